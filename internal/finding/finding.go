@@ -1,0 +1,59 @@
+// Package finding holds the one form in which problems with objects are told:
+// in the log, in metrics and by the data plane's read side.
+//
+// It knows no Kubernetes types: an object is a name.
+package finding
+
+import (
+	"cmp"
+	"slices"
+)
+
+// A Code says what kind of problem it is. Codes are stable: dashboards and
+// tools name them.
+type Code string
+
+// The codes.
+const (
+	// InvalidValue is an annotation or key whose value can't be used.
+	InvalidValue Code = "InvalidValue"
+	// UnknownKey is a ConfigMap key that does nothing.
+	UnknownKey Code = "UnknownKey"
+	// MissingObject is a reference to an object that is not there.
+	MissingObject Code = "MissingObject"
+	// BadCertificate is a TLS Secret that can't be served as asked.
+	BadCertificate Code = "BadCertificate"
+	// Conflict is a rule that lost to an older Ingress.
+	Conflict Code = "Conflict"
+	// NotSupported is a field that is not served.
+	NotSupported Code = "NotSupported"
+)
+
+// A Finding is one problem with one field of one object, and what was done
+// about it. Building never stops at a finding and never logs one.
+type Finding struct {
+	// Object is the object in the form "ingress/namespace/name".
+	Object string `json:"object"`
+	// Field is the annotation, key or field path.
+	Field string `json:"field"`
+	Code  Code   `json:"code"`
+	// Message says what is wrong and what is allowed.
+	Message string `json:"message"`
+	// Effect says what is served instead.
+	Effect string `json:"effect"`
+}
+
+// String is the finding as one line.
+func (f Finding) String() string {
+	return f.Object + " " + f.Field + " " + string(f.Code) + ": " + f.Message + "; " + f.Effect
+}
+
+// Sort orders findings and drops those that stand twice.
+func Sort(fs []Finding) []Finding {
+	slices.SortFunc(fs, func(a, b Finding) int {
+		return cmp.Or(
+			cmp.Compare(a.Object, b.Object), cmp.Compare(a.Field, b.Field),
+			cmp.Compare(a.Code, b.Code), cmp.Compare(a.Message, b.Message), cmp.Compare(a.Effect, b.Effect))
+	})
+	return slices.Compact(fs)
+}

@@ -1,0 +1,134 @@
+// Package model is what Headgate serves, as plain data: hosts and their
+// routes, the names that lead to them, backends and certificates.
+//
+// It knows neither Kubernetes nor NGINX. Package build makes it, package plan
+// turns it into bytes.
+package model
+
+import "net/netip"
+
+// DefaultHost is the name of the host that answers for every name that no
+// other host owns, and for requests without a name.
+const DefaultHost = "_"
+
+// A Host is the routes that answer for one rule host: "shop.example.com",
+// "*.example.com" or DefaultHost.
+type Host struct {
+	Name   string
+	Routes []Route
+}
+
+// A PathKind says how a route's path is compared.
+type PathKind int
+
+const (
+	// Exact matches the path and nothing else.
+	Exact PathKind = iota
+	// Prefix matches the path and whatever lies below it, element by
+	// element: "/foo" matches "/foo" and "/foo/bar", not "/foobar".
+	Prefix
+)
+
+func (k PathKind) String() string {
+	if k == Exact {
+		return "exact"
+	}
+	return "prefix"
+}
+
+// A Route is one match rule of a host and what happens to the requests that it
+// matches.
+type Route struct {
+	Kind PathKind
+	// Path is normalised as NGINX normalises a request's path: decoded,
+	// starting with a slash. A Prefix path other than "/" has no slash at its
+	// end unless Slash is set.
+	Path string
+	// Slash is set on a Prefix route whose path was written with a slash at
+	// its end: a request for the path without it is redirected there.
+	Slash bool
+	// Backend is the key of the backend, see BackendKey. It is empty where
+	// the built-in default backend answers (404).
+	Backend string
+	// Denied is set where access control could not be set up: the route
+	// answers 503.
+	Denied bool
+	// Profile holds what NGINX can only be told statically.
+	Profile Profile
+	// Policies are what the features do on this route, in the order of the
+	// feature list.
+	Policies []Policy
+	// Origin names the Ingress that the route came from.
+	Origin Origin
+}
+
+// A Policy is what one feature means on one route. Value is plain data that
+// encodes to JSON in one way only (no maps, no pointers to shared state).
+type Policy struct {
+	Feature string
+	Value   any
+}
+
+// An Origin is the object that a route was written in, for logs and metrics.
+type Origin struct {
+	Namespace, Ingress string
+}
+
+// A Name is a server name and what answers for it. Which host a name leads to
+// and which certificate it shows are looked up apart: a name without a
+// certificate may be covered by the wildcard above it.
+type Name struct {
+	Name string
+	// Host is the name of the host that owns the name.
+	Host string
+	// Secured is set where an Ingress asks for TLS on the name, whether or
+	// not its certificate could be used.
+	Secured bool
+	// Certificate is the hash of the certificate that the name shows, or
+	// empty for the default certificate.
+	Certificate string
+}
+
+// A Backend is a Service port with its endpoints.
+type Backend struct {
+	Key string
+	// Endpoints are sorted and without duplicates.
+	Endpoints []netip.AddrPort
+}
+
+// BackendKey names a backend as the Ingress writes its port.
+func BackendKey(namespace, service, port string) string {
+	return namespace + "/" + service + "/" + port
+}
+
+// DefaultCertificate is the name under which the default certificate is known
+// to the data plane.
+const DefaultCertificate = "default"
+
+// A Certificate is a chain with its key, both PEM.
+type Certificate struct {
+	// Hash is the hash of the content, and the certificate's name.
+	Hash  string
+	Chain []byte
+	Key   PrivateKey
+}
+
+// A PrivateKey is a key that does not print itself.
+type PrivateKey []byte
+
+// String keeps keys out of logs and test output.
+func (PrivateKey) String() string { return "[redacted]" }
+
+// GoString keeps keys out of %#v.
+func (PrivateKey) GoString() string { return "[redacted]" }
+
+// Globals are what holds for every request.
+type Globals struct {
+	// Policies hold, for each feature that has any, its settings that do not
+	// belong to a route, in the order of the feature list.
+	Policies []Policy
+	// Process are the settings of the NGINX process.
+	Process Process
+	// Default is the profile of a route without any annotation.
+	Default Profile
+}
