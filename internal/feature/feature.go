@@ -1,0 +1,69 @@
+// Package feature is the contract between Headgate and its features.
+//
+// A feature is one directory below this one: the annotations and ConfigMap
+// keys that it reads, what they mean for a route, and the Lua that does it.
+// Everything else about it is made from its Feature value. Features are listed
+// in package all and do not know of each other.
+//
+// Like build, a feature is pure: it reads values and writes the model. It
+// knows no Kubernetes types, no NGINX and no files.
+package feature
+
+import (
+	"github.com/headgate/headgate/internal/model"
+)
+
+// A Feature is what one directory gives.
+type Feature struct {
+	// Name names the feature in policies and in Lua, where it is the module
+	// headgate.feature.NAME: lower case and underscores.
+	Name string
+	// Doc says in a sentence what the feature does.
+	Doc string
+	// Settings are all annotations and keys that the feature reads.
+	Settings []Declared
+	// Route reads the annotations of an Ingress and writes what they mean for
+	// one of its routes: static settings into its profile, dynamic ones as
+	// policies. It is called for each route in the order of the feature list.
+	// Nil if the feature does nothing on routes.
+	Route func(*Reader, *model.Route)
+	// Global reads keys and returns what holds for every request, as plain
+	// data, or nil for nothing. Nil if the feature has no such settings.
+	Global func(*Reader) any
+	// Process reads keys and writes the settings of the NGINX process. Nil if
+	// the feature has none.
+	Process func(*Reader, *model.Process)
+	// Lua is the source of the feature's Lua module, empty if it needs none.
+	Lua string
+}
+
+// Add appends a policy of the named feature to a route.
+func Add(route *model.Route, feature string, value any) {
+	route.Policies = append(route.Policies, model.Policy{Feature: feature, Value: value})
+}
+
+// OnInvalid says what a bad value of an annotation does to its routes.
+type OnInvalid int
+
+const (
+	// UseDefault takes the value that would hold without the annotation.
+	UseDefault OnInvalid = iota
+	// Deny answers 503 on the routes: for everything that controls access.
+	Deny
+)
+
+// Risk says how much harm a tenant can do with an annotation. It is compared
+// with the key annotations-risk-level.
+type Risk int
+
+// The risks, least first.
+const (
+	Low Risk = iota
+	Medium
+	High
+	Critical
+)
+
+func (r Risk) String() string {
+	return [...]string{"Low", "Medium", "High", "Critical"}[r]
+}

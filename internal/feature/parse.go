@@ -1,0 +1,116 @@
+package feature
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Bool reads what the predecessor's annotations take: strconv.ParseBool.
+func Bool(text string) (bool, error) {
+	b, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, errors.New("allowed are true and false")
+	}
+	return b, nil
+}
+
+// OnOff reads "on" and "off".
+func OnOff(text string) (bool, error) {
+	switch text {
+	case "on":
+		return true, nil
+	case "off":
+		return false, nil
+	}
+	return false, errors.New("allowed are on and off")
+}
+
+// Int returns a parser of whole numbers from least to most.
+func Int(least, most int) func(string) (int, error) {
+	return func(text string) (int, error) {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < least || n > most {
+			return 0, fmt.Errorf("allowed are whole numbers from %d to %d", least, most)
+		}
+		return n, nil
+	}
+}
+
+// Seconds returns a parser of a whole number of seconds, without a unit.
+func Seconds(least, most int) func(string) (time.Duration, error) {
+	parse := Int(least, most)
+	return func(text string) (time.Duration, error) {
+		n, err := parse(text)
+		if err != nil {
+			return 0, fmt.Errorf("%w (seconds, without a unit)", err)
+		}
+		return time.Duration(n) * time.Second, nil
+	}
+}
+
+var durationPattern = regexp.MustCompile(`^([0-9]{1,9})(ms|s|m|h|d)?$`)
+
+// Duration reads a time as NGINX writes it: "60", "240s", "1h".
+func Duration(text string) (time.Duration, error) {
+	found := durationPattern.FindStringSubmatch(text)
+	if found == nil {
+		return 0, errors.New("allowed is a number with ms, s, m, h or d (seconds without a unit)")
+	}
+	unit := map[string]time.Duration{
+		"ms": time.Millisecond, "": time.Second, "s": time.Second,
+		"m": time.Minute, "h": time.Hour, "d": 24 * time.Hour,
+	}[found[2]]
+	n, err := strconv.ParseInt(found[1], 10, 64)
+	if err != nil || n > int64(math.MaxInt64/unit) {
+		return 0, errors.New("the time is too long")
+	}
+	return time.Duration(n) * unit, nil
+}
+
+var sizePattern = regexp.MustCompile(`^([0-9]+)([bkmg]?)$`)
+
+// Size returns a parser of a number of bytes from least to most: digits and at
+// most one of b, k, m and g in any case. Blanks are passed over, as the
+// predecessor does.
+func Size(least, most int64) func(string) (int64, error) {
+	return func(text string) (int64, error) {
+		found := sizePattern.FindStringSubmatch(strings.ToLower(strings.ReplaceAll(text, " ", "")))
+		if found == nil {
+			return 0, errors.New("allowed are digits with at most one of b, k, m and g")
+		}
+		shift := map[string]uint{"": 0, "b": 0, "k": 10, "m": 20, "g": 30}[found[2]]
+		n, err := strconv.ParseInt(found[1], 10, 64)
+		if err != nil || n > math.MaxInt64>>shift || n<<shift > most || n<<shift < least {
+			return 0, fmt.Errorf("allowed are sizes from %d to %d bytes", least, most)
+		}
+		return n << shift, nil
+	}
+}
+
+// OneOf returns a parser of whole numbers out of a list.
+func OneOf(allowed ...int) func(string) (int, error) {
+	return func(text string) (int, error) {
+		n, err := strconv.Atoi(text)
+		if err != nil || !slices.Contains(allowed, n) {
+			return 0, fmt.Errorf("allowed are %s", strings.Trim(fmt.Sprint(allowed), "[]"))
+		}
+		return n, nil
+	}
+}
+
+// List reads entries between commas. Empty ones are dropped.
+func List(text string) ([]string, error) {
+	var list []string
+	for entry := range strings.SplitSeq(text, ",") {
+		if entry = strings.TrimSpace(entry); entry != "" {
+			list = append(list, entry)
+		}
+	}
+	return list, nil
+}
