@@ -1,0 +1,149 @@
+package file
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+)
+
+var update = flag.Bool("update", false, "write the files in testdata anew")
+
+// Each file has a manifest and what it decodes to: objects with the line they
+// begin on, then flaws.
+func TestDecode(t *testing.T) {
+	paths, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no test data: %v", err)
+	}
+	for _, path := range paths {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			archive, err := txtar.ParseFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := describe(t, archive.Files[0].Data)
+			if *update {
+				archive.Files[1].Data = got
+				if err := os.WriteFile(path, txtar.Format(archive), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if want := archive.Files[1].Data; !bytes.Equal(got, want) {
+				t.Errorf("got:\n%s\nwant:\n%s", got, want)
+			}
+		})
+	}
+}
+
+func describe(t *testing.T, data []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	objects, flaws := decode(data)
+	for _, o := range objects {
+		text, err := json.Marshal(o.object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&out, "%d: %v %s\n", o.line, o.key, text)
+	}
+	j := journal{told: map[string][]flaw{}, report: func(p Problem) { fmt.Fprintln(&out, p) }}
+	j.set("in.yaml", flaws)
+	return out.Bytes()
+}
+
+func TestAliasesAreBounded(t *testing.T) {
+	for _, form := range []string{"a%d: &a%d [*a%d, *a%d]\n", "a%d: &a%d {<<: [*a%d, *a%d]}\n"} {
+		var b strings.Builder
+		b.WriteString("a0: &a0 {x: x}\n")
+		for i := 1; i < 60; i++ {
+			fmt.Fprintf(&b, form, i, i, i-1, i-1)
+		}
+		_, flaws := decode([]byte(b.String()))
+		if len(flaws) != 1 || !strings.Contains(flaws[0].reason, "aliases") {
+			t.Errorf("%s: flaws %v, want one about aliases", form, flaws)
+		}
+	}
+}
+
+// The reader for plain documents must take what nearly all manifests look
+// like; that it is right about them is for FuzzPlain to say.
+func TestPlainTakesPlainManifests(t *testing.T) {
+	if _, ok := plainJSON([]byte(plainIngress(1))); !ok {
+		t.Error("left to the YAML parser")
+	}
+}
+
+func seeds(f *testing.F) {
+	f.Helper()
+	paths, err := filepath.Glob("testdata/*.txtar")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, path := range paths {
+		archive, err := txtar.ParseFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(archive.Files[0].Data)
+		for _, d := range split(archive.Files[0].Data) {
+			f.Add(d.text)
+		}
+	}
+	f.Add([]byte(plainIngress(1)))
+	f.Add([]byte("a: &a\n  b: *a\n"))
+	f.Add([]byte("a: !!bool ''\nb: !!int x\nc: .inf\n? [d]\n: e\n"))
+	f.Add([]byte("- a: 1\n  b:\n  - c\n  -  d: 2\n     e: yes\n- 010\n- 1.5\n- 2024-01-01\n- x\n"))
+}
+
+func FuzzDecode(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		lines := bytes.Count(data, []byte("\n")) + 1
+		objects, flaws := decode(data)
+		for _, o := range objects {
+			if o.object == nil || reflect.ValueOf(o.object).IsNil() {
+				t.Fatalf("%v is nil", o.key)
+			}
+			if o.name == "" || o.name != o.object.GetName() || o.namespace != o.object.GetNamespace() {
+				t.Fatalf("%v names %q in %q", o.key, o.object.GetName(), o.object.GetNamespace())
+			}
+			if kind := reflect.TypeOf(o.object).Elem().Name(); kind != o.kind {
+				t.Fatalf("%v is a %s", o.key, kind)
+			}
+			if o.line < 1 || o.line > lines {
+				t.Fatalf("%v in line %d of %d", o.key, o.line, lines)
+			}
+		}
+		for _, p := range flaws {
+			if p.line < 1 || p.line > lines || p.reason == "" {
+				t.Fatalf("%q in line %d of %d", p.reason, p.line, lines)
+			}
+		}
+	})
+}
+
+// FuzzPlain compares the reader for plain documents with the YAML parser.
+func FuzzPlain(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		fast, ok := plainJSON(data)
+		if !ok {
+			return
+		}
+		slow, err := yamlJSON(data)
+		if err != nil {
+			t.Fatalf("%q\nplain %s\nYAML  %v", data, fast, err)
+		}
+		if !bytes.Equal(fast, slow) {
+			t.Fatalf("%q\nplain %s\nYAML  %s", data, fast, slow)
+		}
+	})
+}

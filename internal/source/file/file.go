@@ -1,0 +1,76 @@
+// Package file is the source that reads a folder of Kubernetes manifests and
+// watches it for changes.
+//
+// It knows files, YAML and the kinds of objects that are taken: Ingress,
+// IngressClass, Service, EndpointSlice, Secret, ConfigMap and Namespace. It
+// must not know what they mean. All other kinds are passed over.
+//
+// Manifests are the files *.yaml, *.yml and *.json in the folder and in
+// folders below it, save those whose name begins with a dot. Symbolic links
+// are followed, and the way in which Kubernetes exchanges the files of a
+// mounted ConfigMap (by the link "..data") is understood; apart from that, a
+// change of a link's target outside the folder is not seen. A folder that can
+// be reached by two paths is watched under one of them.
+//
+// Where something can't be read, what was read there before stays.
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/headgate/headgate/internal/source"
+)
+
+// A Folder is a folder of manifests.
+type Folder struct {
+	path   string
+	report func(Problem)
+}
+
+// New takes the path of a folder, which must exist, and the function that
+// problems are told to. Each problem is told once, and once more when the
+// file has no problems any more.
+func New(path string, report func(Problem)) (*Folder, error) {
+	path = filepath.Clean(path)
+	if _, err := statFolder(path); err != nil {
+		return nil, fmt.Errorf("manifests folder: %w", err)
+	}
+	return &Folder{path: path, report: report}, nil
+}
+
+func statFolder(path string) (os.FileInfo, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%s is not a folder", path)
+	}
+	return info, nil
+}
+
+// Run delivers what is in the folder, even if that is nothing, and then each
+// change, until ctx ends. deliver and the function for problems are called
+// from this goroutine; the problems of a batch are told after it.
+//
+// Run fails if the folder can't be read at the start or watching it breaks
+// down. When the folder goes away later, its last state stays, and what is
+// there is read again within a second of its return.
+func (f *Folder) Run(ctx context.Context, deliver func(context.Context, []source.Change)) error {
+	w, err := newWatch(f.path, f.report, func(changes []source.Change) { deliver(ctx, changes) })
+	if err != nil {
+		return fmt.Errorf("watch manifests folder: %w", err)
+	}
+	defer w.tree.watcher.Close()
+	if err := w.open(); err != nil {
+		return fmt.Errorf("read manifests folder: %w", err)
+	}
+	if err := w.run(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("watch manifests folder: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,329 @@
+package file
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/headgate/headgate/internal/source"
+)
+
+// A fixture is a folder of manifests with a source that runs on it.
+type fixture struct {
+	t        *testing.T
+	folder   string
+	changes  chan []source.Change
+	problems chan Problem
+}
+
+// start writes files, name and text in turns, and runs a source on them.
+func start(t *testing.T, files ...string) *fixture {
+	t.Helper()
+	f := &fixture{t: t, folder: filepath.Join(t.TempDir(), "manifests"), changes: make(chan []source.Change, 100), problems: make(chan Problem, 100)}
+	f.mkdir("")
+	for i := 0; i < len(files); i += 2 {
+		f.write(files[i], files[i+1])
+	}
+	s, err := New(f.folder, func(p Problem) { f.problems <- p })
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx, func(_ context.Context, c []source.Change) { f.changes <- c }) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		// Whatever a test did not expect is wrong.
+		close(f.changes)
+		for c := range f.changes {
+			t.Errorf("unexpected changes: %v", describeChanges(c))
+		}
+		close(f.problems)
+		for p := range f.problems {
+			t.Errorf("unexpected problem: %v", p)
+		}
+	})
+	return f
+}
+
+func (f *fixture) path(name string) string { return filepath.Join(f.folder, name) }
+
+func (f *fixture) must(err error) {
+	f.t.Helper()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *fixture) mkdir(name string) { f.t.Helper(); f.must(os.MkdirAll(f.path(name), 0o700)) }
+
+// write writes in place.
+func (f *fixture) write(name, text string) {
+	f.t.Helper()
+	f.must(os.WriteFile(f.path(name), []byte(text), 0o600))
+}
+
+// put renames a file into its place.
+func (f *fixture) put(name, text string) {
+	f.t.Helper()
+	f.write(".temporary", text)
+	f.rename(".temporary", name)
+}
+
+func (f *fixture) rename(from, to string) { f.t.Helper(); f.must(os.Rename(f.path(from), f.path(to))) }
+
+func (f *fixture) remove(name string) { f.t.Helper(); f.must(os.RemoveAll(f.path(name))) }
+
+func (f *fixture) link(target, name string) { f.t.Helper(); f.must(os.Symlink(target, f.path(name))) }
+
+// want waits for the next batch, as "name=value" or "-name" of ConfigMaps.
+func (f *fixture) want(changes ...string) {
+	f.t.Helper()
+	select {
+	case c := <-f.changes:
+		if got := describeChanges(c); !slices.Equal(got, changes) {
+			f.t.Fatalf("changes %q, want %q", got, changes)
+		}
+	case <-time.After(10 * time.Second):
+		f.t.Fatalf("no changes, want %q", changes)
+	}
+}
+
+// wantProblem waits for the next problem, of which text is a part.
+func (f *fixture) wantProblem(text string) {
+	f.t.Helper()
+	select {
+	case p := <-f.problems:
+		if got := strings.ReplaceAll(p.String(), f.folder+"/", ""); !strings.Contains(got, text) {
+			f.t.Fatalf("problem %q, want %q", got, text)
+		}
+	case <-time.After(10 * time.Second):
+		f.t.Fatalf("no problem, want %q", text)
+	}
+}
+
+func describeChanges(changes []source.Change) []string {
+	texts := []string{}
+	for _, c := range changes {
+		o := c.Object.(*corev1.ConfigMap)
+		if c.Deleted {
+			texts = append(texts, "-"+o.Name)
+		} else {
+			texts = append(texts, o.Name+"="+o.Data["v"])
+		}
+	}
+	return texts
+}
+
+// config is a ConfigMap.
+func config(name, value string) string {
+	return fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: %s\ndata:\n  v: %q\n", name, value)
+}
+
+const broken = "---\na: b: c\n"
+
+func TestEmptyFolderIsDelivered(t *testing.T) {
+	start(t, "notes.txt", "x", ".hidden.yaml", config("h", "1"), "a.yaml~", config("h", "1")).want()
+}
+
+func TestMissingFolder(t *testing.T) {
+	if _, err := New(filepath.Join(t.TempDir(), "none"), nil); err == nil {
+		t.Error("no error")
+	}
+}
+
+func TestAddChangeRenameDelete(t *testing.T) {
+	f := start(t, "a.yaml", config("a", "1")+config("b", "1"), "c.yml", config("c", "1"))
+	f.want("a=1", "b=1", "c=1")
+	f.put("d.yaml", config("d", "1"))
+	f.want("d=1")
+	f.write("a.yaml", config("a", "1")+config("b", "2"))
+	f.want("b=2")
+	f.put("a.yaml", config("a", "1"))
+	f.want("-b")
+	// A rename within the folder changes no object, nor do comments.
+	f.rename("a.yaml", "z.yaml")
+	f.put("c.yml", "# a comment\n"+config("c", "1"))
+	f.remove("d.yaml")
+	f.want("-d")
+	f.put("z.yaml", config("a", "2"))
+	f.want("a=2")
+}
+
+func TestBrokenDocumentKeepsItsObjects(t *testing.T) {
+	f := start(t, "a.yaml", config("a", "1")+config("b", "1"))
+	f.want("a=1", "b=1")
+	f.put("a.yaml", config("a", "2")+broken)
+	f.want("a=2")
+	f.wantProblem("a.yaml:9: mapping values are not allowed")
+	// The same problem again is no news.
+	f.put("a.yaml", config("a", "3")+broken)
+	f.want("a=3")
+	f.put("a.yaml", config("a", "3"))
+	f.want("-b")
+	f.wantProblem("a.yaml is fine again")
+}
+
+func TestTheFirstOfTwoFilesCounts(t *testing.T) {
+	f := start(t, "b.yaml", config("x", "b"))
+	f.want("x=b")
+	f.put("c.yaml", config("x", "c"))
+	f.wantProblem("c.yaml:2: ConfigMap default/x stands in b.yaml too")
+	f.put("a.yaml", config("x", "a"))
+	f.want("x=a")
+	f.wantProblem("b.yaml:2: ConfigMap default/x stands in a.yaml too")
+	f.wantProblem("c.yaml:2: ConfigMap default/x stands in a.yaml too")
+	f.remove("a.yaml")
+	f.want("x=b")
+	f.wantProblem("b.yaml is fine again")
+	f.wantProblem("c.yaml:2: ConfigMap default/x stands in b.yaml too")
+	f.remove("b.yaml")
+	f.want("x=c")
+	f.wantProblem("c.yaml is fine again")
+	f.remove("c.yaml")
+	f.want("-x")
+}
+
+func TestMountedConfigMap(t *testing.T) {
+	f := start(t)
+	f.want()
+	version := func(n int, value string) {
+		f.mkdir(fmt.Sprintf("..%d/sub", n))
+		f.write(fmt.Sprintf("..%d/a.yaml", n), config("a", value))
+		f.write(fmt.Sprintf("..%d/sub/b.yaml", n), config("b", value))
+		f.link(fmt.Sprintf("..%d", n), "..data_tmp")
+		f.rename("..data_tmp", "..data")
+	}
+	version(1, "1")
+	f.link("..data/a.yaml", "a.yaml")
+	f.want("a=1")
+	f.link("..data/sub", "sub")
+	f.want("b=1")
+	for n := 2; n < 5; n++ {
+		version(n, fmt.Sprint(n))
+		f.want(fmt.Sprintf("a=%d", n), fmt.Sprintf("b=%d", n))
+		f.remove(fmt.Sprintf("..%d", n-1))
+	}
+	f.remove("a.yaml")
+	f.want("-a")
+}
+
+func TestFolders(t *testing.T) {
+	f := start(t, "a.yaml", config("a", "1"))
+	f.want("a=1")
+	f.must(os.MkdirAll(filepath.Join(f.folder, "../outside/deep"), 0o700))
+	f.write("../outside/deep/b.yaml", config("b", "1"))
+	f.rename("../outside", "sub")
+	f.want("b=1")
+	f.put("sub/deep/c.yaml", config("c", "1"))
+	f.want("c=1")
+	f.rename("sub", "other")
+	f.put("other/deep/c.yaml", config("c", "2"))
+	f.want("c=2")
+	f.rename("other", "../outside")
+	f.want("-b", "-c")
+	f.mkdir("loop")
+	f.link("..", "loop/again")
+	f.wantProblem("loop/again: a folder within itself")
+	f.put("loop/d.yaml", config("d", "1"))
+	f.want("d=1")
+}
+
+func TestFolderGoesAndComes(t *testing.T) {
+	f := start(t, "a.yaml", config("a", "1"), "b.yaml", config("b", "1"))
+	f.want("a=1", "b=1")
+	f.rename("", "../away")
+	f.wantProblem("its last state stays")
+	f.rename("../away", "../manifests")
+	f.wantProblem("fine again")
+	f.put("a.yaml", config("a", "2"))
+	f.want("a=2")
+	f.rename("", "../away")
+	f.wantProblem("its last state stays")
+	f.must(os.MkdirAll(filepath.Join(f.folder, "../new"), 0o700))
+	f.write("../new/b.yaml", config("b", "2"))
+	f.rename("../new", "../manifests")
+	f.want("-a", "b=2")
+	f.wantProblem("fine again")
+}
+
+func TestAnEmptiedFileIsDoubted(t *testing.T) {
+	f := start(t, "a.yaml", config("a", "1"))
+	f.want("a=1")
+	began := time.Now()
+	f.write("a.yaml", "")
+	f.want("-a")
+	if took := time.Since(began); took < doubt {
+		t.Errorf("believed after %v", took)
+	}
+}
+
+func TestUnreadable(t *testing.T) {
+	f := start(t, "a.yaml", config("a", "1"))
+	f.want("a=1")
+	f.link("nowhere", ".link")
+	f.rename(".link", "a.yaml")
+	f.wantProblem("a.yaml: a link to a file that does not exist")
+	f.put("a.yaml", config("a", "2"))
+	f.want("a=2")
+	f.wantProblem("a.yaml is fine again")
+	f.must(os.Truncate(f.path("a.yaml"), maxSize+1))
+	f.wantProblem("a.yaml: larger than 64 MiB")
+	f.remove("a.yaml")
+	f.want("-a")
+}
+
+func TestOverflow(t *testing.T) {
+	folder := t.TempDir()
+	changes := make(chan []source.Change, 10)
+	w, err := newWatch(folder, func(p Problem) { t.Error(p) }, func(c []source.Change) { changes <- c })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.tree.watcher.Close()
+	f := &fixture{t: t, folder: folder, changes: changes}
+	f.write("a.yaml", config("a", "1"))
+	f.must(w.open())
+	f.want("a=1")
+	// From here on no event comes.
+	f.must(w.tree.watcher.Remove(folder))
+	f.put("b.yaml", config("b", "1"))
+	f.remove("a.yaml")
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- w.run(ctx) }()
+	w.tree.watcher.Errors <- fsnotify.ErrEventOverflow
+	f.want("-a", "b=1")
+	f.put("c.yaml", config("c", "1"))
+	f.want("c=1")
+	cancel()
+	<-done
+}
+
+func TestBurst(t *testing.T) {
+	const n = 2000
+	f := start(t)
+	f.want()
+	for i := range n {
+		f.put(fmt.Sprintf("%d.yaml", i), config(fmt.Sprintf("c%d", i), "1"))
+	}
+	for seen := 0; seen < n; {
+		select {
+		case c := <-f.changes:
+			seen += len(c)
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%d of %d objects", seen, n)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package file
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// newObject makes an empty object of a kind that is taken, and nil for any
+// other kind.
+func newObject(apiVersion, kind string) metav1.Object {
+	switch apiVersion + " " + kind {
+	case "networking.k8s.io/v1 Ingress":
+		return &networkingv1.Ingress{}
+	case "networking.k8s.io/v1 IngressClass":
+		return &networkingv1.IngressClass{}
+	case "discovery.k8s.io/v1 EndpointSlice":
+		return &discoveryv1.EndpointSlice{}
+	case "v1 Service":
+		return &corev1.Service{}
+	case "v1 Secret":
+		return &corev1.Secret{}
+	case "v1 ConfigMap":
+		return &corev1.ConfigMap{}
+	case "v1 Namespace":
+		return &corev1.Namespace{}
+	}
+	return nil
+}
+
+// itemKind says of what kind the items of a list are that don't say it
+// themselves: an IngressList holds Ingresses, a List anything.
+func itemKind(apiVersion, kind string) (header, bool) {
+	if apiVersion == "v1" && kind == "List" {
+		return header{}, true
+	}
+	single, isList := strings.CutSuffix(kind, "List")
+	if !isList || newObject(apiVersion, single) == nil {
+		return header{}, false
+	}
+	return header{APIVersion: apiVersion, Kind: single}, true
+}
+
+// clustered says whether the object belongs to no namespace.
+func clustered(o metav1.Object) bool {
+	switch o.(type) {
+	case *networkingv1.IngressClass, *corev1.Namespace:
+		return true
+	}
+	return false
+}
+
+// complete fills in what the API server fills in, as far as it is read, and
+// drops what only the API server needs: nobody can tell then whether the
+// object came from it.
+func complete(o metav1.Object) {
+	switch o := o.(type) {
+	case *networkingv1.Ingress:
+		o.TypeMeta = metav1.TypeMeta{}
+	case *networkingv1.IngressClass:
+		o.TypeMeta = metav1.TypeMeta{}
+	case *corev1.Namespace:
+		o.TypeMeta = metav1.TypeMeta{}
+	case *corev1.ConfigMap:
+		o.TypeMeta = metav1.TypeMeta{}
+	case *corev1.Secret:
+		o.TypeMeta = metav1.TypeMeta{}
+		completeSecret(o)
+	case *corev1.Service:
+		o.TypeMeta = metav1.TypeMeta{}
+		completeService(o)
+	case *discoveryv1.EndpointSlice:
+		o.TypeMeta = metav1.TypeMeta{}
+		completeSlice(o)
+	}
+	o.SetManagedFields(nil)
+	switch {
+	case clustered(o):
+		o.SetNamespace("")
+	case o.GetNamespace() == "":
+		o.SetNamespace(metav1.NamespaceDefault)
+	}
+}
+
+func completeSecret(o *corev1.Secret) {
+	if o.Type == "" {
+		o.Type = corev1.SecretTypeOpaque
+	}
+	if len(o.StringData) > 0 && o.Data == nil {
+		o.Data = make(map[string][]byte, len(o.StringData))
+	}
+	for k, v := range o.StringData {
+		o.Data[k] = []byte(v)
+	}
+	o.StringData = nil
+}
+
+func completeService(o *corev1.Service) {
+	if o.Spec.Type == "" {
+		o.Spec.Type = corev1.ServiceTypeClusterIP
+	}
+	for i := range o.Spec.Ports {
+		p := &o.Spec.Ports[i]
+		if p.Protocol == "" {
+			p.Protocol = corev1.ProtocolTCP
+		}
+		if p.TargetPort == intstr.FromInt32(0) || p.TargetPort == intstr.FromString("") {
+			p.TargetPort = intstr.FromInt32(p.Port)
+		}
+	}
+}
+
+func completeSlice(o *discoveryv1.EndpointSlice) {
+	for i := range o.Ports {
+		p := &o.Ports[i]
+		if p.Name == nil {
+			p.Name = new(string)
+		}
+		if p.Protocol == nil {
+			p.Protocol = new(corev1.ProtocolTCP)
+		}
+	}
+}

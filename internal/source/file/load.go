@@ -1,0 +1,109 @@
+package file
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// maxSize is the largest file that is read, in bytes.
+const maxSize = 64 << 20
+
+// isManifest says by its name whether a file is read.
+func isManifest(name string) bool {
+	switch filepath.Ext(name) {
+	case ".yaml", ".yml", ".json":
+		return !isHidden(name)
+	}
+	return false
+}
+
+// isHidden says by its name whether a file or folder is passed over.
+func isHidden(name string) bool { return strings.HasPrefix(name, ".") }
+
+// A reading is what became of reading a file.
+type reading struct {
+	path string
+	// gone: there is no file any more.
+	gone bool
+	// same: the content is that of the hash that was known.
+	same bool
+	// empty: there is a file with nothing in it.
+	empty bool
+	content
+}
+
+// load reads a file, and decodes it if its content is not the known one.
+func load(path string, known hash) reading {
+	data, err := read(path)
+	switch {
+	case errors.Is(err, errFolder):
+		return reading{path: path, gone: true}
+	case errors.Is(err, fs.ErrNotExist):
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			return reading{path: path, gone: true}
+		}
+		return reading{path: path, content: content{flaws: []flaw{{0, "a link to a file that does not exist"}}}}
+	case err != nil:
+		return reading{path: path, content: content{flaws: []flaw{{0, err.Error()}}}}
+	}
+	r := reading{path: path, content: content{hash: sha256.Sum256(data)}}
+	if r.hash == known {
+		r.same = true
+		return r
+	}
+	r.empty = len(bytes.TrimSpace(data)) == 0
+	r.objects, r.flaws = decode(data)
+	return r
+}
+
+var errFolder = errors.New("is a folder")
+
+// read reads a regular file of a bounded size. Opening does not wait, as it
+// would for the writer of a pipe.
+func read(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, reason(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, reason(err)
+	case info.IsDir():
+		return nil, errFolder
+	case !info.Mode().IsRegular():
+		return nil, errors.New("not a regular file")
+	case info.Size() > maxSize:
+		return nil, tooLarge()
+	}
+	// Room for one byte more than there should be lets the first read meet
+	// the end.
+	data := make([]byte, 0, info.Size()+1)
+	buf := bytes.NewBuffer(data)
+	if _, err := buf.ReadFrom(io.LimitReader(f, maxSize+1)); err != nil {
+		return nil, reason(err)
+	}
+	if buf.Len() > maxSize {
+		return nil, tooLarge()
+	}
+	return buf.Bytes(), nil
+}
+
+func tooLarge() error { return fmt.Errorf("larger than %d MiB", maxSize>>20) }
+
+// reason takes the path out of an error, since problems name it anyway.
+func reason(err error) error {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		return fmt.Errorf("%s: %w", at.Op, at.Err)
+	}
+	return err
+}

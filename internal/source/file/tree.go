@@ -1,0 +1,124 @@
+package file
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// maxFolders bounds how deep folders may lie in each other.
+const maxFolders = 64
+
+// A tree knows the folders that are watched, and the symbolic links in them.
+type tree struct {
+	root    string
+	watcher *fsnotify.Watcher
+	// links has the visible links of each watched folder.
+	links map[string]map[string]bool
+}
+
+// has says whether a path is a watched folder.
+func (t *tree) has(path string) bool { return t.links[path] != nil }
+
+// add watches a folder and all below it, and lists the manifests there and
+// the folders that can't be read.
+func (t *tree) add(folder string) (files []string, bad map[string][]flaw) {
+	bad = make(map[string][]flaw)
+	t.walk(folder, 0, &files, bad)
+	return files, bad
+}
+
+func (t *tree) walk(folder string, depth int, files *[]string, bad map[string][]flaw) {
+	// A folder that was fine once and is read again must say so.
+	bad[folder] = nil
+	if depth > maxFolders || t.loops(folder) {
+		bad[folder] = []flaw{{0, "a folder within itself"}}
+		return
+	}
+	// Watching before listing leaves no gap in which a file could be missed.
+	err := t.watcher.Add(folder)
+	if err == nil {
+		t.links[folder] = make(map[string]bool)
+		err = t.list(folder, depth, files, bad)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		bad[folder] = []flaw{{0, fmt.Sprintf("watch folder: %v", reason(err))}}
+	}
+}
+
+func (t *tree) list(folder string, depth int, files *[]string, bad map[string][]flaw) error {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if isHidden(e.Name()) {
+			continue
+		}
+		path := filepath.Join(folder, e.Name())
+		isFolder := e.IsDir()
+		if e.Type()&fs.ModeSymlink != 0 {
+			t.links[folder][path] = true
+			info, err := os.Stat(path)
+			isFolder = err == nil && info.IsDir()
+		}
+		switch {
+		case isFolder:
+			t.walk(path, depth+1, files, bad)
+		case isManifest(e.Name()):
+			*files = append(*files, path)
+		}
+	}
+	return nil
+}
+
+// loops says whether a folder is one of those above it, by way of a link.
+func (t *tree) loops(folder string) bool {
+	if folder == t.root || !isLink(folder) {
+		return false
+	}
+	info, err := os.Stat(folder)
+	if err != nil {
+		return false
+	}
+	for above := folder; above != t.root && above != filepath.Dir(above); {
+		above = filepath.Dir(above)
+		if other, err := os.Stat(above); err == nil && os.SameFile(info, other) {
+			return true
+		}
+	}
+	return false
+}
+
+// mark remembers whether a path is a link.
+func (t *tree) mark(path string) {
+	links := t.links[filepath.Dir(path)]
+	switch {
+	case links == nil:
+	case isLink(path):
+		links[path] = true
+	default:
+		delete(links, path)
+	}
+}
+
+// forget watches a folder and those below it no more.
+func (t *tree) forget(folder string) {
+	for f := range t.links {
+		if f == folder || inside(folder, f) {
+			delete(t.links, f)
+			// The watch ends by itself when its folder is gone; there is
+			// nothing to be done about any other error.
+			_ = t.watcher.Remove(f)
+		}
+	}
+}
+
+func isLink(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
+}

@@ -1,0 +1,323 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/headgate/headgate/internal/source"
+)
+
+const (
+	// settle lets the events of one act, such as a rename within the folder
+	// or an exchange of files, come together.
+	settle = time.Millisecond
+	// quiet is how long a file that is being written must rest before it is
+	// read, busy how long at most it is waited for.
+	quiet = 5 * time.Millisecond
+	busy  = 200 * time.Millisecond
+	// doubt is how long a file that held objects and is empty now is taken
+	// for one that somebody is about to write.
+	doubt = time.Second
+	// look is how often it is checked that the folder is still the one that
+	// is watched.
+	look = time.Second
+	// queued is how many events are taken from the kernel ahead of being
+	// handled.
+	queued = 4096
+)
+
+// A wait says when a path is looked at.
+type wait struct {
+	since, due time.Time
+	// sure: a file that is empty then is believed.
+	sure bool
+}
+
+// A watch is a folder being watched.
+type watch struct {
+	tree    *tree
+	state   *state
+	journal *journal
+	waiting map[string]wait
+	deliver func([]source.Change)
+	// info is the folder that is watched, nil when it is gone.
+	info os.FileInfo
+}
+
+// newWatch watches nothing yet. Its watcher must be closed.
+func newWatch(root string, report func(Problem), deliver func([]source.Change)) (*watch, error) {
+	watcher, err := fsnotify.NewBufferedWatcher(queued)
+	if err != nil {
+		return nil, err
+	}
+	return &watch{
+		tree:    &tree{root: root, watcher: watcher, links: make(map[string]map[string]bool)},
+		state:   newState(),
+		journal: &journal{report: report, told: make(map[string][]flaw)},
+		waiting: make(map[string]wait),
+		deliver: deliver,
+	}, nil
+}
+
+// open reads the whole folder and delivers it.
+func (w *watch) open() error {
+	files, err := w.enter()
+	if err != nil {
+		return err
+	}
+	w.check(files, nil, true)
+	return nil
+}
+
+// enter watches the folder anew and lists all that must be read: what is
+// there and what was there before.
+func (w *watch) enter() ([]string, error) {
+	root := w.tree.root
+	info, err := statFolder(root)
+	if err != nil {
+		return nil, reason(err)
+	}
+	w.tree.forget(root)
+	files, bad := w.tree.add(root)
+	if len(bad[root]) > 0 {
+		return nil, errors.New(bad[root][0].reason)
+	}
+	w.info = info
+	w.judge(bad)
+	return append(files, w.state.under(root)...), nil
+}
+
+// run handles events until ctx ends.
+func (w *watch) run(ctx context.Context) error {
+	ticker := time.NewTicker(look)
+	defer ticker.Stop()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case ev, ok := <-w.tree.watcher.Events:
+			if !ok {
+				return errors.New("no more events")
+			}
+			w.note(ev, time.Now())
+		case err, ok := <-w.tree.watcher.Errors:
+			if !ok {
+				return errors.New("no more events")
+			}
+			// Events are lost, be it by an overflow or by an error: only the
+			// folder itself tells what they were.
+			w.told(err)
+			w.reenter()
+		case <-ticker.C:
+			w.look()
+		case <-timer.C:
+		}
+		w.drain()
+		w.handle(time.Now())
+		if due, ok := w.next(); ok {
+			timer.Reset(max(time.Until(due), 0))
+		}
+	}
+}
+
+// told reports an error of the watcher that is more than an overflow.
+func (w *watch) told(err error) {
+	if !errors.Is(err, fsnotify.ErrEventOverflow) {
+		w.journal.report(Problem{Path: w.tree.root, Reason: "events were lost: " + err.Error()})
+	}
+}
+
+// drain notes all events that are there already.
+func (w *watch) drain() {
+	for {
+		select {
+		case ev, ok := <-w.tree.watcher.Events:
+			if !ok {
+				return
+			}
+			w.note(ev, time.Now())
+		default:
+			return
+		}
+	}
+}
+
+// note decides when the path of an event is looked at.
+func (w *watch) note(ev fsnotify.Event, now time.Time) {
+	path := ev.Name
+	folder, name := filepath.Split(path)
+	switch {
+	case path == w.tree.root:
+		if ev.Has(fsnotify.Remove) || ev.Has(fsnotify.Rename) {
+			w.info = nil
+			w.look()
+		}
+	case strings.HasPrefix(name, ".."):
+		for link := range w.tree.links[filepath.Clean(folder)] {
+			w.await(link, now, settle)
+		}
+	case isHidden(name):
+	case ev.Op == fsnotify.Chmod:
+		// Access may have been granted. Times and links don't matter.
+		if w.journal.has(path) {
+			w.await(path, now, settle)
+		}
+	case !ev.Has(fsnotify.Write) || ev.Has(fsnotify.Remove) || ev.Has(fsnotify.Rename):
+		w.await(path, now, settle)
+	case isManifest(name):
+		w.await(path, now, quiet)
+	}
+}
+
+// await has a path looked at after some rest.
+func (w *watch) await(path string, now time.Time, rest time.Duration) {
+	old, ok := w.waiting[path]
+	if !ok || old.sure {
+		old.since, old.due = now, now
+	}
+	due := now.Add(rest)
+	if last := old.since.Add(busy); due.After(last) {
+		due = last
+	}
+	if old.due.After(due) {
+		due = old.due
+	}
+	w.waiting[path] = wait{since: old.since, due: due}
+}
+
+// next is when the next path must be looked at.
+func (w *watch) next() (due time.Time, ok bool) {
+	for _, p := range w.waiting {
+		if !ok || p.due.Before(due) {
+			due, ok = p.due, true
+		}
+	}
+	return due, ok
+}
+
+// handle looks at all paths whose time has come, and at those whose time is
+// near, since they may belong to the same act.
+func (w *watch) handle(now time.Time) {
+	if due, ok := w.next(); !ok || due.After(now) {
+		return
+	}
+	var paths []string
+	sure := make(map[string]bool)
+	for path, p := range w.waiting {
+		if !p.due.After(now.Add(settle / 2)) {
+			paths = append(paths, path)
+			sure[path] = p.sure
+			delete(w.waiting, path)
+		}
+	}
+	slices.Sort(paths)
+	w.check(w.expand(paths), sure, false)
+}
+
+// expand replaces folders by the manifests that are in them, or were.
+func (w *watch) expand(paths []string) []string {
+	var files []string
+	for _, path := range paths {
+		w.tree.mark(path)
+		info, err := os.Stat(path)
+		isFolder := err == nil && info.IsDir()
+		if w.tree.has(path) {
+			if err != nil && isLink(path) {
+				w.journal.set(path, []flaw{{0, "a link to a folder that does not exist"}})
+				continue
+			}
+			w.tree.forget(path)
+			files = append(files, w.state.under(path)...)
+			if !isFolder {
+				w.journal.forget(path)
+			}
+		}
+		if isFolder {
+			found, bad := w.tree.add(path)
+			files = append(files, found...)
+			w.judge(bad)
+		}
+		if isManifest(filepath.Base(path)) {
+			files = append(files, path)
+		}
+	}
+	return files
+}
+
+// check reads files and delivers what changed, the first time even nothing.
+// Those files that are sure are believed even when they are empty.
+func (w *watch) check(files []string, sure map[string]bool, first bool) {
+	slices.Sort(files)
+	files = slices.Compact(files)
+	readings := make([]reading, len(files))
+	parallel(len(files), func(i int) { readings[i] = load(files[i], w.state.hash(files[i])) })
+
+	// When the folder itself is gone, its files are not deleted.
+	removing := slices.ContainsFunc(readings, func(r reading) bool { return r.gone }) && w.present()
+	for _, r := range readings {
+		switch {
+		case r.gone:
+			if removing {
+				w.state.remove(r.path)
+				w.journal.forget(r.path)
+			}
+		case r.same:
+		case r.empty && !sure[r.path] && w.state.holds(r.path):
+			now := time.Now()
+			w.waiting[r.path] = wait{since: now, due: now.Add(doubt), sure: true}
+		default:
+			w.state.put(r.path, r.content)
+		}
+	}
+	changes, problems := w.state.flush()
+	if first || len(changes) > 0 {
+		w.deliver(changes)
+	}
+	w.judge(problems)
+}
+
+// judge tells the problems of paths, in their order.
+func (w *watch) judge(problems map[string][]flaw) {
+	paths := make([]string, 0, len(problems))
+	for path := range problems {
+		paths = append(paths, path)
+	}
+	slices.Sort(paths)
+	for _, path := range paths {
+		w.journal.set(path, problems[path])
+	}
+}
+
+// present says whether the folder is the one that is watched.
+func (w *watch) present() bool {
+	info, err := statFolder(w.tree.root)
+	return err == nil && w.info != nil && os.SameFile(info, w.info)
+}
+
+// look reads the folder again if it is another one than before.
+func (w *watch) look() {
+	if !w.present() {
+		w.reenter()
+	}
+}
+
+// reenter reads the whole folder again. While it can't be read, the last
+// state stays.
+func (w *watch) reenter() {
+	files, err := w.enter()
+	if err != nil {
+		w.info = nil
+		w.journal.set(w.tree.root, []flaw{{0, "the folder can't be read, its last state stays: " + err.Error()}})
+		return
+	}
+	w.check(files, nil, false)
+}

@@ -1,0 +1,314 @@
+package file
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// A lineError is an error with a line, which counts from 1 within the
+// document.
+type lineError struct {
+	line   int
+	reason string
+}
+
+func (e *lineError) Error() string { return "line " + strconv.Itoa(e.line) + ": " + e.reason }
+
+// maxDepth bounds the nesting of a document; aliases that contain themselves
+// end there too.
+const maxDepth = 500
+
+// yamlJSON turns one YAML document into JSON with the same lines, nil if it
+// holds nothing. It reads scalars as kubectl does: yes, no, on and off are
+// booleans. A mapping key that stands twice is an error.
+func yamlJSON(text []byte) ([]byte, error) {
+	var root yaml.Node
+	if err := yaml.Unmarshal(text, &root); err != nil {
+		return nil, locate(text, err)
+	}
+	if root.Kind == 0 {
+		return nil, nil
+	}
+	w := &jsonWriter{line: 1, limit: 1<<20 + 20*len(text)}
+	if err := w.node(root.Content[0], 0); err != nil {
+		return nil, err
+	}
+	if string(bytes.TrimSpace(w.out)) == "null" {
+		return nil, nil
+	}
+	return w.out, nil
+}
+
+// locate finds the line of an error of the YAML parser. The parser names a
+// line nearby, or none; since it reads from front to back, the line is the
+// first with which the text fails in the same way.
+func locate(text []byte, err error) error {
+	line, reason := yamlReason(err)
+	const bound = 1 << 18
+	if len(text) > bound {
+		return &lineError{max(line, 1), reason}
+	}
+	lines := slices.Collect(bytes.Lines(text))
+	ends := make([]int, len(lines)+1)
+	for i, l := range lines {
+		ends[i+1] = ends[i] + len(l)
+	}
+	low, high := 1, max(len(lines), 1)
+	for low < high {
+		mid := (low + high) / 2
+		var n yaml.Node
+		again := yaml.Unmarshal(text[:ends[mid]], &n)
+		if again != nil && sameReason(again, reason) {
+			high = mid
+		} else {
+			low = mid + 1
+		}
+	}
+	return &lineError{low, reason}
+}
+
+func sameReason(err error, reason string) bool {
+	_, r := yamlReason(err)
+	return r == reason
+}
+
+// yamlReason takes an error of the YAML parser apart.
+func yamlReason(err error) (int, string) {
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	after, ok := strings.CutPrefix(text, "line ")
+	if !ok {
+		return 0, text
+	}
+	digits, reason, ok := strings.Cut(after, ": ")
+	line, err := strconv.Atoi(digits)
+	if !ok || err != nil {
+		return 0, text
+	}
+	return line, reason
+}
+
+// A jsonWriter writes JSON and keeps every value on the line it came from,
+// as far as lines only grow.
+type jsonWriter struct {
+	out  []byte
+	line int
+	// limit bounds the length of out while aliases are filled in, steps
+	// counts the keys that were looked at for it.
+	limit, steps int
+}
+
+// advance goes on to a line.
+func (w *jsonWriter) advance(line int) {
+	for ; w.line < line; w.line++ {
+		w.out = append(w.out, '\n')
+	}
+}
+
+func (w *jsonWriter) node(n *yaml.Node, depth int) error {
+	switch {
+	case depth > maxDepth:
+		return &lineError{w.line, "nested too deeply"}
+	case len(w.out) > w.limit:
+		return &lineError{w.line, "too large once its aliases are filled in"}
+	}
+	if n.Kind == yaml.AliasNode {
+		return w.node(n.Alias, depth+1)
+	}
+	w.advance(n.Line)
+	switch n.Kind {
+	case yaml.MappingNode:
+		return w.mapping(n, depth)
+	case yaml.SequenceNode:
+		w.out = append(w.out, '[')
+		for i, item := range n.Content {
+			if i > 0 {
+				w.out = append(w.out, ',')
+			}
+			if err := w.node(item, depth+1); err != nil {
+				return err
+			}
+		}
+		w.out = append(w.out, ']')
+		return nil
+	}
+	return w.scalar(n)
+}
+
+func (w *jsonWriter) mapping(n *yaml.Node, depth int) error {
+	pairs, err := w.pairs(n, depth)
+	if err != nil {
+		return err
+	}
+	w.out = append(w.out, '{')
+	for i, p := range pairs {
+		if i > 0 {
+			w.out = append(w.out, ',')
+		}
+		w.advance(p.line)
+		w.out = append(appendString(w.out, p.key), ':')
+		if err := w.node(p.value, depth+1); err != nil {
+			return err
+		}
+	}
+	w.out = append(w.out, '}')
+	return nil
+}
+
+// A pair is a key of a mapping with its value.
+type pair struct {
+	key   string
+	value *yaml.Node
+	line  int
+}
+
+// pairs lists what a mapping holds, with what it merges in by "<<".
+func (w *jsonWriter) pairs(n *yaml.Node, depth int) ([]pair, error) {
+	if depth > maxDepth {
+		return nil, &lineError{max(w.line, n.Line), "nested too deeply"}
+	}
+	// The share of the limit that goes with the text is one step for a byte.
+	if w.steps += 1 + len(n.Content)/2; w.steps > w.limit/20 {
+		return nil, &lineError{n.Line, "too large once its aliases are filled in"}
+	}
+	var pairs []pair
+	var merged []*yaml.Node
+	seen := make(map[string]bool, len(n.Content)/2)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k, v := n.Content[i], n.Content[i+1]
+		if k.Kind == yaml.AliasNode {
+			k = k.Alias
+		}
+		if k.ShortTag() == "!!merge" {
+			merged = append(merged, v)
+			continue
+		}
+		name, err := keyName(k)
+		if err != nil {
+			return nil, err
+		}
+		if seen[name] {
+			return nil, &lineError{k.Line, fmt.Sprintf("key %q stands twice", name)}
+		}
+		seen[name] = true
+		pairs = append(pairs, pair{name, v, k.Line})
+	}
+	for _, m := range merged {
+		more, err := w.merged(m, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range more {
+			if !seen[p.key] {
+				seen[p.key] = true
+				pairs = append(pairs, p)
+			}
+		}
+	}
+	return pairs, nil
+}
+
+// merged lists what a value of "<<" brings in.
+func (w *jsonWriter) merged(n *yaml.Node, depth int) ([]pair, error) {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		return w.pairs(n, depth)
+	case yaml.SequenceNode:
+		var all []pair
+		for _, item := range n.Content {
+			if item.Kind == yaml.AliasNode {
+				item = item.Alias
+			}
+			if item.Kind != yaml.MappingNode {
+				return nil, &lineError{n.Line, "<< needs mappings"}
+			}
+			more, err := w.pairs(item, depth)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, more...)
+		}
+		return all, nil
+	}
+	return nil, &lineError{n.Line, "<< needs a mapping"}
+}
+
+// keyName is the key of a mapping as a string; numbers and booleans are
+// allowed as keys.
+func keyName(k *yaml.Node) (string, error) {
+	if k.Kind != yaml.ScalarNode {
+		return "", &lineError{k.Line, "a key must be a string"}
+	}
+	w := &jsonWriter{line: k.Line}
+	if err := w.scalar(k); err != nil {
+		return "", err
+	}
+	if w.out[0] != '"' {
+		return string(w.out), nil
+	}
+	return k.Value, nil
+}
+
+func (w *jsonWriter) scalar(n *yaml.Node) error {
+	tag := n.ShortTag()
+	if tag == "!!str" && n.Tag == "!!str" && n.Style == 0 {
+		tag = plainTag(n.Value)
+	}
+	switch tag {
+	case "!!str", "!!timestamp", "!!merge":
+		w.out = appendString(w.out, n.Value)
+	case "!!null":
+		w.out = append(w.out, "null"...)
+	case oldBool:
+		w.out = strconv.AppendBool(w.out, n.Value[0]|0x20 == 'y' || strings.EqualFold(n.Value, "on"))
+	case "!!bool", "!!int", "!!float":
+		var v any
+		if err := n.Decode(&v); err != nil {
+			return &lineError{n.Line, fmt.Sprintf("%q is no %s", n.Value, tag[2:])}
+		}
+		text, err := json.Marshal(v)
+		if err != nil {
+			return &lineError{n.Line, fmt.Sprintf("%q can't be used as a %s", n.Value, tag[2:])}
+		}
+		w.out = append(w.out, text...)
+	default:
+		return &lineError{n.Line, "tag " + n.Tag + " can't be used"}
+	}
+	return nil
+}
+
+// oldBool is the tag of the booleans of YAML 1.1, which kubectl knows and the
+// parser takes for strings.
+const oldBool = "yes or no"
+
+// plainTag is the tag of a scalar without quotes that the parser takes for a
+// string.
+func plainTag(s string) string {
+	switch s {
+	case "y", "Y", "yes", "Yes", "YES", "on", "On", "ON", "n", "N", "no", "No", "NO", "off", "Off", "OFF":
+		return oldBool
+	}
+	return "!!str"
+}
+
+// appendString appends s as a JSON string.
+func appendString(out []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < 0x20 || c > 0x7e || c == '"' || c == '\\' {
+			// A string can't fail to become JSON.
+			text, _ := json.Marshal(s)
+			return append(out, text...)
+		}
+	}
+	out = append(out, '"')
+	out = append(out, s...)
+	return append(out, '"')
+}
