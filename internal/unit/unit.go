@@ -1,0 +1,185 @@
+// Package unit packs the model into the bytes that the data plane keeps, as
+// docs/data-plane-api.md describes them.
+//
+// Equal models give equal bytes, and a unit's version is a hash of its bytes:
+// what did not change is not pushed and not decoded again.
+package unit
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/headgate/headgate/internal/model"
+)
+
+// A Kind is a kind of unit.
+type Kind string
+
+// The kinds.
+const (
+	Host        Kind = "host"
+	Name        Kind = "name"
+	Backend     Kind = "backend"
+	Certificate Kind = "certificate"
+	Globals     Kind = "globals"
+)
+
+// GlobalsName is the name of the one globals unit.
+const GlobalsName = "globals"
+
+// A Key names a unit.
+type Key struct {
+	Kind Kind
+	Name string
+}
+
+// A Unit is one packed piece of the model.
+type Unit struct {
+	Key
+	Version string
+	Payload []byte
+}
+
+// FromHost packs a host.
+func FromHost(h model.Host) Unit {
+	p := packedHost{Routes: make([]packedRoute, 0, len(h.Routes))}
+	backends, profiles, policies, origins := list[string]{}, list[string]{}, list[string]{}, list[model.Origin]{}
+	for _, r := range h.Routes {
+		packed := packedRoute{
+			Slash:   r.Slash,
+			Denied:  r.Denied,
+			Profile: profiles.add(r.Profile.Name()),
+		}
+		if r.Kind == model.Exact {
+			packed.Exact = r.Path
+		} else {
+			packed.Prefix = r.Path
+		}
+		if r.Backend != "" {
+			packed.Backend = backends.add(r.Backend)
+		}
+		if r.Origin != (model.Origin{}) {
+			packed.Origin = origins.add(r.Origin)
+		}
+		for _, policy := range r.Policies {
+			packed.Policies = append(packed.Policies, policies.add(string(encodePolicy(policy))))
+		}
+		p.Routes = append(p.Routes, packed)
+	}
+	p.Backends, p.Profiles = backends.values, profiles.values
+	for _, policy := range policies.values {
+		p.Policies = append(p.Policies, json.RawMessage(policy))
+	}
+	for _, o := range origins.values {
+		p.Origins = append(p.Origins, [2]string{o.Namespace, o.Ingress})
+	}
+	return pack(Key{Host, h.Name}, p)
+}
+
+type packedHost struct {
+	Backends []string          `json:"backends,omitempty"`
+	Profiles []string          `json:"profiles,omitempty"`
+	Policies []json.RawMessage `json:"policies,omitempty"`
+	Origins  [][2]string       `json:"origins,omitempty"`
+	Routes   []packedRoute     `json:"routes"`
+}
+
+// packedRoute holds numbers that count from 1 into the lists of packedHost.
+type packedRoute struct {
+	Exact    string `json:"exact,omitempty"`
+	Prefix   string `json:"prefix,omitempty"`
+	Slash    bool   `json:"slash,omitempty"`
+	Denied   bool   `json:"denied,omitempty"`
+	Backend  int    `json:"backend,omitempty"`
+	Profile  int    `json:"profile"`
+	Origin   int    `json:"origin,omitempty"`
+	Policies []int  `json:"policies,omitempty"`
+}
+
+// FromName packs a name.
+func FromName(n model.Name) Unit {
+	return pack(Key{Name, n.Name}, struct {
+		Host        string `json:"host"`
+		Secured     bool   `json:"secured,omitempty"`
+		Certificate string `json:"certificate,omitempty"`
+	}{n.Host, n.Secured, n.Certificate})
+}
+
+// FromBackend packs a backend. Addresses are written as NGINX takes them, IPv6
+// in brackets.
+func FromBackend(b model.Backend) Unit {
+	endpoints := make([]string, len(b.Endpoints))
+	for i, e := range b.Endpoints {
+		endpoints[i] = e.String()
+	}
+	return pack(Key{Backend, b.Key}, struct {
+		Endpoints []string `json:"endpoints"`
+	}{endpoints})
+}
+
+// FromCertificate packs a certificate under its hash, or under name if that is
+// not empty.
+func FromCertificate(name string, c model.Certificate) Unit {
+	if name == "" {
+		name = c.Hash
+	}
+	return pack(Key{Certificate, name}, struct {
+		Chain string `json:"chain"`
+		Key   string `json:"key"`
+	}{string(c.Chain), string(c.Key)})
+}
+
+// FromGlobals packs what holds for every request.
+func FromGlobals(g model.Globals) Unit {
+	policies := make([]json.RawMessage, len(g.Policies))
+	for i, p := range g.Policies {
+		policies[i] = encodePolicy(p)
+	}
+	return pack(Key{Globals, GlobalsName}, struct {
+		Policies []json.RawMessage `json:"policies"`
+	}{policies})
+}
+
+func encodePolicy(p model.Policy) []byte {
+	return []byte("[" + strconv.Quote(p.Feature) + "," + string(encode(p.Value)) + "]")
+}
+
+func pack(key Key, value any) Unit {
+	payload := encode(value)
+	sum := sha256.Sum256(payload)
+	return Unit{Key: key, Version: hex.EncodeToString(sum[:10]), Payload: payload}
+}
+
+// encode writes JSON without the escapes for HTML, which would only make units
+// longer.
+func encode(value any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(value); err != nil {
+		panic(fmt.Sprintf("unit: a policy that is no plain data: %v", err))
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// A list numbers the distinct values that are added to it, from 1.
+type list[T comparable] struct {
+	values  []T
+	numbers map[T]int
+}
+
+func (l *list[T]) add(value T) int {
+	if n, ok := l.numbers[value]; ok {
+		return n
+	}
+	if l.numbers == nil {
+		l.numbers = map[T]int{}
+	}
+	l.values = append(l.values, value)
+	l.numbers[value] = len(l.values)
+	return len(l.values)
+}
