@@ -1,0 +1,240 @@
+package dataplane
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func host(name string, size int) Entry {
+	return Entry{Kind: "host", Name: name, Version: "1", Payload: make([]byte, size)}
+}
+
+func TestPush(t *testing.T) {
+	f := serve(t, nil)
+	entries := []Entry{host("a", 10), host("b", 600<<10), host("c", 10), {Kind: "host", Name: "d", Delete: true}}
+	result, err := New(f.socket).Push(t.Context(), 1, 2, entries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Result{Applied: 4, Revision: 5, Memory: Memory{Units: Zone{Capacity: 10, Free: 4}}}
+	if diff := cmp.Diff(want, result); diff != "" {
+		t.Error(diff)
+	}
+	got, err := join(f.parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := same(entries, got); diff != "" {
+		t.Error(diff)
+	}
+	if len(f.conns) != 1 {
+		t.Errorf("%d connections for one push", len(f.conns))
+	}
+}
+
+func TestPushNothing(t *testing.T) {
+	result, err := New(filepath.Join(t.TempDir(), "none")).Push(t.Context(), 1, 1, nil)
+	if err != nil || result.Applied != 0 {
+		t.Errorf("%+v, %v", result, err)
+	}
+}
+
+// Each failure is told by its kind, together with how far the push came.
+func TestPushFailures(t *testing.T) {
+	for name, test := range map[string]struct {
+		status int
+		body   string
+		want   error
+	}{
+		"full":     {507, `{"error": "short of 3 pages"}`, ErrFull},
+		"conflict": {409, `{"error": "generation 3 here"}`, ErrElsewhere},
+	} {
+		t.Run(name, func(t *testing.T) {
+			seen := 0
+			f := serve(t, func(*http.Request) (int, string) {
+				if seen++; seen <= 2 {
+					return 0, ""
+				}
+				return test.status, test.body
+			})
+			entries := []Entry{host("a", 200<<10), host("b", 200<<10), host("c", 200<<10), host("d", 10)}
+			result, err := New(f.socket).Push(t.Context(), 1, 1, entries)
+			if !errors.Is(err, test.want) || result.Applied != 2 || result.Revision != 2 {
+				t.Errorf("%v, %+v", err, result)
+			}
+		})
+	}
+}
+
+func TestPushRefused(t *testing.T) {
+	f := serve(t, func(*http.Request) (int, string) { return 400, `{"error": "unknown kind"}` })
+	result, err := New(f.socket).Push(t.Context(), 1, 1, []Entry{host("a", 1)})
+	var refused *RefusedError
+	if !errors.As(err, &refused) {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(RefusedError{400, "unknown kind"}, *refused); diff != "" || result.Applied != 0 {
+		t.Error(diff, result)
+	}
+	if len(f.requests) != 1 {
+		t.Errorf("%d requests: a refused frame is refused again", len(f.requests))
+	}
+}
+
+// A part of a unit counts only once all of it is in.
+func TestPushCountsWholeUnits(t *testing.T) {
+	seen := 0
+	f := serve(t, func(*http.Request) (int, string) {
+		if seen++; seen < 4 {
+			return 0, ""
+		}
+		return 507, ""
+	})
+	result, err := New(f.socket).Push(t.Context(), 1, 1, []Entry{host("a", 1), host("b", 700<<10)})
+	if !errors.Is(err, ErrFull) || result.Applied != 1 {
+		t.Errorf("%v, %+v", err, result)
+	}
+}
+
+// An old worker answers 409 on each of its connections; the frame goes to
+// another over a new one.
+func TestPushLeavesOldWorkers(t *testing.T) {
+	old := 0
+	f := serve(t, func(*http.Request) (int, string) {
+		if old++; old <= 3 {
+			return 409, `{"error": "shutting down"}`
+		}
+		return 0, ""
+	})
+	result, err := New(f.socket).Push(t.Context(), 1, 1, []Entry{host("a", 1)})
+	if err != nil || result.Applied != 1 {
+		t.Fatalf("%v, %+v", err, result)
+	}
+	if len(f.conns) != 4 {
+		t.Errorf("%d connections for 4 tries", len(f.conns))
+	}
+}
+
+func TestPushBadEntry(t *testing.T) {
+	f := serve(t, nil)
+	for _, bad := range []Entry{
+		{Kind: "host", Version: "1"},
+		{Kind: "ho st", Name: "a", Version: "1"},
+		{Kind: "host", Name: "a", Version: "XYZ"},
+		{Kind: "host", Name: "a", Version: "1", Needs: -1},
+		{Name: "a", Delete: true},
+	} {
+		if _, err := New(f.socket).Push(t.Context(), 1, 1, []Entry{host("a", 1), bad}); err == nil {
+			t.Errorf("%+v was sent", bad)
+		}
+	}
+	if len(f.requests) != 0 {
+		t.Errorf("sent %v", f.requests)
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	client := New(filepath.Join(t.TempDir(), "none"))
+	if _, err := client.State(t.Context()); !errors.Is(err, ErrUnreachable) {
+		t.Error(err)
+	}
+	f := serve(t, nil)
+	f.mu.Lock() // The server accepts and does not answer.
+	defer f.mu.Unlock()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	err := New(f.socket).Loaded(ctx)
+	if !errors.Is(err, ErrUnreachable) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+}
+
+// A worker that leaves closes its idle connections; no request is lost to that.
+func TestClosedIdleConnection(t *testing.T) {
+	f := serve(t, nil)
+	client := New(f.socket)
+	for range 3 {
+		if err := client.Draining(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+		client.CloseIdle()
+	}
+	if len(f.conns) != 3 {
+		t.Errorf("%d connections, want 3", len(f.conns))
+	}
+}
+
+func TestSwitches(t *testing.T) {
+	f := serve(t, nil)
+	client := New(f.socket)
+	if err := errors.Join(client.Loaded(t.Context()), client.Draining(t.Context(), true),
+		client.Draining(t.Context(), false)); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"PUT /v1/loaded", "PUT /v1/draining", "DELETE /v1/draining"}
+	if diff := cmp.Diff(want, f.requests); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestState(t *testing.T) {
+	f := serve(t, func(*http.Request) (int, string) {
+		return 200, `{"instance": "i", "dictionary": 1, "generation": 3, "pid": 4242, "revision": 17,
+			"loaded": true, "draining": false, "accepting": [{"generation": 3, "pid": 4242}],
+			"memory": {"units": {"capacity": 9, "free": 8}, "versions": {"capacity": 7, "free": 6}, "certificates": {"capacity": 5, "free": 4}},
+			"broken": [{"kind": "host", "name": "h", "version": "a", "error": "e"}], "cache": {"bytes": 2, "units": 1}}`
+	})
+	got, err := New(f.socket).State(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := State{
+		Instance: "i", Dictionary: 1, Generation: 3, PID: 4242, Revision: 17, Loaded: true,
+		Accepting: []Worker{{3, 4242}},
+		Memory:    Memory{Zone{9, 8}, Zone{7, 6}, Zone{5, 4}},
+		Broken:    []Broken{{"host", "h", "a", "e"}},
+		Cache:     Cache{2, 1},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestUnits(t *testing.T) {
+	f := serve(t, func(r *http.Request) (int, string) {
+		if r.URL.Path == "/v1/hosts/none" {
+			return 404, `{"error": "no such host"}`
+		}
+		return 200, `{"version": "ab", "needs": 2, "unit": {"routes": []}}`
+	})
+	client := New(f.socket)
+	want := Unit{Version: "ab", Needs: 2, Payload: []byte(`{"routes": []}`)}
+	for path, read := range map[string]func() (Unit, error){
+		"/v1/hosts/*.example.com":        func() (Unit, error) { return client.Host(t.Context(), "*.example.com") },
+		"/v1/names/_":                    func() (Unit, error) { return client.Name(t.Context(), "_") },
+		"/v1/backends/default/web/a?b%2": func() (Unit, error) { return client.Backend(t.Context(), "default/web/a?b%2") },
+		"/v1/certificates/default":       func() (Unit, error) { return client.Certificate(t.Context(), "default") },
+		"/v1/globals":                    func() (Unit, error) { return client.Globals(t.Context()) },
+	} {
+		f.requests = nil
+		got, err := read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff([]string{"GET " + path}, f.requests); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if _, err := client.Host(t.Context(), "none"); !errors.Is(err, ErrNotFound) {
+		t.Error(err)
+	}
+}

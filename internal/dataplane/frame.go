@@ -1,0 +1,143 @@
+package dataplane
+
+import (
+	"fmt"
+	"hash/crc32"
+	"iter"
+	"strings"
+)
+
+// MaxFrame is the size in bytes that a frame may have. A worker that reads a
+// frame answers nobody else meanwhile.
+const MaxFrame = 256 << 10
+
+const (
+	maxName    = 512
+	maxVersion = 64
+	maxKind    = 16
+	// lineRoom is more than the first line of a frame can take, headRoom more
+	// than the line in front of an entry can.
+	lineRoom = 96
+	headRoom = 256
+	// partSize is the number of payload bytes in a part of a unit that does
+	// not fit one frame.
+	partSize = MaxFrame - lineRoom - headRoom - maxName
+)
+
+// An Entry puts a unit into the data plane or deletes one.
+type Entry struct {
+	// Kind is host, name, backend, certificate or globals.
+	Kind string
+	Name string
+	// Needs is the generation from which on workers have every profile that
+	// the unit names.
+	Needs int
+	// Version is a hash of Payload in lower-case hexadecimal digits.
+	Version string
+	Payload []byte
+	// Delete deletes the unit. Only Kind and Name count then.
+	Delete bool
+}
+
+func (e Entry) check() error {
+	switch {
+	case e.Kind == "" || len(e.Kind) > maxKind || strings.Trim(e.Kind, "abcdefghijklmnopqrstuvwxyz") != "":
+		return fmt.Errorf("unit with the kind %q", e.Kind)
+	case e.Name == "" || len(e.Name) > maxName:
+		return fmt.Errorf("%s with a name of %d bytes", e.Kind, len(e.Name))
+	case e.Delete:
+		return nil
+	case e.Version == "" || len(e.Version) > maxVersion || strings.Trim(e.Version, "0123456789abcdef") != "":
+		return fmt.Errorf("%s %s with the version %q", e.Kind, e.Name, e.Version)
+	case e.Needs < 0:
+		return fmt.Errorf("%s %s needs generation %d", e.Kind, e.Name, e.Needs)
+	}
+	return nil
+}
+
+// head is the line in front of the bytes of a part.
+func (e Entry) head(part, parts, size int) string {
+	if e.Delete {
+		return fmt.Sprintf("del %s %d\n", e.Kind, len(e.Name))
+	}
+	return fmt.Sprintf("put %s %d %s %d/%d %d %d\n", e.Kind, e.Needs, e.Version, part, parts, len(e.Name), size)
+}
+
+// A frame is what one request carries. entries is the number of entries, from
+// the first one that was packed on, that are complete once it is applied.
+type frame struct {
+	body    []byte
+	entries int
+}
+
+// frames packs entries, which must be valid, in their order.
+func frames(dictionary, generation int, entries []Entry) iter.Seq[frame] {
+	return func(yield func(frame) bool) {
+		p := packer{dictionary: dictionary, generation: generation, yield: yield}
+		for i, e := range entries {
+			if !p.add(i, e) {
+				return
+			}
+		}
+		p.flush(len(entries))
+	}
+}
+
+type packer struct {
+	dictionary, generation int
+	yield                  func(frame) bool
+
+	content []byte
+	count   int
+}
+
+// add packs entry i and tells whether to go on.
+func (p *packer) add(i int, e Entry) bool {
+	payload := e.Payload
+	if e.Delete {
+		payload = nil
+	}
+	head := e.head(1, 1, len(payload))
+	size := len(head) + len(e.Name) + len(payload)
+	if len(p.content)+size > MaxFrame-lineRoom && !p.flush(i) {
+		return false
+	}
+	if size <= MaxFrame-lineRoom {
+		p.append(head, e.Name, payload)
+		return true
+	}
+	parts := (len(payload) + partSize - 1) / partSize
+	for part := 1; part <= parts; part++ {
+		size := min(partSize, len(payload))
+		p.append(e.head(part, parts, size), e.Name, payload[:size])
+		payload = payload[size:]
+		complete := i
+		if part == parts {
+			complete = i + 1
+		}
+		if !p.flush(complete) {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *packer) append(head, name string, payload []byte) {
+	p.content = append(p.content, head...)
+	p.content = append(p.content, name...)
+	p.content = append(p.content, payload...)
+	p.count++
+}
+
+// flush yields what was packed, if anything. Each frame has memory of its own:
+// the HTTP client may read it a little longer than a request lasts.
+func (p *packer) flush(complete int) bool {
+	if p.count == 0 {
+		return true
+	}
+	body := fmt.Appendf(make([]byte, 0, lineRoom+len(p.content)), "headgate 1 %d %d %d %d\n",
+		p.dictionary, p.generation, p.count, crc32.ChecksumIEEE(p.content))
+	body = append(body, p.content...)
+	p.content, p.count = p.content[:0], 0
+	return p.yield(frame{body: body, entries: complete})
+}

@@ -1,0 +1,89 @@
+package dataplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// A frame that a worker of another generation refuses is offered to others:
+// for about 100 ms after a reload, old workers still accept connections.
+const (
+	tries = 8
+	pause = 20 * time.Millisecond
+)
+
+// A Result says how far a push came.
+type Result struct {
+	// Applied is the number of entries, from the first on, that are in.
+	Applied int
+	// Revision and Memory are those of the last frame that was applied.
+	Revision int64
+	Memory   Memory
+}
+
+// Push writes entries in their order into a numbered set of dictionaries, for
+// a generation. It sends as many frames as it takes. What was applied before
+// an error stays, and Result counts it. An entry whose parts did not all
+// arrive has changed nothing and is sent again from its start.
+//
+// The errors are ErrElsewhere, ErrFull, ErrUnreachable, *RefusedError, or an
+// entry that no frame can carry, in which case nothing was sent.
+func (c *Client) Push(ctx context.Context, dictionary, generation int, entries []Entry) (Result, error) {
+	for _, e := range entries {
+		if err := e.check(); err != nil {
+			return Result{}, fmt.Errorf("packing units: %w", err)
+		}
+	}
+	var result Result
+	for f := range frames(dictionary, generation, entries) {
+		var answer struct {
+			Revision int64  `json:"revision"`
+			Memory   Memory `json:"memory"`
+		}
+		if err := c.apply(ctx, f.body, &answer); err != nil {
+			return result, fmt.Errorf("pushing %d units, %d are in: %w", len(entries), result.Applied, err)
+		}
+		result = Result{Applied: f.entries, Revision: answer.Revision, Memory: answer.Memory}
+	}
+	return result, nil
+}
+
+// apply sends one frame, to another worker if need be.
+func (c *Client) apply(ctx context.Context, body []byte, answer any) error {
+	for try := 1; ; try++ {
+		err := c.do(ctx, http.MethodPost, "/v1/apply", body, answer)
+		if try == tries || !errors.Is(err, ErrElsewhere) {
+			return err
+		}
+		c.CloseIdle()
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause):
+		}
+	}
+}
+
+// Loaded tells the data plane that the first full load is complete.
+func (c *Client) Loaded(ctx context.Context) error {
+	if err := c.do(ctx, http.MethodPut, "/v1/loaded", nil, &struct{}{}); err != nil {
+		return fmt.Errorf("marking the data plane as loaded: %w", err)
+	}
+	return nil
+}
+
+// Draining tells workers whether to end HTTP/1 connections with their next
+// answer.
+func (c *Client) Draining(ctx context.Context, on bool) error {
+	method := http.MethodPut
+	if !on {
+		method = http.MethodDelete
+	}
+	if err := c.do(ctx, method, "/v1/draining", nil, &struct{}{}); err != nil {
+		return fmt.Errorf("switching draining: %w", err)
+	}
+	return nil
+}

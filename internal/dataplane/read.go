@@ -1,0 +1,113 @@
+package dataplane
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+)
+
+// A State is what one worker tells of itself and of the shared memory.
+type State struct {
+	// Instance changes when NGINX was started anew and its memory is empty.
+	Instance string `json:"instance"`
+	// Dictionary, Generation and PID are those of the worker that answered.
+	Dictionary int `json:"dictionary"`
+	Generation int `json:"generation"`
+	PID        int `json:"pid"`
+	// Revision counts what was applied.
+	Revision int64 `json:"revision"`
+	Loaded   bool  `json:"loaded"`
+	Draining bool  `json:"draining"`
+	// Accepting are the workers that take connections. One that was killed
+	// stays in the list.
+	Accepting []Worker `json:"accepting"`
+	Memory    Memory   `json:"memory"`
+	// Broken are the payloads that the worker could not decode.
+	Broken []Broken `json:"broken"`
+	Cache  Cache    `json:"cache"`
+}
+
+// A Worker is a process of NGINX.
+type Worker struct {
+	Generation int `json:"generation"`
+	PID        int `json:"pid"`
+}
+
+// Memory is the shared memory of the set of dictionaries in use.
+type Memory struct {
+	Units        Zone `json:"units"`
+	Versions     Zone `json:"versions"`
+	Certificates Zone `json:"certificates"`
+}
+
+// A Zone is one dictionary, in bytes. Free counts whole free pages only.
+type Zone struct {
+	Capacity int64 `json:"capacity"`
+	Free     int64 `json:"free"`
+}
+
+// A Broken is a unit whose payload a worker could not decode.
+type Broken struct {
+	Kind    string `json:"kind"`
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Error   string `json:"error"`
+}
+
+// A Cache is what a worker holds decoded. Bytes counts packed bytes.
+type Cache struct {
+	Bytes int64 `json:"bytes"`
+	Units int64 `json:"units"`
+}
+
+// A Unit is a unit as the shared memory holds it.
+type Unit struct {
+	Version string          `json:"version"`
+	Needs   int             `json:"needs"`
+	Payload json.RawMessage `json:"unit"`
+}
+
+// State asks whichever worker answers.
+func (c *Client) State(ctx context.Context) (State, error) {
+	var state State
+	if err := c.do(ctx, http.MethodGet, "/v1/state", nil, &state); err != nil {
+		return State{}, fmt.Errorf("reading the data plane's state: %w", err)
+	}
+	return state, nil
+}
+
+// Host reads a host; ErrNotFound if there is none.
+func (c *Client) Host(ctx context.Context, name string) (Unit, error) {
+	return c.unit(ctx, "/v1/hosts/"+name)
+}
+
+// Name reads a name; ErrNotFound if there is none.
+func (c *Client) Name(ctx context.Context, name string) (Unit, error) {
+	return c.unit(ctx, "/v1/names/"+name)
+}
+
+// Backend reads the backend with the key namespace/service/port; ErrNotFound
+// if there is none.
+func (c *Client) Backend(ctx context.Context, key string) (Unit, error) {
+	return c.unit(ctx, "/v1/backends/"+key)
+}
+
+// Certificate reads a certificate without its key; ErrNotFound if there is
+// none.
+func (c *Client) Certificate(ctx context.Context, hash string) (Unit, error) {
+	return c.unit(ctx, "/v1/certificates/"+hash)
+}
+
+// Globals reads the globals; ErrNotFound before they are first pushed.
+func (c *Client) Globals(ctx context.Context) (Unit, error) {
+	return c.unit(ctx, "/v1/globals")
+}
+
+func (c *Client) unit(ctx context.Context, path string) (Unit, error) {
+	var unit Unit
+	if err := c.do(ctx, http.MethodGet, path, nil, &unit); err != nil {
+		return Unit{}, fmt.Errorf("reading %s: %w", path, err)
+	}
+	return unit, nil
+}
