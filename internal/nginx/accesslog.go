@@ -1,0 +1,96 @@
+package nginx
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+)
+
+// An AccessLog leads NGINX's access log to the controller's standard output.
+// A nil AccessLog leads nowhere.
+type AccessLog struct {
+	stdout *os.File
+	// pipe is what NGINX writes to where it can't open stdout itself.
+	pipe *os.File
+	once sync.Once
+	done chan struct{}
+}
+
+// OpenAccessLog finds out how NGINX can write to stdout. It opens the name
+// /dev/stdout where that works. A socket can't be opened by name, nor can
+// another user's pipe: then NGINX writes to a pipe that Go copies to stdout.
+func OpenAccessLog(stdout *os.File) (*AccessLog, error) {
+	a := &AccessLog{stdout: stdout, done: make(chan struct{})}
+	name := fmt.Sprintf("/proc/self/fd/%d", stdout.Fd())
+	if file, err := os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0); err == nil {
+		close(a.done)
+		return a, appendOnly(stdout, file)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("open a pipe for the access log: %w", err)
+	}
+	a.pipe = w
+	go func() {
+		defer close(a.done)
+		defer r.Close()
+		// Without a reader NGINX would stand still once the pipe is full.
+		if _, err := io.Copy(stdout, r); err != nil {
+			io.Copy(io.Discard, r)
+		}
+	}()
+	return a, nil
+}
+
+// appendOnly closes opened, and lets stdout append if it is a file: NGINX
+// appends, and lines that the controller wrote elsewhere in the file would
+// overwrite NGINX's.
+func appendOnly(stdout, opened *os.File) error {
+	defer opened.Close()
+	info, err := stdout.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return err
+	}
+	flags, _, errno := syscall.Syscall(syscall.SYS_FCNTL, stdout.Fd(), syscall.F_GETFL, 0)
+	if errno == 0 {
+		_, _, errno = syscall.Syscall(syscall.SYS_FCNTL, stdout.Fd(), syscall.F_SETFL, flags|syscall.O_APPEND)
+	}
+	if errno != 0 {
+		return fmt.Errorf("let standard output append: %w", errno)
+	}
+	return nil
+}
+
+// Path is the file for the access_log directive. It means something within
+// processes that a Process starts.
+func (a *AccessLog) Path() string {
+	if a.pipe == nil {
+		return "/dev/stdout"
+	}
+	return "/proc/self/fd/3"
+}
+
+// pass gives a command what Path speaks of.
+func (a *AccessLog) pass(cmd *exec.Cmd) {
+	if a == nil {
+		return
+	}
+	cmd.Stdout = a.stdout
+	if a.pipe != nil {
+		cmd.ExtraFiles = []*os.File{a.pipe}
+	}
+}
+
+// Close waits until everything that NGINX wrote has been copied. It is called
+// when NGINX has ended.
+func (a *AccessLog) Close() {
+	a.once.Do(func() {
+		if a.pipe != nil {
+			a.pipe.Close()
+		}
+		<-a.done
+	})
+}

@@ -1,0 +1,188 @@
+// Package nginx is the NGINX process: what the machine's NGINX can do, the
+// directory that it runs in, and the life of the process from its start to its
+// end, reloads and crashes included.
+//
+// It knows no hosts and no units, and takes configurations as bytes.
+package nginx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// probePatience bounds Discover. It takes a few hundredths of a second.
+const probePatience = 20 * time.Second
+
+// Capabilities are what the machine's NGINX can do.
+type Capabilities struct {
+	// Binary is the file of NGINX.
+	Binary string
+	// Version is of the form "1.22.1".
+	Version string
+	// HTTP2Directive is set where HTTP/2 is switched on by "http2 on" (1.25.1
+	// and later), and not by a parameter of listen.
+	HTTP2Directive bool
+	// Modules are the files for load_module, in the order to load them.
+	// Modules that are built in are not among them.
+	Modules []string
+}
+
+// A module is one that Headgate needs.
+type module struct {
+	file string
+	// sources are names of the module's source folder, one of which stands in
+	// the configure arguments of an NGINX that has it built in.
+	sources []string
+	// pkg is the Debian package.
+	pkg string
+}
+
+func modules() []module {
+	return []module{
+		{"ndk_http_module.so", []string{"ngx_devel_kit", "http-ndk"}, "libnginx-mod-http-ndk"},
+		{"ngx_http_lua_module.so", []string{"lua-nginx-module", "ngx_lua", "http-lua"}, "libnginx-mod-http-lua"},
+		{
+			"ngx_http_headers_more_filter_module.so", []string{"headers-more", "headers_more"},
+			"libnginx-mod-http-headers-more-filter",
+		},
+	}
+}
+
+// Discover finds NGINX and what it can do: $HEADGATE_NGINX or $NGINX_BINARY if
+// set, else nginx on the path or where systems put it. Its error says what to
+// install.
+func Discover(ctx context.Context) (Capabilities, error) {
+	ctx, cancel := context.WithTimeout(ctx, probePatience)
+	defer cancel()
+	binary, err := find()
+	if err != nil {
+		return Capabilities{}, err
+	}
+	out, err := exec.CommandContext(ctx, binary, "-V").CombinedOutput()
+	if err != nil {
+		return Capabilities{}, fmt.Errorf("run %s -V: %w: %s", binary, err, strings.TrimSpace(string(out)))
+	}
+	c, err := parse(binary, string(out), modules())
+	if err != nil {
+		return Capabilities{}, err
+	}
+	return c, c.probe(ctx)
+}
+
+func find() (string, error) {
+	for _, name := range []string{"HEADGATE_NGINX", "NGINX_BINARY"} {
+		if named := os.Getenv(name); named != "" {
+			path, err := exec.LookPath(named)
+			if err != nil {
+				return "", fmt.Errorf("find NGINX as $%s says: %w", name, err)
+			}
+			return filepath.Abs(path)
+		}
+	}
+	for _, name := range []string{"nginx", "/usr/sbin/nginx", "/usr/local/sbin/nginx"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return filepath.Abs(path)
+		}
+	}
+	return "", errors.New("nginx is not on the path, /usr/sbin or /usr/local/sbin; on Debian and Ubuntu: " +
+		"apt-get install nginx libnginx-mod-http-lua libnginx-mod-http-headers-more-filter lua-cjson")
+}
+
+// parse reads the output of nginx -V and looks for the modules.
+func parse(binary, output string, needed []module) (Capabilities, error) {
+	found := regexp.MustCompile(`(?m)^nginx version: \S+?/(\d+)\.(\d+)\.(\d+)`).FindStringSubmatch(output)
+	if found == nil {
+		return Capabilities{}, fmt.Errorf("%s -V does not tell its version", binary)
+	}
+	var version []int
+	for _, digits := range found[1:] {
+		n, err := strconv.Atoi(digits)
+		if err != nil {
+			return Capabilities{}, fmt.Errorf("read the version of %s: %w", binary, err)
+		}
+		version = append(version, n)
+	}
+	c := Capabilities{
+		Binary:         binary,
+		Version:        strings.Join(found[1:], "."),
+		HTTP2Directive: slices.Compare(version, []int{1, 25, 1}) >= 0,
+	}
+	var missing, packages []string
+	for _, m := range needed {
+		file, ok := m.find(output)
+		if !ok {
+			missing, packages = append(missing, m.file), append(packages, m.pkg)
+		} else if file != "" {
+			c.Modules = append(c.Modules, file)
+		}
+	}
+	if missing != nil {
+		return Capabilities{}, fmt.Errorf("%s lacks %s; on Debian and Ubuntu: apt-get install %s",
+			binary, strings.Join(missing, ", "), strings.Join(packages, " "))
+	}
+	return c, nil
+}
+
+// find returns the module's file, or no file if the module is built in.
+func (m module) find(output string) (file string, ok bool) {
+	for _, built := range regexp.MustCompile(`--add-module=(\S+)`).FindAllStringSubmatch(output, -1) {
+		if slices.ContainsFunc(m.sources, func(s string) bool { return strings.Contains(built[1], s) }) {
+			return "", true
+		}
+	}
+	folders := []string{"/usr/lib/nginx/modules", "/usr/share/nginx/modules"}
+	if named := regexp.MustCompile(`--modules-path=(\S+)`).FindStringSubmatch(output); named != nil {
+		folders = slices.Insert(folders, 0, named[1])
+	}
+	for _, folder := range folders {
+		file := filepath.Join(folder, m.file)
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+			return file, true
+		}
+	}
+	return "", false
+}
+
+// probe lets NGINX load its modules and the Lua libraries that it has no file
+// names for.
+func (c Capabilities) probe(ctx context.Context) error {
+	dir, err := os.MkdirTemp("", "headgate-probe-")
+	if err != nil {
+		return fmt.Errorf("try NGINX: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	var conf strings.Builder
+	for _, file := range c.Modules {
+		fmt.Fprintf(&conf, "load_module %q;\n", file)
+	}
+	// It ends where it would begin to serve. A mere test would not run Lua.
+	conf.WriteString("daemon off;\nmaster_process off;\npid pid;\nevents {}\nhttp {\n access_log off;\n" +
+		` init_by_lua_block { require("resty.core") require("cjson.safe") os.exit(0) }` + "\n")
+	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
+		fmt.Fprintf(&conf, " %s_temp_path %s;\n", kind, kind)
+	}
+	conf.WriteString("}\n")
+	file := filepath.Join(dir, "nginx.conf")
+	if err := os.WriteFile(file, []byte(conf.String()), 0o600); err != nil {
+		return fmt.Errorf("try NGINX: %w", err)
+	}
+	err = run(ctx, c.Binary, file, nil, "-p", dir)
+	for library, pkg := range map[string]string{"cjson": "lua-cjson", "resty.core": "lua-resty-core"} {
+		if err != nil && regexp.MustCompile(`module '`+regexp.QuoteMeta(library)+`\S*' not found`).MatchString(err.Error()) {
+			return fmt.Errorf("%s lacks the Lua library %s; on Debian and Ubuntu: apt-get install %s", c.Binary, library, pkg)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s does not work with its modules: %w", c.Binary, err)
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package nginx
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A ConfError is a configuration that NGINX refuses.
+type ConfError struct {
+	// File and Line say where, if NGINX does: else File is empty.
+	File   string
+	Line   int
+	Reason string
+}
+
+func (e *ConfError) Error() string {
+	if e.File == "" {
+		return "NGINX refuses the configuration: " + e.Reason
+	}
+	return fmt.Sprintf("NGINX refuses the configuration: %s:%d: %s", e.File, e.Line, e.Reason)
+}
+
+// Test lets NGINX judge a configuration file: nil, a *ConfError, or why it
+// could not be judged. It reads no Lua for that: what is
+// wrong there shows when NGINX is started or reloaded.
+func (p *Process) Test(ctx context.Context, conf string) error {
+	return run(ctx, p.capabilities.Binary, conf, p.accessLog, "-p", p.dir.Path(), "-t", "-q")
+}
+
+// run lets an NGINX run to its end, which must come by itself.
+func run(ctx context.Context, binary, conf string, log *AccessLog, args ...string) error {
+	cmd := exec.CommandContext(ctx, binary, append(args, "-c", conf, "-e", "stderr")...)
+	cmd.Env = environment()
+	cmd.WaitDelay = time.Second
+	log.pass(cmd)
+	var output bytes.Buffer
+	cmd.Stderr = &output
+	err := cmd.Run()
+	if err == nil {
+		return nil
+	}
+	var exit *exec.ExitError
+	if ctx.Err() != nil || !errors.As(err, &exit) || !exit.Exited() {
+		return fmt.Errorf("run %s with %s: %w", binary, conf, errors.Join(err, ctx.Err()))
+	}
+	return confError(output.String())
+}
+
+// confError finds the reason in what nginx -t writes: it stands on the first
+// line of a serious level, and may go on until the next line that has a level.
+func confError(output string) *ConfError {
+	var reason []string
+	for text := range strings.Lines(output) {
+		l := parseLine(strings.TrimRight(text, "\n"))
+		if reason != nil && (l.level != "" || strings.HasPrefix(l.text, "nginx: ")) {
+			break
+		}
+		serious := l.level == "emerg" || l.level == "alert" || l.level == "crit" || l.level == "error"
+		if serious || reason != nil {
+			reason = append(reason, strings.TrimSpace(l.text))
+		}
+	}
+	if reason == nil {
+		reason = []string{strings.TrimSpace(output)}
+	}
+	all := strings.Join(reason, "; ")
+	if at := regexp.MustCompile(`^(.*) in (\S+):(\d+)$`).FindStringSubmatch(all); at != nil {
+		if line, err := strconv.Atoi(at[3]); err == nil {
+			return &ConfError{File: at[2], Line: line, Reason: at[1]}
+		}
+	}
+	return &ConfError{Reason: all}
+}
+
+// environment is the controller's without the variable by which NGINX would
+// take over listening sockets.
+func environment() []string {
+	var kept []string
+	for _, variable := range os.Environ() {
+		if !strings.HasPrefix(variable, "NGINX=") {
+			kept = append(kept, variable)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,101 @@
+package nginx
+
+import (
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func plain(w io.Writer) *slog.Logger {
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{
+		Level: slog.LevelDebug,
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		},
+	}))
+}
+
+func TestErrorLog(t *testing.T) {
+	text := strings.Join([]string{
+		`2025/11/21 12:37:00 [notice] 12#12: start worker processes`,
+		`2025/11/21 12:37:00 [debug] 13#14: *5 http request line`,
+		`2025/11/21 12:37:00 [warn] 13#13: *7 [lua] a.lua:3: careful, client: 127.0.0.1`,
+		`2025/11/21 12:37:00 [error] 13#13: *99999999999999999999 init failed:`,
+		"\tno file 'x'",
+		`2025/11/21 12:37:00 [info] 13#13: fine`,
+		`2025/11/21 12:37:00 [crit] 13#13: no file`,
+		`nginx: [emerg] bind() failed`,
+		`2025/11/21 12:37:00 [alert] 13#13: ` + strings.Repeat("x", 2*maxLine),
+		`something else [emerg] 1#1: forged`,
+		`last, without an end`,
+	}, "\n")
+	var logged strings.Builder
+	e := follow(io.NopCloser(strings.NewReader(text)), plain(&logged))
+	<-e.done
+	want := []string{
+		`level=INFO msg="start worker processes" pid=12`,
+		`level=DEBUG msg="http request line" pid=13 connection=5`,
+		`level=WARN msg="[lua] a.lua:3: careful, client: 127.0.0.1" pid=13 connection=7`,
+		`level=ERROR msg="init failed:" pid=13 connection=9223372036854775807`,
+		`level=ERROR msg="\tno file 'x'"`,
+		`level=INFO msg=fine pid=13`,
+		`level=ERROR msg="no file" pid=13 severity=crit`,
+		`level=ERROR msg="bind() failed" severity=emerg`,
+		`level=ERROR msg=` + strings.Repeat("x", maxLine-len(`2025/11/21 12:37:00 [alert] 13#13: `)) + ` pid=13 severity=alert`,
+		`level=ERROR msg="something else [emerg] 1#1: forged"`,
+		`level=ERROR msg="last, without an end"`,
+		``,
+	}
+	if diff := cmp.Diff(want, strings.Split(logged.String(), "\n")); diff != "" {
+		t.Error(diff)
+	}
+	if e.reason() != "init failed:" {
+		t.Errorf("reason %q", e.reason())
+	}
+}
+
+func TestErrorLogOfNginx(t *testing.T) {
+	b := newBed(t)
+	b.start()
+	b.mustGet("/log")
+	eventually(t, "the line", func() bool { return strings.Contains(b.logs.String(), "careful") })
+	for line := range strings.Lines(b.logs.String()) {
+		if !strings.Contains(line, "careful") {
+			continue
+		}
+		if !strings.Contains(line, "level=WARN") || !strings.Contains(line, "connection=") || strings.Contains(line, "#") {
+			t.Error(line)
+		}
+	}
+}
+
+func TestConfError(t *testing.T) {
+	for _, test := range []struct {
+		output string
+		want   ConfError
+	}{
+		{
+			"nginx: [warn] odd in /r/nginx.conf:1\nnginx: [emerg] unknown directive \"x\" in /r/nginx.conf:3\n" +
+				"nginx: configuration file /r/nginx.conf test failed\n",
+			ConfError{"/r/nginx.conf", 3, `unknown directive "x"`},
+		},
+		{
+			"2025/11/21 12:37:00 [error] 1#1: init_by_lua error: no module\n\tno file\nnginx: [emerg] other\n",
+			ConfError{"", 0, "init_by_lua error: no module; no file"},
+		},
+		{"Segmentation fault", ConfError{"", 0, "Segmentation fault"}},
+	} {
+		if diff := cmp.Diff(test.want, *confError(test.output)); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if got := (&ConfError{"/r/nginx.conf", 3, "bad"}).Error(); got != "NGINX refuses the configuration: /r/nginx.conf:3: bad" {
+		t.Error(got)
+	}
+}

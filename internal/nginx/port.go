@@ -1,0 +1,181 @@
+package nginx
+
+import (
+	"bufio"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// CheckPorts tells whether NGINX could listen on the TCP addresses. Its error
+// names each one that it could not, with the process that holds it where /proc
+// tells. Each address is bound once, alone: NGINX's own listening sockets
+// share their port silently with other instances of the same user. Nothing
+// ever listens, so that no connection arrives here.
+func CheckPorts(addresses []netip.AddrPort) error {
+	var problems []error
+	for i, address := range addresses {
+		if slices.Contains(addresses[:i], address) {
+			problems = append(problems, fmt.Errorf("port %d is asked for twice", address.Port()))
+			continue
+		}
+		if err := bind(address); err != nil {
+			problems = append(problems, explain(address, err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// explain says what an error of bind means.
+func explain(address netip.AddrPort, err error) error {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("%s is taken%s", address, holder(address))
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Errorf("can't listen on %s: ports this low need root or CAP_NET_BIND_SERVICE", address)
+	}
+	return fmt.Errorf("can't listen on %s: %w", address, err)
+}
+
+// bind binds an address as NGINX would, without sharing it, and lets it go.
+func bind(address netip.AddrPort) error {
+	family := syscall.AF_INET
+	var target syscall.Sockaddr
+	if address.Addr().Is4() {
+		target = &syscall.SockaddrInet4{Port: int(address.Port()), Addr: address.Addr().As4()}
+	} else {
+		family = syscall.AF_INET6
+		target = &syscall.SockaddrInet6{Port: int(address.Port()), Addr: address.Addr().As16()}
+	}
+	fd, err := syscall.Socket(family, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(fd)
+	if family == syscall.AF_INET6 {
+		if err := syscall.SetsockoptInt(fd, syscall.IPPROTO_IPV6, syscall.IPV6_V6ONLY, 1); err != nil {
+			return err
+		}
+	}
+	if err := syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1); err != nil {
+		return err
+	}
+	return syscall.Bind(fd, target)
+}
+
+// holder is " by NAME (process PID), ..." or empty where /proc does not tell.
+func holder(address netip.AddrPort) string {
+	var inodes []string
+	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		inodes = append(inodes, listeners(table, address)...)
+	}
+	var names []string
+	for _, pid := range socketHolders(inodes) {
+		name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+		if err == nil {
+			names = append(names, fmt.Sprintf("%s (process %d)", strings.TrimSpace(string(name)), pid))
+		}
+	}
+	if names == nil {
+		return ""
+	}
+	return " by " + strings.Join(names, ", ")
+}
+
+// listeners returns the inodes of the sockets in a table of /proc that listen
+// on address or on one that overlaps with it.
+func listeners(table string, address netip.AddrPort) []string {
+	const stateListen = "0A"
+	var inodes []string
+	for fields := range rows(table) {
+		if len(fields) < 10 || fields[3] != stateListen {
+			continue
+		}
+		local, ok := parseLocal(fields[1])
+		if !ok || local.Port() != address.Port() {
+			continue
+		}
+		// A socket on [::] may hold the port of IPv4 too.
+		if local.Addr() == address.Addr() || local.Addr().IsUnspecified() || address.Addr().IsUnspecified() {
+			inodes = append(inodes, fields[9])
+		}
+	}
+	return inodes
+}
+
+// rows yields the words of each line of a file, none if it can't be read.
+func rows(file string) func(func([]string) bool) {
+	return func(yield func([]string) bool) {
+		f, err := os.Open(file)
+		if err != nil {
+			return
+		}
+		defer f.Close()
+		for lines := bufio.NewScanner(f); lines.Scan(); {
+			if !yield(strings.Fields(lines.Text())) {
+				return
+			}
+		}
+	}
+}
+
+// parseLocal reads "0100007F:1F90": each 32 bits of the address in the byte
+// order of the machine, which is little-endian wherever this runs.
+func parseLocal(text string) (netip.AddrPort, bool) {
+	host, port, _ := strings.Cut(text, ":")
+	raw, err := hex.DecodeString(host)
+	if err != nil || len(raw)%4 != 0 {
+		return netip.AddrPort{}, false
+	}
+	for word := range slices.Chunk(raw, 4) {
+		slices.Reverse(word)
+	}
+	address, ok := netip.AddrFromSlice(raw)
+	number, err := strconv.ParseUint(port, 16, 16)
+	return netip.AddrPortFrom(address.Unmap(), uint16(number)), ok && err == nil
+}
+
+// socketHolders are the processes, as far as they may be looked into, that
+// hold one of the sockets.
+func socketHolders(inodes []string) []int {
+	if len(inodes) == 0 {
+		return nil
+	}
+	var pids []int
+	for _, pid := range processes() {
+		folder := fmt.Sprintf("/proc/%d/fd/", pid)
+		files, err := os.ReadDir(folder)
+		if err != nil {
+			continue
+		}
+		for _, file := range files {
+			target, err := os.Readlink(folder + file.Name())
+			inode, isSocket := strings.CutPrefix(target, "socket:[")
+			if err == nil && isSocket && slices.Contains(inodes, strings.TrimSuffix(inode, "]")) {
+				pids = append(pids, pid)
+				break
+			}
+		}
+	}
+	return pids
+}
+
+func processes() []int {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	var pids []int
+	for _, entry := range entries {
+		if pid, err := strconv.Atoi(entry.Name()); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}

@@ -1,0 +1,283 @@
+package nginx
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// The kernel takes names of sockets up to 107 bytes.
+const maxSocketName = 107
+
+// A RunDir is the directory that one NGINX runs in, held by one controller:
+//
+//	nginx.conf, generation, …   static files
+//	lua/                        Lua files, which workers read
+//	sock/                       NGINX's unix sockets and nothing else, 0700
+//	tmp/                        the workers' temporary files, 0700 and theirs
+//	lock                        held while the controller lives
+type RunDir struct {
+	path   string
+	lock   *os.File
+	worker Worker
+}
+
+// A Worker is the user that workers run as. Both names are empty where NGINX
+// is not started by root: workers then keep the controller's user.
+type Worker struct {
+	User, Group string
+	uid, gid    int
+}
+
+// DefaultRunDir is the run directory of the instance with a name, which must
+// be the same when the instance is started again. The ports make a good one.
+func DefaultRunDir(instance string) string {
+	return filepath.Join(os.TempDir(), fmt.Sprintf("headgate-%d-%s", os.Getuid(), instance))
+}
+
+// OpenRunDir makes the directory if need be and takes it into possession. It
+// is an error if another controller holds it, if another user owns it, or if
+// the workers' user can't get there.
+func OpenRunDir(path string) (*RunDir, error) {
+	d, err := openRunDir(path)
+	if err != nil {
+		return nil, fmt.Errorf("open the run directory %s: %w", path, err)
+	}
+	return d, nil
+}
+
+func openRunDir(path string) (*RunDir, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(path, 0o711); err != nil {
+		return nil, err
+	}
+	if err := owned(path); err != nil {
+		return nil, err
+	}
+	// One spelling, so that what an earlier controller left is recognised.
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return nil, err
+	}
+	d := &RunDir{path: path}
+	if name := d.Socket(); len(name) > maxSocketName {
+		return nil, fmt.Errorf("%s has %d bytes, sockets have at most %d; use a shorter directory", name, len(name), maxSocketName)
+	}
+	if d.worker, err = findWorker(); err != nil {
+		return nil, err
+	}
+	if err := d.worker.reaches(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	if d.lock, err = takeLock(filepath.Join(path, "lock")); err != nil {
+		return nil, err
+	}
+	if err := d.lay(); err != nil {
+		d.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// owned refuses what another user could have put in the way.
+func owned(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !info.IsDir() || !ok || int(stat.Uid) != os.Geteuid() {
+		return errors.New("it is not a directory of the user that this runs as; use another, or one inside it")
+	}
+	return nil
+}
+
+func (d *RunDir) lay() error {
+	for _, folder := range []struct {
+		name string
+		mode fs.FileMode
+	}{{"", 0o711}, {"sock", 0o700}, {"tmp", 0o700}, {"lua", 0o755}} {
+		path := filepath.Join(d.path, folder.name)
+		if err := os.MkdirAll(path, folder.mode); err != nil {
+			return err
+		}
+		// Whatever the umask is, and whatever an earlier one was.
+		if err := os.Chmod(path, folder.mode); err != nil {
+			return err
+		}
+	}
+	if d.worker.User == "" {
+		return nil
+	}
+	return os.Chown(filepath.Join(d.path, "tmp"), d.worker.uid, d.worker.gid)
+}
+
+// findWorker finds the user for workers: www-data, else nobody, if root asks.
+func findWorker() (Worker, error) {
+	if os.Geteuid() != 0 {
+		return Worker{}, nil
+	}
+	for _, name := range []string{"www-data", "nobody"} {
+		found, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		group, err := user.LookupGroupId(found.Gid)
+		if err != nil {
+			continue
+		}
+		uid, err1 := strconv.Atoi(found.Uid)
+		gid, err2 := strconv.Atoi(found.Gid)
+		if err := errors.Join(err1, err2); err != nil {
+			return Worker{}, fmt.Errorf("user %s: %w", name, err)
+		}
+		return Worker{User: name, Group: group.Name, uid: uid, gid: gid}, nil
+	}
+	return Worker{}, errors.New("there is neither a user www-data nor a user nobody for NGINX's workers")
+}
+
+// reaches tells whether the worker can pass through a directory and all above.
+func (w Worker) reaches(path string) error {
+	for w.User != "" {
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		if stat, ok := info.Sys().(*syscall.Stat_t); info.Mode().Perm()&0o001 == 0 && (!ok || int(stat.Uid) != w.uid) {
+			return fmt.Errorf("NGINX's workers run as %s, which can't pass through %s; use another directory", w.User, path)
+		}
+		if path == filepath.Dir(path) {
+			break
+		}
+		path = filepath.Dir(path)
+	}
+	return nil
+}
+
+// takeLock holds a lock until the file is closed or the process ends.
+func takeLock(path string) (*os.File, error) {
+	lock, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		holder, _ := os.ReadFile(path) // The process is told where it is known.
+		lock.Close()
+		return nil, fmt.Errorf("another controller holds it (process %s): %w", strings.TrimSpace(string(holder)), err)
+	}
+	err = lock.Truncate(0)
+	if err == nil {
+		_, err = fmt.Fprintln(lock, os.Getpid())
+	}
+	if err != nil {
+		lock.Close()
+		return nil, err
+	}
+	return lock, nil
+}
+
+// Path is the directory's name, absolute and without symbolic links.
+func (d *RunDir) Path() string { return d.path }
+
+// Conf is the file that NGINX is started with.
+func (d *RunDir) Conf() string { return filepath.Join(d.path, "nginx.conf") }
+
+// Socket is the data plane's API.
+func (d *RunDir) Socket() string { return filepath.Join(d.path, "sock", "api.sock") }
+
+// Worker is the user for the directive of the same name.
+func (d *RunDir) Worker() Worker { return d.worker }
+
+// Write writes files, whose names are relative to the directory, each of them
+// whole or not at all. Workers may read them.
+func (d *RunDir) Write(files map[string][]byte) error {
+	for name, content := range files {
+		if !filepath.IsLocal(name) {
+			return fmt.Errorf("write %s: it is not inside the run directory", name)
+		}
+		if err := writeFile(filepath.Join(d.path, name), content); err != nil {
+			return fmt.Errorf("write %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func writeFile(path string, content []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name()) // Gone already if all went well.
+	_, err = file.Write(content)
+	if err = errors.Join(err, file.Chmod(0o644), file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), path)
+}
+
+// WriteGeneration writes the number that workers started from now on have.
+func (d *RunDir) WriteGeneration(generation int) error {
+	return d.Write(map[string][]byte{"generation": []byte(strconv.Itoa(generation) + "\n")})
+}
+
+// WriteLua writes the Lua files, whose names are relative to lua/, and removes
+// all others there.
+func (d *RunDir) WriteLua(files map[string][]byte) error {
+	root := filepath.Join(d.path, "lua")
+	var kept []string
+	inside := map[string][]byte{}
+	for name, content := range files {
+		inside[filepath.Join("lua", name)] = content
+		kept = append(kept, filepath.Join(root, name))
+	}
+	if err := d.Write(inside); err != nil {
+		return err
+	}
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			return os.Chmod(path, 0o755)
+		}
+		if slices.Contains(kept, path) {
+			return nil
+		}
+		return os.Remove(path)
+	})
+	if err != nil {
+		return fmt.Errorf("clear old Lua files: %w", err)
+	}
+	return nil
+}
+
+// removeSockets removes what a killed NGINX leaves, on which its successor
+// could not listen.
+func (d *RunDir) removeSockets() error {
+	entries, err := os.ReadDir(filepath.Join(d.path, "sock"))
+	if err != nil {
+		return fmt.Errorf("remove old sockets: %w", err)
+	}
+	for _, entry := range entries {
+		err := os.Remove(filepath.Join(d.path, "sock", entry.Name()))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove old sockets: %w", err)
+		}
+	}
+	return nil
+}
+
+// Close gives the directory free. Its content stays.
+func (d *RunDir) Close() error { return d.lock.Close() }

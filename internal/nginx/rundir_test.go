@@ -1,0 +1,177 @@
+package nginx
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func openDir(t *testing.T, path string) *RunDir {
+	t.Helper()
+	d, err := OpenRunDir(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d
+}
+
+func TestRunDirModes(t *testing.T) {
+	old := syscall.Umask(0o077)
+	defer syscall.Umask(old)
+	d := openDir(t, filepath.Join(tempDirOpen(t), "run"))
+	if err := d.WriteLua(map[string][]byte{"headgate/a.lua": nil}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]fs.FileMode{
+		"": 0o711, "sock": 0o700, "tmp": 0o700, "lua": 0o755, "lua/headgate": 0o755, "lua/headgate/a.lua": 0o644,
+	} {
+		info, err := os.Stat(filepath.Join(d.Path(), name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode().Perm() != want {
+			t.Errorf("%q has mode %o, want %o", name, info.Mode().Perm(), want)
+		}
+		owner := int(info.Sys().(*syscall.Stat_t).Uid)
+		if name == "tmp" && d.Worker().User != "" {
+			if owner != d.worker.uid || owner == 0 {
+				t.Errorf("tmp belongs to %d", owner)
+			}
+		} else if owner != os.Geteuid() {
+			t.Errorf("%q belongs to %d", name, owner)
+		}
+	}
+	if isRoot := os.Geteuid() == 0; isRoot != (d.Worker().User != "") || isRoot != (d.Worker().Group != "") {
+		t.Errorf("worker %+v", d.Worker())
+	}
+}
+
+// tempDirOpen is a tempDir that other users can pass through.
+func tempDirOpen(t *testing.T) string {
+	t.Helper()
+	path := tempDir(t)
+	if err := os.Chmod(path, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestRunDirIsHeldOnce(t *testing.T) {
+	path := tempDir(t)
+	d := openDir(t, path)
+	if _, err := OpenRunDir(path); err == nil || !strings.Contains(err.Error(), fmt.Sprint("process ", os.Getpid())) {
+		t.Errorf("opened twice: %v", err)
+	}
+	d.Close()
+	openDir(t, path).Close()
+}
+
+func TestRunDirRefused(t *testing.T) {
+	file := filepath.Join(tempDir(t), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(tempDir(t), "link")
+	if err := os.Symlink(tempDir(t), link); err != nil {
+		t.Fatal(err)
+	}
+	refused := map[string]string{
+		file: "not a directory",
+		link: "not a directory",
+		filepath.Join(tempDirOpen(t), strings.Repeat("long", 25)): "use a shorter directory",
+	}
+	if os.Geteuid() == 0 {
+		closed := filepath.Join(tempDir(t), "in", "it") // tempDir is 0700.
+		refused[closed] = "can't pass through"
+		foreign := tempDirOpen(t)
+		if err := os.Chown(foreign, 12345, 12345); err != nil {
+			t.Fatal(err)
+		}
+		refused[foreign] = "not a directory of the user"
+	} else {
+		refused["/"] = "not a directory of the user"
+	}
+	for path, want := range refused {
+		d, err := OpenRunDir(path)
+		if err == nil {
+			d.Close()
+			t.Errorf("%s was opened", path)
+		} else if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+func TestRunDirSpelling(t *testing.T) {
+	parent := tempDirOpen(t)
+	link := filepath.Join(tempDirOpen(t), "link")
+	if err := os.Symlink(parent, link); err != nil {
+		t.Fatal(err)
+	}
+	d := openDir(t, link+"/../link//run")
+	if want := filepath.Join(parent, "run"); d.Path() != want {
+		t.Errorf("%s, want %s", d.Path(), want)
+	}
+}
+
+func TestRunDirWrite(t *testing.T) {
+	d := openDir(t, tempDir(t))
+	if err := d.Write(map[string][]byte{"nginx.conf": []byte("one"), "a/b": []byte("two")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Write(map[string][]byte{"nginx.conf": []byte("1")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.WriteGeneration(17); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"nginx.conf": "1", "a/b": "two", "generation": "17\n"} {
+		got, err := os.ReadFile(filepath.Join(d.Path(), name))
+		if err != nil || string(got) != want {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	for _, name := range []string{"../out", "/out", ""} {
+		if err := d.Write(map[string][]byte{name: nil}); err == nil {
+			t.Errorf("%q was written", name)
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(d.Path(), ".new-*"))
+	if err != nil || left != nil {
+		t.Errorf("left over: %v %v", left, err)
+	}
+}
+
+func TestRunDirWriteLua(t *testing.T) {
+	d := openDir(t, tempDir(t))
+	for _, files := range []map[string][]byte{
+		{"headgate/a.lua": []byte("a"), "headgate/old.lua": nil, "gone/x.lua": nil},
+		{"headgate/a.lua": []byte("b"), "headgate/new/c.lua": nil},
+	} {
+		if err := d.WriteLua(files); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	err := filepath.WalkDir(filepath.Join(d.Path(), "lua"), func(path string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			got = append(got, strings.TrimPrefix(path, d.Path()+"/lua/"))
+		}
+		return err
+	})
+	if err != nil || strings.Join(got, " ") != "headgate/a.lua headgate/new/c.lua" {
+		t.Errorf("%v %v", got, err)
+	}
+}
+
+func TestDefaultRunDir(t *testing.T) {
+	t.Setenv("TMPDIR", "/somewhere")
+	if got, want := DefaultRunDir("8080"), fmt.Sprintf("/somewhere/headgate-%d-8080", os.Getuid()); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
