@@ -1,0 +1,66 @@
+// Package health serves /healthz and /metrics.
+package health
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Server answers on the health port.
+type Server struct {
+	listener net.Listener
+	server   *http.Server
+}
+
+// probeTimeout bounds one look at the data plane.
+const probeTimeout = 10 * time.Second
+
+// Listen takes the port. check says why Headgate is not healthy, nil if it is;
+// path is where it is asked.
+func Listen(address, path string, check func(context.Context) error, registry *prometheus.Registry, log *slog.Logger) (*Server, error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen on the health port: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), probeTimeout)
+		defer cancel()
+		if err := check(ctx); err != nil {
+			http.Error(w, "not healthy: "+err.Error(), http.StatusInternalServerError)
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	})
+	mux.Handle("GET /metrics", promhttp.InstrumentMetricHandler(registry, promhttp.HandlerFor(registry, promhttp.HandlerOpts{})))
+	return &Server{listener: listener, server: &http.Server{
+		Handler:           mux,
+		ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}}, nil
+}
+
+// Address is where the server listens.
+func (s *Server) Address() string {
+	return strings.Replace(s.listener.Addr().String(), "[::]", "localhost", 1)
+}
+
+// Serve answers until Close.
+func (s *Server) Serve() error {
+	if err := s.server.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve the health port: %w", err)
+	}
+	return nil
+}
+
+// Close ends the server at once.
+func (s *Server) Close() error { return s.server.Close() }
