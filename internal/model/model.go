@@ -40,12 +40,15 @@ func (k PathKind) String() string {
 // matches.
 type Route struct {
 	Kind PathKind
-	// Path is normalised as NGINX normalises a request's path: decoded,
-	// starting with a slash. A Prefix path other than "/" has no slash at its
-	// end unless Slash is set.
+	// Path is compared with a request's path as NGINX normalises it: decoded,
+	// with dots resolved and slashes merged. It starts with a slash. A Prefix
+	// path other than "/" has none at its end; Slash says that it was written
+	// with one.
 	Path string
-	// Slash is set on a Prefix route whose path was written with a slash at
-	// its end: a request for the path without it is redirected there.
+	// Slash is set on a Prefix route that was written with a slash at its
+	// end. It answers below its path, and a request for the path itself is
+	// redirected there. If another Prefix route has the same path without the
+	// slash, that one answers for the path itself, and this one below it.
 	Slash bool
 	// Backend is the key of the backend, see BackendKey. It is empty where
 	// the built-in default backend answers (404).

@@ -1,0 +1,161 @@
+package build_test
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/model"
+)
+
+// fakeFeatures are one feature of each sort: "gate" controls access, "color"
+// is dynamic with a default from the ConfigMap, "buffer" is static.
+func fakeFeatures() []feature.Feature {
+	gate := feature.Setting[int]{Annotation: "gate", Default: 0, Parse: feature.Int(1, 9), OnInvalid: feature.Deny}
+	color := feature.Setting[string]{Annotation: "color", Key: "color", Default: "gray", Parse: oneOfColors}
+	buffer := feature.Setting[bool]{Annotation: "buffer", Key: "buffer", Parse: feature.Bool}
+	workers := feature.Setting[int]{Key: "workers", Default: 1, Parse: feature.Int(1, 64)}
+	return []feature.Feature{
+		{Name: "gate", Settings: []feature.Declared{gate}, Route: func(r *feature.Reader, route *model.Route) {
+			if n := gate.Get(r); n != 0 {
+				feature.Add(route, "gate", n)
+			}
+		}},
+		{
+			Name: "color", Settings: []feature.Declared{color},
+			Route: func(r *feature.Reader, route *model.Route) {
+				if c := color.Get(r); c != color.Default {
+					feature.Add(route, "color", c)
+				}
+			},
+			Global: func(r *feature.Reader) any { return color.Get(r) },
+		},
+		{
+			Name: "buffer", Settings: []feature.Declared{buffer, workers},
+			Route:   func(r *feature.Reader, route *model.Route) { route.Profile.Buffering = buffer.Get(r) },
+			Process: func(r *feature.Reader, p *model.Process) { p.Workers = workers.Get(r) },
+		},
+	}
+}
+
+func oneOfColors(text string) (string, error) {
+	if text == "red" || text == "blue" {
+		return text, nil
+	}
+	return "", errors.New("allowed are red and blue")
+}
+
+// decode reads documents by their kind. A TestCertificate becomes a TLS
+// Secret.
+func decode(t testing.TB, data []byte) []metav1.Object {
+	t.Helper()
+	var objects []metav1.Object
+	for document := range bytes.SplitSeq(data, []byte("\n---\n")) {
+		var head struct{ Kind string }
+		if err := yaml.Unmarshal(document, &head); err != nil {
+			t.Fatal(err)
+		}
+		var certificate testCertificate
+		object := map[string]any{
+			"Ingress": &networkingv1.Ingress{}, "IngressClass": &networkingv1.IngressClass{},
+			"Service": &corev1.Service{}, "EndpointSlice": &discoveryv1.EndpointSlice{},
+			"Secret": &corev1.Secret{}, "ConfigMap": &corev1.ConfigMap{}, "TestCertificate": &certificate,
+		}[head.Kind]
+		if object == nil {
+			t.Fatalf("a document has the kind %q", head.Kind)
+		}
+		if err := yaml.UnmarshalStrict(document, object); err != nil {
+			t.Fatalf("%v in\n%s", err, document)
+		}
+		if head.Kind == "TestCertificate" {
+			object = certificate.secret(t)
+		}
+		objects = append(objects, object.(metav1.Object))
+	}
+	return objects
+}
+
+// A testCertificate says what the certificate of a TLS Secret is like.
+type testCertificate struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Names             []string `json:"names"`
+	CommonName        string   `json:"commonName"`
+	Expired           bool     `json:"expired"`
+	WrongKey          bool     `json:"wrongKey"`
+	// Noise puts text and other PEM blocks around chain and key.
+	Noise bool `json:"noise"`
+	// Issuer adds a second certificate of that name to the chain.
+	Issuer string `json:"issuer"`
+}
+
+var keys = sync.OnceValue(func() [2]*ecdsa.PrivateKey {
+	var pair [2]*ecdsa.PrivateKey
+	for i := range pair {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			panic(err)
+		}
+		pair[i] = key
+	}
+	return pair
+})
+
+func (c testCertificate) secret(t testing.TB) *corev1.Secret {
+	t.Helper()
+	chain := c.sign(t, c.CommonName, c.Names)
+	if c.Issuer != "" {
+		chain = append(chain, c.sign(t, c.Issuer, nil)...)
+	}
+	key := keys()[0]
+	if c.WrongKey {
+		key = keys()[1]
+	}
+	der, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private := pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})
+	if c.Noise {
+		params := pem.EncodeToMemory(&pem.Block{Type: "EC PARAMETERS", Bytes: []byte{6, 0}})
+		chain = append([]byte("subject=noise\n"), append(chain, params...)...)
+		private = append(params, private...)
+	}
+	return &corev1.Secret{
+		ObjectMeta: c.ObjectMeta, Type: corev1.SecretTypeTLS,
+		Data: map[string][]byte{"tls.crt": chain, "tls.key": private},
+	}
+}
+
+func (c testCertificate) sign(t testing.TB, commonName string, names []string) []byte {
+	t.Helper()
+	until := time.Now().Add(time.Hour)
+	if c.Expired {
+		until = time.Now().Add(-time.Hour)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: commonName}, DNSNames: names,
+		NotBefore: until.Add(-2 * time.Hour), NotAfter: until,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, keys()[0].Public(), keys()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}

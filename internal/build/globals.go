@@ -1,0 +1,66 @@
+package build
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/model"
+)
+
+type parsedConfig struct {
+	config   *feature.Config
+	problems []feature.Problem
+}
+
+// settings are the parsed ConfigMap; without one all defaults hold.
+func (b *Builder) settings(v View) parsedConfig {
+	return b.config.get(v.ConfigMap(), func(object *corev1.ConfigMap) parsedConfig {
+		var data map[string]string
+		if object != nil {
+			data = object.Data
+		}
+		config, problems := feature.NewConfig(b.features, data)
+		return parsedConfig{config, problems}
+	})
+}
+
+// Globals builds what holds for every request. Only here are the ConfigMap's
+// bad and unknown keys found.
+func (b *Builder) Globals(v View) (model.Globals, []finding.Finding) {
+	settings := b.settings(v)
+	var g model.Globals
+	for _, f := range b.features {
+		if f.Global != nil {
+			if value := f.Global(feature.NewReader(b.prefix, nil, settings.config)); value != nil {
+				g.Policies = append(g.Policies, model.Policy{Feature: f.Name, Value: value})
+			}
+		}
+		if f.Process != nil {
+			f.Process(feature.NewReader(b.prefix, nil, settings.config), &g.Process)
+		}
+	}
+	var plain model.Route
+	b.applyFeatures(&plain, nil, settings.config)
+	g.Default = plain.Profile
+
+	var fs []finding.Finding
+	if object := v.ConfigMap(); object != nil {
+		fs = problemFindings("configmap/"+object.Namespace+"/"+object.Name, settings.problems)
+	}
+	return g, finding.Sort(fs)
+}
+
+// applyFeatures lets every feature write what the annotations mean into the
+// route. All read through one Reader, so that a bad value of any of them
+// denies the route.
+func (b *Builder) applyFeatures(route *model.Route, annotations map[string]string, config *feature.Config) []feature.Problem {
+	reader := feature.NewReader(b.prefix, annotations, config)
+	for _, f := range b.features {
+		if f.Route != nil {
+			f.Route(reader, route)
+		}
+	}
+	route.Denied = route.Denied || reader.Denied()
+	return reader.Problems()
+}

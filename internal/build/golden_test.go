@@ -1,0 +1,141 @@
+package build_test
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/store"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+const seed = 7
+
+// TestGolden builds the objects of each case. The last line of a case's
+// comment, "Shows: host, name", names the kinds of units that it is about;
+// only these and their findings are written. The default host is left out
+// where nobody names it.
+func TestGolden(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			archive, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(archive.Files) == 0 || archive.Files[0].Name != "in.yaml" {
+				t.Fatal("the first section must be in.yaml")
+			}
+			objects := decode(t, archive.Files[0].Data)
+			kinds := shownKinds(t, string(archive.Comment))
+			got := render(objects, kinds)
+			random := rand.New(rand.NewPCG(seed, 0))
+			for range 5 {
+				random.Shuffle(len(objects), func(i, j int) { objects[i], objects[j] = objects[j], objects[i] })
+				if again := render(objects, kinds); again != got {
+					t.Errorf("in another order (seed %d):\n%s\nwant:\n%s", seed, again, got)
+				}
+			}
+			if *update {
+				archive.Files = append(archive.Files[:1], txtar.Parse([]byte(got)).Files...)
+				if err := os.WriteFile(file, txtar.Format(archive), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			want := string(txtar.Format(&txtar.Archive{Files: archive.Files[1:]}))
+			if got != want {
+				t.Errorf("got:\n%s\nwant:\n%s\n(go test -update writes it)", got, want)
+			}
+		})
+	}
+}
+
+func shownKinds(t *testing.T, comment string) []store.Kind {
+	t.Helper()
+	_, names, ok := strings.Cut(strings.TrimSpace(comment), "\nShows: ")
+	if !ok {
+		t.Fatal("the comment must end with a line \"Shows: …\"")
+	}
+	var kinds []store.Kind
+	for name := range strings.SplitSeq(names, ", ") {
+		all := []store.Kind{store.GlobalsUnit, store.BackendUnit, store.HostUnit, store.NameUnit}
+		i := slices.IndexFunc(all, func(k store.Kind) bool { return k.String() == name })
+		if i < 0 {
+			t.Fatalf("no kind is called %q", name)
+		}
+		kinds = append(kinds, all[i])
+	}
+	return kinds
+}
+
+func newStore(objects []metav1.Object) *store.Store {
+	s := store.New(store.Settings{
+		IngressClass: "nginx", ControllerClass: "k8s.io/ingress-nginx", Classless: true,
+		ConfigMap: types.NamespacedName{Namespace: "headgate", Name: "options"},
+	})
+	for _, o := range objects {
+		s.Apply(o, false)
+	}
+	return s
+}
+
+// render is the text of all units of the kinds.
+func render(objects []metav1.Object, kinds []store.Kind) string {
+	s := newStore(objects)
+	builder := build.New(fakeFeatures(), "nginx.ingress.kubernetes.io")
+	var text strings.Builder
+	var findings []finding.Finding
+	for _, key := range s.All() {
+		if !slices.Contains(kinds, key.Kind) || key.Name == model.DefaultHost && len(s.Ingresses(key.Name)) == 0 {
+			continue
+		}
+		unit, fs := renderUnit(builder, key, s)
+		fmt.Fprintf(&text, "-- %s --\n%s", strings.TrimSpace(key.Kind.String()+" "+key.Name), unit)
+		findings = append(findings, fs...)
+	}
+	text.WriteString("-- findings --\n")
+	for _, f := range finding.Sort(findings) {
+		text.WriteString(f.String() + "\n")
+	}
+	return text.String()
+}
+
+func renderUnit(b *build.Builder, key store.Key, v build.View) (string, []finding.Finding) {
+	switch key.Kind {
+	case store.GlobalsUnit:
+		g, fs := b.Globals(v)
+		return globalsText(g), fs
+	case store.HostUnit:
+		h, found, fs := b.Host(key.Name, v)
+		return orGone(found, hostText(h)), fs
+	case store.NameUnit:
+		n, certificate, found, fs := b.Name(key.Name, v)
+		return orGone(found, nameText(n, certificate)), fs
+	}
+	be, found, fs := b.Backend(key.Name, v)
+	return orGone(found, backendText(be)), fs
+}
+
+func orGone(found bool, text string) string {
+	if !found {
+		return "gone\n"
+	}
+	return text
+}

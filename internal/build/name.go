@@ -1,0 +1,132 @@
+package build
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/model"
+)
+
+// Name builds the name of a host, and the certificate that it shows, nil for
+// the default certificate. The oldest Ingress that asks for TLS on the name
+// decides, even when its certificate can't be used: then the default
+// certificate is served, and plain requests are still redirected.
+// model.DefaultHost is never secured: the default certificate is its own.
+func (b *Builder) Name(name string, v View) (n model.Name, certificate *model.Certificate, found bool, fs []finding.Finding) {
+	ingresses := oldestFirst(v.Ingresses(name))
+	if len(ingresses) == 0 && name != model.DefaultHost {
+		return model.Name{}, nil, false, nil
+	}
+	n = model.Name{Name: name, Host: name}
+	if name == model.DefaultHost {
+		return n, nil, true, nil
+	}
+	for _, ing := range ingresses {
+		s := search{builder: b, view: v, ingress: ing, name: name}
+		n.Secured, certificate = s.run()
+		fs = append(fs, s.findings...)
+		if n.Secured {
+			break
+		}
+	}
+	if certificate != nil {
+		n.Certificate = certificate.Hash
+	}
+	return n, certificate, true, finding.Sort(fs)
+}
+
+// A search looks for a name's certificate in one Ingress.
+type search struct {
+	builder  *Builder
+	view     View
+	ingress  *networkingv1.Ingress
+	name     string
+	findings []finding.Finding
+}
+
+func (s *search) run() (secured bool, certificate *model.Certificate) {
+	for i, entry := range s.ingress.Spec.TLS {
+		if slices.ContainsFunc(entry.Hosts, s.isName) {
+			return true, s.listed(i, entry.SecretName)
+		}
+	}
+	for i, entry := range s.ingress.Spec.TLS {
+		if certificate := s.covering(i, entry); certificate != nil {
+			return true, certificate
+		}
+	}
+	return false, nil
+}
+
+func (s *search) isName(host string) bool {
+	return strings.EqualFold(strings.TrimSuffix(host, "."), s.name)
+}
+
+// listed is the certificate of a TLS entry that lists the name.
+func (s *search) listed(entry int, secret string) *model.Certificate {
+	if secret == "" {
+		return nil
+	}
+	parsed, refused := s.load(secret)
+	if refused == nil && !parsed.covers(s.name) && !parsed.commonNameCovers(s.name) {
+		refused = &refusal{finding.BadCertificate,
+			fmt.Sprintf("the certificate in Secret %s is for %s, not for %s", shorten(secret), parsed.names(), s.name)}
+	}
+	if refused != nil {
+		s.tell(entry, refused, "the default certificate is served for "+s.name)
+		return nil
+	}
+	return parsed.certificate
+}
+
+// covering is the certificate of a TLS entry that does not list the name, if
+// it is for the name. Only an entry without hosts has findings here: others
+// have theirs with the names that they list.
+func (s *search) covering(entry int, tls networkingv1.IngressTLS) *model.Certificate {
+	if tls.SecretName == "" {
+		return nil
+	}
+	parsed, refused := s.load(tls.SecretName)
+	if refused != nil {
+		if len(tls.Hosts) == 0 {
+			s.tell(entry, refused, "this TLS entry does nothing")
+		}
+		return nil
+	}
+	if !parsed.covers(s.name) {
+		return nil
+	}
+	return parsed.certificate
+}
+
+func (s *search) tell(entry int, why *refusal, effect string) {
+	s.findings = append(s.findings, finding.Finding{
+		Object: objectName(s.ingress), Field: fmt.Sprintf("spec.tls[%d].secretName", entry),
+		Code: why.code, Message: why.message, Effect: effect,
+	})
+}
+
+// load reads a Secret of the Ingress's own namespace.
+func (s *search) load(name string) (parsedCertificate, *refusal) {
+	full := types.NamespacedName{Namespace: s.ingress.Namespace, Name: name}
+	secret := s.view.Secret(full)
+	if secret == nil {
+		delete(s.builder.certificates, full)
+		return parsedCertificate{}, &refusal{finding.MissingObject, fmt.Sprintf("Secret %s does not exist", shorten(name))}
+	}
+	remembered := s.builder.certificates[full]
+	parsed := remembered.get(secret, func(secret *corev1.Secret) parsedCertificate {
+		return parseCertificate(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
+	})
+	s.builder.certificates[full] = remembered
+	if parsed.problem != "" {
+		return parsedCertificate{}, &refusal{finding.BadCertificate, fmt.Sprintf("Secret %s: %s", shorten(name), parsed.problem)}
+	}
+	return parsed, nil
+}

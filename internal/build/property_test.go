@@ -1,0 +1,146 @@
+package build_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/store"
+)
+
+// TestChangesLeadToTheSameUnits applies random changes one by one and builds
+// only what each of them touches. In the end that must be what a fresh store
+// gives for the objects that are left, in whatever order they come.
+func TestChangesLeadToTheSameUnits(t *testing.T) {
+	certificates := []*corev1.Secret{
+		testCertificate{Names: []string{"*.example.com"}}.secret(t),
+		testCertificate{Names: []string{"a.example.com", "b.example.com"}}.secret(t),
+		{Data: map[string][]byte{"tls.crt": []byte("rubbish")}},
+	}
+	for run := range uint64(30) {
+		random := rand.New(rand.NewPCG(run, 1))
+		changing, builder := newStore(nil), build.New(fakeFeatures(), "nginx.ingress.kubernetes.io")
+		units, left := map[store.Key]string{}, map[string]metav1.Object{}
+		rebuild(units, builder, changing, changing.All())
+		for range 300 {
+			object := randomObject(random, certificates)
+			name := fmt.Sprintf("%T %s", object, object.GetName())
+			deleted := random.IntN(3) == 0
+			if left[name] = object; deleted {
+				delete(left, name)
+			}
+			rebuild(units, builder, changing, changing.Apply(object, deleted))
+		}
+		objects := slices.Collect(maps.Values(left))
+		random.Shuffle(len(objects), func(i, j int) { objects[i], objects[j] = objects[j], objects[i] })
+		fresh, want := newStore(objects), map[store.Key]string{}
+		rebuild(want, build.New(fakeFeatures(), "nginx.ingress.kubernetes.io"), fresh, fresh.All())
+		if !maps.Equal(units, want) {
+			t.Fatalf("seed %d: after changes:\n%s\nfresh:\n%s", run, unitsText(units), unitsText(want))
+		}
+	}
+}
+
+func rebuild(units map[store.Key]string, b *build.Builder, s *store.Store, keys []store.Key) {
+	for _, key := range keys {
+		text, findings := renderUnit(b, key, s)
+		for _, f := range findings {
+			text += f.String() + "\n"
+		}
+		if units[key] = text; text == "gone\n" {
+			delete(units, key)
+		}
+	}
+}
+
+func unitsText(units map[store.Key]string) string {
+	var list []string
+	for key, text := range units {
+		list = append(list, fmt.Sprintf("%s %s\n%s", key.Kind, key.Name, text))
+	}
+	slices.Sort(list)
+	return strings.Join(list, "")
+}
+
+func randomObject(r *rand.Rand, certificates []*corev1.Secret) metav1.Object {
+	pick := func(list ...string) string { return list[r.IntN(len(list))] }
+	meta := metav1.ObjectMeta{Namespace: "shop", Name: pick("a", "b", "c", "d")}
+	switch r.IntN(8) {
+	case 0:
+		return &networkingv1.IngressClass{
+			ObjectMeta: metav1.ObjectMeta{Name: pick("nginx", "ours")},
+			Spec:       networkingv1.IngressClassSpec{Controller: pick("k8s.io/ingress-nginx", "example.com/other")},
+		}
+	case 1:
+		return &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceType(pick("ClusterIP", "ClusterIP", "ExternalName")),
+			Ports: []corev1.ServicePort{
+				{Name: "http", Port: 80 + r.Int32N(2)}, {Name: "more", Port: 80 + r.Int32N(2)},
+			},
+		}}
+	case 2:
+		name, port, ready := pick("http", "more", ""), int32(8080), r.IntN(3) > 0
+		meta.Labels = map[string]string{discoveryv1.LabelServiceName: pick("a", "b", "c")}
+		return &discoveryv1.EndpointSlice{
+			ObjectMeta: meta, Ports: []discoveryv1.EndpointPort{{Name: &name, Port: &port}},
+			Endpoints: []discoveryv1.Endpoint{{
+				Addresses:  []string{fmt.Sprintf("10.0.0.%d", r.IntN(4))},
+				Conditions: discoveryv1.EndpointConditions{Ready: &ready},
+			}},
+		}
+	case 3:
+		secret := *certificates[r.IntN(len(certificates))]
+		secret.ObjectMeta = meta
+		return &secret
+	case 4:
+		return &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "headgate", Name: pick("options", "other")},
+			Data:       map[string]string{pick("color", "what"): pick("red", "pink")},
+		}
+	}
+	return randomIngress(r, meta, pick)
+}
+
+func randomIngress(r *rand.Rand, meta metav1.ObjectMeta, pick func(...string) string) *networkingv1.Ingress {
+	meta.CreationTimestamp = metav1.NewTime(time.Unix(r.Int64N(3), 0))
+	meta.Annotations = map[string]string{"nginx.ingress.kubernetes.io/" + pick("gate", "color", "buffer"): pick("1", "red", "true")}
+	ing := &networkingv1.Ingress{ObjectMeta: meta}
+	if r.IntN(2) == 0 {
+		class := pick("nginx", "ours", "theirs")
+		ing.Spec.IngressClassName = &class
+	}
+	backend := func() networkingv1.IngressBackend {
+		return networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{
+			Name: pick("a", "b", "c"), Port: networkingv1.ServiceBackendPort{Number: 80 + r.Int32N(2), Name: pick("", "", "http")},
+		}}
+	}
+	if r.IntN(3) == 0 {
+		b := backend()
+		ing.Spec.DefaultBackend = &b
+	}
+	for range r.IntN(3) {
+		kind := networkingv1.PathType(pick("Exact", "Prefix", "ImplementationSpecific"))
+		ing.Spec.Rules = append(ing.Spec.Rules, networkingv1.IngressRule{
+			Host: pick("a.example.com", "b.example.com", "*.example.com", ""),
+			IngressRuleValue: networkingv1.IngressRuleValue{HTTP: &networkingv1.HTTPIngressRuleValue{
+				Paths: []networkingv1.HTTPIngressPath{{Path: pick("", "/", "/x", "/x/", "bad"), PathType: &kind, Backend: backend()}},
+			}},
+		})
+	}
+	for range r.IntN(2) {
+		ing.Spec.TLS = append(ing.Spec.TLS, networkingv1.IngressTLS{
+			Hosts: []string{pick("a.example.com", "c.example.com")}, SecretName: pick("", "a", "b", "c"),
+		})
+	}
+	return ing
+}

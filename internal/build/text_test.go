@@ -1,0 +1,86 @@
+package build_test
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"strings"
+
+	"github.com/headgate/headgate/internal/model"
+)
+
+func globalsText(g model.Globals) string {
+	text := fmt.Sprintf("workers %d\ndefault profile: buffering %v\n", g.Process.Workers, g.Default.Buffering)
+	for _, p := range g.Policies {
+		text += fmt.Sprintf("policy %s %+v\n", p.Feature, p.Value)
+	}
+	return text
+}
+
+func hostText(h model.Host) string {
+	var text strings.Builder
+	for _, r := range h.Routes {
+		fmt.Fprintf(&text, "%s %s", r.Kind, r.Path)
+		if r.Slash {
+			text.WriteString(" (written with a slash)")
+		}
+		if r.Backend == "" {
+			text.WriteString(" -> built-in default backend")
+		} else {
+			text.WriteString(" -> " + r.Backend)
+		}
+		if r.Origin != (model.Origin{}) {
+			text.WriteString(", from " + r.Origin.Namespace + "/" + r.Origin.Ingress)
+		}
+		if r.Denied {
+			text.WriteString(", denied")
+		}
+		if r.Profile.Buffering {
+			text.WriteString(", buffering")
+		}
+		for _, p := range r.Policies {
+			fmt.Fprintf(&text, ", %s %+v", p.Feature, p.Value)
+		}
+		text.WriteString("\n")
+	}
+	return text.String()
+}
+
+// nameText shows a certificate by its names: keys and hashes differ from run
+// to run.
+func nameText(n model.Name, certificate *model.Certificate) string {
+	text := "host " + n.Host
+	if n.Secured {
+		text += ", secured"
+	}
+	if (certificate == nil) != (n.Certificate == "") || certificate != nil && n.Certificate != certificate.Hash {
+		return text + ", BROKEN: certificate and hash differ\n"
+	}
+	if certificate == nil {
+		return text + "\n"
+	}
+	rest, count := certificate.Chain, 0
+	for block, more := pem.Decode(rest); block != nil; block, more = pem.Decode(more) {
+		parsed, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return text + ", BROKEN: " + err.Error() + "\n"
+		}
+		if count++; count == 1 {
+			text += fmt.Sprintf(", certificate %v", append(parsed.DNSNames, "CN="+parsed.Subject.CommonName))
+		} else {
+			text += ", then CN=" + parsed.Subject.CommonName
+		}
+	}
+	return text + "\n"
+}
+
+func backendText(b model.Backend) string {
+	if len(b.Endpoints) == 0 {
+		return "no endpoints\n"
+	}
+	var text strings.Builder
+	for _, e := range b.Endpoints {
+		text.WriteString(e.String() + "\n")
+	}
+	return text.String()
+}

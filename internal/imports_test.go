@@ -1,0 +1,230 @@
+// Package internal_test holds the tree to its architecture: which package may
+// know which.
+package internal_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/headgate/headgate/"
+
+// knows lists, for a package, all other packages of this module that it may
+// import, and what to do instead. "…" at the end stands for what lies below.
+// Packages that are not listed here are at the edge, where only the rules of
+// forbidden count.
+var knows = []struct {
+	of      string
+	allowed []string
+	advice  string
+}{
+	{"internal/finding", nil, "a finding is text about an object: let the caller fill it in"},
+	{"internal/model", nil, "the model is plain data: what makes it or reads it goes elsewhere"},
+	{"internal/feature", []string{"internal/model"}, "the contract knows no single feature and no one who calls it"},
+	{"internal/feature/all", []string{"internal/feature", "internal/feature/…"}, "it is a list of features and nothing else"},
+	{
+		"internal/feature/…", []string{"internal/feature", "internal/model"},
+		"features do not know of each other: what several of them must know belongs into the model and build",
+	},
+	{"internal/source", nil, "a source's contract is an object and whether it is gone"},
+	{"internal/source/…", []string{"internal/source"}, "a source gives objects: what they mean is for store and build"},
+	{
+		"internal/build", []string{"internal/feature", "internal/finding", "internal/model"},
+		"build sees objects through its View and returns the model: it knows neither store nor what is done with the model",
+	},
+	{
+		"internal/store", []string{"internal/build", "internal/model"},
+		"the store knows what build reads (build.Refer) and nothing of what happens to the keys that it returns",
+	},
+	{"internal/unit", []string{"internal/model"}, "a unit is packed from the model alone"},
+	{"internal/plan", []string{"internal/model", "internal/unit"}, "plan turns the model into bytes: pass it values of package model"},
+	{"internal/dataplane", []string{"internal/model", "internal/unit"}, "the data plane's client pushes units: what is in them is no matter"},
+	{"internal/nginx", nil, "this package runs a process: pass it files and settings as plain values"},
+}
+
+// forbidden lists what packages must not import and why.
+var forbidden = []struct {
+	in      []string
+	imports []string // "net" is that package, "net/…" all below it
+	advice  string
+}{
+	{
+		[]string{"internal/build", "internal/model", "internal/unit", "internal/plan", "internal/finding", "internal/feature", "internal/feature/…"},
+		[]string{
+			"os", "os/…", "io/ioutil", "io/fs", "path/filepath", "syscall", "net", "net/http", "net/http/…",
+			"log", "log/…", "math/rand", "math/rand/…", "crypto/rand", "k8s.io/client-go/…", "k8s.io/klog/…",
+		},
+		"this package is pure, equal input gives equal output: let a source fetch it, or return a finding and let the edge log it",
+	},
+	{
+		[]string{"internal/model", "internal/unit", "internal/plan", "internal/finding", "internal/feature", "internal/feature/…", "internal/dataplane", "internal/nginx"},
+		[]string{"k8s.io/…", "sigs.k8s.io/…"},
+		"Kubernetes ends in build: translate it there into the model",
+	},
+	{
+		[]string{"internal/store", "internal/build", "internal/controller"},
+		[]string{"k8s.io/client-go/…", "github.com/fsnotify/…"},
+		"only a source knows where objects come from",
+	},
+}
+
+// actors are imported by who may act, and by nobody else.
+var actors = map[string][]string{
+	"internal/nginx":     {"internal/controller", "internal/gatetest", "cmd/…", "test/…", "bench"},
+	"internal/dataplane": {"internal/controller", "internal/gatetest", "cmd/…", "test/…", "bench"},
+	"internal/gatetest":  {"test/…"},
+}
+
+// clockCalls are what package time offers to those who act. The others use
+// only its types.
+var clockCalls = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTicker", "NewTimer"}
+
+func TestArchitecture(t *testing.T) {
+	seen := map[string]bool{}
+	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && path != ".." && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata") {
+			return filepath.SkipDir
+		}
+		if entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		dir, err := filepath.Rel("..", filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		pkg := filepath.ToSlash(dir)
+		seen[pkg] = true
+		for _, complaint := range judge(pkg, file) {
+			t.Errorf("%s: %s", path, complaint)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rule := range knows {
+		if !strings.HasSuffix(rule.of, "…") && !seen[rule.of] {
+			t.Errorf("there is a rule for %s, which holds no Go file: delete the rule or correct the name", rule.of)
+		}
+	}
+}
+
+// judge says what is wrong with one file of a package.
+func judge(pkg string, file *ast.File) []string {
+	var complaints []string
+	for _, spec := range file.Imports {
+		path, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return []string{err.Error()}
+		}
+		complaints = append(complaints, judgeImport(pkg, strings.TrimPrefix(path, module))...)
+	}
+	if matches(pkg, forbidden[0].in) {
+		for _, call := range clockUses(file) {
+			complaints = append(complaints, fmt.Sprintf("%s uses %s: %s", pkg, call, forbidden[0].advice))
+		}
+	}
+	return complaints
+}
+
+func judgeImport(pkg, path string) []string {
+	var complaints []string
+	for _, rule := range knows {
+		if !matches(pkg, []string{rule.of}) {
+			continue
+		}
+		if (strings.HasPrefix(path, "internal/") || strings.HasPrefix(path, "cmd/")) && !matches(path, rule.allowed) {
+			complaints = append(complaints, fmt.Sprintf("%s imports %s: %s", pkg, path, rule.advice))
+		}
+		break
+	}
+	for _, rule := range forbidden {
+		if matches(pkg, rule.in) && matches(path, rule.imports) {
+			complaints = append(complaints, fmt.Sprintf("%s imports %s: %s", pkg, path, rule.advice))
+		}
+	}
+	if who, ok := actors[path]; ok && !matches(pkg, who) {
+		complaints = append(complaints, fmt.Sprintf(
+			"%s imports %s: only %s may; return what is to be done and let them do it", pkg, path, strings.Join(who, ", ")))
+	}
+	return complaints
+}
+
+func matches(path string, patterns []string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		if above, ok := strings.CutSuffix(pattern, "…"); ok {
+			return strings.HasPrefix(path, above)
+		}
+		return path == pattern
+	})
+}
+
+// clockUses lists the file's uses of the clock, whatever name package time has
+// in it.
+func clockUses(file *ast.File) []string {
+	name := ""
+	for _, spec := range file.Imports {
+		if spec.Path.Value == `"time"` {
+			name = "time"
+			if spec.Name != nil {
+				name = spec.Name.Name
+			}
+		}
+	}
+	var uses []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		if selector, ok := n.(*ast.SelectorExpr); ok {
+			if x, ok := selector.X.(*ast.Ident); ok && name != "" && x.Name == name && slices.Contains(clockCalls, selector.Sel.Name) {
+				uses = append(uses, "time."+selector.Sel.Name)
+			}
+		}
+		return true
+	})
+	return uses
+}
+
+// TestRulesBite shows each rule a file that breaks it.
+func TestRulesBite(t *testing.T) {
+	for _, c := range []struct {
+		pkg, imports, body string
+		complaints         int
+	}{
+		{"internal/build", `"net/netip"; "crypto/x509"; "` + module + `internal/model"`, "", 0},
+		{"internal/build", `"os"; "net"; "net/http"; "log/slog"; "k8s.io/client-go/kubernetes"`, "", 6},
+		{"internal/build", `"` + module + `internal/store"`, "", 1},
+		{"internal/build", `t "time"`, "var x = t.Now", 1},
+		{"internal/build", `"time"`, "var x time.Duration", 0},
+		{"internal/controller", `"time"`, "var x = time.Now()", 0},
+		{"internal/plan", `"k8s.io/api/core/v1"`, "", 1},
+		{"internal/plan", `"` + module + `internal/nginx"`, "", 2},
+		{"internal/controller", `"` + module + `internal/nginx"`, "", 0},
+		{"internal/feature/cors", `"` + module + `internal/feature/proxying"`, "", 1},
+		{"internal/feature/all", `"` + module + `internal/feature/proxying"`, "", 0},
+		{"internal/source/file", `"os"; "` + module + `internal/store"`, "", 1},
+		{"internal/health", `"` + module + `internal/gatetest"`, "", 1},
+	} {
+		source := "package x\nimport (" + c.imports + ")\n" + c.body
+		file, err := parser.ParseFile(token.NewFileSet(), "x.go", source, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := judge(c.pkg, file); len(got) != c.complaints {
+			t.Errorf("%s with %s %s: %d complaints, want %d: %q", c.pkg, c.imports, c.body, len(got), c.complaints, got)
+		}
+	}
+}

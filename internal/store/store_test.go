@@ -1,0 +1,284 @@
+package store_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/headgate/headgate/internal/store"
+)
+
+const controllerClass = "k8s.io/ingress-nginx"
+
+func settings() store.Settings {
+	return store.Settings{
+		IngressClass: "nginx", ControllerClass: controllerClass,
+		ConfigMap: types.NamespacedName{Namespace: "headgate", Name: "options"},
+	}
+}
+
+// ingress makes an Ingress "shop/NAME" whose routes read "host path service".
+func ingress(name, class string, routes ...string) *networkingv1.Ingress {
+	ing := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+	if class != "" {
+		ing.Spec.IngressClassName = &class
+	}
+	for _, route := range routes {
+		parts := strings.Fields(route)
+		ing.Spec.Rules = append(ing.Spec.Rules, networkingv1.IngressRule{
+			Host: parts[0],
+			IngressRuleValue: networkingv1.IngressRuleValue{HTTP: &networkingv1.HTTPIngressRuleValue{
+				Paths: []networkingv1.HTTPIngressPath{{Path: parts[1], Backend: networkingv1.IngressBackend{
+					Service: &networkingv1.IngressServiceBackend{
+						Name: parts[2], Port: networkingv1.ServiceBackendPort{Number: 80},
+					},
+				}}},
+			}},
+		})
+	}
+	return ing
+}
+
+func withTLS(ing *networkingv1.Ingress, secret string) *networkingv1.Ingress {
+	ing.Spec.TLS = []networkingv1.IngressTLS{{SecretName: secret}}
+	return ing
+}
+
+func annotated(ing *networkingv1.Ingress, key, value string) *networkingv1.Ingress {
+	ing.Annotations = map[string]string{key: value}
+	return ing
+}
+
+func class(name, controller string) *networkingv1.IngressClass {
+	return &networkingv1.IngressClass{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: networkingv1.IngressClassSpec{Controller: controller},
+	}
+}
+
+func service(name string, port int32) *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: port}}},
+	}
+}
+
+func slice(name, service string, addresses ...string) *discoveryv1.EndpointSlice {
+	port := int32(8080)
+	s := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: name, Labels: map[string]string{discoveryv1.LabelServiceName: service},
+		},
+		Ports: []discoveryv1.EndpointPort{{Port: &port}},
+	}
+	for _, a := range addresses {
+		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{a}})
+	}
+	return s
+}
+
+func secret(name, content string) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Data: map[string][]byte{"tls.crt": []byte(content)},
+	}
+}
+
+func configMap(name, color string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "headgate", Name: name}, Data: map[string]string{"color": color},
+	}
+}
+
+// base is what every step of TestTouched starts from.
+func base() *store.Store {
+	s := store.New(settings())
+	for _, o := range []metav1.Object{
+		class("nginx", controllerClass), class("other", "example.com/other"),
+		withTLS(ingress("web", "nginx", "a.example / one", "b.example / two"), "tls"),
+		ingress("more", "nginx", "a.example /more one"),
+		withTLS(ingress("foreign", "other", "a.example /foreign one", "f.example / foreign"), "foreign"),
+		ingress("early", "later", "e.example / early"),
+		service("one", 80), slice("one-1", "one", "10.0.0.1"), service("unused", 80), slice("unused-1", "unused", "10.0.0.1"),
+		secret("tls", "x"), secret("foreign", "x"), configMap("options", "red"), configMap("foreign", "red"),
+	} {
+		s.Apply(o, false)
+	}
+	return s
+}
+
+func meta(edit func(*metav1.ObjectMeta), o *networkingv1.Ingress) *networkingv1.Ingress {
+	edit(&o.ObjectMeta)
+	return o
+}
+
+func TestTouched(t *testing.T) {
+	web := func() *networkingv1.Ingress {
+		return withTLS(ingress("web", "nginx", "a.example / one", "b.example / two"), "tls")
+	}
+	notReady := slice("one-1", "one", "10.0.0.1")
+	no, yes := false, true
+	notReady.Endpoints[0].Conditions.Ready = &no
+	ready := slice("one-1", "one", "10.0.0.1")
+	ready.Endpoints[0].Conditions = discoveryv1.EndpointConditions{Ready: &yes, Serving: &yes}
+	status := web()
+	status.ResourceVersion = "2"
+	status.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{IP: "192.0.2.1"}}
+
+	for _, c := range []struct {
+		about   string
+		object  metav1.Object
+		deleted bool
+		want    string
+	}{
+		{"the same Ingress", web(), false, ""},
+		{"an Ingress's status", status, false, ""},
+		{"an annotation", annotated(web(), "x", "y"), false, "host a.example, host b.example, name a.example, name b.example"},
+		{
+			"a younger Ingress", meta(func(m *metav1.ObjectMeta) { m.CreationTimestamp = metav1.NewTime(time.Unix(1, 0)) }, web()),
+			false, "host a.example, host b.example, name a.example, name b.example",
+		},
+		{
+			"another host and Service", ingress("web", "nginx", "a.example / one", "c.example / three"), false,
+			"backend shop/three/80, backend shop/two/80, host a.example, host b.example, host c.example, " +
+				"name a.example, name b.example, name c.example",
+		},
+		{"a deleted Ingress: another one still uses a backend", web(), true, "backend shop/two/80, host a.example, host b.example, name a.example, name b.example"},
+		{"an Ingress that comes to a host", ingress("new", "nginx", "a.example /new one"), false, "host a.example, name a.example"},
+		{"an Ingress that was not there, deleted", ingress("nobody", "nginx"), true, ""},
+		{"a new Ingress of another class", ingress("new", "other", "a.example / one"), false, ""},
+		{"an Ingress of another class, changed", ingress("foreign", "other", "a.example / one"), false, ""},
+		{"an Ingress of another class, deleted", ingress("foreign", "other"), true, ""},
+		{
+			"an Ingress that leaves our class", ingress("more", "other", "a.example /more one"), false,
+			"host a.example, name a.example",
+		},
+		{
+			"an Ingress that comes to our class", ingress("foreign", "nginx", "f.example / foreign"), false,
+			"backend shop/foreign/80, host f.example, name f.example",
+		},
+		{"an IngressClass that an Ingress waited for", class("later", controllerClass), false, "backend shop/early/80, host e.example, name e.example"},
+		{"an IngressClass of another controller", class("later", "example.com/other"), false, ""},
+		{"an IngressClass again", class("nginx", controllerClass), false, ""},
+		{
+			"our IngressClass deleted", class("nginx", ""), true,
+			"backend shop/one/80, backend shop/two/80, host a.example, host b.example, name a.example, name b.example",
+		},
+		{"an IngressClass that was not there, deleted", class("nobody", ""), true, ""},
+		{"the same Service", service("one", 80), false, ""},
+		{"a Service's port", service("one", 81), false, "backend shop/one/80"},
+		{"a Service that was missed", service("two", 80), false, "backend shop/two/80"},
+		{"a Service deleted", service("one", 80), true, "backend shop/one/80"},
+		{"a Service that nobody uses", service("unused", 81), false, ""},
+		{"a Service of a foreign Ingress", service("foreign", 81), false, ""},
+		{"the same slice", slice("one-1", "one", "10.0.0.1"), false, ""},
+		{"a slice that says what was so", ready, false, ""},
+		{"an endpoint", slice("one-1", "one", "10.0.0.1", "10.0.0.2"), false, "backend shop/one/80"},
+		{"an endpoint's readiness", notReady, false, "backend shop/one/80"},
+		{"a slice that goes to another Service", slice("one-1", "two", "10.0.0.1"), false, "backend shop/one/80, backend shop/two/80"},
+		{"a slice deleted", slice("one-1", ""), true, "backend shop/one/80"},
+		{"a slice of a Service that nobody uses", slice("unused-1", "unused", "10.0.0.2"), false, ""},
+		{"the same Secret", secret("tls", "x"), false, ""},
+		{"a Secret", secret("tls", "y"), false, "name a.example, name b.example"},
+		{"a Secret deleted", secret("tls", ""), true, "name a.example, name b.example"},
+		{"a Secret that nobody refers to", secret("new", "y"), false, ""},
+		{"a Secret of a foreign Ingress", secret("foreign", "y"), false, ""},
+		{"the ConfigMap", configMap("options", "blue"), false, "globals, host _, host a.example, host b.example"},
+		{"the ConfigMap deleted", configMap("options", ""), true, "globals, host _, host a.example, host b.example"},
+		{"the same ConfigMap", configMap("options", "red"), false, ""},
+		{"another ConfigMap", configMap("foreign", "blue"), false, ""},
+		{"a kind that nobody reads", &corev1.Node{}, false, ""},
+	} {
+		if got := text(base().Apply(c.object, c.deleted)); got != c.want {
+			t.Errorf("%s touches %q, want %q", c.about, got, c.want)
+		}
+	}
+}
+
+func text(keys []store.Key) string {
+	var list []string
+	for _, k := range keys {
+		list = append(list, strings.TrimSpace(k.Kind.String()+" "+k.Name))
+	}
+	return strings.Join(list, ", ")
+}
+
+func TestAll(t *testing.T) {
+	want := "globals, backend shop/one/80, backend shop/two/80, host _, host a.example, host b.example, " +
+		"name _, name a.example, name b.example"
+	if got := text(base().All()); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := text(store.New(store.Settings{}).All()); got != "globals, host _, name _" {
+		t.Errorf("an empty store has %q", got)
+	}
+}
+
+// TestNothingStays deletes everything and looks for what an index forgot.
+func TestNothingStays(t *testing.T) {
+	s := base()
+	for _, o := range []metav1.Object{
+		ingress("web", ""), ingress("more", ""), ingress("foreign", ""), ingress("early", ""),
+		slice("one-1", ""), slice("unused-1", ""),
+	} {
+		s.Apply(o, true)
+	}
+	if got := text(s.All()); got != "globals, host _, name _" {
+		t.Errorf("left are %q", got)
+	}
+	if got := s.EndpointSlices(types.NamespacedName{Namespace: "shop", Name: "one"}); len(got) != 0 {
+		t.Errorf("%d slices are left", len(got))
+	}
+	if got := s.Apply(class("later", controllerClass), false); len(got) != 0 {
+		t.Errorf("an IngressClass still touches %v", got)
+	}
+}
+
+func TestClasses(t *testing.T) {
+	const annotation = "kubernetes.io/ingress.class"
+	ours := map[string]*networkingv1.Ingress{
+		"class ours":                      ingress("x", "ours", "h.example / one"),
+		"class theirs":                    ingress("x", "theirs", "h.example / one"),
+		"class nginx, which is not there": ingress("x", "nginx", "h.example / one"),
+		"annotation nginx":                annotated(ingress("x", "", "h.example / one"), annotation, "nginx"),
+		"annotation other":                annotated(ingress("x", "", "h.example / one"), annotation, "other"),
+		"class theirs and annotation":     annotated(ingress("x", "theirs", "h.example / one"), annotation, "nginx"),
+		"class ours and annotation other": annotated(ingress("x", "ours", "h.example / one"), annotation, "other"),
+		"nothing":                         ingress("x", "", "h.example / one"),
+	}
+	plain, without, classless := settings(), settings(), settings()
+	without.WatchWithoutClass = true
+	classless.Classless = true
+	for _, c := range []struct {
+		about    string
+		settings store.Settings
+		want     []string
+	}{
+		{"plain", plain, []string{"annotation nginx", "class ours", "class ours and annotation other"}},
+		{"watch without class", without, []string{"annotation nginx", "class ours", "class ours and annotation other", "nothing"}},
+		{"classless", classless, []string{
+			"annotation nginx", "class nginx, which is not there", "class ours", "class ours and annotation other", "nothing",
+		}},
+	} {
+		var taken []string
+		for about, ing := range ours {
+			s := store.New(c.settings)
+			s.Apply(class("ours", controllerClass), false)
+			s.Apply(class("theirs", "example.com/other"), false)
+			s.Apply(ing, false)
+			if len(s.Ingresses("h.example")) > 0 {
+				taken = append(taken, about)
+			}
+		}
+		slices.Sort(taken)
+		if fmt.Sprint(taken) != fmt.Sprint(c.want) {
+			t.Errorf("%s takes %q, want %q", c.about, taken, c.want)
+		}
+	}
+}
