@@ -1,0 +1,18 @@
+// Package all lists the features, in the order in which they act on a route.
+package all
+
+import (
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/feature/httpsredirect"
+	"github.com/headgate/headgate/internal/feature/process"
+	"github.com/headgate/headgate/internal/feature/proxying"
+)
+
+// Features are all features.
+func Features() []feature.Feature {
+	return []feature.Feature{
+		process.Feature(),
+		httpsredirect.Feature(),
+		proxying.Feature(),
+	}
+}

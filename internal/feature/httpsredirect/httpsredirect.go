@@ -1,0 +1,121 @@
+// Package httpsredirect sends clients from http to https, and tells browsers
+// to stay there (HSTS).
+//
+// Whether a name has a certificate is looked up in the data plane by the name
+// that the client asked for, as for SNI: it is no property of the host.
+package httpsredirect
+
+import (
+	_ "embed"
+	"strconv"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/model"
+)
+
+const name = "https_redirect"
+
+//go:embed httpsredirect.lua
+var lua string
+
+var (
+	sslRedirect = feature.Setting[bool]{
+		Annotation: "ssl-redirect", Key: "ssl-redirect", Default: true, Parse: feature.Bool, Risk: feature.Low,
+		Doc: "Redirects http to https where the name has a certificate.",
+	}
+	forceSSLRedirect = feature.Setting[bool]{
+		Annotation: "force-ssl-redirect", Key: "force-ssl-redirect", Parse: feature.Bool, Risk: feature.Medium,
+		Doc: "Redirects http to https whether or not the name has a certificate.",
+	}
+	preserveTrailingSlash = feature.Setting[bool]{
+		Annotation: "preserve-trailing-slash", Key: "preserve-trailing-slash", Parse: feature.Bool, Risk: feature.Medium,
+		Doc: "Keeps a slash at the end of the URI in the redirect to https, which drops one otherwise.",
+	}
+	usePortInRedirects = feature.Setting[bool]{
+		Annotation: "use-port-in-redirects", Key: "use-port-in-redirects", Parse: feature.Bool, Risk: feature.Low,
+		Doc: "Names the port in redirects.",
+	}
+	redirectCode = feature.Setting[int]{
+		Key: "http-redirect-code", Default: 308, Parse: feature.OneOf(301, 302, 307, 308),
+		Doc: "The status of the redirect to https.",
+	}
+	exemptLocations = feature.Setting[[]string]{
+		Key: "no-tls-redirect-locations", Default: []string{"/.well-known/acme-challenge"}, Parse: feature.List,
+		Doc: "Paths, and what begins with them, that are never redirected to https.",
+	}
+	hsts = feature.Setting[bool]{
+		Key: "hsts", Default: true, Parse: feature.Bool,
+		Doc: "Adds Strict-Transport-Security to each answer over https.",
+	}
+	hstsMaxAge = feature.Setting[int]{
+		Key: "hsts-max-age", Default: 31536000, Parse: feature.Int(0, 1<<40),
+		Doc: "Seconds for which a browser keeps to https.",
+	}
+	hstsSubdomains = feature.Setting[bool]{
+		Key: "hsts-include-subdomains", Default: true, Parse: feature.Bool,
+		Doc: "Extends HSTS to all names below the host's.",
+	}
+	hstsPreload = feature.Setting[bool]{
+		Key: "hsts-preload", Parse: feature.Bool,
+		Doc: "Consents to the browsers' preload lists.",
+	}
+)
+
+// Feature is the redirect to https, with HSTS.
+func Feature() feature.Feature {
+	return feature.Feature{
+		Name: name,
+		Doc:  "Sends clients from http to https, and tells browsers to stay there.",
+		Settings: []feature.Declared{
+			sslRedirect, forceSSLRedirect, preserveTrailingSlash, usePortInRedirects,
+			redirectCode, exemptLocations, hsts, hstsMaxAge, hstsSubdomains, hstsPreload,
+		},
+		Route:  route,
+		Global: global,
+		Lua:    lua,
+	}
+}
+
+// policy is what httpsredirect.lua reads of a route.
+type policy struct {
+	// Always redirects names without a certificate too.
+	Always    bool `json:"always,omitempty"`
+	KeepSlash bool `json:"keep_slash,omitempty"`
+	Port      bool `json:"port,omitempty"`
+}
+
+func route(r *feature.Reader, route *model.Route) {
+	p := policy{
+		Always:    forceSSLRedirect.Get(r),
+		KeepSlash: preserveTrailingSlash.Get(r),
+		Port:      usePortInRedirects.Get(r),
+	}
+	// Read even where force-ssl-redirect decides, so that a bad value is told.
+	redirect := sslRedirect.Get(r)
+	if redirect || p.Always {
+		feature.Add(route, name, p)
+	}
+}
+
+// everywhere is what httpsredirect.lua reads of the globals.
+type everywhere struct {
+	Code   int      `json:"code"`
+	Exempt []string `json:"exempt,omitempty"`
+	// HSTS is the header's value, empty for none.
+	HSTS string `json:"hsts,omitempty"`
+}
+
+func global(r *feature.Reader) any {
+	e := everywhere{Code: redirectCode.Get(r), Exempt: exemptLocations.Get(r)}
+	maxAge, subdomains, preload := hstsMaxAge.Get(r), hstsSubdomains.Get(r), hstsPreload.Get(r)
+	if hsts.Get(r) {
+		e.HSTS = "max-age=" + strconv.Itoa(maxAge)
+		if subdomains {
+			e.HSTS += "; includeSubDomains"
+		}
+		if preload {
+			e.HSTS += "; preload"
+		}
+	}
+	return e
+}

@@ -1,0 +1,56 @@
+-- From http to https, and HSTS.
+local names = require "headgate.names"
+local settings = require "headgate.settings"
+
+local _M = {}
+
+local ngx = ngx
+local ngx_header = ngx.header
+local ngx_var = ngx.var
+local string_byte = string.byte
+local string_sub = string.sub
+
+local SLASH = 47
+
+
+local function is_exempt(path, exempt)
+    for i = 1, #exempt do
+        if string_sub(path, 1, #exempt[i]) == exempt[i] then
+            return true
+        end
+    end
+    return false
+end
+
+
+-- policy: { always, keep_slash, port }
+function _M.route(policy, request)
+    if not policy.always and not names.secured(request.name, request.host_name, request.revision) then
+        return
+    end
+    if ngx_var.scheme ~= "http" then
+        return
+    end
+    local everywhere = request.globals.settings.https_redirect
+    if everywhere.exempt and is_exempt(request.path, everywhere.exempt) then
+        return
+    end
+    local uri = ngx_var.request_uri
+    if not policy.keep_slash and string_byte(uri, #uri) == SLASH then
+        uri = string_sub(uri, 1, -2)
+    end
+    local port = policy.port and ":" .. settings.https_port or ""
+    return ngx.redirect("https://" .. request.host_name .. port .. uri, everywhere.code)
+end
+
+
+-- Runs for requests without a route too: every answer over https tells the
+-- browser to stay there.
+function _M.every_answer(everywhere)
+    if everywhere.hsts and ngx_var.scheme == "https" then
+        ngx_header["Strict-Transport-Security"] = everywhere.hsts
+    end
+end
+
+
+return _M

@@ -1,0 +1,117 @@
+// Package process reads the ConfigMap keys that the NGINX process is started
+// with. They concern no single route, and a change of one costs a reload.
+package process
+
+import (
+	"errors"
+	"time"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/model"
+)
+
+// Bounds of what an administrator may write; NGINX has none of its own, but
+// beyond these a value is a slip of the pen.
+const (
+	mostWorkers     = 1024
+	mostConnections = 1 << 20
+	mostSeconds     = 365 * 24 * 3600
+)
+
+var (
+	workers = feature.Setting[int]{
+		Key: "worker-processes", Parse: workerCount,
+		Doc: "Number of worker processes; auto is one a core.",
+	}
+	shutdownTimeout = feature.Setting[time.Duration]{
+		Key: "worker-shutdown-timeout", Default: 240 * time.Second, Parse: feature.Duration,
+		Doc: "How long an old worker may finish its connections.",
+	}
+	disableAccessLog = feature.Setting[bool]{
+		Key: "disable-access-log", Parse: feature.Bool,
+		Doc: "Writes no access log.",
+	}
+	useHTTP2 = feature.Setting[bool]{
+		Key: "use-http2", Default: true, Parse: feature.Bool,
+		Doc: "Offers HTTP/2 to TLS clients.",
+	}
+	serverTokens = feature.Setting[bool]{
+		Key: "server-tokens", Parse: feature.Bool,
+		Doc: "Leaves the Server header in answers.",
+	}
+	keepAlive = feature.Setting[time.Duration]{
+		Key: "keep-alive", Default: 75 * time.Second, Parse: feature.Seconds(0, mostSeconds),
+		Doc: "Seconds for which an idle client connection stays open; 0 closes it after each answer.",
+	}
+	keepAliveRequests = feature.Setting[int]{
+		Key: "keep-alive-requests", Default: 1000, Parse: feature.Int(1, mostConnections),
+		Doc: "Requests that one client connection may carry.",
+	}
+	clientHeaderTimeout = feature.Setting[time.Duration]{
+		Key: "client-header-timeout", Default: 60 * time.Second, Parse: feature.Seconds(1, mostSeconds),
+		Doc: "Seconds that a client may take over a request's head.",
+	}
+	clientBodyTimeout = feature.Setting[time.Duration]{
+		Key: "client-body-timeout", Default: 60 * time.Second, Parse: feature.Seconds(1, mostSeconds),
+		Doc: "Seconds between two reads of a request's body.",
+	}
+	backendConnections = feature.Setting[int]{
+		Key: "upstream-keepalive-connections", Default: 320, Parse: feature.Int(0, mostConnections),
+		Doc: "Idle connections to endpoints that a worker keeps; 0 keeps none.",
+	}
+	backendRequests = feature.Setting[int]{
+		Key: "upstream-keepalive-requests", Default: 10000, Parse: feature.Int(1, mostConnections),
+		Doc: "Requests that one connection to an endpoint may carry.",
+	}
+	backendIdle = feature.Setting[time.Duration]{
+		Key: "upstream-keepalive-timeout", Default: 60 * time.Second, Parse: feature.Seconds(1, mostSeconds),
+		Doc: "Seconds for which a connection to an endpoint may idle.",
+	}
+	backendAge = feature.Setting[time.Duration]{
+		Key: "upstream-keepalive-time", Default: time.Hour, Parse: feature.Duration,
+		Doc: "How old a connection to an endpoint may grow.",
+	}
+)
+
+func workerCount(text string) (int, error) {
+	if text == "auto" {
+		return 0, nil
+	}
+	n, err := feature.Int(1, mostWorkers)(text)
+	if err != nil {
+		return 0, errors.Join(errors.New("allowed is auto"), err)
+	}
+	return n, nil
+}
+
+// Feature is the settings of the NGINX process.
+func Feature() feature.Feature {
+	return feature.Feature{
+		Name: "process",
+		Doc:  "Settings of the NGINX process: workers, connections, the access log.",
+		Settings: []feature.Declared{
+			workers, shutdownTimeout, disableAccessLog, useHTTP2, serverTokens,
+			keepAlive, keepAliveRequests, clientHeaderTimeout, clientBodyTimeout,
+			backendConnections, backendRequests, backendIdle, backendAge,
+		},
+		Process: apply,
+	}
+}
+
+func apply(r *feature.Reader, p *model.Process) {
+	*p = model.Process{
+		Workers:             workers.Get(r),
+		ShutdownTimeout:     shutdownTimeout.Get(r),
+		AccessLog:           !disableAccessLog.Get(r),
+		HTTP2:               useHTTP2.Get(r),
+		ServerTokens:        serverTokens.Get(r),
+		ClientKeepalive:     keepAlive.Get(r),
+		ClientRequests:      keepAliveRequests.Get(r),
+		ClientHeaderTimeout: clientHeaderTimeout.Get(r),
+		ClientBodyTimeout:   clientBodyTimeout.Get(r),
+		BackendConnections:  backendConnections.Get(r),
+		BackendRequests:     backendRequests.Get(r),
+		BackendIdle:         backendIdle.Get(r),
+		BackendAge:          backendAge.Get(r),
+	}
+}

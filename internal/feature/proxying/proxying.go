@@ -1,0 +1,151 @@
+// Package proxying says how requests and answers pass through: buffers, the
+// limit on a request's body, and timeouts.
+package proxying
+
+import (
+	_ "embed"
+	"math/bits"
+	"time"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/model"
+)
+
+const name = "proxying"
+
+//go:embed proxying.lua
+var lua string
+
+const (
+	kib = 1 << 10
+	mib = 1 << 20
+	gib = 1 << 30
+)
+
+// Bounds of what tenants may write. A buffer's size and number are rounded up
+// to powers of two, so that few profiles serve all values.
+const (
+	leastBuffer  = kib
+	mostBuffer   = 16 * mib
+	leastBuffers = 2
+	mostBuffers  = 256
+	mostBody     = 500 * gib
+	mostSeconds  = 365 * 24 * 3600
+)
+
+var (
+	buffering = feature.Setting[bool]{
+		Annotation: "proxy-buffering", Key: "proxy-buffering", Default: false, Parse: feature.OnOff, Risk: feature.Low,
+		Doc: "Reads a backend's answer ahead of the client.",
+	}
+	requestBuffering = feature.Setting[bool]{
+		Annotation: "proxy-request-buffering", Key: "proxy-request-buffering", Default: true, Parse: feature.OnOff, Risk: feature.Low,
+		Doc: "Reads a request's body whole before the backend is asked.",
+	}
+	bufferSize = feature.Setting[int64]{
+		Annotation: "proxy-buffer-size", Key: "proxy-buffer-size", Default: 4 * kib, Parse: feature.Size(1, mostBuffer), Risk: feature.Low,
+		Doc: "Size of one buffer for answers, rounded up to a power of two. It bounds an answer's headers too.",
+	}
+	buffers = feature.Setting[int]{
+		Annotation: "proxy-buffers-number", Key: "proxy-buffers-number", Default: 4, Parse: feature.Int(leastBuffers, mostBuffers), Risk: feature.Low,
+		Doc: "Number of buffers for one answer, rounded up to a power of two.",
+	}
+	bodySize = feature.Setting[int64]{
+		Annotation: "proxy-body-size", Key: "proxy-body-size", Default: mib, Parse: feature.Size(0, mostBody), Risk: feature.Medium,
+		Doc: "Largest request body; 0 is no limit. Beyond it the answer is 413.",
+	}
+	connectTimeout = timeout("proxy-connect-timeout", standard.Connect, "Seconds to connect to an endpoint.")
+	readTimeout    = timeout("proxy-read-timeout", standard.Read, "Seconds between two reads from an endpoint. It bounds idle WebSockets too.")
+	sendTimeout    = timeout("proxy-send-timeout", standard.Send, "Seconds between two writes to an endpoint.")
+)
+
+func timeout(setting string, seconds int, doc string) feature.Setting[time.Duration] {
+	return feature.Setting[time.Duration]{
+		Annotation: setting, Key: setting, Default: time.Duration(seconds) * time.Second,
+		Parse: feature.Seconds(1, mostSeconds), Risk: feature.Low, Doc: doc,
+	}
+}
+
+// Feature is how requests and answers pass through.
+func Feature() feature.Feature {
+	return feature.Feature{
+		Name: name,
+		Doc:  "How requests and answers pass through: buffers, the limit on bodies, timeouts.",
+		Settings: []feature.Declared{
+			buffering, requestBuffering, bufferSize, buffers, bodySize,
+			connectTimeout, readTimeout, sendTimeout,
+		},
+		Route: route,
+		Lua:   lua,
+	}
+}
+
+// policy is what proxying.lua reads of a route.
+type policy struct {
+	// Body is the exact limit in bytes, 0 for none.
+	Body int64 `json:"body,omitempty"`
+	// AtStep is set where the profile's limit is the exact one.
+	AtStep bool `json:"at_step,omitempty"`
+	// Timeouts are left out where nginx.conf's own are meant.
+	Timeouts *timeouts `json:"timeouts,omitempty"`
+}
+
+// timeouts are in seconds.
+type timeouts struct {
+	Connect int `json:"connect"`
+	Send    int `json:"send"`
+	Read    int `json:"read"`
+}
+
+// standard are the timeouts that every profile has in nginx.conf; a route with
+// others sets them for each request.
+var standard = timeouts{Connect: 5, Send: 60, Read: 60}
+
+func route(r *feature.Reader, route *model.Route) {
+	limit := bodySize.Get(r)
+	step := bodyStep(limit)
+	route.Profile.Buffering = buffering.Get(r)
+	route.Profile.RequestBuffering = requestBuffering.Get(r)
+	route.Profile.BufferSize = max(leastBuffer, powerOfTwo(bufferSize.Get(r)))
+	route.Profile.Buffers = int(powerOfTwo(int64(buffers.Get(r))))
+	route.Profile.BodyStep = step
+	// A body that is streamed is not measured: it is cut at the step.
+	route.Profile.MeasureBody = step != limit && route.Profile.RequestBuffering
+
+	p := policy{Body: limit, AtStep: limit > 0 && step == limit}
+	t := timeouts{
+		Connect: int(connectTimeout.Get(r) / time.Second),
+		Send:    int(sendTimeout.Get(r) / time.Second),
+		Read:    int(readTimeout.Get(r) / time.Second),
+	}
+	if t != standard {
+		p.Timeouts = &t
+	}
+	if p != (policy{}) {
+		feature.Add(route, name, p)
+	}
+}
+
+// powerOfTwo is the least power of two that is not below n, for n ≥ 1.
+func powerOfTwo(n int64) int64 {
+	return 1 << bits.Len64(uint64(n-1))
+}
+
+// bodyStep is the least of 1, 2, 5, 10, … 500 of k, m and g that is not below
+// limit: the limits that tenants write most are steps themselves, and all
+// others share 27 profiles. See docs/decisions/0004.
+func bodyStep(limit int64) int64 {
+	if limit == 0 {
+		return 0
+	}
+	for _, unit := range []int64{kib, mib, gib} {
+		for _, decade := range []int64{1, 10, 100} {
+			for _, digit := range []int64{1, 2, 5} {
+				if step := unit * decade * digit; step >= limit {
+					return step
+				}
+			}
+		}
+	}
+	return mostBody
+}
