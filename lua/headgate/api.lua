@@ -1,0 +1,217 @@
+-- The data plane's API: docs/data-plane-api.md.
+local cjson = require "cjson.safe"
+local frame = require "headgate.frame"
+local log = require "headgate.log"
+local memory = require "headgate.memory"
+local settings = require "headgate.settings"
+local units = require "headgate.units"
+
+local _M = {}
+
+local ngx = ngx
+local string_match = string.match
+local string_sub = string.sub
+
+
+local function say(status, value)
+    ngx.status = status
+    ngx.header["Content-Type"] = "application/json"
+    ngx.say(type(value) == "string" and value or cjson.encode(value))
+    return ngx.exit(ngx.OK)
+end
+
+
+local function refuse(status, why)
+    return say(status, { error = why })
+end
+
+
+-- body reads a request's body, which must fit into memory: what was pushed
+-- must not reach a file. -> body | nil, status, err
+local function body()
+    local length = tonumber(ngx.var.http_content_length)
+    if not length then
+        return nil, 411, "no Content-Length"
+    end
+    if length > frame.MOST then
+        return nil, 413, "a frame has at most " .. frame.MOST .. " bytes"
+    end
+    ngx.req.read_body()
+    return ngx.req.get_body_data() or ""
+end
+
+
+local function part_key(e, part)
+    return units.key(e.kind, e.name) .. "\n" .. e.version .. " " .. part
+end
+
+
+-- join puts the parts of a unit together, the last of which just came.
+local function join(e)
+    local parts = {}
+    for part = 1, e.parts - 1 do
+        parts[part] = memory.part(part_key(e, part))
+        if not parts[part] then
+            return nil, "part " .. part .. " of " .. e.name .. " is missing"
+        end
+    end
+    parts[e.parts] = e.payload
+    for part = 1, e.parts - 1 do
+        memory.delete_part(part_key(e, part))
+    end
+    return table.concat(parts)
+end
+
+
+local function apply(e)
+    local key = units.key(e.kind, e.name)
+    if e.deletes then
+        memory.delete(key)
+        return true
+    end
+    if e.part < e.parts then
+        return memory.write_part(part_key(e, e.part), e.payload)
+    end
+    local payload = e.payload
+    if e.parts > 1 then
+        local err
+        payload, err = join(e)
+        if not payload then
+            return nil, err, 400
+        end
+    end
+    return memory.write(key, e.needs .. " " .. e.version, payload)
+end
+
+
+-- sizes is what the entries will take: a unit in parts needs room for them and
+-- for the whole.
+local function sizes(entries)
+    local list = {}
+    for i, e in ipairs(entries) do
+        local size = #e.payload
+        if e.parts > 1 and e.part == e.parts then
+            size = frame.MOST * e.parts
+        end
+        list[i] = { key = units.key(e.kind, e.name), size = size }
+    end
+    return list
+end
+
+
+local function post_apply()
+    local data, status, err = body()
+    if not data then
+        return refuse(status, err)
+    end
+    local f
+    f, err = frame.parse(data, ngx.crc32_long)
+    if not f then
+        return refuse(400, err)
+    end
+    if f.dictionary ~= settings.dictionary or f.generation ~= settings.generation or ngx.worker.exiting() then
+        return refuse(409, "this worker is of dictionary " .. settings.dictionary ..
+            " and generation " .. settings.generation .. (ngx.worker.exiting() and " and leaves" or ""))
+    end
+    if not memory.fits(sizes(f.entries)) then
+        return refuse(507, "the shared memory has no room for this")
+    end
+    for _, e in ipairs(f.entries) do
+        local ok
+        ok, err, status = apply(e)
+        if not ok then
+            log.err("apply ", e.kind, " ", e.name, ": ", err)
+            return refuse(status or 507, err)
+        end
+    end
+    return say(200, { revision = memory.touch(), memory = memory.usage() })
+end
+
+
+local function put_loaded()
+    memory.set_loaded()
+    return say(200, { revision = memory.touch() })
+end
+
+
+local function put_draining()
+    memory.set_draining(true)
+    return say(200, { revision = memory.touch() })
+end
+
+
+local function delete_draining()
+    memory.set_draining(false)
+    return say(200, { revision = memory.touch() })
+end
+
+
+-- some is a list, nil if it is empty: cjson would write that as an object.
+local function some(list)
+    return #list > 0 and list or nil
+end
+
+
+local function get_state()
+    local bytes, count = units.usage()
+    return say(200, {
+        instance = memory.instance(),
+        dictionary = settings.dictionary,
+        generation = settings.generation,
+        pid = ngx.worker.pid(),
+        revision = memory.revision(),
+        loaded = memory.loaded(),
+        draining = memory.draining(),
+        accepting = some(memory.accepting()),
+        memory = memory.usage(),
+        broken = some(units.broken()),
+        cache = { bytes = bytes, units = count },
+        kept = require("headgate.request").kept(),
+    })
+end
+
+
+local function get_unit(kind, name)
+    local key = units.key(kind, name)
+    local payload, version = memory.payload(key)
+    if not payload then
+        return refuse(404, "no " .. kind .. " " .. name)
+    end
+    if kind == "certificate" then
+        payload = cjson.encode({ chain = cjson.decode(payload).chain })
+    end
+    local needs, hash = units.split(version)
+    return say(200, '{"version":"' .. hash .. '","needs":' .. needs .. ',"unit":' .. payload .. "}")
+end
+
+
+local CALLS = {
+    ["/v1/apply"] = { POST = post_apply },
+    ["/v1/loaded"] = { PUT = put_loaded },
+    ["/v1/draining"] = { PUT = put_draining, DELETE = delete_draining },
+    ["/v1/state"] = { GET = get_state },
+    ["/v1/globals"] = { GET = function() return get_unit("globals", "globals") end },
+}
+
+local COLLECTIONS = { hosts = "host", names = "name", backends = "backend", certificates = "certificate" }
+
+
+function _M.run()
+    local path = ngx.var.uri
+    local method = ngx.req.get_method()
+    local calls = CALLS[path]
+    local collection, name = string_match(path, "^/v1/(%l+)/(.+)$")
+    if not calls and COLLECTIONS[collection] then
+        calls = { GET = function() return get_unit(COLLECTIONS[collection], name) end }
+    end
+    if not calls then
+        return refuse(404, "no such path: " .. string_sub(path, 1, 200))
+    end
+    if not calls[method] then
+        return refuse(405, method .. " is not allowed here")
+    end
+    return calls[method]()
+end
+
+
+return _M

@@ -1,0 +1,72 @@
+-- What runs before requests do.
+local settings = require "headgate.settings"
+
+local _M = {}
+
+local ngx = ngx
+
+-- Far beyond a worker's life, below what NGINX's timers take (24.8 days).
+local FAR = 20 * 24 * 3600
+
+
+local function read_generation(run_dir)
+    local file, err = io.open(run_dir .. "/generation")
+    if not file then
+        error("read the generation: " .. err)
+    end
+    local generation = tonumber(file:read("*a"))
+    file:close()
+    if not generation then
+        error("the file of the generation holds no number")
+    end
+    return generation
+end
+
+
+-- Runs once in the master of each configuration, before its workers are made.
+function _M.init(values)
+    for key, value in pairs(values) do
+        settings[key] = value
+    end
+    settings.generation = read_generation(values.run_dir)
+    require("headgate.memory").init()
+    -- Loaded here, all code is shared by the workers.
+    for _, module in ipairs({ "access", "answer", "api", "balance", "certificate", "route" }) do
+        require("headgate." .. module)
+    end
+end
+
+
+-- Counts this worker among those that accept connections. NGINX runs the
+-- timer early when it tells the worker to stop, and that is the moment at
+-- which it no longer accepts any.
+local function count_in()
+    local memory = require "headgate.memory"
+    local generation, pid = settings.generation, ngx.worker.pid()
+    memory.accept(generation, pid)
+
+    local function wait()
+        local ok, err = ngx.timer.at(FAR, function(premature)
+            if premature then
+                memory.stop_accepting(generation, pid)
+                return
+            end
+            wait()
+        end)
+        if not ok then
+            require("headgate.log").err("wait for the end of the worker: ", err)
+        end
+    end
+
+    wait()
+end
+
+
+-- Runs once in each worker.
+function _M.init_worker()
+    math.randomseed(ngx.worker.pid() + ngx.now() * 1000)
+    count_in()
+end
+
+
+return _M

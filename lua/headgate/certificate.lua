@@ -1,0 +1,57 @@
+-- The certificate phase: which certificate a TLS client is shown.
+local log = require "headgate.log"
+local memory = require "headgate.memory"
+local names = require "headgate.names"
+local ssl = require "ngx.ssl"
+local units = require "headgate.units"
+
+local _M = {}
+
+local ngx = ngx
+local string_gsub = string.gsub
+local string_lower = string.lower
+
+local DEFAULT = "default"
+
+
+local function find(revision)
+    local server_name = ssl.server_name()
+    if server_name then
+        server_name = string_gsub(string_lower(server_name), "%.$", "")
+        local name = names.for_certificate(server_name, revision)
+        local hash = name and name.certificate
+        local certificate = hash and units.certificate(hash, revision)
+        if certificate then
+            return certificate
+        end
+    end
+    return units.certificate(DEFAULT, revision)
+end
+
+
+local function show(certificate)
+    local ok, err = ssl.clear_certs()
+    if ok then
+        ok, err = ssl.set_cert(certificate.chain)
+    end
+    if ok then
+        ok, err = ssl.set_priv_key(certificate.key)
+    end
+    return ok, err
+end
+
+
+function _M.run()
+    local certificate = find(memory.revision())
+    if not certificate then
+        return ngx.exit(ngx.ERROR)
+    end
+    local ok, err = show(certificate)
+    if not ok then
+        log.err("show a certificate: ", err)
+        return ngx.exit(ngx.ERROR)
+    end
+end
+
+
+return _M

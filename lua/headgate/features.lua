@@ -1,0 +1,66 @@
+-- The features' Lua modules. A module may have these functions, each of which
+-- gets the policy that the route carries and the request (see request.lua):
+--
+--   route(policy, request)    before a backend is chosen; may end the request
+--   access(policy, request)   in profiles with an access phase
+--   balance(policy, request)  before the first endpoint is asked
+--   answer(policy, request)   before the answer's header is sent
+--   applies(policy, phase, route) -> whether this policy takes part in a phase
+--                             on this route; asked once, when a unit is decoded
+--
+-- and every_answer(setting, request), which runs on every answer, also of
+-- requests without a route (request is nil then), if the globals have
+-- something for the feature.
+local _M = {}
+
+local pcall = pcall
+local require = require
+local string_find = string.find
+local type = type
+
+local PHASES = { "route", "access", "balance", "answer" }
+
+
+-- module(name) -> the feature's module, nil if there is none.
+function _M.module(name)
+    if type(name) ~= "string" or not string_find(name, "^[a-z_]+$") then
+        return nil
+    end
+    local ok, module = pcall(require, "headgate.feature." .. name)
+    return ok and module or nil
+end
+
+
+-- phases(policies, route) -> by phase a flat list function, policy, function,
+-- policy, …, nil where nothing is to run | nil, err
+-- policies: a list of { feature, value } in the order of the feature list.
+function _M.phases(policies, route)
+    local phases = {}
+    for _, policy in ipairs(policies) do
+        local module = _M.module(policy[1])
+        if not module then
+            return nil, "no feature " .. tostring(policy[1])
+        end
+        for _, phase in ipairs(PHASES) do
+            local run = module[phase]
+            if run and (not module.applies or module.applies(policy[2], phase, route)) then
+                local list = phases[phase] or {}
+                phases[phase] = list
+                list[#list + 1] = run
+                list[#list + 1] = policy[2]
+            end
+        end
+    end
+    return phases
+end
+
+
+-- run calls a flat list of functions, each with its policy.
+function _M.run(list, request)
+    for i = 1, #list, 2 do
+        list[i](list[i + 1], request)
+    end
+end
+
+
+return _M

@@ -1,0 +1,106 @@
+-- The format of a frame: docs/data-plane-api.md. It knows nothing of NGINX, so
+-- that plain LuaJIT can test it.
+local _M = {}
+
+local ipairs = ipairs
+local string_find = string.find
+local string_match = string.match
+local string_sub = string.sub
+local tonumber = tonumber
+
+-- The most bytes that a frame may have.
+_M.MOST = 262144
+
+local MOST_NAME = 512
+local MOST_PARTS = 100000
+
+local KINDS = { host = true, name = true, backend = true, certificate = true, globals = true }
+
+
+-- entry reads the entry that begins at `at`.
+-- -> entry, the position behind it | nil, err
+local function entry(body, at)
+    local line_end = string_find(body, "\n", at, true)
+    if not line_end then
+        return nil, "an entry without a line end"
+    end
+    local line = string_sub(body, at, line_end - 1)
+    local kind, needs, version, part, parts, name_length, length =
+        string_match(line, "^put (%l+) (%d+) (%x+) (%d+)/(%d+) (%d+) (%d+)$")
+    local deletes = false
+    if not kind then
+        kind, name_length = string_match(line, "^del (%l+) (%d+)$")
+        if not kind then
+            return nil, "an entry that is neither put nor del"
+        end
+        deletes, needs, version, part, parts, length = true, 0, "0", 1, 1, 0
+    end
+    name_length, length = tonumber(name_length), tonumber(length)
+    part, parts = tonumber(part), tonumber(parts)
+    if not KINDS[kind] then
+        return nil, "an unknown kind"
+    end
+    if name_length < 1 or name_length > MOST_NAME then
+        return nil, "a name that is empty or too long"
+    end
+    if #version > 64 then
+        return nil, "a version that is too long"
+    end
+    if part < 1 or part > parts or parts > MOST_PARTS then
+        return nil, "a part that can't be"
+    end
+    local name_at = line_end + 1
+    local behind = name_at + name_length + length
+    if behind - 1 > #body then
+        return nil, "an entry that is longer than the frame"
+    end
+    return {
+        deletes = deletes,
+        kind = kind,
+        needs = tonumber(needs),
+        version = version,
+        part = part,
+        parts = parts,
+        name = string_sub(body, name_at, name_at + name_length - 1),
+        payload = string_sub(body, name_at + name_length, behind - 1),
+    }, behind
+end
+
+
+-- parse(body, crc32) -> { dictionary, generation, entries } | nil, err
+-- crc32: a function that gives the checksum of a string.
+function _M.parse(body, crc32)
+    if #body > _M.MOST then
+        return nil, "a frame that is too long"
+    end
+    local dictionary, generation, count, checksum, first =
+        string_match(body, "^headgate 1 (%d+) (%d+) (%d+) (%d+)\n()")
+    if not dictionary then
+        return nil, "no first line of a frame in format 1"
+    end
+    if crc32(string_sub(body, first)) ~= tonumber(checksum) then
+        return nil, "a checksum that does not fit"
+    end
+    local entries = {}
+    local at = first
+    while at <= #body do
+        local e, behind = entry(body, at)
+        if not e then
+            return nil, behind
+        end
+        entries[#entries + 1] = e
+        at = behind
+    end
+    if #entries ~= tonumber(count) then
+        return nil, "another number of entries than announced"
+    end
+    for _, e in ipairs(entries) do
+        if e.parts > 1 and #entries > 1 then
+            return nil, "a part beside other entries"
+        end
+    end
+    return { dictionary = tonumber(dictionary), generation = tonumber(generation), entries = entries }
+end
+
+
+return _M

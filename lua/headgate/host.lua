@@ -1,0 +1,158 @@
+-- A host: its routes, and which one a path leads to.
+--
+-- An Exact route is found by its path. A Prefix route "/foo" answers for
+-- "/foo" itself and for what lies below "/foo/"; one written "/foo/" answers
+-- for what lies below and redirects "/foo" there. All are in tables by path,
+-- and only the lengths that a prefix of this host has are tried, longest
+-- first: the cost depends neither on the number of routes nor on the path.
+local cjson = require "cjson.safe"
+local features = require "headgate.features"
+local settings = require "headgate.settings"
+
+local _M = {}
+
+local setmetatable = setmetatable
+local string_byte = string.byte
+local string_gsub = string.gsub
+local string_sub = string.sub
+local table_sort = table.sort
+
+local methods = {}
+local meta = { __index = methods }
+
+local SLASH = 47
+
+-- What answers for a path whose route was written with a slash at its end.
+local REDIRECT = { redirect_to_slash = true }
+
+
+-- route makes of a packed route what a request needs.
+local function route(packed, unit, phases_of)
+    local profile = unit.profiles[packed.profile]
+    if not profile then
+        return nil, "a route without a profile"
+    end
+    local backend = packed.backend and unit.backends[packed.backend]
+    local compiled = {
+        backend = backend,
+        -- The predecessor's name of it, for the log.
+        backend_label = backend and string_gsub(backend, "/", "-") or "upstream-default-backend",
+        denied = packed.denied or false,
+        -- The location to go on in; nil if the request is there already.
+        location = profile ~= settings.default_profile and "@" .. profile or nil,
+    }
+    local phases, err = phases_of(packed.policies or {}, compiled)
+    if not phases then
+        return nil, err
+    end
+    compiled.route = phases.route
+    compiled.access = phases.access
+    compiled.balance = phases.balance
+    compiled.answer = phases.answer
+    return compiled
+end
+
+
+-- phase_lists returns a function that gives the phases of a list of policies,
+-- one and the same table for routes that carry the same ones.
+local function phase_lists(unit)
+    local known = {}
+    return function(numbers, compiled)
+        local key = table.concat(numbers, ",") .. (compiled.location or "")
+        if not known[key] then
+            local policies = {}
+            for i, number in ipairs(numbers) do
+                policies[i] = unit.policies[number]
+                if not policies[i] then
+                    return nil, "a route with a policy that is not there"
+                end
+            end
+            local phases, err = features.phases(policies, compiled)
+            if not phases then
+                return nil, err
+            end
+            known[key] = phases
+        end
+        return known[key]
+    end
+end
+
+
+-- add_prefix puts a prefix route where it is found. Of "/foo" and "/foo/" the
+-- second has what lies below, and the first what is left: "/foo" itself.
+local function add_prefix(host, packed, compiled)
+    local path = packed.prefix
+    if path == "/" then
+        host.root = host.root or compiled
+    elseif packed.slash then
+        host.below[path] = compiled
+        host.itself[path] = host.itself[path] or REDIRECT
+    else
+        host.below[path] = host.below[path] or compiled
+        host.itself[path] = compiled
+    end
+end
+
+
+local function lengths(paths)
+    local seen, list = {}, {}
+    for path in pairs(paths) do
+        if not seen[#path] then
+            seen[#path] = true
+            list[#list + 1] = #path
+        end
+    end
+    table_sort(list, function(a, b) return a > b end)
+    return list
+end
+
+
+-- compile(payload) -> host | nil, err
+function _M.compile(payload)
+    local unit, err = cjson.decode(payload)
+    if not unit then
+        return nil, err
+    end
+    local host = { exact = {}, itself = {}, below = {}, root = nil }
+    local phases_of = phase_lists(unit)
+    for _, packed in ipairs(unit.routes) do
+        local compiled
+        compiled, err = route(packed, unit, phases_of)
+        if not compiled then
+            return nil, err
+        end
+        if packed.exact then
+            host.exact[packed.exact] = compiled
+        elseif packed.prefix then
+            add_prefix(host, packed, compiled)
+        else
+            return nil, "a route without a path"
+        end
+    end
+    host.lengths = lengths(host.below)
+    return setmetatable(host, meta)
+end
+
+
+-- find(path) -> the route, nil if there is none. A route may have
+-- redirect_to_slash set instead of all else.
+function methods.find(self, path)
+    local found = self.exact[path] or self.itself[path]
+    if found then
+        return found
+    end
+    local list = self.lengths
+    for i = 1, #list do
+        local length = list[i]
+        if string_byte(path, length + 1) == SLASH then
+            found = self.below[string_sub(path, 1, length)]
+            if found then
+                return found
+            end
+        end
+    end
+    return self.root
+end
+
+
+return _M

@@ -1,0 +1,254 @@
+-- The shared memory that the controller fills and the workers read.
+--
+-- Payloads and versions of units lie under the same key, the kind's letter and
+-- the unit's name ("h:shop.example.com"), in dictionaries of their own. A
+-- version is "NEEDS VERSION": the generation that the unit needs, and the hash
+-- of its payload. A payload is kept behind its version, so that the two can't
+-- be mismatched by who reads while they are written. One revision counts what
+-- was applied: a worker looks for a unit's version only when it has moved.
+local settings = require "headgate.settings"
+
+local _M = {}
+
+local ngx = ngx
+local shared = ngx.shared
+local tonumber = tonumber
+local string_find = string.find
+local string_sub = string.sub
+
+local control = shared.hg_control
+local units, versions, certificates
+
+
+-- Keys of the control dictionary.
+local REVISION = "revision"
+local LOADED = "loaded"
+local DRAINING = "draining"
+local INSTANCE = "instance"
+local DICTIONARY = "dictionary"
+local ACCEPTING = "accepting:"
+
+
+local function names(number)
+    return shared["hg_units_" .. number], shared["hg_versions_" .. number], shared["hg_certificates_" .. number]
+end
+
+
+-- copy fills a dictionary from the one that it takes the place of.
+local function copy(from, to)
+    for _, key in ipairs(from:get_keys(0)) do
+        local value = from:get(key)
+        if value ~= nil then
+            local ok, err = to:safe_set(key, value)
+            if not ok then
+                error("copy " .. key .. " into a larger dictionary: " .. err)
+            end
+        end
+    end
+end
+
+
+-- Takes the dictionaries of the settings into use. Runs before there are
+-- workers of this configuration, so that none ever sees an empty dictionary.
+function _M.init()
+    units, versions, certificates = names(settings.dictionary)
+    control:safe_add(INSTANCE, ngx.now() .. "-" .. ngx.worker.pid())
+    control:safe_add(REVISION, 1)
+
+    if settings.previous_dictionary and control:get(DICTIONARY) ~= settings.dictionary then
+        local old_units, old_versions, old_certificates = names(settings.previous_dictionary)
+        copy(old_units, units)
+        copy(old_certificates, certificates)
+        copy(old_versions, versions)
+    end
+    control:set(DICTIONARY, settings.dictionary)
+end
+
+
+-- The revision of what was applied last.
+function _M.revision()
+    return control:get(REVISION)
+end
+
+
+function _M.touch()
+    return control:incr(REVISION, 1)
+end
+
+
+-- Whether the first full load is complete.
+function _M.loaded()
+    return control:get(LOADED) == true
+end
+
+
+function _M.set_loaded()
+    control:set(LOADED, true)
+end
+
+
+-- Whether clients are asked to come back on other connections, before a
+-- reload closes theirs.
+function _M.draining()
+    return control:get(DRAINING) == true
+end
+
+
+function _M.set_draining(draining)
+    control:set(DRAINING, draining or nil)
+end
+
+
+-- Identifies this memory: another one is empty.
+function _M.instance()
+    return control:get(INSTANCE)
+end
+
+
+-- A worker that accepts connections is counted until it stops to.
+function _M.accept(generation, pid)
+    control:set(ACCEPTING .. generation .. ":" .. pid, true)
+end
+
+
+function _M.stop_accepting(generation, pid)
+    control:delete(ACCEPTING .. generation .. ":" .. pid)
+end
+
+
+-- The workers that accept connections, those among them too that died without
+-- saying so: a list of { generation, pid }.
+function _M.accepting()
+    local list = {}
+    for _, key in ipairs(control:get_keys(0)) do
+        if string_sub(key, 1, #ACCEPTING) == ACCEPTING then
+            local colon = string_find(key, ":", #ACCEPTING + 1, true)
+            list[#list + 1] = {
+                generation = tonumber(string_sub(key, #ACCEPTING + 1, colon - 1)),
+                pid = tonumber(string_sub(key, colon + 1)),
+            }
+        end
+    end
+    return list
+end
+
+
+local function payloads(key)
+    if string_sub(key, 1, 2) == "c:" then
+        return certificates
+    end
+    return units
+end
+
+
+-- A unit's version with the generation that it needs, as one string; nil if
+-- there is no such unit.
+function _M.version(key)
+    return versions:get(key)
+end
+
+
+-- payload(key) -> a unit's payload and its version, which may be newer than
+-- what version gave; nil if there is none.
+function _M.payload(key)
+    local value = payloads(key):get(key)
+    if not value then
+        return nil
+    end
+    local line_end = string_find(value, "\n", 1, true)
+    return string_sub(value, line_end + 1), string_sub(value, 1, line_end - 1)
+end
+
+
+-- write(key, version, payload) -> true | nil, err
+function _M.write(key, version, payload)
+    local ok, err = payloads(key):safe_set(key, version .. "\n" .. payload)
+    if not ok then
+        return nil, err
+    end
+    ok, err = versions:safe_set(key, version)
+    if not ok then
+        return nil, err
+    end
+    return true
+end
+
+
+function _M.delete(key)
+    versions:delete(key)
+    payloads(key):delete(key)
+end
+
+
+-- A part of a unit that is too long for one frame waits under a key of its own
+-- until the last one is there.
+function _M.write_part(key, payload)
+    return payloads(key):safe_set(key, payload)
+end
+
+
+function _M.part(key)
+    return payloads(key):get(key)
+end
+
+
+function _M.delete_part(key)
+    payloads(key):delete(key)
+end
+
+
+local function usage(dictionary)
+    return { capacity = dictionary:capacity(), free = dictionary:free_space() }
+end
+
+
+-- Bytes that the dictionaries have, and that are free in whole pages.
+function _M.usage()
+    return {
+        units = usage(units),
+        versions = usage(versions),
+        certificates = usage(certificates),
+    }
+end
+
+
+local PAGE = 4096
+local RESERVE = 16 * PAGE
+
+
+-- rounded is what an entry takes at most: NGINX gives small ones a power of
+-- two and larger ones whole pages.
+local function rounded(bytes)
+    bytes = bytes + 128
+    if bytes > PAGE / 2 then
+        return math.ceil(bytes / PAGE) * PAGE
+    end
+    local size = 64
+    while size < bytes do
+        size = size * 2
+    end
+    return size
+end
+
+
+-- Tells whether entries would fit. NGINX's safe_set deletes the old value of a
+-- key whose new one does not fit, so this must be known before anything is
+-- written; twice the size is asked for, since the free pages may not lie side
+-- by side. entries: a list of { key = , size = }.
+function _M.fits(entries)
+    local needed = { [units] = RESERVE, [versions] = RESERVE, [certificates] = RESERVE }
+    for _, entry in ipairs(entries) do
+        local dictionary = payloads(entry.key)
+        needed[dictionary] = needed[dictionary] + 2 * rounded(#entry.key + entry.size)
+        needed[versions] = needed[versions] + 2 * rounded(#entry.key + 32)
+    end
+    for dictionary, bytes in pairs(needed) do
+        if dictionary:free_space() < bytes then
+            return false
+        end
+    end
+    return true
+end
+
+
+return _M

@@ -1,0 +1,53 @@
+-- A server name: the host that owns it and the certificate that it shows.
+local cjson = require "cjson.safe"
+
+local _M = {}
+
+local string_byte = string.byte
+local string_sub = string.sub
+
+local DOT, DASH, UNDERSCORE, STAR = 46, 45, 95, 42
+
+
+-- compile(payload, name) -> { name, host, secured, certificate } | nil, err
+function _M.compile(payload, name)
+    local unit, err = cjson.decode(payload)
+    if not unit then
+        return nil, err
+    end
+    if type(unit.host) ~= "string" then
+        return nil, "a name without a host"
+    end
+    unit.name = name
+    return unit
+end
+
+
+-- The wildcard that covers a name, or nil: one label of letters, digits,
+-- dashes and underscores stands in for the star.
+function _M.wildcard(name)
+    for i = 1, #name do
+        local c = string_byte(name, i)
+        if c == DOT then
+            if i == 1 then
+                return nil
+            end
+            return "*" .. string_sub(name, i)
+        end
+        local word = c >= 97 and c <= 122 or c >= 48 and c <= 57 or c >= 65 and c <= 90
+            or c == DASH or c == UNDERSCORE
+        if not word then
+            return nil
+        end
+    end
+    return nil
+end
+
+
+-- Whether a client names a wildcard itself, which is no name of a host.
+function _M.is_pattern(name)
+    return string_byte(name, 1) == STAR
+end
+
+
+return _M

@@ -1,0 +1,65 @@
+-- Which name unit answers for a name that a client gave. Hosts and
+-- certificates are looked up apart: a name that has a host of its own, but no
+-- certificate, is covered by the certificate of the wildcard above it.
+local name = require "headgate.name"
+local units = require "headgate.units"
+
+local _M = {}
+
+local DEFAULT = "_"
+
+
+-- The name unit whose host answers, false if it can't be used, nil if there is
+-- none, not even the default.
+function _M.for_host(client_name, revision)
+    if not name.is_pattern(client_name) then
+        local found = units.name(client_name, revision)
+        if found ~= nil then
+            return found
+        end
+        local wildcard = name.wildcard(client_name)
+        found = wildcard and units.name(wildcard, revision)
+        if found ~= nil and wildcard then
+            return found
+        end
+    end
+    return units.name(DEFAULT, revision)
+end
+
+
+-- covered looks for a wildcard with TLS above a name that has none itself, and
+-- remembers for this revision what it found.
+local function covered(found, client_name, revision)
+    if found.covered_at ~= revision then
+        local wildcard = name.wildcard(client_name)
+        local above = wildcard and units.name(wildcard, revision)
+        found.covered = above and above.secured or false
+        found.covered_by = above
+        found.covered_at = revision
+    end
+    return found.covered and found.covered_by or nil
+end
+
+
+-- The name unit that has TLS asked for on the name that a client gave, or nil.
+-- found: what for_host gave for the name.
+function _M.secured(found, client_name, revision)
+    if found.secured then
+        return found
+    end
+    -- A wildcard has answered already, and the default has none above it.
+    if found.name ~= client_name then
+        return nil
+    end
+    return covered(found, client_name, revision)
+end
+
+
+-- The same for a name of which only the TLS handshake told.
+function _M.for_certificate(client_name, revision)
+    local found = _M.for_host(client_name, revision)
+    return found and _M.secured(found, client_name, revision)
+end
+
+
+return _M

@@ -1,0 +1,137 @@
+-- The route phase: which host and route a request belongs to, what its
+-- policies say, and where it goes on.
+local features = require "headgate.features"
+local memory = require "headgate.memory"
+local names = require "headgate.names"
+local requests = require "headgate.request"
+local settings = require "headgate.settings"
+local units = require "headgate.units"
+
+local _M = {}
+
+local ngx = ngx
+local ngx_exec = ngx.exec
+local ngx_exit = ngx.exit
+local ngx_header = ngx.header
+local ngx_req = ngx.req
+local ngx_var = ngx.var
+local string_gsub = string.gsub
+local string_lower = string.lower
+
+local NOT_FOUND = 404
+local UNAVAILABLE = 503
+
+-- What the control dictionary said at the revision seen last.
+local revision_seen, loaded, draining
+
+
+local function look(revision)
+    loaded = memory.loaded()
+    draining = memory.draining()
+    revision_seen = revision
+end
+
+
+-- bare is the name in a Host header: lower case, without port and final dot.
+local function bare(http_host)
+    local name = string_gsub(string_lower(http_host), ":%d*$", "")
+    return (string_gsub(name, "%.$", ""))
+end
+
+
+-- A request line with a whole URL names the host that counts, and its Host
+-- header may name another one: the backend is told the one that was routed.
+local function settle_host(host_name)
+    local http_host = ngx_var.http_host
+    if http_host and http_host ~= host_name and bare(http_host) ~= host_name then
+        requests.set_backend_host(host_name)
+    end
+end
+
+
+local function redirect_to_slash(host_name, path)
+    local args = ngx_var.args
+    local target = ngx_var.scheme .. "://" .. host_name .. ngx.escape_uri(path, 0) .. "/"
+    if args then
+        target = target .. "?" .. args
+    end
+    return ngx.redirect(target, 301)
+end
+
+
+-- Finds the request's route and fills in its table, or ends the request.
+local function find(host_name, revision)
+    local globals = units.globals(revision)
+    local name = names.for_host(host_name, revision)
+    local host = name and units.host(name.host, revision)
+    if not host or not globals then
+        -- Not 404: a unit that this worker can't use may well have a route.
+        return ngx_exit(UNAVAILABLE)
+    end
+    local path = ngx_var.uri
+    local route = host:find(path)
+    if not route then
+        return ngx_exit(NOT_FOUND)
+    end
+    if route.redirect_to_slash then
+        return redirect_to_slash(host_name, path)
+    end
+    local request = requests.new()
+    request.host_name = host_name
+    request.name = name
+    request.path = path
+    request.revision = revision
+    request.globals = globals
+    request.route = route
+    return request
+end
+
+
+function _M.run()
+    -- Subrequests are headgate's own and know where they go.
+    if ngx.is_subrequest then
+        return
+    end
+    local revision = memory.revision()
+    if revision ~= revision_seen then
+        look(revision)
+    end
+    if not loaded then
+        ngx_header["Retry-After"] = "1"
+        return ngx_exit(UNAVAILABLE)
+    end
+    if draining and ngx_req.http_version() < 2 then
+        ngx_header["Connection"] = "close"
+    end
+
+    local host_name = ngx_var.host
+    local request = find(host_name, revision)
+    local route = request.route
+    if settings.access_log then
+        requests.set_backend_label(route.backend_label)
+    end
+    if route.denied then
+        return ngx_exit(UNAVAILABLE)
+    end
+    if route.route then
+        features.run(route.route, request)
+    end
+
+    if not route.backend then
+        return ngx_exit(NOT_FOUND)
+    end
+    local backend = units.backend(route.backend, revision)
+    if not backend or backend.count == 0 then
+        return ngx_exit(UNAVAILABLE)
+    end
+    request.backend = backend
+    settle_host(host_name)
+
+    if route.location then
+        requests.keep(request)
+        return ngx_exec(route.location)
+    end
+end
+
+
+return _M

@@ -1,0 +1,20 @@
+-- What NGINX's configuration says to Lua. Filled once by boot.init, before
+-- there are workers, and only read afterwards.
+local _M = {
+    -- The directory of everything that the process reads and writes.
+    run_dir = nil,
+    -- Numbers of the shared dictionaries in use and of those to copy from.
+    dictionary = nil,
+    previous_dictionary = nil,
+    -- The name of the profile that `location /` has.
+    default_profile = nil,
+    -- The port of the https listener, for redirects that name it.
+    https_port = nil,
+    -- Whether the access log is written.
+    access_log = nil,
+    -- Which configuration this is: each reload has a higher number.
+    generation = nil,
+}
+
+
+return _M

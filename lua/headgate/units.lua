@@ -1,0 +1,142 @@
+-- The units as this worker holds them: decoded when first needed, and again
+-- when their version has moved.
+local cache = require "headgate.cache"
+local log = require "headgate.log"
+local memory = require "headgate.memory"
+local settings = require "headgate.settings"
+
+local _M = {}
+
+local tonumber = tonumber
+local string_find = string.find
+local string_sub = string.sub
+
+local MEGABYTE = 1024 * 1024
+
+-- Decoded units take about four times their packed size, and a worker is to
+-- stay below 80 MB.
+local kinds = {
+    host = { letter = "h:", compile = require("headgate.host").compile, cache = cache.new(8 * MEGABYTE) },
+    name = { letter = "n:", compile = require("headgate.name").compile, cache = cache.new(2 * MEGABYTE) },
+    backend = { letter = "b:", compile = require("headgate.backend").compile, cache = cache.new(2 * MEGABYTE) },
+    certificate = {
+        letter = "c:", compile = require("headgate.certificate_unit").compile, cache = cache.new(4 * MEGABYTE),
+    },
+    globals = { letter = "g:", compile = require("headgate.globals").compile, cache = cache.new(MEGABYTE) },
+}
+
+-- What this worker could not decode, by key.
+local broken = {}
+
+
+-- The key under which the shared memory has a unit.
+function _M.key(kind, name)
+    local of = kinds[kind]
+    return of and of.letter .. name
+end
+
+
+-- split parts "NEEDS VERSION".
+function _M.split(version)
+    local blank = string_find(version, " ", 1, true)
+    return tonumber(string_sub(version, 1, blank - 1)), string_sub(version, blank + 1)
+end
+
+
+-- decode makes an entry of a payload, nil if this worker can't use it.
+local function decode(kind, name, key, payload, version)
+    local needs, hash = _M.split(version)
+    if needs > settings.generation then
+        return nil
+    end
+    local value, err = kinds[kind].compile(payload, name)
+    if not value then
+        log.err(kind, " ", name, " can't be decoded: ", err)
+        broken[key] = { kind = kind, name = name, version = hash, error = err }
+        return nil
+    end
+    broken[key] = nil
+    return { key = key, value = value, bytes = #payload + #key }
+end
+
+
+local function refresh(kind, name, entry, revision)
+    local of = kinds[kind]
+    local key = entry and entry.key or of.letter .. name
+    local version = memory.version(key)
+    if entry and entry.version == version then
+        entry.checked = revision
+        return entry.value
+    end
+    local payload
+    if version then
+        payload, version = memory.payload(key)
+    end
+    if not payload then
+        of.cache:drop(name)
+        broken[key] = nil
+        return nil
+    end
+
+    -- What can't be used leaves the worker at what it has. A newer
+    -- configuration may name profiles that this one lacks, and must then not
+    -- be served with another profile.
+    local new = decode(kind, name, key, payload, version)
+        or { key = key, value = entry and entry.value or false, bytes = entry and entry.bytes or #key }
+    new.version = version
+    new.checked = revision
+    of.cache:put(name, new)
+    return new.value
+end
+
+
+-- getter returns the function that gives a unit of a kind: get(name, revision)
+-- -> the decoded unit, nil if there is none, false if this worker can't use
+-- the one that there is.
+local function getter(kind)
+    local store = kinds[kind].cache
+    return function(name, revision)
+        local entry = store:get(name)
+        if entry and entry.checked == revision then
+            return entry.value
+        end
+        return refresh(kind, name, entry, revision)
+    end
+end
+
+
+_M.host = getter("host")
+_M.name = getter("name")
+_M.backend = getter("backend")
+_M.certificate = getter("certificate")
+
+local globals = getter("globals")
+
+
+function _M.globals(revision)
+    return globals("globals", revision)
+end
+
+
+-- What this worker could not decode: a list.
+function _M.broken()
+    local list = {}
+    for _, b in pairs(broken) do
+        list[#list + 1] = b
+    end
+    return list
+end
+
+
+-- What this worker holds: packed bytes, number of units.
+function _M.usage()
+    local bytes, count = 0, 0
+    for _, of in pairs(kinds) do
+        local b, c = of.cache:usage()
+        bytes, count = bytes + b, count + c
+    end
+    return bytes, count
+end
+
+
+return _M
