@@ -1,0 +1,271 @@
+package plan
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/unit"
+)
+
+// Desired is what the model asks for, as bytes, and Applied what the data
+// plane has of it. A Desired is used by one goroutine.
+type Desired struct {
+	globals model.Globals
+	units   map[unit.Key]unit.Unit
+	// profiles of each host, by its name.
+	profiles map[string][]model.Profile
+	// hosts are the hosts that names lead to, by the name's name.
+	hosts map[string]string
+	// certificates are those that names show, by the name's name, and users
+	// how many names show each.
+	certificates map[string]string
+	users        map[string]int
+
+	// changed are the units that may differ from what was applied.
+	changed map[unit.Key]struct{}
+	applied map[unit.Key]string
+	// appliedProfiles are those that the applied units of hosts name.
+	appliedProfiles map[string][]model.Profile
+}
+
+// NewDesired asks for nothing.
+func NewDesired() *Desired {
+	return &Desired{
+		units:           map[unit.Key]unit.Unit{},
+		profiles:        map[string][]model.Profile{},
+		hosts:           map[string]string{},
+		certificates:    map[string]string{},
+		users:           map[string]int{},
+		changed:         map[unit.Key]struct{}{},
+		applied:         map[unit.Key]string{},
+		appliedProfiles: map[string][]model.Profile{},
+	}
+}
+
+// SetGlobals asks for globals.
+func (d *Desired) SetGlobals(g model.Globals) {
+	d.globals = g
+	d.set(unit.FromGlobals(g))
+}
+
+// SetHost asks for a host.
+func (d *Desired) SetHost(h model.Host) {
+	d.profiles[h.Name] = distinctProfiles(h)
+	d.set(unit.FromHost(h))
+}
+
+// RemoveHost asks for no host of that name.
+func (d *Desired) RemoveHost(name string) {
+	delete(d.profiles, name)
+	d.remove(unit.Key{Kind: unit.Host, Name: name})
+}
+
+// SetName asks for a name with its certificate, nil for the default one.
+func (d *Desired) SetName(n model.Name, certificate *model.Certificate) {
+	was := d.certificates[n.Name]
+	delete(d.certificates, n.Name)
+	if certificate != nil {
+		d.certificates[n.Name] = certificate.Hash
+		d.users[certificate.Hash]++
+		d.set(unit.FromCertificate("", *certificate))
+	}
+	d.leaveCertificate(was)
+	d.hosts[n.Name] = n.Host
+	d.set(unit.FromName(n))
+}
+
+// RemoveName asks for no name of that name.
+func (d *Desired) RemoveName(name string) {
+	d.leaveCertificate(d.certificates[name])
+	delete(d.certificates, name)
+	delete(d.hosts, name)
+	d.remove(unit.Key{Kind: unit.Name, Name: name})
+}
+
+// SetDefaultCertificate asks for the certificate that names without one show.
+func (d *Desired) SetDefaultCertificate(c model.Certificate) {
+	d.set(unit.FromCertificate(model.DefaultCertificate, c))
+}
+
+// SetBackend asks for a backend.
+func (d *Desired) SetBackend(b model.Backend) { d.set(unit.FromBackend(b)) }
+
+// RemoveBackend asks for no backend of that key.
+func (d *Desired) RemoveBackend(key string) {
+	d.remove(unit.Key{Kind: unit.Backend, Name: key})
+}
+
+func (d *Desired) leaveCertificate(hash string) {
+	if hash == "" {
+		return
+	}
+	if d.users[hash]--; d.users[hash] == 0 {
+		delete(d.users, hash)
+		d.remove(unit.Key{Kind: unit.Certificate, Name: hash})
+	}
+}
+
+func (d *Desired) set(u unit.Unit) {
+	d.units[u.Key] = u
+	d.changed[u.Key] = struct{}{}
+}
+
+func (d *Desired) remove(key unit.Key) {
+	delete(d.units, key)
+	d.changed[key] = struct{}{}
+}
+
+// Count is the number of units of a kind that are asked for.
+func (d *Desired) Count(kind unit.Kind) int {
+	n := 0
+	for key := range d.units {
+		if key.Kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// Bytes is the size of all payloads that are asked for.
+func (d *Desired) Bytes() int64 {
+	var n int64
+	for _, u := range d.units {
+		n += int64(len(u.Payload))
+	}
+	return n
+}
+
+// Forget says that the data plane has nothing of what was applied.
+func (d *Desired) Forget() {
+	clear(d.applied)
+	clear(d.appliedProfiles)
+	clear(d.changed)
+	for key := range d.units {
+		d.changed[key] = struct{}{}
+	}
+}
+
+// A Change is one unit to put or to delete.
+type Change struct {
+	unit.Unit
+	// Needs is the generation that has all profiles of the unit.
+	Needs  int
+	Delete bool
+}
+
+// Delta is what to push now, in the order to push it. Hosts whose profiles
+// NGINX does not have yet are held, and with them the names that would lead to
+// nothing. As long as one is, backends and certificates are not deleted: what
+// is applied of a held host may still refer to them.
+func (d *Desired) Delta(static Static) (changes []Change, held int) {
+	var deletions []Change
+	for key := range d.changed {
+		u, wanted := d.units[key]
+		version, present := d.applied[key]
+		switch {
+		case wanted && present && version == u.Version, !wanted && !present:
+			delete(d.changed, key)
+		case !wanted:
+			deletions = append(deletions, Change{Unit: unit.Unit{Key: key}, Delete: true})
+		default:
+			needs, known := d.needs(key, static)
+			if !known {
+				held++
+				continue
+			}
+			changes = append(changes, Change{Unit: u, Needs: needs})
+		}
+	}
+	if held > 0 {
+		deletions = slices.DeleteFunc(deletions, func(c Change) bool {
+			return c.Kind == unit.Backend || c.Kind == unit.Certificate
+		})
+	}
+	slices.SortFunc(changes, byOrder(putOrder))
+	slices.SortFunc(deletions, byOrder(deleteOrder))
+	return append(changes, deletions...), held
+}
+
+// needs is the generation that a unit needs; it is not known if there is none
+// yet.
+func (d *Desired) needs(key unit.Key, static Static) (generation int, known bool) {
+	switch key.Kind {
+	case unit.Host:
+		return static.needs(d.profiles[key.Name])
+	case unit.Name:
+		host := unit.Key{Kind: unit.Host, Name: d.hosts[key.Name]}
+		if _, applied := d.applied[host]; !applied {
+			_, known := static.needs(d.profiles[host.Name])
+			return 0, known
+		}
+	}
+	return 0, true
+}
+
+// What refers to something is put after it and deleted before it.
+var (
+	putOrder    = []unit.Kind{unit.Globals, unit.Certificate, unit.Backend, unit.Host, unit.Name}
+	deleteOrder = []unit.Kind{unit.Name, unit.Host, unit.Backend, unit.Certificate, unit.Globals}
+)
+
+func byOrder(order []unit.Kind) func(a, b Change) int {
+	return func(a, b Change) int {
+		return cmp.Or(
+			cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind)),
+			cmp.Compare(a.Name, b.Name))
+	}
+}
+
+// Applied notes that changes are in the data plane.
+func (d *Desired) Applied(changes []Change) {
+	for _, c := range changes {
+		if c.Delete {
+			delete(d.applied, c.Key)
+			delete(d.appliedProfiles, c.Name)
+		} else {
+			d.applied[c.Key] = c.Version
+			if c.Kind == unit.Host {
+				d.appliedProfiles[c.Name] = d.profiles[c.Name]
+			}
+		}
+		if u, wanted := d.units[c.Key]; wanted == !c.Delete && u.Version == c.Version {
+			delete(d.changed, c.Key)
+		}
+	}
+}
+
+// wantedProfiles are those that the hosts name which are asked for.
+func (d *Desired) wantedProfiles() map[model.Profile]struct{} {
+	return profileSet(d.profiles)
+}
+
+func profileSet(byHost map[string][]model.Profile) map[model.Profile]struct{} {
+	set := map[model.Profile]struct{}{}
+	for _, list := range byHost {
+		for _, p := range list {
+			set[p] = struct{}{}
+		}
+	}
+	return set
+}
+
+func distinctProfiles(h model.Host) []model.Profile {
+	var list []model.Profile
+	for _, r := range h.Routes {
+		if !slices.Contains(list, r.Profile) {
+			list = append(list, r.Profile)
+		}
+	}
+	return list
+}
+
+func sortedProfiles(set map[model.Profile]struct{}) []model.Profile {
+	return slices.SortedFunc(maps.Keys(set), func(a, b model.Profile) int {
+		return cmp.Compare(a.Name(), b.Name())
+	})
+}
+
+// Process are the settings of the NGINX process that are asked for.
+func (d *Desired) Process() model.Process { return d.globals.Process }

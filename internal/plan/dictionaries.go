@@ -1,0 +1,49 @@
+package plan
+
+// firstDictionaries are large from the start: shared memory costs nothing
+// until it is written to.
+var firstDictionaries = Dictionaries{Number: 1, Units: 256 << 20, Versions: 64 << 20, Certificates: 128 << 20}
+
+// FirstDictionaries are those to start with for payloads of so many bytes.
+func FirstDictionaries(payloads int64) Dictionaries {
+	first := firstDictionaries
+	for first.Units < 4*payloads {
+		first.Units *= 2
+		first.Versions *= 2
+	}
+	for first.Certificates < 4*payloads {
+		first.Certificates *= 2
+	}
+	return first
+}
+
+// Usage says how many bytes of each dictionary are in use.
+type Usage struct {
+	Units, Versions, Certificates int64
+}
+
+// The share of a dictionary in use at which a larger one takes its place.
+const fullPercent = 60
+
+// Grown are larger dictionaries in the place of d, doubled where at least 60 %
+// is in use or where full says so (a push did not fit); nil if none is.
+func (d Dictionaries) Grown(used Usage, full bool) *Dictionaries {
+	grow := func(size *int64, used int64) bool {
+		if !full && used*100 < *size*fullPercent {
+			return false
+		}
+		*size *= 2
+		return true
+	}
+	next := d
+	units := grow(&next.Units, used.Units)
+	versions := grow(&next.Versions, used.Versions)
+	certificates := grow(&next.Certificates, used.Certificates)
+	if !units && !versions && !certificates {
+		return nil
+	}
+	next.Number++
+	d.Previous = nil
+	next.Previous = &d
+	return &next
+}

@@ -1,0 +1,154 @@
+package plan
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"regexp"
+	"strconv"
+	"text/template"
+	"time"
+
+	"github.com/headgate/headgate/internal/model"
+)
+
+//go:embed nginx.conf.tmpl
+var nginxTemplate string
+
+// NginxConf is the name of the one static file.
+const NginxConf = "nginx.conf"
+
+// An Environment is what the machine and the flags say about the NGINX process.
+type Environment struct {
+	// RunDir is the directory of everything that the process reads or writes.
+	RunDir Path
+	// User and Group are the workers', empty to keep the controller's.
+	User, Group Word
+	// Modules are files of dynamic modules, in the order to load them.
+	Modules []Path
+	// HTTP2Directive is set where HTTP/2 is switched on by "http2 on" (NGINX
+	// 1.25.1 and later), and not by a parameter of listen.
+	HTTP2Directive bool
+	IPv6           bool
+	HTTPPort       Port
+	HTTPSPort      Port
+	// AccessLog is the file that the access log is written to.
+	AccessLog Path
+	// Workers is the number of workers where the ConfigMap says auto.
+	Workers int
+	// OpenFiles is the number of files that a worker may open, 0 to leave it.
+	OpenFiles int
+	// Backlog is the length of the queue of connections that wait.
+	Backlog int
+}
+
+// Dictionaries are the shared dictionaries that hold the units. They never
+// change size, since that would empty them: larger ones come under the next
+// number, filled from those before.
+type Dictionaries struct {
+	Number int
+	// Sizes in bytes.
+	Units, Versions, Certificates int64
+	// Previous is kept until the next reload for its successor to copy from;
+	// nil if there is none.
+	Previous *Dictionaries
+}
+
+// A Port is a TCP port.
+type Port uint16
+
+// A Path is a file name that may stand in nginx.conf.
+type Path struct{ text string }
+
+// NewPath checks that a path holds nothing that NGINX or Lua would read as
+// anything but a path.
+func NewPath(path string) (Path, error) {
+	if !regexp.MustCompile(`^/[A-Za-z0-9_./@+,=~-]*$`).MatchString(path) {
+		return Path{}, fmt.Errorf("%q can't be used as a path in nginx.conf: allowed are absolute paths of letters, digits and _./@+,=~-", path)
+	}
+	return Path{path}, nil
+}
+
+func (p Path) String() string { return p.text }
+
+// A Word is a name that may stand in nginx.conf.
+type Word struct{ text string }
+
+// NewWord checks that a name is made of letters, digits, - and _.
+func NewWord(word string) (Word, error) {
+	if !regexp.MustCompile(`^[A-Za-z0-9_-]*$`).MatchString(word) {
+		return Word{}, fmt.Errorf("%q can't be used as a name in nginx.conf", word)
+	}
+	return Word{word}, nil
+}
+
+func (w Word) String() string { return w.text }
+
+// Render writes the static files. profiles are those that have a location of
+// their own beside the default one; they must be sorted and distinct.
+func Render(env Environment, globals model.Globals, profiles []model.Profile, dictionaries Dictionaries) (map[string][]byte, error) {
+	t, err := template.New(NginxConf).Funcs(template.FuncMap{
+		"onoff":   onOff,
+		"seconds": seconds,
+		"size":    size,
+	}).Parse(nginxTemplate)
+	if err != nil {
+		return nil, fmt.Errorf("parse the template of nginx.conf: %w", err)
+	}
+	values := struct {
+		Environment
+		WorkerProcesses int
+		Process         model.Process
+		Default         model.Profile
+		Profiles        []model.Profile
+		Dictionaries    Dictionaries
+	}{env, env.WorkerProcesses(globals.Process), globals.Process, globals.Default, profiles, dictionaries}
+	var b bytes.Buffer
+	if err := t.Execute(&b, values); err != nil {
+		return nil, fmt.Errorf("render nginx.conf: %w", err)
+	}
+	return map[string][]byte{NginxConf: b.Bytes()}, nil
+}
+
+func onOff(b bool) string {
+	if b {
+		return "on"
+	}
+	return "off"
+}
+
+func seconds(d time.Duration) string {
+	if d%time.Second != 0 {
+		return strconv.FormatInt(d.Milliseconds(), 10) + "ms"
+	}
+	return strconv.FormatInt(int64(d/time.Second), 10) + "s"
+}
+
+// size writes bytes in the largest unit that gives a whole number.
+func size(bytes int64) string {
+	for _, unit := range []struct {
+		shift uint
+		name  string
+	}{{30, "g"}, {20, "m"}, {10, "k"}} {
+		if bytes >= 1<<unit.shift && bytes%(1<<unit.shift) == 0 {
+			return strconv.FormatInt(bytes>>unit.shift, 10) + unit.name
+		}
+	}
+	return strconv.FormatInt(bytes, 10)
+}
+
+// Addresses are the local addresses that the public ports listen on.
+func (e Environment) Addresses() []string {
+	if e.IPv6 {
+		return []string{"0.0.0.0", "[::]"}
+	}
+	return []string{"0.0.0.0"}
+}
+
+// WorkerProcesses is the number of workers that NGINX is told to run.
+func (e Environment) WorkerProcesses(p model.Process) int {
+	if p.Workers > 0 {
+		return p.Workers
+	}
+	return e.Workers
+}
