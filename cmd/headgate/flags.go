@@ -1,0 +1,117 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// options are what the flags say.
+type options struct {
+	manifestsDir string
+	runDir       string
+
+	httpPort, httpsPort, healthzPort uint16
+	healthzHost, healthCheckPath     string
+
+	configMap         string
+	ingressClass      string
+	controllerClass   string
+	watchWithoutClass bool
+	annotationsPrefix string
+
+	shutdownGracePeriod, postShutdownGracePeriod int
+
+	logFormat string
+	verbosity int
+}
+
+func newCommand() *cobra.Command {
+	var o options
+	command := &cobra.Command{
+		Use:           "headgate --manifests-dir DIR",
+		Short:         "An Ingress controller on NGINX that does not reload for what tenants change",
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if !command.Flags().Changed("post-shutdown-grace-period") && o.manifestsDir != "" {
+				// No load balancer watches a folder's controller.
+				o.postShutdownGracePeriod = 0
+			}
+			log, err := o.logger()
+			if err != nil {
+				return err
+			}
+			return run(command.Context(), o, log)
+		},
+	}
+	f := command.Flags()
+	f.StringVar(&o.manifestsDir, "manifests-dir", "", "folder of Kubernetes manifests to serve, watched for changes")
+	f.StringVar(&o.runDir, "run-dir", "", "directory that NGINX runs in (default: one for these ports in the system's temporary folder)")
+	f.Uint16Var(&o.httpPort, "http-port", 80, "port for http")
+	f.Uint16Var(&o.httpsPort, "https-port", 443, "port for https")
+	f.Uint16Var(&o.healthzPort, "healthz-port", 10254, "port of the health check and the metrics")
+	f.StringVar(&o.healthzHost, "healthz-host", "", "address of the health check and the metrics (default: all)")
+	f.StringVar(&o.healthCheckPath, "health-check-path", "/healthz", "path of the health check")
+	f.StringVar(&o.configMap, "configmap", "", "NAMESPACE/NAME of the ConfigMap with the options")
+	f.StringVar(&o.ingressClass, "ingress-class", "nginx", "value of the annotation kubernetes.io/ingress.class to serve")
+	f.StringVar(&o.controllerClass, "controller-class", "k8s.io/ingress-nginx", "spec.controller of the IngressClasses to serve")
+	f.BoolVar(&o.watchWithoutClass, "watch-ingress-without-class", false, "serve Ingresses that name no class too (a folder's are served in any case)")
+	f.StringVar(&o.annotationsPrefix, "annotations-prefix", "nginx.ingress.kubernetes.io", "prefix of the annotations")
+	f.IntVar(&o.shutdownGracePeriod, "shutdown-grace-period", 0, "seconds between SIGTERM and the end of NGINX; the health check fails meanwhile")
+	f.IntVar(&o.postShutdownGracePeriod, "post-shutdown-grace-period", 10, "seconds between the end of NGINX and the controller's (default with --manifests-dir: 0)")
+	f.StringVar(&o.logFormat, "log-format", "text", "format of the log: text or json")
+	f.IntVarP(&o.verbosity, "v", "v", 0, "verbosity of the log; 2 and more is for debugging")
+	return command
+}
+
+func (o options) logger() (*slog.Logger, error) {
+	settings := &slog.HandlerOptions{Level: slog.LevelInfo}
+	if o.verbosity >= 2 {
+		settings.Level = slog.LevelDebug
+	}
+	switch o.logFormat {
+	case "text":
+		return slog.New(slog.NewTextHandler(os.Stderr, settings)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(os.Stderr, settings)), nil
+	}
+	return nil, fmt.Errorf("--log-format %s: allowed are text and json", o.logFormat)
+}
+
+// check refuses what can't be meant.
+func (o options) check() error {
+	if o.manifestsDir == "" {
+		return errors.New("--manifests-dir is missing: the folder of Kubernetes manifests to serve")
+	}
+	if o.httpPort == 0 || o.httpsPort == 0 || o.healthzPort == 0 {
+		return errors.New("ports are numbers from 1 to 65535")
+	}
+	if o.httpPort == o.httpsPort || o.httpPort == o.healthzPort || o.httpsPort == o.healthzPort {
+		return errors.New("--http-port, --https-port and --healthz-port must differ")
+	}
+	if !strings.HasPrefix(o.healthCheckPath, "/") {
+		return fmt.Errorf("--health-check-path %s: a path begins with a slash", o.healthCheckPath)
+	}
+	return nil
+}
+
+func (o options) configMapName() (types.NamespacedName, error) {
+	if o.configMap == "" {
+		return types.NamespacedName{}, nil
+	}
+	namespace, name, ok := strings.Cut(o.configMap, "/")
+	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
+		return types.NamespacedName{}, fmt.Errorf("--configmap %s: allowed is NAMESPACE/NAME", o.configMap)
+	}
+	return types.NamespacedName{Namespace: namespace, Name: name}, nil
+}
+
+func seconds(n int) time.Duration { return time.Duration(n) * time.Second }

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/headgate/headgate/internal/controller"
+	"github.com/headgate/headgate/internal/feature/all"
+	"github.com/headgate/headgate/internal/health"
+	"github.com/headgate/headgate/internal/metrics"
+	"github.com/headgate/headgate/internal/nginx"
+	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/source/file"
+	"github.com/headgate/headgate/internal/store"
+	"github.com/headgate/headgate/lua"
+)
+
+// run serves until ctx ends, and leaves in good order.
+func run(ctx context.Context, o options, log *slog.Logger) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	configMap, err := o.configMapName()
+	if err != nil {
+		return err
+	}
+	folder, err := file.New(o.manifestsDir, func(p file.Problem) {
+		if p.Solved {
+			log.Info("manifests: " + p.String())
+		} else {
+			log.Error("manifests: "+p.String(), "effect", "what was read there before stays")
+		}
+	})
+	if err != nil {
+		return err
+	}
+	accessLog, err := nginx.OpenAccessLog(os.Stdout)
+	if err != nil {
+		return err
+	}
+	defer accessLog.Close()
+	process, dir, env, err := o.prepare(ctx, accessLog, log)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+
+	m := metrics.New()
+	c := controller.New(controller.Settings{
+		Store: store.Settings{
+			IngressClass: o.ingressClass, ControllerClass: o.controllerClass,
+			WatchWithoutClass: true, Classless: true, ConfigMap: configMap,
+		},
+		Features:         all.Features(),
+		AnnotationPrefix: o.annotationsPrefix,
+		Environment:      env,
+		Process:          process,
+		RunDir:           dir,
+		Metrics:          m,
+		Log:              log,
+		Timing:           controller.DefaultTiming(),
+	})
+	server, err := health.Listen(net.JoinHostPort(o.healthzHost, strconv.Itoa(int(o.healthzPort))), o.healthCheckPath, c.Check, m.Registry, log)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	return o.serve(ctx, c, process, server, folder.Run, log)
+}
+
+// serve runs until ctx ends, then leaves: the health check fails at once, the
+// controller goes on through the grace period, and NGINX finishes what it has.
+func (o options) serve(ctx context.Context, c *controller.Controller, process *nginx.Process, server *health.Server, from controller.Source, log *slog.Logger) error {
+	running, end := context.WithCancelCause(context.Background())
+	defer end(nil)
+	go func() {
+		if err := server.Serve(); err != nil {
+			end(err)
+		}
+	}()
+	go func() {
+		<-ctx.Done()
+		c.Drain()
+		log.Info("shutting down")
+		time.Sleep(seconds(o.shutdownGracePeriod))
+		end(nil)
+	}()
+	err := c.Run(running, from)
+	if cause := context.Cause(running); err == nil && cause != nil && !errors.Is(cause, context.Canceled) {
+		err = cause
+	}
+	c.Drain()
+
+	stopping, cancel := context.WithTimeout(context.Background(), c.ShutdownTimeout())
+	defer cancel()
+	if stopErr := process.Stop(stopping); stopErr != nil {
+		err = errors.Join(err, stopErr)
+	}
+	if err == nil {
+		time.Sleep(seconds(o.postShutdownGracePeriod))
+	}
+	return err
+}
+
+// prepare looks at the machine and makes NGINX ready to be started.
+func (o options) prepare(ctx context.Context, accessLog *nginx.AccessLog, log *slog.Logger) (*nginx.Process, *nginx.RunDir, plan.Environment, error) {
+	fail := func(err error) (*nginx.Process, *nginx.RunDir, plan.Environment, error) {
+		return nil, nil, plan.Environment{}, err
+	}
+	capabilities, err := nginx.Discover(ctx)
+	if err != nil {
+		return fail(err)
+	}
+	runDir := o.runDir
+	if runDir == "" {
+		runDir = nginx.DefaultRunDir(fmt.Sprintf("%d-%d", o.httpPort, o.httpsPort))
+	}
+	dir, err := nginx.OpenRunDir(runDir)
+	if err != nil {
+		return fail(err)
+	}
+	modules, err := lua.Files(all.Features())
+	if err != nil {
+		return fail(err)
+	}
+	if err := dir.WriteLua(modules); err != nil {
+		return fail(err)
+	}
+	env, err := o.environment(capabilities, dir, accessLog)
+	if err != nil {
+		return fail(err)
+	}
+	process := nginx.New(nginx.Options{
+		Capabilities: capabilities, Dir: dir, AccessLog: accessLog, Addresses: o.addresses(env), Log: log,
+	})
+	if err := errors.Join(process.CheckPorts(), nginx.CheckPorts([]netip.AddrPort{o.healthAddress()})); err != nil {
+		return fail(err)
+	}
+	return process, dir, env, nil
+}
+
+func (o options) environment(capabilities nginx.Capabilities, dir *nginx.RunDir, accessLog *nginx.AccessLog) (plan.Environment, error) {
+	env := plan.Environment{
+		HTTP2Directive: capabilities.HTTP2Directive,
+		IPv6:           hasIPv6(),
+		HTTPPort:       plan.Port(o.httpPort),
+		HTTPSPort:      plan.Port(o.httpsPort),
+		Workers:        runtime.GOMAXPROCS(0),
+		OpenFiles:      openFiles(),
+		Backlog:        backlog(),
+	}
+	var errs []error
+	path := func(text string) plan.Path {
+		p, err := plan.NewPath(text)
+		errs = append(errs, err)
+		return p
+	}
+	env.RunDir = path(dir.Path())
+	env.AccessLog = path(accessLog.Path())
+	for _, module := range capabilities.Modules {
+		env.Modules = append(env.Modules, path(module))
+	}
+	word := func(text string) plan.Word {
+		w, err := plan.NewWord(text)
+		errs = append(errs, err)
+		return w
+	}
+	env.User, env.Group = word(dir.Worker().User), word(dir.Worker().Group)
+	return env, errors.Join(errs...)
+}
+
+func (o options) addresses(env plan.Environment) []netip.AddrPort {
+	var list []netip.AddrPort
+	for _, port := range []uint16{o.httpPort, o.httpsPort} {
+		list = append(list, netip.AddrPortFrom(netip.IPv4Unspecified(), port))
+		if env.IPv6 {
+			list = append(list, netip.AddrPortFrom(netip.IPv6Unspecified(), port))
+		}
+	}
+	return list
+}
+
+// healthAddress is the health port's address; a host name is left to the
+// listener itself to judge.
+func (o options) healthAddress() netip.AddrPort {
+	address, err := netip.ParseAddr(o.healthzHost)
+	if err != nil {
+		address = netip.IPv4Unspecified()
+	}
+	return netip.AddrPortFrom(address, o.healthzPort)
+}
+
+func hasIPv6() bool {
+	listener, err := net.Listen("tcp6", "[::1]:0")
+	if err != nil {
+		return false
+	}
+	listener.Close()
+	return true
+}
+
+// openFiles is what NGINX may ask for: the most that this process may have, at
+// most what a worker needs for all its connections and their backends.
+func openFiles() int {
+	const most = 1 << 20
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return 0
+	}
+	return int(min(limit.Max, most))
+}
+
+// backlog is the kernel's own bound on queues of connections that wait.
+func backlog() int {
+	const usual = 511
+	text, err := os.ReadFile("/proc/sys/net/core/somaxconn")
+	if err != nil {
+		return usual
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || n < 1 {
+		return usual
+	}
+	return n
+}

@@ -1,0 +1,114 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/headgate/headgate/internal/dataplane"
+	"github.com/headgate/headgate/internal/plan"
+)
+
+// apply pushes what differs, and looks whether NGINX must be reloaded. What
+// fails is tried again later.
+func (c *Controller) apply(ctx context.Context) {
+	c.considerReload(ctx)
+	changes, held := c.desired.Delta(c.static)
+	if err := c.push(ctx, changes); err != nil {
+		if ctx.Err() == nil {
+			c.metrics.PushFailures.Inc()
+			c.retry.later()
+			c.log.Warn("push", "error", err, "again_in", c.retry.pause)
+		}
+		return
+	}
+	c.retry.done()
+	if held > 0 {
+		return
+	}
+	if !c.ready.Load() {
+		if err := c.client.Loaded(ctx); err != nil {
+			c.retry.later()
+			c.log.Warn("end the first load", "error", err)
+			return
+		}
+		c.ready.Store(true)
+	}
+	c.served.Store(int64(c.taken))
+}
+
+func (c *Controller) push(ctx context.Context, changes []plan.Change) error {
+	if len(changes) == 0 {
+		return nil
+	}
+	entries := make([]dataplane.Entry, len(changes))
+	for i, change := range changes {
+		entries[i] = dataplane.Entry{
+			Kind: string(change.Kind), Name: change.Name, Version: change.Version,
+			Needs: change.Needs, Payload: change.Payload, Delete: change.Delete,
+		}
+	}
+	result, err := c.client.Push(ctx, c.static.Dictionaries.Number, c.static.Generation, entries)
+	c.desired.Applied(changes[:result.Applied])
+	for _, change := range changes[:result.Applied] {
+		c.metrics.Pushed.WithLabelValues(string(change.Kind)).Inc()
+	}
+	c.watchMemory(ctx, result, errors.Is(err, dataplane.ErrFull))
+	return err
+}
+
+// watchMemory has the shared memory grow ahead of need.
+func (c *Controller) watchMemory(ctx context.Context, result dataplane.Result, full bool) {
+	if result.Applied == 0 && !full {
+		return
+	}
+	m := result.Memory
+	if full {
+		state, err := c.client.State(ctx)
+		if err != nil {
+			return
+		}
+		m = state.Memory
+	}
+	for name, zone := range map[string]dataplane.Zone{"units": m.Units, "versions": m.Versions, "certificates": m.Certificates} {
+		c.metrics.Memory.WithLabelValues(name, "used").Set(float64(zone.Capacity - zone.Free))
+		c.metrics.Memory.WithLabelValues(name, "free").Set(float64(zone.Free))
+	}
+	if c.reload.grown != nil {
+		return
+	}
+	used := plan.Usage{
+		Units:        m.Units.Capacity - m.Units.Free,
+		Versions:     m.Versions.Capacity - m.Versions.Free,
+		Certificates: m.Certificates.Capacity - m.Certificates.Free,
+	}
+	if c.reload.grown = c.static.Dictionaries.Grown(used, full); c.reload.grown != nil {
+		c.considerReload(ctx)
+	}
+}
+
+// A retry says when to try again what failed: soon, then less and less often.
+type retry struct {
+	timer *time.Timer
+	pause time.Duration
+}
+
+const (
+	firstPause   = 50 * time.Millisecond
+	longestPause = 5 * time.Second
+)
+
+func (r *retry) later() {
+	r.pause = min(max(firstPause, 2*r.pause), longestPause)
+	r.timer = time.NewTimer(r.pause)
+}
+
+func (r *retry) done() { *r = retry{} }
+
+// due fires when it is time, never if nothing failed.
+func (r *retry) due() <-chan time.Time {
+	if r.timer == nil {
+		return nil
+	}
+	return r.timer.C
+}

@@ -1,0 +1,233 @@
+// Package controller carries changes from a source to NGINX: it applies them
+// to the store, builds the units that they touch, and pushes what differs;
+// when a static byte differs, it reloads NGINX.
+//
+// One goroutine does all of it, so there is one apply at a time. Nothing that
+// failed is half visible: it is tried again, and the last good state stays.
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/dataplane"
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/metrics"
+	"github.com/headgate/headgate/internal/nginx"
+	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/source"
+	"github.com/headgate/headgate/internal/store"
+)
+
+// Settings are what a Controller is made of.
+type Settings struct {
+	Store    store.Settings
+	Features []feature.Feature
+	// AnnotationPrefix stands before the names of annotations, without the
+	// slash.
+	AnnotationPrefix string
+	Environment      plan.Environment
+	// Dictionaries to start with, nil for a size that fits what there is.
+	Dictionaries *plan.Dictionaries
+	Process      *nginx.Process
+	RunDir       *nginx.RunDir
+	Metrics      *metrics.Metrics
+	Log          *slog.Logger
+	// Timing of reloads; see Timing.
+	Timing Timing
+}
+
+// Timing says how long the steps of a reload take.
+type Timing struct {
+	// Drain is how long clients are asked to leave their connections before a
+	// reload closes them.
+	Drain time.Duration
+	// Apart is the least time between two reloads.
+	Apart time.Duration
+	// Settle is how long to wait at most until no old worker accepts
+	// connections any more.
+	Settle time.Duration
+}
+
+// DefaultTiming loses no request of a client that is busy.
+func DefaultTiming() Timing {
+	return Timing{Drain: 700 * time.Millisecond, Apart: 2 * time.Second, Settle: 10 * time.Second}
+}
+
+// A Source delivers changes until its context ends: first everything there
+// is, in one batch, then what happens.
+type Source func(ctx context.Context, deliver func(context.Context, []source.Change)) error
+
+// A Controller serves what a source delivers.
+type Controller struct {
+	settings Settings
+	log      *slog.Logger
+	metrics  *metrics.Metrics
+
+	inbox    *inbox
+	store    *store.Store
+	builder  *build.Builder
+	findings *findings
+
+	desired *plan.Desired
+	static  plan.Static
+	client  *dataplane.Client
+	reload  reload
+	retry   retry
+
+	// taken counts batches that were built, served those that NGINX has.
+	taken  int
+	served atomic.Int64
+
+	ready    atomic.Bool
+	stopping atomic.Bool
+	shutdown atomic.Int64
+}
+
+// New makes a Controller.
+func New(s Settings) *Controller {
+	return &Controller{
+		settings: s,
+		log:      s.Log,
+		metrics:  s.Metrics,
+		inbox:    newInbox(),
+		store:    store.New(s.Store),
+		builder:  build.New(s.Features, s.AnnotationPrefix),
+		findings: newFindings(s.Log, s.Metrics),
+		desired:  plan.NewDesired(),
+		client:   dataplane.New(s.RunDir.Socket()),
+	}
+}
+
+// Check says why requests are not served as they should be, nil if they are.
+func (c *Controller) Check(ctx context.Context) error {
+	if c.stopping.Load() {
+		return errors.New("shutting down")
+	}
+	if !c.ready.Load() {
+		return errors.New("the first load is not complete")
+	}
+	if _, err := c.client.State(ctx); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Synced tells whether NGINX serves all that was delivered so far.
+func (c *Controller) Synced() bool {
+	return c.ready.Load() && int(c.served.Load()) == c.inbox.count()
+}
+
+// ShutdownTimeout is how long NGINX may take to finish its connections.
+func (c *Controller) ShutdownTimeout() time.Duration {
+	return time.Duration(c.shutdown.Load())
+}
+
+// Drain makes Check fail from now on.
+func (c *Controller) Drain() { c.stopping.Store(true) }
+
+// Run serves until ctx ends, or until something fails that can't be tried
+// again. NGINX still runs when it returns.
+func (c *Controller) Run(ctx context.Context, from Source) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	sourceEnded := make(chan struct{})
+	go func() {
+		defer close(sourceEnded)
+		if err := from(ctx, func(_ context.Context, changes []source.Change) { c.inbox.put(changes) }); err != nil {
+			cancel(fmt.Errorf("read the source: %w", err))
+		}
+	}()
+	err := c.serve(ctx)
+	cancel(nil)
+	<-sourceEnded
+	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
+		err = cause
+	}
+	return err
+}
+
+func (c *Controller) serve(ctx context.Context) error {
+	select {
+	case <-c.inbox.filled:
+	case <-ctx.Done():
+		return nil
+	}
+	if err := c.start(ctx); err != nil {
+		return err
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-c.inbox.filled:
+			changes, batches := c.inbox.take(ctx)
+			c.update(changes)
+			c.taken = batches
+			c.apply(ctx)
+		case restarted := <-c.settings.Process.Restarted():
+			c.restarted(ctx, restarted)
+		case <-c.retry.due():
+			c.apply(ctx)
+		case <-c.reload.due():
+			c.considerReload(ctx)
+		case err := <-c.reload.tested:
+			c.testedReload(ctx, err)
+		case <-c.reload.drained():
+			c.finishReload(ctx)
+		}
+	}
+}
+
+// start builds everything there is, and starts NGINX with it.
+func (c *Controller) start(ctx context.Context) error {
+	began := time.Now()
+	certificate, err := defaultCertificate(time.Now())
+	if err != nil {
+		return err
+	}
+	c.desired.SetDefaultCertificate(certificate)
+	changes, batches := c.inbox.take(ctx)
+	c.taken = batches
+	for _, change := range changes {
+		c.store.Apply(change.Object, change.Deleted)
+	}
+	c.build(c.store.All())
+
+	first := plan.FirstDictionaries(c.desired.Bytes())
+	if c.settings.Dictionaries != nil {
+		first = *c.settings.Dictionaries
+	}
+	next, _, err := c.desired.Next(c.settings.Environment, plan.Static{Dictionaries: first}, nil)
+	if err != nil {
+		return err
+	}
+	if err := c.write(next); err != nil {
+		return err
+	}
+	if err := c.settings.Process.Start(ctx); err != nil {
+		return err
+	}
+	c.static = next
+	c.metrics.NginxConfBytes.Set(float64(len(next.Files[plan.NginxConf])))
+	c.reload.tested = make(chan error, 1)
+	c.apply(ctx)
+	c.log.Info("started", "units", len(c.store.All()), "took", time.Since(began).Round(time.Millisecond))
+	return nil
+}
+
+// restarted pushes everything to an NGINX that was started anew.
+func (c *Controller) restarted(ctx context.Context, pid int) {
+	c.log.Warn("NGINX was started anew; pushing everything", "pid", pid)
+	c.metrics.Restarts.Inc()
+	c.client.CloseIdle()
+	c.desired.Forget()
+	c.ready.Store(false)
+	c.reload.forget()
+	c.apply(ctx)
+}

@@ -1,0 +1,231 @@
+package controller
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/headgate/headgate/internal/dataplane"
+	"github.com/headgate/headgate/internal/plan"
+)
+
+// A reload is the way of one configuration to NGINX. While it is tested and
+// connections drain, units of known profiles are pushed as ever; between the
+// signal and the last old worker's end of accepting nothing is, since an old
+// worker would take it after the new ones have copied.
+type reload struct {
+	// next is the configuration on its way, nil if none is.
+	next   *plan.Static
+	reason string
+	// grown are larger dictionaries that the next configuration is to have.
+	grown *plan.Dictionaries
+
+	// last is when the last reload began, or failed.
+	last time.Time
+	// refused is the nginx.conf that failed last; failures in a row of the
+	// same one make the pauses longer.
+	refused  []byte
+	failures int
+	wait     *time.Timer
+	tested   chan error
+	drain    *time.Timer
+}
+
+func (r *reload) due() <-chan time.Time {
+	if r.wait == nil {
+		return nil
+	}
+	return r.wait.C
+}
+
+func (r *reload) drained() <-chan time.Time {
+	if r.drain == nil {
+		return nil
+	}
+	return r.drain.C
+}
+
+// forget drops a reload that is on its way. A test that still runs answers
+// into a channel that nobody reads.
+func (r *reload) forget() {
+	r.next, r.drain, r.wait = nil, nil, nil
+	r.tested = make(chan error, 1)
+}
+
+// candidate is the file in which a configuration is tested.
+const candidate = "nginx.conf.next"
+
+// considerReload begins a reload if a static byte differs, unless one is on
+// its way or was a moment ago.
+func (c *Controller) considerReload(ctx context.Context) {
+	r := &c.reload
+	if r.next != nil {
+		return
+	}
+	next, reason, err := c.desired.Next(c.settings.Environment, c.static, r.grown)
+	if err != nil {
+		c.log.Error("plan nginx.conf", "error", err)
+		return
+	}
+	if reason == "" {
+		r.wait = nil
+		return
+	}
+	if !bytes.Equal(r.refused, next.Files[plan.NginxConf]) {
+		r.failures = 0
+	}
+	if early := c.settings.Timing.apart(r.failures) - time.Since(r.last); early > 0 {
+		r.wait = time.NewTimer(early)
+		return
+	}
+	r.wait = nil
+	file := filepath.Join(c.settings.RunDir.Path(), candidate)
+	if err := c.settings.RunDir.Write(map[string][]byte{candidate: next.Files[plan.NginxConf]}); err != nil {
+		c.failReload(next, fmt.Errorf("write nginx.conf: %w", err))
+		return
+	}
+	r.next, r.reason = &next, reason
+	go func(answer chan<- error) { answer <- c.settings.Process.Test(ctx, file) }(r.tested)
+}
+
+// apart is the least time until the next reload after so many failures.
+func (t Timing) apart(failures int) time.Duration {
+	return t.Apart << min(failures, 5)
+}
+
+// testedReload goes on with a configuration that NGINX took.
+func (c *Controller) testedReload(ctx context.Context, err error) {
+	if err == nil {
+		err = c.client.Draining(ctx, true)
+	}
+	if err != nil {
+		c.failReload(*c.reload.next, err)
+		return
+	}
+	c.reload.drain = time.NewTimer(c.settings.Timing.Drain)
+}
+
+// failReload leaves NGINX at the configuration that it has.
+func (c *Controller) failReload(next plan.Static, err error) {
+	r := &c.reload
+	r.next, r.drain = nil, nil
+	r.refused = next.Files[plan.NginxConf]
+	r.last = time.Now()
+	r.failures++
+	again := c.settings.Timing.apart(r.failures)
+	r.wait = time.NewTimer(again)
+	c.metrics.ReloadFailures.Inc()
+	c.log.Error("reload: NGINX keeps its configuration", "error", err, "again_in", again)
+}
+
+// finishReload has NGINX take the configuration over, waits until only new
+// workers accept, and pushes what waited for it.
+func (c *Controller) finishReload(ctx context.Context) {
+	r := &c.reload
+	next, reason := *r.next, r.reason
+	r.next, r.drain = nil, nil
+	r.last = time.Now()
+	previous := c.static
+	if err := c.takeOver(ctx, next); err != nil {
+		if writeErr := c.write(previous); writeErr != nil {
+			c.log.Error("write the last good nginx.conf", "error", writeErr)
+		}
+		c.endDrain(ctx)
+		c.failReload(next, err)
+		return
+	}
+	r.refused, r.failures = nil, 0
+	r.grown = nil
+	c.static = next
+	c.metrics.Reloads.Inc()
+	c.metrics.NginxConfBytes.Set(float64(len(next.Files[plan.NginxConf])))
+	c.log.Info("reloaded NGINX", "reason", reason, "generation", next.Generation, "took", time.Since(r.last).Round(time.Millisecond))
+	c.endDrain(ctx)
+	c.apply(ctx)
+}
+
+func (c *Controller) endDrain(ctx context.Context) {
+	if err := c.client.Draining(ctx, false); err != nil {
+		c.log.Warn("end the drain", "error", err)
+	}
+}
+
+func (c *Controller) takeOver(ctx context.Context, next plan.Static) error {
+	if err := c.write(next); err != nil {
+		return err
+	}
+	if err := c.settings.Process.Reload(); err != nil {
+		return err
+	}
+	c.client.CloseIdle()
+	err := c.settle(ctx, next.Generation)
+	c.client.CloseIdle()
+	return err
+}
+
+// write puts a configuration where NGINX reads it.
+func (c *Controller) write(static plan.Static) error {
+	files := map[string][]byte{"generation": []byte(strconv.Itoa(static.Generation) + "\n")}
+	for name, content := range static.Files {
+		files[name] = content
+	}
+	if err := c.settings.RunDir.Write(files); err != nil {
+		return fmt.Errorf("write the configuration: %w", err)
+	}
+	return nil
+}
+
+// settle waits until all workers of a generation accept connections and no
+// older one does. That the new ones answer is not enough: NGINX tells the old
+// ones to stop 100 ms later.
+func (c *Controller) settle(ctx context.Context, generation int) error {
+	ctx, cancel := context.WithTimeout(ctx, c.settings.Timing.Settle)
+	defer cancel()
+	wanted := c.settings.Environment.WorkerProcesses(c.desired.Process())
+	fresh, old := 0, 0
+	for {
+		if state, err := c.client.State(ctx); err == nil {
+			fresh, old = accepting(state, generation)
+			if fresh >= wanted && old == 0 {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			if fresh > 0 {
+				c.log.Warn("NGINX took the configuration, but its workers are not as expected",
+					"generation", generation, "new", fresh, "wanted", wanted, "old", old)
+				return nil
+			}
+			return fmt.Errorf("NGINX tested the configuration, but did not take it (its log says why): no worker of generation %d", generation)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// accepting counts the workers of a generation that accept connections, and
+// those of others.
+func accepting(state dataplane.State, generation int) (fresh, old int) {
+	for _, w := range state.Accepting {
+		switch {
+		case !alive(w.PID):
+		case w.Generation == generation:
+			fresh++
+		default:
+			old++
+		}
+	}
+	return fresh, old
+}
+
+// alive tells whether a process is there. A worker that was killed can't say
+// that it no longer accepts.
+func alive(pid int) bool {
+	err := syscall.Kill(pid, 0)
+	return err == nil || errors.Is(err, syscall.EPERM)
+}

@@ -1,0 +1,294 @@
+// Package gatetest runs the whole of Headgate in a test: a real NGINX on free
+// ports of the loopback address, driven by manifests that the test gives.
+package gatetest
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/headgate/headgate/internal/controller"
+	"github.com/headgate/headgate/internal/dataplane"
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/feature/all"
+	"github.com/headgate/headgate/internal/metrics"
+	"github.com/headgate/headgate/internal/nginx"
+	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/source"
+	"github.com/headgate/headgate/internal/store"
+	"github.com/headgate/headgate/lua"
+)
+
+// Patience bounds every wait in tests: far more than anything takes.
+const Patience = 30 * time.Second
+
+// A Gate is a running Headgate.
+type Gate struct {
+	t testing.TB
+
+	// HTTP and HTTPS are the ports on the loopback address.
+	HTTP, HTTPS uint16
+	Client      *dataplane.Client
+	Metrics     *metrics.Metrics
+	Process     *nginx.Process
+	RunDir      *nginx.RunDir
+	Log         *Log
+
+	controller *controller.Controller
+	deliveries chan delivery
+}
+
+// A delivery is closed when its changes are with the controller.
+type delivery struct {
+	changes []source.Change
+	done    chan struct{}
+}
+
+// Options say how a Gate differs from what a user would run.
+type Options struct {
+	// Workers is the number of NGINX's workers, 2 if it is 0.
+	Workers int
+	// Features are the real ones if nil.
+	Features []feature.Feature
+	// Dictionaries are of the usual size if nil.
+	Dictionaries *plan.Dictionaries
+	// Timing is the real one if nil.
+	Timing *controller.Timing
+	// Manifests are there from the start. ConfigMap default/headgate holds
+	// the options.
+	Manifests string
+	// AccessLog is the file for it; none is written if it is empty, though
+	// the configuration is as if it were.
+	AccessLog string
+}
+
+// Start runs Headgate until the test ends.
+func Start(t testing.TB, o Options) *Gate {
+	t.Helper()
+	g := &Gate{t: t, Log: &Log{}, Metrics: metrics.New(), deliveries: make(chan delivery)}
+	log := slog.New(slog.NewTextHandler(g.Log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the log of Headgate:\n%s", g.Log.String())
+		}
+	})
+	if o.Features == nil {
+		o.Features = all.Features()
+	}
+	if o.Timing == nil {
+		timing := controller.DefaultTiming()
+		o.Timing = &timing
+	}
+	env := g.prepare(o, log)
+	g.controller = controller.New(controller.Settings{
+		Store: store.Settings{
+			IngressClass: "nginx", ControllerClass: "k8s.io/ingress-nginx", WatchWithoutClass: true, Classless: true,
+			ConfigMap: types.NamespacedName{Namespace: "default", Name: "headgate"},
+		},
+		Features: o.Features, AnnotationPrefix: "nginx.ingress.kubernetes.io", Environment: env,
+		Dictionaries: o.Dictionaries, Process: g.Process, RunDir: g.RunDir, Metrics: g.Metrics, Log: log, Timing: *o.Timing,
+	})
+	g.run(Decode(t, o.Manifests))
+	g.Settle()
+	return g
+}
+
+func (g *Gate) prepare(o Options, log *slog.Logger) plan.Environment {
+	t := g.t
+	t.Helper()
+	capabilities, err := nginx.Discover(t.Context())
+	must(t, err)
+	// Not t.TempDir: workers must get there, and sockets want short names.
+	path, err := os.MkdirTemp("", "hg-")
+	must(t, err)
+	must(t, os.Chmod(path, 0o711))
+	t.Cleanup(func() { os.RemoveAll(path) })
+	g.RunDir, err = nginx.OpenRunDir(path)
+	must(t, err)
+	t.Cleanup(func() { g.RunDir.Close() })
+	modules, err := lua.Files(o.Features)
+	must(t, err)
+	must(t, g.RunDir.WriteLua(modules))
+	g.HTTP, g.HTTPS = freePort(t), freePort(t)
+	g.Client = dataplane.New(g.RunDir.Socket())
+
+	place := func(text string) plan.Path {
+		p, err := plan.NewPath(text)
+		must(t, err)
+		return p
+	}
+	word := func(text string) plan.Word {
+		w, err := plan.NewWord(text)
+		must(t, err)
+		return w
+	}
+	env := plan.Environment{
+		RunDir: place(g.RunDir.Path()), HTTP2Directive: capabilities.HTTP2Directive,
+		HTTPPort: plan.Port(g.HTTP), HTTPSPort: plan.Port(g.HTTPS), AccessLog: place("/dev/null"),
+		User: word(g.RunDir.Worker().User), Group: word(g.RunDir.Worker().Group), Workers: 2, Backlog: 511,
+	}
+	if o.Workers > 0 {
+		env.Workers = o.Workers
+	}
+	if o.AccessLog != "" {
+		env.AccessLog = place(o.AccessLog)
+	}
+	for _, module := range capabilities.Modules {
+		env.Modules = append(env.Modules, place(module))
+	}
+	g.Process = nginx.New(nginx.Options{
+		Capabilities: capabilities, Dir: g.RunDir, Log: log,
+		Addresses: []netip.AddrPort{
+			netip.AddrPortFrom(netip.IPv4Unspecified(), g.HTTP), netip.AddrPortFrom(netip.IPv4Unspecified(), g.HTTPS),
+		},
+	})
+	return env
+}
+
+// run starts the controller, and ends it with the test.
+func (g *Gate) run(first []metav1.Object) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	from := func(ctx context.Context, deliver func(context.Context, []source.Change)) error {
+		deliver(ctx, changesOf(first, false))
+		for {
+			select {
+			case d := <-g.deliveries:
+				deliver(ctx, d.changes)
+				close(d.done)
+			case <-ctx.Done():
+				return nil
+			}
+		}
+	}
+	go func() { ended <- g.controller.Run(ctx, from) }()
+	g.t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			g.t.Errorf("the controller ended: %v", err)
+		}
+		// What a test left open is cut.
+		stopping, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if err := g.Process.Stop(stopping); err != nil {
+			g.t.Logf("stop NGINX: %v", err)
+		}
+	})
+}
+
+func changesOf(objects []metav1.Object, deleted bool) []source.Change {
+	changes := make([]source.Change, len(objects))
+	for i, o := range objects {
+		changes[i] = source.Change{Object: o, Deleted: deleted}
+	}
+	return changes
+}
+
+// Apply puts objects and waits until NGINX serves them.
+func (g *Gate) Apply(manifests string) {
+	g.t.Helper()
+	g.Put(manifests)
+	g.Settle()
+}
+
+// Put puts objects without waiting.
+func (g *Gate) Put(manifests string) {
+	g.t.Helper()
+	g.send(changesOf(Decode(g.t, manifests), false))
+}
+
+// Delete deletes objects, of which kind, namespace and name suffice, and waits
+// until NGINX no longer serves them.
+func (g *Gate) Delete(manifests string) {
+	g.t.Helper()
+	g.send(changesOf(Decode(g.t, manifests), true))
+	g.Settle()
+}
+
+func (g *Gate) send(changes []source.Change) {
+	g.t.Helper()
+	d := delivery{changes, make(chan struct{})}
+	select {
+	case g.deliveries <- d:
+		<-d.done
+	case <-time.After(Patience):
+		g.t.Fatal("the controller takes no changes")
+	}
+}
+
+// Settle waits until NGINX serves all that was put.
+func (g *Gate) Settle() {
+	g.t.Helper()
+	Eventually(g.t, "NGINX serves what was put", g.controller.Synced)
+}
+
+// Value is the value of one of Headgate's metrics.
+func (g *Gate) Value(c prometheus.Collector) int { return int(testutil.ToFloat64(c)) }
+
+// State is what one worker tells of itself.
+func (g *Gate) State() dataplane.State {
+	g.t.Helper()
+	state, err := g.Client.State(g.t.Context())
+	must(g.t, err)
+	return state
+}
+
+// Eventually waits until a condition holds.
+func Eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(Patience)
+	for !holds() {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited %v in vain until %s", Patience, what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func freePort(t testing.TB) uint16 {
+	t.Helper()
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	must(t, err)
+	defer listener.Close()
+	return uint16(listener.Addr().(*net.TCPAddr).Port)
+}
+
+// A Log keeps what was written to it.
+type Log struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *Log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *Log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// Address is the loopback address with a port, for dialing.
+func Address(port uint16) string { return fmt.Sprintf("127.0.0.1:%d", port) }
