@@ -1,0 +1,43 @@
+# `make help` lists the targets. Variables can be set on the command line: make demo HTTP_PORT=9080
+
+SHELL   := /bin/bash
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+
+HTTP_PORT    ?= 8080
+HTTPS_PORT   ?= 8443
+HEALTHZ_PORT ?= 10254
+FUZZTIME     ?= 30s
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test lint fmt bench fuzz clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build every program into bin/
+	go build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/ ./cmd/...
+
+demo: ## serve examples/demo with Headgate, until Ctrl-C (HTTP_PORT, HTTPS_PORT, HEALTHZ_PORT)
+	@scripts/install-deps demo
+	@$(MAKE) --no-print-directory build
+	@scripts/demo -http-port=$(HTTP_PORT) -https-port=$(HTTPS_PORT) -healthz-port=$(HEALTHZ_PORT)
+
+test: ## vet and linters, all tests, and the demo's commands
+	@scripts/test
+
+lint: ## vet and linters only
+	@scripts/test lint
+
+fmt: ## format the Go code
+	gofmt -w .
+
+bench: ## measure, print a table and write bench/results.json
+	@scripts/install-deps bench
+	@$(MAKE) --no-print-directory build
+	go run ./bench
+
+fuzz: ## run every fuzz test for FUZZTIME
+	@scripts/fuzz $(FUZZTIME)
+
+clean: ## remove what was built
+	rm -rf bin
