@@ -78,6 +78,9 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	return o.serve(ctx, c, process, server, folder.Run, log)
 }
 
+// stopMargin is how much longer than it was told NGINX may take to end.
+const stopMargin = 10 * time.Second
+
 // serve runs until ctx ends, then leaves: the health check fails at once, the
 // controller goes on through the grace period, and NGINX finishes what it has.
 func (o options) serve(ctx context.Context, c *controller.Controller, process *nginx.Process, server *health.Server, from controller.Source, log *slog.Logger) error {
@@ -101,7 +104,8 @@ func (o options) serve(ctx context.Context, c *controller.Controller, process *n
 	}
 	c.Drain()
 
-	stopping, cancel := context.WithTimeout(context.Background(), c.ShutdownTimeout())
+	// NGINX itself ends what is left after the timeout.
+	stopping, cancel := context.WithTimeout(context.Background(), c.ShutdownTimeout()+stopMargin)
 	defer cancel()
 	if stopErr := process.Stop(stopping); stopErr != nil {
 		err = errors.Join(err, stopErr)
