@@ -14,8 +14,10 @@ import (
 type Desired struct {
 	globals model.Globals
 	units   map[unit.Key]unit.Unit
-	// profiles of each host, by its name.
-	profiles map[string][]model.Profile
+	counts  map[unit.Kind]int
+	// profiles of each host, by its name, and how many hosts name each.
+	profiles    map[string][]model.Profile
+	profileUses map[model.Profile]int
 	// hosts are the hosts that names lead to, by the name's name.
 	hosts map[string]string
 	// certificates are those that names show, by the name's name, and users
@@ -34,7 +36,9 @@ type Desired struct {
 func NewDesired() *Desired {
 	return &Desired{
 		units:           map[unit.Key]unit.Unit{},
+		counts:          map[unit.Kind]int{},
 		profiles:        map[string][]model.Profile{},
+		profileUses:     map[model.Profile]int{},
 		hosts:           map[string]string{},
 		certificates:    map[string]string{},
 		users:           map[string]int{},
@@ -52,14 +56,29 @@ func (d *Desired) SetGlobals(g model.Globals) {
 
 // SetHost asks for a host.
 func (d *Desired) SetHost(h model.Host) {
-	d.profiles[h.Name] = distinctProfiles(h)
+	d.setProfiles(h.Name, distinctProfiles(h))
 	d.set(unit.FromHost(h))
 }
 
 // RemoveHost asks for no host of that name.
 func (d *Desired) RemoveHost(name string) {
-	delete(d.profiles, name)
+	d.setProfiles(name, nil)
 	d.remove(unit.Key{Kind: unit.Host, Name: name})
+}
+
+func (d *Desired) setProfiles(host string, profiles []model.Profile) {
+	for _, p := range profiles {
+		d.profileUses[p]++
+	}
+	for _, p := range d.profiles[host] {
+		if d.profileUses[p]--; d.profileUses[p] == 0 {
+			delete(d.profileUses, p)
+		}
+	}
+	d.profiles[host] = profiles
+	if profiles == nil {
+		delete(d.profiles, host)
+	}
 }
 
 // SetName asks for a name with its certificate, nil for the default one.
@@ -108,25 +127,23 @@ func (d *Desired) leaveCertificate(hash string) {
 }
 
 func (d *Desired) set(u unit.Unit) {
+	if _, ok := d.units[u.Key]; !ok {
+		d.counts[u.Kind]++
+	}
 	d.units[u.Key] = u
 	d.changed[u.Key] = struct{}{}
 }
 
 func (d *Desired) remove(key unit.Key) {
+	if _, ok := d.units[key]; ok {
+		d.counts[key.Kind]--
+	}
 	delete(d.units, key)
 	d.changed[key] = struct{}{}
 }
 
 // Count is the number of units of a kind that are asked for.
-func (d *Desired) Count(kind unit.Kind) int {
-	n := 0
-	for key := range d.units {
-		if key.Kind == kind {
-			n++
-		}
-	}
-	return n
-}
+func (d *Desired) Count(kind unit.Kind) int { return d.counts[kind] }
 
 // Bytes is the size of all payloads that are asked for.
 func (d *Desired) Bytes() int64 {
@@ -236,17 +253,12 @@ func (d *Desired) Applied(changes []Change) {
 	}
 }
 
-// wantedProfiles are those that the hosts name which are asked for.
+// wantedProfiles are those that NGINX is to have: the default one, and those
+// that hosts name which are asked for.
 func (d *Desired) wantedProfiles() map[model.Profile]struct{} {
-	return profileSet(d.profiles)
-}
-
-func profileSet(byHost map[string][]model.Profile) map[model.Profile]struct{} {
-	set := map[model.Profile]struct{}{}
-	for _, list := range byHost {
-		for _, p := range list {
-			set[p] = struct{}{}
-		}
+	set := map[model.Profile]struct{}{d.globals.Default: {}}
+	for p := range d.profileUses {
+		set[p] = struct{}{}
 	}
 	return set
 }

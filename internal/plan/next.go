@@ -45,12 +45,7 @@ func (s Static) needs(profiles []model.Profile) (generation int, known bool) {
 // the applied units name, and the dictionaries before the current ones.
 // grown, if not nil, are larger dictionaries to go over to.
 func (d *Desired) Next(env Environment, current Static, grown *Dictionaries) (next Static, reason string, err error) {
-	wanted := d.wantedProfiles()
-	wanted[d.globals.Default] = struct{}{}
-	kept := map[model.Profile]struct{}{}
-	for p := range wanted {
-		kept[p] = struct{}{}
-	}
+	kept := d.wantedProfiles()
 	for p := range current.since {
 		kept[p] = struct{}{}
 	}
@@ -62,8 +57,11 @@ func (d *Desired) Next(env Environment, current Static, grown *Dictionaries) (ne
 		return current, "", nil
 	}
 
-	for p := range profileSet(d.appliedProfiles) {
-		wanted[p] = struct{}{}
+	wanted := d.wantedProfiles()
+	for _, profiles := range d.appliedProfiles {
+		for _, p := range profiles {
+			wanted[p] = struct{}{}
+		}
 	}
 	dictionaries := current.Dictionaries
 	dictionaries.Previous = nil

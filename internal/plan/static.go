@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"sync"
 	"text/template"
 	"time"
 
@@ -84,17 +85,18 @@ func NewWord(word string) (Word, error) {
 
 func (w Word) String() string { return w.text }
 
-// Render writes the static files. profiles are those that have a location of
-// their own beside the default one; they must be sorted and distinct.
-func Render(env Environment, globals model.Globals, profiles []model.Profile, dictionaries Dictionaries) (map[string][]byte, error) {
-	t, err := template.New(NginxConf).Funcs(template.FuncMap{
+// parsedTemplate is parsed once: Render runs with each change.
+var parsedTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New(NginxConf).Funcs(template.FuncMap{
 		"onoff":   onOff,
 		"seconds": seconds,
 		"size":    size,
-	}).Parse(nginxTemplate)
-	if err != nil {
-		return nil, fmt.Errorf("parse the template of nginx.conf: %w", err)
-	}
+	}).Parse(nginxTemplate))
+})
+
+// Render writes the static files. profiles are those that have a location of
+// their own beside the default one; they must be sorted and distinct.
+func Render(env Environment, globals model.Globals, profiles []model.Profile, dictionaries Dictionaries) (map[string][]byte, error) {
 	values := struct {
 		Environment
 		WorkerProcesses int
@@ -104,7 +106,7 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, di
 		Dictionaries    Dictionaries
 	}{env, env.WorkerProcesses(globals.Process), globals.Process, globals.Default, profiles, dictionaries}
 	var b bytes.Buffer
-	if err := t.Execute(&b, values); err != nil {
+	if err := parsedTemplate().Execute(&b, values); err != nil {
 		return nil, fmt.Errorf("render nginx.conf: %w", err)
 	}
 	return map[string][]byte{NginxConf: b.Bytes()}, nil
