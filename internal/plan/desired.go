@@ -30,6 +30,8 @@ type Desired struct {
 	applied map[unit.Key]string
 	// appliedProfiles are those that the applied units of hosts name.
 	appliedProfiles map[string][]model.Profile
+	// restoring is set while the data plane lacks what it had.
+	restoring bool
 }
 
 // NewDesired asks for nothing.
@@ -154,8 +156,11 @@ func (d *Desired) Bytes() int64 {
 	return n
 }
 
-// Forget says that the data plane has nothing of what was applied.
+// Forget says that the data plane has nothing of what was applied. Until
+// Restored, names are not held with their hosts: the hosts were there before,
+// and without them the names must answer 503, not 404.
 func (d *Desired) Forget() {
+	d.restoring = true
 	clear(d.applied)
 	clear(d.appliedProfiles)
 	clear(d.changed)
@@ -163,6 +168,9 @@ func (d *Desired) Forget() {
 		d.changed[key] = struct{}{}
 	}
 }
+
+// Restored says that the data plane has all that it can have.
+func (d *Desired) Restored() { d.restoring = false }
 
 // A Change is one unit to put or to delete.
 type Change struct {
@@ -175,8 +183,10 @@ type Change struct {
 // Delta is what to push now, in the order to push it. Hosts whose profiles
 // NGINX does not have yet are held, and with them the names that would lead to
 // nothing. As long as one is, backends and certificates are not deleted: what
-// is applied of a held host may still refer to them.
-func (d *Desired) Delta(static Static) (changes []Change, held int) {
+// is applied of a held host may still refer to them. While NGINX is on its way
+// from one configuration to another, only profiles that both have are there to
+// stay.
+func (d *Desired) Delta(static Static, coming ...Static) (changes []Change, held int) {
 	var deletions []Change
 	for key := range d.changed {
 		u, wanted := d.units[key]
@@ -188,6 +198,10 @@ func (d *Desired) Delta(static Static) (changes []Change, held int) {
 			deletions = append(deletions, Change{Unit: unit.Unit{Key: key}, Delete: true})
 		default:
 			needs, known := d.needs(key, static)
+			for _, next := range coming {
+				_, stays := d.needs(key, next)
+				known = known && stays
+			}
 			if !known {
 				held++
 				continue
@@ -213,7 +227,7 @@ func (d *Desired) needs(key unit.Key, static Static) (generation int, known bool
 		return static.needs(d.profiles[key.Name])
 	case unit.Name:
 		host := unit.Key{Kind: unit.Host, Name: d.hosts[key.Name]}
-		if _, applied := d.applied[host]; !applied {
+		if _, applied := d.applied[host]; !applied && !d.restoring {
 			_, known := static.needs(d.profiles[host.Name])
 			return 0, known
 		}
@@ -240,7 +254,9 @@ func (d *Desired) Applied(changes []Change) {
 	for _, c := range changes {
 		if c.Delete {
 			delete(d.applied, c.Key)
-			delete(d.appliedProfiles, c.Name)
+			if c.Kind == unit.Host {
+				delete(d.appliedProfiles, c.Name)
+			}
 		} else {
 			d.applied[c.Key] = c.Version
 			if c.Kind == unit.Host {
@@ -278,6 +294,3 @@ func sortedProfiles(set map[model.Profile]struct{}) []model.Profile {
 		return cmp.Compare(a.Name(), b.Name())
 	})
 }
-
-// Process are the settings of the NGINX process that are asked for.
-func (d *Desired) Process() model.Process { return d.globals.Process }

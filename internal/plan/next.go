@@ -13,7 +13,12 @@ import (
 // as the next one depends on it, and its bytes.
 type Static struct {
 	// Generation counts configurations. The one that NGINX starts with is 1.
-	Generation   int
+	Generation int
+	// Tried is the highest generation that NGINX was ever told of, if it did
+	// not take it: its number is not given again.
+	Tried int
+	// Workers is the number of worker processes.
+	Workers      int
 	Dictionaries Dictionaries
 	Default      model.Profile
 	// Profiles are those with a location of their own, sorted by name.
@@ -77,7 +82,8 @@ func (d *Desired) Next(env Environment, current Static, grown *Dictionaries) (ne
 
 func (d *Desired) render(env Environment, current Static, profiles map[model.Profile]struct{}, dictionaries Dictionaries) (Static, error) {
 	next := Static{
-		Generation:   current.Generation + 1,
+		Generation:   max(current.Generation, current.Tried) + 1,
+		Workers:      env.WorkerProcesses(d.globals.Process),
 		Dictionaries: dictionaries,
 		Default:      d.globals.Default,
 		since:        map[model.Profile]int{},

@@ -102,9 +102,10 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, di
 		WorkerProcesses int
 		Process         model.Process
 		Default         model.Profile
-		Profiles        []model.Profile
-		Dictionaries    Dictionaries
-	}{env, env.WorkerProcesses(globals.Process), globals.Process, globals.Default, profiles, dictionaries}
+		// Jumps are the profiles that requests may jump to.
+		Jumps        []model.Profile
+		Dictionaries Dictionaries
+	}{env, env.WorkerProcesses(globals.Process), globals.Process, globals.Default, append([]model.Profile{globals.Default}, profiles...), dictionaries}
 	var b bytes.Buffer
 	if err := parsedTemplate().Execute(&b, values); err != nil {
 		return nil, fmt.Errorf("render nginx.conf: %w", err)

@@ -41,44 +41,70 @@ local function body()
 end
 
 
-local function part_key(e, part)
-    return units.key(e.kind, e.name) .. "\n" .. e.version .. " " .. part
+local function part_key(key, part)
+    return key .. "\n" .. part
+end
+
+
+-- What a part begins with tells which unit it is a part of.
+local function part_head(e)
+    return e.version .. "/" .. e.parts .. "\n"
+end
+
+
+-- read_part returns what write_part wrote, nil if it is not of this unit.
+local function read_part(key, e, part)
+    local stored, head = memory.part(part_key(key, part)), part_head(e)
+    if stored and string_sub(stored, 1, #head) == head then
+        return string_sub(stored, #head + 1)
+    end
+    return nil
+end
+
+
+-- drop_parts removes the parts of a unit, also those of a push that ended
+-- before the last one.
+local function drop_parts(key)
+    local part = 1
+    while memory.part(part_key(key, part)) do
+        memory.delete_part(part_key(key, part))
+        part = part + 1
+    end
 end
 
 
 -- join puts the parts of a unit together, the last of which just came.
-local function join(e)
+local function join(key, e)
     local parts = {}
     for part = 1, e.parts - 1 do
-        parts[part] = memory.part(part_key(e, part))
-        if not parts[part] then
-            return nil, "part " .. part .. " of " .. e.name .. " is missing"
-        end
+        parts[part] = read_part(key, e, part)
     end
     parts[e.parts] = e.payload
-    for part = 1, e.parts - 1 do
-        memory.delete_part(part_key(e, part))
-    end
     return table.concat(parts)
+end
+
+
+-- in_order tells whether the parts before the one in a frame are there.
+local function in_order(e)
+    for part = 1, e.part - 1 do
+        if not read_part(units.key(e.kind, e.name), e, part) then
+            return false
+        end
+    end
+    return true
 end
 
 
 local function apply(e)
     local key = units.key(e.kind, e.name)
+    if e.part < e.parts then
+        return memory.write_part(part_key(key, e.part), part_head(e) .. e.payload)
+    end
+    local payload = e.parts > 1 and join(key, e) or e.payload
+    drop_parts(key)
     if e.deletes then
         memory.delete(key)
         return true
-    end
-    if e.part < e.parts then
-        return memory.write_part(part_key(e, e.part), e.payload)
-    end
-    local payload = e.payload
-    if e.parts > 1 then
-        local err
-        payload, err = join(e)
-        if not payload then
-            return nil, err, 400
-        end
     end
     return memory.write(key, e.needs .. " " .. e.version, payload)
 end
@@ -113,15 +139,20 @@ local function post_apply()
         return refuse(409, "this worker is of dictionary " .. settings.dictionary ..
             " and generation " .. settings.generation .. (ngx.worker.exiting() and " and leaves" or ""))
     end
+    -- A unit in parts has a frame of its own.
+    if f.entries[1] and not in_order(f.entries[1]) then
+        return refuse(400, "a part without those before it")
+    end
     if not memory.fits(sizes(f.entries)) then
         return refuse(507, "the shared memory has no room for this")
     end
     for _, e in ipairs(f.entries) do
         local ok
-        ok, err, status = apply(e)
+        ok, err = apply(e)
         if not ok then
             log.err("apply ", e.kind, " ", e.name, ": ", err)
-            return refuse(status or 507, err)
+            memory.touch()
+            return refuse(507, err)
         end
     end
     return say(200, { revision = memory.touch(), memory = memory.usage() })
@@ -177,8 +208,11 @@ local function get_unit(kind, name)
     if not payload then
         return refuse(404, "no " .. kind .. " " .. name)
     end
-    if kind == "certificate" then
-        payload = cjson.encode({ chain = cjson.decode(payload).chain })
+    local unit = cjson.decode(payload)
+    if unit == nil then
+        payload = "null"
+    elseif kind == "certificate" then
+        payload = cjson.encode({ chain = type(unit) == "table" and unit.chain or nil })
     end
     local needs, hash = units.split(version)
     return say(200, '{"version":"' .. hash .. '","needs":' .. needs .. ',"unit":' .. payload .. "}")

@@ -2,6 +2,9 @@
 -- gets the policy that the route carries and the request (see request.lua):
 --
 --   route(policy, request)    before a backend is chosen; may end the request
+--   jump(policy, request)     before a jump to a profile's location, which
+--                             skips what NGINX checks on the way into one by
+--                             path; may end the request
 --   access(policy, request)   in profiles with an access phase
 --   balance(policy, request)  before the first endpoint is asked
 --   answer(policy, request)   before the answer's header is sent
@@ -18,7 +21,7 @@ local require = require
 local string_find = string.find
 local type = type
 
-local PHASES = { "route", "access", "balance", "answer" }
+local PHASES = { "route", "jump", "access", "balance", "answer" }
 
 
 -- module(name) -> the feature's module, nil if there is none.

@@ -13,6 +13,8 @@ _M.MOST = 262144
 
 local MOST_NAME = 512
 local MOST_PARTS = 100000
+-- More digits would not be exact.
+local MOST_DIGITS = 15
 
 local KINDS = { host = true, name = true, backend = true, certificate = true, globals = true }
 
@@ -26,14 +28,14 @@ local function entry(body, at)
     end
     local line = string_sub(body, at, line_end - 1)
     local kind, needs, version, part, parts, name_length, length =
-        string_match(line, "^put (%l+) (%d+) (%x+) (%d+)/(%d+) (%d+) (%d+)$")
+        string_match(line, "^put (%l+) (%d+) ([0-9a-f]+) (%d+)/(%d+) (%d+) (%d+)$")
     local deletes = false
     if not kind then
         kind, name_length = string_match(line, "^del (%l+) (%d+)$")
         if not kind then
             return nil, "an entry that is neither put nor del"
         end
-        deletes, needs, version, part, parts, length = true, 0, "0", 1, 1, 0
+        deletes, needs, version, part, parts, length = true, "0", "0", 1, 1, 0
     end
     name_length, length = tonumber(name_length), tonumber(length)
     part, parts = tonumber(part), tonumber(parts)
@@ -42,6 +44,9 @@ local function entry(body, at)
     end
     if name_length < 1 or name_length > MOST_NAME then
         return nil, "a name that is empty or too long"
+    end
+    if #needs > MOST_DIGITS then
+        return nil, "a generation that can't be"
     end
     if #version > 64 then
         return nil, "a version that is too long"

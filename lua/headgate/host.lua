@@ -46,6 +46,7 @@ local function route(packed, unit, phases_of)
         return nil, err
     end
     compiled.route = phases.route
+    compiled.jump = phases.jump
     compiled.access = phases.access
     compiled.balance = phases.balance
     compiled.answer = phases.answer

@@ -13,19 +13,9 @@ local function escape(c)
 end
 
 
-local function write(level, ...)
-    local message = table.concat({ ... })
-    ngx.log(level, (string_gsub(message, "[%c\127]", escape)))
-end
-
-
 function _M.err(...)
-    write(ngx.ERR, ...)
-end
-
-
-function _M.notice(...)
-    write(ngx.NOTICE, ...)
+    local message = table.concat({ ... })
+    ngx.log(ngx.ERR, (string_gsub(message, "[%c\127]", escape)))
 end
 
 

@@ -26,6 +26,7 @@ local slot_count = 0
 --   revision    what was applied when the request came
 --   route       the route that matched
 --   backend     the backend to ask, if the route has one
+--   tried       whether an endpoint was asked
 --   globals     what features have for all requests, by feature
 function _M.new()
     local request = table_new(0, 8)

@@ -59,7 +59,7 @@ local function redirect_to_slash(host_name, path)
 end
 
 
--- Finds the request's route and fills in its table, or ends the request.
+-- find finds the request's route and fills in its table, or ends the request.
 local function find(host_name, revision)
     local globals = units.globals(revision)
     local name = names.for_host(host_name, revision)
@@ -87,23 +87,9 @@ local function find(host_name, revision)
 end
 
 
-function _M.run()
-    -- Subrequests are headgate's own and know where they go.
-    if ngx.is_subrequest then
-        return
-    end
-    local revision = memory.revision()
-    if revision ~= revision_seen then
-        look(revision)
-    end
-    if not loaded then
-        ngx_header["Retry-After"] = "1"
-        return ngx_exit(UNAVAILABLE)
-    end
-    if draining and ngx_req.http_version() < 2 then
-        ngx_header["Connection"] = "close"
-    end
-
+-- handle takes a request to where it goes on. jumped: it can't go on where it
+-- is, since it has jumped already.
+local function handle(revision, jumped)
     local host_name = ngx_var.host
     local request = find(host_name, revision)
     local route = request.route
@@ -127,10 +113,48 @@ function _M.run()
     request.backend = backend
     settle_host(host_name)
 
-    if route.location then
+    local location = route.location or jumped and "@" .. settings.default_profile
+    if location then
+        if route.jump then
+            features.run(route.jump, request)
+        end
         requests.keep(request)
-        return ngx_exec(route.location)
+        return ngx_exec(location)
     end
+end
+
+
+-- Before a reload, a client is asked to leave its HTTP/1 connection: NGINX says
+-- so in the answer if a location on the request's way has no keep-alive. A
+-- connection that is upgraded has no further request to lose.
+local function is_to_leave()
+    return draining and ngx_req.http_version() < 2 and not ngx_var.http_upgrade
+end
+
+
+function _M.run()
+    -- Subrequests are headgate's own and know where they go.
+    if ngx.is_subrequest then
+        return
+    end
+    local revision = memory.revision()
+    if revision ~= revision_seen then
+        look(revision)
+    end
+    if not loaded then
+        ngx_header["Retry-After"] = "1"
+        return ngx_exit(UNAVAILABLE)
+    end
+    if is_to_leave() then
+        return ngx_exec("@drain")
+    end
+    return handle(revision, false)
+end
+
+
+-- Goes on with a request in the location @drain.
+function _M.run_draining()
+    return handle(memory.revision(), true)
 end
 
 

@@ -7,6 +7,7 @@ local settings = require "headgate.settings"
 
 local _M = {}
 
+local pcall = pcall
 local tonumber = tonumber
 local string_find = string.find
 local string_sub = string.sub
@@ -49,7 +50,11 @@ local function decode(kind, name, key, payload, version)
     if needs > settings.generation then
         return nil
     end
-    local value, err = kinds[kind].compile(payload, name)
+    -- A payload of another shape than expected makes compile raise an error.
+    local ok, value, err = pcall(kinds[kind].compile, payload, name)
+    if not ok then
+        value, err = nil, value
+    end
     if not value then
         log.err(kind, " ", name, " can't be decoded: ", err)
         broken[key] = { kind = kind, name = name, version = hash, error = err }

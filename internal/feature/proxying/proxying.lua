@@ -23,21 +23,25 @@ function _M.applies(policy, phase, route)
     if not policy.body then
         return false
     end
-    -- Where NGINX has the exact limit, it misses only announced lengths, and
-    -- those only on a jump.
-    if policy.at_step then
-        return phase == "route" and route.location ~= nil
+    if phase == "jump" then
+        return true
     end
-    return true
+    -- Where NGINX has the exact limit, a jump is all that it misses; and what
+    -- is checked on the jump need not be checked before.
+    return not policy.at_step and (phase ~= "route" or not route.location)
 end
 
 
-function _M.route(policy)
+local function check_announced(policy)
     local length = tonumber(ngx_var.http_content_length)
     if length and length > policy.body then
         return ngx.exit(TOO_LARGE)
     end
 end
+
+
+_M.route = check_announced
+_M.jump = check_announced
 
 
 -- received is the length of the body that was read.

@@ -1,0 +1,326 @@
+package plan_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/unit"
+)
+
+// A bench is a Desired with the NGINX that it is applied to.
+type bench struct {
+	*plan.Desired
+	t      *testing.T
+	env    plan.Environment
+	static plan.Static
+}
+
+// newBench has started NGINX for nothing but the globals.
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{Desired: plan.NewDesired(), t: t, env: environment(t), static: plan.Static{Dictionaries: dictionaries}}
+	b.SetGlobals(usualGlobals())
+	b.reload("start")
+	return b
+}
+
+// reload goes over to the next configuration, which must have the reason;
+// without one there must be none to go over to.
+func (b *bench) reload(reason string) {
+	b.t.Helper()
+	next, got, err := b.Next(b.env, b.static, nil)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if got != reason {
+		b.t.Errorf("reload because %q, want %q", got, reason)
+	}
+	if got == "" && next.Generation != b.static.Generation {
+		b.t.Errorf("generation %d without a reason", next.Generation)
+	}
+	b.static = next
+}
+
+// push applies all of a delta, which must be as wanted: "put KIND NAME" and
+// "del KIND NAME", with " needs N" where a host needs more than generation 1.
+func (b *bench) push(held int, want ...string) {
+	b.t.Helper()
+	changes, gotHeld := b.Delta(b.static)
+	var got []string
+	for _, c := range changes {
+		line := "put " + string(c.Kind) + " " + c.Name
+		if c.Delete {
+			line = "del " + string(c.Kind) + " " + c.Name
+		}
+		if c.Needs > 1 {
+			line += " needs " + strconv.Itoa(c.Needs)
+		}
+		got = append(got, line)
+	}
+	if diff := cmp.Diff(want, got); diff != "" || gotHeld != held {
+		b.t.Errorf("%d held, want %d (-want +got):\n%s", gotHeld, held, diff)
+	}
+	b.Applied(changes)
+}
+
+func host(name, backend string, profiles ...model.Profile) model.Host {
+	if len(profiles) == 0 {
+		profiles = []model.Profile{usualProfile()}
+	}
+	h := model.Host{Name: name}
+	for i, p := range profiles {
+		h.Routes = append(h.Routes, model.Route{Kind: model.Prefix, Path: "/" + strconv.Itoa(i), Backend: backend, Profile: p})
+	}
+	return h
+}
+
+func (b *bench) add(name string, certificate string, profiles ...model.Profile) {
+	b.SetHost(host(name, "d/"+name+"/80", profiles...))
+	n := model.Name{Name: name, Host: name, Certificate: certificate}
+	var c *model.Certificate
+	if certificate != "" {
+		c = &model.Certificate{Hash: certificate, Chain: []byte("chain"), Key: model.PrivateKey(certificate)}
+	}
+	b.SetName(n, c)
+	b.SetBackend(model.Backend{Key: "d/" + name + "/80", Endpoints: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:80")}})
+}
+
+func (b *bench) drop(name string) {
+	b.RemoveHost(name)
+	b.RemoveName(name)
+	b.RemoveBackend("d/" + name + "/80")
+}
+
+func large() model.Profile {
+	p := usualProfile()
+	p.BodyStep = 10 * mib
+	return p
+}
+
+func TestWhatRefersComesAfterwards(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.add("b.test", "c2")
+	b.add("a.test", "c1")
+	b.push(0, "put globals globals", "put certificate c1", "put certificate c2", "put backend d/a.test/80", "put backend d/b.test/80",
+		"put host a.test", "put host b.test", "put name a.test", "put name b.test")
+	b.push(0)
+	b.add("a.test", "c1") // the same again
+	b.push(0)
+	b.drop("a.test")
+	b.push(0, "del name a.test", "del host a.test", "del backend d/a.test/80", "del certificate c1")
+	b.push(0)
+	b.add("c.test", "")
+	b.drop("c.test") // never applied
+	b.push(0)
+	b.reload("")
+}
+
+func TestCertificatesGoWithTheirLastName(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.add("a.test", "c")
+	b.add("b.test", "c")
+	b.push(0, "put globals globals", "put certificate c", "put backend d/a.test/80", "put backend d/b.test/80",
+		"put host a.test", "put host b.test", "put name a.test", "put name b.test")
+	b.add("a.test", "new")
+	b.push(0, "put certificate new", "put name a.test")
+	b.add("b.test", "")
+	b.push(0, "put name b.test", "del certificate c")
+	b.SetDefaultCertificate(model.Certificate{Hash: "x"})
+	b.push(0, "put certificate default")
+	if n := b.Count(unit.Certificate); n != 2 {
+		t.Errorf("%d certificates, want 2", n)
+	}
+}
+
+func TestHostsWaitForTheirProfiles(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.add("old.test", "c1")
+	b.push(0, "put globals globals", "put certificate c1", "put backend d/old.test/80", "put host old.test", "put name old.test")
+	b.add("new.test", "", usualProfile(), large())
+	b.add("plain.test", "")
+	b.drop("old.test")
+	// The new host is held with its name. What goes from hosts goes, but what
+	// a held host may still refer to stays.
+	b.push(2, "put backend d/new.test/80", "put backend d/plain.test/80", "put host plain.test", "put name plain.test",
+		"del name old.test", "del host old.test")
+	b.push(2)
+	b.reload("profile " + large().Name() + " is new")
+	b.push(0, "put host new.test needs 2", "put name new.test", "del backend d/old.test/80", "del certificate c1")
+	b.reload("")
+	// The name of a host that is there already is not held.
+	other := large()
+	other.Buffering = true
+	b.add("plain.test", "c9", other)
+	b.push(1, "put certificate c9", "put name plain.test")
+	b.reload("profile " + other.Name() + " is new")
+	b.push(0, "put host plain.test needs 3")
+}
+
+func TestProfilesOutliveTheirHosts(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.add("a.test", "", large())
+	b.reload("profile " + large().Name() + " is new")
+	b.push(0, "put globals globals", "put backend d/a.test/80", "put host a.test needs 2", "put name a.test")
+	conf := b.static.Files[plan.NginxConf]
+	b.drop("a.test")
+	b.reload("")
+	b.push(0, "del name a.test", "del host a.test", "del backend d/a.test/80")
+	b.reload("")
+	if !bytes.Equal(conf, b.static.Files[plan.NginxConf]) {
+		t.Error("nginx.conf changed without a reload")
+	}
+	// It serves again without a reload.
+	b.add("b.test", "", large())
+	b.push(0, "put backend d/b.test/80", "put host b.test needs 2", "put name b.test")
+	b.drop("b.test")
+	b.push(0, "del name b.test", "del host b.test", "del backend d/b.test/80")
+
+	other := large()
+	other.Buffers = 8
+	b.add("c.test", "", other)
+	b.reload("profile " + other.Name() + " is new")
+	if slices.Contains(b.static.Profiles, large()) || !slices.Contains(b.static.Profiles, other) {
+		t.Errorf("after the next reload: %+v", b.static.Profiles)
+	}
+}
+
+// A profile stays as long as what is applied names it.
+func TestProfilesOfAppliedHostsStay(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.add("a.test", "", large())
+	b.reload("profile " + large().Name() + " is new")
+	changes, _ := b.Delta(b.static)
+	b.Applied(changes)
+	other := large()
+	other.Buffers = 8
+	b.add("a.test", "", other)
+	b.reload("profile " + other.Name() + " is new")
+	if !slices.Contains(b.static.Profiles, large()) {
+		t.Error("the profile of the applied host is gone")
+	}
+	// That its name is gone does not say that the host is.
+	b.drop("a.test")
+	changes, _ = b.Delta(b.static)
+	names := slices.DeleteFunc(changes, func(c plan.Change) bool { return c.Kind != unit.Name })
+	b.Applied(names)
+	third := large()
+	third.Buffers = 16
+	b.add("b.test", "", third)
+	b.reload("profile " + third.Name() + " is new")
+	if !slices.Contains(b.static.Profiles, large()) {
+		t.Error("the profile of the applied host is gone after its name")
+	}
+}
+
+func TestOtherReasons(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	g := usualGlobals()
+	g.Process.Workers = 3
+	b.SetGlobals(g)
+	b.reload("settings of the process changed")
+	g.Default = large()
+	b.SetGlobals(g)
+	b.reload("profile " + large().Name() + " is new, the ConfigMap has another default profile")
+	g.Policies = []model.Policy{{Feature: "x", Value: 1}}
+	b.SetGlobals(g)
+	b.reload("")
+	b.push(0, "put globals globals")
+	grown := b.static.Dictionaries.Grown(plan.Usage{Units: mib}, false)
+	next, reason, err := b.Next(b.env, b.static, grown)
+	if err != nil || reason != "the shared memory grows" || next.Dictionaries.Previous == nil || next.Dictionaries.Number != 2 {
+		t.Fatalf("%q, %v, %+v", reason, err, next.Dictionaries)
+	}
+	b.static = next
+	// The old dictionaries cost no reload of their own, and go with the next.
+	b.reload("")
+	g.Process.Workers = 4
+	b.SetGlobals(g)
+	b.reload("settings of the process changed")
+	if b.static.Dictionaries.Previous != nil || strings.Contains(string(b.static.Files[plan.NginxConf]), "hg_units_1 ") {
+		t.Errorf("the old dictionaries are still there: %+v", b.static.Dictionaries)
+	}
+}
+
+func TestForgetPushesEverythingAgain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.add("a.test", "c")
+	changes, _ := b.Delta(b.static)
+	b.Applied(changes)
+	b.drop("a.test")
+	b.add("b.test", "")
+	b.Forget()
+	b.push(0, "put globals globals", "put backend d/b.test/80", "put host b.test", "put name b.test")
+}
+
+func TestHalfAPush(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.add("a.test", "c")
+	changes, _ := b.Delta(b.static)
+	b.Applied(changes[:2])
+	b.push(0, "put backend d/a.test/80", "put host a.test", "put name a.test")
+	// What changed while it was on its way is pushed again.
+	b.SetHost(host("a.test", "other"))
+	changes, _ = b.Delta(b.static)
+	b.SetHost(host("a.test", "third"))
+	b.Applied(changes)
+	b.push(0, "put host a.test")
+	b.push(0)
+}
+
+func TestDictionariesGrow(t *testing.T) {
+	t.Parallel()
+	d := plan.Dictionaries{Number: 3, Units: 100, Versions: 100, Certificates: 100, Previous: &plan.Dictionaries{Number: 2}}
+	for _, c := range []struct {
+		used plan.Usage
+		full bool
+		want *plan.Dictionaries
+	}{
+		{plan.Usage{Units: 59, Versions: 59, Certificates: 59}, false, nil},
+		{plan.Usage{Units: 60}, false, &plan.Dictionaries{Number: 4, Units: 200, Versions: 100, Certificates: 100}},
+		{plan.Usage{Versions: 60, Certificates: 99}, false, &plan.Dictionaries{Number: 4, Units: 100, Versions: 200, Certificates: 200}},
+		{plan.Usage{}, true, &plan.Dictionaries{Number: 4, Units: 200, Versions: 200, Certificates: 200}},
+	} {
+		if c.want != nil {
+			c.want.Previous = &plan.Dictionaries{Number: 3, Units: 100, Versions: 100, Certificates: 100}
+		}
+		if diff := cmp.Diff(c.want, d.Grown(c.used, c.full)); diff != "" {
+			t.Errorf("%+v, full %v (-want +got):\n%s", c.used, c.full, diff)
+		}
+	}
+	if first := plan.FirstDictionaries(1 << 30); first.Units < 4<<30 || first.Certificates < 4<<30 || first.Number != 1 || first.Previous != nil {
+		t.Errorf("for a gigabyte: %+v", first)
+	}
+}
+
+func TestConfigurationDoesNotGrowWithHosts(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	few := b.static.Files[plan.NginxConf]
+	for i := range 1000 {
+		b.add(fmt.Sprintf("h%d.test", i), "c"+strconv.Itoa(i))
+	}
+	next, reason, err := b.Next(b.env, b.static, nil)
+	if err != nil || reason != "" || !bytes.Equal(few, next.Files[plan.NginxConf]) {
+		t.Errorf("with 1,000 hosts: %q, %v", reason, err)
+	}
+	if n := b.Count(unit.Host); n != 1000 {
+		t.Errorf("%d hosts", n)
+	}
+}

@@ -1,0 +1,145 @@
+package plan_test
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/feature/all"
+	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/store"
+	"github.com/headgate/headgate/internal/unit"
+)
+
+const annotationPrefix = "nginx.ingress.kubernetes.io"
+
+// profileLine is every line that the profile of a tenant may add.
+var profileLine = regexp.MustCompile(`^\s*(?:|\}|location @p_[0-9a-f]{12} \{|log_by_lua_block \{ require\("headgate\.request"\)\.release\(\) \}|` +
+	`access_by_lua_block \{ require\("headgate\.access"\)\.run\(\) \}|proxy_pass http://hg_http;|` +
+	`client_max_body_size \d+[kmg]?;|proxy_(?:request_)?buffering (?:on|off);|proxy_buffer_size \d+[kmg]?;|proxy_buffers \d+ \d+[kmg]?;|proxy_busy_buffers_size \d+[kmg]?;)$`)
+
+// settingsOfRoutes are the names of all annotations.
+func settingsOfRoutes() []string {
+	var names []string
+	for _, f := range all.Features() {
+		for _, s := range f.Settings {
+			if name := s.Declaration().Annotation; name != "" {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// FuzzTenant: whatever a tenant writes, nginx.conf only gets the lines of a
+// profile, and those hold only numbers and on and off. Every annotation gets
+// one of two values, so that good ones and bad ones meet.
+func FuzzTenant(f *testing.F) {
+	for _, seed := range [][5]string{
+		{"a.test", "/", "3m", "on", "1"},
+		{"*.a.test", "/x y", "1m; include /etc/passwd", "off", "500g"},
+		{"a\r\n;}", "/${uri}{}", "8k;\n}\nserver {", "true", "4"},
+		{"", "/'\"\\", "\x00", "\u2028", "00000000000000000000001k"},
+		{"_", "/..;/", "0", "256", "16m"},
+	} {
+		f.Add(seed[0], seed[1], seed[2], seed[3], seed[4], uint16(0xaaaa))
+	}
+	env := environment(f)
+	names := settingsOfRoutes()
+	base := strings.Split(render(f, env, builtGlobals(f), nil, dictionaries), "\n")
+	f.Fuzz(func(t *testing.T, hostName, path, one, two, three string, choice uint16) {
+		annotations := map[string]string{}
+		for i, name := range names {
+			annotations[annotationPrefix+"/"+name] = []string{one, two, three}[int(choice>>(i%16)+uint16(i))%3]
+		}
+		d := desiredOf(t, hostName, path, annotations)
+		next, _, err := d.Next(env, plan.Static{Dictionaries: dictionaries}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(string(next.Files[plan.NginxConf]), "\n")
+		rest := base
+		for _, line := range lines {
+			if len(rest) > 0 && line == rest[0] {
+				rest = rest[1:]
+				continue
+			}
+			if !profileLine.MatchString(line) {
+				t.Fatalf("host %q, path %q, %q wrote the line %q", hostName, path, annotations, line)
+			}
+		}
+		if len(rest) > 0 {
+			t.Fatalf("host %q, path %q, %q took away the line %q", hostName, path, annotations, rest[0])
+		}
+		if d.Count(unit.Host) == 0 {
+			t.Fatal("nothing was built")
+		}
+	})
+}
+
+// builtGlobals are those of an empty ConfigMap.
+func builtGlobals(t testing.TB) model.Globals {
+	t.Helper()
+	g, findings := build.New(all.Features(), annotationPrefix).Globals(store.New(store.Settings{}))
+	if len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	return g
+}
+
+// desiredOf is what one Ingress asks for.
+func desiredOf(t *testing.T, hostName, path string, annotations map[string]string) *plan.Desired {
+	t.Helper()
+	s := store.New(store.Settings{IngressClass: "nginx", WatchWithoutClass: true, Classless: true})
+	kind := networkingv1.PathTypePrefix
+	s.Apply(&networkingv1.Ingress{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", Annotations: annotations},
+		Spec: networkingv1.IngressSpec{Rules: []networkingv1.IngressRule{{Host: hostName, IngressRuleValue: networkingv1.IngressRuleValue{
+			HTTP: &networkingv1.HTTPIngressRuleValue{Paths: []networkingv1.HTTPIngressPath{{
+				Path: path, PathType: &kind, Backend: networkingv1.IngressBackend{
+					Service: &networkingv1.IngressServiceBackend{Name: "a", Port: networkingv1.ServiceBackendPort{Number: 80}},
+				},
+			}}},
+		}}}},
+	}, false)
+	b := build.New(all.Features(), annotationPrefix)
+	d := plan.NewDesired()
+	d.SetGlobals(builtGlobals(t))
+	for _, key := range s.All() {
+		switch key.Kind {
+		case store.HostUnit:
+			if h, found, _ := b.Host(key.Name, s); found {
+				checkPolicies(t, h)
+				d.SetHost(h)
+			}
+		case store.NameUnit:
+			if n, c, found, _ := b.Name(key.Name, s); found {
+				d.SetName(n, c)
+			}
+		case store.BackendUnit:
+			if be, found, _ := b.Backend(key.Name, s); found {
+				d.SetBackend(be)
+			}
+		}
+	}
+	return d
+}
+
+// checkPolicies expects only features that there are.
+func checkPolicies(t *testing.T, h model.Host) {
+	t.Helper()
+	for _, r := range h.Routes {
+		for _, p := range r.Policies {
+			if !slices.ContainsFunc(all.Features(), func(f feature.Feature) bool { return f.Name == p.Feature }) {
+				t.Fatalf("a policy of %q", p.Feature)
+			}
+		}
+	}
+}

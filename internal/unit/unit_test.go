@@ -1,0 +1,179 @@
+package unit_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/unit"
+)
+
+var update = flag.Bool("update", false, "write the golden file anew")
+
+type policy struct {
+	On   bool   `json:"on,omitempty"`
+	Text string `json:"text"`
+}
+
+func usualProfile() model.Profile {
+	return model.Profile{RequestBuffering: true, BufferSize: 4096, Buffers: 4, BodyStep: 1 << 20}
+}
+
+func largeHost() model.Host {
+	other := usualProfile()
+	other.BodyStep = 0
+	web, api := model.Origin{Namespace: "default", Ingress: "web"}, model.Origin{Namespace: "default", Ingress: "api"}
+	one := model.Policy{Feature: "one", Value: policy{On: true, Text: `<&>"\` + "\n\x00é\u2028"}}
+	two := model.Policy{Feature: "two", Value: policy{Text: "x"}}
+	return model.Host{Name: "shop.example.com", Routes: []model.Route{
+		{Kind: model.Exact, Path: "/login", Backend: "default/web/80", Profile: usualProfile(), Origin: web, Policies: []model.Policy{one, two}},
+		{Kind: model.Prefix, Path: "/", Profile: usualProfile()},
+		{Kind: model.Prefix, Path: "/api", Slash: true, Backend: "default/api/http", Profile: other, Origin: api, Policies: []model.Policy{one}},
+		{Kind: model.Prefix, Path: "/ä \"b\\", Denied: true, Backend: "default/web/80", Profile: usualProfile(), Origin: web},
+	}}
+}
+
+func units() []unit.Unit {
+	return []unit.Unit{
+		unit.FromHost(largeHost()),
+		unit.FromHost(model.Host{Name: "_"}),
+		unit.FromName(model.Name{Name: "shop.example.com", Host: "shop.example.com", Secured: true, Certificate: "abc"}),
+		unit.FromName(model.Name{Name: "_", Host: "_"}),
+		unit.FromBackend(model.Backend{Key: "default/web/80", Endpoints: []netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:80"), netip.MustParseAddrPort("[fd00::1]:8080")}}),
+		unit.FromBackend(model.Backend{Key: "default/none/80"}),
+		unit.FromCertificate("", model.Certificate{Hash: "abc", Chain: []byte("chain\n"), Key: model.PrivateKey("key\n")}),
+		unit.FromCertificate("default", model.Certificate{Hash: "abc", Chain: []byte("chain\n"), Key: model.PrivateKey("key\n")}),
+		unit.FromGlobals(model.Globals{Policies: []model.Policy{{Feature: "one", Value: policy{Text: "x"}}}}),
+		unit.FromGlobals(model.Globals{}),
+	}
+}
+
+func TestGolden(t *testing.T) {
+	var got strings.Builder
+	for _, u := range units() {
+		fmt.Fprintf(&got, "%s %s %s\n%s\n", u.Kind, u.Name, u.Version, u.Payload)
+	}
+	const file = "testdata/units.txt"
+	if *update {
+		if err := os.WriteFile(file, []byte(got.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got.String()); diff != "" {
+		t.Errorf("(-want +got; go test -update writes it)\n%s", diff)
+	}
+}
+
+func TestUnitsAreWhatTheirBytesSay(t *testing.T) {
+	versions := map[string]string{}
+	for i, u := range units() {
+		if again := units()[i]; !bytes.Equal(u.Payload, again.Payload) || u.Version != again.Version {
+			t.Errorf("%s %s: other bytes for the same input", u.Kind, u.Name)
+		}
+		sum := sha256.Sum256(u.Payload)
+		if u.Version != hex.EncodeToString(sum[:10]) || len(u.Version) > 64 {
+			t.Errorf("%s %s: version %q", u.Kind, u.Name, u.Version)
+		}
+		if !json.Valid(u.Payload) || bytes.ContainsAny(u.Payload, "\r\n\x00") {
+			t.Errorf("%s %s: no JSON on one line: %q", u.Kind, u.Name, u.Payload)
+		}
+		if other, ok := versions[u.Version]; ok && other != string(u.Payload) {
+			t.Errorf("two payloads with the version %s", u.Version)
+		}
+		versions[u.Version] = string(u.Payload)
+	}
+}
+
+// TestHostReadsBack follows the numbers of a packed host back to what they
+// stand for.
+func TestHostReadsBack(t *testing.T) {
+	h := largeHost()
+	var packed struct {
+		Backends, Profiles []string
+		Policies           [][2]json.RawMessage
+		Origins            [][2]string
+		Routes             []struct {
+			Exact, Prefix            string
+			Slash, Denied            bool
+			Backend, Profile, Origin int
+			Policies                 []int
+		}
+	}
+	if err := json.Unmarshal(unit.FromHost(h).Payload, &packed); err != nil {
+		t.Fatal(err)
+	}
+	if len(packed.Backends) != 2 || len(packed.Profiles) != 2 || len(packed.Policies) != 2 || len(packed.Origins) != 2 || len(packed.Routes) != len(h.Routes) {
+		t.Fatalf("equal values do not stand once: %+v", packed)
+	}
+	for i, r := range packed.Routes {
+		want := h.Routes[i]
+		got := model.Route{Kind: model.Prefix, Path: r.Prefix, Slash: r.Slash, Denied: r.Denied, Profile: want.Profile}
+		if r.Exact != "" {
+			got.Kind, got.Path = model.Exact, r.Exact
+		}
+		if r.Backend > 0 {
+			got.Backend = packed.Backends[r.Backend-1]
+		}
+		if r.Origin > 0 {
+			got.Origin = model.Origin{Namespace: packed.Origins[r.Origin-1][0], Ingress: packed.Origins[r.Origin-1][1]}
+		}
+		if name := packed.Profiles[r.Profile-1]; name != want.Profile.Name() {
+			t.Errorf("route %d has the profile %s", i, name)
+		}
+		for _, n := range r.Policies {
+			var p policy
+			var name string
+			if err := json.Unmarshal(packed.Policies[n-1][0], &name); err != nil {
+				t.Fatal(err)
+			}
+			if err := json.Unmarshal(packed.Policies[n-1][1], &p); err != nil {
+				t.Fatal(err)
+			}
+			got.Policies = append(got.Policies, model.Policy{Feature: name, Value: p})
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("route %d (-want +got):\n%s", i, diff)
+		}
+	}
+}
+
+// Each field of a host must be in its bytes, or its change would not be
+// pushed.
+func TestEveryFieldMakesOtherBytes(t *testing.T) {
+	seen := map[string]string{}
+	for name, change := range map[string]func(*model.Host){
+		"nothing": func(*model.Host) {},
+		"kind":    func(h *model.Host) { h.Routes[1].Kind = model.Exact },
+		"path":    func(h *model.Host) { h.Routes[1].Path = "/x" },
+		"slash":   func(h *model.Host) { h.Routes[2].Slash = false },
+		"backend": func(h *model.Host) { h.Routes[2].Backend = "" },
+		"denied":  func(h *model.Host) { h.Routes[3].Denied = false },
+		"profile": func(h *model.Host) { h.Routes[2].Profile.MeasureBody = true },
+		"origin":  func(h *model.Host) { h.Routes[2].Origin.Ingress = "web" },
+		"policy":  func(h *model.Host) { h.Routes[2].Policies = nil },
+		"order":   func(h *model.Host) { p := h.Routes[0].Policies; p[0], p[1] = p[1], p[0] },
+		"route":   func(h *model.Host) { h.Routes = h.Routes[:3] },
+	} {
+		h := largeHost()
+		change(&h)
+		version := unit.FromHost(h).Version
+		if other, ok := seen[version]; ok {
+			t.Errorf("%s and %s give the same bytes", name, other)
+		}
+		seen[version] = name
+	}
+}
