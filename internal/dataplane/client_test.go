@@ -22,7 +22,7 @@ func TestPush(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Result{Applied: 4, Revision: 5, Memory: Memory{Units: Zone{Capacity: 10, Free: 4}}}
+	want := Result{Applied: 4, Revision: 6, Memory: Memory{Units: Zone{Capacity: 10, Free: 4}}}
 	if diff := cmp.Diff(want, result); diff != "" {
 		t.Error(diff)
 	}

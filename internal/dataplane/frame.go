@@ -70,7 +70,9 @@ type frame struct {
 	entries int
 }
 
-// frames packs entries, which must be valid, in their order.
+// frames packs entries, which must be valid, in their order. Deletions have
+// frames of their own: a worker sees what a frame put when the frame is done,
+// and until then goes by what is to be deleted behind it.
 func frames(dictionary, generation int, entries []Entry) iter.Seq[frame] {
 	return func(yield func(frame) bool) {
 		p := packer{dictionary: dictionary, generation: generation, yield: yield}
@@ -89,6 +91,8 @@ type packer struct {
 
 	content []byte
 	count   int
+	// deletes is set while what was packed are deletions.
+	deletes bool
 }
 
 // add packs entry i and tells whether to go on.
@@ -99,9 +103,10 @@ func (p *packer) add(i int, e Entry) bool {
 	}
 	head := e.head(1, 1, len(payload))
 	size := len(head) + len(e.Name) + len(payload)
-	if len(p.content)+size > MaxFrame-lineRoom && !p.flush(i) {
+	if (len(p.content)+size > MaxFrame-lineRoom || e.Delete != p.deletes) && !p.flush(i) {
 		return false
 	}
+	p.deletes = e.Delete
 	if size <= MaxFrame-lineRoom {
 		p.append(head, e.Name, payload)
 		return true

@@ -60,9 +60,10 @@ func TestFrameBytes(t *testing.T) {
 	}) {
 		all = append(all, string(f.body))
 	}
-	want := []string{"headgate 1 1 4 2 3000542747\n" +
-		"put name 2 0af 1/1 6 17\na.test{\"host\":\"a.test\"}" +
-		"del host 6\nb.test"}
+	want := []string{
+		"headgate 1 1 4 1 2582604422\n" + "put name 2 0af 1/1 6 17\na.test{\"host\":\"a.test\"}",
+		"headgate 1 1 4 1 1899280219\n" + "del host 6\nb.test",
+	}
 	if diff := cmp.Diff(want, all); diff != "" {
 		t.Error(diff)
 	}

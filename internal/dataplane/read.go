@@ -26,6 +26,9 @@ type State struct {
 	// Broken are the payloads that the worker could not decode.
 	Broken []Broken `json:"broken"`
 	Cache  Cache    `json:"cache"`
+	// Kept is the number of that worker's requests that jumped to a profile
+	// and go on.
+	Kept int `json:"kept"`
 }
 
 // A Worker is a process of NGINX.
