@@ -35,6 +35,10 @@ var knows = []struct {
 		"features do not know of each other: what several of them must know belongs into the model and build",
 	},
 	{"internal/source", nil, "a source's contract is an object and whether it is gone"},
+	{
+		"internal/source/kube", []string{"internal/source"},
+		"it speaks with the API server and delivers objects: what the store refers to comes in by Want, called from outside",
+	},
 	{"internal/source/…", []string{"internal/source"}, "a source gives objects: what they mean is for store and build"},
 	{
 		"internal/build", []string{"internal/feature", "internal/finding", "internal/model"},
@@ -216,6 +220,8 @@ func TestRulesBite(t *testing.T) {
 		{"internal/feature/cors", `"` + module + `internal/feature/proxying"`, "", 1},
 		{"internal/feature/all", `"` + module + `internal/feature/proxying"`, "", 0},
 		{"internal/source/file", `"os"; "` + module + `internal/store"`, "", 1},
+		{"internal/source/kube", `"k8s.io/client-go/kubernetes"; "` + module + `internal/source"`, "", 0},
+		{"internal/source/kube", `"` + module + `internal/store"; "` + module + `internal/build"`, "", 2},
 		{"internal/health", `"` + module + `internal/gatetest"`, "", 1},
 	} {
 		source := "package x\nimport (" + c.imports + ")\n" + c.body

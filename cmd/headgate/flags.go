@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -26,6 +27,11 @@ type options struct {
 	watchWithoutClass bool
 	annotationsPrefix string
 
+	kubeconfig, apiserverHost, certificateAuthority string
+	kubeAPIQPS                                      float32
+	kubeAPIBurst                                    int
+	watchNamespace                                  string
+
 	shutdownGracePeriod, postShutdownGracePeriod int
 
 	logFormat string
@@ -35,7 +41,7 @@ type options struct {
 func newCommand() *cobra.Command {
 	var o options
 	command := &cobra.Command{
-		Use:           "headgate --manifests-dir DIR",
+		Use:           "headgate",
 		Short:         "An Ingress controller on NGINX that does not reload for what tenants change",
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
@@ -53,7 +59,7 @@ func newCommand() *cobra.Command {
 		},
 	}
 	f := command.Flags()
-	f.StringVar(&o.manifestsDir, "manifests-dir", "", "folder of Kubernetes manifests to serve, watched for changes")
+	f.StringVar(&o.manifestsDir, "manifests-dir", "", "folder of Kubernetes manifests to serve, watched for changes, in the place of a cluster")
 	f.StringVar(&o.runDir, "run-dir", "", "directory that NGINX runs in (default: one for these ports in the system's temporary folder)")
 	f.Uint16Var(&o.httpPort, "http-port", 80, "port for http")
 	f.Uint16Var(&o.httpsPort, "https-port", 443, "port for https")
@@ -65,11 +71,21 @@ func newCommand() *cobra.Command {
 	f.StringVar(&o.controllerClass, "controller-class", "k8s.io/ingress-nginx", "spec.controller of the IngressClasses to serve")
 	f.BoolVar(&o.watchWithoutClass, "watch-ingress-without-class", false, "serve Ingresses that name no class too (a folder's are served in any case)")
 	f.StringVar(&o.annotationsPrefix, "annotations-prefix", "nginx.ingress.kubernetes.io", "prefix of the annotations")
+	o.addKubernetesFlags(f)
 	f.IntVar(&o.shutdownGracePeriod, "shutdown-grace-period", 0, "seconds between SIGTERM and the end of NGINX; the health check fails meanwhile")
 	f.IntVar(&o.postShutdownGracePeriod, "post-shutdown-grace-period", 10, "seconds between the end of NGINX and the controller's (default with --manifests-dir: 0)")
 	f.StringVar(&o.logFormat, "log-format", "text", "format of the log: text or json")
 	f.IntVarP(&o.verbosity, "v", "v", 0, "verbosity of the log; 2 and more is for debugging")
 	return command
+}
+
+func (o *options) addKubernetesFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file (default: the pod's own access)")
+	f.StringVar(&o.apiserverHost, "apiserver-host", "", "URL of the API server (default: the kubeconfig's or the pod's)")
+	f.StringVar(&o.certificateAuthority, "certificate-authority", "", "file of the certificate authority of --apiserver-host")
+	f.Float32Var(&o.kubeAPIQPS, "kube-api-qps", 100, "requests a second to the API server at most, in the long run")
+	f.IntVar(&o.kubeAPIBurst, "kube-api-burst", 200, "requests to the API server at once at most")
+	f.StringVar(&o.watchNamespace, "watch-namespace", "", "the only namespace to serve (default: all)")
 }
 
 func (o options) logger() (*slog.Logger, error) {
@@ -88,8 +104,14 @@ func (o options) logger() (*slog.Logger, error) {
 
 // check refuses what can't be meant.
 func (o options) check() error {
-	if o.manifestsDir == "" {
-		return errors.New("--manifests-dir is missing: the folder of Kubernetes manifests to serve")
+	if o.manifestsDir != "" && (o.kubeconfig != "" || o.apiserverHost != "") {
+		return errors.New("--manifests-dir serves a folder in the place of a cluster: leave out --kubeconfig and --apiserver-host")
+	}
+	if o.certificateAuthority != "" && o.apiserverHost == "" {
+		return errors.New("--certificate-authority goes with --apiserver-host, which is missing")
+	}
+	if o.kubeAPIQPS <= 0 || o.kubeAPIBurst <= 0 {
+		return errors.New("--kube-api-qps and --kube-api-burst are numbers above 0")
 	}
 	if o.httpPort == 0 || o.httpsPort == 0 || o.healthzPort == 0 {
 		return errors.New("ports are numbers from 1 to 65535")

@@ -1,9 +1,10 @@
-// Command headgate is the Ingress controller: it drives NGINX by what a folder
-// of manifests says.
+// Command headgate is the Ingress controller: it drives NGINX by what a
+// Kubernetes cluster or a folder of manifests says.
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -18,7 +19,12 @@ func main() {
 	defer stop()
 	command := newCommand()
 	command.Version = version
-	if err := command.ExecuteContext(ctx); err != nil {
+	err := command.ExecuteContext(ctx)
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		// Told to leave before there was anything to leave.
+		return
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "headgate:", err)
 		os.Exit(1)
 	}

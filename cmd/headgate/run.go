@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"os/signal"
 	"runtime"
 	"strconv"
 	"strings"
@@ -20,7 +21,6 @@ import (
 	"github.com/headgate/headgate/internal/metrics"
 	"github.com/headgate/headgate/internal/nginx"
 	"github.com/headgate/headgate/internal/plan"
-	"github.com/headgate/headgate/internal/source/file"
 	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/lua"
 )
@@ -30,17 +30,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	configMap, err := o.configMapName()
-	if err != nil {
-		return err
-	}
-	folder, err := file.New(o.manifestsDir, func(p file.Problem) {
-		if p.Solved {
-			log.Info("manifests: " + p.String())
-		} else {
-			log.Error("manifests: "+p.String(), "effect", "what was read there before stays")
-		}
-	})
+	from, err := o.source(log)
 	if err != nil {
 		return err
 	}
@@ -57,10 +47,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 
 	m := metrics.New()
 	c := controller.New(controller.Settings{
-		Store: store.Settings{
-			IngressClass: o.ingressClass, ControllerClass: o.controllerClass,
-			WatchWithoutClass: true, Classless: true, ConfigMap: configMap,
-		},
+		Store:            o.storeSettings(from),
 		Features:         all.Features(),
 		AnnotationPrefix: o.annotationsPrefix,
 		Environment:      env,
@@ -69,13 +56,21 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		Metrics:          m,
 		Log:              log,
 		Timing:           controller.DefaultTiming(),
+		Want:             from.want,
 	})
 	server, err := health.Listen(net.JoinHostPort(o.healthzHost, strconv.Itoa(int(o.healthzPort))), o.healthCheckPath, c.Check, m.Registry, log)
 	if err != nil {
 		return err
 	}
 	defer server.Close()
-	return o.serve(ctx, c, process, server, folder.Run, log)
+	return o.serve(ctx, c, process, server, from.run, log)
+}
+
+func (o options) storeSettings(from from) store.Settings {
+	return store.Settings{
+		IngressClass: o.ingressClass, ControllerClass: o.controllerClass,
+		WatchWithoutClass: o.watchWithoutClass || from.classless, Classless: from.classless, ConfigMap: from.configMap,
+	}
 }
 
 // stopMargin is how much longer than it was told NGINX may take to end.
@@ -104,8 +99,11 @@ func (o options) serve(ctx context.Context, c *controller.Controller, process *n
 	}
 	c.Drain()
 
-	// NGINX itself ends what is left after the timeout.
-	stopping, cancel := context.WithTimeout(context.Background(), c.ShutdownTimeout()+stopMargin)
+	// NGINX itself ends what is left after the timeout, and a second signal
+	// ends it at once.
+	hurry, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	stopping, cancel := context.WithTimeout(hurry, c.ShutdownTimeout()+stopMargin)
 	defer cancel()
 	if stopErr := process.Stop(stopping); stopErr != nil {
 		err = errors.Join(err, stopErr)

@@ -13,8 +13,8 @@ import (
 // fails is tried again later.
 func (c *Controller) apply(ctx context.Context) {
 	c.considerReload(ctx)
-	changes, held := c.desired.Delta(c.static)
-	if err := c.push(ctx, changes); err != nil {
+	held, err := c.pushAll(ctx)
+	if err != nil {
 		if ctx.Err() == nil {
 			c.metrics.PushFailures.Inc()
 			c.retry.later()
@@ -23,18 +23,63 @@ func (c *Controller) apply(ctx context.Context) {
 		return
 	}
 	c.retry.done()
-	if held > 0 {
-		return
+	if held == 0 {
+		c.served.Store(int64(c.taken))
 	}
+}
+
+// pushAll pushes all but what is held. The first time, and after NGINX was
+// started anew, that ends in the word that the data plane is loaded.
+func (c *Controller) pushAll(ctx context.Context) (held int, err error) {
 	if !c.ready.Load() {
-		if err := c.client.Loaded(ctx); err != nil {
-			c.retry.later()
-			c.log.Warn("end the first load", "error", err)
-			return
+		if err := c.meetInstance(ctx); err != nil {
+			return 0, err
 		}
-		c.ready.Store(true)
 	}
-	c.served.Store(int64(c.taken))
+	var coming []plan.Static
+	if c.reload.next != nil {
+		coming = append(coming, *c.reload.next)
+	}
+	changes, held := c.desired.Delta(c.static, coming...)
+	if err := c.push(ctx, changes); err != nil {
+		return held, err
+	}
+	if c.ready.Load() {
+		return held, nil
+	}
+	return held, c.endLoad(ctx)
+}
+
+// meetInstance finds out whose memory is to be filled. Another one than before
+// has nothing.
+func (c *Controller) meetInstance(ctx context.Context) error {
+	state, err := c.client.State(ctx)
+	if err != nil {
+		return err
+	}
+	if state.Instance != c.instance {
+		c.instance = state.Instance
+		c.desired.Forget()
+	}
+	return nil
+}
+
+// endLoad has the data plane answer requests, unless it is not the one that
+// was filled.
+func (c *Controller) endLoad(ctx context.Context) error {
+	state, err := c.client.State(ctx)
+	if err != nil {
+		return err
+	}
+	if state.Instance != c.instance {
+		return errors.New("NGINX was started anew while it was filled")
+	}
+	if err := c.client.Loaded(ctx); err != nil {
+		return err
+	}
+	c.desired.Restored()
+	c.ready.Store(true)
+	return nil
 }
 
 func (c *Controller) push(ctx context.Context, changes []plan.Change) error {

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/dataplane"
 	"github.com/headgate/headgate/internal/feature"
@@ -40,6 +42,8 @@ type Settings struct {
 	Log          *slog.Logger
 	// Timing of reloads; see Timing.
 	Timing Timing
+	// Want is nil for a source that delivers every Secret by itself.
+	Want Want
 }
 
 // Timing says how long the steps of a reload take.
@@ -63,6 +67,11 @@ func DefaultTiming() Timing {
 // is, in one batch, then what happens.
 type Source func(ctx context.Context, deliver func(context.Context, []source.Change)) error
 
+// Want tells a source which Secrets are referred to from now on, and which no
+// longer. The channel is closed once what there is of the added ones was
+// delivered. It must not wait.
+type Want func(added, removed []types.NamespacedName) (delivered <-chan struct{})
+
 // A Controller serves what a source delivers.
 type Controller struct {
 	settings Settings
@@ -77,8 +86,10 @@ type Controller struct {
 	desired *plan.Desired
 	static  plan.Static
 	client  *dataplane.Client
-	reload  reload
-	retry   retry
+	// instance is the NGINX whose memory is being filled.
+	instance string
+	reload   reload
+	retry    retry
 
 	// taken counts batches that were built, served those that NGINX has.
 	taken  int
@@ -112,10 +123,12 @@ func (c *Controller) Check(ctx context.Context) error {
 	if !c.ready.Load() {
 		return errors.New("the first load is not complete")
 	}
-	if _, err := c.client.State(ctx); err != nil {
-		return err
+	state, err := c.client.State(ctx)
+	if err == nil && !state.Loaded {
+		// NGINX was started anew and this controller has yet to hear of it.
+		err = errors.New("NGINX is not loaded")
 	}
-	return nil
+	return err
 }
 
 // Synced tells whether NGINX serves all that was delivered so far.
@@ -159,6 +172,9 @@ func (c *Controller) serve(ctx context.Context) error {
 		return nil
 	}
 	if err := c.start(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
 		return err
 	}
 	for {
@@ -167,8 +183,8 @@ func (c *Controller) serve(ctx context.Context) error {
 			return nil
 		case <-c.inbox.filled:
 			changes, batches := c.inbox.take(ctx)
-			c.update(changes)
 			c.taken = batches
+			c.update(ctx, changes)
 			c.apply(ctx)
 		case restarted := <-c.settings.Process.Restarted():
 			c.restarted(ctx, restarted)
@@ -197,6 +213,7 @@ func (c *Controller) start(ctx context.Context) error {
 	for _, change := range changes {
 		c.store.Apply(change.Object, change.Deleted)
 	}
+	c.awaitSecrets(ctx, secretsAtStart)
 	c.build(c.store.All())
 
 	first := plan.FirstDictionaries(c.desired.Bytes())
@@ -215,7 +232,6 @@ func (c *Controller) start(ctx context.Context) error {
 	}
 	c.static = next
 	c.metrics.NginxConfBytes.Set(float64(len(next.Files[plan.NginxConf])))
-	c.reload.tested = make(chan error, 1)
 	c.apply(ctx)
 	c.log.Info("started", "units", len(c.store.All()), "took", time.Since(began).Round(time.Millisecond))
 	return nil
@@ -226,8 +242,9 @@ func (c *Controller) restarted(ctx context.Context, pid int) {
 	c.log.Warn("NGINX was started anew; pushing everything", "pid", pid)
 	c.metrics.Restarts.Inc()
 	c.client.CloseIdle()
-	c.desired.Forget()
 	c.ready.Store(false)
-	c.reload.forget()
+	c.reload.drop()
+	// Held hosts can't wait for a pause between reloads.
+	c.reload.last = time.Time{}
 	c.apply(ctx)
 }

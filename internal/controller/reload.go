@@ -3,11 +3,10 @@ package controller
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/headgate/headgate/internal/dataplane"
@@ -50,11 +49,10 @@ func (r *reload) drained() <-chan time.Time {
 	return r.drain.C
 }
 
-// forget drops a reload that is on its way. A test that still runs answers
-// into a channel that nobody reads.
-func (r *reload) forget() {
-	r.next, r.drain, r.wait = nil, nil, nil
-	r.tested = make(chan error, 1)
+// drop ends a reload that was on its way. A test that still runs answers into
+// a channel that nobody reads.
+func (r *reload) drop() {
+	r.next, r.drain, r.wait, r.tested = nil, nil, nil, nil
 }
 
 // candidate is the file in which a configuration is tested.
@@ -89,8 +87,9 @@ func (c *Controller) considerReload(ctx context.Context) {
 		c.failReload(next, fmt.Errorf("write nginx.conf: %w", err))
 		return
 	}
-	r.next, r.reason = &next, reason
-	go func(answer chan<- error) { answer <- c.settings.Process.Test(ctx, file) }(r.tested)
+	tested := make(chan error, 1)
+	r.next, r.reason, r.tested = &next, reason, tested
+	go func() { tested <- c.settings.Process.Test(ctx, file) }()
 }
 
 // apart is the least time until the next reload after so many failures.
@@ -104,6 +103,7 @@ func (c *Controller) testedReload(ctx context.Context, err error) {
 		err = c.client.Draining(ctx, true)
 	}
 	if err != nil {
+		c.endDrain(ctx)
 		c.failReload(*c.reload.next, err)
 		return
 	}
@@ -113,7 +113,7 @@ func (c *Controller) testedReload(ctx context.Context, err error) {
 // failReload leaves NGINX at the configuration that it has.
 func (c *Controller) failReload(next plan.Static, err error) {
 	r := &c.reload
-	r.next, r.drain = nil, nil
+	r.drop()
 	r.refused = next.Files[plan.NginxConf]
 	r.last = time.Now()
 	r.failures++
@@ -128,13 +128,14 @@ func (c *Controller) failReload(next plan.Static, err error) {
 func (c *Controller) finishReload(ctx context.Context) {
 	r := &c.reload
 	next, reason := *r.next, r.reason
-	r.next, r.drain = nil, nil
+	r.drop()
 	r.last = time.Now()
 	previous := c.static
 	if err := c.takeOver(ctx, next); err != nil {
 		if writeErr := c.write(previous); writeErr != nil {
 			c.log.Error("write the last good nginx.conf", "error", writeErr)
 		}
+		c.static.Tried = next.Generation
 		c.endDrain(ctx)
 		c.failReload(next, err)
 		return
@@ -163,35 +164,35 @@ func (c *Controller) takeOver(ctx context.Context, next plan.Static) error {
 		return err
 	}
 	c.client.CloseIdle()
-	err := c.settle(ctx, next.Generation)
+	err := c.settle(ctx, next)
 	c.client.CloseIdle()
 	return err
 }
 
-// write puts a configuration where NGINX reads it.
+// write puts a configuration where NGINX reads it, its number first: should
+// NGINX start in between, it is of a generation that nothing was pushed for.
 func (c *Controller) write(static plan.Static) error {
-	files := map[string][]byte{"generation": []byte(strconv.Itoa(static.Generation) + "\n")}
-	for name, content := range static.Files {
-		files[name] = content
+	err := c.settings.RunDir.WriteGeneration(static.Generation)
+	if err == nil {
+		err = c.settings.RunDir.Write(static.Files)
 	}
-	if err := c.settings.RunDir.Write(files); err != nil {
+	if err != nil {
 		return fmt.Errorf("write the configuration: %w", err)
 	}
 	return nil
 }
 
-// settle waits until all workers of a generation accept connections and no
+// settle waits until all workers of a configuration accept connections and no
 // older one does. That the new ones answer is not enough: NGINX tells the old
 // ones to stop 100 ms later.
-func (c *Controller) settle(ctx context.Context, generation int) error {
+func (c *Controller) settle(ctx context.Context, next plan.Static) error {
 	ctx, cancel := context.WithTimeout(ctx, c.settings.Timing.Settle)
 	defer cancel()
-	wanted := c.settings.Environment.WorkerProcesses(c.desired.Process())
 	fresh, old := 0, 0
 	for {
 		if state, err := c.client.State(ctx); err == nil {
-			fresh, old = accepting(state, generation)
-			if fresh >= wanted && old == 0 {
+			fresh, old = c.accepting(state, next.Generation)
+			if fresh >= next.Workers && old == 0 {
 				return nil
 			}
 		}
@@ -199,21 +200,24 @@ func (c *Controller) settle(ctx context.Context, generation int) error {
 		case <-ctx.Done():
 			if fresh > 0 {
 				c.log.Warn("NGINX took the configuration, but its workers are not as expected",
-					"generation", generation, "new", fresh, "wanted", wanted, "old", old)
+					"generation", next.Generation, "new", fresh, "wanted", next.Workers, "old", old)
 				return nil
 			}
-			return fmt.Errorf("NGINX tested the configuration, but did not take it (its log says why): no worker of generation %d", generation)
+			return fmt.Errorf("NGINX tested the configuration, but did not take it (its log says why): no worker of generation %d", next.Generation)
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
 }
 
 // accepting counts the workers of a generation that accept connections, and
-// those of others.
-func accepting(state dataplane.State, generation int) (fresh, old int) {
+// those of others. A worker that was killed can't say that it no longer does,
+// and its number may be another process's by now: only the master's children
+// count.
+func (c *Controller) accepting(state dataplane.State, generation int) (fresh, old int) {
+	master := c.settings.Process.PID()
 	for _, w := range state.Accepting {
 		switch {
-		case !alive(w.PID):
+		case !isChild(w.PID, master):
 		case w.Generation == generation:
 			fresh++
 		default:
@@ -223,9 +227,14 @@ func accepting(state dataplane.State, generation int) (fresh, old int) {
 	return fresh, old
 }
 
-// alive tells whether a process is there. A worker that was killed can't say
-// that it no longer accepts.
-func alive(pid int) bool {
-	err := syscall.Kill(pid, 0)
-	return err == nil || errors.Is(err, syscall.EPERM)
+// isChild tells whether a process is there and has that parent.
+func isChild(pid, parent int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	// "PID (NAME) STATE PARENT …", and the name may hold anything.
+	_, behind, ok := bytes.Cut(stat[max(0, bytes.LastIndexByte(stat, ')')):], []byte(" "))
+	fields := bytes.Fields(behind)
+	return ok && len(fields) > 1 && string(fields[1]) == strconv.Itoa(parent)
 }

@@ -1,24 +1,68 @@
 package controller
 
 import (
+	"context"
+	"slices"
+	"time"
+
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/internal/unit"
 )
 
 // update applies changes to the store and builds the units that they touch.
-func (c *Controller) update(changes []source.Change) {
-	touched := map[store.Key]struct{}{}
-	var keys []store.Key
+func (c *Controller) update(ctx context.Context, changes []source.Change) {
+	keys := c.applyToStore(changes)
+	keys = append(keys, c.awaitSecrets(ctx, secretsInUpdate)...)
+	built := make(map[store.Key]struct{}, len(keys))
+	c.build(slices.DeleteFunc(keys, func(key store.Key) bool {
+		_, ok := built[key]
+		built[key] = struct{}{}
+		return ok
+	}))
+}
+
+// applyToStore returns the units that changes touch, some of them several
+// times.
+func (c *Controller) applyToStore(changes []source.Change) []store.Key {
+	var touched []store.Key
 	for _, change := range changes {
-		for _, key := range c.store.Apply(change.Object, change.Deleted) {
-			if _, ok := touched[key]; !ok {
-				touched[key] = struct{}{}
-				keys = append(keys, key)
-			}
-		}
+		touched = append(touched, c.store.Apply(change.Object, change.Deleted)...)
 	}
-	c.build(keys)
+	return touched
+}
+
+// How long Secrets that came to be referred to are waited for.
+const (
+	secretsAtStart  = 10 * time.Second
+	secretsInUpdate = 250 * time.Millisecond
+)
+
+// awaitSecrets waits for Secrets that came to be referred to, so that no host
+// is served without a certificate that there is. What does not come in time is
+// taken when it comes. It returns the units that this touches.
+func (c *Controller) awaitSecrets(ctx context.Context, most time.Duration) []store.Key {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	var touched []store.Key
+	for {
+		added, removed := c.store.TakeReferences()
+		if c.settings.Want == nil || len(added)+len(removed) == 0 {
+			return touched
+		}
+		delivered := c.settings.Want(added, removed)
+		if len(added) == 0 {
+			return touched
+		}
+		select {
+		case <-delivered:
+		case <-ctx.Done():
+			return touched
+		}
+		var changes []source.Change
+		changes, c.taken = c.inbox.take(ctx)
+		touched = append(touched, c.applyToStore(changes)...)
+	}
 }
 
 // build builds units and asks for what comes of them.

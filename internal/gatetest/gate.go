@@ -45,6 +45,9 @@ type Gate struct {
 	Process     *nginx.Process
 	RunDir      *nginx.RunDir
 	Log         *Log
+	// DefaultProfile is the name of the default profile, for units made by
+	// hand. Only StartBare says it.
+	DefaultProfile string
 
 	controller *controller.Controller
 	deliveries chan delivery
@@ -79,25 +82,14 @@ func Start(t testing.TB, o Options) *Gate {
 	t.Helper()
 	g := &Gate{t: t, Log: &Log{}, Metrics: metrics.New(), deliveries: make(chan delivery)}
 	log := slog.New(slog.NewTextHandler(g.Log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("the log of Headgate:\n%s", g.Log.String())
-		}
-	})
-	if o.Features == nil {
-		o.Features = all.Features()
-	}
-	if o.Timing == nil {
-		timing := controller.DefaultTiming()
-		o.Timing = &timing
-	}
+	o.fill()
 	env := g.prepare(o, log)
 	g.controller = controller.New(controller.Settings{
 		Store: store.Settings{
 			IngressClass: "nginx", ControllerClass: "k8s.io/ingress-nginx", WatchWithoutClass: true, Classless: true,
 			ConfigMap: types.NamespacedName{Namespace: "default", Name: "headgate"},
 		},
-		Features: o.Features, AnnotationPrefix: "nginx.ingress.kubernetes.io", Environment: env,
+		Features: o.Features, AnnotationPrefix: annotationPrefix, Environment: env,
 		Dictionaries: o.Dictionaries, Process: g.Process, RunDir: g.RunDir, Metrics: g.Metrics, Log: log, Timing: *o.Timing,
 	})
 	g.run(Decode(t, o.Manifests))
@@ -105,9 +97,28 @@ func Start(t testing.TB, o Options) *Gate {
 	return g
 }
 
+// annotationPrefix stands before the names of annotations, without the slash.
+const annotationPrefix = "nginx.ingress.kubernetes.io"
+
+// fill puts defaults in the place of what is nil.
+func (o *Options) fill() {
+	if o.Features == nil {
+		o.Features = all.Features()
+	}
+	if o.Timing == nil {
+		timing := controller.DefaultTiming()
+		o.Timing = &timing
+	}
+}
+
 func (g *Gate) prepare(o Options, log *slog.Logger) plan.Environment {
 	t := g.t
 	t.Helper()
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the log of Headgate:\n%s", g.Log.String())
+		}
+	})
 	capabilities, err := nginx.Discover(t.Context())
 	must(t, err)
 	// Not t.TempDir: workers must get there, and sockets want short names.
@@ -121,7 +132,7 @@ func (g *Gate) prepare(o Options, log *slog.Logger) plan.Environment {
 	modules, err := lua.Files(o.Features)
 	must(t, err)
 	must(t, g.RunDir.WriteLua(modules))
-	g.HTTP, g.HTTPS = freePort(t), freePort(t)
+	g.HTTP, g.HTTPS = FreePort(t), FreePort(t)
 	g.Client = dataplane.New(g.RunDir.Socket())
 
 	place := func(text string) plan.Path {
@@ -179,12 +190,7 @@ func (g *Gate) run(first []metav1.Object) {
 		if err := <-ended; err != nil {
 			g.t.Errorf("the controller ended: %v", err)
 		}
-		// What a test left open is cut.
-		stopping, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		if err := g.Process.Stop(stopping); err != nil {
-			g.t.Logf("stop NGINX: %v", err)
-		}
+		g.stop()
 	})
 }
 
@@ -213,8 +219,14 @@ func (g *Gate) Put(manifests string) {
 // until NGINX no longer serves them.
 func (g *Gate) Delete(manifests string) {
 	g.t.Helper()
-	g.send(changesOf(Decode(g.t, manifests), true))
+	g.Remove(manifests)
 	g.Settle()
+}
+
+// Remove deletes objects without waiting.
+func (g *Gate) Remove(manifests string) {
+	g.t.Helper()
+	g.send(changesOf(Decode(g.t, manifests), true))
 }
 
 func (g *Gate) send(changes []source.Change) {
@@ -264,7 +276,8 @@ func must(t testing.TB, err error) {
 	}
 }
 
-func freePort(t testing.TB) uint16 {
+// FreePort is a port on the loopback address that nobody has at this moment.
+func FreePort(t testing.TB) uint16 {
 	t.Helper()
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	must(t, err)

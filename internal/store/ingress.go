@@ -82,9 +82,11 @@ func (s *Store) reindex(ing *ingress, object *networkingv1.Ingress) []Key {
 	}
 	for _, secret := range old.Secrets {
 		s.bySecret.remove(secret, ing)
+		s.doubted[secret] = struct{}{}
 	}
 	for _, secret := range ing.references.Secrets {
 		s.bySecret.add(secret, ing)
+		s.doubted[secret] = struct{}{}
 	}
 	return append(touched, s.reindexBackends(ing, old.Backends)...)
 }

@@ -95,6 +95,26 @@ func (s *Store) applySecret(object *corev1.Secret, deleted bool) []Key {
 	return touched
 }
 
+// TakeReferences says which Secrets something refers to since the last call,
+// and which nothing refers to any more. A source that does not give every
+// Secret gives those that are referred to.
+func (s *Store) TakeReferences() (added, removed []types.NamespacedName) {
+	for secret := range s.doubted {
+		_, was := s.wanted[secret]
+		is := len(s.bySecret[secret]) > 0
+		switch {
+		case is && !was:
+			s.wanted[secret] = struct{}{}
+			added = append(added, secret)
+		case was && !is:
+			delete(s.wanted, secret)
+			removed = append(removed, secret)
+		}
+	}
+	clear(s.doubted)
+	return added, removed
+}
+
 func sameSecret(a, b *corev1.Secret) bool {
 	return maps.EqualFunc(a.Data, b.Data, bytes.Equal)
 }

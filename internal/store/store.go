@@ -75,6 +75,9 @@ type Store struct {
 	byHost   index[string, *ingress]
 	bySecret index[types.NamespacedName, *ingress]
 	backends index[types.NamespacedName, reference] // of a Service
+	// wanted has the Secrets that something referred to when TakeReferences
+	// was last called, doubted those where that may have changed since.
+	wanted, doubted map[types.NamespacedName]struct{}
 	// Of all:
 	byClass        index[string, *ingress]
 	slicesOfTarget index[types.NamespacedName, *discoveryv1.EndpointSlice] // of a Service
@@ -93,6 +96,8 @@ func New(settings Settings) *Store {
 		secrets:        map[types.NamespacedName]*corev1.Secret{},
 		byHost:         index[string, *ingress]{},
 		bySecret:       index[types.NamespacedName, *ingress]{},
+		wanted:         map[types.NamespacedName]struct{}{},
+		doubted:        map[types.NamespacedName]struct{}{},
 		backends:       index[types.NamespacedName, reference]{},
 		byClass:        index[string, *ingress]{},
 		slicesOfTarget: index[types.NamespacedName, *discoveryv1.EndpointSlice]{},

@@ -1,0 +1,49 @@
+package gatetest
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/metrics"
+	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/store"
+)
+
+// StartBare runs an NGINX that no controller fills: it is of generation 1 with
+// dictionary 1, which are empty, and has only the default profile. Timing and
+// manifests count for nothing, and Apply, Put, Delete and Settle must not be
+// called.
+func StartBare(t testing.TB, o Options) *Gate {
+	t.Helper()
+	g := &Gate{t: t, Log: &Log{}, Metrics: metrics.New()}
+	o.fill()
+	env := g.prepare(o, slog.New(slog.NewTextHandler(g.Log, nil)))
+	globals, _ := build.New(o.Features, annotationPrefix).Globals(store.New(store.Settings{}))
+	desired := plan.NewDesired()
+	desired.SetGlobals(globals)
+	dictionaries := plan.FirstDictionaries(0)
+	if o.Dictionaries != nil {
+		dictionaries = *o.Dictionaries
+	}
+	static, _, err := desired.Next(env, plan.Static{Dictionaries: dictionaries}, nil)
+	must(t, err)
+	g.DefaultProfile = globals.Default.Name()
+	static.Files["generation"] = []byte(strconv.Itoa(static.Generation))
+	must(t, g.RunDir.Write(static.Files))
+	must(t, g.Process.Start(t.Context()))
+	t.Cleanup(func() { g.stop() })
+	return g
+}
+
+// stop ends NGINX. What a test left open is cut.
+func (g *Gate) stop() {
+	stopping, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := g.Process.Stop(stopping); err != nil {
+		g.t.Logf("stop NGINX: %v", err)
+	}
+}

@@ -1,0 +1,22 @@
+package gatetest
+
+import (
+	"time"
+
+	"github.com/headgate/headgate/internal/controller"
+)
+
+// Hasty reloads at once and as often as asked, without draining connections.
+func Hasty() *controller.Timing {
+	return &controller.Timing{Drain: time.Millisecond, Apart: time.Millisecond, Settle: Patience}
+}
+
+// ApplyReloading puts objects that take a reload, and waits until NGINX serves
+// them.
+func (g *Gate) ApplyReloading(manifests string) {
+	g.t.Helper()
+	before := g.Value(g.Metrics.Reloads)
+	g.Put(manifests)
+	Eventually(g.t, "NGINX is reloaded", func() bool { return g.Value(g.Metrics.Reloads) > before })
+	g.Settle()
+}

@@ -1,0 +1,103 @@
+package kube
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// A Connection says where the API server is and how it may be used.
+type Connection struct {
+	// Kubeconfig is the path of a kubeconfig file. Without it and without
+	// Host, the configuration is that of the pod.
+	Kubeconfig string
+	// Host is the API server's URL; it goes before the kubeconfig's.
+	Host string
+	// CertificateAuthority is the path of the PEM certificates that the API
+	// server named by Host is checked with.
+	CertificateAuthority string
+	// QPS and Burst bound the requests a second.
+	QPS   float32
+	Burst int
+	// UserAgent names the client to the API server.
+	UserAgent string
+}
+
+// Clients talk to one API server over one connection.
+type Clients struct {
+	Objects  kubernetes.Interface
+	Metadata metadata.Interface
+}
+
+// dialTimeout bounds how long an API server that drops packets delays the next
+// try.
+const dialTimeout = 5 * time.Second
+
+// Connect makes clients. It sends nothing yet, so that it fails only for
+// settings that can't be used.
+func Connect(c Connection) (Clients, error) {
+	config, err := c.config()
+	if err != nil {
+		return Clients{}, fmt.Errorf("connect to Kubernetes: %w", err)
+	}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return Clients{}, fmt.Errorf("connect to Kubernetes: %w", err)
+	}
+	objects, err := kubernetes.NewForConfigAndClient(config, client)
+	if err != nil {
+		return Clients{}, fmt.Errorf("connect to Kubernetes: %w", err)
+	}
+	meta, err := metadata.NewForConfigAndClient(config, client)
+	if err != nil {
+		return Clients{}, fmt.Errorf("connect to Kubernetes: %w", err)
+	}
+	return Clients{Objects: objects, Metadata: meta}, nil
+}
+
+func (c Connection) config() (*rest.Config, error) {
+	config, err := c.place()
+	if err != nil {
+		return nil, err
+	}
+	config.QPS, config.Burst, config.UserAgent = c.QPS, c.Burst, c.UserAgent
+	config.ContentType = runtime.ContentTypeProtobuf
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	config.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
+	return config, nil
+}
+
+// place is where the API server is, and who asks it.
+func (c Connection) place() (*rest.Config, error) {
+	if c.CertificateAuthority != "" && c.Host == "" {
+		return nil, errors.New("a certificate authority goes with the API server's URL, which is missing")
+	}
+	if c.Kubeconfig == "" && c.Host == "" {
+		config, err := rest.InClusterConfig()
+		if errors.Is(err, rest.ErrNotInCluster) {
+			return nil, errors.New("this is no pod in a cluster, and neither a kubeconfig file nor the API server's URL is named")
+		}
+		return config, err
+	}
+	config, err := clientcmd.BuildConfigFromFlags(c.Host, c.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	if c.CertificateAuthority != "" {
+		pem, err := os.ReadFile(c.CertificateAuthority)
+		if err != nil {
+			return nil, fmt.Errorf("read the certificate authority: %w", err)
+		}
+		config.TLSClientConfig.CAFile, config.TLSClientConfig.CAData = "", pem
+		config.TLSClientConfig.Insecure = false
+	}
+	return config, nil
+}

@@ -1,0 +1,137 @@
+package kube
+
+import (
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+)
+
+// A mirror holds the trimmed objects of one resource as the API server has
+// them, and tells what changed. It is what a reflector fills. The objects are
+// the ones that are delivered, so they are in memory once.
+type mirror struct {
+	trim func(metav1.Object)
+	// changed is told the new version, or the last one of an object that is
+	// gone. It must not wait.
+	changed func(object metav1.Object, deleted bool)
+
+	mu    sync.Mutex
+	known map[types.NamespacedName]metav1.Object
+
+	// complete is closed when the mirror was filled for the first time.
+	complete chan struct{}
+	filled   sync.Once
+}
+
+var _ cache.TransformingStore = (*mirror)(nil)
+
+func newMirror(trim func(metav1.Object), changed func(metav1.Object, bool)) *mirror {
+	return &mirror{
+		trim: trim, changed: changed,
+		known: map[types.NamespacedName]metav1.Object{}, complete: make(chan struct{}),
+	}
+}
+
+// Transformer trims what a streaming list collects before it replaces all.
+func (m *mirror) Transformer() cache.TransformFunc {
+	return func(value any) (any, error) {
+		object, err := meta.Accessor(value)
+		if err != nil {
+			return nil, fmt.Errorf("trim an object: %w", err)
+		}
+		m.trim(object)
+		return value, nil
+	}
+}
+
+// Add puts an object.
+func (m *mirror) Add(value any) error {
+	object, err := meta.Accessor(value)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.put(object)
+	return nil
+}
+
+// Update puts an object.
+func (m *mirror) Update(value any) error { return m.Add(value) }
+
+func (m *mirror) put(object metav1.Object) {
+	m.trim(object)
+	name := nameOf(object)
+	if was, ok := m.known[name]; ok && equality.Semantic.DeepEqual(was, object) {
+		return
+	}
+	m.known[name] = object
+	m.changed(object, false)
+}
+
+// Delete removes an object.
+func (m *mirror) Delete(value any) error {
+	object, err := meta.Accessor(value)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.remove(nameOf(object))
+	return nil
+}
+
+func (m *mirror) remove(name types.NamespacedName) {
+	if was, ok := m.known[name]; ok {
+		delete(m.known, name)
+		m.changed(was, true)
+	}
+}
+
+// Replace takes all objects that there are: what is not among them is gone.
+func (m *mirror) Replace(values []any, _ string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	there := make(map[types.NamespacedName]struct{}, len(values))
+	for _, value := range values {
+		object, err := meta.Accessor(value)
+		if err != nil {
+			return err
+		}
+		there[nameOf(object)] = struct{}{}
+		m.put(object)
+	}
+	for name := range m.known {
+		if _, ok := there[name]; !ok {
+			m.remove(name)
+		}
+	}
+	m.filled.Do(func() { close(m.complete) })
+	return nil
+}
+
+// Resync does nothing: nothing gets lost that would have to be told again.
+func (m *mirror) Resync() error { return nil }
+
+// again tells of all objects as if they had just come.
+func (m *mirror) again() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, object := range m.known {
+		m.changed(object, false)
+	}
+}
+
+func (m *mirror) isComplete() bool {
+	select {
+	case <-m.complete:
+		return true
+	default:
+		return false
+	}
+}

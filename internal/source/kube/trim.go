@@ -1,0 +1,92 @@
+package kube
+
+import (
+	"maps"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// classAnnotation is the older way to name an Ingress's class.
+const classAnnotation = "kubernetes.io/ingress.class"
+
+// trim drops from an object what nobody reads, in place. What remains is what
+// counts: a version that differs only in the rest is no change.
+func (s *Source) trim(object metav1.Object) {
+	switch o := object.(type) {
+	case *networkingv1.Ingress:
+		*o = networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{
+			Namespace: o.Namespace, Name: o.Name, CreationTimestamp: o.CreationTimestamp,
+			Annotations: s.trimAnnotations(o.Annotations),
+		}, Spec: o.Spec}
+	case *networkingv1.IngressClass:
+		*o = networkingv1.IngressClass{
+			ObjectMeta: metav1.ObjectMeta{Name: o.Name},
+			Spec:       networkingv1.IngressClassSpec{Controller: o.Spec.Controller},
+		}
+	case *corev1.Service:
+		trimService(o)
+	case *discoveryv1.EndpointSlice:
+		trimSlice(o)
+	case *corev1.Secret:
+		// Which keys are read is up to who refers to it.
+		*o = corev1.Secret{ObjectMeta: identity(o), Data: o.Data}
+	case *corev1.ConfigMap:
+		*o = corev1.ConfigMap{ObjectMeta: identity(o), Data: o.Data}
+	case *metav1.PartialObjectMetadata:
+		// The version tells when to read the data anew.
+		*o = metav1.PartialObjectMetadata{ObjectMeta: identity(o)}
+	}
+}
+
+func identity(o metav1.Object) metav1.ObjectMeta {
+	meta := metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()}
+	if partial, ok := o.(*metav1.PartialObjectMetadata); ok {
+		meta.UID, meta.ResourceVersion = partial.UID, partial.ResourceVersion
+	}
+	return meta
+}
+
+func (s *Source) trimAnnotations(all map[string]string) map[string]string {
+	maps.DeleteFunc(all, func(name, _ string) bool {
+		return name != classAnnotation && !strings.HasPrefix(name, s.settings.AnnotationPrefix+"/")
+	})
+	if len(all) == 0 {
+		return nil
+	}
+	// The map may have had room for many more.
+	return maps.Clone(all)
+}
+
+func trimService(o *corev1.Service) {
+	ports := make([]corev1.ServicePort, len(o.Spec.Ports))
+	for i, p := range o.Spec.Ports {
+		ports[i] = corev1.ServicePort{Name: p.Name, Protocol: p.Protocol, Port: p.Port, TargetPort: p.TargetPort}
+	}
+	*o = corev1.Service{ObjectMeta: identity(o), Spec: corev1.ServiceSpec{Type: o.Spec.Type, Ports: ports}}
+}
+
+func trimSlice(o *discoveryv1.EndpointSlice) {
+	meta := identity(o)
+	if service, ok := o.Labels[discoveryv1.LabelServiceName]; ok {
+		meta.Labels = map[string]string{discoveryv1.LabelServiceName: service}
+	}
+	ports := make([]discoveryv1.EndpointPort, len(o.Ports))
+	for i, p := range o.Ports {
+		ports[i] = discoveryv1.EndpointPort{Name: p.Name, Protocol: p.Protocol, Port: p.Port}
+	}
+	// An endpoint without the condition is ready; no endpoint needs a false of
+	// its own.
+	notReady := new(bool)
+	endpoints := make([]discoveryv1.Endpoint, len(o.Endpoints))
+	for i, e := range o.Endpoints {
+		endpoints[i].Addresses = e.Addresses
+		if ready := e.Conditions.Ready; ready != nil && !*ready {
+			endpoints[i].Conditions.Ready = notReady
+		}
+	}
+	*o = discoveryv1.EndpointSlice{ObjectMeta: meta, AddressType: o.AddressType, Endpoints: endpoints, Ports: ports}
+}

@@ -1,0 +1,173 @@
+package kube_test
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/feature/all"
+	"github.com/headgate/headgate/internal/source/kube"
+	"github.com/headgate/headgate/internal/store"
+)
+
+const prefix = "nginx.ingress.kubernetes.io"
+
+var options = types.NamespacedName{Namespace: "headgate", Name: "options"}
+
+func newStore() *store.Store {
+	return store.New(store.Settings{
+		IngressClass: "nginx", ControllerClass: "k8s.io/ingress-nginx", WatchWithoutClass: true, ConfigMap: options,
+	})
+}
+
+// TestTrimChangesNothing takes the objects that build is tested with, adds
+// what a cluster adds to them, and builds them before and after they went
+// through the source.
+func TestTrimChangesNothing(t *testing.T) {
+	files, err := filepath.Glob("../../build/testdata/*.txtar")
+	if err != nil || len(files) < 20 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		archive, err := txtar.ParseFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range archive.Files {
+			if strings.HasSuffix(part.Name, ".yaml") {
+				t.Run(filepath.Base(file)+"/"+part.Name, func(t *testing.T) { compareBuilds(t, decode(t, string(part.Data))) })
+			}
+		}
+	}
+}
+
+func compareBuilds(t *testing.T, objects []object) {
+	a := newAPIServer(t)
+	before := newStore()
+	var wanted []types.NamespacedName
+	for _, o := range objects {
+		addNoise(o)
+		a.put(o)
+		before.Apply(o, false)
+		wanted = append(wanted, types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()})
+	}
+	w := start(t, a, func(s *kube.Settings) { s.ConfigMap = options })
+	w.await("the first batch", func() bool { return len(w.batches) > 0 })
+	<-w.source.Want(wanted, nil)
+	after := newStore()
+	for _, name := range w.names() {
+		text, err := json.Marshal(w.get(name))
+		if err != nil || strings.Contains(string(text), "noise") {
+			t.Errorf("%s keeps what nobody reads: %s, %v", name, text, err)
+		}
+		after.Apply(w.get(name), false)
+	}
+	was, is := buildAll(before), buildAll(after)
+	for key, unit := range was {
+		if !reflect.DeepEqual(unit, is[key]) {
+			t.Errorf("%v is built from whole objects as %+v, from trimmed ones as %+v", key, unit, is[key])
+		}
+	}
+	if len(is) != len(was) {
+		t.Errorf("%d units from whole objects, %d from trimmed ones", len(was), len(is))
+	}
+}
+
+func buildAll(s *store.Store) map[store.Key][]any {
+	b := build.New(all.Features(), prefix)
+	units := map[store.Key][]any{}
+	for _, key := range s.All() {
+		switch key.Kind {
+		case store.GlobalsUnit:
+			globals, findings := b.Globals(s)
+			units[key] = []any{globals, findings}
+		case store.HostUnit:
+			host, found, findings := b.Host(key.Name, s)
+			units[key] = []any{host, found, findings}
+		case store.NameUnit:
+			name, certificate, found, findings := b.Name(key.Name, s)
+			units[key] = []any{name, certificate, found, findings}
+		case store.BackendUnit:
+			backend, found, findings := b.Backend(key.Name, s)
+			units[key] = []any{backend, found, findings}
+		}
+	}
+	return units
+}
+
+// decode reads documents by their kind. A TestCertificate, which only build's
+// tests can make, becomes a Secret that can't be used.
+func decode(t *testing.T, text string) []object {
+	t.Helper()
+	var objects []object
+	for document := range strings.SplitSeq(text, "\n---\n") {
+		var head struct{ Kind string }
+		if err := yaml.Unmarshal([]byte(document), &head); err != nil {
+			t.Fatal(err)
+		}
+		o := map[string]object{
+			"Ingress": &networkingv1.Ingress{}, "IngressClass": &networkingv1.IngressClass{}, "Service": &corev1.Service{},
+			"EndpointSlice": &discoveryv1.EndpointSlice{}, "Secret": &corev1.Secret{}, "ConfigMap": &corev1.ConfigMap{},
+			"TestCertificate": &corev1.Secret{Type: corev1.SecretTypeTLS, Data: map[string][]byte{"tls.crt": []byte("x")}},
+		}[head.Kind]
+		if o == nil {
+			t.Fatalf("a document has the kind %q", head.Kind)
+		}
+		if err := yaml.Unmarshal([]byte(document), o); err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, o)
+	}
+	return objects
+}
+
+// addNoise fills in what clusters fill in and nobody reads.
+func addNoise(o object) {
+	annotations := map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "noise", "example.com/noise": "x"}
+	for name, value := range o.GetAnnotations() {
+		annotations[name] = value
+	}
+	o.SetAnnotations(annotations)
+	labels := map[string]string{"app": "noise"}
+	for name, value := range o.GetLabels() {
+		labels[name] = value
+	}
+	o.SetLabels(labels)
+	o.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "noise"}})
+	o.SetFinalizers([]string{"noise"})
+	o.SetOwnerReferences([]metav1.OwnerReference{{Name: "noise"}})
+	noise, yes := "noise", true
+	switch o := o.(type) {
+	case *networkingv1.Ingress:
+		o.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{Hostname: noise}}
+	case *networkingv1.IngressClass:
+		o.Spec.Parameters = &networkingv1.IngressClassParametersReference{Kind: noise, Name: noise}
+	case *corev1.Service:
+		o.Spec.ClusterIP, o.Spec.Selector = noise, map[string]string{noise: noise}
+		for i := range o.Spec.Ports {
+			o.Spec.Ports[i].NodePort, o.Spec.Ports[i].AppProtocol = 30000, &noise
+		}
+	case *discoveryv1.EndpointSlice:
+		for i := range o.Ports {
+			o.Ports[i].AppProtocol = &noise
+		}
+		for i := range o.Endpoints {
+			e := &o.Endpoints[i]
+			e.NodeName, e.Zone, e.Hostname, e.TargetRef = &noise, &noise, &noise, &corev1.ObjectReference{Name: noise}
+			e.Hints, e.Conditions.Serving = &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: noise}}}, &yes
+		}
+	case *corev1.ConfigMap:
+		o.BinaryData = map[string][]byte{noise: nil}
+	}
+}
