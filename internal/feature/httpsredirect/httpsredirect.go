@@ -92,6 +92,10 @@ func route(r *feature.Reader, route *model.Route) {
 	}
 	// Read even where force-ssl-redirect decides, so that a bad value is told.
 	redirect := sslRedirect.Get(r)
+	// As with the predecessor, names that no Ingress has get their 404 at once.
+	if nobodys := route.Origin == (model.Origin{}); nobodys {
+		return
+	}
 	if redirect || p.Always {
 		feature.Add(route, name, p)
 	}

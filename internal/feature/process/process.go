@@ -3,7 +3,7 @@
 package process
 
 import (
-	"errors"
+	"fmt"
 	"time"
 
 	"github.com/headgate/headgate/internal/feature"
@@ -79,7 +79,7 @@ func workerCount(text string) (int, error) {
 	}
 	n, err := feature.Int(1, mostWorkers)(text)
 	if err != nil {
-		return 0, errors.Join(errors.New("allowed is auto"), err)
+		return 0, fmt.Errorf("allowed is auto; %w", err)
 	}
 	return n, nil
 }

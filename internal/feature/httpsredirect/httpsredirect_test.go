@@ -1,0 +1,10 @@
+package httpsredirect_test
+
+import (
+	"testing"
+
+	"github.com/headgate/headgate/internal/feature/httpsredirect"
+	"github.com/headgate/headgate/internal/featuretest"
+)
+
+func TestGolden(t *testing.T) { featuretest.Golden(t, httpsredirect.Feature()) }

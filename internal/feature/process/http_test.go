@@ -1,0 +1,131 @@
+package process_test
+
+import (
+	"bufio"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate/internal/gatetest"
+)
+
+func start(t *testing.T, keys ...string) *gatetest.Gate {
+	t.Helper()
+	return gatetest.Start(t, gatetest.Options{Timing: gatetest.Hasty(), Manifests: gatetest.Ingress("web", "a.test", "/", "a") +
+		gatetest.Service("a") + gatetest.Endpoints("a", gatetest.StartEcho(t, "a")) + gatetest.Config(keys...)})
+}
+
+// ask sends bytes and reads up to n answers. It tells how many came, whether
+// the last one said that the connection ends, and whether it did.
+func ask(t *testing.T, g *gatetest.Gate, text string, n int) (answers int, announced, ended bool) {
+	t.Helper()
+	connection, err := net.Dial("tcp", gatetest.Address(g.HTTP))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	if err := connection.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(connection, text); err != nil {
+		t.Fatal(err)
+	}
+	reader := bufio.NewReader(connection)
+	for answers < n {
+		response, err := http.ReadResponse(reader, nil)
+		if err != nil {
+			break
+		}
+		_, _ = io.Copy(io.Discard, response.Body)
+		answers, announced = answers+1, response.Close
+	}
+	_, err = reader.ReadByte()
+	timeout, ok := err.(net.Error)
+	return answers, announced, err != nil && !(ok && timeout.Timeout())
+}
+
+const request = "GET / HTTP/1.1\r\nHost: a.test\r\n\r\n"
+
+func TestClientConnections(t *testing.T) {
+	t.Parallel()
+	g := start(t, "keep-alive-requests: 2", "keep-alive: 1", "client-header-timeout: 1", "client-body-timeout: 1")
+	if n, announced, ended := ask(t, g, request+request+request, 3); n != 2 || !ended || !announced {
+		t.Errorf("keep-alive-requests 2: %d answers, ended %v, announced %v", n, ended, announced)
+	}
+	if n, _, ended := ask(t, g, request, 1); n != 1 || !ended {
+		t.Errorf("keep-alive 1: %d answers, ended %v", n, ended)
+	}
+	if n, _, ended := ask(t, g, "GET / HTTP/1.1\r\nHost: a.test\r\nX-Slow: 1\r\n", 1); n != 0 || !ended {
+		t.Errorf("client-header-timeout 1: %d answers, ended %v", n, ended)
+	}
+	if _, _, ended := ask(t, g, "POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 9\r\n\r\nx", 1); !ended {
+		t.Error("client-body-timeout 1: the connection stayed open")
+	}
+	g.ApplyReloading(gatetest.Config("keep-alive: 0"))
+	if n, announced, ended := ask(t, g, request, 1); n != 1 || !ended || !announced {
+		t.Errorf("keep-alive 0: %d answers, ended %v, announced %v", n, ended, announced)
+	}
+}
+
+func TestConfigMapChangesLive(t *testing.T) {
+	t.Parallel()
+	g := start(t)
+	protocol := func() string {
+		t.Helper()
+		connection, err := tls.Dial("tcp", gatetest.Address(g.HTTPS), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2", "http/1.1"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer connection.Close()
+		return connection.ConnectionState().NegotiatedProtocol
+	}
+	if got := protocol(); got != "h2" {
+		t.Errorf("at first %s is spoken", got)
+	}
+	g.ApplyReloading(gatetest.Config("use-http2: false"))
+	if got := protocol(); got != "http/1.1" {
+		t.Errorf("with use-http2 false %s is spoken", got)
+	}
+	g.ApplyReloading(gatetest.Config("server-tokens: true"))
+	for _, host := range []string{"a.test", "nobody.test"} {
+		if got := g.Get(host, "/").Header.Get("Server"); got == "" {
+			t.Errorf("%s: server-tokens true, and no Server header", host)
+		}
+	}
+	for _, n := range []int{1, 3} {
+		g.ApplyReloading(gatetest.Config(fmt.Sprint("worker-processes: ", n)))
+		gatetest.Eventually(t, fmt.Sprint(n, " workers accept"), func() bool { return len(g.State().Accepting) == n })
+	}
+	before := g.Value(g.Metrics.Reloads)
+	g.Apply(gatetest.Config("worker-processes: 3", "no-such-key: 1", "keep-alive: x"))
+	g.Get("a.test", "/").WantStatus(t, 200)
+	if n := g.Value(g.Metrics.Reloads); n != before {
+		t.Errorf("%d reloads for keys that do nothing", n-before)
+	}
+}
+
+func TestBackendConnections(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	clients := map[string]bool{}
+	address := gatetest.StartBackend(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		clients[r.RemoteAddr] = true
+	}))
+	g := start(t, "upstream-keepalive-requests: 2", "worker-processes: 1")
+	g.Apply(gatetest.Endpoints("a", address))
+	for range 8 {
+		g.Get("a.test", "/").WantStatus(t, 200)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(clients) != 4 {
+		t.Errorf("%d connections for 8 requests, two each", len(clients))
+	}
+}

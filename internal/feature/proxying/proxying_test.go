@@ -1,0 +1,10 @@
+package proxying_test
+
+import (
+	"testing"
+
+	"github.com/headgate/headgate/internal/feature/proxying"
+	"github.com/headgate/headgate/internal/featuretest"
+)
+
+func TestGolden(t *testing.T) { featuretest.Golden(t, proxying.Feature()) }
