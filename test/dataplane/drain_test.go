@@ -1,0 +1,126 @@
+package dataplane_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate/internal/controller"
+	"github.com/headgate/headgate/internal/gatetest"
+)
+
+// Many clients go by the first Connection line of an answer, so there must be
+// no second one that says otherwise.
+func TestDrainIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	g := gatetest.Start(t, gatetest.Options{Manifests: gatetest.Service("one") +
+		gatetest.Endpoints("one", gatetest.StartEcho(t, "one")) +
+		gatetest.Ingress("usual", "usual.test", "/", "one") +
+		gatetest.Ingress("jump", "jump.test", "/", "one", "proxy-body-size: 3m") +
+		gatetest.Ingress("force", "force.test", "/", "one", "force-ssl-redirect: true")})
+	if err := g.Client.Draining(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	for host, status := range map[string]int{"usual.test": 200, "jump.test": 200, "force.test": 308, "nobody.test": 404} {
+		answer := askOnce(t, g, "GET /a%2Fb?x= HTTP/1.1\r\nHost: "+host+"\r\n\r\n")
+		if !strings.HasPrefix(answer, fmt.Sprintf("HTTP/1.1 %d ", status)) ||
+			strings.Count(answer, "\r\nConnection: ") != 1 || !strings.Contains(answer, "\r\nConnection: close\r\n") {
+			t.Errorf("%s: %s", host, answer)
+		}
+		if status == 200 && !strings.Contains(answer, `"Target":"/a%2Fb?x="`) {
+			t.Errorf("%s: the backend saw another target: %s", host, answer)
+		}
+	}
+	// On the way through a jump NGINX does not look at the length.
+	g.Do(gatetest.Request{Method: http.MethodPost, Host: "usual.test", Body: strings.NewReader(strings.Repeat("x", 1<<20+1))}).WantStatus(t, 413)
+	g.Do(gatetest.Request{Method: http.MethodPost, Host: "usual.test", Body: strings.NewReader(strings.Repeat("x", 1<<20))}).WantStatus(t, 200)
+	g.Do(gatetest.Request{Scheme: "https", HTTP2: true, Host: "usual.test"}).WantStatus(t, 200)
+	if n := g.State().Kept; n != 0 {
+		t.Errorf("%d requests are kept", n)
+	}
+	if err := g.Client.Draining(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	l := &line{port: g.HTTP}
+	defer l.close()
+	if err := errors.Join(l.open(), l.post("usual.test"), l.post("usual.test")); err != nil {
+		t.Errorf("after the drain a connection is not kept: %v", err)
+	}
+}
+
+// askOnce sends a request and returns all that comes until the connection ends,
+// which NGINX is to end.
+func askOnce(t *testing.T, g *gatetest.Gate, request string) string {
+	t.Helper()
+	connection := dial(t, g)
+	if _, err := io.WriteString(connection, request); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(connection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(answer)
+}
+
+func TestUpgradeDuringADrain(t *testing.T) {
+	t.Parallel()
+	backend := gatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { talkBack(w) }))
+	g := gatetest.Start(t, gatetest.Options{Manifests: gatetest.Service("one") + gatetest.Endpoints("one", backend) +
+		gatetest.Ingress("web", "a.test", "/", "one")})
+	if err := g.Client.Draining(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	l := &line{port: g.HTTP}
+	if err := l.open(); err != nil {
+		t.Fatal(err)
+	}
+	defer l.close()
+	if err := l.send("GET / HTTP/1.1\r\nHost: a.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.ReadResponse(l.reader, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := answer.Header["Connection"]; answer.StatusCode != 101 || len(got) != 1 || !strings.EqualFold(got[0], "upgrade") {
+		t.Errorf("status %d, Connection: %q", answer.StatusCode, got)
+	}
+}
+
+// A host that waits for a profile must not keep the others from being served
+// when NGINX is started anew.
+func TestRestartWhileAHostIsHeld(t *testing.T) {
+	t.Parallel()
+	timing := controller.DefaultTiming()
+	timing.Apart = time.Hour
+	g := gatetest.Start(t, gatetest.Options{Timing: &timing, Manifests: gatetest.Service("one") +
+		gatetest.Endpoints("one", gatetest.StartEcho(t, "one")) + gatetest.Ingress("other", "other.test", "/", "one")})
+	g.Put(gatetest.Ingress("first", "first.test", "/", "one", "proxy-body-size: 2m"))
+	gatetest.Eventually(t, "the first reload", func() bool { return g.Value(g.Metrics.Reloads) == 1 })
+	// This one's reload is an hour away.
+	g.Put(gatetest.Ingress("held", "held.test", "/", "one", "proxy-body-size: 3m"))
+	g.Put(gatetest.Ingress("mark", "mark.test", "/", "one"))
+	gatetest.Eventually(t, "what is not held is served", func() bool { return g.Get("mark.test", "/").Status == 200 })
+	g.Get("held.test", "/").WantStatus(t, 404)
+
+	if err := syscall.Kill(g.Process.PID(), syscall.SIGKILL); err != nil {
+		t.Fatal(os.NewSyscallError("kill", err))
+	}
+	gatetest.Eventually(t, "NGINX was started anew", func() bool { return g.Value(g.Metrics.Restarts) == 1 })
+	gatetest.Eventually(t, "the host that is not held is served", func() bool {
+		client := g.NewClient(false)
+		defer client.CloseIdleConnections()
+		r, err := g.Try(client, gatetest.Request{Host: "other.test"})
+		return err == nil && r.Status == 200
+	})
+	// A reload that must be does not wait for the hour now.
+	g.Settle()
+	g.Get("held.test", "/").WantStatus(t, 200)
+}

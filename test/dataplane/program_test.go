@@ -1,0 +1,260 @@
+package dataplane_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/headgate/headgate/internal/gatetest"
+)
+
+// A program is a running bin/headgate on a folder of its own.
+type program struct {
+	t           *testing.T
+	cmd         *exec.Cmd
+	folder, dir string
+	// gate lets NGINX start; waits tells that it was asked to.
+	gate, waits   string
+	http, healthz uint16
+	log           *gatetest.Log
+	ended         chan struct{}
+}
+
+// The program as a user starts it.
+func TestProgram(t *testing.T) {
+	t.Parallel()
+	binary := filepath.Join(t.TempDir(), "headgate")
+	if output, err := exec.Command("go", "build", "-o", binary, "../../cmd/headgate").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v: %s", err, output)
+	}
+	t.Run("health", func(t *testing.T) { checkHealth(t, binary) })
+	t.Run("early end", func(t *testing.T) { checkEarlyEnd(t, binary) })
+	t.Run("end", func(t *testing.T) { checkEnd(t, binary) })
+}
+
+// startProgram runs the program as a user would. Its NGINX starts, each time,
+// only while the file p.gate is there.
+func startProgram(t *testing.T, binary, manifests string) *program {
+	t.Helper()
+	root, err := os.MkdirTemp("", "hg-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(root) })
+	if err := os.Chmod(root, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	nginx, err := exec.LookPath("nginx")
+	if err != nil {
+		nginx = "/usr/sbin/nginx"
+	}
+	if named := os.Getenv("HEADGATE_NGINX"); named != "" {
+		nginx = named
+	}
+	p := &program{
+		t: t, folder: filepath.Join(root, "manifests"), gate: filepath.Join(root, "gate"), waits: filepath.Join(root, "waits"), dir: filepath.Join(root, "run"),
+		http: gatetest.FreePort(t), healthz: gatetest.FreePort(t), log: &gatetest.Log{}, ended: make(chan struct{}),
+	}
+	p.write("nginx", fmt.Sprintf("#!/bin/sh\ncase \"$*\" in *' -c %s '*) echo >%s; while [ ! -e %s ]; do sleep 0.01; done ;; esac\nexec %s \"$@\"\n",
+		filepath.Join(p.dir, "nginx.conf"), p.waits, p.gate, nginx), 0o755)
+	if err := os.Mkdir(p.folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p.write("manifests/all.yaml", manifests, 0o644)
+	p.cmd = exec.Command(binary, "--manifests-dir", p.folder, "--run-dir", p.dir, "--http-port", fmt.Sprint(p.http),
+		"--https-port", fmt.Sprint(gatetest.FreePort(t)), "--healthz-port", fmt.Sprint(p.healthz))
+	p.cmd.Env = append(os.Environ(), "HEADGATE_NGINX="+filepath.Join(root, "nginx"))
+	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(p.ended)
+		// How it ended stands in p.cmd.ProcessState.
+		_ = p.cmd.Wait()
+	}()
+	t.Cleanup(func() {
+		select {
+		case <-p.ended:
+		default:
+			p.end()
+		}
+		if t.Failed() {
+			t.Logf("the log of the program:\n%s", p.log.String())
+		}
+	})
+	return p
+}
+
+func (p *program) write(name, text string, mode os.FileMode) {
+	p.t.Helper()
+	if err := os.WriteFile(filepath.Join(filepath.Dir(p.folder), name), []byte(text), mode); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// end makes the program leave, with whatever it runs.
+func (p *program) end() {
+	p.open(true)
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	<-p.ended
+}
+
+// open says whether NGINX may start.
+func (p *program) open(yes bool) {
+	p.t.Helper()
+	if yes {
+		p.write("gate", "", 0o644)
+	} else if err := os.Remove(p.gate); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// health is what the health check answers, with status 0 if nobody does.
+func (p *program) health() (int, string) {
+	response, err := http.Get("http://" + gatetest.Address(p.healthz) + "/healthz")
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return response.StatusCode, string(text)
+}
+
+func (p *program) wantHealth(when string, status int, reason string) {
+	p.t.Helper()
+	var last string
+	gatetest.Eventually(p.t, fmt.Sprintf("the health check says %d %s", status, reason), func() bool {
+		got, text := p.health()
+		last = fmt.Sprint(got, text)
+		return got == status && strings.Contains(text, reason)
+	})
+	p.t.Logf("%s: %s", when, strings.TrimSpace(last))
+}
+
+// master is the pid of NGINX's master.
+func (p *program) master() int {
+	p.t.Helper()
+	text, err := os.ReadFile(filepath.Join(p.dir, "nginx.pid"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var pid int
+	if _, err := fmt.Sscan(string(text), &pid); err != nil {
+		p.t.Fatal(err)
+	}
+	return pid
+}
+
+// The health check tells whether requests are served as they should be.
+func checkHealth(t *testing.T, binary string) {
+	t.Parallel()
+	p := startProgram(t, binary, served("one", gatetest.StartEcho(t, "one"))+gatetest.Ingress("a", "a.test", "/", "one"))
+	p.wantHealth("before NGINX runs", 500, "first load")
+	p.open(true)
+	p.wantHealth("with NGINX", 200, "ok")
+	l := &line{port: p.http}
+	defer l.close()
+	// Healthy means that the first load is there.
+	if err := l.post("a.test"); err != nil {
+		t.Error(err)
+	}
+
+	master := p.master()
+	kill(t, -master, syscall.SIGSTOP)
+	p.wantHealth("with an NGINX that hangs", 500, "does not answer")
+	kill(t, -master, syscall.SIGCONT)
+	p.wantHealth("with one that goes on", 200, "ok")
+
+	p.open(false)
+	kill(t, -master, syscall.SIGKILL)
+	p.wantHealth("without NGINX", 500, "")
+	p.open(true)
+	p.wantHealth("with NGINX again", 200, "ok")
+	l.close()
+	if err := l.post("a.test"); err != nil {
+		t.Error(err)
+	}
+}
+
+// SIGTERM while NGINX starts is no failure.
+func checkEarlyEnd(t *testing.T, binary string) {
+	t.Parallel()
+	p := startProgram(t, binary, "")
+	gatetest.Eventually(t, "NGINX is started", func() bool {
+		_, err := os.Stat(p.waits)
+		return err == nil
+	})
+	p.wantHealth("before NGINX runs", 500, "first load")
+	kill(t, p.cmd.Process.Pid, syscall.SIGTERM)
+	<-p.ended
+	if !p.cmd.ProcessState.Success() {
+		t.Errorf("it left with %s", p.cmd.ProcessState)
+	}
+}
+
+// SIGTERM: no new connections, the open ones are finished, and then it leaves.
+func checkEnd(t *testing.T, binary string) {
+	t.Parallel()
+	asked, answer := make(chan struct{}), make(chan struct{})
+	backend := gatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		close(asked)
+		<-answer
+		fmt.Fprint(w, "late")
+	}))
+	finish := sync.OnceFunc(func() { close(answer) })
+	p := startProgram(t, binary, served("slow", backend)+gatetest.Ingress("a", "a.test", "/", "slow"))
+	defer finish()
+	p.open(true)
+	p.wantHealth("with NGINX", 200, "ok")
+
+	slow := &line{port: p.http}
+	defer slow.close()
+	done := make(chan error, 1)
+	go func() { done <- slow.post("a.test") }()
+	select {
+	case <-asked:
+	case err := <-done:
+		t.Fatal(err)
+	}
+	master := p.master()
+	kill(t, p.cmd.Process.Pid, syscall.SIGTERM)
+	p.wantHealth("on SIGTERM", 500, "shutting down")
+	gatetest.Eventually(t, "no new connection is taken", func() bool {
+		l := &line{port: p.http}
+		defer l.close()
+		return l.open() != nil
+	})
+	if status, text := p.health(); status != 500 || !strings.Contains(text, "shutting down") {
+		t.Errorf("the health check says %d %s while a request is open", status, text)
+	}
+	select {
+	case <-p.ended:
+		t.Fatal("it left with a request open")
+	default:
+	}
+	finish()
+	if err := <-done; err != nil {
+		t.Errorf("the request that was open: %v", err)
+	}
+	<-p.ended
+	if !p.cmd.ProcessState.Success() {
+		t.Errorf("it left with %s", p.cmd.ProcessState)
+	}
+	if err := syscall.Kill(-master, 0); err != syscall.ESRCH {
+		t.Errorf("processes of NGINX are left: %v", err)
+	}
+	if strings.Contains(p.log.String(), "level=ERROR") {
+		t.Error("errors were logged")
+	}
+}

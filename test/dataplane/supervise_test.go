@@ -1,0 +1,246 @@
+package dataplane_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate/internal/controller"
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/feature/all"
+	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/model"
+)
+
+func kill(t *testing.T, pid int, signal syscall.Signal) {
+	t.Helper()
+	if err := syscall.Kill(pid, signal); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantBack waits until an NGINX with another memory answers a.test, and fails
+// the test if that takes a second or more since it was killed, or if anything
+// is missing then.
+func wantBack(t *testing.T, g *gatetest.Gate, before string, killed time.Time, pair gatetest.KeyPair) {
+	t.Helper()
+	client := g.NewClient(false)
+	gatetest.Eventually(t, "a new NGINX answers", func() bool {
+		defer client.CloseIdleConnections()
+		r, err := g.Try(client, gatetest.Request{Host: "a.test"})
+		return err == nil && r.Status == 200 && workerOf(t, r.Header).instance != before
+	})
+	took := time.Since(killed)
+	t.Logf("back after %v", took)
+	if took >= time.Second {
+		t.Errorf("NGINX was back after %v, want less than a second", took)
+	}
+	wantEcho(t, g.Get("a.test", "/"), "one")
+	wantEcho(t, g.Get("a.test", "/two"), "two")
+	wantEcho(t, g.Get("profile.test", "/"), "one")
+	g.Get("none.test", "/").WantStatus(t, 404)
+	wantShown(t, g, "b.test", pair)
+}
+
+// An NGINX that is killed is back within a second with everything, whether its
+// workers outlive it or not.
+func TestKilledNGINXIsBack(t *testing.T) {
+	pair := gatetest.NewKeyPair(t, "b.test", "b.test")
+	g := gatetest.Start(t, gatetest.Options{Workers: 2, Timing: gatetest.Hasty(), Features: telling(),
+		Manifests: served("one", gatetest.StartEcho(t, "one")) + served("two", gatetest.StartEcho(t, "two")) +
+			gatetest.Ingress("a", "a.test", "/", "one") + gatetest.Ingress("a2", "a.test", "/two", "two") +
+			gatetest.TLSSecret("b", pair) + gatetest.Secured(gatetest.Ingress("b", "b.test", "/", "one"), "b b.test")})
+	// Known profiles must survive, too.
+	g.Apply(gatetest.Ingress("p", "profile.test", "/", "one", "proxy-body-size: 3m"))
+	var refused atomic.Int64
+	l := startLoad(t, 4, func(int) func() error {
+		return func() error {
+			client := g.NewClient(false)
+			defer client.CloseIdleConnections()
+			r, err := g.Try(client, gatetest.Request{Host: "a.test"})
+			switch {
+			case err != nil:
+				refused.Add(1)
+				time.Sleep(time.Millisecond)
+				return nil
+			case r.Status == 503 && r.Header.Get("Retry-After") != "":
+				return nil
+			}
+			return wantOK(r.Status)
+		}
+	})
+	for n, step := range []struct {
+		name string
+		kill func(master int) (pid int)
+	}{
+		{"the master", func(master int) int { return master }},
+		// The socket file is left, and nobody listens on it.
+		{"the master and its workers", func(master int) int { return -master }},
+	} {
+		before, master := g.State().Instance, g.Process.PID()
+		killed := time.Now()
+		kill(t, step.kill(master), syscall.SIGKILL)
+		wantBack(t, g, before, killed, pair)
+		gatetest.Eventually(t, "the restart is counted", func() bool { return g.Value(g.Metrics.Restarts) == n+1 })
+		if t.Failed() {
+			t.Fatalf("failed when %s was killed", step.name)
+		}
+	}
+	t.Logf("%d connections were refused", refused.Load())
+	l.wantNoneWrong(t, 50)
+	// It goes on as before.
+	g.Apply(gatetest.Ingress("new", "new.test", "/", "two", "proxy-body-size: 8m"))
+	wantEcho(t, g.Get("new.test", "/"), "two")
+}
+
+// NGINX dies while a reload is on its way: the new profile gets there anyway.
+func TestKilledDuringAReload(t *testing.T) {
+	t.Parallel()
+	timing := gatetest.Hasty()
+	timing.Drain = 500 * time.Millisecond
+	g := gatetest.Start(t, gatetest.Options{Workers: 2, Timing: timing,
+		Manifests: served("one", gatetest.StartEcho(t, "one")) + gatetest.Ingress("a", "a.test", "/", "one")})
+	g.Put(gatetest.Ingress("p", "profile.test", "/", "one", "proxy-body-size: 3m"))
+	gatetest.Eventually(t, "connections are drained", func() bool { return g.State().Draining })
+	kill(t, -g.Process.PID(), syscall.SIGKILL)
+	gatetest.Eventually(t, "NGINX is started anew", func() bool { return g.Value(g.Metrics.Restarts) == 1 })
+	g.Settle()
+	wantEcho(t, g.Get("profile.test", "/"), "one")
+	wantEcho(t, g.Get("a.test", "/"), "one")
+	if g.State().Draining {
+		t.Error("connections are still drained")
+	}
+}
+
+// A worker that is killed costs its own connections, and no later reload waits
+// for it.
+func TestKilledWorker(t *testing.T) {
+	t.Parallel()
+	timing := gatetest.Hasty()
+	timing.Settle = 20 * time.Second
+	g := gatetest.Start(t, gatetest.Options{Workers: 2, Timing: timing, Features: telling(),
+		Manifests: served("one", gatetest.StartEcho(t, "one")) + gatetest.Ingress("a", "a.test", "/", "one")})
+	victim := workerOf(t, g.Get("a.test", "/").Header).pid
+	accepting := func() (pids []int) {
+		for _, w := range g.State().Accepting {
+			pids = append(pids, w.PID)
+		}
+		return pids
+	}
+	gatetest.Eventually(t, "both workers accept", func() bool { return len(accepting()) == 2 })
+	kill(t, victim, syscall.SIGKILL)
+	gatetest.Eventually(t, "another takes its place", func() bool { return len(accepting()) == 3 })
+	if !slices.Contains(accepting(), victim) {
+		t.Fatal("the killed worker took itself off the list, so this tells nothing")
+	}
+	for range 20 {
+		wantEcho(t, g.Get("a.test", "/"), "one")
+	}
+	began := time.Now()
+	reload(t, g)
+	if took := time.Since(began); took > timing.Settle/2 {
+		t.Errorf("the reload took %v: it waited for the dead worker", took)
+	}
+	for range 20 {
+		r := g.Get("a.test", "/")
+		wantEcho(t, r, "one")
+		if w := workerOf(t, r.Header); w.generation != 2 {
+			t.Errorf("generation %d answers, want 2", w.generation)
+		}
+	}
+	if n := g.Value(g.Metrics.Restarts); n != 0 {
+		t.Errorf("NGINX was started anew %d times for a worker", n)
+	}
+}
+
+// poisoning are the real features and one whose annotation makes a profile
+// that NGINX refuses.
+func poisoning() []feature.Feature {
+	poison := feature.Setting[bool]{Annotation: "poison", Parse: feature.Bool}
+	return append(all.Features(), feature.Feature{
+		Name: "poison", Settings: []feature.Declared{poison},
+		Route: func(r *feature.Reader, route *model.Route) {
+			if poison.Get(r) {
+				route.Profile.Buffers = 1
+			}
+		},
+	})
+}
+
+// A configuration that NGINX refuses changes nothing but is told, and does not
+// hold up what needs no reload.
+func TestRefusedConfiguration(t *testing.T) {
+	t.Parallel()
+	timing := controller.Timing{Drain: time.Millisecond, Apart: 50 * time.Millisecond, Settle: 10 * time.Second}
+	one := gatetest.StartEcho(t, "one")
+	g := gatetest.Start(t, gatetest.Options{Features: poisoning(), Timing: &timing,
+		Manifests: served("one", one) + served("two", gatetest.StartEcho(t, "two")) + gatetest.Ingress("a", "a.test", "/", "one") +
+			gatetest.Ingress("bad", "bad.test", "/", "one") + gatetest.Ingress("gone", "gone.test", "/", "two")})
+	conf, err := os.ReadFile(g.RunDir.Conf())
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := g.State()
+
+	g.Put(gatetest.Ingress("bad", "bad.test", "/", "two", "poison: true") + gatetest.Ingress("worse", "worse.test", "/", "two", "poison: true"))
+	gatetest.Eventually(t, "NGINX has refused twice", func() bool { return g.Value(g.Metrics.ReloadFailures) >= 2 })
+	told := slices.Collect(strings.Lines(g.Log.String()))
+	if !slices.ContainsFunc(told, func(line string) bool {
+		return strings.Contains(line, "NGINX keeps its configuration") && strings.Contains(line, "there must be at least 2")
+	}) {
+		t.Error("the log does not say why NGINX refused")
+	}
+	now, err := os.ReadFile(g.RunDir.Conf())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if state := g.State(); string(now) != string(conf) || state.Generation != before.Generation || state.Instance != before.Instance || state.Draining {
+		t.Errorf("the configuration or the state changed, to %+v", state)
+	}
+	// The host stays as it was, the new one is not there.
+	wantEcho(t, g.Get("bad.test", "/"), "one")
+	g.Get("worse.test", "/").WantStatus(t, 404)
+
+	g.Put(gatetest.Ingress("a", "a.test", "/", "two") + gatetest.Ingress("new", "new.test", "/", "one"))
+	for _, host := range []string{"a.test two", "new.test one"} {
+		name, backend, _ := strings.Cut(host, " ")
+		gatetest.Eventually(t, name+" is served by "+backend, func() bool {
+			r := g.Get(name, "/")
+			return r.Echo != nil && r.Echo.Backend == backend
+		})
+	}
+	g.Remove(gatetest.Ingress("gone", "gone.test", "/", "two"))
+	gatetest.Eventually(t, "a deleted host is gone", func() bool { return g.Get("gone.test", "/").Status == 404 })
+	wantEcho(t, g.Get("bad.test", "/"), "one")
+
+	// Mended with a profile that NGINX takes, and with one that it has.
+	g.Apply(gatetest.Ingress("bad", "bad.test", "/", "two", "proxy-body-size: 3m") + gatetest.Ingress("worse", "worse.test", "/", "two"))
+	wantEcho(t, g.Get("bad.test", "/"), "two")
+	wantEcho(t, g.Get("worse.test", "/"), "two")
+	if n := g.Value(g.Metrics.Reloads); n != 1 {
+		t.Errorf("%d reloads, want 1", n)
+	}
+}
+
+// What was refused often is not tried often, but what mends it is tried soon.
+func TestMendedConfigurationIsTriedSoon(t *testing.T) {
+	t.Parallel()
+	timing := controller.Timing{Drain: time.Millisecond, Apart: 300 * time.Millisecond, Settle: 10 * time.Second}
+	g := gatetest.Start(t, gatetest.Options{Features: poisoning(), Timing: &timing, Manifests: served("one", gatetest.StartEcho(t, "one"))})
+	g.Put(gatetest.Ingress("bad", "bad.test", "/", "one", "poison: true"))
+	gatetest.Eventually(t, "NGINX has refused three times", func() bool { return g.Value(g.Metrics.ReloadFailures) == 3 })
+	// The next try is 8 × 300 ms away.
+	began := time.Now()
+	g.Apply(gatetest.Ingress("bad", "bad.test", "/", "one", "proxy-body-size: 3m"))
+	if took := time.Since(began); took > 1500*time.Millisecond {
+		t.Errorf("what was mended took %v", took)
+	}
+	wantEcho(t, g.Get("bad.test", "/"), "one")
+	if n := g.Value(g.Metrics.ReloadFailures); n != 3 {
+		t.Errorf("%d refusals, want 3", n)
+	}
+}
