@@ -12,8 +12,8 @@ function _M.run()
     if not request then
         return ngx.exit(503)
     end
-    if request.route.access then
-        features.run(request.route.access, request)
+    if request.route.phases.access then
+        features.run(request.route.phases.access, request)
     end
 end
 

@@ -18,8 +18,8 @@ function _M.run()
     if globals then
         features.run(globals.answer, request)
     end
-    if request and request.route.answer then
-        features.run(request.route.answer, request)
+    if request and request.route.phases.answer then
+        features.run(request.route.phases.answer, request)
     end
 end
 

@@ -21,8 +21,8 @@ function _M.run()
     if not request.tried then
         request.tried = true
         set_more_tries(MORE_TRIES)
-        if request.route.balance then
-            features.run(request.route.balance, request)
+        if request.route.phases.balance then
+            features.run(request.route.phases.balance, request)
         end
     end
     local ok, err = set_current_peer(request.backend:next())

@@ -8,12 +8,15 @@
 --   access(policy, request)   in profiles with an access phase
 --   balance(policy, request)  before the first endpoint is asked
 --   answer(policy, request)   before the answer's header is sent
---   applies(policy, phase, route) -> whether this policy takes part in a phase
---                             on this route; asked once, when a unit is decoded
+--   applies(policy, phase, location) -> whether this policy takes part in a
+--                             phase on routes that jump to that location (nil:
+--                             that don't jump); asked when a unit is decoded
 --
 -- and every_answer(setting, request), which runs on every answer, also of
 -- requests without a route (request is nil then), if the globals have
 -- something for the feature.
+local cjson = require "cjson.safe"
+
 local _M = {}
 
 local pcall = pcall
@@ -34,10 +37,11 @@ function _M.module(name)
 end
 
 
--- phases(policies, route) -> by phase a flat list function, policy, function,
--- policy, …, nil where nothing is to run | nil, err
--- policies: a list of { feature, value } in the order of the feature list.
-function _M.phases(policies, route)
+-- Phases by what they were made of, as long as a route has them.
+local made = setmetatable({}, { __mode = "v" })
+
+
+local function make(policies, location)
     local phases = {}
     for _, policy in ipairs(policies) do
         local module = _M.module(policy[1])
@@ -46,7 +50,7 @@ function _M.phases(policies, route)
         end
         for _, phase in ipairs(PHASES) do
             local run = module[phase]
-            if run and (not module.applies or module.applies(policy[2], phase, route)) then
+            if run and (not module.applies or module.applies(policy[2], phase, location)) then
                 local list = phases[phase] or {}
                 phases[phase] = list
                 list[#list + 1] = run
@@ -55,6 +59,27 @@ function _M.phases(policies, route)
         end
     end
     return phases
+end
+
+
+-- phases(policies, location) -> by phase a flat list function, policy,
+-- function, policy, …, nil where nothing is to run | nil, err
+-- policies: a list of { feature, value } in the order of the feature list.
+-- Equal policies give one and the same table.
+function _M.phases(policies, location)
+    local key = cjson.encode(policies)
+    if not key then
+        return nil, "policies that are no plain data"
+    end
+    key = key .. (location or "")
+    if not made[key] then
+        local phases, err = make(policies, location)
+        if not phases then
+            return nil, err
+        end
+        made[key] = phases
+    end
+    return made[key]
 end
 
 

@@ -11,6 +11,8 @@ local settings = require "headgate.settings"
 
 local _M = {}
 
+local ipairs = ipairs
+local next = next
 local setmetatable = setmetatable
 local string_byte = string.byte
 local string_gsub = string.gsub
@@ -26,56 +28,45 @@ local SLASH = 47
 local REDIRECT = { redirect_to_slash = true }
 
 
+-- Hosts are many and a request touches few of their bytes twice: what is empty
+-- or alike is one and the same table for all of them.
+local EMPTY = {}
+
+
+-- phases_of gives the phases of the numbered policies of a unit.
+local function phases_of(numbers, unit, location)
+    local policies = {}
+    for i, number in ipairs(numbers) do
+        policies[i] = unit.policies[number]
+        if not policies[i] then
+            return nil, "a route with a policy that is not there"
+        end
+    end
+    return features.phases(policies, location)
+end
+
+
 -- route makes of a packed route what a request needs.
-local function route(packed, unit, phases_of)
+local function route(packed, unit)
     local profile = unit.profiles[packed.profile]
     if not profile then
         return nil, "a route without a profile"
     end
     local backend = packed.backend and unit.backends[packed.backend]
-    local compiled = {
-        backend = backend,
-        -- The predecessor's name of it, for the log.
-        backend_label = backend and string_gsub(backend, "/", "-") or "upstream-default-backend",
-        denied = packed.denied or false,
-        -- The location to go on in; nil if the request is there already.
-        location = profile ~= settings.default_profile and "@" .. profile or nil,
-    }
-    local phases, err = phases_of(packed.policies or {}, compiled)
+    -- The location to go on in; nil if the request is there already.
+    local location = profile ~= settings.default_profile and "@" .. profile or nil
+    local phases, err = phases_of(packed.policies or EMPTY, unit, location)
     if not phases then
         return nil, err
     end
-    compiled.route = phases.route
-    compiled.jump = phases.jump
-    compiled.access = phases.access
-    compiled.balance = phases.balance
-    compiled.answer = phases.answer
-    return compiled
-end
-
-
--- phase_lists returns a function that gives the phases of a list of policies,
--- one and the same table for routes that carry the same ones.
-local function phase_lists(unit)
-    local known = {}
-    return function(numbers, compiled)
-        local key = table.concat(numbers, ",") .. (compiled.location or "")
-        if not known[key] then
-            local policies = {}
-            for i, number in ipairs(numbers) do
-                policies[i] = unit.policies[number]
-                if not policies[i] then
-                    return nil, "a route with a policy that is not there"
-                end
-            end
-            local phases, err = features.phases(policies, compiled)
-            if not phases then
-                return nil, err
-            end
-            known[key] = phases
-        end
-        return known[key]
-    end
+    return {
+        backend = backend,
+        -- The predecessor's name of it, for the log.
+        backend_label = backend and string_gsub(backend, "/", "-") or "upstream-default-backend",
+        denied = packed.denied,
+        location = location,
+        phases = phases,
+    }
 end
 
 
@@ -114,11 +105,10 @@ function _M.compile(payload)
     if not unit then
         return nil, err
     end
-    local host = { exact = {}, itself = {}, below = {}, root = nil }
-    local phases_of = phase_lists(unit)
+    local host = { exact = {}, itself = {}, below = {}, lengths = {}, root = nil }
     for _, packed in ipairs(unit.routes) do
         local compiled
-        compiled, err = route(packed, unit, phases_of)
+        compiled, err = route(packed, unit)
         if not compiled then
             return nil, err
         end
@@ -131,6 +121,11 @@ function _M.compile(payload)
         end
     end
     host.lengths = lengths(host.below)
+    for _, field in ipairs({ "exact", "itself", "below", "lengths" }) do
+        if next(host[field]) == nil then
+            host[field] = EMPTY
+        end
+    end
     return setmetatable(host, meta)
 end
 

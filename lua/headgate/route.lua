@@ -99,8 +99,8 @@ local function handle(revision, jumped)
     if route.denied then
         return ngx_exit(UNAVAILABLE)
     end
-    if route.route then
-        features.run(route.route, request)
+    if route.phases.route then
+        features.run(route.phases.route, request)
     end
 
     if not route.backend then
@@ -115,8 +115,8 @@ local function handle(revision, jumped)
 
     local location = route.location or jumped and "@" .. settings.default_profile
     if location then
-        if route.jump then
-            features.run(route.jump, request)
+        if route.phases.jump then
+            features.run(route.phases.jump, request)
         end
         requests.keep(request)
         return ngx_exec(location)

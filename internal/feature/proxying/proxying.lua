@@ -16,7 +16,7 @@ local TOO_LARGE = 413
 
 
 -- policy: { body, at_step, timeouts = { connect, send, read } }
-function _M.applies(policy, phase, route)
+function _M.applies(policy, phase, location)
     if phase == "balance" then
         return policy.timeouts ~= nil
     end
@@ -28,7 +28,7 @@ function _M.applies(policy, phase, route)
     end
     -- Where NGINX has the exact limit, a jump is all that it misses; and what
     -- is checked on the jump need not be checked before.
-    return not policy.at_step and (phase ~= "route" or not route.location)
+    return not policy.at_step and (phase ~= "route" or not location)
 end
 
 
