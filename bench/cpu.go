@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+)
+
+// hosts that Headgate serves while worker CPU is measured; spread.lua knows
+// the number too.
+const hosts = 10000
+
+// middle is the host that most rows ask for.
+const middle = "h-05000.example.com"
+
+// A CPURow compares the CPU that two NGINX workers spend on a proxied request.
+type CPURow struct {
+	Name string `json:"name"`
+	// Base and Cost are medians over all rounds, in microseconds.
+	Base float64 `json:"base_us"`
+	Cost float64 `json:"cost_us"`
+	// Ratio is Cost by Base; half of the rounds had a ratio between Low and
+	// High.
+	Ratio float64 `json:"ratio"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+	// Budget is the most that Ratio may be, 0 for none.
+	Budget float64 `json:"budget,omitempty"`
+}
+
+// A comparison is a row to be.
+type comparison struct {
+	name       string
+	base, side *side
+	budget     float64
+}
+
+// measureCPU lets all sides take their turns, round by round.
+func measureCPU(ctx context.Context, s *stage, n size, short bool) ([]CPURow, error) {
+	before := len(s.processes)
+	defer func() {
+		for _, p := range s.processes[before:] {
+			p.stop()
+		}
+	}()
+	rows, err := prepareCPU(ctx, s, short)
+	if err != nil {
+		return nil, err
+	}
+	sides := distinctSides(rows)
+	for _, one := range sides {
+		if err := pin(one.worker, workerCore); err != nil {
+			return nil, err
+		}
+		// Lua is compiled and all connections exist when it counts.
+		if _, err := s.take(ctx, one, time.Second); err != nil {
+			return nil, err
+		}
+	}
+	for round := range n.rounds {
+		fmt.Fprintf(os.Stderr, "worker CPU, round %d of %d\n", round+1, n.rounds)
+		for _, one := range sides {
+			cost, err := s.take(ctx, one, n.load)
+			if err != nil {
+				return nil, err
+			}
+			one.costs = append(one.costs, cost)
+		}
+	}
+	var results []CPURow
+	for _, row := range rows {
+		results = append(results, row.result())
+	}
+	return results, nil
+}
+
+// prepareCPU starts everything that is compared. The short form compares
+// Headgate only, and not what it is made of.
+func prepareCPU(ctx context.Context, s *stage, short bool) ([]comparison, error) {
+	static, err := s.startStatic(ctx, "static", false)
+	if err != nil {
+		return nil, err
+	}
+	at, quiet, err := s.startWithHosts(ctx, "headgate", false)
+	if err != nil {
+		return nil, err
+	}
+	if err := quiet.checkPeer(s); err != nil {
+		return nil, err
+	}
+	base := &side{name: "static", instance: static, host: middle}
+	product := &side{name: "headgate", instance: quiet.instance, host: middle}
+	rows := []comparison{
+		{"default profile, one host", base, product, 1.15},
+		{
+			"default profile, 1,000 hosts in turn", &side{name: "static, spread", instance: static},
+			&side{name: "headgate, spread", instance: quiet.instance}, 1.15,
+		},
+		{"a profile of its own", base, &side{name: "headgate, profile", instance: quiet.instance, host: profileHost}, 0},
+	}
+	if short {
+		return rows, nil
+	}
+	logged, err := s.compareLogging(ctx)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := s.compareParts(ctx, quiet, at, base, product)
+	return append(append(rows, logged), parts...), err
+}
+
+// compareLogging compares with the access log on both sides.
+func (s *stage) compareLogging(ctx context.Context) (comparison, error) {
+	static, err := s.startStatic(ctx, "static-log", true)
+	if err != nil {
+		return comparison{}, err
+	}
+	_, h, err := s.startWithHosts(ctx, "headgate-log", true)
+	if err != nil {
+		return comparison{}, err
+	}
+	return comparison{
+		"access log on both sides", &side{name: "static, log", instance: static, host: middle},
+		&side{name: "headgate, log", instance: h.instance, host: middle}, 1.15,
+	}, nil
+}
+
+// compareParts adds Headgate's Lua phases one by one.
+func (s *stage) compareParts(ctx context.Context, h *headgate, at place, static, product *side) ([]comparison, error) {
+	var sides [3]*side
+	for i, part := range []struct {
+		name    string
+		without []string
+	}{
+		{"copy-none", []string{routeLine, balanceLine, answerLine}},
+		{"copy-route", []string{balanceLine, answerLine}},
+		{"copy-balance", []string{answerLine}},
+	} {
+		copied, err := s.startCopy(ctx, h, at, part.name, part.without...)
+		if err != nil {
+			return nil, err
+		}
+		sides[i] = &side{name: part.name, instance: copied, host: middle}
+	}
+	return []comparison{
+		{"part: nginx.conf without Lua", static, sides[0], 0},
+		{"part: and routing", sides[0], sides[1], 0},
+		{"part: and balancing", sides[1], sides[2], 0},
+		{"part: and the answer's headers", sides[2], product, 0},
+	}, nil
+}
+
+// startWithHosts starts Headgate on a new folder.
+func (s *stage) startWithHosts(ctx context.Context, name string, accessLog bool) (place, *headgate, error) {
+	at, err := s.place(name)
+	if err != nil {
+		return place{}, nil, err
+	}
+	if err := writeFolder(at.folder, hosts, s.backend, accessLog); err != nil {
+		return place{}, nil, err
+	}
+	h, err := s.startHeadgate(ctx, at)
+	return at, h, err
+}
+
+// checkPeer makes sure that the static NGINX does the same work.
+func (h *headgate) checkPeer(s *stage) error {
+	ours, err := h.conf()
+	if err != nil {
+		return err
+	}
+	theirs, err := os.ReadFile(s.dir + "/static/nginx.conf")
+	if err != nil {
+		return err
+	}
+	return checkSameWork(string(theirs), ours)
+}
+
+func distinctSides(rows []comparison) []*side {
+	var sides []*side
+	seen := map[*side]bool{}
+	for _, row := range rows {
+		for _, one := range []*side{row.base, row.side} {
+			if !seen[one] {
+				seen[one] = true
+				sides = append(sides, one)
+			}
+		}
+	}
+	return sides
+}
+
+func (c comparison) result() CPURow {
+	ratios := make([]float64, len(c.base.costs))
+	for i := range ratios {
+		ratios[i] = c.side.costs[i] / c.base.costs[i]
+	}
+	row := CPURow{Name: c.name, Base: percentile(c.base.costs, 50), Cost: percentile(c.side.costs, 50), Budget: c.budget}
+	row.Ratio, row.Low, row.High = row.Cost/row.Base, percentile(ratios, 25), percentile(ratios, 75)
+	return row
+}

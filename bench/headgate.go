@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// An instance is an NGINX that can be put under load.
+type instance struct {
+	port   int
+	worker int
+}
+
+// A headgate is a running Headgate.
+type headgate struct {
+	instance
+	process *process
+	health  int
+	folder  string
+	runDir  string
+	// ready is the time from its start until /healthz said yes.
+	ready time.Duration
+}
+
+// A place is where a Headgate runs: another one in the same place, later,
+// has the same ports and directories.
+type place struct {
+	name, folder, runDir string
+	http, https, health  int
+}
+
+func (s *stage) place(name string) (place, error) {
+	ports, err := freePorts(3)
+	if err != nil {
+		return place{}, err
+	}
+	return place{
+		name: name, folder: filepath.Join(s.dir, name+"-manifests"), runDir: filepath.Join(s.dir, name+"-run"),
+		http: ports[0], https: ports[1], health: ports[2],
+	}, nil
+}
+
+// startHeadgate starts Headgate on a folder and waits until it is ready.
+func (s *stage) startHeadgate(ctx context.Context, at place) (*headgate, error) {
+	h := &headgate{instance: instance{port: at.http}, health: at.health, folder: at.folder, runDir: at.runDir}
+	begin := time.Now()
+	var err error
+	h.process, err = s.start(at.name, s.headgate, "--manifests-dir", at.folder, "--run-dir", at.runDir,
+		"--http-port", strconv.Itoa(at.http), "--https-port", strconv.Itoa(at.https),
+		"--healthz-port", strconv.Itoa(at.health), "--configmap", namespace+"/headgate")
+	if err != nil {
+		return nil, err
+	}
+	err = h.process.until(ctx, "ready", func() bool {
+		response, err := http.Get("http://" + local(at.health) + "/healthz")
+		if err != nil {
+			return false
+		}
+		response.Body.Close()
+		return response.StatusCode == http.StatusOK
+	})
+	if err != nil {
+		return nil, fmt.Errorf("start Headgate: %w", err)
+	}
+	h.ready = time.Since(begin)
+	h.worker, err = worker(filepath.Join(at.runDir, "nginx.pid"))
+	return h, err
+}
+
+// conf is the nginx.conf in use.
+func (h *headgate) conf() (string, error) {
+	text, err := os.ReadFile(filepath.Join(h.runDir, "nginx.conf"))
+	return string(text), err
+}
+
+func (h *headgate) socket() string { return filepath.Join(h.runDir, "sock", "api.sock") }
+
+// reloads reads the number of NGINX's reloads.
+func (h *headgate) reloads() (int, error) {
+	response, err := http.Get("http://" + local(h.health) + "/metrics")
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
+		if value, found := strings.CutPrefix(lines.Text(), "headgate_reloads_total "); found {
+			return strconv.Atoi(value)
+		}
+	}
+	return 0, fmt.Errorf("/metrics does not have headgate_reloads_total")
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+//go:embed spread.lua
+var spreadScript string
+
+// connections of wrk, all keep-alive.
+const connections = 32
+
+// A side is one NGINX under one kind of load.
+type side struct {
+	name string
+	instance
+	// host to ask for; empty to spread over a thousand.
+	host string
+	// costs are the worker's microseconds per request, one for each round.
+	costs []float64
+}
+
+// take puts the side under load once and returns the worker's CPU time per
+// request in microseconds.
+func (s *stage) take(ctx context.Context, one *side, duration time.Duration) (float64, error) {
+	before, err := cpuTime(one.worker)
+	if err != nil {
+		return 0, err
+	}
+	requests, err := s.wrk(ctx, one, duration)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", one.name, err)
+	}
+	after, err := cpuTime(one.worker)
+	if err != nil {
+		return 0, err
+	}
+	return float64((after - before).Nanoseconds()) / 1000 / float64(requests), nil
+}
+
+// wrk loads a side and returns the number of requests that were answered. Any
+// answer but a good one is an error.
+func (s *stage) wrk(ctx context.Context, one *side, duration time.Duration) (int, error) {
+	args := []string{"-c", strconv.Itoa(loadCore), "wrk", "-t", "1", "-c", strconv.Itoa(connections), "-d", duration.String()}
+	if one.host != "" {
+		args = append(args, "-H", "Host: "+one.host)
+	} else {
+		script := filepath.Join(s.dir, "spread.lua")
+		if err := os.WriteFile(script, []byte(spreadScript), 0o600); err != nil {
+			return 0, err
+		}
+		args = append(args, "-s", script)
+	}
+	ctx, cancel := context.WithTimeout(ctx, duration+startPatience)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "taskset", append(args, "http://"+local(one.port)+"/")...).CombinedOutput()
+	if err != nil {
+		return 0, fmt.Errorf("run wrk: %w: %s", err, out)
+	}
+	if regexp.MustCompile(`Non-2xx|Socket errors`).Match(out) {
+		return 0, fmt.Errorf("wrk met failures: %s", out)
+	}
+	count := regexp.MustCompile(`(\d+) requests in`).FindSubmatch(out)
+	if count == nil {
+		return 0, fmt.Errorf("wrk does not say how many requests it made: %s", out)
+	}
+	requests, err := strconv.Atoi(string(count[1]))
+	if err == nil && requests == 0 {
+		err = fmt.Errorf("wrk got no answer")
+	}
+	return requests, err
+}

@@ -1,0 +1,164 @@
+// Command bench measures Headgate beside a hand-written static NGINX, prints a
+// table and writes bench/results.json.
+//
+//	go run ./bench          what bench/README.md shows, about seven minutes
+//	go run ./bench -short   about a minute, fails when a loose bound is broken
+//
+// It needs bin/headgate, nginx with its Lua module, wrk and taskset, two cores
+// or more, and uses loopback and a directory of its own only.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/headgate/headgate/internal/nginx"
+)
+
+// A size says how much is measured.
+type size struct {
+	// rounds in which all sides take their turn, each for load.
+	rounds int
+	load   time.Duration
+	// scales are the numbers of Ingresses at which propagation is measured,
+	// with samples changes each.
+	scales  []int
+	samples int
+}
+
+func sizeOf(short bool) size {
+	scales := []int{10, 1000, 10000}
+	if short {
+		return size{rounds: 5, load: time.Second, scales: scales, samples: 30}
+	}
+	return size{rounds: 25, load: time.Second, scales: scales, samples: 200}
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("bench", flag.ExitOnError)
+	short := flags.Bool("short", false, "measure little, and fail when a loose bound is broken")
+	only := flags.String("only", "", "measure only cpu or propagation")
+	headgate := flags.String("headgate", "bin/headgate", "program to measure")
+	results := flags.String("results", "bench/results.json", "file to write")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	s, err := newStage(ctx, *headgate)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	n := sizeOf(*short)
+	r := Results{Machine: describeMachine(s.nginx), Time: time.Now().UTC().Truncate(time.Second), Short: *short}
+	if *only != "propagation" {
+		if r.CPU, err = measureCPU(ctx, s, n, *short); err != nil {
+			return fmt.Errorf("worker CPU: %w", err)
+		}
+	}
+	if *only != "cpu" {
+		if r.Scales, err = measureScales(ctx, s, n); err != nil {
+			return fmt.Errorf("propagation: %w", err)
+		}
+	}
+	r.print(os.Stdout)
+	if err := r.write(*results); err != nil {
+		return err
+	}
+	if *short {
+		return r.check()
+	}
+	return nil
+}
+
+func (r Results) write(file string) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write the results: %w", err)
+	}
+	if err := os.WriteFile(file, append(text, '\n'), 0o644); err != nil {
+		return fmt.Errorf("write the results: %w", err)
+	}
+	return nil
+}
+
+// A stage is what all measurements share.
+type stage struct {
+	// dir holds everything that is written.
+	dir      string
+	headgate string
+	nginx    nginx.Capabilities
+	// backend is the port of the NGINX that answers what is proxied.
+	backend   int
+	processes []*process
+}
+
+// Cores: the worker that is measured has one for itself.
+const (
+	workerCore = 0
+	loadCore   = 1
+)
+
+func newStage(ctx context.Context, headgate string) (*stage, error) {
+	headgate, err := filepath.Abs(headgate)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(headgate); err != nil {
+		return nil, fmt.Errorf("find Headgate: %w; `make build` makes it", err)
+	}
+	if runtime.NumCPU() < 2 {
+		return nil, errors.New("two cores are needed, one for the worker and one for the load")
+	}
+	for _, program := range []string{"wrk", "taskset"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return nil, fmt.Errorf("%w; on Debian and Ubuntu: apt-get install wrk util-linux", err)
+		}
+	}
+	capabilities, err := nginx.Discover(ctx)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "headgate-bench-")
+	if err != nil {
+		return nil, err
+	}
+	s := &stage{dir: dir, headgate: headgate, nginx: capabilities}
+	// NGINX's workers run as another user, and have to get in.
+	if err := os.Chmod(dir, 0o711); err != nil {
+		s.close()
+		return nil, err
+	}
+	if err := s.startBackend(ctx); err != nil {
+		s.close()
+		return nil, fmt.Errorf("start the backend: %w", err)
+	}
+	return s, nil
+}
+
+// close ends every process and removes the directory.
+func (s *stage) close() {
+	for _, p := range s.processes {
+		p.stop()
+	}
+	os.RemoveAll(s.dir)
+}

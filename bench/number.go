@@ -1,0 +1,15 @@
+package main
+
+import (
+	"math"
+	"slices"
+)
+
+// percentile is the least value that p percent of the values do not exceed;
+// of an even number of values the median is the lower of the middle two. There
+// must be values.
+func percentile(values []float64, p float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	rank := int(math.Ceil(p / 100 * float64(len(sorted))))
+	return sorted[max(rank, 1)-1]
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// How long a process may take to be ready, and to end.
+const (
+	startPatience = 60 * time.Second
+	endPatience   = 10 * time.Second
+)
+
+// A process is a child of the benchmark.
+type process struct {
+	cmd  *exec.Cmd
+	log  string
+	done chan struct{}
+}
+
+// start runs a program whose errors go to a file named for it.
+func (s *stage) start(name, program string, args ...string) (*process, error) {
+	p := &process{cmd: exec.Command(program, args...), log: filepath.Join(s.dir, name+".log"), done: make(chan struct{})}
+	log, err := os.Create(p.log)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	// Standard output, which is /dev/null, gets the access log.
+	p.cmd.Stderr = log
+	// Ctrl-C is for the benchmark, which ends its children in good order.
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	go func() {
+		defer close(p.done)
+		// How it ended is seen by what it no longer does.
+		_ = p.cmd.Wait()
+	}()
+	s.processes = append(s.processes, p)
+	return p, nil
+}
+
+// stop ends the process, by force if it does not end by itself. A second call
+// does nothing.
+func (p *process) stop() {
+	select {
+	case <-p.done:
+		return
+	default:
+	}
+	// A process that has just ended can't be told to: that is as good.
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.done:
+	case <-time.After(endPatience):
+		_ = p.cmd.Process.Kill()
+		<-p.done
+	}
+}
+
+// until waits for something to become true of a process.
+func (p *process) until(ctx context.Context, what string, ready func() bool) error {
+	deadline := time.After(startPatience)
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for !ready() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-p.done:
+			return fmt.Errorf("it ended instead of %s: %s", what, p.lastWords())
+		case <-deadline:
+			return fmt.Errorf("waited %v for it to be %s: %s", startPatience, what, p.lastWords())
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
+func (p *process) lastWords() string {
+	text, err := os.ReadFile(p.log)
+	if err != nil {
+		return err.Error()
+	}
+	const most = 2000
+	return string(text[max(0, len(text)-most):])
+}
+
+// listens tells whether someone takes connections at a local port.
+func listens(port int) bool {
+	conn, err := net.Dial("tcp", local(port))
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
+}
+
+func local(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+
+// freePorts returns ports of five digits that nobody has, all different.
+func freePorts(n int) ([]int, error) {
+	var ports []int
+	for try := 0; len(ports) < n; try++ {
+		if try == 1000 {
+			return nil, errors.New("no free ports")
+		}
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, fmt.Errorf("find a free port: %w", err)
+		}
+		// Held until all are found, so that none comes twice.
+		defer listener.Close()
+		if port := listener.Addr().(*net.TCPAddr).Port; port >= 10000 {
+			ports = append(ports, port)
+		}
+	}
+	return ports, nil
+}

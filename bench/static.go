@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"text/template"
+)
+
+//go:embed backend.conf.tmpl
+var backendTemplate string
+
+//go:embed static.conf.tmpl
+var staticTemplate string
+
+// A plainNginx is an NGINX without Headgate.
+type plainNginx struct {
+	Dir, User string
+	Modules   []string
+	Port      int
+	Backend   int
+	AccessLog bool
+}
+
+// startBackend starts the NGINX that answers what is proxied. It shares the
+// core of the load.
+func (s *stage) startBackend(ctx context.Context) error {
+	pid, port, err := s.startPlain(ctx, "backend", backendTemplate, plainNginx{})
+	if err != nil {
+		return err
+	}
+	s.backend = port
+	return pin(pid, loadCore)
+}
+
+// startStatic starts the NGINX that Headgate is compared with.
+func (s *stage) startStatic(ctx context.Context, name string, accessLog bool) (instance, error) {
+	pid, port, err := s.startPlain(ctx, name, staticTemplate, plainNginx{Backend: s.backend, AccessLog: accessLog})
+	if err != nil {
+		return instance{}, fmt.Errorf("start the static NGINX: %w", err)
+	}
+	return instance{port: port, worker: pid}, nil
+}
+
+func (s *stage) startPlain(ctx context.Context, name, text string, values plainNginx) (pid, port int, err error) {
+	t, err := template.New(name).Parse(text)
+	if err != nil {
+		return 0, 0, err
+	}
+	ports, err := freePorts(1)
+	if err != nil {
+		return 0, 0, err
+	}
+	values.Dir, values.Port, values.Modules = filepath.Join(s.dir, name), ports[0], s.nginx.Modules
+	if os.Getuid() == 0 {
+		values.User = "nobody nogroup"
+	}
+	if err := os.Mkdir(values.Dir, 0o711); err != nil {
+		return 0, 0, err
+	}
+	var conf strings.Builder
+	if err := t.Execute(&conf, values); err != nil {
+		return 0, 0, err
+	}
+	pid, err = s.startNginx(ctx, name, conf.String(), ports[0])
+	return pid, ports[0], err
+}
+
+// startNginx starts NGINX with a configuration of which dir/NAME is the
+// directory, and returns its worker once it takes connections.
+func (s *stage) startNginx(ctx context.Context, name, conf string, port int) (int, error) {
+	dir := filepath.Join(s.dir, name)
+	file := filepath.Join(dir, "nginx.conf")
+	if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
+		return 0, err
+	}
+	p, err := s.start(name, s.nginx.Binary, "-p", dir, "-c", file, "-e", "stderr")
+	if err != nil {
+		return 0, err
+	}
+	if err := p.until(ctx, "listening", func() bool { return listens(port) }); err != nil {
+		return 0, err
+	}
+	pidFile := filepath.Join(dir, "nginx.pid")
+	pid := 0
+	err = p.until(ctx, "running its worker", func() bool {
+		pid, err = worker(pidFile)
+		return err == nil
+	})
+	return pid, err
+}
+
+// checkSameWork refuses a static NGINX whose location proxies otherwise than
+// Headgate's default one does, which would make the comparison worthless.
+func checkSameWork(static, headgate string) error {
+	ours, theirs := proxying(headgate), proxying(static)
+	for _, line := range ours {
+		if !slices.Contains(theirs, line) {
+			return fmt.Errorf("bench/static.conf.tmpl lacks what Headgate's nginx.conf has: %s", line)
+		}
+	}
+	for _, line := range theirs {
+		if !slices.Contains(ours, line) {
+			return fmt.Errorf("bench/static.conf.tmpl has what Headgate's nginx.conf lacks: %s", line)
+		}
+	}
+	return nil
+}
+
+// proxying lists the directives on how requests are passed on, up to the end
+// of the default location.
+func proxying(conf string) []string {
+	if i := strings.Index(conf, "location / {"); i >= 0 {
+		end := strings.Index(conf[i:], "}")
+		conf = conf[:i+max(end, 0)]
+	}
+	directive := regexp.MustCompile(`^(proxy_(set_header|buffer|http|request|redirect|next|ignore)|more_clear|keepalive|client_)`)
+	var found []string
+	for line := range strings.Lines(conf) {
+		line = strings.TrimSpace(line)
+		if directive.MatchString(line) && !strings.Contains(line, "_temp_path") {
+			found = append(found, line)
+		}
+	}
+	return found
+}
