@@ -47,6 +47,7 @@ type View interface {
 type Builder struct {
 	features     []feature.Feature
 	prefix       string
+	known        map[string]bool // annotations, by their whole names
 	config       memo[*corev1.ConfigMap, parsedConfig]
 	certificates map[types.NamespacedName]memo[*corev1.Secret, parsedCertificate]
 }
@@ -54,9 +55,18 @@ type Builder struct {
 // New makes a Builder. Prefix stands before the names of annotations, without
 // its slash.
 func New(features []feature.Feature, prefix string) *Builder {
+	known := map[string]bool{}
+	for _, f := range features {
+		for _, s := range f.Settings {
+			if name := s.Declaration().Annotation; name != "" {
+				known[prefix+"/"+name] = true
+			}
+		}
+	}
 	return &Builder{
 		features:     features,
 		prefix:       prefix,
+		known:        known,
 		certificates: map[types.NamespacedName]memo[*corev1.Secret, parsedCertificate]{},
 	}
 }
@@ -96,6 +106,21 @@ func objectName(ing *networkingv1.Ingress) string { return "ingress/" + fullName
 
 func origin(ing *networkingv1.Ingress) model.Origin {
 	return model.Origin{Namespace: ing.Namespace, Ingress: ing.Name}
+}
+
+// unknownAnnotations are the findings for annotations of ours that no feature
+// has.
+func (b *Builder) unknownAnnotations(ing *networkingv1.Ingress) []finding.Finding {
+	var fs []finding.Finding
+	for name := range ing.Annotations {
+		if strings.HasPrefix(name, b.prefix+"/") && !b.known[name] {
+			fs = append(fs, finding.Finding{
+				Object: objectName(ing), Field: name, Code: finding.NotSupported,
+				Message: "this annotation is not supported", Effect: "it does nothing",
+			})
+		}
+	}
+	return fs
 }
 
 func problemFindings(object string, problems []feature.Problem) []finding.Finding {

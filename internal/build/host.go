@@ -82,6 +82,7 @@ func (l *layout) addCatchAlls(ingresses []*networkingv1.Ingress) {
 }
 
 func (l *layout) addRules(ing *networkingv1.Ingress) {
+	l.findings = append(l.findings, l.builder.unknownAnnotations(ing)...)
 	for i, rule := range ing.Spec.Rules {
 		host, ok := hostName(rule.Host)
 		if !ok {

@@ -6,12 +6,14 @@ import (
 	"github.com/headgate/headgate/internal/feature/httpsredirect"
 	"github.com/headgate/headgate/internal/feature/process"
 	"github.com/headgate/headgate/internal/feature/proxying"
+	"github.com/headgate/headgate/internal/feature/unsupported"
 )
 
 // Features are all features.
 func Features() []feature.Feature {
 	return []feature.Feature{
 		process.Feature(),
+		unsupported.Feature(),
 		httpsredirect.Feature(),
 		proxying.Feature(),
 	}

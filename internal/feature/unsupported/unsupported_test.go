@@ -1,0 +1,23 @@
+package unsupported_test
+
+import (
+	"testing"
+
+	"github.com/headgate/headgate/internal/feature/unsupported"
+	"github.com/headgate/headgate/internal/featuretest"
+	"github.com/headgate/headgate/internal/gatetest"
+)
+
+func TestGolden(t *testing.T) { featuretest.Golden(t, unsupported.Feature()) }
+
+func TestNobodyGetsIn(t *testing.T) {
+	t.Parallel()
+	g := gatetest.Start(t, gatetest.Options{Manifests: gatetest.Service("one") +
+		gatetest.Endpoints("one", gatetest.StartEcho(t, "one")) +
+		gatetest.Ingress("open", "open.test", "/", "one") +
+		gatetest.Ingress("url", "url.test", "/", "one", "auth-url: http://auth.test/check") +
+		gatetest.Ingress("list", "list.test", "/", "one", "whitelist-source-range: 10.0.0.0/8")})
+	g.Get("open.test", "/").WantStatus(t, 200)
+	g.Get("url.test", "/").WantStatus(t, 503)
+	g.Get("list.test", "/").WantStatus(t, 503)
+}
