@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"time"
 
@@ -71,6 +72,7 @@ func (c Connection) config() (*rest.Config, error) {
 	config.QPS, config.Burst, config.UserAgent = c.QPS, c.Burst, c.UserAgent
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return onceOnly{next} })
 	config.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
 	return config, nil
 }
@@ -100,4 +102,17 @@ func (c Connection) place() (*rest.Config, error) {
 		config.TLSClientConfig.Insecure = false
 	}
 	return config, nil
+}
+
+// onceOnly keeps client-go from trying a request again by itself: told that a
+// connection timed out, it does so ten times before it tells anybody, which
+// with an API server that hangs takes minutes.
+type onceOnly struct{ next http.RoundTripper }
+
+func (o onceOnly) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := o.next.RoundTrip(request)
+	if err != nil && request.Context().Err() == nil {
+		err = unreachable{err.Error()}
+	}
+	return response, err
 }
