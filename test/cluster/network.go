@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// The addresses of the cluster's network. It has no way out.
+const (
+	nodeName    = "node1"
+	nodeAddress = "10.244.0.1" // the node's, and the gateway of the pods
+	podRange    = "10.244.0.0/16"
+	nodePods    = "10.244.0.0/24"
+	firstPod    = "10.244.0.2"
+	lastPod     = "10.244.0.254"
+
+	serviceRange      = "10.96.0.0/16"
+	apiServiceAddress = "10.96.0.1"
+
+	// localRange is all the node's own: whatever listens on a wildcard address
+	// answers at each of these 65,536 addresses. EndpointSlices of tests may name
+	// them; the API server refuses loopback addresses.
+	localRange = "10.245.0.0/16"
+
+	bridge = "pods0"
+	apiURL = "https://" + nodeAddress + ":6443"
+)
+
+// setupNetwork brings up loopback and the bridge of the pods. It refuses to
+// touch a namespace that somebody else uses.
+func setupNetwork() error {
+	links, err := netlink.LinkList()
+	if err != nil {
+		return fmt.Errorf("listing network interfaces: %w", err)
+	}
+	var loopback netlink.Link
+	for _, link := range links {
+		if link.Attrs().Flags&net.FlagLoopback == 0 && link.Attrs().OperState == netlink.OperUp {
+			return fmt.Errorf("network interface %s is up: this is no namespace of the cluster's own", link.Attrs().Name)
+		}
+		if link.Attrs().Name == "lo" {
+			loopback = link
+		}
+	}
+	if loopback == nil {
+		return fmt.Errorf("network namespace without loopback")
+	}
+	if err := netlink.LinkSetUp(loopback); err != nil {
+		return fmt.Errorf("bringing up loopback: %w", err)
+	}
+	index, err := addBridge()
+	if err != nil {
+		return fmt.Errorf("making the bridge of the pods: %w", err)
+	}
+	if err := addRoutes(loopback.Attrs().Index, index); err != nil {
+		return fmt.Errorf("adding routes: %w", err)
+	}
+	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644); err != nil {
+		return fmt.Errorf("forwarding packets: %w", err)
+	}
+	return nil
+}
+
+func addBridge() (index int, err error) {
+	br := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: bridge}}
+	if err := netlink.LinkAdd(br); err != nil {
+		return 0, err
+	}
+	address, err := netlink.ParseAddr(nodeAddress + "/24")
+	if err != nil {
+		return 0, err
+	}
+	if err := netlink.AddrAdd(br, address); err != nil {
+		return 0, err
+	}
+	return br.Index, netlink.LinkSetUp(br)
+}
+
+func addRoutes(loopback, bridge int) error {
+	_, local, err := net.ParseCIDR(localRange)
+	if err != nil {
+		return err
+	}
+	_, services, err := net.ParseCIDR(serviceRange)
+	if err != nil {
+		return err
+	}
+	if err := netlink.RouteAdd(&netlink.Route{
+		LinkIndex: loopback, Dst: local, Type: unix.RTN_LOCAL, Table: unix.RT_TABLE_LOCAL, Scope: netlink.SCOPE_HOST,
+	}); err != nil {
+		return err
+	}
+	// kube-proxy rewrites the addresses of Services after a route was found.
+	return netlink.RouteAdd(&netlink.Route{LinkIndex: bridge, Dst: services})
+}

@@ -1,0 +1,65 @@
+package clustertest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+)
+
+// Shared is one cluster for all tests of a package, started by the first that
+// asks for it:
+//
+//	var shared clustertest.Shared
+//
+//	func TestMain(m *testing.M) { os.Exit(shared.Run(m)) }
+//
+//	func TestOne(t *testing.T) { cluster := shared.Start(t) … }
+type Shared struct {
+	Options Options
+
+	mu      sync.Mutex
+	cluster *Cluster
+	err     error
+}
+
+// Start returns the package's cluster. If it cannot be started, or has ended,
+// every test that asks for it fails with why.
+func (s *Shared) Start(t testing.TB) *Cluster {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cluster == nil && s.err == nil {
+		// Not the test's context: the cluster is for the next tests too.
+		s.cluster, s.err = New(context.Background(), s.Options)
+	}
+	if s.err != nil {
+		t.Fatal(s.err)
+	}
+	select {
+	case <-s.cluster.Ended():
+		t.Fatal("the cluster ended by itself; " + s.cluster.lastWords())
+	default:
+	}
+	return s.cluster
+}
+
+// Run runs the package's tests and ends the cluster. It returns the exit code;
+// after a failure the cluster's logs are kept.
+func (s *Shared) Run(m *testing.M) int {
+	code := m.Run()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cluster == nil {
+		return code
+	}
+	if err := s.cluster.end(code != 0); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if code != 0 {
+		fmt.Fprintln(os.Stderr, "the cluster's logs are in "+s.cluster.LogDir())
+	}
+	return code
+}
