@@ -1,0 +1,219 @@
+package e2e_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate/test/e2e/clustertest"
+)
+
+// pace is the time between two requests of one client: the machine has more to
+// do than to serve clients.
+const pace = 4 * time.Millisecond
+
+// A load is clients with connections that they keep, which ask again and again
+// and send nothing twice.
+type load struct {
+	g    *gate
+	stop chan struct{}
+	done sync.WaitGroup
+
+	mu       sync.Mutex
+	answered int
+	failures []failure
+}
+
+// A failure is a request that was not answered 200.
+type failure struct {
+	began time.Time
+	err   error
+}
+
+// startLoad starts six clients of a host: HTTP and HTTPS, GET and POST. A host
+// without a certificate answers over both.
+func (g *gate) startLoad(host string) *load {
+	g.t.Helper()
+	l := &load{g: g, stop: make(chan struct{})}
+	for number := range 6 {
+		c := &client{cluster: g.cluster, host: host, secure: number%3 == 2}
+		request := "GET / HTTP/1.1\r\nHost: " + host + "\r\n\r\n"
+		if number%2 == 1 {
+			request = "POST / HTTP/1.1\r\nHost: " + host + "\r\nContent-Length: 5\r\n\r\nhello"
+		}
+		l.done.Go(func() { l.run(c, request) })
+	}
+	g.t.Cleanup(func() { l.end() })
+	l.awaitMore(50)
+	return l
+}
+
+func (l *load) run(c *client, request string) {
+	defer c.close()
+	next := time.NewTicker(pace)
+	defer next.Stop()
+	for {
+		select {
+		case <-l.stop:
+			return
+		case <-next.C:
+		}
+		began := time.Now()
+		l.count(began, c.do(request))
+	}
+}
+
+func (l *load) count(began time.Time, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil {
+		l.answered++
+		return
+	}
+	l.failures = append(l.failures, failure{began, err})
+}
+
+func (l *load) now() (answered int, failures []failure) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.answered, l.failures
+}
+
+// awaitMore waits until so many more requests were answered 200.
+func (l *load) awaitMore(more int) {
+	l.g.t.Helper()
+	before, _ := l.now()
+	clustertest.Eventually(l.g.t, patience, func(context.Context) error {
+		answered, failures := l.now()
+		if answered < before+more {
+			return fmt.Errorf("only %d requests were answered; %d failed: %v", answered-before, len(failures), first(failures))
+		}
+		return nil
+	})
+}
+
+func (l *load) end() {
+	select {
+	case <-l.stop:
+	default:
+		close(l.stop)
+	}
+	l.done.Wait()
+}
+
+// wantNoFailure ends a load in which every request must have been answered 200.
+func (l *load) wantNoFailure() {
+	l.g.t.Helper()
+	l.end()
+	answered, failures := l.now()
+	l.g.t.Logf("%d requests, %d failed", answered+len(failures), len(failures))
+	if len(failures) > 0 {
+		l.g.t.Errorf("%d requests failed: %v", len(failures), first(failures))
+	}
+}
+
+func first(failures []failure) string {
+	var b strings.Builder
+	for _, f := range failures[:min(5, len(failures))] {
+		fmt.Fprintf(&b, "%s %v; ", f.began.Format("15:04:05.000"), f.err)
+	}
+	return b.String()
+}
+
+// A client has one HTTP/1.1 connection, made anew only where the other side
+// has announced its end or a request failed.
+type client struct {
+	cluster    *clustertest.Cluster
+	host       string
+	secure     bool
+	connection net.Conn
+	reader     *bufio.Reader
+}
+
+// do sends a request and returns an error unless it is answered 200.
+func (c *client) do(request string) error {
+	if err := c.open(); err != nil {
+		c.close()
+		return fmt.Errorf("connect: %w", err)
+	}
+	if _, err := io.WriteString(c.connection, request); err != nil {
+		c.close()
+		return fmt.Errorf("send: %w", err)
+	}
+	response, err := http.ReadResponse(c.reader, nil)
+	if err == nil {
+		_, err = io.Copy(io.Discard, response.Body)
+	}
+	if err != nil {
+		c.close()
+		return fmt.Errorf("read the answer: %w", err)
+	}
+	if response.Close {
+		c.close()
+	}
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("status %d", response.StatusCode)
+	}
+	return nil
+}
+
+func (c *client) open() error {
+	if c.connection == nil {
+		if err := c.dial(); err != nil {
+			return err
+		}
+	}
+	return c.connection.SetDeadline(time.Now().Add(patience))
+}
+
+func (c *client) dial() error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	address := httpAddress
+	if c.secure {
+		address = httpsAddress
+	}
+	var err error
+	if c.connection, err = c.cluster.Dial(ctx, "tcp", address); err != nil {
+		return err
+	}
+	if c.secure {
+		config := anyCertificate()
+		config.ServerName = c.host
+		c.connection = tls.Client(c.connection, config)
+	}
+	c.reader = bufio.NewReader(c.connection)
+	return nil
+}
+
+func (c *client) close() {
+	if c.connection != nil {
+		c.connection.Close()
+		c.connection = nil
+	}
+}
+
+// The load's own test: a failure must be seen.
+func TestLoadSeesFailures(t *testing.T) {
+	g := startGate(t)
+	g.createBackend("web")
+	g.createIngress(g.ingress("web", g.host("web"), "/", "web", ""))
+	g.await("http://"+g.host("web")+"/", from("web"))
+	l := g.startLoad(g.host("web"))
+	g.deleteIngress("web")
+	clustertest.Eventually(t, patience, func(context.Context) error {
+		if _, failures := l.now(); len(failures) == 0 {
+			return errors.New("a deleted host, and no request failed")
+		}
+		return nil
+	})
+}

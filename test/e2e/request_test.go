@@ -1,0 +1,117 @@
+package e2e_test
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/test/e2e/clustertest"
+)
+
+// anyCertificate takes whatever certificate is shown; the tests look at it.
+func anyCertificate() *tls.Config { return &tls.Config{InsecureSkipVerify: true} }
+
+// An answer is what a client sees.
+type answer struct {
+	status int
+	// backend is the name of the endpoint that answered.
+	backend string
+	// location is where a redirect leads to.
+	location string
+	// certificate is PEM, empty over HTTP.
+	certificate string
+}
+
+// get asks for a URL of the gate, as a client that was not there before.
+func (g *gate) get(ctx context.Context, url string) (answer, error) {
+	address := httpAddress
+	if strings.HasPrefix(url, "https:") {
+		address = httpsAddress
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return answer{}, err
+	}
+	response, err := g.clients[address].Do(request)
+	if err != nil {
+		return answer{}, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return answer{}, err
+	}
+	a := answer{status: response.StatusCode, location: response.Header.Get("Location")}
+	if rest, ok := strings.CutPrefix(string(body), "backend: "); ok {
+		a.backend, _, _ = strings.Cut(rest, "\n")
+	}
+	if response.TLS != nil {
+		leaf := response.TLS.PeerCertificates[0]
+		a.certificate = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: leaf.Raw}))
+	}
+	return a, nil
+}
+
+// An expectation says what is wrong with an answer, nil if nothing is.
+type expectation func(answer) error
+
+func status(want int) expectation {
+	return func(a answer) error {
+		if a.status != want {
+			return fmt.Errorf("status %d, want %d", a.status, want)
+		}
+		return nil
+	}
+}
+
+func from(backend string) expectation {
+	return func(a answer) error {
+		if a.status != http.StatusOK || a.backend != backend {
+			return fmt.Errorf("status %d from %q, want %q", a.status, a.backend, backend)
+		}
+		return nil
+	}
+}
+
+// showing expects the backend behind the certificate.
+func showing(pair gatetest.KeyPair, backend string) expectation {
+	return func(a answer) error {
+		if a.certificate != pair.Certificate {
+			return fmt.Errorf("status %d with another certificate than the host's", a.status)
+		}
+		return from(backend)(a)
+	}
+}
+
+func (g *gate) check(ctx context.Context, url string, is expectation) error {
+	a, err := g.get(ctx, url)
+	if err == nil {
+		err = is(a)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", url, err)
+	}
+	return nil
+}
+
+// want fails the test unless the URL answers so right now.
+func (g *gate) want(url string, is expectation) {
+	g.t.Helper()
+	if err := g.check(g.t.Context(), url, is); err != nil {
+		g.t.Error(err)
+	}
+}
+
+// await waits until the URL answers so.
+func (g *gate) await(url string, is expectation) {
+	g.t.Helper()
+	began := time.Now()
+	clustertest.Eventually(g.t, patience, func(ctx context.Context) error { return g.check(ctx, url, is) })
+	g.t.Logf("%s after %v", url, time.Since(began).Round(time.Millisecond))
+}
