@@ -9,10 +9,10 @@ HEALTHZ_PORT ?= 10254
 FUZZTIME     ?= 30s
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint fmt bench fuzz clean
+.PHONY: help build demo test lint fmt bench dev-cluster fuzz clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build every program into bin/
 	go build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/ ./cmd/...
@@ -35,6 +35,9 @@ bench: ## measure, print a table and write bench/results.json
 	@scripts/install-deps bench
 	@$(MAKE) --no-print-directory build
 	go run ./bench
+
+dev-cluster: ## run a real Kubernetes with Headgate in it, until Ctrl-C (as root)
+	@scripts/dev-cluster
 
 fuzz: ## run every fuzz test for FUZZTIME
 	@scripts/fuzz $(FUZZTIME)

@@ -73,7 +73,7 @@ func newCommand() *cobra.Command {
 	f.StringVar(&o.annotationsPrefix, "annotations-prefix", "nginx.ingress.kubernetes.io", "prefix of the annotations")
 	o.addKubernetesFlags(f)
 	f.IntVar(&o.shutdownGracePeriod, "shutdown-grace-period", 0, "seconds between SIGTERM and the end of NGINX; the health check fails meanwhile")
-	f.IntVar(&o.postShutdownGracePeriod, "post-shutdown-grace-period", 10, "seconds between the end of NGINX and the controller's (default with --manifests-dir: 0)")
+	f.IntVar(&o.postShutdownGracePeriod, "post-shutdown-grace-period", 10, "seconds between the end of NGINX and the controller's; 0 with --manifests-dir, unless given")
 	f.StringVar(&o.logFormat, "log-format", "text", "format of the log: text or json")
 	f.IntVarP(&o.verbosity, "v", "v", 0, "verbosity of the log; 2 and more is for debugging")
 	return command
