@@ -60,6 +60,11 @@ func run(ctx context.Context, o options) (err error) {
 			}
 		}()
 	}
+	// Another Headgate's answers would be taken for this one's.
+	if healthy(ctx, o.ports) {
+		return fmt.Errorf("port %d is taken by something that answers /healthz; choose other ports: "+
+			"make demo HTTP_PORT=9080 HTTPS_PORT=9443 HEALTHZ_PORT=9254", o.ports.healthz)
+	}
 	headgate, err := startHeadgate(o.headgate, stage, o.ports, out, logs)
 	if err != nil {
 		return err
