@@ -13,48 +13,64 @@ import (
 // requestPatience bounds one request of a client.
 const requestPatience = 5 * time.Second
 
+// A dialer connects in the network that it stands for.
+type dialer func(ctx context.Context, network, address string) (net.Conn, error)
+
+// loopback is the dialer of the benchmark's own network.
+func loopback(ctx context.Context, network, address string) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, network, address)
+}
+
 // A client sends one request after the other over a connection that it keeps.
 type client struct {
+	dial   dialer
 	port   int
 	conn   net.Conn
 	reader *bufio.Reader
 }
 
-// get asks for a host's root and returns the answer's status.
-func (c *client) get(host string) (int, error) {
+// An answer is what a client got.
+type answer struct {
+	status int
+	body   string
+}
+
+// get asks for a host's root.
+func (c *client) get(ctx context.Context, host string) (answer, error) {
 	if c.conn == nil {
-		conn, err := net.Dial("tcp", local(c.port))
+		conn, err := c.dial(ctx, "tcp", local(c.port))
 		if err != nil {
-			return 0, err
+			return answer{}, err
 		}
 		c.conn, c.reader = conn, bufio.NewReader(conn)
 	}
-	status, err := c.exchange(host)
+	got, err := c.exchange(host)
 	if err != nil {
 		c.close()
 	}
-	return status, err
+	return got, err
 }
 
-func (c *client) exchange(host string) (int, error) {
+func (c *client) exchange(host string) (answer, error) {
 	if err := c.conn.SetDeadline(time.Now().Add(requestPatience)); err != nil {
-		return 0, err
+		return answer{}, err
 	}
 	if _, err := io.WriteString(c.conn, "GET / HTTP/1.1\r\nHost: "+host+"\r\n\r\n"); err != nil {
-		return 0, err
+		return answer{}, err
 	}
 	response, err := http.ReadResponse(c.reader, nil)
 	if err != nil {
-		return 0, err
+		return answer{}, err
 	}
 	defer response.Body.Close()
-	if _, err := io.Copy(io.Discard, response.Body); err != nil {
-		return 0, err
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return answer{}, err
 	}
 	if response.Close {
 		c.close()
 	}
-	return response.StatusCode, nil
+	return answer{response.StatusCode, string(body)}, nil
 }
 
 func (c *client) close() {
@@ -69,38 +85,41 @@ func (c *client) until(ctx context.Context, host string, wanted int) error {
 	const patience = 30 * time.Second
 	deadline := time.Now().Add(patience)
 	for {
-		status, err := c.get(host)
+		got, err := c.get(ctx, host)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
 			return fmt.Errorf("ask for %s: %w", host, err)
-		case status == wanted:
+		case got.status == wanted:
 			return nil
 		case time.Now().After(deadline):
-			return fmt.Errorf("%s still answers %d after %v and not %d", host, status, patience, wanted)
+			return fmt.Errorf("%s still answers %d after %v and not %d", host, got.status, patience, wanted)
 		}
 	}
 }
 
-// A bystander is a client of a host that nothing happens to.
+// A bystander is a client that goes on asking whatever happens.
 type bystander struct {
 	requests, lost int
 	done           chan struct{}
 }
 
-// watch asks for a host every few milliseconds until ctx ends.
-func watch(ctx context.Context, port int, host string) *bystander {
+// watch asks every few milliseconds, for one host after the other, until ctx
+// ends.
+func watch(ctx context.Context, h *headgate, hosts ...string) *bystander {
 	b := &bystander{done: make(chan struct{})}
 	go func() {
 		defer close(b.done)
-		c := &client{port: port}
+		c := h.client()
 		defer c.close()
 		tick := time.NewTicker(2 * time.Millisecond)
 		defer tick.Stop()
 		for ctx.Err() == nil {
+			// The last request is not to fail for the end of the measurement.
+			got, err := c.get(context.WithoutCancel(ctx), hosts[b.requests%len(hosts)])
 			b.requests++
-			if status, err := c.get(host); err != nil || status != http.StatusOK {
+			if err != nil || got.status != http.StatusOK {
 				b.lost++
 			}
 			<-tick.C

@@ -21,6 +21,9 @@ type instance struct {
 // A headgate is a running Headgate.
 type headgate struct {
 	instance
+	https   int
+	dial    dialer
+	web     *http.Client
 	process *process
 	health  int
 	folder  string
@@ -49,17 +52,27 @@ func (s *stage) place(name string) (place, error) {
 
 // startHeadgate starts Headgate on a folder and waits until it is ready.
 func (s *stage) startHeadgate(ctx context.Context, at place) (*headgate, error) {
-	h := &headgate{instance: instance{port: at.http}, health: at.health, folder: at.folder, runDir: at.runDir}
+	return s.launch(ctx, at, loopback, func(args ...string) (*process, error) {
+		return s.start(at.name, s.headgate, append(args, "--manifests-dir", at.folder)...)
+	})
+}
+
+// launch starts Headgate, adding to the arguments, and waits until it is ready.
+func (s *stage) launch(ctx context.Context, at place, dial dialer, start func(...string) (*process, error)) (*headgate, error) {
+	h := &headgate{
+		instance: instance{port: at.http}, https: at.https, dial: dial, health: at.health, folder: at.folder, runDir: at.runDir,
+		web: &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}, Timeout: requestPatience},
+	}
 	begin := time.Now()
 	var err error
-	h.process, err = s.start(at.name, s.headgate, "--manifests-dir", at.folder, "--run-dir", at.runDir,
+	h.process, err = start("--run-dir", at.runDir,
 		"--http-port", strconv.Itoa(at.http), "--https-port", strconv.Itoa(at.https),
 		"--healthz-port", strconv.Itoa(at.health), "--configmap", namespace+"/headgate")
 	if err != nil {
 		return nil, err
 	}
 	err = h.process.until(ctx, "ready", func() bool {
-		response, err := http.Get("http://" + local(at.health) + "/healthz")
+		response, err := h.web.Get("http://" + local(at.health) + "/healthz")
 		if err != nil {
 			return false
 		}
@@ -74,6 +87,8 @@ func (s *stage) startHeadgate(ctx context.Context, at place) (*headgate, error) 
 	return h, err
 }
 
+func (h *headgate) client() *client { return &client{dial: h.dial, port: h.port} }
+
 // conf is the nginx.conf in use.
 func (h *headgate) conf() (string, error) {
 	text, err := os.ReadFile(filepath.Join(h.runDir, "nginx.conf"))
@@ -84,7 +99,7 @@ func (h *headgate) socket() string { return filepath.Join(h.runDir, "sock", "api
 
 // reloads reads the number of NGINX's reloads.
 func (h *headgate) reloads() (int, error) {
-	response, err := http.Get("http://" + local(h.health) + "/metrics")
+	response, err := h.web.Get("http://" + local(h.health) + "/metrics")
 	if err != nil {
 		return 0, err
 	}

@@ -1,11 +1,12 @@
 // Command bench measures Headgate beside a hand-written static NGINX, prints a
 // table and writes bench/results.json.
 //
-//	go run ./bench          what bench/README.md shows, about seven minutes
+//	go run ./bench          what bench/README.md shows, about a quarter of an hour
 //	go run ./bench -short   about a minute, fails when a loose bound is broken
 //
 // It needs bin/headgate, nginx with its Lua module, wrk and taskset, two cores
-// or more, and uses loopback and a directory of its own only.
+// or more, and uses loopback and a directory of its own only. The long form
+// also needs root, for the cluster of test/cluster, in namespaces of its own.
 package main
 
 import (
@@ -19,6 +20,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 
@@ -57,35 +59,83 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bench", flag.ExitOnError)
 	short := flags.Bool("short", false, "measure little, and fail when a loose bound is broken")
-	only := flags.String("only", "", "measure only cpu or propagation")
+	only := flags.String("only", "", "measure only cpu, propagation or cluster; without -short the results keep the rest")
 	headgate := flags.String("headgate", "bin/headgate", "program to measure")
 	results := flags.String("results", "bench/results.json", "file to write")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if !slices.Contains([]string{"", "cpu", "propagation", "cluster"}, *only) || *short && *only == "cluster" {
+		return fmt.Errorf("-only %s: allowed are cpu, propagation and, without -short, cluster", *only)
 	}
 	s, err := newStage(ctx, *headgate)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	n := sizeOf(*short)
 	r := Results{Machine: describeMachine(s.nginx), Time: time.Now().UTC().Truncate(time.Second), Short: *short}
-	if *only != "propagation" {
-		if r.CPU, err = measureCPU(ctx, s, n, *short); err != nil {
-			return fmt.Errorf("worker CPU: %w", err)
-		}
-	}
-	if *only != "cpu" {
-		if r.Scales, err = measureScales(ctx, s, n); err != nil {
-			return fmt.Errorf("propagation: %w", err)
-		}
+	if err := r.measure(ctx, s, *only); err != nil {
+		return err
 	}
 	r.print(os.Stdout)
+	if *only != "" && !*short {
+		if err := r.keep(*results); err != nil {
+			return err
+		}
+	}
 	if err := r.write(*results); err != nil {
 		return err
 	}
 	if *short {
 		return r.check()
+	}
+	return nil
+}
+
+// measure measures everything, or one part only. The short form does without a
+// cluster.
+func (r *Results) measure(ctx context.Context, s *stage, only string) (err error) {
+	wanted := func(part string) bool { return only == "" || only == part }
+	n := sizeOf(r.Short)
+	if wanted("cpu") {
+		if r.CPU, err = measureCPU(ctx, s, n, r.Short); err != nil {
+			return fmt.Errorf("worker CPU: %w", err)
+		}
+	}
+	if wanted("propagation") {
+		if r.Scales, err = measureScales(ctx, s, n); err != nil {
+			return fmt.Errorf("propagation: %w", err)
+		}
+	}
+	if wanted("cluster") && !r.Short {
+		if r.Cluster, err = measureCluster(ctx, s, n); err != nil {
+			return fmt.Errorf("real API server: %w", err)
+		}
+	}
+	return nil
+}
+
+// keep takes from a file of results what was not measured this time.
+func (r *Results) keep(file string) error {
+	text, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	var old Results
+	if err == nil {
+		err = json.Unmarshal(text, &old)
+	}
+	if err != nil {
+		return fmt.Errorf("read the earlier results: %w", err)
+	}
+	if r.CPU == nil {
+		r.CPU = old.CPU
+	}
+	if r.Scales == nil {
+		r.Scales = old.Scales
+	}
+	if r.Cluster == nil {
+		r.Cluster = old.Cluster
 	}
 	return nil
 }

@@ -24,11 +24,20 @@ type process struct {
 	cmd  *exec.Cmd
 	log  string
 	done chan struct{}
+	// inside: it is in the cluster's network.
+	inside bool
 }
 
 // start runs a program whose errors go to a file named for it.
 func (s *stage) start(name, program string, args ...string) (*process, error) {
-	p := &process{cmd: exec.Command(program, args...), log: filepath.Join(s.dir, name+".log"), done: make(chan struct{})}
+	cmd := exec.Command(program, args...)
+	// Ctrl-C is for the benchmark, which ends its children in good order.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return s.startCommand(name, cmd)
+}
+
+func (s *stage) startCommand(name string, cmd *exec.Cmd) (*process, error) {
+	p := &process{cmd: cmd, log: filepath.Join(s.dir, name+".log"), done: make(chan struct{})}
 	log, err := os.Create(p.log)
 	if err != nil {
 		return nil, err
@@ -36,8 +45,6 @@ func (s *stage) start(name, program string, args ...string) (*process, error) {
 	defer log.Close()
 	// Standard output, which is /dev/null, gets the access log.
 	p.cmd.Stderr = log
-	// Ctrl-C is for the benchmark, which ends its children in good order.
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}

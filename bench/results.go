@@ -21,6 +21,8 @@ type Results struct {
 	Short   bool      `json:"short"`
 	CPU     []CPURow  `json:"cpu,omitempty"`
 	Scales  []Scale   `json:"scales,omitempty"`
+	// Cluster is nil where nothing was measured on a real API server.
+	Cluster *ClusterResults `json:"cluster,omitempty"`
 }
 
 // A Machine is where it was measured.
@@ -73,6 +75,10 @@ func (r Results) print(to io.Writer) {
 	}
 	fmt.Fprintln(w)
 	r.printScales(w)
+	if r.Cluster != nil {
+		fmt.Fprintln(w)
+		r.Cluster.print(w)
+	}
 }
 
 func (r Results) printScales(w io.Writer) {

@@ -87,7 +87,7 @@ func (s *stage) measureScale(ctx context.Context, at place, ingresses, samples i
 
 // touchAll asks for every host once.
 func (h *headgate) touchAll(ctx context.Context, ingresses int) error {
-	c := &client{port: h.port}
+	c := h.client()
 	defer c.close()
 	for i := range ingresses {
 		if err := c.until(ctx, hostName(i), http.StatusOK); err != nil {
@@ -102,8 +102,8 @@ func (h *headgate) touchAll(ctx context.Context, ingresses int) error {
 func (s *stage) propagate(ctx context.Context, h *headgate, scale *Scale) error {
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
-	other := watch(watching, h.port, hostName(scale.Ingresses/2))
-	c := &client{port: h.port}
+	other := watch(watching, h, hostName(scale.Ingresses/2))
+	c := h.client()
 	defer c.close()
 	var times []float64
 	for i := range scale.Samples {
@@ -123,7 +123,6 @@ func (s *stage) propagate(ctx context.Context, h *headgate, scale *Scale) error 
 // addHost returns the time from the rename of a new host's manifest into the
 // folder to its first 200. It removes the host again.
 func (s *stage) addHost(ctx context.Context, h *headgate, c *client, i int) (time.Duration, error) {
-	const quiet = 20 * time.Millisecond
 	name := fmt.Sprintf("new-%05d", i)
 	host := name + ".example.com"
 	waiting, manifest := filepath.Join(s.dir, name+".yaml"), filepath.Join(h.folder, name+".yaml")
@@ -142,7 +141,6 @@ func (s *stage) addHost(ctx context.Context, h *headgate, c *client, i int) (tim
 		return 0, err
 	}
 	err := c.until(ctx, host, http.StatusNotFound)
-	// The next change is one on its own, and not part of a storm.
 	time.Sleep(quiet)
 	return elapsed, err
 }
