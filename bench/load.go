@@ -74,7 +74,7 @@ func (s *stage) wrk(ctx context.Context, one *side, duration time.Duration) (int
 	}
 	requests, err := strconv.Atoi(string(count[1]))
 	if err == nil && requests == 0 {
-		err = fmt.Errorf("wrk got no answer")
+		err = fmt.Errorf("wrk got no answer: %s", out)
 	}
 	return requests, err
 }
