@@ -14,7 +14,6 @@ import (
 // The lines of nginx.conf by which Lua comes in.
 const (
 	routeLine   = `server_rewrite_by_lua_block { require("headgate.route").run() }`
-	answerLine  = `header_filter_by_lua_block { require("headgate.answer").run() }`
 	balanceLine = `balancer_by_lua_block { require("headgate.balance").run() }`
 	peerLine    = `server 0.0.0.1:1; # NGINX wants one; Lua names the endpoint.`
 )

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/controller"
+	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/health"
 	"github.com/headgate/headgate/internal/metrics"
@@ -154,6 +155,7 @@ func (o options) prepare(ctx context.Context, accessLog *nginx.AccessLog, log *s
 func (o options) environment(capabilities nginx.Capabilities, dir *nginx.RunDir, accessLog *nginx.AccessLog) (plan.Environment, error) {
 	env := plan.Environment{
 		HTTP2Directive: capabilities.HTTP2Directive,
+		AnswerPhase:    feature.AnyAnswers(all.Features()),
 		IPv6:           hasIPv6(),
 		HTTPPort:       plan.Port(o.httpPort),
 		HTTPSPort:      plan.Port(o.httpsPort),

@@ -10,6 +10,8 @@
 package feature
 
 import (
+	"slices"
+
 	"github.com/headgate/headgate/internal/model"
 )
 
@@ -35,6 +37,15 @@ type Feature struct {
 	Process func(*Reader, *model.Process)
 	// Lua is the source of the feature's Lua module, empty if it needs none.
 	Lua string
+	// Answers says that the Lua module has functions for the answer phase.
+	// That phase costs each request of NGINX something, and is left out where
+	// no feature has it.
+	Answers bool
+}
+
+// AnyAnswers tells whether one of the features takes part in the answer phase.
+func AnyAnswers(features []Feature) bool {
+	return slices.ContainsFunc(features, func(f Feature) bool { return f.Answers })
 }
 
 // Add appends a policy of the named feature to a route.

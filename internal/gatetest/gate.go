@@ -147,7 +147,8 @@ func (g *Gate) prepare(o Options, log *slog.Logger) plan.Environment {
 	}
 	env := plan.Environment{
 		RunDir: place(g.RunDir.Path()), HTTP2Directive: capabilities.HTTP2Directive,
-		HTTPPort: plan.Port(g.HTTP), HTTPSPort: plan.Port(g.HTTPS), AccessLog: place("/dev/null"),
+		AnswerPhase: feature.AnyAnswers(o.Features),
+		HTTPPort:    plan.Port(g.HTTP), HTTPSPort: plan.Port(g.HTTPS), AccessLog: place("/dev/null"),
 		User: word(g.RunDir.Worker().User), Group: word(g.RunDir.Worker().Group), Workers: 2, Backlog: 511,
 	}
 	if o.Workers > 0 {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -65,4 +66,26 @@ type Process struct {
 	BackendIdle, BackendAge time.Duration
 	// ServerTokens leaves the Server header in answers.
 	ServerTokens bool
+	// HSTS is what answers over https say of Strict-Transport-Security.
+	HSTS HSTS
+}
+
+// HSTS is the content of a Strict-Transport-Security header.
+type HSTS struct {
+	On bool
+	// MaxAge is in seconds.
+	MaxAge              int
+	Subdomains, Preload bool
+}
+
+// Value is the header's value.
+func (h HSTS) Value() string {
+	value := "max-age=" + strconv.Itoa(h.MaxAge)
+	if h.Subdomains {
+		value += "; includeSubDomains"
+	}
+	if h.Preload {
+		value += "; preload"
+	}
+	return value
 }

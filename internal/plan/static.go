@@ -31,8 +31,10 @@ type Environment struct {
 	// 1.25.1 and later), and not by a parameter of listen.
 	HTTP2Directive bool
 	IPv6           bool
-	HTTPPort       Port
-	HTTPSPort      Port
+	// AnswerPhase is set where features have something to do in it.
+	AnswerPhase bool
+	HTTPPort    Port
+	HTTPSPort   Port
 	// AccessLog is the file that the access log is written to.
 	AccessLog Path
 	// Workers is the number of workers where the ConfigMap says auto.

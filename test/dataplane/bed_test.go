@@ -24,8 +24,9 @@ import (
 // that gave it, as "GENERATION PID INSTANCE".
 func telling() []feature.Feature {
 	return append(all.Features(), feature.Feature{
-		Name:   "tell",
-		Global: func(*feature.Reader) any { return struct{}{} },
+		Name:    "tell",
+		Answers: true,
+		Global:  func(*feature.Reader) any { return struct{}{} },
 		Lua: `
 local memory = require "headgate.memory"
 local settings = require "headgate.settings"

@@ -7,7 +7,6 @@ package httpsredirect
 
 import (
 	_ "embed"
-	"strconv"
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
@@ -70,9 +69,10 @@ func Feature() feature.Feature {
 			sslRedirect, forceSSLRedirect, preserveTrailingSlash, usePortInRedirects,
 			redirectCode, exemptLocations, hsts, hstsMaxAge, hstsSubdomains, hstsPreload,
 		},
-		Route:  route,
-		Global: global,
-		Lua:    lua,
+		Route:   route,
+		Global:  global,
+		Process: process,
+		Lua:     lua,
 	}
 }
 
@@ -105,21 +105,16 @@ func route(r *feature.Reader, route *model.Route) {
 type everywhere struct {
 	Code   int      `json:"code"`
 	Exempt []string `json:"exempt,omitempty"`
-	// HSTS is the header's value, empty for none.
-	HSTS string `json:"hsts,omitempty"`
 }
 
 func global(r *feature.Reader) any {
-	e := everywhere{Code: redirectCode.Get(r), Exempt: exemptLocations.Get(r)}
-	maxAge, subdomains, preload := hstsMaxAge.Get(r), hstsSubdomains.Get(r), hstsPreload.Get(r)
-	if hsts.Get(r) {
-		e.HSTS = "max-age=" + strconv.Itoa(maxAge)
-		if subdomains {
-			e.HSTS += "; includeSubDomains"
-		}
-		if preload {
-			e.HSTS += "; preload"
-		}
+	return everywhere{Code: redirectCode.Get(r), Exempt: exemptLocations.Get(r)}
+}
+
+// process has NGINX itself write the header: Lua on the way of every answer
+// would cost each request a microsecond, for keys that hardly ever change.
+func process(r *feature.Reader, p *model.Process) {
+	p.HSTS = model.HSTS{
+		On: hsts.Get(r), MaxAge: hstsMaxAge.Get(r), Subdomains: hstsSubdomains.Get(r), Preload: hstsPreload.Get(r),
 	}
-	return e
 }

@@ -1,11 +1,10 @@
--- From http to https, and HSTS.
+-- From http to https. NGINX itself writes HSTS.
 local names = require "headgate.names"
 local settings = require "headgate.settings"
 
 local _M = {}
 
 local ngx = ngx
-local ngx_header = ngx.header
 local ngx_var = ngx.var
 local string_byte = string.byte
 local string_sub = string.sub
@@ -41,15 +40,6 @@ function _M.route(policy, request)
     end
     local port = policy.port and ":" .. settings.https_port or ""
     return ngx.redirect("https://" .. request.host_name .. port .. uri, everywhere.code)
-end
-
-
--- Runs for requests without a route too: every answer over https tells the
--- browser to stay there.
-function _M.every_answer(everywhere)
-    if everywhere.hsts and ngx_var.scheme == "https" then
-        ngx_header["Strict-Transport-Security"] = everywhere.hsts
-    end
 end
 
 
