@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
@@ -277,13 +278,22 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// FreePort is a port on the loopback address that nobody has at this moment.
+// FreePort is a TCP port that nobody has at this moment. It is below those
+// that the kernel gives to connections: one of these could be taken by the
+// connection of another test before NGINX listens.
 func FreePort(t testing.TB) uint16 {
 	t.Helper()
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	must(t, err)
-	defer listener.Close()
-	return uint16(listener.Addr().(*net.TCPAddr).Port)
+	const least, many = 10000, 20000
+	for range 100 {
+		port := uint16(least + rand.IntN(many))
+		listener, err := net.Listen("tcp4", fmt.Sprintf("0.0.0.0:%d", port))
+		if err == nil {
+			must(t, listener.Close())
+			return port
+		}
+	}
+	t.Fatal("no free port in 100 tries")
+	return 0
 }
 
 // A Log keeps what was written to it.
