@@ -66,14 +66,3 @@ func (s Setting[T]) Get(r *Reader) T {
 	}
 	return s.Default
 }
-
-// IsSet tells whether the Ingress carries the setting's annotation with a
-// valid value.
-func (s Setting[T]) IsSet(r *Reader) bool {
-	text, ok := r.annotation(s.Annotation)
-	if !ok {
-		return false
-	}
-	_, err := s.Parse(text)
-	return err == nil
-}

@@ -27,17 +27,16 @@ function _M.for_host(client_name, revision)
 end
 
 
--- covered looks for a wildcard with TLS above a name that has none itself, and
--- remembers for this revision what it found.
-local function covered(found, client_name, revision)
+-- covering is the wildcard with TLS above a name that has none itself, or nil.
+-- The name's unit remembers it for this revision.
+local function covering(found, client_name, revision)
     if found.covered_at ~= revision then
         local wildcard = name.wildcard(client_name)
         local above = wildcard and units.name(wildcard, revision)
-        found.covered = above and above.secured or false
-        found.covered_by = above
+        found.covered_by = above and above.secured and above or nil
         found.covered_at = revision
     end
-    return found.covered and found.covered_by or nil
+    return found.covered_by
 end
 
 
@@ -51,7 +50,7 @@ function _M.secured(found, client_name, revision)
     if found.name ~= client_name then
         return nil
     end
-    return covered(found, client_name, revision)
+    return covering(found, client_name, revision)
 end
 
 

@@ -137,10 +137,10 @@ func askH2(t *testing.T, client *http.Client, host, target string) (status int, 
 	return response.StatusCode, string(body)
 }
 
-// dial opens a connection to the http port that does not outlive the test.
-func dial(t *testing.T, g *gatetest.Gate) net.Conn {
+// dial opens a connection to a port that does not outlive the test.
+func dial(t *testing.T, port uint16) net.Conn {
 	t.Helper()
-	connection, err := net.Dial("tcp", gatetest.Address(g.HTTP))
+	connection, err := net.Dial("tcp", gatetest.Address(port))
 	if err != nil {
 		t.Fatal(err)
 	}
