@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/netip"
@@ -201,14 +202,21 @@ func tempDir(t *testing.T) string {
 	return path
 }
 
+// freeAddress has a port below those that the kernel gives to connections: one
+// of these could be taken by a connection before NGINX listens.
 func freeAddress(t *testing.T) netip.AddrPort {
 	t.Helper()
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	const least, many = 10000, 20000
+	for range 100 {
+		address := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(least+rand.IntN(many)))
+		listener, err := net.Listen("tcp4", address.String())
+		if err == nil {
+			listener.Close()
+			return address
+		}
 	}
-	defer listener.Close()
-	return netip.MustParseAddrPort(listener.Addr().String())
+	t.Fatal("no free port in 100 tries")
+	return netip.AddrPort{}
 }
 
 func eventually(t *testing.T, what string, ok func() bool) {
