@@ -111,6 +111,7 @@ local function handle(revision, jumped)
         return ngx_exit(UNAVAILABLE)
     end
     request.backend = backend
+    requests.set_id()
     settle_host(host_name)
 
     local location = route.location or jumped and "@" .. settings.default_profile

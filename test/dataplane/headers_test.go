@@ -104,13 +104,6 @@ func TestRequestHeaders(t *testing.T) {
 			t.Errorf("(-want +got):\n%s\n%s", diff, r.Body)
 		}
 	})
-	t.Run("each request has an id of its own", func(t *testing.T) {
-		t.Parallel()
-		one, two := askRaw(t, g, get("plain.test", "/")), askRaw(t, g, get("plain.test", "/"))
-		if a, b := sentHeader(one.Body).Get("X-Request-Id"), sentHeader(two.Body).Get("X-Request-Id"); a == b || !requestID.MatchString(a) {
-			t.Errorf("%q and %q", a, b)
-		}
-	})
 }
 
 // No answer names the server, neither those of backends nor NGINX's own.
