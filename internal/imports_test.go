@@ -31,9 +31,10 @@ var knows = []struct {
 	{"internal/feature", []string{"internal/model"}, "the contract knows no single feature and no one who calls it"},
 	{"internal/feature/all", []string{"internal/feature", "internal/feature/…"}, "it is a list of features and nothing else"},
 	{
-		"internal/feature/…", []string{"internal/feature", "internal/model"},
+		"internal/feature/…", []string{"internal/feature", "internal/model", "internal/pcre"},
 		"features do not know of each other: what several of them must know belongs into the model and build",
 	},
+	{"internal/pcre", nil, "it is a layer over a library: what patterns are for is known by who compiles them"},
 	{"internal/source", nil, "a source's contract is an object and whether it is gone"},
 	{
 		"internal/source/kube", []string{"internal/source"},
@@ -41,7 +42,7 @@ var knows = []struct {
 	},
 	{"internal/source/…", []string{"internal/source"}, "a source gives objects: what they mean is for store and build"},
 	{
-		"internal/build", []string{"internal/feature", "internal/finding", "internal/model"},
+		"internal/build", []string{"internal/feature", "internal/finding", "internal/model", "internal/pcre"},
 		"build sees objects through its View and returns the model: it knows neither store nor what is done with the model",
 	},
 	{
@@ -61,7 +62,7 @@ var forbidden = []struct {
 	advice  string
 }{
 	{
-		[]string{"internal/build", "internal/model", "internal/unit", "internal/plan", "internal/finding", "internal/feature", "internal/feature/…"},
+		[]string{"internal/build", "internal/model", "internal/unit", "internal/plan", "internal/finding", "internal/feature", "internal/feature/…", "internal/pcre"},
 		[]string{
 			"os", "os/…", "io/ioutil", "io/fs", "path/filepath", "syscall", "net", "net/http", "net/http/…",
 			"log", "log/…", "math/rand", "math/rand/…", "crypto/rand", "k8s.io/client-go/…", "k8s.io/klog/…",
@@ -69,7 +70,7 @@ var forbidden = []struct {
 		"this package is pure, equal input gives equal output: let a source fetch it, or return a finding and let the edge log it",
 	},
 	{
-		[]string{"internal/model", "internal/unit", "internal/plan", "internal/finding", "internal/feature", "internal/feature/…", "internal/dataplane", "internal/nginx"},
+		[]string{"internal/model", "internal/unit", "internal/plan", "internal/finding", "internal/feature", "internal/feature/…", "internal/dataplane", "internal/nginx", "internal/pcre"},
 		[]string{"k8s.io/…", "sigs.k8s.io/…"},
 		"Kubernetes ends in build: translate it there into the model",
 	},
