@@ -27,6 +27,9 @@ const (
 	Conflict Code = "Conflict"
 	// NotSupported is a field that is not served.
 	NotSupported Code = "NotSupported"
+	// OldVersion is an object of an API version that is served by no cluster
+	// of today.
+	OldVersion Code = "OldVersion"
 )
 
 // A Finding is one problem with one field of one object, and what was done

@@ -31,12 +31,24 @@ type object struct {
 	key
 	line   int
 	object metav1.Object
+	// old is about an object that was converted, nil for all others.
+	old *Notice
 }
 
 // A header is what says of what kind an object is.
 type header struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
+	APIVersion, Kind string
+}
+
+// field is the field of that name in JSON, nil for all others.
+func (h *header) field(name string) *string {
+	switch name {
+	case `"apiVersion"`:
+		return &h.APIVersion
+	case `"kind"`:
+		return &h.Kind
+	}
+	return nil
 }
 
 // A value is one object as JSON. A newline stands in the JSON wherever one
@@ -58,7 +70,7 @@ func (v value) lineAt(offset int64) int {
 // decode reads all objects of one file. Documents that can't be read are
 // flaws, all others are objects. An object that stands twice is taken from
 // its first place.
-func decode(data []byte) ([]object, []flaw) {
+func decode(data []byte) content {
 	docs := split(data)
 	values := make([][]value, len(docs))
 	flaws := make([][]flaw, len(docs))
@@ -69,24 +81,28 @@ func decode(data []byte) ([]object, []flaw) {
 	wrong := make([]*flaw, len(all))
 	parallel(len(all), func(i int) { found[i], wrong[i] = all[i].object() })
 
-	problems := flatten(flaws)
-	objects := make([]object, 0, len(found))
+	c := content{objects: make([]object, 0, len(found)), flaws: flatten(flaws)}
 	lines := make(map[key]int, len(found))
 	for i, o := range found {
 		if wrong[i] != nil {
-			problems = append(problems, *wrong[i])
+			c.flaws = append(c.flaws, *wrong[i])
 		}
 		if o == nil {
 			continue
 		}
 		if first, twice := lines[o.key]; twice {
-			problems = append(problems, flaw{o.line, fmt.Sprintf("%v stands in line %d already, which is taken", o.key, first)})
+			c.vain = append(c.vain, flaw{o.line, inVain(o.key, fmt.Sprintf("line %d", first))})
 			continue
 		}
 		lines[o.key] = o.line
-		objects = append(objects, *o)
+		c.objects = append(c.objects, *o)
 	}
-	return objects, problems
+	return c
+}
+
+// inVain says that an object stands in another place too, which counts.
+func inVain(k key, place string) string {
+	return fmt.Sprintf("%v is already defined in %s; this one is not used", k, place)
 }
 
 func flatten[T any](lists [][]T) []T {
@@ -122,95 +138,22 @@ func parallel(n int, do func(i int)) {
 	wg.Wait()
 }
 
-// A document is one YAML document of a file, or one JSON text.
-type document struct {
-	text []byte
-	// line is the line of the first byte, last the last line.
-	line, last int
-}
-
-// split cuts a file into its documents. YAML allows no line that starts with
-// "---" or "..." inside a document, in quotes and block scalars neither.
-func split(data []byte) []document {
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
-	var docs []document
-	start, first, line := 0, 1, 1
-	cut := func(end, last int) {
-		if !blank(data[start:end]) {
-			docs = append(docs, document{text: data[start:end], line: first, last: max(first, last)})
-		}
-	}
-	for pos := 0; pos < len(data); line++ {
-		text, _, _ := bytes.Cut(data[pos:], []byte("\n"))
-		end := min(pos+len(text)+1, len(data))
-		if marker(text, "---") || marker(text, "...") {
-			cut(pos, line-1)
-			start, first = end, line+1
-			if marker(text, "---") && !blank(text[3:]) {
-				start, first = pos, line
-			}
-		}
-		pos = end
-	}
-	cut(len(data), line-1)
-	return docs
-}
-
-// marker says whether a line starts with a document marker.
-func marker(line []byte, mark string) bool {
-	rest, ok := bytes.CutPrefix(line, []byte(mark))
-	return ok && (len(rest) == 0 || bytes.IndexByte([]byte(" \t\r"), rest[0]) >= 0)
-}
-
-// blank says whether text holds only white space, comments and directives.
-func blank(text []byte) bool {
-	for line := range bytes.Lines(text) {
-		if line[0] == '%' {
-			continue
-		}
-		line = bytes.TrimSpace(line)
-		if len(line) > 0 && line[0] != '#' {
-			return false
-		}
-	}
-	return true
-}
-
-// values gives the objects of the document, those of a list one by one.
-func (d document) values() ([]value, []flaw) {
-	text, err := d.json()
-	if err != nil {
-		f := flaw{d.line, err.Error()}
-		if at, ok := errors.AsType[*lineError](err); ok {
-			f = flaw{min(d.line+at.line-1, d.last), at.reason}
-		}
-		return nil, []flaw{f}
-	}
-	if text == nil {
-		return nil, nil
-	}
-	return value{json: text, line: d.line, last: d.last}.items(0)
-}
-
-// json gives the document as JSON, nil if it holds nothing.
-func (d document) json() ([]byte, error) {
-	if text := bytes.TrimLeft(d.text, " \t\r\n"); text[0] == '{' && json.Valid(text) {
-		return d.text, nil
-	}
-	if text, ok := plainJSON(d.text); ok {
-		return text, nil
-	}
-	return yamlJSON(d.text)
-}
-
 // read fills in header and says what is wrong with it.
 func (v *value) read() *flaw {
 	if text := bytes.TrimLeft(v.json, " \t\r\n"); len(text) == 0 || text[0] != '{' {
 		return &flaw{v.start(), "not an object: apiVersion, kind and metadata are expected"}
 	}
 	var h header
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(v.json, &h); err != nil {
-		return v.flaw("", err)
+	members := jsonParts(v.json, v.offset())
+	for i := 0; i+1 < len(members); i += 2 {
+		name, at := members[i].of(v.json), members[i+1]
+		field := h.field(string(name))
+		if field == nil {
+			continue
+		}
+		if err := json.Unmarshal(at.of(v.json), field); err != nil {
+			return &flaw{v.lineAt(int64(at.from)), string(name[1:len(name)-1]) + " must be a string"}
+		}
 	}
 	if h.APIVersion == "" {
 		h.APIVersion = v.header.APIVersion
@@ -228,11 +171,10 @@ func (v *value) read() *flaw {
 	return nil
 }
 
-// start is the line where the object itself begins.
-func (v value) start() int {
-	space := len(v.json) - len(bytes.TrimLeft(v.json, " \t\r\n"))
-	return v.lineAt(int64(space))
-}
+// offset is where the object itself begins, start its line.
+func (v value) offset() int { return len(v.json) - len(bytes.TrimLeft(v.json, " \t\r\n")) }
+
+func (v value) start() int { return v.lineAt(int64(v.offset())) }
 
 // items is the value itself or, if it is a list, what is in it. What is
 // of no kind that is taken is left out.
@@ -250,63 +192,45 @@ func (v value) items(depth int) ([]value, []flaw) {
 	if depth == 3 {
 		return nil, []flaw{{v.start(), "lists in lists in lists"}}
 	}
-	texts, err := listItems(v.json)
-	if err != nil {
-		return nil, []flaw{{v.start(), err.Error()}}
+	spans, f := v.listItems()
+	if f != nil {
+		return nil, []flaw{*f}
 	}
 	var values []value
 	var flaws []flaw
-	line, seen := v.line, 0
-	for _, span := range texts {
-		line += bytes.Count(v.json[seen:span.from], []byte("\n"))
-		seen = span.from
-		one := value{json: v.json[span.from:span.to], line: min(line, v.last), last: v.last, header: item}
+	for _, one := range v.parts(spans, item) {
 		got, bad := one.items(depth + 1)
 		values, flaws = append(values, got...), append(flaws, bad...)
 	}
 	return values, flaws
 }
 
-// A span is a part of a text.
-type span struct{ from, to int }
+// parts gives parts of the value as values of their own.
+func (v value) parts(spans []span, h header) []value {
+	values := make([]value, len(spans))
+	line, seen := v.line, 0
+	for i, at := range spans {
+		line += bytes.Count(v.json[seen:at.from], []byte("\n"))
+		seen = at.from
+		values[i] = value{json: at.of(v.json), line: min(line, v.last), last: v.last, header: h}
+	}
+	return values
+}
 
 // listItems finds the elements of the array "items".
-func listItems(text []byte) ([]span, error) {
-	dec := json.NewDecoder(bytes.NewReader(text))
-	if _, err := dec.Token(); err != nil {
-		return nil, fmt.Errorf("read list: %w", err)
-	}
-	var skipped, raw json.RawMessage
-	for dec.More() {
-		name, err := dec.Token()
-		if err != nil {
-			return nil, fmt.Errorf("read list: %w", err)
-		}
-		if name != "items" {
-			if err := dec.Decode(&skipped); err != nil {
-				return nil, fmt.Errorf("read list: %w", err)
-			}
+func (v value) listItems() ([]span, *flaw) {
+	members := jsonParts(v.json, v.offset())
+	for i := 0; i+1 < len(members); i += 2 {
+		at := members[i+1]
+		if string(members[i].of(v.json)) != `"items"` {
 			continue
 		}
-		open, err := dec.Token()
-		if err != nil {
-			return nil, fmt.Errorf("read list: %w", err)
+		switch text := at.of(v.json); {
+		case text[0] == '[':
+			return jsonParts(v.json, at.from), nil
+		case string(text) != "null":
+			return nil, &flaw{v.lineAt(int64(at.from)), "items is not a list"}
 		}
-		if open == nil {
-			return nil, nil
-		}
-		if open != json.Delim('[') {
-			return nil, errors.New("items is not a list")
-		}
-		var spans []span
-		for dec.More() {
-			if err := dec.Decode(&raw); err != nil {
-				return nil, fmt.Errorf("read list: %w", err)
-			}
-			to := int(dec.InputOffset())
-			spans = append(spans, span{to - len(raw), to})
-		}
-		return spans, nil
 	}
 	return nil, nil
 }
@@ -317,6 +241,7 @@ func (v value) object() (*object, *flaw) {
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(v.json, o); err != nil {
 		return nil, v.flaw(v.header.Kind, err)
 	}
+	o, isOld := renew(o)
 	complete(o)
 	k := key{v.header.Kind, o.GetNamespace(), o.GetName()}
 	if k.name == "" {
@@ -328,7 +253,11 @@ func (v value) object() (*object, *flaw) {
 	if msgs := validation.IsDNS1123Label(k.namespace); !clustered(o) && len(msgs) > 0 {
 		return nil, &flaw{v.start(), fmt.Sprintf("%s %s: metadata.namespace %q can't be used: %s", k.kind, k.name, k.namespace, msgs[0])}
 	}
-	return &object{key: k, line: v.start(), object: o}, nil
+	result := &object{key: k, line: v.start(), object: o}
+	if isOld {
+		result.old = oldVersion(v.header, k, o)
+	}
+	return result, nil
 }
 
 // flaw is an error of the JSON decoder, in words of the file.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,16 +47,29 @@ func TestDecode(t *testing.T) {
 func describe(t *testing.T, data []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	objects, flaws := decode(data)
-	for _, o := range objects {
+	c := decode(data)
+	for _, o := range c.objects {
 		text, err := json.Marshal(o.object)
 		if err != nil {
 			t.Fatal(err)
 		}
 		fmt.Fprintf(&out, "%d: %v %s\n", o.line, o.key, text)
 	}
-	j := journal{told: map[string][]flaw{}, report: func(p Problem) { fmt.Fprintln(&out, p) }}
-	j.set("in.yaml", flaws)
+	s := newState()
+	s.put("in.yaml", c)
+	changes, verdicts := s.flush()
+	for _, c := range changes {
+		if o := c.Object; strings.Contains(o.GetName(), ":") {
+			text, err := json.Marshal(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&out, "substitute %s\n", text)
+		}
+	}
+	j := newJournal(func(p Problem) { fmt.Fprintln(&out, p) })
+	j.set("in.yaml", verdicts["in.yaml"].flaws)
+	j.setNotices("in.yaml", verdicts["in.yaml"].notices)
 	return out.Bytes()
 }
 
@@ -66,7 +80,7 @@ func TestAliasesAreBounded(t *testing.T) {
 		for i := 1; i < 60; i++ {
 			fmt.Fprintf(&b, form, i, i, i-1, i-1)
 		}
-		_, flaws := decode([]byte(b.String()))
+		flaws := decode([]byte(b.String())).flaws
 		if len(flaws) != 1 || !strings.Contains(flaws[0].reason, "aliases") {
 			t.Errorf("%s: flaws %v, want one about aliases", form, flaws)
 		}
@@ -98,6 +112,10 @@ func seeds(f *testing.F) {
 		}
 	}
 	f.Add([]byte(plainIngress(1)))
+	for _, item := range dumpItems {
+		f.Add(fmt.Appendf(nil, item.text, 1))
+	}
+	f.Add([]byte("a: |\n  b\n\n    c: |-\n  # d\n\ne:\n- |-\n    f\n   \n  g\n- 'h''i'\n- \"j\\\"\\\\\\n\\t\"\n- -k\n- --l=m\n- $(n)\n- .5\n- -1\n"))
 	f.Add([]byte("a: &a\n  b: *a\n"))
 	f.Add([]byte("a: !!bool ''\nb: !!int x\nc: .inf\n? [d]\n: e\n"))
 	f.Add([]byte("- a: 1\n  b:\n  - c\n  -  d: 2\n     e: yes\n- 010\n- 1.5\n- 2024-01-01\n- x\n"))
@@ -107,8 +125,8 @@ func FuzzDecode(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		lines := bytes.Count(data, []byte("\n")) + 1
-		objects, flaws := decode(data)
-		for _, o := range objects {
+		c := decode(data)
+		for _, o := range c.objects {
 			if o.object == nil || reflect.ValueOf(o.object).IsNil() {
 				t.Fatalf("%v is nil", o.key)
 			}
@@ -122,7 +140,7 @@ func FuzzDecode(f *testing.F) {
 				t.Fatalf("%v in line %d of %d", o.key, o.line, lines)
 			}
 		}
-		for _, p := range flaws {
+		for _, p := range slices.Concat(c.flaws, c.vain) {
 			if p.line < 1 || p.line > lines || p.reason == "" {
 				t.Fatalf("%q in line %d of %d", p.reason, p.line, lines)
 			}

@@ -5,6 +5,10 @@
 // IngressClass, Service, EndpointSlice, Secret, ConfigMap and Namespace. It
 // must not know what they mean. All other kinds are passed over.
 //
+// Objects are delivered as a cluster of today has them: Ingresses and
+// IngressClasses of old versions are converted, with a Notice, and Endpoints
+// become EndpointSlices for Services that have none.
+//
 // Manifests are the files *.yaml, *.yml and *.json in the folder and in
 // folders below it, save those whose name begins with a dot. Symbolic links
 // are followed, and the way in which Kubernetes exchanges the files of a
@@ -33,7 +37,7 @@ type Folder struct {
 
 // New takes the path of a folder, which must exist, and the function that
 // problems are told to. Each problem is told once, and once more when the
-// file has no problems any more.
+// file has no problems any more; so is each notice.
 func New(path string, report func(Problem)) (*Folder, error) {
 	path = filepath.Clean(path)
 	if _, err := statFolder(path); err != nil {

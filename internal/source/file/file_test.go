@@ -87,7 +87,8 @@ func (f *fixture) remove(name string) { f.t.Helper(); f.must(os.RemoveAll(f.path
 
 func (f *fixture) link(target, name string) { f.t.Helper(); f.must(os.Symlink(target, f.path(name))) }
 
-// want waits for the next batch, as "name=value" or "-name" of ConfigMaps.
+// want waits for the next batch, as "name=value" or "-name"; only ConfigMaps
+// have values.
 func (f *fixture) want(changes ...string) {
 	f.t.Helper()
 	select {
@@ -116,12 +117,14 @@ func (f *fixture) wantProblem(text string) {
 func describeChanges(changes []source.Change) []string {
 	texts := []string{}
 	for _, c := range changes {
-		o := c.Object.(*corev1.ConfigMap)
-		if c.Deleted {
-			texts = append(texts, "-"+o.Name)
-		} else {
-			texts = append(texts, o.Name+"="+o.Data["v"])
+		text := "-" + c.Object.GetName()
+		if !c.Deleted {
+			text = c.Object.GetName() + "="
+			if o, ok := c.Object.(*corev1.ConfigMap); ok {
+				text += o.Data["v"]
+			}
 		}
+		texts = append(texts, text)
 	}
 	return texts
 }
@@ -179,15 +182,15 @@ func TestTheFirstOfTwoFilesCounts(t *testing.T) {
 	f := start(t, "b.yaml", config("x", "b"))
 	f.want("x=b")
 	f.put("c.yaml", config("x", "c"))
-	f.wantProblem("c.yaml:2: ConfigMap default/x stands in b.yaml too")
+	f.wantProblem("c.yaml:2: ConfigMap default/x is already defined in b.yaml:2; this one is not used")
 	f.put("a.yaml", config("x", "a"))
 	f.want("x=a")
-	f.wantProblem("b.yaml:2: ConfigMap default/x stands in a.yaml too")
-	f.wantProblem("c.yaml:2: ConfigMap default/x stands in a.yaml too")
+	f.wantProblem("b.yaml:2: ConfigMap default/x is already defined in a.yaml:2; this one is not used")
+	f.wantProblem("c.yaml:2: ConfigMap default/x is already defined in a.yaml:2; this one is not used")
 	f.remove("a.yaml")
 	f.want("x=b")
 	f.wantProblem("b.yaml is fine again")
-	f.wantProblem("c.yaml:2: ConfigMap default/x stands in b.yaml too")
+	f.wantProblem("c.yaml:2: ConfigMap default/x is already defined in b.yaml:2; this one is not used")
 	f.remove("b.yaml")
 	f.want("x=c")
 	f.wantProblem("c.yaml is fine again")
@@ -279,7 +282,7 @@ func TestUnreadable(t *testing.T) {
 	f.want("a=2")
 	f.wantProblem("a.yaml is fine again")
 	f.must(os.Truncate(f.path("a.yaml"), maxSize+1))
-	f.wantProblem("a.yaml: larger than 64 MiB")
+	f.wantProblem("a.yaml: larger than 256 MiB")
 	f.remove("a.yaml")
 	f.want("-a")
 }

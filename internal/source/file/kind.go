@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	oldv1 "k8s.io/api/networking/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
@@ -16,10 +17,17 @@ func newObject(apiVersion, kind string) metav1.Object {
 	switch apiVersion + " " + kind {
 	case "networking.k8s.io/v1 Ingress":
 		return &networkingv1.Ingress{}
+	case "extensions/v1beta1 Ingress", "networking.k8s.io/v1beta1 Ingress":
+		// Both have the same fields.
+		return &oldv1.Ingress{}
+	case "networking.k8s.io/v1beta1 IngressClass":
+		return &oldv1.IngressClass{}
 	case "networking.k8s.io/v1 IngressClass":
 		return &networkingv1.IngressClass{}
 	case "discovery.k8s.io/v1 EndpointSlice":
 		return &discoveryv1.EndpointSlice{}
+	case "v1 Endpoints":
+		return &endpoints{}
 	case "v1 Service":
 		return &corev1.Service{}
 	case "v1 Secret":
@@ -73,6 +81,8 @@ func complete(o metav1.Object) {
 	case *corev1.Service:
 		o.TypeMeta = metav1.TypeMeta{}
 		completeService(o)
+	case *endpoints:
+		o.TypeMeta = metav1.TypeMeta{}
 	case *discoveryv1.EndpointSlice:
 		o.TypeMeta = metav1.TypeMeta{}
 		completeSlice(o)

@@ -14,7 +14,7 @@ import (
 )
 
 // maxSize is the largest file that is read, in bytes.
-const maxSize = 64 << 20
+const maxSize = 256 << 20
 
 // isManifest says by its name whether a file is read.
 func isManifest(name string) bool {
@@ -60,7 +60,9 @@ func load(path string, known hash) reading {
 		return r
 	}
 	r.empty = len(bytes.TrimSpace(data)) == 0
-	r.objects, r.flaws = decode(data)
+	known = r.hash
+	r.content = decode(data)
+	r.hash = known
 	return r
 }
 

@@ -3,8 +3,8 @@ package file
 import (
 	"cmp"
 	"crypto/sha256"
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -21,14 +21,17 @@ type content struct {
 	hash    hash
 	objects []object
 	flaws   []flaw
+	// vain has the objects that stand in the file once more.
+	vain []flaw
 }
 
 // A manifest is what is known of a file.
 type manifest struct {
 	hash    hash
 	objects map[key]object
-	flaws   []flaw
-	// lost has the objects that stand in an earlier file too, with its path.
+	// flaws have a part in what the file holds, vain does not.
+	flaws, vain []flaw
+	// lost has the objects that stand in an earlier file too, with the place.
 	lost map[key]string
 }
 
@@ -43,6 +46,8 @@ type state struct {
 	before map[key]metav1.Object
 	// judged has the files whose problems may have changed in this batch.
 	judged map[string]bool
+	// endpoints has what is delivered for Endpoints.
+	endpoints *substitute
 }
 
 func newState() *state {
@@ -51,6 +56,8 @@ func newState() *state {
 		holders: make(map[key][]string),
 		before:  make(map[key]metav1.Object),
 		judged:  make(map[string]bool),
+
+		endpoints: newSubstitute(),
 	}
 }
 
@@ -87,7 +94,7 @@ func (s *state) put(path string, c content) {
 		m = &manifest{objects: make(map[key]object, len(c.objects)), lost: make(map[key]string)}
 		s.files[path] = m
 	}
-	m.hash, m.flaws = c.hash, c.flaws
+	m.hash, m.flaws, m.vain = c.hash, c.flaws, c.vain
 	s.judged[path] = true
 	now := make(map[key]object, len(c.objects))
 	for _, o := range c.objects {
@@ -164,7 +171,7 @@ func (s *state) release(k key, path string) {
 
 // flush ends a batch: it gives the objects that differ from what they were
 // before it, sorted, and the problems of each file that was touched.
-func (s *state) flush() ([]source.Change, map[string][]flaw) {
+func (s *state) flush() ([]source.Change, map[string]verdict) {
 	keys := make([]key, 0, len(s.before))
 	for k := range s.before {
 		keys = append(keys, k)
@@ -176,48 +183,59 @@ func (s *state) flush() ([]source.Change, map[string][]flaw) {
 	var changes []source.Change
 	for _, k := range keys {
 		was, is := s.before[k], s.winner(k)
+		s.endpoints.see(k, was, is)
 		switch {
+		case k.kind == "Endpoints":
 		case is == nil && was != nil:
 			changes = append(changes, source.Change{Object: was, Deleted: true})
 		case is != nil && (was == nil || !equality.Semantic.DeepEqual(was, is)):
 			changes = append(changes, source.Change{Object: is})
 		}
 	}
-	problems := make(map[string][]flaw, len(s.judged))
+	changes = append(changes, s.endpoints.flush(s.winner)...)
+	verdicts := make(map[string]verdict, len(s.judged))
 	for path := range s.judged {
-		problems[path] = s.problems(path)
+		verdicts[path] = s.verdict(path)
 	}
 	clear(s.before)
 	clear(s.judged)
-	return changes, problems
+	return changes, verdicts
 }
 
 // judge finds out in which files an object stands in vain.
 func (s *state) judge(k key) {
 	for i, path := range s.holders[k] {
 		m := s.files[path]
-		winner, lost := m.lost[k]
+		place, lost := m.lost[k]
+		first := s.holders[k][0] + ":" + strconv.Itoa(s.files[s.holders[k][0]].objects[k].line)
 		switch {
 		case i == 0 && lost:
 			delete(m.lost, k)
 			s.judged[path] = true
-		case i > 0 && winner != s.holders[k][0]:
-			m.lost[k] = s.holders[k][0]
+		case i > 0 && place != first:
+			m.lost[k] = first
 			s.judged[path] = true
 		}
 	}
 }
 
-func (s *state) problems(path string) []flaw {
+// verdict is what there is to say of a file: its problems, and the notices
+// about those of its objects that count.
+func (s *state) verdict(path string) verdict {
 	m := s.files[path]
 	if m == nil {
-		return nil
+		return verdict{}
 	}
-	all := slices.Clone(m.flaws)
-	for k, winner := range m.lost {
-		all = append(all, flaw{m.objects[k].line, fmt.Sprintf("%v stands in %s too, which is taken", k, winner)})
+	v := verdict{flaws: slices.Concat(m.flaws, m.vain)}
+	for k, place := range m.lost {
+		v.flaws = append(v.flaws, flaw{m.objects[k].line, inVain(k, place)})
 	}
-	return all
+	for k, o := range m.objects {
+		if _, lost := m.lost[k]; o.old != nil && !lost {
+			v.notices = append(v.notices, notice{o.line, *o.old})
+		}
+	}
+	return v
 }
 
 // inside says whether path lies in folder, at any depth.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/fsnotify/fsnotify"
 )
@@ -74,6 +75,24 @@ func (t *tree) list(folder string, depth int, files *[]string, bad map[string][]
 		}
 	}
 	return nil
+}
+
+// gone lists the watched folders that are not there any more, if one of the
+// paths is a folder that is not watched.
+func (t *tree) gone(paths []string) []string {
+	if !slices.ContainsFunc(paths, func(path string) bool {
+		info, err := os.Stat(path)
+		return err == nil && info.IsDir() && !t.has(path)
+	}) {
+		return nil
+	}
+	var gone []string
+	for folder := range t.links {
+		if _, err := os.Lstat(folder); errors.Is(err, fs.ErrNotExist) && folder != t.root {
+			gone = append(gone, folder)
+		}
+	}
+	return gone
 }
 
 // loops says whether a folder is one of those above it, by way of a link.

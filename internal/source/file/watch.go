@@ -3,6 +3,7 @@ package file
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -60,7 +61,7 @@ func newWatch(root string, report func(Problem), deliver func([]source.Change)) 
 	return &watch{
 		tree:    &tree{root: root, watcher: watcher, links: make(map[string]map[string]bool)},
 		state:   newState(),
-		journal: &journal{report: report, told: make(map[string][]flaw)},
+		journal: newJournal(report),
 		waiting: make(map[string]wait),
 		deliver: deliver,
 	}, nil
@@ -224,9 +225,13 @@ func (w *watch) handle(now time.Time) {
 }
 
 // expand replaces folders by the manifests that are in them, or were.
+//
+// Folders that are gone go first, those too of which no event has come yet:
+// the kernel has one watch for a folder, and who forgets it under its old name
+// after it was watched under a new one watches it no more.
 func (w *watch) expand(paths []string) []string {
-	var files []string
-	for _, path := range paths {
+	var files, folders []string
+	for _, path := range append(paths, w.tree.gone(paths)...) {
 		w.tree.mark(path)
 		info, err := os.Stat(path)
 		isFolder := err == nil && info.IsDir()
@@ -242,13 +247,16 @@ func (w *watch) expand(paths []string) []string {
 			}
 		}
 		if isFolder {
-			found, bad := w.tree.add(path)
-			files = append(files, found...)
-			w.judge(bad)
+			folders = append(folders, path)
 		}
 		if isManifest(filepath.Base(path)) {
 			files = append(files, path)
 		}
+	}
+	for _, path := range folders {
+		found, bad := w.tree.add(path)
+		files = append(files, found...)
+		w.judge(bad)
 	}
 	return files
 }
@@ -278,21 +286,19 @@ func (w *watch) check(files []string, sure map[string]bool, first bool) {
 			w.state.put(r.path, r.content)
 		}
 	}
-	changes, problems := w.state.flush()
+	changes, verdicts := w.state.flush()
 	if first || len(changes) > 0 {
 		w.deliver(changes)
 	}
-	w.judge(problems)
+	for _, path := range slices.Sorted(maps.Keys(verdicts)) {
+		w.journal.set(path, verdicts[path].flaws)
+		w.journal.setNotices(path, verdicts[path].notices)
+	}
 }
 
-// judge tells the problems of paths, in their order.
+// judge tells the problems of folders, in their order.
 func (w *watch) judge(problems map[string][]flaw) {
-	paths := make([]string, 0, len(problems))
-	for path := range problems {
-		paths = append(paths, path)
-	}
-	slices.Sort(paths)
-	for _, path := range paths {
+	for _, path := range slices.Sorted(maps.Keys(problems)) {
 		w.journal.set(path, problems[path])
 	}
 }

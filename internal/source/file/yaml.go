@@ -3,7 +3,9 @@ package file
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,18 +26,22 @@ func (e *lineError) Error() string { return "line " + strconv.Itoa(e.line) + ": 
 // end there too.
 const maxDepth = 500
 
+// widest is how many bytes of JSON a byte of YAML becomes at most, apart from
+// aliases: an escape has six.
+const widest = 6
+
 // yamlJSON turns one YAML document into JSON with the same lines, nil if it
 // holds nothing. It reads scalars as kubectl does: yes, no, on and off are
 // booleans. A mapping key that stands twice is an error.
 func yamlJSON(text []byte) ([]byte, error) {
-	var root yaml.Node
-	if err := yaml.Unmarshal(text, &root); err != nil {
+	root, err := parse(text)
+	if err != nil {
 		return nil, locate(text, err)
 	}
 	if root.Kind == 0 {
 		return nil, nil
 	}
-	w := &jsonWriter{line: 1, limit: 1<<20 + 20*len(text)}
+	w := &jsonWriter{line: 1, limit: 1<<20 + widest*len(text)}
 	if err := w.node(root.Content[0], 0); err != nil {
 		return nil, err
 	}
@@ -45,13 +51,33 @@ func yamlJSON(text []byte) ([]byte, error) {
 	return w.out, nil
 }
 
+// parse gives the one document in a text, a node of no kind if there is none.
+func parse(text []byte) (yaml.Node, error) {
+	var root, more yaml.Node
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	err := dec.Decode(&root)
+	if err == nil {
+		err = dec.Decode(&more)
+	}
+	switch {
+	case err == nil:
+		return root, &lineError{more.Line, "something stands behind the end of the document"}
+	case errors.Is(err, io.EOF):
+		return root, nil
+	}
+	return root, err
+}
+
+// twice is the size up to which a text in which there is an error is read again
+// to learn more.
+const twice = 1 << 18
+
 // locate finds the line of an error of the YAML parser. The parser names a
 // line nearby, or none; since it reads from front to back, the line is the
 // first with which the text fails in the same way.
 func locate(text []byte, err error) error {
 	line, reason := yamlReason(err)
-	const bound = 1 << 18
-	if len(text) > bound {
+	if len(text) > twice {
 		return &lineError{max(line, 1), reason}
 	}
 	lines := slices.Collect(bytes.Lines(text))
@@ -62,13 +88,16 @@ func locate(text []byte, err error) error {
 	low, high := 1, max(len(lines), 1)
 	for low < high {
 		mid := (low + high) / 2
-		var n yaml.Node
-		again := yaml.Unmarshal(text[:ends[mid]], &n)
+		_, again := parse(text[:ends[mid]])
 		if again != nil && sameReason(again, reason) {
 			high = mid
 		} else {
 			low = mid + 1
 		}
+	}
+	// The parser names tabs in one case of two.
+	if line := lines[min(low, len(lines))-1]; bytes.IndexByte(line[:len(line)-len(bytes.TrimLeft(line, " \t"))], '\t') >= 0 {
+		reason = "a tab stands in the indentation, which must be spaces"
 	}
 	return &lineError{low, reason}
 }
@@ -173,7 +202,7 @@ func (w *jsonWriter) pairs(n *yaml.Node, depth int) ([]pair, error) {
 		return nil, &lineError{max(w.line, n.Line), "nested too deeply"}
 	}
 	// The share of the limit that goes with the text is one step for a byte.
-	if w.steps += 1 + len(n.Content)/2; w.steps > w.limit/20 {
+	if w.steps += 1 + len(n.Content)/2; w.steps > w.limit/widest {
 		return nil, &lineError{n.Line, "too large once its aliases are filled in"}
 	}
 	var pairs []pair
