@@ -29,6 +29,12 @@ type View interface {
 	// Ingresses are those of our class that name the host (see Refer), in any
 	// order.
 	Ingresses(host string) []*networkingv1.Ingress
+	// Claimants are the Ingresses of our class that have the alias among their
+	// aliases (see Refer), in any order.
+	Claimants(alias string) []*networkingv1.Ingress
+	// PatternAliases are the aliases of Ingresses of our class that stand for
+	// more than one name, in any order.
+	PatternAliases() []string
 	// Service is nil if there is none of that name.
 	Service(types.NamespacedName) *corev1.Service
 	// EndpointSlices are those of the named Service, in any order.
@@ -49,6 +55,7 @@ type Builder struct {
 	prefix       string
 	known        map[string]bool // annotations, by their whole names
 	config       memo[*corev1.ConfigMap, parsedConfig]
+	noConfig     *feature.Config
 	certificates map[types.NamespacedName]memo[*corev1.Secret, parsedCertificate]
 }
 
@@ -63,7 +70,9 @@ func New(features []feature.Feature, prefix string) *Builder {
 			}
 		}
 	}
+	noConfig, _ := feature.NewConfig(features, nil)
 	return &Builder{
+		noConfig:     noConfig,
 		features:     features,
 		prefix:       prefix,
 		known:        known,

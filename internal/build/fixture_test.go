@@ -25,11 +25,14 @@ import (
 )
 
 // fakeFeatures are one feature of each sort: "gate" controls access, "color"
-// is dynamic with a default from the ConfigMap, "buffer" is static.
+// is dynamic with a default from the ConfigMap, "buffer" is static, "also"
+// gives hosts further names, "regex" makes paths regular expressions.
 func fakeFeatures() []feature.Feature {
 	gate := feature.Setting[int]{Annotation: "gate", Default: 0, Parse: feature.Int(1, 9), OnInvalid: feature.Deny}
 	color := feature.Setting[string]{Annotation: "color", Key: "color", Default: "gray", Parse: oneOfColors}
 	buffer := feature.Setting[bool]{Annotation: "buffer", Key: "buffer", Parse: feature.Bool}
+	also := feature.Setting[[]string]{Annotation: "also", Parse: feature.List}
+	regex := feature.Setting[bool]{Annotation: "regex", Parse: feature.Bool}
 	workers := feature.Setting[int]{Key: "workers", Default: 1, Parse: feature.Int(1, 64)}
 	return []feature.Feature{
 		{Name: "gate", Settings: []feature.Declared{gate}, Route: func(r *feature.Reader, route *model.Route) {
@@ -45,6 +48,13 @@ func fakeFeatures() []feature.Feature {
 				}
 			},
 			Global: func(r *feature.Reader) any { return color.Get(r) },
+		},
+		{
+			Name: "names", Settings: []feature.Declared{also}, Aliases: also.Get,
+		},
+		{
+			Name: "regex", Settings: []feature.Declared{regex},
+			Patterns: func(r *feature.Reader, _ string) bool { return regex.Get(r) },
 		},
 		{
 			Name: "buffer", Settings: []feature.Declared{buffer, workers},

@@ -75,7 +75,7 @@ func shownKinds(t *testing.T, comment string) []store.Kind {
 	}
 	var kinds []store.Kind
 	for name := range strings.SplitSeq(names, ", ") {
-		all := []store.Kind{store.GlobalsUnit, store.BackendUnit, store.HostUnit, store.NameUnit}
+		all := []store.Kind{store.GlobalsUnit, store.BackendUnit, store.HostUnit, store.NameUnit, store.NamePatternsUnit}
 		i := slices.IndexFunc(all, func(k store.Kind) bool { return k.String() == name })
 		if i < 0 {
 			t.Fatalf("no kind is called %q", name)
@@ -85,11 +85,13 @@ func shownKinds(t *testing.T, comment string) []store.Kind {
 	return kinds
 }
 
+func newBuilder() *build.Builder { return build.New(fakeFeatures(), "nginx.ingress.kubernetes.io") }
+
 func newStore(objects []metav1.Object) *store.Store {
 	s := store.New(store.Settings{
 		IngressClass: "nginx", ControllerClass: "k8s.io/ingress-nginx", Classless: true,
 		ConfigMap: types.NamespacedName{Namespace: "headgate", Name: "options"},
-	})
+	}, newBuilder().Refer)
 	for _, o := range objects {
 		s.Apply(o, false)
 	}
@@ -99,7 +101,7 @@ func newStore(objects []metav1.Object) *store.Store {
 // render is the text of all units of the kinds.
 func render(objects []metav1.Object, kinds []store.Kind) string {
 	s := newStore(objects)
-	builder := build.New(fakeFeatures(), "nginx.ingress.kubernetes.io")
+	builder := newBuilder()
 	var text strings.Builder
 	var findings []finding.Finding
 	for _, key := range s.All() {
@@ -125,6 +127,9 @@ func renderUnit(b *build.Builder, key store.Key, v build.View) (string, []findin
 	case store.HostUnit:
 		h, found, fs := b.Host(key.Name, v)
 		return orGone(found, hostText(h)), fs
+	case store.NamePatternsUnit:
+		p, certificates, found, fs := b.NamePatterns(v)
+		return orGone(found, patternsText(p, certificates)), fs
 	case store.NameUnit:
 		n, certificate, found, fs := b.Name(key.Name, v)
 		return orGone(found, nameText(n, certificate)), fs

@@ -23,26 +23,37 @@ import (
 // itself to the other, whichever is older; there is no redirect between them.
 // (The predecessor wrote one location twice, and NGINX refused them.)
 //
-// Every host has a Prefix route for "/".
+// If one path is a pattern, all are, see patterned.
+//
+// Every host has a route for "/" and all below it.
 func (b *Builder) Host(name string, v View) (h model.Host, found bool, fs []finding.Finding) {
 	ingresses := oldestFirst(v.Ingresses(name))
 	if len(ingresses) == 0 && name != model.DefaultHost {
 		return model.Host{}, false, nil
 	}
-	l := layout{builder: b, config: b.settings(v).config, host: name, taken: map[place]string{}}
+	l := layout{builder: b, config: b.settings(v).config, host: name, taken: map[place]string{}, compiled: map[string]string{}}
+	l.patterns = l.anyPattern(ingresses)
 	if name == model.DefaultHost {
 		l.addCatchAlls(ingresses)
 	}
 	for _, ing := range ingresses {
 		l.addRules(ing)
 	}
-	if _, ok := l.taken[place{kind: model.Prefix, path: "/"}]; !ok {
+	if _, ok := l.taken[root]; !ok {
 		l.addRoot(ingresses)
 	}
-	slices.SortFunc(l.routes, func(a, b model.Route) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Path, b.Path), boolCompare(a.Slash, b.Slash))
-	})
-	return model.Host{Name: name, Routes: l.routes}, true, finding.Sort(l.findings)
+	if l.patterns {
+		l.patterned()
+	} else {
+		slices.SortFunc(l.routes, func(a, b placed) int {
+			return cmp.Or(cmp.Compare(a.where.kind, b.where.kind), cmp.Compare(a.where.path, b.where.path), boolCompare(a.where.slash, b.where.slash))
+		})
+	}
+	h = model.Host{Name: name, Routes: make([]model.Route, len(l.routes))}
+	for i, r := range l.routes {
+		h.Routes[i] = r.Route
+	}
+	return h, true, finding.Sort(l.findings)
 }
 
 // A layout is a host in the making.
@@ -50,9 +61,19 @@ type layout struct {
 	builder  *Builder
 	config   *feature.Config
 	host     string
-	routes   []model.Route
+	patterns bool // the host's paths are regular expressions
+	// compiled has the expressions of paths that are more than "^" and the path.
+	compiled map[string]string
+	routes   []placed
 	taken    map[place]string // by which Ingress
 	findings []finding.Finding
+}
+
+// A placed route is one with where it was written.
+type placed struct {
+	model.Route
+	where place
+	own   bool // its path is a pattern by its Ingress's own doing
 }
 
 // A place is what only one rule of a host can have.
@@ -62,13 +83,17 @@ type place struct {
 	slash bool
 }
 
-func (p place) String() string {
-	text := p.kind.String() + " " + p.path
+var root = place{kind: model.Prefix, path: "/"}
+
+// written is the path as the rule has it.
+func (p place) written() string {
 	if p.slash {
-		text += "/"
+		return p.path + "/"
 	}
-	return text
+	return p.path
 }
+
+func (p place) String() string { return p.kind.String() + " " + p.written() }
 
 // addCatchAlls gives "/" of the default host to Ingresses that have no rules
 // but a spec.defaultBackend. They come before rules without a host, however
@@ -76,7 +101,7 @@ func (p place) String() string {
 func (l *layout) addCatchAlls(ingresses []*networkingv1.Ingress) {
 	for _, ing := range ingresses {
 		if len(ing.Spec.Rules) == 0 {
-			l.add(ing, "spec.defaultBackend", place{kind: model.Prefix, path: "/"}, ing.Spec.DefaultBackend)
+			l.add(ing, "spec.defaultBackend", root, ing.Spec.DefaultBackend)
 		}
 	}
 }
@@ -95,7 +120,7 @@ func (l *layout) addRules(ing *networkingv1.Ingress) {
 		for j := range rule.HTTP.Paths {
 			path := &rule.HTTP.Paths[j]
 			field := fmt.Sprintf("spec.rules[%d].http.paths[%d]", i, j)
-			where, refused := readPath(path)
+			where, refused := l.readPath(path)
 			if refused != nil {
 				l.refuse(ing, field, notServed, refused)
 				continue
@@ -111,9 +136,9 @@ const notServed = "this path is not served"
 // the spec.defaultBackend of the first Ingress or else to the built-in default
 // backend, and has that Ingress's annotations either way.
 func (l *layout) addRoot(ingresses []*networkingv1.Ingress) {
-	route := model.Route{Kind: model.Prefix, Path: "/"}
+	route := model.Route{}
 	if len(ingresses) == 0 {
-		l.finish(route, nil)
+		l.finish(root, route, nil)
 		return
 	}
 	first := ingresses[0]
@@ -124,7 +149,7 @@ func (l *layout) addRoot(ingresses []*networkingv1.Ingress) {
 		}
 		route.Backend = ref.Key
 	}
-	l.finish(route, first)
+	l.finish(root, route, first)
 }
 
 func (l *layout) add(ing *networkingv1.Ingress, field string, where place, b *networkingv1.IngressBackend) {
@@ -139,12 +164,13 @@ func (l *layout) add(ing *networkingv1.Ingress, field string, where place, b *ne
 		return
 	}
 	l.taken[where] = objectName(ing)
-	l.finish(model.Route{Kind: where.kind, Path: where.path, Slash: where.slash, Backend: ref.Key}, ing)
+	l.finish(where, model.Route{Backend: ref.Key}, ing)
 }
 
 // finish lets the features write into a route and adds it. Ing is nil for the
 // route that no Ingress asked for.
-func (l *layout) finish(route model.Route, ing *networkingv1.Ingress) {
+func (l *layout) finish(where place, route model.Route, ing *networkingv1.Ingress) {
+	route.Kind, route.Path, route.Slash = where.kind, where.path, where.slash
 	if ing == nil {
 		l.builder.applyFeatures(&route, nil, l.config)
 	} else {
@@ -152,7 +178,8 @@ func (l *layout) finish(route model.Route, ing *networkingv1.Ingress) {
 		problems := l.builder.applyFeatures(&route, ing.Annotations, l.config)
 		l.findings = append(l.findings, problemFindings(objectName(ing), problems)...)
 	}
-	l.routes = append(l.routes, route)
+	own := l.patterns && ing != nil && l.isPattern(ing, where.written())
+	l.routes = append(l.routes, placed{route, where, own})
 }
 
 func (l *layout) refuse(ing *networkingv1.Ingress, field, effect string, why *refusal) {
@@ -161,16 +188,19 @@ func (l *layout) refuse(ing *networkingv1.Ingress, field, effect string, why *re
 	})
 }
 
-// readPath is where a rule's path stands on a host without regular
-// expressions. ImplementationSpecific acts as Prefix. A path is taken as it is
-// written: requests' paths are decoded before they are compared, rules' are
-// not.
-func readPath(p *networkingv1.HTTPIngressPath) (place, *refusal) {
+// readPath is where a rule's path stands. ImplementationSpecific acts as
+// Prefix. A path is taken as it is written: requests' paths are decoded before
+// they are compared, rules' are not.
+func (l *layout) readPath(p *networkingv1.HTTPIngressPath) (place, *refusal) {
 	path := cmp.Or(p.Path, "/")
 	if !strings.HasPrefix(path, "/") {
 		return place{}, &refusal{finding.InvalidValue, fmt.Sprintf("path %q does not start with a slash", shorten(path))}
 	}
-	if neverAsked(path) {
+	if l.patterns {
+		if err := l.checkPattern(path); err != nil {
+			return place{}, &refusal{finding.InvalidValue, fmt.Sprintf("path %q, a regular expression on this host: %v", shorten(path), err)}
+		}
+	} else if neverAsked(path) {
 		return place{}, &refusal{finding.InvalidValue,
 			fmt.Sprintf("path %q holds //, /./ or /../, which are taken out of requests' paths", shorten(path))}
 	}

@@ -13,32 +13,48 @@ import (
 	"github.com/headgate/headgate/internal/model"
 )
 
-// Name builds the name of a host, and the certificate that it shows, nil for
-// the default certificate. The oldest Ingress that asks for TLS on the name
-// decides, even when its certificate can't be used: then the default
-// certificate is served, and plain requests are still redirected.
-// model.DefaultHost is never secured: the default certificate is its own.
+// Name builds a name, and the certificate that it shows, nil for the default
+// certificate. A rule's host comes before an alias. Of the aliases the oldest
+// Ingress's counts. (The predecessor let the host decide that comes first in
+// the alphabet, so that a newcomer could take a name away.)
 func (b *Builder) Name(name string, v View) (n model.Name, certificate *model.Certificate, found bool, fs []finding.Finding) {
+	if name == model.DefaultHost {
+		return model.Name{Name: name, Host: name}, nil, true, nil
+	}
 	ingresses := oldestFirst(v.Ingresses(name))
-	if len(ingresses) == 0 && name != model.DefaultHost {
+	if len(ingresses) > 0 {
+		n, certificate, fs = b.ruleName(name, ingresses, v)
+		if model.KindOfAlias(name) == model.OneName {
+			fs = append(fs, b.aliasesLost(name, "host "+name, ingresses, v)...)
+		}
+		return n, certificate, true, finding.Sort(fs)
+	}
+	if model.KindOfAlias(name) != model.OneName {
 		return model.Name{}, nil, false, nil
 	}
+	n, certificate, found, fs = b.alias(name, v)
+	return n, certificate, found, finding.Sort(fs)
+}
+
+// ruleName builds the name of a rule's host. The oldest Ingress that asks for
+// TLS on the name decides, even when its certificate can't be used: then the
+// default certificate is served, and plain requests are still redirected.
+func (b *Builder) ruleName(name string, ingresses []*networkingv1.Ingress, v View) (n model.Name, certificate *model.Certificate, fs []finding.Finding) {
 	n = model.Name{Name: name, Host: name}
-	if name == model.DefaultHost {
-		return n, nil, true, nil
-	}
 	for _, ing := range ingresses {
 		s := search{builder: b, view: v, ingress: ing, name: name}
-		n.Secured, certificate = s.run()
+		secured, parsed := s.run()
 		fs = append(fs, s.findings...)
-		if n.Secured {
-			break
+		if !secured {
+			continue
 		}
+		n.Secured = true
+		if parsed != nil {
+			n.Certificate, certificate = parsed.certificate.Hash, parsed.certificate
+		}
+		break
 	}
-	if certificate != nil {
-		n.Certificate = certificate.Hash
-	}
-	return n, certificate, true, finding.Sort(fs)
+	return n, certificate, fs
 }
 
 // A search looks for a name's certificate in one Ingress.
@@ -50,7 +66,9 @@ type search struct {
 	findings []finding.Finding
 }
 
-func (s *search) run() (secured bool, certificate *model.Certificate) {
+// run returns nil for a name that is secured and shows the default
+// certificate.
+func (s *search) run() (secured bool, certificate *parsedCertificate) {
 	for i, entry := range s.ingress.Spec.TLS {
 		if slices.ContainsFunc(entry.Hosts, s.isName) {
 			return true, s.listed(i, entry.SecretName)
@@ -69,7 +87,7 @@ func (s *search) isName(host string) bool {
 }
 
 // listed is the certificate of a TLS entry that lists the name.
-func (s *search) listed(entry int, secret string) *model.Certificate {
+func (s *search) listed(entry int, secret string) *parsedCertificate {
 	if secret == "" {
 		return nil
 	}
@@ -82,13 +100,13 @@ func (s *search) listed(entry int, secret string) *model.Certificate {
 		s.tell(entry, refused, "the default certificate is served for "+s.name)
 		return nil
 	}
-	return parsed.certificate
+	return &parsed
 }
 
 // covering is the certificate of a TLS entry that does not list the name, if
 // it is for the name. Only an entry without hosts has findings here: others
 // have theirs with the names that they list.
-func (s *search) covering(entry int, tls networkingv1.IngressTLS) *model.Certificate {
+func (s *search) covering(entry int, tls networkingv1.IngressTLS) *parsedCertificate {
 	if tls.SecretName == "" {
 		return nil
 	}
@@ -102,7 +120,7 @@ func (s *search) covering(entry int, tls networkingv1.IngressTLS) *model.Certifi
 	if !parsed.covers(s.name) {
 		return nil
 	}
-	return parsed.certificate
+	return &parsed
 }
 
 func (s *search) tell(entry int, why *refusal, effect string) {

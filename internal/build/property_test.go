@@ -29,7 +29,7 @@ func TestChangesLeadToTheSameUnits(t *testing.T) {
 	}
 	for run := range uint64(30) {
 		random := rand.New(rand.NewPCG(run, 1))
-		changing, builder := newStore(nil), build.New(fakeFeatures(), "nginx.ingress.kubernetes.io")
+		changing, builder := newStore(nil), newBuilder()
 		units, left := map[store.Key]string{}, map[string]metav1.Object{}
 		rebuild(units, builder, changing, changing.All())
 		for range 300 {
@@ -44,7 +44,7 @@ func TestChangesLeadToTheSameUnits(t *testing.T) {
 		objects := slices.Collect(maps.Values(left))
 		random.Shuffle(len(objects), func(i, j int) { objects[i], objects[j] = objects[j], objects[i] })
 		fresh, want := newStore(objects), map[store.Key]string{}
-		rebuild(want, build.New(fakeFeatures(), "nginx.ingress.kubernetes.io"), fresh, fresh.All())
+		rebuild(want, newBuilder(), fresh, fresh.All())
 		if !maps.Equal(units, want) {
 			t.Fatalf("seed %d: after changes:\n%s\nfresh:\n%s", run, unitsText(units), unitsText(want))
 		}
@@ -114,6 +114,12 @@ func randomObject(r *rand.Rand, certificates []*corev1.Secret) metav1.Object {
 func randomIngress(r *rand.Rand, meta metav1.ObjectMeta, pick func(...string) string) *networkingv1.Ingress {
 	meta.CreationTimestamp = metav1.NewTime(time.Unix(r.Int64N(3), 0))
 	meta.Annotations = map[string]string{"nginx.ingress.kubernetes.io/" + pick("gate", "color", "buffer"): pick("1", "red", "true")}
+	if r.IntN(3) == 0 {
+		meta.Annotations["nginx.ingress.kubernetes.io/also"] = pick("b.example.com", "x.net,b.example.com", "*.net,~^x", "x.net,*.example.com")
+	}
+	if r.IntN(6) == 0 {
+		meta.Annotations["nginx.ingress.kubernetes.io/regex"] = "true"
+	}
 	ing := &networkingv1.Ingress{ObjectMeta: meta}
 	if r.IntN(2) == 0 {
 		class := pick("nginx", "ours", "theirs")
@@ -133,7 +139,7 @@ func randomIngress(r *rand.Rand, meta metav1.ObjectMeta, pick func(...string) st
 		ing.Spec.Rules = append(ing.Spec.Rules, networkingv1.IngressRule{
 			Host: pick("a.example.com", "b.example.com", "*.example.com", ""),
 			IngressRuleValue: networkingv1.IngressRuleValue{HTTP: &networkingv1.HTTPIngressRuleValue{
-				Paths: []networkingv1.HTTPIngressPath{{Path: pick("", "/", "/x", "/x/", "bad"), PathType: &kind, Backend: backend()}},
+				Paths: []networkingv1.HTTPIngressPath{{Path: pick("", "/", "/x", "/x/", "/x(", "bad"), PathType: &kind, Backend: backend()}},
 			}},
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 )
@@ -23,6 +24,9 @@ type References struct {
 	Backends []BackendReference
 	// Secrets are those of spec.tls.
 	Secrets []types.NamespacedName
+	// Aliases are further names that the Ingress claims for its hosts, see
+	// model.KindOfAlias.
+	Aliases []string
 }
 
 // A BackendReference is a backend's key and the Service that it belongs to.
@@ -33,10 +37,10 @@ type BackendReference struct {
 
 // Refer lists what an Ingress names. Rules whose host no name can equal, and
 // backends that name no Service port, are passed over.
-func Refer(ing *networkingv1.Ingress) References {
-	var refs References
-	backend := func(b *networkingv1.IngressBackend) {
-		if ref, refused := readBackend(ing.Namespace, b); refused == nil {
+func (b *Builder) Refer(ing *networkingv1.Ingress) References {
+	refs := References{Aliases: b.aliases(ing)}
+	backend := func(written *networkingv1.IngressBackend) {
+		if ref, refused := readBackend(ing.Namespace, written); refused == nil {
 			refs.Backends = append(refs.Backends, ref)
 		}
 	}
@@ -69,6 +73,19 @@ func Refer(ing *networkingv1.Ingress) References {
 	slices.SortFunc(refs.Secrets, func(a, b types.NamespacedName) int { return cmp.Compare(a.Name, b.Name) })
 	refs.Secrets = slices.Compact(refs.Secrets)
 	return refs
+}
+
+// aliases are the further names that an Ingress claims, sorted.
+func (b *Builder) aliases(ing *networkingv1.Ingress) []string {
+	var list []string
+	reader := feature.NewReader(b.prefix, ing.Annotations, b.noConfig)
+	for _, f := range b.features {
+		if f.Aliases != nil {
+			list = append(list, f.Aliases(reader)...)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // hostName is the name of the host that a rule's host text means. It is false

@@ -84,3 +84,16 @@ func backendText(b model.Backend) string {
 	}
 	return text.String()
 }
+
+// patternsText shows how many certificates come with the patterns.
+func patternsText(p model.NamePatterns, certificates []model.Certificate) string {
+	text := ""
+	for _, n := range p.All() {
+		text += n.Name + " -> " + n.Host
+		if n.Secured {
+			text += ", secured"
+		}
+		text += "\n"
+	}
+	return fmt.Sprintf("%swith %d certificates\n", text, len(certificates))
+}

@@ -102,13 +102,14 @@ type Controller struct {
 
 // New makes a Controller.
 func New(s Settings) *Controller {
+	builder := build.New(s.Features, s.AnnotationPrefix)
 	return &Controller{
 		settings: s,
 		log:      s.Log,
 		metrics:  s.Metrics,
 		inbox:    newInbox(),
-		store:    store.New(s.Store),
-		builder:  build.New(s.Features, s.AnnotationPrefix),
+		store:    store.New(s.Store, builder.Refer),
+		builder:  builder,
 		findings: newFindings(s.Log, s.Metrics),
 		desired:  plan.NewDesired(),
 		client:   dataplane.New(s.RunDir.Socket()),

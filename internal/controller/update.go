@@ -90,6 +90,14 @@ func (c *Controller) build(keys []store.Key) {
 				c.desired.RemoveName(key.Name)
 			}
 			c.findings.set(key, findings)
+		case store.NamePatternsUnit:
+			patterns, certificates, found, findings := c.builder.NamePatterns(c.store)
+			if found {
+				c.desired.SetNamePatterns(patterns, certificates)
+			} else {
+				c.desired.RemoveNamePatterns()
+			}
+			c.findings.set(key, findings)
 		case store.BackendUnit:
 			backend, found, findings := c.builder.Backend(key.Name, c.store)
 			if found {

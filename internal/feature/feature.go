@@ -29,6 +29,14 @@ type Feature struct {
 	// policies. It is called for each route in the order of the feature list.
 	// Nil if the feature does nothing on routes.
 	Route func(*Reader, *model.Route)
+	// Aliases reads the annotations of an Ingress and returns the further names
+	// that it claims for its hosts, see model.KindOfAlias. Nil if the feature
+	// has none. A bad value is for Route to tell.
+	Aliases func(*Reader) []string
+	// Patterns tells whether a path of an Ingress with these annotations is a
+	// regular expression. One such path makes all paths of its host
+	// expressions. Nil if the feature makes none.
+	Patterns func(r *Reader, path string) bool
 	// Global reads keys and returns what holds for every request, as plain
 	// data, or nil for nothing. Nil if the feature has no such settings.
 	Global func(*Reader) any

@@ -153,6 +153,12 @@ func run(f feature.Feature, annotations, keys map[string]string) []string {
 		}
 		problems = append(problems, reader.Problems()...)
 	}
+	if f.Aliases != nil {
+		facts = append(facts, fmt.Sprintf("aliases %q", f.Aliases(feature.NewReader(prefix, annotations, config))))
+	}
+	if f.Patterns != nil && f.Patterns(feature.NewReader(prefix, annotations, config), "/") {
+		facts = append(facts, "patterns")
+	}
 	if f.Global != nil {
 		facts = append(facts, "globals "+plain(f.Global(feature.NewReader(prefix, nil, config))))
 	}

@@ -22,7 +22,8 @@ func StartBare(t testing.TB, o Options) *Gate {
 	g := &Gate{t: t, Log: &Log{}, Metrics: metrics.New()}
 	o.fill()
 	env := g.prepare(o, slog.New(slog.NewTextHandler(g.Log, nil)))
-	globals, _ := build.New(o.Features, annotationPrefix).Globals(store.New(store.Settings{}))
+	builder := build.New(o.Features, annotationPrefix)
+	globals, _ := builder.Globals(store.New(store.Settings{}, builder.Refer))
 	desired := plan.NewDesired()
 	desired.SetGlobals(globals)
 	dictionaries := plan.FirstDictionaries(0)

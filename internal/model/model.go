@@ -14,7 +14,8 @@ const DefaultHost = "_"
 // A Host is the routes that answer for one rule host: "shop.example.com",
 // "*.example.com" or DefaultHost.
 type Host struct {
-	Name   string
+	Name string
+	// Routes are in an order that counts if they are patterns.
 	Routes []Route
 }
 
@@ -27,13 +28,14 @@ const (
 	// Prefix matches the path and whatever lies below it, element by
 	// element: "/foo" matches "/foo" and "/foo/bar", not "/foobar".
 	Prefix
+	// Pattern matches what a regular expression finds, with letters of either
+	// case. A host with one such route has no others, and the first that
+	// matches answers.
+	Pattern
 )
 
 func (k PathKind) String() string {
-	if k == Exact {
-		return "exact"
-	}
-	return "prefix"
+	return [...]string{"exact", "prefix", "pattern"}[k]
 }
 
 // A Route is one match rule of a host and what happens to the requests that it
@@ -43,7 +45,7 @@ type Route struct {
 	// Path is compared with a request's path as NGINX normalises it: decoded,
 	// with dots resolved and slashes merged. It starts with a slash. A Prefix
 	// path other than "/" has none at its end; Slash says that it was written
-	// with one.
+	// with one. A Pattern's path is the expression, "^" at its start included.
 	Path string
 	// Slash is set on a Prefix route that was written with a slash at its
 	// end. It answers below its path, and a request for the path itself is

@@ -24,6 +24,7 @@ type Desired struct {
 	// how many names show each.
 	certificates map[string]string
 	users        map[string]int
+	patterns     model.NamePatterns
 
 	// changed are the units that may differ from what was applied.
 	changed map[unit.Key]struct{}
@@ -103,6 +104,35 @@ func (d *Desired) RemoveName(name string) {
 	delete(d.certificates, name)
 	delete(d.hosts, name)
 	d.remove(unit.Key{Kind: unit.Name, Name: name})
+}
+
+// SetNamePatterns asks for name patterns with the certificates that they show.
+func (d *Desired) SetNamePatterns(p model.NamePatterns, certificates []model.Certificate) {
+	for _, c := range certificates {
+		d.set(unit.FromCertificate("", c))
+	}
+	d.replacePatterns(p)
+	d.set(unit.FromNamePatterns(p))
+}
+
+// RemoveNamePatterns asks for no name patterns.
+func (d *Desired) RemoveNamePatterns() {
+	d.replacePatterns(model.NamePatterns{})
+	d.remove(patternsKey)
+}
+
+var patternsKey = unit.Key{Kind: unit.Patterns, Name: unit.PatternsName}
+
+func (d *Desired) replacePatterns(p model.NamePatterns) {
+	for _, n := range p.All() {
+		if n.Certificate != "" {
+			d.users[n.Certificate]++
+		}
+	}
+	for _, n := range d.patterns.All() {
+		d.leaveCertificate(n.Certificate)
+	}
+	d.patterns = p
 }
 
 // SetDefaultCertificate asks for the certificate that names without one show.
@@ -226,19 +256,31 @@ func (d *Desired) needs(key unit.Key, static Static) (generation int, known bool
 	case unit.Host:
 		return static.needs(d.profiles[key.Name])
 	case unit.Name:
-		host := unit.Key{Kind: unit.Host, Name: d.hosts[key.Name]}
-		if _, applied := d.applied[host]; !applied && !d.restoring {
-			_, known := static.needs(d.profiles[host.Name])
-			return 0, known
+		return 0, d.hostKnown(d.hosts[key.Name], static)
+	case unit.Patterns:
+		for _, n := range d.patterns.All() {
+			if !d.hostKnown(n.Host, static) {
+				return 0, false
+			}
 		}
 	}
 	return 0, true
 }
 
+// hostKnown tells whether a name may lead to the host: whether that is in the
+// data plane or can come there.
+func (d *Desired) hostKnown(name string, static Static) bool {
+	if _, applied := d.applied[unit.Key{Kind: unit.Host, Name: name}]; applied || d.restoring {
+		return true
+	}
+	_, known := static.needs(d.profiles[name])
+	return known
+}
+
 // What refers to something is put after it and deleted before it.
 var (
-	putOrder    = []unit.Kind{unit.Globals, unit.Certificate, unit.Backend, unit.Host, unit.Name}
-	deleteOrder = []unit.Kind{unit.Name, unit.Host, unit.Backend, unit.Certificate, unit.Globals}
+	putOrder    = []unit.Kind{unit.Globals, unit.Certificate, unit.Backend, unit.Host, unit.Name, unit.Patterns}
+	deleteOrder = []unit.Kind{unit.Patterns, unit.Name, unit.Host, unit.Backend, unit.Certificate, unit.Globals}
 )
 
 func byOrder(order []unit.Kind) func(a, b Change) int {

@@ -87,7 +87,8 @@ func FuzzTenant(f *testing.F) {
 // builtGlobals are those of an empty ConfigMap.
 func builtGlobals(t testing.TB) model.Globals {
 	t.Helper()
-	g, findings := build.New(all.Features(), annotationPrefix).Globals(store.New(store.Settings{}))
+	b := build.New(all.Features(), annotationPrefix)
+	g, findings := b.Globals(store.New(store.Settings{}, b.Refer))
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
@@ -97,7 +98,8 @@ func builtGlobals(t testing.TB) model.Globals {
 // desiredOf is what one Ingress asks for.
 func desiredOf(t *testing.T, hostName, path string, annotations map[string]string) *plan.Desired {
 	t.Helper()
-	s := store.New(store.Settings{IngressClass: "nginx", WatchWithoutClass: true, Classless: true})
+	b := build.New(all.Features(), annotationPrefix)
+	s := store.New(store.Settings{IngressClass: "nginx", WatchWithoutClass: true, Classless: true}, b.Refer)
 	kind := networkingv1.PathTypePrefix
 	s.Apply(&networkingv1.Ingress{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", Annotations: annotations},
@@ -109,7 +111,6 @@ func desiredOf(t *testing.T, hostName, path string, annotations map[string]strin
 			}}},
 		}}}},
 	}, false)
-	b := build.New(all.Features(), annotationPrefix)
 	d := plan.NewDesired()
 	d.SetGlobals(builtGlobals(t))
 	for _, key := range s.All() {
@@ -118,6 +119,10 @@ func desiredOf(t *testing.T, hostName, path string, annotations map[string]strin
 			if h, found, _ := b.Host(key.Name, s); found {
 				checkPolicies(t, h)
 				d.SetHost(h)
+			}
+		case store.NamePatternsUnit:
+			if p, c, found, _ := b.NamePatterns(s); found {
+				d.SetNamePatterns(p, c)
 			}
 		case store.NameUnit:
 			if n, c, found, _ := b.Name(key.Name, s); found {

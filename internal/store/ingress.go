@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/model"
 )
 
 // classAnnotation is the older way to name an Ingress's class.
@@ -69,26 +70,62 @@ func (s *Store) reindex(ing *ingress, object *networkingv1.Ingress) []Key {
 	old := ing.references
 	ing.ours, ing.references = false, build.References{}
 	if object != nil && s.isOurs(object) {
-		ing.ours, ing.references = true, build.Refer(object)
+		ing.ours, ing.references = true, s.refer(object)
 	}
-	var touched []Key
-	for _, host := range old.Hosts {
-		s.byHost.remove(host, ing)
-		touched = append(touched, Key{HostUnit, host}, Key{NameUnit, host})
+	now := ing.references
+	touched := s.namesOf(nil, old)
+	replace(s.byHost, old.Hosts, now.Hosts, ing)
+	replace(s.byAlias, old.Aliases, now.Aliases, ing)
+	replace(s.bySecret, old.Secrets, now.Secrets, ing)
+	touched = s.namesOf(touched, now)
+	for _, host := range slices.Concat(old.Hosts, now.Hosts) {
+		touched = append(touched, Key{HostUnit, host})
 	}
-	for _, host := range ing.references.Hosts {
-		s.byHost.add(host, ing)
-		touched = append(touched, Key{HostUnit, host}, Key{NameUnit, host})
-	}
-	for _, secret := range old.Secrets {
-		s.bySecret.remove(secret, ing)
-		s.doubted[secret] = struct{}{}
-	}
-	for _, secret := range ing.references.Secrets {
-		s.bySecret.add(secret, ing)
+	for _, secret := range slices.Concat(old.Secrets, now.Secrets) {
 		s.doubted[secret] = struct{}{}
 	}
 	return append(touched, s.reindexBackends(ing, old.Backends)...)
+}
+
+// namesOf appends the names that an Ingress with these references may decide
+// on: those of its hosts, and the aliases of all Ingresses of these, since
+// only the oldest of them gives a host its aliases.
+func (s *Store) namesOf(keys []Key, refs build.References) []Key {
+	for _, host := range refs.Hosts {
+		keys = append(keys, Key{NameUnit, host})
+		if _, alias := s.byAlias[host]; alias {
+			keys = append(keys, aliasKey(host))
+		}
+		for _, other := range s.byHost[host] {
+			keys = appendAliases(keys, other.references.Aliases)
+		}
+	}
+	return appendAliases(keys, refs.Aliases)
+}
+
+func appendAliases(keys []Key, aliases []string) []Key {
+	for _, alias := range aliases {
+		keys = append(keys, aliasKey(alias))
+	}
+	return keys
+}
+
+// aliasKey is the unit that an alias is in.
+func aliasKey(alias string) Key {
+	if model.KindOfAlias(alias) == model.OneName {
+		return Key{NameUnit, alias}
+	}
+	return Key{Kind: NamePatternsUnit}
+}
+
+// replace moves a value of an index from under its old keys to new ones.
+func replace[K comparable](x index[K, *ingress], old, now []K, value *ingress) {
+	for _, key := range old {
+		x.remove(key, value)
+	}
+	for _, key := range now {
+		x.add(key, value)
+	}
 }
 
 func (s *Store) reindexBackends(ing *ingress, old []build.BackendReference) []Key {

@@ -88,9 +88,7 @@ func (s *Store) applySecret(object *corev1.Secret, deleted bool) []Key {
 	}
 	var touched []Key
 	for _, ing := range s.bySecret[name] {
-		for _, host := range ing.references.Hosts {
-			touched = append(touched, Key{NameUnit, host})
-		}
+		touched = s.namesOf(touched, ing.references)
 	}
 	return touched
 }

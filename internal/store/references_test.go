@@ -12,7 +12,7 @@ import (
 )
 
 func TestTakeReferences(t *testing.T) {
-	s := store.New(settings())
+	s := store.New(settings(), refer)
 	step := func(about, want string) {
 		t.Helper()
 		added, removed := s.TakeReferences()

@@ -29,16 +29,18 @@ const (
 	BackendUnit
 	HostUnit
 	NameUnit
+	NamePatternsUnit
 )
 
 func (k Kind) String() string {
-	return [...]string{"globals", "backend", "host", "name"}[k]
+	return [...]string{"globals", "backend", "host", "name", "patterns"}[k]
 }
 
 // A Key names a unit to build anew. The unit may be gone: build says so.
 type Key struct {
 	Kind Kind
-	// Name is the host, the name or the backend's key; empty for the globals.
+	// Name is the host, the name or the backend's key; empty for the globals
+	// and the name patterns.
 	Name string
 }
 
@@ -63,6 +65,7 @@ type Settings struct {
 // Store is used by one goroutine.
 type Store struct {
 	settings Settings
+	refer    func(*networkingv1.Ingress) build.References
 
 	ingresses map[types.NamespacedName]*ingress
 	classes   map[string]*networkingv1.IngressClass
@@ -73,6 +76,7 @@ type Store struct {
 
 	// Of Ingresses that are ours:
 	byHost   index[string, *ingress]
+	byAlias  index[string, *ingress]
 	bySecret index[types.NamespacedName, *ingress]
 	backends index[types.NamespacedName, reference] // of a Service
 	// wanted has the Secrets that something referred to when TakeReferences
@@ -85,16 +89,18 @@ type Store struct {
 
 var _ build.View = (*Store)(nil)
 
-// New makes an empty Store.
-func New(settings Settings) *Store {
+// New makes an empty Store. Refer lists what an Ingress names (build.Refer).
+func New(settings Settings, refer func(*networkingv1.Ingress) build.References) *Store {
 	return &Store{
 		settings:       settings,
+		refer:          refer,
 		ingresses:      map[types.NamespacedName]*ingress{},
 		classes:        map[string]*networkingv1.IngressClass{},
 		services:       map[types.NamespacedName]*corev1.Service{},
 		slices:         map[types.NamespacedName]*discoveryv1.EndpointSlice{},
 		secrets:        map[types.NamespacedName]*corev1.Secret{},
 		byHost:         index[string, *ingress]{},
+		byAlias:        index[string, *ingress]{},
 		bySecret:       index[types.NamespacedName, *ingress]{},
 		wanted:         map[types.NamespacedName]struct{}{},
 		doubted:        map[types.NamespacedName]struct{}{},
@@ -130,7 +136,10 @@ func (s *Store) Apply(object metav1.Object, deleted bool) []Key {
 // All are the keys of all units, for the first load.
 func (s *Store) All() []Key {
 	keys := make([]Key, 0, 2*len(s.byHost)+len(s.backends)+3)
-	keys = append(keys, Key{Kind: GlobalsUnit})
+	keys = append(keys, Key{Kind: GlobalsUnit}, Key{Kind: NamePatternsUnit})
+	for alias := range s.byAlias {
+		keys = append(keys, aliasKey(alias))
+	}
 	for host := range s.byHost {
 		keys = append(keys, Key{HostUnit, host}, Key{NameUnit, host})
 	}

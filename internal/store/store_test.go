@@ -13,10 +13,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/store"
 )
 
 const controllerClass = "k8s.io/ingress-nginx"
+
+// refer takes the aliases of an Ingress from its annotation "aliases".
+func refer(ing *networkingv1.Ingress) build.References {
+	refs := build.New(nil, "x").Refer(ing)
+	refs.Aliases = strings.Fields(ing.Annotations["aliases"])
+	return refs
+}
 
 func settings() store.Settings {
 	return store.Settings{
@@ -98,7 +106,7 @@ func configMap(name, color string) *corev1.ConfigMap {
 
 // base is what every step of TestTouched starts from.
 func base() *store.Store {
-	s := store.New(settings())
+	s := store.New(settings(), refer)
 	for _, o := range []metav1.Object{
 		class("nginx", controllerClass), class("other", "example.com/other"),
 		withTLS(ingress("web", "nginx", "a.example / one", "b.example / two"), "tls"),
@@ -139,6 +147,8 @@ func TestTouched(t *testing.T) {
 	}{
 		{"the same Ingress", web(), false, ""},
 		{"an Ingress's status", status, false, ""},
+		{"aliases", annotated(web(), "aliases", "www.example *.www"), false,
+			"host a.example, host b.example, name a.example, name b.example, name www.example, patterns"},
 		{"an annotation", annotated(web(), "x", "y"), false, "host a.example, host b.example, name a.example, name b.example"},
 		{
 			"a younger Ingress", meta(func(m *metav1.ObjectMeta) { m.CreationTimestamp = metav1.NewTime(time.Unix(1, 0)) }, web()),
@@ -211,11 +221,11 @@ func text(keys []store.Key) string {
 
 func TestAll(t *testing.T) {
 	want := "globals, backend shop/one/80, backend shop/two/80, host _, host a.example, host b.example, " +
-		"name _, name a.example, name b.example"
+		"name _, name a.example, name b.example, patterns"
 	if got := text(base().All()); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := text(store.New(store.Settings{}).All()); got != "globals, host _, name _" {
+	if got := text(store.New(store.Settings{}, refer).All()); got != "globals, host _, name _, patterns" {
 		t.Errorf("an empty store has %q", got)
 	}
 }
@@ -229,7 +239,7 @@ func TestNothingStays(t *testing.T) {
 	} {
 		s.Apply(o, true)
 	}
-	if got := text(s.All()); got != "globals, host _, name _" {
+	if got := text(s.All()); got != "globals, host _, name _, patterns" {
 		t.Errorf("left are %q", got)
 	}
 	if got := s.EndpointSlices(types.NamespacedName{Namespace: "shop", Name: "one"}); len(got) != 0 {
@@ -268,7 +278,7 @@ func TestClasses(t *testing.T) {
 	} {
 		var taken []string
 		for about, ing := range ours {
-			s := store.New(c.settings)
+			s := store.New(c.settings, refer)
 			s.Apply(class("ours", controllerClass), false)
 			s.Apply(class("theirs", "example.com/other"), false)
 			s.Apply(ing, false)
@@ -280,5 +290,16 @@ func TestClasses(t *testing.T) {
 		if fmt.Sprint(taken) != fmt.Sprint(c.want) {
 			t.Errorf("%s takes %q, want %q", c.about, taken, c.want)
 		}
+	}
+}
+
+// Only the oldest Ingress with aliases gives a host its aliases: another one's
+// change may bring or take those of all.
+func TestAliasesBesideOthers(t *testing.T) {
+	s := base()
+	s.Apply(annotated(ingress("named", "nginx", "n.example / one"), "aliases", "named.net"), false)
+	got := text(s.Apply(annotated(ingress("more", "nginx", "n.example /more one"), "aliases", "n.net"), false))
+	if want := "host a.example, host n.example, name a.example, name n.example, name n.net, name named.net"; got != want {
+		t.Errorf("touched %q, want %q", got, want)
 	}
 }

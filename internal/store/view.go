@@ -7,13 +7,31 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/model"
 )
 
 // Ingresses are those of our class that name the host, in no order.
-func (s *Store) Ingresses(host string) []*networkingv1.Ingress {
-	list := make([]*networkingv1.Ingress, 0, len(s.byHost[host]))
-	for _, ing := range s.byHost[host] {
-		list = append(list, ing.object)
+func (s *Store) Ingresses(host string) []*networkingv1.Ingress { return objects(s.byHost[host]) }
+
+// Claimants are the Ingresses of our class that have the alias, in no order.
+func (s *Store) Claimants(alias string) []*networkingv1.Ingress { return objects(s.byAlias[alias]) }
+
+// PatternAliases are the aliases that stand for more than one name, in no
+// order.
+func (s *Store) PatternAliases() []string {
+	var list []string
+	for alias := range s.byAlias {
+		if model.KindOfAlias(alias) != model.OneName {
+			list = append(list, alias)
+		}
+	}
+	return list
+}
+
+func objects(ingresses []*ingress) []*networkingv1.Ingress {
+	list := make([]*networkingv1.Ingress, len(ingresses))
+	for i, ing := range ingresses {
+		list[i] = ing.object
 	}
 	return list
 }

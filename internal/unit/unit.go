@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/headgate/headgate/internal/model"
 )
@@ -25,11 +26,15 @@ const (
 	Name        Kind = "name"
 	Backend     Kind = "backend"
 	Certificate Kind = "certificate"
+	Patterns    Kind = "patterns"
 	Globals     Kind = "globals"
 )
 
-// GlobalsName is the name of the one globals unit.
-const GlobalsName = "globals"
+// GlobalsName and PatternsName are the names of the one unit of their kinds.
+const (
+	GlobalsName  = "globals"
+	PatternsName = "patterns"
+)
 
 // A Key names a unit.
 type Key struct {
@@ -54,10 +59,13 @@ func FromHost(h model.Host) Unit {
 			Denied:  r.Denied,
 			Profile: profiles.add(r.Profile.Name()),
 		}
-		if r.Kind == model.Exact {
+		switch r.Kind {
+		case model.Exact:
 			packed.Exact = r.Path
-		} else {
+		case model.Prefix:
 			packed.Prefix = r.Path
+		case model.Pattern:
+			packed.Pattern = r.Path
 		}
 		if r.Backend != "" {
 			packed.Backend = backends.add(r.Backend)
@@ -92,6 +100,7 @@ type packedHost struct {
 type packedRoute struct {
 	Exact    string `json:"exact,omitempty"`
 	Prefix   string `json:"prefix,omitempty"`
+	Pattern  string `json:"pattern,omitempty"`
 	Slash    bool   `json:"slash,omitempty"`
 	Denied   bool   `json:"denied,omitempty"`
 	Backend  int    `json:"backend,omitempty"`
@@ -102,11 +111,43 @@ type packedRoute struct {
 
 // FromName packs a name.
 func FromName(n model.Name) Unit {
-	return pack(Key{Name, n.Name}, struct {
-		Host        string `json:"host"`
-		Secured     bool   `json:"secured,omitempty"`
-		Certificate string `json:"certificate,omitempty"`
-	}{n.Host, n.Secured, n.Certificate})
+	return pack(Key{Name, n.Name}, packName(n))
+}
+
+type packedName struct {
+	Host        string `json:"host"`
+	Secured     bool   `json:"secured,omitempty"`
+	Certificate string `json:"certificate,omitempty"`
+}
+
+func packName(n model.Name) packedName { return packedName{n.Host, n.Secured, n.Certificate} }
+
+// FromNamePatterns packs the aliases that stand for more than one name.
+func FromNamePatterns(p model.NamePatterns) Unit {
+	packed := packedPatterns{Heads: map[string]packedName{}, Tails: map[string]packedName{}}
+	for _, n := range p.Heads {
+		packed.Heads[strings.TrimPrefix(n.Name, "*")] = packName(n)
+	}
+	for _, n := range p.Tails {
+		packed.Tails[strings.TrimSuffix(n.Name, "*")] = packName(n)
+	}
+	for _, n := range p.Regexes {
+		packed.Regexes = append(packed.Regexes, packedRegex{strings.TrimPrefix(n.Name, "~"), packName(n)})
+	}
+	return pack(Key{Patterns, PatternsName}, packed)
+}
+
+// packedPatterns has ".example.com" for "*.example.com", and "www.example."
+// for "www.example.*".
+type packedPatterns struct {
+	Heads   map[string]packedName `json:"heads,omitempty"`
+	Tails   map[string]packedName `json:"tails,omitempty"`
+	Regexes []packedRegex         `json:"regexes,omitempty"`
+}
+
+type packedRegex struct {
+	Pattern string `json:"pattern"`
+	packedName
 }
 
 // FromBackend packs a backend. Addresses are written as NGINX takes them, IPv6

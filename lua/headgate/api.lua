@@ -224,6 +224,7 @@ local CALLS = {
     ["/v1/loaded"] = { PUT = put_loaded },
     ["/v1/draining"] = { PUT = put_draining, DELETE = delete_draining },
     ["/v1/state"] = { GET = get_state },
+    ["/v1/patterns"] = { GET = function() return get_unit("patterns", "patterns") end },
     ["/v1/globals"] = { GET = function() return get_unit("globals", "globals") end },
 }
 

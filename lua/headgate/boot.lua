@@ -1,4 +1,5 @@
 -- What runs before requests do.
+local ngx_re = require "ngx.re"
 local settings = require "headgate.settings"
 
 local _M = {}
@@ -29,6 +30,8 @@ function _M.init(values)
         settings[key] = value
     end
     settings.generation = read_generation(values.run_dir)
+    -- As internal/pcre has it. Can only be said before the first expression.
+    ngx_re.opt("jit_stack_size", 256 * 1024)
     require("headgate.memory").init()
     -- Loaded here, all code is shared by the workers.
     for _, module in ipairs({ "access", "answer", "api", "balance", "certificate", "route" }) do

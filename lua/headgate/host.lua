@@ -14,8 +14,11 @@ local _M = {}
 local ipairs = ipairs
 local next = next
 local setmetatable = setmetatable
+local ngx_re_find = ngx.re.find
 local string_byte = string.byte
 local string_gsub = string.gsub
+local string_lower = string.lower
+local string_match = string.match
 local string_sub = string.sub
 local table_sort = table.sort
 
@@ -70,6 +73,20 @@ local function route(packed, unit)
 end
 
 
+-- add_pattern puts a pattern behind those that are tried before it. Most are
+-- plain text behind the "^", which needs no regular expression.
+local function add_pattern(host, packed, compiled)
+    local text = string_match(packed.pattern, "^%^([%w/_~!@#%%&=:;,<>'\"`-]*)$")
+    local list = host.patterns or {}
+    host.patterns = list
+    list[#list + 1] = {
+        text = text and string_lower(text),
+        pattern = packed.pattern,
+        route = compiled,
+    }
+end
+
+
 -- add_prefix puts a prefix route where it is found. Of "/foo" and "/foo/" the
 -- second has what lies below, and the first what is left: "/foo" itself.
 local function add_prefix(host, packed, compiled)
@@ -116,6 +133,8 @@ function _M.compile(payload)
             host.exact[packed.exact] = compiled
         elseif packed.prefix then
             add_prefix(host, packed, compiled)
+        elseif packed.pattern then
+            add_pattern(host, packed, compiled)
         else
             return nil, "a route without a path"
         end
@@ -130,9 +149,38 @@ function _M.compile(payload)
 end
 
 
--- find(path) -> the route, nil if there is none. A route may have
+-- find_pattern(list, path) -> the first route that matches | nil, err if an
+-- expression gave up: what it would have said is not known, and the next route
+-- may be one that guards less.
+local function find_pattern(list, path)
+    local lower = string_lower(path)
+    for i = 1, #list do
+        local candidate = list[i]
+        local text = candidate.text
+        if text then
+            if string_sub(lower, 1, #text) == text then
+                return candidate.route
+            end
+        else
+            local from, _, err = ngx_re_find(path, candidate.pattern, "ijo")
+            if from then
+                return candidate.route
+            end
+            if err then
+                return nil, "match " .. candidate.pattern .. ": " .. err
+            end
+        end
+    end
+    return nil
+end
+
+
+-- find(path) -> the route, nil if there is none | nil, err. A route may have
 -- redirect_to_slash set instead of all else.
 function methods.find(self, path)
+    if self.patterns then
+        return find_pattern(self.patterns, path)
+    end
     local found = self.exact[path] or self.itself[path]
     if found then
         return found

@@ -1,6 +1,7 @@
 -- Which name unit answers for a name that a client gave. Hosts and
 -- certificates are looked up apart: a name that has a host of its own, but no
 -- certificate, is covered by the certificate of the wildcard above it.
+local log = require "headgate.log"
 local name = require "headgate.name"
 local units = require "headgate.units"
 
@@ -21,6 +22,18 @@ function _M.for_host(client_name, revision)
         found = wildcard and units.name(wildcard, revision)
         if found ~= nil and wildcard then
             return found
+        end
+        local patterns = units.patterns(revision)
+        if patterns then
+            local err
+            found, err = patterns:find(client_name)
+            if err then
+                log.err(err)
+                return false
+            end
+            if found then
+                return found
+            end
         end
     end
     return units.name(DEFAULT, revision)

@@ -1,6 +1,7 @@
 -- The route phase: which host and route a request belongs to, what its
 -- policies say, and where it goes on.
 local features = require "headgate.features"
+local log = require "headgate.log"
 local memory = require "headgate.memory"
 local names = require "headgate.names"
 local requests = require "headgate.request"
@@ -19,6 +20,7 @@ local string_gsub = string.gsub
 local string_lower = string.lower
 
 local NOT_FOUND = 404
+local INTERNAL_ERROR = 500
 local UNAVAILABLE = 503
 
 -- What the control dictionary said at the revision seen last.
@@ -69,7 +71,11 @@ local function find(host_name, revision)
         return ngx_exit(UNAVAILABLE)
     end
     local path = ngx_var.uri
-    local route = host:find(path)
+    local route, err = host:find(path)
+    if err then
+        log.err("host ", name.host, ": ", err)
+        return ngx_exit(INTERNAL_ERROR)
+    end
     if not route then
         return ngx_exit(NOT_FOUND)
     end

@@ -23,6 +23,7 @@ local kinds = {
     certificate = {
         letter = "c:", compile = require("headgate.certificate_unit").compile, cache = cache.new(4 * MEGABYTE),
     },
+    patterns = { letter = "p:", compile = require("headgate.patterns").compile, cache = cache.new(MEGABYTE) },
     globals = { letter = "g:", compile = require("headgate.globals").compile, cache = cache.new(MEGABYTE) },
 }
 
@@ -116,10 +117,16 @@ _M.backend = getter("backend")
 _M.certificate = getter("certificate")
 
 local globals = getter("globals")
+local patterns = getter("patterns")
 
 
 function _M.globals(revision)
     return globals("globals", revision)
+end
+
+
+function _M.patterns(revision)
+    return patterns("patterns", revision)
 end
 
 

@@ -6,6 +6,8 @@ import (
 	"github.com/headgate/headgate/internal/feature/httpsredirect"
 	"github.com/headgate/headgate/internal/feature/process"
 	"github.com/headgate/headgate/internal/feature/proxying"
+	"github.com/headgate/headgate/internal/feature/rewrite"
+	"github.com/headgate/headgate/internal/feature/serveralias"
 	"github.com/headgate/headgate/internal/feature/unsupported"
 )
 
@@ -13,6 +15,8 @@ import (
 func Features() []feature.Feature {
 	return []feature.Feature{
 		process.Feature(),
+		serveralias.Feature(),
+		rewrite.Feature(),
 		unsupported.Feature(),
 		httpsredirect.Feature(),
 		proxying.Feature(),

@@ -26,7 +26,7 @@ func TestForeignObjectsCostNothing(t *testing.T) {
 	for _, c := range w.batches[0] {
 		s.Apply(c.Object, c.Deleted)
 	}
-	const units = 6 // globals, one backend, one host and the default one with their names
+	const units = 7 // globals, name patterns, one backend, one host and the default one with their names
 	if got := len(s.All()); got != units {
 		t.Errorf("%d units, want %d", got, units)
 	}

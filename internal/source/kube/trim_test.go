@@ -28,7 +28,7 @@ var options = types.NamespacedName{Namespace: "headgate", Name: "options"}
 func newStore() *store.Store {
 	return store.New(store.Settings{
 		IngressClass: "nginx", ControllerClass: "k8s.io/ingress-nginx", WatchWithoutClass: true, ConfigMap: options,
-	})
+	}, build.New(all.Features(), prefix).Refer)
 }
 
 // TestTrimChangesNothing takes the objects that build is tested with, adds
@@ -98,6 +98,9 @@ func buildAll(s *store.Store) map[store.Key][]any {
 		case store.NameUnit:
 			name, certificate, found, findings := b.Name(key.Name, s)
 			units[key] = []any{name, certificate, found, findings}
+		case store.NamePatternsUnit:
+			patterns, certificates, found, findings := b.NamePatterns(s)
+			units[key] = []any{patterns, certificates, found, findings}
 		case store.BackendUnit:
 			backend, found, findings := b.Backend(key.Name, s)
 			units[key] = []any{backend, found, findings}

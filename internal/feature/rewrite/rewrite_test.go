@@ -1,0 +1,10 @@
+package rewrite_test
+
+import (
+	"testing"
+
+	"github.com/headgate/headgate/internal/feature/rewrite"
+	"github.com/headgate/headgate/internal/featuretest"
+)
+
+func TestGolden(t *testing.T) { featuretest.Golden(t, rewrite.Feature()) }

@@ -1,0 +1,119 @@
+package dataplane_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate/internal/gatetest"
+)
+
+const useRegex = "use-regex: true"
+
+var patternCases = []pathCase{
+	{"not-anchored-at-end", []string{"ImplementationSpecific /foo a", "ImplementationSpecific / b", "", useRegex}, []string{
+		"/foobar a", "/foo/bar a", "/fo b", "/x/foo b",
+	}},
+	{"case-blind", []string{"ImplementationSpecific /Foo a", "", useRegex}, []string{"/foo a", "/FOO/bar a", "/fooBAR a", "/ 404"}},
+	{"end-anchor", []string{"ImplementationSpecific /foo$ a", "Prefix / b", "", useRegex}, []string{"/foo a", "/foo/ b", "/foobar b", "/foo?x a"}},
+	{"exact", []string{"Exact /foo a", "Prefix /bar b", "", useRegex}, []string{"/foo a", "/foobar a", "/FOO a", "/barn b", "/bar/x b"}},
+	{"encoded", []string{"ImplementationSpecific /a␣b/[0-9]+ a", "ImplementationSpecific /files/.+/x b", "Prefix / c", "", useRegex}, []string{
+		"/a%20b/7 a", "/files/p%2Fq/x b", "/files//x c", "/a%20b/x c", "/files/../a%20b/1 a",
+	}},
+	{"length", []string{"ImplementationSpecific /foo/.* a", "ImplementationSpecific /foo/bar/.+ b", "ImplementationSpecific /foo/bar/baz c", "", useRegex}, []string{
+		"/foo/bar/baz c", "/foo/bar/x b", "/foo/x a",
+	}},
+	{"same-length", []string{"ImplementationSpecific /foo/[a-m] a", "ImplementationSpecific /foo/[b-z] b", "", useRegex}, []string{
+		"/foo/a a", "/foo/c b", "/foo/z b",
+	}},
+	{"alternation", []string{"ImplementationSpecific /foo|/bar a", "ImplementationSpecific / b", "", useRegex}, []string{
+		"/foo a", "/bar a", "/x/bar a", "/x/foo b",
+	}},
+	{"high-bytes", []string{"ImplementationSpecific /caf.{2}/x a", "Prefix / b", "", useRegex}, []string{"/caf%C3%A9/x a", "/caf%C3%A9 b", "/caf%FF%FE/X a"}},
+	{"broken", []string{"ImplementationSpecific /foo( a", "Prefix /bar b", "", useRegex}, []string{"/foo( 404", "/bar b"}},
+	{"plain", []string{"Prefix /foo a"}, []string{"/foo a", "/foobar 404", "/FOO 404"}},
+}
+
+func TestPatterns(t *testing.T) {
+	t.Parallel()
+	var manifests strings.Builder
+	for _, service := range []string{"a", "b", "c", "d"} {
+		manifests.WriteString(served(service, startWire(t, "X-Wire: "+service+"\r\n").address))
+	}
+	for _, c := range patternCases {
+		var rules []string
+		for _, r := range c.rules {
+			if r != "" && r != useRegex {
+				r = c.name + ".test " + r
+			}
+			rules = append(rules, r)
+		}
+		manifests.WriteString(ruled(c.name, rules...))
+	}
+	g := gatetest.Start(t, gatetest.Options{Manifests: manifests.String()})
+	for _, c := range patternCases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			for _, want := range c.want {
+				checkPath(t, g, c.name+".test", want)
+			}
+		})
+	}
+}
+
+// A pattern that takes forever is given up, and no other route, which may
+// guard less, answers in its place. The worker goes on meanwhile.
+func TestExplodingPattern(t *testing.T) {
+	t.Parallel()
+	g := gatetest.Start(t, gatetest.Options{Workers: 1, Manifests: served("a", startWire(t, "X-Wire: a\r\n").address) +
+		ruled("bomb", "bomb.test ImplementationSpecific /(a+)+$ a", "bomb.test Prefix / a", "", useRegex)})
+	checkPath(t, g, "bomb.test", "/aaaa a")
+	began := time.Now()
+	g.Get("bomb.test", "/"+strings.Repeat("a", 60)+"!").WantStatus(t, 500)
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("it took %s to give up", took)
+	}
+	checkPath(t, g, "bomb.test", "/b a")
+	if !strings.Contains(g.Log.String(), "host bomb.test: match ^/(a+)+$: ") {
+		t.Errorf("the log does not say which pattern gave up:\n%s", g.Log)
+	}
+}
+
+func TestAliases(t *testing.T) {
+	t.Parallel()
+	g := gatetest.Start(t, gatetest.Options{Manifests: served("a", startWire(t, "X-Wire: a\r\n").address) +
+		served("b", startWire(t, "X-Wire: b\r\n").address) +
+		ruled("one", "one.test Prefix / a", "", `server-alias: www.one.test, *.one.net, one.*, ~^v[0-9]+\.test$, ~numbered`) +
+		ruled("two", "two.test Prefix / b", "*.w.test Prefix / b", "", "server-alias: *.deep.one.net, *.test, one.two.*")})
+	for _, c := range []struct{ host, want string }{
+		{"one.test", "/ a"},
+		{"www.one.test", "/ a"},
+		{"WWW.One.test.:80", "/ a"},
+		{"x.one.net", "/ a"},
+		{"x.y.one.net", "/ a"},
+		{"one.net", "/ a"}, // by one.*
+		{"x.deep.one.net", "/ b"},
+		{"deep.one.net", "/ a"},
+		{"one.two.three", "/ b"},
+		{"one.three.two", "/ a"},
+		{"one.", "/ 404"},
+		{"x.w.test", "/ b"},
+		{"other.test", "/ b"}, // *.test
+		{"v1.test", "/ b"},    // wildcards before expressions
+		{"v1.tests", "/ 404"},
+		{"x-numbered-y.example", "/ a"},
+		{"v1.test.evil", "/ 404"},
+	} {
+		t.Run(c.host, func(t *testing.T) { checkPath(t, g, c.host, c.want) })
+	}
+	pushes := g.State().Revision
+	g.Apply(ruled("one", "one.test Prefix / a"))
+	checkPath(t, g, "www.one.test", "/ b") // by *.test
+	checkPath(t, g, "x.one.net", "/ 404")
+	if g.State().Revision == pushes {
+		t.Error("nothing was pushed")
+	}
+	if n := g.Value(g.Metrics.Reloads); n != 0 {
+		t.Errorf("%d reloads", n)
+	}
+}
