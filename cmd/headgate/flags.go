@@ -21,11 +21,13 @@ type options struct {
 	httpPort, httpsPort, healthzPort uint16
 	healthzHost, healthCheckPath     string
 
-	configMap         string
-	ingressClass      string
-	controllerClass   string
-	watchWithoutClass bool
-	annotationsPrefix string
+	configMap          string
+	ingressClass       string
+	controllerClass    string
+	watchWithoutClass  bool
+	ingressClassByName bool
+	defaultBackend     string
+	annotationsPrefix  string
 
 	kubeconfig, apiserverHost, certificateAuthority string
 	kubeAPIQPS                                      float32
@@ -55,6 +57,7 @@ func newCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			warnLaterFlags(command.Flags(), log)
 			return run(command.Context(), o, log)
 		},
 	}
@@ -70,12 +73,15 @@ func newCommand() *cobra.Command {
 	f.StringVar(&o.ingressClass, "ingress-class", "nginx", "value of the annotation kubernetes.io/ingress.class to serve")
 	f.StringVar(&o.controllerClass, "controller-class", "k8s.io/ingress-nginx", "spec.controller of the IngressClasses to serve")
 	f.BoolVar(&o.watchWithoutClass, "watch-ingress-without-class", false, "serve Ingresses that name no class too (a folder's are served in any case)")
+	f.BoolVar(&o.ingressClassByName, "ingress-class-by-name", false, "serve the IngressClass named by --ingress-class too, whatever its controller")
+	f.StringVar(&o.defaultBackend, "default-backend-service", "", "NAMESPACE/NAME of the Service that answers, at its first port, what no rule does (default: a 404)")
 	f.StringVar(&o.annotationsPrefix, "annotations-prefix", "nginx.ingress.kubernetes.io", "prefix of the annotations")
 	o.addKubernetesFlags(f)
 	f.IntVar(&o.shutdownGracePeriod, "shutdown-grace-period", 0, "seconds between SIGTERM and the end of NGINX; the health check fails meanwhile")
 	f.IntVar(&o.postShutdownGracePeriod, "post-shutdown-grace-period", 10, "seconds between the end of NGINX and the controller's; 0 with --manifests-dir, unless given")
 	f.StringVar(&o.logFormat, "log-format", "text", "format of the log: text or json")
 	f.IntVarP(&o.verbosity, "v", "v", 0, "verbosity of the log; 2 and more is for debugging")
+	addLaterFlags(f)
 	return command
 }
 
@@ -125,13 +131,14 @@ func (o options) check() error {
 	return nil
 }
 
-func (o options) configMapName() (types.NamespacedName, error) {
-	if o.configMap == "" {
+// objectName reads the value of a flag that names an object.
+func objectName(flag, text string) (types.NamespacedName, error) {
+	if text == "" {
 		return types.NamespacedName{}, nil
 	}
-	namespace, name, ok := strings.Cut(o.configMap, "/")
+	namespace, name, ok := strings.Cut(text, "/")
 	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
-		return types.NamespacedName{}, fmt.Errorf("--configmap %s: allowed is NAMESPACE/NAME", o.configMap)
+		return types.NamespacedName{}, fmt.Errorf("--%s %s: allowed is NAMESPACE/NAME", flag, text)
 	}
 	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/headgate/headgate/internal/controller"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
@@ -59,6 +61,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		Timing:           controller.DefaultTiming(),
 		Want:             from.want,
 	})
+	m.Registry.MustRegister(synced(c))
 	server, err := health.Listen(net.JoinHostPort(o.healthzHost, strconv.Itoa(int(o.healthzPort))), o.healthCheckPath, c.Check, m.Registry, log)
 	if err != nil {
 		return err
@@ -67,10 +70,23 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	return o.serve(ctx, c, process, server, from.run, log)
 }
 
+// synced tells in the metrics when a change is served.
+func synced(c *controller.Controller) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "headgate_synced", Help: "1 if NGINX serves all that was delivered, 0 while something is on its way.",
+	}, func() float64 {
+		if c.Synced() {
+			return 1
+		}
+		return 0
+	})
+}
+
 func (o options) storeSettings(from from) store.Settings {
 	return store.Settings{
 		IngressClass: o.ingressClass, ControllerClass: o.controllerClass,
-		WatchWithoutClass: o.watchWithoutClass || from.classless, Classless: from.classless, ConfigMap: from.configMap,
+		WatchWithoutClass: o.watchWithoutClass || from.classless, Classless: from.classless,
+		ClassByName: o.ingressClassByName, ConfigMap: from.configMap, DefaultBackend: from.defaultBackend,
 	}
 }
 
@@ -170,6 +186,7 @@ func (o options) environment(capabilities nginx.Capabilities, dir *nginx.RunDir,
 		return p
 	}
 	env.RunDir = path(dir.Path())
+	env.HealthPath = path(o.healthCheckPath)
 	env.AccessLog = path(accessLog.Path())
 	for _, module := range capabilities.Modules {
 		env.Modules = append(env.Modules, path(module))

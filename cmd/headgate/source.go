@@ -18,18 +18,29 @@ type from struct {
 	want controller.Want
 	// classless: Ingresses may do without an IngressClass.
 	classless bool
-	// configMap holds the options; without a name there is none.
-	configMap types.NamespacedName
+	// configMap holds the options, defaultBackend answers what no rule does;
+	// without a name there is none.
+	configMap, defaultBackend types.NamespacedName
 }
 
 // source is the folder, if one is named, and else the cluster.
 func (o options) source(log *slog.Logger) (from, error) {
-	configMap, err := o.configMapName()
+	configMap, err := objectName("configmap", o.configMap)
 	if err != nil {
 		return from{}, err
 	}
+	defaultBackend, err := objectName("default-backend-service", o.defaultBackend)
+	if err != nil {
+		return from{}, err
+	}
+	f, err := o.sourceOf(configMap, log)
+	f.configMap, f.defaultBackend = configMap, defaultBackend
+	return f, err
+}
+
+func (o options) sourceOf(configMap types.NamespacedName, log *slog.Logger) (from, error) {
 	if o.manifestsDir != "" {
-		return o.folder(configMap, log)
+		return o.folder(log)
 	}
 	klog.SetSlogLogger(log)
 	clients, err := kube.Connect(kube.Connection{
@@ -42,10 +53,10 @@ func (o options) source(log *slog.Logger) (from, error) {
 	cluster := kube.New(kube.Settings{
 		Clients: clients, Namespace: o.watchNamespace, ConfigMap: configMap, AnnotationPrefix: o.annotationsPrefix, Log: log,
 	})
-	return from{run: cluster.Run, want: cluster.Want, configMap: configMap}, nil
+	return from{run: cluster.Run, want: cluster.Want}, nil
 }
 
-func (o options) folder(configMap types.NamespacedName, log *slog.Logger) (from, error) {
+func (o options) folder(log *slog.Logger) (from, error) {
 	folder, err := file.New(o.manifestsDir, func(p file.Problem) {
 		if p.Solved {
 			log.Info("manifests: " + p.String())
@@ -56,5 +67,5 @@ func (o options) folder(configMap types.NamespacedName, log *slog.Logger) (from,
 	if err != nil {
 		return from{}, err
 	}
-	return from{run: folder.Run, classless: true, configMap: configMap}, nil
+	return from{run: folder.Run, classless: true}, nil
 }

@@ -49,15 +49,16 @@ func (b *Builder) Backend(key string, v View) (be model.Backend, found bool, fs 
 }
 
 // findPort is the first TCP port of the Service that the text means: its
-// number, its target port or its name. That a target port counts, and may
-// come before another port's number, is the predecessor's.
+// number, its target port or its name, or any if it is model.FirstPort. That a
+// target port counts, and may come before another port's number, is the
+// predecessor's.
 func findPort(service *corev1.Service, text string) *corev1.ServicePort {
 	for i := range service.Spec.Ports {
 		p := &service.Spec.Ports[i]
 		if !isTCP(p.Protocol) {
 			continue
 		}
-		if strconv.Itoa(int(p.Port)) == text || p.TargetPort.String() == text || p.Name == text {
+		if text == model.FirstPort || strconv.Itoa(int(p.Port)) == text || p.TargetPort.String() == text || p.Name == text {
 			return p
 		}
 	}

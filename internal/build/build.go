@@ -41,9 +41,13 @@ type View interface {
 	EndpointSlices(service types.NamespacedName) []*discoveryv1.EndpointSlice
 	// Secret is nil if there is none of that name.
 	Secret(types.NamespacedName) *corev1.Secret
+	// DefaultBackend is the Service that answers what no rule does, empty where
+	// that is the built-in default backend.
+	DefaultBackend() types.NamespacedName
 	// ConfigMap is the one with Headgate's options, nil if there is none.
 	ConfigMap() *corev1.ConfigMap
-	// Referenced tells whether an Ingress of our class refers to the backend.
+	// Referenced tells whether an Ingress of our class refers to the backend, or
+	// it is the default one.
 	Referenced(backendKey string) bool
 }
 

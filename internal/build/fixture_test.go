@@ -26,12 +26,14 @@ import (
 
 // fakeFeatures are one feature of each sort: "gate" controls access, "color"
 // is dynamic with a default from the ConfigMap, "buffer" is static, "also"
-// gives hosts further names, "regex" makes paths regular expressions.
+// gives hosts further names, "regex" makes paths regular expressions, "instead"
+// names a Service to fall back on.
 func fakeFeatures() []feature.Feature {
 	gate := feature.Setting[int]{Annotation: "gate", Default: 0, Parse: feature.Int(1, 9), OnInvalid: feature.Deny}
 	color := feature.Setting[string]{Annotation: "color", Key: "color", Default: "gray", Parse: oneOfColors}
 	buffer := feature.Setting[bool]{Annotation: "buffer", Key: "buffer", Parse: feature.Bool}
 	also := feature.Setting[[]string]{Annotation: "also", Parse: feature.List}
+	instead := feature.Setting[string]{Annotation: "instead", Parse: func(text string) (string, error) { return text, nil }}
 	regex := feature.Setting[bool]{Annotation: "regex", Parse: feature.Bool}
 	workers := feature.Setting[int]{Key: "workers", Default: 1, Parse: feature.Int(1, 64)}
 	return []feature.Feature{
@@ -51,6 +53,9 @@ func fakeFeatures() []feature.Feature {
 		},
 		{
 			Name: "names", Settings: []feature.Declared{also}, Aliases: also.Get,
+		},
+		{
+			Name: "instead", Settings: []feature.Declared{instead}, Fallback: instead.Get,
 		},
 		{
 			Name: "regex", Settings: []feature.Declared{regex},

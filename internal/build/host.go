@@ -31,7 +31,7 @@ func (b *Builder) Host(name string, v View) (h model.Host, found bool, fs []find
 	if len(ingresses) == 0 && name != model.DefaultHost {
 		return model.Host{}, false, nil
 	}
-	l := layout{builder: b, config: b.settings(v).config, host: name, taken: map[place]string{}, compiled: map[string]string{}}
+	l := layout{builder: b, config: b.settings(v).config, fallback: defaultKey(v), host: name, taken: map[place]string{}, compiled: map[string]string{}}
 	l.patterns = l.anyPattern(ingresses)
 	if name == model.DefaultHost {
 		l.addCatchAlls(ingresses)
@@ -60,6 +60,7 @@ func (b *Builder) Host(name string, v View) (h model.Host, found bool, fs []find
 type layout struct {
 	builder  *Builder
 	config   *feature.Config
+	fallback string // the default backend's key, empty for the built-in one
 	host     string
 	patterns bool // the host's paths are regular expressions
 	// compiled has the expressions of paths that are more than "^" and the path.
@@ -133,10 +134,10 @@ func (l *layout) addRules(ing *networkingv1.Ingress) {
 const notServed = "this path is not served"
 
 // addRoot makes the route for "/" of a host that no rule gave one: it goes to
-// the spec.defaultBackend of the first Ingress or else to the built-in default
-// backend, and has that Ingress's annotations either way.
+// the spec.defaultBackend of the first Ingress or else to the default backend,
+// and has that Ingress's annotations either way.
 func (l *layout) addRoot(ingresses []*networkingv1.Ingress) {
-	route := model.Route{}
+	route := model.Route{Backend: l.fallback, Default: l.fallback != ""}
 	if len(ingresses) == 0 {
 		l.finish(root, route, nil)
 		return
@@ -145,11 +146,21 @@ func (l *layout) addRoot(ingresses []*networkingv1.Ingress) {
 	if first.Spec.DefaultBackend != nil {
 		ref, refused := readBackend(first.Namespace, first.Spec.DefaultBackend)
 		if refused != nil {
-			l.refuse(first, "spec.defaultBackend", "the built-in default backend answers", refused)
+			l.refuse(first, "spec.defaultBackend", "the default backend answers", refused)
+		} else {
+			route = model.Route{Backend: ref.Key}
 		}
-		route.Backend = ref.Key
 	}
 	l.finish(root, route, first)
+}
+
+// defaultKey is the key of the default backend, empty for the built-in one.
+func defaultKey(v View) string {
+	name := v.DefaultBackend()
+	if name.Name == "" {
+		return ""
+	}
+	return model.BackendKey(name.Namespace, name.Name, model.FirstPort)
 }
 
 func (l *layout) add(ing *networkingv1.Ingress, field string, where place, b *networkingv1.IngressBackend) {
@@ -175,6 +186,9 @@ func (l *layout) finish(where place, route model.Route, ing *networkingv1.Ingres
 		l.builder.applyFeatures(&route, nil, l.config)
 	} else {
 		route.Origin = origin(ing)
+		if ref, ok := l.builder.fallback(ing); ok && route.Backend != "" && !route.Default {
+			route.Fallback = ref.Key
+		}
 		problems := l.builder.applyFeatures(&route, ing.Annotations, l.config)
 		l.findings = append(l.findings, problemFindings(objectName(ing), problems)...)
 	}

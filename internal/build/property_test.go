@@ -117,6 +117,9 @@ func randomIngress(r *rand.Rand, meta metav1.ObjectMeta, pick func(...string) st
 	if r.IntN(3) == 0 {
 		meta.Annotations["nginx.ingress.kubernetes.io/also"] = pick("b.example.com", "x.net,b.example.com", "*.net,~^x", "x.net,*.example.com")
 	}
+	if r.IntN(3) == 0 {
+		meta.Annotations["nginx.ingress.kubernetes.io/instead"] = pick("a", "b")
+	}
 	if r.IntN(6) == 0 {
 		meta.Annotations["nginx.ingress.kubernetes.io/regex"] = "true"
 	}

@@ -61,6 +61,9 @@ func (b *Builder) Refer(ing *networkingv1.Ingress) References {
 			backend(&rule.HTTP.Paths[i].Backend)
 		}
 	}
+	if ref, ok := b.fallback(ing); ok {
+		refs.Backends = append(refs.Backends, ref)
+	}
 	for _, entry := range ing.Spec.TLS {
 		if entry.SecretName != "" {
 			refs.Secrets = append(refs.Secrets, types.NamespacedName{Namespace: ing.Namespace, Name: entry.SecretName})
@@ -86,6 +89,22 @@ func (b *Builder) aliases(ing *networkingv1.Ingress) []string {
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
+}
+
+// fallback is the backend that answers where those of an Ingress have no
+// endpoint.
+func (b *Builder) fallback(ing *networkingv1.Ingress) (ref BackendReference, ok bool) {
+	reader := feature.NewReader(b.prefix, ing.Annotations, b.noConfig)
+	for _, f := range b.features {
+		if f.Fallback == nil {
+			continue
+		}
+		if name := f.Fallback(reader); name != "" {
+			service := types.NamespacedName{Namespace: ing.Namespace, Name: name}
+			return BackendReference{Key: model.BackendKey(ing.Namespace, name, model.FirstPort), Service: service}, true
+		}
+	}
+	return BackendReference{}, false
 }
 
 // hostName is the name of the host that a rule's host text means. It is false

@@ -32,6 +32,9 @@ func hostText(h model.Host) string {
 		if r.Origin != (model.Origin{}) {
 			text.WriteString(", from " + r.Origin.Namespace + "/" + r.Origin.Ingress)
 		}
+		if r.Fallback != "" {
+			text.WriteString(", else " + r.Fallback)
+		}
 		if r.Denied {
 			text.WriteString(", denied")
 		}

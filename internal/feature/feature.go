@@ -33,6 +33,11 @@ type Feature struct {
 	// that it claims for its hosts, see model.KindOfAlias. Nil if the feature
 	// has none. A bad value is for Route to tell.
 	Aliases func(*Reader) []string
+	// Fallback reads the annotations of an Ingress and returns the Service of
+	// its namespace that answers where a route's own backend has no endpoint,
+	// empty for none. Nil if the feature has none. A bad value is for Route to
+	// tell.
+	Fallback func(*Reader) string
 	// Patterns tells whether a path of an Ingress with these annotations is a
 	// regular expression. One such path makes all paths of its host
 	// expressions. Nil if the feature makes none.

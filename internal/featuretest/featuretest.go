@@ -156,6 +156,9 @@ func run(f feature.Feature, annotations, keys map[string]string) []string {
 	if f.Aliases != nil {
 		facts = append(facts, fmt.Sprintf("aliases %q", f.Aliases(feature.NewReader(prefix, annotations, config))))
 	}
+	if f.Fallback != nil {
+		facts = append(facts, fmt.Sprintf("fallback %q", f.Fallback(feature.NewReader(prefix, annotations, config))))
+	}
 	if f.Patterns != nil && f.Patterns(feature.NewReader(prefix, annotations, config), "/") {
 		facts = append(facts, "patterns")
 	}

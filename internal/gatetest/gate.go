@@ -73,6 +73,8 @@ type Options struct {
 	// Manifests are there from the start. ConfigMap default/headgate holds
 	// the options.
 	Manifests string
+	// DefaultBackend is a Service of the namespace default, none if empty.
+	DefaultBackend string
 	// AccessLog is the file for it; none is written if it is empty, though
 	// the configuration is as if it were.
 	AccessLog string
@@ -88,7 +90,8 @@ func Start(t testing.TB, o Options) *Gate {
 	g.controller = controller.New(controller.Settings{
 		Store: store.Settings{
 			IngressClass: "nginx", ControllerClass: "k8s.io/ingress-nginx", WatchWithoutClass: true, Classless: true,
-			ConfigMap: types.NamespacedName{Namespace: "default", Name: "headgate"},
+			ConfigMap:      types.NamespacedName{Namespace: "default", Name: "headgate"},
+			DefaultBackend: o.defaultBackend(),
 		},
 		Features: o.Features, AnnotationPrefix: annotationPrefix, Environment: env,
 		Dictionaries: o.Dictionaries, Process: g.Process, RunDir: g.RunDir, Metrics: g.Metrics, Log: log, Timing: *o.Timing,
@@ -100,6 +103,13 @@ func Start(t testing.TB, o Options) *Gate {
 
 // annotationPrefix stands before the names of annotations, without the slash.
 const annotationPrefix = "nginx.ingress.kubernetes.io"
+
+func (o *Options) defaultBackend() types.NamespacedName {
+	if o.DefaultBackend == "" {
+		return types.NamespacedName{}
+	}
+	return types.NamespacedName{Namespace: "default", Name: o.DefaultBackend}
+}
 
 // fill puts defaults in the place of what is nil.
 func (o *Options) fill() {
@@ -149,7 +159,7 @@ func (g *Gate) prepare(o Options, log *slog.Logger) plan.Environment {
 	env := plan.Environment{
 		RunDir: place(g.RunDir.Path()), HTTP2Directive: capabilities.HTTP2Directive,
 		AnswerPhase: feature.AnyAnswers(o.Features),
-		HTTPPort:    plan.Port(g.HTTP), HTTPSPort: plan.Port(g.HTTPS), AccessLog: place("/dev/null"),
+		HTTPPort:    plan.Port(g.HTTP), HTTPSPort: plan.Port(g.HTTPS), AccessLog: place("/dev/null"), HealthPath: place("/healthz"),
 		User: word(g.RunDir.Worker().User), Group: word(g.RunDir.Worker().Group), Workers: 2, Backlog: 511,
 	}
 	if o.Workers > 0 {

@@ -55,6 +55,12 @@ type Route struct {
 	// Backend is the key of the backend, see BackendKey. It is empty where
 	// the built-in default backend answers (404).
 	Backend string
+	// Fallback is the key of the backend that is asked where Backend has no
+	// endpoint. It is told what it stands in for. Empty for none.
+	Fallback string
+	// Default is set where Backend is the default backend: without an endpoint
+	// it answers as the built-in one.
+	Default bool
 	// Denied is set where access control could not be set up: the route
 	// answers 503.
 	Denied bool
@@ -101,7 +107,10 @@ type Backend struct {
 	Endpoints []netip.AddrPort
 }
 
-// BackendKey names a backend as the Ingress writes its port.
+// FirstPort is the port of a backend that means the first port of its Service.
+const FirstPort = ""
+
+// BackendKey names a backend as the Ingress writes its port, or by FirstPort.
 func BackendKey(namespace, service, port string) string {
 	return namespace + "/" + service + "/" + port
 }

@@ -62,7 +62,7 @@ func environment(t testing.TB) plan.Environment {
 	}
 	return plan.Environment{
 		RunDir: path(t, "/run/headgate"), User: user, Modules: []plan.Path{path(t, "/usr/lib/nginx/modules/ngx_http_lua_module.so")},
-		HTTPPort: 80, HTTPSPort: 443, AccessLog: path(t, "/dev/stdout"), Workers: 2, OpenFiles: 65536, Backlog: 511,
+		HTTPPort: 80, HTTPSPort: 443, HealthPath: path(t, "/healthz"), AccessLog: path(t, "/dev/stdout"), Workers: 2, OpenFiles: 65536, Backlog: 511,
 	}
 }
 
@@ -230,7 +230,7 @@ func checkRules(t *testing.T, conf string) {
 		}
 	}
 	for _, found := range location.FindAllStringSubmatch(conf, -1) {
-		if name := found[1]; name != "/" && !regexp.MustCompile(`^@(p_[0-9a-f]{12}|drain)$`).MatchString(name) {
+		if name := found[1]; name != "/" && !regexp.MustCompile(`^@(p_[0-9a-f]{12}|drain|nginx_status)$`).MatchString(name) {
 			t.Errorf("location %s, which a request's path could name", name)
 		}
 	}

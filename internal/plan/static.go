@@ -35,6 +35,8 @@ type Environment struct {
 	AnswerPhase bool
 	HTTPPort    Port
 	HTTPSPort   Port
+	// HealthPath is where names that nobody has answer 200.
+	HealthPath Path
 	// AccessLog is the file that the access log is written to.
 	AccessLog Path
 	// Workers is the number of workers where the ConfigMap says auto.

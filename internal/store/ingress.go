@@ -182,7 +182,8 @@ func (s *Store) applyClass(object *networkingv1.IngressClass, deleted bool) []Ke
 func (s *Store) isOurs(ing *networkingv1.Ingress) bool {
 	if name := ing.Spec.IngressClassName; name != nil {
 		if class := s.classes[*name]; class != nil {
-			return class.Spec.Controller == s.settings.ControllerClass
+			return class.Spec.Controller == s.settings.ControllerClass ||
+				s.settings.ClassByName && *name == s.settings.IngressClass
 		}
 		return s.settings.Classless && *name == s.settings.IngressClass
 	}

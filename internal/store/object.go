@@ -9,6 +9,8 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/headgate/headgate/internal/model"
 )
 
 // unchanged tells whether a change of an object changes nothing that is read
@@ -37,6 +39,9 @@ func sameService(a, b *corev1.Service) bool {
 func (s *Store) appendBackends(keys []Key, service types.NamespacedName) []Key {
 	for _, b := range s.backends[service] {
 		keys = append(keys, Key{BackendUnit, b.key})
+	}
+	if service.Name != "" && service == s.settings.DefaultBackend {
+		keys = append(keys, Key{BackendUnit, model.BackendKey(service.Namespace, service.Name, model.FirstPort)})
 	}
 	return keys
 }

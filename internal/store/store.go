@@ -51,12 +51,18 @@ type Settings struct {
 	IngressClass string
 	// ControllerClass is the spec.controller of our IngressClasses.
 	ControllerClass string
+	// ClassByName makes the IngressClass named IngressClass ours, whatever its
+	// controller.
+	ClassByName bool
 	// WatchWithoutClass takes Ingresses that name no class.
 	WatchWithoutClass bool
 	// Classless is for a folder without IngressClasses: besides Ingresses that
 	// name no class, those of the class named IngressClass are ours as long as
 	// there is no IngressClass object of that name.
 	Classless bool
+	// DefaultBackend is the Service that answers what no rule does; empty for
+	// none.
+	DefaultBackend types.NamespacedName
 	// ConfigMap names the one with Headgate's options; empty for none.
 	ConfigMap types.NamespacedName
 }
@@ -147,6 +153,7 @@ func (s *Store) All() []Key {
 	for service := range s.backends {
 		keys = s.appendBackends(keys, service)
 	}
+	keys = s.appendBackends(keys, s.settings.DefaultBackend)
 	return sortKeys(keys)
 }
 

@@ -262,7 +262,8 @@ func TestClasses(t *testing.T) {
 		"class ours and annotation other": annotated(ingress("x", "ours", "h.example / one"), annotation, "other"),
 		"nothing":                         ingress("x", "", "h.example / one"),
 	}
-	plain, without, classless := settings(), settings(), settings()
+	plain, without, classless, byName := settings(), settings(), settings(), settings()
+	byName.ClassByName, byName.IngressClass = true, "theirs"
 	without.WatchWithoutClass = true
 	classless.Classless = true
 	for _, c := range []struct {
@@ -272,6 +273,7 @@ func TestClasses(t *testing.T) {
 	}{
 		{"plain", plain, []string{"annotation nginx", "class ours", "class ours and annotation other"}},
 		{"watch without class", without, []string{"annotation nginx", "class ours", "class ours and annotation other", "nothing"}},
+		{"by name", byName, []string{"class ours", "class ours and annotation other", "class theirs", "class theirs and annotation"}},
 		{"classless", classless, []string{
 			"annotation nginx", "class nginx, which is not there", "class ours", "class ours and annotation other", "nothing",
 		}},

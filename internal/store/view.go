@@ -48,11 +48,18 @@ func (s *Store) EndpointSlices(service types.NamespacedName) []*discoveryv1.Endp
 // Secret is nil if there is none of that name.
 func (s *Store) Secret(name types.NamespacedName) *corev1.Secret { return s.secrets[name] }
 
+// DefaultBackend is the Service that answers what no rule does, empty for none.
+func (s *Store) DefaultBackend() types.NamespacedName { return s.settings.DefaultBackend }
+
 // ConfigMap is the one with Headgate's options, nil if there is none.
 func (s *Store) ConfigMap() *corev1.ConfigMap { return s.configMap }
 
-// Referenced tells whether an Ingress of our class refers to the backend.
+// Referenced tells whether an Ingress of our class refers to the backend, or it
+// is the default one.
 func (s *Store) Referenced(backendKey string) bool {
-	service, _, ok := build.SplitKey(backendKey)
+	service, port, ok := build.SplitKey(backendKey)
+	if ok && port == model.FirstPort && service == s.settings.DefaultBackend {
+		return true
+	}
 	return ok && s.inUse(build.BackendReference{Key: backendKey, Service: service})
 }

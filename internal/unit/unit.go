@@ -56,6 +56,7 @@ func FromHost(h model.Host) Unit {
 	for _, r := range h.Routes {
 		packed := packedRoute{
 			Slash:   r.Slash,
+			Default: r.Default,
 			Denied:  r.Denied,
 			Profile: profiles.add(r.Profile.Name()),
 		}
@@ -69,6 +70,9 @@ func FromHost(h model.Host) Unit {
 		}
 		if r.Backend != "" {
 			packed.Backend = backends.add(r.Backend)
+		}
+		if r.Fallback != "" {
+			packed.Fallback = backends.add(r.Fallback)
 		}
 		if r.Origin != (model.Origin{}) {
 			packed.Origin = origins.add(r.Origin)
@@ -104,6 +108,8 @@ type packedRoute struct {
 	Slash    bool   `json:"slash,omitempty"`
 	Denied   bool   `json:"denied,omitempty"`
 	Backend  int    `json:"backend,omitempty"`
+	Fallback int    `json:"fallback,omitempty"`
+	Default  bool   `json:"default,omitempty"`
 	Profile  int    `json:"profile"`
 	Origin   int    `json:"origin,omitempty"`
 	Policies []int  `json:"policies,omitempty"`

@@ -49,6 +49,22 @@ local function phases_of(numbers, unit, location)
 end
 
 
+-- fallback is the backend to ask in the place of the route's own, and what it
+-- is told about that one.
+local function fallback(packed, unit)
+    local key = unit.backends[packed.fallback]
+    local namespace, service, port = string_match(unit.backends[packed.backend], "^(.-)/(.-)/(.*)$")
+    return {
+        backend = key,
+        label = "custom-default-backend-" .. string_gsub(string_gsub(key, "/$", ""), "/", "-"),
+        namespace = namespace,
+        ingress = unit.origins[packed.origin][2],
+        service = service,
+        port = port,
+    }
+end
+
+
 -- route makes of a packed route what a request needs.
 local function route(packed, unit)
     local profile = unit.profiles[packed.profile]
@@ -65,7 +81,9 @@ local function route(packed, unit)
     return {
         backend = backend,
         -- The predecessor's name of it, for the log.
-        backend_label = backend and string_gsub(backend, "/", "-") or "upstream-default-backend",
+        backend_label = backend and not packed.default and string_gsub(backend, "/", "-") or "upstream-default-backend",
+        fallback = packed.fallback and fallback(packed, unit),
+        default = packed.default,
         denied = packed.denied,
         location = location,
         phases = phases,

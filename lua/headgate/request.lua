@@ -108,6 +108,18 @@ function _M.set_id()
 end
 
 
+-- Tells a backend what it stands in for.
+function _M.set_fallback(fallback)
+    local set = ngx.req.set_header
+    set("X-Code", "503")
+    set("X-Format", ngx_var.http_accept)
+    set("X-Namespace", fallback.namespace)
+    set("X-Ingress-Name", fallback.ingress)
+    set("X-Service-Name", fallback.service)
+    set("X-Service-Port", fallback.port)
+end
+
+
 -- The backend's name in the access log.
 function _M.set_backend_label(label)
     ngx_var.proxy_upstream_name = label

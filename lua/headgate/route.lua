@@ -19,9 +19,16 @@ local ngx_var = ngx.var
 local string_gsub = string.gsub
 local string_lower = string.lower
 
+local HEALTHY = 200
 local NOT_FOUND = 404
+local FORBIDDEN = 403
 local INTERNAL_ERROR = 500
 local UNAVAILABLE = 503
+
+-- The name unit for names that nobody has.
+local NOBODYS = "_"
+local STATUS_PATH = "/nginx_status"
+local LOOPBACK = { ["127.0.0.1"] = true, ["::1"] = true }
 
 -- What the control dictionary said at the revision seen last.
 local revision_seen, loaded, draining
@@ -61,6 +68,23 @@ local function redirect_to_slash(host_name, path)
 end
 
 
+-- own_page ends requests for the pages that Headgate itself has under names
+-- that nobody has.
+local function own_page(path)
+    if path == settings.health_path then
+        ngx_header["Content-Type"] = "text/html"
+        ngx_header["Content-Length"] = 0
+        return ngx_exit(HEALTHY)
+    end
+    if path == STATUS_PATH then
+        if not LOOPBACK[ngx_var.remote_addr] then
+            return ngx_exit(FORBIDDEN)
+        end
+        return ngx_exec("@nginx_status")
+    end
+end
+
+
 -- find finds the request's route and fills in its table, or ends the request.
 local function find(host_name, revision)
     local globals = units.globals(revision)
@@ -71,6 +95,9 @@ local function find(host_name, revision)
         return ngx_exit(UNAVAILABLE)
     end
     local path = ngx_var.uri
+    if name.name == NOBODYS then
+        own_page(path)
+    end
     local route, err = host:find(path)
     if err then
         log.err("host ", name.host, ": ", err)
@@ -93,6 +120,25 @@ local function find(host_name, revision)
 end
 
 
+-- with_endpoints is the backend of that name, nil if it can't be asked.
+local function with_endpoints(name, revision)
+    local backend = units.backend(name, revision)
+    return backend and backend.count > 0 and backend or nil
+end
+
+
+-- stand_in is the backend to ask where the route's own has no endpoint, nil if
+-- there is none.
+local function stand_in(fallback, revision)
+    local backend = fallback and with_endpoints(fallback.backend, revision)
+    if backend then
+        requests.set_fallback(fallback)
+        requests.set_backend_label(fallback.label)
+    end
+    return backend
+end
+
+
 -- handle takes a request to where it goes on. jumped: it can't go on where it
 -- is, since it has jumped already.
 local function handle(revision, jumped)
@@ -112,9 +158,9 @@ local function handle(revision, jumped)
     if not route.backend then
         return ngx_exit(NOT_FOUND)
     end
-    local backend = units.backend(route.backend, revision)
-    if not backend or backend.count == 0 then
-        return ngx_exit(UNAVAILABLE)
+    local backend = with_endpoints(route.backend, revision) or stand_in(route.fallback, revision)
+    if not backend then
+        return ngx_exit(route.default and NOT_FOUND or UNAVAILABLE)
     end
     request.backend = backend
     requests.set_id()

@@ -10,6 +10,8 @@ local _M = {
     default_profile = nil,
     -- The port of the https listener, for redirects that name it.
     https_port = nil,
+    -- Where names that nobody has answer 200.
+    health_path = nil,
     -- Whether the access log is written.
     access_log = nil,
     -- Which configuration this is: each reload has a higher number.

@@ -3,6 +3,7 @@ package all
 
 import (
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/feature/defaultbackend"
 	"github.com/headgate/headgate/internal/feature/httpsredirect"
 	"github.com/headgate/headgate/internal/feature/process"
 	"github.com/headgate/headgate/internal/feature/proxying"
@@ -17,6 +18,7 @@ func Features() []feature.Feature {
 		process.Feature(),
 		serveralias.Feature(),
 		rewrite.Feature(),
+		defaultbackend.Feature(),
 		unsupported.Feature(),
 		httpsredirect.Feature(),
 		proxying.Feature(),

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// laterUsage is what --help says of a flag that is accepted and not obeyed.
+const laterUsage = "has no effect in this version"
+
+// addLaterFlags declares the flags of ingress-nginx that Headgate accepts, so
+// that a Deployment written for it starts, but does not obey: their names,
+// types and defaults. A flag that begins to count moves to newCommand.
+func addLaterFlags(f *pflag.FlagSet) {
+	for name, value := range map[string]bool{
+		"deep-inspect":                     true,
+		"disable-catch-all":                false,
+		"disable-full-test":                false,
+		"disable-leader-election":          false,
+		"disable-svc-external-name":        false,
+		"disable-sync-events":              false,
+		"enable-annotation-validation":     true,
+		"enable-metrics":                   false,
+		"enable-ssl-chain-completion":      false,
+		"enable-ssl-passthrough":           false,
+		"enable-topology-aware-routing":    false,
+		"metrics-per-host":                 true,
+		"metrics-per-undefined-host":       false,
+		"profiling":                        true,
+		"report-node-internal-ip-address":  false,
+		"report-status-classes":            false,
+		"update-status":                    true,
+		"update-status-on-shutdown":        true,
+		"add_dir_header":                   false,
+		"alsologtostderr":                  false,
+		"legacy_stderr_threshold_behavior": true,
+		"logtostderr":                      true,
+		"one_output":                       false,
+		"skip_headers":                     false,
+		"skip_log_headers":                 false,
+	} {
+		f.Bool(name, value, laterUsage)
+	}
+	for name, value := range map[string]string{
+		"default-ssl-certificate":        "",
+		"election-id":                    "ingress-controller-leader",
+		"internal-logger-address":        "127.0.0.1:11514",
+		"maxmind-edition-ids":            "GeoLite2-City,GeoLite2-ASN",
+		"maxmind-license-key":            "",
+		"maxmind-mirror":                 "",
+		"publish-service":                "",
+		"publish-status-address":         "",
+		"tcp-services-configmap":         "",
+		"udp-services-configmap":         "",
+		"validating-webhook":             "",
+		"validating-webhook-certificate": "",
+		"validating-webhook-key":         "",
+		"watch-namespace-selector":       "",
+		"alsologtostderrthreshold":       "0",
+		"log_backtrace_at":               ":0",
+		"log_dir":                        "",
+		"log_file":                       "",
+		"stderrthreshold":                "2",
+		"vmodule":                        "",
+	} {
+		f.String(name, value, laterUsage)
+	}
+	addLaterNumbers(f)
+}
+
+func addLaterNumbers(f *pflag.FlagSet) {
+	for name, value := range map[string]int{
+		"default-server-port":           8181,
+		"dynamic-configuration-retries": 15,
+		"health-check-timeout":          10,
+		"maxmind-retries-count":         1,
+		"monitor-max-batch-size":        10000,
+		"profiler-port":                 10245,
+		"ssl-passthrough-proxy-port":    442,
+		"status-port":                   10246,
+		"status-update-interval":        60,
+		"stream-port":                   10247,
+	} {
+		f.Int(name, value, laterUsage)
+	}
+	for name, value := range map[string]time.Duration{
+		"election-ttl":            30 * time.Second,
+		"maxmind-retries-timeout": 0,
+		"sync-period":             0,
+	} {
+		f.Duration(name, value, laterUsage)
+	}
+	for name, value := range map[string][]float64{
+		"length-buckets": {10, 20, 30, 40, 50, 60, 70, 80, 90, 100},
+		"size-buckets":   {10, 100, 1000, 10000, 100000, 1e6, 1e7},
+		"time-buckets":   {0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10},
+	} {
+		f.Float64Slice(name, value, laterUsage)
+	}
+	f.Float64("bucket-factor", 0, laterUsage)
+	f.Float32("sync-rate-limit", 0.3, laterUsage)
+	f.Uint32("max-buckets", 100, laterUsage)
+	f.Uint64("log_file_max_size", 1800, laterUsage)
+	f.StringSlice("exclude-socket-metrics", nil, laterUsage)
+	f.IP("profiler-address", net.IPv4(127, 0, 0, 1), laterUsage)
+}
+
+// warnLaterFlags logs which of the flags that were set have no effect.
+func warnLaterFlags(f *pflag.FlagSet, log *slog.Logger) {
+	f.Visit(func(flag *pflag.Flag) {
+		if flag.Usage == laterUsage {
+			log.Warn("--" + flag.Name + " " + laterUsage)
+		}
+	})
+}

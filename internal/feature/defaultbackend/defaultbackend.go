@@ -1,0 +1,37 @@
+// Package defaultbackend names a Service that answers while a route's own has
+// no endpoint.
+package defaultbackend
+
+import (
+	"errors"
+	"regexp"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/model"
+)
+
+var defaultBackend = feature.Setting[string]{
+	Annotation: "default-backend", Parse: parse, OnInvalid: feature.Deny, Risk: feature.Low,
+	Doc: "A Service of the Ingress's namespace that answers while a path's Service has no endpoint, at its first port. " +
+		"Headers X-Code, X-Format, X-Namespace, X-Ingress-Name, X-Service-Name and X-Service-Port tell it what it stands in for.",
+}
+
+// Feature is default-backend.
+func Feature() feature.Feature {
+	return feature.Feature{
+		Name:     "default_backend",
+		Doc:      "Names a Service that answers while a route's own has no endpoint.",
+		Settings: []feature.Declared{defaultBackend},
+		Route:    func(r *feature.Reader, _ *model.Route) { defaultBackend.Get(r) },
+		Fallback: defaultBackend.Get,
+	}
+}
+
+var label = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+
+func parse(text string) (string, error) {
+	if !label.MatchString(text) {
+		return "", errors.New("allowed is the name of a Service")
+	}
+	return text, nil
+}

@@ -1,0 +1,10 @@
+package defaultbackend_test
+
+import (
+	"testing"
+
+	"github.com/headgate/headgate/internal/feature/defaultbackend"
+	"github.com/headgate/headgate/internal/featuretest"
+)
+
+func TestGolden(t *testing.T) { featuretest.Golden(t, defaultbackend.Feature()) }
