@@ -9,6 +9,15 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// stopLimit bounds the time from SIGSTOP to the last thread's stop.
+	stopLimit = 10 * time.Second
+	// cldStopped is CLD_STOPPED of siginfo_t: a child was stopped.
+	cldStopped = 5
 )
 
 // A component is one process of the cluster, which can be started again. Its
@@ -86,6 +95,30 @@ func (c *component) signal(signal syscall.Signal) error {
 		return fmt.Errorf("sending %v to %s: %w", signal, c.name, err)
 	}
 	return nil
+}
+
+// pause freezes the process, and returns when none of its threads runs any more.
+func (c *component) pause() error {
+	if err := c.signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	// Each thread stops when it is next scheduled, which takes as long as it
+	// takes on a busy machine. The kernel reports a stop after the last one.
+	limit := time.Now().Add(stopLimit)
+	for {
+		var stopped unix.Siginfo
+		err := unix.Waitid(unix.P_PID, c.cmd.Process.Pid, &stopped, unix.WSTOPPED|unix.WNOHANG|unix.WNOWAIT, nil)
+		if err != nil {
+			return fmt.Errorf("waiting until %s is stopped: %w", c.name, err)
+		}
+		if stopped.Code == cldStopped {
+			return nil
+		}
+		if time.Now().After(limit) {
+			return fmt.Errorf("%s still runs %v after SIGSTOP", c.name, stopLimit)
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // waitReady asks until the component is ready, it has ended, or ctx is done.

@@ -18,7 +18,7 @@ import (
 //
 //	POST /components/NAME/stop       kill it
 //	POST /components/NAME/start      start it and wait until it is ready
-//	POST /components/NAME/pause      freeze it: connections stay open, nothing answers
+//	POST /components/NAME/pause      freeze it, wholly at the answer: connections stay open, nothing answers
 //	POST /components/NAME/resume
 //	POST /snapshots/NAME/save        keep a copy of all objects; the API server is away meanwhile
 //	POST /snapshots/NAME/restore     go back to it, and start again all that talks to the API server
@@ -70,7 +70,7 @@ func (c *control) component(r *http.Request) error {
 	case "start":
 		return c.cluster.run(r.Context(), one)
 	case "pause":
-		return one.signal(syscall.SIGSTOP)
+		return one.pause()
 	case "resume":
 		return one.signal(syscall.SIGCONT)
 	default:

@@ -22,7 +22,12 @@ const clockPatience = 10 * time.Second
 func TestClockJumps(t *testing.T) {
 	clock := startClock(t)
 	release := make(chan struct{})
-	slow := gatetest.StartBackend(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
+	slow := gatetest.StartBackend(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	}))
 	g := gatetest.Start(t, gatetest.Options{Workers: 1, Timing: gatetest.Hasty(), Manifests: served("one", gatetest.StartEcho(t, "one")) +
 		served("slow", slow) + gatetest.Ingress("slow", "slow.test", "/", "slow") + gatetest.Ingress("a", "known.test", "/", "one")})
 	for number, jump := range []time.Duration{24 * time.Hour, -24 * time.Hour, 0} {
@@ -44,7 +49,11 @@ func TestClockJumps(t *testing.T) {
 		wantEcho(t, g.Get(fresh+".test", "/"), "one")
 		ask(t, kept, fresh+".test")
 		// So does a request that waits for its backend.
-		release <- struct{}{}
+		select {
+		case release <- struct{}{}:
+		case <-time.After(clockPatience):
+			t.Fatalf("no request waits for its backend at the jump to %v", jump)
+		}
 		if response, err := waiting.answer(); err != nil || response.StatusCode != http.StatusOK {
 			t.Errorf("a request that was waiting at the jump to %v: %v, %v", jump, response, err)
 		}
@@ -109,11 +118,20 @@ func startClock(t *testing.T) *clock {
 	if err := os.Chmod(dir, 0o711); err != nil {
 		t.Fatal(err)
 	}
+	// A copy, since an NGINX in a root of its own sees /tmp alone.
+	library, err := os.ReadFile(libraries[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	preload := filepath.Join(dir, "faketime.so")
+	if err := os.WriteFile(preload, library, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	c := &clock{t: t, file: filepath.Join(dir, "clock")}
 	c.jump(0)
 	// Workers have only the variables that the configuration names.
 	script := fmt.Sprintf("#!/bin/sh\nexport LD_PRELOAD=%s FAKETIME_TIMESTAMP_FILE=%s FAKETIME_NO_CACHE=1 FAKETIME_DONT_FAKE_MONOTONIC=1\n"+
-		"exec %s -g 'env FAKETIME_TIMESTAMP_FILE; env FAKETIME_NO_CACHE; env FAKETIME_DONT_FAKE_MONOTONIC;' \"$@\"\n", libraries[0], c.file, nginx)
+		"exec %s -g 'env FAKETIME_TIMESTAMP_FILE; env FAKETIME_NO_CACHE; env FAKETIME_DONT_FAKE_MONOTONIC;' \"$@\"\n", preload, c.file, nginx)
 	wrapper := filepath.Join(dir, "nginx")
 	if err := os.WriteFile(wrapper, []byte(script), 0o755); err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 // The life of an application: created, changed, scaled, deleted.
 func TestLife(t *testing.T) {
 	g := startGate(t)
+	g.cluster.NeedPods(t)
 	if err := g.cluster.CreateBackend(t.Context(), clustertest.BackendDeployment(g.class, "web", 1, 0)); err != nil {
 		t.Fatal(err)
 	}
@@ -109,6 +110,7 @@ func (g *gate) awaitPods(url string, want int) {
 // its preStop hook takes.
 func TestRollingUpdateUnderLoad(t *testing.T) {
 	g := startGate(t)
+	g.cluster.NeedPods(t)
 	if err := g.cluster.CreateBackend(t.Context(), clustertest.BackendDeployment(g.class, "web", 2, 5*time.Second)); err != nil {
 		t.Fatal(err)
 	}

@@ -59,6 +59,8 @@ type Cluster struct {
 	network *network
 	config  *rest.Config
 	client  *kubernetes.Clientset
+	// withoutPods is why no pod runs, nil if pods do.
+	withoutPods error
 }
 
 // New builds the cluster's program if needed, which takes minutes, and starts
@@ -81,6 +83,9 @@ func New(ctx context.Context, options Options) (*Cluster, error) {
 		return nil, fmt.Errorf("starting the cluster: %w", err)
 	}
 	c := &Cluster{dir: dir, ended: make(chan struct{})}
+	if options.WithoutPods {
+		c.withoutPods = errors.New("the test's cluster is to be without pods")
+	}
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	if err := c.start(ctx, program, options); err != nil {
@@ -93,6 +98,14 @@ func New(ctx context.Context, options Options) (*Cluster, error) {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
+}
+
+// NeedPods fails the test, with the reason, if no pod runs in the cluster.
+func (c *Cluster) NeedPods(t testing.TB) {
+	t.Helper()
+	if c.withoutPods != nil {
+		t.Fatalf("the test needs pods: %v", c.withoutPods)
+	}
 }
 
 // Start is New and, at the end of the test, Close. The logs of a failed test's

@@ -30,6 +30,7 @@ func TestMain(m *testing.M) {
 
 func TestNodeIsReady(t *testing.T) {
 	c := shared.Start(t)
+	c.NeedPods(t)
 	nodes, err := c.Client().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -90,6 +91,7 @@ func answer(client *http.Client, url string) (string, error) {
 
 func TestPodsAnswerBehindTheirService(t *testing.T) {
 	c := shared.Start(t)
+	c.NeedPods(t)
 	namespace := c.Namespace(t)
 	client, url := createBackend(t, c, namespace, 2)
 	seen := map[string]bool{}
@@ -120,6 +122,7 @@ func TestPodsAnswerBehindTheirService(t *testing.T) {
 
 func TestAPIServerStopsAndStarts(t *testing.T) {
 	c := shared.Start(t)
+	c.NeedPods(t)
 	client, url := createBackend(t, c, c.Namespace(t), 1)
 	if err := c.StopAPIServer(t.Context()); err != nil {
 		t.Fatal(err)
@@ -162,6 +165,7 @@ func TestAPIServerPauses(t *testing.T) {
 
 func TestSnapshotIsRestored(t *testing.T) {
 	c := shared.Start(t)
+	c.NeedPods(t)
 	namespace := c.Namespace(t)
 	maps := c.Client().CoreV1().ConfigMaps(namespace)
 	create := func(name string) {

@@ -127,6 +127,9 @@ func BackendService(namespace, name string) *corev1.Service {
 // CreateBackend creates the Deployment and a Service of the same name, and
 // waits until all pods are ready.
 func (c *Cluster) CreateBackend(ctx context.Context, deployment *appsv1.Deployment) error {
+	if c.withoutPods != nil {
+		return fmt.Errorf("creating a backend: %w", c.withoutPods)
+	}
 	service := BackendService(deployment.Namespace, deployment.Name)
 	if _, err := c.client.CoreV1().Services(service.Namespace).Create(ctx, service, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("creating a Service: %w", err)

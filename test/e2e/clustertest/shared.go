@@ -2,6 +2,7 @@ package clustertest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -16,6 +17,9 @@ import (
 //	func TestMain(m *testing.M) { os.Exit(shared.Run(m)) }
 //
 //	func TestOne(t *testing.T) { cluster := shared.Start(t) … }
+//
+// On a machine where pods can't run the cluster runs without them. A test that
+// needs them says so by [Cluster.NeedPods].
 type Shared struct {
 	Options Options
 
@@ -32,7 +36,7 @@ func (s *Shared) Start(t testing.TB) *Cluster {
 	defer s.mu.Unlock()
 	if s.cluster == nil && s.err == nil {
 		// Not the test's context: the cluster is for the next tests too.
-		s.cluster, s.err = New(context.Background(), s.Options)
+		s.cluster, s.err = s.newCluster(context.Background())
 	}
 	if s.err != nil {
 		t.Fatal(s.err)
@@ -43,6 +47,22 @@ func (s *Shared) Start(t testing.TB) *Cluster {
 	default:
 	}
 	return s.cluster
+}
+
+// newCluster starts the cluster, without pods if it does not start with them,
+// for whatever reason: the tests that need pods fail with it.
+func (s *Shared) newCluster(ctx context.Context) (*Cluster, error) {
+	cluster, withPods := New(ctx, s.Options)
+	if withPods == nil || s.Options.WithoutPods {
+		return cluster, withPods
+	}
+	cluster, err := New(ctx, Options{WithoutPods: true})
+	if err != nil {
+		return nil, errors.Join(withPods, fmt.Errorf("without pods: %w", err))
+	}
+	cluster.withoutPods = fmt.Errorf("the cluster runs without them, since with them it did not start: %w", withPods)
+	fmt.Fprintln(os.Stderr, cluster.withoutPods)
+	return cluster, nil
 }
 
 // Run runs the package's tests and ends the cluster. It returns the exit code;
