@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -82,7 +83,7 @@ func prepareCPU(ctx context.Context, s *stage, short bool) ([]comparison, error)
 	if err != nil {
 		return nil, err
 	}
-	at, quiet, err := s.startWithHosts(ctx, "headgate", false)
+	at, quiet, err := s.startWithHosts(ctx, "headgate", false, exactRouting)
 	if err != nil {
 		return nil, err
 	}
@@ -94,8 +95,8 @@ func prepareCPU(ctx context.Context, s *stage, short bool) ([]comparison, error)
 	rows := []comparison{
 		{"default profile, one host", base, product, 1.15},
 		{
-			"default profile, 1,000 hosts in turn", &side{name: "static, spread", instance: static},
-			&side{name: "headgate, spread", instance: quiet.instance}, 1.15,
+			"default profile, 1,000 hosts in turn", &side{name: "static, spread", instance: static, routing: exactRouting},
+			&side{name: "headgate, spread", instance: quiet.instance, routing: exactRouting}, 1.15,
 		},
 		{"a profile of its own", base, &side{name: "headgate, profile", instance: quiet.instance, host: profileHost}, 0},
 	}
@@ -106,8 +107,12 @@ func prepareCPU(ctx context.Context, s *stage, short bool) ([]comparison, error)
 	if err != nil {
 		return nil, err
 	}
+	kinds, err := s.compareRouting(ctx)
+	if err != nil {
+		return nil, err
+	}
 	parts, err := s.compareParts(ctx, quiet, at, base, product)
-	return append(append(rows, logged), parts...), err
+	return slices.Concat(rows, []comparison{logged}, kinds, parts), err
 }
 
 // compareLogging compares with the access log on both sides.
@@ -116,7 +121,7 @@ func (s *stage) compareLogging(ctx context.Context) (comparison, error) {
 	if err != nil {
 		return comparison{}, err
 	}
-	_, h, err := s.startWithHosts(ctx, "headgate-log", true)
+	_, h, err := s.startWithHosts(ctx, "headgate-log", true, exactRouting)
 	if err != nil {
 		return comparison{}, err
 	}
@@ -149,13 +154,34 @@ func (s *stage) compareParts(ctx context.Context, h *headgate, at place, static,
 	}, nil
 }
 
-// startWithHosts starts Headgate on a new folder.
-func (s *stage) startWithHosts(ctx context.Context, name string, accessLog bool) (place, *headgate, error) {
+// compareRouting compares 10,000 wildcard hosts and 10,000 hosts of regular
+// expressions with 10,000 plain ones, all beside each other in one Headgate.
+func (s *stage) compareRouting(ctx context.Context) ([]comparison, error) {
+	_, h, err := s.startWithHosts(ctx, "headgate-routing", false, exactRouting, wildcardRouting, patternRouting)
+	if err != nil {
+		return nil, err
+	}
+	one := func(name string, r routing) *side {
+		return &side{name: name, instance: h.instance, host: fmt.Sprintf(r.asked, hosts/2), routing: r}
+	}
+	spread := func(name string, r routing) *side { return &side{name: name, instance: h.instance, routing: r} }
+	plain, plainSpread := one("exact", exactRouting), spread("exact, spread", exactRouting)
+	return []comparison{
+		{"routing: a wildcard host", plain, one("wildcard", wildcardRouting), 1.3},
+		{"routing: 1,000 wildcard hosts in turn", plainSpread, spread("wildcard, spread", wildcardRouting), 1.3},
+		{"routing: a host of regular expressions", plain, one("patterns", patternRouting), 1.3},
+		{"routing: 1,000 hosts of regular expressions in turn", plainSpread, spread("patterns, spread", patternRouting), 1.3},
+	}, nil
+}
+
+// startWithHosts starts Headgate on a new folder with 10,000 hosts of each
+// routing.
+func (s *stage) startWithHosts(ctx context.Context, name string, accessLog bool, routings ...routing) (place, *headgate, error) {
 	at, err := s.place(name)
 	if err != nil {
 		return place{}, nil, err
 	}
-	if err := writeFolder(at.folder, hosts, s.backend, accessLog); err != nil {
+	if err := writeFolder(at.folder, hosts, s.backend, accessLog, routings...); err != nil {
 		return place{}, nil, err
 	}
 	h, err := s.startHeadgate(ctx, at)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -22,8 +24,9 @@ const connections = 32
 type side struct {
 	name string
 	instance
-	// host to ask for; empty to spread over a thousand.
-	host string
+	// host to ask for; empty to spread over a thousand of a routing.
+	host    string
+	routing routing
 	// costs are the worker's microseconds per request, one for each round.
 	costs []float64
 }
@@ -49,6 +52,7 @@ func (s *stage) take(ctx context.Context, one *side, duration time.Duration) (fl
 // wrk loads a side and returns the number of requests that were answered. Any
 // answer but a good one is an error.
 func (s *stage) wrk(ctx context.Context, one *side, duration time.Duration) (int, error) {
+	var arguments []string
 	args := []string{"-c", strconv.Itoa(loadCore), "wrk", "-t", "1", "-c", strconv.Itoa(connections), "-d", duration.String()}
 	if one.host != "" {
 		args = append(args, "-H", "Host: "+one.host)
@@ -58,10 +62,11 @@ func (s *stage) wrk(ctx context.Context, one *side, duration time.Duration) (int
 			return 0, err
 		}
 		args = append(args, "-s", script)
+		arguments = []string{"--", one.routing.asked, one.routing.path}
 	}
 	ctx, cancel := context.WithTimeout(ctx, duration+startPatience)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, "taskset", append(args, "http://"+local(one.port)+"/")...).CombinedOutput()
+	out, err := exec.CommandContext(ctx, "taskset", slices.Concat(args, []string{"http://" + local(one.port) + cmp.Or(one.routing.path, "/")}, arguments)...).CombinedOutput()
 	if err != nil {
 		return 0, fmt.Errorf("run wrk: %w: %s", err, out)
 	}

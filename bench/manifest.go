@@ -11,15 +11,34 @@ const (
 	backend   = namespace + "/web/80"
 )
 
-// hostName is the name of the i-th host.
-func hostName(i int) string { return fmt.Sprintf("h-%05d.example.com", i) }
+// hostName is the name of the i-th exact host.
+func hostName(i int) string { return fmt.Sprintf(exactRouting.asked, i) }
 
 // profileHost has a profile of its own.
 const profileHost = "p-00001.example.com"
 
-// writeFolder writes hosts Ingresses, each in a file, one Service and the
-// options.
-func writeFolder(folder string, hosts, port int, accessLog bool) error {
+// A routing is a kind of host: what a rule of the i-th is like, and what is
+// asked of it.
+type routing struct {
+	host        string // with the number for %05d
+	asked, path string // of a request
+	metadata    string
+	paths       []string
+}
+
+var (
+	exactRouting    = routing{host: "h-%05d.example.com", asked: "h-%05d.example.com", path: "/", paths: []string{"/"}}
+	wildcardRouting = routing{host: `"*.w-%05d.example.com"`, asked: "any.w-%05d.example.com", path: "/", paths: []string{"/"}}
+	patternRouting  = routing{
+		host: "r-%05d.example.com", asked: "r-%05d.example.com", path: "/api/v2/items/17",
+		metadata: "  annotations: {nginx.ingress.kubernetes.io/use-regex: \"true\"}\n",
+		paths:    []string{"/", "/api/v[0-9]+/.*", "/static"},
+	}
+)
+
+// writeFolder writes hosts Ingresses of each routing, each in a file, one
+// Service and the options.
+func writeFolder(folder string, hosts, port int, accessLog bool, routings ...routing) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
@@ -28,9 +47,11 @@ func writeFolder(folder string, hosts, port int, accessLog bool) error {
 		"options.yaml": options(accessLog),
 		"profile.yaml": ingress("profile", profileHost, `  annotations: {nginx.ingress.kubernetes.io/proxy-buffer-size: 8k}`+"\n"),
 	}
-	for i := range hosts {
-		name := fmt.Sprintf("i-%05d", i)
-		files[name+".yaml"] = ingress(name, hostName(i), "")
+	for kind, r := range routings {
+		for i := range hosts {
+			name := fmt.Sprintf("i-%d-%05d", kind, i)
+			files[name+".yaml"] = ingress(name, fmt.Sprintf(r.host, i), r.metadata, r.paths...)
+		}
 	}
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
@@ -40,8 +61,12 @@ func writeFolder(folder string, hosts, port int, accessLog bool) error {
 	return nil
 }
 
-func ingress(name, host, metadata string) string {
-	return fmt.Sprintf(`apiVersion: networking.k8s.io/v1
+// ingress has the path "/" if none is named.
+func ingress(name, host, metadata string, paths ...string) string {
+	if len(paths) == 0 {
+		paths = []string{"/"}
+	}
+	text := fmt.Sprintf(`apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata:
   name: %s
@@ -51,11 +76,15 @@ metadata:
     - host: %s
       http:
         paths:
-          - path: /
-            pathType: Prefix
+`, name, namespace, metadata, host)
+	for _, path := range paths {
+		text += fmt.Sprintf(`          - path: %s
+            pathType: ImplementationSpecific
             backend:
               service: {name: web, port: {number: 80}}
-`, name, namespace, metadata, host)
+`, path)
+	}
+	return text
 }
 
 func service(port int) string {

@@ -60,7 +60,7 @@ func measureScales(ctx context.Context, s *stage, n size) ([]Scale, error) {
 
 func (s *stage) measureScale(ctx context.Context, at place, ingresses, samples int) (Scale, error) {
 	scale := Scale{Ingresses: ingresses, Samples: samples}
-	if err := writeFolder(at.folder, ingresses, s.backend, false); err != nil {
+	if err := writeFolder(at.folder, ingresses, s.backend, false, exactRouting); err != nil {
 		return scale, err
 	}
 	h, err := s.startHeadgate(ctx, at)

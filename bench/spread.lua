@@ -1,10 +1,11 @@
--- wrk's load over every tenth of 10,000 hosts.
+-- wrk's load over every tenth of 10,000 hosts. Arguments: the host with %05d
+-- for its number, and the path.
 local requests = {}
 local next_request = 0
 
-function init()
+function init(arguments)
     for i = 0, 999 do
-        requests[i] = wrk.format(nil, nil, { Host = string.format("h-%05d.example.com", i * 10) })
+        requests[i] = wrk.format(nil, arguments[2], { Host = string.format(arguments[1], i * 10) })
     end
 end
 
