@@ -41,18 +41,25 @@ func (b *Builder) Name(name string, v View) (n model.Name, certificate *model.Ce
 // default certificate is served, and plain requests are still redirected.
 func (b *Builder) ruleName(name string, ingresses []*networkingv1.Ingress, v View) (n model.Name, certificate *model.Certificate, fs []finding.Finding) {
 	n = model.Name{Name: name, Host: name}
+	winner := ""
 	for _, ing := range ingresses {
 		s := search{builder: b, view: v, ingress: ing, name: name}
 		secured, parsed := s.run()
-		fs = append(fs, s.findings...)
-		if !secured {
-			continue
+		if winner == "" {
+			fs = append(fs, s.findings...)
 		}
-		n.Secured = true
-		if parsed != nil {
-			n.Certificate, certificate = parsed.certificate.Hash, parsed.certificate
+		switch {
+		case !secured:
+		case winner == "":
+			n.Secured, winner = true, objectName(ing)
+			if parsed != nil {
+				n.Certificate, certificate = parsed.certificate.Hash, parsed.certificate
+			}
+		case parsed != nil && parsed.certificate.Hash != n.Certificate:
+			s.tell(s.entry, &refusal{finding.Conflict, fmt.Sprintf("%s, which is older, decides on the certificate of %s", winner, name)},
+				"this Ingress's certificate is not shown for "+name)
+			fs = append(fs, s.findings[len(s.findings)-1])
 		}
-		break
 	}
 	return n, certificate, fs
 }
@@ -63,6 +70,7 @@ type search struct {
 	view     View
 	ingress  *networkingv1.Ingress
 	name     string
+	entry    int // of spec.tls, that the certificate is from
 	findings []finding.Finding
 }
 
@@ -70,11 +78,12 @@ type search struct {
 // certificate.
 func (s *search) run() (secured bool, certificate *parsedCertificate) {
 	for i, entry := range s.ingress.Spec.TLS {
-		if slices.ContainsFunc(entry.Hosts, s.isName) {
+		if s.entry = i; slices.ContainsFunc(entry.Hosts, s.isName) {
 			return true, s.listed(i, entry.SecretName)
 		}
 	}
 	for i, entry := range s.ingress.Spec.TLS {
+		s.entry = i
 		if certificate := s.covering(i, entry); certificate != nil {
 			return true, certificate
 		}
