@@ -1,7 +1,8 @@
 // Command testsummary reads the output of `go test -json` and shows each
-// package's result, the output of what failed or was skipped, and last, alone
-// on a line, "N passed, N failed, N skipped". It exits 1 if something failed,
-// or, with CI=true in the environment, if something was skipped.
+// package's result, the output of what failed or was skipped, the attributes
+// that tests have set, and last, alone on a line, "N passed, N failed, N
+// skipped". It exits 1 if something failed, or, with CI=true in the
+// environment, if something was skipped.
 //
 // A test with subtests counts by its subtests, and by itself if it failed
 // though none of them did. A package that failed without a failing test (it
@@ -36,6 +37,7 @@ func main() {
 // An event is one line of `go test -json`, as described by `go doc test2json`.
 type event struct {
 	Action, Package, ImportPath, Test, Output, FailedBuild string
+	Key, Value                                             string // of an attribute
 	Elapsed                                                float64
 }
 
@@ -78,6 +80,8 @@ func (s *summary) take(e event) {
 		s.output[test{pkg: e.ImportPath}] = append(s.output[test{pkg: e.ImportPath}], e.Output)
 	case "output":
 		s.output[subject] = append(s.output[subject], e.Output)
+	case "attr":
+		fmt.Fprintf(s.to, "      %s %s: %s\n", e.Test, e.Key, e.Value)
 	case "pass", "fail", "skip":
 		if e.Test == "" {
 			s.endPackage(e, subject)

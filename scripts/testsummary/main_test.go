@@ -12,6 +12,7 @@ func TestSummary(t *testing.T) {
 {"Action":"output","Package":"broken","Output":"FAIL broken [build failed]\n"}
 {"Action":"fail","Package":"broken","FailedBuild":"broken"}
 {"Action":"output","Package":"p","Test":"TestGood","Output":"quiet\n"}
+{"Action":"attr","Package":"p","Test":"TestGood","Key":"cases","Value":"3 passed"}
 {"Action":"pass","Package":"p","Test":"TestGood"}
 {"Action":"pass","Package":"p","Test":"TestParent/one"}
 {"Action":"output","Package":"p","Test":"TestParent/two","Output":"two is wrong\n"}
@@ -40,7 +41,7 @@ func TestSummary(t *testing.T) {
 	if s.passed != 4 || s.failed != 4 || s.skipped != 1 {
 		t.Errorf("got %d passed, %d failed, %d skipped; want 4, 4, 1", s.passed, s.failed, s.skipped)
 	}
-	for _, want := range []string{"broken.go:1: no", "two is wrong", "cleanup is wrong", "not here", "timed out"} {
+	for _, want := range []string{"broken.go:1: no", "two is wrong", "cleanup is wrong", "not here", "timed out", "TestGood cases: 3 passed\n"} {
 		if strings.Count(shown.String(), want) != 1 {
 			t.Errorf("want %q once in:\n%s", want, &shown)
 		}

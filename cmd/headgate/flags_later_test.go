@@ -1,0 +1,72 @@
+package main
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestFlagsOfIngressNGINX: every flag that a Deployment may hold is known.
+func TestFlagsOfIngressNGINX(t *testing.T) {
+	text, err := os.ReadFile("../../test/compat/COVERAGE.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := newCommand()
+	command.InitDefaultHelpFlag()
+	command.Version = "any"
+	command.InitDefaultVersionFlag()
+	known := 0
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Split(line, "\t")
+		if fields[0] != "flag" {
+			continue
+		}
+		if command.Flags().Lookup(strings.TrimPrefix(fields[1], "--")) == nil {
+			t.Errorf("%s is unknown", fields[1])
+		}
+		known++
+	}
+	if known < 80 {
+		t.Errorf("%d flags of ingress-nginx, want all", known)
+	}
+}
+
+// TestLaterFlags: a flag that has no effect is warned of when it is set, and
+// what it could never hold is refused as it ever will be.
+func TestLaterFlags(t *testing.T) {
+	for _, c := range []struct{ flags, warned string }{
+		{"", ""},
+		{"--http-port=8080", ""},
+		{"--update-status=true --update-status", "--update-status"},
+		{
+			"--watch-namespace-selector=a=b --validating-webhook :8443 --election-ttl 1m",
+			"--election-ttl --validating-webhook --watch-namespace-selector",
+		},
+		{"--time-buckets=0.1,2 --exclude-socket-metrics a,b --max-buckets=1", "--exclude-socket-metrics --max-buckets --time-buckets"},
+	} {
+		f := newCommand().Flags()
+		if err := f.Parse(strings.Fields(c.flags)); err != nil {
+			t.Errorf("%q: %v", c.flags, err)
+			continue
+		}
+		var log bytes.Buffer
+		warnLaterFlags(f, slog.New(slog.NewTextHandler(&log, nil)))
+		var warned []string
+		for line := range strings.Lines(log.String()) {
+			_, message, _ := strings.Cut(line, `level=WARN msg="`)
+			name, _ := strings.CutSuffix(strings.TrimSpace(message), ` has no effect in this version"`)
+			warned = append(warned, name)
+		}
+		if got := strings.Join(warned, " "); got != c.warned {
+			t.Errorf("%q warns of %q, want %q", c.flags, got, c.warned)
+		}
+	}
+	for _, flags := range []string{"--status-port=x", "--election-ttl=5", "--profiler-address=here", "--update-status=maybe", "--sort-backends"} {
+		if err := newCommand().Flags().Parse([]string{flags}); err == nil {
+			t.Errorf("%s is accepted", flags)
+		}
+	}
+}

@@ -1,0 +1,266 @@
+package compat_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/headgate/headgate/test/e2e/clustertest"
+)
+
+const (
+	class           = "nginx"
+	controllerClass = "k8s.io/ingress-nginx"
+	namespace       = "ingress-nginx"
+	configMap       = namespace + "/ingress-nginx-controller"
+	healthz         = clustertest.NodeAddress + ":10254"
+	// resolver is the address at which the runner's echo serves names.
+	resolver = "10.250.0.53"
+)
+
+const (
+	startLimit  = 20 * time.Second
+	settleLimit = 10 * time.Second
+	// stopPatience is for requests that NGINX has still got; what a case left
+	// hanging is cut off then.
+	stopPatience = 2 * time.Second
+	stopLimit    = 20 * time.Second
+)
+
+// A controller is Headgate in the cluster's network, with the names of the
+// corpus. It is started again and again, with other flags.
+type controller struct {
+	cluster *clustertest.Cluster
+	// program is Headgate's, and nginx the one that it is to run.
+	program, nginx string
+	dir            string
+	health         *http.Client
+
+	mu    sync.Mutex
+	cmd   *exec.Cmd
+	ended chan struct{}
+}
+
+// newController makes a controller that does not run yet, and what it needs.
+func newController(t *testing.T) *controller {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "headgate-compat-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// NGINX's workers have to get to the run directory.
+	if err := os.Chmod(dir, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("logs are in %s", dir)
+		} else if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	c := &controller{dir: dir, program: filepath.Join(dir, "headgate"), nginx: nginxOfRecordings(t)}
+	if output, err := exec.Command("go", "build", "-o", c.program, "../../cmd/headgate").CombinedOutput(); err != nil {
+		t.Fatalf("building headgate: %s", output)
+	}
+	if err := os.WriteFile(c.file("resolv.conf"), []byte("nameserver "+resolver+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c.cluster = shared.Start(t)
+	c.createObjects(t)
+	transport := c.cluster.Transport(healthz)
+	transport.DisableKeepAlives = true
+	c.health = &http.Client{Transport: transport, Timeout: time.Second}
+	t.Cleanup(func() {
+		if err := c.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// nginxOfRecordings is $HEADGATE_NGINX, or Debian 13's.
+func nginxOfRecordings(t *testing.T) string {
+	t.Helper()
+	path := os.Getenv("HEADGATE_NGINX")
+	if path == "" {
+		path = "../../scripts/debian13-nginx"
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if output, err := exec.Command(path, "-v").CombinedOutput(); err != nil {
+		t.Fatalf("%s -v: %v: %s (scripts/debian13-nginx --install makes it)", path, err, output)
+	}
+	return path
+}
+
+func (c *controller) createObjects(t *testing.T) {
+	t.Helper()
+	ctx, client := t.Context(), c.cluster.Client()
+	_, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = client.NetworkingV1().IngressClasses().Create(ctx, &networkingv1.IngressClass{
+		ObjectMeta: metav1.ObjectMeta{Name: class}, Spec: networkingv1.IngressClassSpec{Controller: controllerClass},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c *controller) file(name string) string { return filepath.Join(c.dir, name) }
+
+// withNames runs a command that sees its first argument as /etc/resolv.conf,
+// in the root of Debian 13's NGINX too.
+const withNames = `
+for file in /etc/resolv.conf /var/cache/headgate/debian13/etc/resolv.conf; do
+	[ ! -e "$file" ] || mount --bind "$1" "$file" || exit
+done
+shift
+exec "$@"`
+
+// restart ends the controller, if it runs, and starts it with these flags beside
+// its usual ones. It returns when the controller serves.
+func (c *controller) restart(flags []string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.end(); err != nil {
+		return err
+	}
+	log, err := os.OpenFile(c.file("headgate.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	args := append([]string{
+		"--mount", "--propagation", "private", "sh", "-c", withNames, "sh", c.file("resolv.conf"),
+		c.program, "--kubeconfig", c.cluster.Kubeconfig(), "--run-dir", c.file("run"),
+		"--configmap", configMap, "--publish-status-address", "192.0.2.10",
+		"--controller-class", controllerClass, "--ingress-class", class, "--post-shutdown-grace-period", "0",
+	}, flags...)
+	// The controller outlives the request that asks for it.
+	cmd := c.cluster.Command(context.Background(), "unshare", args...)
+	cmd.Env = append(cmd.Env, "HEADGATE_NGINX="+c.nginx)
+	// Should the test process die, the controller ends its NGINX.
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGTERM
+	cmd.Stderr = log
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		// How it ended stands in cmd.ProcessState.
+		_ = cmd.Wait()
+	}()
+	c.cmd, c.ended = cmd, ended
+	return c.awaitReady(flags)
+}
+
+// awaitReady waits until the health check succeeds.
+func (c *controller) awaitReady(flags []string) error {
+	path := "/healthz"
+	for _, flag := range flags {
+		if value, found := strings.CutPrefix(flag, "--health-check-path="); found {
+			path = value
+		}
+	}
+	for deadline := time.Now().Add(startLimit); ; time.Sleep(20 * time.Millisecond) {
+		response, err := c.health.Get("http://" + healthz + path)
+		if err == nil {
+			response.Body.Close()
+			if response.StatusCode == http.StatusOK {
+				return nil
+			}
+			err = errors.New(response.Status)
+		}
+		select {
+		case <-c.ended:
+			return fmt.Errorf("headgate ended: %v", c.cmd.ProcessState)
+		default:
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("headgate is not ready: %w", err)
+		}
+	}
+}
+
+// awaitSettled waits until NGINX serves all that the API server said.
+func (c *controller) awaitSettled() error {
+	for deadline := time.Now().Add(settleLimit); ; time.Sleep(20 * time.Millisecond) {
+		settled, err := c.settled()
+		if settled {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return errors.Join(errors.New("headgate does not settle"), err)
+		}
+	}
+}
+
+func (c *controller) settled() (bool, error) {
+	response, err := c.health.Get("http://" + healthz + "/metrics")
+	if err != nil {
+		return false, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	return strings.Contains(string(text), "\nheadgate_synced 1\n"), err
+}
+
+func (c *controller) stop() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.end()
+}
+
+// end ends the controller, if it runs.
+func (c *controller) end() error {
+	if c.cmd == nil {
+		return nil
+	}
+	defer func() { c.cmd = nil }()
+	for _, patience := range []time.Duration{stopPatience, stopLimit} {
+		// The second signal ends NGINX at once. Without a process it goes nowhere.
+		_ = c.cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-c.ended:
+			return nil
+		case <-time.After(patience):
+		}
+	}
+	_ = c.cmd.Process.Kill()
+	<-c.ended
+	return errors.Join(errors.New("headgate did not end on SIGTERM"), c.endOrphan())
+}
+
+// endOrphan ends an NGINX that has no controller any more, by its group.
+func (c *controller) endOrphan() error {
+	text, err := os.ReadFile(filepath.Join(c.file("run"), "nginx.pid"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return fmt.Errorf("NGINX's process ID: %w", err)
+	}
+	return syscall.Kill(-pid, syscall.SIGKILL)
+}
