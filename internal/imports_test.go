@@ -27,6 +27,8 @@ var knows = []struct {
 	advice  string
 }{
 	{"internal/finding", nil, "a finding is text about an object: let the caller fill it in"},
+	{"internal/ledger", []string{"internal/finding"}, "it keeps findings of whoever enters them: what they are about is no matter"},
+	{"internal/inspection", []string{"internal/finding"}, "it shows what it is given functions for: it calls nobody who acts"},
 	{"internal/model", nil, "the model is plain data: what makes it or reads it goes elsewhere"},
 	{"internal/feature", []string{"internal/model"}, "the contract knows no single feature and no one who calls it"},
 	{"internal/feature/all", []string{"internal/feature", "internal/feature/…"}, "it is a list of features and nothing else"},
@@ -42,14 +44,15 @@ var knows = []struct {
 	},
 	{"internal/source/…", []string{"internal/source"}, "a source gives objects: what they mean is for store and build"},
 	{
-		"internal/build", []string{"internal/feature", "internal/finding", "internal/model", "internal/pcre"},
+		"internal/build", []string{"internal/feature", "internal/finding", "internal/model", "internal/pcre", "internal/source"},
 		"build sees objects through its View and returns the model: it knows neither store nor what is done with the model",
 	},
 	{
-		"internal/store", []string{"internal/build", "internal/model"},
+		"internal/store", []string{"internal/build", "internal/model", "internal/source"},
 		"the store knows what build reads (build.Refer) and nothing of what happens to the keys that it returns",
 	},
 	{"internal/unit", []string{"internal/model"}, "a unit is packed from the model alone"},
+	{"internal/router", []string{"internal/model", "internal/pcre", "internal/unit"}, "it routes by packed units as Lua does: what they were built from is for who explains"},
 	{"internal/plan", []string{"internal/model", "internal/unit"}, "plan turns the model into bytes: pass it values of package model"},
 	{"internal/dataplane", []string{"internal/model", "internal/unit"}, "the data plane's client pushes units: what is in them is no matter"},
 	{"internal/nginx", nil, "this package runs a process: pass it files and settings as plain values"},
@@ -62,7 +65,7 @@ var forbidden = []struct {
 	advice  string
 }{
 	{
-		[]string{"internal/build", "internal/model", "internal/unit", "internal/plan", "internal/finding", "internal/feature", "internal/feature/…", "internal/pcre"},
+		[]string{"internal/build", "internal/model", "internal/unit", "internal/router", "internal/plan", "internal/finding", "internal/feature", "internal/feature/…", "internal/pcre"},
 		[]string{
 			"os", "os/…", "io/ioutil", "io/fs", "path/filepath", "syscall", "net", "net/http", "net/http/…",
 			"log", "log/…", "math/rand", "math/rand/…", "crypto/rand", "k8s.io/client-go/…", "k8s.io/klog/…",
@@ -70,7 +73,7 @@ var forbidden = []struct {
 		"this package is pure, equal input gives equal output: let a source fetch it, or return a finding and let the edge log it",
 	},
 	{
-		[]string{"internal/model", "internal/unit", "internal/plan", "internal/finding", "internal/feature", "internal/feature/…", "internal/dataplane", "internal/nginx", "internal/pcre"},
+		[]string{"internal/model", "internal/unit", "internal/router", "internal/plan", "internal/finding", "internal/feature", "internal/feature/…", "internal/dataplane", "internal/nginx", "internal/pcre"},
 		[]string{"k8s.io/…", "sigs.k8s.io/…"},
 		"Kubernetes ends in build: translate it there into the model",
 	},

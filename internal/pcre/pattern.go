@@ -118,9 +118,28 @@ func (lib *library) pattern(pattern string, o Options) (*Pattern, error) {
 		lib.codeFree(code)
 		return nil, err
 	}
+	return lib.newPattern(code, text), nil
+}
+
+// Load compiles what Text gave. It does not judge it once more, and could not:
+// the start that searches makes a text longer than Compile takes it.
+func Load(text string, o Options) (*Pattern, error) {
+	lib, err := opened()
+	if err != nil {
+		return nil, err
+	}
+	code, err := lib.compileText(text, o.bits())
+	if err != nil {
+		return nil, err
+	}
+	lib.jitCompile(code, jitComplete)
+	return lib.newPattern(code, text), nil
+}
+
+func (lib *library) newPattern(code handle, text string) *Pattern {
 	p := &Pattern{lib: lib, code: code, text: text, groups: int(lib.number(code, infoCaptureCount))}
 	runtime.AddCleanup(p, lib.codeFree, code)
-	return p, nil
+	return p
 }
 
 func (o Options) bits() uint32 {

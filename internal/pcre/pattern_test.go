@@ -231,3 +231,22 @@ func BenchmarkMatch(b *testing.B) {
 		}
 	}
 }
+
+// TestLoad loads the text of a pattern that is as long as Compile takes one,
+// and so is longer itself.
+func TestLoad(t *testing.T) {
+	p, err := Compile(strings.Repeat("a", MaxLength-2)+"|b", Options{Caseless: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := Load(p.Text(), Options{Caseless: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if matches, err := loaded.Match("xB"); !matches || err != nil {
+		t.Errorf("%t, %v; want a match", matches, err)
+	}
+	if wrong := (*PatternError)(nil); !errors.As(func() error { _, err := Load("(", Options{}); return err }(), &wrong) {
+		t.Error("a text that is no pattern is loaded")
+	}
+}

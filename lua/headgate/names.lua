@@ -24,6 +24,9 @@ function _M.for_host(client_name, revision)
             return found
         end
         local patterns = units.patterns(revision)
+        if patterns == false then
+            return false
+        end
         if patterns then
             local err
             found, err = patterns:find(client_name)

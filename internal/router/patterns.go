@@ -1,0 +1,112 @@
+package router
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/headgate/headgate/internal/pcre"
+)
+
+// A pattern is compiled when it is first needed: of many most never are.
+type pattern struct {
+	text     string
+	compiled func() (*pcre.Pattern, error)
+}
+
+func newPattern(text string) pattern {
+	return pattern{text, sync.OnceValues(func() (*pcre.Pattern, error) {
+		return pcre.Load(text, pcre.Options{Caseless: true})
+	})}
+}
+
+func (p pattern) match(subject string) (bool, error) {
+	compiled, err := p.compiled()
+	if err != nil {
+		return false, fmt.Errorf("compile %s: %w", p.text, err)
+	}
+	matches, err := compiled.Match(subject)
+	if err != nil {
+		return false, fmt.Errorf("match %s: %w", p.text, err)
+	}
+	return matches, nil
+}
+
+// namePatterns are the aliases that stand for more than one name.
+type namePatterns struct {
+	heads, tails map[string]Name // by ".example.com" and by "www.example."
+	regexes      []nameRegex
+}
+
+type nameRegex struct {
+	pattern
+	name Name
+}
+
+func decodePatterns(payload []byte) (*namePatterns, error) {
+	var packed *struct {
+		Heads, Tails map[string]packedName
+		Regexes      []struct {
+			packedName
+			Pattern string
+		}
+	}
+	if err := json.Unmarshal(payload, &packed); err != nil {
+		return nil, err
+	}
+	if packed == nil {
+		return nil, errors.New("it is null")
+	}
+	all := &namePatterns{heads: map[string]Name{}, tails: map[string]Name{}}
+	var err error
+	for text, name := range packed.Heads {
+		if all.heads[text], err = name.unpack("*"+text, ByHead); err != nil {
+			return nil, err
+		}
+	}
+	for text, name := range packed.Tails {
+		if all.tails[text], err = name.unpack(text+"*", ByTail); err != nil {
+			return nil, err
+		}
+	}
+	for _, regex := range packed.Regexes {
+		name, err := regex.unpack("~"+regex.Pattern, ByRegex)
+		if err != nil {
+			return nil, err
+		}
+		all.regexes = append(all.regexes, nameRegex{newPattern(regex.Pattern), name})
+	}
+	return all, nil
+}
+
+// find is the name with the longest head, or else with the longest tail, or
+// else the first of the regular expressions that matches; errMissing if there
+// is none.
+func (p *namePatterns) find(hostName string) (Name, error) {
+	// A star stands for a label or more, so that the first byte is never the dot.
+	for i := 1; i < len(hostName); i++ {
+		if hostName[i] == '.' {
+			if name, ok := p.heads[hostName[i:]]; ok {
+				return name, nil
+			}
+		}
+	}
+	for i := len(hostName) - 1; i > 0; i-- {
+		if hostName[i] == '.' {
+			if name, ok := p.tails[hostName[:i+1]]; ok {
+				return name, nil
+			}
+		}
+	}
+	for _, regex := range p.regexes {
+		switch matches, err := regex.match(hostName); {
+		case err != nil:
+			return Name{}, fmt.Errorf("the alias ~%s: %w", regex.text, err)
+		case matches:
+			return regex.name, nil
+		}
+	}
+	return Name{}, fmt.Errorf("an alias for %s: %w", strings.ToValidUTF8(hostName, "?"), errMissing)
+}
