@@ -27,15 +27,22 @@ const (
 	Conflict Code = "Conflict"
 	// NotSupported is a field that is not served.
 	NotSupported Code = "NotSupported"
+	// Unresolved is a DNS name whose addresses can't be had.
+	Unresolved Code = "Unresolved"
 	// OldVersion is an object of an API version that is served by no cluster
 	// of today.
 	OldVersion Code = "OldVersion"
+	// BadManifest is a file or folder of manifests with something in it that
+	// can't be used. Its object is "file/" and the path in the folder of
+	// manifests, its field "line N" or nothing.
+	BadManifest Code = "BadManifest"
 )
 
 // A Finding is one problem with one field of one object, and what was done
 // about it. Building never stops at a finding and never logs one.
 type Finding struct {
-	// Object is the object in the form "ingress/namespace/name".
+	// Object is the object in the form "ingress/namespace/name", without a
+	// namespace where it has none.
 	Object string `json:"object"`
 	// Field is the annotation, key or field path.
 	Field string `json:"field"`

@@ -6,8 +6,10 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"os"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 )
 
@@ -52,6 +54,21 @@ func slogLevel(level string) slog.Level {
 	return slog.LevelError
 }
 
+// isRoutine tells of notices whether they are what NGINX says at each start,
+// reload and stop, of which the controller has its own word. What requests and
+// Lua have to say is no such notice, nor is which stranger sent NGINX a signal.
+func (l logLine) isRoutine() bool {
+	return l.level == "notice" && l.connection == 0 && !strings.HasPrefix(l.text, "[lua]") && !l.isStrangersSignal()
+}
+
+// isStrangersSignal tells whether a signal came neither from this process nor
+// from a child of NGINX.
+func (l logLine) isStrangersSignal() bool {
+	name, sender, ok := strings.Cut(l.text, " received from ")
+	sender, _, _ = strings.Cut(sender, ",")
+	return ok && strings.HasPrefix(name, "signal ") && !strings.HasSuffix(name, "(SIGCHLD)") && sender != strconv.Itoa(os.Getpid())
+}
+
 // An errorLog turns what NGINX writes to its error log into log lines.
 type errorLog struct {
 	log *slog.Logger
@@ -91,6 +108,9 @@ func (e *errorLog) write(text string, before slog.Level) slog.Level {
 	level := before
 	if l.level != "" {
 		level = slogLevel(l.level)
+	}
+	if l.isRoutine() {
+		level = slog.LevelDebug
 	}
 	var attrs []slog.Attr
 	if l.pid != 0 {

@@ -1,8 +1,10 @@
 package nginx
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"strings"
 	"testing"
 
@@ -24,6 +26,11 @@ func plain(w io.Writer) *slog.Logger {
 func TestErrorLog(t *testing.T) {
 	text := strings.Join([]string{
 		`2025/11/21 12:37:00 [notice] 12#12: start worker processes`,
+		`2025/11/21 12:37:00 [notice] 12#12: signal 17 (SIGCHLD) received from 13`,
+		`2025/11/21 12:37:00 [notice] 12#12: signal 15 (SIGTERM) received from 1, exiting`,
+		fmt.Sprintf(`2025/11/21 12:37:00 [notice] 12#12: signal 3 (SIGQUIT) received from %d, shutting down`, os.Getpid()),
+		`2025/11/21 12:37:00 [notice] 12#12: [lua] a.lua:3: of a timer`,
+		`2025/11/21 12:37:00 [notice] 13#13: *7 "^/a" matches "/a", client: 127.0.0.1`,
 		`2025/11/21 12:37:00 [debug] 13#14: *5 http request line`,
 		`2025/11/21 12:37:00 [warn] 13#13: *7 [lua] a.lua:3: careful, client: 127.0.0.1`,
 		`2025/11/21 12:37:00 [error] 13#13: *99999999999999999999 init failed:`,
@@ -39,7 +46,12 @@ func TestErrorLog(t *testing.T) {
 	e := follow(io.NopCloser(strings.NewReader(text)), plain(&logged))
 	<-e.done
 	want := []string{
-		`level=INFO msg="start worker processes" pid=12`,
+		`level=DEBUG msg="start worker processes" pid=12`,
+		`level=DEBUG msg="signal 17 (SIGCHLD) received from 13" pid=12`,
+		`level=INFO msg="signal 15 (SIGTERM) received from 1, exiting" pid=12`,
+		fmt.Sprintf(`level=DEBUG msg="signal 3 (SIGQUIT) received from %d, shutting down" pid=12`, os.Getpid()),
+		`level=INFO msg="[lua] a.lua:3: of a timer" pid=12`,
+		`level=INFO msg="\"^/a\" matches \"/a\", client: 127.0.0.1" pid=13 connection=7`,
 		`level=DEBUG msg="http request line" pid=13 connection=5`,
 		`level=WARN msg="[lua] a.lua:3: careful, client: 127.0.0.1" pid=13 connection=7`,
 		`level=ERROR msg="init failed:" pid=13 connection=9223372036854775807`,

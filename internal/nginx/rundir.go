@@ -20,7 +20,7 @@ const maxSocketName = 107
 //
 //	nginx.conf, generation, …   static files
 //	lua/                        Lua files, which workers read
-//	sock/                       NGINX's unix sockets and nothing else, 0700
+//	sock/                       unix sockets, NGINX's and the controller's, 0700
 //	tmp/                        the workers' temporary files, 0700 and theirs
 //	lock                        held while the controller lives
 type RunDir struct {
@@ -69,7 +69,7 @@ func openRunDir(path string) (*RunDir, error) {
 		return nil, err
 	}
 	d := &RunDir{path: path}
-	if name := d.Socket(); len(name) > maxSocketName {
+	if name := d.ControllerSocket(); len(name) > maxSocketName {
 		return nil, fmt.Errorf("%s has %d bytes, sockets have at most %d; use a shorter directory", name, len(name), maxSocketName)
 	}
 	if d.worker, err = findWorker(); err != nil {
@@ -194,6 +194,12 @@ func (d *RunDir) Conf() string { return filepath.Join(d.path, "nginx.conf") }
 // Socket is the data plane's API.
 func (d *RunDir) Socket() string { return filepath.Join(d.path, "sock", "api.sock") }
 
+// ControllerSocket is the controller's own API, which NGINX has no part in. Of
+// all sockets it has the longest name.
+func (d *RunDir) ControllerSocket() string {
+	return filepath.Join(d.path, "sock", "controller.sock")
+}
+
 // Worker is the user for the directive of the same name.
 func (d *RunDir) Worker() Worker { return d.worker }
 
@@ -263,15 +269,19 @@ func (d *RunDir) WriteLua(files map[string][]byte) error {
 	return nil
 }
 
-// removeSockets removes what a killed NGINX leaves, on which its successor
-// could not listen.
+// removeSockets removes the sockets that a killed NGINX leaves, on which its
+// successor could not listen.
 func (d *RunDir) removeSockets() error {
 	entries, err := os.ReadDir(filepath.Join(d.path, "sock"))
 	if err != nil {
 		return fmt.Errorf("remove old sockets: %w", err)
 	}
 	for _, entry := range entries {
-		err := os.Remove(filepath.Join(d.path, "sock", entry.Name()))
+		name := filepath.Join(d.path, "sock", entry.Name())
+		if name == d.ControllerSocket() {
+			continue
+		}
+		err := os.Remove(name)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("remove old sockets: %w", err)
 		}

@@ -175,3 +175,19 @@ func TestDefaultRunDir(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+// The controller's API lives through restarts of NGINX.
+func TestRemoveSockets(t *testing.T) {
+	d := openDir(t, tempDir(t))
+	for _, name := range []string{d.Socket(), d.ControllerSocket()} {
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.removeSockets(); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := filepath.Glob(filepath.Join(d.Path(), "sock", "*")); err != nil || len(left) != 1 || left[0] != d.ControllerSocket() {
+		t.Errorf("left are %q, %v", left, err)
+	}
+}

@@ -1,0 +1,213 @@
+package ledger
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/metrics"
+)
+
+// A bench is a ledger with what it logged since last asked.
+type bench struct {
+	*Ledger
+	t       *testing.T
+	metrics *metrics.Metrics
+	logged  strings.Builder
+}
+
+func newBench(t *testing.T) *bench {
+	b := &bench{t: t, metrics: metrics.New()}
+	bare := func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}
+	b.Ledger = New(slog.New(slog.NewTextHandler(&b.logged, &slog.HandlerOptions{ReplaceAttr: bare})), b.metrics.Findings)
+	return b
+}
+
+func (b *bench) wantLog(lines ...string) {
+	b.t.Helper()
+	got := strings.Split(strings.TrimSuffix(b.logged.String(), "\n"), "\n")
+	b.logged.Reset()
+	if diff := cmp.Diff(lines, got); diff != "" {
+		b.t.Errorf("log: %s", diff)
+	}
+}
+
+func (b *bench) wantSilence() { b.t.Helper(); b.wantLog("") }
+
+// want is that the collection and the metric show these findings.
+func (b *bench) want(all ...finding.Finding) {
+	b.t.Helper()
+	if diff := cmp.Diff(append([]finding.Finding{}, all...), b.All()); diff != "" {
+		b.t.Errorf("all: %s", diff)
+	}
+	for _, code := range []finding.Code{finding.InvalidValue, finding.Conflict} {
+		n := 0
+		for _, f := range all {
+			if f.Code == code {
+				n++
+			}
+		}
+		if got := testutil.ToFloat64(b.metrics.Findings.WithLabelValues(string(code))); int(got) != n {
+			b.t.Errorf("the metric has %v of %s, want %d", got, code, n)
+		}
+	}
+}
+
+func part(owner any, fs ...finding.Finding) Part { return Part{owner, fs} }
+
+var (
+	invalid  = finding.Finding{Object: "ingress/default/a", Field: "x", Code: finding.InvalidValue, Message: "bad\nmore", Effect: "none"}
+	conflict = finding.Finding{Object: "ingress/default/a", Field: "y", Code: finding.Conflict, Message: "lost", Effect: "not served"}
+)
+
+const (
+	invalidCame  = `level=WARN msg="bad\nmore" object=ingress/default/a field=x code=InvalidValue effect=none`
+	invalidGone  = `level=INFO msg="a finding is gone" object=ingress/default/a field=x code=InvalidValue was=bad`
+	conflictCame = `level=WARN msg=lost object=ingress/default/a field=y code=Conflict effect="not served"`
+)
+
+// A finding of several owners is one: told when the first has it, and when the
+// last has it no more.
+func TestOneOfSeveralOwners(t *testing.T) {
+	b := newBench(t)
+	b.Enter([]Part{part("one", invalid), part("two", invalid, conflict), part("three")})
+	b.wantLog(invalidCame, conflictCame)
+	b.want(invalid, conflict)
+	b.Enter([]Part{part("one", invalid), part("two", invalid, conflict)})
+	b.Enter([]Part{part("three", invalid)})
+	b.Enter([]Part{part("one")})
+	b.wantSilence()
+	b.want(invalid, conflict)
+	b.Enter([]Part{part("two", conflict), part("three")})
+	b.wantLog(invalidGone)
+	b.want(conflict)
+	b.Enter([]Part{part("two", invalid, conflict)})
+	b.wantLog(invalidCame)
+	b.want(invalid, conflict)
+}
+
+// What moves from one owner to another is no news.
+func TestMovesAreSilent(t *testing.T) {
+	b := newBench(t)
+	b.Enter([]Part{part("one", invalid)})
+	b.wantLog(invalidCame)
+	b.Enter([]Part{part("one"), part("two", invalid)})
+	b.Enter([]Part{part("one", invalid), part("two")})
+	b.wantSilence()
+	b.want(invalid)
+}
+
+// An owner that stands twice in an entry has what it has last.
+func TestTheLastPartCounts(t *testing.T) {
+	b := newBench(t)
+	b.Enter([]Part{part("one", invalid), part("one")})
+	b.wantSilence()
+	b.want()
+	b.Enter([]Part{part("one", conflict), part("one", invalid)})
+	b.wantLog(invalidCame)
+	b.want(invalid)
+}
+
+// Strings and numbers, or names of two types, don't meet.
+func TestOwnersHaveTypes(t *testing.T) {
+	type name string
+	b := newBench(t)
+	b.Enter([]Part{part("one", invalid), part(name("one"), conflict)})
+	b.want(invalid, conflict)
+}
+
+func TestTheOneThatComesSaysEnough(t *testing.T) {
+	b := newBench(t)
+	b.Enter([]Part{part("one", invalid)})
+	b.wantLog(invalidCame)
+	worse := invalid
+	worse.Message = "worse"
+	b.Enter([]Part{part("one", worse)})
+	b.wantLog(`level=WARN msg=worse object=ingress/default/a field=x code=InvalidValue effect=none`)
+	b.want(worse)
+}
+
+func TestFloodsAreCounted(t *testing.T) {
+	b := newBench(t)
+	var flood []finding.Finding
+	for i := range longest {
+		flood = append(flood, finding.Finding{Object: fmt.Sprintf("ingress/default/b%04d", i), Code: finding.InvalidValue, Message: "bad"})
+	}
+	late := conflict
+	late.Object = "ingress/default/c"
+	b.Enter([]Part{part("one", append(flood, late)...), part("two", conflict)})
+	lines := strings.Split(strings.TrimSuffix(b.logged.String(), "\n"), "\n")
+	b.logged.Reset()
+	if len(lines) != longest+2 || lines[0] != conflictCame {
+		t.Fatalf("%d lines, the first: %s", len(lines), lines[0])
+	}
+	const more = `level=WARN msg="there are more new findings than are logged one by one; /v1/findings on the controller's socket has all" code=`
+	if diff := cmp.Diff([]string{more + "Conflict not_logged=1", more + "InvalidValue not_logged=1"}, lines[longest:]); diff != "" {
+		t.Error(diff)
+	}
+	b.want(append(append([]finding.Finding{conflict}, flood...), late)...)
+	b.Enter([]Part{part("one", flood...)})
+	b.wantLog(`level=INFO msg="a finding is gone" object=ingress/default/c field=y code=Conflict was=lost`)
+}
+
+// Whoever reads meets entries whole.
+func TestReadersMeetWholeEntries(t *testing.T) {
+	b := newBench(t)
+	b.log = slog.New(slog.DiscardHandler)
+	var writers sync.WaitGroup
+	for n := range 2 {
+		writers.Go(func() {
+			for i := range 500 {
+				other := invalid
+				other.Object, other.Message = fmt.Sprint(n), fmt.Sprint(i)
+				twin := other
+				twin.Field = "twin"
+				b.Enter([]Part{part(n, other), part(fmt.Sprint(n), twin)})
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { writers.Wait(); close(done) }()
+	for {
+		counts := map[string]int{}
+		for _, f := range b.All() {
+			counts[f.Object+" "+f.Message]++
+		}
+		for which, n := range counts {
+			if n != 2 {
+				t.Fatalf("%d findings of entry %s, want 2", n, which)
+			}
+		}
+		select {
+		case <-done:
+			if len(b.All()) != 4 {
+				t.Errorf("%d findings are left, want 4", len(b.All()))
+			}
+			return
+		default:
+		}
+	}
+}
+
+func BenchmarkAll(b *testing.B) {
+	l := New(slog.New(slog.DiscardHandler), metrics.New().Findings)
+	fs := make([]finding.Finding, 10000)
+	for i := range fs {
+		fs[i] = finding.Finding{Object: fmt.Sprintf("ingress/default/b%04d", i), Code: finding.InvalidValue, Message: "bad"}
+	}
+	l.Enter([]Part{{"one", fs}})
+	for b.Loop() {
+		l.All()
+	}
+}
