@@ -27,12 +27,15 @@ type options struct {
 	watchWithoutClass  bool
 	ingressClassByName bool
 	defaultBackend     string
+	disableCatchAll    bool
 	annotationsPrefix  string
 
 	kubeconfig, apiserverHost, certificateAuthority string
 	kubeAPIQPS                                      float32
 	kubeAPIBurst                                    int
-	watchNamespace                                  string
+	watchNamespace, watchNamespaceSelector          string
+
+	serviceOptions
 
 	shutdownGracePeriod, postShutdownGracePeriod int
 
@@ -75,8 +78,10 @@ func newCommand() *cobra.Command {
 	f.BoolVar(&o.watchWithoutClass, "watch-ingress-without-class", false, "serve Ingresses that name no class too (a folder's are served in any case)")
 	f.BoolVar(&o.ingressClassByName, "ingress-class-by-name", false, "serve the IngressClass named by --ingress-class too, whatever its controller")
 	f.StringVar(&o.defaultBackend, "default-backend-service", "", "NAMESPACE/NAME of the Service that answers, at its first port, what no rule does (default: a 404)")
+	f.BoolVar(&o.disableCatchAll, "disable-catch-all", false, "leave out Ingresses with a spec.defaultBackend")
 	f.StringVar(&o.annotationsPrefix, "annotations-prefix", "nginx.ingress.kubernetes.io", "prefix of the annotations")
 	o.addKubernetesFlags(f)
+	o.addServiceFlags(f)
 	f.IntVar(&o.shutdownGracePeriod, "shutdown-grace-period", 0, "seconds between SIGTERM and the end of NGINX; the health check fails meanwhile")
 	f.IntVar(&o.postShutdownGracePeriod, "post-shutdown-grace-period", 10, "seconds between the end of NGINX and the controller's; 0 with --manifests-dir, unless given")
 	f.StringVar(&o.logFormat, "log-format", "text", "format of the log: text or json")
@@ -91,6 +96,7 @@ func (o *options) addKubernetesFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.certificateAuthority, "certificate-authority", "", "file of the certificate authority of --apiserver-host")
 	f.Float32Var(&o.kubeAPIQPS, "kube-api-qps", 100, "requests a second to the API server at most, in the long run")
 	f.IntVar(&o.kubeAPIBurst, "kube-api-burst", 200, "requests to the API server at once at most")
+	f.StringVar(&o.watchNamespaceSelector, "watch-namespace-selector", "", "labels of the namespaces to serve (default: all)")
 	f.StringVar(&o.watchNamespace, "watch-namespace", "", "the only namespace to serve (default: all)")
 }
 
@@ -118,6 +124,9 @@ func (o options) check() error {
 	}
 	if o.kubeAPIQPS <= 0 || o.kubeAPIBurst <= 0 {
 		return errors.New("--kube-api-qps and --kube-api-burst are numbers above 0")
+	}
+	if o.watchNamespace != "" && o.watchNamespaceSelector != "" {
+		return errors.New("--watch-namespace and --watch-namespace-selector exclude each other")
 	}
 	if o.httpPort == 0 || o.httpsPort == 0 || o.healthzPort == 0 {
 		return errors.New("ports are numbers from 1 to 65535")

@@ -42,8 +42,8 @@ func TestLaterFlags(t *testing.T) {
 		{"--http-port=8080", ""},
 		{"--update-status=true --update-status", "--update-status"},
 		{
-			"--watch-namespace-selector=a=b --validating-webhook :8443 --election-ttl 1m",
-			"--election-ttl --validating-webhook --watch-namespace-selector",
+			"--publish-service=a=b --validating-webhook :8443 --election-ttl 1m",
+			"--election-ttl --publish-service --validating-webhook",
 		},
 		{"--time-buckets=0.1,2 --exclude-socket-metrics a,b --max-buckets=1", "--exclude-socket-metrics --max-buckets --time-buckets"},
 	} {

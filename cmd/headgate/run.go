@@ -21,6 +21,8 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/health"
+	"github.com/headgate/headgate/internal/inspection"
+	"github.com/headgate/headgate/internal/ledger"
 	"github.com/headgate/headgate/internal/metrics"
 	"github.com/headgate/headgate/internal/nginx"
 	"github.com/headgate/headgate/internal/plan"
@@ -33,7 +35,9 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	from, err := o.source(log)
+	m := metrics.New()
+	findings := ledger.New(log, m.Findings)
+	from, err := o.source(findings, log)
 	if err != nil {
 		return err
 	}
@@ -48,7 +52,6 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	}
 	defer dir.Close()
 
-	m := metrics.New()
 	c := controller.New(controller.Settings{
 		Store:            o.storeSettings(from),
 		Features:         all.Features(),
@@ -57,6 +60,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		Process:          process,
 		RunDir:           dir,
 		Metrics:          m,
+		Ledger:           findings,
 		Log:              log,
 		Timing:           controller.DefaultTiming(),
 		Want:             from.want,
@@ -67,6 +71,17 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		return err
 	}
 	defer server.Close()
+	reader, err := inspection.Listen(dir.ControllerSocket(), findings.All, log)
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+	go func() {
+		// Requests are served without it too.
+		if err := reader.Serve(); err != nil {
+			log.Error("nobody can read findings any more", "error", err)
+		}
+	}()
 	return o.serve(ctx, c, process, server, from.run, log)
 }
 
@@ -87,6 +102,7 @@ func (o options) storeSettings(from from) store.Settings {
 		IngressClass: o.ingressClass, ControllerClass: o.controllerClass,
 		WatchWithoutClass: o.watchWithoutClass || from.classless, Classless: from.classless,
 		ClassByName: o.ingressClassByName, ConfigMap: from.configMap, DefaultBackend: from.defaultBackend,
+		Namespaces: from.namespaces, NoCatchAll: o.disableCatchAll, NoExternalNames: o.noExternalNames,
 	}
 }
 
@@ -101,6 +117,13 @@ func (o options) serve(ctx context.Context, c *controller.Controller, process *n
 	go func() {
 		if err := server.Serve(); err != nil {
 			end(err)
+		}
+	}()
+	go func() {
+		select {
+		case <-c.Serving():
+			log.Info("serving", "http", o.httpPort, "https", o.httpsPort, "healthz", o.healthzPort)
+		case <-running.Done():
 		}
 	}()
 	go func() {

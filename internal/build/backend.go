@@ -2,12 +2,10 @@ package build
 
 import (
 	"net/netip"
-	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
@@ -15,37 +13,69 @@ import (
 
 // Backend builds the backend of that key (see model.BackendKey). It is not
 // found when no Ingress refers to it any more; a backend that can't be reached
-// is found and has no endpoints. Its findings are those of the Service: which
-// Ingresses refer to it is no part of the unit.
+// is found and has no endpoints.
 func (b *Builder) Backend(key string, v View) (be model.Backend, found bool, fs []finding.Finding) {
 	name, portText, ok := SplitKey(key)
 	if !ok || !v.Referenced(key) {
 		return model.Backend{}, false, nil
 	}
-	be = model.Backend{Key: key}
-	tell := func(field string, code finding.Code, message string) (model.Backend, bool, []finding.Finding) {
-		return be, true, []finding.Finding{{
-			Object: "service/" + name.String(), Field: field, Code: code, Message: message,
-			Effect: "requests to backend " + key + " are answered 503",
-		}}
+	t := &backendMaker{view: v, name: name, backend: model.Backend{Key: key}}
+	t.backend.Balancing, t.findings = b.balancing(key, v)
+	switch service := v.Service(name); {
+	case service == nil:
+		t.unreachable("metadata.name", finding.MissingObject, "the Service does not exist, but an Ingress refers to it")
+	case service.Spec.Type == corev1.ServiceTypeExternalName:
+		t.external(service, portText)
+	default:
+		t.internal(service, portText)
 	}
-	service := v.Service(name)
-	if service == nil {
-		return tell("metadata.name", finding.MissingObject, "the Service does not exist, but an Ingress refers to it")
-	}
-	if service.Spec.Type == corev1.ServiceTypeExternalName {
-		return tell("spec.type", finding.NotSupported, "a Service of type ExternalName has no endpoints")
-	}
+	return t.backend, true, finding.Sort(t.findings)
+}
+
+// A backendMaker is a backend in the making.
+type backendMaker struct {
+	view     View
+	name     types.NamespacedName
+	backend  model.Backend
+	findings []finding.Finding
+}
+
+func (t *backendMaker) tell(field string, code finding.Code, message, effect string) {
+	t.findings = append(t.findings, finding.Finding{
+		Object: "service/" + t.name.String(), Field: field, Code: code, Message: message, Effect: effect,
+	})
+}
+
+// unreachable tells why the backend has no endpoints.
+func (t *backendMaker) unreachable(field string, code finding.Code, message string) {
+	t.tell(field, code, message, t.effect())
+}
+
+func (t *backendMaker) effect() string {
+	return "requests to backend " + t.backend.Key + " are answered 503"
+}
+
+func noPort(text string) string {
+	return "the Service has no TCP port " + strconv.Quote(text) + ", but an Ingress refers to it"
+}
+
+// internal fills in the endpoints of a Service in the cluster.
+func (t *backendMaker) internal(service *corev1.Service, portText string) {
 	port := findPort(service, portText)
 	if port == nil {
-		return tell("spec.ports", finding.MissingObject, "the Service has no TCP port "+strconv.Quote(portText)+", but an Ingress refers to it")
+		t.unreachable("spec.ports", finding.MissingObject, noPort(portText))
+		return
 	}
-	for _, slice := range v.EndpointSlices(name) {
-		be.Endpoints = appendEndpoints(be.Endpoints, slice, port)
+	if t.backend.ServiceAddress {
+		if address, err := netip.ParseAddr(service.Spec.ClusterIP); err == nil && isPort(port.Port) {
+			t.backend.Endpoints = []netip.AddrPort{netip.AddrPortFrom(address.Unmap(), uint16(port.Port))}
+			return
+		}
+		t.tell("spec.clusterIP", finding.NotSupported, "the Service has no address of its own, which service-upstream asks for",
+			"the endpoints of the Service are used")
 	}
-	slices.SortFunc(be.Endpoints, netip.AddrPort.Compare)
-	be.Endpoints = slices.Compact(be.Endpoints)
-	return be, true, nil
+	near := nearby{t.view.Zone(), NearnessOf(service)}
+	t.backend.Endpoints = endpointsOf(t.view.EndpointSlices(t.name), port, near)
 }
 
 // findPort is the first TCP port of the Service that the text means: its
@@ -66,62 +96,5 @@ func findPort(service *corev1.Service, text string) *corev1.ServicePort {
 }
 
 func isTCP(p corev1.Protocol) bool { return p == "" || p == corev1.ProtocolTCP }
-
-// appendEndpoints adds a slice's endpoints. Only ready counts: a terminating
-// pod leaves at once.
-func appendEndpoints(list []netip.AddrPort, slice *discoveryv1.EndpointSlice, port *corev1.ServicePort) []netip.AddrPort {
-	if slice.AddressType == discoveryv1.AddressTypeFQDN {
-		return list
-	}
-	ports := slicePorts(slice, port)
-	for _, endpoint := range slice.Endpoints {
-		if ready := endpoint.Conditions.Ready; ready != nil && !*ready {
-			continue
-		}
-		for _, text := range endpoint.Addresses {
-			address, err := netip.ParseAddr(text)
-			if err != nil || address.Zone() != "" {
-				continue
-			}
-			for _, p := range ports {
-				list = append(list, netip.AddrPortFrom(address.Unmap(), p))
-			}
-		}
-	}
-	return list
-}
-
-// slicePorts are the numbers of the slice's ports that belong to a Service's
-// port: those of the same name, or all if the Service's port has none. Where
-// the slice names no port, as in slices made by hand, it is the number of the
-// target port.
-func slicePorts(slice *discoveryv1.EndpointSlice, port *corev1.ServicePort) []uint16 {
-	var numbers []uint16
-	named := false
-	for _, p := range slice.Ports {
-		name := ""
-		if p.Name != nil {
-			name = *p.Name
-		}
-		named = named || name != ""
-		if p.Protocol != nil && !isTCP(*p.Protocol) || p.Port == nil || !isPort(*p.Port) {
-			continue
-		}
-		if port.Name == "" || port.Name == name {
-			numbers = append(numbers, uint16(*p.Port))
-		}
-	}
-	if len(numbers) > 0 || named || port.TargetPort.Type != intstr.Int {
-		return numbers
-	}
-	target := port.TargetPort.IntVal
-	if target == 0 { // the API server fills it in, files may leave it out
-		target = port.Port
-	}
-	if !isPort(target) {
-		return nil
-	}
-	return []uint16{uint16(target)}
-}
 
 func isPort(n int32) bool { return n > 0 && n <= 65535 }

@@ -21,6 +21,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/source"
 )
 
 // A View shows the newest objects. They must not be changed once they were
@@ -46,6 +47,16 @@ type View interface {
 	DefaultBackend() types.NamespacedName
 	// ConfigMap is the one with Headgate's options, nil if there is none.
 	ConfigMap() *corev1.ConfigMap
+	// Addresses are those of a DNS name that ExternalName gave, nil until the
+	// name was looked up.
+	Addresses(name string) *source.Addresses
+	// ExternalNames tells whether Services of type ExternalName are served.
+	ExternalNames() bool
+	// Zone is the zone that endpoints are to be near to, empty for none.
+	Zone() string
+	// Users are the Ingresses of our class that refer to the backend, in any
+	// order.
+	Users(backendKey string) []*networkingv1.Ingress
 	// Referenced tells whether an Ingress of our class refers to the backend, or
 	// it is the default one.
 	Referenced(backendKey string) bool
@@ -55,9 +66,11 @@ type View interface {
 // the ConfigMap and of Secrets for as long as they are the newest, which saves
 // time and changes no result. It must not be used by two goroutines at once.
 type Builder struct {
-	features     []feature.Feature
-	prefix       string
-	known        map[string]bool // annotations, by their whole names
+	features []feature.Feature
+	prefix   string
+	known    map[string]bool // annotations, by their whole names
+	// ofBackends are the annotations that are settings of backends.
+	ofBackends   []backendSetting
 	config       memo[*corev1.ConfigMap, parsedConfig]
 	noConfig     *feature.Config
 	certificates map[types.NamespacedName]memo[*corev1.Secret, parsedCertificate]
@@ -67,10 +80,16 @@ type Builder struct {
 // its slash.
 func New(features []feature.Feature, prefix string) *Builder {
 	known := map[string]bool{}
+	var ofBackends []backendSetting
 	for _, f := range features {
 		for _, s := range f.Settings {
-			if name := s.Declaration().Annotation; name != "" {
-				known[prefix+"/"+name] = true
+			name := s.Declaration().Annotation
+			if name == "" {
+				continue
+			}
+			known[prefix+"/"+name] = true
+			if f.Backend != nil {
+				ofBackends = append(ofBackends, backendSetting{prefix + "/" + name, s})
 			}
 		}
 	}
@@ -80,6 +99,7 @@ func New(features []feature.Feature, prefix string) *Builder {
 		features:     features,
 		prefix:       prefix,
 		known:        known,
+		ofBackends:   ofBackends,
 		certificates: map[types.NamespacedName]memo[*corev1.Secret, parsedCertificate]{},
 	}
 }
@@ -99,18 +119,21 @@ func (m *memo[Object, Result]) get(of Object, parse func(Object) Result) Result 
 	return m.result
 }
 
-// oldestFirst orders Ingresses by who wins a conflict: the older, and of two
-// equally old the one whose namespace/name comes later in the alphabet, as
-// the predecessor has it.
+// oldestFirst orders Ingresses by who wins a conflict.
 func oldestFirst(ingresses []*networkingv1.Ingress) []*networkingv1.Ingress {
 	sorted := slices.Clone(ingresses)
-	slices.SortFunc(sorted, func(a, b *networkingv1.Ingress) int {
-		if c := a.CreationTimestamp.Time.Compare(b.CreationTimestamp.Time); c != 0 {
-			return c
-		}
-		return strings.Compare(fullName(b), fullName(a))
-	})
+	slices.SortFunc(sorted, compareAge)
 	return sorted
+}
+
+// compareAge puts the Ingress first that wins a conflict: the older, and of two
+// equally old the one whose namespace/name comes later in the alphabet, as
+// the predecessor has it.
+func compareAge(a, b *networkingv1.Ingress) int {
+	if c := a.CreationTimestamp.Time.Compare(b.CreationTimestamp.Time); c != 0 {
+		return c
+	}
+	return strings.Compare(fullName(b), fullName(a))
 }
 
 func fullName(ing *networkingv1.Ingress) string { return ing.Namespace + "/" + ing.Name }

@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"math/big"
+	"net/netip"
 	"sync"
 	"testing"
 	"time"
@@ -22,12 +23,13 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/source"
 )
 
 // fakeFeatures are one feature of each sort: "gate" controls access, "color"
 // is dynamic with a default from the ConfigMap, "buffer" is static, "also"
 // gives hosts further names, "regex" makes paths regular expressions, "instead"
-// names a Service to fall back on.
+// names a Service to fall back on, "own" is a setting of backends.
 func fakeFeatures() []feature.Feature {
 	gate := feature.Setting[int]{Annotation: "gate", Default: 0, Parse: feature.Int(1, 9), OnInvalid: feature.Deny}
 	color := feature.Setting[string]{Annotation: "color", Key: "color", Default: "gray", Parse: oneOfColors}
@@ -35,6 +37,7 @@ func fakeFeatures() []feature.Feature {
 	also := feature.Setting[[]string]{Annotation: "also", Parse: feature.List}
 	instead := feature.Setting[string]{Annotation: "instead", Parse: func(text string) (string, error) { return text, nil }}
 	regex := feature.Setting[bool]{Annotation: "regex", Parse: feature.Bool}
+	own := feature.Setting[bool]{Annotation: "own", Key: "own", Parse: feature.Bool}
 	workers := feature.Setting[int]{Key: "workers", Default: 1, Parse: feature.Int(1, 64)}
 	return []feature.Feature{
 		{Name: "gate", Settings: []feature.Declared{gate}, Route: func(r *feature.Reader, route *model.Route) {
@@ -62,6 +65,10 @@ func fakeFeatures() []feature.Feature {
 			Patterns: func(r *feature.Reader, _ string) bool { return regex.Get(r) },
 		},
 		{
+			Name: "own", Settings: []feature.Declared{own},
+			Backend: func(r *feature.Reader, b *model.Balancing) { b.ServiceAddress = own.Get(r) },
+		},
+		{
 			Name: "buffer", Settings: []feature.Declared{buffer, workers},
 			Route:   func(r *feature.Reader, route *model.Route) { route.Profile.Buffering = buffer.Get(r) },
 			Process: func(r *feature.Reader, p *model.Process) { p.Workers = workers.Get(r) },
@@ -77,7 +84,7 @@ func oneOfColors(text string) (string, error) {
 }
 
 // decode reads documents by their kind. A TestCertificate becomes a TLS
-// Secret.
+// Secret; an object of kind Addresses is a DNS name.
 func decode(t testing.TB, data []byte) []metav1.Object {
 	t.Helper()
 	var objects []metav1.Object
@@ -87,10 +94,12 @@ func decode(t testing.TB, data []byte) []metav1.Object {
 			t.Fatal(err)
 		}
 		var certificate testCertificate
+		var addresses testAddresses
 		object := map[string]any{
 			"Ingress": &networkingv1.Ingress{}, "IngressClass": &networkingv1.IngressClass{},
 			"Service": &corev1.Service{}, "EndpointSlice": &discoveryv1.EndpointSlice{},
 			"Secret": &corev1.Secret{}, "ConfigMap": &corev1.ConfigMap{}, "TestCertificate": &certificate,
+			"Node": &corev1.Node{}, "Addresses": &addresses,
 		}[head.Kind]
 		if object == nil {
 			t.Fatalf("a document has the kind %q", head.Kind)
@@ -98,12 +107,30 @@ func decode(t testing.TB, data []byte) []metav1.Object {
 		if err := yaml.UnmarshalStrict(document, object); err != nil {
 			t.Fatalf("%v in\n%s", err, document)
 		}
-		if head.Kind == "TestCertificate" {
+		switch head.Kind {
+		case "TestCertificate":
 			object = certificate.secret(t)
+		case "Addresses":
+			object = addresses.object()
 		}
 		objects = append(objects, object.(metav1.Object))
 	}
 	return objects
+}
+
+// testAddresses are what a DNS name stands for.
+type testAddresses struct {
+	metav1.TypeMeta `json:",inline"`
+	Name            string       `json:"name"`
+	Addresses       []netip.Addr `json:"addresses"`
+	Refused         []netip.Addr `json:"refused"`
+	Problem         string       `json:"problem"`
+}
+
+func (a testAddresses) object() *source.Addresses {
+	object := source.NewAddresses(a.Name)
+	object.Addresses, object.Refused, object.Problem = a.Addresses, a.Refused, a.Problem
+	return object
 }
 
 // A testCertificate says what the certificate of a TLS Secret is like.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/store"
 )
 
@@ -31,6 +33,7 @@ func TestChangesLeadToTheSameUnits(t *testing.T) {
 		random := rand.New(rand.NewPCG(run, 1))
 		changing, builder := newStore(nil), newBuilder()
 		units, left := map[store.Key]string{}, map[string]metav1.Object{}
+		wanted := map[string]bool{}
 		rebuild(units, builder, changing, changing.All())
 		for range 300 {
 			object := randomObject(random, certificates)
@@ -40,14 +43,33 @@ func TestChangesLeadToTheSameUnits(t *testing.T) {
 				delete(left, name)
 			}
 			rebuild(units, builder, changing, changing.Apply(object, deleted))
+			if random.IntN(2) == 0 {
+				want(wanted, changing)
+			}
 		}
 		objects := slices.Collect(maps.Values(left))
 		random.Shuffle(len(objects), func(i, j int) { objects[i], objects[j] = objects[j], objects[i] })
-		fresh, want := newStore(objects), map[store.Key]string{}
-		rebuild(want, newBuilder(), fresh, fresh.All())
-		if !maps.Equal(units, want) {
-			t.Fatalf("seed %d: after changes:\n%s\nfresh:\n%s", run, unitsText(units), unitsText(want))
+		fresh, freshUnits, freshWanted := newStore(objects), map[store.Key]string{}, map[string]bool{}
+		rebuild(freshUnits, newBuilder(), fresh, fresh.All())
+		if !maps.Equal(units, freshUnits) {
+			t.Fatalf("seed %d: after changes:\n%s\nfresh:\n%s", run, unitsText(units), unitsText(freshUnits))
 		}
+		want(wanted, changing)
+		want(freshWanted, fresh)
+		if !maps.Equal(wanted, freshWanted) {
+			t.Fatalf("seed %d: after changes %v are wanted, fresh %v", run, wanted, freshWanted)
+		}
+	}
+}
+
+// want keeps the DNS names that are wanted.
+func want(names map[string]bool, s *store.Store) {
+	references := s.TakeNames()
+	for _, name := range references.Added {
+		names[name] = true
+	}
+	for _, name := range references.Removed {
+		delete(names, name)
 	}
 }
 
@@ -75,29 +97,16 @@ func unitsText(units map[store.Key]string) string {
 func randomObject(r *rand.Rand, certificates []*corev1.Secret) metav1.Object {
 	pick := func(list ...string) string { return list[r.IntN(len(list))] }
 	meta := metav1.ObjectMeta{Namespace: "shop", Name: pick("a", "b", "c", "d")}
-	switch r.IntN(8) {
+	switch r.IntN(10) {
 	case 0:
 		return &networkingv1.IngressClass{
 			ObjectMeta: metav1.ObjectMeta{Name: pick("nginx", "ours")},
 			Spec:       networkingv1.IngressClassSpec{Controller: pick("k8s.io/ingress-nginx", "example.com/other")},
 		}
 	case 1:
-		return &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{
-			Type: corev1.ServiceType(pick("ClusterIP", "ClusterIP", "ExternalName")),
-			Ports: []corev1.ServicePort{
-				{Name: "http", Port: 80 + r.Int32N(2)}, {Name: "more", Port: 80 + r.Int32N(2)},
-			},
-		}}
+		return randomService(r, meta, pick)
 	case 2:
-		name, port, ready := pick("http", "more", ""), int32(8080), r.IntN(3) > 0
-		meta.Labels = map[string]string{discoveryv1.LabelServiceName: pick("a", "b", "c")}
-		return &discoveryv1.EndpointSlice{
-			ObjectMeta: meta, Ports: []discoveryv1.EndpointPort{{Name: &name, Port: &port}},
-			Endpoints: []discoveryv1.Endpoint{{
-				Addresses:  []string{fmt.Sprintf("10.0.0.%d", r.IntN(4))},
-				Conditions: discoveryv1.EndpointConditions{Ready: &ready},
-			}},
-		}
+		return randomSlice(r, meta, pick)
 	case 3:
 		secret := *certificates[r.IntN(len(certificates))]
 		secret.ObjectMeta = meta
@@ -105,10 +114,46 @@ func randomObject(r *rand.Rand, certificates []*corev1.Secret) metav1.Object {
 	case 4:
 		return &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "headgate", Name: pick("options", "other")},
-			Data:       map[string]string{pick("color", "what"): pick("red", "pink")},
+			Data:       map[string]string{pick("color", "what", "own"): pick("red", "pink", "true")},
 		}
+	case 5:
+		addresses := source.NewAddresses(pick("x.net", "y.net"))
+		if addresses.Problem = pick("", "", "it is away"); r.IntN(3) > 0 {
+			addresses.Addresses = []netip.Addr{netip.MustParseAddr(pick("192.0.2.1", "192.0.2.2"))}
+		}
+		return addresses
+	case 6:
+		meta := metav1.ObjectMeta{Name: "self", Labels: map[string]string{corev1.LabelTopologyZone: pick("here", "there", "")}}
+		return &corev1.Node{ObjectMeta: meta}
 	}
 	return randomIngress(r, meta, pick)
+}
+
+func randomService(r *rand.Rand, meta metav1.ObjectMeta, pick func(...string) string) *corev1.Service {
+	meta.Annotations = map[string]string{corev1.AnnotationTopologyMode: pick("", "Auto")}
+	return &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{
+		Type: corev1.ServiceType(pick("ClusterIP", "ClusterIP", "ExternalName")), ClusterIP: pick("", "None", "10.96.0.1", "10.96.0.2"),
+		ExternalName: pick("x.net", "Y.net", "localhost", "192.0.2.1"), TrafficDistribution: new(pick("", "PreferClose")),
+		Ports: []corev1.ServicePort{
+			{Name: "http", Port: 80 + r.Int32N(2)}, {Name: "more", Port: 80 + r.Int32N(2)},
+		},
+	}}
+}
+
+func randomSlice(r *rand.Rand, meta metav1.ObjectMeta, pick func(...string) string) *discoveryv1.EndpointSlice {
+	name, port := pick("http", "more", ""), int32(8080)
+	meta.Labels = map[string]string{discoveryv1.LabelServiceName: pick("a", "b", "c")}
+	slice := &discoveryv1.EndpointSlice{ObjectMeta: meta, Ports: []discoveryv1.EndpointPort{{Name: &name, Port: &port}}}
+	for range r.IntN(3) {
+		endpoint := discoveryv1.Endpoint{Addresses: []string{fmt.Sprintf("10.0.0.%d", r.IntN(4))}, Conditions: discoveryv1.EndpointConditions{
+			Ready: new(r.IntN(2) > 0), Serving: new(r.IntN(2) > 0), Terminating: new(r.IntN(2) > 0),
+		}}
+		if r.IntN(3) > 0 {
+			endpoint.Hints = &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: pick("here", "there")}}}
+		}
+		slice.Endpoints = append(slice.Endpoints, endpoint)
+	}
+	return slice
 }
 
 func randomIngress(r *rand.Rand, meta metav1.ObjectMeta, pick func(...string) string) *networkingv1.Ingress {
@@ -119,6 +164,9 @@ func randomIngress(r *rand.Rand, meta metav1.ObjectMeta, pick func(...string) st
 	}
 	if r.IntN(3) == 0 {
 		meta.Annotations["nginx.ingress.kubernetes.io/instead"] = pick("a", "b")
+	}
+	if r.IntN(3) == 0 {
+		meta.Annotations["nginx.ingress.kubernetes.io/own"] = pick("true", "false", "what")
 	}
 	if r.IntN(6) == 0 {
 		meta.Annotations["nginx.ingress.kubernetes.io/regex"] = "true"

@@ -27,6 +27,9 @@ type References struct {
 	// Aliases are further names that the Ingress claims for its hosts, see
 	// model.KindOfAlias.
 	Aliases []string
+	// SaysOfBackends is set where the Ingress has annotations that are settings
+	// of its backends.
+	SaysOfBackends bool
 }
 
 // A BackendReference is a backend's key and the Service that it belongs to.
@@ -38,7 +41,7 @@ type BackendReference struct {
 // Refer lists what an Ingress names. Rules whose host no name can equal, and
 // backends that name no Service port, are passed over.
 func (b *Builder) Refer(ing *networkingv1.Ingress) References {
-	refs := References{Aliases: b.aliases(ing)}
+	refs := References{Aliases: b.aliases(ing), SaysOfBackends: b.saysOfBackends(ing)}
 	backend := func(written *networkingv1.IngressBackend) {
 		if ref, refused := readBackend(ing.Namespace, written); refused == nil {
 			refs.Backends = append(refs.Backends, ref)

@@ -23,7 +23,13 @@ func (c *Controller) apply(ctx context.Context) {
 		return
 	}
 	c.retry.done()
-	if held == 0 {
+	c.held = held
+	c.noteServed()
+}
+
+// noteServed notes that all that was taken is served, if it is.
+func (c *Controller) noteServed() {
+	if c.held == 0 && !c.reload.pending() {
 		c.served.Store(int64(c.taken))
 	}
 }
@@ -79,6 +85,11 @@ func (c *Controller) endLoad(ctx context.Context) error {
 	}
 	c.desired.Restored()
 	c.ready.Store(true)
+	select {
+	case <-c.serving:
+	default:
+		close(c.serving)
+	}
 	return nil
 }
 

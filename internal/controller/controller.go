@@ -19,6 +19,7 @@ import (
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/dataplane"
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/ledger"
 	"github.com/headgate/headgate/internal/metrics"
 	"github.com/headgate/headgate/internal/nginx"
 	"github.com/headgate/headgate/internal/plan"
@@ -39,11 +40,13 @@ type Settings struct {
 	Process      *nginx.Process
 	RunDir       *nginx.RunDir
 	Metrics      *metrics.Metrics
-	Log          *slog.Logger
+	// Ledger takes the findings of all units.
+	Ledger *ledger.Ledger
+	Log    *slog.Logger
 	// Timing of reloads; see Timing.
 	Timing Timing
-	// Want is nil for a source that delivers every Secret by itself.
-	Want Want
+	// Want tells sources what is referred to.
+	Want Wants
 }
 
 // Timing says how long the steps of a reload take.
@@ -67,10 +70,19 @@ func DefaultTiming() Timing {
 // is, in one batch, then what happens.
 type Source func(ctx context.Context, deliver func(context.Context, []source.Change)) error
 
-// Want tells a source which Secrets are referred to from now on, and which no
-// longer. The channel is closed once what there is of the added ones was
-// delivered. It must not wait.
-type Want func(added, removed []types.NamespacedName) (delivered <-chan struct{})
+// Want tells a source what is referred to from now on, and what no longer. The
+// channel is closed once what there is of the added ones was delivered. It must
+// not wait.
+type Want[Name any] func(added, removed []Name) (delivered <-chan struct{})
+
+// Wants are for sources that deliver only what is referred to.
+type Wants struct {
+	// Secrets is nil for a source that delivers every Secret by itself.
+	Secrets Want[types.NamespacedName]
+	// Addresses asks for what DNS names stand for; nil where nobody looks them
+	// up.
+	Addresses Want[string]
+}
 
 // A Controller serves what a source delivers.
 type Controller struct {
@@ -78,10 +90,9 @@ type Controller struct {
 	log      *slog.Logger
 	metrics  *metrics.Metrics
 
-	inbox    *inbox
-	store    *store.Store
-	builder  *build.Builder
-	findings *findings
+	inbox   *inbox
+	store   *store.Store
+	builder *build.Builder
 
 	desired *plan.Desired
 	static  plan.Static
@@ -94,8 +105,12 @@ type Controller struct {
 	// taken counts batches that were built, served those that NGINX has.
 	taken  int
 	served atomic.Int64
+	// held is the number of units that waited for a reload after the last push.
+	held int
 
-	ready    atomic.Bool
+	ready atomic.Bool
+	// serving is closed when it is ready for the first time.
+	serving  chan struct{}
 	stopping atomic.Bool
 	shutdown atomic.Int64
 }
@@ -110,8 +125,8 @@ func New(s Settings) *Controller {
 		inbox:    newInbox(),
 		store:    store.New(s.Store, builder.Refer),
 		builder:  builder,
-		findings: newFindings(s.Log, s.Metrics),
 		desired:  plan.NewDesired(),
+		serving:  make(chan struct{}),
 		client:   dataplane.New(s.RunDir.Socket()),
 	}
 }
@@ -136,6 +151,9 @@ func (c *Controller) Check(ctx context.Context) error {
 func (c *Controller) Synced() bool {
 	return c.ready.Load() && int(c.served.Load()) == c.inbox.count()
 }
+
+// Serving is closed when NGINX serves all that was delivered first.
+func (c *Controller) Serving() <-chan struct{} { return c.serving }
 
 // ShutdownTimeout is how long NGINX may take to finish its connections.
 func (c *Controller) ShutdownTimeout() time.Duration {
@@ -214,7 +232,7 @@ func (c *Controller) start(ctx context.Context) error {
 	for _, change := range changes {
 		c.store.Apply(change.Object, change.Deleted)
 	}
-	c.awaitSecrets(ctx, secretsAtStart)
+	c.awaitWanted(ctx, secretsAtStart, namesAtStart)
 	c.build(c.store.All())
 
 	first := plan.FirstDictionaries(c.desired.Bytes())
@@ -234,7 +252,7 @@ func (c *Controller) start(ctx context.Context) error {
 	c.static = next
 	c.metrics.NginxConfBytes.Set(float64(len(next.Files[plan.NginxConf])))
 	c.apply(ctx)
-	c.log.Info("started", "units", len(c.store.All()), "took", time.Since(began).Round(time.Millisecond))
+	c.log.Debug("started", "units", len(c.store.All()), "took", time.Since(began).Round(time.Millisecond))
 	return nil
 }
 

@@ -49,6 +49,12 @@ func (r *reload) drained() <-chan time.Time {
 	return r.drain.C
 }
 
+// pending tells whether a reload is on its way or waits for its time. One that
+// was refused is not: nothing comes of it until something changes.
+func (r *reload) pending() bool {
+	return r.next != nil || r.wait != nil && r.failures == 0
+}
+
 // drop ends a reload that was on its way. A test that still runs answers into
 // a channel that nobody reads.
 func (r *reload) drop() {
@@ -121,6 +127,7 @@ func (c *Controller) failReload(next plan.Static, err error) {
 	r.wait = time.NewTimer(again)
 	c.metrics.ReloadFailures.Inc()
 	c.log.Error("reload: NGINX keeps its configuration", "error", err, "again_in", again)
+	c.noteServed()
 }
 
 // finishReload has NGINX take the configuration over, waits until only new

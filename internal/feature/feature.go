@@ -42,6 +42,12 @@ type Feature struct {
 	// regular expression. One such path makes all paths of its host
 	// expressions. Nil if the feature makes none.
 	Patterns func(r *Reader, path string) bool
+	// Backend reads the annotations of the Ingress that decides over a backend,
+	// the oldest that uses it, and writes what they mean for it. Of the other
+	// Ingresses only those are told that ask for something else. All settings
+	// of a feature that has Backend are settings of the backend, and it has no
+	// Route. Nil if the feature has no such settings.
+	Backend func(*Reader, *model.Balancing)
 	// Global reads keys and returns what holds for every request, as plain
 	// data, or nil for nothing. Nil if the feature has no such settings.
 	Global func(*Reader) any

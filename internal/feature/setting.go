@@ -1,6 +1,9 @@
 package feature
 
-import "fmt"
+import (
+	"fmt"
+	"reflect"
+)
 
 // A Setting declares an annotation, a ConfigMap key, or an annotation together
 // with the key that gives its default.
@@ -26,6 +29,8 @@ type Setting[T any] struct {
 // Declared is a Setting of any type.
 type Declared interface {
 	Declaration() Declaration
+	// Equal tells whether the setting has the same value for both readers.
+	Equal(a, b *Reader) bool
 	// check parses a value and returns it for a Config.
 	check(string) (any, error)
 }
@@ -44,6 +49,9 @@ func (s Setting[T]) Declaration() Declaration {
 		Risk: s.Risk, OnInvalid: s.OnInvalid,
 	}
 }
+
+// Equal tells whether the setting has the same value for both readers.
+func (s Setting[T]) Equal(a, b *Reader) bool { return reflect.DeepEqual(s.Get(a), s.Get(b)) }
 
 func (s Setting[T]) check(text string) (any, error) { return s.Parse(text) }
 

@@ -159,6 +159,12 @@ func run(f feature.Feature, annotations, keys map[string]string) []string {
 	if f.Fallback != nil {
 		facts = append(facts, fmt.Sprintf("fallback %q", f.Fallback(feature.NewReader(prefix, annotations, config))))
 	}
+	if f.Backend != nil {
+		reader, balancing := feature.NewReader(prefix, annotations, config), model.Balancing{}
+		f.Backend(reader, &balancing)
+		facts = append(facts, fields("balancing", balancing)...)
+		problems = append(problems, reader.Problems()...)
+	}
 	if f.Patterns != nil && f.Patterns(feature.NewReader(prefix, annotations, config), "/") {
 		facts = append(facts, "patterns")
 	}

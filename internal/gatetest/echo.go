@@ -33,7 +33,22 @@ type Echo struct {
 // address.
 func StartEcho(t testing.TB, name string) string {
 	t.Helper()
-	return StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return StartBackend(t, echo(name))
+}
+
+// StartEchoAt runs such a backend at an address with a port, 0 for a free one.
+func StartEchoAt(t testing.TB, name, at string) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", at)
+	must(t, err)
+	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: echo(name)}}
+	server.Start()
+	t.Cleanup(server.Close)
+	return listener.Addr().String()
+}
+
+func echo(name string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		sum := sha256.New()
 		n, err := io.Copy(sum, r.Body)
 		if err != nil {
@@ -46,7 +61,7 @@ func StartEcho(t testing.TB, name string) string {
 			Backend: name, Method: r.Method, Target: r.RequestURI, Proto: r.Proto, Host: r.Host, Header: r.Header,
 			BodyLength: n, BodySum: hex.EncodeToString(sum.Sum(nil)), Chunked: len(r.TransferEncoding) > 0,
 		})
-	}))
+	})
 }
 
 // StartBackend runs a backend on a loopback address and returns that.

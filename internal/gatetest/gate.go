@@ -24,10 +24,12 @@ import (
 	"github.com/headgate/headgate/internal/dataplane"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
+	"github.com/headgate/headgate/internal/ledger"
 	"github.com/headgate/headgate/internal/metrics"
 	"github.com/headgate/headgate/internal/nginx"
 	"github.com/headgate/headgate/internal/plan"
 	"github.com/headgate/headgate/internal/source"
+	"github.com/headgate/headgate/internal/source/dns"
 	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/lua"
 )
@@ -75,6 +77,9 @@ type Options struct {
 	Manifests string
 	// DefaultBackend is a Service of the namespace default, none if empty.
 	DefaultBackend string
+	// Names say how DNS names are looked up. If nil no name server is asked
+	// but 127.0.0.1.
+	Names *dns.Settings
 	// AccessLog is the file for it; none is written if it is empty, though
 	// the configuration is as if it were.
 	AccessLog string
@@ -87,6 +92,7 @@ func Start(t testing.TB, o Options) *Gate {
 	log := slog.New(slog.NewTextHandler(g.Log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	o.fill()
 	env := g.prepare(o, log)
+	names := o.names(log)
 	g.controller = controller.New(controller.Settings{
 		Store: store.Settings{
 			IngressClass: "nginx", ControllerClass: "k8s.io/ingress-nginx", WatchWithoutClass: true, Classless: true,
@@ -94,15 +100,25 @@ func Start(t testing.TB, o Options) *Gate {
 			DefaultBackend: o.defaultBackend(),
 		},
 		Features: o.Features, AnnotationPrefix: annotationPrefix, Environment: env,
-		Dictionaries: o.Dictionaries, Process: g.Process, RunDir: g.RunDir, Metrics: g.Metrics, Log: log, Timing: *o.Timing,
+		Dictionaries: o.Dictionaries, Process: g.Process, RunDir: g.RunDir, Metrics: g.Metrics, Ledger: ledger.New(log, g.Metrics.Findings), Log: log, Timing: *o.Timing,
+		Want: controller.Wants{Addresses: names.Want},
 	})
-	g.run(Decode(t, o.Manifests))
+	g.run(Decode(t, o.Manifests), names.Run)
 	g.Settle()
 	return g
 }
 
 // annotationPrefix stands before the names of annotations, without the slash.
 const annotationPrefix = "nginx.ingress.kubernetes.io"
+
+func (o *Options) names(log *slog.Logger) *dns.Source {
+	settings := dns.Settings{}
+	if o.Names != nil {
+		settings = *o.Names
+	}
+	settings.Log = log
+	return dns.New(settings)
+}
 
 func (o *Options) defaultBackend() types.NamespacedName {
 	if o.DefaultBackend == "" {
@@ -181,7 +197,7 @@ func (g *Gate) prepare(o Options, log *slog.Logger) plan.Environment {
 }
 
 // run starts the controller, and ends it with the test.
-func (g *Gate) run(first []metav1.Object) {
+func (g *Gate) run(first []metav1.Object, more ...controller.Source) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	from := func(ctx context.Context, deliver func(context.Context, []source.Change)) error {
@@ -196,7 +212,7 @@ func (g *Gate) run(first []metav1.Object) {
 			}
 		}
 	}
-	go func() { ended <- g.controller.Run(ctx, from) }()
+	go func() { ended <- g.controller.Run(ctx, controller.Together(append(more, from)...)) }()
 	g.t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {

@@ -105,6 +105,7 @@ type Backend struct {
 	Key string
 	// Endpoints are sorted and without duplicates.
 	Endpoints []netip.AddrPort
+	Balancing
 }
 
 // FirstPort is the port of a backend that means the first port of its Service.

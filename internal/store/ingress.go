@@ -4,8 +4,10 @@ import (
 	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/model"
@@ -82,9 +84,9 @@ func (s *Store) reindex(ing *ingress, object *networkingv1.Ingress) []Key {
 		touched = append(touched, Key{HostUnit, host})
 	}
 	for _, secret := range slices.Concat(old.Secrets, now.Secrets) {
-		s.doubted[secret] = struct{}{}
+		s.wantedSecrets.doubt(secret)
 	}
-	return append(touched, s.reindexBackends(ing, old.Backends)...)
+	return append(touched, s.reindexBackends(ing, old)...)
 }
 
 // namesOf appends the names that an Ingress with these references may decide
@@ -128,28 +130,45 @@ func replace[K comparable](x index[K, *ingress], old, now []K, value *ingress) {
 	}
 }
 
-func (s *Store) reindexBackends(ing *ingress, old []build.BackendReference) []Key {
+// reindexBackends touches the backends that came into use or went out of it,
+// and those whose settings the Ingress may decide.
+func (s *Store) reindexBackends(ing *ingress, old build.References) []Key {
 	var touched []Key
-	now := ing.references.Backends
-	for _, ref := range now {
-		if slices.Contains(old, ref) {
+	now := ing.references
+	for _, ref := range now.Backends {
+		if slices.Contains(old.Backends, ref) {
 			continue
 		}
 		if !s.inUse(ref) {
 			touched = append(touched, Key{BackendUnit, ref.Key})
+			s.doubtName(ref.Service)
 		}
 		s.backends.add(ref.Service, reference{ref.Key, ing})
 	}
-	for _, ref := range old {
-		if slices.Contains(now, ref) {
+	for _, ref := range old.Backends {
+		if slices.Contains(now.Backends, ref) {
 			continue
 		}
 		s.backends.remove(ref.Service, reference{ref.Key, ing})
 		if !s.inUse(ref) {
 			touched = append(touched, Key{BackendUnit, ref.Key})
+			s.doubtName(ref.Service)
+		}
+	}
+	for _, ref := range slices.Concat(old.Backends, now.Backends) {
+		if old.SaysOfBackends || s.saysOf(ref) {
+			touched = append(touched, Key{BackendUnit, ref.Key})
 		}
 	}
 	return touched
+}
+
+// saysOf tells whether an Ingress that uses the backend says anything of it:
+// then any of them may decide over it.
+func (s *Store) saysOf(ref build.BackendReference) bool {
+	return slices.ContainsFunc(s.backends[ref.Service], func(b reference) bool {
+		return b.key == ref.Key && b.user.references.SaysOfBackends
+	})
 }
 
 func (s *Store) inUse(ref build.BackendReference) bool {
@@ -177,9 +196,43 @@ func (s *Store) applyClass(object *networkingv1.IngressClass, deleted bool) []Ke
 	return touched
 }
 
-// isOurs tells whether an Ingress is ours by its class. The field goes before
-// the annotation, which is not looked at where the field is set.
+// applyNamespace goes through all Ingresses where a namespace came to be
+// selected, or is no longer. That is rare.
+func (s *Store) applyNamespace(object *corev1.Namespace, deleted bool) []Key {
+	if s.settings.Namespaces == nil {
+		return nil
+	}
+	is := !deleted && s.settings.Namespaces.Matches(labels.Set(object.Labels))
+	if is == s.selected[object.Name] {
+		return nil
+	}
+	if s.selected[object.Name] = is; !is {
+		delete(s.selected, object.Name)
+	}
+	var touched []Key
+	for name, ing := range s.ingresses {
+		if name.Namespace == object.Name && ing.ours != s.isOurs(ing.object) {
+			touched = append(touched, s.reindex(ing, ing.object)...)
+		}
+	}
+	return touched
+}
+
+// isOurs tells whether an Ingress is ours: by its namespace, by what it has,
+// and by its class.
 func (s *Store) isOurs(ing *networkingv1.Ingress) bool {
+	if s.settings.Namespaces != nil && !s.selected[ing.Namespace] {
+		return false
+	}
+	if s.settings.NoCatchAll && ing.Spec.DefaultBackend != nil {
+		return false
+	}
+	return s.isOurClass(ing)
+}
+
+// isOurClass tells whether an Ingress is ours by its class. The field goes
+// before the annotation, which is not looked at where the field is set.
+func (s *Store) isOurClass(ing *networkingv1.Ingress) bool {
 	if name := ing.Spec.IngressClassName; name != nil {
 		if class := s.classes[*name]; class != nil {
 			return class.Spec.Controller == s.settings.ControllerClass ||

@@ -11,11 +11,12 @@ import (
 	"github.com/headgate/headgate/internal/store"
 )
 
-func TestTakeReferences(t *testing.T) {
+func TestTakeSecrets(t *testing.T) {
 	s := store.New(settings(), refer)
 	step := func(about, want string) {
 		t.Helper()
-		added, removed := s.TakeReferences()
+		references := s.TakeSecrets()
+		added, removed := references.Added, references.Removed
 		byName := func(a, b types.NamespacedName) int { return cmp.Compare(a.Name, b.Name) }
 		slices.SortFunc(added, byName)
 		slices.SortFunc(removed, byName)

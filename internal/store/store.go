@@ -14,10 +14,12 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/source"
 )
 
 // A Kind is a kind of unit that a change can touch.
@@ -54,6 +56,11 @@ type Settings struct {
 	// ClassByName makes the IngressClass named IngressClass ours, whatever its
 	// controller.
 	ClassByName bool
+	// Namespaces selects, by their labels, the namespaces whose Ingresses are
+	// ours; nil for all.
+	Namespaces labels.Selector
+	// NoCatchAll leaves Ingresses with a spec.defaultBackend out.
+	NoCatchAll bool
 	// WatchWithoutClass takes Ingresses that name no class.
 	WatchWithoutClass bool
 	// Classless is for a folder without IngressClasses: besides Ingresses that
@@ -63,6 +70,8 @@ type Settings struct {
 	// DefaultBackend is the Service that answers what no rule does; empty for
 	// none.
 	DefaultBackend types.NamespacedName
+	// NoExternalNames leaves Services of type ExternalName without endpoints.
+	NoExternalNames bool
 	// ConfigMap names the one with Headgate's options; empty for none.
 	ConfigMap types.NamespacedName
 }
@@ -75,21 +84,26 @@ type Store struct {
 
 	ingresses map[types.NamespacedName]*ingress
 	classes   map[string]*networkingv1.IngressClass
+	// selected are the namespaces whose Ingresses are ours, where not all are.
+	selected  map[string]bool
 	services  map[types.NamespacedName]*corev1.Service
 	slices    map[types.NamespacedName]*discoveryv1.EndpointSlice
 	secrets   map[types.NamespacedName]*corev1.Secret
+	addresses map[string]*source.Addresses // of DNS names
 	configMap *corev1.ConfigMap
+	// zone is that of the only Node that is delivered: Headgate's own.
+	zone string
 
 	// Of Ingresses that are ours:
-	byHost   index[string, *ingress]
-	byAlias  index[string, *ingress]
-	bySecret index[types.NamespacedName, *ingress]
-	backends index[types.NamespacedName, reference] // of a Service
-	// wanted has the Secrets that something referred to when TakeReferences
-	// was last called, doubted those where that may have changed since.
-	wanted, doubted map[types.NamespacedName]struct{}
+	byHost        index[string, *ingress]
+	byAlias       index[string, *ingress]
+	bySecret      index[types.NamespacedName, *ingress]
+	backends      index[types.NamespacedName, reference] // of a Service
+	wantedSecrets demand[types.NamespacedName]
+	wantedNames   demand[string]
 	// Of all:
 	byClass        index[string, *ingress]
+	byExternalName index[string, types.NamespacedName]                     // Services
 	slicesOfTarget index[types.NamespacedName, *discoveryv1.EndpointSlice] // of a Service
 }
 
@@ -102,16 +116,19 @@ func New(settings Settings, refer func(*networkingv1.Ingress) build.References) 
 		refer:          refer,
 		ingresses:      map[types.NamespacedName]*ingress{},
 		classes:        map[string]*networkingv1.IngressClass{},
+		selected:       map[string]bool{},
 		services:       map[types.NamespacedName]*corev1.Service{},
 		slices:         map[types.NamespacedName]*discoveryv1.EndpointSlice{},
 		secrets:        map[types.NamespacedName]*corev1.Secret{},
 		byHost:         index[string, *ingress]{},
 		byAlias:        index[string, *ingress]{},
 		bySecret:       index[types.NamespacedName, *ingress]{},
-		wanted:         map[types.NamespacedName]struct{}{},
-		doubted:        map[types.NamespacedName]struct{}{},
+		wantedSecrets:  newDemand[types.NamespacedName](),
+		wantedNames:    newDemand[string](),
 		backends:       index[types.NamespacedName, reference]{},
 		byClass:        index[string, *ingress]{},
+		byExternalName: index[string, types.NamespacedName]{},
+		addresses:      map[string]*source.Addresses{},
 		slicesOfTarget: index[types.NamespacedName, *discoveryv1.EndpointSlice]{},
 	}
 }
@@ -127,12 +144,18 @@ func (s *Store) Apply(object metav1.Object, deleted bool) []Key {
 		touched = s.applyIngress(o, deleted)
 	case *networkingv1.IngressClass:
 		touched = s.applyClass(o, deleted)
+	case *corev1.Namespace:
+		touched = s.applyNamespace(o, deleted)
 	case *corev1.Service:
 		touched = s.applyService(o, deleted)
 	case *discoveryv1.EndpointSlice:
 		touched = s.applySlice(o, deleted)
 	case *corev1.Secret:
 		touched = s.applySecret(o, deleted)
+	case *corev1.Node:
+		touched = s.applyNode(o, deleted)
+	case *source.Addresses:
+		touched = s.applyAddresses(o, deleted)
 	case *corev1.ConfigMap:
 		touched = s.applyConfigMap(o, deleted)
 	}
@@ -150,11 +173,7 @@ func (s *Store) All() []Key {
 		keys = append(keys, Key{HostUnit, host}, Key{NameUnit, host})
 	}
 	keys = append(keys, Key{HostUnit, model.DefaultHost}, Key{NameUnit, model.DefaultHost})
-	for service := range s.backends {
-		keys = s.appendBackends(keys, service)
-	}
-	keys = s.appendBackends(keys, s.settings.DefaultBackend)
-	return sortKeys(keys)
+	return sortKeys(s.appendAllBackends(keys))
 }
 
 func sortKeys(keys []Key) []Key {

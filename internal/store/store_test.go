@@ -11,6 +11,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/build"
@@ -199,11 +200,11 @@ func TestTouched(t *testing.T) {
 		{"a Secret deleted", secret("tls", ""), true, "name a.example, name b.example"},
 		{"a Secret that nobody refers to", secret("new", "y"), false, ""},
 		{"a Secret of a foreign Ingress", secret("foreign", "y"), false, ""},
-		{"the ConfigMap", configMap("options", "blue"), false, "globals, host _, host a.example, host b.example"},
-		{"the ConfigMap deleted", configMap("options", ""), true, "globals, host _, host a.example, host b.example"},
+		{"the ConfigMap", configMap("options", "blue"), false, "globals, backend shop/one/80, backend shop/two/80, host _, host a.example, host b.example"},
+		{"the ConfigMap deleted", configMap("options", ""), true, "globals, backend shop/one/80, backend shop/two/80, host _, host a.example, host b.example"},
 		{"the same ConfigMap", configMap("options", "red"), false, ""},
 		{"another ConfigMap", configMap("foreign", "blue"), false, ""},
-		{"a kind that nobody reads", &corev1.Node{}, false, ""},
+		{"a kind that nobody reads", &corev1.Namespace{}, false, ""},
 	} {
 		if got := text(base().Apply(c.object, c.deleted)); got != c.want {
 			t.Errorf("%s touches %q, want %q", c.about, got, c.want)
@@ -303,5 +304,55 @@ func TestAliasesBesideOthers(t *testing.T) {
 	got := text(s.Apply(annotated(ingress("more", "nginx", "n.example /more one"), "aliases", "n.net"), false))
 	if want := "host a.example, host n.example, name a.example, name n.example, name n.net, name named.net"; got != want {
 		t.Errorf("touched %q, want %q", got, want)
+	}
+}
+
+func namespace(name string, pairs map[string]string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: pairs}}
+}
+
+// Whose namespace is selected is ours from then on, and no longer when it is
+// not. A namespace that is not there is not selected.
+func TestNamespaces(t *testing.T) {
+	selecting := settings()
+	selecting.Namespaces = labels.SelectorFromSet(labels.Set{"team": "a"})
+	s := store.New(selecting, refer)
+	s.Apply(class("nginx", controllerClass), false)
+	const all = "backend shop/one/80, host a.example, name a.example"
+	for _, step := range []struct {
+		about  string
+		object metav1.Object
+		gone   bool
+		want   string
+	}{
+		{"an Ingress of no namespace", ingress("web", "nginx", "a.example / one"), false, ""},
+		{"its namespace with other labels", namespace("shop", map[string]string{"team": "b"}), false, ""},
+		{"another one that is selected", namespace("other", map[string]string{"team": "a"}), false, ""},
+		{"its namespace selected", namespace("shop", map[string]string{"team": "a", "x": "y"}), false, all},
+		{"a label that nobody reads", namespace("shop", map[string]string{"team": "a"}), false, ""},
+		{"its namespace with other labels again", namespace("shop", nil), false, all},
+		{"selected again", namespace("shop", map[string]string{"team": "a"}), false, all},
+		{"gone", namespace("shop", nil), true, all},
+	} {
+		if got := text(s.Apply(step.object, step.gone)); got != step.want {
+			t.Errorf("%s touches %q, want %q", step.about, got, step.want)
+		}
+	}
+}
+
+func TestNoCatchAll(t *testing.T) {
+	without := settings()
+	without.NoCatchAll = true
+	s := store.New(without, refer)
+	s.Apply(class("nginx", controllerClass), false)
+	hostless := ingress("hostless", "nginx", "x / one")
+	hostless.Spec.Rules[0].Host = ""
+	catchAll := ingress("web", "nginx", "a.example / one")
+	catchAll.Spec.DefaultBackend = &networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{Name: "one", Port: networkingv1.ServiceBackendPort{Number: 80}}}
+	if got := text(s.Apply(catchAll, false)); got != "" {
+		t.Errorf("an Ingress with a spec.defaultBackend touches %q", got)
+	}
+	if got, want := text(s.Apply(hostless, false)), "host _, name _"; !strings.Contains(got, want) {
+		t.Errorf("a rule without a host touches %q, want %q", got, want)
 	}
 }

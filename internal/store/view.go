@@ -8,6 +8,7 @@ import (
 
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/source"
 )
 
 // Ingresses are those of our class that name the host, in no order.
@@ -53,6 +54,30 @@ func (s *Store) DefaultBackend() types.NamespacedName { return s.settings.Defaul
 
 // ConfigMap is the one with Headgate's options, nil if there is none.
 func (s *Store) ConfigMap() *corev1.ConfigMap { return s.configMap }
+
+// Addresses are those of a DNS name, nil until they were delivered.
+func (s *Store) Addresses(name string) *source.Addresses { return s.addresses[name] }
+
+// ExternalNames tells whether Services of type ExternalName are served.
+func (s *Store) ExternalNames() bool { return !s.settings.NoExternalNames }
+
+// Zone is that of the Node that Headgate runs on, empty if it is not known.
+func (s *Store) Zone() string { return s.zone }
+
+// Users are the Ingresses of our class that refer to the backend, in no order.
+func (s *Store) Users(backendKey string) []*networkingv1.Ingress {
+	service, _, ok := build.SplitKey(backendKey)
+	if !ok {
+		return nil
+	}
+	var users []*networkingv1.Ingress
+	for _, b := range s.backends[service] {
+		if b.key == backendKey {
+			users = append(users, b.user.object)
+		}
+	}
+	return users
+}
 
 // Referenced tells whether an Ingress of our class refers to the backend, or it
 // is the default one.

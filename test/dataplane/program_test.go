@@ -37,6 +37,7 @@ func TestProgram(t *testing.T) {
 	t.Run("health", func(t *testing.T) { checkHealth(t, binary) })
 	t.Run("early end", func(t *testing.T) { checkEarlyEnd(t, binary) })
 	t.Run("end", func(t *testing.T) { checkEnd(t, binary) })
+	t.Run("findings", func(t *testing.T) { checkFindings(t, binary) })
 }
 
 // startProgram runs the program as a user would. Its NGINX starts, each time,

@@ -9,6 +9,7 @@ import (
 	"github.com/headgate/headgate/internal/feature/proxying"
 	"github.com/headgate/headgate/internal/feature/rewrite"
 	"github.com/headgate/headgate/internal/feature/serveralias"
+	"github.com/headgate/headgate/internal/feature/serviceupstream"
 	"github.com/headgate/headgate/internal/feature/unsupported"
 )
 
@@ -19,6 +20,7 @@ func Features() []feature.Feature {
 		serveralias.Feature(),
 		rewrite.Feature(),
 		defaultbackend.Feature(),
+		serviceupstream.Feature(),
 		unsupported.Feature(),
 		httpsredirect.Feature(),
 		proxying.Feature(),

@@ -78,7 +78,7 @@ func BenchmarkStart(b *testing.B) {
 
 func benchmarkStart(b *testing.B, folder string, want int) {
 	for b.Loop() {
-		f, err := New(folder, func(p Problem) { b.Error(p) })
+		f, err := New(folder, func(p map[string][]Problem) { b.Error(p) })
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -104,7 +104,7 @@ func BenchmarkRename(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	f, err := New(folder, func(p Problem) { b.Error(p) })
+	f, err := New(folder, func(p map[string][]Problem) { b.Error(p) })
 	if err != nil {
 		b.Fatal(err)
 	}

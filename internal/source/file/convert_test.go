@@ -55,9 +55,9 @@ func oldIngress(name, service string) string {
 	return "---\napiVersion: extensions/v1beta1\nkind: Ingress\nmetadata: {name: " + name + "}\nspec: {backend: {serviceName: " + service + ", servicePort: 80}}\n"
 }
 
-// A notice is told once, wherever the object stands in its file, and again
-// when the object is another one; not for one that does not count.
-func TestNoticesAreToldOnce(t *testing.T) {
+// An object of an old version is told of, with its new form; not one that does
+// not count.
+func TestOldVersionsAreTold(t *testing.T) {
 	f := start(t, "a.yaml", oldIngress("web", "one"))
 	f.want("web=")
 	f.wantProblem("a.yaml:2: ingress/default/web: extensions/v1beta1 is an old version")
@@ -70,12 +70,11 @@ func TestNoticesAreToldOnce(t *testing.T) {
 	f.wantProblem("b.yaml:2: Ingress default/web is already defined in a.yaml:9; this one is not used")
 	f.remove("a.yaml")
 	f.want("-c", "web=")
-	f.wantProblem("a.yaml: ingress/default/web is of no old version any more")
-	f.wantProblem("b.yaml is fine again")
+	f.wantProblem("a.yaml is fine again")
 	f.wantProblem("name: three")
 	f.put("b.yaml", "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: web}\n")
 	f.want("web=")
-	f.wantProblem("b.yaml: ingress/default/web is of no old version any more")
+	f.wantProblem("b.yaml is fine again")
 }
 
 // An object that stands twice is no reason to keep others.

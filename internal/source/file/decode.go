@@ -32,7 +32,7 @@ type object struct {
 	line   int
 	object metav1.Object
 	// old is about an object that was converted, nil for all others.
-	old *Notice
+	old *Problem
 }
 
 // A header is what says of what kind an object is.
@@ -102,7 +102,7 @@ func decode(data []byte) content {
 
 // inVain says that an object stands in another place too, which counts.
 func inVain(k key, place string) string {
-	return fmt.Sprintf("%v is already defined in %s; this one is not used", k, place)
+	return fmt.Sprintf("%v is already defined in %s", k, place)
 }
 
 func flatten[T any](lists [][]T) []T {

@@ -18,7 +18,7 @@ import (
 var update = flag.Bool("update", false, "write the files in testdata anew")
 
 // Each file has a manifest and what it decodes to: objects with the line they
-// begin on, then flaws.
+// begin on, then problems.
 func TestDecode(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(paths) == 0 {
@@ -57,7 +57,7 @@ func describe(t *testing.T, data []byte) []byte {
 	}
 	s := newState()
 	s.put("in.yaml", c)
-	changes, verdicts := s.flush()
+	changes, problems := s.flush()
 	for _, c := range changes {
 		if o := c.Object; strings.Contains(o.GetName(), ":") {
 			text, err := json.Marshal(o)
@@ -67,9 +67,13 @@ func describe(t *testing.T, data []byte) []byte {
 			fmt.Fprintf(&out, "substitute %s\n", text)
 		}
 	}
-	j := newJournal(func(p Problem) { fmt.Fprintln(&out, p) })
-	j.set("in.yaml", verdicts["in.yaml"].flaws)
-	j.setNotices("in.yaml", verdicts["in.yaml"].notices)
+	j := newJournal(func(all map[string][]Problem) {
+		for _, p := range all["in.yaml"] {
+			fmt.Fprintln(&out, describeProblem("in.yaml", p))
+		}
+	})
+	j.set("in.yaml", problems["in.yaml"]...)
+	j.flush()
 	return out.Bytes()
 }
 

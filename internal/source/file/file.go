@@ -6,7 +6,7 @@
 // must not know what they mean. All other kinds are passed over.
 //
 // Objects are delivered as a cluster of today has them: Ingresses and
-// IngressClasses of old versions are converted, with a Notice, and Endpoints
+// IngressClasses of old versions are converted, with a Problem, and Endpoints
 // become EndpointSlices for Services that have none.
 //
 // Manifests are the files *.yaml, *.yml and *.json in the folder and in
@@ -32,13 +32,14 @@ import (
 // A Folder is a folder of manifests.
 type Folder struct {
 	path   string
-	report func(Problem)
+	report func(map[string][]Problem)
 }
 
 // New takes the path of a folder, which must exist, and the function that
-// problems are told to. Each problem is told once, and once more when the
-// file has no problems any more; so is each notice.
-func New(path string, report func(Problem)) (*Folder, error) {
+// problems are told to. Whenever files or folders have other problems than
+// before, it gets all that each of these has now, by path: none where none are
+// left.
+func New(path string, report func(map[string][]Problem)) (*Folder, error) {
 	path = filepath.Clean(path)
 	if _, err := statFolder(path); err != nil {
 		return nil, fmt.Errorf("manifests folder: %w", err)

@@ -3,6 +3,7 @@ package file
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,18 +22,18 @@ type fixture struct {
 	t        *testing.T
 	folder   string
 	changes  chan []source.Change
-	problems chan Problem
+	problems chan string
 }
 
 // start writes files, name and text in turns, and runs a source on them.
 func start(t *testing.T, files ...string) *fixture {
 	t.Helper()
-	f := &fixture{t: t, folder: filepath.Join(t.TempDir(), "manifests"), changes: make(chan []source.Change, 100), problems: make(chan Problem, 100)}
+	f := &fixture{t: t, folder: filepath.Join(t.TempDir(), "manifests"), changes: make(chan []source.Change, 100), problems: make(chan string, 100)}
 	f.mkdir("")
 	for i := 0; i < len(files); i += 2 {
 		f.write(files[i], files[i+1])
 	}
-	s, err := New(f.folder, func(p Problem) { f.problems <- p })
+	s, err := New(f.folder, f.report())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,10 +52,46 @@ func start(t *testing.T, files ...string) *fixture {
 		}
 		close(f.problems)
 		for p := range f.problems {
-			t.Errorf("unexpected problem: %v", p)
+			t.Errorf("unexpected problem: %s", p)
 		}
 	})
 	return f
+}
+
+// report passes on what is new among the problems of a path, and that none
+// are left. Where an object of an old version stands is no news.
+func (f *fixture) report() func(map[string][]Problem) {
+	before := map[string]map[Problem]bool{}
+	return func(all map[string][]Problem) {
+		for _, path := range slices.Sorted(maps.Keys(all)) {
+			is := map[Problem]bool{}
+			for _, p := range all[path] {
+				text := describeProblem(strings.TrimPrefix(path, f.folder+"/"), p)
+				if p.Object != "" {
+					p.Line = 0
+				}
+				if is[p] = true; !before[path][p] {
+					f.problems <- text
+				}
+			}
+			if len(is) == 0 {
+				f.problems <- strings.TrimPrefix(path, f.folder+"/") + " is fine again"
+			}
+			before[path] = is
+		}
+	}
+}
+
+// describeProblem is "file:line: reason; effect", with what it is about.
+func describeProblem(path string, p Problem) string {
+	text := path + ": "
+	if p.Line > 0 {
+		text = fmt.Sprintf("%s:%d: ", path, p.Line)
+	}
+	if p.Object != "" {
+		text += p.Object + ": "
+	}
+	return text + p.Reason + "; " + p.Effect
 }
 
 func (f *fixture) path(name string) string { return filepath.Join(f.folder, name) }
@@ -106,7 +143,7 @@ func (f *fixture) wantProblem(text string) {
 	f.t.Helper()
 	select {
 	case p := <-f.problems:
-		if got := strings.ReplaceAll(p.String(), f.folder+"/", ""); !strings.Contains(got, text) {
+		if got := strings.ReplaceAll(p, f.folder+"/", ""); !strings.Contains(got, text) {
 			f.t.Fatalf("problem %q, want %q", got, text)
 		}
 	case <-time.After(10 * time.Second):
@@ -169,7 +206,7 @@ func TestBrokenDocumentKeepsItsObjects(t *testing.T) {
 	f.want("a=1", "b=1")
 	f.put("a.yaml", config("a", "2")+broken)
 	f.want("a=2")
-	f.wantProblem("a.yaml:9: mapping values are not allowed")
+	f.wantProblem("a.yaml:9: mapping values are not allowed in this context; what was read there before stays")
 	// The same problem again is no news.
 	f.put("a.yaml", config("a", "3")+broken)
 	f.want("a=3")
@@ -241,6 +278,13 @@ func TestFolders(t *testing.T) {
 	f.wantProblem("loop/again: a folder within itself")
 	f.put("loop/d.yaml", config("d", "1"))
 	f.want("d=1")
+	f.remove("loop/again")
+	f.wantProblem("loop/again is fine again")
+	f.link("..", "loop/again")
+	f.wantProblem("loop/again: a folder within itself")
+	f.remove("loop")
+	f.want("-d")
+	f.wantProblem("loop/again is fine again")
 }
 
 func TestFolderGoesAndComes(t *testing.T) {
@@ -285,12 +329,13 @@ func TestUnreadable(t *testing.T) {
 	f.wantProblem("a.yaml: larger than 256 MiB")
 	f.remove("a.yaml")
 	f.want("-a")
+	f.wantProblem("a.yaml is fine again")
 }
 
 func TestOverflow(t *testing.T) {
 	folder := t.TempDir()
 	changes := make(chan []source.Change, 10)
-	w, err := newWatch(folder, func(p Problem) { t.Error(p) }, func(c []source.Change) { changes <- c })
+	w, err := newWatch(folder, func(p map[string][]Problem) { t.Error(p) }, func(c []source.Change) { changes <- c })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,4 +374,21 @@ func TestBurst(t *testing.T) {
 			t.Fatalf("%d of %d objects", seen, n)
 		}
 	}
+}
+
+// What becomes of a broken file depends on what was read there before.
+func TestEffectOfABrokenFile(t *testing.T) {
+	f := start(t, "a.yaml", config("a", "1")+broken)
+	f.want("a=1")
+	f.wantProblem("a.yaml:9: mapping values are not allowed in this context; what can't be read is not served")
+	f.put("a.yaml", broken)
+	f.wantProblem("a.yaml:2: mapping values are not allowed in this context; what was read there before stays")
+	// It stays, however often the file is read.
+	f.put("a.yaml", "\n"+broken)
+	f.wantProblem("a.yaml:3: mapping values are not allowed in this context; what was read there before stays")
+	f.put("a.yaml", config("a", "1")+broken)
+	f.wantProblem("a.yaml:9: mapping values are not allowed in this context; what can't be read is not served")
+	f.remove("a.yaml")
+	f.want("-a")
+	f.wantProblem("a.yaml is fine again")
 }

@@ -80,15 +80,15 @@ func renewBackend(old oldv1.IngressBackend) networkingv1.IngressBackend {
 	return backend
 }
 
-// oldVersion is the notice about an object of an old version that became k
-// and o.
-func oldVersion(h header, k key, o metav1.Object) *Notice {
+// oldVersion is the problem with an object of an old version that became k
+// and o. Its line is the object's.
+func oldVersion(h header, k key, o metav1.Object) *Problem {
 	version := networkingv1.SchemeGroupVersion.String()
-	return &Notice{
-		Object:  strings.ToLower(k.kind) + "/" + strings.TrimPrefix(k.namespace+"/"+k.name, "/"),
-		Field:   "apiVersion",
-		Message: h.APIVersion + " is an old version of " + k.kind + ", the " + version + " one is:\n" + newForm(version, k.kind, o),
-		Effect:  "none: served as converted",
+	return &Problem{
+		Object: strings.ToLower(k.kind) + "/" + strings.TrimPrefix(k.namespace+"/"+k.name, "/"),
+		Field:  "apiVersion",
+		Reason: h.APIVersion + " is an old version of " + k.kind + ", the " + version + " one is:\n" + newForm(version, k.kind, o),
+		Effect: "none: served as converted",
 	}
 }
 

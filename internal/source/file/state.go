@@ -31,6 +31,8 @@ type manifest struct {
 	objects map[key]object
 	// flaws have a part in what the file holds, vain does not.
 	flaws, vain []flaw
+	// kept: objects stay that can't be found in the file now.
+	kept bool
 	// lost has the objects that stand in an earlier file too, with the place.
 	lost map[key]string
 }
@@ -94,7 +96,7 @@ func (s *state) put(path string, c content) {
 		m = &manifest{objects: make(map[key]object, len(c.objects)), lost: make(map[key]string)}
 		s.files[path] = m
 	}
-	m.hash, m.flaws, m.vain = c.hash, c.flaws, c.vain
+	m.hash, m.flaws, m.vain, m.kept = c.hash, c.flaws, c.vain, false
 	s.judged[path] = true
 	now := make(map[key]object, len(c.objects))
 	for _, o := range c.objects {
@@ -105,7 +107,7 @@ func (s *state) put(path string, c content) {
 			continue
 		}
 		if len(c.flaws) > 0 {
-			now[k] = o
+			now[k], m.kept = o, true
 			continue
 		}
 		s.touch(k)
@@ -171,7 +173,7 @@ func (s *state) release(k key, path string) {
 
 // flush ends a batch: it gives the objects that differ from what they were
 // before it, sorted, and the problems of each file that was touched.
-func (s *state) flush() ([]source.Change, map[string]verdict) {
+func (s *state) flush() ([]source.Change, map[string][]Problem) {
 	keys := make([]key, 0, len(s.before))
 	for k := range s.before {
 		keys = append(keys, k)
@@ -193,13 +195,13 @@ func (s *state) flush() ([]source.Change, map[string]verdict) {
 		}
 	}
 	changes = append(changes, s.endpoints.flush(s.winner)...)
-	verdicts := make(map[string]verdict, len(s.judged))
+	problems := make(map[string][]Problem, len(s.judged))
 	for path := range s.judged {
-		verdicts[path] = s.verdict(path)
+		problems[path] = s.problems(path)
 	}
 	clear(s.before)
 	clear(s.judged)
-	return changes, verdicts
+	return changes, problems
 }
 
 // judge finds out in which files an object stands in vain.
@@ -219,23 +221,35 @@ func (s *state) judge(k key) {
 	}
 }
 
-// verdict is what there is to say of a file: its problems, and the notices
-// about those of its objects that count.
-func (s *state) verdict(path string) verdict {
+// problems are those of a file now. An object of an old version is one if it
+// counts.
+func (s *state) problems(path string) []Problem {
 	m := s.files[path]
 	if m == nil {
-		return verdict{}
+		return nil
 	}
-	v := verdict{flaws: slices.Concat(m.flaws, m.vain)}
+	var ps []Problem
+	effect := unread
+	if m.kept {
+		effect = stays
+	}
+	for _, f := range m.flaws {
+		ps = append(ps, f.problem(effect))
+	}
+	for _, f := range m.vain {
+		ps = append(ps, f.problem(vain))
+	}
 	for k, place := range m.lost {
-		v.flaws = append(v.flaws, flaw{m.objects[k].line, inVain(k, place)})
+		ps = append(ps, flaw{m.objects[k].line, inVain(k, place)}.problem(vain))
 	}
 	for k, o := range m.objects {
 		if _, lost := m.lost[k]; o.old != nil && !lost {
-			v.notices = append(v.notices, notice{o.line, *o.old})
+			old := *o.old
+			old.Line = o.line
+			ps = append(ps, old)
 		}
 	}
-	return v
+	return ps
 }
 
 // inside says whether path lies in folder, at any depth.

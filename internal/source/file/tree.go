@@ -26,18 +26,18 @@ type tree struct {
 func (t *tree) has(path string) bool { return t.links[path] != nil }
 
 // add watches a folder and all below it, and lists the manifests there and
-// the folders that can't be read.
-func (t *tree) add(folder string) (files []string, bad map[string][]flaw) {
-	bad = make(map[string][]flaw)
+// what is wrong with each folder, nil where it is fine.
+func (t *tree) add(folder string) (files []string, bad map[string]*flaw) {
+	bad = make(map[string]*flaw)
 	t.walk(folder, 0, &files, bad)
 	return files, bad
 }
 
-func (t *tree) walk(folder string, depth int, files *[]string, bad map[string][]flaw) {
+func (t *tree) walk(folder string, depth int, files *[]string, bad map[string]*flaw) {
 	// A folder that was fine once and is read again must say so.
 	bad[folder] = nil
 	if depth > maxFolders || t.loops(folder) {
-		bad[folder] = []flaw{{0, "a folder within itself"}}
+		bad[folder] = &flaw{reason: "a folder within itself"}
 		return
 	}
 	// Watching before listing leaves no gap in which a file could be missed.
@@ -47,11 +47,11 @@ func (t *tree) walk(folder string, depth int, files *[]string, bad map[string][]
 		err = t.list(folder, depth, files, bad)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		bad[folder] = []flaw{{0, fmt.Sprintf("watch folder: %v", reason(err))}}
+		bad[folder] = &flaw{reason: fmt.Sprintf("watch folder: %v", reason(err))}
 	}
 }
 
-func (t *tree) list(folder string, depth int, files *[]string, bad map[string][]flaw) error {
+func (t *tree) list(folder string, depth int, files *[]string, bad map[string]*flaw) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return err

@@ -3,7 +3,7 @@ package file
 import (
 	"context"
 	"errors"
-	"maps"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -53,7 +53,7 @@ type watch struct {
 }
 
 // newWatch watches nothing yet. Its watcher must be closed.
-func newWatch(root string, report func(Problem), deliver func([]source.Change)) (*watch, error) {
+func newWatch(root string, report func(map[string][]Problem), deliver func([]source.Change)) (*watch, error) {
 	watcher, err := fsnotify.NewBufferedWatcher(queued)
 	if err != nil {
 		return nil, err
@@ -87,8 +87,8 @@ func (w *watch) enter() ([]string, error) {
 	}
 	w.tree.forget(root)
 	files, bad := w.tree.add(root)
-	if len(bad[root]) > 0 {
-		return nil, errors.New(bad[root][0].reason)
+	if wrong := bad[root]; wrong != nil {
+		return nil, errors.New(wrong.reason)
 	}
 	w.info = info
 	w.judge(bad)
@@ -133,7 +133,8 @@ func (w *watch) run(ctx context.Context) error {
 // told reports an error of the watcher that is more than an overflow.
 func (w *watch) told(err error) {
 	if !errors.Is(err, fsnotify.ErrEventOverflow) {
-		w.journal.report(Problem{Path: w.tree.root, Reason: "events were lost: " + err.Error()})
+		w.journal.set(w.tree.root, Problem{Reason: "events were lost: " + err.Error(), Effect: "the folder is read anew"})
+		w.journal.flush()
 	}
 }
 
@@ -237,13 +238,13 @@ func (w *watch) expand(paths []string) []string {
 		isFolder := err == nil && info.IsDir()
 		if w.tree.has(path) {
 			if err != nil && isLink(path) {
-				w.journal.set(path, []flaw{{0, "a link to a folder that does not exist"}})
+				w.journal.set(path, Problem{Reason: "a link to a folder that does not exist", Effect: stays})
 				continue
 			}
 			w.tree.forget(path)
 			files = append(files, w.state.under(path)...)
 			if !isFolder {
-				w.journal.forget(path)
+				w.journal.set(path)
 			}
 		}
 		if isFolder {
@@ -276,7 +277,6 @@ func (w *watch) check(files []string, sure map[string]bool, first bool) {
 		case r.gone:
 			if removing {
 				w.state.remove(r.path)
-				w.journal.forget(r.path)
 			}
 		case r.same:
 		case r.empty && !sure[r.path] && w.state.holds(r.path):
@@ -286,20 +286,38 @@ func (w *watch) check(files []string, sure map[string]bool, first bool) {
 			w.state.put(r.path, r.content)
 		}
 	}
-	changes, verdicts := w.state.flush()
+	changes, problems := w.state.flush()
 	if first || len(changes) > 0 {
 		w.deliver(changes)
 	}
-	for _, path := range slices.Sorted(maps.Keys(verdicts)) {
-		w.journal.set(path, verdicts[path].flaws)
-		w.journal.setNotices(path, verdicts[path].notices)
+	for path, now := range problems {
+		w.journal.set(path, now...)
+	}
+	w.absolve()
+	w.journal.flush()
+}
+
+// absolve drops the problems of folders that are gone. Those of files are for
+// the state to judge.
+func (w *watch) absolve() {
+	for path := range w.journal.now {
+		if path == w.tree.root || w.state.files[path] != nil {
+			continue
+		}
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			w.journal.set(path)
+		}
 	}
 }
 
-// judge tells the problems of folders, in their order.
-func (w *watch) judge(problems map[string][]flaw) {
-	for _, path := range slices.Sorted(maps.Keys(problems)) {
-		w.journal.set(path, problems[path])
+// judge takes note of what is wrong with folders, nil for those that are fine.
+func (w *watch) judge(folders map[string]*flaw) {
+	for path, wrong := range folders {
+		if wrong == nil {
+			w.journal.set(path)
+		} else {
+			w.journal.set(path, wrong.problem(notEntered))
+		}
 	}
 }
 
@@ -322,7 +340,8 @@ func (w *watch) reenter() {
 	files, err := w.enter()
 	if err != nil {
 		w.info = nil
-		w.journal.set(w.tree.root, []flaw{{0, "the folder can't be read, its last state stays: " + err.Error()}})
+		w.journal.set(w.tree.root, Problem{Reason: "the folder can't be read: " + err.Error(), Effect: "its last state stays"})
+		w.journal.flush()
 		return
 	}
 	w.check(files, nil, false)

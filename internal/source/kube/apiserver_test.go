@@ -197,6 +197,10 @@ func kindOf(o runtime.Object) kind {
 		return kind{"secrets", corev1.SchemeGroupVersion.WithKind("Secret")}
 	case *corev1.ConfigMap:
 		return kind{"configmaps", corev1.SchemeGroupVersion.WithKind("ConfigMap")}
+	case *corev1.Pod:
+		return kind{"pods", corev1.SchemeGroupVersion.WithKind("Pod")}
+	case *corev1.Node:
+		return kind{"nodes", corev1.SchemeGroupVersion.WithKind("Node")}
 	case *corev1.Namespace:
 		return kind{"namespaces", corev1.SchemeGroupVersion.WithKind("Namespace")}
 	}
@@ -337,6 +341,7 @@ func (a *apiServer) list(w http.ResponseWriter, q query) {
 func emptyObject(resource string) object {
 	for _, o := range []object{
 		&networkingv1.Ingress{}, &networkingv1.IngressClass{}, &corev1.Service{}, &discoveryv1.EndpointSlice{}, &corev1.Secret{}, &corev1.ConfigMap{},
+		&corev1.Pod{}, &corev1.Node{},
 	} {
 		if kindOf(o).resource == resource {
 			return o

@@ -30,7 +30,7 @@ func TestForeignObjectsCostNothing(t *testing.T) {
 	if got := len(s.All()); got != units {
 		t.Errorf("%d units, want %d", got, units)
 	}
-	if added, _ := s.TakeReferences(); len(added) != 0 {
+	if added := s.TakeSecrets().Added; len(added) != 0 {
 		t.Errorf("foreign Secrets are referred to: %v", added)
 	}
 

@@ -39,12 +39,17 @@ type Settings struct {
 	// Namespace limits what is read to one namespace; empty is all. It limits
 	// neither IngressClasses, which have none, nor the ConfigMap.
 	Namespace string
+	// Namespaces are followed, with their labels, if set.
+	Namespaces bool
 	// ConfigMap is the only one that is read; empty for none.
 	ConfigMap types.NamespacedName
 	// AnnotationPrefix stands before the names of the annotations that
 	// anybody reads, without the slash.
 	AnnotationPrefix string
-	Log              *slog.Logger
+	// Pod is the one that this runs in, empty for none. Its Node is delivered,
+	// the only one, and with it what Services and slices say of zones.
+	Pod types.NamespacedName
+	Log *slog.Logger
 }
 
 // A Source reads one cluster.
@@ -104,6 +109,7 @@ func (s *Source) Run(ctx context.Context, deliver func(context.Context, []source
 	}
 	group.Go(func() { s.secrets.run(ctx) })
 	group.Go(func() { s.watchClasses(ctx) })
+	group.Go(func() { s.followNode(ctx) })
 	if !s.awaitAll(ctx) {
 		return nil
 	}

@@ -69,6 +69,13 @@ func (s *Source) resources() []*reflection {
 			requests: requestsOf(s.settings.Clients.Metadata.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(namespace), otherSecrets()),
 		},
 	}
+	if s.settings.Namespaces {
+		list = append(list, &reflection{
+			resource: resource{"namespaces", "", "", "to know the labels that --watch-namespace-selector selects by", notReady},
+			object:   &corev1.Namespace{}, mirror: newMirror(s.trim, s.changed),
+			requests: requestsOf(core.Namespaces(), ""),
+		})
+	}
 	if name := s.settings.ConfigMap; name.Name != "" {
 		list = append(list, &reflection{
 			resource: resource{"configmaps", "", name.Namespace, "to read the options in ConfigMap " + name.String(), notReady},

@@ -27,10 +27,14 @@ func (s *Source) trim(object metav1.Object) {
 			ObjectMeta: metav1.ObjectMeta{Name: o.Name},
 			Spec:       networkingv1.IngressClassSpec{Controller: o.Spec.Controller},
 		}
+	case *corev1.Namespace:
+		*o = corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.Name, Labels: o.Labels}}
 	case *corev1.Service:
-		trimService(o)
+		s.trimService(o)
 	case *discoveryv1.EndpointSlice:
-		trimSlice(o)
+		s.trimSlice(o)
+	case *corev1.Node:
+		trimNode(o)
 	case *corev1.Secret:
 		// Which keys are read is up to who refers to it.
 		*o = corev1.Secret{ObjectMeta: identity(o), Data: o.Data}
@@ -61,15 +65,33 @@ func (s *Source) trimAnnotations(all map[string]string) map[string]string {
 	return maps.Clone(all)
 }
 
-func trimService(o *corev1.Service) {
+func (s *Source) trimService(o *corev1.Service) {
 	ports := make([]corev1.ServicePort, len(o.Spec.Ports))
 	for i, p := range o.Spec.Ports {
 		ports[i] = corev1.ServicePort{Name: p.Name, Protocol: p.Protocol, Port: p.Port, TargetPort: p.TargetPort}
 	}
-	*o = corev1.Service{ObjectMeta: identity(o), Spec: corev1.ServiceSpec{Type: o.Spec.Type, Ports: ports}}
+	meta, distribution := identity(o), (*string)(nil)
+	if s.zoned() {
+		distribution = o.Spec.TrafficDistribution
+		if mode, ok := o.Annotations[corev1.AnnotationTopologyMode]; ok {
+			meta.Annotations = map[string]string{corev1.AnnotationTopologyMode: mode}
+		}
+	}
+	*o = corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{
+		Type: o.Spec.Type, Ports: ports, ClusterIP: o.Spec.ClusterIP, ExternalName: o.Spec.ExternalName,
+		TrafficDistribution: distribution,
+	}}
 }
 
-func trimSlice(o *discoveryv1.EndpointSlice) {
+func trimNode(o *corev1.Node) {
+	meta := identity(o)
+	if zone, ok := o.Labels[corev1.LabelTopologyZone]; ok {
+		meta.Labels = map[string]string{corev1.LabelTopologyZone: zone}
+	}
+	*o = corev1.Node{ObjectMeta: meta}
+}
+
+func (s *Source) trimSlice(o *discoveryv1.EndpointSlice) {
 	meta := identity(o)
 	if service, ok := o.Labels[discoveryv1.LabelServiceName]; ok {
 		meta.Labels = map[string]string{discoveryv1.LabelServiceName: service}
@@ -78,15 +100,23 @@ func trimSlice(o *discoveryv1.EndpointSlice) {
 	for i, p := range o.Ports {
 		ports[i] = discoveryv1.EndpointPort{Name: p.Name, Protocol: p.Protocol, Port: p.Port}
 	}
-	// An endpoint without the condition is ready; no endpoint needs a false of
-	// its own.
-	notReady := new(bool)
+	// An endpoint without the condition is ready; no endpoint needs a false or
+	// true of its own.
+	no, yes := new(bool), new(true)
 	endpoints := make([]discoveryv1.Endpoint, len(o.Endpoints))
 	for i, e := range o.Endpoints {
 		endpoints[i].Addresses = e.Addresses
 		if ready := e.Conditions.Ready; ready != nil && !*ready {
-			endpoints[i].Conditions.Ready = notReady
+			endpoints[i].Conditions.Ready = no
+			if isTrue(e.Conditions.Serving) && isTrue(e.Conditions.Terminating) {
+				endpoints[i].Conditions.Serving, endpoints[i].Conditions.Terminating = yes, yes
+			}
+		}
+		if s.zoned() && e.Hints != nil {
+			endpoints[i].Hints = &discoveryv1.EndpointHints{ForZones: e.Hints.ForZones}
 		}
 	}
 	*o = discoveryv1.EndpointSlice{ObjectMeta: meta, AddressType: o.AddressType, Endpoints: endpoints, Ports: ports}
 }
+
+func isTrue(b *bool) bool { return b != nil && *b }

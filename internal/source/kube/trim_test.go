@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,14 +57,21 @@ func compareBuilds(t *testing.T, objects []object) {
 	a := newAPIServer(t)
 	before := newStore()
 	var wanted []types.NamespacedName
+	zoned := slices.ContainsFunc(objects, func(o object) bool { return isNode(o) })
 	for _, o := range objects {
-		addNoise(o)
+		addNoise(o, zoned)
 		a.put(o)
 		before.Apply(o, false)
 		wanted = append(wanted, types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()})
 	}
-	w := start(t, a, func(s *kube.Settings) { s.ConfigMap = options })
+	a.put(pod("here", "self"))
+	w := start(t, a, func(s *kube.Settings) {
+		if s.ConfigMap = options; zoned {
+			s.Pod = types.NamespacedName{Namespace: "headgate", Name: "here"}
+		}
+	})
 	w.await("the first batch", func() bool { return len(w.batches) > 0 })
+	w.await("the Node", func() bool { return !zoned || w.objects["Node /self"] != nil })
 	<-w.source.Want(wanted, nil)
 	after := newStore()
 	for _, name := range w.names() {
@@ -122,8 +130,13 @@ func decode(t *testing.T, text string) []object {
 		o := map[string]object{
 			"Ingress": &networkingv1.Ingress{}, "IngressClass": &networkingv1.IngressClass{}, "Service": &corev1.Service{},
 			"EndpointSlice": &discoveryv1.EndpointSlice{}, "Secret": &corev1.Secret{}, "ConfigMap": &corev1.ConfigMap{},
+			"Node":            &corev1.Node{},
 			"TestCertificate": &corev1.Secret{Type: corev1.SecretTypeTLS, Data: map[string][]byte{"tls.crt": []byte("x")}},
 		}[head.Kind]
+		if head.Kind == "Addresses" {
+			// Another source's.
+			continue
+		}
 		if o == nil {
 			t.Fatalf("a document has the kind %q", head.Kind)
 		}
@@ -135,8 +148,14 @@ func decode(t *testing.T, text string) []object {
 	return objects
 }
 
-// addNoise fills in what clusters fill in and nobody reads.
-func addNoise(o object) {
+func isNode(o object) bool {
+	_, ok := o.(*corev1.Node)
+	return ok
+}
+
+// addNoise fills in what clusters fill in and nobody reads. What is said of
+// zones is read if zoned.
+func addNoise(o object, zoned bool) {
 	annotations := map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "noise", "example.com/noise": "x"}
 	for name, value := range o.GetAnnotations() {
 		annotations[name] = value
@@ -157,7 +176,10 @@ func addNoise(o object) {
 	case *networkingv1.IngressClass:
 		o.Spec.Parameters = &networkingv1.IngressClassParametersReference{Kind: noise, Name: noise}
 	case *corev1.Service:
-		o.Spec.ClusterIP, o.Spec.Selector = noise, map[string]string{noise: noise}
+		o.Spec.ClusterIPs, o.Spec.Selector = []string{noise}, map[string]string{noise: noise}
+		if !zoned {
+			o.Spec.TrafficDistribution, annotations[corev1.AnnotationTopologyMode] = &noise, noise
+		}
 		for i := range o.Spec.Ports {
 			o.Spec.Ports[i].NodePort, o.Spec.Ports[i].AppProtocol = 30000, &noise
 		}
@@ -168,8 +190,17 @@ func addNoise(o object) {
 		for i := range o.Endpoints {
 			e := &o.Endpoints[i]
 			e.NodeName, e.Zone, e.Hostname, e.TargetRef = &noise, &noise, &noise, &corev1.ObjectReference{Name: noise}
-			e.Hints, e.Conditions.Serving = &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: noise}}}, &yes
+			if !zoned {
+				e.Hints = &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: noise}}}
+			} else if e.Hints != nil {
+				e.Hints.ForNodes = []discoveryv1.ForNode{{Name: noise}}
+			}
+			if ready := e.Conditions.Ready; ready == nil || *ready {
+				e.Conditions.Serving = &yes
+			}
 		}
+	case *corev1.Node:
+		o.Spec.ProviderID, o.Status.Phase = noise, "noise"
 	case *corev1.ConfigMap:
 		o.BinaryData = map[string][]byte{noise: nil}
 	}

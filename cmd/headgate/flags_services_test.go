@@ -1,0 +1,32 @@
+package main
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+)
+
+// TestOwnPod: topology hints need the name of the Pod, and say so.
+func TestOwnPod(t *testing.T) {
+	for _, c := range []struct {
+		topology              bool
+		namespace, name, want string
+		warns                 bool
+	}{
+		{true, "headgate", "here", "headgate/here", false},
+		{true, "", "here", "/", true},
+		{true, "headgate", "", "/", true},
+		{false, "headgate", "here", "/", false},
+		{false, "", "", "/", false},
+	} {
+		t.Setenv("POD_NAMESPACE", c.namespace)
+		t.Setenv("POD_NAME", c.name)
+		var log bytes.Buffer
+		o := serviceOptions{topology: c.topology}
+		got := o.ownPod(slog.New(slog.NewTextHandler(&log, nil)))
+		if got.String() != c.want || strings.Contains(log.String(), "topology hints are ignored") != c.warns {
+			t.Errorf("%+v: got %s, log %q", c, got, log.String())
+		}
+	}
+}

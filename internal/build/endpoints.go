@@ -1,0 +1,111 @@
+package build
+
+import (
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// A Readiness says whether an endpoint takes requests.
+type Readiness int
+
+const (
+	// Ready endpoints take them.
+	Ready Readiness = iota
+	// Draining ones are about to end and take them still: they are asked where
+	// no other is left.
+	Draining
+	// NotReady ones don't.
+	NotReady
+)
+
+// ReadinessOf reads an endpoint's conditions.
+func ReadinessOf(e *discoveryv1.Endpoint) Readiness {
+	isTrue := func(condition *bool) bool { return condition != nil && *condition }
+	switch c := &e.Conditions; {
+	case c.Ready == nil || *c.Ready:
+		return Ready
+	case isTrue(c.Serving) && isTrue(c.Terminating):
+		return Draining
+	}
+	return NotReady
+}
+
+// endpointsOf are the endpoints of a Service's port, sorted and without
+// duplicates: the ready ones nearby, or if there is none all ready ones, or if
+// there is none those that are draining.
+func endpointsOf(list []*discoveryv1.EndpointSlice, port *corev1.ServicePort, near nearby) []netip.AddrPort {
+	for _, try := range []struct {
+		readiness Readiness
+		near      nearby
+	}{{Ready, near}, {Ready, nearby{}}, {Draining, nearby{}}} {
+		var endpoints []netip.AddrPort
+		for _, slice := range list {
+			endpoints = appendEndpoints(endpoints, slice, port, try.readiness, try.near)
+		}
+		if len(endpoints) > 0 {
+			slices.SortFunc(endpoints, netip.AddrPort.Compare)
+			return slices.Compact(endpoints)
+		}
+	}
+	return nil
+}
+
+func appendEndpoints(list []netip.AddrPort, slice *discoveryv1.EndpointSlice, port *corev1.ServicePort, want Readiness, near nearby) []netip.AddrPort {
+	if slice.AddressType == discoveryv1.AddressTypeFQDN {
+		return list
+	}
+	ports, hinted := slicePorts(slice, port), near.counts(slice)
+	for i := range slice.Endpoints {
+		endpoint := &slice.Endpoints[i]
+		if ReadinessOf(endpoint) != want || hinted && !near.has(endpoint) {
+			continue
+		}
+		for _, text := range endpoint.Addresses {
+			address, err := netip.ParseAddr(text)
+			if err != nil || address.Zone() != "" {
+				continue
+			}
+			for _, p := range ports {
+				list = append(list, netip.AddrPortFrom(address.Unmap(), p))
+			}
+		}
+	}
+	return list
+}
+
+// slicePorts are the numbers of the slice's ports that belong to a Service's
+// port: those of the same name, or all if the Service's port has none. Where
+// the slice names no port, as in slices made by hand, it is the number of the
+// target port.
+func slicePorts(slice *discoveryv1.EndpointSlice, port *corev1.ServicePort) []uint16 {
+	var numbers []uint16
+	named := false
+	for _, p := range slice.Ports {
+		name := ""
+		if p.Name != nil {
+			name = *p.Name
+		}
+		named = named || name != ""
+		if p.Protocol != nil && !isTCP(*p.Protocol) || p.Port == nil || !isPort(*p.Port) {
+			continue
+		}
+		if port.Name == "" || port.Name == name {
+			numbers = append(numbers, uint16(*p.Port))
+		}
+	}
+	if len(numbers) > 0 || named || port.TargetPort.Type != intstr.Int {
+		return numbers
+	}
+	target := port.TargetPort.IntVal
+	if target == 0 { // the API server fills it in, files may leave it out
+		target = port.Port
+	}
+	if !isPort(target) {
+		return nil
+	}
+	return []uint16{uint16(target)}
+}

@@ -1,0 +1,10 @@
+package serviceupstream_test
+
+import (
+	"testing"
+
+	"github.com/headgate/headgate/internal/feature/serviceupstream"
+	"github.com/headgate/headgate/internal/featuretest"
+)
+
+func TestGolden(t *testing.T) { featuretest.Golden(t, serviceupstream.Feature()) }

@@ -1,0 +1,76 @@
+package dns
+
+import (
+	"bytes"
+	"net/netip"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/miekg/dns"
+)
+
+// hostsTTL is how long an address from /etc/hosts is used before the file is
+// read again.
+const hostsTTL = 30 * time.Second
+
+// read reads a file; one that can't be read is as good as empty.
+func read(path string) []byte {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+// config reads resolv.conf, with the bounds of the C library. Without a server
+// it is the machine's own.
+func (s *Source) config() *dns.ClientConfig {
+	config, err := dns.ClientConfigFromReader(bytes.NewReader(read(s.settings.ResolvConf)))
+	if err != nil {
+		// A line that is too long: what stands before it counts for nothing.
+		config, _ = dns.ClientConfigFromReader(strings.NewReader(""))
+	}
+	if len(config.Servers) == 0 {
+		config.Servers = []string{"127.0.0.1"}
+	}
+	config.Servers = config.Servers[:min(len(config.Servers), mostServers)]
+	config.Attempts = min(config.Attempts, mostAttempts)
+	config.Timeout = min(config.Timeout, mostTimeout)
+	return config
+}
+
+// hostsAddresses are the addresses that a text in the form of hosts(5) has for
+// a name: those of IPv4, or if there are none those of IPv6.
+func hostsAddresses(text []byte, name string) []netip.Addr {
+	name = strings.TrimSuffix(name, ".")
+	var v4, v6 []netip.Addr
+	for line := range bytes.Lines(text) {
+		line, _, _ = bytes.Cut(line, []byte("#"))
+		fields := strings.Fields(string(line))
+		if len(fields) < 2 || !containsFold(fields[1:], name) {
+			continue
+		}
+		address, err := netip.ParseAddr(fields[0])
+		switch {
+		case err != nil || address.Zone() != "":
+		case address.Unmap().Is4():
+			v4 = append(v4, address.Unmap())
+		default:
+			v6 = append(v6, address)
+		}
+	}
+	if len(v4) > 0 {
+		return v4
+	}
+	return v6
+}
+
+func containsFold(list []string, text string) bool {
+	for _, one := range list {
+		if strings.EqualFold(strings.TrimSuffix(one, "."), text) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,72 @@
+package store
+
+import "k8s.io/apimachinery/pkg/types"
+
+// A demand knows what is wanted of a source that gives only what is referred
+// to.
+type demand[Name comparable] struct {
+	// wanted has what was referred to when take was last called, doubted what
+	// that may have changed for since.
+	wanted, doubted map[Name]struct{}
+}
+
+func newDemand[Name comparable]() demand[Name] {
+	return demand[Name]{map[Name]struct{}{}, map[Name]struct{}{}}
+}
+
+func (d demand[Name]) doubt(name Name) { d.doubted[name] = struct{}{} }
+
+// take says what is referred to since the last call, and what no longer.
+func (d demand[Name]) take(referred func(Name) bool) (r References[Name]) {
+	for name := range d.doubted {
+		_, was := d.wanted[name]
+		switch is := referred(name); {
+		case is && !was:
+			d.wanted[name] = struct{}{}
+			r.Added = append(r.Added, name)
+		case was && !is:
+			delete(d.wanted, name)
+			r.Removed = append(r.Removed, name)
+		}
+	}
+	clear(d.doubted)
+	return r
+}
+
+// References are what came to be referred to, and what is referred to no
+// longer.
+type References[Name any] struct{ Added, Removed []Name }
+
+// TakeSecrets says which Secrets something refers to since the last call, and
+// which nothing refers to any more. A source that does not give every Secret
+// gives those that are referred to.
+func (s *Store) TakeSecrets() References[types.NamespacedName] {
+	return s.wantedSecrets.take(func(name types.NamespacedName) bool { return len(s.bySecret[name]) > 0 })
+}
+
+// TakeNames says the same of the DNS names whose addresses are needed: those
+// of Services that something refers to.
+func (s *Store) TakeNames() References[string] {
+	return s.wantedNames.take(func(name string) bool {
+		for _, service := range s.byExternalName[name] {
+			if s.serviceInUse(service) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// serviceInUse tells whether a backend of the Service is in use.
+func (s *Store) serviceInUse(name types.NamespacedName) bool {
+	return len(s.backends[name]) > 0 || name.Name != "" && name == s.settings.DefaultBackend
+}
+
+// doubtName asks anew whether the DNS name of the Service is wanted.
+func (s *Store) doubtName(service types.NamespacedName) {
+	if object := s.services[service]; object != nil {
+		if name, ok := s.externalName(object); ok {
+			s.wantedNames.doubt(name)
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package store
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/source"
+)
+
+func (s *Store) applyService(object *corev1.Service, deleted bool) []Key {
+	name := nameOf(object)
+	was := put(s.services, name, object, deleted)
+	if unchanged(was, object, deleted, sameService) {
+		return nil
+	}
+	if was != nil {
+		s.indexExternalName(was, s.byExternalName.remove)
+	}
+	if !deleted {
+		s.indexExternalName(object, s.byExternalName.add)
+	}
+	return s.appendBackends(nil, name)
+}
+
+// sameService compares what is read of a Service.
+func sameService(a, b *corev1.Service) bool {
+	return a.Spec.Type == b.Spec.Type && a.Spec.ClusterIP == b.Spec.ClusterIP && a.Spec.ExternalName == b.Spec.ExternalName &&
+		build.NearnessOf(a) == build.NearnessOf(b) && equality.Semantic.DeepEqual(a.Spec.Ports, b.Spec.Ports)
+}
+
+// externalName is the DNS name that is to be looked up for the Service.
+func (s *Store) externalName(service *corev1.Service) (name string, ok bool) {
+	name, ok = build.ExternalName(service)
+	return name, ok && !s.settings.NoExternalNames
+}
+
+// indexExternalName adds or removes a Service that stands for a DNS name.
+func (s *Store) indexExternalName(service *corev1.Service, do func(string, types.NamespacedName)) {
+	if name, ok := s.externalName(service); ok {
+		do(name, nameOf(service))
+		s.wantedNames.doubt(name)
+	}
+}
+
+func (s *Store) applyAddresses(object *source.Addresses, deleted bool) []Key {
+	if was := put(s.addresses, object.Name, object, deleted); unchanged(was, object, deleted, sameAddresses) {
+		return nil
+	}
+	var touched []Key
+	for _, service := range s.byExternalName[object.Name] {
+		touched = s.appendBackends(touched, service)
+	}
+	return touched
+}
+
+func sameAddresses(a, b *source.Addresses) bool {
+	return slices.Equal(a.Addresses, b.Addresses) && slices.Equal(a.Refused, b.Refused) && a.Problem == b.Problem
+}
+
+// applyNode takes the Node that Headgate runs on.
+func (s *Store) applyNode(object *corev1.Node, deleted bool) []Key {
+	zone := object.Labels[corev1.LabelTopologyZone]
+	if deleted {
+		zone = ""
+	}
+	if zone == s.zone {
+		return nil
+	}
+	s.zone = zone
+	return s.appendAllBackends(nil)
+}
+
+// appendBackends appends the backends of the Service that are in use. A
+// backend that several Ingresses use stands there several times.
+func (s *Store) appendBackends(keys []Key, service types.NamespacedName) []Key {
+	for _, b := range s.backends[service] {
+		keys = append(keys, Key{BackendUnit, b.key})
+	}
+	if service.Name != "" && service == s.settings.DefaultBackend {
+		keys = append(keys, Key{BackendUnit, model.BackendKey(service.Namespace, service.Name, model.FirstPort)})
+	}
+	return keys
+}
+
+// appendAllBackends appends all backends that are in use.
+func (s *Store) appendAllBackends(keys []Key) []Key {
+	for service := range s.backends {
+		keys = s.appendBackends(keys, service)
+	}
+	return s.appendBackends(keys, s.settings.DefaultBackend)
+}
+
+func (s *Store) applySlice(object *discoveryv1.EndpointSlice, deleted bool) []Key {
+	was := put(s.slices, nameOf(object), object, deleted)
+	same := unchanged(was, object, deleted, sameSlice)
+	var touched []Key
+	if was != nil {
+		service := serviceOf(was)
+		s.slicesOfTarget.remove(service, was)
+		touched = s.appendBackends(touched, service)
+	}
+	if !deleted {
+		service := serviceOf(object)
+		s.slicesOfTarget.add(service, object)
+		touched = s.appendBackends(touched, service)
+	}
+	if same {
+		return nil
+	}
+	return touched
+}
+
+func serviceOf(slice *discoveryv1.EndpointSlice) types.NamespacedName {
+	return types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}
+}
+
+// sameSlice compares what is read of a slice: of its endpoints addresses,
+// readiness and the zones that they are hinted for.
+func sameSlice(a, b *discoveryv1.EndpointSlice) bool {
+	return serviceOf(a) == serviceOf(b) && a.AddressType == b.AddressType &&
+		equality.Semantic.DeepEqual(a.Ports, b.Ports) &&
+		slices.EqualFunc(a.Endpoints, b.Endpoints, func(a, b discoveryv1.Endpoint) bool {
+			return build.ReadinessOf(&a) == build.ReadinessOf(&b) && slices.Equal(a.Addresses, b.Addresses) &&
+				slices.Equal(zonesOf(&a), zonesOf(&b))
+		})
+}
+
+func zonesOf(e *discoveryv1.Endpoint) []discoveryv1.ForZone {
+	if e.Hints == nil {
+		return nil
+	}
+	return e.Hints.ForZones
+}
