@@ -25,6 +25,7 @@ import (
 	"github.com/headgate/headgate/internal/ledger"
 	"github.com/headgate/headgate/internal/metrics"
 	"github.com/headgate/headgate/internal/nginx"
+	"github.com/headgate/headgate/internal/pcre"
 	"github.com/headgate/headgate/internal/plan"
 	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/lua"
@@ -35,6 +36,12 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	if err := o.check(); err != nil {
 		return err
 	}
+	// Without the library every pattern would be refused, as if it were wrong.
+	library, err := pcre.Version()
+	if err != nil {
+		return err
+	}
+	log.Debug("patterns", "pcre2", library)
 	m := metrics.New()
 	findings := ledger.New(log, m.Findings)
 	from, err := o.source(findings, log)

@@ -102,6 +102,9 @@ type Controller struct {
 	reload   reload
 	retry    retry
 
+	// namesAgain is until when no update waits for DNS names.
+	namesAgain time.Time
+
 	// taken counts batches that were built, served those that NGINX has.
 	taken  int
 	served atomic.Int64

@@ -15,7 +15,15 @@ import (
 // update applies changes to the store and builds the units that they touch.
 func (c *Controller) update(ctx context.Context, changes []source.Change) {
 	keys := c.applyToStore(changes)
-	keys = append(keys, c.awaitWanted(ctx, secretsInUpdate, namesInUpdate)...)
+	namesMost := namesInUpdate
+	if time.Now().Before(c.namesAgain) {
+		namesMost = 0
+	}
+	touched, waited := c.awaitWanted(ctx, secretsInUpdate, namesMost)
+	if namesMost > 0 {
+		c.namesAgain = time.Now().Add(namesApart * waited)
+	}
+	keys = append(keys, touched...)
 	built := make(map[store.Key]struct{}, len(keys))
 	c.build(slices.DeleteFunc(keys, func(key store.Key) bool {
 		_, ok := built[key]
@@ -34,33 +42,50 @@ func (c *Controller) applyToStore(changes []source.Change) []store.Key {
 	return touched
 }
 
-// How long what came to be referred to is waited for. A name that nobody
-// answers for must not hold up the changes of others.
+// How long what came to be referred to is waited for, at most, in all of an
+// update.
+//
+// Whoever may write a Service can name DNS names whose servers are slow or
+// silent, again and again, and every wait holds up the changes of others. So
+// after a wait no name is waited for until namesApart times as long has
+// passed: that is less than 1% of the time, whatever the servers do. Meanwhile
+// new names are asked for all the same, and their backends have no endpoints
+// until the answer comes. The usual change, one name that is answered within
+// milliseconds, is waited for, and so loses no request. Secrets come from the
+// API server, which no tenant can make slow, and without one a host would be
+// served with a wrong certificate.
 const (
 	secretsAtStart  = 10 * time.Second
 	secretsInUpdate = 250 * time.Millisecond
 	namesAtStart    = 2 * time.Second
 	namesInUpdate   = 100 * time.Millisecond
+	namesApart      = 200
 )
 
 // awaitWanted waits for Secrets and addresses that came to be referred to, so
 // that no host is served without a certificate that there is, and no backend
 // without endpoints. What does not come in time is taken when it comes. It
-// returns the units that this touches.
-func (c *Controller) awaitWanted(ctx context.Context, secretsMost, namesMost time.Duration) []store.Key {
+// returns the units that this touches, and how long names were waited for.
+//
+// What comes may refer to more, and under a storm always does: that must not
+// keep it beyond its time.
+func (c *Controller) awaitWanted(ctx context.Context, secretsMost, namesMost time.Duration) (touched []store.Key, waited time.Duration) {
 	forSecrets, cancelSecrets := context.WithTimeout(ctx, secretsMost)
 	defer cancelSecrets()
 	forNames, cancelNames := context.WithTimeout(ctx, namesMost)
 	defer cancelNames()
-	var touched []store.Key
 	for {
 		secrets := ask(c.settings.Want.Secrets, c.store.TakeSecrets())
 		names := ask(c.settings.Want.Addresses, c.store.TakeNames())
-		if secrets == nil && names == nil {
-			return touched
+		came := await(forSecrets, secrets)
+		if names != nil {
+			began := time.Now()
+			came = await(forNames, names) || came
+			waited += time.Since(began)
 		}
-		await(forSecrets, secrets)
-		await(forNames, names)
+		if !came {
+			return touched, waited
+		}
 		var changes []source.Change
 		changes, c.taken = c.inbox.take(ctx)
 		touched = append(touched, c.applyToStore(changes)...)
@@ -79,13 +104,16 @@ func ask[Name any](want Want[Name], r store.References[Name]) (delivered <-chan 
 	return delivered
 }
 
-func await(ctx context.Context, delivered <-chan struct{}) {
-	if delivered == nil {
-		return
+// await tells whether something was delivered before ctx ended.
+func await(ctx context.Context, delivered <-chan struct{}) bool {
+	if delivered == nil || ctx.Err() != nil {
+		return false
 	}
 	select {
 	case <-delivered:
+		return true
 	case <-ctx.Done():
+		return false
 	}
 }
 

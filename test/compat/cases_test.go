@@ -69,7 +69,25 @@ func TestCases(t *testing.T) {
 		writePassing(t, listed, results)
 		listed = idList(t, passingFile)
 	}
+	checkLists(t, cases, results, listed, routing)
 	report(t, results, listed)
+}
+
+// checkLists finds what results alone don't show: a case that run.py leaves
+// out, which only its log tells of, and one that must pass whatever
+// passing.txt says.
+func checkLists(t *testing.T, cases []string, results map[string]result, listed, routing map[string]bool) {
+	t.Helper()
+	for _, id := range cases {
+		if _, ok := results[id]; !ok && listed[id] {
+			t.Errorf("%s has %s, and run.py has no result of it", passingFile, id)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(routing)) {
+		if !listed[id] {
+			t.Errorf("%s must pass, as %s says, and %s does not list it: %s%s", id, routingFile, passingFile, updateHint, id)
+		}
+	}
 }
 
 // caseFiles are the ids of the cases to run; an id is the path of its file.

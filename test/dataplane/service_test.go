@@ -104,16 +104,16 @@ func TestExternalName(t *testing.T) {
 	client := g.NewClient(false)
 	defer client.CloseIdleConnections()
 	// ask asks for as long as one backend answers.
-	ask := func(while string) string {
-		for {
+	ask := func(while string) (backend string) {
+		gatetest.Eventually(t, "another backend than "+while+" answers", func() bool {
 			response, err := g.Try(client, gatetest.Request{Host: "ext.test"})
 			if err != nil || response.Status != 200 || response.Echo == nil {
 				t.Fatalf("a request was lost: %v, %+v", err, response)
 			}
-			if response.Echo.Backend != while {
-				return response.Echo.Backend
-			}
-		}
+			backend = response.Echo.Backend
+			return backend != while
+		})
+		return backend
 	}
 	r.set("ext.test.", "1 A 127.0.0.2")
 	if got := ask("one"); got != "two" {

@@ -7,9 +7,10 @@
 // no A.
 //
 // A name is looked up again when its time to live ends, and at no other time.
-// Where there is none, it is tried again soon, and then less often. While no
-// resolver can say what a name stands for, the addresses that it last stood
-// for stay, for a day at most.
+// Where there is none, it is tried again soon, and then less often; a name that
+// nobody wanted any more and is wanted again is looked up at once. While no
+// resolver can say what a name stands for, the addresses that it last stood for
+// stay, for a day at most.
 package dns
 
 import (
@@ -41,14 +42,21 @@ func System(allowLocal bool, log *slog.Logger) Settings {
 	return Settings{ResolvConf: "/etc/resolv.conf", Hosts: "/etc/hosts", AllowLocal: allowLocal, Log: log}
 }
 
-// atOnce is how many names are looked up at a time. One that nobody answers for
-// takes seconds, and must not keep the others waiting.
-const atOnce = 128
+// How many names are looked up at a time. One that nobody answers for takes
+// seconds, and must not keep the others waiting: names that have addresses,
+// those that were not looked up yet, and those that failed the last time do not
+// share their slots.
+const (
+	knownAtOnce  = 128
+	newAtOnce    = 64
+	failedAtOnce = 16
+)
 
 // A Source looks up names.
 type Source struct {
 	settings Settings
-	slots    chan struct{}
+	// known, fresh and failed have the slots of names by their last lookup.
+	known, fresh, failed chan struct{}
 
 	mu    sync.Mutex
 	names map[string]*name
@@ -79,7 +87,8 @@ type settlement struct {
 // New makes a Source.
 func New(settings Settings) *Source {
 	return &Source{
-		settings: settings, slots: make(chan struct{}, atOnce),
+		settings: settings,
+		known:    make(chan struct{}, knownAtOnce), fresh: make(chan struct{}, newAtOnce), failed: make(chan struct{}, failedAtOnce),
 		names: map[string]*name{}, filled: make(chan struct{}, 1),
 	}
 }
@@ -187,13 +196,14 @@ func (s *Source) take(ctx context.Context, group *sync.WaitGroup) ([]source.Chan
 func (s *Source) follow(ctx context.Context, n *name) {
 	var h history
 	for {
+		slots := s.slots(h)
 		select {
-		case s.slots <- struct{}{}:
+		case slots <- struct{}{}:
 		case <-ctx.Done():
 			return
 		}
 		found := s.lookup(ctx, n.text, h.from)
-		<-s.slots
+		<-slots
 		if ctx.Err() != nil {
 			return
 		}
@@ -213,6 +223,16 @@ func (s *Source) follow(ctx context.Context, n *name) {
 			return
 		}
 	}
+}
+
+func (s *Source) slots(h history) chan struct{} {
+	switch {
+	case h.failures > 0:
+		return s.failed
+	case h.answered.IsZero():
+		return s.fresh
+	}
+	return s.known
 }
 
 // put delivers what a name stands for, if that is new.

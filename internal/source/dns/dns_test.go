@@ -125,7 +125,7 @@ func TestAddresses(t *testing.T) {
 		"loop.test.":          {"60 CNAME gone.test.", "60 CNAME loop2.test."},
 		"text.test.":          {"60 TXT x"},
 		"local.test.":         {"60 A 127.0.0.1", "60 A 192.0.2.1", "60 A 169.254.169.254", "60 A 0.0.0.0", "60 A 0.1.2.3", "60 A 224.0.0.1"},
-		"local6.test.":        {"60 AAAA ::1", "60 AAAA fe80::1", "60 AAAA ::"},
+		"local6.test.":        {"60 AAAA ::1", "60 AAAA fe80::1", "60 AAAA ::", "60 AAAA fd00:ec2::254", "60 AAAA fd00:ec2::253"},
 		"many.test.":          many,
 		"short.corpus.test.":  {"60 A 192.0.2.3"},
 		"a.b.corpus.test.":    {"60 A 192.0.2.4"},
@@ -160,7 +160,7 @@ func TestAddresses(t *testing.T) {
 		"broken.test.":                     "(no resolver can say what the DNS name broken.test. stands for)",
 		"refused.test.":                    "(no resolver can say what the DNS name refused.test. stands for)",
 		"local.test.":                      "192.0.2.1 -0.0.0.0 -0.1.2.3 -127.0.0.1 -169.254.169.254 -224.0.0.1",
-		"local6.test.":                     "-:: -::1 -fe80::1",
+		"local6.test.":                     "fd00:ec2::253 -:: -::1 -fd00:ec2::254 -fe80::1",
 		"short":                            "192.0.2.3",
 		"a.b":                              "192.0.2.4",
 		"short.":                           "(the DNS name short. does not exist)",
@@ -224,7 +224,7 @@ func TestFollow(t *testing.T) {
 	asked := s.count("short.test. A")
 	s.fail("short.test.", 0)
 	s.set("short.test.", "1 A 192.0.2.3")
-	w.awaitCount(s, "short.test. A", asked+2)
+	w.awaitCount(s, "short.test. A ", asked+2)
 	w.await("answers to other questions", "short.test.", "192.0.2.2"+problem)
 	s.edit(func() { s.foreign = false })
 	w.await("a resolver that is back", "short.test.", "192.0.2.3")
@@ -239,12 +239,12 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-func (w *world) awaitCount(s *server, question string, least int) {
+func (w *world) awaitCount(s *server, prefix string, least int) {
 	w.t.Helper()
 	deadline := time.Now().Add(patience)
-	for s.count(question) < least {
+	for s.begin(prefix) < least {
 		if time.Now().After(deadline) {
-			w.t.Fatalf("%q was asked %d times, want %d", question, s.count(question), least)
+			w.t.Fatalf("%q begins %d questions, want %d", prefix, s.begin(prefix), least)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -302,6 +302,43 @@ func TestSearchFails(t *testing.T) {
 	w.await("a domain that has the name no more", "x", "192.0.2.2")
 }
 
+// TestSlots: names that nobody answers for, more than are looked up at a time,
+// keep waiting neither those that have addresses nor, once they failed, new
+// ones.
+func TestSlots(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, "127.0.0.1", 0)
+	// A question that is not answered has its slot for longer than the test.
+	w := start(t, dns.Settings{Port: s.port, ResolvConf: file(t, "nameserver 127.0.0.1\noptions timeout:30 attempts:1\n")})
+	many := func(prefix string) []string {
+		names := make([]string, 300)
+		for i := range names {
+			names[i] = fmt.Sprintf("%s%d.test.", prefix, i)
+		}
+		return names
+	}
+	s.set("known.test.", "1 A 192.0.2.1")
+	w.want("known.test.")
+	for _, name := range many("failed") {
+		s.fail(name, wire.RcodeServerFailure)
+	}
+	w.want(many("failed")...)
+	s.edit(func() { s.mute = []string{"failed", "fresh"}; s.asked = nil })
+	w.awaitCount(s, "failed", 16)
+	s.set("known.test.", "1 A 192.0.2.2")
+	s.set("new.test.", "60 A 192.0.2.3")
+	w.await("names that fail", "known.test.", "192.0.2.2")
+	w.want("new.test.")
+	w.await("names that fail", "new.test.", "192.0.2.3")
+	w.source.Want(many("fresh"), nil)
+	w.awaitCount(s, "fresh", 64)
+	s.set("known.test.", "1 A 192.0.2.4")
+	w.await("new names that are not answered", "known.test.", "192.0.2.4")
+	if failed, fresh := s.begin("failed"), s.begin("fresh"); failed != 16 || fresh != 64 {
+		t.Errorf("%d names that failed and %d new ones are looked up at a time, want 16 and 64", failed, fresh)
+	}
+}
+
 func TestWant(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, "127.0.0.1", 0)
@@ -316,7 +353,7 @@ func TestWant(t *testing.T) {
 	<-w.source.Want(nil, []string{"a.test", "nobody.test"})
 	w.await("a name that nobody wants", "a.test", "nothing")
 	asked := s.count("a.test. A")
-	w.awaitCount(s, "b.test. A", s.count("b.test. A")+2)
+	w.awaitCount(s, "b.test. A ", s.count("b.test. A")+2)
 	if again := s.count("a.test. A"); again != asked {
 		t.Error("a name that nobody wants is still looked up")
 	}
@@ -325,7 +362,7 @@ func TestWant(t *testing.T) {
 
 	s.edit(func() { s.silent = true })
 	pending := w.source.Want([]string{"c.test"}, nil)
-	w.awaitCount(s, "c.test. A", 1)
+	w.awaitCount(s, "c.test. A ", 1)
 	select {
 	case <-pending:
 		t.Error("a name that was not looked up counts as delivered")

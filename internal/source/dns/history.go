@@ -15,6 +15,10 @@ const (
 	// firstPause and lastPause bound the time between tries without success.
 	firstPause = time.Second
 	lastPause  = 30 * time.Second
+	// lastUnknownPause bounds it for a name that has no addresses and that no
+	// resolver can say anything of: only these tries take long, and nothing is
+	// served by them.
+	lastUnknownPause = 5 * time.Minute
 	// keep is how long the addresses of a name stay that no resolver can say
 	// anything of.
 	keep = 24 * time.Hour
@@ -68,7 +72,11 @@ func (h *history) take(name string, a answer, now time.Time) (object *source.Add
 	}
 	h.failures++
 	object.Addresses, object.Problem = h.addresses, problem(name, a.outcome)
-	return object, min(firstPause<<min(h.failures-1, 10), lastPause)
+	most := lastPause
+	if a.outcome == unknown && len(h.addresses) == 0 {
+		most = lastUnknownPause
+	}
+	return object, min(firstPause<<min(h.failures-1, 10), most)
 }
 
 // problem says what is wrong, in words that stay the same while it is.
@@ -82,8 +90,12 @@ func problem(name string, o outcome) string {
 	return fmt.Sprintf("no resolver can say what the DNS name %s stands for", name)
 }
 
+// metadata6 is where instances of AWS find their credentials over IPv6. The
+// address over IPv4, as that of other clouds, is link-local.
+var metadata6 = netip.MustParseAddr("fd00:ec2::254")
+
 // sortOut splits addresses into those that may be connected to and those that
-// lead to this machine or its neighbours.
+// lead to this machine, its neighbours or its credentials.
 func sortOut(all []netip.Addr) (good, refused []netip.Addr) {
 	for _, address := range all {
 		if isLocal(address) {
@@ -98,5 +110,5 @@ func sortOut(all []netip.Addr) (good, refused []netip.Addr) {
 func isLocal(a netip.Addr) bool {
 	// Linux takes all of 0.0.0.0/8 for this machine.
 	this := a.Is4() && a.As4()[0] == 0
-	return a.IsLoopback() || a.IsUnspecified() || this || a.IsLinkLocalUnicast() || a.IsMulticast()
+	return a.IsLoopback() || a.IsUnspecified() || this || a.IsLinkLocalUnicast() || a.IsMulticast() || a == metadata6
 }

@@ -39,6 +39,15 @@ func TestFailures(t *testing.T) {
 	if _, pause := h.take("x", away, now); pause != 30*time.Second {
 		t.Errorf("after many failures again in %v", pause)
 	}
+	silent := history{}
+	for _, want := range []time.Duration{1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300} {
+		if _, pause := silent.take("x", away, now); pause != want*time.Second {
+			t.Fatalf("a name that never had addresses is tried again in %v, want in %ds", pause, want)
+		}
+	}
+	if _, pause := silent.take("x", answer{outcome: missing}, now); pause != 30*time.Second {
+		t.Errorf("a name that does not exist is tried again in %v", pause)
+	}
 	day := now.Add(24*time.Hour - 8*time.Minute)
 	if object, _ := h.take("x", away, day); len(object.Addresses) != 1 || h.from != "x." {
 		t.Errorf("within a day: %+v", object)

@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +23,8 @@ type server struct {
 	records map[string][]string
 	// fails has the names that get this answer's code.
 	fails map[string]int
+	// mute is how the names begin that are not answered.
+	mute []string
 	// silent: no question is answered.
 	silent bool
 	// foreign: answers repeat another question.
@@ -80,12 +83,15 @@ func (s *server) edit(edit func()) {
 }
 
 // count is how often a question was asked: "name type".
-func (s *server) count(question string) int {
+func (s *server) count(question string) int { return s.begin(question + " ") }
+
+// begin is how many questions began so.
+func (s *server) begin(prefix string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := 0
 	for _, q := range s.asked {
-		if strings.HasPrefix(q, question+" ") {
+		if strings.HasPrefix(q, prefix) {
 			n++
 		}
 	}
@@ -105,7 +111,7 @@ func (s *server) answer(q *wire.Msg, network string) *wire.Msg {
 	defer s.mu.Unlock()
 	name, kind := strings.ToLower(q.Question[0].Name), wire.TypeToString[q.Question[0].Qtype]
 	s.asked = append(s.asked, name+" "+kind+" "+network+" ")
-	if s.silent {
+	if s.silent || slices.ContainsFunc(s.mute, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
 		return nil
 	}
 	reply := new(wire.Msg).SetReply(q)

@@ -1,0 +1,136 @@
+package controller
+
+import (
+	"fmt"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/ledger"
+	"github.com/headgate/headgate/internal/metrics"
+	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/source"
+	"github.com/headgate/headgate/internal/store"
+)
+
+// updater makes a Controller that takes changes and builds, and has no NGINX.
+func updater(t *testing.T, want Wants) *Controller {
+	t.Helper()
+	builder, m := build.New(nil, "x"), metrics.New()
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	return &Controller{
+		settings: Settings{Want: want, Ledger: ledger.New(log, m.Findings)}, log: log, metrics: m, inbox: newInbox(),
+		store:   store.New(store.Settings{IngressClass: "nginx", WatchWithoutClass: true, Classless: true}, builder.Refer),
+		builder: builder, desired: plan.NewDesired(),
+	}
+}
+
+// withSecret is an Ingress that refers to a Secret, and to the Service "s".
+func withSecret(name, secret string) source.Change {
+	ing := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+	ing.Spec.Rules = []networkingv1.IngressRule{{Host: name + ".test"}}
+	ing.Spec.DefaultBackend = &networkingv1.IngressBackend{
+		Service: &networkingv1.IngressServiceBackend{Name: "s", Port: networkingv1.ServiceBackendPort{Number: 80}},
+	}
+	ing.Spec.TLS = []networkingv1.IngressTLS{{SecretName: secret, Hosts: []string{name + ".test"}}}
+	return source.Change{Object: ing}
+}
+
+// called is the Service "s" as one that stands for a DNS name.
+func called(name string) source.Change {
+	return source.Change{Object: &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "s"},
+		Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeExternalName, ExternalName: name, Ports: []corev1.ServicePort{{Port: 80}},
+		},
+	}}
+}
+
+// TestStorm: an update ends while each answer comes with something else that
+// is referred to, and it asks for all of it.
+func TestStorm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, asked := time.Now(), 0
+		var c *Controller
+		// next has something else referred to, for as long as the storm goes on.
+		next := func(change func(name string) source.Change) <-chan struct{} {
+			delivered := make(chan struct{})
+			asked++
+			if time.Since(began) < time.Minute {
+				c.inbox.put([]source.Change{change(fmt.Sprint("n", asked))})
+			}
+			close(delivered)
+			return delivered
+		}
+		c = updater(t, Wants{
+			Secrets: func(added, _ []types.NamespacedName) <-chan struct{} {
+				return next(func(name string) source.Change { return withSecret(name, name) })
+			},
+			Addresses: func(added, _ []string) <-chan struct{} {
+				return next(func(name string) source.Change { return called(name + ".test") })
+			},
+		})
+		c.update(t.Context(), []source.Change{withSecret("a", "a"), called("a.test")})
+		if took := time.Since(began); took > secretsInUpdate+longest {
+			t.Errorf("an update took %v", took)
+		}
+		if asked < 10 {
+			t.Errorf("what comes was asked for %d times", asked)
+		}
+		if left := len(c.store.TakeSecrets().Added) + len(c.store.TakeNames().Added); left > 0 {
+			t.Errorf("%d that were taken were not asked for", left)
+		}
+	})
+}
+
+// TestNamesWait: names are waited for, and those that are slow hold up updates
+// for less than 1% of the time.
+func TestNamesWait(t *testing.T) {
+	for name, slow := range map[string]time.Duration{"slow": 90 * time.Millisecond, "silent": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				answer, asked := slow, 0
+				c := updater(t, Wants{Addresses: func(added, _ []string) <-chan struct{} {
+					delivered := make(chan struct{})
+					asked += len(added)
+					time.AfterFunc(answer, func() { close(delivered) })
+					return delivered
+				}})
+				update := func(text string) time.Duration {
+					began := time.Now()
+					c.update(t.Context(), []source.Change{called(text)})
+					return time.Since(began)
+				}
+				c.update(t.Context(), []source.Change{withSecret("a", "a")})
+				began, held := time.Now(), time.Duration(0)
+				const renames = 5000
+				for i := range renames {
+					held += update(fmt.Sprintf("n%d.test", i))
+					time.Sleep(10 * time.Millisecond)
+				}
+				if all := time.Since(began); held > all/100 {
+					t.Errorf("updates were held up for %v of %v", held, all)
+				}
+				if held < min(slow, namesInUpdate) {
+					t.Errorf("names were waited for %v in all", held)
+				}
+				if asked != renames {
+					t.Errorf("%d of %d names were asked for", asked, renames)
+				}
+				time.Sleep(time.Minute)
+				answer = 5 * time.Millisecond
+				if took := update("quick.test"); took < answer || took > answer+longest {
+					t.Errorf("a name that is answered after %v was waited for %v", answer, took)
+				}
+				time.Sleep(slow)
+			})
+		})
+	}
+}
