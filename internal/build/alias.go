@@ -10,22 +10,30 @@ import (
 
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/pcre"
 )
+
+// maxExpressions is how many regular expressions the whole gate has as
+// aliases: a name that nobody has is compared with all of them.
+const maxExpressions = 1000
 
 // NamePatterns builds the aliases that stand for more than one name, and the
 // certificates that they show. They are not found if there are none.
 func (b *Builder) NamePatterns(v View) (p model.NamePatterns, certificates []model.Certificate, found bool, fs []finding.Finding) {
+	var expressions []claim
+	shown := map[string]bool{}
 	for _, alias := range slices.Sorted(slices.Values(v.PatternAliases())) {
 		if hosts := v.Ingresses(alias); len(hosts) > 0 {
 			fs = append(fs, b.aliasesLost(alias, "host "+alias, hosts, v)...)
 			continue
 		}
-		n, certificate, found, findings := b.alias(alias, v)
+		n, certificate, owner, findings := b.alias(alias, v)
 		fs = append(fs, findings...)
-		if !found {
+		if owner == nil {
 			continue
 		}
-		if certificate != nil {
+		if certificate != nil && !shown[certificate.Hash] {
+			shown[certificate.Hash] = true
 			certificates = append(certificates, *certificate)
 		}
 		switch model.KindOfAlias(alias) {
@@ -34,54 +42,131 @@ func (b *Builder) NamePatterns(v View) (p model.NamePatterns, certificates []mod
 		case model.Tail:
 			p.Tails = append(p.Tails, n)
 		case model.Regex:
-			p.Regexes = append(p.Regexes, n)
+			expressions = append(expressions, claim{n, owner})
 		}
 	}
-	// As the predecessor has them.
-	slices.SortStableFunc(p.Regexes, func(a, b model.Name) int { return cmp.Compare(a.Host, b.Host) })
-	return p, certificates, !p.Empty(), finding.Sort(fs)
+	var findings []finding.Finding
+	p.Regexes, findings = b.regexes(expressions)
+	return p, certificates, !p.Empty(), finding.Limit(append(fs, findings...))
+}
+
+// A claim is a name that an Ingress gets by an alias.
+type claim struct {
+	model.Name
+	owner *networkingv1.Ingress
+}
+
+// regexes puts the text to match by in the place of the written one, and keeps
+// to maxExpressions: older Ingresses come first.
+func (b *Builder) regexes(claims []claim) (names []model.Name, fs []finding.Finding) {
+	slices.SortStableFunc(claims, func(a, b claim) int { return compareAge(a.owner, b.owner) })
+	for i := maxExpressions; i < len(claims); i++ {
+		fs = append(fs, finding.Finding{
+			Object: objectName(claims[i].owner), Field: b.aliasField(claims[i].owner), Code: finding.TooMany,
+			Message: fmt.Sprintf("all %d regular expressions that there may be are taken", maxExpressions),
+			Effect:  noRequests(claims[i].Name.Name),
+		})
+	}
+	claims = claims[:min(len(claims), maxExpressions)]
+	// Hosts, and of one host the aliases, by the alphabet, as the predecessor has them.
+	slices.SortFunc(claims, func(a, b claim) int {
+		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Name.Name, b.Name.Name))
+	})
+	texts := make(map[string]string, len(claims))
+	for _, c := range claims {
+		text, ok := b.expressions[c.Name.Name]
+		if !ok {
+			pattern, err := pcre.Compile(strings.TrimPrefix(c.Name.Name, "~"), pcre.Options{Caseless: true})
+			if err != nil {
+				continue // the feature has told of it
+			}
+			text = "~" + pattern.Text()
+		}
+		texts[c.Name.Name] = text
+		c.Name.Name = text
+		names = append(names, c.Name)
+	}
+	b.expressions = texts
+	return names, fs
 }
 
 // alias builds a name that is only an alias. It shows the certificate of its
-// host only if that is for the alias too.
-func (b *Builder) alias(alias string, v View) (n model.Name, certificate *model.Certificate, found bool, fs []finding.Finding) {
-	owner, host := b.aliasOwner(alias, v)
-	if owner == nil {
-		return model.Name{}, nil, false, b.aliasesLost(alias, "", nil, v)
-	}
-	n = model.Name{Name: alias, Host: host}
-	for _, ing := range oldestFirst(v.Ingresses(host)) {
-		s := search{builder: b, view: v, ingress: ing, name: host}
-		secured, parsed := s.run()
-		if !secured {
+// host only if that is for the alias too. Owner is nil if there is no such
+// name.
+func (b *Builder) alias(alias string, v View) (n model.Name, certificate *model.Certificate, owner *networkingv1.Ingress, fs []finding.Finding) {
+	for _, ing := range oldestFirst(v.Claimants(alias)) {
+		leads := b.naming(ing, v)
+		if leads.host == "" {
 			continue
 		}
-		if parsed != nil && model.KindOfAlias(alias) <= model.Head && parsed.covers(alias) {
+		n = model.Name{Name: alias, Host: leads.host}
+		if parsed := leads.certificate; parsed != nil && model.KindOfAlias(alias) <= model.Head && parsed.covers(alias) {
 			n.Secured, n.Certificate, certificate = true, parsed.certificate.Hash, parsed.certificate
 		}
-		break
+		return n, certificate, ing, b.aliasesLost(alias, objectName(ing), []*networkingv1.Ingress{ing}, v)
 	}
-	return n, certificate, true, b.aliasesLost(alias, objectName(owner), []*networkingv1.Ingress{owner}, v)
+	return model.Name{}, nil, nil, b.aliasesLost(alias, "", nil, v)
 }
 
-// aliasOwner is the Ingress whose alias counts, and the host that it is of. A
-// host has the aliases of its oldest Ingress with any.
-func (b *Builder) aliasOwner(alias string, v View) (owner *networkingv1.Ingress, host string) {
-	for _, ing := range oldestFirst(v.Claimants(alias)) {
-		for _, host := range b.Refer(ing).Hosts {
-			if b.namesHost(host, v) == ing {
-				return ing, host
-			}
+// namings are what aliases lead to, as long as the View shows the same.
+type namings struct {
+	view    View
+	changes uint64
+	// named has whose aliases a host has, nil for nobody's.
+	named map[string]*networkingv1.Ingress
+	leads map[*networkingv1.Ingress]naming
+}
+
+// A naming is what all aliases of one Ingress lead to.
+type naming struct {
+	// host is the first of the Ingress's hosts that has the Ingress's aliases,
+	// empty if none has.
+	host string
+	// certificate is that of the host, nil for none and for the default one.
+	certificate *parsedCertificate
+}
+
+// naming is found once for all aliases of an Ingress.
+func (b *Builder) naming(ing *networkingv1.Ingress, v View) naming {
+	if b.namings.view != v || b.namings.changes != v.Changes() {
+		b.namings = namings{v, v.Changes(), map[string]*networkingv1.Ingress{}, map[*networkingv1.Ingress]naming{}}
+	}
+	leads, known := b.namings.leads[ing]
+	if known {
+		return leads
+	}
+	for _, host := range v.References(ing).Hosts {
+		if b.namings.of(host) == ing {
+			leads = naming{host, b.hostCertificate(host, v)}
+			break
 		}
 	}
-	return nil, ""
+	b.namings.leads[ing] = leads
+	return leads
 }
 
-// namesHost is the Ingress whose aliases a host has, nil if none has any.
-func (b *Builder) namesHost(host string, v View) *networkingv1.Ingress {
+// of is the Ingress whose aliases a host has: its oldest with any.
+func (n *namings) of(host string) *networkingv1.Ingress {
+	oldest, known := n.named[host]
+	if known {
+		return oldest
+	}
+	for _, ing := range n.view.Ingresses(host) {
+		if len(n.view.References(ing).Aliases) > 0 && (oldest == nil || compareAge(ing, oldest) < 0) {
+			oldest = ing
+		}
+	}
+	n.named[host] = oldest
+	return oldest
+}
+
+// hostCertificate is the certificate of a rule's host, nil for none and for
+// the default one.
+func (b *Builder) hostCertificate(host string, v View) *parsedCertificate {
 	for _, ing := range oldestFirst(v.Ingresses(host)) {
-		if len(b.aliases(ing)) > 0 {
-			return ing
+		s := search{builder: b, view: v, ingress: ing, name: host}
+		if secured, parsed := s.run(); secured {
+			return parsed
 		}
 	}
 	return nil
@@ -101,10 +186,15 @@ func (b *Builder) aliasesLost(alias, winner string, owners []*networkingv1.Ingre
 		}
 		fs = append(fs, finding.Finding{
 			Object: objectName(ing), Field: b.aliasField(ing), Code: finding.Conflict,
-			Message: message, Effect: fmt.Sprintf("requests for %s do not come to this Ingress", shorten(strings.TrimPrefix(alias, "~"))),
+			Message: message, Effect: noRequests(alias),
 		})
 	}
 	return fs
+}
+
+// noRequests is the effect of an alias that its Ingress does not get.
+func noRequests(alias string) string {
+	return fmt.Sprintf("requests for %s do not come to this Ingress", shorten(strings.TrimPrefix(alias, "~")))
 }
 
 // aliasField is the annotation of an Ingress that claims aliases.

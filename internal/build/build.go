@@ -30,6 +30,10 @@ type View interface {
 	// Ingresses are those of our class that name the host (see Refer), in any
 	// order.
 	Ingresses(host string) []*networkingv1.Ingress
+	// References are those of an Ingress of our class that was shown (see Refer).
+	References(*networkingv1.Ingress) References
+	// Changes counts up with every change of what is shown.
+	Changes() uint64
 	// Claimants are the Ingresses of our class that have the alias among their
 	// aliases (see Refer), in any order.
 	Claimants(alias string) []*networkingv1.Ingress
@@ -63,8 +67,8 @@ type View interface {
 }
 
 // A Builder builds with a list of features. It remembers what it parsed out of
-// the ConfigMap and of Secrets for as long as they are the newest, which saves
-// time and changes no result. It must not be used by two goroutines at once.
+// the ConfigMap and of Secrets for as long as they are the newest, and what
+// aliases lead to, which saves time and changes no result. It must not be used by two goroutines at once.
 type Builder struct {
 	features []feature.Feature
 	prefix   string
@@ -73,7 +77,11 @@ type Builder struct {
 	ofBackends   []backendSetting
 	config       memo[*corev1.ConfigMap, parsedConfig]
 	noConfig     *feature.Config
+	rules        rulesMemo
 	certificates map[types.NamespacedName]memo[*corev1.Secret, parsedCertificate]
+	namings      namings
+	// expressions are the texts to match by of aliases that are expressions.
+	expressions map[string]string
 }
 
 // New makes a Builder. Prefix stands before the names of annotations, without

@@ -41,7 +41,7 @@ func (b *Builder) Globals(v View) (model.Globals, []finding.Finding) {
 		}
 	}
 	var plain model.Route
-	b.applyFeatures(&plain, nil, settings.config)
+	b.applyFeatures(&plain, feature.NewReader(b.prefix, nil, settings.config))
 	g.Default = plain.Profile
 
 	var fs []finding.Finding
@@ -52,15 +52,11 @@ func (b *Builder) Globals(v View) (model.Globals, []finding.Finding) {
 }
 
 // applyFeatures lets every feature write what the annotations mean into the
-// route. All read through one Reader, so that a bad value of any of them
-// denies the route.
-func (b *Builder) applyFeatures(route *model.Route, annotations map[string]string, config *feature.Config) []feature.Problem {
-	reader := feature.NewReader(b.prefix, annotations, config)
+// route. Whether a bad value denies it is known by the reader.
+func (b *Builder) applyFeatures(route *model.Route, reader *feature.Reader) {
 	for _, f := range b.features {
 		if f.Route != nil {
 			f.Route(reader, route)
 		}
 	}
-	route.Denied = route.Denied || reader.Denied()
-	return reader.Problems()
 }

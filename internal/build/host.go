@@ -32,15 +32,16 @@ func (b *Builder) Host(name string, v View) (h model.Host, found bool, fs []find
 		return model.Host{}, false, nil
 	}
 	l := layout{builder: b, config: b.settings(v).config, fallback: defaultKey(v), host: name, taken: map[place]string{}, compiled: map[string]string{}}
-	l.patterns = l.anyPattern(ingresses)
+	parts := l.partsOf(ingresses)
+	l.patterns = slices.ContainsFunc(parts, l.anyPattern)
 	if name == model.DefaultHost {
-		l.addCatchAlls(ingresses)
+		l.addCatchAlls(parts)
 	}
-	for _, ing := range ingresses {
-		l.addRules(ing)
+	for _, p := range parts {
+		l.addRules(p)
 	}
 	if _, ok := l.taken[root]; !ok {
-		l.addRoot(ingresses)
+		l.addRoot(parts)
 	}
 	if l.patterns {
 		l.patterned()
@@ -49,11 +50,16 @@ func (b *Builder) Host(name string, v View) (h model.Host, found bool, fs []find
 			return cmp.Or(cmp.Compare(a.where.kind, b.where.kind), cmp.Compare(a.where.path, b.where.path), boolCompare(a.where.slash, b.where.slash))
 		})
 	}
+	for _, p := range parts {
+		l.tellWhole(p)
+	}
 	h = model.Host{Name: name, Routes: make([]model.Route, len(l.routes))}
 	for i, r := range l.routes {
 		h.Routes[i] = r.Route
+		// A feature may have read a bad value for a later route only.
+		h.Routes[i].Denied = r.Denied || r.from != nil && r.from.reader.Denied()
 	}
-	return h, true, finding.Sort(l.findings)
+	return h, true, finding.Limit(l.findings)
 }
 
 // A layout is a host in the making.
@@ -65,16 +71,19 @@ type layout struct {
 	patterns bool // the host's paths are regular expressions
 	// compiled has the expressions of paths that are more than "^" and the path.
 	compiled map[string]string
-	routes   []placed
-	taken    map[place]string // by which Ingress
-	findings []finding.Finding
+	// expressions is how many routes are more than plain text.
+	expressions int
+	routes      []placed
+	taken       map[place]string // by which Ingress
+	findings    []finding.Finding
 }
 
 // A placed route is one with where it was written.
 type placed struct {
 	model.Route
 	where place
-	own   bool // its path is a pattern by its Ingress's own doing
+	from  *part // nil for the route that no Ingress asked for
+	own   bool  // its path is a pattern by its Ingress's own doing
 }
 
 // A place is what only one rule of a host can have.
@@ -99,23 +108,18 @@ func (p place) String() string { return p.kind.String() + " " + p.written() }
 // addCatchAlls gives "/" of the default host to Ingresses that have no rules
 // but a spec.defaultBackend. They come before rules without a host, however
 // old those are, as in the predecessor.
-func (l *layout) addCatchAlls(ingresses []*networkingv1.Ingress) {
-	for _, ing := range ingresses {
-		if len(ing.Spec.Rules) == 0 {
-			l.add(ing, "spec.defaultBackend", root, ing.Spec.DefaultBackend)
+func (l *layout) addCatchAlls(parts []*part) {
+	for _, p := range parts {
+		if len(p.Spec.Rules) == 0 {
+			l.add(p, "spec.defaultBackend", root, p.Spec.DefaultBackend)
 		}
 	}
 }
 
-func (l *layout) addRules(ing *networkingv1.Ingress) {
-	l.findings = append(l.findings, l.builder.unknownAnnotations(ing)...)
-	for i, rule := range ing.Spec.Rules {
-		host, ok := hostName(rule.Host)
-		if !ok {
-			l.refuse(ing, fmt.Sprintf("spec.rules[%d].host", i), "this rule is not served",
-				&refusal{finding.InvalidValue, fmt.Sprintf("%q is no DNS name", shorten(rule.Host))})
-		}
-		if !ok || host != l.host || rule.HTTP == nil {
+func (l *layout) addRules(p *part) {
+	for _, i := range p.rules {
+		rule := &p.Spec.Rules[i]
+		if rule.HTTP == nil {
 			continue
 		}
 		for j := range rule.HTTP.Paths {
@@ -123,10 +127,10 @@ func (l *layout) addRules(ing *networkingv1.Ingress) {
 			field := fmt.Sprintf("spec.rules[%d].http.paths[%d]", i, j)
 			where, refused := l.readPath(path)
 			if refused != nil {
-				l.refuse(ing, field, notServed, refused)
+				l.refuse(p, field, notServed, refused)
 				continue
 			}
-			l.add(ing, field, where, &path.Backend)
+			l.add(p, field, where, &path.Backend)
 		}
 	}
 }
@@ -136,13 +140,13 @@ const notServed = "this path is not served"
 // addRoot makes the route for "/" of a host that no rule gave one: it goes to
 // the spec.defaultBackend of the first Ingress or else to the default backend,
 // and has that Ingress's annotations either way.
-func (l *layout) addRoot(ingresses []*networkingv1.Ingress) {
+func (l *layout) addRoot(parts []*part) {
 	route := model.Route{Backend: l.fallback, Default: l.fallback != ""}
-	if len(ingresses) == 0 {
+	if len(parts) == 0 {
 		l.finish(root, route, nil)
 		return
 	}
-	first := ingresses[0]
+	first := parts[0]
 	if first.Spec.DefaultBackend != nil {
 		ref, refused := readBackend(first.Namespace, first.Spec.DefaultBackend)
 		if refused != nil {
@@ -163,42 +167,45 @@ func defaultKey(v View) string {
 	return model.BackendKey(name.Namespace, name.Name, model.FirstPort)
 }
 
-func (l *layout) add(ing *networkingv1.Ingress, field string, where place, b *networkingv1.IngressBackend) {
-	ref, refused := readBackend(ing.Namespace, b)
+func (l *layout) add(p *part, field string, where place, b *networkingv1.IngressBackend) {
+	ref, refused := readBackend(p.Namespace, b)
 	if refused != nil {
-		l.refuse(ing, field+".backend", notServed, refused)
+		l.refuse(p, field+".backend", notServed, refused)
 		return
 	}
 	if winner, ok := l.taken[where]; ok {
-		l.refuse(ing, field, notServed,
-			&refusal{finding.Conflict, fmt.Sprintf("%s of host %s is taken by %s", where, l.host, winner)})
+		l.refuse(p, field, notServed,
+			&refusal{finding.Conflict, fmt.Sprintf("%s of host %s is taken by %s", shorten(where.String()), l.host, winner)})
 		return
 	}
-	l.taken[where] = objectName(ing)
-	l.finish(where, model.Route{Backend: ref.Key}, ing)
-}
-
-// finish lets the features write into a route and adds it. Ing is nil for the
-// route that no Ingress asked for.
-func (l *layout) finish(where place, route model.Route, ing *networkingv1.Ingress) {
-	route.Kind, route.Path, route.Slash = where.kind, where.path, where.slash
-	if ing == nil {
-		l.builder.applyFeatures(&route, nil, l.config)
-	} else {
-		route.Origin = origin(ing)
-		if ref, ok := l.builder.fallback(ing); ok && route.Backend != "" && !route.Default {
-			route.Fallback = ref.Key
-		}
-		problems := l.builder.applyFeatures(&route, ing.Annotations, l.config)
-		l.findings = append(l.findings, problemFindings(objectName(ing), problems)...)
+	if l.patterns && !isLiteral(where.written()) {
+		l.expressions++
 	}
-	own := l.patterns && ing != nil && l.isPattern(ing, where.written())
-	l.routes = append(l.routes, placed{route, where, own})
+	l.taken[where] = objectName(p.Ingress)
+	l.finish(where, model.Route{Backend: ref.Key}, p)
 }
 
-func (l *layout) refuse(ing *networkingv1.Ingress, field, effect string, why *refusal) {
+// finish lets the features write into a route and adds it. P is nil for the
+// route that no Ingress asked for.
+func (l *layout) finish(where place, route model.Route, p *part) {
+	route.Kind, route.Path, route.Slash = where.kind, where.path, where.slash
+	if p == nil {
+		l.builder.applyFeatures(&route, feature.NewReader(l.builder.prefix, nil, l.config))
+	} else {
+		route.Origin = origin(p.Ingress)
+		if route.Backend != "" && !route.Default {
+			route.Fallback = p.fallback
+		}
+		l.builder.applyFeatures(&route, p.reader)
+		p.routed = true
+	}
+	own := l.patterns && p != nil && l.isPattern(p, where.written())
+	l.routes = append(l.routes, placed{route, where, p, own})
+}
+
+func (l *layout) refuse(p *part, field, effect string, why *refusal) {
 	l.findings = append(l.findings, finding.Finding{
-		Object: objectName(ing), Field: field, Code: why.code, Message: why.message, Effect: effect,
+		Object: objectName(p.Ingress), Field: field, Code: why.code, Message: why.message, Effect: effect,
 	})
 }
 
@@ -211,8 +218,8 @@ func (l *layout) readPath(p *networkingv1.HTTPIngressPath) (place, *refusal) {
 		return place{}, &refusal{finding.InvalidValue, fmt.Sprintf("path %q does not start with a slash", shorten(path))}
 	}
 	if l.patterns {
-		if err := l.checkPattern(path); err != nil {
-			return place{}, &refusal{finding.InvalidValue, fmt.Sprintf("path %q, a regular expression on this host: %v", shorten(path), err)}
+		if refused := l.checkPattern(path); refused != nil {
+			return place{}, refused
 		}
 	} else if neverAsked(path) {
 		return place{}, &refusal{finding.InvalidValue,

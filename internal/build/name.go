@@ -32,8 +32,8 @@ func (b *Builder) Name(name string, v View) (n model.Name, certificate *model.Ce
 	if model.KindOfAlias(name) != model.OneName {
 		return model.Name{}, nil, false, nil
 	}
-	n, certificate, found, fs = b.alias(name, v)
-	return n, certificate, found, finding.Sort(fs)
+	n, certificate, owner, fs := b.alias(name, v)
+	return n, certificate, owner != nil, finding.Sort(fs)
 }
 
 // ruleName builds the name of a rule's host. The oldest Ingress that asks for

@@ -2,47 +2,44 @@ package build
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
-	networkingv1 "k8s.io/api/networking/v1"
-
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/pcre"
 )
 
-// anyPattern tells whether one of the host's paths is a regular expression:
-// then all of them are, as in the predecessor.
-func (l *layout) anyPattern(ingresses []*networkingv1.Ingress) bool {
-	return slices.ContainsFunc(ingresses, func(ing *networkingv1.Ingress) bool {
-		return slices.ContainsFunc(l.pathsOf(ing), func(path string) bool { return l.isPattern(ing, path) })
-	})
+// maxHostExpressions is how many paths of one host may be regular expressions that
+// are more than plain text: a request of the host may be matched with all of
+// them, one after the other, and each takes its place in the workers' caches.
+const maxHostExpressions = 200
+
+// anyPattern tells whether one of the paths that an Ingress gives the host is
+// a regular expression: then all of the host's are, as in the predecessor. An
+// Ingress that gives none counts with "/".
+func (l *layout) anyPattern(p *part) bool {
+	given := false
+	for _, i := range p.rules {
+		if http := p.Spec.Rules[i].HTTP; http != nil {
+			for j := range http.Paths {
+				given = true
+				if l.isPattern(p, cmp.Or(http.Paths[j].Path, "/")) {
+					return true
+				}
+			}
+		}
+	}
+	return !given && l.isPattern(p, "/")
 }
 
 // isPattern tells whether a path is an expression by its Ingress's own doing.
-func (l *layout) isPattern(ing *networkingv1.Ingress, path string) bool {
-	reader := feature.NewReader(l.builder.prefix, ing.Annotations, l.config)
+func (l *layout) isPattern(p *part, path string) bool {
 	return slices.ContainsFunc(l.builder.features, func(f feature.Feature) bool {
-		return f.Patterns != nil && f.Patterns(reader, path)
+		return f.Patterns != nil && f.Patterns(p.reader, path)
 	})
-}
-
-// pathsOf are the paths that an Ingress gives the host, "/" if it gives none.
-func (l *layout) pathsOf(ing *networkingv1.Ingress) []string {
-	var paths []string
-	for _, rule := range ing.Spec.Rules {
-		if host, ok := hostName(rule.Host); !ok || host != l.host || rule.HTTP == nil {
-			continue
-		}
-		for i := range rule.HTTP.Paths {
-			paths = append(paths, cmp.Or(rule.HTTP.Paths[i].Path, "/"))
-		}
-	}
-	if paths == nil {
-		return []string{"/"}
-	}
-	return paths
 }
 
 // patterned turns the routes into patterns, as the predecessor does: bound to
@@ -67,19 +64,39 @@ func (l *layout) patterned() {
 
 // checkPattern tells what is wrong with a path as a regular expression, and
 // keeps the expression if that is not just the path behind a "^".
-func (l *layout) checkPattern(path string) error {
+func (l *layout) checkPattern(path string) *refusal {
+	wrong := func(code finding.Code, err any) *refusal {
+		return &refusal{code, fmt.Sprintf("path %q, a regular expression on this host: %v", shorten(path), err)}
+	}
 	if isLiteral(path) {
+		if n := len("^" + path); n > pcre.MaxLength {
+			return wrong(finding.InvalidValue, fmt.Sprintf("it has %d bytes, %d are allowed", n, pcre.MaxLength))
+		}
 		return nil
+	}
+	if l.expressions == maxHostExpressions {
+		return wrong(finding.TooMany, fmt.Sprintf("the host has %d already, which are older, and no more are allowed", maxHostExpressions))
 	}
 	pattern, err := pcre.Compile("^"+path, pcre.Options{Caseless: true})
 	if err != nil {
-		return err
+		return wrong(finding.InvalidValue, err)
 	}
 	l.compiled[path] = pattern.Text()
 	return nil
 }
 
+// literalBytes are those that, beside letters and digits, mean themselves in
+// an expression. The data plane takes the same for plain text: see add_pattern
+// in lua/headgate/host.lua.
+const literalBytes = "/_~!@#%&=:;,<>'\"`-"
+
 // isLiteral tells whether a path means itself as an expression too.
 func isLiteral(path string) bool {
-	return !strings.ContainsAny(path, "\\^$.[]|()?*+{}\x00")
+	for i := range len(path) {
+		c := path[i]
+		if (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') && strings.IndexByte(literalBytes, c) < 0 {
+			return false
+		}
+	}
+	return true
 }

@@ -26,8 +26,8 @@ type Feature struct {
 	Settings []Declared
 	// Route reads the annotations of an Ingress and writes what they mean for
 	// one of its routes: static settings into its profile, dynamic ones as
-	// policies. It is called for each route in the order of the feature list.
-	// Nil if the feature does nothing on routes.
+	// policies. It is called for each route in the order of the feature list,
+	// with one Reader for all routes that an Ingress has on a host. Nil if the feature does nothing on routes.
 	Route func(*Reader, *model.Route)
 	// Aliases reads the annotations of an Ingress and returns the further names
 	// that it claims for its hosts, see model.KindOfAlias. Nil if the feature

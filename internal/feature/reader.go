@@ -14,8 +14,11 @@ type Reader struct {
 	prefix      string
 	annotations map[string]string
 	config      *Config
-	problems    []Problem
-	denied      bool
+	// values are those of annotations that were read already: each is parsed
+	// once.
+	values   map[string]any
+	problems []Problem
+	denied   bool
 }
 
 // A Problem is a bad value.
@@ -28,16 +31,17 @@ type Problem struct {
 	Effect  string
 }
 
-// NewReader reads the annotations of one Ingress over the values of config.
+// NewReader reads the annotations of one Ingress over the values of config. One
+// Reader may serve many routes of it.
 // With nil annotations it reads only config.
 func NewReader(prefix string, annotations map[string]string, config *Config) *Reader {
 	return &Reader{prefix: prefix + "/", annotations: annotations, config: config}
 }
 
-// Problems are the bad values that were met.
+// Problems are the bad values that were met, each once.
 func (r *Reader) Problems() []Problem { return r.problems }
 
-// Denied tells whether a bad value denies the route.
+// Denied tells whether a bad value denies the routes.
 func (r *Reader) Denied() bool { return r.denied }
 
 func (r *Reader) annotation(name string) (string, bool) {
@@ -46,6 +50,15 @@ func (r *Reader) annotation(name string) (string, bool) {
 	}
 	text, ok := r.annotations[r.prefix+name]
 	return strings.TrimSpace(text), ok
+}
+
+// remember keeps the value of an annotation for whoever asks next. An annotation
+// is declared by one Setting only.
+func (r *Reader) remember(name string, value any) {
+	if r.values == nil {
+		r.values = map[string]any{}
+	}
+	r.values[name] = value
 }
 
 func (r *Reader) invalid(name, text string, err error, on OnInvalid) {
@@ -57,12 +70,23 @@ func (r *Reader) invalid(name, text string, err error, on OnInvalid) {
 	r.problems = append(r.problems, Problem{Field: r.prefix + name, Message: badValue(text, err), Effect: effect})
 }
 
+// What a Problem quotes, in bytes: the text is a tenant's, and so may be what
+// its parser says of it.
+const (
+	mostValue = 80
+	mostError = 300
+)
+
 func badValue(text string, err error) string {
-	const most = 80
-	if len(text) > most {
-		text = text[:most] + "…"
+	return fmt.Sprintf("%q is no valid value: %s", cut(text, mostValue), cut(strings.ToValidUTF8(err.Error(), "�"), mostError))
+}
+
+// cut shortens a text, and leaves no broken character at its end.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
 	}
-	return fmt.Sprintf("%q is no valid value: %v", text, err)
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // A Config is the parsed content of the ConfigMap.

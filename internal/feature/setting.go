@@ -57,16 +57,30 @@ func (s Setting[T]) check(text string) (any, error) { return s.Parse(text) }
 
 // Get is the value that holds on the Ingress that r reads: its annotation,
 // else the ConfigMap's key, else the default. A bad annotation is noted in r.
+// All who ask r for the annotation get the same value, and must not change what
+// it points to.
 func (s Setting[T]) Get(r *Reader) T {
-	if s.Annotation != "" {
-		if text, ok := r.annotation(s.Annotation); ok {
-			value, err := s.Parse(text)
-			if err == nil {
-				return value
-			}
-			r.invalid(s.Annotation, text, err, s.OnInvalid)
-		}
+	if s.Annotation == "" {
+		return s.otherwise(r)
 	}
+	if value, ok := r.values[s.Annotation].(T); ok {
+		return value
+	}
+	text, ok := r.annotation(s.Annotation)
+	if !ok {
+		return s.otherwise(r)
+	}
+	value, err := s.Parse(text)
+	if err != nil {
+		r.invalid(s.Annotation, text, err, s.OnInvalid)
+		value = s.otherwise(r)
+	}
+	r.remember(s.Annotation, value)
+	return value
+}
+
+// otherwise is the value that holds without the annotation.
+func (s Setting[T]) otherwise(r *Reader) T {
 	if s.Key != "" {
 		if value, ok := r.config.values[s.Key]; ok {
 			return value.(T)

@@ -142,8 +142,11 @@ func run(f feature.Feature, annotations, keys map[string]string) []string {
 	var facts []string
 	route := model.Route{Origin: model.Origin{Namespace: "default", Ingress: "web"}}
 	if f.Route != nil {
-		reader := feature.NewReader(prefix, annotations, config)
+		reader, next := feature.NewReader(prefix, annotations, config), route
 		f.Route(reader, &route)
+		if f.Route(reader, &next); !reflect.DeepEqual(route, next) {
+			facts = append(facts, fmt.Sprintf("the next route of the same Ingress got %+v", next))
+		}
 		facts = append(facts, fields("profile", route.Profile)...)
 		for _, p := range route.Policies {
 			facts = append(facts, "policy "+p.Feature+" "+plain(p.Value))

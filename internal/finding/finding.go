@@ -6,6 +6,7 @@ package finding
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 )
 
@@ -25,6 +26,8 @@ const (
 	BadCertificate Code = "BadCertificate"
 	// Conflict is a rule that lost to an older Ingress.
 	Conflict Code = "Conflict"
+	// TooMany is what is over a limit of its host or of the whole gate.
+	TooMany Code = "TooMany"
 	// NotSupported is a field that is not served.
 	NotSupported Code = "NotSupported"
 	// Unresolved is a DNS name whose addresses can't be had.
@@ -66,4 +69,34 @@ func Sort(fs []Finding) []Finding {
 			cmp.Compare(a.Code, b.Code), cmp.Compare(a.Message, b.Message), cmp.Compare(a.Effect, b.Effect))
 	})
 	return slices.Compact(fs)
+}
+
+// mostAlike is how many findings of one code an object has of one build.
+const mostAlike = 50
+
+// Limit sorts findings as Sort does, and of those that an object has of one
+// code keeps the first: the others become a single finding with their number.
+// Without a bound one object, with all that can be wrong in its annotations and
+// rules, fills the log.
+func Limit(fs []Finding) []Finding {
+	type alike struct {
+		object string
+		code   Code
+	}
+	fs = Sort(fs)
+	seen := map[alike]int{}
+	kept := slices.DeleteFunc(fs, func(f Finding) bool {
+		kind := alike{f.Object, f.Code}
+		seen[kind]++
+		return seen[kind] > mostAlike
+	})
+	for kind, n := range seen {
+		if n > mostAlike {
+			kept = append(kept, Finding{
+				Object: kind.object, Code: kind.code,
+				Message: fmt.Sprintf("… and %d more", n-mostAlike), Effect: "they are not told one by one",
+			})
+		}
+	}
+	return Sort(kept)
 }

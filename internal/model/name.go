@@ -37,8 +37,8 @@ func KindOfAlias(text string) AliasKind {
 // it: first the longest of Heads, then the longest of Tails, then the first of
 // Regexes.
 type NamePatterns struct {
-	// Name of each is the alias. Heads and Tails are in the order of the
-	// alphabet.
+	// Name of each is the alias, of Regexes with the text that Lua matches by
+	// (pcre.Pattern.Text). Heads and Tails are in the order of the alphabet.
 	Heads, Tails, Regexes []Name
 }
 

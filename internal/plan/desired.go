@@ -24,7 +24,10 @@ type Desired struct {
 	// how many names show each.
 	certificates map[string]string
 	users        map[string]int
+	// patterns are all name patterns, and patternsWait is set while their unit
+	// lacks some, whose hosts NGINX has no profiles for yet.
 	patterns     model.NamePatterns
+	patternsWait bool
 
 	// changed are the units that may differ from what was applied.
 	changed map[unit.Key]struct{}
@@ -135,6 +138,33 @@ func (d *Desired) replacePatterns(p model.NamePatterns) {
 	d.patterns = p
 }
 
+// packPatterns leaves those patterns out of their unit whose hosts are not
+// known, so that one such host does not keep back what other tenants changed.
+// It tells whether there are any.
+func (d *Desired) packPatterns(statics []Static) bool {
+	if _, changed := d.changed[patternsKey]; !changed && !d.patternsWait {
+		return false
+	}
+	waits := false
+	known := func(names []model.Name) []model.Name {
+		return slices.DeleteFunc(slices.Clone(names), func(n model.Name) bool {
+			known := d.knownToAll(n.Host, statics)
+			waits = waits || !known
+			return !known
+		})
+	}
+	now := model.NamePatterns{Heads: known(d.patterns.Heads), Tails: known(d.patterns.Tails), Regexes: known(d.patterns.Regexes)}
+	if waits || d.patternsWait && !d.patterns.Empty() {
+		d.set(unit.FromNamePatterns(now))
+	}
+	d.patternsWait = waits
+	return waits
+}
+
+func (d *Desired) knownToAll(host string, statics []Static) bool {
+	return !slices.ContainsFunc(statics, func(s Static) bool { return !d.hostKnown(host, s) })
+}
+
 // SetDefaultCertificate asks for the certificate that names without one show.
 func (d *Desired) SetDefaultCertificate(c model.Certificate) {
 	d.set(unit.FromCertificate(model.DefaultCertificate, c))
@@ -212,11 +242,14 @@ type Change struct {
 
 // Delta is what to push now, in the order to push it. Hosts whose profiles
 // NGINX does not have yet are held, and with them the names that would lead to
-// nothing. As long as one is, backends and certificates are not deleted: what
+// nothing; name patterns go without such names. As long as one is, backends and certificates are not deleted: what
 // is applied of a held host may still refer to them. While NGINX is on its way
 // from one configuration to another, only profiles that both have are there to
 // stay.
 func (d *Desired) Delta(static Static, coming ...Static) (changes []Change, held int) {
+	if d.packPatterns(append([]Static{static}, coming...)) {
+		held++
+	}
 	var deletions []Change
 	for key := range d.changed {
 		u, wanted := d.units[key]
@@ -257,12 +290,6 @@ func (d *Desired) needs(key unit.Key, static Static) (generation int, known bool
 		return static.needs(d.profiles[key.Name])
 	case unit.Name:
 		return 0, d.hostKnown(d.hosts[key.Name], static)
-	case unit.Patterns:
-		for _, n := range d.patterns.All() {
-			if !d.hostKnown(n.Host, static) {
-				return 0, false
-			}
-		}
 	}
 	return 0, true
 }

@@ -197,6 +197,67 @@ func TestProfilesOutliveTheirHosts(t *testing.T) {
 	}
 }
 
+// Name patterns go without the names whose hosts wait, and get them when these
+// come.
+func TestPatternsDoNotWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	patterns := func(hosts ...string) {
+		var p model.NamePatterns
+		for _, host := range hosts {
+			p.Heads = append(p.Heads, model.Name{Name: "*." + host, Host: host})
+			p.Regexes = append(p.Regexes, model.Name{Name: "~^" + host, Host: host})
+		}
+		b.SetNamePatterns(p, nil)
+	}
+	payload := func(want ...string) {
+		t.Helper()
+		var p model.NamePatterns
+		for _, host := range want {
+			p.Heads = append(p.Heads, model.Name{Name: "*." + host, Host: host})
+			p.Regexes = append(p.Regexes, model.Name{Name: "~^" + host, Host: host})
+		}
+		changes, _ := b.Delta(b.static)
+		i := slices.IndexFunc(changes, func(c plan.Change) bool { return c.Kind == unit.Patterns })
+		if u := unit.FromNamePatterns(p); i < 0 || string(changes[i].Payload) != string(u.Payload) || changes[i].Version != u.Version {
+			t.Errorf("%+v, want patterns of %v", changes, want)
+		}
+	}
+	b.add("a.test", "")
+	b.add("new.test", "", large())
+	patterns("a.test", "new.test")
+	payload("a.test")
+	b.push(3, "put globals globals", "put backend d/a.test/80", "put backend d/new.test/80", "put host a.test", "put name a.test",
+		"put patterns patterns")
+	b.push(3)
+	// What another tenant changes meanwhile comes at once.
+	b.add("b.test", "")
+	patterns("a.test", "b.test", "new.test")
+	payload("a.test", "b.test")
+	b.push(3, "put backend d/b.test/80", "put host b.test", "put name b.test", "put patterns patterns")
+	// It does not while NGINX is on its way to a configuration, and then does.
+	before := b.static
+	b.reload("profile " + large().Name() + " is new")
+	for _, way := range [][2]plan.Static{{before, b.static}, {b.static, before}} {
+		if changes, held := b.Delta(way[0], way[1]); len(changes) > 0 || held != 3 {
+			t.Errorf("%d held, %+v", held, changes)
+		}
+	}
+	payload("a.test", "b.test", "new.test")
+	b.push(0, "put host new.test needs 2", "put name new.test", "put patterns patterns")
+	b.push(0)
+	// None of them is known, and then there are none.
+	other := large()
+	other.Buffering = true
+	b.add("third.test", "", other)
+	patterns("third.test")
+	payload()
+	b.push(3, "put backend d/third.test/80", "put patterns patterns")
+	b.RemoveNamePatterns()
+	b.push(2, "del patterns patterns")
+	b.push(2)
+}
+
 // A profile stays as long as what is applied names it.
 func TestProfilesOfAppliedHostsStay(t *testing.T) {
 	t.Parallel()

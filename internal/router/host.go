@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/pcre"
 )
 
 // A Route is one of a host's, as its unit has it. It must not be changed.
@@ -156,17 +158,19 @@ func (h *host) add(r *Route) {
 	}
 }
 
-// find gives no route if none matches. An error is for a pattern that gave up:
-// the next route may be one that guards less.
-func (h *host) find(path string) (won, error) {
-	for _, p := range h.patterns {
-		matches, err := p.match(path)
-		if matches || err != nil {
-			return won{route: p.route}, err
-		}
-	}
+// What the patterns of a host may take together, and after how many of them
+// that is looked at, as in lua/headgate/host.lua.
+const (
+	patternsBudget = 100 * time.Millisecond
+	patternsStride = 16
+)
+
+// find gives no route if none matches. An error is for a pattern that gave up,
+// or for all that took too long together: the next route may be one that guards
+// less.
+func (h *host) find(path string, now func() time.Time) (won, error) {
 	if len(h.patterns) > 0 {
-		return won{}, nil
+		return h.findPattern(path, now)
 	}
 	if found, ok := h.exact[path]; ok {
 		return found, nil
@@ -182,4 +186,23 @@ func (h *host) find(path string) (won, error) {
 		}
 	}
 	return h.root, nil
+}
+
+func (h *host) findPattern(path string, now func() time.Time) (won, error) {
+	var spent time.Duration
+	for i, p := range h.patterns {
+		// What it takes to compile at the first match counts for nothing. What is
+		// wrong with the pattern, the match tells.
+		_, _ = p.compiled()
+		began := now()
+		matches, err := p.match(path)
+		spent += now().Sub(began)
+		if matches || err != nil {
+			return won{route: p.route}, err
+		}
+		if (i+1)%patternsStride == 0 && spent > patternsBudget {
+			return won{route: p.route}, fmt.Errorf("match %s: the patterns before it took too long: %w", p.text, pcre.ErrLimit)
+		}
+	}
+	return won{}, nil
 }

@@ -35,6 +35,28 @@ func TestAsLua(t *testing.T) {
 	}
 }
 
+// TestNamesAreRemembered asks Lua for more names than it remembers, and for the
+// first ones again: those cost it no search any more, and are found as before.
+func TestNamesAreRemembered(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	w := &world{units: append(shop(), unit.FromGlobals(model.Globals{}))}
+	var questions []question
+	for i := range 12_000 {
+		questions = append(questions, question{fmt.Sprintf("v%d", i), "/"}, question{fmt.Sprintf("x%d.%s", i%3, strings.Repeat("n", i%300)), "/"})
+	}
+	// The expression before the last ones gives up on these.
+	exploding := strings.Repeat("a", 60)
+	questions = append(questions, question{exploding + "b", "/"}, question{exploding + "c", "/login"}, question{"10.0.0.17", "/healthz"})
+	questions = append(questions, questions[:50]...)
+	here := newRouter(w.units)
+	for i, answer := range b.decide(t, w.units, questions) {
+		if got := ask(here, questions[i]); got != answer {
+			t.Fatalf("%d: host %q: Go %s, Lua %s", i, questions[i].host, got, answer)
+		}
+	}
+}
+
 // kindOf is the status, or what else comes first.
 func kindOf(answer string) string {
 	first, _, _ := strings.Cut(answer, " ")

@@ -3,6 +3,7 @@ package router
 import (
 	"encoding/json"
 	"errors"
+	"regexp"
 	"strings"
 
 	"github.com/headgate/headgate/internal/model"
@@ -29,7 +30,7 @@ type Name struct {
 }
 
 // Name finds what answers for a name, lower case, without port and final dot.
-// The error says which unit can't be used, or which alias gave up.
+// The error says which unit can't be used.
 func (r *Router) Name(hostName string) (Name, error) {
 	// A client that writes a star itself does not mean the wildcard.
 	if !strings.HasPrefix(hostName, "*") {
@@ -57,11 +58,22 @@ func (r *Router) owner(hostName string) (Name, error) {
 			return name, err
 		}
 	}
+	if !mayBeAlias(hostName) {
+		return Name{}, errMissing
+	}
 	patterns, err := find(r, unit.Key{Kind: unit.Patterns, Name: unit.PatternsName}, decodePatterns)
 	if err != nil {
 		return Name{}, err
 	}
 	return patterns.find(hostName)
+}
+
+var address = regexp.MustCompile(`^[0-9]{1,3}(?:\.[0-9]{1,3}){3}$`)
+
+// mayBeAlias tells whether patterns may stand for a name: not for addresses,
+// nor where a client names no host.
+func mayBeAlias(hostName string) bool {
+	return hostName != model.DefaultHost && !strings.HasPrefix(hostName, "[") && !address.MatchString(hostName)
 }
 
 // Certificate is the name whose certificate is shown to clients that ask for

@@ -83,7 +83,7 @@ func decodePatterns(payload []byte) (*namePatterns, error) {
 
 // find is the name with the longest head, or else with the longest tail, or
 // else the first of the regular expressions that matches; errMissing if there
-// is none.
+// is none. An expression that gives up does not match.
 func (p *namePatterns) find(hostName string) (Name, error) {
 	// A star stands for a label or more, so that the first byte is never the dot.
 	for i := 1; i < len(hostName); i++ {
@@ -101,10 +101,7 @@ func (p *namePatterns) find(hostName string) (Name, error) {
 		}
 	}
 	for _, regex := range p.regexes {
-		switch matches, err := regex.match(hostName); {
-		case err != nil:
-			return Name{}, fmt.Errorf("the alias ~%s: %w", regex.text, err)
-		case matches:
+		if matches, err := regex.match(hostName); err == nil && matches {
 			return regex.name, nil
 		}
 	}

@@ -11,25 +11,34 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/headgate/headgate/internal/unit"
 )
 
 // Settings are what a Router reads from.
 type Settings struct {
-	// Lookup finds the newest unit of a name. A Router holds what it decoded
-	// until Lookup gives another version.
+	// Lookup finds the newest unit of a name. A Router keeps what it decoded
+	// until Lookup gives another version, or until it has too much.
 	Lookup func(unit.Key) (unit.Unit, bool)
 	// HealthPath is where names that nobody has answer 200, empty for nowhere.
 	HealthPath string
+	// Now is the clock by which patterns of a host that take too long together
+	// are given up, as Lua does. With nil they take as long as they do.
+	Now func() time.Time
 }
 
 // A Router routes. It may be used by many goroutines at once if Lookup may.
 type Router struct {
 	settings Settings
 	mu       sync.Mutex
-	decoded  map[unit.Key]decoded
+	// decoded never has more than mostDecoded units.
+	decoded map[unit.Key]decoded
 }
+
+// mostDecoded bounds the units that are kept, among them those that nobody asks
+// for any more. When there are as many, keeping starts anew.
+const mostDecoded = 10_000
 
 // decoded is a unit as it is kept: its value, or why it has none.
 type decoded struct {
@@ -40,6 +49,9 @@ type decoded struct {
 
 // New makes a Router.
 func New(s Settings) *Router {
+	if s.Now == nil {
+		s.Now = func() time.Time { return time.Time{} }
+	}
 	return &Router{settings: s, decoded: map[unit.Key]decoded{}}
 }
 
@@ -102,7 +114,7 @@ func (r *Router) Route(hostName, path string) Decision {
 			return d
 		}
 	}
-	won, err := h.find(path)
+	won, err := h.find(path, r.settings.Now)
 	switch {
 	case err != nil:
 		d.Status, d.Err = internalError, fmt.Errorf("host %s: %w", name.Host, err)
@@ -131,23 +143,36 @@ func (r *Router) page(path string) Page {
 func find[Value any](r *Router, key unit.Key, decode func(payload []byte) (Value, error)) (Value, error) {
 	var none Value
 	u, ok := r.settings.Lookup(key)
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if !ok {
-		delete(r.decoded, key)
 		return none, fmt.Errorf("the unit %s %s: %w", key.Kind, key.Name, errMissing)
 	}
-	kept, ok := r.decoded[key]
+	kept, ok := r.kept(key)
 	if !ok || kept.version != u.Version {
 		value, err := decode(u.Payload)
 		if err != nil {
 			err = fmt.Errorf("decode the unit %s %s: %w", key.Kind, key.Name, err)
 		}
 		kept = decoded{version: u.Version, value: value, err: err}
-		r.decoded[key] = kept
+		r.keep(key, kept)
 	}
 	if kept.err != nil {
 		return none, kept.err
 	}
 	return kept.value.(Value), nil
+}
+
+func (r *Router) kept(key unit.Key) (decoded, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	d, ok := r.decoded[key]
+	return d, ok
+}
+
+func (r *Router) keep(key unit.Key, d decoded) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.decoded) >= mostDecoded {
+		clear(r.decoded)
+	}
+	r.decoded[key] = d
 }

@@ -20,9 +20,12 @@ func shop() []unit.Unit {
 		unit.FromName(model.Name{Name: "*.shop.test", Host: "*.shop.test", Secured: true, Certificate: "c1"}),
 		unit.FromName(model.Name{Name: "lost.test", Host: "lost.test"}),
 		unit.FromNamePatterns(model.NamePatterns{
-			Heads:   []model.Name{{Name: "*.net", Host: "shop.test"}},
-			Tails:   []model.Name{{Name: "www.*", Host: "shop.test"}},
-			Regexes: []model.Name{{Name: `~^v[0-9]+$`, Host: "*.shop.test"}, {Name: "~^(a+)+$", Host: "_"}},
+			Heads: []model.Name{{Name: "*.net", Host: "shop.test"}},
+			Tails: []model.Name{{Name: "www.*", Host: "shop.test"}},
+			Regexes: []model.Name{
+				{Name: `~^v[0-9]+$`, Host: "*.shop.test"}, {Name: "~^(a+)+$", Host: "_"}, {Name: "~^a+c$", Host: "shop.test"},
+				{Name: `~^[\[0-9]`, Host: "shop.test"}, {Name: "~^_$", Host: "shop.test"},
+			},
 		}),
 		unit.FromHost(model.Host{Name: "_"}),
 		unit.FromHost(model.Host{Name: "shop.test", Routes: []model.Route{
@@ -57,7 +60,14 @@ func TestReasons(t *testing.T) {
 		{"a.net", "/login", "*.net", router.ByHead, 0, "", 0},
 		{"www.test", "/login", "www.*", router.ByTail, 0, "", 0},
 		{"v1", "/x", "~^v[0-9]+$", router.ByRegex, 404, "", -1},
-		{strings.Repeat("a", 60) + "b", "/", "", "", 503, "", -1},
+		// The second expression gives up: the third one is asked, and nobody else loses.
+		{strings.Repeat("a", 60) + "b", "/", "_", router.ByDefault, 404, "", -1},
+		{strings.Repeat("a", 60) + "c", "/login", "~^a+c$", router.ByRegex, 0, "", 0},
+		// Addresses are nobody's alias.
+		{"10.0.0.17", "/healthz", "_", router.ByDefault, 0, router.HealthPage, -1},
+		{"[2001:db8::1]", "/healthz", "_", router.ByDefault, 0, router.HealthPage, -1},
+		{"10.0.0.1717", "/login", `~^[\[0-9]`, router.ByRegex, 0, "", 0},
+		{"10.0.0.1.7", "/login", `~^[\[0-9]`, router.ByRegex, 0, "", 0},
 		{"lost.test", "/", "lost.test", router.ByName, 503, "", -1},
 		{"*.shop.test", "/", "_", router.ByDefault, 404, "", -1},
 		{"_", "/healthz", "_", router.ByDefault, 0, router.HealthPage, -1},

@@ -101,7 +101,7 @@ func (w *world) namePatterns(hosts []string) model.NamePatterns {
 	}
 	for range w.IntN(4) {
 		// Half of them may match anywhere.
-		text := w.regex(pick(w, "^", "^", "", "a", "x.", `\.`))
+		text := w.regex(pick(w, "^", "^", "", "a", "x.", `\.`, `^[\d\[_]`))
 		n := w.leading("~"+text, hosts)
 		p.Regexes = append(p.Regexes, n)
 	}
@@ -117,6 +117,9 @@ func (w *world) name() string {
 	if len(w.names) > 0 && w.chance(3) {
 		name := pick(w, w.names...)
 		return pick(w, name, "a."+name, "*."+name, name+".b", strings.TrimPrefix(name, "*."), strings.TrimPrefix(name, "a."))
+	}
+	if w.chance(12) {
+		return pick(w, "10.0.0.1", "0.0.1", "10.0.0", "10.0.0.1000", "1.10.0.0.1", "[::1]", "_")
 	}
 	labels := make([]string, 1+w.IntN(4))
 	for i := range labels {

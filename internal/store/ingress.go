@@ -91,15 +91,20 @@ func (s *Store) reindex(ing *ingress, object *networkingv1.Ingress) []Key {
 
 // namesOf appends the names that an Ingress with these references may decide
 // on: those of its hosts, and the aliases of all Ingresses of these, since
-// only the oldest of them gives a host its aliases.
+// only the oldest of them gives a host its aliases. Each Ingress's aliases come
+// once, however many hosts it has.
 func (s *Store) namesOf(keys []Key, refs build.References) []Key {
+	seen := map[*ingress]bool{}
 	for _, host := range refs.Hosts {
 		keys = append(keys, Key{NameUnit, host})
 		if _, alias := s.byAlias[host]; alias {
 			keys = append(keys, aliasKey(host))
 		}
 		for _, other := range s.byHost[host] {
-			keys = appendAliases(keys, other.references.Aliases)
+			if !seen[other] {
+				seen[other] = true
+				keys = appendAliases(keys, other.references.Aliases)
+			}
 		}
 	}
 	return appendAliases(keys, refs.Aliases)

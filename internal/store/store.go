@@ -81,6 +81,7 @@ type Settings struct {
 type Store struct {
 	settings Settings
 	refer    func(*networkingv1.Ingress) build.References
+	changes  uint64
 
 	ingresses map[types.NamespacedName]*ingress
 	classes   map[string]*networkingv1.IngressClass
@@ -138,6 +139,7 @@ func New(settings Settings, refer func(*networkingv1.Ingress) build.References) 
 // touches, sorted and without duplicates: none if nothing changed that anyone
 // reads. Kinds that nobody reads are passed over.
 func (s *Store) Apply(object metav1.Object, deleted bool) []Key {
+	s.changes++
 	var touched []Key
 	switch o := object.(type) {
 	case *networkingv1.Ingress:

@@ -307,6 +307,42 @@ func TestAliasesBesideOthers(t *testing.T) {
 	}
 }
 
+// An Ingress's aliases are not counted anew for each of its hosts.
+func TestManyAliasesOfManyHosts(t *testing.T) {
+	const many = 2000
+	var routes, aliases []string
+	for i := range many {
+		routes = append(routes, fmt.Sprintf("h%d.example /%d one", i, i))
+		aliases = append(aliases, fmt.Sprintf("a%d.example", i))
+	}
+	calls := 0
+	s := store.New(settings(), func(ing *networkingv1.Ingress) build.References {
+		calls++
+		return refer(ing)
+	})
+	s.Apply(class("nginx", controllerClass), false)
+	large := func() *networkingv1.Ingress {
+		return annotated(ingress("large", "nginx", routes...), "aliases", strings.Join(aliases, " "))
+	}
+	bounded := func(about string, keys []store.Key, want int) {
+		t.Helper()
+		if len(keys) != want {
+			t.Errorf("%s touches %d units, want %d", about, len(keys), want)
+		}
+		// Before duplicates go there may be some per host and alias, not one for each pair.
+		if most := 20 * many; cap(keys) > most {
+			t.Errorf("%s collects %d keys, %d are enough", about, cap(keys), most)
+		}
+	}
+	bounded("a new Ingress", s.Apply(large(), false), 3*many+1)
+	bounded("a changed one", s.Apply(withTLS(large(), "x"), false), 3*many)
+	bounded("a younger one beside it", s.Apply(ingress("more", "nginx", routes...), false), 3*many)
+	bounded("a deleted one", s.Apply(ingress("large", ""), true), 3*many)
+	if calls != 3 {
+		t.Errorf("Ingresses were read %d times", calls)
+	}
+}
+
 func namespace(name string, pairs map[string]string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: pairs}}
 }

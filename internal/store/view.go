@@ -14,6 +14,18 @@ import (
 // Ingresses are those of our class that name the host, in no order.
 func (s *Store) Ingresses(host string) []*networkingv1.Ingress { return objects(s.byHost[host]) }
 
+// References are those of an Ingress of our class, as they were found when it
+// was applied.
+func (s *Store) References(ing *networkingv1.Ingress) build.References {
+	if known := s.ingresses[nameOf(ing)]; known != nil {
+		return known.references
+	}
+	return build.References{}
+}
+
+// Changes is the number of objects that were applied.
+func (s *Store) Changes() uint64 { return s.changes }
+
 // Claimants are the Ingresses of our class that have the alias, in no order.
 func (s *Store) Claimants(alias string) []*networkingv1.Ingress { return objects(s.byAlias[alias]) }
 

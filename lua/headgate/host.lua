@@ -15,6 +15,7 @@ local ipairs = ipairs
 local next = next
 local setmetatable = setmetatable
 local ngx_re_find = ngx.re.find
+local os_clock = os.clock
 local string_byte = string.byte
 local string_gsub = string.gsub
 local string_lower = string.lower
@@ -92,7 +93,8 @@ end
 
 
 -- add_pattern puts a pattern behind those that are tried before it. Most are
--- plain text behind the "^", which needs no regular expression.
+-- plain text behind the "^", which needs no regular expression: what that is,
+-- literalBytes in internal/build/pattern.go says too.
 local function add_pattern(host, packed, compiled)
     local text = string_match(packed.pattern, "^%^([%w/_~!@#%%&=:;,<>'\"`-]*)$")
     local list = host.patterns or {}
@@ -167,11 +169,20 @@ function _M.compile(payload)
 end
 
 
+-- What expressions may take together, in seconds of the worker's time, and
+-- after how many of them the clock is read. Each is bounded by itself, but a
+-- host may have hundreds that all end just before that.
+local BUDGET = 0.1
+local STRIDE = 16
+
+
 -- find_pattern(list, path) -> the first route that matches | nil, err if an
--- expression gave up: what it would have said is not known, and the next route
--- may be one that guards less.
+-- expression, or all together, gave up: what it would have said is not known,
+-- and the next route may be one that guards less.
 local function find_pattern(list, path)
     local lower = string_lower(path)
+    local started = #list >= STRIDE and os_clock()
+    local tried = 0
     for i = 1, #list do
         local candidate = list[i]
         local text = candidate.text
@@ -186,6 +197,10 @@ local function find_pattern(list, path)
             end
             if err then
                 return nil, "match " .. candidate.pattern .. ": " .. err
+            end
+            tried = tried + 1
+            if tried % STRIDE == 0 and os_clock() - started > BUDGET then
+                return nil, "match " .. candidate.pattern .. ": the patterns before it took too long"
             end
         end
     end

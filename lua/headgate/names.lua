@@ -1,13 +1,26 @@
 -- Which name unit answers for a name that a client gave. Hosts and
 -- certificates are looked up apart: a name that has a host of its own, but no
 -- certificate, is covered by the certificate of the wildcard above it.
-local log = require "headgate.log"
 local name = require "headgate.name"
 local units = require "headgate.units"
 
 local _M = {}
 
+local string_byte = string.byte
+local string_find = string.find
+
 local DEFAULT = "_"
+local BRACKET = 91
+
+
+-- Whether patterns may stand for a name. Not for addresses, nor where a client
+-- names no host: so load balancers ask for their health check, and no alias is
+-- to come between.
+local function may_be_alias(client_name)
+    return client_name ~= DEFAULT
+        and string_byte(client_name, 1) ~= BRACKET
+        and not string_find(client_name, "^%d%d?%d?%.%d%d?%d?%.%d%d?%d?%.%d%d?%d?$")
+end
 
 
 -- The name unit whose host answers, false if it can't be used, nil if there is
@@ -23,17 +36,12 @@ function _M.for_host(client_name, revision)
         if found ~= nil and wildcard then
             return found
         end
-        local patterns = units.patterns(revision)
-        if patterns == false then
-            return false
-        end
-        if patterns then
-            local err
-            found, err = patterns:find(client_name)
-            if err then
-                log.err(err)
+        if may_be_alias(client_name) then
+            local patterns = units.patterns(revision)
+            if patterns == false then
                 return false
             end
+            found = patterns and patterns:find(client_name)
             if found then
                 return found
             end

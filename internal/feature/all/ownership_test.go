@@ -14,6 +14,7 @@ import (
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/router"
 	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/internal/unit"
 )
@@ -25,6 +26,13 @@ const prefix = "nginx.ingress.kubernetes.io"
 var values = []string{
 	"true", "false", "1", "10", "5m", "8k", "off", "other", "10.0.0.0/8", "https://other.test/x", "default/other",
 	"mine.other.test, *.other.net, ~^mine", "neighbour.test", "", "{", "a\r\nb",
+	"*.test, *.wild.test, neighbour.*, ~.*, neighbour.test, mine.test", "~^(?:[^x]|[^y]|[^z])+[XY]$",
+}
+
+// asked are names with paths that are not for default/mine to answer.
+var asked = [][2]string{
+	{"mine.test", "/sibling"}, {"mine.test", "/sibling/shared"}, {"neighbour.test", "/"}, {"neighbour.test", "/shared"},
+	{"a.wild.test", "/"}, {"_", "/path"}, {"_", "/healthz"}, {"10.0.0.17", "/healthz"}, {"10.0.0.17", "/path"}, {"[::1]", "/path"},
 }
 
 // wholeHost are the annotations that mean something for other Ingresses'
@@ -37,7 +45,8 @@ var (
 
 // TestAnnotationsStayAtHome gives one Ingress each annotation with each value,
 // and looks at what that changes: nothing of another host, no route that
-// another Ingress has on the same host, and no backend that only others use.
+// another Ingress has on the same host, no backend that only others use, and
+// not who answers for what others have.
 func TestAnnotationsStayAtHome(t *testing.T) {
 	before := builtWith(nil)
 	annotations := 0
@@ -51,7 +60,7 @@ func TestAnnotationsStayAtHome(t *testing.T) {
 			for _, value := range values {
 				after := builtWith(map[string]string{prefix + "/" + name: value})
 				for _, changed := range difference(before, after) {
-					// What was not there belongs to nobody else.
+					// What was not there belongs to nobody else. What it takes from others the answers tell.
 					if before[changed] != "" && !mayChange(name, changed) {
 						t.Errorf("%s: %q on default/mine changes %s from\n%s\nto\n%s", name, value, changed, before[changed], after[changed])
 					}
@@ -98,21 +107,39 @@ func builtWith(annotations map[string]string) map[string]string {
 			Spec:       corev1.ServiceSpec{ClusterIP: fmt.Sprintf("10.0.0.%d", i+1), Ports: []corev1.ServicePort{{Port: 80}}},
 		}, false)
 	}
-	parts := map[string]string{}
+	parts, units := map[string]string{}, map[unit.Key]unit.Unit{}
 	for _, key := range s.All() {
-		addParts(parts, builder, s, key)
+		addParts(parts, units, builder, s, key)
 	}
+	addAnswers(parts, units)
 	return parts
 }
 
-func addParts(parts map[string]string, b *build.Builder, s *store.Store, key store.Key) {
+// addAnswers tells who answers what is asked, and with whose certificate.
+func addAnswers(parts map[string]string, units map[unit.Key]unit.Unit) {
+	r := router.New(router.Settings{
+		Lookup:     func(key unit.Key) (unit.Unit, bool) { u, ok := units[key]; return u, ok },
+		HealthPath: "/healthz",
+	})
+	for _, q := range asked {
+		d := r.Route(q[0], q[1])
+		answer := fmt.Sprintf("%d %s %s %v", d.Status, d.Page, d.Name.Name.Name, d.Err)
+		if d.Route != nil {
+			answer += fmt.Sprintf(" %s %v", d.Route.Backend, d.Route.Origin)
+		}
+		certificate, _ := r.Certificate(q[0])
+		parts["answer to "+q[0]+q[1]] = answer + " " + certificate.Name.Name
+	}
+}
+
+func addParts(parts map[string]string, units map[unit.Key]unit.Unit, b *build.Builder, s *store.Store, key store.Key) {
 	put := func(u unit.Unit, found bool) {
 		name := fmt.Sprintf("%s %s", u.Kind, u.Name)
 		if strings.Contains(u.Name, "default/own/") || u.Kind == unit.Name && u.Name == "mine.test" {
 			name = "mine's " + name
 		}
 		if found {
-			parts[name] = string(u.Payload)
+			parts[name], units[u.Key] = string(u.Payload), u
 		}
 	}
 	switch key.Kind {
@@ -121,6 +148,8 @@ func addParts(parts map[string]string, b *build.Builder, s *store.Store, key sto
 		put(unit.FromGlobals(g), true)
 	case store.HostUnit:
 		h, _, _ := b.Host(key.Name, s)
+		whole := unit.FromHost(h)
+		units[whole.Key] = whole
 		byOrigin := map[string]model.Host{}
 		for _, r := range h.Routes {
 			owner := r.Origin.Namespace + "/" + r.Origin.Ingress

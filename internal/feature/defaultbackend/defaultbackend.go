@@ -29,8 +29,9 @@ func Feature() feature.Feature {
 
 var label = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
+// parse takes no name at all for no annotation.
 func parse(text string) (string, error) {
-	if !label.MatchString(text) {
+	if text != "" && !label.MatchString(text) {
 		return "", errors.New("allowed is the name of a Service")
 	}
 	return text, nil

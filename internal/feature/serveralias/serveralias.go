@@ -6,20 +6,27 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/pcre"
 )
 
-var serverAlias = feature.Setting[[]string]{
-	Annotation: "server-alias", Parse: parse, OnInvalid: feature.Deny, Risk: feature.High,
-	Doc: "Further names for the hosts of the Ingress, separated by commas: names, wildcards (*.example.com stands for any " +
-		"number of labels, www.example.* likewise), and regular expressions with a tilde before them.",
-}
+const (
+	maxAliases     = 1000 // of an Ingress
+	maxExpressions = 16   // among them
+	maxRemembered  = 64   // values, see remembered
+)
 
 // Feature is server-alias.
 func Feature() feature.Feature {
+	serverAlias := feature.Setting[[]string]{
+		Annotation: "server-alias", Parse: remembered(parse), OnInvalid: feature.Deny, Risk: feature.High,
+		Doc: "Further names for the hosts of the Ingress, separated by commas: names, wildcards (*.example.com stands for any " +
+			"number of labels, www.example.* likewise), and regular expressions with a tilde before them. " +
+			fmt.Sprintf("At most %d, %d regular expressions among them.", maxAliases, maxExpressions),
+	}
 	return feature.Feature{
 		Name:     "server_alias",
 		Doc:      "Gives hosts further names.",
@@ -29,33 +36,70 @@ func Feature() feature.Feature {
 	}
 }
 
-// parse reads a list of aliases. ".example.com" is two, as in NGINX.
+// remembered parses a value once for all hosts of its Ingress: to compile 16
+// expressions takes a millisecond, and an Ingress may have thousands of hosts.
+func remembered(parse func(string) ([]string, error)) func(string) ([]string, error) {
+	type result struct {
+		aliases []string
+		err     error
+	}
+	var mu sync.Mutex
+	results := map[string]result{}
+	return func(text string) ([]string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		r, ok := results[text]
+		if !ok {
+			if len(results) == maxRemembered {
+				clear(results)
+			}
+			r.aliases, r.err = parse(text)
+			results[text] = r
+		}
+		return r.aliases, r.err
+	}
+}
+
+// parse reads a list of aliases. ".example.com" is two, as in NGINX. No alias
+// at all is as good as no annotation.
 func parse(text string) ([]string, error) {
 	var aliases []string
+	expressions := 0
 	for entry := range strings.SplitSeq(text, ",") {
 		entry = strings.TrimSpace(entry)
 		switch {
 		case entry == "":
 			continue
 		case strings.HasPrefix(entry, "~"):
-			pattern, err := pcre.Compile(entry[1:], pcre.Options{Caseless: true})
-			if err != nil {
-				return nil, fmt.Errorf("the regular expression %q: %w", entry[1:], err)
+			if expressions++; expressions > maxExpressions {
+				return nil, fmt.Errorf("more than %d regular expressions", maxExpressions)
 			}
-			aliases = append(aliases, "~"+pattern.Text())
+			if _, err := pcre.Compile(entry[1:], pcre.Options{Caseless: true}); err != nil {
+				return nil, fmt.Errorf("the regular expression %q: %w", shorten(entry[1:]), err)
+			}
+			aliases = append(aliases, entry)
 		case strings.HasPrefix(entry, "."):
 			aliases = append(aliases, strings.ToLower(entry[1:]), "*"+strings.ToLower(entry))
 		default:
 			aliases = append(aliases, strings.ToLower(strings.TrimSuffix(entry, ".")))
 		}
+		if len(aliases) > maxAliases {
+			return nil, fmt.Errorf("more than %d aliases", maxAliases)
+		}
 	}
 	if i := slices.IndexFunc(aliases, func(a string) bool { return !isName(a) }); i >= 0 {
-		return nil, fmt.Errorf("%q is no name: %w", aliases[i], errAllowed)
-	}
-	if len(aliases) == 0 {
-		return nil, errAllowed
+		return nil, fmt.Errorf("%q is no name: %w", shorten(aliases[i]), errAllowed)
 	}
 	return aliases, nil
+}
+
+// shorten keeps what was written to a length that a message can carry.
+func shorten(text string) string {
+	const most = 80
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
 }
 
 var errAllowed = errors.New("allowed are names like www.example.com, *.example.com and www.example.*, " +

@@ -1,0 +1,214 @@
+package build_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/store"
+)
+
+const annotationPrefix = "nginx.ingress.kubernetes.io/"
+
+// wideIngress has a rule with one path for each of many hosts.
+func wideIngress(hosts int) *networkingv1.Ingress {
+	ing := ingressOf(0, 0)
+	rule := ing.Spec.Rules[0]
+	ing.Spec.Rules = nil
+	for i := range hosts {
+		rule.Host = fmt.Sprintf("h%05d.example.com", i)
+		ing.Spec.Rules = append(ing.Spec.Rules, rule)
+	}
+	return ing
+}
+
+// buildHosts builds all hosts of a store and returns them with their findings.
+func buildHosts(s *store.Store, b *build.Builder) (hosts []model.Host, fs []finding.Finding) {
+	for _, key := range s.All() {
+		if key.Kind == store.HostUnit {
+			host, _, found := b.Host(key.Name, s)
+			hosts, fs = append(hosts, host), append(fs, found...)
+		}
+	}
+	return hosts, fs
+}
+
+// TestManyHostsInOneIngress builds 10,000 of them, which takes a minute where
+// each host looks at all rules.
+func TestManyHostsInOneIngress(t *testing.T) {
+	s := newStore([]metav1.Object{wideIngress(10_000)})
+	began := time.Now()
+	hosts, fs := buildHosts(s, newBuilder())
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	if len(hosts) != 10_001 || len(hosts[1].Routes) != 1 || len(fs) != 0 {
+		t.Errorf("%d hosts, %v, findings %v", len(hosts), hosts[1], fs)
+	}
+}
+
+func BenchmarkManyHostsInOneIngress(b *testing.B) {
+	s := newStore([]metav1.Object{wideIngress(2000)})
+	for b.Loop() {
+		buildHosts(s, newBuilder())
+	}
+}
+
+// TestRulesAreOfTheNewestIngress builds a host again after its Ingress, which
+// is wide enough to be remembered, changed.
+func TestRulesAreOfTheNewestIngress(t *testing.T) {
+	s, builder := newStore([]metav1.Object{wideIngress(100)}), newBuilder()
+	buildHosts(s, builder)
+	changed := wideIngress(100)
+	changed.Spec.Rules = changed.Spec.Rules[7:]
+	changed.Spec.Rules[0].HTTP = &networkingv1.HTTPIngressRuleValue{Paths: []networkingv1.HTTPIngressPath{changed.Spec.Rules[0].HTTP.Paths[0]}}
+	changed.Spec.Rules[0].HTTP.Paths[0].Path = "/new"
+	s.Apply(changed, false)
+	host, _, _ := builder.Host("h00007.example.com", s)
+	if text := hostText(host); !strings.Contains(text, "/new") {
+		t.Errorf("built from the old rules:\n%s", text)
+	}
+}
+
+// TestBadValuesAreToldWithoutRoutes has an Ingress of which no path is served.
+func TestBadValuesAreToldWithoutRoutes(t *testing.T) {
+	ing := manyPaths("one", 2026, "/p-%d", 1)
+	ing.Annotations = map[string]string{annotationPrefix + "color": "pink"}
+	older := manyPaths("older", 2025, "/p-%d", 1)
+	older.Annotations = nil
+	_, _, fs := newBuilder().Host("a.example.com", newStore([]metav1.Object{ing, older}))
+	if len(fs) != 2 || fs[0].Field != annotationPrefix+"color" || fs[1].Code != finding.Conflict {
+		t.Errorf("findings %v", fs)
+	}
+}
+
+// TestFindingsOfAnIngressAreBounded builds an Ingress that has everything wrong
+// on many hosts.
+func TestFindingsOfAnIngressAreBounded(t *testing.T) {
+	ing := wideIngress(100)
+	for i := range 1000 {
+		ing.Annotations[fmt.Sprintf("%sunknown-%d", annotationPrefix, i)] = "x"
+	}
+	ing.Annotations[annotationPrefix+"color"] = strings.Repeat("\x01", 200_000)
+	for i := range 1000 {
+		ing.Spec.Rules = append(ing.Spec.Rules, networkingv1.IngressRule{Host: fmt.Sprint("bad_", i)})
+	}
+	_, fs := buildHosts(newStore([]metav1.Object{ing}), newBuilder())
+	codes, size := map[finding.Code]int{}, 0
+	for _, f := range fs {
+		codes[f.Code]++
+		size += len(f.String())
+	}
+	if codes[finding.NotSupported] != 51 || codes[finding.InvalidValue] != 51 || len(fs) != 102 || size > 30_000 {
+		t.Errorf("findings %v, %d bytes", codes, size)
+	}
+	for _, want := range []string{"… and 950 more", "… and 951 more", annotationPrefix + "color InvalidValue"} {
+		if !strings.Contains(fmt.Sprint(fs), want) {
+			t.Errorf("no finding says %q", want)
+		}
+	}
+}
+
+// TestValuesAreParsedOnce counts how often a value is parsed for the routes of
+// a host.
+func TestValuesAreParsedOnce(t *testing.T) {
+	parsed := 0
+	counted := feature.Setting[int]{Annotation: "counted", OnInvalid: feature.Deny, Parse: func(string) (int, error) {
+		parsed++
+		return 0, errors.New("allowed is nothing")
+	}}
+	features := []feature.Feature{{
+		Name: "counted", Settings: []feature.Declared{counted},
+		Route:    func(r *feature.Reader, route *model.Route) { counted.Get(r) },
+		Patterns: func(r *feature.Reader, _ string) bool { return counted.Get(r) > 0 },
+	}}
+	ing := manyPaths("one", 2026, "/p-%d", 30)
+	ing.Annotations = map[string]string{annotationPrefix + "counted": "x"}
+	builder := build.New(features, strings.TrimSuffix(annotationPrefix, "/"))
+	host, _, fs := builder.Host("a.example.com", newStore([]metav1.Object{ing}))
+	if parsed != 1 || len(fs) != 1 {
+		t.Errorf("parsed %d times, findings %v", parsed, fs)
+	}
+	for _, r := range host.Routes {
+		if !r.Denied {
+			t.Errorf("%s is not denied", r.Path)
+		}
+	}
+}
+
+// TestLaterRoutesDenyEarlierOnes has a feature that reads a bad value for one
+// path only: whatever the order, all paths of the Ingress are denied.
+func TestLaterRoutesDenyEarlierOnes(t *testing.T) {
+	gate := feature.Setting[int]{Annotation: "gate", OnInvalid: feature.Deny, Parse: feature.Int(1, 9)}
+	features := []feature.Feature{{Name: "gate", Settings: []feature.Declared{gate}, Route: func(r *feature.Reader, route *model.Route) {
+		if route.Path == "/p-2" {
+			gate.Get(r)
+		}
+	}}}
+	ing := manyPaths("one", 2026, "/p-%d", 3)
+	ing.Annotations = map[string]string{annotationPrefix + "gate": "x"}
+	host, _, fs := build.New(features, strings.TrimSuffix(annotationPrefix, "/")).Host("a.example.com", newStore([]metav1.Object{ing}))
+	for _, r := range host.Routes {
+		if !r.Denied || len(fs) != 1 {
+			t.Errorf("%s: denied %t, findings %v", r.Path, r.Denied, fs)
+		}
+	}
+}
+
+// manyPaths is an Ingress of that year with n paths on a.example.com.
+func manyPaths(name string, year int, path string, n int) *networkingv1.Ingress {
+	ing := ingressOf(0, 0)
+	ing.Name, ing.CreationTimestamp.Time = name, time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)
+	ing.Annotations = map[string]string{annotationPrefix + "regex": "true"}
+	ing.Spec.Rules[0].Host = "a.example.com"
+	paths := ing.Spec.Rules[0].HTTP.Paths
+	for i := range n {
+		p := paths[0]
+		p.Path = strings.ReplaceAll(path, "%d", fmt.Sprint(i))
+		paths = append(paths, p)
+	}
+	ing.Spec.Rules[0].HTTP.Paths = paths[1:]
+	return ing
+}
+
+// TestExpressionsOfAHostAreBounded gives a host more of them than it may have.
+// Plain text counts for nothing, and the youngest Ingress loses.
+func TestExpressionsOfAHostAreBounded(t *testing.T) {
+	s := newStore([]metav1.Object{
+		manyPaths("young", 2026, "/young-%d.", 100), manyPaths("old", 2025, "/old-%d.", 150), manyPaths("plain", 2027, "/plain-%d", 300),
+	})
+	host, _, fs := newBuilder().Host("a.example.com", s)
+	text := hostText(host)
+	for what, want := range map[string]int{"pattern ^/old-": 150, "pattern ^/young-": 50, "pattern ^/plain-": 300} {
+		if got := strings.Count(text, what); got != want {
+			t.Errorf("%d routes are %s", got, what)
+		}
+	}
+	if strings.Contains(text, "/young-50.") || !strings.Contains(text, "/young-49.") {
+		t.Error("not the last ones of the youngest were refused")
+	}
+	if len(fs) != 50 || fs[0].Object != "ingress/shop/young" || fs[0].Code != finding.TooMany || !strings.Contains(fs[0].Message, "200") {
+		t.Errorf("findings %v", fs)
+	}
+}
+
+// TestLongPathsOnPatternHosts holds plain text to the length of a pattern, which
+// is what Lua may have to take it for.
+func TestLongPathsOnPatternHosts(t *testing.T) {
+	for length, want := range map[int]int{4094: 2, 4095: 2, 4096: 1, 60_000: 1} {
+		ing := manyPaths("one", 2026, "/"+strings.Repeat("a", length-1), 1)
+		host, _, fs := newBuilder().Host("a.example.com", newStore([]metav1.Object{ing}))
+		if len(host.Routes) != want || len(fs) != 2-want {
+			t.Errorf("%d bytes: %d routes, findings %.300s", length, len(host.Routes), fmt.Sprint(fs))
+		}
+	}
+}

@@ -1,0 +1,20 @@
+package router
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/headgate/headgate/internal/unit"
+)
+
+// TestKeep: a Router keeps what it decoded last, and not too much.
+func TestKeep(t *testing.T) {
+	r := New(Settings{})
+	for i := range 2*mostDecoded + 1 {
+		key := unit.Key{Kind: unit.Host, Name: strconv.Itoa(i)}
+		r.keep(key, decoded{version: key.Name})
+		if kept, _ := r.kept(key); kept.version != key.Name || len(r.decoded) > mostDecoded {
+			t.Fatalf("the last one has version %q of %d that are kept", kept.version, len(r.decoded))
+		}
+	}
+}

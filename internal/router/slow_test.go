@@ -1,0 +1,44 @@
+package router_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/router"
+	"github.com/headgate/headgate/internal/unit"
+)
+
+// TestManySlowPatterns asks for a path that 200 patterns look at for
+// milliseconds each, and none of them long enough to be given up.
+func TestManySlowPatterns(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	host := model.Host{Name: "slow.test"}
+	for i := range 200 {
+		host.Routes = append(host.Routes, model.Route{Kind: model.Pattern, Path: fmt.Sprintf("^/(?:.*.*c|%db)", i)})
+	}
+	host.Routes = append(host.Routes, model.Route{Kind: model.Pattern, Path: "^/", Backend: "shop/last/80"})
+	units := []unit.Unit{
+		unit.FromGlobals(model.Globals{}), unit.FromName(model.Name{Name: "slow.test", Host: "slow.test"}), unit.FromHost(host),
+	}
+	questions := []question{{"slow.test", "/aa"}, {"slow.test", "/" + strings.Repeat("a", 6000)}, {"slow.test", "/199b"}}
+	all := map[unit.Key]unit.Unit{}
+	for _, u := range units {
+		all[u.Key] = u
+	}
+	here := router.New(router.Settings{
+		Lookup: func(key unit.Key) (unit.Unit, bool) { u, ok := all[key]; return u, ok }, HealthPath: "/healthz", Now: time.Now,
+	})
+	for i, answer := range b.decide(t, units, questions) {
+		want := "route "
+		if i == 1 {
+			want = "500 "
+		}
+		if got := ask(here, questions[i]); got != answer || !strings.HasPrefix(got, want) {
+			t.Errorf("%.20s: Go %s, Lua %s, want %s", questions[i].path, got, answer, want)
+		}
+	}
+}
