@@ -2,6 +2,7 @@ package build
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -78,6 +79,9 @@ func (l *layout) checkPattern(path string) *refusal {
 		return wrong(finding.TooMany, fmt.Sprintf("the host has %d already, which are older, and no more are allowed", maxHostExpressions))
 	}
 	pattern, err := pcre.Compile("^"+path, pcre.Options{Caseless: true})
+	if at := new(pcre.PatternError); errors.As(err, &at) {
+		err = &pcre.PatternError{Offset: max(at.Offset-len("^"), 0), Message: at.Message}
+	}
 	if err != nil {
 		return wrong(finding.InvalidValue, err)
 	}
