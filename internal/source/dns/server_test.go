@@ -1,6 +1,7 @@
 package dns_test
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -37,15 +38,15 @@ type server struct {
 func startServer(t *testing.T, address string, port uint16) *server {
 	t.Helper()
 	s := &server{t: t, records: map[string][]string{}, fails: map[string]int{}}
-	packets, err := net.ListenPacket("udp", fmt.Sprintf("%s:%d", address, port))
+	packets, listener, err := listen(address, port)
+	// A port that is free for UDP may be some connection's for TCP.
+	for tries := 0; err != nil && port == 0 && tries < 50; tries++ {
+		packets, listener, err = listen(address, port)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.port = uint16(packets.LocalAddr().(*net.UDPAddr).Port)
-	listener, err := net.Listen("tcp", fmt.Sprintf("%s:%d", address, s.port))
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, of := range []*wire.Server{{PacketConn: packets, Handler: s.handler("udp")}, {Listener: listener, Handler: s.handler("tcp")}} {
 		started := make(chan struct{})
 		of.NotifyStartedFunc = func() { close(started) }
@@ -60,6 +61,19 @@ func startServer(t *testing.T, address string, port uint16) *server {
 		})
 	}
 	return s
+}
+
+// listen takes a port for UDP and TCP, any if it is 0.
+func listen(address string, port uint16) (net.PacketConn, net.Listener, error) {
+	packets, err := net.ListenPacket("udp", fmt.Sprintf("%s:%d", address, port))
+	if err != nil {
+		return nil, nil, err
+	}
+	listener, err := net.Listen("tcp", packets.LocalAddr().String())
+	if err != nil {
+		return nil, nil, errors.Join(err, packets.Close())
+	}
+	return packets, listener, nil
 }
 
 // set replaces the records of a name, in the form of a zone file without the
