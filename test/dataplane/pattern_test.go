@@ -33,32 +33,7 @@ var patternCases = []pathCase{
 	{"plain", []string{"Prefix /foo a"}, []string{"/foo a", "/foobar 404", "/FOO 404"}},
 }
 
-func TestPatterns(t *testing.T) {
-	t.Parallel()
-	var manifests strings.Builder
-	for _, service := range []string{"a", "b", "c", "d"} {
-		manifests.WriteString(served(service, startWire(t, "X-Wire: "+service+"\r\n").address))
-	}
-	for _, c := range patternCases {
-		var rules []string
-		for _, r := range c.rules {
-			if r != "" && r != useRegex {
-				r = c.name + ".test " + r
-			}
-			rules = append(rules, r)
-		}
-		manifests.WriteString(ruled(c.name, rules...))
-	}
-	g := gatetest.Start(t, gatetest.Options{Manifests: manifests.String()})
-	for _, c := range patternCases {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			for _, want := range c.want {
-				checkPath(t, g, c.name+".test", want)
-			}
-		})
-	}
-}
+func TestPatterns(t *testing.T) { checkPaths(t, patternCases) }
 
 // A pattern that takes forever is given up, and no other route, which may
 // guard less, answers in its place. The worker goes on meanwhile.

@@ -14,7 +14,7 @@ import (
 // recorded and are these.
 type pathCase struct {
 	name  string
-	rules []string // without the host
+	rules []string // without the host; behind an empty one annotations
 	want  []string
 }
 
@@ -58,21 +58,29 @@ var pathCases = []pathCase{
 	{"long", []string{"Prefix /long a"}, []string{"/long/" + strings.Repeat("x", 2000) + " a", "/long/" + strings.Repeat("x/", 3000) + " a"}},
 }
 
-func TestPaths(t *testing.T) {
+func TestPaths(t *testing.T) { checkPaths(t, pathCases) }
+
+// checkPaths serves each case's rules under a host of its own.
+func checkPaths(t *testing.T, cases []pathCase) {
+	t.Helper()
 	t.Parallel()
 	var manifests strings.Builder
 	for _, service := range []string{"a", "b", "c", "d"} {
 		manifests.WriteString(served(service, startWire(t, "X-Wire: "+service+"\r\n").address))
 	}
-	for _, c := range pathCases {
+	for _, c := range cases {
 		var rules []string
-		for _, r := range c.rules {
+		for i, r := range c.rules {
+			if r == "" { // annotations follow
+				rules = append(rules, c.rules[i:]...)
+				break
+			}
 			rules = append(rules, c.name+".test "+r)
 		}
 		manifests.WriteString(ruled(c.name, rules...))
 	}
 	g := gatetest.Start(t, gatetest.Options{Manifests: manifests.String()})
-	for _, c := range pathCases {
+	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			for _, want := range c.want {
