@@ -56,7 +56,7 @@ func (b *Builder) ruleName(name string, ingresses []*networkingv1.Ingress, v Vie
 				n.Certificate, certificate = parsed.certificate.Hash, parsed.certificate
 			}
 		case parsed != nil && parsed.certificate.Hash != n.Certificate:
-			s.tell(s.entry, &refusal{finding.Conflict, fmt.Sprintf("%s, which is older, decides on the certificate of %s", winner, name)},
+			s.tell(&refusal{finding.Conflict, fmt.Sprintf("%s, which is older, decides on the certificate of %s", winner, name)},
 				"this Ingress's certificate is not shown for "+name)
 			fs = append(fs, s.findings[len(s.findings)-1])
 		}
@@ -70,7 +70,7 @@ type search struct {
 	view     View
 	ingress  *networkingv1.Ingress
 	name     string
-	entry    int // of spec.tls, that the certificate is from
+	entry    int // of spec.tls, that is looked at
 	findings []finding.Finding
 }
 
@@ -79,12 +79,12 @@ type search struct {
 func (s *search) run() (secured bool, certificate *parsedCertificate) {
 	for i, entry := range s.ingress.Spec.TLS {
 		if s.entry = i; slices.ContainsFunc(entry.Hosts, s.isName) {
-			return true, s.listed(i, entry.SecretName)
+			return true, s.listed(entry.SecretName)
 		}
 	}
 	for i, entry := range s.ingress.Spec.TLS {
 		s.entry = i
-		if certificate := s.covering(i, entry); certificate != nil {
+		if certificate := s.covering(entry); certificate != nil {
 			return true, certificate
 		}
 	}
@@ -96,7 +96,7 @@ func (s *search) isName(host string) bool {
 }
 
 // listed is the certificate of a TLS entry that lists the name.
-func (s *search) listed(entry int, secret string) *parsedCertificate {
+func (s *search) listed(secret string) *parsedCertificate {
 	if secret == "" {
 		return nil
 	}
@@ -106,7 +106,7 @@ func (s *search) listed(entry int, secret string) *parsedCertificate {
 			fmt.Sprintf("the certificate in Secret %s is for %s, not for %s", shorten(secret), parsed.names(), s.name)}
 	}
 	if refused != nil {
-		s.tell(entry, refused, "the default certificate is served for "+s.name)
+		s.tell(refused, "the default certificate is served for "+s.name)
 		return nil
 	}
 	return &parsed
@@ -115,14 +115,14 @@ func (s *search) listed(entry int, secret string) *parsedCertificate {
 // covering is the certificate of a TLS entry that does not list the name, if
 // it is for the name. Only an entry without hosts has findings here: others
 // have theirs with the names that they list.
-func (s *search) covering(entry int, tls networkingv1.IngressTLS) *parsedCertificate {
+func (s *search) covering(tls networkingv1.IngressTLS) *parsedCertificate {
 	if tls.SecretName == "" {
 		return nil
 	}
 	parsed, refused := s.load(tls.SecretName)
 	if refused != nil {
 		if len(tls.Hosts) == 0 {
-			s.tell(entry, refused, "this TLS entry does nothing")
+			s.tell(refused, "this TLS entry does nothing")
 		}
 		return nil
 	}
@@ -132,9 +132,9 @@ func (s *search) covering(entry int, tls networkingv1.IngressTLS) *parsedCertifi
 	return &parsed
 }
 
-func (s *search) tell(entry int, why *refusal, effect string) {
+func (s *search) tell(why *refusal, effect string) {
 	s.findings = append(s.findings, finding.Finding{
-		Object: objectName(s.ingress), Field: fmt.Sprintf("spec.tls[%d].secretName", entry),
+		Object: objectName(s.ingress), Field: fmt.Sprintf("spec.tls[%d].secretName", s.entry),
 		Code: why.code, Message: why.message, Effect: effect,
 	})
 }

@@ -41,7 +41,8 @@ type BackendReference struct {
 // Refer lists what an Ingress names. Rules whose host no name can equal, and
 // backends that name no Service port, are passed over.
 func (b *Builder) Refer(ing *networkingv1.Ingress) References {
-	refs := References{Aliases: b.aliases(ing), SaysOfBackends: b.saysOfBackends(ing)}
+	reader := feature.NewReader(b.prefix, ing.Annotations, b.noConfig)
+	refs := References{Aliases: b.aliases(reader), SaysOfBackends: b.saysOfBackends(ing)}
 	backend := func(written *networkingv1.IngressBackend) {
 		if ref, refused := readBackend(ing.Namespace, written); refused == nil {
 			refs.Backends = append(refs.Backends, ref)
@@ -64,7 +65,7 @@ func (b *Builder) Refer(ing *networkingv1.Ingress) References {
 			backend(&rule.HTTP.Paths[i].Backend)
 		}
 	}
-	if ref, ok := b.fallback(ing); ok {
+	if ref, ok := b.fallback(ing.Namespace, reader); ok {
 		refs.Backends = append(refs.Backends, ref)
 	}
 	for _, entry := range ing.Spec.TLS {
@@ -82,9 +83,8 @@ func (b *Builder) Refer(ing *networkingv1.Ingress) References {
 }
 
 // aliases are the further names that an Ingress claims, sorted.
-func (b *Builder) aliases(ing *networkingv1.Ingress) []string {
+func (b *Builder) aliases(reader *feature.Reader) []string {
 	var list []string
-	reader := feature.NewReader(b.prefix, ing.Annotations, b.noConfig)
 	for _, f := range b.features {
 		if f.Aliases != nil {
 			list = append(list, f.Aliases(reader)...)
@@ -96,15 +96,14 @@ func (b *Builder) aliases(ing *networkingv1.Ingress) []string {
 
 // fallback is the backend that answers where those of an Ingress have no
 // endpoint.
-func (b *Builder) fallback(ing *networkingv1.Ingress) (ref BackendReference, ok bool) {
-	reader := feature.NewReader(b.prefix, ing.Annotations, b.noConfig)
+func (b *Builder) fallback(namespace string, reader *feature.Reader) (ref BackendReference, ok bool) {
 	for _, f := range b.features {
 		if f.Fallback == nil {
 			continue
 		}
 		if name := f.Fallback(reader); name != "" {
-			service := types.NamespacedName{Namespace: ing.Namespace, Name: name}
-			return BackendReference{Key: model.BackendKey(ing.Namespace, name, model.FirstPort), Service: service}, true
+			service := types.NamespacedName{Namespace: namespace, Name: name}
+			return BackendReference{Key: model.BackendKey(namespace, name, model.FirstPort), Service: service}, true
 		}
 	}
 	return BackendReference{}, false

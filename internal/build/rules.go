@@ -43,7 +43,7 @@ func (l *layout) partsOf(ingresses []*networkingv1.Ingress) []*part {
 		if p.first {
 			p.invalid = rules.invalid
 		}
-		if ref, ok := l.builder.fallback(ing); ok {
+		if ref, ok := l.builder.fallback(ing.Namespace, p.reader); ok {
 			p.fallback = ref.Key
 		}
 		parts[i] = p

@@ -242,10 +242,10 @@ type Change struct {
 
 // Delta is what to push now, in the order to push it. Hosts whose profiles
 // NGINX does not have yet are held, and with them the names that would lead to
-// nothing; name patterns go without such names. As long as one is, backends and certificates are not deleted: what
-// is applied of a held host may still refer to them. While NGINX is on its way
-// from one configuration to another, only profiles that both have are there to
-// stay.
+// nothing; name patterns go without such names. As long as one is, backends and
+// certificates are not deleted: what is applied of a held host may still refer
+// to them. While NGINX is on its way from one configuration to another, only
+// profiles that both have are there to stay.
 func (d *Desired) Delta(static Static, coming ...Static) (changes []Change, held int) {
 	if d.packPatterns(append([]Static{static}, coming...)) {
 		held++

@@ -9,7 +9,10 @@ local _M = {}
 local string_byte = string.byte
 local string_find = string.find
 
+-- The name unit for names that nobody has.
 local DEFAULT = "_"
+_M.DEFAULT = DEFAULT
+
 local BRACKET = 91
 
 

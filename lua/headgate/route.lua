@@ -25,8 +25,7 @@ local FORBIDDEN = 403
 local INTERNAL_ERROR = 500
 local UNAVAILABLE = 503
 
--- The name unit for names that nobody has.
-local NOBODYS = "_"
+local NOBODYS = names.DEFAULT
 local STATUS_PATH = "/nginx_status"
 local LOOPBACK = { ["127.0.0.1"] = true, ["::1"] = true }
 
