@@ -90,25 +90,15 @@ func problem(name string, o outcome) string {
 	return fmt.Sprintf("no resolver can say what the DNS name %s stands for", name)
 }
 
-// metadata6 is where instances of AWS find their credentials over IPv6. The
-// address over IPv4, as that of other clouds, is link-local.
-var metadata6 = netip.MustParseAddr("fd00:ec2::254")
-
 // sortOut splits addresses into those that may be connected to and those that
 // lead to this machine, its neighbours or its credentials.
 func sortOut(all []netip.Addr) (good, refused []netip.Addr) {
 	for _, address := range all {
-		if isLocal(address) {
+		if source.IsLocal(address) {
 			refused = append(refused, address)
 		} else {
 			good = append(good, address)
 		}
 	}
 	return good, refused
-}
-
-func isLocal(a netip.Addr) bool {
-	// Linux takes all of 0.0.0.0/8 for this machine.
-	this := a.Is4() && a.As4()[0] == 0
-	return a.IsLoopback() || a.IsUnspecified() || this || a.IsLinkLocalUnicast() || a.IsMulticast() || a == metadata6
 }
