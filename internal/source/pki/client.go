@@ -1,0 +1,97 @@
+package pki
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"syscall"
+	"time"
+
+	"github.com/headgate/headgate/internal/source"
+)
+
+const (
+	// mostTime is how long a fetch may take in all.
+	mostTime = 5 * time.Second
+	// mostBytes is how long what is fetched may be. Certificates and OCSP answers
+	// have a few thousand.
+	mostBytes     = 64 << 10
+	mostRedirects = 3
+	mostURL       = 2048
+)
+
+// errLocal is that a URL leads where nobody may send Headgate.
+var errLocal = errors.New("a loopback, link-local or unspecified address")
+
+// newClient makes a client for URLs that tenants write. It looks at the address
+// that it connects to, and not at a name, which may stand for another address
+// the next time; a proxy would keep it from that.
+func newClient(allowLocal bool) *http.Client {
+	dialer := &net.Dialer{Timeout: mostTime}
+	if !allowLocal {
+		dialer.Control = func(_, address string, _ syscall.RawConn) error {
+			at, err := netip.ParseAddrPort(address)
+			if err != nil {
+				return err
+			}
+			if source.IsLocal(at.Addr()) {
+				return errLocal
+			}
+			return nil
+		}
+	}
+	return &http.Client{
+		Timeout: mostTime,
+		Transport: &http.Transport{
+			DialContext: dialer.DialContext, DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: 16 << 10,
+		},
+		CheckRedirect: func(request *http.Request, via []*http.Request) error {
+			if len(via) > mostRedirects {
+				return fmt.Errorf("more than %d redirects", mostRedirects)
+			}
+			return checkURL(request.URL)
+		},
+	}
+}
+
+// plainURL tells whether a URL is one that is fetched. Authorities name http:
+// https would need a certificate whose issuer is to be asked.
+func plainURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && len(text) <= mostURL && checkURL(u) == nil
+}
+
+func checkURL(u *url.URL) error {
+	if u.Scheme != "http" || u.Host == "" || u.User != nil {
+		return errors.New("only http URLs without a user are fetched")
+	}
+	return nil
+}
+
+// get fetches what a URL names. It never sends anything but a GET, which
+// changes nothing wherever it leads.
+func get(ctx context.Context, client *http.Client, address string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("User-Agent", "headgate")
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("answered %s", response.Status)
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, mostBytes+1))
+	if err == nil && len(body) > mostBytes {
+		err = fmt.Errorf("more than %d bytes", mostBytes)
+	}
+	return body, err
+}

@@ -1,0 +1,282 @@
+package pki
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"log/slog"
+	"math/big"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ocsp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/headgate/headgate/internal/pkitest"
+	"github.com/headgate/headgate/internal/source"
+)
+
+func questOf(chain string) *stapleQuest {
+	return &stapleQuest{
+		client: newClient(true), least: time.Millisecond, now: time.Now,
+		subject: source.Subject{Name: "x", Chain: []byte(chain), Secret: "shop/tls"},
+	}
+}
+
+// TestAnswers: only an answer that a client will take is delivered.
+func TestAnswers(t *testing.T) {
+	authority, stranger := pkitest.New(t), pkitest.New(t)
+	pair := authority.Issue("a.test")
+	delegate := func(usages ...x509.ExtKeyUsage) pkitest.Responder {
+		return authority.SignedBy(authority.Delegate(usages...))
+	}
+	strangers := func(usages ...x509.ExtKeyUsage) pkitest.Responder {
+		return authority.SignedBy(stranger.Delegate(usages...))
+	}
+	good := authority.Good(time.Hour)
+	_, intermediate, key, _ := good(big.NewInt(1))
+	long := pkitest.LongKey(t)
+	slow := authority.SignKey(long, &x509.Certificate{
+		Subject: pkix.Name{CommonName: "slow"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageOCSPSigning},
+	}, intermediate, key)
+	const noAnswer, unusable, unsigned = "no OCSP responder answers", "the OCSP responder gives no answer that can be used",
+		"the OCSP responder's answer is not signed by the certificate's issuer"
+	for name, c := range map[string]struct {
+		respond pkitest.Responder
+		problem string
+	}{
+		"good":                                {good, ""},
+		"without an end":                      {authority.Says(ocsp.Good, -time.Minute, 0), ""},
+		"old without end":                     {authority.Says(ocsp.Good, -25*time.Hour, 0), "the OCSP responder's answer is too old"},
+		"revoked":                             {authority.Says(ocsp.Revoked, 0, time.Hour), "the certificate is revoked"},
+		"unknown":                             {authority.Says(ocsp.Unknown, 0, time.Hour), "the OCSP responder does not know the certificate"},
+		"too old":                             {authority.Says(ocsp.Good, -2*time.Hour, -time.Hour), "the OCSP responder's answer is too old"},
+		"too early":                           {authority.Says(ocsp.Good, time.Hour, 2*time.Hour), "the OCSP responder's answer is not valid yet"},
+		"a clock ahead":                       {authority.Says(ocsp.Good, 2*time.Minute, 2*time.Hour), ""},
+		"a delegate":                          {delegate(x509.ExtKeyUsageOCSPSigning), ""},
+		"another certificate of the issuer's": {delegate(x509.ExtKeyUsageServerAuth), unsigned},
+		"a delegate with a long key":          {authority.SignedBy(slow, long), unusable},
+		"a stranger's delegate":               {strangers(x509.ExtKeyUsageOCSPSigning), unsigned},
+		"the issuer itself, named":            {authority.SignedBy(intermediate, key), ""},
+		"a stranger":                          {stranger.Good(time.Hour), unsigned},
+		"500":                                 {pkitest.Fails(500), noAnswer},
+		"on another certificate": {func(*big.Int) (ocsp.Response, *x509.Certificate, crypto.Signer, int) {
+			return good(big.NewInt(7))
+		}, unusable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			authority.Respond(c.respond)
+			object, pause, err := questOf(pair.Chain).ask(t.Context())
+			staple := object.(*source.Staple)
+			if staple.Problem != c.problem || (err == nil) != (c.problem == "") || (len(staple.Response) > 0) != (c.problem == "") {
+				t.Errorf("problem %q, error %v, %d bytes; want the problem %q", staple.Problem, err, len(staple.Response), c.problem)
+			}
+			if pause <= 0 || pause > mostPause+mostPause/4 || staple.Name != "x" || staple.Secret != "shop/tls" {
+				t.Errorf("pause %v, %+v", pause, staple)
+			}
+			if c.problem == "" && time.Until(staple.Until) <= 0 {
+				t.Errorf("until %v", staple.Until)
+			}
+		})
+	}
+}
+
+// TestSubjects: who can't be asked about is told, and who need not be is not.
+func TestSubjects(t *testing.T) {
+	authority, stranger := pkitest.New(t), pkitest.New(t)
+	_, intermediate, key, _ := authority.Good(time.Hour)(big.NewInt(1))
+	longKey := pkitest.LongKey(t)
+	long := authority.SignKey(longKey, &x509.Certificate{
+		Subject: pkix.Name{CommonName: "long"}, IsCA: true, BasicConstraintsValid: true,
+	}, intermediate, key)
+	longs := authority.SignKey(key, &x509.Certificate{OCSPServer: []string{authority.URL + "/ocsp"}}, long, longKey)
+	silent := func(template *x509.Certificate) string { return authority.IssueAs(template, "a.test").Chain }
+	for name, c := range map[string]struct{ chain, problem string }{
+		"no responder":      {silent(&x509.Certificate{}), ""},
+		"only over ldap":    {silent(&x509.Certificate{OCSPServer: []string{"ldap://x/y", "https://x/y"}}), ""},
+		"empty":             {"", ""},
+		"no issuer":         {authority.Issue("a.test").Certificate, "the certificate's issuer does not stand behind it"},
+		"another issuer":    {authority.Issue("a.test").Certificate + pkitest.PEM(stranger.Intermediate), "the certificate's issuer does not stand behind it"},
+		"the root, not the": {authority.Issue("a.test").Certificate + pkitest.PEM(authority.Root), "the certificate's issuer does not stand behind it"},
+		"an issuer with a long key": {pkitest.PEM(longs) + pkitest.PEM(long),
+			"the certificate's issuer: the key is RSA with " + strconv.Itoa(longKey.N.BitLen()) +
+				" bits: allowed are RSA with up to 8192 bits, ECDSA on P-256, P-384 and P-521, and Ed25519"},
+		"must be stapled": {silent(&x509.Certificate{ExtraExtensions: []pkix.Extension{pkitest.MustStaple()}}),
+			"the certificate must be shown with an OCSP answer, and names no responder that can be asked over http"},
+	} {
+		object, pause, err := questOf(c.chain).ask(t.Context())
+		problem := ""
+		if object != nil {
+			problem = object.(*source.Staple).Problem
+		}
+		if problem != c.problem || (err == nil) != (c.problem == "") || pause != 0 || c.problem == "" && object != nil {
+			t.Errorf("%s: %v, again in %v, error %v", name, object, pause, err)
+		}
+	}
+	if n := authority.Asked(); n != 0 {
+		t.Errorf("%d questions", n)
+	}
+}
+
+// TestKeepsAnswer: the last answer stays while it holds, whatever the responder
+// says later, unless that is that the certificate is revoked.
+func TestKeepsAnswer(t *testing.T) {
+	authority := pkitest.New(t)
+	quest := questOf(authority.Issue("a.test").Chain)
+	now := time.Now()
+	quest.now = func() time.Time { return now }
+	step := func(about string, respond pkitest.Responder, holds bool, problem string) (pause time.Duration) {
+		t.Helper()
+		authority.Respond(respond)
+		object, pause, _ := quest.ask(t.Context())
+		staple := object.(*source.Staple)
+		if (len(staple.Response) > 0) != holds || staple.Problem != problem {
+			t.Errorf("%s: %d bytes, problem %q", about, len(staple.Response), staple.Problem)
+		}
+		return pause
+	}
+	const silent = "no OCSP responder answers"
+	step("at first", pkitest.Fails(404), false, silent)
+	if pause := step("an answer", authority.Good(10*time.Hour), true, ""); pause < 299*time.Minute || pause > 5*time.Hour {
+		t.Errorf("asks again in %v, want half of the time", pause)
+	}
+	step("silence", pkitest.Fails(404), true, silent)
+	newest := quest.newest.from
+	step("an older answer", authority.Says(ocsp.Good, -time.Hour, time.Hour), true, "")
+	if !quest.newest.from.Equal(newest) {
+		t.Error("an older answer took the place of a newer one")
+	}
+	now = quest.newest.until.Add(-time.Second)
+	if pause := step("silence before the end", pkitest.Fails(404), true, silent); pause > time.Second {
+		t.Errorf("the end is in a second, looks again in %v", pause)
+	}
+	now = quest.newest.until
+	step("silence at the end", pkitest.Fails(404), false, silent)
+	now = time.Now()
+	step("another answer", authority.Good(time.Hour), true, "")
+	step("revoked", authority.Says(ocsp.Revoked, 0, time.Hour), false, "the certificate is revoked")
+	var last time.Duration
+	for range 20 {
+		last = step("silence", pkitest.Fails(http.StatusTooManyRequests), false, silent)
+	}
+	if last < lastPause || last > lastPause+lastPause/4 {
+		t.Errorf("after 20 failures asks again in %v", last)
+	}
+}
+
+// TestWant: what is wanted comes, and goes when nobody wants it any more.
+func TestWant(t *testing.T) {
+	authority := pkitest.New(t)
+	staples := NewStaples(Settings{AllowLocal: true, Least: time.Millisecond, Log: slog.New(slog.DiscardHandler)})
+	changes := make(chan source.Change, 100)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- staples.Run(ctx, func(_ context.Context, batch []source.Change) {
+			for _, c := range batch {
+				changes <- c
+			}
+		})
+	}()
+	next := func() source.Change {
+		t.Helper()
+		select {
+		case c := <-changes:
+			return c
+		case <-time.After(10 * time.Second):
+			t.Fatal("nothing came")
+			return source.Change{}
+		}
+	}
+	plain := authority.IssueAs(&x509.Certificate{}, "plain.test")
+	staples.Want([]source.Subject{
+		{Name: "a", Chain: []byte(authority.Issue("a.test").Chain)}, {Name: "plain", Chain: []byte(plain.Chain)},
+	}, nil)
+	if c := next(); c.Deleted || c.Object.GetName() != "a" || len(c.Object.(*source.Staple).Response) == 0 {
+		t.Errorf("%+v", c)
+	}
+	staples.Want(nil, []string{"a", "plain", "unknown"})
+	if c := next(); !c.Deleted || c.Object.GetName() != "a" {
+		t.Errorf("%+v", c)
+	}
+	staples.Want([]source.Subject{{Name: "gone", Chain: []byte(authority.Issue("a.test").Chain)}}, []string{"a"})
+	staples.Want([]source.Subject{{Name: "b", Chain: []byte(authority.Issue("a.test").Chain)}}, []string{"gone"})
+	for {
+		c := next()
+		if c.Object.GetName() == "b" {
+			break
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNothingChanges: the same object is not delivered twice.
+func TestNothingChanges(t *testing.T) {
+	f := newFollower(slog.New(slog.DiscardHandler))
+	w := &wanted{name: "x"}
+	f.wanted["x"] = w
+	object := func(text string) metav1.Object {
+		return &source.Staple{ObjectMeta: metav1.ObjectMeta{Name: "x"}, Response: []byte(text)}
+	}
+	for _, text := range []string{"1", "1", "2"} {
+		f.put(w, object(text))
+	}
+	if len(f.changes) != 2 {
+		t.Errorf("%d changes", len(f.changes))
+	}
+	f.put(&wanted{name: "x"}, object("3"))
+	if len(f.changes) != 2 {
+		t.Error("what is not wanted any more is delivered")
+	}
+}
+
+func FuzzAnswer(f *testing.F) {
+	authority := pkitest.New(f)
+	about, err := readSubject([]byte(authority.Issue("a.test").Chain))
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, status := range []int{ocsp.Good, ocsp.Revoked, ocsp.Unknown} {
+		template, signer, key, _ := authority.Says(status, 0, time.Hour)(about.leaf.SerialNumber)
+		response, err := ocsp.CreateResponse(authority.Intermediate, signer, template, key)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(response)
+	}
+	now := time.Now()
+	f.Fuzz(func(t *testing.T, body []byte) {
+		answer, err := readAnswer(body, about, now)
+		if err != nil {
+			return
+		}
+		if !answer.until.After(now) || answer.due(now) <= 0 {
+			t.Errorf("an answer until %v", answer.until)
+		}
+	})
+}
+
+func FuzzChain(f *testing.F) {
+	authority := pkitest.New(f)
+	pair := authority.Issue("a.test")
+	f.Add([]byte(pair.Chain))
+	f.Add([]byte(strings.Repeat(pair.Certificate, 3)))
+	f.Add(authority.Root.Raw)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		about, err := readSubject(text)
+		if err == nil && about != nil && (about.leaf == nil || about.issuer == nil || !plainURL(about.responder)) {
+			t.Errorf("%+v", about)
+		}
+		if issuer, err := parseIssuer(text); err == nil && issuerURL(issuer) != "" && !bytes.Contains(issuer.Raw, []byte("http://")) {
+			t.Errorf("the URL %q", issuerURL(issuer))
+		}
+	})
+}
