@@ -71,17 +71,12 @@ func (v value) lineAt(offset int64) int {
 // flaws, all others are objects. An object that stands twice is taken from
 // its first place.
 func decode(data []byte) content {
-	docs := split(data)
-	values := make([][]value, len(docs))
-	flaws := make([][]flaw, len(docs))
-	parallel(len(docs), func(i int) { values[i], flaws[i] = docs[i].values() })
-
-	all := flatten(values)
+	all, flaws := values(data)
 	found := make([]*object, len(all))
 	wrong := make([]*flaw, len(all))
 	parallel(len(all), func(i int) { found[i], wrong[i] = all[i].object() })
 
-	c := content{objects: make([]object, 0, len(found)), flaws: flatten(flaws)}
+	c := content{objects: make([]object, 0, len(found)), flaws: flaws}
 	lines := make(map[key]int, len(found))
 	for i, o := range found {
 		if wrong[i] != nil {
@@ -98,6 +93,15 @@ func decode(data []byte) content {
 		c.objects = append(c.objects, *o)
 	}
 	return c
+}
+
+// values takes a file apart into its objects.
+func values(data []byte) ([]value, []flaw) {
+	docs := split(data)
+	values := make([][]value, len(docs))
+	flaws := make([][]flaw, len(docs))
+	parallel(len(docs), func(i int) { values[i], flaws[i] = docs[i].values() })
+	return flatten(values), flatten(flaws)
 }
 
 // inVain says that an object stands in another place too, which counts.

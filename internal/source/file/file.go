@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/headgate/headgate/internal/source"
 )
@@ -33,6 +34,7 @@ import (
 type Folder struct {
 	path   string
 	report func(map[string][]Problem)
+	state  *state
 }
 
 // New takes the path of a folder, which must exist, and the function that
@@ -44,7 +46,7 @@ func New(path string, report func(map[string][]Problem)) (*Folder, error) {
 	if _, err := statFolder(path); err != nil {
 		return nil, fmt.Errorf("manifests folder: %w", err)
 	}
-	return &Folder{path: path, report: report}, nil
+	return &Folder{path: path, report: report, state: newState()}, nil
 }
 
 func statFolder(path string) (os.FileInfo, error) {
@@ -58,7 +60,7 @@ func statFolder(path string) (os.FileInfo, error) {
 	return info, nil
 }
 
-// Run delivers what is in the folder, even if that is nothing, and then each
+// Run must be called once only. It delivers what is in the folder, even if that is nothing, and then each
 // change, until ctx ends. deliver and the function for problems are called
 // from this goroutine; the problems of a batch are told after it.
 //
@@ -66,7 +68,7 @@ func statFolder(path string) (os.FileInfo, error) {
 // down. When the folder goes away later, its last state stays, and what is
 // there is read again within a second of its return.
 func (f *Folder) Run(ctx context.Context, deliver func(context.Context, []source.Change)) error {
-	w, err := newWatch(f.path, f.report, func(changes []source.Change) { deliver(ctx, changes) })
+	w, err := newWatch(f.path, f.state, f.report, func(changes []source.Change) { deliver(ctx, changes) })
 	if err != nil {
 		return fmt.Errorf("watch manifests folder: %w", err)
 	}
@@ -78,4 +80,16 @@ func (f *Folder) Run(ctx context.Context, deliver func(context.Context, []source
 		return fmt.Errorf("watch manifests folder: %w", err)
 	}
 	return nil
+}
+
+// Files are the paths of all files that hold an object, in order. The object is
+// named as for Once.Place. Files may be called while Run runs, from any
+// goroutine.
+func (f *Folder) Files(object string) []string { return f.state.filesOf(object) }
+
+func (s *state) filesOf(object string) []string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	k, _ := s.named(object)
+	return slices.Clone(s.holders[k])
 }

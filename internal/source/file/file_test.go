@@ -335,7 +335,7 @@ func TestUnreadable(t *testing.T) {
 func TestOverflow(t *testing.T) {
 	folder := t.TempDir()
 	changes := make(chan []source.Change, 10)
-	w, err := newWatch(folder, func(p map[string][]Problem) { t.Error(p) }, func(c []source.Change) { changes <- c })
+	w, err := newWatch(folder, newState(), func(p map[string][]Problem) { t.Error(p) }, func(c []source.Change) { changes <- c })
 	if err != nil {
 		t.Fatal(err)
 	}

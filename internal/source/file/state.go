@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,6 +41,10 @@ type manifest struct {
 // A state knows which file holds which objects. Where several files hold the
 // same object, that of the first path counts.
 type state struct {
+	// mu guards holders against who asks while they change. All else is used by
+	// one goroutine.
+	mu sync.RWMutex
+
 	files map[string]*manifest
 	// holders has the paths of the files that hold an object, in order.
 	holders map[key][]string
@@ -153,6 +158,8 @@ func (s *state) touch(k key) {
 }
 
 func (s *state) hold(k key, path string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	paths := s.holders[k]
 	at, _ := slices.BinarySearch(paths, path)
 	s.holders[k] = slices.Insert(paths, at, path)
@@ -160,6 +167,8 @@ func (s *state) hold(k key, path string) {
 
 func (s *state) release(k key, path string) {
 	delete(s.files[path].lost, k)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	paths := s.holders[k]
 	if at, ok := slices.BinarySearch(paths, path); ok {
 		paths = slices.Delete(paths, at, at+1)

@@ -16,7 +16,8 @@ const maxFolders = 64
 
 // A tree knows the folders that are watched, and the symbolic links in them.
 type tree struct {
-	root    string
+	root string
+	// watcher is nil for a tree that is read once.
 	watcher *fsnotify.Watcher
 	// links has the visible links of each watched folder.
 	links map[string]map[string]bool
@@ -41,13 +42,18 @@ func (t *tree) walk(folder string, depth int, files *[]string, bad map[string]*f
 		return
 	}
 	// Watching before listing leaves no gap in which a file could be missed.
-	err := t.watcher.Add(folder)
+	var err error
+	act := "read"
+	if t.watcher != nil {
+		act = "watch"
+		err = t.watcher.Add(folder)
+	}
 	if err == nil {
 		t.links[folder] = make(map[string]bool)
 		err = t.list(folder, depth, files, bad)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		bad[folder] = &flaw{reason: fmt.Sprintf("watch folder: %v", reason(err))}
+		bad[folder] = &flaw{reason: fmt.Sprintf("%s folder: %v", act, reason(err))}
 	}
 }
 

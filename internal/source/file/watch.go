@@ -53,14 +53,14 @@ type watch struct {
 }
 
 // newWatch watches nothing yet. Its watcher must be closed.
-func newWatch(root string, report func(map[string][]Problem), deliver func([]source.Change)) (*watch, error) {
+func newWatch(root string, state *state, report func(map[string][]Problem), deliver func([]source.Change)) (*watch, error) {
 	watcher, err := fsnotify.NewBufferedWatcher(queued)
 	if err != nil {
 		return nil, err
 	}
 	return &watch{
 		tree:    &tree{root: root, watcher: watcher, links: make(map[string]map[string]bool)},
-		state:   newState(),
+		state:   state,
 		journal: newJournal(report),
 		waiting: make(map[string]wait),
 		deliver: deliver,

@@ -2,6 +2,7 @@ package file
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -206,7 +207,7 @@ func (w *jsonWriter) pairs(n *yaml.Node, depth int) ([]pair, error) {
 		return nil, &lineError{n.Line, "too large once its aliases are filled in"}
 	}
 	var pairs []pair
-	var merged []*yaml.Node
+	var merged []pair
 	seen := make(map[string]bool, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k, v := n.Content[i], n.Content[i+1]
@@ -214,7 +215,7 @@ func (w *jsonWriter) pairs(n *yaml.Node, depth int) ([]pair, error) {
 			k = k.Alias
 		}
 		if k.ShortTag() == "!!merge" {
-			merged = append(merged, v)
+			merged = append(merged, pair{value: v, line: k.Line})
 			continue
 		}
 		name, err := keyName(k)
@@ -228,16 +229,21 @@ func (w *jsonWriter) pairs(n *yaml.Node, depth int) ([]pair, error) {
 		pairs = append(pairs, pair{name, v, k.Line})
 	}
 	for _, m := range merged {
-		more, err := w.merged(m, depth+1)
+		more, err := w.merged(m.value, depth+1)
 		if err != nil {
 			return nil, err
 		}
 		for _, p := range more {
 			if !seen[p.key] {
 				seen[p.key] = true
+				// What is merged in stands where it is asked for.
+				p.line = max(p.line, m.line)
 				pairs = append(pairs, p)
 			}
 		}
+	}
+	if len(merged) > 0 {
+		slices.SortStableFunc(pairs, func(a, b pair) int { return cmp.Compare(a.line, b.line) })
 	}
 	return pairs, nil
 }

@@ -1,0 +1,156 @@
+package file
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/headgate/headgate/internal/source"
+)
+
+// Once is what a folder or a file held when it was read.
+type Once struct {
+	// Changes are all objects, as Folder.Run delivers them.
+	Changes []source.Change
+	// Problems has those of each file and folder that has any, by path.
+	Problems map[string][]Problem
+
+	state *state
+	// opened has the files that were read again, with their objects as they
+	// stand in them.
+	opened map[string]map[key]*text
+}
+
+// Read reads a folder as New takes one, or one file, whatever its name is, and
+// does not watch it. It fails if there is nothing of that path that can be
+// read; what is wrong with what is in it is among the Problems.
+func Read(path string) (*Once, error) {
+	path = filepath.Clean(path)
+	files, bad, err := listing(path)
+	if err != nil {
+		return nil, fmt.Errorf("read manifests: %w", err)
+	}
+	slices.Sort(files)
+	readings := make([]reading, len(files))
+	parallel(len(files), func(i int) { readings[i] = load(files[i], hash{}) })
+
+	o := &Once{state: newState(), Problems: make(map[string][]Problem), opened: make(map[string]map[key]*text)}
+	for _, r := range readings {
+		if !r.gone {
+			o.state.put(r.path, r.content)
+		}
+	}
+	var problems map[string][]Problem
+	o.Changes, problems = o.state.flush()
+	j := newJournal(func(now map[string][]Problem) { maps.Copy(o.Problems, now) })
+	for path, now := range problems {
+		j.set(path, now...)
+	}
+	for path, wrong := range bad {
+		if wrong != nil {
+			j.set(path, wrong.problem(notEntered))
+		}
+	}
+	j.flush()
+	return o, nil
+}
+
+// listing is what there is to read, and what is wrong with folders.
+func listing(path string) (files []string, bad map[string]*flaw, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !info.IsDir() {
+		if _, err := read(path); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", path, err)
+		}
+		return []string{path}, nil, nil
+	}
+	t := tree{root: path, links: make(map[string]map[string]bool)}
+	files, bad = t.add(path)
+	if wrong := bad[path]; wrong != nil {
+		return nil, nil, errors.New(path + ": " + wrong.reason)
+	}
+	return files, bad, nil
+}
+
+// Files are the paths of all files that hold an object, in order. The object is
+// named as for Place.
+func (o *Once) Files(object string) []string { return o.state.filesOf(object) }
+
+// A Place is a line of a file, which counts from 1.
+type Place struct {
+	Path string
+	Line int
+}
+
+// Place is where a field of an object stands, or the innermost field around it
+// that the file has, or else the object. It is false for an object that no file
+// has.
+//
+// The object is named "kind/namespace/name" in lower case, without a namespace
+// where it has none. The field is a path such as "spec.rules[0].host", the whole
+// name of an annotation, or the key of a ConfigMap.
+//
+// The first question about a file reads it again: nothing is kept for those who
+// don't ask.
+func (o *Once) Place(object, field string) (Place, bool) {
+	k, ok := o.state.named(object)
+	if !ok {
+		return Place{}, false
+	}
+	path := o.state.holders[k][0]
+	place := Place{path, max(o.state.files[path].objects[k].line, 1)}
+	opened, known := o.opened[path]
+	if !known {
+		opened = open(path)
+		o.opened[path] = opened
+	}
+	if t, ok := opened[k]; ok {
+		place.Line = t.lineOf(stepsTo(k.kind, field))
+	}
+	return place, true
+}
+
+// named is the key of an object that a file has.
+func (s *state) named(object string) (key, bool) {
+	kinds := []string{"Ingress", "IngressClass", "Service", "EndpointSlice", "Secret", "ConfigMap", "Namespace"}
+	kind, name, _ := strings.Cut(object, "/")
+	i := slices.IndexFunc(kinds, func(k string) bool { return strings.EqualFold(k, kind) })
+	if i < 0 {
+		return key{}, false
+	}
+	k := key{kind: kinds[i], name: name}
+	if namespace, rest, ok := strings.Cut(name, "/"); ok {
+		k.namespace, k.name = namespace, rest
+	}
+	return k, len(s.holders[k]) > 0
+}
+
+// open gives the objects of a file as they stand in it, the first where one
+// stands twice. A file that can't be read any more has none: where its objects
+// begin is known from before.
+func open(path string) map[key]*text {
+	data, err := read(path)
+	if err != nil {
+		return nil
+	}
+	all, _ := values(data)
+	found := make([]*object, len(all))
+	parallel(len(all), func(i int) { found[i], _ = all[i].object() })
+	first := make(map[key]*text, len(all))
+	for i, one := range found {
+		if one == nil {
+			continue
+		}
+		if _, twice := first[one.key]; !twice {
+			first[one.key] = newText(all[i])
+		}
+	}
+	return first
+}

@@ -1,0 +1,137 @@
+package file
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A step leads from a value to a part of it: to a member of an object or, if
+// the name is empty, to an element of an array.
+type step struct {
+	name  string
+	index int
+}
+
+// stepsTo is the way to a field of an object of a kind, as findings name
+// fields.
+func stepsTo(kind, field string) []step {
+	switch {
+	case field == "":
+		return nil
+	case kind == "ConfigMap":
+		return []step{{name: "data"}, {name: field}}
+	case strings.Contains(field, "/"):
+		// No path has a slash, every annotation that is read has one.
+		return []step{{name: "metadata"}, {name: "annotations"}, {name: field}}
+	}
+	var steps []step
+	for part := range strings.SplitSeq(field, ".") {
+		name, rest, _ := strings.Cut(part, "[")
+		steps = append(steps, step{name: name})
+		for text := range strings.SplitSeq(strings.TrimSuffix(rest, "]"), "][") {
+			if i, err := strconv.Atoi(text); err == nil {
+				steps = append(steps, step{index: i})
+			}
+		}
+	}
+	return steps
+}
+
+// oldName is what a member was called in an old version.
+func oldName(name string) string {
+	if name == "defaultBackend" {
+		return "backend"
+	}
+	return name
+}
+
+// A text is an object as it stands in its file, with what was found out about it:
+// one object may have thousands of fields that are asked for.
+type text struct {
+	value
+	// parts are those of the arrays and objects that begin at offsets.
+	parts map[int][]span
+	// breaks are the offsets of all line ends, nil before they were needed.
+	breaks []int
+}
+
+func newText(v value) *text { return &text{value: v, parts: make(map[int][]span)} }
+
+// lineOf is the line of what the steps lead to, or of the last thing on the way
+// that is there. Of a member of an object it is the line of its name.
+func (t *text) lineOf(steps []step) int {
+	at := t.offset()
+	found := at
+	for _, s := range steps {
+		name, part, ok := t.follow(at, s)
+		if !ok {
+			name, part, ok = t.follow(at, step{name: oldName(s.name), index: s.index})
+		}
+		if !ok {
+			break
+		}
+		found, at = name, part
+	}
+	if t.breaks == nil {
+		t.breaks = breaksOf(t.json)
+	}
+	before, _ := slices.BinarySearch(t.breaks, found)
+	return min(t.line+before, t.last)
+}
+
+// breaksOf are the offsets of line ends; the list is never nil.
+func breaksOf(json []byte) []int {
+	breaks := make([]int, 0, bytes.Count(json, []byte("\n")))
+	for i, c := range json {
+		if c == '\n' {
+			breaks = append(breaks, i)
+		}
+	}
+	return breaks
+}
+
+// follow takes a step from the value at an offset. It gives where the part
+// begins, and where its name does.
+func (t *text) follow(at int, s step) (name, part int, ok bool) {
+	if at >= len(t.json) {
+		return 0, 0, false
+	}
+	switch c := t.json[at]; {
+	case s.name == "" && c == '[':
+		parts := t.partsAt(at)
+		if s.index < 0 || s.index >= len(parts) {
+			return 0, 0, false
+		}
+		return parts[s.index].from, parts[s.index].from, true
+	case s.name != "" && c == '{':
+		members := t.partsAt(at)
+		for i := 0; i+1 < len(members); i += 2 {
+			// Of a member that stands twice the last one counts, as for the decoder.
+			if isName(members[i].of(t.json), s.name) {
+				name, part, ok = members[i].from, members[i+1].from, true
+			}
+		}
+	}
+	return name, part, ok
+}
+
+func (t *text) partsAt(at int) []span {
+	parts, known := t.parts[at]
+	if !known {
+		parts = jsonParts(t.json, at)
+		t.parts[at] = parts
+	}
+	return parts
+}
+
+// isName tells whether a JSON string is the name.
+func isName(text []byte, name string) bool {
+	if bytes.IndexByte(text, '\\') < 0 && len(text) >= 2 {
+		return string(text[1:len(text)-1]) == name
+	}
+	var plain string
+	return json.Unmarshal(text, &plain) == nil && plain == name
+}
