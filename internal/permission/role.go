@@ -1,0 +1,66 @@
+package permission
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// A Subject is the ServiceAccount that permissions are granted to.
+type Subject struct{ Namespace, Name string }
+
+// Roles are manifests of the ServiceAccount and of the least roles with these
+// permissions: a Role in each namespace that one is limited to, and a
+// ClusterRole for the others. Comments say what each rule is for.
+func Roles(permissions []Permission, to Subject) string {
+	places := map[string][]Permission{}
+	for _, p := range permissions {
+		places[p.Namespace] = append(places[p.Namespace], p)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: %s\n  namespace: %s\n", quote(to.Name), quote(to.Namespace))
+	for _, namespace := range slices.Sorted(maps.Keys(places)) {
+		list := rules(places[namespace])
+		kind, name := "Role", to.Name
+		if namespace == "" {
+			// It has no namespace that would keep two installations apart.
+			kind, name = "ClusterRole", to.Namespace+":"+to.Name
+		}
+		b.WriteString("---\n")
+		if namespace == "" && !slices.ContainsFunc(list, rule.required) {
+			b.WriteString("# Nothing of this is required: who may grant no ClusterRole can leave it out.\n")
+		}
+		writeHead(&b, kind, name, namespace)
+		b.WriteString("rules:\n")
+		for _, r := range list {
+			r.write(&b)
+		}
+		b.WriteString("---\n")
+		writeHead(&b, kind+"Binding", name, namespace)
+		fmt.Fprintf(&b, "roleRef:\n  apiGroup: rbac.authorization.k8s.io\n  kind: %s\n  name: %s\n", kind, quote(name))
+		fmt.Fprintf(&b, "subjects:\n- kind: ServiceAccount\n  name: %s\n  namespace: %s\n", quote(to.Name), quote(to.Namespace))
+	}
+	return b.String()
+}
+
+func writeHead(b *strings.Builder, kind, name, namespace string) {
+	fmt.Fprintf(b, "apiVersion: rbac.authorization.k8s.io/v1\nkind: %s\nmetadata:\n  name: %s\n", kind, quote(name))
+	if namespace != "" {
+		fmt.Fprintf(b, "  namespace: %s\n", quote(namespace))
+	}
+}
+
+func (r rule) write(b *strings.Builder) {
+	for _, p := range r.reasons {
+		fmt.Fprintf(b, "# %s: %s.\n# Without it %s.\n", strings.ReplaceAll(p.Verbs, " ", ", "), p.Need, p.Without)
+	}
+	fmt.Fprintf(b, "- apiGroups: [%q]\n  resources: [%q]\n", r.group, r.resource)
+	if r.name != "" {
+		fmt.Fprintf(b, "  resourceNames: [%q]\n", r.name)
+	}
+	fmt.Fprintf(b, "  verbs: [%s]\n", strings.Join(r.verbs, ", "))
+}
+
+// quote keeps a name that YAML could take for something else a string.
+func quote(name string) string { return fmt.Sprintf("%q", name) }
