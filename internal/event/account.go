@@ -1,0 +1,59 @@
+package event
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// mostAtOnce is how many Events of an object are written one after the
+	// other; after that there is one each pause. client-go does the same.
+	mostAtOnce = 25
+	pause      = 5 * time.Minute
+	// mostAccounts is how many objects are remembered at least, half of those
+	// that are at the most.
+	mostAccounts = 4096
+)
+
+// An account is what was written about one object.
+type account struct {
+	left float64
+	last time.Time
+	// times is how often each Event was told, by its name.
+	times map[string]int32
+}
+
+// spend tells whether one more Event may be written.
+func (a *account) spend(now time.Time) bool {
+	a.left = min(mostAtOnce, a.left+float64(now.Sub(a.last))/float64(pause))
+	a.last = now
+	if a.left < 1 {
+		return false
+	}
+	a.left--
+	return true
+}
+
+// accounts remember the objects that Events were written about of late. What
+// was not asked for while so many others were is forgotten.
+type accounts struct{ recent, before map[types.UID]*account }
+
+func newAccounts() *accounts {
+	return &accounts{recent: map[types.UID]*account{}, before: map[types.UID]*account{}}
+}
+
+func (all *accounts) of(uid types.UID, now time.Time) *account {
+	a := all.recent[uid]
+	if a != nil {
+		return a
+	}
+	if a = all.before[uid]; a == nil {
+		a = &account{left: mostAtOnce, last: now, times: map[string]int32{}}
+	}
+	if len(all.recent) >= mostAccounts {
+		all.before, all.recent = all.recent, map[types.UID]*account{}
+	}
+	all.recent[uid] = a
+	return a
+}

@@ -1,0 +1,41 @@
+package event
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/headgate/headgate/internal/permission"
+)
+
+func writing(namespace string) permission.Permission {
+	return permission.Permission{
+		Resource: "events", Group: corev1.GroupName, Namespace: namespace, Verbs: "create patch",
+		Need:    "to tell what is wrong with an object, that an Ingress was taken and that NGINX was reloaded",
+		Without: "there are no such Events: only the log and /v1/findings have findings",
+	}
+}
+
+func podOf(namespace string) permission.Permission {
+	return permission.Permission{
+		Resource: "pods", Group: corev1.GroupName, Namespace: namespace, Verbs: "get",
+		Need: "to write the Events RELOAD on Headgate's Pod", Without: "there are no Events RELOAD",
+	}
+}
+
+// Permissions are all that a Recorder asks for, which runs in one namespace and
+// tells of the objects of others; an empty one means all.
+func Permissions(own string, others ...string) []permission.Permission {
+	list := []permission.Permission{podOf(own)}
+	seen := map[string]bool{}
+	for _, namespace := range others {
+		if namespace == "" {
+			return append(list[:1], writing(""))
+		}
+	}
+	for _, namespace := range append(others, own) {
+		if !seen[namespace] {
+			seen[namespace] = true
+			list = append(list, writing(namespace))
+		}
+	}
+	return list
+}

@@ -1,0 +1,146 @@
+package event
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// mostOfNamespace is how many notes of a lane wait in a namespace, most how
+	// many in all.
+	mostOfNamespace = 200
+	most            = 5000
+)
+
+// A queue holds notes that wait, in two lanes that take turns: findings, and
+// what happened. So neither keeps the other back.
+type queue struct {
+	mu sync.Mutex
+	// lanes has the one for what happened first.
+	lanes  [2]lane
+	next   int
+	filled chan struct{}
+	// resting are namespaces that nothing is taken of, and until when.
+	resting map[string]time.Time
+}
+
+// An attempt is a note, and how often it was tried.
+type attempt struct {
+	note
+	tried int
+}
+
+// A lane is fair to namespaces.
+type lane struct {
+	// turns are the namespaces with something that waits, the next one first.
+	turns   []string
+	waiting map[string][]attempt
+	known   map[note]struct{}
+}
+
+func newQueue() *queue {
+	q := &queue{filled: make(chan struct{}, 1), resting: map[string]time.Time{}}
+	for i := range q.lanes {
+		q.lanes[i] = lane{waiting: map[string][]attempt{}, known: map[note]struct{}{}}
+	}
+	return q
+}
+
+// laneOf is where a note waits.
+func (q *queue) laneOf(n note) *lane {
+	if n.again {
+		return &q.lanes[0]
+	}
+	return &q.lanes[1]
+}
+
+// put takes a note, unless it waits already. It is false if there is no room.
+func (q *queue) put(n note) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	l := q.laneOf(n)
+	if _, ok := l.known[n]; ok {
+		return true
+	}
+	if len(l.waiting[n.on.name.Namespace]) >= mostOfNamespace || len(l.known) >= most {
+		return false
+	}
+	l.add(attempt{note: n})
+	select {
+	case q.filled <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+// putBack takes a note that was taken, to be tried again after the others of
+// its namespace, unless it came anew meanwhile. It needs no room: it had some.
+func (q *queue) putBack(a attempt) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	l := q.laneOf(a.note)
+	if _, ok := l.known[a.note]; !ok {
+		l.add(a)
+	}
+}
+
+// rest leaves a namespace alone until then.
+func (q *queue) rest(namespace string, until time.Time) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.resting[namespace] = until
+}
+
+// take returns the next note; false if none can be taken, and then when to ask
+// again, zero for when there is another one.
+func (q *queue) take(now time.Time) (a attempt, again time.Time, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	maps.DeleteFunc(q.resting, func(_ string, until time.Time) bool { return !now.Before(until) })
+	for range q.lanes {
+		l := &q.lanes[q.next]
+		q.next = (q.next + 1) % len(q.lanes)
+		if a, ok := l.take(q.resting); ok {
+			return a, time.Time{}, true
+		}
+	}
+	for _, until := range q.resting {
+		if again.IsZero() || until.Before(again) {
+			again = until
+		}
+	}
+	return attempt{}, again, false
+}
+
+func (l *lane) add(a attempt) {
+	namespace := a.on.name.Namespace
+	if len(l.waiting[namespace]) == 0 {
+		l.turns = append(l.turns, namespace)
+	}
+	l.waiting[namespace] = append(l.waiting[namespace], a)
+	l.known[a.note] = struct{}{}
+}
+
+// take takes of the first namespace that does not rest.
+func (l *lane) take(resting map[string]time.Time) (attempt, bool) {
+	turn := slices.IndexFunc(l.turns, func(namespace string) bool {
+		_, rests := resting[namespace]
+		return !rests
+	})
+	if turn < 0 {
+		return attempt{}, false
+	}
+	namespace := l.turns[turn]
+	l.turns = slices.Delete(l.turns, turn, turn+1)
+	waiting := l.waiting[namespace]
+	a := waiting[0]
+	if l.waiting[namespace] = waiting[1:]; len(waiting) == 1 {
+		delete(l.waiting, namespace)
+	} else {
+		l.turns = append(l.turns, namespace)
+	}
+	delete(l.known, a.note)
+	return a, true
+}
