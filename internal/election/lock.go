@@ -1,0 +1,97 @@
+package election
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// releaseLimit bounds the requests that give the Lease up.
+const releaseLimit = 2 * time.Second
+
+// A lock is the Lease, and notes for how long this process may lead.
+type lock struct {
+	resourcelock.LeaseLock
+	elector *Elector
+	// failing has the verbs of requests that failed last, which was told.
+	failing map[string]bool
+}
+
+var _ resourcelock.Interface = (*lock)(nil)
+
+func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := l.LeaseLock.Get(ctx)
+	if !apierrors.IsNotFound(err) {
+		l.tell(ctx, "get", err)
+	}
+	return record, raw, err
+}
+
+func (l *lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.write(ctx, "create", record, l.LeaseLock.Create)
+}
+
+func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.write(ctx, "update", record, l.LeaseLock.Update)
+}
+
+// write writes the Lease. Others wait for the TTL from when they saw it, which
+// is later than the moment before it was sent.
+func (l *lock) write(ctx context.Context, verb string, record resourcelock.LeaderElectionRecord,
+	do func(context.Context, resourcelock.LeaderElectionRecord) error,
+) error {
+	until := time.Now().Add(l.elector.settings.TTL * 3 / 4)
+	err := do(ctx, record)
+	switch {
+	case err == nil:
+		l.elector.until.Store(&until)
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsAlreadyExists(err):
+		// The Lease is not what it was when it was ours.
+		l.elector.until.Store(nil)
+		return err
+	}
+	l.tell(ctx, verb, err)
+	return err
+}
+
+// release gives the Lease up if it is this process's.
+func (l *lock) release() {
+	if !l.elector.Leads() {
+		return
+	}
+	l.elector.until.Store(nil)
+	ctx, cancel := context.WithTimeout(context.Background(), releaseLimit)
+	defer cancel()
+	record, _, err := l.LeaseLock.Get(ctx)
+	if err == nil && record.HolderIdentity != l.Identity() {
+		return
+	}
+	if err == nil {
+		now := metav1.Now()
+		err = l.LeaseLock.Update(ctx, resourcelock.LeaderElectionRecord{
+			LeaseDurationSeconds: 1, AcquireTime: now, RenewTime: now, LeaderTransitions: record.LeaderTransitions,
+		})
+	}
+	if err != nil {
+		l.elector.settings.Log.Warn("the Lease could not be given up", "lease", l.Describe(), "error", err,
+			"effect", "the next leader waits until it expires")
+	}
+}
+
+// tell logs the first failure of several, and when it is over.
+func (l *lock) tell(ctx context.Context, verb string, err error) {
+	if err != nil && ctx.Err() != nil {
+		return
+	}
+	switch log := l.elector.settings.Log; {
+	case err != nil && !l.failing[verb]:
+		log.Warn("the Lease by which the leader is found can't be used", "lease", l.Describe(), "verb", verb, "error", err,
+			"effect", "this replica does not lead: it serves, and writes no status of Ingresses")
+	case err == nil && l.failing[verb]:
+		log.Info("the Lease can be used again", "lease", l.Describe(), "verb", verb)
+	}
+	l.failing[verb] = err != nil
+}
