@@ -1,0 +1,83 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// An address is an IP address or a name; one of the two is empty.
+type address struct{ hostname, ip string }
+
+// addresses are sorted, names last, and without duplicates.
+type addresses []address
+
+// newAddresses sorts. The result is not nil.
+func newAddresses(list []address) addresses {
+	list = append(addresses{}, list...)
+	slices.SortFunc(list, func(a, b address) int {
+		return cmp.Or(cmp.Compare(a.hostname, b.hostname), cmp.Compare(a.ip, b.ip))
+	})
+	return slices.Compact(list)
+}
+
+// shownBy are the addresses in an Ingress's status; its ports say nothing.
+func shownBy(ing *networkingv1.Ingress) addresses {
+	entries := ing.Status.LoadBalancer.Ingress
+	list := make([]address, len(entries))
+	for i, e := range entries {
+		list[i] = address{e.Hostname, e.IP}
+	}
+	return newAddresses(list)
+}
+
+func (a addresses) equal(b addresses) bool { return slices.Equal(a, b) }
+
+func (a addresses) entries() []networkingv1.IngressLoadBalancerIngress {
+	var entries []networkingv1.IngressLoadBalancerIngress
+	for _, one := range a {
+		entries = append(entries, networkingv1.IngressLoadBalancerIngress{IP: one.ip, Hostname: one.hostname})
+	}
+	return entries
+}
+
+func (a addresses) String() string {
+	words := make([]string, len(a))
+	for i, one := range a {
+		words[i] = cmp.Or(one.ip, one.hostname)
+	}
+	return strings.Join(words, ",")
+}
+
+// parseAddress reads an IP address or a DNS name.
+func parseAddress(text string) (address, error) {
+	if ip, err := netip.ParseAddr(text); err == nil && ip.Zone() == "" {
+		return address{ip: ip.String()}, nil
+	}
+	if len(validation.IsDNS1123Subdomain(text)) > 0 {
+		return address{}, fmt.Errorf("%q is neither an IP address nor a DNS name in small letters", text)
+	}
+	return address{hostname: text}, nil
+}
+
+// ParseAddresses reads a list of IP addresses and DNS names with commas in
+// between, and returns its parts.
+func ParseAddresses(text string) ([]string, error) {
+	var list []string
+	for part := range strings.SplitSeq(text, ",") {
+		part = strings.TrimSpace(part)
+		if part == "" {
+			continue
+		}
+		if _, err := parseAddress(part); err != nil {
+			return nil, err
+		}
+		list = append(list, part)
+	}
+	return list, nil
+}

@@ -1,0 +1,175 @@
+package status
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+var publish = types.NamespacedName{Namespace: "gate", Name: "web"}
+
+func service(kind corev1.ServiceType, edit func(*corev1.Service)) *corev1.Service {
+	s := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: publish.Namespace, Name: publish.Name},
+		Spec:       corev1.ServiceSpec{Type: kind, ClusterIP: "10.96.0.1"},
+	}
+	if edit != nil {
+		edit(s)
+	}
+	return s
+}
+
+func TestServiceAddresses(t *testing.T) {
+	externalIPs := func(s *corev1.Service) { s.Spec.ExternalIPs = []string{"192.0.2.9", "192.0.2.8"} }
+	for _, c := range []struct {
+		about   string
+		service *corev1.Service
+		want    string
+	}{
+		{"ExternalName", service(corev1.ServiceTypeExternalName, func(s *corev1.Service) { s.Spec.ExternalName = "lb.example.com" }), "lb.example.com"},
+		{"ClusterIP", service(corev1.ServiceTypeClusterIP, externalIPs), "10.96.0.1"},
+		{"headless", service(corev1.ServiceTypeClusterIP, func(s *corev1.Service) { s.Spec.ClusterIP = "None" }), "headless"},
+		{"NodePort", service(corev1.ServiceTypeNodePort, nil), "10.96.0.1"},
+		{"NodePort with external IPs", service(corev1.ServiceTypeNodePort, externalIPs), "192.0.2.8,192.0.2.9"},
+		{"LoadBalancer without an address yet", service(corev1.ServiceTypeLoadBalancer, nil), ""},
+		{"LoadBalancer", service(corev1.ServiceTypeLoadBalancer, func(s *corev1.Service) {
+			externalIPs(s)
+			s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{Hostname: "lb.example.com"}, {IP: "192.0.2.10"}, {IP: "192.0.2.9"}}
+		}), "192.0.2.10,192.0.2.8,192.0.2.9,lb.example.com"},
+	} {
+		f := newFinder(fake.NewClientset(c.service), Place{Service: publish})
+		if got := found(t, f); got != c.want && (c.want != "headless" || !strings.Contains(got, c.want)) {
+			t.Errorf("%s: %q, want %q", c.about, got, c.want)
+		}
+	}
+	f := newFinder(fake.NewClientset(), Place{Service: publish})
+	if got := found(t, f); got != "there is no Service gate/web" {
+		t.Errorf("without the Service: %q", got)
+	}
+}
+
+// found are the addresses, or why there are none.
+func found(t *testing.T, f *finder) string {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	f.begin()
+	go f.follow(ctx)
+	list, err := f.find(ctx)
+	if err != nil {
+		return err.Error()
+	}
+	return list.String()
+}
+
+func TestAddressesAsGiven(t *testing.T) {
+	for text, want := range map[string]string{
+		"192.0.2.20,lb.example.com, 2001:DB8::5,": "192.0.2.20,2001:db8::5,lb.example.com",
+		"192.0.2.1,192.0.2.1":                     "192.0.2.1",
+		"a b":                                     `"a b" is neither`,
+		"LB.example.com":                          `"LB.example.com" is neither`,
+		"fe80::1%eth0":                            `"fe80::1%eth0" is neither`,
+	} {
+		texts, err := ParseAddresses(text)
+		got := fmt.Sprint(err)
+		if err == nil {
+			got = found(t, newFinder(fake.NewClientset(), Place{Addresses: texts, Service: publish}))
+		}
+		if !strings.HasPrefix(got, want) {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func pod(name, node string, ready bool, labels ...string) *corev1.Pod {
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "gate", Name: name, Labels: map[string]string{}},
+		Spec:       corev1.PodSpec{NodeName: node}, Status: corev1.PodStatus{Phase: corev1.PodRunning},
+	}
+	for _, label := range labels {
+		key, value, _ := strings.Cut(label, "=")
+		p.Labels[key] = value
+	}
+	if ready {
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	}
+	return p
+}
+
+func node(name string, addresses ...string) *corev1.Node {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	for _, text := range addresses {
+		kind, value, _ := strings.Cut(text, "=")
+		n.Status.Addresses = append(n.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeAddressType(kind), Address: value})
+	}
+	return n
+}
+
+// selecting has the fake heed a selector by name, which it passes over.
+func selecting(cluster *fake.Clientset) *fake.Clientset {
+	cluster.PrependReactor("list", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		name, exact := action.(clienttesting.ListAction).GetListRestrictions().Fields.RequiresExactMatch("metadata.name")
+		if !exact {
+			return false, nil, nil
+		}
+		one, err := cluster.Tracker().Get(corev1.SchemeGroupVersion.WithResource("pods"), action.GetNamespace(), name)
+		if err != nil {
+			return true, &corev1.PodList{}, nil
+		}
+		return true, &corev1.PodList{Items: []corev1.Pod{*one.(*corev1.Pod)}}, nil
+	})
+	return cluster
+}
+
+func TestNodeAddresses(t *testing.T) {
+	itself := types.NamespacedName{Namespace: "gate", Name: "self"}
+	nodes := []runtime.Object{
+		node("both", "InternalIP=10.0.0.1", "ExternalIP=192.0.2.1", "ExternalIP=192.0.2.99"),
+		node("inner", "Hostname=inner", "InternalIP=10.0.0.2"),
+		node("none", "Hostname=none"),
+	}
+	for _, c := range []struct {
+		about    string
+		pods     []runtime.Object
+		internal bool
+		want     string
+		others   string
+	}{
+		{"alone", []runtime.Object{pod("self", "both", true, "app=gate")}, false, "192.0.2.1", "false"},
+		{"internal", []runtime.Object{pod("self", "both", true, "app=gate")}, true, "10.0.0.1", "false"},
+		{"no external address", []runtime.Object{pod("self", "inner", true, "app=gate")}, false, "10.0.0.2", "false"},
+		{"two nodes", []runtime.Object{pod("self", "both", true, "app=gate"), pod("two", "inner", true, "app=gate")}, false, "10.0.0.2,192.0.2.1", "true"},
+		{"two on one node", []runtime.Object{pod("self", "both", true, "app=gate"), pod("two", "both", true, "app=gate")}, false, "192.0.2.1", "true"},
+		{"one not ready", []runtime.Object{pod("self", "both", true, "app=gate"), pod("two", "inner", false, "app=gate")}, false, "192.0.2.1", "true"},
+		{"an older version", []runtime.Object{
+			pod("self", "both", true, "app=gate", "pod-template-hash=2"), pod("two", "inner", true, "app=gate", "pod-template-hash=1"),
+		}, false, "10.0.0.2,192.0.2.1", "true"},
+		{"another application", []runtime.Object{pod("self", "both", true, "app=gate"), pod("two", "inner", true, "app=other")}, false, "192.0.2.1", "false"},
+		{"without labels", []runtime.Object{pod("self", "both", true), pod("two", "inner", true)}, false, "192.0.2.1", "false"},
+		{"not ready", []runtime.Object{pod("self", "both", false, "app=gate")}, false, "none of 1 pods", "none of 1 pods"},
+		{"no address", []runtime.Object{pod("self", "none", true, "app=gate")}, false, "none of 1 pods", "none of 1 pods"},
+		{"no pod", nil, false, "there is no pod gate/self", "there is no pod gate/self"},
+		{"no node", []runtime.Object{pod("self", "gone", true, "app=gate")}, false, "read the node of pod self", "read the node"},
+	} {
+		f := newFinder(selecting(fake.NewClientset(append(nodes, c.pods...)...)), Place{Pod: itself, Internal: c.internal})
+		if got := found(t, f); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.about, got, c.want)
+		}
+		others, err := f.others(t.Context())
+		got := fmt.Sprint(others)
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.HasPrefix(got, c.others) {
+			t.Errorf("%s: other replicas: %s, want %s", c.about, got, c.others)
+		}
+	}
+}

@@ -1,0 +1,361 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+func ingress(name string, ips ...string) *networkingv1.Ingress {
+	ing := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+	for _, ip := range ips {
+		ing.Status.LoadBalancer.Ingress = append(ing.Status.LoadBalancer.Ingress, networkingv1.IngressLoadBalancerIngress{IP: ip})
+	}
+	return ing
+}
+
+// A bed is a Writer in a cluster.
+type bed struct {
+	*Writer
+	t       *testing.T
+	cluster *fake.Clientset
+	leads   atomic.Bool
+	leaving chan struct{}
+	ended   chan struct{}
+
+	// before is called with each write before it is done.
+	before func(*networkingv1.Ingress) error
+	mu     sync.Mutex
+	writes []string
+}
+
+func newBed(t *testing.T, settings Settings, objects ...runtime.Object) *bed {
+	b := &bed{
+		t: t, cluster: selecting(fake.NewClientset(objects...)), leaving: make(chan struct{}), ended: make(chan struct{}),
+		before: func(*networkingv1.Ingress) error { return nil },
+	}
+	b.leads.Store(true)
+	b.cluster.PrependReactor("update", "ingresses", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if action.GetSubresource() != "status" {
+			return false, nil, nil
+		}
+		ing := action.(clienttesting.UpdateAction).GetObject().(*networkingv1.Ingress)
+		// The fake has one request at a time.
+		if err := b.before(ing); err != nil {
+			return true, nil, err
+		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.writes = append(b.writes, ing.Name+"="+shownBy(ing).String())
+		return false, nil, nil
+	})
+	settings.Client, settings.Leads, settings.Rate = b.cluster, b.leads.Load, 1000
+	settings.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
+	if settings.Interval == 0 {
+		settings.Interval = time.Hour
+	}
+	if len(settings.Place.Addresses) == 0 && settings.Place.Service.Name == "" {
+		settings.Place.Addresses = []string{"192.0.2.1"}
+	}
+	b.Writer = New(settings)
+	return b
+}
+
+// lead leads until the test ends or the Writer is told to leave.
+func (b *bed) lead() {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		defer close(b.ended)
+		b.Lead(ctx, b.leaving)
+	}()
+	b.t.Cleanup(func() {
+		cancel()
+		<-b.ended
+	})
+}
+
+// put puts Ingresses into the cluster and tells the Writer of them.
+func (b *bed) put(list ...*networkingv1.Ingress) {
+	b.t.Helper()
+	for _, ing := range list {
+		if err := b.cluster.Tracker().Add(ing.DeepCopy()); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	b.Select(list, nil)
+}
+
+// done takes what was written, sorted.
+func (b *bed) done() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	slices.Sort(b.writes)
+	return strings.Join(b.writes, " ")
+}
+
+// await waits until just this was written since the last time.
+func (b *bed) await(want string) {
+	b.t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); b.done() != want; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			b.t.Fatalf("written was %q, want %q", b.done(), want)
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.writes = nil
+}
+
+// TestWrites: Ingresses that show something else are written at once when they
+// appear and when this replica comes to lead, and others never.
+func TestWrites(t *testing.T) {
+	b := newBed(t, Settings{})
+	b.put(ingress("empty"), ingress("right", "192.0.2.1"), ingress("wrong", "192.0.2.1", "192.0.2.2"), ingress("left", "192.0.2.3"))
+	b.Select(nil, []types.NamespacedName{{Namespace: "shop", Name: "left"}})
+	if got := b.done(); got != "" {
+		t.Errorf("before it leads it writes %s", got)
+	}
+	b.lead()
+	b.await("empty=192.0.2.1 wrong=192.0.2.1")
+	b.put(ingress("same", "192.0.2.1"), ingress("new", "192.0.2.4"))
+	b.await("new=192.0.2.1")
+	// What the source tells of what was written is no news.
+	b.Select([]*networkingv1.Ingress{ingress("new", "192.0.2.1"), ingress("empty", "192.0.2.1")}, nil)
+	// Nor is what somebody else writes, before the interval is over.
+	b.Select([]*networkingv1.Ingress{ingress("right", "192.0.2.9")}, nil)
+	b.put(ingress("barrier"))
+	b.await("barrier=192.0.2.1")
+}
+
+// TestOrder: a new Ingress does not wait for all that there were before.
+func TestOrder(t *testing.T) {
+	b := newBed(t, Settings{})
+	gate := make(chan struct{})
+	b.before = func(*networkingv1.Ingress) error {
+		<-gate
+		return nil
+	}
+	for i := range 1000 {
+		b.put(ingress(fmt.Sprintf("old-%d", i)))
+	}
+	b.lead()
+	gate <- struct{}{}
+	b.put(ingress("new"))
+	// Those that were begun come first.
+	for range 2 * parallel {
+		gate <- struct{}{}
+	}
+	gate <- struct{}{} // the one before is noted by then
+	if done := b.done(); !strings.Contains(done, "new=") {
+		t.Errorf("written was %s", done)
+	}
+	close(gate)
+}
+
+// TestInterval: what somebody else wrote is seen to once an interval.
+func TestInterval(t *testing.T) {
+	b := newBed(t, Settings{Interval: 50 * time.Millisecond})
+	b.put(ingress("web", "192.0.2.1"))
+	b.lead()
+	other := ingress("web", "192.0.2.9")
+	if err := b.cluster.Tracker().Update(schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"}, other, "shop"); err != nil {
+		t.Fatal(err)
+	}
+	b.Select([]*networkingv1.Ingress{other}, nil)
+	b.await("web=192.0.2.1")
+}
+
+// TestServiceChanges: when the addresses change, all follow at once.
+func TestServiceChanges(t *testing.T) {
+	balancer := service(corev1.ServiceTypeLoadBalancer, nil)
+	b := newBed(t, Settings{Place: Place{Service: publish}}, balancer)
+	b.put(ingress("one", "192.0.2.1"), ingress("two"))
+	b.lead()
+	b.await("one=") // it has none yet
+	balancer = balancer.DeepCopy()
+	balancer.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.7"}}
+	if _, err := b.cluster.CoreV1().Services("gate").UpdateStatus(t.Context(), balancer, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	b.await("one=192.0.2.7 two=192.0.2.7")
+	if err := b.cluster.CoreV1().Services("gate").Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	// Without the Service nobody knows: all stays.
+	b.put(ingress("three"))
+	b.await("three=192.0.2.7")
+}
+
+// TestFence: who leads no longer writes no more, also where the write had
+// begun.
+func TestFence(t *testing.T) {
+	b := newBed(t, Settings{Interval: 10 * time.Millisecond})
+	asked := make(chan struct{}, 1000)
+	b.cluster.PrependReactor("get", "ingresses", func(clienttesting.Action) (bool, runtime.Object, error) {
+		// It led when it began.
+		b.leads.Store(false)
+		asked <- struct{}{}
+		return false, nil, nil
+	})
+	b.put(ingress("web"), ingress("more"))
+	b.lead()
+	for range 3 {
+		<-asked
+	}
+	if got := b.done(); got != "" {
+		t.Errorf("it writes %s", got)
+	}
+}
+
+// TestConflict: a write that another one came before is done on the newest
+// version; one that was made foreign meanwhile is not written.
+func TestConflict(t *testing.T) {
+	b := newBed(t, Settings{})
+	conflicts := 0
+	b.before = func(ing *networkingv1.Ingress) error {
+		if conflicts++; conflicts < 3 {
+			return apierrors.NewConflict(schema.GroupResource{Resource: "ingresses"}, ing.Name, fmt.Errorf("newer"))
+		}
+		return nil
+	}
+	b.put(ingress("web"))
+	b.lead()
+	b.await("web=192.0.2.1")
+
+	ours, theirs := "ours", "theirs"
+	known, live := ingress("moved"), ingress("moved")
+	known.Spec.IngressClassName, live.Spec.IngressClassName = &ours, &theirs
+	if err := b.cluster.Tracker().Add(live); err != nil {
+		t.Fatal(err)
+	}
+	b.Select([]*networkingv1.Ingress{known}, nil)
+	b.put(ingress("barrier"))
+	b.await("barrier=192.0.2.1")
+}
+
+// TestFailure: one Ingress that can't be written does not keep others from it,
+// and is tried again.
+func TestFailure(t *testing.T) {
+	b := newBed(t, Settings{Interval: 20 * time.Millisecond})
+	var allowed atomic.Bool
+	b.before = func(ing *networkingv1.Ingress) error {
+		if ing.Name == "web" && !allowed.Load() {
+			return fmt.Errorf("refused")
+		}
+		return nil
+	}
+	b.put(ingress("web"), ingress("more"))
+	b.lead()
+	b.await("more=192.0.2.1")
+	allowed.Store(true)
+	b.await("web=192.0.2.1")
+}
+
+// TestFailuresRest: Ingresses that can't be written keep no other from it, now
+// and at the end, are tried again, and not too often.
+func TestFailuresRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, Settings{Clear: true, Interval: 5 * time.Second})
+		const refused = 10 * parallel
+		var tries, allowed atomic.Int32
+		b.before = func(ing *networkingv1.Ingress) error {
+			if !strings.HasPrefix(ing.Name, "bad") || allowed.Load() != 0 {
+				return nil
+			}
+			tries.Add(1)
+			if strings.HasSuffix(ing.Name, "0") {
+				return apierrors.NewConflict(schema.GroupResource{Resource: "ingresses"}, ing.Name, errors.New("newer"))
+			}
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "ingresses"}, ing.Name, errors.New("refused"))
+		}
+		for i := range refused {
+			b.put(ingress(fmt.Sprintf("bad-%d", i)))
+		}
+		b.lead()
+		// All who write have met several of them by then.
+		time.Sleep(firstPause / 10)
+		b.put(ingress("new"))
+		time.Sleep(firstPause / 2)
+		synctest.Wait()
+		if got := b.done(); got != "new=192.0.2.1" {
+			t.Errorf("written is %q: the new one waits for the others", got)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		// After 0, 1, 3, 7, 15, 31 and 61 seconds; a tenth five times each.
+		if n, most := int(tries.Load()), 7*refused*14/10; n < 6*refused || n > most {
+			t.Errorf("%d tries of %d Ingresses within a minute, want %d at the most", n, refused, most)
+		}
+		allowed.Store(1)
+		time.Sleep(longestPause)
+		synctest.Wait()
+		if n := len(strings.Fields(b.done())); n != refused+1 {
+			t.Errorf("%d are written at the end, want %d", n, refused+1)
+		}
+		allowed.Store(0)
+		b.mu.Lock()
+		b.writes = nil
+		b.mu.Unlock()
+		close(b.leaving)
+		<-b.ended
+		if got := b.done(); got != "new=" {
+			t.Errorf("written at the end is %q", got)
+		}
+		if len(b.resting) != 0 {
+			t.Errorf("%d rest after the end", len(b.resting))
+		}
+	})
+}
+
+// TestLeave: the addresses go with the last replica alone, and only if that is
+// wanted.
+func TestLeave(t *testing.T) {
+	self := types.NamespacedName{Namespace: "gate", Name: "self"}
+	alone := []runtime.Object{pod("self", "a", true, "app=gate")}
+	for _, c := range []struct {
+		about    string
+		settings Settings
+		objects  []runtime.Object
+		want     string
+	}{
+		{"outside a pod", Settings{Clear: true}, nil, "one= two="},
+		{"not wanted", Settings{Clear: false}, nil, ""},
+		{"alone", Settings{Clear: true, Place: Place{Pod: self, Addresses: []string{"192.0.2.1"}}}, alone, "one= two="},
+		{
+			"another pod", Settings{Clear: true, Place: Place{Pod: self, Addresses: []string{"192.0.2.1"}}},
+			append(alone, pod("other", "a", false, "app=gate")), "",
+		},
+		{"no pod", Settings{Clear: true, Place: Place{Pod: self, Addresses: []string{"192.0.2.1"}}}, nil, ""},
+		{"several addresses", Settings{Clear: true, Place: Place{Addresses: []string{"192.0.2.1", "192.0.2.2"}}}, nil, ""},
+	} {
+		b := newBed(t, c.settings, c.objects...)
+		shown := b.settings.Place.Addresses
+		b.put(ingress("one", shown...), ingress("two", shown...), ingress("empty"))
+		b.lead()
+		b.await("empty=" + strings.Join(shown, ","))
+		b.Select(nil, []types.NamespacedName{{Namespace: "shop", Name: "empty"}})
+		close(b.leaving)
+		<-b.ended
+		if got := b.done(); got != c.want {
+			t.Errorf("%s: written is %q, want %q", c.about, got, c.want)
+		}
+	}
+}
