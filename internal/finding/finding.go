@@ -22,12 +22,26 @@ const (
 	UnknownKey Code = "UnknownKey"
 	// MissingObject is a reference to an object that is not there.
 	MissingObject Code = "MissingObject"
+	// MissingCapability is something that this machine's NGINX can't do.
+	MissingCapability Code = "MissingCapability"
 	// BadCertificate is a TLS Secret that can't be served as asked.
 	BadCertificate Code = "BadCertificate"
+	// IncompleteChain is a TLS Secret without an issuer's certificate that can't
+	// be had elsewhere.
+	IncompleteChain Code = "IncompleteChain"
+	// NoStaple is a certificate without the OCSP answer that it should have.
+	NoStaple Code = "NoStaple"
+	// Expires is a certificate that has expired or soon will.
+	Expires Code = "Expires"
 	// Conflict is a rule that lost to an older Ingress.
 	Conflict Code = "Conflict"
 	// TooMany is what is over a limit of its host or of the whole gate.
 	TooMany Code = "TooMany"
+	// NotAllowed is what an administrator does not let tenants do.
+	NotAllowed Code = "NotAllowed"
+	// Refused is an Ingress that is left out as a whole, by a setting of who
+	// runs Headgate.
+	Refused Code = "Refused"
 	// NotSupported is a field that is not served.
 	NotSupported Code = "NotSupported"
 	// Unresolved is a DNS name whose addresses can't be had.

@@ -29,6 +29,8 @@ type Ledger struct {
 	log    *slog.Logger
 	byCode *prometheus.GaugeVec
 
+	follow func(came []finding.Finding)
+
 	// entering is held from an entry until it is told, so that the log has
 	// entries in their order.
 	entering sync.Mutex
@@ -57,13 +59,22 @@ type Part struct {
 	Findings []finding.Finding
 }
 
+// Follow has each entry's new findings told to a function too, sorted, in the
+// order of the entries. It must not wait, and not enter anything. It is called
+// before the first entry.
+func (l *Ledger) Follow(came func([]finding.Finding)) { l.follow = came }
+
 // Enter replaces the findings of some owners. It is one step: what leaves one
 // owner and comes to another in it neither came nor went.
 func (l *Ledger) Enter(parts []Part) {
 	l.entering.Lock()
 	defer l.entering.Unlock()
 	came, gone := l.replace(parts)
-	l.tell(finding.Sort(came), finding.Sort(gone))
+	came, gone = finding.Sort(came), finding.Sort(gone)
+	l.tell(came, gone)
+	if l.follow != nil && len(came) > 0 {
+		l.follow(came)
+	}
 }
 
 // All returns the findings that there are now, sorted.

@@ -211,3 +211,23 @@ func BenchmarkAll(b *testing.B) {
 		l.All()
 	}
 }
+
+// Who follows is told of findings that came, in order, and of nothing else.
+func TestFollow(t *testing.T) {
+	b := newBench(t)
+	var came []string
+	b.Follow(func(fs []finding.Finding) {
+		for _, f := range fs {
+			came = append(came, f.Object)
+		}
+		came = append(came, ".")
+	})
+	one, two := finding.Finding{Object: "a"}, finding.Finding{Object: "b"}
+	b.Enter([]Part{{"x", []finding.Finding{two}}, {"y", []finding.Finding{one}}})
+	b.Enter([]Part{{"x", nil}, {"z", []finding.Finding{two}}})
+	b.Enter([]Part{{"y", nil}})
+	b.Enter([]Part{{"y", []finding.Finding{one}}})
+	if got := strings.Join(came, " "); got != "a b . a ." {
+		t.Errorf("told were %s", got)
+	}
+}

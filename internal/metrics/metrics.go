@@ -26,6 +26,8 @@ type Metrics struct {
 	Restarts prometheus.Counter
 	// Findings are the problems that objects have now, by code.
 	Findings *prometheus.GaugeVec
+	// Events counts Kubernetes Events by what became of them.
+	Events *prometheus.CounterVec
 	// Units are the units that are served, by kind.
 	Units *prometheus.GaugeVec
 	// NginxConfBytes is the size of nginx.conf.
@@ -54,12 +56,13 @@ func New() *Metrics {
 		ReloadFailures: counter("headgate_reload_failures_total", "Configurations that NGINX refused."),
 		Restarts:       counter("headgate_nginx_restarts_total", "How often NGINX died and was started anew."),
 		Findings:       gauges("headgate_findings", "Problems that objects have now.", "code"),
+		Events:         counters("headgate_events_total", "Kubernetes Events by what became of them.", "result"),
 		Units:          gauges("headgate_units", "Units that are served.", "kind"),
 		NginxConfBytes: prometheus.NewGauge(prometheus.GaugeOpts{Name: "headgate_nginx_conf_bytes", Help: "Size of nginx.conf."}),
 		Memory:         gauges("headgate_shared_memory_bytes", "Shared memory of NGINX.", "dictionary", "state"),
 	}
 	m.Registry.MustRegister(
-		m.Builds, m.Pushed, m.PushFailures, m.Reloads, m.ReloadFailures, m.Restarts, m.Findings, m.Units,
+		m.Builds, m.Pushed, m.PushFailures, m.Reloads, m.ReloadFailures, m.Restarts, m.Findings, m.Events, m.Units,
 		m.NginxConfBytes, m.Memory,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
