@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/netip"
@@ -18,6 +17,8 @@ import (
 	"testing"
 	"text/template"
 	"time"
+
+	"github.com/headgate/headgate/internal/porttest"
 )
 
 // TestMain lets the test binary be a controller that a test kills.
@@ -202,21 +203,9 @@ func tempDir(t *testing.T) string {
 	return path
 }
 
-// freeAddress has a port below those that the kernel gives to connections: one
-// of these could be taken by a connection before NGINX listens.
 func freeAddress(t *testing.T) netip.AddrPort {
 	t.Helper()
-	const least, many = 10000, 20000
-	for range 100 {
-		address := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(least+rand.IntN(many)))
-		listener, err := net.Listen("tcp4", address.String())
-		if err == nil {
-			listener.Close()
-			return address
-		}
-	}
-	t.Fatal("no free port in 100 tries")
-	return netip.AddrPort{}
+	return netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), porttest.Free(t))
 }
 
 func eventually(t *testing.T, what string, ok func() bool) {

@@ -34,6 +34,9 @@ type Capabilities struct {
 	// Modules are the files for load_module, in the order to load them.
 	// Modules that are built in are not among them.
 	Modules []string
+	// OldTLS is set where the TLS library is an OpenSSL before 3.5. Of another
+	// library nothing is known.
+	OldTLS bool
 }
 
 // A module is one that Headgate needs.
@@ -115,6 +118,7 @@ func parse(binary, output string, needed []module) (Capabilities, error) {
 		Binary:         binary,
 		Version:        strings.Join(found[1:], "."),
 		HTTP2Directive: slices.Compare(version, []int{1, 25, 1}) >= 0,
+		OldTLS:         oldTLS(output),
 	}
 	var missing, packages []string
 	for _, m := range needed {
@@ -130,6 +134,22 @@ func parse(binary, output string, needed []module) (Capabilities, error) {
 			binary, strings.Join(missing, ", "), strings.Join(packages, " "))
 	}
 	return c, nil
+}
+
+// oldTLS tells whether nginx -V names an OpenSSL before 3.5, "running with" if
+// that is another than NGINX was built with.
+func oldTLS(output string) bool {
+	found := regexp.MustCompile(`(?:built|running) with OpenSSL (\d+)\.(\d+)\.`).FindAllStringSubmatch(output, -1)
+	if found == nil {
+		return false
+	}
+	last := found[len(found)-1]
+	major, err := strconv.Atoi(last[1])
+	if err != nil {
+		return false
+	}
+	minor, err := strconv.Atoi(last[2])
+	return err == nil && (major < 3 || major == 3 && minor < 5)
 }
 
 // find returns the module's file, or no file if the module is built in.
@@ -165,8 +185,9 @@ func (c Capabilities) probe(ctx context.Context) error {
 		fmt.Fprintf(&conf, "load_module %q;\n", file)
 	}
 	// It ends where it would begin to serve. A mere test would not run Lua.
-	conf.WriteString("daemon off;\nmaster_process off;\npid pid;\nevents {}\nhttp {\n access_log off;\n" +
-		` init_by_lua_block { require("resty.core") require("cjson.safe") os.exit(0) }` + "\n")
+	conf.WriteString("daemon off;\nmaster_process off;\npid pid;\nthread_pool passwords threads=1;\nevents {}\nhttp {\n access_log off;\n" +
+		` init_by_lua_block { require("resty.core") require("cjson.safe") require("ngx.semaphore")` +
+		` assert(ngx.run_worker_thread, "the Lua module is older than 0.10.21") os.exit(0) }` + "\n")
 	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
 		fmt.Fprintf(&conf, " %s_temp_path %s;\n", kind, kind)
 	}

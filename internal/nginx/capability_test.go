@@ -46,6 +46,24 @@ func TestDiscoverMissingLibrary(t *testing.T) {
 	}
 }
 
+func TestOldTLS(t *testing.T) {
+	for text, want := range map[string]bool{
+		"built with OpenSSL 3.0.22 25 Aug 2026 (running with OpenSSL 3.0.19 27 Jan 2026)": true,
+		"built with OpenSSL 3.0.22 25 Aug 2026 (running with OpenSSL 3.5.7 9 Jun 2026)":   false,
+		"built with OpenSSL 3.5.6 7 Apr 2026":                                             false,
+		"built with OpenSSL 3.4.0 22 Oct 2024":                                            true,
+		"built with OpenSSL 1.1.1w  11 Sep 2023":                                          true,
+		"built with OpenSSL 4.0.0 1 Apr 2026":                                             false,
+		"built with BoringSSL":                                                            false,
+		"built with LibreSSL 3.9.2":                                                       false,
+		"":                                                                                false,
+	} {
+		if got := oldTLS("nginx version: nginx/1.22.1\n" + text + "\nconfigure arguments: --with-openssl=../openssl-1.0.2\n"); got != want {
+			t.Errorf("%q: old %v, want %v", text, got, want)
+		}
+	}
+}
+
 func TestParse(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"one.so", "two.so"} {
@@ -62,12 +80,12 @@ func TestParse(t *testing.T) {
 		want    Capabilities
 		err     string
 	}{
-		{"nginx/1.22.1", []module{one}, Capabilities{"n", "1.22.1", false, []string{dir + "/one.so"}}, ""},
-		{"nginx/1.25.0", nil, Capabilities{"n", "1.25.0", false, nil}, ""},
-		{"nginx/1.25.1", nil, Capabilities{"n", "1.25.1", true, nil}, ""},
-		{"nginx/1.26.3 (Debian)", nil, Capabilities{"n", "1.26.3", true, nil}, ""},
-		{"openresty/1.27.1.2", nil, Capabilities{"n", "1.27.1", true, nil}, ""},
-		{"nginx/2.0.0", []module{two, one}, Capabilities{"n", "2.0.0", true, []string{dir + "/one.so"}}, ""},
+		{"nginx/1.22.1", []module{one}, Capabilities{"n", "1.22.1", false, []string{dir + "/one.so"}, true}, ""},
+		{"nginx/1.25.0", nil, Capabilities{"n", "1.25.0", false, nil, true}, ""},
+		{"nginx/1.25.1", nil, Capabilities{"n", "1.25.1", true, nil, true}, ""},
+		{"nginx/1.26.3 (Debian)", nil, Capabilities{"n", "1.26.3", true, nil, true}, ""},
+		{"openresty/1.27.1.2", nil, Capabilities{"n", "1.27.1", true, nil, true}, ""},
+		{"nginx/2.0.0", []module{two, one}, Capabilities{"n", "2.0.0", true, []string{dir + "/one.so"}, true}, ""},
 		{"nginx/1.22.1", []module{one, none}, Capabilities{}, "n lacks none.so; on Debian and Ubuntu: apt-get install pkg-none"},
 		{"nginx", nil, Capabilities{}, "n -V does not tell its version"},
 	} {

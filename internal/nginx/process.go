@@ -57,6 +57,9 @@ func New(o Options) *Process {
 	}
 }
 
+// Capabilities are what its NGINX can do.
+func (p *Process) Capabilities() Capabilities { return p.capabilities }
+
 // CheckPorts does what the function of the same name does, unless the ports
 // are held by an NGINX that an earlier controller left: Start takes over.
 func (p *Process) CheckPorts() error {
