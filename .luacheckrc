@@ -9,7 +9,11 @@ local writers = {
 }
 
 not_globals = {"ngx.log", "print"}
-read_globals = {ngx = {fields = {var = {read_only = true, other_fields = true}}}}
+read_globals = {ngx = {fields = {
+   var = {read_only = true, other_fields = true},
+   -- Newer than what luacheck knows.
+   run_worker_thread = {},
+}}}
 
 files[writers.log] = {read_globals = {"ngx.log"}}
 files[writers.variables] = {globals = {"ngx.var"}}

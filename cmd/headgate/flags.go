@@ -21,21 +21,16 @@ type options struct {
 	httpPort, httpsPort, healthzPort uint16
 	healthzHost, healthCheckPath     string
 
-	configMap          string
-	ingressClass       string
-	controllerClass    string
-	watchWithoutClass  bool
-	ingressClassByName bool
-	defaultBackend     string
-	disableCatchAll    bool
-	annotationsPrefix  string
+	selection
 
 	kubeconfig, apiserverHost, certificateAuthority string
 	kubeAPIQPS                                      float32
 	kubeAPIBurst                                    int
-	watchNamespace, watchNamespaceSelector          string
 
 	serviceOptions
+	certificateOptions
+	statusOptions
+	scopeOptions
 
 	shutdownGracePeriod, postShutdownGracePeriod int
 
@@ -64,7 +59,13 @@ func newCommand() *cobra.Command {
 			return run(command.Context(), o, log)
 		},
 	}
-	f := command.Flags()
+	o.addFlags(command.Flags())
+	command.CompletionOptions.DisableDefaultCmd = true
+	command.AddCommand(newLintCommand(), newExplainCommand(), newRBACCommand())
+	return command
+}
+
+func (o *options) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.manifestsDir, "manifests-dir", "", "folder of Kubernetes manifests to serve, watched for changes, in the place of a cluster")
 	f.StringVar(&o.runDir, "run-dir", "", "directory that NGINX runs in (default: one for these ports in the system's temporary folder)")
 	f.Uint16Var(&o.httpPort, "http-port", 80, "port for http")
@@ -72,22 +73,17 @@ func newCommand() *cobra.Command {
 	f.Uint16Var(&o.healthzPort, "healthz-port", 10254, "port of the health check and the metrics")
 	f.StringVar(&o.healthzHost, "healthz-host", "", "address of the health check and the metrics (default: all)")
 	f.StringVar(&o.healthCheckPath, "health-check-path", "/healthz", "path of the health check")
-	f.StringVar(&o.configMap, "configmap", "", "NAMESPACE/NAME of the ConfigMap with the options")
-	f.StringVar(&o.ingressClass, "ingress-class", "nginx", "value of the annotation kubernetes.io/ingress.class to serve")
-	f.StringVar(&o.controllerClass, "controller-class", "k8s.io/ingress-nginx", "spec.controller of the IngressClasses to serve")
-	f.BoolVar(&o.watchWithoutClass, "watch-ingress-without-class", false, "serve Ingresses that name no class too (a folder's are served in any case)")
-	f.BoolVar(&o.ingressClassByName, "ingress-class-by-name", false, "serve the IngressClass named by --ingress-class too, whatever its controller")
-	f.StringVar(&o.defaultBackend, "default-backend-service", "", "NAMESPACE/NAME of the Service that answers, at its first port, what no rule does (default: a 404)")
-	f.BoolVar(&o.disableCatchAll, "disable-catch-all", false, "leave out Ingresses with a spec.defaultBackend")
-	f.StringVar(&o.annotationsPrefix, "annotations-prefix", "nginx.ingress.kubernetes.io", "prefix of the annotations")
+	o.addSelectionFlags(f)
 	o.addKubernetesFlags(f)
 	o.addServiceFlags(f)
+	o.addCertificateFlags(f)
+	o.addStatusFlags(f)
+	o.addScopeFlags(f)
 	f.IntVar(&o.shutdownGracePeriod, "shutdown-grace-period", 0, "seconds between SIGTERM and the end of NGINX; the health check fails meanwhile")
 	f.IntVar(&o.postShutdownGracePeriod, "post-shutdown-grace-period", 10, "seconds between the end of NGINX and the controller's; 0 with --manifests-dir, unless given")
 	f.StringVar(&o.logFormat, "log-format", "text", "format of the log: text or json")
 	f.IntVarP(&o.verbosity, "v", "v", 0, "verbosity of the log; 2 and more is for debugging")
 	addLaterFlags(f)
-	return command
 }
 
 func (o *options) addKubernetesFlags(f *pflag.FlagSet) {
@@ -96,8 +92,6 @@ func (o *options) addKubernetesFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.certificateAuthority, "certificate-authority", "", "file of the certificate authority of --apiserver-host")
 	f.Float32Var(&o.kubeAPIQPS, "kube-api-qps", 100, "requests a second to the API server at most, in the long run")
 	f.IntVar(&o.kubeAPIBurst, "kube-api-burst", 200, "requests to the API server at once at most")
-	f.StringVar(&o.watchNamespaceSelector, "watch-namespace-selector", "", "labels of the namespaces to serve (default: all)")
-	f.StringVar(&o.watchNamespace, "watch-namespace", "", "the only namespace to serve (default: all)")
 }
 
 func (o options) logger() (*slog.Logger, error) {
@@ -125,8 +119,8 @@ func (o options) check() error {
 	if o.kubeAPIQPS <= 0 || o.kubeAPIBurst <= 0 {
 		return errors.New("--kube-api-qps and --kube-api-burst are numbers above 0")
 	}
-	if o.watchNamespace != "" && o.watchNamespaceSelector != "" {
-		return errors.New("--watch-namespace and --watch-namespace-selector exclude each other")
+	if err := o.checkSelection(); err != nil {
+		return err
 	}
 	if o.httpPort == 0 || o.httpsPort == 0 || o.healthzPort == 0 {
 		return errors.New("ports are numbers from 1 to 65535")
@@ -137,7 +131,7 @@ func (o options) check() error {
 	if !strings.HasPrefix(o.healthCheckPath, "/") {
 		return fmt.Errorf("--health-check-path %s: a path begins with a slash", o.healthCheckPath)
 	}
-	return nil
+	return o.checkStatus()
 }
 
 // objectName reads the value of a flag that names an object.

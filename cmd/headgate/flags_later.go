@@ -16,21 +16,14 @@ const laterUsage = "has no effect in this version"
 // types and defaults. A flag that begins to count moves to newCommand.
 func addLaterFlags(f *pflag.FlagSet) {
 	for name, value := range map[string]bool{
-		"deep-inspect":                     true,
 		"disable-full-test":                false,
-		"disable-leader-election":          false,
-		"disable-sync-events":              false,
 		"enable-annotation-validation":     true,
 		"enable-metrics":                   false,
-		"enable-ssl-chain-completion":      false,
 		"enable-ssl-passthrough":           false,
 		"metrics-per-host":                 true,
 		"metrics-per-undefined-host":       false,
 		"profiling":                        true,
-		"report-node-internal-ip-address":  false,
 		"report-status-classes":            false,
-		"update-status":                    true,
-		"update-status-on-shutdown":        true,
 		"add_dir_header":                   false,
 		"alsologtostderr":                  false,
 		"legacy_stderr_threshold_behavior": true,
@@ -42,14 +35,10 @@ func addLaterFlags(f *pflag.FlagSet) {
 		f.Bool(name, value, laterUsage)
 	}
 	for name, value := range map[string]string{
-		"default-ssl-certificate":        "",
-		"election-id":                    "ingress-controller-leader",
 		"internal-logger-address":        "127.0.0.1:11514",
 		"maxmind-edition-ids":            "GeoLite2-City,GeoLite2-ASN",
 		"maxmind-license-key":            "",
 		"maxmind-mirror":                 "",
-		"publish-service":                "",
-		"publish-status-address":         "",
 		"tcp-services-configmap":         "",
 		"udp-services-configmap":         "",
 		"validating-webhook":             "",
@@ -77,13 +66,11 @@ func addLaterNumbers(f *pflag.FlagSet) {
 		"profiler-port":                 10245,
 		"ssl-passthrough-proxy-port":    442,
 		"status-port":                   10246,
-		"status-update-interval":        60,
 		"stream-port":                   10247,
 	} {
 		f.Int(name, value, laterUsage)
 	}
 	for name, value := range map[string]time.Duration{
-		"election-ttl":            30 * time.Second,
 		"maxmind-retries-timeout": 0,
 		"sync-period":             0,
 	} {

@@ -40,10 +40,10 @@ func TestLaterFlags(t *testing.T) {
 	for _, c := range []struct{ flags, warned string }{
 		{"", ""},
 		{"--http-port=8080", ""},
-		{"--update-status=true --update-status", "--update-status"},
+		{"--enable-metrics=true --enable-metrics", "--enable-metrics"},
 		{
-			"--publish-service=a=b --validating-webhook :8443 --election-ttl 1m",
-			"--election-ttl --publish-service --validating-webhook",
+			"--tcp-services-configmap=a=b --validating-webhook :8443 --sync-period 1m",
+			"--sync-period --tcp-services-configmap --validating-webhook",
 		},
 		{"--time-buckets=0.1,2 --exclude-socket-metrics a,b --max-buckets=1", "--exclude-socket-metrics --max-buckets --time-buckets"},
 	} {

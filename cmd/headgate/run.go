@@ -8,17 +8,15 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"os/signal"
 	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/headgate/headgate/internal/controller"
-	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/expiry"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/health"
 	"github.com/headgate/headgate/internal/inspection"
@@ -27,7 +25,6 @@ import (
 	"github.com/headgate/headgate/internal/nginx"
 	"github.com/headgate/headgate/internal/pcre"
 	"github.com/headgate/headgate/internal/plan"
-	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/lua"
 )
 
@@ -44,7 +41,9 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	log.Debug("patterns", "pcre2", library)
 	m := metrics.New()
 	findings := ledger.New(log, m.Findings)
-	from, err := o.source(findings, log)
+	certificates := expiry.New(o.controllerClass, findings.Enter)
+	m.Registry.MustRegister(certificates)
+	from, err := o.source(findings, m, log)
 	if err != nil {
 		return err
 	}
@@ -59,8 +58,12 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	}
 	defer dir.Close()
 
+	r, err := o.replica(from, log)
+	if err != nil {
+		return err
+	}
 	c := controller.New(controller.Settings{
-		Store:            o.storeSettings(from),
+		Store:            from.objects,
 		Features:         all.Features(),
 		AnnotationPrefix: o.annotationsPrefix,
 		Environment:      env,
@@ -68,17 +71,21 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		RunDir:           dir,
 		Metrics:          m,
 		Ledger:           findings,
+		Expiry:           certificates,
 		Log:              log,
 		Timing:           controller.DefaultTiming(),
 		Want:             from.want,
+		Selected:         r.selected,
+		Notices:          from.notices,
+		Files:            from.files,
 	})
-	m.Registry.MustRegister(synced(c))
+	m.Registry.MustRegister(synced(c), r.leads())
 	server, err := health.Listen(net.JoinHostPort(o.healthzHost, strconv.Itoa(int(o.healthzPort))), o.healthCheckPath, c.Check, m.Registry, log)
 	if err != nil {
 		return err
 	}
 	defer server.Close()
-	reader, err := inspection.Listen(dir.ControllerSocket(), findings.All, log)
+	reader, err := inspection.Listen(dir.ControllerSocket(), findings.All, c.Explain, log)
 	if err != nil {
 		return err
 	}
@@ -89,7 +96,8 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 			log.Error("nobody can read findings any more", "error", err)
 		}
 	}()
-	return o.serve(ctx, c, process, server, from.run, log)
+	go certificates.Run(ctx)
+	return o.serve(ctx, c, process, server, from.run, r, log)
 }
 
 // synced tells in the metrics when a change is served.
@@ -104,23 +112,14 @@ func synced(c *controller.Controller) prometheus.Collector {
 	})
 }
 
-func (o options) storeSettings(from from) store.Settings {
-	return store.Settings{
-		IngressClass: o.ingressClass, ControllerClass: o.controllerClass,
-		WatchWithoutClass: o.watchWithoutClass || from.classless, Classless: from.classless,
-		ClassByName: o.ingressClassByName, ConfigMap: from.configMap, DefaultBackend: from.defaultBackend,
-		Namespaces: from.namespaces, NoCatchAll: o.disableCatchAll, NoExternalNames: o.noExternalNames,
-	}
-}
-
-// stopMargin is how much longer than it was told NGINX may take to end.
-const stopMargin = 10 * time.Second
-
-// serve runs until ctx ends, then leaves: the health check fails at once, the
-// controller goes on through the grace period, and NGINX finishes what it has.
-func (o options) serve(ctx context.Context, c *controller.Controller, process *nginx.Process, server *health.Server, from controller.Source, log *slog.Logger) error {
+// serve runs until ctx ends, then leaves: who sends requests is told to go
+// elsewhere, the controller goes on through the grace period, and NGINX
+// finishes what it has while the leader does what it does last.
+func (o options) serve(ctx context.Context, c *controller.Controller, process *nginx.Process, server *health.Server, from controller.Source, r *replica, log *slog.Logger) error {
 	running, end := context.WithCancelCause(context.Background())
 	defer end(nil)
+	hurry, stop := secondSignal()
+	defer stop()
 	go func() {
 		if err := server.Serve(); err != nil {
 			end(err)
@@ -135,30 +134,31 @@ func (o options) serve(ctx context.Context, c *controller.Controller, process *n
 	}()
 	go func() {
 		<-ctx.Done()
-		c.Drain()
 		log.Info("shutting down")
-		time.Sleep(seconds(o.shutdownGracePeriod))
+		c.Leave(hurry, seconds(o.shutdownGracePeriod))
 		end(nil)
 	}()
+	r.run(c.Serving())
 	err := c.Run(running, from)
 	if cause := context.Cause(running); err == nil && cause != nil && !errors.Is(cause, context.Canceled) {
 		err = cause
 	}
-	c.Drain()
-
-	// NGINX itself ends what is left after the timeout, and a second signal
-	// ends it at once.
-	hurry, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	stopping, cancel := context.WithTimeout(hurry, c.ShutdownTimeout()+stopMargin)
+	if err != nil {
+		// It was not asked to leave, and nobody has been told. It is started
+		// again soon, and its addresses stay the same.
+		r.end()
+		c.Leave(hurry, 0)
+	}
+	limit, cancel := context.WithTimeout(hurry, c.ShutdownTimeout()+stopMargin)
 	defer cancel()
-	if stopErr := process.Stop(stopping); stopErr != nil {
-		err = errors.Join(err, stopErr)
+	left := r.leave(limit)
+	err = errors.Join(err, stopNGINX(hurry, process, c.ShutdownTimeout(), log))
+	<-left
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		time.Sleep(seconds(o.postShutdownGracePeriod))
-	}
-	return err
+	pause(hurry, seconds(o.postShutdownGracePeriod))
+	return nil
 }
 
 // prepare looks at the machine and makes NGINX ready to be started.
@@ -201,7 +201,6 @@ func (o options) prepare(ctx context.Context, accessLog *nginx.AccessLog, log *s
 func (o options) environment(capabilities nginx.Capabilities, dir *nginx.RunDir, accessLog *nginx.AccessLog) (plan.Environment, error) {
 	env := plan.Environment{
 		HTTP2Directive: capabilities.HTTP2Directive,
-		AnswerPhase:    feature.AnyAnswers(all.Features()),
 		IPv6:           hasIPv6(),
 		HTTPPort:       plan.Port(o.httpPort),
 		HTTPSPort:      plan.Port(o.httpsPort),

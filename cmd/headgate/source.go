@@ -1,61 +1,60 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"path/filepath"
 
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
 	"github.com/headgate/headgate/internal/controller"
+	"github.com/headgate/headgate/internal/event"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/ledger"
+	"github.com/headgate/headgate/internal/metrics"
+	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/source/dns"
 	"github.com/headgate/headgate/internal/source/file"
 	"github.com/headgate/headgate/internal/source/kube"
+	"github.com/headgate/headgate/internal/store"
 )
 
 // A from is where objects come from.
 type from struct {
 	run  controller.Source
 	want controller.Wants
-	// classless: Ingresses may do without an IngressClass.
-	classless bool
-	// configMap holds the options, defaultBackend answers what no rule does;
-	// without a name there is none.
-	configMap, defaultBackend types.NamespacedName
-	// namespaces selects those to serve; nil for all.
-	namespaces labels.Selector
+	// objects says which of them are served.
+	objects store.Settings
+	// client writes to where the objects come from; nil for a folder.
+	client kubernetes.Interface
+	// notices make Events.
+	notices controller.Notices
+	// files gives the manifest files that hold an object; nil for a cluster.
+	files func(object string) []string
 }
 
 // source is the folder, if one is named, and else the cluster.
-func (o options) source(findings *ledger.Ledger, log *slog.Logger) (from, error) {
-	configMap, err := objectName("configmap", o.configMap)
+func (o options) source(findings *ledger.Ledger, m *metrics.Metrics, log *slog.Logger) (from, error) {
+	objects, err := o.storeSettings(o.manifestsDir != "")
 	if err != nil {
 		return from{}, err
 	}
-	defaultBackend, err := objectName("default-backend-service", o.defaultBackend)
-	if err != nil {
-		return from{}, err
-	}
-	f, err := o.sourceOf(configMap, findings, log)
+	f, err := o.sourceOf(objects.ConfigMap, findings, m, log)
 	if err != nil {
 		return from{}, err
 	}
 	names := dns.New(dns.System(o.localExternalNames, log))
 	f.run, f.want.Addresses = controller.Together(f.run, names.Run), names.Want
-	f.configMap, f.defaultBackend = configMap, defaultBackend
-	if o.watchNamespaceSelector != "" {
-		if f.namespaces, err = labels.Parse(o.watchNamespaceSelector); err != nil {
-			return from{}, fmt.Errorf("--watch-namespace-selector: %w", err)
-		}
-	}
+	f = o.authorities(f, log)
+	f.objects = objects
+	f.objects.CompleteChains = o.completeChains
 	return f, nil
 }
 
-func (o options) sourceOf(configMap types.NamespacedName, findings *ledger.Ledger, log *slog.Logger) (from, error) {
+func (o options) sourceOf(configMap types.NamespacedName, findings *ledger.Ledger, m *metrics.Metrics, log *slog.Logger) (from, error) {
 	if o.manifestsDir != "" {
 		return o.folder(findings)
 	}
@@ -67,11 +66,32 @@ func (o options) sourceOf(configMap types.NamespacedName, findings *ledger.Ledge
 	if err != nil {
 		return from{}, err
 	}
-	cluster := kube.New(kube.Settings{
-		Clients: clients, Namespace: o.watchNamespace, ConfigMap: configMap, AnnotationPrefix: o.annotationsPrefix,
-		Namespaces: o.watchNamespaceSelector != "", Pod: o.ownPod(log), Log: log,
+	settings := o.kubeSettings(configMap, o.ownPod(log))
+	settings.Clients, settings.Log = clients, log
+	cluster := kube.New(settings)
+	events := event.New(event.Settings{
+		Client: clients.Objects.CoreV1(), UID: cluster.UID, Pod: knownPod(), NoSync: o.disableSyncEvents,
+		Written: m.Events, Log: log,
 	})
-	return from{run: cluster.Run, want: controller.Wants{Secrets: cluster.Want}}, nil
+	findings.Follow(events.Findings)
+	return from{
+		run: controller.Together(cluster.Run, func(ctx context.Context, _ func(context.Context, []source.Change)) error {
+			events.Run(ctx)
+			return nil
+		}),
+		want:    controller.Wants{Secrets: cluster.Want, ConfigMaps: cluster.WantConfigMaps},
+		client:  clients.Objects,
+		notices: controller.Notices{Taken: events.Taken, Reloaded: events.Reloaded},
+	}, nil
+}
+
+// kubeSettings say what is read of a cluster. Pod is the own one, where its
+// zone is to be known.
+func (o options) kubeSettings(configMap, pod types.NamespacedName) kube.Settings {
+	return kube.Settings{
+		Namespace: o.watchNamespace, ConfigMap: configMap, AnnotationPrefix: o.annotationsPrefix,
+		Namespaces: o.watchNamespaceSelector != "", Pod: pod, Status: o.writesStatus(),
+	}
 }
 
 func (o options) folder(findings *ledger.Ledger) (from, error) {
@@ -81,7 +101,7 @@ func (o options) folder(findings *ledger.Ledger) (from, error) {
 	if err != nil {
 		return from{}, err
 	}
-	return from{run: folder.Run, classless: true}, nil
+	return from{run: folder.Run, files: holders(o.manifestsDir, folder.Files)}, nil
 }
 
 // A manifest is the path of a file or folder, as the owner of findings.
@@ -93,15 +113,40 @@ func manifestFindings(all string, problems map[string][]file.Problem) []ledger.P
 	parts := make([]ledger.Part, 0, len(problems))
 	for path, ps := range problems {
 		part := ledger.Part{Owner: manifest(path)}
-		if inside, err := filepath.Rel(all, path); err == nil {
-			path = inside
-		}
 		for _, p := range ps {
-			part.Findings = append(part.Findings, manifestFinding(path, p))
+			part.Findings = append(part.Findings, manifestFinding(inside(all, path), p))
 		}
 		parts = append(parts, part)
 	}
 	return parts
+}
+
+// inside is a path as findings name it: as it is in the folder of all.
+func inside(all, path string) string {
+	if inside, err := filepath.Rel(all, path); err == nil {
+		return inside
+	}
+	return path
+}
+
+// fileObject is the name of a file or folder as the object of a finding.
+func fileObject(inside string) string { return "file/" + inside }
+
+// holders gives the files that hold an object, and the folders around them, as
+// findings name them.
+func holders(all string, files func(object string) []string) func(object string) []string {
+	return func(object string) []string {
+		var names []string
+		for _, path := range files(object) {
+			at := inside(all, path)
+			for at != "." && at != string(filepath.Separator) {
+				names = append(names, fileObject(at))
+				at = filepath.Dir(at)
+			}
+			names = append(names, fileObject(at))
+		}
+		return names
+	}
 }
 
 func manifestFinding(path string, p file.Problem) finding.Finding {
@@ -111,7 +156,7 @@ func manifestFinding(path string, p file.Problem) finding.Finding {
 			Object: p.Object, Field: p.Field, Code: finding.OldVersion, Message: path + ": " + p.Reason, Effect: p.Effect,
 		}
 	}
-	f := finding.Finding{Object: "file/" + path, Code: finding.BadManifest, Message: p.Reason, Effect: p.Effect}
+	f := finding.Finding{Object: fileObject(path), Code: finding.BadManifest, Message: p.Reason, Effect: p.Effect}
 	if p.Line > 0 {
 		f.Field = fmt.Sprintf("line %d", p.Line)
 	}

@@ -8,6 +8,7 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 
+	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/pcre"
@@ -136,7 +137,7 @@ func (b *Builder) naming(ing *networkingv1.Ingress, v View) naming {
 		return leads
 	}
 	for _, host := range v.References(ing).Hosts {
-		if b.namings.of(host) == ing {
+		if b.namings.of(host) == ing && !b.forbidden(ing, v) {
 			leads = naming{host, b.hostCertificate(host, v)}
 			break
 		}
@@ -199,8 +200,14 @@ func noRequests(alias string) string {
 
 // aliasField is the annotation of an Ingress that claims aliases.
 func (b *Builder) aliasField(ing *networkingv1.Ingress) string {
+	return b.fieldOf(ing, func(f feature.Feature) bool { return f.Aliases != nil })
+}
+
+// fieldOf is the first annotation that an Ingress has of a feature of that
+// kind.
+func (b *Builder) fieldOf(ing *networkingv1.Ingress, is func(feature.Feature) bool) string {
 	for _, f := range b.features {
-		if f.Aliases == nil {
+		if !is(f) {
 			continue
 		}
 		for _, s := range f.Settings {

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"net/netip"
 	"strconv"
 
@@ -20,6 +21,13 @@ func (b *Builder) Backend(key string, v View) (be model.Backend, found bool, fs 
 		return model.Backend{}, false, nil
 	}
 	t := &backendMaker{view: v, name: name, backend: model.Backend{Key: key}}
+	if name.Namespace == model.NoNamespace {
+		if b.needed(key, v) {
+			t.object, t.field = b.callerOf(key, v)
+			t.outside(portText)
+		}
+		return t.backend, true, finding.Sort(t.findings)
+	}
 	t.backend.Balancing, t.findings = b.balancing(key, v)
 	switch service := v.Service(name); {
 	case service == nil:
@@ -38,11 +46,13 @@ type backendMaker struct {
 	name     types.NamespacedName
 	backend  model.Backend
 	findings []finding.Finding
+	// object and field name who calls a backend that is no Service's.
+	object, field string
 }
 
 func (t *backendMaker) tell(field string, code finding.Code, message, effect string) {
 	t.findings = append(t.findings, finding.Finding{
-		Object: "service/" + t.name.String(), Field: field, Code: code, Message: message, Effect: effect,
+		Object: cmp.Or(t.object, "service/"+t.name.String()), Field: field, Code: code, Message: message, Effect: effect,
 	})
 }
 
@@ -52,6 +62,9 @@ func (t *backendMaker) unreachable(field string, code finding.Code, message stri
 }
 
 func (t *backendMaker) effect() string {
+	if t.name.Namespace == model.NoNamespace {
+		return "requests that it is to be asked about are answered 500"
+	}
 	return "requests to backend " + t.backend.Key + " are answered 503"
 }
 

@@ -180,6 +180,28 @@ func manyPaths(name string, year int, path string, n int) *networkingv1.Ingress 
 	return ing
 }
 
+// TestBytesOfExpressionsAreBounded gives a host expressions whose few bytes of
+// text take many when they are compiled: the oldest Ingress's are served.
+func TestBytesOfExpressionsAreBounded(t *testing.T) {
+	s := newStore([]metav1.Object{
+		manyPaths("huge", 2026, "/huge-%d(?:[abc][def]){190}", 100), manyPaths("usual", 2025, "/usual-%d/(v[0-9]+)/(.*)", 99), manyPaths("late", 2027, "/late-%d.", 1),
+	})
+	host, _, fs := newBuilder().Host("a.example.com", s)
+	text := hostText(host)
+	usual, huge := strings.Count(text, "pattern ^/usual-"), strings.Count(text, "pattern ^/huge-")
+	if usual != 99 || huge < 2 || huge > 90 {
+		t.Errorf("%d usual paths and %d of a huge expression are served", usual, huge)
+	}
+	for _, f := range fs {
+		if f.Code != finding.TooMany || !strings.Contains(f.Object, "huge") && !strings.Contains(f.Object, "late") {
+			t.Errorf("%+v", f)
+		}
+	}
+	if len(fs) < 10 {
+		t.Errorf("%d findings", len(fs))
+	}
+}
+
 // TestExpressionsOfAHostAreBounded gives a host more of them than it may have.
 // Plain text counts for nothing, and the youngest Ingress loses.
 func TestExpressionsOfAHostAreBounded(t *testing.T) {

@@ -28,8 +28,11 @@ import (
 // shown: a new version is a new object.
 type View interface {
 	// Ingresses are those of our class that name the host (see Refer), in any
-	// order.
+	// order, but for those that stand aside.
 	Ingresses(host string) []*networkingv1.Ingress
+	// Alternatives are those of our class that name the host and stand aside, in
+	// any order.
+	Alternatives(host string) []*networkingv1.Ingress
 	// References are those of an Ingress of our class that was shown (see Refer).
 	References(*networkingv1.Ingress) References
 	// Changes counts up with every change of what is shown.
@@ -37,6 +40,9 @@ type View interface {
 	// Claimants are the Ingresses of our class that have the alias among their
 	// aliases (see Refer), in any order.
 	Claimants(alias string) []*networkingv1.Ingress
+	// Twins are the Ingresses of our class that claim the name as a twin of one of
+	// their hosts (see Refer), in any order.
+	Twins(name string) []*networkingv1.Ingress
 	// PatternAliases are the aliases of Ingresses of our class that stand for
 	// more than one name, in any order.
 	PatternAliases() []string
@@ -46,6 +52,18 @@ type View interface {
 	EndpointSlices(service types.NamespacedName) []*discoveryv1.EndpointSlice
 	// Secret is nil if there is none of that name.
 	Secret(types.NamespacedName) *corev1.Secret
+	// NamedConfigMap is a ConfigMap that an Ingress of our class refers to (see
+	// Refer), nil if there is none of that name.
+	NamedConfigMap(types.NamespacedName) *corev1.ConfigMap
+	// DefaultCertificate is the Secret whose certificate is shown where no other
+	// is, empty where that is the one that Headgate makes.
+	DefaultCertificate() types.NamespacedName
+	// Issuers are what was fetched from a URL that IssuerURL gave, nil until it
+	// was.
+	Issuers(url string) *source.Issuers
+	// Staple is the OCSP answer on the certificate of that hash, nil if there is
+	// none.
+	Staple(certificate string) *source.Staple
 	// DefaultBackend is the Service that answers what no rule does, empty where
 	// that is the built-in default backend.
 	DefaultBackend() types.NamespacedName
@@ -56,14 +74,27 @@ type View interface {
 	Addresses(name string) *source.Addresses
 	// ExternalNames tells whether Services of type ExternalName are served.
 	ExternalNames() bool
+	// LocalAddresses tells whether what tenants name may lead to source.IsLocal
+	// addresses.
+	LocalAddresses() bool
 	// Zone is the zone that endpoints are to be near to, empty for none.
 	Zone() string
 	// Users are the Ingresses of our class that refer to the backend, in any
 	// order.
 	Users(backendKey string) []*networkingv1.Ingress
-	// Referenced tells whether an Ingress of our class refers to the backend, or
-	// it is the default one.
+	// Callers are the Ingresses of our class whose routes ask the backend besides
+	// their own ones (see Refer), in any order. CalledByOptions tells whether the
+	// ConfigMap with Headgate's options asks it for all routes (see ReferOptions).
+	Callers(backendKey string) []*networkingv1.Ingress
+	CalledByOptions(backendKey string) bool
+	// Referenced tells whether an Ingress of our class uses or calls the backend,
+	// the options call it, or it is the default one.
 	Referenced(backendKey string) bool
+	// Scope says which Ingresses are left out for what is in them.
+	Scope() Scope
+	// Refused is the Ingress of our class of that name that the Scope leaves
+	// out; nil if there is none, or if it is not left out.
+	Refused(types.NamespacedName) *networkingv1.Ingress
 }
 
 // A Builder builds with a list of features. It remembers what it parsed out of
@@ -72,14 +103,25 @@ type View interface {
 type Builder struct {
 	features []feature.Feature
 	prefix   string
-	known    map[string]bool // annotations, by their whole names
+	// order has the place of each feature in the list, by its name.
+	order map[string]int
+	// risks has the risk of each annotation that is known, by its whole name.
+	risks map[string]feature.Risk
 	// ofBackends are the annotations that are settings of backends.
-	ofBackends   []backendSetting
+	ofBackends []backendSetting
+	// ofHandshakes are those that are settings of a host's TLS connections and
+	// of no group.
+	ofHandshakes []handshakeSetting
 	config       memo[*corev1.ConfigMap, parsedConfig]
 	noConfig     *feature.Config
+	// lacking is what NGINX can't do.
+	lacking      []feature.Capability
 	rules        rulesMemo
 	certificates map[types.NamespacedName]memo[*corev1.Secret, parsedCertificate]
-	namings      namings
+	// completed are those whose chains were completed.
+	completed map[types.NamespacedName]memo[completion, parsedCertificate]
+	derived   memo[derivation, any]
+	namings   namings
 	// expressions are the texts to match by of aliases that are expressions.
 	expressions map[string]string
 }
@@ -87,29 +129,52 @@ type Builder struct {
 // New makes a Builder. Prefix stands before the names of annotations, without
 // its slash.
 func New(features []feature.Feature, prefix string) *Builder {
-	known := map[string]bool{}
+	risks := map[string]feature.Risk{}
 	var ofBackends []backendSetting
-	for _, f := range features {
+	var ofHandshakes []handshakeSetting
+	order := make(map[string]int, len(features))
+	for i, f := range features {
+		order[f.Name] = i
 		for _, s := range f.Settings {
 			name := s.Declaration().Annotation
 			if name == "" {
 				continue
 			}
-			known[prefix+"/"+name] = true
+			risks[prefix+"/"+name] = s.Declaration().Risk
 			if f.Backend != nil {
 				ofBackends = append(ofBackends, backendSetting{prefix + "/" + name, s})
 			}
+			if f.Handshake != nil && f.Group == nil {
+				ofHandshakes = append(ofHandshakes, handshakeSetting{prefix + "/" + name, s})
+			}
 		}
 	}
-	noConfig, _ := feature.NewConfig(features, nil)
-	return &Builder{
-		noConfig:     noConfig,
+	b := &Builder{
 		features:     features,
 		prefix:       prefix,
-		known:        known,
+		order:        order,
+		risks:        risks,
 		ofBackends:   ofBackends,
+		ofHandshakes: ofHandshakes,
 		certificates: map[types.NamespacedName]memo[*corev1.Secret, parsedCertificate]{},
+		completed:    map[types.NamespacedName]memo[completion, parsedCertificate]{},
 	}
+	b.noConfig, _ = b.newConfig(nil)
+	return b
+}
+
+// Lacking says what the NGINX can't do that is built for: without it, nothing
+// is lacking. It returns b, which must not have built anything yet.
+func (b *Builder) Lacking(lacking ...feature.Capability) *Builder {
+	b.lacking = lacking
+	b.noConfig, _ = b.newConfig(nil)
+	return b
+}
+
+// newConfig parses a ConfigMap's data.
+func (b *Builder) newConfig(data map[string]string) (*feature.Config, []feature.Problem) {
+	config, problems := feature.NewConfig(b.features, data)
+	return config.Lacking(b.lacking...), problems
 }
 
 // A memo is the result of parsing one object. Objects never change, so the
@@ -125,6 +190,13 @@ func (m *memo[Object, Result]) get(of Object, parse func(Object) Result) Result 
 		*m = memo[Object, Result]{of: of, result: parse(of), known: true}
 	}
 	return m.result
+}
+
+// A derivation is what a feature makes of a Secret. The last one is kept: when a
+// Secret changes, all hosts that have it are built one after the other.
+type derivation struct {
+	of  *corev1.Secret
+	key string
 }
 
 // oldestFirst orders Ingresses by who wins a conflict.
@@ -157,7 +229,7 @@ func origin(ing *networkingv1.Ingress) model.Origin {
 func (b *Builder) unknownAnnotations(ing *networkingv1.Ingress) []finding.Finding {
 	var fs []finding.Finding
 	for name := range ing.Annotations {
-		if strings.HasPrefix(name, b.prefix+"/") && !b.known[name] {
+		if _, known := b.risks[name]; strings.HasPrefix(name, b.prefix+"/") && !known {
 			fs = append(fs, finding.Finding{
 				Object: objectName(ing), Field: name, Code: finding.NotSupported,
 				Message: "this annotation is not supported", Effect: "it does nothing",
@@ -170,11 +242,7 @@ func (b *Builder) unknownAnnotations(ing *networkingv1.Ingress) []finding.Findin
 func problemFindings(object string, problems []feature.Problem) []finding.Finding {
 	var fs []finding.Finding
 	for _, p := range problems {
-		code := finding.InvalidValue
-		if p.Unknown {
-			code = finding.UnknownKey
-		}
-		fs = append(fs, finding.Finding{Object: object, Field: p.Field, Code: code, Message: p.Message, Effect: p.Effect})
+		fs = append(fs, finding.Finding{Object: object, Field: p.Field, Code: p.Code, Message: p.Message, Effect: p.Effect})
 	}
 	return fs
 }

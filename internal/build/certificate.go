@@ -1,17 +1,29 @@
 package build
 
 import (
+	"crypto"
 	"crypto/sha256"
-	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/asn1"
 	"encoding/hex"
 	"encoding/pem"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/source"
+)
+
+// Reading a Secret holds up all others, so its parts are bounded before they
+// are parsed.
+const (
+	mostChainBytes   = 64 << 10
+	mostCertificates = 16
+	mostKeyBytes     = 16 << 10
+	// mostKeyDER is a bit more than an RSA key of 8192 bits has.
+	mostKeyDER = 5 << 10
 )
 
 // A parsedCertificate is what a TLS Secret holds, or why it can't be used.
@@ -19,9 +31,17 @@ type parsedCertificate struct {
 	certificate *model.Certificate
 	// leaf holds only the names: the rest of it would stay in memory for
 	// nothing.
-	leaf    *x509.Certificate
-	hasSAN  bool
+	leaf   *x509.Certificate
+	hasSAN bool
+	// issuerURL is where the last certificate says that its issuer's is, empty
+	// for nowhere and for a root.
+	issuerURL string
+	// alone is set where no issuer's certificate stands behind the first one.
+	alone   bool
 	problem string
+	// incomplete says why the chain is not complete; empty if it is, or if
+	// nobody knows.
+	incomplete string
 }
 
 // parseCertificate reads tls.crt and tls.key. Chain and key are written anew,
@@ -29,6 +49,12 @@ type parsedCertificate struct {
 // Problems never quote the key. Whether the certificate has expired is not
 // looked at: an expired one is still served.
 func parseCertificate(crt, key []byte) parsedCertificate {
+	switch {
+	case len(crt) > mostChainBytes:
+		return parsedCertificate{problem: fmt.Sprintf("tls.crt has %d bytes: at most %d are allowed", len(crt), mostChainBytes)}
+	case len(key) > mostKeyBytes:
+		return parsedCertificate{problem: fmt.Sprintf("tls.key has %d bytes: at most %d are allowed", len(key), mostKeyBytes)}
+	}
 	chain := normalise(crt, func(kind string) bool { return kind == "CERTIFICATE" }, false)
 	if len(chain) == 0 {
 		return parsedCertificate{problem: "tls.crt holds no PEM certificate"}
@@ -42,22 +68,82 @@ func parseCertificate(crt, key []byte) parsedCertificate {
 	if err != nil {
 		return parsedCertificate{problem: "the first certificate in tls.crt can't be read"}
 	}
-	if _, err := tls.X509KeyPair(chain, private); err != nil {
-		return parsedCertificate{problem: "tls.key is not the key of the first certificate in tls.crt, or can't be read"}
+	last, n := lastOf(chain)
+	if problem := pairProblem(leaf, n, chain, private); problem != "" {
+		return parsedCertificate{problem: problem}
 	}
-	sum := sha256.New()
-	sum.Write(chain)
-	sum.Write(private)
 	return parsedCertificate{
-		certificate: &model.Certificate{
-			Hash: hex.EncodeToString(sum.Sum(nil)[:16]), Chain: chain, Key: private,
-		},
+		certificate: newCertificate(chain, private),
+		issuerURL:   issuerURLOf(last),
+		alone:       n == 1,
 		leaf: &x509.Certificate{
 			DNSNames: leaf.DNSNames, IPAddresses: leaf.IPAddresses,
 			Subject: pkix.Name{CommonName: strings.Clone(leaf.Subject.CommonName)},
 		},
 		hasSAN: hasSAN(leaf),
 	}
+}
+
+// pairProblem says why a chain of n certificates and a key can't be shown. The
+// public key is judged before the private one is parsed, which takes long for a
+// long one, as each handshake with it would.
+func pairProblem(leaf *x509.Certificate, n int, chain, private []byte) string {
+	if n > mostCertificates {
+		return fmt.Sprintf("tls.crt holds %d certificates: at most %d are allowed", n, mostCertificates)
+	}
+	if err := source.CheckKey(leaf.PublicKey); err != nil {
+		return "the first certificate in tls.crt: " + err.Error()
+	}
+	block, _ := pem.Decode(private)
+	if len(block.Bytes) > mostKeyDER {
+		return fmt.Sprintf("the key in tls.key has %d bytes: at most %d are allowed", len(block.Bytes), mostKeyDER)
+	}
+	if key := parseKey(block.Bytes); key == nil || !key.Equal(leaf.PublicKey) {
+		return keyProblem(chain, key)
+	}
+	return ""
+}
+
+// A publicKey is any of the standard library's.
+type publicKey interface{ Equal(crypto.PublicKey) bool }
+
+// parseKey is the public half of a private key, nil if it can't be read.
+func parseKey(der []byte) publicKey {
+	var private any
+	if key, err := x509.ParsePKCS8PrivateKey(der); err == nil {
+		private = key
+	} else if key, err := x509.ParsePKCS1PrivateKey(der); err == nil {
+		private = key
+	} else if key, err := x509.ParseECPrivateKey(der); err == nil {
+		private = key
+	}
+	signer, ok := private.(crypto.Signer)
+	if !ok {
+		return nil
+	}
+	public, _ := signer.Public().(publicKey)
+	return public
+}
+
+func newCertificate(chain, private []byte) *model.Certificate {
+	sum := sha256.New()
+	sum.Write(chain)
+	sum.Write(private)
+	return &model.Certificate{Hash: hex.EncodeToString(sum.Sum(nil)[:16]), Chain: chain, Key: private}
+}
+
+// keyProblem says why a key, nil if it can't be read, is not that of a chain.
+// NGINX shows the first certificate as the server's own, and the others in their
+// order.
+func keyProblem(chain []byte, key publicKey) string {
+	for n := 1; key != nil && len(chain) > 0; n++ {
+		var block *pem.Block
+		block, chain = pem.Decode(chain)
+		if c, err := x509.ParseCertificate(block.Bytes); err == nil && key.Equal(c.PublicKey) {
+			return fmt.Sprintf("tls.key is the key of certificate %d in tls.crt, which must be the first, with its issuer's behind it", n)
+		}
+	}
+	return "tls.key is not the key of the first certificate in tls.crt, or can't be read"
 }
 
 // normalise keeps the PEM blocks of the wanted kind, or only the first one.

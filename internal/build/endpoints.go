@@ -22,6 +22,8 @@ const (
 	NotReady
 )
 
+func (r Readiness) String() string { return [...]string{"ready", "terminating", "not ready"}[r] }
+
 // ReadinessOf reads an endpoint's conditions.
 func ReadinessOf(e *discoveryv1.Endpoint) Readiness {
 	isTrue := func(condition *bool) bool { return condition != nil && *condition }

@@ -57,6 +57,11 @@ func (t *backendMaker) external(service *corev1.Service, portText string) {
 		t.unreachable("spec.ports", finding.MissingObject, noPort(portText))
 		return
 	}
+	t.resolved("spec.externalName", name, port)
+}
+
+// resolved fills in the addresses of a DNS name, which stands in a field.
+func (t *backendMaker) resolved(field, name string, port uint16) {
 	found := t.view.Addresses(name)
 	if found == nil {
 		return
@@ -69,14 +74,14 @@ func (t *backendMaker) external(service *corev1.Service, portText string) {
 		effect = "the other addresses of the name are used"
 	}
 	if len(found.Refused) > 0 {
-		t.tell("spec.externalName", finding.InvalidValue, fmt.Sprintf("%s stands for %s: a loopback, link-local or unspecified address "+
+		t.tell(field, finding.InvalidValue, fmt.Sprintf("%s stands for %s: a loopback, link-local or unspecified address "+
 			"is connected to only with --allow-local-svc-external-name", name, found.Refused[0]), effect)
 	}
 	if found.Problem != "" {
 		if len(found.Addresses) > 0 {
 			effect = "the addresses that it last stood for are used"
 		}
-		t.tell("spec.externalName", finding.Unresolved, found.Problem, effect)
+		t.tell(field, finding.Unresolved, found.Problem, effect)
 	}
 }
 

@@ -29,7 +29,9 @@ import (
 // fakeFeatures are one feature of each sort: "gate" controls access, "color"
 // is dynamic with a default from the ConfigMap, "buffer" is static, "also"
 // gives hosts further names, "regex" makes paths regular expressions, "instead"
-// names a Service to fall back on, "own" is a setting of backends.
+// names a Service to fall back on, "own" is a setting of backends, "hands" are
+// settings of TLS connections, "clients" are such settings as a group with a
+// policy on all routes, "seal" is a group that says nothing of bad values.
 func fakeFeatures() []feature.Feature {
 	gate := feature.Setting[int]{Annotation: "gate", Default: 0, Parse: feature.Int(1, 9), OnInvalid: feature.Deny}
 	color := feature.Setting[string]{Annotation: "color", Key: "color", Default: "gray", Parse: oneOfColors}
@@ -38,6 +40,14 @@ func fakeFeatures() []feature.Feature {
 	instead := feature.Setting[string]{Annotation: "instead", Parse: func(text string) (string, error) { return text, nil }}
 	regex := feature.Setting[bool]{Annotation: "regex", Parse: feature.Bool}
 	own := feature.Setting[bool]{Annotation: "own", Key: "own", Parse: feature.Bool}
+	aside := feature.Setting[int]{Annotation: "aside", Parse: feature.Int(1, 99)}
+	lock := feature.Setting[feature.ObjectName]{Annotation: "lock", Parse: feature.Object, OnInvalid: feature.Deny, Refers: feature.Secret}
+	note := feature.Setting[feature.ObjectName]{Annotation: "note", Parse: feature.Object, Refers: feature.ConfigMap}
+	cipher := feature.Setting[model.Ciphers]{Annotation: "cipher", Parse: model.NewCiphers, OnInvalid: feature.Deny}
+	first := feature.Setting[bool]{Annotation: "server-first", Parse: feature.Bool}
+	authority := feature.Setting[feature.ObjectName]{Annotation: "authority", Parse: feature.Object, OnInvalid: feature.Deny, Refers: feature.Secret}
+	depth := feature.Setting[int]{Annotation: "authority-depth", Default: 1, Parse: feature.Int(1, 9)}
+	seal := feature.Setting[int]{Annotation: "seal", Parse: feature.Int(1, 9), OnInvalid: feature.Deny}
 	workers := feature.Setting[int]{Key: "workers", Default: 1, Parse: feature.Int(1, 64)}
 	return []feature.Feature{
 		{Name: "gate", Settings: []feature.Declared{gate}, Route: func(r *feature.Reader, route *model.Route) {
@@ -65,8 +75,47 @@ func fakeFeatures() []feature.Feature {
 			Patterns: func(r *feature.Reader, _ string) bool { return regex.Get(r) },
 		},
 		{
+			Name: "aside", Settings: []feature.Declared{aside},
+			Alternative: func(r *feature.Reader) (any, bool) { return aside.Get(r), aside.Get(r) > 0 },
+		},
+		{
+			Name: "objects", Settings: []feature.Declared{lock, note},
+			Route: func(r *feature.Reader, route *model.Route) {
+				if secret, ok := feature.SecretOf(r, lock); ok {
+					feature.Add(route, "lock", string(secret["key"]))
+				}
+				if configMap, ok := feature.ConfigMapOf(r, note); ok {
+					feature.Add(route, "note", configMap["text"])
+				}
+			},
+		},
+		{
 			Name: "own", Settings: []feature.Declared{own},
 			Backend: func(r *feature.Reader, b *model.Balancing) { b.ServiceAddress = own.Get(r) },
+		},
+		{
+			Name: "hands", Settings: []feature.Declared{cipher, first},
+			Handshake: func(r *feature.Reader, p *model.TLSPolicy) {
+				p.Ciphers = cipher.Get(r)
+				if first.Get(r) {
+					p.Order = model.ServerOrder
+				}
+			},
+		},
+		{
+			Name: "clients", Settings: []feature.Declared{authority, depth},
+			Host: func(*feature.Reader) any { return "verify" },
+			Handshake: func(r *feature.Reader, p *model.TLSPolicy) {
+				if secret, ok := feature.SecretOf(r, authority); ok {
+					p.Clients = &model.Clients{CA: feature.NewContent(secret["ca"]), Depth: depth.Get(r)}
+				}
+			},
+			Group: &feature.Group{Leading: authority, Bad: "refuse"},
+		},
+		{
+			Name: "seal", Settings: []feature.Declared{seal},
+			Host:  func(r *feature.Reader) any { return seal.Get(r) },
+			Group: &feature.Group{Leading: seal},
 		},
 		{
 			Name: "buffer", Settings: []feature.Declared{buffer, workers},
@@ -145,6 +194,8 @@ type testCertificate struct {
 	Noise bool `json:"noise"`
 	// Issuer adds a second certificate of that name to the chain.
 	Issuer string `json:"issuer"`
+	// Reversed puts that before the first one.
+	Reversed bool `json:"reversed"`
 }
 
 var keys = sync.OnceValue(func() [2]*ecdsa.PrivateKey {
@@ -161,9 +212,14 @@ var keys = sync.OnceValue(func() [2]*ecdsa.PrivateKey {
 
 func (c testCertificate) secret(t testing.TB) *corev1.Secret {
 	t.Helper()
-	chain := c.sign(t, c.CommonName, c.Names)
+	chain := c.sign(t, keys()[0], c.CommonName, c.Names)
 	if c.Issuer != "" {
-		chain = append(chain, c.sign(t, c.Issuer, nil)...)
+		issuer := c.sign(t, keys()[1], c.Issuer, nil)
+		if c.Reversed {
+			chain = append(issuer, chain...)
+		} else {
+			chain = append(chain, issuer...)
+		}
 	}
 	key := keys()[0]
 	if c.WrongKey {
@@ -185,7 +241,7 @@ func (c testCertificate) secret(t testing.TB) *corev1.Secret {
 	}
 }
 
-func (c testCertificate) sign(t testing.TB, commonName string, names []string) []byte {
+func (c testCertificate) sign(t testing.TB, key *ecdsa.PrivateKey, commonName string, names []string) []byte {
 	t.Helper()
 	until := time.Now().Add(time.Hour)
 	if c.Expired {
@@ -195,7 +251,7 @@ func (c testCertificate) sign(t testing.TB, commonName string, names []string) [
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: commonName}, DNSNames: names,
 		NotBefore: until.Add(-2 * time.Hour), NotAfter: until,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, keys()[0].Public(), keys()[0])
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)
 	}

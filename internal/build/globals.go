@@ -1,6 +1,8 @@
 package build
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/headgate/headgate/internal/feature"
@@ -20,24 +22,25 @@ func (b *Builder) settings(v View) parsedConfig {
 		if object != nil {
 			data = object.Data
 		}
-		config, problems := feature.NewConfig(b.features, data)
+		config, problems := b.newConfig(data)
 		return parsedConfig{config, problems}
 	})
 }
 
 // Globals builds what holds for every request. Only here are the ConfigMap's
-// bad and unknown keys found.
+// bad and unknown keys found, and those that can't be followed.
 func (b *Builder) Globals(v View) (model.Globals, []finding.Finding) {
 	settings := b.settings(v)
 	var g model.Globals
+	reader := feature.NewReader(b.prefix, nil, settings.config)
 	for _, f := range b.features {
 		if f.Global != nil {
-			if value := f.Global(feature.NewReader(b.prefix, nil, settings.config)); value != nil {
+			if value := f.Global(reader); value != nil {
 				g.Policies = append(g.Policies, model.Policy{Feature: f.Name, Value: value})
 			}
 		}
 		if f.Process != nil {
-			f.Process(feature.NewReader(b.prefix, nil, settings.config), &g.Process)
+			f.Process(reader, &g.Process)
 		}
 	}
 	var plain model.Route
@@ -46,7 +49,7 @@ func (b *Builder) Globals(v View) (model.Globals, []finding.Finding) {
 
 	var fs []finding.Finding
 	if object := v.ConfigMap(); object != nil {
-		fs = problemFindings("configmap/"+object.Namespace+"/"+object.Name, settings.problems)
+		fs = problemFindings("configmap/"+object.Namespace+"/"+object.Name, slices.Concat(settings.problems, reader.Problems()))
 	}
 	return g, finding.Sort(fs)
 }
@@ -59,4 +62,6 @@ func (b *Builder) applyFeatures(route *model.Route, reader *feature.Reader) {
 			f.Route(reader, route)
 		}
 	}
+	// Whoever is asked about what was caught needs what is kept of the request.
+	route.Mode.Answers = route.Mode.Answers || !route.Profile.Catch.Empty()
 }

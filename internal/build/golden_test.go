@@ -75,7 +75,9 @@ func shownKinds(t *testing.T, comment string) []store.Kind {
 	}
 	var kinds []store.Kind
 	for name := range strings.SplitSeq(names, ", ") {
-		all := []store.Kind{store.GlobalsUnit, store.BackendUnit, store.HostUnit, store.NameUnit, store.NamePatternsUnit}
+		all := []store.Kind{
+			store.GlobalsUnit, store.BackendUnit, store.HostUnit, store.NameUnit, store.NamePatternsUnit, store.DefaultCertificateUnit, store.RefusalUnit,
+		}
 		i := slices.IndexFunc(all, func(k store.Kind) bool { return k.String() == name })
 		if i < 0 {
 			t.Fatalf("no kind is called %q", name)
@@ -89,8 +91,9 @@ func newBuilder() *build.Builder { return build.New(fakeFeatures(), "nginx.ingre
 
 func newStore(objects []metav1.Object) *store.Store {
 	s := store.New(store.Settings{
-		IngressClass: "nginx", ControllerClass: "k8s.io/ingress-nginx", Classless: true,
-		ConfigMap: types.NamespacedName{Namespace: "headgate", Name: "options"},
+		IngressClass: "nginx", ControllerClass: "k8s.io/ingress-nginx", Classless: true, Scope: build.Scope{DeepInspect: true},
+		ConfigMap:          types.NamespacedName{Namespace: "headgate", Name: "options"},
+		DefaultCertificate: types.NamespacedName{Namespace: "headgate", Name: "default"},
 	}, newBuilder().Refer)
 	for _, o := range objects {
 		s.Apply(o, false)
@@ -130,6 +133,12 @@ func renderUnit(b *build.Builder, key store.Key, v build.View) (string, []findin
 	case store.NamePatternsUnit:
 		p, certificates, found, fs := b.NamePatterns(v)
 		return orGone(found, patternsText(p, certificates)), fs
+	case store.DefaultCertificateUnit:
+		certificate, fs := b.DefaultCertificate(v)
+		return defaultCertificateText(certificate), fs
+	case store.RefusalUnit:
+		fs := b.Refusal(key.Name, v)
+		return orGone(len(fs) > 0, fmt.Sprintf("%d findings\n", len(fs))), fs
 	case store.NameUnit:
 		n, certificate, found, fs := b.Name(key.Name, v)
 		return orGone(found, nameText(n, certificate)), fs

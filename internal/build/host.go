@@ -27,13 +27,24 @@ import (
 //
 // Every host has a route for "/" and all below it.
 func (b *Builder) Host(name string, v View) (h model.Host, found bool, fs []finding.Finding) {
+	return b.host(name, v, nil)
+}
+
+// host takes down in trace, if that is not nil, how the host came about.
+func (b *Builder) host(name string, v View, trace *HostTrace) (h model.Host, found bool, fs []finding.Finding) {
 	ingresses := oldestFirst(v.Ingresses(name))
-	if len(ingresses) == 0 && name != model.DefaultHost {
-		return model.Host{}, false, nil
+	l := layout{
+		builder: b, view: v, config: b.settings(v).config, fallback: defaultKey(v), host: name,
+		taken: map[place]string{}, compiled: map[string]expression{}, trace: trace,
 	}
-	l := layout{builder: b, config: b.settings(v).config, fallback: defaultKey(v), host: name, taken: map[place]string{}, compiled: map[string]string{}}
+	asides := l.partsOf(oldestFirst(v.Alternatives(name)))
+	if len(ingresses) == 0 && name != model.DefaultHost {
+		l.addAlternatives(asides)
+		return model.Host{}, false, finding.Limit(l.findings)
+	}
 	parts := l.partsOf(ingresses)
-	l.patterns = slices.ContainsFunc(parts, l.anyPattern)
+	l.parts = parts
+	l.patterns = l.anyPatterns()
 	if name == model.DefaultHost {
 		l.addCatchAlls(parts)
 	}
@@ -43,6 +54,8 @@ func (b *Builder) Host(name string, v View) (h model.Host, found bool, fs []find
 	if _, ok := l.taken[root]; !ok {
 		l.addRoot(parts)
 	}
+	l.addAlternatives(asides)
+	l.addHostPolicies(parts)
 	if l.patterns {
 		l.patterned()
 	} else {
@@ -50,14 +63,17 @@ func (b *Builder) Host(name string, v View) (h model.Host, found bool, fs []find
 			return cmp.Or(cmp.Compare(a.where.kind, b.where.kind), cmp.Compare(a.where.path, b.where.path), boolCompare(a.where.slash, b.where.slash))
 		})
 	}
+	h = model.Host{Name: name, TLS: l.handshake(parts), Routes: make([]model.Route, len(l.routes))}
 	for _, p := range parts {
 		l.tellWhole(p)
 	}
-	h = model.Host{Name: name, Routes: make([]model.Route, len(l.routes))}
 	for i, r := range l.routes {
 		h.Routes[i] = r.Route
 		// A feature may have read a bad value for a later route only.
 		h.Routes[i].Denied = r.Denied || r.from != nil && r.from.reader.Denied()
+	}
+	if trace != nil {
+		l.complete(trace, parts)
 	}
 	return h, true, finding.Limit(l.findings)
 }
@@ -65,25 +81,35 @@ func (b *Builder) Host(name string, v View) (h model.Host, found bool, fs []find
 // A layout is a host in the making.
 type layout struct {
 	builder  *Builder
+	view     View
 	config   *feature.Config
 	fallback string // the default backend's key, empty for the built-in one
 	host     string
 	patterns bool // the host's paths are regular expressions
 	// compiled has the expressions of paths that are more than "^" and the path.
-	compiled map[string]string
-	// expressions is how many routes are more than plain text.
-	expressions int
-	routes      []placed
-	taken       map[place]string // by which Ingress
-	findings    []finding.Finding
+	compiled map[string]expression
+	// expressions is how many routes are more than plain text, and
+	// expressionBytes what theirs take.
+	expressions, expressionBytes int
+	// parts are those of Ingresses that make routes, and answered what answers
+	// said.
+	parts    []*part
+	answered map[string]bool
+	// grouped is what groups say of TLS connections.
+	grouped  model.TLSPolicy
+	routes   []placed
+	taken    map[place]string // by which Ingress
+	findings []finding.Finding
+	trace    *HostTrace // nil where nobody asks
 }
 
 // A placed route is one with where it was written.
 type placed struct {
 	model.Route
 	where place
-	from  *part // nil for the route that no Ingress asked for
-	own   bool  // its path is a pattern by its Ingress's own doing
+	from  *part      // nil for the route that no Ingress asked for
+	own   bool       // its path is a pattern by its Ingress's own doing
+	trace *RuleTrace // nil where nobody asks
 }
 
 // A place is what only one rule of a host can have.
@@ -117,21 +143,13 @@ func (l *layout) addCatchAlls(parts []*part) {
 }
 
 func (l *layout) addRules(p *part) {
-	for _, i := range p.rules {
-		rule := &p.Spec.Rules[i]
-		if rule.HTTP == nil {
+	for field, path := range p.paths() {
+		where, refused := l.readPath(path)
+		if refused != nil {
+			l.refuse(p, field, notServed, refused)
 			continue
 		}
-		for j := range rule.HTTP.Paths {
-			path := &rule.HTTP.Paths[j]
-			field := fmt.Sprintf("spec.rules[%d].http.paths[%d]", i, j)
-			where, refused := l.readPath(path)
-			if refused != nil {
-				l.refuse(p, field, notServed, refused)
-				continue
-			}
-			l.add(p, field, where, &path.Backend)
-		}
+		l.add(p, field, where, &path.Backend)
 	}
 }
 
@@ -143,19 +161,19 @@ const notServed = "this path is not served"
 func (l *layout) addRoot(parts []*part) {
 	route := model.Route{Backend: l.fallback, Default: l.fallback != ""}
 	if len(parts) == 0 {
-		l.finish(root, route, nil)
+		l.finish("", root, route, nil)
 		return
 	}
-	first := parts[0]
+	first, field := parts[0], ""
 	if first.Spec.DefaultBackend != nil {
 		ref, refused := readBackend(first.Namespace, first.Spec.DefaultBackend)
 		if refused != nil {
 			l.refuse(first, "spec.defaultBackend", "the default backend answers", refused)
 		} else {
-			route = model.Route{Backend: ref.Key}
+			route, field = model.Route{Backend: ref.Key}, "spec.defaultBackend"
 		}
 	}
-	l.finish(root, route, first)
+	l.finish(field, root, route, first)
 }
 
 // defaultKey is the key of the default backend, empty for the built-in one.
@@ -180,27 +198,40 @@ func (l *layout) add(p *part, field string, where place, b *networkingv1.Ingress
 	}
 	if l.patterns && !isLiteral(where.written()) {
 		l.expressions++
+		l.expressionBytes += l.compiled[where.written()].bytes
 	}
 	l.taken[where] = objectName(p.Ingress)
-	l.finish(where, model.Route{Backend: ref.Key}, p)
+	l.finish(field, where, model.Route{Backend: ref.Key}, p)
 }
 
-// finish lets the features write into a route and adds it. P is nil for the
-// route that no Ingress asked for.
-func (l *layout) finish(where place, route model.Route, p *part) {
+// finish lets the features write into a route and adds it. Field is what of the
+// Ingress asks for the route, empty if nothing does. P is nil for the route
+// that no Ingress asked for.
+func (l *layout) finish(field string, where place, route model.Route, p *part) {
 	route.Kind, route.Path, route.Slash = where.kind, where.path, where.slash
+	var reader *feature.Reader
 	if p == nil {
-		l.builder.applyFeatures(&route, feature.NewReader(l.builder.prefix, nil, l.config))
+		reader = feature.NewReader(l.builder.prefix, nil, l.config)
 	} else {
+		reader = p.reader
 		route.Origin = origin(p.Ingress)
 		if route.Backend != "" && !route.Default {
 			route.Fallback = p.fallback
 		}
-		l.builder.applyFeatures(&route, p.reader)
 		p.routed = true
 	}
+	var trace *RuleTrace
+	if l.trace == nil {
+		l.builder.applyFeatures(&route, reader)
+	} else {
+		trace = traceRule(p, field, where)
+		trace.Settings = l.builder.settingsOf(reader.Recording(func() { l.builder.applyFeatures(&route, reader) }))
+	}
+	if p == nil {
+		route.Denied = reader.Denied()
+	}
 	own := l.patterns && p != nil && l.isPattern(p, where.written())
-	l.routes = append(l.routes, placed{route, where, p, own})
+	l.routes = append(l.routes, placed{route, where, p, own, trace})
 }
 
 func (l *layout) refuse(p *part, field, effect string, why *refusal) {
@@ -225,22 +256,35 @@ func (l *layout) readPath(p *networkingv1.HTTPIngressPath) (place, *refusal) {
 		return place{}, &refusal{finding.InvalidValue,
 			fmt.Sprintf("path %q holds //, /./ or /../, which are taken out of requests' paths", shorten(path))}
 	}
-	kind := networkingv1.PathTypePrefix
+	where, ok := placeOf(p)
+	if !ok {
+		return place{}, unknownPathType(p)
+	}
+	return where, nil
+}
+
+func unknownPathType(p *networkingv1.HTTPIngressPath) *refusal {
+	return &refusal{finding.InvalidValue,
+		fmt.Sprintf("pathType %q is none of Exact, Prefix and ImplementationSpecific", shorten(string(*p.PathType)))}
+}
+
+// placeOf is false for a pathType that there is not.
+func placeOf(p *networkingv1.HTTPIngressPath) (where place, ok bool) {
+	path, kind := cmp.Or(p.Path, "/"), networkingv1.PathTypePrefix
 	if p.PathType != nil {
 		kind = *p.PathType
 	}
 	switch kind {
 	case networkingv1.PathTypeExact:
-		return place{kind: model.Exact, path: path}, nil
+		return place{kind: model.Exact, path: path}, true
 	case networkingv1.PathTypePrefix, networkingv1.PathTypeImplementationSpecific:
 		bare := strings.TrimSuffix(path, "/")
 		if bare == "" {
-			return place{kind: model.Prefix, path: "/"}, nil
+			return place{kind: model.Prefix, path: "/"}, true
 		}
-		return place{kind: model.Prefix, path: bare, slash: bare != path}, nil
+		return place{kind: model.Prefix, path: bare, slash: bare != path}, true
 	}
-	return place{}, &refusal{finding.InvalidValue,
-		fmt.Sprintf("pathType %q is none of Exact, Prefix and ImplementationSpecific", shorten(string(kind)))}
+	return place{}, false
 }
 
 // neverAsked tells whether no request can have the path, because requests'

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -14,7 +13,8 @@ import (
 )
 
 // Name builds a name, and the certificate that it shows, nil for the default
-// certificate. A rule's host comes before an alias. Of the aliases the oldest
+// certificate. A rule's host comes before an alias, and an alias before a
+// twin. Of the aliases the oldest
 // Ingress's counts. (The predecessor let the host decide that comes first in
 // the alphabet, so that a newcomer could take a name away.)
 func (b *Builder) Name(name string, v View) (n model.Name, certificate *model.Certificate, found bool, fs []finding.Finding) {
@@ -26,6 +26,7 @@ func (b *Builder) Name(name string, v View) (n model.Name, certificate *model.Ce
 		n, certificate, fs = b.ruleName(name, ingresses, v)
 		if model.KindOfAlias(name) == model.OneName {
 			fs = append(fs, b.aliasesLost(name, "host "+name, ingresses, v)...)
+			fs = append(fs, b.twinsLost(name, "host "+name, v)...)
 		}
 		return n, certificate, true, finding.Sort(fs)
 	}
@@ -33,7 +34,12 @@ func (b *Builder) Name(name string, v View) (n model.Name, certificate *model.Ce
 		return model.Name{}, nil, false, nil
 	}
 	n, certificate, owner, fs := b.alias(name, v)
-	return n, certificate, owner != nil, finding.Sort(fs)
+	if owner == nil {
+		n, certificate, found = b.twin(name, v)
+		return n, certificate, found, finding.Sort(fs)
+	}
+	fs = append(fs, b.twinsLost(name, objectName(owner), v)...)
+	return n, certificate, true, finding.Sort(fs)
 }
 
 // ruleName builds the name of a rule's host. The oldest Ingress that asks for
@@ -100,7 +106,7 @@ func (s *search) listed(secret string) *parsedCertificate {
 	if secret == "" {
 		return nil
 	}
-	parsed, refused := s.load(secret)
+	parsed, refused := s.builder.load(s.view, types.NamespacedName{Namespace: s.ingress.Namespace, Name: secret})
 	if refused == nil && !parsed.covers(s.name) && !parsed.commonNameCovers(s.name) {
 		refused = &refusal{finding.BadCertificate,
 			fmt.Sprintf("the certificate in Secret %s is for %s, not for %s", shorten(secret), parsed.names(), s.name)}
@@ -109,6 +115,7 @@ func (s *search) listed(secret string) *parsedCertificate {
 		s.tell(refused, "the default certificate is served for "+s.name)
 		return nil
 	}
+	s.tellIncomplete(parsed)
 	return &parsed
 }
 
@@ -119,7 +126,7 @@ func (s *search) covering(tls networkingv1.IngressTLS) *parsedCertificate {
 	if tls.SecretName == "" {
 		return nil
 	}
-	parsed, refused := s.load(tls.SecretName)
+	parsed, refused := s.builder.load(s.view, types.NamespacedName{Namespace: s.ingress.Namespace, Name: tls.SecretName})
 	if refused != nil {
 		if len(tls.Hosts) == 0 {
 			s.tell(refused, "this TLS entry does nothing")
@@ -129,31 +136,21 @@ func (s *search) covering(tls networkingv1.IngressTLS) *parsedCertificate {
 	if !parsed.covers(s.name) {
 		return nil
 	}
+	s.tellIncomplete(parsed)
 	return &parsed
 }
+
+func (s *search) tellIncomplete(parsed parsedCertificate) {
+	if parsed.incomplete != "" {
+		s.tell(&refusal{finding.IncompleteChain, parsed.incomplete}, incompleteEffect)
+	}
+}
+
+const incompleteEffect = "the certificate is shown without its issuer's, and some clients refuse it"
 
 func (s *search) tell(why *refusal, effect string) {
 	s.findings = append(s.findings, finding.Finding{
 		Object: objectName(s.ingress), Field: fmt.Sprintf("spec.tls[%d].secretName", s.entry),
 		Code: why.code, Message: why.message, Effect: effect,
 	})
-}
-
-// load reads a Secret of the Ingress's own namespace.
-func (s *search) load(name string) (parsedCertificate, *refusal) {
-	full := types.NamespacedName{Namespace: s.ingress.Namespace, Name: name}
-	secret := s.view.Secret(full)
-	if secret == nil {
-		delete(s.builder.certificates, full)
-		return parsedCertificate{}, &refusal{finding.MissingObject, fmt.Sprintf("Secret %s does not exist", shorten(name))}
-	}
-	remembered := s.builder.certificates[full]
-	parsed := remembered.get(secret, func(secret *corev1.Secret) parsedCertificate {
-		return parseCertificate(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
-	})
-	s.builder.certificates[full] = remembered
-	if parsed.problem != "" {
-		return parsedCertificate{}, &refusal{finding.BadCertificate, fmt.Sprintf("Secret %s: %s", shorten(name), parsed.problem)}
-	}
-	return parsed, nil
 }

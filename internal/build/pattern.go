@@ -18,6 +18,18 @@ import (
 // them, one after the other, and each takes its place in the workers' caches.
 const maxHostExpressions = 200
 
+// maxHostExpressionBytes is what those of one host may take together, compiled
+// and as machine code, in each worker. Most take 3 KB.
+const maxHostExpressionBytes = 1 << 20
+
+// An expression is that of a path that is more than "^" and the path.
+type expression struct {
+	text  string
+	bytes int
+}
+
+func (l *layout) anyPatterns() bool { return slices.ContainsFunc(l.parts, l.anyPattern) }
+
 // anyPattern tells whether one of the paths that an Ingress gives the host is
 // a regular expression: then all of the host's are, as in the predecessor. An
 // Ingress that gives none counts with "/".
@@ -38,7 +50,7 @@ func (l *layout) anyPattern(p *part) bool {
 
 // isPattern tells whether a path is an expression by its Ingress's own doing.
 func (l *layout) isPattern(p *part, path string) bool {
-	return slices.ContainsFunc(l.builder.features, func(f feature.Feature) bool {
+	return !p.reader.Forbidden() && slices.ContainsFunc(l.builder.features, func(f feature.Feature) bool {
 		return f.Patterns != nil && f.Patterns(p.reader, path)
 	})
 }
@@ -59,7 +71,7 @@ func (l *layout) patterned() {
 		if exact && r.Kind == model.Prefix && !r.own && isLiteral(text) && !strings.HasSuffix(text, "/") {
 			text += "/"
 		}
-		r.Kind, r.Path, r.Slash = model.Pattern, cmp.Or(l.compiled[text], "^"+text), false
+		r.Kind, r.Path, r.Slash = model.Pattern, cmp.Or(l.compiled[text].text, "^"+text), false
 	}
 }
 
@@ -85,7 +97,11 @@ func (l *layout) checkPattern(path string) *refusal {
 	if err != nil {
 		return wrong(finding.InvalidValue, err)
 	}
-	l.compiled[path] = pattern.Text()
+	bytes := pattern.Size()
+	if l.expressionBytes+bytes > maxHostExpressionBytes {
+		return wrong(finding.TooMany, fmt.Sprintf("with those of the host, which are older, it would take more than the %d bytes that they may have, compiled", maxHostExpressionBytes))
+	}
+	l.compiled[path] = expression{pattern.Text(), bytes}
 	return nil
 }
 

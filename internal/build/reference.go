@@ -22,17 +22,29 @@ import (
 type References struct {
 	Hosts    []string
 	Backends []BackendReference
+	// Calls are the backends that its routes ask besides. They give the Ingress
+	// no say over these.
+	Calls []BackendReference
 	// Secrets are those of spec.tls.
 	Secrets []types.NamespacedName
+	// Objects are those that annotations refer to.
+	Objects []feature.Reference
 	// Aliases are further names that the Ingress claims for its hosts, see
 	// model.KindOfAlias.
 	Aliases []string
+	// Twins are names that the Ingress claims for the sake of its hosts, see
+	// Twin.
+	Twins []string
+	// Aside is set where the Ingress makes no routes: it offers alternatives to
+	// those of others.
+	Aside bool
 	// SaysOfBackends is set where the Ingress has annotations that are settings
 	// of its backends.
 	SaysOfBackends bool
 }
 
-// A BackendReference is a backend's key and the Service that it belongs to.
+// A BackendReference is a backend's key and the Service that it belongs to, or
+// the name of model.NoNamespace in its place.
 type BackendReference struct {
 	Key     string
 	Service types.NamespacedName
@@ -41,8 +53,12 @@ type BackendReference struct {
 // Refer lists what an Ingress names. Rules whose host no name can equal, and
 // backends that name no Service port, are passed over.
 func (b *Builder) Refer(ing *networkingv1.Ingress) References {
-	reader := feature.NewReader(b.prefix, ing.Annotations, b.noConfig)
-	refs := References{Aliases: b.aliases(reader), SaysOfBackends: b.saysOfBackends(ing)}
+	reader := b.reader(ing, b.noConfig, nil)
+	refs := References{SaysOfBackends: b.saysOfBackends(ing)}
+	_, _, refs.Aside = b.alternative(reader)
+	if !refs.Aside {
+		refs.Aliases, refs.Objects = b.aliases(reader), b.objects(reader)
+	}
 	backend := func(written *networkingv1.IngressBackend) {
 		if ref, refused := readBackend(ing.Namespace, written); refused == nil {
 			refs.Backends = append(refs.Backends, ref)
@@ -65,21 +81,73 @@ func (b *Builder) Refer(ing *networkingv1.Ingress) References {
 			backend(&rule.HTTP.Paths[i].Backend)
 		}
 	}
-	if ref, ok := b.fallback(ing.Namespace, reader); ok {
-		refs.Backends = append(refs.Backends, ref)
-	}
-	for _, entry := range ing.Spec.TLS {
-		if entry.SecretName != "" {
-			refs.Secrets = append(refs.Secrets, types.NamespacedName{Namespace: ing.Namespace, Name: entry.SecretName})
+	if !refs.Aside {
+		if ref, ok := b.fallback(ing.Namespace, reader); ok {
+			refs.Backends = append(refs.Backends, ref)
 		}
+		refs.Secrets = tlsSecrets(ing)
 	}
 	slices.Sort(refs.Hosts)
 	refs.Hosts = slices.Compact(refs.Hosts)
-	slices.SortFunc(refs.Backends, func(a, b BackendReference) int { return cmp.Compare(a.Key, b.Key) })
-	refs.Backends = slices.Compact(refs.Backends)
-	slices.SortFunc(refs.Secrets, func(a, b types.NamespacedName) int { return cmp.Compare(a.Name, b.Name) })
-	refs.Secrets = slices.Compact(refs.Secrets)
+	if !refs.Aside && b.claimsTwins(reader) {
+		refs.Twins = twins(refs.Hosts)
+	}
+	if !refs.Aside {
+		refs.Calls = b.callReferences(reader, refs.Hosts)
+	}
+	refs.Backends = sortBackends(refs.Backends)
 	return refs
+}
+
+func sortBackends(refs []BackendReference) []BackendReference {
+	slices.SortFunc(refs, func(a, b BackendReference) int { return cmp.Compare(a.Key, b.Key) })
+	return slices.Compact(refs)
+}
+
+func tlsSecrets(ing *networkingv1.Ingress) []types.NamespacedName {
+	var list []types.NamespacedName
+	for _, entry := range ing.Spec.TLS {
+		if entry.SecretName != "" {
+			list = append(list, types.NamespacedName{Namespace: ing.Namespace, Name: entry.SecretName})
+		}
+	}
+	slices.SortFunc(list, func(a, b types.NamespacedName) int { return cmp.Compare(a.Name, b.Name) })
+	return slices.Compact(list)
+}
+
+// objects are those that the annotations refer to, sorted.
+func (b *Builder) objects(reader *feature.Reader) []feature.Reference {
+	var list []feature.Reference
+	for _, f := range b.features {
+		list = append(list, feature.Refer(reader, f.Settings)...)
+	}
+	slices.SortFunc(list, func(a, b feature.Reference) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return slices.Compact(list)
+}
+
+// reader reads the annotations of an Ingress. View may be nil where no feature
+// is asked for what an object says.
+func (b *Builder) reader(ing *networkingv1.Ingress, config *feature.Config, v View) *feature.Reader {
+	return feature.NewReader(b.prefix, ing.Annotations, config).Of(origin(ing), feature.Objects{
+		Secret: func(name feature.ObjectName) (map[string][]byte, bool) {
+			if secret := v.Secret(types.NamespacedName(name)); secret != nil {
+				return secret.Data, true
+			}
+			return nil, false
+		},
+		ConfigMap: func(name feature.ObjectName) (map[string]string, bool) {
+			if configMap := v.NamedConfigMap(types.NamespacedName(name)); configMap != nil {
+				return configMap.Data, true
+			}
+			return nil, false
+		},
+		Derive: func(secret feature.ObjectName, key string, make func() any) any {
+			of := derivation{v.Secret(types.NamespacedName(secret)), key}
+			return b.derived.get(of, func(derivation) any { return make() })
+		},
+	})
 }
 
 // aliases are the further names that an Ingress claims, sorted.

@@ -37,12 +37,13 @@ func (l *layout) partsOf(ingresses []*networkingv1.Ingress) []*part {
 	for i, ing := range ingresses {
 		rules := l.builder.rules.of(ing)
 		p := &part{
-			Ingress: ing, reader: feature.NewReader(l.builder.prefix, ing.Annotations, l.config),
+			Ingress: ing, reader: l.builder.reader(ing, l.config, l.view).On(feature.Host{Name: l.host, ManyNames: IsManyNames(l.host), Answers: l.answers}),
 			rules: rules.byHost[l.host], first: rules.first == l.host,
 		}
 		if p.first {
 			p.invalid = rules.invalid
 		}
+		p.reader.Police(l.builder.risks)
 		if ref, ok := l.builder.fallback(ing.Namespace, p.reader); ok {
 			p.fallback = ref.Key
 		}
@@ -64,6 +65,9 @@ func (l *layout) tellWhole(p *part) {
 	if !p.routed {
 		l.builder.applyFeatures(&model.Route{}, p.reader)
 	}
+	// What an Ingress means by standing aside was read before this reader was,
+	// by its own: a bad value is noted here.
+	l.builder.alternative(p.reader)
 	l.findings = append(l.findings, problemFindings(objectName(p.Ingress), p.reader.Problems())...)
 }
 

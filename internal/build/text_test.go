@@ -19,6 +19,12 @@ func globalsText(g model.Globals) string {
 
 func hostText(h model.Host) string {
 	var text strings.Builder
+	if h.TLS.Any() {
+		fmt.Fprintf(&text, "TLS: ciphers %q, order %v\n", h.TLS.Ciphers, h.TLS.Order)
+	}
+	if c := h.TLS.Clients; c != nil {
+		fmt.Fprintf(&text, "clients: CA %s, depth %d\n", string(c.CA.Bytes), c.Depth)
+	}
 	for _, r := range h.Routes {
 		fmt.Fprintf(&text, "%s %s", r.Kind, r.Path)
 		if r.Slash {
@@ -47,6 +53,14 @@ func hostText(h model.Host) string {
 		text.WriteString("\n")
 	}
 	return text.String()
+}
+
+// defaultCertificateText shows the certificate as nameText does.
+func defaultCertificateText(certificate *model.Certificate) string {
+	if certificate == nil {
+		return "generated\n"
+	}
+	return nameText(model.Name{Host: model.DefaultHost, Certificate: certificate.Hash}, certificate)
 }
 
 // nameText shows a certificate by its names: keys and hashes differ from run

@@ -80,6 +80,12 @@ func (c *Controller) endLoad(ctx context.Context) error {
 	if state.Instance != c.instance {
 		return errors.New("NGINX was started anew while it was filled")
 	}
+	if c.leaving.Load() {
+		// NGINX was started anew meanwhile, and has not heard of it.
+		if err := c.client.Leaving(ctx); err != nil {
+			return err
+		}
+	}
 	if err := c.client.Loaded(ctx); err != nil {
 		return err
 	}

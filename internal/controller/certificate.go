@@ -16,9 +16,10 @@ import (
 	"github.com/headgate/headgate/internal/model"
 )
 
-// defaultCertificate makes the certificate that names without one show. Its
-// subject is the predecessor's, by which users know that none of theirs fits.
-func defaultCertificate(now time.Time) (model.Certificate, error) {
+// generateCertificate makes the certificate that is shown where the
+// administrator gives no default one. Its subject is the predecessor's, by
+// which users know that none of theirs fits.
+func generateCertificate(now time.Time) (model.Certificate, error) {
 	fail := func(err error) (model.Certificate, error) {
 		return model.Certificate{}, fmt.Errorf("make the default certificate: %w", err)
 	}

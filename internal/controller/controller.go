@@ -18,9 +18,11 @@ import (
 
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/dataplane"
+	"github.com/headgate/headgate/internal/expiry"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/ledger"
 	"github.com/headgate/headgate/internal/metrics"
+	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/nginx"
 	"github.com/headgate/headgate/internal/plan"
 	"github.com/headgate/headgate/internal/source"
@@ -45,14 +47,33 @@ type Settings struct {
 	Log    *slog.Logger
 	// Timing of reloads; see Timing.
 	Timing Timing
+	// Expiry is told which certificates names show.
+	Expiry *expiry.Watch
 	// Want tells sources what is referred to.
 	Want Wants
+	// Selected is told which Ingresses are served, once they are; nil for
+	// nobody. It must not wait.
+	Selected func(store.Selection)
+	// Notices go to who tells the cluster.
+	Notices Notices
+	// Files is what explain.Settings has of that name.
+	Files func(object string) []string
+}
+
+// Notices are functions that are told what was done. They must not wait; those
+// that are nil are not called.
+type Notices struct {
+	// Taken is told of each Ingress that came or changed after the first load,
+	// and is served.
+	Taken func(ingress types.NamespacedName)
+	// Reloaded is told of each reload, or why it failed.
+	Reloaded func(err error)
 }
 
 // Timing says how long the steps of a reload take.
 type Timing struct {
-	// Drain is how long clients are asked to leave their connections before a
-	// reload closes them.
+	// Drain is how long clients are asked to leave their connections, at the
+	// least, before a reload or the end of NGINX closes them.
 	Drain time.Duration
 	// Apart is the least time between two reloads.
 	Apart time.Duration
@@ -79,9 +100,18 @@ type Want[Name any] func(added, removed []Name) (delivered <-chan struct{})
 type Wants struct {
 	// Secrets is nil for a source that delivers every Secret by itself.
 	Secrets Want[types.NamespacedName]
+	// ConfigMaps is the same for ConfigMaps, the one with Headgate's options
+	// apart.
+	ConfigMaps Want[types.NamespacedName]
 	// Addresses asks for what DNS names stand for; nil where nobody looks them
 	// up.
 	Addresses Want[string]
+	// Issuers asks for what is at the URLs of issuers' certificates; nil where
+	// nobody fetches it. It must not wait.
+	Issuers func(added, removed []string)
+	// Staples asks for OCSP answers, and for those of these names no longer; nil
+	// where nobody fetches them. It must not wait.
+	Staples func(added []source.Subject, removed []string)
 }
 
 // A Controller serves what a source delivers.
@@ -90,13 +120,19 @@ type Controller struct {
 	log      *slog.Logger
 	metrics  *metrics.Metrics
 
-	inbox   *inbox
-	store   *store.Store
-	builder *build.Builder
+	inbox *inbox
+	// questions are asked between two changes, where the store stands still.
+	questions chan func()
+	store     *store.Store
+	builder   *build.Builder
+	// profiles bounds those that hosts ask for.
+	profiles *build.Profiles
 
 	desired *plan.Desired
-	static  plan.Static
-	client  *dataplane.Client
+	// generated is shown where there is no other default certificate.
+	generated model.Certificate
+	static    plan.Static
+	client    *dataplane.Client
 	// instance is the NGINX whose memory is being filled.
 	instance string
 	reload   reload
@@ -113,30 +149,34 @@ type Controller struct {
 
 	ready atomic.Bool
 	// serving is closed when it is ready for the first time.
-	serving  chan struct{}
-	stopping atomic.Bool
+	serving chan struct{}
+	// leaving says that NGINX is to end; see Leave.
+	leaving  atomic.Bool
 	shutdown atomic.Int64
 }
 
 // New makes a Controller.
 func New(s Settings) *Controller {
-	builder := build.New(s.Features, s.AnnotationPrefix)
+	builder := build.New(s.Features, s.AnnotationPrefix).Lacking(lacking(s.Process.Capabilities())...)
+	s.Store.ReferOptions = builder.ReferOptions
 	return &Controller{
-		settings: s,
-		log:      s.Log,
-		metrics:  s.Metrics,
-		inbox:    newInbox(),
-		store:    store.New(s.Store, builder.Refer),
-		builder:  builder,
-		desired:  plan.NewDesired(),
-		serving:  make(chan struct{}),
-		client:   dataplane.New(s.RunDir.Socket()),
+		settings:  s,
+		log:       s.Log,
+		metrics:   s.Metrics,
+		inbox:     newInbox(),
+		questions: make(chan func()),
+		store:     store.New(s.Store, builder.Refer),
+		builder:   builder,
+		profiles:  build.NewProfiles(),
+		desired:   plan.NewDesired(),
+		serving:   make(chan struct{}),
+		client:    dataplane.New(s.RunDir.Socket()),
 	}
 }
 
 // Check says why requests are not served as they should be, nil if they are.
 func (c *Controller) Check(ctx context.Context) error {
-	if c.stopping.Load() {
+	if c.leaving.Load() {
 		return errors.New("shutting down")
 	}
 	if !c.ready.Load() {
@@ -163,9 +203,6 @@ func (c *Controller) ShutdownTimeout() time.Duration {
 	return time.Duration(c.shutdown.Load())
 }
 
-// Drain makes Check fail from now on.
-func (c *Controller) Drain() { c.stopping.Store(true) }
-
 // Run serves until ctx ends, or until something fails that can't be tried
 // again. NGINX still runs when it returns.
 func (c *Controller) Run(ctx context.Context, from Source) error {
@@ -181,6 +218,9 @@ func (c *Controller) Run(ctx context.Context, from Source) error {
 	err := c.serve(ctx)
 	cancel(nil)
 	<-sourceEnded
+	// NGINX waits a minute for the first request of a connection when it is
+	// told to quit, and the client may have one that it never used.
+	c.client.CloseIdle()
 	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
 		err = cause
 	}
@@ -208,6 +248,9 @@ func (c *Controller) serve(ctx context.Context) error {
 			c.taken = batches
 			c.update(ctx, changes)
 			c.apply(ctx)
+			c.tellSelected()
+		case ask := <-c.questions:
+			ask()
 		case restarted := <-c.settings.Process.Restarted():
 			c.restarted(ctx, restarted)
 		case <-c.retry.due():
@@ -225,11 +268,11 @@ func (c *Controller) serve(ctx context.Context) error {
 // start builds everything there is, and starts NGINX with it.
 func (c *Controller) start(ctx context.Context) error {
 	began := time.Now()
-	certificate, err := defaultCertificate(time.Now())
+	generated, err := generateCertificate(time.Now())
 	if err != nil {
 		return err
 	}
-	c.desired.SetDefaultCertificate(certificate)
+	c.generated = generated
 	changes, batches := c.inbox.take(ctx)
 	c.taken = batches
 	for _, change := range changes {
@@ -255,6 +298,7 @@ func (c *Controller) start(ctx context.Context) error {
 	c.static = next
 	c.metrics.NginxConfBytes.Set(float64(len(next.Files[plan.NginxConf])))
 	c.apply(ctx)
+	c.tellSelected()
 	c.log.Debug("started", "units", len(c.store.All()), "took", time.Since(began).Round(time.Millisecond))
 	return nil
 }

@@ -127,6 +127,7 @@ func (c *Controller) failReload(next plan.Static, err error) {
 	r.wait = time.NewTimer(again)
 	c.metrics.ReloadFailures.Inc()
 	c.log.Error("reload: NGINX keeps its configuration", "error", err, "again_in", again)
+	c.noticeReload(err)
 	c.noteServed()
 }
 
@@ -153,8 +154,15 @@ func (c *Controller) finishReload(ctx context.Context) {
 	c.metrics.Reloads.Inc()
 	c.metrics.NginxConfBytes.Set(float64(len(next.Files[plan.NginxConf])))
 	c.log.Info("reloaded NGINX", "reason", reason, "generation", next.Generation, "took", time.Since(r.last).Round(time.Millisecond))
+	c.noticeReload(nil)
 	c.endDrain(ctx)
 	c.apply(ctx)
+}
+
+func (c *Controller) noticeReload(err error) {
+	if c.settings.Notices.Reloaded != nil {
+		c.settings.Notices.Reloaded(err)
+	}
 }
 
 func (c *Controller) endDrain(ctx context.Context) {

@@ -5,8 +5,13 @@ import (
 	"slices"
 	"time"
 
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/ledger"
+	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/internal/unit"
@@ -37,9 +42,34 @@ func (c *Controller) update(ctx context.Context, changes []source.Change) {
 func (c *Controller) applyToStore(changes []source.Change) []store.Key {
 	var touched []store.Key
 	for _, change := range changes {
-		touched = append(touched, c.store.Apply(change.Object, change.Deleted)...)
+		keys := c.store.Apply(change.Object, change.Deleted)
+		if len(keys) > 0 && !change.Deleted {
+			c.noticeTaken(change.Object)
+		}
+		touched = append(touched, keys...)
 	}
 	return touched
+}
+
+// tellSelected tells what became of Ingresses, whoever listens: the store keeps
+// it until it is taken.
+func (c *Controller) tellSelected() {
+	selection := c.store.TakeIngresses()
+	if c.settings.Selected != nil && len(selection.Put)+len(selection.Gone) > 0 {
+		c.settings.Selected(selection)
+	}
+}
+
+// noticeTaken tells of an object that changed, if it is an Ingress that is
+// served.
+func (c *Controller) noticeTaken(object metav1.Object) {
+	if _, ok := object.(*networkingv1.Ingress); !ok || c.settings.Notices.Taken == nil {
+		return
+	}
+	name := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+	if c.store.Serves(name) {
+		c.settings.Notices.Taken(name)
+	}
 }
 
 // How long what came to be referred to is waited for, at most, in all of an
@@ -62,7 +92,7 @@ const (
 	namesApart      = 200
 )
 
-// awaitWanted waits for Secrets and addresses that came to be referred to, so
+// awaitWanted waits for Secrets, ConfigMaps and addresses that came to be referred to, so
 // that no host is served without a certificate that there is, and no backend
 // without endpoints. What does not come in time is taken when it comes. It
 // returns the units that this touches, and how long names were waited for.
@@ -76,8 +106,11 @@ func (c *Controller) awaitWanted(ctx context.Context, secretsMost, namesMost tim
 	defer cancelNames()
 	for {
 		secrets := ask(c.settings.Want.Secrets, c.store.TakeSecrets())
+		configMaps := ask(c.settings.Want.ConfigMaps, c.store.TakeConfigMaps())
 		names := ask(c.settings.Want.Addresses, c.store.TakeNames())
+		c.wantIssuers()
 		came := await(forSecrets, secrets)
+		came = await(forSecrets, configMaps) || came
 		if names != nil {
 			began := time.Now()
 			came = await(forNames, names) || came
@@ -119,13 +152,20 @@ func await(ctx context.Context, delivered <-chan struct{}) bool {
 
 // build builds units and asks for what comes of them.
 func (c *Controller) build(keys []store.Key) {
-	parts := make([]ledger.Part, len(keys))
-	for i, key := range keys {
-		parts[i] = ledger.Part{Owner: key, Findings: c.buildUnit(key)}
+	parts := make([]ledger.Part, 0, len(keys))
+	buildOne := func(key store.Key) {
+		parts = append(parts, ledger.Part{Owner: key, Findings: c.buildUnit(key)})
 		c.metrics.Builds.WithLabelValues(key.Kind.String()).Inc()
 	}
+	for _, key := range keys {
+		buildOne(key)
+	}
+	for _, host := range c.profiles.Settle() {
+		buildOne(store.Key{Kind: store.HostUnit, Name: host})
+	}
 	c.settings.Ledger.Enter(parts)
-	for _, kind := range []unit.Kind{unit.Host, unit.Name, unit.Backend, unit.Certificate} {
+	c.wantStaples()
+	for _, kind := range []unit.Kind{unit.Host, unit.Name, unit.Backend, unit.Certificate, unit.Staple, unit.Content} {
 		c.metrics.Units.WithLabelValues(string(kind)).Set(float64(c.desired.Count(kind)))
 	}
 }
@@ -135,13 +175,16 @@ func (c *Controller) buildUnit(key store.Key) []finding.Finding {
 	case store.GlobalsUnit:
 		globals, findings := c.builder.Globals(c.store)
 		c.desired.SetGlobals(globals)
+		c.profiles.SetDefault(globals.Default)
 		c.shutdown.Store(int64(globals.Process.ShutdownTimeout))
 		return findings
 	case store.HostUnit:
 		host, found, findings := c.builder.Host(key.Name, c.store)
 		if found {
+			findings = append(findings, c.profiles.Bound(&host, c.store)...)
 			c.desired.SetHost(host)
 		} else {
+			c.profiles.Remove(key.Name)
 			c.desired.RemoveHost(key.Name)
 		}
 		return findings
@@ -152,6 +195,7 @@ func (c *Controller) buildUnit(key store.Key) []finding.Finding {
 		} else {
 			c.desired.RemoveName(key.Name)
 		}
+		c.follow(key.Name, name, certificate)
 		return findings
 	case store.NamePatternsUnit:
 		patterns, certificates, found, findings := c.builder.NamePatterns(c.store)
@@ -161,6 +205,24 @@ func (c *Controller) buildUnit(key store.Key) []finding.Finding {
 			c.desired.RemoveNamePatterns()
 		}
 		return findings
+	case store.StapleUnit:
+		staple, found, findings := c.builder.Staple(key.Name, c.store)
+		if found {
+			c.desired.SetStaple(staple)
+		} else {
+			c.desired.RemoveStaple(key.Name)
+		}
+		return findings
+	case store.DefaultCertificateUnit:
+		certificate, findings := c.builder.DefaultCertificate(c.store)
+		c.settings.Expiry.Show(model.DefaultHost, certificate)
+		if certificate == nil {
+			certificate = &c.generated
+		}
+		c.desired.SetDefaultCertificate(*certificate)
+		return findings
+	case store.RefusalUnit:
+		return c.builder.Refusal(key.Name, c.store)
 	case store.BackendUnit:
 		backend, found, findings := c.builder.Backend(key.Name, c.store)
 		if found {
@@ -171,4 +233,16 @@ func (c *Controller) buildUnit(key store.Key) []finding.Finding {
 		return findings
 	}
 	return nil
+}
+
+// follow has the end of a rule's host's certificate followed. Its aliases show
+// the same one, and the default certificate is a unit of its own.
+func (c *Controller) follow(key string, name model.Name, certificate *model.Certificate) {
+	if key == model.DefaultHost {
+		return
+	}
+	if name.Name != name.Host {
+		certificate = nil
+	}
+	c.settings.Expiry.Show(key, certificate)
 }

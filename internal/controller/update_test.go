@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/expiry"
 	"github.com/headgate/headgate/internal/ledger"
 	"github.com/headgate/headgate/internal/metrics"
 	"github.com/headgate/headgate/internal/plan"
@@ -26,9 +27,9 @@ func updater(t *testing.T, want Wants) *Controller {
 	builder, m := build.New(nil, "x"), metrics.New()
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	return &Controller{
-		settings: Settings{Want: want, Ledger: ledger.New(log, m.Findings)}, log: log, metrics: m, inbox: newInbox(),
+		settings: Settings{Want: want, Ledger: ledger.New(log, m.Findings), Expiry: expiry.New("", func([]ledger.Part) {})}, log: log, metrics: m, inbox: newInbox(),
 		store:   store.New(store.Settings{IngressClass: "nginx", WatchWithoutClass: true, Classless: true}, builder.Refer),
-		builder: builder, desired: plan.NewDesired(),
+		builder: builder, profiles: build.NewProfiles(), desired: plan.NewDesired(),
 	}
 }
 

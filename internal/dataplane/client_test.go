@@ -174,10 +174,10 @@ func TestSwitches(t *testing.T) {
 	f := serve(t, nil)
 	client := New(f.socket)
 	if err := errors.Join(client.Loaded(t.Context()), client.Draining(t.Context(), true),
-		client.Draining(t.Context(), false)); err != nil {
+		client.Draining(t.Context(), false), client.Leaving(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"PUT /v1/loaded", "PUT /v1/draining", "DELETE /v1/draining"}
+	want := []string{"PUT /v1/loaded", "PUT /v1/draining", "DELETE /v1/draining", "PUT /v1/leaving"}
 	if diff := cmp.Diff(want, f.requests); diff != "" {
 		t.Error(diff)
 	}
@@ -186,7 +186,7 @@ func TestSwitches(t *testing.T) {
 func TestState(t *testing.T) {
 	f := serve(t, func(*http.Request) (int, string) {
 		return 200, `{"instance": "i", "dictionary": 1, "generation": 3, "pid": 4242, "revision": 17,
-			"loaded": true, "draining": false, "accepting": [{"generation": 3, "pid": 4242}],
+			"loaded": true, "draining": false, "leaving": true, "accepting": [{"generation": 3, "pid": 4242}],
 			"memory": {"units": {"capacity": 9, "free": 8}, "versions": {"capacity": 7, "free": 6}, "certificates": {"capacity": 5, "free": 4}},
 			"broken": [{"kind": "host", "name": "h", "version": "a", "error": "e"}], "cache": {"bytes": 2, "units": 1}}`
 	})
@@ -195,7 +195,7 @@ func TestState(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := State{
-		Instance: "i", Dictionary: 1, Generation: 3, PID: 4242, Revision: 17, Loaded: true,
+		Instance: "i", Dictionary: 1, Generation: 3, PID: 4242, Revision: 17, Loaded: true, Leaving: true,
 		Accepting: []Worker{{3, 4242}},
 		Memory:    Memory{Zone{9, 8}, Zone{7, 6}, Zone{5, 4}},
 		Broken:    []Broken{{"host", "h", "a", "e"}},

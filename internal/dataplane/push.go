@@ -87,3 +87,12 @@ func (c *Client) Draining(ctx context.Context, on bool) error {
 	}
 	return nil
 }
+
+// Leaving tells workers that NGINX is about to end, for good: the health check
+// on its ports fails, and HTTP/1 connections end with their next answer.
+func (c *Client) Leaving(ctx context.Context) error {
+	if err := c.do(ctx, http.MethodPut, "/v1/leaving", nil, &struct{}{}); err != nil {
+		return fmt.Errorf("telling the data plane that it ends: %w", err)
+	}
+	return nil
+}

@@ -19,6 +19,8 @@ type State struct {
 	Revision int64 `json:"revision"`
 	Loaded   bool  `json:"loaded"`
 	Draining bool  `json:"draining"`
+	// Leaving: NGINX is about to end.
+	Leaving bool `json:"leaving"`
 	// Accepting are the workers that take connections. One that was killed
 	// stays in the list.
 	Accepting []Worker `json:"accepting"`
@@ -68,7 +70,18 @@ type Cache struct {
 type Unit struct {
 	Version string          `json:"version"`
 	Needs   int             `json:"needs"`
+	Worker  Holder          `json:"worker"`
 	Payload json.RawMessage `json:"unit"`
+}
+
+// A Holder is the worker that tells of a unit.
+type Holder struct {
+	PID        int `json:"pid"`
+	Generation int `json:"generation"`
+	// Holds is the version that the worker has decoded, empty if it has none.
+	Holds string `json:"holds"`
+	// Error says why it can't decode the newest version that it tried.
+	Error string `json:"error"`
 }
 
 // State asks whichever worker answers.

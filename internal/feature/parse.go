@@ -22,7 +22,7 @@ func Bool(text string) (bool, error) {
 
 // OnOff reads "on" and "off".
 func OnOff(text string) (bool, error) {
-	switch text {
+	switch strings.TrimSpace(text) {
 	case "on":
 		return true, nil
 	case "off":

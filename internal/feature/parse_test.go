@@ -40,7 +40,7 @@ func TestParse(t *testing.T) {
 		})
 	})
 	t.Run("OnOff", func(t *testing.T) {
-		check(t, feature.OnOff, []parseCase{{"on", true}, {"off", false}, {"On", nil}, {"true", nil}, {"", nil}, {"on ", nil}})
+		check(t, feature.OnOff, []parseCase{{"on", true}, {"off", false}, {"On", nil}, {"true", nil}, {"", nil}, {"on ", true}})
 	})
 	t.Run("Int", func(t *testing.T) {
 		check(t, feature.Int(-2, 10), []parseCase{

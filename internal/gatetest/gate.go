@@ -6,8 +6,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
-	"net"
 	"net/netip"
 	"os"
 	"strings"
@@ -20,16 +18,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/controller"
 	"github.com/headgate/headgate/internal/dataplane"
+	"github.com/headgate/headgate/internal/expiry"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/ledger"
 	"github.com/headgate/headgate/internal/metrics"
 	"github.com/headgate/headgate/internal/nginx"
 	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/porttest"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/source/dns"
+	"github.com/headgate/headgate/internal/source/pki"
 	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/lua"
 )
@@ -77,12 +79,20 @@ type Options struct {
 	Manifests string
 	// DefaultBackend is a Service of the namespace default, none if empty.
 	DefaultBackend string
+	// NoLocalAddresses refuses to call this machine, as in a cluster.
+	NoLocalAddresses bool
+	// DefaultCertificate is a Secret of the namespace default, none if empty.
+	DefaultCertificate string
+	// CompleteChains fetches issuers' certificates.
+	CompleteChains bool
 	// Names say how DNS names are looked up. If nil no name server is asked
 	// but 127.0.0.1.
 	Names *dns.Settings
 	// AccessLog is the file for it; none is written if it is empty, though
 	// the configuration is as if it were.
 	AccessLog string
+	// Notices are told what the controller does.
+	Notices controller.Notices
 }
 
 // Start runs Headgate until the test ends.
@@ -93,17 +103,27 @@ func Start(t testing.TB, o Options) *Gate {
 	o.fill()
 	env := g.prepare(o, log)
 	names := o.names(log)
+	// The authorities of tests are on this machine.
+	authorities := pki.Settings{AllowLocal: true, Least: time.Millisecond, Log: log}
+	issuers, staples := pki.NewIssuers(authorities), pki.NewStaples(authorities)
+	findings := ledger.New(log, g.Metrics.Findings)
+	certificates := expiry.New("k8s.io/ingress-nginx", findings.Enter)
+	g.Metrics.Registry.MustRegister(certificates)
 	g.controller = controller.New(controller.Settings{
 		Store: store.Settings{
 			IngressClass: "nginx", ControllerClass: "k8s.io/ingress-nginx", WatchWithoutClass: true, Classless: true,
 			ConfigMap:      types.NamespacedName{Namespace: "default", Name: "headgate"},
-			DefaultBackend: o.defaultBackend(),
+			DefaultBackend: inDefault(o.DefaultBackend), DefaultCertificate: inDefault(o.DefaultCertificate),
+			CompleteChains: o.CompleteChains, LocalAddresses: !o.NoLocalAddresses, Scope: build.Scope{DeepInspect: true},
 		},
 		Features: o.Features, AnnotationPrefix: annotationPrefix, Environment: env,
-		Dictionaries: o.Dictionaries, Process: g.Process, RunDir: g.RunDir, Metrics: g.Metrics, Ledger: ledger.New(log, g.Metrics.Findings), Log: log, Timing: *o.Timing,
-		Want: controller.Wants{Addresses: names.Want},
+		Dictionaries: o.Dictionaries, Process: g.Process, RunDir: g.RunDir, Metrics: g.Metrics, Ledger: findings, Expiry: certificates, Log: log, Timing: *o.Timing,
+		Want: controller.Wants{Addresses: names.Want, Issuers: issuers.Want, Staples: staples.Want}, Notices: o.Notices,
 	})
-	g.run(Decode(t, o.Manifests), names.Run)
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	go certificates.Run(ctx)
+	g.run(Decode(t, o.Manifests), names.Run, issuers.Run, staples.Run)
 	g.Settle()
 	return g
 }
@@ -120,11 +140,12 @@ func (o *Options) names(log *slog.Logger) *dns.Source {
 	return dns.New(settings)
 }
 
-func (o *Options) defaultBackend() types.NamespacedName {
-	if o.DefaultBackend == "" {
+// inDefault is an object of the namespace default, none if name is empty.
+func inDefault(name string) types.NamespacedName {
+	if name == "" {
 		return types.NamespacedName{}
 	}
-	return types.NamespacedName{Namespace: "default", Name: o.DefaultBackend}
+	return types.NamespacedName{Namespace: "default", Name: name}
 }
 
 // fill puts defaults in the place of what is nil.
@@ -159,7 +180,7 @@ func (g *Gate) prepare(o Options, log *slog.Logger) plan.Environment {
 	modules, err := lua.Files(o.Features)
 	must(t, err)
 	must(t, g.RunDir.WriteLua(modules))
-	g.HTTP, g.HTTPS = FreePort(t), FreePort(t)
+	g.HTTP, g.HTTPS = porttest.Free(t), porttest.Free(t)
 	g.Client = dataplane.New(g.RunDir.Socket())
 
 	place := func(text string) plan.Path {
@@ -174,8 +195,7 @@ func (g *Gate) prepare(o Options, log *slog.Logger) plan.Environment {
 	}
 	env := plan.Environment{
 		RunDir: place(g.RunDir.Path()), HTTP2Directive: capabilities.HTTP2Directive,
-		AnswerPhase: feature.AnyAnswers(o.Features),
-		HTTPPort:    plan.Port(g.HTTP), HTTPSPort: plan.Port(g.HTTPS), AccessLog: place("/dev/null"), HealthPath: place("/healthz"),
+		HTTPPort: plan.Port(g.HTTP), HTTPSPort: plan.Port(g.HTTPS), AccessLog: place("/dev/null"), HealthPath: place("/healthz"),
 		User: word(g.RunDir.Worker().User), Group: word(g.RunDir.Worker().Group), Workers: 2, Backlog: 511,
 	}
 	if o.Workers > 0 {
@@ -234,6 +254,14 @@ func changesOf(objects []metav1.Object, deleted bool) []source.Change {
 func (g *Gate) Apply(manifests string) {
 	g.t.Helper()
 	g.Put(manifests)
+	g.Settle()
+}
+
+// ApplyObjects is Apply for objects that hold what no manifest can say, such as
+// text that is no UTF-8. They must not be changed any more.
+func (g *Gate) ApplyObjects(objects ...metav1.Object) {
+	g.t.Helper()
+	g.send(changesOf(objects, false))
 	g.Settle()
 }
 
@@ -302,24 +330,6 @@ func must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// FreePort is a TCP port that nobody has at this moment. It is below those
-// that the kernel gives to connections: one of these could be taken by the
-// connection of another test before NGINX listens.
-func FreePort(t testing.TB) uint16 {
-	t.Helper()
-	const least, many = 10000, 20000
-	for range 100 {
-		port := uint16(least + rand.IntN(many))
-		listener, err := net.Listen("tcp4", fmt.Sprintf("0.0.0.0:%d", port))
-		if err == nil {
-			must(t, listener.Close())
-			return port
-		}
-	}
-	t.Fatal("no free port in 100 tries")
-	return 0
 }
 
 // A Log keeps what was written to it.

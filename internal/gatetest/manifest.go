@@ -123,11 +123,18 @@ func Endpoints(service string, endpoints ...string) string {
 }
 
 // Config is the ConfigMap with Headgate's options, as "key: value".
-func Config(keys ...string) string {
+func Config(keys ...string) string { return ConfigMap("headgate", keys...) }
+
+// ConfigMap is a ConfigMap, "name" or "namespace/name", with data as "key: value".
+func ConfigMap(name string, data ...string) string {
+	namespace, name, two := strings.Cut(name, "/")
+	if !two {
+		namespace, name = "default", namespace
+	}
 	var b strings.Builder
-	b.WriteString("---\nkind: ConfigMap\napiVersion: v1\nmetadata: {name: headgate}\ndata:\n")
-	for _, k := range keys {
-		key, value, _ := strings.Cut(k, ": ")
+	fmt.Fprintf(&b, "---\nkind: ConfigMap\napiVersion: v1\nmetadata: {namespace: %s, name: %s}\ndata:\n", namespace, name)
+	for _, d := range data {
+		key, value, _ := strings.Cut(d, ": ")
 		fmt.Fprintf(&b, "  %s: %q\n", key, value)
 	}
 	return b.String()

@@ -163,3 +163,11 @@ func (r Response) WantStatus(t testing.TB, status int) Response {
 	}
 	return r
 }
+
+// EveryProtocol calls do with the scheme and version of requests over
+// HTTP/1.1, the same with TLS, and HTTP/2.
+func EveryProtocol(do func(http2 bool, scheme string)) {
+	do(false, "http")
+	do(false, "https")
+	do(true, "https")
+}

@@ -2,7 +2,7 @@
 // socket: what the controller knows, for who is on the machine or in the pod.
 // docs/controller-api.md is its contract.
 //
-// It only reads: whoever waits here keeps nobody else waiting.
+// It only reads: whoever waits here keeps nobody else waiting for long.
 package inspection
 
 import (
@@ -31,8 +31,8 @@ const patience = 30 * time.Second
 
 // Listen makes the socket, in the place of what an earlier controller left.
 // Its directory says who may connect. findings returns, sorted, what there is
-// now.
-func Listen(socket string, findings func() []finding.Finding, log *slog.Logger) (*Server, error) {
+// now, and explain what becomes of a request.
+func Listen(socket string, findings func() []finding.Finding, explain Explain, log *slog.Logger) (*Server, error) {
 	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("remove the old socket of the controller's API: %w", err)
 	}
@@ -41,7 +41,7 @@ func Listen(socket string, findings func() []finding.Finding, log *slog.Logger) 
 		return nil, fmt.Errorf("listen for the controller's API: %w", err)
 	}
 	return &Server{listener: listener, server: &http.Server{
-		Handler:      handler(findings),
+		Handler:      handler(findings, explain),
 		ReadTimeout:  patience,
 		WriteTimeout: patience,
 		ErrorLog:     slog.NewLogLogger(log.Handler(), slog.LevelWarn),
@@ -69,15 +69,18 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-func handler(findings func() []finding.Finding) http.Handler {
+func handler(findings func() []finding.Finding, explain Explain) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/findings", func(w http.ResponseWriter, r *http.Request) { showFindings(w, r, findings) })
-	mux.HandleFunc("/v1/findings", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Allow", "GET, HEAD")
-		refuse(w, http.StatusMethodNotAllowed, "only GET: nothing can be changed here")
-	})
+	mux.HandleFunc("GET /v1/explain", func(w http.ResponseWriter, r *http.Request) { showExplanation(w, r, explain) })
+	for _, path := range []string{"/v1/findings", "/v1/explain"} {
+		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Allow", "GET, HEAD")
+			refuse(w, http.StatusMethodNotAllowed, "only GET: nothing can be changed here")
+		})
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		refuse(w, http.StatusNotFound, "no such path: /v1/findings is there")
+		refuse(w, http.StatusNotFound, "no such path: /v1/findings and /v1/explain are there")
 	})
 	return mux
 }

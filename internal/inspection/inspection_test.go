@@ -26,7 +26,7 @@ var (
 
 func serve(t *testing.T, socket string, findings ...finding.Finding) *Server {
 	t.Helper()
-	s, err := Listen(socket, func() []finding.Finding { return findings }, slog.New(slog.DiscardHandler))
+	s, err := Listen(socket, func() []finding.Finding { return findings }, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestOldSocket(t *testing.T) {
 // Who never served closes without a trace too.
 func TestCloseUnserved(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
-	s, err := Listen(socket, nil, slog.New(slog.DiscardHandler))
+	s, err := Listen(socket, nil, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

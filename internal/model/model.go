@@ -5,7 +5,10 @@
 // turns it into bytes.
 package model
 
-import "net/netip"
+import (
+	"net/netip"
+	"time"
+)
 
 // DefaultHost is the name of the host that answers for every name that no
 // other host owns, and for requests without a name.
@@ -15,6 +18,7 @@ const DefaultHost = "_"
 // "*.example.com" or DefaultHost.
 type Host struct {
 	Name string
+	TLS  TLSPolicy
 	// Routes are in an order that counts if they are patterns.
 	Routes []Route
 }
@@ -61,14 +65,24 @@ type Route struct {
 	// Default is set where Backend is the default backend: without an endpoint
 	// it answers as the built-in one.
 	Default bool
+	// Relative leaves scheme and host out of redirects that Headgate makes to
+	// another path of the host.
+	Relative bool
 	// Denied is set where access control could not be set up: the route
 	// answers 503.
 	Denied bool
+	// AnyJudge lets in whom one of those lets pass that ask who a client is,
+	// where else all must. It opens nothing where nobody asks.
+	AnyJudge bool
 	// Profile holds what NGINX can only be told statically.
 	Profile Profile
+	// Mode is what the profile's location does besides.
+	Mode Mode
 	// Policies are what the features do on this route, in the order of the
 	// feature list.
 	Policies []Policy
+	// Contents are what the policies refer to by name.
+	Contents []Content
 	// Origin names the Ingress that the route came from.
 	Origin Origin
 }
@@ -78,6 +92,23 @@ type Route struct {
 type Policy struct {
 	Feature string
 	Value   any
+}
+
+// A Content is bytes that the policies of many routes may refer to by its name,
+// in a form that is their feature's. Equal bytes have equal names.
+type Content struct {
+	Name  string
+	Bytes Confidential
+}
+
+// An Alternative is a backend that may be asked in the place of a route's own.
+type Alternative struct {
+	// Backend is its key.
+	Backend string `json:"backend"`
+	// Except are paths for which, and for what lies below them, it is not asked.
+	Except []string `json:"except,omitempty"`
+	// When says when it is asked: it is the feature's whose policy this is in.
+	When any `json:"when"`
 }
 
 // An Origin is the object that a route was written in, for logs and metrics.
@@ -92,6 +123,8 @@ type Name struct {
 	Name string
 	// Host is the name of the host that owns the name.
 	Host string
+	// Redirect sends requests for the name to the Host's own.
+	Redirect bool
 	// Secured is set where an Ingress asks for TLS on the name, whether or
 	// not its certificate could be used.
 	Secured bool
@@ -126,7 +159,29 @@ type Certificate struct {
 	Hash  string
 	Chain []byte
 	Key   PrivateKey
+	// Secret is where it stands, as "namespace/name", one of several with the
+	// same content; empty for a certificate that Headgate made.
+	Secret string
 }
+
+// A Staple is an OCSP answer that is shown with a certificate.
+type Staple struct {
+	// Certificate is the certificate's hash.
+	Certificate string
+	// Response is the answer in DER.
+	Response []byte
+	// Until is when it is no longer to be shown.
+	Until time.Time
+}
+
+// A Confidential is bytes that don't print themselves.
+type Confidential []byte
+
+// String keeps secrets out of logs and test output.
+func (Confidential) String() string { return "[redacted]" }
+
+// GoString keeps secrets out of %#v.
+func (Confidential) GoString() string { return "[redacted]" }
 
 // A PrivateKey is a key that does not print itself.
 type PrivateKey []byte

@@ -4,7 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -27,6 +29,70 @@ type Profile struct {
 	// MeasureBody is set where BodyStep is above the exact limit: bodies that
 	// do not announce their length are measured once they are buffered.
 	MeasureBody bool
+	// BodyBuffer is how much of a request's body, in bytes, is kept in memory.
+	BodyBuffer int64
+	// BusyBuffers is how much of an answer, in bytes, may be on its way to the
+	// client while the rest is read: one buffer or more, and at least one less
+	// than all.
+	BusyBuffers int64
+	// TempFile is the largest file, in bytes, for an answer that the buffers
+	// don't hold: 0 for none, else no less than a buffer.
+	TempFile int64
+	// Retry says after what a request is sent to another endpoint.
+	Retry Outcomes
+	// RetryTime is after how long no further endpoint is asked, 0 for no limit.
+	RetryTime time.Duration
+	// OldProtocol asks backends in HTTP/1.0, not 1.1.
+	OldProtocol bool
+	// Catch are the statuses of answers that a backend, or NGINX in its place,
+	// may not give before the route's policies are asked (phase fail). They are
+	// caught in modes with answers alone.
+	Catch Statuses
+}
+
+// Outcomes is a set of what may come of asking an endpoint, as NGINX's
+// proxy_next_upstream has it.
+type Outcomes uint16
+
+// The outcomes. NonIdempotent is none by itself: with it, requests that may do
+// something twice are sent again as well.
+const (
+	Failure Outcomes = 1 << iota
+	Timeout
+	InvalidHeader
+	Status500
+	Status502
+	Status503
+	Status504
+	Status403
+	Status404
+	Status429
+	NonIdempotent
+	// AllOutcomes is all of them.
+	AllOutcomes Outcomes = 1<<iota - 1
+)
+
+// outcomeNames are in the order of the bits.
+const outcomeNames = "error timeout invalid_header http_500 http_502 http_503 http_504 http_403 http_404 http_429 non_idempotent"
+
+// OutcomeOf is the outcome of NGINX's name, false if there is none.
+func OutcomeOf(name string) (Outcomes, bool) {
+	i := slices.Index(strings.Fields(outcomeNames), name)
+	return 1 << max(i, 0), i >= 0
+}
+
+// String are NGINX's names, "off" for the empty set.
+func (o Outcomes) String() string {
+	var names []string
+	for i, name := range strings.Fields(outcomeNames) {
+		if o&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return "off"
+	}
+	return strings.Join(names, " ")
 }
 
 // Name is a name that only an equal profile has: equal tuples, equal names, on
@@ -34,6 +100,51 @@ type Profile struct {
 func (p Profile) Name() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%+v", p))
 	return "p_" + hex.EncodeToString(sum[:6])
+}
+
+// A Mode is what a location does besides its profile's settings. Each profile
+// has a location in every mode, so that a change of mode costs no reload: a
+// route without policies that need one pays nothing for the others.
+type Mode struct {
+	// Answers runs the answer phase of the route's policies.
+	Answers bool
+	// Check asks another service whether a request may pass. A mode with a
+	// check always has Answers.
+	Check Check
+}
+
+// A Check says how another service is asked whether a request may pass.
+type Check int
+
+// The checks.
+const (
+	NoCheck Check = iota
+	CheckHTTP
+	CheckHTTPS
+)
+
+func (c Check) String() string { return [...]string{"none", "http", "https"}[c] }
+
+// Scheme is that of the request to the other service, empty for NoCheck.
+func (c Check) Scheme() string { return [...]string{"", "http", "https"}[c] }
+
+// Modes are all modes.
+func Modes() []Mode {
+	return []Mode{{}, {Answers: true}, {Answers: true, Check: CheckHTTP}, {Answers: true, Check: CheckHTTPS}}
+}
+
+// Suffix stands behind the profile's name in that of the location. Only the
+// mode that does nothing has none. Without the check's part at its end it is
+// that of the same mode without the check: lua/headgate/host.lua cuts it.
+func (m Mode) Suffix() string {
+	suffix := ""
+	if m.Answers {
+		suffix = "_a"
+	}
+	if m.Check != NoCheck {
+		suffix += "_" + m.Check.Scheme()
+	}
+	return suffix
 }
 
 // Process is what the NGINX process is told, from the ConfigMap's keys.
@@ -66,8 +177,12 @@ type Process struct {
 	BackendIdle, BackendAge time.Duration
 	// ServerTokens leaves the Server header in answers.
 	ServerTokens bool
+	// Stapling shows OCSP answers with certificates. It stands in no file, so that
+	// a change of it needs no reload.
+	Stapling bool
 	// HSTS is what answers over https say of Strict-Transport-Security.
 	HSTS HSTS
+	TLS  TLS
 }
 
 // HSTS is the content of a Strict-Transport-Security header.

@@ -190,6 +190,12 @@ func (lib *library) accept(code handle, end int) error {
 	return nil
 }
 
+// Size is how many bytes the compiled pattern takes, with its machine code: in
+// each NGINX worker too, about.
+func (p *Pattern) Size() int {
+	return int(p.lib.size(p.code, infoSize) + p.lib.size(p.code, infoJITSize))
+}
+
 // Text is what Lua must be given for the same answers: the pattern itself if it
 // matches at the start only, else the pattern with a start that searches.
 func (p *Pattern) Text() string { return p.text }

@@ -15,15 +15,20 @@ type Desired struct {
 	globals model.Globals
 	units   map[unit.Key]unit.Unit
 	counts  map[unit.Kind]int
-	// profiles of each host, by its name, and how many hosts name each.
-	profiles    map[string][]model.Profile
+	// demands of each host, by its name, how many hosts name each profile, and
+	// how many have a TLS policy.
+	demands     map[string]demand
 	profileUses map[model.Profile]int
+	hellos      int
 	// hosts are the hosts that names lead to, by the name's name.
 	hosts map[string]string
 	// certificates are those that names show, by the name's name, and users
 	// how many names show each.
 	certificates map[string]string
 	users        map[string]int
+	contents     contents
+	// shown are all certificates that are shown, by their hash.
+	shown certificates
 	// patterns are all name patterns, and patternsWait is set while their unit
 	// lacks some, whose hosts NGINX has no profiles for yet.
 	patterns     model.NamePatterns
@@ -32,8 +37,8 @@ type Desired struct {
 	// changed are the units that may differ from what was applied.
 	changed map[unit.Key]struct{}
 	applied map[unit.Key]string
-	// appliedProfiles are those that the applied units of hosts name.
-	appliedProfiles map[string][]model.Profile
+	// appliedDemands are those of the applied units of hosts.
+	appliedDemands map[string]demand
 	// restoring is set while the data plane lacks what it had.
 	restoring bool
 }
@@ -41,49 +46,61 @@ type Desired struct {
 // NewDesired asks for nothing.
 func NewDesired() *Desired {
 	return &Desired{
-		units:           map[unit.Key]unit.Unit{},
-		counts:          map[unit.Kind]int{},
-		profiles:        map[string][]model.Profile{},
-		profileUses:     map[model.Profile]int{},
-		hosts:           map[string]string{},
-		certificates:    map[string]string{},
-		users:           map[string]int{},
-		changed:         map[unit.Key]struct{}{},
-		applied:         map[unit.Key]string{},
-		appliedProfiles: map[string][]model.Profile{},
+		units:          map[unit.Key]unit.Unit{},
+		counts:         map[unit.Kind]int{},
+		demands:        map[string]demand{},
+		profileUses:    map[model.Profile]int{},
+		hosts:          map[string]string{},
+		certificates:   map[string]string{},
+		users:          map[string]int{},
+		contents:       newContents(),
+		shown:          newCertificates(),
+		changed:        map[unit.Key]struct{}{},
+		applied:        map[unit.Key]string{},
+		appliedDemands: map[string]demand{},
 	}
 }
 
 // SetGlobals asks for globals.
 func (d *Desired) SetGlobals(g model.Globals) {
+	d.shown.staple(g.Process.Stapling)
 	d.globals = g
 	d.set(unit.FromGlobals(g))
 }
 
 // SetHost asks for a host.
 func (d *Desired) SetHost(h model.Host) {
-	d.setProfiles(h.Name, distinctProfiles(h))
+	d.setDemand(h.Name, demand{distinctProfiles(h), h.TLS.Any()})
+	d.setContents(h.Name, distinctContents(h))
 	d.set(unit.FromHost(h))
 }
 
 // RemoveHost asks for no host of that name.
 func (d *Desired) RemoveHost(name string) {
-	d.setProfiles(name, nil)
+	d.setDemand(name, demand{})
+	d.setContents(name, nil)
 	d.remove(unit.Key{Kind: unit.Host, Name: name})
 }
 
-func (d *Desired) setProfiles(host string, profiles []model.Profile) {
-	for _, p := range profiles {
+func (d *Desired) setDemand(host string, wanted demand) {
+	was := d.demands[host]
+	for _, p := range wanted.profiles {
 		d.profileUses[p]++
 	}
-	for _, p := range d.profiles[host] {
+	for _, p := range was.profiles {
 		if d.profileUses[p]--; d.profileUses[p] == 0 {
 			delete(d.profileUses, p)
 		}
 	}
-	d.profiles[host] = profiles
-	if profiles == nil {
-		delete(d.profiles, host)
+	if wanted.hello {
+		d.hellos++
+	}
+	if was.hello {
+		d.hellos--
+	}
+	d.demands[host] = wanted
+	if wanted.profiles == nil && !wanted.hello {
+		delete(d.demands, host)
 	}
 }
 
@@ -94,7 +111,7 @@ func (d *Desired) SetName(n model.Name, certificate *model.Certificate) {
 	if certificate != nil {
 		d.certificates[n.Name] = certificate.Hash
 		d.users[certificate.Hash]++
-		d.set(unit.FromCertificate("", *certificate))
+		d.setCertificate(*certificate)
 	}
 	d.leaveCertificate(was)
 	d.hosts[n.Name] = n.Host
@@ -112,7 +129,7 @@ func (d *Desired) RemoveName(name string) {
 // SetNamePatterns asks for name patterns with the certificates that they show.
 func (d *Desired) SetNamePatterns(p model.NamePatterns, certificates []model.Certificate) {
 	for _, c := range certificates {
-		d.set(unit.FromCertificate("", c))
+		d.setCertificate(c)
 	}
 	d.replacePatterns(p)
 	d.set(unit.FromNamePatterns(p))
@@ -167,7 +184,21 @@ func (d *Desired) knownToAll(host string, statics []Static) bool {
 
 // SetDefaultCertificate asks for the certificate that names without one show.
 func (d *Desired) SetDefaultCertificate(c model.Certificate) {
+	d.shown.setDefault(c)
 	d.set(unit.FromCertificate(model.DefaultCertificate, c))
+}
+
+func (d *Desired) setCertificate(c model.Certificate) {
+	d.shown.add(c)
+	d.set(unit.FromCertificate("", c))
+}
+
+// SetStaple asks for an OCSP answer.
+func (d *Desired) SetStaple(s model.Staple) { d.set(unit.FromStaple(s)) }
+
+// RemoveStaple asks for no OCSP answer on the certificate of that hash.
+func (d *Desired) RemoveStaple(certificate string) {
+	d.remove(unit.Key{Kind: unit.Staple, Name: certificate})
 }
 
 // SetBackend asks for a backend.
@@ -184,6 +215,7 @@ func (d *Desired) leaveCertificate(hash string) {
 	}
 	if d.users[hash]--; d.users[hash] == 0 {
 		delete(d.users, hash)
+		d.shown.remove(hash)
 		d.remove(unit.Key{Kind: unit.Certificate, Name: hash})
 	}
 }
@@ -222,7 +254,7 @@ func (d *Desired) Bytes() int64 {
 func (d *Desired) Forget() {
 	d.restoring = true
 	clear(d.applied)
-	clear(d.appliedProfiles)
+	clear(d.appliedDemands)
 	clear(d.changed)
 	for key := range d.units {
 		d.changed[key] = struct{}{}
@@ -242,9 +274,9 @@ type Change struct {
 
 // Delta is what to push now, in the order to push it. Hosts whose profiles
 // NGINX does not have yet are held, and with them the names that would lead to
-// nothing; name patterns go without such names. As long as one is, backends and
-// certificates are not deleted: what is applied of a held host may still refer
-// to them. While NGINX is on its way from one configuration to another, only
+// nothing; name patterns go without such names. As long as one is, backends,
+// certificates and contents are not deleted: what is applied of a held host may
+// still refer to them. While NGINX is on its way from one configuration to another, only
 // profiles that both have are there to stay.
 func (d *Desired) Delta(static Static, coming ...Static) (changes []Change, held int) {
 	if d.packPatterns(append([]Static{static}, coming...)) {
@@ -274,7 +306,7 @@ func (d *Desired) Delta(static Static, coming ...Static) (changes []Change, held
 	}
 	if held > 0 {
 		deletions = slices.DeleteFunc(deletions, func(c Change) bool {
-			return c.Kind == unit.Backend || c.Kind == unit.Certificate
+			return c.Kind == unit.Backend || c.Kind == unit.Certificate || c.Kind == unit.Content
 		})
 	}
 	slices.SortFunc(changes, byOrder(putOrder))
@@ -287,7 +319,7 @@ func (d *Desired) Delta(static Static, coming ...Static) (changes []Change, held
 func (d *Desired) needs(key unit.Key, static Static) (generation int, known bool) {
 	switch key.Kind {
 	case unit.Host:
-		return static.needs(d.profiles[key.Name])
+		return static.needs(d.demands[key.Name])
 	case unit.Name:
 		return 0, d.hostKnown(d.hosts[key.Name], static)
 	}
@@ -300,14 +332,14 @@ func (d *Desired) hostKnown(name string, static Static) bool {
 	if _, applied := d.applied[unit.Key{Kind: unit.Host, Name: name}]; applied || d.restoring {
 		return true
 	}
-	_, known := static.needs(d.profiles[name])
+	_, known := static.needs(d.demands[name])
 	return known
 }
 
 // What refers to something is put after it and deleted before it.
 var (
-	putOrder    = []unit.Kind{unit.Globals, unit.Certificate, unit.Backend, unit.Host, unit.Name, unit.Patterns}
-	deleteOrder = []unit.Kind{unit.Patterns, unit.Name, unit.Host, unit.Backend, unit.Certificate, unit.Globals}
+	putOrder    = []unit.Kind{unit.Globals, unit.Certificate, unit.Staple, unit.Content, unit.Backend, unit.Host, unit.Name, unit.Patterns}
+	deleteOrder = []unit.Kind{unit.Patterns, unit.Name, unit.Host, unit.Backend, unit.Content, unit.Staple, unit.Certificate, unit.Globals}
 )
 
 func byOrder(order []unit.Kind) func(a, b Change) int {
@@ -324,12 +356,12 @@ func (d *Desired) Applied(changes []Change) {
 		if c.Delete {
 			delete(d.applied, c.Key)
 			if c.Kind == unit.Host {
-				delete(d.appliedProfiles, c.Name)
+				delete(d.appliedDemands, c.Name)
 			}
 		} else {
 			d.applied[c.Key] = c.Version
 			if c.Kind == unit.Host {
-				d.appliedProfiles[c.Name] = d.profiles[c.Name]
+				d.appliedDemands[c.Name] = d.demands[c.Name]
 			}
 		}
 		if u, wanted := d.units[c.Key]; wanted == !c.Delete && u.Version == c.Version {

@@ -287,6 +287,65 @@ func TestProfilesOfAppliedHostsStay(t *testing.T) {
 	}
 }
 
+// The phase of TLS policies comes with the first host that has one, which waits
+// for it, and goes with a reload that is needed anyway.
+func TestPhaseOfTLSPolicies(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	rendered := func() bool {
+		return strings.Contains(string(b.static.Files[plan.NginxConf]), "ssl_client_hello_by_lua")
+	}
+	b.add("a.test", "")
+	b.push(0, "put globals globals", "put backend d/a.test/80", "put host a.test", "put name a.test")
+	with := host("a.test", "d/a.test/80")
+	with.TLS.Order = model.ClientOrder
+	b.SetHost(with)
+	b.push(1)
+	if rendered() {
+		t.Error("the phase is there from the start")
+	}
+	b.reload("TLS handshakes differ by host")
+	if !rendered() {
+		t.Error("the phase is not there")
+	}
+	b.push(0, "put host a.test needs 2")
+	other := host("b.test", "d/a.test/80")
+	other.TLS.Order = model.ServerOrder
+	b.SetHost(other)
+	b.reload("")
+	b.push(0, "put host b.test needs 2")
+
+	b.SetHost(host("a.test", "d/a.test/80"))
+	b.RemoveHost("b.test")
+	b.reload("")
+	g := usualGlobals()
+	g.Process.Workers = 3
+	b.SetGlobals(g)
+	b.reload("settings of the process changed")
+	if !rendered() {
+		t.Error("the phase went while applied hosts have policies")
+	}
+	b.push(0, "put host a.test", "del host b.test")
+	g.Process.Workers = 4
+	b.SetGlobals(g)
+	b.reload("settings of the process changed")
+	if rendered() {
+		t.Error("the phase stays without a policy")
+	}
+	b.SetHost(with)
+	b.reload("TLS handshakes differ by host")
+	b.push(0, "put host a.test needs 5")
+
+	b.SetHost(host("a.test", "d/a.test/80"))
+	b.push(0, "put host a.test")
+	g.Process.TLS.RejectUnknown = true
+	b.SetGlobals(g)
+	b.reload("settings of the process changed")
+	if !rendered() {
+		t.Error("unknown names are not rejected without the phase")
+	}
+}
+
 func TestOtherReasons(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -20,10 +20,14 @@ import (
 
 const annotationPrefix = "nginx.ingress.kubernetes.io"
 
-// profileLine is every line that the profile of a tenant may add.
-var profileLine = regexp.MustCompile(`^\s*(?:|\}|location @p_[0-9a-f]{12} \{|log_by_lua_block \{ require\("headgate\.request"\)\.release\(\) \}|` +
-	`access_by_lua_block \{ require\("headgate\.access"\)\.run\(\) \}|proxy_pass http://hg_http;|` +
-	`client_max_body_size \d+[kmg]?;|proxy_(?:request_)?buffering (?:on|off);|proxy_buffer_size \d+[kmg]?;|proxy_buffers \d+ \d+[kmg]?;|proxy_busy_buffers_size \d+[kmg]?;)$`)
+// profileLine is every line that a tenant may add: those of a profile, and the
+// phase of TLS policies.
+var profileLine = regexp.MustCompile(`^\s*(?:|\}|location @p_[0-9a-f]{12}(?:_[a-z]+)* \{|log_by_lua_block \{ require\("headgate\.request"\)\.release\(\) \}|` +
+	`ssl_client_hello_by_lua_block \{ require\("headgate\.hello"\)\.run\(\) \}|` +
+	`auth_request _check_https?;|error_page 401 = @refused;|proxy_intercept_errors on;|error_page \d{3} = @fail_\d{3}(?:_unread)?;|` +
+	`(?:access|header_filter)_by_lua_block \{ require\("headgate\.(?:access|answer)"\)\.run(?:_on)?\((?:true|false)?\) \}|proxy_pass http://hg_http;|` +
+	`client_max_body_size \d+[kmg]?;|proxy_(?:request_)?buffering (?:on|off);|proxy_buffer_size \d+[kmg]?;|proxy_buffers \d+ \d+[kmg]?;|proxy_busy_buffers_size \d+[kmg]?;|` +
+	`proxy_max_temp_file_size \d+[kmg]?;|client_body_buffer_size \d+[kmg]?;|proxy_next_upstream (?:off|[a-z_0-9 ]+);|proxy_next_upstream_timeout \d+s;|proxy_http_version 1\.[01];)$`)
 
 // settingsOfRoutes are the names of all annotations.
 func settingsOfRoutes() []string {
@@ -38,8 +42,8 @@ func settingsOfRoutes() []string {
 	return names
 }
 
-// FuzzTenant: whatever a tenant writes, nginx.conf only gets the lines of a
-// profile, and those hold only numbers and on and off. Every annotation gets
+// FuzzTenant: whatever a tenant writes, nginx.conf only gets the lines of
+// profileLine, and those hold only numbers and on and off. Every annotation gets
 // one of two values, so that good ones and bad ones meet.
 func FuzzTenant(f *testing.F) {
 	for _, seed := range [][5]string{
@@ -48,6 +52,8 @@ func FuzzTenant(f *testing.F) {
 		{"a\r\n;}", "/${uri}{}", "8k;\n}\nserver {", "true", "4"},
 		{"", "/'\"\\", "\x00", "\u2028", "00000000000000000000001k"},
 		{"_", "/..;/", "0", "256", "16m"},
+		{"b.test", "/", "error http_503", "1.0", "off; x"},
+		{"a.test", "/", "HIGH:!aNULL", "HIGH; ssl_protocols SSLv3", "HIGH\n}"},
 	} {
 		f.Add(seed[0], seed[1], seed[2], seed[3], seed[4], uint16(0xaaaa))
 	}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,13 +26,28 @@ type Static struct {
 	Profiles []model.Profile
 	// since says which generation brought a profile.
 	since map[model.Profile]int
+	// hello is the generation that brought the phase of TLS policies, 0 if it
+	// is not there.
+	hello int
 	Files map[string][]byte
 }
 
-// needs is the generation that has all of the profiles; it is not known if
-// NGINX lacks one of them.
-func (s Static) needs(profiles []model.Profile) (generation int, known bool) {
-	for _, p := range profiles {
+// A demand is what a host wants of NGINX's configuration.
+type demand struct {
+	profiles []model.Profile
+	// hello is set where the host has a TLS policy.
+	hello bool
+}
+
+// needs is the generation that has all that is wanted; it is not known if NGINX
+// lacks any of it.
+func (s Static) needs(d demand) (generation int, known bool) {
+	if d.hello {
+		if generation = s.hello; generation == 0 {
+			return 0, false
+		}
+	}
+	for _, p := range d.profiles {
 		since, ok := s.since[p]
 		if !ok {
 			return 0, false
@@ -46,15 +62,16 @@ func (s Static) needs(profiles []model.Profile) (generation int, known bool) {
 // empty; else the reason says in words why NGINX is to be reloaded.
 //
 // What nobody uses any more costs no reload: it stays as long as nothing else
-// asks for one. A reload, when it must be, drops profiles that neither d nor
-// the applied units name, and the dictionaries before the current ones.
+// asks for one. A reload, when it must be, drops profiles and the phase of TLS
+// policies where neither d nor the applied units name them, and the dictionaries before the current ones.
 // grown, if not nil, are larger dictionaries to go over to.
 func (d *Desired) Next(env Environment, current Static, grown *Dictionaries) (next Static, reason string, err error) {
 	kept := d.wantedProfiles()
 	for p := range current.since {
 		kept[p] = struct{}{}
 	}
-	same, err := d.render(env, current, kept, current.Dictionaries)
+	hello := d.hellos > 0 || d.globals.Process.TLS.RejectUnknown
+	same, err := d.render(env, current, kept, hello || current.hello > 0, current.Dictionaries)
 	if err != nil {
 		return Static{}, "", err
 	}
@@ -63,24 +80,25 @@ func (d *Desired) Next(env Environment, current Static, grown *Dictionaries) (ne
 	}
 
 	wanted := d.wantedProfiles()
-	for _, profiles := range d.appliedProfiles {
-		for _, p := range profiles {
+	for _, applied := range d.appliedDemands {
+		for _, p := range applied.profiles {
 			wanted[p] = struct{}{}
 		}
+		hello = hello || applied.hello
 	}
 	dictionaries := current.Dictionaries
 	dictionaries.Previous = nil
 	if grown != nil {
 		dictionaries = *grown
 	}
-	next, err = d.render(env, current, wanted, dictionaries)
+	next, err = d.render(env, current, wanted, hello, dictionaries)
 	if err != nil {
 		return Static{}, "", err
 	}
 	return next, why(current, next), nil
 }
 
-func (d *Desired) render(env Environment, current Static, profiles map[model.Profile]struct{}, dictionaries Dictionaries) (Static, error) {
+func (d *Desired) render(env Environment, current Static, profiles map[model.Profile]struct{}, hello bool, dictionaries Dictionaries) (Static, error) {
 	next := Static{
 		Generation:   max(current.Generation, current.Tried) + 1,
 		Workers:      env.WorkerProcesses(d.globals.Process),
@@ -94,6 +112,9 @@ func (d *Desired) render(env Environment, current Static, profiles map[model.Pro
 			next.since[p] = since
 		}
 	}
+	if hello {
+		next.hello = cmp.Or(current.hello, next.Generation)
+	}
 	others := map[model.Profile]struct{}{}
 	for p := range profiles {
 		if p != next.Default {
@@ -102,7 +123,7 @@ func (d *Desired) render(env Environment, current Static, profiles map[model.Pro
 	}
 	next.Profiles = sortedProfiles(others)
 	var err error
-	next.Files, err = Render(env, d.globals, next.Profiles, dictionaries)
+	next.Files, err = Render(env, d.globals, next.Profiles, hello, dictionaries)
 	return next, err
 }
 
@@ -116,6 +137,9 @@ func why(current, next Static) string {
 		if _, ok := current.since[p]; !ok {
 			reasons = append(reasons, fmt.Sprintf("profile %s is new", p.Name()))
 		}
+	}
+	if next.hello > current.hello {
+		reasons = append(reasons, "TLS handshakes differ by host")
 	}
 	if next.Default != current.Default {
 		reasons = append(reasons, "the ConfigMap has another default profile")

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +31,27 @@ var dictionaries = plan.Dictionaries{Number: 1, Units: mib, Versions: mib, Certi
 
 // usualProfile is the default one of an empty ConfigMap.
 func usualProfile() model.Profile {
-	return model.Profile{RequestBuffering: true, BufferSize: 4 * kib, Buffers: 4, BodyStep: mib}
+	return model.Profile{
+		RequestBuffering: true, BufferSize: 4 * kib, Buffers: 4, BodyStep: mib,
+		BodyBuffer: 8 * kib, BusyBuffers: 8 * kib, TempFile: gib, Retry: model.Failure | model.Timeout,
+	}
+}
+
+// unlike is the usual profile but for what change writes.
+func unlike(change func(*model.Profile)) model.Profile {
+	p := usualProfile()
+	change(&p)
+	return p
+}
+
+// caught is a set that the tests know to be good.
+func caught(t testing.TB, text string) model.Statuses {
+	t.Helper()
+	set, err := model.ParseStatuses(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
 }
 
 func usualProcess() model.Process {
@@ -37,6 +59,10 @@ func usualProcess() model.Process {
 		ShutdownTimeout: 240 * time.Second, AccessLog: true, HTTP2: true, ClientKeepalive: 75 * time.Second, ClientRequests: 1000,
 		ClientHeaderTimeout: time.Minute, ClientBodyTimeout: time.Minute,
 		BackendConnections: 320, BackendRequests: 10000, BackendIdle: time.Minute, BackendAge: time.Hour,
+		TLS: model.TLS{
+			Versions: model.TLS12 | model.TLS13, Ciphers: model.IntermediateCiphers(), SessionCache: 10 * mib, SessionTimeout: 10 * time.Minute,
+			BufferSize: 4 * kib,
+		},
 	}
 }
 
@@ -73,20 +99,32 @@ type renderCase struct {
 	dictionaries plan.Dictionaries
 }
 
-func renderCases() []renderCase {
+func renderCases(t testing.TB) []renderCase {
+	groups, err := model.NewCurves("X25519:P-256")
+	if err != nil {
+		t.Fatal(err)
+	}
 	grown := plan.Dictionaries{Number: 2, Units: 2 * mib, Versions: 2 * mib, Certificates: mib, Previous: &plan.Dictionaries{Number: 1, Units: mib, Versions: mib, Certificates: mib}}
 	return []renderCase{
 		{"usual", func(*plan.Environment, *model.Globals) {}, nil, dictionaries},
 		{"profiles", func(*plan.Environment, *model.Globals) {}, []model.Profile{
-			{Buffering: true, RequestBuffering: true, BufferSize: 8 * kib, Buffers: 2, BodyStep: 5 * mib, MeasureBody: true},
-			{BufferSize: 16 * mib, Buffers: 256, BodyStep: 0},
-			{RequestBuffering: true, BufferSize: kib, Buffers: 4, BodyStep: 500 * gib},
+			{
+				Buffering: true, RequestBuffering: true, BufferSize: 8 * kib, Buffers: 2, BodyStep: 5 * mib, MeasureBody: true,
+				BodyBuffer: kib, BusyBuffers: 8 * kib, TempFile: 8 * kib, Retry: model.AllOutcomes, RetryTime: time.Second, OldProtocol: true,
+			},
+			{BufferSize: 16 * mib, Buffers: 256, BodyStep: 0, BodyBuffer: 128 * mib, BusyBuffers: 2 * gib, TempFile: 0, RetryTime: time.Hour},
+			unlike(func(p *model.Profile) { p.BodyStep, p.Retry = 500*gib, model.Status429 }),
+		}, dictionaries},
+		{"catching", func(_ *plan.Environment, g *model.Globals) { g.Default.Catch = caught(t, "404") }, []model.Profile{
+			unlike(func(p *model.Profile) { p.Catch = caught(t, "401,404,503") }),
+			unlike(func(p *model.Profile) { p.Catch, p.RequestBuffering, p.MeasureBody = caught(t, "503,599"), false, true }),
 		}, dictionaries},
 		{"settings", func(e *plan.Environment, g *model.Globals) {
 			e.IPv6, e.User, e.OpenFiles = true, plan.Word{}, 0
 			g.Process = model.Process{
 				Workers: 7, ShutdownTimeout: 1500 * time.Millisecond, ServerTokens: true, ClientRequests: 1,
 				ClientHeaderTimeout: time.Second, ClientBodyTimeout: time.Second, BackendRequests: 1, BackendIdle: time.Second, BackendAge: time.Second,
+				TLS: model.TLS{Versions: model.TLS13, Curves: groups, Tickets: true, BufferSize: 16 * kib, EarlyData: true, RejectUnknown: true},
 			}
 			g.Default.MeasureBody = true
 		}, nil, dictionaries},
@@ -97,7 +135,7 @@ func renderCases() []renderCase {
 
 func render(t testing.TB, env plan.Environment, globals model.Globals, profiles []model.Profile, d plan.Dictionaries) string {
 	t.Helper()
-	files, err := plan.Render(env, globals, profiles, d)
+	files, err := plan.Render(env, globals, profiles, globals.Process.TLS.RejectUnknown, d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +147,7 @@ func render(t testing.TB, env plan.Environment, globals model.Globals, profiles 
 
 func TestGolden(t *testing.T) {
 	t.Parallel()
-	for _, c := range renderCases() {
+	for _, c := range renderCases(t) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			env, globals := environment(t), usualGlobals()
@@ -221,8 +259,6 @@ func checkRules(t *testing.T, conf string) {
 		"satisfy": true, "allow": true, "deny": true, "auth_basic": true, "auth_basic_user_file": true,
 		// Tenants' text could get there.
 		"include": true, "return": true, "rewrite": true, "set": true, "alias": true, "root": true,
-		// Keeps backends out of other locations.
-		"internal": true,
 	}
 	for _, found := range directive.FindAllStringSubmatch(conf, -1) {
 		if forbidden[found[1]] {
@@ -230,7 +266,7 @@ func checkRules(t *testing.T, conf string) {
 		}
 	}
 	for _, found := range location.FindAllStringSubmatch(conf, -1) {
-		if name := found[1]; name != "/" && !regexp.MustCompile(`^@(p_[0-9a-f]{12}|drain|nginx_status)$`).MatchString(name) {
+		if name := found[1]; name != "/" && !regexp.MustCompile(`^(@(p_[0-9a-f]{12}(_[a-z]+)*|drain|nginx_status|refused|fail_[345]\d\d(_unread)?|fallback(_bare)?)|= _check_https?)$`).MatchString(name) {
 			t.Errorf("location %s, which a request's path could name", name)
 		}
 	}
@@ -239,30 +275,133 @@ func checkRules(t *testing.T, conf string) {
 		t.Error("nothing is proxied")
 	}
 	for _, found := range passes {
-		if found[1] != "http://hg_http" {
+		if !slices.Contains([]string{"http://hg_http", "http://hg_check_http$hg_call_uri", "https://hg_check_https$hg_call_uri"}, found[1]) {
 			t.Errorf("proxied to %s, which is no literal upstream", found[1])
 		}
 	}
 	if !strings.Contains(conf, "proxy_ignore_headers X-Accel-Redirect;") {
 		t.Error("backends may redirect inside")
 	}
+	checkChecks(t, conf)
+	checkCaught(t, conf)
+}
+
+var block = regexp.MustCompile(`(?s)\n        location (\S+|= \S+) \{\n(.*?)\n        \}`)
+
+// checkChecks looks at the locations that another service is asked in: each
+// must refuse by NGINX itself, and have Lua look once more. Those that the
+// service is asked by must be no one else's.
+func checkChecks(t *testing.T, conf string) {
+	t.Helper()
+	scheme := regexp.MustCompile(`_(https?)$`)
+	for _, found := range block.FindAllStringSubmatch(conf, -1) {
+		name, text := found[1], found[2]
+		asks := scheme.FindStringSubmatch(name)
+		if asks == nil {
+			if strings.Contains(text, "auth_request") {
+				t.Errorf("location %s asks another service", name)
+			}
+			continue
+		}
+		wanted := []string{"auth_request _check_" + asks[1] + ";", "error_page 401 = @refused;", `access_by_lua_block { require("headgate.access").run`}
+		if strings.HasPrefix(name, "=") {
+			wanted = []string{"internal;", "proxy_pass_request_body off;", `proxy_set_header Content-Length "";`, `require("headgate.call").answered()`}
+		}
+		for _, w := range wanted {
+			if !strings.Contains(text, w) {
+				t.Errorf("location %s lacks %s", name, w)
+			}
+		}
+	}
+}
+
+// checkCaught looks at what catches statuses: only locations that keep the
+// request's table and ask no other service take those of backends, and nothing
+// that is caught may lead to where anything is caught.
+func checkCaught(t *testing.T, conf string) {
+	t.Helper()
+	blocks := map[string]string{}
+	for _, found := range block.FindAllStringSubmatch(conf, -1) {
+		blocks[found[1]] = found[2]
+	}
+	target := regexp.MustCompile(`error_page (\d+) = (@\w+);`)
+	for name, text := range blocks {
+		catches := target.FindAllStringSubmatch(text, -1)
+		intercepts := strings.Contains(text, "proxy_intercept_errors")
+		asks, answers := strings.Contains(text, "auth_request"), strings.Contains(text, "header_filter_by_lua_block")
+		if intercepts && (asks || len(catches) == 0) || len(catches) > 0 && !answers {
+			t.Errorf("location %s catches statuses that it must not:\n%s", name, text)
+		}
+		seen := map[string]bool{}
+		for _, c := range catches {
+			led, ok := blocks[c[2]]
+			if !ok || seen[c[1]] || target.MatchString(led) || !strings.Contains(led, `require("headgate.request").release()`) {
+				t.Errorf("location %s leads %s to %s:\n%s", name, c[1], c[2], led)
+			}
+			seen[c[1]] = true
+			if c[2] != "@refused" && !strings.Contains(led, `require("headgate.fail").run(`+c[1]+`, `+strconv.FormatBool(strings.Contains(text, "proxy_request_buffering off"))+`)`) {
+				t.Errorf("%s of location %s is lost in %s:\n%s", c[1], name, c[2], led)
+			}
+		}
+	}
+	if fallsBack := strings.Contains(conf, "fallback = true,"); fallsBack != (blocks["@fallback"] != "") || fallsBack != (blocks["@fallback_bare"] != "") {
+		t.Error("Lua is told of locations for fallbacks that are not there, or not of those that are")
+	}
 }
 
 // allProfiles has every value of every field, and all combinations of those
 // that depend on each other.
 func allProfiles() []model.Profile {
-	var list []model.Profile
-	for _, flags := range []int{0, 1, 2, 3} {
-		for size := int64(kib); size <= 16*mib; size *= 2 {
-			for buffers := 2; buffers <= 256; buffers *= 2 {
-				list = append(list, model.Profile{Buffering: flags&1 > 0, RequestBuffering: flags&2 > 0, BufferSize: size, Buffers: buffers, BodyStep: mib})
-			}
-		}
-	}
+	list := bufferProfiles()
+	add := func(change func(*model.Profile)) { list = append(list, unlike(change)) }
 	for _, unit := range []int64{kib, mib, gib} {
 		for _, n := range []int64{0, 1, 2, 5, 10, 20, 50, 100, 200, 500} {
 			for _, measure := range []bool{false, true} {
-				list = append(list, model.Profile{RequestBuffering: true, BufferSize: 4 * kib, Buffers: 4, BodyStep: n * unit, MeasureBody: measure})
+				add(func(p *model.Profile) { p.BodyStep, p.MeasureBody = n*unit, measure })
+			}
+		}
+	}
+	for size := int64(kib); size <= 128*mib; size *= 2 {
+		add(func(p *model.Profile) { p.BodyBuffer = size })
+	}
+	for _, seconds := range []time.Duration{0, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600} {
+		add(func(p *model.Profile) { p.RetryTime = seconds * time.Second })
+	}
+	for set := range model.AllOutcomes + 1 {
+		if set != model.NonIdempotent {
+			add(func(p *model.Profile) { p.Retry = set })
+		}
+	}
+	add(func(p *model.Profile) { p.OldProtocol = true })
+	var all model.Statuses
+	for status := range 1000 {
+		var one model.Statuses
+		if one.Add(status) && all.Add(status) {
+			add(func(p *model.Profile) { p.Catch = one })
+		}
+	}
+	for _, flags := range []int{0, 1, 2, 3} {
+		add(func(p *model.Profile) { p.Catch, p.RequestBuffering, p.MeasureBody = all, flags&1 > 0, flags&2 > 0 })
+	}
+	for _, flags := range []int{0, 1, 2, 3} {
+		add(func(p *model.Profile) { p.Buffering, p.RequestBuffering = flags&1 > 0, flags&2 > 0 })
+	}
+	return list
+}
+
+// bufferProfiles has what depends on the buffers: the least, a middle and the
+// largest of each beside every size and number.
+func bufferProfiles() []model.Profile {
+	var list []model.Profile
+	for size := int64(kib); size <= 16*mib; size *= 2 {
+		for buffers := 2; buffers <= 256; buffers *= 2 {
+			most := size * int64(buffers) / 2
+			for _, busy := range []int64{size, min(2*size, most), most} {
+				for _, file := range []int64{0, size, gib, 64 * gib} {
+					list = append(list, unlike(func(p *model.Profile) {
+						p.BufferSize, p.Buffers, p.BusyBuffers, p.TempFile = size, buffers, busy, file
+					}))
+				}
 			}
 		}
 	}
@@ -292,20 +431,40 @@ func TestNginxTakesEveryProfile(t *testing.T) {
 // tested.
 func TestFeaturesMakeOnlyKnownProfiles(t *testing.T) {
 	t.Parallel()
-	buffers := map[[2]int64]bool{}
-	steps := map[int64]bool{}
-	for _, p := range allProfiles() {
-		buffers[[2]int64{p.BufferSize, int64(p.Buffers)}] = true
-		steps[p.BodyStep] = true
+	type buffers struct{ size, number, least, most int64 }
+	known := map[buffers]bool{}
+	steps, kept, times, sets, files := map[int64]bool{}, map[int64]bool{}, map[time.Duration]bool{}, map[model.Outcomes]bool{}, map[int64]bool{0: true}
+	buffersOf := func(p model.Profile) buffers {
+		return buffers{p.BufferSize, int64(p.Buffers), p.BufferSize, p.BufferSize * int64(p.Buffers) / 2}
 	}
-	for _, size := range []string{"0", "1", "1023", "1k", "3k", "4k", "7m", "16m", "17m"} {
+	for file := int64(kib); file <= 64*gib; file *= 2 {
+		files[file] = true
+	}
+	for _, p := range allProfiles() {
+		known[buffersOf(p)], steps[p.BodyStep], kept[p.BodyBuffer], times[p.RetryTime], sets[p.Retry] = true, true, true, true, true
+	}
+	check := func(annotations map[string]string) {
+		p := profileOf(annotations)
+		b := buffersOf(p)
+		if !known[b] || !steps[p.BodyStep] || !kept[p.BodyBuffer] || !times[p.RetryTime] || !sets[p.Retry] || !files[p.TempFile] ||
+			p.BusyBuffers < b.least || p.BusyBuffers > b.most || p.BusyBuffers&(p.BusyBuffers-1) != 0 || p.TempFile > 0 && p.TempFile < p.BufferSize {
+			t.Errorf("%v: %+v", annotations, p)
+		}
+	}
+	sizes := []string{"", "0", "1", "1023", "1k", "3k", "4k", "7m", "16m", "17m", "5g", "500g", "501g", "x"}
+	for _, size := range sizes {
 		for _, number := range []string{"0", "1", "2", "3", "100", "256", "257"} {
-			for _, body := range []string{"0", "1", "3k", "1m", "77m", "500g", "501g"} {
-				p := profileOf(map[string]string{"proxy-buffer-size": size, "proxy-buffers-number": number, "proxy-body-size": body})
-				if !buffers[[2]int64{p.BufferSize, int64(p.Buffers)}] || !steps[p.BodyStep] {
-					t.Errorf("%s buffers of %s, bodies of %s: %+v", number, size, body, p)
-				}
+			for _, other := range sizes {
+				check(map[string]string{
+					"proxy-buffer-size": size, "proxy-buffers-number": number, "proxy-body-size": other,
+					"proxy-busy-buffers-size": other, "proxy-max-temp-file-size": other, "client-body-buffer-size": other,
+				})
 			}
+		}
+	}
+	for _, seconds := range []string{"0", "1", "3", "31", "3600", "3601", "99999999", "x"} {
+		for _, outcomes := range []string{"off", "error", "non_idempotent", "http_503 non_idempotent", "x", ""} {
+			check(map[string]string{"proxy-next-upstream-timeout": seconds, "proxy-next-upstream": outcomes})
 		}
 	}
 }

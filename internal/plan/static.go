@@ -4,8 +4,11 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"text/template"
 	"time"
@@ -31,10 +34,8 @@ type Environment struct {
 	// 1.25.1 and later), and not by a parameter of listen.
 	HTTP2Directive bool
 	IPv6           bool
-	// AnswerPhase is set where features have something to do in it.
-	AnswerPhase bool
-	HTTPPort    Port
-	HTTPSPort   Port
+	HTTPPort       Port
+	HTTPSPort      Port
 	// HealthPath is where names that nobody has answer 200.
 	HealthPath Path
 	// AccessLog is the file that the access log is written to.
@@ -95,26 +96,119 @@ var parsedTemplate = sync.OnceValue(func() *template.Template {
 		"onoff":   onOff,
 		"seconds": seconds,
 		"size":    size,
+		"memory":  memory,
 	}).Parse(nginxTemplate))
 })
 
 // Render writes the static files. profiles are those that have a location of
-// their own beside the default one; they must be sorted and distinct.
-func Render(env Environment, globals model.Globals, profiles []model.Profile, dictionaries Dictionaries) (map[string][]byte, error) {
+// their own beside the default one; they must be sorted and distinct. hello has
+// Lua look at each TLS client's first message, which costs each handshake
+// something.
+func Render(env Environment, globals model.Globals, profiles []model.Profile, hello bool, dictionaries Dictionaries) (map[string][]byte, error) {
 	values := struct {
 		Environment
 		WorkerProcesses int
 		Process         model.Process
-		Default         model.Profile
-		// Jumps are the profiles that requests may jump to.
-		Jumps        []model.Profile
-		Dictionaries Dictionaries
-	}{env, env.WorkerProcesses(globals.Process), globals.Process, globals.Default, append([]model.Profile{globals.Default}, profiles...), dictionaries}
+		// Default is the location of most requests.
+		Default location
+		// Jumps are the locations that requests may jump to.
+		Jumps []location
+		// Caught are the statuses that any location catches.
+		Caught []caught
+		// CallVariables are the variables that lua/headgate/request.lua sets for
+		// the check's call to another service.
+		CallVariables []string
+		Hello         bool
+		Dictionaries  Dictionaries
+	}{
+		Environment: env, WorkerProcesses: env.WorkerProcesses(globals.Process), Process: globals.Process,
+		Default: location{Profile: globals.Default}, Jumps: jumps(globals.Default, profiles),
+		CallVariables: callVariables, Hello: hello, Dictionaries: dictionaries,
+	}
+	values.Caught = caughtBy(values.Jumps)
 	var b bytes.Buffer
 	if err := parsedTemplate().Execute(&b, values); err != nil {
 		return nil, fmt.Errorf("render nginx.conf: %w", err)
 	}
 	return map[string][]byte{NginxConf: b.Bytes()}, nil
+}
+
+// callVariables are named without "hg_call_", which is put before them.
+var callVariables = []string{
+	"checks", "forwarded_host", "forwarded_method", "forwarded_port", "forwarded_proto", "forwarded_scheme", "forwarded_uri",
+	"host", "name", "original_uri", "original_url", "redirect", "scheme", "uri",
+}
+
+// A location is where NGINX does what a profile says, in a mode.
+type location struct {
+	model.Profile
+	model.Mode
+}
+
+// Name is the location's, without the "@".
+func (l location) Name() string { return l.Profile.Name() + l.Suffix() }
+
+// A caught is a status with the location that it leads to: NGINX does not say
+// there which it was.
+type caught struct {
+	Status int
+	// Unread is set where the request's body may have gone to the backend
+	// unread, and is not there to be sent again.
+	Unread bool
+}
+
+// Name is the location's, without the "@".
+func (c caught) Name() string {
+	if c.Unread {
+		return fmt.Sprintf("fail_%d_unread", c.Status)
+	}
+	return fmt.Sprintf("fail_%d", c.Status)
+}
+
+// Caught are the statuses that the location catches. Without the table of a
+// request, which modes with answers keep, nobody could be asked what to do.
+func (l location) Caught() []caught {
+	if !l.Answers {
+		return nil
+	}
+	var list []caught
+	for status := range l.Catch.All() {
+		// That one the check has.
+		if status != 401 || l.Check == model.NoCheck {
+			list = append(list, caught{status, !l.RequestBuffering})
+		}
+	}
+	return list
+}
+
+// Intercepts tells whether the statuses of backends are caught, beside those
+// that NGINX makes.
+func (l location) Intercepts() bool { return len(l.Caught()) > 0 && !l.GoesOn() }
+
+// GoesOn tells whether requests that another service let pass go on in the same
+// profile without the check: where NGINX catches what that service refuses, it
+// would take the same status of a backend for it.
+func (l location) GoesOn() bool { return l.Check != model.NoCheck && !l.Catch.Empty() }
+
+// caughtBy is what any of the locations catches, in the order of the statuses.
+func caughtBy(list []location) []caught {
+	set := map[caught]struct{}{}
+	for _, l := range list {
+		for _, c := range l.Caught() {
+			set[c] = struct{}{}
+		}
+	}
+	return slices.SortedFunc(maps.Keys(set), func(a, b caught) int { return strings.Compare(a.Name(), b.Name()) })
+}
+
+func jumps(first model.Profile, others []model.Profile) []location {
+	list := make([]location, 0, (1+len(others))*len(model.Modes()))
+	for _, p := range append([]model.Profile{first}, others...) {
+		for _, m := range model.Modes() {
+			list = append(list, location{p, m})
+		}
+	}
+	return list
 }
 
 func onOff(b bool) string {
@@ -132,13 +226,16 @@ func seconds(d time.Duration) string {
 }
 
 // size writes bytes in the largest unit that gives a whole number.
-func size(bytes int64) string {
-	for _, unit := range []struct {
-		shift uint
-		name  string
-	}{{30, "g"}, {20, "m"}, {10, "k"}} {
-		if bytes >= 1<<unit.shift && bytes%(1<<unit.shift) == 0 {
-			return strconv.FormatInt(bytes>>unit.shift, 10) + unit.name
+func size(bytes int64) string { return inUnits(bytes, "gmk") }
+
+// memory is the same for directives that take no g.
+func memory(bytes int64) string { return inUnits(bytes, "mk") }
+
+func inUnits(bytes int64, units string) string {
+	shift := map[rune]uint{'g': 30, 'm': 20, 'k': 10}
+	for _, unit := range units {
+		if whole := bytes >> shift[unit]; whole > 0 && whole<<shift[unit] == bytes {
+			return strconv.FormatInt(whole, 10) + string(unit)
 		}
 	}
 	return strconv.FormatInt(bytes, 10)

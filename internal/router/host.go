@@ -66,7 +66,8 @@ type packedHost struct {
 
 type packedRoute struct {
 	Exact, Prefix, Pattern             string
-	Slash, Denied, Default             bool
+	Slash, Denied, Default, Relative   bool
+	Mode                               string
 	Backend, Fallback, Profile, Origin int
 	Policies                           []int
 }

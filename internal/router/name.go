@@ -115,6 +115,7 @@ func isWord(c rune) bool {
 // A packedName is a name in the payload of a unit.
 type packedName struct {
 	Host        *string
+	Redirect    bool
 	Secured     bool
 	Certificate string
 }
@@ -123,7 +124,7 @@ func (p packedName) unpack(name string, by By) (Name, error) {
 	if p.Host == nil {
 		return Name{}, errors.New("a name without a host")
 	}
-	return Name{model.Name{Name: name, Host: *p.Host, Secured: p.Secured, Certificate: p.Certificate}, by}, nil
+	return Name{model.Name{Name: name, Host: *p.Host, Redirect: p.Redirect, Secured: p.Secured, Certificate: p.Certificate}, by}, nil
 }
 
 func (r *Router) nameUnit(name string, by By) (Name, error) {

@@ -81,10 +81,18 @@ func decodePatterns(payload []byte) (*namePatterns, error) {
 	return all, nil
 }
 
+// longestName is how long a name may be to be looked for among aliases, as in
+// lua/headgate/patterns.lua: none in DNS is longer.
+const longestName = 253
+
 // find is the name with the longest head, or else with the longest tail, or
 // else the first of the regular expressions that matches; errMissing if there
 // is none. An expression that gives up does not match.
 func (p *namePatterns) find(hostName string) (Name, error) {
+	missing := fmt.Errorf("an alias for %s: %w", strings.ToValidUTF8(hostName, "?"), errMissing)
+	if len(hostName) > longestName {
+		return Name{}, missing
+	}
 	// A star stands for a label or more, so that the first byte is never the dot.
 	for i := 1; i < len(hostName); i++ {
 		if hostName[i] == '.' {
@@ -105,5 +113,5 @@ func (p *namePatterns) find(hostName string) (Name, error) {
 			return regex.name, nil
 		}
 	}
-	return Name{}, fmt.Errorf("an alias for %s: %w", strings.ToValidUTF8(hostName, "?"), errMissing)
+	return Name{}, missing
 }

@@ -76,11 +76,13 @@ type Decision struct {
 // A Page is one that Headgate itself has.
 type Page string
 
-// The pages, under names that nobody has. StatusPage is for clients on the
-// same machine; others are answered 403.
+// The pages. HealthPage and StatusPage are under names that nobody has;
+// StatusPage is for clients on the same machine, and others are answered 403.
 const (
 	HealthPage Page = "health"
 	StatusPage Page = "status"
+	// TwinPage sends clients of a host's twin to the host.
+	TwinPage Page = "twin"
 )
 
 // statusPath is where StatusPage is.
@@ -104,6 +106,10 @@ func (r *Router) Route(hostName, path string) Decision {
 		return Decision{Status: unavailable, Err: err}
 	}
 	d := Decision{Name: name}
+	if name.Redirect {
+		d.Page = TwinPage
+		return d
+	}
 	h, err := find(r, unit.Key{Kind: unit.Host, Name: name.Host}, decodeHost)
 	if err != nil {
 		d.Status, d.Err = unavailable, err

@@ -1,6 +1,14 @@
 package store
 
-import "k8s.io/apimachinery/pkg/types"
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/model"
+)
 
 // A demand knows what is wanted of a source that gives only what is referred
 // to.
@@ -41,11 +49,38 @@ type References[Name any] struct{ Added, Removed []Name }
 // which nothing refers to any more. A source that does not give every Secret
 // gives those that are referred to.
 func (s *Store) TakeSecrets() References[types.NamespacedName] {
-	return s.wantedSecrets.take(func(name types.NamespacedName) bool { return len(s.bySecret[name]) > 0 })
+	return s.wantedSecrets.take(s.secretInUse)
+}
+
+// secretInUse tells whether something refers to the Secret.
+func (s *Store) secretInUse(name types.NamespacedName) bool {
+	return len(s.bySecret[name]) > 0 || len(s.byObject[referenceTo(feature.Secret, name)]) > 0 ||
+		name.Name != "" && name == s.settings.DefaultCertificate
+}
+
+// TakeConfigMaps says the same of the ConfigMaps that annotations refer to.
+func (s *Store) TakeConfigMaps() References[types.NamespacedName] {
+	return s.wantedConfigMaps.take(func(name types.NamespacedName) bool {
+		return len(s.byObject[referenceTo(feature.ConfigMap, name)]) > 0
+	})
+}
+
+func referenceTo(kind feature.ObjectKind, name types.NamespacedName) feature.Reference {
+	return feature.Reference{Kind: kind, ObjectName: feature.ObjectName(name)}
+}
+
+// doubtObject asks anew whether the object is wanted.
+func (s *Store) doubtObject(ref feature.Reference) {
+	switch name := types.NamespacedName(ref.ObjectName); ref.Kind {
+	case feature.Secret:
+		s.wantedSecrets.doubt(name)
+	case feature.ConfigMap:
+		s.wantedConfigMaps.doubt(name)
+	}
 }
 
 // TakeNames says the same of the DNS names whose addresses are needed: those
-// of Services that something refers to.
+// of Services that something refers to, and those that something calls.
 func (s *Store) TakeNames() References[string] {
 	return s.wantedNames.take(func(name string) bool {
 		for _, service := range s.byExternalName[name] {
@@ -53,17 +88,24 @@ func (s *Store) TakeNames() References[string] {
 				return true
 			}
 		}
-		return false
+		return s.serviceInUse(outside(name))
 	})
 }
 
 // serviceInUse tells whether a backend of the Service is in use.
 func (s *Store) serviceInUse(name types.NamespacedName) bool {
-	return len(s.backends[name]) > 0 || name.Name != "" && name == s.settings.DefaultBackend
+	called := slices.ContainsFunc(s.optionCalls, func(ref build.BackendReference) bool { return ref.Service == name })
+	return called || len(s.backends[name]) > 0 || name.Name != "" && name == s.settings.DefaultBackend
 }
 
 // doubtName asks anew whether the DNS name of the Service is wanted.
 func (s *Store) doubtName(service types.NamespacedName) {
+	if service.Namespace == model.NoNamespace {
+		if name, ok := build.OutsideName(service.Name); ok {
+			s.wantedNames.doubt(name)
+		}
+		return
+	}
 	if object := s.services[service]; object != nil {
 		if name, ok := s.externalName(object); ok {
 			s.wantedNames.doubt(name)

@@ -8,6 +8,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/model"
@@ -19,8 +20,11 @@ const classAnnotation = "kubernetes.io/ingress.class"
 // An ingress is an Ingress and what the indexes hold of it.
 type ingress struct {
 	object *networkingv1.Ingress
-	// ours tells whether its class is ours; only then it has references.
-	ours       bool
+	// ours tells whether it is ours and not left out; only then it has
+	// references.
+	ours bool
+	// refused tells whether it would be ours, but is left out for what is in it.
+	refused    bool
 	references build.References
 }
 
@@ -29,6 +33,8 @@ type ingress struct {
 type reference struct {
 	key  string
 	user *ingress
+	// call is set where the Ingress's routes only ask the backend besides.
+	call bool
 }
 
 func (s *Store) applyIngress(object *networkingv1.Ingress, deleted bool) []Key {
@@ -50,6 +56,7 @@ func (s *Store) applyIngress(object *networkingv1.Ingress, deleted bool) []Key {
 	}
 	if sameIngress(known.object, object) {
 		known.object = object
+		s.noteMoved(known, false)
 		return nil
 	}
 	s.indexClass(known, s.byClass.remove)
@@ -69,22 +76,33 @@ func (s *Store) indexClass(ing *ingress, do func(string, *ingress)) {
 // the old ones. It touches the hosts of both, and the backends that came into
 // use or went out of it.
 func (s *Store) reindex(ing *ingress, object *networkingv1.Ingress) []Key {
-	old := ing.references
-	ing.ours, ing.references = false, build.References{}
+	old, wasOurs, wasRefused := ing.references, ing.ours, ing.refused
+	ing.ours, ing.refused, ing.references = false, false, build.References{}
 	if object != nil && s.isOurs(object) {
-		ing.ours, ing.references = true, s.refer(object)
+		if ing.refused = s.settings.Scope.LeavesOut(object); !ing.refused {
+			ing.ours, ing.references = true, s.refer(object)
+		}
 	}
+	s.noteMoved(ing, wasOurs)
 	now := ing.references
 	touched := s.namesOf(nil, old)
+	if wasRefused || ing.refused {
+		touched = append(touched, refusalKey(nameOf(ing.object)))
+	}
 	replace(s.byHost, old.Hosts, now.Hosts, ing)
 	replace(s.byAlias, old.Aliases, now.Aliases, ing)
+	replace(s.byTwin, old.Twins, now.Twins, ing)
 	replace(s.bySecret, old.Secrets, now.Secrets, ing)
+	replace(s.byObject, old.Objects, now.Objects, ing)
 	touched = s.namesOf(touched, now)
 	for _, host := range slices.Concat(old.Hosts, now.Hosts) {
 		touched = append(touched, Key{HostUnit, host})
 	}
 	for _, secret := range slices.Concat(old.Secrets, now.Secrets) {
-		s.wantedSecrets.doubt(secret)
+		s.doubtSecret(secret)
+	}
+	for _, ref := range slices.Concat(old.Objects, now.Objects) {
+		s.doubtObject(ref)
 	}
 	return append(touched, s.reindexBackends(ing, old)...)
 }
@@ -100,12 +118,19 @@ func (s *Store) namesOf(keys []Key, refs build.References) []Key {
 		if _, alias := s.byAlias[host]; alias {
 			keys = append(keys, aliasKey(host))
 		}
+		// Its twin shows its certificate.
+		if twin, ok := build.Twin(host); ok && len(s.byTwin[twin]) > 0 {
+			keys = append(keys, Key{NameUnit, twin})
+		}
 		for _, other := range s.byHost[host] {
 			if !seen[other] {
 				seen[other] = true
 				keys = appendAliases(keys, other.references.Aliases)
 			}
 		}
+	}
+	for _, twin := range refs.Twins {
+		keys = append(keys, Key{NameUnit, twin})
 	}
 	return appendAliases(keys, refs.Aliases)
 }
@@ -115,6 +140,11 @@ func appendAliases(keys []Key, aliases []string) []Key {
 		keys = append(keys, aliasKey(alias))
 	}
 	return keys
+}
+
+// refusalKey is the unit of an Ingress that is left out.
+func refusalKey(name types.NamespacedName) Key {
+	return Key{RefusalUnit, name.String()}
 }
 
 // aliasKey is the unit that an alias is in.
@@ -136,33 +166,42 @@ func replace[K comparable](x index[K, *ingress], old, now []K, value *ingress) {
 }
 
 // reindexBackends touches the backends that came into use or went out of it,
-// and those whose settings the Ingress may decide.
+// those whose settings the Ingress may decide, and those with the names of its
+// hosts: whether these are asked depends on the hosts' routes.
 func (s *Store) reindexBackends(ing *ingress, old build.References) []Key {
-	var touched []Key
 	now := ing.references
-	for _, ref := range now.Backends {
-		if slices.Contains(old.Backends, ref) {
-			continue
-		}
-		if !s.inUse(ref) {
-			touched = append(touched, Key{BackendUnit, ref.Key})
-			s.doubtName(ref.Service)
-		}
-		s.backends.add(ref.Service, reference{ref.Key, ing})
-	}
-	for _, ref := range old.Backends {
-		if slices.Contains(now.Backends, ref) {
-			continue
-		}
-		s.backends.remove(ref.Service, reference{ref.Key, ing})
-		if !s.inUse(ref) {
-			touched = append(touched, Key{BackendUnit, ref.Key})
-			s.doubtName(ref.Service)
-		}
-	}
+	touched := s.reindexUses(ing, old.Backends, now.Backends, false)
+	touched = append(touched, s.reindexUses(ing, old.Calls, now.Calls, true)...)
 	for _, ref := range slices.Concat(old.Backends, now.Backends) {
 		if old.SaysOfBackends || s.saysOf(ref) {
 			touched = append(touched, Key{BackendUnit, ref.Key})
+		}
+	}
+	for _, host := range slices.Concat(old.Hosts, now.Hosts) {
+		touched = s.appendBackends(touched, outside(host))
+	}
+	return touched
+}
+
+func (s *Store) reindexUses(ing *ingress, old, now []build.BackendReference, call bool) []Key {
+	var touched []Key
+	change := func(ref build.BackendReference) {
+		// Whoever calls a backend that is no Service's may be who needs it.
+		if !s.inUse(ref) || ref.Service.Namespace == model.NoNamespace {
+			touched = append(touched, Key{BackendUnit, ref.Key})
+			s.doubtName(ref.Service)
+		}
+	}
+	for _, ref := range now {
+		if !slices.Contains(old, ref) {
+			change(ref)
+			s.backends.add(ref.Service, reference{ref.Key, ing, call})
+		}
+	}
+	for _, ref := range old {
+		if !slices.Contains(now, ref) {
+			s.backends.remove(ref.Service, reference{ref.Key, ing, call})
+			change(ref)
 		}
 	}
 	return touched
@@ -172,12 +211,13 @@ func (s *Store) reindexBackends(ing *ingress, old build.References) []Key {
 // then any of them may decide over it.
 func (s *Store) saysOf(ref build.BackendReference) bool {
 	return slices.ContainsFunc(s.backends[ref.Service], func(b reference) bool {
-		return b.key == ref.Key && b.user.references.SaysOfBackends
+		return b.key == ref.Key && !b.call && b.user.references.SaysOfBackends
 	})
 }
 
 func (s *Store) inUse(ref build.BackendReference) bool {
-	return slices.ContainsFunc(s.backends[ref.Service], func(b reference) bool { return b.key == ref.Key })
+	return slices.Contains(s.optionCalls, ref) ||
+		slices.ContainsFunc(s.backends[ref.Service], func(b reference) bool { return b.key == ref.Key })
 }
 
 // sameIngress compares what is read of an Ingress.
@@ -194,7 +234,7 @@ func (s *Store) applyClass(object *networkingv1.IngressClass, deleted bool) []Ke
 	}
 	var touched []Key
 	for _, ing := range s.byClass[object.Name] {
-		if ing.ours != s.isOurs(ing.object) {
+		if (ing.ours || ing.refused) != s.isOurs(ing.object) {
 			touched = append(touched, s.reindex(ing, ing.object)...)
 		}
 	}
@@ -216,20 +256,16 @@ func (s *Store) applyNamespace(object *corev1.Namespace, deleted bool) []Key {
 	}
 	var touched []Key
 	for name, ing := range s.ingresses {
-		if name.Namespace == object.Name && ing.ours != s.isOurs(ing.object) {
+		if name.Namespace == object.Name && (ing.ours || ing.refused) != s.isOurs(ing.object) {
 			touched = append(touched, s.reindex(ing, ing.object)...)
 		}
 	}
 	return touched
 }
 
-// isOurs tells whether an Ingress is ours: by its namespace, by what it has,
-// and by its class.
+// isOurs tells whether an Ingress is ours: by its namespace and by its class.
 func (s *Store) isOurs(ing *networkingv1.Ingress) bool {
 	if s.settings.Namespaces != nil && !s.selected[ing.Namespace] {
-		return false
-	}
-	if s.settings.NoCatchAll && ing.Spec.DefaultBackend != nil {
 		return false
 	}
 	return s.isOurClass(ing)

@@ -3,8 +3,12 @@ package store
 import (
 	"bytes"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/headgate/headgate/internal/feature"
 )
 
 // unchanged tells whether a change of an object changes nothing that is read
@@ -16,43 +20,80 @@ func unchanged[O any](was, now *O, deleted bool, same func(a, b *O) bool) bool {
 	return same(was, now)
 }
 
-// applySecret touches the names of the Ingresses that refer to the Secret: it
-// is part of no other unit.
+// applySecret touches the names of the Ingresses that have the Secret in their
+// spec.tls, the hosts of those that refer to it by an annotation, and the
+// default certificate if it is that one.
 func (s *Store) applySecret(object *corev1.Secret, deleted bool) []Key {
 	name := nameOf(object)
 	if was := put(s.secrets, name, object, deleted); unchanged(was, object, deleted, sameSecret) {
 		return nil
 	}
-	var touched []Key
-	for _, ing := range s.bySecret[name] {
-		touched = s.namesOf(touched, ing.references)
+	s.indexIssuers(name, object, deleted)
+	return s.hostsOf(s.certificateUsers(nil, name), referenceTo(feature.Secret, name))
+}
+
+// certificateUsers appends the units that the certificate of a Secret is part
+// of.
+func (s *Store) certificateUsers(keys []Key, secret types.NamespacedName) []Key {
+	if secret == s.settings.DefaultCertificate {
+		keys = append(keys, Key{Kind: DefaultCertificateUnit})
 	}
-	return touched
+	for _, ing := range s.bySecret[secret] {
+		keys = s.namesOf(keys, ing.references)
+	}
+	return keys
+}
+
+// hostsOf appends the hosts of the Ingresses that refer to an object by an
+// annotation.
+func (s *Store) hostsOf(keys []Key, ref feature.Reference) []Key {
+	for _, ing := range s.byObject[ref] {
+		for _, host := range ing.references.Hosts {
+			keys = append(keys, Key{HostUnit, host})
+		}
+	}
+	return keys
 }
 
 func sameSecret(a, b *corev1.Secret) bool {
 	return maps.EqualFunc(a.Data, b.Data, bytes.Equal)
 }
 
-// applyConfigMap touches the globals, every host and every backend: the
-// options' values are baked into them.
+// applyConfigMap touches the hosts of the Ingresses that refer to the ConfigMap
+// by an annotation. The one with the options touches the globals, every host
+// and every backend: its values are baked into them.
 func (s *Store) applyConfigMap(object *corev1.ConfigMap, deleted bool) []Key {
-	if nameOf(object) != s.settings.ConfigMap {
+	name := nameOf(object)
+	if was := put(s.configMaps, name, object, deleted); unchanged(was, object, deleted, sameConfigMap) {
 		return nil
 	}
-	was := s.configMap
-	s.configMap = object
-	if deleted {
-		s.configMap = nil
+	touched := s.hostsOf(nil, referenceTo(feature.ConfigMap, name))
+	if name != s.settings.ConfigMap {
+		return touched
 	}
-	if unchanged(was, object, deleted, sameConfigMap) {
-		return nil
-	}
-	var touched []Key
-	for _, key := range s.All() {
+	for _, key := range append(s.replaceOptionCalls(object, deleted), s.All()...) {
 		if key.Kind == GlobalsUnit || key.Kind == HostUnit || key.Kind == BackendUnit {
 			touched = append(touched, key)
 		}
+	}
+	return touched
+}
+
+// replaceOptionCalls takes down what the options call now, and touches what they
+// called before.
+func (s *Store) replaceOptionCalls(object *corev1.ConfigMap, deleted bool) []Key {
+	if s.settings.ReferOptions == nil {
+		return nil
+	}
+	if deleted {
+		object = nil
+	}
+	old := s.optionCalls
+	s.optionCalls = s.settings.ReferOptions(object)
+	var touched []Key
+	for _, ref := range slices.Concat(old, s.optionCalls) {
+		touched = append(touched, Key{BackendUnit, ref.Key})
+		s.doubtName(ref.Service)
 	}
 	return touched
 }

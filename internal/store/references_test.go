@@ -5,9 +5,13 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/headgate/headgate/internal/pkitest"
+	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/store"
 )
 
@@ -45,4 +49,103 @@ func TestTakeSecrets(t *testing.T) {
 	s.Apply(ingress("c", ""), true)
 	step("all deleted", "[] [shop/foreign shop/y]")
 	step("nothing", "[] []")
+}
+
+// TestDefaultCertificate: the administrator's Secret is wanted from the start
+// and for good, and a change of it touches the default-certificate.
+func TestDefaultCertificate(t *testing.T) {
+	name := types.NamespacedName{Namespace: "shop", Name: "tls"}
+	of := settings()
+	of.DefaultCertificate = name
+	s := store.New(of, refer)
+	if r := s.TakeSecrets(); len(r.Added) != 1 || r.Added[0] != name {
+		t.Errorf("wanted at the start: %v", r)
+	}
+	for _, c := range []struct {
+		content, want string
+		deleted       bool
+	}{{"x", "default-certificate", false}, {"x", "", false}, {"y", "default-certificate", false}, {"", "default-certificate", true}} {
+		if got := text(s.Apply(secret("tls", c.content), c.deleted)); got != c.want {
+			t.Errorf("%+v: touched %q", c, got)
+		}
+	}
+	s.Apply(class("nginx", controllerClass), false)
+	s.Apply(withTLS(ingress("a", "nginx", "a.example / one"), "tls"), false)
+	if got := text(s.Apply(secret("tls", "x"), false)); got != "name a.example, default-certificate" {
+		t.Errorf("a Secret that an Ingress names too touches %q", got)
+	}
+	s.Apply(ingress("a", ""), true)
+	if r := s.TakeSecrets(); len(r.Added)+len(r.Removed) != 0 {
+		t.Errorf("an Ingress that names it too comes and goes: %v", r)
+	}
+	if got := store.New(settings(), refer).TakeSecrets(); len(got.Added) != 0 {
+		t.Errorf("wanted without a default-certificate: %v", got)
+	}
+}
+
+// TestTakeIssuers: the URLs of certificates in use are wanted, and what is
+// there touches those who show them.
+func TestTakeIssuers(t *testing.T) {
+	authority := pkitest.New(t)
+	of := settings()
+	of.CompleteChains, of.DefaultCertificate = true, types.NamespacedName{Namespace: "shop", Name: "main"}
+	s := store.New(of, refer)
+	url := authority.URL + "/intermediate"
+	step := func(about, want string) {
+		t.Helper()
+		r := s.TakeIssuers()
+		if got := fmt.Sprint(r.Added, r.Removed); got != want {
+			t.Errorf("%s: got %s, want %s", about, got, want)
+		}
+	}
+	touched := func(about string, object metav1.Object, deleted bool, want string) {
+		t.Helper()
+		if got := text(s.Apply(object, deleted)); got != want {
+			t.Errorf("%s: got %q, want %q", about, got, want)
+		}
+	}
+	fetched := func(problem string) *source.Issuers {
+		return &source.Issuers{ObjectMeta: metav1.ObjectMeta{Name: url}, Problem: problem}
+	}
+	lone := secret("tls", authority.Issue("a.example").Certificate)
+	s.Apply(class("nginx", controllerClass), false)
+	s.Apply(lone, false)
+	step("a Secret that nobody uses", "[] []")
+	s.Apply(withTLS(ingress("a", "nginx", "a.example / one"), "tls"), false)
+	step("it comes into use", fmt.Sprintf("[%s] []", url))
+	touched("it was fetched", fetched("x"), false, "name a.example")
+	touched("the same again", fetched("x"), false, "")
+	touched("it changed", fetched(""), false, "name a.example")
+	s.Apply(secret("main", authority.Issue("b.example").Certificate), false)
+	step("another certificate names it too", "[] []")
+	touched("both show it", fetched("x"), false, "name a.example, default-certificate")
+	s.Apply(ingress("a", ""), true)
+	step("one of them goes out of use", "[] []")
+	s.Apply(secret("main", "x"), false)
+	step("the other names it no more", fmt.Sprintf("[] [%s]", url))
+	touched("it is gone", fetched("x"), true, "")
+	s.Apply(lone, true)
+	if got := store.New(settings(), refer); text(got.Apply(lone, false)) != "" || len(got.TakeIssuers().Added) > 0 {
+		t.Error("URLs are wanted without being asked for")
+	}
+}
+
+// TestStapleTouched: an OCSP answer touches its own unit, if it is new.
+func TestStapleTouched(t *testing.T) {
+	s := store.New(settings(), refer)
+	staple := func(response string, until int64) *source.Staple {
+		return &source.Staple{ObjectMeta: metav1.ObjectMeta{Name: "abc"}, Response: []byte(response), Until: time.Unix(until, 0)}
+	}
+	for _, c := range []struct {
+		object  *source.Staple
+		deleted bool
+		want    string
+	}{
+		{staple("x", 1), false, "staple abc"}, {staple("x", 1), false, ""}, {staple("x", 2), false, "staple abc"},
+		{staple("y", 2), false, "staple abc"}, {staple("y", 2), true, "staple abc"}, {staple("y", 2), true, ""},
+	} {
+		if got := text(s.Apply(c.object, c.deleted)); got != c.want {
+			t.Errorf("%+v: touched %q", c, got)
+		}
+	}
 }

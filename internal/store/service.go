@@ -56,7 +56,13 @@ func (s *Store) applyAddresses(object *source.Addresses, deleted bool) []Key {
 	for _, service := range s.byExternalName[object.Name] {
 		touched = s.appendBackends(touched, service)
 	}
-	return touched
+	return s.appendBackends(touched, outside(object.Name))
+}
+
+// outside is what the backends of a DNS name or address have in the place of a
+// Service.
+func outside(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: model.NoNamespace, Name: name}
 }
 
 func sameAddresses(a, b *source.Addresses) bool {
@@ -82,6 +88,11 @@ func (s *Store) appendBackends(keys []Key, service types.NamespacedName) []Key {
 	for _, b := range s.backends[service] {
 		keys = append(keys, Key{BackendUnit, b.key})
 	}
+	for _, ref := range s.optionCalls {
+		if ref.Service == service {
+			keys = append(keys, Key{BackendUnit, ref.Key})
+		}
+	}
 	if service.Name != "" && service == s.settings.DefaultBackend {
 		keys = append(keys, Key{BackendUnit, model.BackendKey(service.Namespace, service.Name, model.FirstPort)})
 	}
@@ -92,6 +103,9 @@ func (s *Store) appendBackends(keys []Key, service types.NamespacedName) []Key {
 func (s *Store) appendAllBackends(keys []Key) []Key {
 	for service := range s.backends {
 		keys = s.appendBackends(keys, service)
+	}
+	for _, ref := range s.optionCalls {
+		keys = append(keys, Key{BackendUnit, ref.Key})
 	}
 	return s.appendBackends(keys, s.settings.DefaultBackend)
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/source"
 )
@@ -32,17 +33,34 @@ const (
 	HostUnit
 	NameUnit
 	NamePatternsUnit
+	DefaultCertificateUnit
+	StapleUnit
+	// RefusalUnit is why an Ingress is left out as a whole. Nothing of it is
+	// pushed: it has findings only.
+	RefusalUnit
+
+	kinds // how many there are
 )
 
 func (k Kind) String() string {
-	return [...]string{"globals", "backend", "host", "name", "patterns"}[k]
+	return [kinds]string{"globals", "backend", "host", "name", "patterns", "default-certificate", "staple", "refusal"}[k]
+}
+
+// Kinds are all kinds.
+func Kinds() []Kind {
+	all := make([]Kind, kinds)
+	for i := range all {
+		all[i] = Kind(i)
+	}
+	return all
 }
 
 // A Key names a unit to build anew. The unit may be gone: build says so.
 type Key struct {
 	Kind Kind
-	// Name is the host, the name or the backend's key; empty for the globals
-	// and the name patterns.
+	// Name is the host, the name, the backend's key, the certificate's hash or
+	// the namespace and name of an Ingress; empty where there is only one unit
+	// of the kind.
 	Name string
 }
 
@@ -59,8 +77,8 @@ type Settings struct {
 	// Namespaces selects, by their labels, the namespaces whose Ingresses are
 	// ours; nil for all.
 	Namespaces labels.Selector
-	// NoCatchAll leaves Ingresses with a spec.defaultBackend out.
-	NoCatchAll bool
+	// Scope says which Ingresses are left out for what is in them.
+	Scope build.Scope
 	// WatchWithoutClass takes Ingresses that name no class.
 	WatchWithoutClass bool
 	// Classless is for a folder without IngressClasses: besides Ingresses that
@@ -70,8 +88,19 @@ type Settings struct {
 	// DefaultBackend is the Service that answers what no rule does; empty for
 	// none.
 	DefaultBackend types.NamespacedName
+	// DefaultCertificate is the Secret whose certificate is shown where no other
+	// is; empty for none.
+	DefaultCertificate types.NamespacedName
 	// NoExternalNames leaves Services of type ExternalName without endpoints.
 	NoExternalNames bool
+	// LocalAddresses lets what tenants name lead to source.IsLocal addresses.
+	LocalAddresses bool
+	// ReferOptions lists the backends that the ConfigMap with the options has all
+	// routes ask (build.ReferOptions); nil if nobody reads it for that.
+	ReferOptions func(*corev1.ConfigMap) []build.BackendReference
+	// CompleteChains wants the issuers' certificates that the certificates in
+	// Secrets name.
+	CompleteChains bool
 	// ConfigMap names the one with Headgate's options; empty for none.
 	ConfigMap types.NamespacedName
 }
@@ -91,47 +120,75 @@ type Store struct {
 	slices    map[types.NamespacedName]*discoveryv1.EndpointSlice
 	secrets   map[types.NamespacedName]*corev1.Secret
 	addresses map[string]*source.Addresses // of DNS names
-	configMap *corev1.ConfigMap
+	// configMaps are all that were delivered.
+	configMaps map[types.NamespacedName]*corev1.ConfigMap
+	issuers    map[string]*source.Issuers // of URLs
+	staples    map[string]*source.Staple
 	// zone is that of the only Node that is delivered: Headgate's own.
 	zone string
 
+	// moved are Ingresses to tell of by TakeIngresses.
+	moved map[types.NamespacedName]struct{}
+
 	// Of Ingresses that are ours:
-	byHost        index[string, *ingress]
-	byAlias       index[string, *ingress]
-	bySecret      index[types.NamespacedName, *ingress]
-	backends      index[types.NamespacedName, reference] // of a Service
+	byHost   index[string, *ingress]
+	byAlias  index[string, *ingress]
+	byTwin   index[string, *ingress]
+	bySecret index[types.NamespacedName, *ingress] // of spec.tls
+	byObject index[feature.Reference, *ingress]
+	backends index[types.NamespacedName, reference] // of a Service
+	// optionCalls are the backends that the ConfigMap with the options calls.
+	optionCalls   []build.BackendReference
 	wantedSecrets demand[types.NamespacedName]
-	wantedNames   demand[string]
+	// wantedConfigMaps does not have the one with Headgate's options.
+	wantedConfigMaps demand[types.NamespacedName]
+	wantedNames      demand[string]
+	wantedIssuers    demand[string]
 	// Of all:
 	byClass        index[string, *ingress]
 	byExternalName index[string, types.NamespacedName]                     // Services
 	slicesOfTarget index[types.NamespacedName, *discoveryv1.EndpointSlice] // of a Service
+	byIssuerURL    index[string, types.NamespacedName]                     // Secrets
+	// issuerURLs has the URL of each Secret in byIssuerURL.
+	issuerURLs map[types.NamespacedName]string
 }
 
 var _ build.View = (*Store)(nil)
 
 // New makes an empty Store. Refer lists what an Ingress names (build.Refer).
 func New(settings Settings, refer func(*networkingv1.Ingress) build.References) *Store {
-	return &Store{
-		settings:       settings,
-		refer:          refer,
-		ingresses:      map[types.NamespacedName]*ingress{},
-		classes:        map[string]*networkingv1.IngressClass{},
-		selected:       map[string]bool{},
-		services:       map[types.NamespacedName]*corev1.Service{},
-		slices:         map[types.NamespacedName]*discoveryv1.EndpointSlice{},
-		secrets:        map[types.NamespacedName]*corev1.Secret{},
-		byHost:         index[string, *ingress]{},
-		byAlias:        index[string, *ingress]{},
-		bySecret:       index[types.NamespacedName, *ingress]{},
-		wantedSecrets:  newDemand[types.NamespacedName](),
-		wantedNames:    newDemand[string](),
-		backends:       index[types.NamespacedName, reference]{},
-		byClass:        index[string, *ingress]{},
-		byExternalName: index[string, types.NamespacedName]{},
-		addresses:      map[string]*source.Addresses{},
-		slicesOfTarget: index[types.NamespacedName, *discoveryv1.EndpointSlice]{},
+	s := &Store{
+		settings:         settings,
+		refer:            refer,
+		ingresses:        map[types.NamespacedName]*ingress{},
+		classes:          map[string]*networkingv1.IngressClass{},
+		selected:         map[string]bool{},
+		moved:            map[types.NamespacedName]struct{}{},
+		services:         map[types.NamespacedName]*corev1.Service{},
+		slices:           map[types.NamespacedName]*discoveryv1.EndpointSlice{},
+		secrets:          map[types.NamespacedName]*corev1.Secret{},
+		configMaps:       map[types.NamespacedName]*corev1.ConfigMap{},
+		byHost:           index[string, *ingress]{},
+		byAlias:          index[string, *ingress]{},
+		byTwin:           index[string, *ingress]{},
+		bySecret:         index[types.NamespacedName, *ingress]{},
+		byObject:         index[feature.Reference, *ingress]{},
+		wantedSecrets:    newDemand[types.NamespacedName](),
+		wantedConfigMaps: newDemand[types.NamespacedName](),
+		wantedNames:      newDemand[string](),
+		wantedIssuers:    newDemand[string](),
+		issuers:          map[string]*source.Issuers{},
+		staples:          map[string]*source.Staple{},
+		byIssuerURL:      index[string, types.NamespacedName]{},
+		issuerURLs:       map[types.NamespacedName]string{},
+		backends:         index[types.NamespacedName, reference]{},
+		byClass:          index[string, *ingress]{},
+		byExternalName:   index[string, types.NamespacedName]{},
+		addresses:        map[string]*source.Addresses{},
+		slicesOfTarget:   index[types.NamespacedName, *discoveryv1.EndpointSlice]{},
 	}
+	s.wantedSecrets.doubt(settings.DefaultCertificate)
+	return s
 }
 
 // Apply takes a new version of an object, or its deletion, for which the
@@ -158,6 +215,10 @@ func (s *Store) Apply(object metav1.Object, deleted bool) []Key {
 		touched = s.applyNode(o, deleted)
 	case *source.Addresses:
 		touched = s.applyAddresses(o, deleted)
+	case *source.Issuers:
+		touched = s.applyIssuers(o, deleted)
+	case *source.Staple:
+		touched = s.applyStaple(o, deleted)
 	case *corev1.ConfigMap:
 		touched = s.applyConfigMap(o, deleted)
 	}
@@ -166,10 +227,18 @@ func (s *Store) Apply(object metav1.Object, deleted bool) []Key {
 
 // All are the keys of all units, for the first load.
 func (s *Store) All() []Key {
-	keys := make([]Key, 0, 2*len(s.byHost)+len(s.backends)+3)
-	keys = append(keys, Key{Kind: GlobalsUnit}, Key{Kind: NamePatternsUnit})
+	keys := make([]Key, 0, 2*len(s.byHost)+len(s.backends)+5)
+	keys = append(keys, Key{Kind: GlobalsUnit}, Key{Kind: NamePatternsUnit}, Key{Kind: DefaultCertificateUnit})
+	for name, ing := range s.ingresses {
+		if ing.refused {
+			keys = append(keys, refusalKey(name))
+		}
+	}
 	for alias := range s.byAlias {
 		keys = append(keys, aliasKey(alias))
+	}
+	for twin := range s.byTwin {
+		keys = append(keys, Key{NameUnit, twin})
 	}
 	for host := range s.byHost {
 		keys = append(keys, Key{HostUnit, host}, Key{NameUnit, host})

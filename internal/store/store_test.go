@@ -222,11 +222,11 @@ func text(keys []store.Key) string {
 
 func TestAll(t *testing.T) {
 	want := "globals, backend shop/one/80, backend shop/two/80, host _, host a.example, host b.example, " +
-		"name _, name a.example, name b.example, patterns"
+		"name _, name a.example, name b.example, patterns, default-certificate"
 	if got := text(base().All()); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := text(store.New(store.Settings{}, refer).All()); got != "globals, host _, name _, patterns" {
+	if got := text(store.New(store.Settings{}, refer).All()); got != "globals, host _, name _, patterns, default-certificate" {
 		t.Errorf("an empty store has %q", got)
 	}
 }
@@ -240,7 +240,7 @@ func TestNothingStays(t *testing.T) {
 	} {
 		s.Apply(o, true)
 	}
-	if got := text(s.All()); got != "globals, host _, name _, patterns" {
+	if got := text(s.All()); got != "globals, host _, name _, patterns, default-certificate" {
 		t.Errorf("left are %q", got)
 	}
 	if got := s.EndpointSlices(types.NamespacedName{Namespace: "shop", Name: "one"}); len(got) != 0 {
@@ -378,17 +378,57 @@ func TestNamespaces(t *testing.T) {
 
 func TestNoCatchAll(t *testing.T) {
 	without := settings()
-	without.NoCatchAll = true
+	without.Scope.NoCatchAll = true
 	s := store.New(without, refer)
 	s.Apply(class("nginx", controllerClass), false)
 	hostless := ingress("hostless", "nginx", "x / one")
 	hostless.Spec.Rules[0].Host = ""
 	catchAll := ingress("web", "nginx", "a.example / one")
 	catchAll.Spec.DefaultBackend = &networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{Name: "one", Port: networkingv1.ServiceBackendPort{Number: 80}}}
-	if got := text(s.Apply(catchAll, false)); got != "" {
+	if got := text(s.Apply(catchAll, false)); got != "refusal shop/web" {
 		t.Errorf("an Ingress with a spec.defaultBackend touches %q", got)
+	}
+	if shop := (types.NamespacedName{Namespace: "shop", Name: "web"}); s.Refused(shop) != catchAll || s.Serves(shop) {
+		t.Error("an Ingress with a spec.defaultBackend is not refused")
 	}
 	if got, want := text(s.Apply(hostless, false)), "host _, name _"; !strings.Contains(got, want) {
 		t.Errorf("a rule without a host touches %q, want %q", got, want)
+	}
+}
+
+// An Ingress that deep inspection leaves out is as one that is not there, and
+// its refusal is a unit; mended, it is served.
+func TestDeepInspect(t *testing.T) {
+	inspecting := settings()
+	inspecting.Scope.DeepInspect = true
+	s := store.New(inspecting, refer)
+	s.Apply(class("nginx", controllerClass), false)
+	const all = "backend shop/one/80, host a.example, name a.example"
+	bad := ingress("web", "nginx", "a.example /etc/passwd one")
+	for _, step := range []struct {
+		about   string
+		change  metav1.Object
+		deleted bool
+		want    string
+		refused bool
+	}{
+		{"a bad one", bad, false, "refusal shop/web", true},
+		{"a bad one of a foreign class", ingress("foreign", "other", "a.example /etc/passwd one"), false, "", true},
+		{"its class's end", class("nginx", controllerClass), true, "refusal shop/web", false},
+		{"its class's return", class("nginx", controllerClass), false, "refusal shop/web", true},
+		{"mended", ingress("web", "nginx", "a.example / one"), false, all + ", refusal shop/web", false},
+		{"bad again", bad, false, all + ", refusal shop/web", true},
+		{"gone", bad, true, "refusal shop/web", false},
+	} {
+		if got := text(s.Apply(step.change, step.deleted)); got != step.want {
+			t.Errorf("%s touches %q, want %q", step.about, got, step.want)
+		}
+		if got := s.Refused(types.NamespacedName{Namespace: "shop", Name: "web"}); (got != nil) != step.refused {
+			t.Errorf("%s: refused is %v", step.about, got)
+		}
+	}
+	s.Apply(bad, false)
+	if !slices.Contains(s.All(), store.Key{Kind: store.RefusalUnit, Name: "shop/web"}) {
+		t.Error("the refusal is not among all units")
 	}
 }

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -11,8 +13,17 @@ import (
 	"github.com/headgate/headgate/internal/source"
 )
 
-// Ingresses are those of our class that name the host, in no order.
-func (s *Store) Ingresses(host string) []*networkingv1.Ingress { return objects(s.byHost[host]) }
+// Ingresses are those of our class that name the host and do not stand aside,
+// in no order.
+func (s *Store) Ingresses(host string) []*networkingv1.Ingress {
+	return objects(s.byHost[host], false)
+}
+
+// Alternatives are those of our class that name the host and stand aside, in
+// no order.
+func (s *Store) Alternatives(host string) []*networkingv1.Ingress {
+	return objects(s.byHost[host], true)
+}
 
 // References are those of an Ingress of our class, as they were found when it
 // was applied.
@@ -27,7 +38,13 @@ func (s *Store) References(ing *networkingv1.Ingress) build.References {
 func (s *Store) Changes() uint64 { return s.changes }
 
 // Claimants are the Ingresses of our class that have the alias, in no order.
-func (s *Store) Claimants(alias string) []*networkingv1.Ingress { return objects(s.byAlias[alias]) }
+func (s *Store) Claimants(alias string) []*networkingv1.Ingress {
+	return objects(s.byAlias[alias], false)
+}
+
+// Twins are the Ingresses of our class that claim the name as a twin, in no
+// order.
+func (s *Store) Twins(name string) []*networkingv1.Ingress { return objects(s.byTwin[name], false) }
 
 // PatternAliases are the aliases that stand for more than one name, in no
 // order.
@@ -41,10 +58,12 @@ func (s *Store) PatternAliases() []string {
 	return list
 }
 
-func objects(ingresses []*ingress) []*networkingv1.Ingress {
-	list := make([]*networkingv1.Ingress, len(ingresses))
-	for i, ing := range ingresses {
-		list[i] = ing.object
+func objects(ingresses []*ingress, aside bool) []*networkingv1.Ingress {
+	list := make([]*networkingv1.Ingress, 0, len(ingresses))
+	for _, ing := range ingresses {
+		if ing.references.Aside == aside {
+			list = append(list, ing.object)
+		}
 	}
 	return list
 }
@@ -64,8 +83,17 @@ func (s *Store) Secret(name types.NamespacedName) *corev1.Secret { return s.secr
 // DefaultBackend is the Service that answers what no rule does, empty for none.
 func (s *Store) DefaultBackend() types.NamespacedName { return s.settings.DefaultBackend }
 
+// NamedConfigMap is nil if there is none of that name.
+func (s *Store) NamedConfigMap(name types.NamespacedName) *corev1.ConfigMap {
+	return s.configMaps[name]
+}
+
+// DefaultCertificate is the Secret whose certificate is shown where no other
+// is, empty for none.
+func (s *Store) DefaultCertificate() types.NamespacedName { return s.settings.DefaultCertificate }
+
 // ConfigMap is the one with Headgate's options, nil if there is none.
-func (s *Store) ConfigMap() *corev1.ConfigMap { return s.configMap }
+func (s *Store) ConfigMap() *corev1.ConfigMap { return s.configMaps[s.settings.ConfigMap] }
 
 // Addresses are those of a DNS name, nil until they were delivered.
 func (s *Store) Addresses(name string) *source.Addresses { return s.addresses[name] }
@@ -73,26 +101,65 @@ func (s *Store) Addresses(name string) *source.Addresses { return s.addresses[na
 // ExternalNames tells whether Services of type ExternalName are served.
 func (s *Store) ExternalNames() bool { return !s.settings.NoExternalNames }
 
+// LocalAddresses tells whether what tenants name may lead to this machine.
+func (s *Store) LocalAddresses() bool { return s.settings.LocalAddresses }
+
+// Scope says which Ingresses are left out for what is in them.
+func (s *Store) Scope() build.Scope { return s.settings.Scope }
+
+// Refused is the Ingress of our class of that name that is left out for what
+// is in it, nil if it is not.
+func (s *Store) Refused(name types.NamespacedName) *networkingv1.Ingress {
+	if ing := s.ingresses[name]; ing != nil && ing.refused {
+		return ing.object
+	}
+	return nil
+}
+
+// Serves tells whether there is an Ingress of that name and its class is ours,
+// and it is not left out.
+func (s *Store) Serves(name types.NamespacedName) bool {
+	ing := s.ingresses[name]
+	return ing != nil && ing.ours
+}
+
 // Zone is that of the Node that Headgate runs on, empty if it is not known.
 func (s *Store) Zone() string { return s.zone }
 
-// Users are the Ingresses of our class that refer to the backend, in no order.
+// Users are the Ingresses of our class whose routes lead to the backend, in no
+// order.
 func (s *Store) Users(backendKey string) []*networkingv1.Ingress {
+	return s.referrers(backendKey, false)
+}
+
+// Callers are the Ingresses of our class whose routes ask the backend besides
+// their own ones, in no order.
+func (s *Store) Callers(backendKey string) []*networkingv1.Ingress {
+	return s.referrers(backendKey, true)
+}
+
+func (s *Store) referrers(backendKey string, call bool) []*networkingv1.Ingress {
 	service, _, ok := build.SplitKey(backendKey)
 	if !ok {
 		return nil
 	}
-	var users []*networkingv1.Ingress
+	var list []*networkingv1.Ingress
 	for _, b := range s.backends[service] {
-		if b.key == backendKey {
-			users = append(users, b.user.object)
+		if b.key == backendKey && b.call == call {
+			list = append(list, b.user.object)
 		}
 	}
-	return users
+	return list
 }
 
-// Referenced tells whether an Ingress of our class refers to the backend, or it
-// is the default one.
+// CalledByOptions tells whether the ConfigMap with Headgate's options has all
+// routes ask the backend.
+func (s *Store) CalledByOptions(backendKey string) bool {
+	return slices.ContainsFunc(s.optionCalls, func(ref build.BackendReference) bool { return ref.Key == backendKey })
+}
+
+// Referenced tells whether an Ingress of our class uses or calls the backend,
+// the options call it, or it is the default one.
 func (s *Store) Referenced(backendKey string) bool {
 	service, port, ok := build.SplitKey(backendKey)
 	if ok && port == model.FirstPort && service == s.settings.DefaultBackend {

@@ -26,6 +26,8 @@ const (
 	Name        Kind = "name"
 	Backend     Kind = "backend"
 	Certificate Kind = "certificate"
+	Content     Kind = "content"
+	Staple      Kind = "staple"
 	Patterns    Kind = "patterns"
 	Globals     Kind = "globals"
 )
@@ -51,14 +53,17 @@ type Unit struct {
 
 // FromHost packs a host.
 func FromHost(h model.Host) Unit {
-	p := packedHost{Routes: make([]packedRoute, 0, len(h.Routes))}
+	p := packedHost{TLS: packTLS(h), Routes: make([]packedRoute, 0, len(h.Routes))}
 	backends, profiles, policies, origins := list[string]{}, list[string]{}, list[string]{}, list[model.Origin]{}
 	for _, r := range h.Routes {
 		packed := packedRoute{
-			Slash:   r.Slash,
-			Default: r.Default,
-			Denied:  r.Denied,
-			Profile: profiles.add(r.Profile.Name()),
+			Slash:    r.Slash,
+			Default:  r.Default,
+			Relative: r.Relative,
+			Denied:   r.Denied,
+			AnyJudge: r.AnyJudge,
+			Profile:  profiles.add(r.Profile.Name()),
+			Mode:     r.Mode.Suffix(),
 		}
 		switch r.Kind {
 		case model.Exact:
@@ -93,11 +98,47 @@ func FromHost(h model.Host) Unit {
 }
 
 type packedHost struct {
+	TLS      *packedTLS        `json:"tls,omitempty"`
 	Backends []string          `json:"backends,omitempty"`
 	Profiles []string          `json:"profiles,omitempty"`
 	Policies []json.RawMessage `json:"policies,omitempty"`
 	Origins  [][2]string       `json:"origins,omitempty"`
 	Routes   []packedRoute     `json:"routes"`
+}
+
+// packedTLS is a host's TLS policy. Only sessions that were made under the
+// same Sessions are resumed.
+type packedTLS struct {
+	Ciphers     string         `json:"ciphers,omitempty"`
+	ServerOrder *bool          `json:"server_order,omitempty"`
+	Clients     *packedClients `json:"clients,omitempty"`
+	Sessions    string         `json:"sessions"`
+}
+
+// packedClients has in Name what no others have, and in CA the name of a content.
+type packedClients struct {
+	Name  string `json:"name"`
+	CA    string `json:"ca"`
+	Depth int    `json:"depth"`
+}
+
+// packTLS packs a policy. Sessions are kept apart by host and by policy: what
+// was agreed on elsewhere, or before a change, does not come in by resumption.
+func packTLS(h model.Host) *packedTLS {
+	if !h.TLS.Any() {
+		return nil
+	}
+	packed := packedTLS{Ciphers: h.TLS.Ciphers.String()}
+	if h.TLS.Order != model.UsualOrder {
+		server := h.TLS.Order == model.ServerOrder
+		packed.ServerOrder = &server
+	}
+	if c := h.TLS.Clients; c != nil {
+		packed.Clients = &packedClients{c.Name(), c.CA.Name, c.Depth}
+	}
+	sum := sha256.Sum256(append(encode(packed), h.Name...))
+	packed.Sessions = hex.EncodeToString(sum[:16])
+	return &packed
 }
 
 // packedRoute holds numbers that count from 1 into the lists of packedHost.
@@ -106,11 +147,14 @@ type packedRoute struct {
 	Prefix   string `json:"prefix,omitempty"`
 	Pattern  string `json:"pattern,omitempty"`
 	Slash    bool   `json:"slash,omitempty"`
+	Relative bool   `json:"relative,omitempty"`
 	Denied   bool   `json:"denied,omitempty"`
+	AnyJudge bool   `json:"any_judge,omitempty"`
 	Backend  int    `json:"backend,omitempty"`
 	Fallback int    `json:"fallback,omitempty"`
 	Default  bool   `json:"default,omitempty"`
 	Profile  int    `json:"profile"`
+	Mode     string `json:"mode,omitempty"`
 	Origin   int    `json:"origin,omitempty"`
 	Policies []int  `json:"policies,omitempty"`
 }
@@ -122,11 +166,14 @@ func FromName(n model.Name) Unit {
 
 type packedName struct {
 	Host        string `json:"host"`
+	Redirect    bool   `json:"redirect,omitempty"`
 	Secured     bool   `json:"secured,omitempty"`
 	Certificate string `json:"certificate,omitempty"`
 }
 
-func packName(n model.Name) packedName { return packedName{n.Host, n.Secured, n.Certificate} }
+func packName(n model.Name) packedName {
+	return packedName{n.Host, n.Redirect, n.Secured, n.Certificate}
+}
 
 // FromNamePatterns packs the aliases that stand for more than one name.
 func FromNamePatterns(p model.NamePatterns) Unit {
@@ -171,13 +218,31 @@ func FromBackend(b model.Backend) Unit {
 // FromCertificate packs a certificate under its hash, or under name if that is
 // not empty.
 func FromCertificate(name string, c model.Certificate) Unit {
-	if name == "" {
-		name = c.Hash
-	}
-	return pack(Key{Certificate, name}, struct {
+	packed := struct {
 		Chain string `json:"chain"`
 		Key   string `json:"key"`
-	}{string(c.Chain), string(c.Key)})
+		Hash  string `json:"hash,omitempty"`
+	}{Chain: string(c.Chain), Key: string(c.Key)}
+	if name == "" {
+		name = c.Hash
+	} else {
+		packed.Hash = c.Hash
+	}
+	return pack(Key{Certificate, name}, packed)
+}
+
+// FromStaple packs an OCSP answer under the hash of its certificate.
+func FromStaple(s model.Staple) Unit {
+	return pack(Key{Staple, s.Certificate}, struct {
+		Response []byte `json:"response"`
+		Until    int64  `json:"until"`
+	}{s.Response, s.Until.Unix()})
+}
+
+// FromContent packs content, which is bytes already.
+func FromContent(c model.Content) Unit {
+	sum := sha256.Sum256(c.Bytes)
+	return Unit{Key: Key{Content, c.Name}, Version: hex.EncodeToString(sum[:10]), Payload: c.Bytes}
 }
 
 // FromGlobals packs what holds for every request.

@@ -43,10 +43,21 @@ func largeHost() model.Host {
 	}}
 }
 
+// ciphers are of a text that is known to be good.
+func ciphers(text string) model.Ciphers {
+	list, err := model.NewCiphers(text)
+	if err != nil {
+		panic(err)
+	}
+	return list
+}
+
 func units() []unit.Unit {
 	return []unit.Unit{
 		unit.FromHost(largeHost()),
 		unit.FromHost(model.Host{Name: "_"}),
+		unit.FromHost(model.Host{Name: "a.test", TLS: model.TLSPolicy{Ciphers: ciphers("HIGH:!aNULL"), Order: model.ServerOrder}}),
+		unit.FromHost(model.Host{Name: "b.test", TLS: model.TLSPolicy{Order: model.ClientOrder}}),
 		unit.FromName(model.Name{Name: "shop.example.com", Host: "shop.example.com", Secured: true, Certificate: "abc"}),
 		unit.FromName(model.Name{Name: "_", Host: "_"}),
 		unit.FromBackend(model.Backend{Key: "default/web/80", Endpoints: []netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:80"), netip.MustParseAddrPort("[fd00::1]:8080")}}),
@@ -156,17 +167,23 @@ func TestHostReadsBack(t *testing.T) {
 func TestEveryFieldMakesOtherBytes(t *testing.T) {
 	seen := map[string]string{}
 	for name, change := range map[string]func(*model.Host){
-		"nothing": func(*model.Host) {},
-		"kind":    func(h *model.Host) { h.Routes[1].Kind = model.Exact },
-		"path":    func(h *model.Host) { h.Routes[1].Path = "/x" },
-		"slash":   func(h *model.Host) { h.Routes[2].Slash = false },
-		"backend": func(h *model.Host) { h.Routes[2].Backend = "" },
-		"denied":  func(h *model.Host) { h.Routes[3].Denied = false },
-		"profile": func(h *model.Host) { h.Routes[2].Profile.MeasureBody = true },
-		"origin":  func(h *model.Host) { h.Routes[2].Origin.Ingress = "web" },
-		"policy":  func(h *model.Host) { h.Routes[2].Policies = nil },
-		"order":   func(h *model.Host) { p := h.Routes[0].Policies; p[0], p[1] = p[1], p[0] },
-		"route":   func(h *model.Host) { h.Routes = h.Routes[:3] },
+		"nothing":      func(*model.Host) {},
+		"kind":         func(h *model.Host) { h.Routes[1].Kind = model.Exact },
+		"path":         func(h *model.Host) { h.Routes[1].Path = "/x" },
+		"slash":        func(h *model.Host) { h.Routes[2].Slash = false },
+		"backend":      func(h *model.Host) { h.Routes[2].Backend = "" },
+		"denied":       func(h *model.Host) { h.Routes[3].Denied = false },
+		"profile":      func(h *model.Host) { h.Routes[2].Profile.MeasureBody = true },
+		"origin":       func(h *model.Host) { h.Routes[2].Origin.Ingress = "web" },
+		"policy":       func(h *model.Host) { h.Routes[2].Policies = nil },
+		"policy order": func(h *model.Host) { p := h.Routes[0].Policies; p[0], p[1] = p[1], p[0] },
+		"route":        func(h *model.Host) { h.Routes = h.Routes[:3] },
+		"ciphers":      func(h *model.Host) { h.TLS.Ciphers = ciphers("HIGH") },
+		"order":        func(h *model.Host) { h.TLS.Order = model.ServerOrder },
+		"other order":  func(h *model.Host) { h.TLS.Order = model.ClientOrder },
+		"clients":      func(h *model.Host) { h.TLS.Clients = clients("one", 1) },
+		"authority":    func(h *model.Host) { h.TLS.Clients = clients("two", 1) },
+		"depth":        func(h *model.Host) { h.TLS.Clients = clients("one", 2) },
 	} {
 		h := largeHost()
 		change(&h)
@@ -175,5 +192,44 @@ func TestEveryFieldMakesOtherBytes(t *testing.T) {
 			t.Errorf("%s and %s give the same bytes", name, other)
 		}
 		seen[version] = name
+	}
+}
+
+func clients(ca string, depth int) *model.Clients {
+	return &model.Clients{CA: model.Content{Name: ca}, Depth: depth}
+}
+
+// Connections bring requests to other hosts by the names of these.
+func TestClientsAreNamedByWhatTheyAre(t *testing.T) {
+	name := clients("one", 1).Name()
+	for _, other := range []*model.Clients{nil, clients("one", 2), clients("two", 1), clients("one 1", 1)} {
+		if other.Name() == name {
+			t.Errorf("%v has the name of another", other)
+		}
+	}
+	if clients("one", 1).Name() != name || name == "" {
+		t.Errorf("the same are named %q and %q", name, clients("one", 1).Name())
+	}
+}
+
+// What was agreed on with one host, or under another policy, must not come in
+// by a session.
+func TestSessionsAreApart(t *testing.T) {
+	high, server := model.TLSPolicy{Ciphers: ciphers("HIGH")}, model.TLSPolicy{Order: model.ServerOrder}
+	seen := map[string]bool{}
+	for _, h := range []model.Host{
+		{Name: "a.test", TLS: high}, {Name: "b.test", TLS: high}, {Name: "a.test", TLS: server},
+		{Name: "a.test", TLS: model.TLSPolicy{Ciphers: ciphers("HIGH"), Order: model.ServerOrder}}, {Name: "a.test", TLS: high, Routes: largeHost().Routes},
+		{Name: "a.test", TLS: model.TLSPolicy{Clients: clients("one", 1)}}, {Name: "b.test", TLS: model.TLSPolicy{Clients: clients("one", 1)}},
+		{Name: "a.test", TLS: model.TLSPolicy{Clients: clients("two", 1)}}, {Name: "a.test", TLS: model.TLSPolicy{Clients: clients("one", 2)}},
+	} {
+		var packed struct{ TLS struct{ Sessions string } }
+		if err := json.Unmarshal(unit.FromHost(h).Payload, &packed); err != nil {
+			t.Fatal(err)
+		}
+		if again := seen[packed.TLS.Sessions]; len(packed.TLS.Sessions) != 32 || again != (len(h.Routes) > 0) {
+			t.Errorf("%s, %+v: sessions %q, there before: %v", h.Name, h.TLS, packed.TLS.Sessions, again)
+		}
+		seen[packed.TLS.Sessions] = true
 	}
 }

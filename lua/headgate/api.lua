@@ -177,6 +177,12 @@ local function delete_draining()
 end
 
 
+local function put_leaving()
+    memory.set_leaving()
+    return say(200, { revision = memory.touch() })
+end
+
+
 -- some is a list, nil if it is empty: cjson would write that as an object.
 local function some(list)
     return #list > 0 and list or nil
@@ -193,6 +199,7 @@ local function get_state()
         revision = memory.revision(),
         loaded = memory.loaded(),
         draining = memory.draining(),
+        leaving = memory.leaving(),
         accepting = some(memory.accepting()),
         memory = memory.usage(),
         broken = some(units.broken()),
@@ -215,7 +222,10 @@ local function get_unit(kind, name)
         payload = cjson.encode({ chain = type(unit) == "table" and unit.chain or nil })
     end
     local needs, hash = units.split(version)
-    return say(200, '{"version":"' .. hash .. '","needs":' .. needs .. ',"unit":' .. payload .. "}")
+    local worker = { pid = ngx.worker.pid(), generation = settings.generation }
+    worker.holds, worker.error = units.held(kind, name)
+    return say(200, '{"version":"' .. hash .. '","needs":' .. needs .. ',"worker":' .. cjson.encode(worker) ..
+        ',"unit":' .. payload .. "}")
 end
 
 
@@ -223,12 +233,14 @@ local CALLS = {
     ["/v1/apply"] = { POST = post_apply },
     ["/v1/loaded"] = { PUT = put_loaded },
     ["/v1/draining"] = { PUT = put_draining, DELETE = delete_draining },
+    ["/v1/leaving"] = { PUT = put_leaving },
     ["/v1/state"] = { GET = get_state },
     ["/v1/patterns"] = { GET = function() return get_unit("patterns", "patterns") end },
     ["/v1/globals"] = { GET = function() return get_unit("globals", "globals") end },
 }
 
-local COLLECTIONS = { hosts = "host", names = "name", backends = "backend", certificates = "certificate" }
+local COLLECTIONS = { hosts = "host", names = "name", backends = "backend", certificates = "certificate",
+    staples = "staple" }
 
 
 function _M.run()
@@ -236,6 +248,10 @@ function _M.run()
     local method = ngx.req.get_method()
     local calls = CALLS[path]
     local collection, name = string_match(path, "^/v1/(%l+)/(.+)$")
+    if collection == "backends" and not string_match(name, "/.*/") then
+        -- NGINX takes two slashes for one, and that of no namespace is the second.
+        name = "/" .. name
+    end
     if not calls and COLLECTIONS[collection] then
         calls = { GET = function() return get_unit(COLLECTIONS[collection], name) end }
     end

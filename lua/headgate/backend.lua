@@ -57,4 +57,19 @@ function methods.next(self)
 end
 
 
+-- another(tried) -> address, port of the next endpoint that is not among those
+-- tried, a set of turns that it is put into. Once all are, the next one.
+function methods.another(self, tried)
+    local address, port
+    for _ = 1, self.count do
+        address, port = self:next()
+        if not tried[self.turn] then
+            break
+        end
+    end
+    tried[self.turn] = true
+    return address, port
+end
+
+
 return _M

@@ -8,9 +8,32 @@ local _M = {}
 
 local set_current_peer = balancer.set_current_peer
 local set_more_tries = balancer.set_more_tries
+local type = type
 
--- Further tries after the first; nginx.conf bounds them too.
+-- Further tries after the first, where no feature says otherwise.
 local MORE_TRIES = 2
+
+
+local function begin(request)
+    set_more_tries(MORE_TRIES)
+    if request.route.phases.balance then
+        features.run(request.route.phases.balance, request)
+    end
+    local address, port = request.backend:next()
+    request.tried = request.backend.turn
+    return address, port
+end
+
+
+-- again asks another endpoint than those before. Only now is a table made.
+local function again(request)
+    local tried = request.tried
+    if type(tried) == "number" then
+        tried = { [tried] = true }
+        request.tried = tried
+    end
+    return request.backend:another(tried)
+end
 
 
 function _M.run()
@@ -18,14 +41,13 @@ function _M.run()
     if not request then
         error("a request without a route reached a backend")
     end
-    if not request.tried then
-        request.tried = true
-        set_more_tries(MORE_TRIES)
-        if request.route.phases.balance then
-            features.run(request.route.phases.balance, request)
-        end
+    local address, port
+    if request.tried then
+        address, port = again(request)
+    else
+        address, port = begin(request)
     end
-    local ok, err = set_current_peer(request.backend:next())
+    local ok, err = set_current_peer(address, port)
     if not ok then
         log.err("set the endpoint: ", err)
     end

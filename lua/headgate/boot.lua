@@ -34,7 +34,9 @@ function _M.init(values)
     ngx_re.opt("jit_stack_size", 256 * 1024)
     require("headgate.memory").init()
     -- Loaded here, all code is shared by the workers.
-    for _, module in ipairs({ "access", "answer", "api", "balance", "certificate", "route" }) do
+    for _, module in ipairs({
+        "access", "answer", "api", "balance", "call", "certificate", "fail", "hello", "route",
+    }) do
         require("headgate." .. module)
     end
 end

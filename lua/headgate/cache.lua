@@ -4,6 +4,9 @@
 -- Two generations stand for an order by use: what is used moves into the young
 -- one, and when that has half of the bytes it becomes the old one, whose rest
 -- is dropped. That costs a look-up nothing but the look-up.
+--
+-- An entry that has more than half of the bytes by itself would drop all others
+-- each time that it comes: of those the last one is held, apart from them.
 local _M = {}
 
 local setmetatable = setmetatable
@@ -20,6 +23,8 @@ function _M.new(bytes)
         young_bytes = 0,
         old_bytes = 0,
         half = bytes / 2,
+        large = nil,
+        large_name = nil,
     }, meta)
 end
 
@@ -36,7 +41,7 @@ function methods.get(self, name)
         self:put(name, entry)
         return entry
     end
-    return nil
+    return name == self.large_name and self.large or nil
 end
 
 
@@ -44,6 +49,10 @@ end
 -- other of that name.
 function methods.put(self, name, entry)
     self:drop(name)
+    if entry.bytes > self.half then
+        self.large, self.large_name = entry, name
+        return
+    end
     if self.young_bytes + entry.bytes > self.half and self.young_bytes > 0 then
         self.old, self.old_bytes = self.young, self.young_bytes
         self.young, self.young_bytes = {}, 0
@@ -64,19 +73,22 @@ function methods.drop(self, name)
         self.old[name] = nil
         self.old_bytes = self.old_bytes - entry.bytes
     end
+    if name == self.large_name then
+        self.large, self.large_name = nil, nil
+    end
 end
 
 
 -- usage() -> bytes, number of units
 function methods.usage(self)
-    local count = 0
+    local count = self.large and 1 or 0
     for _ in pairs(self.young) do
         count = count + 1
     end
     for _ in pairs(self.old) do
         count = count + 1
     end
-    return self.young_bytes + self.old_bytes, count
+    return self.young_bytes + self.old_bytes + (self.large and self.large.bytes or 0), count
 end
 
 

@@ -3,13 +3,13 @@ local log = require "headgate.log"
 local memory = require "headgate.memory"
 local names = require "headgate.names"
 local ssl = require "ngx.ssl"
+local staple = require "headgate.staple"
+local tls = require "headgate.tls"
 local units = require "headgate.units"
 
 local _M = {}
 
 local ngx = ngx
-local string_gsub = string.gsub
-local string_lower = string.lower
 
 local DEFAULT = "default"
 
@@ -17,8 +17,7 @@ local DEFAULT = "default"
 local function find(revision)
     local server_name = ssl.server_name()
     if server_name then
-        server_name = string_gsub(string_lower(server_name), "%.$", "")
-        local name = names.for_certificate(server_name, revision)
+        local name = names.for_certificate(names.of_hello(server_name), revision)
         local hash = name and name.certificate
         local certificate = hash and units.certificate(hash, revision)
         if certificate then
@@ -42,7 +41,8 @@ end
 
 
 function _M.run()
-    local certificate = find(memory.revision())
+    local revision = memory.revision()
+    local certificate = find(revision)
     if not certificate then
         return ngx.exit(ngx.ERROR)
     end
@@ -51,6 +51,12 @@ function _M.run()
         log.err("show a certificate: ", err)
         return ngx.exit(ngx.ERROR)
     end
+    ok, err = tls.ask_client(revision)
+    if not ok then
+        log.err("ask a client for its certificate: ", err)
+        return ngx.exit(ngx.ERROR)
+    end
+    staple.show(certificate, revision)
 end
 
 

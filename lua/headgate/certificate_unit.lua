@@ -5,8 +5,10 @@ local ssl = require "ngx.ssl"
 local _M = {}
 
 
--- compile(payload) -> { chain, key } | nil, err
-function _M.compile(payload)
+-- compile(payload, name) -> { chain, key, hash } | nil, err
+-- hash: what staples know the certificate by; the default certificate's name
+-- is not its hash.
+function _M.compile(payload, name)
     local unit, err = cjson.decode(payload)
     if not unit then
         return nil, err
@@ -23,7 +25,7 @@ function _M.compile(payload)
     if not key then
         return nil, "the key: " .. err
     end
-    return { chain = chain, key = key }
+    return { chain = chain, key = key, hash = unit.hash or name }
 end
 
 

@@ -2,19 +2,39 @@
 -- gets the policy that the route carries and the request (see request.lua):
 --
 --   route(policy, request)    before a backend is chosen; may end the request
+--   choose(policy, request)   may set request.backend to another backend than
+--                             the route's; it must have an endpoint
+--   guard(policy, request)    when there is a backend to ask: may end the
+--                             request; never lets in what another refuses
+--   judge(policy, request) -> verdict, challenge
+--                             behind all guards: whether the request's sender
+--                             may pass: true, "ask", or 401 or 403, see
+--                             access.lua. Where one is enough, not all are
+--                             called
+--   send(policy, request)     when guards and judges let the request pass: says
+--                             what the backend is asked
 --   jump(policy, request)     before a jump to a profile's location, which
 --                             skips what NGINX checks on the way into one by
 --                             path; may end the request
+--   called(policy, request)   in modes with a check, before the header of the
+--                             called service's answer is sent to nobody
+--   checked(policy, request)  in modes with a check, when the called service let
+--                             the request pass; also elsewhere, see access.lua
+--   refused(policy, request)  when judges or the called service refused the
+--                             request with 401; may end the request
 --   access(policy, request)   in profiles with an access phase
 --   balance(policy, request)  before the first endpoint is asked
---   answer(policy, request)   before the answer's header is sent
+--   answer(policy, request)   before the answer's header is sent, in profiles'
+--                             locations of a mode with answers, and before
+--                             Headgate itself ends the request
+--   fail(policy, request, status)  in the place of an answer of Headgate's own,
+--                             and of one that the route's profile catches; may
+--                             set request.falls_back or end the request
+--   done(policy, request)     when the request is over, however it ended, on
+--                             routes whose mode has answers
 --   applies(policy, phase, location) -> whether this policy takes part in a
 --                             phase on routes that jump to that location (nil:
 --                             that don't jump); asked when a unit is decoded
---
--- and every_answer(setting, request), which runs on every answer, also of
--- requests without a route (request is nil then), if the globals have
--- something for the feature.
 local cjson = require "cjson.safe"
 
 local _M = {}
@@ -24,7 +44,10 @@ local require = require
 local string_find = string.find
 local type = type
 
-local PHASES = { "route", "jump", "access", "balance", "answer" }
+local PHASES = {
+    "route", "choose", "guard", "judge", "send", "jump", "called", "checked", "refused", "access", "balance", "answer",
+    "fail", "done",
+}
 
 
 -- module(name) -> the feature's module, nil if there is none.
@@ -58,6 +81,10 @@ local function make(policies, location)
             end
         end
     end
+    if phases.judge then
+        -- Routes without guards need not be looked at for judges.
+        phases.guard = phases.guard or {}
+    end
     return phases
 end
 
@@ -83,10 +110,11 @@ function _M.phases(policies, location)
 end
 
 
--- run calls a flat list of functions, each with its policy.
-function _M.run(list, request)
+-- run calls a flat list of functions, each with its policy. detail: what the
+-- phase tells besides, if anything.
+function _M.run(list, request, detail)
     for i = 1, #list, 2 do
-        list[i](list[i + 1], request)
+        list[i](list[i + 1], request, detail)
     end
 end
 

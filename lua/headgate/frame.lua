@@ -16,7 +16,10 @@ local MOST_PARTS = 100000
 -- More digits would not be exact.
 local MOST_DIGITS = 15
 
-local KINDS = { host = true, name = true, patterns = true, backend = true, certificate = true, globals = true }
+local KINDS = {
+    host = true, name = true, patterns = true, backend = true, certificate = true, staple = true, content = true,
+    globals = true,
+}
 
 
 -- entry reads the entry that begins at `at`.

@@ -7,6 +7,7 @@
 -- first: the cost depends neither on the number of routes nor on the path.
 local cjson = require "cjson.safe"
 local features = require "headgate.features"
+local regex = require "headgate.regex"
 local settings = require "headgate.settings"
 
 local _M = {}
@@ -14,13 +15,15 @@ local _M = {}
 local ipairs = ipairs
 local next = next
 local setmetatable = setmetatable
+local clock = regex.clock
 local ngx_re_find = ngx.re.find
-local os_clock = os.clock
 local string_byte = string.byte
+local string_find = string.find
 local string_gsub = string.gsub
 local string_lower = string.lower
 local string_match = string.match
 local string_sub = string.sub
+local table_concat = table.concat
 local table_sort = table.sort
 
 local methods = {}
@@ -28,17 +31,24 @@ local meta = { __index = methods }
 
 local SLASH = 47
 
--- What answers for a path whose route was written with a slash at its end.
-local REDIRECT = { redirect_to_slash = true }
+-- What a mode with a check ends in.
+local CHECK = "_https?$"
 
+-- The longest name of sessions that the TLS library takes.
+local MOST_SESSIONS = 32
 
 -- Hosts are many and a request touches few of their bytes twice: what is empty
 -- or alike is one and the same table for all of them.
 local EMPTY = {}
 
 
--- phases_of gives the phases of the numbered policies of a unit.
-local function phases_of(numbers, unit, location)
+-- phases_of gives the phases of the numbered policies of a unit. known has those
+-- that it gave already for this unit: routes are many, and alike.
+local function phases_of(numbers, unit, location, known)
+    local key = table_concat(numbers, ",") .. (location or "")
+    if known[key] then
+        return known[key]
+    end
     local policies = {}
     for i, number in ipairs(numbers) do
         policies[i] = unit.policies[number]
@@ -46,7 +56,9 @@ local function phases_of(numbers, unit, location)
             return nil, "a route with a policy that is not there"
         end
     end
-    return features.phases(policies, location)
+    local phases, err = features.phases(policies, location)
+    known[key] = phases
+    return phases, err
 end
 
 
@@ -57,6 +69,8 @@ local function fallback(packed, unit)
     local namespace, service, port = string_match(unit.backends[packed.backend], "^(.-)/(.-)/(.*)$")
     return {
         backend = key,
+        -- Whether it is the very Service that the route guards.
+        own = key == (namespace or "") .. "/" .. (service or "") .. "/",
         label = "custom-default-backend-" .. string_gsub(string_gsub(key, "/$", ""), "/", "-"),
         namespace = namespace,
         ingress = unit.origins[packed.origin][2],
@@ -66,29 +80,59 @@ local function fallback(packed, unit)
 end
 
 
--- route makes of a packed route what a request needs.
-local function route(packed, unit)
+-- location_of is the location to go on in for a profile in a mode, nil if the
+-- request is there already.
+local function location_of(profile, mode)
+    local name = profile .. mode
+    return name ~= settings.default_profile and "@" .. name or nil
+end
+
+
+-- identity is what no other route of the host has.
+local function identity(packed)
+    local kind = packed.exact and "=" or packed.pattern and "~" or packed.slash and "//" or "/"
+    return kind .. (packed.exact or packed.prefix or packed.pattern)
+end
+
+
+-- route makes of a packed route what a request needs. known: see phases_of.
+local function route(packed, unit, known)
     local profile = unit.profiles[packed.profile]
     if not profile then
         return nil, "a route without a profile"
     end
     local backend = packed.backend and unit.backends[packed.backend]
-    -- The location to go on in; nil if the request is there already.
-    local location = profile ~= settings.default_profile and "@" .. profile or nil
-    local phases, err = phases_of(packed.policies or EMPTY, unit, location)
+    local mode = packed.mode or ""
+    local location = location_of(profile, mode)
+    local phases, err = phases_of(packed.policies or EMPTY, unit, location, known)
     if not phases then
         return nil, err
     end
-    return {
+    local origin = unit.origins and unit.origins[packed.origin] or EMPTY
+    local made = {
         backend = backend,
         -- The predecessor's name of it, for the log.
         backend_label = backend and not packed.default and string_gsub(backend, "/", "-") or "upstream-default-backend",
-        fallback = packed.fallback and fallback(packed, unit),
-        default = packed.default,
-        denied = packed.denied,
         location = location,
         phases = phases,
+        namespace = origin[1],
+        ingress = origin[2],
+        path = packed.exact or packed.prefix or packed.pattern,
     }
+    -- Few routes have these.
+    if string_find(mode, CHECK) then
+        -- Where a request goes on that no other service is to be asked about.
+        made.passed = location_of(profile, string_gsub(mode, CHECK, ""))
+        made.identity = identity(packed)
+    end
+    if packed.fallback then
+        made.fallback = fallback(packed, unit)
+    end
+    made.default = packed.default
+    made.denied = packed.denied
+    made.any_judge = packed.any_judge
+    made.relative = packed.relative
+    return made
 end
 
 
@@ -97,8 +141,11 @@ end
 -- literalBytes in internal/build/pattern.go says too.
 local function add_pattern(host, packed, compiled)
     local text = string_match(packed.pattern, "^%^([%w/_~!@#%%&=:;,<>'\"`-]*)$")
-    local list = host.patterns or {}
+    local list = host.patterns or { expressions = 0 }
     host.patterns = list
+    if not text then
+        list.expressions = list.expressions + 1
+    end
     list[#list + 1] = {
         text = text and string_lower(text),
         pattern = packed.pattern,
@@ -115,7 +162,7 @@ local function add_prefix(host, packed, compiled)
         host.root = host.root or compiled
     elseif packed.slash then
         host.below[path] = compiled
-        host.itself[path] = host.itself[path] or REDIRECT
+        host.itself[path] = host.itself[path] or { redirect_to_slash = compiled }
     else
         host.below[path] = host.below[path] or compiled
         host.itself[path] = compiled
@@ -136,19 +183,22 @@ local function lengths(paths)
 end
 
 
--- compile(payload) -> host | nil, err
+-- compile(payload) -> host | nil, err. guarded is set on a host with a route that
+-- not everybody may pass.
 function _M.compile(payload)
     local unit, err = cjson.decode(payload)
     if not unit then
         return nil, err
     end
     local host = { exact = {}, itself = {}, below = {}, lengths = {}, root = nil }
+    local known = {}
     for _, packed in ipairs(unit.routes) do
         local compiled
-        compiled, err = route(packed, unit)
+        compiled, err = route(packed, unit, known)
         if not compiled then
             return nil, err
         end
+        host.guarded = host.guarded or compiled.denied or compiled.phases.guard ~= nil
         if packed.exact then
             host.exact[packed.exact] = compiled
         elseif packed.prefix then
@@ -158,6 +208,17 @@ function _M.compile(payload)
         else
             return nil, "a route without a path"
         end
+    end
+    if unit.tls then
+        if type(unit.tls.sessions) ~= "string" or #unit.tls.sessions > MOST_SESSIONS then
+            return nil, "a TLS policy with bad sessions"
+        end
+        local clients = unit.tls.clients
+        if clients and not (clients.name and clients.ca and clients.depth) then
+            return nil, "a TLS policy with bad clients"
+        end
+        host.tls = unit.tls
+        host.clients = clients
     end
     host.lengths = lengths(host.below)
     for _, field in ipairs({ "exact", "itself", "below", "lengths" }) do
@@ -173,7 +234,7 @@ end
 -- after how many of them the clock is read. Each is bounded by itself, but a
 -- host may have hundreds that all end just before that.
 local BUDGET = 0.1
-local STRIDE = 16
+local STRIDE = 4
 
 
 -- find_pattern(list, path) -> the first route that matches | nil, err if an
@@ -181,7 +242,7 @@ local STRIDE = 16
 -- and the next route may be one that guards less.
 local function find_pattern(list, path)
     local lower = string_lower(path)
-    local started = #list >= STRIDE and os_clock()
+    local started
     local tried = 0
     for i = 1, #list do
         local candidate = list[i]
@@ -191,6 +252,9 @@ local function find_pattern(list, path)
                 return candidate.route
             end
         else
+            if list.expressions >= STRIDE then
+                started = started or clock()
+            end
             local from, _, err = ngx_re_find(path, candidate.pattern, "ijo")
             if from then
                 return candidate.route
@@ -199,7 +263,7 @@ local function find_pattern(list, path)
                 return nil, "match " .. candidate.pattern .. ": " .. err
             end
             tried = tried + 1
-            if tried % STRIDE == 0 and os_clock() - started > BUDGET then
+            if tried % STRIDE == 0 and clock() - started > BUDGET then
                 return nil, "match " .. candidate.pattern .. ": the patterns before it took too long"
             end
         end
@@ -209,7 +273,8 @@ end
 
 
 -- find(path) -> the route, nil if there is none | nil, err. A route may have
--- redirect_to_slash set instead of all else.
+-- redirect_to_slash set instead of all else: the route that was written with
+-- a slash at its end.
 function methods.find(self, path)
     if self.patterns then
         return find_pattern(self.patterns, path)

@@ -24,8 +24,10 @@ local units, versions, certificates
 local REVISION = "revision"
 local LOADED = "loaded"
 local DRAINING = "draining"
+local LEAVING = "leaving"
 local INSTANCE = "instance"
 local DICTIONARY = "dictionary"
+local SECRET = "secret"
 local ACCEPTING = "accepting:"
 
 
@@ -99,9 +101,32 @@ function _M.set_draining(draining)
 end
 
 
+-- Whether this NGINX is about to end, for good.
+function _M.leaving()
+    return control:get(LEAVING) == true
+end
+
+
+function _M.set_leaving()
+    control:set(LEAVING, true)
+end
+
+
 -- Identifies this memory: another one is empty.
 function _M.instance()
     return control:get(INSTANCE)
+end
+
+
+-- A secret of all workers, nil before one was offered.
+function _M.secret()
+    return control:get(SECRET)
+end
+
+
+-- Makes a text the secret if there is none yet.
+function _M.offer_secret(text)
+    control:safe_add(SECRET, text)
 end
 
 

@@ -9,7 +9,7 @@ local string_sub = string.sub
 local DOT, DASH, UNDERSCORE, STAR = 46, 45, 95, 42
 
 
--- compile(payload, name) -> { name, host, secured, certificate } | nil, err
+-- compile(payload, name) -> { name, host, redirect, secured, certificate } | nil, err
 function _M.compile(payload, name)
     local unit, err = cjson.decode(payload)
     if not unit then

@@ -8,12 +8,20 @@ local _M = {}
 
 local string_byte = string.byte
 local string_find = string.find
+local string_gsub = string.gsub
+local string_lower = string.lower
 
 -- The name unit for names that nobody has.
 local DEFAULT = "_"
 _M.DEFAULT = DEFAULT
 
 local BRACKET = 91
+
+
+-- A name as units have it, of the one that a TLS client's hello has.
+function _M.of_hello(server_name)
+    return (string_gsub(string_lower(server_name), "%.$", ""))
+end
 
 
 -- Whether patterns may stand for a name. Not for addresses, nor where a client

@@ -1,18 +1,27 @@
 -- The aliases that stand for more than one name.
 local cjson = require "cjson.safe"
 local log = require "headgate.log"
+local regexes = require "headgate.regex"
 
 local _M = {}
 
+local clock = regexes.clock
 local ngx_re_find = ngx.re.find
 local setmetatable = setmetatable
 local string_find = string.find
 local string_sub = string.sub
 
 -- How many names are remembered with what they were found to be, and how long
--- such a name may be: no name in DNS is longer.
+-- a name may be to be looked for: none in DNS is longer.
 local MOST_REMEMBERED = 10000
-local LONGEST_REMEMBERED = 253
+local LONGEST = 253
+
+-- What the expressions may take for one name together, in seconds of the
+-- worker's time; and how often one may take so much of it, or give up, before
+-- it is tried no more: clients can ask for ever other names.
+local BUDGET = 0.1
+local SLOW = 0.002
+local MOST_STRIKES = 20
 
 local methods = {}
 local meta = { __index = methods }
@@ -37,6 +46,7 @@ function _M.compile(payload)
     end
     for _, name in ipairs(all.regexes) do
         name.name = "~" .. name.pattern
+        name.strikes = 0
     end
     return setmetatable(all, meta)
 end
@@ -68,17 +78,37 @@ local function longest_tail(tails, name)
 end
 
 
+-- strike counts against an expression that gave up or was slow. The log gets
+-- two lines for it, not one for each name.
+local function strike(regex, err)
+    regex.strikes = regex.strikes + 1
+    if regex.strikes == 1 then
+        log.err("host ", regex.host, ": match the alias ", regex.name, ": ", err or "it is slow")
+    elseif regex.strikes == MOST_STRIKES then
+        log.err("host ", regex.host, ": the alias ", regex.name, " is tried no more until aliases change")
+    end
+end
+
+
 -- first_regex passes over an expression that gives up: only who wrote it is to
--- lose. The log gets one line for it, not one for each name.
-local function first_regex(regexes, name)
-    for _, regex in ipairs(regexes) do
-        local from, _, err = ngx_re_find(name, regex.pattern, "ijo")
-        if from then
-            return regex
-        end
-        if err and not regex.told then
-            regex.told = true
-            log.err("host ", regex.host, ": match the alias ", regex.name, ": ", err)
+-- lose. -> the name | nil, whether all together took too long to tell
+local function first_regex(list, name)
+    local started = #list > 0 and clock()
+    local before = started
+    for _, regex in ipairs(list) do
+        if regex.strikes < MOST_STRIKES then
+            local from, _, err = ngx_re_find(name, regex.pattern, "ijo")
+            if from then
+                return regex
+            end
+            local now = clock()
+            if err or now - before > SLOW then
+                strike(regex, err)
+            end
+            if now - started > BUDGET then
+                return nil, true
+            end
+            before = now
         end
     end
     return nil
@@ -88,17 +118,25 @@ end
 -- find(name) -> the name that it stands for, nil if there is none. What was
 -- found is remembered: unknown names that come again cost no search.
 function methods.find(self, name)
+    if #name > LONGEST then
+        return nil
+    end
     local found = self.remembered[name]
     if found == nil then
+        local unknown
         found = longest_head(self.heads, name) or longest_tail(self.tails, name)
-            or first_regex(self.regexes, name) or false
-        if #name <= LONGEST_REMEMBERED then
-            if self.count == MOST_REMEMBERED then
-                self.remembered, self.count = {}, 0
-            end
-            self.remembered[name] = found
-            self.count = self.count + 1
+        if not found then
+            found, unknown = first_regex(self.regexes, name)
         end
+        if unknown then
+            return nil
+        end
+        found = found or false
+        if self.count == MOST_REMEMBERED then
+            self.remembered, self.count = {}, 0
+        end
+        self.remembered[name] = found
+        self.count = self.count + 1
     end
     return found or nil
 end

@@ -4,16 +4,29 @@
 -- The table of a request is its ngx.ctx. A jump into a profile's location
 -- empties that, so before it the table is put into a slot whose number a
 -- variable carries; the location's log phase frees the slot.
+local features = require "headgate.features"
 local request_id = require "headgate.request_id"
+local settings = require "headgate.settings"
+local units = require "headgate.units"
 
 local _M = {}
 
 local ngx = ngx
+local ngx_exec = ngx.exec
+local ngx_exit = ngx.exit
+local ngx_get_phase = ngx.get_phase
 local ngx_var = ngx.var
+local string_byte = string.byte
 local string_find = string.find
+local string_format = string.format
 local string_gsub = string.gsub
+local string_match = string.match
+local string_lower = string.lower
 local table_new = require "table.new"
 local tonumber = tonumber
+
+local SLASH = 47
+local UNAVAILABLE = 503
 
 local slots = {}
 local free = {}
@@ -28,7 +41,22 @@ local slot_count = 0
 --   revision    what was applied when the request came
 --   route       the route that matched
 --   backend     the backend to ask, if the route has one
---   tried       whether an endpoint was asked
+--   hides_password  whether the backend must not get the client's password,
+--               which the service that is asked before gets
+--   groups      what the groups of the route's path found, where a policy asks
+--   tried       the turn of the endpoint that was asked; once there are several,
+--               a table with each turn as a key
+--   passed      set by a judge where no other service is to be asked any more
+--   refusal     what judges refused where the called service has the last word:
+--               { status, challenge }
+--   calls       to other services for this request, by name, see call.lua; nil
+--               if there are none
+--   strays      set beside a guard where the client's path may lead elsewhere than
+--               the path: see route.lua
+--   regex_seconds  what the features' expressions took, see regex.lua
+--   failed      the status of the first answer that was not given, see fail
+--   falls_back  set by a policy to have the fallback answer in its place
+--   unread      whether that answer's backend may have had the body unread
 --   globals     what features have for all requests, by feature
 function _M.new()
     local request = table_new(0, 8)
@@ -70,10 +98,15 @@ end
 -- Ends what keep began.
 function _M.release()
     local slot = tonumber(ngx_var.hg_request)
-    if slot and slots[slot] then
+    local request = slot and slots[slot]
+    if request then
         slots[slot] = nil
         free_count = free_count + 1
         free[free_count] = slot
+        local done = request.route.phases.done
+        if done then
+            features.run(done, request)
+        end
     end
 end
 
@@ -81,6 +114,97 @@ end
 -- The number of tables that are kept.
 function _M.kept()
     return slot_count - free_count
+end
+
+
+-- What policies do to answers is done here for those that end in the phases
+-- before the jump: NGINX's locations do it for all others. So is what they do
+-- when a request is over, unless release will.
+local function answer(request)
+    if ngx_get_phase() == "access" then
+        return
+    end
+    local phases = request.route.phases
+    if phases.answer then
+        features.run(phases.answer, request)
+    end
+    if phases.done and not slots[tonumber(ngx_var.hg_request)] then
+        features.run(phases.done, request)
+    end
+end
+
+
+-- fall_back has the request go on to the fallback, or returns where that can't
+-- be asked. What no backend was asked about may have been refused: then no
+-- Authorization goes there, and not the body either, which may be what was wrong.
+local function fall_back(request, status)
+    local fallback = request.route.fallback
+    local backend = fallback and units.backend(fallback.backend, request.revision)
+    if not backend or backend.count == 0 then
+        return
+    end
+    local asked = request.tried ~= nil
+    if not asked then
+        if fallback.own then
+            return
+        end
+        ngx.req.discard_body()
+        ngx.req.clear_header("Authorization")
+    end
+    _M.set_fallback(fallback, status)
+    ngx.req.set_header("X-Original-URI", _M.path_and_query())
+    _M.set_path("/")
+    _M.settle_host(request.host_name)
+    _M.set_backend_host(ngx_var.hg_host)
+    _M.set_backend_label(fallback.label)
+    request.backend, request.tried = backend, nil
+    if not slots[tonumber(ngx_var.hg_request)] then
+        _M.keep(request)
+    end
+    return ngx_exec(asked and not request.unread and "@fallback" or "@fallback_bare")
+end
+
+
+-- fail asks the policies what to do in the place of an answer, once for a
+-- request. In the access phase NGINX does not give it yet, but leads to where
+-- they are asked if the profile catches it.
+local function fail(request, status)
+    local phase = request.route.phases.fail
+    if not phase or request.failed or ngx_get_phase() == "access" then
+        return
+    end
+    request.failed = status
+    features.run(phase, request, status)
+    -- Without a profile that catches anything NGINX has no location for it.
+    if request.falls_back and settings.fallback then
+        return fall_back(request, status)
+    end
+end
+
+
+-- Ends a request with an answer of Headgate's own, unless policies have another
+-- one given. A caller returns what this returns.
+function _M.finish(request, status)
+    fail(request, status)
+    answer(request)
+    return ngx_exit(status)
+end
+
+
+-- A path with scheme and host before it, unless redirects are to be relative.
+-- Any other target is left alone.
+function _M.whole(target, relative, host_name)
+    if relative or string_byte(target) ~= SLASH then
+        return target
+    end
+    return ngx_var.scheme .. "://" .. host_name .. target
+end
+
+
+-- Ends a request with a redirect.
+function _M.redirect(request, target, status)
+    answer(request)
+    return ngx.redirect(target, status)
 end
 
 
@@ -93,9 +217,140 @@ local function line(value)
 end
 
 
--- The Host that the backend is told, where it is not the client's own line.
+-- bare is the name in a Host header: lower case, without port and final dot.
+local function bare(http_host)
+    local name = string_gsub(string_lower(http_host), ":%d*$", "")
+    return (string_gsub(name, "%.$", ""))
+end
+
+
+-- The client's own Host line if that names the host that was routed. A request
+-- line with a whole URL names the host that counts, and its Host header may
+-- name another one.
+local function client_host(host_name)
+    local http_host = ngx_var.http_host
+    if http_host and (http_host == host_name or bare(http_host) == host_name) then
+        return http_host
+    end
+end
+
+
+-- The host as the client wrote it, with its port.
+function _M.authority(request)
+    return client_host(request.host_name) or request.host_name
+end
+
+
+-- Tells the backend the host that was routed, where the client's own line names
+-- another one.
+function _M.settle_host(host_name)
+    if ngx_var.http_host and not client_host(host_name) then
+        ngx_var.hg_host = line(host_name)
+    end
+end
+
+
+-- The Host that the backend is told in the place of the client's.
 function _M.set_backend_host(host)
-    ngx_var.hg_host = line(host)
+    ngx_var.hg_backend_host = line(host)
+end
+
+
+-- The path and query as the client sent them. A client may name a host with a
+-- query and no path, and HTTP/1 lets a fragment through.
+function _M.path_and_query()
+    local uri = string_gsub(ngx_var.request_uri, "^%a[%w+.-]*://[^/?#]*", "")
+    uri = string_gsub(uri, "#.*$", "")
+    if string_byte(uri) ~= SLASH then
+        return "/" .. uri
+    end
+    return uri
+end
+
+
+-- A path as it is written in a URI, with the client's query.
+function _M.with_query(path)
+    local args = ngx_var.args
+    return ngx.escape_uri(path, 0) .. (args and "?" .. args or "")
+end
+
+
+-- The path and query that others are told of: the client's, but where that
+-- strays the path that the request is routed by, which the backend gets.
+function _M.target(request)
+    if not request.strays then
+        return _M.path_and_query()
+    end
+    return _M.with_query(request.path)
+end
+
+
+-- has_dot_segment tells whether a target has "." or ".." between slashes in its
+-- path, however they are written: who follows it may come out elsewhere.
+function _M.has_dot_segment(target)
+    local path = string_gsub(string_match(target, "^[^?]*"), "%%2[eE]", ".")
+    path = string_gsub(string_gsub(path, "%%[25][fFcC]", "/"), "\\", "/") .. "/"
+    return string_find(path, "/%.%.?[/;\\]") ~= nil
+end
+
+
+-- Asks the backend for another path than the client's; the query stays.
+function _M.set_path(path)
+    if string_byte(path) ~= SLASH then
+        path = "/" .. path
+    end
+    ngx.req.set_uri(path, false, true)
+end
+
+
+-- A WWW-Authenticate for the answer of @refused, beside what NGINX has.
+function _M.set_challenge(challenge)
+    ngx_var.hg_challenge = line(challenge)
+end
+
+
+-- What the check tells of the request besides what nginx.conf has it say always.
+local CHECK_HEADERS = {
+    ["x-forwarded-host"] = function(value) ngx_var.hg_call_forwarded_host = value end,
+    ["x-forwarded-method"] = function(value) ngx_var.hg_call_forwarded_method = value end,
+    ["x-forwarded-port"] = function(value) ngx_var.hg_call_forwarded_port = value end,
+    ["x-forwarded-proto"] = function(value) ngx_var.hg_call_forwarded_proto = value end,
+    ["x-forwarded-scheme"] = function(value) ngx_var.hg_call_forwarded_scheme = value end,
+    ["x-forwarded-uri"] = function(value) ngx_var.hg_call_forwarded_uri = value end,
+    ["x-headgate-checks"] = function(value) ngx_var.hg_call_checks = value end,
+    ["x-auth-request-redirect"] = function(value) ngx_var.hg_call_redirect = value end,
+    ["x-original-uri"] = function(value) ngx_var.hg_call_original_uri = value end,
+    ["x-original-url"] = function(value) ngx_var.hg_call_original_url = value end,
+    ["x-scheme"] = function(value) ngx_var.hg_call_scheme = value end,
+}
+
+
+-- set_check_header(name, value) -> whether it could be set: name must be one of
+-- the headers that only the check has, in lower case.
+function _M.set_check_header(name, value)
+    local set = CHECK_HEADERS[name]
+    if not set then
+        return false
+    end
+    set(line(value))
+    return true
+end
+
+
+-- Says what the check asks: uri is encoded but for what would end a request line.
+-- method: nil for GET.
+function _M.set_check(host, uri, method)
+    ngx_var.hg_call_host = line(host)
+    ngx_var.hg_call_name = line(host)
+    if string_byte(uri) ~= SLASH then
+        uri = "/" .. uri
+    end
+    ngx_var.hg_call_uri = string_gsub(uri, "[%z\1-\32\127]", function(c)
+        return string_format("%%%02X", string_byte(c))
+    end)
+    if method then
+        ngx_var.hg_call_method = line(method)
+    end
 end
 
 
@@ -108,10 +363,11 @@ function _M.set_id()
 end
 
 
--- Tells a backend what it stands in for.
-function _M.set_fallback(fallback)
+-- Tells a backend what it stands in for, and which status the client would get
+-- without it: 503 if none is given.
+function _M.set_fallback(fallback, status)
     local set = ngx.req.set_header
-    set("X-Code", "503")
+    set("X-Code", status or UNAVAILABLE)
     set("X-Format", ngx_var.http_accept)
     set("X-Namespace", fallback.namespace)
     set("X-Ingress-Name", fallback.ingress)
@@ -120,9 +376,20 @@ function _M.set_fallback(fallback)
 end
 
 
+-- The name in the access log of the backend that is asked in the place of the
+-- route's own. Without a log nothing reads the variable, and NGINX has none.
+function _M.set_alternative_label(label)
+    if settings.access_log then
+        ngx_var.proxy_alternative_upstream_name = label
+    end
+end
+
+
 -- The backend's name in the access log.
 function _M.set_backend_label(label)
-    ngx_var.proxy_upstream_name = label
+    if settings.access_log then
+        ngx_var.proxy_upstream_name = label
+    end
 end
 
 

@@ -1,11 +1,13 @@
 -- The route phase: which host and route a request belongs to, what its
 -- policies say, and where it goes on.
+local access = require "headgate.access"
 local features = require "headgate.features"
 local log = require "headgate.log"
 local memory = require "headgate.memory"
 local names = require "headgate.names"
 local requests = require "headgate.request"
 local settings = require "headgate.settings"
+local tls = require "headgate.tls"
 local units = require "headgate.units"
 
 local _M = {}
@@ -16,11 +18,12 @@ local ngx_exit = ngx.exit
 local ngx_header = ngx.header
 local ngx_req = ngx.req
 local ngx_var = ngx.var
-local string_gsub = string.gsub
-local string_lower = string.lower
+local string_find = string.find
 
 local HEALTHY = 200
+local BAD_REQUEST = 400
 local NOT_FOUND = 404
+local MISDIRECTED = 421
 local FORBIDDEN = 403
 local INTERNAL_ERROR = 500
 local UNAVAILABLE = 503
@@ -30,40 +33,27 @@ local STATUS_PATH = "/nginx_status"
 local LOOPBACK = { ["127.0.0.1"] = true, ["::1"] = true }
 
 -- What the control dictionary said at the revision seen last.
-local revision_seen, loaded, draining
+local revision_seen, loaded, draining, leaving
 
 
 local function look(revision)
     loaded = memory.loaded()
-    draining = memory.draining()
+    leaving = memory.leaving()
+    draining = leaving or memory.draining()
     revision_seen = revision
 end
 
 
--- bare is the name in a Host header: lower case, without port and final dot.
-local function bare(http_host)
-    local name = string_gsub(string_lower(http_host), ":%d*$", "")
-    return (string_gsub(name, "%.$", ""))
+local function redirect_to_slash(route, host_name, path)
+    local target = requests.with_query(path .. "/")
+    return ngx.redirect(requests.whole(target, route.relative, host_name), 301)
 end
 
 
--- A request line with a whole URL names the host that counts, and its Host
--- header may name another one: the backend is told the one that was routed.
-local function settle_host(host_name)
-    local http_host = ngx_var.http_host
-    if http_host and http_host ~= host_name and bare(http_host) ~= host_name then
-        requests.set_backend_host(host_name)
-    end
-end
-
-
-local function redirect_to_slash(host_name, path)
-    local args = ngx_var.args
-    local target = ngx_var.scheme .. "://" .. host_name .. ngx.escape_uri(path, 0) .. "/"
-    if args then
-        target = target .. "?" .. args
-    end
-    return ngx.redirect(target, 301)
+-- A name that is only the twin of a host sends clients there.
+local function redirect_to_host(name, globals)
+    local target = ngx_var.scheme .. "://" .. name.host .. requests.path_and_query()
+    return ngx.redirect(target, globals.settings.https_redirect.code)
 end
 
 
@@ -73,7 +63,7 @@ local function own_page(path)
     if path == settings.health_path then
         ngx_header["Content-Type"] = "text/html"
         ngx_header["Content-Length"] = 0
-        return ngx_exit(HEALTHY)
+        return ngx_exit(leaving and UNAVAILABLE or HEALTHY)
     end
     if path == STATUS_PATH then
         if not LOOPBACK[ngx_var.remote_addr] then
@@ -81,6 +71,15 @@ local function own_page(path)
         end
         return ngx_exec("@nginx_status")
     end
+end
+
+
+-- strays tells whether the target that the client sent may lead elsewhere for
+-- who reads it as it stands than for NGINX, which routes by the path without
+-- "..", however that is written, and without a fragment.
+local function strays(target)
+    return string_find(target, "#", 1, true)
+        or (string_find(target, "..", 1, true) or string_find(target, "%%2[eE]")) and requests.has_dot_segment(target)
 end
 
 
@@ -92,6 +91,12 @@ local function find(host_name, revision)
     if not host or not globals then
         -- Not 404: a unit that this worker can't use may well have a route.
         return ngx_exit(UNAVAILABLE)
+    end
+    if host.clients and not tls.is_under(host.clients) then
+        return ngx_exit(MISDIRECTED)
+    end
+    if name.redirect then
+        return redirect_to_host(name, globals)
     end
     local path = ngx_var.uri
     if name.name == NOBODYS then
@@ -106,7 +111,7 @@ local function find(host_name, revision)
         return ngx_exit(NOT_FOUND)
     end
     if route.redirect_to_slash then
-        return redirect_to_slash(host_name, path)
+        return redirect_to_slash(route.redirect_to_slash, host_name, path)
     end
     local request = requests.new()
     request.host_name = host_name
@@ -115,6 +120,9 @@ local function find(host_name, revision)
     request.revision = revision
     request.globals = globals
     request.route = route
+    if host.guarded then
+        request.strays = strays(ngx_var.request_uri)
+    end
     return request
 end
 
@@ -138,37 +146,69 @@ local function stand_in(fallback, revision)
 end
 
 
+-- choose settles which backend is asked, or ends the request where none can be.
+local function choose(request, route)
+    if not route.backend then
+        return requests.finish(request, NOT_FOUND)
+    end
+    if route.phases.choose then
+        features.run(route.phases.choose, request)
+        if request.backend then
+            return
+        end
+    end
+    local revision = request.revision
+    local backend = with_endpoints(route.backend, revision) or stand_in(route.fallback, revision)
+    if not backend then
+        return requests.finish(request, route.default and NOT_FOUND or UNAVAILABLE)
+    end
+    request.backend = backend
+end
+
+
 -- handle takes a request to where it goes on. jumped: it can't go on where it
 -- is, since it has jumped already.
 local function handle(revision, jumped)
     local host_name = ngx_var.host
     local request = find(host_name, revision)
     local route = request.route
-    if settings.access_log then
-        requests.set_backend_label(route.backend_label)
-    end
+    requests.set_backend_label(route.backend_label)
     if route.denied then
-        return ngx_exit(UNAVAILABLE)
+        return requests.finish(request, UNAVAILABLE)
     end
-    if route.phases.route then
-        features.run(route.phases.route, request)
+    local phases = route.phases
+    if phases.route then
+        features.run(phases.route, request)
     end
-
-    if not route.backend then
-        return ngx_exit(NOT_FOUND)
-    end
-    local backend = with_endpoints(route.backend, revision) or stand_in(route.fallback, revision)
-    if not backend then
-        return ngx_exit(route.default and NOT_FOUND or UNAVAILABLE)
-    end
-    request.backend = backend
+    choose(request, route)
     requests.set_id()
-    settle_host(host_name)
+    requests.settle_host(host_name)
+    if phases.guard then
+        features.run(phases.guard, request)
+        if phases.judge then
+            access.judge(phases.judge, request)
+        end
+    end
+    if request.strays then
+        -- Else a path could be open here and be a guarded one for the backend.
+        -- What NGINX leaves as it is, "..;" and backslashes, can't be cleaned.
+        if requests.has_dot_segment(request.path) then
+            return requests.finish(request, BAD_REQUEST)
+        end
+        requests.set_path(request.path)
+    end
+    if phases.send then
+        features.run(phases.send, request)
+    end
 
-    local location = route.location or jumped and "@" .. settings.default_profile
+    local location = route.location
+    if request.passed then
+        location = route.passed
+    end
+    location = location or jumped and "@" .. settings.default_profile
     if location then
-        if route.phases.jump then
-            features.run(route.phases.jump, request)
+        if phases.jump then
+            features.run(phases.jump, request)
         end
         requests.keep(request)
         return ngx_exec(location)
@@ -176,9 +216,9 @@ local function handle(revision, jumped)
 end
 
 
--- Before a reload, a client is asked to leave its HTTP/1 connection: NGINX says
--- so in the answer if a location on the request's way has no keep-alive. A
--- connection that is upgraded has no further request to lose.
+-- Before a reload, and before NGINX ends, a client is asked to leave its HTTP/1
+-- connection: NGINX says so in the answer if a location on the request's way has
+-- no keep-alive. A connection that is upgraded has no further request to lose.
 local function is_to_leave()
     return draining and ngx_req.http_version() < 2 and not ngx_var.http_upgrade
 end

@@ -8,12 +8,19 @@ local _M = {
     previous_dictionary = nil,
     -- The name of the profile that `location /` has.
     default_profile = nil,
-    -- The port of the https listener, for redirects that name it.
+    -- The ports of the listeners, for calls to this very NGINX and for redirects
+    -- that name them.
+    http_port = nil,
     https_port = nil,
     -- Where names that nobody has answer 200.
     health_path = nil,
+    -- Whether TLS handshakes for names that nobody has are ended.
+    reject_unknown = nil,
     -- Whether the access log is written.
     access_log = nil,
+    -- Whether there are locations for fallbacks: true if any profile catches
+    -- statuses, else nil.
+    fallback = nil,
     -- Which configuration this is: each reload has a higher number.
     generation = nil,
 }

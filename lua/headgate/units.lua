@@ -23,6 +23,9 @@ local kinds = {
     certificate = {
         letter = "c:", compile = require("headgate.certificate_unit").compile, cache = cache.new(4 * MEGABYTE),
     },
+    staple = { letter = "s:", compile = require("headgate.staple_unit").compile, cache = cache.new(2 * MEGABYTE) },
+    -- Bytes, of which a feature makes what it needs.
+    content = { letter = "t:", compile = tostring, cache = cache.new(4 * MEGABYTE) },
     patterns = { letter = "p:", compile = require("headgate.patterns").compile, cache = cache.new(MEGABYTE) },
     globals = { letter = "g:", compile = require("headgate.globals").compile, cache = cache.new(MEGABYTE) },
 }
@@ -62,7 +65,7 @@ local function decode(kind, name, key, payload, version)
         return nil
     end
     broken[key] = nil
-    return { key = key, value = value, bytes = #payload + #key }
+    return { key = key, value = value, bytes = #payload + #key, held = hash }
 end
 
 
@@ -88,7 +91,12 @@ local function refresh(kind, name, entry, revision)
     -- configuration may name profiles that this one lacks, and must then not
     -- be served with another profile.
     local new = decode(kind, name, key, payload, version)
-        or { key = key, value = entry and entry.value or false, bytes = entry and entry.bytes or #key }
+        or {
+            key = key,
+            value = entry and entry.value or false,
+            bytes = entry and entry.bytes or #key,
+            held = entry and entry.held,
+        }
     new.version = version
     new.checked = revision
     of.cache:put(name, new)
@@ -115,6 +123,8 @@ _M.host = getter("host")
 _M.name = getter("name")
 _M.backend = getter("backend")
 _M.certificate = getter("certificate")
+_M.staple = getter("staple")
+_M.content = getter("content")
 
 local globals = getter("globals")
 local patterns = getter("patterns")
@@ -127,6 +137,15 @@ end
 
 function _M.patterns(revision)
     return patterns("patterns", revision)
+end
+
+
+-- held(kind, name) -> the version that this worker has decoded, nil if it has
+-- none; why it can't decode the newest that it tried, nil if it can.
+function _M.held(kind, name)
+    local entry = kinds[kind].cache:get(name)
+    local failed = broken[kinds[kind].letter .. name]
+    return entry and entry.held, failed and failed.error
 end
 
 

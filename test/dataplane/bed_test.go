@@ -18,20 +18,23 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/model"
 )
 
 // telling are the real features and one that has each answer name the worker
 // that gave it, as "GENERATION PID INSTANCE".
 func telling() []feature.Feature {
 	return append(all.Features(), feature.Feature{
-		Name:    "tell",
-		Answers: true,
-		Global:  func(*feature.Reader) any { return struct{}{} },
+		Name: "tell",
+		Route: func(_ *feature.Reader, route *model.Route) {
+			feature.Add(route, "tell", struct{}{})
+			route.Mode.Answers = true
+		},
 		Lua: `
 local memory = require "headgate.memory"
 local settings = require "headgate.settings"
 return {
-    every_answer = function()
+    answer = function()
         ngx.header["X-Worker"] = settings.generation .. " " .. ngx.worker.pid() .. " " .. memory.instance()
     end,
 }`,

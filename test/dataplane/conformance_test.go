@@ -10,7 +10,7 @@ import (
 )
 
 // The scenarios of kubernetes-sigs/ingress-controller-conformance, but for the
-// addresses in the status of Ingresses. Each of its sets of objects is served
+// addresses in the status of Ingresses, which test/e2e has. Each of its sets of objects is served
 // alone, as there.
 
 // echoed are Services with an echo of their own.

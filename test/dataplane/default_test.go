@@ -70,6 +70,17 @@ func TestFallback(t *testing.T) {
 
 // The administrator's default backend answers what no rule does. Without an
 // endpoint it is as if there were none.
+// A key that guards all paths guards those of names that nobody has.
+func TestDefaultBackendIsGuarded(t *testing.T) {
+	t.Parallel()
+	page := served("page", startWire(t, "X-Wire: page\r\n").address)
+	g := gatetest.Start(t, gatetest.Options{DefaultBackend: "page", Manifests: page + gatetest.Config("block-cidrs: 10.0.0.0/8")})
+	g.Get("nobody.test", "/").WantStatus(t, http.StatusServiceUnavailable)
+	g.Get("nobody.test", "/healthz").WantStatus(t, http.StatusOK)
+	g.Apply(gatetest.Config())
+	checkPath(t, g, "nobody.test", "/ page")
+}
+
 func TestDefaultBackend(t *testing.T) {
 	t.Parallel()
 	g := gatetest.Start(t, gatetest.Options{DefaultBackend: "page", Manifests: served("page", startWire(t, "X-Wire: page\r\n").address) +

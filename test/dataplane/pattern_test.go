@@ -1,6 +1,10 @@
 package dataplane_test
 
 import (
+	"fmt"
+	"maps"
+	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -36,17 +40,62 @@ var patternCases = []pathCase{
 func TestPatterns(t *testing.T) { checkPaths(t, patternCases) }
 
 // A pattern that takes forever is given up, and no other route, which may
-// guard less, answers in its place. The worker goes on meanwhile.
+// guard less, answers in its place: not without the password that its own
+// wants, and not with it. The worker goes on meanwhile.
 func TestExplodingPattern(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Workers: 1, Manifests: served("a", startWire(t, "X-Wire: a\r\n").address) +
-		ruled("bomb", "bomb.test ImplementationSpecific /(a+)+$ a", "bomb.test Prefix / a", "", useRegex)})
-	checkPath(t, g, "bomb.test", "/aaaa a")
-	g.Get("bomb.test", "/"+strings.Repeat("a", 60)+"!").WantStatus(t, 500)
-	checkPath(t, g, "bomb.test", "/b a")
+	backends := record{seen: map[string]string{}}
+	g := gatetest.Start(t, gatetest.Options{Workers: 1, Manifests: served("a", backends.backend(t, "a")) + usersSecret +
+		ruled("bomb", "bomb.test ImplementationSpecific /(a+)+$ a", "", useRegex, "auth-type: basic", "auth-secret: users") +
+		ruled("open", "bomb.test Prefix / a")})
+	exploding := "/" + strings.Repeat("a", 60) + "!"
+	gatetest.EveryProtocol(func(http2 bool, scheme string) {
+		for _, c := range []struct {
+			path, mark string
+			key        http.Header
+			status     int
+		}{
+			{"/aaaa", "no password", nil, 401},
+			{"/aaaa", "password", password, 200},
+			{exploding, "exploding", nil, 500},
+			{exploding, "exploding with password", password, 500},
+			{"/b", "open", nil, 200},
+		} {
+			mark := fmt.Sprint(c.mark, " ", scheme, " ", http2)
+			r := gatetest.Request{Host: "bomb.test", Path: c.path, Scheme: scheme, HTTP2: http2, Header: http.Header{"X-Mark": {mark}}}
+			maps.Copy(r.Header, c.key)
+			answer := g.Do(r)
+			if reached := backends.of(mark) != ""; answer.Status != c.status || reached != (c.status == 200) {
+				t.Errorf("%s: status %d, want %d; the backend got it: %v", mark, answer.Status, c.status, reached)
+			}
+		}
+	})
 	if !strings.Contains(g.Log.String(), "host bomb.test: match ^/(a+)+$: ") {
 		t.Errorf("the log does not say which pattern gave up:\n%s", g.Log)
 	}
+}
+
+// Names that an alias takes forever for cost the worker only so much: it is
+// tried no more. Nobody else's alias loses.
+func TestExplodingAlias(t *testing.T) {
+	t.Parallel()
+	g := gatetest.Start(t, gatetest.Options{Workers: 1, Manifests: served("a", startWire(t, "X-Wire: a\r\n").address) +
+		ruled("bomb", "bomb.test Prefix / a", "", `server-alias: ~^(a+)+$`) +
+		ruled("good", "good.test Prefix / a", "", `server-alias: ~^good[0-9]+$`)})
+	checkPath(t, g, "aaaa", "/ a")
+	const struck = "is tried no more until aliases change"
+	for i := 0; !strings.Contains(g.Log.String(), struck); i++ {
+		if i == 100 {
+			t.Fatalf("it is still tried:\n%s", g.Log)
+		}
+		g.Get(strings.Repeat("a", 60)+strconv.Itoa(i), "/").WantStatus(t, 404)
+	}
+	checkPath(t, g, "aaaaa", "/ 404")
+	checkPath(t, g, "good1", "/ a")
+	checkPath(t, g, strings.Repeat("good.", 50)+"good1", "/ 404")
+	g.Get(strings.Repeat("x", 5000), "/").WantStatus(t, 404)
+	g.Apply(ruled("good", "good.test Prefix / a", "", `server-alias: ~^good[0-9]$`))
+	gatetest.Eventually(t, "it is tried anew", func() bool { return g.Get("aaaaa", "/").Status == 200 })
 }
 
 func TestAliases(t *testing.T) {

@@ -1,6 +1,7 @@
 package dataplane_test
 
 import (
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,18 +14,21 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/pkitest"
+	"github.com/headgate/headgate/internal/porttest"
 )
 
-// A program is a running bin/headgate on a folder of its own.
+// A program is a running bin/headgate on a folder of its own. Its ConfigMap is
+// default/headgate.
 type program struct {
 	t           *testing.T
 	cmd         *exec.Cmd
 	folder, dir string
 	// gate lets NGINX start; waits tells that it was asked to.
-	gate, waits   string
-	http, healthz uint16
-	log           *gatetest.Log
-	ended         chan struct{}
+	gate, waits          string
+	http, https, healthz uint16
+	log                  *gatetest.Log
+	ended                chan struct{}
 }
 
 // The program as a user starts it.
@@ -37,12 +41,18 @@ func TestProgram(t *testing.T) {
 	t.Run("health", func(t *testing.T) { checkHealth(t, binary) })
 	t.Run("early end", func(t *testing.T) { checkEarlyEnd(t, binary) })
 	t.Run("end", func(t *testing.T) { checkEnd(t, binary) })
+	t.Run("explain", func(t *testing.T) { checkExplain(t, binary) })
+	t.Run("stop under load", func(t *testing.T) { checkStopUnderLoad(t, binary) })
+	t.Run("stop with open connections", func(t *testing.T) { checkStopWithOpenConnections(t, binary) })
+	t.Run("stop and NGINX dies", func(t *testing.T) { checkStopAndNGINXDies(t, binary) })
+	t.Run("second signal", func(t *testing.T) { checkSecondSignal(t, binary) })
+	t.Run("certificates", func(t *testing.T) { checkCertificates(t, binary) })
 	t.Run("findings", func(t *testing.T) { checkFindings(t, binary) })
 }
 
-// startProgram runs the program as a user would. Its NGINX starts, each time,
+// startProgram runs the program as a user would, with more flags. Its NGINX starts, each time,
 // only while the file p.gate is there.
-func startProgram(t *testing.T, binary, manifests string) *program {
+func startProgram(t *testing.T, binary, manifests string, flags ...string) *program {
 	t.Helper()
 	root, err := os.MkdirTemp("", "hg-")
 	if err != nil {
@@ -61,7 +71,7 @@ func startProgram(t *testing.T, binary, manifests string) *program {
 	}
 	p := &program{
 		t: t, folder: filepath.Join(root, "manifests"), gate: filepath.Join(root, "gate"), waits: filepath.Join(root, "waits"), dir: filepath.Join(root, "run"),
-		http: gatetest.FreePort(t), healthz: gatetest.FreePort(t), log: &gatetest.Log{}, ended: make(chan struct{}),
+		http: porttest.Free(t), https: porttest.Free(t), healthz: porttest.Free(t), log: &gatetest.Log{}, ended: make(chan struct{}),
 	}
 	p.write("nginx", fmt.Sprintf("#!/bin/sh\ncase \"$*\" in *' -c %s '*) echo >%s; while [ ! -e %s ]; do sleep 0.01; done ;; esac\nexec %s \"$@\"\n",
 		filepath.Join(p.dir, "nginx.conf"), p.waits, p.gate, nginx), 0o755)
@@ -69,8 +79,8 @@ func startProgram(t *testing.T, binary, manifests string) *program {
 		t.Fatal(err)
 	}
 	p.write("manifests/all.yaml", manifests, 0o644)
-	p.cmd = exec.Command(binary, "--manifests-dir", p.folder, "--run-dir", p.dir, "--http-port", fmt.Sprint(p.http),
-		"--https-port", fmt.Sprint(gatetest.FreePort(t)), "--healthz-port", fmt.Sprint(p.healthz))
+	p.cmd = exec.Command(binary, append([]string{"--manifests-dir", p.folder, "--run-dir", p.dir, "--http-port", fmt.Sprint(p.http),
+		"--https-port", fmt.Sprint(p.https), "--healthz-port", fmt.Sprint(p.healthz), "--configmap", "default/headgate"}, flags...)...)
 	p.cmd.Env = append(os.Environ(), "HEADGATE_NGINX="+filepath.Join(root, "nginx"))
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	if err := p.cmd.Start(); err != nil {
@@ -257,5 +267,38 @@ func checkEnd(t *testing.T, binary string) {
 	}
 	if strings.Contains(p.log.String(), "level=ERROR") {
 		t.Error("errors were logged")
+	}
+}
+
+// What is wanted of certificate authorities comes, in folder mode from this
+// machine too.
+func checkCertificates(t *testing.T, binary string) {
+	t.Parallel()
+	authority := pkitest.New(t)
+	pair := authority.Issue("main.test")
+	p := startProgram(t, binary, gatetest.TLSSecret("main", gatetest.KeyPair{Certificate: pair.Certificate, Key: pair.Key})+gatetest.Config("enable-ocsp: true"),
+		"--default-ssl-certificate=default/main", "--enable-ssl-chain-completion", "--configmap=default/headgate")
+	p.open(true)
+	p.wantHealth("with NGINX", 200, "ok")
+	gatetest.Eventually(t, "the default certificate has its issuer and a staple", func() bool {
+		connection, err := tls.Dial("tcp", gatetest.Address(p.https), &tls.Config{InsecureSkipVerify: true, ServerName: "nobody.test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer connection.Close()
+		state := connection.ConnectionState()
+		return state.PeerCertificates[0].Equal(pair.Leaf) && len(state.PeerCertificates) == 2 && len(state.OCSPResponse) > 0
+	})
+	response, err := http.Get("http://" + gatetest.Address(p.healthz) + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), `nginx_ingress_controller_ssl_expire_time_seconds{class="k8s.io/ingress-nginx",host="_",`) {
+		t.Error("the metrics say nothing of the certificate's end")
 	}
 }

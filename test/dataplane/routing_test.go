@@ -253,6 +253,43 @@ func TestTargetsReachTheBackendUnchanged(t *testing.T) {
 	}
 }
 
+// Beside a guarded route a backend is asked for the path that NGINX routed by,
+// where the client's leads elsewhere for who reads it as it stands.
+func TestTargetsBesideAGuard(t *testing.T) {
+	t.Parallel()
+	g := gatetest.Start(t, gatetest.Options{Manifests: served("w", startWire(t, "").address) +
+		"---\nkind: Secret\napiVersion: v1\nmetadata: {name: users}\nstringData: {auth: 'user:{PLAIN}secret'}\n" +
+		gatetest.Ingress("free", "a.test", "/", "w") + gatetest.Ingress("more", "a.test", "/more", "w", "proxy-body-size: 3m") +
+		gatetest.Ingress("admin", "a.test", "/admin", "w", "auth-type: basic", "auth-secret: users")})
+	client := g.NewClient(true)
+	t.Cleanup(client.CloseIdleConnections)
+	for target, want := range map[string]string{
+		"/free": "/free", "/free/a%2Fb?x=/../%2e": "/free/a%2Fb?x=/../%2e", "/free/a..b%2Fc": "/free/a..b%2Fc", "/v1.2/x": "/v1.2/x",
+		"/admin/../free?x=%20": "/free?x=%20", "/admin/..%2ffree": "/free", "/admin/%2e%2E/more/x": "/more/x", "/admin/x/../..%2Fa%20b": "/a%20b",
+		"/free/../admin": "", "/free/%2e%2e/admin": "", "/free/..%2fadmin/x": "", "/admin/./x": "", "//admin": "", "/free#/../admin": "/free",
+		"/free/..;/admin": "400", "/free/..%5cadmin": "400", `/free\..\admin`: "400", "/admin/..;/x": "",
+	} {
+		check := func(protocol string, status int, sent string) {
+			if want == "400" {
+				if status != 400 {
+					t.Errorf("%s %q: %d, want 400", protocol, target, status)
+				}
+				return
+			}
+			if want == "" && status != 401 || want != "" && (status != 200 || sent != want) {
+				t.Errorf("%s %q: %d, the backend was asked for %q, want %q", protocol, target, status, sent, want)
+			}
+		}
+		r := askRaw(t, g, get("a.test", target))
+		check("HTTP/1.1", r.Status, sentTarget(r.Body))
+		if strings.HasPrefix(target, "//") || strings.Contains(target, "#") {
+			continue // Go's client makes another one of it.
+		}
+		status, head := askH2(t, client, "a.test", target)
+		check("HTTP/2", status, sentTarget(head))
+	}
+}
+
 // A whole URL in the request line names the host that counts.
 func checkAbsoluteForms(t *testing.T, g *gatetest.Gate, host string) {
 	t.Helper()

@@ -4,12 +4,14 @@ package all
 import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/defaultbackend"
+	"github.com/headgate/headgate/internal/feature/handshake"
 	"github.com/headgate/headgate/internal/feature/httpsredirect"
 	"github.com/headgate/headgate/internal/feature/process"
 	"github.com/headgate/headgate/internal/feature/proxying"
 	"github.com/headgate/headgate/internal/feature/rewrite"
 	"github.com/headgate/headgate/internal/feature/serveralias"
 	"github.com/headgate/headgate/internal/feature/serviceupstream"
+	"github.com/headgate/headgate/internal/feature/stapling"
 	"github.com/headgate/headgate/internal/feature/unsupported"
 )
 
@@ -17,6 +19,8 @@ import (
 func Features() []feature.Feature {
 	return []feature.Feature{
 		process.Feature(),
+		stapling.Feature(),
+		handshake.Feature(),
 		serveralias.Feature(),
 		rewrite.Feature(),
 		defaultbackend.Feature(),

@@ -10,10 +10,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/feature/all"
+	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/plan"
 	"github.com/headgate/headgate/internal/router"
 	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/internal/unit"
@@ -37,9 +40,10 @@ var asked = [][2]string{
 
 // wholeHost are the annotations that mean something for other Ingresses'
 // routes of the same host, and wholeBackend those for other Ingresses' requests
-// to the same Service port: see docs/differences.md for whose counts.
+// to the same Service port: see docs/differences.md for whose counts. A canary
+// makes no routes: "/" of its host then falls to the next Ingress.
 var (
-	wholeHost    = []string{"use-regex"}
+	wholeHost    = []string{"use-regex", "rewrite-target", "app-root", "canary"}
 	wholeBackend = []string{"service-upstream"}
 )
 
@@ -48,7 +52,7 @@ var (
 // another Ingress has on the same host, no backend that only others use, and
 // not who answers for what others have.
 func TestAnnotationsStayAtHome(t *testing.T) {
-	before := builtWith(nil)
+	before := builtWith(t, nil).parts
 	annotations := 0
 	for _, f := range all.Features() {
 		for _, s := range f.Settings {
@@ -58,7 +62,7 @@ func TestAnnotationsStayAtHome(t *testing.T) {
 			}
 			annotations++
 			for _, value := range values {
-				after := builtWith(map[string]string{prefix + "/" + name: value})
+				after := builtWith(t, map[string]string{name: value}).parts
 				for _, changed := range difference(before, after) {
 					// What was not there belongs to nobody else. What it takes from others the answers tell.
 					if before[changed] != "" && !mayChange(name, changed) {
@@ -87,16 +91,40 @@ func mayChange(annotation, thing string) bool {
 	return false
 }
 
-// builtWith is everything that is built, in parts by whose they are, where the
-// Ingress default/mine, which is the oldest, has the annotations.
-func builtWith(annotations map[string]string) map[string]string {
+// A world is everything that is built of the test's objects.
+type world struct {
+	// parts are units and answers, by whose they are.
+	parts    map[string]string
+	findings []finding.Finding
+	// conf is nginx.conf.
+	conf string
+	// denied is whether a route of default/mine answers 503 as its annotations
+	// ask for.
+	denied bool
+
+	units map[unit.Key]unit.Unit
+}
+
+// builtWith is what is built where the Ingress default/mine, which is the
+// oldest, has the annotations, by their names without the prefix. default/mine-too
+// has one of its paths when it is a canary. ConfigMap default/headgate holds the
+// options.
+func builtWith(t testing.TB, annotations map[string]string, objects ...metav1.Object) *world {
+	t.Helper()
 	builder := build.New(all.Features(), prefix)
-	s := store.New(store.Settings{Classless: true, IngressClass: "nginx"}, builder.Refer)
+	s := store.New(store.Settings{
+		Classless: true, IngressClass: "nginx", ConfigMap: types.NamespacedName{Namespace: "default", Name: "headgate"},
+	}, builder.Refer)
+	whole := map[string]string{}
+	for name, value := range annotations {
+		whole[prefix+"/"+name] = value
+	}
 	for i, ing := range []*networkingv1.Ingress{
-		ingress("mine", annotations, "mine.test /mine own", "mine.test /mine/shared shared"),
+		ingress("mine", whole, "mine.test /mine own", "mine.test /mine/shared shared"),
 		ingress("sibling", nil, "mine.test /sibling siblings", "mine.test /sibling/shared shared"),
 		ingress("neighbour", nil, "neighbour.test / neighbours", "neighbour.test /shared shared", "*.wild.test / neighbours"),
 		ingress("nobody", nil, " /path neighbours"),
+		ingress("mine-too", nil, "mine.test /mine siblings"),
 	} {
 		ing.CreationTimestamp.Time = ing.CreationTimestamp.AddDate(2026, 0, i)
 		s.Apply(ing, false)
@@ -107,12 +135,22 @@ func builtWith(annotations map[string]string) map[string]string {
 			Spec:       corev1.ServiceSpec{ClusterIP: fmt.Sprintf("10.0.0.%d", i+1), Ports: []corev1.ServicePort{{Port: 80}}},
 		}, false)
 	}
-	parts, units := map[string]string{}, map[unit.Key]unit.Unit{}
-	for _, key := range s.All() {
-		addParts(parts, units, builder, s, key)
+	for _, object := range objects {
+		s.Apply(object, false)
 	}
-	addAnswers(parts, units)
-	return parts
+	w := &world{parts: map[string]string{}, units: map[unit.Key]unit.Unit{}}
+	desired := plan.NewDesired()
+	for _, key := range s.All() {
+		w.add(builder, s, key, desired)
+	}
+	w.findings = finding.Sort(w.findings)
+	addAnswers(w.parts, w.units)
+	static, _, err := desired.Next(plan.Environment{}, plan.Static{Dictionaries: plan.FirstDictionaries(0)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.conf = string(static.Files[plan.NginxConf])
+	return w
 }
 
 // addAnswers tells who answers what is asked, and with whose certificate.
@@ -132,46 +170,70 @@ func addAnswers(parts map[string]string, units map[unit.Key]unit.Unit) {
 	}
 }
 
-func addParts(parts map[string]string, units map[unit.Key]unit.Unit, b *build.Builder, s *store.Store, key store.Key) {
-	put := func(u unit.Unit, found bool) {
-		name := fmt.Sprintf("%s %s", u.Kind, u.Name)
-		if strings.Contains(u.Name, "default/own/") || u.Kind == unit.Name && u.Name == "mine.test" {
-			name = "mine's " + name
-		}
-		if found {
-			parts[name], units[u.Key] = string(u.Payload), u
-		}
-	}
+func (w *world) add(b *build.Builder, s *store.Store, key store.Key, desired *plan.Desired) {
+	var fs []finding.Finding
 	switch key.Kind {
 	case store.GlobalsUnit:
-		g, _ := b.Globals(s)
-		put(unit.FromGlobals(g), true)
+		var g model.Globals
+		g, fs = b.Globals(s)
+		w.put(unit.FromGlobals(g), true)
+		desired.SetGlobals(g)
 	case store.HostUnit:
-		h, _, _ := b.Host(key.Name, s)
-		whole := unit.FromHost(h)
-		units[whole.Key] = whole
-		byOrigin := map[string]model.Host{}
-		for _, r := range h.Routes {
-			owner := r.Origin.Namespace + "/" + r.Origin.Ingress
-			byOrigin[owner] = model.Host{Name: h.Name, Routes: append(byOrigin[owner].Routes, r)}
-		}
-		for owner, part := range byOrigin {
-			name := fmt.Sprintf("%s's routes of host %s", strings.TrimPrefix(owner, "default/mine"), h.Name)
-			if owner == "default/mine" {
-				name = "mine's routes of host " + h.Name
-			}
-			parts[name] = string(unit.FromHost(part).Payload)
-		}
+		var h model.Host
+		h, _, fs = b.Host(key.Name, s)
+		w.addHost(h)
+		desired.SetHost(h)
 	case store.NameUnit:
-		n, _, found, _ := b.Name(key.Name, s)
-		put(unit.FromName(n), found)
+		var n model.Name
+		var found bool
+		n, _, found, fs = b.Name(key.Name, s)
+		w.put(unit.FromName(n), found)
 	case store.NamePatternsUnit:
-		p, _, found, _ := b.NamePatterns(s)
-		put(unit.FromNamePatterns(p), found)
+		var p model.NamePatterns
+		var found bool
+		p, _, found, fs = b.NamePatterns(s)
+		w.put(unit.FromNamePatterns(p), found)
 	case store.BackendUnit:
-		be, found, _ := b.Backend(key.Name, s)
-		put(unit.FromBackend(be), found)
+		var be model.Backend
+		var found bool
+		be, found, fs = b.Backend(key.Name, s)
+		w.put(unit.FromBackend(be), found)
 	}
+	w.findings = append(w.findings, fs...)
+}
+
+func (w *world) put(u unit.Unit, found bool) {
+	name := fmt.Sprintf("%s %s", u.Kind, u.Name)
+	if strings.Contains(u.Name, "default/own/") || u.Kind == unit.Name && u.Name == "mine.test" {
+		name = "mine's " + name
+	}
+	if found {
+		w.parts[name], w.units[u.Key] = string(u.Payload), u
+	}
+}
+
+// addHost adds a host's routes by their Ingresses.
+func (w *world) addHost(h model.Host) {
+	whole := unit.FromHost(h)
+	w.units[whole.Key] = whole
+	byOrigin := map[string]model.Host{}
+	for _, r := range h.Routes {
+		w.denied = w.denied || r.Denied && r.Origin.Ingress == "mine"
+		owner := r.Origin.Namespace + "/" + r.Origin.Ingress
+		byOrigin[owner] = model.Host{Name: h.Name, Routes: append(byOrigin[owner].Routes, r)}
+	}
+	for owner, part := range byOrigin {
+		name := fmt.Sprintf("%s's routes of host %s", owner, h.Name)
+		if strings.HasPrefix(owner, "default/mine") {
+			name = "mine's routes of host " + h.Name + " by " + owner
+		}
+		w.parts[name] = string(unit.FromHost(part).Payload)
+	}
+	name := "handshakes of host " + h.Name
+	if h.Name == "mine.test" {
+		name = "mine's " + name
+	}
+	w.parts[name] = string(unit.FromHost(model.Host{Name: h.Name, TLS: h.TLS}).Payload)
 }
 
 // ingress makes an Ingress of the namespace default whose routes read "host

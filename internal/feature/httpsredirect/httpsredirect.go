@@ -69,10 +69,11 @@ func Feature() feature.Feature {
 			sslRedirect, forceSSLRedirect, preserveTrailingSlash, usePortInRedirects,
 			redirectCode, exemptLocations, hsts, hstsMaxAge, hstsSubdomains, hstsPreload,
 		},
-		Route:   route,
-		Global:  global,
-		Process: process,
-		Lua:     lua,
+		Route:    route,
+		Global:   global,
+		Process:  process,
+		Foretell: foretell,
+		Lua:      lua,
 	}
 }
 

@@ -1,10 +1,10 @@
 -- From http to https. NGINX itself writes HSTS.
 local names = require "headgate.names"
+local requests = require "headgate.request"
 local settings = require "headgate.settings"
 
 local _M = {}
 
-local ngx = ngx
 local ngx_var = ngx.var
 local string_byte = string.byte
 local string_sub = string.sub
@@ -39,7 +39,7 @@ function _M.route(policy, request)
         uri = string_sub(uri, 1, -2)
     end
     local port = policy.port and ":" .. settings.https_port or ""
-    return ngx.redirect("https://" .. request.host_name .. port .. uri, everywhere.code)
+    return requests.redirect(request, "https://" .. request.host_name .. port .. uri, everywhere.code)
 end
 
 

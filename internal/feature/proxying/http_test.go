@@ -167,7 +167,7 @@ func TestTimeouts(t *testing.T) {
 		gatetest.Ingress("named", "named.test", "/", "slow", "proxy-read-timeout: 1", "proxy-body-size: 3m") +
 		gatetest.Ingress("bad", "bad.test", "/", "slow", "proxy-read-timeout: 1s", "proxy-connect-timeout: x") +
 		gatetest.Ingress("most", "most.test", "/", "slow", "proxy-read-timeout: 31536000", "proxy-connect-timeout: 31536000", "proxy-send-timeout: 31536000") +
-		gatetest.Ingress("lost", "lost.test", "/", "lost", "proxy-connect-timeout: 1") + gatetest.Service("lost") + gatetest.Endpoints("lost", full(t))})
+		gatetest.Ingress("lost", "lost.test", "/", "lost", "proxy-connect-timeout: 1") + gatetest.Service("lost") + gatetest.Endpoints("lost", gatetest.StartFull(t))})
 	for _, host := range []string{"short.test", "named.test"} {
 		t.Run(host, func(t *testing.T) {
 			t.Parallel()
@@ -234,11 +234,12 @@ func TestBuffers(t *testing.T) {
 }
 
 // TestBuffering: with proxy-buffering on, a backend gets rid of an answer that
-// its client does not read yet; else it must wait for the client.
+// its client does not read yet; else, and without a file for it, it must wait
+// for the client.
 func TestBuffering(t *testing.T) {
 	t.Parallel()
 	const length = 64 << 20
-	written := make(chan string, 2)
+	written := make(chan string, 3)
 	address := gatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", strconv.Itoa(length))
 		chunk := make([]byte, 1<<20)
@@ -250,7 +251,8 @@ func TestBuffering(t *testing.T) {
 		written <- r.Host
 	}))
 	g := gatetest.Start(t, gatetest.Options{Manifests: gatetest.Service("a") + gatetest.Endpoints("a", address) +
-		gatetest.Ingress("buffered", "buffered.test", "/", "a", "proxy-buffering: on") + gatetest.Ingress("direct", "direct.test", "/", "a")})
+		gatetest.Ingress("buffered", "buffered.test", "/", "a", "proxy-buffering: on") +
+		gatetest.Ingress("no-file", "no-file.test", "/", "a", "proxy-buffering: on", "proxy-max-temp-file-size: 0") + gatetest.Ingress("direct", "direct.test", "/", "a")})
 	client := g.NewClient(false)
 	t.Cleanup(client.CloseIdleConnections)
 	open := func(host string) io.ReadCloser {
@@ -265,18 +267,21 @@ func TestBuffering(t *testing.T) {
 		}
 		return response.Body
 	}
-	direct := open("direct.test")
+	direct, noFile := open("direct.test"), open("no-file.test")
 	defer direct.Close()
+	defer noFile.Close()
 	buffered := open("buffered.test")
 	defer buffered.Close()
 	if first := receive(t, written); first != "buffered.test" {
 		t.Errorf("%s had its answer taken before the client read it", first)
 	}
-	if _, err := io.Copy(io.Discard, direct); err != nil {
-		t.Error(err)
-	}
-	if second := receive(t, written); second != "direct.test" {
-		t.Errorf("then %s", second)
+	for host, answer := range map[string]io.Reader{"direct.test": direct, "no-file.test": noFile} {
+		if _, err := io.Copy(io.Discard, answer); err != nil {
+			t.Error(err)
+		}
+		if next := receive(t, written); next != host {
+			t.Errorf("then %s, want %s", next, host)
+		}
 	}
 }
 

@@ -1,10 +1,12 @@
 // Package proxying says how requests and answers pass through: buffers, the
-// limit on a request's body, and timeouts.
+// limit on a request's body, timeouts, and further tries at other endpoints.
 package proxying
 
 import (
 	_ "embed"
+	"errors"
 	"math/bits"
+	"strings"
 	"time"
 
 	"github.com/headgate/headgate/internal/feature"
@@ -31,6 +33,13 @@ const (
 	mostBuffers  = 256
 	mostBody     = 500 * gib
 	mostSeconds  = 365 * 24 * 3600
+	// mostKept is the largest part of a body that is kept in memory, and of an
+	// answer if two buffers leave it a choice, whatever the tenant writes: the rest
+	// goes to a file, or is read later, which changes no answer. Clients that are
+	// slow on purpose are many.
+	mostKept = 8 * mib
+	// mostFile is the largest file that an answer may fill.
+	mostFile = 64 * gib
 )
 
 var (
@@ -54,6 +63,22 @@ var (
 		Annotation: "proxy-body-size", Key: "proxy-body-size", Default: mib, Parse: feature.Size(0, mostBody), Risk: feature.Medium,
 		Doc: "Largest request body; 0 is no limit. Beyond it the answer is 413.",
 	}
+	bodyBuffer = feature.Setting[int64]{
+		Annotation: "client-body-buffer-size", Key: "client-body-buffer-size", Default: 8 * kib, Parse: feature.Size(0, mostBody), OnInvalid: feature.Deny, Risk: feature.Low,
+		Doc: "How much of a request's body is kept in memory, rounded up to a power of two, from 1k to 128m. The rest goes to a file.",
+	}
+	busyBuffers = feature.Setting[int64]{
+		Annotation: "proxy-busy-buffers-size", Key: "proxy-busy-buffers-size", Default: 0, Parse: sizeOrEmpty, Risk: feature.Low,
+		Doc: "How much of an answer may be on its way to the client while the rest is read, rounded up to a power of two: one buffer at least, half of all at most. By default it is two buffers.",
+	}
+	tempFile = feature.Setting[int64]{
+		Annotation: "proxy-max-temp-file-size", Key: "proxy-max-temp-file-size", Default: gib, Parse: feature.Size(0, mostFile), Risk: feature.Low,
+		Doc: "Largest file for an answer that the buffers don't hold, rounded up to a power of two, one buffer at least; 0 for none.",
+	}
+	httpVersion = feature.Setting[bool]{
+		Annotation: "proxy-http-version", Key: "proxy-http-version", Default: false, Parse: isOldProtocol, Risk: feature.Low,
+		Doc: "The version of HTTP in which backends are asked, 1.0 or 1.1 (the default).",
+	}
 	connectTimeout = timeout("proxy-connect-timeout", standard.Connect, "Seconds to connect to an endpoint.")
 	readTimeout    = timeout("proxy-read-timeout", standard.Read, "Seconds between two reads from an endpoint. It bounds idle WebSockets too.")
 	sendTimeout    = timeout("proxy-send-timeout", standard.Send, "Seconds between two writes to an endpoint.")
@@ -66,17 +91,36 @@ func timeout(setting string, seconds int, doc string) feature.Setting[time.Durat
 	}
 }
 
+func sizeOrEmpty(text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	return feature.Size(1, mostBuffers*mostBuffer)(text)
+}
+
+func isOldProtocol(text string) (bool, error) {
+	text = strings.TrimSpace(text)
+	if text != "1.0" && text != "1.1" {
+		return false, errors.New("allowed are 1.0 and 1.1")
+	}
+	return text == "1.0", nil
+}
+
 // Feature is how requests and answers pass through.
 func Feature() feature.Feature {
 	return feature.Feature{
 		Name: name,
-		Doc:  "How requests and answers pass through: buffers, the limit on bodies, timeouts.",
+		Doc:  "How requests and answers pass through: buffers, the limit on bodies, timeouts, further tries.",
 		Settings: []feature.Declared{
 			buffering, requestBuffering, bufferSize, buffers, bodySize,
+			bodyBuffer, busyBuffers, tempFile, httpVersion,
 			connectTimeout, readTimeout, sendTimeout,
+			retry, retryTime, retryTries, retryNonIdempotent,
 		},
-		Route: route,
-		Lua:   lua,
+		Route:         route,
+		Foretell:      foretell,
+		ForetellGuard: foretellJump,
+		Lua:           lua,
 	}
 }
 
@@ -88,6 +132,8 @@ type policy struct {
 	AtStep bool `json:"at_step,omitempty"`
 	// Timeouts are left out where nginx.conf's own are meant.
 	Timeouts *timeouts `json:"timeouts,omitempty"`
+	// Tries are left out where they are as many as usual.
+	Tries *int `json:"tries,omitempty"`
 }
 
 // timeouts are in seconds.
@@ -104,10 +150,7 @@ var standard = timeouts{Connect: 5, Send: 60, Read: 60}
 func route(r *feature.Reader, route *model.Route) {
 	limit := bodySize.Get(r)
 	step := bodyStep(limit)
-	route.Profile.Buffering = buffering.Get(r)
-	route.Profile.RequestBuffering = requestBuffering.Get(r)
-	route.Profile.BufferSize = max(leastBuffer, powerOfTwo(bufferSize.Get(r)))
-	route.Profile.Buffers = int(powerOfTwo(int64(buffers.Get(r))))
+	writeProfile(r, &route.Profile)
 	route.Profile.BodyStep = step
 	// A body that is streamed is not measured: it is cut at the step.
 	route.Profile.MeasureBody = step != limit && route.Profile.RequestBuffering
@@ -121,9 +164,34 @@ func route(r *feature.Reader, route *model.Route) {
 	if t != standard {
 		p.Timeouts = &t
 	}
+	if tries := retryTries.Get(r); tries != retryTries.Default {
+		p.Tries = &tries
+	}
 	if p != (policy{}) {
 		feature.Add(route, name, p)
 	}
+}
+
+// writeProfile writes all but the limit on bodies. NGINX refuses some
+// combinations: what depends on the buffers is brought within their bounds.
+func writeProfile(r *feature.Reader, p *model.Profile) {
+	p.Buffering = buffering.Get(r)
+	p.RequestBuffering = requestBuffering.Get(r)
+	p.BufferSize = max(leastBuffer, powerOfTwo(bufferSize.Get(r)))
+	p.Buffers = int(max(leastBuffers, min(powerOfTwo(int64(buffers.Get(r))), mostKept/p.BufferSize)))
+
+	busy := 2 * p.BufferSize
+	if asked := busyBuffers.Get(r); asked > 0 {
+		busy = max(p.BufferSize, powerOfTwo(asked))
+	}
+	p.BusyBuffers = min(busy, p.BufferSize*int64(p.Buffers)/2)
+	if p.TempFile = tempFile.Get(r); p.TempFile > 0 {
+		p.TempFile = max(p.BufferSize, powerOfTwo(p.TempFile))
+	}
+	p.BodyBuffer = min(powerOfTwo(max(leastBuffer, bodyBuffer.Get(r))), mostKept)
+	p.OldProtocol = httpVersion.Get(r)
+	p.Retry = outcomes(r)
+	p.RetryTime = retryStep(retryTime.Get(r))
 }
 
 // powerOfTwo is the least power of two that is not below n, for n ≥ 1.

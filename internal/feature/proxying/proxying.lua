@@ -1,24 +1,30 @@
--- Limits on bodies, and timeouts.
+-- Limits on bodies, timeouts and the number of tries.
 --
 -- NGINX compares a Content-Length with its limit before it enters a location
 -- by path, but not on a jump into a profile's location, and there the profile
 -- has only the step above the route's limit: both are made up for here.
 local balancer = require "ngx.balancer"
+local requests = require "headgate.request"
 
 local _M = {}
 
 local io_open = io.open
+local math_min = math.min
 local ngx = ngx
 local ngx_var = ngx.var
 local tonumber = tonumber
 
 local TOO_LARGE = 413
 
+-- As many as a tenant may ask for by number.
+local MOST_TRIES = 100
 
--- policy: { body, at_step, timeouts = { connect, send, read } }
+
+-- policy: { body, at_step, timeouts = { connect, send, read }, tries }
+-- tries is how many endpoints are asked at most, 0 for each one once.
 function _M.applies(policy, phase, location)
     if phase == "balance" then
-        return policy.timeouts ~= nil
+        return policy.timeouts ~= nil or policy.tries ~= nil
     end
     if not policy.body then
         return false
@@ -32,10 +38,10 @@ function _M.applies(policy, phase, location)
 end
 
 
-local function check_announced(policy)
+local function check_announced(policy, request)
     local length = tonumber(ngx_var.http_content_length)
     if length and length > policy.body then
-        return ngx.exit(TOO_LARGE)
+        return requests.finish(request, TOO_LARGE)
     end
 end
 
@@ -66,20 +72,28 @@ end
 
 -- Only where the profile's step is above the limit: a body that did not
 -- announce its length is read, at most up to the step, and measured.
-function _M.access(policy)
+function _M.access(policy, request)
     if ngx_var.http_content_length then
         return
     end
     ngx.req.read_body()
     if received() > policy.body then
-        return ngx.exit(TOO_LARGE)
+        return requests.finish(request, TOO_LARGE)
     end
 end
 
 
-function _M.balance(policy)
-    local timeouts = policy.timeouts
-    balancer.set_timeouts(timeouts.connect, timeouts.send, timeouts.read)
+function _M.balance(policy, request)
+    local timeouts, tries = policy.timeouts, policy.tries
+    if timeouts then
+        balancer.set_timeouts(timeouts.connect, timeouts.send, timeouts.read)
+    end
+    if tries then
+        if tries == 0 then
+            tries = math_min(request.backend.count, MOST_TRIES)
+        end
+        balancer.set_more_tries(tries - 1)
+    end
 end
 
 

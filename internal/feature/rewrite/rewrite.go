@@ -1,24 +1,123 @@
-// Package rewrite makes paths regular expressions.
+// Package rewrite makes paths regular expressions, and asks backends for other
+// paths than clients do.
 package rewrite
 
 import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/pcre"
 )
 
-var useRegex = feature.Setting[bool]{
-	Annotation: "use-regex", Parse: feature.Bool, Risk: feature.Low,
-	Doc: "Makes the paths of the host regular expressions, without regard to case and bound to the start of a request's path. " +
-		"One Ingress with it does so for all Ingresses of the host.",
-}
+const (
+	name     = "rewrite"
+	mostText = 4000 // bytes of a target
+)
 
-// Feature is use-regex.
+//go:embed rewrite.lua
+var lua string
+
+var (
+	useRegex = feature.Setting[bool]{
+		Annotation: "use-regex", Parse: feature.Bool, Risk: feature.Low,
+		Doc: "Makes the paths of the host regular expressions, without regard to case and bound to the start of a request's path. " +
+			"One Ingress with it does so for all Ingresses of the host.",
+	}
+	rewriteTarget = feature.Setting[target]{
+		Annotation: "rewrite-target", Parse: parseTarget, Risk: feature.Medium,
+		Doc: "The path that backends are asked for, with $1 to $9 and $NAME for the groups of the path; the query stays. " +
+			"A target that begins with http:// or https:// redirects. It makes all paths of the host regular expressions, as use-regex does.",
+	}
+	forwardedPrefix = feature.Setting[feature.Template]{
+		Annotation: "x-forwarded-prefix", Parse: parsePrefix, OnInvalid: feature.Deny, Risk: feature.Medium,
+		Doc: "The header X-Forwarded-Prefix of requests whose path is rewritten.",
+	}
+)
+
+// Feature is rewrite-target and use-regex.
 func Feature() feature.Feature {
 	return feature.Feature{
-		Name:     "rewrite",
-		Doc:      "Makes paths regular expressions.",
-		Settings: []feature.Declared{useRegex},
-		Route:    func(r *feature.Reader, _ *model.Route) { useRegex.Get(r) },
-		Patterns: func(r *feature.Reader, _ string) bool { return useRegex.Get(r) },
+		Name:     name,
+		Doc:      "Makes paths regular expressions, and asks backends for other paths than clients do.",
+		Settings: []feature.Declared{useRegex, rewriteTarget, forwardedPrefix},
+		Route:    route,
+		Patterns: func(r *feature.Reader, path string) bool {
+			return useRegex.Get(r) || rewriteTarget.Get(r).changes(path)
+		},
+		Foretell: foretell,
+		Lua:      lua,
 	}
+}
+
+// A target is what a path becomes.
+type target struct {
+	written  string
+	template feature.Template
+}
+
+// changes tells whether a rule's path becomes another one.
+func (t target) changes(path string) bool { return t.written != "" && t.written != path }
+
+func (t target) redirects() bool {
+	return strings.HasPrefix(t.written, "http://") || strings.HasPrefix(t.written, "https://")
+}
+
+// policy is what rewrite.lua reads of a route.
+type policy struct {
+	// Pattern is the route's path, to be found anywhere in a request's.
+	Pattern string           `json:"pattern"`
+	Target  feature.Template `json:"target"`
+	// Redirect sends the client to the target.
+	Redirect bool             `json:"redirect,omitempty"`
+	Prefix   feature.Template `json:"prefix,omitempty"`
+}
+
+func route(r *feature.Reader, route *model.Route) {
+	useRegex.Get(r)
+	prefix := forwardedPrefix.Get(r)
+	t := rewriteTarget.Get(r)
+	path := route.Path
+	if route.Slash {
+		path += "/"
+	}
+	if !t.changes(path) {
+		return
+	}
+	pattern, err := pcre.Compile(path, pcre.Options{Caseless: true})
+	if err != nil {
+		return // a path that is no expression is not served
+	}
+	for _, p := range t.template {
+		if p.Variable == "group" && p.Name[0] > '9' && !strings.Contains(path, "<"+p.Name+">") {
+			r.Tell(rewriteTarget, finding.InvalidValue, fmt.Sprintf("the path has no group named %q", p.Name), "nothing stands in its place")
+		}
+	}
+	feature.Add(route, name, policy{Pattern: pattern.Text(), Target: t.template, Redirect: t.redirects(), Prefix: prefix})
+}
+
+var pathForm = regexp.MustCompile(`^[A-Za-z0-9._~:/$-]+$`)
+
+var errForm = errors.New("allowed are letters, digits and -._~:/, and $ with the number or name of a group; a query can't be added")
+
+func parseTarget(text string) (target, error) {
+	template, err := parseTemplate(text, true)
+	return target{text, template}, err
+}
+
+func parsePrefix(text string) (feature.Template, error) { return parseTemplate(text, false) }
+
+func parseTemplate(text string, groups bool) (feature.Template, error) {
+	if text == "" {
+		return nil, nil
+	}
+	if len(text) > mostText || !pathForm.MatchString(text) {
+		return nil, errForm
+	}
+	return feature.ParseTemplate(text, groups)
 }

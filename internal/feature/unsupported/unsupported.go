@@ -7,18 +7,32 @@ package unsupported
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
 )
 
 var guards = []feature.Setting[string]{
-	guard("auth-type", "Asks for a password."),
-	guard("auth-url", "Asks another service whether to let a request in."),
 	guard("auth-tls-secret", "Asks for a client's certificate."),
 	guard("allowlist-source-range", "Lets only some addresses in."),
 	guard("whitelist-source-range", "The old name of allowlist-source-range."),
 	guard("denylist-source-range", "Keeps some addresses out."),
+}
+
+var keys = []feature.Setting[string]{
+	guardKey("whitelist-source-range", "Lets only some addresses in."),
+	guardKey("denylist-source-range", "Keeps some addresses out."),
+	guardKey("block-cidrs", "Keeps some addresses out."),
+	guardKey("block-user-agents", "Keeps some programs out."),
+	guardKey("block-referers", "Keeps out who comes from some pages."),
+}
+
+func guardKey(key, doc string) feature.Setting[string] {
+	return feature.Setting[string]{
+		Key: key, Parse: refuseKey, OnInvalid: feature.Deny,
+		Doc: doc + " Not supported yet: all paths answer 503.",
+	}
 }
 
 func guard(annotation, doc string) feature.Setting[string] {
@@ -32,10 +46,19 @@ func refuse(string) (string, error) {
 	return "", errors.New("this access control is not supported yet")
 }
 
+// refuseKey takes an empty key for none: charts write them.
+func refuseKey(text string) (string, error) {
+	if text == "" {
+		return "", nil
+	}
+	return refuse(text)
+}
+
 // Feature denies routes with access control that is not supported.
 func Feature() feature.Feature {
-	settings := make([]feature.Declared, len(guards))
-	for i, g := range guards {
+	all := slices.Concat(guards, keys)
+	settings := make([]feature.Declared, len(all))
+	for i, g := range all {
 		settings[i] = g
 	}
 	return feature.Feature{
@@ -43,7 +66,7 @@ func Feature() feature.Feature {
 		Doc:      "Denies routes whose access control is not supported yet.",
 		Settings: settings,
 		Route: func(r *feature.Reader, _ *model.Route) {
-			for _, g := range guards {
+			for _, g := range all {
 				g.Get(r)
 			}
 		},

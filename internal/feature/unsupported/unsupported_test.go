@@ -15,9 +15,9 @@ func TestNobodyGetsIn(t *testing.T) {
 	g := gatetest.Start(t, gatetest.Options{Manifests: gatetest.Service("one") +
 		gatetest.Endpoints("one", gatetest.StartEcho(t, "one")) +
 		gatetest.Ingress("open", "open.test", "/", "one") +
-		gatetest.Ingress("url", "url.test", "/", "one", "auth-url: http://auth.test/check") +
+		gatetest.Ingress("certificate", "certificate.test", "/", "one", "auth-tls-secret: default/ca") +
 		gatetest.Ingress("list", "list.test", "/", "one", "whitelist-source-range: 10.0.0.0/8")})
 	g.Get("open.test", "/").WantStatus(t, 200)
-	g.Get("url.test", "/").WantStatus(t, 503)
+	g.Get("certificate.test", "/").WantStatus(t, 503)
 	g.Get("list.test", "/").WantStatus(t, 503)
 }

@@ -32,14 +32,17 @@ local function memory()
         revision = function() return revision end,
         loaded = function() return true end,
         draining = function() return false end,
+        leaving = function() return false end,
         version = function(key) return payloads[key] and "0 " .. revision end,
         payload = function(key) return payloads[key], "0 " .. revision end,
     }
 end
 
 
--- A request's table that ends the request when it gets its route.
+-- A request's table that ends the request when it gets its route. All else of
+-- headgate.request that route.lua asks for on the way is its own.
 local function requests()
+    local own = require "headgate.request"
     local meta = {
         __newindex = function(_, field, value)
             if field == "route" then
@@ -52,7 +55,7 @@ local function requests()
             end
         end,
     }
-    return { new = function() return setmetatable({}, meta) end }
+    return { new = function() return setmetatable({}, meta) end, with_query = own.with_query, whole = own.whole }
 end
 
 

@@ -341,7 +341,7 @@ func (a *apiServer) list(w http.ResponseWriter, q query) {
 func emptyObject(resource string) object {
 	for _, o := range []object{
 		&networkingv1.Ingress{}, &networkingv1.IngressClass{}, &corev1.Service{}, &discoveryv1.EndpointSlice{}, &corev1.Secret{}, &corev1.ConfigMap{},
-		&corev1.Pod{}, &corev1.Node{},
+		&corev1.Pod{}, &corev1.Node{}, &corev1.Namespace{},
 	} {
 		if kindOf(o).resource == resource {
 			return o

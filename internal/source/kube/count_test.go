@@ -17,7 +17,8 @@ func TestForeignObjectsCostNothing(t *testing.T) {
 	var foreign []object
 	for i := range many {
 		foreign = append(foreign,
-			ingress(fmt.Sprintf("foreign-%d", i), "other", "one"), secret(fmt.Sprintf("foreign-%d", i), corev1.SecretTypeOpaque, "x"))
+			ingress(fmt.Sprintf("foreign-%d", i), "other", "one"), secret(fmt.Sprintf("foreign-%d", i), corev1.SecretTypeOpaque, "x"),
+			configMap(fmt.Sprintf("foreign-%d", i)))
 	}
 	a.put(foreign...)
 	w := start(t, a, nil)
@@ -26,7 +27,7 @@ func TestForeignObjectsCostNothing(t *testing.T) {
 	for _, c := range w.batches[0] {
 		s.Apply(c.Object, c.Deleted)
 	}
-	const units = 7 // globals, name patterns, one backend, one host and the default one with their names
+	const units = 8 // globals, name patterns, the default certificate, one backend, one host and the default one with their names
 	if got := len(s.All()); got != units {
 		t.Errorf("%d units, want %d", got, units)
 	}

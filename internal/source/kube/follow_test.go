@@ -72,6 +72,31 @@ func TestChanges(t *testing.T) {
 	}
 }
 
+// TestStatus: what an Ingress's status says of its addresses comes only where
+// somebody reads it.
+func TestStatus(t *testing.T) {
+	a := newAPIServer(t)
+	ing := ingress("web", "nginx", "one")
+	ing.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{
+		{IP: "192.0.2.1", Ports: []networkingv1.IngressPortStatus{{Port: 80}}}, {Hostname: "a.test"},
+	}
+	a.put(ing)
+	for _, read := range []bool{false, true} {
+		w := start(t, a, func(s *kube.Settings) { s.Status = read })
+		w.awaitNames("Ingress shop/web")
+		want := "[]"
+		if read {
+			want = "[{192.0.2.1  []} { a.test []}]"
+		}
+		if got := fmt.Sprint(w.get("Ingress shop/web").(*networkingv1.Ingress).Status.LoadBalancer.Ingress); got != want {
+			t.Errorf("the status is %s, want %s", got, want)
+		}
+		if err := w.stop(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestBatches keeps a delivery waiting: what comes meanwhile makes one batch,
 // with the newest version of each object.
 func TestBatches(t *testing.T) {

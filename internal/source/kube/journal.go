@@ -9,6 +9,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/headgate/headgate/internal/permission"
 )
 
 // repeat is how often a trouble that lasts is told again.
@@ -29,7 +31,7 @@ type journal struct {
 
 // A trouble is of one request, or of the API server as a whole.
 type trouble struct {
-	resource resource
+	resource permission.Permission
 	verb     string
 }
 
@@ -41,7 +43,7 @@ func newJournal(log *slog.Logger) *journal {
 
 // report takes what became of a request; nil is success. One that was sent
 // before the API server answered another says nothing about whether it is away.
-func (j *journal) report(r resource, verb string, sent time.Time, err error) {
+func (j *journal) report(r permission.Permission, verb string, sent time.Time, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	server, request := trouble{}, trouble{r, verb}
@@ -60,13 +62,13 @@ func (j *journal) report(r resource, verb string, sent time.Time, err error) {
 		j.tell(server, "the API server does not accept the credentials", "error", err, "effect", j.effect())
 	case apierrors.IsForbidden(err):
 		j.end(server, "the API server answers again")
-		j.tell(request, "a permission is missing", "verb", verb, "resource", r.String(), "namespace", r.where(),
-			"needed", r.need, "without", r.without, "error", err)
+		j.tell(request, "a permission is missing", "verb", verb, "resource", r.String(), "namespace", r.Where(),
+			"needed", r.Need, "without", r.Without, "error", err)
 	case expected(err, status.ErrStatus.Reason):
 		j.end(server, "the API server answers again")
 	default:
 		j.end(server, "the API server answers again")
-		j.tell(request, "the API server fails", "verb", verb, "resource", r.String(), "namespace", r.where(), "error", err, "effect", j.effect())
+		j.tell(request, "the API server fails", "verb", verb, "resource", r.String(), "namespace", r.Where(), "error", err, "effect", j.effect())
 	}
 }
 
@@ -75,13 +77,6 @@ func (j *journal) effect() string {
 		return "the last state is served on"
 	}
 	return "nothing is served until it does"
-}
-
-func (r resource) where() string {
-	if r.namespace == "" {
-		return "all"
-	}
-	return r.namespace
 }
 
 // expected tells whether an error is part of following a resource: the version

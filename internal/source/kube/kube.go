@@ -12,7 +12,10 @@
 // on only after a look at the API server's version.
 //
 // Of Secrets the data of TLS Secrets is followed, and of all others only
-// metadata; their data is fetched when somebody asks for them by Want.
+// metadata; their data is fetched when somebody asks for them by Want. Of
+// ConfigMaps the one with the options is followed. The metadata of the others
+// is followed, and the data fetched likewise, from the moment that somebody
+// asks for one by WantConfigMaps: until then nobody needs the permission.
 //
 // The verbs list and watch suffice for everything.
 package kube
@@ -37,11 +40,11 @@ import (
 type Settings struct {
 	Clients Clients
 	// Namespace limits what is read to one namespace; empty is all. It limits
-	// neither IngressClasses, which have none, nor the ConfigMap.
+	// neither IngressClasses, which have none, nor ConfigMap.
 	Namespace string
 	// Namespaces are followed, with their labels, if set.
 	Namespaces bool
-	// ConfigMap is the only one that is read; empty for none.
+	// ConfigMap is the one that is followed; empty for none.
 	ConfigMap types.NamespacedName
 	// AnnotationPrefix stands before the names of the annotations that
 	// anybody reads, without the slash.
@@ -49,15 +52,18 @@ type Settings struct {
 	// Pod is the one that this runs in, empty for none. Its Node is delivered,
 	// the only one, and with it what Services and slices say of zones.
 	Pod types.NamespacedName
-	Log *slog.Logger
+	// Status has Ingresses come with the addresses in their status.
+	Status bool
+	Log    *slog.Logger
 }
 
 // A Source reads one cluster.
 type Source struct {
-	settings Settings
-	journal  *journal
-	outbox   *outbox
-	secrets  *secrets
+	settings   Settings
+	journal    *journal
+	outbox     *outbox
+	secrets    *secrets
+	configMaps *configMaps
 
 	reflections []*reflection
 	ingresses   *mirror
@@ -77,7 +83,7 @@ func New(settings Settings) *Source {
 		outbox:         newOutbox(),
 		classesRefused: make(chan struct{}),
 	}
-	s.secrets = newSecrets(s.outbox, s.fetchSecret)
+	s.secrets, s.configMaps = s.newSecrets(), s.newConfigMaps()
 	s.reflections = s.resources()
 	return s
 }
@@ -87,7 +93,28 @@ func New(settings Settings) *Source {
 // there is of the added ones has been delivered. While the API server does not
 // give one of them it stays open.
 func (s *Source) Want(added, removed []types.NamespacedName) (delivered <-chan struct{}) {
-	return s.secrets.want(added, removed)
+	return s.secrets.demand.want(added, removed)
+}
+
+// WantConfigMaps says the same of ConfigMaps, besides the one that is followed.
+// Without the permission to list them none are there, and nothing waits; they
+// are delivered once they may be listed.
+func (s *Source) WantConfigMaps(added, removed []types.NamespacedName) (delivered <-chan struct{}) {
+	return s.configMaps.want(added, removed)
+}
+
+// UID is that of an object of a resource that is followed, as "ingresses", in
+// its newest version; empty if there is none of that name.
+func (s *Source) UID(resource string, name types.NamespacedName) types.UID {
+	for _, r := range s.reflections {
+		if r.Resource != resource {
+			continue
+		}
+		if uid := r.mirror.uid(name); uid != "" {
+			return uid
+		}
+	}
+	return ""
 }
 
 // Run delivers everything there is in one batch, once all resources have been
@@ -107,7 +134,9 @@ func (s *Source) Run(ctx context.Context, deliver func(context.Context, []source
 	for _, r := range s.reflections {
 		group.Go(func() { s.follow(ctx, r) })
 	}
-	group.Go(func() { s.secrets.run(ctx) })
+	group.Go(func() { s.secrets.demand.run(ctx) })
+	group.Go(func() { s.configMaps.demand.run(ctx) })
+	group.Go(func() { s.followConfigMaps(ctx) })
 	group.Go(func() { s.watchClasses(ctx) })
 	group.Go(func() { s.followNode(ctx) })
 	if !s.awaitAll(ctx) {
@@ -153,17 +182,19 @@ func (s *Source) checkNamespace(ctx context.Context) error {
 	if name == "" {
 		return nil
 	}
-	asked := resource{name: "namespaces", need: "to check that the namespace to watch exists"}
+	asked := s.settings.needs().namespace
 	for pause := firstPause; ; pause = min(2*pause, unreachablePause) {
 		sent := time.Now()
 		_, err := s.settings.Clients.Objects.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
 		switch {
-		case err == nil, apierrors.IsForbidden(err), ctx.Err() != nil:
-			return nil
 		case apierrors.IsNotFound(err):
 			return fmt.Errorf("the namespace %s to watch does not exist", name)
+		case ctx.Err() != nil:
+			return nil
 		}
-		s.journal.report(asked, "get", sent, err)
+		if s.journal.report(asked, "get", sent, err); err == nil || apierrors.IsForbidden(err) {
+			return nil
+		}
 		select {
 		case <-ctx.Done():
 			return nil

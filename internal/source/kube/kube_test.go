@@ -97,7 +97,7 @@ func newWorld(t *testing.T, a *apiServer, edit func(*kube.Settings)) *world {
 	return w
 }
 
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // await waits until what was delivered or logged is as wanted.
 func (w *world) await(about string, wanted func() bool) {

@@ -127,6 +127,16 @@ func (m *mirror) again() {
 	}
 }
 
+// uid is that of the object of that name, empty if there is none.
+func (m *mirror) uid(name types.NamespacedName) types.UID {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if object, ok := m.known[name]; ok {
+		return object.GetUID()
+	}
+	return ""
+}
+
 func (m *mirror) isComplete() bool {
 	select {
 	case <-m.complete:

@@ -25,8 +25,7 @@ func (s *Source) followNode(ctx context.Context) {
 		return
 	}
 	s.follow(ctx, &reflection{
-		resource: resource{"nodes", "", "", "to know the zone that Headgate runs in, from Node " + name, unzoned},
-		object:   &corev1.Node{}, mirror: newMirror(s.trim, s.changed),
+		Permission: s.settings.needs().node, object: &corev1.Node{}, mirror: newMirror(s.trim, s.changed),
 		requests: requestsOf(s.settings.Clients.Objects.CoreV1().Nodes(), fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()),
 	})
 }
@@ -35,7 +34,7 @@ func (s *Source) followNode(ctx context.Context) {
 // It is empty if nobody knows it, or when ctx ends before.
 func (s *Source) findNode(ctx context.Context) string {
 	pod := s.settings.Pod
-	asked := resource{"pods", "", pod.Namespace, "to know which Node Headgate's Pod " + pod.Name + " runs on", unzoned}
+	asked := s.settings.needs().pod
 	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, pod.Name).String()
 	for pause := firstPause; ; pause = min(2*pause, refusedPause) {
 		sent := time.Now()

@@ -16,11 +16,13 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/headgate/headgate/internal/permission"
 )
 
 // A reflection follows one resource into a mirror.
 type reflection struct {
-	resource
+	permission.Permission
 	object   runtime.Object
 	mirror   *mirror
 	requests requests
@@ -48,7 +50,7 @@ func (s *Source) follow(ctx context.Context, r *reflection) {
 	logger := logr.FromSlogHandler(s.settings.Log.Handler()).V(debug)
 	ctx = klog.NewContext(ctx, logger)
 	reflector := cache.NewReflectorWithOptions(s.listerWatcher(ctx, r), r.object, r.mirror, cache.ReflectorOptions{
-		Logger: &logger, Name: r.resource.String(), TypeDescription: r.resource.String(),
+		Logger: &logger, Name: r.String(), TypeDescription: r.String(),
 		// For what the reflector tries again by itself: too many requests.
 		Backoff: &wait.Backoff{Duration: firstPause, Factor: 2, Jitter: 0.2, Steps: 10, Cap: refusedPause},
 	})
@@ -64,7 +66,7 @@ func (s *Source) follow(ctx context.Context, r *reflection) {
 			most = unreachablePause
 		}
 		pause = min(max(firstPause, 2*pause), most)
-		s.settings.Log.Debug("kubernetes: watch ended", "resource", r.resource.String(), "needed", r.need, "error", err, "again_in", pause)
+		s.settings.Log.Debug("kubernetes: watch ended", "resource", r.String(), "needed", r.Need, "error", err, "again_in", pause)
 		select {
 		case <-ctx.Done():
 			return
@@ -90,7 +92,7 @@ func (s *Source) listerWatcher(ctx context.Context, r *reflection) cache.ListerW
 			if apierrors.IsForbidden(err) && r.refused != nil {
 				r.refused()
 			}
-			return list, s.answered(ctx, r.resource, "list", sent, err)
+			return list, s.answered(ctx, r.Permission, "list", sent, err)
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			if err := s.checkVersion(ctx, r, options); err != nil {
@@ -98,7 +100,7 @@ func (s *Source) listerWatcher(ctx context.Context, r *reflection) cache.ListerW
 			}
 			sent := time.Now()
 			events, err := r.requests.watch(ctx, options)
-			return events, s.answered(ctx, r.resource, "watch", sent, err)
+			return events, s.answered(ctx, r.Permission, "watch", sent, err)
 		},
 	}
 }
@@ -112,7 +114,7 @@ func (s *Source) checkVersion(ctx context.Context, r *reflection, options metav1
 	}
 	sent := time.Now()
 	list, err := r.requests.list(ctx, metav1.ListOptions{Limit: 1})
-	if err := s.answered(ctx, r.resource, "list", sent, err); err != nil {
+	if err := s.answered(ctx, r.Permission, "list", sent, err); err != nil {
 		return err
 	}
 	now, err := meta.ListAccessor(list)
@@ -127,7 +129,7 @@ func (s *Source) checkVersion(ctx context.Context, r *reflection, options metav1
 }
 
 // answered reports what became of a request.
-func (s *Source) answered(ctx context.Context, r resource, verb string, sent time.Time, err error) error {
+func (s *Source) answered(ctx context.Context, r permission.Permission, verb string, sent time.Time, err error) error {
 	if ctx.Err() != nil {
 		return err
 	}

@@ -19,9 +19,9 @@ func (s *Source) trim(object metav1.Object) {
 	switch o := object.(type) {
 	case *networkingv1.Ingress:
 		*o = networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{
-			Namespace: o.Namespace, Name: o.Name, CreationTimestamp: o.CreationTimestamp,
+			Namespace: o.Namespace, Name: o.Name, UID: o.UID, CreationTimestamp: o.CreationTimestamp,
 			Annotations: s.trimAnnotations(o.Annotations),
-		}, Spec: o.Spec}
+		}, Spec: o.Spec, Status: s.trimStatus(o.Status)}
 	case *networkingv1.IngressClass:
 		*o = networkingv1.IngressClass{
 			ObjectMeta: metav1.ObjectMeta{Name: o.Name},
@@ -37,20 +37,25 @@ func (s *Source) trim(object metav1.Object) {
 		trimNode(o)
 	case *corev1.Secret:
 		// Which keys are read is up to who refers to it.
-		*o = corev1.Secret{ObjectMeta: identity(o), Data: o.Data}
+		*o = corev1.Secret{ObjectMeta: withUID(o), Data: o.Data}
 	case *corev1.ConfigMap:
-		*o = corev1.ConfigMap{ObjectMeta: identity(o), Data: o.Data}
+		*o = corev1.ConfigMap{ObjectMeta: withUID(o), Data: o.Data}
 	case *metav1.PartialObjectMetadata:
 		// The version tells when to read the data anew.
-		*o = metav1.PartialObjectMetadata{ObjectMeta: identity(o)}
+		version := o.ResourceVersion
+		*o = metav1.PartialObjectMetadata{ObjectMeta: withUID(o)}
+		o.ResourceVersion = version
 	}
 }
 
 func identity(o metav1.Object) metav1.ObjectMeta {
-	meta := metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()}
-	if partial, ok := o.(*metav1.PartialObjectMetadata); ok {
-		meta.UID, meta.ResourceVersion = partial.UID, partial.ResourceVersion
-	}
+	return metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+// withUID is for objects that Events are written about.
+func withUID(o metav1.Object) metav1.ObjectMeta {
+	meta := identity(o)
+	meta.UID = o.GetUID()
 	return meta
 }
 
@@ -65,12 +70,23 @@ func (s *Source) trimAnnotations(all map[string]string) map[string]string {
 	return maps.Clone(all)
 }
 
+func (s *Source) trimStatus(all networkingv1.IngressStatus) (trimmed networkingv1.IngressStatus) {
+	if entries := all.LoadBalancer.Ingress; s.settings.Status && len(entries) > 0 {
+		list := make([]networkingv1.IngressLoadBalancerIngress, len(entries))
+		for i, e := range entries {
+			list[i] = networkingv1.IngressLoadBalancerIngress{IP: e.IP, Hostname: e.Hostname}
+		}
+		trimmed.LoadBalancer.Ingress = list
+	}
+	return trimmed
+}
+
 func (s *Source) trimService(o *corev1.Service) {
 	ports := make([]corev1.ServicePort, len(o.Spec.Ports))
 	for i, p := range o.Spec.Ports {
 		ports[i] = corev1.ServicePort{Name: p.Name, Protocol: p.Protocol, Port: p.Port, TargetPort: p.TargetPort}
 	}
-	meta, distribution := identity(o), (*string)(nil)
+	meta, distribution := withUID(o), (*string)(nil)
 	if s.zoned() {
 		distribution = o.Spec.TrafficDistribution
 		if mode, ok := o.Annotations[corev1.AnnotationTopologyMode]; ok {

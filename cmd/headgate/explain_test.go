@@ -1,0 +1,203 @@
+package main
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/tools/txtar"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// TestExplainGolden runs the command lines of each case on its manifests. The
+// sections that follow in.yaml have the arguments as name, without
+// "explain -f FOLDER", and what is printed as content.
+func TestExplainGolden(t *testing.T) {
+	files, err := filepath.Glob("testdata/explain/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, name := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			archive, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(archive.Files) < 2 || archive.Files[0].Name != "in.yaml" {
+				t.Fatal("a case has in.yaml and one or more command lines")
+			}
+			folder := filepath.Join(t.TempDir(), "manifests")
+			writeManifests(t, folder, archive.Files[0].Data)
+			for i, f := range archive.Files[1:] {
+				got := runExplain(t, folder, f.Name)
+				if *update {
+					archive.Files[i+1].Data = []byte(got)
+				} else if got != string(f.Data) {
+					t.Errorf("%s: got\n%s\nwant\n%s\n(go test -update writes it)", f.Name, got, f.Data)
+				}
+			}
+			if *update {
+				if err := os.WriteFile(name, txtar.Format(archive), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// runExplain gives what the command prints, or says to stderr.
+func runExplain(t *testing.T, folder, line string) string {
+	t.Helper()
+	args := []string{"explain", "-f", folder}
+	for i, quoted := range strings.Split(line, "'") {
+		if i%2 == 1 {
+			args = append(args, quoted)
+		} else {
+			args = append(args, strings.Fields(quoted)...)
+		}
+	}
+	var out, wrong bytes.Buffer
+	command := newCommand()
+	command.SetArgs(args)
+	command.SetOut(&out)
+	command.SetErr(&wrong)
+	if err := command.ExecuteContext(t.Context()); err != nil {
+		return fmt.Sprintf("status %d: %s\n", report(&wrong, err), strings.TrimSpace(wrong.String()))
+	}
+	if !strings.Contains(line, "-o json") {
+		for l := range strings.Lines(out.String()) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(l, "\n")); n > 100 {
+				t.Errorf("a line of %d columns: %s", n, l)
+			}
+		}
+	}
+	return unsteady.ReplaceAllString(out.String(), "${1}…")
+}
+
+// unsteady is what any new setting changes: the names of profiles, and the
+// versions of units. Certificates are made anew for each run.
+var unsteady = regexp.MustCompile(`(\bp_|"version": "|"kind": "certificate",\n +"name": ")[0-9a-f]+`)
+
+// writeManifests writes the documents into a folder. A TestCertificate becomes
+// a TLS Secret.
+func writeManifests(t *testing.T, folder string, data []byte) {
+	t.Helper()
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var all [][]byte
+	for document := range bytes.SplitSeq(data, []byte("\n---\n")) {
+		var c testCertificate
+		if err := yaml.Unmarshal(document, &c); err != nil {
+			t.Fatalf("%v in\n%s", err, document)
+		}
+		if c.Kind == "TestCertificate" {
+			var err error
+			if document, err = yaml.Marshal(c.secret(t)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		all = append(all, document)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "in.yaml"), bytes.Join(all, []byte("\n---\n")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A testCertificate says what the certificate of a TLS Secret is like.
+type testCertificate struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Names             []string  `json:"names"`
+	From              time.Time `json:"from"`
+	Until             time.Time `json:"until"`
+}
+
+func (c testCertificate) secret(t *testing.T) *corev1.Secret {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: c.Names, NotBefore: c.From, NotAfter: c.Until}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &corev1.Secret{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: c.ObjectMeta, Type: corev1.SecretTypeTLS,
+		Data: map[string][]byte{
+			"tls.crt": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+			"tls.key": pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private}),
+		},
+	}
+}
+
+// TestExplainRefusals: what was asked wrongly is said, with status 2.
+func TestExplainRefusals(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "manifests")
+	writeManifests(t, folder, []byte("{}"))
+	for line, want := range map[string]string{
+		"":                                    "accepts 1 arg",
+		"http://a.test http://b.test":         "accepts 1 arg",
+		"ftp://a.test/":                       "allowed are http and https",
+		"http://a.test:x/":                    "no name with a port",
+		"http://user@a.test/":                 "no name with a port",
+		"http://a.test/ -o yaml":              "allowed are text and json",
+		"http://a.test/ --from here":          "no IP address",
+		"http://a.test/ --header nothing":     "allowed is 'Name: value'",
+		"http://a.test/ --kubeconfig x":       "leave out --kubeconfig",
+		"http://a.test/ --configmap x":        "NAMESPACE/NAME",
+		"http://a.test/ --no-such-flag":       "unknown flag",
+		"http://a.test/ --filename /nonesuch": "no such file",
+	} {
+		if got := runExplain(t, folder, line); !strings.HasPrefix(got, "status 2: ") || !strings.Contains(got, want) {
+			t.Errorf("%q: got %s, want %s", line, got, want)
+		}
+	}
+	// Without a source the controller is asked, which does not run here.
+	command := newCommand()
+	command.SetArgs([]string{"explain", "--run-dir", t.TempDir(), "http://a.test/"})
+	if err := command.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "no controller runs behind") {
+		t.Errorf("without a controller: %v", err)
+	}
+}
+
+// TestExplainFlags: a flag of explain that the controller has too means the
+// same without being set.
+func TestExplainFlags(t *testing.T) {
+	command := newCommand()
+	shared := 0
+	newExplainCommand().Flags().VisitAll(func(f *pflag.Flag) {
+		if of := command.Flags().Lookup(f.Name); of != nil {
+			shared++
+			if of.DefValue != f.DefValue {
+				t.Errorf("--%s is %q here and %q there", f.Name, f.DefValue, of.DefValue)
+			}
+		}
+	})
+	if shared < 15 {
+		t.Errorf("%d flags are the controller's too", shared)
+	}
+}

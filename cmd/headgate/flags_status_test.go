@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func TestRefusedStatusFlags(t *testing.T) {
+	for _, c := range []struct{ flags, want string }{
+		{"--publish-service=a/b --publish-status-address=192.0.2.1", "exclude each other"},
+		{"--publish-service=b", "--publish-service b: allowed is NAMESPACE/NAME"},
+		{"--publish-status-address=192.0.2.1,a_b", `--publish-status-address: "a_b" is neither an IP address nor a DNS name`},
+		{"--election-id=", "--disable-leader-election"},
+	} {
+		command := newCommand()
+		command.SetArgs(append(strings.Fields(c.flags), "--manifests-dir=/nowhere"))
+		if err := command.ExecuteContext(context.Background()); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: the error is %v, want one with %q", c.flags, err, c.want)
+		}
+	}
+}
+
+// TestCandidate: a pod is itself; outside of pods no two processes are the
+// same one.
+func TestCandidate(t *testing.T) {
+	options := types.NamespacedName{Namespace: "config", Name: "options"}
+	for _, c := range []struct {
+		pod, namespace string
+		configMap      types.NamespacedName
+		want           string
+	}{
+		{"web-1", "gate", options, "gate web-1"},
+		{"", "gate", options, "gate random"},
+		{"", "", options, "config random"},
+		{"", "", types.NamespacedName{}, "default random"},
+	} {
+		t.Setenv("POD_NAME", c.pod)
+		t.Setenv("POD_NAMESPACE", c.namespace)
+		namespace, one, err := candidate(c.configMap)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, two, err := candidate(c.configMap)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if one != two {
+			one = "random"
+		}
+		if got := namespace + " " + one; got != c.want {
+			t.Errorf("%+v: %q, want %q", c, got, c.want)
+		}
+	}
+}
+
+func TestStatusInterval(t *testing.T) {
+	for given, want := range map[int]time.Duration{-1: 5 * time.Second, 4: 5 * time.Second, 6: 6 * time.Second} {
+		if got := (&statusOptions{statusUpdateInterval: given}).interval(); got != want {
+			t.Errorf("--status-update-interval %d is %v, want %v", given, got, want)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/lint"
+	"github.com/headgate/headgate/internal/source/file"
+	"github.com/headgate/headgate/internal/survey"
+)
+
+// lintOptions are what the flags of lint say.
+type lintOptions struct {
+	selection
+	path, format string
+	ignore       []string
+}
+
+// errFindings ends lint where there are errors, which are told already.
+var errFindings = exitStatus{status: 1}
+
+func newLintCommand() *cobra.Command {
+	var o lintOptions
+	command := &cobra.Command{
+		Use:   "lint -f FOLDER|FILE",
+		Short: "List what is wrong with manifests, with file and line",
+		Long: "Lint reads a folder of manifests, a file of them or a saved dump of a cluster as the controller would, and lists\n" +
+			"all findings. It ends with status 1 if one of them is an error, with 0 if none is, and with 2 if it was called wrongly.\n" +
+			"It asks no cluster and looks up no names.",
+		Args: func(command *cobra.Command, args []string) error { return wrong(cobra.NoArgs(command, args)) },
+		RunE: func(command *cobra.Command, _ []string) error {
+			return o.run(command.OutOrStdout(), command.ErrOrStderr())
+		},
+	}
+	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return wrong(err) })
+	f := command.Flags()
+	f.SortFlags = false
+	f.StringVarP(&o.path, "filename", "f", "", "folder or file to read")
+	f.StringVarP(&o.format, "output", "o", "text", "form of the output: text, json or sarif")
+	f.StringSliceVar(&o.ignore, "ignore", nil, "code of findings to leave out; may be given several times")
+	o.addSelectionFlags(f)
+	return command
+}
+
+// wrong is an error of how a command was called.
+func wrong(err error) error {
+	if err == nil {
+		return nil
+	}
+	return exitStatus{wrongUse, err}
+}
+
+func (o lintOptions) run(out, summary io.Writer) error {
+	write, ok := lint.FormatNamed(o.format)
+	if !ok {
+		return wrong(fmt.Errorf("--output %s: allowed are text, json and sarif", o.format))
+	}
+	if o.path == "" {
+		return wrong(errors.New("-f is missing: name a folder or file of manifests"))
+	}
+	ignored := make([]finding.Code, len(o.ignore))
+	for i, code := range o.ignore {
+		if ignored[i] = finding.Code(code); !lint.Known(ignored[i]) {
+			return wrong(fmt.Errorf("--ignore %s: allowed are %s", code, strings.Join(lint.Codes(), ", ")))
+		}
+	}
+	settings, err := o.surveySettings()
+	if err != nil {
+		return wrong(err)
+	}
+	read, err := file.Read(o.path)
+	if err != nil {
+		return wrong(err)
+	}
+	surveyed, err := survey.Take(read.Changes, settings)
+	if err != nil {
+		return wrong(err)
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return wrong(err)
+	}
+	report := lint.Check(read, surveyed, lint.Options{
+		Root: o.path, Ignore: ignored, Version: version,
+		Show: func(path string) string { return shown(path, here) },
+	})
+	if err := write(out, report); err != nil {
+		return wrong(fmt.Errorf("write the findings: %w", err))
+	}
+	fmt.Fprintln(summary, report.Summary())
+	if report.Errors > 0 {
+		return errFindings
+	}
+	return nil
+}
+
+// shown is a path relative to the folder that the command was called in, if it
+// leads into that, with slashes on every system.
+func shown(path, here string) string {
+	if filepath.IsAbs(path) {
+		if inside, err := filepath.Rel(here, path); err == nil && filepath.IsLocal(inside) {
+			path = inside
+		}
+	}
+	return filepath.ToSlash(filepath.Clean(path))
+}

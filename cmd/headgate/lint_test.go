@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+)
+
+var update = flag.Bool("update", false, "write the golden files and deploy/rbac anew")
+
+// TestLint runs commands on the files of each case. A section "$ headgate …"
+// holds what the command prints, on standard error behind "! ", and its exit
+// status.
+func TestLint(t *testing.T) {
+	cases, err := filepath.Glob("testdata/lint/*.txtar")
+	if err != nil || len(cases) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, path := range cases {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+			archive, err := txtar.ParseFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden, err := filepath.Abs(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Chdir(t.TempDir())
+			commands := 0
+			for i, f := range archive.Files {
+				if !strings.HasPrefix(f.Name, "$ headgate ") {
+					writeFile(t, f.Name, f.Data)
+					continue
+				}
+				commands++
+				got := command(strings.Fields(f.Name)[2:])
+				if !*update && got != string(f.Data) {
+					t.Errorf("%s\ngot:\n%s\nwant:\n%s\n(go test -update writes it)", f.Name, got, f.Data)
+				}
+				archive.Files[i].Data = []byte(got)
+			}
+			if commands == 0 {
+				t.Error("no command")
+			}
+			if *update {
+				writeFile(t, golden, txtar.Format(archive))
+			}
+		})
+	}
+}
+
+func writeFile(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// command runs headgate and gives what it prints and its exit status.
+func command(args []string) string {
+	var out, errs bytes.Buffer
+	c := newCommand()
+	c.SetArgs(args)
+	c.SetOut(&out)
+	c.SetErr(&errs)
+	status := report(&errs, c.Execute())
+	for line := range strings.Lines(errs.String()) {
+		out.WriteString("! " + line)
+	}
+	fmt.Fprintf(&out, "status %d\n", status)
+	return out.String()
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/headgate/headgate/internal/permission"
+)
+
+// printRoles runs the command "rbac".
+func printRoles(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	var text bytes.Buffer
+	command := newCommand()
+	command.SetOut(&text)
+	command.SetArgs(append([]string{"rbac"}, args...))
+	err := command.ExecuteContext(t.Context())
+	return text.String(), err
+}
+
+// TestRoles: the roles in deploy are those that the code asks for.
+func TestRoles(t *testing.T) {
+	for file, args := range map[string]string{
+		"cluster.yaml":   "--configmap headgate/headgate",
+		"namespace.yaml": "--configmap headgate/headgate --watch-namespace shop",
+	} {
+		text, err := printRoles(t, strings.Fields(args)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = "# Made by headgate rbac " + args + "\n" + text
+		path := "../../deploy/rbac/" + file
+		if *update {
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if was, err := os.ReadFile(path); err != nil || string(was) != text {
+			t.Errorf("%s is not what the code asks for (go test ./cmd/headgate -run TestRoles -update writes it): %v", path, err)
+		}
+	}
+	for _, args := range []string{"--manifests-dir x", "--configmap x", "--watch-namespace a --watch-namespace-selector b=c"} {
+		if _, err := printRoles(t, strings.Fields(args)...); err == nil {
+			t.Errorf("%q has roles", args)
+		}
+	}
+}
+
+// ofIngressNGINX is what the ClusterRole of ingress-nginx grants, and its Role
+// in its own namespace.
+const ofIngressNGINX = `
+cluster configmaps list watch
+cluster nodes get list watch
+cluster pods list watch
+cluster secrets list watch
+cluster namespaces list watch
+cluster services get list watch
+cluster ingresses.networking.k8s.io get list watch
+cluster events create patch
+cluster ingresses/status.networking.k8s.io update
+cluster ingressclasses.networking.k8s.io get list watch
+cluster endpointslices.discovery.k8s.io list watch get
+own namespaces get
+own configmaps get list watch
+own pods get list watch
+own secrets get list watch
+own services get list watch
+own leases.coordination.k8s.io get update create
+own events create patch
+`
+
+// TestRolesOfIngressNGINX: whoever changes nothing but the image has granted all
+// that is asked for.
+func TestRolesOfIngressNGINX(t *testing.T) {
+	granted := map[string]bool{}
+	for line := range strings.Lines(ofIngressNGINX) {
+		fields := strings.Fields(line)
+		for _, verb := range fields[min(2, len(fields)):] {
+			granted[fields[0]+" "+fields[1]+" "+verb] = true
+		}
+	}
+	for _, o := range []options{
+		{selection: selection{configMap: "headgate/options"}},
+		{
+			selection:      selection{configMap: "headgate/options", watchNamespaceSelector: "a=b"},
+			serviceOptions: serviceOptions{topology: true},
+		},
+	} {
+		o.updateStatus, o.updateStatusOnShutdown, o.electionID = true, true, "ingress-controller-leader"
+		o.kubeAPIQPS, o.kubeAPIBurst, o.httpPort, o.httpsPort, o.healthzPort, o.healthCheckPath = 1, 1, 1, 2, 3, "/"
+		list, err := o.permissions("headgate")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range list {
+			for verb := range strings.FieldsSeq(p.Verbs) {
+				if !isGranted(granted, p, verb) {
+					t.Errorf("%s %s in namespace %q is not granted", verb, p, p.Namespace)
+				}
+			}
+		}
+	}
+}
+
+func isGranted(granted map[string]bool, p permission.Permission, verb string) bool {
+	what := p.String() + " " + verb
+	return granted["cluster "+what] || p.Namespace == "headgate" && granted["own "+what]
+}

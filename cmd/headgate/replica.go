@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/headgate/headgate/internal/election"
+	"github.com/headgate/headgate/internal/status"
+	"github.com/headgate/headgate/internal/store"
+)
+
+// A replica is this process among others of its kind: the one that leads writes
+// the status of Ingresses. A folder has neither.
+type replica struct {
+	elector *election.Elector // nil if nobody leads
+	writer  *status.Writer    // nil if nobody writes
+
+	leaving chan struct{} // closed when it is to give up leading
+	left    chan struct{} // closed when it has
+	end     context.CancelFunc
+}
+
+// replica makes one that takes no part yet.
+func (o options) replica(from from, log *slog.Logger) (*replica, error) {
+	r := &replica{leaving: make(chan struct{}), left: make(chan struct{})}
+	if from.client == nil || o.disableElection {
+		return r, nil
+	}
+	namespace, identity, err := candidate(from.objects.ConfigMap)
+	if err != nil {
+		return nil, err
+	}
+	r.elector = election.New(election.Settings{
+		Leases: from.client.CoordinationV1(), Namespace: namespace, Name: o.electionID, Identity: identity,
+		TTL: o.electionTTL, Log: log,
+	})
+	if !o.updateStatus {
+		return r, nil
+	}
+	place, err := o.place()
+	if err != nil {
+		return nil, err
+	}
+	if !place.Known() {
+		log.Warn("the status of Ingresses is not written: nothing says at which addresses they are served",
+			"allowed", "--publish-service, --publish-status-address, or the environment variables POD_NAME and POD_NAMESPACE with Headgate's Pod")
+		return r, nil
+	}
+	r.writer = status.New(status.Settings{
+		Client: from.client, Place: place, Leads: r.elector.Leads, Interval: o.interval(),
+		// The other half is for all else.
+		Rate: o.kubeAPIQPS / 2, Clear: o.updateStatusOnShutdown, Log: log,
+	})
+	return r, nil
+}
+
+// selected tells the one who writes of Ingresses.
+func (r *replica) selected(s store.Selection) {
+	if r.writer != nil {
+		r.writer.Select(s.Put, s.Gone)
+	}
+}
+
+// run takes part, once this process serves.
+func (r *replica) run(serving <-chan struct{}) {
+	ctx, end := context.WithCancel(context.Background())
+	r.end = end
+	go func() {
+		defer close(r.left)
+		select {
+		case <-serving:
+		case <-r.leaving:
+		}
+		if r.elector != nil {
+			r.elector.Run(ctx, r.leaving, r.lead)
+		}
+	}()
+}
+
+func (r *replica) lead(term context.Context) {
+	if r.writer != nil {
+		r.writer.Lead(term, r.leaving)
+		return
+	}
+	select {
+	case <-r.leaving:
+	case <-term.Done():
+	}
+}
+
+// leave gives up leading; what the leader does last is done first, as long as
+// ctx lasts. The channel is closed at its end.
+func (r *replica) leave(ctx context.Context) <-chan struct{} {
+	close(r.leaving)
+	context.AfterFunc(ctx, r.end)
+	return r.left
+}
+
+// leads tells in the metrics whether this process leads.
+func (r *replica) leads() prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "headgate_leader", Help: "1 if this replica is the leader, 0 if not.",
+	}, func() float64 {
+		if r.elector != nil && r.elector.Leads() {
+			return 1
+		}
+		return 0
+	})
+}

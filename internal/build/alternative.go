@@ -1,0 +1,150 @@
+package build
+
+import (
+	"fmt"
+	"slices"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/model"
+)
+
+// maxAlternatives is how many alternatives one route may have: a request is
+// compared with all of them.
+const maxAlternatives = 16
+
+// maxExcept is how many paths an alternative may be kept from.
+const maxExcept = 16
+
+// alternative tells whether an Ingress stands aside, and for which feature.
+func (b *Builder) alternative(reader *feature.Reader) (name string, when any, aside bool) {
+	for _, f := range b.features {
+		if f.Alternative == nil {
+			continue
+		}
+		if when, ok := f.Alternative(reader); ok {
+			return f.Name, when, true
+		}
+	}
+	return "", nil, false
+}
+
+// addAlternatives gives the routes the alternatives of Ingresses that stand
+// aside, the oldest first. An alternative belongs to the route of its own host,
+// path and kind of path and to no other. (The predecessor tied it to the
+// backend, so that it took requests of every host that used the same Service.)
+//
+// A path that has no route of its own takes nothing for its backend, not by the
+// route above it either.
+func (l *layout) addAlternatives(asides []*part) {
+	for _, p := range asides {
+		name, when, _ := l.builder.alternative(p.reader)
+		for _, o := range l.offers(p) {
+			l.addAlternative(p, name, o, when)
+		}
+		// Of its other annotations none counts: those of the routes' Ingresses do.
+		p.routed = true
+		l.tellWhole(p)
+	}
+}
+
+const noAlternative = "no request goes to this backend"
+
+// An offer is an alternative for one place of the host.
+type offer struct {
+	field string
+	where place
+	route int // -1 if there is none
+	model.Alternative
+}
+
+// offers are what an Ingress that stands aside offers the host, as far as it
+// can be read.
+func (l *layout) offers(p *part) []offer {
+	routes := make(map[place]int, len(l.routes))
+	for i, r := range l.routes {
+		routes[r.where] = i
+	}
+	var list []offer
+	add := func(field string, where place, written *networkingv1.IngressBackend) {
+		ref, refused := readBackend(p.Namespace, written)
+		if refused != nil {
+			l.refuse(p, field+".backend", noAlternative, refused)
+			return
+		}
+		route, ok := routes[where]
+		if !ok {
+			route = -1
+		}
+		list = append(list, offer{field, where, route, model.Alternative{Backend: ref.Key}})
+	}
+	if len(p.Spec.Rules) == 0 {
+		add("spec.defaultBackend", root, p.Spec.DefaultBackend)
+	}
+	for field, path := range p.paths() {
+		if where, ok := placeOf(path); ok {
+			add(field, where, &path.Backend)
+		} else {
+			l.refuse(p, field, noAlternative, unknownPathType(path))
+		}
+	}
+	lost := map[string][]string{} // paths without a route, by backend
+	for _, o := range list {
+		if o.route < 0 {
+			lost[o.Backend] = append(lost[o.Backend], o.where.path)
+		}
+	}
+	for i := range list {
+		list[i].Except = lost[list[i].Backend]
+	}
+	return list
+}
+
+func (l *layout) addAlternative(p *part, name string, o offer, when any) {
+	refuse := func(code finding.Code, message string) {
+		l.refuse(p, o.field, noAlternative, &refusal{code, message})
+	}
+	if p.reader.Denied() {
+		refuse(finding.NotAllowed, "the Ingress has annotations that are refused")
+		return
+	}
+	if o.route < 0 {
+		refuse(finding.MissingObject, fmt.Sprintf("host %s has no route %s of another Ingress to be an alternative to", l.host, shorten(o.where.String())))
+		return
+	}
+	if len(o.Except) > maxExcept {
+		refuse(finding.TooMany, fmt.Sprintf("more than %d paths with this backend have no route of another Ingress", maxExcept))
+		return
+	}
+	o.When = when
+	route := &l.routes[o.route].Route
+	switch {
+	case route.Backend == "":
+		refuse(finding.MissingObject, fmt.Sprintf("the route %s of host %s has no backend to be an alternative to", shorten(o.where.String()), l.host))
+	case route.Backend == o.Backend:
+		refuse(finding.Conflict, "the route has that backend already")
+	case !appendAlternative(route, name, o.Alternative):
+		refuse(finding.TooMany, fmt.Sprintf("the route has %d alternatives, which are older, and no more are allowed", maxAlternatives))
+	case l.trace != nil:
+		trace := l.routes[o.route].trace
+		trace.Alternatives = append(trace.Alternatives, AlternativeTrace{name, p.Ingress, o.field})
+	}
+}
+
+// appendAlternative puts an alternative behind those that the route has of the
+// feature. It is false if the route has too many.
+func appendAlternative(route *model.Route, name string, alternative model.Alternative) bool {
+	for i, p := range route.Policies {
+		if list, ok := p.Value.([]model.Alternative); ok && p.Feature == name {
+			if len(list) == maxAlternatives {
+				return false
+			}
+			route.Policies[i].Value = append(slices.Clip(list), alternative)
+			return true
+		}
+	}
+	feature.Add(route, name, []model.Alternative{alternative})
+	return true
+}

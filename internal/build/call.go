@@ -1,0 +1,221 @@
+package build
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/pcre"
+	"github.com/headgate/headgate/internal/source"
+)
+
+// calls are the services that routes with these settings ask besides their
+// backends.
+func (b *Builder) calls(reader *feature.Reader) []model.Call {
+	var list []model.Call
+	for _, f := range b.features {
+		if f.Calls != nil {
+			list = append(list, f.Calls(reader)...)
+		}
+	}
+	return list
+}
+
+// callReferences are the backends of the calls of an Ingress with these hosts. A
+// call to the host itself may need the host's addresses (see layout.answers),
+// unless the host stands for many names.
+func (b *Builder) callReferences(reader *feature.Reader, hosts []string) []BackendReference {
+	var refs []BackendReference
+	for _, call := range b.calls(reader) {
+		if !call.SameHost {
+			refs = append(refs, callReference(call))
+			continue
+		}
+		for _, host := range hosts {
+			if !IsManyNames(host) {
+				call.Host = host
+				refs = append(refs, callReference(call))
+			}
+		}
+	}
+	return sortBackends(refs)
+}
+
+func callReference(call model.Call) BackendReference {
+	key := call.Backend()
+	service, _, _ := SplitKey(key)
+	return BackendReference{Key: key, Service: service}
+}
+
+// IsManyNames tells whether a host stands for more than one name.
+func IsManyNames(host string) bool {
+	return host == model.DefaultHost || strings.HasPrefix(host, "*.")
+}
+
+// ReferOptions lists the backends that the ConfigMap with the options has all
+// routes ask, sorted. The ConfigMap is nil if there is none.
+func (b *Builder) ReferOptions(object *corev1.ConfigMap) []BackendReference {
+	if object == nil {
+		return nil
+	}
+	config, _ := b.newConfig(object.Data)
+	var refs []BackendReference
+	for _, call := range b.calls(feature.NewReader(b.prefix, nil, config)) {
+		if !call.SameHost {
+			refs = append(refs, callReference(call))
+		}
+	}
+	return sortBackends(refs)
+}
+
+// OutsideName is the DNS name that a backend without a namespace has to be
+// looked up by. It is false for an address, and for what is not looked up.
+func OutsideName(name string) (string, bool) {
+	return name, checkExternalName(name) == ""
+}
+
+// outside fills in the endpoints of a backend that is no Service's.
+func (t *backendMaker) outside(portText string) {
+	port, err := strconv.ParseUint(portText, 10, 16)
+	if err != nil {
+		return
+	}
+	if address, ok := model.Address(t.name.Name); ok {
+		if source.IsLocal(address) && !t.view.LocalAddresses() {
+			t.unreachable(t.field, finding.InvalidValue, localOnly(t.name.Name))
+			return
+		}
+		t.backend.Endpoints = []netip.AddrPort{netip.AddrPortFrom(address, uint16(port))}
+		return
+	}
+	if problem := checkExternalName(t.name.Name); problem != "" {
+		t.unreachable(t.field, finding.InvalidValue, problem)
+		return
+	}
+	t.resolved(t.field, t.name.Name, uint16(port))
+}
+
+func localOnly(address string) string {
+	return fmt.Sprintf("%s is a loopback, link-local or unspecified address, which is connected to only with --allow-local-svc-external-name", address)
+}
+
+// callerOf is who is told what is wrong with a backend that is no Service's: the
+// ConfigMap with the options, or the oldest Ingress that calls it.
+func (b *Builder) callerOf(key string, v View) (object, field string) {
+	if configMap := v.ConfigMap(); v.CalledByOptions(key) && configMap != nil {
+		return "configmap/" + configMap.Namespace + "/" + configMap.Name, ""
+	}
+	callers := v.Callers(key)
+	if len(callers) == 0 {
+		return "", ""
+	}
+	oldest := slices.MinFunc(callers, compareAge)
+	reader := b.reader(oldest, b.settings(v).config, v)
+	return objectName(oldest), b.fieldOf(oldest, func(f feature.Feature) bool {
+		return f.Calls != nil && slices.ContainsFunc(f.Calls(reader), func(c model.Call) bool { return leadsTo(c, key) })
+	})
+}
+
+// leadsTo tells whether a backend is a call's, on the host that it names where
+// the call is to the host itself.
+func leadsTo(call model.Call, key string) bool {
+	if call.SameHost {
+		name, _, _ := SplitKey(key)
+		call.Host = name.Name
+	}
+	return call.Backend() == key
+}
+
+// needed tells whether anybody asks a backend that is no Service's. Those who
+// call their own host don't as long as that has a route for it.
+func (b *Builder) needed(key string, v View) bool {
+	if v.CalledByOptions(key) {
+		return true
+	}
+	name, _, _ := SplitKey(key)
+	for _, ing := range v.Callers(key) {
+		for _, call := range b.calls(b.reader(ing, b.settings(v).config, v)) {
+			if !call.SameHost {
+				if call.Backend() == key {
+					return true
+				}
+				continue
+			}
+			if !b.answers(name.Name, call.Path, v) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// answers tells whether a host has a route for a path that does not ask the
+// host itself, without building the host.
+func (b *Builder) answers(host, path string, v View) bool {
+	l := layout{builder: b, view: v, config: b.settings(v).config, host: host}
+	l.parts = l.partsOf(oldestFirst(v.Ingresses(host)))
+	l.patterns = l.anyPatterns()
+	return l.answers(path)
+}
+
+// answers tells whether the host has a route for a path that does not ask the
+// host itself, so that a request for it comes to an end. It looks at rules one
+// by one, not at which of several takes a request: where a route that asks the
+// host itself does, the data plane ends the circle, and the request is refused.
+func (l *layout) answers(path string) bool {
+	known, ok := l.answered[path]
+	if ok || path == "" {
+		return known
+	}
+	for _, p := range l.parts {
+		asksItself := l.asksItself(p)
+		for _, rule := range p.paths() {
+			where, ok := placeOf(rule)
+			if ok && l.covers(where, path) && (!asksItself || feature.ExemptPath(p.reader, where.written())) {
+				known = true
+			}
+		}
+	}
+	if l.answered == nil {
+		l.answered = map[string]bool{}
+	}
+	l.answered[path] = known
+	return known
+}
+
+// asksItself tells whether routes of the Ingress ask their own host.
+func (l *layout) asksItself(p *part) bool {
+	// Not by the part's own reader, which takes down what is wrong.
+	for _, call := range l.builder.calls(l.builder.reader(p.Ingress, l.config, l.view)) {
+		if call.SameHost {
+			return true
+		}
+	}
+	return false
+}
+
+// covers tells whether a rule is for a path.
+func (l *layout) covers(where place, path string) bool {
+	text := where.written()
+	switch {
+	case l.patterns && isLiteral(text):
+		return len(path) >= len(text) && strings.EqualFold(path[:len(text)], text)
+	case l.patterns:
+		pattern, err := pcre.Compile("^"+text, pcre.Options{Caseless: true})
+		if err != nil {
+			return false
+		}
+		found, err := pattern.Match(path)
+		return found && err == nil
+	case where.kind == model.Exact || where == root:
+		return where == root || path == text
+	}
+	return path == text || strings.HasPrefix(path, where.path+"/")
+}

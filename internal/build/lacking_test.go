@@ -1,0 +1,69 @@
+package build_test
+
+import (
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/store"
+)
+
+// demanding has routes, and with the key the process, need what NGINX may lack.
+func demanding() feature.Feature {
+	need := feature.Setting[bool]{Annotation: "need", Parse: feature.Bool}
+	process := feature.Setting[bool]{Key: "process", Parse: feature.Bool}
+	return feature.Feature{
+		Name: "demanding", Settings: []feature.Declared{need, process},
+		Route: func(r *feature.Reader, _ *model.Route) {
+			if need.Get(r) && !r.Has(feature.HybridGroups) {
+				r.Deny(need, finding.MissingCapability, "lacking")
+			}
+		},
+		Process: func(r *feature.Reader, p *model.Process) {
+			p.HTTP2 = r.Has(feature.HybridGroups)
+			if process.Get(r) && !p.HTTP2 {
+				r.Refuse(process, finding.MissingCapability, "lacking")
+			}
+		},
+	}
+}
+
+func TestLacking(t *testing.T) {
+	ingress := callingIngress("a", "a.example", "/", "")
+	ingress.Annotations = map[string]string{"p/need": "true"}
+	options := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "options"}, Data: map[string]string{"process": "true"}}
+	for _, lacks := range []bool{false, true} {
+		for _, withOptions := range []bool{false, true} {
+			builder := build.New([]feature.Feature{demanding()}, "p")
+			if lacks {
+				builder.Lacking(feature.HybridGroups)
+			}
+			settings := store.Settings{IngressClass: "nginx", Classless: true}
+			settings.ConfigMap.Namespace, settings.ConfigMap.Name = "shop", "options"
+			s := store.New(settings, builder.Refer)
+			s.Apply(ingress, false)
+			if withOptions {
+				s.Apply(options, false)
+			}
+			told := func(fs []finding.Finding, object, field string) bool {
+				return slices.ContainsFunc(fs, func(f finding.Finding) bool {
+					return f.Object == object && f.Field == field && f.Code == finding.MissingCapability
+				})
+			}
+			host, _, fs := builder.Host("a.example", s)
+			if host.Routes[0].Denied != lacks || told(fs, "ingress/shop/a", "p/need") != lacks {
+				t.Errorf("lacking %v: the route %+v, findings %v", lacks, host.Routes[0], fs)
+			}
+			globals, fs := builder.Globals(s)
+			if globals.Process.HTTP2 == lacks || told(fs, "configmap/shop/options", "process") != (lacks && withOptions) {
+				t.Errorf("lacking %v: the process %+v, findings %v", lacks, globals.Process, fs)
+			}
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package build
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/headgate/headgate/internal/finding"
+)
+
+// A Scope says which Ingresses are left out as a whole for what is in them.
+type Scope struct {
+	// DeepInspect leaves out those that look as if they were to read files of
+	// the pod, or to write NGINX's configuration.
+	DeepInspect bool
+	// NoCatchAll leaves out those with a spec.defaultBackend.
+	NoCatchAll bool
+}
+
+// LeavesOut tells whether an Ingress is left out. Nothing of it is served.
+func (s Scope) LeavesOut(ing *networkingv1.Ingress) bool { return s.Why(ing) != "" }
+
+// Why says the first reason for which an Ingress is left out, empty if it is
+// not.
+func (s Scope) Why(ing *networkingv1.Ingress) string {
+	r := refusals{ing: ing, most: 1}
+	r.judge(s)
+	if len(r.findings) == 0 {
+		return ""
+	}
+	return r.findings[0].Message
+}
+
+// Refusal says why the Ingress of that name, "namespace/name", is left out as a
+// whole. Without findings it is not.
+func (b *Builder) Refusal(name string, v View) []finding.Finding {
+	var of types.NamespacedName
+	of.Namespace, of.Name, _ = strings.Cut(name, "/")
+	ing := v.Refused(of)
+	if ing == nil {
+		return nil
+	}
+	const most = 20
+	r := refusals{ing: ing, most: most}
+	r.judge(v.Scope())
+	return finding.Limit(r.findings)
+}
+
+// refusals are why an Ingress is left out, as many as are wanted.
+type refusals struct {
+	ing      *networkingv1.Ingress
+	most     int
+	findings []finding.Finding
+}
+
+func (r *refusals) add(field, message string) {
+	if len(r.findings) < r.most {
+		r.findings = append(r.findings, finding.Finding{
+			Object: objectName(r.ing), Field: field, Code: finding.Refused, Message: message,
+			Effect: "nothing of this Ingress is served",
+		})
+	}
+}
+
+func (r *refusals) judge(s Scope) {
+	if s.NoCatchAll && r.ing.Spec.DefaultBackend != nil {
+		r.add("spec.defaultBackend", "Ingresses with a default backend are not taken here (--disable-catch-all)")
+	}
+	if s.DeepInspect {
+		r.inspect()
+	}
+}
+
+// inspect reads what the predecessor does: rule hosts, paths, TLS hosts and the
+// names of TLS Secrets.
+func (r *refusals) inspect() {
+	for i, rule := range r.ing.Spec.Rules {
+		r.suspect(rule.Host, "spec.rules[%d].host", i)
+		if rule.HTTP == nil {
+			continue
+		}
+		for j := range rule.HTTP.Paths {
+			r.suspect(rule.HTTP.Paths[j].Path, "spec.rules[%d].http.paths[%d].path", i, j)
+		}
+	}
+	for i, entry := range r.ing.Spec.TLS {
+		r.suspect(entry.SecretName, "spec.tls[%d].secretName", i)
+		for j, host := range entry.Hosts {
+			r.suspect(host, "spec.tls[%d].hosts[%d]", i, j)
+		}
+	}
+}
+
+func (r *refusals) suspect(text, field string, numbers ...any) {
+	if what := suspicion(text); what != "" {
+		r.add(fmt.Sprintf(field, numbers...),
+			fmt.Sprintf("%q holds %s, which is taken from nobody (--deep-inspect)", shorten(text), what))
+	}
+}
+
+// Deep inspection knows four kinds of text. No text of an Ingress reaches
+// nginx.conf or names a file here, so it is a second lock on a closed door,
+// and what it refuses shows that somebody tries the door. So it may be
+// narrow: a directive needs white space behind its name and an end, and file
+// names are whole words, "/etc/groups" is somebody's API. "-" ends a word:
+// "/etc/passwd-" is a file too.
+var (
+	luaDirective  = regexp.MustCompile(`_by_lua(?:_block|_file)?(?:[^0-9A-Za-z_]|$)`)
+	fileDirective = regexp.MustCompile(`(?:^|[\s;{}])(?:alias|root)\s[^;]*;`)
+	// Elements that are empty or a dot name the same file.
+	systemFile  = regexp.MustCompile(`/etc/(?:\.?/)*(?:passwd|shadow|group|nginx|ingress-controller)(?:[^0-9A-Za-z_]|$)`)
+	mountedFile = regexp.MustCompile(`/var/(?:\.?/)*run/(?:\.?/)*secrets(?:[^0-9A-Za-z_]|$)|/run/(?:\.?/)*secrets/(?:\.?/)*kubernetes\.io(?:[^0-9A-Za-z_]|$)`)
+)
+
+// suspicion says what a text holds that nobody needs, empty for nothing.
+func suspicion(text string) string {
+	switch {
+	case luaDirective.MatchString(text):
+		return "a Lua directive of NGINX"
+	case strings.Contains(text, ";") && fileDirective.MatchString(text):
+		return "an alias or root directive of NGINX"
+	case systemFile.MatchString(text):
+		return "the name of a system file below /etc"
+	case mountedFile.MatchString(text):
+		return "the name of a file with the pod's credentials"
+	}
+	return ""
+}

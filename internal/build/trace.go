@@ -1,0 +1,286 @@
+package build
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/model"
+)
+
+// A HostTrace is how a host came about: what model.Host has no room for, since
+// requests are answered without it.
+type HostTrace struct {
+	// Routes are in the order of model.Host.Routes.
+	Routes []RuleTrace
+	// Lost are the rules that are not served.
+	Lost []LostRule
+	// Patterns say what makes the host's paths regular expressions, the oldest
+	// Ingress first; empty where they are none.
+	Patterns []PatternCause
+	// Host are what features read of the whole host, from the Ingresses that
+	// decide.
+	Host []HostSettings
+}
+
+// HostSettings are what a feature read of a host.
+type HostSettings struct {
+	Ingress  *networkingv1.Ingress
+	Settings []Setting
+}
+
+// A RuleTrace is where a route was written and what was read for it.
+type RuleTrace struct {
+	// Ingress is nil for the route that no Ingress asked for.
+	Ingress *networkingv1.Ingress
+	// Field is what of the Ingress asks for the route, empty for "/" where none
+	// of the rules has it.
+	Field string
+	// PathType is the one written, empty where there is no rule.
+	PathType string
+	// Kind, Path and Slash are the route's if the host's paths are no regular
+	// expressions, as model.Route has them.
+	Kind  model.PathKind
+	Path  string
+	Slash bool
+	// Written is the path as the rule has it.
+	Written string
+	// Settings are what the features read for the route.
+	Settings []Setting
+	// Alternatives are in the order of the policies' lists of model.Alternative.
+	Alternatives []AlternativeTrace
+}
+
+// An AlternativeTrace is where an alternative to a route's backend was written.
+type AlternativeTrace struct {
+	// Feature is the one whose policy has the alternative.
+	Feature string
+	Ingress *networkingv1.Ingress
+	Field   string
+}
+
+// A LostRule is one that is not served.
+type LostRule struct {
+	RuleTrace
+	// Backend is the key of the backend that it names, empty if it names none.
+	Backend string
+	// Winner is the Ingress that has the same path, nil if something else is
+	// the matter.
+	Winner *networkingv1.Ingress
+	// Why says what is wrong.
+	Why string
+}
+
+// A PatternCause is a setting of an Ingress by which a host's paths are
+// regular expressions.
+type PatternCause struct {
+	Ingress *networkingv1.Ingress
+	// Path is the first of the Ingress's paths that it makes one.
+	Path string
+	Setting
+}
+
+// A Setting is what one feature read.
+type Setting struct {
+	Feature string
+	feature.Reading
+}
+
+// TraceHost builds a host as Host does, and says how it came about.
+func (b *Builder) TraceHost(name string, v View) (h model.Host, trace HostTrace, found bool, fs []finding.Finding) {
+	h, found, fs = b.host(name, v, &trace)
+	return h, trace, found, fs
+}
+
+// TraceGlobals are the settings that features read for what holds for every
+// request. Those of the NGINX process are not among them.
+func (b *Builder) TraceGlobals(v View) []Setting {
+	reader := feature.NewReader(b.prefix, nil, b.settings(v).config)
+	return b.settingsOf(reader.Recording(func() {
+		for _, f := range b.features {
+			if f.Global != nil {
+				f.Global(reader)
+			}
+		}
+	}))
+}
+
+// TraceProcess are the settings that features read for the NGINX process.
+func (b *Builder) TraceProcess(v View) []Setting {
+	reader := feature.NewReader(b.prefix, nil, b.settings(v).config)
+	return b.settingsOf(reader.Recording(func() {
+		var process model.Process
+		for _, f := range b.features {
+			if f.Process != nil {
+				f.Process(reader, &process)
+			}
+		}
+	}))
+}
+
+// settingsOf finds out whose settings were read.
+func (b *Builder) settingsOf(readings []feature.Reading) []Setting {
+	settings := make([]Setting, len(readings))
+	for i, r := range readings {
+		settings[i] = Setting{b.owner(r), r}
+	}
+	return settings
+}
+
+// owner is the name of the feature that declares a setting.
+func (b *Builder) owner(r feature.Reading) string {
+	for _, f := range b.features {
+		for _, s := range f.Settings {
+			if d := s.Declaration(); d.Annotation == r.Annotation && d.Key == r.Key {
+				return f.Name
+			}
+		}
+	}
+	return ""
+}
+
+func traceRule(p *part, field string, where place) *RuleTrace {
+	trace := &RuleTrace{Field: field, Kind: where.kind, Path: where.path, Slash: where.slash, Written: where.written()}
+	if p != nil {
+		trace.Ingress = p.Ingress
+	}
+	return trace
+}
+
+// complete fills in the trace of a host whose routes are in their order.
+func (l *layout) complete(trace *HostTrace, parts []*part) {
+	served := map[*networkingv1.Ingress]map[string]*RuleTrace{}
+	byPlace := map[place]*networkingv1.Ingress{}
+	trace.Routes = make([]RuleTrace, len(l.routes))
+	for i, r := range l.routes {
+		trace.Routes[i] = *r.trace
+		if r.trace.Ingress == nil {
+			continue
+		}
+		if served[r.trace.Ingress] == nil {
+			served[r.trace.Ingress] = map[string]*RuleTrace{}
+		}
+		served[r.trace.Ingress][r.trace.Field] = &trace.Routes[i]
+		byPlace[r.where] = r.trace.Ingress
+	}
+	for _, p := range parts {
+		for field, path := range p.paths() {
+			if rule := served[p.Ingress][field]; rule != nil {
+				rule.PathType = pathType(path)
+				continue
+			}
+			trace.Lost = append(trace.Lost, l.lostRule(p, field, path, byPlace))
+		}
+		if len(p.Spec.Rules) == 0 && served[p.Ingress] == nil {
+			trace.Lost = append(trace.Lost, l.lostCatchAll(p, byPlace))
+		}
+	}
+	if l.patterns {
+		trace.Patterns = l.patternCauses(parts)
+	}
+}
+
+// paths are those that the Ingress gives the host, by their fields.
+func (p *part) paths() func(yield func(string, *networkingv1.HTTPIngressPath) bool) {
+	return func(yield func(string, *networkingv1.HTTPIngressPath) bool) {
+		for _, i := range p.rules {
+			http := p.Spec.Rules[i].HTTP
+			if http == nil {
+				continue
+			}
+			for j := range http.Paths {
+				if !yield(pathField(i, j), &http.Paths[j]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func pathField(rule, path int) string {
+	return fmt.Sprintf("spec.rules[%d].http.paths[%d]", rule, path)
+}
+
+func pathType(path *networkingv1.HTTPIngressPath) string {
+	if path.PathType == nil {
+		return string(networkingv1.PathTypePrefix)
+	}
+	return shorten(string(*path.PathType))
+}
+
+func (l *layout) lostRule(p *part, field string, path *networkingv1.HTTPIngressPath, byPlace map[place]*networkingv1.Ingress) LostRule {
+	lost := LostRule{RuleTrace: RuleTrace{
+		Ingress: p.Ingress, Field: field, PathType: pathType(path), Written: shorten(cmp.Or(path.Path, "/")),
+	}}
+	if ref, refused := readBackend(p.Namespace, &path.Backend); refused == nil {
+		lost.Backend = ref.Key
+	}
+	lost.Why = l.why(p, field)
+	if where, ok := placeOf(path); ok && strings.HasPrefix(where.path, "/") {
+		lost.Kind, lost.Path, lost.Slash = where.kind, where.path, where.slash
+		if lost.Backend != "" {
+			lost.Winner = byPlace[where]
+		}
+	}
+	return lost
+}
+
+// lostCatchAll is a spec.defaultBackend that another one goes before.
+func (l *layout) lostCatchAll(p *part, byPlace map[place]*networkingv1.Ingress) LostRule {
+	const field = "spec.defaultBackend"
+	lost := LostRule{
+		RuleTrace: RuleTrace{Ingress: p.Ingress, Field: field, Kind: root.kind, Path: root.path, Written: root.path},
+		Why:       l.why(p, field),
+	}
+	if p.Spec.DefaultBackend != nil {
+		if ref, refused := readBackend(p.Namespace, p.Spec.DefaultBackend); refused == nil {
+			lost.Backend, lost.Winner = ref.Key, byPlace[root]
+		}
+	}
+	return lost
+}
+
+// why is what the findings say of a field.
+func (l *layout) why(p *part, field string) string {
+	object := objectName(p.Ingress)
+	for _, f := range l.findings {
+		if f.Object == object && (f.Field == field || f.Field == field+".backend") {
+			return f.Message
+		}
+	}
+	return ""
+}
+
+// patternCauses are found anew, since the layout is content with the first one.
+func (l *layout) patternCauses(parts []*part) []PatternCause {
+	var causes []PatternCause
+	for _, p := range parts {
+		written := []string{}
+		for _, path := range p.paths() {
+			written = append(written, cmp.Or(path.Path, "/"))
+		}
+		if len(written) == 0 {
+			written = []string{"/"}
+		}
+		for _, path := range written {
+			is := false
+			readings := p.reader.Recording(func() { is = l.isPattern(p, path) })
+			if !is {
+				continue
+			}
+			cause := PatternCause{Ingress: p.Ingress, Path: path}
+			for _, s := range l.builder.settingsOf(readings) {
+				if s.From == feature.FromAnnotation {
+					cause.Setting = s
+				}
+			}
+			causes = append(causes, cause)
+			break
+		}
+	}
+	return causes
+}

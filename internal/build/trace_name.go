@@ -1,0 +1,156 @@
+package build
+
+import (
+	"slices"
+	"strings"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/pcre"
+)
+
+// A NameTrace is whose a name is and why.
+type NameTrace struct {
+	// Rules are the Ingresses that name it in a rule, the oldest first. Alias is
+	// the one whose alias it is, nil where rules have the name.
+	Rules []*networkingv1.Ingress
+	Alias *networkingv1.Ingress
+	// Twin is set where the name is only the twin of a host.
+	Twin bool
+	// Lost are the Ingresses that claim the name as an alias and don't get it.
+	Lost []*networkingv1.Ingress
+	// Certificate says what decided on the certificate, nil where nothing asks
+	// for TLS on the name.
+	Certificate *CertificateTrace
+}
+
+// A CertificateTrace is the entry of an Ingress's spec.tls that decides on a
+// name's certificate.
+type CertificateTrace struct {
+	Ingress *networkingv1.Ingress
+	// Entry is its number.
+	Entry int
+	// Host is the one that the entry was looked through for. An alias has the
+	// certificate of its host.
+	Host string
+	// Listed is set where the entry lists the host. Otherwise its certificate
+	// was found to be for the host.
+	Listed bool
+	// Secret is empty where the entry names none.
+	Secret types.NamespacedName
+	// Refused says why the default certificate is shown in its place, nil if it
+	// is not.
+	Refused *finding.Finding
+}
+
+// TraceName builds a name as Name does, and says whose it is.
+func (b *Builder) TraceName(name string, v View) (n model.Name, trace NameTrace, found bool, fs []finding.Finding) {
+	n, _, found, fs = b.Name(name, v)
+	if name == model.DefaultHost {
+		trace.Rules = oldestFirst(v.Ingresses(name))
+		return n, trace, found, fs
+	}
+	return n, b.traceName(name, v), found, fs
+}
+
+func (b *Builder) traceName(name string, v View) NameTrace {
+	trace := NameTrace{Rules: oldestFirst(v.Ingresses(name))}
+	host := name
+	if len(trace.Rules) == 0 {
+		var n model.Name
+		n, _, trace.Alias, _ = b.alias(name, v)
+		if trace.Alias == nil {
+			n, _, trace.Twin = b.twin(name, v)
+		}
+		host = n.Host
+	}
+	for _, ing := range oldestFirst(v.Claimants(name)) {
+		if ing != trace.Alias && !slices.Contains(trace.Rules, ing) {
+			trace.Lost = append(trace.Lost, ing)
+		}
+	}
+	if len(trace.Rules) > 0 || trace.Alias != nil || trace.Twin {
+		trace.Certificate = b.traceCertificate(host, v)
+	}
+	return trace
+}
+
+// traceCertificate finds what decides on the certificate of a rule's host.
+func (b *Builder) traceCertificate(host string, v View) *CertificateTrace {
+	for _, ing := range oldestFirst(v.Ingresses(host)) {
+		s := search{builder: b, view: v, ingress: ing, name: host}
+		secured, parsed := s.run()
+		if !secured {
+			continue
+		}
+		entry := ing.Spec.TLS[s.entry]
+		trace := &CertificateTrace{
+			Ingress: ing, Entry: s.entry, Host: host, Listed: slices.ContainsFunc(entry.Hosts, s.isName),
+		}
+		if entry.SecretName != "" {
+			trace.Secret = types.NamespacedName{Namespace: ing.Namespace, Name: entry.SecretName}
+		}
+		if n := len(s.findings); parsed == nil && n > 0 {
+			trace.Refused = &s.findings[n-1]
+		}
+		return trace
+	}
+	return nil
+}
+
+// An AliasTrace is an alias that stands for more than one name.
+type AliasTrace struct {
+	// Text is the alias as it is claimed, in lower case if it is no expression.
+	Text string
+	// Unit is the name that its unit has.
+	Unit model.Name
+	NameTrace
+}
+
+// TraceAliases are the aliases for more than one name that stand for this one,
+// and whose each is. The list is sorted by the aliases, without those that
+// nobody gets.
+func (b *Builder) TraceAliases(name string, v View) (traces []AliasTrace) {
+	aliases := slices.Sorted(slices.Values(v.PatternAliases()))
+	if slices.ContainsFunc(aliases, func(alias string) bool { return model.KindOfAlias(alias) == model.Regex }) {
+		b.NamePatterns(v) // and with them the expressions
+	}
+	for _, alias := range aliases {
+		text := alias
+		if model.KindOfAlias(alias) == model.Regex {
+			text = b.expressions[alias]
+		}
+		if !standsFor(text, name) || len(v.Ingresses(alias)) > 0 {
+			continue
+		}
+		n, _, owner, _ := b.alias(alias, v)
+		if owner == nil {
+			continue
+		}
+		n.Name = text
+		traces = append(traces, AliasTrace{Text: alias, Unit: n, NameTrace: b.traceName(alias, v)})
+	}
+	return traces
+}
+
+// standsFor tells whether an alias, with the text that its unit has, stands for
+// a name as the router finds.
+func standsFor(text, name string) bool {
+	switch model.KindOfAlias(text) {
+	case model.Head:
+		return strings.HasSuffix(name, text[1:]) && len(name) >= len(text)
+	case model.Tail:
+		return strings.HasPrefix(name, text[:len(text)-1]) && len(name) >= len(text)
+	case model.Regex:
+		pattern, err := pcre.Load(strings.TrimPrefix(text, "~"), pcre.Options{Caseless: true})
+		if err != nil {
+			return false
+		}
+		matches, err := pattern.Match(name)
+		return err == nil && matches
+	}
+	return false
+}

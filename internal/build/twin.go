@@ -1,0 +1,73 @@
+package build
+
+import (
+	"slices"
+	"strings"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/model"
+)
+
+// Twin is the name that differs from a host's by "www." at its start. A host
+// that stands for more than one name has none.
+func Twin(host string) (name string, ok bool) {
+	if host == model.DefaultHost || model.KindOfAlias(host) != model.OneName {
+		return "", false
+	}
+	if bare, www := strings.CutPrefix(host, "www."); www {
+		return bare, true
+	}
+	return "www." + host, true
+}
+
+func twins(hosts []string) []string {
+	var list []string
+	for _, host := range hosts {
+		if name, ok := Twin(host); ok {
+			list = append(list, name)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+func (b *Builder) claimsTwins(reader *feature.Reader) bool {
+	return slices.ContainsFunc(b.features, func(f feature.Feature) bool { return f.Twin != nil && f.Twin(reader) })
+}
+
+// twin builds a name that is nothing but the twin of a host: requests for it
+// are sent there. It shows the certificate of the host only if that is for the
+// twin too.
+func (b *Builder) twin(name string, v View) (n model.Name, certificate *model.Certificate, found bool) {
+	host, ok := Twin(name)
+	allowed := func(ing *networkingv1.Ingress) bool { return !b.forbidden(ing, v) }
+	if !ok || !slices.ContainsFunc(v.Twins(name), allowed) {
+		return model.Name{}, nil, false
+	}
+	n = model.Name{Name: name, Host: host, Redirect: true}
+	if parsed := b.hostCertificate(host, v); parsed != nil && parsed.covers(name) {
+		n.Secured, n.Certificate, certificate = true, parsed.certificate.Hash, parsed.certificate
+	}
+	return n, certificate, true
+}
+
+// twinsLost are the findings of those Ingresses that claim a twin which is
+// somebody's already.
+func (b *Builder) twinsLost(name, winner string, v View) []finding.Finding {
+	var fs []finding.Finding
+	for _, ing := range v.Twins(name) {
+		fs = append(fs, finding.Finding{
+			Object: objectName(ing), Field: b.twinField(ing), Code: finding.Conflict,
+			Message: "the name " + shorten(name) + " is taken by " + winner, Effect: "it is not redirected",
+		})
+	}
+	return fs
+}
+
+// twinField is the annotation of an Ingress that claims twins.
+func (b *Builder) twinField(ing *networkingv1.Ingress) string {
+	return b.fieldOf(ing, func(f feature.Feature) bool { return f.Twin != nil })
+}

@@ -1,0 +1,15 @@
+package controller
+
+import (
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/nginx"
+)
+
+// lacking is what features can't have of an NGINX.
+func lacking(c nginx.Capabilities) []feature.Capability {
+	var list []feature.Capability
+	if c.OldTLS {
+		list = append(list, feature.HybridGroups)
+	}
+	return list
+}

@@ -1,0 +1,109 @@
+package dataplane
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// A UnitName names a unit.
+type UnitName struct{ Kind, Name string }
+
+// A Holding is what one worker tells of itself and of units.
+type Holding struct {
+	State State
+	// Units are in the order in which they were asked for, with nothing filled
+	// in where there is no such unit.
+	Units []Unit
+}
+
+const (
+	// together is how many connections are opened at once: the kernel gives
+	// most of those that come one by one to the same worker.
+	together = 16
+	// rounds bounds how often that is done.
+	rounds = 8
+)
+
+// Holdings asks the workers that take connections, each on a connection of its
+// own. Which worker takes a connection is up to the kernel: one that got none
+// is missing. There is at least one holding if there is no error.
+func Holdings(ctx context.Context, socket string, names []UnitName) ([]Holding, error) {
+	var mu sync.Mutex
+	found := map[int]Holding{}
+	var failed error
+	ask := func() {
+		client := New(socket)
+		defer client.CloseIdle()
+		holding, err := client.holding(ctx, names)
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil {
+			failed = err
+			return
+		}
+		found[holding.State.PID] = holding
+	}
+	for range rounds {
+		var group sync.WaitGroup
+		for range together {
+			group.Go(ask)
+		}
+		group.Wait()
+		if complete(found) || ctx.Err() != nil {
+			break
+		}
+	}
+	if len(found) == 0 {
+		return nil, failed
+	}
+	list := make([]Holding, 0, len(found))
+	for _, h := range found {
+		list = append(list, h)
+	}
+	return list, nil
+}
+
+// complete tells whether every worker that takes connections was found.
+func complete(found map[int]Holding) bool {
+	for _, h := range found {
+		for _, worker := range h.State.Accepting {
+			if _, ok := found[worker.PID]; !ok {
+				return false
+			}
+		}
+	}
+	return len(found) > 0
+}
+
+// holding asks one worker: the answers come over one connection.
+func (c *Client) holding(ctx context.Context, names []UnitName) (Holding, error) {
+	state, err := c.State(ctx)
+	if err != nil {
+		return Holding{}, err
+	}
+	h := Holding{State: state, Units: make([]Unit, len(names))}
+	for i, name := range names {
+		u, err := c.unit(ctx, unitPath(name))
+		if errors.Is(err, ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return Holding{}, err
+		}
+		if u.Worker.PID != state.PID {
+			return Holding{}, errors.New("the worker closed the connection")
+		}
+		h.Units[i] = u
+	}
+	return h, nil
+}
+
+// unitPath is where a unit is read.
+func unitPath(name UnitName) string {
+	switch name.Kind {
+	case "patterns", "globals":
+		return "/v1/" + name.Kind
+	}
+	return "/v1/" + name.Kind + "s/" + name.Name
+}

@@ -1,0 +1,184 @@
+// Package expiry follows the certificates that are shown and tells when they
+// expire: in findings, from ten days before, and in metrics.
+//
+// It is the only one who looks at a clock for that: an expired certificate is
+// shown like any other, so nothing that is built depends on it. It must not know
+// why a name shows a certificate.
+package expiry
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/ledger"
+	"github.com/headgate/headgate/internal/model"
+)
+
+const (
+	// ahead is how long before its end a certificate is told of.
+	ahead = 10 * 24 * time.Hour
+	// longest is how long the clock is not looked at: it may be set, and stands
+	// still for timers while a machine sleeps.
+	longest = time.Hour
+)
+
+// A Watch follows the certificates that names show. Its methods may be called
+// from several goroutines.
+type Watch struct {
+	class string
+	enter func([]ledger.Part)
+	now   func() time.Time
+
+	mu sync.Mutex
+	// names has what each name shows, certificates what is shown.
+	names        map[string]id
+	certificates map[id]*certificate
+	// changed are those that came or went since they were last looked at.
+	changed map[id]struct{}
+	signal  chan struct{}
+}
+
+// An id is one certificate in one Secret, and the owner of its findings.
+type id struct{ secret, hash string }
+
+// A certificate is one that is shown.
+type certificate struct {
+	facts
+	// names is how many names show it.
+	names int
+}
+
+// New makes a Watch of nothing. Class is the controller's, for metrics; enter
+// takes the findings.
+func New(class string, enter func([]ledger.Part)) *Watch {
+	return &Watch{
+		class: class, enter: enter, now: time.Now,
+		names: map[string]id{}, certificates: map[id]*certificate{}, changed: map[id]struct{}{}, signal: make(chan struct{}, 1),
+	}
+}
+
+// Show says which certificate a name shows from now on, nil for none that
+// stands in a Secret.
+func (w *Watch) Show(name string, c *model.Certificate) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	was, shown := w.names[name]
+	var now id
+	if c != nil && c.Secret != "" {
+		now = id{c.Secret, c.Hash}
+	}
+	if was == now {
+		return
+	}
+	if shown {
+		delete(w.names, name)
+		if of := w.certificates[was]; of.names == 1 {
+			delete(w.certificates, was)
+			w.change(was)
+		} else {
+			of.names--
+		}
+	}
+	if now == (id{}) {
+		return
+	}
+	w.names[name] = now
+	if of := w.certificates[now]; of != nil {
+		of.names++
+		return
+	}
+	w.certificates[now] = &certificate{factsOf(c.Chain), 1}
+	w.change(now)
+}
+
+func (w *Watch) change(of id) {
+	w.changed[of] = struct{}{}
+	select {
+	case w.signal <- struct{}{}:
+	default:
+	}
+}
+
+// Run enters findings when they are due, until ctx ends.
+func (w *Watch) Run(ctx context.Context) {
+	next := w.now()
+	for {
+		var parts []ledger.Part
+		if left := next.Sub(w.now()); left <= 0 {
+			parts, next = w.lookAtAll()
+		} else {
+			select {
+			case <-ctx.Done():
+				return
+			case <-w.signal:
+				var due time.Time
+				if parts, due = w.lookAtChanged(); due.Before(next) {
+					next = due
+				}
+			case <-time.After(left):
+			}
+		}
+		if len(parts) > 0 {
+			w.enter(parts)
+		}
+	}
+}
+
+// lookAtAll returns the findings of all certificates, and when to look again.
+func (w *Watch) lookAtAll() (parts []ledger.Part, next time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.now()
+	next = now.Add(longest)
+	for of, c := range w.certificates {
+		parts = append(parts, ledger.Part{Owner: of, Findings: c.findings(of, now)})
+		next = c.due(now, next)
+	}
+	return parts, next
+}
+
+// lookAtChanged returns the findings of those that came, none for those that
+// went, and when to look again for their sake.
+func (w *Watch) lookAtChanged() (parts []ledger.Part, next time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.now()
+	next = now.Add(longest)
+	for of := range w.changed {
+		part := ledger.Part{Owner: of}
+		if c := w.certificates[of]; c != nil {
+			part.Findings = c.findings(of, now)
+			next = c.due(now, next)
+		}
+		parts = append(parts, part)
+	}
+	clear(w.changed)
+	return parts, next
+}
+
+// due is when the certificate has to be looked at again, or next if that is
+// earlier.
+func (c *certificate) due(now, next time.Time) time.Time {
+	for _, at := range []time.Time{c.notAfter.Add(-ahead), c.notAfter} {
+		if at.After(now) && at.Before(next) {
+			next = at
+		}
+	}
+	return next
+}
+
+func (c *certificate) findings(of id, now time.Time) []finding.Finding {
+	f := finding.Finding{Object: "secret/" + of.secret, Field: "tls.crt", Code: finding.Expires}
+	end := c.notAfter.UTC().Format(time.RFC3339)
+	switch {
+	case c.notAfter.IsZero() || now.Before(c.notAfter.Add(-ahead)):
+		return nil
+	case now.Before(c.notAfter):
+		f.Message, f.Effect = "the certificate expires on "+end, "clients will refuse it then"
+	default:
+		f.Message, f.Effect = "the certificate expired on "+end, "it is still shown, and clients refuse it"
+	}
+	return []finding.Finding{f}
+}

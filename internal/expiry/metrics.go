@@ -1,0 +1,85 @@
+package expiry
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// facts are what is told of a certificate.
+type facts struct {
+	notAfter time.Time
+	// identifier is made as the predecessor made it.
+	identifier, serial, organization, issuer, algorithm string
+}
+
+// factsOf reads the first certificate of a chain. One that can't be read is
+// never shown.
+func factsOf(chain []byte) facts {
+	block, _ := pem.Decode(chain)
+	if block == nil {
+		return facts{}
+	}
+	c, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return facts{}
+	}
+	f := facts{
+		notAfter: c.NotAfter, serial: c.SerialNumber.String(), algorithm: c.PublicKeyAlgorithm.String(),
+		issuer: text(c.Issuer.CommonName), identifier: text(c.Issuer.SerialNumber) + "-" + c.SerialNumber.String(),
+	}
+	if len(c.Issuer.Organization) > 0 {
+		f.organization = text(c.Issuer.Organization[0])
+	}
+	return f
+}
+
+// text keeps what a tenant wrote into a certificate from being no label.
+func text(s string) string {
+	const most = 256
+	return strings.ToValidUTF8(strings.Clone(s[:min(len(s), most)]), "\uFFFD")
+}
+
+var (
+	expireTime = prometheus.NewDesc("nginx_ingress_controller_ssl_expire_time_seconds",
+		"When the certificate that a host shows expires, as Unix time.",
+		[]string{"namespace", "class", "host", "secret_name", "identifier"}, nil)
+	certificateInfo = prometheus.NewDesc("nginx_ingress_controller_ssl_certificate_info",
+		"1 for each host that shows the certificate of a Secret, with what the certificate says.",
+		[]string{
+			"namespace", "class", "host", "secret_name", "identifier",
+			"issuer_organization", "issuer_common_name", "serial_number", "public_key_algorithm",
+		}, nil)
+)
+
+// Describe and Collect make a Watch a prometheus.Collector.
+func (w *Watch) Describe(descriptions chan<- *prometheus.Desc) {
+	descriptions <- expireTime
+	descriptions <- certificateInfo
+}
+
+// Collect tells of each name that shows a Secret's certificate.
+func (w *Watch) Collect(metrics chan<- prometheus.Metric) {
+	for _, m := range w.metrics() {
+		metrics <- m
+	}
+}
+
+func (w *Watch) metrics() []prometheus.Metric {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	list := make([]prometheus.Metric, 0, 2*len(w.names))
+	for name, of := range w.names {
+		c := w.certificates[of]
+		namespace, secret, _ := strings.Cut(of.secret, "/")
+		list = append(list,
+			prometheus.MustNewConstMetric(expireTime, prometheus.GaugeValue, float64(c.notAfter.Unix()),
+				namespace, w.class, name, secret, c.identifier),
+			prometheus.MustNewConstMetric(certificateInfo, prometheus.GaugeValue, 1,
+				namespace, w.class, name, secret, c.identifier, c.organization, c.issuer, c.serial, c.algorithm))
+	}
+	return list
+}

@@ -1,0 +1,166 @@
+package explain
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/router"
+	"github.com/headgate/headgate/internal/unit"
+)
+
+// explainCertificate says which certificate a client is shown that asks for
+// the URL's name.
+func (x *explainer) explainCertificate() {
+	c := &Certificate{}
+	x.out.Certificate = c
+	name := x.out.Request.TLSName
+	switch {
+	case x.rejected:
+		c.Why = whyRejected
+		return
+	case name == "":
+		c.Default, c.Why = true, "the client names no host"
+		x.explainDefault(c)
+		return
+	}
+	shown, secured := x.router.Certificate(name)
+	defer x.explainDefault(c)
+	trace := x.certificateTrace(name, shown, secured)
+	if trace != nil {
+		c.Ingress = x.ingress(trace.Ingress)
+		c.Field = fmt.Sprintf("spec.tls[%d]", trace.Entry)
+		if trace.Secret.Name != "" {
+			c.Secret = "secret/" + trace.Secret.String()
+			x.involve(c.Secret)
+		}
+	}
+	switch {
+	case !secured && trace == nil:
+		c.Default, c.Why = true, "no Ingress of the name asks for TLS on it"
+	case trace != nil && trace.Refused != nil:
+		c.Default, c.Why = true, trace.Refused.Message
+	case !secured || shown.Certificate == "" && trace.Secret.Name != "":
+		c.Default, c.Why = true, fmt.Sprintf("the certificate of host %s is not for %s", trace.Host, name)
+	case trace.Secret.Name == "":
+		c.Default, c.Why = true, "the entry names no Secret"
+	default:
+		x.shownCertificate(c, name, shown, trace)
+	}
+}
+
+// explainDefault says where the default certificate comes from, if that is what
+// is shown.
+func (x *explainer) explainDefault(c *Certificate) {
+	from := x.Store.DefaultCertificate()
+	if !c.Default || from.Name == "" {
+		return
+	}
+	x.involve("secret/" + from.String())
+	certificate, findings := x.Builder.DefaultCertificate(x.Store)
+	if certificate == nil {
+		c.Problem = "Headgate made it, since that of --default-ssl-certificate can't be used"
+		for _, f := range findings {
+			c.Problem += ": " + f.Message
+		}
+		return
+	}
+	c.DefaultSecret = "secret/" + from.String()
+	x.keep(unit.FromCertificate(model.DefaultCertificate, *certificate))
+	x.keepStaple(certificate.Hash)
+	x.describe(c, from)
+}
+
+// keepStaple keeps the OCSP answer on a certificate, if there is one.
+func (x *explainer) keepStaple(hash string) {
+	if staple, found, _ := x.Builder.Staple(hash, x.Store); found {
+		x.keep(unit.FromStaple(staple))
+	}
+}
+
+// certificateTrace is what decides on the certificate of the name, and for an
+// alias that shows none on that of its host.
+func (x *explainer) certificateTrace(name string, shown router.Name, secured bool) *build.CertificateTrace {
+	if !secured {
+		var err error
+		if shown, err = x.router.Name(name); err != nil {
+			return nil
+		}
+	}
+	for _, a := range x.patternAliases(name) {
+		if a.Unit.Name == shown.Name.Name {
+			return a.Certificate
+		}
+	}
+	_, trace, _, _ := x.Builder.TraceName(shown.Name.Name, x.Store)
+	return trace.Certificate
+}
+
+func (x *explainer) shownCertificate(c *Certificate, name string, shown router.Name, trace *build.CertificateTrace) {
+	c.Why = "the entry lists " + trace.Host
+	if !trace.Listed {
+		c.Why = fmt.Sprintf("no entry lists %s, and this one's certificate is for it", trace.Host)
+	}
+	if own, err := x.router.Name(name); err == nil && own.Name.Name != shown.Name.Name {
+		c.Why = fmt.Sprintf("%s has none of its own; %s", name, c.Why)
+	}
+	if _, certificate, found, _ := x.Builder.Name(shown.Name.Name, x.Store); found && certificate != nil {
+		x.keep(unit.FromCertificate("", *certificate))
+		x.keepStaple(certificate.Hash)
+	}
+	x.describe(c, trace.Secret)
+}
+
+// describe says what the certificate in a Secret is like.
+func (x *explainer) describe(c *Certificate, secret types.NamespacedName) {
+	name := x.out.Request.TLSName
+	leaf := leafOf(x.Store.Secret(secret))
+	if leaf == nil {
+		return
+	}
+	c.Names = slices.Clone(leaf.DNSNames)
+	for _, ip := range leaf.IPAddresses {
+		c.Names = append(c.Names, ip.String())
+	}
+	if len(c.Names) == 0 && leaf.Subject.CommonName != "" {
+		c.Names = []string{leaf.Subject.CommonName}
+	}
+	c.NotBefore, c.NotAfter = &leaf.NotBefore, &leaf.NotAfter
+	switch {
+	case x.Now.After(leaf.NotAfter):
+		c.Problem = "it expired on " + day(leaf.NotAfter) + ", and is shown all the same"
+	case x.Now.Before(leaf.NotBefore):
+		c.Problem = "it is valid only from " + day(leaf.NotBefore) + " on"
+	case name != "" && leaf.VerifyHostname(name) != nil:
+		c.Problem = fmt.Sprintf("it is for %s, not for %s", strings.Join(c.Names, ", "), name)
+	}
+}
+
+func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+
+func leafOf(secret *corev1.Secret) *x509.Certificate {
+	if secret == nil {
+		return nil
+	}
+	for rest := secret.Data[corev1.TLSCertKey]; ; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			return nil
+		}
+		if block.Type == "CERTIFICATE" {
+			leaf, err := x509.ParseCertificate(block.Bytes)
+			if err != nil {
+				return nil
+			}
+			return leaf
+		}
+	}
+}

@@ -1,0 +1,353 @@
+// Package explain says what would become of a request and why: whose its name
+// is, which route wins and which lose to it, which settings hold and where they
+// come from, which backend answers and which certificate is shown.
+//
+// It routes by package router, from the units that would be pushed, and has
+// build say how these came about. It is pure, like build: what it says follows
+// from the objects, the question and the time that it is given. It sends
+// nothing, and does not know where the objects came from.
+package explain
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/router"
+	"github.com/headgate/headgate/internal/store"
+	"github.com/headgate/headgate/internal/unit"
+)
+
+// Settings are what an explanation is made from.
+type Settings struct {
+	Store    *store.Store
+	Builder  *build.Builder
+	Features []feature.Feature
+	// Profiles bound those that hosts ask for; nil if nothing does.
+	Profiles *build.Profiles
+	// Findings are all there are, of which those are told that are on the way.
+	Findings []finding.Finding
+	// Files gives the files and folders that hold an object, as findings name
+	// them, "file/PATH"; nil where objects don't come from files.
+	Files func(object string) []string
+	// HealthPath is where names that nobody has answer 200, empty for nowhere.
+	HealthPath string
+	// HTTPSPort is the port for https.
+	HTTPSPort uint16
+	// Now is when the request would come.
+	Now time.Time
+}
+
+// Explain answers a question. An error is a
+// *QuestionError.
+func Explain(q Question, s Settings) (Explanation, error) {
+	request, from, err := parse(q)
+	x := &explainer{Settings: s, hosts: map[string]*host{}, units: map[unit.Key]unit.Unit{}, involved: map[string]bool{}}
+	x.out.Request = request
+	if refused := (refusal{}); errors.As(err, &refused) {
+		x.out.Answers = []Answer{{Scheme: request.Scheme, Status: badRequest, Why: refused.Error()}}
+		x.out.Findings = []finding.Finding{}
+		return x.out, nil
+	}
+	if err != nil {
+		return Explanation{}, &QuestionError{err}
+	}
+	x.from = from
+	x.router = router.New(router.Settings{Lookup: x.lookup, HealthPath: s.HealthPath})
+	x.run()
+	return x.out, nil
+}
+
+// An explainer is one explanation in the making.
+type explainer struct {
+	Settings
+	router *router.Router
+	hosts  map[string]*host
+	units  map[unit.Key]unit.Unit
+	// aliases for more than one name that stand for each name that was asked about.
+	aliases map[string][]build.AliasTrace
+	globals model.Globals
+	from    netip.Addr
+	// involved are the objects on the way, as findings name them.
+	involved map[string]bool
+	// rejected is set where the TLS handshake ends without a certificate.
+	rejected bool
+	// chosen says which of the won route's alternatives is asked.
+	chosen feature.Chosen
+	out    Explanation
+}
+
+// A host is one that was built, with how it came about.
+type host struct {
+	model.Host
+	trace build.HostTrace
+}
+
+const (
+	badRequest  = 400
+	notFound    = 404
+	forbidden   = 403
+	misdirected = 421
+	unavailable = 503
+	healthy     = 200
+)
+
+func (x *explainer) run() {
+	x.globals, _ = x.Builder.Globals(x.Store)
+	x.keep(unit.FromGlobals(x.globals))
+	if object := x.Store.ConfigMap(); object != nil {
+		x.involve("configmap/" + object.Namespace + "/" + object.Name)
+	}
+	x.rejected = x.rejects()
+	decision := x.router.Route(x.out.Request.Host, x.out.Request.Path)
+	x.explainName(decision.Name)
+	x.explainCertificate()
+	h := x.hosts[decision.Name.Host]
+	var won *model.Route
+	if h != nil && decision.Page == "" {
+		won = x.explainRoutes(decision, h)
+	}
+	if won != nil {
+		x.explainBackends(won, h.trace.Routes[decision.Route.Index])
+	}
+	if x.out.Request.Scheme == "https" {
+		x.explainProcess()
+	}
+	x.answer(decision, won)
+	x.out.Findings, x.out.Elsewhere = x.findings()
+	x.listUnits()
+}
+
+// lookup builds what the router asks for.
+func (x *explainer) lookup(key unit.Key) (u unit.Unit, found bool) {
+	if u, found = x.units[key]; found {
+		return u, true
+	}
+	switch key.Kind {
+	case unit.Host:
+		h := &host{}
+		if h.Host, h.trace, found, _ = x.Builder.TraceHost(key.Name, x.Store); found {
+			x.Profiles.Serve(&h.Host)
+			x.hosts[key.Name], u = h, unit.FromHost(h.Host)
+		}
+	case unit.Name:
+		var n model.Name
+		if n, _, found, _ = x.Builder.Name(key.Name, x.Store); found {
+			u = unit.FromName(n)
+		}
+	case unit.Patterns:
+		var p model.NamePatterns
+		if p, _, found, _ = x.Builder.NamePatterns(x.Store); found {
+			u = unit.FromNamePatterns(p)
+		}
+	}
+	if found {
+		x.keep(u)
+	}
+	return u, found
+}
+
+func (x *explainer) keep(u unit.Unit) { x.units[u.Key] = u }
+
+func (x *explainer) involve(object string) {
+	if object != "" {
+		x.involved[object] = true
+	}
+}
+
+// ingress is the name of an Ingress, which counts as one on the way.
+func (x *explainer) ingress(ing *networkingv1.Ingress) string {
+	if ing == nil {
+		return ""
+	}
+	name := ingressName(ing)
+	x.involve(name)
+	return name
+}
+
+func ingressName(ing *networkingv1.Ingress) string {
+	return "ingress/" + ing.Namespace + "/" + ing.Name
+}
+
+func (x *explainer) ingresses(list []*networkingv1.Ingress) []string {
+	names := make([]string, len(list))
+	for i, ing := range list {
+		names[i] = ingressName(ing)
+	}
+	return names
+}
+
+// findings are those of the objects on the way and of the files that hold them.
+// What other files lack may be what was asked about: they are counted.
+func (x *explainer) findings() (list []finding.Finding, elsewhere int) {
+	if x.Files != nil {
+		for _, object := range slices.Collect(maps.Keys(x.involved)) {
+			for _, file := range x.Files(object) {
+				x.involve(file)
+			}
+		}
+	}
+	list = []finding.Finding{}
+	for _, f := range x.Findings {
+		switch {
+		case x.involved[f.Object]:
+			list = append(list, f)
+		case strings.HasPrefix(f.Object, "file/"):
+			elsewhere++
+		}
+	}
+	return finding.Sort(list), elsewhere
+}
+
+// listUnits lists what the data plane needs. What the router merely looked for
+// is not there, or leads to nothing.
+func (x *explainer) listUnits() {
+	order := []unit.Kind{unit.Globals, unit.Name, unit.Patterns, unit.Host, unit.Backend, unit.Certificate, unit.Staple}
+	for _, u := range x.units {
+		x.out.Units = append(x.out.Units, Unit{string(u.Kind), u.Name, u.Version})
+	}
+	slices.SortFunc(x.out.Units, func(a, b Unit) int {
+		if a.Kind != b.Kind {
+			return slices.Index(order, unit.Kind(a.Kind)) - slices.Index(order, unit.Kind(b.Kind))
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+}
+
+// answer says what a client gets, by both schemes.
+func (x *explainer) answer(d router.Decision, won *model.Route) {
+	schemes := []string{"http", "https"}
+	if x.out.Request.Scheme == "https" {
+		schemes = []string{"https", "http"}
+	}
+	for _, scheme := range schemes {
+		a := x.answerOf(d, won, scheme)
+		a.Scheme = scheme
+		x.out.Answers = append(x.out.Answers, a)
+	}
+}
+
+func (x *explainer) answerOf(d router.Decision, won *model.Route, scheme string) Answer {
+	switch {
+	case x.rejected && scheme == "https":
+		return Answer{Ends: true, Why: whyRejected}
+	case scheme == "https" && x.isMisdirected(d.Name.Host):
+		return Answer{Status: misdirected, Why: "the name of the handshake is of another host, which verifies clients otherwise"}
+	case d.Page == router.TwinPage:
+		return Answer{
+			Status: x.redirectCode(), Location: scheme + "://" + d.Name.Host + x.out.Request.uri,
+			Why: "the name is the twin of host " + d.Name.Host + " (from-to-www-redirect)",
+		}
+	case d.Page == router.StatusPage && x.from.IsValid() && !x.from.IsLoopback():
+		return Answer{Status: forbidden, Why: "Headgate's own status page is for clients on its machine"}
+	case d.Page != "":
+		return Answer{Status: healthy, Why: fmt.Sprintf("it is Headgate's own %s page, for names that nobody has", d.Page)}
+	case d.Err != nil:
+		return Answer{Status: d.Status, Why: d.Err.Error()}
+	case won == nil:
+		return Answer{Status: notFound, Why: "no path of the host matches"}
+	case d.Status != 0:
+		return x.slashRedirect(d, won, scheme)
+	case won.Denied:
+		return Answer{Status: unavailable, Why: x.whyDenied()}
+	}
+	if a, _ := first(x.foretold(won, scheme, func(f feature.Feature) foreteller { return f.Foretell })); a.Status != 0 {
+		return a
+	}
+	answer := x.backendAnswer(won)
+	if answer.Status != 0 && !x.shared() {
+		return answer
+	}
+	refused, depends := x.judge(won, scheme)
+	if refused.Status != 0 {
+		return refused
+	}
+	refused, more := first(x.foretold(won, scheme, func(f feature.Feature) foreteller { return f.ForetellGuard }))
+	if refused.Status != 0 {
+		return refused
+	}
+	answer.Why = strings.Join(slices.Concat([]string{answer.Why}, depends, more), "; ")
+	return answer
+}
+
+const whyRejected = "nobody has the name of the handshake, and the key ssl-reject-handshake is set"
+
+// rejects tells whether the TLS handshake ends, as lua/headgate/hello.lua does.
+func (x *explainer) rejects() bool {
+	name, err := x.router.Name(cmp.Or(x.out.Request.TLSName, model.DefaultHost))
+	return x.globals.Process.TLS.RejectUnknown && err == nil && name.Host == model.DefaultHost
+}
+
+// isMisdirected tells whether a host takes no requests over a connection that
+// was made for the name of the handshake, as lua/headgate/tls.lua does.
+func (x *explainer) isMisdirected(host string) bool {
+	asked := x.clients(host)
+	if asked == nil {
+		return false
+	}
+	name, err := x.router.Name(cmp.Or(x.out.Request.TLSName, model.DefaultHost))
+	return err != nil || x.clients(name.Host).Name() != asked.Name()
+}
+
+func (x *explainer) clients(host string) *model.Clients {
+	x.lookup(unit.Key{Kind: unit.Host, Name: host})
+	if h := x.hosts[host]; h != nil {
+		return h.TLS.Clients
+	}
+	return nil
+}
+
+// redirectCode is the status of redirects to https and to a host.
+func (x *explainer) redirectCode() int {
+	code := 0
+	for _, s := range x.Builder.TraceGlobals(x.Store) {
+		if s.Key == "http-redirect-code" {
+			code, _ = strconv.Atoi(s.Value)
+		}
+	}
+	return code
+}
+
+// slashRedirect leads to the path with a slash.
+func (x *explainer) slashRedirect(d router.Decision, won *model.Route, scheme string) Answer {
+	r := x.out.Request
+	location := feature.EscapePath(r.Path) + "/"
+	if !won.Relative {
+		location = scheme + "://" + r.Host + location
+	}
+	if r.Query != "" {
+		location += "?" + r.Query
+	}
+	return Answer{Status: d.Status, Location: location, Why: "the rule's path is written with a slash at its end"}
+}
+
+func (x *explainer) whyDenied() string {
+	for _, p := range x.out.Policies {
+		if p.Denies {
+			return fmt.Sprintf("the route is denied: the annotation %s of %s can't be used, and access control fails closed", p.Setting, p.Object)
+		}
+	}
+	return fmt.Sprintf("the route is denied: an annotation of %s can't be used, and access control fails closed", x.out.Route.Ingress)
+}
+
+// featureOf is the zero Feature if there is none of that name.
+func (x *explainer) featureOf(p model.Policy) feature.Feature {
+	for _, f := range x.Features {
+		if f.Name == p.Feature {
+			return f
+		}
+	}
+	return feature.Feature{}
+}

@@ -1,0 +1,262 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/router"
+	"github.com/headgate/headgate/internal/unit"
+)
+
+// mostLost is how many rules that did not win are told.
+const mostLost = 20
+
+// explainRoutes says which route won, and what became of the others. It returns
+// the one that won, nil if none did.
+func (x *explainer) explainRoutes(d router.Decision, h *host) *model.Route {
+	for _, cause := range h.trace.Patterns {
+		x.out.Patterns = append(x.out.Patterns, Cause{
+			Ingress: x.ingress(cause.Ingress), Path: cause.Path, Setting: cmp.Or(cause.Annotation, cause.Key), Value: cause.Value,
+		})
+	}
+	won := -1
+	if d.Route != nil {
+		won = d.Route.Index
+	} else if d.Err != nil {
+		return nil
+	}
+	for i, route := range h.Routes {
+		// The route for what no rule has loses to every rule.
+		if i != won && h.trace.Routes[i].Field != "" {
+			x.loser(h, i, won, route)
+		}
+	}
+	for _, lost := range h.trace.Lost {
+		x.refused(h, lost)
+	}
+	x.orderLost()
+	if won < 0 {
+		return nil
+	}
+	route, rule := &h.Routes[won], h.trace.Routes[won]
+	x.out.Route = &Route{Rule: x.rule(rule, *route), Why: x.whyWon(d, h, won), Denied: route.Denied, AnyJudge: route.AnyJudge}
+	for _, p := range route.Policies {
+		x.out.Route.Carries = append(x.out.Route.Carries, Carried{p.Feature, encode(p.Value)})
+	}
+	x.out.Policies = append(x.policies(rule.Settings, rule.Ingress), x.policies(x.globalSettings(route), nil)...)
+	for _, whole := range h.trace.Host {
+		// The route's own Ingress has been read.
+		if whole.Ingress != rule.Ingress {
+			x.out.Policies = append(x.out.Policies, x.policies(whole.Settings, whole.Ingress)...)
+		}
+	}
+	x.explainProfile(route.Profile)
+	x.explainPlain(h, won)
+	return route
+}
+
+// globalSettings are those for every request of the features that have a policy
+// on the route.
+func (x *explainer) globalSettings(route *model.Route) []build.Setting {
+	return slices.DeleteFunc(x.Builder.TraceGlobals(x.Store), func(s build.Setting) bool {
+		return !slices.ContainsFunc(route.Policies, func(p model.Policy) bool { return p.Feature == s.Feature })
+	})
+}
+
+func (x *explainer) rule(t build.RuleTrace, r model.Route) Rule {
+	return Rule{
+		Ingress: x.ingress(t.Ingress), Field: t.Field, PathType: t.PathType, Path: t.Written,
+		Matches: r.Kind.String() + " " + writtenPath(r), Backend: r.Backend,
+	}
+}
+
+func writtenPath(r model.Route) string {
+	if r.Slash {
+		return r.Path + "/"
+	}
+	return r.Path
+}
+
+func (x *explainer) whyWon(d router.Decision, h *host, won int) string {
+	route, rule := h.Routes[won], h.trace.Routes[won]
+	switch {
+	case rule.Ingress == nil:
+		return "nobody has rules for the name"
+	case rule.Field == "":
+		return "no rule of the host matches; what is left has the annotations of its oldest Ingress"
+	case rule.Field == "spec.defaultBackend":
+		return "no rule of the host matches; the Ingress's spec.defaultBackend answers what is left"
+	case route.Kind == model.Pattern:
+		return "it is the first regular expression that matches: longer paths are tried first"
+	case d.Status == 301:
+		return "its path is the request's with a slash at its end"
+	case route.Kind == model.Exact:
+		return "an exact path comes before all others"
+	case route.Path == "/":
+		return "no longer path matches"
+	}
+	return "it is the longest path that matches"
+}
+
+// loser says what became of a route that did not win, if it has something to do
+// with the request.
+func (x *explainer) loser(h *host, i, won int, route model.Route) {
+	matches, redirect := x.alone(route)
+	lost := Lost{Outcome: Outranked}
+	switch {
+	case matches && won >= 0:
+		lost.Why = whyOutranked(h.Routes[won], route, redirect, won < i)
+		lost.To = maybeIngress(h.trace.Routes[won].Ingress)
+	case matches:
+		return
+	default:
+		lost.Outcome, lost.Why = Missed, x.whyMissed(route, h.trace.Routes[i])
+		if lost.Why == "" {
+			return
+		}
+	}
+	x.addLost(lost, h.trace.Routes[i], route)
+}
+
+func (x *explainer) addLost(lost Lost, t build.RuleTrace, route model.Route) {
+	if len(x.out.Lost) == mostLost {
+		x.out.More++
+		return
+	}
+	lost.Rule = x.rule(t, route)
+	x.out.Lost = append(x.out.Lost, lost)
+}
+
+func maybeIngress(ing *networkingv1.Ingress) string {
+	if ing == nil {
+		return ""
+	}
+	return ingressName(ing)
+}
+
+func whyOutranked(won, route model.Route, redirect, later bool) string {
+	switch {
+	case route.Kind == model.Pattern && later && len(won.Path) == len(route.Path):
+		return "of paths of one length the later in the alphabet is tried first"
+	case route.Kind == model.Pattern:
+		return "a longer path is tried first"
+	case won.Kind == model.Exact:
+		return "an exact path comes first"
+	case redirect:
+		return "it answers below its path; the path itself has the rule without the slash"
+	case won.Path == route.Path:
+		return "below its path the rule with the slash at its end answers"
+	case route.Path == "/":
+		return "a longer path matches"
+	}
+	return "a longer path matches"
+}
+
+// whyMissed says why a path does not match although it looks as if it did,
+// empty if it does not look so.
+func (x *explainer) whyMissed(route model.Route, rule build.RuleTrace) string {
+	path := x.out.Request.Path
+	written := rule.Written
+	bare := strings.TrimSuffix(written, "/")
+	starts := len(bare) > 0 && len(path) >= len(bare) && strings.EqualFold(path[:len(bare)], bare)
+	if route.Kind == model.Pattern {
+		plain := model.Route{Kind: rule.Kind, Path: rule.Path, Slash: rule.Slash}
+		if matches, _ := x.alone(plain); matches {
+			return fmt.Sprintf("the host's paths are regular expressions, and %s does not match", route.Path)
+		}
+		return ""
+	}
+	switch {
+	case !starts:
+		return ""
+	case path[:len(bare)] != bare:
+		return "upper and lower case differ"
+	case route.Kind == model.Exact && strings.TrimSuffix(path, "/") == bare:
+		return "the slash at the end makes it another path"
+	case route.Kind == model.Exact && path[len(bare)] == '/':
+		return "an exact path does not answer for what lies below it"
+	case route.Kind == model.Prefix:
+		return fmt.Sprintf("%s answers for itself and what lies below %s/", bare, bare)
+	}
+	return ""
+}
+
+// alone tells whether a route would take the request's path if it were the
+// only one, and whether it would redirect to its slash.
+func (x *explainer) alone(route model.Route) (matches, redirect bool) {
+	d := decide(model.Host{Routes: []model.Route{route}}, x.out.Request.Path)
+	return d.Route != nil && d.Err == nil, d.Status == 301
+}
+
+// decide routes a path by the routes of one host.
+func decide(h model.Host, path string) router.Decision {
+	h.Name = "host"
+	units := map[unit.Key]unit.Unit{}
+	for _, u := range []unit.Unit{unit.FromHost(h), unit.FromName(model.Name{Name: h.Name, Host: h.Name})} {
+		units[u.Key] = u
+	}
+	return router.New(router.Settings{Lookup: func(key unit.Key) (unit.Unit, bool) {
+		u, ok := units[key]
+		return u, ok
+	}}).Route(h.Name, path)
+}
+
+// refused tells of a rule that is not served, if it has something to do with
+// the request.
+func (x *explainer) refused(h *host, lost build.LostRule) {
+	route := model.Route{Kind: lost.Kind, Path: lost.Path, Slash: lost.Slash, Backend: lost.Backend}
+	if lost.Path == "" {
+		if !strings.HasPrefix(x.out.Request.Path, lost.Written) {
+			return
+		}
+		route.Path = lost.Written
+	} else if matches, _ := x.alone(route); !matches {
+		return
+	}
+	said := Lost{Outcome: Refused, To: maybeIngress(lost.Winner), Why: lost.Why}
+	switch {
+	case lost.Winner == lost.Ingress && lost.Winner != nil:
+		said.Why = "the same Ingress has the path in an earlier rule"
+	case lost.Winner != nil && lost.Field == "spec.defaultBackend":
+		said.Why = "an older Ingress has a spec.defaultBackend without rules"
+	case lost.Winner != nil:
+		said.Why = "an older Ingress has the same path"
+	}
+	x.addLost(said, lost.RuleTrace, route)
+	if len(x.out.Patterns) > 0 && x.out.More == 0 {
+		x.out.Lost[len(x.out.Lost)-1].Matches = "pattern ^" + lost.Written
+	}
+}
+
+// orderLost puts first what lost to someone.
+func (x *explainer) orderLost() {
+	order := []string{Refused, Outranked, Missed}
+	slices.SortStableFunc(x.out.Lost, func(a, b Lost) int {
+		return slices.Index(order, a.Outcome) - slices.Index(order, b.Outcome)
+	})
+}
+
+// explainPlain says which route would win were the host's paths no regular
+// expressions.
+func (x *explainer) explainPlain(h *host, won int) {
+	if len(h.trace.Patterns) == 0 {
+		return
+	}
+	plain := model.Host{Routes: slices.Clone(h.Routes)}
+	for i := range plain.Routes {
+		r, t := &plain.Routes[i], h.trace.Routes[i]
+		r.Kind, r.Path, r.Slash = t.Kind, t.Path, t.Slash
+	}
+	d := decide(plain, x.out.Request.Path)
+	if d.Route == nil || d.Route.Index == won {
+		return
+	}
+	rule := x.rule(h.trace.Routes[d.Route.Index], plain.Routes[d.Route.Index])
+	x.out.Plain = &rule
+}

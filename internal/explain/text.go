@@ -1,0 +1,370 @@
+package explain
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// width is how many columns the text has at most, indent where it begins behind
+// the labels.
+const (
+	width  = 100
+	indent = 13
+)
+
+// WriteText writes an explanation for people, in lines of at most 100 columns.
+// What tenants wrote is shown without characters that a terminal acts on.
+// Settings that nobody set are listed only with defaults.
+func (e *Explanation) WriteText(w io.Writer, defaults bool) error {
+	p := &page{defaults: defaults}
+	e.writeRequest(p)
+	e.writeName(p)
+	e.writeRoute(p)
+	e.writePolicies(p)
+	e.writeBackends(p)
+	e.writeCertificate(p)
+	e.writeFindings(p)
+	e.writeDataPlane(p)
+	_, err := io.WriteString(w, p.text.String())
+	return err
+}
+
+// A page is text in two columns.
+type page struct {
+	text strings.Builder
+	// label stands before the next line.
+	label    string
+	defaults bool
+}
+
+func (p *page) section(label string) { p.label = label }
+
+// line writes a line, and goes on below its beginning where it is too long.
+func (p *page) line(format string, args ...any) { p.put(0, format, args...) }
+
+// under is as line, but belongs to the line before.
+func (p *page) under(format string, args ...any) { p.put(2, format, args...) }
+
+func (p *page) put(deeper int, format string, args ...any) {
+	rest := clean(fmt.Sprintf(format, args...))
+	for first := true; first || rest != ""; first = false {
+		room := width - indent - deeper
+		if !first {
+			room -= 2
+		}
+		var now string
+		now, rest = cutLine(rest, room)
+		label, more := p.label, ""
+		if !first {
+			more = "  "
+		}
+		p.label = ""
+		line := fmt.Sprintf("%-*s%*s%s%s", indent, label, deeper, "", more, now)
+		p.text.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+}
+
+// cutLine takes what fits into a line, at a blank if there is one.
+func cutLine(text string, room int) (line, rest string) {
+	if utf8.RuneCountInString(text) <= room {
+		return text, ""
+	}
+	end, columns, blank := 0, 0, -1
+	for i, c := range text {
+		if columns == room {
+			end = i
+			if c == ' ' {
+				blank = i
+			}
+			break
+		}
+		if c == ' ' {
+			blank = i
+		}
+		columns++
+	}
+	if blank > 0 {
+		return text[:blank], strings.TrimLeft(text[blank:], " ")
+	}
+	return text[:end], text[end:]
+}
+
+// clean takes out what a terminal would act on.
+func clean(text string) string {
+	return strings.Map(func(c rune) rune {
+		if !unicode.IsPrint(c) {
+			return '?'
+		}
+		return c
+	}, strings.ToValidUTF8(text, "?"))
+}
+
+func (e *Explanation) writeRequest(p *page) {
+	r := e.Request
+	p.section("Request")
+	p.line("%s %s", r.Method, r.URL)
+	if r.Host != "" && r.Path != "" {
+		p.line("for the name %s and the path %s", r.Host, r.Path)
+	}
+	if r.From != "" {
+		p.line("from %s", r.From)
+	}
+	p.section("Answer")
+	answers := e.Answers
+	if len(answers) == 2 && sameAnswer(answers[0], answers[1]) {
+		answers = []Answer{answers[0]}
+		answers[0].Scheme = "both"
+	}
+	for _, a := range answers {
+		switch {
+		case a.Ends:
+			p.line("%-6s none: the TLS handshake ends", a.Scheme)
+		case a.Backend != "":
+			p.line("%-6s backend %s, %s", a.Scheme, a.Backend, count(a.Endpoints, "endpoint"))
+		case a.Location != "":
+			p.line("%-6s %d to %s", a.Scheme, a.Status, a.Location)
+		default:
+			p.line("%-6s %d", a.Scheme, a.Status)
+		}
+		p.put(7, "%s", a.Why)
+	}
+}
+
+func sameAnswer(a, b Answer) bool {
+	a.Scheme, b.Scheme = "", ""
+	return a == b
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func (e *Explanation) writeName(p *page) {
+	if e.Name == nil {
+		return
+	}
+	n := e.Name
+	p.section("Name")
+	p.line("%s: %s", n.Name, n.Why)
+	if n.Host != n.Name {
+		p.line("its requests go to host %s", n.Host)
+	}
+	if len(n.Ingresses) > 0 {
+		p.line("%s", strings.Join(n.Ingresses, ", "))
+	}
+	p.section("  not by")
+	for _, c := range n.Lost {
+		p.line("%s (%s) of %s", c.Name, c.By, strings.Join(c.Ingresses, ", "))
+		p.under("%s", c.Why)
+	}
+	p.section("  not served")
+	for _, u := range e.Unserved {
+		p.line("%s", u.Ingress)
+		p.under("%s", u.Why)
+	}
+	p.section("")
+}
+
+func (r Rule) String() string {
+	text := r.Matches
+	if r.Backend != "" {
+		text += " -> " + r.Backend
+	}
+	return text
+}
+
+func (r Rule) source() string {
+	if r.Ingress == "" {
+		return "no Ingress asks for it"
+	}
+	text := r.Ingress
+	if r.Field != "" {
+		text += " " + r.Field
+	}
+	if r.PathType != "" {
+		text += ": " + r.PathType + " " + r.Path
+	}
+	return text
+}
+
+func (e *Explanation) writeRoute(p *page) {
+	if e.Route != nil {
+		p.section("Route")
+		p.line("%s", e.Route.Rule)
+		p.line("%s", e.Route.source())
+		p.line("%s", e.Route.Why)
+	}
+	p.section("  patterns")
+	for _, c := range e.Patterns {
+		p.line("all paths of the host are regular expressions, without regard to case and bound to the start only: "+
+			"%s has %s %q (path %s)", c.Ingress, c.Setting, c.Value, c.Path)
+	}
+	if e.Plain != nil {
+		p.line("without that, %s of %s would have won", e.Plain.Matches, e.Plain.source())
+	}
+	p.section("  lost")
+	for _, l := range e.Lost {
+		p.line("%s", l.Rule)
+		p.under("%s", l.source())
+		switch {
+		case l.Outcome == Missed:
+			p.under("does not match: %s", l.Why)
+		case l.Outcome == Refused && l.To != "":
+			p.under("not served, lost to %s: %s", l.To, l.Why)
+		case l.Outcome == Refused:
+			p.under("not served: %s", l.Why)
+		case l.To != "" && l.To != l.Ingress:
+			p.under("lost to %s: %s", l.To, l.Why)
+		default:
+			p.under("%s", l.Why)
+		}
+	}
+	if e.More > 0 {
+		p.line("and %d more", e.More)
+	}
+	p.section("")
+}
+
+func (e *Explanation) writePolicies(p *page) {
+	if e.Route == nil && len(e.Policies) == 0 {
+		return
+	}
+	p.section("Settings")
+	p.policies(e.Policies)
+	if pr := e.Profile; pr != nil {
+		p.section("Profile")
+		if pr.Default {
+			p.line("%s, that of routes without annotations", pr.Name)
+		} else {
+			p.line("%s, other than that of routes without annotations:", pr.Name)
+		}
+		for _, d := range pr.Differs {
+			p.under("%s %s, not %s", d.Setting, d.Value, d.Default)
+		}
+	}
+}
+
+// policies lists those that somebody set, and then the defaults.
+func (p *page) policies(list []Policy) {
+	var usual []string
+	set := false
+	for _, s := range list {
+		set = set || s.From != "default" || s.Refused
+		switch {
+		case s.Denies:
+			p.line("%s denies the route", s.Setting)
+			p.under("annotation %q of %s can't be used", s.Written, s.Object)
+		case s.Refused:
+			p.line("%s %s", s.Setting, s.Value)
+			counts := "the " + s.From + " counts"
+			if s.From == "annotation" {
+				counts = "see the findings"
+			}
+			p.under("annotation %q of %s can't be used: %s", s.Written, s.Object, counts)
+		case s.From == "annotation":
+			p.line("%s %s", s.Setting, s.Value)
+			p.under("annotation %q of %s", s.Written, s.Object)
+		case s.From == "key":
+			p.line("%s %s", s.Setting, s.Value)
+			p.under("key of %s", s.Object)
+		case s.Value == "":
+		default:
+			usual = append(usual, s.Setting+" "+s.Value)
+		}
+	}
+	switch {
+	case len(usual) > 0 && p.defaults:
+		p.line("by default: %s", strings.Join(usual, ", "))
+	case len(usual) > 0 && !set:
+		p.line("all by default")
+	case len(usual) > 0:
+		p.line("all others by default")
+	}
+}
+
+func (e *Explanation) writeBackends(p *page) {
+	labels := map[string]string{OwnBackend: "Backend", FallbackBackend: "Fallback", DefaultBackend: "Default", AlternativeBackend: "Alternative"}
+	for _, b := range e.Backends {
+		p.section(labels[b.Role])
+		p.line("%s: %s", b.Key, b.Service)
+		if b.Ingress != "" {
+			p.line("%s %s", b.Ingress, b.Field)
+		}
+		if b.When != "" {
+			p.line("asked %s", b.When)
+		}
+		if b.Why != "" {
+			p.line("nothing is asked: %s", b.Why)
+		}
+		listed := map[string]bool{}
+		for _, at := range b.Endpoints {
+			listed[at.Address] = true
+			if at.Asked {
+				p.line("  %s %s", at.Address, at.State)
+			} else {
+				p.line("  %s %s, not asked: %s", at.Address, at.State, at.Why)
+			}
+		}
+		for _, at := range b.Asked {
+			if !listed[at] {
+				p.line("  %s", at)
+			}
+		}
+		p.policies(b.Settings)
+	}
+}
+
+func (e *Explanation) writeCertificate(p *page) {
+	c := e.Certificate
+	if c == nil {
+		return
+	}
+	p.section("Certificate")
+	switch {
+	case !c.Default && c.Secret == "":
+		p.line("none: %s", c.Why)
+	case !c.Default:
+		p.line("%s: %s", c.Secret, c.Why)
+	case c.DefaultSecret != "":
+		p.line("the default one: %s", c.Why)
+		p.line("it is that of %s", c.DefaultSecret)
+	default:
+		p.line("the default one: %s", c.Why)
+	}
+	if c.Ingress != "" {
+		p.line("%s %s", c.Ingress, c.Field)
+	}
+	if len(c.Names) > 0 {
+		p.line("for %s", strings.Join(c.Names, ", "))
+	}
+	if c.NotBefore != nil && c.NotAfter != nil {
+		p.line("valid from %s to %s", moment(*c.NotBefore), moment(*c.NotAfter))
+	}
+	if c.Problem != "" {
+		p.line("clients will refuse it: %s", c.Problem)
+	}
+}
+
+func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") }
+
+func (e *Explanation) writeFindings(p *page) {
+	p.section("Findings")
+	if len(e.Findings) == 0 {
+		p.line("none")
+	}
+	for _, f := range e.Findings {
+		p.line("%s %s", f.Object, f.Field)
+		p.under("%s: %s", f.Code, f.Message)
+		p.under("%s", f.Effect)
+	}
+	if e.Elsewhere > 0 {
+		p.line("and %d more of manifest files that hold nothing of this", e.Elsewhere)
+	}
+}

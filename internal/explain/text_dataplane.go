@@ -1,0 +1,76 @@
+package explain
+
+import "strings"
+
+// writeDataPlane says which versions the workers hold.
+func (e *Explanation) writeDataPlane(p *page) {
+	d := e.DataPlane
+	if d == nil {
+		return
+	}
+	p.section("NGINX")
+	if d.Problem != "" {
+		p.line("%s", d.Problem)
+		return
+	}
+	state := "serves"
+	switch {
+	case !d.Loaded:
+		state = "is not loaded and answers 503"
+	case d.Draining:
+		state = "serves, and asks clients to come back before a reload"
+	}
+	p.line("generation %d %s", d.Generation, state)
+	for _, u := range d.Units {
+		switch {
+		case u.Version == "":
+			p.line("%s %s is not there yet", u.Kind, u.Name)
+		case !u.Current:
+			p.line("%s %s is of another version, %s: a change is on its way", u.Kind, u.Name, u.Version)
+		case u.Needs > d.Generation:
+			p.line("%s %s needs generation %d", u.Kind, u.Name, u.Needs)
+		}
+	}
+	for _, w := range d.Workers {
+		p.line("worker %d of generation %d%s", w.PID, w.Generation, w.holds())
+		for _, h := range w.Units {
+			if h.Error != "" {
+				p.under("%s %s can't be used: %s", h.Kind, h.Name, h.Error)
+			}
+		}
+	}
+}
+
+// holds says which units a worker has decoded.
+func (w Worker) holds() string {
+	if w.Silent {
+		return " did not answer"
+	}
+	var current, old, none []string
+	for _, h := range w.Units {
+		text := h.Kind + " " + h.Name
+		switch {
+		case h.Version == "":
+			none = append(none, text)
+		case h.Current:
+			current = append(current, text+" "+h.Version)
+		default:
+			old = append(old, text+" "+h.Version)
+		}
+	}
+	var parts []string
+	for _, part := range []struct {
+		what string
+		list []string
+	}{
+		{"holds ", current}, {"holds of older versions ", old}, {"has not needed yet ", none},
+	} {
+		if len(part.list) > 0 {
+			parts = append(parts, part.what+strings.Join(part.list, ", "))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(parts, "; ")
+}

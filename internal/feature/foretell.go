@@ -1,0 +1,153 @@
+package feature
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
+// A Question is a request that nobody sent, about which someone asks what
+// would become of it.
+type Question struct {
+	// Scheme is http or https. Method is in capitals.
+	Scheme, Method string
+	// HostName is the name asked for, lower case and without a port.
+	HostName string
+	// URI is the path and query as a client sends them, Path the path alone as
+	// routes are compared with it.
+	URI, Path string
+	// Headers are by canonical name, as in net/http.
+	Headers map[string][]string
+	// From is the client's address, its zero value if it was not said.
+	From netip.Addr
+	// Secured is set where TLS is asked for on the name.
+	Secured bool
+	// Authority is the host as the client writes it, with a port if it does.
+	Authority string
+	// Relative is set where redirects on the route leave scheme and host out.
+	Relative bool
+	// Jumps is set where NGINX goes on in a location for the route's profile and
+	// mode, with what is checked on the way into it.
+	Jumps bool
+	// HTTPSPort is the port for https.
+	HTTPSPort uint16
+	// Policy is the feature's on the route, Global its setting for all requests,
+	// nil if it has none.
+	Policy, Global any
+	// HasEndpoint tells whether a backend, by its key, can be asked.
+	HasEndpoint func(backend string) bool
+}
+
+// A Foretold is what a feature answers in a backend's place.
+type Foretold struct {
+	// Status is an HTTP status, 0 where the feature lets the request pass.
+	Status int
+	// Location is where a redirect leads.
+	Location string
+	// Why says in a sentence what decided. With Status 0 it says on what it
+	// depends whether the request passes, and nothing if on nothing.
+	Why string
+}
+
+// A Chosen says which of a route's alternatives are asked.
+type Chosen struct {
+	// Backend is the key of the one that is asked for sure, empty where Shares
+	// say who is, or else the route's own. Why says in a sentence what decided;
+	// it may be empty where nothing is sure.
+	Backend, Why string
+	// Whens say in words when each alternative is asked, in their order.
+	Whens []string
+	// Shares are, in the same order, the parts of such requests that go to each
+	// alternative, from 0 to 1. What is left goes to the route's own backend.
+	Shares []float64
+}
+
+// Header is the value of a request's header as NGINX has it in $http_NAME, by
+// NAME. Headers with underscores are none to NGINX.
+func (q Question) Header(name string) (value string, ok bool) {
+	if name == "host" && len(q.Headers["Host"]) == 0 {
+		return q.Authority, q.Authority != ""
+	}
+	var values []string
+	for header, all := range q.Headers {
+		if !strings.Contains(header, "_") && strings.ReplaceAll(strings.ToLower(header), "-", "_") == name {
+			values = append(values, all...)
+		}
+	}
+	return strings.Join(values, ", "), len(values) > 0
+}
+
+// Cookie is the value of a request's cookie as NGINX has it in $cookie_NAME, by
+// NAME: the first one, whatever the case of its letters.
+func (q Question) Cookie(name string) (value string, ok bool) {
+	for _, line := range q.Headers["Cookie"] {
+		for cookie := range strings.FieldsFuncSeq(line, func(c rune) bool { return c == ';' || c == ',' }) {
+			key, value, ok := strings.Cut(cookie, "=")
+			if ok && strings.EqualFold(strings.Trim(key, " "), name) {
+				return strings.TrimLeft(value, " "), true
+			}
+		}
+	}
+	return "", false
+}
+
+// Query is what stands behind the question mark of the URI.
+func (q Question) Query() string {
+	_, query, _ := strings.Cut(q.URI, "?")
+	return query
+}
+
+// Foretell puts a template together as far as its variables are known: group
+// gives the text of a group of the route's path. Of what only a real request has
+// it leaves the variable's name.
+func (t Template) Foretell(q Question, group func(name string) (text string, ok bool)) string {
+	var b strings.Builder
+	for _, p := range t {
+		text, ok := p.Literal, p.Variable == ""
+		switch p.Variable {
+		case "host":
+			text, ok = q.HostName, true
+		case "scheme", "pass_access_scheme":
+			text, ok = q.Scheme, true
+		case "uri":
+			text, ok = q.Path, true
+		case "request_uri":
+			text, ok = q.URI, true
+		case "request_method":
+			text, ok = q.Method, true
+		case "args", "query_string":
+			text, ok = q.Query(), true
+		case "http":
+			text, _ = q.Header(strings.ToLower(p.Name))
+			ok = true
+		case "cookie":
+			text, _ = q.Cookie(p.Name)
+			ok = true
+		case "group":
+			text, ok = group(p.Name)
+		}
+		if !ok {
+			text = "$" + strings.Trim(p.Variable+"_"+p.Name, "_")
+			if p.Variable == "group" {
+				text = "$" + p.Name
+			}
+		}
+		b.WriteString(text)
+	}
+	return b.String()
+}
+
+// EscapePath writes a path as ngx.escape_uri does with its type 0.
+func EscapePath(path string) string {
+	const plain = "-._~!$&'()*+,;=:@/"
+	var b strings.Builder
+	for i := range len(path) {
+		c := path[i]
+		if c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || strings.IndexByte(plain, c) >= 0 {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}

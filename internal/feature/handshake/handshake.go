@@ -1,0 +1,134 @@
+// Package handshake reads how TLS connections are made: versions, ciphers and
+// sessions. All hosts have one port, so that most of it holds for the whole
+// process; ciphers and whose order of them counts may differ by host.
+package handshake
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/model"
+)
+
+// Bounds of sizes in bytes. NGINX has no cache below 8 pages.
+const (
+	leastCache, mostCache   = 32 << 10, 1 << 30
+	leastBuffer, mostBuffer = 1 << 10, 1 << 20
+)
+
+// mostTimeout is far beyond the 7 days that TLS 1.3 allows.
+const mostTimeout = 365 * 24 * time.Hour
+
+var (
+	versions = feature.Setting[model.TLSVersions]{
+		Key: "ssl-protocols", Default: model.TLS12 | model.TLS13, Parse: model.NewTLSVersions,
+		Doc: "Versions of TLS that are spoken.",
+	}
+	ciphers = feature.Setting[model.Ciphers]{
+		Annotation: "ssl-ciphers", Parse: model.NewCiphers, OnInvalid: feature.Deny, Risk: feature.Low,
+		Doc: "Ciphers of the host for TLS 1.2 and before, in the place of the ConfigMap's.",
+	}
+	allCiphers = feature.Setting[model.Ciphers]{
+		Key: "ssl-ciphers", Default: model.IntermediateCiphers(), Parse: model.NewCiphers,
+		Doc: "Ciphers for TLS 1.2 and before; empty for those of the TLS library, in the client's order.",
+	}
+	preferServer = feature.Setting[model.CipherOrder]{
+		Annotation: "ssl-prefer-server-ciphers", Parse: order, Risk: feature.Low,
+		Doc: "Whether the host's order of ciphers decides, and not the client's.",
+	}
+	curves = feature.Setting[model.Curves]{
+		Key: "ssl-ecdh-curve", Parse: model.NewCurves,
+		Doc: "Groups for key exchange, in order; auto leaves them to the TLS library. Those with MLKEM need OpenSSL 3.5.",
+	}
+	sessionCache = feature.Setting[bool]{
+		Key: "ssl-session-cache", Default: true, Parse: feature.Bool,
+		Doc: "Keeps sessions, so that clients can resume them.",
+	}
+	sessionCacheSize = feature.Setting[int64]{
+		Key: "ssl-session-cache-size", Default: 10 << 20, Parse: feature.Size(leastCache, mostCache),
+		Doc: "Size of the memory for sessions; 1 MB holds about 4,000.",
+	}
+	sessionTimeout = feature.Setting[time.Duration]{
+		Key: "ssl-session-timeout", Default: 10 * time.Minute, Parse: timeout,
+		Doc: "How long a session may be resumed.",
+	}
+	sessionTickets = feature.Setting[bool]{
+		Key: "ssl-session-tickets", Parse: feature.Bool,
+		Doc: "Gives sessions to clients to keep.",
+	}
+	bufferSize = feature.Setting[int64]{
+		Key: "ssl-buffer-size", Default: 4 << 10, Parse: feature.Size(leastBuffer, mostBuffer),
+		Doc: "Size of the largest TLS record that is sent.",
+	}
+	earlyData = feature.Setting[bool]{
+		Key: "ssl-early-data", Parse: feature.Bool,
+		Doc: "Takes requests with the first message of TLS 1.3. Whoever listens can send them again.",
+	}
+	rejectHandshake = feature.Setting[bool]{
+		Key: "ssl-reject-handshake", Parse: feature.Bool,
+		Doc: "Ends handshakes for names that nobody has, where otherwise the default certificate is shown.",
+	}
+)
+
+func order(text string) (model.CipherOrder, error) {
+	server, err := feature.Bool(text)
+	if err != nil {
+		return model.UsualOrder, err
+	}
+	if server {
+		return model.ServerOrder, nil
+	}
+	return model.ClientOrder, nil
+}
+
+// timeout reads whole seconds: NGINX knows no others here.
+func timeout(text string) (time.Duration, error) {
+	d, err := feature.Duration(text)
+	if err != nil || d < time.Second || d > mostTimeout || d%time.Second != 0 {
+		return 0, errors.New("allowed is a number with s, m, h or d (seconds without a unit), from one second to 365 days")
+	}
+	return d, nil
+}
+
+// Feature is how TLS connections are made.
+func Feature() feature.Feature {
+	return feature.Feature{
+		Name: "handshake",
+		Doc:  "How TLS connections are made: versions, ciphers, sessions.",
+		Settings: []feature.Declared{
+			versions, ciphers, allCiphers, preferServer, curves, sessionCache, sessionCacheSize,
+			sessionTimeout, sessionTickets, bufferSize, earlyData, rejectHandshake,
+		},
+		Handshake: ofHost,
+		Process:   ofProcess,
+	}
+}
+
+func ofHost(r *feature.Reader, p *model.TLSPolicy) {
+	p.Ciphers, p.Order = ciphers.Get(r), preferServer.Get(r)
+}
+
+func ofProcess(r *feature.Reader, p *model.Process) {
+	p.TLS = model.TLS{
+		Versions: versions.Get(r), Ciphers: allCiphers.Get(r), Curves: groups(r),
+		SessionTimeout: sessionTimeout.Get(r), Tickets: sessionTickets.Get(r), BufferSize: bufferSize.Get(r),
+		EarlyData: earlyData.Get(r), RejectUnknown: rejectHandshake.Get(r),
+	}
+	if sessionCache.Get(r) {
+		p.TLS.SessionCache = sessionCacheSize.Get(r)
+	}
+}
+
+// groups are those for key exchange. With one that NGINX lacks it would refuse
+// its configuration, now and from then on.
+func groups(r *feature.Reader) model.Curves {
+	wanted := curves.Get(r)
+	if hybrid := wanted.Hybrid(); hybrid != "" && !r.Has(feature.HybridGroups) {
+		r.Refuse(curves, finding.MissingCapability, fmt.Sprintf("this NGINX has not the group %s, which needs OpenSSL 3.5 or later", hybrid))
+		return curves.Default
+	}
+	return wanted
+}

@@ -1,0 +1,10 @@
+package handshake_test
+
+import (
+	"testing"
+
+	"github.com/headgate/headgate/internal/feature/handshake"
+	"github.com/headgate/headgate/internal/featuretest"
+)
+
+func TestGolden(t *testing.T) { featuretest.Golden(t, handshake.Feature()) }

@@ -1,0 +1,33 @@
+package httpsredirect
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/headgate/headgate/internal/feature"
+)
+
+// foretell is httpsredirect.lua's function route in Go.
+func foretell(q feature.Question) feature.Foretold {
+	p, _ := q.Policy.(policy)
+	all, _ := q.Global.(everywhere)
+	if !p.Always && !q.Secured || q.Scheme != "http" {
+		return feature.Foretold{}
+	}
+	if slices.ContainsFunc(all.Exempt, func(path string) bool { return strings.HasPrefix(q.Path, path) }) {
+		return feature.Foretold{}
+	}
+	uri, port := q.URI, ""
+	if !p.KeepSlash {
+		uri = strings.TrimSuffix(uri, "/")
+	}
+	if p.Port {
+		port = fmt.Sprintf(":%d", q.HTTPSPort)
+	}
+	why := "TLS is asked for on the name (ssl-redirect)"
+	if p.Always {
+		why = "force-ssl-redirect is set"
+	}
+	return feature.Foretold{Status: all.Code, Location: "https://" + q.HostName + port + uri, Why: why}
+}

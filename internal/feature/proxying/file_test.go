@@ -1,0 +1,34 @@
+package proxying_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/headgate/headgate/internal/gatetest"
+)
+
+// TestBodyFile: of a body that is more than the buffer holds, NGINX tells that
+// it went to a file.
+func TestBodyFile(t *testing.T) {
+	t.Parallel()
+	const told = "a client request body is buffered to a temporary file"
+	slowly := gatetest.Service("slow") + gatetest.Endpoints("slow", slow(t))
+	for name, c := range map[string]struct {
+		annotations []string
+		file        bool
+	}{
+		"default":   {nil, true},
+		"too small": {[]string{"client-body-buffer-size: 60k"}, true},
+		"enough":    {[]string{"client-body-buffer-size: 100k"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := gatetest.Start(t, gatetest.Options{Workers: 1, Manifests: slowly + gatetest.Ingress("a", "a.test", "/", "slow", c.annotations...)})
+			g.Do(gatetest.Request{Method: "POST", Host: "a.test", Body: bytes.NewReader(make([]byte, 100_000))}).WantStatus(t, 200)
+			if file := strings.Contains(g.Log.String(), told); file != c.file {
+				t.Errorf("a file was used: %v, want %v", file, c.file)
+			}
+		})
+	}
+}

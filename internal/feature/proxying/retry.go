@@ -1,0 +1,84 @@
+package proxying
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/model"
+)
+
+// mostTries is how many endpoints one request may ask: as many may be kept
+// busy by it.
+const mostTries = 100
+
+var (
+	retry = feature.Setting[model.Outcomes]{
+		Annotation: "proxy-next-upstream", Key: "proxy-next-upstream", Default: model.Failure | model.Timeout, Parse: parseOutcomes, Risk: feature.Medium,
+		Doc: "After what a request is sent to another endpoint: error, timeout, invalid_header, http_500, http_502, http_503, http_504, http_403, http_404, http_429, non_idempotent, with blanks between them, or off.",
+	}
+	retryTime = feature.Setting[time.Duration]{
+		Annotation: "proxy-next-upstream-timeout", Key: "proxy-next-upstream-timeout", Default: 0, Parse: feature.Seconds(0, mostSeconds), Risk: feature.Low,
+		Doc: "Seconds after which no further endpoint is asked, 0 for no limit. They are rounded up to 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800 or 3600; more is no limit.",
+	}
+	retryTries = feature.Setting[int]{
+		Annotation: "proxy-next-upstream-tries", Key: "proxy-next-upstream-tries", Default: 3, Parse: feature.Int(0, mostTries), Risk: feature.Low,
+		Doc: "How many endpoints a request may ask; 0 for each endpoint once, 100 at most.",
+	}
+	retryNonIdempotent = feature.Setting[bool]{
+		Key: "retry-non-idempotent", Default: false, Parse: feature.Bool,
+		Doc: "Adds non_idempotent to what proxy-next-upstream says: POST, LOCK and PATCH are sent again as well.",
+	}
+)
+
+// parseOutcomes reads NGINX's names with blanks between them. As there, off
+// switches off what stands beside it.
+func parseOutcomes(text string) (model.Outcomes, error) {
+	var set model.Outcomes
+	off := false
+	for _, word := range strings.Fields(text) {
+		one, ok := model.OutcomeOf(word)
+		if !ok && word != "off" {
+			return 0, errors.New("allowed are off and, with blanks between them, " + strings.ReplaceAll((model.AllOutcomes).String(), " ", ", "))
+		}
+		if ok {
+			set |= one
+		}
+		off = off || !ok
+	}
+	switch {
+	case off:
+		return 0, nil
+	case set == 0:
+		return 0, errors.New("it names nothing: off is never to send a request again")
+	}
+	return set, nil
+}
+
+// outcomes is 0 for never. Non-idempotent requests alone make no difference,
+// and so no profile.
+func outcomes(r *feature.Reader) model.Outcomes {
+	set := retry.Get(r)
+	if set != 0 && retryNonIdempotent.Get(r) {
+		set |= model.NonIdempotent
+	}
+	if set == model.NonIdempotent {
+		return 0
+	}
+	return set
+}
+
+// retryStep is the least step that is not below the limit; beyond the last one
+// there is no limit.
+func retryStep(limit time.Duration) time.Duration {
+	if limit == 0 {
+		return 0
+	}
+	for _, seconds := range []time.Duration{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600} {
+		if step := seconds * time.Second; step >= limit {
+			return step
+		}
+	}
+	return 0
+}

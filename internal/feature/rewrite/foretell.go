@@ -1,0 +1,45 @@
+package rewrite
+
+import (
+	"strconv"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/pcre"
+)
+
+// foretell is rewrite.lua's function route in Go.
+func foretell(q feature.Question) feature.Foretold {
+	p, _ := q.Policy.(policy)
+	if !p.Redirect {
+		return feature.Foretold{}
+	}
+	groups, err := find(p.Pattern, q.Path)
+	if err != nil {
+		return feature.Foretold{Status: 500, Why: "the route's path takes too long to compare: " + err.Error()}
+	}
+	if groups == nil {
+		return feature.Foretold{}
+	}
+	target := feature.EscapePath(p.Target.Foretell(q, func(name string) (string, bool) {
+		n, err := strconv.Atoi(name)
+		if err != nil {
+			return "", false
+		}
+		if n >= len(groups) || groups[n][0] < 0 {
+			return "", true
+		}
+		return q.Path[groups[n][0]:groups[n][1]], true
+	}))
+	if query := q.Query(); query != "" {
+		target += "?" + query
+	}
+	return feature.Foretold{Status: 302, Location: target, Why: "rewrite-target names another host"}
+}
+
+func find(pattern, path string) ([][2]int, error) {
+	compiled, err := pcre.Load(pattern, pcre.Options{Caseless: true})
+	if err != nil {
+		return nil, err
+	}
+	return compiled.Find(path)
+}

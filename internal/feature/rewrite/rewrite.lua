@@ -1,0 +1,56 @@
+-- Another path for the backend than the client's.
+local log = require "headgate.log"
+local requests = require "headgate.request"
+local template = require "headgate.template"
+
+local _M = {}
+
+local ngx_re_match = ngx.re.match
+local ngx_req = ngx.req
+
+local FOUND = 302
+local INTERNAL_ERROR = 500
+
+
+-- rewritten is the target for this request, nil if the route's path is not in
+-- the request's: the expression is not bound to the start here.
+local function rewritten(policy, request)
+    local groups, err = ngx_re_match(request.path, policy.pattern, "ijo")
+    if err then
+        log.err("host ", request.host_name, ": match ", policy.pattern, ": ", err)
+        return requests.finish(request, INTERNAL_ERROR)
+    end
+    if not groups then
+        return nil
+    end
+    request.groups = groups
+    return template.fill(policy.target, request)
+end
+
+
+function _M.applies(policy, phase)
+    return (phase == "route") == (policy.redirect == true)
+end
+
+
+function _M.route(policy, request)
+    local target = rewritten(policy, request)
+    if target then
+        return requests.redirect(request, requests.with_query(target), FOUND)
+    end
+end
+
+
+function _M.send(policy, request)
+    local target = rewritten(policy, request)
+    if not target then
+        return
+    end
+    requests.set_path(target)
+    if policy.prefix then
+        ngx_req.set_header("X-Forwarded-Prefix", template.fill(policy.prefix, request))
+    end
+end
+
+
+return _M

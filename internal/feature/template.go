@@ -1,0 +1,103 @@
+package feature
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A Template is a text with variables in it, taken apart. The data plane puts
+// it together for each request (lua/headgate/template.lua): it never looks a
+// variable up by a name that a tenant wrote.
+type Template []Piece
+
+// A Piece is a literal text, or a variable. Of the kinds "arg", "cookie", "http"
+// and "group" a variable has a Name: that of the argument, the cookie, the
+// header (lower case, with underscores) or the group of the route's path.
+type Piece struct {
+	Literal  string
+	Variable string
+	Name     string
+}
+
+// MarshalJSON writes a literal as a text and a variable as a list.
+func (p Piece) MarshalJSON() ([]byte, error) {
+	switch {
+	case p.Variable == "":
+		return json.Marshal(p.Literal)
+	case p.Name == "":
+		return json.Marshal([]string{p.Variable})
+	}
+	return json.Marshal([]string{p.Variable, p.Name})
+}
+
+// variables are those that a template may hold, besides $arg_NAME, $cookie_NAME
+// and $http_NAME. They are what the predecessor's users write in the place of
+// NGINX's variables; the others stay closed, since some hold secrets.
+var variables = []string{
+	"args", "best_http_host", "escaped_request_uri", "host", "http_host", "ingress_name", "is_args", "location_path",
+	"namespace", "pass_access_scheme", "pass_port", "pass_server_port", "query_string", "remote_addr", "remote_user", "req_id", "request_id",
+	"request_method", "request_uri", "scheme", "server_port", "service_name", "service_port", "the_real_ip", "uri",
+}
+
+var (
+	templateVariable = regexp.MustCompile(`\$(?:\{([A-Za-z0-9_]+)\}|([A-Za-z0-9_]+))?`)
+	groupName        = regexp.MustCompile(`^(?:[0-9]|[A-Za-z_][A-Za-z0-9_]{0,63})$`)
+)
+
+// ParseTemplate takes a text apart. With groups, a variable that is none of the
+// others is a group of the route's path, by its number or its name. The error
+// says what is allowed.
+func ParseTemplate(text string, groups bool) (Template, error) {
+	var t Template
+	literal := func(text string) {
+		if text != "" {
+			t = append(t, Piece{Literal: text})
+		}
+	}
+	rest := 0
+	for _, at := range templateVariable.FindAllStringSubmatchIndex(text, -1) {
+		literal(text[rest:at[0]])
+		rest = at[1]
+		name := ""
+		for i := 2; i < len(at); i += 2 {
+			if at[i] >= 0 {
+				name = text[at[i]:at[i+1]]
+			}
+		}
+		piece, ok := variable(name, groups)
+		if !ok {
+			return nil, fmt.Errorf("$%s is no variable: allowed are $%s, and $arg_NAME, $cookie_NAME and $http_NAME",
+				cut(name, mostValue), strings.Join(variables, ", $"))
+		}
+		t = append(t, piece)
+	}
+	literal(text[rest:])
+	return t, nil
+}
+
+func variable(name string, groups bool) (Piece, bool) {
+	if slices.Contains(variables, name) {
+		return Piece{Variable: name}, true
+	}
+	for _, kind := range []string{"arg", "cookie", "http"} {
+		if of, ok := strings.CutPrefix(name, kind+"_"); ok && of != "" {
+			return Piece{Variable: kind, Name: of}, true
+		}
+	}
+	return Piece{Variable: "group", Name: name}, groups && groupName.MatchString(name)
+}
+
+// Literal is the text of a template without variables, false if it has any.
+func (t Template) Literal() (text string, ok bool) {
+	var b strings.Builder
+	for _, p := range t {
+		if p.Variable != "" {
+			return "", false
+		}
+		b.WriteString(p.Literal)
+	}
+	return b.String(), true
+}

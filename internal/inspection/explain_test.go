@@ -1,0 +1,75 @@
+package inspection
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/headgate/headgate/internal/explain"
+)
+
+// TestExplain: the parameters make the question, and what is wrong has a status
+// of its own.
+func TestExplain(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "s")
+	var asked explain.Question
+	s, err := Listen(socket, nil, func(ctx context.Context, q explain.Question) (explain.Explanation, error) {
+		asked = q
+		switch q.URL {
+		case "wrong":
+			_, err := explain.Explain(explain.Question{URL: "ftp://a.test/"}, explain.Settings{})
+			return explain.Explanation{}, err
+		case "busy":
+			return explain.Explanation{}, errors.New("wait for the controller")
+		}
+		return explain.Explanation{Request: explain.Request{URL: q.URL}}, nil
+	}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve() }()
+	defer func() {
+		if err := errors.Join(s.Close(), <-ended); err != nil {
+			t.Error(err)
+		}
+	}()
+	for _, c := range []struct {
+		query  string
+		status int
+		want   explain.Question
+	}{
+		{"?url=http://a.test/x%3Fy", 200, explain.Question{URL: "http://a.test/x?y"}},
+		{"?url=a&method=POST&from=::1&header=A:+1&header=B:+2", 200, explain.Question{URL: "a", Method: "POST", From: "::1", Headers: []string{"A: 1", "B: 2"}}},
+		{"?url=wrong", 400, explain.Question{URL: "wrong"}},
+		{"?url=busy", 503, explain.Question{URL: "busy"}},
+		{"", 400, explain.Question{}},
+		{"?url=", 400, explain.Question{}},
+		{"?url=a&url=b", 400, explain.Question{}},
+		{"?url=a&uri=b", 400, explain.Question{}},
+	} {
+		asked = explain.Question{}
+		response, text := ask(t, socket, "GET", "/v1/explain"+c.query)
+		if response.StatusCode != c.status {
+			t.Errorf("%s: %s, want %d: %s", c.query, response.Status, c.status, text)
+		}
+		if diff := cmp.Diff(c.want, asked); diff != "" {
+			t.Errorf("%s: %s", c.query, diff)
+		}
+		var got struct {
+			explain.Explanation
+			Error string
+		}
+		if err := json.Unmarshal([]byte(text), &got); err != nil || (got.Error == "") != (c.status == 200) || c.status == 200 && got.Request.URL != c.want.URL {
+			t.Errorf("%s: %v: %s", c.query, err, text)
+		}
+	}
+	if response, _ := ask(t, socket, "POST", "/v1/explain?url=a"); response.StatusCode != 405 || response.Header.Get("Allow") != "GET, HEAD" {
+		t.Errorf("POST: %s", response.Status)
+	}
+}

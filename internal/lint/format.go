@@ -1,0 +1,111 @@
+package lint
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/headgate/headgate/internal/finding"
+)
+
+// A Format writes a report.
+type Format func(io.Writer, Report) error
+
+// FormatNamed is the Format of a name: text, json or sarif.
+func FormatNamed(name string) (Format, bool) {
+	switch name {
+	case "text":
+		return writeText, true
+	case "json":
+		return writeJSON, true
+	case "sarif":
+		return writeSARIF, true
+	}
+	return nil, false
+}
+
+// Summary is the report in a sentence.
+func (r Report) Summary() string {
+	return fmt.Sprintf("%s, %s in %s, of which %d served",
+		count(r.Errors, "error"), count(r.Notices, "notice"), countOf(r.Ingresses, "Ingress", "Ingresses"), r.Served)
+}
+
+func count(n int, one string) string { return countOf(n, one, one+"s") }
+
+func countOf(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}
+
+// writeText writes a line for each result, as compilers do, so that editors
+// find the place. Further lines of a message have a mark before them: systems
+// that run checks take lines of the output for commands, and manifests may hold
+// such lines.
+func writeText(w io.Writer, r Report) error {
+	out := bufio.NewWriter(w)
+	for _, result := range r.Results {
+		place := printable(result.Path)
+		if result.Line > 0 {
+			place = fmt.Sprintf("%s:%d", place, result.Line)
+		}
+		fmt.Fprintf(out, "%s: %s: ", place, result.Severity)
+		lines := strings.Split(result.text(), "\n")
+		for i, line := range lines {
+			if lines[i] = printable(line); i > 0 {
+				lines[i] = "    | " + lines[i]
+			}
+		}
+		fmt.Fprintf(out, "%s [%s]\n", strings.Join(lines, "\n"), result.Code)
+	}
+	return out.Flush()
+}
+
+// printable escapes what a terminal would not show as it is.
+func printable(text string) string {
+	if !strings.ContainsFunc(text, notShown) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if notShown(r) {
+			quoted := strconv.QuoteRuneToASCII(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func notShown(r rune) bool { return !unicode.IsPrint(r) }
+
+// text is the result without its place. Only what is told of an old version has
+// several lines.
+func (r Result) text() string {
+	about := printable(strings.TrimSpace(r.Object+" "+r.Field)) + ": "
+	if r.Referrer != "" {
+		about = r.Referrer + " refers to " + about
+	}
+	switch r.Code {
+	case finding.OldVersion:
+		return about + strings.TrimRight(r.Message, "\n") + "\n" + r.Effect
+	case finding.BadManifest:
+		about = ""
+	}
+	return about + printable(r.Message) + "; " + r.Effect
+}
+
+func writeJSON(w io.Writer, r Report) error { return encode(w, r) }
+
+func encode(w io.Writer, value any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}

@@ -1,0 +1,257 @@
+package lint
+
+import (
+	"bytes"
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/headgate/headgate/internal/feature/all"
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/source/file"
+	"github.com/headgate/headgate/internal/store"
+	"github.com/headgate/headgate/internal/survey"
+)
+
+// TestRules: there is a rule for each code, and nothing of it is empty.
+func TestRules(t *testing.T) {
+	parsed, err := parser.ParseFile(token.NewFileSet(), "../finding/finding.go", nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var codes []string
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		if kind, ok := spec.Type.(*ast.Ident); ok && kind.Name == "Code" {
+			code, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			codes = append(codes, code)
+		}
+		return true
+	})
+	slices.Sort(codes)
+	if len(codes) < 10 || !slices.Equal(codes, Codes()) {
+		t.Errorf("findings have the codes %q, rules %q", codes, Codes())
+	}
+	for _, r := range rules() {
+		if r.short == "" || r.help == "" || strings.HasSuffix(r.short, ".") || !strings.HasSuffix(r.help, ".") || r.severity != Error && r.severity != Notice {
+			t.Errorf("rule %+v", r)
+		}
+	}
+	if Known("") || !Known(finding.Conflict) {
+		t.Error("Known")
+	}
+}
+
+// TestSeverity: what is missing counts by its kind, not by what tenants wrote.
+func TestSeverity(t *testing.T) {
+	for _, c := range []struct {
+		message, kinds string
+		want           Severity
+	}{
+		{"Secret Service does not exist", "Secret", Error},
+		{"Secret Service does not exist", "Service", Notice},
+		{"the Service does not exist, but an Ingress refers to it", "Secret", Notice},
+		{`the Service has no TCP port "Secret", but an Ingress refers to it`, "Service", Error},
+		{"ConfigMap x does not exist", "", Notice},
+		{"x does not exist", "", Error},
+	} {
+		kinds := map[string]int{c.kinds: 1}
+		if got := severityOf(finding.Finding{Code: finding.MissingObject, Message: c.message}, kinds); got != c.want {
+			t.Errorf("%s among %s: %s, want %s", c.message, c.kinds, got, c.want)
+		}
+	}
+	if got := severityOf(finding.Finding{Code: "New"}, nil); got != Error {
+		t.Errorf("a code without a rule is %q", got)
+	}
+}
+
+const bad = `apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: web
+  annotations:
+    nginx.ingress.kubernetes.io/ssl-redirect: "yse"
+    nginx.ingress.kubernetes.io/no-such-thing: "1"
+spec:
+  tls: [{secretName: gone, hosts: [a.test]}]
+  rules:
+  - host: a.test
+    http:
+      paths:
+      - {path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}
+---
+kind: Ingress
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: second}
+spec:
+  defaultBackend: {service: {name: web, port: {number: 80}}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: other}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: other}
+`
+
+// check lints one file of a folder.
+func check(t *testing.T, text string) Report {
+	t.Helper()
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "a b#c.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read, err := file.Read(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	surveyed, err := survey.Take(read.Changes, survey.Settings{
+		Store:    store.Settings{IngressClass: "nginx", WatchWithoutClass: true, Classless: true},
+		Features: all.Features(), AnnotationPrefix: "nginx.ingress.kubernetes.io",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Check(read, surveyed, Options{Root: folder, Version: "1.2.3", Show: func(path string) string {
+		return strings.ReplaceAll(strings.TrimPrefix(path, folder+"/"), folder, "root")
+	}})
+}
+
+func sarifOf(t *testing.T, r Report) map[string]any {
+	t.Helper()
+	var out bytes.Buffer
+	if err := writeSARIF(&out, r); err != nil {
+		t.Fatal(err)
+	}
+	var whole map[string]any
+	if err := json.Unmarshal(out.Bytes(), &whole); err != nil {
+		t.Fatal(err)
+	}
+	return whole
+}
+
+// get follows names and indexes into JSON.
+func get[T any](t *testing.T, from any, way ...any) T {
+	t.Helper()
+	for _, step := range way {
+		switch step := step.(type) {
+		case string:
+			from = from.(map[string]any)[step]
+		case int:
+			from = from.([]any)[step]
+		}
+	}
+	value, ok := from.(T)
+	if !ok {
+		t.Fatalf("%v is %#v", way, from)
+	}
+	return value
+}
+
+// TestSARIF: what SARIF 2.1.0 requires is there, and what code hosts read.
+func TestSARIF(t *testing.T) {
+	r := check(t, bad)
+	if r.Errors != 6 || r.Notices != 1 {
+		t.Errorf("%d errors, %d notices: %v", r.Errors, r.Notices, r.Results)
+	}
+	whole := sarifOf(t, r)
+	if get[string](t, whole, "version") != "2.1.0" || len(get[[]any](t, whole, "runs")) != 1 {
+		t.Errorf("not one run of SARIF 2.1.0: %v", whole)
+	}
+	if schema, err := url.Parse(get[string](t, whole, "$schema")); err != nil || !schema.IsAbs() || !strings.HasSuffix(schema.Path, "sarif-schema-2.1.0.json") {
+		t.Errorf("schema %v %v", schema, err)
+	}
+	driver := get[map[string]any](t, whole, "runs", 0, "tool", "driver")
+	if driver["name"] == "" || driver["version"] != "1.2.3" {
+		t.Errorf("driver %v", driver)
+	}
+	levels := []string{"none", "note", "warning", "error"}
+	for _, rule := range get[[]any](t, driver, "rules") {
+		for _, way := range [][]any{{"id"}, {"shortDescription", "text"}, {"fullDescription", "text"}, {"help", "text"}} {
+			if get[string](t, rule, way...) == "" {
+				t.Errorf("%v of rule %v is empty", way, rule)
+			}
+		}
+		if level := get[string](t, rule, "defaultConfiguration", "level"); !slices.Contains(levels, level) {
+			t.Errorf("level %q", level)
+		}
+	}
+	results := get[[]any](t, whole, "runs", 0, "results")
+	if len(results) != len(r.Results) {
+		t.Fatalf("%d results, want %d", len(results), len(r.Results))
+	}
+	prints := map[string]bool{}
+	for _, result := range results {
+		index := int(get[float64](t, result, "ruleIndex"))
+		if id := get[string](t, driver, "rules", index, "id"); id != get[string](t, result, "ruleId") {
+			t.Errorf("rule %d is %s: %v", index, id, result)
+		}
+		if !slices.Contains(levels, get[string](t, result, "level")) || get[string](t, result, "message", "text") == "" {
+			t.Errorf("result %v", result)
+		}
+		place := get[map[string]any](t, result, "locations", 0, "physicalLocation")
+		at, err := url.Parse(get[string](t, place, "artifactLocation", "uri"))
+		if err != nil || at.IsAbs() || at.Path != "a b#c.yaml" || at.Fragment != "" {
+			t.Errorf("uri %v %v", at, err)
+		}
+		if get[float64](t, place, "region", "startLine") < 1 {
+			t.Errorf("place %v", place)
+		}
+		print := get[string](t, result, "partialFingerprints", fingerprintName)
+		if prints[print] || len(print) != 32 {
+			t.Errorf("fingerprint %q of %v", print, result)
+		}
+		prints[print] = true
+	}
+}
+
+// TestNoResults: SARIF needs a list, and a place without a line gets one.
+func TestNoResults(t *testing.T) {
+	if results := get[[]any](t, sarifOf(t, check(t, "")), "runs", 0, "results"); len(results) != 0 {
+		t.Errorf("results %v", results)
+	}
+	r := Report{Results: []Result{{Path: "m"}, {Path: "/m"}, {Path: "../m"}, {Path: "a:b"}}}
+	for i, want := range []string{"m", "file:///m", "../m", "./a:b"} {
+		place := get[map[string]any](t, sarifOf(t, r), "runs", 0, "results", i, "locations", 0, "physicalLocation")
+		if got := get[string](t, place, "artifactLocation", "uri"); got != want || get[float64](t, place, "region", "startLine") != 1 {
+			t.Errorf("%v, want %s", place, want)
+		}
+	}
+}
+
+// TestFingerprints: they stay when everything moves, and differ between
+// findings.
+func TestFingerprints(t *testing.T) {
+	prints := func(r Report) []string {
+		var list []string
+		for _, one := range r.Results {
+			list = append(list, one.fingerprint())
+		}
+		slices.Sort(list)
+		return slices.Compact(list)
+	}
+	before, after := check(t, bad), check(t, "# moved\n\n"+strings.ReplaceAll(bad, "\n---", "\n\n\n---"))
+	if before.Results[0].Line == after.Results[0].Line {
+		t.Fatal("nothing moved")
+	}
+	if a, b := prints(before), prints(after); !slices.Equal(a, b) || len(a) != len(before.Results) {
+		t.Errorf("%q became %q", a, b)
+	}
+}

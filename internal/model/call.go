@@ -1,0 +1,60 @@
+package model
+
+import (
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// A Call is a request that Headgate itself makes of another service, for the
+// routes of an Ingress.
+type Call struct {
+	// Name is by which of a request's calls Lua knows it.
+	Name CallName
+	// Secure makes it by https.
+	Secure bool
+	// Host is a DNS name in lower case, or an address, which has brackets if it
+	// is of IPv6. It is empty where SameHost is set.
+	Host string
+	// SameHost calls the host that the client asked for.
+	SameHost bool
+	// Port is 1 to 65535, the scheme's own if none was written.
+	Port uint16
+	// Path is what the call asks for, up to the query. It is empty if it is not
+	// known before there is a request.
+	Path string
+}
+
+// A CallName says which of a request's calls one is: each has a backend and
+// variables of its own. No two features have calls of one name.
+type CallName string
+
+// CheckCall asks whether the request may pass (see Check).
+const CheckCall CallName = "check"
+
+// OwnPort tells whether the port is the scheme's own.
+func (c Call) OwnPort() bool {
+	return c.Secure && c.Port == 443 || !c.Secure && c.Port == 80
+}
+
+// Backend is the key of the backend that has the endpoints of the call's Host.
+// The name of a Service in the cluster, "NAME.NAMESPACE.svc" or that with
+// ".cluster.local" behind it, leads to the Service's own endpoints.
+func (c Call) Backend() string {
+	port := strconv.Itoa(int(c.Port))
+	labels := strings.Split(strings.TrimSuffix(strings.TrimSuffix(c.Host, "."), ".cluster.local"), ".")
+	if len(labels) == 3 && labels[2] == "svc" {
+		return BackendKey(labels[1], labels[0], port)
+	}
+	return BackendKey(NoNamespace, c.Host, port)
+}
+
+// NoNamespace is the namespace in the key of a backend that is no Service's:
+// its name is a DNS name or an address, as Call.Host has it.
+const NoNamespace = ""
+
+// Address is the address that a Call.Host is, false if it is a name.
+func Address(host string) (address netip.Addr, ok bool) {
+	address, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
+	return address.Unmap(), err == nil && address.Zone() == "" && address.Is6() == strings.HasPrefix(host, "[")
+}

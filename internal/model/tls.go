@@ -1,0 +1,209 @@
+package model
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// TLS is what the NGINX process is told of TLS connections.
+type TLS struct {
+	Versions TLSVersions
+	// Ciphers are for TLS 1.2 and before, in the server's order. If there are
+	// none, the TLS library's own count, in the client's order.
+	Ciphers Ciphers
+	Curves  Curves
+	// SessionCache is the size in bytes of the memory for sessions, 0 for none.
+	SessionCache int64
+	// SessionTimeout is how long a session may be resumed, in whole seconds.
+	// Without SessionCache it is NGINX's own.
+	SessionTimeout time.Duration
+	// Tickets gives sessions to clients to keep.
+	Tickets bool
+	// BufferSize is the size in bytes of the largest record that is sent.
+	BufferSize int64
+	// EarlyData takes requests that come with the first message of TLS 1.3.
+	EarlyData bool
+	// RejectUnknown ends handshakes for names that lead to DefaultHost.
+	RejectUnknown bool
+}
+
+// A TLSPolicy is what a host asks of TLS connections, beside its certificate.
+type TLSPolicy struct {
+	// Ciphers are for TLS 1.2 and before, in the place of the ConfigMap's if
+	// there are any.
+	Ciphers Ciphers
+	Order   CipherOrder
+	// Clients say what is asked of clients' certificates, nil for nothing.
+	Clients *Clients
+}
+
+// Any tells whether the policy asks for anything.
+func (p TLSPolicy) Any() bool { return p != TLSPolicy{} }
+
+// Clients are how the certificates of a host's clients are verified. That ends no
+// handshake: what becomes of a client whose certificate is bad, or who has none,
+// policies say. A connection that was made under others, or under none, brings
+// no requests to the host.
+type Clients struct {
+	// CA holds the certificates, as PEM, that a client's must lead to.
+	CA Content
+	// Depth is how many certificates may stand between the two.
+	Depth int
+}
+
+// Name is what no other Clients have.
+func (c *Clients) Name() string {
+	if c == nil {
+		return ""
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", c.CA.Name, c.Depth))
+	return hex.EncodeToString(sum[:16])
+}
+
+func (c *Clients) String() string {
+	if c == nil {
+		return "none"
+	}
+	return fmt.Sprintf("CA %.8s…, depth %d", c.CA.Name, c.Depth)
+}
+
+// A CipherOrder says whose order of ciphers decides.
+type CipherOrder int
+
+// The orders. UsualOrder is what all hosts have.
+const (
+	UsualOrder CipherOrder = iota
+	ServerOrder
+	ClientOrder
+)
+
+func (o CipherOrder) String() string { return [...]string{"usual", "server", "client"}[o] }
+
+// Ciphers are a list as OpenSSL reads it, made of what may stand in nginx.conf.
+type Ciphers struct{ text string }
+
+// mostCiphers bounds a list in bytes. The longest that OpenSSL prints, of all
+// ciphers that it has, is shorter.
+const mostCiphers = 4096
+
+var cipherCharacters = regexp.MustCompile(`^[A-Za-z0-9!:+_@=.-]*$`)
+
+// NewCiphers reads a list. Blanks separate as colons do. An empty list is none.
+func NewCiphers(text string) (Ciphers, error) {
+	text = strings.Join(strings.Fields(text), ":")
+	if len(text) > mostCiphers {
+		return Ciphers{}, fmt.Errorf("at most %d bytes are allowed", mostCiphers)
+	}
+	if !cipherCharacters.MatchString(text) {
+		return Ciphers{}, errors.New("allowed are names of ciphers between colons, of letters, digits and !+_@=.-")
+	}
+	adds := func(word string) bool { return word != "" && !strings.ContainsAny(word[:1], "!+-@=") }
+	if text != "" && !slices.ContainsFunc(strings.Split(text, ":"), adds) {
+		return Ciphers{}, errors.New("no cipher is left: at least one name must stand without a sign before it")
+	}
+	return Ciphers{text}, nil
+}
+
+// IntermediateCiphers are those of Mozilla's intermediate profile.
+func IntermediateCiphers() Ciphers {
+	return Ciphers{"ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:" +
+		"ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:" +
+		"ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305:" +
+		"DHE-RSA-AES256-GCM-SHA384:DHE-RSA-AES128-GCM-SHA256"}
+}
+
+func (c Ciphers) String() string { return c.text }
+
+// TLSVersions is a set of versions of TLS.
+type TLSVersions int
+
+// The versions, as members of the set.
+const (
+	TLS10 TLSVersions = 1 << iota
+	TLS11
+	TLS12
+	TLS13
+)
+
+// tlsVersions are the names, in the order of the constants.
+var tlsVersions = [...]string{"TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3"}
+
+// NewTLSVersions reads names between blanks. There must be one.
+func NewTLSVersions(text string) (TLSVersions, error) {
+	var set TLSVersions
+	for _, name := range strings.Fields(text) {
+		i := slices.Index(tlsVersions[:], name)
+		if i < 0 {
+			set = 0
+			break
+		}
+		set |= 1 << i
+	}
+	if set == 0 {
+		return 0, fmt.Errorf("allowed are one or more of %s, with blanks between them", strings.Join(tlsVersions[:], ", "))
+	}
+	return set, nil
+}
+
+// String is the names in order.
+func (v TLSVersions) String() string {
+	var names []string
+	for i, name := range tlsVersions {
+		if v&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+// Curves are the groups for key exchange. The zero value leaves the choice to
+// NGINX.
+type Curves struct{ text string }
+
+// curves are what every OpenSSL 3 knows, hybridGroups what only OpenSSL 3.5 and
+// later do.
+var (
+	curves = []string{
+		"X25519", "X448", "prime256v1", "secp384r1", "secp521r1", "P-256", "P-384", "P-521",
+		"ffdhe2048", "ffdhe3072", "ffdhe4096", "ffdhe6144", "ffdhe8192",
+	}
+	hybridGroups = []string{"X25519MLKEM768", "SecP256r1MLKEM768", "SecP384r1MLKEM1024"}
+)
+
+// NewCurves reads "auto" or names between colons.
+func NewCurves(text string) (Curves, error) {
+	if text == "auto" {
+		return Curves{}, nil
+	}
+	all := slices.Concat(curves, hybridGroups)
+	for name := range strings.SplitSeq(text, ":") {
+		if !slices.Contains(all, name) {
+			return Curves{}, fmt.Errorf("allowed are auto, or names between colons out of %s", strings.Join(all, ", "))
+		}
+	}
+	return Curves{text}, nil
+}
+
+// Hybrid is the first of the groups that combines a curve with ML-KEM, empty if
+// none does.
+func (c Curves) Hybrid() string {
+	for name := range strings.SplitSeq(c.text, ":") {
+		if slices.Contains(hybridGroups, name) {
+			return name
+		}
+	}
+	return ""
+}
+
+func (c Curves) String() string {
+	if c.text == "" {
+		return "auto"
+	}
+	return c.text
+}

@@ -1,0 +1,59 @@
+package plan
+
+import (
+	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/unit"
+)
+
+// contents are what hosts refer to.
+type contents struct {
+	// of are those of a host, by its name, and users how many hosts refer to
+	// each.
+	of    map[string][]string
+	users map[string]int
+}
+
+func newContents() contents { return contents{map[string][]string{}, map[string]int{}} }
+
+// setContents asks for what a host refers to. What no other host refers to any
+// more is no longer asked for.
+func (d *Desired) setContents(host string, wanted []model.Content) {
+	var names []string
+	for _, c := range wanted {
+		names = append(names, c.Name)
+		d.contents.users[c.Name]++
+		if d.contents.users[c.Name] == 1 {
+			d.set(unit.FromContent(c))
+		}
+	}
+	for _, name := range d.contents.of[host] {
+		if d.contents.users[name]--; d.contents.users[name] == 0 {
+			delete(d.contents.users, name)
+			d.remove(unit.Key{Kind: unit.Content, Name: name})
+		}
+	}
+	d.contents.of[host] = names
+	if names == nil {
+		delete(d.contents.of, host)
+	}
+}
+
+func distinctContents(h model.Host) []model.Content {
+	var list []model.Content
+	seen := map[string]bool{}
+	add := func(c model.Content) {
+		if !seen[c.Name] {
+			seen[c.Name] = true
+			list = append(list, c)
+		}
+	}
+	if h.TLS.Clients != nil {
+		add(h.TLS.Clients.CA)
+	}
+	for _, r := range h.Routes {
+		for _, c := range r.Contents {
+			add(c)
+		}
+	}
+	return list
+}

@@ -1,0 +1,72 @@
+package kube
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/headgate/headgate/internal/permission"
+)
+
+const follow = "list watch"
+
+// needs are all that a source asks for.
+type needs struct {
+	ingresses, classes, services, slices, certificates, secrets permission.Permission
+	// configMaps are followed once an Ingress names one.
+	configMaps permission.Permission
+	// namespaces are followed, namespace is looked at once, where the settings
+	// say so; configMap, node and pod where there is one.
+	namespaces, namespace, configMap, node, pod permission.Permission
+}
+
+func (s Settings) needs() needs {
+	in := func(group, resource, verbs, need, without string) permission.Permission {
+		return permission.Permission{
+			Resource: resource, Group: group, Namespace: s.Namespace, Verbs: verbs, Need: need, Without: without,
+		}
+	}
+	n := needs{
+		ingresses: in(networkingv1.GroupName, "ingresses", follow, "to know which hosts and paths to serve", permission.NotReady),
+		classes: in(networkingv1.GroupName, "ingressclasses", follow,
+			"to know which Ingresses are Headgate's by their spec.ingressClassName",
+			"spec.ingressClassName is not looked at: only the annotation "+classAnnotation+" and --watch-ingress-without-class count"),
+		services:     in(corev1.GroupName, "services", follow, "to know the ports of the Services that Ingresses name", permission.NotReady),
+		slices:       in(discoveryv1.GroupName, "endpointslices", follow, "to know the endpoints of Services", permission.NotReady),
+		certificates: in(corev1.GroupName, "secrets", follow, "to have the certificates of TLS Secrets", permission.NotReady),
+		secrets:      in(corev1.GroupName, "secrets", follow, "to know when other Secrets that Ingresses name change", permission.NotReady),
+		configMaps: in(corev1.GroupName, "configmaps", follow, "to know the ConfigMaps that Ingresses name, and when they change",
+			"ConfigMaps that Ingresses name count as missing"),
+		namespaces: in(corev1.GroupName, "namespaces", follow, "to know the labels that --watch-namespace-selector selects by", permission.NotReady),
+		namespace: in(corev1.GroupName, "namespaces", "get", "to check that the namespace to watch exists",
+			"a namespace that does not exist is watched until it does"),
+		configMap: in(corev1.GroupName, "configmaps", follow, "to read the options in ConfigMap "+s.ConfigMap.String(), permission.NotReady),
+		pod:       in(corev1.GroupName, "pods", "list", "to know which Node Headgate's Pod runs on", unzoned),
+		node:      in(corev1.GroupName, "nodes", follow, "to know the zone of the Node that Headgate runs on", unzoned),
+	}
+	n.classes.Namespace, n.namespaces.Namespace, n.node.Namespace = "", "", ""
+	n.namespace.Name = s.Namespace
+	n.configMap.Namespace, n.configMap.Name = s.ConfigMap.Namespace, s.ConfigMap.Name
+	n.pod.Namespace = s.Pod.Namespace
+	return n
+}
+
+// Permissions are all that a source with these settings asks for. It asks
+// without what is not required too, and tells what that means.
+func Permissions(s Settings) []permission.Permission {
+	n := s.needs()
+	list := []permission.Permission{n.ingresses, n.classes, n.services, n.slices, n.certificates, n.secrets}
+	if s.Namespaces {
+		list = append(list, n.namespaces)
+	}
+	if s.Namespace != "" {
+		list = append(list, n.namespace)
+	}
+	if s.ConfigMap.Name != "" {
+		list = append(list, n.configMap)
+	}
+	if s.Pod.Name != "" {
+		list = append(list, n.pod, n.node)
+	}
+	return append(list, n.configMaps)
+}

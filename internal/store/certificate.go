@@ -1,0 +1,87 @@
+package store
+
+import (
+	"bytes"
+	"reflect"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/source"
+)
+
+// indexIssuers notes which URL the certificate in a Secret names for its
+// issuer's.
+func (s *Store) indexIssuers(name types.NamespacedName, object *corev1.Secret, deleted bool) {
+	if !s.settings.CompleteChains {
+		return
+	}
+	if url, ok := s.issuerURLs[name]; ok {
+		s.byIssuerURL.remove(url, name)
+		delete(s.issuerURLs, name)
+		s.wantedIssuers.doubt(url)
+	}
+	if deleted {
+		return
+	}
+	if url := build.IssuerURL(object); url != "" {
+		s.byIssuerURL.add(url, name)
+		s.issuerURLs[name] = url
+		s.wantedIssuers.doubt(url)
+	}
+}
+
+// doubtSecret asks anew whether a Secret is wanted, and what its certificate
+// names.
+func (s *Store) doubtSecret(name types.NamespacedName) {
+	s.wantedSecrets.doubt(name)
+	if url, ok := s.issuerURLs[name]; ok {
+		s.wantedIssuers.doubt(url)
+	}
+}
+
+// TakeIssuers says the same as TakeSecrets of the URLs of issuers'
+// certificates: those that a certificate in use names.
+func (s *Store) TakeIssuers() References[string] {
+	return s.wantedIssuers.take(func(url string) bool {
+		for _, secret := range s.byIssuerURL[url] {
+			if s.secretInUse(secret) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func (s *Store) applyIssuers(object *source.Issuers, deleted bool) []Key {
+	if was := put(s.issuers, object.Name, object, deleted); unchanged(was, object, deleted, sameIssuers) {
+		return nil
+	}
+	var touched []Key
+	for _, secret := range s.byIssuerURL[object.Name] {
+		touched = s.certificateUsers(touched, secret)
+	}
+	return touched
+}
+
+func sameIssuers(a, b *source.Issuers) bool {
+	return a.Problem == b.Problem && reflect.DeepEqual(a.Chain, b.Chain)
+}
+
+func (s *Store) applyStaple(object *source.Staple, deleted bool) []Key {
+	if was := put(s.staples, object.Name, object, deleted); unchanged(was, object, deleted, sameStaple) {
+		return nil
+	}
+	return []Key{{StapleUnit, object.Name}}
+}
+
+func sameStaple(a, b *source.Staple) bool {
+	return a.Problem == b.Problem && a.Secret == b.Secret && a.Until.Equal(b.Until) && bytes.Equal(a.Response, b.Response)
+}
+
+// Issuers are what was fetched from the URL, nil until it was.
+func (s *Store) Issuers(url string) *source.Issuers { return s.issuers[url] }
+
+// Staple is the OCSP answer on the certificate, nil if there is none.
+func (s *Store) Staple(certificate string) *source.Staple { return s.staples[certificate] }

@@ -1,0 +1,56 @@
+package store
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	networkingv1 "k8s.io/api/networking/v1"
+)
+
+// An Unserved is an Ingress that is not ours.
+type Unserved struct {
+	Ingress *networkingv1.Ingress
+	// Why says by what it is not.
+	Why string
+}
+
+// Unserved are the Ingresses with a rule for one of the hosts that are not
+// ours, sorted by their names. It looks at all Ingresses: nothing is kept of
+// those that are not ours.
+func (s *Store) Unserved(hosts []string) []Unserved {
+	var list []Unserved
+	for _, ing := range s.ingresses {
+		if !ing.ours && slices.ContainsFunc(ing.object.Spec.Rules, func(r networkingv1.IngressRule) bool {
+			return slices.Contains(hosts, strings.ToLower(strings.TrimSuffix(r.Host, ".")))
+		}) {
+			list = append(list, Unserved{ing.object, s.whyNot(ing.object)})
+		}
+	}
+	slices.SortFunc(list, func(a, b Unserved) int {
+		return cmp.Or(cmp.Compare(a.Ingress.Namespace, b.Ingress.Namespace), cmp.Compare(a.Ingress.Name, b.Ingress.Name))
+	})
+	return list
+}
+
+// whyNot says in words what isOurs looks at.
+func (s *Store) whyNot(ing *networkingv1.Ingress) string {
+	switch {
+	case s.settings.Namespaces != nil && !s.selected[ing.Namespace]:
+		return fmt.Sprintf("--watch-namespace-selector %s does not select its namespace %s", s.settings.Namespaces, ing.Namespace)
+	case s.isOurClass(ing):
+		return s.settings.Scope.Why(ing)
+	}
+	if name := ing.Spec.IngressClassName; name != nil {
+		class := s.classes[*name]
+		if class == nil {
+			return fmt.Sprintf("its IngressClass %s does not exist", *name)
+		}
+		return fmt.Sprintf("its IngressClass %s is for the controller %s, not %s", *name, class.Spec.Controller, s.settings.ControllerClass)
+	}
+	if name, ok := ing.Annotations[classAnnotation]; ok {
+		return fmt.Sprintf("its annotation %s says %q, not %q", classAnnotation, name, s.settings.IngressClass)
+	}
+	return "it names no class, and --watch-ingress-without-class is not set"
+}

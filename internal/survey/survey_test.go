@@ -1,0 +1,178 @@
+package survey_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/headgate/headgate/internal/feature/all"
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/source/file"
+	"github.com/headgate/headgate/internal/store"
+	"github.com/headgate/headgate/internal/survey"
+	"github.com/headgate/headgate/internal/unit"
+)
+
+const manifests = `
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: web
+  namespace: shop
+  annotations:
+    nginx.ingress.kubernetes.io/server-alias: www.shop.test,*.shop.example
+    nginx.ingress.kubernetes.io/ssl-redirect: "yse"
+spec:
+  ingressClassName: nginx
+  rules:
+  - host: shop.test
+    http:
+      paths:
+      - {path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}
+      - {path: /old, pathType: Prefix, backend: {service: {name: gone, port: {number: 80}}}}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: other, namespace: blog}
+spec:
+  defaultBackend: {service: {name: blog, port: {number: 80}}}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: foreign, namespace: shop}
+spec:
+  ingressClassName: traefik
+  rules: [{host: foreign.test}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: shop}
+spec:
+  ports: [{port: 80}]
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: options, namespace: headgate}
+data: {proxy-body-size: 2m, no-such-key: "1"}
+`
+
+func take(t *testing.T, s survey.Settings) *survey.Survey {
+	t.Helper()
+	return takeOf(t, manifests, s)
+}
+
+func takeOf(t *testing.T, manifests string, s survey.Settings) *survey.Survey {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "all.yaml")
+	if err := os.WriteFile(path, []byte(manifests), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read, err := file.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Features, s.AnnotationPrefix = all.Features(), "nginx.ingress.kubernetes.io"
+	s.Store.IngressClass, s.Store.WatchWithoutClass, s.Store.Classless = "nginx", true, true
+	s.Store.ConfigMap = types.NamespacedName{Namespace: "headgate", Name: "options"}
+	v, err := survey.Take(read.Changes, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// TestTake: every kind of unit is there, with its packed form and its findings.
+func TestTake(t *testing.T) {
+	v := take(t, survey.Settings{})
+	if len(v.Hosts) != 2 || len(v.Hosts["shop.test"].Routes) != 2 {
+		t.Errorf("hosts: %v", v.Hosts)
+	}
+	if v.Names["www.shop.test"].Host != "shop.test" || len(v.Patterns.Heads) != 1 {
+		t.Errorf("names: %v, patterns: %v", v.Names, v.Patterns)
+	}
+	if _, ok := v.Backends["shop/gone/80"]; !ok || len(v.Backends) != 3 {
+		t.Errorf("backends: %v", v.Backends)
+	}
+	for _, key := range []unit.Key{
+		{Kind: unit.Host, Name: "shop.test"}, {Kind: unit.Host, Name: model.DefaultHost},
+		{Kind: unit.Name, Name: "www.shop.test"}, {Kind: unit.Backend, Name: "shop/web/80"},
+		{Kind: unit.Patterns, Name: unit.PatternsName}, {Kind: unit.Globals, Name: unit.GlobalsName},
+	} {
+		if u, ok := v.Unit(key); !ok || u.Key != key || len(u.Payload) == 0 {
+			t.Errorf("the unit %v is %v", key, u)
+		}
+	}
+	var codes []finding.Code
+	for _, f := range v.All() {
+		codes = append(codes, f.Code)
+	}
+	want := []finding.Code{finding.UnknownKey, finding.InvalidValue, finding.MissingObject, finding.MissingObject}
+	if !slices.Equal(codes, want) {
+		t.Errorf("findings: %v, want %v", v.All(), want)
+	}
+	if fs := v.Findings[store.Key{Kind: store.BackendUnit, Name: "shop/gone/80"}]; len(fs) != 1 {
+		t.Errorf("findings of shop/gone/80: %v", fs)
+	}
+}
+
+// TestNamespace: of other namespaces only the ConfigMap with the options counts.
+func TestNamespace(t *testing.T) {
+	v := take(t, survey.Settings{Namespace: "blog"})
+	if len(v.Hosts) != 1 || len(v.Backends) != 1 || len(v.Globals.Policies) == 0 {
+		t.Errorf("hosts %v, backends %v, globals %v", v.Hosts, v.Backends, v.Globals)
+	}
+	if fs := v.All(); len(fs) != 2 || fs[0].Code != finding.UnknownKey {
+		t.Errorf("findings: %v", fs)
+	}
+}
+
+// TestDefaultCertificate: its Secret counts whatever the namespace is, and one
+// that can't be used has a finding.
+func TestDefaultCertificate(t *testing.T) {
+	var s survey.Settings
+	s.Namespace = "shop"
+	s.Store.DefaultCertificate = types.NamespacedName{Namespace: "headgate", Name: "pair"}
+	key := store.Key{Kind: store.DefaultCertificateUnit}
+	pair := gatetest.NewKeyPair(t, "pair", "pair.test")
+	for _, c := range []struct {
+		manifests string
+		code      finding.Code
+	}{
+		{"", finding.MissingObject},
+		{"---\napiVersion: v1\nkind: Secret\nmetadata: {name: pair, namespace: headgate}\n", finding.BadCertificate},
+		{strings.Replace(gatetest.TLSSecret("pair", pair), "name: pair", "name: pair, namespace: headgate", 1), ""},
+	} {
+		v := takeOf(t, manifests+c.manifests, s)
+		var code finding.Code
+		for _, f := range v.Findings[key] {
+			code = f.Code
+		}
+		if code != c.code || (v.DefaultCertificate != nil) != (c.code == "") {
+			t.Errorf("with %s: findings %v, certificate %v, want %q", c.manifests, v.Findings[key], v.DefaultCertificate, c.code)
+		}
+		if _, ok := v.Unit(unit.Key{Kind: unit.Certificate, Name: model.DefaultCertificate}); ok != (c.code == "") {
+			t.Errorf("with %s: a unit is there: %v", c.manifests, ok)
+		}
+	}
+}
+
+// TestRefused: an Ingress that is left out as a whole has findings and nothing
+// else.
+func TestRefused(t *testing.T) {
+	var s survey.Settings
+	s.Store.Scope.NoCatchAll = true
+	v := take(t, s)
+	fs := v.Findings[store.Key{Kind: store.RefusalUnit, Name: "blog/other"}]
+	if len(fs) != 1 || fs[0].Code != finding.Refused || fs[0].Object != "ingress/blog/other" {
+		t.Errorf("findings: %v", fs)
+	}
+	if len(v.Backends) != 2 {
+		t.Errorf("backends: %v", v.Backends)
+	}
+}

@@ -1,0 +1,93 @@
+-- Calls to other services: subrequests that NGINX makes. A request may have
+-- several, each with a name, a backend and a turn of its own; model.CallName has
+-- the names. "check" is that of auth_request, in locations of a mode with a check.
+--
+-- A subrequest has a ngx.ctx of its own but its request's variables, so it
+-- finds the request's table by the slot.
+local balancer = require "ngx.balancer"
+local features = require "headgate.features"
+local log = require "headgate.log"
+local requests = require "headgate.request"
+local settings = require "headgate.settings"
+local units = require "headgate.units"
+
+local _M = {}
+
+local set_current_peer = balancer.set_current_peer
+local set_more_tries = balancer.set_more_tries
+
+local UNAUTHORIZED = 401
+local FORBIDDEN = 403
+
+local LOOPBACK = "127.0.0.1"
+
+-- Further tries after the first; nginx.conf bounds them too.
+local MORE_TRIES = 2
+
+
+-- prepare(request, name, callee) -> the call, from then on request.calls[name],
+-- nil if there is nobody to call.
+-- callee: { secure, backend | own }: an endpoint of the backend, or this very
+-- NGINX.
+function _M.prepare(request, name, callee)
+    local call = {}
+    if callee.own then
+        call.port = callee.secure and settings.https_port or settings.http_port
+    else
+        call.backend = units.backend(callee.backend, request.revision)
+        if not call.backend or call.backend.count == 0 then
+            return nil
+        end
+    end
+    local calls = request.calls
+    if calls then
+        calls[name] = call
+    else
+        request.calls = { [name] = call }
+    end
+    return call
+end
+
+
+-- Names the endpoint for each try of the call of that name, the check's if there
+-- is no name.
+function _M.balance(name)
+    local request = requests.current()
+    local calls = request and request.calls
+    local call = calls and calls[name or "check"]
+    if not call then
+        error("a call that no request has")
+    end
+    local address, port = LOOPBACK, call.port
+    if call.backend then
+        address, port = call.backend:next()
+        if not call.tried then
+            call.tried = true
+            set_more_tries(MORE_TRIES)
+        end
+    end
+    local ok, err = set_current_peer(address, port)
+    if not ok then
+        log.err("set the endpoint of a call: ", err)
+    end
+end
+
+
+-- Runs before the header of the answer to the check, which never reaches the
+-- client, would be sent.
+function _M.answered()
+    local request = requests.current()
+    local calls = request and request.calls
+    local called = calls and calls.check and request.route.phases.called
+    if called then
+        features.run(called, request)
+    end
+    local refusal = request and request.refusal
+    if refusal and refusal.status == UNAUTHORIZED and ngx.status == FORBIDDEN then
+        -- As under NGINX's satisfy: whoever can still say who he is is asked to.
+        ngx.status = UNAUTHORIZED
+    end
+end
+
+
+return _M

@@ -1,0 +1,158 @@
+-- Digest authentication (RFC 7616) with MD5 and qop=auth.
+--
+-- A nonce is "TIME RANDOM MAC" in hexadecimal digits: whether it is one of ours
+-- and how old it is says the nonce itself. What shared memory has is which
+-- counts of it were used. It forgets the oldest when it is full: then who saw a
+-- request could send it again until its nonce ends.
+local crypt = require "headgate.crypt"
+local mac = require "headgate.mac"
+local request_id = require "headgate.request_id"
+
+local _M = {}
+
+local ngx = ngx
+local ngx_md5 = ngx.md5
+local ngx_time = ngx.time
+local string_find = string.find
+local string_format = string.format
+local string_gsub = string.gsub
+local string_lower = string.lower
+local string_match = string.match
+local string_sub = string.sub
+local tonumber = tonumber
+
+local used = ngx.shared.hg_nonces
+
+-- Seconds for which a nonce is good. Behind them a client gets a new one
+-- without asking its user.
+local LIFE = 300
+
+local STAMP_DIGITS = 8
+local RANDOM_DIGITS = 16
+local MAC_DIGITS = 32
+
+
+-- seal is what only this gate can write behind a nonce's first digits. area:
+-- what the nonce is good for.
+local function seal(head, area)
+    local hex = string_gsub(string_sub(mac.of(head .. area), 1, MAC_DIGITS / 2), ".", function(c)
+        return string_format("%02x", c:byte())
+    end)
+    return hex
+end
+
+
+-- new_nonce(area) -> a nonce, nil if there is no randomness for it.
+function _M.new_nonce(area)
+    local id = request_id.next()
+    if not id then
+        return nil
+    end
+    local head = string_format("%08x", ngx_time()) .. string_sub(id, 1, RANDOM_DIGITS)
+    return head .. seal(head, area)
+end
+
+
+-- is_fresh tells whether a nonce is one of ours and not too old, and was not
+-- yet used with that count.
+local function is_fresh(nonce, count, area)
+    local HEAD = STAMP_DIGITS + RANDOM_DIGITS
+    if #nonce ~= HEAD + MAC_DIGITS then
+        return false
+    end
+    local head = string_sub(nonce, 1, HEAD)
+    if not crypt.equal(seal(head, area), string_sub(nonce, HEAD + 1)) then
+        return false
+    end
+    local age = ngx_time() - tonumber(string_sub(head, 1, STAMP_DIGITS), 16)
+    if age < 0 or age > LIFE then
+        return false
+    end
+    return used:add(string_sub(head, STAMP_DIGITS + 1) .. string_lower(count), true, LIFE + 1) == true
+end
+
+
+-- quoted(text, at) -> the value of the quoted string there, the position behind
+-- it, nil if there is none
+local function quoted(text, at)
+    local from = at + 1
+    while true do
+        local stop = string_find(text, '["\\]', from)
+        if not stop then
+            return nil
+        end
+        if string_sub(text, stop, stop) == '"' then
+            return (string_gsub(string_sub(text, at + 1, stop - 1), "\\(.)", "%1")), stop + 1
+        end
+        from = stop + 2
+    end
+end
+
+
+-- parse(header) -> the fields of an Authorization header by lower-case name,
+-- nil if it is none of Digest. A field that stands there twice makes it none.
+function _M.parse(header)
+    local at = string_match(header, "^[Dd][Ii][Gg][Ee][Ss][Tt] +()")
+    if not at then
+        return nil
+    end
+    local fields = {}
+    while true do
+        local name, behind = string_match(header, "^([%w%-%*]+)[ \t]*=[ \t]*()", at)
+        if not name then
+            return nil
+        end
+        name = string_lower(name)
+        local value
+        if string_sub(header, behind, behind) == '"' then
+            value, at = quoted(header, behind)
+        else
+            value, at = string_match(header, '^([^%s,"]+)()', behind)
+        end
+        if not value or fields[name] then
+            return nil
+        end
+        fields[name] = value
+        behind = string_match(header, "^[ \t]*,[ \t]*()", at)
+        if not behind then
+            return string_find(header, "^[ \t]*$", at) and fields or nil
+        end
+        at = behind
+    end
+end
+
+
+-- is_whole tells whether fields are what a client answers to our challenge.
+local function is_whole(fields, realm, uri)
+    return fields.username and fields.realm == realm and fields.uri == uri
+        and fields.nonce and fields.cnonce and fields.qop == "auth"
+        and (not fields.algorithm or string_lower(fields.algorithm) == "md5")
+        and fields.nc and string_find(fields.nc, "^%x%x%x%x%x%x%x%x$")
+        and fields.response and #fields.response == 32
+end
+
+
+-- check(fields, find, method, uri, realm, area) -> whether to let the request
+-- pass, and otherwise whether it is only that the nonce is old or was used
+--   find: a function that gives the hash of a user, nil if there is none
+function _M.check(fields, find, method, uri, realm, area)
+    if not is_whole(fields, realm, uri) then
+        return false, false
+    end
+    local hash = find(fields.username)
+    if not hash then
+        return false, false
+    end
+    local want = ngx_md5(hash .. ":" .. fields.nonce .. ":" .. fields.nc .. ":" .. fields.cnonce ..
+        ":auth:" .. ngx_md5(method .. ":" .. uri))
+    if not crypt.equal(want, string_lower(fields.response)) then
+        return false, false
+    end
+    if not is_fresh(fields.nonce, fields.nc, area) then
+        return false, true
+    end
+    return true
+end
+
+
+return _M

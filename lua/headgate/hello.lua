@@ -1,0 +1,36 @@
+-- The phase of a TLS client's first message, before a session is looked for:
+-- what its host asks of the handshake beside the certificate. It is rendered
+-- only where a host asks for anything.
+local clienthello = require "ngx.ssl.clienthello"
+local log = require "headgate.log"
+local memory = require "headgate.memory"
+local names = require "headgate.names"
+local settings = require "headgate.settings"
+local tls = require "headgate.tls"
+local units = require "headgate.units"
+
+local _M = {}
+
+local ngx = ngx
+
+
+function _M.run()
+    local server_name = clienthello.get_client_hello_server_name()
+    local revision = memory.revision()
+    local found = names.for_host(server_name and names.of_hello(server_name) or names.DEFAULT, revision)
+    if settings.reject_unknown and (found == nil or found and found.host == names.DEFAULT) then
+        return ngx.exit(ngx.ERROR)
+    end
+    local host = found and units.host(found.host, revision)
+    if not host or not host.tls then
+        return
+    end
+    local ok, err = tls.apply(host.tls, found.host)
+    if not ok then
+        log.err("apply the TLS policy of host ", found.host, ": ", err)
+        return ngx.exit(ngx.ERROR)
+    end
+end
+
+
+return _M

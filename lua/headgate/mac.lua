@@ -1,0 +1,50 @@
+-- Message authentication codes, by a key that nobody knows: random, and only
+-- in the memory that the workers share.
+local ffi = require "ffi"
+local memory = require "headgate.memory"
+-- It declares RAND_bytes.
+require "headgate.request_id"
+
+local _M = {}
+
+local C = ffi.C
+local ffi_string = ffi.string
+
+ffi.cdef [[
+const void *EVP_sha256(void);
+unsigned char *HMAC(const void *md, const void *key, int key_length,
+                    const unsigned char *data, size_t length, unsigned char *out, unsigned int *out_length);
+]]
+
+local BYTES = 32
+
+local out = ffi.new("unsigned char[?]", BYTES)
+local out_length = ffi.new("unsigned int[1]")
+local key
+
+
+-- find_key gives the key, which the first worker that asks makes.
+local function find_key()
+    key = memory.secret()
+    if not key then
+        if C.RAND_bytes(out, BYTES) ~= 1 then
+            error("OpenSSL has no randomness to give")
+        end
+        memory.offer_secret(ffi_string(out, BYTES))
+        key = memory.secret()
+    end
+    return key
+end
+
+
+-- of(text) -> 32 bytes, by HMAC with SHA-256.
+function _M.of(text)
+    local secret = key or find_key()
+    if C.HMAC(C.EVP_sha256(), secret, BYTES, text, #text, out, out_length) == nil then
+        error("OpenSSL makes no HMAC")
+    end
+    return ffi_string(out, BYTES)
+end
+
+
+return _M

@@ -1,0 +1,203 @@
+-- Whether a password is the one of a hash.
+--
+-- A check by a good hash takes up to a second on purpose, and a worker that did
+-- it would hold up all of its requests. So it is done in threads, with the
+-- request asleep meanwhile; and what was found right is remembered for a while.
+-- It is remembered what password and hash make, and nothing of whose they are:
+-- another hash is another question.
+local cache = require "headgate.cache"
+local crypt = require "headgate.crypt"
+local log = require "headgate.log"
+local mac = require "headgate.mac"
+local semaphore = require "ngx.semaphore"
+
+local _M = {}
+
+local equal = crypt.equal
+local ngx = ngx
+local ngx_decode_base64 = ngx.decode_base64
+local ngx_now = ngx.now
+local ngx_sha1_bin = ngx.sha1_bin
+local math_max = math.max
+local string_byte = string.byte
+local string_find = string.find
+local string_sub = string.sub
+
+-- The threads, as nginx.conf names them, and how many there are. A check waits
+-- for one here: the Lua module has few Luas to give to threads, and takes one
+-- for each check that waits in the threads' own queue.
+local THREADS = "passwords"
+local MOST_AT_ONCE = 2
+
+-- Seconds for which a good password is remembered, and how many are.
+local REMEMBERED = 60
+local MOST_REMEMBERED = 4096
+
+-- Checks that a worker has under way, and those among them of one namespace and
+-- of one list of users, so that whoever tries passwords on one host leaves room
+-- for others; and seconds that a request waits for its turn, or for somebody
+-- else's check, which may be about to be done when its own wait is over.
+local MOST_UNDER_WAY = 192
+local MOST_OF_NAMESPACE = 64
+local MOST_OF_USERS = 32
+local PATIENCE = 30
+local PATIENCE_WITH_OTHERS = PATIENCE + 5
+
+-- libcrypt takes no longer passwords. The rounds of $5$ and $6$ hash the password
+-- too, so that a long one would cost many times what the rounds are bounded by.
+local MOST_BYTES = 512
+local MOST_BYTES_IN_ROUNDS = 128
+
+local BRACE = 123
+local SHA1_BYTES = 20
+
+local good = cache.new(MOST_REMEMBERED)
+
+-- The checks under way: by what they find out, their number, and that by
+-- namespace and by list of users.
+local flights = {}
+local under_way = 0
+local of_namespace = {}
+local of_users = {}
+
+-- The threads that have nothing to do; made by the first check, since the master
+-- has no semaphores. And the turns to wait for one, by namespace: no more than
+-- there are threads, so that nobody waits for a long row of another namespace.
+local idle
+local turns = {}
+
+
+-- by_sum checks what costs next to nothing.
+local function by_sum(password, hash)
+    local close = string_find(hash, "}", 1, true)
+    local kind, rest = string_sub(hash, 1, close), string_sub(hash, close + 1)
+    if kind == "{PLAIN}" then
+        return equal(ngx_sha1_bin(password), ngx_sha1_bin(rest))
+    end
+    local decoded = ngx_decode_base64(rest)
+    if not decoded then
+        return false
+    end
+    if kind == "{SHA}" then
+        return equal(ngx_sha1_bin(password), decoded)
+    end
+    if kind == "{SSHA}" and #decoded >= SHA1_BYTES then
+        local salt = string_sub(decoded, SHA1_BYTES + 1)
+        return equal(ngx_sha1_bin(password .. salt), string_sub(decoded, 1, SHA1_BYTES))
+    end
+    return false
+end
+
+
+-- fly checks in a thread, when there is one idle and it is the namespace's turn.
+-- -> whether they match | nil, err
+local function fly(password, hash, namespace)
+    idle = idle or semaphore.new(MOST_AT_ONCE)
+    local turn = turns[namespace] or semaphore.new(MOST_AT_ONCE)
+    turns[namespace] = turn
+    local latest = ngx_now() + PATIENCE
+    if not turn:wait(PATIENCE) then
+        return nil, "no thread had time for it"
+    end
+    if not idle:wait(math_max(latest - ngx_now(), 0)) then
+        turn:post(1)
+        return nil, "no thread had time for it"
+    end
+    local ok, matches, err = ngx.run_worker_thread(THREADS, "headgate.crypt", "matches", password, hash)
+    idle:post(1)
+    turn:post(1)
+    if not ok then
+        return nil, matches
+    end
+    return matches, err
+end
+
+
+local function add(numbers, name, change)
+    local number = (numbers[name] or 0) + change
+    numbers[name] = number > 0 and number or nil
+end
+
+
+-- lead does a check, and wakes those who wait for it.
+local function lead(flight, key, password, hash, users, namespace)
+    flights[key] = flight
+    under_way = under_way + 1
+    add(of_namespace, namespace, 1)
+    add(of_users, users, 1)
+    local matches, err = fly(password, hash, namespace)
+    under_way = under_way - 1
+    add(of_namespace, namespace, -1)
+    if not of_namespace[namespace] then
+        turns[namespace] = nil
+    end
+    add(of_users, users, -1)
+    flights[key] = nil
+    flight.matches, flight.err = matches, err
+    if matches then
+        good:put(key, { bytes = 1, ends = ngx_now() + REMEMBERED })
+    end
+    if flight.waiting > 0 then
+        flight.landed:post(flight.waiting)
+    end
+    return matches, err
+end
+
+
+-- follow waits for another request's check.
+local function follow(flight)
+    flight.waiting = flight.waiting + 1
+    if not flight.landed:wait(PATIENCE_WITH_OTHERS) then
+        flight.waiting = flight.waiting - 1
+        return nil, "a check takes too long"
+    end
+    return flight.matches, flight.err
+end
+
+
+-- by_thread checks what takes its time: once for all requests that ask the
+-- same at the same time.
+local function by_thread(password, hash, users, namespace)
+    local most = string_find(hash, "^%$[56]%$") and MOST_BYTES_IN_ROUNDS or MOST_BYTES
+    if #password > most then
+        return false
+    end
+    local key = mac.of(#hash .. ":" .. hash .. password)
+    local entry = good:get(key)
+    if entry and entry.ends > ngx_now() then
+        return true
+    end
+    local flight = flights[key]
+    if flight then
+        return follow(flight)
+    end
+    if under_way >= MOST_UNDER_WAY or (of_namespace[namespace] or 0) >= MOST_OF_NAMESPACE
+        or (of_users[users] or 0) >= MOST_OF_USERS then
+        return nil, "too many checks are under way"
+    end
+    return lead({ landed = semaphore.new(), waiting = 0 }, key, password, hash, users, namespace)
+end
+
+
+-- matches(password, hash, users, namespace) -> whether the password is that of
+-- the hash, nil if that can't be found out now. It may yield.
+--   hash: one that internal/feature/basicauth let pass
+--   users, namespace: names of the list that it is in, and of who guards with it:
+--     neither may have all threads
+function _M.matches(password, hash, users, namespace)
+    -- libcrypt would take no notice of what comes behind it.
+    if string_find(password, "\0", 1, true) then
+        return false
+    end
+    if string_byte(hash) == BRACE then
+        return by_sum(password, hash)
+    end
+    local matches, err = by_thread(password, hash, users, namespace)
+    if matches == nil then
+        log.err("check a password: ", tostring(err))
+    end
+    return matches
+end
+
+
+return _M

@@ -1,0 +1,183 @@
+-- Texts with variables that tenants wrote: internal/feature/template.go takes
+-- them apart, and here they are put together for a request.
+--
+-- NGINX's variables are never read by a name that came with a unit: each kind
+-- of piece has a function of its own. The result is as raw as what clients
+-- sent; who uses it escapes it for where it goes.
+local client = require "headgate.client"
+local requests = require "headgate.request"
+
+local _M = {}
+
+local ngx = ngx
+local ngx_var = ngx.var
+local ngx_escape_uri = ngx.escape_uri
+local string_byte = string.byte
+local string_format = string.format
+local string_gsub = string.gsub
+local string_lower = string.lower
+local string_match = string.match
+local table_concat = table.concat
+local type = type
+
+
+local function backend_part(pattern)
+    return function(request)
+        return string_match(request.route.backend or "", pattern)
+    end
+end
+
+
+local function client_port()
+    return ngx_var.hg_port
+end
+
+
+local function scheme()
+    return ngx_var.scheme
+end
+
+
+local function args()
+    return ngx_var.args
+end
+
+
+local function id()
+    return ngx_var.req_id
+end
+
+
+local function address()
+    return ngx_var.remote_addr
+end
+
+
+local function request_uri(request)
+    return request.strays and requests.target(request) or ngx_var.request_uri
+end
+
+
+local PIECES = {
+    args = args,
+    query_string = args,
+    is_args = function() return ngx_var.is_args end,
+    best_http_host = requests.authority,
+    http_host = requests.authority,
+    escaped_request_uri = function(request) return ngx_escape_uri(request_uri(request)) end,
+    host = function(request) return request.host_name end,
+    ingress_name = function(request) return request.route.ingress end,
+    namespace = function(request) return request.route.namespace end,
+    location_path = function(request) return request.route.path end,
+    pass_access_scheme = scheme,
+    scheme = scheme,
+    pass_port = client_port,
+    pass_server_port = client_port,
+    server_port = function() return ngx_var.server_port end,
+    remote_addr = address,
+    remote_user = function() return ngx_var.remote_user end,
+    the_real_ip = address,
+    req_id = id,
+    request_id = id,
+    request_method = function() return ngx_var.request_method end,
+    request_uri = request_uri,
+    service_name = backend_part("^[^/]*/([^/]*)/"),
+    service_port = backend_part("^[^/]*/[^/]*/(.*)$"),
+    uri = function(request) return request.path end,
+    arg = function(_, name) return client.argument(name) end,
+    cookie = function(_, name) return client.cookie(name) end,
+    http = function(_, name) return client.header(string_lower(name)) end,
+    group = function(request, name)
+        local groups = request.groups
+        return groups and (groups[name] or groups[tonumber(name)])
+    end,
+}
+
+
+-- value of a piece, empty for a variable that has none or is not known.
+local function value(piece, request)
+    local read = PIECES[piece[1]]
+    return read and read(request, piece[2]) or ""
+end
+
+
+-- fill(template, request) -> the text.
+function _M.fill(template, request)
+    local texts = {}
+    for i = 1, #template do
+        local piece = template[i]
+        texts[i] = type(piece) == "string" and piece or value(piece, request)
+    end
+    return table_concat(texts)
+end
+
+
+-- fill_key(template, request) -> a text that only equal values give, for a hash:
+-- what is in one variable is never taken for what is in its neighbour.
+function _M.fill_key(template, request)
+    local texts = {}
+    for i = 1, #template do
+        local piece = template[i]
+        local text = type(piece) == "string" and piece or value(piece, request)
+        texts[i] = #text .. ":" .. text
+    end
+    return table_concat(texts)
+end
+
+
+local function percent(c)
+    return string_format("%%%02X", string_byte(c))
+end
+
+
+-- What clients sent as a part of a URI stays as it is, as far as a URI can
+-- hold it.
+local function encoded(text)
+    return (string_gsub(text, "[^%w%-._~:/?%[%]@!$&'()*+,;=%%]", percent))
+end
+
+
+local function authority(text)
+    return (string_gsub(text, "[^%w%-._:%[%]]", percent))
+end
+
+
+local function path(text)
+    return ngx_escape_uri(text, 0)
+end
+
+
+-- How variables are written into a URI. All others are written so that none of
+-- their bytes ends the part of the URI that they stand in.
+local IN_URI = {
+    arg = encoded,
+    args = encoded,
+    best_http_host = authority,
+    escaped_request_uri = encoded,
+    host = authority,
+    http_host = authority,
+    is_args = encoded,
+    location_path = path,
+    query_string = encoded,
+    request_uri = encoded,
+    uri = path,
+}
+
+
+-- fill_uri(template, request) -> the text as a URI. Its literals are in their
+-- place already.
+function _M.fill_uri(template, request)
+    local texts = {}
+    for i = 1, #template do
+        local piece = template[i]
+        if type(piece) == "string" then
+            texts[i] = piece
+        else
+            texts[i] = (IN_URI[piece[1]] or ngx_escape_uri)(value(piece, request))
+        end
+    end
+    return table_concat(texts)
+end
+
+
+return _M

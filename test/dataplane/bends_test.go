@@ -1,0 +1,239 @@
+package dataplane_test
+
+import (
+	"net/http"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/headgate/headgate/internal/gatetest"
+)
+
+// A guard is a way to keep requests out, and what opens it.
+type guard struct {
+	name string
+	// annotations of the guarded Ingress; ADDRESS is the authentication
+	// service's.
+	annotations []string
+	// key opens it. Without one the test only knocks.
+	key http.Header
+	// wrong are headers that don't.
+	wrong []http.Header
+	// challenge is how WWW-Authenticate begins for who has no key.
+	challenge string
+	// broken are annotations with which nobody gets in.
+	broken map[string][]string
+}
+
+// deaf are the broken guards that are asked in all ways. The others deny the
+// route as these do, and are asked in some.
+var deaf = []string{"secret-missing", "url", "down"}
+
+var (
+	password = http.Header{"Authorization": {"Basic dXNlcjpwYXNz"}}
+	token    = http.Header{"X-Token": {"ok"}}
+	users    = []string{"auth-type: basic", "auth-secret: users"}
+	// either lets in who has the password or the token.
+	either = slices.Concat(users, []string{"auth-url: http://ADDRESS/check", "satisfy: any"})
+	guards = []guard{
+		{
+			name: "basic", annotations: []string{"auth-type: basic", "auth-secret: users", "auth-realm: Authentication Required - foo"},
+			key: password, wrong: []http.Header{{"Authorization": {"Basic dXNlcjpubw=="}}}, challenge: "Basic ",
+			broken: map[string][]string{
+				"secret-missing": {"auth-type: basic", "auth-secret: nobody"},
+				"secret-foreign": {"auth-type: basic", "auth-secret: other/users"},
+				"secret-empty":   {"auth-type: basic", "auth-secret: empty"},
+				"no-secret":      {"auth-type: basic"},
+				"realm":          {"auth-type: basic", "auth-secret: users", "auth-realm: a\"b"},
+				"type":           {"auth-type: none", "auth-secret: users"},
+				"secret-type":    {"auth-type: basic", "auth-secret: users", "auth-secret-type: file"},
+			},
+		},
+		{
+			name: "url", annotations: []string{"auth-url: http://ADDRESS/check"},
+			key: token, wrong: []http.Header{{"X-Token": {"no"}}},
+			broken: map[string][]string{
+				"url":      {"auth-url: http://ADDRESS/{x}"},
+				"scheme":   {"auth-url: ADDRESS/check"},
+				"host":     {"auth-url: http://$http_x/check"},
+				"down":     {"auth-url: http://127.0.0.1:1/check"},
+				"method":   {"auth-url: http://ADDRESS/check", "auth-method: get"},
+				"cookie":   {"auth-url: http://ADDRESS/check", "auth-always-set-cookie: perhaps"},
+				"duration": {"auth-url: http://ADDRESS/check", "auth-cache-duration: 200;5m"},
+				"redirect": {"auth-url: http://ADDRESS/check", "auth-request-redirect: {x}"},
+				"headers":  {"auth-url: http://ADDRESS/check", "auth-response-headers: a b"},
+				"more":     {"auth-url: http://ADDRESS/check", "auth-proxy-set-headers: nothing"},
+			},
+		},
+		{
+			name: "both", annotations: []string{"auth-type: basic", "auth-secret: users", "auth-url: http://ADDRESS/check"},
+			key: http.Header{"Authorization": password["Authorization"], "X-Token": token["X-Token"]}, wrong: []http.Header{password, token}, challenge: "Basic ",
+			broken: map[string][]string{
+				"secret-missing": {"auth-type: basic", "auth-secret: nobody", "auth-url: http://ADDRESS/check"},
+				"down":           {"auth-type: basic", "auth-secret: users", "auth-url: http://127.0.0.1:1/check"},
+				"url":            {"auth-type: basic", "auth-secret: users", "auth-url: http://ADDRESS/{x}"},
+			},
+		},
+		{
+			name: "any-password", annotations: either, key: password, wrong: []http.Header{{"Authorization": {"Basic dXNlcjpubw=="}, "X-Token": {"no"}}}, challenge: "Basic ",
+			broken: map[string][]string{
+				"url": slices.Concat(users, []string{"satisfy: any", "auth-url: http://ADDRESS/{x}"}),
+			},
+		},
+		{
+			name: "any-token", annotations: either, key: token, wrong: []http.Header{{"Authorization": {"Basic dXNlcjpubw=="}, "X-Token": {"no"}}}, challenge: "Basic ",
+			broken: map[string][]string{
+				"secret-missing": {"satisfy: any", "auth-url: http://ADDRESS/check", "auth-type: basic", "auth-secret: nobody"},
+				"realm":          slices.Concat(either, []string{"auth-realm: a\"b"}),
+				"down":           slices.Concat(users, []string{"satisfy: any", "auth-url: http://127.0.0.1:1/check"}),
+				"method":         slices.Concat(either, []string{"auth-method: get"}),
+			},
+		},
+		// Who may pass is in internal/feature/basicauth.
+		{
+			name: "digest", annotations: []string{"auth-type: digest", "auth-secret: digests", "auth-realm: here"},
+			wrong: []http.Header{password}, challenge: `Digest realm="here"`,
+		},
+	}
+)
+
+// A bend is what leads a request another way, on the guarded Ingress itself or
+// beside it.
+type bend struct {
+	// annotations of the guarded Ingress; HOST is its host.
+	annotations []string
+	// path of the guarded Ingress, "/" if it is empty, and its Service, app if
+	// that is.
+	path, service string
+	// secured gives the host a certificate.
+	secured bool
+	// beside is an Ingress beside the guarded one, which has the given
+	// annotations as its guard.
+	beside func(host string, guard []string) string
+	// door finds the normalised paths that lead past the guard by that
+	// Ingress. exempt: it has the same guard, and its path needs none.
+	door   *regexp.Regexp
+	exempt bool
+	// under and asked stand before the host: the Ingress is for the one name,
+	// and the other is asked for.
+	under, asked string
+	// elsewhere is set if no request reaches a backend.
+	elsewhere bool
+	effects   []effect
+}
+
+// An effect is what shows that a bend bends: what becomes of a request to the
+// host that nobody guards.
+type effect struct {
+	gatetest.Request
+	// at stands before the host, in the place of the bend's asked.
+	at   string
+	want string
+	// unlike is the bend with which something else becomes of it, "none" if it
+	// is empty.
+	unlike string
+}
+
+// to is the effect that a GET of a path ends so.
+func to(path, want string) effect { return effect{Request: gatetest.Request{Path: path}, want: want} }
+
+const challenges = "/.well-known/acme-challenge"
+
+var bends = map[string]bend{
+	"none":    {},
+	"rewrite": {annotations: []string{"rewrite-target: /else"}, effects: []effect{to("/a/b?c=d", "app /else?c=d")}},
+	"groups": {path: "/(.*)", annotations: []string{"rewrite-target: /g/$1", "use-regex: true"},
+		effects: []effect{to("/a/b?c=d", "app /g/a/b?c=d")}},
+	"words": {path: "/[a-z]+(/.*)?", annotations: []string{"rewrite-target: /w$1"},
+		effects: []effect{to("/a/b", "app /w/b"), to("/A/B", "app /w/B"), to("/", "404")}},
+	"regex":    {path: "/(NEXT/|A|x$)", annotations: []string{"use-regex: true"}, effects: []effect{to("/b", "404")}},
+	"away":     {annotations: []string{"rewrite-target: https://away.test/"}, elsewhere: true, effects: []effect{to("/a", "302 https://away.test/")}},
+	"redirect": {annotations: []string{"permanent-redirect: https://away.test/"}, elsewhere: true, effects: []effect{to("/a", "301 https://away.test/")}},
+	"app-root": {annotations: []string{"app-root: /app"}, effects: []effect{to("/", "302 http://HOST/app")}},
+	"bare": {annotations: []string{"from-to-www-redirect: true"},
+		effects: []effect{{Request: gatetest.Request{Path: "/a"}, at: "www.", want: "308 http://HOST/a"}}},
+	// It answers before any guard. The host that it leads to, which is asked
+	// for the bend bare, guards what follows.
+	"twin": {annotations: []string{"from-to-www-redirect: true"}, asked: "www.", elsewhere: true,
+		effects: []effect{to("/a?b=c", "308 http://HOST/a?b=c")}},
+	"alias":      {annotations: []string{"server-alias: alias.HOST"}, asked: "alias.", effects: []effect{to("/a", "app /a")}},
+	"regexalias": {annotations: []string{"server-alias: ~^x[0-9]+\\.HOST$"}, asked: "x1.", effects: []effect{to("/a", "app /a")}},
+	"wildcard":   {under: "*.", asked: "any.", effects: []effect{to("/a", "app /a")}},
+	"tls":        {secured: true, effects: []effect{to("/a", "308 https://HOST/a")}},
+	"no-tls": {secured: true, annotations: []string{"ssl-redirect: false", "force-ssl-redirect: false"},
+		effects: []effect{{Request: gatetest.Request{Path: "/a"}, want: "app /a", unlike: "tls"}}},
+	"profile": {annotations: []string{"proxy-body-size: 3k"},
+		effects: []effect{{Request: gatetest.Request{Method: "POST", Path: "/a", Body: strings.NewReader(strings.Repeat("x", 4<<10))}, want: "413"}}},
+	"stream": {annotations: []string{"proxy-request-buffering: off", "proxy-buffering: on"},
+		effects: []effect{{Request: gatetest.Request{Method: "POST", Path: "/a", Body: unsized{strings.NewReader(strings.Repeat("x", 64<<10))}}, want: "app /a chunked"}}},
+	"fallback":  {service: "nobody", annotations: []string{"default-backend: next"}, effects: []effect{to("/a", "next /a")}},
+	"canary":    {beside: canary("canary-weight: 100"), effects: []effect{to("/a", "next /a")}},
+	"by-header": {beside: canary("canary-by-header: X-New"), effects: []effect{sent("X-New", "always", "next /a")}},
+	"by-cookie": {beside: canary("canary-by-cookie: X-New"), effects: []effect{sent("Cookie", "X-New=always", "next /a")}},
+	"regex-next": {beside: func(host string, _ []string) string {
+		return gatetest.Ingress("next-"+host, host, "/next/(.*)", "next", "rewrite-target: /$1")
+	}, door: regexp.MustCompile(`(?i)^/next/`), effects: []effect{to("/next/a", "next /a"), to("/NEXT/A", "next /A")}},
+	"acme": {beside: again(challenges), door: regexp.MustCompile(`^/\.well-known/acme-challenge(/|$)`), exempt: true,
+		effects: []effect{to(challenges+"/x", "next "+challenges+"/x")}},
+	// As an expression it is met in any case, and goes on in any way.
+	"acme-regex": {beside: again(challenges, "use-regex: true", "rewrite-target: /else"), exempt: true,
+		door: regexp.MustCompile(`(?i)^/.well-known/acme-challenge`), effects: []effect{to(challenges+"/x", "next /else")}},
+	// One that goes on as an expression is guarded.
+	"acme-groups": {beside: again(challenges+"/(.*)", "use-regex: true", "rewrite-target: /$1"), effects: []effect{to(challenges+"/x", "next /x")}},
+	"cors": {annotations: []string{"enable-cors: true"}, effects: []effect{sent("Origin", "https://a.test", "app /a, for *"), {
+		Request: gatetest.Request{Method: "OPTIONS", Path: "/a", Header: http.Header{"Origin": {"https://a.test"}}}, want: "204, for *",
+	}}},
+}
+
+// sent is the effect that a request with a header ends so.
+func sent(header, value, want string) effect {
+	return effect{Request: gatetest.Request{Path: "/a", Header: http.Header{header: {value}}}, want: want}
+}
+
+// An unsized body is sent without a length.
+type unsized struct{ *strings.Reader }
+
+// canary is a canary that nothing guards beside a guarded Ingress.
+func canary(when string) func(string, []string) string {
+	return func(host string, _ []string) string {
+		return gatetest.Ingress("canary-"+host, host, "/", "next", "canary: true", when)
+	}
+}
+
+// again is another path with the same guard.
+func again(path string, annotations ...string) func(string, []string) string {
+	return func(host string, guard []string) string {
+		return gatetest.Ingress("again-"+host, host, path, "next", slices.Concat(guard, annotations)...)
+	}
+}
+
+// ways are requests.
+var ways = []gatetest.Request{
+	{Path: "/"}, {Path: "/a/b?c=d"}, {Path: "//a"}, {Path: "/%2e%2e/a"}, {Path: "/a/../b"}, {Path: "/A%2FB"}, {Path: "/a;b"}, {Path: "/app"},
+	{Path: "/", Method: "POST", Body: strings.NewReader("x")}, {Path: "/", Method: "HEAD"}, {Path: "/x", Method: "PROPFIND"},
+	{Path: "/", Method: "OPTIONS", Header: http.Header{"Origin": {"https://a.test"}, "Access-Control-Request-Method": {"GET"}}},
+	{Path: "/", Header: http.Header{"X-New": {"always"}, "Cookie": {"X-New=always"}}},
+	{Path: "/next/x"}, {Path: "/NEXT/X"}, {Path: "/next/../a"}, {Path: "/a/../next/x"}, {Path: "/next"},
+	{Path: challenges}, {Path: challenges + "/x"}, {Path: "/a/.." + challenges + "/x"}, {Path: "/.WELL-KNOWN/acme-challenge/x"},
+	{Path: challenges + "-x"}, {Path: challenges + "/../../a"}, {Path: challenges + "/%2e%2e/%2e%2e/a"}, {Path: "/a" + challenges + "/"},
+	{Path: "/x", Header: http.Header{"X-Original-Url": {challenges + "/x"}, "X-Rewrite-Url": {challenges + "/x"}}},
+}
+
+// leads tells whether a request for a path goes through a bend's door.
+func (b bend) leads(requested string) bool {
+	if b.door == nil {
+		return false
+	}
+	requested, _, _ = strings.Cut(requested, "?")
+	decoded, err := url.PathUnescape(requested)
+	if err != nil {
+		return false
+	}
+	clean := path.Clean(decoded)
+	if strings.HasSuffix(decoded, "/") && clean != "/" {
+		clean += "/"
+	}
+	return b.door.MatchString(clean)
+}
