@@ -8,6 +8,7 @@ import (
 	"github.com/headgate/headgate/internal/feature/httpsredirect"
 	"github.com/headgate/headgate/internal/feature/process"
 	"github.com/headgate/headgate/internal/feature/proxying"
+	"github.com/headgate/headgate/internal/feature/redirect"
 	"github.com/headgate/headgate/internal/feature/rewrite"
 	"github.com/headgate/headgate/internal/feature/serveralias"
 	"github.com/headgate/headgate/internal/feature/serviceupstream"
@@ -22,6 +23,7 @@ func Features() []feature.Feature {
 		stapling.Feature(),
 		handshake.Feature(),
 		serveralias.Feature(),
+		redirect.Feature(),
 		rewrite.Feature(),
 		defaultbackend.Feature(),
 		serviceupstream.Feature(),

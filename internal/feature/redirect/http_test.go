@@ -1,0 +1,134 @@
+package redirect_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/headgate/headgate/internal/gatetest"
+)
+
+// A step is a request and where it is sent: a status alone for nowhere.
+type step struct {
+	host, path string
+	status     int
+	location   string
+}
+
+func check(t *testing.T, g *gatetest.Gate, steps []step) {
+	t.Helper()
+	for _, s := range steps {
+		for _, scheme := range []string{"http", "https"} {
+			r := g.Do(gatetest.Request{Scheme: scheme, HTTP2: scheme == "https", Host: s.host, Path: s.path})
+			want := s.location
+			if scheme == "https" && len(want) > 5 && want[:5] == "http:" {
+				want = "https" + want[4:]
+			}
+			if got := r.Header.Get("Location"); r.Status != s.status || got != want {
+				t.Errorf("%s://%s%s: %d %q, want %d %q", scheme, s.host, s.path, r.Status, got, s.status, want)
+			}
+		}
+	}
+}
+
+func backend(t *testing.T, name string) string {
+	t.Helper()
+	return gatetest.Service(name) + gatetest.Endpoints(name, gatetest.StartEcho(t, name))
+}
+
+func TestRedirects(t *testing.T) {
+	t.Parallel()
+	g := gatetest.Start(t, gatetest.Options{Manifests: backend(t, "web") + gatetest.Service("down") + gatetest.Endpoints("down") +
+		gatetest.Ingress("p", "permanent.test", "/", "web", "permanent-redirect: https://example.com/there?a=b") +
+		gatetest.Ingress("path", "path.test", "/", "web", "permanent-redirect: /elsewhere", "permanent-redirect-code: 308") +
+		gatetest.Ingress("rel", "relative.test", "/", "web", "permanent-redirect: /elsewhere", "relative-redirects: true") +
+		gatetest.Ingress("bare", "bare.test", "/", "web", "permanent-redirect: example.com/x") +
+		gatetest.Ingress("t", "temporal.test", "/", "down", "temporal-redirect: https://example.com/t", "permanent-redirect: /no") +
+		gatetest.Ingress("not", "not.test", "/", "web", "temporal-redirect: /path") +
+		gatetest.Ingress("denied", "denied.test", "/", "web", "permanent-redirect: /{x}") +
+		gatetest.Ingress("slash", "slash.test", "/foo/", "web") +
+		gatetest.Ingress("slashrel", "slashrel.test", "/foo/", "web", "relative-redirects: true"),
+	})
+	check(t, g, []step{
+		{"permanent.test", "/", 301, "https://example.com/there?a=b"},
+		{"permanent.test", "/foo?x=1", 301, "https://example.com/there?a=b"},
+		{"path.test", "/x", 308, "http://path.test/elsewhere"},
+		{"relative.test", "/x", 301, "/elsewhere"},
+		{"bare.test", "/x", 301, "example.com/x"},
+		{"temporal.test", "/x", 302, "https://example.com/t"},
+		{"not.test", "/x", 200, ""},
+		{"denied.test", "/x", 503, ""},
+		{"slash.test", "/foo?x=1", 301, "http://slash.test/foo/?x=1"},
+		{"slashrel.test", "/foo?x=1", 301, "/foo/?x=1"},
+	})
+	if n := g.Value(g.Metrics.Reloads); n != 0 {
+		t.Errorf("%v reloads", n)
+	}
+}
+
+func TestAppRoot(t *testing.T) {
+	t.Parallel()
+	g := gatetest.Start(t, gatetest.Options{Manifests: backend(t, "web") +
+		gatetest.Ingress("a", "root.test", "/", "web", "app-root: /app", "permanent-redirect: /never") +
+		gatetest.Ingress("deep", "deep.test", "/foo", "web") +
+		gatetest.Ingress("deep2", "deep.test", "/bar", "web", "app-root: /bar/$host") +
+		gatetest.Ingress("regex", "regex.test", "/foo/(.*)", "web", "rewrite-target: /$1", "app-root: /foo/start"),
+	})
+	check(t, g, []step{
+		{"root.test", "/", 302, "http://root.test/app"},
+		{"root.test", "/?x=1", 302, "http://root.test/app"},
+		{"root.test", "//", 302, "http://root.test/app"},
+		{"root.test", "/x", 301, "http://root.test/never"},
+		{"deep.test", "/", 302, "http://deep.test/bar/deep.test"},
+		{"deep.test", "/foo", 200, ""},
+		{"regex.test", "/", 302, "http://regex.test/foo/start"},
+		{"regex.test", "/foo/x", 200, ""},
+	})
+	r := g.Do(gatetest.Request{Host: "root.test:8080", Header: http.Header{}})
+	if got := r.Header.Get("Location"); got != "http://root.test:8080/app" {
+		t.Errorf("with a port: %q", got)
+	}
+}
+
+func TestTwins(t *testing.T) {
+	t.Parallel()
+	both := gatetest.NewKeyPair(t, "tls.test", "tls.test", "www.tls.test")
+	one := gatetest.NewKeyPair(t, "one.test", "one.test")
+	g := gatetest.Start(t, gatetest.Options{Manifests: backend(t, "web") + backend(t, "own") +
+		gatetest.Ingress("bare", "bare.test", "/", "web", "from-to-www-redirect: true") +
+		gatetest.Ingress("www", "www.long.test", "/", "web", "from-to-www-redirect: true") +
+		gatetest.Ingress("taken", "taken.test", "/", "web", "from-to-www-redirect: true") +
+		gatetest.Ingress("owner", "www.taken.test", "/", "own") +
+		gatetest.Ingress("alias", "other.test", "/", "own", "server-alias: www.alias.test") +
+		gatetest.Ingress("aliased", "alias.test", "/", "web", "from-to-www-redirect: true") +
+		gatetest.Ingress("off", "off.test", "/", "web", "from-to-www-redirect: false") +
+		gatetest.Ingress("star", "*.star.test", "/", "web", "from-to-www-redirect: true"),
+	})
+	check(t, g, []step{
+		{"www.bare.test", "/x/y?z=1", 308, "http://bare.test/x/y?z=1"},
+		{"www.bare.test", "/", 308, "http://bare.test/"},
+		{"bare.test", "/x", 200, ""},
+		{"long.test", "/x?y", 308, "http://www.long.test/x?y"},
+		{"www.taken.test", "/", 200, ""},
+		{"www.alias.test", "/", 200, ""},
+		{"www.off.test", "/", 404, ""},
+		{"www.star.test", "/", 200, ""},
+		{"star.test", "/", 404, ""},
+	})
+	twin := "from-to-www-redirect: true"
+	g.Apply(gatetest.TLSSecret("both", both) + gatetest.TLSSecret("one", one) +
+		gatetest.Secured(gatetest.Ingress("tls", "tls.test", "/", "web", twin), "both tls.test") +
+		gatetest.Secured(gatetest.Ingress("one", "one.test", "/", "web", twin), "one one.test"))
+	for name, sees := range map[string]bool{"www.tls.test": true, "www.one.test": false} {
+		r := g.Do(gatetest.Request{Scheme: "https", Host: name, Path: "/x"}).WantStatus(t, 308)
+		if got := r.TLS.PeerCertificates[0].VerifyHostname(name) == nil; got != sees {
+			t.Errorf("%s: its certificate is shown: %v", name, got)
+		}
+	}
+	g.Apply(gatetest.Ingress("late", "www.bare.test", "/", "own"))
+	check(t, g, []step{{"www.bare.test", "/x", 200, ""}})
+	g.Delete(gatetest.Ingress("late", "www.bare.test", "/", "own") + gatetest.Ingress("bare", "bare.test", "/", "web"))
+	check(t, g, []step{{"www.bare.test", "/x", 404, ""}})
+	if n := g.Value(g.Metrics.Reloads); n != 0 {
+		t.Errorf("%v reloads", n)
+	}
+}

@@ -1,0 +1,157 @@
+// Package redirect sends clients elsewhere: from a path, from the root of a
+// host, and from the twin of a host's name.
+package redirect
+
+import (
+	_ "embed"
+	"errors"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/model"
+)
+
+const (
+	name     = "redirect"
+	mostText = 4000 // bytes of a target
+)
+
+//go:embed redirect.lua
+var lua string
+
+var (
+	appRoot = feature.Setting[feature.Template]{
+		Annotation: "app-root", Parse: parseRoot, Risk: feature.Medium,
+		Doc: "A path that requests for / of the host are redirected to.",
+	}
+	permanent = feature.Setting[string]{
+		Annotation: "permanent-redirect", Parse: parseURL, OnInvalid: feature.Deny, Risk: feature.Medium,
+		Doc: "A URL or path that all requests are redirected to, as it stands.",
+	}
+	permanentCode = feature.Setting[int]{
+		Annotation: "permanent-redirect-code", Default: 301, Parse: parseCode, OnInvalid: feature.Deny, Risk: feature.Low,
+		Doc: "The status of permanent-redirect, 300 to 308. Any other number means 301.",
+	}
+	temporal = feature.Setting[string]{
+		Annotation: "temporal-redirect", Parse: parseURL, OnInvalid: feature.Deny, Risk: feature.Medium,
+		Doc: "A URL that all requests are redirected to, as it stands. It goes before permanent-redirect.",
+	}
+	temporalCode = feature.Setting[int]{
+		Annotation: "temporal-redirect-code", Default: 302, Parse: parseCode, OnInvalid: feature.Deny, Risk: feature.Low,
+		Doc: "The status of temporal-redirect, 300 to 307. Any other number means 302.",
+	}
+	relative = feature.Setting[bool]{
+		Annotation: "relative-redirects", Key: "relative-redirects", Parse: feature.Bool, OnInvalid: feature.Deny, Risk: feature.Low,
+		Doc: "Leaves scheme and host out of redirects to another path of the host.",
+	}
+	fromToWWW = feature.Setting[bool]{
+		Annotation: "from-to-www-redirect", Parse: feature.Bool, OnInvalid: feature.Deny, Risk: feature.Low,
+		Doc: "Redirects the names of the hosts with www. before them, or without it where they have it, to the hosts.",
+	}
+)
+
+// Feature is redirects.
+func Feature() feature.Feature {
+	return feature.Feature{
+		Name:     name,
+		Doc:      "Sends clients elsewhere.",
+		Settings: []feature.Declared{appRoot, permanent, permanentCode, temporal, temporalCode, relative, fromToWWW},
+		Route:    route,
+		Host:     host,
+		Twin:     fromToWWW.Get,
+		Foretell: foretell,
+		Lua:      lua,
+	}
+}
+
+// policy is what redirect.lua reads: Root of a whole host, or all else of a
+// route.
+type policy struct {
+	// Root is where requests for "/" go.
+	Root feature.Template `json:"root,omitempty"`
+	To   string           `json:"to,omitempty"`
+	Code int              `json:"code,omitempty"`
+}
+
+func route(r *feature.Reader, route *model.Route) {
+	// Read for each route, so that a bad value is told and denies.
+	appRoot.Get(r)
+	fromToWWW.Get(r)
+	route.Relative = relative.Get(r)
+	if p, ok := elsewhere(r); ok {
+		feature.Add(route, name, p)
+	}
+}
+
+func elsewhere(r *feature.Reader) (policy, bool) {
+	to, code := temporal.Get(r), codeIn(temporalCode, r, 307)
+	always, alwaysCode := permanent.Get(r), codeIn(permanentCode, r, 308)
+	if to != "" && !isURL(to) {
+		r.Tell(temporal, finding.InvalidValue, "allowed are URLs that begin with http:// or https://", "nothing is redirected")
+		return policy{}, false
+	}
+	if to == "" {
+		to, code = always, alwaysCode
+	}
+	return policy{To: to, Code: code}, to != ""
+}
+
+// redirects are the statuses that lead elsewhere.
+var redirects = []int{301, 302, 303, 307, 308}
+
+// codeIn takes a number that is no redirect for the default, as the predecessor
+// does with those below 300 and above the most. The others that are none (300,
+// 304, 305, 306) it answers without a Location.
+func codeIn(s feature.Setting[int], r *feature.Reader, most int) int {
+	code := s.Get(r)
+	if !slices.Contains(redirects, code) || code > most {
+		return s.Default
+	}
+	return code
+}
+
+func host(r *feature.Reader) any {
+	if path := appRoot.Get(r); path != nil {
+		return policy{Root: path}
+	}
+	return nil
+}
+
+func isURL(text string) bool {
+	return strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://")
+}
+
+var (
+	urlForm  = regexp.MustCompile(`^[A-Za-z0-9._~:/,?&=-]*$`)
+	rootForm = regexp.MustCompile(`^/[A-Za-z0-9._~:/$-]*$`)
+)
+
+func parseURL(text string) (string, error) {
+	if len(text) > mostText || !urlForm.MatchString(text) {
+		return "", errors.New("allowed are letters, digits and -._~:/,?&=")
+	}
+	return text, nil
+}
+
+func parseRoot(text string) (feature.Template, error) {
+	if text == "" {
+		return nil, nil
+	}
+	if len(text) > mostText || !rootForm.MatchString(text) {
+		return nil, errors.New("allowed is a path that begins with a slash, of letters, digits and -._~:/, and variables")
+	}
+	return feature.ParseTemplate(text, false)
+}
+
+// parseCode takes any number; which of them count is up to codeIn.
+func parseCode(text string) (int, error) {
+	code, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, errors.New("allowed is the number of a redirect's status")
+	}
+	return code, nil
+}

@@ -1,0 +1,28 @@
+-- Redirects that leave the path alone, and that of a host's root.
+local requests = require "headgate.request"
+local template = require "headgate.template"
+
+local _M = {}
+
+local ngx_escape_uri = ngx.escape_uri
+local ngx_var = ngx.var
+
+local FOUND = 302
+
+
+-- policy: { root } or { to, code }
+function _M.route(policy, request)
+    if policy.root then
+        if request.path == "/" then
+            local path = ngx_escape_uri(template.fill(policy.root, request), 0)
+            local target = ngx_var.scheme .. "://" .. requests.authority(request) .. path
+            return requests.redirect(request, target, FOUND)
+        end
+        return
+    end
+    local target = requests.whole(policy.to, request.route.relative, request.host_name)
+    return requests.redirect(request, target, policy.code)
+end
+
+
+return _M
