@@ -14,6 +14,7 @@ import (
 	"github.com/headgate/headgate/internal/feature/serviceupstream"
 	"github.com/headgate/headgate/internal/feature/stapling"
 	"github.com/headgate/headgate/internal/feature/unsupported"
+	"github.com/headgate/headgate/internal/feature/upstreamvhost"
 )
 
 // Features are all features.
@@ -25,6 +26,7 @@ func Features() []feature.Feature {
 		serveralias.Feature(),
 		redirect.Feature(),
 		rewrite.Feature(),
+		upstreamvhost.Feature(),
 		defaultbackend.Feature(),
 		serviceupstream.Feature(),
 		unsupported.Feature(),

@@ -1,0 +1,53 @@
+// Package upstreamvhost tells backends another Host than the client's.
+package upstreamvhost
+
+import (
+	_ "embed"
+	"errors"
+	"regexp"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/model"
+)
+
+const name = "upstream_vhost"
+
+//go:embed upstreamvhost.lua
+var lua string
+
+var upstreamVhost = feature.Setting[feature.Template]{
+	Annotation: "upstream-vhost", Parse: parse, OnInvalid: feature.Deny, Risk: feature.Low,
+	Doc: "The Host that backends get in the place of the client's, with variables. An empty one is the client's.",
+}
+
+// Feature is upstream-vhost.
+func Feature() feature.Feature {
+	return feature.Feature{
+		Name:     name,
+		Doc:      "Tells backends another Host than the client's.",
+		Settings: []feature.Declared{upstreamVhost},
+		Route: func(r *feature.Reader, route *model.Route) {
+			if host := upstreamVhost.Get(r); len(host) > 0 {
+				feature.Add(route, name, policy{Host: host})
+			}
+		},
+		Lua: lua,
+	}
+}
+
+// policy is what upstreamvhost.lua reads of a route.
+type policy struct {
+	Host feature.Template `json:"host"`
+}
+
+var form = regexp.MustCompile(`^[A-Za-z0-9._~/:^$\[\](){}*+?|&=\\-]{1,1000}$`)
+
+func parse(text string) (feature.Template, error) {
+	if text == "" {
+		return nil, nil
+	}
+	if !form.MatchString(text) {
+		return nil, errors.New(`allowed are up to 1000 letters, digits and -._~/:^$[](){}*+?|&=\, and variables such as $service_name`)
+	}
+	return feature.ParseTemplate(text, false)
+}

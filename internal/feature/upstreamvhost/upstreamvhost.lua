@@ -1,0 +1,17 @@
+-- Another Host for the backend than the client's.
+local requests = require "headgate.request"
+local template = require "headgate.template"
+
+local _M = {}
+
+
+-- policy: { host }. Where all its variables are empty the client's Host stays.
+function _M.send(policy, request)
+    local host = template.fill(policy.host, request)
+    if host ~= "" then
+        requests.set_backend_host(host)
+    end
+end
+
+
+return _M
