@@ -3,6 +3,7 @@ package all
 
 import (
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/feature/customheaders"
 	"github.com/headgate/headgate/internal/feature/defaultbackend"
 	"github.com/headgate/headgate/internal/feature/handshake"
 	"github.com/headgate/headgate/internal/feature/httpsredirect"
@@ -32,5 +33,6 @@ func Features() []feature.Feature {
 		unsupported.Feature(),
 		httpsredirect.Feature(),
 		proxying.Feature(),
+		customheaders.Feature(),
 	}
 }

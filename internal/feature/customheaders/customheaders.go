@@ -1,0 +1,145 @@
+// Package customheaders adds headers of a tenant's ConfigMap to answers, as far
+// as the administrator allows their names.
+package customheaders
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/model"
+)
+
+const (
+	name = "custom_headers"
+	// mostHeaders and mostText, in bytes of all names and values together,
+	// keep an answer's header within what clients read.
+	mostHeaders = 64
+	mostText    = 16384
+)
+
+//go:embed customheaders.lua
+var lua string
+
+var (
+	customHeaders = feature.Setting[feature.ObjectName]{
+		Annotation: "custom-headers", Parse: parse, OnInvalid: feature.Deny, Risk: feature.Medium,
+		// Another namespace is no secret here: all that is shown of it are values
+		// under names that the administrator allowed as headers.
+		Refers: feature.ConfigMap, AnyNamespace: true,
+		Doc: "The ConfigMap, namespace/name, whose data are added to answers as headers. " +
+			"Each must be in the key global-allowed-response-headers.",
+	}
+	allowedHeaders = feature.Setting[[]string]{
+		Key: "global-allowed-response-headers", Parse: feature.List,
+		Doc: "The names, as they are written, of the headers that custom-headers may add.",
+	}
+)
+
+// Feature is custom-headers.
+func Feature() feature.Feature {
+	return feature.Feature{
+		Name:     name,
+		Doc:      "Adds headers of a ConfigMap to answers.",
+		Settings: []feature.Declared{customHeaders, allowedHeaders},
+		Route:    route,
+		Lua:      lua,
+	}
+}
+
+// parse wants the namespace, which the predecessor did too.
+func parse(text string) (feature.ObjectName, error) {
+	if text == "" {
+		return feature.ObjectName{}, nil
+	}
+	object, err := feature.Object(text)
+	if err != nil || object.Namespace == "" {
+		return feature.ObjectName{}, errors.New("allowed is namespace/name, of a ConfigMap")
+	}
+	return object, nil
+}
+
+// policy is what customheaders.lua reads of a route.
+type policy struct {
+	Headers []header `json:"headers,omitempty"`
+	// HSTS is the value of Strict-Transport-Security, which is sent only while
+	// the administrator's own is off.
+	HSTS string `json:"hsts,omitempty"`
+}
+
+// A header is a name and a value.
+type header [2]string
+
+func route(r *feature.Reader, route *model.Route) {
+	data, ok := feature.ConfigMapOf(r, customHeaders)
+	if !ok || len(data) == 0 {
+		return
+	}
+	if key, f := check(data, allowedHeaders.Get(r)); f != nil {
+		object := customHeaders.Get(r)
+		where := fmt.Sprintf("ConfigMap %s", object)
+		// What is in other namespaces is not told.
+		if object.Namespace == r.Origin().Namespace && key != "" {
+			where += fmt.Sprintf(", %q", key)
+		}
+		r.Refuse(customHeaders, f.code, where+": "+f.message)
+		return
+	}
+	var p policy
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		if strings.EqualFold(key, "Strict-Transport-Security") {
+			p.HSTS = data[key]
+		} else {
+			p.Headers = append(p.Headers, header{key, data[key]})
+		}
+	}
+	feature.Add(route, name, p)
+	route.Mode.Answers = true
+}
+
+// A fault is what is wrong with a ConfigMap.
+type fault struct {
+	code    finding.Code
+	message string
+}
+
+var (
+	headerName  = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+	headerValue = regexp.MustCompile(`^[ -~]+$`)
+)
+
+// framing are the headers that say where an answer ends and what becomes of
+// its connection, in lower case. They are NGINX's, whoever allows them.
+var framing = []string{
+	"connection", "content-length", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
+}
+
+// check finds what is wrong with the data of a ConfigMap, and the first key in
+// the alphabet that has it; the key is empty where it is the whole. The fault
+// is nil if nothing is wrong.
+func check(data map[string]string, allowed []string) (string, *fault) {
+	length := 0
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		switch {
+		case !headerName.MatchString(key):
+			return key, &fault{finding.InvalidValue, "a header's name has only letters, digits, - and _"}
+		case slices.Contains(framing, strings.ToLower(key)):
+			return key, &fault{finding.NotAllowed, "headers of the connection and of the answer's length can't be set: " + strings.Join(framing, ", ")}
+		case !slices.Contains(allowed, key):
+			return key, &fault{finding.NotAllowed, "a header is not in the key global-allowed-response-headers"}
+		case !headerValue.MatchString(data[key]):
+			return key, &fault{finding.InvalidValue, "a header's value has only printable ASCII characters, at least one, and no line end"}
+		}
+		length += len(key) + len(data[key])
+	}
+	if len(data) > mostHeaders || length > mostText {
+		return "", &fault{finding.InvalidValue, fmt.Sprintf("allowed are %d headers of %d bytes together", mostHeaders, mostText)}
+	}
+	return "", nil
+}

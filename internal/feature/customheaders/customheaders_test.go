@@ -1,0 +1,69 @@
+package customheaders_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/feature/customheaders"
+	"github.com/headgate/headgate/internal/featuretest"
+)
+
+func TestGolden(t *testing.T) { featuretest.Golden(t, customheaders.Feature()) }
+
+// read tells whether a ConfigMap gives a policy, and fails unless it gives one
+// or denies the route.
+func read(t *testing.T, allowed string, data map[string]string) bool {
+	t.Helper()
+	route, r := featuretest.Read(customheaders.Feature(), map[string]string{"custom-headers": "default/headers"},
+		map[string]string{"global-allowed-response-headers": allowed},
+		feature.Objects{ConfigMap: func(feature.ObjectName) (map[string]string, bool) { return data, true }})
+	if (len(route.Policies) == 1) == r.Denied() || r.Denied() != (len(r.Problems()) == 1) {
+		t.Fatalf("%v with %q allowed: %d policies, denied %v, problems %v", data, allowed, len(route.Policies), r.Denied(), r.Problems())
+	}
+	return len(route.Policies) == 1
+}
+
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	many := map[string]string{}
+	var names []string
+	for i := range 64 {
+		name := "X-" + strings.Repeat("a", i)
+		many[name] = "v"
+		names = append(names, name)
+	}
+	allowed := strings.Join(names, ",") + ",More"
+	if !read(t, allowed, many) {
+		t.Error("64 headers are refused")
+	}
+	many["More"] = "v"
+	if read(t, allowed, many) {
+		t.Error("65 headers are taken")
+	}
+	if !read(t, "A", map[string]string{"A": strings.Repeat("v", 16383)}) {
+		t.Error("16384 bytes are refused")
+	}
+	if read(t, "A", map[string]string{"A": strings.Repeat("v", 16384)}) {
+		t.Error("16385 bytes are taken")
+	}
+}
+
+// FuzzHeader holds what a header can be, whatever is allowed.
+func FuzzHeader(f *testing.F) {
+	f.Add("X-Custom", "value")
+	f.Add("X-Custom", "a\r\nX-Evil: 1")
+	f.Add("Content-LENGTH", "5")
+	f.Add("X_Custom", "\x00")
+	f.Fuzz(func(t *testing.T, name, value string) {
+		if !read(t, name, map[string]string{name: value}) {
+			return
+		}
+		if strings.ContainsAny(name, " :\t\r\n\x00") || strings.ContainsAny(value, "\r\n\x00\x7f") || value == "" {
+			t.Errorf("%q: %q is taken", name, value)
+		}
+		if strings.EqualFold(name, "content-length") || strings.EqualFold(name, "transfer-encoding") || strings.EqualFold(name, "connection") {
+			t.Errorf("%q is taken", name)
+		}
+	})
+}
