@@ -3,6 +3,7 @@ package all
 
 import (
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/feature/canary"
 	"github.com/headgate/headgate/internal/feature/customheaders"
 	"github.com/headgate/headgate/internal/feature/defaultbackend"
 	"github.com/headgate/headgate/internal/feature/handshake"
@@ -28,6 +29,7 @@ func Features() []feature.Feature {
 		redirect.Feature(),
 		rewrite.Feature(),
 		upstreamvhost.Feature(),
+		canary.Feature(),
 		defaultbackend.Feature(),
 		serviceupstream.Feature(),
 		unsupported.Feature(),

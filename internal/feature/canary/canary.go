@@ -1,0 +1,140 @@
+// Package canary sends some of a route's requests to another backend: those
+// with a header or cookie that says so, and a share of all others.
+//
+// An Ingress that is a canary makes no routes. Its backends are alternatives
+// to those of the routes that other Ingresses have at the same hosts and paths.
+package canary
+
+import (
+	_ "embed"
+	"errors"
+	"regexp"
+	"strings"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/pcre"
+)
+
+//go:embed canary.lua
+var lua string
+
+// leastTotal is what a smaller total counts as, as with the predecessor.
+const leastTotal = 100
+
+var (
+	canary = feature.Setting[bool]{
+		Annotation: "canary", Parse: feature.Bool, Risk: feature.Low,
+		Doc: "Makes the Ingress's backends alternatives to those of other Ingresses' routes at the same hosts and paths. " +
+			"A route may have several; the oldest is asked first. All other annotations count as the route's own Ingress has them.",
+	}
+	byHeader = feature.Setting[string]{
+		Annotation: "canary-by-header", Parse: name, Risk: feature.Medium,
+		Doc: "A request header: always sends a request to the canary, never to the route's own backend; anything else leaves it to the cookie and the weight.",
+	}
+	byHeaderValue = feature.Setting[string]{
+		Annotation: "canary-by-header-value", Parse: headerValue, Risk: feature.Medium,
+		Doc: "The value of the header that sends a request to the canary, in the place of always and never.",
+	}
+	byHeaderPattern = feature.Setting[pattern]{
+		Annotation: "canary-by-header-pattern", Parse: parsePattern, Risk: feature.Medium,
+		Doc: "A regular expression: a header's value that it finds sends a request to the canary. canary-by-header-value goes before it.",
+	}
+	byCookie = feature.Setting[string]{
+		Annotation: "canary-by-cookie", Parse: name, Risk: feature.Medium,
+		Doc: "A cookie: always sends a request to the canary, never to the route's own backend; anything else leaves it to the weight.",
+	}
+	weight = feature.Setting[int]{
+		Annotation: "canary-weight", Parse: feature.Int(-1<<31, 1<<31-1), Risk: feature.Low,
+		Doc: "How many of canary-weight-total requests go to the canary, of those that neither header nor cookie decides over.",
+	}
+	weightTotal = feature.Setting[int]{
+		Annotation: "canary-weight-total", Default: leastTotal, Parse: feature.Int(-1<<31, 1<<31-1), Risk: feature.Low,
+		Doc: "What canary-weight is a part of; 100 or less counts as 100.",
+	}
+)
+
+// Feature is canaries.
+func Feature() feature.Feature {
+	return feature.Feature{
+		Name: "canary",
+		Doc:  "Sends some of a route's requests to another backend.",
+		Settings: []feature.Declared{
+			canary, byHeader, byHeaderValue, byHeaderPattern, byCookie, weight, weightTotal,
+		},
+		Alternative: alternative,
+		Choose:      choose,
+		Lua:         lua,
+	}
+}
+
+// when is what canary.lua reads of an alternative.
+type when struct {
+	// Header and Cookie are names, a header's as NGINX has it in variables.
+	Header string `json:"header,omitempty"`
+	Value  string `json:"value,omitempty"`
+	// Pattern is the text to match by. Broken is set in its place where it is
+	// no expression.
+	Pattern string `json:"pattern,omitempty"`
+	Broken  bool   `json:"broken,omitempty"`
+	Cookie  string `json:"cookie,omitempty"`
+	// Share of requests from 0 to 1.
+	Share float64 `json:"share,omitempty"`
+}
+
+func alternative(r *feature.Reader) (any, bool) {
+	if !canary.Get(r) {
+		return nil, false
+	}
+	w := when{Header: variable(byHeader.Get(r)), Cookie: byCookie.Get(r), Value: byHeaderValue.Get(r)}
+	expression := byHeaderPattern.Get(r)
+	if w.Value == "" {
+		w.Pattern, w.Broken = expression.text, expression.broken != ""
+	}
+	if expression.broken != "" {
+		r.Tell(byHeaderPattern, finding.InvalidValue, expression.broken, "requests with the header do not go to the canary")
+	}
+	w.Share = min(max(float64(weight.Get(r))/float64(max(weightTotal.Get(r), leastTotal)), 0), 1)
+	return w, true
+}
+
+// variable is the name of a header as NGINX has it in $http_NAME.
+func variable(header string) string {
+	return strings.ReplaceAll(strings.ToLower(header), "-", "_")
+}
+
+var (
+	nameForm  = regexp.MustCompile(`^[A-Za-z0-9._~-]{1,200}$`)
+	valueForm = regexp.MustCompile(`^[A-Za-z0-9._~/:-]{0,1000}$`)
+)
+
+func name(text string) (string, error) {
+	if !nameForm.MatchString(text) {
+		return "", errors.New("allowed are letters, digits and -._~")
+	}
+	return text, nil
+}
+
+func headerValue(text string) (string, error) {
+	text = strings.ReplaceAll(text, " ", "")
+	if !valueForm.MatchString(text) {
+		return "", errors.New("allowed are letters, digits and any of :/-._~")
+	}
+	return text, nil
+}
+
+// A pattern is an expression, or why it is none. One that is none keeps requests
+// with the header away from the canary: to leave it out would let the weight
+// decide over them.
+type pattern struct{ text, broken string }
+
+func parsePattern(text string) (pattern, error) {
+	if text == "" {
+		return pattern{}, nil
+	}
+	p, err := pcre.Compile(text, pcre.Options{})
+	if err != nil {
+		return pattern{broken: err.Error()}, nil
+	}
+	return pattern{text: p.Text()}, nil
+}

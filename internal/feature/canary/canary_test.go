@@ -1,0 +1,10 @@
+package canary_test
+
+import (
+	"testing"
+
+	"github.com/headgate/headgate/internal/feature/canary"
+	"github.com/headgate/headgate/internal/featuretest"
+)
+
+func TestGolden(t *testing.T) { featuretest.Golden(t, canary.Feature()) }
