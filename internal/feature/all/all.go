@@ -3,6 +3,7 @@ package all
 
 import (
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/feature/answerrewrite"
 	"github.com/headgate/headgate/internal/feature/canary"
 	"github.com/headgate/headgate/internal/feature/customheaders"
 	"github.com/headgate/headgate/internal/feature/defaultbackend"
@@ -26,6 +27,8 @@ func Features() []feature.Feature {
 		stapling.Feature(),
 		handshake.Feature(),
 		serveralias.Feature(),
+		// Before all that add cookies of Headgate's own to answers.
+		answerrewrite.Feature(),
 		redirect.Feature(),
 		rewrite.Feature(),
 		upstreamvhost.Feature(),

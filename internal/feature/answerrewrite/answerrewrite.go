@@ -1,0 +1,88 @@
+// Package answerrewrite changes what a backend's answers say of the backend's
+// own names and paths to what clients know it by: where Location and Refresh
+// lead, and for which domain and path cookies are.
+package answerrewrite
+
+import (
+	_ "embed"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/model"
+)
+
+const name = "answer_rewrite"
+
+//go:embed answerrewrite.lua
+var lua string
+
+var (
+	redirectFrom = feature.Setting[match]{
+		Annotation: "proxy-redirect-from", Key: "proxy-redirect-from", Parse: parseFrom, Risk: feature.Medium,
+		Doc: "What a backend's Location or Refresh begins with for it to be rewritten; behind ~ a regular expression that the whole is replaced for. off and default rewrite nothing.",
+	}
+	redirectTo = feature.Setting[string]{
+		Annotation: "proxy-redirect-to", Key: "proxy-redirect-to", Default: off, Parse: parseText, Risk: feature.Medium,
+		Doc: "What proxy-redirect-from is replaced by; off rewrites nothing.",
+	}
+	cookieDomain = feature.Setting[rule]{
+		Annotation: "proxy-cookie-domain", Key: "proxy-cookie-domain", Parse: parseDomain, Risk: feature.Medium,
+		Doc: "A Domain that backends' cookies have, a blank, and the one that takes its place; the first may be ~ and a regular expression. off rewrites nothing.",
+	}
+	cookiePath = feature.Setting[rule]{
+		Annotation: "proxy-cookie-path", Key: "proxy-cookie-path", Parse: parsePath, Risk: feature.Medium,
+		Doc: "What the Path of backends' cookies begins with, a blank, and what takes its place; the first may be ~ and a regular expression. off rewrites nothing.",
+	}
+)
+
+// Feature rewrites backends' answers.
+func Feature() feature.Feature {
+	return feature.Feature{
+		Name:     name,
+		Doc:      "Rewrites the names and paths of backends in Location, Refresh and Set-Cookie.",
+		Settings: []feature.Declared{redirectFrom, redirectTo, cookieDomain, cookiePath},
+		Route:    route,
+		Lua:      lua,
+	}
+}
+
+// policy is what answerrewrite.lua reads of a route.
+type policy struct {
+	Redirect *rule `json:"redirect,omitempty"`
+	Domain   *rule `json:"domain,omitempty"`
+	Path     *rule `json:"path,omitempty"`
+}
+
+// A rule says what takes the place of what.
+type rule struct {
+	match
+	To string `json:"to"`
+}
+
+// A match is a text, or an expression: one of them, or neither for nothing.
+type match struct {
+	From    string `json:"from,omitempty"`
+	Pattern string `json:"pattern,omitempty"`
+	// Caseless is set on a pattern that takes letters of either case.
+	Caseless bool `json:"caseless,omitempty"`
+}
+
+func route(r *feature.Reader, route *model.Route) {
+	var p policy
+	redirect := rule{redirectFrom.Get(r), redirectTo.Get(r)}
+	if redirect.To != off {
+		p.Redirect = redirect.ifAny()
+	}
+	p.Domain, p.Path = cookieDomain.Get(r).ifAny(), cookiePath.Get(r).ifAny()
+	if p == (policy{}) {
+		return
+	}
+	feature.Add(route, name, p)
+	route.Mode.Answers = true
+}
+
+func (r rule) ifAny() *rule {
+	if r.match == (match{}) {
+		return nil
+	}
+	return &r
+}

@@ -1,0 +1,36 @@
+package answerrewrite
+
+import (
+	"regexp"
+	"testing"
+
+	"github.com/headgate/headgate/internal/pcre"
+)
+
+// FuzzParse: what is taken ends no header line, and is a text or a pattern
+// that compiles.
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{"off", "default", "http://a.test/", "/in /out", "~in.?x /out", ".a.test .b.test", "a\r\nb", "~? x", "", "a b c"} {
+		f.Add(seed)
+	}
+	safe := regexp.MustCompile(`^[A-Za-z0-9\-._~/:,?&=]*$`)
+	f.Fuzz(func(t *testing.T, text string) {
+		check := func(r rule, err error) {
+			if err != nil {
+				return
+			}
+			if !safe.MatchString(r.From) || !safe.MatchString(r.To) || len(r.From) > mostText || len(r.To) > mostText {
+				t.Errorf("%q became %+v", text, r)
+			}
+			if _, err := pcre.Load(r.Pattern, pcre.Options{}); err != nil || r.Pattern != "" && r.From != "" {
+				t.Errorf("%q became %+v: %v", text, r, err)
+			}
+		}
+		check(parsePath(text))
+		check(parseDomain(text))
+		from, err := parseFrom(text)
+		check(rule{match: from}, err)
+		to, err := parseText(text)
+		check(rule{To: to}, err)
+	})
+}

@@ -1,0 +1,93 @@
+package answerrewrite
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/headgate/headgate/internal/pcre"
+)
+
+// off, alone, rewrites nothing.
+const off = "off"
+
+// mostText is the longest text, in bytes.
+const mostText = 1000
+
+var (
+	texts   = regexp.MustCompile(`^[A-Za-z0-9\-._~/:,?&=]+$`)
+	domains = regexp.MustCompile(`^[A-Za-z0-9\-._~/:]+$`)
+)
+
+func parseText(text string) (string, error) {
+	return text, check(text, texts, "-._~/:,?&=")
+}
+
+func check(text string, allowed *regexp.Regexp, marks string) error {
+	if len(text) > mostText {
+		return fmt.Errorf("it has %d bytes, %d are allowed", len(text), mostText)
+	}
+	if !allowed.MatchString(text) {
+		return fmt.Errorf("allowed are letters, digits and %s", marks)
+	}
+	return nil
+}
+
+func parseFrom(text string) (match, error) {
+	if text == off || text == "default" {
+		return match{}, nil
+	}
+	if _, err := parseText(text); err != nil {
+		return match{}, err
+	}
+	return newMatch(text, false)
+}
+
+// newMatch reads what NGINX takes for an expression as one.
+func newMatch(text string, caseless bool) (match, error) {
+	expression, ok := strings.CutPrefix(text, "~")
+	if !ok {
+		return match{From: text}, nil
+	}
+	p, err := pcre.Compile(expression, pcre.Options{Caseless: caseless})
+	if err != nil {
+		return match{}, fmt.Errorf("the regular expression is wrong: %w", err)
+	}
+	return match{Pattern: p.Text(), Caseless: caseless}, nil
+}
+
+func parsePath(text string) (rule, error) {
+	return parseRule(text, false, parseText)
+}
+
+// parseDomain passes over a dot at the start of a domain, as NGINX does.
+func parseDomain(text string) (rule, error) {
+	return parseRule(text, true, func(part string) (string, error) {
+		return strings.TrimPrefix(part, "."), check(part, domains, "-._~/:")
+	})
+}
+
+func parseRule(text string, caseless bool, parse func(string) (string, error)) (rule, error) {
+	if text == off {
+		return rule{}, nil
+	}
+	parts := strings.Fields(text)
+	if len(parts) != 2 {
+		return rule{}, errors.New("allowed is off, or what to replace, a blank, and what by")
+	}
+	var err error
+	for i, part := range parts {
+		if parts[i], err = parse(part); err != nil {
+			return rule{}, err
+		}
+		if parts[i] == "" {
+			return rule{}, errors.New("a dot alone is no domain")
+		}
+	}
+	from, err := newMatch(parts[0], caseless)
+	if caseless {
+		from.From = strings.ToLower(from.From)
+	}
+	return rule{from, parts[1]}, err
+}
