@@ -4,15 +4,18 @@ package all
 import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/answerrewrite"
+	"github.com/headgate/headgate/internal/feature/basicauth"
 	"github.com/headgate/headgate/internal/feature/canary"
 	"github.com/headgate/headgate/internal/feature/customheaders"
 	"github.com/headgate/headgate/internal/feature/defaultbackend"
+	"github.com/headgate/headgate/internal/feature/externalauth"
 	"github.com/headgate/headgate/internal/feature/handshake"
 	"github.com/headgate/headgate/internal/feature/httpsredirect"
 	"github.com/headgate/headgate/internal/feature/process"
 	"github.com/headgate/headgate/internal/feature/proxying"
 	"github.com/headgate/headgate/internal/feature/redirect"
 	"github.com/headgate/headgate/internal/feature/rewrite"
+	"github.com/headgate/headgate/internal/feature/satisfy"
 	"github.com/headgate/headgate/internal/feature/serveralias"
 	"github.com/headgate/headgate/internal/feature/serviceupstream"
 	"github.com/headgate/headgate/internal/feature/stapling"
@@ -36,7 +39,10 @@ func Features() []feature.Feature {
 		defaultbackend.Feature(),
 		serviceupstream.Feature(),
 		unsupported.Feature(),
+		satisfy.Feature(),
+		basicauth.Feature(),
 		httpsredirect.Feature(),
+		externalauth.Feature(),
 		proxying.Feature(),
 		customheaders.Feature(),
 	}

@@ -1,0 +1,179 @@
+// Package basicauth asks clients for a name and a password, by Basic or Digest
+// authentication. The users and the hashes of their passwords are a Secret's.
+package basicauth
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/model"
+)
+
+const name = "basic_auth"
+
+//go:embed basicauth.lua
+var lua string
+
+// The values of auth-type and auth-secret-type, and the key of a Secret that
+// is a file.
+const (
+	basic    = "basic"
+	digest   = "digest"
+	authFile = "auth-file"
+	authMap  = "auth-map"
+	fileKey  = "auth"
+)
+
+// mostBytes is the size of a Secret's data: the API server takes no larger
+// Secrets, but a folder may hold any.
+const mostBytes = 1 << 20
+
+var (
+	authType = feature.Setting[string]{
+		Annotation: "auth-type", Parse: parseType, OnInvalid: feature.Deny, Risk: feature.Low,
+		Doc: "Asks for a name and a password: basic or digest.",
+	}
+	authSecret = feature.Setting[feature.ObjectName]{
+		Annotation: "auth-secret", Parse: parseSecret, OnInvalid: feature.Deny, Refers: feature.Secret, Risk: feature.Medium,
+		Doc: "The Secret with the users, NAME or NAMESPACE/NAME.",
+	}
+	authSecretType = feature.Setting[string]{
+		Annotation: "auth-secret-type", Default: authFile, Parse: parseSecretType, OnInvalid: feature.Deny, Risk: feature.Low,
+		Doc: "auth-file: the Secret's key auth holds lines NAME:HASH, for digest NAME:REALM:HASH. auth-map: each key is a name, and its value the rest of such a line.",
+	}
+	authRealm = feature.Setting[string]{
+		Annotation: "auth-realm", Parse: parseRealm, OnInvalid: feature.Deny, Risk: feature.Medium,
+		Doc: "What browsers show of where the password is asked for. With digest, only a file's lines with this realm count.",
+	}
+)
+
+// Feature is Basic and Digest authentication.
+func Feature() feature.Feature {
+	return feature.Feature{
+		Name:          name,
+		Doc:           "Asks for a name and a password.",
+		Settings:      []feature.Declared{authType, authSecret, authSecretType, authRealm},
+		Route:         route,
+		ForetellJudge: foretell,
+		Lua:           lua,
+	}
+}
+
+// policy is what basicauth.lua reads.
+type policy struct {
+	// Users is the name of the content that has them, see userList.
+	Users  string `json:"users"`
+	Realm  string `json:"realm"`
+	Digest bool   `json:"digest,omitempty"`
+}
+
+func route(r *feature.Reader, route *model.Route) {
+	kind := authType.Get(r)
+	if kind == "" {
+		// A bad value guards as little as a good one.
+		alone := authSecret
+		alone.OnInvalid = feature.UseDefault
+		if alone.Get(r).Name != "" {
+			r.Tell(authSecret, finding.InvalidValue, "it does nothing without auth-type", "no password is asked for")
+		}
+		return
+	}
+	// All are read, so that each bad value is told.
+	form, realm := authSecretType.Get(r), authRealm.Get(r)
+	if kind != basic && kind != digest {
+		r.Tell(authType, finding.InvalidValue, "only basic and digest have a meaning", "it counts as digest")
+	}
+	if authSecret.Get(r).Name == "" {
+		r.Refuse(authSecret, finding.MissingObject, "auth-type needs a Secret with users")
+		return
+	}
+	list := userList{digest: kind != basic}
+	if list.digest {
+		list.realm = realm
+	}
+	key := fmt.Sprintf("%s %v %s %s", name, list.digest, form, list.realm)
+	u, ok := feature.FromSecret(r, authSecret, key, func(data map[string][]byte) users { return read(data, form, &list) })
+	if !ok {
+		return
+	}
+	if u.refused != "" {
+		r.Refuse(authSecret, u.code, u.refused)
+		return
+	}
+	if u.told != "" {
+		r.Tell(authSecret, finding.InvalidValue, u.told, "nobody gets in by them")
+	}
+	if !feature.Exempt(r, route) {
+		feature.Add(route, name, policy{Users: feature.Attach(route, u.content), Realm: realm, Digest: list.digest})
+	}
+}
+
+// users are what a Secret says.
+type users struct {
+	content model.Content
+	// told is what is wrong with some of them.
+	told string
+	// refused is why there are none, empty if there are.
+	refused string
+	code    finding.Code
+}
+
+// read fills a list with what a Secret holds in a form.
+func read(data map[string][]byte, form string, list *userList) users {
+	if form == authFile {
+		if _, ok := data[fileKey]; !ok {
+			return users{code: finding.InvalidValue, refused: fmt.Sprintf("the Secret has no key %s, which %s needs", fileKey, authFile)}
+		}
+		data = map[string][]byte{fileKey: data[fileKey]}
+	}
+	size := 0
+	for key, value := range data {
+		size += len(key) + len(value)
+	}
+	if size > mostBytes {
+		return users{code: finding.TooMany, refused: fmt.Sprintf("the Secret has %d bytes, allowed are %d", size, mostBytes)}
+	}
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		if form == authFile {
+			list.add(string(data[key]), func(line int) string { return fmt.Sprintf("line %d", line) })
+		} else {
+			list.add(key+":"+string(data[key]), func(int) string { return fmt.Sprintf("the key %.80q", key) })
+		}
+	}
+	return users{content: feature.NewContent(list.content()), told: list.told()}
+}
+
+// parseType takes all texts that the predecessor takes.
+func parseType(text string) (string, error) {
+	if !strings.Contains(text, basic) && !strings.Contains(text, digest) {
+		return "", errors.New("allowed are basic and digest")
+	}
+	return text, nil
+}
+
+func parseSecret(text string) (feature.ObjectName, error) {
+	return feature.Object(strings.ReplaceAll(text, " ", ""))
+}
+
+func parseSecretType(text string) (string, error) {
+	if text != authFile && text != authMap {
+		return "", errors.New("allowed are auth-file and auth-map")
+	}
+	return text, nil
+}
+
+var realmForm = regexp.MustCompile(`^[A-Za-z0-9._~/: -]{0,200}$`)
+
+func parseRealm(text string) (string, error) {
+	if !realmForm.MatchString(text) {
+		return "", errors.New("allowed are at most 200 letters, digits, blanks and :/-._~")
+	}
+	return text, nil
+}

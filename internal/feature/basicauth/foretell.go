@@ -1,0 +1,25 @@
+package basicauth
+
+import (
+	"strings"
+
+	"github.com/headgate/headgate/internal/feature"
+)
+
+// foretell checks no passwords: a request with one passes if that is right.
+func foretell(q feature.Question) feature.Foretold {
+	scheme := "Basic "
+	if p, _ := q.Policy.(policy); p.Digest {
+		scheme = "Digest "
+	}
+	for header, values := range q.Headers {
+		if strings.EqualFold(header, "Authorization") && len(values) > 0 && hasPrefixFold(values[0], scheme) {
+			return feature.Foretold{Why: "it depends on the name and the password, which are not checked here (auth-secret)"}
+		}
+	}
+	return feature.Foretold{Status: 401, Why: "the request has no name and password (auth-type)"}
+}
+
+func hasPrefixFold(text, prefix string) bool {
+	return len(text) >= len(prefix) && strings.EqualFold(text[:len(prefix)], prefix)
+}

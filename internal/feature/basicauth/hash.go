@@ -1,0 +1,111 @@
+package basicauth
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// What a check of a password may cost. Every check waits behind those of all
+// others, so that one tenant's hashes must not take seconds.
+const (
+	// mostBcrypt is a cost of bcrypt: 14 takes 0.7 s.
+	mostBcrypt = 14
+	// mostRounds is a number of rounds of SHA-256 and SHA-512: this many take
+	// about half a second.
+	mostRounds = 1_000_000
+)
+
+// Alphabets of hashes. Files have thousands of lines, and are read for each
+// host: regular expressions would take ten times as long.
+const (
+	hexDigits    = "0123456789abcdef"
+	decimals     = "0123456789"
+	cryptDigits  = "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	base64Digits = "+/0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz="
+)
+
+// of tells whether a text is made of the bytes of an alphabet.
+func of(text, alphabet string) bool {
+	for i := range len(text) {
+		if strings.IndexByte(alphabet, text[i]) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// checkHash tells whether lua/headgate/password.lua can check a hash, in
+// bounded time.
+func checkHash(hash string) error {
+	kind, rest := kindOf(hash)
+	good := false
+	switch kind {
+	case "{PLAIN}":
+		good = true
+	case "{SHA}", "{SSHA}":
+		good = rest != "" && of(rest, base64Digits)
+	case "$2a$", "$2b$", "$2y$":
+		cost, sum, _ := strings.Cut(rest, "$")
+		if len(cost) == 2 && of(cost, decimals) && len(sum) == 53 && of(sum, cryptDigits) {
+			return atMost(cost, mostBcrypt, "its cost")
+		}
+	case "$apr1$", "$1$":
+		salt, sum, _ := strings.Cut(rest, "$")
+		good = len(salt) <= 8 && len(sum) == 22 && of(sum, cryptDigits)
+	case "$5$", "$6$":
+		return checkSHA(rest, map[string]int{"$5$": 43, "$6$": 86}[kind])
+	case "":
+		good = len(hash) == 13 && of(hash, cryptDigits)
+	}
+	if !good {
+		return errUnknown
+	}
+	return nil
+}
+
+var errUnknown = errors.New("its hash is none of bcrypt, $apr1$, $1$, $5$, $6$, {SHA}, {SSHA}, {PLAIN} and crypt")
+
+// kindOf parts a hash behind what it begins with in dollars or braces, if it
+// does.
+func kindOf(hash string) (kind, rest string) {
+	if hash == "" {
+		return "", ""
+	}
+	end := -1
+	switch hash[0] {
+	case '$':
+		end = strings.IndexByte(hash[1:], '$') + 1
+	case '{':
+		end = strings.IndexByte(hash, '}')
+	}
+	return hash[:end+1], hash[end+1:]
+}
+
+// checkSHA takes what is behind $5$ and $6$: rounds, if they are written, salt
+// and sum, of so many digits.
+func checkSHA(rest string, digits int) error {
+	rounds := ""
+	if behind, ok := strings.CutPrefix(rest, "rounds="); ok {
+		if rounds, rest, ok = strings.Cut(behind, "$"); !ok || rounds == "" || len(rounds) > 9 || !of(rounds, decimals) {
+			return errUnknown
+		}
+	}
+	salt, sum, _ := strings.Cut(rest, "$")
+	if len(salt) > 16 || len(sum) != digits || !of(sum, cryptDigits) {
+		return errUnknown
+	}
+	return atMost(rounds, mostRounds, "its number of rounds")
+}
+
+func atMost(digits string, most int, what string) error {
+	if digits == "" {
+		return nil
+	}
+	n, err := strconv.Atoi(digits)
+	if err != nil || n > most {
+		return fmt.Errorf("%s is %s, allowed are %d", what, digits, most)
+	}
+	return nil
+}

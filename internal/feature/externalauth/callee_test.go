@@ -1,0 +1,223 @@
+package externalauth_test
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/porttest"
+	"github.com/headgate/headgate/internal/source/dns"
+)
+
+// names has DNS names for 127.0.0.1.
+func names(t *testing.T, list ...string) *dns.Settings {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "hosts")
+	if err := os.WriteFile(file, []byte("127.0.0.1 "+strings.Join(list, " ")+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return &dns.Settings{Hosts: file, AllowLocal: true}
+}
+
+func guardedBy(name, url string, annotations ...string) string {
+	return gatetest.Ingress(name, name+".test", "/", "app", append([]string{"auth-url: " + url}, annotations...)...)
+}
+
+func TestWhoIsAsked(t *testing.T) {
+	t.Parallel()
+	plain, secure, v6, inside := startJudge(t), startJudgeAt(t, "127.0.0.1", true), startJudgeAt(t, "::1", false), startJudge(t)
+	g := gatetest.Start(t, gatetest.Options{
+		Names: names(t, "judge.example", "tls.example"),
+		Manifests: app(t) + gatetest.Service("judge") + gatetest.Endpoints("judge", inside.at) +
+			guardedBy("v4", "http://"+plain.at+"/cookie") +
+			guardedBy("v6", "http://[::1]:"+v6.port()+"/cookie") +
+			guardedBy("tls", "https://127.0.0.1:"+secure.port()+"/cookie") +
+			guardedBy("name", "http://judge.example:"+plain.port()+"/cookie") +
+			guardedBy("tlsname", "https://tls.example:"+secure.port()+"/cookie") +
+			guardedBy("service", "http://judge.default.svc.cluster.local/cookie") +
+			guardedBy("short", "http://judge.default.svc:80/cookie"),
+	})
+	for _, c := range []struct {
+		name             string
+		judge            *judge
+		host, serverName string
+	}{
+		{"v4", plain, "127.0.0.1", ""},
+		{"v6", v6, "[::1]", ""},
+		{"tls", secure, "127.0.0.1", ""},
+		{"name", plain, "judge.example", ""},
+		{"tlsname", secure, "tls.example", "tls.example"},
+		{"service", inside, "judge.default.svc.cluster.local", ""},
+		{"short", inside, "judge.default.svc", ""},
+	} {
+		gatetest.EveryProtocol(func(http2 bool, scheme string) {
+			r := gatetest.Request{Host: c.name + ".test", Scheme: scheme, HTTP2: http2}
+			g.Do(r).WantStatus(t, 401)
+			r.Header = http.Header{"Cookie": {"session=ok"}}
+			g.Do(r).WantStatus(t, 200)
+			if a := c.judge.last(t); a.Host != c.host || a.serverName != c.serverName || a.RequestURI != "/cookie" {
+				t.Errorf("%s: asked %q (SNI %q) for %s", c.name, a.Host, a.serverName, a.RequestURI)
+			}
+		})
+	}
+	if u, err := g.Client.Backend(t.Context(), "/"+strings.Replace(plain.at, ":", "/", 1)); err != nil || !strings.Contains(string(u.Payload), plain.at) {
+		t.Errorf("the data plane has %+v, %v", u, err)
+	}
+	if n := g.Value(g.Metrics.Reloads); n != 0 {
+		t.Errorf("%v reloads", n)
+	}
+}
+
+// Who can't be asked lets nobody in.
+func TestNobodyToAsk(t *testing.T) {
+	t.Parallel()
+	j := startJudge(t)
+	dead := gatetest.Address(porttest.Free(t))
+	g := gatetest.Start(t, gatetest.Options{
+		NoLocalAddresses: true,
+		Manifests: app(t) + gatetest.Service("judge") + gatetest.Endpoints("judge") + gatetest.Service("dead") + gatetest.Endpoints("dead", dead) +
+			guardedBy("empty", "http://judge.default.svc/check") +
+			guardedBy("missing", "http://missing.default.svc/check") +
+			guardedBy("elsewhere", "http://judge.elsewhere.svc/check") +
+			guardedBy("port", "http://judge.default.svc:81/check") +
+			guardedBy("dead", "http://dead.default.svc/check") +
+			guardedBy("name", "http://unknown.example/check") +
+			guardedBy("localhost", "http://localhost:"+j.port()+"/check") +
+			guardedBy("loopback", "http://"+j.at+"/check") +
+			guardedBy("mapped", "http://[::ffff:127.0.0.1]:"+j.port()+"/check") +
+			guardedBy("any", "http://0.0.0.0:"+j.port()+"/check") +
+			guardedBy("loopback6", "http://[::1]:"+j.port()+"/check") +
+			guardedBy("metadata", "http://169.254.169.254/check") +
+			guardedBy("octal", "http://0177.0.0.1:"+j.port()+"/check") +
+			guardedBy("number", "http://2130706433:"+j.port()+"/check") +
+			guardedBy("secure", "https://dead.default.svc/check", "auth-signin: https://login.example/"),
+	})
+	for _, host := range []string{
+		"empty", "missing", "elsewhere", "port", "dead", "name", "localhost", "loopback", "mapped", "any", "loopback6", "metadata",
+		"octal", "number", "secure",
+	} {
+		if r := g.Get(host+".test", "/"); r.Status != 500 && r.Status != 503 || r.Echo != nil {
+			t.Errorf("%s: status %d, backend %v", host, r.Status, r.Echo)
+		}
+	}
+	j.wantAsked(t, 0)
+	// As soon as there is somebody, he is asked.
+	g.Apply(gatetest.Endpoints("judge", j.at))
+	g.Get("empty.test", "/").WantStatus(t, 200)
+	j.wantAsked(t, 1)
+	g.Delete(gatetest.Service("judge"))
+	g.Get("empty.test", "/").WantStatus(t, 500)
+	if n := g.Value(g.Metrics.Reloads); n != 0 {
+		t.Errorf("%v reloads", n)
+	}
+}
+
+// ownJudge is an Ingress that has the judge answer for a path of a host.
+func ownJudge(name, host, path string, annotations ...string) string {
+	return gatetest.Ingress(name, host, path, "judge", annotations...)
+}
+
+// The check of a host goes to the host itself, not around it, where that has a
+// route for it.
+func TestOwnHost(t *testing.T) {
+	t.Parallel()
+	j, outside := startJudge(t), startJudge(t)
+	const check, signIn = "auth-url: https://$host/cookie", "auth-signin: https://$host/start?rd=$escaped_request_uri"
+	g := gatetest.Start(t, gatetest.Options{
+		Names: names(t, "outside.test", "circle.test", "exact.test"),
+		Manifests: app(t) + gatetest.Service("judge") + gatetest.Endpoints("judge", j.at) +
+			gatetest.Ingress("exact", "exact.test", "/", "app", check, signIn, "auth-response-headers: X-User") + ownJudge("exact-sso", "exact.test", "/cookie") +
+			gatetest.Ingress("wild", "*.wild.test", "/", "app", check, signIn) + ownJudge("wild-sso", "*.wild.test", "/cookie") +
+			gatetest.Ingress("plain", "plain.test", "/", "app", "auth-url: http://$host/cookie") + ownJudge("plain-sso", "plain.test", "/cookie", "ssl-redirect: false") +
+			gatetest.Ingress("pattern", "pattern.test", "/a/(.*)", "app", check, "use-regex: true") + ownJudge("pattern-sso", "pattern.test", "/coo") +
+			gatetest.Ingress("outside", "outside.test", "/", "app", "auth-url: http://$host:"+outside.port()+"/cookie") +
+			gatetest.Ingress("none", "none.test", "/", "app", check) +
+			gatetest.Ingress("nowild", "*.nowild.test", "/", "app", check) + ownJudge("nowild-sso", "*.nowild.test", "/other") +
+			gatetest.Ingress("circle", "circle.test", "/", "app", check) + ownJudge("circle-sso", "circle.test", "/cookie", check) +
+			gatetest.Ingress("inner", "inner.test", "/private", "app", check) + ownJudge("inner-sso", "inner.test", "/cookie", check) +
+			gatetest.Ingress("inner-open", "inner.test", "/", "app"),
+	})
+	for _, c := range []struct {
+		host, path string
+		judge      *judge
+		signIn     bool
+	}{
+		{"exact.test", "/x", j, true},
+		{"a.wild.test", "/x", j, true},
+		{"b.wild.test", "/x", j, true},
+		{"plain.test", "/x", j, false},
+		{"pattern.test", "/a/x", j, false},
+		{"outside.test", "/x", outside, false},
+	} {
+		gatetest.EveryProtocol(func(http2 bool, scheme string) {
+			r := gatetest.Request{Host: c.host, Path: c.path, Scheme: scheme, HTTP2: http2}
+			refused := g.Do(r)
+			want, location := 401, ""
+			if c.signIn {
+				want, location = 302, "https://"+c.host+"/start?rd=%2Fx"
+			}
+			if refused.WantStatus(t, want); refused.Header.Get("Location") != location {
+				t.Errorf("%s: redirected to %q, want %q", c.host, refused.Header.Get("Location"), location)
+			}
+			r.Header = http.Header{"Cookie": {"session=ok"}, "X-Forwarded-Host": {"elsewhere.test"}}
+			passed := g.Do(r).WantStatus(t, 200)
+			if passed.Echo == nil || passed.Echo.Host != c.host {
+				t.Errorf("%s: the backend was told %+v", c.host, passed.Echo)
+			}
+			if a := c.judge.last(t); a.Host != c.host || a.Header.Get("X-Original-Url") != scheme+"://"+c.host+c.path {
+				t.Errorf("%s: asked %s with %v", c.host, a.Host, a.Header)
+			}
+		})
+	}
+	// What the host has no open route for is resolved, or is a bad value; and a
+	// circle ends.
+	g.Get("none.test", "/").WantStatus(t, 500)
+	g.Get("a.nowild.test", "/").WantStatus(t, 503)
+	g.Get("circle.test", "/").WantStatus(t, 500)
+	g.Get("circle.test", "/cookie").WantStatus(t, 500)
+	g.Do(gatetest.Request{Host: "inner.test", Path: "/private", Header: http.Header{"Cookie": {"session=ok"}}}).WantStatus(t, 500)
+	const told = "is behind the same auth-url"
+	gatetest.Eventually(t, "the log tells of the circle", func() bool { return strings.Contains(g.Log.String(), told) })
+	if n := strings.Count(g.Log.String(), told); n != 1 {
+		t.Errorf("the circle was gone round %d times", n)
+	}
+	// It goes with the host's routes.
+	g.Apply(ownJudge("nowild-sso", "*.nowild.test", "/cookie"))
+	g.Get("a.nowild.test", "/").WantStatus(t, 401)
+	g.Delete(ownJudge("nowild-sso", "*.nowild.test", "/cookie"))
+	g.Get("a.nowild.test", "/").WantStatus(t, 503)
+	g.Apply(ownJudge("none-sso", "none.test", "/cookie"))
+	g.Do(gatetest.Request{Host: "none.test", Header: http.Header{"Cookie": {"session=ok"}}}).WantStatus(t, 200)
+	if n := g.Value(g.Metrics.Reloads); n != 0 {
+		t.Errorf("%v reloads", n)
+	}
+}
+
+// Nobody chooses who judges him.
+func TestClientsChooseNoJudge(t *testing.T) {
+	t.Parallel()
+	j := startJudge(t)
+	manifests := app(t)
+	for name, host := range map[string]string{
+		"header": "$http_x", "argument": "$arg_x", "cookie": "$cookie_x", "uri": "$uri", "part": "127.0.0.$arg_x", "user": "a$arg_x@127.0.0.1",
+		"braces": "${http_x}", "port": "127.0.0.1:$arg_x", "escaped": "$escaped_request_uri", "sub": "$http_x.test", "args": "$args",
+	} {
+		manifests += guardedBy(name, "http://"+host+":"+j.port()+"/check")
+	}
+	g := gatetest.Start(t, gatetest.Options{Manifests: manifests})
+	gatetest.EveryProtocol(func(http2 bool, scheme string) {
+		for _, name := range []string{"header", "argument", "cookie", "uri", "part", "user", "braces", "port", "escaped", "sub", "args"} {
+			r := g.Do(gatetest.Request{
+				Host: name + ".test", Path: "/?x=127.0.0.1", Scheme: scheme, HTTP2: http2,
+				Header: http.Header{"X": {"127.0.0.1"}, "Cookie": {"x=127.0.0.1"}},
+			})
+			if r.Status != 503 || r.Echo != nil {
+				t.Errorf("%s by %s: status %d, backend %v", name, r.Proto, r.Status, r.Echo)
+			}
+		}
+		j.wantAsked(t, 0)
+	})
+}

@@ -1,0 +1,201 @@
+// Package externalauth asks another service whether a request may pass.
+//
+// NGINX asks (auth_request, by the route's mode), and refuses what the service
+// does not let pass. The target of the call, what it tells and what becomes of
+// its answer is a policy. What can't be set up denies the route.
+package externalauth
+
+import (
+	"cmp"
+	_ "embed"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/model"
+)
+
+const name = "external_auth"
+
+//go:embed externalauth.lua
+var lua string
+
+// settings are those of one check: a route's own (annotations) or that of all
+// routes (keys).
+type settings struct {
+	url          feature.Setting[target]
+	method       feature.Setting[string]
+	signIn       feature.Setting[string]
+	signInParam  feature.Setting[string]
+	respond      feature.Setting[[]string]
+	redirect     feature.Setting[string]
+	cacheKey     feature.Setting[feature.Template]
+	cacheFor     feature.Setting[[]validity]
+	alwaysCookie feature.Setting[bool]
+}
+
+var (
+	own    = ownSettings()
+	global = own.everywhere()
+)
+
+var (
+	enableGlobal = feature.Setting[bool]{
+		Annotation: "enable-global-auth", Default: true, Parse: feature.Bool, Risk: feature.Low,
+		Doc: "Asks the service of the key global-auth-url, where the Ingress names none itself.",
+	}
+	proxyHeaders = feature.Setting[feature.ObjectName]{
+		Annotation: "auth-proxy-set-headers", Parse: optional(feature.Object), Refers: feature.ConfigMap, Risk: feature.Medium,
+		Doc: "A ConfigMap with further headers for the service. Without it, or with a bad header, the paths answer 503.",
+	}
+	keepalive          = ignored("auth-keepalive", 0, "Idle connections to the service.")
+	keepaliveRequests  = ignored("auth-keepalive-requests", 1000, "Requests that one connection to the service may carry.")
+	keepaliveTimeout   = ignored("auth-keepalive-timeout", 60, "Seconds that a connection to the service may idle.")
+	keepaliveShareVars = feature.Setting[bool]{
+		Annotation: "auth-keepalive-share-vars", Parse: optional(feature.Bool), Risk: feature.Low,
+		Doc: "Accepted without effect: variables are never shared with the request to the service.",
+	}
+)
+
+// ignored is a setting that is checked and has no effect.
+func ignored(annotation string, standard int, doc string) feature.Setting[int] {
+	return feature.Setting[int]{
+		Annotation: annotation, Default: standard, Parse: feature.Int(-1<<31, 1<<31-1), Risk: feature.Low,
+		Doc: doc + " Accepted without effect: the keys upstream-keepalive-* count for the service's connections too.",
+	}
+}
+
+func ownSettings() settings {
+	return settings{
+		url: feature.Setting[target]{
+			Annotation: "auth-url", Parse: parseURL, OnInvalid: feature.Deny, Risk: feature.High,
+			Doc: "The service that is asked about each request: 2xx lets it pass, 401 and 403 are given to the client, all else is answered 500.",
+		},
+		method: feature.Setting[string]{
+			Annotation: "auth-method", Parse: parseMethod, OnInvalid: feature.Deny, Risk: feature.Low,
+			Doc: "The method that the service is asked by, GET without it. With it the service is told X-Original-URI and X-Scheme too.",
+		},
+		signIn: feature.Setting[string]{
+			Annotation: "auth-signin", Parse: parseSignIn, Risk: feature.High,
+			Doc: "Where clients are sent (302) in the place of a 401. The URL that they asked for is added as a parameter if it has none of that name.",
+		},
+		signInParam: feature.Setting[string]{
+			Annotation: "auth-signin-redirect-param", Default: "rd", Parse: parseParam, Risk: feature.Medium,
+			Doc: "The parameter of auth-signin with the URL that the client asked for.",
+		},
+		respond: feature.Setting[[]string]{
+			Annotation: "auth-response-headers", Parse: parseNames, OnInvalid: feature.Deny, Risk: feature.Medium,
+			Doc: "Headers of the service's answer that the backend gets, in the place of the client's of these names.",
+		},
+		redirect: feature.Setting[string]{
+			Annotation: "auth-request-redirect", Parse: parseRedirect, OnInvalid: feature.Deny, Risk: feature.Medium,
+			Doc: "What the service is told as X-Auth-Request-Redirect, the request's URI without it.",
+		},
+		cacheKey: feature.Setting[feature.Template]{
+			Annotation: "auth-cache-key", Parse: parseKey, Risk: feature.Medium,
+			Doc: "Text with variables: requests of one path for which it is the same share an answer of the service. Nothing is kept without it.",
+		},
+		cacheFor: feature.Setting[[]validity]{
+			Annotation: "auth-cache-duration", Default: usualValidity, Parse: parseValidity, OnInvalid: feature.Deny, Risk: feature.Medium,
+			Doc: "How long answers are kept, by status, where the service does not say so itself.",
+		},
+		alwaysCookie: feature.Setting[bool]{
+			Annotation: "auth-always-set-cookie", Parse: optional(feature.Bool), OnInvalid: feature.Deny, Risk: feature.Low,
+			Doc: "Gives the service's cookies to the client with every answer, not only with good ones and redirects.",
+		},
+	}
+}
+
+// everywhere are the keys that say of all routes what the annotations say of
+// one.
+func (s settings) everywhere() settings {
+	s.url = everywhere(s.url)
+	s.method = everywhere(s.method)
+	s.signIn = everywhere(s.signIn)
+	s.signInParam = everywhere(s.signInParam)
+	s.respond = everywhere(s.respond)
+	s.redirect = everywhere(s.redirect)
+	s.cacheKey = everywhere(s.cacheKey)
+	s.cacheFor = everywhere(s.cacheFor)
+	// Without the key, answers are kept only as long as they say themselves.
+	s.cacheFor.Default = nil
+	s.alwaysCookie = everywhere(s.alwaysCookie)
+	return s
+}
+
+func everywhere[T any](s feature.Setting[T]) feature.Setting[T] {
+	s.Key, s.Annotation = "global-"+s.Annotation, ""
+	s.Doc = "For routes whose Ingress has no auth-url of its own. " + s.Doc
+	return s
+}
+
+func (s settings) list() []feature.Declared {
+	return []feature.Declared{s.url, s.method, s.signIn, s.signInParam, s.respond, s.redirect, s.cacheKey, s.cacheFor, s.alwaysCookie}
+}
+
+// Feature is external authentication.
+func Feature() feature.Feature {
+	return feature.Feature{
+		Name: name,
+		Doc:  "Asks another service whether a request may pass.",
+		Settings: append(append(own.list(), global.list()...),
+			enableGlobal, proxyHeaders, keepalive, keepaliveRequests, keepaliveTimeout, keepaliveShareVars),
+		Route:         route,
+		Calls:         calls,
+		ForetellJudge: foretell,
+		Lua:           lua,
+	}
+}
+
+// asked is what counts on the routes of an Ingress: its own check or that of
+// all routes. It is false if nobody is asked.
+func asked(r *feature.Reader) (settings, bool) {
+	if own.url.Get(r).set() {
+		return own, true
+	}
+	if !enableGlobal.Get(r) || !global.url.Get(r).set() {
+		return settings{}, false
+	}
+	return global, true
+}
+
+// calls names the service, for build to find its endpoints.
+func calls(r *feature.Reader) []model.Call {
+	if s, ok := asked(r); ok {
+		call := s.url.Get(r).call
+		call.Name = model.CheckCall
+		return []model.Call{call}
+	}
+	return nil
+}
+
+func route(r *feature.Reader, route *model.Route) {
+	// Names that no Ingress has get their 404, or the administrator's answer.
+	if nobodys := route.Origin == (model.Origin{}); nobodys {
+		return
+	}
+	if feature.Exempt(r, route) {
+		return
+	}
+	s, ok := asked(r)
+	if !ok {
+		return
+	}
+	p, ok := s.policy(r)
+	if !ok {
+		return
+	}
+	route.Mode.Answers = true
+	route.Mode.Check = model.CheckHTTP
+	if p.Call.Secure {
+		route.Mode.Check = model.CheckHTTPS
+	}
+	feature.Add(route, name, p)
+}
+
+// foretell says whom it depends on: what he says nobody knows before.
+func foretell(q feature.Question) feature.Foretold {
+	p, ok := q.Policy.(policy)
+	if !ok {
+		return feature.Foretold{}
+	}
+	return feature.Foretold{Why: cmp.Or(p.Call.Host, q.HostName) + " is asked first, and may refuse (auth-url or global-auth-url)"}
+}

@@ -1,0 +1,327 @@
+-- Another service says whether a request may pass.
+--
+-- The judge looks for what the service said before, and sets up the call; NGINX
+-- makes it (auth_request) and refuses whatever the service does not let pass.
+-- Here that is only told to client and backend.
+local cjson = require "cjson.safe"
+local calls = require "headgate.call"
+local digest = require "headgate.digest"
+local log = require "headgate.log"
+local requests = require "headgate.request"
+local template = require "headgate.template"
+
+local _M = {}
+
+local answers = ngx.shared.hg_checks
+local ipairs = ipairs
+local math_max = math.max
+local math_min = math.min
+local ngx = ngx
+local ngx_header = ngx.header
+local ngx_parse_http_time = ngx.parse_http_time
+local ngx_req = ngx.req
+local ngx_resp = ngx.resp
+local ngx_time = ngx.time
+local ngx_var = ngx.var
+local string_find = string.find
+local string_lower = string.lower
+local string_match = string.match
+local table_concat = table.concat
+local tonumber = tonumber
+local type = type
+
+local BAD_REQUEST = 400
+local UNAUTHORIZED = 401
+local FORBIDDEN = 403
+local FOUND = 302
+local INTERNAL_ERROR = 500
+
+-- The statuses of answers that a called service's cookies go with.
+local WITH_COOKIES = {
+    [200] = true, [201] = true, [204] = true, [206] = true,
+    [301] = true, [302] = true, [303] = true, [304] = true, [307] = true, [308] = true,
+}
+
+-- An answer is kept for a year at most: a shared dictionary takes numbers far
+-- above that for others.
+local MOST_SECONDS = 365 * 24 * 3600
+
+local NOTHING = {}
+
+
+-- passes tells whether a service that answers so lets requests pass, as NGINX
+-- sees it.
+local function passes(status)
+    return status >= 200 and status < 300
+end
+
+
+-- key_of is what a cached answer is found by. It changes with all that the
+-- policy says, and never stands for two routes or two hosts. As with the
+-- predecessor, a route's own path shares nothing with what lies below it.
+local function key_of(policy, request)
+    local route = request.route
+    return digest.sha256(table_concat({
+        policy.version, request.host_name, #request.name.host, request.name.host, #route.identity, route.identity,
+        request.path == route.path and "itself" or "below",
+        template.fill_key(policy.cache.key, request),
+    }, "\n"))
+end
+
+
+-- add_cookies puts the called service's cookies behind those that an answer has.
+local function add_cookies(cookies)
+    local list = ngx_header["Set-Cookie"] or {}
+    if type(list) ~= "table" then
+        list = { list }
+    end
+    for _, cookie in ipairs(type(cookies) == "table" and cookies or { cookies }) do
+        list[#list + 1] = cookie
+    end
+    ngx_header["Set-Cookie"] = list
+end
+
+
+-- sign_in sends a client where it can sign in.
+local function sign_in(policy, request, cookies)
+    ngx_header["WWW-Authenticate"] = nil
+    request.verdict = nil
+    if cookies then
+        add_cookies(cookies)
+    end
+    return requests.redirect(request, template.fill_uri(policy.sign_in, request), FOUND)
+end
+
+
+-- calls_itself tells whether the request is such a check itself: it would be
+-- asked about without end.
+local function calls_itself(policy)
+    local checks = ngx_var.http_x_headgate_checks
+    return checks and string_find(checks, policy.id, 1, true)
+end
+
+
+-- policy: see type policy in policy.go
+function _M.judge(policy, request)
+    if calls_itself(policy) then
+        log.err("host ", request.host_name, ": the service of auth-url is behind the same auth-url")
+        return requests.finish(request, INTERNAL_ERROR)
+    end
+    if policy.cache then
+        request.check_key = key_of(policy, request)
+        local found = answers:get(request.check_key)
+        local verdict = found and cjson.decode(found)
+        if verdict then
+            request.verdict = verdict
+            if not passes(verdict.status) then
+                return verdict.status, verdict.challenge
+            end
+            request.passed = true
+            return true
+        end
+    end
+    local uri = template.fill_uri(policy.uri, request)
+    if policy.path_varies and requests.has_dot_segment(uri) then
+        return requests.finish(request, BAD_REQUEST)
+    end
+    local call = calls.prepare(request, "check", policy.call)
+    if not call then
+        log.err("host ", request.host_name, ": the service of auth-url has no endpoint")
+        return requests.finish(request, INTERNAL_ERROR)
+    end
+    call.uri = uri
+    return "ask"
+end
+
+
+-- add_headers puts the policy's own headers into the request, for the call to
+-- have them too, and remembers those in their place.
+local function add_headers(policy, request)
+    local before = {}
+    local own
+    for _, header in ipairs(policy.headers) do
+        local name = header[1]
+        local value = template.fill(header[2], request)
+        local lower = string_lower(name)
+        if not requests.set_check_header(lower, value) then
+            own = own or ngx_req.get_headers(0)
+            before[name] = own[lower] or false
+            ngx_req.set_header(name, value ~= "" and value or nil)
+        end
+    end
+    request.calls.check.before = before
+end
+
+
+function _M.jump(policy, request)
+    if request.passed then
+        return
+    end
+    local set = requests.set_check_header
+    local uri = requests.target(request)
+    local scheme = ngx_var.scheme
+    local checks = ngx_var.http_x_headgate_checks
+    requests.set_check(policy.call.host or request.host_name, request.calls.check.uri, policy.method)
+    set("x-headgate-checks", checks and checks .. " " .. policy.id or policy.id)
+    set("x-original-url", scheme .. "://" .. requests.authority(request) .. uri)
+    set("x-auth-request-redirect", policy.redirect or uri)
+    if policy.method then
+        set("x-original-uri", uri)
+        set("x-scheme", scheme)
+    end
+    if policy.headers then
+        add_headers(policy, request)
+    end
+end
+
+
+-- joined is a header's value as one line.
+local function joined(value)
+    return type(value) == "table" and table_concat(value, ", ") or value
+end
+
+
+-- seconds_by_headers is how long the service itself says that its answer may be
+-- kept: nil if it says nothing, 0 for not at all. What NGINX's proxy_cache reads
+-- counts here; an answer that depends on headers (Vary) is not kept.
+local function seconds_by_headers(headers)
+    if headers["set-cookie"] or headers.vary then
+        return 0
+    end
+    local control = headers["cache-control"]
+    if control then
+        control = string_lower(joined(control))
+        if string_find(control, "no-cache", 1, true) or string_find(control, "no-store", 1, true)
+            or string_find(control, "private", 1, true) then
+            return 0
+        end
+        local age = string_match(control, "s%-maxage=(%d+)") or string_match(control, "max%-age=(%d+)")
+        if age then
+            return tonumber(age)
+        end
+    end
+    local expires = headers.expires
+    if expires then
+        local time = type(expires) == "string" and ngx_parse_http_time(expires)
+        return time and math_max(time - ngx_time(), 0) or 0
+    end
+    return nil
+end
+
+
+-- seconds_by_status is how long the policy says that an answer may be kept.
+local function seconds_by_status(cache, status)
+    for _, valid in ipairs(cache.valid or NOTHING) do
+        if valid[1] == 0 or valid[1] == status then
+            return valid[2]
+        end
+    end
+    return 0
+end
+
+
+local function remember(policy, key, verdict, headers)
+    local seconds = seconds_by_headers(headers) or seconds_by_status(policy.cache, verdict.status)
+    seconds = math_min(seconds, MOST_SECONDS)
+    -- 0 would be for ever.
+    if seconds > 0 then
+        answers:set(key, cjson.encode(verdict), seconds)
+    end
+end
+
+
+-- Takes down what the service said. Of what is no verdict nothing is needed:
+-- NGINX answers 500.
+function _M.called(policy, request)
+    local status = ngx.status
+    if not passes(status) and status ~= UNAUTHORIZED and status ~= FORBIDDEN then
+        return
+    end
+    local headers = ngx_resp.get_headers(0)
+    local verdict = { status = status, challenge = joined(headers["www-authenticate"]) }
+    if policy.respond and passes(status) then
+        local values = {}
+        for _, name in ipairs(policy.respond) do
+            values[name] = joined(headers[string_lower(name)])
+        end
+        verdict.values = values
+    end
+    if request.check_key then
+        remember(policy, request.check_key, verdict, headers)
+    end
+    verdict.cookies = headers["set-cookie"]
+    request.verdict = verdict
+end
+
+
+-- tell_backend puts into the request what the service said, and nothing that the
+-- client wrote in its place.
+local function tell_backend(policy, verdict)
+    local values = verdict and verdict.values or NOTHING
+    for _, name in ipairs(policy.respond or NOTHING) do
+        ngx_req.set_header(name, values[name])
+    end
+end
+
+
+-- Where the service was not asked.
+function _M.send(policy, request)
+    if request.passed then
+        tell_backend(policy, request.verdict)
+    end
+end
+
+
+function _M.checked(policy, request)
+    if request.passed then
+        return
+    end
+    local verdict = request.verdict
+    if not verdict or not passes(verdict.status) then
+        -- NGINX does not come here then; but if it did, this keeps it shut.
+        return ngx.exit(INTERNAL_ERROR)
+    end
+    for name, value in pairs(request.calls.check.before or NOTHING) do
+        ngx_req.set_header(name, value or nil)
+    end
+    if request.hides_password then
+        ngx_req.clear_header("Authorization")
+    end
+    tell_backend(policy, verdict)
+end
+
+
+function _M.refused(policy, request)
+    local verdict = request.verdict
+    if verdict and verdict.status == UNAUTHORIZED and policy.sign_in then
+        return sign_in(policy, request, verdict.cookies)
+    end
+end
+
+
+-- Who answers in the place of a refusal, or of a backend, is not told what the
+-- service is told, nor what it said.
+function _M.fail(policy, request)
+    for _, name in ipairs(policy.respond or NOTHING) do
+        ngx_req.clear_header(name)
+    end
+    local call = request.calls and request.calls.check
+    if call and not request.passed and not request.tried then
+        for name, value in pairs(call.before or NOTHING) do
+            ngx_req.set_header(name, value or nil)
+        end
+    end
+end
+
+
+function _M.answer(policy, request)
+    local verdict = request.verdict
+    local cookies = verdict and verdict.cookies
+    if cookies and (policy.always_cookies or WITH_COOKIES[ngx.status]) then
+        verdict.cookies = nil
+        add_cookies(cookies)
+    end
+end
+
+
+return _M

@@ -1,0 +1,317 @@
+package externalauth
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/model"
+)
+
+// optional reads an empty text as if there were none.
+func optional[T any](parse func(string) (T, error)) func(string) (T, error) {
+	return func(text string) (T, error) {
+		if text == "" {
+			var none T
+			return none, nil
+		}
+		return parse(text)
+	}
+}
+
+// A target is what auth-url says.
+type target struct {
+	text string
+	call model.Call
+	uri  feature.Template
+}
+
+func (t target) set() bool { return t.text != "" }
+
+// pathVaries tells whether a variable stands before the query.
+func (t target) pathVaries() bool {
+	for _, piece := range t.uri {
+		if piece.Variable != "" {
+			return true
+		}
+		if strings.Contains(piece.Literal, "?") {
+			return false
+		}
+	}
+	return false
+}
+
+const mostURL = 4096
+
+var (
+	urlForm  = regexp.MustCompile(`^[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=% ]*$`)
+	nameForm = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?$`)
+	errURL   = errors.New("allowed are letters, digits and -._~:/?#[]@!$&'()*+,;=%, at most 4096 of them")
+)
+
+func checkURL(text string) error {
+	if len(text) > mostURL || !urlForm.MatchString(text) {
+		return errURL
+	}
+	return nil
+}
+
+// parseURL reads "http://HOST[:PORT][/PATH][?QUERY]", with variables in path
+// and query. The host may be $host, and no other variable: what a client could
+// set would let it choose its own judge.
+func parseURL(text string) (target, error) {
+	if text == "" {
+		return target{}, nil
+	}
+	if err := checkURL(text); err != nil {
+		return target{}, err
+	}
+	rest, secure := strings.CutPrefix(text, "https://")
+	if !secure {
+		var ok bool
+		if rest, ok = strings.CutPrefix(text, "http://"); !ok {
+			return target{}, errors.New("it must begin with http:// or https://")
+		}
+	}
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	call, err := parseAuthority(rest[:end], secure)
+	if err != nil {
+		return target{}, err
+	}
+	uri, _, _ := strings.Cut(rest[end:], "#")
+	if !strings.HasPrefix(uri, "/") {
+		uri = "/" + uri
+	}
+	template, err := feature.ParseTemplate(strings.ReplaceAll(uri, " ", "%20"), false)
+	if err != nil {
+		return target{}, err
+	}
+	path, _, _ := strings.Cut(uri, "?")
+	if plain, err := url.PathUnescape(path); err == nil && !strings.Contains(path, "$") {
+		call.Path = plain
+	}
+	return target{text, call, template}, nil
+}
+
+// ofHost are the variables for the name that the client asked for. A request
+// for it came to a route of the host, so it is no free choice.
+var ofHost = []string{"$host", "$http_host", "$best_http_host"}
+
+func parseAuthority(text string, secure bool) (model.Call, error) {
+	call := model.Call{Secure: secure, Port: 80}
+	if secure {
+		call.Port = 443
+	}
+	host := strings.ToLower(text)
+	if at := strings.LastIndexByte(text, ':'); at > strings.LastIndexByte(text, ']') {
+		port, err := strconv.ParseUint(text[at+1:], 10, 16)
+		if err != nil || port == 0 {
+			return model.Call{}, errors.New("the port must be a number from 1 to 65535")
+		}
+		call.Port, host = uint16(port), host[:at]
+	}
+	if slices.Contains(ofHost, host) {
+		call.SameHost = true
+		return call, nil
+	}
+	if strings.Contains(host, "$") {
+		return model.Call{}, errors.New("the only variable that may stand for the host is $host: of the others some are the client's to choose")
+	}
+	if address, ok := model.Address(host); ok {
+		call.Host = address.String()
+		if address.Is6() {
+			call.Host = "[" + call.Host + "]"
+		}
+		return call, nil
+	}
+	if len(host) > 253 || !nameForm.MatchString(host) {
+		return model.Call{}, errors.New("a host's name or address must stand behind the //, without a user")
+	}
+	call.Host = host
+	return call, nil
+}
+
+var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "CONNECT", "OPTIONS", "TRACE"}
+
+func parseMethod(text string) (string, error) {
+	if text != "" && !slices.Contains(methods, text) {
+		return "", fmt.Errorf("allowed are %s", strings.Join(methods, ", "))
+	}
+	return text, nil
+}
+
+// parseSignIn checks the text; the template is made when the parameter is known.
+func parseSignIn(text string) (string, error) {
+	if err := checkURL(text); err != nil {
+		return "", err
+	}
+	_, err := feature.ParseTemplate(text, false)
+	return text, err
+}
+
+var plainForm = regexp.MustCompile(`^[A-Za-z0-9._~/:,?&=-]{0,1000}$`)
+
+func parseParam(text string) (string, error) {
+	if !plainForm.MatchString(text) {
+		return "", errors.New("allowed are letters, digits and -._~/:,?&=")
+	}
+	if text == "" {
+		return "rd", nil
+	}
+	return text, nil
+}
+
+func parseRedirect(text string) (string, error) {
+	if !plainForm.MatchString(text) {
+		return "", errors.New("allowed are letters, digits and -._~/:,?&=")
+	}
+	return text, nil
+}
+
+// Names of headers that are part of how a request is sent: with another value
+// it could be taken for two.
+var framing = []string{
+	"connection", "content-length", "expect", "host", "http2-settings", "keep-alive", "proxy-connection", "te", "trailer",
+	"transfer-encoding", "upgrade",
+}
+
+// toldToBackends are headers that nginx.conf has Headgate's own words for.
+var toldToBackends = []string{
+	"proxy", "x-forwarded-for", "x-forwarded-host", "x-forwarded-port", "x-forwarded-proto", "x-forwarded-scheme",
+	"x-original-forwarded-for", "x-original-forwarded-host", "x-real-ip", "x-request-id", "x-scheme",
+}
+
+var headerName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,200}$`)
+
+func checkName(name string) error {
+	if !headerName.MatchString(name) {
+		return errors.New("a header's name is made of letters, digits, - and _")
+	}
+	if slices.Contains(framing, strings.ToLower(name)) {
+		return fmt.Errorf("%s is part of how requests are sent", name)
+	}
+	return nil
+}
+
+// mostNames is how many headers may be copied: each costs time on each request.
+const mostNames = 64
+
+func parseNames(text string) ([]string, error) {
+	names, err := feature.List(text)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) > mostNames {
+		return nil, fmt.Errorf("at most %d headers are allowed", mostNames)
+	}
+	for _, name := range names {
+		if err := checkName(name); err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
+}
+
+// toldToService are headers that nginx.conf has Headgate's own words for, in
+// the request to the service.
+var toldToService = []string{
+	"proxy", "x-forwarded-for", "x-headgate-checks", "x-original-method", "x-original-url", "x-real-ip", "x-request-id", "x-sent-from",
+}
+
+// headerValue reads an entry of the ConfigMap of auth-proxy-set-headers.
+func headerValue(name, text string) (feature.Template, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	text = strings.TrimSpace(text)
+	if len(text) > mostURL || strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c > '~' }) {
+		return nil, errors.New("a header's value is one line of ASCII, at most 4096 bytes long")
+	}
+	return feature.ParseTemplate(text, false)
+}
+
+var keyForm = regexp.MustCompile(`^[A-Za-z0-9_${}-]{0,1000}$`)
+
+func parseKey(text string) (feature.Template, error) {
+	if !keyForm.MatchString(text) {
+		return nil, errors.New("allowed are letters, digits and -_${}")
+	}
+	return feature.ParseTemplate(text, false)
+}
+
+// A validity is how long answers with a status are kept. Status 0 is any.
+type validity struct {
+	status, seconds int
+}
+
+// MarshalJSON writes a list of both.
+func (v validity) MarshalJSON() ([]byte, error) { return json.Marshal([]int{v.status, v.seconds}) }
+
+var usualValidity = []validity{{200, 300}, {202, 300}, {401, 300}}
+
+const (
+	mostValidities = 64
+	mostSeconds    = 365 * 24 * 3600
+)
+
+var secondsOf = map[string]int{"": 1, "s": 1, "m": 60, "h": 3600, "d": 24 * 3600, "w": 7 * 24 * 3600, "M": 30 * 24 * 3600, "y": mostSeconds}
+
+var timeForm = regexp.MustCompile(`^([0-9]{1,9})(ms|[smhdwMy]?)$`)
+
+// parseValidity reads "[STATUS …] TIME" or "any TIME", several between commas.
+func parseValidity(text string) ([]validity, error) {
+	if text == "" {
+		return usualValidity, nil
+	}
+	entries, err := feature.List(text)
+	if err != nil {
+		return nil, err
+	}
+	var list []validity
+	for _, entry := range entries {
+		words := strings.Fields(entry)
+		seconds, err := parseSeconds(words[len(words)-1])
+		if err != nil {
+			return nil, err
+		}
+		statuses := words[:len(words)-1]
+		if len(statuses) == 0 {
+			statuses = []string{"200", "301", "302"}
+		}
+		for _, word := range statuses {
+			status, err := strconv.Atoi(word)
+			if word != "any" && (err != nil || status < 100 || status > 599) {
+				return nil, errors.New("before the time allowed are statuses from 100 to 599, and any")
+			}
+			list = append(list, validity{status, seconds})
+		}
+	}
+	if len(list) > mostValidities {
+		return nil, fmt.Errorf("at most %d statuses are allowed", mostValidities)
+	}
+	return list, nil
+}
+
+func parseSeconds(text string) (int, error) {
+	found := timeForm.FindStringSubmatch(text)
+	if found == nil {
+		return 0, errors.New("each entry must end in a time: a number with ms, s, m, h, d, w, M or y")
+	}
+	n, err := strconv.Atoi(found[1])
+	if err != nil {
+		return 0, err
+	}
+	if found[2] == "ms" {
+		return n / 1000, nil
+	}
+	return min(n*secondsOf[found[2]], mostSeconds), nil
+}

@@ -1,0 +1,41 @@
+// Package satisfy says whether all who ask who a client is must let it pass, or
+// whether one of them is enough. Whoever asks is a feature of its own, with a
+// function judge in its Lua.
+package satisfy
+
+import (
+	"errors"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/model"
+)
+
+// The values of satisfy. Without it, and with a bad value, all must.
+const (
+	allOf = "all"
+	anyOf = "any"
+)
+
+var satisfy = feature.Setting[string]{
+	Annotation: "satisfy", Parse: parse, Risk: feature.Low,
+	Doc: "Whether all must let a client pass that ask who it is (auth-type, auth-url, global-auth-url), or whether one of them is enough: all or any, all without it.",
+}
+
+// Feature is satisfy.
+func Feature() feature.Feature {
+	return feature.Feature{
+		Name:     "satisfy",
+		Doc:      "Says whether one of several kinds of authentication is enough.",
+		Settings: []feature.Declared{satisfy},
+		Route: func(r *feature.Reader, route *model.Route) {
+			route.AnyJudge = satisfy.Get(r) == anyOf
+		},
+	}
+}
+
+func parse(text string) (string, error) {
+	if text != allOf && text != anyOf {
+		return "", errors.New("allowed are all and any")
+	}
+	return text, nil
+}
