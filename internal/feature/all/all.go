@@ -6,6 +6,7 @@ import (
 	"github.com/headgate/headgate/internal/feature/answerrewrite"
 	"github.com/headgate/headgate/internal/feature/basicauth"
 	"github.com/headgate/headgate/internal/feature/canary"
+	"github.com/headgate/headgate/internal/feature/cors"
 	"github.com/headgate/headgate/internal/feature/customheaders"
 	"github.com/headgate/headgate/internal/feature/defaultbackend"
 	"github.com/headgate/headgate/internal/feature/externalauth"
@@ -32,6 +33,7 @@ func Features() []feature.Feature {
 		serveralias.Feature(),
 		// Before all that add cookies of Headgate's own to answers.
 		answerrewrite.Feature(),
+		cors.Feature(),
 		redirect.Feature(),
 		rewrite.Feature(),
 		upstreamvhost.Feature(),

@@ -1,0 +1,151 @@
+// Package cors tells browsers which other sites may use a route, and answers
+// when they ask ahead of a request (CORS preflight).
+package cors
+
+import (
+	_ "embed"
+	"errors"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/model"
+)
+
+const (
+	name     = "cors"
+	mostText = 4000 // bytes of a list of methods or headers
+)
+
+//go:embed cors.lua
+var lua string
+
+var (
+	enable = feature.Setting[bool]{
+		Annotation: "enable-cors", Parse: feature.Bool, Risk: feature.Low,
+		Doc: "Adds the headers of CORS to answers, and answers OPTIONS with 204.",
+	}
+	allowOrigin = feature.Setting[origins]{
+		Annotation: "cors-allow-origin", Default: origins{any: true}, Parse: parseOrigins, Risk: feature.Medium,
+		Doc: "The sites that may use the route: scheme://host[:port] between commas, with *. before a host for one more label; " +
+			"* for all, and null.",
+	}
+	allowMethods = feature.Setting[string]{
+		Annotation: "cors-allow-methods", Default: "GET, PUT, POST, DELETE, PATCH, OPTIONS", Parse: parseMethods, Risk: feature.Medium,
+		Doc: "The value of Access-Control-Allow-Methods.",
+	}
+	allowHeaders = feature.Setting[string]{
+		Annotation: "cors-allow-headers",
+		Default:    "DNT,Keep-Alive,User-Agent,X-Requested-With,If-Modified-Since,Cache-Control,Content-Type,Range,Authorization",
+		Parse:      parseHeaders, Risk: feature.Medium,
+		Doc: "The value of Access-Control-Allow-Headers.",
+	}
+	allowCredentials = feature.Setting[bool]{
+		Annotation: "cors-allow-credentials", Default: true, Parse: feature.Bool, Risk: feature.Low,
+		Doc: "Adds Access-Control-Allow-Credentials.",
+	}
+	exposeHeaders = feature.Setting[string]{
+		Annotation: "cors-expose-headers", Parse: parseExposed, Risk: feature.Medium,
+		Doc: "The value of Access-Control-Expose-Headers.",
+	}
+	maxAge = feature.Setting[int]{
+		Annotation: "cors-max-age", Default: 1728000, Parse: feature.Int(math.MinInt32, math.MaxInt32), Risk: feature.Low,
+		Doc: "The seconds for which browsers keep what a preflight was answered.",
+	}
+)
+
+// Feature is enable-cors.
+func Feature() feature.Feature {
+	return feature.Feature{
+		Name: name,
+		Doc:  "Tells browsers which other sites may use a route.",
+		Settings: []feature.Declared{
+			enable, allowOrigin, allowMethods, allowHeaders, allowCredentials, exposeHeaders, maxAge,
+		},
+		Route:    route,
+		Foretell: foretell,
+		Lua:      lua,
+	}
+}
+
+// policy is what cors.lua reads of a route.
+type policy struct {
+	// Any allows all origins.
+	Any bool `json:"any,omitempty"`
+	// Exact are allowed origins, in lower case.
+	Exact map[string]bool `json:"exact,omitempty"`
+	Below []below         `json:"below,omitempty"`
+	// Headers are those that an allowed origin gets besides itself.
+	Headers [][2]string `json:"headers"`
+}
+
+// below allows the origins that have one label between Scheme and Rest, in
+// lower case: "https://" and ".example.com:8443".
+type below struct {
+	Scheme string `json:"scheme"`
+	Rest   string `json:"rest"`
+}
+
+func route(r *feature.Reader, route *model.Route) {
+	// All are read even where they say nothing, so that a bad value is told.
+	on, from := enable.Get(r), allowOrigin.Get(r)
+	p := policy{Any: from.any, Headers: [][2]string{
+		{"Access-Control-Allow-Methods", allowMethods.Get(r)},
+		{"Access-Control-Allow-Headers", allowHeaders.Get(r)},
+		{"Access-Control-Max-Age", strconv.Itoa(maxAge.Get(r))},
+	}}
+	if allowCredentials.Get(r) {
+		p.Headers = append(p.Headers, [2]string{"Access-Control-Allow-Credentials", "true"})
+	}
+	if exposed := exposeHeaders.Get(r); exposed != "" {
+		p.Headers = append(p.Headers, [2]string{"Access-Control-Expose-Headers", exposed})
+	}
+	if from.bad != "" {
+		r.Tell(allowOrigin, finding.InvalidValue, from.bad, "no origin is allowed by it")
+	}
+	if !from.any {
+		p.Exact, p.Below = from.exact, from.below
+	}
+	if !on || !from.any && len(from.exact)+len(from.below) == 0 {
+		return
+	}
+	feature.Add(route, name, p)
+	route.Mode.Answers = true
+}
+
+var (
+	methodsForm = regexp.MustCompile(`^[A-Za-z, ]+$`)
+	headersForm = regexp.MustCompile(`^[A-Za-z0-9_, -]+$`)
+	exposedForm = regexp.MustCompile(`^(?:[A-Za-z0-9_-]+|\*)(?:[, ]+(?:[A-Za-z0-9_-]+|\*))*[, ]*$`)
+)
+
+func parseMethods(text string) (string, error) {
+	return matching(text, methodsForm, "allowed are letters, commas and blanks")
+}
+
+func parseHeaders(text string) (string, error) {
+	return matching(text, headersForm, "allowed are letters, digits, - and _, commas and blanks")
+}
+
+func parseExposed(text string) (string, error) {
+	return matching(text, exposedForm, "allowed are names of letters, digits, - and _, or *, between commas or blanks")
+}
+
+func matching(text string, form *regexp.Regexp, allowed string) (string, error) {
+	if len(text) > mostText || !form.MatchString(text) {
+		return "", errors.New(allowed + ", up to " + strconv.Itoa(mostText) + " bytes")
+	}
+	return text, nil
+}
+
+// foretell is cors.lua's function route in Go.
+func foretell(q feature.Question) feature.Foretold {
+	p, _ := q.Policy.(policy)
+	if q.Method != "OPTIONS" || !p.allows(strings.Join(q.Headers["Origin"], ", ")) {
+		return feature.Foretold{}
+	}
+	return feature.Foretold{Status: 204, Why: "enable-cors answers OPTIONS from an allowed origin"}
+}
