@@ -1,0 +1,171 @@
+package all_test
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/feature/all"
+	"github.com/headgate/headgate/internal/featuretest"
+	"github.com/headgate/headgate/internal/finding"
+)
+
+// TestNoWayIn gives one Ingress each annotation with hostile values, alone and
+// within good ones, beside the annotations and keys that it needs to count.
+// nginx.conf stays as it was to the byte, and nobody else's things change.
+//
+// No value is passed over in silence: each has a finding, or an effect, or is
+// the default. Exempt are, each by name: a value that counts as another one
+// without a word, since drop-in users have such values and the docs tell which
+// it is, or that says the default in other words (countsAs); and whatever an
+// annotation says that does nothing, since there is no effect to see (idle).
+func TestNoWayIn(t *testing.T) {
+	cases := featuretest.Cases(t, "..", all.Features())
+	settings := map[string]feature.Declared{}
+	for _, s := range feature.Declarations(all.Features()) {
+		settings[s.Declaration().Annotation] = s
+	}
+	delete(settings, "")
+	tried, refused := 0, 0
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		beds := bedsOf(t, cases, name)
+		if works := slices.ContainsFunc(beds, bed.works); !works && idle[name] == "" {
+			t.Errorf("%s: no golden case has a good value that changes anything, with all it needs beside it", name)
+		} else if works && idle[name] != "" {
+			t.Errorf("%s: a good value changes something, though %s", name, idle[name])
+		}
+		for _, value := range featuretest.Hostile(beds[0].good) {
+			tried++
+			parsed, err := settings[name].Check(strings.TrimSpace(value))
+			told, effect := false, err == nil && reflect.DeepEqual(parsed, settings[name].Declaration().Default)
+			// What a value does may need one thing beside it and not another.
+			for _, bed := range beds {
+				findings, changes := bed.try(t, name, value)
+				told = told || findings
+				if effect = effect || changes; told || effect {
+					break
+				}
+			}
+			if told {
+				refused++
+			} else if err != nil {
+				t.Errorf("%s: %s is refused without a finding: %v", name, shown(value), err)
+			} else if !effect && countsAs[[2]string{name, value}] == "" && idle[name] == "" {
+				t.Errorf("%s: %s is taken, and changes nothing", name, shown(value))
+			}
+		}
+	}
+	t.Logf("%d values for %d annotations, %d of them refused", tried, len(settings), refused)
+	if refused < tried/2 {
+		t.Error("too few are refused for the values to be hostile")
+	}
+}
+
+// countsAs are hostile values that count as another value without a finding, as
+// with the predecessor, by annotation, and what its docs say of that.
+var countsAs = map[[2]string]string{
+	{"canary-weight", "-1"}:           "less than 0 is 0",
+	{"canary-weight-total", "-1"}:     "less than 100 is 100",
+	{"cors-allow-origin", "*"}:        "* is the default",
+	{"permanent-redirect-code", "-1"}: "what is no redirect is 301",
+	{"temporal-redirect-code", "-1"}:  "what is no redirect is 302",
+}
+
+// idle are the annotations of which no good value does anything.
+var idle = map[string]string{
+	"auth-keepalive":            "how connections are kept is not the annotation's",
+	"auth-keepalive-requests":   "the same",
+	"auth-keepalive-share-vars": "the same",
+	"auth-keepalive-timeout":    "the same",
+	"allowlist-source-range":    "not supported: there is no good value",
+	"auth-tls-secret":           "the same",
+	"denylist-source-range":     "the same",
+	"whitelist-source-range":    "the same",
+}
+
+// A bed is annotations that another one may need beside it.
+type bed struct {
+	featuretest.Case
+	good string
+	// without, with and nothing are what is built without the other one, with a
+	// good value of it, and without any.
+	without, with, nothing *world
+}
+
+// bedsOf are what golden cases have beside an annotation, the richest first.
+func bedsOf(t *testing.T, cases []featuretest.Case, name string) []bed {
+	t.Helper()
+	var beds []bed
+	for _, c := range featuretest.Beside(cases, name) {
+		b := bed{Case: c, good: c.Annotations[name], nothing: builtWith(t, nil, c.All()...)}
+		b.Annotations = maps.Clone(c.Annotations)
+		b.with = builtWith(t, b.Annotations, b.All()...)
+		delete(b.Annotations, name)
+		b.without = builtWith(t, b.Annotations, b.All()...)
+		beds = append(beds, b)
+	}
+	return beds
+}
+
+// works tells whether a good value of the annotation is taken, and changes
+// anything.
+func (b bed) works() bool {
+	return b.good != "" && !b.with.denied && len(difference(b.without.parts, b.with.parts)) > 0
+}
+
+// try tells whether a value of an annotation is told, and whether it changes
+// anything. It must not change what is not its own.
+func (b bed) try(t *testing.T, name, value string) (told, changes bool) {
+	t.Helper()
+	annotations := maps.Clone(b.Annotations)
+	annotations[name] = value
+	after := builtWith(t, annotations, b.All()...)
+	// A value that denies takes away what stands beside it; one that is taken
+	// may do what a good one does.
+	if !slices.Contains([]string{b.without.conf, b.with.conf, b.nothing.conf}, after.conf) {
+		t.Errorf("%s: %s changes nginx.conf: %s", name, shown(value), lineOf(b.without.conf, after.conf))
+	}
+	changed := difference(b.without.parts, after.parts)
+	for _, part := range changed {
+		if was := b.without.parts[part]; was != "" && !mayChange(name, part) {
+			t.Errorf("%s: %s changes %s from\n%s\nto\n%.1000s", name, shown(value), part, was, after.parts[part])
+		}
+	}
+	return tells(t, after.findings, name), len(changed) > 0
+}
+
+// tells tells whether there is a finding for an annotation of default/mine.
+func tells(t *testing.T, findings []finding.Finding, name string) bool {
+	t.Helper()
+	for _, f := range findings {
+		if text := f.String(); len(text) > 1500 || !utf8.ValidString(text) || strings.ContainsAny(text, "\x00\r\n\x1b") {
+			t.Errorf("%s: the finding %.100q… of %d bytes can't be shown", name, text, len(text))
+		}
+	}
+	return slices.ContainsFunc(findings, func(f finding.Finding) bool {
+		return f.Object == "ingress/default/mine" && f.Field == prefix+"/"+name
+	})
+}
+
+func shown(value string) string {
+	const most = 60
+	if len(value) > most {
+		return strings.ToValidUTF8(value[:most], "?") + "…"
+	}
+	return value
+}
+
+// lineOf is the first line that differs.
+func lineOf(before, after string) string {
+	a, b := strings.Split(before, "\n"), strings.Split(after, "\n")
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return a[i] + "\n" + b[i]
+		}
+	}
+	return ""
+}

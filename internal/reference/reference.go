@@ -1,0 +1,240 @@
+// Package reference writes the reference of all annotations and ConfigMap keys
+// from what the features declare. Its test holds docs/annotations.md and
+// docs/configmap.md to it, and counts what of the predecessor's settings there
+// is.
+package reference
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/headgate/headgate/internal/feature"
+)
+
+// A Refusal is settings of the predecessor that Headgate will not have.
+type Refusal struct {
+	Names  []string
+	Reason string
+}
+
+// Unsupported names the feature whose annotations deny what no feature guards
+// yet: they count as missing.
+const Unsupported = "unsupported"
+
+const generated = "<!-- Written by `go test ./internal/reference -update` from what the features declare. -->\n\n"
+
+const annotationsHead = `# Annotations
+
+Names stand without their prefix, ` + "`nginx.ingress.kubernetes.io/`" + ` unless ` + "`--annotations-prefix`" + ` says otherwise. White space
+around a value counts for nothing, but around true and false it makes a bad value, as with ingress-nginx. Only
+` + "`ssl-prefer-server-ciphers`" + ` takes them with it.
+
+* **Default** is what holds without the annotation, and without the ConfigMap key beside it, where there is one
+  ([configmap.md](configmap.md)). A dash is nothing.
+* **Risk** is compared with the key ` + "`annotations-risk-level`" + `.
+* **Bad value** is what a value does that is not taken: *default* is as if the annotation were not there, but for the finding;
+  *503* is the answer on all paths of the Ingress.
+
+An annotation of the prefix that is not on this page does nothing, and a finding says so.
+`
+
+// Annotations is docs/annotations.md.
+func Annotations(features []feature.Feature, refused []Refusal, missing []string) string {
+	var b strings.Builder
+	b.WriteString(generated + annotationsHead)
+	keys := keysOf(features)
+	denied := map[string]bool{}
+	for _, s := range sections(features) {
+		if s.name == Unsupported {
+			for _, d := range s.settings {
+				denied[d.Declaration().Annotation] = true
+			}
+			continue
+		}
+		rows := s.rows(func(d feature.Declaration) string { return d.Annotation })
+		if len(rows) == 0 {
+			continue
+		}
+		s.head(&b)
+		table(&b, "Annotation", "Takes", "Default", "Key", "Risk", "Bad value", "What it does")
+		for _, r := range rows {
+			d := r.Declaration()
+			key := d.Key
+			if key == "" && keys[d.Annotation] {
+				key = d.Annotation
+			}
+			row(&b, code(d.Annotation), takes(r), defaultText(r), code(key), d.Risk.String(), badValue(d.OnInvalid), d.Doc)
+		}
+	}
+	b.WriteString("\n## Not supported yet\n\n")
+	var idle, closed []string
+	for _, name := range missing {
+		if denied[name] {
+			closed = append(closed, name)
+		} else {
+			idle = append(idle, name)
+		}
+	}
+	paragraph(&b, "On all paths of an Ingress with one of these the answer is 503, since they ask for access control:", closed)
+	paragraph(&b, "Each of these does nothing, and a finding says so:", idle)
+	refusals(&b, refused)
+	return b.String()
+}
+
+const keysHead = `# ConfigMap keys
+
+The keys of the ConfigMap that ` + "`--configmap`" + ` names. They are read while Headgate runs. **Default** is what holds without the
+key, or with a value that is not taken, of which a finding tells; a dash is nothing. **Annotation** says the same for one
+Ingress ([annotations.md](annotations.md)).
+
+A key that is not on this page does nothing, and a finding says so.
+`
+
+// Keys is docs/configmap.md.
+func Keys(features []feature.Feature, refused []Refusal, missing []string) string {
+	var b strings.Builder
+	b.WriteString(generated + keysHead)
+	annotations := annotationsOf(features)
+	for _, s := range append(sections(features), tenancy()) {
+		rows := s.rows(func(d feature.Declaration) string { return d.Key })
+		if len(rows) == 0 {
+			continue
+		}
+		s.scope = ""
+		s.head(&b)
+		table(&b, "Key", "Takes", "Default", "Annotation", "What it does")
+		for _, r := range rows {
+			d := r.Declaration()
+			annotation := d.Annotation
+			if annotation == "" && annotations[d.Key] {
+				annotation = d.Key
+			}
+			row(&b, code(d.Key), takes(r), defaultText(r), code(annotation), d.Doc)
+		}
+	}
+	b.WriteString("\n## Not supported yet\n\n")
+	paragraph(&b, "Each of these does nothing, and a finding says so:", missing)
+	refusals(&b, refused)
+	return b.String()
+}
+
+// A section is the settings of one feature.
+type section struct {
+	name, doc, scope string
+	settings         []feature.Declared
+}
+
+func sections(features []feature.Feature) []section {
+	var list []section
+	for _, f := range features {
+		s := section{name: f.Name, doc: f.Doc, settings: f.Settings}
+		switch {
+		case f.Backend != nil:
+			s.scope = "They hold for a Service's port: of several Ingresses that use it, the oldest decides."
+		case f.Group != nil:
+			s.scope = fmt.Sprintf("They hold for a host, all together: of several Ingresses with `%s`, the oldest decides.", f.Group.Leading.Declaration().Annotation)
+		case f.Handshake != nil:
+			s.scope = "They hold for a host: of several Ingresses, the oldest with a good value decides."
+		}
+		list = append(list, s)
+	}
+	slices.SortFunc(list, func(a, b section) int { return cmp.Compare(a.name, b.name) })
+	return list
+}
+
+func tenancy() section {
+	return section{name: "tenancy", doc: "What tenants may do.", settings: feature.Tenancy()}
+}
+
+// rows are the settings that have a name of the kind, sorted by it.
+func (s section) rows(name func(feature.Declaration) string) []feature.Declared {
+	var rows []feature.Declared
+	for _, d := range s.settings {
+		if name(d.Declaration()) != "" {
+			rows = append(rows, d)
+		}
+	}
+	slices.SortFunc(rows, func(a, b feature.Declared) int {
+		return cmp.Compare(name(a.Declaration()), name(b.Declaration()))
+	})
+	return rows
+}
+
+func (s section) head(b *strings.Builder) {
+	fmt.Fprintf(b, "\n## %s\n\n%s\n\n", s.name, strings.TrimSpace(s.doc+" "+s.scope))
+}
+
+// table begins a table, and row adds to it.
+func table(b *strings.Builder, columns ...string) {
+	row(b, columns...)
+	fmt.Fprintf(b, "|%s\n", strings.Repeat(" --- |", len(columns)))
+}
+
+func row(b *strings.Builder, cells ...string) {
+	for i, c := range cells {
+		cells[i] = cmp.Or(strings.Join(strings.Fields(strings.ReplaceAll(c, "|", `\|`)), " "), "–")
+	}
+	fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
+}
+
+func refusals(b *strings.Builder, refused []Refusal) {
+	b.WriteString("## Never supported\n\n")
+	for _, r := range refused {
+		fmt.Fprintf(b, "* %s: %s\n", codes(r.Names), r.Reason)
+	}
+}
+
+// paragraph lists names, if there are any.
+func paragraph(b *strings.Builder, start string, names []string) {
+	if len(names) > 0 {
+		fmt.Fprintf(b, "%s\n%s.\n\n", start, codes(names))
+	}
+}
+
+func codes(names []string) string {
+	list := make([]string, len(names))
+	for i, name := range names {
+		list[i] = code(name)
+	}
+	return strings.Join(list, ", ")
+}
+
+func code(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "`" + text + "`"
+}
+
+func defaultText(s feature.Declared) string {
+	text, _ := defaultOf(s)
+	return code(text)
+}
+
+func badValue(on feature.OnInvalid) string {
+	if on == feature.Deny {
+		return "503"
+	}
+	return "default"
+}
+
+// keysOf and annotationsOf are the names that some setting has.
+func keysOf(features []feature.Feature) map[string]bool {
+	return names(feature.Declarations(features), func(d feature.Declaration) string { return d.Key })
+}
+
+func annotationsOf(features []feature.Feature) map[string]bool {
+	return names(feature.Declarations(features), func(d feature.Declaration) string { return d.Annotation })
+}
+
+func names(settings []feature.Declared, of func(feature.Declaration) string) map[string]bool {
+	set := map[string]bool{}
+	for _, s := range settings {
+		if name := of(s.Declaration()); name != "" {
+			set[name] = true
+		}
+	}
+	return set
+}

@@ -1,0 +1,117 @@
+package reference
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/headgate/headgate/internal/feature"
+)
+
+// takes says which values a setting takes, as the finding for a bad value does.
+func takes(s feature.Declared) string {
+	d := s.Declaration()
+	switch d.Refers {
+	case feature.Secret, feature.ConfigMap:
+		return fmt.Sprintf("the name of a %s, or namespace/name", d.Refers)
+	}
+	if _, risk := d.Default.(feature.Risk); risk {
+		return "Low, Medium, High and Critical; any other text is Low"
+	}
+	var parts []string
+	for _, bad := range []string{"\x00:", "(", strings.Repeat("9", 30)} {
+		if text := allowed(s, bad); text != "" && !slices.Contains(parts, text) {
+			parts = append(parts, text)
+		}
+	}
+	if len(parts) > 0 {
+		return strings.Join(parts, "; ")
+	}
+	if _, list := d.Default.([]string); list {
+		return "a list, separated by commas"
+	}
+	return "any text"
+}
+
+// allowed is what a setting says is allowed in the place of a value, empty if it
+// takes that.
+func allowed(s feature.Declared, bad string) string {
+	_, err := s.Check(bad)
+	if err == nil {
+		return ""
+	}
+	text := err.Error()
+	for _, start := range []string{"allowed is ", "allowed are "} {
+		if _, after, ok := strings.Cut(text, start); ok {
+			return strings.NewReplacer(start, "", "; allowed are ", "; ").Replace(after)
+		}
+	}
+	return ""
+}
+
+// defaultOf is a setting's default as one would write it, empty if it is
+// nothing, false if no text means it.
+func defaultOf(s feature.Declared) (text string, ok bool) {
+	value := s.Declaration().Default
+	for _, text := range writings(value) {
+		if isDefault(s, text) {
+			return text, true
+		}
+	}
+	return "", reflect.ValueOf(value).IsZero()
+}
+
+// isDefault tells whether a text means a setting's default; "" also does where
+// that is nothing at all.
+func isDefault(s feature.Declared, text string) bool {
+	value := s.Declaration().Default
+	if text == "" && reflect.ValueOf(value).IsZero() {
+		return true
+	}
+	parsed, err := s.Check(text)
+	// As text, empty lists are equal to none.
+	return err == nil && fmt.Sprintf("%+v", parsed) == fmt.Sprintf("%+v", value)
+}
+
+// writings are texts that may mean a value, the best first.
+func writings(value any) []string {
+	var list []string
+	switch v := value.(type) {
+	case bool:
+		if v {
+			return []string{"true", "on"}
+		}
+		return []string{"false", "off"}
+	case time.Duration:
+		list = append(list, duration(v), fmt.Sprint(int64(v/time.Second)))
+	case int64:
+		list = append(list, size(v))
+	case []string:
+		list = append(list, strings.Join(v, ","), strings.Join(v, " "))
+	}
+	return append(list, fmt.Sprint(value), "auto", "")
+}
+
+// size is a number of bytes with the largest unit that leaves it whole.
+func size(n int64) string {
+	units := []string{"", "k", "m", "g"}
+	for n != 0 && n%1024 == 0 && len(units) > 1 {
+		n, units = n/1024, units[1:]
+	}
+	return fmt.Sprint(n) + units[0]
+}
+
+// duration is a time with the largest unit that leaves it whole.
+func duration(d time.Duration) string {
+	for _, unit := range []struct {
+		name string
+		time.Duration
+	}{{"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}} {
+		if d != 0 && d%unit.Duration == 0 {
+			return fmt.Sprint(int64(d/unit.Duration)) + unit.name
+		}
+	}
+	return fmt.Sprint(int64(d/time.Millisecond)) + "ms"
+}
