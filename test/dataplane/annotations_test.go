@@ -1,0 +1,196 @@
+package dataplane_test
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/feature/all"
+	"github.com/headgate/headgate/internal/featuretest"
+	"github.com/headgate/headgate/internal/gatetest"
+)
+
+// annotationNames are those of all features.
+func annotationNames() []string {
+	var names []string
+	for _, s := range feature.Declarations(all.Features()) {
+		if name := s.Declaration().Annotation; name != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// goldenCases are those of all features.
+func goldenCases(t *testing.T) []featuretest.Case {
+	t.Helper()
+	return featuretest.Cases(t, "../../internal/feature", all.Features())
+}
+
+// annotated is an Ingress as gatetest.Ingress makes it, with annotations that
+// may hold anything.
+func annotated(t *testing.T, name, host, path, service string, annotations map[string]string) *networkingv1.Ingress {
+	t.Helper()
+	ing := gatetest.Decode(t, gatetest.Ingress(name, host, path, service))[0].(*networkingv1.Ingress)
+	ing.Annotations = map[string]string{}
+	for name, value := range annotations {
+		ing.Annotations["nginx.ingress.kubernetes.io/"+name] = value
+	}
+	return ing
+}
+
+// standIn puts a service of this machine in the place of those that golden cases
+// name to be asked and that are nowhere. What verdicts are kept by then holds
+// who is asked about, since the service judges by that.
+func standIn(judge string, values map[string]string) map[string]string {
+	out := maps.Clone(values)
+	for _, name := range []string{"auth-url", "global-auth-url"} {
+		if url := out[name]; url != "" {
+			out[name] = fmt.Sprintf("http://%s/%d", judge, len(url))
+		}
+	}
+	for _, name := range []string{"auth-cache-key", "global-auth-cache-key"} {
+		if key := out[name]; key != "" && !strings.Contains(key, "$http_authorization") {
+			out[name] = key + "$http_authorization"
+		}
+	}
+	return out
+}
+
+// TestNoWayIntoNginx gives a host for each annotation hostile values, in the place
+// of a good one. Other hosts have the good one, and none, so that NGINX knows
+// their profiles. It is not reloaded, no Lua fails, no worker ends, and a
+// neighbour's unit and answers stay the same to the byte.
+//
+// Each annotation gets every seventh value, from another one on than the
+// annotation before it, so that all values meet some. A semicolon, a NUL and 64
+// KiB meet each.
+func TestNoWayIntoNginx(t *testing.T) {
+	t.Parallel()
+	one := gatetest.StartEcho(t, "one")
+	bed := &hostileBed{
+		judge:    gatetest.StartBackend(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})),
+		statuses: map[int]int{}, tried: map[int]bool{},
+	}
+	bed.g = gatetest.Start(t, gatetest.Options{Workers: 1, Timing: gatetest.Hasty(), Manifests: served("one", one) + served("neighbour", one) +
+		gatetest.Ingress("neighbour", "neighbour.test", "/", "neighbour")})
+	groups := map[string]map[string]featuretest.Case{}
+	cases := goldenCases(t)
+	for _, name := range annotationNames() {
+		c := featuretest.Beside(cases, name)[0]
+		keys := fmt.Sprint(c.Keys)
+		if groups[keys] == nil {
+			groups[keys] = map[string]featuretest.Case{}
+		}
+		groups[keys][name] = c
+	}
+	for _, keys := range slices.Sorted(maps.Keys(groups)) {
+		bed.try(t, groups[keys])
+	}
+	for _, bad := range []string{"runtime error", "failed to run", "exited on signal", "[emerg]", "[alert]"} {
+		if log := bed.g.Log.String(); strings.Contains(log, bad) {
+			_, after, _ := strings.Cut(log, bad)
+			t.Errorf("the log has %q: %.300s", bad, after)
+		}
+	}
+	for i, value := range featuretest.Hostile("good") {
+		if !bed.tried[i] {
+			t.Errorf("no annotation met %.30q", value)
+		}
+	}
+	t.Logf("%d groups of annotations; answers by status: %v", len(groups), bed.statuses)
+}
+
+// A hostileBed is where hostile values are tried.
+type hostileBed struct {
+	g        *gatetest.Gate
+	judge    string
+	statuses map[int]int
+	// tried are values by their place in featuretest.Hostile.
+	tried map[int]bool
+}
+
+// ingress is one of a host of its name.
+func (b *hostileBed) ingress(t *testing.T, name string, annotations map[string]string) metav1.Object {
+	t.Helper()
+	return annotated(t, name, name+".test", "/", "one", annotations)
+}
+
+// try tries annotations whose cases have the same keys.
+func (b *hostileBed) try(t *testing.T, group map[string]featuretest.Case) {
+	t.Helper()
+	var first []metav1.Object
+	courses := map[string][]string{}
+	rounds := 0
+	for _, name := range slices.Sorted(maps.Keys(group)) {
+		c := group[name]
+		c.Annotations, c.Keys = standIn(b.judge, c.Annotations), standIn(b.judge, c.Keys)
+		group[name] = c
+		without := maps.Clone(c.Annotations)
+		delete(without, name)
+		first = append(first, c.All()...)
+		first = append(first, b.ingress(t, "good-"+name, c.Annotations), b.ingress(t, "without-"+name, without))
+		courses[name] = b.course(c.Annotations[name], slices.Index(annotationNames(), name))
+		rounds = max(rounds, len(courses[name]))
+	}
+	b.g.ApplyObjects(first...)
+	before, reloads := seen(t, b.g), b.g.Value(b.g.Metrics.Reloads)
+	for round := range rounds {
+		var bad []metav1.Object
+		for name, c := range group {
+			annotations := maps.Clone(c.Annotations)
+			annotations[name] = courses[name][round%len(courses[name])]
+			bad = append(bad, b.ingress(t, "bad-"+name, annotations))
+		}
+		b.g.ApplyObjects(bad...)
+		for name := range group {
+			b.statuses[b.g.Get("bad-"+name+".test", "/x").Status]++
+		}
+		if now := seen(t, b.g); now != before {
+			t.Fatalf("round %d changes what is the neighbour's or everybody's, from\n%s\nto\n%s", round, before, now)
+		}
+	}
+	if n := b.g.Value(b.g.Metrics.Reloads) - reloads; n != 0 {
+		t.Errorf("%d reloads", n)
+	}
+}
+
+// course are the hostile values that an annotation gets, one a round.
+func (b *hostileBed) course(good string, number int) []string {
+	const seventh = 7
+	course := []string{good + "; return 200;" + good, good + "\x00" + good, good + strings.Repeat("a", 64<<10)}
+	values := featuretest.Hostile(good)
+	for i := number % seventh; i < len(values); i += seventh {
+		course = append(course, values[i])
+		if good != "" {
+			b.tried[i] = true
+		}
+	}
+	return course
+}
+
+// seen is what tenants must not change: nginx.conf, the worker, and a
+// neighbour's unit and answer.
+func seen(t *testing.T, g *gatetest.Gate) string {
+	t.Helper()
+	conf, err := os.ReadFile(g.RunDir.Conf())
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, err := g.Client.Host(t.Context(), "neighbour.test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := g.Do(gatetest.Request{Host: "neighbour.test", Path: "/x?y=z", Header: http.Header{"X-Request-Id": {"fixed"}}})
+	r.Header.Del("Date")
+	return fmt.Sprintf("%s\n%d\n%s\n%d %v %s", conf, g.State().PID, host.Payload, r.Status, r.Header, r.Body)
+}

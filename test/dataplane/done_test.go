@@ -1,0 +1,90 @@
+package dataplane_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/feature/all"
+	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/model"
+)
+
+// What a feature counts when a request goes on it takes back when that is over:
+// answered by a backend, by none, by Headgate itself, refused by a called service,
+// or left by the client. None is over twice.
+func TestFeaturesSeeTheEndOfEachRequest(t *testing.T) {
+	t.Parallel()
+	counting := append(all.Features(), feature.Feature{
+		Name: "counting",
+		Route: func(_ *feature.Reader, route *model.Route) {
+			feature.Add(route, "counting", struct{}{})
+			route.Mode.Answers = true
+		},
+		Lua: `
+local open, twice = 0, 0
+return {
+    send = function(_, request)
+        open = open + 1
+        request.counted = true
+    end,
+    answer = function()
+        ngx.header["X-Open"] = open
+        ngx.header["X-Over-Twice"] = twice
+    end,
+    done = function(_, request)
+        if request.over then
+            twice = twice + 1
+        end
+        request.over = true
+        if request.counted then
+            open = open - 1
+        end
+    end,
+}`,
+	})
+	arrived := make(chan struct{})
+	slow := gatetest.StartBackend(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		arrived <- struct{}{}
+		<-r.Context().Done()
+	}))
+	refusing := gatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	g := gatetest.Start(t, gatetest.Options{Workers: 1, Features: counting, Timing: gatetest.Hasty(), Manifests: served("one", gatetest.StartEcho(t, "one")) +
+		served("slow", slow) + served("dead", "127.0.0.1:1") + gatetest.Ingress("a", "a.test", "/", "one", "proxy-body-size: 1k") +
+		gatetest.Ingress("b", "a.test", "/slow", "slow") + gatetest.Ingress("c", "a.test", "/dead", "dead") +
+		gatetest.Ingress("d", "a.test", "/signed", "one", "auth-url: http://"+refusing, "auth-signin: http://sign.in.test")})
+	open := func() string {
+		a := g.Get("a.test", "/").WantStatus(t, 200)
+		if twice := a.Header.Get("X-Over-Twice"); twice != "0" {
+			t.Errorf("%s requests were over twice", twice)
+		}
+		return a.Header.Get("X-Open")
+	}
+	if n := open(); n != "1" {
+		t.Fatalf("the first request sees %q open", n)
+	}
+	for range 3 {
+		g.Get("a.test", "/dead").WantStatus(t, 502)
+		g.Get("a.test", "/signed").WantStatus(t, 302)
+		g.Do(gatetest.Request{Host: "a.test", Scheme: "https", HTTP2: true}).WantStatus(t, 200)
+		g.Do(gatetest.Request{Method: "POST", Host: "a.test", Body: strings.NewReader(strings.Repeat("x", 2000))}).WantStatus(t, 413)
+		l := &line{port: g.HTTP}
+		if err := l.send("GET /slow HTTP/1.1\r\nHost: a.test\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-arrived:
+		case <-time.After(gatetest.Patience):
+			t.Fatal("the backend is not asked")
+		}
+		if n := open(); n != "2" {
+			t.Errorf("beside one that waits a request sees %q open, want 2", n)
+		}
+		l.close()
+		gatetest.Eventually(t, "the request is over that the client left", func() bool { return open() == "1" })
+	}
+}

@@ -1,0 +1,61 @@
+package dataplane_test
+
+import (
+	"crypto/x509"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/pkitest"
+)
+
+// TestExpiry: an expired certificate is shown and told of, until it is renewed,
+// and the metrics name each host with its certificate.
+func TestExpiry(t *testing.T) {
+	t.Parallel()
+	authority := pkitest.New(t)
+	until := func(left time.Duration) string {
+		return gatetest.TLSSecret("tls", pairOf(authority.IssueAs(&x509.Certificate{NotAfter: time.Now().Add(left)}, "a.test")))
+	}
+	g := gatetest.Start(t, gatetest.Options{DefaultCertificate: "tls", Manifests: served("a", gatetest.StartEcho(t, "a")) + until(-time.Minute) +
+		gatetest.Secured(gatetest.Ingress("web", "a.test", "/", "a", "server-alias: www.a.test"), "tls a.test") +
+		gatetest.Secured(gatetest.Ingress("plain", "plain.test", "/", "a"), "- plain.test")})
+	findings := func() int { return g.Value(g.Metrics.Findings.WithLabelValues("Expires")) }
+	gatetest.Eventually(t, "the end is told of", func() bool { return findings() == 1 })
+	if got := shown(t, g, "a.test"); got != "a.test" {
+		t.Errorf("showed %q", got)
+	}
+	const metric = "nginx_ingress_controller_ssl_expire_time_seconds"
+	families, err := g.Metrics.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var hosts []string
+	for _, family := range families {
+		if family.GetName() != metric {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			for _, label := range m.GetLabel() {
+				if label.GetName() == "host" {
+					hosts = append(hosts, label.GetValue())
+				}
+			}
+		}
+	}
+	if got := strings.Join(hosts, " "); got != "_ a.test" {
+		t.Errorf("the metric has the hosts %q", got)
+	}
+	g.Apply(until(90 * 24 * time.Hour))
+	gatetest.Eventually(t, "the renewed one is fine", func() bool { return findings() == 0 })
+	g.Apply(until(9 * 24 * time.Hour))
+	gatetest.Eventually(t, "the next end is told of", func() bool { return findings() == 1 })
+	g.Delete(until(0))
+	gatetest.Eventually(t, "without the Secret there is nothing to tell", func() bool { return findings() == 0 })
+	if n, err := testutil.GatherAndCount(g.Metrics.Registry, metric); err != nil || n != 0 {
+		t.Errorf("%d hosts are left, %v", n, err)
+	}
+}

@@ -1,0 +1,300 @@
+package dataplane_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate/internal/gatetest"
+)
+
+// A keyBed is what the cases of keys_test.go share: the Services echo, play
+// (see ServeHTTP), full, to which nobody connects, and deaf, which reads
+// nothing; and a service that judges requests.
+type keyBed struct {
+	manifests string
+	addresses *strings.Replacer
+	judged    atomic.Int64
+
+	mu     sync.Mutex
+	last   int
+	visits map[string]*keyVisit
+}
+
+// A keyVisit is a request of a case, known to backends by its mark.
+type keyVisit struct {
+	gate    *gatetest.Gate
+	request gatetest.Request
+	body    int
+	chunked bool
+	mark    string
+	// asked is how many endpoints of play were.
+	asked atomic.Int64
+	// begun is closed when the client has the first part of an answer, ended
+	// when the backend has written all of it.
+	begun, ended chan struct{}
+}
+
+func startKeyBed(t *testing.T) *keyBed {
+	t.Helper()
+	b := &keyBed{visits: map[string]*keyVisit{}}
+	b.manifests = served("echo", gatetest.StartEcho(t, "echo")) + served("full", gatetest.StartFull(t)) + served("deaf", startDeaf(t)) +
+		served("play", gatetest.StartBackend(t, b), gatetest.StartBackend(t, b), gatetest.StartBackend(t, b)) +
+		usersSecret + strings.Replace(usersSecret, "{name: users}", "{name: users, namespace: other}", 1) +
+		gatetest.ConfigMap("headers", "X-Custom: one") +
+		gatetest.Ingress("own", "own.test", "/", "echo", "client-body-buffer-size: 8k")
+	b.addresses = strings.NewReplacer("JUDGE", gatetest.StartBackend(t, http.HandlerFunc(b.judge)))
+	return b
+}
+
+// judge tells what it was told, and how often it was asked.
+func (b *keyBed) judge(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("X-Method", r.Method)
+	w.Header().Set("X-Redirect", r.Header.Get("X-Auth-Request-Redirect"))
+	w.Header().Set("X-Count", strconv.FormatInt(b.judged.Add(1), 10))
+	if r.URL.Path == "/cookie" {
+		w.Header().Set("Set-Cookie", "judge=1")
+	}
+	if text, ok := strings.CutPrefix(r.URL.Path, "/status/"); ok {
+		status, _ := strconv.Atoi(text)
+		w.WriteHeader(status)
+	}
+}
+
+// startDeaf runs a backend that takes connections and reads nothing.
+func startDeaf(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			t.Cleanup(func() { connection.Close() })
+		}
+	}()
+	return listener.Addr().String()
+}
+
+const largeAnswer = 32 << 20
+
+// ServeHTTP answers as a request's path says, and with its Say- headers.
+func (b *keyBed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	b.mu.Lock()
+	v := b.visits[r.Header.Get("X-Mark")]
+	b.mu.Unlock()
+	v.asked.Add(1)
+	switch r.URL.Path {
+	case "/first":
+		answerInParts(w, v)
+	case "/headers":
+		for i := range 10 {
+			w.Header().Set("X-Bulk-"+strconv.Itoa(i), strings.Repeat("x", 900))
+		}
+	case "/large":
+		w.Header().Set("Content-Length", strconv.Itoa(largeAnswer))
+		if n, _ := w.Write(make([]byte, largeAnswer)); n == largeAnswer {
+			close(v.ended)
+		}
+	case "/late", "/never":
+		wait := map[string]time.Duration{"/late": 1100 * time.Millisecond, "/never": gatetest.Patience}[r.URL.Path]
+		select {
+		case <-time.After(wait):
+		case <-r.Context().Done():
+		}
+		w.WriteHeader(http.StatusServiceUnavailable)
+	default:
+		for _, name := range []string{"Location", "Set-Cookie"} {
+			if value := r.Header.Get("Say-" + name); value != "" {
+				w.Header().Set(name, value)
+			}
+		}
+		if status, err := strconv.Atoi(r.URL.Path[1:]); err == nil {
+			w.WriteHeader(status)
+		} else if w.Header().Get("Location") != "" {
+			w.WriteHeader(http.StatusFound)
+		}
+	}
+}
+
+// answerInParts says whether the client got the first part while the second
+// one was not yet there. Its length is announced: NGINX hands over chunks as
+// they come, however it buffers.
+func answerInParts(w http.ResponseWriter, v *keyVisit) {
+	w.Header().Set("Content-Length", strconv.Itoa(len("first at once")))
+	fmt.Fprint(w, "first ")
+	_ = http.NewResponseController(w).Flush()
+	select {
+	case <-v.begun:
+		fmt.Fprint(w, "at once")
+	case <-time.After(2 * time.Second):
+		fmt.Fprint(w, "   late")
+	}
+}
+
+// check changes a key, and changes it back.
+func (b *keyBed) check(t *testing.T, c keyCase) {
+	config := func(value string) string {
+		keys := c.beside
+		if value != "-" {
+			keys = append([]string{c.key + ": " + value}, keys...)
+		}
+		return b.addresses.Replace(gatetest.Config(keys...))
+	}
+	path := c.path
+	if path == "" {
+		path = "/"
+	}
+	ingress := b.addresses.Replace(gatetest.Ingress("a", "a.test", path, c.service, c.annotations...))
+	g := gatetest.Start(t, gatetest.Options{Workers: 1, Timing: gatetest.Hasty(), Manifests: b.manifests + ingress + config(c.before)})
+	b.want(t, g, c, c.before, c.was)
+	reloads := g.Value(g.Metrics.Reloads)
+	g.Apply(config(c.after))
+	b.want(t, g, c, c.after, c.is)
+	if n := g.Value(g.Metrics.Reloads) - reloads; n != c.reloads {
+		t.Errorf("from %s to %s made %d reloads, want %d", c.before, c.after, n, c.reloads)
+	}
+	if !c.slow {
+		g.Apply(config(c.before))
+		b.want(t, g, c, c.before+" again", c.was)
+	}
+}
+
+// want looks at what is answered over HTTP/1.1 and HTTP/2.
+func (b *keyBed) want(t *testing.T, g *gatetest.Gate, c keyCase, value, want string) {
+	t.Helper()
+	var group sync.WaitGroup
+	for _, http2 := range []bool{false, true} {
+		scheme := map[bool]string{false: "http", true: "https"}[http2]
+		group.Go(func() {
+			v := b.visit(g, c.request, c.body, c.chunked, scheme, http2)
+			if got := strings.ReplaceAll(c.see(b, v), scheme+"://a.test", "SCHEME://a.test"); got != want {
+				t.Errorf("%s: %s, HTTP/2 %v: got %q, want %q", c.key, value, http2, got, want)
+			}
+		})
+	}
+	group.Wait()
+}
+
+func (b *keyBed) visit(g *gatetest.Gate, r gatetest.Request, body int, chunked bool, scheme string, http2 bool) *keyVisit {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.last++
+	v := &keyVisit{
+		gate: g, request: r, body: body, chunked: chunked, mark: fmt.Sprintf("mark-%d-", b.last), begun: make(chan struct{}), ended: make(chan struct{}),
+	}
+	v.request.Host, v.request.Scheme, v.request.HTTP2 = "a.test", scheme, http2
+	v.request.Header = http.Header{"X-Mark": {v.mark}}
+	maps.Copy(v.request.Header, r.Header)
+	b.visits[v.mark] = v
+	return v
+}
+
+// do asks, and gives up after a while. Without an answer the status is 0.
+func (v *keyVisit) do(patience time.Duration) gatetest.Response {
+	r := v.request
+	if v.body > 0 {
+		r.Body = bytes.NewReader(make([]byte, v.body))
+	}
+	if v.chunked {
+		r.Body = io.MultiReader(r.Body)
+	}
+	client := v.gate.NewClient(r.HTTP2)
+	defer client.CloseIdleConnections()
+	client.Timeout = patience
+	response, err := v.gate.Try(client, r)
+	if err != nil {
+		return gatetest.Response{Header: http.Header{}}
+	}
+	if response.Echo == nil {
+		response.Echo = &gatetest.Echo{}
+	}
+	return response
+}
+
+func (v *keyVisit) ask() gatetest.Response { return v.do(gatetest.Patience) }
+
+func status(_ *keyBed, v *keyVisit) string { return strconv.Itoa(v.ask().Status) }
+
+// header sees the status and a header.
+func header(name string) func(*keyBed, *keyVisit) string {
+	return func(_ *keyBed, v *keyVisit) string {
+		r := v.ask()
+		return fmt.Sprint(r.Status, " ", strings.Join(r.Header.Values(name), "|"))
+	}
+}
+
+// told sees a header that the backend was told.
+func told(name string) func(*keyBed, *keyVisit) string {
+	return func(_ *keyBed, v *keyVisit) string { return v.ask().Echo.Header.Get(name) }
+}
+
+// twiceTold sees whether the backend is told the same twice.
+func twiceTold(name string) func(*keyBed, *keyVisit) string {
+	return func(b *keyBed, v *keyVisit) string {
+		switch first, second := told(name)(b, v), told(name)(b, v); {
+		case first == "" || second == "":
+			return "none"
+		case first == second:
+			return "one answer"
+		}
+		return "two answers"
+	}
+}
+
+// inTime sees whether there is an answer before a client loses its patience.
+func inTime(_ *keyBed, v *keyVisit) string {
+	if r := v.do(4 * time.Second); r.Status != 0 {
+		return strconv.Itoa(r.Status)
+	}
+	return "none"
+}
+
+func tries(_ *keyBed, v *keyVisit) string {
+	r := v.ask()
+	return fmt.Sprintf("%d after %d", r.Status, v.asked.Load())
+}
+
+func askedBy(_ *keyBed, v *keyVisit) string { return v.ask().Echo.Proto }
+
+// length sees how the backend got a body.
+func length(_ *keyBed, v *keyVisit) string {
+	echo := v.ask().Echo
+	text := fmt.Sprintf("%d bytes", echo.BodyLength)
+	if !echo.Chunked {
+		text += " announced"
+	}
+	return text
+}
+
+// written sees a directive of nginx.conf as the default profile has it.
+func written(directive string) func(*keyBed, *keyVisit) string {
+	return func(_ *keyBed, v *keyVisit) string {
+		conf, err := os.ReadFile(v.gate.RunDir.Conf())
+		if err != nil {
+			return err.Error()
+		}
+		found := regexp.MustCompile(directive + ` ([^;]+);`).FindSubmatch(conf)
+		if found == nil {
+			return "nothing"
+		}
+		return string(found[1])
+	}
+}

@@ -1,0 +1,217 @@
+package dataplane_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/feature/all"
+	"github.com/headgate/headgate/internal/gatetest"
+)
+
+// A keyCase is a change of a ConfigMap key, and what a client sees of it. Words
+// in capitals stand for addresses: see startKeyBed.
+type keyCase struct {
+	key, before, after string // "-" is without the key
+	beside             []string
+	// annotations of the Ingress for path, "/" if empty, of a.test.
+	service, path string
+	annotations   []string
+
+	request gatetest.Request
+	body    int // bytes
+	chunked bool
+	see     func(*keyBed, *keyVisit) string
+	was, is string
+	reloads int
+	// slow cases don't look what a change back does.
+	slow bool
+}
+
+var basicAuth = []string{"auth-type: basic", "auth-secret: users"}
+
+var tenancyKeys = []keyCase{
+	{
+		key: "annotations-risk-level", before: "-", after: "Low",
+		service: "echo", annotations: []string{"permanent-redirect: https://b.test/"}, see: status, was: "301", is: "503",
+	},
+	{
+		key: "annotations-risk-level", before: "Medium", after: "High",
+		service: "echo", annotations: []string{"auth-url: http://JUDGE/status/401"}, see: status, was: "503", is: "401",
+	},
+	{
+		key: "annotation-value-word-blocklist", before: "-", after: "a.test,b.test",
+		service: "echo", annotations: []string{"permanent-redirect: https://b.test/"}, see: status, was: "301", is: "503",
+	},
+	{
+		key: "annotation-value-word-blocklist", before: "other,user", after: "other",
+		service: "echo", annotations: basicAuth, request: gatetest.Request{Header: password}, see: status, was: "503", is: "200",
+	},
+	{
+		key: "allow-cross-namespace-resources", before: "-", after: "true",
+		service: "echo", annotations: []string{"auth-type: basic", "auth-secret: other/users"}, request: gatetest.Request{Header: password},
+		see: status, was: "503", is: "200",
+	},
+	{
+		key: "no-auth-locations", before: "-", after: "/open",
+		service: "echo", path: "/open", annotations: basicAuth, request: gatetest.Request{Path: "/open/x"}, see: status, was: "401", is: "200",
+	},
+	{key: "whitelist-source-range", before: "-", after: "127.0.0.0/8", service: "echo", see: status, was: "200", is: "503"},
+	{key: "denylist-source-range", before: "-", after: "10.0.0.0/8", service: "echo", see: status, was: "200", is: "503"},
+	{key: "block-cidrs", before: "-", after: "10.0.0.0/8", service: "echo", see: status, was: "200", is: "503"},
+	{key: "block-user-agents", before: "-", after: "nobody", service: "echo", see: status, was: "200", is: "503"},
+	{key: "block-referers", before: "-", after: "nobody", service: "echo", see: status, was: "200", is: "503"},
+}
+
+var answerKeys = []keyCase{
+	{
+		key: "relative-redirects", before: "-", after: "true",
+		service: "echo", path: "/dir/", request: gatetest.Request{Path: "/dir"}, see: header("Location"), was: "301 SCHEME://a.test/dir/", is: "301 /dir/",
+	},
+	{
+		key: "proxy-redirect-from", before: "http://other.local/", after: "http://internal.local/", beside: []string{"proxy-redirect-to: https://public.example/"},
+		service: "play", request: gatetest.Request{Header: http.Header{"Say-Location": {"http://internal.local/x"}}},
+		see: header("Location"), was: "302 http://internal.local/x", is: "302 https://public.example/x",
+	},
+	{
+		key: "proxy-redirect-to", before: "-", after: "https://public.example/", beside: []string{"proxy-redirect-from: http://internal.local/"},
+		service: "play", request: gatetest.Request{Header: http.Header{"Say-Location": {"http://internal.local/x"}}},
+		see: header("Location"), was: "302 http://internal.local/x", is: "302 https://public.example/x",
+	},
+	{
+		key: "proxy-cookie-domain", before: "-", after: "inner.local outer.example",
+		service: "play", request: gatetest.Request{Header: http.Header{"Say-Set-Cookie": {"a=1; Domain=inner.local"}}},
+		see: header("Set-Cookie"), was: "200 a=1; Domain=inner.local", is: "200 a=1; Domain=outer.example",
+	},
+	{
+		key: "proxy-cookie-path", before: "/in /there", after: "/in /out",
+		service: "play", request: gatetest.Request{Header: http.Header{"Say-Set-Cookie": {"a=1; Path=/in/x"}}},
+		see: header("Set-Cookie"), was: "200 a=1; Path=/there/x", is: "200 a=1; Path=/out/x",
+	},
+	{
+		key: "global-allowed-response-headers", before: "X-Other", after: "X-Other,X-Custom",
+		service: "echo", annotations: []string{"custom-headers: default/headers"}, see: header("X-Custom"), was: "503 ", is: "200 one",
+	},
+}
+
+// asksJudge is a key by which the service of the cases is asked, and lets pass.
+const asksJudge = "global-auth-url: http://JUDGE/check"
+
+var authKeys = []keyCase{
+	{key: "global-auth-url", before: "-", after: "http://JUDGE/status/403", service: "echo", see: status, was: "200", is: "403"},
+	{
+		key: "global-auth-method", before: "-", after: "POST", beside: []string{asksJudge, "global-auth-response-headers: X-Method"},
+		service: "echo", see: told("X-Method"), was: "GET", is: "POST",
+	},
+	{
+		key: "global-auth-response-headers", before: "X-Other", after: "X-Method", beside: []string{asksJudge},
+		service: "echo", see: told("X-Method"), was: "", is: "GET",
+	},
+	{
+		key: "global-auth-request-redirect", before: "-", after: "https://app.example/back", beside: []string{asksJudge, "global-auth-response-headers: X-Redirect"},
+		service: "echo", request: gatetest.Request{Path: "/x"}, see: told("X-Redirect"), was: "/x", is: "https://app.example/back",
+	},
+	{
+		key: "global-auth-signin", before: "-", after: "https://login.example/", beside: []string{"global-auth-url: http://JUDGE/status/401"},
+		service: "echo", see: header("Location"), was: "401 ", is: "302 https://login.example/?rd=SCHEME://a.test%2F",
+	},
+	{
+		key: "global-auth-signin-redirect-param", before: "-", after: "next",
+		beside:  []string{"global-auth-url: http://JUDGE/status/401", "global-auth-signin: https://login.example/"},
+		service: "echo", see: header("Location"),
+		was: "302 https://login.example/?rd=SCHEME://a.test%2F", is: "302 https://login.example/?next=SCHEME://a.test%2F",
+	},
+	{
+		key: "global-auth-cache-key", before: "-", after: "$http_x_mark",
+		beside:  []string{asksJudge, "global-auth-cache-duration: 200 5m", "global-auth-response-headers: X-Count"},
+		service: "echo", see: twiceTold("X-Count"), was: "two answers", is: "one answer",
+	},
+	{
+		key: "global-auth-cache-duration", before: "403 5m", after: "200 5m",
+		beside:  []string{asksJudge, "global-auth-cache-key: $http_x_mark", "global-auth-response-headers: X-Count"},
+		service: "echo", see: twiceTold("X-Count"), was: "two answers", is: "one answer",
+	},
+	{
+		key: "global-auth-always-set-cookie", before: "-", after: "true", beside: []string{"global-auth-url: http://JUDGE/cookie"},
+		service: "play", request: gatetest.Request{Path: "/404"}, see: header("Set-Cookie"), was: "404 ", is: "404 judge=1",
+	},
+}
+
+// elsewhere are the features whose keys are changed live by tests of their own.
+var elsewhere = map[string]string{
+	"process":          "TestClientConnections, TestBackendConnections and TestConfigMapChangesLive of internal/feature/process: most say how connections live and end",
+	"handshake":        "tlspolicy_test.go and tlssession_test.go: they are seen in handshakes, not in answers",
+	"stapling":         "TestStapling: it is seen in handshakes, once an authority was asked",
+	"https_redirect":   "TestConfigMapChangesLive of internal/feature/httpsredirect changes all of them",
+	"service_upstream": "TestServiceUpstream: it needs Services with addresses",
+}
+
+// hidden are the keys of which no answer tells.
+var hidden = map[string]string{
+	"proxy-buffers-number":    "what it keeps off the disk, the kernel's own buffers keep too; the case looks at nginx.conf",
+	"proxy-busy-buffers-size": "it says how much of an answer NGINX sends at once, and the kernel hides that; the case looks at nginx.conf",
+}
+
+func keyCases() []keyCase {
+	return slices.Concat(tenancyKeys, answerKeys, authKeys, bodyKeys, answerBufferKeys, tryKeys)
+}
+
+// Whatever a route's defaults are, a change of the ConfigMap is seen by the next
+// request, and makes as many reloads as are due: none, or one for what only
+// nginx.conf can say.
+func TestKeysChangeLive(t *testing.T) {
+	t.Parallel()
+	b := startKeyBed(t)
+	for _, c := range keyCases() {
+		t.Run(fmt.Sprintf("%s: %s", c.key, c.after), func(t *testing.T) {
+			t.Parallel()
+			b.check(t, c)
+		})
+	}
+}
+
+// TestEveryKeyIsChangedLive: no key is forgotten there.
+func TestEveryKeyIsChangedLive(t *testing.T) {
+	t.Parallel()
+	cases := map[string]bool{}
+	for _, c := range keyCases() {
+		if cases[c.key] = true; c.was == c.is {
+			t.Errorf("%s: %s: the case shows nothing", c.key, c.after)
+		}
+	}
+	known := map[string]bool{}
+	want := func(settings []feature.Declared, whose string) {
+		for _, s := range settings {
+			key := s.Declaration().Key
+			if known[key] = true; key != "" && elsewhere[whose] == "" && !cases[key] {
+				t.Errorf("%s: no case changes the key %s", whose, key)
+			}
+			if elsewhere[whose] != "" && cases[key] {
+				t.Errorf("%s: the key %s has a case, and its feature is said to be tested elsewhere", whose, key)
+			}
+		}
+	}
+	want(feature.Tenancy(), "tenancy")
+	features := map[string]bool{}
+	for _, f := range all.Features() {
+		features[f.Name] = true
+		want(f.Settings, f.Name)
+	}
+	for name := range elsewhere {
+		if !features[name] {
+			t.Errorf("there is no feature %s to be tested elsewhere", name)
+		}
+	}
+	for _, c := range keyCases() {
+		if !known[c.key] {
+			t.Errorf("there is no key %s to be changed", c.key)
+		}
+	}
+	for key := range hidden {
+		if !cases[key] {
+			t.Errorf("there is no case of %s, of which no answer tells", key)
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package dataplane_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ocsp"
+
+	"github.com/headgate/headgate/internal/dataplane"
+	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/pkitest"
+	"github.com/headgate/headgate/internal/unit"
+)
+
+func pairOf(p pkitest.Pair) gatetest.KeyPair {
+	return gatetest.KeyPair{Certificate: p.Chain, Key: p.Key}
+}
+
+// staple is the OCSP answer that comes with the certificate of a name, nil if
+// none does. A stale one fails the test, and so does one on another
+// certificate.
+func staple(t *testing.T, g *gatetest.Gate, authority *pkitest.Authority, name string, version uint16) *ocsp.Response {
+	t.Helper()
+	began := time.Now()
+	state, err := shake(t, g, &tls.Config{ServerName: name, MinVersion: version, MaxVersion: version})
+	if err != nil {
+		t.Fatalf("%s, %s: %v", name, tls.VersionName(version), err)
+	}
+	if len(state.OCSPResponse) == 0 {
+		return nil
+	}
+	response, err := ocsp.ParseResponseForCert(state.OCSPResponse, state.PeerCertificates[0], authority.Intermediate)
+	if err != nil {
+		t.Fatalf("%s, %s: the staple: %v", name, tls.VersionName(version), err)
+	}
+	// NGINX's clock may be a little behind.
+	if response.NextUpdate.Before(began.Add(-100 * time.Millisecond)) {
+		t.Fatalf("%s showed at %v a staple until %v", name, began, response.NextUpdate)
+	}
+	return response
+}
+
+// eachVersion expects that a name comes to have a staple, or to have none, with
+// all versions of TLS.
+func eachVersion(t *testing.T, g *gatetest.Gate, authority *pkitest.Authority, name string, has bool) {
+	t.Helper()
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		gatetest.Eventually(t, name+" has the right staple with "+tls.VersionName(version), func() bool {
+			return (staple(t, g, authority, name, version) != nil) == has
+		})
+	}
+}
+
+// TestStapling: OCSP answers come with the certificates, are renewed, and are
+// never shown when they are stale or of another certificate.
+func TestStapling(t *testing.T) {
+	t.Parallel()
+	authority := pkitest.New(t)
+	// Of whole seconds, as OCSP has them.
+	authority.Respond(authority.Good(3 * time.Second))
+	g := gatetest.Start(t, gatetest.Options{DefaultCertificate: "main", Manifests: served("a", gatetest.StartEcho(t, "a")) + gatetest.Config("enable-ocsp: true") +
+		gatetest.TLSSecret("main", pairOf(authority.Issue("main.test"))) + gatetest.TLSSecret("tls", pairOf(authority.Issue("a.test"))) +
+		gatetest.TLSSecret("self", gatetest.NewKeyPair(t, "self", "self.test")) +
+		gatetest.Secured(gatetest.Ingress("web", "a.test", "/", "a"), "tls a.test") +
+		gatetest.Secured(gatetest.Ingress("self", "self.test", "/", "a"), "self self.test")})
+	eachVersion(t, g, authority, "a.test", true)
+	eachVersion(t, g, authority, "nobody.test", true)
+	eachVersion(t, g, authority, "self.test", false)
+
+	first := staple(t, g, authority, "a.test", tls.VersionTLS13)
+	gatetest.Eventually(t, "the answer is renewed before it is stale", func() bool {
+		newer := staple(t, g, authority, "a.test", tls.VersionTLS13)
+		if newer == nil {
+			t.Fatal("the staple went away")
+		}
+		return newer.NextUpdate.After(first.NextUpdate)
+	})
+
+	// Whoever renews the certificate gets no old staple: that is checked with
+	// each handshake.
+	for range 5 {
+		g.Apply(gatetest.TLSSecret("tls", pairOf(authority.Issue("a.test"))))
+		for range 5 {
+			staple(t, g, authority, "a.test", tls.VersionTLS13)
+		}
+	}
+	eachVersion(t, g, authority, "a.test", true)
+
+	authority.Respond(pkitest.Fails(http.StatusInternalServerError))
+	eachVersion(t, g, authority, "a.test", false)
+	authority.Respond(authority.Good(time.Hour))
+	g.Apply(gatetest.TLSSecret("tls", pairOf(authority.Issue("a.test"))))
+	eachVersion(t, g, authority, "a.test", true)
+	g.Apply(gatetest.Config("enable-ocsp: false"))
+	eachVersion(t, g, authority, "a.test", false)
+	asked := authority.Asked()
+	g.Apply(gatetest.TLSSecret("tls", pairOf(authority.Issue("a.test"))))
+	eachVersion(t, g, authority, "a.test", false)
+	if n := authority.Asked(); n != asked {
+		t.Errorf("%d questions while stapling is off", n-asked)
+	}
+	if n := g.Value(g.Metrics.Reloads); n != 0 {
+		t.Errorf("%d reloads, want none", n)
+	}
+}
+
+// TestChainCompletion: issuers that tls.crt lacks are fetched, and a client
+// that knows only the root is content.
+func TestChainCompletion(t *testing.T) {
+	t.Parallel()
+	authority := pkitest.New(t)
+	lone := func() gatetest.KeyPair {
+		pair := authority.Issue("a.test")
+		return gatetest.KeyPair{Certificate: pair.Certificate, Key: pair.Key}
+	}
+	manifests := served("a", gatetest.StartEcho(t, "a")) + gatetest.TLSSecret("tls", lone()) + gatetest.Config("enable-ocsp: true") +
+		gatetest.Secured(gatetest.Ingress("web", "a.test", "/", "a"), "tls a.test")
+	roots := x509.NewCertPool()
+	roots.AddCert(authority.Root)
+	trusted := func(g *gatetest.Gate) bool {
+		state, err := shake(t, g, &tls.Config{ServerName: "a.test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		between := x509.NewCertPool()
+		for _, c := range state.PeerCertificates[1:] {
+			between.AddCert(c)
+			if c.Equal(authority.Root) {
+				t.Error("the root is sent")
+			}
+		}
+		_, err = state.PeerCertificates[0].Verify(x509.VerifyOptions{DNSName: "a.test", Roots: roots, Intermediates: between})
+		return err == nil
+	}
+	g := gatetest.Start(t, gatetest.Options{CompleteChains: true, Manifests: manifests})
+	gatetest.Eventually(t, "the chain is complete", func() bool { return trusted(g) })
+	// With its issuer the certificate has a staple too.
+	eachVersion(t, g, authority, "a.test", true)
+	g.Apply(gatetest.TLSSecret("tls", lone()))
+	if !trusted(g) {
+		t.Error("an issuer that was fetched before is not used at once")
+	}
+	if n := g.Value(g.Metrics.Reloads); n != 0 {
+		t.Errorf("%d reloads, want none", n)
+	}
+	plain := gatetest.Start(t, gatetest.Options{Manifests: manifests})
+	if trusted(plain) {
+		t.Error("the chain is complete without being asked for")
+	}
+}
+
+// TestStapleEnds: a worker stops showing a staple that has ended, though nobody
+// takes it back, and a broken one fails no handshake.
+func TestStapleEnds(t *testing.T) {
+	t.Parallel()
+	authority := pkitest.New(t)
+	pair := authority.Issue("a.test")
+	g := gatetest.StartBare(t, gatetest.Options{Workers: 1})
+	template, signer, key, _ := authority.Good(time.Hour)(pair.Leaf.SerialNumber)
+	response, err := ocsp.CreateResponse(authority.Intermediate, signer, template, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(units ...unit.Unit) {
+		t.Helper()
+		var entries []dataplane.Entry
+		for _, u := range units {
+			entries = append(entries, dataplane.Entry{Kind: string(u.Kind), Name: u.Name, Version: u.Version, Payload: u.Payload})
+		}
+		push(t, g, entries...)
+	}
+	certificate := unit.FromCertificate(model.DefaultCertificate, model.Certificate{Hash: "abc", Chain: []byte(pair.Chain), Key: []byte(pair.Key)})
+	until := func(end time.Time) unit.Unit {
+		return unit.FromStaple(model.Staple{Certificate: "abc", Response: response, Until: end})
+	}
+	put(certificate, until(time.Now().Add(time.Hour)))
+	if staple(t, g, authority, "a.test", tls.VersionTLS13) == nil {
+		t.Error("no staple at first")
+	}
+	end := time.Now().Add(2 * time.Second)
+	put(until(end))
+	gatetest.Eventually(t, "the staple ends", func() bool { return staple(t, g, authority, "a.test", tls.VersionTLS13) == nil })
+	if time.Now().Before(end.Truncate(time.Second)) {
+		t.Error("the staple ended early")
+	}
+	broken := until(time.Now().Add(time.Hour))
+	broken.Payload, broken.Version = []byte(`{"response":7}`), "b"
+	put(broken)
+	if _, err := shake(t, g, &tls.Config{ServerName: "a.test"}); err != nil {
+		t.Errorf("with a broken staple: %v", err)
+	}
+	put(until(time.Now().Add(time.Hour)))
+	if _, err := shake(t, g, &tls.Config{ServerName: "a.test"}); err != nil {
+		t.Error(err)
+	}
+}
