@@ -187,12 +187,17 @@ func (g *gate) ask(ctx context.Context, path string) (status int, body []byte, e
 // stop has the controller leave in good order.
 func (g *gate) stop() {
 	g.t.Helper()
+	for _, client := range g.clients {
+		// As in the controller: one that was opened and never used holds NGINX.
+		client.CloseIdleConnections()
+	}
 	_ = g.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-g.ended:
 	case <-time.After(2 * patience):
 		g.t.Error("headgate did not end on SIGTERM")
-		_ = g.cmd.Process.Kill()
+		// Has it log where its goroutines are.
+		_ = g.cmd.Process.Signal(syscall.SIGQUIT)
 		<-g.ended
 		g.orphaned = true
 	}
@@ -222,7 +227,7 @@ func (g *gate) leave() {
 	}
 	if g.t.Failed() {
 		log := g.log()
-		g.t.Logf("logs are in %s; the end of headgate's:\n%s", g.dir, log[max(0, len(log)-4000):])
+		g.t.Logf("logs are in %s; the end of headgate's:\n%s", g.dir, log[max(0, len(log)-40_000):])
 		return
 	}
 	if err := os.RemoveAll(g.dir); err != nil {

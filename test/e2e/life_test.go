@@ -124,8 +124,17 @@ func TestRollingUpdateUnderLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The old pods are gone, not only out of service: all that they cut is seen.
-	clustertest.Eventually(t, podPatience, func(ctx context.Context) error {
-		now := g.pods("web")
+	g.awaitGone("web", old)
+	l.awaitMore(500)
+	l.wantNoFailure()
+	g.wantNoReload()
+}
+
+// awaitGone waits until none of an application's old pods is there.
+func (g *gate) awaitGone(name string, old map[string]bool) {
+	g.t.Helper()
+	clustertest.Eventually(g.t, podPatience, func(ctx context.Context) error {
+		now := g.pods(name)
 		for name := range old {
 			if now[name] {
 				return fmt.Errorf("pod %s is still there", name)
@@ -133,9 +142,6 @@ func TestRollingUpdateUnderLoad(t *testing.T) {
 		}
 		return nil
 	})
-	l.awaitMore(500)
-	l.wantNoFailure()
-	g.wantNoReload()
 }
 
 // pods are the names of an application's pods.

@@ -24,7 +24,9 @@ const pace = 4 * time.Millisecond
 // A load is clients with connections that they keep, which ask again and again
 // and send nothing twice.
 type load struct {
-	g    *gate
+	g *gate
+	// at is the address where the clients find Headgate, without a port.
+	at   string
 	stop chan struct{}
 	done sync.WaitGroup
 
@@ -43,23 +45,33 @@ type failure struct {
 // without a certificate answers over both.
 func (g *gate) startLoad(host string) *load {
 	g.t.Helper()
-	l := &load{g: g, stop: make(chan struct{})}
+	return g.startLoadAt(clustertest.NodeAddress, host)
+}
+
+func (g *gate) startLoadAt(address, host string) *load {
+	g.t.Helper()
+	l := &load{g: g, at: address, stop: make(chan struct{})}
 	for number := range 6 {
-		c := &client{cluster: g.cluster, host: host, secure: number%3 == 2}
-		request := "GET / HTTP/1.1\r\nHost: " + host + "\r\n\r\n"
-		if number%2 == 1 {
-			request = "POST / HTTP/1.1\r\nHost: " + host + "\r\nContent-Length: 5\r\n\r\nhello"
-		}
-		l.done.Go(func() { l.run(c, request) })
+		l.add(client{host: host, secure: number%3 == 2}, number%2 == 1, pace)
 	}
 	g.t.Cleanup(func() { l.end() })
 	l.awaitMore(50)
 	return l
 }
 
-func (l *load) run(c *client, request string) {
+// add starts a client that asks once in so long.
+func (l *load) add(c client, post bool, every time.Duration) {
+	c.cluster, c.at = l.g.cluster, l.at
+	request := "GET / HTTP/1.1\r\nHost: " + c.host + "\r\n\r\n"
+	if post {
+		request = "POST / HTTP/1.1\r\nHost: " + c.host + "\r\nContent-Length: 5\r\n\r\nhello"
+	}
+	l.done.Go(func() { l.run(&c, request, every) })
+}
+
+func (l *load) run(c *client, request string, every time.Duration) {
 	defer c.close()
-	next := time.NewTicker(pace)
+	next := time.NewTicker(every)
 	defer next.Stop()
 	for {
 		select {
@@ -132,9 +144,12 @@ func first(failures []failure) string {
 // A client has one HTTP/1.1 connection, made anew only where the other side
 // has announced its end or a request failed.
 type client struct {
-	cluster    *clustertest.Cluster
-	host       string
-	secure     bool
+	cluster *clustertest.Cluster
+	at      string
+	host    string
+	secure  bool
+	// fresh has each request go over a connection of its own.
+	fresh      bool
 	connection net.Conn
 	reader     *bufio.Reader
 }
@@ -157,7 +172,7 @@ func (c *client) do(request string) error {
 		c.close()
 		return fmt.Errorf("read the answer: %w", err)
 	}
-	if response.Close {
+	if response.Close || c.fresh {
 		c.close()
 	}
 	if response.StatusCode != http.StatusOK {
@@ -178,12 +193,12 @@ func (c *client) open() error {
 func (c *client) dial() error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	address := httpAddress
+	port := "80"
 	if c.secure {
-		address = httpsAddress
+		port = "443"
 	}
 	var err error
-	if c.connection, err = c.cluster.Dial(ctx, "tcp", address); err != nil {
+	if c.connection, err = c.cluster.Dial(ctx, "tcp", net.JoinHostPort(c.at, port)); err != nil {
 		return err
 	}
 	if c.secure {

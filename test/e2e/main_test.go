@@ -29,7 +29,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// A program is the controller's, built by the first test that asks for it.
+// A program is the controller's, built by the first test that asks for it, with
+// wait-shutdown beside it.
 type program struct {
 	once sync.Once
 	dir  string
@@ -41,7 +42,7 @@ func (p *program) path() (string, error) {
 		if p.dir, p.err = os.MkdirTemp("", "headgate-e2e-"); p.err != nil {
 			return
 		}
-		output, err := exec.Command("go", "build", "-o", p.dir, "../../cmd/headgate").CombinedOutput()
+		output, err := exec.Command("go", "build", "-o", p.dir, "../../cmd/headgate", "../../cmd/wait-shutdown").CombinedOutput()
 		if err != nil {
 			p.err = errors.New("building headgate: " + string(output))
 		}

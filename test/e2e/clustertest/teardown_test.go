@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -31,9 +32,12 @@ func runChild() int {
 
 // A trace is what would tell that a cluster was there.
 type trace struct {
-	dir        string
-	namespaces []string // as /proc names them
-	group      string   // the name of its control groups
+	dir string
+	// namespaces are as /proc names them. The kernel gives a name to the next
+	// namespace once nobody has the first one, so that these are held open.
+	namespaces []string
+	held       []*os.File
+	group      string // the name of its control groups
 }
 
 // traceOf looks at a running cluster: the process IDs are of a process inside
@@ -42,11 +46,18 @@ func traceOf(t *testing.T, dir string, inside, outside int) trace {
 	t.Helper()
 	found := trace{dir: dir, group: fmt.Sprintf("headgate-cluster-%d", outside)}
 	for _, kind := range []string{"net", "pid", "mnt"} {
-		name, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", inside, kind))
+		path := fmt.Sprintf("/proc/%d/ns/%s", inside, kind)
+		file, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { file.Close() })
+		name, err := os.Readlink(path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		found.namespaces = append(found.namespaces, name)
+		found.held = append(found.held, file)
 	}
 	if left := found.left(t); len(left) < 8 {
 		t.Fatalf("only %d traces of a running cluster: %q", len(left), left)
@@ -57,7 +68,10 @@ func traceOf(t *testing.T, dir string, inside, outside int) trace {
 // left lists what is still there.
 func (tr trace) left(t *testing.T) []string {
 	t.Helper()
-	var left []string
+	var left, own []string
+	for _, file := range tr.held {
+		own = append(own, fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), file.Fd()))
+	}
 	// A process may end while it is looked at; then there is no link.
 	for _, pattern := range []string{"/proc/[0-9]*/ns/*", "/proc/[0-9]*/fd/*"} {
 		links, err := filepath.Glob(pattern)
@@ -66,10 +80,8 @@ func (tr trace) left(t *testing.T) []string {
 		}
 		for _, link := range links {
 			target, err := os.Readlink(link)
-			for _, namespace := range tr.namespaces {
-				if err == nil && target == namespace {
-					left = append(left, link)
-				}
+			if err == nil && slices.Contains(tr.namespaces, target) && !slices.Contains(own, link) {
+				left = append(left, link)
 			}
 		}
 	}
