@@ -15,7 +15,8 @@ const hosts = 10000
 // middle is the host that most rows ask for.
 const middle = "h-05000.example.com"
 
-// A CPURow compares the CPU that two NGINX workers spend on a proxied request.
+// A CPURow compares the CPU that two NGINX workers spend on a proxied request,
+// or on a TLS handshake.
 type CPURow struct {
 	Name string `json:"name"`
 	// Base and Cost are medians over all rounds, in microseconds.
@@ -37,7 +38,7 @@ type comparison struct {
 	budget     float64
 }
 
-// measureCPU lets all sides take their turns, round by round.
+// measureCPU measures proxied requests.
 func measureCPU(ctx context.Context, s *stage, n size, short bool) ([]CPURow, error) {
 	before := len(s.processes)
 	defer func() {
@@ -49,6 +50,11 @@ func measureCPU(ctx context.Context, s *stage, n size, short bool) ([]CPURow, er
 	if err != nil {
 		return nil, err
 	}
+	return s.takeTurns(ctx, "worker CPU", rows, n)
+}
+
+// takeTurns lets all sides of the rows take their turns, round by round.
+func (s *stage) takeTurns(ctx context.Context, what string, rows []comparison, n size) ([]CPURow, error) {
 	sides := distinctSides(rows)
 	for _, one := range sides {
 		if err := pin(one.worker, workerCore); err != nil {
@@ -60,7 +66,7 @@ func measureCPU(ctx context.Context, s *stage, n size, short bool) ([]CPURow, er
 		}
 	}
 	for round := range n.rounds {
-		fmt.Fprintf(os.Stderr, "worker CPU, round %d of %d\n", round+1, n.rounds)
+		fmt.Fprintf(os.Stderr, "%s, round %d of %d\n", what, round+1, n.rounds)
 		for _, one := range sides {
 			cost, err := s.take(ctx, one, n.load)
 			if err != nil {

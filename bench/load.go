@@ -28,6 +28,12 @@ type side struct {
 	// host to ask for; empty to spread over a thousand of a routing.
 	host    string
 	routing routing
+	// method is GET if it is empty, and headers are sent with each request,
+	// "Name: value".
+	method  string
+	headers []string
+	// handshakes are made in the place of requests.
+	handshakes bool
 	// costs are the worker's microseconds per request, one for each round.
 	costs []float64
 }
@@ -39,12 +45,16 @@ func (s *stage) take(ctx context.Context, one *side, duration time.Duration) (fl
 	if err != nil {
 		return 0, err
 	}
-	requests, err := s.wrk(ctx, one, duration)
+	load := s.wrk
+	if one.handshakes {
+		load = shakeHands
+	}
+	requests, err := load(ctx, one, duration)
 	// A busy machine may leave wrk without a turn of its own for a second. An
 	// NGINX that does not answer does not answer again either.
 	for tries := 1; errors.Is(err, errNoAnswer) && tries < 3; tries++ {
 		fmt.Fprintf(os.Stderr, "%s: no answer in %s, once more\n", one.name, duration)
-		requests, err = s.wrk(ctx, one, duration)
+		requests, err = load(ctx, one, duration)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", one.name, err)
@@ -56,22 +66,33 @@ func (s *stage) take(ctx context.Context, one *side, duration time.Duration) (fl
 	return float64((after - before).Nanoseconds()) / 1000 / float64(requests), nil
 }
 
-var errNoAnswer = errors.New("wrk got no answer")
+var errNoAnswer = errors.New("no answer")
 
 // wrk loads a side and returns the number of requests that were answered. Any
 // answer but a good one is an error.
 func (s *stage) wrk(ctx context.Context, one *side, duration time.Duration) (int, error) {
 	var arguments []string
 	args := []string{"-c", strconv.Itoa(loadCore), "wrk", "-t", "1", "-c", strconv.Itoa(connections), "-d", duration.String()}
-	if one.host != "" {
-		args = append(args, "-H", "Host: "+one.host)
-	} else {
-		script := filepath.Join(s.dir, "spread.lua")
-		if err := os.WriteFile(script, []byte(spreadScript), 0o600); err != nil {
+	for _, header := range one.headers {
+		args = append(args, "-H", header)
+	}
+	script := ""
+	switch {
+	case one.host == "":
+		script = spreadScript
+		arguments = []string{"--", one.routing.asked, one.routing.path}
+	case one.method != "":
+		script = fmt.Sprintf("wrk.method = %q\n", one.method)
+	}
+	if script != "" {
+		file := filepath.Join(s.dir, "wrk.lua")
+		if err := os.WriteFile(file, []byte(script), 0o600); err != nil {
 			return 0, err
 		}
-		args = append(args, "-s", script)
-		arguments = []string{"--", one.routing.asked, one.routing.path}
+		args = append(args, "-s", file)
+	}
+	if one.host != "" {
+		args = append(args, "-H", "Host: "+one.host)
 	}
 	ctx, cancel := context.WithTimeout(ctx, duration+startPatience)
 	defer cancel()

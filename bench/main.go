@@ -59,14 +59,14 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bench", flag.ExitOnError)
 	short := flags.Bool("short", false, "measure little, and fail when a loose bound is broken")
-	only := flags.String("only", "", "measure only cpu, propagation or cluster; without -short the results keep the rest")
+	only := flags.String("only", "", "measure only cpu, features, handshake, propagation or cluster; without -short the results keep the rest")
 	headgate := flags.String("headgate", "bin/headgate", "program to measure")
 	results := flags.String("results", "bench/results.json", "file to write")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if !slices.Contains([]string{"", "cpu", "propagation", "cluster"}, *only) || *short && *only == "cluster" {
-		return fmt.Errorf("-only %s: allowed are cpu, propagation and, without -short, cluster", *only)
+	if !slices.Contains([]string{"", "cpu", "features", "handshake", "propagation", "cluster"}, *only) || *short && *only == "cluster" {
+		return fmt.Errorf("-only %s: allowed are cpu, features, handshake, propagation and, without -short, cluster", *only)
 	}
 	s, err := newStage(ctx, *headgate)
 	if err != nil {
@@ -102,6 +102,16 @@ func (r *Results) measure(ctx context.Context, s *stage, only string) (err error
 			return fmt.Errorf("worker CPU: %w", err)
 		}
 	}
+	if wanted("features") && (!r.Short || only == "features") {
+		if r.Features, err = measureFeatures(ctx, s, n); err != nil {
+			return fmt.Errorf("features: %w", err)
+		}
+	}
+	if wanted("handshake") {
+		if r.Handshakes, err = measureHandshakes(ctx, s, n, r.Short); err != nil {
+			return fmt.Errorf("TLS handshakes: %w", err)
+		}
+	}
 	if wanted("propagation") {
 		if r.Scales, err = measureScales(ctx, s, n); err != nil {
 			return fmt.Errorf("propagation: %w", err)
@@ -130,6 +140,12 @@ func (r *Results) keep(file string) error {
 	}
 	if r.CPU == nil {
 		r.CPU = old.CPU
+	}
+	if r.Features == nil {
+		r.Features = old.Features
+	}
+	if r.Handshakes == nil {
+		r.Handshakes = old.Handshakes
 	}
 	if r.Scales == nil {
 		r.Scales = old.Scales

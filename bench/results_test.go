@@ -5,8 +5,9 @@ import "testing"
 func TestCheck(t *testing.T) {
 	good := func() Results {
 		return Results{
-			CPU:    []CPURow{{Ratio: mostRatio}},
-			Scales: []Scale{{P50: 5, Requests: 1, ConfHash: "a"}, {P50: 5, Requests: 1, ConfHash: "a"}},
+			CPU:        []CPURow{{Ratio: mostRatio}},
+			Handshakes: []CPURow{{Ratio: mostRatio}},
+			Scales:     []Scale{{P50: 5, Requests: 1, ConfHash: "a"}, {P50: 5, Requests: 1, ConfHash: "a"}},
 		}
 	}
 	if err := good().check(); err != nil {
@@ -14,6 +15,7 @@ func TestCheck(t *testing.T) {
 	}
 	for name, spoil := range map[string]func(*Results){
 		"ratio":        func(r *Results) { r.CPU[0].Ratio = mostRatio + 0.1 },
+		"handshake":    func(r *Results) { r.Handshakes[0].Ratio = mostRatio + 0.1 },
 		"p50":          func(r *Results) { r.Scales[1].P50 = mostP50 + 1 },
 		"a reload":     func(r *Results) { r.Scales[1].Reloads = 1 },
 		"a loss":       func(r *Results) { r.Scales[0].Lost = 1 },

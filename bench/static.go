@@ -25,6 +25,8 @@ type plainNginx struct {
 	Port      int
 	Backend   int
 	AccessLog bool
+	// TLS is what Headgate's nginx.conf says of it.
+	TLS []string
 }
 
 // startBackend starts the NGINX that answers what is proxied. It shares the
@@ -60,7 +62,7 @@ func (s *stage) startPlain(ctx context.Context, name, text string, values plainN
 	if os.Getuid() == 0 {
 		values.User = "nobody nogroup"
 	}
-	if err := os.Mkdir(values.Dir, 0o711); err != nil {
+	if err := os.MkdirAll(values.Dir, 0o711); err != nil {
 		return 0, 0, err
 	}
 	var conf strings.Builder
@@ -98,7 +100,8 @@ func (s *stage) startNginx(ctx context.Context, name, conf string, port int) (in
 // checkSameWork refuses a static NGINX whose location proxies otherwise than
 // Headgate's default one does, which would make the comparison worthless.
 func checkSameWork(static, headgate string) error {
-	ours, theirs := proxying(headgate), proxying(static)
+	// Headgate's variable is another name for the same, where no feature sets it.
+	ours, theirs := proxying(strings.ReplaceAll(headgate, "$hg_backend_host", "$hg_host")), proxying(static)
 	for _, line := range ours {
 		if !slices.Contains(theirs, line) {
 			return fmt.Errorf("bench/static.conf.tmpl lacks what Headgate's nginx.conf has: %s", line)

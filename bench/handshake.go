@@ -1,0 +1,198 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	_ "embed"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"sigs.k8s.io/yaml"
+)
+
+//go:embed handshake.conf.tmpl
+var handshakeTemplate string
+
+// Names that TLS clients ask for. All show one certificate. With a TLS policy
+// anywhere, Lua looks at every client's first message.
+const (
+	plainName  = "plain.tls.example.com"
+	policyName = "policy.tls.example.com"
+)
+
+// shakers are the clients that make handshakes at a time.
+const shakers = 8
+
+// measureHandshakes compares whole handshakes, without resumption, by an ECDSA
+// certificate.
+func measureHandshakes(ctx context.Context, s *stage, n size, short bool) ([]CPURow, error) {
+	before := len(s.processes)
+	defer func() {
+		for _, p := range s.processes[before:] {
+			p.stop()
+		}
+	}()
+	pair, err := newCertificate("*.tls.example.com")
+	if err != nil {
+		return nil, err
+	}
+	h, err := s.startForHandshakes(ctx, "headgate-tls", pair, "")
+	if err != nil {
+		return nil, err
+	}
+	static, err := s.startStaticTLS(ctx, pair, h)
+	if err != nil {
+		return nil, err
+	}
+	base := &side{name: "static, TLS", instance: static, host: plainName, handshakes: true}
+	of := func(name string, h *headgate, host string) *side {
+		return &side{name: name, instance: instance{port: h.https, worker: h.worker}, host: host, handshakes: true}
+	}
+	rows := []comparison{{"ECDSA, no TLS policy", base, of("headgate, TLS", h, plainName), 1.15}}
+	if !short {
+		h, err := s.startForHandshakes(ctx, "headgate-policy", pair, "ECDHE-ECDSA-AES128-GCM-SHA256")
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows,
+			comparison{"another host has ciphers of its own", base, of("headgate, phase", h, plainName), 0},
+			comparison{"a host with ciphers of its own", base, of("headgate, policy", h, policyName), 0})
+	}
+	return s.takeTurns(ctx, "handshakes", rows, n)
+}
+
+// startForHandshakes starts Headgate with 10,000 hosts and two that show the
+// certificate, one of which may have ciphers of its own.
+func (s *stage) startForHandshakes(ctx context.Context, name string, pair keyPair, ciphers string) (*headgate, error) {
+	at, err := s.place(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := writeFolder(at.folder, hosts, s.backend, false, exactRouting); err != nil {
+		return nil, err
+	}
+	secret := tlsSecret("tls", pair)
+	secret.APIVersion, secret.Kind = "v1", "Secret"
+	text, err := yaml.Marshal(secret)
+	if err != nil {
+		return nil, fmt.Errorf("write the certificate: %w", err)
+	}
+	metadata := ""
+	if ciphers != "" {
+		metadata = "  annotations: {nginx.ingress.kubernetes.io/ssl-ciphers: \"" + ciphers + "\"}\n"
+	}
+	manifests := strings.Join([]string{
+		string(text),
+		ingress("tls-plain", plainName, "") + securedBy(plainName),
+		ingress("tls-policy", policyName, metadata) + securedBy(policyName),
+	}, "---\n")
+	if err := os.WriteFile(filepath.Join(at.folder, "tls.yaml"), []byte(manifests), 0o600); err != nil {
+		return nil, fmt.Errorf("write the manifests: %w", err)
+	}
+	return s.startHeadgate(ctx, at)
+}
+
+// securedBy is the end of an Ingress's spec.
+func securedBy(host string) string {
+	return "  tls:\n    - {hosts: [" + host + "], secretName: tls}\n"
+}
+
+// startStaticTLS starts an NGINX with the certificate and all that Headgate's
+// nginx.conf says of TLS.
+func (s *stage) startStaticTLS(ctx context.Context, pair keyPair, h *headgate) (instance, error) {
+	fail := func(err error) (instance, error) {
+		return instance{}, fmt.Errorf("start the static NGINX for TLS: %w", err)
+	}
+	conf, err := h.conf()
+	if err != nil {
+		return fail(err)
+	}
+	settings := regexp.MustCompile(`(?m)^ +(ssl_(?:protocols|ciphers|prefer|ecdh|session|buffer|early)\w* .*;)$`).FindAllStringSubmatch(conf, -1)
+	if len(settings) < 8 {
+		return fail(fmt.Errorf("only %d settings of TLS are in the nginx.conf of Headgate", len(settings)))
+	}
+	values := plainNginx{}
+	for _, line := range settings {
+		values.TLS = append(values.TLS, line[1])
+	}
+	// The directory is there once the certificate is.
+	const name = "static-tls"
+	err = errors.Join(
+		os.Mkdir(filepath.Join(s.dir, name), 0o711),
+		os.WriteFile(filepath.Join(s.dir, name, "tls.crt"), pair.chain, 0o600),
+		os.WriteFile(filepath.Join(s.dir, name, "tls.key"), pair.key, 0o600))
+	if err != nil {
+		return fail(err)
+	}
+	pid, port, err := s.startPlain(ctx, name, handshakeTemplate, values)
+	if err != nil {
+		return fail(err)
+	}
+	return instance{port: port, worker: pid}, nil
+}
+
+// shakeHands makes handshakes on the core of the load, and returns how many.
+func shakeHands(ctx context.Context, one *side, duration time.Duration) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, duration)
+	defer cancel()
+	var group sync.WaitGroup
+	counts, errs := make([]int, shakers), make([]error, shakers)
+	for i := range shakers {
+		group.Go(func() {
+			// Its thread ends with it, and so does the bond to a core.
+			runtime.LockOSThread()
+			var cores unix.CPUSet
+			cores.Set(loadCore)
+			if errs[i] = unix.SchedSetaffinity(0, &cores); errs[i] == nil {
+				counts[i], errs[i] = shakeUntil(ctx, one)
+			}
+		})
+	}
+	group.Wait()
+	total := 0
+	for _, n := range counts {
+		total += n
+	}
+	err := errors.Join(errs...)
+	if err == nil && total == 0 {
+		err = errNoAnswer
+	}
+	return total, err
+}
+
+// shakeUntil makes one handshake after the other until the context ends.
+func shakeUntil(ctx context.Context, one *side) (int, error) {
+	config := &tls.Config{
+		// The benchmark looks at the certificate itself.
+		ServerName: one.host, InsecureSkipVerify: true,
+		// All sides agree on the same.
+		MinVersion: tls.VersionTLS13, CurvePreferences: []tls.CurveID{tls.X25519},
+	}
+	for n := 0; ; n++ {
+		if ctx.Err() != nil {
+			return n, nil
+		}
+		plain, err := net.Dial("tcp", local(one.port))
+		if err != nil {
+			return n, err
+		}
+		connection := tls.Client(plain, config)
+		err = connection.Handshake()
+		if names := connection.ConnectionState().PeerCertificates; err == nil && (len(names) != 1 || names[0].DNSNames[0] != "*.tls.example.com") {
+			err = errors.New("another certificate was shown")
+		}
+		plain.Close()
+		if err != nil {
+			return n, fmt.Errorf("%s: handshake: %w", one.name, err)
+		}
+	}
+}
