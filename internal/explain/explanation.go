@@ -34,8 +34,8 @@ type Explanation struct {
 	Backends    []Backend         `json:"backends,omitempty"`
 	Certificate *Certificate      `json:"certificate,omitempty"`
 	Findings    []finding.Finding `json:"findings"`
-	// Elsewhere is how many findings there are of manifest files that hold
-	// nothing of what is told here.
+	// Elsewhere is how many findings there are of other manifest files. What
+	// could not be read there may belong to what is told here.
 	Elsewhere int `json:"elsewhere,omitempty"`
 	// Units are what the data plane needs for the request.
 	Units []Unit `json:"units,omitempty"`

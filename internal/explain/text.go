@@ -365,6 +365,6 @@ func (e *Explanation) writeFindings(p *page) {
 		p.under("%s", f.Effect)
 	}
 	if e.Elsewhere > 0 {
-		p.line("and %d more of manifest files that hold nothing of this", e.Elsewhere)
+		p.line("and %d more of other files: what can't be read there may belong here", e.Elsewhere)
 	}
 }
