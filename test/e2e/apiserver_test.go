@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/headgate/headgate/test/e2e/clustertest"
 )
 
 // The API server's absence is not noticed by clients, and its return costs what
@@ -50,17 +52,20 @@ func TestAPIServerStopped(t *testing.T) {
 // wantLateWork fails the test unless no more was pushed than what came late.
 func (g *gate) wantLateWork(before counts) {
 	g.t.Helper()
-	done := g.work()
-	for kind, most := range map[string]int{
-		"host": 1, "name": 2, "certificate": 2,
-		// The changed one, and the late one up to three times, since its
-		// Ingress, its Service and its endpoints come in any order.
-		"backend": 4,
-	} {
-		if n := done[sent(kind)] - before[sent(kind)]; n < 1 || n > most {
-			g.t.Errorf("%d units of the kind %s were pushed, want 1 to %d", n, kind, most)
+	clustertest.Eventually(g.t, patience, func(context.Context) error {
+		done := g.work()
+		for kind, most := range map[string]int{
+			"host": 1, "name": 2, "certificate": 2,
+			// The changed one, and the late one up to three times, since its
+			// Ingress, its Service and its endpoints come in any order.
+			"backend": 4,
+		} {
+			if n := done[sent(kind)] - before[sent(kind)]; n < 1 || n > most {
+				return fmt.Errorf("%d units of the kind %s were pushed, want 1 to %d", n, kind, most)
+			}
 		}
-	}
+		return nil
+	})
 }
 
 // withoutAPIServer takes the API server away until back is called, at the end of

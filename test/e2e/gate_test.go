@@ -21,13 +21,16 @@ import (
 )
 
 const (
-	// patience bounds waits for what takes a moment.
-	patience = 15 * time.Second
+	// patience bounds waits for what takes a moment, on a machine that others may
+	// hold up for seconds.
+	patience = 60 * time.Second
+	// answerPatience bounds the wait for one answer.
+	answerPatience = 15 * time.Second
 	// podPatience bounds waits for pods to start and to end.
-	podPatience = 60 * time.Second
+	podPatience = 3 * time.Minute
 	// soon is how long a change may take to be served when the API server is
-	// back.
-	soon = 3 * time.Second
+	// back: some ten times what it takes.
+	soon = 15 * time.Second
 )
 
 // The addresses at which clients of the cluster find Headgate.
@@ -80,7 +83,7 @@ func newGate(t *testing.T, flags ...string) *gate {
 		// Each request is one of a new client.
 		transport.DisableKeepAlives = true
 		transport.TLSClientConfig = anyCertificate()
-		g.clients[address] = &http.Client{Transport: transport, Timeout: patience, CheckRedirect: stay}
+		g.clients[address] = &http.Client{Transport: transport, Timeout: answerPatience, CheckRedirect: stay}
 	}
 	t.Cleanup(g.leave)
 	return g
@@ -311,19 +314,21 @@ const (
 // work is what the controller has done so far.
 func (g *gate) work() counts { return g.counts(builds, pushed, reloads) }
 
-// wantWork fails the test unless exactly so much was done since.
+// wantWork fails the test unless exactly so much was done since. It is counted a
+// moment after clients can see it.
 func (g *gate) wantWork(since, want counts) {
 	g.t.Helper()
-	done := g.work()
-	for name, before := range since {
-		if done[name] -= before; done[name] == 0 {
-			delete(done, name)
+	clustertest.Eventually(g.t, patience, func(context.Context) error {
+		done := g.work()
+		for name, before := range since {
+			done[name] -= before
 		}
-	}
-	maps.DeleteFunc(done, func(_ string, n int) bool { return n == 0 })
-	if !maps.Equal(done, want) {
-		g.t.Errorf("the work done is %v, want %v", done, want)
-	}
+		maps.DeleteFunc(done, func(_ string, n int) bool { return n == 0 })
+		if !maps.Equal(done, want) {
+			return fmt.Errorf("the work done is %v, want %v", done, want)
+		}
+		return nil
+	})
 }
 
 func built(kind string) string { return builds + `{kind="` + kind + `"}` }

@@ -187,11 +187,11 @@ func (c *client) open() error {
 			return err
 		}
 	}
-	return c.connection.SetDeadline(time.Now().Add(patience))
+	return c.connection.SetDeadline(time.Now().Add(answerPatience))
 }
 
 func (c *client) dial() error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), answerPatience)
 	defer cancel()
 	port := "80"
 	if c.secure {

@@ -222,8 +222,9 @@ func TestLeaderKilled(t *testing.T) {
 	g.awaitShown("192.0.2.11")
 	took := time.Since(began)
 	t.Logf("with a Lease of %v, another one has written %v after the leader was killed", leaseTime, took.Round(time.Millisecond))
-	// It looks once a quarter of the Lease, and up to a fifth of that later.
-	if most := leaseTime + leaseTime/2 + time.Second; took > most {
+	// It looks each 0.25 to 0.55 of the Lease, and may have looked just before
+	// the Lease was renewed for the last time. The rest is for a slow machine.
+	if most := 4 * leaseTime; took > most {
 		t.Errorf("it took %v, want at most %v", took, most)
 	}
 }

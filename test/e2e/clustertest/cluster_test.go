@@ -64,7 +64,7 @@ func createBackend(t *testing.T, c *Cluster, namespace string, replicas int32) (
 	client := &http.Client{Transport: transport, Timeout: 5 * time.Second}
 	url := "http://" + service.Spec.ClusterIP + "/"
 	// kube-proxy may be behind the pods' readiness.
-	Eventually(t, 10*time.Second, func(ctx context.Context) error {
+	Eventually(t, time.Minute, func(ctx context.Context) error {
 		_, err := answer(client, url)
 		return err
 	})
@@ -95,7 +95,7 @@ func TestPodsAnswerBehindTheirService(t *testing.T) {
 	namespace := c.Namespace(t)
 	client, url := createBackend(t, c, namespace, 2)
 	seen := map[string]bool{}
-	Eventually(t, 10*time.Second, func(context.Context) error {
+	Eventually(t, time.Minute, func(context.Context) error {
 		name, err := answer(client, url)
 		if err != nil {
 			return err
@@ -111,7 +111,7 @@ func TestPodsAnswerBehindTheirService(t *testing.T) {
 	if err := c.WaitRolledOut(t.Context(), namespace, "web"); err != nil {
 		t.Fatal(err)
 	}
-	Eventually(t, 20*time.Second, func(context.Context) error {
+	Eventually(t, time.Minute, func(context.Context) error {
 		name, err := answer(client, url)
 		if err == nil && seen[name] {
 			err = fmt.Errorf("%s was to be replaced", name)

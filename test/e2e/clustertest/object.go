@@ -33,14 +33,14 @@ func (c *Cluster) Namespace(t testing.TB) string {
 	}
 	t.Cleanup(func() {
 		// The test's own context is done by now.
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := c.client.CoreV1().Namespaces().Delete(ctx, namespace.Name, metav1.DeleteOptions{}); err != nil {
 			t.Errorf("deleting the namespace: %v", err)
 		}
 	})
 	// Pods are refused until the namespace has it.
-	Eventually(t, 10*time.Second, func(ctx context.Context) error {
+	Eventually(t, time.Minute, func(ctx context.Context) error {
 		_, err := c.client.CoreV1().ServiceAccounts(namespace.Name).Get(ctx, "default", metav1.GetOptions{})
 		return err
 	})

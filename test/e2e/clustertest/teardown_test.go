@@ -161,7 +161,7 @@ func TestKilledTestLeavesNothing(t *testing.T) {
 	}
 	// It was killed, which is an error.
 	_ = child.Wait()
-	Eventually(t, 20*time.Second, func(context.Context) error {
+	Eventually(t, time.Minute, func(context.Context) error {
 		if left := tr.left(t); len(left) > 0 {
 			return fmt.Errorf("left: %q", left)
 		}
