@@ -14,7 +14,7 @@ import (
 
 // clockPatience bounds a step at which NGINX's clock jumps: what takes longer
 // waits for the clock.
-const clockPatience = 10 * time.Second
+const clockPatience = gatetest.Patience
 
 // NGINX's wall clock jumps a day ahead, two days back and home again. Nothing
 // waits for it, is given up because of it, or is served otherwise. It is not

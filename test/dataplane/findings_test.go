@@ -139,7 +139,9 @@ func (p *program) wantFindings(when string, want ...finding.Finding) {
 
 func (p *program) wantLogged(text string, times int) {
 	p.t.Helper()
-	if n := strings.Count(p.log.String(), text); n != times {
+	logged := func() int { return strings.Count(p.log.String(), text) }
+	gatetest.Eventually(p.t, fmt.Sprintf("%q is logged", text), func() bool { return logged() >= times })
+	if n := logged(); n != times {
 		p.t.Errorf("%q was logged %d times, want %d", text, n, times)
 	}
 }

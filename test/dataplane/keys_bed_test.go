@@ -144,7 +144,7 @@ func answerInParts(w http.ResponseWriter, v *keyVisit) {
 	select {
 	case <-v.begun:
 		fmt.Fprint(w, "at once")
-	case <-time.After(2 * time.Second):
+	case <-time.After(5 * time.Second):
 		fmt.Fprint(w, "   late")
 	}
 }
@@ -261,7 +261,7 @@ func twiceTold(name string) func(*keyBed, *keyVisit) string {
 
 // inTime sees whether there is an answer before a client loses its patience.
 func inTime(_ *keyBed, v *keyVisit) string {
-	if r := v.do(4 * time.Second); r.Status != 0 {
+	if r := v.do(8 * time.Second); r.Status != 0 {
 		return strconv.Itoa(r.Status)
 	}
 	return "none"

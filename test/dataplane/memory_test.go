@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -198,30 +199,38 @@ func TestLargePushBlocksNobody(t *testing.T) {
 			}
 		}
 	}
-	resting := make(chan error)
-	time.AfterFunc(500*time.Millisecond, func() { close(resting) })
-	base, _ := slowest(resting)
-
-	pushed := make(chan error, 1)
-	go func() {
+	push := func(version string) error {
 		entries := make([]dataplane.Entry, 10000)
 		routes := strings.Repeat(`{"prefix":"/some/path/or/other","backend":1,"profile":1,"policies":[1,2]},`, 30)
 		for n := range entries {
 			payload := fmt.Sprintf(`{"backends":["default/b%d/80"],"profiles":["p_0"],"routes":[%s{"exact":"/","profile":1}]}`, n, routes)
-			entries[n] = dataplane.Entry{Kind: "host", Name: fmt.Sprintf("h%d.test", n), Version: "1", Payload: []byte(payload)}
+			entries[n] = dataplane.Entry{Kind: "host", Name: fmt.Sprintf("h%d.test", n), Version: version, Payload: []byte(payload)}
 		}
 		_, err := g.Client.Push(context.WithoutCancel(t.Context()), 1, 1, entries)
-		pushed <- err
-	}()
-	most, asked := slowest(pushed)
-	t.Logf("slowest request: %v at rest, %v of %d during the push", base, most, asked)
+		return err
+	}
 	// A frame of 256 KiB takes a worker a few milliseconds; the 22 MB in one
 	// piece would take it a quarter of a second.
-	if most > base+100*time.Millisecond {
-		t.Errorf("a request took %v during the push, %v at rest", most, base)
-	}
-	if asked < 50 {
-		t.Errorf("%d requests are too few to tell anything", asked)
+	const bound = 100 * time.Millisecond
+	// The machine may hold up a request, but not in each of a few pushes.
+	for try := 1; ; try++ {
+		resting := make(chan error)
+		time.AfterFunc(500*time.Millisecond, func() { close(resting) })
+		base, _ := slowest(resting)
+		pushed := make(chan error, 1)
+		go func() { pushed <- push(strconv.Itoa(try)) }()
+		most, asked := slowest(pushed)
+		t.Logf("slowest request: %v at rest, %v of %d during the push", base, most, asked)
+		if asked < 50 {
+			t.Errorf("%d requests are too few to tell anything", asked)
+		}
+		if most <= base+bound {
+			break
+		}
+		if try == 5 {
+			t.Errorf("in each of %d pushes a request took too long, in the last one %v, and %v at rest", try, most, base)
+			break
+		}
 	}
 	// Each frame must fit NGINX's buffer, or keys would reach the disk.
 	if text := g.Log.String(); strings.Contains(text, "temporary file") {

@@ -30,7 +30,7 @@ func profilesOf(t *testing.T, g *gatetest.Gate) int {
 func posting(t *testing.T, g *gatetest.Gate, clients int, host func(turn int) string) *load {
 	t.Helper()
 	return startLoad(t, clients, func(number int) func() error {
-		l := &line{port: g.HTTP}
+		l := &line{port: g.HTTP, idle: controller.DefaultTiming().Drain * 4 / 5}
 		t.Cleanup(l.close)
 		turn := number
 		return func() error {

@@ -18,18 +18,14 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/porttest"
 	"github.com/headgate/headgate/test/echo"
 )
 
 // deadAddress is one at which nothing listens.
 func deadAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
+	return gatetest.Address(porttest.Free(t))
 }
 
 func TestTurnsAreEven(t *testing.T) {

@@ -134,13 +134,13 @@ func TestReloadLosesNoRequest(t *testing.T) {
 		Manifests: served("one", gatetest.StartEcho(t, "one")) + gatetest.Ingress("a", "a.test", "/", "one") +
 			gatetest.TLSSecret("b", gatetest.NewKeyPair(t, "b.test", "b.test")) + gatetest.Secured(gatetest.Ingress("b", "b.test", "/", "one"), "b b.test")})
 	busy := startLoad(t, 32, func(int) func() error {
-		l := &line{port: g.HTTP}
+		l := &line{port: g.HTTP, idle: timing.Drain * 4 / 5}
 		t.Cleanup(l.close)
 		return func() error { return l.post("a.test") }
 	})
 	// Clients that pause are not lost either, if they ask during the drain.
 	pausing := startLoad(t, 8, func(int) func() error {
-		l := &line{port: g.HTTP}
+		l := &line{port: g.HTTP, idle: timing.Drain * 4 / 5}
 		t.Cleanup(l.close)
 		return func() error {
 			time.Sleep(timing.Drain * 2 / 5)

@@ -61,7 +61,7 @@ func TestStapling(t *testing.T) {
 	t.Parallel()
 	authority := pkitest.New(t)
 	// Of whole seconds, as OCSP has them.
-	authority.Respond(authority.Good(3 * time.Second))
+	authority.Respond(authority.Good(12 * time.Second))
 	g := gatetest.Start(t, gatetest.Options{DefaultCertificate: "main", Manifests: served("a", gatetest.StartEcho(t, "a")) + gatetest.Config("enable-ocsp: true") +
 		gatetest.TLSSecret("main", pairOf(authority.Issue("main.test"))) + gatetest.TLSSecret("tls", pairOf(authority.Issue("a.test"))) +
 		gatetest.TLSSecret("self", gatetest.NewKeyPair(t, "self", "self.test")) +
@@ -72,6 +72,9 @@ func TestStapling(t *testing.T) {
 	eachVersion(t, g, authority, "self.test", false)
 
 	first := staple(t, g, authority, "a.test", tls.VersionTLS13)
+	if first == nil {
+		t.Fatal("the staple went away")
+	}
 	gatetest.Eventually(t, "the answer is renewed before it is stale", func() bool {
 		newer := staple(t, g, authority, "a.test", tls.VersionTLS13)
 		if newer == nil {

@@ -119,7 +119,7 @@ func stopUnderLoad(t *testing.T, binary string, grace time.Duration, meanwhile f
 	p.open(true)
 	p.wantHealth("with NGINX", 200, "ok")
 	var c closing
-	kept := startLoad(t, 16, func(number int) func() error { return p.keeping(&c, time.Duration(number%2)*grace/3) })
+	kept := startLoad(t, 16, func(number int) func() error { return p.keeping(&c, time.Duration(number%2)*grace/3, grace*4/5) })
 	fresh := startLoad(t, 2, func(int) func() error {
 		return func() error {
 			time.Sleep(time.Millisecond)
@@ -169,11 +169,12 @@ func (l *load) awaitAsked(t *testing.T, least int) {
 }
 
 // keeping asks over a connection that it keeps, pausing in between.
-func (p *program) keeping(c *closing, pause time.Duration) func() error {
-	l := &line{port: p.http}
+func (p *program) keeping(c *closing, pause, idle time.Duration) func() error {
+	l := &line{port: p.http, idle: idle}
 	p.t.Cleanup(l.close)
 	return func() error {
 		time.Sleep(pause)
+		l.renew()
 		fresh := l.connection == nil
 		return c.judge(fresh, l.post("a.test"))
 	}
