@@ -33,8 +33,8 @@ func TestPush(t *testing.T) {
 	if diff := same(entries, got); diff != "" {
 		t.Error(diff)
 	}
-	if len(f.conns) != 1 {
-		t.Errorf("%d connections for one push", len(f.conns))
+	if f.conns != 1 {
+		t.Errorf("%d connections for one push", f.conns)
 	}
 }
 
@@ -116,8 +116,8 @@ func TestPushLeavesOldWorkers(t *testing.T) {
 	if err != nil || result.Applied != 1 {
 		t.Fatalf("%v, %+v", err, result)
 	}
-	if len(f.conns) != 4 {
-		t.Errorf("%d connections for 4 tries", len(f.conns))
+	if f.conns != 4 {
+		t.Errorf("%d connections for 4 tries", f.conns)
 	}
 }
 
@@ -165,8 +165,8 @@ func TestClosedIdleConnection(t *testing.T) {
 		}
 		client.CloseIdle()
 	}
-	if len(f.conns) != 3 {
-		t.Errorf("%d connections, want 3", len(f.conns))
+	if f.conns != 3 {
+		t.Errorf("%d connections, want 3", f.conns)
 	}
 }
 

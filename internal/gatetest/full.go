@@ -22,7 +22,9 @@ func StartFull(t testing.TB) string {
 	address := fmt.Sprintf("127.0.0.1:%d", name.(*syscall.SockaddrInet4).Port)
 	deadline := time.Now().Add(Patience)
 	for time.Now().Before(deadline) {
-		connection, err := net.DialTimeout("tcp4", address, 200*time.Millisecond)
+		// A connection that is taken on a machine that is busy must not count as
+		// one that is not.
+		connection, err := net.DialTimeout("tcp4", address, 5*time.Second)
 		if err != nil {
 			return address
 		}

@@ -97,17 +97,21 @@ func (a *Authority) SignKey(key crypto.Signer, template, parent *x509.Certificat
 func LongKey(t testing.TB) *rsa.PrivateKey {
 	t.Helper()
 	key := &rsa.PrivateKey{PublicKey: rsa.PublicKey{N: big.NewInt(1), E: 65537}}
-	one, phi := big.NewInt(1), big.NewInt(1)
+	one, phi, exponent := big.NewInt(1), big.NewInt(1), big.NewInt(int64(key.E))
 	for key.N.BitLen() <= 8192 {
 		prime, err := rand.Prime(rand.Reader, 1024)
 		if err != nil {
 			t.Fatal(err)
 		}
+		less := new(big.Int).Sub(prime, one)
+		if new(big.Int).Mod(less, exponent).Sign() == 0 {
+			continue // With this prime there is no D.
+		}
 		key.N.Mul(key.N, prime)
-		phi.Mul(phi, new(big.Int).Sub(prime, one))
+		phi.Mul(phi, less)
 		key.Primes = append(key.Primes, prime)
 	}
-	key.D = new(big.Int).ModInverse(big.NewInt(int64(key.E)), phi)
+	key.D = new(big.Int).ModInverse(exponent, phi)
 	return key
 }
 

@@ -119,12 +119,18 @@ func TestHostileCookiesTakeNoTime(t *testing.T) {
 		{"text.test", "a=b" + strings.Repeat(";", 1000) + "path=/in;path=/in", "a=b" + strings.Repeat(";", 1000) + "path=/out;path=/in"},
 		{"pattern.test", "a=b" + strings.Repeat(";path="+strings.Repeat("a", 60), 50), "a=b" + strings.Repeat(";path="+strings.Repeat("a", 60), 50)},
 	} {
-		began := time.Now()
-		r := g.Do(gatetest.Request{Host: c.host, Header: http.Header{"Say-Set-Cookie": {c.cookie}}}).WantStatus(t, 200)
-		if got := said(r); len(got) != 1 || got[0] != c.want {
-			t.Errorf("%s: %.40q… became %.200q", c.host, c.cookie, got)
+		// A machine that has no time for it can hold up one request, but hardly
+		// all of three.
+		took := time.Hour
+		for tries := 0; tries < 3 && took > 2*time.Second; tries++ {
+			began := time.Now()
+			r := g.Do(gatetest.Request{Host: c.host, Header: http.Header{"Say-Set-Cookie": {c.cookie}}}).WantStatus(t, 200)
+			if got := said(r); len(got) != 1 || got[0] != c.want {
+				t.Errorf("%s: %.40q… became %.200q", c.host, c.cookie, got)
+			}
+			took = time.Since(began)
 		}
-		if took := time.Since(began); took > 2*time.Second {
+		if took > 2*time.Second {
 			t.Errorf("%s: %.40q… took %v", c.host, c.cookie, took)
 		}
 	}

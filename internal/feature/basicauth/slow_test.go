@@ -26,11 +26,24 @@ func TestChecksHoldUpNobody(t *testing.T) {
 	t.Parallel()
 	g := gatetest.Start(t, gatetest.Options{Workers: 1, Manifests: one(t) + secret("users", "user:"+slowHash) +
 		guarded("web", "web.test", "users") + gatetest.Ingress("open", "open.test", "/", "one")})
-	gatetest.EveryProtocol(func(http2 bool, scheme string) { checkHoldsUpNobody(t, g, http2, scheme) })
+	gatetest.EveryProtocol(func(http2 bool, scheme string) {
+		const checks = 10
+		var longest, all time.Duration
+		// A machine that has no time for this process holds up its requests too,
+		// but hardly again and again; checks in the worker hold them up each time.
+		for range 3 {
+			if longest, all = longestMeanwhile(t, g, checks, http2, scheme); longest <= all/4 {
+				return
+			}
+		}
+		t.Errorf("%s, HTTP/2 %v: a request of another host took %v while %d checks took %v", scheme, http2, longest, checks, all)
+	})
 }
 
-func checkHoldsUpNobody(t *testing.T, g *gatetest.Gate, http2 bool, scheme string) {
-	const checks = 10
+// longestMeanwhile is how long the longest request of another host takes while
+// checks are done, and how long these take together.
+func longestMeanwhile(t *testing.T, g *gatetest.Gate, checks int, http2 bool, scheme string) (longest, all time.Duration) {
+	t.Helper()
 	client := g.NewClient(http2)
 	defer client.CloseIdleConnections()
 	open := func() time.Duration {
@@ -61,7 +74,6 @@ func checkHoldsUpNobody(t *testing.T, g *gatetest.Gate, http2 bool, scheme strin
 		group.Wait()
 		close(ended)
 	}()
-	var longest time.Duration
 	asked := 0
 	for checking := true; checking; asked++ {
 		longest = max(longest, open())
@@ -72,11 +84,9 @@ func checkHoldsUpNobody(t *testing.T, g *gatetest.Gate, http2 bool, scheme strin
 		case <-time.After(time.Millisecond):
 		}
 	}
-	all := time.Since(began)
+	all = time.Since(began)
 	t.Logf("%s, HTTP/2 %v: %d checks took %v; of %d other requests meanwhile the longest took %v", scheme, http2, checks, all, asked, longest)
-	if longest > all/4 {
-		t.Errorf("%s, HTTP/2 %v: a request of another host took %v while %d checks took %v", scheme, http2, longest, checks, all)
-	}
+	return longest, all
 }
 
 // A page makes its browser ask for many things at once, all with one password:
@@ -121,7 +131,8 @@ func TestOneHostDoesNotTakeAllThreads(t *testing.T) {
 	t.Parallel()
 	g := gatetest.Start(t, gatetest.Options{Workers: 1, Manifests: one(t) + secret("users", "user:"+mediumHash) + secret("others", "user:$apr1$abcdefgh$h9FWgUz3n9YxylKLlR5SQ/") +
 		guarded("web", "web.test", "users") + guarded("other", "other.test", "others")})
-	const requests, most = 60, 32
+	// So many that places do not come free as fast as they are sent.
+	const requests, most = 120, 32
 	statuses := make(chan int, requests)
 	for i := range requests {
 		go func() { statuses <- try(g, fmt.Sprintf("user:wrong %d", i)) }()
@@ -137,9 +148,7 @@ func TestOneHostDoesNotTakeAllThreads(t *testing.T) {
 	if counts[401]+counts[503] != requests || counts[401] < most || counts[503] == 0 {
 		t.Errorf("statuses %v of %d requests", counts, requests)
 	}
-	if !strings.Contains(g.Log.String(), "too many checks are under way") {
-		t.Error("the log does not tell")
-	}
+	gatetest.Eventually(t, "the log tells", func() bool { return strings.Contains(g.Log.String(), "too many checks are under way") })
 	get(g, "web.test", "user:secret").WantStatus(t, 200)
 }
 
@@ -149,37 +158,49 @@ func TestOneNamespaceDoesNotTakeAllThreads(t *testing.T) {
 	elsewhere := strings.NewReplacer("metadata: {", "metadata: {namespace: elsewhere, ", "metadata:\n", "metadata:\n  namespace: elsewhere\n").
 		Replace(one(t) + secret("others", "user:"+quickHash) + guarded("other", "other.test", "others"))
 	manifests := one(t) + elsewhere
-	const secrets, each = 3, 30
+	// So many that places do not come free as fast as they are sent.
+	const secrets, each = 3, 60
 	for i := range secrets {
 		name := fmt.Sprintf("users%d", i)
 		manifests += secret(name, fmt.Sprintf("user%d:%s", i, mediumHash)) + guarded(name, name+".test", name)
 	}
 	g := gatetest.Start(t, gatetest.Options{Workers: 1, Manifests: manifests})
-	statuses := make(chan int, secrets*each)
-	var checked atomic.Int32
-	for i := range secrets * each {
-		go func() {
-			status := tryHost(g, fmt.Sprintf("users%d.test", i%secrets), fmt.Sprintf("user%d:wrong %d", i%secrets, i))
-			if status == 401 {
-				checked.Add(1)
-			}
-			statuses <- status
-		}()
-	}
-	counts := map[int]int{}
-	for range secrets * each {
-		status := <-statuses
-		if counts[status]++; status == 503 && counts[503] == 1 {
-			before := checked.Load()
-			get(g, "other.test", "user:secret").WantStatus(t, 200)
-			if waited := checked.Load() - before; waited > 20 {
-				t.Errorf("%d checks of another namespace came first", waited)
+	round := func() (waited int32) {
+		statuses := make(chan int, secrets*each)
+		var checked atomic.Int32
+		for i := range secrets * each {
+			go func() {
+				status := tryHost(g, fmt.Sprintf("users%d.test", i%secrets), fmt.Sprintf("user%d:wrong %d", i%secrets, i))
+				if status == 401 {
+					checked.Add(1)
+				}
+				statuses <- status
+			}()
+		}
+		counts := map[int]int{}
+		for range secrets * each {
+			status := <-statuses
+			if counts[status]++; status == 503 && counts[503] == 1 {
+				before := checked.Load()
+				get(g, "other.test", "user:secret").WantStatus(t, 200)
+				waited = checked.Load() - before
 			}
 		}
+		// On a busy machine some of the 64 may wait for a thread in vain.
+		if counts[401]+counts[503] != secrets*each || counts[401] < 40 || counts[503] == 0 {
+			t.Errorf("statuses %v of %d requests", counts, secrets*each)
+		}
+		return waited
 	}
-	// On a busy machine some of the 64 may wait for a thread in vain.
-	if counts[401]+counts[503] != secrets*each || counts[401] < 40 || counts[503] == 0 {
-		t.Errorf("statuses %v of %d requests", counts, secrets*each)
+	// While this process has to wait for the machine, checks go on; it hardly has
+	// to each time.
+	waited := round()
+	for tries := 1; waited > 20 && tries < 3; tries++ {
+		t.Logf("%d checks of another namespace came first", waited)
+		waited = round()
+	}
+	if waited > 20 {
+		t.Errorf("%d checks of another namespace came first, and as many before", waited)
 	}
 }
 
@@ -252,7 +273,5 @@ func TestWithoutLibrary(t *testing.T) {
 			t.Errorf("%s: status %d, want %d", credentials, status, want)
 		}
 	}
-	if !strings.Contains(g.Log.String(), "libcrypt.so.1 is not installed") {
-		t.Error("the log does not tell")
-	}
+	gatetest.Eventually(t, "the log tells", func() bool { return strings.Contains(g.Log.String(), "libcrypt.so.1 is not installed") })
 }

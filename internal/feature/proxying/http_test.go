@@ -144,10 +144,10 @@ func slow(t *testing.T) string {
 			flush()
 			<-r.Context().Done()
 		case "/pauses":
-			for range 3 {
+			for range 4 {
 				fmt.Fprint(w, "part")
 				flush()
-				pause(600 * time.Millisecond)
+				pause(900 * time.Millisecond)
 			}
 		case "/headers":
 			for i := range 10 {
@@ -162,9 +162,12 @@ func slow(t *testing.T) string {
 func TestTimeouts(t *testing.T) {
 	t.Parallel()
 	service := gatetest.Service("slow") + gatetest.Endpoints("slow", slow(t))
+	// Three seconds are far more than each of the backend's pauses, and less than
+	// all of them.
+	const pauses = "partpartpartpart"
 	g := gatetest.Start(t, gatetest.Options{Manifests: service +
-		gatetest.Ingress("short", "short.test", "/", "slow", "proxy-read-timeout: 1") +
-		gatetest.Ingress("named", "named.test", "/", "slow", "proxy-read-timeout: 1", "proxy-body-size: 3m") +
+		gatetest.Ingress("short", "short.test", "/", "slow", "proxy-read-timeout: 3") +
+		gatetest.Ingress("named", "named.test", "/", "slow", "proxy-read-timeout: 3", "proxy-body-size: 3m") +
 		gatetest.Ingress("bad", "bad.test", "/", "slow", "proxy-read-timeout: 1s", "proxy-connect-timeout: x") +
 		gatetest.Ingress("most", "most.test", "/", "slow", "proxy-read-timeout: 31536000", "proxy-connect-timeout: 31536000", "proxy-send-timeout: 31536000") +
 		gatetest.Ingress("lost", "lost.test", "/", "lost", "proxy-connect-timeout: 1") + gatetest.Service("lost") + gatetest.Endpoints("lost", gatetest.StartFull(t))})
@@ -174,7 +177,7 @@ func TestTimeouts(t *testing.T) {
 			began := time.Now()
 			// Of a POST that was sent nothing is tried again.
 			g.Do(gatetest.Request{Method: "POST", Host: host, Path: "/never", Body: strings.NewReader("x")}).WantStatus(t, 504)
-			if took := time.Since(began); took < 900*time.Millisecond {
+			if took := time.Since(began); took < 2900*time.Millisecond {
 				t.Errorf("504 after %v", took)
 			}
 			client := g.NewClient(false)
@@ -182,20 +185,20 @@ func TestTimeouts(t *testing.T) {
 			if r, err := g.Try(client, gatetest.Request{Host: host, Path: "/in-body"}); err == nil {
 				t.Errorf("an answer that stopped in its body came as %d %q", r.Status, r.Body)
 			}
-			if r := g.Get(host, "/pauses").WantStatus(t, 200); r.Body != "partpartpart" {
+			if r := g.Get(host, "/pauses").WantStatus(t, 200); r.Body != pauses {
 				t.Errorf("with pauses shorter than the timeout: %q", r.Body)
 			}
 		})
 	}
 	t.Run("bad values", func(t *testing.T) {
 		t.Parallel()
-		if r := g.Get("bad.test", "/pauses").WantStatus(t, 200); r.Body != "partpartpart" {
+		if r := g.Get("bad.test", "/pauses").WantStatus(t, 200); r.Body != pauses {
 			t.Errorf("got %q", r.Body)
 		}
 	})
 	t.Run("the longest", func(t *testing.T) {
 		t.Parallel()
-		if r := g.Get("most.test", "/pauses").WantStatus(t, 200); r.Body != "partpartpart" {
+		if r := g.Get("most.test", "/pauses").WantStatus(t, 200); r.Body != pauses {
 			t.Errorf("got %q", r.Body)
 		}
 	})

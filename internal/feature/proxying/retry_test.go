@@ -57,7 +57,7 @@ func (c *crowd) answer(w http.ResponseWriter, r *http.Request, number int) {
 		connection.Close()
 	case "slow":
 		select {
-		case <-time.After(3 * time.Second):
+		case <-time.After(gatetest.Patience):
 		case <-r.Context().Done():
 		}
 	case "last":
@@ -124,7 +124,8 @@ func TestRetries(t *testing.T) {
 		{"GET", "/close", "six", []string{"proxy-next-upstream-tries: x"}, 502, 3},
 		{"GET", "/slow", "three", []string{"proxy-read-timeout: 1"}, 504, 3},
 		{"GET", "/slow", "three", []string{"proxy-read-timeout: 1", "proxy-next-upstream-timeout: 1"}, 504, 1},
-		{"GET", "/slow", "three", []string{"proxy-read-timeout: 1", "proxy-next-upstream-timeout: 2"}, 504, 2},
+		// It ends amid the second try, with seconds to spare before and after.
+		{"GET", "/slow", "three", []string{"proxy-read-timeout: 3", "proxy-next-upstream-timeout: 5"}, 504, 2},
 	}
 	for i, k := range cases {
 		manifests += gatetest.Ingress(fmt.Sprint("i", i), fmt.Sprintf("h%d.test", i), "/", k.service, k.annotations...)

@@ -36,7 +36,7 @@ func start(t *testing.T, settings dns.Settings) *world {
 	t.Cleanup(func() {
 		began := time.Now()
 		cancel()
-		if err := <-ended; err != nil || time.Since(began) > 3*time.Second {
+		if err := <-ended; err != nil || time.Since(began) > patience {
 			t.Errorf("the source ended after %v: %v", time.Since(began), err)
 		}
 	})

@@ -19,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/headgate/headgate/internal/porttest"
 )
 
 // An apiServer answers what a source asks as a real one does: lists, streaming
@@ -58,7 +60,7 @@ type object interface {
 }
 
 func newAPIServer(t *testing.T) *apiServer {
-	a := &apiServer{t: t, version: 10, objects: map[string]record{}, forbidden: map[string]bool{}, changed: make(chan struct{})}
+	a := &apiServer{t: t, address: fmt.Sprintf("127.0.0.1:%d", porttest.Free(t)), version: 10, objects: map[string]record{}, forbidden: map[string]bool{}, changed: make(chan struct{})}
 	a.up()
 	t.Cleanup(a.down)
 	return a
@@ -69,17 +71,13 @@ func (a *apiServer) url() string { return "http://" + a.address }
 // up starts to answer, at the same address as before.
 func (a *apiServer) up() {
 	a.t.Helper()
-	at := a.address
-	if at == "" {
-		at = "127.0.0.1:0"
-	}
-	listener, err := net.Listen("tcp", at)
+	listener, err := net.Listen("tcp", a.address)
 	if err != nil {
 		a.t.Fatal(err)
 	}
 	server := &http.Server{Handler: http.HandlerFunc(a.serve)}
 	a.mu.Lock()
-	a.address, a.server = listener.Addr().String(), server
+	a.server = server
 	a.mu.Unlock()
 	go server.Serve(listener)
 }
