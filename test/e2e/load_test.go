@@ -149,7 +149,12 @@ type client struct {
 	host    string
 	secure  bool
 	// fresh has each request go over a connection of its own.
-	fresh      bool
+	fresh bool
+	// idle is how long a connection may be unused before a new one takes its
+	// place, 0 for ever: a client that this machine held up for longer than the
+	// other side waits proves nothing.
+	idle       time.Duration
+	used       time.Time
 	connection net.Conn
 	reader     *bufio.Reader
 }
@@ -172,6 +177,7 @@ func (c *client) do(request string) error {
 		c.close()
 		return fmt.Errorf("read the answer: %w", err)
 	}
+	c.used = time.Now()
 	if response.Close || c.fresh {
 		c.close()
 	}
@@ -182,6 +188,9 @@ func (c *client) do(request string) error {
 }
 
 func (c *client) open() error {
+	if c.idle > 0 && time.Since(c.used) > c.idle {
+		c.close()
+	}
 	if c.connection == nil {
 		if err := c.dial(); err != nil {
 			return err

@@ -11,12 +11,15 @@ import (
 	"testing"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/headgate/headgate/test/e2e/clustertest"
 )
 
 // A permission that is missing is named, with what needs it; granted, it needs
@@ -143,6 +146,7 @@ func (g *gate) actAsPrinted() {
 		g.t.Fatalf("printing the roles: %v", err)
 	}
 	ctx, client := g.t.Context(), g.cluster.Client()
+	var granted []*authorizationv1.ResourceAttributes
 	for document := range bytes.SplitSeq(text, []byte("\n---\n")) {
 		object, _, err := scheme.Codecs.UniversalDeserializer().Decode(document, nil, nil)
 		if err != nil {
@@ -152,6 +156,7 @@ func (g *gate) actAsPrinted() {
 		case *corev1.ServiceAccount:
 			_, err = client.CoreV1().ServiceAccounts(o.Namespace).Create(ctx, o, metav1.CreateOptions{})
 		case *rbacv1.Role:
+			granted = append(granted, sample(o.Namespace, o.Rules))
 			_, err = client.RbacV1().Roles(o.Namespace).Create(ctx, o, metav1.CreateOptions{})
 		case *rbacv1.RoleBinding:
 			_, err = client.RbacV1().RoleBindings(o.Namespace).Create(ctx, o, metav1.CreateOptions{})
@@ -159,6 +164,7 @@ func (g *gate) actAsPrinted() {
 			g.t.Cleanup(func() {
 				_ = client.RbacV1().ClusterRoles().Delete(context.Background(), o.Name, metav1.DeleteOptions{})
 			})
+			granted = append(granted, sample("", o.Rules))
 			_, err = client.RbacV1().ClusterRoles().Create(ctx, o, metav1.CreateOptions{})
 		case *rbacv1.ClusterRoleBinding:
 			g.t.Cleanup(func() {
@@ -172,7 +178,36 @@ func (g *gate) actAsPrinted() {
 			g.t.Fatal(err)
 		}
 	}
+	for _, right := range granted {
+		g.awaitAllowed("headgate", right)
+	}
 	g.actAs("headgate")
+}
+
+// sample is one of the rights that the rules give.
+func sample(namespace string, rules []rbacv1.PolicyRule) *authorizationv1.ResourceAttributes {
+	rule := rules[0]
+	right := authorizationv1.ResourceAttributes{Namespace: namespace, Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: rule.Resources[0]}
+	if len(rule.ResourceNames) > 0 {
+		right.Name = rule.ResourceNames[0]
+	}
+	return &right
+}
+
+// awaitAllowed waits until the API server knows that a ServiceAccount of the
+// test's namespace has the right.
+func (g *gate) awaitAllowed(account string, right *authorizationv1.ResourceAttributes) {
+	g.t.Helper()
+	user := "system:serviceaccount:" + g.class + ":" + account
+	clustertest.Eventually(g.t, patience, func(ctx context.Context) error {
+		review, err := g.cluster.Client().AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+			Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: right},
+		}, metav1.CreateOptions{})
+		if err == nil && !review.Status.Allowed {
+			err = fmt.Errorf("%s may not yet %v", user, right)
+		}
+		return err
+	})
 }
 
 // actAs has the controller be a ServiceAccount of the test's namespace.

@@ -48,7 +48,7 @@ func TestRollingUpdateOfHeadgate(t *testing.T) {
 	for number := range 2 {
 		l.add(client{host: host, fresh: true, secure: number == 1}, true, 2*pace)
 		// Their connections idle, but not for the whole grace period.
-		l.add(client{host: host}, number == 1, rolloutGrace/3)
+		l.add(client{host: host, idle: rolloutGrace * 4 / 5}, number == 1, rolloutGrace/3)
 	}
 	var sockets []*webSocket
 	for range 4 {
