@@ -152,8 +152,6 @@ func whyOutranked(won, route model.Route, redirect, later bool) string {
 		return "it answers below its path; the path itself has the rule without the slash"
 	case won.Path == route.Path:
 		return "below its path the rule with the slash at its end answers"
-	case route.Path == "/":
-		return "a longer path matches"
 	}
 	return "a longer path matches"
 }
