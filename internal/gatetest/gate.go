@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/netip"
 	"os"
 	"strings"
@@ -348,6 +349,17 @@ func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
+}
+
+// Dial opens a connection to a port of this machine. It ends with the test, and
+// waits no longer than tests do.
+func Dial(t testing.TB, port uint16) net.Conn {
+	t.Helper()
+	connection, err := net.Dial("tcp", Address(port))
+	must(t, err)
+	t.Cleanup(func() { connection.Close() })
+	must(t, connection.SetDeadline(time.Now().Add(Patience)))
+	return connection
 }
 
 // Address is the loopback address with a port, for dialing.

@@ -58,7 +58,7 @@ func TestDrainIsSaidOnce(t *testing.T) {
 // which NGINX is to end.
 func askOnce(t *testing.T, g *gatetest.Gate, request string) string {
 	t.Helper()
-	connection := dial(t, g.HTTP)
+	connection := gatetest.Dial(t, g.HTTP)
 	if _, err := io.WriteString(connection, request); err != nil {
 		t.Fatal(err)
 	}

@@ -289,16 +289,7 @@ func checkCertificates(t *testing.T, binary string) {
 		state := connection.ConnectionState()
 		return state.PeerCertificates[0].Equal(pair.Leaf) && len(state.PeerCertificates) == 2 && len(state.OCSPResponse) > 0
 	})
-	response, err := http.Get("http://" + gatetest.Address(p.healthz) + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(text), `nginx_ingress_controller_ssl_expire_time_seconds{class="k8s.io/ingress-nginx",host="_",`) {
+	if !strings.Contains(p.metrics(), `nginx_ingress_controller_ssl_expire_time_seconds{class="k8s.io/ingress-nginx",host="_",`) {
 		t.Error("the metrics say nothing of the certificate's end")
 	}
 }

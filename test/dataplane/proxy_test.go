@@ -122,9 +122,9 @@ func TestStreamsPass(t *testing.T) {
 		gatetest.Ingress("named", "named.test", "/", "s", "proxy-body-size: 3m") +
 		gatetest.Ingress("upload", "upload.test", "/", "s", "proxy-request-buffering: off")})
 	for _, host := range []string{"plain.test", "named.test"} {
-		t.Run("WebSocket over http, "+host, func(t *testing.T) { checkWebSocket(t, dial(t, g.HTTP), host) })
+		t.Run("WebSocket over http, "+host, func(t *testing.T) { checkWebSocket(t, gatetest.Dial(t, g.HTTP), host) })
 		t.Run("WebSocket over https, "+host, func(t *testing.T) {
-			secured := tls.Client(dial(t, g.HTTPS), &tls.Config{InsecureSkipVerify: true, ServerName: host})
+			secured := tls.Client(gatetest.Dial(t, g.HTTPS), &tls.Config{InsecureSkipVerify: true, ServerName: host})
 			checkWebSocket(t, secured, host)
 		})
 		t.Run("events, "+host, func(t *testing.T) { checkEvents(t, g, steps, host) })
@@ -206,7 +206,7 @@ func (s *steps) takeUpload(w http.ResponseWriter, r *http.Request) {
 // checkEvents reads each event before the backend goes on to the next.
 func checkEvents(t *testing.T, g *gatetest.Gate, s *steps, host string) {
 	t.Helper()
-	connection := dial(t, g.HTTP)
+	connection := gatetest.Dial(t, g.HTTP)
 	fmt.Fprintf(connection, "GET /events HTTP/1.1\r\nHost: %s\r\nX-Steps: 1\r\nConnection: close\r\n\r\n", host)
 	response, err := http.ReadResponse(bufio.NewReader(connection), nil)
 	if err != nil {
@@ -235,7 +235,7 @@ func checkUpload(t *testing.T, g *gatetest.Gate, s *steps) {
 		{"Content-Length: 15\r\n", "%s", "", false},
 		{"Transfer-Encoding: chunked\r\n", "5\r\n%s\r\n", "0\r\n\r\n", true},
 	} {
-		connection := dial(t, g.HTTP)
+		connection := gatetest.Dial(t, g.HTTP)
 		io.WriteString(connection, "POST /up HTTP/1.1\r\nHost: upload.test\r\nX-Steps: 1\r\nConnection: close\r\n"+c.head+"\r\n")
 		for _, piece := range []string{"first", "secnd", "third"} {
 			fmt.Fprintf(connection, c.form, piece)
@@ -262,7 +262,7 @@ func checkUpload(t *testing.T, g *gatetest.Gate, s *steps) {
 
 func checkContinue(t *testing.T, g *gatetest.Gate) {
 	t.Helper()
-	connection := dial(t, g.HTTP)
+	connection := gatetest.Dial(t, g.HTTP)
 	io.WriteString(connection, "POST / HTTP/1.1\r\nHost: plain.test\r\nExpect: 100-continue\r\nContent-Length: 5\r\nConnection: close\r\n\r\n")
 	reader := bufio.NewReader(connection)
 	if head, err := readHead(reader); err != nil || head != "HTTP/1.1 100 Continue\r\n\r\n" {

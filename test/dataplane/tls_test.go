@@ -22,7 +22,7 @@ const fakeName = "Kubernetes Ingress Controller Fake Certificate"
 func shake(t *testing.T, g *gatetest.Gate, config *tls.Config) (tls.ConnectionState, error) {
 	t.Helper()
 	config.InsecureSkipVerify = true
-	connection := tls.Client(dial(t, g.HTTPS), config)
+	connection := tls.Client(gatetest.Dial(t, g.HTTPS), config)
 	err := connection.Handshake()
 	return connection.ConnectionState(), err
 }

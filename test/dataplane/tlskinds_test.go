@@ -97,7 +97,7 @@ func TestKindsOfCertificates(t *testing.T) {
 		gatetest.TLSSecret("rsa", rsaPair) + gatetest.TLSSecret("ecdsa", ecdsaPair) + ingress("rsa") + ingress("ecdsa")})
 	for _, name := range strings.Fields("rsa.test ecdsa.test x.rsa.test y.ecdsa.test") {
 		for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
-			connection := tls.Client(dial(t, g.HTTPS), &tls.Config{ServerName: name, RootCAs: roots, MinVersion: version, MaxVersion: version})
+			connection := tls.Client(gatetest.Dial(t, g.HTTPS), &tls.Config{ServerName: name, RootCAs: roots, MinVersion: version, MaxVersion: version})
 			if err := connection.Handshake(); err != nil {
 				t.Errorf("%s, %s: %v", name, tls.VersionName(version), err)
 			} else if n := len(connection.ConnectionState().PeerCertificates); n != 2 {

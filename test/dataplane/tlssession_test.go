@@ -53,7 +53,7 @@ func resumed(t *testing.T, g *gatetest.Gate, version uint16, name string, others
 // of TLS 1.3, and tells whether a session was resumed.
 func visit(t *testing.T, g *gatetest.Gate, version uint16, name string, w *wallet) bool {
 	t.Helper()
-	connection := tls.Client(dial(t, g.HTTPS), &tls.Config{
+	connection := tls.Client(gatetest.Dial(t, g.HTTPS), &tls.Config{
 		ServerName: name, MinVersion: version, MaxVersion: version, InsecureSkipVerify: true, ClientSessionCache: w,
 	})
 	defer connection.Close()

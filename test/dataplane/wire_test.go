@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/headgate/headgate/internal/gatetest"
 )
@@ -135,20 +134,6 @@ func askH2(t *testing.T, client *http.Client, host, target string) (status int, 
 		t.Fatal(err)
 	}
 	return response.StatusCode, string(body)
-}
-
-// dial opens a connection to a port that does not outlive the test.
-func dial(t *testing.T, port uint16) net.Conn {
-	t.Helper()
-	connection, err := net.Dial("tcp", gatetest.Address(port))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { connection.Close() })
-	if err := connection.SetDeadline(time.Now().Add(gatetest.Patience)); err != nil {
-		t.Fatal(err)
-	}
-	return connection
 }
 
 // ruled is an Ingress of rules "HOST KIND PATH SERVICE", or "HOST KIND PATH

@@ -101,14 +101,7 @@ func TestExpectContinue(t *testing.T) {
 	j := startJudge(t)
 	g := gatetest.Start(t, gatetest.Options{Manifests: app(t) + j.guarded("a.test", "/cookie")})
 	ask := func(cookie string) (*bufio.Reader, net.Conn) {
-		conn, err := net.Dial("tcp", gatetest.Address(g.HTTP))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { conn.Close() })
-		if err := conn.SetDeadline(time.Now().Add(gatetest.Patience)); err != nil {
-			t.Fatal(err)
-		}
+		conn := gatetest.Dial(t, g.HTTP)
 		fmt.Fprintf(conn, "POST /x HTTP/1.1\r\nHost: a.test\r\nCookie: %s\r\nContent-Length: 5\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n", cookie)
 		return bufio.NewReader(conn), conn
 	}
@@ -154,14 +147,7 @@ func TestWebSocket(t *testing.T) {
 	g := gatetest.Start(t, gatetest.Options{Manifests: gatetest.Service("app") + gatetest.Endpoints("app", upgrades(t)) +
 		j.guarded("a.test", "/cookie", "auth-response-headers: X-User")})
 	open := func(cookie string) (*bufio.Reader, net.Conn, string) {
-		conn, err := net.Dial("tcp", gatetest.Address(g.HTTP))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { conn.Close() })
-		if err := conn.SetDeadline(time.Now().Add(gatetest.Patience)); err != nil {
-			t.Fatal(err)
-		}
+		conn := gatetest.Dial(t, g.HTTP)
 		fmt.Fprintf(conn, "GET /x HTTP/1.1\r\nHost: a.test\r\nCookie: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX-User: spoof\r\n\r\n", cookie)
 		reader := bufio.NewReader(conn)
 		line, err := reader.ReadString('\n')
