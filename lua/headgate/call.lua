@@ -21,7 +21,7 @@ local FORBIDDEN = 403
 
 local LOOPBACK = "127.0.0.1"
 
--- Further tries after the first; nginx.conf bounds them too.
+-- Further tries after the first.
 local MORE_TRIES = 2
 
 
@@ -34,8 +34,8 @@ function _M.prepare(request, name, callee)
     if callee.own then
         call.port = callee.secure and settings.https_port or settings.http_port
     else
-        call.backend = units.backend(callee.backend, request.revision)
-        if not call.backend or call.backend.count == 0 then
+        call.backend = units.with_endpoints(callee.backend, request.revision)
+        if not call.backend then
             return nil
         end
     end

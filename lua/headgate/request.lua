@@ -139,8 +139,8 @@ end
 -- Authorization goes there, and not the body either, which may be what was wrong.
 local function fall_back(request, status)
     local fallback = request.route.fallback
-    local backend = fallback and units.backend(fallback.backend, request.revision)
-    if not backend or backend.count == 0 then
+    local backend = fallback and units.with_endpoints(fallback.backend, request.revision)
+    if not backend then
         return
     end
     local asked = request.tried ~= nil

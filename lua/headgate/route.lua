@@ -127,17 +127,10 @@ local function find(host_name, revision)
 end
 
 
--- with_endpoints is the backend of that name, nil if it can't be asked.
-local function with_endpoints(name, revision)
-    local backend = units.backend(name, revision)
-    return backend and backend.count > 0 and backend or nil
-end
-
-
 -- stand_in is the backend to ask where the route's own has no endpoint, nil if
 -- there is none.
 local function stand_in(fallback, revision)
-    local backend = fallback and with_endpoints(fallback.backend, revision)
+    local backend = fallback and units.with_endpoints(fallback.backend, revision)
     if backend then
         requests.set_fallback(fallback)
         requests.set_backend_label(fallback.label)
@@ -158,7 +151,7 @@ local function choose(request, route)
         end
     end
     local revision = request.revision
-    local backend = with_endpoints(route.backend, revision) or stand_in(route.fallback, revision)
+    local backend = units.with_endpoints(route.backend, revision) or stand_in(route.fallback, revision)
     if not backend then
         return requests.finish(request, route.default and NOT_FOUND or UNAVAILABLE)
     end

@@ -159,6 +159,13 @@ function _M.broken()
 end
 
 
+-- The backend of that name, nil if it can't be asked.
+function _M.with_endpoints(name, revision)
+    local backend = _M.backend(name, revision)
+    return backend and backend.count > 0 and backend or nil
+end
+
+
 -- What this worker holds: packed bytes, number of units.
 function _M.usage()
     local bytes, count = 0, 0

@@ -76,8 +76,8 @@ end
 -- ask has the request go to an alternative, if that has an endpoint. Whether
 -- it does is the result.
 local function ask(alternative, request)
-    local backend = units.backend(alternative.backend, request.revision)
-    if not backend or backend.count == 0 then
+    local backend = units.with_endpoints(alternative.backend, request.revision)
+    if not backend then
         return false
     end
     request.backend = backend
