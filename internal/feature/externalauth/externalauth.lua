@@ -153,6 +153,14 @@ local function add_headers(policy, request)
 end
 
 
+-- take_back_headers undoes what add_headers did.
+local function take_back_headers(call)
+    for name, value in pairs(call.before or NOTHING) do
+        ngx_req.set_header(name, value or nil)
+    end
+end
+
+
 function _M.jump(policy, request)
     if request.passed then
         return
@@ -281,9 +289,7 @@ function _M.checked(policy, request)
         -- NGINX does not come here then; but if it did, this keeps it shut.
         return ngx.exit(INTERNAL_ERROR)
     end
-    for name, value in pairs(request.calls.check.before or NOTHING) do
-        ngx_req.set_header(name, value or nil)
-    end
+    take_back_headers(request.calls.check)
     if request.hides_password then
         ngx_req.clear_header("Authorization")
     end
@@ -307,9 +313,7 @@ function _M.fail(policy, request)
     end
     local call = request.calls and request.calls.check
     if call and not request.passed and not request.tried then
-        for name, value in pairs(call.before or NOTHING) do
-            ngx_req.set_header(name, value or nil)
-        end
+        take_back_headers(call)
     end
 end
 
