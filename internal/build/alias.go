@@ -95,7 +95,7 @@ func (b *Builder) regexes(claims []claim) (names []model.Name, fs []finding.Find
 // host only if that is for the alias too. Owner is nil if there is no such
 // name.
 func (b *Builder) alias(alias string, v View) (n model.Name, certificate *model.Certificate, owner *networkingv1.Ingress, fs []finding.Finding) {
-	for _, ing := range oldestFirst(v.Claimants(alias)) {
+	for _, ing := range OldestFirst(v.Claimants(alias)) {
 		leads := b.naming(ing, v)
 		if leads.host == "" {
 			continue
@@ -164,7 +164,7 @@ func (n *namings) of(host string) *networkingv1.Ingress {
 // hostCertificate is the certificate of a rule's host, nil for none and for
 // the default one.
 func (b *Builder) hostCertificate(host string, v View) *parsedCertificate {
-	for _, ing := range oldestFirst(v.Ingresses(host)) {
+	for _, ing := range OldestFirst(v.Ingresses(host)) {
 		s := search{builder: b, view: v, ingress: ing, name: host}
 		if secured, parsed := s.run(); secured {
 			return parsed
@@ -181,7 +181,7 @@ func (b *Builder) aliasesLost(alias, winner string, owners []*networkingv1.Ingre
 		if slices.Contains(owners, ing) {
 			continue
 		}
-		message := fmt.Sprintf("the alias %s is taken by %s", shorten(alias), winner)
+		message := fmt.Sprintf("the alias %s is taken by %s", feature.Shorten(alias), winner)
 		if winner == "" {
 			message = "an older Ingress gives the host its aliases"
 		}
@@ -195,7 +195,7 @@ func (b *Builder) aliasesLost(alias, winner string, owners []*networkingv1.Ingre
 
 // noRequests is the effect of an alias that its Ingress does not get.
 func noRequests(alias string) string {
-	return fmt.Sprintf("requests for %s do not come to this Ingress", shorten(strings.TrimPrefix(alias, "~")))
+	return fmt.Sprintf("requests for %s do not come to this Ingress", feature.Shorten(strings.TrimPrefix(alias, "~")))
 }
 
 // aliasField is the annotation of an Ingress that claims aliases.

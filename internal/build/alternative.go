@@ -111,7 +111,7 @@ func (l *layout) addAlternative(p *part, name string, o offer, when any) {
 		return
 	}
 	if o.route < 0 {
-		refuse(finding.MissingObject, fmt.Sprintf("host %s has no route %s of another Ingress to be an alternative to", l.host, shorten(o.where.String())))
+		refuse(finding.MissingObject, fmt.Sprintf("host %s has no route %s of another Ingress to be an alternative to", l.host, feature.Shorten(o.where.String())))
 		return
 	}
 	if len(o.Except) > maxExcept {
@@ -122,7 +122,7 @@ func (l *layout) addAlternative(p *part, name string, o offer, when any) {
 	route := &l.routes[o.route].Route
 	switch {
 	case route.Backend == "":
-		refuse(finding.MissingObject, fmt.Sprintf("the route %s of host %s has no backend to be an alternative to", shorten(o.where.String()), l.host))
+		refuse(finding.MissingObject, fmt.Sprintf("the route %s of host %s has no backend to be an alternative to", feature.Shorten(o.where.String()), l.host))
 	case route.Backend == o.Backend:
 		refuse(finding.Conflict, "the route has that backend already")
 	case !appendAlternative(route, name, o.Alternative):

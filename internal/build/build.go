@@ -199,8 +199,8 @@ type derivation struct {
 	key string
 }
 
-// oldestFirst orders Ingresses by who wins a conflict.
-func oldestFirst(ingresses []*networkingv1.Ingress) []*networkingv1.Ingress {
+// OldestFirst orders Ingresses by who wins a conflict.
+func OldestFirst(ingresses []*networkingv1.Ingress) []*networkingv1.Ingress {
 	sorted := slices.Clone(ingresses)
 	slices.SortFunc(sorted, compareAge)
 	return sorted

@@ -160,7 +160,7 @@ func (b *Builder) needed(key string, v View) bool {
 // host itself, without building the host.
 func (b *Builder) answers(host, path string, v View) bool {
 	l := layout{builder: b, view: v, config: b.settings(v).config, host: host}
-	l.parts = l.partsOf(oldestFirst(v.Ingresses(host)))
+	l.parts = l.partsOf(OldestFirst(v.Ingresses(host)))
 	l.patterns = l.anyPatterns()
 	return l.answers(path)
 }

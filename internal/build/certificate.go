@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/source"
 )
@@ -198,5 +199,5 @@ func (p parsedCertificate) names() string {
 	if len(names) == 0 {
 		return "no name"
 	}
-	return shorten(strings.Join(names, ", "))
+	return feature.Shorten(strings.Join(names, ", "))
 }

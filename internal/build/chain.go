@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/source"
 )
 
@@ -93,7 +94,7 @@ func (p parsedCertificate) complete(fetched *source.Issuers) parsedCertificate {
 	}
 	// What can't be had of a chain that has issuers may well be the root.
 	if p.alone && reason != "" {
-		p.incomplete = fmt.Sprintf("the issuer's certificate is not in tls.crt, and at %s: %s", shorten(p.issuerURL), reason)
+		p.incomplete = fmt.Sprintf("the issuer's certificate is not in tls.crt, and at %s: %s", feature.Shorten(p.issuerURL), reason)
 	}
 	if len(chain) > len(p.certificate.Chain) {
 		secret := p.certificate.Secret

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 )
@@ -36,7 +37,7 @@ func checkExternalName(name string) string {
 		return "localhost is where Headgate itself runs"
 	}
 	if len(validation.IsDNS1123Subdomain(plain)) > 0 {
-		return fmt.Sprintf("%q is no DNS name", shorten(name))
+		return fmt.Sprintf("%q is no DNS name", feature.Shorten(name))
 	}
 	return ""
 }

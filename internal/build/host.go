@@ -32,12 +32,12 @@ func (b *Builder) Host(name string, v View) (h model.Host, found bool, fs []find
 
 // host takes down in trace, if that is not nil, how the host came about.
 func (b *Builder) host(name string, v View, trace *HostTrace) (h model.Host, found bool, fs []finding.Finding) {
-	ingresses := oldestFirst(v.Ingresses(name))
+	ingresses := OldestFirst(v.Ingresses(name))
 	l := layout{
 		builder: b, view: v, config: b.settings(v).config, fallback: defaultKey(v), host: name,
 		taken: map[place]string{}, compiled: map[string]expression{}, trace: trace,
 	}
-	asides := l.partsOf(oldestFirst(v.Alternatives(name)))
+	asides := l.partsOf(OldestFirst(v.Alternatives(name)))
 	if len(ingresses) == 0 && name != model.DefaultHost {
 		l.addAlternatives(asides)
 		return model.Host{}, false, finding.Limit(l.findings)
@@ -193,7 +193,7 @@ func (l *layout) add(p *part, field string, where place, b *networkingv1.Ingress
 	}
 	if winner, ok := l.taken[where]; ok {
 		l.refuse(p, field, notServed,
-			&refusal{finding.Conflict, fmt.Sprintf("%s of host %s is taken by %s", shorten(where.String()), l.host, winner)})
+			&refusal{finding.Conflict, fmt.Sprintf("%s of host %s is taken by %s", feature.Shorten(where.String()), l.host, winner)})
 		return
 	}
 	if l.patterns && !isLiteral(where.written()) {
@@ -246,7 +246,7 @@ func (l *layout) refuse(p *part, field, effect string, why *refusal) {
 func (l *layout) readPath(p *networkingv1.HTTPIngressPath) (place, *refusal) {
 	path := cmp.Or(p.Path, "/")
 	if !strings.HasPrefix(path, "/") {
-		return place{}, &refusal{finding.InvalidValue, fmt.Sprintf("path %q does not start with a slash", shorten(path))}
+		return place{}, &refusal{finding.InvalidValue, fmt.Sprintf("path %q does not start with a slash", feature.Shorten(path))}
 	}
 	if l.patterns {
 		if refused := l.checkPattern(path); refused != nil {
@@ -254,7 +254,7 @@ func (l *layout) readPath(p *networkingv1.HTTPIngressPath) (place, *refusal) {
 		}
 	} else if neverAsked(path) {
 		return place{}, &refusal{finding.InvalidValue,
-			fmt.Sprintf("path %q holds //, /./ or /../, which are taken out of requests' paths", shorten(path))}
+			fmt.Sprintf("path %q holds //, /./ or /../, which are taken out of requests' paths", feature.Shorten(path))}
 	}
 	where, ok := placeOf(p)
 	if !ok {
@@ -265,7 +265,7 @@ func (l *layout) readPath(p *networkingv1.HTTPIngressPath) (place, *refusal) {
 
 func unknownPathType(p *networkingv1.HTTPIngressPath) *refusal {
 	return &refusal{finding.InvalidValue,
-		fmt.Sprintf("pathType %q is none of Exact, Prefix and ImplementationSpecific", shorten(string(*p.PathType)))}
+		fmt.Sprintf("pathType %q is none of Exact, Prefix and ImplementationSpecific", feature.Shorten(string(*p.PathType)))}
 }
 
 // placeOf is false for a pathType that there is not.

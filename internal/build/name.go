@@ -8,6 +8,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 )
@@ -21,7 +22,7 @@ func (b *Builder) Name(name string, v View) (n model.Name, certificate *model.Ce
 	if name == model.DefaultHost {
 		return model.Name{Name: name, Host: name}, nil, true, nil
 	}
-	ingresses := oldestFirst(v.Ingresses(name))
+	ingresses := OldestFirst(v.Ingresses(name))
 	if len(ingresses) > 0 {
 		n, certificate, fs = b.ruleName(name, ingresses, v)
 		if model.KindOfAlias(name) == model.OneName {
@@ -109,7 +110,7 @@ func (s *search) listed(secret string) *parsedCertificate {
 	parsed, refused := s.builder.load(s.view, types.NamespacedName{Namespace: s.ingress.Namespace, Name: secret})
 	if refused == nil && !parsed.covers(s.name) && !parsed.commonNameCovers(s.name) {
 		refused = &refusal{finding.BadCertificate,
-			fmt.Sprintf("the certificate in Secret %s is for %s, not for %s", shorten(secret), parsed.names(), s.name)}
+			fmt.Sprintf("the certificate in Secret %s is for %s, not for %s", feature.Shorten(secret), parsed.names(), s.name)}
 	}
 	if refused != nil {
 		s.tell(refused, "the default certificate is served for "+s.name)

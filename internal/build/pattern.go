@@ -79,7 +79,7 @@ func (l *layout) patterned() {
 // keeps the expression if that is not just the path behind a "^".
 func (l *layout) checkPattern(path string) *refusal {
 	wrong := func(code finding.Code, err any) *refusal {
-		return &refusal{code, fmt.Sprintf("path %q, a regular expression on this host: %v", shorten(path), err)}
+		return &refusal{code, fmt.Sprintf("path %q, a regular expression on this host: %v", feature.Shorten(path), err)}
 	}
 	if isLiteral(path) {
 		if n := len("^" + path); n > pcre.MaxLength {

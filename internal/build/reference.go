@@ -206,7 +206,7 @@ func readBackend(namespace string, b *networkingv1.IngressBackend) (BackendRefer
 	}
 	service := types.NamespacedName{Namespace: namespace, Name: b.Service.Name}
 	if problems := validation.IsDNS1123Label(service.Name); len(problems) > 0 {
-		return BackendReference{}, &refusal{finding.InvalidValue, fmt.Sprintf("%q is no name of a Service", shorten(service.Name))}
+		return BackendReference{}, &refusal{finding.InvalidValue, fmt.Sprintf("%q is no name of a Service", feature.Shorten(service.Name))}
 	}
 	port := b.Service.Port.Name
 	if port == "" {
@@ -216,7 +216,7 @@ func readBackend(namespace string, b *networkingv1.IngressBackend) (BackendRefer
 		}
 		port = strconv.Itoa(int(number))
 	} else if problems := validation.IsValidPortName(port); len(problems) > 0 {
-		return BackendReference{}, &refusal{finding.InvalidValue, fmt.Sprintf("%q is no name of a port", shorten(port))}
+		return BackendReference{}, &refusal{finding.InvalidValue, fmt.Sprintf("%q is no name of a port", feature.Shorten(port))}
 	}
 	return BackendReference{Key: model.BackendKey(namespace, service.Name, port), Service: service}, nil
 }
@@ -228,13 +228,4 @@ func SplitKey(key string) (service types.NamespacedName, port string, ok bool) {
 		return types.NamespacedName{}, "", false
 	}
 	return types.NamespacedName{Namespace: parts[0], Name: parts[1]}, parts[2], true
-}
-
-// shorten keeps what tenants wrote to a length that a finding can carry.
-func shorten(text string) string {
-	const most = 80
-	if len(text) > most {
-		return strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return text
 }

@@ -8,6 +8,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 )
 
@@ -97,7 +98,7 @@ func (r *refusals) inspect() {
 func (r *refusals) suspect(text, field string, numbers ...any) {
 	if what := suspicion(text); what != "" {
 		r.add(fmt.Sprintf(field, numbers...),
-			fmt.Sprintf("%q holds %s, which is taken from nobody (--deep-inspect)", shorten(text), what))
+			fmt.Sprintf("%q holds %s, which is taken from nobody (--deep-inspect)", feature.Shorten(text), what))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 )
@@ -16,7 +17,7 @@ func (b *Builder) load(v View, name types.NamespacedName) (parsedCertificate, *r
 	if secret == nil {
 		delete(b.certificates, name)
 		delete(b.completed, name)
-		return parsedCertificate{}, &refusal{finding.MissingObject, fmt.Sprintf("Secret %s does not exist", shorten(name.Name))}
+		return parsedCertificate{}, &refusal{finding.MissingObject, fmt.Sprintf("Secret %s does not exist", feature.Shorten(name.Name))}
 	}
 	remembered := b.certificates[name]
 	parsed := remembered.get(secret, func(secret *corev1.Secret) parsedCertificate {
@@ -28,7 +29,7 @@ func (b *Builder) load(v View, name types.NamespacedName) (parsedCertificate, *r
 	})
 	b.certificates[name] = remembered
 	if parsed.problem != "" {
-		return parsedCertificate{}, &refusal{finding.BadCertificate, fmt.Sprintf("Secret %s: %s", shorten(name.Name), parsed.problem)}
+		return parsedCertificate{}, &refusal{finding.BadCertificate, fmt.Sprintf("Secret %s: %s", feature.Shorten(name.Name), parsed.problem)}
 	}
 	fetched := v.Issuers(parsed.issuerURL)
 	if parsed.issuerURL == "" || fetched == nil {

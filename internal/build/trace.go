@@ -209,12 +209,12 @@ func pathType(path *networkingv1.HTTPIngressPath) string {
 	if path.PathType == nil {
 		return string(networkingv1.PathTypePrefix)
 	}
-	return shorten(string(*path.PathType))
+	return feature.Shorten(string(*path.PathType))
 }
 
 func (l *layout) lostRule(p *part, field string, path *networkingv1.HTTPIngressPath, byPlace map[place]*networkingv1.Ingress) LostRule {
 	lost := LostRule{RuleTrace: RuleTrace{
-		Ingress: p.Ingress, Field: field, PathType: pathType(path), Written: shorten(cmp.Or(path.Path, "/")),
+		Ingress: p.Ingress, Field: field, PathType: pathType(path), Written: feature.Shorten(cmp.Or(path.Path, "/")),
 	}}
 	if ref, refused := readBackend(p.Namespace, &path.Backend); refused == nil {
 		lost.Backend = ref.Key

@@ -121,7 +121,7 @@ type endpointTracer struct {
 
 // trace gives an address with each of the ports.
 func (t endpointTracer) trace(endpoint *discoveryv1.Endpoint, address string) []EndpointTrace {
-	found := EndpointTrace{Address: shorten(address), Slice: t.slice.Name, Readiness: ReadinessOf(endpoint)}
+	found := EndpointTrace{Address: feature.Shorten(address), Slice: t.slice.Name, Readiness: ReadinessOf(endpoint)}
 	parsed, err := netip.ParseAddr(address)
 	switch {
 	case t.slice.AddressType == discoveryv1.AddressTypeFQDN, err != nil, parsed.Zone() != "":

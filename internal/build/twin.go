@@ -61,7 +61,7 @@ func (b *Builder) twinsLost(name, winner string, v View) []finding.Finding {
 	for _, ing := range v.Twins(name) {
 		fs = append(fs, finding.Finding{
 			Object: objectName(ing), Field: b.twinField(ing), Code: finding.Conflict,
-			Message: "the name " + shorten(name) + " is taken by " + winner, Effect: "it is not redirected",
+			Message: "the name " + feature.Shorten(name) + " is taken by " + winner, Effect: "it is not redirected",
 		})
 	}
 	return fs

@@ -2,7 +2,6 @@ package explain
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
@@ -21,8 +20,9 @@ func (x *explainer) explainName(found router.Name) {
 	case router.ByName, router.ByWildcard:
 		if found.Redirect {
 			n.By, n.Why = ByTwin, "it is nobody's but the twin of host "+found.Host
-			n.Ingresses = x.ingresses(slices.SortedFunc(slices.Values(x.Store.Twins(name)), olderFirst))
-			for _, ing := range x.Store.Twins(name) {
+			twins := build.OldestFirst(x.Store.Twins(name))
+			n.Ingresses = x.ingresses(twins)
+			for _, ing := range twins {
 				x.ingress(ing)
 			}
 			break
@@ -47,7 +47,7 @@ func (x *explainer) explainName(found router.Name) {
 		if name == model.DefaultHost {
 			n.Why = "the request names no host"
 		}
-		n.Ingresses = x.ingresses(slices.SortedFunc(slices.Values(x.Store.Ingresses(model.DefaultHost)), olderFirst))
+		n.Ingresses = x.ingresses(build.OldestFirst(x.Store.Ingresses(model.DefaultHost)))
 	}
 	x.lostWildcards(name, found)
 	x.lostAliases(name, found)
@@ -102,16 +102,9 @@ func (x *explainer) lostWildcards(name string, found router.Name) {
 		if labels > 1 {
 			why = fmt.Sprintf("the star of a rule stands for one label, and %s has %d in its place", name, labels)
 		}
-		owners = slices.SortedFunc(slices.Values(owners), olderFirst)
+		owners = build.OldestFirst(owners)
 		x.out.Name.Lost = append(x.out.Name.Lost, Claim{Name: wildcard, By: ByWildcard, Ingresses: x.ingresses(owners), Why: why})
 	}
-}
-
-func olderFirst(a, b *networkingv1.Ingress) int {
-	if c := a.CreationTimestamp.Time.Compare(b.CreationTimestamp.Time); c != 0 {
-		return c
-	}
-	return strings.Compare(ingressName(b), ingressName(a))
 }
 
 // patternAliases are those that stand for the request's name.

@@ -172,6 +172,9 @@ func badValue(text string, err error) string {
 	return fmt.Sprintf("%q is no valid value: %s", cut(text, mostValue), cut(strings.ToValidUTF8(err.Error(), "�"), mostError))
 }
 
+// Shorten keeps what tenants wrote to a length that a finding can carry.
+func Shorten(text string) string { return cut(text, mostValue) }
+
 // cut shortens a text, and leaves no broken character at its end.
 func cut(text string, most int) string {
 	if len(text) <= most {

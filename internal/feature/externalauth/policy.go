@@ -192,18 +192,10 @@ func proxyHeadersOf(r *feature.Reader) (list []header, ok bool) {
 		}
 		value, err := headerValue(name, data[name])
 		if err != nil {
-			r.Refuse(strict, finding.InvalidValue, fmt.Sprintf("ConfigMap %s, %q: %v", proxyHeaders.Get(r), shorten(name), err))
+			r.Refuse(strict, finding.InvalidValue, fmt.Sprintf("ConfigMap %s, %q: %v", proxyHeaders.Get(r), feature.Shorten(name), err))
 			return nil, false
 		}
 		list = append(list, header{name, value})
 	}
 	return list, true
-}
-
-func shorten(text string) string {
-	const most = 80
-	if len(text) > most {
-		return strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return text
 }

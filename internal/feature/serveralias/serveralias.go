@@ -75,7 +75,7 @@ func parse(text string) ([]string, error) {
 				return nil, fmt.Errorf("more than %d regular expressions", maxExpressions)
 			}
 			if _, err := pcre.Compile(entry[1:], pcre.Options{Caseless: true}); err != nil {
-				return nil, fmt.Errorf("the regular expression %q: %w", shorten(entry[1:]), err)
+				return nil, fmt.Errorf("the regular expression %q: %w", feature.Shorten(entry[1:]), err)
 			}
 			aliases = append(aliases, entry)
 		case strings.HasPrefix(entry, "."):
@@ -88,18 +88,9 @@ func parse(text string) ([]string, error) {
 		}
 	}
 	if i := slices.IndexFunc(aliases, func(a string) bool { return !isName(a) }); i >= 0 {
-		return nil, fmt.Errorf("%q is no name: %w", shorten(aliases[i]), errAllowed)
+		return nil, fmt.Errorf("%q is no name: %w", feature.Shorten(aliases[i]), errAllowed)
 	}
 	return aliases, nil
-}
-
-// shorten keeps what was written to a length that a message can carry.
-func shorten(text string) string {
-	const most = 80
-	if len(text) > most {
-		return strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return text
 }
 
 var errAllowed = errors.New("allowed are names like www.example.com, *.example.com and www.example.*, " +
