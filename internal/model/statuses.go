@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math/bits"
 	"strconv"
 	"strings"
 )
@@ -80,10 +81,8 @@ func (s Statuses) within(other Statuses) bool {
 // unlike is how many statuses are in one of both sets only.
 func (s Statuses) unlike(other Statuses) int {
 	n := 0
-	for status := firstStatus; status <= lastStatus; status++ {
-		if s.Has(status) != other.Has(status) {
-			n++
-		}
+	for i := range s {
+		n += bits.OnesCount64(s[i] ^ other[i])
 	}
 	return n
 }
