@@ -172,12 +172,6 @@ func (b *errorBed) settled(t *testing.T) {
 	gatetest.Eventually(t, "no request is kept", func() bool { return b.State().Kept == 0 })
 }
 
-func byEveryProtocol(do func(scheme string, http2 bool)) {
-	do("http", false)
-	do("https", false)
-	do("https", true)
-}
-
 func head(pairs ...string) http.Header {
 	h := http.Header{}
 	for i := 0; i < len(pairs); i += 2 {

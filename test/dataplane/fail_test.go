@@ -70,7 +70,7 @@ func TestFallbackAnswersErrors(t *testing.T) {
 		// A policy may end the request itself.
 		{"GET", "/made", head("X-Want", "418"), "", 404, "", "GET /made"},
 	}
-	byEveryProtocol(func(scheme string, http2 bool) {
+	gatetest.EveryProtocol(func(http2 bool, scheme string) {
 		for _, c := range cases {
 			r := b.check(t, c, scheme, http2)
 			if c.status == 401 && r.Header.Get("WWW-Authenticate") == "" && strings.HasPrefix(c.path, "/b") {
@@ -183,7 +183,7 @@ func TestSecondFailureIsAnswered(t *testing.T) {
 		if endpoint != "" {
 			b.Apply(gatetest.Endpoints("pages", endpoint))
 		}
-		byEveryProtocol(func(scheme string, http2 bool) {
+		gatetest.EveryProtocol(func(http2 bool, scheme string) {
 			b.check(t, errorCase{"GET", "/e", head("X-Want", "404"), "", status, "", "GET /e"}, scheme, http2)
 			b.check(t, errorCase{"POST", "/e", head("X-Want", "404"), "hello", status, "", "POST /e"}, scheme, http2)
 		})

@@ -277,7 +277,7 @@ func checkCertificates(t *testing.T, binary string) {
 	authority := pkitest.New(t)
 	pair := authority.Issue("main.test")
 	p := startProgram(t, binary, gatetest.TLSSecret("main", gatetest.KeyPair{Certificate: pair.Certificate, Key: pair.Key})+gatetest.Config("enable-ocsp: true"),
-		"--default-ssl-certificate=default/main", "--enable-ssl-chain-completion", "--configmap=default/headgate")
+		"--default-ssl-certificate=default/main", "--enable-ssl-chain-completion")
 	p.open(true)
 	p.wantHealth("with NGINX", 200, "ok")
 	gatetest.Eventually(t, "the default certificate has its issuer and a staple", func() bool {
