@@ -3,6 +3,7 @@
 //
 //	go run ./bench          what bench/README.md shows, about a quarter of an hour
 //	go run ./bench -short   about a minute, fails when a loose bound is broken
+//	go run ./bench -against OTHER/headgate   the worker CPU of two builds
 //
 // It needs bin/headgate, nginx with its Lua module, wrk and taskset, two cores
 // or more, and uses loopback and a directory of its own only. The long form
@@ -61,6 +62,8 @@ func run(ctx context.Context, args []string) error {
 	short := flags.Bool("short", false, "measure little, and fail when a loose bound is broken")
 	only := flags.String("only", "", "measure only cpu, features, handshake, propagation or cluster; without -short the results keep the rest")
 	headgate := flags.String("headgate", "bin/headgate", "program to measure")
+	against := flags.String("against", "", "another build of Headgate: compare the worker CPU of both and nothing else, and write no results")
+	rounds := flags.Int("rounds", 0, "rounds of each comparison instead of the usual number")
 	results := flags.String("results", "bench/results.json", "file to write")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -73,6 +76,9 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer s.close()
+	if *against != "" {
+		return compareBuilds(ctx, s, *against, *rounds)
+	}
 	r := Results{Machine: describeMachine(s.nginx), Time: time.Now().UTC().Truncate(time.Second), Short: *short}
 	if err := r.measure(ctx, s, *only); err != nil {
 		return err
@@ -89,6 +95,20 @@ func run(ctx context.Context, args []string) error {
 	if *short {
 		return r.check()
 	}
+	return nil
+}
+
+// compareBuilds prints how this build compares with another one.
+func compareBuilds(ctx context.Context, s *stage, other string, rounds int) error {
+	n := sizeOf(false)
+	if rounds > 0 {
+		n.rounds = rounds
+	}
+	rows, err := measureAgainst(ctx, s, n, other)
+	if err != nil {
+		return fmt.Errorf("compare two builds: %w", err)
+	}
+	Results{Machine: describeMachine(s.nginx), CPU: rows}.print(os.Stdout)
 	return nil
 }
 
