@@ -13,15 +13,15 @@ import (
 var (
 	crossNamespace = Setting[bool]{
 		Key: "allow-cross-namespace-resources", Parse: Bool,
-		Doc: "Lets annotations name Secrets and ConfigMaps of other namespaces.",
+		Doc: "Allows annotations to refer to Secrets and ConfigMaps of other namespaces.",
 	}
 	riskLevel = Setting[Risk]{
 		Key: "annotations-risk-level", Default: High, Parse: parseRisk,
-		Doc: "The highest risk that an annotation may have. An Ingress with a riskier one answers 503.",
+		Doc: "The highest risk of annotations that is allowed. The paths of an Ingress with an annotation of a higher risk answer 503.",
 	}
 	wordBlocklist = Setting[[]string]{
 		Key: "annotation-value-word-blocklist", Parse: List,
-		Doc: "Words that no value of an annotation may hold, separated by commas. An Ingress with one of them answers 503.",
+		Doc: "Words that annotation values must not contain, separated by commas. The paths of an Ingress with such a value answer 503.",
 	}
 )
 
@@ -29,7 +29,7 @@ var (
 // not with those of requests: no request gets around a guard by its path.
 var noAuthLocations = Setting[[]string]{
 	Key: "no-auth-locations", Default: []string{"/.well-known/acme-challenge"}, Parse: List,
-	Doc: "Paths of rules, and what begins with them, that ask for no password and no other service.",
+	Doc: "Path prefixes without authentication: rules whose path begins with one of them ignore auth-type, auth-url and global-auth-url.",
 }
 
 // Exempt tells whether nobody has to say who he is on the route: neither by a

@@ -18,19 +18,19 @@ var lua string
 var (
 	redirectFrom = feature.Setting[match]{
 		Annotation: "proxy-redirect-from", Key: "proxy-redirect-from", Parse: parseFrom, Risk: feature.Medium,
-		Doc: "What a backend's Location or Refresh begins with for it to be rewritten; behind ~ a regular expression that the whole is replaced for. off and default rewrite nothing.",
+		Doc: "The start of a backend's Location or Refresh header that is replaced. After ~ it is a regular expression, and the whole value is replaced. off and default disable the rewriting.",
 	}
 	redirectTo = feature.Setting[string]{
 		Annotation: "proxy-redirect-to", Key: "proxy-redirect-to", Default: off, Parse: parseText, Risk: feature.Medium,
-		Doc: "What proxy-redirect-from is replaced by; off rewrites nothing.",
+		Doc: "The replacement for proxy-redirect-from. off disables the rewriting.",
 	}
 	cookieDomain = feature.Setting[rule]{
 		Annotation: "proxy-cookie-domain", Key: "proxy-cookie-domain", Parse: parseDomain, Risk: feature.Medium,
-		Doc: "A Domain that backends' cookies have, a blank, and the one that takes its place; the first may be ~ and a regular expression. off rewrites nothing.",
+		Doc: "The Domain of backends' cookies to replace, a space, and the replacement. The first may be ~ and a regular expression. off disables the rewriting.",
 	}
 	cookiePath = feature.Setting[rule]{
 		Annotation: "proxy-cookie-path", Key: "proxy-cookie-path", Parse: parsePath, Risk: feature.Medium,
-		Doc: "What the Path of backends' cookies begins with, a blank, and what takes its place; the first may be ~ and a regular expression. off rewrites nothing.",
+		Doc: "The start of the Path of backends' cookies to replace, a space, and the replacement. The first may be ~ and a regular expression. off disables the rewriting.",
 	}
 )
 
@@ -38,7 +38,7 @@ var (
 func Feature() feature.Feature {
 	return feature.Feature{
 		Name:     name,
-		Doc:      "Rewrites the names and paths of backends in Location, Refresh and Set-Cookie.",
+		Doc:      "Rewrites domains and paths in the Location, Refresh and Set-Cookie headers of backends.",
 		Settings: []feature.Declared{redirectFrom, redirectTo, cookieDomain, cookiePath},
 		Route:    route,
 		Lua:      lua,

@@ -38,19 +38,19 @@ const mostBytes = 1 << 20
 var (
 	authType = feature.Setting[string]{
 		Annotation: "auth-type", Parse: parseType, OnInvalid: feature.Deny, Risk: feature.Low,
-		Doc: "Asks for a name and a password: basic or digest.",
+		Doc: "Requires a user name and password, by HTTP Basic (basic) or HTTP Digest (digest) authentication.",
 	}
 	authSecret = feature.Setting[feature.ObjectName]{
 		Annotation: "auth-secret", Parse: parseSecret, OnInvalid: feature.Deny, Refers: feature.Secret, Risk: feature.Medium,
-		Doc: "The Secret with the users, NAME or NAMESPACE/NAME.",
+		Doc: "The Secret that holds the users.",
 	}
 	authSecretType = feature.Setting[string]{
 		Annotation: "auth-secret-type", Default: authFile, Parse: parseSecretType, OnInvalid: feature.Deny, Risk: feature.Low,
-		Doc: "auth-file: the Secret's key auth holds lines NAME:HASH, for digest NAME:REALM:HASH. auth-map: each key is a name, and its value the rest of such a line.",
+		Doc: "auth-file: the key auth of the Secret holds lines NAME:HASH, for digest NAME:REALM:HASH. auth-map: each key is a user name, and its value the rest of such a line.",
 	}
 	authRealm = feature.Setting[string]{
 		Annotation: "auth-realm", Parse: parseRealm, OnInvalid: feature.Deny, Risk: feature.Medium,
-		Doc: "What browsers show of where the password is asked for. With digest, only a file's lines with this realm count.",
+		Doc: "The realm that browsers show when they ask for the password. With digest, only lines with this realm are used.",
 	}
 )
 
@@ -58,7 +58,7 @@ var (
 func Feature() feature.Feature {
 	return feature.Feature{
 		Name:          name,
-		Doc:           "Asks for a name and a password.",
+		Doc:           "Requires a user name and password.",
 		Settings:      []feature.Declared{authType, authSecret, authSecretType, authRealm},
 		Route:         route,
 		ForetellJudge: foretell,

@@ -25,32 +25,32 @@ const leastTotal = 100
 var (
 	canary = feature.Setting[bool]{
 		Annotation: "canary", Parse: feature.Bool, Risk: feature.Low,
-		Doc: "Makes the Ingress's backends alternatives to those of other Ingresses' routes at the same hosts and paths. " +
-			"A route may have several; the oldest is asked first. All other annotations count as the route's own Ingress has them.",
+		Doc: "Makes the Ingress a canary: its backends get some of the requests of other Ingresses' routes with the same host and path. " +
+			"A route can have several canaries; the oldest comes first. All other annotations are taken from the route's own Ingress.",
 	}
 	byHeader = feature.Setting[string]{
 		Annotation: "canary-by-header", Parse: name, Risk: feature.Medium,
-		Doc: "A request header: always sends a request to the canary, never to the route's own backend; anything else leaves it to the cookie and the weight.",
+		Doc: "A request header. The value always selects the canary, never the route's own backend. With any other value, the cookie and the weight decide.",
 	}
 	byHeaderValue = feature.Setting[string]{
 		Annotation: "canary-by-header-value", Parse: headerValue, Risk: feature.Medium,
-		Doc: "The value of the header that sends a request to the canary, in the place of always and never.",
+		Doc: "The header value that selects the canary, instead of always and never.",
 	}
 	byHeaderPattern = feature.Setting[pattern]{
 		Annotation: "canary-by-header-pattern", Parse: parsePattern, Risk: feature.Medium,
-		Doc: "A regular expression: a header's value that it finds sends a request to the canary. canary-by-header-value goes before it.",
+		Doc: "A regular expression. A header value that it matches selects the canary. canary-by-header-value takes precedence.",
 	}
 	byCookie = feature.Setting[string]{
 		Annotation: "canary-by-cookie", Parse: name, Risk: feature.Medium,
-		Doc: "A cookie: always sends a request to the canary, never to the route's own backend; anything else leaves it to the weight.",
+		Doc: "A cookie. The value always selects the canary, never the route's own backend. With any other value, the weight decides.",
 	}
 	weight = feature.Setting[int]{
 		Annotation: "canary-weight", Parse: feature.Int(-1<<31, 1<<31-1), Risk: feature.Low,
-		Doc: "How many of canary-weight-total requests go to the canary, of those that neither header nor cookie decides over.",
+		Doc: "The number of requests, out of canary-weight-total, that go to the canary, if neither header nor cookie decides.",
 	}
 	weightTotal = feature.Setting[int]{
 		Annotation: "canary-weight-total", Default: leastTotal, Parse: feature.Int(-1<<31, 1<<31-1), Risk: feature.Low,
-		Doc: "What canary-weight is a part of; 100 or less counts as 100.",
+		Doc: "The total that canary-weight is a share of. Less than 100 counts as 100.",
 	}
 )
 
@@ -58,7 +58,7 @@ var (
 func Feature() feature.Feature {
 	return feature.Feature{
 		Name: "canary",
-		Doc:  "Sends some of a route's requests to another backend.",
+		Doc:  "Sends some of a route's requests to another backend (a canary release).",
 		Settings: []feature.Declared{
 			canary, byHeader, byHeaderValue, byHeaderPattern, byCookie, weight, weightTotal,
 		},

@@ -26,12 +26,12 @@ var lua string
 var (
 	enable = feature.Setting[bool]{
 		Annotation: "enable-cors", Parse: feature.Bool, Risk: feature.Low,
-		Doc: "Adds the headers of CORS to answers, and answers OPTIONS with 204.",
+		Doc: "Adds CORS headers to responses, and answers OPTIONS requests with 204.",
 	}
 	allowOrigin = feature.Setting[origins]{
 		Annotation: "cors-allow-origin", Default: origins{any: true}, Parse: parseOrigins, Risk: feature.Medium,
-		Doc: "The sites that may use the route: scheme://host[:port] between commas, with *. before a host for one more label; " +
-			"* for all, and null.",
+		Doc: "The allowed origins, separated by commas: scheme://host[:port], where *. before the host stands for one label; " +
+			"* for all; null.",
 	}
 	allowMethods = feature.Setting[string]{
 		Annotation: "cors-allow-methods", Default: "GET, PUT, POST, DELETE, PATCH, OPTIONS", Parse: parseMethods, Risk: feature.Medium,
@@ -53,7 +53,7 @@ var (
 	}
 	maxAge = feature.Setting[int]{
 		Annotation: "cors-max-age", Default: 1728000, Parse: feature.Int(math.MinInt32, math.MaxInt32), Risk: feature.Low,
-		Doc: "The seconds for which browsers keep what a preflight was answered.",
+		Doc: "The number of seconds for which browsers may cache the answer to a preflight request.",
 	}
 )
 
@@ -61,7 +61,7 @@ var (
 func Feature() feature.Feature {
 	return feature.Feature{
 		Name: name,
-		Doc:  "Tells browsers which other sites may use a route.",
+		Doc:  "Cross-origin resource sharing: declares to browsers which origins may use a route.",
 		Settings: []feature.Declared{
 			enable, allowOrigin, allowMethods, allowHeaders, allowCredentials, exposeHeaders, maxAge,
 		},

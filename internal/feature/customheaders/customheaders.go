@@ -33,12 +33,12 @@ var (
 		// Another namespace is no secret here: all that is shown of it are values
 		// under names that the administrator allowed as headers.
 		Refers: feature.ConfigMap, AnyNamespace: true,
-		Doc: "The ConfigMap, namespace/name, whose data are added to answers as headers. " +
-			"Each must be in the key global-allowed-response-headers.",
+		Doc: "The ConfigMap, namespace/name, whose data are added to responses as headers. " +
+			"Each header must be listed in the key global-allowed-response-headers.",
 	}
 	allowedHeaders = feature.Setting[[]string]{
 		Key: "global-allowed-response-headers", Parse: feature.List,
-		Doc: "The names, as they are written, of the headers that custom-headers may add.",
+		Doc: "The names of the headers that custom-headers may add. Case matters.",
 	}
 )
 
@@ -46,7 +46,7 @@ var (
 func Feature() feature.Feature {
 	return feature.Feature{
 		Name:     name,
-		Doc:      "Adds headers of a ConfigMap to answers.",
+		Doc:      "Adds the headers listed in a ConfigMap to responses.",
 		Settings: []feature.Declared{customHeaders, allowedHeaders},
 		Route:    route,
 		Lua:      lua,

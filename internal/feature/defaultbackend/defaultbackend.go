@@ -12,15 +12,15 @@ import (
 
 var defaultBackend = feature.Setting[string]{
 	Annotation: "default-backend", Parse: parse, OnInvalid: feature.Deny, Risk: feature.Low,
-	Doc: "A Service of the Ingress's namespace that answers while a path's Service has no endpoint, at its first port. " +
-		"Headers X-Code, X-Format, X-Namespace, X-Ingress-Name, X-Service-Name and X-Service-Port tell it what it stands in for.",
+	Doc: "A Service in the namespace of the Ingress that answers, on its first port, while the Service of a path has no endpoints. " +
+		"The headers X-Code, X-Format, X-Namespace, X-Ingress-Name, X-Service-Name and X-Service-Port describe the request that it answers.",
 }
 
 // Feature is default-backend.
 func Feature() feature.Feature {
 	return feature.Feature{
 		Name:     "default_backend",
-		Doc:      "Names a Service that answers while a route's own has no endpoint.",
+		Doc:      "Sets the fallback backend: it answers while the backend of a route has no endpoints.",
 		Settings: []feature.Declared{defaultBackend},
 		Route:    func(r *feature.Reader, _ *model.Route) { defaultBackend.Get(r) },
 		Fallback: defaultBackend.Get,

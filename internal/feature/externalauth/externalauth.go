@@ -40,18 +40,18 @@ var (
 var (
 	enableGlobal = feature.Setting[bool]{
 		Annotation: "enable-global-auth", Default: true, Parse: feature.Bool, Risk: feature.Low,
-		Doc: "Asks the service of the key global-auth-url, where the Ingress names none itself.",
+		Doc: "Uses the service of the key global-auth-url, unless the Ingress has an auth-url.",
 	}
 	proxyHeaders = feature.Setting[feature.ObjectName]{
 		Annotation: "auth-proxy-set-headers", Parse: optional(feature.Object), Refers: feature.ConfigMap, Risk: feature.Medium,
-		Doc: "A ConfigMap with further headers for the service. Without it, or with a bad header, the paths answer 503.",
+		Doc: "The ConfigMap with headers to add to requests to the service. If it does not exist or has an invalid header, the paths answer 503.",
 	}
-	keepalive          = ignored("auth-keepalive", 0, "Idle connections to the service.")
-	keepaliveRequests  = ignored("auth-keepalive-requests", 1000, "Requests that one connection to the service may carry.")
-	keepaliveTimeout   = ignored("auth-keepalive-timeout", 60, "Seconds that a connection to the service may idle.")
+	keepalive          = ignored("auth-keepalive", 0, "Number of idle connections to the service.")
+	keepaliveRequests  = ignored("auth-keepalive-requests", 1000, "Number of requests over one connection to the service.")
+	keepaliveTimeout   = ignored("auth-keepalive-timeout", 60, "Number of seconds that a connection to the service may be idle.")
 	keepaliveShareVars = feature.Setting[bool]{
 		Annotation: "auth-keepalive-share-vars", Parse: optional(feature.Bool), Risk: feature.Low,
-		Doc: "Accepted without effect: variables are never shared with the request to the service.",
+		Doc: "Accepted, but has no effect: variables are never shared with the request to the service.",
 	}
 )
 
@@ -59,7 +59,7 @@ var (
 func ignored(annotation string, standard int, doc string) feature.Setting[int] {
 	return feature.Setting[int]{
 		Annotation: annotation, Default: standard, Parse: feature.Int(-1<<31, 1<<31-1), Risk: feature.Low,
-		Doc: doc + " Accepted without effect: the keys upstream-keepalive-* count for the service's connections too.",
+		Doc: doc + " Accepted, but has no effect: the keys upstream-keepalive-* apply to connections to the service too.",
 	}
 }
 
@@ -67,39 +67,39 @@ func ownSettings() settings {
 	return settings{
 		url: feature.Setting[target]{
 			Annotation: "auth-url", Parse: parseURL, OnInvalid: feature.Deny, Risk: feature.High,
-			Doc: "The service that is asked about each request: 2xx lets it pass, 401 and 403 are given to the client, all else is answered 500.",
+			Doc: "The URL of the service that authenticates each request. The status 2xx allows the request, 401 and 403 are returned to the client, and any other status becomes 500.",
 		},
 		method: feature.Setting[string]{
 			Annotation: "auth-method", Parse: parseMethod, OnInvalid: feature.Deny, Risk: feature.Low,
-			Doc: "The method that the service is asked by, GET without it. With it the service is told X-Original-URI and X-Scheme too.",
+			Doc: "The method of requests to the service; GET by default. If it is set, the service also gets X-Original-URI and X-Scheme.",
 		},
 		signIn: feature.Setting[string]{
 			Annotation: "auth-signin", Parse: parseSignIn, Risk: feature.High,
-			Doc: "Where clients are sent (302) in the place of a 401. The URL that they asked for is added as a parameter if it has none of that name.",
+			Doc: "The URL that clients are redirected to (302) instead of a 401. The requested URL is added as a query parameter, unless the URL has a parameter of that name.",
 		},
 		signInParam: feature.Setting[string]{
 			Annotation: "auth-signin-redirect-param", Default: "rd", Parse: parseParam, Risk: feature.Medium,
-			Doc: "The parameter of auth-signin with the URL that the client asked for.",
+			Doc: "The name of the query parameter of auth-signin that holds the requested URL.",
 		},
 		respond: feature.Setting[[]string]{
 			Annotation: "auth-response-headers", Parse: parseNames, OnInvalid: feature.Deny, Risk: feature.Medium,
-			Doc: "Headers of the service's answer that the backend gets, in the place of the client's of these names.",
+			Doc: "Headers of the service's response that are sent to the backend. They replace the client's headers of the same names.",
 		},
 		redirect: feature.Setting[string]{
 			Annotation: "auth-request-redirect", Parse: parseRedirect, OnInvalid: feature.Deny, Risk: feature.Medium,
-			Doc: "What the service is told as X-Auth-Request-Redirect, the request's URI without it.",
+			Doc: "The value of the header X-Auth-Request-Redirect that the service gets. The default is the request's URI.",
 		},
 		cacheKey: feature.Setting[feature.Template]{
 			Annotation: "auth-cache-key", Parse: parseKey, Risk: feature.Medium,
-			Doc: "Text with variables: requests of one path for which it is the same share an answer of the service. Nothing is kept without it.",
+			Doc: "A text with variables. Requests of one path with the same key share a cached response of the service. Without it, nothing is cached.",
 		},
 		cacheFor: feature.Setting[[]validity]{
 			Annotation: "auth-cache-duration", Default: usualValidity, Parse: parseValidity, OnInvalid: feature.Deny, Risk: feature.Medium,
-			Doc: "How long answers are kept, by status, where the service does not say so itself.",
+			Doc: "How long responses are cached, by status, unless the service's response says so itself.",
 		},
 		alwaysCookie: feature.Setting[bool]{
 			Annotation: "auth-always-set-cookie", Parse: optional(feature.Bool), OnInvalid: feature.Deny, Risk: feature.Low,
-			Doc: "Gives the service's cookies to the client with every answer, not only with good ones and redirects.",
+			Doc: "Adds the service's cookies to every response, not only to successful ones and redirects.",
 		},
 	}
 }
@@ -135,7 +135,7 @@ func (s settings) list() []feature.Declared {
 func Feature() feature.Feature {
 	return feature.Feature{
 		Name: name,
-		Doc:  "Asks another service whether a request may pass.",
+		Doc:  "Authenticates requests by a request to another service.",
 		Settings: append(append(own.list(), global.list()...),
 			enableGlobal, proxyHeaders, keepalive, keepaliveRequests, keepaliveTimeout, keepaliveShareVars),
 		Route:         route,

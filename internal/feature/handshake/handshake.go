@@ -25,31 +25,31 @@ const mostTimeout = 365 * 24 * time.Hour
 var (
 	versions = feature.Setting[model.TLSVersions]{
 		Key: "ssl-protocols", Default: model.TLS12 | model.TLS13, Parse: model.NewTLSVersions,
-		Doc: "Versions of TLS that are spoken.",
+		Doc: "The TLS versions that clients may use.",
 	}
 	ciphers = feature.Setting[model.Ciphers]{
 		Annotation: "ssl-ciphers", Parse: model.NewCiphers, OnInvalid: feature.Deny, Risk: feature.Low,
-		Doc: "Ciphers of the host for TLS 1.2 and before, in the place of the ConfigMap's.",
+		Doc: "The ciphers of the host for TLS 1.2 and earlier, instead of those of the ConfigMap.",
 	}
 	allCiphers = feature.Setting[model.Ciphers]{
 		Key: "ssl-ciphers", Default: model.IntermediateCiphers(), Parse: model.NewCiphers,
-		Doc: "Ciphers for TLS 1.2 and before; empty for those of the TLS library, in the client's order.",
+		Doc: "The ciphers for TLS 1.2 and earlier. Empty: the defaults of the TLS library, in the client's order.",
 	}
 	preferServer = feature.Setting[model.CipherOrder]{
 		Annotation: "ssl-prefer-server-ciphers", Parse: order, Risk: feature.Low,
-		Doc: "Whether the host's order of ciphers decides, and not the client's.",
+		Doc: "Uses the server's order of ciphers instead of the client's.",
 	}
 	curves = feature.Setting[model.Curves]{
 		Key: "ssl-ecdh-curve", Parse: model.NewCurves,
-		Doc: "Groups for key exchange, in order; auto leaves them to the TLS library. Those with MLKEM need OpenSSL 3.5.",
+		Doc: "The key exchange groups, in order of preference. auto uses the defaults of the TLS library. Groups with MLKEM need OpenSSL 3.5.",
 	}
 	sessionCache = feature.Setting[bool]{
 		Key: "ssl-session-cache", Default: true, Parse: feature.Bool,
-		Doc: "Keeps sessions, so that clients can resume them.",
+		Doc: "Caches TLS sessions, so that clients can resume them.",
 	}
 	sessionCacheSize = feature.Setting[int64]{
 		Key: "ssl-session-cache-size", Default: 10 << 20, Parse: feature.Size(leastCache, mostCache),
-		Doc: "Size of the memory for sessions; 1 MB holds about 4,000.",
+		Doc: "The size of the session cache. 1 MB holds about 4,000 sessions.",
 	}
 	sessionTimeout = feature.Setting[time.Duration]{
 		Key: "ssl-session-timeout", Default: 10 * time.Minute, Parse: timeout,
@@ -57,19 +57,19 @@ var (
 	}
 	sessionTickets = feature.Setting[bool]{
 		Key: "ssl-session-tickets", Parse: feature.Bool,
-		Doc: "Gives sessions to clients to keep.",
+		Doc: "Issues session tickets, so that clients keep their sessions themselves.",
 	}
 	bufferSize = feature.Setting[int64]{
 		Key: "ssl-buffer-size", Default: 4 << 10, Parse: feature.Size(leastBuffer, mostBuffer),
-		Doc: "Size of the largest TLS record that is sent.",
+		Doc: "The maximum size of a TLS record that is sent.",
 	}
 	earlyData = feature.Setting[bool]{
 		Key: "ssl-early-data", Parse: feature.Bool,
-		Doc: "Takes requests with the first message of TLS 1.3. Whoever listens can send them again.",
+		Doc: "Accepts TLS 1.3 early data (0-RTT). An attacker can replay such requests.",
 	}
 	rejectHandshake = feature.Setting[bool]{
 		Key: "ssl-reject-handshake", Parse: feature.Bool,
-		Doc: "Ends handshakes for names that nobody has, where otherwise the default certificate is shown.",
+		Doc: "Rejects TLS handshakes for names without an Ingress, instead of showing the default certificate.",
 	}
 )
 
@@ -97,7 +97,7 @@ func timeout(text string) (time.Duration, error) {
 func Feature() feature.Feature {
 	return feature.Feature{
 		Name: "handshake",
-		Doc:  "How TLS connections are made: versions, ciphers, sessions.",
+		Doc:  "TLS handshakes: protocol versions, ciphers, sessions.",
 		Settings: []feature.Declared{
 			versions, ciphers, allCiphers, preferServer, curves, sessionCache, sessionCacheSize,
 			sessionTimeout, sessionTickets, bufferSize, earlyData, rejectHandshake,

@@ -20,43 +20,43 @@ var lua string
 var (
 	sslRedirect = feature.Setting[bool]{
 		Annotation: "ssl-redirect", Key: "ssl-redirect", Default: true, Parse: feature.Bool, Risk: feature.Low,
-		Doc: "Redirects http to https where the name has a certificate.",
+		Doc: "Redirects http to https if the name has a certificate.",
 	}
 	forceSSLRedirect = feature.Setting[bool]{
 		Annotation: "force-ssl-redirect", Key: "force-ssl-redirect", Parse: feature.Bool, Risk: feature.Medium,
-		Doc: "Redirects http to https whether or not the name has a certificate.",
+		Doc: "Redirects http to https, even if the name has no certificate.",
 	}
 	preserveTrailingSlash = feature.Setting[bool]{
 		Annotation: "preserve-trailing-slash", Key: "preserve-trailing-slash", Parse: feature.Bool, Risk: feature.Medium,
-		Doc: "Keeps a slash at the end of the URI in the redirect to https, which drops one otherwise.",
+		Doc: "Keeps a trailing slash of the URI in the redirect to https. Otherwise it is removed.",
 	}
 	usePortInRedirects = feature.Setting[bool]{
 		Annotation: "use-port-in-redirects", Key: "use-port-in-redirects", Parse: feature.Bool, Risk: feature.Low,
-		Doc: "Names the port in redirects.",
+		Doc: "Includes the port in redirects.",
 	}
 	redirectCode = feature.Setting[int]{
 		Key: "http-redirect-code", Default: 308, Parse: feature.OneOf(301, 302, 307, 308),
-		Doc: "The status of the redirect to https.",
+		Doc: "The status code of the redirect to https.",
 	}
 	exemptLocations = feature.Setting[[]string]{
 		Key: "no-tls-redirect-locations", Default: []string{"/.well-known/acme-challenge"}, Parse: feature.List,
-		Doc: "Paths, and what begins with them, that are never redirected to https.",
+		Doc: "Path prefixes that are never redirected to https.",
 	}
 	hsts = feature.Setting[bool]{
 		Key: "hsts", Default: true, Parse: feature.Bool,
-		Doc: "Adds Strict-Transport-Security to each answer over https.",
+		Doc: "Adds the header Strict-Transport-Security to every response over https.",
 	}
 	hstsMaxAge = feature.Setting[int]{
 		Key: "hsts-max-age", Default: 31536000, Parse: feature.Int(0, 1<<40),
-		Doc: "Seconds for which a browser keeps to https.",
+		Doc: "The max-age of HSTS, in seconds.",
 	}
 	hstsSubdomains = feature.Setting[bool]{
 		Key: "hsts-include-subdomains", Default: true, Parse: feature.Bool,
-		Doc: "Extends HSTS to all names below the host's.",
+		Doc: "Adds includeSubDomains to HSTS.",
 	}
 	hstsPreload = feature.Setting[bool]{
 		Key: "hsts-preload", Parse: feature.Bool,
-		Doc: "Consents to the browsers' preload lists.",
+		Doc: "Adds preload to HSTS.",
 	}
 )
 
@@ -64,7 +64,7 @@ var (
 func Feature() feature.Feature {
 	return feature.Feature{
 		Name: name,
-		Doc:  "Sends clients from http to https, and tells browsers to stay there.",
+		Doc:  "Redirects clients from http to https, and sends HSTS.",
 		Settings: []feature.Declared{
 			sslRedirect, forceSSLRedirect, preserveTrailingSlash, usePortInRedirects,
 			redirectCode, exemptLocations, hsts, hstsMaxAge, hstsSubdomains, hstsPreload,

@@ -21,55 +21,55 @@ const (
 var (
 	workers = feature.Setting[int]{
 		Key: "worker-processes", Parse: workerCount,
-		Doc: "Number of worker processes; auto is one a core.",
+		Doc: "Number of worker processes. auto: one for each CPU core.",
 	}
 	shutdownTimeout = feature.Setting[time.Duration]{
 		Key: "worker-shutdown-timeout", Default: 240 * time.Second, Parse: feature.Duration,
-		Doc: "How long an old worker may finish its connections.",
+		Doc: "Time limit for old workers to finish their connections.",
 	}
 	disableAccessLog = feature.Setting[bool]{
 		Key: "disable-access-log", Parse: feature.Bool,
-		Doc: "Writes no access log.",
+		Doc: "Disables the access log.",
 	}
 	useHTTP2 = feature.Setting[bool]{
 		Key: "use-http2", Default: true, Parse: feature.Bool,
-		Doc: "Offers HTTP/2 to TLS clients.",
+		Doc: "Enables HTTP/2 over TLS.",
 	}
 	serverTokens = feature.Setting[bool]{
 		Key: "server-tokens", Parse: feature.Bool,
-		Doc: "Leaves the Server header in answers.",
+		Doc: "Keeps the Server header in responses.",
 	}
 	keepAlive = feature.Setting[time.Duration]{
 		Key: "keep-alive", Default: 75 * time.Second, Parse: feature.Seconds(0, mostSeconds),
-		Doc: "Seconds for which an idle client connection stays open; 0 closes it after each answer.",
+		Doc: "Number of seconds that an idle client connection is kept open. 0 closes it after each response.",
 	}
 	keepAliveRequests = feature.Setting[int]{
 		Key: "keep-alive-requests", Default: 1000, Parse: feature.Int(1, mostConnections),
-		Doc: "Requests that one client connection may carry.",
+		Doc: "Number of requests over one client connection.",
 	}
 	clientHeaderTimeout = feature.Setting[time.Duration]{
 		Key: "client-header-timeout", Default: 60 * time.Second, Parse: feature.Seconds(1, mostSeconds),
-		Doc: "Seconds that a client may take over a request's head.",
+		Doc: "Number of seconds in which a client must send the header of a request.",
 	}
 	clientBodyTimeout = feature.Setting[time.Duration]{
 		Key: "client-body-timeout", Default: 60 * time.Second, Parse: feature.Seconds(1, mostSeconds),
-		Doc: "Seconds between two reads of a request's body.",
+		Doc: "Number of seconds between two reads of a request body.",
 	}
 	backendConnections = feature.Setting[int]{
 		Key: "upstream-keepalive-connections", Default: 320, Parse: feature.Int(0, mostConnections),
-		Doc: "Idle connections to endpoints that a worker keeps; 0 keeps none.",
+		Doc: "Number of idle connections to endpoints that a worker keeps open. 0 keeps none.",
 	}
 	backendRequests = feature.Setting[int]{
 		Key: "upstream-keepalive-requests", Default: 10000, Parse: feature.Int(1, mostConnections),
-		Doc: "Requests that one connection to an endpoint may carry.",
+		Doc: "Number of requests over one connection to an endpoint.",
 	}
 	backendIdle = feature.Setting[time.Duration]{
 		Key: "upstream-keepalive-timeout", Default: 60 * time.Second, Parse: feature.Seconds(1, mostSeconds),
-		Doc: "Seconds for which a connection to an endpoint may idle.",
+		Doc: "Number of seconds that a connection to an endpoint may be idle.",
 	}
 	backendAge = feature.Setting[time.Duration]{
 		Key: "upstream-keepalive-time", Default: time.Hour, Parse: feature.Duration,
-		Doc: "How old a connection to an endpoint may grow.",
+		Doc: "Maximum age of a connection to an endpoint.",
 	}
 )
 
@@ -88,7 +88,7 @@ func workerCount(text string) (int, error) {
 func Feature() feature.Feature {
 	return feature.Feature{
 		Name: "process",
-		Doc:  "Settings of the NGINX process: workers, connections, the access log.",
+		Doc:  "Settings of the NGINX process: workers, connections, access log.",
 		Settings: []feature.Declared{
 			workers, shutdownTimeout, disableAccessLog, useHTTP2, serverTokens,
 			keepAlive, keepAliveRequests, clientHeaderTimeout, clientBodyTimeout,

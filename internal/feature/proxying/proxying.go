@@ -45,43 +45,43 @@ const (
 var (
 	buffering = feature.Setting[bool]{
 		Annotation: "proxy-buffering", Key: "proxy-buffering", Default: false, Parse: feature.OnOff, Risk: feature.Low,
-		Doc: "Reads a backend's answer ahead of the client.",
+		Doc: "Buffers responses of backends.",
 	}
 	requestBuffering = feature.Setting[bool]{
 		Annotation: "proxy-request-buffering", Key: "proxy-request-buffering", Default: true, Parse: feature.OnOff, Risk: feature.Low,
-		Doc: "Reads a request's body whole before the backend is asked.",
+		Doc: "Reads the whole request body before the request is sent to the backend.",
 	}
 	bufferSize = feature.Setting[int64]{
 		Annotation: "proxy-buffer-size", Key: "proxy-buffer-size", Default: 4 * kib, Parse: feature.Size(1, mostBuffer), Risk: feature.Low,
-		Doc: "Size of one buffer for answers, rounded up to a power of two. It bounds an answer's headers too.",
+		Doc: "Size of one response buffer, rounded up to a power of two. The headers of a response must fit into it.",
 	}
 	buffers = feature.Setting[int]{
 		Annotation: "proxy-buffers-number", Key: "proxy-buffers-number", Default: 4, Parse: feature.Int(leastBuffers, mostBuffers), Risk: feature.Low,
-		Doc: "Number of buffers for one answer, rounded up to a power of two.",
+		Doc: "Number of buffers for one response, rounded up to a power of two.",
 	}
 	bodySize = feature.Setting[int64]{
 		Annotation: "proxy-body-size", Key: "proxy-body-size", Default: mib, Parse: feature.Size(0, mostBody), Risk: feature.Medium,
-		Doc: "Largest request body; 0 is no limit. Beyond it the answer is 413.",
+		Doc: "Maximum size of a request body. Larger ones are answered 413. 0: no limit.",
 	}
 	bodyBuffer = feature.Setting[int64]{
 		Annotation: "client-body-buffer-size", Key: "client-body-buffer-size", Default: 8 * kib, Parse: feature.Size(0, mostBody), OnInvalid: feature.Deny, Risk: feature.Low,
-		Doc: "How much of a request's body is kept in memory, rounded up to a power of two, from 1k to 128m. The rest goes to a file.",
+		Doc: "Maximum part of a request body that is kept in memory, rounded up to a power of two, from 1k to 128m. The rest is written to a file.",
 	}
 	busyBuffers = feature.Setting[int64]{
 		Annotation: "proxy-busy-buffers-size", Key: "proxy-busy-buffers-size", Default: 0, Parse: sizeOrEmpty, Risk: feature.Low,
-		Doc: "How much of an answer may be on its way to the client while the rest is read, rounded up to a power of two: one buffer at least, half of all at most. By default it is two buffers.",
+		Doc: "Maximum size of buffers that are being sent to the client while the response is still read, rounded up to a power of two. At least one buffer, at most half of all; two buffers by default.",
 	}
 	tempFile = feature.Setting[int64]{
 		Annotation: "proxy-max-temp-file-size", Key: "proxy-max-temp-file-size", Default: gib, Parse: feature.Size(0, mostFile), Risk: feature.Low,
-		Doc: "Largest file for an answer that the buffers don't hold, rounded up to a power of two, one buffer at least; 0 for none.",
+		Doc: "Maximum size of the temporary file for a response that does not fit into the buffers, rounded up to a power of two; at least one buffer. 0 disables the file.",
 	}
 	httpVersion = feature.Setting[bool]{
 		Annotation: "proxy-http-version", Key: "proxy-http-version", Default: false, Parse: isOldProtocol, Risk: feature.Low,
-		Doc: "The version of HTTP in which backends are asked, 1.0 or 1.1 (the default).",
+		Doc: "The HTTP version of requests to backends, 1.0 or 1.1 (the default).",
 	}
-	connectTimeout = timeout("proxy-connect-timeout", standard.Connect, "Seconds to connect to an endpoint.")
-	readTimeout    = timeout("proxy-read-timeout", standard.Read, "Seconds between two reads from an endpoint. It bounds idle WebSockets too.")
-	sendTimeout    = timeout("proxy-send-timeout", standard.Send, "Seconds between two writes to an endpoint.")
+	connectTimeout = timeout("proxy-connect-timeout", standard.Connect, "Number of seconds for connecting to an endpoint.")
+	readTimeout    = timeout("proxy-read-timeout", standard.Read, "Number of seconds between two reads from an endpoint. It also ends idle WebSockets.")
+	sendTimeout    = timeout("proxy-send-timeout", standard.Send, "Number of seconds between two writes to an endpoint.")
 )
 
 func timeout(setting string, seconds int, doc string) feature.Setting[time.Duration] {
@@ -110,7 +110,7 @@ func isOldProtocol(text string) (bool, error) {
 func Feature() feature.Feature {
 	return feature.Feature{
 		Name: name,
-		Doc:  "How requests and answers pass through: buffers, the limit on bodies, timeouts, further tries.",
+		Doc:  "Proxying: buffers, body size, timeouts, retries.",
 		Settings: []feature.Declared{
 			buffering, requestBuffering, bufferSize, buffers, bodySize,
 			bodyBuffer, busyBuffers, tempFile, httpVersion,

@@ -16,19 +16,19 @@ const mostTries = 100
 var (
 	retry = feature.Setting[model.Outcomes]{
 		Annotation: "proxy-next-upstream", Key: "proxy-next-upstream", Default: model.Failure | model.Timeout, Parse: parseOutcomes, Risk: feature.Medium,
-		Doc: "After what a request is sent to another endpoint: error, timeout, invalid_header, http_500, http_502, http_503, http_504, http_403, http_404, http_429, non_idempotent, with blanks between them, or off.",
+		Doc: "The conditions under which a request is sent to the next endpoint, separated by spaces, or off.",
 	}
 	retryTime = feature.Setting[time.Duration]{
 		Annotation: "proxy-next-upstream-timeout", Key: "proxy-next-upstream-timeout", Default: 0, Parse: feature.Seconds(0, mostSeconds), Risk: feature.Low,
-		Doc: "Seconds after which no further endpoint is asked, 0 for no limit. They are rounded up to 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800 or 3600; more is no limit.",
+		Doc: "Number of seconds after which a request is not retried; 0 for no limit. Rounded up to 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800 or 3600; more is no limit.",
 	}
 	retryTries = feature.Setting[int]{
 		Annotation: "proxy-next-upstream-tries", Key: "proxy-next-upstream-tries", Default: 3, Parse: feature.Int(0, mostTries), Risk: feature.Low,
-		Doc: "How many endpoints a request may ask; 0 for each endpoint once, 100 at most.",
+		Doc: "Maximum number of tries of a request, the first one included. 0: each endpoint once.",
 	}
 	retryNonIdempotent = feature.Setting[bool]{
 		Key: "retry-non-idempotent", Default: false, Parse: feature.Bool,
-		Doc: "Adds non_idempotent to what proxy-next-upstream says: POST, LOCK and PATCH are sent again as well.",
+		Doc: "Adds non_idempotent to proxy-next-upstream: POST, LOCK and PATCH requests are retried as well.",
 	}
 )
 

@@ -26,31 +26,31 @@ var lua string
 var (
 	appRoot = feature.Setting[feature.Template]{
 		Annotation: "app-root", Parse: parseRoot, Risk: feature.Medium,
-		Doc: "A path that requests for / of the host are redirected to.",
+		Doc: "The path that requests for / of the host are redirected to.",
 	}
 	permanent = feature.Setting[string]{
 		Annotation: "permanent-redirect", Parse: parseURL, OnInvalid: feature.Deny, Risk: feature.Medium,
-		Doc: "A URL or path that all requests are redirected to, as it stands.",
+		Doc: "The URL or path that all requests are redirected to. It is not changed.",
 	}
 	permanentCode = feature.Setting[int]{
 		Annotation: "permanent-redirect-code", Default: 301, Parse: parseCode, OnInvalid: feature.Deny, Risk: feature.Low,
-		Doc: "The status of permanent-redirect, 300 to 308. Any other number means 301.",
+		Doc: "The status code of permanent-redirect, from 300 to 308. Any other number means 301.",
 	}
 	temporal = feature.Setting[string]{
 		Annotation: "temporal-redirect", Parse: parseURL, OnInvalid: feature.Deny, Risk: feature.Medium,
-		Doc: "A URL that all requests are redirected to, as it stands. It goes before permanent-redirect.",
+		Doc: "The URL that all requests are redirected to. It is not changed, and takes precedence over permanent-redirect.",
 	}
 	temporalCode = feature.Setting[int]{
 		Annotation: "temporal-redirect-code", Default: 302, Parse: parseCode, OnInvalid: feature.Deny, Risk: feature.Low,
-		Doc: "The status of temporal-redirect, 300 to 307. Any other number means 302.",
+		Doc: "The status code of temporal-redirect, from 300 to 307. Any other number means 302.",
 	}
 	relative = feature.Setting[bool]{
 		Annotation: "relative-redirects", Key: "relative-redirects", Parse: feature.Bool, OnInvalid: feature.Deny, Risk: feature.Low,
-		Doc: "Leaves scheme and host out of redirects to another path of the host.",
+		Doc: "Omits scheme and host in redirects to another path of the host.",
 	}
 	fromToWWW = feature.Setting[bool]{
 		Annotation: "from-to-www-redirect", Parse: feature.Bool, OnInvalid: feature.Deny, Risk: feature.Low,
-		Doc: "Redirects the names of the hosts with www. before them, or without it where they have it, to the hosts.",
+		Doc: "Redirects www.HOST to each host of the Ingress, or HOST to a host www.HOST.",
 	}
 )
 
@@ -58,7 +58,7 @@ var (
 func Feature() feature.Feature {
 	return feature.Feature{
 		Name:     name,
-		Doc:      "Sends clients elsewhere.",
+		Doc:      "Redirects clients to other URLs.",
 		Settings: []feature.Declared{appRoot, permanent, permanentCode, temporal, temporalCode, relative, fromToWWW},
 		Route:    route,
 		Host:     host,

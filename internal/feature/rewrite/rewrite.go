@@ -26,17 +26,17 @@ var lua string
 var (
 	useRegex = feature.Setting[bool]{
 		Annotation: "use-regex", Parse: feature.Bool, Risk: feature.Low,
-		Doc: "Makes the paths of the host regular expressions, without regard to case and bound to the start of a request's path. " +
-			"One Ingress with it does so for all Ingresses of the host.",
+		Doc: "Makes the paths of the host regular expressions. They are case-insensitive, and match from the start of the request's path. " +
+			"One Ingress with this annotation changes the paths of all Ingresses of the host.",
 	}
 	rewriteTarget = feature.Setting[target]{
 		Annotation: "rewrite-target", Parse: parseTarget, Risk: feature.Medium,
-		Doc: "The path that backends are asked for, with $1 to $9 and $NAME for the groups of the path; the query stays. " +
-			"A target that begins with http:// or https:// redirects. It makes all paths of the host regular expressions, as use-regex does.",
+		Doc: "The path of requests to the backend. $1 to $9 and $NAME stand for the groups of the path; the query is kept. " +
+			"A target that begins with http:// or https:// redirects. Like use-regex, the annotation makes all paths of the host regular expressions.",
 	}
 	forwardedPrefix = feature.Setting[feature.Template]{
 		Annotation: "x-forwarded-prefix", Parse: parsePrefix, OnInvalid: feature.Deny, Risk: feature.Medium,
-		Doc: "The header X-Forwarded-Prefix of requests whose path is rewritten.",
+		Doc: "The value of the header X-Forwarded-Prefix in requests with a rewritten path.",
 	}
 )
 
@@ -44,7 +44,7 @@ var (
 func Feature() feature.Feature {
 	return feature.Feature{
 		Name:     name,
-		Doc:      "Makes paths regular expressions, and asks backends for other paths than clients do.",
+		Doc:      "Regular expressions in paths, and rewriting of paths.",
 		Settings: []feature.Declared{useRegex, rewriteTarget, forwardedPrefix},
 		Route:    route,
 		Patterns: func(r *feature.Reader, path string) bool {

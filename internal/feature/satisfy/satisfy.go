@@ -18,14 +18,14 @@ const (
 
 var satisfy = feature.Setting[string]{
 	Annotation: "satisfy", Parse: parse, Risk: feature.Low,
-	Doc: "Whether all must let a client pass that ask who it is (auth-type, auth-url, global-auth-url), or whether one of them is enough: all or any, all without it.",
+	Doc: "With any, a request needs to pass one of the auth checks (auth-type; auth-url or global-auth-url). With all, and without the annotation, it must pass every one.",
 }
 
 // Feature is satisfy.
 func Feature() feature.Feature {
 	return feature.Feature{
 		Name:     "satisfy",
-		Doc:      "Says whether one of several kinds of authentication is enough.",
+		Doc:      "Combines authentication methods.",
 		Settings: []feature.Declared{satisfy},
 		Route: func(r *feature.Reader, route *model.Route) {
 			route.AnyJudge = satisfy.Get(r) == anyOf

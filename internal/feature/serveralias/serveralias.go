@@ -23,13 +23,13 @@ const (
 func Feature() feature.Feature {
 	serverAlias := feature.Setting[[]string]{
 		Annotation: "server-alias", Parse: remembered(parse), OnInvalid: feature.Deny, Risk: feature.High,
-		Doc: "Further names for the hosts of the Ingress, separated by commas: names, wildcards (*.example.com stands for any " +
-			"number of labels, www.example.* likewise), and regular expressions with a tilde before them. " +
-			fmt.Sprintf("At most %d, %d regular expressions among them.", maxAliases, maxExpressions),
+		Doc: "Additional names for the hosts of the Ingress, separated by commas: names, wildcards (*.example.com stands for any " +
+			"number of labels, and so does www.example.*), and regular expressions after a tilde (~). " +
+			fmt.Sprintf("At most %d names, of which at most %d are regular expressions.", maxAliases, maxExpressions),
 	}
 	return feature.Feature{
 		Name:     "server_alias",
-		Doc:      "Gives hosts further names.",
+		Doc:      "Adds names to hosts.",
 		Settings: []feature.Declared{serverAlias},
 		Route:    func(r *feature.Reader, _ *model.Route) { serverAlias.Get(r) },
 		Aliases:  serverAlias.Get,

@@ -9,14 +9,14 @@ import (
 
 var enabled = feature.Setting[bool]{
 	Key: "enable-ocsp", Parse: feature.Bool,
-	Doc: "Shows certificates with an OCSP answer, fetched from the responder that they name.",
+	Doc: "Staples OCSP responses to certificates. They are fetched from the responder that a certificate names.",
 }
 
 // Feature switches stapling on.
 func Feature() feature.Feature {
 	return feature.Feature{
 		Name:     "stapling",
-		Doc:      "Shows certificates with OCSP answers.",
+		Doc:      "OCSP stapling.",
 		Settings: []feature.Declared{enabled},
 		Process:  func(r *feature.Reader, p *model.Process) { p.Stapling = enabled.Get(r) },
 	}

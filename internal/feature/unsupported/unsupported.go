@@ -14,18 +14,18 @@ import (
 )
 
 var guards = []feature.Setting[string]{
-	guard("auth-tls-secret", "Asks for a client's certificate."),
-	guard("allowlist-source-range", "Lets only some addresses in."),
+	guard("auth-tls-secret", "Requires a client certificate."),
+	guard("allowlist-source-range", "Allows only the listed client addresses."),
 	guard("whitelist-source-range", "The old name of allowlist-source-range."),
-	guard("denylist-source-range", "Keeps some addresses out."),
+	guard("denylist-source-range", "Denies the listed client addresses."),
 }
 
 var keys = []feature.Setting[string]{
-	guardKey("whitelist-source-range", "Lets only some addresses in."),
-	guardKey("denylist-source-range", "Keeps some addresses out."),
-	guardKey("block-cidrs", "Keeps some addresses out."),
-	guardKey("block-user-agents", "Keeps some programs out."),
-	guardKey("block-referers", "Keeps out who comes from some pages."),
+	guardKey("whitelist-source-range", "Allows only the listed client addresses."),
+	guardKey("denylist-source-range", "Denies the listed client addresses."),
+	guardKey("block-cidrs", "Denies the listed client addresses."),
+	guardKey("block-user-agents", "Denies the listed user agents."),
+	guardKey("block-referers", "Denies the listed referers."),
 }
 
 func guardKey(key, doc string) feature.Setting[string] {
@@ -38,7 +38,7 @@ func guardKey(key, doc string) feature.Setting[string] {
 func guard(annotation, doc string) feature.Setting[string] {
 	return feature.Setting[string]{
 		Annotation: annotation, Parse: refuse, OnInvalid: feature.Deny, Risk: feature.Low,
-		Doc: doc + " Not supported yet: its paths answer 503.",
+		Doc: doc + " Not supported yet: the paths of the Ingress answer 503.",
 	}
 }
 

@@ -17,14 +17,14 @@ var lua string
 
 var upstreamVhost = feature.Setting[feature.Template]{
 	Annotation: "upstream-vhost", Parse: parse, OnInvalid: feature.Deny, Risk: feature.Low,
-	Doc: "The Host that backends get in the place of the client's, with variables. An empty one is the client's.",
+	Doc: "The Host header of requests to the backend, with variables. Empty: the client's Host header.",
 }
 
 // Feature is upstream-vhost.
 func Feature() feature.Feature {
 	return feature.Feature{
 		Name:     name,
-		Doc:      "Tells backends another Host than the client's.",
+		Doc:      "Sets the Host header of requests to backends.",
 		Settings: []feature.Declared{upstreamVhost},
 		Route: func(r *feature.Reader, route *model.Route) {
 			if host := upstreamVhost.Get(r); len(host) > 0 {
