@@ -27,17 +27,17 @@ const generated = "<!-- Written by `go test ./internal/reference -update` from w
 
 const annotationsHead = `# Annotations
 
-Names stand without their prefix, ` + "`nginx.ingress.kubernetes.io/`" + ` unless ` + "`--annotations-prefix`" + ` says otherwise. White space
-around a value counts for nothing, but around true and false it makes a bad value, as with ingress-nginx. Only
-` + "`ssl-prefer-server-ciphers`" + ` takes them with it.
+Annotations are listed without their prefix, which is ` + "`nginx.ingress.kubernetes.io/`" + ` unless ` + "`--annotations-prefix`" + ` sets
+another one. White space around a value is ignored. But as in ingress-nginx, white space around true or false is an invalid
+value; only ` + "`ssl-prefer-server-ciphers`" + ` accepts it.
 
-* **Default** is what holds without the annotation, and without the ConfigMap key beside it, where there is one
-  ([configmap.md](configmap.md)). A dash is nothing.
+* **Default** is the value without the annotation and without the ConfigMap key of the column **Key**
+  ([configmap.md](configmap.md)). A dash means that there is none.
 * **Risk** is compared with the key ` + "`annotations-risk-level`" + `.
-* **Bad value** is what a value does that is not taken: *default* is as if the annotation were not there, but for the finding;
-  *503* is the answer on all paths of the Ingress.
+* **Invalid value** is the effect of a value that is rejected. *default*: the annotation is ignored. *503*: all paths of the
+  Ingress answer 503. There is a finding in both cases.
 
-An annotation of the prefix that is not on this page does nothing, and a finding says so.
+Any other annotation with the prefix has no effect, and a finding reports it.
 `
 
 // Annotations is docs/annotations.md.
@@ -58,7 +58,7 @@ func Annotations(features []feature.Feature, refused []Refusal, missing []string
 			continue
 		}
 		s.head(&b)
-		table(&b, "Annotation", "Takes", "Default", "Key", "Risk", "Bad value", "What it does")
+		table(&b, "Annotation", "Values", "Default", "Key", "Risk", "Invalid value", "Effect")
 		for _, r := range rows {
 			d := r.Declaration()
 			key := d.Key
@@ -77,19 +77,19 @@ func Annotations(features []feature.Feature, refused []Refusal, missing []string
 			idle = append(idle, name)
 		}
 	}
-	paragraph(&b, "On all paths of an Ingress with one of these the answer is 503, since they ask for access control:", closed)
-	paragraph(&b, "Each of these does nothing, and a finding says so:", idle)
+	paragraph(&b, "These annotations control access. All paths of an Ingress with one of them answer 503:", closed)
+	paragraph(&b, "These annotations have no effect, and a finding reports each of them:", idle)
 	refusals(&b, refused)
 	return b.String()
 }
 
 const keysHead = `# ConfigMap keys
 
-The keys of the ConfigMap that ` + "`--configmap`" + ` names. They are read while Headgate runs. **Default** is what holds without the
-key, or with a value that is not taken, of which a finding tells; a dash is nothing. **Annotation** says the same for one
-Ingress ([annotations.md](annotations.md)).
+The keys of the ConfigMap that ` + "`--configmap`" + ` names. Headgate follows its changes while it runs. **Default** is the value
+without the key; a dash means that there is none. It also replaces an invalid value, which a finding reports. **Annotation** is
+the annotation that overrides the key for one Ingress ([annotations.md](annotations.md)).
 
-A key that is not on this page does nothing, and a finding says so.
+Any other key has no effect, and a finding reports it.
 `
 
 // Keys is docs/configmap.md.
@@ -104,7 +104,7 @@ func Keys(features []feature.Feature, refused []Refusal, missing []string) strin
 		}
 		s.scope = ""
 		s.head(&b)
-		table(&b, "Key", "Takes", "Default", "Annotation", "What it does")
+		table(&b, "Key", "Values", "Default", "Annotation", "Effect")
 		for _, r := range rows {
 			d := r.Declaration()
 			annotation := d.Annotation
@@ -115,7 +115,7 @@ func Keys(features []feature.Feature, refused []Refusal, missing []string) strin
 		}
 	}
 	b.WriteString("\n## Not supported yet\n\n")
-	paragraph(&b, "Each of these does nothing, and a finding says so:", missing)
+	paragraph(&b, "These keys have no effect, and a finding reports each of them:", missing)
 	refusals(&b, refused)
 	return b.String()
 }
@@ -132,11 +132,11 @@ func sections(features []feature.Feature) []section {
 		s := section{name: f.Name, doc: f.Doc, settings: f.Settings}
 		switch {
 		case f.Backend != nil:
-			s.scope = "They hold for a Service's port: of several Ingresses that use it, the oldest decides."
+			s.scope = "The annotations apply to a port of a Service. If several Ingresses use it, the oldest one decides."
 		case f.Group != nil:
-			s.scope = fmt.Sprintf("They hold for a host, all together: of several Ingresses with `%s`, the oldest decides.", f.Group.Leading.Declaration().Annotation)
+			s.scope = fmt.Sprintf("The annotations apply to a host, all together. If several Ingresses have `%s`, the oldest one decides.", f.Group.Leading.Declaration().Annotation)
 		case f.Handshake != nil:
-			s.scope = "They hold for a host: of several Ingresses, the oldest with a good value decides."
+			s.scope = "The annotations apply to a host. If several Ingresses set one, the oldest one with a valid value decides."
 		}
 		list = append(list, s)
 	}
@@ -145,7 +145,7 @@ func sections(features []feature.Feature) []section {
 }
 
 func tenancy() section {
-	return section{name: "tenancy", doc: "What tenants may do.", settings: feature.Tenancy()}
+	return section{name: "tenancy", doc: "Limits on what tenants can do.", settings: feature.Tenancy()}
 }
 
 // rows are the settings that have a name of the kind, sorted by it.
