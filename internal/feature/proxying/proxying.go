@@ -65,7 +65,7 @@ var (
 	}
 	bodyBuffer = feature.Setting[int64]{
 		Annotation: "client-body-buffer-size", Key: "client-body-buffer-size", Default: 8 * kib, Parse: feature.Size(0, mostBody), OnInvalid: feature.Deny, Risk: feature.Low,
-		Doc: "Maximum part of a request body that is kept in memory, rounded up to a power of two, from 1k to 128m. The rest is written to a file.",
+		Doc: "Maximum part of a request body that is kept in memory, rounded up to a power of two, from 1k to 8m. The rest is written to a file.",
 	}
 	busyBuffers = feature.Setting[int64]{
 		Annotation: "proxy-busy-buffers-size", Key: "proxy-busy-buffers-size", Default: 0, Parse: sizeOrEmpty, Risk: feature.Low,
