@@ -37,6 +37,7 @@ func TestRollingUpdateOfHeadgate(t *testing.T) {
 	host := g.host("web")
 	g.createIngress(g.ingress("web", host, "/", "web", ""))
 	address := g.runInPods(2)
+	g.awaitAddress(address, host)
 	t.Cleanup(func() {
 		if t.Failed() {
 			g.tellPods("headgate")
@@ -106,6 +107,19 @@ func (g *gate) runInPods(replicas int32) (address string) {
 		g.t.Fatal(err)
 	}
 	return service.Spec.ClusterIP
+}
+
+// awaitAddress waits until a host is served at a Service's own address:
+// kube-proxy may write its rules some time after the pods are ready, and refuses
+// connections until then.
+func (g *gate) awaitAddress(address, host string) {
+	g.t.Helper()
+	for _, secure := range []bool{false, true} {
+		c := client{cluster: g.cluster, at: address, host: host, secure: secure, fresh: true}
+		clustertest.Eventually(g.t, patience, func(context.Context) error {
+			return c.do("GET / HTTP/1.1\r\nHost: " + host + "\r\n\r\n")
+		})
+	}
 }
 
 // tellPods logs what is known of an application's pods.
