@@ -145,26 +145,21 @@ func render(t testing.TB, env plan.Environment, globals model.Globals, profiles 
 	return string(files[plan.NginxConf])
 }
 
+// TestGolden: the first case has a golden file with all of nginx.conf, and the
+// others have what differs from it.
 func TestGolden(t *testing.T) {
 	t.Parallel()
+	usual := render(t, environment(t), usualGlobals(), nil, dictionaries)
 	for _, c := range renderCases(t) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			env, globals := environment(t), usualGlobals()
 			c.change(&env, &globals)
 			got := render(t, env, globals, c.profiles, c.dictionaries)
-			file := filepath.Join("testdata", c.name+".conf")
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("(-want +got; go test -update writes it)\n%s", diff)
+			if c.name == renderCases(t)[0].name {
+				compareGolden(t, c.name+".conf", got)
+			} else {
+				compareGolden(t, c.name+".diff", differences(usual, got))
 			}
 			checkRules(t, got)
 
@@ -173,6 +168,23 @@ func TestGolden(t *testing.T) {
 			env.HTTP2Directive = realEnvironment(t).HTTP2Directive
 			testConfiguration(t, env, render(t, env, globals, c.profiles, c.dictionaries))
 		})
+	}
+}
+
+func compareGolden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("(-want +got; go test -update writes it)\n%s", diff)
 	}
 }
 
