@@ -29,9 +29,10 @@ func goTest(s *summary, arguments []string) error {
 	if err := command.Start(); err != nil {
 		return err
 	}
+	_, before, _ := s.count()
 	readErr := s.read(output)
 	err = command.Wait()
-	if _, failed, _ := s.count(); failed > 0 {
+	if _, failed, _ := s.count(); failed > before {
 		err = nil
 	}
 	return errors.Join(readErr, err)
@@ -40,7 +41,7 @@ func goTest(s *summary, arguments []string) error {
 // runAgain runs each test that failed once more, alone. A package that ended
 // before its tests had is run again as a whole, since nothing is known of the
 // tests that it did not come to.
-func (s *summary) runAgain(run runner, arguments []string) {
+func (s *summary) runAgain(run runner) {
 	failed := s.failures()
 	if len(failed) > maxAgain {
 		fmt.Fprintf(s.to, "more than %d tests failed: none is run again\n", maxAgain)
@@ -49,7 +50,7 @@ func (s *summary) runAgain(run runner, arguments []string) {
 	for _, t := range failed {
 		fmt.Fprintf(s.to, "again %s, alone\n", t)
 		again := newSummary(s.to)
-		if err := run(again, argumentsFor(t, arguments)); err != nil {
+		if err := run(again, argumentsFor(t, s.packages[t.pkg].arguments)); err != nil {
 			fmt.Fprintln(s.to, "testsummary:", err)
 			continue
 		}

@@ -1,5 +1,7 @@
 // Command testsummary runs tests and summarizes them. Its arguments, after
 // "--", are those of `go test`: flags in the form -name=value, and packages.
+// After another "--" come those of a second run of `go test`, of other packages,
+// and so on.
 //
 // It shows each package's result, the output of what failed or was skipped, and
 // the attributes that tests have set. Each test that failed is run once more,
@@ -32,7 +34,7 @@ func main() {
 	flag.StringVar(&o.flaky, "flaky", "", "a file of flaky tests: lists what is in it as well, and writes back all that were flaky")
 	flag.Parse()
 	o.ci = os.Getenv("CI") == "true"
-	ok := summarize(os.Stdout, goTest, flag.Args(), o, func() time.Duration { return time.Since(begun) })
+	ok := summarize(os.Stdout, goTest, runsOf(flag.Args()), o, func() time.Duration { return time.Since(begun) })
 	if !ok {
 		os.Exit(1)
 	}
@@ -46,14 +48,30 @@ type options struct {
 	ci             bool
 }
 
-// summarize runs tests and reports whether the whole run is good.
-func summarize(to io.Writer, run runner, arguments []string, o options, took func() time.Duration) bool {
-	s := newSummary(to)
-	if err := run(s, arguments); err != nil {
-		fmt.Fprintln(to, "testsummary:", err)
-		o.failed++
+// runsOf are the arguments of each run.
+func runsOf(arguments []string) [][]string {
+	runs := [][]string{nil}
+	for _, a := range arguments {
+		if last := len(runs) - 1; a == "--" {
+			runs = append(runs, nil)
+		} else {
+			runs[last] = append(runs[last], a)
+		}
 	}
-	s.runAgain(run, arguments)
+	return runs
+}
+
+// summarize runs tests and reports whether the whole run is good.
+func summarize(to io.Writer, run runner, runs [][]string, o options, took func() time.Duration) bool {
+	s := newSummary(to)
+	for _, arguments := range runs {
+		s.arguments = arguments
+		if err := run(s, arguments); err != nil {
+			fmt.Fprintln(to, "testsummary:", err)
+			o.failed++
+		}
+	}
+	s.runAgain(run)
 	s.printSlowest(o.slowest)
 	if err := s.printFlaky(o.flaky); err != nil {
 		fmt.Fprintln(to, "testsummary:", err)

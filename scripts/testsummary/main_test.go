@@ -158,6 +158,27 @@ func TestResult(t *testing.T) {
 	}
 }
 
+// TestRuns: a test that failed is run again with the flags of its own run.
+func TestRuns(t *testing.T) {
+	var asked []string
+	text, ok := runOnce(t, func(s *summary, arguments []string) error {
+		asked = append(asked, strings.Join(arguments, " "))
+		action := "pass"
+		if len(asked) == 2 {
+			action = "fail"
+		}
+		pkg := arguments[len(arguments)-1]
+		s.take(event{Action: action, Package: pkg, Test: "TestA"})
+		s.take(event{Action: "output", Package: pkg, Output: "FAIL\n"})
+		s.take(event{Action: action, Package: pkg})
+		return nil
+	}, []string{"-race", "p", "--", "-count=1", "q"}, options{})
+	want := []string{"-race p", "-count=1 q", "-count=1 -run=^TestA$ q"}
+	if !ok || !slices.Equal(asked, want) || !strings.HasSuffix(text, "\n2 passed, 0 failed, 0 skipped\n") {
+		t.Errorf("ran %q, want %q; good: %v\n%s", asked, want, ok, text)
+	}
+}
+
 // TestOtherFlakyTests: the tests of an earlier run are listed with those of
 // this one.
 func TestOtherFlakyTests(t *testing.T) {
@@ -311,6 +332,6 @@ func runOnce(t *testing.T, run runner, arguments []string, o options) (string, b
 	t.Helper()
 	var shown strings.Builder
 	o.spent = time.Minute
-	ok := summarize(io.Writer(&shown), run, arguments, o, func() time.Duration { return 2 * time.Second })
+	ok := summarize(io.Writer(&shown), run, runsOf(arguments), o, func() time.Duration { return 2 * time.Second })
 	return shown.String(), ok
 }

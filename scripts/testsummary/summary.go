@@ -29,10 +29,14 @@ type summary struct {
 	output   map[test][]string
 	packages map[string]*outcome
 	flaky    []test
+	// arguments are those of the run whose events come.
+	arguments []string
 }
 
 // An outcome is what became of a package.
 type outcome struct {
+	// arguments are those of its run.
+	arguments []string
 	// action is the package's: pass, fail, skip, or empty if it has not ended.
 	action string
 	// notBuilt is set if the package, or one that it imports, does not compile.
@@ -89,7 +93,7 @@ func (s *summary) take(e event) {
 func (s *summary) of(pkg string) *outcome {
 	o := s.packages[pkg]
 	if o == nil {
-		o = &outcome{tests: map[string]string{}, elapsed: map[string]time.Duration{}}
+		o = &outcome{arguments: s.arguments, tests: map[string]string{}, elapsed: map[string]time.Duration{}}
 		s.packages[pkg] = o
 	}
 	return o

@@ -69,6 +69,7 @@ func staticOf(t *testing.T, s *survey.Survey) string {
 // before the change or the one from after it, and once the change is served the
 // one from after it.
 func TestDynamicAnnotationsUnderLoad(t *testing.T) {
+	gatetest.Long(t)
 	b := newLoadBed(t)
 	cases := slices.DeleteFunc(goldenCases(t), func(c featuretest.Case) bool { return b.denied(b.survey(t, c)) })
 	var static, dynamic []string

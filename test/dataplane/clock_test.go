@@ -20,6 +20,7 @@ const clockPatience = gatetest.Patience
 // waits for it, is given up because of it, or is served otherwise. It is not
 // parallel: its NGINX is named by the environment.
 func TestClockJumps(t *testing.T) {
+	gatetest.Long(t)
 	clock := startClock(t)
 	release := make(chan struct{})
 	slow := gatetest.StartBackend(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -34,6 +34,7 @@ type program struct {
 // The program as a user starts it.
 func TestProgram(t *testing.T) {
 	t.Parallel()
+	gatetest.Long(t)
 	binary := filepath.Join(t.TempDir(), "headgate")
 	if output, err := exec.Command("go", "build", "-o", binary, "../../cmd/headgate").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v: %s", err, output)

@@ -90,6 +90,7 @@ func portOf(t *testing.T, address string) uint16 {
 // follows them without a reload and without a lost request.
 func TestExternalName(t *testing.T) {
 	t.Parallel()
+	gatetest.Long(t)
 	one := gatetest.StartEchoAt(t, "one", "127.0.0.1:0")
 	port := portOf(t, one)
 	gatetest.StartEchoAt(t, "two", fmt.Sprintf("127.0.0.2:%d", port))

@@ -59,6 +59,7 @@ func eachVersion(t *testing.T, g *gatetest.Gate, authority *pkitest.Authority, n
 // never shown when they are stale or of another certificate.
 func TestStapling(t *testing.T) {
 	t.Parallel()
+	gatetest.Long(t)
 	authority := pkitest.New(t)
 	// Of whole seconds, as OCSP has them.
 	authority.Respond(authority.Good(12 * time.Second))

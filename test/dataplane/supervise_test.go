@@ -241,6 +241,7 @@ func TestRefusedConfiguration(t *testing.T) {
 // What was refused often is not tried often, but what mends it is tried soon.
 func TestMendedConfigurationIsTriedSoon(t *testing.T) {
 	t.Parallel()
+	gatetest.Long(t)
 	timing := controller.Timing{Drain: time.Millisecond, Apart: time.Second, Settle: 10 * time.Second}
 	g := gatetest.Start(t, gatetest.Options{Features: poisoning(), Timing: &timing, Manifests: served("one", gatetest.StartEcho(t, "one"))})
 	g.Put(gatetest.Ingress("bad", "bad.test", "/", "one", "poison: true"))

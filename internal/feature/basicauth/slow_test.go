@@ -24,6 +24,7 @@ const quickHash = "$2y$08$KMHV2qwqWzTltkm1DjIPbuk2FJFjeXy5FNeP.qFVXJSJDs.VSoL8e"
 // host. In the worker itself they would hold it up as long as they all take.
 func TestChecksHoldUpNobody(t *testing.T) {
 	t.Parallel()
+	gatetest.Long(t)
 	g := gatetest.Start(t, gatetest.Options{Workers: 1, Manifests: one(t) + secret("users", "user:"+slowHash) +
 		guarded("web", "web.test", "users") + gatetest.Ingress("open", "open.test", "/", "one")})
 	gatetest.EveryProtocol(func(http2 bool, scheme string) {
@@ -129,6 +130,7 @@ func TestSamePasswordIsCheckedOnce(t *testing.T) {
 // Who tries too many passwords at once is told to wait, and nobody else is.
 func TestOneHostDoesNotTakeAllThreads(t *testing.T) {
 	t.Parallel()
+	gatetest.Long(t)
 	g := gatetest.Start(t, gatetest.Options{Workers: 1, Manifests: one(t) + secret("users", "user:"+mediumHash) + secret("others", "user:$apr1$abcdefgh$h9FWgUz3n9YxylKLlR5SQ/") +
 		guarded("web", "web.test", "users") + guarded("other", "other.test", "others")})
 	// So many that places do not come free as fast as they are sent.
@@ -155,6 +157,7 @@ func TestOneHostDoesNotTakeAllThreads(t *testing.T) {
 // Whose Secrets are many is told to wait as well, and no other namespace is.
 func TestOneNamespaceDoesNotTakeAllThreads(t *testing.T) {
 	t.Parallel()
+	gatetest.Long(t)
 	elsewhere := strings.NewReplacer("metadata: {", "metadata: {namespace: elsewhere, ", "metadata:\n", "metadata:\n  namespace: elsewhere\n").
 		Replace(one(t) + secret("others", "user:"+quickHash) + guarded("other", "other.test", "others"))
 	manifests := one(t) + elsewhere

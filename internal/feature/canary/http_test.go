@@ -153,6 +153,7 @@ func wantBackend(t *testing.T, g *gatetest.Gate, host, want string) {
 // Chance leaves them once in 200 times; twice in a row it does not.
 func TestShares(t *testing.T) {
 	t.Parallel()
+	gatetest.Long(t)
 	g := gatetest.Start(t, gatetest.Options{Workers: 3, Manifests: backend(t, "main") + backend(t, "one") + backend(t, "two") +
 		gatetest.Ingress("web", "web.test", "/", "main") +
 		offer("a", "web.test", "one", "canary-weight: 20") + offer("b", "web.test", "two", "canary-weight: 50", "canary-weight-total: 1000"),

@@ -150,6 +150,7 @@ func TestHSTS(t *testing.T) {
 // reload.
 func TestConfigMapChangesLive(t *testing.T) {
 	t.Parallel()
+	gatetest.Long(t)
 	g := gatetest.Start(t, gatetest.Options{Manifests: backend(t) + secured("with", "on.test") + gatetest.Ingress("plain", "plain.test", "/", "a") +
 		gatetest.Ingress("noforce", "noforce.test", "/", "a", "force-ssl-redirect: false")})
 	hsts := func(want string) {
