@@ -26,9 +26,9 @@ type reload struct {
 
 	// last is when the last reload began, or failed.
 	last time.Time
-	// refused is the nginx.conf that failed last; failures in a row of the
-	// same one make the pauses longer.
-	refused  []byte
+	// refused are the files that failed last; failures in a row of the same
+	// ones make the pauses longer.
+	refused  map[string][]byte
 	failures int
 	wait     *time.Timer
 	tested   chan error
@@ -77,10 +77,11 @@ func (c *Controller) considerReload(ctx context.Context) {
 		return
 	}
 	if reason == "" {
+		c.static = next
 		r.wait = nil
 		return
 	}
-	if !bytes.Equal(r.refused, next.Files[plan.NginxConf]) {
+	if !plan.SameFiles(r.refused, next.Files) {
 		r.failures = 0
 	}
 	if early := c.settings.Timing.apart(r.failures) - time.Since(r.last); early > 0 {
@@ -120,7 +121,7 @@ func (c *Controller) testedReload(ctx context.Context, err error) {
 func (c *Controller) failReload(next plan.Static, err error) {
 	r := &c.reload
 	r.drop()
-	r.refused = next.Files[plan.NginxConf]
+	r.refused = next.Files
 	r.last = time.Now()
 	r.failures++
 	again := c.settings.Timing.apart(r.failures)

@@ -41,6 +41,8 @@ type Desired struct {
 	appliedDemands map[string]demand
 	// restoring is set while the data plane lacks what it had.
 	restoring bool
+
+	rendered renderings
 }
 
 // NewDesired asks for nothing.

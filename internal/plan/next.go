@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -30,6 +29,8 @@ type Static struct {
 	// is not there.
 	hello int
 	Files map[string][]byte
+	// from is an input that gives the Files.
+	from input
 }
 
 // A demand is what a host wants of NGINX's configuration.
@@ -57,25 +58,30 @@ func (s Static) needs(d demand) (generation int, known bool) {
 	return generation, true
 }
 
-// Next renders the configuration that d asks for, coming from current. If its
-// bytes are those of current it is no other configuration, and the reason is
-// empty; else the reason says in words why NGINX is to be reloaded.
+// Next returns the configuration that d asks for, coming from current. If its
+// files are those of current, the reason is empty, and next is current, which
+// knows by now that it serves what d asks for: pass it the next time. Else the
+// reason says in words why NGINX is to be reloaded.
 //
-// What nobody uses any more costs no reload: it stays as long as nothing else
+// What nothing uses any more costs no reload: it stays as long as nothing else
 // asks for one. A reload, when it must be, drops profiles and the phase of TLS
 // policies where neither d nor the applied units name them, and the dictionaries before the current ones.
 // grown, if not nil, are larger dictionaries to go over to.
 func (d *Desired) Next(env Environment, current Static, grown *Dictionaries) (next Static, reason string, err error) {
+	hello := d.hellos > 0 || d.globals.Process.TLS.RejectUnknown
+	if grown == nil && current.serves(d, env, hello) {
+		return current, "", nil
+	}
 	kept := d.wantedProfiles()
 	for p := range current.since {
 		kept[p] = struct{}{}
 	}
-	hello := d.hellos > 0 || d.globals.Process.TLS.RejectUnknown
 	same, err := d.render(env, current, kept, hello || current.hello > 0, current.Dictionaries)
 	if err != nil {
 		return Static{}, "", err
 	}
-	if grown == nil && bytes.Equal(same.Files[NginxConf], current.Files[NginxConf]) {
+	if grown == nil && SameFiles(same.Files, current.Files) {
+		current.from = same.from
 		return current, "", nil
 	}
 
@@ -96,6 +102,22 @@ func (d *Desired) Next(env Environment, current Static, grown *Dictionaries) (ne
 		return Static{}, "", err
 	}
 	return next, why(current, next), nil
+}
+
+// serves reports whether the configuration has all that d asks for, without
+// rendering it: whether rendering would give the same bytes because it would
+// be given the same input.
+func (s Static) serves(d *Desired, env Environment, hello bool) bool {
+	if s.Files == nil || hello && s.hello == 0 {
+		return false
+	}
+	for p := range d.profileUses {
+		if _, ok := s.since[p]; !ok {
+			return false
+		}
+	}
+	_, ok := s.since[d.globals.Default]
+	return ok && s.from.sameSettings(input{environment: env, globals: d.globals})
 }
 
 func (d *Desired) render(env Environment, current Static, profiles map[model.Profile]struct{}, hello bool, dictionaries Dictionaries) (Static, error) {
@@ -122,8 +144,9 @@ func (d *Desired) render(env Environment, current Static, profiles map[model.Pro
 		}
 	}
 	next.Profiles = sortedProfiles(others)
+	next.from = input{environment: env, globals: d.globals, profiles: next.Profiles, hello: hello, dictionaries: dictionaries}
 	var err error
-	next.Files, err = Render(env, d.globals, next.Profiles, hello, dictionaries)
+	next.Files, err = d.rendered.files(next.from)
 	return next, err
 }
 

@@ -1,0 +1,60 @@
+package plan
+
+import (
+	"bytes"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/headgate/headgate/internal/model"
+)
+
+// An input is everything that the static files are rendered from.
+type input struct {
+	environment Environment
+	globals     model.Globals
+	// profiles are those beside the default one, sorted by name.
+	profiles     []model.Profile
+	hello        bool
+	dictionaries Dictionaries
+}
+
+// sameSettings compares what does not follow from hosts or from memory in use.
+func (i input) sameSettings(other input) bool {
+	return reflect.DeepEqual(i.environment, other.environment) && reflect.DeepEqual(i.globals, other.globals)
+}
+
+func (i input) equal(other input) bool {
+	return i.hello == other.hello && slices.Equal(i.profiles, other.profiles) &&
+		reflect.DeepEqual(i.dictionaries, other.dictionaries) && i.sameSettings(other)
+}
+
+// renderings are the last ones with their inputs. Next asks for two: one to
+// compare with the current configuration, and one to go over to. Both are asked
+// for again with every change for as long as a reload waits for its time, or
+// NGINX refuses the configuration.
+type renderings []rendering
+
+type rendering struct {
+	from  input
+	files map[string][]byte
+}
+
+// files renders an input, unless it was rendered just now.
+func (r *renderings) files(from input) (map[string][]byte, error) {
+	for _, known := range *r {
+		if known.from.equal(from) {
+			return known.files, nil
+		}
+	}
+	files, err := Render(from.environment, from.globals, from.profiles, from.hello, from.dictionaries)
+	if err != nil {
+		return nil, err
+	}
+	*r = append((*r)[max(0, len(*r)-1):], rendering{from, files})
+	return files, nil
+}
+
+// SameFiles reports whether two configurations have the same files with the
+// same bytes.
+func SameFiles(a, b map[string][]byte) bool { return maps.EqualFunc(a, b, bytes.Equal) }
