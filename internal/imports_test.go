@@ -62,7 +62,7 @@ var knows = []struct {
 	},
 	{
 		"internal/survey",
-		[]string{"internal/build", "internal/feature", "internal/finding", "internal/model", "internal/pcre", "internal/source", "internal/store", "internal/unit"},
+		[]string{"internal/build", "internal/feature", "internal/finding", "internal/model", "internal/pcre", "internal/plan", "internal/source", "internal/store", "internal/unit"},
 		"it builds what it is given: where objects come from and what is told of them is for its callers",
 	},
 	{
@@ -77,7 +77,7 @@ var knows = []struct {
 	},
 	{"internal/unit", []string{"internal/model"}, "a unit is packed from the model alone"},
 	{"internal/router", []string{"internal/model", "internal/pcre", "internal/unit"}, "it routes by packed units as Lua does: what they were built from is for who explains"},
-	{"internal/plan", []string{"internal/model", "internal/unit"}, "plan turns the model into bytes: pass it values of package model"},
+	{"internal/plan", []string{"internal/finding", "internal/model", "internal/unit"}, "plan turns the model into bytes: pass it values of package model"},
 	{"internal/dataplane", []string{"internal/model", "internal/unit"}, "the data plane's client pushes units: what is in them is no matter"},
 	{"internal/nginx", nil, "this package runs a process: pass it files and settings as plain values"},
 }

@@ -144,7 +144,7 @@ func (o explainOptions) explainObjects(changes []source.Change, settings survey.
 		return explain.Explanation{}, err
 	}
 	return explain.Explain(o.question, explain.Settings{
-		Store: surveyed.View, Builder: build.New(settings.Features, settings.AnnotationPrefix), Features: settings.Features, Profiles: surveyed.Profiles,
+		Store: surveyed.View, Builder: build.New(settings.Features, settings.AnnotationPrefix), Features: settings.Features, BoundProfiles: surveyed.BoundProfiles,
 		Findings: append(findings, surveyed.All()...), Files: files, HealthPath: o.healthCheckPath, HTTPSPort: o.httpsPort, Now: time.Now(),
 	})
 }

@@ -206,22 +206,15 @@ func OldestFirst(ingresses []*networkingv1.Ingress) []*networkingv1.Ingress {
 	return sorted
 }
 
-// compareAge puts the Ingress first that wins a conflict: the older, and of two
-// equally old the one whose namespace/name comes later in the alphabet, as
-// the predecessor has it.
-func compareAge(a, b *networkingv1.Ingress) int {
-	if c := a.CreationTimestamp.Time.Compare(b.CreationTimestamp.Time); c != 0 {
-		return c
-	}
-	return strings.Compare(fullName(b), fullName(a))
-}
+// compareAge puts the Ingress first that wins a conflict.
+func compareAge(a, b *networkingv1.Ingress) int { return origin(a).CompareAge(origin(b)) }
 
 func fullName(ing *networkingv1.Ingress) string { return ing.Namespace + "/" + ing.Name }
 
 func objectName(ing *networkingv1.Ingress) string { return "ingress/" + fullName(ing) }
 
 func origin(ing *networkingv1.Ingress) model.Origin {
-	return model.Origin{Namespace: ing.Namespace, Ingress: ing.Name}
+	return model.Origin{Namespace: ing.Namespace, Ingress: ing.Name, Created: ing.CreationTimestamp.Time}
 }
 
 // unknownAnnotations are the findings for annotations of ours that no feature

@@ -125,8 +125,6 @@ type Controller struct {
 	questions chan func()
 	store     *store.Store
 	builder   *build.Builder
-	// profiles bounds those that hosts ask for.
-	profiles *build.Profiles
 
 	desired *plan.Desired
 	// generated is shown where there is no other default certificate.
@@ -167,7 +165,6 @@ func New(s Settings) *Controller {
 		questions: make(chan func()),
 		store:     store.New(s.Store, builder.Refer),
 		builder:   builder,
-		profiles:  build.NewProfiles(),
 		desired:   plan.NewDesired(),
 		serving:   make(chan struct{}),
 		client:    dataplane.New(s.RunDir.Socket()),

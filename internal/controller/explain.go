@@ -23,7 +23,7 @@ func (c *Controller) Explain(ctx context.Context, q explain.Question) (explain.E
 	answer := make(chan result, 1)
 	ask := func() {
 		e, err := explain.Explain(q, explain.Settings{
-			Store: c.store, Builder: c.builder, Features: c.settings.Features, Profiles: c.profiles,
+			Store: c.store, Builder: c.builder, Features: c.settings.Features, BoundProfiles: c.desired.BoundProfiles,
 			Findings: c.settings.Ledger.All(), Files: c.settings.Files, HealthPath: c.settings.Environment.HealthPath.String(),
 			HTTPSPort: uint16(c.settings.Environment.HTTPSPort), Now: time.Now(),
 		})

@@ -160,7 +160,7 @@ func (c *Controller) build(keys []store.Key) {
 	for _, key := range keys {
 		buildOne(key)
 	}
-	for _, host := range c.profiles.Settle() {
+	for _, host := range c.desired.Rebound() {
 		buildOne(store.Key{Kind: store.HostUnit, Name: host})
 	}
 	c.settings.Ledger.Enter(parts)
@@ -175,16 +175,13 @@ func (c *Controller) buildUnit(key store.Key) []finding.Finding {
 	case store.GlobalsUnit:
 		globals, findings := c.builder.Globals(c.store)
 		c.desired.SetGlobals(globals)
-		c.profiles.SetDefault(globals.Default)
 		c.shutdown.Store(int64(globals.Process.ShutdownTimeout))
 		return findings
 	case store.HostUnit:
 		host, found, findings := c.builder.Host(key.Name, c.store)
 		if found {
-			findings = append(findings, c.profiles.Bound(&host, c.store)...)
-			c.desired.SetHost(host)
+			findings = append(findings, c.desired.SetHost(host)...)
 		} else {
-			c.profiles.Remove(key.Name)
 			c.desired.RemoveHost(key.Name)
 		}
 		return findings

@@ -35,8 +35,9 @@ type Settings struct {
 	Store    *store.Store
 	Builder  *build.Builder
 	Features []feature.Feature
-	// Profiles bound those that hosts ask for; nil if nothing does.
-	Profiles *build.Profiles
+	// BoundProfiles puts what is served in place of the profiles that a host asks
+	// for (see plan.Desired); nil if nothing bounds them.
+	BoundProfiles func(*model.Host) []finding.Finding
 	// Findings are all there are, of which those are told that are on the way.
 	Findings []finding.Finding
 	// Files gives the files and folders that hold an object, as findings name
@@ -139,7 +140,9 @@ func (x *explainer) lookup(key unit.Key) (u unit.Unit, found bool) {
 	case unit.Host:
 		h := &host{}
 		if h.Host, h.trace, found, _ = x.Builder.TraceHost(key.Name, x.Store); found {
-			x.Profiles.Serve(&h.Host)
+			if x.BoundProfiles != nil {
+				x.BoundProfiles(&h.Host)
+			}
 			x.hosts[key.Name], u = h, unit.FromHost(h.Host)
 		}
 	case unit.Name:

@@ -6,7 +6,9 @@
 package model
 
 import (
+	"cmp"
 	"net/netip"
+	"strings"
 	"time"
 )
 
@@ -111,10 +113,29 @@ type Alternative struct {
 	When any `json:"when"`
 }
 
-// An Origin is the object that a route was written in, for logs and metrics.
+// An Origin is the Ingress that a route was written in, for logs and metrics,
+// and to know which of several is the oldest.
 type Origin struct {
 	Namespace, Ingress string
+	Created            time.Time
 }
+
+// CompareAge puts the Ingress first that wins a conflict: the older, and of two
+// equally old the one whose namespace/name comes later in the alphabet, as
+// ingress-nginx has it. What no Ingress asked for comes before all of them.
+func (o Origin) CompareAge(other Origin) int {
+	switch {
+	case o == other:
+		return 0
+	case o.Ingress == "":
+		return -1
+	case other.Ingress == "":
+		return 1
+	}
+	return cmp.Or(o.Created.Compare(other.Created), strings.Compare(other.fullName(), o.fullName()))
+}
+
+func (o Origin) fullName() string { return o.Namespace + "/" + o.Ingress }
 
 // A Name is a server name and what answers for it. Which host a name leads to
 // and which certificate it shows are looked up apart: a name without a

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/unit"
 )
@@ -42,6 +43,7 @@ type Desired struct {
 	// restoring is set while the data plane lacks what it had.
 	restoring bool
 
+	bound    profileBound
 	rendered renderings
 }
 
@@ -60,25 +62,40 @@ func NewDesired() *Desired {
 		changed:        map[unit.Key]struct{}{},
 		applied:        map[unit.Key]string{},
 		appliedDemands: map[string]demand{},
+		bound:          newProfileBound(),
 	}
 }
 
 // SetGlobals asks for globals.
 func (d *Desired) SetGlobals(g model.Globals) {
 	d.shown.staple(g.Process.Stapling)
+	d.bound.setDefault(g.Default)
 	d.globals = g
 	d.set(unit.FromGlobals(g))
 }
 
-// SetHost asks for a host.
-func (d *Desired) SetHost(h model.Host) {
+// SetHost asks for a host, and returns what is wrong with its profiles.
+func (d *Desired) SetHost(h model.Host) []finding.Finding {
+	d.bound.note(h)
+	fs := d.BoundProfiles(&h)
 	d.setDemand(h.Name, demand{distinctProfiles(h), h.TLS.Any()})
 	d.setContents(h.Name, distinctContents(h))
 	d.set(unit.FromHost(h))
+	return fs
 }
+
+// BoundProfiles puts the nearest stricter profiles in place of those that are
+// too many, as SetHost does, and asks for nothing.
+func (d *Desired) BoundProfiles(h *model.Host) []finding.Finding { return d.bound.bound(h) }
+
+// Rebound decides which profiles are too many, once hosts were set or removed,
+// and returns the hosts to build and set again because other profiles are to be
+// served there. Once they are set again, nothing is left to decide.
+func (d *Desired) Rebound() []string { return d.bound.rebound() }
 
 // RemoveHost asks for no host of that name.
 func (d *Desired) RemoveHost(name string) {
+	d.bound.remove(name)
 	d.setDemand(name, demand{})
 	d.setContents(name, nil)
 	d.remove(unit.Key{Kind: unit.Host, Name: name})
@@ -236,6 +253,12 @@ func (d *Desired) remove(key unit.Key) {
 	}
 	delete(d.units, key)
 	d.changed[key] = struct{}{}
+}
+
+// Unit is a unit that is asked for, as the data plane is to get it.
+func (d *Desired) Unit(key unit.Key) (unit.Unit, bool) {
+	u, ok := d.units[key]
+	return u, ok
 }
 
 // Count is the number of units of a kind that are asked for.

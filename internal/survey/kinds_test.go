@@ -5,14 +5,14 @@ import (
 
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/feature/all"
+	"github.com/headgate/headgate/internal/plan"
 	"github.com/headgate/headgate/internal/store"
-	"github.com/headgate/headgate/internal/unit"
 )
 
 // TestKinds: a unit of any kind that the store can name is built.
 func TestKinds(t *testing.T) {
 	builder := build.New(all.Features(), "nginx.ingress.kubernetes.io")
-	v := &Survey{View: store.New(store.Settings{}, builder.Refer), units: map[unit.Key]unit.Unit{}, Profiles: build.NewProfiles()}
+	v := &Survey{View: store.New(store.Settings{}, builder.Refer), desired: plan.NewDesired()}
 	for _, kind := range store.Kinds() {
 		func() {
 			defer func() {

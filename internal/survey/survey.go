@@ -18,6 +18,7 @@ import (
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/pcre"
+	"github.com/headgate/headgate/internal/plan"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/internal/unit"
@@ -57,10 +58,7 @@ type Survey struct {
 	// one in several units; All has each once.
 	Findings map[store.Key][]finding.Finding
 
-	// Profiles bound those that hosts ask for.
-	Profiles *build.Profiles
-
-	units map[unit.Key]unit.Unit
+	desired *plan.Desired
 }
 
 // Take builds all units of what the changes leave. It fails if the library for
@@ -81,13 +79,12 @@ func Take(changes []source.Change, s Settings) (*Survey, error) {
 		View:  objects,
 		Hosts: map[string]model.Host{}, Names: map[string]model.Name{}, Backends: map[string]model.Backend{},
 		Certificates: map[string]model.Certificate{},
-		Findings:     map[store.Key][]finding.Finding{}, units: map[unit.Key]unit.Unit{},
-		Profiles: build.NewProfiles(),
+		Findings:     map[store.Key][]finding.Finding{}, desired: plan.NewDesired(),
 	}
 	for _, key := range objects.All() {
 		v.enter(key, v.build(builder, key))
 	}
-	for _, host := range v.Profiles.Settle() {
+	for _, host := range v.desired.Rebound() {
 		key := store.Key{Kind: store.HostUnit, Name: host}
 		v.enter(key, v.build(builder, key))
 	}
@@ -119,10 +116,11 @@ func (s Settings) takes(change source.Change) bool {
 }
 
 // Unit is the packed form of a unit, as the data plane would get it.
-func (v *Survey) Unit(key unit.Key) (unit.Unit, bool) {
-	u, ok := v.units[key]
-	return u, ok
-}
+func (v *Survey) Unit(key unit.Key) (unit.Unit, bool) { return v.desired.Unit(key) }
+
+// BoundProfiles puts what is served in place of the profiles that a host asks
+// for.
+func (v *Survey) BoundProfiles(h *model.Host) []finding.Finding { return v.desired.BoundProfiles(h) }
 
 // All are the findings of all units, sorted, each once.
 func (v *Survey) All() []finding.Finding {
@@ -139,47 +137,46 @@ func (v *Survey) build(b *build.Builder, key store.Key) []finding.Finding {
 	switch key.Kind {
 	case store.GlobalsUnit:
 		v.Globals, fs = b.Globals(v.View)
-		v.Profiles.SetDefault(v.Globals.Default)
-		v.pack(unit.FromGlobals(v.Globals))
+		v.desired.SetGlobals(v.Globals)
 	case store.HostUnit:
 		var host model.Host
 		if host, found, fs = b.Host(key.Name, v.View); found {
-			fs = append(fs, v.Profiles.Bound(&host, v.View)...)
+			fs = append(fs, v.desired.SetHost(host)...)
+			v.desired.BoundProfiles(&host)
 			v.Hosts[host.Name] = host
-			v.pack(unit.FromHost(host))
 		}
 	case store.NameUnit:
 		var name model.Name
 		var certificate *model.Certificate
 		if name, certificate, found, fs = b.Name(key.Name, v.View); found {
 			v.Names[name.Name] = name
-			v.pack(unit.FromName(name))
+			v.desired.SetName(name, certificate)
 		}
 		if found && certificate != nil {
-			v.show(*certificate)
+			v.Certificates[certificate.Hash] = *certificate
 		}
 	case store.NamePatternsUnit:
 		var certificates []model.Certificate
 		if v.Patterns, certificates, found, fs = b.NamePatterns(v.View); found {
-			v.pack(unit.FromNamePatterns(v.Patterns))
+			v.desired.SetNamePatterns(v.Patterns, certificates)
 		}
 		for _, c := range certificates {
-			v.show(c)
+			v.Certificates[c.Hash] = c
 		}
 	case store.BackendUnit:
 		var backend model.Backend
 		if backend, found, fs = b.Backend(key.Name, v.View); found {
 			v.Backends[backend.Key] = backend
-			v.pack(unit.FromBackend(backend))
+			v.desired.SetBackend(backend)
 		}
 	case store.DefaultCertificateUnit:
 		if v.DefaultCertificate, fs = b.DefaultCertificate(v.View); v.DefaultCertificate != nil {
-			v.pack(unit.FromCertificate(model.DefaultCertificate, *v.DefaultCertificate))
+			v.desired.SetDefaultCertificate(*v.DefaultCertificate)
 		}
 	case store.StapleUnit:
 		var staple model.Staple
 		if staple, found, fs = b.Staple(key.Name, v.View); found {
-			v.pack(unit.FromStaple(staple))
+			v.desired.SetStaple(staple)
 		}
 	case store.RefusalUnit:
 		fs = b.Refusal(key.Name, v.View)
@@ -188,10 +185,3 @@ func (v *Survey) build(b *build.Builder, key store.Key) []finding.Finding {
 	}
 	return fs
 }
-
-func (v *Survey) show(c model.Certificate) {
-	v.Certificates[c.Hash] = c
-	v.pack(unit.FromCertificate("", c))
-}
-
-func (v *Survey) pack(u unit.Unit) { v.units[u.Key] = u }

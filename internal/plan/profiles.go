@@ -1,4 +1,4 @@
-package build
+package plan
 
 import (
 	"cmp"
@@ -7,42 +7,40 @@ import (
 	"math"
 	"slices"
 
-	networkingv1 "k8s.io/api/networking/v1"
-
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 )
 
-// mostProfiles is how many profiles there may be, the default one among them:
+// maxProfiles is how many profiles there may be, the default one among them:
 // each is a few locations in nginx.conf, for good memory and time of every
 // worker. See docs/decisions/0013.
-const mostProfiles = 200
+const maxProfiles = 200
 
-// Profiles bounds how many profiles there are: they cross hosts, and whoever
-// may write an Ingress makes them. Beyond mostProfiles those of the oldest
+// profileBound bounds how many profiles there are: they cross hosts, and each
+// Ingress can bring another one. Beyond maxProfiles those of the oldest
 // Ingresses are kept, and each other route gets the nearest stricter one among
 // them.
 //
 // What is kept follows from what all hosts ask for, and not from when they came
-// to ask. A Profiles must not be used by two goroutines at once.
-type Profiles struct {
+// to ask.
+type profileBound struct {
 	first model.Profile
-	asked map[model.Profile]*askers
-	hosts map[string][]*askers
-	// changed is set when what is kept may be different since the last Settle.
+	asked map[model.Profile]*requesters
+	hosts map[string][]*requesters
+	// changed is set when what is kept may be different since the last decide.
 	changed bool
 	// kept are in the order of their names; none while all are.
 	kept []model.Profile
-	// instead has what is served in the place of those that are not kept.
+	// instead has what is served instead of those that are not kept.
 	instead map[model.Profile]substitute
 }
 
-// askers are the hosts that ask for a profile, each with the oldest Ingress
-// that does so there, nil for the route that no Ingress asked for.
-type askers struct {
+// requesters are the hosts that ask for a profile, each with the oldest Ingress
+// that does so there, the zero Origin for the route that no Ingress asked for.
+type requesters struct {
 	profile model.Profile
 	name    string
-	byHost  map[string]*networkingv1.Ingress
+	byHost  map[string]model.Origin
 }
 
 // A substitute is a profile, or a denial where none is strict enough.
@@ -51,48 +49,39 @@ type substitute struct {
 	denied  bool
 }
 
-// NewProfiles has no hosts.
-func NewProfiles() *Profiles {
-	return &Profiles{asked: map[model.Profile]*askers{}, hosts: map[string][]*askers{}}
+func newProfileBound() profileBound {
+	return profileBound{asked: map[model.Profile]*requesters{}, hosts: map[string][]*requesters{}}
 }
 
-// SetDefault says which profile is always there.
-func (p *Profiles) SetDefault(first model.Profile) {
+// setDefault says which profile is always there.
+func (p *profileBound) setDefault(first model.Profile) {
 	p.changed = p.changed || first != p.first
 	p.first = first
 }
 
-// Bound notes what a host asks for, as it was built from v, and serves it.
-func (p *Profiles) Bound(h *model.Host, v View) []finding.Finding {
-	p.Remove(h.Name)
-	p.note(h, v)
-	return p.Serve(h)
-}
-
-// Serve puts what the last Settle decided in the place of what a host asks for,
-// and notes nothing. A nil Profiles serves what is asked for.
-func (p *Profiles) Serve(h *model.Host) []finding.Finding {
-	if p == nil || len(p.instead) == 0 {
-		return nil
-	}
+// bound puts what was decided last in place of what a host asks for, and notes
+// nothing.
+func (p *profileBound) bound(h *model.Host) []finding.Finding {
 	var fs []finding.Finding
-	for i := range h.Routes {
-		r := &h.Routes[i]
+	for i, r := range h.Routes {
 		served, over := p.instead[r.Profile]
 		if !over {
 			continue
 		}
+		if len(fs) == 0 {
+			h.Routes = slices.Clone(h.Routes)
+		}
 		fs = append(fs, tooMany(r, served))
-		r.Denied = r.Denied || served.denied
-		r.Profile = served.profile
+		h.Routes[i].Denied = r.Denied || served.denied
+		h.Routes[i].Profile = served.profile
 	}
 	return finding.Limit(fs)
 }
 
-func tooMany(r *model.Route, served substitute) finding.Finding {
+func tooMany(r model.Route, served substitute) finding.Finding {
 	f := finding.Finding{
 		Object: "ingress/" + r.Origin.Namespace + "/" + r.Origin.Ingress, Field: "metadata.annotations", Code: finding.TooMany,
-		Message: fmt.Sprintf("older Ingresses have %d combinations of settings that NGINX only takes by a reload, and this is another one", mostProfiles),
+		Message: fmt.Sprintf("older Ingresses have %d combinations of settings that NGINX only takes by a reload, and this is another one", maxProfiles),
 		Effect:  "the nearest stricter one is served: " + served.profile.Against(r.Profile),
 	}
 	if served.denied {
@@ -101,62 +90,44 @@ func tooMany(r *model.Route, served substitute) finding.Finding {
 	return f
 }
 
-// Remove forgets a host.
-func (p *Profiles) Remove(host string) {
+// remove forgets a host.
+func (p *profileBound) remove(host string) {
 	for _, a := range p.hosts[host] {
 		delete(a.byHost, host)
 		if len(a.byHost) == 0 {
 			delete(p.asked, a.profile)
 			p.changed = true
 		}
-		// Among too many it counts who asks.
+		// Among too many it counts which Ingresses ask.
 		p.changed = p.changed || p.kept != nil
 	}
 	delete(p.hosts, host)
 }
 
-func (p *Profiles) note(h *model.Host, v View) {
-	byName := map[model.Origin]*networkingv1.Ingress{}
-	for _, ing := range v.Ingresses(h.Name) {
-		byName[origin(ing)] = ing
-	}
+// note notes what a host asks for.
+func (p *profileBound) note(h model.Host) {
+	p.remove(h.Name)
 	for _, r := range h.Routes {
 		a := p.asked[r.Profile]
 		if a == nil {
-			a = &askers{r.Profile, r.Profile.Name(), map[string]*networkingv1.Ingress{}}
+			a = &requesters{r.Profile, r.Profile.Name(), map[string]model.Origin{}}
 			p.asked[r.Profile] = a
 			p.changed = true
 		}
-		ing := byName[r.Origin]
 		oldest, noted := a.byHost[h.Name]
 		if !noted {
 			p.hosts[h.Name] = append(p.hosts[h.Name], a)
 		}
-		if !noted || olderAsker(ing, oldest) < 0 {
-			a.byHost[h.Name] = ing
+		if !noted || r.Origin.CompareAge(oldest) < 0 {
+			a.byHost[h.Name] = r.Origin
 		}
 	}
 	p.changed = p.changed || p.kept != nil
 }
 
-// olderAsker orders by who keeps its profile.
-func olderAsker(a, b *networkingv1.Ingress) int {
-	switch {
-	case a == b:
-		return 0
-	case a == nil:
-		return -1
-	case b == nil:
-		return 1
-	}
-	return compareAge(a, b)
-}
-
-// Settle decides anew, once hosts were built and bounded, and returns those of
-// them to build again, since another profile is to be served to a route of
-// theirs. Built again, they ask for what they asked for, and nothing is left to
-// decide.
-func (p *Profiles) Settle() []string {
+// rebound decides again, and returns the hosts for which it comes out
+// differently.
+func (p *profileBound) rebound() []string {
 	if !p.changed {
 		return nil
 	}
@@ -176,16 +147,16 @@ func (p *Profiles) Settle() []string {
 	return slices.Sorted(maps.Keys(again))
 }
 
-func (p *Profiles) decide() {
+func (p *profileBound) decide() {
 	others := len(p.asked)
 	if _, ok := p.asked[p.first]; ok {
 		others--
 	}
-	if others < mostProfiles {
+	if others < maxProfiles {
 		p.kept, p.instead = nil, nil
 		return
 	}
-	kept, known := p.eldest(), p.instead
+	kept, known := p.oldest(), p.instead
 	if !slices.Equal(kept, p.kept) {
 		known = nil
 	}
@@ -206,24 +177,24 @@ func (p *Profiles) decide() {
 	}
 }
 
-// eldest are the default profile, the strictest, without which some routes might
+// oldest are the default profile, the strictest, without which some routes might
 // find none, and those of the oldest Ingresses.
-func (p *Profiles) eldest() []model.Profile {
+func (p *profileBound) oldest() []model.Profile {
 	type candidate struct {
-		*askers
-		oldest *networkingv1.Ingress
+		*requesters
+		oldest model.Origin
 	}
 	list := make([]candidate, 0, len(p.asked))
 	for _, a := range p.asked {
-		list = append(list, candidate{a, slices.MinFunc(slices.Collect(maps.Values(a.byHost)), olderAsker)})
+		list = append(list, candidate{a, slices.MinFunc(slices.Collect(maps.Values(a.byHost)), model.Origin.CompareAge)})
 	}
 	slices.SortFunc(list, func(a, b candidate) int {
-		return cmp.Or(olderAsker(a.oldest, b.oldest), cmp.Compare(a.name, b.name))
+		return cmp.Or(a.oldest.CompareAge(b.oldest), cmp.Compare(a.name, b.name))
 	})
 	kept := map[string]model.Profile{p.first.Name(): p.first}
 	kept[p.first.Strictest().Name()] = p.first.Strictest()
 	for _, c := range list {
-		if len(kept) == mostProfiles {
+		if len(kept) == maxProfiles {
 			break
 		}
 		kept[c.name] = c.profile
@@ -237,7 +208,7 @@ func (p *Profiles) eldest() []model.Profile {
 
 // nearest is the profile among those kept that comes closest to the one asked
 // for and allows nothing more: of two that are as close, the first.
-func (p *Profiles) nearest(asked model.Profile) substitute {
+func (p *profileBound) nearest(asked model.Profile) substitute {
 	best := substitute{profile: p.first, denied: true}
 	least := int64(math.MaxInt64)
 	for _, candidate := range p.kept {

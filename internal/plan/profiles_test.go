@@ -1,4 +1,4 @@
-package build_test
+package plan_test
 
 import (
 	"fmt"
@@ -16,6 +16,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/plan"
 	"github.com/headgate/headgate/internal/store"
 )
 
@@ -27,26 +28,26 @@ func steps() []feature.Feature {
 	}}}
 }
 
-// A gate builds as the controller does.
-type gate struct {
+// An instance builds as the controller does.
+type instance struct {
 	store    *store.Store
 	builder  *build.Builder
-	profiles *build.Profiles
+	desired  *plan.Desired
 	hosts    map[string]model.Host
 	findings map[string][]finding.Finding
 }
 
-func newGate(t *testing.T) *gate {
+func newInstance(t *testing.T) *instance {
 	t.Helper()
-	g := &gate{builder: build.New(steps(), "x"), profiles: build.NewProfiles(), hosts: map[string]model.Host{}, findings: map[string][]finding.Finding{}}
+	g := &instance{builder: build.New(steps(), "x"), desired: plan.NewDesired(), hosts: map[string]model.Host{}, findings: map[string][]finding.Finding{}}
 	g.store = store.New(store.Settings{IngressClass: "nginx", WatchWithoutClass: true, Classless: true}, g.builder.Refer)
 	globals, _ := g.builder.Globals(g.store)
-	g.profiles.SetDefault(globals.Default)
+	g.desired.SetGlobals(globals)
 	return g
 }
 
 // apply returns how many hosts were built.
-func (g *gate) apply(deleted bool, ingresses ...*networkingv1.Ingress) int {
+func (g *instance) apply(deleted bool, ingresses ...*networkingv1.Ingress) int {
 	built := 0
 	for _, ing := range ingresses {
 		for _, key := range g.store.Apply(ing, deleted) {
@@ -56,36 +57,37 @@ func (g *gate) apply(deleted bool, ingresses ...*networkingv1.Ingress) int {
 			}
 		}
 	}
-	again := g.profiles.Settle()
+	again := g.desired.Rebound()
 	for _, host := range again {
 		g.build(host)
 	}
-	if left := g.profiles.Settle(); left != nil {
+	if left := g.desired.Rebound(); left != nil {
 		panic(fmt.Sprint("not settled: ", left))
 	}
 	return built + len(again)
 }
 
-func (g *gate) build(name string) {
+func (g *instance) build(name string) {
 	host, found, _ := g.builder.Host(name, g.store)
 	delete(g.findings, name)
 	if !found {
-		g.profiles.Remove(name)
+		g.desired.RemoveHost(name)
 		delete(g.hosts, name)
 		return
 	}
-	if fs := g.profiles.Bound(&host, g.store); len(fs) > 0 {
+	if fs := g.desired.SetHost(host); len(fs) > 0 {
 		g.findings[name] = fs
 	}
+	g.desired.BoundProfiles(&host)
 	g.hosts[name] = host
 }
 
 // served is the step of an Ingress's route.
-func (g *gate) served(number int) int64 {
+func (g *instance) served(number int) int64 {
 	return g.hosts[fmt.Sprintf("h%d.test", number)].Routes[0].Profile.BodyStep
 }
 
-func (g *gate) distinct() int {
+func (g *instance) distinct() int {
 	set := map[model.Profile]bool{}
 	for _, h := range g.hosts {
 		for _, r := range h.Routes {
@@ -96,7 +98,7 @@ func (g *gate) distinct() int {
 }
 
 // routes are what matters of them, by host.
-func (g *gate) routes() map[string]string {
+func (g *instance) routes() map[string]string {
 	text := map[string]string{}
 	for name, h := range g.hosts {
 		for _, r := range h.Routes {
@@ -123,12 +125,12 @@ func stepped(number, step int) *networkingv1.Ingress {
 	return ing
 }
 
-const mostProfiles = 200
+const maxProfiles = 200
 
 // TestProfilesBounded: up to 200 everybody has what was asked for; beyond, the
 // oldest keep theirs and the others get the nearest stricter one.
 func TestProfilesBounded(t *testing.T) {
-	g := newGate(t)
+	g := newInstance(t)
 	for n := range 2000 {
 		if built := g.apply(false, stepped(n, 2048+n%5)); built != 1 {
 			t.Fatalf("Ingress %d built %d hosts", n, built)
@@ -141,7 +143,7 @@ func TestProfilesBounded(t *testing.T) {
 	for n := range 194 {
 		g.apply(false, stepped(10000+n, 10000+10*n))
 	}
-	if n := g.distinct(); n != mostProfiles-1 || len(g.findings) > 0 {
+	if n := g.distinct(); n != maxProfiles-1 || len(g.findings) > 0 {
 		t.Errorf("%d profiles, findings %v", n, g.findings)
 	}
 	// The strictest takes the place of the youngest.
@@ -173,7 +175,7 @@ func TestProfilesBounded(t *testing.T) {
 	if h := g.hosts["h20001.test"]; !h.Routes[0].Denied {
 		t.Error("a route is served less strictly than it asks for")
 	}
-	if n := g.distinct(); n > mostProfiles {
+	if n := g.distinct(); n > maxProfiles {
 		t.Errorf("%d profiles", n)
 	}
 	// Room comes back.
@@ -187,7 +189,7 @@ func TestProfilesBounded(t *testing.T) {
 
 // TestManyValuesBounded: a tenant who writes a thousand values.
 func TestManyValuesBounded(t *testing.T) {
-	g := newGate(t)
+	g := newInstance(t)
 	for n := range 20 {
 		g.apply(false, stepped(n, 5000+n))
 	}
@@ -197,7 +199,7 @@ func TestManyValuesBounded(t *testing.T) {
 	}
 	g.apply(false, tenant...)
 	// Nobody asks for the default one and the strictest.
-	if n := g.distinct(); n != mostProfiles-2 {
+	if n := g.distinct(); n != maxProfiles-2 {
 		t.Errorf("%d profiles", n)
 	}
 	for n := range 20 {
@@ -220,7 +222,7 @@ func TestProfilesFollowFromObjects(t *testing.T) {
 		for n := range 500 {
 			last = append(last, stepped(n, 1024+random.IntN(600)))
 		}
-		fresh, used := newGate(t), newGate(t)
+		fresh, used := newInstance(t), newInstance(t)
 		fresh.apply(false, last...)
 		shuffled := slices.Clone(last)
 		for range 3 {
