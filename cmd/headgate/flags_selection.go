@@ -27,6 +27,7 @@ type selection struct {
 	deepInspect        bool
 	annotationsPrefix  string
 	noExternalNames    bool
+	localAddresses     bool
 
 	watchNamespace, watchNamespaceSelector string
 }
@@ -45,6 +46,7 @@ func (s *selection) addSelectionFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.watchNamespaceSelector, "watch-namespace-selector", "", "labels of the namespaces to serve (default: all)")
 	f.StringVar(&s.watchNamespace, "watch-namespace", "", "the only namespace to serve (default: all)")
 	f.BoolVar(&s.noExternalNames, "disable-svc-external-name", false, "leave Services of type ExternalName without endpoints")
+	f.BoolVar(&s.localAddresses, "allow-local-svc-external-name", false, "let what Ingresses and Services of type ExternalName name lead to loopback, link-local and unspecified addresses (in a folder it may in any case)")
 }
 
 func (s selection) checkSelection() error {
@@ -62,6 +64,9 @@ func (s selection) storeSettings(classless bool) (store.Settings, error) {
 		WatchWithoutClass: s.watchWithoutClass || classless, Classless: classless,
 		Scope:       build.Scope{DeepInspect: s.deepInspect, NoCatchAll: s.disableCatchAll},
 		ClassByName: s.ingressClassByName, NoExternalNames: s.noExternalNames,
+		// A folder is written by the person who runs Headgate, whose own machine
+		// may have the service.
+		LocalAddresses: s.localAddresses || classless,
 	}
 	var err error
 	if settings.ConfigMap, err = objectName("configmap", s.configMap); err != nil {

@@ -9,11 +9,10 @@ import (
 
 // serviceOptions are what the flags say of Services.
 type serviceOptions struct {
-	localExternalNames, topology bool
+	topology bool
 }
 
 func (o *serviceOptions) addServiceFlags(f *pflag.FlagSet) {
-	f.BoolVar(&o.localExternalNames, "allow-local-svc-external-name", false, "let names of Services of type ExternalName lead to loopback, link-local and unspecified addresses")
 	f.BoolVar(&o.topology, "enable-topology-aware-routing", false, "prefer endpoints that are hinted for the zone of Headgate's Node, where a Service asks for it (needs POD_NAME and POD_NAMESPACE; a folder has no zones)")
 }
 

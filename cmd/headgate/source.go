@@ -46,7 +46,7 @@ func (o options) source(findings *ledger.Ledger, m *metrics.Metrics, log *slog.L
 	if err != nil {
 		return from{}, err
 	}
-	names := dns.New(dns.System(o.localExternalNames, log))
+	names := dns.New(dns.System(objects.LocalAddresses, log))
 	f.run, f.want.Addresses = controller.Together(f.run, names.Run), names.Want
 	f = o.authorities(f, log)
 	f.objects = objects
