@@ -110,7 +110,8 @@ func localOnly(address string) string {
 // ConfigMap with the options, or the oldest Ingress that calls it.
 func (b *Builder) callerOf(key string, v View) (object, field string) {
 	if configMap := v.ConfigMap(); v.CalledByOptions(key) && configMap != nil {
-		return "configmap/" + configMap.Namespace + "/" + configMap.Name, ""
+		reader := feature.NewReader(b.prefix, nil, b.settings(v).config)
+		return "configmap/" + configMap.Namespace + "/" + configMap.Name, b.keyOf(configMap, callsBy(reader, key))
 	}
 	callers := v.Callers(key)
 	if len(callers) == 0 {
@@ -118,9 +119,30 @@ func (b *Builder) callerOf(key string, v View) (object, field string) {
 	}
 	oldest := slices.MinFunc(callers, compareAge)
 	reader := b.reader(oldest, b.settings(v).config, v)
-	return objectName(oldest), b.fieldOf(oldest, func(f feature.Feature) bool {
+	return objectName(oldest), b.fieldOf(oldest, callsBy(reader, key))
+}
+
+// callsBy reports whether a feature, with these settings, asks a backend.
+func callsBy(reader *feature.Reader, key string) func(feature.Feature) bool {
+	return func(f feature.Feature) bool {
 		return f.Calls != nil && slices.ContainsFunc(f.Calls(reader), func(c model.Call) bool { return leadsTo(c, key) })
-	})
+	}
+}
+
+// keyOf is the first key of a feature that is in the ConfigMap, empty if there
+// is none.
+func (b *Builder) keyOf(configMap *corev1.ConfigMap, is func(feature.Feature) bool) string {
+	for _, f := range b.features {
+		if !is(f) {
+			continue
+		}
+		for _, s := range f.Settings {
+			if key := s.Declaration().Key; configMap.Data[key] != "" {
+				return key
+			}
+		}
+	}
+	return ""
 }
 
 // leadsTo tells whether a backend is a call's, on the host that it names where

@@ -41,12 +41,21 @@ func fieldOf(ing *networkingv1.Ingress, backend string) string {
 	return annotationOf(ing, backend)
 }
 
-// annotationOf is the annotation whose value is the name of the backend's
-// Service, empty if there is none.
+// annotationOf is the annotation that names the backend's Service, empty if
+// there is none.
 func annotationOf(ing *networkingv1.Ingress, backend string) string {
+	ours := maps.Clone(ing.Annotations)
+	maps.DeleteFunc(ours, func(name, _ string) bool { return !strings.Contains(name, "/") })
+	return fieldNaming(ours, backend)
+}
+
+// fieldNaming is the first field whose value is the name of the backend's
+// Service, or a URL with its name in the cluster; empty if there is none.
+func fieldNaming(values map[string]string, backend string) string {
 	service, _, _ := build.SplitKey(backend)
-	for _, name := range slices.Sorted(maps.Keys(ing.Annotations)) {
-		if strings.Contains(name, "/") && strings.TrimSpace(ing.Annotations[name]) == service.Name {
+	inCluster := service.Name + "." + service.Namespace + ".svc"
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if value := strings.TrimSpace(values[name]); value == service.Name || strings.Contains(value, "://"+inCluster) {
 			return name
 		}
 	}

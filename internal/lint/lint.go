@@ -130,12 +130,18 @@ func (c *checker) addFinding(unit store.Key, f finding.Finding) {
 	}
 	placed := false
 	if unit.Kind == store.BackendUnit {
-		for _, ing := range c.surveyed.View.Users(unit.Name) {
-			name := "ingress/" + ing.Namespace + "/" + ing.Name
-			if place, ok := c.read.Place(name, fieldOf(ing, unit.Name)); ok {
+		view := c.surveyed.View
+		refer := func(name, field string) {
+			if place, ok := c.read.Place(name, field); ok {
 				c.add(place, name, f)
 				placed = true
 			}
+		}
+		for _, ing := range slices.Concat(view.Users(unit.Name), view.Callers(unit.Name)) {
+			refer("ingress/"+ing.Namespace+"/"+ing.Name, fieldOf(ing, unit.Name))
+		}
+		if options := view.ConfigMap(); options != nil && view.CalledByOptions(unit.Name) {
+			refer("configmap/"+options.Namespace+"/"+options.Name, fieldNaming(options.Data, unit.Name))
 		}
 	}
 	if !placed {
