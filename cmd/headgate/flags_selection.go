@@ -66,7 +66,8 @@ func (s selection) storeSettings(classless bool) (store.Settings, error) {
 		ClassByName: s.ingressClassByName, NoExternalNames: s.noExternalNames,
 		// A folder is written by the person who runs Headgate, whose own machine
 		// may have the service.
-		LocalAddresses: s.localAddresses || classless,
+		LocalAddresses:  s.localAddresses || classless,
+		ManualEndpoints: classless,
 	}
 	var err error
 	if settings.ConfigMap, err = objectName("configmap", s.configMap); err != nil {

@@ -6,8 +6,10 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 )
@@ -87,8 +89,20 @@ func (t *backendMaker) internal(service *corev1.Service, portText string) {
 		t.tell("spec.clusterIP", finding.NotSupported, "the Service has no address of its own, which service-upstream asks for",
 			"the endpoints of the Service are used")
 	}
+	endpointSlices := t.view.EndpointSlices(t.name)
+	if len(endpointSlices) == 0 && t.view.ManualEndpoints() {
+		t.unreachable("metadata.name", finding.MissingObject, noSlice(service.Name))
+		return
+	}
 	near := nearby{t.view.Zone(), NearnessOf(service)}
-	t.backend.Endpoints = endpointsOf(t.view.EndpointSlices(t.name), port, near)
+	t.backend.Endpoints = endpointsOf(endpointSlices, port, near)
+}
+
+// noSlice is about a Service in a folder, where the manifests of a chart hold
+// Pods and no addresses.
+func noSlice(service string) string {
+	return "the folder has no EndpointSlice for the Service: add one with the label " +
+		discoveryv1.LabelServiceName + ": " + feature.Shorten(service) + " (a cluster makes it itself)"
 }
 
 // findPort is the first TCP port of the Service that the text means: its

@@ -77,6 +77,8 @@ type View interface {
 	// LocalAddresses tells whether what tenants name may lead to source.IsLocal
 	// addresses.
 	LocalAddresses() bool
+	// ManualEndpoints reports whether nothing writes EndpointSlices for Services.
+	ManualEndpoints() bool
 	// Zone is the zone that endpoints are to be near to, empty for none.
 	Zone() string
 	// Users are the Ingresses of our class that refer to the backend, in any

@@ -34,7 +34,7 @@ func rules() []rule {
 		{finding.UnknownKey, Error, "A ConfigMap key that does nothing",
 			"Look for a slip in the name of the key, or remove it."},
 		{finding.MissingObject, Error, "A reference to an object, or a port of one, that is not there",
-			"Correct the name or add the object. It is a notice where the manifests hold no object of that kind at all: then they can't tell."},
+			"Correct the name or add the object. In a folder each Service needs an EndpointSlice or Endpoints of its name. It is a notice where the manifests hold no object of that kind at all: then they can't tell."},
 		{finding.MissingCapability, Error, "Something that the NGINX of the machine can't do",
 			"The message says what it lacks. Lint never finds it: there is no NGINX at hand."},
 		{finding.BadCertificate, Error, "A TLS Secret that can't be served as asked",
@@ -98,7 +98,7 @@ func severityOf(f finding.Finding, kinds map[string]int) Severity {
 func missingKind(f finding.Finding) string {
 	for word := range strings.FieldsSeq(f.Message) {
 		switch word {
-		case "Secret", "Service", "ConfigMap":
+		case "Secret", "Service", "ConfigMap", "EndpointSlice":
 			return word
 		}
 	}

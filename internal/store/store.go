@@ -95,6 +95,9 @@ type Settings struct {
 	NoExternalNames bool
 	// LocalAddresses lets what tenants name lead to source.IsLocal addresses.
 	LocalAddresses bool
+	// ManualEndpoints says that nothing writes EndpointSlices for Services: what
+	// is missing among them does not come by itself, as in a folder.
+	ManualEndpoints bool
 	// ReferOptions lists the backends that the ConfigMap with the options has all
 	// routes ask (build.ReferOptions); nil if nobody reads it for that.
 	ReferOptions func(*corev1.ConfigMap) []build.BackendReference

@@ -104,6 +104,9 @@ func (s *Store) ExternalNames() bool { return !s.settings.NoExternalNames }
 // LocalAddresses tells whether what tenants name may lead to this machine.
 func (s *Store) LocalAddresses() bool { return s.settings.LocalAddresses }
 
+// ManualEndpoints reports whether nothing writes EndpointSlices for Services.
+func (s *Store) ManualEndpoints() bool { return s.settings.ManualEndpoints }
+
 // Scope says which Ingresses are left out for what is in them.
 func (s *Store) Scope() build.Scope { return s.settings.Scope }
 
