@@ -57,10 +57,12 @@ type refusals struct {
 	findings []finding.Finding
 }
 
-func (r *refusals) add(field, message string) {
+func (r *refusals) add(field, message string) { r.addAs(finding.Refused, field, message) }
+
+func (r *refusals) addAs(code finding.Code, field, message string) {
 	if len(r.findings) < r.most {
 		r.findings = append(r.findings, finding.Finding{
-			Object: objectName(r.ing), Field: field, Code: finding.Refused, Message: message,
+			Object: objectName(r.ing), Field: field, Code: code, Message: message,
 			Effect: "nothing of this Ingress is served",
 		})
 	}
@@ -73,7 +75,23 @@ func (r *refusals) judge(s Scope) {
 	if s.DeepInspect {
 		r.inspect()
 	}
+	r.hosts()
 }
+
+// hosts refuses an Ingress none of whose hosts is one. One good host would have
+// the findings about the bad ones.
+func (r *refusals) hosts() {
+	for _, rule := range r.ing.Spec.Rules {
+		if _, ok := hostName(rule.Host); ok {
+			return
+		}
+	}
+	for i, rule := range r.ing.Spec.Rules {
+		r.addAs(finding.InvalidValue, fmt.Sprintf("spec.rules[%d].host", i), badHost(rule.Host))
+	}
+}
+
+func badHost(host string) string { return fmt.Sprintf("invalid host %q: must be a DNS name", feature.Shorten(host)) }
 
 // inspect reads what the predecessor does: rule hosts, paths, TLS hosts and the
 // names of TLS Secrets.

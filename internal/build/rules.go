@@ -60,7 +60,7 @@ func (l *layout) tellWhole(p *part) {
 	l.findings = append(l.findings, l.builder.unknownAnnotations(p.Ingress)...)
 	for _, i := range p.invalid {
 		l.refuse(p, fmt.Sprintf("spec.rules[%d].host", i), "this rule is not served",
-			&refusal{finding.InvalidValue, fmt.Sprintf("%q is no DNS name", feature.Shorten(p.Spec.Rules[i].Host))})
+			&refusal{finding.InvalidValue, badHost(p.Spec.Rules[i].Host)})
 	}
 	if !p.routed {
 		l.builder.applyFeatures(&model.Route{}, p.reader)
