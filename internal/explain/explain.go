@@ -270,7 +270,7 @@ func (x *explainer) answerOf(d router.Decision, won *model.Route, scheme string)
 		return a
 	}
 	answer := x.backendAnswer(won)
-	if answer.Status != 0 && !x.shared() {
+	if answer.Status == unavailable && !x.shared() {
 		return answer
 	}
 	refused, depends := x.judge(won, scheme)

@@ -16,6 +16,7 @@ local tostring = tostring
 
 local UNAUTHORIZED = 401
 local FORBIDDEN = 403
+local NOT_FOUND = 404
 local UNAVAILABLE = 503
 
 -- What a judge says besides true, with which a request passes, and a status,
@@ -93,10 +94,14 @@ end
 
 
 -- checked runs what is to be done when another service let the request pass.
+-- It ends a request that no backend answers.
 local function checked(request)
     local phase = request.route.phases.checked
     if phase then
         features.run(phase, request)
+    end
+    if not request.backend then
+        return requests.finish(request, NOT_FOUND)
     end
 end
 

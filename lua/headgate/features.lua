@@ -4,8 +4,9 @@
 --   route(policy, request)    before a backend is chosen; may end the request
 --   choose(policy, request)   may set request.backend to another backend than
 --                             the route's; it must have an endpoint
---   guard(policy, request)    when there is a backend to ask: may end the
---                             request; never lets in what another refuses
+--   guard(policy, request)    when there is a backend to ask, or the built-in
+--                             default one answers: may end the request; never
+--                             lets in what another refuses
 --   judge(policy, request) -> verdict, challenge
 --                             behind all guards: whether the request's sender
 --                             may pass: true, "ask", or 401 or 403, see

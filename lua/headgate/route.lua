@@ -140,9 +140,11 @@ end
 
 
 -- choose settles which backend is asked, or ends the request where none can be.
+-- Where the built-in default backend answers there is none, and the guards are
+-- asked first: see answer_default.
 local function choose(request, route)
     if not route.backend then
-        return requests.finish(request, NOT_FOUND)
+        return
     end
     if route.phases.choose then
         features.run(route.phases.choose, request)
@@ -151,11 +153,20 @@ local function choose(request, route)
         end
     end
     local revision = request.revision
-    local backend = units.with_endpoints(route.backend, revision) or stand_in(route.fallback, revision)
-    if not backend then
-        return requests.finish(request, route.default and NOT_FOUND or UNAVAILABLE)
+    request.backend = units.with_endpoints(route.backend, revision) or stand_in(route.fallback, revision)
+    if not request.backend and not route.default then
+        return requests.finish(request, UNAVAILABLE)
     end
-    request.backend = backend
+end
+
+
+-- answer_default ends a request that no backend answers, once all guards let it
+-- pass. A body that is too long is refused first.
+local function answer_default(request, phases)
+    if phases.jump then
+        features.run(phases.jump, request)
+    end
+    return requests.finish(request, NOT_FOUND)
 end
 
 
@@ -181,6 +192,9 @@ local function handle(revision, jumped)
         if phases.judge then
             access.judge(phases.judge, request)
         end
+    end
+    if not request.backend and (request.passed or not route.identity) then
+        return answer_default(request, phases)
     end
     if request.strays then
         -- Else a path could be open here and be a guarded one for the backend.

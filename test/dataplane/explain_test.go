@@ -51,6 +51,7 @@ var explained = []string{
 	"http://guarded.test/", "https://guarded.test/", "https://guarded.test/moved", "https://guarded.test/empty", "https://guarded.test/missing",
 	"https://guarded.test/ | Content-Length: 9", "https://guarded.test/jump", "https://guarded.test/jump | Content-Length: 9",
 	"https://guarded.test/usual | Content-Length: 1048577", "https://guarded.test/usual-missing | Content-Length: 1048577",
+	"https://keyed.test/none", "https://small.test/none | Content-Length: 9", "https://small.test/none",
 	"https://guarded.test/asked", "https://guarded.test/any", "https://guarded.test/any | Authorization: Basic dTpw",
 	"http://nobody.test/", "http://nobody.test/healthz", "http://nobody.test/nginx_status", "http://127.0.0.1/", "http://_/",
 }
@@ -80,6 +81,8 @@ func explainManifests(t *testing.T) string {
 	b.WriteString("---\nkind: Secret\napiVersion: v1\nmetadata: {name: users}\nstringData: {auth: 'user:{SHA}qvTGHdzF6KLavt4PO0gs2a6pQ00='}\n")
 	guard := []string{"", "auth-type: basic", "auth-secret: users", "force-ssl-redirect: true", "proxy-body-size: 8"}
 	b.WriteString(ruled("guarded", append([]string{"guarded.test Prefix / a", "guarded.test Exact /empty empty", "guarded.test Exact /missing missing"}, guard...)...))
+	b.WriteString(ruled("keyed", append([]string{"keyed.test Prefix /x a"}, guard[:4]...)...))
+	b.WriteString(ruled("small", "small.test Prefix /x a", "", "proxy-body-size: 8"))
 	b.WriteString(ruled("guarded-moved", append(append([]string{"guarded.test Exact /moved a"}, guard...), "temporal-redirect: https://new.test/")...))
 	b.WriteString(ruled("guarded-usual", append([]string{"guarded.test Exact /usual a", "guarded.test Exact /usual-missing missing"}, guard[:4]...)...))
 	b.WriteString(ruled("guarded-jump", append(append([]string{"guarded.test Prefix /jump a"}, guard...), "proxy-buffer-size: 8k")...))

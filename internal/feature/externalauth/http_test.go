@@ -243,3 +243,42 @@ func TestSignIn(t *testing.T) {
 		g.Do(gatetest.Request{Host: "plain.test", Path: "/x", Scheme: scheme, HTTP2: http2, Header: signedIn}).WantStatus(t, 200)
 	})
 }
+
+// TestPathsThatNoRuleHas: the host's other paths are guarded as its first
+// Ingress says, though only the built-in default backend answers there.
+func TestPathsThatNoRuleHas(t *testing.T) {
+	t.Parallel()
+	j := startJudge(t)
+	rule := func(host string, annotations ...string) string {
+		name, _, _ := strings.Cut(host, ".")
+		return gatetest.Ingress(name, host, "/app", "app", append([]string{"auth-url: http://" + j.at + "/cookie", "ssl-redirect: false"}, annotations...)...)
+	}
+	g := gatetest.Start(t, gatetest.Options{Manifests: app(t) + rule("a.test") + rule("sign.test", "auth-signin: https://sign.example/in", "proxy-body-size: 8") +
+		rule("cached.test", "auth-cache-key: $cookie_session", "auth-cache-duration: 200 1m") + gatetest.Ingress("small", "small.test", "/app", "app", "proxy-body-size: 8")})
+	key := http.Header{"Cookie": {"session=ok"}}
+	gatetest.EveryProtocol(func(http2 bool, scheme string) {
+		ask := func(host string, header http.Header) gatetest.Response {
+			return g.Do(gatetest.Request{Host: host, Path: "/none", Scheme: scheme, HTTP2: http2, Header: header})
+		}
+		ask("a.test", nil).WantStatus(t, 401)
+		ask("a.test", key).WantStatus(t, 404)
+		j.wantAsked(t, 2)
+		ask("sign.test", nil).WantStatus(t, 302)
+		ask("cached.test", nil).WantStatus(t, 401)
+		ask("cached.test", key).WantStatus(t, 404)
+		j.take()
+		ask("cached.test", key).WantStatus(t, 404)
+		j.wantAsked(t, 0)
+		for _, host := range []string{"sign.test", "small.test"} {
+			for length, want := range map[int]int{8: 404, 9: 413} {
+				g.Do(gatetest.Request{
+					Method: "POST", Host: host, Path: "/none", Scheme: scheme, HTTP2: http2, Header: key, Body: strings.NewReader(strings.Repeat("x", length)),
+				}).WantStatus(t, want)
+			}
+		}
+		j.take()
+	})
+	if n := g.State().Kept; n != 0 {
+		t.Errorf("%d requests are kept", n)
+	}
+}
