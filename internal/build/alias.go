@@ -166,7 +166,7 @@ func (n *namings) of(host string) *networkingv1.Ingress {
 func (b *Builder) hostCertificate(host string, v View) *parsedCertificate {
 	for _, ing := range OldestFirst(v.Ingresses(host)) {
 		s := search{builder: b, view: v, ingress: ing, name: host}
-		if secured, parsed := s.run(); secured {
+		if decides, parsed := s.run(); decides {
 			return parsed
 		}
 	}

@@ -43,22 +43,24 @@ func (b *Builder) Name(name string, v View) (n model.Name, certificate *model.Ce
 	return n, certificate, true, finding.Sort(fs)
 }
 
-// ruleName builds the name of a rule's host. The oldest Ingress that asks for
-// TLS on the name decides, even when its certificate can't be used: then the
-// default certificate is served, and plain requests are still redirected.
+// ruleName builds the name of a rule's host. One Ingress with a TLS section is
+// enough to secure it, as in ingress-nginx, whatever names the section lists.
+// The oldest that lists the name, or has a certificate for it, decides on the
+// certificate, even when that can't be used: then the default one is served.
 func (b *Builder) ruleName(name string, ingresses []*networkingv1.Ingress, v View) (n model.Name, certificate *model.Certificate, fs []finding.Finding) {
 	n = model.Name{Name: name, Host: name}
 	winner := ""
 	for _, ing := range ingresses {
 		s := search{builder: b, view: v, ingress: ing, name: name}
-		secured, parsed := s.run()
+		decides, parsed := s.run()
+		n.Secured = n.Secured || len(ing.Spec.TLS) > 0
 		if winner == "" {
 			fs = append(fs, s.findings...)
 		}
 		switch {
-		case !secured:
+		case !decides:
 		case winner == "":
-			n.Secured, winner = true, objectName(ing)
+			winner = objectName(ing)
 			if parsed != nil {
 				n.Certificate, certificate = parsed.certificate.Hash, parsed.certificate
 			}
@@ -68,7 +70,26 @@ func (b *Builder) ruleName(name string, ingresses []*networkingv1.Ingress, v Vie
 			fs = append(fs, s.findings[len(s.findings)-1])
 		}
 	}
+	if n.Secured && winner == "" {
+		fs = append(fs, unlisted(name, ingresses)...)
+	}
 	return n, certificate, fs
+}
+
+// unlisted is the finding for a host that the TLS sections of its Ingresses
+// leave out: clients are redirected to https and shown the default certificate.
+// An entry with neither host nor Secret asks for that.
+func unlisted(name string, ingresses []*networkingv1.Ingress) []finding.Finding {
+	at := slices.IndexFunc(ingresses, func(ing *networkingv1.Ingress) bool { return len(ing.Spec.TLS) > 0 })
+	isEmpty := func(entry networkingv1.IngressTLS) bool { return len(entry.Hosts) == 0 && entry.SecretName == "" }
+	if slices.ContainsFunc(ingresses[at].Spec.TLS, isEmpty) {
+		return nil
+	}
+	return []finding.Finding{{
+		Object: objectName(ingresses[at]), Field: "spec.tls", Code: finding.BadCertificate,
+		Message: fmt.Sprintf("no entry lists %s, and no certificate here is for it", name),
+		Effect:  "the default certificate is served for " + name,
+	}}
 }
 
 // A search looks for a name's certificate in one Ingress.
@@ -81,9 +102,9 @@ type search struct {
 	findings []finding.Finding
 }
 
-// run returns nil for a name that is secured and shows the default
-// certificate.
-func (s *search) run() (secured bool, certificate *parsedCertificate) {
+// run reports whether the Ingress decides on the certificate, which is nil for
+// the default one.
+func (s *search) run() (decides bool, certificate *parsedCertificate) {
 	for i, entry := range s.ingress.Spec.TLS {
 		if s.entry = i; slices.ContainsFunc(entry.Hosts, s.isName) {
 			return true, s.listed(entry.SecretName)

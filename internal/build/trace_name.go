@@ -82,8 +82,8 @@ func (b *Builder) traceName(name string, v View) NameTrace {
 func (b *Builder) traceCertificate(host string, v View) *CertificateTrace {
 	for _, ing := range OldestFirst(v.Ingresses(host)) {
 		s := search{builder: b, view: v, ingress: ing, name: host}
-		secured, parsed := s.run()
-		if !secured {
+		decides, parsed := s.run()
+		if !decides {
 			continue
 		}
 		entry := ing.Spec.TLS[s.entry]

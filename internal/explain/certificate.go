@@ -46,7 +46,9 @@ func (x *explainer) explainCertificate() {
 	switch {
 	case !secured && trace == nil:
 		c.Default, c.Why = true, "no Ingress of the name asks for TLS on it"
-	case trace != nil && trace.Refused != nil:
+	case trace == nil:
+		c.Default, c.Why = true, "no TLS section of an Ingress lists the name or has a certificate for it"
+	case trace.Refused != nil:
 		c.Default, c.Why = true, trace.Refused.Message
 	case !secured || shown.Certificate == "" && trace.Secret.Name != "":
 		c.Default, c.Why = true, fmt.Sprintf("the certificate of host %s is not for %s", trace.Host, name)

@@ -146,8 +146,8 @@ type Name struct {
 	Host string
 	// Redirect sends requests for the name to the Host's own.
 	Redirect bool
-	// Secured is set where an Ingress asks for TLS on the name, whether or
-	// not its certificate could be used.
+	// Secured is set where an Ingress of the host has a TLS section, whatever
+	// names that lists, and whether or not its certificate could be used.
 	Secured bool
 	// Certificate is the hash of the certificate that the name shows, or
 	// empty for the default certificate.

@@ -55,12 +55,14 @@ func TestRedirect(t *testing.T) {
 		gatetest.Ingress("noforce", "noforce.test", "/", "a", "force-ssl-redirect: false") +
 		secured("keep", "keep.test", "preserve-trailing-slash: true") + secured("port", "port.test", "use-port-in-redirects: true") +
 		gatetest.Secured(gatetest.Ingress("wild", "*.w.test", "/", "a"), "wild *.w.test") + gatetest.Ingress("below", "x.w.test", "/", "a") +
+		gatetest.Secured(gatetest.Ingress("typo", "typo.test", "/", "a"), "tls tpyo.test") +
 		gatetest.Secured(gatetest.Ingress("unnamed", "unnamed.test", "/", "a"), "- unnamed.test") +
 		secured("dead", "dead.test") + gatetest.Secured(gatetest.Ingress("slash", "slash.test", "/foo/", "a"), "tls slash.test")})
 	port := strconv.Itoa(int(g.HTTPS))
 	for _, c := range []struct{ host, path, want string }{
 		{"on.test", "/", "308 https://on.test"},
 		{"on.test", "/x", "308 https://on.test/x"},
+		{"typo.test", "/x", "308 https://typo.test/x"},
 		{"on.test", "/x/", "308 https://on.test/x"},
 		{"on.test", "/x//", "308 https://on.test/x/"},
 		{"on.test", "/x/?y=1", "308 https://on.test/x/?y=1"},
