@@ -37,7 +37,7 @@ var knows = []struct {
 		"internal/feature/…", []string{"internal/feature", "internal/finding", "internal/model", "internal/pcre"},
 		"features do not know of each other: what several of them must know belongs into the model and build",
 	},
-	{"internal/reference", []string{"internal/feature"}, "the reference is written from what features declare: which there are is handed in"},
+	{"internal/docgen", []string{"internal/feature"}, "the reference is written from what features declare: which there are is handed in"},
 	{"internal/pcre", nil, "it is a layer over a library: what patterns are for is known by who compiles them"},
 	{"internal/election", nil, "it knows a Lease: what a leader does is handed in"},
 	{"internal/status", nil, "it writes addresses into the Ingresses that it is told of: who selects them and who leads is handed in"},

@@ -1,4 +1,4 @@
-package reference
+package docgen
 
 import (
 	"flag"
@@ -126,7 +126,7 @@ func TestPages(t *testing.T) {
 			write(t, k.page, text)
 		}
 		if read(t, k.page) != text {
-			t.Errorf("%s is not what the features declare (go test ./internal/reference -update writes it)", k.page)
+			t.Errorf("%s is not what the features declare (go test ./internal/docgen -update writes it)", k.page)
 		}
 	}
 }
@@ -160,7 +160,7 @@ func TestEverySettingIsAccountedFor(t *testing.T) {
 			as := account[name]
 			if len(as) != 1 {
 				t.Errorf("the predecessor's %s (%s) is %q, want one of done, refused and missing "+
-					"(go test ./internal/reference -update takes off %s what is done)", name, knownSettings[name].Status, as, k.missing)
+					"(go test ./internal/docgen -update takes off %s what is done)", name, knownSettings[name].Status, as, k.missing)
 				continue
 			}
 			count[as[0]]++

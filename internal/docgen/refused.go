@@ -1,4 +1,4 @@
-package reference
+package docgen
 
 // RefusedAnnotations are the annotations that Headgate will not have.
 func RefusedAnnotations() []Refusal {

@@ -1,4 +1,4 @@
-package reference
+package docgen
 
 // annotationDifferences are the risks and defaults of annotations that are not
 // the predecessor's, and what bad values do.

@@ -1,8 +1,8 @@
-// Package reference writes the reference of all annotations and ConfigMap keys
+// Package docgen writes the reference of all annotations and ConfigMap keys
 // from what the features declare. Its test holds docs/annotations.md and
 // docs/configmap.md to it, and counts what of the predecessor's settings there
 // is.
-package reference
+package docgen
 
 import (
 	"cmp"
@@ -23,7 +23,7 @@ type Refusal struct {
 // yet: they count as missing.
 const Unsupported = "unsupported"
 
-const generated = "<!-- Written by `go test ./internal/reference -update` from what the features declare. -->\n\n"
+const generated = "<!-- Written by `go test ./internal/docgen -update` from what the features declare. -->\n\n"
 
 const annotationsHead = `# Annotations
 
