@@ -32,7 +32,7 @@ func commands(p ports) []command {
 		{does: "one of two endpoints, in turns", line: "curl " + hello + "/", wants: []string{"backend: hello-"}},
 		{does: "an exact path", line: "curl " + hello + "/about", wants: []string{"backend: about\n"}},
 		{does: "the URI arrives as it was sent", line: "curl '" + hello + "/a%2Fb//c?x=%20'", wants: []string{"request: GET /a%2Fb//c?x=%20 HTTP/1.1\n"}},
-		{does: "no such host", line: fmt.Sprintf("curl -i http://nobody.localhost:%d/", p.http), wants: []string{"404 Not Found"}},
+		{does: "no such host", line: fmt.Sprintf("curl -i http://unknown.localhost:%d/", p.http), wants: []string{"404 Not Found"}},
 		{does: "to HTTPS, as the host has a certificate", line: fmt.Sprintf("curl -i http://shop.localhost:%d/cart", p.http),
 			wants: []string{"308 Permanent Redirect", "ocation: https://" + shop + "/cart\r\n"}},
 		{does: "TLS, and a port by its name", line: "curl --cacert $DEMO/ca.crt https://" + shop + "/cart", wants: []string{"backend: cart\n"}},
