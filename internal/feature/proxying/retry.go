@@ -20,7 +20,7 @@ var (
 	}
 	retryTime = feature.Setting[time.Duration]{
 		Annotation: "proxy-next-upstream-timeout", Key: "proxy-next-upstream-timeout", Default: 0, Parse: feature.Seconds(0, mostSeconds), Risk: feature.Low,
-		Doc: "Number of seconds after which a request is not retried; 0 for no limit. Rounded up to 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800 or 3600; more is no limit.",
+		Doc: "Number of seconds after which a request is not retried; 0 for no limit. Rounded up to 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800 or 3600; more means no limit.",
 	}
 	retryTries = feature.Setting[int]{
 		Annotation: "proxy-next-upstream-tries", Key: "proxy-next-upstream-tries", Default: 3, Parse: feature.Int(0, mostTries), Risk: feature.Low,
