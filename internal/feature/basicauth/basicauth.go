@@ -50,7 +50,7 @@ var (
 	}
 	authRealm = feature.Setting[string]{
 		Annotation: "auth-realm", Parse: parseRealm, OnInvalid: feature.Deny, Risk: feature.Medium,
-		Doc: "The realm that browsers show when they ask for the password. With digest, only lines with this realm are used.",
+		Doc: "The realm that browsers show when they ask for the password. With digest, only lines of an auth-file with this realm are used.",
 	}
 )
 
