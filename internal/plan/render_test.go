@@ -402,18 +402,20 @@ func allProfiles() []model.Profile {
 }
 
 // bufferProfiles has what depends on the buffers: the least, a middle and the
-// largest of each beside every size and number.
+// largest of what may be busy beside every size and number. How large the file
+// may be depends on the size alone: each two of file, busy and size, or number,
+// meet.
 func bufferProfiles() []model.Profile {
 	var list []model.Profile
-	for size := int64(kib); size <= 16*mib; size *= 2 {
-		for buffers := 2; buffers <= 256; buffers *= 2 {
+	for i, size := 0, int64(kib); size <= 16*mib; i, size = i+1, size*2 {
+		files := []int64{0, size, gib, 64 * gib}
+		for j, buffers := 0, 2; buffers <= 256; j, buffers = j+1, buffers*2 {
 			most := size * int64(buffers) / 2
-			for _, busy := range []int64{size, min(2*size, most), most} {
-				for _, file := range []int64{0, size, gib, 64 * gib} {
-					list = append(list, unlike(func(p *model.Profile) {
-						p.BufferSize, p.Buffers, p.BusyBuffers, p.TempFile = size, buffers, busy, file
-					}))
-				}
+			for k, busy := range []int64{size, min(2*size, most), most} {
+				file := files[(i+j+k)%len(files)]
+				list = append(list, unlike(func(p *model.Profile) {
+					p.BufferSize, p.Buffers, p.BusyBuffers, p.TempFile = size, buffers, busy, file
+				}))
 			}
 		}
 	}
