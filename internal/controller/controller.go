@@ -120,7 +120,8 @@ type Controller struct {
 	log      *slog.Logger
 	metrics  *metrics.Metrics
 
-	inbox *inbox
+	// queue has what sources delivered and was not built yet.
+	queue *source.Queue
 	// questions are asked between two changes, where the store stands still.
 	questions chan func()
 	store     *store.Store
@@ -161,7 +162,7 @@ func New(s Settings) *Controller {
 		settings:  s,
 		log:       s.Log,
 		metrics:   s.Metrics,
-		inbox:     newInbox(),
+		queue:     source.NewQueue(),
 		questions: make(chan func()),
 		store:     store.New(s.Store, builder.Refer),
 		builder:   builder,
@@ -189,7 +190,7 @@ func (c *Controller) Check(ctx context.Context) error {
 
 // Synced tells whether NGINX serves all that was delivered so far.
 func (c *Controller) Synced() bool {
-	return c.ready.Load() && int(c.served.Load()) == c.inbox.count()
+	return c.ready.Load() && int(c.served.Load()) == c.queue.Puts()
 }
 
 // Serving is closed when NGINX serves all that was delivered first.
@@ -208,7 +209,7 @@ func (c *Controller) Run(ctx context.Context, from Source) error {
 	sourceEnded := make(chan struct{})
 	go func() {
 		defer close(sourceEnded)
-		if err := from(ctx, func(_ context.Context, changes []source.Change) { c.inbox.put(changes) }); err != nil {
+		if err := from(ctx, func(_ context.Context, changes []source.Change) { c.queue.Put(changes...) }); err != nil {
 			cancel(fmt.Errorf("read the source: %w", err))
 		}
 	}()
@@ -226,7 +227,7 @@ func (c *Controller) Run(ctx context.Context, from Source) error {
 
 func (c *Controller) serve(ctx context.Context) error {
 	select {
-	case <-c.inbox.filled:
+	case <-c.queue.Filled():
 	case <-ctx.Done():
 		return nil
 	}
@@ -240,8 +241,8 @@ func (c *Controller) serve(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-c.inbox.filled:
-			changes, batches := c.inbox.take(ctx)
+		case <-c.queue.Filled():
+			changes, batches := c.queue.Collect(ctx)
 			c.taken = batches
 			c.update(ctx, changes)
 			c.apply(ctx)
@@ -270,7 +271,7 @@ func (c *Controller) start(ctx context.Context) error {
 		return err
 	}
 	c.generated = generated
-	changes, batches := c.inbox.take(ctx)
+	changes, batches := c.queue.Collect(ctx)
 	c.taken = batches
 	for _, change := range changes {
 		c.store.Apply(change.Object, change.Deleted)

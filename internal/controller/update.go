@@ -120,7 +120,7 @@ func (c *Controller) awaitWanted(ctx context.Context, secretsMost, namesMost tim
 			return touched, waited
 		}
 		var changes []source.Change
-		changes, c.taken = c.inbox.take(ctx)
+		changes, c.taken = c.queue.Collect(ctx)
 		touched = append(touched, c.applyToStore(changes)...)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/headgate/headgate/internal/permission"
+	"github.com/headgate/headgate/internal/source"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 // A demand keeps the versions of all objects of one resource, and fetches those
 // that are wanted.
 type demand struct {
-	outbox *outbox
+	queued *source.Queue
 	// fetch returns nil if there is no such object.
 	fetch func(context.Context, types.NamespacedName) (object metav1.Object, version string, err error)
 	// changed is told what was fetched, and what of it is gone or no longer
@@ -62,7 +63,7 @@ func (s *Source) newDemand(
 	fetch func(context.Context, types.NamespacedName) (metav1.Object, string, error), changed func(metav1.Object, bool),
 ) *demand {
 	d := &demand{
-		outbox: s.outbox, fetch: fetch, changed: changed,
+		queued: s.queue, fetch: fetch, changed: changed,
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstPause, refusedPause)),
 		refused:  make(chan struct{}),
@@ -103,7 +104,7 @@ func (d *demand) want(added, removed []types.NamespacedName) <-chan struct{} {
 		}
 	}
 	if all.left == 0 {
-		d.outbox.settle(all.done)
+		d.queued.CloseDelivered(all.done)
 	}
 	return all.done
 }
@@ -141,7 +142,7 @@ func (d *demand) settleMissing(ctx context.Context) {
 func (d *demand) settle(w *wanted) {
 	for _, waiting := range w.waiting {
 		if waiting.left--; waiting.left == 0 {
-			d.outbox.settle(waiting.done)
+			d.queued.CloseDelivered(waiting.done)
 		}
 	}
 	w.waiting = nil

@@ -61,7 +61,7 @@ type Settings struct {
 type Source struct {
 	settings   Settings
 	journal    *journal
-	outbox     *outbox
+	queue      *source.Queue
 	secrets    *secrets
 	configMaps *configMaps
 
@@ -80,7 +80,7 @@ func New(settings Settings) *Source {
 	s := &Source{
 		settings:       settings,
 		journal:        newJournal(settings.Log),
-		outbox:         newOutbox(),
+		queue:          source.NewQueue(),
 		classesRefused: make(chan struct{}),
 	}
 	s.secrets, s.configMaps = s.newSecrets(), s.newConfigMaps()
@@ -142,20 +142,9 @@ func (s *Source) Run(ctx context.Context, deliver func(context.Context, []source
 	if !s.awaitAll(ctx) {
 		return nil
 	}
-	for {
-		changes, settled := s.outbox.take()
-		if first := !s.journal.served.Swap(true); first || len(changes) > 0 {
-			deliver(ctx, changes)
-		}
-		for _, done := range settled {
-			close(done)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-s.outbox.filled:
-		}
-	}
+	s.journal.served.Store(true)
+	s.queue.Run(ctx, deliver, true)
+	return nil
 }
 
 // awaitAll waits until every resource was read, or ctx ends.
@@ -235,5 +224,5 @@ func (s *Source) ingressChanged(object metav1.Object, deleted bool) {
 }
 
 func (s *Source) changed(object metav1.Object, deleted bool) {
-	s.outbox.put(source.Change{Object: object, Deleted: deleted})
+	s.queue.Put(source.Change{Object: object, Deleted: deleted})
 }

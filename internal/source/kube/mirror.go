@@ -145,3 +145,7 @@ func (m *mirror) isComplete() bool {
 		return false
 	}
 }
+
+func nameOf(o metav1.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
+}

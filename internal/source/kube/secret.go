@@ -17,7 +17,7 @@ import (
 // type never changes, but a deleted one may come back with another type; which
 // of the two is told first is open. The TLS Secret counts.
 type secrets struct {
-	outbox *outbox
+	queue  *source.Queue
 	demand *demand
 
 	mu     sync.Mutex
@@ -27,8 +27,8 @@ type secrets struct {
 
 func (s *Source) newSecrets() *secrets {
 	all := &secrets{
-		outbox: s.outbox,
-		tls:    map[types.NamespacedName]struct{}{}, others: map[types.NamespacedName]metav1.Object{},
+		queue: s.queue,
+		tls:   map[types.NamespacedName]struct{}{}, others: map[types.NamespacedName]metav1.Object{},
 	}
 	all.demand = s.newDemand(s.fetchSecret, all.otherChanged)
 	return all
@@ -58,15 +58,15 @@ func (s *secrets) tlsChanged(object metav1.Object, deleted bool) {
 	name := nameOf(object)
 	if !deleted {
 		s.tls[name] = struct{}{}
-		s.outbox.put(source.Change{Object: object})
+		s.queue.Put(source.Change{Object: object})
 		return
 	}
 	delete(s.tls, name)
 	if other, ok := s.others[name]; ok {
-		s.outbox.put(source.Change{Object: other})
+		s.queue.Put(source.Change{Object: other})
 		return
 	}
-	s.outbox.put(source.Change{Object: object, Deleted: true})
+	s.queue.Put(source.Change{Object: object, Deleted: true})
 }
 
 func (s *secrets) otherChanged(object metav1.Object, deleted bool) {
@@ -79,6 +79,6 @@ func (s *secrets) otherChanged(object metav1.Object, deleted bool) {
 		s.others[name] = object
 	}
 	if _, tls := s.tls[name]; !tls {
-		s.outbox.put(source.Change{Object: object, Deleted: deleted})
+		s.queue.Put(source.Change{Object: object, Deleted: deleted})
 	}
 }
