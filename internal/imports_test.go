@@ -48,10 +48,11 @@ var knows = []struct {
 	},
 	{"internal/source", nil, "a source's contract is an object and whether it is gone"},
 	{
-		"internal/source/kube", []string{"internal/permission", "internal/source"},
+		"internal/source/kube", []string{"internal/permission", "internal/source", "internal/source/follow"},
 		"it speaks with the API server and delivers objects: what the store refers to comes in by Want, called from outside",
 	},
-	{"internal/source/…", []string{"internal/source"}, "a source gives objects: what they mean is for store and build"},
+	{"internal/source/follow", []string{"internal/source"}, "it runs jobs: what they fetch is for the sources that hand them in"},
+	{"internal/source/…", []string{"internal/source", "internal/source/follow"}, "a source gives objects: what they mean is for store and build"},
 	{
 		"internal/build", []string{"internal/feature", "internal/finding", "internal/model", "internal/pcre", "internal/source"},
 		"build sees objects through its View and returns the model: it knows neither store nor what is done with the model",

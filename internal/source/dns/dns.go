@@ -15,13 +15,14 @@ package dns
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/headgate/headgate/internal/source"
+	"github.com/headgate/headgate/internal/source/follow"
 )
 
 // Settings say how names are looked up.
@@ -42,10 +43,8 @@ func System(allowLocal bool, log *slog.Logger) Settings {
 	return Settings{ResolvConf: "/etc/resolv.conf", Hosts: "/etc/hosts", AllowLocal: allowLocal, Log: log}
 }
 
-// How many names are looked up at a time. One that nobody answers for takes
-// seconds, and must not keep the others waiting: names that have addresses,
-// those that were not looked up yet, and those that failed the last time do not
-// share their slots.
+// How many names are looked up at a time: see follow.Slots. One that no server
+// answers for takes seconds.
 const (
 	knownAtOnce  = 128
 	newAtOnce    = 64
@@ -55,198 +54,57 @@ const (
 // A Source looks up names.
 type Source struct {
 	settings Settings
-	// known, fresh and failed have the slots of names by their last lookup.
-	known, fresh, failed chan struct{}
-
-	mu    sync.Mutex
-	names map[string]*name
-	// started are new names, changes and settled what is to be told.
-	started []*name
-	changes []source.Change
-	settled []chan struct{}
-	filled  chan struct{}
-}
-
-// A name is one that is wanted.
-type name struct {
-	text string
-	// cancel ends its lookups, nil before they began.
-	cancel context.CancelFunc
-	// object is what was last delivered, nil if nothing was.
-	object  *source.Addresses
-	waiting []*settlement
-}
-
-// A settlement is the number of names that must still be looked up before a
-// call of Want is settled.
-type settlement struct {
-	left int
-	done chan struct{}
+	queue    *source.Queue
+	follower *follow.Follower[string]
 }
 
 // New makes a Source.
 func New(settings Settings) *Source {
-	return &Source{
-		settings: settings,
-		known:    make(chan struct{}, knownAtOnce), fresh: make(chan struct{}, newAtOnce), failed: make(chan struct{}, failedAtOnce),
-		names: map[string]*name{}, filled: make(chan struct{}, 1),
-	}
+	queue := source.NewQueue()
+	return &Source{settings, queue, follow.New[string](follow.Settings{
+		Name: "dns", Slots: follow.Slots{Known: knownAtOnce, New: newAtOnce, Failed: failedAtOnce}, Queue: queue, Log: settings.Log,
+	})}
 }
 
 // Want says which names are to be looked up from now on, and which no longer.
 // The channel is closed once each of the added ones was looked up and what came
 // of it delivered. A name that ends in a dot is absolute.
 func (s *Source) Want(added, removed []string) (delivered <-chan struct{}) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, text := range removed {
-		if n := s.names[text]; n != nil {
-			s.remove(n)
-		}
-	}
-	all := &settlement{done: make(chan struct{})}
-	for _, text := range added {
-		n := s.names[text]
-		if n == nil {
-			n = &name{text: text}
-			s.names[text] = n
-			s.started = append(s.started, n)
-		}
-		if n.object == nil {
-			all.left++
-			n.waiting = append(n.waiting, all)
-		}
-	}
-	if all.left == 0 {
-		s.settled = append(s.settled, all.done)
-	}
-	s.fill()
-	return all.done
-}
-
-func (s *Source) remove(n *name) {
-	delete(s.names, n.text)
-	if n.cancel != nil {
-		n.cancel()
-	}
-	if n.object != nil {
-		s.changes = append(s.changes, source.Change{Object: n.object, Deleted: true})
-	}
-	s.settle(n)
-}
-
-// settle ends the wait for a name.
-func (s *Source) settle(n *name) {
-	for _, waiting := range n.waiting {
-		if waiting.left--; waiting.left == 0 {
-			s.settled = append(s.settled, waiting.done)
-		}
-	}
-	n.waiting = nil
-}
-
-func (s *Source) fill() {
-	select {
-	case s.filled <- struct{}{}:
-	default:
-	}
+	return s.follower.Want(added, removed, func(name string) follow.Job { return &lookups{source: s, name: name} })
 }
 
 // Run looks up what is wanted until ctx ends. It delivers nothing before
 // something is.
 func (s *Source) Run(ctx context.Context, deliver func(context.Context, []source.Change)) error {
-	ctx, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
-	defer group.Wait()
-	defer cancel()
-	for {
-		changes, settled := s.take(ctx, &group)
-		if len(changes) > 0 {
-			deliver(ctx, changes)
-		}
-		for _, done := range settled {
-			close(done)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-s.filled:
-		}
-	}
+	group.Go(func() { s.follower.Run(ctx) })
+	s.queue.Run(ctx, deliver, false)
+	group.Wait()
+	return nil
 }
 
-// take starts the lookups of new names and returns what is to be told.
-func (s *Source) take(ctx context.Context, group *sync.WaitGroup) ([]source.Change, []chan struct{}) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, n := range s.started {
-		if s.names[n.text] != n {
-			continue
-		}
-		following, cancel := context.WithCancel(ctx)
-		n.cancel = cancel
-		group.Go(func() { s.follow(following, n) })
-	}
-	changes, settled := s.changes, s.settled
-	s.started, s.changes, s.settled = nil, nil, nil
-	return changes, settled
+// lookups are those of one name.
+type lookups struct {
+	source  *Source
+	name    string
+	history history
 }
 
-// follow looks a name up whenever that is due, until ctx ends.
-func (s *Source) follow(ctx context.Context, n *name) {
-	var h history
-	for {
-		slots := s.slots(h)
-		select {
-		case slots <- struct{}{}:
-		case <-ctx.Done():
-			return
-		}
-		found := s.lookup(ctx, n.text, h.from)
-		<-slots
-		if ctx.Err() != nil {
-			return
-		}
-		object, pause := h.take(n.text, found, time.Now())
-		if !s.settings.AllowLocal {
-			object.Addresses, object.Refused = sortOut(object.Addresses)
-		}
-		s.put(n, object)
-		if h.failures > 0 {
-			// Names that failed together need not be asked for together again.
-			pause += rand.N(pause / 4)
-			s.settings.Log.Debug("dns: no answer", "name", n.text, "problem", object.Problem, "error", found.err, "again_in", pause)
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return
-		}
-	}
-}
+// Owner is the name: names wait for slots alone.
+func (l *lookups) Owner() string { return l.name }
 
-func (s *Source) slots(h history) chan struct{} {
-	switch {
-	case h.failures > 0:
-		return s.failed
-	case h.answered.IsZero():
-		return s.fresh
+// Fetch looks the name up.
+func (l *lookups) Fetch(ctx context.Context) follow.Answer {
+	found := l.source.lookup(ctx, l.name, l.history.from)
+	object, pause := l.history.take(l.name, found, time.Now())
+	if !l.source.settings.AllowLocal {
+		object.Addresses, object.Refused = sortOut(object.Addresses)
 	}
-	return s.known
-}
-
-// put delivers what a name stands for, if that is new.
-func (s *Source) put(n *name, object *source.Addresses) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.names[n.text] != n {
-		return
+	answer := follow.Answer{Object: object, Pause: pause}
+	if l.history.failures > 0 {
+		// Names that failed together need not be asked for together again.
+		answer.Pause += rand.N(pause / 4)
+		answer.Err = errors.Join(errors.New(object.Problem), found.err)
 	}
-	if was := n.object; was == nil || !slices.Equal(was.Addresses, object.Addresses) ||
-		!slices.Equal(was.Refused, object.Refused) || was.Problem != object.Problem {
-		n.object = object
-		s.changes = append(s.changes, source.Change{Object: object})
-	}
-	s.settle(n)
-	s.fill()
+	return answer
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/headgate/headgate/internal/permission"
 )
 
-const follow = "list watch"
+const listWatch = "list watch"
 
 // needs are all that a source asks for.
 type needs struct {
@@ -27,22 +27,22 @@ func (s Settings) needs() needs {
 		}
 	}
 	n := needs{
-		ingresses: in(networkingv1.GroupName, "ingresses", follow, "to know which hosts and paths to serve", permission.NotReady),
-		classes: in(networkingv1.GroupName, "ingressclasses", follow,
+		ingresses: in(networkingv1.GroupName, "ingresses", listWatch, "to know which hosts and paths to serve", permission.NotReady),
+		classes: in(networkingv1.GroupName, "ingressclasses", listWatch,
 			"to know which Ingresses are Headgate's by their spec.ingressClassName",
 			"spec.ingressClassName is not looked at: only the annotation "+classAnnotation+" and --watch-ingress-without-class count"),
-		services:     in(corev1.GroupName, "services", follow, "to know the ports of the Services that Ingresses name", permission.NotReady),
-		slices:       in(discoveryv1.GroupName, "endpointslices", follow, "to know the endpoints of Services", permission.NotReady),
-		certificates: in(corev1.GroupName, "secrets", follow, "to have the certificates of TLS Secrets", permission.NotReady),
-		secrets:      in(corev1.GroupName, "secrets", follow, "to know when other Secrets that Ingresses name change", permission.NotReady),
-		configMaps: in(corev1.GroupName, "configmaps", follow, "to know the ConfigMaps that Ingresses name, and when they change",
+		services:     in(corev1.GroupName, "services", listWatch, "to know the ports of the Services that Ingresses name", permission.NotReady),
+		slices:       in(discoveryv1.GroupName, "endpointslices", listWatch, "to know the endpoints of Services", permission.NotReady),
+		certificates: in(corev1.GroupName, "secrets", listWatch, "to have the certificates of TLS Secrets", permission.NotReady),
+		secrets:      in(corev1.GroupName, "secrets", listWatch, "to know when other Secrets that Ingresses name change", permission.NotReady),
+		configMaps: in(corev1.GroupName, "configmaps", listWatch, "to know the ConfigMaps that Ingresses name, and when they change",
 			"ConfigMaps that Ingresses name count as missing"),
-		namespaces: in(corev1.GroupName, "namespaces", follow, "to know the labels that --watch-namespace-selector selects by", permission.NotReady),
+		namespaces: in(corev1.GroupName, "namespaces", listWatch, "to know the labels that --watch-namespace-selector selects by", permission.NotReady),
 		namespace: in(corev1.GroupName, "namespaces", "get", "to check that the namespace to watch exists",
 			"a namespace that does not exist is watched until it does"),
-		configMap: in(corev1.GroupName, "configmaps", follow, "to read the options in ConfigMap "+s.ConfigMap.String(), permission.NotReady),
+		configMap: in(corev1.GroupName, "configmaps", listWatch, "to read the options in ConfigMap "+s.ConfigMap.String(), permission.NotReady),
 		pod:       in(corev1.GroupName, "pods", "list", "to know which Node Headgate's Pod runs on", unzoned),
-		node:      in(corev1.GroupName, "nodes", follow, "to know the zone of the Node that Headgate runs on", unzoned),
+		node:      in(corev1.GroupName, "nodes", listWatch, "to know the zone of the Node that Headgate runs on", unzoned),
 	}
 	n.classes.Namespace, n.namespaces.Namespace, n.node.Namespace = "", "", ""
 	n.namespace.Name = s.Namespace

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/headgate/headgate/internal/source"
+	"github.com/headgate/headgate/internal/source/follow"
 )
 
 const (
@@ -27,66 +28,63 @@ const (
 
 // Issuers fetches issuers' certificates.
 type Issuers struct {
-	*follower
+	fetcher
 	client *http.Client
 }
 
 // NewIssuers makes a source that wants nothing yet.
 func NewIssuers(settings Settings) *Issuers {
-	return &Issuers{newFollower(settings.Log), newClient(settings.AllowLocal)}
+	return &Issuers{newFetcher(settings.Log), newClient(settings.AllowLocal)}
 }
 
 // Want says which URLs are to be fetched from now on, and which no longer.
 func (i *Issuers) Want(added, removed []string) {
-	quests := make(map[string]quest, len(added))
-	for _, url := range added {
-		quests[url] = &issuersQuest{client: i.client, url: url}
-	}
-	i.want(quests, removed)
+	i.fetcher.Want(added, removed, func(url string) follow.Job { return &issuersJob{client: i.client, url: url} })
 }
 
-// An issuersQuest is the search for the certificates at one URL.
-type issuersQuest struct {
+// An issuersJob is the search for the certificates at one URL.
+type issuersJob struct {
 	client   *http.Client
 	url      string
 	chain    [][]byte
 	failures int
 }
 
-// owner is the URL's host: several namespaces may name one URL.
-func (q *issuersQuest) owner() string {
-	u, err := url.Parse(q.url)
+// Owner is the URL's host: several namespaces may name one URL.
+func (j *issuersJob) Owner() string {
+	u, err := url.Parse(j.url)
 	if err != nil {
 		return ""
 	}
 	return strings.ToLower(u.Hostname())
 }
 
-func (q *issuersQuest) ask(ctx context.Context) (metav1.Object, time.Duration, error) {
-	chain, err := q.fetch(ctx)
-	object := &source.Issuers{ObjectMeta: metav1.ObjectMeta{Name: q.url}}
+// Fetch fetches the certificates.
+func (j *issuersJob) Fetch(ctx context.Context) follow.Answer {
+	chain, err := j.fetch(ctx)
+	object := &source.Issuers{ObjectMeta: metav1.ObjectMeta{Name: j.url}}
 	// What could be had before is not given up for a part of it.
-	if err == nil || len(q.chain) == 0 {
-		q.chain = chain
+	if err == nil || len(j.chain) == 0 {
+		j.chain = chain
 	}
-	object.Chain = q.chain
+	object.Chain = j.chain
 	if err != nil {
-		q.failures++
-		if len(q.chain) == 0 {
+		j.failures++
+		if len(j.chain) == 0 {
 			object.Problem = "there is no certificate that could be fetched"
 		}
-		return object, backoff(q.failures), err
+		return follow.Answer{Object: object, Pause: backoff(j.failures), Err: err}
 	}
-	q.failures = 0
-	return object, issuersLast, nil
+	j.failures = 0
+	return follow.Answer{Object: object, Pause: issuersLast}
 }
 
 // fetch follows the URLs from certificate to certificate up to the root, and
 // returns as many as it gets.
-func (q *issuersQuest) fetch(ctx context.Context) (chain [][]byte, err error) {
+func (j *issuersJob) fetch(ctx context.Context) (chain [][]byte, err error) {
 	var child *x509.Certificate
-	for url := q.url; url != "" && len(chain) < mostIssuers; {
-		body, err := get(ctx, q.client, url)
+	for url := j.url; url != "" && len(chain) < mostIssuers; {
+		body, err := get(ctx, j.client, url)
 		if err != nil {
 			return chain, err
 		}

@@ -73,8 +73,8 @@ func TestIssuers(t *testing.T) {
 		url + "/rubbish": {0, true}, url + "/empty": {0, true}, url + "/long": {0, true}, url + "/missing": {0, true}, url + "/slow": {0, true},
 		url + "/to?/pem": {2, false}, url + "/turning": {1, false}, "http://127.0.0.1:1/": {0, true},
 	} {
-		quest := &issuersQuest{client: newClient(true), url: path}
-		object, pause, _ := quest.ask(t.Context())
+		job := &issuersJob{client: newClient(true), url: path}
+		object, pause, _ := fetch(t, job)
 		got := object.(*source.Issuers)
 		if len(got.Chain) != c.want || (got.Problem != "") != c.problem || pause <= 0 || got.Name != path {
 			t.Errorf("%s: %d certificates, problem %q, again in %v", path, len(got.Chain), got.Problem, pause)
@@ -86,10 +86,10 @@ func TestIssuers(t *testing.T) {
 func TestIssuersStay(t *testing.T) {
 	authority := pkitest.New(t)
 	pages := map[string][]byte{"/x": authority.Intermediate.Raw}
-	quest := &issuersQuest{client: newClient(true), url: serve(t, pages) + "/x"}
+	job := &issuersJob{client: newClient(true), url: serve(t, pages) + "/x"}
 	for _, page := range [][]byte{authority.Intermediate.Raw, []byte("rubbish"), nil} {
 		pages["/x"] = page
-		object, pause, err := quest.ask(t.Context())
+		object, pause, err := fetch(t, job)
 		if got := object.(*source.Issuers); len(got.Chain) != 2 || got.Problem != "" {
 			t.Errorf("%q: %d certificates, problem %q", page, len(got.Chain), got.Problem)
 		}

@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/headgate/headgate/internal/source"
+	"github.com/headgate/headgate/internal/source/follow"
 )
 
 const (
@@ -30,14 +31,14 @@ const (
 
 // Staples fetches OCSP answers.
 type Staples struct {
-	*follower
+	fetcher
 	settings Settings
 	client   *http.Client
 }
 
 // NewStaples makes a source that wants nothing yet.
 func NewStaples(settings Settings) *Staples {
-	return &Staples{newFollower(settings.Log), settings, newClient(settings.AllowLocal)}
+	return &Staples{newFetcher(settings.Log), settings, newClient(settings.AllowLocal)}
 }
 
 // Want says for which certificates answers are to be fetched from now on, and,
@@ -45,17 +46,17 @@ func NewStaples(settings Settings) *Staples {
 // nothing is delivered, unless it says that it must not be shown without an
 // answer.
 func (s *Staples) Want(added []source.Subject, removed []string) {
-	quests := make(map[string]quest, len(added))
-	for _, subject := range added {
-		quests[subject.Name] = &stapleQuest{
-			client: s.client, least: cmp.Or(s.settings.Least, leastPause), subject: subject, now: time.Now,
-		}
+	names, subjects := make([]string, len(added)), make(map[string]source.Subject, len(added))
+	for i, subject := range added {
+		names[i], subjects[subject.Name] = subject.Name, subject
 	}
-	s.want(quests, removed)
+	s.fetcher.Want(names, removed, func(name string) follow.Job {
+		return &stapleJob{client: s.client, least: cmp.Or(s.settings.Least, leastPause), subject: subjects[name], now: time.Now}
+	})
 }
 
-// A stapleQuest is the search for answers on one certificate.
-type stapleQuest struct {
+// A stapleJob is the search for answers on one certificate.
+type stapleJob struct {
 	client  *http.Client
 	least   time.Duration
 	subject source.Subject
@@ -66,72 +67,73 @@ type stapleQuest struct {
 	failures int
 }
 
-// owner is the namespace of the Secret.
-func (q *stapleQuest) owner() string {
-	namespace, _, _ := strings.Cut(q.subject.Secret, "/")
+// Owner is the namespace of the Secret.
+func (j *stapleJob) Owner() string {
+	namespace, _, _ := strings.Cut(j.subject.Secret, "/")
 	return namespace
 }
 
-func (q *stapleQuest) ask(ctx context.Context) (metav1.Object, time.Duration, error) {
-	about, err := readSubject(q.subject.Chain)
+// Fetch asks the responder.
+func (j *stapleJob) Fetch(ctx context.Context) follow.Answer {
+	about, err := readSubject(j.subject.Chain)
 	if err != nil {
-		return q.object(err.Error()), 0, err
+		return follow.Answer{Object: j.object(err.Error()), Err: err}
 	}
 	if about == nil {
-		return nil, 0, nil
+		return follow.Answer{}
 	}
-	answered, err := q.fetch(ctx, about)
-	now := q.now()
+	answered, err := j.fetch(ctx, about)
+	now := j.now()
 	if err == nil {
-		q.failures = 0
+		j.failures = 0
 		// A cache on the way may have an older one.
-		if q.newest == nil || !answered.from.Before(q.newest.from) {
-			q.newest = answered
+		if j.newest == nil || !answered.from.Before(j.newest.from) {
+			j.newest = answered
 		}
-		return q.object(""), max(q.newest.due(now), q.least), nil
+		return follow.Answer{Object: j.object(""), Pause: max(j.newest.due(now), j.least)}
 	}
-	q.failures++
+	j.failures++
 	var refused *refusal
 	problem := "no OCSP responder answers"
 	if errors.As(err, &refused) {
 		problem = refused.reason
 		if refused.revoked {
-			q.newest = nil
+			j.newest = nil
 		}
 	}
-	pause := max(backoff(q.failures), q.least)
-	if q.newest != nil {
-		if left := q.newest.until.Sub(now); left > 0 {
+	pause := max(backoff(j.failures), j.least)
+	if j.newest != nil {
+		if left := j.newest.until.Sub(now); left > 0 {
 			// Look again when it gets stale.
 			pause = min(pause, left)
 		} else {
-			q.newest = nil
+			j.newest = nil
 		}
 	}
-	return q.object(problem), pause, err
+	return follow.Answer{Object: j.object(problem), Pause: pause, Err: err}
 }
 
 // object is what there is now.
-func (q *stapleQuest) object(problem string) metav1.Object {
-	staple := &source.Staple{ObjectMeta: metav1.ObjectMeta{Name: q.subject.Name}, Secret: q.subject.Secret, Problem: problem}
-	if q.newest != nil {
-		staple.Response, staple.Until = q.newest.raw, q.newest.until
+func (j *stapleJob) object(problem string) metav1.Object {
+	staple := &source.Staple{ObjectMeta: metav1.ObjectMeta{Name: j.subject.Name}, Secret: j.subject.Secret, Problem: problem}
+	if j.newest != nil {
+		staple.Response, staple.Until = j.newest.raw, j.newest.until
 	}
 	return staple
 }
 
 // fetch asks the responder with a GET.
-func (q *stapleQuest) fetch(ctx context.Context, about *subject) (*answer, error) {
+func (j *stapleJob) fetch(ctx context.Context, about *subject) (*answer, error) {
 	question, err := ocsp.CreateRequest(about.leaf, about.issuer, nil)
 	if err != nil {
 		return nil, err
 	}
 	at := strings.TrimSuffix(about.responder, "/") + "/" + url.QueryEscape(base64.StdEncoding.EncodeToString(question))
-	body, err := get(ctx, q.client, at)
+	body, err := get(ctx, j.client, at)
 	if err != nil {
 		return nil, err
 	}
-	return readAnswer(body, about, q.now())
+	return readAnswer(body, about, j.now())
 }
 
 // A subject is a certificate that can be asked about.

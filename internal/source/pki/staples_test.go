@@ -19,10 +19,17 @@ import (
 
 	"github.com/headgate/headgate/internal/pkitest"
 	"github.com/headgate/headgate/internal/source"
+	"github.com/headgate/headgate/internal/source/follow"
 )
 
-func questOf(chain string) *stapleQuest {
-	return &stapleQuest{
+func fetch(t *testing.T, job follow.Job) (object metav1.Object, pause time.Duration, err error) {
+	t.Helper()
+	answer := job.Fetch(t.Context())
+	return answer.Object, answer.Pause, answer.Err
+}
+
+func jobOf(chain string) *stapleJob {
+	return &stapleJob{
 		client: newClient(true), least: time.Millisecond, now: time.Now,
 		subject: source.Subject{Name: "x", Chain: []byte(chain), Secret: "shop/tls"},
 	}
@@ -71,7 +78,7 @@ func TestAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			authority.Respond(c.respond)
-			object, pause, err := questOf(pair.Chain).ask(t.Context())
+			object, pause, err := fetch(t, jobOf(pair.Chain))
 			staple := object.(*source.Staple)
 			if staple.Problem != c.problem || (err == nil) != (c.problem == "") || (len(staple.Response) > 0) != (c.problem == "") {
 				t.Errorf("problem %q, error %v, %d bytes; want the problem %q", staple.Problem, err, len(staple.Response), c.problem)
@@ -109,7 +116,7 @@ func TestSubjects(t *testing.T) {
 		"must be stapled": {silent(&x509.Certificate{ExtraExtensions: []pkix.Extension{pkitest.MustStaple()}}),
 			"the certificate must be shown with an OCSP answer, and names no responder that can be asked over http"},
 	} {
-		object, pause, err := questOf(c.chain).ask(t.Context())
+		object, pause, err := fetch(t, jobOf(c.chain))
 		problem := ""
 		if object != nil {
 			problem = object.(*source.Staple).Problem
@@ -127,13 +134,13 @@ func TestSubjects(t *testing.T) {
 // says later, unless that is that the certificate is revoked.
 func TestKeepsAnswer(t *testing.T) {
 	authority := pkitest.New(t)
-	quest := questOf(authority.Issue("a.test").Chain)
+	job := jobOf(authority.Issue("a.test").Chain)
 	now := time.Now()
-	quest.now = func() time.Time { return now }
+	job.now = func() time.Time { return now }
 	step := func(about string, respond pkitest.Responder, holds bool, problem string) (pause time.Duration) {
 		t.Helper()
 		authority.Respond(respond)
-		object, pause, _ := quest.ask(t.Context())
+		object, pause, _ := fetch(t, job)
 		staple := object.(*source.Staple)
 		if (len(staple.Response) > 0) != holds || staple.Problem != problem {
 			t.Errorf("%s: %d bytes, problem %q", about, len(staple.Response), staple.Problem)
@@ -146,16 +153,16 @@ func TestKeepsAnswer(t *testing.T) {
 		t.Errorf("asks again in %v, want half of the time", pause)
 	}
 	step("silence", pkitest.Fails(404), true, silent)
-	newest := quest.newest.from
+	newest := job.newest.from
 	step("an older answer", authority.Says(ocsp.Good, -time.Hour, time.Hour), true, "")
-	if !quest.newest.from.Equal(newest) {
+	if !job.newest.from.Equal(newest) {
 		t.Error("an older answer took the place of a newer one")
 	}
-	now = quest.newest.until.Add(-time.Second)
+	now = job.newest.until.Add(-time.Second)
 	if pause := step("silence before the end", pkitest.Fails(404), true, silent); pause > time.Second {
 		t.Errorf("the end is in a second, looks again in %v", pause)
 	}
-	now = quest.newest.until
+	now = job.newest.until
 	step("silence at the end", pkitest.Fails(404), false, silent)
 	now = time.Now()
 	step("another answer", authority.Good(time.Hour), true, "")
@@ -218,23 +225,20 @@ func TestWant(t *testing.T) {
 	}
 }
 
-// TestNothingChanges: the same object is not delivered twice.
-func TestNothingChanges(t *testing.T) {
-	f := newFollower(slog.New(slog.DiscardHandler))
-	w := &wanted{name: "x"}
-	f.wanted["x"] = w
-	object := func(text string) metav1.Object {
-		return &source.Staple{ObjectMeta: metav1.ObjectMeta{Name: "x"}, Response: []byte(text)}
-	}
-	for _, text := range []string{"1", "1", "2"} {
-		f.put(w, object(text))
-	}
-	if len(f.changes) != 2 {
-		t.Errorf("%d changes", len(f.changes))
-	}
-	f.put(&wanted{name: "x"}, object("3"))
-	if len(f.changes) != 2 {
-		t.Error("what is not wanted any more is delivered")
+// TestOwners: which jobs wait for each other.
+func TestOwners(t *testing.T) {
+	for _, c := range []struct {
+		job  follow.Job
+		want string
+	}{
+		{&stapleJob{subject: source.Subject{Secret: "shop/tls"}}, "shop"},
+		{&stapleJob{}, ""},
+		{&issuersJob{url: "http://CA.test:8080/x?y"}, "ca.test"},
+		{&issuersJob{url: "http://%"}, ""},
+	} {
+		if got := c.job.Owner(); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.job, got, c.want)
+		}
 	}
 }
 

@@ -1,4 +1,4 @@
-package pki
+package follow
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 // shares is how many owners it takes to fill a lane.
 const shares = 4
 
-// A lane bounds how much is fetched at a time, in all and for one owner: whose
-// URLs are silent waits for himself.
+// A lane bounds how much is fetched at a time, in all and for one owner: one
+// that nothing answers to keeps back its own jobs only.
 type lane struct {
 	slots chan struct{}
 
@@ -34,7 +34,7 @@ func (l *lane) enter(ctx context.Context, owner string) bool {
 	l.mu.Lock()
 	s := l.owners[owner]
 	if s == nil {
-		s = &share{slots: make(chan struct{}, cap(l.slots)/shares)}
+		s = &share{slots: make(chan struct{}, max(1, cap(l.slots)/shares))}
 		l.owners[owner] = s
 	}
 	s.users++
