@@ -46,15 +46,17 @@ var knows = []struct {
 		"internal/event", []string{"internal/finding", "internal/permission"},
 		"it writes what it is told: who follows the findings or the controller calls it from outside",
 	},
+	{"internal/netguard", nil, "it says which addresses are local: what connects to them is for its callers"},
+	{"internal/keypolicy", nil, "it says which keys are taken: what is signed with them is for its callers"},
 	{"internal/source", nil, "a source's contract is an object and whether it is gone"},
 	{
 		"internal/source/kube", []string{"internal/permission", "internal/source", "internal/source/follow"},
 		"it speaks with the API server and delivers objects: what the store refers to comes in by Want, called from outside",
 	},
 	{"internal/source/follow", []string{"internal/source"}, "it runs jobs: what they fetch is for the sources that hand them in"},
-	{"internal/source/…", []string{"internal/source", "internal/source/follow"}, "a source gives objects: what they mean is for store and build"},
+	{"internal/source/…", []string{"internal/keypolicy", "internal/netguard", "internal/source", "internal/source/follow"}, "a source gives objects: what they mean is for store and build"},
 	{
-		"internal/build", []string{"internal/feature", "internal/finding", "internal/model", "internal/pcre", "internal/source"},
+		"internal/build", []string{"internal/feature", "internal/finding", "internal/keypolicy", "internal/model", "internal/netguard", "internal/pcre", "internal/source"},
 		"build sees objects through its View and returns the model: it knows neither store nor what is done with the model",
 	},
 	{

@@ -74,7 +74,7 @@ type View interface {
 	Addresses(name string) *source.Addresses
 	// ExternalNames tells whether Services of type ExternalName are served.
 	ExternalNames() bool
-	// LocalAddresses tells whether what tenants name may lead to source.IsLocal
+	// LocalAddresses tells whether what tenants name may lead to netguard.IsLocal
 	// addresses.
 	LocalAddresses() bool
 	// ManualEndpoints reports whether nothing writes EndpointSlices for Services.

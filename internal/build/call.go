@@ -12,8 +12,8 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/netguard"
 	"github.com/headgate/headgate/internal/pcre"
-	"github.com/headgate/headgate/internal/source"
 )
 
 // calls are the services that routes with these settings ask besides their
@@ -88,7 +88,7 @@ func (t *backendMaker) outside(portText string) {
 		return
 	}
 	if address, ok := model.Address(t.name.Name); ok {
-		if source.IsLocal(address) && !t.view.LocalAddresses() {
+		if netguard.IsLocal(address) && !t.view.LocalAddresses() {
 			t.unreachable(t.field, finding.InvalidValue, localOnly(t.name.Name))
 			return
 		}

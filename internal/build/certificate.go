@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/keypolicy"
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/source"
 )
 
 // Reading a Secret holds up all others, so its parts are bounded before they
@@ -92,7 +92,7 @@ func pairProblem(leaf *x509.Certificate, n int, chain, private []byte) string {
 	if n > mostCertificates {
 		return fmt.Sprintf("tls.crt holds %d certificates: at most %d are allowed", n, mostCertificates)
 	}
-	if err := source.CheckKey(leaf.PublicKey); err != nil {
+	if err := keypolicy.Check(leaf.PublicKey); err != nil {
 		return "the first certificate in tls.crt: " + err.Error()
 	}
 	block, _ := pem.Decode(private)

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/keypolicy"
 	"github.com/headgate/headgate/internal/source"
 )
 
@@ -80,7 +81,7 @@ func (p parsedCertificate) complete(fetched *source.Issuers) parsedCertificate {
 	chain, reason := p.certificate.Chain, fetched.Problem
 	for i, der := range fetched.Chain {
 		issuer, err := x509.ParseCertificate(der)
-		if err != nil || source.CheckKey(issuer.PublicKey) != nil || last.CheckSignatureFrom(issuer) != nil {
+		if err != nil || keypolicy.Check(issuer.PublicKey) != nil || last.CheckSignatureFrom(issuer) != nil {
 			if i == 0 {
 				reason = "the certificate there is not the issuer's"
 			}

@@ -93,7 +93,7 @@ type Settings struct {
 	DefaultCertificate types.NamespacedName
 	// NoExternalNames leaves Services of type ExternalName without endpoints.
 	NoExternalNames bool
-	// LocalAddresses lets what tenants name lead to source.IsLocal addresses.
+	// LocalAddresses lets what tenants name lead to netguard.IsLocal addresses.
 	LocalAddresses bool
 	// ManualEndpoints says that nothing writes EndpointSlices for Services: what
 	// is missing among them does not come by itself, as in a folder.

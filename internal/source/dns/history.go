@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/headgate/headgate/internal/netguard"
 	"github.com/headgate/headgate/internal/source"
 )
 
@@ -94,7 +95,7 @@ func problem(name string, o outcome) string {
 // lead to this machine, its neighbours or its credentials.
 func sortOut(all []netip.Addr) (good, refused []netip.Addr) {
 	for _, address := range all {
-		if source.IsLocal(address) {
+		if netguard.IsLocal(address) {
 			refused = append(refused, address)
 		} else {
 			good = append(good, address)

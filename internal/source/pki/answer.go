@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/crypto/ocsp"
 
-	"github.com/headgate/headgate/internal/source"
+	"github.com/headgate/headgate/internal/keypolicy"
 )
 
 const (
@@ -109,7 +109,7 @@ func checkSignersKey(body []byte) error {
 	if err != nil {
 		return err
 	}
-	return source.CheckKey(signer.PublicKey)
+	return keypolicy.Check(signer.PublicKey)
 }
 
 // checkSigner checks that the issuer signed an answer, or somebody whom it

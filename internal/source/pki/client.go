@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/headgate/headgate/internal/source"
+	"github.com/headgate/headgate/internal/netguard"
 )
 
 const (
@@ -39,7 +39,7 @@ func newClient(allowLocal bool) *http.Client {
 			if err != nil {
 				return err
 			}
-			if source.IsLocal(at.Addr()) {
+			if netguard.IsLocal(at.Addr()) {
 				return errLocal
 			}
 			return nil

@@ -14,6 +14,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/headgate/headgate/internal/keypolicy"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/source/follow"
 )
@@ -114,7 +115,7 @@ func parseIssuer(body []byte) (*x509.Certificate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("neither a certificate in DER nor one in PEM: %w", err)
 	}
-	if err := source.CheckKey(issuer.PublicKey); err != nil {
+	if err := keypolicy.Check(issuer.PublicKey); err != nil {
 		return nil, fmt.Errorf("an issuer's certificate: %w", err)
 	}
 	return issuer, nil

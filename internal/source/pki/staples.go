@@ -19,6 +19,7 @@ import (
 	"golang.org/x/crypto/ocsp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/headgate/headgate/internal/keypolicy"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/source/follow"
 )
@@ -187,7 +188,7 @@ func checkIssuer(leaf, issuer *x509.Certificate) error {
 	if issuer == nil {
 		return errNoIssuer
 	}
-	if err := source.CheckKey(issuer.PublicKey); err != nil {
+	if err := keypolicy.Check(issuer.PublicKey); err != nil {
 		return fmt.Errorf("the certificate's issuer: %w", err)
 	}
 	if leaf.CheckSignatureFrom(issuer) != nil {

@@ -1,4 +1,4 @@
-package source
+package keypolicy
 
 import (
 	"crypto/ecdh"
@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-func TestCheckKey(t *testing.T) {
+func TestCheck(t *testing.T) {
 	bits := func(n uint) *rsa.PublicKey { return &rsa.PublicKey{N: new(big.Int).Lsh(big.NewInt(1), n-1), E: 65537} }
 	for name, c := range map[string]struct {
 		key  any
@@ -29,7 +29,7 @@ func TestCheckKey(t *testing.T) {
 		"other":        {"of another kind", "the key is of another kind: allowed are"},
 		"none":         {nil, "the key is of another kind: allowed are"},
 	} {
-		if err := CheckKey(c.key); (err == nil) != (c.told == "") || err != nil && !strings.HasPrefix(err.Error(), c.told) {
+		if err := Check(c.key); (err == nil) != (c.told == "") || err != nil && !strings.HasPrefix(err.Error(), c.told) {
 			t.Errorf("%s: %v, want %q", name, err, c.told)
 		}
 	}
