@@ -38,6 +38,7 @@ var knows = []struct {
 		"features do not know of each other: what several of them must know belongs into the model and build",
 	},
 	{"internal/docgen", []string{"internal/feature"}, "the reference is written from what features declare: which there are is handed in"},
+	{"internal/ingressnginx", nil, "it is a list of names: what Headgate does with them is for build"},
 	{"internal/pcre", nil, "it is a layer over a library: what patterns are for is known by who compiles them"},
 	{"internal/election", nil, "it knows a Lease: what a leader does is handed in"},
 	{"internal/status", nil, "it writes addresses into the Ingresses that it is told of: who selects them and who leads is handed in"},
@@ -56,7 +57,7 @@ var knows = []struct {
 	{"internal/source/follow", []string{"internal/source"}, "it runs jobs: what they fetch is for the sources that hand them in"},
 	{"internal/source/…", []string{"internal/keypolicy", "internal/netguard", "internal/source", "internal/source/follow"}, "a source gives objects: what they mean is for store and build"},
 	{
-		"internal/build", []string{"internal/feature", "internal/finding", "internal/keypolicy", "internal/model", "internal/netguard", "internal/pcre", "internal/source"},
+		"internal/build", []string{"internal/feature", "internal/finding", "internal/ingressnginx", "internal/keypolicy", "internal/model", "internal/netguard", "internal/pcre", "internal/source"},
 		"build sees objects through its View and returns the model: it knows neither store nor what is done with the model",
 	},
 	{

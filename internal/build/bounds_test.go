@@ -109,7 +109,7 @@ func TestFindingsOfAnIngressAreBounded(t *testing.T) {
 		codes[f.Code]++
 		size += len(f.String())
 	}
-	if codes[finding.NotSupported] != 51 || codes[finding.InvalidValue] != 51 || len(fs) != 102 || size > 30_000 {
+	if codes[finding.UnknownAnnotation] != 51 || codes[finding.InvalidValue] != 51 || len(fs) != 102 || size > 30_000 {
 		t.Errorf("findings %v, %d bytes", codes, size)
 	}
 	for _, want := range []string{"… and 950 more", "… and 951 more", annotationPrefix + "color InvalidValue"} {

@@ -105,6 +105,8 @@ type View interface {
 type Builder struct {
 	features []feature.Feature
 	prefix   string
+	// names are those of all annotations, see annotationNames.
+	names []string
 	// order has the place of each feature in the list, by its name.
 	order map[string]int
 	// risks has the risk of each annotation that is known, by its whole name.
@@ -217,21 +219,6 @@ func objectName(ing *networkingv1.Ingress) string { return "ingress/" + fullName
 
 func origin(ing *networkingv1.Ingress) model.Origin {
 	return model.Origin{Namespace: ing.Namespace, Ingress: ing.Name, Created: ing.CreationTimestamp.Time}
-}
-
-// unknownAnnotations are the findings for annotations of ours that no feature
-// has.
-func (b *Builder) unknownAnnotations(ing *networkingv1.Ingress) []finding.Finding {
-	var fs []finding.Finding
-	for name := range ing.Annotations {
-		if _, known := b.risks[name]; strings.HasPrefix(name, b.prefix+"/") && !known {
-			fs = append(fs, finding.Finding{
-				Object: objectName(ing), Field: name, Code: finding.NotSupported,
-				Message: "this annotation is not supported", Effect: "it does nothing",
-			})
-		}
-	}
-	return fs
 }
 
 func problemFindings(object string, problems []feature.Problem) []finding.Finding {

@@ -91,7 +91,9 @@ func (r *refusals) hosts() {
 	}
 }
 
-func badHost(host string) string { return fmt.Sprintf("invalid host %q: must be a DNS name", feature.Shorten(host)) }
+func badHost(host string) string {
+	return fmt.Sprintf("invalid host %q: must be a DNS name", feature.Shorten(host))
+}
 
 // inspect reads what the predecessor does: rule hosts, paths, TLS hosts and the
 // names of TLS Secrets.

@@ -2,6 +2,7 @@ package feature
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -168,6 +169,21 @@ const (
 	mostError = 300
 )
 
+// NotImplemented is the error of a Parse for a value that may be right but that
+// nothing obeys yet. It says what is not implemented.
+type NotImplemented string
+
+func (n NotImplemented) Error() string { return string(n) }
+
+// badCode is the code of a finding about a value that Parse does not take, and
+// its message.
+func badCode(text string, err error) (finding.Code, string) {
+	if missing, ok := errors.AsType[NotImplemented](err); ok {
+		return finding.NotImplemented, missing.Error()
+	}
+	return finding.InvalidValue, badValue(text, err)
+}
+
 func badValue(text string, err error) string {
 	return fmt.Sprintf("%q is no valid value: %s", cut(text, mostValue), cut(strings.ToValidUTF8(err.Error(), "�"), mostError))
 }
@@ -218,7 +234,8 @@ func NewConfig(features []Feature, data map[string]string) (*Config, []Problem) 
 				config.denies[key] = true
 				effect = "the paths that it counts for answer 503"
 			}
-			problems = append(problems, Problem{Field: key, Code: finding.InvalidValue, Message: badValue(text, err), Effect: effect})
+			code, message := badCode(text, err)
+			problems = append(problems, Problem{Field: key, Code: code, Message: message, Effect: effect})
 			continue
 		}
 		config.values[key] = value

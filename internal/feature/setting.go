@@ -3,8 +3,6 @@ package feature
 import (
 	"reflect"
 	"strings"
-
-	"github.com/headgate/headgate/internal/finding"
 )
 
 // A Setting declares an annotation, a ConfigMap key, or an annotation together
@@ -103,7 +101,8 @@ func (s Setting[T]) get(r *Reader) T {
 	text = s.trim(text)
 	value, err := s.Parse(text)
 	if err != nil {
-		r.note(r.prefix+s.Annotation, finding.InvalidValue, badValue(text, err), s.OnInvalid)
+		code, message := badCode(text, err)
+		r.note(r.prefix+s.Annotation, code, message, s.OnInvalid)
 		value = s.otherwise(r)
 	}
 	r.remember(s.Annotation, value)

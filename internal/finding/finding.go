@@ -20,6 +20,12 @@ const (
 	InvalidValue Code = "InvalidValue"
 	// UnknownKey is a ConfigMap key that does nothing.
 	UnknownKey Code = "UnknownKey"
+	// UnknownAnnotation is an annotation of Headgate's prefix that neither Headgate
+	// nor ingress-nginx has.
+	UnknownAnnotation Code = "UnknownAnnotation"
+	// NotImplemented is an annotation or key of ingress-nginx whose value may be
+	// right and that Headgate does not implement.
+	NotImplemented Code = "NotImplemented"
 	// MissingObject is a reference to an object that is not there.
 	MissingObject Code = "MissingObject"
 	// MissingCapability is something that this machine's NGINX can't do.

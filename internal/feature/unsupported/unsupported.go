@@ -6,7 +6,6 @@
 package unsupported
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/headgate/headgate/internal/feature"
@@ -43,7 +42,7 @@ func guard(annotation, doc string) feature.Setting[string] {
 }
 
 func refuse(string) (string, error) {
-	return "", errors.New("this access control is not supported yet")
+	return "", feature.NotImplemented("Headgate does not implement this access control yet")
 }
 
 // refuseKey takes an empty key for none: charts write them.

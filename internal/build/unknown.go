@@ -1,0 +1,105 @@
+package build
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/ingressnginx"
+)
+
+// maxSuggestions is how many names of an Ingress are compared with those that
+// are known: a tenant may write thousands.
+const maxSuggestions = 50
+
+// unknownAnnotations are the findings for annotations of our prefix that no
+// feature has.
+func (b *Builder) unknownAnnotations(ing *networkingv1.Ingress) []finding.Finding {
+	var fs []finding.Finding
+	suggestions := 0
+	for _, whole := range slices.Sorted(maps.Keys(ing.Annotations)) {
+		name, ours := strings.CutPrefix(whole, b.prefix+"/")
+		if _, known := b.risks[whole]; !ours || known {
+			continue
+		}
+		code, message := finding.UnknownAnnotation, "unknown annotation"
+		switch a, known := ingressnginx.Lookup(name); {
+		case known && a.Status == ingressnginx.Removed:
+			code, message = finding.NotSupported, "ingress-nginx removed this annotation in an earlier version, and Headgate does not have it"
+		case known && a.AsksForNothing(ing.Annotations[whole]):
+			continue
+		case known:
+			code, message = finding.NotImplemented, "Headgate does not implement this annotation of ingress-nginx"
+		case suggestions < maxSuggestions:
+			suggestions++
+			if near := b.nearest(name); near != "" {
+				message += fmt.Sprintf("; did you mean %q?", near)
+			}
+		}
+		fs = append(fs, finding.Finding{
+			Object: objectName(ing), Field: whole, Code: code, Message: message, Effect: "it does nothing",
+		})
+	}
+	return fs
+}
+
+// nearest is the known annotation that a misspelt name is most like, empty if it
+// is like none.
+func (b *Builder) nearest(name string) string {
+	const maxLength = 64
+	if len(name) > maxLength {
+		return ""
+	}
+	best, least := "", 1+min(3, len(name)/3)
+	for _, candidate := range b.annotationNames() {
+		if d := editDistance(name, candidate, least); d < least {
+			best, least = candidate, d
+		}
+	}
+	return best
+}
+
+// annotationNames are all annotations that Headgate or ingress-nginx has,
+// without a prefix, sorted.
+func (b *Builder) annotationNames() []string {
+	if b.names == nil {
+		b.names = ingressnginx.Names()
+		for whole := range b.risks {
+			b.names = append(b.names, strings.TrimPrefix(whole, b.prefix+"/"))
+		}
+		slices.Sort(b.names)
+		b.names = slices.Compact(b.names)
+	}
+	return b.names
+}
+
+// editDistance is how many bytes have to be added, left out, changed or swapped
+// with the next one to make one text of the other, or limit if that is less.
+func editDistance(a, b string, limit int) int {
+	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
+		return limit
+	}
+	last, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		next[0] = i
+		for j := 1; j <= len(b); j++ {
+			change := 1
+			if a[i-1] == b[j-1] {
+				change = 0
+			}
+			next[j] = min(next[j-1]+1, row[j]+1, row[j-1]+change)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				next[j] = min(next[j], last[j-2]+1)
+			}
+		}
+		last, row, next = row, next, last
+	}
+	return min(row[len(b)], limit)
+}

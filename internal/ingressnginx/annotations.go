@@ -1,0 +1,71 @@
+// Package ingressnginx knows the annotations that ingress-nginx has or had, so
+// that a misspelt one can be told from one that Headgate does not implement.
+package ingressnginx
+
+import (
+	_ "embed"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// A Status says what became of an annotation.
+type Status string
+
+// The statuses.
+const (
+	Active  Status = "active"
+	Alias   Status = "alias"
+	Removed Status = "removed"
+)
+
+// An Annotation is one that ingress-nginx has or had.
+type Annotation struct {
+	Status Status
+	// Default is the value that holds without the annotation, empty for none.
+	Default string
+}
+
+//go:embed annotations.txt
+var table string
+
+var annotations = sync.OnceValue(func() map[string]Annotation {
+	list := map[string]Annotation{}
+	for line := range strings.Lines(table) {
+		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		list[fields[0]] = Annotation{Status: Status(fields[1]), Default: fields[2]}
+	}
+	return list
+})
+
+// Lookup is the annotation of that name, without a prefix.
+func Lookup(name string) (Annotation, bool) {
+	a, ok := annotations()[name]
+	return a, ok
+}
+
+// Names are the names of all annotations that it still has, sorted.
+func Names() []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(annotations())) {
+		if annotations()[name].Status != Removed {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// AsksForNothing reports whether a value is the default, or empty: without the
+// annotation the same holds.
+func (a Annotation) AsksForNothing(value string) bool {
+	value = strings.TrimSpace(value)
+	if value == "" || strings.EqualFold(value, a.Default) {
+		return true
+	}
+	want, err := strconv.ParseBool(a.Default)
+	got, bad := strconv.ParseBool(value)
+	// Numbers are no booleans here: only words are.
+	return err == nil && bad == nil && want == got && len(a.Default) > 1
+}
