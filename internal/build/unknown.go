@@ -22,6 +22,10 @@ func (b *Builder) unknownAnnotations(ing *networkingv1.Ingress) []finding.Findin
 	var fs []finding.Finding
 	suggestions := 0
 	for _, whole := range slices.Sorted(maps.Keys(ing.Annotations)) {
+		if f, old := b.oldPrefix(ing, whole); old {
+			fs = append(fs, f)
+			continue
+		}
 		name, ours := strings.CutPrefix(whole, b.prefix+"/")
 		if _, known := b.risks[whole]; !ours || known {
 			continue
@@ -45,6 +49,26 @@ func (b *Builder) unknownAnnotations(ing *networkingv1.Ingress) []finding.Findin
 		})
 	}
 	return fs
+}
+
+// oldPrefix is the finding for an annotation of the prefix that ingress-nginx had
+// at first. Other controllers have names of that prefix too: only those of
+// ingress-nginx count, and those that do not stand under our prefix as well.
+func (b *Builder) oldPrefix(ing *networkingv1.Ingress, whole string) (finding.Finding, bool) {
+	const old = "ingress.kubernetes.io"
+	name, ok := strings.CutPrefix(whole, old+"/")
+	if _, known := ingressnginx.Lookup(name); !ok || !known || b.prefix == old {
+		return finding.Finding{}, false
+	}
+	ours := b.prefix + "/" + name
+	if _, both := ing.Annotations[ours]; both {
+		return finding.Finding{}, false
+	}
+	return finding.Finding{
+		Object: objectName(ing), Field: whole, Code: finding.OldPrefix,
+		Message: fmt.Sprintf("the prefix must be %s (--annotations-prefix), as with ingress-nginx: write %s", b.prefix, ours),
+		Effect:  "it does nothing",
+	}, true
 }
 
 // nearest is the known annotation that a misspelt name is most like, empty if it

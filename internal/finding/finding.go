@@ -23,6 +23,9 @@ const (
 	// UnknownAnnotation is an annotation of Headgate's prefix that neither Headgate
 	// nor ingress-nginx has.
 	UnknownAnnotation Code = "UnknownAnnotation"
+	// OldPrefix is an annotation of ingress-nginx with a prefix that it no longer
+	// reads either.
+	OldPrefix Code = "OldPrefix"
 	// NotImplemented is an annotation or key of ingress-nginx whose value may be
 	// right and that Headgate does not implement.
 	NotImplemented Code = "NotImplemented"

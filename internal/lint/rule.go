@@ -35,6 +35,8 @@ func rules() []rule {
 			"Look for a slip in the name of the key, or remove it."},
 		{finding.UnknownAnnotation, Error, "An annotation that does not exist",
 			"Correct its name, or remove it."},
+		{finding.OldPrefix, Notice, "An annotation with the prefix of long ago",
+			"ingress-nginx ignores it too. Write it with the new prefix, or remove it."},
 		{finding.NotImplemented, Error, "A setting of ingress-nginx that Headgate does not implement",
 			"Remove it, or do without. Where it controls access the paths of the Ingress answer 503."},
 		{finding.MissingObject, Error, "A reference to an object, or a port of one, that is not there",
