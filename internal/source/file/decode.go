@@ -2,10 +2,13 @@ package file
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -92,7 +95,30 @@ func decode(data []byte) content {
 		lines[o.key] = o.line
 		c.objects = append(c.objects, *o)
 	}
+	if len(c.flaws) > 0 && isTemplate(data, c.flaws) {
+		first := slices.MinFunc(c.flaws, func(a, b flaw) int { return cmp.Compare(a.line, b.line) })
+		c.flaws = []flaw{{first.line, "this looks like a Helm template: render it first (helm template); as it stands, " + first.reason}}
+	}
 	return c
+}
+
+var helmAction = regexp.MustCompile(`\{\{[^}\n]*(?:\.Values|\.Release|\.Chart|include|template|define)\b`)
+
+// isTemplate reports whether a file with flaws is a template, whose parser
+// messages say nothing: it has an action of Helm, or a flaw stands where an
+// action of any kind does.
+func isTemplate(data []byte, flaws []flaw) bool {
+	data = normal(data)
+	if !bytes.Contains(data, []byte("{{")) {
+		return false
+	}
+	if helmAction.Match(data) {
+		return true
+	}
+	lines := bytes.Split(data, []byte("\n"))
+	return slices.ContainsFunc(flaws, func(f flaw) bool {
+		return f.line > 0 && f.line <= len(lines) && bytes.Contains(lines[f.line-1], []byte("{{"))
+	})
 }
 
 // values takes a file apart into its objects.
@@ -142,6 +168,10 @@ func parallel(n int, do func(i int)) {
 	wg.Wait()
 }
 
+// errNoManifest is what read says of a mapping that is something else, as the
+// values of a Helm chart or its Chart.yaml: it is passed over.
+var errNoManifest = &flaw{}
+
 // read fills in header and says what is wrong with it.
 func (v *value) read() *flaw {
 	if text := bytes.TrimLeft(v.json, " \t\r\n"); len(text) == 0 || text[0] != '{' {
@@ -149,8 +179,10 @@ func (v *value) read() *flaw {
 	}
 	var h header
 	members := jsonParts(v.json, v.offset())
+	has := map[string]bool{}
 	for i := 0; i+1 < len(members); i += 2 {
 		name, at := members[i].of(v.json), members[i+1]
+		has[string(name)] = true
 		field := h.field(string(name))
 		if field == nil {
 			continue
@@ -167,6 +199,8 @@ func (v *value) read() *flaw {
 	}
 	v.header = h
 	switch {
+	case h.Kind == "" && !(has[`"metadata"`] && (h.APIVersion != "" || has[`"spec"`])):
+		return errNoManifest
 	case h.Kind == "":
 		return &flaw{v.start(), "kind is missing"}
 	case h.APIVersion == "":
@@ -183,7 +217,12 @@ func (v value) start() int { return v.lineAt(int64(v.offset())) }
 // items is the value itself or, if it is a list, what is in it. What is
 // of no kind that is taken is left out.
 func (v value) items(depth int) ([]value, []flaw) {
-	if f := v.read(); f != nil {
+	switch f := v.read(); {
+	case f == errNoManifest && depth == 0:
+		return nil, nil
+	case f == errNoManifest:
+		return nil, []flaw{{v.start(), "kind is missing"}}
+	case f != nil:
 		return nil, []flaw{*f}
 	}
 	if newObject(v.header.APIVersion, v.header.Kind) != nil {
@@ -264,6 +303,34 @@ func (v value) object() (*object, *flaw) {
 	return result, nil
 }
 
+// unquoted is the first annotation, or label, whose value is not a string.
+func (v value) unquoted(field string) (name string, ok bool) {
+	from := v.offset()
+	for _, step := range strings.Split(field, ".") {
+		members := jsonParts(v.json, from)
+		found := false
+		for i := 0; i+1 < len(members) && !found; i += 2 {
+			if string(members[i].of(v.json)) == `"`+step+`"` {
+				from, found = members[i+1].from, true
+			}
+		}
+		if !found || v.json[from] != '{' {
+			return "", false
+		}
+	}
+	if field != "metadata.annotations" && field != "metadata.labels" {
+		return "", false
+	}
+	members := jsonParts(v.json, from)
+	for i := 0; i+1 < len(members); i += 2 {
+		if text := members[i+1].of(v.json); text[0] != '"' && string(text) != "null" {
+			err := json.Unmarshal(members[i].of(v.json), &name)
+			return name, err == nil
+		}
+	}
+	return "", false
+}
+
 // flaw is an error of the JSON decoder, in words of the file.
 func (v value) flaw(kind string, err error) *flaw {
 	if kind != "" {
@@ -273,6 +340,9 @@ func (v value) flaw(kind string, err error) *flaw {
 		field := at.Field
 		if field == "" {
 			field = "value"
+		}
+		if name, ok := v.unquoted(field); ok {
+			return &flaw{v.lineAt(at.Offset), fmt.Sprintf("%s%s: the value of %q must be a string, not a %s: write it in quotes", kind, field, name, at.Value)}
 		}
 		return &flaw{v.lineAt(at.Offset), fmt.Sprintf("%s%s can't be a %s, it must be a %s", kind, field, at.Value, at.Type)}
 	}
