@@ -29,6 +29,10 @@ const (
 	// NotImplemented is an annotation or key of ingress-nginx whose value may be
 	// right and that Headgate does not implement.
 	NotImplemented Code = "NotImplemented"
+	// MissingField is a field of an object without which no API server takes it.
+	MissingField Code = "MissingField"
+	// HostOutsideTLS is a host of an Ingress whose TLS section is for others.
+	HostOutsideTLS Code = "HostOutsideTLS"
 	// MissingObject is a reference to an object that is not there.
 	MissingObject Code = "MissingObject"
 	// MissingCapability is something that this machine's NGINX can't do.

@@ -73,6 +73,7 @@ func Check(read *file.Once, surveyed *survey.Survey, o Options) Report {
 			c.addFinding(unit, f)
 		}
 	}
+	c.addOwn()
 	report := Report{Ingresses: c.kinds["Ingress"], Served: served(surveyed), Results: []Result{}, version: o.Version}
 	for r := range c.results {
 		if r.Severity == Error {
