@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -30,8 +31,17 @@ func FormatNamed(name string) (Format, bool) {
 
 // Summary is the report in a sentence.
 func (r Report) Summary() string {
-	return fmt.Sprintf("%s, %s in %s, of which %d served",
+	text := fmt.Sprintf("%s, %s in %s, of which %d served",
 		count(r.Errors, "error"), count(r.Notices, "notice"), countOf(r.Ingresses, "Ingress", "Ingresses"), r.Served)
+	const maxReasons = 5
+	reasons := r.foreign
+	if n := len(reasons) - maxReasons; n > 0 {
+		reasons = append(slices.Clone(reasons[:maxReasons]), fmt.Sprintf("and %d more reasons", n))
+	}
+	if len(reasons) > 0 {
+		text += " (" + printable(strings.Join(reasons, "; ")) + ")"
+	}
+	return text
 }
 
 func count(n int, one string) string { return countOf(n, one, one+"s") }

@@ -8,6 +8,7 @@ package lint
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -58,6 +59,9 @@ type Report struct {
 	Results []Result `json:"findings"`
 
 	version string
+	// foreign says why Ingresses are not served that are of another class or
+	// namespace.
+	foreign []string
 }
 
 // Check finds the places of all findings of what was read.
@@ -74,7 +78,7 @@ func Check(read *file.Once, surveyed *survey.Survey, o Options) Report {
 		}
 	}
 	c.addOwn()
-	report := Report{Ingresses: c.kinds["Ingress"], Served: served(surveyed), Results: []Result{}, version: o.Version}
+	report := Report{Ingresses: c.kinds["Ingress"], Served: served(surveyed), Results: []Result{}, version: o.Version, foreign: foreign(surveyed)}
 	for r := range c.results {
 		if r.Severity == Error {
 			report.Errors++
@@ -162,6 +166,20 @@ func kindsOf(changes []source.Change) map[string]int {
 func kindOf(o metav1.Object) string {
 	name := fmt.Sprintf("%T", o)
 	return name[strings.LastIndexByte(name, '.')+1:]
+}
+
+// foreign has the reasons for which Ingresses of others are not served, each with
+// their number.
+func foreign(surveyed *survey.Survey) []string {
+	numbers := map[string]int{}
+	for _, u := range surveyed.View.Foreign() {
+		numbers[u.Why]++
+	}
+	var reasons []string
+	for _, why := range slices.Sorted(maps.Keys(numbers)) {
+		reasons = append(reasons, fmt.Sprintf("%d not: %s", numbers[why], why))
+	}
+	return reasons
 }
 
 // served counts the Ingresses that hosts are made of.

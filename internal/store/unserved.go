@@ -20,11 +20,23 @@ type Unserved struct {
 // ours, sorted by their names. It looks at all Ingresses: nothing is kept of
 // those that are not ours.
 func (s *Store) Unserved(hosts []string) []Unserved {
+	return s.unserved(func(ing *ingress) bool {
+		return slices.ContainsFunc(ing.object.Spec.Rules, func(r networkingv1.IngressRule) bool {
+			return slices.Contains(hosts, strings.ToLower(strings.TrimSuffix(r.Host, ".")))
+		})
+	})
+}
+
+// Foreign are the Ingresses of another class or namespace, sorted by their
+// names. It looks at all Ingresses.
+func (s *Store) Foreign() []Unserved {
+	return s.unserved(func(ing *ingress) bool { return !ing.refused })
+}
+
+func (s *Store) unserved(which func(*ingress) bool) []Unserved {
 	var list []Unserved
 	for _, ing := range s.ingresses {
-		if !ing.ours && slices.ContainsFunc(ing.object.Spec.Rules, func(r networkingv1.IngressRule) bool {
-			return slices.Contains(hosts, strings.ToLower(strings.TrimSuffix(r.Host, ".")))
-		}) {
+		if !ing.ours && which(ing) {
 			list = append(list, Unserved{ing.object, s.whyNot(ing.object)})
 		}
 	}
@@ -44,6 +56,9 @@ func (s *Store) whyNot(ing *networkingv1.Ingress) string {
 	}
 	if name := ing.Spec.IngressClassName; name != nil {
 		class := s.classes[*name]
+		if class == nil && s.settings.Classless {
+			return fmt.Sprintf("its IngressClass %s does not exist, and without one only the class %s is served", *name, s.settings.IngressClass)
+		}
 		if class == nil {
 			return fmt.Sprintf("its IngressClass %s does not exist", *name)
 		}
