@@ -199,5 +199,5 @@ func (p parsedCertificate) names() string {
 	if len(names) == 0 {
 		return "no name"
 	}
-	return feature.Shorten(strings.Join(names, ", "))
+	return feature.ShortenList(names)
 }

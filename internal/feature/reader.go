@@ -185,7 +185,7 @@ func badCode(text string, err error) (finding.Code, string) {
 }
 
 func badValue(text string, err error) string {
-	return fmt.Sprintf("%q is no valid value: %s", cut(text, mostValue), cut(strings.ToValidUTF8(err.Error(), "�"), mostError))
+	return fmt.Sprintf("%q is no valid value: %s", cut(text, mostValue), cutList(strings.ToValidUTF8(err.Error(), "�"), mostError))
 }
 
 // Shorten keeps what tenants wrote to a length that a finding can carry.
@@ -197,6 +197,23 @@ func cut(text string, most int) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
+// ShortenList joins the elements of a list, to a length that a finding can carry.
+func ShortenList(list []string) string { return cutList(strings.Join(list, ", "), mostValue) }
+
+// cutList shortens a text with a list in it behind one of the elements, and says
+// how many follow. What has no element that is short enough is cut as any text.
+func cutList(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	const comma = ", "
+	end := strings.LastIndex(text[:most], comma)
+	if end <= 0 {
+		return cut(text, most)
+	}
+	return fmt.Sprintf("%s and %d more", text[:end], strings.Count(text[end:], comma))
 }
 
 // A Config is the parsed content of the ConfigMap.

@@ -82,7 +82,7 @@ func (r *Reader) judge(reading *Reading) {
 func valueText(value any) string {
 	switch v := value.(type) {
 	case []string:
-		return cut(strings.Join(v, ", "), mostError)
+		return cutList(strings.Join(v, ", "), mostError)
 	case fmt.Stringer:
 		return cut(v.String(), mostError)
 	}
