@@ -86,9 +86,9 @@ func unlisted(name string, ingresses []*networkingv1.Ingress) []finding.Finding 
 		return nil
 	}
 	return []finding.Finding{{
-		Object: objectName(ingresses[at]), Field: "spec.tls", Code: finding.BadCertificate,
-		Message: fmt.Sprintf("no entry lists %s, and no certificate here is for it", name),
-		Effect:  "the default certificate is served for " + name,
+		Object: objectName(ingresses[at]), Field: "spec.tls", Code: finding.HostOutsideTLS,
+		Message: fmt.Sprintf("no entry lists host %s, and no certificate of an entry covers it", name),
+		Effect:  "requests for it are redirected to https and served with the default certificate",
 	}}
 }
 

@@ -2,8 +2,6 @@ package lint
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,7 +18,7 @@ func (c *checker) addOwn() {
 		if !ok || !c.surveyed.View.Serves(types.NamespacedName{Namespace: ing.Namespace, Name: ing.Name}) {
 			continue
 		}
-		for _, f := range finding.Limit(append(pathTypes(ing), c.outsideTLS(ing)...)) {
+		for _, f := range finding.Limit(pathTypes(ing)) {
 			c.addFinding(store.Key{}, f)
 		}
 	}
@@ -45,40 +43,5 @@ func pathTypes(ing *networkingv1.Ingress) []finding.Finding {
 	}
 	return fs
 }
-
-// outsideTLS are the findings for hosts that the TLS section of their Ingress
-// neither lists nor has a certificate for.
-func (c *checker) outsideTLS(ing *networkingv1.Ingress) []finding.Finding {
-	if len(ing.Spec.TLS) == 0 {
-		return nil
-	}
-	var listed []string
-	for _, entry := range ing.Spec.TLS {
-		for _, host := range entry.Hosts {
-			listed = append(listed, canonical(host))
-		}
-	}
-	var fs []finding.Finding
-	for i, rule := range ing.Spec.Rules {
-		host := canonical(rule.Host)
-		name, known := c.surveyed.Names[host]
-		if host == "" || !known || name.Certificate != "" || slices.Contains(listed, host) {
-			continue
-		}
-		effect := "requests for it are redirected to https, which shows the default certificate"
-		if !name.Secured {
-			effect = "it is served without https; ingress-nginx redirects it to https and shows the default certificate"
-		}
-		fs = append(fs, finding.Finding{
-			Object: objectName(ing), Field: fmt.Sprintf("spec.rules[%d].host", i), Code: finding.HostOutsideTLS,
-			Message: fmt.Sprintf("spec.tls of this Ingress does not list host %s, and none of its certificates covers it", host),
-			Effect:  effect,
-		})
-		listed = append(listed, host)
-	}
-	return fs
-}
-
-func canonical(host string) string { return strings.ToLower(strings.TrimSuffix(host, ".")) }
 
 func objectName(ing *networkingv1.Ingress) string { return "ingress/" + ing.Namespace + "/" + ing.Name }
