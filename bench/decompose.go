@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/internal/dataplane"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // The lines of nginx.conf by which Lua comes in.
@@ -84,14 +85,14 @@ func copyRunDir(from, to string) error {
 func copyUnits(ctx context.Context, from, to *dataplane.Client) error {
 	defer from.CloseIdle()
 	defer to.CloseIdle()
-	var entries []dataplane.Entry
+	var entries []unit.Change
 	var failed error
 	add := func(kind, name string) func(dataplane.Unit, error) {
 		return func(u dataplane.Unit, err error) {
 			if err != nil && failed == nil {
 				failed = err
 			}
-			entries = append(entries, dataplane.Entry{Kind: kind, Name: name, Needs: u.Needs, Version: u.Version, Payload: u.Payload})
+			entries = append(entries, unit.Change{Kind: unit.Kind(kind), Name: name, Needs: u.Needs, Version: u.Version, Payload: u.Payload})
 		}
 	}
 	add("globals", "globals")(from.Globals(ctx))

@@ -57,11 +57,11 @@ var knows = []struct {
 	{"internal/source/follow", []string{"internal/source"}, "it runs jobs: what they fetch is for the sources that hand them in"},
 	{"internal/source/…", []string{"internal/keypolicy", "internal/netguard", "internal/source", "internal/source/follow"}, "a source gives objects: what they mean is for store and build"},
 	{
-		"internal/build", []string{"internal/feature", "internal/finding", "internal/ingressnginx", "internal/keypolicy", "internal/model", "internal/netguard", "internal/pcre", "internal/source"},
+		"internal/build", []string{"internal/feature", "internal/finding", "internal/ingressnginx", "internal/keypolicy", "internal/model", "internal/netguard", "internal/pcre", "internal/source", "internal/unit"},
 		"build sees objects through its View and returns the model: it knows neither store nor what is done with the model",
 	},
 	{
-		"internal/store", []string{"internal/build", "internal/feature", "internal/model", "internal/source"},
+		"internal/store", []string{"internal/build", "internal/feature", "internal/model", "internal/source", "internal/unit"},
 		"the store knows what build reads (build.Refer) and nothing of what happens to the keys that it returns",
 	},
 	{
@@ -71,7 +71,7 @@ var knows = []struct {
 	},
 	{
 		"internal/lint",
-		[]string{"internal/build", "internal/finding", "internal/model", "internal/source", "internal/source/file", "internal/store", "internal/survey"},
+		[]string{"internal/build", "internal/finding", "internal/model", "internal/source", "internal/source/file", "internal/store", "internal/survey", "internal/unit"},
 		"it tells of a survey and of files: what is found is for build and the source",
 	},
 	{
@@ -79,7 +79,7 @@ var knows = []struct {
 		[]string{"internal/build", "internal/feature", "internal/finding", "internal/model", "internal/router", "internal/store", "internal/unit"},
 		"it explains what the store has: where objects come from, and what NGINX has of them, is for its callers",
 	},
-	{"internal/unit", []string{"internal/model"}, "a unit is packed from the model alone"},
+	{"internal/unit", []string{"internal/model"}, "a unit is packed from the model alone: what builds it and what pushes it is for others"},
 	{"internal/router", []string{"internal/model", "internal/pcre", "internal/unit"}, "it routes by packed units as Lua does: what they were built from is for who explains"},
 	{"internal/plan", []string{"internal/finding", "internal/model", "internal/unit"}, "plan turns the model into bytes: pass it values of package model"},
 	{"internal/dataplane", []string{"internal/model", "internal/unit"}, "the data plane's client pushes units: what is in them is no matter"},
@@ -109,6 +109,11 @@ var forbidden = []struct {
 		[]string{"internal/store", "internal/build", "internal/controller"},
 		[]string{"k8s.io/client-go/…", "github.com/fsnotify/…"},
 		"only a source knows where objects come from",
+	},
+	{
+		[]string{"internal/controller"},
+		[]string{"internal/explain", "internal/survey", "internal/lint", "internal/inspection"},
+		"the controller serves: pass it a function that looks at what it has (Controller.Inspect)",
 	},
 }
 
@@ -251,6 +256,7 @@ func TestRulesBite(t *testing.T) {
 		{"internal/plan", `"k8s.io/api/core/v1"`, "", 1},
 		{"internal/plan", `"` + module + `internal/nginx"`, "", 2},
 		{"internal/controller", `"` + module + `internal/nginx"`, "", 0},
+		{"internal/controller", `"` + module + `internal/explain"`, "", 1},
 		{"internal/feature/cors", `"` + module + `internal/feature/proxying"`, "", 1},
 		{"internal/feature/all", `"` + module + `internal/feature/proxying"`, "", 0},
 		{"internal/source/file", `"os"; "` + module + `internal/store"`, "", 1},

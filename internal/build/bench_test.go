@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/headgate/headgate/internal/build"
-	"github.com/headgate/headgate/internal/store"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // BenchmarkFirstLoad applies and builds 10,000 hosts with a Service of 5
@@ -63,22 +63,12 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-func buildUnit(b *testing.B, builder *build.Builder, key store.Key, v build.View) (unit any) {
-	found := true
-	switch key.Kind {
-	case store.GlobalsUnit:
-		unit, _ = builder.Globals(v)
-	case store.HostUnit:
-		unit, found, _ = builder.Host(key.Name, v)
-	case store.NameUnit:
-		unit, _, found, _ = builder.Name(key.Name, v)
-	case store.BackendUnit:
-		unit, found, _ = builder.Backend(key.Name, v)
-	}
-	if !found {
+func buildUnit(b *testing.B, builder *build.Builder, key unit.Key, v build.View) any {
+	built, _ := builder.Unit(key, v)
+	if built.Model == nil {
 		b.Fatalf("%v is not found", key)
 	}
-	return unit
+	return built.Model
 }
 
 func cluster(b *testing.B, hosts, certificates int) []metav1.Object {

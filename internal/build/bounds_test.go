@@ -15,6 +15,7 @@ import (
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/store"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 const annotationPrefix = "nginx.ingress.kubernetes.io/"
@@ -34,7 +35,7 @@ func wideIngress(hosts int) *networkingv1.Ingress {
 // buildHosts builds all hosts of a store and returns them with their findings.
 func buildHosts(s *store.Store, b *build.Builder) (hosts []model.Host, fs []finding.Finding) {
 	for _, key := range s.All() {
-		if key.Kind == store.HostUnit {
+		if key.Kind == unit.Host {
 			host, _, found := b.Host(key.Name, s)
 			hosts, fs = append(hosts, host), append(fs, found...)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/store"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // caller has Ingresses, and with the key all that name nobody, call a host.
@@ -136,7 +137,7 @@ func TestCallsOfTheHostItself(t *testing.T) {
 	step := func(about string, object metav1.Object, deleted, answers bool) {
 		t.Helper()
 		touched := s.Apply(object, deleted)
-		if !slices.Contains(touched, store.Key{Kind: store.BackendUnit, Name: key}) {
+		if !slices.Contains(touched, unit.Backend.Key(key)) {
 			t.Errorf("%s touches %v", about, touched)
 		}
 		backend, found, _ := builder.Backend(key, s)
@@ -172,8 +173,8 @@ func TestCallsOfTheOptions(t *testing.T) {
 	name.ConfigMap.Namespace, name.ConfigMap.Name = "shop", "options"
 	s := store.New(name, builder.Refer)
 	const key = "/auth.example/80"
-	has := func(keys []store.Key) bool {
-		return slices.Contains(keys, store.Key{Kind: store.BackendUnit, Name: key})
+	has := func(keys []unit.Key) bool {
+		return slices.Contains(keys, unit.Backend.Key(key))
 	}
 	if !has(s.Apply(options, false)) || !has(s.All()) {
 		t.Error("the options touch no backend")

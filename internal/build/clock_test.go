@@ -14,6 +14,7 @@ import (
 
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/store"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // The API server's clock may jump between two creations, so that the stamps say
@@ -43,7 +44,7 @@ func TestClockJumpsBetweenCreations(t *testing.T) {
 				created = append(created, rival(string(rune('a'+i)), start.Add(since)))
 			}
 			want := restarted(created)
-			host := want[store.Key{Kind: store.HostUnit, Name: "a.example.com"}]
+			host := want[unit.Host.Key("a.example.com")]
 			if line := "from shop/" + test.winner + ","; !strings.Contains(host, line) {
 				t.Errorf("the host is\n%swant %q in it", host, line)
 			}
@@ -92,7 +93,7 @@ func TestClockJumpsBetweenDeletionAndCreation(t *testing.T) {
 				t.Errorf("%s, the deletion missed: %v: seen live:\n%s\nafter a restart:\n%s",
 					name, missed, unitsText(live.units), unitsText(want))
 			}
-			if host := live.units[store.Key{Kind: store.HostUnit, Name: "a.example.com"}]; !strings.Contains(host, "from shop/b,") {
+			if host := live.units[unit.Host.Key("a.example.com")]; !strings.Contains(host, "from shop/b,") {
 				t.Errorf("%s: the host is\n%swant it from shop/b", name, host)
 			}
 		}
@@ -127,7 +128,7 @@ func rival(name string, created time.Time) *networkingv1.Ingress {
 type live struct {
 	store   *store.Store
 	builder *build.Builder
-	units   map[store.Key]string
+	units   map[unit.Key]string
 }
 
 func newLive(objects ...metav1.Object) *live {
@@ -136,7 +137,7 @@ func newLive(objects ...metav1.Object) *live {
 			ObjectMeta: metav1.ObjectMeta{Name: "nginx"},
 			Spec:       networkingv1.IngressClassSpec{Controller: "k8s.io/ingress-nginx"},
 		})),
-		builder: build.New(fakeFeatures(), "nginx.ingress.kubernetes.io"), units: map[store.Key]string{},
+		builder: build.New(fakeFeatures(), "nginx.ingress.kubernetes.io"), units: map[unit.Key]string{},
 	}
 	rebuild(l.units, l.builder, l.store, l.store.All())
 	return l
@@ -147,12 +148,12 @@ func (l *live) see(object metav1.Object, deleted bool) {
 }
 
 // restarted is what a controller has that starts when all the objects are there.
-func restarted(objects []metav1.Object) map[store.Key]string {
+func restarted(objects []metav1.Object) map[unit.Key]string {
 	return newLive(slices.Clone(objects)...).units
 }
 
 // seenLive is what a controller has that sees the objects come one by one.
-func seenLive(objects []metav1.Object) map[store.Key]string {
+func seenLive(objects []metav1.Object) map[unit.Key]string {
 	l := newLive()
 	for _, object := range objects {
 		l.see(object, false)

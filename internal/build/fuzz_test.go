@@ -13,7 +13,7 @@ import (
 	"golang.org/x/tools/txtar"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/headgate/headgate/internal/store"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // witness is what others must not disturb.
@@ -63,7 +63,7 @@ func FuzzBuild(f *testing.F) {
 		}
 		random := rand.New(rand.NewPCG(seed, 0))
 		s, builder := newStore(decode(t, []byte(witness))), newBuilder()
-		before, units := map[store.Key]string{}, map[store.Key]string{}
+		before, units := map[unit.Key]string{}, map[unit.Key]string{}
 		rebuild(before, builder, s, s.All())
 		maps.Copy(units, before)
 		var objects []metav1.Object

@@ -18,6 +18,7 @@ import (
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/store"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -67,22 +68,19 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-func shownKinds(t *testing.T, comment string) []store.Kind {
+func shownKinds(t *testing.T, comment string) []unit.Kind {
 	t.Helper()
 	_, names, ok := strings.Cut(strings.TrimSpace(comment), "\nShows: ")
 	if !ok {
 		t.Fatal("the comment must end with a line \"Shows: …\"")
 	}
-	var kinds []store.Kind
+	var kinds []unit.Kind
 	for name := range strings.SplitSeq(names, ", ") {
-		all := []store.Kind{
-			store.GlobalsUnit, store.BackendUnit, store.HostUnit, store.NameUnit, store.NamePatternsUnit, store.DefaultCertificateUnit, store.RefusalUnit,
-		}
-		i := slices.IndexFunc(all, func(k store.Kind) bool { return k.String() == name })
-		if i < 0 {
+		kind := unit.Kind(name)
+		if !kind.Traits().Built {
 			t.Fatalf("no kind is called %q", name)
 		}
-		kinds = append(kinds, all[i])
+		kinds = append(kinds, kind)
 	}
 	return kinds
 }
@@ -102,7 +100,7 @@ func newStore(objects []metav1.Object) *store.Store {
 }
 
 // render is the text of all units of the kinds.
-func render(objects []metav1.Object, kinds []store.Kind) string {
+func render(objects []metav1.Object, kinds []unit.Kind) string {
 	s := newStore(objects)
 	builder := newBuilder()
 	var text strings.Builder
@@ -112,7 +110,7 @@ func render(objects []metav1.Object, kinds []store.Kind) string {
 			continue
 		}
 		unit, fs := renderUnit(builder, key, s)
-		fmt.Fprintf(&text, "-- %s --\n%s", strings.TrimSpace(key.Kind.String()+" "+key.Name), unit)
+		fmt.Fprintf(&text, "-- %s --\n%s", key, unit)
 		findings = append(findings, fs...)
 	}
 	text.WriteString("-- findings --\n")
@@ -122,29 +120,33 @@ func render(objects []metav1.Object, kinds []store.Kind) string {
 	return text.String()
 }
 
-func renderUnit(b *build.Builder, key store.Key, v build.View) (string, []finding.Finding) {
-	switch key.Kind {
-	case store.GlobalsUnit:
-		g, fs := b.Globals(v)
-		return globalsText(g), fs
-	case store.HostUnit:
-		h, found, fs := b.Host(key.Name, v)
-		return orGone(found, hostText(h)), fs
-	case store.NamePatternsUnit:
-		p, certificates, found, fs := b.NamePatterns(v)
-		return orGone(found, patternsText(p, certificates)), fs
-	case store.DefaultCertificateUnit:
-		certificate, fs := b.DefaultCertificate(v)
-		return defaultCertificateText(certificate), fs
-	case store.RefusalUnit:
-		fs := b.Refusal(key.Name, v)
-		return orGone(len(fs) > 0, fmt.Sprintf("%d findings\n", len(fs))), fs
-	case store.NameUnit:
-		n, certificate, found, fs := b.Name(key.Name, v)
-		return orGone(found, nameText(n, certificate)), fs
+func renderUnit(b *build.Builder, key unit.Key, v build.View) (string, []finding.Finding) {
+	built, fs := b.Unit(key, v)
+	var certificate *model.Certificate
+	if len(built.Certificates) > 0 {
+		certificate = &built.Certificates[0]
 	}
-	be, found, fs := b.Backend(key.Name, v)
-	return orGone(found, backendText(be)), fs
+	switch m := built.Model.(type) {
+	case model.Globals:
+		return globalsText(m), fs
+	case model.Host:
+		return hostText(m), fs
+	case model.NamePatterns:
+		return patternsText(m, built.Certificates), fs
+	case model.Certificate:
+		return defaultCertificateText(&m), fs
+	case model.Name:
+		return nameText(m, certificate), fs
+	case model.Backend:
+		return backendText(m), fs
+	}
+	switch key.Kind {
+	case unit.DefaultCertificate:
+		return defaultCertificateText(nil), fs
+	case unit.Refusal:
+		return orGone(len(fs) > 0, fmt.Sprintf("%d findings\n", len(fs))), fs
+	}
+	return "gone\n", fs
 }
 
 func orGone(found bool, text string) string {

@@ -18,6 +18,7 @@ import (
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/store"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // TestChangesLeadToTheSameUnits applies random changes one by one and builds
@@ -32,7 +33,7 @@ func TestChangesLeadToTheSameUnits(t *testing.T) {
 	for run := range uint64(30) {
 		random := rand.New(rand.NewPCG(run, 1))
 		changing, builder := newStore(nil), newBuilder()
-		units, left := map[store.Key]string{}, map[string]metav1.Object{}
+		units, left := map[unit.Key]string{}, map[string]metav1.Object{}
 		wanted := map[string]bool{}
 		rebuild(units, builder, changing, changing.All())
 		for range 300 {
@@ -49,7 +50,7 @@ func TestChangesLeadToTheSameUnits(t *testing.T) {
 		}
 		objects := slices.Collect(maps.Values(left))
 		random.Shuffle(len(objects), func(i, j int) { objects[i], objects[j] = objects[j], objects[i] })
-		fresh, freshUnits, freshWanted := newStore(objects), map[store.Key]string{}, map[string]bool{}
+		fresh, freshUnits, freshWanted := newStore(objects), map[unit.Key]string{}, map[string]bool{}
 		rebuild(freshUnits, newBuilder(), fresh, fresh.All())
 		if !maps.Equal(units, freshUnits) {
 			t.Fatalf("seed %d: after changes:\n%s\nfresh:\n%s", run, unitsText(units), unitsText(freshUnits))
@@ -73,7 +74,7 @@ func want(names map[string]bool, s *store.Store) {
 	}
 }
 
-func rebuild(units map[store.Key]string, b *build.Builder, s *store.Store, keys []store.Key) {
+func rebuild(units map[unit.Key]string, b *build.Builder, s *store.Store, keys []unit.Key) {
 	for _, key := range keys {
 		text, findings := renderUnit(b, key, s)
 		for _, f := range findings {
@@ -85,7 +86,7 @@ func rebuild(units map[store.Key]string, b *build.Builder, s *store.Store, keys 
 	}
 }
 
-func unitsText(units map[store.Key]string) string {
+func unitsText(units map[unit.Key]string) string {
 	var list []string
 	for key, text := range units {
 		list = append(list, fmt.Sprintf("%s %s\n%s", key.Kind, key.Name, text))

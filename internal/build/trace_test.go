@@ -10,6 +10,7 @@ import (
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/store"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // TestTraces builds the objects of all cases with traces: nothing comes out
@@ -33,17 +34,17 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-func checkTrace(t *testing.T, s *store.Store, key store.Key) {
+func checkTrace(t *testing.T, s *store.Store, key unit.Key) {
 	t.Helper()
 	b := newBuilder()
 	var plain, traced []any
 	switch key.Kind {
-	case store.HostUnit:
+	case unit.Host:
 		h, found, fs := b.Host(key.Name, s)
 		again, trace, foundAgain, more := b.TraceHost(key.Name, s)
 		plain, traced = []any{h, found, fs}, []any{again, foundAgain, more}
 		checkRules(t, s, h, trace)
-	case store.NameUnit:
+	case unit.Name:
 		n, _, found, fs := b.Name(key.Name, s)
 		again, trace, foundAgain, more := b.TraceName(key.Name, s)
 		plain, traced = []any{n, found, fs}, []any{again, foundAgain, more}
@@ -51,7 +52,7 @@ func checkTrace(t *testing.T, s *store.Store, key store.Key) {
 		if trace.Certificate != nil && !n.Secured && trace.Alias == nil {
 			t.Errorf("%s: secured %v, but what decides is %+v", key.Name, n.Secured, trace.Certificate)
 		}
-	case store.BackendUnit:
+	case unit.Backend:
 		be, found, fs := b.Backend(key.Name, s)
 		again, trace, foundAgain, more := b.TraceBackend(key.Name, s)
 		plain, traced = []any{be, found, fs}, []any{again, foundAgain, more}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/headgate/headgate/internal/dataplane"
 	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // apply pushes what differs, and looks whether NGINX must be reloaded. What
@@ -99,18 +100,11 @@ func (c *Controller) endLoad(ctx context.Context) error {
 	return nil
 }
 
-func (c *Controller) push(ctx context.Context, changes []plan.Change) error {
+func (c *Controller) push(ctx context.Context, changes []unit.Change) error {
 	if len(changes) == 0 {
 		return nil
 	}
-	entries := make([]dataplane.Entry, len(changes))
-	for i, change := range changes {
-		entries[i] = dataplane.Entry{
-			Kind: string(change.Kind), Name: change.Name, Version: change.Version,
-			Needs: change.Needs, Payload: change.Payload, Delete: change.Delete,
-		}
-	}
-	result, err := c.client.Push(ctx, c.static.Dictionaries.Number, c.static.Generation, entries)
+	result, err := c.client.Push(ctx, c.static.Dictionaries.Number, c.static.Generation, changes)
 	c.desired.Applied(changes[:result.Applied])
 	for _, change := range changes[:result.Applied] {
 		c.metrics.Pushed.WithLabelValues(string(change.Kind)).Inc()

@@ -29,8 +29,8 @@ func (c *Controller) update(ctx context.Context, changes []source.Change) {
 		c.namesAgain = time.Now().Add(namesApart * waited)
 	}
 	keys = append(keys, touched...)
-	built := make(map[store.Key]struct{}, len(keys))
-	c.build(slices.DeleteFunc(keys, func(key store.Key) bool {
+	built := make(map[unit.Key]struct{}, len(keys))
+	c.build(slices.DeleteFunc(keys, func(key unit.Key) bool {
 		_, ok := built[key]
 		built[key] = struct{}{}
 		return ok
@@ -39,8 +39,8 @@ func (c *Controller) update(ctx context.Context, changes []source.Change) {
 
 // applyToStore returns the units that changes touch, some of them several
 // times.
-func (c *Controller) applyToStore(changes []source.Change) []store.Key {
-	var touched []store.Key
+func (c *Controller) applyToStore(changes []source.Change) []unit.Key {
+	var touched []unit.Key
 	for _, change := range changes {
 		keys := c.store.Apply(change.Object, change.Deleted)
 		if len(keys) > 0 && !change.Deleted {
@@ -99,7 +99,7 @@ const (
 //
 // What comes may refer to more, and under a storm always does: that must not
 // keep it beyond its time.
-func (c *Controller) awaitWanted(ctx context.Context, secretsMost, namesMost time.Duration) (touched []store.Key, waited time.Duration) {
+func (c *Controller) awaitWanted(ctx context.Context, secretsMost, namesMost time.Duration) (touched []unit.Key, waited time.Duration) {
 	forSecrets, cancelSecrets := context.WithTimeout(ctx, secretsMost)
 	defer cancelSecrets()
 	forNames, cancelNames := context.WithTimeout(ctx, namesMost)
@@ -151,95 +151,57 @@ func await(ctx context.Context, delivered <-chan struct{}) bool {
 }
 
 // build builds units and asks for what comes of them.
-func (c *Controller) build(keys []store.Key) {
+func (c *Controller) build(keys []unit.Key) {
 	parts := make([]ledger.Part, 0, len(keys))
-	buildOne := func(key store.Key) {
+	buildOne := func(key unit.Key) {
 		parts = append(parts, ledger.Part{Owner: key, Findings: c.buildUnit(key)})
-		c.metrics.Builds.WithLabelValues(key.Kind.String()).Inc()
+		c.metrics.Builds.WithLabelValues(string(key.Kind)).Inc()
 	}
 	for _, key := range keys {
 		buildOne(key)
 	}
 	for _, host := range c.desired.Rebound() {
-		buildOne(store.Key{Kind: store.HostUnit, Name: host})
+		buildOne(unit.Host.Key(host))
 	}
 	c.settings.Ledger.Enter(parts)
 	c.wantStaples()
-	for _, kind := range []unit.Kind{unit.Host, unit.Name, unit.Backend, unit.Certificate, unit.Staple, unit.Content} {
-		c.metrics.Units.WithLabelValues(string(kind)).Set(float64(c.desired.Count(kind)))
+	for _, of := range unit.Kinds() {
+		if of.Pushed() && of.Only == "" {
+			c.metrics.Units.WithLabelValues(string(of.Kind)).Set(float64(c.desired.Count(of.Kind)))
+		}
 	}
 }
 
-func (c *Controller) buildUnit(key store.Key) []finding.Finding {
+// buildUnit builds a unit, and asks for it. What else follows from it is here.
+func (c *Controller) buildUnit(key unit.Key) []finding.Finding {
+	built, findings := c.builder.Unit(key, c.store)
 	switch key.Kind {
-	case store.GlobalsUnit:
-		globals, findings := c.builder.Globals(c.store)
-		c.desired.SetGlobals(globals)
+	case unit.Globals:
+		globals, _ := built.Model.(model.Globals)
 		c.shutdown.Store(int64(globals.Process.ShutdownTimeout))
-		return findings
-	case store.HostUnit:
-		host, found, findings := c.builder.Host(key.Name, c.store)
-		if found {
-			findings = append(findings, c.desired.SetHost(host)...)
-		} else {
-			c.desired.RemoveHost(key.Name)
+	case unit.Name:
+		c.followExpiry(built)
+	case unit.DefaultCertificate:
+		certificate, found := built.Model.(model.Certificate)
+		if !found {
+			c.settings.Expiry.Show(model.DefaultHost, nil)
+			built.Model = c.generated
+			break
 		}
-		return findings
-	case store.NameUnit:
-		name, certificate, found, findings := c.builder.Name(key.Name, c.store)
-		if found {
-			c.desired.SetName(name, certificate)
-		} else {
-			c.desired.RemoveName(key.Name)
-		}
-		c.follow(key.Name, name, certificate)
-		return findings
-	case store.NamePatternsUnit:
-		patterns, certificates, found, findings := c.builder.NamePatterns(c.store)
-		if found {
-			c.desired.SetNamePatterns(patterns, certificates)
-		} else {
-			c.desired.RemoveNamePatterns()
-		}
-		return findings
-	case store.StapleUnit:
-		staple, found, findings := c.builder.Staple(key.Name, c.store)
-		if found {
-			c.desired.SetStaple(staple)
-		} else {
-			c.desired.RemoveStaple(key.Name)
-		}
-		return findings
-	case store.DefaultCertificateUnit:
-		certificate, findings := c.builder.DefaultCertificate(c.store)
-		c.settings.Expiry.Show(model.DefaultHost, certificate)
-		if certificate == nil {
-			certificate = &c.generated
-		}
-		c.desired.SetDefaultCertificate(*certificate)
-		return findings
-	case store.RefusalUnit:
-		return c.builder.Refusal(key.Name, c.store)
-	case store.BackendUnit:
-		backend, found, findings := c.builder.Backend(key.Name, c.store)
-		if found {
-			c.desired.SetBackend(backend)
-		} else {
-			c.desired.RemoveBackend(key.Name)
-		}
-		return findings
+		c.settings.Expiry.Show(model.DefaultHost, &certificate)
 	}
-	return nil
+	return append(findings, c.desired.Set(built)...)
 }
 
-// follow has the end of a rule's host's certificate followed. Its aliases show
-// the same one, and the default certificate is a unit of its own.
-func (c *Controller) follow(key string, name model.Name, certificate *model.Certificate) {
-	if key == model.DefaultHost {
+// followExpiry has the end of a rule's host's certificate followed. Its aliases
+// show the same one, and the default certificate is a unit of its own.
+func (c *Controller) followExpiry(built unit.Built) {
+	if built.Name == model.DefaultHost {
 		return
 	}
-	if name.Name != name.Host {
-		certificate = nil
+	var certificate *model.Certificate
+	if name, _ := built.Model.(model.Name); name.Name == name.Host && len(built.Certificates) > 0 {
+		certificate = &built.Certificates[0]
 	}
-	c.settings.Expiry.Show(key, certificate)
+	c.settings.Expiry.Show(built.Name, certificate)
 }

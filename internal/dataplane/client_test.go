@@ -9,15 +9,17 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/headgate/headgate/internal/unit"
 )
 
-func host(name string, size int) Entry {
-	return Entry{Kind: "host", Name: name, Version: "1", Payload: make([]byte, size)}
+func host(name string, size int) unit.Change {
+	return unit.Change{Kind: "host", Name: name, Version: "1", Payload: make([]byte, size)}
 }
 
 func TestPush(t *testing.T) {
 	f := serve(t, nil)
-	entries := []Entry{host("a", 10), host("b", 600<<10), host("c", 10), {Kind: "host", Name: "d", Delete: true}}
+	entries := []unit.Change{host("a", 10), host("b", 600<<10), host("c", 10), {Kind: "host", Name: "d", Delete: true}}
 	result, err := New(f.socket).Push(t.Context(), 1, 2, entries)
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +65,7 @@ func TestPushFailures(t *testing.T) {
 				}
 				return test.status, test.body
 			})
-			entries := []Entry{host("a", 200<<10), host("b", 200<<10), host("c", 200<<10), host("d", 10)}
+			entries := []unit.Change{host("a", 200<<10), host("b", 200<<10), host("c", 200<<10), host("d", 10)}
 			result, err := New(f.socket).Push(t.Context(), 1, 1, entries)
 			if !errors.Is(err, test.want) || result.Applied != 2 || result.Revision != 2 {
 				t.Errorf("%v, %+v", err, result)
@@ -74,7 +76,7 @@ func TestPushFailures(t *testing.T) {
 
 func TestPushRefused(t *testing.T) {
 	f := serve(t, func(*http.Request) (int, string) { return 400, `{"error": "unknown kind"}` })
-	result, err := New(f.socket).Push(t.Context(), 1, 1, []Entry{host("a", 1)})
+	result, err := New(f.socket).Push(t.Context(), 1, 1, []unit.Change{host("a", 1)})
 	var refused *RefusedError
 	if !errors.As(err, &refused) {
 		t.Fatal(err)
@@ -96,7 +98,7 @@ func TestPushCountsWholeUnits(t *testing.T) {
 		}
 		return 507, ""
 	})
-	result, err := New(f.socket).Push(t.Context(), 1, 1, []Entry{host("a", 1), host("b", 700<<10)})
+	result, err := New(f.socket).Push(t.Context(), 1, 1, []unit.Change{host("a", 1), host("b", 700<<10)})
 	if !errors.Is(err, ErrFull) || result.Applied != 1 {
 		t.Errorf("%v, %+v", err, result)
 	}
@@ -112,7 +114,7 @@ func TestPushLeavesOldWorkers(t *testing.T) {
 		}
 		return 0, ""
 	})
-	result, err := New(f.socket).Push(t.Context(), 1, 1, []Entry{host("a", 1)})
+	result, err := New(f.socket).Push(t.Context(), 1, 1, []unit.Change{host("a", 1)})
 	if err != nil || result.Applied != 1 {
 		t.Fatalf("%v, %+v", err, result)
 	}
@@ -123,14 +125,14 @@ func TestPushLeavesOldWorkers(t *testing.T) {
 
 func TestPushBadEntry(t *testing.T) {
 	f := serve(t, nil)
-	for _, bad := range []Entry{
+	for _, bad := range []unit.Change{
 		{Kind: "host", Version: "1"},
 		{Kind: "ho st", Name: "a", Version: "1"},
 		{Kind: "host", Name: "a", Version: "XYZ"},
 		{Kind: "host", Name: "a", Version: "1", Needs: -1},
 		{Name: "a", Delete: true},
 	} {
-		if _, err := New(f.socket).Push(t.Context(), 1, 1, []Entry{host("a", 1), bad}); err == nil {
+		if _, err := New(f.socket).Push(t.Context(), 1, 1, []unit.Change{host("a", 1), bad}); err == nil {
 			t.Errorf("%+v was sent", bad)
 		}
 	}

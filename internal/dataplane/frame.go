@@ -5,6 +5,8 @@ import (
 	"hash/crc32"
 	"iter"
 	"strings"
+
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // MaxFrame is the size in bytes that a frame may have. A worker that reads a
@@ -24,43 +26,29 @@ const (
 	partSize = MaxFrame - lineRoom - headRoom - maxName
 )
 
-// An Entry puts a unit into the data plane or deletes one.
-type Entry struct {
-	// Kind is host, name, backend, certificate or globals.
-	Kind string
-	Name string
-	// Needs is the generation from which on workers have every profile that
-	// the unit names.
-	Needs int
-	// Version is a hash of Payload in lower-case hexadecimal digits.
-	Version string
-	Payload []byte
-	// Delete deletes the unit. Only Kind and Name count then.
-	Delete bool
-}
-
-func (e Entry) check() error {
+// check reports what is wrong with a change.
+func check(c unit.Change) error {
 	switch {
-	case e.Kind == "" || len(e.Kind) > maxKind || strings.Trim(e.Kind, "abcdefghijklmnopqrstuvwxyz") != "":
-		return fmt.Errorf("unit with the kind %q", e.Kind)
-	case e.Name == "" || len(e.Name) > maxName:
-		return fmt.Errorf("%s with a name of %d bytes", e.Kind, len(e.Name))
-	case e.Delete:
+	case c.Kind == "" || len(c.Kind) > maxKind || strings.Trim(string(c.Kind), "abcdefghijklmnopqrstuvwxyz") != "":
+		return fmt.Errorf("unit with the kind %q", c.Kind)
+	case c.Name == "" || len(c.Name) > maxName:
+		return fmt.Errorf("%s with a name of %d bytes", c.Kind, len(c.Name))
+	case c.Delete:
 		return nil
-	case e.Version == "" || len(e.Version) > maxVersion || strings.Trim(e.Version, "0123456789abcdef") != "":
-		return fmt.Errorf("%s %s with the version %q", e.Kind, e.Name, e.Version)
-	case e.Needs < 0:
-		return fmt.Errorf("%s %s needs generation %d", e.Kind, e.Name, e.Needs)
+	case c.Version == "" || len(c.Version) > maxVersion || strings.Trim(c.Version, "0123456789abcdef") != "":
+		return fmt.Errorf("%s %s with the version %q", c.Kind, c.Name, c.Version)
+	case c.Needs < 0:
+		return fmt.Errorf("%s %s needs generation %d", c.Kind, c.Name, c.Needs)
 	}
 	return nil
 }
 
 // head is the line in front of the bytes of a part.
-func (e Entry) head(part, parts, size int) string {
-	if e.Delete {
-		return fmt.Sprintf("del %s %d\n", e.Kind, len(e.Name))
+func head(c unit.Change, part, parts, size int) string {
+	if c.Delete {
+		return fmt.Sprintf("del %s %d\n", c.Kind, len(c.Name))
 	}
-	return fmt.Sprintf("put %s %d %s %d/%d %d %d\n", e.Kind, e.Needs, e.Version, part, parts, len(e.Name), size)
+	return fmt.Sprintf("put %s %d %s %d/%d %d %d\n", c.Kind, c.Needs, c.Version, part, parts, len(c.Name), size)
 }
 
 // A frame is what one request carries. entries is the number of entries, from
@@ -73,7 +61,7 @@ type frame struct {
 // frames packs entries, which must be valid, in their order. Deletions have
 // frames of their own: a worker sees what a frame put when the frame is done,
 // and until then goes by what is to be deleted behind it.
-func frames(dictionary, generation int, entries []Entry) iter.Seq[frame] {
+func frames(dictionary, generation int, entries []unit.Change) iter.Seq[frame] {
 	return func(yield func(frame) bool) {
 		p := packer{dictionary: dictionary, generation: generation, yield: yield}
 		for i, e := range entries {
@@ -96,25 +84,25 @@ type packer struct {
 }
 
 // add packs entry i and tells whether to go on.
-func (p *packer) add(i int, e Entry) bool {
-	payload := e.Payload
-	if e.Delete {
+func (p *packer) add(i int, c unit.Change) bool {
+	payload := c.Payload
+	if c.Delete {
 		payload = nil
 	}
-	head := e.head(1, 1, len(payload))
-	size := len(head) + len(e.Name) + len(payload)
-	if (len(p.content)+size > MaxFrame-lineRoom || e.Delete != p.deletes) && !p.flush(i) {
+	line := head(c, 1, 1, len(payload))
+	size := len(line) + len(c.Name) + len(payload)
+	if (len(p.content)+size > MaxFrame-lineRoom || c.Delete != p.deletes) && !p.flush(i) {
 		return false
 	}
-	p.deletes = e.Delete
+	p.deletes = c.Delete
 	if size <= MaxFrame-lineRoom {
-		p.append(head, e.Name, payload)
+		p.append(line, c.Name, payload)
 		return true
 	}
 	parts := (len(payload) + partSize - 1) / partSize
 	for part := 1; part <= parts; part++ {
 		size := min(partSize, len(payload))
-		p.append(e.head(part, parts, size), e.Name, payload[:size])
+		p.append(head(c, part, parts, size), c.Name, payload[:size])
 		payload = payload[size:]
 		complete := i
 		if part == parts {

@@ -9,11 +9,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // pack frames entries, checks each frame, and returns what a reader of the
 // frames sees.
-func pack(t *testing.T, entries []Entry) []Entry {
+func pack(t *testing.T, entries []unit.Change) []unit.Change {
 	t.Helper()
 	var parts []part
 	complete := 0
@@ -48,13 +50,13 @@ func pack(t *testing.T, entries []Entry) []Entry {
 	return got
 }
 
-func same(want, got []Entry) string {
+func same(want, got []unit.Change) string {
 	return cmp.Diff(want, got, cmp.Comparer(bytes.Equal))
 }
 
 func TestFrameBytes(t *testing.T) {
 	var all []string
-	for f := range frames(1, 4, []Entry{
+	for f := range frames(1, 4, []unit.Change{
 		{Kind: "name", Name: "a.test", Needs: 2, Version: "0af", Payload: []byte(`{"host":"a.test"}`)},
 		{Kind: "host", Name: "b.test", Delete: true},
 	}) {
@@ -71,12 +73,12 @@ func TestFrameBytes(t *testing.T) {
 
 func TestFramesKeepOrderAndSize(t *testing.T) {
 	size := func(n int) []byte { return bytes.Repeat([]byte{'x'}, n) }
-	var many []Entry
+	var many []unit.Change
 	for i := range 3000 {
-		many = append(many, Entry{Kind: "backend", Name: fmt.Sprint("b", i), Version: "a", Payload: size(i % 1500)})
+		many = append(many, unit.Change{Kind: "backend", Name: fmt.Sprint("b", i), Version: "a", Payload: size(i % 1500)})
 	}
 	room := MaxFrame - lineRoom - len("put host 0 1 1/1 1 262000\n") - 1
-	for name, entries := range map[string][]Entry{
+	for name, entries := range map[string][]unit.Change{
 		"none":  nil,
 		"empty": {{Kind: "host", Name: "a", Version: "1"}},
 		"many":  many,
@@ -105,9 +107,9 @@ func TestFramesKeepOrderAndSize(t *testing.T) {
 }
 
 func TestFramesAreFew(t *testing.T) {
-	var entries []Entry
+	var entries []unit.Change
 	for i := range 10000 {
-		entries = append(entries, Entry{Kind: "host", Name: fmt.Sprint(i), Version: "1", Payload: make([]byte, 1000)})
+		entries = append(entries, unit.Change{Kind: "host", Name: fmt.Sprint(i), Version: "1", Payload: make([]byte, 1000)})
 	}
 	var sizes []int
 	for f := range frames(1, 1, entries) {
@@ -119,7 +121,7 @@ func TestFramesAreFew(t *testing.T) {
 }
 
 func TestFramesStop(t *testing.T) {
-	entries := []Entry{
+	entries := []unit.Change{
 		{Kind: "host", Name: "a", Version: "1", Payload: make([]byte, 3*partSize)},
 		{Kind: "host", Name: "b", Version: "1"},
 	}
@@ -138,18 +140,18 @@ func FuzzFrame(f *testing.F) {
 	f.Add("certificate", "default", 0, "a", []byte(nil), uint32(4000), false)
 	f.Add("backend", "ns/s/80", 1, "b", []byte{0, 10, 255}, uint32(200000), true)
 	f.Fuzz(func(t *testing.T, kind, name string, needs int, version string, payload []byte, repeat uint32, gone bool) {
-		e := Entry{Kind: kind, Name: name, Needs: needs, Version: version, Payload: payload, Delete: gone}
+		e := unit.Change{Kind: unit.Kind(kind), Name: name, Needs: needs, Version: version, Payload: payload, Delete: gone}
 		if len(payload) > 0 {
 			times := int(repeat) % (3*MaxFrame/len(payload) + 1)
 			e.Payload = bytes.Repeat(payload, times)
 		}
 		if gone {
-			e = Entry{Kind: kind, Name: name, Delete: true}
+			e = unit.Change{Kind: unit.Kind(kind), Name: name, Delete: true}
 		}
-		if e.check() != nil {
+		if check(e) != nil {
 			return
 		}
-		entries := []Entry{{Kind: "name", Name: "first", Version: "1", Payload: []byte("x")}, e, e}
+		entries := []unit.Change{{Kind: "name", Name: "first", Version: "1", Payload: []byte("x")}, e, e}
 		if diff := same(entries, pack(t, entries)); diff != "" {
 			t.Error(diff)
 		}

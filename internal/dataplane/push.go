@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // A frame that a worker of another generation refuses is offered to others:
@@ -17,34 +19,34 @@ const (
 
 // A Result says how far a push came.
 type Result struct {
-	// Applied is the number of entries, from the first on, that are in.
+	// Applied is the number of changes, from the first on, that are in.
 	Applied int
 	// Revision and Memory are those of the last frame that was applied.
 	Revision int64
 	Memory   Memory
 }
 
-// Push writes entries in their order into a numbered set of dictionaries, for
+// Push writes changes in their order into a numbered set of dictionaries, for
 // a generation. It sends as many frames as it takes. What was applied before
-// an error stays, and Result counts it. An entry whose parts did not all
+// an error stays, and Result counts it. A change whose parts did not all
 // arrive has changed nothing and is sent again from its start.
 //
-// The errors are ErrElsewhere, ErrFull, ErrUnreachable, *RefusedError, or an
-// entry that no frame can carry, in which case nothing was sent.
-func (c *Client) Push(ctx context.Context, dictionary, generation int, entries []Entry) (Result, error) {
-	for _, e := range entries {
-		if err := e.check(); err != nil {
+// The errors are ErrElsewhere, ErrFull, ErrUnreachable, *RefusedError, or a
+// change that no frame can carry, in which case nothing was sent.
+func (c *Client) Push(ctx context.Context, dictionary, generation int, changes []unit.Change) (Result, error) {
+	for _, c := range changes {
+		if err := check(c); err != nil {
 			return Result{}, fmt.Errorf("packing units: %w", err)
 		}
 	}
 	var result Result
-	for f := range frames(dictionary, generation, entries) {
+	for f := range frames(dictionary, generation, changes) {
 		var answer struct {
 			Revision int64  `json:"revision"`
 			Memory   Memory `json:"memory"`
 		}
 		if err := c.apply(ctx, f.body, &answer); err != nil {
-			return result, fmt.Errorf("pushing %d units, %d are in: %w", len(entries), result.Applied, err)
+			return result, fmt.Errorf("pushing %d units, %d are in: %w", len(changes), result.Applied, err)
 		}
 		result = Result{Applied: f.entries, Revision: answer.Revision, Memory: answer.Memory}
 	}

@@ -14,11 +14,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // part is one entry of a decoded frame.
 type part struct {
-	entry      Entry
+	entry      unit.Change
 	num, parts int
 }
 
@@ -69,7 +71,7 @@ func decode(body []byte) (decoded, error) {
 
 func decodeHead(line string) (p part, name, payload int, err error) {
 	if strings.HasPrefix(line, "del ") {
-		p = part{entry: Entry{Delete: true}, num: 1, parts: 1}
+		p = part{entry: unit.Change{Delete: true}, num: 1, parts: 1}
 		_, err = fmt.Sscanf(line, "del %s %d", &p.entry.Kind, &name)
 		return p, name, 0, err
 	}
@@ -82,8 +84,8 @@ func decodeHead(line string) (p part, name, payload int, err error) {
 }
 
 // join puts decoded parts together to entries again.
-func join(parts []part) ([]Entry, error) {
-	var entries []Entry
+func join(parts []part) ([]unit.Change, error) {
+	var entries []unit.Change
 	var open *part
 	for _, p := range parts {
 		if p.num == 1 {

@@ -11,6 +11,7 @@ import (
 	"github.com/headgate/headgate/internal/metrics"
 	"github.com/headgate/headgate/internal/plan"
 	"github.com/headgate/headgate/internal/store"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // StartBare runs an NGINX that no controller fills: it is of generation 1 with
@@ -25,7 +26,7 @@ func StartBare(t testing.TB, o Options) *Gate {
 	builder := build.New(o.Features, annotationPrefix)
 	globals, _ := builder.Globals(store.New(store.Settings{}, builder.Refer))
 	desired := plan.NewDesired()
-	desired.SetGlobals(globals)
+	desired.Set(unit.Of(globals))
 	dictionaries := plan.FirstDictionaries(0)
 	if o.Dictionaries != nil {
 		dictionaries = *o.Dictionaries

@@ -18,8 +18,8 @@ import (
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/source/file"
-	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/internal/survey"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // Options say what is told and how.
@@ -128,13 +128,13 @@ func (c *checker) addProblem(path string, p file.Problem) {
 
 // addFinding places a finding about an object that no file has at those who
 // refer to it.
-func (c *checker) addFinding(unit store.Key, f finding.Finding) {
+func (c *checker) addFinding(key unit.Key, f finding.Finding) {
 	if place, ok := c.read.Place(f.Object, f.Field); ok {
 		c.add(place, "", f)
 		return
 	}
 	placed := false
-	if unit.Kind == store.BackendUnit {
+	if key.Kind == unit.Backend {
 		view := c.surveyed.View
 		refer := func(name, field string) {
 			if place, ok := c.read.Place(name, field); ok {
@@ -142,11 +142,11 @@ func (c *checker) addFinding(unit store.Key, f finding.Finding) {
 				placed = true
 			}
 		}
-		for _, ing := range slices.Concat(view.Users(unit.Name), view.Callers(unit.Name)) {
-			refer("ingress/"+ing.Namespace+"/"+ing.Name, fieldOf(ing, unit.Name))
+		for _, ing := range slices.Concat(view.Users(key.Name), view.Callers(key.Name)) {
+			refer("ingress/"+ing.Namespace+"/"+ing.Name, fieldOf(ing, key.Name))
 		}
-		if options := view.ConfigMap(); options != nil && view.CalledByOptions(unit.Name) {
-			refer("configmap/"+options.Namespace+"/"+options.Name, fieldNaming(options.Data, unit.Name))
+		if options := view.ConfigMap(); options != nil && view.CalledByOptions(key.Name) {
+			refer("configmap/"+options.Namespace+"/"+options.Name, fieldNaming(options.Data, key.Name))
 		}
 	}
 	if !placed {

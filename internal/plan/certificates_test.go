@@ -7,6 +7,7 @@ import (
 
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // TestTakeStapled: staples are asked for once for each certificate that is
@@ -29,14 +30,14 @@ func TestTakeStapled(t *testing.T) {
 	name := func(name, hash string) {
 		n := model.Name{Name: name, Host: name, Certificate: hash}
 		if hash == "" {
-			d.SetName(n, nil)
+			d.Set(unit.Of(n))
 			return
 		}
-		d.SetName(n, &model.Certificate{Hash: hash})
+		d.Set(unit.Of(n, model.Certificate{Hash: hash}))
 	}
-	stapling := func(on bool) { d.SetGlobals(model.Globals{Process: model.Process{Stapling: on}}) }
+	stapling := func(on bool) { d.Set(unit.Of(model.Globals{Process: model.Process{Stapling: on}})) }
 	name("a", "1")
-	d.SetDefaultCertificate(model.Certificate{Hash: "main"})
+	d.Set(unit.Of(model.Certificate{Hash: "main"}))
 	step("while it is off", "[] []")
 	stapling(true)
 	step("switched on", "[1 main] []")
@@ -49,15 +50,15 @@ func TestTakeStapled(t *testing.T) {
 	name("a", "main")
 	name("b", "")
 	step("nobody shows 1 any more", "[] [1]")
-	d.SetDefaultCertificate(model.Certificate{Hash: "other"})
+	d.Set(unit.Of(model.Certificate{Hash: "other"}))
 	step("a name shows what was the default one", "[other] []")
-	d.RemoveName("a")
+	d.Set(unit.Built{Key: unit.Name.Key("a")})
 	step("now nobody does", "[] [main]")
-	d.SetNamePatterns(model.NamePatterns{Heads: []model.Name{{Name: "*.x", Host: "c", Certificate: "3"}}}, []model.Certificate{{Hash: "3"}})
+	d.Set(unit.Of(model.NamePatterns{Heads: []model.Name{{Name: "*.x", Host: "c", Certificate: "3"}}}, model.Certificate{Hash: "3"}))
 	step("a pattern", "[3] []")
-	d.RemoveNamePatterns()
+	d.Set(unit.Built{Key: unit.PatternsKey})
 	name("d", "4")
-	d.RemoveName("d")
+	d.Set(unit.Built{Key: unit.Name.Key("d")})
 	step("gone, and what came and went between", "[] [3]")
 	stapling(false)
 	step("switched off", "[] [2 other]")

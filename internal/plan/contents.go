@@ -29,7 +29,7 @@ func (d *Desired) setContents(host string, wanted []model.Content) {
 	for _, name := range d.contents.of[host] {
 		if d.contents.users[name]--; d.contents.users[name] == 0 {
 			delete(d.contents.users, name)
-			d.remove(unit.Key{Kind: unit.Content, Name: name})
+			d.remove(unit.Content.Key(name))
 		}
 	}
 	d.contents.of[host] = names

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 func carrying(name string, profile model.Profile, contents ...string) model.Host {
@@ -17,26 +18,26 @@ func carrying(name string, profile model.Profile, contents ...string) model.Host
 func TestContentsGoWithTheirLastHost(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.SetHost(carrying("a.test", usualProfile(), "one", "one", "two"))
-	b.SetHost(carrying("b.test", usualProfile(), "one"))
+	b.Set(unit.Of(carrying("a.test", usualProfile(), "one", "one", "two")))
+	b.Set(unit.Of(carrying("b.test", usualProfile(), "one")))
 	b.push(0, "put globals globals", "put content one", "put content two", "put host a.test", "put host b.test")
-	b.SetHost(carrying("b.test", usualProfile(), "three"))
+	b.Set(unit.Of(carrying("b.test", usualProfile(), "three")))
 	b.push(0, "put content three", "put host b.test")
-	b.SetHost(carrying("a.test", usualProfile(), "two"))
+	b.Set(unit.Of(carrying("a.test", usualProfile(), "two")))
 	b.push(0, "put host a.test", "del content one")
-	b.RemoveHost("a.test")
+	b.Set(unit.Built{Key: unit.Host.Key("a.test")})
 	b.push(0, "del host a.test", "del content two")
 
 	// What is applied of a host that waits for its profile still refers to its
 	// content.
-	b.SetHost(carrying("b.test", large(), "four"))
+	b.Set(unit.Of(carrying("b.test", large(), "four")))
 	b.push(1, "put content four")
 	b.reload("profile " + large().Name() + " is new")
 	b.push(0, "put host b.test needs 2", "del content three")
 
 	verifying := carrying("c.test", usualProfile())
 	verifying.TLS.Clients = &model.Clients{CA: model.Content{Name: "five", Bytes: model.Confidential("five")}}
-	b.SetHost(verifying)
+	b.Set(unit.Of(verifying))
 	b.push(1, "put content five")
 	b.reload("TLS handshakes differ by host")
 	b.push(0, "put host c.test needs 3")

@@ -66,40 +66,57 @@ func NewDesired() *Desired {
 	}
 }
 
-// SetGlobals asks for globals.
-func (d *Desired) SetGlobals(g model.Globals) {
-	d.shown.staple(g.Process.Stapling)
-	d.bound.setDefault(g.Default)
-	d.globals = g
-	d.set(unit.FromGlobals(g))
+// Set asks for what was built, or no longer for it if there is no such unit, and
+// for what it needs besides. It returns what is wrong with a host's profiles.
+func (d *Desired) Set(b unit.Built) (findings []finding.Finding) {
+	switch b.Kind {
+	case unit.Globals:
+		d.globals, _ = b.Model.(model.Globals)
+		d.shown.staple(d.globals.Process.Stapling)
+		d.bound.setDefault(d.globals.Default)
+	case unit.DefaultCertificate:
+		c, _ := b.Model.(model.Certificate)
+		d.shown.setDefault(c)
+	case unit.Host:
+		b.Model, findings = d.setHost(b)
+	case unit.Name:
+		d.setName(b)
+	case unit.Patterns:
+		d.setPatterns(b)
+	}
+	if u, ok := b.Pack(); ok {
+		d.set(u)
+	} else if b.Kind.Traits().Pushed() {
+		d.remove(b.Key)
+	}
+	return findings
 }
 
-// SetHost asks for a host, and returns what is wrong with its profiles.
-func (d *Desired) SetHost(h model.Host) []finding.Finding {
+// setHost bounds the profiles of a host and follows what it needs. It returns
+// the host as it is served, nil for none.
+func (d *Desired) setHost(b unit.Built) (served any, findings []finding.Finding) {
+	h, found := b.Model.(model.Host)
+	if !found {
+		d.bound.remove(b.Name)
+		d.setDemand(b.Name, demand{})
+		d.setContents(b.Name, nil)
+		return nil, nil
+	}
 	d.bound.note(h)
-	fs := d.BoundProfiles(&h)
+	findings = d.BoundProfiles(&h)
 	d.setDemand(h.Name, demand{distinctProfiles(h), h.TLS.Any()})
 	d.setContents(h.Name, distinctContents(h))
-	d.set(unit.FromHost(h))
-	return fs
+	return h, findings
 }
 
 // BoundProfiles puts the nearest stricter profiles in place of those that are
-// too many, as SetHost does, and asks for nothing.
+// too many, as Set does, and asks for nothing.
 func (d *Desired) BoundProfiles(h *model.Host) []finding.Finding { return d.bound.bound(h) }
 
 // Rebound decides which profiles are too many, once hosts were set or removed,
 // and returns the hosts to build and set again because other profiles are to be
 // served there. Once they are set again, nothing is left to decide.
 func (d *Desired) Rebound() []string { return d.bound.rebound() }
-
-// RemoveHost asks for no host of that name.
-func (d *Desired) RemoveHost(name string) {
-	d.bound.remove(name)
-	d.setDemand(name, demand{})
-	d.setContents(name, nil)
-	d.remove(unit.Key{Kind: unit.Host, Name: name})
-}
 
 func (d *Desired) setDemand(host string, wanted demand) {
 	was := d.demands[host]
@@ -123,44 +140,29 @@ func (d *Desired) setDemand(host string, wanted demand) {
 	}
 }
 
-// SetName asks for a name with its certificate, nil for the default one.
-func (d *Desired) SetName(n model.Name, certificate *model.Certificate) {
-	was := d.certificates[n.Name]
-	delete(d.certificates, n.Name)
-	if certificate != nil {
-		d.certificates[n.Name] = certificate.Hash
-		d.users[certificate.Hash]++
-		d.setCertificate(*certificate)
+// setName follows which host a name leads to, and which certificate it shows.
+func (d *Desired) setName(b unit.Built) {
+	was := d.certificates[b.Name]
+	delete(d.certificates, b.Name)
+	delete(d.hosts, b.Name)
+	if n, ok := b.Model.(model.Name); ok {
+		d.hosts[n.Name] = n.Host
+		for _, c := range b.Certificates {
+			d.certificates[n.Name] = c.Hash
+			d.users[c.Hash]++
+			d.setCertificate(c)
+		}
 	}
 	d.leaveCertificate(was)
-	d.hosts[n.Name] = n.Host
-	d.set(unit.FromName(n))
 }
 
-// RemoveName asks for no name of that name.
-func (d *Desired) RemoveName(name string) {
-	d.leaveCertificate(d.certificates[name])
-	delete(d.certificates, name)
-	delete(d.hosts, name)
-	d.remove(unit.Key{Kind: unit.Name, Name: name})
-}
-
-// SetNamePatterns asks for name patterns with the certificates that they show.
-func (d *Desired) SetNamePatterns(p model.NamePatterns, certificates []model.Certificate) {
-	for _, c := range certificates {
+func (d *Desired) setPatterns(b unit.Built) {
+	for _, c := range b.Certificates {
 		d.setCertificate(c)
 	}
+	p, _ := b.Model.(model.NamePatterns)
 	d.replacePatterns(p)
-	d.set(unit.FromNamePatterns(p))
 }
-
-// RemoveNamePatterns asks for no name patterns.
-func (d *Desired) RemoveNamePatterns() {
-	d.replacePatterns(model.NamePatterns{})
-	d.remove(patternsKey)
-}
-
-var patternsKey = unit.Key{Kind: unit.Patterns, Name: unit.PatternsName}
 
 func (d *Desired) replacePatterns(p model.NamePatterns) {
 	for _, n := range p.All() {
@@ -178,7 +180,7 @@ func (d *Desired) replacePatterns(p model.NamePatterns) {
 // known, so that one such host does not keep back what other tenants changed.
 // It tells whether there are any.
 func (d *Desired) packPatterns(statics []Static) bool {
-	if _, changed := d.changed[patternsKey]; !changed && !d.patternsWait {
+	if _, changed := d.changed[unit.PatternsKey]; !changed && !d.patternsWait {
 		return false
 	}
 	waits := false
@@ -201,31 +203,9 @@ func (d *Desired) knownToAll(host string, statics []Static) bool {
 	return !slices.ContainsFunc(statics, func(s Static) bool { return !d.hostKnown(host, s) })
 }
 
-// SetDefaultCertificate asks for the certificate that names without one show.
-func (d *Desired) SetDefaultCertificate(c model.Certificate) {
-	d.shown.setDefault(c)
-	d.set(unit.FromCertificate(model.DefaultCertificate, c))
-}
-
 func (d *Desired) setCertificate(c model.Certificate) {
 	d.shown.add(c)
 	d.set(unit.FromCertificate("", c))
-}
-
-// SetStaple asks for an OCSP answer.
-func (d *Desired) SetStaple(s model.Staple) { d.set(unit.FromStaple(s)) }
-
-// RemoveStaple asks for no OCSP answer on the certificate of that hash.
-func (d *Desired) RemoveStaple(certificate string) {
-	d.remove(unit.Key{Kind: unit.Staple, Name: certificate})
-}
-
-// SetBackend asks for a backend.
-func (d *Desired) SetBackend(b model.Backend) { d.set(unit.FromBackend(b)) }
-
-// RemoveBackend asks for no backend of that key.
-func (d *Desired) RemoveBackend(key string) {
-	d.remove(unit.Key{Kind: unit.Backend, Name: key})
 }
 
 func (d *Desired) leaveCertificate(hash string) {
@@ -235,7 +215,7 @@ func (d *Desired) leaveCertificate(hash string) {
 	if d.users[hash]--; d.users[hash] == 0 {
 		delete(d.users, hash)
 		d.shown.remove(hash)
-		d.remove(unit.Key{Kind: unit.Certificate, Name: hash})
+		d.remove(unit.Certificate.Key(hash))
 	}
 }
 
@@ -289,25 +269,17 @@ func (d *Desired) Forget() {
 // Restored says that the data plane has all that it can have.
 func (d *Desired) Restored() { d.restoring = false }
 
-// A Change is one unit to put or to delete.
-type Change struct {
-	unit.Unit
-	// Needs is the generation that has all profiles of the unit.
-	Needs  int
-	Delete bool
-}
-
 // Delta is what to push now, in the order to push it. Hosts whose profiles
 // NGINX does not have yet are held, and with them the names that would lead to
 // nothing; name patterns go without such names. As long as one is, backends,
 // certificates and contents are not deleted: what is applied of a held host may
 // still refer to them. While NGINX is on its way from one configuration to another, only
 // profiles that both have are there to stay.
-func (d *Desired) Delta(static Static, coming ...Static) (changes []Change, held int) {
+func (d *Desired) Delta(static Static, coming ...Static) (changes []unit.Change, held int) {
 	if d.packPatterns(append([]Static{static}, coming...)) {
 		held++
 	}
-	var deletions []Change
+	var deletions []unit.Change
 	for key := range d.changed {
 		u, wanted := d.units[key]
 		version, present := d.applied[key]
@@ -315,7 +287,7 @@ func (d *Desired) Delta(static Static, coming ...Static) (changes []Change, held
 		case wanted && present && version == u.Version, !wanted && !present:
 			delete(d.changed, key)
 		case !wanted:
-			deletions = append(deletions, Change{Unit: unit.Unit{Key: key}, Delete: true})
+			deletions = append(deletions, unit.Delete(key))
 		default:
 			needs, known := d.needs(key, static)
 			for _, next := range coming {
@@ -326,16 +298,17 @@ func (d *Desired) Delta(static Static, coming ...Static) (changes []Change, held
 				held++
 				continue
 			}
-			changes = append(changes, Change{Unit: u, Needs: needs})
+			changes = append(changes, unit.Put(u, needs))
 		}
 	}
 	if held > 0 {
-		deletions = slices.DeleteFunc(deletions, func(c Change) bool {
-			return c.Kind == unit.Backend || c.Kind == unit.Certificate || c.Kind == unit.Content
-		})
+		deletions = slices.DeleteFunc(deletions, func(c unit.Change) bool { return c.Kind.Traits().Kept })
 	}
-	slices.SortFunc(changes, byOrder(putOrder))
-	slices.SortFunc(deletions, byOrder(deleteOrder))
+	// What refers to something is put after it and deleted before it.
+	slices.SortFunc(changes, func(a, b unit.Change) int { return a.Key().Compare(b.Key()) })
+	slices.SortFunc(deletions, func(a, b unit.Change) int {
+		return cmp.Or(b.Kind.Compare(a.Kind), cmp.Compare(a.Name, b.Name))
+	})
 	return append(changes, deletions...), held
 }
 
@@ -354,43 +327,30 @@ func (d *Desired) needs(key unit.Key, static Static) (generation int, known bool
 // hostKnown tells whether a name may lead to the host: whether that is in the
 // data plane or can come there.
 func (d *Desired) hostKnown(name string, static Static) bool {
-	if _, applied := d.applied[unit.Key{Kind: unit.Host, Name: name}]; applied || d.restoring {
+	if _, applied := d.applied[unit.Host.Key(name)]; applied || d.restoring {
 		return true
 	}
 	_, known := static.needs(d.demands[name])
 	return known
 }
 
-// What refers to something is put after it and deleted before it.
-var (
-	putOrder    = []unit.Kind{unit.Globals, unit.Certificate, unit.Staple, unit.Content, unit.Backend, unit.Host, unit.Name, unit.Patterns}
-	deleteOrder = []unit.Kind{unit.Patterns, unit.Name, unit.Host, unit.Backend, unit.Content, unit.Staple, unit.Certificate, unit.Globals}
-)
-
-func byOrder(order []unit.Kind) func(a, b Change) int {
-	return func(a, b Change) int {
-		return cmp.Or(
-			cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind)),
-			cmp.Compare(a.Name, b.Name))
-	}
-}
-
 // Applied notes that changes are in the data plane.
-func (d *Desired) Applied(changes []Change) {
+func (d *Desired) Applied(changes []unit.Change) {
 	for _, c := range changes {
+		key := c.Key()
 		if c.Delete {
-			delete(d.applied, c.Key)
+			delete(d.applied, key)
 			if c.Kind == unit.Host {
 				delete(d.appliedDemands, c.Name)
 			}
 		} else {
-			d.applied[c.Key] = c.Version
+			d.applied[key] = c.Version
 			if c.Kind == unit.Host {
 				d.appliedDemands[c.Name] = d.demands[c.Name]
 			}
 		}
-		if u, wanted := d.units[c.Key]; wanted == !c.Delete && u.Version == c.Version {
-			delete(d.changed, c.Key)
+		if u, wanted := d.units[key]; wanted == !c.Delete && u.Version == c.Version {
+			delete(d.changed, key)
 		}
 	}
 }

@@ -28,7 +28,7 @@ type bench struct {
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{Desired: plan.NewDesired(), t: t, env: environment(t), static: plan.Static{Dictionaries: dictionaries}}
-	b.SetGlobals(usualGlobals())
+	b.Set(unit.Of(usualGlobals()))
 	b.reload("start")
 	return b
 }
@@ -84,20 +84,20 @@ func host(name, backend string, profiles ...model.Profile) model.Host {
 }
 
 func (b *bench) add(name string, certificate string, profiles ...model.Profile) {
-	b.SetHost(host(name, "d/"+name+"/80", profiles...))
+	b.Set(unit.Of(host(name, "d/"+name+"/80", profiles...)))
 	n := model.Name{Name: name, Host: name, Certificate: certificate}
-	var c *model.Certificate
+	var shown []model.Certificate
 	if certificate != "" {
-		c = &model.Certificate{Hash: certificate, Chain: []byte("chain"), Key: model.PrivateKey(certificate)}
+		shown = append(shown, model.Certificate{Hash: certificate, Chain: []byte("chain"), Key: model.PrivateKey(certificate)})
 	}
-	b.SetName(n, c)
-	b.SetBackend(model.Backend{Key: "d/" + name + "/80", Endpoints: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:80")}})
+	b.Set(unit.Of(n, shown...))
+	b.Set(unit.Of(model.Backend{Key: "d/" + name + "/80", Endpoints: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:80")}}))
 }
 
 func (b *bench) drop(name string) {
-	b.RemoveHost(name)
-	b.RemoveName(name)
-	b.RemoveBackend("d/" + name + "/80")
+	b.Set(unit.Built{Key: unit.Host.Key(name)})
+	b.Set(unit.Built{Key: unit.Name.Key(name)})
+	b.Set(unit.Built{Key: unit.Backend.Key("d/" + name + "/80")})
 }
 
 func large() model.Profile {
@@ -136,7 +136,7 @@ func TestCertificatesGoWithTheirLastName(t *testing.T) {
 	b.push(0, "put certificate new", "put name a.test")
 	b.add("b.test", "")
 	b.push(0, "put name b.test", "del certificate c")
-	b.SetDefaultCertificate(model.Certificate{Hash: "x"})
+	b.Set(unit.Of(model.Certificate{Hash: "x"}))
 	b.push(0, "put certificate default")
 	if n := b.Count(unit.Certificate); n != 2 {
 		t.Errorf("%d certificates, want 2", n)
@@ -208,7 +208,7 @@ func TestPatternsDoNotWaitForEachOther(t *testing.T) {
 			p.Heads = append(p.Heads, model.Name{Name: "*." + host, Host: host})
 			p.Regexes = append(p.Regexes, model.Name{Name: "~^" + host, Host: host})
 		}
-		b.SetNamePatterns(p, nil)
+		b.Set(unit.Of(p))
 	}
 	payload := func(want ...string) {
 		t.Helper()
@@ -218,7 +218,7 @@ func TestPatternsDoNotWaitForEachOther(t *testing.T) {
 			p.Regexes = append(p.Regexes, model.Name{Name: "~^" + host, Host: host})
 		}
 		changes, _ := b.Delta(b.static)
-		i := slices.IndexFunc(changes, func(c plan.Change) bool { return c.Kind == unit.Patterns })
+		i := slices.IndexFunc(changes, func(c unit.Change) bool { return c.Kind == unit.Patterns })
 		if u := unit.FromNamePatterns(p); i < 0 || string(changes[i].Payload) != string(u.Payload) || changes[i].Version != u.Version {
 			t.Errorf("%+v, want patterns of %v", changes, want)
 		}
@@ -253,7 +253,7 @@ func TestPatternsDoNotWaitForEachOther(t *testing.T) {
 	patterns("third.test")
 	payload()
 	b.push(3, "put backend d/third.test/80", "put patterns patterns")
-	b.RemoveNamePatterns()
+	b.Set(unit.Built{Key: unit.PatternsKey})
 	b.push(2, "del patterns patterns")
 	b.push(2)
 }
@@ -276,7 +276,7 @@ func TestProfilesOfAppliedHostsStay(t *testing.T) {
 	// That its name is gone does not say that the host is.
 	b.drop("a.test")
 	changes, _ = b.Delta(b.static)
-	names := slices.DeleteFunc(changes, func(c plan.Change) bool { return c.Kind != unit.Name })
+	names := slices.DeleteFunc(changes, func(c unit.Change) bool { return c.Kind != unit.Name })
 	b.Applied(names)
 	third := large()
 	third.Buffers = 16
@@ -299,7 +299,7 @@ func TestPhaseOfTLSPolicies(t *testing.T) {
 	b.push(0, "put globals globals", "put backend d/a.test/80", "put host a.test", "put name a.test")
 	with := host("a.test", "d/a.test/80")
 	with.TLS.Order = model.ClientOrder
-	b.SetHost(with)
+	b.Set(unit.Of(with))
 	b.push(1)
 	if rendered() {
 		t.Error("the phase is there from the start")
@@ -311,35 +311,35 @@ func TestPhaseOfTLSPolicies(t *testing.T) {
 	b.push(0, "put host a.test needs 2")
 	other := host("b.test", "d/a.test/80")
 	other.TLS.Order = model.ServerOrder
-	b.SetHost(other)
+	b.Set(unit.Of(other))
 	b.reload("")
 	b.push(0, "put host b.test needs 2")
 
-	b.SetHost(host("a.test", "d/a.test/80"))
-	b.RemoveHost("b.test")
+	b.Set(unit.Of(host("a.test", "d/a.test/80")))
+	b.Set(unit.Built{Key: unit.Host.Key("b.test")})
 	b.reload("")
 	g := usualGlobals()
 	g.Process.Workers = 3
-	b.SetGlobals(g)
+	b.Set(unit.Of(g))
 	b.reload("settings of the process changed")
 	if !rendered() {
 		t.Error("the phase went while applied hosts have policies")
 	}
 	b.push(0, "put host a.test", "del host b.test")
 	g.Process.Workers = 4
-	b.SetGlobals(g)
+	b.Set(unit.Of(g))
 	b.reload("settings of the process changed")
 	if rendered() {
 		t.Error("the phase stays without a policy")
 	}
-	b.SetHost(with)
+	b.Set(unit.Of(with))
 	b.reload("TLS handshakes differ by host")
 	b.push(0, "put host a.test needs 5")
 
-	b.SetHost(host("a.test", "d/a.test/80"))
+	b.Set(unit.Of(host("a.test", "d/a.test/80")))
 	b.push(0, "put host a.test")
 	g.Process.TLS.RejectUnknown = true
-	b.SetGlobals(g)
+	b.Set(unit.Of(g))
 	b.reload("settings of the process changed")
 	if !rendered() {
 		t.Error("unknown names are not rejected without the phase")
@@ -351,13 +351,13 @@ func TestOtherReasons(t *testing.T) {
 	b := newBench(t)
 	g := usualGlobals()
 	g.Process.Workers = 3
-	b.SetGlobals(g)
+	b.Set(unit.Of(g))
 	b.reload("settings of the process changed")
 	g.Default = large()
-	b.SetGlobals(g)
+	b.Set(unit.Of(g))
 	b.reload("profile " + large().Name() + " is new, the ConfigMap has another default profile")
 	g.Policies = []model.Policy{{Feature: "x", Value: 1}}
-	b.SetGlobals(g)
+	b.Set(unit.Of(g))
 	b.reload("")
 	b.push(0, "put globals globals")
 	grown := b.static.Dictionaries.Grown(plan.Usage{Units: mib}, false)
@@ -369,7 +369,7 @@ func TestOtherReasons(t *testing.T) {
 	// The old dictionaries cost no reload of their own, and go with the next.
 	b.reload("")
 	g.Process.Workers = 4
-	b.SetGlobals(g)
+	b.Set(unit.Of(g))
 	b.reload("settings of the process changed")
 	if b.static.Dictionaries.Previous != nil || strings.Contains(string(b.static.Files[plan.NginxConf]), "hg_units_1 ") {
 		t.Errorf("the old dictionaries are still there: %+v", b.static.Dictionaries)
@@ -396,9 +396,9 @@ func TestHalfAPush(t *testing.T) {
 	b.Applied(changes[:2])
 	b.push(0, "put backend d/a.test/80", "put host a.test", "put name a.test")
 	// What changed while it was on its way is pushed again.
-	b.SetHost(host("a.test", "other"))
+	b.Set(unit.Of(host("a.test", "other")))
 	changes, _ = b.Delta(b.static)
-	b.SetHost(host("a.test", "third"))
+	b.Set(unit.Of(host("a.test", "third")))
 	b.Applied(changes)
 	b.push(0, "put host a.test")
 	b.push(0)

@@ -118,27 +118,13 @@ func desiredOf(t *testing.T, hostName, path string, annotations map[string]strin
 		}}}},
 	}, false)
 	d := plan.NewDesired()
-	d.SetGlobals(builtGlobals(t))
+	d.Set(unit.Of(builtGlobals(t)))
 	for _, key := range s.All() {
-		switch key.Kind {
-		case store.HostUnit:
-			if h, found, _ := b.Host(key.Name, s); found {
-				checkPolicies(t, h)
-				d.SetHost(h)
-			}
-		case store.NamePatternsUnit:
-			if p, c, found, _ := b.NamePatterns(s); found {
-				d.SetNamePatterns(p, c)
-			}
-		case store.NameUnit:
-			if n, c, found, _ := b.Name(key.Name, s); found {
-				d.SetName(n, c)
-			}
-		case store.BackendUnit:
-			if be, found, _ := b.Backend(key.Name, s); found {
-				d.SetBackend(be)
-			}
+		built, _ := b.Unit(key, s)
+		if h, ok := built.Model.(model.Host); ok {
+			checkPolicies(t, h)
 		}
+		d.Set(built)
 	}
 	return d
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/plan"
 	"github.com/headgate/headgate/internal/store"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // steps is a feature whose values are as many profiles.
@@ -42,7 +43,7 @@ func newInstance(t *testing.T) *instance {
 	g := &instance{builder: build.New(steps(), "x"), desired: plan.NewDesired(), hosts: map[string]model.Host{}, findings: map[string][]finding.Finding{}}
 	g.store = store.New(store.Settings{IngressClass: "nginx", WatchWithoutClass: true, Classless: true}, g.builder.Refer)
 	globals, _ := g.builder.Globals(g.store)
-	g.desired.SetGlobals(globals)
+	g.desired.Set(unit.Of(globals))
 	return g
 }
 
@@ -51,7 +52,7 @@ func (g *instance) apply(deleted bool, ingresses ...*networkingv1.Ingress) int {
 	built := 0
 	for _, ing := range ingresses {
 		for _, key := range g.store.Apply(ing, deleted) {
-			if key.Kind == store.HostUnit {
+			if key.Kind == unit.Host {
 				g.build(key.Name)
 				built++
 			}
@@ -71,11 +72,11 @@ func (g *instance) build(name string) {
 	host, found, _ := g.builder.Host(name, g.store)
 	delete(g.findings, name)
 	if !found {
-		g.desired.RemoveHost(name)
+		g.desired.Set(unit.Built{Key: unit.Host.Key(name)})
 		delete(g.hosts, name)
 		return
 	}
-	if fs := g.desired.SetHost(host); len(fs) > 0 {
+	if fs := g.desired.Set(unit.Of(host)); len(fs) > 0 {
 		g.findings[name] = fs
 	}
 	g.desired.BoundProfiles(&host)

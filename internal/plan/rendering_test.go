@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 func numbered(n int) model.Profile {
@@ -22,12 +23,12 @@ func numbered(n int) model.Profile {
 func asking(tb testing.TB, profiles int) (*Desired, Static) {
 	tb.Helper()
 	d := NewDesired()
-	d.SetGlobals(model.Globals{Default: numbered(0), Process: model.Process{ShutdownTimeout: time.Minute}})
+	d.Set(unit.Of(model.Globals{Default: numbered(0), Process: model.Process{ShutdownTimeout: time.Minute}}))
 	h := model.Host{Name: "a.test"}
 	for n := range profiles {
 		h.Routes = append(h.Routes, model.Route{Path: "/", Profile: numbered(n)})
 	}
-	d.SetHost(h)
+	d.Set(unit.Of(h))
 	static, _, err := d.Next(Environment{}, Static{Dictionaries: FirstDictionaries(0)}, nil)
 	if err != nil {
 		tb.Fatal(err)
@@ -59,14 +60,14 @@ func TestNothingChangedRendersNothing(t *testing.T) {
 	d, static := asking(t, 200)
 	globals := d.globals
 	globals.Process.Stapling = true
-	d.SetGlobals(globals)
+	d.Set(unit.Of(globals))
 	static = same(t, d, static)
 	if n := testing.AllocsPerRun(10, func() { same(t, d, static) }); n > 100 {
 		t.Errorf("%v allocations after a setting changed that stands in no file", n)
 	}
 
 	// A reload that waits for its time is planned again with each change.
-	d.SetHost(model.Host{Name: "b.test", Routes: []model.Route{{Path: "/", Profile: numbered(1000)}}})
+	d.Set(unit.Of(model.Host{Name: "b.test", Routes: []model.Route{{Path: "/", Profile: numbered(1000)}}}))
 	plan := func() {
 		if _, reason, err := d.Next(Environment{}, static, nil); reason == "" || err != nil {
 			t.Fatal(reason, err)
@@ -120,11 +121,11 @@ func TestRememberingChangesNothing(t *testing.T) {
 				globals.Process.Stapling = random.IntN(2) == 0
 				globals.Process.TLS.RejectUnknown = random.IntN(4) == 0
 				globals.Default = numbered(random.IntN(2))
-				d.SetGlobals(globals)
+				d.Set(unit.Of(globals))
 			case 1:
-				d.RemoveHost(name)
+				d.Set(unit.Built{Key: unit.Host.Key(name)})
 			default:
-				d.SetHost(host)
+				d.Set(unit.Of(host))
 			}
 			var grown *Dictionaries
 			if random.IntN(20) == 0 {

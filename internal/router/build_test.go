@@ -10,8 +10,8 @@ import (
 
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/feature/all"
+	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/store"
-	"github.com/headgate/headgate/internal/unit"
 )
 
 const annotationPrefix = "nginx.ingress.kubernetes.io"
@@ -24,23 +24,20 @@ func (w *world) build() {
 		s.Apply(w.ingress(fmt.Sprint("i", i)), false)
 	}
 	for _, key := range s.All() {
-		switch key.Kind {
-		case store.HostUnit:
-			if h, found, _ := b.Host(key.Name, s); found {
-				w.units = append(w.units, unit.FromHost(h))
-			}
-		case store.NameUnit:
-			if n, _, found, _ := b.Name(key.Name, s); found {
+		built, _ := b.Unit(key, s)
+		switch m := built.Model.(type) {
+		case model.Name:
+			w.names = append(w.names, m.Name)
+		case model.NamePatterns:
+			for _, n := range m.All() {
 				w.names = append(w.names, n.Name)
-				w.units = append(w.units, unit.FromName(n))
 			}
-		case store.NamePatternsUnit:
-			if p, _, found, _ := b.NamePatterns(s); found {
-				for _, n := range p.All() {
-					w.names = append(w.names, n.Name)
-				}
-				w.units = append(w.units, unit.FromNamePatterns(p))
-			}
+		case model.Host:
+		default:
+			continue
+		}
+		if u, ok := built.Pack(); ok {
+			w.units = append(w.units, u)
 		}
 	}
 }

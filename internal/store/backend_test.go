@@ -14,6 +14,7 @@ import (
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/store"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 func external(name, target string) *corev1.Service {
@@ -133,7 +134,7 @@ func TestTouchedByBackendSettings(t *testing.T) {
 		{"a silent one beside it goes", []*networkingv1.Ingress{says("a", "x"), silent("b")}, silent("b"), true, true},
 	} {
 		keys := with(c.there...).Apply(c.object, c.deleted)
-		if got := slices.Contains(keys, store.Key{Kind: store.BackendUnit, Name: "shop/one/80"}); got != c.want {
+		if got := slices.Contains(keys, unit.Backend.Key("shop/one/80")); got != c.want {
 			t.Errorf("%s touches %q, want the backend among them: %v", c.about, text(keys), c.want)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/source"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // indexIssuers notes which URL the certificate in a Secret names for its
@@ -54,11 +55,11 @@ func (s *Store) TakeIssuers() References[string] {
 	})
 }
 
-func (s *Store) applyIssuers(object *source.Issuers, deleted bool) []Key {
+func (s *Store) applyIssuers(object *source.Issuers, deleted bool) []unit.Key {
 	if was := put(s.issuers, object.Name, object, deleted); unchanged(was, object, deleted, sameIssuers) {
 		return nil
 	}
-	var touched []Key
+	var touched []unit.Key
 	for _, secret := range s.byIssuerURL[object.Name] {
 		touched = s.certificateUsers(touched, secret)
 	}
@@ -69,11 +70,11 @@ func sameIssuers(a, b *source.Issuers) bool {
 	return a.Problem == b.Problem && reflect.DeepEqual(a.Chain, b.Chain)
 }
 
-func (s *Store) applyStaple(object *source.Staple, deleted bool) []Key {
+func (s *Store) applyStaple(object *source.Staple, deleted bool) []unit.Key {
 	if was := put(s.staples, object.Name, object, deleted); unchanged(was, object, deleted, sameStaple) {
 		return nil
 	}
-	return []Key{{StapleUnit, object.Name}}
+	return []unit.Key{unit.Staple.Key(object.Name)}
 }
 
 func sameStaple(a, b *source.Staple) bool {

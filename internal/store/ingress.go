@@ -12,6 +12,7 @@ import (
 
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // classAnnotation is the older way to name an Ingress's class.
@@ -37,7 +38,7 @@ type reference struct {
 	call bool
 }
 
-func (s *Store) applyIngress(object *networkingv1.Ingress, deleted bool) []Key {
+func (s *Store) applyIngress(object *networkingv1.Ingress, deleted bool) []unit.Key {
 	name := nameOf(object)
 	known := s.ingresses[name]
 	if deleted {
@@ -75,7 +76,7 @@ func (s *Store) indexClass(ing *ingress, do func(string, *ingress)) {
 // reindex puts the references of a new version, nil for none, in the place of
 // the old ones. It touches the hosts of both, and the backends that came into
 // use or went out of it.
-func (s *Store) reindex(ing *ingress, object *networkingv1.Ingress) []Key {
+func (s *Store) reindex(ing *ingress, object *networkingv1.Ingress) []unit.Key {
 	old, wasOurs, wasRefused := ing.references, ing.ours, ing.refused
 	ing.ours, ing.refused, ing.references = false, false, build.References{}
 	if object != nil && s.isOurs(object) {
@@ -96,7 +97,7 @@ func (s *Store) reindex(ing *ingress, object *networkingv1.Ingress) []Key {
 	replace(s.byObject, old.Objects, now.Objects, ing)
 	touched = s.namesOf(touched, now)
 	for _, host := range slices.Concat(old.Hosts, now.Hosts) {
-		touched = append(touched, Key{HostUnit, host})
+		touched = append(touched, unit.Host.Key(host))
 	}
 	for _, secret := range slices.Concat(old.Secrets, now.Secrets) {
 		s.doubtSecret(secret)
@@ -111,16 +112,16 @@ func (s *Store) reindex(ing *ingress, object *networkingv1.Ingress) []Key {
 // on: those of its hosts, and the aliases of all Ingresses of these, since
 // only the oldest of them gives a host its aliases. Each Ingress's aliases come
 // once, however many hosts it has.
-func (s *Store) namesOf(keys []Key, refs build.References) []Key {
+func (s *Store) namesOf(keys []unit.Key, refs build.References) []unit.Key {
 	seen := map[*ingress]bool{}
 	for _, host := range refs.Hosts {
-		keys = append(keys, Key{NameUnit, host})
+		keys = append(keys, unit.Name.Key(host))
 		if _, alias := s.byAlias[host]; alias {
 			keys = append(keys, aliasKey(host))
 		}
 		// Its twin shows its certificate.
 		if twin, ok := build.Twin(host); ok && len(s.byTwin[twin]) > 0 {
-			keys = append(keys, Key{NameUnit, twin})
+			keys = append(keys, unit.Name.Key(twin))
 		}
 		for _, other := range s.byHost[host] {
 			if !seen[other] {
@@ -130,12 +131,12 @@ func (s *Store) namesOf(keys []Key, refs build.References) []Key {
 		}
 	}
 	for _, twin := range refs.Twins {
-		keys = append(keys, Key{NameUnit, twin})
+		keys = append(keys, unit.Name.Key(twin))
 	}
 	return appendAliases(keys, refs.Aliases)
 }
 
-func appendAliases(keys []Key, aliases []string) []Key {
+func appendAliases(keys []unit.Key, aliases []string) []unit.Key {
 	for _, alias := range aliases {
 		keys = append(keys, aliasKey(alias))
 	}
@@ -143,16 +144,16 @@ func appendAliases(keys []Key, aliases []string) []Key {
 }
 
 // refusalKey is the unit of an Ingress that is left out.
-func refusalKey(name types.NamespacedName) Key {
-	return Key{RefusalUnit, name.String()}
+func refusalKey(name types.NamespacedName) unit.Key {
+	return unit.Refusal.Key(name.String())
 }
 
 // aliasKey is the unit that an alias is in.
-func aliasKey(alias string) Key {
+func aliasKey(alias string) unit.Key {
 	if model.KindOfAlias(alias) == model.OneName {
-		return Key{NameUnit, alias}
+		return unit.Name.Key(alias)
 	}
-	return Key{Kind: NamePatternsUnit}
+	return unit.PatternsKey
 }
 
 // replace moves a value of an index from under its old keys to new ones.
@@ -168,13 +169,13 @@ func replace[K comparable](x index[K, *ingress], old, now []K, value *ingress) {
 // reindexBackends touches the backends that came into use or went out of it,
 // those whose settings the Ingress may decide, and those with the names of its
 // hosts: whether these are asked depends on the hosts' routes.
-func (s *Store) reindexBackends(ing *ingress, old build.References) []Key {
+func (s *Store) reindexBackends(ing *ingress, old build.References) []unit.Key {
 	now := ing.references
 	touched := s.reindexUses(ing, old.Backends, now.Backends, false)
 	touched = append(touched, s.reindexUses(ing, old.Calls, now.Calls, true)...)
 	for _, ref := range slices.Concat(old.Backends, now.Backends) {
 		if old.SaysOfBackends || s.saysOf(ref) {
-			touched = append(touched, Key{BackendUnit, ref.Key})
+			touched = append(touched, unit.Backend.Key(ref.Key))
 		}
 	}
 	for _, host := range slices.Concat(old.Hosts, now.Hosts) {
@@ -183,12 +184,12 @@ func (s *Store) reindexBackends(ing *ingress, old build.References) []Key {
 	return touched
 }
 
-func (s *Store) reindexUses(ing *ingress, old, now []build.BackendReference, call bool) []Key {
-	var touched []Key
+func (s *Store) reindexUses(ing *ingress, old, now []build.BackendReference, call bool) []unit.Key {
+	var touched []unit.Key
 	change := func(ref build.BackendReference) {
 		// Whoever calls a backend that is no Service's may be who needs it.
 		if !s.inUse(ref) || ref.Service.Namespace == model.NoNamespace {
-			touched = append(touched, Key{BackendUnit, ref.Key})
+			touched = append(touched, unit.Backend.Key(ref.Key))
 			s.doubtName(ref.Service)
 		}
 	}
@@ -227,12 +228,12 @@ func sameIngress(a, b *networkingv1.Ingress) bool {
 		equality.Semantic.DeepEqual(a.Spec, b.Spec)
 }
 
-func (s *Store) applyClass(object *networkingv1.IngressClass, deleted bool) []Key {
+func (s *Store) applyClass(object *networkingv1.IngressClass, deleted bool) []unit.Key {
 	was := put(s.classes, object.Name, object, deleted)
 	if deleted && was == nil || !deleted && was != nil && was.Spec.Controller == object.Spec.Controller {
 		return nil
 	}
-	var touched []Key
+	var touched []unit.Key
 	for _, ing := range s.byClass[object.Name] {
 		if (ing.ours || ing.refused) != s.isOurs(ing.object) {
 			touched = append(touched, s.reindex(ing, ing.object)...)
@@ -243,7 +244,7 @@ func (s *Store) applyClass(object *networkingv1.IngressClass, deleted bool) []Ke
 
 // applyNamespace goes through all Ingresses where a namespace came to be
 // selected, or is no longer. That is rare.
-func (s *Store) applyNamespace(object *corev1.Namespace, deleted bool) []Key {
+func (s *Store) applyNamespace(object *corev1.Namespace, deleted bool) []unit.Key {
 	if s.settings.Namespaces == nil {
 		return nil
 	}
@@ -254,7 +255,7 @@ func (s *Store) applyNamespace(object *corev1.Namespace, deleted bool) []Key {
 	if s.selected[object.Name] = is; !is {
 		delete(s.selected, object.Name)
 	}
-	var touched []Key
+	var touched []unit.Key
 	for name, ing := range s.ingresses {
 		if name.Namespace == object.Name && (ing.ours || ing.refused) != s.isOurs(ing.object) {
 			touched = append(touched, s.reindex(ing, ing.object)...)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // unchanged tells whether a change of an object changes nothing that is read
@@ -23,7 +24,7 @@ func unchanged[O any](was, now *O, deleted bool, same func(a, b *O) bool) bool {
 // applySecret touches the names of the Ingresses that have the Secret in their
 // spec.tls, the hosts of those that refer to it by an annotation, and the
 // default certificate if it is that one.
-func (s *Store) applySecret(object *corev1.Secret, deleted bool) []Key {
+func (s *Store) applySecret(object *corev1.Secret, deleted bool) []unit.Key {
 	name := nameOf(object)
 	if was := put(s.secrets, name, object, deleted); unchanged(was, object, deleted, sameSecret) {
 		return nil
@@ -34,9 +35,9 @@ func (s *Store) applySecret(object *corev1.Secret, deleted bool) []Key {
 
 // certificateUsers appends the units that the certificate of a Secret is part
 // of.
-func (s *Store) certificateUsers(keys []Key, secret types.NamespacedName) []Key {
+func (s *Store) certificateUsers(keys []unit.Key, secret types.NamespacedName) []unit.Key {
 	if secret == s.settings.DefaultCertificate {
-		keys = append(keys, Key{Kind: DefaultCertificateUnit})
+		keys = append(keys, unit.DefaultCertificateKey)
 	}
 	for _, ing := range s.bySecret[secret] {
 		keys = s.namesOf(keys, ing.references)
@@ -46,10 +47,10 @@ func (s *Store) certificateUsers(keys []Key, secret types.NamespacedName) []Key 
 
 // hostsOf appends the hosts of the Ingresses that refer to an object by an
 // annotation.
-func (s *Store) hostsOf(keys []Key, ref feature.Reference) []Key {
+func (s *Store) hostsOf(keys []unit.Key, ref feature.Reference) []unit.Key {
 	for _, ing := range s.byObject[ref] {
 		for _, host := range ing.references.Hosts {
-			keys = append(keys, Key{HostUnit, host})
+			keys = append(keys, unit.Host.Key(host))
 		}
 	}
 	return keys
@@ -62,7 +63,7 @@ func sameSecret(a, b *corev1.Secret) bool {
 // applyConfigMap touches the hosts of the Ingresses that refer to the ConfigMap
 // by an annotation. The one with the options touches the globals, every host
 // and every backend: its values are baked into them.
-func (s *Store) applyConfigMap(object *corev1.ConfigMap, deleted bool) []Key {
+func (s *Store) applyConfigMap(object *corev1.ConfigMap, deleted bool) []unit.Key {
 	name := nameOf(object)
 	if was := put(s.configMaps, name, object, deleted); unchanged(was, object, deleted, sameConfigMap) {
 		return nil
@@ -72,7 +73,7 @@ func (s *Store) applyConfigMap(object *corev1.ConfigMap, deleted bool) []Key {
 		return touched
 	}
 	for _, key := range append(s.replaceOptionCalls(object, deleted), s.All()...) {
-		if key.Kind == GlobalsUnit || key.Kind == HostUnit || key.Kind == BackendUnit {
+		if key.Kind == unit.Globals || key.Kind == unit.Host || key.Kind == unit.Backend {
 			touched = append(touched, key)
 		}
 	}
@@ -81,7 +82,7 @@ func (s *Store) applyConfigMap(object *corev1.ConfigMap, deleted bool) []Key {
 
 // replaceOptionCalls takes down what the options call now, and touches what they
 // called before.
-func (s *Store) replaceOptionCalls(object *corev1.ConfigMap, deleted bool) []Key {
+func (s *Store) replaceOptionCalls(object *corev1.ConfigMap, deleted bool) []unit.Key {
 	if s.settings.ReferOptions == nil {
 		return nil
 	}
@@ -90,9 +91,9 @@ func (s *Store) replaceOptionCalls(object *corev1.ConfigMap, deleted bool) []Key
 	}
 	old := s.optionCalls
 	s.optionCalls = s.settings.ReferOptions(object)
-	var touched []Key
+	var touched []unit.Key
 	for _, ref := range slices.Concat(old, s.optionCalls) {
-		touched = append(touched, Key{BackendUnit, ref.Key})
+		touched = append(touched, unit.Backend.Key(ref.Key))
 		s.doubtName(ref.Service)
 	}
 	return touched

@@ -71,7 +71,7 @@ func TestDefaultCertificate(t *testing.T) {
 	}
 	s.Apply(class("nginx", controllerClass), false)
 	s.Apply(withTLS(ingress("a", "nginx", "a.example / one"), "tls"), false)
-	if got := text(s.Apply(secret("tls", "x"), false)); got != "name a.example, default-certificate" {
+	if got := text(s.Apply(secret("tls", "x"), false)); got != "default-certificate, name a.example" {
 		t.Errorf("a Secret that an Ingress names too touches %q", got)
 	}
 	s.Apply(ingress("a", ""), true)
@@ -118,7 +118,7 @@ func TestTakeIssuers(t *testing.T) {
 	touched("it changed", fetched(""), false, "name a.example")
 	s.Apply(secret("main", authority.Issue("b.example").Certificate), false)
 	step("another certificate names it too", "[] []")
-	touched("both show it", fetched("x"), false, "name a.example, default-certificate")
+	touched("both show it", fetched("x"), false, "default-certificate, name a.example")
 	s.Apply(ingress("a", ""), true)
 	step("one of them goes out of use", "[] []")
 	s.Apply(secret("main", "x"), false)

@@ -11,9 +11,10 @@ import (
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/source"
+	"github.com/headgate/headgate/internal/unit"
 )
 
-func (s *Store) applyService(object *corev1.Service, deleted bool) []Key {
+func (s *Store) applyService(object *corev1.Service, deleted bool) []unit.Key {
 	name := nameOf(object)
 	was := put(s.services, name, object, deleted)
 	if unchanged(was, object, deleted, sameService) {
@@ -48,11 +49,11 @@ func (s *Store) indexExternalName(service *corev1.Service, do func(string, types
 	}
 }
 
-func (s *Store) applyAddresses(object *source.Addresses, deleted bool) []Key {
+func (s *Store) applyAddresses(object *source.Addresses, deleted bool) []unit.Key {
 	if was := put(s.addresses, object.Name, object, deleted); unchanged(was, object, deleted, sameAddresses) {
 		return nil
 	}
-	var touched []Key
+	var touched []unit.Key
 	for _, service := range s.byExternalName[object.Name] {
 		touched = s.appendBackends(touched, service)
 	}
@@ -70,7 +71,7 @@ func sameAddresses(a, b *source.Addresses) bool {
 }
 
 // applyNode takes the Node that Headgate runs on.
-func (s *Store) applyNode(object *corev1.Node, deleted bool) []Key {
+func (s *Store) applyNode(object *corev1.Node, deleted bool) []unit.Key {
 	zone := object.Labels[corev1.LabelTopologyZone]
 	if deleted {
 		zone = ""
@@ -84,36 +85,36 @@ func (s *Store) applyNode(object *corev1.Node, deleted bool) []Key {
 
 // appendBackends appends the backends of the Service that are in use. A
 // backend that several Ingresses use stands there several times.
-func (s *Store) appendBackends(keys []Key, service types.NamespacedName) []Key {
+func (s *Store) appendBackends(keys []unit.Key, service types.NamespacedName) []unit.Key {
 	for _, b := range s.backends[service] {
-		keys = append(keys, Key{BackendUnit, b.key})
+		keys = append(keys, unit.Backend.Key(b.key))
 	}
 	for _, ref := range s.optionCalls {
 		if ref.Service == service {
-			keys = append(keys, Key{BackendUnit, ref.Key})
+			keys = append(keys, unit.Backend.Key(ref.Key))
 		}
 	}
 	if service.Name != "" && service == s.settings.DefaultBackend {
-		keys = append(keys, Key{BackendUnit, model.BackendKey(service.Namespace, service.Name, model.FirstPort)})
+		keys = append(keys, unit.Backend.Key(model.BackendKey(service.Namespace, service.Name, model.FirstPort)))
 	}
 	return keys
 }
 
 // appendAllBackends appends all backends that are in use.
-func (s *Store) appendAllBackends(keys []Key) []Key {
+func (s *Store) appendAllBackends(keys []unit.Key) []unit.Key {
 	for service := range s.backends {
 		keys = s.appendBackends(keys, service)
 	}
 	for _, ref := range s.optionCalls {
-		keys = append(keys, Key{BackendUnit, ref.Key})
+		keys = append(keys, unit.Backend.Key(ref.Key))
 	}
 	return s.appendBackends(keys, s.settings.DefaultBackend)
 }
 
-func (s *Store) applySlice(object *discoveryv1.EndpointSlice, deleted bool) []Key {
+func (s *Store) applySlice(object *discoveryv1.EndpointSlice, deleted bool) []unit.Key {
 	was := put(s.slices, nameOf(object), object, deleted)
 	same := unchanged(was, object, deleted, sameSlice)
-	var touched []Key
+	var touched []unit.Key
 	if was != nil {
 		service := serviceOf(was)
 		s.slicesOfTarget.remove(service, was)

@@ -7,7 +7,6 @@
 package store
 
 import (
-	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,48 +20,8 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/source"
+	"github.com/headgate/headgate/internal/unit"
 )
-
-// A Kind is a kind of unit that a change can touch.
-type Kind int
-
-// The kinds.
-const (
-	GlobalsUnit Kind = iota
-	BackendUnit
-	HostUnit
-	NameUnit
-	NamePatternsUnit
-	DefaultCertificateUnit
-	StapleUnit
-	// RefusalUnit is why an Ingress is left out as a whole. Nothing of it is
-	// pushed: it has findings only.
-	RefusalUnit
-
-	kinds // how many there are
-)
-
-func (k Kind) String() string {
-	return [kinds]string{"globals", "backend", "host", "name", "patterns", "default-certificate", "staple", "refusal"}[k]
-}
-
-// Kinds are all kinds.
-func Kinds() []Kind {
-	all := make([]Kind, kinds)
-	for i := range all {
-		all[i] = Kind(i)
-	}
-	return all
-}
-
-// A Key names a unit to build anew. The unit may be gone: build says so.
-type Key struct {
-	Kind Kind
-	// Name is the host, the name, the backend's key, the certificate's hash or
-	// the namespace and name of an Ingress; empty where there is only one unit
-	// of the kind.
-	Name string
-}
 
 // Settings say which objects are ours.
 type Settings struct {
@@ -198,9 +157,9 @@ func New(settings Settings, refer func(*networkingv1.Ingress) build.References) 
 // object's type, namespace and name suffice. It returns the units that this
 // touches, sorted and without duplicates: none if nothing changed that anyone
 // reads. Kinds that nobody reads are passed over.
-func (s *Store) Apply(object metav1.Object, deleted bool) []Key {
+func (s *Store) Apply(object metav1.Object, deleted bool) []unit.Key {
 	s.changes++
-	var touched []Key
+	var touched []unit.Key
 	switch o := object.(type) {
 	case *networkingv1.Ingress:
 		touched = s.applyIngress(o, deleted)
@@ -229,9 +188,9 @@ func (s *Store) Apply(object metav1.Object, deleted bool) []Key {
 }
 
 // All are the keys of all units, for the first load.
-func (s *Store) All() []Key {
-	keys := make([]Key, 0, 2*len(s.byHost)+len(s.backends)+5)
-	keys = append(keys, Key{Kind: GlobalsUnit}, Key{Kind: NamePatternsUnit}, Key{Kind: DefaultCertificateUnit})
+func (s *Store) All() []unit.Key {
+	keys := make([]unit.Key, 0, 2*len(s.byHost)+len(s.backends)+5)
+	keys = append(keys, unit.GlobalsKey, unit.PatternsKey, unit.DefaultCertificateKey)
 	for name, ing := range s.ingresses {
 		if ing.refused {
 			keys = append(keys, refusalKey(name))
@@ -241,19 +200,17 @@ func (s *Store) All() []Key {
 		keys = append(keys, aliasKey(alias))
 	}
 	for twin := range s.byTwin {
-		keys = append(keys, Key{NameUnit, twin})
+		keys = append(keys, unit.Name.Key(twin))
 	}
 	for host := range s.byHost {
-		keys = append(keys, Key{HostUnit, host}, Key{NameUnit, host})
+		keys = append(keys, unit.Host.Key(host), unit.Name.Key(host))
 	}
-	keys = append(keys, Key{HostUnit, model.DefaultHost}, Key{NameUnit, model.DefaultHost})
+	keys = append(keys, unit.Host.Key(model.DefaultHost), unit.Name.Key(model.DefaultHost))
 	return sortKeys(s.appendAllBackends(keys))
 }
 
-func sortKeys(keys []Key) []Key {
-	slices.SortFunc(keys, func(a, b Key) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
-	})
+func sortKeys(keys []unit.Key) []unit.Key {
+	slices.SortFunc(keys, unit.Key.Compare)
 	return slices.Compact(keys)
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/store"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 const controllerClass = "k8s.io/ingress-nginx"
@@ -212,21 +213,21 @@ func TestTouched(t *testing.T) {
 	}
 }
 
-func text(keys []store.Key) string {
+func text(keys []unit.Key) string {
 	var list []string
 	for _, k := range keys {
-		list = append(list, strings.TrimSpace(k.Kind.String()+" "+k.Name))
+		list = append(list, k.String())
 	}
 	return strings.Join(list, ", ")
 }
 
 func TestAll(t *testing.T) {
-	want := "globals, backend shop/one/80, backend shop/two/80, host _, host a.example, host b.example, " +
-		"name _, name a.example, name b.example, patterns, default-certificate"
+	want := "globals, default-certificate, backend shop/one/80, backend shop/two/80, host _, host a.example, host b.example, " +
+		"name _, name a.example, name b.example, patterns"
 	if got := text(base().All()); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := text(store.New(store.Settings{}, refer).All()); got != "globals, host _, name _, patterns, default-certificate" {
+	if got := text(store.New(store.Settings{}, refer).All()); got != "globals, default-certificate, host _, name _, patterns" {
 		t.Errorf("an empty store has %q", got)
 	}
 }
@@ -240,7 +241,7 @@ func TestNothingStays(t *testing.T) {
 	} {
 		s.Apply(o, true)
 	}
-	if got := text(s.All()); got != "globals, host _, name _, patterns, default-certificate" {
+	if got := text(s.All()); got != "globals, default-certificate, host _, name _, patterns" {
 		t.Errorf("left are %q", got)
 	}
 	if got := s.EndpointSlices(types.NamespacedName{Namespace: "shop", Name: "one"}); len(got) != 0 {
@@ -324,7 +325,7 @@ func TestManyAliasesOfManyHosts(t *testing.T) {
 	large := func() *networkingv1.Ingress {
 		return annotated(ingress("large", "nginx", routes...), "aliases", strings.Join(aliases, " "))
 	}
-	bounded := func(about string, keys []store.Key, want int) {
+	bounded := func(about string, keys []unit.Key, want int) {
 		t.Helper()
 		if len(keys) != want {
 			t.Errorf("%s touches %d units, want %d", about, len(keys), want)
@@ -428,7 +429,7 @@ func TestDeepInspect(t *testing.T) {
 		}
 	}
 	s.Apply(bad, false)
-	if !slices.Contains(s.All(), store.Key{Kind: store.RefusalUnit, Name: "shop/web"}) {
+	if !slices.Contains(s.All(), unit.Refusal.Key("shop/web")) {
 		t.Error("the refusal is not among all units")
 	}
 }

@@ -8,8 +8,6 @@
 package survey
 
 import (
-	"fmt"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -56,7 +54,7 @@ type Survey struct {
 	DefaultCertificate *model.Certificate
 	// Findings are those of each unit that has any. An object may have the same
 	// one in several units; All has each once.
-	Findings map[store.Key][]finding.Finding
+	Findings map[unit.Key][]finding.Finding
 
 	desired *plan.Desired
 }
@@ -80,19 +78,19 @@ func Take(changes []source.Change, s Settings) (*Survey, error) {
 		View:  objects,
 		Hosts: map[string]model.Host{}, Names: map[string]model.Name{}, Backends: map[string]model.Backend{},
 		Certificates: map[string]model.Certificate{},
-		Findings:     map[store.Key][]finding.Finding{}, desired: plan.NewDesired(),
+		Findings:     map[unit.Key][]finding.Finding{}, desired: plan.NewDesired(),
 	}
 	for _, key := range objects.All() {
 		v.enter(key, v.build(builder, key))
 	}
 	for _, host := range v.desired.Rebound() {
-		key := store.Key{Kind: store.HostUnit, Name: host}
+		key := unit.Host.Key(host)
 		v.enter(key, v.build(builder, key))
 	}
 	return v, nil
 }
 
-func (v *Survey) enter(key store.Key, fs []finding.Finding) {
+func (v *Survey) enter(key unit.Key, fs []finding.Finding) {
 	delete(v.Findings, key)
 	if len(fs) > 0 {
 		v.Findings[key] = fs
@@ -132,57 +130,26 @@ func (v *Survey) All() []finding.Finding {
 	return finding.Sort(all)
 }
 
-func (v *Survey) build(b *build.Builder, key store.Key) []finding.Finding {
-	var fs []finding.Finding
-	found := false
-	switch key.Kind {
-	case store.GlobalsUnit:
-		v.Globals, fs = b.Globals(v.View)
-		v.desired.SetGlobals(v.Globals)
-	case store.HostUnit:
-		var host model.Host
-		if host, found, fs = b.Host(key.Name, v.View); found {
-			fs = append(fs, v.desired.SetHost(host)...)
-			v.desired.BoundProfiles(&host)
-			v.Hosts[host.Name] = host
-		}
-	case store.NameUnit:
-		var name model.Name
-		var certificate *model.Certificate
-		if name, certificate, found, fs = b.Name(key.Name, v.View); found {
-			v.Names[name.Name] = name
-			v.desired.SetName(name, certificate)
-		}
-		if found && certificate != nil {
-			v.Certificates[certificate.Hash] = *certificate
-		}
-	case store.NamePatternsUnit:
-		var certificates []model.Certificate
-		if v.Patterns, certificates, found, fs = b.NamePatterns(v.View); found {
-			v.desired.SetNamePatterns(v.Patterns, certificates)
-		}
-		for _, c := range certificates {
-			v.Certificates[c.Hash] = c
-		}
-	case store.BackendUnit:
-		var backend model.Backend
-		if backend, found, fs = b.Backend(key.Name, v.View); found {
-			v.Backends[backend.Key] = backend
-			v.desired.SetBackend(backend)
-		}
-	case store.DefaultCertificateUnit:
-		if v.DefaultCertificate, fs = b.DefaultCertificate(v.View); v.DefaultCertificate != nil {
-			v.desired.SetDefaultCertificate(*v.DefaultCertificate)
-		}
-	case store.StapleUnit:
-		var staple model.Staple
-		if staple, found, fs = b.Staple(key.Name, v.View); found {
-			v.desired.SetStaple(staple)
-		}
-	case store.RefusalUnit:
-		fs = b.Refusal(key.Name, v.View)
-	default:
-		panic(fmt.Sprintf("survey: units of the kind %s are not built", key.Kind))
+func (v *Survey) build(b *build.Builder, key unit.Key) []finding.Finding {
+	built, fs := b.Unit(key, v.View)
+	fs = append(fs, v.desired.Set(built)...)
+	switch m := built.Model.(type) {
+	case model.Globals:
+		v.Globals = m
+	case model.Host:
+		v.desired.BoundProfiles(&m)
+		v.Hosts[m.Name] = m
+	case model.Name:
+		v.Names[m.Name] = m
+	case model.NamePatterns:
+		v.Patterns = m
+	case model.Backend:
+		v.Backends[m.Key] = m
+	case model.Certificate:
+		v.DefaultCertificate = &m
+	}
+	for _, c := range built.Certificates {
+		v.Certificates[c.Hash] = c
 	}
 	return fs
 }

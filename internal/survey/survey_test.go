@@ -14,7 +14,6 @@ import (
 	"github.com/headgate/headgate/internal/gatetest"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/source/file"
-	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/internal/survey"
 	"github.com/headgate/headgate/internal/unit"
 )
@@ -116,7 +115,7 @@ func TestTake(t *testing.T) {
 	if !slices.Equal(codes, want) {
 		t.Errorf("findings: %v, want %v", v.All(), want)
 	}
-	if fs := v.Findings[store.Key{Kind: store.BackendUnit, Name: "shop/gone/80"}]; len(fs) != 1 {
+	if fs := v.Findings[unit.Backend.Key("shop/gone/80")]; len(fs) != 1 {
 		t.Errorf("findings of shop/gone/80: %v", fs)
 	}
 }
@@ -138,7 +137,7 @@ func TestDefaultCertificate(t *testing.T) {
 	var s survey.Settings
 	s.Namespace = "shop"
 	s.Store.DefaultCertificate = types.NamespacedName{Namespace: "headgate", Name: "pair"}
-	key := store.Key{Kind: store.DefaultCertificateUnit}
+	key := unit.DefaultCertificateKey
 	pair := gatetest.NewKeyPair(t, "pair", "pair.test")
 	for _, c := range []struct {
 		manifests string
@@ -168,7 +167,7 @@ func TestRefused(t *testing.T) {
 	var s survey.Settings
 	s.Store.Scope.NoCatchAll = true
 	v := take(t, s)
-	fs := v.Findings[store.Key{Kind: store.RefusalUnit, Name: "blog/other"}]
+	fs := v.Findings[unit.Refusal.Key("blog/other")]
 	if len(fs) != 1 || fs[0].Code != finding.Refused || fs[0].Object != "ingress/blog/other" {
 		t.Errorf("findings: %v", fs)
 	}

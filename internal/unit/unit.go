@@ -17,33 +17,6 @@ import (
 	"github.com/headgate/headgate/internal/model"
 )
 
-// A Kind is a kind of unit.
-type Kind string
-
-// The kinds.
-const (
-	Host        Kind = "host"
-	Name        Kind = "name"
-	Backend     Kind = "backend"
-	Certificate Kind = "certificate"
-	Content     Kind = "content"
-	Staple      Kind = "staple"
-	Patterns    Kind = "patterns"
-	Globals     Kind = "globals"
-)
-
-// GlobalsName and PatternsName are the names of the one unit of their kinds.
-const (
-	GlobalsName  = "globals"
-	PatternsName = "patterns"
-)
-
-// A Key names a unit.
-type Key struct {
-	Kind Kind
-	Name string
-}
-
 // A Unit is one packed piece of the model.
 type Unit struct {
 	Key

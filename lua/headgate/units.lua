@@ -15,7 +15,8 @@ local string_sub = string.sub
 local MEGABYTE = 1024 * 1024
 
 -- Decoded units take about four times their packed size, and a worker is to
--- stay below 80 MB.
+-- stay below 80 MB. The kinds and their letters are those of internal/unit/kind.go:
+-- a test compares them.
 local kinds = {
     host = { letter = "h:", compile = require("headgate.host").compile, cache = cache.new(8 * MEGABYTE) },
     name = { letter = "n:", compile = require("headgate.name").compile, cache = cache.new(2 * MEGABYTE) },

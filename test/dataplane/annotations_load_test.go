@@ -23,6 +23,7 @@ import (
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/internal/survey"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // surveyOf builds what objects want.
@@ -49,9 +50,9 @@ func surveyOf(t *testing.T, objects []metav1.Object) *survey.Survey {
 func staticOf(t *testing.T, s *survey.Survey) string {
 	t.Helper()
 	desired := plan.NewDesired()
-	desired.SetGlobals(s.Globals)
+	desired.Set(unit.Of(s.Globals))
 	for _, host := range s.Hosts {
-		desired.SetHost(host)
+		desired.Set(unit.Of(host))
 	}
 	static, _, err := desired.Next(plan.Environment{}, plan.Static{Dictionaries: plan.FirstDictionaries(0)}, nil)
 	if err != nil {

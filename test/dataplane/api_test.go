@@ -15,13 +15,14 @@ import (
 
 	"github.com/headgate/headgate/internal/dataplane"
 	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // startControl fills a bare Gate with what control.test needs, which is served
 // by an echo backend of that name, and returns the units.
-func startControl(t testing.TB, g *gatetest.Gate) []dataplane.Entry {
+func startControl(t testing.TB, g *gatetest.Gate) []unit.Change {
 	t.Helper()
-	units := []dataplane.Entry{
+	units := []unit.Change{
 		{Kind: "globals", Name: "globals", Version: "a0", Payload: []byte(`{"policies":[]}`)},
 		{Kind: "backend", Name: "default/control/80", Version: "a1", Payload: []byte(`{"endpoints":["` + gatetest.StartEcho(t, "control") + `"]}`)},
 		{Kind: "host", Name: "control.test", Version: "a2", Payload: []byte(
@@ -249,12 +250,12 @@ func TestPayloadThatCannotBeDecoded(t *testing.T) {
 		"host":    `{"routes":[{"prefix":"/","profile":7}]}`,
 		"name":    `{`,
 	}
-	entries := []dataplane.Entry{
+	entries := []unit.Change{
 		{Kind: "host", Name: "new.test", Version: "b1", Payload: []byte("[")},
 		{Kind: "name", Name: "new.test", Version: "b2", Payload: []byte(`{"host":"new.test"}`)},
 	}
 	for _, u := range units[:4] {
-		u.Version, u.Payload = "b0", []byte(bad[u.Kind])
+		u.Version, u.Payload = "b0", []byte(bad[string(u.Kind)])
 		entries = append(entries, u)
 	}
 	push(t, g, entries...)
@@ -262,7 +263,7 @@ func TestPayloadThatCannotBeDecoded(t *testing.T) {
 		wantEcho(t, g.Get("control.test", "/"), "control")
 		g.Get("new.test", "/").WantStatus(t, 503)
 	}
-	push(t, g, dataplane.Entry{Kind: "certificate", Name: "c0", Version: "b4", Payload: []byte("5")})
+	push(t, g, unit.Change{Kind: "certificate", Name: "c0", Version: "b4", Payload: []byte("5")})
 	a := newAPI(t, g)
 	for path, want := range map[string]string{"/v1/hosts/new.test": "null", "/v1/names/control.test": "null", "/v1/certificates/c0": "{}"} {
 		if status, text := a.ask("GET", path, nil); status != 200 || !strings.Contains(text, `"unit":`+want+"}") || !json.Valid([]byte(text)) {
@@ -277,12 +278,12 @@ func TestPayloadThatCannotBeDecoded(t *testing.T) {
 		}
 	}
 	for _, e := range entries {
-		if want := e.Version; e.Version != "b2" && broken[e.Kind+" "+e.Name] != want {
+		if want := e.Version; e.Version != "b2" && broken[string(e.Kind)+" "+e.Name] != want {
 			t.Errorf("%s %s: broken is %v, want version %s in it", e.Kind, e.Name, broken, want)
 		}
 	}
 	push(t, g, units...)
-	push(t, g, dataplane.Entry{Kind: "host", Name: "new.test", Version: "b3", Payload: units[2].Payload})
+	push(t, g, unit.Change{Kind: "host", Name: "new.test", Version: "b3", Payload: units[2].Payload})
 	wantEcho(t, g.Get("control.test", "/"), "control")
 	wantEcho(t, g.Get("new.test", "/"), "control")
 	if b := g.State().Broken; len(b) > 0 {
@@ -362,9 +363,9 @@ func TestBeforeTheFirstLoad(t *testing.T) {
 		}
 	}
 	check("with nothing")
-	push(t, g, dataplane.Entry{Kind: "globals", Name: "globals", Version: "1", Payload: []byte(`{"policies":[]}`)},
-		dataplane.Entry{Kind: "host", Name: "_", Version: "2", Payload: []byte(`{"routes":[]}`)},
-		dataplane.Entry{Kind: "name", Name: "_", Version: "3", Payload: []byte(`{"host":"_"}`)})
+	push(t, g, unit.Change{Kind: "globals", Name: "globals", Version: "1", Payload: []byte(`{"policies":[]}`)},
+		unit.Change{Kind: "host", Name: "_", Version: "2", Payload: []byte(`{"routes":[]}`)},
+		unit.Change{Kind: "name", Name: "_", Version: "3", Payload: []byte(`{"host":"_"}`)})
 	check("with a part")
 	startControl(t, g)
 	wantEcho(t, g.Get("control.test", "/"), "control")

@@ -17,6 +17,7 @@ import (
 	"github.com/headgate/headgate/internal/dataplane"
 	"github.com/headgate/headgate/internal/gatetest"
 	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // small are dictionaries that a few hundred units fill.
@@ -106,7 +107,7 @@ func TestPushThatDoesNotFitChangesNothing(t *testing.T) {
 	units := startControl(t, g)
 	var err error
 	for n := 0; err == nil && n < 1000; n++ {
-		_, err = g.Client.Push(t.Context(), 1, 1, []dataplane.Entry{filler(fmt.Sprint(n), 4000)})
+		_, err = g.Client.Push(t.Context(), 1, 1, []unit.Change{filler(fmt.Sprint(n), 4000)})
 	}
 	if !errors.Is(err, dataplane.ErrFull) {
 		t.Fatalf("filling the memory ended with %v", err)
@@ -116,7 +117,7 @@ func TestPushThatDoesNotFitChangesNothing(t *testing.T) {
 		// As valid as before, but much longer.
 		units[i].Payload = append(units[i].Payload, bytes.Repeat([]byte(" "), 100<<10)...)
 		units[i].Version += "0"
-		_, err := g.Client.Push(t.Context(), 1, 1, []dataplane.Entry{filler("0", 10), units[i]})
+		_, err := g.Client.Push(t.Context(), 1, 1, []unit.Change{filler("0", 10), units[i]})
 		if !errors.Is(err, dataplane.ErrFull) {
 			t.Errorf("%s: %v, want that it does not fit", units[i].Kind, err)
 		}
@@ -131,9 +132,9 @@ func TestPushThatDoesNotFitChangesNothing(t *testing.T) {
 }
 
 // filler is a backend that takes room.
-func filler(name string, size int) dataplane.Entry {
+func filler(name string, size int) unit.Change {
 	payload := `{"endpoints":[]}` + strings.Repeat(" ", size)
-	return dataplane.Entry{Kind: "backend", Name: "filler/" + name + "/80", Version: "f", Payload: []byte(payload)}
+	return unit.Change{Kind: "backend", Name: "filler/" + name + "/80", Version: "f", Payload: []byte(payload)}
 }
 
 // The controller answers to a push that does not fit with larger dictionaries,
@@ -200,11 +201,11 @@ func TestLargePushBlocksNobody(t *testing.T) {
 		}
 	}
 	push := func(version string) error {
-		entries := make([]dataplane.Entry, 10000)
+		entries := make([]unit.Change, 10000)
 		routes := strings.Repeat(`{"prefix":"/some/path/or/other","backend":1,"profile":1,"policies":[1,2]},`, 30)
 		for n := range entries {
 			payload := fmt.Sprintf(`{"backends":["default/b%d/80"],"profiles":["p_0"],"routes":[%s{"exact":"/","profile":1}]}`, n, routes)
-			entries[n] = dataplane.Entry{Kind: "host", Name: fmt.Sprintf("h%d.test", n), Version: version, Payload: []byte(payload)}
+			entries[n] = unit.Change{Kind: "host", Name: fmt.Sprintf("h%d.test", n), Version: version, Payload: []byte(payload)}
 		}
 		_, err := g.Client.Push(context.WithoutCancel(t.Context()), 1, 1, entries)
 		return err

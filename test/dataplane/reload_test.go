@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/controller"
-	"github.com/headgate/headgate/internal/dataplane"
 	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // A unit may name profiles that only a newer generation has. A worker must not
@@ -28,7 +28,7 @@ func TestUnitOfALaterGeneration(t *testing.T) {
 	}
 	state := g.State()
 	next := state.Generation + 1
-	_, err = g.Client.Push(t.Context(), state.Dictionary, state.Generation, []dataplane.Entry{
+	_, err = g.Client.Push(t.Context(), state.Dictionary, state.Generation, []unit.Change{
 		{Kind: "host", Name: "known.test", Needs: next, Version: "1", Payload: []byte(strings.ReplaceAll(string(known.Payload), "default/one/80", "default/two/80"))},
 		{Kind: "host", Name: "new.test", Needs: next, Version: "2", Payload: known.Payload},
 		{Kind: "name", Name: "new.test", Version: "3", Payload: []byte(`{"host":"new.test"}`)},

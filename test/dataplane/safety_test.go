@@ -51,7 +51,7 @@ func TestBodyLimitHoldsInNamedProfiles(t *testing.T) {
 
 // push puts units into the data plane as the controller would, but without its
 // checks.
-func push(t *testing.T, g *gatetest.Gate, entries ...dataplane.Entry) {
+func push(t *testing.T, g *gatetest.Gate, entries ...unit.Change) {
 	t.Helper()
 	state := g.State()
 	if _, err := g.Client.Push(t.Context(), state.Dictionary, state.Generation, entries); err != nil {
@@ -70,8 +70,8 @@ func TestEndpointsAreAddresses(t *testing.T) {
 		"127.0.0.1", "127.0.0.1:0", "127.0.0.1:65536", "127.0.0.1:http", "[::1]", "::1:80", "127.1:80", "127.0.0.1:80/x", good + " ", "\n" + good, "",
 	} {
 		quoted := strings.NewReplacer("\n", `\n`, `"`, `\"`).Replace(endpoint)
-		push(t, g, dataplane.Entry{
-			Kind: string(unit.Backend), Name: "default/a/80", Version: fmt.Sprintf("%x", i+1), Payload: []byte(`{"endpoints":["` + quoted + `"]}`),
+		push(t, g, unit.Change{
+			Kind: unit.Backend, Name: "default/a/80", Version: fmt.Sprintf("%x", i+1), Payload: []byte(`{"endpoints":["` + quoted + `"]}`),
 		})
 		// The worker stays at the last backend that it could use.
 		if r := g.Get("a.test", "/v1/state"); r.Status != 200 || r.Echo == nil {
@@ -80,14 +80,14 @@ func TestEndpointsAreAddresses(t *testing.T) {
 	}
 	// A worker that has none answers 503, and tells why.
 	push(t, g,
-		dataplane.Entry{Kind: string(unit.Backend), Name: "default/b/80", Version: "1", Payload: []byte(`{"endpoints":["unix:` + g.RunDir.Socket() + `"]}`)},
-		dataplane.Entry{Kind: string(unit.Host), Name: "b.test", Version: "1", Payload: []byte(`{"backends":["default/b/80"],"profiles":["p"],"routes":[{"prefix":"/","backend":1,"profile":1}]}`)},
-		dataplane.Entry{Kind: string(unit.Name), Name: "b.test", Version: "1", Payload: []byte(`{"host":"b.test"}`)})
+		unit.Change{Kind: unit.Backend, Name: "default/b/80", Version: "1", Payload: []byte(`{"endpoints":["unix:` + g.RunDir.Socket() + `"]}`)},
+		unit.Change{Kind: unit.Host, Name: "b.test", Version: "1", Payload: []byte(`{"backends":["default/b/80"],"profiles":["p"],"routes":[{"prefix":"/","backend":1,"profile":1}]}`)},
+		unit.Change{Kind: unit.Name, Name: "b.test", Version: "1", Payload: []byte(`{"host":"b.test"}`)})
 	g.Get("b.test", "/v1/state").WantStatus(t, 503)
 	if !slices.ContainsFunc(g.State().Broken, func(b dataplane.Broken) bool { return b.Kind == "backend" && b.Name == "default/b/80" }) {
 		t.Errorf("the worker tells of no broken backend: %+v", g.State().Broken)
 	}
-	push(t, g, dataplane.Entry{Kind: string(unit.Backend), Name: "default/a/80", Version: "ff", Payload: []byte(`{"endpoints":["` + good + `"]}`)})
+	push(t, g, unit.Change{Kind: unit.Backend, Name: "default/a/80", Version: "ff", Payload: []byte(`{"endpoints":["` + good + `"]}`)})
 	if r := g.Get("a.test", "/"); r.Header.Get("X-Wire") != "good" {
 		t.Errorf("a good endpoint after them: %d %q", r.Status, r.Body)
 	}
@@ -101,13 +101,13 @@ func TestErrorLogCannotBeForged(t *testing.T) {
 	g := gatetest.Start(t, gatetest.Options{Workers: 1, Manifests: served("a", gatetest.StartEcho(t, "a"))})
 	quoted := strings.ReplaceAll(forged, "\n", `\r\n`)
 	push(t, g,
-		dataplane.Entry{Kind: string(unit.Host), Name: "h.test", Version: "1", Payload: []byte(
+		unit.Change{Kind: unit.Host, Name: "h.test", Version: "1", Payload: []byte(
 			`{"backends":["x"],"profiles":["p"],"policies":[["` + quoted + `",{}]],"routes":[{"prefix":"/","backend":1,"profile":1,"policies":[1]}]}`)},
-		dataplane.Entry{Kind: string(unit.Name), Name: "h.test", Version: "1", Payload: []byte(`{"host":"h.test"}`)},
-		dataplane.Entry{Kind: string(unit.Backend), Name: "x" + forged, Version: "1", Payload: []byte(`no JSON`)},
-		dataplane.Entry{Kind: string(unit.Host), Name: "b.test", Version: "1", Payload: []byte(
+		unit.Change{Kind: unit.Name, Name: "h.test", Version: "1", Payload: []byte(`{"host":"h.test"}`)},
+		unit.Change{Kind: unit.Backend, Name: "x" + forged, Version: "1", Payload: []byte(`no JSON`)},
+		unit.Change{Kind: unit.Host, Name: "b.test", Version: "1", Payload: []byte(
 			`{"backends":["x` + strings.ReplaceAll(forged, "\n", `\n`) + `"],"profiles":["p"],"routes":[{"prefix":"/","backend":1,"profile":1}]}`)},
-		dataplane.Entry{Kind: string(unit.Name), Name: "b.test", Version: "1", Payload: []byte(`{"host":"b.test"}`)})
+		unit.Change{Kind: unit.Name, Name: "b.test", Version: "1", Payload: []byte(`{"host":"b.test"}`)})
 	for _, host := range []string{"h.test", "b.test"} {
 		g.Get(host, "/").WantStatus(t, 503)
 	}

@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/crypto/ocsp"
 
-	"github.com/headgate/headgate/internal/dataplane"
 	"github.com/headgate/headgate/internal/gatetest"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/pkitest"
@@ -171,9 +170,9 @@ func TestStapleEnds(t *testing.T) {
 	}
 	put := func(units ...unit.Unit) {
 		t.Helper()
-		var entries []dataplane.Entry
+		var entries []unit.Change
 		for _, u := range units {
-			entries = append(entries, dataplane.Entry{Kind: string(u.Kind), Name: u.Name, Version: u.Version, Payload: u.Payload})
+			entries = append(entries, unit.Change{Kind: u.Kind, Name: u.Name, Version: u.Version, Payload: u.Payload})
 		}
 		push(t, g, entries...)
 	}

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/internal/dataplane"
 	"github.com/headgate/headgate/internal/gatetest"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/unit"
@@ -90,11 +89,11 @@ func anonymous(t *testing.T, pid int) int {
 
 // manyCertificates are units of hosts 0.test to N.test with a certificate each,
 // which differ by their names only.
-func manyCertificates(t *testing.T, profile model.Profile, n int) []dataplane.Entry {
+func manyCertificates(t *testing.T, profile model.Profile, n int) []unit.Change {
 	t.Helper()
-	var entries []dataplane.Entry
+	var entries []unit.Change
 	add := func(u unit.Unit) {
-		entries = append(entries, dataplane.Entry{Kind: string(u.Kind), Name: u.Name, Needs: 1, Version: u.Version, Payload: u.Payload})
+		entries = append(entries, unit.Change{Kind: u.Kind, Name: u.Name, Needs: 1, Version: u.Version, Payload: u.Payload})
 	}
 	add(unit.FromHost(model.Host{Name: "all", Routes: []model.Route{{Kind: model.Prefix, Path: "/", Profile: profile}}}))
 	pair := gatetest.NewKeyPair(t, "any", "*.test")
@@ -112,7 +111,7 @@ func TestWorkerHoldsCertificatesInUse(t *testing.T) {
 	t.Parallel()
 	const many, used = 10_000, 20
 	g := gatetest.StartBare(t, gatetest.Options{Workers: 1})
-	push := func(entries []dataplane.Entry) {
+	push := func(entries []unit.Change) {
 		t.Helper()
 		if _, err := g.Client.Push(t.Context(), 1, 1, entries); err != nil {
 			t.Fatal(err)

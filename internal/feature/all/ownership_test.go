@@ -170,52 +170,28 @@ func addAnswers(parts map[string]string, units map[unit.Key]unit.Unit) {
 	}
 }
 
-func (w *world) add(b *build.Builder, s *store.Store, key store.Key, desired *plan.Desired) {
-	var fs []finding.Finding
-	switch key.Kind {
-	case store.GlobalsUnit:
-		var g model.Globals
-		g, fs = b.Globals(s)
-		w.put(unit.FromGlobals(g), true)
-		desired.SetGlobals(g)
-	case store.HostUnit:
-		var h model.Host
-		h, _, fs = b.Host(key.Name, s)
-		w.addHost(h)
-		desired.SetHost(h)
-	case store.NameUnit:
-		var n model.Name
-		var found bool
-		n, _, found, fs = b.Name(key.Name, s)
-		w.put(unit.FromName(n), found)
-	case store.NamePatternsUnit:
-		var p model.NamePatterns
-		var found bool
-		p, _, found, fs = b.NamePatterns(s)
-		w.put(unit.FromNamePatterns(p), found)
-	case store.BackendUnit:
-		var be model.Backend
-		var found bool
-		be, found, fs = b.Backend(key.Name, s)
-		w.put(unit.FromBackend(be), found)
-	}
+func (w *world) add(b *build.Builder, s *store.Store, key unit.Key, desired *plan.Desired) {
+	built, fs := b.Unit(key, s)
 	w.findings = append(w.findings, fs...)
-}
-
-func (w *world) put(u unit.Unit, found bool) {
+	desired.Set(built)
+	u, ok := built.Pack()
+	if !ok {
+		return
+	}
+	w.units[u.Key] = u
+	if h, ok := built.Model.(model.Host); ok {
+		w.addHost(h)
+		return
+	}
 	name := fmt.Sprintf("%s %s", u.Kind, u.Name)
 	if strings.Contains(u.Name, "default/own/") || u.Kind == unit.Name && u.Name == "mine.test" {
 		name = "mine's " + name
 	}
-	if found {
-		w.parts[name], w.units[u.Key] = string(u.Payload), u
-	}
+	w.parts[name] = string(u.Payload)
 }
 
 // addHost adds a host's routes by their Ingresses.
 func (w *world) addHost(h model.Host) {
-	whole := unit.FromHost(h)
-	w.units[whole.Key] = whole
 	byOrigin := map[string]model.Host{}
 	for _, r := range h.Routes {
 		w.denied = w.denied || r.Denied && r.Origin.Ingress == "mine"

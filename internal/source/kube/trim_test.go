@@ -20,6 +20,7 @@ import (
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/source/kube"
 	"github.com/headgate/headgate/internal/store"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 const prefix = "nginx.ingress.kubernetes.io"
@@ -93,27 +94,12 @@ func compareBuilds(t *testing.T, objects []object) {
 	}
 }
 
-func buildAll(s *store.Store) map[store.Key][]any {
+func buildAll(s *store.Store) map[unit.Key][]any {
 	b := build.New(all.Features(), prefix)
-	units := map[store.Key][]any{}
+	units := map[unit.Key][]any{}
 	for _, key := range s.All() {
-		switch key.Kind {
-		case store.GlobalsUnit:
-			globals, findings := b.Globals(s)
-			units[key] = []any{globals, findings}
-		case store.HostUnit:
-			host, found, findings := b.Host(key.Name, s)
-			units[key] = []any{host, found, findings}
-		case store.NameUnit:
-			name, certificate, found, findings := b.Name(key.Name, s)
-			units[key] = []any{name, certificate, found, findings}
-		case store.NamePatternsUnit:
-			patterns, certificates, found, findings := b.NamePatterns(s)
-			units[key] = []any{patterns, certificates, found, findings}
-		case store.BackendUnit:
-			backend, found, findings := b.Backend(key.Name, s)
-			units[key] = []any{backend, found, findings}
-		}
+		built, findings := b.Unit(key, s)
+		units[key] = []any{built, findings}
 	}
 	return units
 }

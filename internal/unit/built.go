@@ -1,0 +1,65 @@
+package unit
+
+import (
+	"fmt"
+
+	"github.com/headgate/headgate/internal/model"
+)
+
+// A Built is what a key names, as package build made it.
+type Built struct {
+	Key
+	// Model is a value of package model: Globals, Certificate, Staple, Backend,
+	// Host, Name or NamePatterns. It is nil if there is no such unit.
+	Model any
+	// Certificates are those that a Name or NamePatterns show.
+	Certificates []model.Certificate
+}
+
+// Of is what build would return for the key of the model.
+func Of(m any, certificates ...model.Certificate) Built {
+	b := Built{Model: m, Certificates: certificates}
+	switch m := m.(type) {
+	case model.Globals:
+		b.Key = GlobalsKey
+	case model.Certificate:
+		b.Key = DefaultCertificateKey
+	case model.Staple:
+		b.Key = Staple.Key(m.Certificate)
+	case model.Backend:
+		b.Key = Backend.Key(m.Key)
+	case model.Host:
+		b.Key = Host.Key(m.Name)
+	case model.Name:
+		b.Key = Name.Key(m.Name)
+	case model.NamePatterns:
+		b.Key = PatternsKey
+	default:
+		panic(fmt.Sprintf("unit: a %T is not a unit", m))
+	}
+	return b
+}
+
+// Pack packs the unit itself, without its certificates. It reports false if
+// there is none.
+func (b Built) Pack() (Unit, bool) {
+	switch m := b.Model.(type) {
+	case nil:
+		return Unit{}, false
+	case model.Globals:
+		return FromGlobals(m), true
+	case model.Certificate:
+		return FromCertificate(model.DefaultCertificate, m), true
+	case model.Staple:
+		return FromStaple(m), true
+	case model.Backend:
+		return FromBackend(m), true
+	case model.Host:
+		return FromHost(m), true
+	case model.Name:
+		return FromName(m), true
+	case model.NamePatterns:
+		return FromNamePatterns(m), true
+	}
+	panic(fmt.Sprintf("unit: a %T is not packed", b.Model))
+}
