@@ -17,6 +17,7 @@ import (
 
 	"github.com/headgate/headgate/internal/controller"
 	"github.com/headgate/headgate/internal/expiry"
+	"github.com/headgate/headgate/internal/explain"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/health"
 	"github.com/headgate/headgate/internal/inspection"
@@ -77,7 +78,6 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		Want:             from.want,
 		Selected:         r.selected,
 		Notices:          from.notices,
-		Files:            from.files,
 	})
 	m.Registry.MustRegister(synced(c), r.leads())
 	server, err := health.Listen(net.JoinHostPort(o.healthzHost, strconv.Itoa(int(o.healthzPort))), o.healthCheckPath, c.Check, m.Registry, log)
@@ -85,7 +85,10 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		return err
 	}
 	defer server.Close()
-	reader, err := inspection.Listen(dir.ControllerSocket(), findings.All, c.Explain, log)
+	asked := answerer{inspect: c.Inspect, socket: dir.Socket(), settings: explain.Settings{
+		Features: all.Features(), Files: from.files, HealthPath: env.HealthPath.String(), HTTPSPort: uint16(env.HTTPSPort),
+	}}
+	reader, err := inspection.Listen(dir.ControllerSocket(), findings.All, asked.explain, log)
 	if err != nil {
 		return err
 	}

@@ -56,8 +56,6 @@ type Settings struct {
 	Selected func(store.Selection)
 	// Notices go to who tells the cluster.
 	Notices Notices
-	// Files is what explain.Settings has of that name.
-	Files func(object string) []string
 }
 
 // Notices are functions that are told what was done. They must not wait; those

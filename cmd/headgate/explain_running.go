@@ -1,56 +1,54 @@
-package controller
+package main
 
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
+	"github.com/headgate/headgate/internal/controller"
 	"github.com/headgate/headgate/internal/dataplane"
 	"github.com/headgate/headgate/internal/explain"
 )
 
-// Explain says what would become of a request, and what NGINX's workers hold of
-// the units that it needs. The answer is from what was taken and built by now.
-// An *explain.QuestionError says what is wrong with the question. Any other
-// error is for a controller that has no time: it is tried again later.
-func (c *Controller) Explain(ctx context.Context, q explain.Question) (explain.Explanation, error) {
-	type result struct {
-		explanation explain.Explanation
-		err         error
+// An answerer answers questions about requests where a controller runs.
+type answerer struct {
+	inspect func(context.Context, func(controller.Snapshot)) error
+	// settings are those that stay the same.
+	settings explain.Settings
+	// socket is the data plane's.
+	socket string
+}
+
+// explain says what would become of a request, and what NGINX's workers hold of
+// the units that it needs. An *explain.QuestionError says what is wrong with the
+// question. Any other error is for a controller that has no time: it is tried
+// again later.
+func (a answerer) explain(ctx context.Context, q explain.Question) (explain.Explanation, error) {
+	var explanation explain.Explanation
+	var wrong error
+	err := a.inspect(ctx, func(now controller.Snapshot) {
+		settings := a.settings
+		settings.Store, settings.Builder, settings.BoundProfiles = now.Store, now.Builder, now.BoundProfiles
+		settings.Findings, settings.Now = now.Findings, time.Now()
+		explanation, wrong = explain.Explain(q, settings)
+	})
+	if err := cmp.Or(err, wrong); err != nil {
+		return explain.Explanation{}, err
 	}
-	answer := make(chan result, 1)
-	ask := func() {
-		e, err := explain.Explain(q, explain.Settings{
-			Store: c.store, Builder: c.builder, Features: c.settings.Features, BoundProfiles: c.desired.BoundProfiles,
-			Findings: c.settings.Ledger.All(), Files: c.settings.Files, HealthPath: c.settings.Environment.HealthPath.String(),
-			HTTPSPort: uint16(c.settings.Environment.HTTPSPort), Now: time.Now(),
-		})
-		answer <- result{e, err}
+	if len(explanation.Units) > 0 {
+		explanation.DataPlane = a.holdings(ctx, explanation.Units)
 	}
-	select {
-	case c.questions <- ask:
-	case <-ctx.Done():
-		return explain.Explanation{}, fmt.Errorf("wait for the controller: %w", ctx.Err())
-	}
-	r := <-answer
-	if r.err != nil {
-		return explain.Explanation{}, r.err
-	}
-	if len(r.explanation.Units) > 0 {
-		r.explanation.DataPlane = c.holdings(ctx, r.explanation.Units)
-	}
-	return r.explanation, nil
+	return explanation, nil
 }
 
 // holdings asks NGINX's workers what they hold.
-func (c *Controller) holdings(ctx context.Context, units []explain.Unit) *explain.DataPlane {
+func (a answerer) holdings(ctx context.Context, units []explain.Unit) *explain.DataPlane {
 	names := make([]dataplane.UnitName, len(units))
 	for i, u := range units {
 		names[i] = dataplane.UnitName{Kind: u.Kind, Name: u.Name}
 	}
-	found, err := dataplane.Holdings(ctx, c.settings.RunDir.Socket(), names)
+	found, err := dataplane.Holdings(ctx, a.socket, names)
 	if err != nil {
 		return &explain.DataPlane{Problem: err.Error()}
 	}
