@@ -79,6 +79,7 @@ var knows = []struct {
 		[]string{"internal/build", "internal/feature", "internal/finding", "internal/model", "internal/router", "internal/store", "internal/unit"},
 		"it explains what the store has: where objects come from, and what NGINX has of them, is for its callers",
 	},
+	{"internal/explain/text", []string{"internal/explain"}, "it writes what an explanation says: what that follows from is for explain"},
 	{"internal/unit", []string{"internal/model"}, "a unit is packed from the model alone: what builds it and what pushes it is for others"},
 	{"internal/router", []string{"internal/model", "internal/pcre", "internal/unit"}, "it routes by packed units as Lua does: what they were built from is for who explains"},
 	{"internal/plan", []string{"internal/finding", "internal/model", "internal/unit"}, "plan turns the model into bytes: pass it values of package model"},

@@ -16,6 +16,7 @@ import (
 
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/explain"
+	"github.com/headgate/headgate/internal/explain/text"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/nginx"
@@ -84,7 +85,7 @@ func (o explainOptions) run(ctx context.Context, out io.Writer) error {
 		return wrong(err)
 	}
 	if o.format == "text" {
-		return explanation.WriteText(out, o.defaults)
+		return text.Write(out, &explanation, o.defaults)
 	}
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/explain"
+	"github.com/headgate/headgate/internal/explain/text"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/store"
 )
@@ -70,11 +71,11 @@ func FuzzExplain(f *testing.F) {
 			}
 			return
 		}
-		var text strings.Builder
-		if err := e.WriteText(&text, true); err != nil {
+		var written strings.Builder
+		if err := text.Write(&written, &e, true); err != nil {
 			t.Fatal(err)
 		}
-		for line := range strings.Lines(text.String()) {
+		for line := range strings.Lines(written.String()) {
 			line = strings.TrimSuffix(line, "\n")
 			if utf8.RuneCountInString(line) > 100 || strings.ContainsFunc(line, func(c rune) bool { return !unicode.IsPrint(c) }) {
 				t.Fatalf("a line %q", line)

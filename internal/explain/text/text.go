@@ -1,4 +1,5 @@
-package explain
+// Package text writes an explanation for people to read.
+package text
 
 import (
 	"fmt"
@@ -7,6 +8,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/headgate/headgate/internal/explain"
 )
 
 // width is how many columns the text has at most, indent where it begins behind
@@ -16,19 +19,19 @@ const (
 	indent = 13
 )
 
-// WriteText writes an explanation for people, in lines of at most 100 columns.
-// What tenants wrote is shown without characters that a terminal acts on.
-// Settings that nobody set are listed only with defaults.
-func (e *Explanation) WriteText(w io.Writer, defaults bool) error {
+// Write writes an explanation for people, in lines of at most 100 columns. What
+// tenants wrote is shown without characters that a terminal acts on. Settings
+// that have their defaults are listed only with defaults.
+func Write(w io.Writer, e *explain.Explanation, defaults bool) error {
 	p := &page{defaults: defaults}
-	e.writeRequest(p)
-	e.writeName(p)
-	e.writeRoute(p)
-	e.writePolicies(p)
-	e.writeBackends(p)
-	e.writeCertificate(p)
-	e.writeFindings(p)
-	e.writeDataPlane(p)
+	writeRequest(p, e)
+	writeName(p, e)
+	writeRoute(p, e)
+	writePolicies(p, e)
+	writeBackends(p, e)
+	writeCertificate(p, e)
+	writeFindings(p, e)
+	writeDataPlane(p, e)
 	_, err := io.WriteString(w, p.text.String())
 	return err
 }
@@ -103,7 +106,7 @@ func clean(text string) string {
 	}, strings.ToValidUTF8(text, "?"))
 }
 
-func (e *Explanation) writeRequest(p *page) {
+func writeRequest(p *page, e *explain.Explanation) {
 	r := e.Request
 	p.section("Request")
 	p.line("%s %s", r.Method, r.URL)
@@ -116,7 +119,7 @@ func (e *Explanation) writeRequest(p *page) {
 	p.section("Answer")
 	answers := e.Answers
 	if len(answers) == 2 && sameAnswer(answers[0], answers[1]) {
-		answers = []Answer{answers[0]}
+		answers = []explain.Answer{answers[0]}
 		answers[0].Scheme = "both"
 	}
 	for _, a := range answers {
@@ -134,7 +137,7 @@ func (e *Explanation) writeRequest(p *page) {
 	}
 }
 
-func sameAnswer(a, b Answer) bool {
+func sameAnswer(a, b explain.Answer) bool {
 	a.Scheme, b.Scheme = "", ""
 	return a == b
 }
@@ -146,7 +149,7 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-func (e *Explanation) writeName(p *page) {
+func writeName(p *page, e *explain.Explanation) {
 	if e.Name == nil {
 		return
 	}
@@ -172,7 +175,7 @@ func (e *Explanation) writeName(p *page) {
 	p.section("")
 }
 
-func (r Rule) String() string {
+func rule(r explain.Rule) string {
 	text := r.Matches
 	if r.Backend != "" {
 		text += " -> " + r.Backend
@@ -180,7 +183,7 @@ func (r Rule) String() string {
 	return text
 }
 
-func (r Rule) source() string {
+func source(r explain.Rule) string {
 	if r.Ingress == "" {
 		return "no Ingress asks for it"
 	}
@@ -194,11 +197,11 @@ func (r Rule) source() string {
 	return text
 }
 
-func (e *Explanation) writeRoute(p *page) {
+func writeRoute(p *page, e *explain.Explanation) {
 	if e.Route != nil {
 		p.section("Route")
-		p.line("%s", e.Route.Rule)
-		p.line("%s", e.Route.source())
+		p.line("%s", rule(e.Route.Rule))
+		p.line("%s", source(e.Route.Rule))
 		p.line("%s", e.Route.Why)
 	}
 	p.section("  patterns")
@@ -207,18 +210,18 @@ func (e *Explanation) writeRoute(p *page) {
 			"%s has %s %q (path %s)", c.Ingress, c.Setting, c.Value, c.Path)
 	}
 	if e.Plain != nil {
-		p.line("without that, %s of %s would have won", e.Plain.Matches, e.Plain.source())
+		p.line("without that, %s of %s would have won", e.Plain.Matches, source(*e.Plain))
 	}
 	p.section("  lost")
 	for _, l := range e.Lost {
-		p.line("%s", l.Rule)
-		p.under("%s", l.source())
+		p.line("%s", rule(l.Rule))
+		p.under("%s", source(l.Rule))
 		switch {
-		case l.Outcome == Missed:
+		case l.Outcome == explain.Missed:
 			p.under("does not match: %s", l.Why)
-		case l.Outcome == Refused && l.To != "":
+		case l.Outcome == explain.Refused && l.To != "":
 			p.under("not served, lost to %s: %s", l.To, l.Why)
-		case l.Outcome == Refused:
+		case l.Outcome == explain.Refused:
 			p.under("not served: %s", l.Why)
 		case l.To != "" && l.To != l.Ingress:
 			p.under("lost to %s: %s", l.To, l.Why)
@@ -232,7 +235,7 @@ func (e *Explanation) writeRoute(p *page) {
 	p.section("")
 }
 
-func (e *Explanation) writePolicies(p *page) {
+func writePolicies(p *page, e *explain.Explanation) {
 	if e.Route == nil && len(e.Policies) == 0 {
 		return
 	}
@@ -252,7 +255,7 @@ func (e *Explanation) writePolicies(p *page) {
 }
 
 // policies lists those that somebody set, and then the defaults.
-func (p *page) policies(list []Policy) {
+func (p *page) policies(list []explain.Policy) {
 	var usual []string
 	set := false
 	for _, s := range list {
@@ -289,8 +292,8 @@ func (p *page) policies(list []Policy) {
 	}
 }
 
-func (e *Explanation) writeBackends(p *page) {
-	labels := map[string]string{OwnBackend: "Backend", FallbackBackend: "Fallback", DefaultBackend: "Default", AlternativeBackend: "Alternative"}
+func writeBackends(p *page, e *explain.Explanation) {
+	labels := map[string]string{explain.OwnBackend: "Backend", explain.FallbackBackend: "Fallback", explain.DefaultBackend: "Default", explain.AlternativeBackend: "Alternative"}
 	for _, b := range e.Backends {
 		p.section(labels[b.Role])
 		p.line("%s: %s", b.Key, b.Service)
@@ -321,7 +324,7 @@ func (e *Explanation) writeBackends(p *page) {
 	}
 }
 
-func (e *Explanation) writeCertificate(p *page) {
+func writeCertificate(p *page, e *explain.Explanation) {
 	c := e.Certificate
 	if c == nil {
 		return
@@ -354,7 +357,7 @@ func (e *Explanation) writeCertificate(p *page) {
 
 func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") }
 
-func (e *Explanation) writeFindings(p *page) {
+func writeFindings(p *page, e *explain.Explanation) {
 	p.section("Findings")
 	if len(e.Findings) == 0 {
 		p.line("none")

@@ -1,9 +1,13 @@
-package explain
+package text
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/headgate/headgate/internal/explain"
+)
 
 // writeDataPlane says which versions the workers hold.
-func (e *Explanation) writeDataPlane(p *page) {
+func writeDataPlane(p *page, e *explain.Explanation) {
 	d := e.DataPlane
 	if d == nil {
 		return
@@ -32,7 +36,7 @@ func (e *Explanation) writeDataPlane(p *page) {
 		}
 	}
 	for _, w := range d.Workers {
-		p.line("worker %d of generation %d%s", w.PID, w.Generation, w.holds())
+		p.line("worker %d of generation %d%s", w.PID, w.Generation, holds(w))
 		for _, h := range w.Units {
 			if h.Error != "" {
 				p.under("%s %s can't be used: %s", h.Kind, h.Name, h.Error)
@@ -42,7 +46,7 @@ func (e *Explanation) writeDataPlane(p *page) {
 }
 
 // holds says which units a worker has decoded.
-func (w Worker) holds() string {
+func holds(w explain.Worker) string {
 	if w.Silent {
 		return " did not answer"
 	}
