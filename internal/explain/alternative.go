@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
 )
 
@@ -77,7 +78,7 @@ func (x *explainer) backendAnswer(won *model.Route) Answer {
 		why := "the route leads there"
 		switch b.Role {
 		case FallbackBackend:
-			why = "the annotation default-backend names it, since the route's own backend has no endpoint"
+			why = "the annotation " + x.cause(feature.FallbackBackend) + " names it, since the route's own backend has no endpoint"
 		case DefaultBackend:
 			why = "it is the default backend"
 		}

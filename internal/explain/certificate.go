@@ -25,7 +25,7 @@ func (x *explainer) explainCertificate() {
 	name := x.out.Request.TLSName
 	switch {
 	case x.rejected:
-		c.Why = whyRejected
+		c.Why = x.whyRejected()
 		return
 	case name == "":
 		c.Default, c.Why = true, "the client names no host"

@@ -136,8 +136,7 @@ func (x *explainer) lookup(key unit.Key) (u unit.Unit, found bool) {
 	if u, found = x.units[key]; found {
 		return u, true
 	}
-	switch key.Kind {
-	case unit.Host:
+	if key.Kind == unit.Host {
 		h := &host{}
 		if h.Host, h.trace, found, _ = x.Builder.TraceHost(key.Name, x.Store); found {
 			if x.BoundProfiles != nil {
@@ -145,16 +144,9 @@ func (x *explainer) lookup(key unit.Key) (u unit.Unit, found bool) {
 			}
 			x.hosts[key.Name], u = h, unit.FromHost(h.Host)
 		}
-	case unit.Name:
-		var n model.Name
-		if n, _, found, _ = x.Builder.Name(key.Name, x.Store); found {
-			u = unit.FromName(n)
-		}
-	case unit.Patterns:
-		var p model.NamePatterns
-		if p, _, found, _ = x.Builder.NamePatterns(x.Store); found {
-			u = unit.FromNamePatterns(p)
-		}
+	} else {
+		built, _ := x.Builder.Unit(key, x.Store)
+		u, found = built.Pack()
 	}
 	if found {
 		x.keep(u)
@@ -217,16 +209,10 @@ func (x *explainer) findings() (list []finding.Finding, elsewhere int) {
 // listUnits lists what the data plane needs. What the router merely looked for
 // is not there, or leads to nothing.
 func (x *explainer) listUnits() {
-	order := []unit.Kind{unit.Globals, unit.Name, unit.Patterns, unit.Host, unit.Backend, unit.Certificate, unit.Staple}
-	for _, u := range x.units {
-		x.out.Units = append(x.out.Units, Unit{string(u.Kind), u.Name, u.Version})
+	keys := slices.SortedFunc(maps.Keys(x.units), unit.Key.Compare)
+	for _, key := range keys {
+		x.out.Units = append(x.out.Units, Unit{string(key.Kind), key.Name, x.units[key].Version})
 	}
-	slices.SortFunc(x.out.Units, func(a, b Unit) int {
-		if a.Kind != b.Kind {
-			return slices.Index(order, unit.Kind(a.Kind)) - slices.Index(order, unit.Kind(b.Kind))
-		}
-		return strings.Compare(a.Name, b.Name)
-	})
 }
 
 // answer says what a client gets, by both schemes.
@@ -245,13 +231,13 @@ func (x *explainer) answer(d router.Decision, won *model.Route) {
 func (x *explainer) answerOf(d router.Decision, won *model.Route, scheme string) Answer {
 	switch {
 	case x.rejected && scheme == "https":
-		return Answer{Ends: true, Why: whyRejected}
+		return Answer{Ends: true, Why: x.whyRejected()}
 	case scheme == "https" && x.isMisdirected(d.Name.Host):
 		return Answer{Status: misdirected, Why: "the name of the handshake is of another host, which verifies clients otherwise"}
 	case d.Page == router.TwinPage:
 		return Answer{
 			Status: x.redirectCode(), Location: scheme + "://" + d.Name.Host + x.out.Request.uri,
-			Why: "the name is the twin of host " + d.Name.Host + " (from-to-www-redirect)",
+			Why: "the name is the twin of host " + d.Name.Host + x.because(feature.WWWRedirect),
 		}
 	case d.Page == router.StatusPage && x.from.IsValid() && !x.from.IsLoopback():
 		return Answer{Status: forbidden, Why: "Headgate's own status page is for clients on its machine"}
@@ -266,26 +252,41 @@ func (x *explainer) answerOf(d router.Decision, won *model.Route, scheme string)
 	case won.Denied:
 		return Answer{Status: unavailable, Why: x.whyDenied()}
 	}
-	if a, _ := first(x.foretold(won, scheme, func(f feature.Feature) foreteller { return f.Foretell })); a.Status != 0 {
-		return a
-	}
-	answer := x.backendAnswer(won)
-	if answer.Status == unavailable && !x.shared() {
-		return answer
-	}
-	refused, depends := x.judge(won, scheme)
-	if refused.Status != 0 {
-		return refused
-	}
-	refused, more := first(x.foretold(won, scheme, func(f feature.Feature) foreteller { return f.ForetellGuard }))
-	if refused.Status != 0 {
-		return refused
-	}
-	answer.Why = strings.Join(slices.Concat([]string{answer.Why}, depends, more), "; ")
-	return answer
+	return x.answerOnRoute(won, scheme)
 }
 
-const whyRejected = "nobody has the name of the handshake, and the key ssl-reject-handshake is set"
+// answerOnRoute goes through the phases of a request on its route.
+func (x *explainer) answerOnRoute(won *model.Route, scheme string) Answer {
+	answer, depends := first(x.foretold(won, scheme, feature.RoutePhase))
+	if answer.Status != 0 {
+		return answer
+	}
+	backend := x.backendAnswer(won)
+	if backend.Status == unavailable && !x.shared() {
+		return backend.unless(depends)
+	}
+	answer, more := x.judge(won, scheme)
+	if answer.Status != 0 {
+		return answer.unless(depends)
+	}
+	depends = append(depends, more...)
+	answer, more = first(x.foretold(won, scheme, feature.GuardPhase))
+	if answer.Status != 0 {
+		return answer.unless(depends)
+	}
+	return backend.unless(append(depends, more...))
+}
+
+// unless adds on what it depends that there is no other answer before.
+func (a Answer) unless(depends []string) Answer {
+	a.Why = strings.Join(append([]string{a.Why}, depends...), "; ")
+	return a
+}
+
+// whyRejected says why the TLS handshake ends.
+func (x *explainer) whyRejected() string {
+	return fmt.Sprintf("nobody has the name of the handshake, and the key %s is set", x.cause(feature.RejectUnknown))
+}
 
 // rejects tells whether the TLS handshake ends, as lua/headgate/hello.lua does.
 func (x *explainer) rejects() bool {
@@ -312,11 +313,11 @@ func (x *explainer) clients(host string) *model.Clients {
 	return nil
 }
 
-// redirectCode is the status of redirects to https and to a host.
+// redirectCode is the status of redirects to a host.
 func (x *explainer) redirectCode() int {
-	code := 0
+	code, key := 0, x.cause(feature.HostRedirectStatus)
 	for _, s := range x.Builder.TraceGlobals(x.Store) {
-		if s.Key == "http-redirect-code" {
+		if s.Key == key {
 			code, _ = strconv.Atoi(s.Value)
 		}
 	}

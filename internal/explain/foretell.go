@@ -7,8 +7,6 @@ import (
 	"github.com/headgate/headgate/internal/model"
 )
 
-type foreteller = func(feature.Question) feature.Foretold
-
 // first is the first answer of those foretold, and on what else it depends that
 // there is none.
 func first(foretold []feature.Foretold) (_ Answer, depends []string) {
@@ -23,22 +21,20 @@ func first(foretold []feature.Foretold) (_ Answer, depends []string) {
 	return Answer{}, depends
 }
 
-// foretold is what the features of the policies on the route say, in their
-// order, as far as they have something to say.
-func (x *explainer) foretold(won *model.Route, scheme string, of func(feature.Feature) foreteller) (list []feature.Foretold) {
+// foretold is what the features of the policies on the route say of a phase, in
+// their order, as far as they have something to say.
+func (x *explainer) foretold(won *model.Route, scheme string, phase feature.Phase) (list []feature.Foretold) {
 	q := x.question(won, scheme)
 	for _, p := range won.Policies {
-		foretell := of(x.featureOf(p))
-		if foretell == nil {
-			continue
-		}
 		q.Policy, q.Global = p.Value, nil
 		for _, g := range x.globals.Policies {
 			if g.Feature == p.Feature {
 				q.Global = g.Value
 			}
 		}
-		list = append(list, foretell(q))
+		if said, ok := x.featureOf(p).Answer(phase, q); ok {
+			list = append(list, said)
+		}
 	}
 	return list
 }
@@ -61,7 +57,7 @@ const unauthorized = 401
 // judge says what becomes of the request where features judge who sends it, as
 // lua/headgate/access.lua does.
 func (x *explainer) judge(won *model.Route, scheme string) (_ Answer, depends []string) {
-	said := x.foretold(won, scheme, func(f feature.Feature) foreteller { return f.ForetellJudge })
+	said := x.foretold(won, scheme, feature.AuthPhase)
 	if !won.AnyJudge || len(said) < 2 {
 		return first(said)
 	}
@@ -82,5 +78,23 @@ func (x *explainer) judge(won *model.Route, scheme string) (_ Answer, depends []
 	if !open {
 		return Answer{Status: status, Why: "nobody lets the request pass: " + why}, nil
 	}
-	return Answer{}, []string{"one who lets the request pass is enough (satisfy): " + why}
+	return Answer{}, []string{"one who lets the request pass is enough" + x.because(feature.AnyAuth) + ": " + why}
+}
+
+// cause is the setting that has an effect, empty if no feature names one.
+func (x *explainer) cause(of feature.Effect) string {
+	for _, f := range x.Features {
+		if name := f.Causes[of]; name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// because names the setting that has an effect at the end of a sentence.
+func (x *explainer) because(of feature.Effect) string {
+	if name := x.cause(of); name != "" {
+		return " (" + name + ")"
+	}
+	return ""
 }

@@ -35,8 +35,8 @@ func TestJudge(t *testing.T) {
 		{"pass forbids", 403, 0, ""},
 		{"forbids none pass", 403, 0, ""},
 		{"asks pass", 0, 0, ""},
-		{"login asks", 401, 0, "one who lets the request pass is enough (satisfy): no password; it asks"},
-		{"asks forbids", 403, 0, "one who lets the request pass is enough (satisfy): it asks; no address"},
+		{"login asks", 401, 0, "one who lets the request pass is enough: no password; it asks"},
+		{"asks forbids", 403, 0, "one who lets the request pass is enough: it asks; no address"},
 		{"forbids login", 403, 401, "nobody lets the request pass: no address; no password"},
 		{"login forbids", 401, 401, "nobody lets the request pass: no password; no address"},
 	} {

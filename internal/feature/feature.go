@@ -98,6 +98,11 @@ type Feature struct {
 	// of a refusal, and with Status 0 and a Why it is for somebody else to say.
 	// Nil if the feature has no such function.
 	ForetellJudge func(Question) Foretold
+	// MayAnswer says in a sentence what the feature may answer, where none of the
+	// functions above does. Its zero value is for features that never answer.
+	MayAnswer MayAnswer
+	// Causes names the settings of the feature that cause what the core does.
+	Causes map[Effect]string
 	// Choose says which of a route's alternatives is asked, as the feature's Lua
 	// does. The policy is the list of them. Nil if the feature knows of none.
 	Choose func(Question) Chosen

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/internal/explain"
+	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/gatetest"
 )
@@ -122,18 +123,22 @@ func explainManifests(t *testing.T) string {
 	return b.String()
 }
 
-// TestForetold: a feature whose Lua may answer a request says the same in Go; so
-// does one that chooses a backend.
+// TestForetold: a feature whose Lua may answer a request simulates that in Go or
+// declares a sentence about it; one that chooses a backend simulates that.
 func TestForetold(t *testing.T) {
 	answers := regexp.MustCompile(`\b_M\.(?:route|guard|judge)\b|\[?"?\b(?:route|guard|judge)\b"?\]?\s*=\s*function`)
 	chooses := regexp.MustCompile(`\b_M\.choose\b`)
 	var foretold []string
 	for _, f := range all.Features() {
 		foretells := f.Foretell != nil || f.ForetellGuard != nil || f.ForetellJudge != nil
-		if answers.MatchString(f.Lua) && !foretells {
-			t.Errorf("%s may answer requests, and has no Foretell: explain would be wrong about it", f.Name)
+		declares := f.MayAnswer != feature.MayAnswer{}
+		if declares != (f.MayAnswer.Text != "" && f.MayAnswer.Phase != 0) {
+			t.Errorf("%s has half a MayAnswer: %+v", f.Name, f.MayAnswer)
 		}
-		if foretells && !answers.MatchString(f.Lua) {
+		if answers.MatchString(f.Lua) && !foretells && !declares {
+			t.Errorf("%s may answer requests, and has neither a Foretell nor a MayAnswer: explain would be wrong about it", f.Name)
+		}
+		if (foretells || declares) && !answers.MatchString(f.Lua) {
 			t.Errorf("%s foretells what its Lua never answers", f.Name)
 		}
 		if chooses.MatchString(f.Lua) != (f.Choose != nil) {

@@ -24,6 +24,7 @@ func Feature() feature.Feature {
 		Settings: []feature.Declared{defaultBackend},
 		Route:    func(r *feature.Reader, _ *model.Route) { defaultBackend.Get(r) },
 		Fallback: defaultBackend.Get,
+		Causes:   map[feature.Effect]string{feature.FallbackBackend: defaultBackend.Annotation},
 	}
 }
 

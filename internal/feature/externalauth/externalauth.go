@@ -6,7 +6,6 @@
 package externalauth
 
 import (
-	"cmp"
 	_ "embed"
 
 	"github.com/headgate/headgate/internal/feature"
@@ -138,10 +137,14 @@ func Feature() feature.Feature {
 		Doc:  "Authenticates requests by a request to another service.",
 		Settings: append(append(own.list(), global.list()...),
 			enableGlobal, proxyHeaders, keepalive, keepaliveRequests, keepaliveTimeout, keepaliveShareVars),
-		Route:         route,
-		Calls:         calls,
-		ForetellJudge: foretell,
-		Lua:           lua,
+		Route: route,
+		Calls: calls,
+		MayAnswer: feature.MayAnswer{
+			Phase: feature.AuthPhase,
+			Text: "the authentication service is asked first, and may refuse the request: 401, 403, 302 to auth-signin, " +
+				"or 500 if it fails (auth-url or global-auth-url)",
+		},
+		Lua: lua,
 	}
 }
 
@@ -189,13 +192,4 @@ func route(r *feature.Reader, route *model.Route) {
 		route.Mode.Check = model.CheckHTTPS
 	}
 	feature.Add(route, name, p)
-}
-
-// foretell says whom it depends on: what he says nobody knows before.
-func foretell(q feature.Question) feature.Foretold {
-	p, ok := q.Policy.(policy)
-	if !ok {
-		return feature.Foretold{}
-	}
-	return feature.Foretold{Why: cmp.Or(p.Call.Host, q.HostName) + " is asked first, and may refuse (auth-url or global-auth-url)"}
 }

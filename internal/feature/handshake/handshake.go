@@ -104,6 +104,7 @@ func Feature() feature.Feature {
 		},
 		Handshake: ofHost,
 		Process:   ofProcess,
+		Causes:    map[feature.Effect]string{feature.RejectUnknown: rejectHandshake.Key},
 	}
 }
 

@@ -73,6 +73,7 @@ func Feature() feature.Feature {
 		Global:   global,
 		Process:  process,
 		Foretell: foretell,
+		Causes:   map[feature.Effect]string{feature.HostRedirectStatus: redirectCode.Key},
 		Lua:      lua,
 	}
 }

@@ -64,6 +64,7 @@ func Feature() feature.Feature {
 		Host:     host,
 		Twin:     fromToWWW.Get,
 		Foretell: foretell,
+		Causes:   map[feature.Effect]string{feature.WWWRedirect: fromToWWW.Annotation},
 		Lua:      lua,
 	}
 }

@@ -30,6 +30,7 @@ func Feature() feature.Feature {
 		Route: func(r *feature.Reader, route *model.Route) {
 			route.AnyJudge = satisfy.Get(r) == anyOf
 		},
+		Causes: map[feature.Effect]string{feature.AnyAuth: satisfy.Annotation},
 	}
 }
 

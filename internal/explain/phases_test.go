@@ -1,0 +1,52 @@
+package explain
+
+import (
+	"testing"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/router"
+	"github.com/headgate/headgate/internal/unit"
+)
+
+// TestMayAnswer: what features may answer stands in the order of the phases, as
+// far as a request gets there.
+func TestMayAnswer(t *testing.T) {
+	t.Parallel()
+	says := func(name string, phase feature.Phase) feature.Feature {
+		return feature.Feature{Name: name, MayAnswer: feature.MayAnswer{Phase: phase, Text: name + " may answer"}}
+	}
+	refuses := func(feature.Question) feature.Foretold { return feature.Foretold{Status: 401, Why: "no password"} }
+	x := &explainer{}
+	x.Features = []feature.Feature{
+		says("guard", feature.GuardPhase), says("auth", feature.AuthPhase), says("route", feature.RoutePhase),
+		{Name: "login", ForetellJudge: refuses}, {Name: "early", Foretell: refuses}, {Name: "late", ForetellGuard: refuses},
+	}
+	x.router = router.New(router.Settings{Lookup: func(unit.Key) (unit.Unit, bool) { return unit.Unit{}, false }})
+	for _, c := range []struct {
+		backend  string
+		policies []string
+		status   int
+		why      string
+	}{
+		{"b", nil, 0, "the route leads there"},
+		{"b", []string{"guard", "auth", "route"}, 0, "the route leads there; route may answer; auth may answer; guard may answer"},
+		{"b", []string{"guard", "login", "route"}, 401, "no password; route may answer"},
+		{"b", []string{"guard", "auth", "late"}, 401, "no password; auth may answer"},
+		{"b", []string{"auth", "early"}, 401, "no password"},
+		{"", []string{"guard", "route"}, 404, "the built-in default backend answers; route may answer; guard may answer"},
+		{"asleep", []string{"guard", "route"}, 503, "no endpoint of backend asleep can be asked; route may answer"},
+	} {
+		x.out.Backends = nil
+		if c.backend == "b" {
+			x.out.Backends = []Backend{{Key: "b", Role: OwnBackend, Asked: []string{"10.0.0.1:80"}}}
+		}
+		won := &model.Route{Backend: c.backend}
+		for _, name := range c.policies {
+			won.Policies = append(won.Policies, model.Policy{Feature: name})
+		}
+		if got := x.answerOnRoute(won, "http"); got.Status != c.status || got.Why != c.why {
+			t.Errorf("%v: %d %q, want %d %q", c.policies, got.Status, got.Why, c.status, c.why)
+		}
+	}
+}

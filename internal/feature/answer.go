@@ -1,0 +1,71 @@
+package feature
+
+// A Phase is a step of a request in which features may answer it instead of a
+// backend, in this order.
+type Phase int
+
+// The phases. Each is the function of the feature's Lua of that name.
+const (
+	// RoutePhase comes before a backend is chosen: the function route.
+	RoutePhase Phase = iota + 1
+	// AuthPhase authenticates the client: the function judge.
+	AuthPhase
+	// GuardPhase comes after it: the function guard.
+	GuardPhase
+)
+
+// MayAnswer is what a feature's policy on a route may answer to a request. It is
+// for features that do not simulate their answers: explain prints the sentence
+// at the place of the phase.
+type MayAnswer struct {
+	Phase Phase
+	// Text is a sentence with the status and, in parentheses, the setting: "429
+	// if the client has too many requests per second (limit-rps)".
+	Text string
+}
+
+// An Effect is what the core does because of a setting. Feature.Causes names the
+// setting, for explanations.
+type Effect string
+
+// The effects.
+const (
+	// WWWRedirect redirects a name with or without "www." to the host.
+	WWWRedirect Effect = "www redirect"
+	// HostRedirectStatus is the status of the redirect to another host.
+	HostRedirectStatus Effect = "status of the redirect to a host"
+	// RejectUnknown ends TLS handshakes for names that no host has.
+	RejectUnknown Effect = "reject unknown names"
+	// FallbackBackend answers where a route's backend has no endpoint.
+	FallbackBackend Effect = "fallback backend"
+	// AnyAuth lets one authentication of several be enough.
+	AnyAuth Effect = "any authentication"
+)
+
+// Effects are all effects.
+func Effects() []Effect {
+	return []Effect{WWWRedirect, HostRedirectStatus, RejectUnknown, FallbackBackend, AnyAuth}
+}
+
+// simulate is the function that says what the feature answers in a phase, nil if
+// it has none.
+func (f Feature) simulate(phase Phase) func(Question) Foretold {
+	switch phase {
+	case RoutePhase:
+		return f.Foretell
+	case AuthPhase:
+		return f.ForetellJudge
+	case GuardPhase:
+		return f.ForetellGuard
+	}
+	return nil
+}
+
+// Answer says what the feature answers to a request in a phase, or on what that
+// depends. It reports false where the feature has nothing to do with the phase.
+func (f Feature) Answer(phase Phase, q Question) (Foretold, bool) {
+	if simulate := f.simulate(phase); simulate != nil {
+		return simulate(q), true
+	}
+	return Foretold{Why: f.MayAnswer.Text}, f.MayAnswer.Phase == phase
+}
