@@ -133,6 +133,7 @@ func TestTemplate(t *testing.T) {
 		"$arg_a$cookie_b_c$http_x_d":    "[[arg a] [cookie b_c] [http x_d]]",
 		"${host}name":                   "[[host] name]",
 		"/$1/${name}":                   "[/ [group 1] / [group name]]",
+		"$1.a/$2b$10":                   "[[group 1] .a/ [group 2] b [group 1] 0]",
 		"$":                             "",
 		"$ host":                        "",
 		"${host":                        "",
@@ -168,8 +169,8 @@ func FuzzTemplate(f *testing.F) {
 	for _, seed := range []string{"https://$host/$1?u=$arg_x", "$$", "${", "${}", "$hg_request", "$1a", "$http_"} {
 		f.Add(seed, true)
 	}
-	f.Fuzz(func(t *testing.T, text string, groups bool) {
-		parsed, err := feature.ParseTemplate(text, groups)
+	f.Fuzz(func(t *testing.T, text string, names bool) {
+		parsed, err := feature.ParseTemplate(text, names)
 		if err != nil {
 			if len(err.Error()) > 1000 {
 				t.Fatalf("%q: an error of %d bytes", text, len(err.Error()))
@@ -181,8 +182,8 @@ func FuzzTemplate(f *testing.F) {
 			if strings.Contains(p.Literal, "$") {
 				t.Fatalf("%q: a variable is left in %q", text, p.Literal)
 			}
-			if p.Variable == "group" && !groups {
-				t.Fatalf("%q: a group", text)
+			if p.Variable == "group" && !names && len(p.Name) > 1 {
+				t.Fatalf("%q: a group by its name", text)
 			}
 			b.WriteString(p.Literal)
 		}

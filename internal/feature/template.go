@@ -43,14 +43,16 @@ var variables = []string{
 }
 
 var (
-	templateVariable = regexp.MustCompile(`\$(?:\{([A-Za-z0-9_]+)\}|([A-Za-z0-9_]+))?`)
-	groupName        = regexp.MustCompile(`^(?:[0-9]|[A-Za-z_][A-Za-z0-9_]{0,63})$`)
+	// NGINX reads one digit as the number of a group, whatever follows it.
+	templateVariable = regexp.MustCompile(`\$(?:\{([A-Za-z0-9_]+)\}|([0-9])|([A-Za-z0-9_]+))?`)
+	groupNumber      = regexp.MustCompile(`^[0-9]$`)
+	groupName        = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 )
 
-// ParseTemplate takes a text apart. With groups, a variable that is none of the
-// others is a group of the route's path, by its number or its name. The error
+// ParseTemplate takes a text apart. $1 to $9 are groups of the route's path. With
+// names, a variable that is none of the others is a group by its name. The error
 // says what is allowed.
-func ParseTemplate(text string, groups bool) (Template, error) {
+func ParseTemplate(text string, names bool) (Template, error) {
 	var t Template
 	literal := func(text string) {
 		if text != "" {
@@ -67,7 +69,7 @@ func ParseTemplate(text string, groups bool) (Template, error) {
 				name = text[at[i]:at[i+1]]
 			}
 		}
-		piece, ok := variable(name, groups)
+		piece, ok := variable(name, names)
 		if !ok {
 			return nil, fmt.Errorf("$%s is no variable: allowed are $%s, and $arg_NAME, $cookie_NAME and $http_NAME",
 				cut(name, mostValue), strings.Join(variables, ", $"))
@@ -78,7 +80,7 @@ func ParseTemplate(text string, groups bool) (Template, error) {
 	return t, nil
 }
 
-func variable(name string, groups bool) (Piece, bool) {
+func variable(name string, names bool) (Piece, bool) {
 	if slices.Contains(variables, name) {
 		return Piece{Variable: name}, true
 	}
@@ -87,7 +89,7 @@ func variable(name string, groups bool) (Piece, bool) {
 			return Piece{Variable: kind, Name: of}, true
 		}
 	}
-	return Piece{Variable: "group", Name: name}, groups && groupName.MatchString(name)
+	return Piece{Variable: "group", Name: name}, groupNumber.MatchString(name) || names && groupName.MatchString(name)
 }
 
 // Literal is the text of a template without variables, false if it has any.

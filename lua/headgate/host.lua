@@ -95,6 +95,14 @@ local function identity(packed)
 end
 
 
+-- plain_text is a pattern without the "^" where it is plain text, nil else. Most
+-- are, and need no regular expression: what that is, literalBytes in
+-- internal/build/pattern.go says too.
+local function plain_text(pattern)
+    return string_match(pattern, "^%^([%w/_~!@#%%&=:;,<>'\"`-]*)$")
+end
+
+
 -- route makes of a packed route what a request needs. known: see phases_of.
 local function route(packed, unit, known)
     local profile = unit.profiles[packed.profile]
@@ -120,6 +128,9 @@ local function route(packed, unit, known)
         path = packed.exact or packed.prefix or packed.pattern,
     }
     -- Few routes have these.
+    if packed.pattern and not plain_text(packed.pattern) then
+        made.pattern = packed.pattern
+    end
     if string_find(mode, CHECK) then
         -- Where a request goes on that no other service is to be asked about.
         made.passed = location_of(profile, string_gsub(mode, CHECK, ""))
@@ -136,11 +147,9 @@ local function route(packed, unit, known)
 end
 
 
--- add_pattern puts a pattern behind those that are tried before it. Most are
--- plain text behind the "^", which needs no regular expression: what that is,
--- literalBytes in internal/build/pattern.go says too.
+-- add_pattern puts a pattern behind those that are tried before it.
 local function add_pattern(host, packed, compiled)
-    local text = string_match(packed.pattern, "^%^([%w/_~!@#%%&=:;,<>'\"`-]*)$")
+    local text = plain_text(packed.pattern)
     local list = host.patterns or { expressions = 0 }
     host.patterns = list
     if not text then

@@ -43,7 +43,7 @@ local slot_count = 0
 --   backend     the backend to ask, if the route has one
 --   hides_password  whether the backend must not get the client's password,
 --               which the service that is asked before gets
---   groups      what the groups of the route's path found, where a policy asks
+--   groups      what the groups of the route's path found, where a template asks
 --   tried       the turn of the endpoint that was asked; once there are several,
 --               a table with each turn as a key
 --   passed      set by a judge where no other service is to be asked any more

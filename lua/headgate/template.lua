@@ -11,14 +11,19 @@ local _M = {}
 
 local ngx = ngx
 local ngx_var = ngx.var
+local error = error
 local ngx_escape_uri = ngx.escape_uri
+local ngx_re_match = ngx.re.match
 local string_byte = string.byte
 local string_format = string.format
 local string_gsub = string.gsub
 local string_lower = string.lower
 local string_match = string.match
 local table_concat = table.concat
+local tonumber = tonumber
 local type = type
+
+local NONE = {}
 
 
 local function backend_part(pattern)
@@ -58,6 +63,27 @@ local function request_uri(request)
 end
 
 
+-- groups are what the groups of the route's path found. Without them the text
+-- may be another one than its author meant, and guard less: an expression that
+-- gives up ends the request with 500.
+local function groups_of(request)
+    local groups = request.groups
+    if not groups then
+        local pattern = request.route.pattern
+        local err
+        if pattern then
+            groups, err = ngx_re_match(request.path, pattern, "ijo")
+            if err then
+                error("match " .. pattern .. ": " .. err)
+            end
+        end
+        groups = groups or NONE
+        request.groups = groups
+    end
+    return groups
+end
+
+
 local PIECES = {
     args = args,
     query_string = args,
@@ -88,8 +114,8 @@ local PIECES = {
     cookie = function(_, name) return client.cookie(name) end,
     http = function(_, name) return client.header(string_lower(name)) end,
     group = function(request, name)
-        local groups = request.groups
-        return groups and (groups[name] or groups[tonumber(name)])
+        local groups = groups_of(request)
+        return groups[name] or groups[tonumber(name)]
     end,
 }
 
@@ -147,6 +173,11 @@ local function path(text)
 end
 
 
+local function escape_but_slashes(text)
+    return (string_gsub(ngx_escape_uri(text), "%%2F", "/"))
+end
+
+
 -- How variables are written into a URI. All others are written so that none of
 -- their bytes ends the part of the URI that they stand in.
 local IN_URI = {
@@ -154,6 +185,7 @@ local IN_URI = {
     args = encoded,
     best_http_host = authority,
     escaped_request_uri = encoded,
+    group = escape_but_slashes,
     host = authority,
     http_host = authority,
     is_args = encoded,

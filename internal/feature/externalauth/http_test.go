@@ -282,3 +282,19 @@ func TestPathsThatNoRuleHas(t *testing.T) {
 		t.Errorf("%d requests are kept", n)
 	}
 }
+
+// TestGroups: $1 to $9 are those of the route's path, and stay in their place.
+func TestGroups(t *testing.T) {
+	t.Parallel()
+	j := startJudge(t)
+	g := gatetest.Start(t, gatetest.Options{Manifests: app(t) +
+		gatetest.Ingress("a", "a.test", "/t/([^/]+)/(.*)", "app", "use-regex: true", "auth-url: http://"+j.at+"/check/$2?team=$1") +
+		gatetest.Ingress("in", "a.test", "/in/([^/]+)", "app", "use-regex: true", "auth-url: http://"+j.at+"/cookie", "auth-signin: https://in.example/$1?x=1")})
+	g.Get("a.test", "/t/a%26b=c/x/y").WantStatus(t, 200)
+	if got := j.last(t).RequestURI; got != "/check/x/y?team=a%26b%3Dc" {
+		t.Errorf("asked for %s", got)
+	}
+	if got := g.Get("a.test", "/in/blue").WantStatus(t, 302).Header.Get("Location"); got != "https://in.example/blue?x=1&rd=http://a.test%2Fin%2Fblue" {
+		t.Errorf("sent to %s", got)
+	}
+}

@@ -27,6 +27,7 @@ func TestWhatTheBackendIsAsked(t *testing.T) {
 	same := host("/", "rewrite-target: /")
 	url := host("/foo/(.*)", "rewrite-target: https://example.com/$1")
 	bad := host("/foo", "rewrite-target: /new?a=b")
+	prefixed := host("/(app)/(.*)", "rewrite-target: /$2", "x-forwarded-prefix: /$1")
 	unsent := host("/foo", "x-forwarded-prefix: /foo")
 	slow := host("/((?:[^x]|[^y]|[^z])+)[XY]$", "rewrite-target: /$1")
 	g := gatetest.Start(t, gatetest.Options{Manifests: manifests})
@@ -68,6 +69,9 @@ func TestWhatTheBackendIsAsked(t *testing.T) {
 	posted := g.Do(gatetest.Request{Method: "POST", Host: captures, Path: "/foo/x", Body: strings.NewReader("12345")}).WantStatus(t, 200)
 	if e := posted.Echo; e.Method != "POST" || e.Header.Get("X-Forwarded-Prefix") != "/foo" {
 		t.Errorf("the backend got %+v", e)
+	}
+	if got := g.Get(prefixed, "/app/x").WantStatus(t, 200).Echo; got.Header.Get("X-Forwarded-Prefix") != "/app" || got.Target != "/x" {
+		t.Errorf("with a group in x-forwarded-prefix the backend got %+v", got)
 	}
 	sent := g.Do(gatetest.Request{Host: unsent, Path: "/foo/x", Header: http.Header{"X-Forwarded-Prefix": {"/mine"}}}).WantStatus(t, 200)
 	if got := sent.Echo.Header.Get("X-Forwarded-Prefix"); got != "/mine" {

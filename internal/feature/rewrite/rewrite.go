@@ -36,7 +36,7 @@ var (
 	}
 	forwardedPrefix = feature.Setting[feature.Template]{
 		Annotation: "x-forwarded-prefix", Parse: parsePrefix, OnInvalid: feature.Deny, Risk: feature.Medium,
-		Doc: "The value of the header X-Forwarded-Prefix in requests with a rewritten path.",
+		Doc: "The value of the header X-Forwarded-Prefix in requests with a rewritten path, with $1 to $9 for the groups of the path.",
 	}
 )
 
@@ -112,12 +112,12 @@ func parseTarget(text string) (target, error) {
 
 func parsePrefix(text string) (feature.Template, error) { return parseTemplate(text, false) }
 
-func parseTemplate(text string, groups bool) (feature.Template, error) {
+func parseTemplate(text string, names bool) (feature.Template, error) {
 	if text == "" {
 		return nil, nil
 	}
 	if len(text) > mostText || !pathForm.MatchString(text) {
 		return nil, errForm
 	}
-	return feature.ParseTemplate(text, groups)
+	return feature.ParseTemplate(text, names)
 }

@@ -24,6 +24,10 @@ func TestHost(t *testing.T) {
 	argument := host("upstream-vhost: $arg_tenant")
 	profile := host("upstream-vhost: internal.example", "proxy-body-size: 3m")
 	blank := host("upstream-vhost: ")
+	group := "group.test"
+	manifests += gatetest.Ingress("group", group, "/t/([a-z]+)/(.*)", "web", "use-regex: true", "upstream-vhost: $1.team.example") +
+		gatetest.Ingress("group2", group, "/r/([a-z]+)/(.*)", "web", "rewrite-target: /$2", "upstream-vhost: $1.team.example")
+	ungrouped := host("upstream-vhost: $1.team.example")
 	denied := []string{host("upstream-vhost: bad host;"), host("upstream-vhost: $hg_backend")}
 	g := gatetest.Start(t, gatetest.Options{Manifests: manifests})
 
@@ -31,6 +35,7 @@ func TestHost(t *testing.T) {
 		{plain, "/", plain}, {literal, "/", "internal.example:8080"}, {service, "/x", "web.default.svc"},
 		{argument, "/?tenant=a.example", "a.example"}, {argument, "/", argument}, {argument, "/?tenant=", argument},
 		{argument, "/?tenant=%0d%0aX-Evil:1", "%0d%0aX-Evil:1"},
+		{group, "/t/blue/x", "blue.team.example"}, {group, "/r/red/x", "red.team.example"}, {ungrouped, "/", ".team.example"},
 		{profile, "/", "internal.example"}, {blank, "/", blank},
 	} {
 		for _, http2 := range []bool{false, true} {

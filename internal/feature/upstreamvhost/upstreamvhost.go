@@ -17,7 +17,7 @@ var lua string
 
 var upstreamVhost = feature.Setting[feature.Template]{
 	Annotation: "upstream-vhost", Parse: parse, OnInvalid: feature.Deny, Risk: feature.Low,
-	Doc: "The Host header of requests to the backend, with variables. Empty: the client's Host header.",
+	Doc: "The Host header of requests to the backend, with variables, and $1 to $9 for the groups of the path. Empty: the client's Host header.",
 }
 
 // Feature is upstream-vhost.
