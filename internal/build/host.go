@@ -119,7 +119,10 @@ type place struct {
 	slash bool
 }
 
-var root = place{kind: model.Prefix, path: "/"}
+var (
+	root      = place{kind: model.Prefix, path: "/"}
+	exactRoot = place{kind: model.Exact, path: "/"}
+)
 
 // written is the path as the rule has it.
 func (p place) written() string {

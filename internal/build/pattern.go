@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	networkingv1 "k8s.io/api/networking/v1"
+
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
@@ -39,13 +41,22 @@ func (l *layout) anyPattern(p *part) bool {
 		if http := p.Spec.Rules[i].HTTP; http != nil {
 			for j := range http.Paths {
 				given = true
-				if l.isPattern(p, cmp.Or(http.Paths[j].Path, "/")) {
+				if l.makesPatterns(p, &http.Paths[j]) {
 					return true
 				}
 			}
 		}
 	}
 	return !given && l.isPattern(p, "/")
+}
+
+// makesPatterns reports whether a path makes the host's paths expressions. A
+// Prefix is two paths, its own and the one with a slash, as in ingress-nginx: a
+// rewrite to /foo changes /foo/ below the Prefix /foo.
+func (l *layout) makesPatterns(p *part, written *networkingv1.HTTPIngressPath) bool {
+	path := cmp.Or(written.Path, "/")
+	where, ok := placeOf(written)
+	return l.isPattern(p, path) || ok && where.kind == model.Prefix && !where.slash && where != root && l.isPattern(p, path+"/")
 }
 
 // isPattern tells whether a path is an expression by its Ingress's own doing.
@@ -57,12 +68,15 @@ func (l *layout) isPattern(p *part, path string) bool {
 
 // patterned turns the routes into patterns, as the predecessor does: bound to
 // the start of the path, longer texts first and of equally long ones the later
-// in the alphabet. Path types lose their meaning, but for one thing: the Prefix
+// in the alphabet. Path types lose their meaning, but for two things: the Prefix
 // of an Ingress that makes no patterns itself leaves its own path to an Exact
-// rule for the same text.
+// rule for the same text, and an Exact "/" answers for nothing else.
 func (l *layout) patterned() {
 	slices.SortStableFunc(l.routes, func(a, b placed) int {
-		return cmp.Or(cmp.Compare(len(b.where.written()), len(a.where.written())), cmp.Compare(b.where.written(), a.where.written()))
+		return cmp.Or(
+			cmp.Compare(len(b.where.written()), len(a.where.written())), cmp.Compare(b.where.written(), a.where.written()),
+			boolCompare(b.where == exactRoot, a.where == exactRoot),
+		)
 	})
 	for i := range l.routes {
 		r := &l.routes[i]
@@ -71,7 +85,11 @@ func (l *layout) patterned() {
 		if exact && r.Kind == model.Prefix && !r.own && isLiteral(text) && !strings.HasSuffix(text, "/") {
 			text += "/"
 		}
-		r.Kind, r.Path, r.Slash = model.Pattern, cmp.Or(l.compiled[text].text, "^"+text), false
+		path := cmp.Or(l.compiled[text].text, "^"+text)
+		if r.where == exactRoot {
+			path = `^/\z`
+		}
+		r.Kind, r.Path, r.Slash = model.Pattern, path, false
 	}
 }
 

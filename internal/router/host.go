@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/headgate/headgate/internal/model"
@@ -135,27 +136,37 @@ func member[T any](of []T, number int) (found T) {
 }
 
 // add puts a route where it is found. Of "/foo" and "/foo/" the second has
-// what lies below, and the first what is left: "/foo" itself.
+// what lies below, and the first what is left: "/foo" itself. An Exact "/foo/"
+// redirects "/foo" there too, as in NGINX.
 func (h *host) add(r *Route) {
 	switch {
 	case r.Kind == model.Pattern:
 		h.patterns = append(h.patterns, hostPattern{newPattern(r.Path), r})
 	case r.Kind == model.Exact:
 		h.exact[r.Path] = won{route: r}
+		if bare := strings.TrimSuffix(r.Path, "/"); bare != r.Path && bare != "" {
+			h.redirect(bare, r)
+		}
 	case r.Path == "/":
 		if h.root.route == nil {
 			h.root = won{route: r}
 		}
 	case r.Slash:
 		h.below[r.Path] = won{route: r}
-		if _, taken := h.itself[r.Path]; !taken {
-			h.itself[r.Path] = won{route: r, redirect: true}
-		}
+		h.redirect(r.Path, r)
 	default:
 		if _, taken := h.below[r.Path]; !taken {
 			h.below[r.Path] = won{route: r}
 		}
 		h.itself[r.Path] = won{route: r}
+	}
+}
+
+// redirect has a route redirect a path to that with a slash, unless one answers
+// for the path itself.
+func (h *host) redirect(path string, r *Route) {
+	if _, taken := h.itself[path]; !taken {
+		h.itself[path] = won{route: r, redirect: true}
 	}
 }
 

@@ -146,10 +146,18 @@ func complaint(d router.Decision, q question) string {
 		return fmt.Sprintf(" | %s is not found by %q", name, d.Name.By)
 	case (d.Err != nil) != (d.Status >= 500):
 		return fmt.Sprintf(" | %d with the error %v", d.Status, d.Err)
-	case d.Status == 301 && (d.Route == nil || !d.Route.Slash || d.Route.Path != q.path):
+	case d.Status == 301 && (d.Route == nil || writtenAs(d.Route) != q.path+"/"):
 		return " | redirected by another route"
-	case d.Route != nil && d.Route.Kind == model.Exact && d.Route.Path != q.path:
+	case d.Status != 301 && d.Route != nil && d.Route.Kind == model.Exact && d.Route.Path != q.path:
 		return " | another path"
 	}
 	return ""
+}
+
+// writtenAs is a route's path with the slash that it was written with.
+func writtenAs(r *router.Route) string {
+	if r.Slash {
+		return r.Path + "/"
+	}
+	return r.Path
 }

@@ -1,6 +1,7 @@
 -- A host: its routes, and which one a path leads to.
 --
--- An Exact route is found by its path. A Prefix route "/foo" answers for
+-- An Exact route is found by its path; one written "/foo/" redirects "/foo"
+-- there. A Prefix route "/foo" answers for
 -- "/foo" itself and for what lies below "/foo/"; one written "/foo/" answers
 -- for what lies below and redirects "/foo" there. All are in tables by path,
 -- and only the lengths that a prefix of this host has are tried, longest
@@ -163,6 +164,18 @@ local function add_pattern(host, packed, compiled)
 end
 
 
+-- add_exact puts an exact route where it is found. As in NGINX, one written
+-- "/foo/" redirects "/foo" there, unless a route answers for that itself.
+local function add_exact(host, packed, compiled)
+    local path = packed.exact
+    host.exact[path] = compiled
+    local bare = string_match(path, "^(.+)/$")
+    if bare then
+        host.itself[bare] = host.itself[bare] or { redirect_to_slash = compiled }
+    end
+end
+
+
 -- add_prefix puts a prefix route where it is found. Of "/foo" and "/foo/" the
 -- second has what lies below, and the first what is left: "/foo" itself.
 local function add_prefix(host, packed, compiled)
@@ -209,7 +222,7 @@ function _M.compile(payload)
         end
         host.guarded = host.guarded or compiled.denied or compiled.phases.guard ~= nil
         if packed.exact then
-            host.exact[packed.exact] = compiled
+            add_exact(host, packed, compiled)
         elseif packed.prefix then
             add_prefix(host, packed, compiled)
         elseif packed.pattern then

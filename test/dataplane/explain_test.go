@@ -28,6 +28,8 @@ var explained = []string{
 	"http://plain.test/", "http://plain.test/foo", "http://plain.test/foobar", "http://plain.test/foo/bar", "http://plain.test/foo/bar/",
 	"http://plain.test/FOO", "http://plain.test/dir", "http://plain.test/dir?x=%20y", "http://plain.test/dir/x", "http://plain.test/%66oo",
 	"http://plain.test/x/..%2ffoo//y", "http://plain.test/%zz", "http://plain.test/../x",
+	"http://plain.test/exact", "http://plain.test/exact?x=1", "http://plain.test/exact/", "http://plain.test/exact/x",
+	"http://root.test/", "http://root.test/x", "http://root.test/foo", "http://root.test/foo/x",
 	"http://regex.test/login", "http://regex.test/LOGIN/x", "http://regex.test/loginpage", "http://regex.test/l12n", "http://regex.test/other",
 	"http://a.wild.test/", "http://own.wild.test/", "http://own.wild.test/x", "http://a.b.wild.test/",
 	"http://also.test/foo", "http://x.also.example/", "http://r7.test/", "http://also.secure.test/",
@@ -64,9 +66,10 @@ func explainManifests(t *testing.T) string {
 		b.WriteString(served(service, startWire(t, "X-Wire: "+service+"\r\n").address))
 	}
 	b.WriteString(served("empty"))
-	b.WriteString(ruled("plain", "plain.test Prefix /foo a", "plain.test Prefix /foo/bar b", "plain.test Exact /foo/bar c", "plain.test Prefix /dir/ d",
+	b.WriteString(ruled("plain", "plain.test Prefix /foo a", "plain.test Prefix /foo/bar b", "plain.test Exact /foo/bar c", "plain.test Prefix /dir/ d", "plain.test Exact /exact/ d",
 		"", "server-alias: also.test, *.also.example, ~^r[0-9]+\\.test$"))
 	b.WriteString(ruled("regex", "regex.test ImplementationSpecific /l.*n a", "", "use-regex: true"))
+	b.WriteString(ruled("root", "root.test Exact / a", "root.test Prefix /foo b", "", "use-regex: true"))
 	b.WriteString(ruled("other", "regex.test Exact /login b", "regex.test Prefix /l c"))
 	b.WriteString(ruled("wild", "*.wild.test Prefix / a"))
 	b.WriteString(ruled("own", "own.wild.test Prefix /x b"))

@@ -25,6 +25,8 @@ func TestWhatTheBackendIsAsked(t *testing.T) {
 	missing := host("/foo/(.*)", "rewrite-target: x$3/y")
 	named := host("/foo/(?<rest>.*)", "rewrite-target: /n/$rest/$host")
 	same := host("/", "rewrite-target: /")
+	below := host("/foo", "rewrite-target: /foo")
+	manifests += gatetest.Ingress("other", below, "/bar", "web", "rewrite-target: /foo")
 	url := host("/foo/(.*)", "rewrite-target: https://example.com/$1")
 	bad := host("/foo", "rewrite-target: /new?a=b")
 	prefixed := host("/(app)/(.*)", "rewrite-target: /$2", "x-forwarded-prefix: /$1")
@@ -42,6 +44,8 @@ func TestWhatTheBackendIsAsked(t *testing.T) {
 		{loose, "/b/c", "/new/c"}, {loose, "/bb/b", "/newb/b"}, {loose, "/a/b", "404"},
 		{missing, "/foo/q", "/x/y"}, {named, "/foo/q", "/n/q/" + named},
 		{same, "/x/y?z=1", "/x/y?z=1"}, {same, "/a%2Fb//c", "/a%2Fb//c"},
+		{below, "/foo", "/foo"}, {below, "/foo/", "/foo"}, {below, "/foo/x?y=1", "/foo?y=1"}, {below, "/FOO/x", "/foo"},
+		{below, "/foobar", "/foobar"}, {below, "/bar/x", "/foo"}, {below, "/b", "404"},
 		{bad, "/foo/x", "/foo/x"}, {bad, "/foobar", "404"},
 		{slow, "/" + strings.Repeat("ab", 100), "500"},
 	} {

@@ -68,9 +68,16 @@ func (t target) redirects() bool {
 	return strings.HasPrefix(t.written, "http://") || strings.HasPrefix(t.written, "https://")
 }
 
+// changesBelow reports whether what lies below the path of a route becomes the
+// path itself: ingress-nginx serves a Prefix as two paths, /foo and /foo/.
+func (t target) changesBelow(route *model.Route) bool {
+	return t.written == route.Path && route.Kind == model.Prefix && !route.Slash && route.Path != "/"
+}
+
 // policy is what rewrite.lua reads of a route.
 type policy struct {
-	// Pattern is the route's path, to be found anywhere in a request's.
+	// Pattern is the route's path, to be found anywhere in a request's, or what
+	// lies below it.
 	Pattern string           `json:"pattern"`
 	Target  feature.Template `json:"target"`
 	// Redirect sends the client to the target.
@@ -86,10 +93,14 @@ func route(r *feature.Reader, route *model.Route) {
 	if route.Slash {
 		path += "/"
 	}
-	if !t.changes(path) {
+	expression := path
+	switch {
+	case t.changesBelow(route):
+		expression = "^" + path + "/"
+	case !t.changes(path):
 		return
 	}
-	pattern, err := pcre.Compile(path, pcre.Options{Caseless: true})
+	pattern, err := pcre.Compile(expression, pcre.Options{Caseless: true})
 	if err != nil {
 		return // a path that is no expression is not served
 	}
