@@ -7,6 +7,7 @@ package unsupported
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
@@ -14,8 +15,8 @@ import (
 
 var guards = []feature.Setting[string]{
 	guard("auth-tls-secret", "Requires a client certificate."),
-	guard("allowlist-source-range", "Allows only the listed client addresses."),
-	guard("whitelist-source-range", "The old name of allowlist-source-range."),
+	allowlist("allowlist-source-range", "Allows only the listed client addresses."),
+	allowlist("whitelist-source-range", "The old name of allowlist-source-range."),
 	guard("denylist-source-range", "Denies the listed client addresses."),
 }
 
@@ -39,6 +40,22 @@ func guard(annotation, doc string) feature.Setting[string] {
 		Annotation: annotation, Parse: refuse, OnInvalid: feature.Deny, Risk: feature.Low,
 		Doc: doc + " Not supported yet: the paths of the Ingress answer 503.",
 	}
+}
+
+// allowlist lets a list of all addresses through: the solver of cert-manager has
+// one, and certificates would not be renewed.
+func allowlist(annotation, doc string) feature.Setting[string] {
+	s := guard(annotation, doc)
+	s.Parse = func(text string) (string, error) {
+		list := strings.Split(strings.ReplaceAll(text, " ", ""), ",")
+		slices.Sort(list)
+		if slices.Equal(slices.Compact(list), []string{"0.0.0.0/0", "::/0"}) {
+			return text, nil
+		}
+		return refuse(text)
+	}
+	s.Doc = doc + " Not supported yet, but for 0.0.0.0/0,::/0: its paths answer 503."
+	return s
 }
 
 func refuse(string) (string, error) {
