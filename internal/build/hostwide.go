@@ -12,7 +12,9 @@ import (
 )
 
 // addHostPolicies gives all routes what an Ingress says of its whole host: the
-// oldest that says anything decides, the others are told.
+// oldest that says anything decides, the others are told. As in ingress-nginx an
+// Ingress counts only if it has a route; of access control (see addGroup) each
+// does.
 func (l *layout) addHostPolicies(parts []*part) {
 	var added bool
 	for _, f := range l.builder.features {
@@ -28,7 +30,7 @@ func (l *layout) addHostPolicies(parts []*part) {
 		for _, p := range parts {
 			value := f.Host(p.reader)
 			switch {
-			case value == nil || p.reader.Forbidden():
+			case value == nil || p.reader.Forbidden() || !p.routed:
 			case owner == nil:
 				owner, decided = p, value
 			case !reflect.DeepEqual(value, decided):

@@ -71,12 +71,21 @@ func TestAppRoot(t *testing.T) {
 		gatetest.Ingress("a", "root.test", "/", "web", "app-root: /app", "permanent-redirect: /never") +
 		gatetest.Ingress("deep", "deep.test", "/foo", "web") +
 		gatetest.Ingress("deep2", "deep.test", "/bar", "web", "app-root: /bar/$host") +
+		gatetest.Ingress("query", "query.test", "/", "web", "app-root: /foo$is_args$args") +
+		gatetest.Ingress("z-host", "lost.test", "/", "web") + gatetest.Ingress("b-host", "lost.test", "/", "web", "app-root: /lost") +
+		gatetest.Ingress("z-kept", "kept.test", "/", "web", "app-root: /kept") + gatetest.Ingress("b-kept", "kept.test", "/", "web") +
 		gatetest.Ingress("regex", "regex.test", "/foo/(.*)", "web", "rewrite-target: /$1", "app-root: /foo/start"),
 	})
 	check(t, g, []step{
 		{"root.test", "/", 302, "http://root.test/app"},
 		{"root.test", "/?x=1", 302, "http://root.test/app"},
 		{"root.test", "//", 302, "http://root.test/app"},
+		{"query.test", "/", 302, "http://query.test/foo"},
+		{"query.test", "/?x=1", 302, "http://query.test/foo?x=1"},
+		{"query.test", "/?x=%20y&z=/", 302, "http://query.test/foo?x=%20y&z=/"},
+		// Of all its paths the Ingress with app-root has none.
+		{"lost.test", "/", 200, ""},
+		{"kept.test", "/", 302, "http://kept.test/kept"},
 		{"root.test", "/x", 301, "http://root.test/never"},
 		{"deep.test", "/", 302, "http://deep.test/bar/deep.test"},
 		{"deep.test", "/foo", 200, ""},

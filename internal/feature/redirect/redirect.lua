@@ -4,7 +4,6 @@ local template = require "headgate.template"
 
 local _M = {}
 
-local ngx_escape_uri = ngx.escape_uri
 local ngx_var = ngx.var
 
 local FOUND = 302
@@ -14,7 +13,7 @@ local FOUND = 302
 function _M.route(policy, request)
     if policy.root then
         if request.path == "/" then
-            local path = ngx_escape_uri(template.fill(policy.root, request), 0)
+            local path = template.fill_uri(policy.root, request)
             local target = ngx_var.scheme .. "://" .. requests.authority(request) .. path
             return requests.redirect(request, target, FOUND)
         end
