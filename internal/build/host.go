@@ -160,7 +160,8 @@ const notServed = "this path is not served"
 
 // addRoot makes the route for "/" of a host that no rule gave one: it goes to
 // the spec.defaultBackend of the first Ingress or else to the default backend,
-// and has that Ingress's annotations either way.
+// and has that Ingress's annotations either way. For the default host, as in
+// ingress-nginx, spec.defaultBackend counts only of an Ingress without rules.
 func (l *layout) addRoot(parts []*part) {
 	route := model.Route{Backend: l.fallback, Default: l.fallback != ""}
 	if len(parts) == 0 {
@@ -168,7 +169,13 @@ func (l *layout) addRoot(parts []*part) {
 		return
 	}
 	first, field := parts[0], ""
-	if first.Spec.DefaultBackend != nil {
+	switch {
+	case first.Spec.DefaultBackend == nil:
+	case l.host == model.DefaultHost:
+		l.refuse(first, "spec.defaultBackend", "it does not answer for names that no rule has", &refusal{
+			finding.NotSupported, "beside a rule without a host it does not count for that rule's names",
+		})
+	default:
 		ref, refused := readBackend(first.Namespace, first.Spec.DefaultBackend)
 		if refused != nil {
 			l.refuse(first, "spec.defaultBackend", "the default backend answers", refused)

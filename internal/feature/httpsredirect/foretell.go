@@ -2,7 +2,6 @@ package httpsredirect
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/headgate/headgate/internal/feature"
@@ -13,9 +12,6 @@ func foretell(q feature.Question) feature.Foretold {
 	p, _ := q.Policy.(policy)
 	all, _ := q.Global.(everywhere)
 	if !p.Always && !q.Secured || q.Scheme != "http" {
-		return feature.Foretold{}
-	}
-	if slices.ContainsFunc(all.Exempt, func(path string) bool { return strings.HasPrefix(q.Path, path) }) {
 		return feature.Foretold{}
 	}
 	uri, port := q.URI, ""

@@ -55,6 +55,7 @@ func TestRedirect(t *testing.T) {
 		gatetest.Ingress("noforce", "noforce.test", "/", "a", "force-ssl-redirect: false") +
 		secured("keep", "keep.test", "preserve-trailing-slash: true") + secured("port", "port.test", "use-port-in-redirects: true") +
 		gatetest.Secured(gatetest.Ingress("wild", "*.w.test", "/", "a"), "wild *.w.test") + gatetest.Ingress("below", "x.w.test", "/", "a") +
+		secured("solver", "acme.test") + gatetest.Ingress("solver2", "acme.test", "/.well-known/acme-challenge/token", "a") +
 		gatetest.Secured(gatetest.Ingress("typo", "typo.test", "/", "a"), "tls tpyo.test") +
 		gatetest.Secured(gatetest.Ingress("unnamed", "unnamed.test", "/", "a"), "- unnamed.test") +
 		secured("dead", "dead.test") + gatetest.Secured(gatetest.Ingress("slash", "slash.test", "/foo/", "a"), "tls slash.test")})
@@ -88,8 +89,9 @@ func TestRedirect(t *testing.T) {
 		{"nobody.test", "/", "404"},
 		{"slash.test", "/foo/x", "308 https://slash.test/foo/x"},
 		// Certificates are got over http.
-		{"on.test", "/.well-known/acme-challenge/x", "200"},
-		{"force.test", "/.well-known/acme-challenge/x", "200"},
+		{"acme.test", "/.well-known/acme-challenge/token", "200"},
+		{"acme.test", "/.well-known/acme-challenge/other", "308 https://acme.test/.well-known/acme-challenge/other"},
+		{"on.test", "/.well-known/acme-challenge/x", "308 https://on.test/.well-known/acme-challenge/x"},
 		{"on.test", "/.well-known/other", "308 https://on.test/.well-known/other"},
 		{"on.test", "/x?/.well-known/acme-challenge", "308 https://on.test/x?/.well-known/acme-challenge"},
 		{"on.test", "/.well-known/acme-challenge/../../x", "308 https://on.test/.well-known/acme-challenge/../../x"},
@@ -175,10 +177,12 @@ func TestConfigMapChangesLive(t *testing.T) {
 	g.ApplyReloading(gatetest.Config("hsts: false"))
 	hsts("max-age=5")
 
-	g.ApplyReloading(gatetest.Config("no-tls-redirect-locations: /open, /health"))
+	g.ApplyReloading(gatetest.Ingress("open", "on.test", "/open", "a") + gatetest.Ingress("healthz", "on.test", "/healthz", "a") +
+		gatetest.Config("no-tls-redirect-locations: /open, /health"))
 	reloads := g.Value(g.Metrics.Reloads)
 	check(t, g, "on.test", "/open/x", "200")
 	check(t, g, "on.test", "/healthz", "200")
+	check(t, g, "on.test", "/health", "308 https://on.test/health")
 	check(t, g, "on.test", "/.well-known/acme-challenge", "308 https://on.test/.well-known/acme-challenge")
 	g.Apply(gatetest.Config("no-tls-redirect-locations: "))
 	check(t, g, "on.test", "/open", "308 https://on.test/open")

@@ -7,6 +7,8 @@ package httpsredirect
 
 import (
 	_ "embed"
+	"slices"
+	"strings"
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
@@ -40,7 +42,7 @@ var (
 	}
 	exemptLocations = feature.Setting[[]string]{
 		Key: "no-tls-redirect-locations", Default: []string{"/.well-known/acme-challenge"}, Parse: feature.List,
-		Doc: "Path prefixes that are never redirected to https.",
+		Doc: "Path prefixes of rules that are never redirected to https.",
 	}
 	hsts = feature.Setting[bool]{
 		Key: "hsts", Default: true, Parse: feature.Bool,
@@ -98,19 +100,28 @@ func route(r *feature.Reader, route *model.Route) {
 	if nobodys := route.Origin == (model.Origin{}); nobodys {
 		return
 	}
-	if redirect || p.Always {
+	if (redirect || p.Always) && !isExempt(route, exemptLocations.Get(r)) {
 		feature.Add(route, name, p)
 	}
 }
 
+// isExempt reports whether a rule's path begins with one of the list. What a
+// request asks for below another rule's path does not count, as in ingress-nginx.
+func isExempt(route *model.Route, list []string) bool {
+	path := route.Path
+	if route.Slash {
+		path += "/"
+	}
+	return slices.ContainsFunc(list, func(start string) bool { return strings.HasPrefix(path, start) })
+}
+
 // everywhere is what httpsredirect.lua reads of the globals.
 type everywhere struct {
-	Code   int      `json:"code"`
-	Exempt []string `json:"exempt,omitempty"`
+	Code int `json:"code"`
 }
 
 func global(r *feature.Reader) any {
-	return everywhere{Code: redirectCode.Get(r), Exempt: exemptLocations.Get(r)}
+	return everywhere{Code: redirectCode.Get(r)}
 }
 
 // process has NGINX itself write the header: Lua on the way of every answer

@@ -12,16 +12,6 @@ local string_sub = string.sub
 local SLASH = 47
 
 
-local function is_exempt(path, exempt)
-    for i = 1, #exempt do
-        if string_sub(path, 1, #exempt[i]) == exempt[i] then
-            return true
-        end
-    end
-    return false
-end
-
-
 -- policy: { always, keep_slash, port }
 function _M.route(policy, request)
     if not policy.always and not names.secured(request.name, request.host_name, request.revision) then
@@ -31,9 +21,6 @@ function _M.route(policy, request)
         return
     end
     local everywhere = request.globals.settings.https_redirect
-    if everywhere.exempt and is_exempt(request.path, everywhere.exempt) then
-        return
-    end
     local uri = ngx_var.request_uri
     if not policy.keep_slash and string_byte(uri, #uri) == SLASH then
         uri = string_sub(uri, 1, -2)

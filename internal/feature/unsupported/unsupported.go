@@ -54,7 +54,7 @@ func allowlist(annotation, doc string) feature.Setting[string] {
 		}
 		return refuse(text)
 	}
-	s.Doc = doc + " Not supported yet, but for 0.0.0.0/0,::/0: its paths answer 503."
+	s.Doc = doc + " Not supported yet, but for 0.0.0.0/0,::/0: the paths of the Ingress answer 503."
 	return s
 }
 
