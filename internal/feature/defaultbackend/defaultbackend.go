@@ -11,7 +11,7 @@ import (
 )
 
 var defaultBackend = feature.Setting[string]{
-	Annotation: "default-backend", Parse: parse, OnInvalid: feature.Deny, Risk: feature.Low,
+	Annotation: "default-backend", Parse: parse, Risk: feature.Low,
 	Doc: "A Service in the namespace of the Ingress that answers, on its first port, while the Service of a path has no endpoints. " +
 		"The headers X-Code, X-Format, X-Namespace, X-Ingress-Name, X-Service-Name and X-Service-Port describe the request that it answers.",
 }

@@ -64,7 +64,7 @@ var (
 		Doc: "Maximum size of a request body. Larger ones are answered 413. 0: no limit.",
 	}
 	bodyBuffer = feature.Setting[int64]{
-		Annotation: "client-body-buffer-size", Key: "client-body-buffer-size", Default: 8 * kib, Parse: feature.Size(0, mostBody), OnInvalid: feature.Deny, Risk: feature.Low,
+		Annotation: "client-body-buffer-size", Key: "client-body-buffer-size", Default: 8 * kib, Parse: feature.Size(0, mostBody), Risk: feature.Low,
 		Doc: "Maximum part of a request body that is kept in memory, rounded up to a power of two, from 1k to 8m. The rest is written to a file.",
 	}
 	busyBuffers = feature.Setting[int64]{

@@ -33,7 +33,7 @@ var (
 		Doc: "The URL or path that all requests are redirected to. It is not changed.",
 	}
 	permanentCode = feature.Setting[int]{
-		Annotation: "permanent-redirect-code", Default: 301, Parse: parseCode, OnInvalid: feature.Deny, Risk: feature.Low,
+		Annotation: "permanent-redirect-code", Default: 301, Parse: parseCode, Risk: feature.Low,
 		Doc: "The status code of permanent-redirect, from 300 to 308. Any other number means 301.",
 	}
 	temporal = feature.Setting[string]{
@@ -41,15 +41,15 @@ var (
 		Doc: "The URL that all requests are redirected to. It is not changed, and takes precedence over permanent-redirect.",
 	}
 	temporalCode = feature.Setting[int]{
-		Annotation: "temporal-redirect-code", Default: 302, Parse: parseCode, OnInvalid: feature.Deny, Risk: feature.Low,
+		Annotation: "temporal-redirect-code", Default: 302, Parse: parseCode, Risk: feature.Low,
 		Doc: "The status code of temporal-redirect, from 300 to 307. Any other number means 302.",
 	}
 	relative = feature.Setting[bool]{
-		Annotation: "relative-redirects", Key: "relative-redirects", Parse: feature.Bool, OnInvalid: feature.Deny, Risk: feature.Low,
+		Annotation: "relative-redirects", Key: "relative-redirects", Parse: feature.Bool, Risk: feature.Low,
 		Doc: "Omits scheme and host in redirects to another path of the host.",
 	}
 	fromToWWW = feature.Setting[bool]{
-		Annotation: "from-to-www-redirect", Parse: feature.Bool, OnInvalid: feature.Deny, Risk: feature.Low,
+		Annotation: "from-to-www-redirect", Parse: feature.Bool, Risk: feature.Low,
 		Doc: "Redirects www.HOST to each host of the Ingress, or HOST to a host www.HOST.",
 	}
 )

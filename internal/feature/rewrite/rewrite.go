@@ -35,7 +35,7 @@ var (
 			"A target that begins with http:// or https:// redirects. Like use-regex, the annotation makes all paths of the host regular expressions.",
 	}
 	forwardedPrefix = feature.Setting[feature.Template]{
-		Annotation: "x-forwarded-prefix", Parse: parsePrefix, OnInvalid: feature.Deny, Risk: feature.Medium,
+		Annotation: "x-forwarded-prefix", Parse: parsePrefix, Risk: feature.Medium,
 		Doc: "The value of the header X-Forwarded-Prefix in requests with a rewritten path, with $1 to $9 for the groups of the path.",
 	}
 )

@@ -22,7 +22,7 @@ const (
 // Feature is server-alias.
 func Feature() feature.Feature {
 	serverAlias := feature.Setting[[]string]{
-		Annotation: "server-alias", Parse: remembered(parse), OnInvalid: feature.Deny, Risk: feature.High,
+		Annotation: "server-alias", Parse: remembered(parse), Risk: feature.High,
 		Doc: "Additional names for the hosts of the Ingress, separated by commas: names, wildcards (*.example.com stands for any " +
 			"number of labels, and so does www.example.*), and regular expressions after a tilde (~). " +
 			fmt.Sprintf("At most %d names, of which at most %d are regular expressions.", maxAliases, maxExpressions),
