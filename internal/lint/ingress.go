@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/store"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // addOwn finds what only manifests can have wrong: the controller does not care,
@@ -19,7 +19,7 @@ func (c *checker) addOwn() {
 			continue
 		}
 		for _, f := range finding.Limit(pathTypes(ing)) {
-			c.addFinding(store.Key{}, f)
+			c.addFinding(unit.Key{}, f)
 		}
 	}
 }
