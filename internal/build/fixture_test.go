@@ -9,6 +9,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"math/big"
 	"net/netip"
 	"sync"
@@ -107,7 +108,7 @@ func fakeFeatures() []feature.Feature {
 			Host: func(*feature.Reader) any { return "verify" },
 			Handshake: func(r *feature.Reader, p *model.TLSPolicy) {
 				if secret, ok := feature.SecretOf(r, authority); ok {
-					p.Clients = &model.Clients{CA: feature.NewContent(secret["ca"]), Depth: depth.Get(r)}
+					p.Ciphers, _ = model.NewCiphers(fmt.Sprintf("%s:%d", secret["ca"], depth.Get(r)))
 				}
 			},
 			Group: &feature.Group{Leading: authority, Bad: "refuse"},

@@ -62,6 +62,4 @@ func (b *Builder) applyFeatures(route *model.Route, reader *feature.Reader) {
 			f.Route(reader, route)
 		}
 	}
-	// Whoever is asked about what was caught needs what is kept of the request.
-	route.Mode.Answers = route.Mode.Answers || !route.Profile.Catch.Empty()
 }

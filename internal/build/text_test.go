@@ -22,9 +22,6 @@ func hostText(h model.Host) string {
 	if h.TLS.Any() {
 		fmt.Fprintf(&text, "TLS: ciphers %q, order %v\n", h.TLS.Ciphers, h.TLS.Order)
 	}
-	if c := h.TLS.Clients; c != nil {
-		fmt.Fprintf(&text, "clients: CA %s, depth %d\n", string(c.CA.Bytes), c.Depth)
-	}
 	for _, r := range h.Routes {
 		fmt.Fprintf(&text, "%s %s", r.Kind, r.Path)
 		if r.Slash {

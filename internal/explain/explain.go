@@ -100,7 +100,6 @@ const (
 	badRequest  = 400
 	notFound    = 404
 	forbidden   = 403
-	misdirected = 421
 	unavailable = 503
 	healthy     = 200
 )
@@ -232,8 +231,6 @@ func (x *explainer) answerOf(d router.Decision, won *model.Route, scheme string)
 	switch {
 	case x.rejected && scheme == "https":
 		return Answer{Ends: true, Why: x.whyRejected()}
-	case scheme == "https" && x.isMisdirected(d.Name.Host):
-		return Answer{Status: misdirected, Why: "the name of the handshake is of another host, which verifies clients otherwise"}
 	case d.Page == router.TwinPage:
 		return Answer{
 			Status: x.redirectCode(), Location: scheme + "://" + d.Name.Host + x.out.Request.uri,
@@ -292,25 +289,6 @@ func (x *explainer) whyRejected() string {
 func (x *explainer) rejects() bool {
 	name, err := x.router.Name(cmp.Or(x.out.Request.TLSName, model.DefaultHost))
 	return x.globals.Process.TLS.RejectUnknown && err == nil && name.Host == model.DefaultHost
-}
-
-// isMisdirected tells whether a host takes no requests over a connection that
-// was made for the name of the handshake, as lua/headgate/tls.lua does.
-func (x *explainer) isMisdirected(host string) bool {
-	asked := x.clients(host)
-	if asked == nil {
-		return false
-	}
-	name, err := x.router.Name(cmp.Or(x.out.Request.TLSName, model.DefaultHost))
-	return err != nil || x.clients(name.Host).Name() != asked.Name()
-}
-
-func (x *explainer) clients(host string) *model.Clients {
-	x.lookup(unit.Key{Kind: unit.Host, Name: host})
-	if h := x.hosts[host]; h != nil {
-		return h.TLS.Clients
-	}
-	return nil
 }
 
 // redirectCode is the status of redirects to a host.

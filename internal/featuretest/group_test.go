@@ -1,6 +1,7 @@
 package featuretest_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/headgate/headgate/internal/feature"
@@ -17,7 +18,7 @@ func TestGroup(t *testing.T) {
 		Host: func(*feature.Reader) any { return "verify" },
 		Handshake: func(r *feature.Reader, p *model.TLSPolicy) {
 			if secret, ok := feature.SecretOf(r, authority); ok {
-				p.Clients = &model.Clients{CA: feature.NewContent(secret["ca"]), Depth: depth.Get(r)}
+				p.Ciphers, _ = model.NewCiphers(fmt.Sprintf("%s:%d", secret["ca"], depth.Get(r)))
 			}
 		},
 		Group: &feature.Group{Leading: authority, Bad: "refuse"},

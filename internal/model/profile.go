@@ -44,10 +44,6 @@ type Profile struct {
 	RetryTime time.Duration
 	// OldProtocol asks backends in HTTP/1.0, not 1.1.
 	OldProtocol bool
-	// Catch are the statuses of answers that a backend, or NGINX in its place,
-	// may not give before the route's policies are asked (phase fail). They are
-	// caught in modes with answers alone.
-	Catch Statuses
 }
 
 // Outcomes is a set of what may come of asking an endpoint, as NGINX's

@@ -13,13 +13,12 @@ const leastBody = 1 << 10
 // Strictest is p with the least that any profile allows in the place of what
 // Within looks at.
 func (p Profile) Strictest() Profile {
-	p.BodyStep, p.MeasureBody, p.RequestBuffering, p.Retry, p.Catch = leastBody, true, true, 0, Statuses{}
+	p.BodyStep, p.MeasureBody, p.RequestBuffering, p.Retry = leastBody, true, true, 0
 	return p
 }
 
 // Within tells whether p may stand in for the profile that was asked for: it
-// takes no larger bodies, sends no request again that was not to be, and takes no
-// answer away that was to be given. Buffers and what else changes no answer may
+// takes no larger bodies, and sends no request again that was not to be. Buffers and what else changes no answer may
 // differ either way; what is not named here must be the same, since access may
 // depend on it.
 func (p Profile) Within(asked Profile) bool {
@@ -33,19 +32,15 @@ func (p Profile) Within(asked Profile) bool {
 	if p.Retry&^asked.Retry != 0 {
 		return false
 	}
-	if !p.Catch.within(asked.Catch) {
-		return false
-	}
 	rest := p
-	rest.BodyStep, rest.MeasureBody, rest.Retry, rest.Catch = asked.BodyStep, asked.MeasureBody, asked.Retry, asked.Catch
+	rest.BodyStep, rest.MeasureBody, rest.Retry = asked.BodyStep, asked.MeasureBody, asked.Retry
 	rest.Buffering, rest.RequestBuffering, rest.OldProtocol = asked.Buffering, asked.RequestBuffering, asked.OldProtocol
 	rest.BufferSize, rest.Buffers, rest.BusyBuffers = asked.BufferSize, asked.Buffers, asked.BusyBuffers
 	rest.BodyBuffer, rest.TempFile, rest.RetryTime = asked.BodyBuffer, asked.TempFile, asked.RetryTime
 	return rest == asked
 }
 
-// One doubling of a size is that far, and so is one outcome or status more or
-// less.
+// One doubling of a size is that far, and so is one outcome more or less.
 const doubled = 1024
 
 // Distance says how far p is from the profile that was asked for: sizes by how
@@ -72,7 +67,7 @@ func (p Profile) Distance(asked Profile) int64 {
 			distance += toggled
 		}
 	}
-	return distance + doubled*int64(bits.OnesCount16(uint16(p.Retry^asked.Retry))+p.Catch.unlike(asked.Catch))
+	return distance + doubled*int64(bits.OnesCount16(uint16(p.Retry^asked.Retry)))
 }
 
 // unlimited is a limit of which 0 means none.

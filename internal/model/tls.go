@@ -1,8 +1,6 @@
 package model
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"regexp"
@@ -39,39 +37,10 @@ type TLSPolicy struct {
 	// there are any.
 	Ciphers Ciphers
 	Order   CipherOrder
-	// Clients say what is asked of clients' certificates, nil for nothing.
-	Clients *Clients
 }
 
 // Any tells whether the policy asks for anything.
 func (p TLSPolicy) Any() bool { return p != TLSPolicy{} }
-
-// Clients are how the certificates of a host's clients are verified. That ends no
-// handshake: what becomes of a client whose certificate is bad, or who has none,
-// policies say. A connection that was made under others, or under none, brings
-// no requests to the host.
-type Clients struct {
-	// CA holds the certificates, as PEM, that a client's must lead to.
-	CA Content
-	// Depth is how many certificates may stand between the two.
-	Depth int
-}
-
-// Name is what no other Clients have.
-func (c *Clients) Name() string {
-	if c == nil {
-		return ""
-	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", c.CA.Name, c.Depth))
-	return hex.EncodeToString(sum[:16])
-}
-
-func (c *Clients) String() string {
-	if c == nil {
-		return "none"
-	}
-	return fmt.Sprintf("CA %.8s…, depth %d", c.CA.Name, c.Depth)
-}
 
 // A CipherOrder says whose order of ciphers decides.
 type CipherOrder int

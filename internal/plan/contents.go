@@ -47,9 +47,6 @@ func distinctContents(h model.Host) []model.Content {
 			list = append(list, c)
 		}
 	}
-	if h.TLS.Clients != nil {
-		add(h.TLS.Clients.CA)
-	}
 	for _, r := range h.Routes {
 		for _, c := range r.Contents {
 			add(c)

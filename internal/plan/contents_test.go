@@ -34,11 +34,4 @@ func TestContentsGoWithTheirLastHost(t *testing.T) {
 	b.push(1, "put content four")
 	b.reload("profile " + large().Name() + " is new")
 	b.push(0, "put host b.test needs 2", "del content three")
-
-	verifying := carrying("c.test", usualProfile())
-	verifying.TLS.Clients = &model.Clients{CA: model.Content{Name: "five", Bytes: model.Confidential("five")}}
-	b.Set(unit.Of(verifying))
-	b.push(1, "put content five")
-	b.reload("TLS handshakes differ by host")
-	b.push(0, "put host c.test needs 3")
 }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -42,16 +41,6 @@ func unlike(change func(*model.Profile)) model.Profile {
 	p := usualProfile()
 	change(&p)
 	return p
-}
-
-// caught is a set that the tests know to be good.
-func caught(t testing.TB, text string) model.Statuses {
-	t.Helper()
-	set, err := model.ParseStatuses(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return set
 }
 
 func usualProcess() model.Process {
@@ -114,10 +103,6 @@ func renderCases(t testing.TB) []renderCase {
 			},
 			{BufferSize: 16 * mib, Buffers: 256, BodyStep: 0, BodyBuffer: 128 * mib, BusyBuffers: 2 * gib, TempFile: 0, RetryTime: time.Hour},
 			unlike(func(p *model.Profile) { p.BodyStep, p.Retry = 500*gib, model.Status429 }),
-		}, dictionaries},
-		{"catching", func(_ *plan.Environment, g *model.Globals) { g.Default.Catch = caught(t, "404") }, []model.Profile{
-			unlike(func(p *model.Profile) { p.Catch = caught(t, "401,404,503") }),
-			unlike(func(p *model.Profile) { p.Catch, p.RequestBuffering, p.MeasureBody = caught(t, "503,599"), false, true }),
 		}, dictionaries},
 		{"settings", func(e *plan.Environment, g *model.Globals) {
 			e.IPv6, e.User, e.OpenFiles = true, plan.Word{}, 0
@@ -278,7 +263,7 @@ func checkRules(t *testing.T, conf string) {
 		}
 	}
 	for _, found := range location.FindAllStringSubmatch(conf, -1) {
-		if name := found[1]; name != "/" && !regexp.MustCompile(`^(@(p_[0-9a-f]{12}(_[a-z]+)*|drain|nginx_status|refused|fail_[345]\d\d(_unread)?|fallback(_bare)?)|= _check_https?)$`).MatchString(name) {
+		if name := found[1]; name != "/" && !regexp.MustCompile(`^(@(p_[0-9a-f]{12}(_[a-z]+)*|drain|nginx_status|refused)|= _check_https?)$`).MatchString(name) {
 			t.Errorf("location %s, which a request's path could name", name)
 		}
 	}
@@ -295,7 +280,6 @@ func checkRules(t *testing.T, conf string) {
 		t.Error("backends may redirect inside")
 	}
 	checkChecks(t, conf)
-	checkCaught(t, conf)
 }
 
 var block = regexp.MustCompile(`(?s)\n        location (\S+|= \S+) \{\n(.*?)\n        \}`)
@@ -327,40 +311,6 @@ func checkChecks(t *testing.T, conf string) {
 	}
 }
 
-// checkCaught looks at what catches statuses: only locations that keep the
-// request's table and ask no other service take those of backends, and nothing
-// that is caught may lead to where anything is caught.
-func checkCaught(t *testing.T, conf string) {
-	t.Helper()
-	blocks := map[string]string{}
-	for _, found := range block.FindAllStringSubmatch(conf, -1) {
-		blocks[found[1]] = found[2]
-	}
-	target := regexp.MustCompile(`error_page (\d+) = (@\w+);`)
-	for name, text := range blocks {
-		catches := target.FindAllStringSubmatch(text, -1)
-		intercepts := strings.Contains(text, "proxy_intercept_errors")
-		asks, answers := strings.Contains(text, "auth_request"), strings.Contains(text, "header_filter_by_lua_block")
-		if intercepts && (asks || len(catches) == 0) || len(catches) > 0 && !answers {
-			t.Errorf("location %s catches statuses that it must not:\n%s", name, text)
-		}
-		seen := map[string]bool{}
-		for _, c := range catches {
-			led, ok := blocks[c[2]]
-			if !ok || seen[c[1]] || target.MatchString(led) || !strings.Contains(led, `require("headgate.request").release()`) {
-				t.Errorf("location %s leads %s to %s:\n%s", name, c[1], c[2], led)
-			}
-			seen[c[1]] = true
-			if c[2] != "@refused" && !strings.Contains(led, `require("headgate.fail").run(`+c[1]+`, `+strconv.FormatBool(strings.Contains(text, "proxy_request_buffering off"))+`)`) {
-				t.Errorf("%s of location %s is lost in %s:\n%s", c[1], name, c[2], led)
-			}
-		}
-	}
-	if fallsBack := strings.Contains(conf, "fallback = true,"); fallsBack != (blocks["@fallback"] != "") || fallsBack != (blocks["@fallback_bare"] != "") {
-		t.Error("Lua is told of locations for fallbacks that are not there, or not of those that are")
-	}
-}
-
 // allProfiles has every value of every field, and all combinations of those
 // that depend on each other.
 func allProfiles() []model.Profile {
@@ -385,16 +335,6 @@ func allProfiles() []model.Profile {
 		}
 	}
 	add(func(p *model.Profile) { p.OldProtocol = true })
-	var all model.Statuses
-	for status := range 1000 {
-		var one model.Statuses
-		if one.Add(status) && all.Add(status) {
-			add(func(p *model.Profile) { p.Catch = one })
-		}
-	}
-	for _, flags := range []int{0, 1, 2, 3} {
-		add(func(p *model.Profile) { p.Catch, p.RequestBuffering, p.MeasureBody = all, flags&1 > 0, flags&2 > 0 })
-	}
 	for _, flags := range []int{0, 1, 2, 3} {
 		add(func(p *model.Profile) { p.Buffering, p.RequestBuffering = flags&1 > 0, flags&2 > 0 })
 	}

@@ -4,11 +4,8 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
-	"maps"
 	"regexp"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"text/template"
 	"time"
@@ -113,8 +110,6 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, he
 		Default location
 		// Jumps are the locations that requests may jump to.
 		Jumps []location
-		// Caught are the statuses that any location catches.
-		Caught []caught
 		// CallVariables are the variables that lua/headgate/request.lua sets for
 		// the check's call to another service.
 		CallVariables []string
@@ -125,7 +120,6 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, he
 		Default: location{Profile: globals.Default}, Jumps: jumps(globals.Default, profiles),
 		CallVariables: callVariables, Hello: hello, Dictionaries: dictionaries,
 	}
-	values.Caught = caughtBy(values.Jumps)
 	var b bytes.Buffer
 	if err := parsedTemplate().Execute(&b, values); err != nil {
 		return nil, fmt.Errorf("render nginx.conf: %w", err)
@@ -147,59 +141,6 @@ type location struct {
 
 // Name is the location's, without the "@".
 func (l location) Name() string { return l.Profile.Name() + l.Suffix() }
-
-// A caught is a status with the location that it leads to: NGINX does not say
-// there which it was.
-type caught struct {
-	Status int
-	// Unread is set where the request's body may have gone to the backend
-	// unread, and is not there to be sent again.
-	Unread bool
-}
-
-// Name is the location's, without the "@".
-func (c caught) Name() string {
-	if c.Unread {
-		return fmt.Sprintf("fail_%d_unread", c.Status)
-	}
-	return fmt.Sprintf("fail_%d", c.Status)
-}
-
-// Caught are the statuses that the location catches. Without the table of a
-// request, which modes with answers keep, nobody could be asked what to do.
-func (l location) Caught() []caught {
-	if !l.Answers {
-		return nil
-	}
-	var list []caught
-	for status := range l.Catch.All() {
-		// That one the check has.
-		if status != 401 || l.Check == model.NoCheck {
-			list = append(list, caught{status, !l.RequestBuffering})
-		}
-	}
-	return list
-}
-
-// Intercepts tells whether the statuses of backends are caught, beside those
-// that NGINX makes.
-func (l location) Intercepts() bool { return len(l.Caught()) > 0 && !l.GoesOn() }
-
-// GoesOn tells whether requests that another service let pass go on in the same
-// profile without the check: where NGINX catches what that service refuses, it
-// would take the same status of a backend for it.
-func (l location) GoesOn() bool { return l.Check != model.NoCheck && !l.Catch.Empty() }
-
-// caughtBy is what any of the locations catches, in the order of the statuses.
-func caughtBy(list []location) []caught {
-	set := map[caught]struct{}{}
-	for _, l := range list {
-		for _, c := range l.Caught() {
-			set[c] = struct{}{}
-		}
-	}
-	return slices.SortedFunc(maps.Keys(set), func(a, b caught) int { return strings.Compare(a.Name(), b.Name()) })
-}
 
 func jumps(first model.Profile, others []model.Profile) []location {
 	list := make([]location, 0, (1+len(others))*len(model.Modes()))

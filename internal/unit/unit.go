@@ -82,17 +82,9 @@ type packedHost struct {
 // packedTLS is a host's TLS policy. Only sessions that were made under the
 // same Sessions are resumed.
 type packedTLS struct {
-	Ciphers     string         `json:"ciphers,omitempty"`
-	ServerOrder *bool          `json:"server_order,omitempty"`
-	Clients     *packedClients `json:"clients,omitempty"`
-	Sessions    string         `json:"sessions"`
-}
-
-// packedClients has in Name what no others have, and in CA the name of a content.
-type packedClients struct {
-	Name  string `json:"name"`
-	CA    string `json:"ca"`
-	Depth int    `json:"depth"`
+	Ciphers     string `json:"ciphers,omitempty"`
+	ServerOrder *bool  `json:"server_order,omitempty"`
+	Sessions    string `json:"sessions"`
 }
 
 // packTLS packs a policy. Sessions are kept apart by host and by policy: what
@@ -105,9 +97,6 @@ func packTLS(h model.Host) *packedTLS {
 	if h.TLS.Order != model.UsualOrder {
 		server := h.TLS.Order == model.ServerOrder
 		packed.ServerOrder = &server
-	}
-	if c := h.TLS.Clients; c != nil {
-		packed.Clients = &packedClients{c.Name(), c.CA.Name, c.Depth}
 	}
 	sum := sha256.Sum256(append(encode(packed), h.Name...))
 	packed.Sessions = hex.EncodeToString(sum[:16])

@@ -181,9 +181,6 @@ func TestEveryFieldMakesOtherBytes(t *testing.T) {
 		"ciphers":      func(h *model.Host) { h.TLS.Ciphers = ciphers("HIGH") },
 		"order":        func(h *model.Host) { h.TLS.Order = model.ServerOrder },
 		"other order":  func(h *model.Host) { h.TLS.Order = model.ClientOrder },
-		"clients":      func(h *model.Host) { h.TLS.Clients = clients("one", 1) },
-		"authority":    func(h *model.Host) { h.TLS.Clients = clients("two", 1) },
-		"depth":        func(h *model.Host) { h.TLS.Clients = clients("one", 2) },
 	} {
 		h := largeHost()
 		change(&h)
@@ -195,23 +192,6 @@ func TestEveryFieldMakesOtherBytes(t *testing.T) {
 	}
 }
 
-func clients(ca string, depth int) *model.Clients {
-	return &model.Clients{CA: model.Content{Name: ca}, Depth: depth}
-}
-
-// Connections bring requests to other hosts by the names of these.
-func TestClientsAreNamedByWhatTheyAre(t *testing.T) {
-	name := clients("one", 1).Name()
-	for _, other := range []*model.Clients{nil, clients("one", 2), clients("two", 1), clients("one 1", 1)} {
-		if other.Name() == name {
-			t.Errorf("%v has the name of another", other)
-		}
-	}
-	if clients("one", 1).Name() != name || name == "" {
-		t.Errorf("the same are named %q and %q", name, clients("one", 1).Name())
-	}
-}
-
 // What was agreed on with one host, or under another policy, must not come in
 // by a session.
 func TestSessionsAreApart(t *testing.T) {
@@ -220,8 +200,6 @@ func TestSessionsAreApart(t *testing.T) {
 	for _, h := range []model.Host{
 		{Name: "a.test", TLS: high}, {Name: "b.test", TLS: high}, {Name: "a.test", TLS: server},
 		{Name: "a.test", TLS: model.TLSPolicy{Ciphers: ciphers("HIGH"), Order: model.ServerOrder}}, {Name: "a.test", TLS: high, Routes: largeHost().Routes},
-		{Name: "a.test", TLS: model.TLSPolicy{Clients: clients("one", 1)}}, {Name: "b.test", TLS: model.TLSPolicy{Clients: clients("one", 1)}},
-		{Name: "a.test", TLS: model.TLSPolicy{Clients: clients("two", 1)}}, {Name: "a.test", TLS: model.TLSPolicy{Clients: clients("one", 2)}},
 	} {
 		var packed struct{ TLS struct{ Sessions string } }
 		if err := json.Unmarshal(unit.FromHost(h).Payload, &packed); err != nil {

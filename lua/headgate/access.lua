@@ -121,20 +121,6 @@ function _M.run(reads_body)
 end
 
 
--- Where the profile catches statuses of the backend, which must not be taken for
--- the other service's, a request that this one let pass goes on in another
--- location.
-function _M.run_on()
-    local request = requests.current()
-    if not request then
-        return ngx_exit(UNAVAILABLE)
-    end
-    checked(request)
-    request.passed = true
-    return ngx.exec(request.route.passed)
-end
-
-
 -- Answers in @refused, with what NGINX or refuse put into WWW-Authenticate, and
 -- what judges want besides.
 function _M.refused()

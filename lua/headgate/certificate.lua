@@ -4,7 +4,6 @@ local memory = require "headgate.memory"
 local names = require "headgate.names"
 local ssl = require "ngx.ssl"
 local staple = require "headgate.staple"
-local tls = require "headgate.tls"
 local units = require "headgate.units"
 
 local _M = {}
@@ -49,11 +48,6 @@ function _M.run()
     local ok, err = show(certificate)
     if not ok then
         log.err("show a certificate: ", err)
-        return ngx.exit(ngx.ERROR)
-    end
-    ok, err = tls.ask_client(revision)
-    if not ok then
-        log.err("ask a client for its certificate: ", err)
         return ngx.exit(ngx.ERROR)
     end
     staple.show(certificate, revision)

@@ -28,9 +28,6 @@
 --   answer(policy, request)   before the answer's header is sent, in profiles'
 --                             locations of a mode with answers, and before
 --                             Headgate itself ends the request
---   fail(policy, request, status)  in the place of an answer of Headgate's own,
---                             and of one that the route's profile catches; may
---                             set request.falls_back or end the request
 --   done(policy, request)     when the request is over, however it ended, on
 --                             routes whose mode has answers
 --   applies(policy, phase, location) -> whether this policy takes part in a
@@ -47,7 +44,7 @@ local type = type
 
 local PHASES = {
     "route", "choose", "guard", "judge", "send", "jump", "called", "checked", "refused", "access", "balance", "answer",
-    "fail", "done",
+    "done",
 }
 
 
@@ -111,11 +108,10 @@ function _M.phases(policies, location)
 end
 
 
--- run calls a flat list of functions, each with its policy. detail: what the
--- phase tells besides, if anything.
-function _M.run(list, request, detail)
+-- run calls a flat list of functions, each with its policy.
+function _M.run(list, request)
     for i = 1, #list, 2 do
-        list[i](list[i + 1], request, detail)
+        list[i](list[i + 1], request)
     end
 end
 

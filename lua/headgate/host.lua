@@ -235,12 +235,7 @@ function _M.compile(payload)
         if type(unit.tls.sessions) ~= "string" or #unit.tls.sessions > MOST_SESSIONS then
             return nil, "a TLS policy with bad sessions"
         end
-        local clients = unit.tls.clients
-        if clients and not (clients.name and clients.ca and clients.depth) then
-            return nil, "a TLS policy with bad clients"
-        end
         host.tls = unit.tls
-        host.clients = clients
     end
     host.lengths = lengths(host.below)
     for _, field in ipairs({ "exact", "itself", "below", "lengths" }) do

@@ -7,12 +7,10 @@
 local features = require "headgate.features"
 local request_id = require "headgate.request_id"
 local settings = require "headgate.settings"
-local units = require "headgate.units"
 
 local _M = {}
 
 local ngx = ngx
-local ngx_exec = ngx.exec
 local ngx_exit = ngx.exit
 local ngx_get_phase = ngx.get_phase
 local ngx_var = ngx.var
@@ -54,9 +52,6 @@ local slot_count = 0
 --   strays      set beside a guard where the client's path may lead elsewhere than
 --               the path: see route.lua
 --   regex_seconds  what the features' expressions took, see regex.lua
---   failed      the status of the first answer that was not given, see fail
---   falls_back  set by a policy to have the fallback answer in its place
---   unread      whether that answer's backend may have had the body unread
 --   globals     what features have for all requests, by feature
 function _M.new()
     local request = table_new(0, 8)
@@ -134,58 +129,8 @@ local function answer(request)
 end
 
 
--- fall_back has the request go on to the fallback, or returns where that can't
--- be asked. What no backend was asked about may have been refused: then no
--- Authorization goes there, and not the body either, which may be what was wrong.
-local function fall_back(request, status)
-    local fallback = request.route.fallback
-    local backend = fallback and units.with_endpoints(fallback.backend, request.revision)
-    if not backend then
-        return
-    end
-    local asked = request.tried ~= nil
-    if not asked then
-        if fallback.own then
-            return
-        end
-        ngx.req.discard_body()
-        ngx.req.clear_header("Authorization")
-    end
-    _M.set_fallback(fallback, status)
-    ngx.req.set_header("X-Original-URI", _M.path_and_query())
-    _M.set_path("/")
-    _M.settle_host(request.host_name)
-    _M.set_backend_host(ngx_var.hg_host)
-    _M.set_backend_label(fallback.label)
-    request.backend, request.tried = backend, nil
-    if not slots[tonumber(ngx_var.hg_request)] then
-        _M.keep(request)
-    end
-    return ngx_exec(asked and not request.unread and "@fallback" or "@fallback_bare")
-end
-
-
--- fail asks the policies what to do in the place of an answer, once for a
--- request. In the access phase NGINX does not give it yet, but leads to where
--- they are asked if the profile catches it.
-local function fail(request, status)
-    local phase = request.route.phases.fail
-    if not phase or request.failed or ngx_get_phase() == "access" then
-        return
-    end
-    request.failed = status
-    features.run(phase, request, status)
-    -- Without a profile that catches anything NGINX has no location for it.
-    if request.falls_back and settings.fallback then
-        return fall_back(request, status)
-    end
-end
-
-
--- Ends a request with an answer of Headgate's own, unless policies have another
--- one given. A caller returns what this returns.
+-- Ends a request with an answer of Headgate's own. A caller returns what this returns.
 function _M.finish(request, status)
-    fail(request, status)
     answer(request)
     return ngx_exit(status)
 end
@@ -363,11 +308,11 @@ function _M.set_id()
 end
 
 
--- Tells a backend what it stands in for, and which status the client would get
--- without it: 503 if none is given.
-function _M.set_fallback(fallback, status)
+-- Tells a backend what it stands in for, and that the client would get 503
+-- without it.
+function _M.set_fallback(fallback)
     local set = ngx.req.set_header
-    set("X-Code", status or UNAVAILABLE)
+    set("X-Code", UNAVAILABLE)
     set("X-Format", ngx_var.http_accept)
     set("X-Namespace", fallback.namespace)
     set("X-Ingress-Name", fallback.ingress)

@@ -7,7 +7,6 @@ local memory = require "headgate.memory"
 local names = require "headgate.names"
 local requests = require "headgate.request"
 local settings = require "headgate.settings"
-local tls = require "headgate.tls"
 local units = require "headgate.units"
 
 local _M = {}
@@ -23,7 +22,6 @@ local string_find = string.find
 local HEALTHY = 200
 local BAD_REQUEST = 400
 local NOT_FOUND = 404
-local MISDIRECTED = 421
 local FORBIDDEN = 403
 local INTERNAL_ERROR = 500
 local UNAVAILABLE = 503
@@ -91,9 +89,6 @@ local function find(host_name, revision)
     if not host or not globals then
         -- Not 404: a unit that this worker can't use may well have a route.
         return ngx_exit(UNAVAILABLE)
-    end
-    if host.clients and not tls.is_under(host.clients) then
-        return ngx_exit(MISDIRECTED)
     end
     if name.redirect then
         return redirect_to_host(name, globals)

@@ -18,9 +18,6 @@ local _M = {
     reject_unknown = nil,
     -- Whether the access log is written.
     access_log = nil,
-    -- Whether there are locations for fallbacks: true if any profile catches
-    -- statuses, else nil.
-    fallback = nil,
     -- Which configuration this is: each reload has a higher number.
     generation = nil,
 }

@@ -2,21 +2,15 @@
 -- before it looks for a session and chooses a cipher. NGINX's own directives
 -- for that hold for all hosts of a port.
 --
--- A policy is { sessions, ciphers, server_order, clients }; only sessions that were
--- made under the same `sessions` are resumed. `clients` is { name, ca, depth }: the
--- content with the authorities that clients' certificates must lead to. The
--- connection remembers it, since a client may ask for other hosts over it.
+-- A policy is { sessions, ciphers, server_order }; only sessions that were made
+-- under the same `sessions` are resumed.
 local base = require "resty.core.base"
 local ffi = require "ffi"
 local log = require "headgate.log"
-local ssl = require "ngx.ssl"
-local units = require "headgate.units"
 
 local _M = {}
 
 local C = ffi.C
-local ngx = ngx
-local ngx_var = ngx.var
 local get_request = base.get_request
 
 ffi.cdef[[
@@ -28,9 +22,6 @@ uint64_t SSL_clear_options(void *ssl, uint64_t options);
 void ERR_clear_error(void);
 ]]
 
--- Whether any connection of this worker remembers clients.
-local remembered = false
-
 local SERVER_ORDER = 0x400000 -- SSL_OP_CIPHER_SERVER_PREFERENCE
 
 
@@ -40,7 +31,7 @@ local function tell_no_cipher(policy, host)
     C.ERR_clear_error()
     if not policy.told then
         policy.told = true
-        log.err("host ", host, ": ssl-ciphers has no cipher that the TLS library knows: ", policy.ciphers)
+        log.err("host ", host, ": its list of ciphers has none that the TLS library knows: ", policy.ciphers)
     end
 end
 
@@ -63,45 +54,7 @@ function _M.apply(policy, host)
     elseif policy.server_order == false then
         C.SSL_clear_options(connection, SERVER_ORDER)
     end
-    if policy.clients then
-        remembered = true
-        ngx.ctx.clients = policy.clients
-    end
     return true
-end
-
-
--- ask_client(revision) -> true | nil, err. To be called where the certificate is
--- shown: asks the client for its own, if apply said so. A handshake that resumes
--- a session does not come here; the session knows how its client was verified.
-function _M.ask_client(revision)
-    local clients = remembered and ngx.ctx.clients
-    if not clients then
-        return true
-    end
-    if not clients.chain then
-        local ca = units.content(clients.ca, revision)
-        if not ca then
-            return nil, "no content " .. clients.ca
-        end
-        local chain, err = ssl.parse_pem_cert(ca)
-        if not chain then
-            return nil, err
-        end
-        clients.chain = chain
-    end
-    return ssl.verify_client(clients.chain, clients.depth)
-end
-
-
--- Whether a request came over a connection that was made under these clients, or
--- over none of TLS.
-function _M.is_under(clients)
-    if ngx_var.https ~= "on" then
-        return true
-    end
-    local under = ngx.ctx.clients
-    return under ~= nil and under.name == clients.name
 end
 
 

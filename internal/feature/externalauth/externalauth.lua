@@ -305,19 +305,6 @@ function _M.refused(policy, request)
 end
 
 
--- Who answers in the place of a refusal, or of a backend, is not told what the
--- service is told, nor what it said.
-function _M.fail(policy, request)
-    for _, name in ipairs(policy.respond or NOTHING) do
-        ngx_req.clear_header(name)
-    end
-    local call = request.calls and request.calls.check
-    if call and not request.passed and not request.tried then
-        take_back_headers(call)
-    end
-end
-
-
 function _M.answer(policy, request)
     local verdict = request.verdict
     local cookies = verdict and verdict.cookies
