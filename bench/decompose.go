@@ -15,7 +15,7 @@ import (
 // The lines of nginx.conf by which Lua comes in.
 const (
 	routeLine   = `server_rewrite_by_lua_block { require("headgate.route").run() }`
-	balanceLine = `balancer_by_lua_block { require("headgate.balance").run() }`
+	balanceLine = `balancer_by_lua_block { require("headgate.balancer").run() }`
 	peerLine    = `server 0.0.0.1:1; # NGINX wants one; Lua names the endpoint.`
 )
 

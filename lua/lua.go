@@ -5,6 +5,8 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"regexp"
+	"strings"
 
 	"github.com/headgate/headgate/internal/feature"
 )
@@ -12,8 +14,11 @@ import (
 //go:embed headgate
 var modules embed.FS
 
+var moduleFile = regexp.MustCompile(`^[a-z][a-z0-9_]*\.lua$`)
+
 // Files are all modules, those of the features too, by their path below the
-// directory that Lua's package path names.
+// directory that Lua's package path names: of the feature NAME the module NAME
+// is headgate.feature.NAME, and each further one headgate.feature.NAME.MODULE.
 func Files(features []feature.Feature) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	err := fs.WalkDir(modules, ".", func(path string, entry fs.DirEntry, err error) error {
@@ -27,9 +32,37 @@ func Files(features []feature.Feature) (map[string][]byte, error) {
 		return nil, fmt.Errorf("read the embedded Lua modules: %w", err)
 	}
 	for _, f := range features {
-		if f.Lua != "" {
-			files["headgate/feature/"+f.Name+".lua"] = []byte(f.Lua)
+		if f.Lua == nil {
+			continue
+		}
+		if err := addModules(files, f); err != nil {
+			return nil, fmt.Errorf("read the Lua modules of feature %s: %w", f.Name, err)
 		}
 	}
 	return files, nil
+}
+
+func addModules(files map[string][]byte, f feature.Feature) error {
+	entries, err := fs.ReadDir(f.Lua, ".")
+	if err != nil {
+		return err
+	}
+	folder := "headgate/feature/" + f.Name
+	for _, entry := range entries {
+		file := entry.Name()
+		if !moduleFile.MatchString(file) {
+			return fmt.Errorf("%q is not the name of a Lua module", file)
+		}
+		path := folder + "/" + file
+		if strings.TrimSuffix(file, ".lua") == f.Name {
+			path = folder + ".lua"
+		}
+		if files[path], err = fs.ReadFile(f.Lua, file); err != nil {
+			return err
+		}
+	}
+	if files[folder+".lua"] == nil {
+		return fmt.Errorf("there is no %s.lua", f.Name)
+	}
+	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/headgate/headgate/internal/controller"
 	"github.com/headgate/headgate/internal/expiry"
 	"github.com/headgate/headgate/internal/explain"
+	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/health"
 	"github.com/headgate/headgate/internal/inspection"
@@ -169,7 +170,12 @@ func (o options) prepare(ctx context.Context, accessLog *nginx.AccessLog, log *s
 	fail := func(err error) (*nginx.Process, *nginx.RunDir, plan.Environment, error) {
 		return nil, nil, plan.Environment{}, err
 	}
-	capabilities, err := nginx.Discover(ctx)
+	resources := feature.Resources(all.Features())
+	var threads []string
+	for _, pool := range resources.Threads {
+		threads = append(threads, pool.Name.String())
+	}
+	capabilities, err := nginx.Discover(ctx, threads...)
 	if err != nil {
 		return fail(err)
 	}
@@ -203,6 +209,7 @@ func (o options) prepare(ctx context.Context, accessLog *nginx.AccessLog, log *s
 
 func (o options) environment(capabilities nginx.Capabilities, dir *nginx.RunDir, accessLog *nginx.AccessLog) (plan.Environment, error) {
 	env := plan.Environment{
+		Resources:      feature.Resources(all.Features()),
 		HTTP2Directive: capabilities.HTTP2Directive,
 		IPv6:           hasIPv6(),
 		HTTPPort:       plan.Port(o.httpPort),

@@ -15,7 +15,6 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -97,11 +96,12 @@ type host struct {
 }
 
 const (
-	badRequest  = 400
-	notFound    = 404
-	forbidden   = 403
-	unavailable = 503
-	healthy     = 200
+	badRequest        = 400
+	notFound          = 404
+	forbidden         = 403
+	permanentRedirect = 308
+	unavailable       = 503
+	healthy           = 200
 )
 
 func (x *explainer) run() {
@@ -233,7 +233,7 @@ func (x *explainer) answerOf(d router.Decision, won *model.Route, scheme string)
 		return Answer{Ends: true, Why: x.whyRejected()}
 	case d.Page == router.TwinPage:
 		return Answer{
-			Status: x.redirectCode(), Location: scheme + "://" + d.Name.Host + x.out.Request.uri,
+			Status: cmp.Or(x.globals.Process.RedirectCode, permanentRedirect), Location: scheme + "://" + d.Name.Host + x.out.Request.uri,
 			Why: "the name is the twin of host " + d.Name.Host + x.because(feature.WWWRedirect),
 		}
 	case d.Page == router.StatusPage && x.from.IsValid() && !x.from.IsLoopback():
@@ -289,17 +289,6 @@ func (x *explainer) whyRejected() string {
 func (x *explainer) rejects() bool {
 	name, err := x.router.Name(cmp.Or(x.out.Request.TLSName, model.DefaultHost))
 	return x.globals.Process.TLS.RejectUnknown && err == nil && name.Host == model.DefaultHost
-}
-
-// redirectCode is the status of redirects to a host.
-func (x *explainer) redirectCode() int {
-	code, key := 0, x.cause(feature.HostRedirectStatus)
-	for _, s := range x.Builder.TraceGlobals(x.Store) {
-		if s.Key == key {
-			code, _ = strconv.Atoi(s.Value)
-		}
-	}
-	return code
 }
 
 // slashRedirect leads to the path with a slash.

@@ -46,7 +46,7 @@ func (x *explainer) question(won *model.Route, scheme string) feature.Question {
 	return feature.Question{
 		Scheme: scheme, Method: r.Method, HostName: r.Host, URI: r.uri, Path: r.Path, Headers: r.Headers,
 		From: x.from, Secured: secured, HTTPSPort: x.HTTPSPort, Authority: r.authority, Relative: won.Relative,
-		Jumps:       won.Profile != x.globals.Default || won.Mode.Suffix() != "",
+		Jumps:       won.Profile != x.globals.Default || won.Mode != (model.Mode{}),
 		HasEndpoint: func(backend string) bool { return x.endpoints(backend) > 0 },
 	}
 }

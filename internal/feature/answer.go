@@ -32,8 +32,6 @@ type Effect string
 const (
 	// WWWRedirect redirects a name with or without "www." to the host.
 	WWWRedirect Effect = "www redirect"
-	// HostRedirectStatus is the status of the redirect to another host.
-	HostRedirectStatus Effect = "status of the redirect to a host"
 	// RejectUnknown ends TLS handshakes for names that no host has.
 	RejectUnknown Effect = "reject unknown names"
 	// FallbackBackend answers where a route's backend has no endpoint.
@@ -44,7 +42,7 @@ const (
 
 // Effects are all effects.
 func Effects() []Effect {
-	return []Effect{WWWRedirect, HostRedirectStatus, RejectUnknown, FallbackBackend, AnyAuth}
+	return []Effect{WWWRedirect, RejectUnknown, FallbackBackend, AnyAuth}
 }
 
 // simulate is the function that says what the feature answers in a phase, nil if

@@ -9,7 +9,12 @@
 // knows no Kubernetes types, no NGINX and no files.
 package feature
 
-import "github.com/headgate/headgate/internal/model"
+import (
+	"io/fs"
+
+	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/resource"
+)
 
 // A Feature is what one directory gives.
 type Feature struct {
@@ -106,8 +111,13 @@ type Feature struct {
 	// Choose says which of a route's alternatives is asked, as the feature's Lua
 	// does. The policy is the list of them. Nil if the feature knows of none.
 	Choose func(Question) Chosen
-	// Lua is the source of the feature's Lua module, empty if it needs none.
-	Lua string
+	// Lua holds the feature's Lua modules, *.lua: that of the feature's Name is
+	// headgate.feature.NAME, a further one headgate.feature.NAME.MODULE. Nil if
+	// the feature needs none.
+	Lua fs.FS
+	// Resources are what the feature needs of NGINX's configuration beside
+	// profiles.
+	Resources resource.Resources
 }
 
 // A Group makes the annotations of a feature count together on a host: all as
@@ -125,6 +135,15 @@ type Group struct {
 	// nothing. It is for the feature's Lua to refuse; if Bad is nil, all routes
 	// answer 503.
 	Bad any
+}
+
+// Resources are those of all features together.
+func Resources(features []Feature) resource.Resources {
+	list := make([]resource.Resources, len(features))
+	for i, f := range features {
+		list[i] = f.Resources
+	}
+	return resource.Merge(list...)
 }
 
 // Add appends a policy of the named feature to a route.

@@ -102,10 +102,11 @@ func (p Profile) Name() string {
 // has a location in every mode, so that a change of mode costs no reload: a
 // route without policies that need one pays nothing for the others.
 type Mode struct {
-	// Answers runs the answer phase of the route's policies.
-	Answers bool
+	// HeaderFilter runs the phase header_filter of the route's policies. Their
+	// phase log needs no mode: all locations but the one by path run it.
+	HeaderFilter bool
 	// Check asks another service whether a request may pass. A mode with a
-	// check always has Answers.
+	// check always has HeaderFilter.
 	Check Check
 }
 
@@ -126,21 +127,23 @@ func (c Check) Scheme() string { return [...]string{"", "http", "https"}[c] }
 
 // Modes are all modes.
 func Modes() []Mode {
-	return []Mode{{}, {Answers: true}, {Answers: true, Check: CheckHTTP}, {Answers: true, Check: CheckHTTPS}}
+	return []Mode{{}, {HeaderFilter: true}, {HeaderFilter: true, Check: CheckHTTP}, {HeaderFilter: true, Check: CheckHTTPS}}
 }
 
-// Suffix stands behind the profile's name in that of the location. Only the
-// mode that does nothing has none. Without the check's part at its end it is
-// that of the same mode without the check: lua/headgate/host.lua cuts it.
-func (m Mode) Suffix() string {
-	suffix := ""
-	if m.Answers {
-		suffix = "_a"
+// Passed is the mode without its check, for requests that need none any more.
+func (m Mode) Passed() Mode { return Mode{HeaderFilter: m.HeaderFilter} }
+
+// Location is the name, without the "@", of the location of a profile in a mode.
+// The mode that does nothing adds nothing to the profile's name.
+func (p Profile) Location(m Mode) string {
+	name := p.Name()
+	if m.HeaderFilter {
+		name += "_filter"
 	}
 	if m.Check != NoCheck {
-		suffix += "_" + m.Check.Scheme()
+		name += "_" + m.Check.Scheme()
 	}
-	return suffix
+	return name
 }
 
 // Process is what the NGINX process is told, from the ConfigMap's keys.
@@ -176,6 +179,9 @@ type Process struct {
 	// Stapling shows OCSP answers with certificates. It stands in no file, so that
 	// a change of it needs no reload.
 	Stapling bool
+	// RedirectCode is the status of redirects to a host from its twin. It stands in
+	// no file.
+	RedirectCode int
 	// HSTS is what answers over https say of Strict-Transport-Security.
 	HSTS HSTS
 	TLS  TLS

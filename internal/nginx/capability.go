@@ -62,8 +62,8 @@ func modules() []module {
 
 // Discover finds NGINX and what it can do: $HEADGATE_NGINX or $NGINX_BINARY if
 // set, else nginx on the path or where systems put it. Its error says what to
-// install.
-func Discover(ctx context.Context) (Capabilities, error) {
+// install. threads are names of thread pools that Lua is to run code in.
+func Discover(ctx context.Context, threads ...string) (Capabilities, error) {
 	ctx, cancel := context.WithTimeout(ctx, probePatience)
 	defer cancel()
 	binary, err := find()
@@ -78,7 +78,7 @@ func Discover(ctx context.Context) (Capabilities, error) {
 	if err != nil {
 		return Capabilities{}, err
 	}
-	return c, c.probe(ctx)
+	return c, c.probe(ctx, threads)
 }
 
 func find() (string, error) {
@@ -174,7 +174,7 @@ func (m module) find(output string) (file string, ok bool) {
 
 // probe lets NGINX load its modules and the Lua libraries that it has no file
 // names for.
-func (c Capabilities) probe(ctx context.Context) error {
+func (c Capabilities) probe(ctx context.Context, threads []string) error {
 	dir, err := os.MkdirTemp("", "headgate-probe-")
 	if err != nil {
 		return fmt.Errorf("try NGINX: %w", err)
@@ -184,10 +184,14 @@ func (c Capabilities) probe(ctx context.Context) error {
 	for _, file := range c.Modules {
 		fmt.Fprintf(&conf, "load_module %q;\n", file)
 	}
+	needed := ""
+	for _, name := range threads {
+		fmt.Fprintf(&conf, "thread_pool %s threads=1;\n", name)
+		needed = `assert(ngx.run_worker_thread, "the Lua module is older than 0.10.21")`
+	}
 	// It ends where it would begin to serve. A mere test would not run Lua.
-	conf.WriteString("daemon off;\nmaster_process off;\npid pid;\nthread_pool passwords threads=1;\nevents {}\nhttp {\n access_log off;\n" +
-		` init_by_lua_block { require("resty.core") require("cjson.safe") require("ngx.semaphore")` +
-		` assert(ngx.run_worker_thread, "the Lua module is older than 0.10.21") os.exit(0) }` + "\n")
+	conf.WriteString("daemon off;\nmaster_process off;\npid pid;\nevents {}\nhttp {\n access_log off;\n" +
+		` init_by_lua_block { require("resty.core") require("cjson.safe") require("ngx.semaphore") ` + needed + ` os.exit(0) }` + "\n")
 	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
 		fmt.Fprintf(&conf, " %s_temp_path %s;\n", kind, kind)
 	}

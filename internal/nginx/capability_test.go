@@ -40,7 +40,7 @@ func TestDiscoverMissingLibrary(t *testing.T) {
 	}
 	t.Setenv("LUA_CPATH", "/nowhere/?.so")
 	t.Setenv("LUA_PATH", "/usr/share/lua/5.1/?.lua")
-	err = found.probe(t.Context())
+	err = found.probe(t.Context(), nil)
 	if err == nil || !strings.Contains(err.Error(), "apt-get install lua-cjson") {
 		t.Error(err)
 	}

@@ -24,8 +24,8 @@ const annotationPrefix = "nginx.ingress.kubernetes.io"
 // phase of TLS policies.
 var profileLine = regexp.MustCompile(`^\s*(?:|\}|location @p_[0-9a-f]{12}(?:_[a-z]+)* \{|log_by_lua_block \{ require\("headgate\.request"\)\.release\(\) \}|` +
 	`ssl_client_hello_by_lua_block \{ require\("headgate\.hello"\)\.run\(\) \}|` +
-	`auth_request _check_https?;|error_page 401 = @refused;|proxy_intercept_errors on;|error_page \d{3} = @fail_\d{3}(?:_unread)?;|` +
-	`(?:access|header_filter)_by_lua_block \{ require\("headgate\.(?:access|answer)"\)\.run(?:_on)?\((?:true|false)?\) \}|proxy_pass http://hg_http;|` +
+	`auth_request _check_https?;|error_page 401 = @refused;|` +
+	`(?:access|header_filter)_by_lua_block \{ require\("headgate\.(?:access|header_filter)"\)\.run\((?:true|false)?\) \}|proxy_pass http://hg_http;|` +
 	`client_max_body_size \d+[kmg]?;|proxy_(?:request_)?buffering (?:on|off);|proxy_buffer_size \d+[kmg]?;|proxy_buffers \d+ \d+[kmg]?;|proxy_busy_buffers_size \d+[kmg]?;|` +
 	`proxy_max_temp_file_size \d+[kmg]?;|client_body_buffer_size \d+[kmg]?;|proxy_next_upstream (?:off|[a-z_0-9 ]+);|proxy_next_upstream_timeout \d+s;|proxy_http_version 1\.[01];)$`)
 

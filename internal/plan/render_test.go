@@ -76,7 +76,8 @@ func environment(t testing.TB) plan.Environment {
 		t.Fatal(err)
 	}
 	return plan.Environment{
-		RunDir: path(t, "/run/headgate"), User: user, Modules: []plan.Path{path(t, "/usr/lib/nginx/modules/ngx_http_lua_module.so")},
+		Resources: feature.Resources(all.Features()),
+		RunDir:    path(t, "/run/headgate"), User: user, Modules: []plan.Path{path(t, "/usr/lib/nginx/modules/ngx_http_lua_module.so")},
 		HTTPPort: 80, HTTPSPort: 443, HealthPath: path(t, "/healthz"), AccessLog: path(t, "/dev/stdout"), Workers: 2, OpenFiles: 65536, Backlog: 511,
 	}
 }
@@ -301,7 +302,7 @@ func checkChecks(t *testing.T, conf string) {
 		}
 		wanted := []string{"auth_request _check_" + asks[1] + ";", "error_page 401 = @refused;", `access_by_lua_block { require("headgate.access").run`}
 		if strings.HasPrefix(name, "=") {
-			wanted = []string{"internal;", "proxy_pass_request_body off;", `proxy_set_header Content-Length "";`, `require("headgate.call").answered()`}
+			wanted = []string{"internal;", "proxy_pass_request_body off;", `proxy_set_header Content-Length "";`, `proxy_set_header Proxy "";`, `require("headgate.access").auth_response()`}
 		}
 		for _, w := range wanted {
 			if !strings.Contains(text, w) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/resource"
 )
 
 //go:embed nginx.conf.tmpl
@@ -37,6 +38,8 @@ type Environment struct {
 	HealthPath Path
 	// AccessLog is the file that the access log is written to.
 	AccessLog Path
+	// Resources are what the features need.
+	Resources resource.Resources
 	// Workers is the number of workers where the ConfigMap says auto.
 	Workers int
 	// OpenFiles is the number of files that a worker may open, 0 to leave it.
@@ -109,28 +112,19 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, he
 		// Default is the location of most requests.
 		Default location
 		// Jumps are the locations that requests may jump to.
-		Jumps []location
-		// CallVariables are the variables that lua/headgate/request.lua sets for
-		// the check's call to another service.
-		CallVariables []string
-		Hello         bool
-		Dictionaries  Dictionaries
+		Jumps        []location
+		Hello        bool
+		Dictionaries Dictionaries
 	}{
 		Environment: env, WorkerProcesses: env.WorkerProcesses(globals.Process), Process: globals.Process,
-		Default: location{Profile: globals.Default}, Jumps: jumps(globals.Default, profiles),
-		CallVariables: callVariables, Hello: hello, Dictionaries: dictionaries,
+		Default: location{Profile: globals.Default}, Jumps: env.jumps(globals.Default, profiles),
+		Hello: hello, Dictionaries: dictionaries,
 	}
 	var b bytes.Buffer
 	if err := parsedTemplate().Execute(&b, values); err != nil {
 		return nil, fmt.Errorf("render nginx.conf: %w", err)
 	}
 	return map[string][]byte{NginxConf: b.Bytes()}, nil
-}
-
-// callVariables are named without "hg_call_", which is put before them.
-var callVariables = []string{
-	"checks", "forwarded_host", "forwarded_method", "forwarded_port", "forwarded_proto", "forwarded_scheme", "forwarded_uri",
-	"host", "name", "original_uri", "original_url", "redirect", "scheme", "uri",
 }
 
 // A location is where NGINX does what a profile says, in a mode.
@@ -140,13 +134,17 @@ type location struct {
 }
 
 // Name is the location's, without the "@".
-func (l location) Name() string { return l.Profile.Name() + l.Suffix() }
+func (l location) Name() string { return l.Profile.Location(l.Mode) }
 
-func jumps(first model.Profile, others []model.Profile) []location {
+// jumps are the locations of profiles. Modes with a check that no feature has the
+// call for are left out: no route has them.
+func (e Environment) jumps(first model.Profile, others []model.Profile) []location {
 	list := make([]location, 0, (1+len(others))*len(model.Modes()))
 	for _, p := range append([]model.Profile{first}, others...) {
 		for _, m := range model.Modes() {
-			list = append(list, location{p, m})
+			if m.Check == model.NoCheck || e.Resources.HasLocation("_check_"+m.Check.Scheme()) {
+				list = append(list, location{p, m})
+			}
 		}
 	}
 	return list

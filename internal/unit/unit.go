@@ -27,7 +27,7 @@ type Unit struct {
 // FromHost packs a host.
 func FromHost(h model.Host) Unit {
 	p := packedHost{TLS: packTLS(h), Routes: make([]packedRoute, 0, len(h.Routes))}
-	backends, profiles, policies, origins := list[string]{}, list[string]{}, list[string]{}, list[model.Origin]{}
+	backends, locations, policies, origins := list[string]{}, list[string]{}, list[string]{}, list[model.Origin]{}
 	for _, r := range h.Routes {
 		packed := packedRoute{
 			Slash:    r.Slash,
@@ -35,8 +35,10 @@ func FromHost(h model.Host) Unit {
 			Relative: r.Relative,
 			Denied:   r.Denied,
 			AnyJudge: r.AnyJudge,
-			Profile:  profiles.add(r.Profile.Name()),
-			Mode:     r.Mode.Suffix(),
+			Location: locations.add(r.Profile.Location(r.Mode)),
+		}
+		if r.Mode.Check != model.NoCheck {
+			packed.Passed = locations.add(r.Profile.Location(r.Mode.Passed()))
 		}
 		switch r.Kind {
 		case model.Exact:
@@ -60,7 +62,7 @@ func FromHost(h model.Host) Unit {
 		}
 		p.Routes = append(p.Routes, packed)
 	}
-	p.Backends, p.Profiles = backends.values, profiles.values
+	p.Backends, p.Locations = backends.values, locations.values
 	for _, policy := range policies.values {
 		p.Policies = append(p.Policies, json.RawMessage(policy))
 	}
@@ -71,12 +73,12 @@ func FromHost(h model.Host) Unit {
 }
 
 type packedHost struct {
-	TLS      *packedTLS        `json:"tls,omitempty"`
-	Backends []string          `json:"backends,omitempty"`
-	Profiles []string          `json:"profiles,omitempty"`
-	Policies []json.RawMessage `json:"policies,omitempty"`
-	Origins  [][2]string       `json:"origins,omitempty"`
-	Routes   []packedRoute     `json:"routes"`
+	TLS       *packedTLS        `json:"tls,omitempty"`
+	Backends  []string          `json:"backends,omitempty"`
+	Locations []string          `json:"locations,omitempty"`
+	Policies  []json.RawMessage `json:"policies,omitempty"`
+	Origins   [][2]string       `json:"origins,omitempty"`
+	Routes    []packedRoute     `json:"routes"`
 }
 
 // packedTLS is a host's TLS policy. Only sessions that were made under the
@@ -115,10 +117,12 @@ type packedRoute struct {
 	Backend  int    `json:"backend,omitempty"`
 	Fallback int    `json:"fallback,omitempty"`
 	Default  bool   `json:"default,omitempty"`
-	Profile  int    `json:"profile"`
-	Mode     string `json:"mode,omitempty"`
-	Origin   int    `json:"origin,omitempty"`
-	Policies []int  `json:"policies,omitempty"`
+	Location int    `json:"location"`
+	// Passed is the location of requests that the other service need not be
+	// asked about, where Location asks one.
+	Passed   int   `json:"passed,omitempty"`
+	Origin   int   `json:"origin,omitempty"`
+	Policies []int `json:"policies,omitempty"`
 }
 
 // FromName packs a name.
@@ -214,8 +218,9 @@ func FromGlobals(g model.Globals) Unit {
 		policies[i] = encodePolicy(p)
 	}
 	return pack(Key{Globals, GlobalsName}, struct {
-		Policies []json.RawMessage `json:"policies"`
-	}{policies})
+		Policies     []json.RawMessage `json:"policies"`
+		RedirectCode int               `json:"redirect_code,omitempty"`
+	}{policies, g.Process.RedirectCode})
 }
 
 func encodePolicy(p model.Policy) []byte {

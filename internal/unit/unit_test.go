@@ -114,20 +114,20 @@ func TestUnitsAreWhatTheirBytesSay(t *testing.T) {
 func TestHostReadsBack(t *testing.T) {
 	h := largeHost()
 	var packed struct {
-		Backends, Profiles []string
-		Policies           [][2]json.RawMessage
-		Origins            [][2]string
-		Routes             []struct {
-			Exact, Prefix            string
-			Slash, Denied            bool
-			Backend, Profile, Origin int
-			Policies                 []int
+		Backends, Locations []string
+		Policies            [][2]json.RawMessage
+		Origins             [][2]string
+		Routes              []struct {
+			Exact, Prefix             string
+			Slash, Denied             bool
+			Backend, Location, Origin int
+			Policies                  []int
 		}
 	}
 	if err := json.Unmarshal(unit.FromHost(h).Payload, &packed); err != nil {
 		t.Fatal(err)
 	}
-	if len(packed.Backends) != 2 || len(packed.Profiles) != 2 || len(packed.Policies) != 2 || len(packed.Origins) != 2 || len(packed.Routes) != len(h.Routes) {
+	if len(packed.Backends) != 2 || len(packed.Locations) != 2 || len(packed.Policies) != 2 || len(packed.Origins) != 2 || len(packed.Routes) != len(h.Routes) {
 		t.Fatalf("equal values do not stand once: %+v", packed)
 	}
 	for i, r := range packed.Routes {
@@ -142,8 +142,8 @@ func TestHostReadsBack(t *testing.T) {
 		if r.Origin > 0 {
 			got.Origin = model.Origin{Namespace: packed.Origins[r.Origin-1][0], Ingress: packed.Origins[r.Origin-1][1]}
 		}
-		if name := packed.Profiles[r.Profile-1]; name != want.Profile.Name() {
-			t.Errorf("route %d has the profile %s", i, name)
+		if name := packed.Locations[r.Location-1]; name != want.Profile.Location(want.Mode) {
+			t.Errorf("route %d has the location %s", i, name)
 		}
 		for _, n := range r.Policies {
 			var p policy

@@ -1,7 +1,8 @@
--- Who may pass: what judges say before a request goes on, and the access phase,
--- which only locations have that need it. That can refuse a request but lets
--- none in: nothing here may be combined with NGINX's `satisfy`, under which an
--- access phase that merely returns grants access.
+-- Who may pass: what the features' authenticate functions return before a
+-- request goes on, and the access phase, which only locations have that need it.
+-- That can refuse a request but lets none in: nothing here may be combined with
+-- NGINX's `satisfy`, under which an access phase that merely returns grants
+-- access.
 local features = require "headgate.features"
 local requests = require "headgate.request"
 
@@ -19,19 +20,18 @@ local FORBIDDEN = 403
 local NOT_FOUND = 404
 local UNAVAILABLE = 503
 
--- What a judge says besides true, with which a request passes, and a status,
--- 401 or 403, with which it refuses one: it is for the service to say that
--- NGINX asks, which it does in modes with a check. With 401 comes a
--- WWW-Authenticate, if there is one; two of all judges' are told. A judge that
--- can't tell ends the request itself: that is no verdict, and no other judge's
+-- A verdict is true, with which a request passes, a status, 401 or 403, that
+-- refuses it, or this: the auth service decides, which NGINX asks in modes with a
+-- check. With 401 comes a WWW-Authenticate, if there is one; two of all are sent.
+-- A function that can't decide ends the request itself, and no other verdict
 -- counts any more.
 local ASK = "ask"
 
 
-local function run_refused(request)
-    local refused = request.route.phases.refused
-    if refused then
-        features.run(refused, request)
+local function run_auth_refused(request)
+    local phase = request.route.phases.auth_refused
+    if phase then
+        features.run(phase, request)
     end
 end
 
@@ -45,17 +45,17 @@ local function refuse(request, status, challenge, second)
             requests.keep(request)
             return ngx_exec("@refused")
         end
-        run_refused(request)
+        run_auth_refused(request)
         ngx_header["WWW-Authenticate"] = challenge
     end
     return requests.finish(request, status)
 end
 
 
--- judge asks a list of judges, and ends the request unless all let it pass, or,
--- on a route where one is enough, one of them. A 401 says more than a 403: with
--- it the client learns what would let it in.
-function _M.judge(list, request)
+-- authenticate runs a list of functions, and ends the request unless all let it
+-- pass, or, on a route where one is enough, one of them. A 401 says more than a
+-- 403: with it the client learns what would let it in.
+function _M.authenticate(list, request)
     local route = request.route
     local any = route.any_judge
     local ask = false
@@ -82,26 +82,13 @@ function _M.judge(list, request)
                 end
             end
         else
-            error("a judge that says " .. tostring(verdict))
+            error("invalid verdict: " .. tostring(verdict))
         end
     end
     if ask then
         request.refusal = status and { status = status, challenge = challenge }
     elseif status then
         return refuse(request, status, challenge, second)
-    end
-end
-
-
--- checked runs what is to be done when another service let the request pass.
--- It ends a request that no backend answers.
-local function checked(request)
-    local phase = request.route.phases.checked
-    if phase then
-        features.run(phase, request)
-    end
-    if not request.backend then
-        return requests.finish(request, NOT_FOUND)
     end
 end
 
@@ -113,22 +100,45 @@ function _M.run(reads_body)
     if not request then
         return ngx_exit(UNAVAILABLE)
     end
-    checked(request)
-    local access = request.route.phases.access
-    if reads_body and access then
-        features.run(access, request)
+    local phases = request.route.phases
+    if phases.auth_passed then
+        features.run(phases.auth_passed, request)
+    end
+    if not request.backend then
+        return requests.finish(request, NOT_FOUND)
+    end
+    if reads_body and phases.access then
+        features.run(phases.access, request)
+    end
+end
+
+
+-- Runs before the header of the auth service's answer, which never reaches the
+-- client, would be sent.
+function _M.auth_response()
+    local request = requests.current()
+    local calls = request and request.calls
+    local phase = calls and calls.check and request.route.phases.auth_response
+    if phase then
+        features.run(phase, request)
+    end
+    local refusal = request and request.refusal
+    if refusal and refusal.status == UNAUTHORIZED and ngx.status == FORBIDDEN then
+        -- As under NGINX's satisfy: a client that can still authenticate is asked
+        -- to.
+        ngx.status = UNAUTHORIZED
     end
 end
 
 
 -- Answers in @refused, with what NGINX or refuse put into WWW-Authenticate, and
--- what judges want besides.
+-- what other features want besides.
 function _M.refused()
     local request = requests.current()
     if not request then
         return ngx_exit(UNAVAILABLE)
     end
-    run_refused(request)
+    run_auth_refused(request)
     local refusal = request.refusal
     if refusal and refusal.challenge then
         requests.set_challenge(refusal.challenge)

@@ -5,7 +5,6 @@
 -- A subrequest has a ngx.ctx of its own but its request's variables, so it
 -- finds the request's table by the slot.
 local balancer = require "ngx.balancer"
-local features = require "headgate.features"
 local log = require "headgate.log"
 local requests = require "headgate.request"
 local settings = require "headgate.settings"
@@ -15,9 +14,6 @@ local _M = {}
 
 local set_current_peer = balancer.set_current_peer
 local set_more_tries = balancer.set_more_tries
-
-local UNAUTHORIZED = 401
-local FORBIDDEN = 403
 
 local LOOPBACK = "127.0.0.1"
 
@@ -69,23 +65,6 @@ function _M.balance(name)
     local ok, err = set_current_peer(address, port)
     if not ok then
         log.err("set the endpoint of a call: ", err)
-    end
-end
-
-
--- Runs before the header of the answer to the check, which never reaches the
--- client, would be sent.
-function _M.answered()
-    local request = requests.current()
-    local calls = request and request.calls
-    local called = calls and calls.check and request.route.phases.called
-    if called then
-        features.run(called, request)
-    end
-    local refusal = request and request.refusal
-    if refusal and refusal.status == UNAUTHORIZED and ngx.status == FORBIDDEN then
-        -- As under NGINX's satisfy: whoever can still say who he is is asked to.
-        ngx.status = UNAUTHORIZED
     end
 end
 

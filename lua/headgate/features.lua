@@ -1,35 +1,40 @@
--- The features' Lua modules. A module may have these functions, each of which
--- gets the policy that the route carries and the request (see request.lua):
+-- The features' Lua modules. A module may have these functions, named by the
+-- phase of NGINX that they run in or before. Each gets the policy that the route
+-- carries and the request (see request.lua):
 --
---   route(policy, request)    before a backend is chosen; may end the request
---   choose(policy, request)   may set request.backend to another backend than
+--   rewrite(policy, request)  before a backend is selected; may end the request
+--   select_backend(policy, request)
+--                             may set request.backend to another backend than
 --                             the route's; it must have an endpoint
---   guard(policy, request)    when there is a backend to ask, or the built-in
---                             default one answers: may end the request; never
---                             lets in what another refuses
---   judge(policy, request) -> verdict, challenge
---                             behind all guards: whether the request's sender
---                             may pass: true, "ask", or 401 or 403, see
+--   authenticate(policy, request) -> verdict, challenge
+--                             when there is a backend to ask, or the built-in
+--                             default one answers: whether the request's
+--                             sender may pass: true, "ask", 401 or 403, see
 --                             access.lua. Where one is enough, not all are
 --                             called
---   send(policy, request)     when guards and judges let the request pass: says
---                             what the backend is asked
---   jump(policy, request)     before a jump to a profile's location, which
+--   request_headers(policy, request)
+--                             when the request may pass: sets what the backend
+--                             is asked
+--   before_exec(policy, request)
+--                             before a jump to a profile's location, which
 --                             skips what NGINX checks on the way into one by
 --                             path; may end the request
---   called(policy, request)   in modes with a check, before the header of the
---                             called service's answer is sent to nobody
---   checked(policy, request)  in modes with a check, when the called service let
---                             the request pass; also elsewhere, see access.lua
---   refused(policy, request)  when judges or the called service refused the
---                             request with 401; may end the request
+--   auth_response(policy, request)
+--                             in modes with a check, before the header of the
+--                             auth service's answer, which no client gets
+--   auth_passed(policy, request)
+--                             in modes with a check, when the auth service let
+--                             the request pass
+--   auth_refused(policy, request)
+--                             when the request was refused with 401, here or by
+--                             the auth service; may end the request
 --   access(policy, request)   in profiles with an access phase
---   balance(policy, request)  before the first endpoint is asked
---   answer(policy, request)   before the answer's header is sent, in profiles'
---                             locations of a mode with answers, and before
+--   balancer(policy, request) before the first endpoint is asked
+--   header_filter(policy, request)
+--                             before the answer's header is sent, in locations
+--                             of a mode with a header filter, and before
 --                             Headgate itself ends the request
---   done(policy, request)     when the request is over, however it ended, on
---                             routes whose mode has answers
+--   log(policy, request)      when the request is over, however it ended
 --   applies(policy, phase, location) -> whether this policy takes part in a
 --                             phase on routes that jump to that location (nil:
 --                             that don't jump); asked when a unit is decoded
@@ -43,8 +48,8 @@ local string_find = string.find
 local type = type
 
 local PHASES = {
-    "route", "choose", "guard", "judge", "send", "jump", "called", "checked", "refused", "access", "balance", "answer",
-    "done",
+    "rewrite", "select_backend", "authenticate", "request_headers", "before_exec", "auth_response", "auth_passed",
+    "auth_refused", "access", "balancer", "header_filter", "log",
 }
 
 
@@ -78,10 +83,6 @@ local function make(policies, location)
                 list[#list + 1] = policy[2]
             end
         end
-    end
-    if phases.judge then
-        -- Routes without guards need not be looked at for judges.
-        phases.guard = phases.guard or {}
     end
     return phases
 end

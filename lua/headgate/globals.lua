@@ -5,9 +5,12 @@ local features = require "headgate.features"
 
 local _M = {}
 
+local PERMANENT = 308
 
--- compile(payload) -> { settings } | nil, err
+
+-- compile(payload) -> { settings, redirect_code } | nil, err
 --   settings: by feature, what it has for all requests
+--   redirect_code: the status of redirects from a twin
 function _M.compile(payload)
     local unit, err = cjson.decode(payload)
     if not unit then
@@ -21,7 +24,7 @@ function _M.compile(payload)
         end
         settings[feature] = value
     end
-    return { settings = settings }
+    return { settings = settings, redirect_code = unit.redirect_code or PERMANENT }
 end
 
 

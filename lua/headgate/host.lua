@@ -19,7 +19,6 @@ local setmetatable = setmetatable
 local clock = regex.clock
 local ngx_re_find = ngx.re.find
 local string_byte = string.byte
-local string_find = string.find
 local string_gsub = string.gsub
 local string_lower = string.lower
 local string_match = string.match
@@ -31,9 +30,6 @@ local methods = {}
 local meta = { __index = methods }
 
 local SLASH = 47
-
--- What a mode with a check ends in.
-local CHECK = "_https?$"
 
 -- The longest name of sessions that the TLS library takes.
 local MOST_SESSIONS = 32
@@ -81,10 +77,8 @@ local function fallback(packed, unit)
 end
 
 
--- location_of is the location to go on in for a profile in a mode, nil if the
--- request is there already.
-local function location_of(profile, mode)
-    local name = profile .. mode
+-- location_of is where a request goes on, nil if it is there already.
+local function location_of(name)
     return name ~= settings.default_profile and "@" .. name or nil
 end
 
@@ -106,14 +100,18 @@ end
 
 -- route makes of a packed route what a request needs. known: see phases_of.
 local function route(packed, unit, known)
-    local profile = unit.profiles[packed.profile]
-    if not profile then
-        return nil, "a route without a profile"
+    local name = unit.locations[packed.location]
+    if type(name) ~= "string" then
+        return nil, "a route without a location"
     end
     local backend = packed.backend and unit.backends[packed.backend]
-    local mode = packed.mode or ""
-    local location = location_of(profile, mode)
+    local location = location_of(name)
     local phases, err = phases_of(packed.policies or EMPTY, unit, location, known)
+    if phases and phases.log and not location then
+        -- The location by path has no log phase.
+        location = "@" .. name
+        phases, err = phases_of(packed.policies or EMPTY, unit, location, known)
+    end
     if not phases then
         return nil, err
     end
@@ -132,9 +130,9 @@ local function route(packed, unit, known)
     if packed.pattern and not plain_text(packed.pattern) then
         made.pattern = packed.pattern
     end
-    if string_find(mode, CHECK) then
+    if packed.passed then
         -- Where a request goes on that no other service is to be asked about.
-        made.passed = location_of(profile, string_gsub(mode, CHECK, ""))
+        made.passed = location_of(unit.locations[packed.passed])
         made.identity = identity(packed)
     end
     if packed.fallback then
@@ -220,7 +218,7 @@ function _M.compile(payload)
         if not compiled then
             return nil, err
         end
-        host.guarded = host.guarded or compiled.denied or compiled.phases.guard ~= nil
+        host.guarded = host.guarded or compiled.denied or compiled.phases.authenticate ~= nil
         if packed.exact then
             add_exact(host, packed, compiled)
         elseif packed.prefix then

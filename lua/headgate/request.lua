@@ -1,5 +1,5 @@
 -- What is known of a request over its phases, and the only writer of NGINX's
--- variables.
+-- variables, those too that features declare.
 --
 -- The table of a request is its ngx.ctx. A jump into a profile's location
 -- empties that, so before it the table is put into a slot whose number a
@@ -44,8 +44,8 @@ local slot_count = 0
 --   groups      what the groups of the route's path found, where a template asks
 --   tried       the turn of the endpoint that was asked; once there are several,
 --               a table with each turn as a key
---   passed      set by a judge where no other service is to be asked any more
---   refusal     what judges refused where the called service has the last word:
+--   passed      set by authenticate where no other service is to be asked any more
+--   refusal     what was refused where the auth service has the last word:
 --               { status, challenge }
 --   calls       to other services for this request, by name, see call.lua; nil
 --               if there are none
@@ -90,7 +90,7 @@ function _M.keep(request)
 end
 
 
--- Ends what keep began.
+-- Ends what keep began: the log phase of a location.
 function _M.release()
     local slot = tonumber(ngx_var.hg_request)
     local request = slot and slots[slot]
@@ -98,9 +98,9 @@ function _M.release()
         slots[slot] = nil
         free_count = free_count + 1
         free[free_count] = slot
-        local done = request.route.phases.done
-        if done then
-            features.run(done, request)
+        local phase = request.route.phases.log
+        if phase then
+            features.run(phase, request)
         end
     end
 end
@@ -112,26 +112,26 @@ function _M.kept()
 end
 
 
--- What policies do to answers is done here for those that end in the phases
--- before the jump: NGINX's locations do it for all others. So is what they do
--- when a request is over, unless release will.
-local function answer(request)
+-- The header filter runs here for requests that end in the phases before the
+-- jump: NGINX's locations run it for all others. So does the log phase, unless
+-- release will run it.
+local function filter(request)
     if ngx_get_phase() == "access" then
         return
     end
     local phases = request.route.phases
-    if phases.answer then
-        features.run(phases.answer, request)
+    if phases.header_filter then
+        features.run(phases.header_filter, request)
     end
-    if phases.done and not slots[tonumber(ngx_var.hg_request)] then
-        features.run(phases.done, request)
+    if phases.log and not slots[tonumber(ngx_var.hg_request)] then
+        features.run(phases.log, request)
     end
 end
 
 
 -- Ends a request with an answer of Headgate's own. A caller returns what this returns.
 function _M.finish(request, status)
-    answer(request)
+    filter(request)
     return ngx_exit(status)
 end
 
@@ -148,7 +148,7 @@ end
 
 -- Ends a request with a redirect.
 function _M.redirect(request, target, status)
-    answer(request)
+    filter(request)
     return ngx.redirect(target, status)
 end
 
@@ -254,47 +254,28 @@ function _M.set_challenge(challenge)
 end
 
 
--- What the check tells of the request besides what nginx.conf has it say always.
-local CHECK_HEADERS = {
-    ["x-forwarded-host"] = function(value) ngx_var.hg_call_forwarded_host = value end,
-    ["x-forwarded-method"] = function(value) ngx_var.hg_call_forwarded_method = value end,
-    ["x-forwarded-port"] = function(value) ngx_var.hg_call_forwarded_port = value end,
-    ["x-forwarded-proto"] = function(value) ngx_var.hg_call_forwarded_proto = value end,
-    ["x-forwarded-scheme"] = function(value) ngx_var.hg_call_forwarded_scheme = value end,
-    ["x-forwarded-uri"] = function(value) ngx_var.hg_call_forwarded_uri = value end,
-    ["x-headgate-checks"] = function(value) ngx_var.hg_call_checks = value end,
-    ["x-auth-request-redirect"] = function(value) ngx_var.hg_call_redirect = value end,
-    ["x-original-uri"] = function(value) ngx_var.hg_call_original_uri = value end,
-    ["x-original-url"] = function(value) ngx_var.hg_call_original_url = value end,
-    ["x-scheme"] = function(value) ngx_var.hg_call_scheme = value end,
-}
-
-
--- set_check_header(name, value) -> whether it could be set: name must be one of
--- the headers that only the check has, in lower case.
-function _M.set_check_header(name, value)
-    local set = CHECK_HEADERS[name]
-    if not set then
-        return false
+-- target is what may stand in a request line: it starts with a slash, and what
+-- would end it is percent-encoded.
+local function target(value)
+    if string_byte(value) ~= SLASH then
+        value = "/" .. value
     end
-    set(line(value))
-    return true
+    return (string_gsub(value, "[%z\1-\32\127]", function(c)
+        return string_format("%%%02X", string_byte(c))
+    end))
 end
 
 
--- Says what the check asks: uri is encoded but for what would end a request line.
--- method: nil for GET.
-function _M.set_check(host, uri, method)
-    ngx_var.hg_call_host = line(host)
-    ngx_var.hg_call_name = line(host)
-    if string_byte(uri) ~= SLASH then
-        uri = "/" .. uri
-    end
-    ngx_var.hg_call_uri = string_gsub(uri, "[%z\1-\32\127]", function(c)
-        return string_format("%%%02X", string_byte(c))
-    end)
-    if method then
-        ngx_var.hg_call_method = line(method)
+-- Sets variables that a feature declared (Feature.Resources). values: by name.
+-- What the declaration does not allow in a value is removed or encoded.
+function _M.set_variables(values)
+    local declared = settings.variables
+    for name, value in pairs(values) do
+        local kind = declared[name]
+        if not kind then
+            error("no feature declares the variable " .. name)
+        end
+        ngx_var[name] = kind == "target" and target(value) or line(value)
     end
 end
 

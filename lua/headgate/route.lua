@@ -51,7 +51,7 @@ end
 -- A name that is only the twin of a host sends clients there.
 local function redirect_to_host(name, globals)
     local target = ngx_var.scheme .. "://" .. name.host .. requests.path_and_query()
-    return ngx.redirect(target, globals.settings.https_redirect.code)
+    return ngx.redirect(target, globals.redirect_code)
 end
 
 
@@ -134,15 +134,15 @@ local function stand_in(fallback, revision)
 end
 
 
--- choose settles which backend is asked, or ends the request where none can be.
--- Where the built-in default backend answers there is none, and the guards are
--- asked first: see answer_default.
-local function choose(request, route)
+-- select_backend finds the backend to ask, or ends the request where none can
+-- be. Where the built-in default backend answers there is none, and the request
+-- is authenticated first: see answer_default.
+local function select_backend(request, route)
     if not route.backend then
         return
     end
-    if route.phases.choose then
-        features.run(route.phases.choose, request)
+    if route.phases.select_backend then
+        features.run(route.phases.select_backend, request)
         if request.backend then
             return
         end
@@ -155,11 +155,10 @@ local function choose(request, route)
 end
 
 
--- answer_default ends a request that no backend answers, once all guards let it
--- pass. A body that is too long is refused first.
+-- answer_default ends a request that no backend answers, once it may pass. A body that is too long is refused first.
 local function answer_default(request, phases)
-    if phases.jump then
-        features.run(phases.jump, request)
+    if phases.before_exec then
+        features.run(phases.before_exec, request)
     end
     return requests.finish(request, NOT_FOUND)
 end
@@ -176,17 +175,14 @@ local function handle(revision, jumped)
         return requests.finish(request, UNAVAILABLE)
     end
     local phases = route.phases
-    if phases.route then
-        features.run(phases.route, request)
+    if phases.rewrite then
+        features.run(phases.rewrite, request)
     end
-    choose(request, route)
+    select_backend(request, route)
     requests.set_id()
     requests.settle_host(host_name)
-    if phases.guard then
-        features.run(phases.guard, request)
-        if phases.judge then
-            access.judge(phases.judge, request)
-        end
+    if phases.authenticate then
+        access.authenticate(phases.authenticate, request)
     end
     if not request.backend and (request.passed or not route.identity) then
         return answer_default(request, phases)
@@ -199,8 +195,8 @@ local function handle(revision, jumped)
         end
         requests.set_path(request.path)
     end
-    if phases.send then
-        features.run(phases.send, request)
+    if phases.request_headers then
+        features.run(phases.request_headers, request)
     end
 
     local location = route.location
@@ -209,8 +205,8 @@ local function handle(revision, jumped)
     end
     location = location or jumped and "@" .. settings.default_profile
     if location then
-        if phases.jump then
-            features.run(phases.jump, request)
+        if phases.before_exec then
+            features.run(phases.before_exec, request)
         end
         requests.keep(request)
         return ngx_exec(location)

@@ -18,6 +18,9 @@ local _M = {
     reject_unknown = nil,
     -- Whether the access log is written.
     access_log = nil,
+    -- The variables that features declared, each with what it may hold: "line" for a
+    -- part of a header line, "target" for a path with a query.
+    variables = nil,
     -- Which configuration this is: each reload has a higher number.
     generation = nil,
 }

@@ -26,7 +26,7 @@ func startControl(t testing.TB, g *gatetest.Gate) []unit.Change {
 		{Kind: "globals", Name: "globals", Version: "a0", Payload: []byte(`{"policies":[]}`)},
 		{Kind: "backend", Name: "default/control/80", Version: "a1", Payload: []byte(`{"endpoints":["` + gatetest.StartEcho(t, "control") + `"]}`)},
 		{Kind: "host", Name: "control.test", Version: "a2", Payload: []byte(
-			`{"backends":["default/control/80"],"profiles":["` + g.DefaultProfile + `"],"routes":[{"prefix":"/","backend":1,"profile":1}]}`)},
+			`{"backends":["default/control/80"],"locations":["` + g.DefaultProfile + `"],"routes":[{"prefix":"/","backend":1,"location":1}]}`)},
 		{Kind: "name", Name: "control.test", Version: "a3", Payload: []byte(`{"host":"control.test"}`)},
 		{Kind: "host", Name: "_", Version: "a4", Payload: []byte(`{"routes":[]}`)},
 		{Kind: "name", Name: "_", Version: "a5", Payload: []byte(`{"host":"_"}`)},
@@ -247,7 +247,7 @@ func TestPayloadThatCannotBeDecoded(t *testing.T) {
 	bad := map[string]string{
 		"globals": `{"policies":[["no_such_feature",{}]]}`,
 		"backend": `{"endpoints":["unix:/tmp/x"]}`,
-		"host":    `{"routes":[{"prefix":"/","profile":7}]}`,
+		"host":    `{"routes":[{"prefix":"/","location":7}]}`,
 		"name":    `{`,
 	}
 	entries := []unit.Change{
@@ -300,15 +300,15 @@ func TestPayloadsOfTheWrongShape(t *testing.T) {
 	shapes := []string{
 		"", "null", "0", `"x"`, "true", "[]", "{}", `{"host":5}`, `{"host":null}`, `{"endpoints":5}`, `{"endpoints":[5,{}]}`, `{"endpoints":{}}`,
 		`{"policies":5}`, `{"policies":[5]}`, `{"policies":[[5,5]]}`, `{"policies":[[]]}`, `{"policies":null}`,
-		`{"routes":null}`, `{"routes":5}`, `{"routes":[5]}`, `{"routes":[{}]}`, `{"routes":[{"prefix":"/","profile":1}]}`,
-		`{"profiles":["p"],"routes":[{"prefix":5,"profile":1}]}`, `{"profiles":[5],"routes":[{"prefix":"/","profile":1}]}`,
-		`{"profiles":["p"],"routes":[{"prefix":"/","profile":1,"backend":1}]}`,
-		`{"profiles":["p"],"backends":[5],"routes":[{"prefix":"/","profile":1,"backend":1}]}`,
-		`{"profiles":["p"],"routes":[{"prefix":"/","profile":1,"policies":[1]}]}`,
-		`{"profiles":["p"],"policies":[5],"routes":[{"prefix":"/","profile":1,"policies":[1]}]}`,
-		`{"profiles":["p"],"policies":[["proxying"]],"routes":[{"prefix":"/","profile":1,"policies":[1]}]}`,
-		`{"profiles":["p"],"routes":[{"prefix":"/","profile":1,"policies":5}]}`,
-		`{"profiles":["p"],"routes":[{"exact":{},"profile":1}]}`,
+		`{"routes":null}`, `{"routes":5}`, `{"routes":[5]}`, `{"routes":[{}]}`, `{"routes":[{"prefix":"/","location":1}]}`,
+		`{"locations":["p"],"routes":[{"prefix":5,"location":1}]}`, `{"locations":[5],"routes":[{"prefix":"/","location":1}]}`,
+		`{"locations":["p"],"routes":[{"prefix":"/","location":1,"backend":1}]}`,
+		`{"locations":["p"],"backends":[5],"routes":[{"prefix":"/","location":1,"backend":1}]}`,
+		`{"locations":["p"],"routes":[{"prefix":"/","location":1,"policies":[1]}]}`,
+		`{"locations":["p"],"policies":[5],"routes":[{"prefix":"/","location":1,"policies":[1]}]}`,
+		`{"locations":["p"],"policies":[["proxying"]],"routes":[{"prefix":"/","location":1,"policies":[1]}]}`,
+		`{"locations":["p"],"routes":[{"prefix":"/","location":1,"policies":5}]}`,
+		`{"locations":["p"],"routes":[{"exact":{},"location":1}]}`,
 	}
 	for i, shape := range shapes {
 		for _, u := range units[:4] {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
+	"github.com/headgate/headgate/internal/featuretest"
 	"github.com/headgate/headgate/internal/gatetest"
 	"github.com/headgate/headgate/internal/model"
 )
@@ -28,16 +29,16 @@ func telling() []feature.Feature {
 		Name: "tell",
 		Route: func(_ *feature.Reader, route *model.Route) {
 			feature.Add(route, "tell", struct{}{})
-			route.Mode.Answers = true
+			route.Mode.HeaderFilter = true
 		},
-		Lua: `
+		Lua: featuretest.Module("tell", `
 local memory = require "headgate.memory"
 local settings = require "headgate.settings"
 return {
-    answer = function()
+    header_filter = function()
         ngx.header["X-Worker"] = settings.generation .. " " .. ngx.worker.pid() .. " " .. memory.instance()
     end,
-}`,
+}`),
 	})
 }
 

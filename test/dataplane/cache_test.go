@@ -6,6 +6,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
+	"github.com/headgate/headgate/internal/featuretest"
 	"github.com/headgate/headgate/internal/gatetest"
 	"github.com/headgate/headgate/internal/model"
 )
@@ -17,10 +18,10 @@ func TestWhatWorkersForget(t *testing.T) {
 	holding := append(all.Features(), feature.Feature{
 		Name:  "holding",
 		Route: func(_ *feature.Reader, route *model.Route) { feature.Add(route, "holding", struct{}{}) },
-		Lua: `
+		Lua: featuretest.Module("holding", `
 local cache = require "headgate.cache"
 return {
-    route = function(_, request)
+    rewrite = function(_, request)
         local held = cache.new(100)
         for step in string.gmatch(ngx.unescape_uri(ngx.var.args), "%S+") do
             local name, bytes = string.match(step, "^(%a)(%d*)$")
@@ -38,7 +39,7 @@ return {
         ngx.header["X-Held"] = names .. " " .. count .. " " .. bytes
         return require("headgate.request").finish(request, 204)
     end,
-}`,
+}`),
 	})
 	g := gatetest.Start(t, gatetest.Options{Workers: 1, Features: holding, Manifests: served("one") + gatetest.Ingress("a", "a.test", "/", "one")})
 	for steps, want := range map[string]string{

@@ -8,6 +8,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
+	"github.com/headgate/headgate/internal/featuretest"
 	"github.com/headgate/headgate/internal/gatetest"
 	"github.com/headgate/headgate/internal/model"
 )
@@ -28,17 +29,17 @@ func calling() feature.Feature {
 				p.Call = map[string]string{"backend": second.Backend()}
 			}
 			feature.Add(route, "calling", p)
-			route.Mode.Answers = true
+			route.Mode.HeaderFilter = true
 		},
-		Lua: `
+		Lua: featuretest.Module("calling", `
 local calls = require "headgate.call"
 return {
-    guard = function(policy, request)
+    request_headers = function(policy, request)
         if policy.call then
             assert(calls.prepare(request, "second", policy.call))
         end
     end,
-    answer = function(_, request)
+    header_filter = function(_, request)
         local calls = request.calls
         if calls then
             local address, port = calls.second.backend:next()
@@ -46,7 +47,7 @@ return {
             ngx.header["X-Check"] = calls.check and calls.check.uri or "none"
         end
     end,
-}`,
+}`),
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -129,22 +130,23 @@ func explainManifests(t *testing.T) string {
 // TestForetold: a feature whose Lua may answer a request simulates that in Go or
 // declares a sentence about it; one that chooses a backend simulates that.
 func TestForetold(t *testing.T) {
-	answers := regexp.MustCompile(`\b_M\.(?:route|guard|judge)\b|\[?"?\b(?:route|guard|judge)\b"?\]?\s*=\s*function`)
-	chooses := regexp.MustCompile(`\b_M\.choose\b`)
+	answers := regexp.MustCompile(`\b_M\.(?:rewrite|authenticate)\b|\[?"?\b(?:rewrite|authenticate)\b"?\]?\s*=\s*function`)
+	chooses := regexp.MustCompile(`\b_M\.select_backend\b`)
 	var foretold []string
 	for _, f := range all.Features() {
 		foretells := f.Foretell != nil || f.ForetellGuard != nil || f.ForetellJudge != nil
+		source := luaOf(t, f)
 		declares := f.MayAnswer != feature.MayAnswer{}
 		if declares != (f.MayAnswer.Text != "" && f.MayAnswer.Phase != 0) {
 			t.Errorf("%s has half a MayAnswer: %+v", f.Name, f.MayAnswer)
 		}
-		if answers.MatchString(f.Lua) && !foretells && !declares {
+		if answers.MatchString(source) && !foretells && !declares {
 			t.Errorf("%s may answer requests, and has neither a Foretell nor a MayAnswer: explain would be wrong about it", f.Name)
 		}
-		if (foretells || declares) && !answers.MatchString(f.Lua) {
+		if (foretells || declares) && !answers.MatchString(source) {
 			t.Errorf("%s foretells what its Lua never answers", f.Name)
 		}
-		if chooses.MatchString(f.Lua) != (f.Choose != nil) {
+		if chooses.MatchString(source) != (f.Choose != nil) {
 			t.Errorf("%s chooses a backend either in Lua or in Go: explain would be wrong about it", f.Name)
 		}
 		if foretells {
@@ -313,4 +315,17 @@ func (p *program) explain(asked string, headers ...string) explain.Explanation {
 		p.t.Fatalf("%s: %s, %v", asked, response.Status, err)
 	}
 	return e
+}
+
+// luaOf is the source of a feature's main module, empty if it has none.
+func luaOf(t *testing.T, f feature.Feature) string {
+	t.Helper()
+	if f.Lua == nil {
+		return ""
+	}
+	source, err := fs.ReadFile(f.Lua, f.Name+".lua")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(source)
 }

@@ -202,9 +202,9 @@ func TestLargePushBlocksNobody(t *testing.T) {
 	}
 	push := func(version string) error {
 		entries := make([]unit.Change, 10000)
-		routes := strings.Repeat(`{"prefix":"/some/path/or/other","backend":1,"profile":1,"policies":[1,2]},`, 30)
+		routes := strings.Repeat(`{"prefix":"/some/path/or/other","backend":1,"location":1,"policies":[1,2]},`, 30)
 		for n := range entries {
-			payload := fmt.Sprintf(`{"backends":["default/b%d/80"],"profiles":["p_0"],"routes":[%s{"exact":"/","profile":1}]}`, n, routes)
+			payload := fmt.Sprintf(`{"backends":["default/b%d/80"],"locations":["p_0"],"routes":[%s{"exact":"/","location":1}]}`, n, routes)
 			entries[n] = unit.Change{Kind: "host", Name: fmt.Sprintf("h%d.test", n), Version: version, Payload: []byte(payload)}
 		}
 		_, err := g.Client.Push(context.WithoutCancel(t.Context()), 1, 1, entries)

@@ -81,7 +81,7 @@ func TestEndpointsAreAddresses(t *testing.T) {
 	// A worker that has none answers 503, and tells why.
 	push(t, g,
 		unit.Change{Kind: unit.Backend, Name: "default/b/80", Version: "1", Payload: []byte(`{"endpoints":["unix:` + g.RunDir.Socket() + `"]}`)},
-		unit.Change{Kind: unit.Host, Name: "b.test", Version: "1", Payload: []byte(`{"backends":["default/b/80"],"profiles":["p"],"routes":[{"prefix":"/","backend":1,"profile":1}]}`)},
+		unit.Change{Kind: unit.Host, Name: "b.test", Version: "1", Payload: []byte(`{"backends":["default/b/80"],"locations":["p"],"routes":[{"prefix":"/","backend":1,"location":1}]}`)},
 		unit.Change{Kind: unit.Name, Name: "b.test", Version: "1", Payload: []byte(`{"host":"b.test"}`)})
 	g.Get("b.test", "/v1/state").WantStatus(t, 503)
 	if !slices.ContainsFunc(g.State().Broken, func(b dataplane.Broken) bool { return b.Kind == "backend" && b.Name == "default/b/80" }) {
@@ -102,11 +102,11 @@ func TestErrorLogCannotBeForged(t *testing.T) {
 	quoted := strings.ReplaceAll(forged, "\n", `\r\n`)
 	push(t, g,
 		unit.Change{Kind: unit.Host, Name: "h.test", Version: "1", Payload: []byte(
-			`{"backends":["x"],"profiles":["p"],"policies":[["` + quoted + `",{}]],"routes":[{"prefix":"/","backend":1,"profile":1,"policies":[1]}]}`)},
+			`{"backends":["x"],"locations":["p"],"policies":[["` + quoted + `",{}]],"routes":[{"prefix":"/","backend":1,"location":1,"policies":[1]}]}`)},
 		unit.Change{Kind: unit.Name, Name: "h.test", Version: "1", Payload: []byte(`{"host":"h.test"}`)},
 		unit.Change{Kind: unit.Backend, Name: "x" + forged, Version: "1", Payload: []byte(`no JSON`)},
 		unit.Change{Kind: unit.Host, Name: "b.test", Version: "1", Payload: []byte(
-			`{"backends":["x` + strings.ReplaceAll(forged, "\n", `\n`) + `"],"profiles":["p"],"routes":[{"prefix":"/","backend":1,"profile":1}]}`)},
+			`{"backends":["x` + strings.ReplaceAll(forged, "\n", `\n`) + `"],"locations":["p"],"routes":[{"prefix":"/","backend":1,"location":1}]}`)},
 		unit.Change{Kind: unit.Name, Name: "b.test", Version: "1", Payload: []byte(`{"host":"b.test"}`)})
 	for _, host := range []string{"h.test", "b.test"} {
 		g.Get(host, "/").WantStatus(t, 503)

@@ -4,7 +4,7 @@
 package answerrewrite
 
 import (
-	_ "embed"
+	"embed"
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
@@ -12,8 +12,8 @@ import (
 
 const name = "answer_rewrite"
 
-//go:embed answerrewrite.lua
-var lua string
+//go:embed *.lua
+var lua embed.FS
 
 var (
 	redirectFrom = feature.Setting[match]{
@@ -77,7 +77,7 @@ func route(r *feature.Reader, route *model.Route) {
 		return
 	}
 	feature.Add(route, name, p)
-	route.Mode.Answers = true
+	route.Mode.HeaderFilter = true
 }
 
 func (r rule) ifAny() *rule {

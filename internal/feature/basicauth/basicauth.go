@@ -3,7 +3,7 @@
 package basicauth
 
 import (
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,12 +14,13 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/resource"
 )
 
 const name = "basic_auth"
 
-//go:embed basicauth.lua
-var lua string
+//go:embed *.lua
+var lua embed.FS
 
 // The values of auth-type and auth-secret-type, and the key of a Secret that
 // is a file.
@@ -63,6 +64,13 @@ func Feature() feature.Feature {
 		Route:         route,
 		ForetellJudge: foretell,
 		Lua:           lua,
+		Resources: resource.Resources{
+			// Which counts of a nonce were used, the oldest forgotten first.
+			Dictionaries: []resource.Dictionary{{Name: resource.NewName("hg_nonces"), Size: 8 << 20}},
+			// Where passwords are checked: 0.7 s each at most, see hash.go. Lua gives
+			// each thread one at a time.
+			Threads: []resource.Threads{{Name: resource.NewName("passwords"), Count: 2, Queue: 16}},
+		},
 	}
 }
 

@@ -257,7 +257,7 @@ func TestWithoutLibrary(t *testing.T) {
 	g := gatetest.Start(t, gatetest.Options{Manifests: one(t) + guarded("web", "web.test", "users") +
 		secret("users", "slow:"+mediumHash, "apr1:$apr1$abcdefgh$h9FWgUz3n9YxylKLlR5SQ/", "plain:{PLAIN}secret")})
 	// Threads read it at their first check.
-	file := filepath.Join(g.RunDir.Path(), "lua/headgate/crypt.lua")
+	file := filepath.Join(g.RunDir.Path(), "lua/headgate/feature/basic_auth/crypt.lua")
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

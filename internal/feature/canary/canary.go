@@ -6,7 +6,7 @@
 package canary
 
 import (
-	_ "embed"
+	"embed"
 	"errors"
 	"regexp"
 	"strings"
@@ -16,8 +16,8 @@ import (
 	"github.com/headgate/headgate/internal/pcre"
 )
 
-//go:embed canary.lua
-var lua string
+//go:embed *.lua
+var lua embed.FS
 
 // leastTotal is what a smaller total counts as, as with the predecessor.
 const leastTotal = 100

@@ -109,7 +109,7 @@ end
 
 
 -- alternatives: a list of { backend, except, when }
-function _M.choose(alternatives, request)
+function _M.select_backend(alternatives, request)
     -- The first that somebody asks for, and of the others those that may have
     -- a share.
     local draw

@@ -3,7 +3,7 @@
 package cors
 
 import (
-	_ "embed"
+	"embed"
 	"errors"
 	"math"
 	"regexp"
@@ -20,8 +20,8 @@ const (
 	mostText = 4000 // bytes of a list of methods or headers
 )
 
-//go:embed cors.lua
-var lua string
+//go:embed *.lua
+var lua embed.FS
 
 var (
 	enable = feature.Setting[bool]{
@@ -113,7 +113,7 @@ func route(r *feature.Reader, route *model.Route) {
 		return
 	}
 	feature.Add(route, name, p)
-	route.Mode.Answers = true
+	route.Mode.HeaderFilter = true
 }
 
 var (

@@ -48,14 +48,14 @@ end
 
 
 -- policy: { any, exact, below, headers }, see cors.go
-function _M.route(policy, request)
+function _M.rewrite(policy, request)
     if ngx_var.request_method == "OPTIONS" and allowed(policy) then
         return requests.finish(request, NO_CONTENT)
     end
 end
 
 
-function _M.answer(policy)
+function _M.header_filter(policy)
     local origin = allowed(policy)
     if not origin then
         return

@@ -3,7 +3,7 @@
 package customheaders
 
 import (
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"maps"
@@ -24,8 +24,8 @@ const (
 	mostText    = 16384
 )
 
-//go:embed customheaders.lua
-var lua string
+//go:embed *.lua
+var lua embed.FS
 
 var (
 	customHeaders = feature.Setting[feature.ObjectName]{
@@ -100,7 +100,7 @@ func route(r *feature.Reader, route *model.Route) {
 		}
 	}
 	feature.Add(route, name, p)
-	route.Mode.Answers = true
+	route.Mode.HeaderFilter = true
 }
 
 // A fault is what is wrong with a ConfigMap.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
+	"github.com/headgate/headgate/internal/featuretest"
 	"github.com/headgate/headgate/internal/gatetest"
 	"github.com/headgate/headgate/internal/model"
 )
@@ -216,7 +217,7 @@ func nod() feature.Feature {
 				feature.Add(route, "nod", text)
 			}
 		},
-		Lua: `
+		Lua: featuretest.Module("nod", `
 local _M = {}
 local function nod(policy)
     if policy == "ok" then return ngx.exit(ngx.OK) end
@@ -224,9 +225,9 @@ local function nod(policy)
     if policy == "break" then error("broken") end
     return true
 end
-_M.access, _M.checked, _M.guard = nod, nod, function(policy) if policy == "break" then error("broken") end end
+_M.access, _M.auth_passed, _M.request_headers = nod, nod, function(policy) if policy == "break" then error("broken") end end
 return _M
-`,
+`),
 	}
 }
 

@@ -6,7 +6,7 @@
 package externalauth
 
 import (
-	_ "embed"
+	"embed"
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
@@ -14,8 +14,8 @@ import (
 
 const name = "external_auth"
 
-//go:embed externalauth.lua
-var lua string
+//go:embed *.lua
+var lua embed.FS
 
 // settings are those of one check: a route's own (annotations) or that of all
 // routes (keys).
@@ -144,7 +144,8 @@ func Feature() feature.Feature {
 			Text: "the authentication service is asked first, and may refuse the request: 401, 403, 302 to auth-signin, " +
 				"or 500 if it fails (auth-url or global-auth-url)",
 		},
-		Lua: lua,
+		Lua:       lua,
+		Resources: resources(),
 	}
 }
 
@@ -186,7 +187,7 @@ func route(r *feature.Reader, route *model.Route) {
 	if !ok {
 		return
 	}
-	route.Mode.Answers = true
+	route.Mode.HeaderFilter = true
 	route.Mode.Check = model.CheckHTTP
 	if p.Call.Secure {
 		route.Mode.Check = model.CheckHTTPS

@@ -6,7 +6,7 @@
 package httpsredirect
 
 import (
-	_ "embed"
+	"embed"
 	"slices"
 	"strings"
 
@@ -16,8 +16,8 @@ import (
 
 const name = "https_redirect"
 
-//go:embed httpsredirect.lua
-var lua string
+//go:embed *.lua
+var lua embed.FS
 
 var (
 	sslRedirect = feature.Setting[bool]{
@@ -75,7 +75,6 @@ func Feature() feature.Feature {
 		Global:   global,
 		Process:  process,
 		Foretell: foretell,
-		Causes:   map[feature.Effect]string{feature.HostRedirectStatus: redirectCode.Key},
 		Lua:      lua,
 	}
 }
@@ -127,6 +126,7 @@ func global(r *feature.Reader) any {
 // process has NGINX itself write the header: Lua on the way of every answer
 // would cost each request a microsecond, for keys that hardly ever change.
 func process(r *feature.Reader, p *model.Process) {
+	p.RedirectCode = redirectCode.Get(r)
 	p.HSTS = model.HSTS{
 		On: hsts.Get(r), MaxAge: hstsMaxAge.Get(r), Subdomains: hstsSubdomains.Get(r), Preload: hstsPreload.Get(r),
 	}

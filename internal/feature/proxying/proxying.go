@@ -3,7 +3,7 @@
 package proxying
 
 import (
-	_ "embed"
+	"embed"
 	"errors"
 	"math/bits"
 	"strings"
@@ -15,8 +15,8 @@ import (
 
 const name = "proxying"
 
-//go:embed proxying.lua
-var lua string
+//go:embed *.lua
+var lua embed.FS
 
 const (
 	kib = 1 << 10

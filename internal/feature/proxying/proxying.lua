@@ -23,18 +23,18 @@ local MOST_TRIES = 100
 -- policy: { body, at_step, timeouts = { connect, send, read }, tries }
 -- tries is how many endpoints are asked at most, 0 for each one once.
 function _M.applies(policy, phase, location)
-    if phase == "balance" then
+    if phase == "balancer" then
         return policy.timeouts ~= nil or policy.tries ~= nil
     end
     if not policy.body then
         return false
     end
-    if phase == "jump" then
+    if phase == "before_exec" then
         return true
     end
     -- Where NGINX has the exact limit, a jump is all that it misses; and what
     -- is checked on the jump need not be checked before.
-    return not policy.at_step and (phase ~= "route" or not location)
+    return not policy.at_step and (phase ~= "rewrite" or not location)
 end
 
 
@@ -46,8 +46,8 @@ local function check_announced(policy, request)
 end
 
 
-_M.route = check_announced
-_M.jump = check_announced
+_M.rewrite = check_announced
+_M.before_exec = check_announced
 
 
 -- received is the length of the body that was read.
@@ -83,7 +83,7 @@ function _M.access(policy, request)
 end
 
 
-function _M.balance(policy, request)
+function _M.balancer(policy, request)
     local timeouts, tries = policy.timeouts, policy.tries
     if timeouts then
         balancer.set_timeouts(timeouts.connect, timeouts.send, timeouts.read)

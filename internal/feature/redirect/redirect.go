@@ -3,7 +3,7 @@
 package redirect
 
 import (
-	_ "embed"
+	"embed"
 	"errors"
 	"regexp"
 	"slices"
@@ -20,8 +20,8 @@ const (
 	mostText = 4000 // bytes of a target
 )
 
-//go:embed redirect.lua
-var lua string
+//go:embed *.lua
+var lua embed.FS
 
 var (
 	appRoot = feature.Setting[feature.Template]{

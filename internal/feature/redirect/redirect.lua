@@ -10,7 +10,7 @@ local FOUND = 302
 
 
 -- policy: { root } or { to, code }
-function _M.route(policy, request)
+function _M.rewrite(policy, request)
     if policy.root then
         if request.path == "/" then
             local path = template.fill_uri(policy.root, request)

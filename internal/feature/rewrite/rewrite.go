@@ -3,7 +3,7 @@
 package rewrite
 
 import (
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"regexp"
@@ -20,8 +20,8 @@ const (
 	mostText = 4000 // bytes of a target
 )
 
-//go:embed rewrite.lua
-var lua string
+//go:embed *.lua
+var lua embed.FS
 
 var (
 	useRegex = feature.Setting[bool]{

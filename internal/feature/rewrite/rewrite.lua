@@ -29,11 +29,11 @@ end
 
 
 function _M.applies(policy, phase)
-    return (phase == "route") == (policy.redirect == true)
+    return (phase == "rewrite") == (policy.redirect == true)
 end
 
 
-function _M.route(policy, request)
+function _M.rewrite(policy, request)
     local target = rewritten(policy, request)
     if target then
         return requests.redirect(request, requests.with_query(target), FOUND)
@@ -41,7 +41,7 @@ function _M.route(policy, request)
 end
 
 
-function _M.send(policy, request)
+function _M.request_headers(policy, request)
     local target = rewritten(policy, request)
     if not target then
         return

@@ -8,6 +8,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
+	"github.com/headgate/headgate/internal/featuretest"
 	"github.com/headgate/headgate/internal/gatetest"
 	"github.com/headgate/headgate/internal/model"
 )
@@ -22,7 +23,7 @@ func nodding() feature.Feature {
 				feature.Add(route, "nod", text)
 			}
 		},
-		Lua: `
+		Lua: featuretest.Module("nod", `
 local requests = require "headgate.request"
 local says = {
     ["true"] = function() return true end,
@@ -40,8 +41,8 @@ local says = {
     ["silent"] = function() return 401 end,
     ["forbidden"] = function() return 403 end,
 }
-return { judge = function(policy, request) return says[policy](request) end }
-`,
+return { authenticate = function(policy, request) return says[policy](request) end }
+`),
 	}
 }
 

@@ -2,7 +2,7 @@
 package upstreamvhost
 
 import (
-	_ "embed"
+	"embed"
 	"errors"
 	"regexp"
 
@@ -12,8 +12,8 @@ import (
 
 const name = "upstream_vhost"
 
-//go:embed upstreamvhost.lua
-var lua string
+//go:embed *.lua
+var lua embed.FS
 
 var upstreamVhost = feature.Setting[feature.Template]{
 	Annotation: "upstream-vhost", Parse: parse, OnInvalid: feature.Deny, Risk: feature.Low,

@@ -13,7 +13,7 @@ local SLASH = 47
 
 
 -- policy: { always, keep_slash, port }
-function _M.route(policy, request)
+function _M.rewrite(policy, request)
     if not policy.always and not names.secured(request.name, request.host_name, request.revision) then
         return
     end

@@ -147,7 +147,7 @@ end
 
 -- policy: { redirect, domain, path }, each nil or
 --   { to, from } or { to, pattern, caseless }
-function _M.answer(policy, request)
+function _M.header_filter(policy, request)
     if not request.tried then
         -- No backend was asked: the answer is Headgate's own.
         return

@@ -1,8 +1,8 @@
 -- Who may not pass without a password.
 local client = require "headgate.client"
-local digest = require "headgate.digest_auth"
+local digest = require "headgate.feature.basic_auth.digest"
 local log = require "headgate.log"
-local password = require "headgate.password"
+local password = require "headgate.feature.basic_auth.password"
 local requests = require "headgate.request"
 local units = require "headgate.units"
 
@@ -48,7 +48,7 @@ local function credentials()
 end
 
 
-local function judge_basic(policy, users, request)
+local function authenticate_basic(policy, users, request)
     local name, given = credentials()
     local hash = name and hash_of(users, name)
     -- Nil if it can't be told: then nobody is let in.
@@ -66,7 +66,7 @@ local function judge_basic(policy, users, request)
 end
 
 
-local function judge_digest(policy, users, request)
+local function authenticate_digest(policy, users, request)
     local header = client.header("authorization")
     local fields = header and digest.parse(header)
     local pass, stale = false, false
@@ -89,22 +89,22 @@ end
 
 
 -- policy: { users, realm, digest }
-function _M.judge(policy, request)
+function _M.authenticate(policy, request)
     local users = units.content(policy.users, request.revision)
     if not users then
         log.err("the users of ", request.route.namespace, "/", request.route.ingress, " are not there")
         return requests.finish(request, UNAVAILABLE)
     end
     if policy.digest then
-        return judge_digest(policy, users, request)
+        return authenticate_digest(policy, users, request)
     end
-    return judge_basic(policy, users, request)
+    return authenticate_basic(policy, users, request)
 end
 
 
 -- The backend is not told the password. A service that is still to be asked
 -- is: who asked it hides the password then.
-function _M.send(_, request)
+function _M.request_headers(_, request)
     -- NGINX reads the name for the access log now or never.
     local _ = ngx_var.remote_user
     if request.route.identity and not request.passed then

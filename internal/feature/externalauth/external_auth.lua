@@ -5,7 +5,7 @@
 -- Here that is only told to client and backend.
 local cjson = require "cjson.safe"
 local calls = require "headgate.call"
-local digest = require "headgate.digest"
+local digest = require "headgate.feature.external_auth.digest"
 local log = require "headgate.log"
 local requests = require "headgate.request"
 local template = require "headgate.template"
@@ -102,7 +102,7 @@ end
 
 
 -- policy: see type policy in policy.go
-function _M.judge(policy, request)
+function _M.authenticate(policy, request)
     if calls_itself(policy) then
         log.err("host ", request.host_name, ": the service of auth-url is behind the same auth-url")
         return requests.finish(request, INTERNAL_ERROR)
@@ -134,16 +134,37 @@ function _M.judge(policy, request)
 end
 
 
+-- The variables of the headers that only the call has (resources.go), by header in
+-- lower case.
+local CALL_HEADERS = {
+    ["x-auth-request-redirect"] = "hg_call_redirect",
+    ["x-forwarded-host"] = "hg_call_forwarded_host",
+    ["x-forwarded-method"] = "hg_call_forwarded_method",
+    ["x-forwarded-port"] = "hg_call_forwarded_port",
+    ["x-forwarded-proto"] = "hg_call_forwarded_proto",
+    ["x-forwarded-scheme"] = "hg_call_forwarded_scheme",
+    ["x-forwarded-uri"] = "hg_call_forwarded_uri",
+    ["x-headgate-checks"] = "hg_call_checks",
+    ["x-original-uri"] = "hg_call_original_uri",
+    ["x-original-url"] = "hg_call_original_url",
+    ["x-scheme"] = "hg_call_scheme",
+}
+
+
 -- add_headers puts the policy's own headers into the request, for the call to
--- have them too, and remembers those in their place.
-local function add_headers(policy, request)
+-- have them too, and remembers those in their place. Those that only the call has
+-- go into its variables.
+local function add_headers(policy, request, variables)
     local before = {}
     local own
     for _, header in ipairs(policy.headers) do
         local name = header[1]
         local value = template.fill(header[2], request)
         local lower = string_lower(name)
-        if not requests.set_check_header(lower, value) then
+        local variable = CALL_HEADERS[lower]
+        if variable then
+            variables[variable] = value
+        else
             own = own or ngx_req.get_headers(0)
             before[name] = own[lower] or false
             ngx_req.set_header(name, value ~= "" and value or nil)
@@ -161,25 +182,31 @@ local function take_back_headers(call)
 end
 
 
-function _M.jump(policy, request)
+function _M.before_exec(policy, request)
     if request.passed then
         return
     end
-    local set = requests.set_check_header
     local uri = requests.target(request)
     local scheme = ngx_var.scheme
     local checks = ngx_var.http_x_headgate_checks
-    requests.set_check(policy.call.host or request.host_name, request.calls.check.uri, policy.method)
-    set("x-headgate-checks", checks and checks .. " " .. policy.id or policy.id)
-    set("x-original-url", scheme .. "://" .. requests.authority(request) .. uri)
-    set("x-auth-request-redirect", policy.redirect or uri)
+    local host = policy.call.host or request.host_name
+    local variables = {
+        hg_call_host = host,
+        hg_call_name = host,
+        hg_call_uri = request.calls.check.uri,
+        hg_call_checks = checks and checks .. " " .. policy.id or policy.id,
+        hg_call_original_url = scheme .. "://" .. requests.authority(request) .. uri,
+        hg_call_redirect = policy.redirect or uri,
+    }
     if policy.method then
-        set("x-original-uri", uri)
-        set("x-scheme", scheme)
+        variables.hg_call_method = policy.method
+        variables.hg_call_original_uri = uri
+        variables.hg_call_scheme = scheme
     end
     if policy.headers then
-        add_headers(policy, request)
+        add_headers(policy, request, variables)
     end
+    requests.set_variables(variables)
 end
 
 
@@ -240,7 +267,7 @@ end
 
 -- Takes down what the service said. Of what is no verdict nothing is needed:
 -- NGINX answers 500.
-function _M.called(policy, request)
+function _M.auth_response(policy, request)
     local status = ngx.status
     if not passes(status) and status ~= UNAUTHORIZED and status ~= FORBIDDEN then
         return
@@ -273,14 +300,14 @@ end
 
 
 -- Where the service was not asked.
-function _M.send(policy, request)
+function _M.request_headers(policy, request)
     if request.passed then
         tell_backend(policy, request.verdict)
     end
 end
 
 
-function _M.checked(policy, request)
+function _M.auth_passed(policy, request)
     if request.passed then
         return
     end
@@ -297,7 +324,7 @@ function _M.checked(policy, request)
 end
 
 
-function _M.refused(policy, request)
+function _M.auth_refused(policy, request)
     local verdict = request.verdict
     if verdict and verdict.status == UNAUTHORIZED and policy.sign_in then
         return sign_in(policy, request, verdict.cookies)
@@ -305,7 +332,7 @@ function _M.refused(policy, request)
 end
 
 
-function _M.answer(policy, request)
+function _M.header_filter(policy, request)
     local verdict = request.verdict
     local cookies = verdict and verdict.cookies
     if cookies and (policy.always_cookies or WITH_COOKIES[ngx.status]) then

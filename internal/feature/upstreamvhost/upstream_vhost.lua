@@ -6,7 +6,7 @@ local _M = {}
 
 
 -- policy: { host }. Where all its variables are empty the client's Host stays.
-function _M.send(policy, request)
+function _M.request_headers(policy, request)
     local host = template.fill(policy.host, request)
     if host ~= "" then
         requests.set_backend_host(host)

@@ -6,9 +6,9 @@
 -- It is remembered what password and hash make, and nothing of whose they are:
 -- another hash is another question.
 local cache = require "headgate.cache"
-local crypt = require "headgate.crypt"
+local crypt = require "headgate.feature.basic_auth.crypt"
 local log = require "headgate.log"
-local mac = require "headgate.mac"
+local mac = require "headgate.feature.basic_auth.mac"
 local semaphore = require "ngx.semaphore"
 
 local _M = {}
@@ -27,6 +27,7 @@ local string_sub = string.sub
 -- for one here: the Lua module has few Luas to give to threads, and takes one
 -- for each check that waits in the threads' own queue.
 local THREADS = "passwords"
+local CRYPT = "headgate.feature.basic_auth.crypt"
 local MOST_AT_ONCE = 2
 
 -- Seconds for which a good password is remembered, and how many are.
@@ -103,7 +104,7 @@ local function fly(password, hash, namespace)
         turn:post(1)
         return nil, "no thread had time for it"
     end
-    local ok, matches, err = ngx.run_worker_thread(THREADS, "headgate.crypt", "matches", password, hash)
+    local ok, matches, err = ngx.run_worker_thread(THREADS, CRYPT, "matches", password, hash)
     idle:post(1)
     turn:post(1)
     if not ok then

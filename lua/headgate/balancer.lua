@@ -1,4 +1,4 @@
--- The balance phase: names the endpoint for each try.
+-- The balancer phase: names the endpoint for each try.
 local balancer = require "ngx.balancer"
 local features = require "headgate.features"
 local log = require "headgate.log"
@@ -16,8 +16,8 @@ local MORE_TRIES = 2
 
 local function begin(request)
     set_more_tries(MORE_TRIES)
-    if request.route.phases.balance then
-        features.run(request.route.phases.balance, request)
+    if request.route.phases.balancer then
+        features.run(request.route.phases.balancer, request)
     end
     local address, port = request.backend:next()
     request.tried = request.backend.turn

@@ -4,8 +4,8 @@
 -- and how old it is says the nonce itself. What shared memory has is which
 -- counts of it were used. It forgets the oldest when it is full: then who saw a
 -- request could send it again until its nonce ends.
-local crypt = require "headgate.crypt"
-local mac = require "headgate.mac"
+local crypt = require "headgate.feature.basic_auth.crypt"
+local mac = require "headgate.feature.basic_auth.mac"
 local request_id = require "headgate.request_id"
 
 local _M = {}

@@ -6,7 +6,7 @@ local ngx_var = ngx.var
 
 
 -- policy: { headers, hsts }; headers is a list of { name, value }.
-function _M.answer(policy)
+function _M.header_filter(policy)
     local headers = policy.headers
     if headers then
         for i = 1, #headers do

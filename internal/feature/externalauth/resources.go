@@ -1,0 +1,69 @@
+package externalauth
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/headgate/headgate/internal/resource"
+)
+
+// said are the headers that tell the service of the request, by the part of
+// their variable's name behind "hg_call_". external_auth.lua sets the variables;
+// what has no value is not sent, so that the client's own header is not taken for
+// Headgate's word.
+var said = map[string]string{
+	"X-Auth-Request-Redirect": "redirect",
+	"X-Forwarded-Host":        "forwarded_host",
+	"X-Forwarded-Method":      "forwarded_method",
+	"X-Forwarded-Port":        "forwarded_port",
+	"X-Forwarded-Proto":       "forwarded_proto",
+	"X-Forwarded-Scheme":      "forwarded_scheme",
+	"X-Forwarded-Uri":         "forwarded_uri",
+	"X-Headgate-Checks":       "checks",
+	"X-Original-URI":          "original_uri",
+	"X-Original-URL":          "original_url",
+	"X-Scheme":                "scheme",
+}
+
+// resources are the call to the service, by http and by https, and the memory for
+// its answers.
+func resources() resource.Resources {
+	variable := func(name string) resource.Variable {
+		return resource.Variable{Name: resource.NewName("hg_call_" + name)}
+	}
+	method, target := variable("method"), variable("uri")
+	method.Default, target.Kind = resource.NewWord("GET"), resource.Target
+	host, name := variable("host"), variable("name")
+	r := resource.Resources{
+		// The dictionary forgets what was asked for longest ago.
+		Dictionaries: []resource.Dictionary{{Name: resource.NewName("hg_checks"), Size: 10 << 20}},
+		Variables:    []resource.Variable{method, target, host, name},
+	}
+	headers := map[string]resource.Value{
+		"Host": resource.VariableValue(host.Name.String()), "Connection": {}, "Content-Length": {}, "Proxy": {},
+		"X-Forwarded-For":   resource.VariableValue("remote_addr"),
+		"X-Original-Method": resource.VariableValue("request_method"),
+		"X-Real-IP":         resource.VariableValue("remote_addr"),
+		"X-Request-ID":      resource.VariableValue("req_id"),
+		"X-Sent-From":       resource.WordValue("nginx-ingress-controller"),
+	}
+	for _, header := range slices.Sorted(maps.Keys(said)) {
+		v := variable(said[header])
+		r.Variables = append(r.Variables, v)
+		headers[header] = resource.VariableValue(v.Name.String())
+	}
+	for _, scheme := range []string{"http", "https"} {
+		upstream := resource.Upstream{
+			Name: resource.NewName("hg_check_" + scheme), Balancer: resource.NewHandler("headgate.call", "balance"), Keeps: scheme == "http",
+		}
+		location := resource.Location{
+			Name: resource.NewName("_check_" + scheme), Upstream: upstream.Name, TLS: scheme == "https", ServerName: name.Name,
+			Method: method.Name, Target: target.Name, HeaderFilter: resource.NewHandler("headgate.access", "auth_response"),
+		}
+		for _, header := range slices.Sorted(maps.Keys(headers)) {
+			location.Headers = append(location.Headers, resource.Header{Name: resource.NewWord(header), Value: headers[header]})
+		}
+		r.Upstreams, r.Locations = append(r.Upstreams, upstream), append(r.Locations, location)
+	}
+	return r
+}
