@@ -6,4 +6,8 @@ type Balancing struct {
 	// ServiceAddress sends all requests to the address of the Service itself,
 	// which spreads them by its own means.
 	ServiceAddress bool
+	// Picker chooses the endpoint of each try: its feature has the Lua module
+	// headgate.feature.NAME.picker, and the value is its settings, plain data that
+	// compares with ==. The zero value is round robin.
+	Picker Policy
 }

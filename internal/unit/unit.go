@@ -176,9 +176,14 @@ func FromBackend(b model.Backend) Unit {
 	for i, e := range b.Endpoints {
 		endpoints[i] = e.String()
 	}
-	return pack(Key{Backend, b.Key}, struct {
-		Endpoints []string `json:"endpoints"`
-	}{endpoints})
+	packed := struct {
+		Endpoints []string        `json:"endpoints"`
+		Picker    json.RawMessage `json:"picker,omitempty"`
+	}{Endpoints: endpoints}
+	if b.Picker != (model.Policy{}) {
+		packed.Picker = encodePolicy(b.Picker)
+	}
+	return pack(Key{Backend, b.Key}, packed)
 }
 
 // FromCertificate packs a certificate under its hash, or under name if that is

@@ -1,11 +1,14 @@
--- A backend: its endpoints and whose turn it is.
+-- A backend: its endpoints, and the picker that chooses among them.
 local cjson = require "cjson.safe"
+local features = require "headgate.features"
+local round_robin = require "headgate.picker.round_robin"
 
 local _M = {}
 
 local ngx_re_match = ngx.re.match
-local math_random = math.random
+local ngx_var = ngx.var
 local setmetatable = setmetatable
+local string_gmatch = string.gmatch
 local tonumber = tonumber
 
 local methods = {}
@@ -16,8 +19,25 @@ local meta = { __index = methods }
 local ENDPOINT = [[^(\d{1,3}(?:\.\d{1,3}){3}|\[[0-9a-f:.]+\]):(\d{1,5})$]]
 
 
--- compile(payload) -> backend | nil, err
-function _M.compile(payload)
+-- picker_of(policy, backend, before) -> the picker that a unit asks for, its
+-- module | nil, err
+local function picker_of(policy, backend, before)
+    local module, settings = round_robin, nil
+    if policy then
+        module, settings = features.picker(policy[1]), policy[2]
+        if not module then
+            return nil, "no picker " .. tostring(policy[1])
+        end
+    end
+    return module.new(settings, backend, before and before.module == module and before.picker or nil), module
+end
+
+
+-- compile(payload, name, before) -> backend | nil, err
+--   before: the backend of that name that this worker had, nil if none
+-- A backend is { addresses, ports, count, picker }, and reports where its picker
+-- wants to know the outcome of tries.
+function _M.compile(payload, _, before)
     local unit, err = cjson.decode(payload)
     if not unit then
         return nil, err
@@ -34,41 +54,55 @@ function _M.compile(payload)
         end
         addresses[i], ports[i] = m[1], port
     end
-    local count = #addresses
-    return setmetatable({
-        addresses = addresses,
-        ports = ports,
-        count = count,
-        -- Workers begin at different endpoints, or all would ask the first one
-        -- after each change.
-        turn = count > 0 and math_random(count) or 0,
-    }, meta)
+    local backend = setmetatable({ addresses = addresses, ports = ports, count = #addresses }, meta)
+    local picker, module = picker_of(unit.picker, backend, before)
+    if not picker then
+        return nil, module
+    end
+    backend.picker, backend.module = picker, module
+    backend.reports = picker.done ~= nil
+    backend.turns = module == round_robin and picker or nil
+    return backend
 end
 
 
--- next() -> address, port of the endpoint whose turn it is. There must be one.
+-- next() -> address, port of the endpoint for a call of Headgate's own, by turns.
+-- There must be one.
 function methods.next(self)
-    local turn = self.turn + 1
-    if turn > self.count then
-        turn = 1
+    local turns = self.turns
+    if not turns then
+        turns = round_robin.new(nil, self)
+        self.turns = turns
     end
-    self.turn = turn
-    return self.addresses[turn], self.ports[turn]
+    local index = turns:pick()
+    return self.addresses[index], self.ports[index]
 end
 
 
--- another(tried) -> address, port of the next endpoint that is not among those
--- tried, a set of turns that it is put into. Once all are, the next one.
-function methods.another(self, tried)
-    local address, port
-    for _ = 1, self.count do
-        address, port = self:next()
-        if not tried[self.turn] then
-            break
-        end
+-- numbers(list) is a function that gives the next of NGINX's values for each try,
+-- nil for what is none ("-").
+local function numbers(list)
+    local next_one = string_gmatch(list or "", "[%d.-]+")
+    return function()
+        local text = next_one()
+        return text and tonumber(text)
     end
-    tried[self.turn] = true
-    return address, port
+end
+
+
+-- Gives the picker the outcome of a request's tries. To be called in the log
+-- phase, of backends that have reports.
+function methods.report(self, request)
+    local tried = request.tried
+    if not tried then
+        return
+    end
+    local status, connect = numbers(ngx_var.upstream_status), numbers(ngx_var.upstream_connect_time)
+    local response = numbers(ngx_var.upstream_response_time)
+    local order = request.tries or { tried }
+    for i = 1, #order do
+        self.picker:done(order[i], status(), connect(), response())
+    end
 end
 
 

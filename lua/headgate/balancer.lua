@@ -19,20 +19,24 @@ local function begin(request)
     if request.route.phases.balancer then
         features.run(request.route.phases.balancer, request)
     end
-    local address, port = request.backend:next()
-    request.tried = request.backend.turn
-    return address, port
+    local index = request.backend.picker:pick(request)
+    request.tried = index
+    return index
 end
 
 
--- again asks another endpoint than those before. Only now is a table made.
+-- again picks for a further try. Only now are tables made.
 local function again(request)
     local tried = request.tried
     if type(tried) == "number" then
+        request.tries = { tried }
         tried = { [tried] = true }
         request.tried = tried
     end
-    return request.backend:another(tried)
+    local index = request.backend.picker:pick(request, tried)
+    tried[index] = true
+    request.tries[#request.tries + 1] = index
+    return index
 end
 
 
@@ -41,13 +45,9 @@ function _M.run()
     if not request then
         error("a request without a route reached a backend")
     end
-    local address, port
-    if request.tried then
-        address, port = again(request)
-    else
-        address, port = begin(request)
-    end
-    local ok, err = set_current_peer(address, port)
+    local index = request.tried and again(request) or begin(request)
+    local backend = request.backend
+    local ok, err = set_current_peer(backend.addresses[index], backend.ports[index])
     if not ok then
         log.err("set the endpoint: ", err)
     end

@@ -53,13 +53,21 @@ local PHASES = {
 }
 
 
--- module(name) -> the feature's module, nil if there is none.
-function _M.module(name)
+-- module(name, further) -> the feature's module, or a further one of it, nil if
+-- there is none.
+function _M.module(name, further)
     if type(name) ~= "string" or not string_find(name, "^[a-z_]+$") then
         return nil
     end
-    local ok, module = pcall(require, "headgate.feature." .. name)
+    local ok, module = pcall(require, "headgate.feature." .. name .. (further and "." .. further or ""))
     return ok and module or nil
+end
+
+
+-- picker(name) -> the feature's picker, headgate.feature.NAME.picker, nil if there
+-- is none. See headgate.picker.round_robin.
+function _M.picker(name)
+    return _M.module(name, "picker")
 end
 
 

@@ -42,8 +42,8 @@ local slot_count = 0
 --   hides_password  whether the backend must not get the client's password,
 --               which the service that is asked before gets
 --   groups      what the groups of the route's path found, where a template asks
---   tried       the turn of the endpoint that was asked; once there are several,
---               a table with each turn as a key
+--   tried       the index of the endpoint that was asked; once there are several,
+--               a set of them, and tries is the list in order
 --   passed      set by authenticate where no other service is to be asked any more
 --   refusal     what was refused where the auth service has the last word:
 --               { status, challenge }
@@ -98,6 +98,10 @@ function _M.release()
         slots[slot] = nil
         free_count = free_count + 1
         free[free_count] = slot
+        local backend = request.backend
+        if backend and backend.reports then
+            backend:report(request)
+        end
         local phase = request.route.phases.log
         if phase then
             features.run(phase, request)

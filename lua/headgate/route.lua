@@ -203,7 +203,9 @@ local function handle(revision, jumped)
     if request.passed then
         location = route.passed
     end
-    location = location or jumped and "@" .. settings.default_profile
+    if not location and (jumped or request.backend.reports) then
+        location = "@" .. settings.default_profile
+    end
     if location then
         if phases.before_exec then
             features.run(phases.before_exec, request)

@@ -49,14 +49,15 @@ function _M.split(version)
 end
 
 
--- decode makes an entry of a payload, nil if this worker can't use it.
-local function decode(kind, name, key, payload, version)
+-- decode makes an entry of a payload, nil if this worker can't use it. before:
+-- what the worker has of an older one.
+local function decode(kind, name, key, payload, version, before)
     local needs, hash = _M.split(version)
     if needs > settings.generation then
         return nil
     end
     -- A payload of another shape than expected makes compile raise an error.
-    local ok, value, err = pcall(kinds[kind].compile, payload, name)
+    local ok, value, err = pcall(kinds[kind].compile, payload, name, before)
     if not ok then
         value, err = nil, value
     end
@@ -91,7 +92,7 @@ local function refresh(kind, name, entry, revision)
     -- What can't be used leaves the worker at what it has. A newer
     -- configuration may name profiles that this one lacks, and must then not
     -- be served with another profile.
-    local new = decode(kind, name, key, payload, version)
+    local new = decode(kind, name, key, payload, version, entry and entry.value or nil)
         or {
             key = key,
             value = entry and entry.value or false,

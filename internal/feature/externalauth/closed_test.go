@@ -225,7 +225,7 @@ local function nod(policy)
     if policy == "break" then error("broken") end
     return true
 end
-_M.access, _M.auth_passed, _M.request_headers = nod, nod, function(policy) if policy == "break" then error("broken") end end
+_M.access, _M.auth_passed, _M.rewrite = nod, nod, function(policy) if policy == "break" then error("broken") end end
 return _M
 `),
 	}

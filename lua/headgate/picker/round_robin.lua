@@ -1,0 +1,71 @@
+-- Round robin: each endpoint in its turn. The picker of backends whose settings
+-- name no other.
+--
+-- A picker chooses the endpoint of each try. Its module has
+--   new(settings, backend, before) -> picker
+--     settings: what the backend's picker has in the model; nil if it has none
+--     backend: { addresses, ports, count }, see backend.lua
+--     before: the picker that this worker had for the backend, by the same module,
+--       when the unit changed; nil if there is none. It may be used on.
+-- and a picker
+--   pick(request, tried) -> index of an endpoint, 1 to backend.count
+--     tried: nil for a request's first try, else a set of the indexes that were
+--       tried. There is at least one endpoint. It must not end the request.
+--   done(index, status, connect_time, response_time), if it needs it: the outcome
+--     of each try when the request is over; nil for what is not known. Requests of
+--     such backends pass through a location with a log phase, others need none.
+--
+-- A picker belongs to one worker. What workers share is in a dictionary that the
+-- feature declares.
+local _M = {}
+
+local math_random = math.random
+local setmetatable = setmetatable
+
+local methods = {}
+local meta = { __index = methods }
+
+
+local function same(a, b)
+    if #a ~= #b then
+        return false
+    end
+    for i = 1, #a do
+        if a[i] ~= b[i] then
+            return false
+        end
+    end
+    return true
+end
+
+
+function _M.new(_, backend, before)
+    if before and same(before.backend.addresses, backend.addresses) and same(before.backend.ports, backend.ports) then
+        before.backend = backend
+        return before
+    end
+    return setmetatable({
+        backend = backend,
+        -- Workers begin at different endpoints, or all would ask the first one
+        -- after each change.
+        turn = backend.count > 0 and math_random(backend.count) or 0,
+    }, meta)
+end
+
+
+-- Of endpoints that all were tried, the one whose turn it is.
+function methods.pick(self, _, tried)
+    local count = self.backend.count
+    local turn = self.turn
+    for _ = 1, count do
+        turn = turn < count and turn + 1 or 1
+        if not tried or not tried[turn] then
+            break
+        end
+    end
+    self.turn = turn
+    return turn
+end
+
+
+return _M
