@@ -155,7 +155,8 @@ local function select_backend(request, route)
 end
 
 
--- answer_default ends a request that no backend answers, once it may pass. A body that is too long is refused first.
+-- answer_default ends a request that no backend answers, once it may pass. A body
+-- that is too long is refused first.
 local function answer_default(request, phases)
     if phases.before_exec then
         features.run(phases.before_exec, request)
@@ -203,7 +204,7 @@ local function handle(revision, jumped)
     if request.passed then
         location = route.passed
     end
-    if not location and (jumped or request.backend.reports) then
+    if not location and (jumped or request.backend and request.backend.reports) then
         location = "@" .. settings.default_profile
     end
     if location then
