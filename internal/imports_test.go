@@ -32,10 +32,11 @@ var knows = []struct {
 	{"internal/inspection", []string{"internal/explain", "internal/finding"}, "it shows what it is given functions for: it calls nobody who acts"},
 	{"internal/model", nil, "the model is plain data: what makes it or reads it goes elsewhere"},
 	{"internal/resource", nil, "a declaration holds numbers and names: what they are for is known by the feature"},
-	{"internal/feature", []string{"internal/finding", "internal/model", "internal/resource"}, "the contract knows no single feature and no one who calls it"},
+	{"internal/directive", []string{"internal/model"}, "a directive is declared as numbers and words: what it means is known by the feature"},
+	{"internal/feature", []string{"internal/directive", "internal/finding", "internal/model", "internal/resource"}, "the contract knows no single feature and no one who calls it"},
 	{"internal/feature/all", []string{"internal/feature", "internal/feature/…"}, "it is a list of features and nothing else"},
 	{
-		"internal/feature/…", []string{"internal/feature", "internal/finding", "internal/model", "internal/pcre", "internal/resource"},
+		"internal/feature/…", []string{"internal/directive", "internal/feature", "internal/finding", "internal/model", "internal/pcre", "internal/resource"},
 		"features do not know of each other: what several of them must know belongs into the model and build",
 	},
 	{"internal/docgen", []string{"internal/feature"}, "the reference is written from what features declare: which there are is handed in"},
@@ -83,7 +84,7 @@ var knows = []struct {
 	{"internal/explain/text", []string{"internal/explain"}, "it writes what an explanation says: what that follows from is for explain"},
 	{"internal/unit", []string{"internal/model"}, "a unit is packed from the model alone: what builds it and what pushes it is for others"},
 	{"internal/router", []string{"internal/model", "internal/pcre", "internal/unit"}, "it routes by packed units as Lua does: what they were built from is for who explains"},
-	{"internal/plan", []string{"internal/finding", "internal/model", "internal/resource", "internal/unit"}, "plan turns the model into bytes: pass it values of package model"},
+	{"internal/plan", []string{"internal/directive", "internal/finding", "internal/model", "internal/resource", "internal/unit"}, "plan turns the model into bytes: pass it values of package model"},
 	{"internal/dataplane", []string{"internal/model", "internal/unit"}, "the data plane's client pushes units: what is in them is no matter"},
 	{"internal/nginx", nil, "this package runs a process: pass it files and settings as plain values"},
 }

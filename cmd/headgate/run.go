@@ -209,7 +209,7 @@ func (o options) prepare(ctx context.Context, accessLog *nginx.AccessLog, log *s
 
 func (o options) environment(capabilities nginx.Capabilities, dir *nginx.RunDir, accessLog *nginx.AccessLog) (plan.Environment, error) {
 	env := plan.Environment{
-		Resources:      feature.Resources(all.Features()),
+		Resources: feature.Resources(all.Features()), Directives: feature.Directives(all.Features()),
 		HTTP2Directive: capabilities.HTTP2Directive,
 		IPv6:           hasIPv6(),
 		HTTPPort:       plan.Port(o.httpPort),

@@ -120,7 +120,11 @@ func fakeFeatures() []feature.Feature {
 		},
 		{
 			Name: "buffer", Settings: []feature.Declared{buffer, workers},
-			Route:   func(r *feature.Reader, route *model.Route) { route.Profile.Buffering = buffer.Get(r) },
+			Route: func(r *feature.Reader, route *model.Route) {
+				if buffer.Get(r) {
+					route.Profile = route.Profile.With(model.ProfileValue{Name: "buffering", Number: 1})
+				}
+			},
 			Process: func(r *feature.Reader, p *model.Process) { p.Workers = workers.Get(r) },
 		},
 	}

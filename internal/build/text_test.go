@@ -10,7 +10,7 @@ import (
 )
 
 func globalsText(g model.Globals) string {
-	text := fmt.Sprintf("workers %d\ndefault profile: buffering %v\n", g.Process.Workers, g.Default.Buffering)
+	text := fmt.Sprintf("workers %d\ndefault profile: buffering %v\n", g.Process.Workers, g.Default.Value("buffering") == 1)
 	for _, p := range g.Policies {
 		text += fmt.Sprintf("policy %s %+v\n", p.Feature, p.Value)
 	}
@@ -41,7 +41,7 @@ func hostText(h model.Host) string {
 		if r.Denied {
 			text.WriteString(", denied")
 		}
-		if r.Profile.Buffering {
+		if r.Profile.Value("buffering") == 1 {
 			text.WriteString(", buffering")
 		}
 		for _, p := range r.Policies {

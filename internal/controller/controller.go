@@ -164,7 +164,7 @@ func New(s Settings) *Controller {
 		questions: make(chan func()),
 		store:     store.New(s.Store, builder.Refer),
 		builder:   builder,
-		desired:   plan.NewDesired(),
+		desired:   plan.NewDesired(feature.Directives(s.Features)),
 		serving:   make(chan struct{}),
 		client:    dataplane.New(s.RunDir.Socket()),
 	}

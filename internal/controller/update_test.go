@@ -29,7 +29,7 @@ func updater(t *testing.T, want Wants) *Controller {
 	return &Controller{
 		settings: Settings{Want: want, Ledger: ledger.New(log, m.Findings), Expiry: expiry.New("", func([]ledger.Part) {})}, log: log, metrics: m, queue: source.NewQueue(),
 		store:   store.New(store.Settings{IngressClass: "nginx", WatchWithoutClass: true, Classless: true}, builder.Refer),
-		builder: builder, desired: plan.NewDesired(),
+		builder: builder, desired: plan.NewDesired(nil),
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"reflect"
+	"maps"
 	"slices"
 	"strings"
 
@@ -47,27 +47,24 @@ func (x *explainer) explainProcess() {
 // explainProfile says by what a profile differs from the default one.
 func (x *explainer) explainProfile(p model.Profile) {
 	said := &Profile{Name: p.Name(), Default: p == x.globals.Default}
-	is, usual := reflect.ValueOf(p), reflect.ValueOf(x.globals.Default)
-	for i := range is.NumField() {
-		if !is.Field(i).Equal(usual.Field(i)) {
-			said.Differs = append(said.Differs, Difference{
-				Setting: words(is.Type().Field(i).Name), Value: fmt.Sprint(is.Field(i)), Default: fmt.Sprint(usual.Field(i)),
-			})
-		}
+	usual := x.globals.Default
+	names := map[string]struct{}{}
+	for _, v := range slices.Concat(p.Values(), usual.Values()) {
+		names[v.Name] = struct{}{}
 	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		x.differ(said, strings.ReplaceAll(name, "_", " "), p.Value(name), usual.Value(name))
+	}
+	x.differ(said, "access phase", p.Access, usual.Access)
+	x.differ(said, "protocol", p.Protocol, usual.Protocol)
+	x.differ(said, "TLS", p.TLS, usual.TLS)
 	x.out.Profile = said
 }
 
-// words writes the name of a field as words: "BodyStep" is "body step".
-func words(name string) string {
-	var b strings.Builder
-	for i, c := range name {
-		if i > 0 && c >= 'A' && c <= 'Z' {
-			b.WriteByte(' ')
-		}
-		b.WriteRune(c)
+func (x *explainer) differ(said *Profile, setting string, is, usual any) {
+	if is != usual {
+		said.Differs = append(said.Differs, Difference{Setting: setting, Value: fmt.Sprint(is), Default: fmt.Sprint(usual)})
 	}
-	return strings.ToLower(b.String())
 }
 
 // encode writes plain data as the data plane gets it.

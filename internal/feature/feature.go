@@ -12,6 +12,7 @@ package feature
 import (
 	"io/fs"
 
+	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/resource"
 )
@@ -111,6 +112,8 @@ type Feature struct {
 	// Choose says which of a route's alternatives is asked, as the feature's Lua
 	// does. The policy is the list of them. Nil if the feature knows of none.
 	Choose func(Question) Chosen
+	// Directives are the settings of profiles that are the feature's own.
+	Directives directive.List
 	// Lua holds the feature's Lua modules, *.lua: that of the feature's Name is
 	// headgate.feature.NAME, a further one headgate.feature.NAME.MODULE. Nil if
 	// the feature needs none.
@@ -144,6 +147,15 @@ func Resources(features []Feature) resource.Resources {
 		list[i] = f.Resources
 	}
 	return resource.Merge(list...)
+}
+
+// Directives are those of all features together.
+func Directives(features []Feature) directive.List {
+	lists := make([]directive.List, len(features))
+	for i, f := range features {
+		lists[i] = f.Directives
+	}
+	return directive.Merge(lists...)
 }
 
 // Add appends a policy of the named feature to a route.

@@ -134,7 +134,7 @@ func objectsOf(data map[string]map[string]string) feature.Objects {
 
 func outcomes(t *testing.T, f feature.Feature, in string, objects feature.Objects) string {
 	t.Helper()
-	nothing, untouched := run(f, settings{}, objects), untouchedFacts()
+	nothing, untouched := run(f, settings{}, objects), untouchedFacts(f)
 	var out strings.Builder
 	for line := range strings.Lines(in) {
 		line = strings.TrimSuffix(line, "\n")
@@ -168,10 +168,13 @@ func outcomes(t *testing.T, f feature.Feature, in string, objects feature.Object
 
 // untouchedFacts are those of values that no feature wrote to. Golden files do
 // not print them: a new field of a profile would change all of them.
-func untouchedFacts() map[string]bool {
+func untouchedFacts(f feature.Feature) map[string]bool {
 	facts := map[string]bool{"relative false": true}
+	for _, fact := range profileFacts(f, model.Profile{}) {
+		facts[fact] = true
+	}
 	for what, value := range map[string]any{
-		"profile": model.Profile{}, "mode": model.Mode{}, "balancing": model.Balancing{}, "handshake": model.TLSPolicy{},
+		"mode": model.Mode{}, "balancing": model.Balancing{}, "handshake": model.TLSPolicy{},
 		"process": model.Process{}, "tls": model.TLS{},
 	} {
 		for _, fact := range fields(what, value) {
@@ -261,7 +264,7 @@ func ofRoute(f feature.Feature, in input) (facts []string, problems []feature.Pr
 	if f.Route(reader, &next); !reflect.DeepEqual(route, next) {
 		facts = append(facts, fmt.Sprintf("the next route of the same Ingress got %+v", next))
 	}
-	facts = append(facts, fields("profile", route.Profile)...)
+	facts = append(facts, profileFacts(f, route.Profile)...)
 	facts = append(facts, fields("mode", route.Mode)...)
 	facts = append(facts, fmt.Sprintf("relative %v", route.Relative))
 	if route.AnyJudge {
@@ -281,6 +284,15 @@ func ofRoute(f feature.Feature, in input) (facts []string, problems []feature.Pr
 		facts = append(facts, fmt.Sprintf("refers to %s %s", ref.Kind, ref.ObjectName))
 	}
 	return facts, problems
+}
+
+// profileFacts are the directives that the feature declares.
+func profileFacts(f feature.Feature, p model.Profile) []string {
+	facts := []string{fmt.Sprintf("profile access=%v", p.Access)}
+	for _, d := range f.Directives {
+		facts = append(facts, fmt.Sprintf("profile %s=%d", d.Name, d.Of(p)))
+	}
+	return facts
 }
 
 // ofHost is what becomes of the hosts, and of the way in which the Ingress

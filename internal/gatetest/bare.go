@@ -25,7 +25,7 @@ func StartBare(t testing.TB, o Options) *Gate {
 	env := g.prepare(o, slog.New(slog.NewTextHandler(g.Log, nil)))
 	builder := build.New(o.Features, annotationPrefix)
 	globals, _ := builder.Globals(store.New(store.Settings{}, builder.Refer))
-	desired := plan.NewDesired()
+	desired := plan.NewDesired(nil)
 	desired.Set(unit.Of(globals))
 	dictionaries := plan.FirstDictionaries(0)
 	if o.Dictionaries != nil {

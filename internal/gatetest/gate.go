@@ -195,8 +195,8 @@ func (g *Gate) prepare(o Options, log *slog.Logger) plan.Environment {
 		return w
 	}
 	env := plan.Environment{
-		Resources: feature.Resources(o.Features),
-		RunDir:    place(g.RunDir.Path()), HTTP2Directive: capabilities.HTTP2Directive,
+		Resources: feature.Resources(o.Features), Directives: feature.Directives(o.Features),
+		RunDir: place(g.RunDir.Path()), HTTP2Directive: capabilities.HTTP2Directive,
 		HTTPPort: plan.Port(g.HTTP), HTTPSPort: plan.Port(g.HTTPS), AccessLog: place("/dev/null"), HealthPath: place("/healthz"),
 		User: word(g.RunDir.Worker().User), Group: word(g.RunDir.Worker().Group), Workers: 2, Backlog: 511,
 	}

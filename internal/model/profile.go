@@ -12,39 +12,90 @@ import (
 
 // A Profile is the tuple of settings that NGINX takes only statically. Routes
 // with equal profiles share one location; a new profile costs a reload.
+//
+// Which values it may have, features declare (package directive). Profiles
+// compare with ==.
 type Profile struct {
-	// Buffering reads a backend's answer ahead of the client.
-	Buffering bool
-	// RequestBuffering reads a request's body whole before the backend is
-	// asked.
-	RequestBuffering bool
-	// BufferSize is the size in bytes of one buffer for answers. It bounds an
-	// answer's headers too.
-	BufferSize int64
-	// Buffers is the number of buffers for one answer, 2 or more.
-	Buffers int
-	// BodyStep is the size in bytes at which NGINX cuts a request's body, 0
-	// for no limit. It is the route's exact limit or the step above it.
-	BodyStep int64
-	// MeasureBody is set where BodyStep is above the exact limit: bodies that
-	// do not announce their length are measured once they are buffered.
-	MeasureBody bool
-	// BodyBuffer is how much of a request's body, in bytes, is kept in memory.
-	BodyBuffer int64
-	// BusyBuffers is how much of an answer, in bytes, may be on its way to the
-	// client while the rest is read: one buffer or more, and at least one less
-	// than all.
-	BusyBuffers int64
-	// TempFile is the largest file, in bytes, for an answer that the buffers
-	// don't hold: 0 for none, else no less than a buffer.
-	TempFile int64
-	// Retry says after what a request is sent to another endpoint.
-	Retry Outcomes
-	// RetryTime is after how long no further endpoint is asked, 0 for no limit.
-	RetryTime time.Duration
-	// OldProtocol asks backends in HTTP/1.0, not 1.1.
-	OldProtocol bool
+	Protocol Protocol
+	// TLS asks backends by TLS.
+	TLS bool
+	// Access runs the phase access of the route's policies, which may read the
+	// request's body.
+	Access bool
+	// values are "name=number" in the order of the names, with a space between
+	// them. A value of 0 is left out.
+	values string
 }
+
+// A ProfileValue is a value of a declared name.
+type ProfileValue struct {
+	Name   string
+	Number int64
+}
+
+// With is the profile with other values.
+func (p Profile) With(values ...ProfileValue) Profile {
+	all := p.Values()
+	for _, v := range values {
+		all = slices.DeleteFunc(all, func(old ProfileValue) bool { return old.Name == v.Name })
+		if v.Number != 0 {
+			all = append(all, v)
+		}
+	}
+	slices.SortFunc(all, func(a, b ProfileValue) int { return strings.Compare(a.Name, b.Name) })
+	var b []byte
+	for i, v := range all {
+		if i > 0 {
+			b = append(b, ' ')
+		}
+		b = append(append(b, v.Name...), '=')
+		b = strconv.AppendInt(b, v.Number, 10)
+	}
+	p.values = string(b)
+	return p
+}
+
+// Values are all but those that are 0, in the order of their names.
+func (p Profile) Values() []ProfileValue {
+	var list []ProfileValue
+	for field := range strings.FieldsSeq(p.values) {
+		name, text, _ := strings.Cut(field, "=")
+		number, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			panic("model: a profile with the value " + field)
+		}
+		list = append(list, ProfileValue{name, number})
+	}
+	return list
+}
+
+// Value is the value of that name.
+func (p Profile) Value(name string) int64 {
+	for _, v := range p.Values() {
+		if v.Name == name {
+			return v.Number
+		}
+	}
+	return 0
+}
+
+// Equal compares with ==.
+func (p Profile) Equal(other Profile) bool { return p == other }
+
+// A Protocol is how backends are asked.
+type Protocol int
+
+// The protocols. Only HTTP is offered yet.
+const (
+	HTTP Protocol = iota
+	GRPC
+	FastCGI
+)
+
+func (p Protocol) String() string { return [...]string{"http", "grpc", "fastcgi"}[p] }
+
+// Prefix is what the names of NGINX's directives begin with.
+func (p Protocol) Prefix() string { return [...]string{"proxy_", "grpc_", "fastcgi_"}[p] }
 
 // Outcomes is a set of what may come of asking an endpoint, as NGINX's
 // proxy_next_upstream has it.
@@ -94,7 +145,7 @@ func (o Outcomes) String() string {
 // Name is a name that only an equal profile has: equal tuples, equal names, on
 // every replica and in every version that knows the same settings.
 func (p Profile) Name() string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%+v", p))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %v %v %s", p.Protocol, p.TLS, p.Access, p.values))
 	return "p_" + hex.EncodeToString(sum[:6])
 }
 

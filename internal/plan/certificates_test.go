@@ -13,7 +13,7 @@ import (
 // TestTakeStapled: staples are asked for once for each certificate that is
 // shown, as long as stapling is on.
 func TestTakeStapled(t *testing.T) {
-	d := plan.NewDesired()
+	d := plan.NewDesired(nil)
 	step := func(about, want string) {
 		t.Helper()
 		certificates, removed := d.TakeStapled()

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/unit"
@@ -47,8 +48,8 @@ type Desired struct {
 	rendered renderings
 }
 
-// NewDesired asks for nothing.
-func NewDesired() *Desired {
+// NewDesired asks for nothing. directives say which profile may stand in for which.
+func NewDesired(directives directive.List) *Desired {
 	return &Desired{
 		units:          map[unit.Key]unit.Unit{},
 		counts:         map[unit.Kind]int{},
@@ -62,7 +63,7 @@ func NewDesired() *Desired {
 		changed:        map[unit.Key]struct{}{},
 		applied:        map[unit.Key]string{},
 		appliedDemands: map[string]demand{},
-		bound:          newProfileBound(),
+		bound:          newProfileBound(directives),
 	}
 }
 

@@ -3,6 +3,8 @@ package plan_test
 import (
 	"bytes"
 	"fmt"
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/feature/all"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -27,7 +29,7 @@ type bench struct {
 // newBench has started NGINX for nothing but the globals.
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{Desired: plan.NewDesired(), t: t, env: environment(t), static: plan.Static{Dictionaries: dictionaries}}
+	b := &bench{Desired: plan.NewDesired(feature.Directives(all.Features())), t: t, env: environment(t), static: plan.Static{Dictionaries: dictionaries}}
 	b.Set(unit.Of(usualGlobals()))
 	b.reload("start")
 	return b
@@ -101,9 +103,7 @@ func (b *bench) drop(name string) {
 }
 
 func large() model.Profile {
-	p := usualProfile()
-	p.BodyStep = 10 * mib
-	return p
+	return unlike(value("client_max_body_size", 10*mib))
 }
 
 func TestWhatRefersComesAfterwards(t *testing.T) {
@@ -160,8 +160,7 @@ func TestHostsWaitForTheirProfiles(t *testing.T) {
 	b.push(0, "put host new.test needs 2", "put name new.test", "del backend d/old.test/80", "del certificate c1")
 	b.reload("")
 	// The name of a host that is there already is not held.
-	other := large()
-	other.Buffering = true
+	other := large().With(value("buffering", 1))
 	b.add("plain.test", "c9", other)
 	b.push(1, "put certificate c9", "put name plain.test")
 	b.reload("profile " + other.Name() + " is new")
@@ -188,8 +187,7 @@ func TestProfilesOutliveTheirHosts(t *testing.T) {
 	b.drop("b.test")
 	b.push(0, "del name b.test", "del host b.test", "del backend d/b.test/80")
 
-	other := large()
-	other.Buffers = 8
+	other := large().With(value("buffers", 8))
 	b.add("c.test", "", other)
 	b.reload("profile " + other.Name() + " is new")
 	if slices.Contains(b.static.Profiles, large()) || !slices.Contains(b.static.Profiles, other) {
@@ -247,8 +245,7 @@ func TestPatternsDoNotWaitForEachOther(t *testing.T) {
 	b.push(0, "put host new.test needs 2", "put name new.test", "put patterns patterns")
 	b.push(0)
 	// None of them is known, and then there are none.
-	other := large()
-	other.Buffering = true
+	other := large().With(value("buffering", 1))
 	b.add("third.test", "", other)
 	patterns("third.test")
 	payload()
@@ -266,8 +263,7 @@ func TestProfilesOfAppliedHostsStay(t *testing.T) {
 	b.reload("profile " + large().Name() + " is new")
 	changes, _ := b.Delta(b.static)
 	b.Applied(changes)
-	other := large()
-	other.Buffers = 8
+	other := large().With(value("buffers", 8))
 	b.add("a.test", "", other)
 	b.reload("profile " + other.Name() + " is new")
 	if !slices.Contains(b.static.Profiles, large()) {
@@ -278,8 +274,7 @@ func TestProfilesOfAppliedHostsStay(t *testing.T) {
 	changes, _ = b.Delta(b.static)
 	names := slices.DeleteFunc(changes, func(c unit.Change) bool { return c.Kind != unit.Name })
 	b.Applied(names)
-	third := large()
-	third.Buffers = 16
+	third := large().With(value("buffers", 16))
 	b.add("b.test", "", third)
 	b.reload("profile " + third.Name() + " is new")
 	if !slices.Contains(b.static.Profiles, large()) {

@@ -117,7 +117,7 @@ func desiredOf(t *testing.T, hostName, path string, annotations map[string]strin
 			}}},
 		}}}},
 	}, false)
-	d := plan.NewDesired()
+	d := plan.NewDesired(nil)
 	d.Set(unit.Of(builtGlobals(t)))
 	for _, key := range s.All() {
 		built, _ := b.Unit(key, s)

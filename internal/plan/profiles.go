@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 )
@@ -24,9 +25,10 @@ const maxProfiles = 200
 // What is kept follows from what all hosts ask for, and not from when they came
 // to ask.
 type profileBound struct {
-	first model.Profile
-	asked map[model.Profile]*requesters
-	hosts map[string][]*requesters
+	directives directive.List
+	first      model.Profile
+	asked      map[model.Profile]*requesters
+	hosts      map[string][]*requesters
 	// changed is set when what is kept may be different since the last decide.
 	changed bool
 	// kept are in the order of their names; none while all are.
@@ -49,8 +51,8 @@ type substitute struct {
 	denied  bool
 }
 
-func newProfileBound() profileBound {
-	return profileBound{asked: map[model.Profile]*requesters{}, hosts: map[string][]*requesters{}}
+func newProfileBound(directives directive.List) profileBound {
+	return profileBound{directives: directives, asked: map[model.Profile]*requesters{}, hosts: map[string][]*requesters{}}
 }
 
 // setDefault says which profile is always there.
@@ -71,18 +73,18 @@ func (p *profileBound) bound(h *model.Host) []finding.Finding {
 		if len(fs) == 0 {
 			h.Routes = slices.Clone(h.Routes)
 		}
-		fs = append(fs, tooMany(r, served))
+		fs = append(fs, p.tooMany(r, served))
 		h.Routes[i].Denied = r.Denied || served.denied
 		h.Routes[i].Profile = served.profile
 	}
 	return finding.Limit(fs)
 }
 
-func tooMany(r model.Route, served substitute) finding.Finding {
+func (p *profileBound) tooMany(r model.Route, served substitute) finding.Finding {
 	f := finding.Finding{
 		Object: "ingress/" + r.Origin.Namespace + "/" + r.Origin.Ingress, Field: "metadata.annotations", Code: finding.TooMany,
 		Message: fmt.Sprintf("older Ingresses have %d combinations of settings that NGINX only takes by a reload, and this is another one", maxProfiles),
-		Effect:  "the nearest stricter one is served: " + served.profile.Against(r.Profile),
+		Effect:  "the nearest stricter one is served: " + p.directives.Against(served.profile, r.Profile),
 	}
 	if served.denied {
 		f.Effect = "none of theirs is as strict: its paths answer 503"
@@ -192,7 +194,8 @@ func (p *profileBound) oldest() []model.Profile {
 		return cmp.Or(a.oldest.CompareAge(b.oldest), cmp.Compare(a.name, b.name))
 	})
 	kept := map[string]model.Profile{p.first.Name(): p.first}
-	kept[p.first.Strictest().Name()] = p.first.Strictest()
+	strictest := p.directives.Strictest(p.first)
+	kept[strictest.Name()] = strictest
 	for _, c := range list {
 		if len(kept) == maxProfiles {
 			break
@@ -212,10 +215,10 @@ func (p *profileBound) nearest(asked model.Profile) substitute {
 	best := substitute{profile: p.first, denied: true}
 	least := int64(math.MaxInt64)
 	for _, candidate := range p.kept {
-		if !candidate.Within(asked) {
+		if !p.directives.StandsIn(candidate, asked) {
 			continue
 		}
-		if distance := candidate.Distance(asked); distance < least {
+		if distance := p.directives.Distance(candidate, asked); distance < least {
 			best, least = substitute{profile: candidate}, distance
 		}
 	}

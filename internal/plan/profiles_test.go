@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
@@ -21,11 +22,14 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
+// stepSize is a limit: less is stricter.
+var stepSize = directive.Directive{Name: "step", Kind: directive.Size, Order: directive.AtMost, Unlimited: true, Strictest: directive.Number(1 << 10)}
+
 // steps is a feature whose values are as many profiles.
 func steps() []feature.Feature {
 	step := feature.Setting[int]{Annotation: "step", Default: 1 << 20, Parse: feature.Int(1, 1<<30)}
 	return []feature.Feature{{Name: "steps", Settings: []feature.Declared{step}, Route: func(r *feature.Reader, route *model.Route) {
-		route.Profile.BodyStep = int64(step.Get(r))
+		route.Profile = route.Profile.With(stepSize.To(int64(step.Get(r))))
 	}}}
 }
 
@@ -40,7 +44,7 @@ type instance struct {
 
 func newInstance(t *testing.T) *instance {
 	t.Helper()
-	g := &instance{builder: build.New(steps(), "x"), desired: plan.NewDesired(), hosts: map[string]model.Host{}, findings: map[string][]finding.Finding{}}
+	g := &instance{builder: build.New(steps(), "x"), desired: plan.NewDesired(directive.List{stepSize}), hosts: map[string]model.Host{}, findings: map[string][]finding.Finding{}}
 	g.store = store.New(store.Settings{IngressClass: "nginx", WatchWithoutClass: true, Classless: true}, g.builder.Refer)
 	globals, _ := g.builder.Globals(g.store)
 	g.desired.Set(unit.Of(globals))
@@ -85,7 +89,7 @@ func (g *instance) build(name string) {
 
 // served is the step of an Ingress's route.
 func (g *instance) served(number int) int64 {
-	return g.hosts[fmt.Sprintf("h%d.test", number)].Routes[0].Profile.BodyStep
+	return g.hosts[fmt.Sprintf("h%d.test", number)].Routes[0].Profile.Value(stepSize.Name)
 }
 
 func (g *instance) distinct() int {
@@ -166,7 +170,7 @@ func TestProfilesBounded(t *testing.T) {
 	const finding = "ingress/default/i%d metadata.annotations TooMany: older Ingresses have 200 combinations of settings that NGINX only takes by a reload, and this is another one; %s"
 	for number, want := range map[int]string{
 		0: "", 20004: "", 20005: "",
-		20003: fmt.Sprintf(finding, 20003, "the nearest stricter one is served: BodyStep 10050, not 10055"),
+		20003: fmt.Sprintf(finding, 20003, "the nearest stricter one is served: step 10050, not 10055"),
 		20001: fmt.Sprintf(finding, 20001, "none of theirs is as strict: its paths answer 503"),
 	} {
 		if diff := cmp.Diff(want, over(number)); diff != "" {

@@ -29,17 +29,18 @@ const kib, mib, gib = 1 << 10, 1 << 20, 1 << 30
 var dictionaries = plan.Dictionaries{Number: 1, Units: mib, Versions: mib, Certificates: mib}
 
 // usualProfile is the default one of an empty ConfigMap.
-func usualProfile() model.Profile {
-	return model.Profile{
-		RequestBuffering: true, BufferSize: 4 * kib, Buffers: 4, BodyStep: mib,
-		BodyBuffer: 8 * kib, BusyBuffers: 8 * kib, TempFile: gib, Retry: model.Failure | model.Timeout,
-	}
+func usualProfile() model.Profile { return profileOf(nil) }
+
+// unlike is the usual profile but for these values.
+func unlike(values ...model.ProfileValue) model.Profile { return usualProfile().With(values...) }
+
+func value(name string, number int64) model.ProfileValue {
+	return model.ProfileValue{Name: name, Number: number}
 }
 
-// unlike is the usual profile but for what change writes.
-func unlike(change func(*model.Profile)) model.Profile {
-	p := usualProfile()
-	change(&p)
+// withAccess has an access phase besides.
+func withAccess(p model.Profile) model.Profile {
+	p.Access = true
 	return p
 }
 
@@ -76,8 +77,8 @@ func environment(t testing.TB) plan.Environment {
 		t.Fatal(err)
 	}
 	return plan.Environment{
-		Resources: feature.Resources(all.Features()),
-		RunDir:    path(t, "/run/headgate"), User: user, Modules: []plan.Path{path(t, "/usr/lib/nginx/modules/ngx_http_lua_module.so")},
+		Resources: feature.Resources(all.Features()), Directives: feature.Directives(all.Features()),
+		RunDir: path(t, "/run/headgate"), User: user, Modules: []plan.Path{path(t, "/usr/lib/nginx/modules/ngx_http_lua_module.so")},
 		HTTPPort: 80, HTTPSPort: 443, HealthPath: path(t, "/healthz"), AccessLog: path(t, "/dev/stdout"), Workers: 2, OpenFiles: 65536, Backlog: 511,
 	}
 }
@@ -98,12 +99,15 @@ func renderCases(t testing.TB) []renderCase {
 	return []renderCase{
 		{"usual", func(*plan.Environment, *model.Globals) {}, nil, dictionaries},
 		{"profiles", func(*plan.Environment, *model.Globals) {}, []model.Profile{
-			{
-				Buffering: true, RequestBuffering: true, BufferSize: 8 * kib, Buffers: 2, BodyStep: 5 * mib, MeasureBody: true,
-				BodyBuffer: kib, BusyBuffers: 8 * kib, TempFile: 8 * kib, Retry: model.AllOutcomes, RetryTime: time.Second, OldProtocol: true,
-			},
-			{BufferSize: 16 * mib, Buffers: 256, BodyStep: 0, BodyBuffer: 128 * mib, BusyBuffers: 2 * gib, TempFile: 0, RetryTime: time.Hour},
-			unlike(func(p *model.Profile) { p.BodyStep, p.Retry = 500*gib, model.Status429 }),
+			withAccess(unlike(
+				value("buffering", 1), value("buffer_size", 8*kib), value("buffers", 2), value("client_max_body_size", 5*mib), value("client_body_buffer_size", kib),
+				value("max_temp_file_size", 8*kib), value("next_upstream", int64(model.AllOutcomes)), value("next_upstream_timeout", 1), value("http_version", 1),
+			)),
+			unlike(
+				value("request_buffering", 0), value("buffer_size", 16*mib), value("buffers", 256), value("client_max_body_size", 0), value("client_body_buffer_size", 128*mib),
+				value("busy_buffers_size", 2*gib), value("max_temp_file_size", 0), value("next_upstream", 0), value("next_upstream_timeout", 3600),
+			),
+			unlike(value("client_max_body_size", 500*gib), value("next_upstream", int64(model.Status429))),
 		}, dictionaries},
 		{"settings", func(e *plan.Environment, g *model.Globals) {
 			e.IPv6, e.User, e.OpenFiles = true, plan.Word{}, 0
@@ -112,7 +116,7 @@ func renderCases(t testing.TB) []renderCase {
 				ClientHeaderTimeout: time.Second, ClientBodyTimeout: time.Second, BackendRequests: 1, BackendIdle: time.Second, BackendAge: time.Second,
 				TLS: model.TLS{Versions: model.TLS13, Curves: groups, Tickets: true, BufferSize: 16 * kib, EarlyData: true, RejectUnknown: true},
 			}
-			g.Default.MeasureBody = true
+			g.Default.Access = true
 		}, nil, dictionaries},
 		{"growing", func(*plan.Environment, *model.Globals) {}, nil, grown},
 		{"newer-nginx", func(e *plan.Environment, _ *model.Globals) { e.HTTP2Directive = true }, nil, dictionaries},
@@ -244,9 +248,9 @@ func testConfiguration(t *testing.T, env plan.Environment, conf string) {
 }
 
 var (
-	directive = regexp.MustCompile(`(?m)^\s*(\w+)\b`)
-	location  = regexp.MustCompile(`(?m)^\s*location (.*) \{$`)
-	proxyPass = regexp.MustCompile(`(?m)^\s*\w+_pass (.*);$`)
+	directiveForm = regexp.MustCompile(`(?m)^\s*(\w+)\b`)
+	location      = regexp.MustCompile(`(?m)^\s*location (.*) \{$`)
+	proxyPass     = regexp.MustCompile(`(?m)^\s*\w+_pass (.*);$`)
 )
 
 // checkRules looks for what opens holes; see the comments at each.
@@ -258,7 +262,7 @@ func checkRules(t *testing.T, conf string) {
 		// Tenants' text could get there.
 		"include": true, "return": true, "rewrite": true, "set": true, "alias": true, "root": true,
 	}
-	for _, found := range directive.FindAllStringSubmatch(conf, -1) {
+	for _, found := range directiveForm.FindAllStringSubmatch(conf, -1) {
 		if forbidden[found[1]] {
 			t.Errorf("the directive %s", found[1])
 		}
@@ -312,32 +316,14 @@ func checkChecks(t *testing.T, conf string) {
 	}
 }
 
-// allProfiles has every value of every field, and all combinations of those
+// allProfiles has every sample of every directive, and all combinations of those
 // that depend on each other.
 func allProfiles() []model.Profile {
-	list := bufferProfiles()
-	add := func(change func(*model.Profile)) { list = append(list, unlike(change)) }
-	for _, unit := range []int64{kib, mib, gib} {
-		for _, n := range []int64{0, 1, 2, 5, 10, 20, 50, 100, 200, 500} {
-			for _, measure := range []bool{false, true} {
-				add(func(p *model.Profile) { p.BodyStep, p.MeasureBody = n*unit, measure })
-			}
+	list := append(bufferProfiles(), withAccess(usualProfile()))
+	for _, d := range feature.Directives(all.Features()) {
+		for _, sample := range d.Samples {
+			list = append(list, unlike(d.To(sample)))
 		}
-	}
-	for size := int64(kib); size <= 128*mib; size *= 2 {
-		add(func(p *model.Profile) { p.BodyBuffer = size })
-	}
-	for _, seconds := range []time.Duration{0, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600} {
-		add(func(p *model.Profile) { p.RetryTime = seconds * time.Second })
-	}
-	for set := range model.AllOutcomes + 1 {
-		if set != model.NonIdempotent {
-			add(func(p *model.Profile) { p.Retry = set })
-		}
-	}
-	add(func(p *model.Profile) { p.OldProtocol = true })
-	for _, flags := range []int{0, 1, 2, 3} {
-		add(func(p *model.Profile) { p.Buffering, p.RequestBuffering = flags&1 > 0, flags&2 > 0 })
 	}
 	return list
 }
@@ -350,13 +336,11 @@ func bufferProfiles() []model.Profile {
 	var list []model.Profile
 	for i, size := 0, int64(kib); size <= 16*mib; i, size = i+1, size*2 {
 		files := []int64{0, size, gib, 64 * gib}
-		for j, buffers := 0, 2; buffers <= 256; j, buffers = j+1, buffers*2 {
-			most := size * int64(buffers) / 2
+		for j, buffers := 0, int64(2); buffers <= 256; j, buffers = j+1, buffers*2 {
+			most := size * buffers / 2
 			for k, busy := range []int64{size, min(2*size, most), most} {
 				file := files[(i+j+k)%len(files)]
-				list = append(list, unlike(func(p *model.Profile) {
-					p.BufferSize, p.Buffers, p.BusyBuffers, p.TempFile = size, buffers, busy, file
-				}))
+				list = append(list, unlike(value("buffer_size", size), value("buffers", buffers), value("busy_buffers_size", busy), value("max_temp_file_size", file)))
 			}
 		}
 	}
@@ -386,24 +370,27 @@ func TestNginxTakesEveryProfile(t *testing.T) {
 // tested.
 func TestFeaturesMakeOnlyKnownProfiles(t *testing.T) {
 	t.Parallel()
-	type buffers struct{ size, number, least, most int64 }
+	directives := feature.Directives(all.Features())
+	type buffers struct{ size, number int64 }
 	known := map[buffers]bool{}
-	steps, kept, times, sets, files := map[int64]bool{}, map[int64]bool{}, map[time.Duration]bool{}, map[model.Outcomes]bool{}, map[int64]bool{0: true}
-	buffersOf := func(p model.Profile) buffers {
-		return buffers{p.BufferSize, int64(p.Buffers), p.BufferSize, p.BufferSize * int64(p.Buffers) / 2}
+	for _, p := range bufferProfiles() {
+		known[buffers{p.Value("buffer_size"), p.Value("buffers")}] = true
 	}
-	for file := int64(kib); file <= 64*gib; file *= 2 {
-		files[file] = true
-	}
-	for _, p := range allProfiles() {
-		known[buffersOf(p)], steps[p.BodyStep], kept[p.BodyBuffer], times[p.RetryTime], sets[p.Retry] = true, true, true, true, true
-	}
+	isPower := func(n int64) bool { return n > 0 && n&(n-1) == 0 }
 	check := func(annotations map[string]string) {
 		p := profileOf(annotations)
-		b := buffersOf(p)
-		if !known[b] || !steps[p.BodyStep] || !kept[p.BodyBuffer] || !times[p.RetryTime] || !sets[p.Retry] || !files[p.TempFile] ||
-			p.BusyBuffers < b.least || p.BusyBuffers > b.most || p.BusyBuffers&(p.BusyBuffers-1) != 0 || p.TempFile > 0 && p.TempFile < p.BufferSize {
+		size, number, busy, file := p.Value("buffer_size"), p.Value("buffers"), p.Value("busy_buffers_size"), p.Value("max_temp_file_size")
+		if !known[buffers{size, number}] || !isPower(busy) || busy < size || busy > size*number/2 ||
+			file != 0 && (!isPower(file) || file < size || file > 64*gib) {
 			t.Errorf("%v: %+v", annotations, p)
+		}
+		for _, d := range directives {
+			if d.Samples != nil && !slices.Contains(d.Samples, d.Of(p)) {
+				t.Errorf("%v: %s has the value %d, which is no sample", annotations, d.Name, d.Of(p))
+			}
+		}
+		if name := directives.Undeclared(p); name != "" {
+			t.Errorf("%v: %s is not declared", annotations, name)
 		}
 	}
 	sizes := []string{"", "0", "1", "1023", "1k", "3k", "4k", "7m", "16m", "17m", "5g", "500g", "501g", "x"}

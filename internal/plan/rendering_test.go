@@ -7,29 +7,30 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/unit"
 )
 
+// sizeOf is the one directive.
+var sizeOf = directive.Directive{Name: "size", Kind: directive.Size}
+
 func numbered(n int) model.Profile {
-	return model.Profile{
-		RequestBuffering: true, BufferSize: 4096, Buffers: 4, BodyStep: 1 << 20, BodyBuffer: int64(n+1) * 1024,
-		BusyBuffers: 8192, TempFile: 1 << 30, Retry: model.Failure | model.Timeout,
-	}
+	return model.Profile{}.With(sizeOf.To(int64(n + 1)))
 }
 
 // asking asks for a host with so many profiles, and returns the configuration
 // for that.
 func asking(tb testing.TB, profiles int) (*Desired, Static) {
 	tb.Helper()
-	d := NewDesired()
+	d := NewDesired(nil)
 	d.Set(unit.Of(model.Globals{Default: numbered(0), Process: model.Process{ShutdownTimeout: time.Minute}}))
 	h := model.Host{Name: "a.test"}
 	for n := range profiles {
 		h.Routes = append(h.Routes, model.Route{Path: "/", Profile: numbered(n)})
 	}
 	d.Set(unit.Of(h))
-	static, _, err := d.Next(Environment{}, Static{Dictionaries: FirstDictionaries(0)}, nil)
+	static, _, err := d.Next(Environment{Directives: directive.List{sizeOf}}, Static{Dictionaries: FirstDictionaries(0)}, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -38,7 +39,7 @@ func asking(tb testing.TB, profiles int) (*Desired, Static) {
 
 func same(tb testing.TB, d *Desired, current Static) Static {
 	tb.Helper()
-	next, reason, err := d.Next(Environment{}, current, nil)
+	next, reason, err := d.Next(Environment{Directives: directive.List{sizeOf}}, current, nil)
 	if err != nil || reason != "" {
 		tb.Fatal(reason, err)
 	}
@@ -69,7 +70,7 @@ func TestNothingChangedRendersNothing(t *testing.T) {
 	// A reload that waits for its time is planned again with each change.
 	d.Set(unit.Of(model.Host{Name: "b.test", Routes: []model.Route{{Path: "/", Profile: numbered(1000)}}}))
 	plan := func() {
-		if _, reason, err := d.Next(Environment{}, static, nil); reason == "" || err != nil {
+		if _, reason, err := d.Next(Environment{Directives: directive.List{sizeOf}}, static, nil); reason == "" || err != nil {
 			t.Fatal(reason, err)
 		}
 	}
@@ -91,7 +92,7 @@ func TestEveryStaticFileCounts(t *testing.T) {
 		static.from = input{}
 		static.Files = maps.Clone(static.Files)
 		maps.Copy(static.Files, files)
-		next, reason, err := d.Next(Environment{}, static, nil)
+		next, reason, err := d.Next(Environment{Directives: directive.List{sizeOf}}, static, nil)
 		if err != nil || reason == "" || next.Generation != static.Generation+1 || SameFiles(next.Files, static.Files) {
 			t.Errorf("%s: generation %d because %q, %v", name, next.Generation, reason, err)
 		}
@@ -133,11 +134,11 @@ func TestRememberingChangesNothing(t *testing.T) {
 			}
 			forgetful, without := *d, static
 			forgetful.rendered, without.from = nil, input{}
-			want, wantReason, err := forgetful.Next(Environment{}, without, grown)
+			want, wantReason, err := forgetful.Next(Environment{Directives: directive.List{sizeOf}}, without, grown)
 			if err != nil {
 				t.Fatal(err)
 			}
-			next, reason, err := d.Next(Environment{}, static, grown)
+			next, reason, err := d.Next(Environment{Directives: directive.List{sizeOf}}, static, grown)
 			if err != nil || reason != wantReason || next.Generation != want.Generation || !SameFiles(next.Files, want.Files) {
 				t.Fatalf("generation %d because %q, want %d because %q; %v", next.Generation, reason, want.Generation, wantReason, err)
 			}

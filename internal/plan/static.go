@@ -10,6 +10,7 @@ import (
 	"text/template"
 	"time"
 
+	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/resource"
 )
@@ -38,8 +39,9 @@ type Environment struct {
 	HealthPath Path
 	// AccessLog is the file that the access log is written to.
 	AccessLog Path
-	// Resources are what the features need.
-	Resources resource.Resources
+	// Resources and Directives are what the features declare.
+	Resources  resource.Resources
+	Directives directive.List
 	// Workers is the number of workers where the ConfigMap says auto.
 	Workers int
 	// OpenFiles is the number of files that a worker may open, 0 to leave it.
@@ -95,8 +97,7 @@ var parsedTemplate = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New(NginxConf).Funcs(template.FuncMap{
 		"onoff":   onOff,
 		"seconds": seconds,
-		"size":    size,
-		"memory":  memory,
+		"size":    directive.Bytes,
 	}).Parse(nginxTemplate))
 })
 
@@ -105,6 +106,11 @@ var parsedTemplate = sync.OnceValue(func() *template.Template {
 // Lua look at each TLS client's first message, which costs each handshake
 // something.
 func Render(env Environment, globals model.Globals, profiles []model.Profile, hello bool, dictionaries Dictionaries) (map[string][]byte, error) {
+	for _, p := range append([]model.Profile{globals.Default}, profiles...) {
+		if name := env.Directives.Undeclared(p); name != "" {
+			return nil, fmt.Errorf("render nginx.conf: no feature declares the directive %s of a profile", name)
+		}
+	}
 	values := struct {
 		Environment
 		WorkerProcesses int
@@ -117,7 +123,7 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, he
 		Dictionaries Dictionaries
 	}{
 		Environment: env, WorkerProcesses: env.WorkerProcesses(globals.Process), Process: globals.Process,
-		Default: location{Profile: globals.Default}, Jumps: env.jumps(globals.Default, profiles),
+		Default: env.location(globals.Default, model.Mode{}), Jumps: env.jumps(globals.Default, profiles),
 		Hello: hello, Dictionaries: dictionaries,
 	}
 	var b bytes.Buffer
@@ -131,6 +137,24 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, he
 type location struct {
 	model.Profile
 	model.Mode
+	// Directives are lines of nginx.conf.
+	Directives []string
+}
+
+func (e Environment) location(p model.Profile, m model.Mode) location {
+	return location{p, m, e.Directives.Lines(p)}
+}
+
+// Pass is where the requests go: an upstream block of their own for each way of
+// asking backends, since a connection that is kept is of one kind. A further way
+// has a row here and an upstream block in nginx.conf.tmpl.
+func (l location) Pass() (string, error) {
+	passes := map[[2]any]string{{model.HTTP, false}: "http://hg_http"}
+	pass, ok := passes[[2]any{l.Protocol, l.TLS}]
+	if !ok {
+		return "", fmt.Errorf("backends can't be asked by %s with TLS %v", l.Protocol, l.TLS)
+	}
+	return l.Protocol.Prefix() + "pass " + pass, nil
 }
 
 // Name is the location's, without the "@".
@@ -143,7 +167,7 @@ func (e Environment) jumps(first model.Profile, others []model.Profile) []locati
 	for _, p := range append([]model.Profile{first}, others...) {
 		for _, m := range model.Modes() {
 			if m.Check == model.NoCheck || e.Resources.HasLocation("_check_"+m.Check.Scheme()) {
-				list = append(list, location{p, m})
+				list = append(list, e.location(p, m))
 			}
 		}
 	}
@@ -162,22 +186,6 @@ func seconds(d time.Duration) string {
 		return strconv.FormatInt(d.Milliseconds(), 10) + "ms"
 	}
 	return strconv.FormatInt(int64(d/time.Second), 10) + "s"
-}
-
-// size writes bytes in the largest unit that gives a whole number.
-func size(bytes int64) string { return inUnits(bytes, "gmk") }
-
-// memory is the same for directives that take no g.
-func memory(bytes int64) string { return inUnits(bytes, "mk") }
-
-func inUnits(bytes int64, units string) string {
-	shift := map[rune]uint{'g': 30, 'm': 20, 'k': 10}
-	for _, unit := range units {
-		if whole := bytes >> shift[unit]; whole > 0 && whole<<shift[unit] == bytes {
-			return strconv.FormatInt(whole, 10) + string(unit)
-		}
-	}
-	return strconv.FormatInt(bytes, 10)
 }
 
 // Addresses are the local addresses that the public ports listen on.

@@ -28,8 +28,8 @@ type Route struct {
 	Backend, Fallback string
 	// Default is set where Backend is the default backend.
 	Default bool
-	// Profile is the profile's name.
-	Profile string
+	// Location is the name of the location of its profile and mode.
+	Location string
 	// Origin names the Ingress, its zero value if none asked for the route.
 	Origin model.Origin
 }
@@ -58,19 +58,19 @@ type hostPattern struct {
 // packedHost is a host's payload, of which routes name the parts by numbers
 // from 1.
 type packedHost struct {
-	Backends []string
-	Profiles []string
-	Policies []json.RawMessage
-	Origins  [][2]string
-	Routes   *[]packedRoute
+	Backends  []string
+	Locations []string
+	Policies  []json.RawMessage
+	Origins   [][2]string
+	Routes    *[]packedRoute
 }
 
 type packedRoute struct {
-	Exact, Prefix, Pattern             string
-	Slash, Denied, Default, Relative   bool
-	Mode                               string
-	Backend, Fallback, Profile, Origin int
-	Policies                           []int
+	Exact, Prefix, Pattern              string
+	Slash, Denied, Default, Relative    bool
+	Mode                                string
+	Backend, Fallback, Location, Origin int
+	Policies                            []int
 }
 
 func decodeHost(payload []byte) (*host, error) {
@@ -102,7 +102,7 @@ func decodeHost(payload []byte) (*host, error) {
 func (h *packedHost) route(p packedRoute) (*Route, error) {
 	r := &Route{
 		Slash: p.Slash, Denied: p.Denied, Default: p.Default,
-		Backend: member(h.Backends, p.Backend), Fallback: member(h.Backends, p.Fallback), Profile: member(h.Profiles, p.Profile),
+		Backend: member(h.Backends, p.Backend), Fallback: member(h.Backends, p.Fallback), Location: member(h.Locations, p.Location),
 	}
 	switch {
 	case p.Exact != "":
@@ -114,8 +114,8 @@ func (h *packedHost) route(p packedRoute) (*Route, error) {
 	default:
 		return nil, errors.New("it has no path")
 	}
-	if r.Profile == "" {
-		return nil, errors.New("its profile is not there")
+	if r.Location == "" {
+		return nil, errors.New("its location is not there")
 	}
 	for _, number := range p.Policies {
 		if number < 1 || number > len(h.Policies) {

@@ -119,7 +119,7 @@ func ask(r *router.Router, q question) string {
 	case d.Page == router.StatusPage:
 		outcome = "exec @nginx_status"
 	default:
-		outcome = fmt.Sprintf("route @%s %s %s %t %t", d.Route.Profile, d.Route.Backend, d.Route.Fallback, d.Route.Default, d.Route.Denied)
+		outcome = fmt.Sprintf("route @%s %s %s %t %t", d.Route.Location, d.Route.Backend, d.Route.Fallback, d.Route.Default, d.Route.Denied)
 	}
 	name := ""
 	if d.Name.By != "" {

@@ -137,7 +137,7 @@ func (w *world) host(name string) model.Host {
 	for i := range w.IntN(10) {
 		r := model.Route{
 			// A profile of its own tells which route it is.
-			Profile: model.Profile{BodyStep: int64(i)},
+			Profile: model.Profile{}.With(model.ProfileValue{Name: "size", Number: int64(i)}),
 			Backend: pick(w, "", "ns/a/80", "ns/b/http"),
 			Denied:  w.chance(8),
 			Origin:  model.Origin{Namespace: "ns", Ingress: "i"},

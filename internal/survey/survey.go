@@ -78,7 +78,7 @@ func Take(changes []source.Change, s Settings) (*Survey, error) {
 		View:  objects,
 		Hosts: map[string]model.Host{}, Names: map[string]model.Name{}, Backends: map[string]model.Backend{},
 		Certificates: map[string]model.Certificate{},
-		Findings:     map[unit.Key][]finding.Finding{}, desired: plan.NewDesired(),
+		Findings:     map[unit.Key][]finding.Finding{}, desired: plan.NewDesired(feature.Directives(s.Features)),
 	}
 	for _, key := range objects.All() {
 		v.enter(key, v.build(builder, key))

@@ -26,12 +26,12 @@ type policy struct {
 }
 
 func usualProfile() model.Profile {
-	return model.Profile{RequestBuffering: true, BufferSize: 4096, Buffers: 4, BodyStep: 1 << 20}
+	return model.Profile{}.With(model.ProfileValue{Name: "size", Number: 4096})
 }
 
 func largeHost() model.Host {
 	other := usualProfile()
-	other.BodyStep = 0
+	other = other.With(model.ProfileValue{Name: "size"})
 	web, api := model.Origin{Namespace: "default", Ingress: "web"}, model.Origin{Namespace: "default", Ingress: "api"}
 	one := model.Policy{Feature: "one", Value: policy{On: true, Text: `<&>"\` + "\n\x00é\u2028"}}
 	two := model.Policy{Feature: "two", Value: policy{Text: "x"}}
@@ -173,7 +173,7 @@ func TestEveryFieldMakesOtherBytes(t *testing.T) {
 		"slash":        func(h *model.Host) { h.Routes[2].Slash = false },
 		"backend":      func(h *model.Host) { h.Routes[2].Backend = "" },
 		"denied":       func(h *model.Host) { h.Routes[3].Denied = false },
-		"profile":      func(h *model.Host) { h.Routes[2].Profile.MeasureBody = true },
+		"profile":      func(h *model.Host) { h.Routes[2].Profile.Access = true },
 		"origin":       func(h *model.Host) { h.Routes[2].Origin.Ingress = "web" },
 		"policy":       func(h *model.Host) { h.Routes[2].Policies = nil },
 		"policy order": func(h *model.Host) { p := h.Routes[0].Policies; p[0], p[1] = p[1], p[0] },

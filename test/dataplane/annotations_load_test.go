@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/featuretest"
 	"github.com/headgate/headgate/internal/gatetest"
@@ -49,12 +50,12 @@ func surveyOf(t *testing.T, objects []metav1.Object) *survey.Survey {
 // staticOf is nginx.conf as a survey wants it.
 func staticOf(t *testing.T, s *survey.Survey) string {
 	t.Helper()
-	desired := plan.NewDesired()
+	desired := plan.NewDesired(nil)
 	desired.Set(unit.Of(s.Globals))
 	for _, host := range s.Hosts {
 		desired.Set(unit.Of(host))
 	}
-	static, _, err := desired.Next(plan.Environment{}, plan.Static{Dictionaries: plan.FirstDictionaries(0)}, nil)
+	static, _, err := desired.Next(plan.Environment{Resources: feature.Resources(all.Features()), Directives: feature.Directives(all.Features())}, plan.Static{Dictionaries: plan.FirstDictionaries(0)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

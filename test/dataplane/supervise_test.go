@@ -167,7 +167,7 @@ func poisoning() []feature.Feature {
 		Name: "poison", Settings: []feature.Declared{poison},
 		Route: func(r *feature.Reader, route *model.Route) {
 			if poison.Get(r) {
-				route.Profile.Buffers = 1
+				route.Profile = route.Profile.With(model.ProfileValue{Name: "buffers", Number: 1})
 			}
 		},
 	})

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
@@ -139,13 +140,13 @@ func builtWith(t testing.TB, annotations map[string]string, objects ...metav1.Ob
 		s.Apply(object, false)
 	}
 	w := &world{parts: map[string]string{}, units: map[unit.Key]unit.Unit{}}
-	desired := plan.NewDesired()
+	desired := plan.NewDesired(nil)
 	for _, key := range s.All() {
 		w.add(builder, s, key, desired)
 	}
 	w.findings = finding.Sort(w.findings)
 	addAnswers(w.parts, w.units)
-	static, _, err := desired.Next(plan.Environment{}, plan.Static{Dictionaries: plan.FirstDictionaries(0)}, nil)
+	static, _, err := desired.Next(plan.Environment{Resources: feature.Resources(all.Features()), Directives: feature.Directives(all.Features())}, plan.Static{Dictionaries: plan.FirstDictionaries(0)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -121,6 +121,7 @@ func Feature() feature.Feature {
 		Foretell:      foretell,
 		ForetellGuard: foretellJump,
 		Lua:           lua,
+		Directives:    directives(),
 	}
 }
 
@@ -151,9 +152,9 @@ func route(r *feature.Reader, route *model.Route) {
 	limit := bodySize.Get(r)
 	step := bodyStep(limit)
 	writeProfile(r, &route.Profile)
-	route.Profile.BodyStep = step
+	route.Profile = route.Profile.With(maxBodySize.To(step))
 	// A body that is streamed is not measured: it is cut at the step.
-	route.Profile.MeasureBody = step != limit && route.Profile.RequestBuffering
+	route.Profile.Access = route.Profile.Access || step != limit && requestBuffering.Get(r)
 
 	p := policy{Body: limit, AtStep: limit > 0 && step == limit}
 	t := timeouts{
@@ -175,23 +176,28 @@ func route(r *feature.Reader, route *model.Route) {
 // writeProfile writes all but the limit on bodies. NGINX refuses some
 // combinations: what depends on the buffers is brought within their bounds.
 func writeProfile(r *feature.Reader, p *model.Profile) {
-	p.Buffering = buffering.Get(r)
-	p.RequestBuffering = requestBuffering.Get(r)
-	p.BufferSize = max(leastBuffer, powerOfTwo(bufferSize.Get(r)))
-	p.Buffers = int(max(leastBuffers, min(powerOfTwo(int64(buffers.Get(r))), mostKept/p.BufferSize)))
-
-	busy := 2 * p.BufferSize
+	size := max(leastBuffer, powerOfTwo(bufferSize.Get(r)))
+	number := max(leastBuffers, min(powerOfTwo(int64(buffers.Get(r))), mostKept/size))
+	busy := 2 * size
 	if asked := busyBuffers.Get(r); asked > 0 {
-		busy = max(p.BufferSize, powerOfTwo(asked))
+		busy = max(size, powerOfTwo(asked))
 	}
-	p.BusyBuffers = min(busy, p.BufferSize*int64(p.Buffers)/2)
-	if p.TempFile = tempFile.Get(r); p.TempFile > 0 {
-		p.TempFile = max(p.BufferSize, powerOfTwo(p.TempFile))
+	file := tempFile.Get(r)
+	if file > 0 {
+		file = max(size, powerOfTwo(file))
 	}
-	p.BodyBuffer = min(powerOfTwo(max(leastBuffer, bodyBuffer.Get(r))), mostKept)
-	p.OldProtocol = httpVersion.Get(r)
-	p.Retry = outcomes(r)
-	p.RetryTime = retryStep(retryTime.Get(r))
+	*p = p.With(
+		answerBuffering.When(buffering.Get(r)),
+		bodyBuffering.When(requestBuffering.Get(r)),
+		answerBufferSize.To(size),
+		answerBuffers.To(number),
+		busyBuffersSize.To(min(busy, size*number/2)),
+		maxTempFileSize.To(file),
+		bodyBufferSize.To(min(powerOfTwo(max(leastBuffer, bodyBuffer.Get(r))), mostKept)),
+		nextUpstream.To(int64(outcomes(r))),
+		nextUpstreamTimeout.To(int64(retryStep(retryTime.Get(r))/time.Second)),
+		httpProtocol.When(httpVersion.Get(r)),
+	)
 }
 
 // powerOfTwo is the least power of two that is not below n, for n ≥ 1.

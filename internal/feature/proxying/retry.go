@@ -69,14 +69,17 @@ func outcomes(r *feature.Reader) model.Outcomes {
 	return set
 }
 
+// retrySteps are in seconds.
+var retrySteps = []int64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600}
+
 // retryStep is the least step that is not below the limit; beyond the last one
 // there is no limit.
 func retryStep(limit time.Duration) time.Duration {
 	if limit == 0 {
 		return 0
 	}
-	for _, seconds := range []time.Duration{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600} {
-		if step := seconds * time.Second; step >= limit {
+	for _, seconds := range retrySteps {
+		if step := time.Duration(seconds) * time.Second; step >= limit {
 			return step
 		}
 	}

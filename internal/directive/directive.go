@@ -1,0 +1,317 @@
+// Package directive declares the settings of a profile: NGINX's directive that
+// each becomes, which value is stricter than another, and how far two are apart.
+//
+// A value is a number, and what is printed of it are digits, units and words of
+// the declaration: no text of a tenant reaches nginx.conf.
+package directive
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/headgate/headgate/internal/model"
+)
+
+// A Directive is one setting.
+type Directive struct {
+	// Name is NGINX's, without the protocol's prefix ("proxy_") unless Plain is
+	// set. It names the value in profiles.
+	Name  string
+	Plain bool
+	// Only lists the protocols that have the directive; empty for all.
+	Only []model.Protocol
+	Kind Kind
+	// Words are what the bits of a Set or the numbers of a Choice are called.
+	Words []string
+	// Times names the directive whose value, a size, is printed behind the
+	// number.
+	Times string
+
+	Order Order
+	// Strictest is the value of the profile that may stand in for all; nil leaves
+	// the value.
+	Strictest *int64
+	// Unlimited says that 0 is no limit.
+	Unlimited bool
+	// Loses says that a value that is too small loses answers: it is further from
+	// what was asked for than one that is too large.
+	Loses bool
+	// Samples are values that a test has NGINX read.
+	Samples []int64
+}
+
+// A Kind says how a value is printed.
+type Kind int
+
+// The kinds.
+const (
+	// OnOff is "on" for 1 and "off" for 0.
+	OnOff Kind = iota
+	// Size is bytes in the largest unit that gives a whole number.
+	Size
+	// Memory is the same for directives that take no g.
+	Memory
+	// Count is the number.
+	Count
+	// Seconds is a time.
+	Seconds
+	// Set is words for the bits that are set, "off" without any.
+	Set
+	// Choice is the word of that number.
+	Choice
+)
+
+// An Order says which values may stand in for the one that was asked for.
+type Order int
+
+// The orders. One that was forgotten is Same, since access may depend on it.
+const (
+	// Same is no other value.
+	Same Order = iota
+	// Any is each: the value changes no answer.
+	Any
+	// AtMost is one that is not above. With Unlimited, 0 is above all.
+	AtMost
+	// Within is a set of which each member was asked for.
+	Within
+)
+
+// To is the value as a profile has it.
+func (d Directive) To(number int64) model.ProfileValue {
+	return model.ProfileValue{Name: d.Name, Number: number}
+}
+
+// When is 1 or 0, for OnOff and for a Choice between two.
+func (d Directive) When(on bool) model.ProfileValue {
+	if on {
+		return d.To(1)
+	}
+	return d.To(0)
+}
+
+// Of is a profile's value.
+func (d Directive) Of(p model.Profile) int64 { return p.Value(d.Name) }
+
+// Number is for Strictest.
+func Number(n int64) *int64 { return &n }
+
+// line is the directive in nginx.conf, empty if the profile's protocol does not
+// have it.
+func (d Directive) line(p model.Profile, values map[string]int64) string {
+	if len(d.Only) > 0 && !slices.Contains(d.Only, p.Protocol) {
+		return ""
+	}
+	name := d.Name
+	if !d.Plain {
+		name = p.Protocol.Prefix() + name
+	}
+	text := d.text(values[d.Name])
+	if d.Times != "" {
+		text += " " + Bytes(values[d.Times])
+	}
+	return name + " " + text + ";"
+}
+
+func (d Directive) text(n int64) string {
+	switch d.Kind {
+	case OnOff:
+		if n != 0 {
+			return "on"
+		}
+		return "off"
+	case Size:
+		return Bytes(n)
+	case Memory:
+		return inUnits(n, "mk")
+	case Seconds:
+		return strconv.FormatInt(n, 10) + "s"
+	case Set:
+		var words []string
+		for i, word := range d.Words {
+			if n&(1<<i) != 0 {
+				words = append(words, word)
+			}
+		}
+		if words == nil {
+			return "off"
+		}
+		return strings.Join(words, " ")
+	case Choice:
+		return d.Words[n]
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// Bytes writes a number of bytes in the largest unit that gives a whole number.
+func Bytes(n int64) string { return inUnits(n, "gmk") }
+
+func inUnits(n int64, units string) string {
+	shift := map[rune]uint{'g': 30, 'm': 20, 'k': 10}
+	for _, unit := range units {
+		if whole := n >> shift[unit]; whole > 0 && whole<<shift[unit] == n {
+			return strconv.FormatInt(whole, 10) + string(unit)
+		}
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// standsIn reports whether n may be served where asked was asked for.
+func (d Directive) standsIn(n, asked int64) bool {
+	switch d.Order {
+	case Any:
+		return true
+	case AtMost:
+		return d.limit(n) <= d.limit(asked)
+	case Within:
+		return n&^asked == 0
+	}
+	return n == asked
+}
+
+// limit is a value of which 0 may mean none.
+func (d Directive) limit(n int64) int64 {
+	if d.Unlimited && n == 0 {
+		return 1 << 62
+	}
+	return n
+}
+
+// One doubling of a size is that far, and so is one member of a set more or less.
+const (
+	doubled = 1024
+	toggled = 8 * doubled
+)
+
+func (d Directive) distance(n, asked int64) int64 {
+	switch {
+	case n == asked:
+		return 0
+	case d.Kind == OnOff || d.Kind == Choice:
+		return toggled
+	case d.Kind == Set:
+		return doubled * int64(bits.OnesCount64(uint64(n^asked)))
+	}
+	apart := doublings(d.limit(n), d.limit(asked))
+	if d.Loses && n < asked {
+		apart *= 9
+	}
+	return apart
+}
+
+// doublings is the logarithm of the ratio, straight between powers of two, and
+// 0 for equal sizes alone.
+func doublings(a, b int64) int64 {
+	small, large := max(1, min(a, b)), max(1, a, b)
+	if small == large {
+		return min(1, a^b)
+	}
+	whole := bits.Len64(uint64(large/small)) - 1
+	part := ((large >> whole) - small) * doubled / small
+	return max(1, int64(whole)*doubled+part)
+}
+
+// A List is all directives of profiles, in the order in which they are printed.
+type List []Directive
+
+// Merge puts lists together. Two directives of one name are a programming error.
+func Merge(lists ...List) List {
+	all := slices.Concat(lists...)
+	for i, d := range all {
+		if slices.ContainsFunc(all[:i], func(other Directive) bool { return other.Name == d.Name }) {
+			panic("directive: " + d.Name + " is declared twice")
+		}
+	}
+	return all
+}
+
+// Lines are the directives of a profile in nginx.conf.
+func (l List) Lines(p model.Profile) []string {
+	values := valuesOf(p)
+	var lines []string
+	for _, d := range l {
+		if line := d.line(p, values); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// Undeclared is a value of the profile that no directive declares, empty if all
+// are declared.
+func (l List) Undeclared(p model.Profile) string {
+	for _, v := range p.Values() {
+		if !slices.ContainsFunc(l, func(d Directive) bool { return d.Name == v.Name }) {
+			return v.Name
+		}
+	}
+	return ""
+}
+
+// Strictest is p with the strictest value of all that have one.
+func (l List) Strictest(p model.Profile) model.Profile {
+	p.Access = true
+	for _, d := range l {
+		if d.Strictest != nil {
+			p = p.With(d.To(*d.Strictest))
+		}
+	}
+	return p
+}
+
+// StandsIn reports whether p may be served where another profile was asked for.
+// What is not declared must be the same.
+func (l List) StandsIn(p, asked model.Profile) bool {
+	if p.Protocol != asked.Protocol || p.TLS != asked.TLS || asked.Access && !p.Access {
+		return false
+	}
+	is, wanted := valuesOf(p), valuesOf(asked)
+	for _, d := range l {
+		if !d.standsIn(is[d.Name], wanted[d.Name]) {
+			return false
+		}
+		delete(is, d.Name)
+		delete(wanted, d.Name)
+	}
+	return len(is) == 0 && len(wanted) == 0
+}
+
+// Distance says how far p is from the profile that was asked for: sizes by how
+// often one must be doubled to be the other. It is 0 for the same one alone, of
+// those that may stand in.
+func (l List) Distance(p, asked model.Profile) int64 {
+	var distance int64
+	if p.Access != asked.Access {
+		distance = toggled
+	}
+	is, wanted := valuesOf(p), valuesOf(asked)
+	for _, d := range l {
+		distance += d.distance(is[d.Name], wanted[d.Name])
+	}
+	return distance
+}
+
+// Against lists what of p is not as it was asked for.
+func (l List) Against(p, asked model.Profile) string {
+	var list []string
+	is, wanted := valuesOf(p), valuesOf(asked)
+	for _, d := range l {
+		if a, b := is[d.Name], wanted[d.Name]; a != b {
+			list = append(list, fmt.Sprintf("%s %s, not %s", strings.ReplaceAll(d.Name, "_", " "), d.text(a), d.text(b)))
+		}
+	}
+	if p.Access != asked.Access {
+		list = append(list, fmt.Sprintf("access phase %v, not %v", p.Access, asked.Access))
+	}
+	return strings.Join(list, "; ")
+}
+
+func valuesOf(p model.Profile) map[string]int64 {
+	values := map[string]int64{}
+	for _, v := range p.Values() {
+		values[v.Name] = v.Number
+	}
+	return values
+}

@@ -1,0 +1,111 @@
+package directive_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/headgate/headgate/internal/directive"
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/feature/all"
+	"github.com/headgate/headgate/internal/model"
+)
+
+var (
+	limit  = directive.Directive{Name: "limit", Plain: true, Kind: directive.Size, Order: directive.AtMost, Unlimited: true, Strictest: directive.Number(1)}
+	any    = directive.Directive{Name: "any", Kind: directive.OnOff, Order: directive.Any, Only: []model.Protocol{model.HTTP}}
+	same   = directive.Directive{Name: "same", Kind: directive.Choice, Words: []string{"red", "blue"}}
+	set    = directive.Directive{Name: "set", Kind: directive.Set, Words: []string{"a", "b"}, Order: directive.Within, Strictest: directive.Number(0)}
+	number = directive.Directive{Name: "number", Kind: directive.Count, Times: "limit", Order: directive.Any}
+	list   = directive.List{limit, any, same, set, number}
+)
+
+func with(values ...model.ProfileValue) model.Profile {
+	return model.Profile{}.With(limit.To(1<<20), set.To(1), number.To(4)).With(values...)
+}
+
+func access() model.Profile {
+	p := with()
+	p.Access = true
+	return p
+}
+
+func TestStandsIn(t *testing.T) {
+	t.Parallel()
+	tls, grpc := with(), with()
+	tls.TLS, grpc.Protocol = true, model.GRPC
+	for name, c := range map[string]struct {
+		p, asked model.Profile
+		stands   bool
+	}{
+		"the same":                {with(), with(), true},
+		"less":                    {with(limit.To(1)), with(), true},
+		"more":                    {with(limit.To(1 << 21)), with(), false},
+		"no limit":                {with(limit.To(0)), with(), false},
+		"a limit, none asked for": {with(), with(limit.To(0)), true},
+		"another of any":          {with(any.When(true), number.To(9)), with(), true},
+		"another of the same":     {with(same.To(1)), with(), false},
+		"fewer":                   {with(set.To(0)), with(), true},
+		"more members":            {with(set.To(3)), with(), false},
+		"an access phase besides": {access(), with(), true},
+		"without the access":      {with(), access(), false},
+		"TLS":                     {with(), tls, false},
+		"another protocol":        {grpc, with(), false},
+		"undeclared":              {with(model.ProfileValue{Name: "other", Number: 1}), with(), false},
+		"undeclared and asked":    {with(), with(model.ProfileValue{Name: "other", Number: 1}), false},
+		"the strictest":           {list.Strictest(with()), access(), true},
+	} {
+		if got := list.StandsIn(c.p, c.asked); got != c.stands {
+			t.Errorf("%s: %v, want %v", name, got, c.stands)
+		}
+	}
+}
+
+func TestLines(t *testing.T) {
+	t.Parallel()
+	p := with(same.To(1), set.To(3))
+	want := []string{"limit 1m;", "proxy_any off;", "proxy_same blue;", "proxy_set a b;", "proxy_number 4 1m;"}
+	if got := list.Lines(p); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	p.Protocol = model.GRPC
+	want = []string{"limit 1m;", "grpc_same blue;", "grpc_set a b;", "grpc_number 4 1m;"}
+	if got := list.Lines(p); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	if against := list.Against(p.With(set.To(0)), p.With(limit.To(5))); against != "limit 1m, not 5; set off, not a b" {
+		t.Error(against)
+	}
+}
+
+// Whatever features declare, another value is a distance, and the strictest
+// profile may stand in for the usual one. What is Set or Choice has words for all
+// samples.
+func TestWhatFeaturesDeclare(t *testing.T) {
+	t.Parallel()
+	declared := feature.Directives(all.Features())
+	if len(declared) < 10 {
+		t.Fatalf("only %d directives are declared", len(declared))
+	}
+	for _, d := range declared {
+		asked := model.Profile{}.With(d.To(1))
+		for _, sample := range d.Samples {
+			p := model.Profile{}.With(d.To(sample))
+			if len(declared.Lines(p)) == 0 || (declared.Distance(p, asked) == 0) != (sample == 1) {
+				t.Errorf("%s: %d", d.Name, sample)
+			}
+			if !declared.StandsIn(declared.Strictest(p), p) && (d.Order == directive.AtMost || d.Order == directive.Within) && d.Of(p) >= *d.Strictest {
+				t.Errorf("%s: the strictest does not stand in for %d", d.Name, sample)
+			}
+		}
+	}
+}
+
+func TestEachNameIsDeclaredOnce(t *testing.T) {
+	t.Parallel()
+	defer func() {
+		if recover() == nil {
+			t.Error("two directives of one name were taken")
+		}
+	}()
+	directive.Merge(directive.List{limit}, directive.List{limit})
+}
