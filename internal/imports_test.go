@@ -84,7 +84,7 @@ var knows = []struct {
 	{"internal/explain/text", []string{"internal/explain"}, "it writes what an explanation says: what that follows from is for explain"},
 	{"internal/unit", []string{"internal/model"}, "a unit is packed from the model alone: what builds it and what pushes it is for others"},
 	{"internal/router", []string{"internal/model", "internal/pcre", "internal/unit"}, "it routes by packed units as Lua does: what they were built from is for who explains"},
-	{"internal/plan", []string{"internal/directive", "internal/finding", "internal/model", "internal/resource", "internal/unit"}, "plan turns the model into bytes: pass it values of package model"},
+	{"internal/plan", []string{"internal/directive", "internal/finding", "internal/model", "internal/pcre", "internal/resource", "internal/unit"}, "plan turns the model into bytes: pass it values of package model"},
 	{"internal/dataplane", []string{"internal/model", "internal/unit"}, "the data plane's client pushes units: what is in them is no matter"},
 	{"internal/nginx", nil, "this package runs a process: pass it files and settings as plain values"},
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/pcre"
 	"github.com/headgate/headgate/internal/resource"
 )
 
@@ -118,14 +119,18 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, he
 		// Default is the location of most requests.
 		Default location
 		// Jumps are the locations that requests may jump to.
-		Jumps        []location
-		Hello        bool
-		Dictionaries Dictionaries
+		Jumps []location
+		Hello bool
+		// Limits that Lua and Go have in common.
+		MatchLimit, JITStack, Tries, MaxTries int
+		Timeouts                              struct{ Connect, Send, Read time.Duration }
+		Dictionaries                          Dictionaries
 	}{
 		Environment: env, WorkerProcesses: env.WorkerProcesses(globals.Process), Process: globals.Process,
 		Default: env.location(globals.Default, model.Mode{}), Jumps: env.jumps(globals.Default, profiles),
-		Hello: hello, Dictionaries: dictionaries,
+		Hello: hello, MatchLimit: pcre.MatchLimit, JITStack: pcre.JITStack, Tries: model.Tries, MaxTries: model.MaxTries, Dictionaries: dictionaries,
 	}
+	values.Timeouts.Connect, values.Timeouts.Send, values.Timeouts.Read = model.ConnectTimeout, model.SendTimeout, model.ReadTimeout
 	var b bytes.Buffer
 	if err := parsedTemplate().Execute(&b, values); err != nil {
 		return nil, fmt.Errorf("render nginx.conf: %w", err)

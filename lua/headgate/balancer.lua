@@ -3,6 +3,7 @@ local balancer = require "ngx.balancer"
 local features = require "headgate.features"
 local log = require "headgate.log"
 local requests = require "headgate.request"
+local settings = require "headgate.settings"
 
 local _M = {}
 
@@ -10,12 +11,9 @@ local set_current_peer = balancer.set_current_peer
 local set_more_tries = balancer.set_more_tries
 local type = type
 
--- Further tries after the first, where no feature says otherwise.
-local MORE_TRIES = 2
-
 
 local function begin(request)
-    set_more_tries(MORE_TRIES)
+    set_more_tries(settings.tries - 1)
     if request.route.phases.balancer then
         features.run(request.route.phases.balancer, request)
     end

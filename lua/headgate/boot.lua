@@ -30,8 +30,8 @@ function _M.init(values)
         settings[key] = value
     end
     settings.generation = read_generation(values.run_dir)
-    -- As internal/pcre has it. Can only be said before the first expression.
-    ngx_re.opt("jit_stack_size", 256 * 1024)
+    -- Can only be set before the first expression.
+    ngx_re.opt("jit_stack_size", settings.jit_stack)
     require("headgate.memory").init()
     -- Loaded here, all code is shared by the workers.
     for _, module in ipairs({

@@ -17,9 +17,6 @@ local set_more_tries = balancer.set_more_tries
 
 local LOOPBACK = "127.0.0.1"
 
--- Further tries after the first.
-local MORE_TRIES = 2
-
 
 -- prepare(request, name, callee) -> the call, from then on request.calls[name],
 -- nil if there is nobody to call.
@@ -59,7 +56,7 @@ function _M.balance(name)
         address, port = call.backend:next()
         if not call.tried then
             call.tried = true
-            set_more_tries(MORE_TRIES)
+            set_more_tries(settings.tries - 1)
         end
     end
     local ok, err = set_current_peer(address, port)

@@ -18,6 +18,11 @@ local _M = {
     reject_unknown = nil,
     -- Whether the access log is written.
     access_log = nil,
+    -- Bytes of the stack of a match.
+    jit_stack = nil,
+    -- How many endpoints a request may ask where nothing else is said, and at most.
+    tries = nil,
+    max_tries = nil,
     -- The variables that features declared, each with what it may hold: "line" for a
     -- part of a header line, "target" for a path with a query.
     variables = nil,

@@ -146,7 +146,9 @@ type timeouts struct {
 
 // standard are the timeouts that every profile has in nginx.conf; a route with
 // others sets them for each request.
-var standard = timeouts{Connect: 5, Send: 60, Read: 60}
+var standard = timeouts{
+	Connect: int(model.ConnectTimeout / time.Second), Send: int(model.SendTimeout / time.Second), Read: int(model.ReadTimeout / time.Second),
+}
 
 func route(r *feature.Reader, route *model.Route) {
 	limit := bodySize.Get(r)

@@ -5,6 +5,7 @@
 -- has only the step above the route's limit: both are made up for here.
 local balancer = require "ngx.balancer"
 local requests = require "headgate.request"
+local settings = require "headgate.settings"
 
 local _M = {}
 
@@ -15,9 +16,6 @@ local ngx_var = ngx.var
 local tonumber = tonumber
 
 local TOO_LARGE = 413
-
--- As many as a tenant may ask for by number.
-local MOST_TRIES = 100
 
 
 -- policy: { body, at_step, timeouts = { connect, send, read }, tries }
@@ -90,7 +88,7 @@ function _M.balancer(policy, request)
     end
     if tries then
         if tries == 0 then
-            tries = math_min(request.backend.count, MOST_TRIES)
+            tries = math_min(request.backend.count, settings.max_tries)
         end
         balancer.set_more_tries(tries - 1)
     end

@@ -9,10 +9,6 @@ import (
 	"github.com/headgate/headgate/internal/model"
 )
 
-// mostTries is how many endpoints one request may ask: as many may be kept
-// busy by it.
-const mostTries = 100
-
 var (
 	retry = feature.Setting[model.Outcomes]{
 		Annotation: "proxy-next-upstream", Key: "proxy-next-upstream", Default: model.Failure | model.Timeout, Parse: parseOutcomes, Risk: feature.Medium,
@@ -23,7 +19,7 @@ var (
 		Doc: "Number of seconds after which a request is not retried; 0 for no limit. Rounded up to 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800 or 3600; more means no limit.",
 	}
 	retryTries = feature.Setting[int]{
-		Annotation: "proxy-next-upstream-tries", Key: "proxy-next-upstream-tries", Default: 3, Parse: feature.Int(0, mostTries), Risk: feature.Low,
+		Annotation: "proxy-next-upstream-tries", Key: "proxy-next-upstream-tries", Default: model.Tries, Parse: feature.Int(0, model.MaxTries), Risk: feature.Low,
 		Doc: "Maximum number of tries of a request, the first one included. 0: each endpoint once.",
 	}
 	retryNonIdempotent = feature.Setting[bool]{
