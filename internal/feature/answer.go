@@ -6,11 +6,11 @@ type Phase int
 
 // The phases. Each is the function of the feature's Lua of that name.
 const (
-	// RoutePhase comes before a backend is chosen: the function route.
+	// RoutePhase comes before a backend is selected: the function rewrite.
 	RoutePhase Phase = iota + 1
-	// AuthPhase authenticates the client: the function judge.
+	// AuthPhase authenticates the client: the function authenticate.
 	AuthPhase
-	// GuardPhase comes after it: the function guard.
+	// GuardPhase comes after it: the function before_exec.
 	GuardPhase
 )
 
