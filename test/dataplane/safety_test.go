@@ -221,7 +221,8 @@ var luaRules = []struct {
 	{"assigns a variable of NGINX", regexp.MustCompile(`(?:\bngx\s*\.\s*var|\bngx_var|\bvar)\s*(?:\.\s*\w+|\[[^\]]*\])\s*=[^=]`), "lua/headgate/request.lua"},
 	{"has a table of its own for ngx.var", regexp.MustCompile(`rawset|local\s+(?:[a-mo-z]\w*|n[a-fh-z]\w*)\s*=\s*ngx(?:\.var)?\s*$`), ""},
 	{"logs", regexp.MustCompile(`\bngx\s*(?:\.\s*log\b|\[\s*["']log)|\bprint\s*\(|\bngx_log\b|errlog`), "lua/headgate/log.lua"},
-	{"reads a variable whose name it does not spell", regexp.MustCompile(`(?:\bngx\s*\.\s*var|\bngx_var)\s*\[`), "lua/headgate/client.lua"},
+	{"reads a variable whose name it does not spell", regexp.MustCompile(`(?:\bngx\s*\.\s*var|\bngx_var)\s*\[(?:[^\]]*\]\s*(?:[^=\s]|==|$)|[^\]]*$)`), "lua/headgate/client.lua"},
+	{"sets a variable whose name it does not spell", regexp.MustCompile(`(?:\bngx\s*\.\s*var|\bngx_var)\s*\[[^\]]*\]\s*=(?:[^=]|$)`), "lua/headgate/request.lua"},
 }
 
 func TestLuaRules(t *testing.T) {
