@@ -14,11 +14,15 @@ import (
 // TestMisdirected: a host that verifies clients takes no requests over
 // connections of other hosts.
 func TestMisdirected(t *testing.T) {
-	verifying := feature.Setting[bool]{Annotation: "verifying", Parse: feature.Bool, OnInvalid: feature.Deny}
+	verifying := feature.Setting[bool]{Annotation: "verifying", Parse: feature.Bool, OnInvalid: feature.Deny, Scope: feature.ScopeHost}
 	s := settings("a.test", "/", "verifying", "true")
 	s.Features = append(all.Features(), feature.Feature{
-		Name: "verifying", Settings: []feature.Declared{verifying}, Group: &feature.Group{Leading: verifying},
-		Handshake: func(_ *feature.Reader, p *model.TLSPolicy) { p.Clients = &model.Clients{Depth: 1} },
+		Name: "verifying", Settings: []feature.Declared{verifying},
+		Host: func(v feature.Values, out *feature.HostOut) {
+			if verifying.Get(v) {
+				out.TLS.Clients = &model.Clients{Depth: 1}
+			}
+		},
 	})
 	s.Builder = build.New(s.Features, prefix)
 	for asked, want := range map[string]int{

@@ -316,7 +316,7 @@ func (x *explainer) clients(host string) *model.Clients {
 // redirectCode is the status of redirects to a host.
 func (x *explainer) redirectCode() int {
 	code, key := 0, x.cause(feature.HostRedirectStatus)
-	for _, s := range x.Builder.TraceGlobals(x.Store) {
+	for _, s := range x.Builder.TraceProcess(x.Store) {
 		if s.Key == key {
 			code, _ = strconv.Atoi(s.Value)
 		}

@@ -20,7 +20,7 @@ const (
 	lastStatus  = 599
 )
 
-var errStatus = errors.New("allowed are statuses from 300 to 599 but 408, 444 and 499, with commas between them")
+var errStatus = errors.New("must be statuses from 300 to 599 without 408, 444 and 499, separated by commas")
 
 // ParseStatuses reads "404,503". An empty text is the empty set.
 func ParseStatuses(text string) (Statuses, error) {

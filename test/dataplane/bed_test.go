@@ -18,7 +18,6 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/gatetest"
-	"github.com/headgate/headgate/internal/model"
 )
 
 // telling are the real features and one that has each answer name the worker
@@ -26,9 +25,9 @@ import (
 func telling() []feature.Feature {
 	return append(all.Features(), feature.Feature{
 		Name: "tell",
-		Route: func(_ *feature.Reader, route *model.Route) {
-			feature.Add(route, "tell", struct{}{})
-			route.Mode.Answers = true
+		Route: func(_ feature.Values, out *feature.RouteOut) {
+			feature.Add(out.Route, "tell", struct{}{})
+			out.Route.Mode.Answers = true
 		},
 		Lua: `
 local memory = require "headgate.memory"

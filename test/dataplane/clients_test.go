@@ -21,28 +21,22 @@ import (
 func verifying() []feature.Feature {
 	authority := feature.Setting[feature.ObjectName]{
 		Annotation: "only-from", Parse: feature.Object, OnInvalid: feature.Deny, Refers: feature.Secret, Risk: feature.Low,
+		Scope: feature.ScopeHost, Merge: feature.MergeTogether, Leads: true,
 	}
-	depth := feature.Setting[int]{Annotation: "only-from-depth", Default: 1, Parse: feature.Int(0, 9)}
-	type policy struct {
-		Refuse bool `json:"refuse,omitempty"`
-	}
+	depth := feature.Setting[int]{Annotation: "only-from-depth", Default: 1, Parse: feature.Int(0, 9), Scope: feature.ScopeHost, Merge: feature.MergeTogether}
 	return append(all.Features(), feature.Feature{
 		Name: "only_from", Settings: []feature.Declared{authority, depth},
-		Host: func(*feature.Reader) any { return policy{} },
-		Handshake: func(r *feature.Reader, p *model.TLSPolicy) {
-			if secret, ok := feature.SecretOf(r, authority); ok {
-				p.Clients = &model.Clients{CA: feature.NewContent(secret["tls.crt"]), Depth: depth.Get(r)}
+		Host: func(v feature.Values, out *feature.HostOut) {
+			if secret, ok := feature.SecretOf(v, authority); ok {
+				out.TLS.Clients = &model.Clients{CA: feature.NewContent(secret["tls.crt"]), Depth: depth.Get(v)}
+				out.Policy = struct{}{}
 			}
 		},
-		Group: &feature.Group{Leading: authority, Bad: policy{Refuse: true}},
 		Lua: `
 local requests = require "headgate.request"
 return {
-    guard = function(policy, request)
+    guard = function(_, request)
         ngx.header["X-Guarded"] = "yes"
-        if policy.refuse then
-            return requests.finish(request, 403)
-        end
         if ngx.var.ssl_client_verify ~= "SUCCESS" then
             return requests.finish(request, 400)
         end
@@ -173,11 +167,11 @@ func TestOneIngressDecidesOverClients(t *testing.T) {
 	expect(200, 400, 400)
 	for _, bad := range []string{"away", "", "a/b/c"} {
 		g.Apply(old("only-from: " + bad))
-		expect(403, 403, 403)
+		expect(503, 503, 503)
 	}
 	g.Delete(first)
 	g.Apply(old("only-from: one"))
-	expect(403, 403, 403)
+	expect(503, 503, 503)
 	g.Apply(first)
 	expect(200, 400, 400)
 	g.Apply(old())

@@ -9,7 +9,6 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/gatetest"
-	"github.com/headgate/headgate/internal/model"
 )
 
 // What a feature counts when a request goes on it takes back when that is over:
@@ -19,9 +18,9 @@ func TestFeaturesSeeTheEndOfEachRequest(t *testing.T) {
 	t.Parallel()
 	counting := append(all.Features(), feature.Feature{
 		Name: "counting",
-		Route: func(_ *feature.Reader, route *model.Route) {
-			feature.Add(route, "counting", struct{}{})
-			route.Mode.Answers = true
+		Route: func(_ feature.Values, out *feature.RouteOut) {
+			feature.Add(out.Route, "counting", struct{}{})
+			out.Route.Mode.Answers = true
 		},
 		Lua: `
 local open, twice = 0, 0

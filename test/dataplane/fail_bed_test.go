@@ -23,10 +23,10 @@ func catching() []feature.Feature {
 	own := feature.Setting[model.Statuses]{Annotation: "catch-own", Parse: model.ParseStatuses}
 	return append(all.Features(), feature.Feature{
 		Name: "catching", Settings: []feature.Declared{catch, own},
-		Route: func(r *feature.Reader, route *model.Route) {
-			route.Profile.Catch = catch.Get(r)
-			feature.Add(route, "catching", slices.AppendSeq(slices.Collect(route.Profile.Catch.All()), own.Get(r).All()))
-			route.Mode.Answers = true
+		Route: func(v feature.Values, out *feature.RouteOut) {
+			out.Route.Profile.Catch = catch.Get(v)
+			feature.Add(out.Route, "catching", slices.AppendSeq(slices.Collect(out.Route.Profile.Catch.All()), own.Get(v).All()))
+			out.Route.Mode.Answers = true
 		},
 		Lua: `
 local requests = require "headgate.request"

@@ -13,7 +13,6 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/gatetest"
-	"github.com/headgate/headgate/internal/model"
 )
 
 func kill(t *testing.T, pid int, signal syscall.Signal) {
@@ -165,9 +164,9 @@ func poisoning() []feature.Feature {
 	poison := feature.Setting[bool]{Annotation: "poison", Parse: feature.Bool}
 	return append(all.Features(), feature.Feature{
 		Name: "poison", Settings: []feature.Declared{poison},
-		Route: func(r *feature.Reader, route *model.Route) {
-			if poison.Get(r) {
-				route.Profile.Buffers = 1
+		Route: func(v feature.Values, out *feature.RouteOut) {
+			if poison.Get(v) {
+				out.Route.Profile.Buffers = 1
 			}
 		},
 	})

@@ -101,7 +101,7 @@ func sizeOrEmpty(text string) (int64, error) {
 func isOldProtocol(text string) (bool, error) {
 	text = strings.TrimSpace(text)
 	if text != "1.0" && text != "1.1" {
-		return false, errors.New("allowed are 1.0 and 1.1")
+		return false, errors.New("must be 1.0 or 1.1")
 	}
 	return text == "1.0", nil
 }
@@ -147,51 +147,51 @@ type timeouts struct {
 // others sets them for each request.
 var standard = timeouts{Connect: 5, Send: 60, Read: 60}
 
-func route(r *feature.Reader, route *model.Route) {
-	limit := bodySize.Get(r)
+func route(v feature.Values, out *feature.RouteOut) {
+	limit := bodySize.Get(v)
 	step := bodyStep(limit)
-	writeProfile(r, &route.Profile)
-	route.Profile.BodyStep = step
+	writeProfile(v, &out.Route.Profile)
+	out.Route.Profile.BodyStep = step
 	// A body that is streamed is not measured: it is cut at the step.
-	route.Profile.MeasureBody = step != limit && route.Profile.RequestBuffering
+	out.Route.Profile.MeasureBody = step != limit && out.Route.Profile.RequestBuffering
 
 	p := policy{Body: limit, AtStep: limit > 0 && step == limit}
 	t := timeouts{
-		Connect: int(connectTimeout.Get(r) / time.Second),
-		Send:    int(sendTimeout.Get(r) / time.Second),
-		Read:    int(readTimeout.Get(r) / time.Second),
+		Connect: int(connectTimeout.Get(v) / time.Second),
+		Send:    int(sendTimeout.Get(v) / time.Second),
+		Read:    int(readTimeout.Get(v) / time.Second),
 	}
 	if t != standard {
 		p.Timeouts = &t
 	}
-	if tries := retryTries.Get(r); tries != retryTries.Default {
+	if tries := retryTries.Get(v); tries != retryTries.Default {
 		p.Tries = &tries
 	}
 	if p != (policy{}) {
-		feature.Add(route, name, p)
+		feature.Add(out.Route, name, p)
 	}
 }
 
 // writeProfile writes all but the limit on bodies. NGINX refuses some
 // combinations: what depends on the buffers is brought within their bounds.
-func writeProfile(r *feature.Reader, p *model.Profile) {
-	p.Buffering = buffering.Get(r)
-	p.RequestBuffering = requestBuffering.Get(r)
-	p.BufferSize = max(leastBuffer, powerOfTwo(bufferSize.Get(r)))
-	p.Buffers = int(max(leastBuffers, min(powerOfTwo(int64(buffers.Get(r))), mostKept/p.BufferSize)))
+func writeProfile(v feature.Values, p *model.Profile) {
+	p.Buffering = buffering.Get(v)
+	p.RequestBuffering = requestBuffering.Get(v)
+	p.BufferSize = max(leastBuffer, powerOfTwo(bufferSize.Get(v)))
+	p.Buffers = int(max(leastBuffers, min(powerOfTwo(int64(buffers.Get(v))), mostKept/p.BufferSize)))
 
 	busy := 2 * p.BufferSize
-	if asked := busyBuffers.Get(r); asked > 0 {
+	if asked := busyBuffers.Get(v); asked > 0 {
 		busy = max(p.BufferSize, powerOfTwo(asked))
 	}
 	p.BusyBuffers = min(busy, p.BufferSize*int64(p.Buffers)/2)
-	if p.TempFile = tempFile.Get(r); p.TempFile > 0 {
+	if p.TempFile = tempFile.Get(v); p.TempFile > 0 {
 		p.TempFile = max(p.BufferSize, powerOfTwo(p.TempFile))
 	}
-	p.BodyBuffer = min(powerOfTwo(max(leastBuffer, bodyBuffer.Get(r))), mostKept)
-	p.OldProtocol = httpVersion.Get(r)
-	p.Retry = outcomes(r)
-	p.RetryTime = retryStep(retryTime.Get(r))
+	p.BodyBuffer = min(powerOfTwo(max(leastBuffer, bodyBuffer.Get(v))), mostKept)
+	p.OldProtocol = httpVersion.Get(v)
+	p.Retry = outcomes(v)
+	p.RetryTime = retryStep(retryTime.Get(v))
 }
 
 // powerOfTwo is the least power of two that is not below n, for n ≥ 1.

@@ -9,7 +9,6 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/gatetest"
-	"github.com/headgate/headgate/internal/model"
 )
 
 // nodding is a feature whose judge says what the annotation nod says.
@@ -17,9 +16,9 @@ func nodding() feature.Feature {
 	says := feature.Setting[string]{Annotation: "nod", Parse: func(text string) (string, error) { return text, nil }}
 	return feature.Feature{
 		Name: "nod", Settings: []feature.Declared{says},
-		Route: func(r *feature.Reader, route *model.Route) {
-			if text := says.Get(r); text != "" {
-				feature.Add(route, "nod", text)
+		Route: func(v feature.Values, out *feature.RouteOut) {
+			if text := says.Get(v); text != "" {
+				feature.Add(out.Route, "nod", text)
 			}
 		},
 		Lua: `
