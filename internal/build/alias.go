@@ -47,7 +47,7 @@ func (b *Builder) NamePatterns(v View) (p model.NamePatterns, certificates []mod
 		}
 	}
 	var findings []finding.Finding
-	p.Regexes, findings = b.regexes(expressions)
+	p.Regexes, findings = b.regexes(expressions, v)
 	return p, certificates, !p.Empty(), finding.Limit(append(fs, findings...))
 }
 
@@ -59,11 +59,11 @@ type claim struct {
 
 // regexes puts the text to match by in the place of the written one, and keeps
 // to maxExpressions: older Ingresses come first.
-func (b *Builder) regexes(claims []claim) (names []model.Name, fs []finding.Finding) {
+func (b *Builder) regexes(claims []claim, v View) (names []model.Name, fs []finding.Finding) {
 	slices.SortStableFunc(claims, func(a, b claim) int { return compareAge(a.owner, b.owner) })
 	for i := maxExpressions; i < len(claims); i++ {
 		fs = append(fs, finding.Finding{
-			Object: objectName(claims[i].owner), Field: b.aliasField(claims[i].owner), Code: finding.TooMany,
+			Object: objectName(claims[i].owner), Field: b.annotation(b.claims(claims[i].owner, v).AliasesBy), Code: finding.TooMany,
 			Message: fmt.Sprintf("all %d regular expressions that there may be are taken", maxExpressions),
 			Effect:  noRequests(claims[i].Name.Name),
 		})
@@ -137,7 +137,7 @@ func (b *Builder) naming(ing *networkingv1.Ingress, v View) naming {
 		return leads
 	}
 	for _, host := range v.References(ing).Hosts {
-		if b.namings.of(host) == ing && !b.forbidden(ing, v) {
+		if b.namings.of(host) == ing {
 			leads = naming{host, b.hostCertificate(host, v)}
 			break
 		}
@@ -186,7 +186,7 @@ func (b *Builder) aliasesLost(alias, winner string, owners []*networkingv1.Ingre
 			message = "an older Ingress gives the host its aliases"
 		}
 		fs = append(fs, finding.Finding{
-			Object: objectName(ing), Field: b.aliasField(ing), Code: finding.Conflict,
+			Object: objectName(ing), Field: b.annotation(b.claims(ing, v).AliasesBy), Code: finding.Conflict,
 			Message: message, Effect: noRequests(alias),
 		})
 	}
@@ -198,23 +198,10 @@ func noRequests(alias string) string {
 	return fmt.Sprintf("requests for %s do not come to this Ingress", feature.Shorten(strings.TrimPrefix(alias, "~")))
 }
 
-// aliasField is the annotation of an Ingress that claims aliases.
-func (b *Builder) aliasField(ing *networkingv1.Ingress) string {
-	return b.fieldOf(ing, func(f feature.Feature) bool { return f.Aliases != nil })
-}
-
-// fieldOf is the first annotation that an Ingress has of a feature of that
-// kind.
-func (b *Builder) fieldOf(ing *networkingv1.Ingress, is func(feature.Feature) bool) string {
-	for _, f := range b.features {
-		if !is(f) {
-			continue
-		}
-		for _, s := range f.Settings {
-			if name := b.prefix + "/" + s.Declaration().Annotation; ing.Annotations[name] != "" {
-				return name
-			}
-		}
+// annotation is the whole name of a setting's.
+func (b *Builder) annotation(s feature.Declared) string {
+	if s == nil {
+		return "metadata.annotations"
 	}
-	return "metadata.annotations"
+	return b.prefix + "/" + s.Declaration().Annotation
 }

@@ -18,17 +18,20 @@ const maxAlternatives = 16
 // maxExcept is how many paths an alternative may be kept from.
 const maxExcept = 16
 
-// alternative tells whether an Ingress stands aside, and for which feature.
-func (b *Builder) alternative(reader *feature.Reader) (name string, when any, aside bool) {
+// alternative reports whether an Ingress is a canary, and by which feature, even
+// if the administrator forbids it: it makes no routes. The name is empty if it is
+// none.
+func (b *Builder) alternative(p *feature.Parsed) (name string, when any, report feature.Report) {
+	report = feature.NewReport(p.Written(), noAlternative)
 	for _, f := range b.features {
 		if f.Alternative == nil {
 			continue
 		}
-		if when, ok := f.Alternative(reader); ok {
-			return f.Name, when, true
+		if when, ok := f.Alternative(p.Written(), &report); ok {
+			return f.Name, when, report
 		}
 	}
-	return "", nil, false
+	return "", nil, report
 }
 
 // addAlternatives gives the routes the alternatives of Ingresses that stand
@@ -40,13 +43,14 @@ func (b *Builder) alternative(reader *feature.Reader) (name string, when any, as
 // route above it either.
 func (l *layout) addAlternatives(asides []*part) {
 	for _, p := range asides {
-		name, when, _ := l.builder.alternative(p.reader)
-		for _, o := range l.offers(p) {
-			l.addAlternative(p, name, o, when)
-		}
+		name, when, report := l.builder.alternative(p.Parsed)
 		// Of its other annotations none counts: those of the routes' Ingresses do.
-		p.routed = true
-		l.tellWhole(p)
+		problems := append(p.ProblemsOf(name), report.Problems...)
+		denied := slices.ContainsFunc(problems, func(p feature.Problem) bool { return p.Denies })
+		for _, o := range l.offers(p) {
+			l.addAlternative(p, name, o, when, denied)
+		}
+		l.tellWhole(p, problems)
 	}
 }
 
@@ -102,12 +106,12 @@ func (l *layout) offers(p *part) []offer {
 	return list
 }
 
-func (l *layout) addAlternative(p *part, name string, o offer, when any) {
+func (l *layout) addAlternative(p *part, name string, o offer, when any, denied bool) {
 	refuse := func(code finding.Code, message string) {
 		l.refuse(p, o.field, noAlternative, &refusal{code, message})
 	}
-	if p.reader.Denied() {
-		refuse(finding.NotAllowed, "the Ingress has annotations that are refused")
+	if denied {
+		refuse(finding.NotAllowed, "the Ingress has annotations that are rejected")
 		return
 	}
 	if o.route < 0 {

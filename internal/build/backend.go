@@ -30,8 +30,10 @@ func (b *Builder) Backend(key string, v View) (be model.Backend, found bool, fs 
 		}
 		return t.backend, true, finding.Sort(t.findings)
 	}
-	t.backend.Balancing, t.findings = b.balancing(key, v)
+	var denied bool
+	t.backend.Balancing, denied, t.findings = b.balancing(key, v)
 	switch service := v.Service(name); {
+	case denied: // and a finding says why
 	case service == nil:
 		t.unreachable("metadata.name", finding.MissingObject, "the Service does not exist, but an Ingress refers to it")
 	case service.Spec.Type == corev1.ServiceTypeExternalName:

@@ -126,12 +126,17 @@ func TestValuesAreParsedOnce(t *testing.T) {
 	parsed := 0
 	counted := feature.Setting[int]{Annotation: "counted", OnInvalid: feature.Deny, Parse: func(string) (int, error) {
 		parsed++
-		return 0, errors.New("allowed is nothing")
+		return 0, errors.New("must be nothing")
 	}}
 	features := []feature.Feature{{
 		Name: "counted", Settings: []feature.Declared{counted},
-		Route:    func(r *feature.Reader, route *model.Route) { counted.Get(r) },
-		Patterns: func(r *feature.Reader, _ string) bool { return counted.Get(r) > 0 },
+		Route: func(v feature.Values, out *feature.RouteOut) { counted.Get(v) },
+		Patterns: func(v feature.Values, _ string) feature.Declared {
+			if counted.Get(v) > 0 {
+				return counted
+			}
+			return nil
+		},
 	}}
 	ing := manyPaths("one", 2026, "/p-%d", 30)
 	ing.Annotations = map[string]string{annotationPrefix + "counted": "x"}
@@ -147,15 +152,11 @@ func TestValuesAreParsedOnce(t *testing.T) {
 	}
 }
 
-// TestLaterRoutesDenyEarlierOnes has a feature that reads a bad value for one
-// path only: whatever the order, all paths of the Ingress are denied.
-func TestLaterRoutesDenyEarlierOnes(t *testing.T) {
+// TestUnreadValuesDeny has a bad value that the feature never looks at: all paths
+// of the Ingress are denied.
+func TestUnreadValuesDeny(t *testing.T) {
 	gate := feature.Setting[int]{Annotation: "gate", OnInvalid: feature.Deny, Parse: feature.Int(1, 9)}
-	features := []feature.Feature{{Name: "gate", Settings: []feature.Declared{gate}, Route: func(r *feature.Reader, route *model.Route) {
-		if route.Path == "/p-2" {
-			gate.Get(r)
-		}
-	}}}
+	features := []feature.Feature{{Name: "gate", Settings: []feature.Declared{gate}}}
 	ing := manyPaths("one", 2026, "/p-%d", 3)
 	ing.Annotations = map[string]string{annotationPrefix + "gate": "x"}
 	host, _, fs := build.New(features, strings.TrimSuffix(annotationPrefix, "/")).Host("a.example.com", newStore([]metav1.Object{ing}))

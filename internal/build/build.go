@@ -85,7 +85,7 @@ type View interface {
 	Users(backendKey string) []*networkingv1.Ingress
 	// Callers are the Ingresses of our class whose routes ask the backend besides
 	// their own ones (see Refer), in any order. CalledByOptions tells whether the
-	// ConfigMap with Headgate's options asks it for all routes (see ReferOptions).
+	// ConfigMap with Headgate's options has all routes call it.
 	Callers(backendKey string) []*networkingv1.Ingress
 	CalledByOptions(backendKey string) bool
 	// Referenced tells whether an Ingress of our class uses or calls the backend,
@@ -99,26 +99,18 @@ type View interface {
 }
 
 // A Builder builds with a list of features. It remembers what it parsed out of
-// the ConfigMap and of Secrets for as long as they are the newest, and what
+// the ConfigMap, Ingresses and Secrets for as long as they are the newest, and what
 // aliases lead to, which saves time and changes no result. It must not be used by two goroutines at once.
 type Builder struct {
 	features []feature.Feature
+	schema   *feature.Schema
 	prefix   string
 	// names are those of all annotations, see annotationNames.
 	names []string
 	// order has the place of each feature in the list, by its name.
-	order map[string]int
-	// risks has the risk of each annotation that is known, by its whole name.
-	risks map[string]feature.Risk
-	// ofBackends are the annotations that are settings of backends.
-	ofBackends []backendSetting
-	// ofHandshakes are those that are settings of a host's TLS connections and
-	// of no group.
-	ofHandshakes []handshakeSetting
+	order        map[string]int
 	config       memo[*corev1.ConfigMap, parsedConfig]
-	noConfig     *feature.Config
-	// lacking is what NGINX can't do.
-	lacking      []feature.Capability
+	parsed       parsedMemo
 	rules        rulesMemo
 	certificates map[types.NamespacedName]memo[*corev1.Secret, parsedCertificate]
 	// completed are those whose chains were completed.
@@ -130,54 +122,20 @@ type Builder struct {
 }
 
 // New makes a Builder. Prefix stands before the names of annotations, without
-// its slash.
-func New(features []feature.Feature, prefix string) *Builder {
-	risks := map[string]feature.Risk{}
-	var ofBackends []backendSetting
-	var ofHandshakes []handshakeSetting
+// its slash. Lacking is what the NGINX can't do that is built for.
+func New(features []feature.Feature, prefix string, lacking ...feature.Capability) *Builder {
 	order := make(map[string]int, len(features))
 	for i, f := range features {
 		order[f.Name] = i
-		for _, s := range f.Settings {
-			name := s.Declaration().Annotation
-			if name == "" {
-				continue
-			}
-			risks[prefix+"/"+name] = s.Declaration().Risk
-			if f.Backend != nil {
-				ofBackends = append(ofBackends, backendSetting{prefix + "/" + name, s})
-			}
-			if f.Handshake != nil && f.Group == nil {
-				ofHandshakes = append(ofHandshakes, handshakeSetting{prefix + "/" + name, s})
-			}
-		}
 	}
-	b := &Builder{
+	return &Builder{
 		features:     features,
+		schema:       feature.NewSchema(prefix, features, lacking...),
 		prefix:       prefix,
 		order:        order,
-		risks:        risks,
-		ofBackends:   ofBackends,
-		ofHandshakes: ofHandshakes,
 		certificates: map[types.NamespacedName]memo[*corev1.Secret, parsedCertificate]{},
 		completed:    map[types.NamespacedName]memo[completion, parsedCertificate]{},
 	}
-	b.noConfig, _ = b.newConfig(nil)
-	return b
-}
-
-// Lacking says what the NGINX can't do that is built for: without it, nothing
-// is lacking. It returns b, which must not have built anything yet.
-func (b *Builder) Lacking(lacking ...feature.Capability) *Builder {
-	b.lacking = lacking
-	b.noConfig, _ = b.newConfig(nil)
-	return b
-}
-
-// newConfig parses a ConfigMap's data.
-func (b *Builder) newConfig(data map[string]string) (*feature.Config, []feature.Problem) {
-	config, problems := feature.NewConfig(b.features, data)
-	return config.Lacking(b.lacking...), problems
 }
 
 // A memo is the result of parsing one object. Objects never change, so the
@@ -216,14 +174,21 @@ func fullName(ing *networkingv1.Ingress) string { return ing.Namespace + "/" + i
 
 func objectName(ing *networkingv1.Ingress) string { return "ingress/" + fullName(ing) }
 
+func originObject(o model.Origin) string { return "ingress/" + o.Namespace + "/" + o.Ingress }
+
 func origin(ing *networkingv1.Ingress) model.Origin {
 	return model.Origin{Namespace: ing.Namespace, Ingress: ing.Name, Created: ing.CreationTimestamp.Time}
 }
 
+// problemFindings are findings for an Ingress where a problem is one's, else for
+// the object.
 func problemFindings(object string, problems []feature.Problem) []finding.Finding {
-	var fs []finding.Finding
-	for _, p := range problems {
-		fs = append(fs, finding.Finding{Object: object, Field: p.Field, Code: p.Code, Message: p.Message, Effect: p.Effect})
+	fs := make([]finding.Finding, len(problems))
+	for i, p := range problems {
+		fs[i] = finding.Finding{Object: object, Field: p.Field, Code: p.Code, Message: p.Message, Effect: p.Effect}
+		if p.Ingress != (model.Origin{}) {
+			fs[i].Object = originObject(p.Ingress)
+		}
 	}
 	return fs
 }

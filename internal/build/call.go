@@ -1,13 +1,12 @@
 package build
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
@@ -18,22 +17,22 @@ import (
 
 // calls are the services that routes with these settings ask besides their
 // backends.
-func (b *Builder) calls(reader *feature.Reader) []model.Call {
+func (b *Builder) calls(v feature.Values) []model.Call {
 	var list []model.Call
 	for _, f := range b.features {
 		if f.Calls != nil {
-			list = append(list, f.Calls(reader)...)
+			list = append(list, f.Calls(v)...)
 		}
 	}
 	return list
 }
 
-// callReferences are the backends of the calls of an Ingress with these hosts. A
+// callReferences are the backends of calls of an Ingress with these hosts. A
 // call to the host itself may need the host's addresses (see layout.answers),
 // unless the host stands for many names.
-func (b *Builder) callReferences(reader *feature.Reader, hosts []string) []BackendReference {
+func callReferences(calls []model.Call, hosts []string) []BackendReference {
 	var refs []BackendReference
-	for _, call := range b.calls(reader) {
+	for _, call := range calls {
 		if !call.SameHost {
 			refs = append(refs, callReference(call))
 			continue
@@ -54,25 +53,9 @@ func callReference(call model.Call) BackendReference {
 	return BackendReference{Key: key, Service: service}
 }
 
-// IsManyNames tells whether a host stands for more than one name.
+// IsManyNames reports whether a host stands for more than one name.
 func IsManyNames(host string) bool {
 	return host == model.DefaultHost || strings.HasPrefix(host, "*.")
-}
-
-// ReferOptions lists the backends that the ConfigMap with the options has all
-// routes ask, sorted. The ConfigMap is nil if there is none.
-func (b *Builder) ReferOptions(object *corev1.ConfigMap) []BackendReference {
-	if object == nil {
-		return nil
-	}
-	config, _ := b.newConfig(object.Data)
-	var refs []BackendReference
-	for _, call := range b.calls(feature.NewReader(b.prefix, nil, config)) {
-		if !call.SameHost {
-			refs = append(refs, callReference(call))
-		}
-	}
-	return sortBackends(refs)
 }
 
 // OutsideName is the DNS name that a backend without a namespace has to be
@@ -81,7 +64,7 @@ func OutsideName(name string) (string, bool) {
 	return name, checkExternalName(name) == ""
 }
 
-// outside fills in the endpoints of a backend that is no Service's.
+// outside fills in the endpoints of a backend that is not a Service's.
 func (t *backendMaker) outside(portText string) {
 	port, err := strconv.ParseUint(portText, 10, 16)
 	if err != nil {
@@ -106,46 +89,39 @@ func localOnly(address string) string {
 	return fmt.Sprintf("%s is a loopback, link-local or unspecified address, which is connected to only with --allow-local-svc-external-name", address)
 }
 
-// callerOf is who is told what is wrong with a backend that is no Service's: the
+// callerOf is the object with the problems of a backend that is not a Service's: the
 // ConfigMap with the options, or the oldest Ingress that calls it.
 func (b *Builder) callerOf(key string, v View) (object, field string) {
 	if configMap := v.ConfigMap(); v.CalledByOptions(key) && configMap != nil {
-		reader := feature.NewReader(b.prefix, nil, b.settings(v).config)
-		return "configmap/" + configMap.Namespace + "/" + configMap.Name, b.keyOf(configMap, callsBy(reader, key))
+		field = b.callField(b.settings(v).config.Values(), key, configMap.Data, func(s feature.Declared) string { return s.Declaration().Key })
+		return "configmap/" + configMap.Namespace + "/" + configMap.Name, field
 	}
 	callers := v.Callers(key)
 	if len(callers) == 0 {
 		return "", ""
 	}
 	oldest := slices.MinFunc(callers, compareAge)
-	reader := b.reader(oldest, b.settings(v).config, v)
-	return objectName(oldest), b.fieldOf(oldest, callsBy(reader, key))
+	field = b.callField(b.read(oldest, v).Values(), key, oldest.Annotations, b.annotation)
+	return objectName(oldest), cmp.Or(field, "metadata.annotations")
 }
 
-// callsBy reports whether a feature, with these settings, asks a backend.
-func callsBy(reader *feature.Reader, key string) func(feature.Feature) bool {
-	return func(f feature.Feature) bool {
-		return f.Calls != nil && slices.ContainsFunc(f.Calls(reader), func(c model.Call) bool { return leadsTo(c, key) })
-	}
-}
-
-// keyOf is the first key of a feature that is in the ConfigMap, empty if there
-// is none.
-func (b *Builder) keyOf(configMap *corev1.ConfigMap, is func(feature.Feature) bool) string {
+// callField is the first of what is written of the settings of a feature that
+// calls a backend, empty if there is none.
+func (b *Builder) callField(v feature.Values, key string, written map[string]string, name func(feature.Declared) string) string {
 	for _, f := range b.features {
-		if !is(f) {
+		if f.Calls == nil || !slices.ContainsFunc(f.Calls(v), func(c model.Call) bool { return leadsTo(c, key) }) {
 			continue
 		}
 		for _, s := range f.Settings {
-			if key := s.Declaration().Key; configMap.Data[key] != "" {
-				return key
+			if name := name(s); written[name] != "" {
+				return name
 			}
 		}
 	}
 	return ""
 }
 
-// leadsTo tells whether a backend is a call's, on the host that it names where
+// leadsTo reports whether a backend is a call's, on the host that it names where
 // the call is to the host itself.
 func leadsTo(call model.Call, key string) bool {
 	if call.SameHost {
@@ -155,7 +131,7 @@ func leadsTo(call model.Call, key string) bool {
 	return call.Backend() == key
 }
 
-// needed tells whether anybody asks a backend that is no Service's. Those who
+// needed reports whether an Ingress, or the options, call a backend that is not a Service's. Those who
 // call their own host don't as long as that has a route for it.
 func (b *Builder) needed(key string, v View) bool {
 	if v.CalledByOptions(key) {
@@ -163,7 +139,7 @@ func (b *Builder) needed(key string, v View) bool {
 	}
 	name, _, _ := SplitKey(key)
 	for _, ing := range v.Callers(key) {
-		for _, call := range b.calls(b.reader(ing, b.settings(v).config, v)) {
+		for _, call := range b.calls(b.read(ing, v).Values()) {
 			if !call.SameHost {
 				if call.Backend() == key {
 					return true
@@ -178,7 +154,7 @@ func (b *Builder) needed(key string, v View) bool {
 	return false
 }
 
-// answers tells whether a host has a route for a path that does not ask the
+// answers reports whether a host has a route for a path that does not ask the
 // host itself, without building the host.
 func (b *Builder) answers(host, path string, v View) bool {
 	l := layout{builder: b, view: v, config: b.settings(v).config, host: host}
@@ -187,7 +163,7 @@ func (b *Builder) answers(host, path string, v View) bool {
 	return l.answers(path)
 }
 
-// answers tells whether the host has a route for a path that does not ask the
+// answers reports whether the host has a route for a path that does not ask the
 // host itself, so that a request for it comes to an end. It looks at rules one
 // by one, not at which of several takes a request: where a route that asks the
 // host itself does, the data plane ends the circle, and the request is refused.
@@ -200,7 +176,7 @@ func (l *layout) answers(path string) bool {
 		asksItself := l.asksItself(p)
 		for _, rule := range p.paths() {
 			where, ok := placeOf(rule)
-			if ok && l.covers(where, path) && (!asksItself || feature.ExemptPath(p.reader, where.written())) {
+			if ok && l.covers(where, path) && (!asksItself || feature.ExemptPath(p.Values(), where.written())) {
 				known = true
 			}
 		}
@@ -212,18 +188,12 @@ func (l *layout) answers(path string) bool {
 	return known
 }
 
-// asksItself tells whether routes of the Ingress ask their own host.
+// asksItself reports whether routes of the Ingress ask their own host.
 func (l *layout) asksItself(p *part) bool {
-	// Not by the part's own reader, which takes down what is wrong.
-	for _, call := range l.builder.calls(l.builder.reader(p.Ingress, l.config, l.view)) {
-		if call.SameHost {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.builder.calls(p.Values()), func(c model.Call) bool { return c.SameHost })
 }
 
-// covers tells whether a rule is for a path.
+// covers reports whether a rule is for a path.
 func (l *layout) covers(where place, path string) bool {
 	text := where.written()
 	switch {

@@ -23,8 +23,8 @@ import (
 // "self" is the host itself.
 func caller() feature.Feature {
 	whom := feature.Setting[string]{Annotation: "call", Key: "call", Parse: func(text string) (string, error) { return text, nil }}
-	calls := func(r *feature.Reader) []model.Call {
-		switch text := whom.Get(r); text {
+	calls := func(v feature.Values) []model.Call {
+		switch text := whom.Get(v); text {
 		case "":
 			return nil
 		case "self":
@@ -35,10 +35,10 @@ func caller() feature.Feature {
 	}
 	return feature.Feature{
 		Name: "caller", Settings: []feature.Declared{whom}, Calls: calls,
-		Route: func(r *feature.Reader, route *model.Route) {
-			for _, call := range calls(r) {
+		Route: func(v feature.Values, out *feature.RouteOut) {
+			for _, call := range calls(v) {
 				if call.SameHost {
-					feature.Add(route, "caller", r.Host().Answers(call.Path))
+					feature.Add(out.Route, "caller", out.Host.Answers(call.Path))
 				}
 			}
 		},
@@ -105,8 +105,8 @@ func TestCallsOutside(t *testing.T) {
 func TestTheCallIsTold(t *testing.T) {
 	calling := func(annotation string) feature.Feature {
 		whom := feature.Setting[string]{Annotation: annotation, Parse: func(text string) (string, error) { return text, nil }}
-		return feature.Feature{Name: annotation, Settings: []feature.Declared{whom}, Calls: func(r *feature.Reader) []model.Call {
-			if host := whom.Get(r); host != "self" {
+		return feature.Feature{Name: annotation, Settings: []feature.Declared{whom}, Calls: func(v feature.Values) []model.Call {
+			if host := whom.Get(v); host != "self" {
 				return []model.Call{{Host: host, Port: 80}}
 			}
 			return []model.Call{{SameHost: true, Port: 80}}
@@ -129,7 +129,7 @@ func TestTheCallIsTold(t *testing.T) {
 // and each change of these touches its backend.
 func TestCallsOfTheHostItself(t *testing.T) {
 	builder := build.New([]feature.Feature{caller()}, "p")
-	s := store.New(store.Settings{IngressClass: "nginx", Classless: true, ReferOptions: builder.ReferOptions}, builder.Refer)
+	s := store.New(store.Settings{IngressClass: "nginx", Classless: true}, builder.Refer)
 	addresses := source.NewAddresses("a.example")
 	addresses.Addresses = []netip.Addr{netip.MustParseAddr("192.0.2.1")}
 	s.Apply(addresses, false)
@@ -169,7 +169,7 @@ func TestCallsOfTheHostItself(t *testing.T) {
 func TestCallsOfTheOptions(t *testing.T) {
 	builder := build.New([]feature.Feature{caller()}, "p")
 	options := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "options"}, Data: map[string]string{"call": "auth.example"}}
-	name := store.Settings{IngressClass: "nginx", Classless: true, ReferOptions: builder.ReferOptions}
+	name := store.Settings{IngressClass: "nginx", Classless: true}
 	name.ConfigMap.Namespace, name.ConfigMap.Name = "shop", "options"
 	s := store.New(name, builder.Refer)
 	const key = "/auth.example/80"

@@ -31,101 +31,114 @@ import (
 // is dynamic with a default from the ConfigMap, "buffer" is static, "also"
 // gives hosts further names, "regex" makes paths regular expressions, "instead"
 // names a Service to fall back on, "own" is a setting of backends, "hands" are
-// settings of TLS connections, "clients" are such settings as a group with a
-// policy on all routes, "seal" is a group that says nothing of bad values.
+// settings of TLS connections, "clients" are such settings that count
+// together, with a policy on all routes, and "seal" is one more.
 func fakeFeatures() []feature.Feature {
 	gate := feature.Setting[int]{Annotation: "gate", Default: 0, Parse: feature.Int(1, 9), OnInvalid: feature.Deny}
 	color := feature.Setting[string]{Annotation: "color", Key: "color", Default: "gray", Parse: oneOfColors}
 	buffer := feature.Setting[bool]{Annotation: "buffer", Key: "buffer", Parse: feature.Bool}
-	also := feature.Setting[[]string]{Annotation: "also", Parse: feature.List}
-	instead := feature.Setting[string]{Annotation: "instead", Parse: func(text string) (string, error) { return text, nil }}
+	also := feature.Setting[[]string]{Annotation: "also", Parse: feature.List, Scope: feature.ScopeName}
+	instead := feature.Setting[feature.ObjectName]{Annotation: "instead", Parse: feature.Object, Refers: feature.Service}
 	regex := feature.Setting[bool]{Annotation: "regex", Parse: feature.Bool}
-	own := feature.Setting[bool]{Annotation: "own", Key: "own", Parse: feature.Bool}
+	own := feature.Setting[bool]{Annotation: "own", Key: "own", Parse: feature.Bool, Scope: feature.ScopeBackend, Merge: feature.MergeOwner}
 	aside := feature.Setting[int]{Annotation: "aside", Parse: feature.Int(1, 99)}
 	lock := feature.Setting[feature.ObjectName]{Annotation: "lock", Parse: feature.Object, OnInvalid: feature.Deny, Refers: feature.Secret}
 	note := feature.Setting[feature.ObjectName]{Annotation: "note", Parse: feature.Object, Refers: feature.ConfigMap}
-	cipher := feature.Setting[model.Ciphers]{Annotation: "cipher", Parse: model.NewCiphers, OnInvalid: feature.Deny}
-	first := feature.Setting[bool]{Annotation: "server-first", Parse: feature.Bool}
-	authority := feature.Setting[feature.ObjectName]{Annotation: "authority", Parse: feature.Object, OnInvalid: feature.Deny, Refers: feature.Secret}
-	depth := feature.Setting[int]{Annotation: "authority-depth", Default: 1, Parse: feature.Int(1, 9)}
-	seal := feature.Setting[int]{Annotation: "seal", Parse: feature.Int(1, 9), OnInvalid: feature.Deny}
-	workers := feature.Setting[int]{Key: "workers", Default: 1, Parse: feature.Int(1, 64)}
+	cipher := feature.Setting[model.Ciphers]{Annotation: "cipher", Parse: model.NewCiphers, OnInvalid: feature.Deny, Scope: feature.ScopeHost}
+	first := feature.Setting[bool]{Annotation: "server-first", Parse: feature.Bool, Scope: feature.ScopeHost}
+	authority := feature.Setting[feature.ObjectName]{Annotation: "authority", Parse: feature.Object, OnInvalid: feature.Deny, Refers: feature.Secret, Scope: feature.ScopeHost, Merge: feature.MergeTogether, Leads: true}
+	depth := feature.Setting[int]{Annotation: "authority-depth", Default: 1, Parse: feature.Int(1, 9), Scope: feature.ScopeHost, Merge: feature.MergeTogether}
+	seal := feature.Setting[int]{Annotation: "seal", Parse: feature.Int(1, 9), OnInvalid: feature.Deny, Scope: feature.ScopeHost, Merge: feature.MergeTogether, Leads: true}
+	workers := feature.Setting[int]{Key: "workers", Default: 1, Parse: feature.Int(1, 64), Scope: feature.ScopeProcess}
 	return []feature.Feature{
-		{Name: "gate", Settings: []feature.Declared{gate}, Route: func(r *feature.Reader, route *model.Route) {
-			if n := gate.Get(r); n != 0 {
-				feature.Add(route, "gate", n)
+		{Name: "gate", Settings: []feature.Declared{gate}, Route: func(v feature.Values, out *feature.RouteOut) {
+			if n := gate.Get(v); n != 0 {
+				feature.Add(out.Route, "gate", n)
 			}
 		}},
 		{
 			Name: "color", Settings: []feature.Declared{color},
-			Route: func(r *feature.Reader, route *model.Route) {
-				if c := color.Get(r); c != color.Default {
-					feature.Add(route, "color", c)
+			Route: func(v feature.Values, out *feature.RouteOut) {
+				if c := color.Get(v); c != color.Default {
+					feature.Add(out.Route, "color", c)
 				}
 			},
-			Global: func(r *feature.Reader) any { return color.Get(r) },
+			Process: func(v feature.Values, out *feature.ProcessOut) { out.Policy = color.Get(v) },
 		},
 		{
-			Name: "names", Settings: []feature.Declared{also}, Aliases: also.Get,
+			Name: "names", Settings: []feature.Declared{also},
+			Names: func(v feature.Values, out *feature.NamesOut) { out.Aliases, out.AliasesBy = also.Get(v), also },
 		},
 		{
-			Name: "instead", Settings: []feature.Declared{instead}, Fallback: instead.Get,
+			Name: "instead", Settings: []feature.Declared{instead},
+			Route: func(v feature.Values, out *feature.RouteOut) {
+				if name := instead.Get(v).Name; name != "" && out.Route.Backend != "" && !out.Route.Default {
+					out.Route.Fallback = model.BackendKey(v.Origin().Namespace, name, model.FirstPort)
+				}
+			},
 		},
 		{
 			Name: "regex", Settings: []feature.Declared{regex},
-			Patterns: func(r *feature.Reader, _ string) bool { return regex.Get(r) },
+			Patterns: func(v feature.Values, _ string) feature.Declared {
+				if regex.Get(v) {
+					return regex
+				}
+				return nil
+			},
 		},
 		{
 			Name: "aside", Settings: []feature.Declared{aside},
-			Alternative: func(r *feature.Reader) (any, bool) { return aside.Get(r), aside.Get(r) > 0 },
+			Alternative: func(v feature.Values, _ *feature.Report) (any, bool) { return aside.Get(v), aside.Get(v) > 0 },
 		},
 		{
 			Name: "objects", Settings: []feature.Declared{lock, note},
-			Route: func(r *feature.Reader, route *model.Route) {
-				if secret, ok := feature.SecretOf(r, lock); ok {
-					feature.Add(route, "lock", string(secret["key"]))
+			Route: func(v feature.Values, out *feature.RouteOut) {
+				if secret, ok := feature.SecretOf(v, lock); ok {
+					feature.Add(out.Route, "lock", string(secret["key"]))
 				}
-				if configMap, ok := feature.ConfigMapOf(r, note); ok {
-					feature.Add(route, "note", configMap["text"])
+				if configMap, ok := feature.ConfigMapOf(v, note); ok {
+					feature.Add(out.Route, "note", configMap["text"])
 				}
 			},
 		},
 		{
 			Name: "own", Settings: []feature.Declared{own},
-			Backend: func(r *feature.Reader, b *model.Balancing) { b.ServiceAddress = own.Get(r) },
+			Backend: func(v feature.Values, out *feature.BackendOut) { out.Balancing.ServiceAddress = own.Get(v) },
 		},
 		{
 			Name: "hands", Settings: []feature.Declared{cipher, first},
-			Handshake: func(r *feature.Reader, p *model.TLSPolicy) {
-				p.Ciphers = cipher.Get(r)
-				if first.Get(r) {
-					p.Order = model.ServerOrder
+			Host: func(v feature.Values, out *feature.HostOut) {
+				out.TLS.Ciphers = cipher.Get(v)
+				if first.Get(v) {
+					out.TLS.Order = model.ServerOrder
 				}
 			},
 		},
 		{
 			Name: "clients", Settings: []feature.Declared{authority, depth},
-			Host: func(*feature.Reader) any { return "verify" },
-			Handshake: func(r *feature.Reader, p *model.TLSPolicy) {
-				if secret, ok := feature.SecretOf(r, authority); ok {
-					p.Ciphers, _ = model.NewCiphers(fmt.Sprintf("%s:%d", secret["ca"], depth.Get(r)))
+			Host: func(v feature.Values, out *feature.HostOut) {
+				if secret, ok := feature.SecretOf(v, authority); ok {
+					out.Policy = "verify"
+					out.TLS.Ciphers, _ = model.NewCiphers(fmt.Sprintf("%s:%d", secret["ca"], depth.Get(v)))
 				}
 			},
-			Group: &feature.Group{Leading: authority, Bad: "refuse"},
 		},
 		{
 			Name: "seal", Settings: []feature.Declared{seal},
-			Host:  func(r *feature.Reader) any { return seal.Get(r) },
-			Group: &feature.Group{Leading: seal},
+			Host: func(v feature.Values, out *feature.HostOut) {
+				if n := seal.Get(v); n != 0 {
+					out.Policy = n
+				}
+			},
 		},
 		{
 			Name: "buffer", Settings: []feature.Declared{buffer, workers},
-			Route: func(r *feature.Reader, route *model.Route) {
-				if buffer.Get(r) {
-					route.Profile = route.Profile.With(model.ProfileValue{Name: "buffering", Number: 1})
+			Route: func(v feature.Values, out *feature.RouteOut) {
+				if buffer.Get(v) {
+					out.Route.Profile = out.Route.Profile.With(model.ProfileValue{Name: "buffering", Number: 1})
 				}
 			},
-			Process: func(r *feature.Reader, p *model.Process) { p.Workers = workers.Get(r) },
+			Process: func(v feature.Values, out *feature.ProcessOut) { out.Process.Workers = workers.Get(v) },
 		},
 	}
 }
@@ -134,7 +147,7 @@ func oneOfColors(text string) (string, error) {
 	if text == "red" || text == "blue" {
 		return text, nil
 	}
-	return "", errors.New("allowed are red and blue")
+	return "", errors.New("must be red or blue")
 }
 
 // decode reads documents by their kind. A TestCertificate becomes a TLS

@@ -16,13 +16,15 @@ type parsedConfig struct {
 }
 
 // settings are the parsed ConfigMap; without one all defaults hold.
-func (b *Builder) settings(v View) parsedConfig {
-	return b.config.get(v.ConfigMap(), func(object *corev1.ConfigMap) parsedConfig {
+func (b *Builder) settings(v View) parsedConfig { return b.parseConfig(v.ConfigMap()) }
+
+func (b *Builder) parseConfig(object *corev1.ConfigMap) parsedConfig {
+	return b.config.get(object, func(object *corev1.ConfigMap) parsedConfig {
 		var data map[string]string
 		if object != nil {
 			data = object.Data
 		}
-		config, problems := b.newConfig(data)
+		config, problems := b.schema.Config(data)
 		return parsedConfig{config, problems}
 	})
 }
@@ -31,35 +33,36 @@ func (b *Builder) settings(v View) parsedConfig {
 // bad and unknown keys found, and those that can't be followed.
 func (b *Builder) Globals(v View) (model.Globals, []finding.Finding) {
 	settings := b.settings(v)
+	values := settings.config.Values()
 	var g model.Globals
-	reader := feature.NewReader(b.prefix, nil, settings.config)
+	out := feature.ProcessOut{Report: feature.NewReport(values, "using the default"), Process: &g.Process}
 	for _, f := range b.features {
-		if f.Global != nil {
-			if value := f.Global(reader); value != nil {
-				g.Policies = append(g.Policies, model.Policy{Feature: f.Name, Value: value})
-			}
+		if f.Process == nil {
+			continue
 		}
-		if f.Process != nil {
-			f.Process(reader, &g.Process)
+		out.Policy = nil
+		if f.Process(values, &out); out.Policy != nil {
+			g.Policies = append(g.Policies, model.Policy{Feature: f.Name, Value: out.Policy})
 		}
 	}
 	var plain model.Route
-	b.applyFeatures(&plain, feature.NewReader(b.prefix, nil, settings.config))
+	b.applyFeatures(values, &plain, feature.Host{})
 	g.Default = plain.Profile
 
 	var fs []finding.Finding
 	if object := v.ConfigMap(); object != nil {
-		fs = problemFindings("configmap/"+object.Namespace+"/"+object.Name, slices.Concat(settings.problems, reader.Problems()))
+		fs = problemFindings("configmap/"+object.Namespace+"/"+object.Name, slices.Concat(settings.problems, out.Problems))
 	}
 	return g, finding.Sort(fs)
 }
 
-// applyFeatures lets every feature write what the annotations mean into the
-// route. Whether a bad value denies it is known by the reader.
-func (b *Builder) applyFeatures(route *model.Route, reader *feature.Reader) {
+// applyFeatures lets every feature write what the values mean into the route.
+func (b *Builder) applyFeatures(v feature.Values, route *model.Route, host feature.Host) (problems []feature.Problem, denied bool) {
+	out := feature.RouteOut{Report: feature.NewReport(v, "the paths of this Ingress answer 503"), Route: route, Host: host}
 	for _, f := range b.features {
 		if f.Route != nil {
-			f.Route(reader, route)
+			f.Route(v, &out)
 		}
 	}
+	return out.Problems, out.Denied
 }

@@ -35,7 +35,7 @@ func (b *Builder) host(name string, v View, trace *HostTrace) (h model.Host, fou
 	ingresses := OldestFirst(v.Ingresses(name))
 	l := layout{
 		builder: b, view: v, config: b.settings(v).config, fallback: defaultKey(v), host: name,
-		taken: map[place]string{}, compiled: map[string]expression{}, trace: trace,
+		taken: map[place]string{}, compiled: map[string]expression{}, trace: trace, reasons: map[[2]string]string{},
 	}
 	asides := l.partsOf(OldestFirst(v.Alternatives(name)))
 	if len(ingresses) == 0 && name != model.DefaultHost {
@@ -55,7 +55,7 @@ func (b *Builder) host(name string, v View, trace *HostTrace) (h model.Host, fou
 		l.addRoot(parts)
 	}
 	l.addAlternatives(asides)
-	l.addHostPolicies(parts)
+	tls := l.addHostSettings()
 	if l.patterns {
 		l.patterned()
 	} else {
@@ -63,14 +63,12 @@ func (b *Builder) host(name string, v View, trace *HostTrace) (h model.Host, fou
 			return cmp.Or(cmp.Compare(a.where.kind, b.where.kind), cmp.Compare(a.where.path, b.where.path), boolCompare(a.where.slash, b.where.slash))
 		})
 	}
-	h = model.Host{Name: name, TLS: l.handshake(parts), Routes: make([]model.Route, len(l.routes))}
+	h = model.Host{Name: name, TLS: tls, Routes: make([]model.Route, len(l.routes))}
 	for _, p := range parts {
-		l.tellWhole(p)
+		l.tellWhole(p, append(p.Problems(), p.problems...))
 	}
 	for i, r := range l.routes {
 		h.Routes[i] = r.Route
-		// A feature may have read a bad value for a later route only.
-		h.Routes[i].Denied = r.Denied || r.from != nil && r.from.reader.Denied()
 	}
 	if trace != nil {
 		l.complete(trace, parts)
@@ -95,19 +93,18 @@ type layout struct {
 	// said.
 	parts    []*part
 	answered map[string]bool
-	// grouped is what groups say of TLS connections.
-	grouped  model.TLSPolicy
 	routes   []placed
 	taken    map[place]string // by which Ingress
 	findings []finding.Finding
-	trace    *HostTrace // nil where nobody asks
+	trace    *HostTrace // nil unless there is one
+	// reasons are why fields are not served, where there is a trace.
+	reasons map[[2]string]string
 }
 
 // A placed route is one with where it was written.
 type placed struct {
 	model.Route
 	where place
-	from  *part      // nil for the route that no Ingress asked for
 	own   bool       // its path is a pattern by its Ingress's own doing
 	trace *RuleTrace // nil where nobody asks
 }
@@ -219,32 +216,35 @@ func (l *layout) add(p *part, field string, where place, b *networkingv1.Ingress
 // that no Ingress asked for.
 func (l *layout) finish(field string, where place, route model.Route, p *part) {
 	route.Kind, route.Path, route.Slash = where.kind, where.path, where.slash
-	var reader *feature.Reader
+	var parsed *feature.Parsed
 	if p == nil {
-		reader = feature.NewReader(l.builder.prefix, nil, l.config)
+		parsed = l.builder.schema.Parse(model.Origin{}, nil, l.config)
 	} else {
-		reader = p.reader
-		route.Origin = origin(p.Ingress)
-		if route.Backend != "" && !route.Default {
-			route.Fallback = p.fallback
-		}
-		p.routed = true
+		parsed, route.Origin = p.Parsed, origin(p.Ingress)
+	}
+	problems, denied := l.builder.applyFeatures(parsed.Values(), &route, l.hostOf())
+	route.Denied = denied || parsed.Denied()
+	if p != nil {
+		p.problems, p.routed = append(p.problems, problems...), true
 	}
 	var trace *RuleTrace
-	if l.trace == nil {
-		l.builder.applyFeatures(&route, reader)
-	} else {
+	if l.trace != nil {
 		trace = traceRule(p, field, where)
-		trace.Settings = l.builder.settingsOf(reader.Recording(func() { l.builder.applyFeatures(&route, reader) }))
+		trace.Settings = l.builder.traceSettings(parsed, problems)
 	}
-	if p == nil {
-		route.Denied = reader.Denied()
-	}
-	own := l.patterns && p != nil && l.isPattern(p, where.written())
-	l.routes = append(l.routes, placed{route, where, p, own, trace})
+	own := l.patterns && p != nil && l.isPattern(p, where.written()) != nil
+	l.routes = append(l.routes, placed{route, where, own, trace})
+}
+
+// hostOf is what features see of the host.
+func (l *layout) hostOf() feature.Host {
+	return feature.Host{Name: l.host, ManyNames: IsManyNames(l.host), Answers: l.answers}
 }
 
 func (l *layout) refuse(p *part, field, effect string, why *refusal) {
+	if l.trace != nil {
+		l.reasons[[2]string{objectName(p.Ingress), strings.TrimSuffix(field, ".backend")}] = why.message
+	}
 	l.findings = append(l.findings, finding.Finding{
 		Object: objectName(p.Ingress), Field: field, Code: why.code, Message: why.message, Effect: effect,
 	})

@@ -10,25 +10,24 @@ import (
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/store"
 )
 
 // demanding has routes, and with the key the process, need what NGINX may lack.
 func demanding() feature.Feature {
 	need := feature.Setting[bool]{Annotation: "need", Parse: feature.Bool}
-	process := feature.Setting[bool]{Key: "process", Parse: feature.Bool}
+	process := feature.Setting[bool]{Key: "process", Parse: feature.Bool, Scope: feature.ScopeProcess}
 	return feature.Feature{
 		Name: "demanding", Settings: []feature.Declared{need, process},
-		Route: func(r *feature.Reader, _ *model.Route) {
-			if need.Get(r) && !r.Has(feature.HybridGroups) {
-				r.Deny(need, finding.MissingCapability, "lacking")
+		Route: func(v feature.Values, out *feature.RouteOut) {
+			if need.Get(v) && !v.Has(feature.HybridGroups) {
+				out.Deny(need, finding.MissingCapability, "lacking")
 			}
 		},
-		Process: func(r *feature.Reader, p *model.Process) {
-			p.HTTP2 = r.Has(feature.HybridGroups)
-			if process.Get(r) && !p.HTTP2 {
-				r.Refuse(process, finding.MissingCapability, "lacking")
+		Process: func(v feature.Values, out *feature.ProcessOut) {
+			out.Process.HTTP2 = v.Has(feature.HybridGroups)
+			if process.Get(v) && !out.Process.HTTP2 {
+				out.Reject(process, finding.MissingCapability, "lacking")
 			}
 		},
 	}
@@ -40,10 +39,11 @@ func TestLacking(t *testing.T) {
 	options := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "options"}, Data: map[string]string{"process": "true"}}
 	for _, lacks := range []bool{false, true} {
 		for _, withOptions := range []bool{false, true} {
-			builder := build.New([]feature.Feature{demanding()}, "p")
+			var lacking []feature.Capability
 			if lacks {
-				builder.Lacking(feature.HybridGroups)
+				lacking = append(lacking, feature.HybridGroups)
 			}
+			builder := build.New([]feature.Feature{demanding()}, "p", lacking...)
 			settings := store.Settings{IngressClass: "nginx", Classless: true}
 			settings.ConfigMap.Namespace, settings.ConfigMap.Name = "shop", "options"
 			s := store.New(settings, builder.Refer)

@@ -47,7 +47,7 @@ func (l *layout) anyPattern(p *part) bool {
 			}
 		}
 	}
-	return !given && l.isPattern(p, "/")
+	return !given && l.isPattern(p, "/") != nil
 }
 
 // makesPatterns reports whether a path makes the host's paths expressions. A
@@ -56,14 +56,21 @@ func (l *layout) anyPattern(p *part) bool {
 func (l *layout) makesPatterns(p *part, written *networkingv1.HTTPIngressPath) bool {
 	path := cmp.Or(written.Path, "/")
 	where, ok := placeOf(written)
-	return l.isPattern(p, path) || ok && where.kind == model.Prefix && !where.slash && where != root && l.isPattern(p, path+"/")
+	return l.isPattern(p, path) != nil || ok && where.kind == model.Prefix && !where.slash && where != root && l.isPattern(p, path+"/") != nil
 }
 
-// isPattern tells whether a path is an expression by its Ingress's own doing.
-func (l *layout) isPattern(p *part, path string) bool {
-	return !p.reader.Forbidden() && slices.ContainsFunc(l.builder.features, func(f feature.Feature) bool {
-		return f.Patterns != nil && f.Patterns(p.reader, path)
-	})
+// isPattern is the setting by which a path is an expression by its Ingress's own
+// doing, nil if it is none.
+func (l *layout) isPattern(p *part, path string) feature.Declared {
+	for _, f := range l.builder.features {
+		if f.Patterns == nil {
+			continue
+		}
+		if by := f.Patterns(p.Values(), path); by != nil {
+			return by
+		}
+	}
+	return nil
 }
 
 // patterned turns the routes into patterns, as the predecessor does: bound to

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -44,21 +45,27 @@ type References struct {
 }
 
 // A BackendReference is a backend's key and the Service that it belongs to, or
-// the name of model.NoNamespace in its place.
+// the name of model.NoNamespace.
 type BackendReference struct {
 	Key     string
 	Service types.NamespacedName
 }
 
-// Refer lists what an Ingress names. Rules whose host no name can equal, and
-// backends that name no Service port, are passed over.
-func (b *Builder) Refer(ing *networkingv1.Ingress) References {
-	reader := b.reader(ing, b.noConfig, nil)
-	refs := References{SaysOfBackends: b.saysOfBackends(ing)}
-	_, _, refs.Aside = b.alternative(reader)
-	if !refs.Aside {
-		refs.Aliases, refs.Objects = b.aliases(reader), b.objects(reader)
+// Refer lists what an Ingress names under the ConfigMap with the options, which
+// may be nil. Rules whose host no name can equal, and backends that name no
+// Service port, are passed over. Annotations of an Ingress that the administrator
+// forbids name nothing. Without an Ingress it lists what the options alone have
+// all routes call.
+func (b *Builder) Refer(ing *networkingv1.Ingress, options *corev1.ConfigMap) References {
+	config := b.parseConfig(options).config
+	calls := b.calls(config.Values())
+	if ing == nil {
+		return References{Calls: callReferences(calls, nil)}
 	}
+	parsed := b.parse(ing, config)
+	refs := References{SaysOfBackends: parsed.Values().Says(feature.ScopeBackend)}
+	canary, _, _ := b.alternative(parsed)
+	refs.Aside = canary != ""
 	backend := func(written *networkingv1.IngressBackend) {
 		if ref, refused := readBackend(ing.Namespace, written); refused == nil {
 			refs.Backends = append(refs.Backends, ref)
@@ -81,22 +88,56 @@ func (b *Builder) Refer(ing *networkingv1.Ingress) References {
 			backend(&rule.HTTP.Paths[i].Backend)
 		}
 	}
-	if !refs.Aside {
-		if ref, ok := b.fallback(ing.Namespace, reader); ok {
-			refs.Backends = append(refs.Backends, ref)
-		}
-		refs.Secrets = tlsSecrets(ing)
-	}
 	slices.Sort(refs.Hosts)
 	refs.Hosts = slices.Compact(refs.Hosts)
-	if !refs.Aside && b.claimsTwins(reader) {
-		refs.Twins = twins(refs.Hosts)
-	}
 	if !refs.Aside {
-		refs.Calls = b.callReferences(reader, refs.Hosts)
+		b.referByAnnotations(parsed, calls, &refs)
+		refs.Secrets = tlsSecrets(ing)
 	}
 	refs.Backends = sortBackends(refs.Backends)
 	return refs
+}
+
+// referByAnnotations adds what annotations name. What the options call for all
+// routes is not the Ingress's.
+func (b *Builder) referByAnnotations(parsed *feature.Parsed, optionCalls []model.Call, refs *References) {
+	for _, ref := range parsed.References() {
+		if ref.Kind != feature.Service {
+			refs.Objects = append(refs.Objects, ref)
+			continue
+		}
+		refs.Backends = append(refs.Backends, BackendReference{
+			Key: model.BackendKey(ref.Namespace, ref.Name, model.FirstPort), Service: types.NamespacedName(ref.ObjectName),
+		})
+	}
+	slices.SortFunc(refs.Objects, func(a, b feature.Reference) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	refs.Objects = slices.Compact(refs.Objects)
+	names := b.namesOf(parsed.Values())
+	refs.Aliases = names.Aliases
+	if names.WWWBy != nil {
+		refs.Twins = twins(refs.Hosts)
+	}
+	calls := slices.DeleteFunc(b.calls(parsed.Values()), func(c model.Call) bool { return slices.Contains(optionCalls, c) })
+	refs.Calls = callReferences(calls, refs.Hosts)
+}
+
+// claims are the names that an Ingress claims.
+func (b *Builder) claims(ing *networkingv1.Ingress, v View) feature.NamesOut {
+	return b.namesOf(b.parse(ing, b.settings(v).config).Values())
+}
+
+// namesOf are the names that values claim, the aliases sorted.
+func (b *Builder) namesOf(v feature.Values) (out feature.NamesOut) {
+	for _, f := range b.features {
+		if f.Names != nil {
+			f.Names(v, &out)
+		}
+	}
+	slices.Sort(out.Aliases)
+	out.Aliases = slices.Compact(out.Aliases)
+	return out
 }
 
 func sortBackends(refs []BackendReference) []BackendReference {
@@ -113,68 +154,6 @@ func tlsSecrets(ing *networkingv1.Ingress) []types.NamespacedName {
 	}
 	slices.SortFunc(list, func(a, b types.NamespacedName) int { return cmp.Compare(a.Name, b.Name) })
 	return slices.Compact(list)
-}
-
-// objects are those that the annotations refer to, sorted.
-func (b *Builder) objects(reader *feature.Reader) []feature.Reference {
-	var list []feature.Reference
-	for _, f := range b.features {
-		list = append(list, feature.Refer(reader, f.Settings)...)
-	}
-	slices.SortFunc(list, func(a, b feature.Reference) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
-	return slices.Compact(list)
-}
-
-// reader reads the annotations of an Ingress. View may be nil where no feature
-// is asked for what an object says.
-func (b *Builder) reader(ing *networkingv1.Ingress, config *feature.Config, v View) *feature.Reader {
-	return feature.NewReader(b.prefix, ing.Annotations, config).Of(origin(ing), feature.Objects{
-		Secret: func(name feature.ObjectName) (map[string][]byte, bool) {
-			if secret := v.Secret(types.NamespacedName(name)); secret != nil {
-				return secret.Data, true
-			}
-			return nil, false
-		},
-		ConfigMap: func(name feature.ObjectName) (map[string]string, bool) {
-			if configMap := v.NamedConfigMap(types.NamespacedName(name)); configMap != nil {
-				return configMap.Data, true
-			}
-			return nil, false
-		},
-		Derive: func(secret feature.ObjectName, key string, make func() any) any {
-			of := derivation{v.Secret(types.NamespacedName(secret)), key}
-			return b.derived.get(of, func(derivation) any { return make() })
-		},
-	})
-}
-
-// aliases are the further names that an Ingress claims, sorted.
-func (b *Builder) aliases(reader *feature.Reader) []string {
-	var list []string
-	for _, f := range b.features {
-		if f.Aliases != nil {
-			list = append(list, f.Aliases(reader)...)
-		}
-	}
-	slices.Sort(list)
-	return slices.Compact(list)
-}
-
-// fallback is the backend that answers where those of an Ingress have no
-// endpoint.
-func (b *Builder) fallback(namespace string, reader *feature.Reader) (ref BackendReference, ok bool) {
-	for _, f := range b.features {
-		if f.Fallback == nil {
-			continue
-		}
-		if name := f.Fallback(reader); name != "" {
-			service := types.NamespacedName{Namespace: namespace, Name: name}
-			return BackendReference{Key: model.BackendKey(namespace, name, model.FirstPort), Service: service}, true
-		}
-	}
-	return BackendReference{}, false
 }
 
 // hostName is the name of the host that a rule's host text means. It is false
@@ -206,7 +185,7 @@ func readBackend(namespace string, b *networkingv1.IngressBackend) (BackendRefer
 	}
 	service := types.NamespacedName{Namespace: namespace, Name: b.Service.Name}
 	if problems := validation.IsDNS1123Label(service.Name); len(problems) > 0 {
-		return BackendReference{}, &refusal{finding.InvalidValue, fmt.Sprintf("%q is no name of a Service", feature.Shorten(service.Name))}
+		return BackendReference{}, &refusal{finding.InvalidValue, fmt.Sprintf("%q is not the name of a Service", feature.Shorten(service.Name))}
 	}
 	port := b.Service.Port.Name
 	if port == "" {
@@ -216,7 +195,7 @@ func readBackend(namespace string, b *networkingv1.IngressBackend) (BackendRefer
 		}
 		port = strconv.Itoa(int(number))
 	} else if problems := validation.IsValidPortName(port); len(problems) > 0 {
-		return BackendReference{}, &refusal{finding.InvalidValue, fmt.Sprintf("%q is no name of a port", feature.Shorten(port))}
+		return BackendReference{}, &refusal{finding.InvalidValue, fmt.Sprintf("%q is not the name of a port", feature.Shorten(port))}
 	}
 	return BackendReference{Key: model.BackendKey(namespace, service.Name, port), Service: service}, nil
 }

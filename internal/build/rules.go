@@ -15,9 +15,12 @@ import (
 // A part is what one Ingress gives a host.
 type part struct {
 	*networkingv1.Ingress
-	// reader reads the Ingress's annotations for all of its routes on the host:
-	// each value is parsed, and told, once.
-	reader *feature.Reader
+	// Parsed is what its annotations say, and problems what features found besides
+	// on its routes.
+	*feature.Parsed
+	problems []feature.Problem
+	// routed is set when the Ingress has a route on the host.
+	routed bool
 	// rules are the numbers of the Ingress's rules for the host.
 	rules []int
 	// first is set on one of the Ingress's hosts: with the others nothing is told
@@ -25,10 +28,6 @@ type part struct {
 	first bool
 	// invalid are the rules whose host is no DNS name.
 	invalid []int
-	// fallback is the backend that answers where a route's own has no endpoint.
-	fallback string
-	// routed is set when the features have seen a route of this Ingress.
-	routed bool
 }
 
 // partsOf are the Ingresses of a host with what each gives it, the oldest first.
@@ -36,39 +35,27 @@ func (l *layout) partsOf(ingresses []*networkingv1.Ingress) []*part {
 	parts := make([]*part, len(ingresses))
 	for i, ing := range ingresses {
 		rules := l.builder.rules.of(ing)
-		p := &part{
-			Ingress: ing, reader: l.builder.reader(ing, l.config, l.view).On(feature.Host{Name: l.host, ManyNames: IsManyNames(l.host), Answers: l.answers}),
-			rules: rules.byHost[l.host], first: rules.first == l.host,
-		}
+		p := &part{Ingress: ing, Parsed: l.builder.read(ing, l.view), rules: rules.byHost[l.host], first: rules.first == l.host}
 		if p.first {
 			p.invalid = rules.invalid
-		}
-		p.reader.Police(l.builder.risks)
-		if ref, ok := l.builder.fallback(ing.Namespace, p.reader); ok {
-			p.fallback = ref.Key
 		}
 		parts[i] = p
 	}
 	return parts
 }
 
-// tellWhole tells what is wrong with an Ingress whatever its hosts are.
-func (l *layout) tellWhole(p *part) {
+// tellWhole reports what is wrong with an Ingress whatever its hosts are, besides
+// problems.
+func (l *layout) tellWhole(p *part, problems []feature.Problem) {
 	if !p.first {
 		return
 	}
+	l.findings = append(l.findings, problemFindings(objectName(p.Ingress), problems)...)
 	l.findings = append(l.findings, l.builder.unknownAnnotations(p.Ingress)...)
 	for _, i := range p.invalid {
 		l.refuse(p, fmt.Sprintf("spec.rules[%d].host", i), "this rule is not served",
 			&refusal{finding.InvalidValue, badHost(p.Spec.Rules[i].Host)})
 	}
-	if !p.routed {
-		l.builder.applyFeatures(&model.Route{}, p.reader)
-	}
-	// What an Ingress means by standing aside was read before this reader was,
-	// by its own: a bad value is noted here.
-	l.builder.alternative(p.reader)
-	l.findings = append(l.findings, problemFindings(objectName(p.Ingress), p.reader.Problems())...)
 }
 
 // rulesByHost are an Ingress's rules by the host that they are for.

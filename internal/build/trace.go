@@ -3,6 +3,7 @@ package build
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
@@ -22,15 +23,8 @@ type HostTrace struct {
 	// Patterns say what makes the host's paths regular expressions, the oldest
 	// Ingress first; empty where they are none.
 	Patterns []PatternCause
-	// Host are what features read of the whole host, from the Ingresses that
-	// decide.
-	Host []HostSettings
-}
-
-// HostSettings are what a feature read of a host.
-type HostSettings struct {
-	Ingress  *networkingv1.Ingress
-	Settings []Setting
+	// Host are the settings of the whole host, from the Ingresses that decide.
+	Host []feature.Reading
 }
 
 // A RuleTrace is where a route was written and what was read for it.
@@ -49,8 +43,8 @@ type RuleTrace struct {
 	Slash bool
 	// Written is the path as the rule has it.
 	Written string
-	// Settings are what the features read for the route.
-	Settings []Setting
+	// Settings are those of the route's Ingress.
+	Settings []feature.Reading
 	// Alternatives are in the order of the policies' lists of model.Alternative.
 	Alternatives []AlternativeTrace
 }
@@ -81,12 +75,6 @@ type PatternCause struct {
 	Ingress *networkingv1.Ingress
 	// Path is the first of the Ingress's paths that it makes one.
 	Path string
-	Setting
-}
-
-// A Setting is what one feature read.
-type Setting struct {
-	Feature string
 	feature.Reading
 }
 
@@ -96,51 +84,20 @@ func (b *Builder) TraceHost(name string, v View) (h model.Host, trace HostTrace,
 	return h, trace, found, fs
 }
 
-// TraceGlobals are the settings that features read for what holds for every
-// request. Those of the NGINX process are not among them.
-func (b *Builder) TraceGlobals(v View) []Setting {
-	reader := feature.NewReader(b.prefix, nil, b.settings(v).config)
-	return b.settingsOf(reader.Recording(func() {
-		for _, f := range b.features {
-			if f.Global != nil {
-				f.Global(reader)
-			}
-		}
-	}))
+// TraceProcess are the settings by keys of the NGINX process and of every request.
+func (b *Builder) TraceProcess(v View) []feature.Reading {
+	return b.schema.Readings(b.settings(v).config.Values(), feature.ScopeProcess, nil)
 }
 
-// TraceProcess are the settings that features read for the NGINX process.
-func (b *Builder) TraceProcess(v View) []Setting {
-	reader := feature.NewReader(b.prefix, nil, b.settings(v).config)
-	return b.settingsOf(reader.Recording(func() {
-		var process model.Process
-		for _, f := range b.features {
-			if f.Process != nil {
-				f.Process(reader, &process)
-			}
-		}
-	}))
-}
-
-// settingsOf finds out whose settings were read.
-func (b *Builder) settingsOf(readings []feature.Reading) []Setting {
-	settings := make([]Setting, len(readings))
-	for i, r := range readings {
-		settings[i] = Setting{b.owner(r), r}
-	}
-	return settings
-}
-
-// owner is the name of the feature that declares a setting.
-func (b *Builder) owner(r feature.Reading) string {
-	for _, f := range b.features {
-		for _, s := range f.Settings {
-			if d := s.Declaration(); d.Annotation == r.Annotation && d.Key == r.Key {
-				return f.Name
-			}
-		}
-	}
-	return ""
+// traceSettings are those of an Ingress that makes routes: of its routes and of
+// names. Whether it is a canary is not among them.
+func (b *Builder) traceSettings(p *feature.Parsed, problems []feature.Problem) []feature.Reading {
+	problems = append(p.Problems(), problems...)
+	list := append(b.schema.Readings(p.Written(), feature.ScopeRoute, problems), b.schema.Readings(p.Written(), feature.ScopeName, problems)...)
+	return slices.DeleteFunc(list, func(r feature.Reading) bool {
+		i, ok := b.order[r.Feature]
+		return ok && b.features[i].Alternative != nil
+	})
 }
 
 func traceRule(p *part, field string, where place) *RuleTrace {
@@ -244,18 +201,12 @@ func (l *layout) lostCatchAll(p *part, byPlace map[place]*networkingv1.Ingress) 
 	return lost
 }
 
-// why is what the findings say of a field.
+// why is the reason for which a field is not served.
 func (l *layout) why(p *part, field string) string {
-	object := objectName(p.Ingress)
-	for _, f := range l.findings {
-		if f.Object == object && (f.Field == field || f.Field == field+".backend") {
-			return f.Message
-		}
-	}
-	return ""
+	return l.reasons[[2]string{objectName(p.Ingress), field}]
 }
 
-// patternCauses are found anew, since the layout is content with the first one.
+// patternCauses are found again, since the layout is content with the first one.
 func (l *layout) patternCauses(parts []*part) []PatternCause {
 	var causes []PatternCause
 	for _, p := range parts {
@@ -267,17 +218,11 @@ func (l *layout) patternCauses(parts []*part) []PatternCause {
 			written = []string{"/"}
 		}
 		for _, path := range written {
-			is := false
-			readings := p.reader.Recording(func() { is = l.isPattern(p, path) })
-			if !is {
+			by := l.isPattern(p, path)
+			if by == nil {
 				continue
 			}
-			cause := PatternCause{Ingress: p.Ingress, Path: path}
-			for _, s := range l.builder.settingsOf(readings) {
-				if s.From == feature.FromAnnotation {
-					cause.Setting = s
-				}
-			}
+			cause := PatternCause{Ingress: p.Ingress, Path: path, Reading: l.builder.schema.Reading(p.Values(), by)}
 			causes = append(causes, cause)
 			break
 		}

@@ -31,9 +31,9 @@ type BackendTrace struct {
 	ExternalName string
 	Addresses    *source.Addresses
 	// Owner is the oldest Ingress that uses the backend, nil if none does, and
-	// Settings what was read of it.
+	// Settings are those that count.
 	Owner    *networkingv1.Ingress
-	Settings []Setting
+	Settings []feature.Reading
 }
 
 // An EndpointTrace is one address of a slice.
@@ -55,7 +55,13 @@ func (b *Builder) TraceBackend(key string, v View) (be model.Backend, trace Back
 	if !found || !ok {
 		return be, trace, found, fs
 	}
-	trace.Owner, trace.Settings = b.traceBalancing(key, v)
+	for _, ing := range OldestFirst(v.Users(key)) {
+		if trace.Owner == nil && !b.read(ing, v).Forbidden() {
+			trace.Owner = ing
+		}
+	}
+	merged, _ := b.mergeBackend(key, v)
+	trace.Settings = b.schema.Readings(merged.Values, feature.ScopeBackend, merged.Problems)
 	trace.Service = v.Service(name)
 	switch {
 	case name.Namespace == model.NoNamespace:
@@ -71,23 +77,6 @@ func (b *Builder) TraceBackend(key string, v View) (be model.Backend, trace Back
 		trace.Endpoints = traceEndpoints(be, trace, v)
 	}
 	return be, trace, found, fs
-}
-
-func (b *Builder) traceBalancing(key string, v View) (owner *networkingv1.Ingress, settings []Setting) {
-	config := b.settings(v).config
-	reader := feature.NewReader(b.prefix, nil, config)
-	if users := v.Users(key); len(users) > 0 {
-		owner = slices.MinFunc(users, compareAge)
-		reader = b.reader(owner, config, v)
-	}
-	return owner, b.settingsOf(reader.Recording(func() {
-		var balancing model.Balancing
-		for _, f := range b.features {
-			if f.Backend != nil {
-				f.Backend(reader, &balancing)
-			}
-		}
-	}))
 }
 
 func traceEndpoints(be model.Backend, trace BackendTrace, v View) []EndpointTrace {

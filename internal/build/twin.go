@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	networkingv1 "k8s.io/api/networking/v1"
-
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
@@ -34,17 +32,12 @@ func twins(hosts []string) []string {
 	return list
 }
 
-func (b *Builder) claimsTwins(reader *feature.Reader) bool {
-	return slices.ContainsFunc(b.features, func(f feature.Feature) bool { return f.Twin != nil && f.Twin(reader) })
-}
-
 // twin builds a name that is nothing but the twin of a host: requests for it
 // are sent there. It shows the certificate of the host only if that is for the
 // twin too.
 func (b *Builder) twin(name string, v View) (n model.Name, certificate *model.Certificate, found bool) {
 	host, ok := Twin(name)
-	allowed := func(ing *networkingv1.Ingress) bool { return !b.forbidden(ing, v) }
-	if !ok || !slices.ContainsFunc(v.Twins(name), allowed) {
+	if !ok || len(v.Twins(name)) == 0 {
 		return model.Name{}, nil, false
 	}
 	n = model.Name{Name: name, Host: host, Redirect: true}
@@ -60,14 +53,9 @@ func (b *Builder) twinsLost(name, winner string, v View) []finding.Finding {
 	var fs []finding.Finding
 	for _, ing := range v.Twins(name) {
 		fs = append(fs, finding.Finding{
-			Object: objectName(ing), Field: b.twinField(ing), Code: finding.Conflict,
+			Object: objectName(ing), Field: b.annotation(b.claims(ing, v).WWWBy), Code: finding.Conflict,
 			Message: "the name " + feature.Shorten(name) + " is taken by " + winner, Effect: "it is not redirected",
 		})
 	}
 	return fs
-}
-
-// twinField is the annotation of an Ingress that claims twins.
-func (b *Builder) twinField(ing *networkingv1.Ingress) string {
-	return b.fieldOf(ing, func(f feature.Feature) bool { return f.Twin != nil })
 }

@@ -27,7 +27,7 @@ func (b *Builder) unknownAnnotations(ing *networkingv1.Ingress) []finding.Findin
 			continue
 		}
 		name, ours := strings.CutPrefix(whole, b.prefix+"/")
-		if _, known := b.risks[whole]; !ours || known {
+		if !ours || b.schema.Known(whole) {
 			continue
 		}
 		code, message := finding.UnknownAnnotation, "unknown annotation"
@@ -91,10 +91,7 @@ func (b *Builder) nearest(name string) string {
 // without a prefix, sorted.
 func (b *Builder) annotationNames() []string {
 	if b.names == nil {
-		b.names = ingressnginx.Names()
-		for whole := range b.risks {
-			b.names = append(b.names, strings.TrimPrefix(whole, b.prefix+"/"))
-		}
+		b.names = append(ingressnginx.Names(), b.schema.Annotations()...)
 		slices.Sort(b.names)
 		b.names = slices.Compact(b.names)
 	}

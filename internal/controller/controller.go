@@ -154,8 +154,7 @@ type Controller struct {
 
 // New makes a Controller.
 func New(s Settings) *Controller {
-	builder := build.New(s.Features, s.AnnotationPrefix).Lacking(lacking(s.Process.Capabilities())...)
-	s.Store.ReferOptions = builder.ReferOptions
+	builder := build.New(s.Features, s.AnnotationPrefix, lacking(s.Process.Capabilities())...)
 	return &Controller{
 		settings:  s,
 		log:       s.Log,

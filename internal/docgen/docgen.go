@@ -65,7 +65,7 @@ func Annotations(features []feature.Feature, refused []Refusal, missing []string
 			if key == "" && keys[d.Annotation] {
 				key = d.Annotation
 			}
-			row(&b, code(d.Annotation), takes(r), defaultText(r), code(key), d.Risk.String(), badValue(d.OnInvalid), d.Doc)
+			row(&b, code(d.Annotation), takes(r), defaultText(r), code(key), d.Risk.String(), badValue(d.OnInvalid), strings.TrimSpace(d.Doc+" "+appliesTo(d)))
 		}
 	}
 	b.WriteString("\n## Not supported yet\n\n")
@@ -102,7 +102,6 @@ func Keys(features []feature.Feature, refused []Refusal, missing []string) strin
 		if len(rows) == 0 {
 			continue
 		}
-		s.scope = ""
 		s.head(&b)
 		table(&b, "Key", "Values", "Default", "Annotation", "Effect")
 		for _, r := range rows {
@@ -122,22 +121,14 @@ func Keys(features []feature.Feature, refused []Refusal, missing []string) strin
 
 // A section is the settings of one feature.
 type section struct {
-	name, doc, scope string
-	settings         []feature.Declared
+	name, doc string
+	settings  []feature.Declared
 }
 
 func sections(features []feature.Feature) []section {
 	var list []section
 	for _, f := range features {
 		s := section{name: f.Name, doc: f.Doc, settings: f.Settings}
-		switch {
-		case f.Backend != nil:
-			s.scope = "The annotations apply to a port of a Service. If several Ingresses use it, the oldest one decides."
-		case f.Group != nil:
-			s.scope = fmt.Sprintf("The annotations apply to a host, all together. If several Ingresses have `%s`, the oldest one decides.", f.Group.Leading.Declaration().Annotation)
-		case f.Handshake != nil:
-			s.scope = "The annotations apply to a host. If several Ingresses set one, the oldest one with a valid value decides."
-		}
 		list = append(list, s)
 	}
 	slices.SortFunc(list, func(a, b section) int { return cmp.Compare(a.name, b.name) })
@@ -163,7 +154,7 @@ func (s section) rows(name func(feature.Declaration) string) []feature.Declared 
 }
 
 func (s section) head(b *strings.Builder) {
-	fmt.Fprintf(b, "\n## %s\n\n%s\n\n", s.name, strings.TrimSpace(s.doc+" "+s.scope))
+	fmt.Fprintf(b, "\n## %s\n\n%s\n\n", s.name, s.doc)
 }
 
 // table begins a table, and row adds to it.
@@ -214,10 +205,22 @@ func defaultText(s feature.Declared) string {
 }
 
 func badValue(on feature.OnInvalid) string {
-	if on == feature.Deny {
-		return "503"
+	return map[feature.OnInvalid]string{feature.UseDefault: "default", feature.Deny: "503", feature.DenyMissing: "default; 503 if the object is bad"}[on]
+}
+
+// appliesTo says which Ingress decides, where a setting applies to more than the
+// paths of its own.
+func appliesTo(d feature.Declaration) string {
+	unit := map[feature.Scope]string{feature.ScopeHost: "host", feature.ScopeBackend: "port of a Service"}[d.Scope]
+	switch {
+	case unit == "":
+		return ""
+	case d.Merge == feature.MergeTogether:
+		return "Applies to a " + unit + ", together with the others of this section. If several Ingresses set them, the oldest one decides."
+	case d.Merge == feature.MergeOwner:
+		return "Applies to a " + unit + ". If several Ingresses use it, the oldest one decides."
 	}
-	return "default"
+	return "Applies to a " + unit + ". If several Ingresses set it, the oldest one with a valid value decides."
 }
 
 // keysOf and annotationsOf are the names that some setting has.

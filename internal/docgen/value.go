@@ -35,18 +35,15 @@ func takes(s feature.Declared) string {
 	return "any text"
 }
 
-// allowed is what a setting says is allowed in the place of a value, empty if it
-// takes that.
+// allowed is what a setting says that a value must be, empty if it takes this
+// one.
 func allowed(s feature.Declared, bad string) string {
 	_, err := s.Check(bad)
 	if err == nil {
 		return ""
 	}
-	text := err.Error()
-	for _, start := range []string{"allowed is ", "allowed are "} {
-		if _, after, ok := strings.Cut(text, start); ok {
-			return strings.NewReplacer(start, "", "; allowed are ", "; ").Replace(after)
-		}
+	if _, after, ok := strings.Cut(err.Error(), "must "); ok {
+		return strings.NewReplacer("\x00be ", "", "\x00consist of ", "", "\x00", "must ", ": must be ", ": ").Replace("\x00" + after)
 	}
 	return ""
 }

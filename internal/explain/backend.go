@@ -37,7 +37,7 @@ func (x *explainer) explainBackend(key, role string) {
 	x.involve(object)
 	said := Backend{
 		Key: key, Role: role, Service: describe(trace, port), Asked: []string{},
-		Settings: x.policies(trace.Settings, trace.Owner),
+		Settings: x.policies(trace.Settings),
 	}
 	if trace.Owner != nil {
 		said.Owner = ingressName(trace.Owner)

@@ -9,15 +9,12 @@ import (
 	"slices"
 	"strings"
 
-	networkingv1 "k8s.io/api/networking/v1"
-
-	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
 )
 
 // policies say which settings hold and where they come from.
-func (x *explainer) policies(settings []build.Setting, ing *networkingv1.Ingress) []Policy {
+func (x *explainer) policies(settings []feature.Reading) []Policy {
 	list := make([]Policy, len(settings))
 	for i, s := range settings {
 		p := Policy{
@@ -26,7 +23,8 @@ func (x *explainer) policies(settings []build.Setting, ing *networkingv1.Ingress
 		}
 		switch {
 		case s.From == feature.FromAnnotation || s.Refused:
-			p.Object = x.ingress(ing)
+			p.Object = "ingress/" + s.Ingress.Namespace + "/" + s.Ingress.Ingress
+			x.involve(p.Object)
 		case s.From == feature.FromKey:
 			if object := x.Store.ConfigMap(); object != nil {
 				p.Object = "configmap/" + object.Namespace + "/" + object.Name
@@ -40,8 +38,11 @@ func (x *explainer) policies(settings []build.Setting, ing *networkingv1.Ingress
 // explainProcess adds what the NGINX process is told by keys, which holds for all
 // connections.
 func (x *explainer) explainProcess() {
-	set := slices.DeleteFunc(x.Builder.TraceProcess(x.Store), func(s build.Setting) bool { return s.From != feature.FromKey })
-	x.out.Policies = append(x.out.Policies, x.policies(set, nil)...)
+	for _, p := range x.policies(x.Builder.TraceProcess(x.Store)) {
+		if p.From == string(feature.FromKey) && !slices.Contains(x.out.Policies, p) {
+			x.out.Policies = append(x.out.Policies, p)
+		}
+	}
 }
 
 // explainProfile says by what a profile differs from the default one.

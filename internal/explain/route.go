@@ -9,6 +9,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/router"
 	"github.com/headgate/headgate/internal/unit"
@@ -49,13 +50,7 @@ func (x *explainer) explainRoutes(d router.Decision, h *host) *model.Route {
 	for _, p := range route.Policies {
 		x.out.Route.Carries = append(x.out.Route.Carries, Carried{p.Feature, encode(p.Value)})
 	}
-	x.out.Policies = append(x.policies(rule.Settings, rule.Ingress), x.policies(x.globalSettings(route), nil)...)
-	for _, whole := range h.trace.Host {
-		// The route's own Ingress has been read.
-		if whole.Ingress != rule.Ingress {
-			x.out.Policies = append(x.out.Policies, x.policies(whole.Settings, whole.Ingress)...)
-		}
-	}
+	x.out.Policies = x.policies(slices.Concat(rule.Settings, h.trace.Host, x.globalSettings(route)))
 	x.explainProfile(route.Profile)
 	x.explainPlain(h, won)
 	return route
@@ -63,8 +58,8 @@ func (x *explainer) explainRoutes(d router.Decision, h *host) *model.Route {
 
 // globalSettings are those for every request of the features that have a policy
 // on the route.
-func (x *explainer) globalSettings(route *model.Route) []build.Setting {
-	return slices.DeleteFunc(x.Builder.TraceGlobals(x.Store), func(s build.Setting) bool {
+func (x *explainer) globalSettings(route *model.Route) []feature.Reading {
+	return slices.DeleteFunc(x.Builder.TraceProcess(x.Store), func(s feature.Reading) bool {
 		return !slices.ContainsFunc(route.Policies, func(p model.Policy) bool { return p.Feature == s.Feature })
 	})
 }

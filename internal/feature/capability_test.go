@@ -16,15 +16,15 @@ func firewall() feature.Feature {
 	everywhere := feature.Setting[bool]{Key: "everywhere", Parse: feature.Bool}
 	return feature.Feature{
 		Name: "firewall", Settings: []feature.Declared{on, comfort, everywhere},
-		Route: func(r *feature.Reader, _ *model.Route) {
-			if on.Get(r) && !r.Has(feature.HybridGroups) {
-				r.Deny(on, finding.MissingCapability, "no firewall")
+		Route: func(v feature.Values, out *feature.RouteOut) {
+			if on.Get(v) && !v.Has(feature.HybridGroups) {
+				out.Deny(on, finding.MissingCapability, "no firewall")
 			}
-			if comfort.Get(r) && !r.Has(feature.HybridGroups) {
-				r.Refuse(comfort, finding.MissingCapability, "no comfort")
+			if comfort.Get(v) && !v.Has(feature.HybridGroups) {
+				out.Reject(comfort, finding.MissingCapability, "no comfort")
 			}
-			if everywhere.Get(r) && !r.Has(feature.HybridGroups) {
-				r.Refuse(everywhere, finding.MissingCapability, "nowhere")
+			if everywhere.Get(v) && !v.Has(feature.HybridGroups) {
+				out.Reject(everywhere, finding.MissingCapability, "nowhere")
 			}
 		},
 	}
@@ -41,24 +41,26 @@ func TestHas(t *testing.T) {
 		{"p/firewall", "", nil, false, feature.Problem{}},
 		{"p/nothing", "", []feature.Capability{feature.HybridGroups}, false, feature.Problem{}},
 		{"p/firewall", "", []feature.Capability{feature.HybridGroups}, true,
-			feature.Problem{Field: "p/firewall", Code: finding.MissingCapability, Message: "no firewall", Effect: "the paths of this Ingress answer 503"}},
+			feature.Problem{Field: "p/firewall", Code: finding.MissingCapability, Message: "no firewall", Effect: "503", Rejected: true, Denies: true}},
 		{"", "firewall", []feature.Capability{feature.HybridGroups}, true,
-			feature.Problem{Field: "p/firewall", Code: finding.MissingCapability, Message: "no firewall", Effect: "the paths of this Ingress answer 503"}},
+			feature.Problem{Field: "p/firewall", Code: finding.MissingCapability, Message: "no firewall", Effect: "503", Rejected: true, Denies: true}},
 		{"p/comfort", "", []feature.Capability{feature.HybridGroups}, false,
-			feature.Problem{Field: "p/comfort", Code: finding.MissingCapability, Message: "no comfort", Effect: "the default is used"}},
+			feature.Problem{Field: "p/comfort", Code: finding.MissingCapability, Message: "no comfort", Effect: "using the default", Rejected: true}},
 		{"", "everywhere", []feature.Capability{feature.HybridGroups}, false,
-			feature.Problem{Field: "everywhere", Code: finding.MissingCapability, Message: "nowhere", Effect: "the default is used"}},
+			feature.Problem{Field: "everywhere", Code: finding.MissingCapability, Message: "nowhere", Effect: "using the default", Rejected: true}},
 	} {
 		keys := map[string]string{}
 		if c.key != "" {
 			keys[c.key] = "true"
 		}
-		config, _ := feature.NewConfig([]feature.Feature{f}, keys)
-		r := feature.NewReader("p", map[string]string{c.annotation: "true"}, config.Lacking(c.lacking...))
-		f.Route(r, &model.Route{})
-		told := len(r.Problems()) == 1 && r.Problems()[0] == c.problem || len(r.Problems()) == 0 && c.problem == feature.Problem{}
-		if r.Denied() != c.denied || !told {
-			t.Errorf("%+v: denied %v, problems %+v", c, r.Denied(), r.Problems())
+		schema := feature.NewSchema("p", []feature.Feature{f}, c.lacking...)
+		config, _ := schema.Config(keys)
+		values := schema.Parse(model.Origin{}, map[string]string{c.annotation: "true"}, config).Values()
+		out := feature.RouteOut{Report: feature.NewReport(values, "503"), Route: &model.Route{}}
+		f.Route(values, &out)
+		reported := len(out.Problems) == 1 && out.Problems[0] == c.problem || len(out.Problems) == 0 && c.problem == feature.Problem{}
+		if out.Denied != c.denied || !reported {
+			t.Errorf("%+v: denied %v, problems %+v", c, out.Denied, out.Problems)
 		}
 	}
 }

@@ -10,14 +10,23 @@
 package feature
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"io/fs"
+	"slices"
 
 	"github.com/headgate/headgate/internal/directive"
+	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/resource"
 )
 
-// A Feature is what one directory gives.
+// A Feature is what one directory gives. It is the declarations of its settings
+// and pure functions of their values, one for each scope in which it does
+// something. Those that a feature leaves nil do nothing.
+//
+// No function validates: a value that is bad, or that the administrator does
+// not allow, was reported before, and denies whether or not a function reads it.
 type Feature struct {
 	// Name names the feature in policies and in Lua, where it is the module
 	// headgate.feature.NAME: lower case and underscores.
@@ -26,72 +35,37 @@ type Feature struct {
 	Doc string
 	// Settings are all annotations and keys that the feature reads.
 	Settings []Declared
-	// Route reads the annotations of an Ingress and writes what they mean for
-	// one of its routes: static settings into its profile, dynamic ones as
-	// policies. It is called for each route in the order of the feature list,
-	// with one Reader for all routes that an Ingress has on a host. Nil if the feature does nothing on routes.
-	Route func(*Reader, *model.Route)
-	// Host reads the annotations of an Ingress and returns what they say of its
-	// whole host, as plain data, or nil for nothing. The oldest Ingress of a
-	// host that says anything decides, and all routes of the host get its value
-	// as a policy, whichever Ingress they are from. Nil if the feature says
-	// nothing of hosts. A bad value is for Route to tell, unless there is a
-	// Group.
-	Host func(*Reader) any
-	// Twin tells whether the Ingress claims, for each of its hosts, the name
-	// with "www." before it, or without it where the host has it: requests for
-	// that name are sent to the host. Nil if the feature claims none. A bad
-	// value is for Route to tell.
-	Twin func(*Reader) bool
-	// Aliases reads the annotations of an Ingress and returns the further names
-	// that it claims for its hosts, see model.KindOfAlias. Nil if the feature
-	// has none. A bad value is for Route to tell.
-	Aliases func(*Reader) []string
-	// Fallback reads the annotations of an Ingress and returns the Service of
-	// its namespace that answers where a route's own backend has no endpoint,
-	// empty for none. Nil if the feature has none. A bad value is for Route to
-	// tell.
-	Fallback func(*Reader) string
-	// Calls reads the annotations of an Ingress, or keys alone where the Reader
-	// has no annotations, and returns the services that routes ask besides their
-	// backends, each with its name. They are asked through the backends that
-	// model.Call.Backend names, or with SameHost the host's name. Nil if the
-	// feature asks none. A bad value is for Route to tell.
-	Calls func(*Reader) []model.Call
-	// Alternative reads the annotations of an Ingress and tells whether it stands
-	// aside: it makes no routes, and its backends are alternatives to those of
-	// the routes that other Ingresses have at its hosts and paths. When says
-	// when an alternative is asked, as plain data. The feature gets a policy on
-	// such a route, a list of model.Alternative, and chooses in Lua. Nil if the
-	// feature knows of no alternatives.
-	Alternative func(*Reader) (when any, aside bool)
-	// Patterns tells whether a path of an Ingress with these annotations is a
-	// regular expression. One such path makes all paths of its host
-	// expressions. Nil if the feature makes none.
-	Patterns func(r *Reader, path string) bool
-	// Backend reads the annotations of the Ingress that decides over a backend,
-	// the oldest that uses it, and writes what they mean for it. Of the other
-	// Ingresses only those are told that ask for something else. All settings
-	// of a feature that has Backend are settings of the backend, and it has no
-	// Route. Nil if the feature has no such settings.
-	Backend func(*Reader, *model.Balancing)
-	// Handshake reads the annotations that decide over the TLS connections of a
-	// host, and writes what they mean. Each annotation counts as the oldest
-	// Ingress of the host has it that has a good value of it; the others are
-	// told if they ask for something else. All annotations of a feature that
-	// has Handshake are settings of the host, and it has no Route; what it does
-	// to requests Host says. It sets the fields that are its own and leaves the
-	// others. Nil if the feature has no such settings.
-	Handshake func(*Reader, *model.TLSPolicy)
-	// Group has one Ingress decide over all that Host and Handshake say of a
-	// host. Such a feature has no Route. Nil if they count as said there.
-	Group *Group
-	// Global reads keys and returns what holds for every request, as plain
-	// data, or nil for nothing. Nil if the feature has no such settings.
-	Global func(*Reader) any
-	// Process reads keys and writes the settings of the NGINX process. Nil if
-	// the feature has none.
-	Process func(*Reader, *model.Process)
+	// Route writes what the values of an Ingress mean for one of its routes:
+	// static settings into its profile, dynamic ones as policies. Features are
+	// called in the order of the list.
+	Route func(Values, *RouteOut)
+	// Host writes what the merged values of a host mean for its TLS connections
+	// and for the routes of all its Ingresses.
+	Host func(Values, *HostOut)
+	// Backend writes what the merged values of a backend mean for it.
+	Backend func(Values, *BackendOut)
+	// Names writes which names the Ingress claims besides its hosts. It gets no
+	// data of objects.
+	Names func(Values, *NamesOut)
+	// Process writes what keys mean for the NGINX process and for every request.
+	Process func(Values, *ProcessOut)
+
+	// Calls are the services that the routes of an Ingress call besides their
+	// backends, or without an Ingress those that the keys alone have all routes
+	// call. They are called through the backends that model.Call.Backend names,
+	// or with SameHost the host's name.
+	Calls func(Values) []model.Call
+	// Alternative reports whether the Ingress is a canary: it makes no routes, and
+	// its backends are alternatives to those of the routes that other Ingresses
+	// have at its hosts and paths. When says when an alternative is chosen, as plain
+	// data. The feature gets a policy on such a route, a list of
+	// model.Alternative, and chooses in Lua.
+	Alternative func(Values, *Report) (when any, is bool)
+	// Patterns is the setting by which a path of the Ingress is a regular
+	// expression, nil if it is none. One such path makes all paths of its host
+	// expressions.
+	Patterns func(v Values, path string) Declared
+
 	// Foretell says what the feature's policy on a route answers to a request
 	// before a backend is chosen, as its Lua does in the phase route. It is called
 	// only where the route carries a policy of the feature. Nil if it never
@@ -123,21 +97,103 @@ type Feature struct {
 	Resources resource.Resources
 }
 
-// A Group makes the annotations of a feature count together on a host: all as
-// the one Ingress has them that decides, and none as another has it. It is for
-// access control, where the next Ingress's value in the place of a bad one
-// would let others in.
-type Group struct {
-	// Leading is the annotation by which an Ingress asks for the feature. The
-	// oldest Ingress of a host that has it decides, whatever the value is. Of the
-	// others those are told that ask for something else.
-	Leading Declared
-	// Bad is the policy on all routes of the host, in the place of what Host
-	// says, where a value of the Ingress that decides is bad and denies, or
-	// where the administrator does not allow that Ingress. Handshake then says
-	// nothing. It is for the feature's Lua to refuse; if Bad is nil, all routes
-	// answer 503.
-	Bad any
+// A RouteOut is a route in the making.
+type RouteOut struct {
+	Report
+	Route *model.Route
+	Host  Host
+}
+
+// A Host is the host that a route is on.
+type Host struct {
+	Name string
+	// ManyNames is set where clients ask for it by more than one name.
+	ManyNames bool
+	// Answers reports whether the host has a route for a path that does not call
+	// the host itself before it lets a request pass.
+	Answers func(path string) bool
+}
+
+// A HostOut is what features say of a whole host. Deny denies all of its routes.
+type HostOut struct {
+	Report
+	// TLS has what the features before wrote: each sets the fields that are its
+	// own.
+	TLS *model.TLSPolicy
+	// Policy is the feature's on all routes of the host, as plain data, nil for
+	// none.
+	Policy any
+}
+
+// A BackendOut is what features say of a backend. Deny leaves it without
+// endpoints.
+type BackendOut struct {
+	Report
+	Balancing *model.Balancing
+}
+
+// NamesOut are the names that an Ingress claims besides its hosts.
+type NamesOut struct {
+	// Aliases are further names for its hosts, see model.KindOfAlias.
+	Aliases []string
+	// AliasesBy is the setting that claims aliases, nil for none. WWWBy claims, for
+	// each host, the name with "www." before it, or without it where the host has
+	// it: requests for that name are redirected to the host.
+	AliasesBy, WWWBy Declared
+}
+
+// A ProcessOut is what keys say. Features set the fields that are their own.
+type ProcessOut struct {
+	Report
+	Process *model.Process
+	// Policy is what the feature's Lua reads on every request, as plain data, nil
+	// for nothing.
+	Policy any
+}
+
+// A Report takes what only several settings together, or the content of an
+// object, show to be wrong.
+type Report struct {
+	Problems []Problem
+	Denied   bool
+	values   Values
+	denial   string
+}
+
+// NewReport makes a Report about values. Denial is the effect of what denies.
+func NewReport(v Values, denial string) Report { return Report{values: v, denial: denial} }
+
+// Reject reports that a setting can't be followed. What that does is what a bad
+// value does.
+func (r *Report) Reject(s Declared, code finding.Code, message string) {
+	if s.Declaration().OnInvalid != UseDefault {
+		r.Deny(s, code, message)
+		return
+	}
+	r.add(s, Problem{Code: code, Message: message, Effect: usesDefault, Rejected: true})
+}
+
+// Deny does the same and denies, even if a bad value does not.
+func (r *Report) Deny(s Declared, code finding.Code, message string) {
+	r.Denied = true
+	r.add(s, Problem{Code: code, Message: message, Effect: r.denial, Rejected: true, Denies: true})
+}
+
+// Warn reports that a setting does not do all that it asks for, and what happens
+// instead.
+func (r *Report) Warn(s Declared, code finding.Code, message, effect string) {
+	r.add(s, Problem{Code: code, Message: message, Effect: effect})
+}
+
+func (r *Report) add(s Declared, p Problem) {
+	d := s.Declaration()
+	p.Field, p.Ingress = r.values.field(d), r.values.origin
+	if e := r.values.entries[d.Annotation]; e != nil {
+		p.Ingress = e.origin
+	}
+	if !slices.Contains(r.Problems, p) {
+		r.Problems = append(r.Problems, p)
+	}
 }
 
 // Resources are those of all features together.
@@ -163,6 +219,21 @@ func Add(route *model.Route, feature string, value any) {
 	route.Policies = append(route.Policies, model.Policy{Feature: feature, Value: value})
 }
 
+// NewContent names bytes that are too many, or too secret, for policies. The
+// data plane keeps equal content once, however many routes and hosts have it,
+// and never shows it.
+func NewContent(bytes []byte) model.Content {
+	sum := sha256.Sum256(bytes)
+	return model.Content{Name: hex.EncodeToString(sum[:]), Bytes: bytes}
+}
+
+// Attach has a route carry content. The result is the name by which a policy
+// refers to it, and by which the feature's Lua finds it (units.content).
+func Attach(route *model.Route, content model.Content) (name string) {
+	route.Contents = append(route.Contents, content)
+	return content.Name
+}
+
 // OnInvalid says what a bad value of an annotation does to its routes.
 type OnInvalid int
 
@@ -171,6 +242,9 @@ const (
 	UseDefault OnInvalid = iota
 	// Deny answers 503 on the routes: for everything that controls access.
 	Deny
+	// DenyMissing takes the default for a text that is bad, and denies if the
+	// object that it names does not exist, may not be read, or is rejected.
+	DenyMissing
 )
 
 // Risk says how much harm a tenant can do with an annotation. It is compared

@@ -31,7 +31,8 @@ func FuzzObject(f *testing.F) {
 func TestReferredObjects(t *testing.T) {
 	secret := feature.Setting[feature.ObjectName]{Annotation: "secret", Parse: feature.Object, OnInvalid: feature.Deny, Refers: feature.Secret}
 	shared := feature.Setting[feature.ObjectName]{Annotation: "shared", Parse: feature.Object, Refers: feature.ConfigMap, AnyNamespace: true}
-	features := []feature.Feature{{Name: "f", Settings: []feature.Declared{secret, shared}}}
+	lax := feature.Setting[feature.ObjectName]{Annotation: "lax", Parse: feature.Object, OnInvalid: feature.DenyMissing, Refers: feature.ConfigMap}
+	schema := feature.NewSchema("p", []feature.Feature{{Name: "f", Settings: []feature.Declared{secret, shared, lax}}})
 	objects := feature.Objects{
 		Secret: func(name feature.ObjectName) (map[string][]byte, bool) {
 			return map[string][]byte{"of": []byte(name.String())}, name.Name == "there"
@@ -54,40 +55,45 @@ func TestReferredObjects(t *testing.T) {
 		{"secret", "no name", "false", "[]", "", true, finding.InvalidValue},
 		{"shared", "other/there", "false", "[ConfigMap other/there]", "other/there", false, ""},
 		{"shared", "other/away", "false", "[ConfigMap other/away]", "", false, finding.MissingObject},
+		{"lax", "no name", "false", "[]", "", false, finding.InvalidValue},
+		{"lax", "away", "false", "[ConfigMap mine/away]", "", true, finding.MissingObject},
 		{"none", "", "false", "[]", "", false, ""},
 	} {
-		config, _ := feature.NewConfig(features, map[string]string{"allow-cross-namespace-resources": c.key})
-		r := feature.NewReader("p", map[string]string{"p/" + c.annotation: c.value}, config).Of(model.Origin{Namespace: "mine", Ingress: "i"}, objects)
+		config, _ := schema.Config(map[string]string{"allow-cross-namespace-resources": c.key})
+		p := schema.Parse(model.Origin{Namespace: "mine", Ingress: "i"}, map[string]string{"p/" + c.annotation: c.value}, config).Attach(objects)
 		name := fmt.Sprintf("%s: %s, cross-namespace %s", c.annotation, c.value, c.key)
 		var refs []string
-		for _, ref := range feature.Refer(r, features[0].Settings) {
+		for _, ref := range p.References() {
 			refs = append(refs, ref.Kind.String()+" "+ref.String())
 		}
 		if got := fmt.Sprint(refs); got != c.refers {
 			t.Errorf("%s: refers to %s, want %s", name, got, c.refers)
 		}
-		inSecret, _ := feature.SecretOf(r, secret)
-		inConfigMap, _ := feature.ConfigMapOf(r, shared)
+		inSecret, _ := feature.SecretOf(p.Values(), secret)
+		inConfigMap, _ := feature.ConfigMapOf(p.Values(), shared)
 		if got := string(inSecret["of"]) + inConfigMap["of"]; got != c.data && !(c.problem == finding.MissingObject && c.data == "") {
 			t.Errorf("%s: data of %q, want %q", name, got, c.data)
 		}
-		_, _ = feature.SecretOf(r, secret)
-		problems := r.Problems()
-		if r.Denied() != c.denied || c.problem == "" && len(problems) > 0 || c.problem != "" && (len(problems) != 1 || problems[0].Code != c.problem) {
-			t.Errorf("%s: denied %v, problems %+v", name, r.Denied(), problems)
+		problems := p.Problems()
+		if p.Denied() != c.denied || c.problem == "" && len(problems) > 0 || c.problem != "" && (len(problems) != 1 || problems[0].Code != c.problem) {
+			t.Errorf("%s: denied %v, problems %+v", name, p.Denied(), problems)
 		}
 	}
 }
 
-func TestPolice(t *testing.T) {
-	risks := map[string]feature.Risk{"p/low": feature.Low, "p/high": feature.High, "p/critical": feature.Critical}
+func TestForbidden(t *testing.T) {
+	text := func(text string) (string, error) { return text, nil }
+	low := feature.Setting[string]{Annotation: "low", Parse: text}
+	high := feature.Setting[string]{Annotation: "high", Parse: text, Risk: feature.High}
+	critical := feature.Setting[string]{Annotation: "critical", Parse: text, Risk: feature.Critical}
+	schema := feature.NewSchema("p", []feature.Feature{{Settings: []feature.Declared{low, high, critical}}})
 	for _, c := range []struct {
 		annotations map[string]string
 		keys        map[string]string
 		denied      string
 	}{
 		{map[string]string{"p/low": "x", "p/high": "x"}, nil, ""},
-		{map[string]string{"p/critical": "x"}, nil, "p/critical"},
+		{map[string]string{"p/low": "x", "p/critical": "x"}, nil, "p/critical"},
 		{map[string]string{"q/critical": "x"}, nil, ""},
 		{map[string]string{"p/critical": "x"}, map[string]string{"annotations-risk-level": "critical"}, ""},
 		{map[string]string{"p/low": "x", "p/high": "x"}, map[string]string{"annotations-risk-level": "Medium"}, "p/high"},
@@ -97,31 +103,20 @@ func TestPolice(t *testing.T) {
 		{map[string]string{"q/low": "evil"}, map[string]string{"annotation-value-word-blocklist": "evil"}, ""},
 		{map[string]string{"p/low": "fine"}, map[string]string{"annotation-value-word-blocklist": ""}, ""},
 	} {
-		config, problems := feature.NewConfig(nil, c.keys)
+		config, problems := schema.Config(c.keys)
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}
-		r := feature.NewReader("p", c.annotations, config)
-		r.Police(risks)
+		p := schema.Parse(model.Origin{Namespace: "a", Ingress: "b"}, c.annotations, config)
 		field := ""
-		if ps := r.Problems(); len(ps) == 1 && ps[0].Code == finding.NotAllowed {
+		if ps := p.Problems(); len(ps) == 1 && ps[0].Code == finding.NotAllowed {
 			field = ps[0].Field
 		} else if len(ps) > 0 {
 			t.Errorf("%v with %v: %+v", c.annotations, c.keys, ps)
 		}
-		if field != c.denied || r.Denied() != (c.denied != "") || r.Forbidden() != r.Denied() {
-			t.Errorf("%v with %v: denied %v, forbidden %v by %q, want %q", c.annotations, c.keys, r.Denied(), r.Forbidden(), field, c.denied)
+		if field != c.denied || p.Denied() != (c.denied != "") || p.Forbidden() != p.Denied() || p.Forbidden() && low.Get(p.Values()) != "" {
+			t.Errorf("%v with %v: denied %v, forbidden %v by %q, want %q", c.annotations, c.keys, p.Denied(), p.Forbidden(), field, c.denied)
 		}
-	}
-}
-
-// What a feature does not allow is no matter of the administrator's settings.
-func TestForbiddenByPoliceOnly(t *testing.T) {
-	config, _ := feature.NewConfig(nil, nil)
-	r := feature.NewReader("p", map[string]string{"low": "x"}, config)
-	r.Deny(feature.Setting[string]{Annotation: "low"}, finding.NotAllowed, "a feature says so")
-	if !r.Denied() || r.Forbidden() {
-		t.Errorf("denied %v, forbidden %v, want denied only", r.Denied(), r.Forbidden())
 	}
 }
 

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// Bool reads what the predecessor's annotations take: strconv.ParseBool.
+// Bool reads what ingress-nginx takes: strconv.ParseBool.
 func Bool(text string) (bool, error) {
 	b, err := strconv.ParseBool(text)
 	if err != nil {
-		return false, errors.New("allowed are true and false")
+		return false, errors.New("must be true or false")
 	}
 	return b, nil
 }
@@ -28,7 +28,7 @@ func OnOff(text string) (bool, error) {
 	case "off":
 		return false, nil
 	}
-	return false, errors.New("allowed are on and off")
+	return false, errors.New("must be on or off")
 }
 
 // Int returns a parser of whole numbers from least to most.
@@ -36,7 +36,7 @@ func Int(least, most int) func(string) (int, error) {
 	return func(text string) (int, error) {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < least || n > most {
-			return 0, fmt.Errorf("allowed are whole numbers from %d to %d", least, most)
+			return 0, fmt.Errorf("must be a whole number from %d to %d", least, most)
 		}
 		return n, nil
 	}
@@ -60,7 +60,7 @@ var durationPattern = regexp.MustCompile(`^([0-9]{1,9})(ms|s|m|h|d)?$`)
 func Duration(text string) (time.Duration, error) {
 	found := durationPattern.FindStringSubmatch(text)
 	if found == nil {
-		return 0, errors.New("allowed is a number with ms, s, m, h or d (seconds without a unit)")
+		return 0, errors.New("must be a number with ms, s, m, h or d (seconds without a unit)")
 	}
 	unit := map[string]time.Duration{
 		"ms": time.Millisecond, "": time.Second, "s": time.Second,
@@ -68,7 +68,7 @@ func Duration(text string) (time.Duration, error) {
 	}[found[2]]
 	n, err := strconv.ParseInt(found[1], 10, 64)
 	if err != nil || n > int64(math.MaxInt64/unit) {
-		return 0, errors.New("the time is too long")
+		return 0, errors.New("must be a shorter time")
 	}
 	return time.Duration(n) * unit, nil
 }
@@ -76,18 +76,18 @@ func Duration(text string) (time.Duration, error) {
 var sizePattern = regexp.MustCompile(`^([0-9]+)([bkmg]?)$`)
 
 // Size returns a parser of a number of bytes from least to most: digits and at
-// most one of b, k, m and g in any case. Blanks are passed over, as the
-// predecessor does.
+// most one of b, k, m and g in any case. Spaces are removed, as by
+// ingress-nginx.
 func Size(least, most int64) func(string) (int64, error) {
 	return func(text string) (int64, error) {
 		found := sizePattern.FindStringSubmatch(strings.ToLower(strings.ReplaceAll(text, " ", "")))
 		if found == nil {
-			return 0, errors.New("allowed are digits with at most one of b, k, m and g")
+			return 0, errors.New("must be digits with at most one of b, k, m and g")
 		}
 		shift := map[string]uint{"": 0, "b": 0, "k": 10, "m": 20, "g": 30}[found[2]]
 		n, err := strconv.ParseInt(found[1], 10, 64)
 		if err != nil || n > math.MaxInt64>>shift || n<<shift > most || n<<shift < least {
-			return 0, fmt.Errorf("allowed are sizes from %d to %d bytes", least, most)
+			return 0, fmt.Errorf("must be from %d to %d bytes", least, most)
 		}
 		return n << shift, nil
 	}
@@ -98,7 +98,7 @@ func OneOf(allowed ...int) func(string) (int, error) {
 	return func(text string) (int, error) {
 		n, err := strconv.Atoi(text)
 		if err != nil || !slices.Contains(allowed, n) {
-			return 0, fmt.Errorf("allowed are %s", strings.Trim(fmt.Sprint(allowed), "[]"))
+			return 0, fmt.Errorf("must be one of %s", strings.ReplaceAll(strings.Trim(fmt.Sprint(allowed), "[]"), " ", ", "))
 		}
 		return n, nil
 	}

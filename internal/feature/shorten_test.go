@@ -19,7 +19,7 @@ func TestShortenList(t *testing.T) {
 	if got, want := ShortenList([]string{long, "y"}), long[:80]+"…"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	message := badValue("v", errors.New("must be one of "+strings.Join(strings.Fields(strings.Repeat("$variable ", 50)), ", ")))
+	_, message := badValue("v", errors.New("must be one of "+strings.Join(strings.Fields(strings.Repeat("$variable ", 50)), ", ")))
 	if !strings.HasSuffix(message, "$variable and 25 more") {
 		t.Errorf("got %q", message)
 	}

@@ -34,7 +34,7 @@ func (p Piece) MarshalJSON() ([]byte, error) {
 }
 
 // variables are those that a template may hold, besides $arg_NAME, $cookie_NAME
-// and $http_NAME. They are what the predecessor's users write in the place of
+// and $http_NAME. They are what users of ingress-nginx write, where they are
 // NGINX's variables; the others stay closed, since some hold secrets.
 var variables = []string{
 	"args", "best_http_host", "escaped_request_uri", "host", "http_host", "ingress_name", "is_args", "location_path",
@@ -71,8 +71,8 @@ func ParseTemplate(text string, names bool) (Template, error) {
 		}
 		piece, ok := variable(name, names)
 		if !ok {
-			return nil, fmt.Errorf("$%s is no variable: allowed are $%s, and $arg_NAME, $cookie_NAME and $http_NAME",
-				cut(name, mostValue), strings.Join(variables, ", $"))
+			return nil, fmt.Errorf("$%s is not a variable: must be one of $%s, $arg_NAME, $cookie_NAME and $http_NAME",
+				cut(name, maxValue), strings.Join(variables, ", $"))
 		}
 		t = append(t, piece)
 	}

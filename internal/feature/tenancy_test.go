@@ -31,11 +31,11 @@ func TestExempt(t *testing.T) {
 		if c.key != "" {
 			data["no-auth-locations"] = c.key
 		}
-		config, problems := feature.NewConfig(nil, data)
+		config, problems := feature.NewSchema("p", nil).Config(data)
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}
-		if got := feature.Exempt(feature.NewReader("p", nil, config), &c.route); got != c.want {
+		if got := feature.Exempt(config.Values(), &c.route); got != c.want {
 			t.Errorf("%q: %s (slash %v): %v, want %v", c.key, c.route.Path, c.route.Slash, got, c.want)
 		}
 	}

@@ -85,17 +85,13 @@ func taken(features []feature.Feature, annotations, keys map[string]string, obje
 			return false
 		}
 	}
-	config, problems := feature.NewConfig(features, keys)
-	in := input{annotations, config, objects}
+	in := newInput(features, settings{annotations: annotations, keys: keys}, objects)
 	for _, f := range features {
-		if facts, _ := ofRoute(f, in); slices.Contains(facts, deniedRoute) {
-			return false
-		}
-		if facts, _ := ofHandshake(f, in); slices.Contains(facts, deniedRoutes) {
+		if route, _ := routeOf(f, in); route.Denied {
 			return false
 		}
 	}
-	return len(annotations) > 0 && len(problems) == 0
+	return len(annotations) > 0 && len(in.problems) == 0
 }
 
 // metaObjects are the objects of a golden file as Kubernetes has them.

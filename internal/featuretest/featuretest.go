@@ -106,7 +106,7 @@ func dataOf(t testing.TB, sections []txtar.File) map[string]map[string]string {
 	return data
 }
 
-// objectsOf shows objects to a Reader.
+// objectsOf shows objects to settings that refer to them.
 func objectsOf(data map[string]map[string]string) feature.Objects {
 	derived := map[string]any{}
 	return feature.Objects{
@@ -166,6 +166,15 @@ func outcomes(t *testing.T, f feature.Feature, in string, objects feature.Object
 	return out.String()
 }
 
+// profileFacts are the directives that the feature declares.
+func profileFacts(f feature.Feature, p model.Profile) []string {
+	facts := []string{fmt.Sprintf("profile access=%v", p.Access)}
+	for _, d := range f.Directives {
+		facts = append(facts, fmt.Sprintf("profile %s=%d", d.Name, d.Of(p)))
+	}
+	return facts
+}
+
 // untouchedFacts are those of values that no feature wrote to. Golden files do
 // not print them: a new field of a profile would change all of them.
 func untouchedFacts(f feature.Feature) map[string]bool {
@@ -215,28 +224,35 @@ func read(t testing.TB, line string) settings {
 	return s
 }
 
+// web is the Ingress whose annotations are read.
+var web = model.Origin{Namespace: "default", Ingress: "web"}
+
 // An input is what a feature reads.
 type input struct {
-	annotations map[string]string
-	config      *feature.Config
-	objects     feature.Objects
+	schema   *feature.Schema
+	config   *feature.Config
+	problems []feature.Problem // of keys
+	*feature.Parsed
 }
 
-func (in input) reader() *feature.Reader {
-	return feature.NewReader(prefix, in.annotations, in.config)
+func newInput(features []feature.Feature, of settings, objects feature.Objects) input {
+	in := input{schema: feature.NewSchema(prefix, features, of.lacking...)}
+	in.config, in.problems = in.schema.Config(of.keys)
+	in.Parsed = in.schema.Parse(web, of.annotations, in.config).Attach(objects)
+	return in
 }
 
 // run is what a feature makes of settings, one fact a line.
 func run(f feature.Feature, of settings, objects feature.Objects) []string {
-	if of.annotations == nil {
-		of.annotations = map[string]string{}
-	}
-	config, problems := feature.NewConfig([]feature.Feature{f}, of.keys)
+	in := newInput([]feature.Feature{f}, of, objects)
 	var facts []string
-	in := input{of.annotations, config.Lacking(of.lacking...), objects}
-	for _, part := range []func(feature.Feature, input) ([]string, []feature.Problem){ofRoute, ofHost, ofService, ofHandshake, ofGroup, ofAll} {
+	problems := append(in.problems, in.Problems()...)
+	for _, part := range []func(feature.Feature, input) ([]string, []feature.Problem){ofRoute, ofIngress, ofHost, ofBackend, ofProcess} {
 		more, found := part(f, in)
 		facts, problems = append(facts, more...), append(problems, found...)
+	}
+	if in.Denied() && !slices.Contains(facts, deniedRoute) {
+		facts = append(facts, deniedRoute)
 	}
 	slices.SortStableFunc(problems, func(a, b feature.Problem) int { return cmp.Compare(a.Field, b.Field) })
 	for _, p := range problems {
@@ -245,30 +261,37 @@ func run(f feature.Feature, of settings, objects feature.Objects) []string {
 	return facts
 }
 
-// These facts are that an Ingress's paths answer 503, as a feature reads it for a
-// route and for a host's handshakes.
-const deniedRoute, deniedRoutes = "denied the route", "denied the routes"
+// deniedRoute is the fact that an Ingress's paths answer 503.
+const deniedRoute = "denied the route"
+
+// routeOf is a route of the Ingress with what the feature writes. The host has an
+// open route for what begins with /open.
+func routeOf(f feature.Feature, in input) (*model.Route, feature.Report) {
+	out := feature.RouteOut{
+		Report: feature.NewReport(in.Values(), "the paths of this Ingress answer 503"),
+		Route:  &model.Route{Origin: web, Kind: model.Prefix, Path: "/", Backend: "default/web/80"},
+		Host:   feature.Host{Name: "web.example.com", Answers: func(path string) bool { return strings.HasPrefix(path, "/open") }},
+	}
+	if f.Route != nil {
+		f.Route(in.Values(), &out)
+	}
+	out.Route.Denied = in.Denied() || out.Denied
+	return out.Route, out.Report
+}
 
 // ofRoute is what becomes of a route.
 func ofRoute(f feature.Feature, in input) (facts []string, problems []feature.Problem) {
-	if f.Route == nil {
-		return nil, nil
+	route, report := routeOf(f, in)
+	if f.Route != nil {
+		facts = append(facts, profileFacts(f, route.Profile)...)
+		facts = append(facts, fields("mode", route.Mode)...)
+		facts = append(facts, fmt.Sprintf("relative %v", route.Relative))
 	}
-	ingress := model.Origin{Namespace: "default", Ingress: "web"}
-	route := model.Route{Origin: ingress, Kind: model.Prefix, Path: "/"}
-	// Host and Answers are what the features of one host see: it has an open route
-	// for what begins with /open.
-	host := feature.Host{Name: "web.example.com", Answers: func(path string) bool { return strings.HasPrefix(path, "/open") }}
-	reader, next := in.reader().Of(ingress, in.objects).On(host), route
-	f.Route(reader, &route)
-	if f.Route(reader, &next); !reflect.DeepEqual(route, next) {
-		facts = append(facts, fmt.Sprintf("the next route of the same Ingress got %+v", next))
-	}
-	facts = append(facts, profileFacts(f, route.Profile)...)
-	facts = append(facts, fields("mode", route.Mode)...)
-	facts = append(facts, fmt.Sprintf("relative %v", route.Relative))
 	if route.AnyJudge {
 		facts = append(facts, "one judge is enough")
+	}
+	if route.Fallback != "" {
+		facts = append(facts, "fallback "+route.Fallback)
 	}
 	for _, p := range route.Policies {
 		facts = append(facts, "policy "+p.Feature+" "+plain(p.Value))
@@ -276,130 +299,95 @@ func ofRoute(f feature.Feature, in input) (facts []string, problems []feature.Pr
 	for _, c := range route.Contents {
 		facts = append(facts, fmt.Sprintf("content %.8s… %q", c.Name, string(c.Bytes)))
 	}
-	if reader.Denied() {
+	if route.Denied {
 		facts = append(facts, deniedRoute)
 	}
-	problems = reader.Problems()
-	for _, ref := range feature.Refer(reader, f.Settings) {
+	return facts, report.Problems
+}
+
+// ofIngress is what the Ingress names, and the way in which it takes part in
+// hosts.
+func ofIngress(f feature.Feature, in input) (facts []string, problems []feature.Problem) {
+	for _, ref := range in.References() {
 		facts = append(facts, fmt.Sprintf("refers to %s %s", ref.Kind, ref.ObjectName))
 	}
-	return facts, problems
-}
-
-// profileFacts are the directives that the feature declares.
-func profileFacts(f feature.Feature, p model.Profile) []string {
-	facts := []string{fmt.Sprintf("profile access=%v", p.Access)}
-	for _, d := range f.Directives {
-		facts = append(facts, fmt.Sprintf("profile %s=%d", d.Name, d.Of(p)))
-	}
-	return facts
-}
-
-// ofHost is what becomes of the hosts, and of the way in which the Ingress
-// takes part in them.
-func ofHost(f feature.Feature, in input) (facts []string, problems []feature.Problem) {
-	if f.Aliases != nil {
-		facts = append(facts, fmt.Sprintf("aliases %q", f.Aliases(in.reader())))
-	}
-	if f.Host != nil && f.Group == nil {
-		if value := f.Host(in.reader()); value != nil {
-			facts = append(facts, "of the host "+plain(value))
+	if f.Names != nil {
+		var out feature.NamesOut
+		if f.Names(in.Values(), &out); out.AliasesBy != nil {
+			facts = append(facts, fmt.Sprintf("aliases %q", out.Aliases))
 		}
-	}
-	if f.Twin != nil && f.Twin(in.reader()) {
-		facts = append(facts, "claims the twin")
+		if out.WWWBy != nil {
+			facts = append(facts, "claims the www name")
+		}
 	}
 	if f.Alternative != nil {
-		reader := in.reader()
-		if when, ok := f.Alternative(reader); ok {
-			facts = append(facts, "stands aside "+plain(when))
+		report := feature.NewReport(in.Values(), "no request goes to the canary")
+		if when, ok := f.Alternative(in.Values(), &report); ok {
+			facts = append(facts, "is a canary "+plain(when))
 		}
-		problems = reader.Problems()
+		problems = report.Problems
 	}
-	if f.Patterns != nil && f.Patterns(in.reader(), "/") {
+	if f.Patterns != nil && f.Patterns(in.Values(), "/") != nil {
 		facts = append(facts, "patterns")
 	}
-	return facts, problems
-}
-
-// ofService is what becomes of the services that are asked.
-func ofService(f feature.Feature, in input) (facts []string, problems []feature.Problem) {
 	if f.Calls != nil {
-		for _, call := range f.Calls(in.reader()) {
+		for _, call := range f.Calls(in.Values()) {
 			facts = append(facts, fmt.Sprintf("calls %+v by backend %q", call, call.Backend()))
 		}
 	}
-	if f.Fallback != nil {
-		facts = append(facts, fmt.Sprintf("fallback %q", f.Fallback(in.reader())))
-	}
-	if f.Backend != nil {
-		reader, balancing := in.reader(), model.Balancing{}
-		f.Backend(reader, &balancing)
-		facts = append(facts, fields("balancing", balancing)...)
-		problems = reader.Problems()
-	}
 	return facts, problems
 }
 
-// ofHandshake is what becomes of TLS handshakes.
-func ofHandshake(f feature.Feature, in input) ([]string, []feature.Problem) {
-	if f.Handshake == nil || f.Group != nil {
+// ofHost is what becomes of a host that the Ingress decides over.
+func ofHost(f feature.Feature, in input) (facts []string, problems []feature.Problem) {
+	if f.Host == nil {
 		return nil, nil
 	}
-	reader, policy := in.reader(), model.TLSPolicy{}
-	f.Handshake(reader, &policy)
-	facts := fields("handshake", policy)
-	if reader.Denied() {
-		facts = append(facts, deniedRoutes)
+	const denial = "all requests for host web.example.com are answered 503"
+	merged := in.schema.Merge(feature.ScopeHost, in.config, []*feature.Parsed{in.Parsed}, denial)
+	out := feature.HostOut{Report: feature.NewReport(merged.Values, denial), TLS: &model.TLSPolicy{}}
+	f.Host(merged.Values, &out)
+	if out.Policy != nil {
+		facts = append(facts, "of the host "+plain(out.Policy))
 	}
-	return facts, reader.Problems()
+	facts = append(facts, fields("handshake", *out.TLS)...)
+	if merged.Denied || out.Denied {
+		facts = append(facts, "denied the host")
+	}
+	return facts, append(merged.Problems, out.Problems...)
 }
 
-// ofGroup is what becomes of a host over which the Ingress decides by a group.
-func ofGroup(f feature.Feature, in input) (facts []string, _ []feature.Problem) {
-	if f.Group == nil {
+// ofBackend is what becomes of a backend that the Ingress decides over.
+func ofBackend(f feature.Feature, in input) ([]string, []feature.Problem) {
+	if f.Backend == nil {
 		return nil, nil
 	}
-	if _, asks := in.annotations[prefix+"/"+f.Group.Leading.Declaration().Annotation]; !asks {
-		return nil, nil
+	const denial = "all requests for backend default/web/80 are answered 503"
+	merged := in.schema.Merge(feature.ScopeBackend, in.config, []*feature.Parsed{in.Parsed}, denial)
+	out := feature.BackendOut{Report: feature.NewReport(merged.Values, denial), Balancing: &model.Balancing{}}
+	f.Backend(merged.Values, &out)
+	facts := fields("balancing", *out.Balancing)
+	if merged.Denied || out.Denied {
+		facts = append(facts, "denied the backend")
 	}
-	reader := in.reader().Of(model.Origin{Namespace: "default", Ingress: "web"}, in.objects).On(feature.Host{Name: "web.example.com"}).Deciding()
-	var policy any
-	var handshake model.TLSPolicy
-	if f.Host != nil {
-		policy = f.Host(reader)
-	}
-	if f.Handshake != nil {
-		f.Handshake(reader, &handshake)
-	}
-	if reader.Denied() {
-		policy, handshake = f.Group.Bad, model.TLSPolicy{}
-		facts = append(facts, "bad")
-	}
-	facts = append(facts, "of the host "+plain(policy))
-	facts = append(facts, fields("handshake", handshake)...)
-	for _, ref := range feature.Refer(reader, f.Settings) {
-		facts = append(facts, fmt.Sprintf("refers to %s %s", ref.Kind, ref.ObjectName))
-	}
-	return facts, reader.Problems()
+	return facts, append(merged.Problems, out.Problems...)
 }
 
-// ofAll is what becomes of all requests, and of NGINX.
-func ofAll(f feature.Feature, in input) (facts []string, problems []feature.Problem) {
-	reader := input{config: in.config}.reader()
-	if f.Global != nil {
-		facts = append(facts, "globals "+plain(f.Global(reader)))
+// ofProcess is what becomes of all requests, and of NGINX.
+func ofProcess(f feature.Feature, in input) (facts []string, problems []feature.Problem) {
+	if f.Process == nil {
+		return nil, nil
 	}
-	if f.Process != nil {
-		var process model.Process
-		f.Process(reader, &process)
-		own := func(fact string) bool { return strings.HasPrefix(fact, "process TLS=") }
-		facts = append(facts, slices.DeleteFunc(fields("process", process), own)...)
-		if process.TLS != (model.TLS{}) {
-			facts = append(facts, fields("tls", process.TLS)...)
-		}
+	out := feature.ProcessOut{Report: feature.NewReport(in.config.Values(), "using the default"), Process: &model.Process{}}
+	if f.Process(in.config.Values(), &out); out.Policy != nil {
+		facts = append(facts, "globals "+plain(out.Policy))
 	}
-	return facts, reader.Problems()
+	own := func(fact string) bool { return strings.HasPrefix(fact, "process TLS=") }
+	facts = append(facts, slices.DeleteFunc(fields("process", *out.Process), own)...)
+	if out.Process.TLS != (model.TLS{}) {
+		facts = append(facts, fields("tls", out.Process.TLS)...)
+	}
+	return facts, out.Problems
 }
 
 // plain is a value as the data plane gets it.

@@ -11,16 +11,15 @@ import (
 
 // TestGroup: golden files show of a group what a host gets by it.
 func TestGroup(t *testing.T) {
-	authority := feature.Setting[feature.ObjectName]{Annotation: "authority", Parse: feature.Object, OnInvalid: feature.Deny, Refers: feature.Secret}
-	depth := feature.Setting[int]{Annotation: "depth", Default: 1, Parse: feature.Int(0, 9)}
+	authority := feature.Setting[feature.ObjectName]{Annotation: "authority", Parse: feature.Object, OnInvalid: feature.Deny, Refers: feature.Secret, Scope: feature.ScopeHost, Merge: feature.MergeTogether, Leads: true}
+	depth := feature.Setting[int]{Annotation: "depth", Default: 1, Parse: feature.Int(0, 9), OnInvalid: feature.Deny, Scope: feature.ScopeHost, Merge: feature.MergeTogether}
 	featuretest.Golden(t, feature.Feature{
 		Name: "clients", Settings: []feature.Declared{authority, depth},
-		Host: func(*feature.Reader) any { return "verify" },
-		Handshake: func(r *feature.Reader, p *model.TLSPolicy) {
-			if secret, ok := feature.SecretOf(r, authority); ok {
-				p.Ciphers, _ = model.NewCiphers(fmt.Sprintf("%s:%d", secret["ca"], depth.Get(r)))
+		Host: func(v feature.Values, out *feature.HostOut) {
+			if secret, ok := feature.SecretOf(v, authority); ok {
+				out.TLS.Ciphers, _ = model.NewCiphers(fmt.Sprintf("%s:%d", secret["ca"], depth.Get(v)))
+				out.Policy = "verify"
 			}
 		},
-		Group: &feature.Group{Leading: authority, Bad: "refuse"},
 	})
 }

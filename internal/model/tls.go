@@ -70,7 +70,7 @@ func NewCiphers(text string) (Ciphers, error) {
 		return Ciphers{}, fmt.Errorf("at most %d bytes are allowed", mostCiphers)
 	}
 	if !cipherCharacters.MatchString(text) {
-		return Ciphers{}, errors.New("allowed are names of ciphers between colons, of letters, digits and !+_@=.-")
+		return Ciphers{}, errors.New("must be names of ciphers separated by colons, of letters, digits and !+_@=.-")
 	}
 	adds := func(word string) bool { return word != "" && !strings.ContainsAny(word[:1], "!+-@=") }
 	if text != "" && !slices.ContainsFunc(strings.Split(text, ":"), adds) {
@@ -115,7 +115,7 @@ func NewTLSVersions(text string) (TLSVersions, error) {
 		set |= 1 << i
 	}
 	if set == 0 {
-		return 0, fmt.Errorf("allowed are one or more of %s, with blanks between them", strings.Join(tlsVersions[:], ", "))
+		return 0, fmt.Errorf("must be one or more of %s, separated by spaces", strings.Join(tlsVersions[:], ", "))
 	}
 	return set, nil
 }
@@ -153,7 +153,7 @@ func NewCurves(text string) (Curves, error) {
 	all := slices.Concat(curves, hybridGroups)
 	for name := range strings.SplitSeq(text, ":") {
 		if !slices.Contains(all, name) {
-			return Curves{}, fmt.Errorf("allowed are auto, or names between colons out of %s", strings.Join(all, ", "))
+			return Curves{}, fmt.Errorf("must be auto, or names separated by colons out of %s", strings.Join(all, ", "))
 		}
 	}
 	return Curves{text}, nil

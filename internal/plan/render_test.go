@@ -413,18 +413,20 @@ func TestFeaturesMakeOnlyKnownProfiles(t *testing.T) {
 
 // profileOf is what the features make of annotations.
 func profileOf(annotations map[string]string) model.Profile {
-	config, _ := feature.NewConfig(all.Features(), nil)
+	schema := feature.NewSchema("p", all.Features())
+	config, _ := schema.Config(nil)
 	prefixed := map[string]string{}
 	for name, value := range annotations {
 		prefixed["p/"+name] = value
 	}
-	var route model.Route
+	values := schema.Parse(model.Origin{}, prefixed, config).Values()
+	out := feature.RouteOut{Report: feature.NewReport(values, ""), Route: &model.Route{}}
 	for _, f := range all.Features() {
 		if f.Route != nil {
-			f.Route(feature.NewReader("p", prefixed, config), &route)
+			f.Route(values, &out)
 		}
 	}
-	return route.Profile
+	return out.Route.Profile
 }
 
 func TestPathsAndWords(t *testing.T) {

@@ -103,9 +103,11 @@ func TestTouchedBackends(t *testing.T) {
 func TestTouchedByBackendSettings(t *testing.T) {
 	const mark = "says"
 	with := func(ingresses ...*networkingv1.Ingress) *store.Store {
-		s := store.New(settings(), func(ing *networkingv1.Ingress) build.References {
-			refs := refer(ing)
-			_, refs.SaysOfBackends = ing.Annotations[mark]
+		s := store.New(settings(), func(ing *networkingv1.Ingress, options *corev1.ConfigMap) build.References {
+			refs := refer(ing, options)
+			if ing != nil {
+				_, refs.SaysOfBackends = ing.Annotations[mark]
+			}
 			return refs
 		})
 		s.Apply(class("nginx", controllerClass), false)

@@ -81,7 +81,7 @@ func (s *Store) reindex(ing *ingress, object *networkingv1.Ingress) []unit.Key {
 	ing.ours, ing.refused, ing.references = false, false, build.References{}
 	if object != nil && s.isOurs(object) {
 		if ing.refused = s.settings.Scope.LeavesOut(object); !ing.refused {
-			ing.ours, ing.references = true, s.refer(object)
+			ing.ours, ing.references = true, s.refer(object, s.ConfigMap())
 		}
 	}
 	s.noteMoved(ing, wasOurs)

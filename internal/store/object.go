@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"maps"
+	"reflect"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,7 +31,7 @@ func (s *Store) applySecret(object *corev1.Secret, deleted bool) []unit.Key {
 		return nil
 	}
 	s.indexIssuers(name, object, deleted)
-	return s.hostsOf(s.certificateUsers(nil, name), referenceTo(feature.Secret, name))
+	return s.usersOf(s.certificateUsers(nil, name), referenceTo(feature.Secret, name))
 }
 
 // certificateUsers appends the units that the certificate of a Secret is part
@@ -45,12 +46,18 @@ func (s *Store) certificateUsers(keys []unit.Key, secret types.NamespacedName) [
 	return keys
 }
 
-// hostsOf appends the hosts of the Ingresses that refer to an object by an
-// annotation.
-func (s *Store) hostsOf(keys []unit.Key, ref feature.Reference) []unit.Key {
+// usersOf appends the hosts of the Ingresses that refer to an object by an
+// annotation, and the backends of those that say something of backends.
+func (s *Store) usersOf(keys []unit.Key, ref feature.Reference) []unit.Key {
 	for _, ing := range s.byObject[ref] {
 		for _, host := range ing.references.Hosts {
 			keys = append(keys, unit.Host.Key(host))
+		}
+		if !ing.references.SaysOfBackends {
+			continue
+		}
+		for _, backend := range ing.references.Backends {
+			keys = append(keys, unit.Backend.Key(backend.Key))
 		}
 	}
 	return keys
@@ -68,11 +75,12 @@ func (s *Store) applyConfigMap(object *corev1.ConfigMap, deleted bool) []unit.Ke
 	if was := put(s.configMaps, name, object, deleted); unchanged(was, object, deleted, sameConfigMap) {
 		return nil
 	}
-	touched := s.hostsOf(nil, referenceTo(feature.ConfigMap, name))
+	touched := s.usersOf(nil, referenceTo(feature.ConfigMap, name))
 	if name != s.settings.ConfigMap {
 		return touched
 	}
-	for _, key := range append(s.replaceOptionCalls(object, deleted), s.All()...) {
+	touched = append(touched, s.applyOptions()...)
+	for _, key := range s.All() {
 		if key.Kind == unit.Globals || key.Kind == unit.Host || key.Kind == unit.Backend {
 			touched = append(touched, key)
 		}
@@ -80,21 +88,21 @@ func (s *Store) applyConfigMap(object *corev1.ConfigMap, deleted bool) []unit.Ke
 	return touched
 }
 
-// replaceOptionCalls takes down what the options call now, and touches what they
-// called before.
-func (s *Store) replaceOptionCalls(object *corev1.ConfigMap, deleted bool) []unit.Key {
-	if s.settings.ReferOptions == nil {
-		return nil
-	}
-	if deleted {
-		object = nil
-	}
+// applyOptions takes down what the options call now, touches what they called
+// before, and indexes the Ingresses that name something else under them: an
+// administrator may forbid some of what annotations name.
+func (s *Store) applyOptions() []unit.Key {
 	old := s.optionCalls
-	s.optionCalls = s.settings.ReferOptions(object)
+	s.optionCalls = s.refer(nil, s.ConfigMap()).Calls
 	var touched []unit.Key
 	for _, ref := range slices.Concat(old, s.optionCalls) {
 		touched = append(touched, unit.Backend.Key(ref.Key))
 		s.doubtName(ref.Service)
+	}
+	for _, ing := range s.ingresses {
+		if ing.ours && !reflect.DeepEqual(ing.references, s.refer(ing.object, s.ConfigMap())) {
+			touched = append(touched, s.reindex(ing, ing.object)...)
+		}
 	}
 	return touched
 }

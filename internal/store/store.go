@@ -57,9 +57,6 @@ type Settings struct {
 	// ManualEndpoints says that nothing writes EndpointSlices for Services: what
 	// is missing among them does not come by itself, as in a folder.
 	ManualEndpoints bool
-	// ReferOptions lists the backends that the ConfigMap with the options has all
-	// routes ask (build.ReferOptions); nil if nobody reads it for that.
-	ReferOptions func(*corev1.ConfigMap) []build.BackendReference
 	// CompleteChains wants the issuers' certificates that the certificates in
 	// Secrets name.
 	CompleteChains bool
@@ -71,7 +68,7 @@ type Settings struct {
 // Store is used by one goroutine.
 type Store struct {
 	settings Settings
-	refer    func(*networkingv1.Ingress) build.References
+	refer    Refer
 	changes  uint64
 
 	ingresses map[types.NamespacedName]*ingress
@@ -117,8 +114,12 @@ type Store struct {
 
 var _ build.View = (*Store)(nil)
 
-// New makes an empty Store. Refer lists what an Ingress names (build.Refer).
-func New(settings Settings, refer func(*networkingv1.Ingress) build.References) *Store {
+// Refer lists what an Ingress, or without one the ConfigMap with the options,
+// names (build.Refer).
+type Refer func(ing *networkingv1.Ingress, options *corev1.ConfigMap) build.References
+
+// New makes an empty Store.
+func New(settings Settings, refer Refer) *Store {
 	s := &Store{
 		settings:         settings,
 		refer:            refer,
@@ -150,6 +151,7 @@ func New(settings Settings, refer func(*networkingv1.Ingress) build.References) 
 		slicesOfTarget:   index[types.NamespacedName, *discoveryv1.EndpointSlice]{},
 	}
 	s.wantedSecrets.doubt(settings.DefaultCertificate)
+	s.applyOptions()
 	return s
 }
 

@@ -22,8 +22,11 @@ import (
 const controllerClass = "k8s.io/ingress-nginx"
 
 // refer takes the aliases of an Ingress from its annotation "aliases".
-func refer(ing *networkingv1.Ingress) build.References {
-	refs := build.New(nil, "x").Refer(ing)
+func refer(ing *networkingv1.Ingress, options *corev1.ConfigMap) build.References {
+	refs := build.New(nil, "x").Refer(ing, options)
+	if ing == nil {
+		return refs
+	}
 	refs.Aliases = strings.Fields(ing.Annotations["aliases"])
 	return refs
 }
@@ -317,9 +320,11 @@ func TestManyAliasesOfManyHosts(t *testing.T) {
 		aliases = append(aliases, fmt.Sprintf("a%d.example", i))
 	}
 	calls := 0
-	s := store.New(settings(), func(ing *networkingv1.Ingress) build.References {
-		calls++
-		return refer(ing)
+	s := store.New(settings(), func(ing *networkingv1.Ingress, options *corev1.ConfigMap) build.References {
+		if ing != nil {
+			calls++
+		}
+		return refer(ing, options)
 	})
 	s.Apply(class("nginx", controllerClass), false)
 	large := func() *networkingv1.Ingress {

@@ -67,7 +67,6 @@ func Take(changes []source.Change, s Settings) (*Survey, error) {
 		return nil, err
 	}
 	builder := build.New(s.Features, s.AnnotationPrefix)
-	s.Store.ReferOptions = builder.ReferOptions
 	objects := store.New(s.Store, builder.Refer)
 	for _, change := range changes {
 		if s.takes(change) {

@@ -19,7 +19,6 @@ import (
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/featuretest"
 	"github.com/headgate/headgate/internal/gatetest"
-	"github.com/headgate/headgate/internal/model"
 )
 
 // telling are the real features and one that has each answer name the worker
@@ -27,9 +26,9 @@ import (
 func telling() []feature.Feature {
 	return append(all.Features(), feature.Feature{
 		Name: "tell",
-		Route: func(_ *feature.Reader, route *model.Route) {
-			feature.Add(route, "tell", struct{}{})
-			route.Mode.HeaderFilter = true
+		Route: func(_ feature.Values, out *feature.RouteOut) {
+			feature.Add(out.Route, "tell", struct{}{})
+			out.Route.Mode.HeaderFilter = true
 		},
 		Lua: featuretest.Module("tell", `
 local memory = require "headgate.memory"

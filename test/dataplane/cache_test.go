@@ -8,7 +8,6 @@ import (
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/featuretest"
 	"github.com/headgate/headgate/internal/gatetest"
-	"github.com/headgate/headgate/internal/model"
 )
 
 // A worker forgets what was not used for longest, and not all of it over one
@@ -17,7 +16,7 @@ func TestWhatWorkersForget(t *testing.T) {
 	t.Parallel()
 	holding := append(all.Features(), feature.Feature{
 		Name:  "holding",
-		Route: func(_ *feature.Reader, route *model.Route) { feature.Add(route, "holding", struct{}{}) },
+		Route: func(_ feature.Values, out *feature.RouteOut) { feature.Add(out.Route, "holding", struct{}{}) },
 		Lua: featuretest.Module("holding", `
 local cache = require "headgate.cache"
 return {

@@ -22,14 +22,14 @@ func calling() feature.Feature {
 	}
 	return feature.Feature{
 		Name:  "calling",
-		Calls: func(*feature.Reader) []model.Call { return []model.Call{second} },
-		Route: func(_ *feature.Reader, route *model.Route) {
+		Calls: func(feature.Values) []model.Call { return []model.Call{second} },
+		Route: func(_ feature.Values, out *feature.RouteOut) {
 			p := policy{}
-			if route.Origin.Ingress != "plain" {
+			if out.Route.Origin.Ingress != "plain" {
 				p.Call = map[string]string{"backend": second.Backend()}
 			}
-			feature.Add(route, "calling", p)
-			route.Mode.HeaderFilter = true
+			feature.Add(out.Route, "calling", p)
+			out.Route.Mode.HeaderFilter = true
 		},
 		Lua: featuretest.Module("calling", `
 local calls = require "headgate.call"

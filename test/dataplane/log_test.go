@@ -10,7 +10,6 @@ import (
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/featuretest"
 	"github.com/headgate/headgate/internal/gatetest"
-	"github.com/headgate/headgate/internal/model"
 )
 
 // What a feature counts when a request goes on it takes back when that is over:
@@ -22,7 +21,7 @@ func TestFeaturesSeeTheEndOfEachRequest(t *testing.T) {
 	// feature's, and there on the routes of the Ingress a alone.
 	counting := append(all.Features(), feature.Feature{
 		Name:  "counting",
-		Route: func(_ *feature.Reader, route *model.Route) { feature.Add(route, "counting", struct{}{}) },
+		Route: func(_ feature.Values, out *feature.RouteOut) { feature.Add(out.Route, "counting", struct{}{}) },
 		Lua: featuretest.Module("counting", `
 local _M = { open = 0, twice = 0 }
 function _M.request_headers(_, request)
@@ -41,10 +40,10 @@ end
 return _M`),
 	}, feature.Feature{
 		Name: "showing",
-		Route: func(_ *feature.Reader, route *model.Route) {
-			if route.Origin.Ingress == "a" {
-				feature.Add(route, "showing", struct{}{})
-				route.Mode.HeaderFilter = true
+		Route: func(_ feature.Values, out *feature.RouteOut) {
+			if out.Route.Origin.Ingress == "a" {
+				feature.Add(out.Route, "showing", struct{}{})
+				out.Route.Mode.HeaderFilter = true
 			}
 		},
 		Lua: featuretest.Module("showing", `

@@ -13,18 +13,18 @@ import (
 // picking is a feature whose picker goes through the endpoints from the first
 // one for each request, and notes the outcomes.
 func picking() feature.Feature {
-	start := feature.Setting[int]{Annotation: "start", Parse: feature.Int(0, 9)}
+	start := feature.Setting[int]{Annotation: "start", Parse: feature.Int(0, 9), Scope: feature.ScopeBackend, Merge: feature.MergeOwner}
 	return feature.Feature{
 		Name: "picking", Settings: []feature.Declared{start},
-		Backend: func(r *feature.Reader, b *model.Balancing) {
-			if n := start.Get(r); n > 0 {
-				b.Picker = model.Policy{Feature: "picking", Value: n}
+		Backend: func(v feature.Values, out *feature.BackendOut) {
+			if n := start.Get(v); n > 0 {
+				out.Balancing.Picker = model.Policy{Feature: "picking", Value: n}
 			}
 		},
-		Route: func(_ *feature.Reader, route *model.Route) {
-			if route.Origin.Ingress == "plain" {
-				feature.Add(route, "picking", struct{}{})
-				route.Mode.HeaderFilter = true
+		Route: func(_ feature.Values, out *feature.RouteOut) {
+			if out.Route.Origin.Ingress == "plain" {
+				feature.Add(out.Route, "picking", struct{}{})
+				out.Route.Mode.HeaderFilter = true
 			}
 		},
 		Lua: featuretest.Modules(map[string]string{

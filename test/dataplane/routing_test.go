@@ -20,7 +20,7 @@ type pathCase struct {
 
 var pathCases = []pathCase{
 	{"exact", []string{"Exact /foo a", "Exact /bar/ b"}, []string{
-		"/foo a", "/foo?x=/foo a", "/foo/ 404", "/foo/x 404", "/foobar 404", "/Foo 404", "/bar/ b", "/bar 404", "/bar/x 404", "/ 404", "/%66oo a",
+		"/foo a", "/foo?x=/foo a", "/foo/ 404", "/foo/x 404", "/foobar 404", "/Foo 404", "/bar/ b", "/bar 301 http://HOST/bar/", "/bar/x 404", "/ 404", "/%66oo a",
 	}},
 	{"exact-and-prefix", []string{"Exact /foo a", "Prefix /foo b"}, []string{"/foo a", "/foo?x a", "/foo/ b", "/foo/x b", "/foox 404"}},
 	{"exact-root-and-prefix", []string{"Exact / a", "Prefix / b"}, []string{"/ a", "/?q a", "/x b"}},

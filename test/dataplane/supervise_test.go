@@ -165,9 +165,9 @@ func poisoning() []feature.Feature {
 	poison := feature.Setting[bool]{Annotation: "poison", Parse: feature.Bool}
 	return append(all.Features(), feature.Feature{
 		Name: "poison", Settings: []feature.Declared{poison},
-		Route: func(r *feature.Reader, route *model.Route) {
-			if poison.Get(r) {
-				route.Profile = route.Profile.With(model.ProfileValue{Name: "buffers", Number: 1})
+		Route: func(v feature.Values, out *feature.RouteOut) {
+			if poison.Get(v) {
+				out.Route.Profile = out.Route.Profile.With(model.ProfileValue{Name: "buffers", Number: 1})
 			}
 		},
 	})

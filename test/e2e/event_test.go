@@ -62,7 +62,7 @@ func (g *gate) putIngress(ing *networkingv1.Ingress, annotations map[string]stri
 
 const (
 	synced = "Sync Normal 1 Scheduled for sync"
-	wrong  = `InvalidValue Warning 1 nginx.ingress.kubernetes.io/proxy-body-size: "large" is no valid value`
+	wrong  = `InvalidValue Warning 1 nginx.ingress.kubernetes.io/proxy-body-size: invalid value "large"`
 )
 
 // A tenant finds what is wrong with an Ingress where kubectl describe shows it,

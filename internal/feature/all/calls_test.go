@@ -13,7 +13,8 @@ import (
 // another one, would take its place.
 func TestCallsHaveNames(t *testing.T) {
 	cases := featuretest.Cases(t, "..", all.Features())
-	config, _ := feature.NewConfig(all.Features(), nil)
+	schema := feature.NewSchema(prefix, all.Features())
+	config, _ := schema.Config(nil)
 	of := map[model.CallName]string{}
 	for _, f := range all.Features() {
 		if f.Calls == nil {
@@ -26,7 +27,7 @@ func TestCallsHaveNames(t *testing.T) {
 				annotations[prefix+"/"+name] = value
 			}
 			one := map[model.CallName]bool{}
-			for _, call := range f.Calls(feature.NewReader(prefix, annotations, config)) {
+			for _, call := range f.Calls(schema.Parse(model.Origin{Namespace: "default", Ingress: "web"}, annotations, config).Values()) {
 				if call.Name == "" || one[call.Name] {
 					t.Errorf("%s: %v: the call %+v has no name, or that of another one", f.Name, c.Annotations, call)
 				}

@@ -7,7 +7,6 @@ import (
 	"embed"
 
 	"github.com/headgate/headgate/internal/feature"
-	"github.com/headgate/headgate/internal/model"
 )
 
 const name = "answer_rewrite"
@@ -66,18 +65,18 @@ type match struct {
 	Caseless bool `json:"caseless,omitempty"`
 }
 
-func route(r *feature.Reader, route *model.Route) {
+func route(v feature.Values, out *feature.RouteOut) {
 	var p policy
-	redirect := rule{redirectFrom.Get(r), redirectTo.Get(r)}
+	redirect := rule{redirectFrom.Get(v), redirectTo.Get(v)}
 	if redirect.To != off {
 		p.Redirect = redirect.ifAny()
 	}
-	p.Domain, p.Path = cookieDomain.Get(r).ifAny(), cookiePath.Get(r).ifAny()
+	p.Domain, p.Path = cookieDomain.Get(v).ifAny(), cookiePath.Get(v).ifAny()
 	if p == (policy{}) {
 		return
 	}
-	feature.Add(route, name, p)
-	route.Mode.HeaderFilter = true
+	feature.Add(out.Route, name, p)
+	out.Route.Mode.HeaderFilter = true
 }
 
 func (r rule) ifAny() *rule {

@@ -29,7 +29,7 @@ func check(text string, allowed *regexp.Regexp, marks string) error {
 		return fmt.Errorf("it has %d bytes, %d are allowed", len(text), mostText)
 	}
 	if !allowed.MatchString(text) {
-		return fmt.Errorf("allowed are letters, digits and %s", marks)
+		return fmt.Errorf("must consist of letters, digits and %s", marks)
 	}
 	return nil
 }
@@ -74,7 +74,7 @@ func parseRule(text string, caseless bool, parse func(string) (string, error)) (
 	}
 	parts := strings.Fields(text)
 	if len(parts) != 2 {
-		return rule{}, errors.New("allowed is off, or what to replace, a blank, and what by")
+		return rule{}, errors.New("must be off, or a text, a space and its replacement")
 	}
 	var err error
 	for i, part := range parts {

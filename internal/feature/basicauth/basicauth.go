@@ -42,15 +42,15 @@ var (
 		Doc: "Requires a user name and password, by HTTP Basic (basic) or HTTP Digest (digest) authentication.",
 	}
 	authSecret = feature.Setting[feature.ObjectName]{
-		Annotation: "auth-secret", Parse: parseSecret, OnInvalid: feature.Deny, Refers: feature.Secret, Risk: feature.Medium,
+		Annotation: "auth-secret", Parse: parseSecret, OnInvalid: feature.Deny, When: asks, Refers: feature.Secret, Risk: feature.Medium,
 		Doc: "The Secret that holds the users.",
 	}
 	authSecretType = feature.Setting[string]{
-		Annotation: "auth-secret-type", Default: authFile, Parse: parseSecretType, OnInvalid: feature.Deny, Risk: feature.Low,
+		Annotation: "auth-secret-type", Default: authFile, Parse: parseSecretType, OnInvalid: feature.Deny, When: asks, Risk: feature.Low,
 		Doc: "auth-file: the key auth of the Secret holds lines NAME:HASH, for digest NAME:REALM:HASH. auth-map: each key is a user name, and its value the rest of such a line.",
 	}
 	authRealm = feature.Setting[string]{
-		Annotation: "auth-realm", Parse: parseRealm, OnInvalid: feature.Deny, Risk: feature.Medium,
+		Annotation: "auth-realm", Parse: parseRealm, OnInvalid: feature.Deny, When: asks, Risk: feature.Medium,
 		Doc: "The realm that browsers show when they ask for the password. With digest, only lines of an auth-file with this realm are used.",
 	}
 )
@@ -82,24 +82,24 @@ type policy struct {
 	Digest bool   `json:"digest,omitempty"`
 }
 
-func route(r *feature.Reader, route *model.Route) {
-	kind := authType.Get(r)
+// asks reports whether the Ingress asks for a password. Without auth-type a bad
+// value guards as little as a good one.
+func asks(v feature.Values) bool { return authType.Get(v) != "" }
+
+func route(v feature.Values, out *feature.RouteOut) {
+	kind := authType.Get(v)
 	if kind == "" {
-		// A bad value guards as little as a good one.
-		alone := authSecret
-		alone.OnInvalid = feature.UseDefault
-		if alone.Get(r).Name != "" {
-			r.Tell(authSecret, finding.InvalidValue, "it does nothing without auth-type", "no password is asked for")
+		if authSecret.Get(v).Name != "" {
+			out.Warn(authSecret, finding.InvalidValue, "it does nothing without auth-type", "no password is asked for")
 		}
 		return
 	}
-	// All are read, so that each bad value is told.
-	form, realm := authSecretType.Get(r), authRealm.Get(r)
+	form, realm := authSecretType.Get(v), authRealm.Get(v)
 	if kind != basic && kind != digest {
-		r.Tell(authType, finding.InvalidValue, "only basic and digest have a meaning", "it counts as digest")
+		out.Warn(authType, finding.InvalidValue, "only basic and digest have a meaning", "it counts as digest")
 	}
-	if authSecret.Get(r).Name == "" {
-		r.Refuse(authSecret, finding.MissingObject, "auth-type needs a Secret with users")
+	if authSecret.Get(v).Name == "" {
+		out.Reject(authSecret, finding.MissingObject, "auth-type needs a Secret with users")
 		return
 	}
 	list := userList{digest: kind != basic}
@@ -107,19 +107,19 @@ func route(r *feature.Reader, route *model.Route) {
 		list.realm = realm
 	}
 	key := fmt.Sprintf("%s %v %s %s", name, list.digest, form, list.realm)
-	u, ok := feature.FromSecret(r, authSecret, key, func(data map[string][]byte) users { return read(data, form, &list) })
+	u, ok := feature.FromSecret(v, authSecret, key, func(data map[string][]byte) users { return read(data, form, &list) })
 	if !ok {
 		return
 	}
 	if u.refused != "" {
-		r.Refuse(authSecret, u.code, u.refused)
+		out.Reject(authSecret, u.code, u.refused)
 		return
 	}
 	if u.told != "" {
-		r.Tell(authSecret, finding.InvalidValue, u.told, "nobody gets in by them")
+		out.Warn(authSecret, finding.InvalidValue, u.told, "nobody gets in by them")
 	}
-	if !feature.Exempt(r, route) {
-		feature.Add(route, name, policy{Users: feature.Attach(route, u.content), Realm: realm, Digest: list.digest})
+	if !feature.Exempt(v, out.Route) {
+		feature.Add(out.Route, name, policy{Users: feature.Attach(out.Route, u.content), Realm: realm, Digest: list.digest})
 	}
 }
 
@@ -146,7 +146,7 @@ func read(data map[string][]byte, form string, list *userList) users {
 		size += len(key) + len(value)
 	}
 	if size > mostBytes {
-		return users{code: finding.TooMany, refused: fmt.Sprintf("the Secret has %d bytes, allowed are %d", size, mostBytes)}
+		return users{code: finding.TooMany, refused: fmt.Sprintf("the Secret has %d bytes: must have at most %d", size, mostBytes)}
 	}
 	for _, key := range slices.Sorted(maps.Keys(data)) {
 		if form == authFile {
@@ -161,7 +161,7 @@ func read(data map[string][]byte, form string, list *userList) users {
 // parseType takes all texts that the predecessor takes.
 func parseType(text string) (string, error) {
 	if !strings.Contains(text, basic) && !strings.Contains(text, digest) {
-		return "", errors.New("allowed are basic and digest")
+		return "", errors.New("must be basic or digest")
 	}
 	return text, nil
 }
@@ -172,7 +172,7 @@ func parseSecret(text string) (feature.ObjectName, error) {
 
 func parseSecretType(text string) (string, error) {
 	if text != authFile && text != authMap {
-		return "", errors.New("allowed are auth-file and auth-map")
+		return "", errors.New("must be auth-file or auth-map")
 	}
 	return text, nil
 }
@@ -181,7 +181,7 @@ var realmForm = regexp.MustCompile(`^[A-Za-z0-9._~/: -]{0,200}$`)
 
 func parseRealm(text string) (string, error) {
 	if !realmForm.MatchString(text) {
-		return "", errors.New("allowed are at most 200 letters, digits, blanks and :/-._~")
+		return "", errors.New("must be at most 200 letters, digits, spaces and :/-._~")
 	}
 	return text, nil
 }

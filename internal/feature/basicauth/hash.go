@@ -105,7 +105,7 @@ func atMost(digits string, most int, what string) error {
 	}
 	n, err := strconv.Atoi(digits)
 	if err != nil || n > most {
-		return fmt.Errorf("%s is %s, allowed are %d", what, digits, most)
+		return fmt.Errorf("%s is %s: must be at most %d", what, digits, most)
 	}
 	return nil
 }

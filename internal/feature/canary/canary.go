@@ -82,19 +82,19 @@ type when struct {
 	Share float64 `json:"share,omitempty"`
 }
 
-func alternative(r *feature.Reader) (any, bool) {
-	if !canary.Get(r) {
+func alternative(v feature.Values, report *feature.Report) (any, bool) {
+	if !canary.Get(v) {
 		return nil, false
 	}
-	w := when{Header: variable(byHeader.Get(r)), Cookie: byCookie.Get(r), Value: byHeaderValue.Get(r)}
-	expression := byHeaderPattern.Get(r)
+	w := when{Header: variable(byHeader.Get(v)), Cookie: byCookie.Get(v), Value: byHeaderValue.Get(v)}
+	expression := byHeaderPattern.Get(v)
 	if w.Value == "" {
 		w.Pattern, w.Broken = expression.text, expression.broken != ""
 	}
 	if expression.broken != "" {
-		r.Tell(byHeaderPattern, finding.InvalidValue, expression.broken, "requests with the header do not go to the canary")
+		report.Warn(byHeaderPattern, finding.InvalidValue, expression.broken, "requests with the header do not go to the canary")
 	}
-	w.Share = min(max(float64(weight.Get(r))/float64(max(weightTotal.Get(r), leastTotal)), 0), 1)
+	w.Share = min(max(float64(weight.Get(v))/float64(max(weightTotal.Get(v), leastTotal)), 0), 1)
 	return w, true
 }
 
@@ -110,7 +110,7 @@ var (
 
 func name(text string) (string, error) {
 	if !nameForm.MatchString(text) {
-		return "", errors.New("allowed are letters, digits and -._~")
+		return "", errors.New("must consist of letters, digits and -._~")
 	}
 	return text, nil
 }
@@ -118,7 +118,7 @@ func name(text string) (string, error) {
 func headerValue(text string) (string, error) {
 	text = strings.ReplaceAll(text, " ", "")
 	if !valueForm.MatchString(text) {
-		return "", errors.New("allowed are letters, digits and any of :/-._~")
+		return "", errors.New("must consist of letters, digits and :/-._~")
 	}
 	return text, nil
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/model"
 )
 
 const (
@@ -89,22 +88,21 @@ type below struct {
 	Rest   string `json:"rest"`
 }
 
-func route(r *feature.Reader, route *model.Route) {
-	// All are read even where they say nothing, so that a bad value is told.
-	on, from := enable.Get(r), allowOrigin.Get(r)
+func route(v feature.Values, out *feature.RouteOut) {
+	on, from := enable.Get(v), allowOrigin.Get(v)
 	p := policy{Any: from.any, Headers: [][2]string{
-		{"Access-Control-Allow-Methods", allowMethods.Get(r)},
-		{"Access-Control-Allow-Headers", allowHeaders.Get(r)},
-		{"Access-Control-Max-Age", strconv.Itoa(maxAge.Get(r))},
+		{"Access-Control-Allow-Methods", allowMethods.Get(v)},
+		{"Access-Control-Allow-Headers", allowHeaders.Get(v)},
+		{"Access-Control-Max-Age", strconv.Itoa(maxAge.Get(v))},
 	}}
-	if allowCredentials.Get(r) {
+	if allowCredentials.Get(v) {
 		p.Headers = append(p.Headers, [2]string{"Access-Control-Allow-Credentials", "true"})
 	}
-	if exposed := exposeHeaders.Get(r); exposed != "" {
+	if exposed := exposeHeaders.Get(v); exposed != "" {
 		p.Headers = append(p.Headers, [2]string{"Access-Control-Expose-Headers", exposed})
 	}
 	if from.bad != "" {
-		r.Tell(allowOrigin, finding.InvalidValue, from.bad, "no origin is allowed by it")
+		out.Warn(allowOrigin, finding.InvalidValue, from.bad, "no origin is allowed by it")
 	}
 	if !from.any {
 		p.Exact, p.Below = from.exact, from.below
@@ -112,8 +110,8 @@ func route(r *feature.Reader, route *model.Route) {
 	if !on || !from.any && len(from.exact)+len(from.below) == 0 {
 		return
 	}
-	feature.Add(route, name, p)
-	route.Mode.HeaderFilter = true
+	feature.Add(out.Route, name, p)
+	out.Route.Mode.HeaderFilter = true
 }
 
 var (
@@ -123,15 +121,15 @@ var (
 )
 
 func parseMethods(text string) (string, error) {
-	return matching(text, methodsForm, "allowed are letters, commas and blanks")
+	return matching(text, methodsForm, "must consist of letters, commas and spaces")
 }
 
 func parseHeaders(text string) (string, error) {
-	return matching(text, headersForm, "allowed are letters, digits, - and _, commas and blanks")
+	return matching(text, headersForm, "must consist of letters, digits, - and _, commas and spaces")
 }
 
 func parseExposed(text string) (string, error) {
-	return matching(text, exposedForm, "allowed are names of letters, digits, - and _, or *, between commas or blanks")
+	return matching(text, exposedForm, "must be names of letters, digits, - and _, or *, separated by commas or spaces")
 }
 
 func matching(text string, form *regexp.Regexp, allowed string) (string, error) {

@@ -16,11 +16,11 @@ func TestGolden(t *testing.T) { featuretest.Golden(t, cors.Feature()) }
 // if it has none, and what was told.
 func read(annotations map[string]string) (any, []feature.Problem) {
 	annotations["enable-cors"] = "true"
-	route, r := featuretest.Read(cors.Feature(), annotations, nil, feature.Objects{})
+	route, problems := featuretest.Read(cors.Feature(), annotations, nil, feature.Objects{})
 	if len(route.Policies) == 0 {
-		return nil, r.Problems()
+		return nil, problems
 	}
-	return route.Policies[0].Value, r.Problems()
+	return route.Policies[0].Value, problems
 }
 
 // origins say who is allowed by which annotation. The data plane is held to

@@ -50,13 +50,13 @@ func parseOrigins(text string) (origins, error) {
 		case entry == "*":
 			o.any = true
 		case i >= mostOrigins:
-			o.bad = fmt.Sprintf("allowed are up to %d origins", mostOrigins)
+			o.bad = fmt.Sprintf("must be at most %d origins", mostOrigins)
 		case lower == "null", found != nil && found[2] == "":
 			o.exact[lower] = true
 		case found != nil:
 			o.below = append(o.below, below{Scheme: found[1], Rest: "." + found[3]})
 		case o.bad == "":
-			o.bad = fmt.Sprintf("%.80q is no origin: allowed are scheme://host and scheme://host:port, with *. before the host or without, * and null", entry)
+			o.bad = fmt.Sprintf("%.80q is not an origin: must be scheme://host or scheme://host:port, with or without *. before the host, * or null", entry)
 		}
 	}
 	return o, nil

@@ -13,7 +13,6 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/model"
 )
 
 const (
@@ -60,7 +59,7 @@ func parse(text string) (feature.ObjectName, error) {
 	}
 	object, err := feature.Object(text)
 	if err != nil || object.Namespace == "" {
-		return feature.ObjectName{}, errors.New("allowed is namespace/name, of a ConfigMap")
+		return feature.ObjectName{}, errors.New("must be NAMESPACE/NAME of a ConfigMap")
 	}
 	return object, nil
 }
@@ -76,19 +75,19 @@ type policy struct {
 // A header is a name and a value.
 type header [2]string
 
-func route(r *feature.Reader, route *model.Route) {
-	data, ok := feature.ConfigMapOf(r, customHeaders)
+func route(v feature.Values, out *feature.RouteOut) {
+	data, ok := feature.ConfigMapOf(v, customHeaders)
 	if !ok || len(data) == 0 {
 		return
 	}
-	if key, f := check(data, allowedHeaders.Get(r)); f != nil {
-		object := customHeaders.Get(r)
+	if key, f := check(data, allowedHeaders.Get(v)); f != nil {
+		object := customHeaders.Get(v)
 		where := fmt.Sprintf("ConfigMap %s", object)
 		// What is in other namespaces is not told.
-		if object.Namespace == r.Origin().Namespace && key != "" {
+		if object.Namespace == v.Origin().Namespace && key != "" {
 			where += fmt.Sprintf(", %q", key)
 		}
-		r.Refuse(customHeaders, f.code, where+": "+f.message)
+		out.Reject(customHeaders, f.code, where+": "+f.message)
 		return
 	}
 	var p policy
@@ -99,8 +98,8 @@ func route(r *feature.Reader, route *model.Route) {
 			p.Headers = append(p.Headers, header{key, data[key]})
 		}
 	}
-	feature.Add(route, name, p)
-	route.Mode.HeaderFilter = true
+	feature.Add(out.Route, name, p)
+	out.Route.Mode.HeaderFilter = true
 }
 
 // A fault is what is wrong with a ConfigMap.
@@ -139,7 +138,7 @@ func check(data map[string]string, allowed []string) (string, *fault) {
 		length += len(key) + len(data[key])
 	}
 	if len(data) > mostHeaders || length > mostText {
-		return "", &fault{finding.InvalidValue, fmt.Sprintf("allowed are %d headers of %d bytes together", mostHeaders, mostText)}
+		return "", &fault{finding.InvalidValue, fmt.Sprintf("must have at most %d headers of %d bytes together", mostHeaders, mostText)}
 	}
 	return "", nil
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/headgate/headgate/internal/model"
 )
 
-var defaultBackend = feature.Setting[string]{
-	Annotation: "default-backend", Parse: parse, Risk: feature.Low,
+var defaultBackend = feature.Setting[feature.ObjectName]{
+	Annotation: "default-backend", Parse: parse, Refers: feature.Service, Risk: feature.Low,
 	Doc: "A Service in the namespace of the Ingress that answers, on its first port, while the Service of a path has no endpoints. " +
 		"The headers X-Code, X-Format, X-Namespace, X-Ingress-Name, X-Service-Name and X-Service-Port describe the request that it answers.",
 }
@@ -22,8 +22,7 @@ func Feature() feature.Feature {
 		Name:     "default_backend",
 		Doc:      "Sets the fallback backend: it answers while the backend of a route has no endpoints.",
 		Settings: []feature.Declared{defaultBackend},
-		Route:    func(r *feature.Reader, _ *model.Route) { defaultBackend.Get(r) },
-		Fallback: defaultBackend.Get,
+		Route:    route,
 		Causes:   map[feature.Effect]string{feature.FallbackBackend: defaultBackend.Annotation},
 	}
 }
@@ -31,9 +30,16 @@ func Feature() feature.Feature {
 var label = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
 // parse takes no name at all for no annotation.
-func parse(text string) (string, error) {
+func parse(text string) (feature.ObjectName, error) {
 	if text != "" && !label.MatchString(text) {
-		return "", errors.New("allowed is the name of a Service")
+		return feature.ObjectName{}, errors.New("must be the name of a Service")
 	}
-	return text, nil
+	return feature.ObjectName{Name: text}, nil
+}
+
+// route has no effect where the default backend itself answers, or no backend.
+func route(v feature.Values, out *feature.RouteOut) {
+	if name := defaultBackend.Get(v).Name; name != "" && out.Route.Backend != "" && !out.Route.Default {
+		out.Route.Fallback = model.BackendKey(v.Origin().Namespace, name, model.FirstPort)
+	}
 }

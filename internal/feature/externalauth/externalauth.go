@@ -34,7 +34,23 @@ type settings struct {
 var (
 	own    = ownSettings()
 	global = own.everywhere()
+
+	authURL = feature.Setting[target]{
+		Annotation: "auth-url", Parse: parseURL, OnInvalid: feature.Deny, Risk: feature.High,
+		Doc: "The URL of the service that authenticates each request. The status 2xx allows the request, 401 and 403 are returned to the client, and any other status becomes 500.",
+	}
+	globalAuthURL = everywhere(authURL, takesGlobal)
 )
+
+func asksOwn(v feature.Values) bool { return authURL.Get(v).set() }
+
+// takesGlobal reports whether the keys count for the routes of an Ingress. Names
+// that no Ingress has are not guarded.
+func takesGlobal(v feature.Values) bool {
+	return v.Origin() != model.Origin{} && !asksOwn(v) && enableGlobal.Get(v)
+}
+
+func asksGlobal(v feature.Values) bool { return takesGlobal(v) && globalAuthURL.Get(v).set() }
 
 var (
 	enableGlobal = feature.Setting[bool]{
@@ -42,7 +58,7 @@ var (
 		Doc: "Uses the service of the key global-auth-url, unless the Ingress has an auth-url.",
 	}
 	proxyHeaders = feature.Setting[feature.ObjectName]{
-		Annotation: "auth-proxy-set-headers", Parse: optional(feature.Object), Refers: feature.ConfigMap, Risk: feature.Medium,
+		Annotation: "auth-proxy-set-headers", Parse: optional(feature.Object), OnInvalid: feature.DenyMissing, When: asksOwn, Refers: feature.ConfigMap, Risk: feature.Medium,
 		Doc: "The ConfigMap with headers to add to requests to the service. If it does not exist or has an invalid header, the paths answer 503.",
 	}
 	keepalive          = ignored("auth-keepalive", 0, "Number of idle connections to the service.")
@@ -64,12 +80,9 @@ func ignored(annotation string, standard int, doc string) feature.Setting[int] {
 
 func ownSettings() settings {
 	return settings{
-		url: feature.Setting[target]{
-			Annotation: "auth-url", Parse: parseURL, OnInvalid: feature.Deny, Risk: feature.High,
-			Doc: "The URL of the service that authenticates each request. The status 2xx allows the request, 401 and 403 are returned to the client, and any other status becomes 500.",
-		},
+		url: authURL,
 		method: feature.Setting[string]{
-			Annotation: "auth-method", Parse: parseMethod, OnInvalid: feature.Deny, Risk: feature.Low,
+			Annotation: "auth-method", Parse: parseMethod, OnInvalid: feature.Deny, When: asksOwn, Risk: feature.Low,
 			Doc: "The method of requests to the service; GET by default. If it is set, the service also gets X-Original-URI and X-Scheme.",
 		},
 		signIn: feature.Setting[string]{
@@ -81,11 +94,11 @@ func ownSettings() settings {
 			Doc: "The name of the query parameter of auth-signin that holds the requested URL.",
 		},
 		respond: feature.Setting[[]string]{
-			Annotation: "auth-response-headers", Parse: parseNames, OnInvalid: feature.Deny, Risk: feature.Medium,
+			Annotation: "auth-response-headers", Parse: parseNames, OnInvalid: feature.Deny, When: asksOwn, Risk: feature.Medium,
 			Doc: "Headers of the service's response that are sent to the backend. They replace the client's headers of the same names.",
 		},
 		redirect: feature.Setting[string]{
-			Annotation: "auth-request-redirect", Parse: parseRedirect, OnInvalid: feature.Deny, Risk: feature.Medium,
+			Annotation: "auth-request-redirect", Parse: parseRedirect, OnInvalid: feature.Deny, When: asksOwn, Risk: feature.Medium,
 			Doc: "The value of the header X-Auth-Request-Redirect that the service gets. The default is the request's URI.",
 		},
 		cacheKey: feature.Setting[feature.Template]{
@@ -93,11 +106,11 @@ func ownSettings() settings {
 			Doc: "A text with variables. Requests of one path with the same key share a cached response of the service. Without it, nothing is cached.",
 		},
 		cacheFor: feature.Setting[[]validity]{
-			Annotation: "auth-cache-duration", Default: usualValidity, Parse: parseValidity, OnInvalid: feature.Deny, Risk: feature.Medium,
+			Annotation: "auth-cache-duration", Default: usualValidity, Parse: parseValidity, OnInvalid: feature.Deny, When: asksOwn, Risk: feature.Medium,
 			Doc: "How long responses are cached, by status, unless the service's response says so itself.",
 		},
 		alwaysCookie: feature.Setting[bool]{
-			Annotation: "auth-always-set-cookie", Parse: optional(feature.Bool), OnInvalid: feature.Deny, Risk: feature.Low,
+			Annotation: "auth-always-set-cookie", Parse: optional(feature.Bool), OnInvalid: feature.Deny, When: asksOwn, Risk: feature.Low,
 			Doc: "Adds the service's cookies to every response, not only to successful ones and redirects.",
 		},
 	}
@@ -106,22 +119,22 @@ func ownSettings() settings {
 // everywhere are the keys that say of all routes what the annotations say of
 // one.
 func (s settings) everywhere() settings {
-	s.url = everywhere(s.url)
-	s.method = everywhere(s.method)
-	s.signIn = everywhere(s.signIn)
-	s.signInParam = everywhere(s.signInParam)
-	s.respond = everywhere(s.respond)
-	s.redirect = everywhere(s.redirect)
-	s.cacheKey = everywhere(s.cacheKey)
-	s.cacheFor = everywhere(s.cacheFor)
+	s.url = globalAuthURL
+	s.method = everywhere(s.method, asksGlobal)
+	s.signIn = everywhere(s.signIn, asksGlobal)
+	s.signInParam = everywhere(s.signInParam, asksGlobal)
+	s.respond = everywhere(s.respond, asksGlobal)
+	s.redirect = everywhere(s.redirect, asksGlobal)
+	s.cacheKey = everywhere(s.cacheKey, asksGlobal)
+	s.cacheFor = everywhere(s.cacheFor, asksGlobal)
 	// Without the key, answers are kept only as long as they say themselves.
 	s.cacheFor.Default = nil
-	s.alwaysCookie = everywhere(s.alwaysCookie)
+	s.alwaysCookie = everywhere(s.alwaysCookie, asksGlobal)
 	return s
 }
 
-func everywhere[T any](s feature.Setting[T]) feature.Setting[T] {
-	s.Key, s.Annotation = "global-"+s.Annotation, ""
+func everywhere[T any](s feature.Setting[T], when func(feature.Values) bool) feature.Setting[T] {
+	s.Key, s.Annotation, s.When = "global-"+s.Annotation, "", when
 	s.Doc = "For routes whose Ingress has no auth-url of its own. " + s.Doc
 	return s
 }
@@ -149,48 +162,45 @@ func Feature() feature.Feature {
 	}
 }
 
-// asked is what counts on the routes of an Ingress: its own check or that of
-// all routes. It is false if nobody is asked.
-func asked(r *feature.Reader) (settings, bool) {
-	if own.url.Get(r).set() {
+// asked is the check that counts for the routes of an Ingress, or of all: its own
+// or that of the keys. It is false if there is none.
+func asked(v feature.Values) (settings, bool) {
+	if asksOwn(v) {
 		return own, true
 	}
-	if !enableGlobal.Get(r) || !global.url.Get(r).set() {
-		return settings{}, false
-	}
-	return global, true
+	return global, enableGlobal.Get(v) && globalAuthURL.Get(v).set()
 }
 
 // calls names the service, for build to find its endpoints.
-func calls(r *feature.Reader) []model.Call {
-	if s, ok := asked(r); ok {
-		call := s.url.Get(r).call
+func calls(v feature.Values) []model.Call {
+	if s, ok := asked(v); ok {
+		call := s.url.Get(v).call
 		call.Name = model.CheckCall
 		return []model.Call{call}
 	}
 	return nil
 }
 
-func route(r *feature.Reader, route *model.Route) {
+func route(v feature.Values, out *feature.RouteOut) {
 	// Names that no Ingress has get their 404, or the administrator's answer.
-	if nobodys := route.Origin == (model.Origin{}); nobodys {
+	if nobodys := out.Route.Origin == (model.Origin{}); nobodys {
 		return
 	}
-	if feature.Exempt(r, route) {
+	if feature.Exempt(v, out.Route) {
 		return
 	}
-	s, ok := asked(r)
+	s, ok := asked(v)
 	if !ok {
 		return
 	}
-	p, ok := s.policy(r)
+	p, ok := s.policy(v, out)
 	if !ok {
 		return
 	}
-	route.Mode.HeaderFilter = true
-	route.Mode.Check = model.CheckHTTP
+	out.Route.Mode.HeaderFilter = true
+	out.Route.Mode.Check = model.CheckHTTP
 	if p.Call.Secure {
-		route.Mode.Check = model.CheckHTTPS
+		out.Route.Mode.Check = model.CheckHTTPS
 	}
-	feature.Add(route, name, p)
+	feature.Add(out.Route, name, p)
 }

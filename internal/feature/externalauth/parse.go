@@ -52,7 +52,7 @@ const mostURL = 4096
 var (
 	urlForm  = regexp.MustCompile(`^[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=% ]*$`)
 	nameForm = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?$`)
-	errURL   = errors.New("allowed are letters, digits and -._~:/?#[]@!$&'()*+,;=%, at most 4096 of them")
+	errURL   = errors.New("must be at most 4096 letters, digits and -._~:/?#[]@!$&'()*+,;=%")
 )
 
 func checkURL(text string) error {
@@ -76,7 +76,7 @@ func parseURL(text string) (target, error) {
 	if !secure {
 		var ok bool
 		if rest, ok = strings.CutPrefix(text, "http://"); !ok {
-			return target{}, errors.New("it must begin with http:// or https://")
+			return target{}, errors.New("must begin with http:// or https://")
 		}
 	}
 	end := strings.IndexAny(rest, "/?#")
@@ -144,7 +144,7 @@ var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "CONNECT
 
 func parseMethod(text string) (string, error) {
 	if text != "" && !slices.Contains(methods, text) {
-		return "", fmt.Errorf("allowed are %s", strings.Join(methods, ", "))
+		return "", fmt.Errorf("must be one of %s", strings.Join(methods, ", "))
 	}
 	return text, nil
 }
@@ -162,7 +162,7 @@ var plainForm = regexp.MustCompile(`^[A-Za-z0-9._~/:,?&=-]{0,1000}$`)
 
 func parseParam(text string) (string, error) {
 	if !plainForm.MatchString(text) {
-		return "", errors.New("allowed are letters, digits and -._~/:,?&=")
+		return "", errors.New("must consist of letters, digits and -._~/:,?&=")
 	}
 	if text == "" {
 		return "rd", nil
@@ -172,7 +172,7 @@ func parseParam(text string) (string, error) {
 
 func parseRedirect(text string) (string, error) {
 	if !plainForm.MatchString(text) {
-		return "", errors.New("allowed are letters, digits and -._~/:,?&=")
+		return "", errors.New("must consist of letters, digits and -._~/:,?&=")
 	}
 	return text, nil
 }
@@ -211,7 +211,7 @@ func parseNames(text string) ([]string, error) {
 		return nil, err
 	}
 	if len(names) > mostNames {
-		return nil, fmt.Errorf("at most %d headers are allowed", mostNames)
+		return nil, fmt.Errorf("must be at most %d headers", mostNames)
 	}
 	for _, name := range names {
 		if err := checkName(name); err != nil {
@@ -243,7 +243,7 @@ var keyForm = regexp.MustCompile(`^[A-Za-z0-9_${}-]{0,1000}$`)
 
 func parseKey(text string) (feature.Template, error) {
 	if !keyForm.MatchString(text) {
-		return nil, errors.New("allowed are letters, digits and -_${}")
+		return nil, errors.New("must consist of letters, digits and -_${}")
 	}
 	return feature.ParseTemplate(text, false)
 }
@@ -290,13 +290,13 @@ func parseValidity(text string) ([]validity, error) {
 		for _, word := range statuses {
 			status, err := strconv.Atoi(word)
 			if word != "any" && (err != nil || status < 100 || status > 599) {
-				return nil, errors.New("before the time allowed are statuses from 100 to 599, and any")
+				return nil, errors.New("before the time must be statuses from 100 to 599, or any")
 			}
 			list = append(list, validity{status, seconds})
 		}
 	}
 	if len(list) > mostValidities {
-		return nil, fmt.Errorf("at most %d statuses are allowed", mostValidities)
+		return nil, fmt.Errorf("must be at most %d statuses", mostValidities)
 	}
 	return list, nil
 }

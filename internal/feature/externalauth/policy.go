@@ -61,28 +61,25 @@ func (h header) MarshalJSON() ([]byte, error) {
 
 // policy is what the settings mean on a route. It is false if they can't be
 // followed, which denies the route.
-func (s settings) policy(r *feature.Reader) (policy, bool) {
-	url := s.url.Get(r)
+func (s settings) policy(v feature.Values, out *feature.RouteOut) (policy, bool) {
+	url := s.url.Get(v)
 	p := policy{
-		ID: hash(url.text), URI: url.uri, PathVaries: url.pathVaries(), Method: s.method.Get(r), Redirect: s.redirect.Get(r),
-		Respond: s.respond.Get(r), Always: s.alwaysCookie.Get(r), SignIn: s.signInTemplate(r),
+		ID: hash(url.text), URI: url.uri, PathVaries: url.pathVaries(), Method: s.method.Get(v), Redirect: s.redirect.Get(v),
+		Respond: s.respond.Get(v), Always: s.alwaysCookie.Get(v), SignIn: s.signInTemplate(v),
 	}
 	var ok bool
-	if p.Call, ok = s.callee(r, url.call); !ok {
+	if p.Call, ok = s.callee(out, url.call); !ok {
 		return policy{}, false
 	}
-	if key := s.cacheKey.Get(r); len(key) > 0 {
-		p.Cache = &cache{key, s.cacheFor.Get(r)}
-	} else {
-		s.cacheFor.Get(r) // a bad value denies even where nothing is kept
+	if key := s.cacheKey.Get(v); len(key) > 0 {
+		p.Cache = &cache{key, s.cacheFor.Get(v)}
 	}
 	if s.url.Annotation != "" {
-		p.Headers, ok = proxyHeadersOf(r)
-		readIgnored(r)
+		p.Headers, ok = proxyHeadersOf(v, out)
 	}
 	for _, name := range p.Respond {
 		if slices.Contains(toldToBackends, strings.ToLower(name)) {
-			r.Tell(s.respond, finding.InvalidValue, fmt.Sprintf("backends are told %s by Headgate itself", name), "this one of the headers is not copied")
+			out.Warn(s.respond, finding.InvalidValue, fmt.Sprintf("backends are told %s by Headgate itself", name), "this one of the headers is not copied")
 		}
 	}
 	text, err := json.Marshal(p)
@@ -93,14 +90,6 @@ func (s settings) policy(r *feature.Reader) (policy, bool) {
 	return p, ok
 }
 
-// readIgnored has bad values told of what has no effect.
-func readIgnored(r *feature.Reader) {
-	for _, s := range []feature.Setting[int]{keepalive, keepaliveRequests, keepaliveTimeout} {
-		s.Get(r)
-	}
-	keepaliveShareVars.Get(r)
-}
-
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:10])
@@ -108,19 +97,19 @@ func hash(text string) string {
 
 // callee says where the call goes. One to the host itself goes to this very
 // NGINX if that has a route for it.
-func (s settings) callee(r *feature.Reader, call model.Call) (callee, bool) {
+func (s settings) callee(out *feature.RouteOut, call model.Call) (callee, bool) {
 	to := callee{Secure: call.Secure, Host: call.Host}
 	if !call.SameHost {
 		to.Backend = call.Backend()
 		return to, true
 	}
-	host := r.Host()
+	host := out.Host
 	if host.Answers != nil && call.OwnPort() && host.Answers(call.Path) {
 		to.Own = true
 		return to, true
 	}
 	if host.ManyNames || s.url.Annotation == "" {
-		r.Deny(s.url, finding.InvalidValue, fmt.Sprintf(
+		out.Deny(s.url, finding.InvalidValue, fmt.Sprintf(
 			"$host: the host %s has no route for %s that is open to who has not signed in yet", host.Name, cmp.Or(call.Path, "it")))
 		return callee{}, false
 	}
@@ -131,8 +120,8 @@ func (s settings) callee(r *feature.Reader, call model.Call) (callee, bool) {
 
 // signInTemplate is where clients sign in, with the parameter that says where
 // they came from.
-func (s settings) signInTemplate(r *feature.Reader) feature.Template {
-	text, param := s.signIn.Get(r), s.signInParam.Get(r)
+func (s settings) signInTemplate(v feature.Values) feature.Template {
+	text, param := s.signIn.Get(v), s.signInParam.Get(v)
 	if text == "" {
 		return nil
 	}
@@ -165,15 +154,12 @@ const (
 )
 
 // proxyHeadersOf are the further headers for the service, sorted.
-func proxyHeadersOf(r *feature.Reader) (list []header, ok bool) {
-	if proxyHeaders.Get(r).Name == "" {
+func proxyHeadersOf(v feature.Values, out *feature.RouteOut) (list []header, ok bool) {
+	if proxyHeaders.Get(v).Name == "" {
 		return nil, true
 	}
-	// A name that is none is passed over, as with the predecessor; a ConfigMap
-	// that is named must be followed.
-	strict := proxyHeaders
-	strict.OnInvalid = feature.Deny
-	data, ok := feature.ConfigMapOf(r, strict)
+	// A ConfigMap that is named must be followed.
+	data, ok := feature.ConfigMapOf(v, proxyHeaders)
 	if !ok {
 		return nil, false
 	}
@@ -182,17 +168,17 @@ func proxyHeadersOf(r *feature.Reader) (list []header, ok bool) {
 		bytes += len(name) + len(value)
 	}
 	if len(data) > mostHeaders || bytes > mostHeaderBytes {
-		r.Refuse(strict, finding.TooMany, fmt.Sprintf("ConfigMap %s has %d headers of %d bytes together; allowed are %d of %d bytes", proxyHeaders.Get(r), len(data), bytes, mostHeaders, mostHeaderBytes))
+		out.Reject(proxyHeaders, finding.TooMany, fmt.Sprintf("ConfigMap %s has %d headers of %d bytes together: must have at most %d of %d bytes", proxyHeaders.Get(v), len(data), bytes, mostHeaders, mostHeaderBytes))
 		return nil, false
 	}
 	for _, name := range slices.Sorted(maps.Keys(data)) {
 		if slices.Contains(toldToService, strings.ToLower(name)) {
-			r.Tell(proxyHeaders, finding.InvalidValue, fmt.Sprintf("the service is told %s by Headgate itself", name), "this one of the headers is not sent")
+			out.Warn(proxyHeaders, finding.InvalidValue, fmt.Sprintf("the service is told %s by Headgate itself", name), "this one of the headers is not sent")
 			continue
 		}
 		value, err := headerValue(name, data[name])
 		if err != nil {
-			r.Refuse(strict, finding.InvalidValue, fmt.Sprintf("ConfigMap %s, %q: %v", proxyHeaders.Get(r), feature.Shorten(name), err))
+			out.Reject(proxyHeaders, finding.InvalidValue, fmt.Sprintf("ConfigMap %s, %q: %v", proxyHeaders.Get(v), feature.Shorten(name), err))
 			return nil, false
 		}
 		list = append(list, header{name, value})

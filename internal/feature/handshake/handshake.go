@@ -24,51 +24,51 @@ const mostTimeout = 365 * 24 * time.Hour
 
 var (
 	versions = feature.Setting[model.TLSVersions]{
-		Key: "ssl-protocols", Default: model.TLS12 | model.TLS13, Parse: model.NewTLSVersions,
+		Key: "ssl-protocols", Default: model.TLS12 | model.TLS13, Parse: model.NewTLSVersions, Scope: feature.ScopeProcess,
 		Doc: "The TLS versions that clients may use.",
 	}
 	ciphers = feature.Setting[model.Ciphers]{
-		Annotation: "ssl-ciphers", Parse: model.NewCiphers, OnInvalid: feature.Deny, Risk: feature.Low,
+		Annotation: "ssl-ciphers", Parse: model.NewCiphers, OnInvalid: feature.Deny, Scope: feature.ScopeHost, Risk: feature.Low,
 		Doc: "The ciphers of the host for TLS 1.2 and earlier, instead of those of the ConfigMap.",
 	}
 	allCiphers = feature.Setting[model.Ciphers]{
-		Key: "ssl-ciphers", Default: model.IntermediateCiphers(), Parse: model.NewCiphers,
+		Key: "ssl-ciphers", Default: model.IntermediateCiphers(), Parse: model.NewCiphers, Scope: feature.ScopeProcess,
 		Doc: "The ciphers for TLS 1.2 and earlier. Empty: the defaults of the TLS library, in the client's order.",
 	}
 	preferServer = feature.Setting[model.CipherOrder]{
-		Annotation: "ssl-prefer-server-ciphers", Parse: order, Risk: feature.Low,
+		Annotation: "ssl-prefer-server-ciphers", Parse: order, Scope: feature.ScopeHost, Risk: feature.Low,
 		Doc: "Uses the server's order of ciphers instead of the client's.",
 	}
 	curves = feature.Setting[model.Curves]{
-		Key: "ssl-ecdh-curve", Parse: model.NewCurves,
+		Key: "ssl-ecdh-curve", Parse: model.NewCurves, Scope: feature.ScopeProcess,
 		Doc: "The key exchange groups, in order of preference. auto uses the defaults of the TLS library. Groups with MLKEM need OpenSSL 3.5.",
 	}
 	sessionCache = feature.Setting[bool]{
-		Key: "ssl-session-cache", Default: true, Parse: feature.Bool,
+		Key: "ssl-session-cache", Default: true, Parse: feature.Bool, Scope: feature.ScopeProcess,
 		Doc: "Caches TLS sessions, so that clients can resume them.",
 	}
 	sessionCacheSize = feature.Setting[int64]{
-		Key: "ssl-session-cache-size", Default: 10 << 20, Parse: feature.Size(leastCache, mostCache),
+		Key: "ssl-session-cache-size", Default: 10 << 20, Parse: feature.Size(leastCache, mostCache), Scope: feature.ScopeProcess,
 		Doc: "The size of the session cache. 1 MB holds about 4,000 sessions.",
 	}
 	sessionTimeout = feature.Setting[time.Duration]{
-		Key: "ssl-session-timeout", Default: 10 * time.Minute, Parse: timeout,
+		Key: "ssl-session-timeout", Default: 10 * time.Minute, Parse: timeout, Scope: feature.ScopeProcess,
 		Doc: "How long a session may be resumed.",
 	}
 	sessionTickets = feature.Setting[bool]{
-		Key: "ssl-session-tickets", Parse: feature.Bool,
+		Key: "ssl-session-tickets", Parse: feature.Bool, Scope: feature.ScopeProcess,
 		Doc: "Issues session tickets, so that clients keep their sessions themselves.",
 	}
 	bufferSize = feature.Setting[int64]{
-		Key: "ssl-buffer-size", Default: 4 << 10, Parse: feature.Size(leastBuffer, mostBuffer),
+		Key: "ssl-buffer-size", Default: 4 << 10, Parse: feature.Size(leastBuffer, mostBuffer), Scope: feature.ScopeProcess,
 		Doc: "The maximum size of a TLS record that is sent.",
 	}
 	earlyData = feature.Setting[bool]{
-		Key: "ssl-early-data", Parse: feature.Bool,
+		Key: "ssl-early-data", Parse: feature.Bool, Scope: feature.ScopeProcess,
 		Doc: "Accepts TLS 1.3 early data (0-RTT). An attacker can replay such requests.",
 	}
 	rejectHandshake = feature.Setting[bool]{
-		Key: "ssl-reject-handshake", Parse: feature.Bool,
+		Key: "ssl-reject-handshake", Parse: feature.Bool, Scope: feature.ScopeProcess,
 		Doc: "Rejects TLS handshakes for names without an Ingress, instead of showing the default certificate.",
 	}
 )
@@ -88,7 +88,7 @@ func order(text string) (model.CipherOrder, error) {
 func timeout(text string) (time.Duration, error) {
 	d, err := feature.Duration(text)
 	if err != nil || d < time.Second || d > mostTimeout || d%time.Second != 0 {
-		return 0, errors.New("allowed is a number with s, m, h or d (seconds without a unit), from one second to 365 days")
+		return 0, errors.New("must be a number with s, m, h or d (seconds without a unit), from one second to 365 days")
 	}
 	return d, nil
 }
@@ -102,33 +102,33 @@ func Feature() feature.Feature {
 			versions, ciphers, allCiphers, preferServer, curves, sessionCache, sessionCacheSize,
 			sessionTimeout, sessionTickets, bufferSize, earlyData, rejectHandshake,
 		},
-		Handshake: ofHost,
-		Process:   ofProcess,
-		Causes:    map[feature.Effect]string{feature.RejectUnknown: rejectHandshake.Key},
+		Host:    ofHost,
+		Process: ofProcess,
+		Causes:  map[feature.Effect]string{feature.RejectUnknown: rejectHandshake.Key},
 	}
 }
 
-func ofHost(r *feature.Reader, p *model.TLSPolicy) {
-	p.Ciphers, p.Order = ciphers.Get(r), preferServer.Get(r)
+func ofHost(v feature.Values, out *feature.HostOut) {
+	out.TLS.Ciphers, out.TLS.Order = ciphers.Get(v), preferServer.Get(v)
 }
 
-func ofProcess(r *feature.Reader, p *model.Process) {
-	p.TLS = model.TLS{
-		Versions: versions.Get(r), Ciphers: allCiphers.Get(r), Curves: groups(r),
-		SessionTimeout: sessionTimeout.Get(r), Tickets: sessionTickets.Get(r), BufferSize: bufferSize.Get(r),
-		EarlyData: earlyData.Get(r), RejectUnknown: rejectHandshake.Get(r),
+func ofProcess(v feature.Values, out *feature.ProcessOut) {
+	out.Process.TLS = model.TLS{
+		Versions: versions.Get(v), Ciphers: allCiphers.Get(v), Curves: groups(v, out),
+		SessionTimeout: sessionTimeout.Get(v), Tickets: sessionTickets.Get(v), BufferSize: bufferSize.Get(v),
+		EarlyData: earlyData.Get(v), RejectUnknown: rejectHandshake.Get(v),
 	}
-	if sessionCache.Get(r) {
-		p.TLS.SessionCache = sessionCacheSize.Get(r)
+	if sessionCache.Get(v) {
+		out.Process.TLS.SessionCache = sessionCacheSize.Get(v)
 	}
 }
 
 // groups are those for key exchange. With one that NGINX lacks it would refuse
 // its configuration, now and from then on.
-func groups(r *feature.Reader) model.Curves {
-	wanted := curves.Get(r)
-	if hybrid := wanted.Hybrid(); hybrid != "" && !r.Has(feature.HybridGroups) {
-		r.Refuse(curves, finding.MissingCapability, fmt.Sprintf("this NGINX has not the group %s, which needs OpenSSL 3.5 or later", hybrid))
+func groups(v feature.Values, out *feature.ProcessOut) model.Curves {
+	wanted := curves.Get(v)
+	if hybrid := wanted.Hybrid(); hybrid != "" && !v.Has(feature.HybridGroups) {
+		out.Reject(curves, finding.MissingCapability, fmt.Sprintf("this NGINX lacks the group %s, which needs OpenSSL 3.5 or later", hybrid))
 		return curves.Default
 	}
 	return wanted

@@ -37,7 +37,7 @@ var (
 		Doc: "Includes the port in redirects.",
 	}
 	redirectCode = feature.Setting[int]{
-		Key: "http-redirect-code", Default: 308, Parse: feature.OneOf(301, 302, 307, 308),
+		Key: "http-redirect-code", Default: 308, Parse: feature.OneOf(301, 302, 307, 308), Scope: feature.ScopeProcess,
 		Doc: "The status code of the redirect to https.",
 	}
 	exemptLocations = feature.Setting[[]string]{
@@ -45,19 +45,19 @@ var (
 		Doc: "Path prefixes of rules that are never redirected to https.",
 	}
 	hsts = feature.Setting[bool]{
-		Key: "hsts", Default: true, Parse: feature.Bool,
+		Key: "hsts", Default: true, Parse: feature.Bool, Scope: feature.ScopeProcess,
 		Doc: "Adds the header Strict-Transport-Security to every response over https.",
 	}
 	hstsMaxAge = feature.Setting[int]{
-		Key: "hsts-max-age", Default: 31536000, Parse: feature.Int(0, 1<<40),
+		Key: "hsts-max-age", Default: 31536000, Parse: feature.Int(0, 1<<40), Scope: feature.ScopeProcess,
 		Doc: "The max-age of HSTS, in seconds.",
 	}
 	hstsSubdomains = feature.Setting[bool]{
-		Key: "hsts-include-subdomains", Default: true, Parse: feature.Bool,
+		Key: "hsts-include-subdomains", Default: true, Parse: feature.Bool, Scope: feature.ScopeProcess,
 		Doc: "Adds includeSubDomains to HSTS.",
 	}
 	hstsPreload = feature.Setting[bool]{
-		Key: "hsts-preload", Parse: feature.Bool,
+		Key: "hsts-preload", Parse: feature.Bool, Scope: feature.ScopeProcess,
 		Doc: "Adds preload to HSTS.",
 	}
 )
@@ -72,7 +72,6 @@ func Feature() feature.Feature {
 			redirectCode, exemptLocations, hsts, hstsMaxAge, hstsSubdomains, hstsPreload,
 		},
 		Route:    route,
-		Global:   global,
 		Process:  process,
 		Foretell: foretell,
 		Lua:      lua,
@@ -87,20 +86,18 @@ type policy struct {
 	Port      bool `json:"port,omitempty"`
 }
 
-func route(r *feature.Reader, route *model.Route) {
+func route(v feature.Values, out *feature.RouteOut) {
 	p := policy{
-		Always:    forceSSLRedirect.Get(r),
-		KeepSlash: preserveTrailingSlash.Get(r),
-		Port:      usePortInRedirects.Get(r),
+		Always:    forceSSLRedirect.Get(v),
+		KeepSlash: preserveTrailingSlash.Get(v),
+		Port:      usePortInRedirects.Get(v),
 	}
-	// Read even where force-ssl-redirect decides, so that a bad value is told.
-	redirect := sslRedirect.Get(r)
 	// As with the predecessor, names that no Ingress has get their 404 at once.
-	if nobodys := route.Origin == (model.Origin{}); nobodys {
+	if nobodys := out.Route.Origin == (model.Origin{}); nobodys {
 		return
 	}
-	if (redirect || p.Always) && !isExempt(route, exemptLocations.Get(r)) {
-		feature.Add(route, name, p)
+	if (p.Always || sslRedirect.Get(v)) && !isExempt(out.Route, exemptLocations.Get(v)) {
+		feature.Add(out.Route, name, p)
 	}
 }
 
@@ -119,15 +116,12 @@ type everywhere struct {
 	Code int `json:"code"`
 }
 
-func global(r *feature.Reader) any {
-	return everywhere{Code: redirectCode.Get(r)}
-}
-
-// process has NGINX itself write the header: Lua on the way of every answer
+// process has NGINX itself write the header of HSTS: Lua on the way of every answer
 // would cost each request a microsecond, for keys that hardly ever change.
-func process(r *feature.Reader, p *model.Process) {
-	p.RedirectCode = redirectCode.Get(r)
-	p.HSTS = model.HSTS{
-		On: hsts.Get(r), MaxAge: hstsMaxAge.Get(r), Subdomains: hstsSubdomains.Get(r), Preload: hstsPreload.Get(r),
+func process(v feature.Values, out *feature.ProcessOut) {
+	out.Policy = everywhere{Code: redirectCode.Get(v)}
+	out.Process.RedirectCode = redirectCode.Get(v)
+	out.Process.HSTS = model.HSTS{
+		On: hsts.Get(v), MaxAge: hstsMaxAge.Get(v), Subdomains: hstsSubdomains.Get(v), Preload: hstsPreload.Get(v),
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/feature"
-	"github.com/headgate/headgate/internal/model"
 )
 
 // Bounds of what an administrator may write; NGINX has none of its own, but
@@ -20,55 +19,55 @@ const (
 
 var (
 	workers = feature.Setting[int]{
-		Key: "worker-processes", Parse: workerCount,
+		Key: "worker-processes", Parse: workerCount, Scope: feature.ScopeProcess,
 		Doc: "Number of worker processes. auto: one for each CPU core.",
 	}
 	shutdownTimeout = feature.Setting[time.Duration]{
-		Key: "worker-shutdown-timeout", Default: 240 * time.Second, Parse: feature.Duration,
+		Key: "worker-shutdown-timeout", Default: 240 * time.Second, Parse: feature.Duration, Scope: feature.ScopeProcess,
 		Doc: "Time limit for old workers to finish their connections.",
 	}
 	disableAccessLog = feature.Setting[bool]{
-		Key: "disable-access-log", Parse: feature.Bool,
+		Key: "disable-access-log", Parse: feature.Bool, Scope: feature.ScopeProcess,
 		Doc: "Disables the access log.",
 	}
 	useHTTP2 = feature.Setting[bool]{
-		Key: "use-http2", Default: true, Parse: feature.Bool,
+		Key: "use-http2", Default: true, Parse: feature.Bool, Scope: feature.ScopeProcess,
 		Doc: "Enables HTTP/2 over TLS.",
 	}
 	serverTokens = feature.Setting[bool]{
-		Key: "server-tokens", Parse: feature.Bool,
+		Key: "server-tokens", Parse: feature.Bool, Scope: feature.ScopeProcess,
 		Doc: "Keeps the Server header in responses.",
 	}
 	keepAlive = feature.Setting[time.Duration]{
-		Key: "keep-alive", Default: 75 * time.Second, Parse: feature.Seconds(0, mostSeconds),
+		Key: "keep-alive", Default: 75 * time.Second, Parse: feature.Seconds(0, mostSeconds), Scope: feature.ScopeProcess,
 		Doc: "Number of seconds that an idle client connection is kept open. 0 closes it after each response.",
 	}
 	keepAliveRequests = feature.Setting[int]{
-		Key: "keep-alive-requests", Default: 1000, Parse: feature.Int(1, mostConnections),
+		Key: "keep-alive-requests", Default: 1000, Parse: feature.Int(1, mostConnections), Scope: feature.ScopeProcess,
 		Doc: "Number of requests over one client connection.",
 	}
 	clientHeaderTimeout = feature.Setting[time.Duration]{
-		Key: "client-header-timeout", Default: 60 * time.Second, Parse: feature.Seconds(1, mostSeconds),
+		Key: "client-header-timeout", Default: 60 * time.Second, Parse: feature.Seconds(1, mostSeconds), Scope: feature.ScopeProcess,
 		Doc: "Number of seconds in which a client must send the header of a request.",
 	}
 	clientBodyTimeout = feature.Setting[time.Duration]{
-		Key: "client-body-timeout", Default: 60 * time.Second, Parse: feature.Seconds(1, mostSeconds),
+		Key: "client-body-timeout", Default: 60 * time.Second, Parse: feature.Seconds(1, mostSeconds), Scope: feature.ScopeProcess,
 		Doc: "Number of seconds between two reads of a request body.",
 	}
 	backendConnections = feature.Setting[int]{
-		Key: "upstream-keepalive-connections", Default: 320, Parse: feature.Int(0, mostConnections),
+		Key: "upstream-keepalive-connections", Default: 320, Parse: feature.Int(0, mostConnections), Scope: feature.ScopeProcess,
 		Doc: "Number of idle connections to endpoints that a worker keeps open. 0 keeps none.",
 	}
 	backendRequests = feature.Setting[int]{
-		Key: "upstream-keepalive-requests", Default: 10000, Parse: feature.Int(1, mostConnections),
+		Key: "upstream-keepalive-requests", Default: 10000, Parse: feature.Int(1, mostConnections), Scope: feature.ScopeProcess,
 		Doc: "Number of requests over one connection to an endpoint.",
 	}
 	backendIdle = feature.Setting[time.Duration]{
-		Key: "upstream-keepalive-timeout", Default: 60 * time.Second, Parse: feature.Seconds(1, mostSeconds),
+		Key: "upstream-keepalive-timeout", Default: 60 * time.Second, Parse: feature.Seconds(1, mostSeconds), Scope: feature.ScopeProcess,
 		Doc: "Number of seconds that a connection to an endpoint may be idle.",
 	}
 	backendAge = feature.Setting[time.Duration]{
-		Key: "upstream-keepalive-time", Default: time.Hour, Parse: feature.Duration,
+		Key: "upstream-keepalive-time", Default: time.Hour, Parse: feature.Duration, Scope: feature.ScopeProcess,
 		Doc: "Maximum age of a connection to an endpoint.",
 	}
 )
@@ -79,7 +78,7 @@ func workerCount(text string) (int, error) {
 	}
 	n, err := feature.Int(1, mostWorkers)(text)
 	if err != nil {
-		return 0, fmt.Errorf("allowed is auto; %w", err)
+		return 0, fmt.Errorf("must be auto, or %w", err)
 	}
 	return n, nil
 }
@@ -98,20 +97,19 @@ func Feature() feature.Feature {
 	}
 }
 
-func apply(r *feature.Reader, p *model.Process) {
-	*p = model.Process{
-		Workers:             workers.Get(r),
-		ShutdownTimeout:     shutdownTimeout.Get(r),
-		AccessLog:           !disableAccessLog.Get(r),
-		HTTP2:               useHTTP2.Get(r),
-		ServerTokens:        serverTokens.Get(r),
-		ClientKeepalive:     keepAlive.Get(r),
-		ClientRequests:      keepAliveRequests.Get(r),
-		ClientHeaderTimeout: clientHeaderTimeout.Get(r),
-		ClientBodyTimeout:   clientBodyTimeout.Get(r),
-		BackendConnections:  backendConnections.Get(r),
-		BackendRequests:     backendRequests.Get(r),
-		BackendIdle:         backendIdle.Get(r),
-		BackendAge:          backendAge.Get(r),
-	}
+func apply(v feature.Values, out *feature.ProcessOut) {
+	p := out.Process
+	p.Workers = workers.Get(v)
+	p.ShutdownTimeout = shutdownTimeout.Get(v)
+	p.AccessLog = !disableAccessLog.Get(v)
+	p.HTTP2 = useHTTP2.Get(v)
+	p.ServerTokens = serverTokens.Get(v)
+	p.ClientKeepalive = keepAlive.Get(v)
+	p.ClientRequests = keepAliveRequests.Get(v)
+	p.ClientHeaderTimeout = clientHeaderTimeout.Get(v)
+	p.ClientBodyTimeout = clientBodyTimeout.Get(v)
+	p.BackendConnections = backendConnections.Get(v)
+	p.BackendRequests = backendRequests.Get(v)
+	p.BackendIdle = backendIdle.Get(v)
+	p.BackendAge = backendAge.Get(v)
 }

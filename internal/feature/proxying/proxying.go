@@ -101,7 +101,7 @@ func sizeOrEmpty(text string) (int64, error) {
 func isOldProtocol(text string) (bool, error) {
 	text = strings.TrimSpace(text)
 	if text != "1.0" && text != "1.1" {
-		return false, errors.New("allowed are 1.0 and 1.1")
+		return false, errors.New("must be 1.0 or 1.1")
 	}
 	return text == "1.0", nil
 }
@@ -150,55 +150,55 @@ var standard = timeouts{
 	Connect: int(model.ConnectTimeout / time.Second), Send: int(model.SendTimeout / time.Second), Read: int(model.ReadTimeout / time.Second),
 }
 
-func route(r *feature.Reader, route *model.Route) {
-	limit := bodySize.Get(r)
+func route(v feature.Values, out *feature.RouteOut) {
+	limit := bodySize.Get(v)
 	step := bodyStep(limit)
-	writeProfile(r, &route.Profile)
-	route.Profile = route.Profile.With(maxBodySize.To(step))
+	writeProfile(v, &out.Route.Profile)
+	out.Route.Profile = out.Route.Profile.With(maxBodySize.To(step))
 	// A body that is streamed is not measured: it is cut at the step.
-	route.Profile.Access = route.Profile.Access || step != limit && requestBuffering.Get(r)
+	out.Route.Profile.Access = out.Route.Profile.Access || step != limit && requestBuffering.Get(v)
 
 	p := policy{Body: limit, AtStep: limit > 0 && step == limit}
 	t := timeouts{
-		Connect: int(connectTimeout.Get(r) / time.Second),
-		Send:    int(sendTimeout.Get(r) / time.Second),
-		Read:    int(readTimeout.Get(r) / time.Second),
+		Connect: int(connectTimeout.Get(v) / time.Second),
+		Send:    int(sendTimeout.Get(v) / time.Second),
+		Read:    int(readTimeout.Get(v) / time.Second),
 	}
 	if t != standard {
 		p.Timeouts = &t
 	}
-	if tries := retryTries.Get(r); tries != retryTries.Default {
+	if tries := retryTries.Get(v); tries != retryTries.Default {
 		p.Tries = &tries
 	}
 	if p != (policy{}) {
-		feature.Add(route, name, p)
+		feature.Add(out.Route, name, p)
 	}
 }
 
 // writeProfile writes all but the limit on bodies. NGINX refuses some
 // combinations: what depends on the buffers is brought within their bounds.
-func writeProfile(r *feature.Reader, p *model.Profile) {
-	size := max(leastBuffer, powerOfTwo(bufferSize.Get(r)))
-	number := max(leastBuffers, min(powerOfTwo(int64(buffers.Get(r))), mostKept/size))
+func writeProfile(v feature.Values, p *model.Profile) {
+	size := max(leastBuffer, powerOfTwo(bufferSize.Get(v)))
+	number := max(leastBuffers, min(powerOfTwo(int64(buffers.Get(v))), mostKept/size))
 	busy := 2 * size
-	if asked := busyBuffers.Get(r); asked > 0 {
+	if asked := busyBuffers.Get(v); asked > 0 {
 		busy = max(size, powerOfTwo(asked))
 	}
-	file := tempFile.Get(r)
+	file := tempFile.Get(v)
 	if file > 0 {
 		file = max(size, powerOfTwo(file))
 	}
 	*p = p.With(
-		answerBuffering.When(buffering.Get(r)),
-		bodyBuffering.When(requestBuffering.Get(r)),
+		answerBuffering.When(buffering.Get(v)),
+		bodyBuffering.When(requestBuffering.Get(v)),
 		answerBufferSize.To(size),
 		answerBuffers.To(number),
 		busyBuffersSize.To(min(busy, size*number/2)),
 		maxTempFileSize.To(file),
-		bodyBufferSize.To(min(powerOfTwo(max(leastBuffer, bodyBuffer.Get(r))), mostKept)),
-		nextUpstream.To(int64(outcomes(r))),
-		nextUpstreamTimeout.To(int64(retryStep(retryTime.Get(r))/time.Second)),
-		httpProtocol.When(httpVersion.Get(r)),
+		bodyBufferSize.To(min(powerOfTwo(max(leastBuffer, bodyBuffer.Get(v))), mostKept)),
+		nextUpstream.To(int64(outcomes(v))),
+		nextUpstreamTimeout.To(int64(retryStep(retryTime.Get(v))/time.Second)),
+		httpProtocol.When(httpVersion.Get(v)),
 	)
 }
 

@@ -36,7 +36,7 @@ func parseOutcomes(text string) (model.Outcomes, error) {
 	for _, word := range strings.Fields(text) {
 		one, ok := model.OutcomeOf(word)
 		if !ok && word != "off" {
-			return 0, errors.New("allowed are off and, with blanks between them, " + strings.ReplaceAll((model.AllOutcomes).String(), " ", ", "))
+			return 0, errors.New("must be off or, separated by spaces, of " + strings.ReplaceAll((model.AllOutcomes).String(), " ", ", "))
 		}
 		if ok {
 			set |= one
@@ -47,16 +47,16 @@ func parseOutcomes(text string) (model.Outcomes, error) {
 	case off:
 		return 0, nil
 	case set == 0:
-		return 0, errors.New("it names nothing: off is never to send a request again")
+		return 0, errors.New("must name something; off never sends a request again")
 	}
 	return set, nil
 }
 
 // outcomes is 0 for never. Non-idempotent requests alone make no difference,
 // and so no profile.
-func outcomes(r *feature.Reader) model.Outcomes {
-	set := retry.Get(r)
-	if set != 0 && retryNonIdempotent.Get(r) {
+func outcomes(v feature.Values) model.Outcomes {
+	set := retry.Get(v)
+	if set != 0 && retryNonIdempotent.Get(v) {
 		set |= model.NonIdempotent
 	}
 	if set == model.NonIdempotent {

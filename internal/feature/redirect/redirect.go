@@ -12,7 +12,6 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/model"
 )
 
 const (
@@ -25,7 +24,7 @@ var lua embed.FS
 
 var (
 	appRoot = feature.Setting[feature.Template]{
-		Annotation: "app-root", Parse: parseRoot, Risk: feature.Medium,
+		Annotation: "app-root", Parse: parseRoot, Scope: feature.ScopeHost, Risk: feature.Medium,
 		Doc: "The path that requests for / of the host are redirected to.",
 	}
 	permanent = feature.Setting[string]{
@@ -49,7 +48,7 @@ var (
 		Doc: "Omits scheme and host in redirects to another path of the host.",
 	}
 	fromToWWW = feature.Setting[bool]{
-		Annotation: "from-to-www-redirect", Parse: feature.Bool, Risk: feature.Low,
+		Annotation: "from-to-www-redirect", Parse: feature.Bool, Scope: feature.ScopeName, Risk: feature.Low,
 		Doc: "Redirects www.HOST to each host of the Ingress, or HOST to a host www.HOST.",
 	}
 )
@@ -62,7 +61,7 @@ func Feature() feature.Feature {
 		Settings: []feature.Declared{appRoot, permanent, permanentCode, temporal, temporalCode, relative, fromToWWW},
 		Route:    route,
 		Host:     host,
-		Twin:     fromToWWW.Get,
+		Names:    names,
 		Foretell: foretell,
 		Causes:   map[feature.Effect]string{feature.WWWRedirect: fromToWWW.Annotation},
 		Lua:      lua,
@@ -78,21 +77,18 @@ type policy struct {
 	Code int              `json:"code,omitempty"`
 }
 
-func route(r *feature.Reader, route *model.Route) {
-	// Read for each route, so that a bad value is told and denies.
-	appRoot.Get(r)
-	fromToWWW.Get(r)
-	route.Relative = relative.Get(r)
-	if p, ok := elsewhere(r); ok {
-		feature.Add(route, name, p)
+func route(v feature.Values, out *feature.RouteOut) {
+	out.Route.Relative = relative.Get(v)
+	if p, ok := elsewhere(v, out); ok {
+		feature.Add(out.Route, name, p)
 	}
 }
 
-func elsewhere(r *feature.Reader) (policy, bool) {
-	to, code := temporal.Get(r), codeIn(temporalCode, r, 307)
-	always, alwaysCode := permanent.Get(r), codeIn(permanentCode, r, 308)
+func elsewhere(v feature.Values, out *feature.RouteOut) (policy, bool) {
+	to, code := temporal.Get(v), codeIn(temporalCode, v, 307)
+	always, alwaysCode := permanent.Get(v), codeIn(permanentCode, v, 308)
 	if to != "" && !isURL(to) {
-		r.Tell(temporal, finding.InvalidValue, "allowed are URLs that begin with http:// or https://", "nothing is redirected")
+		out.Warn(temporal, finding.InvalidValue, "must begin with http:// or https://", "nothing is redirected")
 		return policy{}, false
 	}
 	if to == "" {
@@ -107,19 +103,24 @@ var redirects = []int{301, 302, 303, 307, 308}
 // codeIn takes a number that is no redirect for the default, as the predecessor
 // does with those below 300 and above the most. The others that are none (300,
 // 304, 305, 306) it answers without a Location.
-func codeIn(s feature.Setting[int], r *feature.Reader, most int) int {
-	code := s.Get(r)
+func codeIn(s feature.Setting[int], v feature.Values, most int) int {
+	code := s.Get(v)
 	if !slices.Contains(redirects, code) || code > most {
 		return s.Default
 	}
 	return code
 }
 
-func host(r *feature.Reader) any {
-	if path := appRoot.Get(r); path != nil {
-		return policy{Root: path}
+func names(v feature.Values, out *feature.NamesOut) {
+	if fromToWWW.Get(v) {
+		out.WWWBy = fromToWWW
 	}
-	return nil
+}
+
+func host(v feature.Values, out *feature.HostOut) {
+	if path := appRoot.Get(v); path != nil {
+		out.Policy = policy{Root: path}
+	}
 }
 
 func isURL(text string) bool {
@@ -133,7 +134,7 @@ var (
 
 func parseURL(text string) (string, error) {
 	if len(text) > mostText || !urlForm.MatchString(text) {
-		return "", errors.New("allowed are letters, digits and -._~:/,?&=")
+		return "", errors.New("must consist of letters, digits and -._~:/,?&=")
 	}
 	return text, nil
 }
@@ -143,7 +144,7 @@ func parseRoot(text string) (feature.Template, error) {
 		return nil, nil
 	}
 	if len(text) > mostText || !rootForm.MatchString(text) {
-		return nil, errors.New("allowed is a path that begins with a slash, of letters, digits and -._~:/, and variables")
+		return nil, errors.New("must be a path that begins with a slash, of letters, digits and -._~:/, and variables")
 	}
 	return feature.ParseTemplate(text, false)
 }
@@ -152,7 +153,7 @@ func parseRoot(text string) (feature.Template, error) {
 func parseCode(text string) (int, error) {
 	code, err := strconv.Atoi(text)
 	if err != nil {
-		return 0, errors.New("allowed is the number of a redirect's status")
+		return 0, errors.New("must be the number of a redirect's status")
 	}
 	return code, nil
 }

@@ -47,9 +47,7 @@ func Feature() feature.Feature {
 		Doc:      "Regular expressions in paths, and rewriting of paths.",
 		Settings: []feature.Declared{useRegex, rewriteTarget, forwardedPrefix},
 		Route:    route,
-		Patterns: func(r *feature.Reader, path string) bool {
-			return useRegex.Get(r) || rewriteTarget.Get(r).changes(path)
-		},
+		Patterns: patterns,
 		Foretell: foretell,
 		Lua:      lua,
 	}
@@ -85,17 +83,26 @@ type policy struct {
 	Prefix   feature.Template `json:"prefix,omitempty"`
 }
 
-func route(r *feature.Reader, route *model.Route) {
-	useRegex.Get(r)
-	prefix := forwardedPrefix.Get(r)
-	t := rewriteTarget.Get(r)
-	path := route.Path
-	if route.Slash {
+func patterns(v feature.Values, path string) feature.Declared {
+	switch {
+	case useRegex.Get(v):
+		return useRegex
+	case rewriteTarget.Get(v).changes(path):
+		return rewriteTarget
+	}
+	return nil
+}
+
+func route(v feature.Values, out *feature.RouteOut) {
+	prefix := forwardedPrefix.Get(v)
+	t := rewriteTarget.Get(v)
+	path := out.Route.Path
+	if out.Route.Slash {
 		path += "/"
 	}
 	expression := path
 	switch {
-	case t.changesBelow(route):
+	case t.changesBelow(out.Route):
 		expression = "^" + path + "/"
 	case !t.changes(path):
 		return
@@ -106,15 +113,15 @@ func route(r *feature.Reader, route *model.Route) {
 	}
 	for _, p := range t.template {
 		if p.Variable == "group" && p.Name[0] > '9' && !strings.Contains(path, "<"+p.Name+">") {
-			r.Tell(rewriteTarget, finding.InvalidValue, fmt.Sprintf("the path has no group named %q", p.Name), "nothing stands in its place")
+			out.Warn(rewriteTarget, finding.InvalidValue, fmt.Sprintf("the path has no group named %q", p.Name), "nothing stands in its place")
 		}
 	}
-	feature.Add(route, name, policy{Pattern: pattern.Text(), Target: t.template, Redirect: t.redirects(), Prefix: prefix})
+	feature.Add(out.Route, name, policy{Pattern: pattern.Text(), Target: t.template, Redirect: t.redirects(), Prefix: prefix})
 }
 
 var pathForm = regexp.MustCompile(`^[A-Za-z0-9._~:/$-]+$`)
 
-var errForm = errors.New("allowed are letters, digits and -._~:/, and $ with the number or name of a group; a query can't be added")
+var errForm = errors.New("must consist of letters, digits and -._~:/, and $ with the number or name of a group; a query can't be added")
 
 func parseTarget(text string) (target, error) {
 	template, err := parseTemplate(text, true)

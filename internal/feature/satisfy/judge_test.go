@@ -10,7 +10,6 @@ import (
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/featuretest"
 	"github.com/headgate/headgate/internal/gatetest"
-	"github.com/headgate/headgate/internal/model"
 )
 
 // nodding is a feature whose judge says what the annotation nod says.
@@ -18,9 +17,9 @@ func nodding() feature.Feature {
 	says := feature.Setting[string]{Annotation: "nod", Parse: func(text string) (string, error) { return text, nil }}
 	return feature.Feature{
 		Name: "nod", Settings: []feature.Declared{says},
-		Route: func(r *feature.Reader, route *model.Route) {
-			if text := says.Get(r); text != "" {
-				feature.Add(route, "nod", text)
+		Route: func(v feature.Values, out *feature.RouteOut) {
+			if text := says.Get(v); text != "" {
+				feature.Add(out.Route, "nod", text)
 			}
 		},
 		Lua: featuretest.Module("nod", `

@@ -7,7 +7,6 @@ import (
 	"errors"
 
 	"github.com/headgate/headgate/internal/feature"
-	"github.com/headgate/headgate/internal/model"
 )
 
 // The values of satisfy. Without it, and with a bad value, all must.
@@ -27,8 +26,8 @@ func Feature() feature.Feature {
 		Name:     "satisfy",
 		Doc:      "Combines authentication methods.",
 		Settings: []feature.Declared{satisfy},
-		Route: func(r *feature.Reader, route *model.Route) {
-			route.AnyJudge = satisfy.Get(r) == anyOf
+		Route: func(v feature.Values, out *feature.RouteOut) {
+			out.Route.AnyJudge = satisfy.Get(v) == anyOf
 		},
 		Causes: map[feature.Effect]string{feature.AnyAuth: satisfy.Annotation},
 	}
@@ -36,7 +35,7 @@ func Feature() feature.Feature {
 
 func parse(text string) (string, error) {
 	if text != allOf && text != anyOf {
-		return "", errors.New("allowed are all and any")
+		return "", errors.New("must be all or any")
 	}
 	return text, nil
 }

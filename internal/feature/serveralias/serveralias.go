@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
@@ -16,13 +15,12 @@ import (
 const (
 	maxAliases     = 1000 // of an Ingress
 	maxExpressions = 16   // among them
-	maxRemembered  = 64   // values, see remembered
 )
 
 // Feature is server-alias.
 func Feature() feature.Feature {
 	serverAlias := feature.Setting[[]string]{
-		Annotation: "server-alias", Parse: remembered(parse), Risk: feature.High,
+		Annotation: "server-alias", Parse: parse, Scope: feature.ScopeName, Risk: feature.High,
 		Doc: "Additional names for the hosts of the Ingress, separated by commas: names, wildcards (*.example.com stands for any " +
 			"number of labels, and so does www.example.*), and regular expressions after a tilde (~). " +
 			fmt.Sprintf("At most %d names, of which at most %d are regular expressions.", maxAliases, maxExpressions),
@@ -31,32 +29,9 @@ func Feature() feature.Feature {
 		Name:     "server_alias",
 		Doc:      "Adds names to hosts.",
 		Settings: []feature.Declared{serverAlias},
-		Route:    func(r *feature.Reader, _ *model.Route) { serverAlias.Get(r) },
-		Aliases:  serverAlias.Get,
-	}
-}
-
-// remembered parses a value once for all hosts of its Ingress: to compile 16
-// expressions takes a millisecond, and an Ingress may have thousands of hosts.
-func remembered(parse func(string) ([]string, error)) func(string) ([]string, error) {
-	type result struct {
-		aliases []string
-		err     error
-	}
-	var mu sync.Mutex
-	results := map[string]result{}
-	return func(text string) ([]string, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		r, ok := results[text]
-		if !ok {
-			if len(results) == maxRemembered {
-				clear(results)
-			}
-			r.aliases, r.err = parse(text)
-			results[text] = r
-		}
-		return r.aliases, r.err
+		Names: func(v feature.Values, out *feature.NamesOut) {
+			out.Aliases, out.AliasesBy = append(out.Aliases, serverAlias.Get(v)...), serverAlias
+		},
 	}
 }
 
@@ -72,7 +47,7 @@ func parse(text string) ([]string, error) {
 			continue
 		case strings.HasPrefix(entry, "~"):
 			if expressions++; expressions > maxExpressions {
-				return nil, fmt.Errorf("more than %d regular expressions", maxExpressions)
+				return nil, fmt.Errorf("must have at most %d regular expressions", maxExpressions)
 			}
 			if _, err := pcre.Compile(entry[1:], pcre.Options{Caseless: true}); err != nil {
 				return nil, fmt.Errorf("the regular expression %q: %w", feature.Shorten(entry[1:]), err)
@@ -84,17 +59,17 @@ func parse(text string) ([]string, error) {
 			aliases = append(aliases, strings.ToLower(strings.TrimSuffix(entry, ".")))
 		}
 		if len(aliases) > maxAliases {
-			return nil, fmt.Errorf("more than %d aliases", maxAliases)
+			return nil, fmt.Errorf("must have at most %d aliases", maxAliases)
 		}
 	}
 	if i := slices.IndexFunc(aliases, func(a string) bool { return !isName(a) }); i >= 0 {
-		return nil, fmt.Errorf("%q is no name: %w", feature.Shorten(aliases[i]), errAllowed)
+		return nil, fmt.Errorf("%q is not a name: %w", feature.Shorten(aliases[i]), errAllowed)
 	}
 	return aliases, nil
 }
 
-var errAllowed = errors.New("allowed are names like www.example.com, *.example.com and www.example.*, " +
-	"and a tilde with a regular expression")
+var errAllowed = errors.New("must be names like www.example.com, *.example.com and www.example.*, " +
+	"or a tilde with a regular expression")
 
 // isName tells whether an alias is an expression or a name of letters, digits,
 // hyphens and underscores, with a star for its first or last label.

@@ -1,15 +1,12 @@
 // Package serviceupstream leaves the choice of an endpoint to the Service.
 package serviceupstream
 
-import (
-	"github.com/headgate/headgate/internal/feature"
-	"github.com/headgate/headgate/internal/model"
-)
+import "github.com/headgate/headgate/internal/feature"
 
 var serviceUpstream = feature.Setting[bool]{
-	Annotation: "service-upstream", Key: "service-upstream", Parse: feature.Bool, Risk: feature.Low,
+	Annotation: "service-upstream", Key: "service-upstream", Parse: feature.Bool, Scope: feature.ScopeBackend, Merge: feature.MergeOwner, Risk: feature.Low,
 	Doc: "Sends requests to the cluster IP of the Service instead of its endpoints. A headless Service is served " +
-		"by its endpoints. If several Ingresses use a port of a Service, the oldest one decides.",
+		"by its endpoints.",
 }
 
 // Feature is service-upstream.
@@ -18,8 +15,8 @@ func Feature() feature.Feature {
 		Name:     "service_upstream",
 		Doc:      "Sends requests to the cluster IP of the Service instead of its endpoints.",
 		Settings: []feature.Declared{serviceUpstream},
-		Backend: func(r *feature.Reader, b *model.Balancing) {
-			b.ServiceAddress = serviceUpstream.Get(r)
+		Backend: func(v feature.Values, out *feature.BackendOut) {
+			out.Balancing.ServiceAddress = serviceUpstream.Get(v)
 		},
 	}
 }

@@ -2,13 +2,10 @@
 // by which clients know that they are not revoked.
 package stapling
 
-import (
-	"github.com/headgate/headgate/internal/feature"
-	"github.com/headgate/headgate/internal/model"
-)
+import "github.com/headgate/headgate/internal/feature"
 
 var enabled = feature.Setting[bool]{
-	Key: "enable-ocsp", Parse: feature.Bool,
+	Key: "enable-ocsp", Parse: feature.Bool, Scope: feature.ScopeProcess,
 	Doc: "Staples OCSP responses to certificates. They are fetched from the responder that a certificate names.",
 }
 
@@ -18,6 +15,6 @@ func Feature() feature.Feature {
 		Name:     "stapling",
 		Doc:      "OCSP stapling.",
 		Settings: []feature.Declared{enabled},
-		Process:  func(r *feature.Reader, p *model.Process) { p.Stapling = enabled.Get(r) },
+		Process:  func(v feature.Values, out *feature.ProcessOut) { out.Process.Stapling = enabled.Get(v) },
 	}
 }

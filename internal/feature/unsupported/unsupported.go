@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/internal/feature"
-	"github.com/headgate/headgate/internal/model"
 )
 
 var guards = []feature.Setting[string]{
@@ -81,10 +80,5 @@ func Feature() feature.Feature {
 		Name:     "unsupported",
 		Doc:      "Denies routes whose access control is not supported yet.",
 		Settings: settings,
-		Route: func(r *feature.Reader, _ *model.Route) {
-			for _, g := range all {
-				g.Get(r)
-			}
-		},
 	}
 }

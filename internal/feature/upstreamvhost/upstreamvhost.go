@@ -7,7 +7,6 @@ import (
 	"regexp"
 
 	"github.com/headgate/headgate/internal/feature"
-	"github.com/headgate/headgate/internal/model"
 )
 
 const name = "upstream_vhost"
@@ -26,9 +25,9 @@ func Feature() feature.Feature {
 		Name:     name,
 		Doc:      "Sets the Host header of requests to backends.",
 		Settings: []feature.Declared{upstreamVhost},
-		Route: func(r *feature.Reader, route *model.Route) {
-			if host := upstreamVhost.Get(r); len(host) > 0 {
-				feature.Add(route, name, policy{Host: host})
+		Route: func(v feature.Values, out *feature.RouteOut) {
+			if host := upstreamVhost.Get(v); len(host) > 0 {
+				feature.Add(out.Route, name, policy{Host: host})
 			}
 		},
 		Lua: lua,
@@ -47,7 +46,7 @@ func parse(text string) (feature.Template, error) {
 		return nil, nil
 	}
 	if !form.MatchString(text) {
-		return nil, errors.New(`allowed are up to 1000 letters, digits and -._~/:^$[](){}*+?|&=\, and variables such as $service_name`)
+		return nil, errors.New(`must be at most 1000 letters, digits and -._~/:^$[](){}*+?|&=\, and variables such as $service_name`)
 	}
 	return feature.ParseTemplate(text, false)
 }

@@ -8,13 +8,12 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 )
 
-// TestRecording: what is read is taken down with where it came from, each
-// setting once, and only while it is asked for.
-func TestRecording(t *testing.T) {
-	both := feature.Setting[int]{Annotation: "both", Key: "both", Default: 1, Parse: feature.Int(1, 9)}
-	guard := feature.Setting[bool]{Annotation: "guard", Parse: feature.Bool, OnInvalid: feature.Deny}
-	list := feature.Setting[[]string]{Key: "list", Default: []string{"a", "b"}, Parse: feature.List}
-	features := []feature.Feature{{Settings: []feature.Declared{both, guard, list}}}
+// TestReadings: settings are listed with where their values come from.
+func TestReadings(t *testing.T) {
+	both := feature.Setting[int]{Annotation: "both", Key: "both", Default: 1, Parse: feature.Int(1, 9), Scope: feature.ScopeName}
+	guard := feature.Setting[bool]{Annotation: "guard", Parse: feature.Bool, OnInvalid: feature.Deny, Scope: feature.ScopeName}
+	list := feature.Setting[[]string]{Key: "list", Default: []string{"a", "b"}, Parse: feature.List, Scope: feature.ScopeName}
+	schema := feature.NewSchema("p", []feature.Feature{{Name: "f", Settings: []feature.Declared{both, guard, list}}})
 	for _, c := range []struct {
 		name              string
 		annotations, keys map[string]string
@@ -41,22 +40,13 @@ func TestRecording(t *testing.T) {
 			{Key: "list", Value: "a, b", From: feature.FromDefault},
 		}},
 	} {
-		config, _ := feature.NewConfig(features, c.keys)
-		reader := feature.NewReader("p", c.annotations, config)
-		read := func() {
-			both.Get(reader)
-			guard.Get(reader)
-			both.Get(reader)
-			list.Get(reader)
+		config, _ := schema.Config(c.keys)
+		for i := range c.want {
+			c.want[i].Feature, c.want[i].Ingress = "f", web
 		}
-		read()
-		for range 2 {
-			if diff := cmp.Diff(c.want, reader.Recording(read)); diff != "" {
-				t.Errorf("%s: %s", c.name, diff)
-			}
-		}
-		if got := reader.Recording(func() {}); len(got) != 0 {
-			t.Errorf("%s: nothing was read, but recorded is %v", c.name, got)
+		p := schema.Parse(web, c.annotations, config)
+		if diff := cmp.Diff(c.want, schema.Readings(p.Values(), feature.ScopeName, p.Problems())); diff != "" {
+			t.Errorf("%s: %s", c.name, diff)
 		}
 	}
 }

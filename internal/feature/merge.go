@@ -1,0 +1,95 @@
+package feature
+
+import (
+	"reflect"
+	"slices"
+
+	"github.com/headgate/headgate/internal/model"
+)
+
+// Merged is what several Ingresses say together of a host or a backend.
+type Merged struct {
+	Values
+	// Problems are those that are reported of the unit and not of the Ingress.
+	Problems []Problem
+	// Denied is set where the unit is to answer 503 for a bad value.
+	Denied    bool
+	Conflicts []Conflict
+}
+
+// A Conflict is a value that does not count for another Ingress's.
+type Conflict struct {
+	// Field is the annotation's whole name.
+	Field         string
+	Loser, Winner model.Origin
+}
+
+// Merge merges the settings of a scope as they are declared. The owners are all
+// Ingresses that share the unit, the oldest first. Denial is the effect of a value
+// that denies the unit.
+func (s *Schema) Merge(scope Scope, config *Config, owners []*Parsed, denial string) Merged {
+	m := Merged{Values: Values{config: config}}
+	owners = slices.DeleteFunc(slices.Clone(owners), func(p *Parsed) bool { return p.forbidden })
+	for _, d := range s.settings {
+		if d.Scope == scope && d.Annotation != "" {
+			m.merge(d, owners, denial)
+		}
+	}
+	return m
+}
+
+// merge adds one setting.
+func (m *Merged) merge(d *declared, owners []*Parsed, denial string) {
+	if d.Merge != MergeTogether {
+		owners = slices.DeleteFunc(slices.Clone(owners), func(p *Parsed) bool { return p.idle })
+	}
+	owner := d.owner(owners)
+	if owner == nil {
+		return
+	}
+	e := owner.values.entries[d.Annotation]
+	if e != nil && e.counts {
+		if m.entries == nil {
+			m.entries, m.derive = map[string]*entry{}, owner.values.derive
+		}
+		m.entries[d.Annotation] = e
+	}
+	if e != nil && d.Merge != MergeOldest {
+		m.Denied = m.Denied || e.denies
+	}
+	for _, p := range owner.problems {
+		if p.unit && p.Field == owner.values.field(d.Declaration) {
+			if p.Denies {
+				p.Effect = denial
+			}
+			m.Problems = append(m.Problems, p)
+		}
+	}
+	for _, p := range owners {
+		other := p.values.entries[d.Annotation]
+		asks := other != nil && other.counts && (d.Merge != MergeOldest || other.text != "")
+		if p != owner && asks && !reflect.DeepEqual(d.get(p.values), d.get(owner.values)) {
+			m.Conflicts = append(m.Conflicts, Conflict{p.values.field(d.Declaration), p.values.origin, owner.values.origin})
+		}
+	}
+}
+
+// owner is the Ingress whose value of the setting counts, nil if there is none.
+func (d *declared) owner(owners []*Parsed) *Parsed {
+	for _, p := range owners {
+		e := p.values.entries[d.Annotation]
+		switch d.Merge {
+		case MergeOwner:
+			return p
+		case MergeTogether:
+			if p.values.entries[d.leading] != nil {
+				return p
+			}
+		case MergeOldest:
+			if e != nil && e.counts && e.text != "" {
+				return p
+			}
+		}
+	}
+	return nil
+}

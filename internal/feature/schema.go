@@ -1,0 +1,384 @@
+package feature
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/model"
+)
+
+// A Schema is all settings of a list of features. It reads and merges annotations
+// by the declarations.
+type Schema struct {
+	prefix   string // of annotations, with its slash
+	settings []*declared
+	// byAnnotation and byKey are by the whole names.
+	byAnnotation, byKey map[string]*declared
+	lacks               [capabilities]bool
+}
+
+// A declared setting has its place in the list.
+type declared struct {
+	Declared
+	Declaration
+	feature string
+	place   int
+	// leading is the annotation that leads those of the feature that count
+	// together.
+	leading string
+}
+
+// Declarations are the settings of all features, and those by which an
+// administrator says what tenants may do.
+func Declarations(features []Feature) []Declared {
+	list := Tenancy()
+	for _, f := range features {
+		list = append(list, f.Settings...)
+	}
+	return list
+}
+
+// NewSchema collects the settings of features. Prefix stands before the names of
+// annotations, without its slash. Lacking is what NGINX can't do.
+func NewSchema(prefix string, features []Feature, lacking ...Capability) *Schema {
+	s := &Schema{prefix: prefix + "/", byAnnotation: map[string]*declared{}, byKey: map[string]*declared{}}
+	for _, c := range lacking {
+		s.lacks[c] = true
+	}
+	for _, f := range append([]Feature{{Settings: Tenancy()}}, features...) {
+		first, leading := len(s.settings), ""
+		for _, setting := range f.Settings {
+			d := &declared{Declared: setting, Declaration: setting.Declaration(), feature: f.Name, place: len(s.settings)}
+			s.settings = append(s.settings, d)
+			if d.Leads {
+				leading = d.Annotation
+			}
+			if d.Annotation != "" {
+				s.byAnnotation[s.prefix+d.Annotation] = d
+			}
+			if d.Key != "" {
+				s.byKey[d.Key] = d
+			}
+		}
+		for _, d := range s.settings[first:] {
+			d.leading = leading
+		}
+	}
+	return s
+}
+
+// Known reports whether a setting has the annotation, by its whole name.
+func (s *Schema) Known(annotation string) bool { return s.byAnnotation[annotation] != nil }
+
+// Annotations are all that the settings have, without their prefix.
+func (s *Schema) Annotations() []string {
+	var names []string
+	for _, d := range s.settings {
+		if d.Annotation != "" {
+			names = append(names, d.Annotation)
+		}
+	}
+	return names
+}
+
+// A Problem is a value that does not do all that it asks for.
+type Problem struct {
+	// Ingress has it, its zero value for a key. Field is the annotation's whole
+	// name, or the key.
+	Ingress model.Origin
+	Field   string
+	Code    finding.Code
+	Message string
+	Effect  string
+	// Rejected is set if the value does not count, and Denies if it denies.
+	Rejected, Denies bool
+	// unit is set on a problem of a setting that counts together with others:
+	// it is one of each host, or backend, that the Ingress decides on.
+	unit bool
+	// feature declares the setting, empty for what the administrator forbids.
+	feature string
+}
+
+const (
+	usesDefault = "using the default"
+	routesDeny  = "the paths of this Ingress answer 503"
+)
+
+// What a Problem quotes, in bytes: the text is a tenant's, and so may be what
+// its parser says of it.
+const (
+	maxValue = 80
+	maxError = 300
+)
+
+// NotImplemented is the error of a Parse for a value that may be right but that
+// nothing obeys yet. It says what is not implemented.
+type NotImplemented string
+
+func (n NotImplemented) Error() string { return string(n) }
+
+// badValue is the code of a finding about a value that Parse does not take, and
+// its message.
+func badValue(text string, err error) (finding.Code, string) {
+	if missing, ok := errors.AsType[NotImplemented](err); ok {
+		return finding.NotImplemented, missing.Error()
+	}
+	return finding.InvalidValue, fmt.Sprintf("invalid value %q: %s", cut(text, maxValue), cutList(strings.ToValidUTF8(err.Error(), "�"), maxError))
+}
+
+// Shorten keeps what tenants wrote to a length that a finding can carry.
+func Shorten(text string) string { return cut(text, maxValue) }
+
+// cut shortens a text, and leaves no broken character at its end.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
+// ShortenList joins the elements of a list, to a length that a finding can carry.
+func ShortenList(list []string) string { return cutList(strings.Join(list, ", "), maxValue) }
+
+// cutList shortens a text with a list in it behind one of the elements, and says
+// how many follow. What has no element that is short enough is cut as any text.
+func cutList(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	const comma = ", "
+	end := strings.LastIndex(text[:most], comma)
+	if end <= 0 {
+		return cut(text, most)
+	}
+	return fmt.Sprintf("%s and %d more", text[:end], strings.Count(text[end:], comma))
+}
+
+// A Config is the parsed content of the ConfigMap.
+type Config struct {
+	schema *Schema
+	values map[string]any
+	// denies are the settings whose key has a bad value that denies.
+	denies []*declared
+}
+
+// Config parses a ConfigMap's data. A bad value is left out and reported.
+func (s *Schema) Config(data map[string]string) (*Config, []Problem) {
+	config := &Config{schema: s, values: map[string]any{}}
+	var problems []Problem
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		d := s.byKey[key]
+		if d == nil {
+			problems = append(problems, Problem{
+				Field: key, Code: finding.UnknownKey, Message: "this key is not known", Effect: "it does nothing",
+			})
+			continue
+		}
+		text := strings.TrimSpace(data[key])
+		value, err := d.Check(text)
+		if err == nil {
+			config.values[key] = value
+			continue
+		}
+		p := Problem{Field: key, Effect: usesDefault, Rejected: true}
+		p.Code, p.Message = badValue(text, err)
+		if d.OnInvalid == Deny {
+			config.denies = append(config.denies, d)
+			p.Effect, p.Denies = "the paths that it counts for answer 503", true
+		}
+		problems = append(problems, p)
+	}
+	return config, problems
+}
+
+// Values are those of the ConfigMap alone.
+func (c *Config) Values() Values { return Values{config: c} }
+
+// Parsed is what the annotations of one Ingress say over a ConfigMap. It is made
+// in one pass and never changes.
+type Parsed struct {
+	problems  []Problem
+	values    Values
+	forbidden bool
+	// keysDeny is set where a bad key denies the routes of the Ingress.
+	keysDeny bool
+	refers   []*declared
+	// idle is set on an Ingress without a route on the host that is merged for.
+	idle bool
+}
+
+// Idle is the same for a host where the Ingress has no route: there only its
+// values that count together do.
+func (p *Parsed) Idle() *Parsed {
+	idle := *p
+	idle.idle = true
+	return &idle
+}
+
+// Parse reads the annotations of an Ingress, none for the routes of no Ingress.
+// Objects that they refer to are not looked at before Attach.
+func (s *Schema) Parse(origin model.Origin, annotations map[string]string, config *Config) *Parsed {
+	p := &Parsed{values: Values{origin: origin, config: config}}
+	var present []*declared
+	for name := range annotations {
+		if d := s.byAnnotation[name]; d != nil {
+			present = append(present, d)
+		}
+	}
+	slices.SortFunc(present, func(a, b *declared) int { return a.place - b.place })
+	p.enforce(annotations)
+	errs := make([]error, len(present))
+	for i, d := range present {
+		e := &entry{origin: origin, scope: d.Scope, text: d.trim(annotations[s.prefix+d.Annotation]), counts: true}
+		if e.value, errs[i] = d.Check(e.text); errs[i] != nil {
+			e.value, e.counts = nil, false
+		}
+		if name, ok := e.value.(ObjectName); ok && name.Name != "" && d.Refers != NoObject {
+			p.refers = append(p.refers, d)
+		}
+		if p.values.entries == nil {
+			p.values.entries = make(map[string]*entry, len(present))
+		}
+		p.values.entries[d.Annotation] = e
+	}
+	// Whether a bad value denies may depend on all values.
+	for i, d := range present {
+		if errs[i] != nil {
+			code, message := badValue(p.values.entries[d.Annotation].text, errs[i])
+			p.reject(d, code, message)
+		}
+	}
+	for _, d := range config.denies {
+		if e := p.values.entries[d.Annotation]; e == nil || e.value == nil {
+			p.keysDeny = p.keysDeny || d.When == nil || d.When(p.values)
+		}
+	}
+	return p
+}
+
+// reject reports that a value does not count.
+func (p *Parsed) reject(d *declared, code finding.Code, message string) {
+	e := p.values.entries[d.Annotation]
+	problem := Problem{
+		Ingress: p.values.origin, Field: p.values.field(d.Declaration), Code: code, Message: message, Effect: usesDefault, Rejected: true, feature: d.feature,
+	}
+	denies := d.OnInvalid == Deny || d.OnInvalid == DenyMissing && e.value != nil
+	if problem.Denies = denies && (d.When == nil || d.When(p.values)); problem.Denies {
+		problem.Effect = routesDeny
+	}
+	if d.Merge == MergeTogether && (d.Scope == ScopeHost || d.Scope == ScopeBackend) {
+		_, asks := p.values.entries[d.leading]
+		problem.unit, problem.Denies = asks, problem.Denies && asks
+	}
+	e.counts, e.denies = false, problem.Denies
+	p.problems = append(p.problems, problem)
+}
+
+// enforce finds what goes beyond what the administrator allows.
+func (p *Parsed) enforce(annotations map[string]string) {
+	most, words := riskLevel.Get(p.values), wordBlocklist.Get(p.values)
+	schema := p.values.config.schema
+	forbid := func(name, message string) {
+		p.forbidden = true
+		p.problems = append(p.problems, Problem{
+			Ingress: p.values.origin, Field: name, Code: finding.NotAllowed, Message: message, Effect: routesDeny, Rejected: true, Denies: true,
+		})
+	}
+	for name, text := range annotations {
+		if !strings.HasPrefix(name, schema.prefix) {
+			continue
+		}
+		if d := schema.byAnnotation[name]; d != nil && d.Risk > most {
+			forbid(name, fmt.Sprintf("its risk is %s, and the key %s allows at most %s", d.Risk, riskLevel.Key, most))
+		}
+		for _, word := range words {
+			if strings.Contains(text, word) {
+				forbid(name, fmt.Sprintf("its value contains %q, which the key %s forbids", cut(word, maxValue), wordBlocklist.Key))
+				break
+			}
+		}
+	}
+}
+
+// Attach looks at the objects that the values refer to, and reports those that do
+// not exist or may not be read. Of a forbidden Ingress it looks at none.
+func (p *Parsed) Attach(objects Objects) *Parsed {
+	if len(p.refers) == 0 || p.forbidden {
+		return p
+	}
+	attached := *p
+	attached.values.entries = maps.Clone(p.values.entries)
+	attached.values.derive = objects.Derive
+	attached.problems = slices.Clip(p.problems)
+	for _, d := range p.refers {
+		e := *attached.values.entries[d.Annotation]
+		attached.values.entries[d.Annotation] = &e
+		name := e.value.(ObjectName).in(e.origin.Namespace)
+		if name.Namespace != e.origin.Namespace && !d.AnyNamespace && !crossNamespace.Get(p.values) {
+			attached.reject(d, finding.InvalidValue, fmt.Sprintf(
+				"%s is in another namespace: must be in %s while the key %s is false", name, e.origin.Namespace, crossNamespace.Key))
+			continue
+		}
+		found := true
+		switch d.Refers {
+		case Secret:
+			e.secret, found = objects.Secret(name)
+		case ConfigMap:
+			e.configMap, found = objects.ConfigMap(name)
+		}
+		if !found {
+			e.secret, e.configMap = nil, nil
+			attached.reject(d, finding.MissingObject, fmt.Sprintf("%s %s does not exist", d.Refers, name))
+		}
+	}
+	return &attached
+}
+
+// Values are what counts of the Ingress: nothing of one that is forbidden.
+func (p *Parsed) Values() Values {
+	if p.forbidden {
+		return Values{origin: p.values.origin, config: p.values.config}
+	}
+	return p.values
+}
+
+// Written are the values that the Ingress asks for, whether or not it may: by
+// them it is known for what it is, a canary or not, and shown by explain.
+func (p *Parsed) Written() Values { return p.values }
+
+// Forbidden reports whether the annotations go beyond what the administrator
+// allows.
+func (p *Parsed) Forbidden() bool { return p.forbidden }
+
+// Denied reports whether the routes of the Ingress answer 503.
+func (p *Parsed) Denied() bool {
+	return p.keysDeny || slices.ContainsFunc(p.problems, func(p Problem) bool { return p.Denies && !p.unit })
+}
+
+// Problems are what is wrong with the annotations of the Ingress, apart from its
+// hosts and backends.
+func (p *Parsed) Problems() []Problem {
+	return slices.DeleteFunc(slices.Clone(p.problems), func(p Problem) bool { return p.unit })
+}
+
+// ProblemsOf are those of one feature's settings, and what the administrator
+// forbids.
+func (p *Parsed) ProblemsOf(feature string) []Problem {
+	return slices.DeleteFunc(p.Problems(), func(p Problem) bool { return p.feature != "" && p.feature != feature })
+}
+
+// References are the objects that the values refer to, whether or not they may
+// be read.
+func (p *Parsed) References() []Reference {
+	var list []Reference
+	for _, d := range p.refers {
+		if e := p.Values().entries[d.Annotation]; e != nil {
+			list = append(list, Reference{d.Refers, e.value.(ObjectName).in(e.origin.Namespace)})
+		}
+	}
+	return list
+}

@@ -1,0 +1,183 @@
+package feature
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/headgate/headgate/internal/model"
+)
+
+// Values are what the settings of an Ingress, of several that were merged, or of
+// the ConfigMap alone are. To read them has no side effect.
+type Values struct {
+	origin model.Origin
+	config *Config
+	// entries are the annotations, by their names without the prefix.
+	entries map[string]*entry
+	derive  func(secret ObjectName, key string, make func() any) any
+}
+
+// An entry is one annotation of an Ingress.
+type entry struct {
+	origin model.Origin
+	scope  Scope
+	text   string
+	// value is nil if the text is bad. Counts is set if it is good, and the object
+	// that it refers to can be read.
+	value  any
+	counts bool
+	// denies is set on an entry that does not count and denies.
+	denies    bool
+	secret    map[string][]byte
+	configMap map[string]string
+}
+
+// Origin names the Ingress, its zero value where there is none, or several are
+// merged.
+func (v Values) Origin() model.Origin { return v.origin }
+
+// Says reports whether annotations are settings of a scope.
+func (v Values) Says(scope Scope) bool {
+	for _, e := range v.entries {
+		if e.scope == scope {
+			return true
+		}
+	}
+	return false
+}
+
+// Has reports whether NGINX can do something. A feature that needs it and can't
+// have it reports finding.MissingCapability: by Deny if it controls access, else
+// by Reject.
+func (v Values) Has(c Capability) bool { return !v.config.schema.lacks[c] }
+
+// field is where a setting is written: an annotation's whole name, or a key.
+func (v Values) field(d Declaration) string {
+	if d.Annotation == "" {
+		return d.Key
+	}
+	return v.config.schema.prefix + d.Annotation
+}
+
+// SecretOf is the data of the Secret that a setting refers to. It is false if the
+// setting refers to none, or to one that does not exist or may not be read, which
+// was then reported as a bad value of the setting.
+func SecretOf(v Values, s Setting[ObjectName]) (data map[string][]byte, ok bool) {
+	if e := v.entries[s.Annotation]; e != nil {
+		data = e.secret
+	}
+	return data, data != nil
+}
+
+// ConfigMapOf does for a ConfigMap what SecretOf does for a Secret.
+func ConfigMapOf(v Values, s Setting[ObjectName]) (data map[string]string, ok bool) {
+	if e := v.entries[s.Annotation]; e != nil {
+		data = e.configMap
+	}
+	return data, data != nil
+}
+
+// FromSecret is what read makes of the Secret that a setting refers to, false
+// where SecretOf is. Large Secrets are not read again for each host that has
+// them: what read makes must follow from the data and the key alone.
+func FromSecret[T any](v Values, s Setting[ObjectName], key string, read func(map[string][]byte) T) (value T, ok bool) {
+	data, ok := SecretOf(v, s)
+	if !ok {
+		return value, false
+	}
+	if v.derive == nil {
+		return read(data), true
+	}
+	name := s.Get(v).in(v.entries[s.Annotation].origin.Namespace)
+	return v.derive(name, key, func() any { return read(data) }).(T), true
+}
+
+// A From says where a setting's value came from.
+type From string
+
+// The places, from the one that counts most.
+const (
+	FromAnnotation From = "annotation"
+	FromKey        From = "key"
+	FromDefault    From = "default"
+)
+
+// A Reading is the value of a setting and where it came from.
+type Reading struct {
+	// Feature is the one that declares the setting.
+	Feature string
+	// Annotation and Key are as the Setting declares them, without a prefix.
+	Annotation, Key string
+	// Value is what counts, as text: the text that was written where the value has
+	// no short one, empty where the default has none.
+	Value string
+	From  From
+	// Ingress has the annotation. Written is its text, empty if there is none. It
+	// does not count where Refused is set.
+	Ingress model.Origin
+	Written string
+	Refused bool
+	// Denies is set where the bad annotation denies.
+	Denies bool
+}
+
+// Readings are the values of all settings of a scope, in the order in which they
+// are declared. Problems are those that were reported of them.
+func (s *Schema) Readings(v Values, scope Scope, problems []Problem) []Reading {
+	var list []Reading
+	for _, one := range s.settings {
+		if one.Scope == scope {
+			list = append(list, one.reading(v, problems))
+		}
+	}
+	return list
+}
+
+// Reading is the value of one setting.
+func (s *Schema) Reading(v Values, setting Declared) Reading {
+	d := setting.Declaration()
+	for _, one := range s.settings {
+		if one.Annotation == d.Annotation && one.Key == d.Key {
+			return one.reading(v, nil)
+		}
+	}
+	return Reading{}
+}
+
+func (d *declared) reading(v Values, problems []Problem) Reading {
+	r := Reading{Feature: d.feature, Annotation: d.Annotation, Key: d.Key, Value: valueText(d.get(v)), From: FromDefault, Ingress: v.origin}
+	if _, ok := v.config.values[d.Key]; ok {
+		r.From = FromKey
+	}
+	e := v.entries[d.Annotation]
+	if e == nil {
+		return r
+	}
+	r.Ingress, r.Written, r.Refused, r.Denies = e.origin, cut(e.text, maxValue), !e.counts, e.denies
+	if e.value != nil {
+		r.From, r.Value = FromAnnotation, cmp.Or(r.Value, r.Written)
+	}
+	for _, p := range problems {
+		if p.Field == v.field(d.Declaration) && p.Ingress == e.origin {
+			r.Refused, r.Denies = r.Refused || p.Rejected, r.Denies || p.Denies
+		}
+	}
+	return r
+}
+
+// valueText is empty for a value without a short text.
+func valueText(value any) string {
+	switch v := value.(type) {
+	case []string:
+		return cutList(strings.Join(v, ", "), maxError)
+	case fmt.Stringer:
+		return cut(v.String(), maxError)
+	}
+	switch reflect.TypeOf(value).Kind() {
+	case reflect.Slice, reflect.Struct, reflect.Map, reflect.Pointer:
+		return ""
+	}
+	return cut(fmt.Sprint(value), maxError)
+}
