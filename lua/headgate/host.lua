@@ -203,8 +203,17 @@ local function lengths(paths)
 end
 
 
--- compile(payload) -> host | nil, err. guarded is set on a host with a route that
--- not everybody may pass.
+-- lets_in_alike reports whether the same requests may pass two routes: all that
+-- policies do is equal where the phases are one table.
+local function lets_in_alike(a, b)
+    return a.phases == b.phases and a.denied == b.denied and a.any_judge == b.any_judge
+end
+
+
+-- compile(payload) -> host | nil, err. cleans_paths is set on a host where it
+-- matters for access which path a backend takes a request's for: there are
+-- routes that don't let in the same requests, or another service is asked, which
+-- gets the path and may decide by it.
 function _M.compile(payload)
     local unit, err = cjson.decode(payload)
     if not unit then
@@ -212,13 +221,17 @@ function _M.compile(payload)
     end
     local host = { exact = {}, itself = {}, below = {}, lengths = {}, root = nil }
     local known = {}
+    local first
+    local guarded, mixed = false, false
     for _, packed in ipairs(unit.routes) do
         local compiled
         compiled, err = route(packed, unit, known)
         if not compiled then
             return nil, err
         end
-        host.guarded = host.guarded or compiled.denied or compiled.phases.authenticate ~= nil
+        first = first or compiled
+        guarded = guarded or compiled.denied or compiled.phases.authenticate ~= nil
+        mixed = mixed or compiled.identity ~= nil or not lets_in_alike(compiled, first)
         if packed.exact then
             add_exact(host, packed, compiled)
         elseif packed.prefix then
@@ -235,6 +248,7 @@ function _M.compile(payload)
         end
         host.tls = unit.tls
     end
+    host.cleans_paths = guarded and mixed
     host.lengths = lengths(host.below)
     for _, field in ipairs({ "exact", "itself", "below", "lengths" }) do
         if next(host[field]) == nil then

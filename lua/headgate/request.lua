@@ -49,8 +49,8 @@ local slot_count = 0
 --               { status, challenge }
 --   calls       to other services for this request, by name, see call.lua; nil
 --               if there are none
---   strays      set beside a guard where the client's path may lead elsewhere than
---               the path: see route.lua
+--   strays      set where the client's path may lead elsewhere than the path, and
+--               past a guard: see route.lua
 --   regex_seconds  what the features' expressions took, see regex.lua
 --   globals     what features have for all requests, by feature
 function _M.new()

@@ -115,7 +115,7 @@ local function find(host_name, revision)
     request.revision = revision
     request.globals = globals
     request.route = route
-    if host.guarded then
+    if host.cleans_paths then
         request.strays = strays(ngx_var.request_uri)
     end
     return request

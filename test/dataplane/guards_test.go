@@ -357,3 +357,45 @@ func (p *pairs) checkControl(t *testing.T, name string, key http.Header) {
 		t.Errorf("%s: %v, with %v: %s, and %s before", name, requests()[i], key, got, open)
 	}
 }
+
+// TestTargetsOfGuardedHosts sends targets that can be read as two paths. The
+// backend gets them as the client wrote them where every path has the same
+// guard, and no other service decides by the path.
+func TestTargetsOfGuardedHosts(t *testing.T) {
+	t.Parallel()
+	judge := gatetest.StartBackend(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	basic := []string{"auth-type: basic", "auth-secret: users"}
+	gate := gatetest.Start(t, gatetest.Options{Manifests: usersSecret + gatetest.Service("app") + gatetest.Endpoints("app", gatetest.StartEcho(t, "app")) +
+		gatetest.Ingress("one", "one.test", "/", "app", basic...) +
+		gatetest.Ingress("two", "two.test", "/", "app", basic...) + gatetest.Ingress("two-b", "two.test", "/b", "app", basic...) +
+		gatetest.Ingress("below", "below.test", "/a", "app", basic...) +
+		gatetest.Ingress("open", "open.test", "/", "app", basic...) + gatetest.Ingress("open-b", "open.test", "/b", "app") +
+		gatetest.Ingress("acme", "acme.test", "/", "app", basic...) + gatetest.Ingress("acme-b", "acme.test", challenges, "app", basic...) +
+		gatetest.Ingress("realm", "realm.test", "/", "app", basic...) + gatetest.Ingress("realm-b", "realm.test", "/b", "app", append(basic, "auth-realm: other")...) +
+		gatetest.Ingress("denied", "denied.test", "/", "app") + gatetest.Ingress("denied-b", "denied.test", "/b", "app", "auth-type: none") +
+		gatetest.Ingress("any", "any.test", "/", "app", slices.Concat(basic, []string{"satisfy: any"})...) + gatetest.Ingress("any-b", "any.test", "/b", "app", basic...) +
+		gatetest.Ingress("asked", "asked.test", "/", "app", "auth-url: http://"+judge+"/check"),
+	})
+	const target = "/a%2Fb//c/../d?x=%2F"
+	for host, want := range map[string]string{
+		"one.test": target, "two.test": target, "below.test": target,
+		"open.test": "/a/b/d?x=%2F", "acme.test": "/a/b/d?x=%2F", "realm.test": "/a/b/d?x=%2F",
+		"denied.test": "/a/b/d?x=%2F", "any.test": "/a/b/d?x=%2F", "asked.test": "/a/b/d?x=%2F",
+	} {
+		gatetest.EveryProtocol(func(http2 bool, scheme string) {
+			r := gate.Do(gatetest.Request{Host: host, Path: target, Scheme: scheme, HTTP2: http2, Header: password}).WantStatus(t, 200)
+			if r.Echo.Target != want {
+				t.Errorf("%s, %s: the backend was asked for %s, want %s", host, r.Proto, r.Echo.Target, want)
+			}
+			// What can be read one way only goes on as it is on every host.
+			const plain = "/a%2Fb//%64?x"
+			r = gate.Do(gatetest.Request{Host: host, Path: plain, Scheme: scheme, HTTP2: http2, Header: password}).WantStatus(t, 200)
+			if r.Echo.Target != plain {
+				t.Errorf("%s, %s: the backend was asked for %s, want %s", host, r.Proto, r.Echo.Target, plain)
+			}
+		})
+	}
+	gate.Do(gatetest.Request{Host: "one.test", Path: target}).WantStatus(t, 401)
+	gate.Do(gatetest.Request{Host: "one.test", Path: "/a/..;/b", Header: password}).WantStatus(t, 200)
+	gate.Do(gatetest.Request{Host: "open.test", Path: "/x/../a/..;/b", Header: password}).WantStatus(t, 400)
+}
