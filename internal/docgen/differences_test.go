@@ -17,7 +17,6 @@ func annotationDifferences() []difference {
 		{"server-alias", "bad value", "default", "deny", adds},
 		{"temporal-redirect-code", "bad value", "default", "deny", adds},
 		{"x-forwarded-prefix", "bad value", "default", "deny", adds},
-		{"custom-headers", "bad value", "deny", "default", "there any other thing that is wrong with it denied"},
 	}
 }
 

@@ -28,12 +28,13 @@ var lua embed.FS
 
 var (
 	customHeaders = feature.Setting[feature.ObjectName]{
-		Annotation: "custom-headers", Parse: parse, OnInvalid: feature.Deny, Risk: feature.Medium,
+		Annotation: "custom-headers", Parse: parse, OnInvalid: feature.DenyMissing, Risk: feature.Medium,
 		// Another namespace is no secret here: all that is shown of it are values
 		// under names that the administrator allowed as headers.
 		Refers: feature.ConfigMap, AnyNamespace: true,
 		Doc: "The ConfigMap, namespace/name, whose data are added to responses as headers. " +
-			"Each header must be listed in the key global-allowed-response-headers.",
+			"Each header must be listed in the key global-allowed-response-headers. " +
+			"If the ConfigMap does not exist, has an invalid header, or is written without a namespace, the paths answer 503.",
 	}
 	allowedHeaders = feature.Setting[[]string]{
 		Key: "global-allowed-response-headers", Parse: feature.List,
@@ -52,17 +53,19 @@ func Feature() feature.Feature {
 	}
 }
 
-// parse wants the namespace, which the predecessor did too.
+// parse takes a name without a namespace too: route rejects that, and denies.
 func parse(text string) (feature.ObjectName, error) {
 	if text == "" {
 		return feature.ObjectName{}, nil
 	}
 	object, err := feature.Object(text)
-	if err != nil || object.Namespace == "" {
-		return feature.ObjectName{}, errors.New("must be NAMESPACE/NAME of a ConfigMap")
+	if err != nil {
+		return feature.ObjectName{}, errForm
 	}
 	return object, nil
 }
+
+var errForm = errors.New("must be NAMESPACE/NAME of a ConfigMap")
 
 // policy is what customheaders.lua reads of a route.
 type policy struct {
@@ -76,6 +79,10 @@ type policy struct {
 type header [2]string
 
 func route(v feature.Values, out *feature.RouteOut) {
+	if object := customHeaders.Get(v); object.Name != "" && object.Namespace == "" {
+		out.Reject(customHeaders, finding.InvalidValue, fmt.Sprintf("invalid value %q: %v", object.Name, errForm))
+		return
+	}
 	data, ok := feature.ConfigMapOf(v, customHeaders)
 	if !ok || len(data) == 0 {
 		return

@@ -50,6 +50,8 @@ func TestHeaders(t *testing.T) {
 		gatetest.Ingress("shared", "a.test", "/shared", "web", "custom-headers: other/shared") +
 		gatetest.Ingress("evil", "a.test", "/evil", "web", "custom-headers: default/evil") +
 		gatetest.Ingress("bare", "a.test", "/bare", "web", "custom-headers: headers") +
+		gatetest.Ingress("bad", "a.test", "/bad", "web", "custom-headers: default/no name") +
+		gatetest.Ingress("deep", "a.test", "/deep", "web", "custom-headers: a/b/c") +
 		gatetest.Ingress("lacking", "a.test", "/lacking", "web", "custom-headers: default/lacking")})
 	mine, others := "a $host \\ \"b\"|no-store|u", "backend|again|max-age=5|"
 	for _, c := range []struct {
@@ -61,6 +63,7 @@ func TestHeaders(t *testing.T) {
 		{"/dead", "", 502, mine}, {"/none", "", 503, mine}, {"/moved", "", 301, mine},
 		{"/two", "", 200, others}, {"/shared", "", 200, "shared|max-age=5|"},
 		{"/evil", "", 503, "||"}, {"/bare", "", 503, "||"}, {"/lacking", "", 503, "||"},
+		{"/bad", "", 200, others}, {"/deep", "", 200, others},
 	} {
 		for _, http2 := range []bool{false, true} {
 			r := ask(g, http2, "a.test", c.path, c.asked).WantStatus(t, c.status)
