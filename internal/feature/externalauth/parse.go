@@ -30,6 +30,8 @@ type target struct {
 	text string
 	call model.Call
 	uri  feature.Template
+	// bare is set where the URL ends behind the host.
+	bare bool
 }
 
 func (t target) set() bool { return t.text != "" }
@@ -88,6 +90,7 @@ func parseURL(text string) (target, error) {
 		return target{}, err
 	}
 	uri, _, _ := strings.Cut(rest[end:], "#")
+	bare := uri == ""
 	if !strings.HasPrefix(uri, "/") {
 		uri = "/" + uri
 	}
@@ -99,7 +102,7 @@ func parseURL(text string) (target, error) {
 	if plain, err := url.PathUnescape(path); err == nil && !strings.Contains(path, "$") {
 		call.Path = plain
 	}
-	return target{text, call, template}, nil
+	return target{text, call, template, bare}, nil
 }
 
 // ofHost are the variables for the name that the client asked for. A request

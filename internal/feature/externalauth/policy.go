@@ -63,6 +63,10 @@ func (h header) MarshalJSON() ([]byte, error) {
 // followed, which denies the route.
 func (s settings) policy(v feature.Values, out *feature.RouteOut) (policy, bool) {
 	url := s.url.Get(v)
+	if url.bare {
+		out.Warn(s.url, finding.InvalidValue, fmt.Sprintf("%q has no path: must end in the path that authenticates, even if it is /", feature.Shorten(url.text)),
+			"the service is asked for /, which lets every request pass if it is a public page")
+	}
 	p := policy{
 		ID: hash(url.text), URI: url.uri, PathVaries: url.pathVaries(), Method: s.method.Get(v), Redirect: s.redirect.Get(v),
 		Respond: s.respond.Get(v), Always: s.alwaysCookie.Get(v), SignIn: s.signInTemplate(v),
