@@ -89,7 +89,8 @@ local function sign_in(policy, request, cookies)
     if cookies then
         add_cookies(cookies)
     end
-    return requests.redirect(request, template.fill_uri(policy.sign_in, request), FOUND)
+    local target = requests.whole(template.fill_uri(policy.sign_in, request), request.route.relative, request.host_name)
+    return requests.redirect(request, target, FOUND)
 end
 
 

@@ -211,6 +211,12 @@ func TestSignIn(t *testing.T) {
 		j.guarded("plain.test", "/cookie", "auth-signin: https://login.example/start") +
 		j.guarded("more.test", "/cookie", "auth-signin: https://login.example/start?a=b", "auth-signin-redirect-param: next") +
 		j.guarded("vars.test", "/cookie", "auth-signin: https://$host/oauth2/start?rd=$escaped_request_uri") +
+		j.guarded("path.test", "/cookie", "auth-signin: /login") +
+		j.guarded("relative.test", "/cookie", "auth-signin: /login?a=b", "relative-redirects: true") +
+		j.guarded("scheme.test", "/cookie", "auth-signin: $scheme://$http_host/login") +
+		j.guarded("percent.test", "/cookie", "auth-signin: https://login.example/a%20b?rd=%2Fhome") +
+		j.guarded("fragment.test", "/cookie", "auth-signin: https://login.example/#/login") +
+		j.guarded("slashes.test", "/cookie", "auth-signin: //login.example/") +
 		j.guarded("cached.test", "/cookie", "auth-signin: https://login.example/", "auth-cache-key: x") +
 		j.guarded("forbidden.test", "/status/403", "auth-signin: https://login.example/") +
 		j.guarded("down.test", "/status/500", "auth-signin: https://login.example/") +
@@ -225,6 +231,12 @@ func TestSignIn(t *testing.T) {
 			{"plain.test", 302, "https://login.example/start?rd=" + scheme + "://plain.test%2Fx%3Fy%3D1%26z"},
 			{"more.test", 302, "https://login.example/start?a=b&next=" + scheme + "://more.test%2Fx%3Fy%3D1%26z"},
 			{"vars.test", 302, "https://vars.test/oauth2/start?rd=%2Fx%3Fy%3D1%26z"},
+			{"path.test", 302, scheme + "://path.test/login?rd=" + scheme + "://path.test%2Fx%3Fy%3D1%26z"},
+			{"relative.test", 302, "/login?a=b&rd=" + scheme + "://relative.test%2Fx%3Fy%3D1%26z"},
+			{"scheme.test", 302, scheme + "://scheme.test/login?rd=" + scheme + "://scheme.test%2Fx%3Fy%3D1%26z"},
+			{"percent.test", 302, "https://login.example/a%20b?rd=%2Fhome"},
+			{"fragment.test", 302, "https://login.example/#/login?rd=" + scheme + "://fragment.test%2Fx%3Fy%3D1%26z"},
+			{"slashes.test", 302, scheme + "://slashes.test//login.example/?rd=" + scheme + "://slashes.test%2Fx%3Fy%3D1%26z"},
 			{"cached.test", 302, "https://login.example/?rd=" + scheme + "://cached.test%2Fx%3Fy%3D1%26z"},
 			{"cached.test", 302, "https://login.example/?rd=" + scheme + "://cached.test%2Fx%3Fy%3D1%26z"},
 			{"forbidden.test", 403, ""},
