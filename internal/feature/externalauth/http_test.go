@@ -247,6 +247,9 @@ func TestSignIn(t *testing.T) {
 			if got := r.Header.Get("Location"); got != c.want {
 				t.Errorf("%s: redirected to %q, want %q", c.host, got, c.want)
 			}
+			if got := r.Header.Get("Strict-Transport-Security"); (got != "") != (scheme == "https") {
+				t.Errorf("%s, %s: Strict-Transport-Security %q", c.host, scheme, got)
+			}
 			if got := r.Header.Get("WWW-Authenticate"); (got == "Basic") != (c.host == "passed.test") {
 				t.Errorf("%s: WWW-Authenticate %q", c.host, got)
 			}

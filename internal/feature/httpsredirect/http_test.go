@@ -123,6 +123,8 @@ func TestHSTS(t *testing.T) {
 	g := gatetest.Start(t, gatetest.Options{Manifests: backend(t) + secured("with", "on.test") +
 		gatetest.Ingress("plain", "plain.test", "/", "a", "ssl-redirect: false") +
 		gatetest.Ingress("named", "named.test", "/", "a", "proxy-body-size: 3m") +
+		gatetest.Ingress("moved", "moved.test", "/", "a", "permanent-redirect: https://a.test/") +
+		gatetest.Ingress("root", "root.test", "/", "a", "app-root: /app", "from-to-www-redirect: true") +
 		gatetest.Ingress("dead", "dead.test", "/", "none") + gatetest.Ingress("slash", "slash.test", "/foo/", "a")})
 	for _, c := range []struct {
 		host, path string
@@ -133,6 +135,7 @@ func TestHSTS(t *testing.T) {
 		{"on.test", "/", http.Header{"X-Status": {"500"}}, 500}, {"named.test", "/", http.Header{"X-Status": {"404"}}, 404},
 		{"nobody.test", "/", nil, 404}, {"dead.test", "/", nil, 503}, {"slash.test", "/foo", nil, 301}, {"slash.test", "/x", nil, 404},
 		{"on.test", "/..", nil, 400},
+		{"moved.test", "/", nil, 301}, {"root.test", "/", nil, 302}, {"www.root.test", "/", nil, 308},
 		// The backend's own is replaced.
 		{"on.test", "/", http.Header{"X-Hsts": {"max-age=1"}}, 200}, {"named.test", "/", http.Header{"X-Hsts": {"max-age=1|max-age=2"}}, 200},
 	} {
