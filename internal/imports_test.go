@@ -56,6 +56,8 @@ var knows = []struct {
 		"internal/source/kube", []string{"internal/permission", "internal/source", "internal/source/follow"},
 		"it speaks with the API server and delivers objects: what the store refers to comes in by Want, called from outside",
 	},
+	{"internal/source/file/manifest", nil, "it decodes bytes: where they come from is for package file"},
+	{"internal/source/file", []string{"internal/source", "internal/source/file/manifest"}, "a source gives objects: what they mean is for store and build"},
 	{"internal/source/follow", []string{"internal/source"}, "it runs jobs: what they fetch is for the sources that hand them in"},
 	{"internal/source/…", []string{"internal/keypolicy", "internal/netguard", "internal/source", "internal/source/follow"}, "a source gives objects: what they mean is for store and build"},
 	{
@@ -96,7 +98,7 @@ var forbidden = []struct {
 	advice  string
 }{
 	{
-		[]string{"internal/build", "internal/model", "internal/unit", "internal/router", "internal/plan", "internal/finding", "internal/feature", "internal/feature/…", "internal/pcre", "internal/explain"},
+		[]string{"internal/build", "internal/model", "internal/unit", "internal/router", "internal/plan", "internal/finding", "internal/feature", "internal/feature/…", "internal/pcre", "internal/explain", "internal/source/file/manifest"},
 		[]string{
 			"os", "os/…", "io/ioutil", "path/filepath", "syscall", "net", "net/http", "net/http/…",
 			"log", "log/…", "math/rand", "math/rand/…", "crypto/rand", "k8s.io/client-go/…", "k8s.io/klog/…",
@@ -263,6 +265,7 @@ func TestRulesBite(t *testing.T) {
 		{"internal/feature/cors", `"` + module + `internal/feature/proxying"`, "", 1},
 		{"internal/feature/all", `"` + module + `internal/feature/proxying"`, "", 0},
 		{"internal/source/file", `"os"; "` + module + `internal/store"`, "", 1},
+		{"internal/source/file/manifest", `"os"; "k8s.io/api/core/v1"`, "", 1},
 		{"internal/source/kube", `"k8s.io/client-go/kubernetes"; "` + module + `internal/source"`, "", 0},
 		{"internal/source/kube", `"` + module + `internal/store"; "` + module + `internal/build"`, "", 2},
 		{"internal/health", `"` + module + `internal/gatetest"`, "", 1},

@@ -1,11 +1,10 @@
 // Package file is the source that reads a folder of Kubernetes manifests and
 // watches it for changes.
 //
-// It knows files, YAML and the kinds of objects that are taken: Ingress,
-// IngressClass, Service, EndpointSlice, Secret, ConfigMap and Namespace. It
-// must not know what they mean. All other kinds are passed over.
+// It knows files and folders; package manifest decodes them. It does not
+// interpret the objects.
 //
-// Objects are delivered as a cluster of today has them: Ingresses and
+// It delivers objects in the form of a current cluster: Ingresses and
 // IngressClasses of old versions are converted, with a Problem, and Endpoints
 // become EndpointSlices for Services that have none.
 //

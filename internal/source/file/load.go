@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/headgate/headgate/internal/source/file/manifest"
 )
 
 // maxSize is the largest file that is read, in bytes.
@@ -36,8 +38,9 @@ type reading struct {
 	// same: the content is that of the hash that was known.
 	same bool
 	// empty: there is a file with nothing in it.
-	empty bool
-	content
+	empty   bool
+	hash    hash
+	content manifest.Content
 }
 
 // load reads a file, and decodes it if its content is not the known one.
@@ -50,19 +53,17 @@ func load(path string, known hash) reading {
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 			return reading{path: path, gone: true}
 		}
-		return reading{path: path, content: content{flaws: []flaw{{0, "a link to a file that does not exist"}}}}
+		return reading{path: path, content: manifest.Content{Flaws: []manifest.Flaw{{Reason: "a link to a file that does not exist"}}}}
 	case err != nil:
-		return reading{path: path, content: content{flaws: []flaw{{0, err.Error()}}}}
+		return reading{path: path, content: manifest.Content{Flaws: []manifest.Flaw{{Reason: err.Error()}}}}
 	}
-	r := reading{path: path, content: content{hash: sha256.Sum256(data)}}
+	r := reading{path: path, hash: sha256.Sum256(data)}
 	if r.hash == known {
 		r.same = true
 		return r
 	}
 	r.empty = len(bytes.TrimSpace(data)) == 0
-	known = r.hash
-	r.content = decode(data)
-	r.hash = known
+	r.content = manifest.Decode(data)
 	return r
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/internal/source"
+	"github.com/headgate/headgate/internal/source/file/manifest"
 )
 
 // Once is what a folder or a file held when it was read.
@@ -22,7 +23,7 @@ type Once struct {
 	state *state
 	// opened has the files that were read again, with their objects as they
 	// stand in them.
-	opened map[string]map[key]*text
+	opened map[string]map[manifest.Key]*manifest.Text
 }
 
 // Read reads a folder as New takes one, or one file, whatever its name is, and
@@ -36,12 +37,12 @@ func Read(path string) (*Once, error) {
 	}
 	slices.Sort(files)
 	readings := make([]reading, len(files))
-	parallel(len(files), func(i int) { readings[i] = load(files[i], hash{}) })
+	manifest.Parallel(len(files), func(i int) { readings[i] = load(files[i], hash{}) })
 
-	o := &Once{state: newState(), Problems: make(map[string][]Problem), opened: make(map[string]map[key]*text)}
+	o := &Once{state: newState(), Problems: make(map[string][]Problem), opened: make(map[string]map[manifest.Key]*manifest.Text)}
 	for _, r := range readings {
 		if !r.gone {
-			o.state.put(r.path, r.content)
+			o.state.put(r.path, r.hash, r.content)
 		}
 	}
 	var problems map[string][]Problem
@@ -52,7 +53,7 @@ func Read(path string) (*Once, error) {
 	}
 	for path, wrong := range bad {
 		if wrong != nil {
-			j.set(path, wrong.problem(notEntered))
+			j.set(path, wrong.Problem(notEntered))
 		}
 	}
 	j.flush()
@@ -60,7 +61,7 @@ func Read(path string) (*Once, error) {
 }
 
 // listing is what there is to read, and what is wrong with folders.
-func listing(path string) (files []string, bad map[string]*flaw, err error) {
+func listing(path string) (files []string, bad map[string]*manifest.Flaw, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, nil, err
@@ -74,7 +75,7 @@ func listing(path string) (files []string, bad map[string]*flaw, err error) {
 	t := tree{root: path, links: make(map[string]map[string]bool)}
 	files, bad = t.add(path)
 	if wrong := bad[path]; wrong != nil {
-		return nil, nil, errors.New(path + ": " + wrong.reason)
+		return nil, nil, errors.New(path + ": " + wrong.Reason)
 	}
 	return files, bad, nil
 }
@@ -105,52 +106,39 @@ func (o *Once) Place(object, field string) (Place, bool) {
 		return Place{}, false
 	}
 	path := o.state.holders[k][0]
-	place := Place{path, max(o.state.files[path].objects[k].line, 1)}
+	place := Place{path, max(o.state.files[path].objects[k].Line, 1)}
 	opened, known := o.opened[path]
 	if !known {
 		opened = open(path)
 		o.opened[path] = opened
 	}
 	if t, ok := opened[k]; ok {
-		place.Line = t.lineOf(stepsTo(k.kind, field))
+		place.Line = t.LineOf(field)
 	}
 	return place, true
 }
 
 // named is the key of an object that a file has.
-func (s *state) named(object string) (key, bool) {
+func (s *state) named(object string) (manifest.Key, bool) {
 	kinds := []string{"Ingress", "IngressClass", "Service", "EndpointSlice", "Secret", "ConfigMap", "Namespace"}
 	kind, name, _ := strings.Cut(object, "/")
 	i := slices.IndexFunc(kinds, func(k string) bool { return strings.EqualFold(k, kind) })
 	if i < 0 {
-		return key{}, false
+		return manifest.Key{}, false
 	}
-	k := key{kind: kinds[i], name: name}
+	k := manifest.Key{Kind: kinds[i], Name: name}
 	if namespace, rest, ok := strings.Cut(name, "/"); ok {
-		k.namespace, k.name = namespace, rest
+		k.Namespace, k.Name = namespace, rest
 	}
 	return k, len(s.holders[k]) > 0
 }
 
-// open gives the objects of a file as they stand in it, the first where one
-// stands twice. A file that can't be read any more has none: where its objects
-// begin is known from before.
-func open(path string) map[key]*text {
+// open locates the objects of a file. It returns none for a file that can't be
+// read any more: the lines on which its objects begin are known already.
+func open(path string) map[manifest.Key]*manifest.Text {
 	data, err := read(path)
 	if err != nil {
 		return nil
 	}
-	all, _ := values(data)
-	found := make([]*object, len(all))
-	parallel(len(all), func(i int) { found[i], _ = all[i].object() })
-	first := make(map[key]*text, len(all))
-	for i, one := range found {
-		if one == nil {
-			continue
-		}
-		if _, twice := first[one.key]; !twice {
-			first[one.key] = newText(all[i])
-		}
-	}
-	return first
+	return manifest.Locate(data)
 }

@@ -3,24 +3,13 @@ package file
 import (
 	"cmp"
 	"slices"
+
+	"github.com/headgate/headgate/internal/source/file/manifest"
 )
 
-// A Problem is something in the folder that can't be used, or an object of an
-// old version, which is used all the same.
-type Problem struct {
-	// Line counts from 1; 0 means the file or folder as a whole.
-	Line int
-	// Reason says what is wrong. Of an object of an old version it has the new
-	// form as YAML.
-	Reason string
-	// Effect says what becomes of it.
-	Effect string
-	// Object is the object of an old version, in the form
-	// "ingress/namespace/name"; empty for all other problems.
-	Object string
-	// Field is what is wrong of Object.
-	Field string
-}
+// A Problem is a part of the folder that can't be used, or an object of an old
+// version, which is used.
+type Problem = manifest.Problem
 
 // What becomes of what can't be used.
 const (
@@ -34,17 +23,6 @@ const (
 	// problems of their own.
 	notEntered = "its files are not read"
 )
-
-// A flaw is something that can't be used in a file or folder that is known
-// from elsewhere.
-type flaw struct {
-	line   int
-	reason string
-}
-
-func (f flaw) problem(effect string) Problem {
-	return Problem{Line: f.line, Reason: f.reason, Effect: effect}
-}
 
 // A journal remembers the problems of each path, and tells them when they
 // are others.

@@ -12,30 +12,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/headgate/headgate/internal/source"
+	"github.com/headgate/headgate/internal/source/file/manifest"
 )
 
 // A hash stands for the content of a file; the zero hash is that of no file.
 type hash [sha256.Size]byte
 
-// content is what was read from a file.
-type content struct {
-	hash    hash
-	objects []object
-	flaws   []flaw
-	// vain has the objects that stand in the file once more.
-	vain []flaw
-}
-
 // A manifest is what is known of a file.
-type manifest struct {
+type fileState struct {
 	hash    hash
-	objects map[key]object
+	objects map[manifest.Key]manifest.Object
 	// flaws have a part in what the file holds, vain does not.
-	flaws, vain []flaw
+	flaws, duplicates []manifest.Flaw
 	// kept: objects stay that can't be found in the file now.
 	kept bool
 	// lost has the objects that stand in an earlier file too, with the place.
-	lost map[key]string
+	shadowed map[manifest.Key]string
 }
 
 // A state knows which file holds which objects. Where several files hold the
@@ -45,26 +37,26 @@ type state struct {
 	// one goroutine.
 	mu sync.RWMutex
 
-	files map[string]*manifest
+	files map[string]*fileState
 	// holders has the paths of the files that hold an object, in order.
-	holders map[key][]string
+	holders map[manifest.Key][]string
 	// before has the objects that the current batch touches, as they were
 	// before it.
-	before map[key]metav1.Object
+	before map[manifest.Key]metav1.Object
 	// judged has the files whose problems may have changed in this batch.
-	judged map[string]bool
+	reported map[string]bool
 	// endpoints has what is delivered for Endpoints.
-	endpoints *substitute
+	endpoints *endpointsConverter
 }
 
 func newState() *state {
 	return &state{
-		files:   make(map[string]*manifest),
-		holders: make(map[key][]string),
-		before:  make(map[key]metav1.Object),
-		judged:  make(map[string]bool),
+		files:    make(map[string]*fileState),
+		holders:  make(map[manifest.Key][]string),
+		before:   make(map[manifest.Key]metav1.Object),
+		reported: make(map[string]bool),
 
-		endpoints: newSubstitute(),
+		endpoints: newEndpointsConverter(),
 	}
 }
 
@@ -95,23 +87,23 @@ func (s *state) holds(path string) bool {
 
 // put takes what was read from a file. While the file has flaws, what it held
 // before and holds no more stays.
-func (s *state) put(path string, c content) {
+func (s *state) put(path string, h hash, c manifest.Content) {
 	m := s.files[path]
 	if m == nil {
-		m = &manifest{objects: make(map[key]object, len(c.objects)), lost: make(map[key]string)}
+		m = &fileState{objects: make(map[manifest.Key]manifest.Object, len(c.Objects)), shadowed: make(map[manifest.Key]string)}
 		s.files[path] = m
 	}
-	m.hash, m.flaws, m.vain, m.kept = c.hash, c.flaws, c.vain, false
-	s.judged[path] = true
-	now := make(map[key]object, len(c.objects))
-	for _, o := range c.objects {
-		now[o.key] = o
+	m.hash, m.flaws, m.duplicates, m.kept = h, c.Flaws, c.Duplicates, false
+	s.reported[path] = true
+	now := make(map[manifest.Key]manifest.Object, len(c.Objects))
+	for _, o := range c.Objects {
+		now[o.Key] = o
 	}
 	for k, o := range m.objects {
 		if _, ok := now[k]; ok {
 			continue
 		}
-		if len(c.flaws) > 0 {
+		if len(c.Flaws) > 0 {
 			now[k], m.kept = o, true
 			continue
 		}
@@ -138,26 +130,26 @@ func (s *state) remove(path string) {
 		s.release(k, path)
 	}
 	delete(s.files, path)
-	s.judged[path] = true
+	s.reported[path] = true
 }
 
 // winner is the object that counts, nil if there is none.
-func (s *state) winner(k key) metav1.Object {
+func (s *state) winner(k manifest.Key) metav1.Object {
 	paths := s.holders[k]
 	if len(paths) == 0 {
 		return nil
 	}
-	return s.files[paths[0]].objects[k].object
+	return s.files[paths[0]].objects[k].Object
 }
 
 // touch remembers how an object was before this batch.
-func (s *state) touch(k key) {
+func (s *state) touch(k manifest.Key) {
 	if _, ok := s.before[k]; !ok {
 		s.before[k] = s.winner(k)
 	}
 }
 
-func (s *state) hold(k key, path string) {
+func (s *state) hold(k manifest.Key, path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	paths := s.holders[k]
@@ -165,8 +157,8 @@ func (s *state) hold(k key, path string) {
 	s.holders[k] = slices.Insert(paths, at, path)
 }
 
-func (s *state) release(k key, path string) {
-	delete(s.files[path].lost, k)
+func (s *state) release(k manifest.Key, path string) {
+	delete(s.files[path].shadowed, k)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	paths := s.holders[k]
@@ -183,20 +175,20 @@ func (s *state) release(k key, path string) {
 // flush ends a batch: it gives the objects that differ from what they were
 // before it, sorted, and the problems of each file that was touched.
 func (s *state) flush() ([]source.Change, map[string][]Problem) {
-	keys := make([]key, 0, len(s.before))
+	keys := make([]manifest.Key, 0, len(s.before))
 	for k := range s.before {
 		keys = append(keys, k)
 		s.judge(k)
 	}
-	slices.SortFunc(keys, func(a, b key) int {
-		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
+	slices.SortFunc(keys, func(a, b manifest.Key) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	var changes []source.Change
 	for _, k := range keys {
 		was, is := s.before[k], s.winner(k)
-		s.endpoints.see(k, was, is)
+		s.endpoints.update(k, was, is)
 		switch {
-		case k.kind == "Endpoints":
+		case k.Kind == "Endpoints":
 		case is == nil && was != nil:
 			changes = append(changes, source.Change{Object: was, Deleted: true})
 		case is != nil && (was == nil || !equality.Semantic.DeepEqual(was, is)):
@@ -204,28 +196,28 @@ func (s *state) flush() ([]source.Change, map[string][]Problem) {
 		}
 	}
 	changes = append(changes, s.endpoints.flush(s.winner)...)
-	problems := make(map[string][]Problem, len(s.judged))
-	for path := range s.judged {
+	problems := make(map[string][]Problem, len(s.reported))
+	for path := range s.reported {
 		problems[path] = s.problems(path)
 	}
 	clear(s.before)
-	clear(s.judged)
+	clear(s.reported)
 	return changes, problems
 }
 
 // judge finds out in which files an object stands in vain.
-func (s *state) judge(k key) {
+func (s *state) judge(k manifest.Key) {
 	for i, path := range s.holders[k] {
 		m := s.files[path]
-		place, lost := m.lost[k]
-		first := s.holders[k][0] + ":" + strconv.Itoa(s.files[s.holders[k][0]].objects[k].line)
+		place, lost := m.shadowed[k]
+		first := s.holders[k][0] + ":" + strconv.Itoa(s.files[s.holders[k][0]].objects[k].Line)
 		switch {
 		case i == 0 && lost:
-			delete(m.lost, k)
-			s.judged[path] = true
+			delete(m.shadowed, k)
+			s.reported[path] = true
 		case i > 0 && place != first:
-			m.lost[k] = first
-			s.judged[path] = true
+			m.shadowed[k] = first
+			s.reported[path] = true
 		}
 	}
 }
@@ -243,18 +235,18 @@ func (s *state) problems(path string) []Problem {
 		effect = stays
 	}
 	for _, f := range m.flaws {
-		ps = append(ps, f.problem(effect))
+		ps = append(ps, f.Problem(effect))
 	}
-	for _, f := range m.vain {
-		ps = append(ps, f.problem(vain))
+	for _, f := range m.duplicates {
+		ps = append(ps, f.Problem(vain))
 	}
-	for k, place := range m.lost {
-		ps = append(ps, flaw{m.objects[k].line, inVain(k, place)}.problem(vain))
+	for k, place := range m.shadowed {
+		ps = append(ps, manifest.Flaw{Line: m.objects[k].Line, Reason: k.AlreadyDefined(place)}.Problem(vain))
 	}
 	for k, o := range m.objects {
-		if _, lost := m.lost[k]; o.old != nil && !lost {
-			old := *o.old
-			old.Line = o.line
+		if _, lost := m.shadowed[k]; o.Old != nil && !lost {
+			old := *o.Old
+			old.Line = o.Line
 			ps = append(ps, old)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/headgate/headgate/internal/source/file/manifest"
 )
 
 // maxFolders bounds how deep folders may lie in each other.
@@ -28,17 +30,17 @@ func (t *tree) has(path string) bool { return t.links[path] != nil }
 
 // add watches a folder and all below it, and lists the manifests there and
 // what is wrong with each folder, nil where it is fine.
-func (t *tree) add(folder string) (files []string, bad map[string]*flaw) {
-	bad = make(map[string]*flaw)
+func (t *tree) add(folder string) (files []string, bad map[string]*manifest.Flaw) {
+	bad = make(map[string]*manifest.Flaw)
 	t.walk(folder, 0, &files, bad)
 	return files, bad
 }
 
-func (t *tree) walk(folder string, depth int, files *[]string, bad map[string]*flaw) {
+func (t *tree) walk(folder string, depth int, files *[]string, bad map[string]*manifest.Flaw) {
 	// A folder that was fine once and is read again must say so.
 	bad[folder] = nil
 	if depth > maxFolders || t.loops(folder) {
-		bad[folder] = &flaw{reason: "a folder within itself"}
+		bad[folder] = &manifest.Flaw{Reason: "a folder within itself"}
 		return
 	}
 	// Watching before listing leaves no gap in which a file could be missed.
@@ -53,11 +55,11 @@ func (t *tree) walk(folder string, depth int, files *[]string, bad map[string]*f
 		err = t.list(folder, depth, files, bad)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		bad[folder] = &flaw{reason: fmt.Sprintf("%s folder: %v", act, reason(err))}
+		bad[folder] = &manifest.Flaw{Reason: fmt.Sprintf("%s folder: %v", act, reason(err))}
 	}
 }
 
-func (t *tree) list(folder string, depth int, files *[]string, bad map[string]*flaw) error {
+func (t *tree) list(folder string, depth int, files *[]string, bad map[string]*manifest.Flaw) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return err

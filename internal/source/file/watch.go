@@ -13,6 +13,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/headgate/headgate/internal/source"
+	"github.com/headgate/headgate/internal/source/file/manifest"
 )
 
 const (
@@ -88,7 +89,7 @@ func (w *watch) enter() ([]string, error) {
 	w.tree.forget(root)
 	files, bad := w.tree.add(root)
 	if wrong := bad[root]; wrong != nil {
-		return nil, errors.New(wrong.reason)
+		return nil, errors.New(wrong.Reason)
 	}
 	w.info = info
 	w.judge(bad)
@@ -268,7 +269,7 @@ func (w *watch) check(files []string, sure map[string]bool, first bool) {
 	slices.Sort(files)
 	files = slices.Compact(files)
 	readings := make([]reading, len(files))
-	parallel(len(files), func(i int) { readings[i] = load(files[i], w.state.hash(files[i])) })
+	manifest.Parallel(len(files), func(i int) { readings[i] = load(files[i], w.state.hash(files[i])) })
 
 	// When the folder itself is gone, its files are not deleted.
 	removing := slices.ContainsFunc(readings, func(r reading) bool { return r.gone }) && w.present()
@@ -283,7 +284,7 @@ func (w *watch) check(files []string, sure map[string]bool, first bool) {
 			now := time.Now()
 			w.waiting[r.path] = wait{since: now, due: now.Add(doubt), sure: true}
 		default:
-			w.state.put(r.path, r.content)
+			w.state.put(r.path, r.hash, r.content)
 		}
 	}
 	changes, problems := w.state.flush()
@@ -311,12 +312,12 @@ func (w *watch) absolve() {
 }
 
 // judge takes note of what is wrong with folders, nil for those that are fine.
-func (w *watch) judge(folders map[string]*flaw) {
+func (w *watch) judge(folders map[string]*manifest.Flaw) {
 	for path, wrong := range folders {
 		if wrong == nil {
 			w.journal.set(path)
 		} else {
-			w.journal.set(path, wrong.problem(notEntered))
+			w.journal.set(path, wrong.Problem(notEntered))
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package file
+package manifest
 
 import (
 	"fmt"
@@ -199,19 +199,19 @@ func dump(t testing.TB, size int) (asYAML, asJSON string, taken int) {
 
 func TestDump(t *testing.T) {
 	asYAML, asJSON, taken := dump(t, 100_000)
-	first := decode([]byte(asYAML))
-	second := decode([]byte(asJSON))
-	for _, c := range []content{first, second} {
-		if len(c.objects) != taken || len(c.flaws) > 0 || len(c.vain) > 0 {
-			t.Fatalf("%d objects, want %d; %v %v", len(c.objects), taken, c.flaws, c.vain)
+	first := Decode([]byte(asYAML))
+	second := Decode([]byte(asJSON))
+	for _, c := range []Content{first, second} {
+		if len(c.Objects) != taken || len(c.Flaws) > 0 || len(c.Duplicates) > 0 {
+			t.Fatalf("%d objects, want %d; %v %v", len(c.Objects), taken, c.Flaws, c.Duplicates)
 		}
 	}
-	for i, o := range first.objects {
-		if other := second.objects[i]; o.key != other.key || !reflect.DeepEqual(o.object, other.object) {
-			t.Fatalf("%v is\n%v\nin YAML and\n%v\nin JSON", o.key, o.object, other.object)
+	for i, o := range first.Objects {
+		if other := second.Objects[i]; o.Key != other.Key || !reflect.DeepEqual(o.Object, other.Object) {
+			t.Fatalf("%v is\n%v\nin YAML and\n%v\nin JSON", o.Key, o.Object, other.Object)
 		}
-		if line := strings.Split(asYAML, "\n")[o.line-1]; !strings.HasPrefix(line, "- apiVersion") {
-			t.Fatalf("%v begins with %q", o.key, line)
+		if line := strings.Split(asYAML, "\n")[o.Line-1]; !strings.HasPrefix(line, "- apiVersion") {
+			t.Fatalf("%v begins with %q", o.Key, line)
 		}
 	}
 }
@@ -232,8 +232,8 @@ func BenchmarkDump(b *testing.B) {
 			data := []byte(text)
 			b.SetBytes(int64(len(data)))
 			for b.Loop() {
-				if c := decode(data); len(c.objects) != taken || len(c.flaws) > 0 {
-					b.Fatalf("%d objects, want %d; %v", len(c.objects), taken, c.flaws)
+				if c := Decode(data); len(c.Objects) != taken || len(c.Flaws) > 0 {
+					b.Fatalf("%d objects, want %d; %v", len(c.Objects), taken, c.Flaws)
 				}
 			}
 		})

@@ -1,4 +1,4 @@
-package file
+package manifest
 
 import (
 	"strings"
@@ -27,7 +27,7 @@ func newObject(apiVersion, kind string) metav1.Object {
 	case "discovery.k8s.io/v1 EndpointSlice":
 		return &discoveryv1.EndpointSlice{}
 	case "v1 Endpoints":
-		return &endpoints{}
+		return &Endpoints{}
 	case "v1 Service":
 		return &corev1.Service{}
 	case "v1 Secret":
@@ -81,7 +81,7 @@ func complete(o metav1.Object) {
 	case *corev1.Service:
 		o.TypeMeta = metav1.TypeMeta{}
 		completeService(o)
-	case *endpoints:
+	case *Endpoints:
 		o.TypeMeta = metav1.TypeMeta{}
 	case *discoveryv1.EndpointSlice:
 		o.TypeMeta = metav1.TypeMeta{}

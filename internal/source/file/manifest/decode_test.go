@@ -1,4 +1,4 @@
-package file
+package manifest
 
 import (
 	"bytes"
@@ -47,35 +47,68 @@ func TestDecode(t *testing.T) {
 func describe(t *testing.T, data []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	c := decode(data)
-	for _, o := range c.objects {
-		text, err := json.Marshal(o.object)
+	c := Decode(data)
+	for _, o := range c.Objects {
+		text, err := json.Marshal(o.Object)
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(&out, "%d: %v %s\n", o.line, o.key, text)
+		fmt.Fprintf(&out, "%d: %v %s\n", o.Line, o.Key, text)
 	}
-	s := newState()
-	s.put("in.yaml", c)
-	changes, problems := s.flush()
-	for _, c := range changes {
-		if o := c.Object; strings.Contains(o.GetName(), ":") {
-			text, err := json.Marshal(o)
-			if err != nil {
-				t.Fatal(err)
+	var problems []string
+	for _, o := range c.Objects {
+		if o.Old != nil {
+			problems = append(problems, fmt.Sprintf("%05d: %s: %s; %s", o.Line, o.Old.Object, o.Old.Reason, o.Old.Effect))
+		}
+		if e, ok := o.Object.(*Endpoints); ok {
+			for _, slice := range ToSlices(e) {
+				text, err := json.Marshal(slice)
+				if err != nil {
+					t.Fatal(err)
+				}
+				fmt.Fprintf(&out, "converted %s\n", text)
 			}
-			fmt.Fprintf(&out, "substitute %s\n", text)
 		}
 	}
-	j := newJournal(func(all map[string][]Problem) {
-		for _, p := range all["in.yaml"] {
-			fmt.Fprintln(&out, describeProblem("in.yaml", p))
-		}
-	})
-	j.set("in.yaml", problems["in.yaml"]...)
-	j.flush()
+	for _, f := range slices.Concat(c.Flaws, c.Duplicates) {
+		problems = append(problems, fmt.Sprintf("%05d: %s", f.Line, f.Reason))
+	}
+	slices.Sort(problems)
+	for _, p := range problems {
+		fmt.Fprintln(&out, "problem in line "+strings.TrimLeft(p, "0"))
+	}
 	return out.Bytes()
 }
+
+// plainManifest is written as nearly all manifests are.
+const plainManifest = `apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: web
+  namespace: default
+  labels:
+    app.kubernetes.io/name: shop
+  annotations:
+    nginx.ingress.kubernetes.io/ssl-redirect: "false"
+    nginx.ingress.kubernetes.io/proxy-body-size: 8m
+spec:
+  ingressClassName: nginx
+  tls:
+  - hosts:
+    - web.example.com
+    secretName: certificate
+  rules:
+  - host: web.example.com
+    http:
+      paths:
+      - path: /
+        pathType: Prefix
+        backend:
+          service:
+            name: web
+            port:
+              number: 80
+`
 
 func TestAliasesAreBounded(t *testing.T) {
 	for _, form := range []string{"a%d: &a%d [*a%d, *a%d]\n", "a%d: &a%d {<<: [*a%d, *a%d]}\n"} {
@@ -84,8 +117,8 @@ func TestAliasesAreBounded(t *testing.T) {
 		for i := 1; i < 60; i++ {
 			fmt.Fprintf(&b, form, i, i, i-1, i-1)
 		}
-		flaws := decode([]byte(b.String())).flaws
-		if len(flaws) != 1 || !strings.Contains(flaws[0].reason, "aliases") {
+		flaws := Decode([]byte(b.String())).Flaws
+		if len(flaws) != 1 || !strings.Contains(flaws[0].Reason, "aliases") {
 			t.Errorf("%s: flaws %v, want one about aliases", form, flaws)
 		}
 	}
@@ -94,7 +127,7 @@ func TestAliasesAreBounded(t *testing.T) {
 // The reader for plain documents must take what nearly all manifests look
 // like; that it is right about them is for FuzzPlain to say.
 func TestPlainTakesPlainManifests(t *testing.T) {
-	if _, ok := plainJSON([]byte(plainIngress(1))); !ok {
+	if _, ok := plainJSON([]byte(plainManifest)); !ok {
 		t.Error("left to the YAML parser")
 	}
 }
@@ -115,7 +148,7 @@ func seeds(f *testing.F) {
 			f.Add(d.text)
 		}
 	}
-	f.Add([]byte(plainIngress(1)))
+	f.Add([]byte(plainManifest))
 	for _, item := range dumpItems {
 		f.Add(fmt.Appendf(nil, item.text, 1))
 	}
@@ -129,24 +162,24 @@ func FuzzDecode(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		lines := bytes.Count(data, []byte("\n")) + 1
-		c := decode(data)
-		for _, o := range c.objects {
-			if o.object == nil || reflect.ValueOf(o.object).IsNil() {
-				t.Fatalf("%v is nil", o.key)
+		c := Decode(data)
+		for _, o := range c.Objects {
+			if o.Object == nil || reflect.ValueOf(o.Object).IsNil() {
+				t.Fatalf("%v is nil", o.Key)
 			}
-			if o.name == "" || o.name != o.object.GetName() || o.namespace != o.object.GetNamespace() {
-				t.Fatalf("%v names %q in %q", o.key, o.object.GetName(), o.object.GetNamespace())
+			if o.Name == "" || o.Name != o.Object.GetName() || o.Namespace != o.Object.GetNamespace() {
+				t.Fatalf("%v names %q in %q", o.Key, o.Object.GetName(), o.Object.GetNamespace())
 			}
-			if kind := reflect.TypeOf(o.object).Elem().Name(); kind != o.kind {
-				t.Fatalf("%v is a %s", o.key, kind)
+			if kind := reflect.TypeOf(o.Object).Elem().Name(); kind != o.Kind {
+				t.Fatalf("%v is a %s", o.Key, kind)
 			}
-			if o.line < 1 || o.line > lines {
-				t.Fatalf("%v in line %d of %d", o.key, o.line, lines)
+			if o.Line < 1 || o.Line > lines {
+				t.Fatalf("%v in line %d of %d", o.Key, o.Line, lines)
 			}
 		}
-		for _, p := range slices.Concat(c.flaws, c.vain) {
-			if p.line < 1 || p.line > lines || p.reason == "" {
-				t.Fatalf("%q in line %d of %d", p.reason, p.line, lines)
+		for _, p := range slices.Concat(c.Flaws, c.Duplicates) {
+			if p.Line < 1 || p.Line > lines || p.Reason == "" {
+				t.Fatalf("%q in line %d of %d", p.Reason, p.Line, lines)
 			}
 		}
 	})

@@ -1,4 +1,4 @@
-package file
+package manifest
 
 import (
 	"bytes"
@@ -50,7 +50,7 @@ func oldName(name string) string {
 
 // A text is an object as it stands in its file, with what was found out about it:
 // one object may have thousands of fields that are asked for.
-type text struct {
+type Text struct {
 	value
 	// parts are those of the arrays and objects that begin at offsets.
 	parts map[int][]span
@@ -58,11 +58,33 @@ type text struct {
 	breaks []int
 }
 
-func newText(v value) *text { return &text{value: v, parts: make(map[int][]span)} }
+func newText(v value) *Text { return &Text{value: v, parts: make(map[int][]span)} }
+
+// Locate returns the objects of a file with their text, the first one where
+// the file defines an object twice.
+func Locate(data []byte) map[Key]*Text {
+	all, _ := values(data)
+	found := make([]*Object, len(all))
+	Parallel(len(all), func(i int) { found[i], _ = all[i].decode() })
+	first := make(map[Key]*Text, len(all))
+	for i, o := range found {
+		if o == nil {
+			continue
+		}
+		if _, twice := first[o.Key]; !twice {
+			first[o.Key] = newText(all[i])
+		}
+	}
+	return first
+}
+
+// LineOf is the line of a field, or of the innermost field around it that the
+// file has, or else of the object.
+func (t *Text) LineOf(field string) int { return t.lineOf(stepsTo(t.header.Kind, field)) }
 
 // lineOf is the line of what the steps lead to, or of the last thing on the way
 // that is there. Of a member of an object it is the line of its name.
-func (t *text) lineOf(steps []step) int {
+func (t *Text) lineOf(steps []step) int {
 	at := t.offset()
 	found := at
 	for _, s := range steps {
@@ -95,7 +117,7 @@ func breaksOf(json []byte) []int {
 
 // follow takes a step from the value at an offset. It gives where the part
 // begins, and where its name does.
-func (t *text) follow(at int, s step) (name, part int, ok bool) {
+func (t *Text) follow(at int, s step) (name, part int, ok bool) {
 	if at >= len(t.json) {
 		return 0, 0, false
 	}
@@ -118,7 +140,7 @@ func (t *text) follow(at int, s step) (name, part int, ok bool) {
 	return name, part, ok
 }
 
-func (t *text) partsAt(at int) []span {
+func (t *Text) partsAt(at int) []span {
 	parts, known := t.parts[at]
 	if !known {
 		parts = jsonParts(t.json, at)

@@ -1,4 +1,4 @@
-package file
+package manifest
 
 import (
 	"bytes"
@@ -101,14 +101,14 @@ func blank(text []byte) bool {
 }
 
 // values gives the objects of the document, those of a list one by one.
-func (d document) values() ([]value, []flaw) {
+func (d document) values() ([]value, []Flaw) {
 	if bytes.HasPrefix(bytes.TrimLeft(d.text, " \t\n"), []byte("{")) {
 		if values, flaws, ok := d.jsonValues(); ok {
 			return values, flaws
 		}
 	}
 	var values []value
-	var flaws []flaw
+	var flaws []Flaw
 	l, isList := d.cutList()
 	if isList {
 		values, flaws, isList = l.values()
@@ -121,7 +121,7 @@ func (d document) values() ([]value, []flaw) {
 	case f != nil && isList:
 		return values, flaws
 	case f != nil:
-		return nil, []flaw{*f}
+		return nil, []Flaw{*f}
 	case v.json == nil:
 		return nil, nil
 	}
@@ -131,21 +131,21 @@ func (d document) values() ([]value, []flaw) {
 // doubtful says whether the document may be right as a whole where parts of
 // it are not: aliases may lead to other parts, and the parser lets quoted text
 // go on in lines that look like an item.
-func (d document) doubtful(flaws []flaw) bool {
+func (d document) doubtful(flaws []Flaw) bool {
 	return len(flaws) > 0 && len(d.text) <= twice ||
-		slices.ContainsFunc(flaws, func(f flaw) bool { return strings.HasPrefix(f.reason, "unknown anchor") })
+		slices.ContainsFunc(flaws, func(f Flaw) bool { return strings.HasPrefix(f.Reason, "unknown anchor") })
 }
 
 // value gives the document as one value, whose JSON is nil if there is
 // nothing in it.
-func (d document) value() (value, *flaw) {
+func (d document) value() (value, *Flaw) {
 	text, ok := plainJSON(d.text)
 	if !ok {
 		var err error
 		if text, err = yamlJSON(d.text); err != nil {
-			f := flaw{d.line, err.Error()}
+			f := Flaw{d.line, err.Error()}
 			if at, ok := errors.AsType[*lineError](err); ok {
-				f = flaw{min(d.line+at.line-1, d.last), at.reason}
+				f = Flaw{min(d.line+at.line-1, d.last), at.reason}
 			}
 			return value{}, &f
 		}
@@ -155,20 +155,20 @@ func (d document) value() (value, *flaw) {
 
 // jsonValues reads the document as JSON, one text behind the other. It says
 // false for what is no JSON: YAML may begin with a brace too.
-func (d document) jsonValues() ([]value, []flaw, bool) {
+func (d document) jsonValues() ([]value, []Flaw, bool) {
 	spans, err := jsonTexts(d.text)
 	if err != nil && (len(spans) == 0 || d.isYAML()) {
 		return nil, nil, false
 	}
 	var values []value
-	var flaws []flaw
+	var flaws []Flaw
 	whole := value{json: d.text, line: d.line, last: d.last}
 	for _, one := range whole.parts(spans, header{}) {
 		got, bad := one.items(0)
 		values, flaws = append(values, got...), append(flaws, bad...)
 	}
 	if err != nil {
-		flaws = append(flaws, flaw{whole.lineAt(int64(spans[len(spans)-1].to) + err.offset), err.reason})
+		flaws = append(flaws, Flaw{whole.lineAt(int64(spans[len(spans)-1].to) + err.offset), err.reason})
 	}
 	return values, flaws, true
 }

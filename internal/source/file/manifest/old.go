@@ -1,4 +1,4 @@
-package file
+package manifest
 
 import (
 	"bytes"
@@ -82,12 +82,12 @@ func renewBackend(old oldv1.IngressBackend) networkingv1.IngressBackend {
 
 // oldVersion is the problem with an object of an old version that became k
 // and o. Its line is the object's.
-func oldVersion(h header, k key, o metav1.Object) *Problem {
+func oldVersion(h header, k Key, o metav1.Object) *Problem {
 	version := networkingv1.SchemeGroupVersion.String()
 	return &Problem{
-		Object: strings.ToLower(k.kind) + "/" + strings.TrimPrefix(k.namespace+"/"+k.name, "/"),
+		Object: strings.ToLower(k.Kind) + "/" + strings.TrimPrefix(k.Namespace+"/"+k.Name, "/"),
 		Field:  "apiVersion",
-		Reason: h.APIVersion + " is an old version of " + k.kind + ", the " + version + " one is:\n" + newForm(version, k.kind, o),
+		Reason: h.APIVersion + " is an old version of " + k.Kind + ", the " + version + " one is:\n" + newForm(version, k.Kind, o),
 		Effect: "none: served as converted",
 	}
 }

@@ -1,4 +1,4 @@
-package file
+package manifest
 
 import (
 	"bytes"
@@ -63,7 +63,7 @@ func behindItems(text []byte) int {
 }
 
 // values gives the objects of the list. It says false if it is none.
-func (l list) values() ([]value, []flaw, bool) {
+func (l list) values() ([]value, []Flaw, bool) {
 	frame, f := l.frame.value()
 	if f != nil || frame.read() != nil || newObject(frame.header.APIVersion, frame.header.Kind) != nil {
 		return nil, nil, false
@@ -73,17 +73,17 @@ func (l list) values() ([]value, []flaw, bool) {
 		return nil, nil, true
 	}
 	values := make([][]value, len(l.items))
-	flaws := make([][]flaw, len(l.items))
-	parallel(len(l.items), func(i int) { values[i], flaws[i] = l.items[i].item(item) })
+	flaws := make([][]Flaw, len(l.items))
+	Parallel(len(l.items), func(i int) { values[i], flaws[i] = l.items[i].item(item) })
 	return flatten(values), flatten(flaws), true
 }
 
 // item gives what is in an element of a block sequence.
-func (d document) item(h header) ([]value, []flaw) {
+func (d document) item(h header) ([]value, []Flaw) {
 	d.text = bytes.Replace(d.text, []byte("-"), []byte(" "), 1)
 	v, f := d.value()
 	if f != nil {
-		return nil, []flaw{*f}
+		return nil, []Flaw{*f}
 	}
 	v.header = h
 	return v.items(1)

@@ -1,4 +1,4 @@
-package file
+package manifest
 
 import (
 	"bytes"
@@ -7,36 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	kjson "sigs.k8s.io/json"
 )
-
-// A key names an object.
-type key struct{ kind, namespace, name string }
-
-// String is the key in the form "Ingress default/shop".
-func (k key) String() string {
-	if k.namespace == "" {
-		return k.kind + " " + k.name
-	}
-	return k.kind + " " + k.namespace + "/" + k.name
-}
-
-// An object is one object of a file.
-type object struct {
-	key
-	line   int
-	object metav1.Object
-	// old is about an object that was converted, nil for all others.
-	old *Problem
-}
 
 // A header is what says of what kind an object is.
 type header struct {
@@ -70,34 +46,34 @@ func (v value) lineAt(offset int64) int {
 	return min(v.line+bytes.Count(v.json[:n], []byte("\n")), v.last)
 }
 
-// decode reads all objects of one file. Documents that can't be read are
+// Decode reads all objects of one file. Documents that can't be read are
 // flaws, all others are objects. An object that stands twice is taken from
 // its first place.
-func decode(data []byte) content {
+func Decode(data []byte) Content {
 	all, flaws := values(data)
-	found := make([]*object, len(all))
-	wrong := make([]*flaw, len(all))
-	parallel(len(all), func(i int) { found[i], wrong[i] = all[i].object() })
+	found := make([]*Object, len(all))
+	wrong := make([]*Flaw, len(all))
+	Parallel(len(all), func(i int) { found[i], wrong[i] = all[i].decode() })
 
-	c := content{objects: make([]object, 0, len(found)), flaws: flaws}
-	lines := make(map[key]int, len(found))
+	c := Content{Objects: make([]Object, 0, len(found)), Flaws: flaws}
+	lines := make(map[Key]int, len(found))
 	for i, o := range found {
 		if wrong[i] != nil {
-			c.flaws = append(c.flaws, *wrong[i])
+			c.Flaws = append(c.Flaws, *wrong[i])
 		}
 		if o == nil {
 			continue
 		}
-		if first, twice := lines[o.key]; twice {
-			c.vain = append(c.vain, flaw{o.line, inVain(o.key, fmt.Sprintf("line %d", first))})
+		if first, twice := lines[o.Key]; twice {
+			c.Duplicates = append(c.Duplicates, Flaw{o.Line, o.AlreadyDefined(fmt.Sprintf("line %d", first))})
 			continue
 		}
-		lines[o.key] = o.line
-		c.objects = append(c.objects, *o)
+		lines[o.Key] = o.Line
+		c.Objects = append(c.Objects, *o)
 	}
-	if len(c.flaws) > 0 && isTemplate(data, c.flaws) {
-		first := slices.MinFunc(c.flaws, func(a, b flaw) int { return cmp.Compare(a.line, b.line) })
-		c.flaws = []flaw{{first.line, "this looks like a Helm template: render it first (helm template); as it stands, " + first.reason}}
+	if len(c.Flaws) > 0 && isTemplate(data, c.Flaws) {
+		first := slices.MinFunc(c.Flaws, func(a, b Flaw) int { return cmp.Compare(a.Line, b.Line) })
+		c.Flaws = []Flaw{{first.Line, "this looks like a Helm template: render it first (helm template); as it stands, " + first.Reason}}
 	}
 	return c
 }
@@ -107,7 +83,7 @@ var helmAction = regexp.MustCompile(`\{\{[^}\n]*(?:\.Values|\.Release|\.Chart|in
 // isTemplate reports whether a file with flaws is a template, whose parser
 // messages say nothing: it has an action of Helm, or a flaw stands where an
 // action of any kind does.
-func isTemplate(data []byte, flaws []flaw) bool {
+func isTemplate(data []byte, flaws []Flaw) bool {
 	data = normal(data)
 	if !bytes.Contains(data, []byte("{{")) {
 		return false
@@ -116,23 +92,18 @@ func isTemplate(data []byte, flaws []flaw) bool {
 		return true
 	}
 	lines := bytes.Split(data, []byte("\n"))
-	return slices.ContainsFunc(flaws, func(f flaw) bool {
-		return f.line > 0 && f.line <= len(lines) && bytes.Contains(lines[f.line-1], []byte("{{"))
+	return slices.ContainsFunc(flaws, func(f Flaw) bool {
+		return f.Line > 0 && f.Line <= len(lines) && bytes.Contains(lines[f.Line-1], []byte("{{"))
 	})
 }
 
 // values takes a file apart into its objects.
-func values(data []byte) ([]value, []flaw) {
+func values(data []byte) ([]value, []Flaw) {
 	docs := split(data)
 	values := make([][]value, len(docs))
-	flaws := make([][]flaw, len(docs))
-	parallel(len(docs), func(i int) { values[i], flaws[i] = docs[i].values() })
+	flaws := make([][]Flaw, len(docs))
+	Parallel(len(docs), func(i int) { values[i], flaws[i] = docs[i].values() })
 	return flatten(values), flatten(flaws)
-}
-
-// inVain says that an object stands in another place too, which counts.
-func inVain(k key, place string) string {
-	return fmt.Sprintf("%v is already defined in %s", k, place)
 }
 
 func flatten[T any](lists [][]T) []T {
@@ -146,36 +117,14 @@ func flatten[T any](lists [][]T) []T {
 	return all
 }
 
-// parallel calls do with 0 to n-1 on all cores, in any order, and returns
-// when all calls have.
-func parallel(n int, do func(i int)) {
-	workers := min(runtime.GOMAXPROCS(0), n)
-	if workers <= 1 {
-		for i := range n {
-			do(i)
-		}
-		return
-	}
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range workers {
-		wg.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				do(i)
-			}
-		})
-	}
-	wg.Wait()
-}
-
 // errNoManifest is what read says of a mapping that is something else, as the
 // values of a Helm chart or its Chart.yaml: it is passed over.
-var errNoManifest = &flaw{}
+var errNoManifest = &Flaw{}
 
 // read fills in header and says what is wrong with it.
-func (v *value) read() *flaw {
+func (v *value) read() *Flaw {
 	if text := bytes.TrimLeft(v.json, " \t\r\n"); len(text) == 0 || text[0] != '{' {
-		return &flaw{v.start(), "not an object: apiVersion, kind and metadata are expected"}
+		return &Flaw{v.start(), "not an object: apiVersion, kind and metadata are expected"}
 	}
 	var h header
 	members := jsonParts(v.json, v.offset())
@@ -188,7 +137,7 @@ func (v *value) read() *flaw {
 			continue
 		}
 		if err := json.Unmarshal(at.of(v.json), field); err != nil {
-			return &flaw{v.lineAt(int64(at.from)), string(name[1:len(name)-1]) + " must be a string"}
+			return &Flaw{v.lineAt(int64(at.from)), string(name[1:len(name)-1]) + " must be a string"}
 		}
 	}
 	if h.APIVersion == "" {
@@ -202,9 +151,9 @@ func (v *value) read() *flaw {
 	case h.Kind == "" && !(has[`"metadata"`] && (h.APIVersion != "" || has[`"spec"`])):
 		return errNoManifest
 	case h.Kind == "":
-		return &flaw{v.start(), "kind is missing"}
+		return &Flaw{v.start(), "kind is missing"}
 	case h.APIVersion == "":
-		return &flaw{v.start(), h.Kind + " has no apiVersion"}
+		return &Flaw{v.start(), h.Kind + " has no apiVersion"}
 	}
 	return nil
 }
@@ -216,14 +165,14 @@ func (v value) start() int { return v.lineAt(int64(v.offset())) }
 
 // items is the value itself or, if it is a list, what is in it. What is
 // of no kind that is taken is left out.
-func (v value) items(depth int) ([]value, []flaw) {
+func (v value) items(depth int) ([]value, []Flaw) {
 	switch f := v.read(); {
 	case f == errNoManifest && depth == 0:
 		return nil, nil
 	case f == errNoManifest:
-		return nil, []flaw{{v.start(), "kind is missing"}}
+		return nil, []Flaw{{v.start(), "kind is missing"}}
 	case f != nil:
-		return nil, []flaw{*f}
+		return nil, []Flaw{*f}
 	}
 	if newObject(v.header.APIVersion, v.header.Kind) != nil {
 		return []value{v}, nil
@@ -233,14 +182,14 @@ func (v value) items(depth int) ([]value, []flaw) {
 		return nil, nil
 	}
 	if depth == 3 {
-		return nil, []flaw{{v.start(), "lists in lists in lists"}}
+		return nil, []Flaw{{v.start(), "lists in lists in lists"}}
 	}
 	spans, f := v.listItems()
 	if f != nil {
-		return nil, []flaw{*f}
+		return nil, []Flaw{*f}
 	}
 	var values []value
-	var flaws []flaw
+	var flaws []Flaw
 	for _, one := range v.parts(spans, item) {
 		got, bad := one.items(depth + 1)
 		values, flaws = append(values, got...), append(flaws, bad...)
@@ -261,7 +210,7 @@ func (v value) parts(spans []span, h header) []value {
 }
 
 // listItems finds the elements of the array "items".
-func (v value) listItems() ([]span, *flaw) {
+func (v value) listItems() ([]span, *Flaw) {
 	members := jsonParts(v.json, v.offset())
 	for i := 0; i+1 < len(members); i += 2 {
 		at := members[i+1]
@@ -272,33 +221,33 @@ func (v value) listItems() ([]span, *flaw) {
 		case text[0] == '[':
 			return jsonParts(v.json, at.from), nil
 		case string(text) != "null":
-			return nil, &flaw{v.lineAt(int64(at.from)), "items is not a list"}
+			return nil, &Flaw{v.lineAt(int64(at.from)), "items is not a list"}
 		}
 	}
 	return nil, nil
 }
 
-// object decodes the value.
-func (v value) object() (*object, *flaw) {
+// decode decodes the value.
+func (v value) decode() (*Object, *Flaw) {
 	o := newObject(v.header.APIVersion, v.header.Kind)
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(v.json, o); err != nil {
 		return nil, v.flaw(v.header.Kind, err)
 	}
 	o, isOld := renew(o)
 	complete(o)
-	k := key{v.header.Kind, o.GetNamespace(), o.GetName()}
-	if k.name == "" {
-		return nil, &flaw{v.start(), k.kind + " has no metadata.name"}
+	k := Key{v.header.Kind, o.GetNamespace(), o.GetName()}
+	if k.Name == "" {
+		return nil, &Flaw{v.start(), k.Kind + " has no metadata.name"}
 	}
-	if msgs := validation.IsDNS1123Subdomain(k.name); len(msgs) > 0 {
-		return nil, &flaw{v.start(), fmt.Sprintf("%s: metadata.name %q can't be used: %s", k.kind, k.name, msgs[0])}
+	if msgs := validation.IsDNS1123Subdomain(k.Name); len(msgs) > 0 {
+		return nil, &Flaw{v.start(), fmt.Sprintf("%s: metadata.name %q can't be used: %s", k.Kind, k.Name, msgs[0])}
 	}
-	if msgs := validation.IsDNS1123Label(k.namespace); !clustered(o) && len(msgs) > 0 {
-		return nil, &flaw{v.start(), fmt.Sprintf("%s %s: metadata.namespace %q can't be used: %s", k.kind, k.name, k.namespace, msgs[0])}
+	if msgs := validation.IsDNS1123Label(k.Namespace); !clustered(o) && len(msgs) > 0 {
+		return nil, &Flaw{v.start(), fmt.Sprintf("%s %s: metadata.namespace %q can't be used: %s", k.Kind, k.Name, k.Namespace, msgs[0])}
 	}
-	result := &object{key: k, line: v.start(), object: o}
+	result := &Object{Key: k, Line: v.start(), Object: o}
 	if isOld {
-		result.old = oldVersion(v.header, k, o)
+		result.Old = oldVersion(v.header, k, o)
 	}
 	return result, nil
 }
@@ -332,7 +281,7 @@ func (v value) unquoted(field string) (name string, ok bool) {
 }
 
 // flaw is an error of the JSON decoder, in words of the file.
-func (v value) flaw(kind string, err error) *flaw {
+func (v value) flaw(kind string, err error) *Flaw {
 	if kind != "" {
 		kind += ": "
 	}
@@ -342,12 +291,12 @@ func (v value) flaw(kind string, err error) *flaw {
 			field = "value"
 		}
 		if name, ok := v.unquoted(field); ok {
-			return &flaw{v.lineAt(at.Offset), fmt.Sprintf("%s%s: the value of %q must be a string, not a %s: write it in quotes", kind, field, name, at.Value)}
+			return &Flaw{v.lineAt(at.Offset), fmt.Sprintf("%s%s: the value of %q must be a string, not a %s: write it in quotes", kind, field, name, at.Value)}
 		}
-		return &flaw{v.lineAt(at.Offset), fmt.Sprintf("%s%s can't be a %s, it must be a %s", kind, field, at.Value, at.Type)}
+		return &Flaw{v.lineAt(at.Offset), fmt.Sprintf("%s%s can't be a %s, it must be a %s", kind, field, at.Value, at.Type)}
 	}
 	if ok, offset := kjson.SyntaxErrorOffset(err); ok {
-		return &flaw{v.lineAt(offset), kind + err.Error()}
+		return &Flaw{v.lineAt(offset), kind + err.Error()}
 	}
-	return &flaw{v.start(), kind + strings.TrimPrefix(err.Error(), "json: ")}
+	return &Flaw{v.start(), kind + strings.TrimPrefix(err.Error(), "json: ")}
 }
