@@ -32,7 +32,7 @@ func (o explainOptions) readCluster(ctx context.Context, settings store.Settings
 		Clients: clients, Namespace: o.watchNamespace, ConfigMap: settings.ConfigMap, AnnotationPrefix: o.annotationsPrefix,
 		Namespaces: settings.Namespaces != nil, Log: log,
 	})
-	return readOnce(ctx, cluster.Run, controller.Wants{Secrets: cluster.Want, ConfigMaps: cluster.WantConfigMaps},
+	return readOnce(ctx, cluster.Run, controller.Wants{Secrets: cluster.SubscribeSecrets, ConfigMaps: cluster.SubscribeConfigMaps},
 		store.New(settings, build.New(all.Features(), o.annotationsPrefix).Refer))
 }
 
@@ -67,8 +67,8 @@ func readOnce(ctx context.Context, run controller.Source, want controller.Wants,
 		objects.Apply(change.Object, change.Deleted)
 	}
 	mu.Unlock()
-	secrets := want.Secrets(objects.TakeSecrets().Added, nil)
-	configMaps := want.ConfigMaps(objects.TakeConfigMaps().Added, nil)
+	secrets := want.Secrets(objects.DrainSecrets().Added, nil)
+	configMaps := want.ConfigMaps(objects.DrainConfigMaps().Added, nil)
 	for _, delivered := range []<-chan struct{}{secrets, configMaps} {
 		if err := await(running, delivered); err != nil {
 			return nil, err

@@ -22,11 +22,11 @@ func (o *certificateOptions) addCertificateFlags(f *pflag.FlagSet) {
 // written by who runs Headgate, on whose own machine a responder may be.
 func (o options) authorities(f from, log *slog.Logger) from {
 	settings := pki.Settings{AllowLocal: o.manifestsDir != "", Log: log}
-	staples := pki.NewStaples(settings)
-	f.run, f.want.Staples = controller.Together(f.run, staples.Run), staples.Want
+	staples := pki.NewOCSPResponses(settings)
+	f.run, f.want.Staples = controller.Together(f.run, staples.Run), staples.Subscribe
 	if o.completeChains {
 		issuers := pki.NewIssuers(settings)
-		f.run, f.want.Issuers = controller.Together(f.run, issuers.Run), issuers.Want
+		f.run, f.want.Issuers = controller.Together(f.run, issuers.Run), issuers.Subscribe
 	}
 	return f
 }

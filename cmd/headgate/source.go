@@ -47,7 +47,7 @@ func (o options) source(findings *ledger.Ledger, m *metrics.Metrics, log *slog.L
 		return from{}, err
 	}
 	names := dns.New(dns.System(objects.LocalAddresses, log))
-	f.run, f.want.Addresses = controller.Together(f.run, names.Run), names.Want
+	f.run, f.want.Addresses = controller.Together(f.run, names.Run), names.Subscribe
 	f = o.authorities(f, log)
 	f.objects = objects
 	f.objects.CompleteChains = o.completeChains
@@ -79,7 +79,7 @@ func (o options) sourceOf(configMap types.NamespacedName, findings *ledger.Ledge
 			events.Run(ctx)
 			return nil
 		}),
-		want:    controller.Wants{Secrets: cluster.Want, ConfigMaps: cluster.WantConfigMaps},
+		want:    controller.Wants{Secrets: cluster.SubscribeSecrets, ConfigMaps: cluster.SubscribeConfigMaps},
 		client:  clients.Objects,
 		notices: controller.Notices{Taken: events.Taken, Reloaded: events.Reloaded},
 	}, nil

@@ -31,7 +31,7 @@ type View interface {
 	Ingresses(host string) []*networkingv1.Ingress
 	// Alternatives are those of our class that name the host and stand aside, in
 	// any order.
-	Alternatives(host string) []*networkingv1.Ingress
+	Canaries(host string) []*networkingv1.Ingress
 	// References are those of an Ingress of our class that was shown (see Refer).
 	References(*networkingv1.Ingress) References
 	// Changes counts up with every change of what is shown.
@@ -41,7 +41,7 @@ type View interface {
 	Claimants(alias string) []*networkingv1.Ingress
 	// Twins are the Ingresses of our class that claim the name as a twin of one of
 	// their hosts (see Refer), in any order.
-	Twins(name string) []*networkingv1.Ingress
+	RedirectAliases(name string) []*networkingv1.Ingress
 	// PatternAliases are the aliases of Ingresses of our class that stand for
 	// more than one name, in any order.
 	PatternAliases() []string
@@ -62,7 +62,7 @@ type View interface {
 	Issuers(url string) *source.Issuers
 	// Staple is the OCSP answer on the certificate of that hash, nil if there is
 	// none.
-	Staple(certificate string) *source.Staple
+	OCSPResponse(certificate string) *source.OCSPResponse
 	// DefaultBackend is the Service that answers what no rule does, empty where
 	// that is the built-in default backend.
 	DefaultBackend() types.NamespacedName

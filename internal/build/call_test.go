@@ -159,7 +159,7 @@ func TestCallsOfTheHostItself(t *testing.T) {
 	step("an open route", callingIngress("c", "a.example", "/check", ""), false, true)
 	step("which goes", callingIngress("c", "a.example", "/", ""), true, false)
 	step("an exempt one", callingIngress("c", "a.example", "/.well-known/acme-challenge", "self"), false, false)
-	if names := s.TakeNames(); !slices.Equal(names.Added, []string{"a.example"}) {
+	if names := s.DrainNames(); !slices.Equal(names.Added, []string{"a.example"}) {
 		t.Errorf("looked up are %v", names.Added)
 	}
 }
@@ -179,7 +179,7 @@ func TestCallsOfTheOptions(t *testing.T) {
 	if !has(s.Apply(options, false)) || !has(s.All()) {
 		t.Error("the options touch no backend")
 	}
-	if names := s.TakeNames(); !slices.Equal(names.Added, []string{"auth.example"}) {
+	if names := s.DrainNames(); !slices.Equal(names.Added, []string{"auth.example"}) {
 		t.Errorf("looked up are %v", names.Added)
 	}
 	known := source.NewAddresses("auth.example")
@@ -196,7 +196,7 @@ func TestCallsOfTheOptions(t *testing.T) {
 	if _, found, _ := builder.Backend(key, s); found {
 		t.Error("the backend is found")
 	}
-	if names := s.TakeNames(); !slices.Equal(names.Removed, []string{"auth.example"}) {
+	if names := s.DrainNames(); !slices.Equal(names.Removed, []string{"auth.example"}) {
 		t.Errorf("no longer looked up are %v", names.Removed)
 	}
 

@@ -114,7 +114,7 @@ func TestStaple(t *testing.T) {
 		{"x", "nobody answers", "the last OCSP answer is shown as long as it holds", false, true},
 		{"x", "", "", true, false},
 	} {
-		s.Apply(&source.Staple{ObjectMeta: metav1.ObjectMeta{Name: "abc"}, Secret: "shop/tls", Response: []byte(c.response), Problem: c.problem}, c.deleted)
+		s.Apply(&source.OCSPResponse{ObjectMeta: metav1.ObjectMeta{Name: "abc"}, Secret: "shop/tls", Response: []byte(c.response), Problem: c.problem}, c.deleted)
 		staple, found, fs := builder.Staple("abc", s)
 		if found != c.found || found && (staple.Certificate != "abc" || string(staple.Response) != c.response) {
 			t.Errorf("%+v: %v, %+v", c, found, staple)

@@ -37,7 +37,7 @@ func (b *Builder) host(name string, v View, trace *HostTrace) (h model.Host, fou
 		builder: b, view: v, config: b.settings(v).config, fallback: defaultKey(v), host: name,
 		taken: map[place]string{}, compiled: map[string]expression{}, trace: trace, reasons: map[[2]string]string{},
 	}
-	asides := l.partsOf(OldestFirst(v.Alternatives(name)))
+	asides := l.partsOf(OldestFirst(v.Canaries(name)))
 	if len(ingresses) == 0 && name != model.DefaultHost {
 		l.addAlternatives(asides)
 		return model.Host{}, false, finding.Limit(l.findings)

@@ -65,7 +65,7 @@ func TestChangesLeadToTheSameUnits(t *testing.T) {
 
 // want keeps the DNS names that are wanted.
 func want(names map[string]bool, s *store.Store) {
-	references := s.TakeNames()
+	references := s.DrainNames()
 	for _, name := range references.Added {
 		names[name] = true
 	}

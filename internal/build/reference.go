@@ -35,10 +35,10 @@ type References struct {
 	Aliases []string
 	// Twins are names that the Ingress claims for the sake of its hosts, see
 	// Twin.
-	Twins []string
+	RedirectAliases []string
 	// Aside is set where the Ingress makes no routes: it offers alternatives to
 	// those of others.
-	Aside bool
+	IsCanary bool
 	// SaysOfBackends is set where the Ingress has annotations that are settings
 	// of its backends.
 	SaysOfBackends bool
@@ -65,7 +65,7 @@ func (b *Builder) Refer(ing *networkingv1.Ingress, options *corev1.ConfigMap) Re
 	parsed := b.parse(ing, config)
 	refs := References{SaysOfBackends: parsed.Values().Says(feature.ScopeBackend)}
 	canary, _, _ := b.alternative(parsed)
-	refs.Aside = canary != ""
+	refs.IsCanary = canary != ""
 	backend := func(written *networkingv1.IngressBackend) {
 		if ref, refused := readBackend(ing.Namespace, written); refused == nil {
 			refs.Backends = append(refs.Backends, ref)
@@ -90,7 +90,7 @@ func (b *Builder) Refer(ing *networkingv1.Ingress, options *corev1.ConfigMap) Re
 	}
 	slices.Sort(refs.Hosts)
 	refs.Hosts = slices.Compact(refs.Hosts)
-	if !refs.Aside {
+	if !refs.IsCanary {
 		b.referByAnnotations(parsed, calls, &refs)
 		refs.Secrets = tlsSecrets(ing)
 	}
@@ -117,7 +117,7 @@ func (b *Builder) referByAnnotations(parsed *feature.Parsed, optionCalls []model
 	names := b.namesOf(parsed.Values())
 	refs.Aliases = names.Aliases
 	if names.WWWBy != nil {
-		refs.Twins = twins(refs.Hosts)
+		refs.RedirectAliases = twins(refs.Hosts)
 	}
 	calls := slices.DeleteFunc(b.calls(parsed.Values()), func(c model.Call) bool { return slices.Contains(optionCalls, c) })
 	refs.Calls = callReferences(calls, refs.Hosts)

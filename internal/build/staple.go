@@ -8,7 +8,7 @@ import (
 // Staple builds the OCSP answer on the certificate of that hash. It is not
 // found where there is none to show.
 func (b *Builder) Staple(certificate string, v View) (s model.Staple, found bool, fs []finding.Finding) {
-	staple := v.Staple(certificate)
+	staple := v.OCSPResponse(certificate)
 	if staple == nil {
 		return model.Staple{}, false, nil
 	}
@@ -19,7 +19,7 @@ func (b *Builder) Staple(certificate string, v View) (s model.Staple, found bool
 			effect = "the last OCSP answer is shown as long as it holds"
 		}
 		fs = append(fs, finding.Finding{
-			Object: "secret/" + staple.Secret, Field: "tls.crt", Code: finding.NoStaple, Message: staple.Problem, Effect: effect,
+			Object: "secret/" + staple.Secret, Field: "tls.crt", Code: finding.NoOCSPResponse, Message: staple.Problem, Effect: effect,
 		})
 	}
 	return model.Staple{Certificate: certificate, Response: staple.Response, Until: staple.Until}, found, fs

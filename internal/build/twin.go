@@ -11,7 +11,7 @@ import (
 
 // Twin is the name that differs from a host's by "www." at its start. A host
 // that stands for more than one name has none.
-func Twin(host string) (name string, ok bool) {
+func RedirectAlias(host string) (name string, ok bool) {
 	if host == model.DefaultHost || model.KindOfAlias(host) != model.OneName {
 		return "", false
 	}
@@ -24,7 +24,7 @@ func Twin(host string) (name string, ok bool) {
 func twins(hosts []string) []string {
 	var list []string
 	for _, host := range hosts {
-		if name, ok := Twin(host); ok {
+		if name, ok := RedirectAlias(host); ok {
 			list = append(list, name)
 		}
 	}
@@ -36,8 +36,8 @@ func twins(hosts []string) []string {
 // are sent there. It shows the certificate of the host only if that is for the
 // twin too.
 func (b *Builder) twin(name string, v View) (n model.Name, certificate *model.Certificate, found bool) {
-	host, ok := Twin(name)
-	if !ok || len(v.Twins(name)) == 0 {
+	host, ok := RedirectAlias(name)
+	if !ok || len(v.RedirectAliases(name)) == 0 {
 		return model.Name{}, nil, false
 	}
 	n = model.Name{Name: name, Host: host, Redirect: true}
@@ -51,7 +51,7 @@ func (b *Builder) twin(name string, v View) (n model.Name, certificate *model.Ce
 // somebody's already.
 func (b *Builder) twinsLost(name, winner string, v View) []finding.Finding {
 	var fs []finding.Finding
-	for _, ing := range v.Twins(name) {
+	for _, ing := range v.RedirectAliases(name) {
 		fs = append(fs, finding.Finding{
 			Object: objectName(ing), Field: b.annotation(b.claims(ing, v).WWWBy), Code: finding.Conflict,
 			Message: "the name " + feature.Shorten(name) + " is taken by " + winner, Effect: "it is not redirected",

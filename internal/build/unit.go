@@ -25,7 +25,7 @@ var makers = map[unit.Kind]maker{
 		}
 		return *certificate, nil, findings
 	},
-	unit.Staple: func(b *Builder, certificate string, v View) (any, []model.Certificate, []finding.Finding) {
+	unit.OCSPResponse: func(b *Builder, certificate string, v View) (any, []model.Certificate, []finding.Finding) {
 		staple, found, findings := b.Staple(certificate, v)
 		return ifFound(staple, found), nil, findings
 	},

@@ -8,7 +8,7 @@ import "github.com/headgate/headgate/internal/source"
 
 func (c *Controller) wantIssuers() {
 	if want := c.settings.Want.Issuers; want != nil {
-		if r := c.store.TakeIssuers(); len(r.Added)+len(r.Removed) > 0 {
+		if r := c.store.DrainIssuers(); len(r.Added)+len(r.Removed) > 0 {
 			want(r.Added, r.Removed)
 		}
 	}

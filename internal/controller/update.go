@@ -54,7 +54,7 @@ func (c *Controller) applyToStore(changes []source.Change) []unit.Key {
 // tellSelected tells what became of Ingresses, whoever listens: the store keeps
 // it until it is taken.
 func (c *Controller) tellSelected() {
-	selection := c.store.TakeIngresses()
+	selection := c.store.DrainIngresses()
 	if c.settings.Selected != nil && len(selection.Put)+len(selection.Gone) > 0 {
 		c.settings.Selected(selection)
 	}
@@ -105,9 +105,9 @@ func (c *Controller) awaitWanted(ctx context.Context, secretsMost, namesMost tim
 	forNames, cancelNames := context.WithTimeout(ctx, namesMost)
 	defer cancelNames()
 	for {
-		secrets := ask(c.settings.Want.Secrets, c.store.TakeSecrets())
-		configMaps := ask(c.settings.Want.ConfigMaps, c.store.TakeConfigMaps())
-		names := ask(c.settings.Want.Addresses, c.store.TakeNames())
+		secrets := ask(c.settings.Want.Secrets, c.store.DrainSecrets())
+		configMaps := ask(c.settings.Want.ConfigMaps, c.store.DrainConfigMaps())
+		names := ask(c.settings.Want.Addresses, c.store.DrainNames())
 		c.wantIssuers()
 		came := await(forSecrets, secrets)
 		came = await(forSecrets, configMaps) || came

@@ -85,7 +85,7 @@ func TestStorm(t *testing.T) {
 		if asked < 10 {
 			t.Errorf("what comes was asked for %d times", asked)
 		}
-		if left := len(c.store.TakeSecrets().Added) + len(c.store.TakeNames().Added); left > 0 {
+		if left := len(c.store.DrainSecrets().Added) + len(c.store.DrainNames().Added); left > 0 {
 			t.Errorf("%d that were taken were not asked for", left)
 		}
 	})

@@ -25,7 +25,7 @@ var _ resourcelock.Interface = (*lock)(nil)
 func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.LeaseLock.Get(ctx)
 	if !apierrors.IsNotFound(err) {
-		l.tell(ctx, "get", err)
+		l.report(ctx, "get", err)
 	}
 	return record, raw, err
 }
@@ -53,7 +53,7 @@ func (l *lock) write(ctx context.Context, verb string, record resourcelock.Leade
 		l.elector.until.Store(nil)
 		return err
 	}
-	l.tell(ctx, verb, err)
+	l.report(ctx, verb, err)
 	return err
 }
 
@@ -82,7 +82,7 @@ func (l *lock) release() {
 }
 
 // tell logs the first failure of several, and when it is over.
-func (l *lock) tell(ctx context.Context, verb string, err error) {
+func (l *lock) report(ctx context.Context, verb string, err error) {
 	if err != nil && ctx.Err() != nil {
 		return
 	}

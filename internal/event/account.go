@@ -9,11 +9,11 @@ import (
 const (
 	// mostAtOnce is how many Events of an object are written one after the
 	// other; after that there is one each pause. client-go does the same.
-	mostAtOnce = 25
-	pause      = 5 * time.Minute
+	maxBurst = 25
+	pause    = 5 * time.Minute
 	// mostAccounts is how many objects are remembered at least, half of those
 	// that are at the most.
-	mostAccounts = 4096
+	maxAccounts = 4096
 )
 
 // An account is what was written about one object.
@@ -26,7 +26,7 @@ type account struct {
 
 // spend tells whether one more Event may be written.
 func (a *account) spend(now time.Time) bool {
-	a.left = min(mostAtOnce, a.left+float64(now.Sub(a.last))/float64(pause))
+	a.left = min(maxBurst, a.left+float64(now.Sub(a.last))/float64(pause))
 	a.last = now
 	if a.left < 1 {
 		return false
@@ -49,9 +49,9 @@ func (all *accounts) of(uid types.UID, now time.Time) *account {
 		return a
 	}
 	if a = all.before[uid]; a == nil {
-		a = &account{left: mostAtOnce, last: now, times: map[string]int32{}}
+		a = &account{left: maxBurst, last: now, times: map[string]int32{}}
 	}
-	if len(all.recent) >= mostAccounts {
+	if len(all.recent) >= maxAccounts {
 		all.before, all.recent = all.recent, map[types.UID]*account{}
 	}
 	all.recent[uid] = a

@@ -78,11 +78,11 @@ const (
 // A Recorder writes Events. Its methods may be called from several goroutines;
 // those that take something don't wait.
 type Recorder struct {
-	settings Settings
-	queue    *queue
-	limit    flowcontrol.RateLimiter
-	accounts *accounts
-	trouble  trouble
+	settings  Settings
+	queue     *queue
+	limit     flowcontrol.RateLimiter
+	accounts  *accounts
+	incidents incidents
 	// run is part of the names of Events that no other run may take for its own.
 	run    string
 	podUID types.UID
@@ -95,9 +95,9 @@ func New(s Settings) *Recorder {
 	}
 	return &Recorder{
 		settings: s, queue: newQueue(), accounts: newAccounts(),
-		limit:   flowcontrol.NewTokenBucketRateLimiter(s.Timing.PerSecond, s.Timing.Burst),
-		trouble: trouble{log: s.Log},
-		run:     time.Now().Format(time.RFC3339Nano),
+		limit:     flowcontrol.NewTokenBucketRateLimiter(s.Timing.PerSecond, s.Timing.Burst),
+		incidents: incidents{log: s.Log},
+		run:       time.Now().Format(time.RFC3339Nano),
 	}
 }
 
@@ -191,7 +191,7 @@ func (r *Recorder) Reloaded(err error) {
 func (r *Recorder) put(n note) {
 	if !r.queue.put(n) {
 		r.count(dropped)
-		r.trouble.tell("there are more than can be written; /v1/findings on the controller's socket has all findings",
+		r.incidents.warn("there are more than can be written; /v1/findings on the controller's socket has all findings",
 			"namespace", n.on.name.Namespace)
 	}
 }
@@ -220,11 +220,11 @@ func (r *Recorder) Run(ctx context.Context) {
 
 // shorten keeps a message to what the API server takes.
 func shorten(message string) string {
-	const most = 1024
-	if len(message) <= most {
+	const maxLength = 1024
+	if len(message) <= maxLength {
 		return message
 	}
-	return strings.ToValidUTF8(message[:most-len("…")], "") + "…"
+	return strings.ToValidUTF8(message[:maxLength-len("…")], "") + "…"
 }
 
 // reference is the object of an Event.

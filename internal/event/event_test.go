@@ -254,10 +254,10 @@ func TestStorm(t *testing.T) {
 		}
 		settle()
 		// While the storm comes the first of it are written.
-		if n, most := b.count(), 2*mostOfNamespace+DefaultTiming().Burst+2; n < mostOfNamespace || n > most {
+		if n, most := b.count(), 2*maxPerNamespace+DefaultTiming().Burst+2; n < maxPerNamespace || n > most {
 			t.Errorf("%d were written, want %d at the most", n, most)
 		}
-		if n := testutil.ToFloat64(b.results.WithLabelValues(dropped)); int(n) < 2*(storm-mostOfNamespace)-DefaultTiming().Burst-2 {
+		if n := testutil.ToFloat64(b.results.WithLabelValues(dropped)); int(n) < 2*(storm-maxPerNamespace)-DefaultTiming().Burst-2 {
 			t.Errorf("%v were dropped", n)
 		}
 		if n := strings.Count(b.log.String(), "more than can be written"); n != 1 {
@@ -279,17 +279,17 @@ func TestObjectIsBounded(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if n := b.count(); n != mostAtOnce {
-			t.Errorf("%d were written, want %d", n, mostAtOnce)
+		if n := b.count(); n != maxBurst {
+			t.Errorf("%d were written, want %d", n, maxBurst)
 		}
 		time.Sleep(pause)
 		b.recorder.Findings([]finding.Finding{bad("web"), bad("web2")})
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if n := b.count(); n != mostAtOnce+2 {
-			t.Errorf("after a pause %d were written, want %d", n, mostAtOnce+2)
+		if n := b.count(); n != maxBurst+2 {
+			t.Errorf("after a pause %d were written, want %d", n, maxBurst+2)
 		}
-		if n := testutil.ToFloat64(b.results.WithLabelValues(held)); n != 100-mostAtOnce {
+		if n := testutil.ToFloat64(b.results.WithLabelValues(held)); n != 100-maxBurst {
 			t.Errorf("%v were held", n)
 		}
 	})
@@ -384,7 +384,7 @@ func TestFailingNamespace(t *testing.T) {
 				if n := len(b.events("bad")); n != each {
 					t.Errorf("of %d events that could not be written %d are at the end", each, n)
 				}
-				if n := len(b.recorder.queue.resting); n != 0 {
+				if n := len(b.recorder.queue.backoffs); n != 0 {
 					t.Errorf("%d namespaces rest at the end", n)
 				}
 			})
@@ -416,16 +416,16 @@ func TestNothingToTellOf(t *testing.T) {
 func TestAccountsForget(t *testing.T) {
 	all, now := newAccounts(), time.Now()
 	all.of("kept", now).left = 1
-	for i := range 10 * mostAccounts {
+	for i := range 10 * maxAccounts {
 		all.of(types.UID(fmt.Sprint(i)), now)
 		if i%1000 == 0 && all.of("kept", now).left != 1 {
 			t.Fatalf("after %d others one in use is forgotten", i)
 		}
 	}
-	if n := len(all.recent) + len(all.before); n > 2*mostAccounts {
+	if n := len(all.recent) + len(all.before); n > 2*maxAccounts {
 		t.Errorf("%d are remembered", n)
 	}
-	if all.of("0", now).left != mostAtOnce {
+	if all.of("0", now).left != maxBurst {
 		t.Error("nothing is forgotten")
 	}
 }

@@ -10,8 +10,8 @@ import (
 const (
 	// mostOfNamespace is how many notes of a lane wait in a namespace, most how
 	// many in all.
-	mostOfNamespace = 200
-	most            = 5000
+	maxPerNamespace = 200
+	maxWaiting      = 5000
 )
 
 // A queue holds notes that wait, in two lanes that take turns: findings, and
@@ -19,11 +19,11 @@ const (
 type queue struct {
 	mu sync.Mutex
 	// lanes has the one for what happened first.
-	lanes  [2]lane
+	queues [2]fairQueue
 	next   int
 	filled chan struct{}
 	// resting are namespaces that nothing is taken of, and until when.
-	resting map[string]time.Time
+	backoffs map[string]time.Time
 }
 
 // An attempt is a note, and how often it was tried.
@@ -33,7 +33,7 @@ type attempt struct {
 }
 
 // A lane is fair to namespaces.
-type lane struct {
+type fairQueue struct {
 	// turns are the namespaces with something that waits, the next one first.
 	turns   []string
 	waiting map[string][]attempt
@@ -41,30 +41,30 @@ type lane struct {
 }
 
 func newQueue() *queue {
-	q := &queue{filled: make(chan struct{}, 1), resting: map[string]time.Time{}}
-	for i := range q.lanes {
-		q.lanes[i] = lane{waiting: map[string][]attempt{}, known: map[note]struct{}{}}
+	q := &queue{filled: make(chan struct{}, 1), backoffs: map[string]time.Time{}}
+	for i := range q.queues {
+		q.queues[i] = fairQueue{waiting: map[string][]attempt{}, known: map[note]struct{}{}}
 	}
 	return q
 }
 
 // laneOf is where a note waits.
-func (q *queue) laneOf(n note) *lane {
+func (q *queue) queueOf(n note) *fairQueue {
 	if n.again {
-		return &q.lanes[0]
+		return &q.queues[0]
 	}
-	return &q.lanes[1]
+	return &q.queues[1]
 }
 
 // put takes a note, unless it waits already. It is false if there is no room.
 func (q *queue) put(n note) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	l := q.laneOf(n)
+	l := q.queueOf(n)
 	if _, ok := l.known[n]; ok {
 		return true
 	}
-	if len(l.waiting[n.on.name.Namespace]) >= mostOfNamespace || len(l.known) >= most {
+	if len(l.waiting[n.on.name.Namespace]) >= maxPerNamespace || len(l.known) >= maxWaiting {
 		return false
 	}
 	l.add(attempt{note: n})
@@ -80,17 +80,17 @@ func (q *queue) put(n note) bool {
 func (q *queue) putBack(a attempt) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	l := q.laneOf(a.note)
+	l := q.queueOf(a.note)
 	if _, ok := l.known[a.note]; !ok {
 		l.add(a)
 	}
 }
 
 // rest leaves a namespace alone until then.
-func (q *queue) rest(namespace string, until time.Time) {
+func (q *queue) backOff(namespace string, until time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.resting[namespace] = until
+	q.backoffs[namespace] = until
 }
 
 // take returns the next note; false if none can be taken, and then when to ask
@@ -98,15 +98,15 @@ func (q *queue) rest(namespace string, until time.Time) {
 func (q *queue) take(now time.Time) (a attempt, again time.Time, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	maps.DeleteFunc(q.resting, func(_ string, until time.Time) bool { return !now.Before(until) })
-	for range q.lanes {
-		l := &q.lanes[q.next]
-		q.next = (q.next + 1) % len(q.lanes)
-		if a, ok := l.take(q.resting); ok {
+	maps.DeleteFunc(q.backoffs, func(_ string, until time.Time) bool { return !now.Before(until) })
+	for range q.queues {
+		l := &q.queues[q.next]
+		q.next = (q.next + 1) % len(q.queues)
+		if a, ok := l.take(q.backoffs); ok {
 			return a, time.Time{}, true
 		}
 	}
-	for _, until := range q.resting {
+	for _, until := range q.backoffs {
 		if again.IsZero() || until.Before(again) {
 			again = until
 		}
@@ -114,7 +114,7 @@ func (q *queue) take(now time.Time) (a attempt, again time.Time, ok bool) {
 	return attempt{}, again, false
 }
 
-func (l *lane) add(a attempt) {
+func (l *fairQueue) add(a attempt) {
 	namespace := a.on.name.Namespace
 	if len(l.waiting[namespace]) == 0 {
 		l.turns = append(l.turns, namespace)
@@ -124,10 +124,10 @@ func (l *lane) add(a attempt) {
 }
 
 // take takes of the first namespace that does not rest.
-func (l *lane) take(resting map[string]time.Time) (attempt, bool) {
+func (l *fairQueue) take(backoffs map[string]time.Time) (attempt, bool) {
 	turn := slices.IndexFunc(l.turns, func(namespace string) bool {
-		_, rests := resting[namespace]
-		return !rests
+		_, waits := backoffs[namespace]
+		return !waits
 	})
 	if turn < 0 {
 		return attempt{}, false

@@ -30,7 +30,7 @@ const (
 )
 
 // errTaken is that an Event of that name is there.
-var errTaken = errors.New("there is such an Event")
+var errExists = errors.New("there is such an Event")
 
 // record writes a note, puts it back to be tried again, or counts why not.
 func (r *Recorder) record(ctx context.Context, n attempt) {
@@ -49,28 +49,28 @@ func (r *Recorder) record(ctx context.Context, n attempt) {
 	}
 	name, began := r.nameOf(n.note, uid), time.Now()
 	err := r.write(ctx, n.note, uid, name, a.times[name])
-	var rest time.Duration
+	var backoff time.Duration
 	if took := time.Since(began); took >= slow {
-		rest = slowApart * took
+		backoff = slowApart * took
 	}
 	switch {
 	case err == nil:
 		a.times[name]++
 		r.count(written)
-	case errors.Is(err, errTaken):
+	case errors.Is(err, errExists):
 		a.times[name]++
 		r.count(known)
 	case gone(err), ctx.Err() != nil:
 	case passing(err) && n.tried+1 < tries:
-		rest = max(rest, r.settings.Timing.Retry<<n.tried)
+		backoff = max(backoff, r.settings.Timing.Retry<<n.tried)
 		n.tried++
 		r.queue.putBack(n)
 	default:
-		r.tell(err, writing(n.on.name.Namespace))
+		r.warn(err, writing(n.on.name.Namespace))
 		r.count(failed)
 	}
-	if rest > 0 {
-		r.queue.rest(n.on.name.Namespace, time.Now().Add(rest))
+	if backoff > 0 {
+		r.queue.backOff(n.on.name.Namespace, time.Now().Add(backoff))
 	}
 }
 
@@ -87,7 +87,7 @@ func (r *Recorder) uidOf(ctx context.Context, on subject) types.UID {
 	pod, err := r.settings.Client.Pods(on.name.Namespace).Get(ctx, on.name.Name, metav1.GetOptions{})
 	if err != nil {
 		r.count(failed)
-		r.tell(err, podOf(on.name.Namespace))
+		r.warn(err, podOf(on.name.Namespace))
 		return ""
 	}
 	r.podUID = pod.UID
@@ -135,7 +135,7 @@ func (r *Recorder) write(ctx context.Context, n note, uid types.UID, name string
 	}
 	_, err := events.Create(ctx, e, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
-		return errTaken
+		return errExists
 	}
 	return err
 }
@@ -152,11 +152,11 @@ func passing(err error) bool {
 }
 
 // tell says why something that was needed failed.
-func (r *Recorder) tell(err error, need permission.Permission) {
+func (r *Recorder) warn(err error, need permission.Permission) {
 	message := "the API server fails"
 	if apierrors.IsForbidden(err) {
 		message = "a permission is missing"
 	}
-	r.trouble.tell(message, "verb", need.Verbs, "resource", need.String(), "namespace", need.Where(),
+	r.incidents.warn(message, "verb", need.Verbs, "resource", need.String(), "namespace", need.Where(),
 		"needed", need.Need, "without", need.Without, "error", err)
 }

@@ -39,8 +39,8 @@ func factsOf(chain []byte) facts {
 
 // text keeps what a tenant wrote into a certificate from being no label.
 func text(s string) string {
-	const most = 256
-	return strings.ToValidUTF8(strings.Clone(s[:min(len(s), most)]), "\uFFFD")
+	const maxLength = 256
+	return strings.ToValidUTF8(strings.Clone(s[:min(len(s), maxLength)]), "\uFFFD")
 }
 
 var (

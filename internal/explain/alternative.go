@@ -14,7 +14,7 @@ import (
 // explainAlternatives are the backends that policies may choose. The Ingresses
 // that stand aside for the host have a part in it, whatever became of theirs.
 func (x *explainer) explainAlternatives(won *model.Route, rule build.RuleTrace) {
-	for _, ing := range x.Store.Alternatives(x.out.Name.Host) {
+	for _, ing := range x.Store.Canaries(x.out.Name.Host) {
 		x.ingress(ing)
 	}
 	for _, p := range won.Policies {

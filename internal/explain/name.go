@@ -20,7 +20,7 @@ func (x *explainer) explainName(found router.Name) {
 	case router.ByName, router.ByWildcard:
 		if found.Redirect {
 			n.By, n.Why = ByTwin, "it is nobody's but the twin of host "+found.Host
-			twins := build.OldestFirst(x.Store.Twins(name))
+			twins := build.OldestFirst(x.Store.RedirectAliases(name))
 			n.Ingresses = x.ingresses(twins)
 			for _, ing := range twins {
 				x.ingress(ing)

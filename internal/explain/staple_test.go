@@ -35,7 +35,7 @@ func TestStapleUnit(t *testing.T) {
 		if got := staples(t, s); len(got) != 0 {
 			t.Errorf("%s: staples %v before there is one", about, got)
 		}
-		s.Store.Apply(&source.Staple{ObjectMeta: metav1.ObjectMeta{Name: certificate.Hash}, Response: []byte("x"), Until: time.Unix(9, 0)}, false)
+		s.Store.Apply(&source.OCSPResponse{ObjectMeta: metav1.ObjectMeta{Name: certificate.Hash}, Response: []byte("x"), Until: time.Unix(9, 0)}, false)
 		if got := staples(t, s); !slices.Equal(got, []string{certificate.Hash}) {
 			t.Errorf("%s: staples %v, want that of %s", about, got, certificate.Hash)
 		}

@@ -42,8 +42,8 @@ const (
 	// IncompleteChain is a TLS Secret without an issuer's certificate that can't
 	// be had elsewhere.
 	IncompleteChain Code = "IncompleteChain"
-	// NoStaple is a certificate without the OCSP answer that it should have.
-	NoStaple Code = "NoStaple"
+	// NoOCSPResponse is a certificate without the OCSP response that it should have.
+	NoOCSPResponse Code = "NoOCSPResponse"
 	// Expires is a certificate that has expired or soon will.
 	Expires Code = "Expires"
 	// Conflict is a rule that lost to an older Ingress.

@@ -105,8 +105,8 @@ func Start(t testing.TB, o Options) *Gate {
 	env := g.prepare(o, log)
 	names := o.names(log)
 	// The authorities of tests are on this machine.
-	authorities := pki.Settings{AllowLocal: true, Least: time.Millisecond, Log: log}
-	issuers, staples := pki.NewIssuers(authorities), pki.NewStaples(authorities)
+	authorities := pki.Settings{AllowLocal: true, MinPause: time.Millisecond, Log: log}
+	issuers, staples := pki.NewIssuers(authorities), pki.NewOCSPResponses(authorities)
 	findings := ledger.New(log, g.Metrics.Findings)
 	certificates := expiry.New("k8s.io/ingress-nginx", findings.Enter)
 	g.Metrics.Registry.MustRegister(certificates)
@@ -119,7 +119,7 @@ func Start(t testing.TB, o Options) *Gate {
 		},
 		Features: o.Features, AnnotationPrefix: annotationPrefix, Environment: env,
 		Dictionaries: o.Dictionaries, Process: g.Process, RunDir: g.RunDir, Metrics: g.Metrics, Ledger: findings, Expiry: certificates, Log: log, Timing: *o.Timing,
-		Want: controller.Wants{Addresses: names.Want, Issuers: issuers.Want, Staples: staples.Want}, Notices: o.Notices,
+		Want: controller.Wants{Addresses: names.Subscribe, Issuers: issuers.Subscribe, Staples: staples.Subscribe}, Notices: o.Notices,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)

@@ -186,7 +186,7 @@ func foreign(surveyed *survey.Survey) []string {
 func served(surveyed *survey.Survey) int {
 	seen := map[*networkingv1.Ingress]bool{}
 	for host := range surveyed.Hosts {
-		for _, ing := range slices.Concat(surveyed.View.Ingresses(host), surveyed.View.Alternatives(host)) {
+		for _, ing := range slices.Concat(surveyed.View.Ingresses(host), surveyed.View.Canaries(host)) {
 			seen[ing] = true
 		}
 	}

@@ -53,7 +53,7 @@ func rules() []rule {
 			"Clients may not trust it. Put the issuers' certificates behind it in tls.crt, or use --enable-ssl-chain-completion."},
 		{finding.Expires, Notice, "A certificate that expires soon, or has expired",
 			"Renew it."},
-		{finding.NoStaple, Notice, "A certificate for which no OCSP answer can be had",
+		{finding.NoOCSPResponse, Notice, "A certificate for which no OCSP answer can be had",
 			"The message says why. It is served without one."},
 		{finding.Conflict, Error, "A rule, alias or setting that loses to an older Ingress",
 			"Two Ingresses ask for different things in the same place, and the older one has it. Remove one of them."},

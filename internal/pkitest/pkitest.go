@@ -147,7 +147,7 @@ func (a *Authority) IssueAs(template *x509.Certificate, names ...string) Pair {
 }
 
 // MustStaple is the extension by which a certificate demands an OCSP answer.
-func MustStaple() pkix.Extension {
+func RequireOCSPResponse() pkix.Extension {
 	return pkix.Extension{Id: asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 24}, Value: []byte{0x30, 3, 2, 1, 5}}
 }
 

@@ -15,9 +15,9 @@ import (
 // before who asked for it listens.
 func Free(t testing.TB) uint16 {
 	t.Helper()
-	const least, many = 10000, 20000
+	const lowest, many = 10000, 20000
 	for range 100 {
-		port := uint16(least + rand.IntN(many))
+		port := uint16(lowest + rand.IntN(many))
 		if reserve(t, port) {
 			return port
 		}

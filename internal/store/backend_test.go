@@ -146,7 +146,7 @@ func TestTakeNames(t *testing.T) {
 	s := store.New(settings(), refer)
 	step := func(about, want string) {
 		t.Helper()
-		references := s.TakeNames()
+		references := s.DrainNames()
 		slices.Sort(references.Added)
 		slices.Sort(references.Removed)
 		if got := fmt.Sprint(references.Added, references.Removed); got != want {

@@ -21,7 +21,7 @@ func (s *Store) indexIssuers(name types.NamespacedName, object *corev1.Secret, d
 	if url, ok := s.issuerURLs[name]; ok {
 		s.byIssuerURL.remove(url, name)
 		delete(s.issuerURLs, name)
-		s.wantedIssuers.doubt(url)
+		s.wantedIssuers.markDirty(url)
 	}
 	if deleted {
 		return
@@ -29,23 +29,23 @@ func (s *Store) indexIssuers(name types.NamespacedName, object *corev1.Secret, d
 	if url := build.IssuerURL(object); url != "" {
 		s.byIssuerURL.add(url, name)
 		s.issuerURLs[name] = url
-		s.wantedIssuers.doubt(url)
+		s.wantedIssuers.markDirty(url)
 	}
 }
 
 // doubtSecret asks anew whether a Secret is wanted, and what its certificate
 // names.
-func (s *Store) doubtSecret(name types.NamespacedName) {
-	s.wantedSecrets.doubt(name)
+func (s *Store) markSecretDirty(name types.NamespacedName) {
+	s.wantedSecrets.markDirty(name)
 	if url, ok := s.issuerURLs[name]; ok {
-		s.wantedIssuers.doubt(url)
+		s.wantedIssuers.markDirty(url)
 	}
 }
 
 // TakeIssuers says the same as TakeSecrets of the URLs of issuers'
 // certificates: those that a certificate in use names.
-func (s *Store) TakeIssuers() References[string] {
-	return s.wantedIssuers.take(func(url string) bool {
+func (s *Store) DrainIssuers() References[string] {
+	return s.wantedIssuers.drain(func(url string) bool {
 		for _, secret := range s.byIssuerURL[url] {
 			if s.secretInUse(secret) {
 				return true
@@ -70,14 +70,14 @@ func sameIssuers(a, b *source.Issuers) bool {
 	return a.Problem == b.Problem && reflect.DeepEqual(a.Chain, b.Chain)
 }
 
-func (s *Store) applyStaple(object *source.Staple, deleted bool) []unit.Key {
-	if was := put(s.staples, object.Name, object, deleted); unchanged(was, object, deleted, sameStaple) {
+func (s *Store) applyOCSPResponse(object *source.OCSPResponse, deleted bool) []unit.Key {
+	if was := put(s.ocspResponses, object.Name, object, deleted); unchanged(was, object, deleted, sameOCSPResponse) {
 		return nil
 	}
-	return []unit.Key{unit.Staple.Key(object.Name)}
+	return []unit.Key{unit.OCSPResponse.Key(object.Name)}
 }
 
-func sameStaple(a, b *source.Staple) bool {
+func sameOCSPResponse(a, b *source.OCSPResponse) bool {
 	return a.Problem == b.Problem && a.Secret == b.Secret && a.Until.Equal(b.Until) && bytes.Equal(a.Response, b.Response)
 }
 
@@ -85,4 +85,6 @@ func sameStaple(a, b *source.Staple) bool {
 func (s *Store) Issuers(url string) *source.Issuers { return s.issuers[url] }
 
 // Staple is the OCSP answer on the certificate, nil if there is none.
-func (s *Store) Staple(certificate string) *source.Staple { return s.staples[certificate] }
+func (s *Store) OCSPResponse(certificate string) *source.OCSPResponse {
+	return s.ocspResponses[certificate]
+}

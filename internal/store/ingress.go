@@ -92,7 +92,7 @@ func (s *Store) reindex(ing *ingress, object *networkingv1.Ingress) []unit.Key {
 	}
 	replace(s.byHost, old.Hosts, now.Hosts, ing)
 	replace(s.byAlias, old.Aliases, now.Aliases, ing)
-	replace(s.byTwin, old.Twins, now.Twins, ing)
+	replace(s.byRedirectAlias, old.RedirectAliases, now.RedirectAliases, ing)
 	replace(s.bySecret, old.Secrets, now.Secrets, ing)
 	replace(s.byObject, old.Objects, now.Objects, ing)
 	touched = s.namesOf(touched, now)
@@ -100,10 +100,10 @@ func (s *Store) reindex(ing *ingress, object *networkingv1.Ingress) []unit.Key {
 		touched = append(touched, unit.Host.Key(host))
 	}
 	for _, secret := range slices.Concat(old.Secrets, now.Secrets) {
-		s.doubtSecret(secret)
+		s.markSecretDirty(secret)
 	}
 	for _, ref := range slices.Concat(old.Objects, now.Objects) {
-		s.doubtObject(ref)
+		s.markObjectDirty(ref)
 	}
 	return append(touched, s.reindexBackends(ing, old)...)
 }
@@ -120,8 +120,8 @@ func (s *Store) namesOf(keys []unit.Key, refs build.References) []unit.Key {
 			keys = append(keys, aliasKey(host))
 		}
 		// Its twin shows its certificate.
-		if twin, ok := build.Twin(host); ok && len(s.byTwin[twin]) > 0 {
-			keys = append(keys, unit.Name.Key(twin))
+		if alias, ok := build.RedirectAlias(host); ok && len(s.byRedirectAlias[alias]) > 0 {
+			keys = append(keys, unit.Name.Key(alias))
 		}
 		for _, other := range s.byHost[host] {
 			if !seen[other] {
@@ -130,8 +130,8 @@ func (s *Store) namesOf(keys []unit.Key, refs build.References) []unit.Key {
 			}
 		}
 	}
-	for _, twin := range refs.Twins {
-		keys = append(keys, unit.Name.Key(twin))
+	for _, alias := range refs.RedirectAliases {
+		keys = append(keys, unit.Name.Key(alias))
 	}
 	return appendAliases(keys, refs.Aliases)
 }
@@ -190,7 +190,7 @@ func (s *Store) reindexUses(ing *ingress, old, now []build.BackendReference, cal
 		// Whoever calls a backend that is no Service's may be who needs it.
 		if !s.inUse(ref) || ref.Service.Namespace == model.NoNamespace {
 			touched = append(touched, unit.Backend.Key(ref.Key))
-			s.doubtName(ref.Service)
+			s.markNameDirty(ref.Service)
 		}
 	}
 	for _, ref := range now {

@@ -97,7 +97,7 @@ func (s *Store) applyOptions() []unit.Key {
 	var touched []unit.Key
 	for _, ref := range slices.Concat(old, s.optionCalls) {
 		touched = append(touched, unit.Backend.Key(ref.Key))
-		s.doubtName(ref.Service)
+		s.markNameDirty(ref.Service)
 	}
 	for _, ing := range s.ingresses {
 		if ing.ours && !reflect.DeepEqual(ing.references, s.refer(ing.object, s.ConfigMap())) {

@@ -19,7 +19,7 @@ func TestTakeSecrets(t *testing.T) {
 	s := store.New(settings(), refer)
 	step := func(about, want string) {
 		t.Helper()
-		references := s.TakeSecrets()
+		references := s.DrainSecrets()
 		added, removed := references.Added, references.Removed
 		byName := func(a, b types.NamespacedName) int { return cmp.Compare(a.Name, b.Name) }
 		slices.SortFunc(added, byName)
@@ -58,7 +58,7 @@ func TestDefaultCertificate(t *testing.T) {
 	of := settings()
 	of.DefaultCertificate = name
 	s := store.New(of, refer)
-	if r := s.TakeSecrets(); len(r.Added) != 1 || r.Added[0] != name {
+	if r := s.DrainSecrets(); len(r.Added) != 1 || r.Added[0] != name {
 		t.Errorf("wanted at the start: %v", r)
 	}
 	for _, c := range []struct {
@@ -75,10 +75,10 @@ func TestDefaultCertificate(t *testing.T) {
 		t.Errorf("a Secret that an Ingress names too touches %q", got)
 	}
 	s.Apply(ingress("a", ""), true)
-	if r := s.TakeSecrets(); len(r.Added)+len(r.Removed) != 0 {
+	if r := s.DrainSecrets(); len(r.Added)+len(r.Removed) != 0 {
 		t.Errorf("an Ingress that names it too comes and goes: %v", r)
 	}
-	if got := store.New(settings(), refer).TakeSecrets(); len(got.Added) != 0 {
+	if got := store.New(settings(), refer).DrainSecrets(); len(got.Added) != 0 {
 		t.Errorf("wanted without a default-certificate: %v", got)
 	}
 }
@@ -93,7 +93,7 @@ func TestTakeIssuers(t *testing.T) {
 	url := authority.URL + "/intermediate"
 	step := func(about, want string) {
 		t.Helper()
-		r := s.TakeIssuers()
+		r := s.DrainIssuers()
 		if got := fmt.Sprint(r.Added, r.Removed); got != want {
 			t.Errorf("%s: got %s, want %s", about, got, want)
 		}
@@ -125,7 +125,7 @@ func TestTakeIssuers(t *testing.T) {
 	step("the other names it no more", fmt.Sprintf("[] [%s]", url))
 	touched("it is gone", fetched("x"), true, "")
 	s.Apply(lone, true)
-	if got := store.New(settings(), refer); text(got.Apply(lone, false)) != "" || len(got.TakeIssuers().Added) > 0 {
+	if got := store.New(settings(), refer); text(got.Apply(lone, false)) != "" || len(got.DrainIssuers().Added) > 0 {
 		t.Error("URLs are wanted without being asked for")
 	}
 }
@@ -133,11 +133,11 @@ func TestTakeIssuers(t *testing.T) {
 // TestStapleTouched: an OCSP answer touches its own unit, if it is new.
 func TestStapleTouched(t *testing.T) {
 	s := store.New(settings(), refer)
-	staple := func(response string, until int64) *source.Staple {
-		return &source.Staple{ObjectMeta: metav1.ObjectMeta{Name: "abc"}, Response: []byte(response), Until: time.Unix(until, 0)}
+	staple := func(response string, until int64) *source.OCSPResponse {
+		return &source.OCSPResponse{ObjectMeta: metav1.ObjectMeta{Name: "abc"}, Response: []byte(response), Until: time.Unix(until, 0)}
 	}
 	for _, c := range []struct {
-		object  *source.Staple
+		object  *source.OCSPResponse
 		deleted bool
 		want    string
 	}{

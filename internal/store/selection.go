@@ -15,7 +15,7 @@ type Selection struct {
 }
 
 // TakeIngresses says what became of Ingresses since the last call, in no order.
-func (s *Store) TakeIngresses() Selection {
+func (s *Store) DrainIngresses() Selection {
 	var selection Selection
 	for name := range s.moved {
 		if ing := s.ingresses[name]; ing != nil && ing.ours {

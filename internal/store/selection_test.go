@@ -17,7 +17,7 @@ func TestTakeIngresses(t *testing.T) {
 	s := store.New(settings(), build.New(nil, "x").Refer)
 	want := func(when, want string) {
 		t.Helper()
-		if got := selected(s.TakeIngresses()); got != want {
+		if got := selected(s.DrainIngresses()); got != want {
 			t.Errorf("%s: %q, want %q", when, got, want)
 		}
 	}

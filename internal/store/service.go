@@ -45,7 +45,7 @@ func (s *Store) externalName(service *corev1.Service) (name string, ok bool) {
 func (s *Store) indexExternalName(service *corev1.Service, do func(string, types.NamespacedName)) {
 	if name, ok := s.externalName(service); ok {
 		do(name, nameOf(service))
-		s.wantedNames.doubt(name)
+		s.wantedNames.markDirty(name)
 	}
 }
 

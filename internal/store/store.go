@@ -80,9 +80,9 @@ type Store struct {
 	secrets   map[types.NamespacedName]*corev1.Secret
 	addresses map[string]*source.Addresses // of DNS names
 	// configMaps are all that were delivered.
-	configMaps map[types.NamespacedName]*corev1.ConfigMap
-	issuers    map[string]*source.Issuers // of URLs
-	staples    map[string]*source.Staple
+	configMaps    map[types.NamespacedName]*corev1.ConfigMap
+	issuers       map[string]*source.Issuers // of URLs
+	ocspResponses map[string]*source.OCSPResponse
 	// zone is that of the only Node that is delivered: Headgate's own.
 	zone string
 
@@ -90,19 +90,19 @@ type Store struct {
 	moved map[types.NamespacedName]struct{}
 
 	// Of Ingresses that are ours:
-	byHost   index[string, *ingress]
-	byAlias  index[string, *ingress]
-	byTwin   index[string, *ingress]
-	bySecret index[types.NamespacedName, *ingress] // of spec.tls
-	byObject index[feature.Reference, *ingress]
-	backends index[types.NamespacedName, reference] // of a Service
+	byHost          index[string, *ingress]
+	byAlias         index[string, *ingress]
+	byRedirectAlias index[string, *ingress]
+	bySecret        index[types.NamespacedName, *ingress] // of spec.tls
+	byObject        index[feature.Reference, *ingress]
+	backends        index[types.NamespacedName, reference] // of a Service
 	// optionCalls are the backends that the ConfigMap with the options calls.
 	optionCalls   []build.BackendReference
-	wantedSecrets demand[types.NamespacedName]
+	wantedSecrets wantSet[types.NamespacedName]
 	// wantedConfigMaps does not have the one with Headgate's options.
-	wantedConfigMaps demand[types.NamespacedName]
-	wantedNames      demand[string]
-	wantedIssuers    demand[string]
+	wantedConfigMaps wantSet[types.NamespacedName]
+	wantedNames      wantSet[string]
+	wantedIssuers    wantSet[string]
 	// Of all:
 	byClass        index[string, *ingress]
 	byExternalName index[string, types.NamespacedName]                     // Services
@@ -133,15 +133,15 @@ func New(settings Settings, refer Refer) *Store {
 		configMaps:       map[types.NamespacedName]*corev1.ConfigMap{},
 		byHost:           index[string, *ingress]{},
 		byAlias:          index[string, *ingress]{},
-		byTwin:           index[string, *ingress]{},
+		byRedirectAlias:  index[string, *ingress]{},
 		bySecret:         index[types.NamespacedName, *ingress]{},
 		byObject:         index[feature.Reference, *ingress]{},
-		wantedSecrets:    newDemand[types.NamespacedName](),
-		wantedConfigMaps: newDemand[types.NamespacedName](),
-		wantedNames:      newDemand[string](),
-		wantedIssuers:    newDemand[string](),
+		wantedSecrets:    newWantSet[types.NamespacedName](),
+		wantedConfigMaps: newWantSet[types.NamespacedName](),
+		wantedNames:      newWantSet[string](),
+		wantedIssuers:    newWantSet[string](),
 		issuers:          map[string]*source.Issuers{},
-		staples:          map[string]*source.Staple{},
+		ocspResponses:    map[string]*source.OCSPResponse{},
 		byIssuerURL:      index[string, types.NamespacedName]{},
 		issuerURLs:       map[types.NamespacedName]string{},
 		backends:         index[types.NamespacedName, reference]{},
@@ -150,7 +150,7 @@ func New(settings Settings, refer Refer) *Store {
 		addresses:        map[string]*source.Addresses{},
 		slicesOfTarget:   index[types.NamespacedName, *discoveryv1.EndpointSlice]{},
 	}
-	s.wantedSecrets.doubt(settings.DefaultCertificate)
+	s.wantedSecrets.markDirty(settings.DefaultCertificate)
 	s.applyOptions()
 	return s
 }
@@ -181,8 +181,8 @@ func (s *Store) Apply(object metav1.Object, deleted bool) []unit.Key {
 		touched = s.applyAddresses(o, deleted)
 	case *source.Issuers:
 		touched = s.applyIssuers(o, deleted)
-	case *source.Staple:
-		touched = s.applyStaple(o, deleted)
+	case *source.OCSPResponse:
+		touched = s.applyOCSPResponse(o, deleted)
 	case *corev1.ConfigMap:
 		touched = s.applyConfigMap(o, deleted)
 	}
@@ -201,8 +201,8 @@ func (s *Store) All() []unit.Key {
 	for alias := range s.byAlias {
 		keys = append(keys, aliasKey(alias))
 	}
-	for twin := range s.byTwin {
-		keys = append(keys, unit.Name.Key(twin))
+	for alias := range s.byRedirectAlias {
+		keys = append(keys, unit.Name.Key(alias))
 	}
 	for host := range s.byHost {
 		keys = append(keys, unit.Host.Key(host), unit.Name.Key(host))

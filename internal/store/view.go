@@ -21,7 +21,7 @@ func (s *Store) Ingresses(host string) []*networkingv1.Ingress {
 
 // Alternatives are those of our class that name the host and stand aside, in
 // no order.
-func (s *Store) Alternatives(host string) []*networkingv1.Ingress {
+func (s *Store) Canaries(host string) []*networkingv1.Ingress {
 	return objects(s.byHost[host], true)
 }
 
@@ -44,7 +44,9 @@ func (s *Store) Claimants(alias string) []*networkingv1.Ingress {
 
 // Twins are the Ingresses of our class that claim the name as a twin, in no
 // order.
-func (s *Store) Twins(name string) []*networkingv1.Ingress { return objects(s.byTwin[name], false) }
+func (s *Store) RedirectAliases(name string) []*networkingv1.Ingress {
+	return objects(s.byRedirectAlias[name], false)
+}
 
 // PatternAliases are the aliases that stand for more than one name, in no
 // order.
@@ -58,10 +60,10 @@ func (s *Store) PatternAliases() []string {
 	return list
 }
 
-func objects(ingresses []*ingress, aside bool) []*networkingv1.Ingress {
+func objects(ingresses []*ingress, canaries bool) []*networkingv1.Ingress {
 	list := make([]*networkingv1.Ingress, 0, len(ingresses))
 	for _, ing := range ingresses {
-		if ing.references.Aside == aside {
+		if ing.references.IsCanary == canaries {
 			list = append(list, ing.object)
 		}
 	}

@@ -25,7 +25,7 @@ func Of(m any, certificates ...model.Certificate) Built {
 	case model.Certificate:
 		b.Key = DefaultCertificateKey
 	case model.Staple:
-		b.Key = Staple.Key(m.Certificate)
+		b.Key = OCSPResponse.Key(m.Certificate)
 	case model.Backend:
 		b.Key = Backend.Key(m.Key)
 	case model.Host:

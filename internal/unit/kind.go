@@ -18,7 +18,7 @@ const (
 	// pushed as a Certificate of the name model.DefaultCertificate.
 	DefaultCertificate Kind = "default-certificate"
 	Certificate        Kind = "certificate"
-	Staple             Kind = "staple"
+	OCSPResponse       Kind = "staple"
 	Content            Kind = "content"
 	Backend            Kind = "backend"
 	Host               Kind = "host"
@@ -58,7 +58,7 @@ var kinds = []Traits{
 	{Kind: Globals, Only: GlobalsName, Built: true, Prefix: "g:", Dictionary: unitsDictionary},
 	{Kind: DefaultCertificate, Only: model.DefaultCertificate, Built: true},
 	{Kind: Certificate, Prefix: "c:", Dictionary: certificatesDictionary, Kept: true},
-	{Kind: Staple, Built: true, Prefix: "s:", Dictionary: unitsDictionary},
+	{Kind: OCSPResponse, Built: true, Prefix: "s:", Dictionary: unitsDictionary},
 	{Kind: Content, Prefix: "t:", Dictionary: unitsDictionary, Kept: true},
 	{Kind: Backend, Built: true, Prefix: "b:", Dictionary: unitsDictionary, Kept: true},
 	{Kind: Host, Built: true, Prefix: "h:", Dictionary: unitsDictionary},

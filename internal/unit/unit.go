@@ -204,7 +204,7 @@ func FromCertificate(name string, c model.Certificate) Unit {
 
 // FromStaple packs an OCSP answer under the hash of its certificate.
 func FromStaple(s model.Staple) Unit {
-	return pack(Key{Staple, s.Certificate}, struct {
+	return pack(Key{OCSPResponse, s.Certificate}, struct {
 		Response []byte `json:"response"`
 		Until    int64  `json:"until"`
 	}{s.Response, s.Until.Unix()})

@@ -20,7 +20,7 @@ func TestCheck(t *testing.T) {
 		{"a.md", "`ForetellGuard` and judge_all\n", []string{"1 ForetellGuard", "1 judge_all"}},
 		{"a.md", "It is no slash.", []string{"1 is no slash"}},
 		{"a.md", "Headgate, navigate, mostly, a blank line, must-staple", nil},
-		{"a.md", "`NoStaple`", nil},
+		{"a.md", "`v1/staples`", nil},
 		{"a.md", "mostTries", []string{"1 mostTries"}},
 		{"a.go", "package a\n\n// A gate is\n// told so.\nvar gateOf, x = `anew`, mostTries\n", []string{"3 gate", "4 told", "5 anew", "5 gateOf", "5 mostTries"}},
 		{"a.go", "package a\n\nvar most, almost, hostMost int // most\n", nil},

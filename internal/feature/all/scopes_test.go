@@ -124,7 +124,7 @@ func TestObjectsInEveryScope(t *testing.T) {
 				if scope == feature.ScopeBackend && want != "" && !slices.Contains(touched, unit.Backend.Key("default/own/80")) {
 					t.Errorf("%s: the Secret touches %v", scope, touched)
 				}
-				if wanted := len(s.TakeSecrets().Added) > 0; wanted == evil {
+				if wanted := len(s.DrainSecrets().Added) > 0; wanted == evil {
 					t.Errorf("%s, %s, %s: the Secret is wanted %v", scope, merge, value, wanted)
 				}
 				_, _, fs := builder.Host("mine.test", s)

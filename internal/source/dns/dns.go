@@ -69,8 +69,8 @@ func New(settings Settings) *Source {
 // Want says which names are to be looked up from now on, and which no longer.
 // The channel is closed once each of the added ones was looked up and what came
 // of it delivered. A name that ends in a dot is absolute.
-func (s *Source) Want(added, removed []string) (delivered <-chan struct{}) {
-	return s.follower.Want(added, removed, func(name string) follow.Job { return &lookups{source: s, name: name} })
+func (s *Source) Subscribe(added, removed []string) (delivered <-chan struct{}) {
+	return s.follower.Subscribe(added, removed, func(name string) follow.Job { return &lookups{source: s, name: name} })
 }
 
 // Run looks up what is wanted until ctx ends. It delivers nothing before
@@ -96,7 +96,7 @@ func (l *lookups) Owner() string { return l.name }
 // Fetch looks the name up.
 func (l *lookups) Fetch(ctx context.Context) follow.Answer {
 	found := l.source.lookup(ctx, l.name, l.history.from)
-	object, pause := l.history.take(l.name, found, time.Now())
+	object, pause := l.history.record(l.name, found, time.Now())
 	if !l.source.settings.AllowLocal {
 		object.Addresses, object.Refused = sortOut(object.Addresses)
 	}

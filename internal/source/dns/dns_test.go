@@ -101,7 +101,7 @@ func (w *world) await(about, name, want string) {
 func (w *world) want(names ...string) {
 	w.t.Helper()
 	select {
-	case <-w.source.Want(names, nil):
+	case <-w.source.Subscribe(names, nil):
 	case <-time.After(patience):
 		w.t.Fatalf("%q were never looked up", names)
 	}
@@ -330,7 +330,7 @@ func TestSlots(t *testing.T) {
 	w.await("names that fail", "known.test.", "192.0.2.2")
 	w.want("new.test.")
 	w.await("names that fail", "new.test.", "192.0.2.3")
-	w.source.Want(many("fresh"), nil)
+	w.source.Subscribe(many("fresh"), nil)
 	w.awaitCount(s, "fresh", 64)
 	s.set("known.test.", "1 A 192.0.2.4")
 	w.await("new names that are not answered", "known.test.", "192.0.2.4")
@@ -350,7 +350,7 @@ func TestWant(t *testing.T) {
 	w.want("a.test", "b.test")
 	w.want("a.test")
 	w.await("a name", "b.test", "192.0.2.1")
-	<-w.source.Want(nil, []string{"a.test", "nobody.test"})
+	<-w.source.Subscribe(nil, []string{"a.test", "nobody.test"})
 	w.await("a name that nobody wants", "a.test", "nothing")
 	asked := s.count("a.test. A")
 	w.awaitCount(s, "b.test. A ", s.count("b.test. A")+2)
@@ -361,14 +361,14 @@ func TestWant(t *testing.T) {
 	w.await("a name that is wanted again", "a.test", "192.0.2.1")
 
 	s.edit(func() { s.silent = true })
-	pending := w.source.Want([]string{"c.test"}, nil)
+	pending := w.source.Subscribe([]string{"c.test"}, nil)
 	w.awaitCount(s, "c.test. A ", 1)
 	select {
 	case <-pending:
 		t.Error("a name that was not looked up counts as delivered")
 	default:
 	}
-	<-w.source.Want(nil, []string{"c.test"})
+	<-w.source.Subscribe(nil, []string{"c.test"})
 	<-pending
 	w.await("a name that was wanted in vain", "c.test", "nothing")
 }

@@ -11,8 +11,8 @@ import (
 
 const (
 	// leastTTL and mostTTL bound how long an answer is used.
-	leastTTL = time.Second
-	mostTTL  = time.Hour
+	minTTL = time.Second
+	maxTTL = time.Hour
 	// firstPause and lastPause bound the time between tries without success.
 	firstPause = time.Second
 	lastPause  = 30 * time.Second
@@ -61,23 +61,23 @@ type history struct {
 
 // take takes the next answer. It returns what the name stands for now, and when
 // to look it up again.
-func (h *history) take(name string, a answer, now time.Time) (object *source.Addresses, pause time.Duration) {
+func (h *history) record(name string, a answer, now time.Time) (object *source.Addresses, pause time.Duration) {
 	object = source.NewAddresses(name)
 	switch {
 	case a.outcome == resolved:
 		*h = history{addresses: a.addresses, from: a.from, answered: now}
 		object.Addresses = h.addresses
-		return object, min(max(a.ttl, leastTTL), mostTTL)
+		return object, min(max(a.ttl, minTTL), maxTTL)
 	case a.outcome != unknown || now.Sub(h.answered) > keep:
 		h.addresses, h.from = nil, ""
 	}
 	h.failures++
 	object.Addresses, object.Problem = h.addresses, problem(name, a.outcome)
-	most := lastPause
+	limit := lastPause
 	if a.outcome == unknown && len(h.addresses) == 0 {
-		most = lastUnknownPause
+		limit = lastUnknownPause
 	}
-	return object, min(firstPause<<min(h.failures-1, 10), most)
+	return object, min(firstPause<<min(h.failures-1, 10), limit)
 }
 
 // problem says what is wrong, in words that stay the same while it is.

@@ -14,7 +14,7 @@ func TestTTL(t *testing.T) {
 		0: time.Second, time.Second: time.Second, time.Minute: time.Minute, time.Hour: time.Hour, 48 * time.Hour: time.Hour,
 	} {
 		var h history
-		if _, pause := h.take("x", answer{outcome: resolved, ttl: ttl}, time.Time{}); pause != want {
+		if _, pause := h.record("x", answer{outcome: resolved, ttl: ttl}, time.Time{}); pause != want {
 			t.Errorf("an answer for %v is used for %v, want %v", ttl, pause, want)
 		}
 	}
@@ -27,37 +27,37 @@ func TestFailures(t *testing.T) {
 	away := answer{outcome: unknown, err: errors.New("away")}
 	now := time.Unix(1e9, 0)
 	h := history{failures: 3}
-	h.take("x", answer{outcome: resolved, addresses: list, ttl: time.Minute, from: "x."}, now)
+	h.record("x", answer{outcome: resolved, addresses: list, ttl: time.Minute, from: "x."}, now)
 	for _, want := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
 		now = now.Add(time.Minute)
-		object, pause := h.take("x", away, now)
+		object, pause := h.record("x", away, now)
 		if pause != want*time.Second || len(object.Addresses) != 1 || object.Problem == "" {
 			t.Fatalf("after a failure: %+v, again in %v, want in %ds", object, pause, want)
 		}
 	}
 	h.failures = 1000
-	if _, pause := h.take("x", away, now); pause != 30*time.Second {
+	if _, pause := h.record("x", away, now); pause != 30*time.Second {
 		t.Errorf("after many failures again in %v", pause)
 	}
 	silent := history{}
 	for _, want := range []time.Duration{1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300} {
-		if _, pause := silent.take("x", away, now); pause != want*time.Second {
+		if _, pause := silent.record("x", away, now); pause != want*time.Second {
 			t.Fatalf("a name that never had addresses is tried again in %v, want in %ds", pause, want)
 		}
 	}
-	if _, pause := silent.take("x", answer{outcome: missing}, now); pause != 30*time.Second {
+	if _, pause := silent.record("x", answer{outcome: missing}, now); pause != 30*time.Second {
 		t.Errorf("a name that does not exist is tried again in %v", pause)
 	}
 	day := now.Add(24*time.Hour - 8*time.Minute)
-	if object, _ := h.take("x", away, day); len(object.Addresses) != 1 || h.from != "x." {
+	if object, _ := h.record("x", away, day); len(object.Addresses) != 1 || h.from != "x." {
 		t.Errorf("within a day: %+v", object)
 	}
-	if object, _ := h.take("x", away, day.Add(2*time.Hour)); len(object.Addresses) != 0 || h.from != "" {
+	if object, _ := h.record("x", away, day.Add(2*time.Hour)); len(object.Addresses) != 0 || h.from != "" {
 		t.Errorf("after a day: %+v", object)
 	}
 	for _, o := range []outcome{missing, empty} {
-		h.take("x", answer{outcome: resolved, addresses: list, ttl: time.Minute}, now)
-		if object, pause := h.take("x", answer{outcome: o}, now); len(object.Addresses) != 0 || pause != time.Second {
+		h.record("x", answer{outcome: resolved, addresses: list, ttl: time.Minute}, now)
+		if object, pause := h.record("x", answer{outcome: o}, now); len(object.Addresses) != 0 || pause != time.Second {
 			t.Errorf("an answer without addresses: %+v, again in %v", object, pause)
 		}
 	}
@@ -121,7 +121,7 @@ func FuzzReply(f *testing.F) {
 			kind = dns.TypeAAAA
 		}
 		a := readReply(reply, "x.test.", kind)
-		if (a.outcome == resolved) != (len(a.addresses) > 0) || a.ttl < 0 || a.ttl > mostTTL || len(a.addresses) > mostAddresses {
+		if (a.outcome == resolved) != (len(a.addresses) > 0) || a.ttl < 0 || a.ttl > maxTTL || len(a.addresses) > maxAddresses {
 			t.Fatalf("%+v", a)
 		}
 		for i, address := range a.addresses {

@@ -16,11 +16,11 @@ import (
 
 const (
 	// mostAddresses bounds the addresses of one name.
-	mostAddresses = 64
+	maxAddresses = 64
 	// mostAliases bounds the CNAMEs that one answer leads through.
-	mostAliases = 16
+	maxAliases = 16
 	// As the C library has it.
-	mostServers, mostAttempts, mostTimeout = 3, 5, 30
+	maxServers, maxAttempts, maxTimeout = 3, 5, 30
 )
 
 // lookup finds what a name stands for. Last is the whole name that had its
@@ -125,8 +125,8 @@ func readReply(reply *dns.Msg, name string, kind uint16) answer {
 			aliases[dns.CanonicalName(alias.Hdr.Name)] = alias
 		}
 	}
-	owner, ttl := dns.CanonicalName(name), uint32(mostTTL/time.Second)
-	for range mostAliases {
+	owner, ttl := dns.CanonicalName(name), uint32(maxTTL/time.Second)
+	for range maxAliases {
 		alias, ok := aliases[owner]
 		if !ok {
 			break
@@ -163,5 +163,5 @@ func addressOf(record dns.RR) (netip.Addr, bool) {
 func bound(list []netip.Addr) []netip.Addr {
 	slices.SortFunc(list, netip.Addr.Compare)
 	list = slices.Compact(list)
-	return list[:min(len(list), mostAddresses)]
+	return list[:min(len(list), maxAddresses)]
 }

@@ -34,9 +34,9 @@ func (s *Source) config() *dns.ClientConfig {
 	if len(config.Servers) == 0 {
 		config.Servers = []string{"127.0.0.1"}
 	}
-	config.Servers = config.Servers[:min(len(config.Servers), mostServers)]
-	config.Attempts = min(config.Attempts, mostAttempts)
-	config.Timeout = min(config.Timeout, mostTimeout)
+	config.Servers = config.Servers[:min(len(config.Servers), maxServers)]
+	config.Attempts = min(config.Attempts, maxAttempts)
+	config.Timeout = min(config.Timeout, maxTimeout)
 	return config
 }
 

@@ -178,7 +178,7 @@ func (s *state) flush() ([]source.Change, map[string][]Problem) {
 	keys := make([]manifest.Key, 0, len(s.before))
 	for k := range s.before {
 		keys = append(keys, k)
-		s.judge(k)
+		s.findShadowed(k)
 	}
 	slices.SortFunc(keys, func(a, b manifest.Key) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
@@ -206,7 +206,7 @@ func (s *state) flush() ([]source.Change, map[string][]Problem) {
 }
 
 // judge finds out in which files an object stands in vain.
-func (s *state) judge(k manifest.Key) {
+func (s *state) findShadowed(k manifest.Key) {
 	for i, path := range s.holders[k] {
 		m := s.files[path]
 		place, lost := m.shadowed[k]

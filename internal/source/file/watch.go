@@ -19,14 +19,14 @@ import (
 const (
 	// settle lets the events of one act, such as a rename within the folder
 	// or an exchange of files, come together.
-	settle = time.Millisecond
+	debounce = time.Millisecond
 	// quiet is how long a file that is being written must rest before it is
 	// read, busy how long at most it is waited for.
 	quiet = 5 * time.Millisecond
 	busy  = 200 * time.Millisecond
 	// doubt is how long a file that held objects and is empty now is taken
 	// for one that somebody is about to write.
-	doubt = time.Second
+	emptyTimeout = time.Second
 	// look is how often it is checked that the folder is still the one that
 	// is watched.
 	look = time.Second
@@ -92,7 +92,7 @@ func (w *watch) enter() ([]string, error) {
 		return nil, errors.New(wrong.Reason)
 	}
 	w.info = info
-	w.judge(bad)
+	w.reportFolders(bad)
 	return append(files, w.state.under(root)...), nil
 }
 
@@ -117,7 +117,7 @@ func (w *watch) run(ctx context.Context) error {
 			}
 			// Events are lost, be it by an overflow or by an error: only the
 			// folder itself tells what they were.
-			w.told(err)
+			w.reportLost(err)
 			w.reenter()
 		case <-ticker.C:
 			w.look()
@@ -132,7 +132,7 @@ func (w *watch) run(ctx context.Context) error {
 }
 
 // told reports an error of the watcher that is more than an overflow.
-func (w *watch) told(err error) {
+func (w *watch) reportLost(err error) {
 	if !errors.Is(err, fsnotify.ErrEventOverflow) {
 		w.journal.set(w.tree.root, Problem{Reason: "events were lost: " + err.Error(), Effect: "the folder is read anew"})
 		w.journal.flush()
@@ -166,16 +166,16 @@ func (w *watch) note(ev fsnotify.Event, now time.Time) {
 		}
 	case strings.HasPrefix(name, ".."):
 		for link := range w.tree.links[filepath.Clean(folder)] {
-			w.await(link, now, settle)
+			w.await(link, now, debounce)
 		}
 	case isHidden(name):
 	case ev.Op == fsnotify.Chmod:
 		// Access may have been granted. Times and links don't matter.
 		if w.journal.has(path) {
-			w.await(path, now, settle)
+			w.await(path, now, debounce)
 		}
 	case !ev.Has(fsnotify.Write) || ev.Has(fsnotify.Remove) || ev.Has(fsnotify.Rename):
-		w.await(path, now, settle)
+		w.await(path, now, debounce)
 	case isManifest(name):
 		w.await(path, now, quiet)
 	}
@@ -216,7 +216,7 @@ func (w *watch) handle(now time.Time) {
 	var paths []string
 	sure := make(map[string]bool)
 	for path, p := range w.waiting {
-		if !p.due.After(now.Add(settle / 2)) {
+		if !p.due.After(now.Add(debounce / 2)) {
 			paths = append(paths, path)
 			sure[path] = p.sure
 			delete(w.waiting, path)
@@ -258,7 +258,7 @@ func (w *watch) expand(paths []string) []string {
 	for _, path := range folders {
 		found, bad := w.tree.add(path)
 		files = append(files, found...)
-		w.judge(bad)
+		w.reportFolders(bad)
 	}
 	return files
 }
@@ -282,7 +282,7 @@ func (w *watch) check(files []string, sure map[string]bool, first bool) {
 		case r.same:
 		case r.empty && !sure[r.path] && w.state.holds(r.path):
 			now := time.Now()
-			w.waiting[r.path] = wait{since: now, due: now.Add(doubt), sure: true}
+			w.waiting[r.path] = wait{since: now, due: now.Add(emptyTimeout), sure: true}
 		default:
 			w.state.put(r.path, r.hash, r.content)
 		}
@@ -312,7 +312,7 @@ func (w *watch) absolve() {
 }
 
 // judge takes note of what is wrong with folders, nil for those that are fine.
-func (w *watch) judge(folders map[string]*manifest.Flaw) {
+func (w *watch) reportFolders(folders map[string]*manifest.Flaw) {
 	for path, wrong := range folders {
 		if wrong == nil {
 			w.journal.set(path)

@@ -67,17 +67,17 @@ type Settings struct {
 // A Follower runs the jobs that are wanted.
 type Follower[Name comparable] struct {
 	settings             Settings
-	known, fresh, failed *lane
+	known, fresh, failed *limiter
 
-	mu     sync.Mutex
-	wanted map[Name]*wanted[Name]
+	mu            sync.Mutex
+	subscriptions map[Name]*subscription[Name]
 	// ctx is that of Run, nil while it does not run.
 	ctx   context.Context
 	group sync.WaitGroup
 }
 
 // A wanted is a Job that is run again and again.
-type wanted[Name comparable] struct {
+type subscription[Name comparable] struct {
 	name Name
 	job  Job
 	// cancel ends its run, nil while it is idle; then nothing is to be fetched.
@@ -88,11 +88,11 @@ type wanted[Name comparable] struct {
 	object metav1.Object
 	// answered is set once there was an answer, until it is to be fetched again.
 	answered bool
-	waiting  []*waiting
+	pending  []*pending
 }
 
 // A waiting is the number of jobs that a call of Want waits for.
-type waiting struct {
+type pending struct {
 	left int
 	done chan struct{}
 }
@@ -101,37 +101,37 @@ type waiting struct {
 func New[Name comparable](s Settings) *Follower[Name] {
 	return &Follower[Name]{
 		settings: s,
-		known:    newLane(s.Slots.Known), fresh: newLane(s.Slots.New), failed: newLane(s.Slots.Failed),
-		wanted: map[Name]*wanted[Name]{},
+		known:    newLimiter(s.Slots.Known), fresh: newLimiter(s.Slots.New), failed: newLimiter(s.Slots.Failed),
+		subscriptions: map[Name]*subscription[Name]{},
 	}
 }
 
 // Want runs a new job for each added name that is not wanted yet, and ends those
 // of the removed ones. The channel is closed once each of the added ones was
 // answered, and what came of it delivered.
-func (f *Follower[Name]) Want(added, removed []Name, job func(Name) Job) (delivered <-chan struct{}) {
+func (f *Follower[Name]) Subscribe(added, removed []Name, job func(Name) Job) (delivered <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, name := range removed {
-		if w := f.wanted[name]; w != nil {
-			delete(f.wanted, name)
+		if w := f.subscriptions[name]; w != nil {
+			delete(f.subscriptions, name)
 			if w.cancel != nil {
 				w.cancel()
 			}
 			f.put(w, Answer{Gone: true})
 		}
 	}
-	all := &waiting{done: make(chan struct{})}
+	all := &pending{done: make(chan struct{})}
 	for _, name := range added {
-		w := f.wanted[name]
+		w := f.subscriptions[name]
 		if w == nil {
-			w = &wanted[Name]{name: name, job: job(name), again: make(chan struct{}, 1)}
-			f.wanted[name] = w
+			w = &subscription[Name]{name: name, job: job(name), again: make(chan struct{}, 1)}
+			f.subscriptions[name] = w
 			f.start(w)
 		}
 		if !w.answered {
 			all.left++
-			w.waiting = append(w.waiting, all)
+			w.pending = append(w.pending, all)
 		}
 	}
 	if all.left == 0 {
@@ -144,7 +144,7 @@ func (f *Follower[Name]) Want(added, removed []Name, job func(Name) Job) (delive
 func (f *Follower[Name]) Again(name Name) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if w := f.wanted[name]; w != nil {
+	if w := f.subscriptions[name]; w != nil {
 		f.fetchAgain(w)
 	}
 }
@@ -153,12 +153,12 @@ func (f *Follower[Name]) Again(name Name) {
 func (f *Follower[Name]) AllAgain() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, w := range f.wanted {
+	for _, w := range f.subscriptions {
 		f.fetchAgain(w)
 	}
 }
 
-func (f *Follower[Name]) fetchAgain(w *wanted[Name]) {
+func (f *Follower[Name]) fetchAgain(w *subscription[Name]) {
 	w.answered = false
 	if w.cancel == nil {
 		f.start(w)
@@ -174,7 +174,7 @@ func (f *Follower[Name]) fetchAgain(w *wanted[Name]) {
 func (f *Follower[Name]) Run(ctx context.Context) {
 	f.mu.Lock()
 	f.ctx = ctx
-	for _, w := range f.wanted {
+	for _, w := range f.subscriptions {
 		f.start(w)
 	}
 	f.mu.Unlock()
@@ -186,7 +186,7 @@ func (f *Follower[Name]) Run(ctx context.Context) {
 }
 
 // start runs a job, or leaves that to Run.
-func (f *Follower[Name]) start(w *wanted[Name]) {
+func (f *Follower[Name]) start(w *subscription[Name]) {
 	if f.ctx == nil {
 		return
 	}
@@ -199,7 +199,7 @@ func (f *Follower[Name]) start(w *wanted[Name]) {
 }
 
 // follow fetches one thing whenever that is due, until nothing is, or ctx ends.
-func (f *Follower[Name]) follow(ctx context.Context, w *wanted[Name]) {
+func (f *Follower[Name]) follow(ctx context.Context, w *subscription[Name]) {
 	turn := f.fresh
 	for {
 		answer, ok := ask(ctx, turn, w.job)
@@ -228,25 +228,25 @@ func (f *Follower[Name]) follow(ctx context.Context, w *wanted[Name]) {
 }
 
 // ask gets an answer, unless ctx ends.
-func ask(ctx context.Context, turn *lane, job Job) (answer Answer, ok bool) {
+func ask(ctx context.Context, turn *limiter, job Job) (answer Answer, ok bool) {
 	if knowing, ok := job.(Knowing); ok {
 		if answer, known := knowing.Known(); known {
 			return answer, ctx.Err() == nil
 		}
 	}
-	if !turn.enter(ctx, job.Owner()) {
+	if !turn.acquire(ctx, job.Owner()) {
 		return Answer{}, false
 	}
-	defer turn.leave(job.Owner())
+	defer turn.release(job.Owner())
 	answer = job.Fetch(ctx)
 	return answer, ctx.Err() == nil
 }
 
 // take takes an answer. It reports whether the job goes on.
-func (f *Follower[Name]) take(w *wanted[Name], answer Answer) bool {
+func (f *Follower[Name]) take(w *subscription[Name], answer Answer) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.wanted[w.name] != w {
+	if f.subscriptions[w.name] != w {
 		return false
 	}
 	f.put(w, answer)
@@ -258,7 +258,7 @@ func (f *Follower[Name]) take(w *wanted[Name], answer Answer) bool {
 }
 
 // put queues what is new, and ends the wait for it.
-func (f *Follower[Name]) put(w *wanted[Name], answer Answer) {
+func (f *Follower[Name]) put(w *subscription[Name], answer Answer) {
 	was := w.object
 	switch {
 	case answer.Gone && was != nil:
@@ -272,12 +272,12 @@ func (f *Follower[Name]) put(w *wanted[Name], answer Answer) {
 		return
 	}
 	w.answered = true
-	for _, waiting := range w.waiting {
+	for _, waiting := range w.pending {
 		if waiting.left--; waiting.left == 0 {
 			f.settings.Queue.CloseDelivered(waiting.done)
 		}
 	}
-	w.waiting = nil
+	w.pending = nil
 }
 
 func (f *Follower[Name]) changed(object metav1.Object, deleted bool) {

@@ -80,7 +80,7 @@ func following(t *testing.T, slots Slots) (f *Follower[string], changes func() s
 }
 
 func object(name, version string) metav1.Object {
-	return &source.Staple{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version}}
+	return &source.OCSPResponse{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version}}
 }
 
 func isClosed(c <-chan struct{}) bool {
@@ -103,7 +103,7 @@ func TestFollow(t *testing.T) {
 			{Gone: true, Pause: time.Second}, {Object: object("a", "3"), Pause: time.Hour},
 		}}
 		of := func(string) Job { return j }
-		if !isClosed(f.Want([]string{"a"}, []string{"b"}, of)) {
+		if !isClosed(f.Subscribe([]string{"a"}, []string{"b"}, of)) {
 			t.Error("what was answered is waited for")
 		}
 		for i, want := range []string{"+a1", "", "", "+a2", "-a2", "+a3", "", ""} {
@@ -116,7 +116,7 @@ func TestFollow(t *testing.T) {
 		if changes(); len(j.asked) != 7 {
 			t.Errorf("asked %d times", len(j.asked))
 		}
-		f.Want(nil, []string{"a"}, of)
+		f.Subscribe(nil, []string{"a"}, of)
 		f.Again("a")
 		if got := changes(); got != "-a3" || len(j.asked) != 7 {
 			t.Errorf("wanted no longer: %q, asked %d times", got, len(j.asked))
@@ -132,7 +132,7 @@ func TestOpen(t *testing.T) {
 		now := Answer{Open: true}
 		j := &job{known: func() (Answer, bool) { return now, true }}
 		of := func(string) Job { return j }
-		first, other := f.Want([]string{"a"}, nil, of), f.Want([]string{"b", "a"}, nil, of)
+		first, other := f.Subscribe([]string{"a"}, nil, of), f.Subscribe([]string{"b", "a"}, nil, of)
 		if isClosed(first) || isClosed(other) {
 			t.Error("what is open is not waited for")
 		}
@@ -140,7 +140,7 @@ func TestOpen(t *testing.T) {
 		if f.Again("a"); !isClosed(first) || isClosed(other) || changes() != "+a1" {
 			t.Error("the answer to one does not end the wait for it alone")
 		}
-		if f.Want(nil, []string{"b"}, of); !isClosed(other) {
+		if f.Subscribe(nil, []string{"b"}, of); !isClosed(other) {
 			t.Error("what is wanted no longer is waited for")
 		}
 		now = Answer{Gone: true}
@@ -157,7 +157,7 @@ func TestSilentOwner(t *testing.T) {
 		f, _ := following(t, Slots{1, 8, 1})
 		asked := make(chan string, 1000)
 		want := func(name, owner string) {
-			f.Want([]string{name}, nil, func(string) Job { return &job{owner: owner, asked: asked} })
+			f.Subscribe([]string{name}, nil, func(string) Job { return &job{owner: owner, asked: asked} })
 		}
 		for i := range 500 {
 			want(strconv.Itoa(i), "a")

@@ -13,7 +13,7 @@ import (
 
 // configMaps are those that are wanted.
 type configMaps struct {
-	demand *demand
+	fetcher *fetcher
 	// followed is wanted without being asked for, and never fetched: two views
 	// of one object could tell of it in the wrong order.
 	followed types.NamespacedName
@@ -24,7 +24,7 @@ type configMaps struct {
 
 func (s *Source) newConfigMaps() *configMaps {
 	c := &configMaps{
-		demand:   s.newDemand(s.fetchConfigMap, s.changed),
+		fetcher:  s.newFetcher(s.fetchConfigMap, s.changed),
 		followed: s.settings.ConfigMap,
 		begun:    make(chan struct{}),
 	}
@@ -32,12 +32,12 @@ func (s *Source) newConfigMaps() *configMaps {
 	return c
 }
 
-func (c *configMaps) want(added, removed []types.NamespacedName) <-chan struct{} {
+func (c *configMaps) subscribe(added, removed []types.NamespacedName) <-chan struct{} {
 	added = slices.DeleteFunc(slices.Clone(added), func(name types.NamespacedName) bool { return name == c.followed })
 	if len(added) > 0 {
 		c.begin()
 	}
-	return c.demand.want(added, removed)
+	return c.fetcher.subscribe(added, removed)
 }
 
 func (s *Source) fetchConfigMap(ctx context.Context, name types.NamespacedName) (metav1.Object, string, error) {
@@ -58,8 +58,8 @@ func (s *Source) followConfigMaps(ctx context.Context) {
 	}
 	namespace := s.settings.Namespace
 	s.follow(ctx, &reflection{
-		Permission: s.settings.needs().configMaps, object: &metav1.PartialObjectMetadata{}, mirror: s.configMaps.demand.metadata,
-		refused:  s.configMaps.demand.refuse,
+		Permission: s.settings.needs().configMaps, object: &metav1.PartialObjectMetadata{}, mirror: s.configMaps.fetcher.metadata,
+		refused:  s.configMaps.fetcher.refuse,
 		requests: requestsOf(s.settings.Clients.Metadata.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(namespace), ""),
 	})
 }

@@ -51,7 +51,7 @@ func TestWantedConfigMap(t *testing.T) {
 	a.put(headerMap("headers", "one"), headerMap("foreign", "x"))
 	w := start(t, a, nil)
 	w.awaitNames(filled...)
-	w.awaitClosed(w.source.WantConfigMaps(names(headers, missingHeaders, options), nil))
+	w.awaitClosed(w.source.SubscribeConfigMaps(names(headers, missingHeaders, options), nil))
 	if got := w.get("ConfigMap shop/headers"); got == nil || got.(*corev1.ConfigMap).Data["X-Value"] != "one" {
 		t.Errorf("what was wanted is not delivered: %v", got)
 	}
@@ -66,7 +66,7 @@ func TestWantedConfigMap(t *testing.T) {
 	w.awaitValue("headers", "three")
 	w.awaitValue("missing", "found")
 
-	w.awaitClosed(w.source.WantConfigMaps(nil, names(headers, options)))
+	w.awaitClosed(w.source.SubscribeConfigMaps(nil, names(headers, options)))
 	want := append([]string{"ConfigMap shop/missing"}, filled...)
 	w.awaitNames(want...)
 	before := a.asked("list configmaps")
@@ -85,10 +85,10 @@ func TestConfigMapsNotWanted(t *testing.T) {
 	fill(a)
 	w := start(t, a, nil)
 	w.awaitNames(filled...)
-	w.awaitClosed(w.source.WantConfigMaps(names(options), nil))
-	w.awaitClosed(w.source.WantConfigMaps(nil, names(options)))
+	w.awaitClosed(w.source.SubscribeConfigMaps(names(options), nil))
+	w.awaitClosed(w.source.SubscribeConfigMaps(nil, names(options)))
 	// Long enough for a request to be sent.
-	w.awaitClosed(w.source.Want(names(other), nil))
+	w.awaitClosed(w.source.SubscribeSecrets(names(other), nil))
 	for i := range 20 {
 		a.put(secret("other", corev1.SecretTypeOpaque, fmt.Sprint(i)))
 		w.awaitContent("a Secret", fmt.Sprint(i))
@@ -106,7 +106,7 @@ func TestOptionsWanted(t *testing.T) {
 	a.put(headerMap("headers", "one"))
 	w := start(t, a, nil)
 	w.awaitNames(filled...)
-	w.awaitClosed(w.source.WantConfigMaps(names(headers, options), nil))
+	w.awaitClosed(w.source.SubscribeConfigMaps(names(headers, options), nil))
 	from := w.count()
 	changed := configMap("options")
 	changed.Data["hsts"] = "true"
@@ -115,7 +115,7 @@ func TestOptionsWanted(t *testing.T) {
 	w.await("the options", func() bool {
 		return w.objects["ConfigMap headgate/options"].(*corev1.ConfigMap).Data["hsts"] == "true"
 	})
-	w.awaitClosed(w.source.WantConfigMaps(nil, names(headers, options)))
+	w.awaitClosed(w.source.SubscribeConfigMaps(nil, names(headers, options)))
 	w.awaitNames(filled...)
 	if got := fmt.Sprint(w.delivered(from)); got != "[-ConfigMap shop/headers ConfigMap headgate/options ConfigMap shop/headers]" {
 		t.Errorf("delivered were %s", got)
@@ -132,14 +132,14 @@ func TestConfigMapsForbidden(t *testing.T) {
 	w.awaitNames(filled...)
 	a.forbid("list configmaps", true)
 	a.forbid("watch configmaps", true)
-	w.awaitClosed(w.source.WantConfigMaps(names(headers), nil))
+	w.awaitClosed(w.source.SubscribeConfigMaps(names(headers), nil))
 	for _, verb := range []string{"list", "watch"} {
 		w.await("a log line", func() bool {
 			return w.logLine(`a permission is missing" verb=` + verb + ` resource=configmaps namespace=all` +
 				` needed="to know the ConfigMaps that Ingresses name, and when they change" without="ConfigMaps that Ingresses name count as missing"`)
 		})
 	}
-	w.awaitClosed(w.source.WantConfigMaps(names(missingHeaders), nil))
+	w.awaitClosed(w.source.SubscribeConfigMaps(names(missingHeaders), nil))
 	w.awaitNames(filled...)
 	a.forbid("list configmaps", false)
 	a.forbid("watch configmaps", false)
@@ -157,7 +157,7 @@ func TestConfigMapsAwait(t *testing.T) {
 	w := start(t, a, nil)
 	w.awaitNames(filled...)
 	a.down()
-	all, missing := w.source.WantConfigMaps(names(headers, missingHeaders), nil), w.source.WantConfigMaps(names(missingHeaders), nil)
+	all, missing := w.source.SubscribeConfigMaps(names(headers, missingHeaders), nil), w.source.SubscribeConfigMaps(names(missingHeaders), nil)
 	w.await("a failed try", func() bool { return w.logLine(`watch ended" resource=configmaps needed="to know the ConfigMaps`) })
 	for _, delivered := range []<-chan struct{}{all, missing} {
 		select {
@@ -183,7 +183,7 @@ func TestConfigMapsOfNamespace(t *testing.T) {
 	a.put(namespace, headerMap("headers", "one"))
 	w := start(t, a, func(s *kube.Settings) { s.Namespace = "shop" })
 	w.awaitNames(filled...)
-	w.awaitClosed(w.source.WantConfigMaps(names(headers, types.NamespacedName{Namespace: "headgate", Name: "foreign"}), nil))
+	w.awaitClosed(w.source.SubscribeConfigMaps(names(headers, types.NamespacedName{Namespace: "headgate", Name: "foreign"}), nil))
 	w.awaitNames(append([]string{"ConfigMap shop/headers"}, filled...)...)
 	followed := a.asked("watch configmaps headgate metadata.name=options")
 	if all, shop := a.asked("watch configmaps"), a.asked("watch configmaps shop"); followed != 1 || shop != 1 || all != 2 {
@@ -207,7 +207,7 @@ func TestForeignConfigMapsCostNothing(t *testing.T) {
 	w := start(t, a, nil)
 	w.awaitNames(filled...)
 	requests, from := a.asked(""), w.count()
-	w.awaitClosed(w.source.WantConfigMaps(names(headers), nil))
+	w.awaitClosed(w.source.SubscribeConfigMaps(names(headers), nil))
 	var writes []object
 	for i := range written {
 		writes = append(writes, headerMap(fmt.Sprintf("foreign-%d", i), "y"))

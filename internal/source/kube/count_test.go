@@ -31,7 +31,7 @@ func TestForeignObjectsCostNothing(t *testing.T) {
 	if got := len(s.All()); got != units {
 		t.Errorf("%d units, want %d", got, units)
 	}
-	if added := s.TakeSecrets().Added; len(added) != 0 {
+	if added := s.DrainSecrets().Added; len(added) != 0 {
 		t.Errorf("foreign Secrets are referred to: %v", added)
 	}
 

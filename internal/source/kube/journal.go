@@ -23,22 +23,22 @@ type journal struct {
 	// served: a first batch was delivered.
 	served atomic.Bool
 
-	mu       sync.Mutex
-	troubles map[trouble]times
+	mu        sync.Mutex
+	incidents map[incident]times
 	// answered is when the API server last answered.
 	answered time.Time
 }
 
 // A trouble is of one request, or of the API server as a whole.
-type trouble struct {
+type incident struct {
 	resource permission.Permission
 	verb     string
 }
 
-type times struct{ since, told time.Time }
+type times struct{ since, logged time.Time }
 
 func newJournal(log *slog.Logger) *journal {
-	return &journal{log: log, troubles: map[trouble]times{}}
+	return &journal{log: log, incidents: map[incident]times{}}
 }
 
 // report takes what became of a request; nil is success. One that was sent
@@ -46,7 +46,7 @@ func newJournal(log *slog.Logger) *journal {
 func (j *journal) report(r permission.Permission, verb string, sent time.Time, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	server, request := trouble{}, trouble{r, verb}
+	server, request := incident{}, incident{r, verb}
 	status, answered := errors.AsType[*apierrors.StatusError](err)
 	if err == nil || answered {
 		j.answered = time.Now()
@@ -57,18 +57,18 @@ func (j *journal) report(r permission.Permission, verb string, sent time.Time, e
 		j.end(server, "the API server answers again")
 		j.end(request, "the request succeeds again", "verb", verb, "resource", r.String())
 	case !answered:
-		j.tell(server, "the API server does not answer", "error", err, "effect", j.effect())
+		j.warn(server, "the API server does not answer", "error", err, "effect", j.effect())
 	case apierrors.IsUnauthorized(err):
-		j.tell(server, "the API server does not accept the credentials", "error", err, "effect", j.effect())
+		j.warn(server, "the API server does not accept the credentials", "error", err, "effect", j.effect())
 	case apierrors.IsForbidden(err):
 		j.end(server, "the API server answers again")
-		j.tell(request, "a permission is missing", "verb", verb, "resource", r.String(), "namespace", r.Where(),
+		j.warn(request, "a permission is missing", "verb", verb, "resource", r.String(), "namespace", r.Where(),
 			"needed", r.Need, "without", r.Without, "error", err)
 	case expected(err, status.ErrStatus.Reason):
 		j.end(server, "the API server answers again")
 	default:
 		j.end(server, "the API server answers again")
-		j.tell(request, "the API server fails", "verb", verb, "resource", r.String(), "namespace", r.Where(), "error", err, "effect", j.effect())
+		j.warn(request, "the API server fails", "verb", verb, "resource", r.String(), "namespace", r.Where(), "error", err, "effect", j.effect())
 	}
 }
 
@@ -88,22 +88,22 @@ func expected(err error, reason metav1.StatusReason) bool {
 		reason == metav1.StatusReasonTooManyRequests
 }
 
-func (j *journal) tell(t trouble, message string, attrs ...any) {
+func (j *journal) warn(t incident, message string, attrs ...any) {
 	now := time.Now()
-	when, ok := j.troubles[t]
+	when, ok := j.incidents[t]
 	if !ok {
 		when.since = now
 	}
-	if !ok || now.Sub(when.told) >= repeat {
-		when.told = now
+	if !ok || now.Sub(when.logged) >= repeat {
+		when.logged = now
 		j.log.Warn("kubernetes: "+message, attrs...)
 	}
-	j.troubles[t] = when
+	j.incidents[t] = when
 }
 
-func (j *journal) end(t trouble, message string, attrs ...any) {
-	if when, ok := j.troubles[t]; ok {
-		delete(j.troubles, t)
+func (j *journal) end(t incident, message string, attrs ...any) {
+	if when, ok := j.incidents[t]; ok {
+		delete(j.incidents, t)
 		j.log.Info("kubernetes: "+message, append(attrs, "after", time.Since(when.since).Round(time.Millisecond))...)
 	}
 }

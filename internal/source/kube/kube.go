@@ -92,15 +92,15 @@ func New(settings Settings) *Source {
 // all TLS Secrets, and of which no longer. The channel is closed once what
 // there is of the added ones has been delivered. While the API server does not
 // give one of them it stays open.
-func (s *Source) Want(added, removed []types.NamespacedName) (delivered <-chan struct{}) {
-	return s.secrets.demand.want(added, removed)
+func (s *Source) SubscribeSecrets(added, removed []types.NamespacedName) (delivered <-chan struct{}) {
+	return s.secrets.fetcher.subscribe(added, removed)
 }
 
 // WantConfigMaps says the same of ConfigMaps, besides the one that is followed.
 // Without the permission to list them none are there, and nothing waits; they
 // are delivered once they may be listed.
-func (s *Source) WantConfigMaps(added, removed []types.NamespacedName) (delivered <-chan struct{}) {
-	return s.configMaps.want(added, removed)
+func (s *Source) SubscribeConfigMaps(added, removed []types.NamespacedName) (delivered <-chan struct{}) {
+	return s.configMaps.subscribe(added, removed)
 }
 
 // UID is that of an object of a resource that is followed, as "ingresses", in
@@ -134,8 +134,8 @@ func (s *Source) Run(ctx context.Context, deliver func(context.Context, []source
 	for _, r := range s.reflections {
 		group.Go(func() { s.follow(ctx, r) })
 	}
-	group.Go(func() { s.secrets.demand.run(ctx) })
-	group.Go(func() { s.configMaps.demand.run(ctx) })
+	group.Go(func() { s.secrets.fetcher.run(ctx) })
+	group.Go(func() { s.configMaps.fetcher.run(ctx) })
 	group.Go(func() { s.followConfigMaps(ctx) })
 	group.Go(func() { s.watchClasses(ctx) })
 	group.Go(func() { s.followNode(ctx) })

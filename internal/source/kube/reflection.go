@@ -61,11 +61,11 @@ func (s *Source) follow(ctx context.Context, r *reflection) {
 		if time.Since(began) > healthy {
 			pause = 0
 		}
-		most := refusedPause
+		limit := refusedPause
 		if _, ok := errors.AsType[unreachable](err); ok {
-			most = unreachablePause
+			limit = unreachablePause
 		}
-		pause = min(max(firstPause, 2*pause), most)
+		pause = min(max(firstPause, 2*pause), limit)
 		s.settings.Log.Debug("kubernetes: watch ended", "resource", r.String(), "needed", r.Need, "error", err, "again_in", pause)
 		select {
 		case <-ctx.Done():

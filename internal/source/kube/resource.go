@@ -43,7 +43,7 @@ func (s *Source) resources() []*reflection {
 			requests: requestsOf(core.Secrets(namespace), fields.OneTermEqualSelector("type", string(corev1.SecretTypeTLS)).String()),
 		},
 		{
-			Permission: need.secrets, object: &metav1.PartialObjectMetadata{}, mirror: s.secrets.demand.metadata,
+			Permission: need.secrets, object: &metav1.PartialObjectMetadata{}, mirror: s.secrets.fetcher.metadata,
 			requests: requestsOf(s.settings.Clients.Metadata.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(namespace), otherSecrets().String()),
 		},
 	}

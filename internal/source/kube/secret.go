@@ -17,8 +17,8 @@ import (
 // type never changes, but a deleted one may come back with another type; which
 // of the two is told first is open. The TLS Secret counts.
 type secrets struct {
-	queue  *source.Queue
-	demand *demand
+	queue   *source.Queue
+	fetcher *fetcher
 
 	mu     sync.Mutex
 	tls    map[types.NamespacedName]struct{}
@@ -30,7 +30,7 @@ func (s *Source) newSecrets() *secrets {
 		queue: s.queue,
 		tls:   map[types.NamespacedName]struct{}{}, others: map[types.NamespacedName]metav1.Object{},
 	}
-	all.demand = s.newDemand(s.fetchSecret, all.otherChanged)
+	all.fetcher = s.newFetcher(s.fetchSecret, all.otherChanged)
 	return all
 }
 

@@ -38,7 +38,7 @@ func TestWantedSecret(t *testing.T) {
 
 	missing := types.NamespacedName{Namespace: "shop", Name: "missing"}
 	tls := types.NamespacedName{Namespace: "shop", Name: "tls"}
-	<-w.source.Want(names(other, tls, missing), nil)
+	<-w.source.SubscribeSecrets(names(other, tls, missing), nil)
 	if got := w.get("Secret shop/other"); got == nil || string(got.(*corev1.Secret).Data["tls.crt"]) != "not wanted" {
 		t.Errorf("what was wanted is not delivered: %v", got)
 	}
@@ -54,7 +54,7 @@ func TestWantedSecret(t *testing.T) {
 	a.put(secret("missing", corev1.SecretTypeOpaque, "found"))
 	w.await("one that was missing", func() bool { return w.content("Secret shop/missing") == "found" })
 
-	<-w.source.Want(nil, names(other, tls))
+	<-w.source.SubscribeSecrets(nil, names(other, tls))
 	if got := w.get("Secret shop/other"); got != nil {
 		t.Error("a Secret that nobody wants any more is still there")
 	}
@@ -76,7 +76,7 @@ func TestSecretChangesType(t *testing.T) {
 	fill(a)
 	w := start(t, a, nil)
 	w.awaitNames(filled...)
-	<-w.source.Want(names(other), nil)
+	<-w.source.SubscribeSecrets(names(other), nil)
 	for i := range 20 {
 		kind := corev1.SecretTypeTLS
 		if i%2 == 1 {
@@ -98,7 +98,7 @@ func TestFetchFails(t *testing.T) {
 	w := start(t, a, nil)
 	w.awaitNames(filled...)
 	a.forbid("list secrets", true)
-	delivered := w.source.Want(names(other), nil)
+	delivered := w.source.SubscribeSecrets(names(other), nil)
 	w.await("a log line", func() bool {
 		return w.logLine("verb=list resource=secrets namespace=shop", "to have the data of a Secret that an Ingress names")
 	})

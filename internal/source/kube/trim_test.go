@@ -73,8 +73,8 @@ func compareBuilds(t *testing.T, objects []object) {
 	})
 	w.await("the first batch", func() bool { return len(w.batches) > 0 })
 	w.await("the Node", func() bool { return !zoned || w.objects["Node /self"] != nil })
-	<-w.source.Want(wanted, nil)
-	<-w.source.WantConfigMaps(wanted, nil)
+	<-w.source.SubscribeSecrets(wanted, nil)
+	<-w.source.SubscribeConfigMaps(wanted, nil)
 	after := newStore()
 	for _, name := range w.names() {
 		text, err := json.Marshal(w.get(name))

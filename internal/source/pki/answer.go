@@ -35,7 +35,7 @@ func (a *answer) due(now time.Time) time.Duration {
 	if pause <= 0 {
 		pause = a.until.Sub(now) / 2
 	}
-	return min(pause, mostPause)
+	return min(pause, maxPause)
 }
 
 // A refusal is why an answer can't be shown.

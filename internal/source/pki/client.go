@@ -17,12 +17,12 @@ import (
 
 const (
 	// mostTime is how long a fetch may take in all.
-	mostTime = 5 * time.Second
+	maxTime = 5 * time.Second
 	// mostBytes is how long what is fetched may be. Certificates and OCSP answers
 	// have a few thousand.
-	mostBytes     = 64 << 10
-	mostRedirects = 3
-	mostURL       = 2048
+	maxBytes     = 64 << 10
+	maxRedirects = 3
+	maxURL       = 2048
 )
 
 // errLocal is that a URL leads where nobody may send Headgate.
@@ -32,7 +32,7 @@ var errLocal = errors.New("a loopback, link-local or unspecified address")
 // that it connects to, and not at a name, which may stand for another address
 // the next time; a proxy would keep it from that.
 func newClient(allowLocal bool) *http.Client {
-	dialer := &net.Dialer{Timeout: mostTime}
+	dialer := &net.Dialer{Timeout: maxTime}
 	if !allowLocal {
 		dialer.Control = func(_, address string, _ syscall.RawConn) error {
 			at, err := netip.ParseAddrPort(address)
@@ -46,13 +46,13 @@ func newClient(allowLocal bool) *http.Client {
 		}
 	}
 	return &http.Client{
-		Timeout: mostTime,
+		Timeout: maxTime,
 		Transport: &http.Transport{
 			DialContext: dialer.DialContext, DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: 16 << 10,
 		},
 		CheckRedirect: func(request *http.Request, via []*http.Request) error {
-			if len(via) > mostRedirects {
-				return fmt.Errorf("more than %d redirects", mostRedirects)
+			if len(via) > maxRedirects {
+				return fmt.Errorf("more than %d redirects", maxRedirects)
 			}
 			return checkURL(request.URL)
 		},
@@ -63,7 +63,7 @@ func newClient(allowLocal bool) *http.Client {
 // https would need a certificate whose issuer is to be asked.
 func plainURL(text string) bool {
 	u, err := url.Parse(text)
-	return err == nil && len(text) <= mostURL && checkURL(u) == nil
+	return err == nil && len(text) <= maxURL && checkURL(u) == nil
 }
 
 func checkURL(u *url.URL) error {
@@ -89,9 +89,9 @@ func get(ctx context.Context, client *http.Client, address string) ([]byte, erro
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("answered %s", response.Status)
 	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, mostBytes+1))
-	if err == nil && len(body) > mostBytes {
-		err = fmt.Errorf("more than %d bytes", mostBytes)
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxBytes+1))
+	if err == nil && len(body) > maxBytes {
+		err = fmt.Errorf("more than %d bytes", maxBytes)
 	}
 	return body, err
 }

@@ -21,7 +21,7 @@ import (
 
 const (
 	// mostIssuers bounds a chain that is fetched.
-	mostIssuers = 4
+	maxIssuers = 4
 	// issuersLast is how long fetched certificates are used before they are
 	// fetched again.
 	issuersLast = 24 * time.Hour
@@ -39,8 +39,8 @@ func NewIssuers(settings Settings) *Issuers {
 }
 
 // Want says which URLs are to be fetched from now on, and which no longer.
-func (i *Issuers) Want(added, removed []string) {
-	i.fetcher.Want(added, removed, func(url string) follow.Job { return &issuersJob{client: i.client, url: url} })
+func (i *Issuers) Subscribe(added, removed []string) {
+	i.fetcher.Subscribe(added, removed, func(url string) follow.Job { return &issuersJob{client: i.client, url: url} })
 }
 
 // An issuersJob is the search for the certificates at one URL.
@@ -84,7 +84,7 @@ func (j *issuersJob) Fetch(ctx context.Context) follow.Answer {
 // returns as many as it gets.
 func (j *issuersJob) fetch(ctx context.Context) (chain [][]byte, err error) {
 	var child *x509.Certificate
-	for url := j.url; url != "" && len(chain) < mostIssuers; {
+	for url := j.url; url != "" && len(chain) < maxIssuers; {
 		body, err := get(ctx, j.client, url)
 		if err != nil {
 			return chain, err

@@ -50,7 +50,7 @@ func TestIssuers(t *testing.T) {
 	authority := pkitest.New(t)
 	pages := map[string][]byte{
 		"/pem": []byte("-----\n" + pkitest.PEM(authority.Intermediate)), "/rubbish": []byte("rubbish"), "/empty": nil,
-		"/long": append(bytes.Clone(authority.Intermediate.Raw), make([]byte, mostBytes)...),
+		"/long": append(bytes.Clone(authority.Intermediate.Raw), make([]byte, maxBytes)...),
 	}
 	url := serve(t, pages)
 	// A certificate that names itself as its issuer's.
@@ -134,7 +134,7 @@ func TestClient(t *testing.T) {
 	}
 	for text, want := range map[string]bool{
 		"http://a.test/x": true, "http://10.0.0.1:8080": true, "https://a.test": false, "ldap://a.test": false, "http://": false, "": false,
-		"http://u:p@a.test/": false, "//a.test": false, "http://a.test/\n": false, "http://a.test/" + strings.Repeat("x", mostURL): false,
+		"http://u:p@a.test/": false, "//a.test": false, "http://a.test/\n": false, "http://a.test/" + strings.Repeat("x", maxURL): false,
 	} {
 		if plainURL(text) != want {
 			t.Errorf("%q: %v", text, !want)

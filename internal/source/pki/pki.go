@@ -29,8 +29,8 @@ type Settings struct {
 	AllowLocal bool
 	// Least is the shortest time between two questions about one certificate,
 	// a minute if 0.
-	Least time.Duration
-	Log   *slog.Logger
+	MinPause time.Duration
+	Log      *slog.Logger
 }
 
 // How much is fetched at a time: see follow.Slots.
@@ -65,13 +65,13 @@ func (f fetcher) Run(ctx context.Context, deliver func(context.Context, []source
 
 // The time between two fetches that fail grows from firstPause to lastPause.
 const (
-	firstPause = 5 * time.Second
-	lastPause  = time.Hour
+	minBackoff = 5 * time.Second
+	maxBackoff = time.Hour
 )
 
 // backoff is how long to wait after that many failures in a row. What failed
 // together need not be asked for together again.
 func backoff(failures int) time.Duration {
-	pause := min(firstPause<<min(failures-1, 10), lastPause)
+	pause := min(minBackoff<<min(failures-1, 10), maxBackoff)
 	return pause + rand.N(pause/4)
 }

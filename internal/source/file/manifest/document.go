@@ -28,7 +28,7 @@ func split(data []byte) []document {
 	start, first, line, notes := 0, 1, 1, false
 	cut := func(end, last int) {
 		text := data[start:end]
-		if !notes && !blank(text) && !(helm && bytes.Contains(text, []byte("\nLAST DEPLOYED: "))) {
+		if !notes && !isEmpty(text) && !(helm && bytes.Contains(text, []byte("\nLAST DEPLOYED: "))) {
 			docs = append(docs, document{text: text, line: first, last: max(first, last)})
 		}
 	}
@@ -40,7 +40,7 @@ func split(data []byte) []document {
 		case marker(text, "---") || marker(text, "..."):
 			cut(pos, line-1)
 			start, first, notes = end, line+1, false
-			if marker(text, "---") && !blank(text[3:]) {
+			if marker(text, "---") && !isEmpty(text[3:]) {
 				start, first = pos, line
 			}
 		case helm && string(bytes.TrimRight(text, " ")) == "NOTES:":
@@ -87,7 +87,7 @@ func marker(line []byte, mark string) bool {
 }
 
 // blank says whether text holds only white space, comments and directives.
-func blank(text []byte) bool {
+func isEmpty(text []byte) bool {
 	for line := range bytes.Lines(text) {
 		if line[0] == '%' {
 			continue
@@ -113,7 +113,7 @@ func (d document) values() ([]value, []Flaw) {
 	if isList {
 		values, flaws, isList = l.values()
 	}
-	if isList && !d.doubtful(flaws) {
+	if isList && !d.isAmbiguous(flaws) {
 		return values, flaws
 	}
 	v, f := d.value()
@@ -131,8 +131,8 @@ func (d document) values() ([]value, []Flaw) {
 // doubtful says whether the document may be right as a whole where parts of
 // it are not: aliases may lead to other parts, and the parser lets quoted text
 // go on in lines that look like an item.
-func (d document) doubtful(flaws []Flaw) bool {
-	return len(flaws) > 0 && len(d.text) <= twice ||
+func (d document) isAmbiguous(flaws []Flaw) bool {
+	return len(flaws) > 0 && len(d.text) <= maxReread ||
 		slices.ContainsFunc(flaws, func(f Flaw) bool { return strings.HasPrefix(f.Reason, "unknown anchor") })
 }
 

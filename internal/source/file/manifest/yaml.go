@@ -71,14 +71,14 @@ func parse(text []byte) (yaml.Node, error) {
 
 // twice is the size up to which a text in which there is an error is read again
 // to learn more.
-const twice = 1 << 18
+const maxReread = 1 << 18
 
 // locate finds the line of an error of the YAML parser. The parser names a
 // line nearby, or none; since it reads from front to back, the line is the
 // first with which the text fails in the same way.
 func locate(text []byte, err error) error {
 	line, reason := yamlReason(err)
-	if len(text) > twice {
+	if len(text) > maxReread {
 		return &lineError{max(line, 1), reason}
 	}
 	lines := slices.Collect(bytes.Lines(text))

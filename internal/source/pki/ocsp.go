@@ -26,42 +26,42 @@ import (
 
 const (
 	// leastPause and mostPause bound the time between two answers.
-	leastPause = time.Minute
-	mostPause  = 12 * time.Hour
+	minPause = time.Minute
+	maxPause = 12 * time.Hour
 )
 
 // Staples fetches OCSP answers.
-type Staples struct {
+type OCSPResponses struct {
 	fetcher
 	settings Settings
 	client   *http.Client
 }
 
 // NewStaples makes a source that wants nothing yet.
-func NewStaples(settings Settings) *Staples {
-	return &Staples{newFetcher(settings.Log), settings, newClient(settings.AllowLocal)}
+func NewOCSPResponses(settings Settings) *OCSPResponses {
+	return &OCSPResponses{newFetcher(settings.Log), settings, newClient(settings.AllowLocal)}
 }
 
 // Want says for which certificates answers are to be fetched from now on, and,
 // by their names, for which no longer. Of a certificate that names no responder
 // nothing is delivered, unless it says that it must not be shown without an
 // answer.
-func (s *Staples) Want(added []source.Subject, removed []string) {
+func (s *OCSPResponses) Subscribe(added []source.Subject, removed []string) {
 	names, subjects := make([]string, len(added)), make(map[string]source.Subject, len(added))
 	for i, subject := range added {
 		names[i], subjects[subject.Name] = subject.Name, subject
 	}
-	s.fetcher.Want(names, removed, func(name string) follow.Job {
-		return &stapleJob{client: s.client, least: cmp.Or(s.settings.Least, leastPause), subject: subjects[name], now: time.Now}
+	s.fetcher.Subscribe(names, removed, func(name string) follow.Job {
+		return &ocspJob{client: s.client, minPause: cmp.Or(s.settings.MinPause, minPause), subject: subjects[name], now: time.Now}
 	})
 }
 
 // A stapleJob is the search for answers on one certificate.
-type stapleJob struct {
-	client  *http.Client
-	least   time.Duration
-	subject source.Subject
-	now     func() time.Time
+type ocspJob struct {
+	client   *http.Client
+	minPause time.Duration
+	subject  source.Subject
+	now      func() time.Time
 
 	// newest is the answer that is shown, nil if there is none.
 	newest   *answer
@@ -69,13 +69,13 @@ type stapleJob struct {
 }
 
 // Owner is the namespace of the Secret.
-func (j *stapleJob) Owner() string {
+func (j *ocspJob) Owner() string {
 	namespace, _, _ := strings.Cut(j.subject.Secret, "/")
 	return namespace
 }
 
 // Fetch asks the responder.
-func (j *stapleJob) Fetch(ctx context.Context) follow.Answer {
+func (j *ocspJob) Fetch(ctx context.Context) follow.Answer {
 	about, err := readSubject(j.subject.Chain)
 	if err != nil {
 		return follow.Answer{Object: j.object(err.Error()), Err: err}
@@ -91,7 +91,7 @@ func (j *stapleJob) Fetch(ctx context.Context) follow.Answer {
 		if j.newest == nil || !answered.from.Before(j.newest.from) {
 			j.newest = answered
 		}
-		return follow.Answer{Object: j.object(""), Pause: max(j.newest.due(now), j.least)}
+		return follow.Answer{Object: j.object(""), Pause: max(j.newest.due(now), j.minPause)}
 	}
 	j.failures++
 	var refused *refusal
@@ -102,7 +102,7 @@ func (j *stapleJob) Fetch(ctx context.Context) follow.Answer {
 			j.newest = nil
 		}
 	}
-	pause := max(backoff(j.failures), j.least)
+	pause := max(backoff(j.failures), j.minPause)
 	if j.newest != nil {
 		if left := j.newest.until.Sub(now); left > 0 {
 			// Look again when it gets stale.
@@ -115,16 +115,16 @@ func (j *stapleJob) Fetch(ctx context.Context) follow.Answer {
 }
 
 // object is what there is now.
-func (j *stapleJob) object(problem string) metav1.Object {
-	staple := &source.Staple{ObjectMeta: metav1.ObjectMeta{Name: j.subject.Name}, Secret: j.subject.Secret, Problem: problem}
+func (j *ocspJob) object(problem string) metav1.Object {
+	response := &source.OCSPResponse{ObjectMeta: metav1.ObjectMeta{Name: j.subject.Name}, Secret: j.subject.Secret, Problem: problem}
 	if j.newest != nil {
-		staple.Response, staple.Until = j.newest.raw, j.newest.until
+		response.Response, response.Until = j.newest.raw, j.newest.until
 	}
-	return staple
+	return response
 }
 
 // fetch asks the responder with a GET.
-func (j *stapleJob) fetch(ctx context.Context, about *subject) (*answer, error) {
+func (j *ocspJob) fetch(ctx context.Context, about *subject) (*answer, error) {
 	question, err := ocsp.CreateRequest(about.leaf, about.issuer, nil)
 	if err != nil {
 		return nil, err
@@ -172,7 +172,7 @@ func readSubject(chain []byte) (*subject, error) {
 		}
 	}
 	switch {
-	case about.responder == "" && mustBeStapled(about.leaf):
+	case about.responder == "" && requiresOCSPResponse(about.leaf):
 		return nil, errors.New("the certificate must be shown with an OCSP answer, and names no responder that can be asked over http")
 	case about.responder == "":
 		return nil, nil
@@ -199,6 +199,6 @@ func checkIssuer(leaf, issuer *x509.Certificate) error {
 
 var errNoIssuer = errors.New("the certificate's issuer does not stand behind it")
 
-func mustBeStapled(c *x509.Certificate) bool {
+func requiresOCSPResponse(c *x509.Certificate) bool {
 	return slices.ContainsFunc(c.Extensions, func(e pkix.Extension) bool { return e.Id.Equal(tlsFeature) })
 }

@@ -10,7 +10,7 @@ const shares = 4
 
 // A lane bounds how much is fetched at a time, in all and for one owner: one
 // that nothing answers to keeps back its own jobs only.
-type lane struct {
+type limiter struct {
 	slots chan struct{}
 
 	mu     sync.Mutex
@@ -24,13 +24,13 @@ type share struct {
 	users int
 }
 
-func newLane(atOnce int) *lane {
-	return &lane{slots: make(chan struct{}, atOnce), owners: map[string]*share{}}
+func newLimiter(atOnce int) *limiter {
+	return &limiter{slots: make(chan struct{}, atOnce), owners: map[string]*share{}}
 }
 
 // enter waits for the owner's turn. If ctx ends before, it returns false;
 // otherwise leave must follow.
-func (l *lane) enter(ctx context.Context, owner string) bool {
+func (l *limiter) acquire(ctx context.Context, owner string) bool {
 	l.mu.Lock()
 	s := l.owners[owner]
 	if s == nil {
@@ -63,7 +63,7 @@ func take(ctx context.Context, slots chan struct{}) bool {
 }
 
 // leave lets the next one in.
-func (l *lane) leave(owner string) {
+func (l *limiter) release(owner string) {
 	l.mu.Lock()
 	s := l.owners[owner]
 	l.mu.Unlock()
@@ -72,7 +72,7 @@ func (l *lane) leave(owner string) {
 	l.forget(owner, s)
 }
 
-func (l *lane) forget(owner string, s *share) {
+func (l *limiter) forget(owner string, s *share) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s.users--; s.users == 0 {

@@ -31,7 +31,7 @@ type Subject struct {
 
 // A Staple is the OCSP answer on a certificate, as an object among the others.
 // Its name is that of the Subject, and its namespace is empty.
-type Staple struct {
+type OCSPResponse struct {
 	metav1.ObjectMeta
 	// Secret is that of the Subject.
 	Secret string

@@ -10,23 +10,23 @@ import (
 const repeat = 5 * time.Minute
 
 // A trouble is told when it begins and rarely while it lasts.
-type trouble struct {
+type incidents struct {
 	log *slog.Logger
 
-	mu   sync.Mutex
-	told map[string]time.Time
+	mu     sync.Mutex
+	logged map[string]time.Time
 }
 
-func (t *trouble) tell(message string, attrs ...any) {
+func (t *incidents) warn(message string, attrs ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
-	if last, ok := t.told[message]; ok && now.Sub(last) < repeat {
+	if last, ok := t.logged[message]; ok && now.Sub(last) < repeat {
 		return
 	}
-	if t.told == nil {
-		t.told = map[string]time.Time{}
+	if t.logged == nil {
+		t.logged = map[string]time.Time{}
 	}
-	t.told[message] = now
+	t.logged[message] = now
 	t.log.Warn("events: "+message, attrs...)
 }

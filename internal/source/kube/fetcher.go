@@ -16,13 +16,13 @@ import (
 
 const (
 	// fetchers is how many objects of a resource are fetched at a time.
-	fetchers     = 4
+	maxFetches   = 4
 	fetchTimeout = 10 * time.Second
 )
 
 // A demand keeps the versions of all objects of one resource, and fetches those
 // that are wanted.
-type demand struct {
+type fetcher struct {
 	// fetch returns nil if there is no such object.
 	fetch    func(context.Context, types.NamespacedName) (object metav1.Object, version string, err error)
 	follower *follow.Follower[types.NamespacedName]
@@ -39,34 +39,34 @@ type demand struct {
 
 // newDemand makes a demand. changed is called with what was fetched, and what of
 // it is gone or no longer wanted. It must not wait.
-func (s *Source) newDemand(
+func (s *Source) newFetcher(
 	fetch func(context.Context, types.NamespacedName) (metav1.Object, string, error), changed func(metav1.Object, bool),
-) *demand {
-	d := &demand{
+) *fetcher {
+	f := &fetcher{
 		fetch: fetch, refused: make(chan struct{}), versions: map[types.NamespacedName]string{},
 		follower: follow.New[types.NamespacedName](follow.Settings{
-			Name: "kube", Slots: follow.Slots{Known: fetchers, New: fetchers, Failed: fetchers}, Queue: s.queue, Changed: changed, Log: s.settings.Log,
+			Name: "kube", Slots: follow.Slots{Known: maxFetches, New: maxFetches, Failed: maxFetches}, Queue: s.queue, Changed: changed, Log: s.settings.Log,
 		}),
 	}
-	d.refuse = sync.OnceFunc(func() { close(d.refused) })
-	d.metadata = newMirror(s.trim, d.metadataChanged)
-	return d
+	f.refuse = sync.OnceFunc(func() { close(f.refused) })
+	f.metadata = newMirror(s.trim, f.metadataChanged)
+	return f
 }
 
-func (d *demand) want(added, removed []types.NamespacedName) <-chan struct{} {
-	return d.follower.Want(added, removed, func(name types.NamespacedName) follow.Job { return &fetching{demand: d, name: name} })
+func (f *fetcher) subscribe(added, removed []types.NamespacedName) <-chan struct{} {
+	return f.follower.Subscribe(added, removed, func(name types.NamespacedName) follow.Job { return &fetchJob{fetcher: f, name: name} })
 }
 
-func (d *demand) metadataChanged(object metav1.Object, deleted bool) {
+func (f *fetcher) metadataChanged(object metav1.Object, deleted bool) {
 	name := nameOf(object)
-	d.mu.Lock()
+	f.mu.Lock()
 	if deleted {
-		delete(d.versions, name)
+		delete(f.versions, name)
 	} else {
-		d.versions[name] = versionOf(object)
+		f.versions[name] = versionOf(object)
 	}
-	d.mu.Unlock()
-	d.follower.Again(name)
+	f.mu.Unlock()
+	f.follower.Again(name)
 }
 
 // versionOf tells versions apart, also those of an object that was deleted and
@@ -74,33 +74,33 @@ func (d *demand) metadataChanged(object metav1.Object, deleted bool) {
 func versionOf(o metav1.Object) string { return string(o.GetUID()) + "/" + o.GetResourceVersion() }
 
 // run fetches what is wanted until ctx ends.
-func (d *demand) run(ctx context.Context) {
+func (f *fetcher) run(ctx context.Context) {
 	var group sync.WaitGroup
-	group.Go(func() { d.follower.Run(ctx) })
+	group.Go(func() { f.follower.Run(ctx) })
 	select {
-	case <-d.metadata.complete:
-	case <-d.refused:
+	case <-f.metadata.complete:
+	case <-f.refused:
 	case <-ctx.Done():
 	}
 	// By now it is known which objects are not there.
-	d.follower.AllAgain()
+	f.follower.AllAgain()
 	group.Wait()
 }
 
 // isListed reports whether an object without a version is known not to be there,
 // or will not be heard of.
-func (d *demand) isListed() bool {
+func (f *fetcher) isListed() bool {
 	select {
-	case <-d.refused:
+	case <-f.refused:
 		return true
 	default:
-		return d.metadata.isComplete()
+		return f.metadata.isComplete()
 	}
 }
 
 // fetching is the Job of an object that an Ingress refers to.
-type fetching struct {
-	*demand
+type fetchJob struct {
+	*fetcher
 	name types.NamespacedName
 	// version is what was fetched last.
 	version  string
@@ -108,11 +108,11 @@ type fetching struct {
 }
 
 // Owner is the object: objects wait for slots alone.
-func (f *fetching) Owner() string { return f.name.String() }
+func (f *fetchJob) Owner() string { return f.name.String() }
 
 // Known answers without the API server if the newest version was fetched, or if
 // there is none.
-func (f *fetching) Known() (answer follow.Answer, known bool) {
+func (f *fetchJob) Known() (answer follow.Answer, known bool) {
 	listed := f.isListed()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -128,7 +128,7 @@ func (f *fetching) Known() (answer follow.Answer, known bool) {
 
 // Fetch fetches the object. What the metadata says meanwhile goes before it: an
 // object that is gone stays gone, and a newer one is fetched again.
-func (f *fetching) Fetch(ctx context.Context) follow.Answer {
+func (f *fetchJob) Fetch(ctx context.Context) follow.Answer {
 	object, version, err := f.fetch(ctx, f.name)
 	if err != nil {
 		pause := min(firstPause<<min(f.failures, 10), refusedPause)

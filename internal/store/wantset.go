@@ -12,32 +12,32 @@ import (
 
 // A demand knows what is wanted of a source that gives only what is referred
 // to.
-type demand[Name comparable] struct {
+type wantSet[Name comparable] struct {
 	// wanted has what was referred to when take was last called, doubted what
 	// that may have changed for since.
-	wanted, doubted map[Name]struct{}
+	known, dirty map[Name]struct{}
 }
 
-func newDemand[Name comparable]() demand[Name] {
-	return demand[Name]{map[Name]struct{}{}, map[Name]struct{}{}}
+func newWantSet[Name comparable]() wantSet[Name] {
+	return wantSet[Name]{map[Name]struct{}{}, map[Name]struct{}{}}
 }
 
-func (d demand[Name]) doubt(name Name) { d.doubted[name] = struct{}{} }
+func (d wantSet[Name]) markDirty(name Name) { d.dirty[name] = struct{}{} }
 
 // take says what is referred to since the last call, and what no longer.
-func (d demand[Name]) take(referred func(Name) bool) (r References[Name]) {
-	for name := range d.doubted {
-		_, was := d.wanted[name]
+func (d wantSet[Name]) drain(referred func(Name) bool) (r References[Name]) {
+	for name := range d.dirty {
+		_, was := d.known[name]
 		switch is := referred(name); {
 		case is && !was:
-			d.wanted[name] = struct{}{}
+			d.known[name] = struct{}{}
 			r.Added = append(r.Added, name)
 		case was && !is:
-			delete(d.wanted, name)
+			delete(d.known, name)
 			r.Removed = append(r.Removed, name)
 		}
 	}
-	clear(d.doubted)
+	clear(d.dirty)
 	return r
 }
 
@@ -48,8 +48,8 @@ type References[Name any] struct{ Added, Removed []Name }
 // TakeSecrets says which Secrets something refers to since the last call, and
 // which nothing refers to any more. A source that does not give every Secret
 // gives those that are referred to.
-func (s *Store) TakeSecrets() References[types.NamespacedName] {
-	return s.wantedSecrets.take(s.secretInUse)
+func (s *Store) DrainSecrets() References[types.NamespacedName] {
+	return s.wantedSecrets.drain(s.secretInUse)
 }
 
 // secretInUse tells whether something refers to the Secret.
@@ -59,8 +59,8 @@ func (s *Store) secretInUse(name types.NamespacedName) bool {
 }
 
 // TakeConfigMaps says the same of the ConfigMaps that annotations refer to.
-func (s *Store) TakeConfigMaps() References[types.NamespacedName] {
-	return s.wantedConfigMaps.take(func(name types.NamespacedName) bool {
+func (s *Store) DrainConfigMaps() References[types.NamespacedName] {
+	return s.wantedConfigMaps.drain(func(name types.NamespacedName) bool {
 		return len(s.byObject[referenceTo(feature.ConfigMap, name)]) > 0
 	})
 }
@@ -70,19 +70,19 @@ func referenceTo(kind feature.ObjectKind, name types.NamespacedName) feature.Ref
 }
 
 // doubtObject asks anew whether the object is wanted.
-func (s *Store) doubtObject(ref feature.Reference) {
+func (s *Store) markObjectDirty(ref feature.Reference) {
 	switch name := types.NamespacedName(ref.ObjectName); ref.Kind {
 	case feature.Secret:
-		s.wantedSecrets.doubt(name)
+		s.wantedSecrets.markDirty(name)
 	case feature.ConfigMap:
-		s.wantedConfigMaps.doubt(name)
+		s.wantedConfigMaps.markDirty(name)
 	}
 }
 
 // TakeNames says the same of the DNS names whose addresses are needed: those
 // of Services that something refers to, and those that something calls.
-func (s *Store) TakeNames() References[string] {
-	return s.wantedNames.take(func(name string) bool {
+func (s *Store) DrainNames() References[string] {
+	return s.wantedNames.drain(func(name string) bool {
 		for _, service := range s.byExternalName[name] {
 			if s.serviceInUse(service) {
 				return true
@@ -99,16 +99,16 @@ func (s *Store) serviceInUse(name types.NamespacedName) bool {
 }
 
 // doubtName asks anew whether the DNS name of the Service is wanted.
-func (s *Store) doubtName(service types.NamespacedName) {
+func (s *Store) markNameDirty(service types.NamespacedName) {
 	if service.Namespace == model.NoNamespace {
 		if name, ok := build.OutsideName(service.Name); ok {
-			s.wantedNames.doubt(name)
+			s.wantedNames.markDirty(name)
 		}
 		return
 	}
 	if object := s.services[service]; object != nil {
 		if name, ok := s.externalName(object); ok {
-			s.wantedNames.doubt(name)
+			s.wantedNames.markDirty(name)
 		}
 	}
 }

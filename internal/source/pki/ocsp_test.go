@@ -28,9 +28,9 @@ func fetch(t *testing.T, job follow.Job) (object metav1.Object, pause time.Durat
 	return answer.Object, answer.Pause, answer.Err
 }
 
-func jobOf(chain string) *stapleJob {
-	return &stapleJob{
-		client: newClient(true), least: time.Millisecond, now: time.Now,
+func jobOf(chain string) *ocspJob {
+	return &ocspJob{
+		client: newClient(true), minPause: time.Millisecond, now: time.Now,
 		subject: source.Subject{Name: "x", Chain: []byte(chain), Secret: "shop/tls"},
 	}
 }
@@ -79,11 +79,11 @@ func TestAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			authority.Respond(c.respond)
 			object, pause, err := fetch(t, jobOf(pair.Chain))
-			staple := object.(*source.Staple)
+			staple := object.(*source.OCSPResponse)
 			if staple.Problem != c.problem || (err == nil) != (c.problem == "") || (len(staple.Response) > 0) != (c.problem == "") {
 				t.Errorf("problem %q, error %v, %d bytes; want the problem %q", staple.Problem, err, len(staple.Response), c.problem)
 			}
-			if pause <= 0 || pause > mostPause+mostPause/4 || staple.Name != "x" || staple.Secret != "shop/tls" {
+			if pause <= 0 || pause > maxPause+maxPause/4 || staple.Name != "x" || staple.Secret != "shop/tls" {
 				t.Errorf("pause %v, %+v", pause, staple)
 			}
 			if c.problem == "" && time.Until(staple.Until) <= 0 {
@@ -113,13 +113,13 @@ func TestSubjects(t *testing.T) {
 		"an issuer with a long key": {pkitest.PEM(longs) + pkitest.PEM(long),
 			"the certificate's issuer: the key is RSA with " + strconv.Itoa(longKey.N.BitLen()) +
 				" bits: allowed are RSA with up to 8192 bits, ECDSA on P-256, P-384 and P-521, and Ed25519"},
-		"must be stapled": {silent(&x509.Certificate{ExtraExtensions: []pkix.Extension{pkitest.MustStaple()}}),
+		"must be stapled": {silent(&x509.Certificate{ExtraExtensions: []pkix.Extension{pkitest.RequireOCSPResponse()}}),
 			"the certificate must be shown with an OCSP answer, and names no responder that can be asked over http"},
 	} {
 		object, pause, err := fetch(t, jobOf(c.chain))
 		problem := ""
 		if object != nil {
-			problem = object.(*source.Staple).Problem
+			problem = object.(*source.OCSPResponse).Problem
 		}
 		if problem != c.problem || (err == nil) != (c.problem == "") || pause != 0 || c.problem == "" && object != nil {
 			t.Errorf("%s: %v, again in %v, error %v", name, object, pause, err)
@@ -141,7 +141,7 @@ func TestKeepsAnswer(t *testing.T) {
 		t.Helper()
 		authority.Respond(respond)
 		object, pause, _ := fetch(t, job)
-		staple := object.(*source.Staple)
+		staple := object.(*source.OCSPResponse)
 		if (len(staple.Response) > 0) != holds || staple.Problem != problem {
 			t.Errorf("%s: %d bytes, problem %q", about, len(staple.Response), staple.Problem)
 		}
@@ -171,7 +171,7 @@ func TestKeepsAnswer(t *testing.T) {
 	for range 20 {
 		last = step("silence", pkitest.Fails(http.StatusTooManyRequests), false, silent)
 	}
-	if last < lastPause || last > lastPause+lastPause/4 {
+	if last < maxBackoff || last > maxBackoff+maxBackoff/4 {
 		t.Errorf("after 20 failures asks again in %v", last)
 	}
 }
@@ -179,7 +179,7 @@ func TestKeepsAnswer(t *testing.T) {
 // TestWant: what is wanted comes, and goes when nobody wants it any more.
 func TestWant(t *testing.T) {
 	authority := pkitest.New(t)
-	staples := NewStaples(Settings{AllowLocal: true, Least: time.Millisecond, Log: slog.New(slog.DiscardHandler)})
+	staples := NewOCSPResponses(Settings{AllowLocal: true, MinPause: time.Millisecond, Log: slog.New(slog.DiscardHandler)})
 	changes := make(chan source.Change, 100)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -201,18 +201,18 @@ func TestWant(t *testing.T) {
 		}
 	}
 	plain := authority.IssueAs(&x509.Certificate{}, "plain.test")
-	staples.Want([]source.Subject{
+	staples.Subscribe([]source.Subject{
 		{Name: "a", Chain: []byte(authority.Issue("a.test").Chain)}, {Name: "plain", Chain: []byte(plain.Chain)},
 	}, nil)
-	if c := next(); c.Deleted || c.Object.GetName() != "a" || len(c.Object.(*source.Staple).Response) == 0 {
+	if c := next(); c.Deleted || c.Object.GetName() != "a" || len(c.Object.(*source.OCSPResponse).Response) == 0 {
 		t.Errorf("%+v", c)
 	}
-	staples.Want(nil, []string{"a", "plain", "unknown"})
+	staples.Subscribe(nil, []string{"a", "plain", "unknown"})
 	if c := next(); !c.Deleted || c.Object.GetName() != "a" {
 		t.Errorf("%+v", c)
 	}
-	staples.Want([]source.Subject{{Name: "gone", Chain: []byte(authority.Issue("a.test").Chain)}}, []string{"a"})
-	staples.Want([]source.Subject{{Name: "b", Chain: []byte(authority.Issue("a.test").Chain)}}, []string{"gone"})
+	staples.Subscribe([]source.Subject{{Name: "gone", Chain: []byte(authority.Issue("a.test").Chain)}}, []string{"a"})
+	staples.Subscribe([]source.Subject{{Name: "b", Chain: []byte(authority.Issue("a.test").Chain)}}, []string{"gone"})
 	for {
 		c := next()
 		if c.Object.GetName() == "b" {
@@ -231,8 +231,8 @@ func TestOwners(t *testing.T) {
 		job  follow.Job
 		want string
 	}{
-		{&stapleJob{subject: source.Subject{Secret: "shop/tls"}}, "shop"},
-		{&stapleJob{}, ""},
+		{&ocspJob{subject: source.Subject{Secret: "shop/tls"}}, "shop"},
+		{&ocspJob{}, ""},
 		{&issuersJob{url: "http://CA.test:8080/x?y"}, "ca.test"},
 		{&issuersJob{url: "http://%"}, ""},
 	} {

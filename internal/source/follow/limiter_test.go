@@ -9,27 +9,27 @@ import (
 func TestLane(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	l := newLane(8)
+	l := newLimiter(8)
 	enter := func(owner string) {
 		t.Helper()
-		if !l.enter(t.Context(), owner) {
+		if !l.acquire(t.Context(), owner) {
 			t.Fatal("did not enter")
 		}
 	}
 	for _, owner := range []string{"a", "b", "c", "d"} {
 		enter(owner)
 		enter(owner)
-		if l.enter(ended, owner) {
+		if l.acquire(ended, owner) {
 			t.Errorf("%s has more than its share", owner)
 		}
 	}
-	if l.enter(ended, "e") {
+	if l.acquire(ended, "e") {
 		t.Error("more in the lane than it holds")
 	}
-	l.leave("a")
+	l.release("a")
 	enter("e")
 	for _, owner := range []string{"a", "b", "b", "c", "c", "d", "d", "e"} {
-		l.leave(owner)
+		l.release(owner)
 	}
 	if len(l.owners) != 0 || len(l.slots) != 0 {
 		t.Errorf("left: %d owners, %d slots", len(l.owners), len(l.slots))
