@@ -1,7 +1,7 @@
 // Package election makes one of several replicas the leader, by a Lease in the
 // cluster.
 //
-// It knows the Lease and the clock; what a leader does it leaves to the caller.
+// It knows the Lease and the clock. The caller decides what a leader does.
 package election
 
 import (
@@ -19,19 +19,19 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// DefaultTTL is how long a Lease counts where nothing else is said.
+// DefaultTTL is the default for how long a Lease is valid.
 const DefaultTTL = 30 * time.Second
 
-// Settings say what is competed for, and by whom.
+// Settings name the Lease and the candidate.
 type Settings struct {
 	Leases coordinationv1client.LeasesGetter
-	// Namespace and Name are those of the Lease. It is created if need be.
+	// Namespace and Name are those of the Lease. It is created if it is missing.
 	Namespace, Name string
-	// Identity tells this process from all that may be after the Lease.
+	// Identity is unique among all candidates for the Lease.
 	Identity string
-	// TTL is how long the Lease counts after it was renewed: as long does it
-	// take until another one leads when the leader dies. It is rounded up to
-	// seconds; 0 and less stand for DefaultTTL.
+	// TTL is how long the Lease is valid after a renewal, and so the time until
+	// another replica leads if the leader dies. It is rounded up to seconds; 0
+	// and less stand for DefaultTTL.
 	TTL time.Duration
 	Log *slog.Logger
 }
@@ -46,39 +46,39 @@ type Elector struct {
 	until atomic.Pointer[time.Time]
 }
 
-// New makes an Elector that takes no part yet.
+// New makes an Elector. It takes part in the election once Run is called.
 func New(s Settings) *Elector {
 	if s.TTL <= 0 {
 		s.TTL = DefaultTTL
 	}
-	// The Lease holds whole seconds, and less would be none.
+	// The Lease holds whole seconds.
 	s.TTL = (s.TTL + time.Second - 1).Truncate(time.Second)
 	return &Elector{settings: s}
 }
 
-// Leads tells whether this process may act as the leader at this moment. It is
-// to be asked right before each act: a process that was stopped for a while
-// learns from it that its time is over, before anything else tells it. It ends
-// a quarter of the TTL before another one can lead, which is the time for what
-// was begun to arrive.
+// Leads reports whether this process may act as the leader at this moment. Call
+// it right before each action: a process that was stopped for a while learns
+// from it first that its term is over. It returns false a quarter of the TTL
+// before another replica can lead, so that requests that were sent can arrive.
 func (e *Elector) Leads() bool {
 	until := e.until.Load()
 	if until == nil {
 		return false
 	}
-	// A machine that slept has a monotonic clock that slept too, and one that
-	// was set has a wall clock that lies: both have to agree.
+	// The monotonic clock stands still while a machine sleeps, and the wall clock
+	// can be set: both have to agree.
 	now := time.Now()
 	return now.Before(*until) && now.Round(0).Before(until.Round(0))
 }
 
 // Run takes part until leave is closed or ctx ends. While this process is the
-// leader lead runs, until its term ends, which is when the Lease was lost or
-// could not be renewed; there may be another term later. One lead has returned
-// before the next is called.
+// leader, lead runs. The context of lead ends with the term: when the Lease is
+// lost or can't be renewed. Another term may follow; lead is called again only
+// after it has returned.
 //
-// When leave is closed, lead is to return by itself. The Lease is kept for it
-// until then, and given up after it, so that the next leader need not wait.
+// When leave is closed, lead must return without its context ending. The Lease
+// is kept until then and released afterwards, so that the next leader need not
+// wait.
 func (e *Elector) Run(ctx context.Context, leave <-chan struct{}, lead func(term context.Context)) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -96,7 +96,7 @@ func (e *Elector) Run(ctx context.Context, leave <-chan struct{}, lead func(term
 	}
 }
 
-// compete tries to become the leader, and returns when it was.
+// compete tries to become the leader, and returns when the term is over.
 func (e *Elector) compete(ctx context.Context, lead func(term context.Context)) {
 	lock := &lock{elector: e, failing: map[string]bool{}, LeaseLock: resourcelock.LeaseLock{
 		LeaseMeta:  metav1.ObjectMeta{Namespace: e.settings.Namespace, Name: e.settings.Name},
@@ -117,9 +117,9 @@ func (e *Elector) compete(ctx context.Context, lead func(term context.Context)) 
 		},
 	})
 	if err != nil {
-		panic("election: " + err.Error()) // settings are such that it takes them
+		panic("election: " + err.Error()) // New makes the settings valid
 	}
-	// What went wrong is told by the lock, once.
+	// The lock logs errors, once each.
 	elector.Run(klog.NewContext(ctx, logr.Discard()))
 	e.leading.Lock()
 	defer e.leading.Unlock()
@@ -129,7 +129,7 @@ func (e *Elector) compete(ctx context.Context, lead func(term context.Context)) 
 	e.until.Store(nil)
 }
 
-// lead leads for one term. It may come so late that the term is over.
+// lead leads for one term, unless the term is over already.
 func (e *Elector) lead(term context.Context, lead func(term context.Context)) {
 	e.leading.Lock()
 	defer e.leading.Unlock()

@@ -30,7 +30,7 @@ type candidate struct {
 func compete(t *testing.T, cluster *fake.Clientset, identity string, ttl time.Duration, last func()) *candidate {
 	t.Helper()
 	c := &candidate{leave: make(chan struct{}), ended: make(chan struct{}), Elector: election.New(election.Settings{
-		Leases: cluster.CoordinationV1(), Namespace: "gate", Name: "leader", Identity: identity, TTL: ttl,
+		Leases: cluster.CoordinationV1(), Namespace: "headgate", Name: "leader", Identity: identity, TTL: ttl,
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -54,8 +54,8 @@ func compete(t *testing.T, cluster *fake.Clientset, identity string, ttl time.Du
 	return c
 }
 
-// patience is far more than anything takes here.
-const patience = 30 * time.Second
+// timeout is much longer than any step of these tests takes.
+const timeout = 30 * time.Second
 
 func eventually(t *testing.T, what string, limit time.Duration, condition func() bool) time.Duration {
 	t.Helper()
@@ -71,7 +71,7 @@ func eventually(t *testing.T, what string, limit time.Duration, condition func()
 
 func holder(t *testing.T, cluster *fake.Clientset) string {
 	t.Helper()
-	lease, err := cluster.CoordinationV1().Leases("gate").Get(t.Context(), "leader", metav1.GetOptions{})
+	lease, err := cluster.CoordinationV1().Leases("headgate").Get(t.Context(), "leader", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,10 +96,10 @@ func TestLeave(t *testing.T) {
 			t.Errorf("while the leader leaves, the Lease is held by %q", name)
 		}
 	})
-	eventually(t, "the first leads", patience, one.leading.Load)
+	eventually(t, "the first leads", timeout, one.leading.Load)
 	two := compete(t, cluster, "two", ttl, func() {})
 	close(one.leave)
-	eventually(t, "the first has left", patience, func() bool {
+	eventually(t, "the first has left", timeout, func() bool {
 		// In this order: when the first leads still, it did so when the second was
 		// asked.
 		if two.Leads() && one.Leads() {
@@ -111,7 +111,7 @@ func TestLeave(t *testing.T) {
 	// It looks at the Lease every quarter to half of its time, more or less: where
 	// one that was just renewed is to expire first, it has to look twice.
 	before := looks.Load()
-	took := eventually(t, "the second leads", patience, two.leading.Load)
+	took := eventually(t, "the second leads", timeout, two.leading.Load)
 	if n := looks.Load() - before; n > 1 {
 		t.Errorf("the second leads %v after the first has left, when it has looked %d times: it waited until the Lease expired", took, n)
 	}
@@ -136,15 +136,15 @@ func TestLost(t *testing.T) {
 	})
 	const ttl = 4 * time.Second
 	one := compete(t, cluster, "one", ttl, func() {})
-	eventually(t, "it leads", patience, one.leading.Load)
-	eventually(t, "it renews", patience, func() bool { mu.Lock(); defer mu.Unlock(); return !renewed.IsZero() })
+	eventually(t, "it leads", timeout, one.leading.Load)
+	eventually(t, "it renews", timeout, func() bool { mu.Lock(); defer mu.Unlock(); return !renewed.IsZero() })
 	mu.Lock()
 	refused = true
 	mu.Unlock()
 	// What is read before it is asked is a time at which it may have acted,
 	// however late this test comes to ask.
 	var acted time.Time
-	eventually(t, "it may act no longer", patience, func() bool {
+	eventually(t, "it may act no longer", timeout, func() bool {
 		now := time.Now()
 		if !one.Leads() {
 			return true
@@ -160,11 +160,11 @@ func TestLost(t *testing.T) {
 		t.Errorf("it acts no longer %v after the last renewal", since)
 	}
 	mu.Unlock()
-	eventually(t, "its term ends", patience, func() bool { return !one.leading.Load() })
+	eventually(t, "its term ends", timeout, func() bool { return !one.leading.Load() })
 	mu.Lock()
 	refused = false
 	mu.Unlock()
-	eventually(t, "it leads again", patience, func() bool { return one.Leads() && one.leading.Load() })
+	eventually(t, "it leads again", timeout, func() bool { return one.Leads() && one.leading.Load() })
 	if n := one.terms.Load(); n != 2 {
 		t.Errorf("it led %d times", n)
 	}
@@ -175,7 +175,7 @@ func TestGivenUp(t *testing.T) {
 	t.Parallel()
 	cluster := fake.NewClientset()
 	one := compete(t, cluster, "one", time.Hour, func() {})
-	eventually(t, "it leads", patience, one.Leads)
+	eventually(t, "it leads", timeout, one.Leads)
 	close(one.leave)
 	<-one.ended
 	if one.Leads() {
@@ -194,8 +194,8 @@ func TestTTL(t *testing.T) {
 	} {
 		cluster := fake.NewClientset()
 		one := compete(t, cluster, fmt.Sprint(ttl), ttl, func() {})
-		eventually(t, "it leads", patience, one.Leads)
-		lease, err := cluster.CoordinationV1().Leases("gate").Get(t.Context(), "leader", metav1.GetOptions{})
+		eventually(t, "it leads", timeout, one.Leads)
+		lease, err := cluster.CoordinationV1().Leases("headgate").Get(t.Context(), "leader", metav1.GetOptions{})
 		if err != nil || *lease.Spec.LeaseDurationSeconds != want {
 			t.Errorf("%v makes %d seconds, want %d (%v)", ttl, *lease.Spec.LeaseDurationSeconds, want, err)
 		}

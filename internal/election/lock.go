@@ -9,14 +9,14 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// releaseLimit bounds the requests that give the Lease up.
+// releaseLimit bounds the requests that release the Lease.
 const releaseLimit = 2 * time.Second
 
-// A lock is the Lease, and notes for how long this process may lead.
+// A lock is the Lease. It records how long this process may lead.
 type lock struct {
 	resourcelock.LeaseLock
 	elector *Elector
-	// failing has the verbs of requests that failed last, which was told.
+	// failing has the verbs whose last request failed, which was logged.
 	failing map[string]bool
 }
 
@@ -38,8 +38,8 @@ func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	return l.write(ctx, "update", record, l.LeaseLock.Update)
 }
 
-// write writes the Lease. Others wait for the TTL from when they saw it, which
-// is later than the moment before it was sent.
+// write writes the Lease. Other candidates wait for the TTL from when they saw
+// it, which is later than the moment before it was sent.
 func (l *lock) write(ctx context.Context, verb string, record resourcelock.LeaderElectionRecord,
 	do func(context.Context, resourcelock.LeaderElectionRecord) error,
 ) error {
@@ -49,7 +49,7 @@ func (l *lock) write(ctx context.Context, verb string, record resourcelock.Leade
 	case err == nil:
 		l.elector.until.Store(&until)
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsAlreadyExists(err):
-		// The Lease is not what it was when it was ours.
+		// Another process has changed the Lease.
 		l.elector.until.Store(nil)
 		return err
 	}
@@ -57,7 +57,7 @@ func (l *lock) write(ctx context.Context, verb string, record resourcelock.Leade
 	return err
 }
 
-// release gives the Lease up if it is this process's.
+// release releases the Lease if this process holds it.
 func (l *lock) release() {
 	if !l.elector.Leads() {
 		return
@@ -76,20 +76,20 @@ func (l *lock) release() {
 		})
 	}
 	if err != nil {
-		l.elector.settings.Log.Warn("the Lease could not be given up", "lease", l.Describe(), "error", err,
+		l.elector.settings.Log.Warn("cannot release the Lease", "lease", l.Describe(), "error", err,
 			"effect", "the next leader waits until it expires")
 	}
 }
 
-// tell logs the first failure of several, and when it is over.
+// report logs the first of several failures, and the first success after them.
 func (l *lock) report(ctx context.Context, verb string, err error) {
 	if err != nil && ctx.Err() != nil {
 		return
 	}
 	switch log := l.elector.settings.Log; {
 	case err != nil && !l.failing[verb]:
-		log.Warn("the Lease by which the leader is found can't be used", "lease", l.Describe(), "verb", verb, "error", err,
-			"effect", "this replica does not lead: it serves, and writes no status of Ingresses")
+		log.Warn("cannot use the Lease of the leader election", "lease", l.Describe(), "verb", verb, "error", err,
+			"effect", "this replica is not the leader: it serves requests, but writes no status of Ingresses")
 	case err == nil && l.failing[verb]:
 		log.Info("the Lease can be used again", "lease", l.Describe(), "verb", verb)
 	}

@@ -7,12 +7,12 @@ import (
 )
 
 const (
-	// mostAtOnce is how many Events of an object are written one after the
-	// other; after that there is one each pause. client-go does the same.
+	// maxBurst is how many Events of an object are written without a pause;
+	// after that one is written each pause. client-go does the same.
 	maxBurst = 25
 	pause    = 5 * time.Minute
-	// mostAccounts is how many objects are remembered at least, half of those
-	// that are at the most.
+	// maxAccounts is how many recent objects are remembered, besides as many
+	// older ones.
 	maxAccounts = 4096
 )
 
@@ -20,11 +20,11 @@ const (
 type account struct {
 	left float64
 	last time.Time
-	// times is how often each Event was told, by its name.
+	// times is how often each Event was written, by its name.
 	times map[string]int32
 }
 
-// spend tells whether one more Event may be written.
+// spend reports whether one more Event may be written.
 func (a *account) spend(now time.Time) bool {
 	a.left = min(maxBurst, a.left+float64(now.Sub(a.last))/float64(pause))
 	a.last = now
@@ -35,8 +35,8 @@ func (a *account) spend(now time.Time) bool {
 	return true
 }
 
-// accounts remember the objects that Events were written about of late. What
-// was not asked for while so many others were is forgotten.
+// accounts remember the objects of recent Events. An object that was not used
+// while maxAccounts others were is forgotten.
 type accounts struct{ recent, before map[types.UID]*account }
 
 func newAccounts() *accounts {

@@ -1,15 +1,15 @@
-// Package event writes Kubernetes Events: what is wrong with an object of a
-// tenant's, where its owner looks for it, and the two Events by which tools
-// know that Headgate took an Ingress and that it reloaded NGINX.
+// Package event writes Kubernetes Events: the findings of objects, and the two
+// Events by which tools know that Headgate serves an Ingress and that it
+// reloaded NGINX.
 //
-// It takes what it is told without making anybody wait, and writes a bounded
-// number, whatever happens: so many a second, so many of an object, and of
-// what waits so many of a namespace, in turns, so that no namespace's storm
-// keeps another's Events back; and a namespace whose Events fail, or take long,
-// rests. What is too much is dropped and counted: /v1/findings has all.
+// Its callers never wait. The number of Events is bounded: per second, per
+// object, and in the queue per namespace. Namespaces take turns, so that many
+// Events of one namespace do not delay those of another. A namespace whose
+// Events fail or take long is left alone for a while. Events beyond a bound are
+// dropped and counted; /v1/findings has all findings.
 //
-// It knows what an Event is, and neither what findings are about nor who tells
-// them.
+// It knows what an Event is, but neither what findings are about nor where they
+// come from.
 package event
 
 import (
@@ -28,67 +28,68 @@ import (
 	"github.com/headgate/headgate/internal/finding"
 )
 
-// component is who Events say they are from: the predecessor's name, by which
-// tools select them.
+// component is the source of Events: the name of ingress-nginx, by which tools
+// select them.
 const component = "nginx-ingress-controller"
 
 // Settings are what a Recorder is made of.
 type Settings struct {
 	Client typedcorev1.CoreV1Interface
-	// UID is that of an object of a resource, as "ingresses", in its newest
-	// version; empty if it is not there.
+	// UID returns that of an object of a resource such as "ingresses", in its
+	// newest version; empty if there is none.
 	UID func(resource string, name types.NamespacedName) types.UID
-	// Pod is the one that this runs in, which has the Events about reloads;
+	// Pod is the Pod of this process, which gets the Events about reloads;
 	// without a name there are none.
 	Pod types.NamespacedName
-	// NoSync leaves out the Events of Ingresses that were taken.
+	// NoSync leaves out the Events Sync.
 	NoSync bool
-	// Written counts Events by what became of them: see the results.
+	// Written counts Events by their result.
 	Written *prometheus.CounterVec
 	Log     *slog.Logger
-	// Timing is DefaultTiming where it is not set.
+	// Timing is DefaultTiming if it is not set.
 	Timing Timing
 }
 
 // Timing bounds the number of Events.
 type Timing struct {
-	// PerSecond is how many are written in the long run, Burst how many at once.
+	// PerSecond is how many are written on average, Burst how many at once.
 	PerSecond float32
 	Burst     int
-	// Retry is how long a namespace rests after an Event's first failure. It
-	// doubles with each further one of the same Event.
+	// Retry is the backoff of a namespace after an Event's first failure. It
+	// doubles with each further failure of the same Event.
 	Retry time.Duration
 }
 
-// DefaultTiming is a small part of what the API server is asked in any case.
+// DefaultTiming is low compared with Headgate's other requests to the API server.
 func DefaultTiming() Timing { return Timing{PerSecond: 10, Burst: 50, Retry: time.Second} }
 
 // The results that Events are counted by.
 const (
 	written = "written"
-	// known were there already, from before a restart or by another replica.
+	// known Events exist already, from before a restart or from another replica.
 	known = "known"
-	// held are more than an object has.
+	// held Events exceed the bound of their object.
 	held = "held"
-	// dropped are more than can wait.
+	// dropped Events exceed the queue.
 	dropped = "dropped"
 	failed  = "failed"
 )
 
 // A Recorder writes Events. Its methods may be called from several goroutines;
-// those that take something don't wait.
+// all but Run return without waiting.
 type Recorder struct {
 	settings  Settings
 	queue     *queue
 	limit     flowcontrol.RateLimiter
 	accounts  *accounts
 	incidents incidents
-	// run is part of the names of Events that no other run may take for its own.
+	// run is part of the names of Events that must differ from those of other
+	// runs.
 	run    string
 	podUID types.UID
 }
 
-// New makes a Recorder. It writes nothing before it runs.
+// New makes a Recorder. It writes nothing before Run is called.
 func New(s Settings) *Recorder {
 	if s.Timing == (Timing{}) {
 		s.Timing = DefaultTiming()
@@ -107,8 +108,8 @@ type note struct {
 	warning bool
 	reason  string
 	message string
-	// again: it tells what happened now, and is written each time that it
-	// happens. Otherwise it tells a state, which is written once.
+	// again: it reports an action, and is written each time. Otherwise it
+	// reports a state, which is written once.
 	again bool
 }
 
@@ -118,7 +119,7 @@ type subject struct {
 	name types.NamespacedName
 }
 
-// A kind is one of objects that Events are about.
+// A kind is a kind of object that Events are about.
 type kind struct{ resource, kind, version string }
 
 var (
@@ -126,8 +127,8 @@ var (
 	podKind     = kind{"pods", "Pod", "v1"}
 )
 
-// subjectOf reads the object of a finding. Files, and what has no namespace,
-// have no Events.
+// subjectOf parses the object of a finding. Files, and objects without a
+// namespace, have no Events.
 func subjectOf(object string) (subject, bool) {
 	parts := strings.Split(object, "/")
 	if len(parts) != 3 {
@@ -149,8 +150,8 @@ func subjectOf(object string) (subject, bool) {
 	return on, true
 }
 
-// Findings takes findings that came. Each makes a Warning with the finding's
-// code as its reason; one that was there before a restart makes none.
+// Findings takes new findings. Each becomes a Warning with the finding's code as
+// its reason, unless that was written before a restart.
 func (r *Recorder) Findings(came []finding.Finding) {
 	for _, f := range came {
 		on, ok := subjectOf(f.Object)
@@ -165,7 +166,7 @@ func (r *Recorder) Findings(came []finding.Finding) {
 	}
 }
 
-// Taken says that an Ingress came or changed, and is being served.
+// Taken records that an Ingress came or changed, and is being served.
 func (r *Recorder) Taken(ingress types.NamespacedName) {
 	if r.settings.NoSync {
 		return
@@ -173,7 +174,7 @@ func (r *Recorder) Taken(ingress types.NamespacedName) {
 	r.put(note{on: subject{ingressKind, ingress}, reason: "Sync", message: "Scheduled for sync", again: true})
 }
 
-// Reloaded says that NGINX was reloaded, or why that failed.
+// Reloaded records that NGINX was reloaded, or why that failed.
 func (r *Recorder) Reloaded(err error) {
 	if r.settings.Pod.Name == "" {
 		return
@@ -191,14 +192,14 @@ func (r *Recorder) Reloaded(err error) {
 func (r *Recorder) put(n note) {
 	if !r.queue.put(n) {
 		r.count(dropped)
-		r.incidents.warn("there are more than can be written; /v1/findings on the controller's socket has all findings",
+		r.incidents.warn("too many Events, some are dropped; /v1/findings on the controller's socket has all findings",
 			"namespace", n.on.name.Namespace)
 	}
 }
 
 func (r *Recorder) count(result string) { r.settings.Written.WithLabelValues(result).Inc() }
 
-// Run writes what is taken until ctx ends.
+// Run writes Events until ctx ends.
 func (r *Recorder) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		a, again, ok := r.queue.take(time.Now())
@@ -218,7 +219,7 @@ func (r *Recorder) Run(ctx context.Context) {
 	}
 }
 
-// shorten keeps a message to what the API server takes.
+// shorten cuts a message to the length that the API server accepts.
 func shorten(message string) string {
 	const maxLength = 1024
 	if len(message) <= maxLength {

@@ -30,8 +30,8 @@ import (
 
 var own = types.NamespacedName{Namespace: "headgate", Name: "headgate-1"}
 
-// A bed is an API server and a Recorder that writes to it.
-type bed struct {
+// A fixture is an API server and a Recorder that writes to it.
+type fixture struct {
 	t        *testing.T
 	client   *fake.FakeCoreV1
 	tracker  clienttesting.ObjectTracker
@@ -48,8 +48,8 @@ type bed struct {
 	refuse func() error
 }
 
-func newBed(t *testing.T) *bed {
-	b := &bed{t: t, gone: map[types.NamespacedName]bool{}}
+func newFixture(t *testing.T) *fixture {
+	b := &fixture{t: t, gone: map[types.NamespacedName]bool{}}
 	b.tracker = clienttesting.NewObjectTracker(scheme.Scheme, scheme.Codecs.UniversalDecoder())
 	if err := b.tracker.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: own.Namespace, Name: own.Name, UID: "pod"}}); err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func newBed(t *testing.T) *bed {
 }
 
 // run starts a Recorder in the test's bubble, as a restart does.
-func (b *bed) run(edit func(*Settings)) (stop func()) {
+func (b *fixture) run(edit func(*Settings)) (stop func()) {
 	b.log = &bytes.Buffer{}
 	b.results = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "x"}, []string{"result"})
 	settings := Settings{
@@ -93,7 +93,7 @@ func (b *bed) run(edit func(*Settings)) (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-func (b *bed) events(namespace string) []corev1.Event {
+func (b *fixture) events(namespace string) []corev1.Event {
 	b.t.Helper()
 	list, err := b.tracker.List(corev1.SchemeGroupVersion.WithResource("events"), corev1.SchemeGroupVersion.WithKind("Event"), namespace)
 	if err != nil {
@@ -103,7 +103,7 @@ func (b *bed) events(namespace string) []corev1.Event {
 }
 
 // count is the number of requests so far.
-func (b *bed) count() int {
+func (b *fixture) count() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.writes)
@@ -116,8 +116,8 @@ func bad(name string) finding.Finding {
 	}
 }
 
-// settle waits until nothing happens any more.
-func settle() { time.Sleep(time.Hour); synctest.Wait() }
+// quiesce waits until nothing happens any more.
+func quiesce() { time.Sleep(time.Hour); synctest.Wait() }
 
 // What waits already is not taken twice; what was taken is.
 func TestSameNoteWaitsOnce(t *testing.T) {
@@ -137,12 +137,12 @@ func TestSameNoteWaitsOnce(t *testing.T) {
 	}
 }
 
-func TestFindingIsToldOnce(t *testing.T) {
+func TestFindingIsWrittenOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		stop := b.run(nil)
 		b.recorder.Findings([]finding.Finding{bad("web"), {Object: "file/x.yaml"}, {Object: "ingressclass/x"}})
-		settle()
+		quiesce()
 		all := b.events("shop")
 		if len(all) != 1 {
 			t.Fatalf("events: %v", all)
@@ -161,12 +161,12 @@ func TestFindingIsToldOnce(t *testing.T) {
 		// After a restart it is known. When it went and comes back it counts.
 		stop = b.run(nil)
 		b.recorder.Findings([]finding.Finding{bad("web")})
-		settle()
+		quiesce()
 		if all := b.events("shop"); len(all) != 1 || all[0].Count != 1 || testutil.ToFloat64(b.results.WithLabelValues(known)) != 1 {
 			t.Errorf("after a restart: %v", all)
 		}
 		b.recorder.Findings([]finding.Finding{bad("web")})
-		settle()
+		quiesce()
 		all = b.events("shop")
 		if len(all) != 1 || all[0].Count != 2 || !all[0].LastTimestamp.After(all[0].FirstTimestamp.Time) {
 			t.Errorf("back again: %v", all)
@@ -174,7 +174,7 @@ func TestFindingIsToldOnce(t *testing.T) {
 		// The API server forgets Events.
 		b.tracker.Delete(corev1.SchemeGroupVersion.WithResource("events"), "shop", all[0].Name)
 		b.recorder.Findings([]finding.Finding{bad("web")})
-		settle()
+		quiesce()
 		if all := b.events("shop"); len(all) != 1 || all[0].Count != 1 {
 			t.Errorf("forgotten and back: %v", all)
 		}
@@ -184,16 +184,16 @@ func TestFindingIsToldOnce(t *testing.T) {
 
 func TestTakenAndReloaded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		web := types.NamespacedName{Namespace: "shop", Name: "web"}
 		for range 2 {
 			stop := b.run(nil)
 			b.recorder.Taken(web)
-			settle()
+			quiesce()
 			b.recorder.Taken(web)
 			b.recorder.Reloaded(nil)
 			b.recorder.Reloaded(errors.New(strings.Repeat("ü", 1000)))
-			settle()
+			quiesce()
 			stop()
 		}
 		for _, e := range b.events("shop") {
@@ -218,7 +218,7 @@ func TestTakenAndReloaded(t *testing.T) {
 		stop := b.run(func(s *Settings) { s.NoSync, s.Pod = true, types.NamespacedName{} })
 		b.recorder.Taken(web)
 		b.recorder.Reloaded(nil)
-		settle()
+		quiesce()
 		stop()
 		if b.count() != 0 {
 			t.Errorf("without Sync and Pod: %v", b.writes)
@@ -230,7 +230,7 @@ func TestTakenAndReloaded(t *testing.T) {
 // another's.
 func TestStorm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		stop := b.run(nil)
 		defer stop()
 		const storm = 10_000
@@ -252,7 +252,7 @@ func TestStorm(t *testing.T) {
 		if n, most := b.count(), DefaultTiming().Burst+int(DefaultTiming().PerSecond); n > most {
 			t.Errorf("%d were written within a second, want %d at the most", n, most)
 		}
-		settle()
+		quiesce()
 		// While the storm comes the first of it are written.
 		if n, most := b.count(), 2*maxPerNamespace+DefaultTiming().Burst+2; n < maxPerNamespace || n > most {
 			t.Errorf("%d were written, want %d at the most", n, most)
@@ -260,8 +260,8 @@ func TestStorm(t *testing.T) {
 		if n := testutil.ToFloat64(b.results.WithLabelValues(dropped)); int(n) < 2*(storm-maxPerNamespace)-DefaultTiming().Burst-2 {
 			t.Errorf("%v were dropped", n)
 		}
-		if n := strings.Count(b.log.String(), "more than can be written"); n != 1 {
-			t.Errorf("the log tells it %d times", n)
+		if n := strings.Count(b.log.String(), "too many Events"); n != 1 {
+			t.Errorf("it is logged %d times", n)
 		}
 	})
 }
@@ -269,7 +269,7 @@ func TestStorm(t *testing.T) {
 // TestObjectIsBounded: an object has so many Events at once, and later few more.
 func TestObjectIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		stop := b.run(nil)
 		defer stop()
 		for i := range 100 {
@@ -312,7 +312,7 @@ func TestFailures(t *testing.T) {
 	} {
 		t.Run(about, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBed(t)
+				b := newFixture(t)
 				b.refuse = func() error { return c.err }
 				stop := b.run(nil)
 				defer stop()
@@ -322,18 +322,18 @@ func TestFailures(t *testing.T) {
 				if n := b.count(); n != c.writes {
 					t.Errorf("%d tries, want %d", n, c.writes)
 				}
-				told := 1
+				logged := 1
 				if c.log == "" {
-					told = 0
+					logged = 0
 				}
-				if n := strings.Count(b.log.String(), "level=WARN"); n != told || !strings.Contains(b.log.String(), c.log) {
+				if n := strings.Count(b.log.String(), "level=WARN"); n != logged || !strings.Contains(b.log.String(), c.log) {
 					t.Errorf("the log is %q", b.log)
 				}
 				b.mu.Lock()
 				b.refuse = nil
 				b.mu.Unlock()
 				b.recorder.Findings([]finding.Finding{bad("c")})
-				settle()
+				quiesce()
 				if n := len(b.events("shop")); n != 1 {
 					t.Errorf("after the failure %d events", n)
 				}
@@ -342,8 +342,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestFailingNamespace: where Events fail for long, or hang, nobody else's wait
-// for them, and they are written when they can be.
+// TestFailingNamespace: Events of other namespaces do not wait where Events fail
+// for long, or hang. Those are written when they can be.
 func TestFailingNamespace(t *testing.T) {
 	for about, c := range map[string]struct {
 		takes time.Duration
@@ -355,7 +355,7 @@ func TestFailingNamespace(t *testing.T) {
 	} {
 		t.Run(about, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBed(t)
+				b := newFixture(t)
 				var mended atomic.Bool
 				b.client.PrependReactor("create", "events", func(action clienttesting.Action) (bool, runtime.Object, error) {
 					if action.GetNamespace() != "bad" || mended.Load() {
@@ -380,7 +380,7 @@ func TestFailingNamespace(t *testing.T) {
 					t.Errorf("of %d events %d are written", each, n)
 				}
 				mended.Store(true)
-				settle()
+				quiesce()
 				if n := len(b.events("bad")); n != each {
 					t.Errorf("of %d events that could not be written %d are at the end", each, n)
 				}
@@ -392,10 +392,10 @@ func TestFailingNamespace(t *testing.T) {
 	}
 }
 
-// What is gone has no Events, and a Pod that may not be read is told of.
-func TestNothingToTellOf(t *testing.T) {
+// What is gone has no Events, and a Pod that may not be read is logged.
+func TestNothingToWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t)
+		b := newFixture(t)
 		b.gone[types.NamespacedName{Namespace: "shop", Name: "web"}] = true
 		b.client.PrependReactor("get", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 			return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, own.Name, errors.New("no"))
@@ -404,7 +404,7 @@ func TestNothingToTellOf(t *testing.T) {
 		defer stop()
 		b.recorder.Findings([]finding.Finding{bad("web")})
 		b.recorder.Reloaded(nil)
-		settle()
+		quiesce()
 		if b.count() != 0 || !strings.Contains(b.log.String(), `a permission is missing" verb=get resource=pods namespace=headgate`) {
 			t.Errorf("written were %v, logged %s", b.writes, b.log)
 		}

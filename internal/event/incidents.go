@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// repeat is how often a trouble that lasts is told again.
+// repeat is how often an incident that lasts is logged again.
 const repeat = 5 * time.Minute
 
-// A trouble is told when it begins and rarely while it lasts.
+// incidents logs each incident when it begins, and rarely while it lasts.
 type incidents struct {
 	log *slog.Logger
 

@@ -9,7 +9,7 @@ import (
 func writing(namespace string) permission.Permission {
 	return permission.Permission{
 		Resource: "events", Group: corev1.GroupName, Namespace: namespace, Verbs: "create patch",
-		Need:    "to tell what is wrong with an object, that an Ingress was taken and that NGINX was reloaded",
+		Need:    "to write Events about findings, Ingresses that are served and reloads of NGINX",
 		Without: "there are no such Events: only the log and /v1/findings have findings",
 	}
 }
@@ -21,8 +21,8 @@ func podOf(namespace string) permission.Permission {
 	}
 }
 
-// Permissions are all that a Recorder asks for, which runs in one namespace and
-// tells of the objects of others; an empty one means all.
+// Permissions are those that a Recorder needs. It runs in its own namespace and
+// writes about objects of others; an empty one means all.
 func Permissions(own string, others ...string) []permission.Permission {
 	list := []permission.Permission{podOf(own)}
 	seen := map[string]bool{}

@@ -8,21 +8,21 @@ import (
 )
 
 const (
-	// mostOfNamespace is how many notes of a lane wait in a namespace, most how
-	// many in all.
+	// maxPerNamespace is how many notes of a namespace wait in a fairQueue,
+	// maxWaiting how many in all.
 	maxPerNamespace = 200
 	maxWaiting      = 5000
 )
 
-// A queue holds notes that wait, in two lanes that take turns: findings, and
-// what happened. So neither keeps the other back.
+// A queue holds notes that wait, in two queues that take turns, one for
+// findings and one for actions, so that neither delays the other.
 type queue struct {
 	mu sync.Mutex
-	// lanes has the one for what happened first.
+	// queues has the one for actions first.
 	queues [2]fairQueue
 	next   int
 	filled chan struct{}
-	// resting are namespaces that nothing is taken of, and until when.
+	// backoffs are namespaces whose notes wait, and until when.
 	backoffs map[string]time.Time
 }
 
@@ -32,9 +32,9 @@ type attempt struct {
 	tried int
 }
 
-// A lane is fair to namespaces.
+// A fairQueue takes notes of all namespaces in turns.
 type fairQueue struct {
-	// turns are the namespaces with something that waits, the next one first.
+	// turns are the namespaces with notes that wait, the next one first.
 	turns   []string
 	waiting map[string][]attempt
 	known   map[note]struct{}
@@ -48,7 +48,7 @@ func newQueue() *queue {
 	return q
 }
 
-// laneOf is where a note waits.
+// queueOf is the queue in which a note waits.
 func (q *queue) queueOf(n note) *fairQueue {
 	if n.again {
 		return &q.queues[0]
@@ -56,7 +56,8 @@ func (q *queue) queueOf(n note) *fairQueue {
 	return &q.queues[1]
 }
 
-// put takes a note, unless it waits already. It is false if there is no room.
+// put adds a note, unless it waits already. It returns false if the queue is
+// full.
 func (q *queue) put(n note) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -75,8 +76,8 @@ func (q *queue) put(n note) bool {
 	return true
 }
 
-// putBack takes a note that was taken, to be tried again after the others of
-// its namespace, unless it came anew meanwhile. It needs no room: it had some.
+// putBack adds a note that take returned, to be tried again after the others of
+// its namespace, unless put added it meanwhile. It ignores the bounds.
 func (q *queue) putBack(a attempt) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -86,15 +87,15 @@ func (q *queue) putBack(a attempt) {
 	}
 }
 
-// rest leaves a namespace alone until then.
+// backOff makes the notes of a namespace wait.
 func (q *queue) backOff(namespace string, until time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.backoffs[namespace] = until
 }
 
-// take returns the next note; false if none can be taken, and then when to ask
-// again, zero for when there is another one.
+// take returns the next note. If there is none, it returns false and when to
+// call again; zero means after the next put.
 func (q *queue) take(now time.Time) (a attempt, again time.Time, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -123,7 +124,7 @@ func (l *fairQueue) add(a attempt) {
 	l.known[a.note] = struct{}{}
 }
 
-// take takes of the first namespace that does not rest.
+// take takes a note of the first namespace without a backoff.
 func (l *fairQueue) take(backoffs map[string]time.Time) (attempt, bool) {
 	turn := slices.IndexFunc(l.turns, func(namespace string) bool {
 		_, waits := backoffs[namespace]

@@ -22,17 +22,17 @@ const (
 	// tries is how often an Event is tried, askTimeout bounds one.
 	tries      = 5
 	askTimeout = 10 * time.Second
-	// A request that takes slow or longer makes its namespace rest slowApart
-	// times as long: one writer serves all, and what makes a request slow, as
-	// a webhook, may be one namespace's own.
+	// A request that takes slow or longer makes its namespace wait slowApart
+	// times as long: one goroutine writes all Events, and the reason, such as a
+	// webhook, may affect one namespace only.
 	slow      = 500 * time.Millisecond
 	slowApart = 20
 )
 
-// errTaken is that an Event of that name is there.
-var errExists = errors.New("there is such an Event")
+var errExists = errors.New("an Event of that name exists")
 
-// record writes a note, puts it back to be tried again, or counts why not.
+// record writes a note, puts it back to be tried again, or counts why it is not
+// written.
 func (r *Recorder) record(ctx context.Context, n attempt) {
 	uid := r.uidOf(ctx, n.on)
 	if uid == "" {
@@ -74,7 +74,7 @@ func (r *Recorder) record(ctx context.Context, n attempt) {
 	}
 }
 
-// uidOf is empty if the object is not there any more.
+// uidOf is empty if the object does not exist any more.
 func (r *Recorder) uidOf(ctx context.Context, on subject) types.UID {
 	if on.kind != podKind {
 		return r.settings.UID(on.kind.resource, on.name)
@@ -94,8 +94,8 @@ func (r *Recorder) uidOf(ctx context.Context, on subject) types.UID {
 	return pod.UID
 }
 
-// nameOf makes a name that the same Event has again: what tells a state is
-// known again after a restart, and by another replica.
+// nameOf makes a name that the same Event gets again, so that a state that was
+// reported is recognised after a restart, and by other replicas.
 func (r *Recorder) nameOf(n note, uid types.UID) string {
 	run := ""
 	if n.again {
@@ -107,7 +107,7 @@ func (r *Recorder) nameOf(n note, uid types.UID) string {
 	return strings.TrimRight(object[:min(len(object), longest)], ".-") + "." + hex.EncodeToString(sum[:10])
 }
 
-// write writes an Event, or counts one up that was told before.
+// write writes an Event, or increments the count of one that was written before.
 func (r *Recorder) write(ctx context.Context, n note, uid types.UID, name string, times int32) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -140,18 +140,18 @@ func (r *Recorder) write(ctx context.Context, n note, uid types.UID, name string
 	return err
 }
 
-// gone tells whether an Event has no place any more.
+// gone reports whether the object or the namespace of an Event is gone.
 func gone(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// passing tells whether the same request may succeed later.
+// passing reports whether the same request may succeed later.
 func passing(err error) bool {
 	status, answered := errors.AsType[*apierrors.StatusError](err)
 	return !answered || status.ErrStatus.Code >= 500 || apierrors.IsTooManyRequests(err)
 }
 
-// tell says why something that was needed failed.
+// warn logs why a request failed.
 func (r *Recorder) warn(err error, need permission.Permission) {
 	message := "the API server fails"
 	if apierrors.IsForbidden(err) {

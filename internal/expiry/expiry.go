@@ -1,9 +1,9 @@
-// Package expiry follows the certificates that are shown and tells when they
+// Package expiry follows the certificates that are served and reports when they
 // expire: in findings, from ten days before, and in metrics.
 //
-// It is the only one who looks at a clock for that: an expired certificate is
-// shown like any other, so nothing that is built depends on it. It must not know
-// why a name shows a certificate.
+// Only this package compares certificates with the clock: an expired
+// certificate is served like any other, so the model does not depend on it. It
+// must not know why a name has a certificate.
 package expiry
 
 import (
@@ -17,25 +17,25 @@ import (
 )
 
 const (
-	// ahead is how long before its end a certificate is told of.
+	// ahead is how long before its end a certificate gets a finding.
 	ahead = 10 * 24 * time.Hour
-	// longest is how long the clock is not looked at: it may be set, and stands
-	// still for timers while a machine sleeps.
+	// longest is the longest time between two looks at the clock: it may be set,
+	// and timers stand still while a machine sleeps.
 	longest = time.Hour
 )
 
-// A Watch follows the certificates that names show. Its methods may be called
-// from several goroutines.
+// A Watch follows the certificates of names. Its methods may be called from
+// several goroutines.
 type Watch struct {
 	class string
 	enter func([]ledger.Part)
 	now   func() time.Time
 
 	mu sync.Mutex
-	// names has what each name shows, certificates what is shown.
+	// names has the certificate of each name, certificates has each once.
 	names        map[string]id
 	certificates map[id]*certificate
-	// changed are those that came or went since they were last looked at.
+	// changed are the certificates that came or went since the last check.
 	changed map[id]struct{}
 	signal  chan struct{}
 }
@@ -43,15 +43,15 @@ type Watch struct {
 // An id is one certificate in one Secret, and the owner of its findings.
 type id struct{ secret, hash string }
 
-// A certificate is one that is shown.
+// A certificate is one that is served.
 type certificate struct {
 	facts
-	// names is how many names show it.
+	// names is how many names have it.
 	names int
 }
 
-// New makes a Watch of nothing. Class is the controller's, for metrics; enter
-// takes the findings.
+// New makes an empty Watch. Class is that of the controller, for metrics; enter
+// receives the findings.
 func New(class string, enter func([]ledger.Part)) *Watch {
 	return &Watch{
 		class: class, enter: enter, now: time.Now,
@@ -59,8 +59,8 @@ func New(class string, enter func([]ledger.Part)) *Watch {
 	}
 }
 
-// Show says which certificate a name shows from now on, nil for none that
-// stands in a Secret.
+// Show sets the certificate of a name; nil for none, or for one that is not from
+// a Secret.
 func (w *Watch) Show(name string, c *model.Certificate) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -139,8 +139,8 @@ func (w *Watch) lookAtAll() (parts []ledger.Part, next time.Time) {
 	return parts, next
 }
 
-// lookAtChanged returns the findings of those that came, none for those that
-// went, and when to look again for their sake.
+// lookAtChanged returns the findings of certificates that came, none for those
+// that went, and when to look again.
 func (w *Watch) lookAtChanged() (parts []ledger.Part, next time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -176,9 +176,9 @@ func (c *certificate) findings(of id, now time.Time) []finding.Finding {
 	case c.notAfter.IsZero() || now.Before(c.notAfter.Add(-ahead)):
 		return nil
 	case now.Before(c.notAfter):
-		f.Message, f.Effect = "the certificate expires on "+end, "clients will refuse it then"
+		f.Message, f.Effect = "the certificate expires on "+end, "clients will reject it then"
 	default:
-		f.Message, f.Effect = "the certificate expired on "+end, "it is still shown, and clients refuse it"
+		f.Message, f.Effect = "the certificate expired on "+end, "it is still served, and clients reject it"
 	}
 	return []finding.Finding{f}
 }

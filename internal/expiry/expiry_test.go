@@ -29,7 +29,7 @@ func ends(authority *pkitest.Authority, secret, hash string, at time.Time) *mode
 	return &model.Certificate{Hash: hash, Chain: []byte(pair.Chain), Secret: secret}
 }
 
-func told(l *ledger.Ledger) string {
+func findingsOf(l *ledger.Ledger) string {
 	var list []string
 	for _, f := range l.All() {
 		list = append(list, f.String())
@@ -37,8 +37,8 @@ func told(l *ledger.Ledger) string {
 	return strings.Join(list, "\n")
 }
 
-// TestFindings: each certificate is told of ten days before its end and from
-// its end on, whatever the number of names that show it.
+// TestFindings: each certificate has a finding from ten days before its end, and another from
+// its end on, however many names show it.
 func TestFindings(t *testing.T) {
 	authority := pkitest.New(t)
 	now := time.Now()
@@ -53,7 +53,7 @@ func TestFindings(t *testing.T) {
 		want := func(about string, want ...string) {
 			t.Helper()
 			synctest.Wait()
-			if got := told(l); got != strings.Join(want, "\n") {
+			if got := findingsOf(l); got != strings.Join(want, "\n") {
 				t.Errorf("%s:\n%s\nwant\n%s", about, got, strings.Join(want, "\n"))
 			}
 		}
@@ -66,18 +66,18 @@ func TestFindings(t *testing.T) {
 		time.Sleep(20 * day)
 		want("ten days and a bit before")
 		time.Sleep(90 * time.Minute)
-		soon := "secret/shop/tls tls.crt Expires: the certificate expires on " + end.UTC().Format(time.RFC3339) + "; clients will refuse it then"
+		soon := "secret/shop/tls tls.crt Expires: the certificate expires on " + end.UTC().Format(time.RFC3339) + "; clients will reject it then"
 		want("ten days before", soon)
 		w.Show("a.test", nil)
 		want("another name still shows it", soon)
 		time.Sleep(10 * day)
-		over := strings.ReplaceAll(strings.ReplaceAll(soon, "expires on", "expired on"), "clients will refuse it then", "it is still shown, and clients refuse it")
+		over := strings.ReplaceAll(strings.ReplaceAll(soon, "expires on", "expired on"), "clients will reject it then", "it is still served, and clients reject it")
 		want("the end", over)
 		w.Show("b.test", ends(authority, "shop/tls", "2", w.now().Add(90*day)))
 		want("renewed")
 		old := w.now().Add(-time.Hour)
 		w.Show("a.test", ends(authority, "shop/old", "3", old))
-		want("an old one", "secret/shop/old tls.crt Expires: the certificate expired on "+old.UTC().Format(time.RFC3339)+"; it is still shown, and clients refuse it")
+		want("an old one", "secret/shop/old tls.crt Expires: the certificate expired on "+old.UTC().Format(time.RFC3339)+"; it is still served, and clients reject it")
 		w.Show("a.test", nil)
 		want("gone")
 		cancel()
@@ -88,7 +88,7 @@ func TestFindings(t *testing.T) {
 	})
 }
 
-// TestMetrics: the predecessor's, with its labels.
+// TestMetrics: those of ingress-nginx, with its labels.
 func TestMetrics(t *testing.T) {
 	authority := pkitest.New(t)
 	w := New("class", newLedger().Enter)
@@ -105,9 +105,9 @@ func TestMetrics(t *testing.T) {
 			`issuer_organization="",namespace="shop",public_key_algorithm="ECDSA",secret_name="tls",serial_number="%s"} 1`, host, serial, serial))
 	}
 	slices.Sort(lines)
-	want := "# HELP nginx_ingress_controller_ssl_certificate_info 1 for each host that shows the certificate of a Secret, with what the certificate says.\n" +
+	want := "# HELP nginx_ingress_controller_ssl_certificate_info 1 for each host with the certificate of a Secret; the labels have the data of the certificate.\n" +
 		"# TYPE nginx_ingress_controller_ssl_certificate_info gauge\n" + strings.Join(lines[:2], "\n") + "\n" +
-		"# HELP nginx_ingress_controller_ssl_expire_time_seconds When the certificate that a host shows expires, as Unix time.\n" +
+		"# HELP nginx_ingress_controller_ssl_expire_time_seconds When the certificate of a host expires, as Unix time.\n" +
 		"# TYPE nginx_ingress_controller_ssl_expire_time_seconds gauge\n" + strings.Join(lines[2:], "\n") + "\n"
 	if err := testutil.CollectAndCompare(w, strings.NewReader(want)); err != nil {
 		t.Error(err)

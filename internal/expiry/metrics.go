@@ -9,15 +9,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// facts are what is told of a certificate.
+// facts are the data of a certificate that metrics and findings have.
 type facts struct {
 	notAfter time.Time
-	// identifier is made as the predecessor made it.
+	// identifier has the format of ingress-nginx.
 	identifier, serial, organization, issuer, algorithm string
 }
 
-// factsOf reads the first certificate of a chain. One that can't be read is
-// never shown.
+// factsOf parses the first certificate of a chain. One that can't be parsed is
+// never served.
 func factsOf(chain []byte) facts {
 	block, _ := pem.Decode(chain)
 	if block == nil {
@@ -37,7 +37,7 @@ func factsOf(chain []byte) facts {
 	return f
 }
 
-// text keeps what a tenant wrote into a certificate from being no label.
+// text makes a valid label value of text that a tenant wrote into a certificate.
 func text(s string) string {
 	const maxLength = 256
 	return strings.ToValidUTF8(strings.Clone(s[:min(len(s), maxLength)]), "\uFFFD")
@@ -45,10 +45,10 @@ func text(s string) string {
 
 var (
 	expireTime = prometheus.NewDesc("nginx_ingress_controller_ssl_expire_time_seconds",
-		"When the certificate that a host shows expires, as Unix time.",
+		"When the certificate of a host expires, as Unix time.",
 		[]string{"namespace", "class", "host", "secret_name", "identifier"}, nil)
 	certificateInfo = prometheus.NewDesc("nginx_ingress_controller_ssl_certificate_info",
-		"1 for each host that shows the certificate of a Secret, with what the certificate says.",
+		"1 for each host with the certificate of a Secret; the labels have the data of the certificate.",
 		[]string{
 			"namespace", "class", "host", "secret_name", "identifier",
 			"issuer_organization", "issuer_common_name", "serial_number", "public_key_algorithm",
@@ -61,7 +61,7 @@ func (w *Watch) Describe(descriptions chan<- *prometheus.Desc) {
 	descriptions <- certificateInfo
 }
 
-// Collect tells of each name that shows a Secret's certificate.
+// Collect has metrics for each name with a certificate of a Secret.
 func (w *Watch) Collect(metrics chan<- prometheus.Metric) {
 	for _, m := range w.metrics() {
 		metrics <- m

@@ -1,5 +1,4 @@
-// Package keypolicy says which public keys of certificates are taken from
-// tenants.
+// Package keypolicy defines which public keys tenants' certificates may have.
 package keypolicy
 
 import (
@@ -10,13 +9,13 @@ import (
 	"fmt"
 )
 
-// maxRSABits is the longest RSA key that Go's own TLS takes from its peers.
-// What using a key costs grows with the square of its length and more.
+// maxRSABits is the longest RSA key that Go's TLS accepts from peers. The cost of
+// using a key grows at least with the square of its length.
 const maxRSABits = 8192
 
-// Check says what is wrong with the public key of a certificate that a tenant
-// names: call it before signing or verifying with the key. The error says what
-// is allowed.
+// Check returns an error if the public key of a tenant's certificate must not be
+// used. Call it before signing or verifying with the key. The error names the
+// keys that may be used.
 func Check(public any) error {
 	is := "of another kind"
 	switch key := public.(type) {
@@ -35,5 +34,5 @@ func Check(public any) error {
 		}
 		is = "ECDSA on " + key.Curve.Params().Name
 	}
-	return fmt.Errorf("the key is %s: allowed are RSA with up to %d bits, ECDSA on P-256, P-384 and P-521, and Ed25519", is, maxRSABits)
+	return fmt.Errorf("the key is %s: it must be RSA with up to %d bits, ECDSA on P-256, P-384 and P-521, and Ed25519", is, maxRSABits)
 }

@@ -14,23 +14,23 @@ import (
 func TestCheck(t *testing.T) {
 	bits := func(n uint) *rsa.PublicKey { return &rsa.PublicKey{N: new(big.Int).Lsh(big.NewInt(1), n-1), E: 65537} }
 	for name, c := range map[string]struct {
-		key  any
-		told string
+		key     any
+		message string
 	}{
 		"RSA":          {bits(2048), ""},
 		"RSA's last":   {bits(8192), ""},
-		"RSA too long": {bits(8193), "the key is RSA with 8193 bits: allowed are RSA with up to 8192 bits"},
-		"P-224":        {&ecdsa.PublicKey{Curve: elliptic.P224()}, "the key is ECDSA on P-224: allowed are"},
+		"RSA too long": {bits(8193), "the key is RSA with 8193 bits: it must be RSA with up to 8192 bits"},
+		"P-224":        {&ecdsa.PublicKey{Curve: elliptic.P224()}, "the key is ECDSA on P-224: it must be"},
 		"P-256":        {&ecdsa.PublicKey{Curve: elliptic.P256()}, ""},
 		"P-384":        {&ecdsa.PublicKey{Curve: elliptic.P384()}, ""},
 		"P-521":        {&ecdsa.PublicKey{Curve: elliptic.P521()}, ""},
 		"Ed25519":      {ed25519.PublicKey{}, ""},
-		"X25519":       {&ecdh.PublicKey{}, "the key is of another kind: allowed are"},
-		"other":        {"of another kind", "the key is of another kind: allowed are"},
-		"none":         {nil, "the key is of another kind: allowed are"},
+		"X25519":       {&ecdh.PublicKey{}, "the key is of another kind: it must be"},
+		"other":        {"of another kind", "the key is of another kind: it must be"},
+		"none":         {nil, "the key is of another kind: it must be"},
 	} {
-		if err := Check(c.key); (err == nil) != (c.told == "") || err != nil && !strings.HasPrefix(err.Error(), c.told) {
-			t.Errorf("%s: %v, want %q", name, err, c.told)
+		if err := Check(c.key); (err == nil) != (c.message == "") || err != nil && !strings.HasPrefix(err.Error(), c.message) {
+			t.Errorf("%s: %v, want %q", name, err, c.message)
 		}
 	}
 }

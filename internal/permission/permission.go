@@ -1,8 +1,8 @@
-// Package permission holds the form in which a package says what it asks of the
-// API server: what, where, why, and what happens where it may not. From the
-// same words come the log when a permission is missing, and the roles to grant.
+// Package permission describes the permissions that a package needs from the API
+// server: for which objects, why, and the effect if one is missing. The log about
+// a missing permission and the roles to grant are made from that description.
 //
-// It knows no client and asks nothing.
+// It sends no requests.
 package permission
 
 import (
@@ -11,26 +11,26 @@ import (
 	"strings"
 )
 
-// A Permission is what is asked of the API server of one resource, for one
-// reason. Values can be compared.
+// A Permission allows verbs on one resource, for one reason. Values can be
+// compared.
 type Permission struct {
 	Resource, Group string
-	// Namespace is empty for all, or for what has none.
+	// Namespace is empty for all, or for resources without a namespace.
 	Namespace string
 	// Name limits it to the object of that name; empty for all.
 	Name string
 	// Verbs are separated by spaces.
 	Verbs string
-	// Need says what it is needed for: "to know …".
+	// Need is what it is needed for: "to know …".
 	Need string
-	// Without says what happens without it: NotReady, or what is less then.
+	// Without is the effect if it is missing: NotReady, or what does not work.
 	Without string
 }
 
 // NotReady is the effect of a missing permission that is required.
 const NotReady = "Headgate does not become ready"
 
-// Required tells whether nothing works without it.
+// Required reports whether Headgate does not work without it.
 func (p Permission) Required() bool { return p.Without == NotReady }
 
 // String is the resource with its group.
@@ -46,8 +46,8 @@ type rule struct {
 	reasons               []Permission
 }
 
-// rules brings together what is asked of the same objects, in a fixed order:
-// what is required first.
+// rules groups permissions by their objects, in a fixed order: those that are
+// required first.
 func rules(permissions []Permission) []rule {
 	var list []rule
 	for _, p := range permissions {

@@ -16,7 +16,7 @@ func TestRoles(t *testing.T) {
 		{Resource: "leases", Group: "coordination.k8s.io", Verbs: "get", Name: "yes", Namespace: "own", Need: "to c", Without: "less"},
 		{Resource: "leases", Group: "coordination.k8s.io", Verbs: "create", Namespace: "own", Need: "to d", Without: "less"},
 		{Resource: "nodes", Verbs: "get", Need: "to e", Without: "less"},
-	}, Subject{Namespace: "own", Name: "gate"})
+	}, Subject{Namespace: "own", Name: "headgate"})
 	var got []string
 	for document := range strings.SplitSeq(text, "\n---\n") {
 		var role rbacv1.Role
@@ -29,17 +29,17 @@ func TestRoles(t *testing.T) {
 		}
 		got = append(got, line)
 	}
-	want := `ServiceAccount own/gate
-ClusterRole /own:gate;  nodes get
-ClusterRoleBinding /own:gate
-Role own/gate; coordination.k8s.io leases create; coordination.k8s.io leases yes get
-RoleBinding own/gate
-Role shop/gate;  secrets get list watch
-RoleBinding shop/gate`
+	want := `ServiceAccount own/headgate
+ClusterRole /own:headgate;  nodes get
+ClusterRoleBinding /own:headgate
+Role own/headgate; coordination.k8s.io leases create; coordination.k8s.io leases yes get
+RoleBinding own/headgate
+Role shop/headgate;  secrets get list watch
+RoleBinding shop/headgate`
 	if text := strings.Join(got, "\n"); text != want {
 		t.Errorf("got:\n%s\nwant:\n%s", text, want)
 	}
-	for _, words := range []string{"# Nothing of this is required", "# list, watch: to a.\n# Without it " + NotReady + ".\n# watch, get: to b.\n"} {
+	for _, words := range []string{"# None of this is required", "# list, watch: to a.\n# Without it " + NotReady + ".\n# watch, get: to b.\n"} {
 		if !strings.Contains(text, words) {
 			t.Errorf("%q is missing in\n%s", words, text)
 		}

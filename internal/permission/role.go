@@ -10,9 +10,9 @@ import (
 // A Subject is the ServiceAccount that permissions are granted to.
 type Subject struct{ Namespace, Name string }
 
-// Roles are manifests of the ServiceAccount and of the least roles with these
-// permissions: a Role in each namespace that one is limited to, and a
-// ClusterRole for the others. Comments say what each rule is for.
+// Roles are manifests of the ServiceAccount and of the smallest roles with these
+// permissions: a Role in each namespace that a permission is limited to, and a
+// ClusterRole for the others. Comments explain each rule.
 func Roles(permissions []Permission, to Subject) string {
 	places := map[string][]Permission{}
 	for _, p := range permissions {
@@ -24,12 +24,12 @@ func Roles(permissions []Permission, to Subject) string {
 		list := rules(places[namespace])
 		kind, name := "Role", to.Name
 		if namespace == "" {
-			// It has no namespace that would keep two installations apart.
+			// The name must differ between installations in different namespaces.
 			kind, name = "ClusterRole", to.Namespace+":"+to.Name
 		}
 		b.WriteString("---\n")
 		if namespace == "" && !slices.ContainsFunc(list, rule.required) {
-			b.WriteString("# Nothing of this is required: who may grant no ClusterRole can leave it out.\n")
+			b.WriteString("# None of this is required: if you may not grant a ClusterRole, leave it out.\n")
 		}
 		writeHead(&b, kind, name, namespace)
 		b.WriteString("rules:\n")
@@ -62,5 +62,5 @@ func (r rule) write(b *strings.Builder) {
 	fmt.Fprintf(b, "  verbs: [%s]\n", strings.Join(r.verbs, ", "))
 }
 
-// quote keeps a name that YAML could take for something else a string.
+// quote makes sure that YAML parses a name as a string.
 func quote(name string) string { return fmt.Sprintf("%q", name) }

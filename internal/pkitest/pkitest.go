@@ -146,7 +146,8 @@ func (a *Authority) IssueAs(template *x509.Certificate, names ...string) Pair {
 	}
 }
 
-// MustStaple is the extension by which a certificate demands an OCSP answer.
+// RequireOCSPResponse is the extension of certificates that require an OCSP
+// response (must-staple).
 func RequireOCSPResponse() pkix.Extension {
 	return pkix.Extension{Id: asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 24}, Value: []byte{0x30, 3, 2, 1, 5}}
 }
@@ -243,7 +244,7 @@ func (a *Authority) serveOCSP(w http.ResponseWriter, question string) {
 	}
 	template, signer, key, status := respond(request.SerialNumber)
 	if status != 0 {
-		http.Error(w, "as told", status)
+		http.Error(w, "as configured", status)
 		return
 	}
 	response, err := ocsp.CreateResponse(a.Intermediate, signer, template, key)

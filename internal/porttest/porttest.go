@@ -1,5 +1,5 @@
-// Package porttest gives ports to the tests of all packages, which run at the
-// same time.
+// Package porttest assigns ports to tests of all packages, which run at the same
+// time.
 package porttest
 
 import (
@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// Free is a TCP port that nobody listens on, and that nobody else is given
-// before the test has ended. It is below those that the kernel gives to
-// connections: one of these could be taken by the connection of another test
-// before who asked for it listens.
+// Free returns a TCP port on which no process listens, and which no other test
+// gets before this one ends. It is below the ports that the kernel uses for
+// connections: the connection of another test could use one of these before the
+// caller listens.
 func Free(t testing.TB) uint16 {
 	t.Helper()
 	const lowest, many = 10000, 20000
@@ -26,10 +26,10 @@ func Free(t testing.TB) uint16 {
 	return 0
 }
 
-// reserve tells whether the port is the test's until it ends. What marks it is
-// a name in the abstract namespace of Unix sockets: one process alone can have
-// it, it is of the same network namespace as the port, and the kernel frees it
-// even if the test is killed.
+// reserve reserves the port until the test ends, and reports whether that
+// succeeded. The mark is a name in the abstract namespace of Unix sockets: only
+// one process can have it, it belongs to the same network namespace as the port,
+// and the kernel frees it even if the test is killed.
 func reserve(t testing.TB, port uint16) bool {
 	mark, err := net.Listen("unix", fmt.Sprintf("@headgate-port-%d", port))
 	if err != nil {

@@ -6,17 +6,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Addresses are what a DNS name stands for, as an object among the others. Its
-// name is the DNS name as it was asked for, and its namespace is empty.
+// Addresses are those of a DNS name, as an object. Its name is the DNS name as it
+// was requested, and its namespace is empty.
 type Addresses struct {
 	metav1.ObjectMeta
 	// Addresses are sorted and without duplicates.
 	Addresses []netip.Addr
-	// Refused are those that the name stands for as well, and that must not be
-	// connected to.
+	// Refused are addresses of the name to which Headgate must not connect.
 	Refused []netip.Addr
-	// Problem says why there is no address, or why those that there are may be
-	// old; empty if all is well. It stays the same while the problem lasts.
+	// Problem is why there is no address, or why the addresses may be outdated;
+	// empty if there is no problem. It stays the same while the problem lasts.
 	Problem string
 }
 

@@ -9,33 +9,33 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A Queue takes changes without making anyone wait, and hands them over in
-// batches. Of several changes of one object the newest counts.
+// A Queue takes changes without waiting, and hands them over in batches. Of
+// several changes of one object it keeps the newest.
 type Queue struct {
 	mu      sync.Mutex
 	changes []Change
 	places  map[place]int
 	// puts counts calls of Put.
 	puts int
-	// delivered are closed once what is in the queue now is delivered.
+	// delivered are closed once the current content of the queue is delivered.
 	delivered []chan struct{}
 	filled    chan struct{}
 }
 
-// A place is what only one object can have.
+// A place identifies an object in the queue.
 type place struct {
 	kind reflect.Type
 	name types.NamespacedName
 }
 
 const (
-	// quiet is how long nothing must have come before Collect returns a batch,
-	// longest how long it is held back at the most.
+	// quiet is how long no change must come before Collect returns a batch,
+	// longest is the longest delay of a batch.
 	quiet   = time.Millisecond
 	longest = 50 * time.Millisecond
 )
 
-// NewQueue makes a Queue with nothing in it.
+// NewQueue makes an empty Queue.
 func NewQueue() *Queue {
 	return &Queue{places: map[place]int{}, filled: make(chan struct{}, 1)}
 }
@@ -58,7 +58,8 @@ func (q *Queue) Put(changes ...Change) {
 	q.fill()
 }
 
-// CloseDelivered closes a channel once all that was put is delivered by Run.
+// CloseDelivered closes a channel once Run has delivered all changes that were
+// put.
 func (q *Queue) CloseDelivered(done chan struct{}) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -73,7 +74,7 @@ func (q *Queue) fill() {
 	}
 }
 
-// Filled receives when something was put since the last batch.
+// Filled receives a value if there are changes since the last batch.
 func (q *Queue) Filled() <-chan struct{} { return q.filled }
 
 // Puts is the number of calls of Put.
@@ -83,9 +84,9 @@ func (q *Queue) Puts() int {
 	return q.puts
 }
 
-// Collect returns what was put, once Filled was received and nothing more
-// comes: soon when little happens, in larger batches under a storm. With it
-// comes how many calls of Put that makes in all.
+// Collect returns the changes. Call it after receiving from Filled. It waits until
+// no more changes come: a short time for few changes, longer for many. It also
+// returns the number of calls of Put so far.
 func (q *Queue) Collect(ctx context.Context) (changes []Change, puts int) {
 	deadline := time.After(longest)
 	for {
@@ -111,9 +112,8 @@ func (q *Queue) take() (changes []Change, delivered []chan struct{}, puts int) {
 	return changes, delivered, q.puts
 }
 
-// Run delivers what is put until ctx ends. What comes while a batch is being
-// delivered makes the next one. With first, the first batch is delivered even
-// if it is empty.
+// Run delivers changes until ctx ends. Changes that come during a delivery are
+// the next batch. With first, the first batch is delivered even if it is empty.
 func (q *Queue) Run(ctx context.Context, deliver func(context.Context, []Change), first bool) {
 	for {
 		changes, delivered, _ := q.take()

@@ -1,22 +1,22 @@
 // Package source holds the contract between a source of Kubernetes objects
-// and the store: what changed.
+// and the store: changes of objects.
 //
-// It knows no source and no store. Each source is a package below it and
-// takes the function that it delivers to.
+// It knows neither sources nor the store. Each source is a package below it. It
+// calls a function to deliver changes.
 //
 // A source delivers changes in batches, in order and from one goroutine. The
-// first batch holds everything there is; it is delivered even when it is
-// empty, so that it also says that the source is complete.
+// first batch has all objects. It is delivered even if it is empty, since it
+// also means that the source is complete.
 package source
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// A Change is one object put or gone.
+// A Change is a new version of an object, or its deletion.
 type Change struct {
-	// Object is typed: *networkingv1.Ingress, *corev1.Service and so on. Who
-	// receives it must not edit it. For a deletion it is the last state, or
-	// an object of that type with only namespace and name filled in.
+	// Object is typed: *networkingv1.Ingress, *corev1.Service and so on. The
+	// receiver must not edit it. For a deletion it is the last version, or an
+	// object of that type with only a namespace and a name.
 	Object metav1.Object
-	// Deleted says that the object is gone.
+	// Deleted is set if the object is gone.
 	Deleted bool
 }

@@ -157,7 +157,7 @@ func TestTakeNames(t *testing.T) {
 	s.Apply(external("one", "X.net"), false)
 	s.Apply(external("two", "x.net"), false)
 	s.Apply(external("unused", "y.net"), false)
-	step("Services that nobody uses", "[] []")
+	step("unused Services", "[] []")
 	s.Apply(ingress("a", "nginx", "a.example / one"), false)
 	s.Apply(ingress("b", "nginx", "b.example / one"), false)
 	s.Apply(ingress("c", "other", "c.example / unused"), false)

@@ -21,10 +21,10 @@ const classAnnotation = "kubernetes.io/ingress.class"
 // An ingress is an Ingress and what the indexes hold of it.
 type ingress struct {
 	object *networkingv1.Ingress
-	// ours tells whether it is ours and not left out; only then it has
+	// ours reports whether it is ours and not left out; only then it has
 	// references.
 	ours bool
-	// refused tells whether it would be ours, but is left out for what is in it.
+	// refused reports whether it would be ours, but is left out for what is in it.
 	refused    bool
 	references build.References
 }
@@ -208,7 +208,7 @@ func (s *Store) reindexUses(ing *ingress, old, now []build.BackendReference, cal
 	return touched
 }
 
-// saysOf tells whether an Ingress that uses the backend says anything of it:
+// saysOf reports whether an Ingress that uses the backend says anything of it:
 // then any of them may decide over it.
 func (s *Store) saysOf(ref build.BackendReference) bool {
 	return slices.ContainsFunc(s.backends[ref.Service], func(b reference) bool {
@@ -264,7 +264,7 @@ func (s *Store) applyNamespace(object *corev1.Namespace, deleted bool) []unit.Ke
 	return touched
 }
 
-// isOurs tells whether an Ingress is ours: by its namespace and by its class.
+// isOurs reports whether an Ingress is ours: by its namespace and by its class.
 func (s *Store) isOurs(ing *networkingv1.Ingress) bool {
 	if s.settings.Namespaces != nil && !s.selected[ing.Namespace] {
 		return false
@@ -272,7 +272,7 @@ func (s *Store) isOurs(ing *networkingv1.Ingress) bool {
 	return s.isOurClass(ing)
 }
 
-// isOurClass tells whether an Ingress is ours by its class. The field goes
+// isOurClass reports whether an Ingress is ours by its class. The field goes
 // before the annotation, which is not looked at where the field is set.
 func (s *Store) isOurClass(ing *networkingv1.Ingress) bool {
 	if name := ing.Spec.IngressClassName; name != nil {

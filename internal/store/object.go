@@ -13,7 +13,7 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// unchanged tells whether a change of an object changes nothing that is read
+// unchanged reports whether a change of an object changes nothing that is read
 // of it: the deletion of one that was not there, or an equal version.
 func unchanged[O any](was, now *O, deleted bool, same func(a, b *O) bool) bool {
 	if was == nil || deleted {

@@ -13,6 +13,7 @@ import (
 	"github.com/headgate/headgate/internal/pkitest"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/store"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 func TestTakeSecrets(t *testing.T) {
@@ -110,7 +111,7 @@ func TestTakeIssuers(t *testing.T) {
 	lone := secret("tls", authority.Issue("a.example").Certificate)
 	s.Apply(class("nginx", controllerClass), false)
 	s.Apply(lone, false)
-	step("a Secret that nobody uses", "[] []")
+	step("an unused Secret", "[] []")
 	s.Apply(withTLS(ingress("a", "nginx", "a.example / one"), "tls"), false)
 	step("it comes into use", fmt.Sprintf("[%s] []", url))
 	touched("it was fetched", fetched("x"), false, "name a.example")
@@ -130,10 +131,11 @@ func TestTakeIssuers(t *testing.T) {
 	}
 }
 
-// TestStapleTouched: an OCSP answer touches its own unit, if it is new.
-func TestStapleTouched(t *testing.T) {
+// TestOCSPResponseTouched: an OCSP response touches its own unit, if it is new.
+func TestOCSPResponseTouched(t *testing.T) {
 	s := store.New(settings(), refer)
-	staple := func(response string, until int64) *source.OCSPResponse {
+	touched := unit.OCSPResponse.Key("abc").String()
+	response := func(response string, until int64) *source.OCSPResponse {
 		return &source.OCSPResponse{ObjectMeta: metav1.ObjectMeta{Name: "abc"}, Response: []byte(response), Until: time.Unix(until, 0)}
 	}
 	for _, c := range []struct {
@@ -141,8 +143,8 @@ func TestStapleTouched(t *testing.T) {
 		deleted bool
 		want    string
 	}{
-		{staple("x", 1), false, "staple abc"}, {staple("x", 1), false, ""}, {staple("x", 2), false, "staple abc"},
-		{staple("y", 2), false, "staple abc"}, {staple("y", 2), true, "staple abc"}, {staple("y", 2), true, ""},
+		{response("x", 1), false, touched}, {response("x", 1), false, ""}, {response("x", 2), false, touched},
+		{response("y", 2), false, touched}, {response("y", 2), true, touched}, {response("y", 2), true, ""},
 	} {
 		if got := text(s.Apply(c.object, c.deleted)); got != c.want {
 			t.Errorf("%+v: touched %q", c, got)

@@ -11,9 +11,9 @@ import (
 	"github.com/headgate/headgate/internal/store"
 )
 
-// TestTakeIngresses: whoever asks is told of each Ingress that is ours, in its
-// newest version, when it comes, changes or goes, and of no other.
-func TestTakeIngresses(t *testing.T) {
+// TestDrainIngresses: each call returns the Ingresses of our class that came,
+// changed or went, in their newest version.
+func TestDrainIngresses(t *testing.T) {
 	s := store.New(settings(), build.New(nil, "x").Refer)
 	want := func(when, want string) {
 		t.Helper()

@@ -166,7 +166,7 @@ func TestTouched(t *testing.T) {
 		},
 		{"a deleted Ingress: another one still uses a backend", web(), true, "backend shop/two/80, host a.example, host b.example, name a.example, name b.example"},
 		{"an Ingress that comes to a host", ingress("new", "nginx", "a.example /new one"), false, "host a.example, name a.example"},
-		{"an Ingress that was not there, deleted", ingress("nobody", "nginx"), true, ""},
+		{"an Ingress that was not there, deleted", ingress("missing", "nginx"), true, ""},
 		{"a new Ingress of another class", ingress("new", "other", "a.example / one"), false, ""},
 		{"an Ingress of another class, changed", ingress("foreign", "other", "a.example / one"), false, ""},
 		{"an Ingress of another class, deleted", ingress("foreign", "other"), true, ""},
@@ -185,12 +185,12 @@ func TestTouched(t *testing.T) {
 			"our IngressClass deleted", class("nginx", ""), true,
 			"backend shop/one/80, backend shop/two/80, host a.example, host b.example, name a.example, name b.example",
 		},
-		{"an IngressClass that was not there, deleted", class("nobody", ""), true, ""},
+		{"an IngressClass that was not there, deleted", class("missing", ""), true, ""},
 		{"the same Service", service("one", 80), false, ""},
 		{"a Service's port", service("one", 81), false, "backend shop/one/80"},
 		{"a Service that was missed", service("two", 80), false, "backend shop/two/80"},
 		{"a Service deleted", service("one", 80), true, "backend shop/one/80"},
-		{"a Service that nobody uses", service("unused", 81), false, ""},
+		{"an unused Service", service("unused", 81), false, ""},
 		{"a Service of a foreign Ingress", service("foreign", 81), false, ""},
 		{"the same slice", slice("one-1", "one", "10.0.0.1"), false, ""},
 		{"a slice that says what was so", ready, false, ""},
@@ -198,17 +198,17 @@ func TestTouched(t *testing.T) {
 		{"an endpoint's readiness", notReady, false, "backend shop/one/80"},
 		{"a slice that goes to another Service", slice("one-1", "two", "10.0.0.1"), false, "backend shop/one/80, backend shop/two/80"},
 		{"a slice deleted", slice("one-1", ""), true, "backend shop/one/80"},
-		{"a slice of a Service that nobody uses", slice("unused-1", "unused", "10.0.0.2"), false, ""},
+		{"a slice of an unused Service", slice("unused-1", "unused", "10.0.0.2"), false, ""},
 		{"the same Secret", secret("tls", "x"), false, ""},
 		{"a Secret", secret("tls", "y"), false, "name a.example, name b.example"},
 		{"a Secret deleted", secret("tls", ""), true, "name a.example, name b.example"},
-		{"a Secret that nobody refers to", secret("new", "y"), false, ""},
+		{"a Secret without a reference", secret("new", "y"), false, ""},
 		{"a Secret of a foreign Ingress", secret("foreign", "y"), false, ""},
 		{"the ConfigMap", configMap("options", "blue"), false, "globals, backend shop/one/80, backend shop/two/80, host _, host a.example, host b.example"},
 		{"the ConfigMap deleted", configMap("options", ""), true, "globals, backend shop/one/80, backend shop/two/80, host _, host a.example, host b.example"},
 		{"the same ConfigMap", configMap("options", "red"), false, ""},
 		{"another ConfigMap", configMap("foreign", "blue"), false, ""},
-		{"a kind that nobody reads", &corev1.Namespace{}, false, ""},
+		{"a kind that is not read", &corev1.Namespace{}, false, ""},
 	} {
 		if got := text(base().Apply(c.object, c.deleted)); got != c.want {
 			t.Errorf("%s touches %q, want %q", c.about, got, c.want)
@@ -311,7 +311,7 @@ func TestAliasesBesideOthers(t *testing.T) {
 	}
 }
 
-// An Ingress's aliases are not counted anew for each of its hosts.
+// An Ingress's aliases are not counted again for each of its hosts.
 func TestManyAliasesOfManyHosts(t *testing.T) {
 	const many = 2000
 	var routes, aliases []string
@@ -371,7 +371,7 @@ func TestNamespaces(t *testing.T) {
 		{"its namespace with other labels", namespace("shop", map[string]string{"team": "b"}), false, ""},
 		{"another one that is selected", namespace("other", map[string]string{"team": "a"}), false, ""},
 		{"its namespace selected", namespace("shop", map[string]string{"team": "a", "x": "y"}), false, all},
-		{"a label that nobody reads", namespace("shop", map[string]string{"team": "a"}), false, ""},
+		{"a label that is not read", namespace("shop", map[string]string{"team": "a"}), false, ""},
 		{"its namespace with other labels again", namespace("shop", nil), false, all},
 		{"selected again", namespace("shop", map[string]string{"team": "a"}), false, all},
 		{"gone", namespace("shop", nil), true, all},

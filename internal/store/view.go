@@ -100,10 +100,10 @@ func (s *Store) ConfigMap() *corev1.ConfigMap { return s.configMaps[s.settings.C
 // Addresses are those of a DNS name, nil until they were delivered.
 func (s *Store) Addresses(name string) *source.Addresses { return s.addresses[name] }
 
-// ExternalNames tells whether Services of type ExternalName are served.
+// ExternalNames reports whether Services of type ExternalName are served.
 func (s *Store) ExternalNames() bool { return !s.settings.NoExternalNames }
 
-// LocalAddresses tells whether what tenants name may lead to this machine.
+// LocalAddresses reports whether what tenants name may lead to this machine.
 func (s *Store) LocalAddresses() bool { return s.settings.LocalAddresses }
 
 // ManualEndpoints reports whether nothing writes EndpointSlices for Services.
@@ -121,7 +121,7 @@ func (s *Store) Refused(name types.NamespacedName) *networkingv1.Ingress {
 	return nil
 }
 
-// Serves tells whether there is an Ingress of that name and its class is ours,
+// Serves reports whether there is an Ingress of that name and its class is ours,
 // and it is not left out.
 func (s *Store) Serves(name types.NamespacedName) bool {
 	ing := s.ingresses[name]
@@ -157,13 +157,13 @@ func (s *Store) referrers(backendKey string, call bool) []*networkingv1.Ingress 
 	return list
 }
 
-// CalledByOptions tells whether the ConfigMap with Headgate's options has all
+// CalledByOptions reports whether the ConfigMap with Headgate's options has all
 // routes ask the backend.
 func (s *Store) CalledByOptions(backendKey string) bool {
 	return slices.ContainsFunc(s.optionCalls, func(ref build.BackendReference) bool { return ref.Key == backendKey })
 }
 
-// Referenced tells whether an Ingress of our class uses or calls the backend,
+// Referenced reports whether an Ingress of our class uses or calls the backend,
 // the options call it, or it is the default one.
 func (s *Store) Referenced(backendKey string) bool {
 	service, port, ok := build.SplitKey(backendKey)

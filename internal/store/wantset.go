@@ -52,7 +52,7 @@ func (s *Store) DrainSecrets() References[types.NamespacedName] {
 	return s.wantedSecrets.drain(s.secretInUse)
 }
 
-// secretInUse tells whether something refers to the Secret.
+// secretInUse reports whether something refers to the Secret.
 func (s *Store) secretInUse(name types.NamespacedName) bool {
 	return len(s.bySecret[name]) > 0 || len(s.byObject[referenceTo(feature.Secret, name)]) > 0 ||
 		name.Name != "" && name == s.settings.DefaultCertificate
@@ -92,7 +92,7 @@ func (s *Store) DrainNames() References[string] {
 	})
 }
 
-// serviceInUse tells whether a backend of the Service is in use.
+// serviceInUse reports whether a backend of the Service is in use.
 func (s *Store) serviceInUse(name types.NamespacedName) bool {
 	called := slices.ContainsFunc(s.optionCalls, func(ref build.BackendReference) bool { return ref.Service == name })
 	return called || len(s.backends[name]) > 0 || name.Name != "" && name == s.settings.DefaultBackend

@@ -49,7 +49,7 @@ func TestMissingPermission(t *testing.T) {
 	g.want("https://"+host+"/", showing(pair, "web"))
 	g.awaitLog("the request succeeds again", "resource=secrets")
 	// Without the Lease it serves all the same.
-	g.awaitLog("the Lease by which the leader is found can't be used", "verb=get")
+	g.awaitLog("cannot use the Lease of the leader election", "verb=get")
 }
 
 // A permission that is not required leaves what needs it out, which is told.

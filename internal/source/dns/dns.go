@@ -1,16 +1,14 @@
-// Package dns is the source that says what DNS names stand for: it looks up
-// the names that it is told to want, and delivers the addresses as objects.
+// Package dns is the source of addresses of DNS names: it looks up the names of
+// its subscriptions, and delivers the addresses as objects.
 //
 // It knows resolv.conf(5), hosts(5) and DNS. It must not know what names are
-// for. Names are resolved as the C library does it: /etc/hosts first, then the
-// servers with the search domains, A before AAAA, and AAAA only where there is
-// no A.
+// for. Names are resolved as by the C library: /etc/hosts first, then the name
+// servers with the search domains, A before AAAA, and AAAA only if there is no A.
 //
-// A name is looked up again when its time to live ends, and at no other time.
-// Where there is none, it is tried again soon, and then less often; a name that
-// nobody wanted any more and is wanted again is looked up at once. While no
-// resolver can say what a name stands for, the addresses that it last stood for
-// stay, for a day at most.
+// A name is looked up again when its time to live ends, and at no other time. A
+// lookup that fails is repeated soon, and then less often. A name that is added
+// again is looked up at once. While no resolver can resolve a name, its last
+// addresses stay, for a day at most.
 package dns
 
 import (
@@ -25,26 +23,26 @@ import (
 	"github.com/headgate/headgate/internal/source/follow"
 )
 
-// Settings say how names are looked up.
+// Settings are those of lookups.
 type Settings struct {
-	// ResolvConf and Hosts are the paths of the system's files, read anew for
-	// each lookup. One that is missing is as good as empty.
+	// ResolvConf and Hosts are the paths of the system's files, which are read
+	// for each lookup. A missing file counts as empty.
 	ResolvConf, Hosts string
 	// Port is the name servers' port, 53 if 0.
 	Port uint16
-	// AllowLocal delivers loopback, link-local and unspecified addresses among
-	// the others, and not as refused ones.
+	// AllowLocal delivers loopback, link-local and unspecified addresses as
+	// usable ones, and not as refused ones.
 	AllowLocal bool
 	Log        *slog.Logger
 }
 
-// System is the settings of the system that this runs on.
+// System returns the settings of the operating system.
 func System(allowLocal bool, log *slog.Logger) Settings {
 	return Settings{ResolvConf: "/etc/resolv.conf", Hosts: "/etc/hosts", AllowLocal: allowLocal, Log: log}
 }
 
-// How many names are looked up at a time: see follow.Slots. One that no server
-// answers for takes seconds.
+// The number of lookups at a time: see follow.Slots. A lookup that no server
+// answers takes seconds.
 const (
 	knownAtOnce  = 128
 	newAtOnce    = 64
@@ -66,15 +64,14 @@ func New(settings Settings) *Source {
 	})}
 }
 
-// Want says which names are to be looked up from now on, and which no longer.
-// The channel is closed once each of the added ones was looked up and what came
-// of it delivered. A name that ends in a dot is absolute.
+// Subscribe adds and removes names to look up. The channel is closed once each of
+// the added names was looked up and the result is delivered. A name that ends in
+// a dot is absolute.
 func (s *Source) Subscribe(added, removed []string) (delivered <-chan struct{}) {
 	return s.follower.Subscribe(added, removed, func(name string) follow.Job { return &lookups{source: s, name: name} })
 }
 
-// Run looks up what is wanted until ctx ends. It delivers nothing before
-// something is.
+// Run looks up names until ctx ends. It delivers nothing without a subscription.
 func (s *Source) Run(ctx context.Context, deliver func(context.Context, []source.Change)) error {
 	var group sync.WaitGroup
 	group.Go(func() { s.follower.Run(ctx) })
@@ -102,7 +99,7 @@ func (l *lookups) Fetch(ctx context.Context) follow.Answer {
 	}
 	answer := follow.Answer{Object: object, Pause: pause}
 	if l.history.failures > 0 {
-		// Names that failed together need not be asked for together again.
+		// Lookups that failed at the same time are not repeated at the same time.
 		answer.Pause += rand.N(pause / 4)
 		answer.Err = errors.Join(errors.New(object.Problem), found.err)
 	}

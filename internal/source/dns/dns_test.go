@@ -16,8 +16,8 @@ import (
 	"github.com/headgate/headgate/internal/source/dns"
 )
 
-// A world is a running source and what it delivered.
-type world struct {
+// A fixture is a running source and what it delivered.
+type fixture struct {
 	t      *testing.T
 	source *dns.Source
 
@@ -26,40 +26,40 @@ type world struct {
 	changed chan struct{}
 }
 
-func start(t *testing.T, settings dns.Settings) *world {
+func start(t *testing.T, settings dns.Settings) *fixture {
 	t.Helper()
 	settings.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
-	w := &world{t: t, source: dns.New(settings), names: map[string]*source.Addresses{}, changed: make(chan struct{})}
+	w := &fixture{t: t, source: dns.New(settings), names: map[string]*source.Addresses{}, changed: make(chan struct{})}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- w.source.Run(ctx, w.deliver) }()
 	t.Cleanup(func() {
 		began := time.Now()
 		cancel()
-		if err := <-ended; err != nil || time.Since(began) > patience {
+		if err := <-ended; err != nil || time.Since(began) > timeout {
 			t.Errorf("the source ended after %v: %v", time.Since(began), err)
 		}
 	})
 	return w
 }
 
-func (w *world) deliver(_ context.Context, changes []source.Change) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (f *fixture) deliver(_ context.Context, changes []source.Change) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for _, c := range changes {
 		object := c.Object.(*source.Addresses)
-		if w.names[object.Name] = object; c.Deleted {
-			delete(w.names, object.Name)
+		if f.names[object.Name] = object; c.Deleted {
+			delete(f.names, object.Name)
 		}
 	}
-	close(w.changed)
-	w.changed = make(chan struct{})
+	close(f.changed)
+	f.changed = make(chan struct{})
 }
 
 // text is what a name stands for: its addresses, the refused ones behind a
 // minus sign, and the problem in brackets.
-func (w *world) text(name string) string {
-	object := w.names[name]
+func (f *fixture) text(name string) string {
+	object := f.names[name]
 	if object == nil {
 		return "nothing"
 	}
@@ -76,34 +76,34 @@ func (w *world) text(name string) string {
 	return strings.Join(parts, " ")
 }
 
-const patience = 20 * time.Second
+const timeout = 20 * time.Second
 
 // await waits until a name stands for something.
-func (w *world) await(about, name, want string) {
-	w.t.Helper()
-	deadline := time.After(patience)
+func (f *fixture) await(about, name, want string) {
+	f.t.Helper()
+	deadline := time.After(timeout)
 	for {
-		w.mu.Lock()
-		got, changed := w.text(name), w.changed
-		w.mu.Unlock()
+		f.mu.Lock()
+		got, changed := f.text(name), f.changed
+		f.mu.Unlock()
 		if got == want {
 			return
 		}
 		select {
 		case <-changed:
 		case <-deadline:
-			w.t.Fatalf("%s: %s stands for %q, want %q", about, name, got, want)
+			f.t.Fatalf("%s: %s stands for %q, want %q", about, name, got, want)
 		}
 	}
 }
 
 // want asks for names and waits until they were looked up.
-func (w *world) want(names ...string) {
-	w.t.Helper()
+func (f *fixture) want(names ...string) {
+	f.t.Helper()
 	select {
-	case <-w.source.Subscribe(names, nil):
-	case <-time.After(patience):
-		w.t.Fatalf("%q were never looked up", names)
+	case <-f.source.Subscribe(names, nil):
+	case <-time.After(timeout):
+		f.t.Fatalf("%q were never looked up", names)
 	}
 }
 
@@ -157,8 +157,8 @@ func TestAddresses(t *testing.T) {
 		"text.test.":                       "(the DNS name text.test. has no address)",
 		"gone.test.":                       "(the DNS name gone.test. does not exist)",
 		"gone.test":                        "(the DNS name gone.test does not exist)",
-		"broken.test.":                     "(no resolver can say what the DNS name broken.test. stands for)",
-		"refused.test.":                    "(no resolver can say what the DNS name refused.test. stands for)",
+		"broken.test.":                     "(no resolver can resolve the DNS name broken.test.)",
+		"refused.test.":                    "(no resolver can resolve the DNS name refused.test.)",
 		"local.test.":                      "192.0.2.1 -0.0.0.0 -0.1.2.3 -127.0.0.1 -169.254.169.254 -224.0.0.1",
 		"local6.test.":                     "fd00:ec2::253 -:: -::1 -fd00:ec2::254 -fe80::1",
 		"short":                            "192.0.2.3",
@@ -217,7 +217,7 @@ func TestFollow(t *testing.T) {
 	s.set("long.test.", "300 A 192.0.2.2")
 	w.await("a new address", "short.test.", "192.0.2.2")
 	w.await("an alias's time", "alias.test.", "192.0.2.2")
-	const problem = " (no resolver can say what the DNS name short.test. stands for)"
+	const problem = " (no resolver can resolve the DNS name short.test.)"
 	s.fail("short.test.", wire.RcodeServerFailure)
 	w.await("a resolver that fails", "short.test.", "192.0.2.2"+problem)
 	s.edit(func() { s.foreign = true })
@@ -239,12 +239,12 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-func (w *world) awaitCount(s *server, prefix string, least int) {
-	w.t.Helper()
-	deadline := time.Now().Add(patience)
-	for s.begin(prefix) < least {
+func (f *fixture) awaitCount(s *server, prefix string, atLeast int) {
+	f.t.Helper()
+	deadline := time.Now().Add(timeout)
+	for s.begin(prefix) < atLeast {
 		if time.Now().After(deadline) {
-			w.t.Fatalf("%q begins %d questions, want %d", prefix, s.begin(prefix), least)
+			f.t.Fatalf("%q begins %d questions, want %d", prefix, s.begin(prefix), atLeast)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -265,7 +265,7 @@ func TestServers(t *testing.T) {
 	first.edit(func() { first.silent = true })
 	w.want("b.test")
 	w.await("a server that is silent", "b.test", "192.0.2.2")
-	// resolv.conf is read anew.
+	// resolv.conf is read again.
 	second.set("a.test.", "1 A 192.0.2.9")
 	if err := os.WriteFile(conf, []byte("nameserver 127.0.0.2\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -275,7 +275,7 @@ func TestServers(t *testing.T) {
 	if err := os.WriteFile(conf, []byte("nameserver 127.0.0.2\nsearch one two three\noptions ndots:5 timeout:1 attempts:1\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	w.await("no server", "a.test", "192.0.2.9 (no resolver can say what the DNS name a.test stands for)")
+	w.await("no server", "a.test", "192.0.2.9 (no resolver can resolve the DNS name a.test)")
 	if n := second.count("a.test.two. A"); n != 0 {
 		t.Errorf("a server that is silent for one search domain is asked %d times for the next", n)
 	}
@@ -295,14 +295,14 @@ func TestSearchFails(t *testing.T) {
 	w.await("the first domain", "x", "192.0.2.1")
 	w.await("a domain behind one that fails", "y", "192.0.2.3")
 	s.fail("x.one.", wire.RcodeServerFailure)
-	w.await("a domain that fails", "x", "192.0.2.1 (no resolver can say what the DNS name x stands for)")
+	w.await("a domain that fails", "x", "192.0.2.1 (no resolver can resolve the DNS name x)")
 	s.set("y.two.", "1 A 192.0.2.4")
 	w.await("a domain behind one that fails", "y", "192.0.2.4")
 	s.edit(func() { delete(s.records, "x.one."); delete(s.fails, "x.one.") })
 	w.await("a domain that has the name no more", "x", "192.0.2.2")
 }
 
-// TestSlots: names that nobody answers for, more than are looked up at a time,
+// TestSlots: names without an answer, more than are looked up at a time,
 // keep waiting neither those that have addresses nor, once they failed, new
 // ones.
 func TestSlots(t *testing.T) {
@@ -350,12 +350,12 @@ func TestWant(t *testing.T) {
 	w.want("a.test", "b.test")
 	w.want("a.test")
 	w.await("a name", "b.test", "192.0.2.1")
-	<-w.source.Subscribe(nil, []string{"a.test", "nobody.test"})
-	w.await("a name that nobody wants", "a.test", "nothing")
+	<-w.source.Subscribe(nil, []string{"a.test", "unwanted.test"})
+	w.await("a name without a subscription", "a.test", "nothing")
 	asked := s.count("a.test. A")
 	w.awaitCount(s, "b.test. A ", s.count("b.test. A")+2)
 	if again := s.count("a.test. A"); again != asked {
-		t.Error("a name that nobody wants is still looked up")
+		t.Error("a name without a subscription is still looked up")
 	}
 	w.want("a.test")
 	w.await("a name that is wanted again", "a.test", "192.0.2.1")

@@ -10,18 +10,16 @@ import (
 )
 
 const (
-	// leastTTL and mostTTL bound how long an answer is used.
+	// minTTL and maxTTL bound how long an answer is used.
 	minTTL = time.Second
 	maxTTL = time.Hour
 	// firstPause and lastPause bound the time between tries without success.
 	firstPause = time.Second
 	lastPause  = 30 * time.Second
-	// lastUnknownPause bounds it for a name that has no addresses and that no
-	// resolver can say anything of: only these tries take long, and nothing is
-	// served by them.
+	// lastUnknownPause bounds it for a name without addresses that no resolver
+	// can resolve: these lookups take long, and no traffic depends on them.
 	lastUnknownPause = 5 * time.Minute
-	// keep is how long the addresses of a name stay that no resolver can say
-	// anything of.
+	// keep is how long addresses stay while no resolver can resolve the name.
 	keep = 24 * time.Hour
 )
 
@@ -31,26 +29,26 @@ type outcome int
 const (
 	// resolved: there are addresses.
 	resolved outcome = iota
-	// missing: the resolvers say that there is no such name.
+	// missing: the name does not exist.
 	missing
-	// empty: the resolvers say that the name has no address.
+	// empty: the name has no address.
 	empty
-	// unknown: the resolvers can't say, or there are none.
+	// unknown: no resolver can resolve the name, or there are none.
 	unknown
 )
 
-// An answer is what a lookup brought.
+// An answer is the result of a lookup.
 type answer struct {
 	outcome   outcome
 	addresses []netip.Addr
 	ttl       time.Duration
-	// from is the whole name that has the addresses.
+	// from is the full name that has the addresses.
 	from string
-	// err says more of why a resolver can't say.
+	// err has details about an unknown outcome.
 	err error
 }
 
-// A history is what came of the lookups of one name so far.
+// A history is the result of all lookups of one name so far.
 type history struct {
 	addresses []netip.Addr
 	from      string
@@ -59,8 +57,8 @@ type history struct {
 	failures int
 }
 
-// take takes the next answer. It returns what the name stands for now, and when
-// to look it up again.
+// record records the next answer. It returns the current addresses of the name,
+// and when to look it up again.
 func (h *history) record(name string, a answer, now time.Time) (object *source.Addresses, pause time.Duration) {
 	object = source.NewAddresses(name)
 	switch {
@@ -80,7 +78,7 @@ func (h *history) record(name string, a answer, now time.Time) (object *source.A
 	return object, min(firstPause<<min(h.failures-1, 10), limit)
 }
 
-// problem says what is wrong, in words that stay the same while it is.
+// problem describes an outcome, in words that stay the same while it lasts.
 func problem(name string, o outcome) string {
 	switch o {
 	case missing:
@@ -88,11 +86,11 @@ func problem(name string, o outcome) string {
 	case empty:
 		return fmt.Sprintf("the DNS name %s has no address", name)
 	}
-	return fmt.Sprintf("no resolver can say what the DNS name %s stands for", name)
+	return fmt.Sprintf("no resolver can resolve the DNS name %s", name)
 }
 
-// sortOut splits addresses into those that may be connected to and those that
-// lead to this machine, its neighbours or its credentials.
+// sortOut splits addresses into usable ones and those that lead to this machine,
+// its neighbours or its credentials.
 func sortOut(all []netip.Addr) (good, refused []netip.Addr) {
 	for _, address := range all {
 		if netguard.IsLocal(address) {

@@ -73,8 +73,8 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// TestForeignRecords: records of names that were not asked for count for
-// nothing, and no chain of aliases is followed for ever.
+// TestForeignRecords: records of other names are ignored, and a loop of aliases
+// ends.
 func TestForeignRecords(t *testing.T) {
 	reply := new(dns.Msg).SetQuestion("x.test.", dns.TypeA)
 	for _, text := range []string{
@@ -91,7 +91,7 @@ func TestForeignRecords(t *testing.T) {
 	}
 }
 
-// FuzzReply: whatever a name server sends, addresses are few, sorted and
+// FuzzReply: for all replies of a name server, addresses are few, sorted and
 // without zones, and used for no longer than they may be.
 func FuzzReply(f *testing.F) {
 	for _, records := range [][]string{

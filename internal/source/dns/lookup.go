@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	// mostAddresses bounds the addresses of one name.
+	// maxAddresses bounds the addresses of one name.
 	maxAddresses = 64
-	// mostAliases bounds the CNAMEs that one answer leads through.
+	// maxAliases bounds the CNAMEs of one answer.
 	maxAliases = 16
-	// As the C library has it.
+	// The limits of the C library.
 	maxServers, maxAttempts, maxTimeout = 3, 5, 30
 )
 
-// lookup finds what a name stands for. Last is the whole name that had its
-// addresses the last time: should the resolvers fail for that one, another
-// search domain's answer does not take its place.
+// lookup finds the addresses of a name. Last is the full name that had addresses
+// the last time: if the resolvers fail for that one, the answer of another search
+// domain does not replace it.
 func (s *Source) lookup(ctx context.Context, name, last string) answer {
 	if list := hostsAddresses(read(s.settings.Hosts), name); len(list) > 0 {
 		return answer{outcome: resolved, addresses: bound(list), ttl: hostsTTL, from: s.settings.Hosts}
@@ -48,7 +48,7 @@ func (s *Source) lookup(ctx context.Context, name, last string) answer {
 	return result
 }
 
-// resolve finds what a whole name stands for: its A records, or if it has none
+// resolve finds the addresses of a full name: its A records, or if it has none
 // its AAAA records.
 func (s *Source) resolve(ctx context.Context, config *dns.ClientConfig, name string) answer {
 	a := s.query(ctx, config, name, dns.TypeA)
@@ -58,10 +58,10 @@ func (s *Source) resolve(ctx context.Context, config *dns.ClientConfig, name str
 	return a
 }
 
-// errSilent is that no server answers at all.
+// errSilent is the error if no server answers.
 var errSilent = errors.New("no name server answers")
 
-// query asks the servers in turn until one of them can say something.
+// query asks the servers in turn until one of them gives a definite answer.
 func (s *Source) query(ctx context.Context, config *dns.ClientConfig, name string, kind uint16) answer {
 	err := errSilent
 	for range config.Attempts {
@@ -98,19 +98,19 @@ func (s *Source) exchange(ctx context.Context, config *dns.ClientConfig, server,
 	}
 	if !reply.Response || len(reply.Question) != 1 || dns.CanonicalName(reply.Question[0].Name) != dns.CanonicalName(name) ||
 		reply.Question[0].Qtype != kind {
-		return nil, errors.New("an answer to another question")
+		return nil, errors.New("a reply to another question")
 	}
 	return reply, nil
 }
 
-// ask sends a question and waits for its answer, until ctx ends.
+// ask sends a question and waits for its reply, until ctx ends.
 func ask(ctx context.Context, client *dns.Client, at string, question *dns.Msg) (*dns.Msg, error) {
 	conn, err := client.DialContext(ctx, at)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close()
-	// The client itself looks only at a context's deadline.
+	// The client itself observes only the deadline of a context.
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	reply, _, err := client.ExchangeWithConnContext(ctx, question, conn)
 	return reply, err
@@ -159,7 +159,7 @@ func addressOf(record dns.RR) (netip.Addr, bool) {
 	return address.Unmap(), ok
 }
 
-// bound sorts addresses, drops duplicates, and those that are too many.
+// bound sorts addresses, and drops duplicates and those beyond the limit.
 func bound(list []netip.Addr) []netip.Addr {
 	slices.SortFunc(list, netip.Addr.Compare)
 	list = slices.Compact(list)

@@ -14,7 +14,7 @@ import (
 // read again.
 const hostsTTL = 30 * time.Second
 
-// read reads a file; one that can't be read is as good as empty.
+// read reads a file; one that can't be read counts as empty.
 func read(path string) []byte {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -23,12 +23,12 @@ func read(path string) []byte {
 	return text
 }
 
-// config reads resolv.conf, with the bounds of the C library. Without a server
-// it is the machine's own.
+// config reads resolv.conf, with the limits of the C library. Without a server, it
+// is the one on this machine.
 func (s *Source) config() *dns.ClientConfig {
 	config, err := dns.ClientConfigFromReader(bytes.NewReader(read(s.settings.ResolvConf)))
 	if err != nil {
-		// A line that is too long: what stands before it counts for nothing.
+		// A line is too long: the whole file is ignored.
 		config, _ = dns.ClientConfigFromReader(strings.NewReader(""))
 	}
 	if len(config.Servers) == 0 {
@@ -40,8 +40,8 @@ func (s *Source) config() *dns.ClientConfig {
 	return config
 }
 
-// hostsAddresses are the addresses that a text in the form of hosts(5) has for
-// a name: those of IPv4, or if there are none those of IPv6.
+// hostsAddresses are the addresses of a name in a text in the format of hosts(5):
+// those of IPv4, or if there are none those of IPv6.
 func hostsAddresses(text []byte, name string) []netip.Addr {
 	name = strings.TrimSuffix(name, ".")
 	var v4, v6 []netip.Addr

@@ -18,7 +18,7 @@ func sliceOf(name, service string) string {
 		"metadata: {name: %s, labels: {kubernetes.io/service-name: %s}}\n", name, service)
 }
 
-// Endpoints count while a Service has no EndpointSlice, whatever comes first.
+// Endpoints count while a Service has no EndpointSlice, in either order.
 func TestEndpointsStandIn(t *testing.T) {
 	f := start(t, "a.yaml", endpointsOf("web", "10.0.0.1", "10.0.0.2"))
 	f.want("web:0:IPv4=", "web:1:IPv4=")
@@ -51,9 +51,9 @@ func oldIngress(name, service string) string {
 	return "---\napiVersion: extensions/v1beta1\nkind: Ingress\nmetadata: {name: " + name + "}\nspec: {backend: {serviceName: " + service + ", servicePort: 80}}\n"
 }
 
-// An object of an old version is told of, with its new form; not one that does
-// not count.
-func TestOldVersionsAreTold(t *testing.T) {
+// An object of an old version is reported, with its new form, unless an object
+// of an earlier file takes precedence.
+func TestOldVersionsAreReported(t *testing.T) {
 	f := start(t, "a.yaml", oldIngress("web", "one"))
 	f.want("web=")
 	f.wantProblem("a.yaml:2: ingress/default/web: extensions/v1beta1 is an old version")
@@ -73,7 +73,7 @@ func TestOldVersionsAreTold(t *testing.T) {
 	f.wantProblem("b.yaml is fine again")
 }
 
-// An object that stands twice is no reason to keep others.
+// An object that is defined twice does not keep other objects.
 func TestTwiceInAFileKeepsNothing(t *testing.T) {
 	f := start(t, "a.yaml", config("a", "1")+config("b", "1"))
 	f.want("a=1", "b=1")

@@ -45,7 +45,7 @@ func start(t *testing.T, files ...string) *fixture {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		// Whatever a test did not expect is wrong.
+		// All other changes and problems are unexpected.
 		close(f.changes)
 		for c := range f.changes {
 			t.Errorf("unexpected changes: %v", describeChanges(c))
@@ -59,7 +59,7 @@ func start(t *testing.T, files ...string) *fixture {
 }
 
 // report passes on what is new among the problems of a path, and that none
-// are left. Where an object of an old version stands is no news.
+// are left. The line of an object of an old version does not matter.
 func (f *fixture) report() func(map[string][]Problem) {
 	before := map[string]map[Problem]bool{}
 	return func(all map[string][]Problem) {
@@ -215,7 +215,7 @@ func TestBrokenDocumentKeepsItsObjects(t *testing.T) {
 	f.put("a.yaml", config("a", "2")+broken)
 	f.want("a=2")
 	f.wantProblem("a.yaml:9: mapping values are not allowed in this context; what was read there before stays")
-	// The same problem again is no news.
+	// The same problem is reported once.
 	f.put("a.yaml", config("a", "3")+broken)
 	f.want("a=3")
 	f.put("a.yaml", config("a", "3"))
@@ -313,7 +313,7 @@ func TestFolderGoesAndComes(t *testing.T) {
 	f.wantProblem("fine again")
 }
 
-func TestAnEmptiedFileIsDoubted(t *testing.T) {
+func TestAnEmptiedFileIsReadAgain(t *testing.T) {
 	f := start(t, "a.yaml", config("a", "1"))
 	f.want("a=1")
 	began := time.Now()

@@ -71,7 +71,7 @@ func TestReadNothing(t *testing.T) {
 	}
 }
 
-// TestFiles: of an object the files that hold it, and none of what nobody has.
+// TestFiles: the files that define an object, none for an unknown object.
 func TestFiles(t *testing.T) {
 	folder := t.TempDir()
 	service := "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\n"

@@ -1,8 +1,7 @@
-// Package follow fetches what is wanted, again and again, and queues what comes
-// of it as changes.
+// Package follow runs jobs that fetch objects, each again when it is due, and
+// queues the results as changes.
 //
-// It knows when something is fetched, and which waits for which. What is
-// fetched, and from where, is for the jobs that sources hand in.
+// It knows when to run which job. The jobs know what to fetch, and from where.
 package follow
 
 import (
@@ -17,54 +16,53 @@ import (
 	"github.com/headgate/headgate/internal/source"
 )
 
-// A Job is one thing that is wanted. Its methods are called by one goroutine at
-// a time.
+// A Job fetches one object. Its methods are called by one goroutine at a time.
 type Job interface {
-	// Owner names what shares a part of the slots with jobs of the same owner.
+	// Owner groups jobs: those of one owner share a part of the slots.
 	Owner() string
-	// Fetch fetches it once.
+	// Fetch fetches the object once.
 	Fetch(ctx context.Context) Answer
 }
 
-// A Knowing is a Job that may have an answer without fetching, and so without
-// waiting for a slot.
+// A Knowing is a Job that may know the answer without fetching. It needs no slot
+// then.
 type Knowing interface {
 	Known() (answer Answer, known bool)
 }
 
-// An Answer is what came of a Job.
+// An Answer is the result of a Job.
 type Answer struct {
-	// Object is what there is now. With nil, what there was stays, unless it is
-	// Gone.
+	// Object is the newest version. If it is nil, the last one stays, unless it
+	// is Gone.
 	Object metav1.Object
 	Gone   bool
-	// Open leaves those waiting that wait for the first answer.
+	// Open answers are not final: calls of Subscribe go on waiting.
 	Open bool
-	// Pause is when to fetch again, not before Again if it is 0.
+	// Pause is when to fetch again; 0 means when Again is called.
 	Pause time.Duration
-	// Err says why there is nothing newer.
+	// Err is why there is no newer version.
 	Err error
 }
 
-// Slots say how many jobs fetch at a time. What takes long must not keep the rest
-// waiting: jobs that had an answer, those that are new, and those that failed
-// the last time do not share their slots, and one owner gets a quarter of each.
+// Slots is how many jobs fetch at a time. Slow jobs must not delay the others:
+// jobs that had an answer, new ones, and those that failed the last time have
+// slots of their own, and one owner gets at most a quarter of each.
 type Slots struct{ Known, New, Failed int }
 
-// Settings say what a Follower is for.
+// Settings are those of a Follower.
 type Settings struct {
-	// Name stands in log lines.
+	// Name is for log lines.
 	Name  string
 	Slots Slots
-	// Queue takes the changes, unless Changed is set, and closes the channels
-	// that Want returned.
+	// Queue gets the changes, unless Changed is set, and closes the channels
+	// that Subscribe returned.
 	Queue *source.Queue
-	// Changed, if set, is called with what changed. It must not wait.
+	// Changed, if set, is called with each change. It must not wait.
 	Changed func(object metav1.Object, deleted bool)
 	Log     *slog.Logger
 }
 
-// A Follower runs the jobs that are wanted.
+// A Follower runs the jobs of its subscriptions.
 type Follower[Name comparable] struct {
 	settings             Settings
 	known, fresh, failed *limiter
@@ -76,22 +74,22 @@ type Follower[Name comparable] struct {
 	group sync.WaitGroup
 }
 
-// A wanted is a Job that is run again and again.
+// A subscription is a Job that runs until it is removed.
 type subscription[Name comparable] struct {
 	name Name
 	job  Job
-	// cancel ends its run, nil while it is idle; then nothing is to be fetched.
+	// cancel ends the job; nil while there is nothing to fetch.
 	cancel context.CancelFunc
-	// again has it fetched as soon as it can be.
+	// again makes the job fetch as soon as possible.
 	again chan struct{}
-	// object is what was last delivered, nil if nothing was.
+	// object is the last one that was delivered, nil if there is none.
 	object metav1.Object
-	// answered is set once there was an answer, until it is to be fetched again.
+	// answered is set once there is an answer, until Again is called.
 	answered bool
 	pending  []*pending
 }
 
-// A waiting is the number of jobs that a call of Want waits for.
+// A pending is a call of Subscribe that waits for jobs.
 type pending struct {
 	left int
 	done chan struct{}
@@ -106,9 +104,9 @@ func New[Name comparable](s Settings) *Follower[Name] {
 	}
 }
 
-// Want runs a new job for each added name that is not wanted yet, and ends those
-// of the removed ones. The channel is closed once each of the added ones was
-// answered, and what came of it delivered.
+// Subscribe runs a new job for each added name without one, and ends those of the
+// removed names. The channel is closed once each of the added names has an
+// answer, and that is delivered.
 func (f *Follower[Name]) Subscribe(added, removed []Name, job func(Name) Job) (delivered <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -140,7 +138,7 @@ func (f *Follower[Name]) Subscribe(added, removed []Name, job func(Name) Job) (d
 	return all.done
 }
 
-// Again fetches what is wanted under a name as soon as it can be.
+// Again makes the job of a name fetch as soon as possible.
 func (f *Follower[Name]) Again(name Name) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -149,7 +147,7 @@ func (f *Follower[Name]) Again(name Name) {
 	}
 }
 
-// AllAgain does the same for everything that is wanted.
+// AllAgain makes all jobs fetch as soon as possible.
 func (f *Follower[Name]) AllAgain() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -170,7 +168,7 @@ func (f *Follower[Name]) fetchAgain(w *subscription[Name]) {
 	}
 }
 
-// Run runs what is wanted until ctx ends. It must be called once only.
+// Run runs the jobs until ctx ends. It must be called once only.
 func (f *Follower[Name]) Run(ctx context.Context) {
 	f.mu.Lock()
 	f.ctx = ctx
@@ -185,7 +183,7 @@ func (f *Follower[Name]) Run(ctx context.Context) {
 	f.group.Wait()
 }
 
-// start runs a job, or leaves that to Run.
+// start starts a job, unless Run is still to be called, which does it.
 func (f *Follower[Name]) start(w *subscription[Name]) {
 	if f.ctx == nil {
 		return
@@ -198,7 +196,8 @@ func (f *Follower[Name]) start(w *subscription[Name]) {
 	})
 }
 
-// follow fetches one thing whenever that is due, until nothing is, or ctx ends.
+// follow runs a job whenever it is due, until it needs no further run or ctx
+// ends.
 func (f *Follower[Name]) follow(ctx context.Context, w *subscription[Name]) {
 	turn := f.fresh
 	for {
@@ -242,7 +241,7 @@ func ask(ctx context.Context, turn *limiter, job Job) (answer Answer, ok bool) {
 	return answer, ctx.Err() == nil
 }
 
-// take takes an answer. It reports whether the job goes on.
+// take processes an answer. It reports whether the job goes on.
 func (f *Follower[Name]) take(w *subscription[Name], answer Answer) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -257,7 +256,7 @@ func (f *Follower[Name]) take(w *subscription[Name], answer Answer) bool {
 	return true
 }
 
-// put queues what is new, and ends the wait for it.
+// put queues a change, and ends the calls that wait for it.
 func (f *Follower[Name]) put(w *subscription[Name], answer Answer) {
 	was := w.object
 	switch {

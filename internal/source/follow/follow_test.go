@@ -93,7 +93,7 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// TestFollow: what is new is told once, for as long as it is wanted.
+// TestFollow: a new result is delivered once, while the subscription lasts.
 func TestFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, changes := following(t, Slots{1, 1, 1})

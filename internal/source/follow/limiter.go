@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// shares is how many owners it takes to fill a lane.
+// shares is how many owners it takes to fill a limiter.
 const shares = 4
 
-// A lane bounds how much is fetched at a time, in all and for one owner: one
-// that nothing answers to keeps back its own jobs only.
+// A limiter bounds how many jobs fetch at a time, in all and per owner: an owner
+// whose requests are not answered delays its own jobs only.
 type limiter struct {
 	slots chan struct{}
 
@@ -17,10 +17,11 @@ type limiter struct {
 	owners map[string]*share
 }
 
-// A share is what one owner may have of a lane.
+// A share is the part of a limiter that one owner may have.
 type share struct {
 	slots chan struct{}
-	// users are those who fetch or wait; the share is forgotten with the last.
+	// users is the number of jobs that fetch or wait. The share of an owner
+	// without any is deleted.
 	users int
 }
 
@@ -28,8 +29,8 @@ func newLimiter(atOnce int) *limiter {
 	return &limiter{slots: make(chan struct{}, atOnce), owners: map[string]*share{}}
 }
 
-// enter waits for the owner's turn. If ctx ends before, it returns false;
-// otherwise leave must follow.
+// acquire waits for a slot. If ctx ends before, it returns false; otherwise
+// release must follow.
 func (l *limiter) acquire(ctx context.Context, owner string) bool {
 	l.mu.Lock()
 	s := l.owners[owner]
@@ -39,8 +40,8 @@ func (l *limiter) acquire(ctx context.Context, owner string) bool {
 	}
 	s.users++
 	l.mu.Unlock()
-	// The own share comes first, so that few of an owner's stand in the way of
-	// others.
+	// The share of the owner comes first: otherwise its jobs would wait with slots
+	// that others could use.
 	if !take(ctx, s.slots) {
 		l.forget(owner, s)
 		return false
@@ -62,7 +63,7 @@ func take(ctx context.Context, slots chan struct{}) bool {
 	}
 }
 
-// leave lets the next one in.
+// release frees the slot.
 func (l *limiter) release(owner string) {
 	l.mu.Lock()
 	s := l.owners[owner]

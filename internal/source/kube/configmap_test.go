@@ -23,25 +23,25 @@ func headerMap(name, value string) *corev1.ConfigMap {
 }
 
 // awaitValue waits until the ConfigMap has the value; empty is none.
-func (w *world) awaitValue(name, value string) {
-	w.t.Helper()
-	w.await(fmt.Sprintf("value %q of ConfigMap %s", value, name), func() bool { return w.value(name) == value })
+func (f *fixture) awaitValue(name, value string) {
+	f.t.Helper()
+	f.await(fmt.Sprintf("value %q of ConfigMap %s", value, name), func() bool { return f.value(name) == value })
 }
 
-func (w *world) value(name string) string {
-	if c, ok := w.objects["ConfigMap shop/"+name].(*corev1.ConfigMap); ok {
+func (f *fixture) value(name string) string {
+	if c, ok := f.objects["ConfigMap shop/"+name].(*corev1.ConfigMap); ok {
 		return c.Data["X-Value"]
 	}
 	return ""
 }
 
 // awaitClosed waits until what was wanted counts as delivered.
-func (w *world) awaitClosed(delivered <-chan struct{}) {
-	w.t.Helper()
+func (f *fixture) awaitClosed(delivered <-chan struct{}) {
+	f.t.Helper()
 	select {
 	case <-delivered:
-	case <-time.After(patience):
-		w.t.Fatalf("what was wanted never counted as delivered; log:\n%s", w.text())
+	case <-time.After(timeout):
+		f.t.Fatalf("what was wanted never counted as delivered; log:\n%s", f.text())
 	}
 }
 
@@ -79,7 +79,7 @@ func TestWantedConfigMap(t *testing.T) {
 }
 
 // TestConfigMapsNotWanted: none is asked for but the one that is followed, also
-// if it is the only one that somebody refers to.
+// if it is the only one with a reference.
 func TestConfigMapsNotWanted(t *testing.T) {
 	a := newAPIServer(t)
 	fill(a)
@@ -98,8 +98,8 @@ func TestConfigMapsNotWanted(t *testing.T) {
 	}
 }
 
-// TestOptionsWanted: the ConfigMap that is followed is told by its own watch
-// alone, also while somebody refers to it.
+// TestOptionsWanted: the ConfigMap that is followed is delivered by its own watch
+// alone, also while an Ingress refers to it.
 func TestOptionsWanted(t *testing.T) {
 	a := newAPIServer(t)
 	fill(a)
@@ -148,7 +148,7 @@ func TestConfigMapsForbidden(t *testing.T) {
 	w.awaitValue("missing", "found")
 }
 
-// TestConfigMapsAwait: while nobody can say what there is, nothing counts as
+// TestConfigMapsAwait: while the metadata is not listed, nothing counts as
 // delivered.
 func TestConfigMapsAwait(t *testing.T) {
 	a := newAPIServer(t)
@@ -162,7 +162,7 @@ func TestConfigMapsAwait(t *testing.T) {
 	for _, delivered := range []<-chan struct{}{all, missing} {
 		select {
 		case <-delivered:
-			t.Error("a ConfigMap that nobody looked for counts as delivered")
+			t.Error("a ConfigMap that was not looked up counts as delivered")
 		default:
 		}
 	}

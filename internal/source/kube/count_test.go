@@ -9,7 +9,7 @@ import (
 )
 
 // TestForeignObjectsCostNothing counts what is asked for, delivered and touched
-// by objects that are no matter of Headgate's.
+// by objects that Headgate does not read.
 func TestForeignObjectsCostNothing(t *testing.T) {
 	const many, written = 10000, 1000
 	a := newAPIServer(t)

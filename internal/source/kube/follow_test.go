@@ -73,7 +73,7 @@ func TestChanges(t *testing.T) {
 }
 
 // TestStatus: what an Ingress's status says of its addresses comes only where
-// somebody reads it.
+// it is read.
 func TestStatus(t *testing.T) {
 	a := newAPIServer(t)
 	ing := ingress("web", "nginx", "one")
@@ -147,7 +147,7 @@ func TestAPIServerAwayAtStart(t *testing.T) {
 	a.up()
 	w.awaitNames(filled...)
 	if n := w.logged("does not answer"); n != 1 {
-		t.Errorf("it was told %d times", n)
+		t.Errorf("it was delivered %d times", n)
 	}
 	if w.logged("nothing is served until it does") != 1 || w.logged("the API server answers again") != 1 {
 		t.Errorf("the log does not say what it means:\n%s", w.text())
@@ -191,10 +191,10 @@ func TestRestored(t *testing.T) {
 	}
 }
 
-// noticed tells whether the API server's absence was noticed by all who follow
+// noticed reports whether all followers noticed that the API server is away
 // something. It must be called by await.
-func (w *world) noticed() bool {
-	text := w.log.String()
+func (f *fixture) noticed() bool {
+	text := f.log.String()
 	for _, follower := range []string{
 		"ingresses.networking.k8s.io ", "ingressclasses.networking.k8s.io ", "services ", "endpointslices.discovery.k8s.io ",
 		"configmaps ", `secrets needed="to have the cert`, `secrets needed="to know when`,
@@ -216,7 +216,7 @@ func TestWatchesBreak(t *testing.T) {
 	a.put(service("two"))
 	w.awaitNames(append([]string{"Service shop/two"}, filled...)...)
 
-	// 410 Gone: what happened before is not told any more.
+	// 410 Gone: earlier events are no longer sent.
 	a.change(func() {
 		a.broken++
 		a.store(service("three"), "ADDED")
@@ -249,7 +249,7 @@ func TestNamespace(t *testing.T) {
 }
 
 func TestNamespaceMissing(t *testing.T) {
-	w := newWorld(t, newAPIServer(t), func(s *kube.Settings) { s.Namespace = "nowhere" })
+	w := newFixture(t, newAPIServer(t), func(s *kube.Settings) { s.Namespace = "nowhere" })
 	err := w.source.Run(t.Context(), w.deliver)
 	if err == nil || !strings.Contains(err.Error(), "the namespace nowhere to watch does not exist") {
 		t.Errorf("the error is %v", err)
@@ -271,7 +271,7 @@ func TestPermissionMissing(t *testing.T) {
 	a.forbid("watch services", false)
 	w.awaitNames(filled...)
 	if n := w.logged(want); n != 1 {
-		t.Errorf("it was told %d times", n)
+		t.Errorf("it was delivered %d times", n)
 	}
 }
 

@@ -79,7 +79,7 @@ func (j *journal) effect() string {
 	return "nothing is served until it does"
 }
 
-// expected tells whether an error is part of following a resource: the version
+// expected reports whether an error is part of following a resource: the version
 // to start from is too old, or newer than the API server's; or an older API
 // server can't stream lists, and is asked for an ordinary one.
 func expected(err error, reason metav1.StatusReason) bool {

@@ -22,8 +22,8 @@ import (
 	"github.com/headgate/headgate/internal/source/kube"
 )
 
-// A world is what a source has delivered.
-type world struct {
+// A fixture is what a source has delivered.
+type fixture struct {
 	t      *testing.T
 	source *kube.Source
 	stop   func() error
@@ -41,35 +41,35 @@ func nameOf(o metav1.Object) string {
 	return fmt.Sprintf("%s %s/%s", reflect.TypeOf(o).Elem().Name(), o.GetNamespace(), o.GetName())
 }
 
-func (w *world) deliver(_ context.Context, changes []source.Change) {
-	w.hold.Lock()
-	defer w.hold.Unlock()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.batches = append(w.batches, changes)
+func (f *fixture) deliver(_ context.Context, changes []source.Change) {
+	f.hold.Lock()
+	defer f.hold.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.batches = append(f.batches, changes)
 	for _, c := range changes {
 		if c.Deleted {
-			delete(w.objects, nameOf(c.Object))
+			delete(f.objects, nameOf(c.Object))
 		} else {
-			w.objects[nameOf(c.Object)] = c.Object
+			f.objects[nameOf(c.Object)] = c.Object
 		}
 	}
-	close(w.changed)
-	w.changed = make(chan struct{})
+	close(f.changed)
+	f.changed = make(chan struct{})
 }
 
 // Write takes a line of the log.
-func (w *world) Write(line []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	defer func() { close(w.changed); w.changed = make(chan struct{}) }()
-	return w.log.Write(line)
+func (f *fixture) Write(line []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	defer func() { close(f.changed); f.changed = make(chan struct{}) }()
+	return f.log.Write(line)
 }
 
 // start makes a source and runs it until the test ends.
-func start(t *testing.T, a *apiServer, edit func(*kube.Settings)) *world {
+func start(t *testing.T, a *apiServer, edit func(*kube.Settings)) *fixture {
 	t.Helper()
-	w := newWorld(t, a, edit)
+	w := newFixture(t, a, edit)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- w.source.Run(ctx, w.deliver) }()
@@ -78,13 +78,13 @@ func start(t *testing.T, a *apiServer, edit func(*kube.Settings)) *world {
 	return w
 }
 
-func newWorld(t *testing.T, a *apiServer, edit func(*kube.Settings)) *world {
+func newFixture(t *testing.T, a *apiServer, edit func(*kube.Settings)) *fixture {
 	t.Helper()
 	clients, err := kube.Connect(kube.Connection{Host: a.url(), QPS: 1000, Burst: 1000, UserAgent: "headgate/test"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, objects: map[string]metav1.Object{}, changed: make(chan struct{})}
+	w := &fixture{t: t, objects: map[string]metav1.Object{}, changed: make(chan struct{})}
 	settings := kube.Settings{
 		Clients: clients, AnnotationPrefix: "nginx.ingress.kubernetes.io",
 		ConfigMap: types.NamespacedName{Namespace: "headgate", Name: "options"},
@@ -97,32 +97,32 @@ func newWorld(t *testing.T, a *apiServer, edit func(*kube.Settings)) *world {
 	return w
 }
 
-const patience = time.Minute
+const timeout = time.Minute
 
 // await waits until what was delivered or logged is as wanted.
-func (w *world) await(about string, wanted func() bool) {
-	w.t.Helper()
-	deadline := time.After(patience)
+func (f *fixture) await(about string, wanted func() bool) {
+	f.t.Helper()
+	deadline := time.After(timeout)
 	for {
-		w.mu.Lock()
-		ok, changed := wanted(), w.changed
-		w.mu.Unlock()
+		f.mu.Lock()
+		ok, changed := wanted(), f.changed
+		f.mu.Unlock()
 		if ok {
 			return
 		}
 		select {
 		case <-changed:
 		case <-deadline:
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.t.Fatalf("never came: %s\nobjects: %v\nlog:\n%s", about, w.names(), w.log.String())
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.t.Fatalf("never came: %s\nobjects: %v\nlog:\n%s", about, f.names(), f.log.String())
 		}
 	}
 }
 
-func (w *world) names() []string {
+func (f *fixture) names() []string {
 	var names []string
-	for name := range w.objects {
+	for name := range f.objects {
 		names = append(names, name)
 	}
 	slices.Sort(names)
@@ -130,32 +130,32 @@ func (w *world) names() []string {
 }
 
 // awaitNames waits until exactly these objects are there.
-func (w *world) awaitNames(names ...string) {
-	w.t.Helper()
+func (f *fixture) awaitNames(names ...string) {
+	f.t.Helper()
 	slices.Sort(names)
-	w.await("the objects "+strings.Join(names, ", "), func() bool { return len(w.batches) > 0 && slices.Equal(w.names(), names) })
+	f.await("the objects "+strings.Join(names, ", "), func() bool { return len(f.batches) > 0 && slices.Equal(f.names(), names) })
 }
 
-func (w *world) text() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.log.String()
+func (f *fixture) text() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.log.String()
 }
 
-func (w *world) logged(text string) int { return strings.Count(w.text(), text) }
+func (f *fixture) logged(text string) int { return strings.Count(f.text(), text) }
 
-func (w *world) get(name string) metav1.Object {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.objects[name]
+func (f *fixture) get(name string) metav1.Object {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.objects[name]
 }
 
 // delivered lists all changes from the batch of that number on.
-func (w *world) delivered(from int) []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (f *fixture) delivered(from int) []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	var list []string
-	for _, batch := range w.batches[from:] {
+	for _, batch := range f.batches[from:] {
 		for _, c := range batch {
 			text := nameOf(c.Object)
 			if c.Deleted {
@@ -168,10 +168,10 @@ func (w *world) delivered(from int) []string {
 	return list
 }
 
-func (w *world) count() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.batches)
+func (f *fixture) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.batches)
 }
 
 func ingress(name, class, service string) *networkingv1.Ingress {
@@ -237,7 +237,7 @@ var filled = []string{
 	"Ingress shop/web", "IngressClass /nginx", "Service shop/one", "EndpointSlice shop/one-1", "Secret shop/tls", "ConfigMap headgate/options",
 }
 
-// logLine tells whether the log has all texts. It must be called by await.
-func (w *world) logLine(texts ...string) bool {
-	return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(w.log.String(), text) })
+// logLine reports whether the log has all texts. It must be called by await.
+func (f *fixture) logLine(texts ...string) bool {
+	return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(f.log.String(), text) })
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 )
 
-// zoned tells whether anybody reads what is said of zones.
+// zoned reports whether anybody reads what is said of zones.
 func (s *Source) zoned() bool { return s.settings.Pod.Name != "" }
 
 const unzoned = "topology hints are ignored: requests go to endpoints in all zones"

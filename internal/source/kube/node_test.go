@@ -91,7 +91,7 @@ func TestNodePermissions(t *testing.T) {
 	w.await("the Node", func() bool { return w.objects["Node /self"] != nil })
 }
 
-// TestNoPod: a Pod that is not there is told of once.
+// TestNoPod: a missing Pod is logged once.
 func TestNoPod(t *testing.T) {
 	a := newAPIServer(t)
 	fill(a)

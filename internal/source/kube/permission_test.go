@@ -57,7 +57,7 @@ func TestPermissions(t *testing.T) {
 }
 
 // grant finds the permission that allows a request, "verb resource namespace
-// selector". Those of Secrets are told apart by the selector.
+// selector". The selector distinguishes those of Secrets.
 func grant(all []permission.Permission, request string) (permission.Permission, string, bool) {
 	parts := strings.SplitN(request+"   ", " ", 4)
 	verb, resource, namespace, selector := parts[0], parts[1], parts[2], parts[3]

@@ -12,17 +12,17 @@ var other = types.NamespacedName{Namespace: "shop", Name: "other"}
 
 func names(list ...types.NamespacedName) []types.NamespacedName { return list }
 
-func (w *world) content(name string) string {
-	if s, ok := w.objects[name].(*corev1.Secret); ok {
+func (f *fixture) content(name string) string {
+	if s, ok := f.objects[name].(*corev1.Secret); ok {
 		return string(s.Data["tls.crt"])
 	}
 	return ""
 }
 
 // awaitContent waits until the Secret "other" has the content; empty is none.
-func (w *world) awaitContent(about, content string) {
-	w.t.Helper()
-	w.await(about, func() bool { return w.content("Secret shop/other") == content })
+func (f *fixture) awaitContent(about, content string) {
+	f.t.Helper()
+	f.await(about, func() bool { return f.content("Secret shop/other") == content })
 }
 
 func TestWantedSecret(t *testing.T) {
@@ -33,7 +33,7 @@ func TestWantedSecret(t *testing.T) {
 	a.put(secret("other", corev1.SecretTypeOpaque, "not wanted"), secret("tls", corev1.SecretTypeTLS, "y"))
 	w.await("a TLS Secret's change", func() bool { return w.content("Secret shop/tls") == "y" })
 	if n := a.asked("list secrets"); n != 0 {
-		t.Errorf("%d lists for Secrets that nobody wants", n)
+		t.Errorf("%d lists for Secrets without a subscription", n)
 	}
 
 	missing := types.NamespacedName{Namespace: "shop", Name: "missing"}
@@ -43,7 +43,7 @@ func TestWantedSecret(t *testing.T) {
 		t.Errorf("what was wanted is not delivered: %v", got)
 	}
 	if got := a.asked("list secrets"); got != 1 {
-		t.Errorf("%d lists for one Secret that is no TLS Secret", got)
+		t.Errorf("%d lists for one Secret that is not a TLS Secret", got)
 	}
 	a.put(secret("other", corev1.SecretTypeOpaque, "changed"))
 	w.awaitContent("a change", "changed")
@@ -56,7 +56,7 @@ func TestWantedSecret(t *testing.T) {
 
 	<-w.source.SubscribeSecrets(nil, names(other, tls))
 	if got := w.get("Secret shop/other"); got != nil {
-		t.Error("a Secret that nobody wants any more is still there")
+		t.Error("a Secret without a subscription is still there")
 	}
 	if got := w.get("Secret shop/tls"); got == nil {
 		t.Error("a TLS Secret is gone")
@@ -65,12 +65,12 @@ func TestWantedSecret(t *testing.T) {
 	a.put(secret("other", corev1.SecretTypeOpaque, "not wanted"), secret("tls", corev1.SecretTypeTLS, "z"))
 	w.await("a TLS Secret's change", func() bool { return w.content("Secret shop/tls") == "z" })
 	if got := a.asked("list secrets"); got != before {
-		t.Error("a Secret that nobody wants any more was fetched")
+		t.Error("a Secret without a subscription was fetched")
 	}
 }
 
-// TestSecretChangesType: a Secret that is deleted and made anew with another
-// type is told of by two watches, in either order.
+// TestSecretChangesType: a Secret that is deleted and created again with another
+// type is in two watches, in either order.
 func TestSecretChangesType(t *testing.T) {
 	a := newAPIServer(t)
 	fill(a)

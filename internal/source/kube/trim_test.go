@@ -79,7 +79,7 @@ func compareBuilds(t *testing.T, objects []object) {
 	for _, name := range w.names() {
 		text, err := json.Marshal(w.get(name))
 		if err != nil || strings.Contains(string(text), "noise") {
-			t.Errorf("%s keeps what nobody reads: %s, %v", name, text, err)
+			t.Errorf("%s keeps fields that are not read: %s, %v", name, text, err)
 		}
 		after.Apply(w.get(name), false)
 	}
@@ -140,8 +140,8 @@ func isNode(o object) bool {
 	return ok
 }
 
-// addNoise fills in what clusters fill in and nobody reads. What is said of
-// zones is read if zoned.
+// addNoise fills in fields that clusters fill in and Headgate does not read.
+// Fields about zones are read if zoned.
 func addNoise(o object, zoned bool) {
 	annotations := map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "noise", "example.com/noise": "x"}
 	for name, value := range o.GetAnnotations() {

@@ -16,19 +16,19 @@ import (
 const (
 	// skew is how far a responder's clock may be ahead.
 	skew = 5 * time.Minute
-	// withoutEnd is how long an answer is shown that does not say until when.
+	// withoutEnd is how long a response without an expiry is served.
 	withoutEnd = time.Hour
 	day        = 24 * time.Hour
 )
 
-// An answer is one of a responder that a certificate is good.
+// An answer is an OCSP response that a certificate is good.
 type answer struct {
 	raw         []byte
 	from, until time.Time
 }
 
-// due is when to ask for the next one: when half of the time is over, and else
-// in half of what is left.
+// due is when to request the next one: after half of its time, and later after
+// half of the time that is left.
 func (a *answer) due(now time.Time) time.Duration {
 	half := a.from.Add(a.until.Sub(a.from) / 2)
 	pause := half.Sub(now)
@@ -38,20 +38,20 @@ func (a *answer) due(now time.Time) time.Duration {
 	return min(pause, maxPause)
 }
 
-// A refusal is why an answer can't be shown.
+// A refusal is why a response can't be served.
 type refusal struct {
 	reason string
-	// revoked answers are good ones, and put an end to what was said before.
+	// revoked responses are valid, and end the use of the previous one.
 	revoked bool
 }
 
 func (r *refusal) Error() string { return r.reason }
 
-// readAnswer reads an answer, and checks all that a client will check.
+// readAnswer parses a response, and checks everything that a client checks.
 func readAnswer(body []byte, about *subject, now time.Time) (*answer, error) {
-	// The library looks for the signature's key in the answer, and takes any
-	// certificate of the issuer's for the responder's: that is checked here.
-	unusable := &refusal{reason: "the OCSP responder gives no answer that can be used"}
+	// The library uses the key of a certificate in the response, and accepts any
+	// certificate of the issuer as that of the responder: that is checked here.
+	unusable := &refusal{reason: "the OCSP responder does not send a usable response"}
 	if checkSignersKey(body) != nil {
 		return nil, unusable
 	}
@@ -68,9 +68,9 @@ func readAnswer(body []byte, about *subject, now time.Time) (*answer, error) {
 	}
 	switch {
 	case response.ThisUpdate.After(now.Add(skew)):
-		return nil, &refusal{reason: "the OCSP responder's answer is not valid yet"}
+		return nil, &refusal{reason: "the OCSP response is not valid yet"}
 	case !until.After(now):
-		return nil, &refusal{reason: "the OCSP responder's answer is too old"}
+		return nil, &refusal{reason: "the OCSP response is expired"}
 	case response.Status == ocsp.Revoked:
 		return nil, &refusal{reason: "the certificate is revoked", revoked: true}
 	case response.Status != ocsp.Good:
@@ -79,9 +79,9 @@ func readAnswer(body []byte, about *subject, now time.Time) (*answer, error) {
 	return &answer{raw: body, from: response.ThisUpdate, until: until}, nil
 }
 
-// checkSignersKey checks the key that the library will verify an answer with: that
-// of the first certificate in the answer, if there is one. The library reads the
-// same fields in the same way, and says no more of what is no answer.
+// checkSignersKey checks the key with which the library will verify a response:
+// that of the first certificate in it, if there is one. The library parses the
+// same fields in the same way.
 func checkSignersKey(body []byte) error {
 	var response struct {
 		Status asn1.Enumerated
@@ -112,10 +112,10 @@ func checkSignersKey(body []byte) error {
 	return keypolicy.Check(signer.PublicKey)
 }
 
-// checkSigner checks that the issuer signed an answer, or somebody whom it
-// allowed to.
+// checkSigner checks that the issuer, or a responder that it authorised, signed a
+// response.
 func checkSigner(response *ocsp.Response, issuer *x509.Certificate, now time.Time) error {
-	wrong := &refusal{reason: "the OCSP responder's answer is not signed by the certificate's issuer"}
+	wrong := &refusal{reason: "the OCSP response is not signed by the certificate's issuer"}
 	signer := response.Certificate
 	if signer == nil {
 		if response.CheckSignatureFrom(issuer) != nil {
@@ -123,7 +123,7 @@ func checkSigner(response *ocsp.Response, issuer *x509.Certificate, now time.Tim
 		}
 		return nil
 	}
-	// The signature was checked with the signer's key by the library.
+	// The library has checked the signature with the signer's key.
 	if bytes.Equal(signer.Raw, issuer.Raw) {
 		return nil
 	}

@@ -16,21 +16,21 @@ import (
 )
 
 const (
-	// mostTime is how long a fetch may take in all.
+	// maxTime is how long a fetch may take in all.
 	maxTime = 5 * time.Second
-	// mostBytes is how long what is fetched may be. Certificates and OCSP answers
-	// have a few thousand.
+	// maxBytes is how long a body may be. Certificates and OCSP responses have a
+	// few thousand bytes.
 	maxBytes     = 64 << 10
 	maxRedirects = 3
 	maxURL       = 2048
 )
 
-// errLocal is that a URL leads where nobody may send Headgate.
+// errLocal is the error of a URL that leads to a local address.
 var errLocal = errors.New("a loopback, link-local or unspecified address")
 
-// newClient makes a client for URLs that tenants write. It looks at the address
-// that it connects to, and not at a name, which may stand for another address
-// the next time; a proxy would keep it from that.
+// newClient makes a client for URLs of tenants. It checks the address of the
+// connection and not that of the name, since the next lookup of a name may have
+// another result. It uses no proxy, which would hide the address.
 func newClient(allowLocal bool) *http.Client {
 	dialer := &net.Dialer{Timeout: maxTime}
 	if !allowLocal {
@@ -59,8 +59,8 @@ func newClient(allowLocal bool) *http.Client {
 	}
 }
 
-// plainURL tells whether a URL is one that is fetched. Authorities name http:
-// https would need a certificate whose issuer is to be asked.
+// plainURL reports whether a URL may be fetched. Authorities use http: https
+// would need a certificate that has to be checked with the same authority.
 func plainURL(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && len(text) <= maxURL && checkURL(u) == nil
@@ -73,8 +73,8 @@ func checkURL(u *url.URL) error {
 	return nil
 }
 
-// get fetches what a URL names. It never sends anything but a GET, which
-// changes nothing wherever it leads.
+// get fetches a URL. It sends GET requests only, which change nothing on the
+// server.
 func get(ctx context.Context, client *http.Client, address string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// mostIssuers bounds a chain that is fetched.
+	// maxIssuers bounds a chain that is fetched.
 	maxIssuers = 4
 	// issuersLast is how long fetched certificates are used before they are
 	// fetched again.
@@ -33,17 +33,17 @@ type Issuers struct {
 	client *http.Client
 }
 
-// NewIssuers makes a source that wants nothing yet.
+// NewIssuers makes a source without subscriptions.
 func NewIssuers(settings Settings) *Issuers {
 	return &Issuers{newFetcher(settings.Log), newClient(settings.AllowLocal)}
 }
 
-// Want says which URLs are to be fetched from now on, and which no longer.
+// Subscribe adds and removes URLs to fetch.
 func (i *Issuers) Subscribe(added, removed []string) {
 	i.fetcher.Subscribe(added, removed, func(url string) follow.Job { return &issuersJob{client: i.client, url: url} })
 }
 
-// An issuersJob is the search for the certificates at one URL.
+// An issuersJob fetches the certificates at one URL.
 type issuersJob struct {
 	client   *http.Client
 	url      string
@@ -64,7 +64,7 @@ func (j *issuersJob) Owner() string {
 func (j *issuersJob) Fetch(ctx context.Context) follow.Answer {
 	chain, err := j.fetch(ctx)
 	object := &source.Issuers{ObjectMeta: metav1.ObjectMeta{Name: j.url}}
-	// What could be had before is not given up for a part of it.
+	// A part of a chain does not replace a chain that was complete.
 	if err == nil || len(j.chain) == 0 {
 		j.chain = chain
 	}
@@ -72,7 +72,7 @@ func (j *issuersJob) Fetch(ctx context.Context) follow.Answer {
 	if err != nil {
 		j.failures++
 		if len(j.chain) == 0 {
-			object.Problem = "there is no certificate that could be fetched"
+			object.Problem = "no certificate could be fetched"
 		}
 		return follow.Answer{Object: object, Pause: backoff(j.failures), Err: err}
 	}
@@ -105,8 +105,8 @@ func (j *issuersJob) fetch(ctx context.Context) (chain [][]byte, err error) {
 	return chain, nil
 }
 
-// parseIssuer reads a certificate in DER, as RFC 5280 has it, or in PEM, whose
-// key is one to verify with.
+// parseIssuer parses a certificate in DER, as RFC 5280 requires, or in PEM. Its
+// key must be one that keypolicy allows.
 func parseIssuer(body []byte) (*x509.Certificate, error) {
 	if block, _ := pem.Decode(body); block != nil && block.Type == "CERTIFICATE" {
 		body = block.Bytes

@@ -99,8 +99,8 @@ func TestIssuersStay(t *testing.T) {
 	}
 }
 
-// TestLocalAddresses: no URL leads to this machine, however it is written and
-// whoever leads there.
+// TestLocalAddresses: no URL leads to this machine, in no notation, and neither
+// by a redirect nor by a DNS name.
 func TestLocalAddresses(t *testing.T) {
 	asked := 0
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))

@@ -25,27 +25,26 @@ import (
 )
 
 const (
-	// leastPause and mostPause bound the time between two answers.
+	// minPause and maxPause bound the time between two responses.
 	minPause = time.Minute
 	maxPause = 12 * time.Hour
 )
 
-// Staples fetches OCSP answers.
+// OCSPResponses fetches OCSP responses.
 type OCSPResponses struct {
 	fetcher
 	settings Settings
 	client   *http.Client
 }
 
-// NewStaples makes a source that wants nothing yet.
+// NewOCSPResponses makes a source without subscriptions.
 func NewOCSPResponses(settings Settings) *OCSPResponses {
 	return &OCSPResponses{newFetcher(settings.Log), settings, newClient(settings.AllowLocal)}
 }
 
-// Want says for which certificates answers are to be fetched from now on, and,
-// by their names, for which no longer. Of a certificate that names no responder
-// nothing is delivered, unless it says that it must not be shown without an
-// answer.
+// Subscribe adds certificates to fetch responses for, and removes others by their
+// names. Nothing is delivered for a certificate without a responder, unless it
+// requires a response.
 func (s *OCSPResponses) Subscribe(added []source.Subject, removed []string) {
 	names, subjects := make([]string, len(added)), make(map[string]source.Subject, len(added))
 	for i, subject := range added {
@@ -56,14 +55,14 @@ func (s *OCSPResponses) Subscribe(added []source.Subject, removed []string) {
 	})
 }
 
-// A stapleJob is the search for answers on one certificate.
+// An ocspJob fetches the responses for one certificate.
 type ocspJob struct {
 	client   *http.Client
 	minPause time.Duration
 	subject  source.Subject
 	now      func() time.Time
 
-	// newest is the answer that is shown, nil if there is none.
+	// newest is the response that is served, nil if there is none.
 	newest   *answer
 	failures int
 }
@@ -74,7 +73,7 @@ func (j *ocspJob) Owner() string {
 	return namespace
 }
 
-// Fetch asks the responder.
+// Fetch sends a request to the responder.
 func (j *ocspJob) Fetch(ctx context.Context) follow.Answer {
 	about, err := readSubject(j.subject.Chain)
 	if err != nil {
@@ -87,7 +86,7 @@ func (j *ocspJob) Fetch(ctx context.Context) follow.Answer {
 	now := j.now()
 	if err == nil {
 		j.failures = 0
-		// A cache on the way may have an older one.
+		// A cache between may have an older one.
 		if j.newest == nil || !answered.from.Before(j.newest.from) {
 			j.newest = answered
 		}
@@ -95,7 +94,7 @@ func (j *ocspJob) Fetch(ctx context.Context) follow.Answer {
 	}
 	j.failures++
 	var refused *refusal
-	problem := "no OCSP responder answers"
+	problem := "the OCSP responder does not answer"
 	if errors.As(err, &refused) {
 		problem = refused.reason
 		if refused.revoked {
@@ -105,7 +104,7 @@ func (j *ocspJob) Fetch(ctx context.Context) follow.Answer {
 	pause := max(backoff(j.failures), j.minPause)
 	if j.newest != nil {
 		if left := j.newest.until.Sub(now); left > 0 {
-			// Look again when it gets stale.
+			// Try again when it expires.
 			pause = min(pause, left)
 		} else {
 			j.newest = nil
@@ -114,7 +113,7 @@ func (j *ocspJob) Fetch(ctx context.Context) follow.Answer {
 	return follow.Answer{Object: j.object(problem), Pause: pause, Err: err}
 }
 
-// object is what there is now.
+// object is the object to deliver.
 func (j *ocspJob) object(problem string) metav1.Object {
 	response := &source.OCSPResponse{ObjectMeta: metav1.ObjectMeta{Name: j.subject.Name}, Secret: j.subject.Secret, Problem: problem}
 	if j.newest != nil {
@@ -123,7 +122,7 @@ func (j *ocspJob) object(problem string) metav1.Object {
 	return response
 }
 
-// fetch asks the responder with a GET.
+// fetch sends the request as a GET.
 func (j *ocspJob) fetch(ctx context.Context, about *subject) (*answer, error) {
 	question, err := ocsp.CreateRequest(about.leaf, about.issuer, nil)
 	if err != nil {
@@ -137,7 +136,7 @@ func (j *ocspJob) fetch(ctx context.Context, about *subject) (*answer, error) {
 	return readAnswer(body, about, j.now())
 }
 
-// A subject is a certificate that can be asked about.
+// A subject is a certificate with its issuer and its responder.
 type subject struct {
 	leaf, issuer *x509.Certificate
 	responder    string
@@ -146,8 +145,8 @@ type subject struct {
 // tlsFeature is the extension of RFC 7633.
 var tlsFeature = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 24}
 
-// readSubject reads a chain. It returns nil if there is nobody to ask and nobody
-// who wants to.
+// readSubject parses a chain. It returns nil for a certificate that has no
+// responder and requires no response.
 func readSubject(chain []byte) (*subject, error) {
 	var certificates [2]*x509.Certificate
 	for i := range certificates {
@@ -173,7 +172,7 @@ func readSubject(chain []byte) (*subject, error) {
 	}
 	switch {
 	case about.responder == "" && requiresOCSPResponse(about.leaf):
-		return nil, errors.New("the certificate must be shown with an OCSP answer, and names no responder that can be asked over http")
+		return nil, errors.New("the certificate requires an OCSP response, but names no responder with an http URL")
 	case about.responder == "":
 		return nil, nil
 	}
@@ -197,7 +196,7 @@ func checkIssuer(leaf, issuer *x509.Certificate) error {
 	return nil
 }
 
-var errNoIssuer = errors.New("the certificate's issuer does not stand behind it")
+var errNoIssuer = errors.New("the certificate of the issuer does not follow it in the chain")
 
 func requiresOCSPResponse(c *x509.Certificate) bool {
 	return slices.ContainsFunc(c.Extensions, func(e pkix.Extension) bool { return e.Id.Equal(tlsFeature) })

@@ -51,19 +51,19 @@ func TestAnswers(t *testing.T) {
 	slow := authority.SignKey(long, &x509.Certificate{
 		Subject: pkix.Name{CommonName: "slow"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageOCSPSigning},
 	}, intermediate, key)
-	const noAnswer, unusable, unsigned = "no OCSP responder answers", "the OCSP responder gives no answer that can be used",
-		"the OCSP responder's answer is not signed by the certificate's issuer"
+	const noAnswer, unusable, unsigned = "the OCSP responder does not answer", "the OCSP responder does not send a usable response",
+		"the OCSP response is not signed by the certificate's issuer"
 	for name, c := range map[string]struct {
 		respond pkitest.Responder
 		problem string
 	}{
 		"good":                                {good, ""},
 		"without an end":                      {authority.Says(ocsp.Good, -time.Minute, 0), ""},
-		"old without end":                     {authority.Says(ocsp.Good, -25*time.Hour, 0), "the OCSP responder's answer is too old"},
+		"old without end":                     {authority.Says(ocsp.Good, -25*time.Hour, 0), "the OCSP response is expired"},
 		"revoked":                             {authority.Says(ocsp.Revoked, 0, time.Hour), "the certificate is revoked"},
 		"unknown":                             {authority.Says(ocsp.Unknown, 0, time.Hour), "the OCSP responder does not know the certificate"},
-		"too old":                             {authority.Says(ocsp.Good, -2*time.Hour, -time.Hour), "the OCSP responder's answer is too old"},
-		"too early":                           {authority.Says(ocsp.Good, time.Hour, 2*time.Hour), "the OCSP responder's answer is not valid yet"},
+		"too old":                             {authority.Says(ocsp.Good, -2*time.Hour, -time.Hour), "the OCSP response is expired"},
+		"too early":                           {authority.Says(ocsp.Good, time.Hour, 2*time.Hour), "the OCSP response is not valid yet"},
 		"a clock ahead":                       {authority.Says(ocsp.Good, 2*time.Minute, 2*time.Hour), ""},
 		"a delegate":                          {delegate(x509.ExtKeyUsageOCSPSigning), ""},
 		"another certificate of the issuer's": {delegate(x509.ExtKeyUsageServerAuth), unsigned},
@@ -79,21 +79,21 @@ func TestAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			authority.Respond(c.respond)
 			object, pause, err := fetch(t, jobOf(pair.Chain))
-			staple := object.(*source.OCSPResponse)
-			if staple.Problem != c.problem || (err == nil) != (c.problem == "") || (len(staple.Response) > 0) != (c.problem == "") {
-				t.Errorf("problem %q, error %v, %d bytes; want the problem %q", staple.Problem, err, len(staple.Response), c.problem)
+			response := object.(*source.OCSPResponse)
+			if response.Problem != c.problem || (err == nil) != (c.problem == "") || (len(response.Response) > 0) != (c.problem == "") {
+				t.Errorf("problem %q, error %v, %d bytes; want the problem %q", response.Problem, err, len(response.Response), c.problem)
 			}
-			if pause <= 0 || pause > maxPause+maxPause/4 || staple.Name != "x" || staple.Secret != "shop/tls" {
-				t.Errorf("pause %v, %+v", pause, staple)
+			if pause <= 0 || pause > maxPause+maxPause/4 || response.Name != "x" || response.Secret != "shop/tls" {
+				t.Errorf("pause %v, %+v", pause, response)
 			}
-			if c.problem == "" && time.Until(staple.Until) <= 0 {
-				t.Errorf("until %v", staple.Until)
+			if c.problem == "" && time.Until(response.Until) <= 0 {
+				t.Errorf("until %v", response.Until)
 			}
 		})
 	}
 }
 
-// TestSubjects: who can't be asked about is told, and who need not be is not.
+// TestSubjects: a certificate without a usable responder has a problem only if it needs a response.
 func TestSubjects(t *testing.T) {
 	authority, stranger := pkitest.New(t), pkitest.New(t)
 	_, intermediate, key, _ := authority.Good(time.Hour)(big.NewInt(1))
@@ -107,14 +107,14 @@ func TestSubjects(t *testing.T) {
 		"no responder":      {silent(&x509.Certificate{}), ""},
 		"only over ldap":    {silent(&x509.Certificate{OCSPServer: []string{"ldap://x/y", "https://x/y"}}), ""},
 		"empty":             {"", ""},
-		"no issuer":         {authority.Issue("a.test").Certificate, "the certificate's issuer does not stand behind it"},
-		"another issuer":    {authority.Issue("a.test").Certificate + pkitest.PEM(stranger.Intermediate), "the certificate's issuer does not stand behind it"},
-		"the root, not the": {authority.Issue("a.test").Certificate + pkitest.PEM(authority.Root), "the certificate's issuer does not stand behind it"},
+		"no issuer":         {authority.Issue("a.test").Certificate, "the certificate of the issuer does not follow it in the chain"},
+		"another issuer":    {authority.Issue("a.test").Certificate + pkitest.PEM(stranger.Intermediate), "the certificate of the issuer does not follow it in the chain"},
+		"the root, not the": {authority.Issue("a.test").Certificate + pkitest.PEM(authority.Root), "the certificate of the issuer does not follow it in the chain"},
 		"an issuer with a long key": {pkitest.PEM(longs) + pkitest.PEM(long),
 			"the certificate's issuer: the key is RSA with " + strconv.Itoa(longKey.N.BitLen()) +
-				" bits: allowed are RSA with up to 8192 bits, ECDSA on P-256, P-384 and P-521, and Ed25519"},
-		"must be stapled": {silent(&x509.Certificate{ExtraExtensions: []pkix.Extension{pkitest.RequireOCSPResponse()}}),
-			"the certificate must be shown with an OCSP answer, and names no responder that can be asked over http"},
+				" bits: it must be RSA with up to 8192 bits, ECDSA on P-256, P-384 and P-521, and Ed25519"},
+		"must-staple": {silent(&x509.Certificate{ExtraExtensions: []pkix.Extension{pkitest.RequireOCSPResponse()}}),
+			"the certificate requires an OCSP response, but names no responder with an http URL"},
 	} {
 		object, pause, err := fetch(t, jobOf(c.chain))
 		problem := ""
@@ -130,8 +130,8 @@ func TestSubjects(t *testing.T) {
 	}
 }
 
-// TestKeepsAnswer: the last answer stays while it holds, whatever the responder
-// says later, unless that is that the certificate is revoked.
+// TestKeepsAnswer: the last response stays while it is valid, unless the
+// responder says later that the certificate is revoked.
 func TestKeepsAnswer(t *testing.T) {
 	authority := pkitest.New(t)
 	job := jobOf(authority.Issue("a.test").Chain)
@@ -141,13 +141,13 @@ func TestKeepsAnswer(t *testing.T) {
 		t.Helper()
 		authority.Respond(respond)
 		object, pause, _ := fetch(t, job)
-		staple := object.(*source.OCSPResponse)
-		if (len(staple.Response) > 0) != holds || staple.Problem != problem {
-			t.Errorf("%s: %d bytes, problem %q", about, len(staple.Response), staple.Problem)
+		response := object.(*source.OCSPResponse)
+		if (len(response.Response) > 0) != holds || response.Problem != problem {
+			t.Errorf("%s: %d bytes, problem %q", about, len(response.Response), response.Problem)
 		}
 		return pause
 	}
-	const silent = "no OCSP responder answers"
+	const silent = "the OCSP responder does not answer"
 	step("at first", pkitest.Fails(404), false, silent)
 	if pause := step("an answer", authority.Good(10*time.Hour), true, ""); pause < 299*time.Minute || pause > 5*time.Hour {
 		t.Errorf("asks again in %v, want half of the time", pause)
@@ -176,15 +176,15 @@ func TestKeepsAnswer(t *testing.T) {
 	}
 }
 
-// TestWant: what is wanted comes, and goes when nobody wants it any more.
+// TestWant: a response is delivered while its subscription lasts.
 func TestWant(t *testing.T) {
 	authority := pkitest.New(t)
-	staples := NewOCSPResponses(Settings{AllowLocal: true, MinPause: time.Millisecond, Log: slog.New(slog.DiscardHandler)})
+	responses := NewOCSPResponses(Settings{AllowLocal: true, MinPause: time.Millisecond, Log: slog.New(slog.DiscardHandler)})
 	changes := make(chan source.Change, 100)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- staples.Run(ctx, func(_ context.Context, batch []source.Change) {
+		ended <- responses.Run(ctx, func(_ context.Context, batch []source.Change) {
 			for _, c := range batch {
 				changes <- c
 			}
@@ -201,18 +201,18 @@ func TestWant(t *testing.T) {
 		}
 	}
 	plain := authority.IssueAs(&x509.Certificate{}, "plain.test")
-	staples.Subscribe([]source.Subject{
+	responses.Subscribe([]source.Subject{
 		{Name: "a", Chain: []byte(authority.Issue("a.test").Chain)}, {Name: "plain", Chain: []byte(plain.Chain)},
 	}, nil)
 	if c := next(); c.Deleted || c.Object.GetName() != "a" || len(c.Object.(*source.OCSPResponse).Response) == 0 {
 		t.Errorf("%+v", c)
 	}
-	staples.Subscribe(nil, []string{"a", "plain", "unknown"})
+	responses.Subscribe(nil, []string{"a", "plain", "unknown"})
 	if c := next(); !c.Deleted || c.Object.GetName() != "a" {
 		t.Errorf("%+v", c)
 	}
-	staples.Subscribe([]source.Subject{{Name: "gone", Chain: []byte(authority.Issue("a.test").Chain)}}, []string{"a"})
-	staples.Subscribe([]source.Subject{{Name: "b", Chain: []byte(authority.Issue("a.test").Chain)}}, []string{"gone"})
+	responses.Subscribe([]source.Subject{{Name: "gone", Chain: []byte(authority.Issue("a.test").Chain)}}, []string{"a"})
+	responses.Subscribe([]source.Subject{{Name: "b", Chain: []byte(authority.Issue("a.test").Chain)}}, []string{"gone"})
 	for {
 		c := next()
 		if c.Object.GetName() == "b" {

@@ -1,13 +1,13 @@
-// Package pki is the source of what certificate authorities say about
-// certificates: the certificates of issuers, and OCSP answers. It fetches what
-// it is told to want, and delivers it as objects.
+// Package pki is the source of certificates of issuers and of OCSP responses. It
+// fetches them from certificate authorities for its subscriptions, and delivers
+// them as objects.
 //
 // It knows certificates, OCSP and the URLs in certificates. It must not know
-// which certificate is shown for what.
+// which name has which certificate.
 //
-// Whoever may write a Secret names the URLs. So all fetches are bounded in
-// number, time and size, in all and for one owner, and lead neither to this
-// machine nor to its neighbours; what comes back is checked, and never told: see
+// Tenants who may write a Secret choose the URLs. So all fetches are bounded in
+// number, time and size, in all and per owner, and lead neither to this machine
+// nor to its neighbours. Responses are checked, and no message contains them: see
 // docs/decisions/0012-certificate-authorities.md.
 package pki
 
@@ -22,25 +22,25 @@ import (
 	"github.com/headgate/headgate/internal/source/follow"
 )
 
-// Settings say how things are fetched.
+// Settings are those of fetches.
 type Settings struct {
-	// AllowLocal lets URLs lead to loopback, link-local and unspecified
+	// AllowLocal allows URLs that lead to loopback, link-local and unspecified
 	// addresses.
 	AllowLocal bool
-	// Least is the shortest time between two questions about one certificate,
-	// a minute if 0.
+	// MinPause is the shortest time between two OCSP requests for one
+	// certificate, a minute if 0.
 	MinPause time.Duration
 	Log      *slog.Logger
 }
 
-// How much is fetched at a time: see follow.Slots.
+// The number of fetches at a time: see follow.Slots.
 const (
 	knownAtOnce  = 16
 	newAtOnce    = 64
 	failedAtOnce = 16
 )
 
-// A fetcher fetches what is wanted, again and again, and delivers it.
+// A fetcher fetches for its subscriptions, and delivers the results.
 type fetcher struct {
 	queue *source.Queue
 	*follow.Follower[string]
@@ -53,8 +53,8 @@ func newFetcher(log *slog.Logger) fetcher {
 	})}
 }
 
-// Run fetches what is wanted until ctx ends. It delivers nothing before
-// something is.
+// Run fetches and delivers until ctx ends. It delivers nothing without a
+// subscription.
 func (f fetcher) Run(ctx context.Context, deliver func(context.Context, []source.Change)) error {
 	var group sync.WaitGroup
 	group.Go(func() { f.Follower.Run(ctx) })
@@ -63,14 +63,14 @@ func (f fetcher) Run(ctx context.Context, deliver func(context.Context, []source
 	return nil
 }
 
-// The time between two fetches that fail grows from firstPause to lastPause.
+// The time between two fetches that fail grows from minBackoff to maxBackoff.
 const (
 	minBackoff = 5 * time.Second
 	maxBackoff = time.Hour
 )
 
-// backoff is how long to wait after that many failures in a row. What failed
-// together need not be asked for together again.
+// backoff is how long to wait after that many failures in a row. It is random, so
+// that fetches that failed at the same time are not repeated at the same time.
 func backoff(failures int) time.Duration {
 	pause := min(minBackoff<<min(failures-1, 10), maxBackoff)
 	return pause + rand.N(pause/4)

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-var update = flag.Bool("update", false, "write the files in testdata anew")
+var update = flag.Bool("update", false, "update the files in testdata")
 
 // Each file has a manifest and what it decodes to: objects with the line they
 // begin on, then problems.

@@ -149,7 +149,7 @@ func (t *Text) partsAt(at int) []span {
 	return parts
 }
 
-// isName tells whether a JSON string is the name.
+// isName reports whether a JSON string is the name.
 func isName(text []byte, name string) bool {
 	if bytes.IndexByte(text, '\\') < 0 && len(text) >= 2 {
 		return string(text[1:len(text)-1]) == name
