@@ -12,8 +12,8 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// indexIssuers notes which URL the certificate in a Secret names for its
-// issuer's.
+// indexIssuers records the URL that the certificate in a Secret names for the
+// certificate of its issuer.
 func (s *Store) indexIssuers(name types.NamespacedName, object *corev1.Secret, deleted bool) {
 	if !s.settings.CompleteChains {
 		return
@@ -33,8 +33,7 @@ func (s *Store) indexIssuers(name types.NamespacedName, object *corev1.Secret, d
 	}
 }
 
-// doubtSecret asks anew whether a Secret is wanted, and what its certificate
-// names.
+// markSecretDirty marks a Secret, and the issuer that its certificate names.
 func (s *Store) markSecretDirty(name types.NamespacedName) {
 	s.wantedSecrets.markDirty(name)
 	if url, ok := s.issuerURLs[name]; ok {
@@ -42,7 +41,7 @@ func (s *Store) markSecretDirty(name types.NamespacedName) {
 	}
 }
 
-// TakeIssuers says the same as TakeSecrets of the URLs of issuers'
+// DrainIssuers does the same as DrainSecrets for the URLs of issuers'
 // certificates: those that a certificate in use names.
 func (s *Store) DrainIssuers() References[string] {
 	return s.wantedIssuers.drain(func(url string) bool {
@@ -81,10 +80,10 @@ func sameOCSPResponse(a, b *source.OCSPResponse) bool {
 	return a.Problem == b.Problem && a.Secret == b.Secret && a.Until.Equal(b.Until) && bytes.Equal(a.Response, b.Response)
 }
 
-// Issuers are what was fetched from the URL, nil until it was.
+// Issuers are the certificates at the URL, nil until they were delivered.
 func (s *Store) Issuers(url string) *source.Issuers { return s.issuers[url] }
 
-// Staple is the OCSP answer on the certificate, nil if there is none.
+// OCSPResponse is that of the certificate, nil if there is none.
 func (s *Store) OCSPResponse(certificate string) *source.OCSPResponse {
 	return s.ocspResponses[certificate]
 }

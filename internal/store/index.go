@@ -2,8 +2,8 @@ package store
 
 import "slices"
 
-// An index lists, for each key, the values under it, in no order. Most keys
-// have one value, for which a slice costs least memory.
+// An index has the values of each key, in no order. Most keys have one value, for
+// which a slice needs the least memory.
 type index[K, V comparable] map[K][]V
 
 func (x index[K, V]) add(key K, value V) {

@@ -18,23 +18,22 @@ import (
 // classAnnotation is the older way to name an Ingress's class.
 const classAnnotation = "kubernetes.io/ingress.class"
 
-// An ingress is an Ingress and what the indexes hold of it.
+// An ingress is an Ingress with its entries in the indexes.
 type ingress struct {
 	object *networkingv1.Ingress
-	// ours reports whether it is ours and not left out; only then it has
-	// references.
+	// ours is set if it is ours and not excluded; only then it has references.
 	ours bool
-	// refused reports whether it would be ours, but is left out for what is in it.
+	// refused is set if it would be ours, but is excluded because of its content.
 	refused    bool
 	references build.References
 }
 
-// A reference is one Ingress's use of a backend. A backend exists as long as
+// A reference is the use of a backend by an Ingress. A backend exists as long as
 // there is one.
 type reference struct {
 	key  string
 	user *ingress
-	// call is set where the Ingress's routes only ask the backend besides.
+	// call is set if the routes only call the backend besides their own one.
 	call bool
 }
 
@@ -73,9 +72,9 @@ func (s *Store) indexClass(ing *ingress, do func(string, *ingress)) {
 	}
 }
 
-// reindex puts the references of a new version, nil for none, in the place of
-// the old ones. It touches the hosts of both, and the backends that came into
-// use or went out of it.
+// reindex replaces the references of an Ingress by those of a new version, nil
+// for none. It touches the hosts of both, and the backends whose use begins or
+// ends.
 func (s *Store) reindex(ing *ingress, object *networkingv1.Ingress) []unit.Key {
 	old, wasOurs, wasRefused := ing.references, ing.ours, ing.refused
 	ing.ours, ing.refused, ing.references = false, false, build.References{}
@@ -108,10 +107,10 @@ func (s *Store) reindex(ing *ingress, object *networkingv1.Ingress) []unit.Key {
 	return append(touched, s.reindexBackends(ing, old)...)
 }
 
-// namesOf appends the names that an Ingress with these references may decide
-// on: those of its hosts, and the aliases of all Ingresses of these, since
-// only the oldest of them gives a host its aliases. Each Ingress's aliases come
-// once, however many hosts it has.
+// namesOf appends the names that depend on an Ingress with these references:
+// those of its hosts, and the aliases of all Ingresses of these hosts, since only
+// the oldest of them gives a host its aliases. The aliases of an Ingress are
+// appended once, however many hosts it has.
 func (s *Store) namesOf(keys []unit.Key, refs build.References) []unit.Key {
 	seen := map[*ingress]bool{}
 	for _, host := range refs.Hosts {
@@ -119,7 +118,7 @@ func (s *Store) namesOf(keys []unit.Key, refs build.References) []unit.Key {
 		if _, alias := s.byAlias[host]; alias {
 			keys = append(keys, aliasKey(host))
 		}
-		// Its twin shows its certificate.
+		// The www redirect alias uses the certificate of the host.
 		if alias, ok := build.RedirectAlias(host); ok && len(s.byRedirectAlias[alias]) > 0 {
 			keys = append(keys, unit.Name.Key(alias))
 		}
@@ -143,7 +142,7 @@ func appendAliases(keys []unit.Key, aliases []string) []unit.Key {
 	return keys
 }
 
-// refusalKey is the unit of an Ingress that is left out.
+// refusalKey is the unit of an Ingress that is excluded.
 func refusalKey(name types.NamespacedName) unit.Key {
 	return unit.Refusal.Key(name.String())
 }
@@ -166,9 +165,9 @@ func replace[K comparable](x index[K, *ingress], old, now []K, value *ingress) {
 	}
 }
 
-// reindexBackends touches the backends that came into use or went out of it,
-// those whose settings the Ingress may decide, and those with the names of its
-// hosts: whether these are asked depends on the hosts' routes.
+// reindexBackends touches the backends whose use begins or ends, those whose
+// settings the Ingress may decide, and those with the names of its hosts: whether
+// these are called depends on the routes of the hosts.
 func (s *Store) reindexBackends(ing *ingress, old build.References) []unit.Key {
 	now := ing.references
 	touched := s.reindexUses(ing, old.Backends, now.Backends, false)
@@ -187,7 +186,7 @@ func (s *Store) reindexBackends(ing *ingress, old build.References) []unit.Key {
 func (s *Store) reindexUses(ing *ingress, old, now []build.BackendReference, call bool) []unit.Key {
 	var touched []unit.Key
 	change := func(ref build.BackendReference) {
-		// Whoever calls a backend that is no Service's may be who needs it.
+		// The backend of a name without a Service may depend on its callers.
 		if !s.inUse(ref) || ref.Service.Namespace == model.NoNamespace {
 			touched = append(touched, unit.Backend.Key(ref.Key))
 			s.markNameDirty(ref.Service)
@@ -208,8 +207,8 @@ func (s *Store) reindexUses(ing *ingress, old, now []build.BackendReference, cal
 	return touched
 }
 
-// saysOf reports whether an Ingress that uses the backend says anything of it:
-// then any of them may decide over it.
+// saysOf reports whether an Ingress that uses the backend has settings for it:
+// then each of its Ingresses may decide them.
 func (s *Store) saysOf(ref build.BackendReference) bool {
 	return slices.ContainsFunc(s.backends[ref.Service], func(b reference) bool {
 		return b.key == ref.Key && !b.call && b.user.references.SaysOfBackends
@@ -221,7 +220,7 @@ func (s *Store) inUse(ref build.BackendReference) bool {
 		slices.ContainsFunc(s.backends[ref.Service], func(b reference) bool { return b.key == ref.Key })
 }
 
-// sameIngress compares what is read of an Ingress.
+// sameIngress compares the fields of an Ingress that are read.
 func sameIngress(a, b *networkingv1.Ingress) bool {
 	return a.CreationTimestamp.Equal(&b.CreationTimestamp) &&
 		maps.Equal(a.Annotations, b.Annotations) &&
@@ -242,8 +241,8 @@ func (s *Store) applyClass(object *networkingv1.IngressClass, deleted bool) []un
 	return touched
 }
 
-// applyNamespace goes through all Ingresses where a namespace came to be
-// selected, or is no longer. That is rare.
+// applyNamespace goes through all Ingresses if a namespace is newly selected, or
+// not selected any more. That is rare.
 func (s *Store) applyNamespace(object *corev1.Namespace, deleted bool) []unit.Key {
 	if s.settings.Namespaces == nil {
 		return nil
@@ -272,8 +271,8 @@ func (s *Store) isOurs(ing *networkingv1.Ingress) bool {
 	return s.isOurClass(ing)
 }
 
-// isOurClass reports whether an Ingress is ours by its class. The field goes
-// before the annotation, which is not looked at where the field is set.
+// isOurClass reports whether an Ingress is ours by its class. The annotation is
+// ignored if the field is set.
 func (s *Store) isOurClass(ing *networkingv1.Ingress) bool {
 	if name := ing.Spec.IngressClassName; name != nil {
 		if class := s.classes[*name]; class != nil {

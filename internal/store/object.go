@@ -13,8 +13,8 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// unchanged reports whether a change of an object changes nothing that is read
-// of it: the deletion of one that was not there, or an equal version.
+// unchanged reports whether a change has no effect: the deletion of an object
+// that did not exist, or a version whose fields that are read are equal.
 func unchanged[O any](was, now *O, deleted bool, same func(a, b *O) bool) bool {
 	if was == nil || deleted {
 		return was == nil && deleted
@@ -68,8 +68,8 @@ func sameSecret(a, b *corev1.Secret) bool {
 }
 
 // applyConfigMap touches the hosts of the Ingresses that refer to the ConfigMap
-// by an annotation. The one with the options touches the globals, every host
-// and every backend: its values are baked into them.
+// by an annotation. The one with the options touches the globals, all hosts and
+// all backends, since they contain its values.
 func (s *Store) applyConfigMap(object *corev1.ConfigMap, deleted bool) []unit.Key {
 	name := nameOf(object)
 	if was := put(s.configMaps, name, object, deleted); unchanged(was, object, deleted, sameConfigMap) {
@@ -88,9 +88,9 @@ func (s *Store) applyConfigMap(object *corev1.ConfigMap, deleted bool) []unit.Ke
 	return touched
 }
 
-// applyOptions takes down what the options call now, touches what they called
-// before, and indexes the Ingresses that name something else under them: an
-// administrator may forbid some of what annotations name.
+// applyOptions records the backends that the options call now, touches those and
+// the previous ones, and indexes the Ingresses whose references differ under the
+// options: an administrator may forbid annotations.
 func (s *Store) applyOptions() []unit.Key {
 	old := s.optionCalls
 	s.optionCalls = s.refer(nil, s.ConfigMap()).Calls

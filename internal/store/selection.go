@@ -5,16 +5,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A Selection says what became of Ingresses that are ours.
+// A Selection has the changes of Ingresses that are ours.
 type Selection struct {
-	// Put came to be ours, or are so in a new version, which may differ in
-	// anything, or in nothing.
+	// Put are newly ours, or have a new version, which may be equal to the
+	// previous one.
 	Put []*networkingv1.Ingress
-	// Gone are no longer ours, or no longer there.
+	// Gone are not ours any more, or deleted.
 	Gone []types.NamespacedName
 }
 
-// TakeIngresses says what became of Ingresses since the last call, in no order.
+// DrainIngresses returns the changes since the last call, in no order.
 func (s *Store) DrainIngresses() Selection {
 	var selection Selection
 	for name := range s.moved {
@@ -30,7 +30,7 @@ func (s *Store) DrainIngresses() Selection {
 	return selection
 }
 
-// noteMoved notes a new version of an Ingress that is ours or was so before.
+// noteMoved records a new version of an Ingress that is or was ours.
 func (s *Store) noteMoved(ing *ingress, wasOurs bool) {
 	if ing.ours || wasOurs {
 		s.moved[nameOf(ing.object)] = struct{}{}

@@ -29,19 +29,19 @@ func (s *Store) applyService(object *corev1.Service, deleted bool) []unit.Key {
 	return s.appendBackends(nil, name)
 }
 
-// sameService compares what is read of a Service.
+// sameService compares the fields of a Service that are read.
 func sameService(a, b *corev1.Service) bool {
 	return a.Spec.Type == b.Spec.Type && a.Spec.ClusterIP == b.Spec.ClusterIP && a.Spec.ExternalName == b.Spec.ExternalName &&
 		build.NearnessOf(a) == build.NearnessOf(b) && equality.Semantic.DeepEqual(a.Spec.Ports, b.Spec.Ports)
 }
 
-// externalName is the DNS name that is to be looked up for the Service.
+// externalName is the DNS name to look up for the Service.
 func (s *Store) externalName(service *corev1.Service) (name string, ok bool) {
 	name, ok = build.ExternalName(service)
 	return name, ok && !s.settings.NoExternalNames
 }
 
-// indexExternalName adds or removes a Service that stands for a DNS name.
+// indexExternalName adds or removes a Service of type ExternalName.
 func (s *Store) indexExternalName(service *corev1.Service, do func(string, types.NamespacedName)) {
 	if name, ok := s.externalName(service); ok {
 		do(name, nameOf(service))
@@ -60,8 +60,7 @@ func (s *Store) applyAddresses(object *source.Addresses, deleted bool) []unit.Ke
 	return s.appendBackends(touched, outside(object.Name))
 }
 
-// outside is what the backends of a DNS name or address have in the place of a
-// Service.
+// outside is the key of backends of a DNS name or address, which have no Service.
 func outside(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: model.NoNamespace, Name: name}
 }
@@ -70,7 +69,7 @@ func sameAddresses(a, b *source.Addresses) bool {
 	return slices.Equal(a.Addresses, b.Addresses) && slices.Equal(a.Refused, b.Refused) && a.Problem == b.Problem
 }
 
-// applyNode takes the Node that Headgate runs on.
+// applyNode applies the Node that Headgate runs on.
 func (s *Store) applyNode(object *corev1.Node, deleted bool) []unit.Key {
 	zone := object.Labels[corev1.LabelTopologyZone]
 	if deleted {
@@ -83,8 +82,8 @@ func (s *Store) applyNode(object *corev1.Node, deleted bool) []unit.Key {
 	return s.appendAllBackends(nil)
 }
 
-// appendBackends appends the backends of the Service that are in use. A
-// backend that several Ingresses use stands there several times.
+// appendBackends appends the backends of the Service that are in use. A backend
+// that several Ingresses use is appended several times.
 func (s *Store) appendBackends(keys []unit.Key, service types.NamespacedName) []unit.Key {
 	for _, b := range s.backends[service] {
 		keys = append(keys, unit.Backend.Key(b.key))
@@ -135,8 +134,8 @@ func serviceOf(slice *discoveryv1.EndpointSlice) types.NamespacedName {
 	return types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}
 }
 
-// sameSlice compares what is read of a slice: of its endpoints addresses,
-// readiness and the zones that they are hinted for.
+// sameSlice compares the fields of a slice that are read: the addresses,
+// readiness and zone hints of its endpoints.
 func sameSlice(a, b *discoveryv1.EndpointSlice) bool {
 	return serviceOf(a) == serviceOf(b) && a.AddressType == b.AddressType &&
 		equality.Semantic.DeepEqual(a.Ports, b.Ports) &&

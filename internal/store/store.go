@@ -1,9 +1,9 @@
-// Package store holds the newest object of each name, and the indexes that
-// answer what a change touches.
+// Package store holds the newest version of each object, and the indexes that
+// find the units that a change touches.
 //
-// It knows which objects matter to us (the Ingress class) and what refers to
-// what (build.Refer); what objects mean it leaves to build. It can't tell
-// where they came from. The cost of a change is what the change touches.
+// It knows which Ingresses are ours (by their class) and the references of
+// objects (build.Refer), but neither their meaning nor their source. The cost of
+// a change depends on the number of units that it touches.
 package store
 
 import (
@@ -23,49 +23,49 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// Settings say which objects are ours.
+// Settings define which objects are ours.
 type Settings struct {
 	// IngressClass is the value of the annotation kubernetes.io/ingress.class
 	// by which an Ingress without spec.ingressClassName is ours.
 	IngressClass string
 	// ControllerClass is the spec.controller of our IngressClasses.
 	ControllerClass string
-	// ClassByName makes the IngressClass named IngressClass ours, whatever its
+	// ClassByName makes the IngressClass named IngressClass ours, for any
 	// controller.
 	ClassByName bool
 	// Namespaces selects, by their labels, the namespaces whose Ingresses are
 	// ours; nil for all.
 	Namespaces labels.Selector
-	// Scope says which Ingresses are left out for what is in them.
+	// Scope defines which Ingresses are excluded because of their content.
 	Scope build.Scope
-	// WatchWithoutClass takes Ingresses that name no class.
+	// WatchWithoutClass makes Ingresses that name no class ours.
 	WatchWithoutClass bool
 	// Classless is for a folder without IngressClasses: besides Ingresses that
 	// name no class, those of the class named IngressClass are ours as long as
 	// there is no IngressClass object of that name.
 	Classless bool
-	// DefaultBackend is the Service that answers what no rule does; empty for
+	// DefaultBackend is the Service for requests that match no rule; empty for
 	// none.
 	DefaultBackend types.NamespacedName
-	// DefaultCertificate is the Secret whose certificate is shown where no other
-	// is; empty for none.
+	// DefaultCertificate is the Secret with the certificate of names without one
+	// of their own; empty for none.
 	DefaultCertificate types.NamespacedName
 	// NoExternalNames leaves Services of type ExternalName without endpoints.
 	NoExternalNames bool
-	// LocalAddresses lets what tenants name lead to netguard.IsLocal addresses.
+	// LocalAddresses allows backends of tenants with netguard.IsLocal addresses.
 	LocalAddresses bool
-	// ManualEndpoints says that nothing writes EndpointSlices for Services: what
-	// is missing among them does not come by itself, as in a folder.
+	// ManualEndpoints is for a folder, where no controller writes EndpointSlices
+	// for Services.
 	ManualEndpoints bool
-	// CompleteChains wants the issuers' certificates that the certificates in
+	// CompleteChains requests the issuers' certificates that the certificates in
 	// Secrets name.
 	CompleteChains bool
-	// ConfigMap names the one with Headgate's options; empty for none.
+	// ConfigMap is the one with Headgate's options; empty for none.
 	ConfigMap types.NamespacedName
 }
 
-// A Store holds objects. They must not be changed once they were applied. A
-// Store is used by one goroutine.
+// A Store holds objects. They must not be changed after Apply. A Store is used by
+// one goroutine.
 type Store struct {
 	settings Settings
 	refer    Refer
@@ -73,7 +73,7 @@ type Store struct {
 
 	ingresses map[types.NamespacedName]*ingress
 	classes   map[string]*networkingv1.IngressClass
-	// selected are the namespaces whose Ingresses are ours, where not all are.
+	// selected are the namespaces whose Ingresses are ours, if not all are.
 	selected  map[string]bool
 	services  map[types.NamespacedName]*corev1.Service
 	slices    map[types.NamespacedName]*discoveryv1.EndpointSlice
@@ -86,7 +86,7 @@ type Store struct {
 	// zone is that of the only Node that is delivered: Headgate's own.
 	zone string
 
-	// moved are Ingresses to tell of by TakeIngresses.
+	// moved are the Ingresses that DrainIngresses returns.
 	moved map[types.NamespacedName]struct{}
 
 	// Of Ingresses that are ours:
@@ -114,8 +114,8 @@ type Store struct {
 
 var _ build.View = (*Store)(nil)
 
-// Refer lists what an Ingress, or without one the ConfigMap with the options,
-// names (build.Refer).
+// Refer returns the references of an Ingress or, without one, of the ConfigMap
+// with the options (build.Refer).
 type Refer func(ing *networkingv1.Ingress, options *corev1.ConfigMap) build.References
 
 // New makes an empty Store.
@@ -155,10 +155,10 @@ func New(settings Settings, refer Refer) *Store {
 	return s
 }
 
-// Apply takes a new version of an object, or its deletion, for which the
-// object's type, namespace and name suffice. It returns the units that this
-// touches, sorted and without duplicates: none if nothing changed that anyone
-// reads. Kinds that nobody reads are passed over.
+// Apply applies a new version of an object, or its deletion, which needs only the
+// object's type, namespace and name. It returns the units that this touches,
+// sorted and without duplicates: none if no field that is read changed. Other
+// kinds are ignored.
 func (s *Store) Apply(object metav1.Object, deleted bool) []unit.Key {
 	s.changes++
 	var touched []unit.Key
@@ -220,8 +220,8 @@ func nameOf(o metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-// put replaces the object of that name, or deletes it, and returns the one
-// that was there, nil if none was.
+// put replaces or deletes the object of that name, and returns the previous one,
+// nil if there was none.
 func put[K comparable, O any](objects map[K]*O, name K, object *O, deleted bool) (was *O) {
 	was = objects[name]
 	if deleted {

@@ -12,13 +12,13 @@ import (
 // An Unserved is an Ingress that is not ours.
 type Unserved struct {
 	Ingress *networkingv1.Ingress
-	// Why says by what it is not.
+	// Why is the reason.
 	Why string
 }
 
-// Unserved are the Ingresses with a rule for one of the hosts that are not
-// ours, sorted by their names. It looks at all Ingresses: nothing is kept of
-// those that are not ours.
+// Unserved are the Ingresses that are not ours and have a rule for one of the
+// hosts, sorted by their names. It goes through all Ingresses: the indexes have
+// only ours.
 func (s *Store) Unserved(hosts []string) []Unserved {
 	return s.unserved(func(ing *ingress) bool {
 		return slices.ContainsFunc(ing.object.Spec.Rules, func(r networkingv1.IngressRule) bool {
@@ -28,7 +28,7 @@ func (s *Store) Unserved(hosts []string) []Unserved {
 }
 
 // Foreign are the Ingresses of another class or namespace, sorted by their
-// names. It looks at all Ingresses.
+// names. It goes through all Ingresses.
 func (s *Store) Foreign() []Unserved {
 	return s.unserved(func(ing *ingress) bool { return !ing.refused })
 }
@@ -46,7 +46,7 @@ func (s *Store) unserved(which func(*ingress) bool) []Unserved {
 	return list
 }
 
-// whyNot says in words what isOurs looks at.
+// whyNot describes why isOurs is false.
 func (s *Store) whyNot(ing *networkingv1.Ingress) string {
 	switch {
 	case s.settings.Namespaces != nil && !s.selected[ing.Namespace]:
@@ -65,7 +65,7 @@ func (s *Store) whyNot(ing *networkingv1.Ingress) string {
 		return fmt.Sprintf("its IngressClass %s is for the controller %s, not %s", *name, class.Spec.Controller, s.settings.ControllerClass)
 	}
 	if name, ok := ing.Annotations[classAnnotation]; ok {
-		return fmt.Sprintf("its annotation %s says %q, not %q", classAnnotation, name, s.settings.IngressClass)
+		return fmt.Sprintf("its annotation %s is %q, not %q", classAnnotation, name, s.settings.IngressClass)
 	}
 	return "it names no class, and --watch-ingress-without-class is not set"
 }

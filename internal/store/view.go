@@ -13,20 +13,19 @@ import (
 	"github.com/headgate/headgate/internal/source"
 )
 
-// Ingresses are those of our class that name the host and do not stand aside,
-// in no order.
+// Ingresses are those of our class that name the host and are not canaries, in no
+// order.
 func (s *Store) Ingresses(host string) []*networkingv1.Ingress {
 	return objects(s.byHost[host], false)
 }
 
-// Alternatives are those of our class that name the host and stand aside, in
-// no order.
+// Canaries are those of our class that name the host and are canaries, in no
+// order.
 func (s *Store) Canaries(host string) []*networkingv1.Ingress {
 	return objects(s.byHost[host], true)
 }
 
-// References are those of an Ingress of our class, as they were found when it
-// was applied.
+// References are those of an Ingress of our class.
 func (s *Store) References(ing *networkingv1.Ingress) build.References {
 	if known := s.ingresses[nameOf(ing)]; known != nil {
 		return known.references
@@ -34,7 +33,7 @@ func (s *Store) References(ing *networkingv1.Ingress) build.References {
 	return build.References{}
 }
 
-// Changes is the number of objects that were applied.
+// Changes is the number of calls of Apply.
 func (s *Store) Changes() uint64 { return s.changes }
 
 // Claimants are the Ingresses of our class that have the alias, in no order.
@@ -42,14 +41,13 @@ func (s *Store) Claimants(alias string) []*networkingv1.Ingress {
 	return objects(s.byAlias[alias], false)
 }
 
-// Twins are the Ingresses of our class that claim the name as a twin, in no
-// order.
+// RedirectAliases are the Ingresses of our class that claim the name as a www
+// redirect alias, in no order.
 func (s *Store) RedirectAliases(name string) []*networkingv1.Ingress {
 	return objects(s.byRedirectAlias[name], false)
 }
 
-// PatternAliases are the aliases that stand for more than one name, in no
-// order.
+// PatternAliases are the aliases for more than one name, in no order.
 func (s *Store) PatternAliases() []string {
 	var list []string
 	for alias := range s.byAlias {
@@ -73,8 +71,8 @@ func objects(ingresses []*ingress, canaries bool) []*networkingv1.Ingress {
 // Service is nil if there is none of that name.
 func (s *Store) Service(name types.NamespacedName) *corev1.Service { return s.services[name] }
 
-// EndpointSlices are those of the named Service, in no order. The list is the
-// Store's own.
+// EndpointSlices are those of the named Service, in no order. The caller must not
+// change the list.
 func (s *Store) EndpointSlices(service types.NamespacedName) []*discoveryv1.EndpointSlice {
 	return s.slicesOfTarget[service]
 }
@@ -82,7 +80,7 @@ func (s *Store) EndpointSlices(service types.NamespacedName) []*discoveryv1.Endp
 // Secret is nil if there is none of that name.
 func (s *Store) Secret(name types.NamespacedName) *corev1.Secret { return s.secrets[name] }
 
-// DefaultBackend is the Service that answers what no rule does, empty for none.
+// DefaultBackend is the Service for requests that match no rule, empty for none.
 func (s *Store) DefaultBackend() types.NamespacedName { return s.settings.DefaultBackend }
 
 // NamedConfigMap is nil if there is none of that name.
@@ -90,8 +88,8 @@ func (s *Store) NamedConfigMap(name types.NamespacedName) *corev1.ConfigMap {
 	return s.configMaps[name]
 }
 
-// DefaultCertificate is the Secret whose certificate is shown where no other
-// is, empty for none.
+// DefaultCertificate is the Secret with the certificate of names without one of
+// their own, empty for none.
 func (s *Store) DefaultCertificate() types.NamespacedName { return s.settings.DefaultCertificate }
 
 // ConfigMap is the one with Headgate's options, nil if there is none.
@@ -103,17 +101,17 @@ func (s *Store) Addresses(name string) *source.Addresses { return s.addresses[na
 // ExternalNames reports whether Services of type ExternalName are served.
 func (s *Store) ExternalNames() bool { return !s.settings.NoExternalNames }
 
-// LocalAddresses reports whether what tenants name may lead to this machine.
+// LocalAddresses reports whether backends of tenants may have local addresses.
 func (s *Store) LocalAddresses() bool { return s.settings.LocalAddresses }
 
-// ManualEndpoints reports whether nothing writes EndpointSlices for Services.
+// ManualEndpoints reports whether no controller writes EndpointSlices.
 func (s *Store) ManualEndpoints() bool { return s.settings.ManualEndpoints }
 
-// Scope says which Ingresses are left out for what is in them.
+// Scope defines which Ingresses are excluded because of their content.
 func (s *Store) Scope() build.Scope { return s.settings.Scope }
 
-// Refused is the Ingress of our class of that name that is left out for what
-// is in it, nil if it is not.
+// Refused is the Ingress of that name if it is of our class, but excluded because
+// of its content; otherwise nil.
 func (s *Store) Refused(name types.NamespacedName) *networkingv1.Ingress {
 	if ing := s.ingresses[name]; ing != nil && ing.refused {
 		return ing.object
@@ -121,8 +119,8 @@ func (s *Store) Refused(name types.NamespacedName) *networkingv1.Ingress {
 	return nil
 }
 
-// Serves reports whether there is an Ingress of that name and its class is ours,
-// and it is not left out.
+// Serves reports whether there is an Ingress of that name, of our class and not
+// excluded.
 func (s *Store) Serves(name types.NamespacedName) bool {
 	ing := s.ingresses[name]
 	return ing != nil && ing.ours
@@ -137,7 +135,7 @@ func (s *Store) Users(backendKey string) []*networkingv1.Ingress {
 	return s.referrers(backendKey, false)
 }
 
-// Callers are the Ingresses of our class whose routes ask the backend besides
+// Callers are the Ingresses of our class whose routes call the backend besides
 // their own ones, in no order.
 func (s *Store) Callers(backendKey string) []*networkingv1.Ingress {
 	return s.referrers(backendKey, true)
@@ -157,8 +155,8 @@ func (s *Store) referrers(backendKey string, call bool) []*networkingv1.Ingress 
 	return list
 }
 
-// CalledByOptions reports whether the ConfigMap with Headgate's options has all
-// routes ask the backend.
+// CalledByOptions reports whether all routes call the backend because of the
+// ConfigMap with Headgate's options.
 func (s *Store) CalledByOptions(backendKey string) bool {
 	return slices.ContainsFunc(s.optionCalls, func(ref build.BackendReference) bool { return ref.Key == backendKey })
 }

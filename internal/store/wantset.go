@@ -10,11 +10,11 @@ import (
 	"github.com/headgate/headgate/internal/model"
 )
 
-// A demand knows what is wanted of a source that gives only what is referred
-// to.
+// A wantSet has the references to objects of a source that delivers only objects
+// with a reference.
 type wantSet[Name comparable] struct {
-	// wanted has what was referred to when take was last called, doubted what
-	// that may have changed for since.
+	// known has the references of the last call of drain, dirty the names whose
+	// references may have changed since.
 	known, dirty map[Name]struct{}
 }
 
@@ -24,7 +24,7 @@ func newWantSet[Name comparable]() wantSet[Name] {
 
 func (d wantSet[Name]) markDirty(name Name) { d.dirty[name] = struct{}{} }
 
-// take says what is referred to since the last call, and what no longer.
+// drain returns the references that were added and removed since the last call.
 func (d wantSet[Name]) drain(referred func(Name) bool) (r References[Name]) {
 	for name := range d.dirty {
 		_, was := d.known[name]
@@ -41,24 +41,24 @@ func (d wantSet[Name]) drain(referred func(Name) bool) (r References[Name]) {
 	return r
 }
 
-// References are what came to be referred to, and what is referred to no
-// longer.
+// References are names with a new reference, and names without a reference any
+// more.
 type References[Name any] struct{ Added, Removed []Name }
 
-// TakeSecrets says which Secrets something refers to since the last call, and
-// which nothing refers to any more. A source that does not give every Secret
-// gives those that are referred to.
+// DrainSecrets returns the Secrets whose references were added and removed since
+// the last call. A source that does not deliver all Secrets delivers those with
+// a reference.
 func (s *Store) DrainSecrets() References[types.NamespacedName] {
 	return s.wantedSecrets.drain(s.secretInUse)
 }
 
-// secretInUse reports whether something refers to the Secret.
+// secretInUse reports whether there is a reference to the Secret.
 func (s *Store) secretInUse(name types.NamespacedName) bool {
 	return len(s.bySecret[name]) > 0 || len(s.byObject[referenceTo(feature.Secret, name)]) > 0 ||
 		name.Name != "" && name == s.settings.DefaultCertificate
 }
 
-// TakeConfigMaps says the same of the ConfigMaps that annotations refer to.
+// DrainConfigMaps does the same for the ConfigMaps that annotations refer to.
 func (s *Store) DrainConfigMaps() References[types.NamespacedName] {
 	return s.wantedConfigMaps.drain(func(name types.NamespacedName) bool {
 		return len(s.byObject[referenceTo(feature.ConfigMap, name)]) > 0
@@ -69,7 +69,7 @@ func referenceTo(kind feature.ObjectKind, name types.NamespacedName) feature.Ref
 	return feature.Reference{Kind: kind, ObjectName: feature.ObjectName(name)}
 }
 
-// doubtObject asks anew whether the object is wanted.
+// markObjectDirty marks a Secret or ConfigMap.
 func (s *Store) markObjectDirty(ref feature.Reference) {
 	switch name := types.NamespacedName(ref.ObjectName); ref.Kind {
 	case feature.Secret:
@@ -79,8 +79,8 @@ func (s *Store) markObjectDirty(ref feature.Reference) {
 	}
 }
 
-// TakeNames says the same of the DNS names whose addresses are needed: those
-// of Services that something refers to, and those that something calls.
+// DrainNames does the same for the DNS names whose addresses are needed: those of
+// Services in use, and those that Ingresses or options call.
 func (s *Store) DrainNames() References[string] {
 	return s.wantedNames.drain(func(name string) bool {
 		for _, service := range s.byExternalName[name] {
@@ -98,7 +98,7 @@ func (s *Store) serviceInUse(name types.NamespacedName) bool {
 	return called || len(s.backends[name]) > 0 || name.Name != "" && name == s.settings.DefaultBackend
 }
 
-// doubtName asks anew whether the DNS name of the Service is wanted.
+// markNameDirty marks the DNS name of the Service.
 func (s *Store) markNameDirty(service types.NamespacedName) {
 	if service.Namespace == model.NoNamespace {
 		if name, ok := build.OutsideName(service.Name); ok {
