@@ -36,7 +36,7 @@ func TestUnserved(t *testing.T) {
 		{"their class", store.Settings{}, named("theirs"), "its IngressClass theirs is for the controller x/theirs, not x/ours"},
 		{"annotation", store.Settings{}, func(ing *networkingv1.Ingress) {
 			ing.Annotations = map[string]string{"kubernetes.io/ingress.class": "other"}
-		}, `its annotation kubernetes.io/ingress.class says "other", not "nginx"`},
+		}, `its annotation kubernetes.io/ingress.class is "other", not "nginx"`},
 		{"namespace", store.Settings{Namespaces: selector}, named("ours"), "--watch-namespace-selector team=a does not select its namespace default"},
 		{"catch-all", store.Settings{Scope: build.Scope{NoCatchAll: true}}, func(ing *networkingv1.Ingress) {
 			named("ours")(ing)

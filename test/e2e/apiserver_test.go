@@ -19,7 +19,7 @@ func TestAPIServerStopped(t *testing.T) {
 	before := g.work()
 
 	back := g.withoutAPIServer(g.cluster.StopAPIServer, g.cluster.StartAPIServer)
-	g.awaitLog("the API server does not answer", "the last state is served on")
+	g.awaitLog("the API server does not answer", "Headgate serves the last known state")
 	l.awaitMore(500)
 	if err := g.health(t.Context()); err != nil {
 		t.Errorf("without the API server: %v", err)
@@ -152,7 +152,7 @@ func TestAPIServerFrozenForLong(t *testing.T) {
 	before := g.work()
 
 	back := g.withoutAPIServer(g.cluster.PauseAPIServer, g.cluster.ResumeAPIServer)
-	g.awaitLog("the API server does not answer", "the last state is served on")
+	g.awaitLog("the API server does not answer", "Headgate serves the last known state")
 	back()
 	g.changeEndpoint("web", g.startEndpoint("other"))
 	g.await("http://"+host+"/", from("other"))
@@ -214,7 +214,7 @@ func TestControllerStartsWhileAPIServerIsAway(t *testing.T) {
 	g.stop()
 	back := g.withoutAPIServer(g.cluster.StopAPIServer, g.cluster.StartAPIServer)
 	g.start()
-	g.awaitLog("the API server does not answer", "nothing is served until it does")
+	g.awaitLog("the API server does not answer", "Headgate serves nothing until this is resolved")
 	g.awaitNotReady()
 	back()
 	g.awaitReady()

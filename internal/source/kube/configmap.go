@@ -11,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// configMaps are those that are wanted.
+// configMaps are those with a subscription.
 type configMaps struct {
 	fetcher *fetcher
-	// followed is wanted without being asked for, and never fetched: two views
-	// of one object could tell of it in the wrong order.
+	// followed needs no subscription and is never fetched: the changes of two
+	// views of one object could come in the wrong order.
 	followed types.NamespacedName
-	// begun is closed, by begin, when the first one is wanted.
+	// begun is closed, by begin, with the first subscription.
 	begun chan struct{}
 	begin func()
 }
@@ -48,8 +48,8 @@ func (s *Source) fetchConfigMap(ctx context.Context, name types.NamespacedName) 
 	return s.fetch(ctx, asked, requestsOf(s.settings.Clients.Objects.CoreV1().ConfigMaps(name.Namespace), selector))
 }
 
-// followConfigMaps follows the metadata of ConfigMaps from the moment that one
-// is wanted, until ctx ends.
+// followConfigMaps follows the metadata of ConfigMaps from the first subscription
+// until ctx ends.
 func (s *Source) followConfigMaps(ctx context.Context) {
 	select {
 	case <-s.configMaps.begun:

@@ -15,17 +15,17 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// A Connection says where the API server is and how it may be used.
+// A Connection has the settings of the connection to the API server.
 type Connection struct {
 	// Kubeconfig is the path of a kubeconfig file. Without it and without
 	// Host, the configuration is that of the pod.
 	Kubeconfig string
-	// Host is the API server's URL; it goes before the kubeconfig's.
+	// Host is the API server's URL; it overrides that of the kubeconfig.
 	Host string
 	// CertificateAuthority is the path of the PEM certificates that the API
 	// server named by Host is checked with.
 	CertificateAuthority string
-	// QPS and Burst bound the requests a second.
+	// QPS and Burst bound the requests per second.
 	QPS   float32
 	Burst int
 	// UserAgent names the client to the API server.
@@ -42,8 +42,8 @@ type Clients struct {
 // try.
 const dialTimeout = 5 * time.Second
 
-// Connect makes clients. It sends nothing yet, so that it fails only for
-// settings that can't be used.
+// Connect makes clients. It sends no requests, so it fails only for invalid
+// settings.
 func Connect(c Connection) (Clients, error) {
 	config, err := c.config()
 	if err != nil {
@@ -77,15 +77,15 @@ func (c Connection) config() (*rest.Config, error) {
 	return config, nil
 }
 
-// place is where the API server is, and who asks it.
+// place returns the address of the API server and the credentials.
 func (c Connection) place() (*rest.Config, error) {
 	if c.CertificateAuthority != "" && c.Host == "" {
-		return nil, errors.New("a certificate authority goes with the API server's URL, which is missing")
+		return nil, errors.New("a certificate authority requires the API server's URL, which is not set")
 	}
 	if c.Kubeconfig == "" && c.Host == "" {
 		config, err := rest.InClusterConfig()
 		if errors.Is(err, rest.ErrNotInCluster) {
-			return nil, errors.New("this is no pod in a cluster, and neither a kubeconfig file nor the API server's URL is named")
+			return nil, errors.New("not running in a Pod, and neither a kubeconfig file nor the API server's URL is set")
 		}
 		return config, err
 	}
@@ -104,9 +104,9 @@ func (c Connection) place() (*rest.Config, error) {
 	return config, nil
 }
 
-// onceOnly keeps client-go from trying a request again by itself: told that a
-// connection timed out, it does so ten times before it tells anybody, which
-// with an API server that hangs takes minutes.
+// onceOnly keeps client-go from repeating a request: after a timeout of the
+// connection it does so ten times before it returns an error, which takes minutes
+// if the API server hangs.
 type onceOnly struct{ next http.RoundTripper }
 
 func (o onceOnly) RoundTrip(request *http.Request) (*http.Response, error) {

@@ -15,21 +15,21 @@ import (
 )
 
 const (
-	// fetchers is how many objects of a resource are fetched at a time.
+	// maxFetches is how many objects of a resource are fetched at a time.
 	maxFetches   = 4
 	fetchTimeout = 10 * time.Second
 )
 
-// A demand keeps the versions of all objects of one resource, and fetches those
-// that are wanted.
+// A fetcher follows the versions of all objects of one resource, and fetches
+// those with a subscription.
 type fetcher struct {
 	// fetch returns nil if there is no such object.
 	fetch    func(context.Context, types.NamespacedName) (object metav1.Object, version string, err error)
 	follower *follow.Follower[types.NamespacedName]
-	// metadata is of all objects.
+	// metadata has that of all objects.
 	metadata *mirror
-	// refused is closed, by refuse, when the metadata may not be listed: until
-	// it may, there is nothing to wait for.
+	// refused is closed, by refuse, when the permission to list the metadata is
+	// missing: then there is nothing to wait for.
 	refused chan struct{}
 	refuse  func()
 
@@ -37,8 +37,9 @@ type fetcher struct {
 	versions map[types.NamespacedName]string
 }
 
-// newDemand makes a demand. changed is called with what was fetched, and what of
-// it is gone or no longer wanted. It must not wait.
+// newFetcher makes a fetcher. changed is called with objects that were fetched,
+// and with those that are gone or have no subscription any more. It must not
+// wait.
 func (s *Source) newFetcher(
 	fetch func(context.Context, types.NamespacedName) (metav1.Object, string, error), changed func(metav1.Object, bool),
 ) *fetcher {
@@ -69,11 +70,11 @@ func (f *fetcher) metadataChanged(object metav1.Object, deleted bool) {
 	f.follower.Again(name)
 }
 
-// versionOf tells versions apart, also those of an object that was deleted and
-// made again.
+// versionOf differs for each version, also of an object that was deleted and
+// created again.
 func versionOf(o metav1.Object) string { return string(o.GetUID()) + "/" + o.GetResourceVersion() }
 
-// run fetches what is wanted until ctx ends.
+// run fetches objects until ctx ends.
 func (f *fetcher) run(ctx context.Context) {
 	var group sync.WaitGroup
 	group.Go(func() { f.follower.Run(ctx) })
@@ -82,13 +83,13 @@ func (f *fetcher) run(ctx context.Context) {
 	case <-f.refused:
 	case <-ctx.Done():
 	}
-	// By now it is known which objects are not there.
+	// Now it is known which objects do not exist.
 	f.follower.AllAgain()
 	group.Wait()
 }
 
-// isListed reports whether an object without a version is known not to be there,
-// or will not be heard of.
+// isListed reports whether an object without a version does not exist, or can't
+// be listed.
 func (f *fetcher) isListed() bool {
 	select {
 	case <-f.refused:
@@ -98,16 +99,16 @@ func (f *fetcher) isListed() bool {
 	}
 }
 
-// fetching is the Job of an object that an Ingress refers to.
+// fetchJob is the Job of an object that an Ingress refers to.
 type fetchJob struct {
 	*fetcher
 	name types.NamespacedName
-	// version is what was fetched last.
+	// version is that of the last fetch.
 	version  string
 	failures int
 }
 
-// Owner is the object: objects wait for slots alone.
+// Owner is the object itself: no two objects share slots.
 func (f *fetchJob) Owner() string { return f.name.String() }
 
 // Known answers without the API server if the newest version was fetched, or if
@@ -126,8 +127,8 @@ func (f *fetchJob) Known() (answer follow.Answer, known bool) {
 	return follow.Answer{Gone: !ok, Open: !ok && !listed}, true
 }
 
-// Fetch fetches the object. What the metadata says meanwhile goes before it: an
-// object that is gone stays gone, and a newer one is fetched again.
+// Fetch fetches the object. The metadata takes precedence: an object that is gone
+// meanwhile stays gone, and a newer one is fetched again.
 func (f *fetchJob) Fetch(ctx context.Context) follow.Answer {
 	object, version, err := f.fetch(ctx, f.name)
 	if err != nil {
@@ -146,9 +147,9 @@ func (f *fetchJob) Fetch(ctx context.Context) follow.Answer {
 	return follow.Answer{Object: object}
 }
 
-// fetch asks for the one object that the requests select; nil if there is none.
-// It lists, which needs no other permission than following all of them. A list
-// without a version is the newest.
+// fetch gets the one object that the requests select; nil if there is none. It
+// uses a list, which needs the same permission as following all objects. A list
+// request without a version returns the newest one.
 func (s *Source) fetch(ctx context.Context, asked permission.Permission, selecting requests) (object metav1.Object, version string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()

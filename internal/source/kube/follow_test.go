@@ -149,7 +149,7 @@ func TestAPIServerAwayAtStart(t *testing.T) {
 	if n := w.logged("does not answer"); n != 1 {
 		t.Errorf("it was delivered %d times", n)
 	}
-	if w.logged("nothing is served until it does") != 1 || w.logged("the API server answers again") != 1 {
+	if w.logged("Headgate serves nothing until this is resolved") != 1 || w.logged("the API server answers again") != 1 {
 		t.Errorf("the log does not say what it means:\n%s", w.text())
 	}
 }
@@ -284,7 +284,7 @@ func TestIngressClassesForbidden(t *testing.T) {
 	w.awaitNames(slices.DeleteFunc(slices.Clone(filled), func(n string) bool { return strings.HasPrefix(n, "IngressClass") })...)
 	class := func() *string { return w.objects["Ingress shop/web"].(*networkingv1.Ingress).Spec.IngressClassName }
 	w.await("an Ingress without its class", func() bool { return class() == nil })
-	if w.logged("spec.ingressClassName is not looked at") == 0 {
+	if w.logged("spec.ingressClassName is ignored") == 0 {
 		t.Errorf("the log does not say what is missing:\n%s", w.text())
 	}
 	a.put(ingress("later", "nginx", "one"))

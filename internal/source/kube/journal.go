@@ -13,11 +13,11 @@ import (
 	"github.com/headgate/headgate/internal/permission"
 )
 
-// repeat is how often a trouble that lasts is told again.
+// repeat is how often an incident that lasts is logged again.
 const repeat = 5 * time.Minute
 
-// A journal tells what is wrong with requests to the API server: once when it
-// begins, rarely while it lasts, and when it ends.
+// A journal logs failures of requests to the API server: when they begin, rarely
+// while they last, and when they end.
 type journal struct {
 	log *slog.Logger
 	// served: a first batch was delivered.
@@ -29,7 +29,7 @@ type journal struct {
 	answered time.Time
 }
 
-// A trouble is of one request, or of the API server as a whole.
+// An incident is that of one request, or of the API server as a whole.
 type incident struct {
 	resource permission.Permission
 	verb     string
@@ -41,8 +41,8 @@ func newJournal(log *slog.Logger) *journal {
 	return &journal{log: log, incidents: map[incident]times{}}
 }
 
-// report takes what became of a request; nil is success. One that was sent
-// before the API server answered another says nothing about whether it is away.
+// report records the result of a request; nil is success. An error of a request
+// that was sent before the last answer does not mean that the API server is away.
 func (j *journal) report(r permission.Permission, verb string, sent time.Time, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -74,14 +74,14 @@ func (j *journal) report(r permission.Permission, verb string, sent time.Time, e
 
 func (j *journal) effect() string {
 	if j.served.Load() {
-		return "the last state is served on"
+		return "Headgate serves the last known state"
 	}
-	return "nothing is served until it does"
+	return "Headgate serves nothing until this is resolved"
 }
 
-// expected reports whether an error is part of following a resource: the version
-// to start from is too old, or newer than the API server's; or an older API
-// server can't stream lists, and is asked for an ordinary one.
+// expected reports whether an error is normal when following a resource: the
+// version to start from is too old, or newer than that of the API server, or an
+// older API server can't stream lists, so that an ordinary one is requested.
 func expected(err error, reason metav1.StatusReason) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || apierrors.IsInvalid(err) ||
 		apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) ||

@@ -1,23 +1,22 @@
 // Package kube is the source that reads a Kubernetes cluster through its API
 // and follows its changes.
 //
-// It knows the API: which resources are read, how to follow them, what to do
-// when the API server is away or refuses, and which part of each object
-// anybody reads. It must not know what objects mean.
+// It knows the API: which resources to read, how to follow them, what to do if
+// the API server does not answer or rejects requests, and which fields of
+// objects are read. It must not know what objects mean.
 //
-// Each resource is listed and watched once; nothing is asked for in turns.
-// Where the API server was out of reach the resource is listed anew, and what
-// differs is delivered: it may have been restored from an older snapshot, of
-// which a watch would tell nothing. For the same reason a watch that ended goes
-// on only after a look at the API server's version.
+// Each resource is listed and watched once; there is no polling. After the API
+// server was unreachable, the resource is listed again, and the differences are
+// delivered: the API server may have been restored from an older snapshot, which
+// a watch would not notice. For the same reason, a watch is resumed only after
+// a check of the API server's version.
 //
-// Of Secrets the data of TLS Secrets is followed, and of all others only
-// metadata; their data is fetched when somebody asks for them by Want. Of
-// ConfigMaps the one with the options is followed. The metadata of the others
-// is followed, and the data fetched likewise, from the moment that somebody
-// asks for one by WantConfigMaps: until then nobody needs the permission.
+// TLS Secrets are followed with their data, all others with metadata only; the
+// data is fetched for subscriptions (SubscribeSecrets). The ConfigMap with the
+// options is followed. The others are handled like Secrets, from the first
+// subscription on (SubscribeConfigMaps): without one, no permission is needed.
 //
-// The verbs list and watch suffice for everything.
+// The verbs list and watch suffice.
 package kube
 
 import (
@@ -36,23 +35,23 @@ import (
 	"github.com/headgate/headgate/internal/source"
 )
 
-// Settings say what is read.
+// Settings define what is read.
 type Settings struct {
 	Clients Clients
-	// Namespace limits what is read to one namespace; empty is all. It limits
-	// neither IngressClasses, which have none, nor ConfigMap.
+	// Namespace is the only namespace to read; empty is all. It applies neither to
+	// IngressClasses, which have none, nor to ConfigMap.
 	Namespace string
 	// Namespaces are followed, with their labels, if set.
 	Namespaces bool
 	// ConfigMap is the one that is followed; empty for none.
 	ConfigMap types.NamespacedName
-	// AnnotationPrefix stands before the names of the annotations that
-	// anybody reads, without the slash.
+	// AnnotationPrefix is the prefix of the annotations that are read, without
+	// the slash.
 	AnnotationPrefix string
-	// Pod is the one that this runs in, empty for none. Its Node is delivered,
-	// the only one, and with it what Services and slices say of zones.
+	// Pod is the Pod of this process, empty for none. If it is set, its Node is
+	// delivered, and the fields of Services and slices about zones are kept.
 	Pod types.NamespacedName
-	// Status has Ingresses come with the addresses in their status.
+	// Status keeps the addresses in the status of Ingresses.
 	Status bool
 	Log    *slog.Logger
 }
@@ -70,12 +69,12 @@ type Source struct {
 	classes     *mirror
 	// classesRefused is closed when IngressClasses may not be listed.
 	classesRefused chan struct{}
-	// classless: spec.ingressClassName is not told, since nobody could say
-	// what it means.
+	// classless: spec.ingressClassName is removed, since the IngressClasses are
+	// unknown.
 	classless atomic.Bool
 }
 
-// New makes a Source. It sends nothing yet.
+// New makes a Source. It sends no requests yet.
 func New(settings Settings) *Source {
 	s := &Source{
 		settings:       settings,
@@ -88,23 +87,22 @@ func New(settings Settings) *Source {
 	return s
 }
 
-// Want says of which Secrets the data is needed from now on, besides that of
-// all TLS Secrets, and of which no longer. The channel is closed once what
-// there is of the added ones has been delivered. While the API server does not
-// give one of them it stays open.
+// SubscribeSecrets adds and removes Secrets whose data is needed, besides TLS
+// Secrets. The channel is closed once those of the added ones that exist are
+// delivered. It stays open while the API server fails for one of them.
 func (s *Source) SubscribeSecrets(added, removed []types.NamespacedName) (delivered <-chan struct{}) {
 	return s.secrets.fetcher.subscribe(added, removed)
 }
 
-// WantConfigMaps says the same of ConfigMaps, besides the one that is followed.
-// Without the permission to list them none are there, and nothing waits; they
-// are delivered once they may be listed.
+// SubscribeConfigMaps does the same for ConfigMaps, besides the one that is
+// followed. Without the permission to list them they count as missing, and the
+// channel is closed; they are delivered once they may be listed.
 func (s *Source) SubscribeConfigMaps(added, removed []types.NamespacedName) (delivered <-chan struct{}) {
 	return s.configMaps.subscribe(added, removed)
 }
 
-// UID is that of an object of a resource that is followed, as "ingresses", in
-// its newest version; empty if there is none of that name.
+// UID is that of an object of a resource that is followed, such as "ingresses",
+// in its newest version; empty if there is none of that name.
 func (s *Source) UID(resource string, name types.NamespacedName) types.UID {
 	for _, r := range s.reflections {
 		if r.Resource != resource {
@@ -117,12 +115,12 @@ func (s *Source) UID(resource string, name types.NamespacedName) types.UID {
 	return ""
 }
 
-// Run delivers everything there is in one batch, once all resources have been
-// read, and then each change, until ctx ends. What comes while a batch is
-// being delivered makes the next one.
+// Run delivers all objects in one batch, once all resources have been read, and
+// then each change, until ctx ends. Changes that come during a delivery are the
+// next batch.
 //
-// It goes on trying while the API server does not answer or refuses. It fails
-// only if the namespace that it is limited to does not exist.
+// It tries again while the API server does not answer or rejects requests. It
+// fails only if the namespace that it is limited to does not exist.
 func (s *Source) Run(ctx context.Context, deliver func(context.Context, []source.Change)) error {
 	if err := s.checkNamespace(ctx); err != nil {
 		return err
@@ -147,7 +145,7 @@ func (s *Source) Run(ctx context.Context, deliver func(context.Context, []source
 	return nil
 }
 
-// awaitAll waits until every resource was read, or ctx ends.
+// awaitAll waits until all resources were read, or ctx ends.
 func (s *Source) awaitAll(ctx context.Context) bool {
 	for _, r := range s.reflections {
 		var refused chan struct{}
@@ -164,8 +162,8 @@ func (s *Source) awaitAll(ctx context.Context) bool {
 	return true
 }
 
-// checkNamespace fails if the namespace to be limited to does not exist. An
-// API server that may not be asked is not asked again.
+// checkNamespace fails if the only namespace to read does not exist. Without the
+// permission to check that, it does not fail.
 func (s *Source) checkNamespace(ctx context.Context) error {
 	name := s.settings.Namespace
 	if name == "" {
@@ -192,9 +190,8 @@ func (s *Source) checkNamespace(ctx context.Context) error {
 	}
 }
 
-// Without the permission to list IngressClasses, Ingresses are told apart by
-// annotation alone, as the predecessor does it.
-
+// refuseClasses is called without the permission to list IngressClasses: the
+// class of an Ingress is then its annotation alone, as in ingress-nginx.
 func (s *Source) refuseClasses() {
 	if s.classes.isComplete() || s.classless.Swap(true) {
 		return
@@ -203,7 +200,7 @@ func (s *Source) refuseClasses() {
 	close(s.classesRefused)
 }
 
-// watchClasses ends the time without IngressClasses, should it have begun.
+// watchClasses reverts refuseClasses once IngressClasses could be listed.
 func (s *Source) watchClasses(ctx context.Context) {
 	select {
 	case <-s.classes.complete:

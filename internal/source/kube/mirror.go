@@ -11,13 +11,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// A mirror holds the trimmed objects of one resource as the API server has
-// them, and tells what changed. It is what a reflector fills. The objects are
-// the ones that are delivered, so they are in memory once.
+// A mirror holds the trimmed objects of one resource, and reports changes. A
+// reflector fills it. The same objects are delivered, so they are in memory once.
 type mirror struct {
 	trim func(metav1.Object)
-	// changed is told the new version, or the last one of an object that is
-	// gone. It must not wait.
+	// changed is called with the new version, or with the last one of an object
+	// that is gone. It must not wait.
 	changed func(object metav1.Object, deleted bool)
 
 	mu    sync.Mutex
@@ -93,7 +92,7 @@ func (m *mirror) remove(name types.NamespacedName) {
 	}
 }
 
-// Replace takes all objects that there are: what is not among them is gone.
+// Replace takes the list of all objects: others are gone.
 func (m *mirror) Replace(values []any, _ string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -115,10 +114,10 @@ func (m *mirror) Replace(values []any, _ string) error {
 	return nil
 }
 
-// Resync does nothing: nothing gets lost that would have to be told again.
+// Resync does nothing: no change gets lost.
 func (m *mirror) Resync() error { return nil }
 
-// again tells of all objects as if they had just come.
+// again reports all objects as if they had just come.
 func (m *mirror) again() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -9,13 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 )
 
-// zoned reports whether anybody reads what is said of zones.
+// zoned reports whether the fields about zones are read.
 func (s *Source) zoned() bool { return s.settings.Pod.Name != "" }
 
 const unzoned = "topology hints are ignored: requests go to endpoints in all zones"
 
-// followNode follows the Node that this runs on, if its zone is to be known.
-// Nothing waits for it.
+// followNode follows the Node of this process, if its zone is needed. The first
+// batch does not wait for it.
 func (s *Source) followNode(ctx context.Context) {
 	if !s.zoned() {
 		return
@@ -30,8 +30,8 @@ func (s *Source) followNode(ctx context.Context) {
 	})
 }
 
-// findNode finds the name of the Node that this runs on, which never changes.
-// It is empty if nobody knows it, or when ctx ends before.
+// findNode finds the name of the Node of this process, which never changes. It is
+// empty if the Pod has none, or if ctx ends before.
 func (s *Source) findNode(ctx context.Context) string {
 	pod := s.settings.Pod
 	asked := s.settings.needs().pod
@@ -41,7 +41,7 @@ func (s *Source) findNode(ctx context.Context) string {
 		list, err := s.settings.Clients.Objects.CoreV1().Pods(pod.Namespace).List(ctx, metav1.ListOptions{FieldSelector: selector})
 		if s.answered(ctx, asked, "list", sent, err) == nil {
 			if len(list.Items) == 0 || list.Items[0].Spec.NodeName == "" {
-				s.settings.Log.Warn("kubernetes: the Pod that Headgate is said to run in is on no Node", "pod", pod, "effect", unzoned)
+				s.settings.Log.Warn("kubernetes: the Pod of Headgate is not found, or is on no Node", "pod", pod, "effect", unzoned)
 				return ""
 			}
 			return list.Items[0].Spec.NodeName

@@ -10,13 +10,13 @@ import (
 
 const listWatch = "list watch"
 
-// needs are all that a source asks for.
+// needs are the permissions of a source.
 type needs struct {
 	ingresses, classes, services, slices, certificates, secrets permission.Permission
 	// configMaps are followed once an Ingress names one.
 	configMaps permission.Permission
-	// namespaces are followed, namespace is looked at once, where the settings
-	// say so; configMap, node and pod where there is one.
+	// namespaces are followed, and namespace is checked once, if the settings
+	// require it; configMap, node and pod if there is one.
 	namespaces, namespace, configMap, node, pod permission.Permission
 }
 
@@ -30,7 +30,7 @@ func (s Settings) needs() needs {
 		ingresses: in(networkingv1.GroupName, "ingresses", listWatch, "to know which hosts and paths to serve", permission.NotReady),
 		classes: in(networkingv1.GroupName, "ingressclasses", listWatch,
 			"to know which Ingresses are Headgate's by their spec.ingressClassName",
-			"spec.ingressClassName is not looked at: only the annotation "+classAnnotation+" and --watch-ingress-without-class count"),
+			"spec.ingressClassName is ignored: only the annotation "+classAnnotation+" and --watch-ingress-without-class count"),
 		services:     in(corev1.GroupName, "services", listWatch, "to know the ports of the Services that Ingresses name", permission.NotReady),
 		slices:       in(discoveryv1.GroupName, "endpointslices", listWatch, "to know the endpoints of Services", permission.NotReady),
 		certificates: in(corev1.GroupName, "secrets", listWatch, "to have the certificates of TLS Secrets", permission.NotReady),
@@ -51,8 +51,8 @@ func (s Settings) needs() needs {
 	return n
 }
 
-// Permissions are all that a source with these settings asks for. It asks
-// without what is not required too, and tells what that means.
+// Permissions are those of a source with these settings. It also works without
+// those that are not required, and logs the effect.
 func Permissions(s Settings) []permission.Permission {
 	n := s.needs()
 	list := []permission.Permission{n.ingresses, n.classes, n.services, n.slices, n.certificates, n.secrets}

@@ -30,9 +30,8 @@ type reflection struct {
 	refused func()
 }
 
-// Pauses between tries. An API server that does not answer is asked often, so
-// that its return is noticed soon and what it missed follows at once; one that
-// answers with an error is left alone for longer.
+// Pauses between tries. They are short while the API server does not answer, so
+// that its return is noticed soon, and longer if it answers with an error.
 const (
 	firstPause       = 100 * time.Millisecond
 	unreachablePause = time.Second
@@ -46,12 +45,12 @@ const debug = 4
 
 // follow fills the mirror until ctx ends.
 func (s *Source) follow(ctx context.Context, r *reflection) {
-	// What the reflector tells is for debugging: the journal tells what matters.
+	// The log of the reflector is for debugging: the journal logs what matters.
 	logger := logr.FromSlogHandler(s.settings.Log.Handler()).V(debug)
 	ctx = klog.NewContext(ctx, logger)
 	reflector := cache.NewReflectorWithOptions(s.listerWatcher(ctx, r), r.object, r.mirror, cache.ReflectorOptions{
 		Logger: &logger, Name: r.String(), TypeDescription: r.String(),
-		// For what the reflector tries again by itself: too many requests.
+		// For requests that the reflector itself repeats: too many requests.
 		Backoff: &wait.Backoff{Duration: firstPause, Factor: 2, Jitter: 0.2, Steps: 10, Cap: refusedPause},
 	})
 	pause := time.Duration(0)
@@ -75,10 +74,9 @@ func (s *Source) follow(ctx context.Context, r *reflection) {
 	}
 }
 
-// An unreachable is the error of a request that was not answered. It hides the
-// cause from the reflector: told that a connection was refused, it would go on
-// with the watch where it ended, and miss that the API server was restored
-// from an older snapshot.
+// An unreachable is the error of a request without an answer. It hides the cause
+// from the reflector: after a refused connection it would resume the watch where
+// it ended, and miss that the API server was restored from an older snapshot.
 type unreachable struct{ message string }
 
 func (u unreachable) Error() string { return u.message }
@@ -105,9 +103,9 @@ func (s *Source) listerWatcher(ctx context.Context, r *reflection) cache.ListerW
 	}
 }
 
-// checkVersion makes sure, before a watch goes on where another one ended, that
-// the API server has not gone back behind that: a watch from a version in the
-// future tells nothing until the future has come.
+// checkVersion checks, before a watch is resumed where another one ended, that
+// the API server still has that version: a watch from a version in the future
+// reports no changes until then.
 func (s *Source) checkVersion(ctx context.Context, r *reflection, options metav1.ListOptions) error {
 	if options.SendInitialEvents != nil || options.ResourceVersion == "" {
 		return nil
@@ -128,7 +126,7 @@ func (s *Source) checkVersion(ctx context.Context, r *reflection, options metav1
 	return nil
 }
 
-// answered reports what became of a request.
+// answered reports the result of a request.
 func (s *Source) answered(ctx context.Context, r permission.Permission, verb string, sent time.Time, err error) error {
 	if ctx.Err() != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// resources lists what is followed.
+// resources lists the resources that are followed.
 func (s *Source) resources() []*reflection {
 	namespace := s.settings.Namespace
 	objects := s.settings.Clients.Objects
@@ -62,7 +62,7 @@ func (s *Source) resources() []*reflection {
 	return list
 }
 
-// requests are the two by which a resource is followed.
+// requests are those that follow a resource.
 type requests struct {
 	list  func(context.Context, metav1.ListOptions) (runtime.Object, error)
 	watch func(context.Context, metav1.ListOptions) (watch.Interface, error)

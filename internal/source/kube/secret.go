@@ -12,10 +12,10 @@ import (
 	"github.com/headgate/headgate/internal/source"
 )
 
-// secrets brings together what is known of Secrets: TLS Secrets, which are
-// followed with their data, and those of the others that are wanted. A Secret's
-// type never changes, but a deleted one may come back with another type; which
-// of the two is told first is open. The TLS Secret counts.
+// secrets merges TLS Secrets, which are followed with their data, and those of
+// the others that have a subscription. The type of a Secret never changes, but a
+// deleted one may be created again with another type. The order of the two
+// changes is not defined: the TLS Secret takes precedence.
 type secrets struct {
 	queue   *source.Queue
 	fetcher *fetcher
@@ -34,7 +34,7 @@ func (s *Source) newSecrets() *secrets {
 	return all
 }
 
-// fetchSecret finds no TLS Secret.
+// fetchSecret fetches a Secret that is not a TLS Secret.
 func (s *Source) fetchSecret(ctx context.Context, name types.NamespacedName) (metav1.Object, string, error) {
 	asked := s.settings.needs().secrets
 	asked.Namespace = name.Namespace
@@ -43,8 +43,8 @@ func (s *Source) fetchSecret(ctx context.Context, name types.NamespacedName) (me
 	return s.fetch(ctx, asked, requestsOf(s.settings.Clients.Objects.CoreV1().Secrets(name.Namespace), selector.String()))
 }
 
-// otherSecrets selects the Secrets whose data is not followed. Those of Helm,
-// which keeps its releases in them, can't be of use to an Ingress.
+// otherSecrets selects the Secrets whose data is not followed. It excludes those
+// with Helm releases, which an Ingress can't use.
 func otherSecrets() fields.Selector {
 	return fields.AndSelectors(
 		fields.OneTermNotEqualSelector("type", string(corev1.SecretTypeTLS)),

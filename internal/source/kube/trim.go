@@ -13,8 +13,8 @@ import (
 // classAnnotation is the older way to name an Ingress's class.
 const classAnnotation = "kubernetes.io/ingress.class"
 
-// trim drops from an object what nobody reads, in place. What remains is what
-// counts: a version that differs only in the rest is no change.
+// trim removes from an object the fields that are not read, in place. A version
+// that differs only in these is not a change.
 func (s *Source) trim(object metav1.Object) {
 	switch o := object.(type) {
 	case *networkingv1.Ingress:
@@ -36,12 +36,12 @@ func (s *Source) trim(object metav1.Object) {
 	case *corev1.Node:
 		trimNode(o)
 	case *corev1.Secret:
-		// Which keys are read is up to who refers to it.
+		// Which keys are read depends on the references to it.
 		*o = corev1.Secret{ObjectMeta: withUID(o), Data: o.Data}
 	case *corev1.ConfigMap:
 		*o = corev1.ConfigMap{ObjectMeta: withUID(o), Data: o.Data}
 	case *metav1.PartialObjectMetadata:
-		// The version tells when to read the data anew.
+		// A new version means that the data must be read again.
 		version := o.ResourceVersion
 		*o = metav1.PartialObjectMetadata{ObjectMeta: withUID(o)}
 		o.ResourceVersion = version
@@ -116,8 +116,8 @@ func (s *Source) trimSlice(o *discoveryv1.EndpointSlice) {
 	for i, p := range o.Ports {
 		ports[i] = discoveryv1.EndpointPort{Name: p.Name, Protocol: p.Protocol, Port: p.Port}
 	}
-	// An endpoint without the condition is ready; no endpoint needs a false or
-	// true of its own.
+	// An endpoint without the condition is ready. All endpoints share the same
+	// false and true.
 	no, yes := new(bool), new(true)
 	endpoints := make([]discoveryv1.Endpoint, len(o.Endpoints))
 	for i, e := range o.Endpoints {
