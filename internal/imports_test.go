@@ -54,7 +54,7 @@ var knows = []struct {
 	{"internal/source", nil, "a source's contract is an object and whether it is gone"},
 	{
 		"internal/source/kube", []string{"internal/permission", "internal/source", "internal/source/follow"},
-		"it speaks with the API server and delivers objects: the controller subscribes to what the store refers to",
+		"it reads the API server and delivers objects: the controller subscribes to what the store refers to",
 	},
 	{"internal/source/file/manifest", nil, "it decodes bytes: where they come from is for package file"},
 	{"internal/source/file", []string{"internal/source", "internal/source/file/manifest"}, "a source gives objects: what they mean is for store and build"},

@@ -93,7 +93,7 @@ func checkFindings(t *testing.T, binary string) {
 	p.write("manifests/bad.yaml", "a: b: c\n", 0o644)
 	bad := finding.Finding{Object: "file/bad.yaml", Field: "line 1", Code: finding.BadManifest}
 	p.wantFindings("with a broken file", bad, odd)
-	p.wantLogged(`effect="what can't be read is not served"`, 1)
+	p.wantLogged(`effect="the part that can't be read is not served"`, 1)
 	if err := os.Remove(filepath.Join(p.folder, "bad.yaml")); err != nil {
 		t.Fatal(err)
 	}

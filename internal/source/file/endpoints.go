@@ -12,14 +12,14 @@ import (
 	"github.com/headgate/headgate/internal/source/file/manifest"
 )
 
-// An endpointsConverter delivers the Endpoints of Services that have no EndpointSlice,
-// as EndpointSlices. Services are named by the keys of their Endpoints.
+// An endpointsConverter delivers the Endpoints of Services without an
+// EndpointSlice as EndpointSlices. Services have the keys of their Endpoints.
 type endpointsConverter struct {
 	// slices counts the real EndpointSlices of each Service.
 	slices map[manifest.Key]int
-	// given has what was delivered in the place of Endpoints.
+	// converted has the slices that were delivered for Endpoints.
 	converted map[manifest.Key][]*discoveryv1.EndpointSlice
-	// doubted has the Services for which that may have changed.
+	// dirty has the Services whose slices may have changed.
 	dirty map[manifest.Key]bool
 }
 
@@ -27,8 +27,7 @@ func newEndpointsConverter() *endpointsConverter {
 	return &endpointsConverter{slices: make(map[manifest.Key]int), converted: make(map[manifest.Key][]*discoveryv1.EndpointSlice), dirty: make(map[manifest.Key]bool)}
 }
 
-// see takes note of an object that was something else before, or is nil or
-// was nil.
+// update records a change of an object; nil if it did not or does not exist.
 func (s *endpointsConverter) update(k manifest.Key, was, is metav1.Object) {
 	if k.Kind == "Endpoints" {
 		s.dirty[k] = true
@@ -49,8 +48,8 @@ func (s *endpointsConverter) count(o metav1.Object, by int) {
 	}
 }
 
-// flush gives what changes for the Services that were doubted. The function
-// gives the object of a key that counts.
+// flush returns the changes for dirty Services. The function returns the object
+// of a key that takes precedence.
 func (s *endpointsConverter) flush(winner func(manifest.Key) metav1.Object) []source.Change {
 	var changes []source.Change
 	for k := range s.dirty {

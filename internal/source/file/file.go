@@ -8,14 +8,13 @@
 // IngressClasses of old versions are converted, with a Problem, and Endpoints
 // become EndpointSlices for Services that have none.
 //
-// Manifests are the files *.yaml, *.yml and *.json in the folder and in
-// folders below it, save those whose name begins with a dot. Symbolic links
-// are followed, and the way in which Kubernetes exchanges the files of a
-// mounted ConfigMap (by the link "..data") is understood; apart from that, a
-// change of a link's target outside the folder is not seen. A folder that can
-// be reached by two paths is watched under one of them.
+// Manifests are the files *.yaml, *.yml and *.json in the folder and in folders
+// below it, except those whose name begins with a dot. Symbolic links are
+// followed. Updates of a mounted ConfigMap, by the link "..data", are noticed;
+// other changes of a link's target outside the folder are not. A folder that
+// can be reached by two paths is watched under one of them.
 //
-// Where something can't be read, what was read there before stays.
+// If a file can't be read, its last objects stay.
 package file
 
 import (
@@ -36,10 +35,9 @@ type Folder struct {
 	state  *state
 }
 
-// New takes the path of a folder, which must exist, and the function that
-// problems are told to. Whenever files or folders have other problems than
-// before, it gets all that each of these has now, by path: none where none are
-// left.
+// New takes the path of a folder, which must exist, and a function. If the
+// problems of files or folders change, the function is called with all current
+// problems of each of these, by path; with none if none are left.
 func New(path string, report func(map[string][]Problem)) (*Folder, error) {
 	path = filepath.Clean(path)
 	if _, err := statFolder(path); err != nil {
@@ -59,13 +57,13 @@ func statFolder(path string) (os.FileInfo, error) {
 	return info, nil
 }
 
-// Run must be called once only. It delivers what is in the folder, even if that is nothing, and then each
-// change, until ctx ends. deliver and the function for problems are called
-// from this goroutine; the problems of a batch are told after it.
+// Run must be called once only. It delivers all objects, even if there are none,
+// and then each change, until ctx ends. deliver and the function for problems are
+// called from this goroutine; the problems of a batch are reported after it.
 //
-// Run fails if the folder can't be read at the start or watching it breaks
-// down. When the folder goes away later, its last state stays, and what is
-// there is read again within a second of its return.
+// Run fails if the folder can't be read at the start, or if the watch fails. If
+// the folder is deleted later, its last state stays. It is read again within a
+// second of its return.
 func (f *Folder) Run(ctx context.Context, deliver func(context.Context, []source.Change)) error {
 	w, err := newWatch(f.path, f.state, f.report, func(changes []source.Change) { deliver(ctx, changes) })
 	if err != nil {
@@ -81,7 +79,7 @@ func (f *Folder) Run(ctx context.Context, deliver func(context.Context, []source
 	return nil
 }
 
-// Files are the paths of all files that hold an object, in order. The object is
+// Files are the paths of all files that define an object, in order. The object is
 // named as for Once.Place. Files may be called while Run runs, from any
 // goroutine.
 func (f *Folder) Files(object string) []string { return f.state.filesOf(object) }

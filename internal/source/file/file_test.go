@@ -214,7 +214,7 @@ func TestBrokenDocumentKeepsItsObjects(t *testing.T) {
 	f.want("a=1", "b=1")
 	f.put("a.yaml", config("a", "2")+broken)
 	f.want("a=2")
-	f.wantProblem("a.yaml:9: mapping values are not allowed in this context; what was read there before stays")
+	f.wantProblem("a.yaml:9: mapping values are not allowed in this context; its last valid content stays in use")
 	// The same problem is reported once.
 	f.put("a.yaml", config("a", "3")+broken)
 	f.want("a=3")
@@ -388,14 +388,14 @@ func TestBurst(t *testing.T) {
 func TestEffectOfABrokenFile(t *testing.T) {
 	f := start(t, "a.yaml", config("a", "1")+broken)
 	f.want("a=1")
-	f.wantProblem("a.yaml:9: mapping values are not allowed in this context; what can't be read is not served")
+	f.wantProblem("a.yaml:9: mapping values are not allowed in this context; the part that can't be read is not served")
 	f.put("a.yaml", broken)
-	f.wantProblem("a.yaml:2: mapping values are not allowed in this context; what was read there before stays")
+	f.wantProblem("a.yaml:2: mapping values are not allowed in this context; its last valid content stays in use")
 	// It stays, however often the file is read.
 	f.put("a.yaml", "\n"+broken)
-	f.wantProblem("a.yaml:3: mapping values are not allowed in this context; what was read there before stays")
+	f.wantProblem("a.yaml:3: mapping values are not allowed in this context; its last valid content stays in use")
 	f.put("a.yaml", config("a", "1")+broken)
-	f.wantProblem("a.yaml:9: mapping values are not allowed in this context; what can't be read is not served")
+	f.wantProblem("a.yaml:9: mapping values are not allowed in this context; the part that can't be read is not served")
 	f.remove("a.yaml")
 	f.want("-a")
 	f.wantProblem("a.yaml is fine again")

@@ -18,7 +18,7 @@ import (
 // maxSize is the largest file that is read, in bytes.
 const maxSize = 256 << 20
 
-// isManifest says by its name whether a file is read.
+// isManifest reports by the name whether a file is read.
 func isManifest(name string) bool {
 	switch filepath.Ext(name) {
 	case ".yaml", ".yml", ".json":
@@ -27,23 +27,23 @@ func isManifest(name string) bool {
 	return false
 }
 
-// isHidden says by its name whether a file or folder is passed over.
+// isHidden reports by the name whether a file or folder is ignored.
 func isHidden(name string) bool { return strings.HasPrefix(name, ".") }
 
-// A reading is what became of reading a file.
+// A reading is the result of reading a file.
 type reading struct {
 	path string
-	// gone: there is no file any more.
+	// gone: the file does not exist any more.
 	gone bool
-	// same: the content is that of the hash that was known.
+	// same: the content is unchanged.
 	same bool
-	// empty: there is a file with nothing in it.
+	// empty: the file is empty.
 	empty   bool
 	hash    hash
 	content manifest.Content
 }
 
-// load reads a file, and decodes it if its content is not the known one.
+// load reads a file, and decodes it if its hash has changed.
 func load(path string, known hash) reading {
 	data, err := read(path)
 	switch {
@@ -69,8 +69,8 @@ func load(path string, known hash) reading {
 
 var errFolder = errors.New("is a folder")
 
-// read reads a regular file of a bounded size. Opening does not wait, as it
-// would for the writer of a pipe.
+// read reads a regular file of a bounded size. It does not block if the file is a
+// pipe.
 func read(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -88,8 +88,7 @@ func read(path string) ([]byte, error) {
 	case info.Size() > maxSize:
 		return nil, tooLarge()
 	}
-	// Room for one byte more than there should be lets the first read meet
-	// the end.
+	// With room for one more byte, the first read reaches the end.
 	data := make([]byte, 0, info.Size()+1)
 	buf := bytes.NewBuffer(data)
 	if _, err := buf.ReadFrom(io.LimitReader(f, maxSize+1)); err != nil {
@@ -103,7 +102,7 @@ func read(path string) ([]byte, error) {
 
 func tooLarge() error { return fmt.Errorf("larger than %d MiB", maxSize>>20) }
 
-// reason takes the path out of an error, since problems name it anyway.
+// reason removes the path from an error, since problems name it.
 func reason(err error) error {
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return fmt.Errorf("%s: %w", at.Op, at.Err)

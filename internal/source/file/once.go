@@ -13,7 +13,7 @@ import (
 	"github.com/headgate/headgate/internal/source/file/manifest"
 )
 
-// Once is what a folder or a file held when it was read.
+// Once is the content of a folder or a file that was read once.
 type Once struct {
 	// Changes are all objects, as Folder.Run delivers them.
 	Changes []source.Change
@@ -21,14 +21,12 @@ type Once struct {
 	Problems map[string][]Problem
 
 	state *state
-	// opened has the files that were read again, with their objects as they
-	// stand in them.
+	// opened has the text of the objects of files that were read again.
 	opened map[string]map[manifest.Key]*manifest.Text
 }
 
-// Read reads a folder as New takes one, or one file, whatever its name is, and
-// does not watch it. It fails if there is nothing of that path that can be
-// read; what is wrong with what is in it is among the Problems.
+// Read reads a folder, as New does, or one file of any name, and does not watch
+// it. It fails if the path can't be read; the Problems are those of its content.
 func Read(path string) (*Once, error) {
 	path = filepath.Clean(path)
 	files, bad, err := listing(path)
@@ -60,7 +58,7 @@ func Read(path string) (*Once, error) {
 	return o, nil
 }
 
-// listing is what there is to read, and what is wrong with folders.
+// listing returns the files to read, and the flaws of folders.
 func listing(path string) (files []string, bad map[string]*manifest.Flaw, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -80,7 +78,7 @@ func listing(path string) (files []string, bad map[string]*manifest.Flaw, err er
 	return files, bad, nil
 }
 
-// Files are the paths of all files that hold an object, in order. The object is
+// Files are the paths of all files that define an object, in order. The object is
 // named as for Place.
 func (o *Once) Files(object string) []string { return o.state.filesOf(object) }
 
@@ -90,16 +88,15 @@ type Place struct {
 	Line int
 }
 
-// Place is where a field of an object stands, or the innermost field around it
-// that the file has, or else the object. It is false for an object that no file
-// has.
+// Place is the line of a field of an object, or of the innermost field around it
+// that the file has, or else of the object. It is false for an unknown object.
 //
 // The object is named "kind/namespace/name" in lower case, without a namespace
 // where it has none. The field is a path such as "spec.rules[0].host", the whole
 // name of an annotation, or the key of a ConfigMap.
 //
-// The first question about a file reads it again: nothing is kept for those who
-// don't ask.
+// The first call for a file reads it again: texts are kept only if they are
+// needed.
 func (o *Once) Place(object, field string) (Place, bool) {
 	k, ok := o.state.named(object)
 	if !ok {
@@ -118,7 +115,7 @@ func (o *Once) Place(object, field string) (Place, bool) {
 	return place, true
 }
 
-// named is the key of an object that a file has.
+// named is the key of a name, and whether a file defines such an object.
 func (s *state) named(object string) (manifest.Key, bool) {
 	kinds := []string{"Ingress", "IngressClass", "Service", "EndpointSlice", "Secret", "ConfigMap", "Namespace"}
 	kind, name, _ := strings.Cut(object, "/")

@@ -11,21 +11,20 @@ import (
 // version, which is used.
 type Problem = manifest.Problem
 
-// What becomes of what can't be used.
+// The effects of problems.
 const (
-	// stays: the file held objects that can't be found in it now.
-	stays = "what was read there before stays"
-	// unread: nothing that was there before is missed.
-	unread = "what can't be read is not served"
-	// vain: another place has the object.
+	// stays: the file had objects that can't be found in it now.
+	stays = "its last valid content stays in use"
+	// unread: no object of the file was lost.
+	unread = "the part that can't be read is not served"
+	// vain: another place defines the object.
 	vain = "this one is not used"
-	// notEntered is about a folder. Files of it that were read before are
+	// notEntered is about a folder. Files of it that were read before have
 	// problems of their own.
 	notEntered = "its files are not read"
 )
 
-// A journal remembers the problems of each path, and tells them when they
-// are others.
+// A journal remembers the problems of each path, and reports changes.
 type journal struct {
 	report  func(map[string][]Problem)
 	now     map[string][]Problem
@@ -36,10 +35,10 @@ func newJournal(report func(map[string][]Problem)) *journal {
 	return &journal{report: report, now: make(map[string][]Problem), changed: make(map[string][]Problem)}
 }
 
-// has says whether path has problems.
+// has reports whether path has problems.
 func (j *journal) has(path string) bool { return len(j.now[path]) > 0 }
 
-// set takes all problems that path has now, to be told by flush.
+// set replaces the problems of path. Flush reports them.
 func (j *journal) set(path string, now ...Problem) {
 	slices.SortFunc(now, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Object, b.Object))
@@ -54,7 +53,7 @@ func (j *journal) set(path string, now ...Problem) {
 	}
 }
 
-// flush tells the problems of all paths where they changed.
+// flush reports the problems of all paths whose problems have changed.
 func (j *journal) flush() {
 	if len(j.changed) == 0 {
 		return

@@ -18,34 +18,32 @@ import (
 // A hash stands for the content of a file; the zero hash is that of no file.
 type hash [sha256.Size]byte
 
-// A manifest is what is known of a file.
+// A fileState is the known content of a file.
 type fileState struct {
 	hash    hash
 	objects map[manifest.Key]manifest.Object
-	// flaws have a part in what the file holds, vain does not.
+	// flaws may hide objects of the file, duplicates do not.
 	flaws, duplicates []manifest.Flaw
 	// kept: objects stay that can't be found in the file now.
 	kept bool
-	// lost has the objects that stand in an earlier file too, with the place.
+	// shadowed has the objects that an earlier file defines too, with the place.
 	shadowed map[manifest.Key]string
 }
 
-// A state knows which file holds which objects. Where several files hold the
-// same object, that of the first path counts.
+// A state knows which file defines which objects. If several files define the
+// same object, that of the first path is used.
 type state struct {
-	// mu guards holders against who asks while they change. All else is used by
-	// one goroutine.
+	// mu guards holders. All other fields are used by one goroutine.
 	mu sync.RWMutex
 
 	files map[string]*fileState
-	// holders has the paths of the files that hold an object, in order.
+	// holders has the paths of the files that define an object, in order.
 	holders map[manifest.Key][]string
-	// before has the objects that the current batch touches, as they were
-	// before it.
+	// before has the objects that the current batch touches, before the batch.
 	before map[manifest.Key]metav1.Object
-	// judged has the files whose problems may have changed in this batch.
+	// reported has the files whose problems may have changed in this batch.
 	reported map[string]bool
-	// endpoints has what is delivered for Endpoints.
+	// endpoints converts Endpoints.
 	endpoints *endpointsConverter
 }
 
@@ -71,7 +69,7 @@ func (s *state) under(folder string) []string {
 	return paths
 }
 
-// hash is the hash of what was last read from a file.
+// hash is the hash of the last content of a file.
 func (s *state) hash(path string) hash {
 	if m := s.files[path]; m != nil {
 		return m.hash
@@ -79,14 +77,14 @@ func (s *state) hash(path string) hash {
 	return hash{}
 }
 
-// holds says whether objects come from a file.
+// holds reports whether a file defines objects.
 func (s *state) holds(path string) bool {
 	m := s.files[path]
 	return m != nil && len(m.objects) > 0
 }
 
-// put takes what was read from a file. While the file has flaws, what it held
-// before and holds no more stays.
+// put replaces the content of a file. While the file has flaws, objects that are
+// missing now stay.
 func (s *state) put(path string, h hash, c manifest.Content) {
 	m := s.files[path]
 	if m == nil {
@@ -119,7 +117,7 @@ func (s *state) put(path string, h hash, c manifest.Content) {
 	m.objects = now
 }
 
-// remove takes a file away.
+// remove removes a file.
 func (s *state) remove(path string) {
 	m := s.files[path]
 	if m == nil {
@@ -133,7 +131,7 @@ func (s *state) remove(path string) {
 	s.reported[path] = true
 }
 
-// winner is the object that counts, nil if there is none.
+// winner is the object that is used, nil if there is none.
 func (s *state) winner(k manifest.Key) metav1.Object {
 	paths := s.holders[k]
 	if len(paths) == 0 {
@@ -142,7 +140,7 @@ func (s *state) winner(k manifest.Key) metav1.Object {
 	return s.files[paths[0]].objects[k].Object
 }
 
-// touch remembers how an object was before this batch.
+// touch remembers the object before this batch.
 func (s *state) touch(k manifest.Key) {
 	if _, ok := s.before[k]; !ok {
 		s.before[k] = s.winner(k)
@@ -172,8 +170,8 @@ func (s *state) release(k manifest.Key, path string) {
 	s.holders[k] = paths
 }
 
-// flush ends a batch: it gives the objects that differ from what they were
-// before it, sorted, and the problems of each file that was touched.
+// flush ends a batch: it returns the objects that have changed, sorted, and the
+// problems of each file that was touched.
 func (s *state) flush() ([]source.Change, map[string][]Problem) {
 	keys := make([]manifest.Key, 0, len(s.before))
 	for k := range s.before {
@@ -205,7 +203,7 @@ func (s *state) flush() ([]source.Change, map[string][]Problem) {
 	return changes, problems
 }
 
-// judge finds out in which files an object stands in vain.
+// findShadowed finds the files whose definition of an object is not used.
 func (s *state) findShadowed(k manifest.Key) {
 	for i, path := range s.holders[k] {
 		m := s.files[path]
@@ -222,8 +220,8 @@ func (s *state) findShadowed(k manifest.Key) {
 	}
 }
 
-// problems are those of a file now. An object of an old version is one if it
-// counts.
+// problems are the current ones of a file. An object of an old version is one if
+// it is used.
 func (s *state) problems(path string) []Problem {
 	m := s.files[path]
 	if m == nil {
@@ -253,7 +251,7 @@ func (s *state) problems(path string) []Problem {
 	return ps
 }
 
-// inside says whether path lies in folder, at any depth.
+// inside reports whether path is in folder, at any depth.
 func inside(folder, path string) bool {
 	rest, ok := strings.CutPrefix(path, folder)
 	return ok && strings.HasPrefix(rest, "/")

@@ -16,7 +16,7 @@ import (
 // maxFolders bounds how deep folders may lie in each other.
 const maxFolders = 64
 
-// A tree knows the folders that are watched, and the symbolic links in them.
+// A tree has the folders that are watched, and the symbolic links in them.
 type tree struct {
 	root string
 	// watcher is nil for a tree that is read once.
@@ -28,8 +28,8 @@ type tree struct {
 // has says whether a path is a watched folder.
 func (t *tree) has(path string) bool { return t.links[path] != nil }
 
-// add watches a folder and all below it, and lists the manifests there and
-// what is wrong with each folder, nil where it is fine.
+// add watches a folder and all below it. It returns the manifests and the flaw of
+// each folder, nil for none.
 func (t *tree) add(folder string) (files []string, bad map[string]*manifest.Flaw) {
 	bad = make(map[string]*manifest.Flaw)
 	t.walk(folder, 0, &files, bad)
@@ -37,7 +37,7 @@ func (t *tree) add(folder string) (files []string, bad map[string]*manifest.Flaw
 }
 
 func (t *tree) walk(folder string, depth int, files *[]string, bad map[string]*manifest.Flaw) {
-	// A folder that was fine once and is read again must say so.
+	// A folder without a flaw needs an entry too, which ends an earlier problem.
 	bad[folder] = nil
 	if depth > maxFolders || t.loops(folder) {
 		bad[folder] = &manifest.Flaw{Reason: "a folder within itself"}
@@ -85,8 +85,8 @@ func (t *tree) list(folder string, depth int, files *[]string, bad map[string]*m
 	return nil
 }
 
-// gone lists the watched folders that are not there any more, if one of the
-// paths is a folder that is not watched.
+// gone lists the watched folders that do not exist any more, if one of the paths
+// is a folder that is not watched.
 func (t *tree) gone(paths []string) []string {
 	if !slices.ContainsFunc(paths, func(path string) bool {
 		info, err := os.Stat(path)
@@ -103,7 +103,7 @@ func (t *tree) gone(paths []string) []string {
 	return gone
 }
 
-// loops says whether a folder is one of those above it, by way of a link.
+// loops reports whether a folder is a link to one of those above it.
 func (t *tree) loops(folder string) bool {
 	if folder == t.root || !isLink(folder) {
 		return false
@@ -133,13 +133,12 @@ func (t *tree) mark(path string) {
 	}
 }
 
-// forget watches a folder and those below it no more.
+// forget stops watching a folder and those below it.
 func (t *tree) forget(folder string) {
 	for f := range t.links {
 		if f == folder || inside(folder, f) {
 			delete(t.links, f)
-			// The watch ends by itself when its folder is gone; there is
-			// nothing to be done about any other error.
+			// The watch ends with its folder; other errors have no effect.
 			_ = t.watcher.Remove(f)
 		}
 	}

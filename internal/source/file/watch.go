@@ -17,43 +17,42 @@ import (
 )
 
 const (
-	// settle lets the events of one act, such as a rename within the folder
-	// or an exchange of files, come together.
+	// debounce collects the events of one operation, such as a rename within the
+	// folder or an exchange of files.
 	debounce = time.Millisecond
-	// quiet is how long a file that is being written must rest before it is
-	// read, busy how long at most it is waited for.
+	// quiet is how long a file must be unchanged before it is read, busy is the
+	// longest wait for that.
 	quiet = 5 * time.Millisecond
 	busy  = 200 * time.Millisecond
-	// doubt is how long a file that held objects and is empty now is taken
-	// for one that somebody is about to write.
+	// emptyTimeout is how long a file that had objects and is empty now counts as
+	// one that is being written.
 	emptyTimeout = time.Second
-	// look is how often it is checked that the folder is still the one that
-	// is watched.
+	// look is the interval of checks that the folder is still the one that is
+	// watched.
 	look = time.Second
-	// queued is how many events are taken from the kernel ahead of being
-	// handled.
+	// queued is how many events are read from the kernel before they are handled.
 	queued = 4096
 )
 
-// A wait says when a path is looked at.
+// A wait is when a path will be checked.
 type wait struct {
 	since, due time.Time
-	// sure: a file that is empty then is believed.
+	// sure: a file that is empty then counts as empty.
 	sure bool
 }
 
-// A watch is a folder being watched.
+// A watch is a folder that is watched.
 type watch struct {
 	tree    *tree
 	state   *state
 	journal *journal
 	waiting map[string]wait
 	deliver func([]source.Change)
-	// info is the folder that is watched, nil when it is gone.
+	// info is the folder that is watched, nil if it is gone.
 	info os.FileInfo
 }
 
-// newWatch watches nothing yet. Its watcher must be closed.
+// newWatch makes a watch, which open starts. Its watcher must be closed.
 func newWatch(root string, state *state, report func(map[string][]Problem), deliver func([]source.Change)) (*watch, error) {
 	watcher, err := fsnotify.NewBufferedWatcher(queued)
 	if err != nil {
@@ -78,8 +77,8 @@ func (w *watch) open() error {
 	return nil
 }
 
-// enter watches the folder anew and lists all that must be read: what is
-// there and what was there before.
+// enter watches the folder again and lists the files to read: those that exist
+// and those that existed before.
 func (w *watch) enter() ([]string, error) {
 	root := w.tree.root
 	info, err := statFolder(root)
@@ -115,8 +114,8 @@ func (w *watch) run(ctx context.Context) error {
 			if !ok {
 				return errors.New("no more events")
 			}
-			// Events are lost, be it by an overflow or by an error: only the
-			// folder itself tells what they were.
+			// Events are lost, by an overflow or an error: the whole folder must
+			// be read.
 			w.reportLost(err)
 			w.reenter()
 		case <-ticker.C:
@@ -131,15 +130,15 @@ func (w *watch) run(ctx context.Context) error {
 	}
 }
 
-// told reports an error of the watcher that is more than an overflow.
+// reportLost reports an error of the watcher, except an overflow.
 func (w *watch) reportLost(err error) {
 	if !errors.Is(err, fsnotify.ErrEventOverflow) {
-		w.journal.set(w.tree.root, Problem{Reason: "events were lost: " + err.Error(), Effect: "the folder is read anew"})
+		w.journal.set(w.tree.root, Problem{Reason: "events were lost: " + err.Error(), Effect: "the folder is read again"})
 		w.journal.flush()
 	}
 }
 
-// drain notes all events that are there already.
+// drain notes all events in the queue.
 func (w *watch) drain() {
 	for {
 		select {
@@ -154,7 +153,7 @@ func (w *watch) drain() {
 	}
 }
 
-// note decides when the path of an event is looked at.
+// note decides when the path of an event is checked.
 func (w *watch) note(ev fsnotify.Event, now time.Time) {
 	path := ev.Name
 	folder, name := filepath.Split(path)
@@ -181,13 +180,13 @@ func (w *watch) note(ev fsnotify.Event, now time.Time) {
 	}
 }
 
-// await has a path looked at after some rest.
-func (w *watch) await(path string, now time.Time, rest time.Duration) {
+// await schedules a check of a path after a delay.
+func (w *watch) await(path string, now time.Time, delay time.Duration) {
 	old, ok := w.waiting[path]
 	if !ok || old.sure {
 		old.since, old.due = now, now
 	}
-	due := now.Add(rest)
+	due := now.Add(delay)
 	if last := old.since.Add(busy); due.After(last) {
 		due = last
 	}
@@ -197,7 +196,7 @@ func (w *watch) await(path string, now time.Time, rest time.Duration) {
 	w.waiting[path] = wait{since: old.since, due: due}
 }
 
-// next is when the next path must be looked at.
+// next is when the next path must be checked.
 func (w *watch) next() (due time.Time, ok bool) {
 	for _, p := range w.waiting {
 		if !ok || p.due.Before(due) {
@@ -207,8 +206,8 @@ func (w *watch) next() (due time.Time, ok bool) {
 	return due, ok
 }
 
-// handle looks at all paths whose time has come, and at those whose time is
-// near, since they may belong to the same act.
+// handle checks all paths that are due, and those that are due soon, since they
+// may belong to the same operation.
 func (w *watch) handle(now time.Time) {
 	if due, ok := w.next(); !ok || due.After(now) {
 		return
@@ -226,11 +225,11 @@ func (w *watch) handle(now time.Time) {
 	w.check(w.expand(paths), sure, false)
 }
 
-// expand replaces folders by the manifests that are in them, or were.
+// expand replaces folders by the manifests that are or were in them.
 //
-// Folders that are gone go first, those too of which no event has come yet:
-// the kernel has one watch for a folder, and who forgets it under its old name
-// after it was watched under a new one watches it no more.
+// Folders that are gone come first, also those without an event so far: the kernel
+// has one watch for a folder. Forgetting its old name after watching its new one
+// would end that watch.
 func (w *watch) expand(paths []string) []string {
 	var files, folders []string
 	for _, path := range append(paths, w.tree.gone(paths)...) {
@@ -263,15 +262,15 @@ func (w *watch) expand(paths []string) []string {
 	return files
 }
 
-// check reads files and delivers what changed, the first time even nothing.
-// Those files that are sure are believed even when they are empty.
+// check reads files and delivers changes; the first time also none. An empty file
+// that is not sure is checked again later.
 func (w *watch) check(files []string, sure map[string]bool, first bool) {
 	slices.Sort(files)
 	files = slices.Compact(files)
 	readings := make([]reading, len(files))
 	manifest.Parallel(len(files), func(i int) { readings[i] = load(files[i], w.state.hash(files[i])) })
 
-	// When the folder itself is gone, its files are not deleted.
+	// If the folder itself is gone, its files are not removed.
 	removing := slices.ContainsFunc(readings, func(r reading) bool { return r.gone }) && w.present()
 	for _, r := range readings {
 		switch {
@@ -298,8 +297,8 @@ func (w *watch) check(files []string, sure map[string]bool, first bool) {
 	w.journal.flush()
 }
 
-// absolve drops the problems of folders that are gone. Those of files are for
-// the state to judge.
+// absolve removes the problems of folders that are gone. The state handles those
+// of files.
 func (w *watch) absolve() {
 	for path := range w.journal.now {
 		if path == w.tree.root || w.state.files[path] != nil {
@@ -311,7 +310,7 @@ func (w *watch) absolve() {
 	}
 }
 
-// judge takes note of what is wrong with folders, nil for those that are fine.
+// reportFolders reports the flaws of folders, nil for none.
 func (w *watch) reportFolders(folders map[string]*manifest.Flaw) {
 	for path, wrong := range folders {
 		if wrong == nil {
@@ -322,13 +321,13 @@ func (w *watch) reportFolders(folders map[string]*manifest.Flaw) {
 	}
 }
 
-// present says whether the folder is the one that is watched.
+// present reports whether the folder is the one that is watched.
 func (w *watch) present() bool {
 	info, err := statFolder(w.tree.root)
 	return err == nil && w.info != nil && os.SameFile(info, w.info)
 }
 
-// look reads the folder again if it is another one than before.
+// look reads the folder again if it is not the same one as before.
 func (w *watch) look() {
 	if !w.present() {
 		w.reenter()

@@ -14,7 +14,7 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// A header is what says of what kind an object is.
+// A header has the version and kind of an object.
 type header struct {
 	APIVersion, Kind string
 }
@@ -30,8 +30,8 @@ func (h *header) field(name string) *string {
 	return nil
 }
 
-// A value is one object as JSON. A newline stands in the JSON wherever one
-// stood in the file, so that offsets lead to lines.
+// A value is one object as JSON. The JSON has the line breaks of the file, so that
+// offsets lead to lines.
 type value struct {
 	json []byte
 	// line is the line of the first byte, last the last one of the document.
@@ -47,8 +47,8 @@ func (v value) lineAt(offset int64) int {
 }
 
 // Decode reads all objects of one file. Documents that can't be read are
-// flaws, all others are objects. An object that stands twice is taken from
-// its first place.
+// flaws, all others are objects. If an object is defined twice, the first one is
+// used.
 func Decode(data []byte) Content {
 	all, flaws := values(data)
 	found := make([]*Object, len(all))
@@ -80,9 +80,9 @@ func Decode(data []byte) Content {
 
 var helmAction = regexp.MustCompile(`\{\{[^}\n]*(?:\.Values|\.Release|\.Chart|include|template|define)\b`)
 
-// isTemplate reports whether a file with flaws is a template, whose parser
-// messages say nothing: it has an action of Helm, or a flaw stands where an
-// action of any kind does.
+// isTemplate reports whether a file with flaws is a template, for which parser
+// messages do not help: it has an action of Helm, or a flaw is on a line with an
+// action of any kind.
 func isTemplate(data []byte, flaws []Flaw) bool {
 	data = normal(data)
 	if !bytes.Contains(data, []byte("{{")) {
@@ -97,7 +97,7 @@ func isTemplate(data []byte, flaws []Flaw) bool {
 	})
 }
 
-// values takes a file apart into its objects.
+// values splits a file into its objects.
 func values(data []byte) ([]value, []Flaw) {
 	docs := split(data)
 	values := make([][]value, len(docs))
@@ -117,11 +117,11 @@ func flatten[T any](lists [][]T) []T {
 	return all
 }
 
-// errNoManifest is what read says of a mapping that is something else, as the
-// values of a Helm chart or its Chart.yaml: it is passed over.
+// errNoManifest is the result of read for a mapping that is not a manifest, such
+// as the values of a Helm chart or its Chart.yaml: it is ignored.
 var errNoManifest = &Flaw{}
 
-// read fills in header and says what is wrong with it.
+// read fills in header, and returns what is wrong with it.
 func (v *value) read() *Flaw {
 	if text := bytes.TrimLeft(v.json, " \t\r\n"); len(text) == 0 || text[0] != '{' {
 		return &Flaw{v.start(), "not an object: apiVersion, kind and metadata are expected"}
@@ -163,8 +163,8 @@ func (v value) offset() int { return len(v.json) - len(bytes.TrimLeft(v.json, " 
 
 func (v value) start() int { return v.lineAt(int64(v.offset())) }
 
-// items is the value itself or, if it is a list, what is in it. What is
-// of no kind that is taken is left out.
+// items is the value itself or, if it is a list, its items, without those of
+// other kinds.
 func (v value) items(depth int) ([]value, []Flaw) {
 	switch f := v.read(); {
 	case f == errNoManifest && depth == 0:
@@ -197,7 +197,7 @@ func (v value) items(depth int) ([]value, []Flaw) {
 	return values, flaws
 }
 
-// parts gives parts of the value as values of their own.
+// parts returns parts of the value as values.
 func (v value) parts(spans []span, h header) []value {
 	values := make([]value, len(spans))
 	line, seen := v.line, 0
@@ -252,7 +252,7 @@ func (v value) decode() (*Object, *Flaw) {
 	return result, nil
 }
 
-// unquoted is the first annotation, or label, whose value is not a string.
+// unquoted returns the first annotation, or label, whose value is not a string.
 func (v value) unquoted(field string) (name string, ok bool) {
 	from := v.offset()
 	for _, step := range strings.Split(field, ".") {
@@ -280,7 +280,7 @@ func (v value) unquoted(field string) (name string, ok bool) {
 	return "", false
 }
 
-// flaw is an error of the JSON decoder, in words of the file.
+// flaw converts an error of the JSON decoder.
 func (v value) flaw(kind string, err error) *Flaw {
 	if kind != "" {
 		kind += ": "

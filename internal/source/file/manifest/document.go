@@ -19,8 +19,8 @@ type document struct {
 // split cuts a file into its documents. YAML allows no line that starts with
 // "---" or "..." inside a document, in quotes and block scalars neither.
 //
-// What helm prints around the manifests of a release is left out: a summary
-// before them, and notes for people behind them.
+// The text that helm prints around the manifests of a release is left out: a
+// summary before them, and notes after them.
 func split(data []byte) []document {
 	data = normal(data)
 	helm := bytes.HasPrefix(data, helmSource) || bytes.Contains(data, append([]byte("\n"), helmSource...))
@@ -53,11 +53,11 @@ func split(data []byte) []document {
 	return docs
 }
 
-// helmSource begins the comment that helm puts on top of each document.
+// helmSource begins the comment that helm writes at the top of each document.
 var helmSource = []byte("# Source: ")
 
-// normal gives the text as UTF-8 with the line ends of Unix: editors on
-// Windows write others, and its shell writes UTF-16.
+// normal converts text to UTF-8 with Unix line endings: editors on Windows write
+// others, and its shell writes UTF-16.
 func normal(data []byte) []byte {
 	switch {
 	case bytes.HasPrefix(data, []byte("\xff\xfe")):
@@ -80,13 +80,13 @@ func fromUTF16(data []byte, order binary.ByteOrder) []byte {
 	return []byte(string(utf16.Decode(units)))
 }
 
-// marker says whether a line starts with a document marker.
+// marker reports whether a line starts with a document marker.
 func marker(line []byte, mark string) bool {
 	rest, ok := bytes.CutPrefix(line, []byte(mark))
 	return ok && (len(rest) == 0 || bytes.IndexByte([]byte(" \t\r"), rest[0]) >= 0)
 }
 
-// blank says whether text holds only white space, comments and directives.
+// isEmpty reports whether text has only white space, comments and directives.
 func isEmpty(text []byte) bool {
 	for line := range bytes.Lines(text) {
 		if line[0] == '%' {
@@ -100,7 +100,7 @@ func isEmpty(text []byte) bool {
 	return true
 }
 
-// values gives the objects of the document, those of a list one by one.
+// values returns the objects of the document, those of a list one by one.
 func (d document) values() ([]value, []Flaw) {
 	if bytes.HasPrefix(bytes.TrimLeft(d.text, " \t\n"), []byte("{")) {
 		if values, flaws, ok := d.jsonValues(); ok {
@@ -128,16 +128,15 @@ func (d document) values() ([]value, []Flaw) {
 	return v.items(0)
 }
 
-// doubtful says whether the document may be right as a whole where parts of
-// it are not: aliases may lead to other parts, and the parser lets quoted text
-// go on in lines that look like an item.
+// isAmbiguous reports whether the document may be valid as a whole although parts
+// of it are not: aliases may lead to other parts, and quoted text may continue in
+// lines that look like an item.
 func (d document) isAmbiguous(flaws []Flaw) bool {
 	return len(flaws) > 0 && len(d.text) <= maxReread ||
 		slices.ContainsFunc(flaws, func(f Flaw) bool { return strings.HasPrefix(f.Reason, "unknown anchor") })
 }
 
-// value gives the document as one value, whose JSON is nil if there is
-// nothing in it.
+// value returns the document as one value, whose JSON is nil if it is empty.
 func (d document) value() (value, *Flaw) {
 	text, ok := plainJSON(d.text)
 	if !ok {
@@ -153,8 +152,8 @@ func (d document) value() (value, *Flaw) {
 	return value{json: text, line: d.line, last: d.last}, nil
 }
 
-// jsonValues reads the document as JSON, one text behind the other. It says
-// false for what is no JSON: YAML may begin with a brace too.
+// jsonValues reads the document as JSON, one text after the other. It returns
+// false if it is not JSON: YAML may begin with a brace too.
 func (d document) jsonValues() ([]value, []Flaw, bool) {
 	spans, err := jsonTexts(d.text)
 	if err != nil && (len(spans) == 0 || d.isYAML()) {

@@ -48,7 +48,7 @@ func TestTabs(t *testing.T) {
 	for _, text := range []string{"a:\n\tb: c\n", "a:\n- b\n\t- c\n", "kind: List\nitems:\n- a:\n  \tb: c\n", "a: |\n  x\nb:\n \tc: d\n"} {
 		flaws := Decode([]byte("---\n" + text)).Flaws
 		line := 2 + strings.Count(text[:strings.Index(text, "\t")], "\n")
-		if len(flaws) != 1 || flaws[0].Line != line || !strings.Contains(flaws[0].Reason, "a tab stands in the indentation") {
+		if len(flaws) != 1 || flaws[0].Line != line || !strings.Contains(flaws[0].Reason, "the indentation has a tab") {
 			t.Errorf("%q: %v, want a tab in line %d", text, flaws, line)
 		}
 	}

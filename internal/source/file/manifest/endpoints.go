@@ -9,13 +9,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Endpoints is deprecated in clusters, but stands in many files.
+// Endpoints is deprecated in clusters, but many files have it.
 //
-//lint:ignore SA1019 What files hold must be read.
+//lint:ignore SA1019 Manifests have it.
 type Endpoints = corev1.Endpoints
 
 // ToSlices makes an EndpointSlice of each subset and address family. Their
-// names hold a colon, so that no object in a file can have the same.
+// names have a colon, so that no object of a file can have the same name.
 func ToSlices(e *Endpoints) []*discoveryv1.EndpointSlice {
 	var all []*discoveryv1.EndpointSlice
 	for i, subset := range e.Subsets {
@@ -68,8 +68,7 @@ func appendAddresses(list []discoveryv1.Endpoint, old []corev1.EndpointAddress, 
 	return list
 }
 
-// familyOf takes what is no address for one of IPv4: whoever reads the slice
-// judges it.
+// familyOf is IPv4 for an invalid address: the reader of the slice validates it.
 func familyOf(ip string) discoveryv1.AddressType {
 	if address, err := netip.ParseAddr(ip); err == nil && address.Is6() {
 		return discoveryv1.AddressTypeIPv6

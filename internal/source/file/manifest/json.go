@@ -12,7 +12,8 @@ type span struct{ from, to int }
 
 func (s span) of(text []byte) []byte { return text[s.from:s.to] }
 
-// A textError is an error in JSON, in bytes behind the last good text.
+// A textError is an error in JSON. Its offset is relative to the end of the last
+// valid text.
 type textError struct {
 	offset int64
 	reason string
@@ -46,7 +47,7 @@ func jsonTexts(text []byte) ([]span, *textError) {
 	}
 }
 
-// jsonEnd is where the JSON value ends that begins at from. It must be valid.
+// jsonEnd is the end of the JSON value that begins at from. It must be valid.
 func jsonEnd(text []byte, from int) int {
 	depth := 0
 	for at := from; at < len(text); at++ {
@@ -80,8 +81,8 @@ func jsonEnd(text []byte, from int) int {
 	return len(text)
 }
 
-// jsonSkip is where the next byte is that is neither white space nor one of
-// those that stand between values.
+// jsonSkip is the offset of the next byte that is neither white space nor a
+// separator of values.
 func jsonSkip(text []byte, at int) int {
 	for at < len(text) && bytes.IndexByte([]byte(" \t\r\n,:"), text[at]) >= 0 {
 		at++
@@ -89,8 +90,8 @@ func jsonSkip(text []byte, at int) int {
 	return at
 }
 
-// jsonParts finds the values in an array or object, which must be valid; in
-// an object names and values take turns.
+// jsonParts finds the values in an array or object, which must be valid; those of
+// an object are names and values in turns.
 func jsonParts(text []byte, from int) []span {
 	var parts []span
 	for at := jsonSkip(text, from+1); at < len(text) && text[at] != '}' && text[at] != ']'; {

@@ -11,8 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// newObject makes an empty object of a kind that is taken, and nil for any
-// other kind.
+// newObject makes an empty object of a kind that is decoded, and nil for others.
 func newObject(apiVersion, kind string) metav1.Object {
 	switch apiVersion + " " + kind {
 	case "networking.k8s.io/v1 Ingress":
@@ -40,8 +39,8 @@ func newObject(apiVersion, kind string) metav1.Object {
 	return nil
 }
 
-// itemKind says of what kind the items of a list are that don't say it
-// themselves: an IngressList holds Ingresses, a List anything.
+// itemKind is the kind of the items of a list that have no kind of their own: an
+// IngressList has Ingresses, a List any objects.
 func itemKind(apiVersion, kind string) (header, bool) {
 	if apiVersion == "v1" && kind == "List" {
 		return header{}, true
@@ -53,7 +52,7 @@ func itemKind(apiVersion, kind string) (header, bool) {
 	return header{APIVersion: apiVersion, Kind: single}, true
 }
 
-// clustered says whether the object belongs to no namespace.
+// clustered reports whether the object belongs to no namespace.
 func clustered(o metav1.Object) bool {
 	switch o.(type) {
 	case *networkingv1.IngressClass, *corev1.Namespace:
@@ -62,9 +61,9 @@ func clustered(o metav1.Object) bool {
 	return false
 }
 
-// complete fills in what the API server fills in, as far as it is read, and
-// drops what only the API server needs: nobody can tell then whether the
-// object came from it.
+// complete sets the defaults that the API server sets, for the fields that are
+// read, and removes fields that only the API server needs. The object is then the
+// same as one from the API server.
 func complete(o metav1.Object) {
 	switch o := o.(type) {
 	case *networkingv1.Ingress:

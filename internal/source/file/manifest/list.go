@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// A list is a YAML document that holds objects as the block sequence "items",
-// as kubectl prints them, taken apart: its items are read one by one, most of
-// them fast, and one that is broken breaks no other.
+// A list is a YAML document with objects in the block sequence "items", as kubectl
+// prints them. Its items are read one by one, most of them fast, and an invalid
+// one does not affect the others.
 type list struct {
 	// frame is the document without its items.
 	frame document
 	items []document
 }
 
-// cutList takes a document apart, if it looks like a list.
+// cutList splits a document, if it looks like a list.
 func (d document) cutList() (list, bool) {
 	begin := behindItems(d.text)
 	if begin < 0 {
@@ -50,7 +50,7 @@ func (d document) cutList() (list, bool) {
 	return l, len(starts) > 0
 }
 
-// behindItems is where the line behind "items:" begins, -1 if there is none.
+// behindItems is the offset of the line after "items:", -1 if there is none.
 func behindItems(text []byte) int {
 	const name = "items:\n"
 	if bytes.HasPrefix(text, []byte(name)) {
@@ -62,7 +62,7 @@ func behindItems(text []byte) int {
 	return -1
 }
 
-// values gives the objects of the list. It says false if it is none.
+// values returns the objects of the list, and false if it is not a list.
 func (l list) values() ([]value, []Flaw, bool) {
 	frame, f := l.frame.value()
 	if f != nil || frame.read() != nil || newObject(frame.header.APIVersion, frame.header.Kind) != nil {
@@ -78,7 +78,7 @@ func (l list) values() ([]value, []Flaw, bool) {
 	return flatten(values), flatten(flaws), true
 }
 
-// item gives what is in an element of a block sequence.
+// item returns the objects in an element of a block sequence.
 func (d document) item(h header) ([]value, []Flaw) {
 	d.text = bytes.Replace(d.text, []byte("-"), []byte(" "), 1)
 	v, f := d.value()

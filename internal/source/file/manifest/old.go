@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// renew turns an object of an old version into one of today's, as the API
-// server did, and says false for all others.
+// renew converts an object of an old version to the current one, as the API
+// server did, and returns false for all others.
 func renew(o metav1.Object) (metav1.Object, bool) {
 	switch o := o.(type) {
 	case *oldv1.Ingress:
@@ -37,7 +37,7 @@ func renewClass(old oldv1.IngressClassSpec) networkingv1.IngressClassSpec {
 	return spec
 }
 
-// renewIngress leaves the status out: nobody reads it.
+// renewIngress leaves out the status, which is not read.
 func renewIngress(old *oldv1.Ingress) *networkingv1.Ingress {
 	o := &networkingv1.Ingress{ObjectMeta: old.ObjectMeta, Spec: networkingv1.IngressSpec{
 		IngressClassName: old.Spec.IngressClassName,
@@ -69,8 +69,8 @@ func renewPath(old oldv1.HTTPIngressPath) networkingv1.HTTPIngressPath {
 	return networkingv1.HTTPIngressPath{Path: old.Path, PathType: &kind, Backend: renewBackend(old.Backend)}
 }
 
-// renewBackend keeps a port that is a string a name, even if it has digits
-// only.
+// renewBackend converts a port that is a string to a name, even if it has only
+// digits.
 func renewBackend(old oldv1.IngressBackend) networkingv1.IngressBackend {
 	backend := networkingv1.IngressBackend{Resource: old.Resource}
 	port := networkingv1.ServiceBackendPort{Name: old.ServicePort.StrVal, Number: old.ServicePort.IntVal}
@@ -92,17 +92,17 @@ func oldVersion(h header, k Key, o metav1.Object) *Problem {
 	}
 }
 
-// newForm is an object as one would write it in a file.
+// newForm is an object as YAML for a file.
 func newForm(version, kind string, o metav1.Object) string {
-	// What is read and written here can't fail to become JSON or YAML.
+	// The conversion to JSON and YAML can't fail for these objects.
 	plain, _ := json.Marshal(o)
 	var all struct {
 		Metadata map[string]any
 		Spec     any
 	}
 	_ = yaml.Unmarshal(plain, &all)
-	// What a cluster has put there does not belong into a file. The time of
-	// creation stays: it decides between Ingresses.
+	// Fields that a cluster has set do not belong in a file. The creation time
+	// stays: it decides between Ingresses.
 	for _, name := range []string{"uid", "resourceVersion", "generation", "selfLink"} {
 		delete(all.Metadata, name)
 	}

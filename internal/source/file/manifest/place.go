@@ -15,8 +15,8 @@ type step struct {
 	index int
 }
 
-// stepsTo is the way to a field of an object of a kind, as findings name
-// fields.
+// stepsTo is the path to a field of an object of a kind, in the notation of
+// findings.
 func stepsTo(kind, field string) []step {
 	switch {
 	case field == "":
@@ -24,7 +24,7 @@ func stepsTo(kind, field string) []step {
 	case kind == "ConfigMap":
 		return []step{{name: "data"}, {name: field}}
 	case strings.Contains(field, "/"):
-		// No path has a slash, every annotation that is read has one.
+		// No path has a slash; all annotations that are read have one.
 		return []step{{name: "metadata"}, {name: "annotations"}, {name: field}}
 	}
 	var steps []step
@@ -48,13 +48,13 @@ func oldName(name string) string {
 	return name
 }
 
-// A text is an object as it stands in its file, with what was found out about it:
-// one object may have thousands of fields that are asked for.
+// A Text is the text of an object in its file, with an index for LineOf, which may
+// be called for thousands of fields of one object.
 type Text struct {
 	value
-	// parts are those of the arrays and objects that begin at offsets.
+	// parts are those of arrays and objects, by the offset of their beginning.
 	parts map[int][]span
-	// breaks are the offsets of all line ends, nil before they were needed.
+	// breaks are the offsets of all line ends, nil until they are needed.
 	breaks []int
 }
 
@@ -82,8 +82,8 @@ func Locate(data []byte) map[Key]*Text {
 // file has, or else of the object.
 func (t *Text) LineOf(field string) int { return t.lineOf(stepsTo(t.header.Kind, field)) }
 
-// lineOf is the line of what the steps lead to, or of the last thing on the way
-// that is there. Of a member of an object it is the line of its name.
+// lineOf is the line to which the steps lead, or that of the last step that
+// exists. For a member of an object it is the line of its name.
 func (t *Text) lineOf(steps []step) int {
 	at := t.offset()
 	found := at
@@ -115,8 +115,8 @@ func breaksOf(json []byte) []int {
 	return breaks
 }
 
-// follow takes a step from the value at an offset. It gives where the part
-// begins, and where its name does.
+// follow takes a step from the value at an offset. It returns the offsets of the
+// name and of the part.
 func (t *Text) follow(at int, s step) (name, part int, ok bool) {
 	if at >= len(t.json) {
 		return 0, 0, false
@@ -131,7 +131,7 @@ func (t *Text) follow(at int, s step) (name, part int, ok bool) {
 	case s.name != "" && c == '{':
 		members := t.partsAt(at)
 		for i := 0; i+1 < len(members); i += 2 {
-			// Of a member that stands twice the last one counts, as for the decoder.
+			// The last one of two members with the same name is used, as in the decoder.
 			if isName(members[i].of(t.json), s.name) {
 				name, part, ok = members[i].from, members[i+1].from, true
 			}

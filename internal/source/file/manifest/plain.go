@@ -7,11 +7,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// plainJSON turns a document into the same JSON as yamlJSON does, twenty
-// times faster, if it is written in the plain way that nearly all manifests
-// are, and what kubectl prints: block mappings and sequences of ASCII, scalars
-// on one line or in the form "|", comments on lines of their own. It says
-// false for everything else, right or wrong.
+// plainJSON converts a document to the same JSON as yamlJSON, twenty times
+// faster, if it has the plain form of nearly all manifests and of the output of
+// kubectl: block mappings and sequences of ASCII, scalars on one line or in the
+// form "|", comments on lines of their own. It returns false for all others,
+// valid or not.
 func plainJSON(text []byte) ([]byte, bool) {
 	for _, c := range text {
 		if c != '\n' && (c < 0x20 || c > 0x7e) {
@@ -28,8 +28,8 @@ func plainJSON(text []byte) ([]byte, bool) {
 	return p.out.out, true
 }
 
-// plain walks over the lines of a document. Its methods say false when they
-// meet something that is not plain.
+// plain reads the lines of a document. Its methods return false if the document is
+// not plain.
 type plain struct {
 	rest string
 	out  jsonWriter
@@ -40,7 +40,7 @@ type plain struct {
 	end          bool
 }
 
-// next goes to the next line that is neither blank nor a comment.
+// next goes to the next line that is neither empty nor a comment.
 func (p *plain) next() {
 	for p.rest != "" {
 		var line string
@@ -56,10 +56,10 @@ func (p *plain) next() {
 	p.end = true
 }
 
-// dash says whether the line is an element of a sequence.
+// dash reports whether the line is an element of a sequence.
 func (p *plain) dash() bool { return p.text == "-" || strings.HasPrefix(p.text, "- ") }
 
-// deeper says whether the line is indented more than by indent.
+// deeper reports whether the line is indented more than by indent.
 func (p *plain) deeper(indent int) bool { return !p.end && p.indent > indent }
 
 // block reads the mapping or sequence that begins at the current line.
@@ -96,7 +96,7 @@ func (p *plain) mapping(depth int) bool {
 	return !p.deeper(indent)
 }
 
-// member reads what stands behind a key, or on the lines below it.
+// member reads the value after a key, or on the lines below it.
 func (p *plain) member(indent int, rest string, depth int) bool {
 	if rest != "" {
 		return p.scalar(indent, rest)
@@ -255,7 +255,7 @@ func appendPlain(out []byte, text string) ([]byte, bool) {
 	return nil, false
 }
 
-// unquote gives what stands between quotes.
+// unquote returns the text between quotes.
 func unquote(text string, quote byte) (string, bool) {
 	if quote == '\'' {
 		plain := strings.ReplaceAll(text, "''", "\x00")
@@ -289,7 +289,7 @@ func unquote(text string, quote byte) (string, bool) {
 	return string(out), true
 }
 
-// number says whether text is an integer that is written as in JSON.
+// number reports whether text is an integer as in JSON.
 func number(text string) bool {
 	if text == "0" {
 		return true
@@ -302,8 +302,8 @@ func number(text string) bool {
 	return len(text) < 18 && text[0] != '0'
 }
 
-// reserved says whether a word that begins with a letter may mean something
-// else than itself.
+// reserved reports whether a word that begins with a letter may be a value other
+// than a string.
 func reserved(word string) bool {
 	if len(word) > 5 {
 		return false

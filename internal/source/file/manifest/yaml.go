@@ -31,9 +31,9 @@ const maxDepth = 500
 // aliases: an escape has six.
 const widest = 6
 
-// yamlJSON turns one YAML document into JSON with the same lines, nil if it
-// holds nothing. It reads scalars as kubectl does: yes, no, on and off are
-// booleans. A mapping key that stands twice is an error.
+// yamlJSON converts one YAML document to JSON with the same lines, nil if it is
+// empty. It reads scalars as kubectl does: yes, no, on and off are booleans. A
+// duplicate mapping key is an error.
 func yamlJSON(text []byte) ([]byte, error) {
 	root, err := parse(text)
 	if err != nil {
@@ -62,15 +62,15 @@ func parse(text []byte) (yaml.Node, error) {
 	}
 	switch {
 	case err == nil:
-		return root, &lineError{more.Line, "something stands behind the end of the document"}
+		return root, &lineError{more.Line, "there is content after the end of the document"}
 	case errors.Is(err, io.EOF):
 		return root, nil
 	}
 	return root, err
 }
 
-// twice is the size up to which a text in which there is an error is read again
-// to learn more.
+// maxReread is the size up to which a text with an error is read again to locate
+// it.
 const maxReread = 1 << 18
 
 // locate finds the line of an error of the YAML parser. The parser names a
@@ -98,7 +98,7 @@ func locate(text []byte, err error) error {
 	}
 	// The parser names tabs in one case of two.
 	if line := lines[min(low, len(lines))-1]; bytes.IndexByte(line[:len(line)-len(bytes.TrimLeft(line, " \t"))], '\t') >= 0 {
-		reason = "a tab stands in the indentation, which must be spaces"
+		reason = "the indentation has a tab: it must be spaces"
 	}
 	return &lineError{low, reason}
 }
@@ -108,7 +108,7 @@ func sameReason(err error, reason string) bool {
 	return r == reason
 }
 
-// yamlReason takes an error of the YAML parser apart.
+// yamlReason splits an error of the YAML parser.
 func yamlReason(err error) (int, string) {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	after, ok := strings.CutPrefix(text, "line ")
@@ -223,7 +223,7 @@ func (w *jsonWriter) pairs(n *yaml.Node, depth int) ([]pair, error) {
 			return nil, err
 		}
 		if seen[name] {
-			return nil, &lineError{k.Line, fmt.Sprintf("key %q stands twice", name)}
+			return nil, &lineError{k.Line, fmt.Sprintf("duplicate key %q", name)}
 		}
 		seen[name] = true
 		pairs = append(pairs, pair{name, v, k.Line})
@@ -236,7 +236,7 @@ func (w *jsonWriter) pairs(n *yaml.Node, depth int) ([]pair, error) {
 		for _, p := range more {
 			if !seen[p.key] {
 				seen[p.key] = true
-				// What is merged in stands where it is asked for.
+				// A merged key gets the line of the merge.
 				p.line = max(p.line, m.line)
 				pairs = append(pairs, p)
 			}
@@ -307,7 +307,7 @@ func (w *jsonWriter) scalar(n *yaml.Node) error {
 	case "!!bool", "!!int", "!!float":
 		var v any
 		if err := n.Decode(&v); err != nil {
-			return &lineError{n.Line, fmt.Sprintf("%q is no %s", n.Value, tag[2:])}
+			return &lineError{n.Line, fmt.Sprintf("%q is not a valid %s", n.Value, tag[2:])}
 		}
 		text, err := json.Marshal(v)
 		if err != nil {
