@@ -10,7 +10,7 @@ import (
 func TestRefusedFlags(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	for _, c := range []struct{ flags, want string }{
-		{"", "this is no pod in a cluster, and neither a kubeconfig file nor the API server's URL is named"},
+		{"", "not running in a Pod, and neither a kubeconfig file nor the API server's URL is set"},
 		{"--manifests-dir . --kubeconfig x", "leave out --kubeconfig and --apiserver-host"},
 		{"--manifests-dir . --apiserver-host http://127.0.0.1", "leave out --kubeconfig and --apiserver-host"},
 		{"--certificate-authority ca.crt", "goes with --apiserver-host, which is missing"},
