@@ -60,12 +60,17 @@ var knows = []struct {
 	{"internal/source/file", []string{"internal/source", "internal/source/file/manifest"}, "a source gives objects: what they mean is for store and build"},
 	{"internal/source/follow", []string{"internal/source"}, "it runs jobs: what they fetch is for the sources that hand them in"},
 	{"internal/source/…", []string{"internal/keypolicy", "internal/netguard", "internal/source", "internal/source/follow"}, "a source gives objects: what they mean is for store and build"},
+	{"internal/build/memo", nil, "it remembers what was parsed: what that is is for its callers"},
 	{
-		"internal/build", []string{"internal/feature", "internal/finding", "internal/ingressnginx", "internal/keypolicy", "internal/model", "internal/netguard", "internal/pcre", "internal/source", "internal/unit"},
+		"internal/build/certificate", []string{"internal/build/memo", "internal/feature", "internal/finding", "internal/keypolicy", "internal/model", "internal/source"},
+		"it reads TLS Secrets: which name shows which of them is for others below build",
+	},
+	{
+		"internal/build", []string{"internal/build/…", "internal/feature", "internal/finding", "internal/ingressnginx", "internal/keypolicy", "internal/model", "internal/netguard", "internal/pcre", "internal/source", "internal/unit"},
 		"build sees objects through its View and returns the model: it knows neither store nor what is done with the model",
 	},
 	{
-		"internal/store", []string{"internal/build", "internal/feature", "internal/model", "internal/source", "internal/unit"},
+		"internal/store", []string{"internal/build", "internal/build/certificate", "internal/feature", "internal/model", "internal/source", "internal/unit"},
 		"the store knows what build reads (build.Refer) and nothing of what happens to the keys that it returns",
 	},
 	{
@@ -98,7 +103,7 @@ var forbidden = []struct {
 	advice  string
 }{
 	{
-		[]string{"internal/build", "internal/model", "internal/unit", "internal/router", "internal/plan", "internal/finding", "internal/feature", "internal/feature/…", "internal/pcre", "internal/explain", "internal/source/file/manifest"},
+		[]string{"internal/build", "internal/build/…", "internal/model", "internal/unit", "internal/router", "internal/plan", "internal/finding", "internal/feature", "internal/feature/…", "internal/pcre", "internal/explain", "internal/source/file/manifest"},
 		[]string{
 			"os", "os/…", "io/ioutil", "path/filepath", "syscall", "net", "net/http", "net/http/…",
 			"log", "log/…", "math/rand", "math/rand/…", "crypto/rand", "k8s.io/client-go/…", "k8s.io/klog/…",
@@ -111,7 +116,7 @@ var forbidden = []struct {
 		"Kubernetes ends in build: translate it there into the model",
 	},
 	{
-		[]string{"internal/store", "internal/build", "internal/controller"},
+		[]string{"internal/store", "internal/build", "internal/build/…", "internal/controller"},
 		[]string{"k8s.io/client-go/…", "github.com/fsnotify/…"},
 		"only a source knows where objects come from",
 	},

@@ -8,6 +8,7 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 
+	"github.com/headgate/headgate/internal/build/certificate"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
@@ -101,8 +102,8 @@ func (b *Builder) alias(alias string, v View) (n model.Name, certificate *model.
 			continue
 		}
 		n = model.Name{Name: alias, Host: leads.host}
-		if parsed := leads.certificate; parsed != nil && model.KindOfAlias(alias) <= model.Head && parsed.covers(alias) {
-			n.Secured, n.Certificate, certificate = true, parsed.certificate.Hash, parsed.certificate
+		if parsed := leads.certificate; parsed != nil && model.KindOfAlias(alias) <= model.Head && parsed.Covers(alias) {
+			n.Secured, n.Certificate, certificate = true, parsed.Certificate.Hash, parsed.Certificate
 		}
 		return n, certificate, ing, b.aliasesLost(alias, objectName(ing), []*networkingv1.Ingress{ing}, v)
 	}
@@ -124,7 +125,7 @@ type naming struct {
 	// empty if none has.
 	host string
 	// certificate is that of the host, nil for none and for the default one.
-	certificate *parsedCertificate
+	certificate *certificate.Parsed
 }
 
 // naming is found once for all aliases of an Ingress.
@@ -163,7 +164,7 @@ func (n *namings) of(host string) *networkingv1.Ingress {
 
 // hostCertificate is the certificate of a rule's host, nil for none and for
 // the default one.
-func (b *Builder) hostCertificate(host string, v View) *parsedCertificate {
+func (b *Builder) hostCertificate(host string, v View) *certificate.Parsed {
 	for _, ing := range OldestFirst(v.Ingresses(host)) {
 		s := search{builder: b, view: v, ingress: ing, name: host}
 		if decides, parsed := s.run(); decides {

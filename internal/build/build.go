@@ -17,6 +17,8 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/headgate/headgate/internal/build/certificate"
+	"github.com/headgate/headgate/internal/build/memo"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
@@ -26,6 +28,7 @@ import (
 // A View shows the newest objects. They must not be changed once they were
 // shown: a new version is a new object.
 type View interface {
+	certificate.View
 	// Ingresses are those of our class that name the host (see Refer), in any
 	// order, but for those that stand aside.
 	Ingresses(host string) []*networkingv1.Ingress
@@ -49,17 +52,12 @@ type View interface {
 	Service(types.NamespacedName) *corev1.Service
 	// EndpointSlices are those of the named Service, in any order.
 	EndpointSlices(service types.NamespacedName) []*discoveryv1.EndpointSlice
-	// Secret is nil if there is none of that name.
-	Secret(types.NamespacedName) *corev1.Secret
 	// NamedConfigMap is a ConfigMap that an Ingress of our class refers to (see
 	// Refer), nil if there is none of that name.
 	NamedConfigMap(types.NamespacedName) *corev1.ConfigMap
 	// DefaultCertificate is the Secret whose certificate is shown where no other
 	// is, empty where that is the one that Headgate makes.
 	DefaultCertificate() types.NamespacedName
-	// Issuers are what was fetched from a URL that IssuerURL gave, nil until it
-	// was.
-	Issuers(url string) *source.Issuers
 	// Staple is the OCSP answer on the certificate of that hash, nil if there is
 	// none.
 	OCSPResponse(certificate string) *source.OCSPResponse
@@ -109,14 +107,12 @@ type Builder struct {
 	names []string
 	// order has the place of each feature in the list, by its name.
 	order        map[string]int
-	config       memo[*corev1.ConfigMap, parsedConfig]
+	config       memo.Of[*corev1.ConfigMap, parsedConfig]
 	parsed       parsedMemo
 	rules        rulesMemo
-	certificates map[types.NamespacedName]memo[*corev1.Secret, parsedCertificate]
-	// completed are those whose chains were completed.
-	completed map[types.NamespacedName]memo[completion, parsedCertificate]
-	derived   memo[derivation, any]
-	namings   namings
+	certificates *certificate.Reader
+	derived      memo.Of[derivation, any]
+	namings      namings
 	// expressions are the texts to match by of aliases that are expressions.
 	expressions map[string]string
 }
@@ -133,24 +129,8 @@ func New(features []feature.Feature, prefix string, lacking ...feature.Capabilit
 		schema:       feature.NewSchema(prefix, features, lacking...),
 		prefix:       prefix,
 		order:        order,
-		certificates: map[types.NamespacedName]memo[*corev1.Secret, parsedCertificate]{},
-		completed:    map[types.NamespacedName]memo[completion, parsedCertificate]{},
+		certificates: certificate.NewReader(),
 	}
-}
-
-// A memo is the result of parsing one object. Objects never change, so the
-// same object has the same result.
-type memo[Object comparable, Result any] struct {
-	of     Object
-	result Result
-	known  bool
-}
-
-func (m *memo[Object, Result]) get(of Object, parse func(Object) Result) Result {
-	if !m.known || m.of != of {
-		*m = memo[Object, Result]{of: of, result: parse(of), known: true}
-	}
-	return m.result
 }
 
 // A derivation is what a feature makes of a Secret. The last one is kept: when a

@@ -11,7 +11,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/build/certificate"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/pkitest"
 	"github.com/headgate/headgate/internal/source"
@@ -95,7 +95,7 @@ func TestIssuerURL(t *testing.T) {
 		"a bad last one": {pair.Certificate + string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("x")})), ""},
 		"another block":  {pair.Certificate + pair.Key, authority.URL + "/intermediate"},
 	} {
-		if got := build.IssuerURL(secretOf("x", c.chain, "")); got != c.want {
+		if got := certificate.IssuerURL(secretOf("x", c.chain, "")); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
 	}
@@ -138,7 +138,7 @@ func FuzzChain(f *testing.F) {
 	f.Fuzz(func(t *testing.T, chain, fetched []byte) {
 		secret := secretOf("tls", string(chain), pair.Key)
 		s := newStore([]metav1.Object{ing, secret})
-		s.Apply(&source.Issuers{ObjectMeta: metav1.ObjectMeta{Name: build.IssuerURL(secret)}, Chain: [][]byte{fetched}}, false)
+		s.Apply(&source.Issuers{ObjectMeta: metav1.ObjectMeta{Name: certificate.IssuerURL(secret)}, Chain: [][]byte{fetched}}, false)
 		_, certificate, _, _ := newBuilder().Name("a.example", s)
 		if certificate == nil {
 			return

@@ -19,7 +19,7 @@ type parsedConfig struct {
 func (b *Builder) settings(v View) parsedConfig { return b.parseConfig(v.ConfigMap()) }
 
 func (b *Builder) parseConfig(object *corev1.ConfigMap) parsedConfig {
-	return b.config.get(object, func(object *corev1.ConfigMap) parsedConfig {
+	return b.config.Get(object, func(object *corev1.ConfigMap) parsedConfig {
 		var data map[string]string
 		if object != nil {
 			data = object.Data

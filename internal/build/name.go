@@ -8,6 +8,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/headgate/headgate/internal/build/certificate"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
@@ -62,10 +63,10 @@ func (b *Builder) ruleName(name string, ingresses []*networkingv1.Ingress, v Vie
 		case winner == "":
 			winner = objectName(ing)
 			if parsed != nil {
-				n.Certificate, certificate = parsed.certificate.Hash, parsed.certificate
+				n.Certificate, certificate = parsed.Certificate.Hash, parsed.Certificate
 			}
-		case parsed != nil && parsed.certificate.Hash != n.Certificate:
-			s.tell(&refusal{finding.Conflict, fmt.Sprintf("%s, which is older, decides on the certificate of %s", winner, name)},
+		case parsed != nil && parsed.Certificate.Hash != n.Certificate:
+			s.tell(finding.Conflict, fmt.Sprintf("%s, which is older, decides on the certificate of %s", winner, name),
 				"this Ingress's certificate is not shown for "+name)
 			fs = append(fs, s.findings[len(s.findings)-1])
 		}
@@ -104,7 +105,7 @@ type search struct {
 
 // run reports whether the Ingress decides on the certificate, which is nil for
 // the default one.
-func (s *search) run() (decides bool, certificate *parsedCertificate) {
+func (s *search) run() (decides bool, parsed *certificate.Parsed) {
 	for i, entry := range s.ingress.Spec.TLS {
 		if s.entry = i; slices.ContainsFunc(entry.Hosts, s.isName) {
 			return true, s.listed(entry.SecretName)
@@ -124,17 +125,17 @@ func (s *search) isName(host string) bool {
 }
 
 // listed is the certificate of a TLS entry that lists the name.
-func (s *search) listed(secret string) *parsedCertificate {
+func (s *search) listed(secret string) *certificate.Parsed {
 	if secret == "" {
 		return nil
 	}
-	parsed, refused := s.builder.load(s.view, types.NamespacedName{Namespace: s.ingress.Namespace, Name: secret})
-	if refused == nil && !parsed.covers(s.name) && !parsed.commonNameCovers(s.name) {
-		refused = &refusal{finding.BadCertificate,
-			fmt.Sprintf("the certificate in Secret %s is for %s, not for %s", feature.Shorten(secret), parsed.names(), s.name)}
+	parsed, refused := s.builder.certificates.Load(s.view, types.NamespacedName{Namespace: s.ingress.Namespace, Name: secret})
+	if refused == nil && !parsed.Covers(s.name) && !parsed.CommonNameCovers(s.name) {
+		refused = &certificate.Problem{Code: finding.BadCertificate,
+			Message: fmt.Sprintf("the certificate in Secret %s is for %s, not for %s", feature.Shorten(secret), parsed.Names(), s.name)}
 	}
 	if refused != nil {
-		s.tell(refused, "the default certificate is served for "+s.name)
+		s.tell(refused.Code, refused.Message, "the default certificate is served for "+s.name)
 		return nil
 	}
 	s.tellIncomplete(parsed)
@@ -144,35 +145,35 @@ func (s *search) listed(secret string) *parsedCertificate {
 // covering is the certificate of a TLS entry that does not list the name, if
 // it is for the name. Only an entry without hosts has findings here: others
 // have theirs with the names that they list.
-func (s *search) covering(tls networkingv1.IngressTLS) *parsedCertificate {
+func (s *search) covering(tls networkingv1.IngressTLS) *certificate.Parsed {
 	if tls.SecretName == "" {
 		return nil
 	}
-	parsed, refused := s.builder.load(s.view, types.NamespacedName{Namespace: s.ingress.Namespace, Name: tls.SecretName})
+	parsed, refused := s.builder.certificates.Load(s.view, types.NamespacedName{Namespace: s.ingress.Namespace, Name: tls.SecretName})
 	if refused != nil {
 		if len(tls.Hosts) == 0 {
-			s.tell(refused, "this TLS entry does nothing")
+			s.tell(refused.Code, refused.Message, "this TLS entry does nothing")
 		}
 		return nil
 	}
-	if !parsed.covers(s.name) {
+	if !parsed.Covers(s.name) {
 		return nil
 	}
 	s.tellIncomplete(parsed)
 	return &parsed
 }
 
-func (s *search) tellIncomplete(parsed parsedCertificate) {
-	if parsed.incomplete != "" {
-		s.tell(&refusal{finding.IncompleteChain, parsed.incomplete}, incompleteEffect)
+func (s *search) tellIncomplete(parsed certificate.Parsed) {
+	if parsed.Incomplete != "" {
+		s.tell(finding.IncompleteChain, parsed.Incomplete, incompleteEffect)
 	}
 }
 
 const incompleteEffect = "the certificate is shown without its issuer's, and some clients refuse it"
 
-func (s *search) tell(why *refusal, effect string) {
+func (s *search) tell(code finding.Code, message, effect string) {
 	s.findings = append(s.findings, finding.Finding{
 		Object: objectName(s.ingress), Field: fmt.Sprintf("spec.tls[%d].secretName", s.entry),
-		Code: why.code, Message: why.message, Effect: effect,
+		Code: code, Message: message, Effect: effect,
 	})
 }

@@ -9,6 +9,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/headgate/headgate/internal/build/memo"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
@@ -26,7 +27,7 @@ const (
 // not part of it: they change by themselves.
 type parsedMemo struct {
 	config *feature.Config
-	of     map[types.NamespacedName]memo[*networkingv1.Ingress, *feature.Parsed]
+	of     map[types.NamespacedName]memo.Of[*networkingv1.Ingress, *feature.Parsed]
 }
 
 // parse reads the annotations of an Ingress.
@@ -42,11 +43,11 @@ func (b *Builder) parse(ing *networkingv1.Ingress, config *feature.Config) *feat
 		return parse(ing)
 	}
 	if b.parsed.config != config || len(b.parsed.of) > maxParsed {
-		b.parsed = parsedMemo{config, map[types.NamespacedName]memo[*networkingv1.Ingress, *feature.Parsed]{}}
+		b.parsed = parsedMemo{config, map[types.NamespacedName]memo.Of[*networkingv1.Ingress, *feature.Parsed]{}}
 	}
 	name := types.NamespacedName{Namespace: ing.Namespace, Name: ing.Name}
 	known := b.parsed.of[name]
-	parsed := known.get(ing, parse)
+	parsed := known.Get(ing, parse)
 	b.parsed.of[name] = known
 	return parsed
 }
@@ -64,7 +65,7 @@ func (b *Builder) read(ing *networkingv1.Ingress, v View) *feature.Parsed {
 		},
 		Derive: func(secret feature.ObjectName, key string, make func() any) any {
 			of := derivation{v.Secret(types.NamespacedName(secret)), key}
-			return b.derived.get(of, func(derivation) any { return make() })
+			return b.derived.Get(of, func(derivation) any { return make() })
 		},
 	})
 }

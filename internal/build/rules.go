@@ -94,8 +94,13 @@ const (
 // A rulesMemo remembers the rules of Ingresses with many: each of their hosts
 // would go through all of them.
 type rulesMemo struct {
-	lists map[types.NamespacedName]memo[*networkingv1.Ingress, rulesByHost]
+	lists map[types.NamespacedName]knownRules
 	rules int
+}
+
+type knownRules struct {
+	of   *networkingv1.Ingress
+	list rulesByHost
 }
 
 func (m *rulesMemo) of(ing *networkingv1.Ingress) rulesByHost {
@@ -106,16 +111,16 @@ func (m *rulesMemo) of(ing *networkingv1.Ingress) rulesByHost {
 	name := types.NamespacedName{Namespace: ing.Namespace, Name: ing.Name}
 	list, known := m.lists[name]
 	if known && list.of == ing {
-		return list.result
+		return list.list
 	}
 	if known {
 		m.rules -= len(list.of.Spec.Rules)
 	}
 	if m.lists == nil || m.rules+n > mostRules {
-		m.lists, m.rules = map[types.NamespacedName]memo[*networkingv1.Ingress, rulesByHost]{}, 0
+		m.lists, m.rules = map[types.NamespacedName]knownRules{}, 0
 	}
-	result := list.get(ing, listRules)
+	list = knownRules{ing, listRules(ing)}
 	m.lists[name] = list
 	m.rules += n
-	return result
+	return list.list
 }

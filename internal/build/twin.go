@@ -41,8 +41,8 @@ func (b *Builder) twin(name string, v View) (n model.Name, certificate *model.Ce
 		return model.Name{}, nil, false
 	}
 	n = model.Name{Name: name, Host: host, Redirect: true}
-	if parsed := b.hostCertificate(host, v); parsed != nil && parsed.covers(name) {
-		n.Secured, n.Certificate, certificate = true, parsed.certificate.Hash, parsed.certificate
+	if parsed := b.hostCertificate(host, v); parsed != nil && parsed.Covers(name) {
+		n.Secured, n.Certificate, certificate = true, parsed.Certificate.Hash, parsed.Certificate
 	}
 	return n, certificate, true
 }

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/build/certificate"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/unit"
 )
@@ -26,7 +26,7 @@ func (s *Store) indexIssuers(name types.NamespacedName, object *corev1.Secret, d
 	if deleted {
 		return
 	}
-	if url := build.IssuerURL(object); url != "" {
+	if url := certificate.IssuerURL(object); url != "" {
 		s.byIssuerURL.add(url, name)
 		s.issuerURLs[name] = url
 		s.wantedIssuers.markDirty(url)

@@ -1,4 +1,4 @@
-package build
+package certificate
 
 import (
 	"bytes"
@@ -76,9 +76,9 @@ type completion struct {
 // complete puts fetched certificates behind the chain, as far as each of them
 // signed the one before it with a key that does not take long to verify with. A
 // root is left out: clients have it, or don't trust it.
-func (p parsedCertificate) complete(fetched *source.Issuers) parsedCertificate {
-	last, _ := lastOf(p.certificate.Chain)
-	chain, reason := p.certificate.Chain, fetched.Problem
+func (p Parsed) complete(fetched *source.Issuers) Parsed {
+	last, _ := lastOf(p.Certificate.Chain)
+	chain, reason := p.Certificate.Chain, fetched.Problem
 	for i, der := range fetched.Chain {
 		issuer, err := x509.ParseCertificate(der)
 		if err != nil || keypolicy.Check(issuer.PublicKey) != nil || last.CheckSignatureFrom(issuer) != nil {
@@ -95,12 +95,12 @@ func (p parsedCertificate) complete(fetched *source.Issuers) parsedCertificate {
 	}
 	// What can't be had of a chain that has issuers may well be the root.
 	if p.alone && reason != "" {
-		p.incomplete = fmt.Sprintf("the issuer's certificate is not in tls.crt, and at %s: %s", feature.Shorten(p.issuerURL), reason)
+		p.Incomplete = fmt.Sprintf("the issuer's certificate is not in tls.crt, and at %s: %s", feature.Shorten(p.issuerURL), reason)
 	}
-	if len(chain) > len(p.certificate.Chain) {
-		secret := p.certificate.Secret
-		p.certificate = newCertificate(chain, p.certificate.Key)
-		p.certificate.Secret = secret
+	if len(chain) > len(p.Certificate.Chain) {
+		secret := p.Certificate.Secret
+		p.Certificate = newCertificate(chain, p.Certificate.Key)
+		p.Certificate.Secret = secret
 	}
 	return p
 }

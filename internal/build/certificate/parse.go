@@ -1,4 +1,4 @@
-package build
+package certificate
 
 import (
 	"crypto"
@@ -27,9 +27,10 @@ const (
 	mostKeyDER = 5 << 10
 )
 
-// A parsedCertificate is what a TLS Secret holds, or why it can't be used.
-type parsedCertificate struct {
-	certificate *model.Certificate
+// A Parsed is what a TLS Secret holds, or why it can't be used.
+type Parsed struct {
+	// Certificate is nil where there is a problem.
+	Certificate *model.Certificate
 	// leaf holds only the names: the rest of it would stay in memory for
 	// nothing.
 	leaf   *x509.Certificate
@@ -40,41 +41,41 @@ type parsedCertificate struct {
 	// alone is set where no issuer's certificate stands behind the first one.
 	alone   bool
 	problem string
-	// incomplete says why the chain is not complete; empty if it is, or if
+	// Incomplete says why the chain is not complete; empty if it is, or if
 	// nobody knows.
-	incomplete string
+	Incomplete string
 }
 
-// parseCertificate reads tls.crt and tls.key. Chain and key are written anew,
+// parse reads tls.crt and tls.key. Chain and key are written anew,
 // so that equal certificates have equal bytes whatever stood around them.
 // Problems never quote the key. Whether the certificate has expired is not
 // looked at: an expired one is still served.
-func parseCertificate(crt, key []byte) parsedCertificate {
+func parse(crt, key []byte) Parsed {
 	switch {
 	case len(crt) > mostChainBytes:
-		return parsedCertificate{problem: fmt.Sprintf("tls.crt has %d bytes: at most %d are allowed", len(crt), mostChainBytes)}
+		return Parsed{problem: fmt.Sprintf("tls.crt has %d bytes: at most %d are allowed", len(crt), mostChainBytes)}
 	case len(key) > mostKeyBytes:
-		return parsedCertificate{problem: fmt.Sprintf("tls.key has %d bytes: at most %d are allowed", len(key), mostKeyBytes)}
+		return Parsed{problem: fmt.Sprintf("tls.key has %d bytes: at most %d are allowed", len(key), mostKeyBytes)}
 	}
 	chain := normalise(crt, func(kind string) bool { return kind == "CERTIFICATE" }, false)
 	if len(chain) == 0 {
-		return parsedCertificate{problem: "tls.crt holds no PEM certificate"}
+		return Parsed{problem: "tls.crt holds no PEM certificate"}
 	}
 	private := normalise(key, func(kind string) bool { return kind == "PRIVATE KEY" || strings.HasSuffix(kind, " PRIVATE KEY") }, true)
 	if len(private) == 0 {
-		return parsedCertificate{problem: "tls.key holds no PEM private key"}
+		return Parsed{problem: "tls.key holds no PEM private key"}
 	}
 	first, _ := pem.Decode(chain)
 	leaf, err := x509.ParseCertificate(first.Bytes)
 	if err != nil {
-		return parsedCertificate{problem: "the first certificate in tls.crt can't be read"}
+		return Parsed{problem: "the first certificate in tls.crt can't be read"}
 	}
 	last, n := lastOf(chain)
 	if problem := pairProblem(leaf, n, chain, private); problem != "" {
-		return parsedCertificate{problem: problem}
+		return Parsed{problem: problem}
 	}
-	return parsedCertificate{
-		certificate: newCertificate(chain, private),
+	return Parsed{
+		Certificate: newCertificate(chain, private),
 		issuerURL:   issuerURLOf(last),
 		alone:       n == 1,
 		leaf: &x509.Certificate{
@@ -171,15 +172,15 @@ func hasSAN(c *x509.Certificate) bool {
 	return slices.ContainsFunc(c.Extensions, func(e pkix.Extension) bool { return e.Id.Equal(subjectAltName) })
 }
 
-// covers tells whether the certificate's alternative names hold the host's. A
+// Covers tells whether the certificate's alternative names hold the host's. A
 // wildcard stands for one label; a wildcard host needs the same wildcard.
-func (p parsedCertificate) covers(name string) bool {
+func (p Parsed) Covers(name string) bool {
 	return p.leaf.VerifyHostname(name) == nil
 }
 
-// commonNameCovers is the old rule, for certificates without alternative
+// CommonNameCovers is the old rule, for certificates without alternative
 // names.
-func (p parsedCertificate) commonNameCovers(name string) bool {
+func (p Parsed) CommonNameCovers(name string) bool {
 	if p.hasSAN || p.leaf.Subject.CommonName == "" {
 		return false
 	}
@@ -187,8 +188,8 @@ func (p parsedCertificate) commonNameCovers(name string) bool {
 	return old.VerifyHostname(name) == nil
 }
 
-// names lists what the certificate is for, for findings.
-func (p parsedCertificate) names() string {
+// Names lists what the certificate is for, for findings.
+func (p Parsed) Names() string {
 	names := slices.Clone(p.leaf.DNSNames)
 	for _, ip := range p.leaf.IPAddresses {
 		names = append(names, ip.String())

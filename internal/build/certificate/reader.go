@@ -1,0 +1,81 @@
+// Package certificate reads the certificates in TLS Secrets and completes their
+// chains.
+//
+// It knows nothing of Ingresses and hosts, nor of where Secrets and the
+// certificates of issuers came from. Whether a certificate has expired is for
+// others: it is pure, like package build.
+package certificate
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/headgate/headgate/internal/build/memo"
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/source"
+)
+
+// A View shows the newest objects.
+type View interface {
+	// Secret is nil if there is none of that name.
+	Secret(types.NamespacedName) *corev1.Secret
+	// Issuers are what was fetched from a URL that IssuerURL gave, nil until it
+	// was.
+	Issuers(url string) *source.Issuers
+}
+
+// A Problem is why a Secret has no certificate to show.
+type Problem struct {
+	Code    finding.Code
+	Message string
+}
+
+// A Reader reads certificates. It remembers what it read for as long as the
+// objects are the newest.
+type Reader struct {
+	parsed map[types.NamespacedName]memo.Of[*corev1.Secret, Parsed]
+	// completed are those whose chains were completed.
+	completed map[types.NamespacedName]memo.Of[completion, Parsed]
+}
+
+// NewReader makes a Reader.
+func NewReader() *Reader {
+	return &Reader{
+		parsed:    map[types.NamespacedName]memo.Of[*corev1.Secret, Parsed]{},
+		completed: map[types.NamespacedName]memo.Of[completion, Parsed]{},
+	}
+}
+
+// Load reads the certificate in a Secret.
+func (r *Reader) Load(v View, name types.NamespacedName) (Parsed, *Problem) {
+	secret := v.Secret(name)
+	if secret == nil {
+		delete(r.parsed, name)
+		delete(r.completed, name)
+		return Parsed{}, &Problem{finding.MissingObject, fmt.Sprintf("Secret %s does not exist", feature.Shorten(name.Name))}
+	}
+	remembered := r.parsed[name]
+	parsed := remembered.Get(secret, func(secret *corev1.Secret) Parsed {
+		parsed := parse(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
+		if parsed.Certificate != nil {
+			parsed.Certificate.Secret = name.String()
+		}
+		return parsed
+	})
+	r.parsed[name] = remembered
+	if parsed.problem != "" {
+		return Parsed{}, &Problem{finding.BadCertificate, fmt.Sprintf("Secret %s: %s", feature.Shorten(name.Name), parsed.problem)}
+	}
+	fetched := v.Issuers(parsed.issuerURL)
+	if parsed.issuerURL == "" || fetched == nil {
+		delete(r.completed, name)
+		return parsed, nil
+	}
+	completed := r.completed[name]
+	parsed = completed.Get(completion{secret, fetched}, func(completion) Parsed { return parsed.complete(fetched) })
+	r.completed[name] = completed
+	return parsed, nil
+}
