@@ -66,11 +66,15 @@ var knows = []struct {
 		"it reads TLS Secrets: which name shows which of them is for others below build",
 	},
 	{
+		"internal/build/endpoint", []string{"internal/feature", "internal/model"},
+		"it reads Services and their slices: which Ingress asks for them is for build",
+	},
+	{
 		"internal/build", []string{"internal/build/…", "internal/feature", "internal/finding", "internal/ingressnginx", "internal/keypolicy", "internal/model", "internal/netguard", "internal/pcre", "internal/source", "internal/unit"},
 		"build sees objects through its View and returns the model: it knows neither store nor what is done with the model",
 	},
 	{
-		"internal/store", []string{"internal/build", "internal/build/certificate", "internal/feature", "internal/model", "internal/source", "internal/unit"},
+		"internal/store", []string{"internal/build", "internal/build/certificate", "internal/build/endpoint", "internal/feature", "internal/model", "internal/source", "internal/unit"},
 		"the store knows what build reads (build.Refer) and nothing of what happens to the keys that it returns",
 	},
 	{

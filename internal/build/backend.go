@@ -9,6 +9,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/headgate/headgate/internal/build/endpoint"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
@@ -78,13 +79,13 @@ func noPort(text string) string {
 
 // internal fills in the endpoints of a Service in the cluster.
 func (t *backendMaker) internal(service *corev1.Service, portText string) {
-	port := findPort(service, portText)
+	port := endpoint.FindPort(service, portText)
 	if port == nil {
 		t.unreachable("spec.ports", finding.MissingObject, noPort(portText))
 		return
 	}
 	if t.backend.ServiceAddress {
-		if address, err := netip.ParseAddr(service.Spec.ClusterIP); err == nil && isPort(port.Port) {
+		if address, err := netip.ParseAddr(service.Spec.ClusterIP); err == nil && endpoint.IsPort(port.Port) {
 			t.backend.Endpoints = []netip.AddrPort{netip.AddrPortFrom(address.Unmap(), uint16(port.Port))}
 			return
 		}
@@ -96,8 +97,8 @@ func (t *backendMaker) internal(service *corev1.Service, portText string) {
 		t.unreachable("metadata.name", finding.MissingObject, noSlice(service.Name))
 		return
 	}
-	near := nearby{t.view.Zone(), NearnessOf(service)}
-	t.backend.Endpoints = endpointsOf(endpointSlices, port, near)
+	near := endpoint.Nearby{Zone: t.view.Zone(), Want: endpoint.NearnessOf(service)}
+	t.backend.Endpoints = endpoint.Of(endpointSlices, port, near)
 }
 
 // noSlice is about a Service in a folder, where the manifests of a chart hold
@@ -106,24 +107,3 @@ func noSlice(service string) string {
 	return "the folder has no EndpointSlice for the Service: add one with the label " +
 		discoveryv1.LabelServiceName + ": " + feature.Shorten(service) + " (a cluster makes it itself)"
 }
-
-// findPort is the first TCP port of the Service that the text means: its
-// number, its target port or its name, or any if it is model.FirstPort. That a
-// target port counts, and may come before another port's number, is the
-// predecessor's.
-func findPort(service *corev1.Service, text string) *corev1.ServicePort {
-	for i := range service.Spec.Ports {
-		p := &service.Spec.Ports[i]
-		if !isTCP(p.Protocol) {
-			continue
-		}
-		if text == model.FirstPort || strconv.Itoa(int(p.Port)) == text || p.TargetPort.String() == text || p.Name == text {
-			return p
-		}
-	}
-	return nil
-}
-
-func isTCP(p corev1.Protocol) bool { return p == "" || p == corev1.ProtocolTCP }
-
-func isPort(n int32) bool { return n > 0 && n <= 65535 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/headgate/headgate/internal/build/endpoint"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
@@ -58,12 +59,6 @@ func IsManyNames(host string) bool {
 	return host == model.DefaultHost || strings.HasPrefix(host, "*.")
 }
 
-// OutsideName is the DNS name that a backend without a namespace has to be
-// looked up by. It is false for an address, and for what is not looked up.
-func OutsideName(name string) (string, bool) {
-	return name, checkExternalName(name) == ""
-}
-
 // outside fills in the endpoints of a backend that is not a Service's.
 func (t *backendMaker) outside(portText string) {
 	port, err := strconv.ParseUint(portText, 10, 16)
@@ -78,7 +73,7 @@ func (t *backendMaker) outside(portText string) {
 		t.backend.Endpoints = []netip.AddrPort{netip.AddrPortFrom(address, uint16(port))}
 		return
 	}
-	if problem := checkExternalName(t.name.Name); problem != "" {
+	if problem := endpoint.CheckName(t.name.Name); problem != "" {
 		t.unreachable(t.field, finding.InvalidValue, problem)
 		return
 	}

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/build/endpoint"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/unit"
@@ -32,12 +32,12 @@ func (s *Store) applyService(object *corev1.Service, deleted bool) []unit.Key {
 // sameService compares the fields of a Service that are read.
 func sameService(a, b *corev1.Service) bool {
 	return a.Spec.Type == b.Spec.Type && a.Spec.ClusterIP == b.Spec.ClusterIP && a.Spec.ExternalName == b.Spec.ExternalName &&
-		build.NearnessOf(a) == build.NearnessOf(b) && equality.Semantic.DeepEqual(a.Spec.Ports, b.Spec.Ports)
+		endpoint.NearnessOf(a) == endpoint.NearnessOf(b) && equality.Semantic.DeepEqual(a.Spec.Ports, b.Spec.Ports)
 }
 
 // externalName is the DNS name to look up for the Service.
 func (s *Store) externalName(service *corev1.Service) (name string, ok bool) {
-	name, ok = build.ExternalName(service)
+	name, ok = endpoint.ExternalName(service)
 	return name, ok && !s.settings.NoExternalNames
 }
 
@@ -140,7 +140,7 @@ func sameSlice(a, b *discoveryv1.EndpointSlice) bool {
 	return serviceOf(a) == serviceOf(b) && a.AddressType == b.AddressType &&
 		equality.Semantic.DeepEqual(a.Ports, b.Ports) &&
 		slices.EqualFunc(a.Endpoints, b.Endpoints, func(a, b discoveryv1.Endpoint) bool {
-			return build.ReadinessOf(&a) == build.ReadinessOf(&b) && slices.Equal(a.Addresses, b.Addresses) &&
+			return endpoint.ReadinessOf(&a) == endpoint.ReadinessOf(&b) && slices.Equal(a.Addresses, b.Addresses) &&
 				slices.Equal(zonesOf(&a), zonesOf(&b))
 		})
 }

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/build/endpoint"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
 )
@@ -101,7 +102,7 @@ func (s *Store) serviceInUse(name types.NamespacedName) bool {
 // markNameDirty marks the DNS name of the Service.
 func (s *Store) markNameDirty(service types.NamespacedName) {
 	if service.Namespace == model.NoNamespace {
-		if name, ok := build.OutsideName(service.Name); ok {
+		if name, ok := endpoint.OutsideName(service.Name); ok {
 			s.wantedNames.markDirty(name)
 		}
 		return

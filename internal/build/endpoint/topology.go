@@ -1,4 +1,4 @@
-package build
+package endpoint
 
 import (
 	"slices"
@@ -38,16 +38,16 @@ func NearnessOf(service *corev1.Service) Nearness {
 	return Anywhere
 }
 
-// A nearby picks the endpoints that are hinted for a zone.
-type nearby struct {
-	zone string
-	want Nearness
+// A Nearby picks the endpoints that are hinted for a zone.
+type Nearby struct {
+	Zone string
+	Want Nearness
 }
 
 // counts tells whether a slice's hints count: only if all its endpoints have
 // some. The predecessor looks at each slice by itself.
-func (n nearby) counts(slice *discoveryv1.EndpointSlice) bool {
-	if n.want == Anywhere || n.zone == "" {
+func (n Nearby) counts(slice *discoveryv1.EndpointSlice) bool {
+	if n.Want == Anywhere || n.Zone == "" {
 		return false
 	}
 	forZone := false
@@ -58,10 +58,10 @@ func (n nearby) counts(slice *discoveryv1.EndpointSlice) bool {
 		}
 		forZone = forZone || n.has(&slice.Endpoints[i])
 	}
-	return forZone || n.want == Hinted
+	return forZone || n.Want == Hinted
 }
 
-func (n nearby) has(endpoint *discoveryv1.Endpoint) bool {
+func (n Nearby) has(endpoint *discoveryv1.Endpoint) bool {
 	return endpoint.Hints != nil &&
-		slices.ContainsFunc(endpoint.Hints.ForZones, func(z discoveryv1.ForZone) bool { return z.Name == n.zone })
+		slices.ContainsFunc(endpoint.Hints.ForZones, func(z discoveryv1.ForZone) bool { return z.Name == n.Zone })
 }

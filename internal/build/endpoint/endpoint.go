@@ -1,4 +1,10 @@
-package build
+// Package endpoint says where requests to a port of a Service go: which port is
+// meant, which endpoints of it are ready and nearby, and which DNS name a Service
+// stands for.
+//
+// It is pure, like package build. It knows Services and EndpointSlices and
+// nothing of Ingresses, nor of what is set for a backend.
+package endpoint
 
 import (
 	"net/netip"
@@ -36,14 +42,14 @@ func ReadinessOf(e *discoveryv1.Endpoint) Readiness {
 	return NotReady
 }
 
-// endpointsOf are the endpoints of a Service's port, sorted and without
+// Of are the endpoints of a Service's port, sorted and without
 // duplicates: the ready ones nearby, or if there is none all ready ones, or if
 // there is none those that are draining.
-func endpointsOf(list []*discoveryv1.EndpointSlice, port *corev1.ServicePort, near nearby) []netip.AddrPort {
+func Of(list []*discoveryv1.EndpointSlice, port *corev1.ServicePort, near Nearby) []netip.AddrPort {
 	for _, try := range []struct {
 		readiness Readiness
-		near      nearby
-	}{{Ready, near}, {Ready, nearby{}}, {Draining, nearby{}}} {
+		near      Nearby
+	}{{Ready, near}, {Ready, Nearby{}}, {Draining, Nearby{}}} {
 		var endpoints []netip.AddrPort
 		for _, slice := range list {
 			endpoints = appendEndpoints(endpoints, slice, port, try.readiness, try.near)
@@ -56,7 +62,7 @@ func endpointsOf(list []*discoveryv1.EndpointSlice, port *corev1.ServicePort, ne
 	return nil
 }
 
-func appendEndpoints(list []netip.AddrPort, slice *discoveryv1.EndpointSlice, port *corev1.ServicePort, want Readiness, near nearby) []netip.AddrPort {
+func appendEndpoints(list []netip.AddrPort, slice *discoveryv1.EndpointSlice, port *corev1.ServicePort, want Readiness, near Nearby) []netip.AddrPort {
 	if slice.AddressType == discoveryv1.AddressTypeFQDN {
 		return list
 	}
@@ -92,7 +98,7 @@ func slicePorts(slice *discoveryv1.EndpointSlice, port *corev1.ServicePort) []ui
 			name = *p.Name
 		}
 		named = named || name != ""
-		if p.Protocol != nil && !isTCP(*p.Protocol) || p.Port == nil || !isPort(*p.Port) {
+		if p.Protocol != nil && !IsTCP(*p.Protocol) || p.Port == nil || !IsPort(*p.Port) {
 			continue
 		}
 		if port.Name == "" || port.Name == name {
@@ -106,7 +112,7 @@ func slicePorts(slice *discoveryv1.EndpointSlice, port *corev1.ServicePort) []ui
 	if target == 0 { // the API server fills it in, files may leave it out
 		target = port.Port
 	}
-	if !isPort(target) {
+	if !IsPort(target) {
 		return nil
 	}
 	return []uint16{uint16(target)}

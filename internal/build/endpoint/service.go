@@ -1,0 +1,85 @@
+package endpoint
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/model"
+)
+
+// ExternalName is the DNS name that a Service stands for, in lower case; a dot
+// at its end says that it is absolute. It is false for a Service that is of
+// another type, or whose name is not to be looked up.
+func ExternalName(service *corev1.Service) (name string, ok bool) {
+	if service.Spec.Type != corev1.ServiceTypeExternalName {
+		return "", false
+	}
+	name = strings.ToLower(service.Spec.ExternalName)
+	return name, CheckName(name) == ""
+}
+
+// CheckName says why a name is not to be looked up, and nothing if it
+// is.
+func CheckName(name string) string {
+	plain := strings.TrimSuffix(name, ".")
+	if _, err := netip.ParseAddr(plain); err == nil {
+		return "an address is no DNS name: name it in an EndpointSlice of a Service without a selector"
+	}
+	if plain == "localhost" || strings.HasSuffix(plain, ".localhost") {
+		return "localhost is where Headgate itself runs"
+	}
+	if len(validation.IsDNS1123Subdomain(plain)) > 0 {
+		return fmt.Sprintf("%q is no DNS name", feature.Shorten(name))
+	}
+	return ""
+}
+
+// OutsideName is the DNS name that a backend without a namespace has to be
+// looked up by. It is false for an address, and for what is not looked up.
+func OutsideName(name string) (string, bool) {
+	return name, CheckName(name) == ""
+}
+
+// FindPort is the first TCP port of the Service that the text means: its
+// number, its target port or its name, or any if it is model.FirstPort. That a
+// target port counts, and may come before another port's number, is the
+// predecessor's.
+func FindPort(service *corev1.Service, text string) *corev1.ServicePort {
+	for i := range service.Spec.Ports {
+		p := &service.Spec.Ports[i]
+		if !IsTCP(p.Protocol) {
+			continue
+		}
+		if text == model.FirstPort || strconv.Itoa(int(p.Port)) == text || p.TargetPort.String() == text || p.Name == text {
+			return p
+		}
+	}
+	return nil
+}
+
+// IsTCP reports whether a port is for TCP, which it is where it says nothing.
+func IsTCP(p corev1.Protocol) bool { return p == "" || p == corev1.ProtocolTCP }
+
+// IsPort reports whether a number is a port's.
+func IsPort(n int32) bool { return n > 0 && n <= 65535 }
+
+// ExternalPort is the port that a Service of type ExternalName is asked at. If
+// it has none of that number, it is the number itself: such Services need no
+// ports.
+func ExternalPort(service *corev1.Service, text string) (port uint16, ok bool) {
+	number, err := strconv.ParseUint(text, 10, 16)
+	for _, p := range service.Spec.Ports {
+		if IsTCP(p.Protocol) && IsPort(p.Port) && (text == model.FirstPort || p.Name == text || err == nil && p.Port == int32(number)) {
+			target := cmp.Or(int32(p.TargetPort.IntValue()), p.Port)
+			return uint16(target), IsPort(target)
+		}
+	}
+	return uint16(number), err == nil && number > 0
+}

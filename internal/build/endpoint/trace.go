@@ -1,0 +1,95 @@
+package endpoint
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/model"
+)
+
+// A Trace is one address of a slice.
+type Trace struct {
+	// Address is as the slice has it, with a port if one fits.
+	Address   string
+	Slice     string
+	Readiness Readiness
+	// Asked tells whether requests are sent there. Otherwise Why says why not.
+	Asked bool
+	Why   string
+}
+
+// Traces are all addresses of a Service's slices, also those that are not
+// asked. Port is the one that the backend means, nil for none.
+func Traces(backend model.Backend, list []*discoveryv1.EndpointSlice, port *corev1.ServicePort, near Nearby) []Trace {
+	var traces []Trace
+	t := tracer{backend: backend, near: near}
+	for _, t.slice = range list {
+		t.ports = nil
+		if port != nil {
+			t.ports = slicePorts(t.slice, port)
+		}
+		for i := range t.slice.Endpoints {
+			for _, address := range t.slice.Endpoints[i].Addresses {
+				traces = append(traces, t.trace(&t.slice.Endpoints[i], address)...)
+			}
+		}
+	}
+	slices.SortFunc(traces, func(a, b Trace) int {
+		return cmp.Or(cmp.Compare(a.Address, b.Address), cmp.Compare(a.Slice, b.Slice), cmp.Compare(a.Readiness, b.Readiness))
+	})
+	return traces
+}
+
+// A tracer looks at the endpoints of one slice.
+type tracer struct {
+	backend model.Backend
+	near    Nearby
+	slice   *discoveryv1.EndpointSlice
+	ports   []uint16 // of the slice, that belong to the backend's
+}
+
+// trace gives an address with each of the ports.
+func (t tracer) trace(endpoint *discoveryv1.Endpoint, address string) []Trace {
+	found := Trace{Address: feature.Shorten(address), Slice: t.slice.Name, Readiness: ReadinessOf(endpoint)}
+	parsed, err := netip.ParseAddr(address)
+	switch {
+	case t.slice.AddressType == discoveryv1.AddressTypeFQDN, err != nil, parsed.Zone() != "":
+		found.Why = "it is no IP address"
+	case len(t.ports) == 0:
+		found.Why = "its slice lacks the port"
+	}
+	if found.Why != "" {
+		return []Trace{found}
+	}
+	var list []Trace
+	for _, port := range t.ports {
+		at := netip.AddrPortFrom(parsed.Unmap(), port)
+		found.Address = at.String()
+		found.Asked = found.Readiness != NotReady && slices.Contains(t.backend.Endpoints, at)
+		found.Why = ""
+		if !found.Asked {
+			found.Why = t.whyNot(endpoint, found.Readiness)
+		}
+		list = append(list, found)
+	}
+	return list
+}
+
+func (t tracer) whyNot(endpoint *discoveryv1.Endpoint, readiness Readiness) string {
+	switch {
+	case t.backend.ServiceAddress:
+		return "the Service's own address is asked"
+	case readiness == NotReady:
+		return "it is not ready"
+	case readiness == Draining:
+		return "it is about to end, and others are ready"
+	case t.near.counts(t.slice) && !t.near.has(endpoint):
+		return "it is hinted for another zone"
+	}
+	return "it is not among those nearby"
+}
