@@ -70,12 +70,16 @@ var knows = []struct {
 		"it reads Services and their slices: which Ingress asks for them is for build",
 	},
 	{
+		"internal/build/spec", []string{"internal/feature", "internal/finding", "internal/model"},
+		"it says what one Ingress names: what other objects say is for build",
+	},
+	{
 		"internal/build", []string{"internal/build/…", "internal/feature", "internal/finding", "internal/ingressnginx", "internal/keypolicy", "internal/model", "internal/netguard", "internal/pcre", "internal/source", "internal/unit"},
 		"build sees objects through its View and returns the model: it knows neither store nor what is done with the model",
 	},
 	{
-		"internal/store", []string{"internal/build", "internal/build/certificate", "internal/build/endpoint", "internal/feature", "internal/model", "internal/source", "internal/unit"},
-		"the store knows what build reads (build.Refer) and nothing of what happens to the keys that it returns",
+		"internal/store", []string{"internal/build/certificate", "internal/build/endpoint", "internal/build/spec", "internal/feature", "internal/model", "internal/source", "internal/unit"},
+		"the store knows what an Ingress names (spec.References) and nothing of what happens to the keys that it returns",
 	},
 	{
 		"internal/survey",
@@ -84,12 +88,12 @@ var knows = []struct {
 	},
 	{
 		"internal/lint",
-		[]string{"internal/build", "internal/finding", "internal/model", "internal/source", "internal/source/file", "internal/store", "internal/survey", "internal/unit"},
+		[]string{"internal/build/spec", "internal/finding", "internal/model", "internal/source", "internal/source/file", "internal/store", "internal/survey", "internal/unit"},
 		"it tells of a survey and of files: what is found is for build and the source",
 	},
 	{
 		"internal/explain",
-		[]string{"internal/build", "internal/feature", "internal/finding", "internal/model", "internal/router", "internal/store", "internal/unit"},
+		[]string{"internal/build", "internal/build/spec", "internal/feature", "internal/finding", "internal/model", "internal/router", "internal/store", "internal/unit"},
 		"it explains what the store has: where objects come from, and what NGINX has of them, is for its callers",
 	},
 	{"internal/explain/text", []string{"internal/explain"}, "it writes what an explanation says: what that follows from is for explain"},

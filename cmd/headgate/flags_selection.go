@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/internal/survey"
@@ -62,7 +62,7 @@ func (s selection) storeSettings(classless bool) (store.Settings, error) {
 	settings := store.Settings{
 		IngressClass: s.ingressClass, ControllerClass: s.controllerClass,
 		WatchWithoutClass: s.watchWithoutClass || classless, Classless: classless,
-		Scope:       build.Scope{DeepInspect: s.deepInspect, NoCatchAll: s.disableCatchAll},
+		Scope:       spec.Scope{DeepInspect: s.deepInspect, NoCatchAll: s.disableCatchAll},
 		ClassByName: s.ingressClassByName, NoExternalNames: s.noExternalNames,
 		// A folder is written by the person who runs Headgate, whose own machine
 		// may have the service.

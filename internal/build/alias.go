@@ -9,6 +9,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/headgate/headgate/internal/build/certificate"
+	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
@@ -61,10 +62,10 @@ type claim struct {
 // regexes puts the text to match by in the place of the written one, and keeps
 // to maxExpressions: older Ingresses come first.
 func (b *Builder) regexes(claims []claim, v View) (names []model.Name, fs []finding.Finding) {
-	slices.SortStableFunc(claims, func(a, b claim) int { return compareAge(a.owner, b.owner) })
+	slices.SortStableFunc(claims, func(a, b claim) int { return spec.CompareAge(a.owner, b.owner) })
 	for i := maxExpressions; i < len(claims); i++ {
 		fs = append(fs, finding.Finding{
-			Object: objectName(claims[i].owner), Field: b.annotation(b.claims(claims[i].owner, v).AliasesBy), Code: finding.TooMany,
+			Object: spec.ObjectName(claims[i].owner), Field: b.annotation(b.claims(claims[i].owner, v).AliasesBy), Code: finding.TooMany,
 			Message: fmt.Sprintf("all %d regular expressions that there may be are taken", maxExpressions),
 			Effect:  noRequests(claims[i].Name.Name),
 		})
@@ -96,7 +97,7 @@ func (b *Builder) regexes(claims []claim, v View) (names []model.Name, fs []find
 // host only if that is for the alias too. Owner is nil if there is no such
 // name.
 func (b *Builder) alias(alias string, v View) (n model.Name, certificate *model.Certificate, owner *networkingv1.Ingress, fs []finding.Finding) {
-	for _, ing := range OldestFirst(v.Claimants(alias)) {
+	for _, ing := range spec.OldestFirst(v.Claimants(alias)) {
 		leads := b.naming(ing, v)
 		if leads.host == "" {
 			continue
@@ -105,7 +106,7 @@ func (b *Builder) alias(alias string, v View) (n model.Name, certificate *model.
 		if parsed := leads.certificate; parsed != nil && model.KindOfAlias(alias) <= model.Head && parsed.Covers(alias) {
 			n.Secured, n.Certificate, certificate = true, parsed.Certificate.Hash, parsed.Certificate
 		}
-		return n, certificate, ing, b.aliasesLost(alias, objectName(ing), []*networkingv1.Ingress{ing}, v)
+		return n, certificate, ing, b.aliasesLost(alias, spec.ObjectName(ing), []*networkingv1.Ingress{ing}, v)
 	}
 	return model.Name{}, nil, nil, b.aliasesLost(alias, "", nil, v)
 }
@@ -154,7 +155,7 @@ func (n *namings) of(host string) *networkingv1.Ingress {
 		return oldest
 	}
 	for _, ing := range n.view.Ingresses(host) {
-		if len(n.view.References(ing).Aliases) > 0 && (oldest == nil || compareAge(ing, oldest) < 0) {
+		if len(n.view.References(ing).Aliases) > 0 && (oldest == nil || spec.CompareAge(ing, oldest) < 0) {
 			oldest = ing
 		}
 	}
@@ -165,7 +166,7 @@ func (n *namings) of(host string) *networkingv1.Ingress {
 // hostCertificate is the certificate of a rule's host, nil for none and for
 // the default one.
 func (b *Builder) hostCertificate(host string, v View) *certificate.Parsed {
-	for _, ing := range OldestFirst(v.Ingresses(host)) {
+	for _, ing := range spec.OldestFirst(v.Ingresses(host)) {
 		s := search{builder: b, view: v, ingress: ing, name: host}
 		if decides, parsed := s.run(); decides {
 			return parsed
@@ -187,7 +188,7 @@ func (b *Builder) aliasesLost(alias, winner string, owners []*networkingv1.Ingre
 			message = "an older Ingress gives the host its aliases"
 		}
 		fs = append(fs, finding.Finding{
-			Object: objectName(ing), Field: b.annotation(b.claims(ing, v).AliasesBy), Code: finding.Conflict,
+			Object: spec.ObjectName(ing), Field: b.annotation(b.claims(ing, v).AliasesBy), Code: finding.Conflict,
 			Message: message, Effect: noRequests(alias),
 		})
 	}

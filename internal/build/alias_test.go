@@ -9,7 +9,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/store"
 )
@@ -45,7 +45,7 @@ func (c *counted) Ingresses(host string) []*networkingv1.Ingress {
 	return c.Store.Ingresses(host)
 }
 
-func (c *counted) References(ing *networkingv1.Ingress) build.References {
+func (c *counted) References(ing *networkingv1.Ingress) spec.References {
 	c.references++
 	return c.Store.References(ing)
 }

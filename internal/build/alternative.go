@@ -6,6 +6,7 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 
+	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
@@ -73,7 +74,7 @@ func (l *layout) offers(p *part) []offer {
 	}
 	var list []offer
 	add := func(field string, where place, written *networkingv1.IngressBackend) {
-		ref, refused := readBackend(p.Namespace, written)
+		ref, refused := spec.ReadBackend(p.Namespace, written)
 		if refused != nil {
 			l.refuse(p, field+".backend", noAlternative, refused)
 			return
@@ -108,7 +109,7 @@ func (l *layout) offers(p *part) []offer {
 
 func (l *layout) addAlternative(p *part, name string, o offer, when any, denied bool) {
 	refuse := func(code finding.Code, message string) {
-		l.refuse(p, o.field, noAlternative, &refusal{code, message})
+		l.refuse(p, o.field, noAlternative, &spec.Rejection{Code: code, Message: message})
 	}
 	if denied {
 		refuse(finding.NotAllowed, "the Ingress has annotations that are rejected")

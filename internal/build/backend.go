@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/build/endpoint"
+	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
@@ -19,7 +20,7 @@ import (
 // found when no Ingress refers to it any more; a backend that can't be reached
 // is found and has no endpoints.
 func (b *Builder) Backend(key string, v View) (be model.Backend, found bool, fs []finding.Finding) {
-	name, portText, ok := SplitKey(key)
+	name, portText, ok := spec.SplitKey(key)
 	if !ok || !v.Referenced(key) {
 		return model.Backend{}, false, nil
 	}

@@ -10,8 +10,6 @@
 package build
 
 import (
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -19,6 +17,7 @@ import (
 
 	"github.com/headgate/headgate/internal/build/certificate"
 	"github.com/headgate/headgate/internal/build/memo"
+	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
@@ -36,7 +35,7 @@ type View interface {
 	// any order.
 	Canaries(host string) []*networkingv1.Ingress
 	// References are those of an Ingress of our class that was shown (see Refer).
-	References(*networkingv1.Ingress) References
+	References(*networkingv1.Ingress) spec.References
 	// Changes counts up with every change of what is shown.
 	Changes() uint64
 	// Claimants are the Ingresses of our class that have the alias among their
@@ -90,7 +89,7 @@ type View interface {
 	// the options call it, or it is the default one.
 	Referenced(backendKey string) bool
 	// Scope says which Ingresses are left out for what is in them.
-	Scope() Scope
+	Scope() spec.Scope
 	// Refused is the Ingress of our class of that name that the Scope leaves
 	// out; nil if there is none, or if it is not left out.
 	Refused(types.NamespacedName) *networkingv1.Ingress
@@ -109,7 +108,7 @@ type Builder struct {
 	order        map[string]int
 	config       memo.Of[*corev1.ConfigMap, parsedConfig]
 	parsed       parsedMemo
-	rules        rulesMemo
+	rules        spec.RulesMemo
 	certificates *certificate.Reader
 	derived      memo.Of[derivation, any]
 	namings      namings
@@ -140,26 +139,6 @@ type derivation struct {
 	key string
 }
 
-// OldestFirst orders Ingresses by who wins a conflict.
-func OldestFirst(ingresses []*networkingv1.Ingress) []*networkingv1.Ingress {
-	sorted := slices.Clone(ingresses)
-	slices.SortFunc(sorted, compareAge)
-	return sorted
-}
-
-// compareAge puts the Ingress first that wins a conflict.
-func compareAge(a, b *networkingv1.Ingress) int { return origin(a).CompareAge(origin(b)) }
-
-func fullName(ing *networkingv1.Ingress) string { return ing.Namespace + "/" + ing.Name }
-
-func objectName(ing *networkingv1.Ingress) string { return "ingress/" + fullName(ing) }
-
-func originObject(o model.Origin) string { return "ingress/" + o.Namespace + "/" + o.Ingress }
-
-func origin(ing *networkingv1.Ingress) model.Origin {
-	return model.Origin{Namespace: ing.Namespace, Ingress: ing.Name, Created: ing.CreationTimestamp.Time}
-}
-
 // problemFindings are findings for an Ingress where a problem is one's, else for
 // the object.
 func problemFindings(object string, problems []feature.Problem) []finding.Finding {
@@ -167,7 +146,7 @@ func problemFindings(object string, problems []feature.Problem) []finding.Findin
 	for i, p := range problems {
 		fs[i] = finding.Finding{Object: object, Field: p.Field, Code: p.Code, Message: p.Message, Effect: p.Effect}
 		if p.Ingress != (model.Origin{}) {
-			fs[i].Object = originObject(p.Ingress)
+			fs[i].Object = spec.OriginName(p.Ingress)
 		}
 	}
 	return fs

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/internal/build/endpoint"
+	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
@@ -26,37 +27,6 @@ func (b *Builder) calls(v feature.Values) []model.Call {
 		}
 	}
 	return list
-}
-
-// callReferences are the backends of calls of an Ingress with these hosts. A
-// call to the host itself may need the host's addresses (see layout.answers),
-// unless the host stands for many names.
-func callReferences(calls []model.Call, hosts []string) []BackendReference {
-	var refs []BackendReference
-	for _, call := range calls {
-		if !call.SameHost {
-			refs = append(refs, callReference(call))
-			continue
-		}
-		for _, host := range hosts {
-			if !IsManyNames(host) {
-				call.Host = host
-				refs = append(refs, callReference(call))
-			}
-		}
-	}
-	return sortBackends(refs)
-}
-
-func callReference(call model.Call) BackendReference {
-	key := call.Backend()
-	service, _, _ := SplitKey(key)
-	return BackendReference{Key: key, Service: service}
-}
-
-// IsManyNames reports whether a host stands for more than one name.
-func IsManyNames(host string) bool {
-	return host == model.DefaultHost || strings.HasPrefix(host, "*.")
 }
 
 // outside fills in the endpoints of a backend that is not a Service's.
@@ -95,9 +65,9 @@ func (b *Builder) callerOf(key string, v View) (object, field string) {
 	if len(callers) == 0 {
 		return "", ""
 	}
-	oldest := slices.MinFunc(callers, compareAge)
+	oldest := slices.MinFunc(callers, spec.CompareAge)
 	field = b.callField(b.read(oldest, v).Values(), key, oldest.Annotations, b.annotation)
-	return objectName(oldest), cmp.Or(field, "metadata.annotations")
+	return spec.ObjectName(oldest), cmp.Or(field, "metadata.annotations")
 }
 
 // callField is the first of what is written of the settings of a feature that
@@ -120,7 +90,7 @@ func (b *Builder) callField(v feature.Values, key string, written map[string]str
 // the call is to the host itself.
 func leadsTo(call model.Call, key string) bool {
 	if call.SameHost {
-		name, _, _ := SplitKey(key)
+		name, _, _ := spec.SplitKey(key)
 		call.Host = name.Name
 	}
 	return call.Backend() == key
@@ -132,7 +102,7 @@ func (b *Builder) needed(key string, v View) bool {
 	if v.CalledByOptions(key) {
 		return true
 	}
-	name, _, _ := SplitKey(key)
+	name, _, _ := spec.SplitKey(key)
 	for _, ing := range v.Callers(key) {
 		for _, call := range b.calls(b.read(ing, v).Values()) {
 			if !call.SameHost {
@@ -153,7 +123,7 @@ func (b *Builder) needed(key string, v View) bool {
 // host itself, without building the host.
 func (b *Builder) answers(host, path string, v View) bool {
 	l := layout{builder: b, view: v, config: b.settings(v).config, host: host}
-	l.parts = l.partsOf(OldestFirst(v.Ingresses(host)))
+	l.parts = l.partsOf(spec.OldestFirst(v.Ingresses(host)))
 	l.patterns = l.anyPatterns()
 	return l.answers(path)
 }

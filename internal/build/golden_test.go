@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/store"
@@ -89,7 +90,7 @@ func newBuilder() *build.Builder { return build.New(fakeFeatures(), "nginx.ingre
 
 func newStore(objects []metav1.Object) *store.Store {
 	s := store.New(store.Settings{
-		IngressClass: "nginx", ControllerClass: "k8s.io/ingress-nginx", Classless: true, Scope: build.Scope{DeepInspect: true},
+		IngressClass: "nginx", ControllerClass: "k8s.io/ingress-nginx", Classless: true, Scope: spec.Scope{DeepInspect: true},
 		ConfigMap:          types.NamespacedName{Namespace: "headgate", Name: "options"},
 		DefaultCertificate: types.NamespacedName{Namespace: "headgate", Name: "default"},
 	}, newBuilder().Refer)

@@ -8,6 +8,7 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 
+	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
@@ -32,12 +33,12 @@ func (b *Builder) Host(name string, v View) (h model.Host, found bool, fs []find
 
 // host takes down in trace, if that is not nil, how the host came about.
 func (b *Builder) host(name string, v View, trace *HostTrace) (h model.Host, found bool, fs []finding.Finding) {
-	ingresses := OldestFirst(v.Ingresses(name))
+	ingresses := spec.OldestFirst(v.Ingresses(name))
 	l := layout{
 		builder: b, view: v, config: b.settings(v).config, fallback: defaultKey(v), host: name,
 		taken: map[place]string{}, compiled: map[string]expression{}, trace: trace, reasons: map[[2]string]string{},
 	}
-	asides := l.partsOf(OldestFirst(v.Canaries(name)))
+	asides := l.partsOf(spec.OldestFirst(v.Canaries(name)))
 	if len(ingresses) == 0 && name != model.DefaultHost {
 		l.addAlternatives(asides)
 		return model.Host{}, false, finding.Limit(l.findings)
@@ -169,11 +170,11 @@ func (l *layout) addRoot(parts []*part) {
 	switch {
 	case first.Spec.DefaultBackend == nil:
 	case l.host == model.DefaultHost:
-		l.refuse(first, "spec.defaultBackend", "it does not answer for names that no rule has", &refusal{
-			finding.NotSupported, "beside a rule without a host it does not count for that rule's names",
+		l.refuse(first, "spec.defaultBackend", "it does not answer for names that no rule has", &spec.Rejection{
+			Code: finding.NotSupported, Message: "beside a rule without a host it does not count for that rule's names",
 		})
 	default:
-		ref, refused := readBackend(first.Namespace, first.Spec.DefaultBackend)
+		ref, refused := spec.ReadBackend(first.Namespace, first.Spec.DefaultBackend)
 		if refused != nil {
 			l.refuse(first, "spec.defaultBackend", "the default backend answers", refused)
 		} else {
@@ -193,21 +194,21 @@ func defaultKey(v View) string {
 }
 
 func (l *layout) add(p *part, field string, where place, b *networkingv1.IngressBackend) {
-	ref, refused := readBackend(p.Namespace, b)
+	ref, refused := spec.ReadBackend(p.Namespace, b)
 	if refused != nil {
 		l.refuse(p, field+".backend", notServed, refused)
 		return
 	}
 	if winner, ok := l.taken[where]; ok {
 		l.refuse(p, field, notServed,
-			&refusal{finding.Conflict, fmt.Sprintf("%s of host %s is taken by %s", feature.Shorten(where.String()), l.host, winner)})
+			&spec.Rejection{Code: finding.Conflict, Message: fmt.Sprintf("%s of host %s is taken by %s", feature.Shorten(where.String()), l.host, winner)})
 		return
 	}
 	if l.patterns && !isLiteral(where.written()) {
 		l.expressions++
 		l.expressionBytes += l.compiled[where.written()].bytes
 	}
-	l.taken[where] = objectName(p.Ingress)
+	l.taken[where] = spec.ObjectName(p.Ingress)
 	l.finish(field, where, model.Route{Backend: ref.Key}, p)
 }
 
@@ -220,7 +221,7 @@ func (l *layout) finish(field string, where place, route model.Route, p *part) {
 	if p == nil {
 		parsed = l.builder.schema.Parse(model.Origin{}, nil, l.config)
 	} else {
-		parsed, route.Origin = p.Parsed, origin(p.Ingress)
+		parsed, route.Origin = p.Parsed, spec.Origin(p.Ingress)
 	}
 	problems, denied := l.builder.applyFeatures(parsed.Values(), &route, l.hostOf())
 	route.Denied = denied || parsed.Denied()
@@ -238,33 +239,32 @@ func (l *layout) finish(field string, where place, route model.Route, p *part) {
 
 // hostOf is what features see of the host.
 func (l *layout) hostOf() feature.Host {
-	return feature.Host{Name: l.host, ManyNames: IsManyNames(l.host), Answers: l.answers}
+	return feature.Host{Name: l.host, ManyNames: spec.IsManyNames(l.host), Answers: l.answers}
 }
 
-func (l *layout) refuse(p *part, field, effect string, why *refusal) {
+func (l *layout) refuse(p *part, field, effect string, why *spec.Rejection) {
 	if l.trace != nil {
-		l.reasons[[2]string{objectName(p.Ingress), strings.TrimSuffix(field, ".backend")}] = why.message
+		l.reasons[[2]string{spec.ObjectName(p.Ingress), strings.TrimSuffix(field, ".backend")}] = why.Message
 	}
 	l.findings = append(l.findings, finding.Finding{
-		Object: objectName(p.Ingress), Field: field, Code: why.code, Message: why.message, Effect: effect,
+		Object: spec.ObjectName(p.Ingress), Field: field, Code: why.Code, Message: why.Message, Effect: effect,
 	})
 }
 
 // readPath is where a rule's path stands. ImplementationSpecific acts as
 // Prefix. A path is taken as it is written: requests' paths are decoded before
 // they are compared, rules' are not.
-func (l *layout) readPath(p *networkingv1.HTTPIngressPath) (place, *refusal) {
+func (l *layout) readPath(p *networkingv1.HTTPIngressPath) (place, *spec.Rejection) {
 	path := cmp.Or(p.Path, "/")
 	if !strings.HasPrefix(path, "/") {
-		return place{}, &refusal{finding.InvalidValue, fmt.Sprintf("path %q does not start with a slash", feature.Shorten(path))}
+		return place{}, &spec.Rejection{Code: finding.InvalidValue, Message: fmt.Sprintf("path %q does not start with a slash", feature.Shorten(path))}
 	}
 	if l.patterns {
 		if refused := l.checkPattern(path); refused != nil {
 			return place{}, refused
 		}
 	} else if neverAsked(path) {
-		return place{}, &refusal{finding.InvalidValue,
-			fmt.Sprintf("path %q holds //, /./ or /../, which are taken out of requests' paths", feature.Shorten(path))}
+		return place{}, &spec.Rejection{Code: finding.InvalidValue, Message: fmt.Sprintf("path %q holds //, /./ or /../, which are taken out of requests' paths", feature.Shorten(path))}
 	}
 	where, ok := placeOf(p)
 	if !ok {
@@ -273,9 +273,8 @@ func (l *layout) readPath(p *networkingv1.HTTPIngressPath) (place, *refusal) {
 	return where, nil
 }
 
-func unknownPathType(p *networkingv1.HTTPIngressPath) *refusal {
-	return &refusal{finding.InvalidValue,
-		fmt.Sprintf("pathType %q is none of Exact, Prefix and ImplementationSpecific", feature.Shorten(string(*p.PathType)))}
+func unknownPathType(p *networkingv1.HTTPIngressPath) *spec.Rejection {
+	return &spec.Rejection{Code: finding.InvalidValue, Message: fmt.Sprintf("pathType %q is none of Exact, Prefix and ImplementationSpecific", feature.Shorten(string(*p.PathType)))}
 }
 
 // placeOf is false for a pathType that there is not.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/build/certificate"
+	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
@@ -23,7 +24,7 @@ func (b *Builder) Name(name string, v View) (n model.Name, certificate *model.Ce
 	if name == model.DefaultHost {
 		return model.Name{Name: name, Host: name}, nil, true, nil
 	}
-	ingresses := OldestFirst(v.Ingresses(name))
+	ingresses := spec.OldestFirst(v.Ingresses(name))
 	if len(ingresses) > 0 {
 		n, certificate, fs = b.ruleName(name, ingresses, v)
 		if model.KindOfAlias(name) == model.OneName {
@@ -40,7 +41,7 @@ func (b *Builder) Name(name string, v View) (n model.Name, certificate *model.Ce
 		n, certificate, found = b.twin(name, v)
 		return n, certificate, found, finding.Sort(fs)
 	}
-	fs = append(fs, b.twinsLost(name, objectName(owner), v)...)
+	fs = append(fs, b.twinsLost(name, spec.ObjectName(owner), v)...)
 	return n, certificate, true, finding.Sort(fs)
 }
 
@@ -61,7 +62,7 @@ func (b *Builder) ruleName(name string, ingresses []*networkingv1.Ingress, v Vie
 		switch {
 		case !decides:
 		case winner == "":
-			winner = objectName(ing)
+			winner = spec.ObjectName(ing)
 			if parsed != nil {
 				n.Certificate, certificate = parsed.Certificate.Hash, parsed.Certificate
 			}
@@ -87,7 +88,7 @@ func unlisted(name string, ingresses []*networkingv1.Ingress) []finding.Finding 
 		return nil
 	}
 	return []finding.Finding{{
-		Object: objectName(ingresses[at]), Field: "spec.tls", Code: finding.HostOutsideTLS,
+		Object: spec.ObjectName(ingresses[at]), Field: "spec.tls", Code: finding.HostOutsideTLS,
 		Message: fmt.Sprintf("no entry lists host %s, and no certificate of an entry covers it", name),
 		Effect:  "requests for it are redirected to https and served with the default certificate",
 	}}
@@ -173,7 +174,7 @@ const incompleteEffect = "the certificate is shown without its issuer's, and som
 
 func (s *search) tell(code finding.Code, message, effect string) {
 	s.findings = append(s.findings, finding.Finding{
-		Object: objectName(s.ingress), Field: fmt.Sprintf("spec.tls[%d].secretName", s.entry),
+		Object: spec.ObjectName(s.ingress), Field: fmt.Sprintf("spec.tls[%d].secretName", s.entry),
 		Code: code, Message: message, Effect: effect,
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 
+	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
@@ -102,9 +103,9 @@ func (l *layout) patterned() {
 
 // checkPattern tells what is wrong with a path as a regular expression, and
 // keeps the expression if that is not just the path behind a "^".
-func (l *layout) checkPattern(path string) *refusal {
-	wrong := func(code finding.Code, err any) *refusal {
-		return &refusal{code, fmt.Sprintf("path %q, a regular expression on this host: %v", feature.Shorten(path), err)}
+func (l *layout) checkPattern(path string) *spec.Rejection {
+	wrong := func(code finding.Code, err any) *spec.Rejection {
+		return &spec.Rejection{Code: code, Message: fmt.Sprintf("path %q, a regular expression on this host: %v", feature.Shorten(path), err)}
 	}
 	if isLiteral(path) {
 		if n := len("^" + path); n > pcre.MaxLength {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/build/memo"
+	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
@@ -33,13 +34,13 @@ type parsedMemo struct {
 // parse reads the annotations of an Ingress.
 func (b *Builder) parse(ing *networkingv1.Ingress, config *feature.Config) *feature.Parsed {
 	parse := func(ing *networkingv1.Ingress) *feature.Parsed {
-		return b.schema.Parse(origin(ing), ing.Annotations, config)
+		return b.schema.Parse(spec.Origin(ing), ing.Annotations, config)
 	}
 	bytes := 0
 	for _, text := range ing.Annotations {
 		bytes += len(text)
 	}
-	if len(ing.Spec.Rules) <= fewRules && bytes <= fewBytes {
+	if len(ing.Spec.Rules) <= spec.FewRules && bytes <= fewBytes {
 		return parse(ing)
 	}
 	if b.parsed.config != config || len(b.parsed.of) > maxParsed {
@@ -89,8 +90,8 @@ func (b *Builder) resolve(scope feature.Scope, unit string, owners []*feature.Pa
 	fs := problemFindings("", m.Problems)
 	for _, c := range m.Conflicts {
 		fs = append(fs, finding.Finding{
-			Object: originObject(c.Loser), Field: c.Field, Code: finding.Conflict,
-			Message: fmt.Sprintf("%s, which is older, decides for %s", originObject(c.Winner), unit),
+			Object: spec.OriginName(c.Loser), Field: c.Field, Code: finding.Conflict,
+			Message: fmt.Sprintf("%s, which is older, decides for %s", spec.OriginName(c.Winner), unit),
 			Effect:  "this annotation does nothing for that " + scope.String(),
 		})
 	}
@@ -162,7 +163,7 @@ func (b *Builder) mergeBackend(key string, v View) (feature.Merged, []finding.Fi
 	var owners []*feature.Parsed
 	users := v.Users(key)
 	if slices.ContainsFunc(users, func(ing *networkingv1.Ingress) bool { return v.References(ing).SaysOfBackends }) {
-		for _, ing := range OldestFirst(users) {
+		for _, ing := range spec.OldestFirst(users) {
 			owners = append(owners, b.read(ing, v))
 		}
 	}

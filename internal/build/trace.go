@@ -8,6 +8,7 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 
+	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
@@ -173,7 +174,7 @@ func (l *layout) lostRule(p *part, field string, path *networkingv1.HTTPIngressP
 	lost := LostRule{RuleTrace: RuleTrace{
 		Ingress: p.Ingress, Field: field, PathType: pathType(path), Written: feature.Shorten(cmp.Or(path.Path, "/")),
 	}}
-	if ref, refused := readBackend(p.Namespace, &path.Backend); refused == nil {
+	if ref, refused := spec.ReadBackend(p.Namespace, &path.Backend); refused == nil {
 		lost.Backend = ref.Key
 	}
 	lost.Why = l.why(p, field)
@@ -194,7 +195,7 @@ func (l *layout) lostCatchAll(p *part, byPlace map[place]*networkingv1.Ingress) 
 		Why:       l.why(p, field),
 	}
 	if p.Spec.DefaultBackend != nil {
-		if ref, refused := readBackend(p.Namespace, p.Spec.DefaultBackend); refused == nil {
+		if ref, refused := spec.ReadBackend(p.Namespace, p.Spec.DefaultBackend); refused == nil {
 			lost.Backend, lost.Winner = ref.Key, byPlace[root]
 		}
 	}
@@ -203,7 +204,7 @@ func (l *layout) lostCatchAll(p *part, byPlace map[place]*networkingv1.Ingress) 
 
 // why is the reason for which a field is not served.
 func (l *layout) why(p *part, field string) string {
-	return l.reasons[[2]string{objectName(p.Ingress), field}]
+	return l.reasons[[2]string{spec.ObjectName(p.Ingress), field}]
 }
 
 // patternCauses are found again, since the layout is content with the first one.

@@ -5,6 +5,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/headgate/headgate/internal/build/endpoint"
+	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
@@ -35,11 +36,11 @@ type BackendTrace struct {
 // endpoints.
 func (b *Builder) TraceBackend(key string, v View) (be model.Backend, trace BackendTrace, found bool, fs []finding.Finding) {
 	be, found, fs = b.Backend(key, v)
-	name, portText, ok := SplitKey(key)
+	name, portText, ok := spec.SplitKey(key)
 	if !found || !ok {
 		return be, trace, found, fs
 	}
-	for _, ing := range OldestFirst(v.Users(key)) {
+	for _, ing := range spec.OldestFirst(v.Users(key)) {
 		if trace.Owner == nil && !b.read(ing, v).Forbidden() {
 			trace.Owner = ing
 		}

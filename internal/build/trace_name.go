@@ -7,6 +7,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/pcre"
@@ -50,14 +51,14 @@ type CertificateTrace struct {
 func (b *Builder) TraceName(name string, v View) (n model.Name, trace NameTrace, found bool, fs []finding.Finding) {
 	n, _, found, fs = b.Name(name, v)
 	if name == model.DefaultHost {
-		trace.Rules = OldestFirst(v.Ingresses(name))
+		trace.Rules = spec.OldestFirst(v.Ingresses(name))
 		return n, trace, found, fs
 	}
 	return n, b.traceName(name, v), found, fs
 }
 
 func (b *Builder) traceName(name string, v View) NameTrace {
-	trace := NameTrace{Rules: OldestFirst(v.Ingresses(name))}
+	trace := NameTrace{Rules: spec.OldestFirst(v.Ingresses(name))}
 	host := name
 	if len(trace.Rules) == 0 {
 		var n model.Name
@@ -67,7 +68,7 @@ func (b *Builder) traceName(name string, v View) NameTrace {
 		}
 		host = n.Host
 	}
-	for _, ing := range OldestFirst(v.Claimants(name)) {
+	for _, ing := range spec.OldestFirst(v.Claimants(name)) {
 		if ing != trace.Alias && !slices.Contains(trace.Rules, ing) {
 			trace.Lost = append(trace.Lost, ing)
 		}
@@ -80,7 +81,7 @@ func (b *Builder) traceName(name string, v View) NameTrace {
 
 // traceCertificate finds what decides on the certificate of a rule's host.
 func (b *Builder) traceCertificate(host string, v View) *CertificateTrace {
-	for _, ing := range OldestFirst(v.Ingresses(host)) {
+	for _, ing := range spec.OldestFirst(v.Ingresses(host)) {
 		s := search{builder: b, view: v, ingress: ing, name: host}
 		decides, parsed := s.run()
 		if !decides {

@@ -1,42 +1,17 @@
 package build
 
 import (
-	"slices"
-	"strings"
-
+	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 )
 
-// Twin is the name that differs from a host's by "www." at its start. A host
-// that stands for more than one name has none.
-func RedirectAlias(host string) (name string, ok bool) {
-	if host == model.DefaultHost || model.KindOfAlias(host) != model.OneName {
-		return "", false
-	}
-	if bare, www := strings.CutPrefix(host, "www."); www {
-		return bare, true
-	}
-	return "www." + host, true
-}
-
-func twins(hosts []string) []string {
-	var list []string
-	for _, host := range hosts {
-		if name, ok := RedirectAlias(host); ok {
-			list = append(list, name)
-		}
-	}
-	slices.Sort(list)
-	return list
-}
-
 // twin builds a name that is nothing but the twin of a host: requests for it
 // are sent there. It shows the certificate of the host only if that is for the
 // twin too.
 func (b *Builder) twin(name string, v View) (n model.Name, certificate *model.Certificate, found bool) {
-	host, ok := RedirectAlias(name)
+	host, ok := spec.RedirectAlias(name)
 	if !ok || len(v.RedirectAliases(name)) == 0 {
 		return model.Name{}, nil, false
 	}
@@ -53,7 +28,7 @@ func (b *Builder) twinsLost(name, winner string, v View) []finding.Finding {
 	var fs []finding.Finding
 	for _, ing := range v.RedirectAliases(name) {
 		fs = append(fs, finding.Finding{
-			Object: objectName(ing), Field: b.annotation(b.claims(ing, v).WWWBy), Code: finding.Conflict,
+			Object: spec.ObjectName(ing), Field: b.annotation(b.claims(ing, v).WWWBy), Code: finding.Conflict,
 			Message: "the name " + feature.Shorten(name) + " is taken by " + winner, Effect: "it is not redirected",
 		})
 	}

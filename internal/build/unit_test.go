@@ -3,8 +3,13 @@ package build_test
 import (
 	"testing"
 
+	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/internal/unit"
 )
+
+// A store shows what build reads.
+var _ build.View = (*store.Store)(nil)
 
 // TestKinds: units of every kind that a store can name are built, and no others.
 func TestKinds(t *testing.T) {

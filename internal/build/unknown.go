@@ -8,6 +8,7 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 
+	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/ingressnginx"
 )
@@ -45,7 +46,7 @@ func (b *Builder) unknownAnnotations(ing *networkingv1.Ingress) []finding.Findin
 			}
 		}
 		fs = append(fs, finding.Finding{
-			Object: objectName(ing), Field: whole, Code: code, Message: message, Effect: "it does nothing",
+			Object: spec.ObjectName(ing), Field: whole, Code: code, Message: message, Effect: "it does nothing",
 		})
 	}
 	return fs
@@ -65,7 +66,7 @@ func (b *Builder) oldPrefix(ing *networkingv1.Ingress, whole string) (finding.Fi
 		return finding.Finding{}, false
 	}
 	return finding.Finding{
-		Object: objectName(ing), Field: whole, Code: finding.OldPrefix,
+		Object: spec.ObjectName(ing), Field: whole, Code: finding.OldPrefix,
 		Message: fmt.Sprintf("the prefix must be %s (--annotations-prefix), as with ingress-nginx: write %s", b.prefix, ours),
 		Effect:  "it does nothing",
 	}, true

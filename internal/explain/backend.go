@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/unit"
 )
@@ -32,7 +33,7 @@ func (x *explainer) explainBackend(key, role string) {
 		return
 	}
 	x.keep(unit.FromBackend(backend))
-	service, port, _ := build.SplitKey(key)
+	service, port, _ := spec.SplitKey(key)
 	object := "service/" + service.String()
 	x.involve(object)
 	said := Backend{

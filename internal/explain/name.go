@@ -7,6 +7,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/router"
 )
@@ -20,7 +21,7 @@ func (x *explainer) explainName(found router.Name) {
 	case router.ByName, router.ByWildcard:
 		if found.Redirect {
 			n.By, n.Why = ByTwin, "it is nobody's but the twin of host "+found.Host
-			twins := build.OldestFirst(x.Store.RedirectAliases(name))
+			twins := spec.OldestFirst(x.Store.RedirectAliases(name))
 			n.Ingresses = x.ingresses(twins)
 			for _, ing := range twins {
 				x.ingress(ing)
@@ -47,7 +48,7 @@ func (x *explainer) explainName(found router.Name) {
 		if name == model.DefaultHost {
 			n.Why = "the request names no host"
 		}
-		n.Ingresses = x.ingresses(build.OldestFirst(x.Store.Ingresses(model.DefaultHost)))
+		n.Ingresses = x.ingresses(spec.OldestFirst(x.Store.Ingresses(model.DefaultHost)))
 	}
 	x.lostWildcards(name, found)
 	x.lostAliases(name, found)
@@ -102,7 +103,7 @@ func (x *explainer) lostWildcards(name string, found router.Name) {
 		if labels > 1 {
 			why = fmt.Sprintf("the star of a rule stands for one label, and %s has %d in its place", name, labels)
 		}
-		owners = build.OldestFirst(owners)
+		owners = spec.OldestFirst(owners)
 		x.out.Name.Lost = append(x.out.Name.Lost, Claim{Name: wildcard, By: ByWildcard, Ingresses: x.ingresses(owners), Why: why})
 	}
 }

@@ -19,7 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/controller"
 	"github.com/headgate/headgate/internal/dataplane"
 	"github.com/headgate/headgate/internal/expiry"
@@ -115,7 +115,7 @@ func Start(t testing.TB, o Options) *Gate {
 			IngressClass: "nginx", ControllerClass: "k8s.io/ingress-nginx", WatchWithoutClass: true, Classless: true,
 			ConfigMap:      types.NamespacedName{Namespace: "default", Name: "headgate"},
 			DefaultBackend: inDefault(o.DefaultBackend), DefaultCertificate: inDefault(o.DefaultCertificate),
-			CompleteChains: o.CompleteChains, LocalAddresses: !o.NoLocalAddresses, Scope: build.Scope{DeepInspect: true},
+			CompleteChains: o.CompleteChains, LocalAddresses: !o.NoLocalAddresses, Scope: spec.Scope{DeepInspect: true},
 		},
 		Features: o.Features, AnnotationPrefix: annotationPrefix, Environment: env,
 		Dictionaries: o.Dictionaries, Process: g.Process, RunDir: g.RunDir, Metrics: g.Metrics, Ledger: findings, Expiry: certificates, Log: log, Timing: *o.Timing,

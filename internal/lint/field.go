@@ -9,7 +9,7 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 
-	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/model"
 )
 
@@ -52,7 +52,7 @@ func annotationOf(ing *networkingv1.Ingress, backend string) string {
 // fieldNaming is the first field whose value is the name of the backend's
 // Service, or a URL with its name in the cluster; empty if there is none.
 func fieldNaming(values map[string]string, backend string) string {
-	service, _, _ := build.SplitKey(backend)
+	service, _, _ := spec.SplitKey(backend)
 	inCluster := service.Name + "." + service.Namespace + ".svc"
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if value := strings.TrimSpace(values[name]); value == service.Name || strings.Contains(value, "://"+inCluster) {

@@ -11,7 +11,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/internal/unit"
@@ -103,7 +103,7 @@ func TestTouchedBackends(t *testing.T) {
 func TestTouchedByBackendSettings(t *testing.T) {
 	const mark = "says"
 	with := func(ingresses ...*networkingv1.Ingress) *store.Store {
-		s := store.New(settings(), func(ing *networkingv1.Ingress, options *corev1.ConfigMap) build.References {
+		s := store.New(settings(), func(ing *networkingv1.Ingress, options *corev1.ConfigMap) spec.References {
 			refs := refer(ing, options)
 			if ing != nil {
 				_, refs.SaysOfBackends = ing.Annotations[mark]

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/unit"
 )
@@ -25,7 +25,7 @@ type ingress struct {
 	ours bool
 	// refused is set if it would be ours, but is excluded because of its content.
 	refused    bool
-	references build.References
+	references spec.References
 }
 
 // A reference is the use of a backend by an Ingress. A backend exists as long as
@@ -77,7 +77,7 @@ func (s *Store) indexClass(ing *ingress, do func(string, *ingress)) {
 // ends.
 func (s *Store) reindex(ing *ingress, object *networkingv1.Ingress) []unit.Key {
 	old, wasOurs, wasRefused := ing.references, ing.ours, ing.refused
-	ing.ours, ing.refused, ing.references = false, false, build.References{}
+	ing.ours, ing.refused, ing.references = false, false, spec.References{}
 	if object != nil && s.isOurs(object) {
 		if ing.refused = s.settings.Scope.LeavesOut(object); !ing.refused {
 			ing.ours, ing.references = true, s.refer(object, s.ConfigMap())
@@ -111,7 +111,7 @@ func (s *Store) reindex(ing *ingress, object *networkingv1.Ingress) []unit.Key {
 // those of its hosts, and the aliases of all Ingresses of these hosts, since only
 // the oldest of them gives a host its aliases. The aliases of an Ingress are
 // appended once, however many hosts it has.
-func (s *Store) namesOf(keys []unit.Key, refs build.References) []unit.Key {
+func (s *Store) namesOf(keys []unit.Key, refs spec.References) []unit.Key {
 	seen := map[*ingress]bool{}
 	for _, host := range refs.Hosts {
 		keys = append(keys, unit.Name.Key(host))
@@ -119,7 +119,7 @@ func (s *Store) namesOf(keys []unit.Key, refs build.References) []unit.Key {
 			keys = append(keys, aliasKey(host))
 		}
 		// The www redirect alias uses the certificate of the host.
-		if alias, ok := build.RedirectAlias(host); ok && len(s.byRedirectAlias[alias]) > 0 {
+		if alias, ok := spec.RedirectAlias(host); ok && len(s.byRedirectAlias[alias]) > 0 {
 			keys = append(keys, unit.Name.Key(alias))
 		}
 		for _, other := range s.byHost[host] {
@@ -168,7 +168,7 @@ func replace[K comparable](x index[K, *ingress], old, now []K, value *ingress) {
 // reindexBackends touches the backends whose use begins or ends, those whose
 // settings the Ingress may decide, and those with the names of its hosts: whether
 // these are called depends on the routes of the hosts.
-func (s *Store) reindexBackends(ing *ingress, old build.References) []unit.Key {
+func (s *Store) reindexBackends(ing *ingress, old spec.References) []unit.Key {
 	now := ing.references
 	touched := s.reindexUses(ing, old.Backends, now.Backends, false)
 	touched = append(touched, s.reindexUses(ing, old.Calls, now.Calls, true)...)
@@ -183,9 +183,9 @@ func (s *Store) reindexBackends(ing *ingress, old build.References) []unit.Key {
 	return touched
 }
 
-func (s *Store) reindexUses(ing *ingress, old, now []build.BackendReference, call bool) []unit.Key {
+func (s *Store) reindexUses(ing *ingress, old, now []spec.BackendReference, call bool) []unit.Key {
 	var touched []unit.Key
-	change := func(ref build.BackendReference) {
+	change := func(ref spec.BackendReference) {
 		// The backend of a name without a Service may depend on its callers.
 		if !s.inUse(ref) || ref.Service.Namespace == model.NoNamespace {
 			touched = append(touched, unit.Backend.Key(ref.Key))
@@ -209,13 +209,13 @@ func (s *Store) reindexUses(ing *ingress, old, now []build.BackendReference, cal
 
 // saysOf reports whether an Ingress that uses the backend has settings for it:
 // then each of its Ingresses may decide them.
-func (s *Store) saysOf(ref build.BackendReference) bool {
+func (s *Store) saysOf(ref spec.BackendReference) bool {
 	return slices.ContainsFunc(s.backends[ref.Service], func(b reference) bool {
 		return b.key == ref.Key && !b.call && b.user.references.SaysOfBackends
 	})
 }
 
-func (s *Store) inUse(ref build.BackendReference) bool {
+func (s *Store) inUse(ref spec.BackendReference) bool {
 	return slices.Contains(s.optionCalls, ref) ||
 		slices.ContainsFunc(s.backends[ref.Service], func(b reference) bool { return b.key == ref.Key })
 }

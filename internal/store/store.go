@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/source"
@@ -37,7 +37,7 @@ type Settings struct {
 	// ours; nil for all.
 	Namespaces labels.Selector
 	// Scope defines which Ingresses are excluded because of their content.
-	Scope build.Scope
+	Scope spec.Scope
 	// WatchWithoutClass makes Ingresses that name no class ours.
 	WatchWithoutClass bool
 	// Classless is for a folder without IngressClasses: besides Ingresses that
@@ -97,7 +97,7 @@ type Store struct {
 	byObject        index[feature.Reference, *ingress]
 	backends        index[types.NamespacedName, reference] // of a Service
 	// optionCalls are the backends that the ConfigMap with the options calls.
-	optionCalls   []build.BackendReference
+	optionCalls   []spec.BackendReference
 	wantedSecrets wantSet[types.NamespacedName]
 	// wantedConfigMaps does not have the one with Headgate's options.
 	wantedConfigMaps wantSet[types.NamespacedName]
@@ -112,11 +112,9 @@ type Store struct {
 	issuerURLs map[types.NamespacedName]string
 }
 
-var _ build.View = (*Store)(nil)
-
 // Refer returns the references of an Ingress or, without one, of the ConfigMap
 // with the options (build.Refer).
-type Refer func(ing *networkingv1.Ingress, options *corev1.ConfigMap) build.References
+type Refer func(ing *networkingv1.Ingress, options *corev1.ConfigMap) spec.References
 
 // New makes an empty Store.
 func New(settings Settings, refer Refer) *Store {

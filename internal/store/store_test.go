@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/internal/unit"
 )
@@ -22,7 +23,7 @@ import (
 const controllerClass = "k8s.io/ingress-nginx"
 
 // refer takes the aliases of an Ingress from its annotation "aliases".
-func refer(ing *networkingv1.Ingress, options *corev1.ConfigMap) build.References {
+func refer(ing *networkingv1.Ingress, options *corev1.ConfigMap) spec.References {
 	refs := build.New(nil, "x").Refer(ing, options)
 	if ing == nil {
 		return refs
@@ -320,7 +321,7 @@ func TestManyAliasesOfManyHosts(t *testing.T) {
 		aliases = append(aliases, fmt.Sprintf("a%d.example", i))
 	}
 	calls := 0
-	s := store.New(settings(), func(ing *networkingv1.Ingress, options *corev1.ConfigMap) build.References {
+	s := store.New(settings(), func(ing *networkingv1.Ingress, options *corev1.ConfigMap) spec.References {
 		if ing != nil {
 			calls++
 		}

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/store"
 )
 
@@ -38,7 +38,7 @@ func TestUnserved(t *testing.T) {
 			ing.Annotations = map[string]string{"kubernetes.io/ingress.class": "other"}
 		}, `its annotation kubernetes.io/ingress.class is "other", not "nginx"`},
 		{"namespace", store.Settings{Namespaces: selector}, named("ours"), "--watch-namespace-selector team=a does not select its namespace default"},
-		{"catch-all", store.Settings{Scope: build.Scope{NoCatchAll: true}}, func(ing *networkingv1.Ingress) {
+		{"catch-all", store.Settings{Scope: spec.Scope{NoCatchAll: true}}, func(ing *networkingv1.Ingress) {
 			named("ours")(ing)
 			ing.Spec.DefaultBackend = &networkingv1.IngressBackend{}
 		}, "--disable-catch-all"},

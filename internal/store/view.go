@@ -8,7 +8,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/source"
 )
@@ -26,11 +26,11 @@ func (s *Store) Canaries(host string) []*networkingv1.Ingress {
 }
 
 // References are those of an Ingress of our class.
-func (s *Store) References(ing *networkingv1.Ingress) build.References {
+func (s *Store) References(ing *networkingv1.Ingress) spec.References {
 	if known := s.ingresses[nameOf(ing)]; known != nil {
 		return known.references
 	}
-	return build.References{}
+	return spec.References{}
 }
 
 // Changes is the number of calls of Apply.
@@ -108,7 +108,7 @@ func (s *Store) LocalAddresses() bool { return s.settings.LocalAddresses }
 func (s *Store) ManualEndpoints() bool { return s.settings.ManualEndpoints }
 
 // Scope defines which Ingresses are excluded because of their content.
-func (s *Store) Scope() build.Scope { return s.settings.Scope }
+func (s *Store) Scope() spec.Scope { return s.settings.Scope }
 
 // Refused is the Ingress of that name if it is of our class, but excluded because
 // of its content; otherwise nil.
@@ -142,7 +142,7 @@ func (s *Store) Callers(backendKey string) []*networkingv1.Ingress {
 }
 
 func (s *Store) referrers(backendKey string, call bool) []*networkingv1.Ingress {
-	service, _, ok := build.SplitKey(backendKey)
+	service, _, ok := spec.SplitKey(backendKey)
 	if !ok {
 		return nil
 	}
@@ -158,15 +158,15 @@ func (s *Store) referrers(backendKey string, call bool) []*networkingv1.Ingress 
 // CalledByOptions reports whether all routes call the backend because of the
 // ConfigMap with Headgate's options.
 func (s *Store) CalledByOptions(backendKey string) bool {
-	return slices.ContainsFunc(s.optionCalls, func(ref build.BackendReference) bool { return ref.Key == backendKey })
+	return slices.ContainsFunc(s.optionCalls, func(ref spec.BackendReference) bool { return ref.Key == backendKey })
 }
 
 // Referenced reports whether an Ingress of our class uses or calls the backend,
 // the options call it, or it is the default one.
 func (s *Store) Referenced(backendKey string) bool {
-	service, port, ok := build.SplitKey(backendKey)
+	service, port, ok := spec.SplitKey(backendKey)
 	if ok && port == model.FirstPort && service == s.settings.DefaultBackend {
 		return true
 	}
-	return ok && s.inUse(build.BackendReference{Key: backendKey, Service: service})
+	return ok && s.inUse(spec.BackendReference{Key: backendKey, Service: service})
 }

@@ -5,8 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/build/endpoint"
+	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
 )
@@ -95,7 +95,7 @@ func (s *Store) DrainNames() References[string] {
 
 // serviceInUse reports whether a backend of the Service is in use.
 func (s *Store) serviceInUse(name types.NamespacedName) bool {
-	called := slices.ContainsFunc(s.optionCalls, func(ref build.BackendReference) bool { return ref.Service == name })
+	called := slices.ContainsFunc(s.optionCalls, func(ref spec.BackendReference) bool { return ref.Service == name })
 	return called || len(s.backends[name]) > 0 || name.Name != "" && name == s.settings.DefaultBackend
 }
 

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/featuretest"
@@ -36,7 +36,7 @@ func surveyOf(t *testing.T, objects []metav1.Object) *survey.Survey {
 	}
 	s, err := survey.Take(changes, survey.Settings{
 		Store: store.Settings{
-			IngressClass: "nginx", WatchWithoutClass: true, Classless: true, Scope: build.Scope{DeepInspect: true},
+			IngressClass: "nginx", WatchWithoutClass: true, Classless: true, Scope: spec.Scope{DeepInspect: true},
 			ConfigMap: types.NamespacedName{Namespace: "default", Name: "headgate"},
 		},
 		Features: all.Features(), AnnotationPrefix: "nginx.ingress.kubernetes.io",

@@ -1,4 +1,4 @@
-package build
+package spec
 
 import (
 	"math/rand/v2"

@@ -1,4 +1,4 @@
-package build
+package spec
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
@@ -35,18 +34,12 @@ func (s Scope) Why(ing *networkingv1.Ingress) string {
 	return r.findings[0].Message
 }
 
-// Refusal says why the Ingress of that name, "namespace/name", is left out as a
-// whole. Without findings it is not.
-func (b *Builder) Refusal(name string, v View) []finding.Finding {
-	var of types.NamespacedName
-	of.Namespace, of.Name, _ = strings.Cut(name, "/")
-	ing := v.Refused(of)
-	if ing == nil {
-		return nil
-	}
+// Findings say why an Ingress is left out as a whole. Without findings it is
+// not.
+func (s Scope) Findings(ing *networkingv1.Ingress) []finding.Finding {
 	const most = 20
 	r := refusals{ing: ing, most: most}
-	r.judge(v.Scope())
+	r.judge(s)
 	return finding.Limit(r.findings)
 }
 
@@ -62,7 +55,7 @@ func (r *refusals) add(field, message string) { r.addAs(finding.Refused, field, 
 func (r *refusals) addAs(code finding.Code, field, message string) {
 	if len(r.findings) < r.most {
 		r.findings = append(r.findings, finding.Finding{
-			Object: objectName(r.ing), Field: field, Code: code, Message: message,
+			Object: ObjectName(r.ing), Field: field, Code: code, Message: message,
 			Effect: "nothing of this Ingress is served",
 		})
 	}
@@ -82,16 +75,17 @@ func (r *refusals) judge(s Scope) {
 // the findings about the bad ones.
 func (r *refusals) hosts() {
 	for _, rule := range r.ing.Spec.Rules {
-		if _, ok := hostName(rule.Host); ok {
+		if _, ok := HostName(rule.Host); ok {
 			return
 		}
 	}
 	for i, rule := range r.ing.Spec.Rules {
-		r.addAs(finding.InvalidValue, fmt.Sprintf("spec.rules[%d].host", i), badHost(rule.Host))
+		r.addAs(finding.InvalidValue, fmt.Sprintf("spec.rules[%d].host", i), BadHost(rule.Host))
 	}
 }
 
-func badHost(host string) string {
+// BadHost says what is wrong with a host that HostName does not know.
+func BadHost(host string) string {
 	return fmt.Sprintf("invalid host %q: must be a DNS name", feature.Shorten(host))
 }
 

@@ -1,0 +1,57 @@
+package build
+
+import (
+	"fmt"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/headgate/headgate/internal/build/spec"
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
+)
+
+// A part is what one Ingress gives a host.
+type part struct {
+	*networkingv1.Ingress
+	// Parsed is what its annotations say, and problems what features found besides
+	// on its routes.
+	*feature.Parsed
+	problems []feature.Problem
+	// routed is set when the Ingress has a route on the host.
+	routed bool
+	// rules are the numbers of the Ingress's rules for the host.
+	rules []int
+	// first is set on one of the Ingress's hosts: with the others nothing is told
+	// of what is wrong with the Ingress as a whole.
+	first bool
+	// invalid are the rules whose host is no DNS name.
+	invalid []int
+}
+
+// partsOf are the Ingresses of a host with what each gives it, the oldest first.
+func (l *layout) partsOf(ingresses []*networkingv1.Ingress) []*part {
+	parts := make([]*part, len(ingresses))
+	for i, ing := range ingresses {
+		rules := l.builder.rules.Of(ing)
+		p := &part{Ingress: ing, Parsed: l.builder.read(ing, l.view), rules: rules.ByHost[l.host], first: rules.First == l.host}
+		if p.first {
+			p.invalid = rules.Invalid
+		}
+		parts[i] = p
+	}
+	return parts
+}
+
+// tellWhole reports what is wrong with an Ingress whatever its hosts are, besides
+// problems.
+func (l *layout) tellWhole(p *part, problems []feature.Problem) {
+	if !p.first {
+		return
+	}
+	l.findings = append(l.findings, problemFindings(spec.ObjectName(p.Ingress), problems)...)
+	l.findings = append(l.findings, l.builder.unknownAnnotations(p.Ingress)...)
+	for _, i := range p.invalid {
+		l.refuse(p, fmt.Sprintf("spec.rules[%d].host", i), "this rule is not served",
+			&spec.Rejection{Code: finding.InvalidValue, Message: spec.BadHost(p.Spec.Rules[i].Host)})
+	}
+}

@@ -1,0 +1,103 @@
+package build
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/headgate/headgate/internal/build/spec"
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/model"
+)
+
+// Refer lists what an Ingress names under the ConfigMap with the options, which
+// may be nil. Rules whose host no name can equal, and backends that name no
+// Service port, are passed over. Annotations of an Ingress that the administrator
+// forbids name nothing. Without an Ingress it lists what the options alone have
+// all routes call.
+func (b *Builder) Refer(ing *networkingv1.Ingress, options *corev1.ConfigMap) spec.References {
+	config := b.parseConfig(options).config
+	calls := b.calls(config.Values())
+	if ing == nil {
+		return spec.References{Calls: spec.CallReferences(calls, nil)}
+	}
+	parsed := b.parse(ing, config)
+	refs := spec.References{SaysOfBackends: parsed.Values().Says(feature.ScopeBackend)}
+	canary, _, _ := b.alternative(parsed)
+	refs.IsCanary = canary != ""
+	backend := func(written *networkingv1.IngressBackend) {
+		if ref, refused := spec.ReadBackend(ing.Namespace, written); refused == nil {
+			refs.Backends = append(refs.Backends, ref)
+		}
+	}
+	if ing.Spec.DefaultBackend != nil {
+		backend(ing.Spec.DefaultBackend)
+		if len(ing.Spec.Rules) == 0 {
+			refs.Hosts = append(refs.Hosts, model.DefaultHost)
+		}
+	}
+	for _, rule := range ing.Spec.Rules {
+		if host, ok := spec.HostName(rule.Host); ok {
+			refs.Hosts = append(refs.Hosts, host)
+		}
+		if rule.HTTP == nil {
+			continue
+		}
+		for i := range rule.HTTP.Paths {
+			backend(&rule.HTTP.Paths[i].Backend)
+		}
+	}
+	slices.Sort(refs.Hosts)
+	refs.Hosts = slices.Compact(refs.Hosts)
+	if !refs.IsCanary {
+		b.referByAnnotations(parsed, calls, &refs)
+		refs.Secrets = spec.TLSSecrets(ing)
+	}
+	refs.Backends = spec.SortBackends(refs.Backends)
+	return refs
+}
+
+// referByAnnotations adds what annotations name. What the options call for all
+// routes is not the Ingress's.
+func (b *Builder) referByAnnotations(parsed *feature.Parsed, optionCalls []model.Call, refs *spec.References) {
+	for _, ref := range parsed.References() {
+		if ref.Kind != feature.Service {
+			refs.Objects = append(refs.Objects, ref)
+			continue
+		}
+		refs.Backends = append(refs.Backends, spec.BackendReference{
+			Key: model.BackendKey(ref.Namespace, ref.Name, model.FirstPort), Service: types.NamespacedName(ref.ObjectName),
+		})
+	}
+	slices.SortFunc(refs.Objects, func(a, b feature.Reference) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	refs.Objects = slices.Compact(refs.Objects)
+	names := b.namesOf(parsed.Values())
+	refs.Aliases = names.Aliases
+	if names.WWWBy != nil {
+		refs.RedirectAliases = spec.RedirectAliases(refs.Hosts)
+	}
+	calls := slices.DeleteFunc(b.calls(parsed.Values()), func(c model.Call) bool { return slices.Contains(optionCalls, c) })
+	refs.Calls = spec.CallReferences(calls, refs.Hosts)
+}
+
+// claims are the names that an Ingress claims.
+func (b *Builder) claims(ing *networkingv1.Ingress, v View) feature.NamesOut {
+	return b.namesOf(b.parse(ing, b.settings(v).config).Values())
+}
+
+// namesOf are the names that values claim, the aliases sorted.
+func (b *Builder) namesOf(v feature.Values) (out feature.NamesOut) {
+	for _, f := range b.features {
+		if f.Names != nil {
+			f.Names(v, &out)
+		}
+	}
+	slices.Sort(out.Aliases)
+	out.Aliases = slices.Compact(out.Aliases)
+	return out
+}
