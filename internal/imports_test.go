@@ -74,6 +74,11 @@ var knows = []struct {
 		"it says what one Ingress names: what other objects say is for build",
 	},
 	{
+		"internal/build/setting",
+		[]string{"internal/build/memo", "internal/build/spec", "internal/feature", "internal/finding", "internal/ingressnginx", "internal/model"},
+		"it reads settings: what hosts, names and backends become by them is for build",
+	},
+	{
 		"internal/build", []string{"internal/build/…", "internal/feature", "internal/finding", "internal/ingressnginx", "internal/keypolicy", "internal/model", "internal/netguard", "internal/pcre", "internal/source", "internal/unit"},
 		"build sees objects through its View and returns the model: it knows neither store nor what is done with the model",
 	},

@@ -65,7 +65,7 @@ func (b *Builder) regexes(claims []claim, v View) (names []model.Name, fs []find
 	slices.SortStableFunc(claims, func(a, b claim) int { return spec.CompareAge(a.owner, b.owner) })
 	for i := maxExpressions; i < len(claims); i++ {
 		fs = append(fs, finding.Finding{
-			Object: spec.ObjectName(claims[i].owner), Field: b.annotation(b.claims(claims[i].owner, v).AliasesBy), Code: finding.TooMany,
+			Object: spec.ObjectName(claims[i].owner), Field: b.settings.Annotation(b.settings.Claims(claims[i].owner, v).AliasesBy), Code: finding.TooMany,
 			Message: fmt.Sprintf("all %d regular expressions that there may be are taken", maxExpressions),
 			Effect:  noRequests(claims[i].Name.Name),
 		})
@@ -188,7 +188,7 @@ func (b *Builder) aliasesLost(alias, winner string, owners []*networkingv1.Ingre
 			message = "an older Ingress gives the host its aliases"
 		}
 		fs = append(fs, finding.Finding{
-			Object: spec.ObjectName(ing), Field: b.annotation(b.claims(ing, v).AliasesBy), Code: finding.Conflict,
+			Object: spec.ObjectName(ing), Field: b.settings.Annotation(b.settings.Claims(ing, v).AliasesBy), Code: finding.Conflict,
 			Message: message, Effect: noRequests(alias),
 		})
 	}
@@ -198,12 +198,4 @@ func (b *Builder) aliasesLost(alias, winner string, owners []*networkingv1.Ingre
 // noRequests is the effect of an alias that its Ingress does not get.
 func noRequests(alias string) string {
 	return fmt.Sprintf("requests for %s do not come to this Ingress", feature.Shorten(strings.TrimPrefix(alias, "~")))
-}
-
-// annotation is the whole name of a setting's.
-func (b *Builder) annotation(s feature.Declared) string {
-	if s == nil {
-		return "metadata.annotations"
-	}
-	return b.prefix + "/" + s.Declaration().Annotation
 }

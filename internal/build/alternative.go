@@ -19,22 +19,6 @@ const maxAlternatives = 16
 // maxExcept is how many paths an alternative may be kept from.
 const maxExcept = 16
 
-// alternative reports whether an Ingress is a canary, and by which feature, even
-// if the administrator forbids it: it makes no routes. The name is empty if it is
-// none.
-func (b *Builder) alternative(p *feature.Parsed) (name string, when any, report feature.Report) {
-	report = feature.NewReport(p.Written(), noAlternative)
-	for _, f := range b.features {
-		if f.Alternative == nil {
-			continue
-		}
-		if when, ok := f.Alternative(p.Written(), &report); ok {
-			return f.Name, when, report
-		}
-	}
-	return "", nil, report
-}
-
 // addAlternatives gives the routes the alternatives of Ingresses that stand
 // aside, the oldest first. An alternative belongs to the route of its own host,
 // path and kind of path and to no other. (The predecessor tied it to the
@@ -44,7 +28,7 @@ func (b *Builder) alternative(p *feature.Parsed) (name string, when any, report 
 // route above it either.
 func (l *layout) addAlternatives(asides []*part) {
 	for _, p := range asides {
-		name, when, report := l.builder.alternative(p.Parsed)
+		name, when, report := l.builder.settings.Canary(p.Parsed, noAlternative)
 		// Of its other annotations none counts: those of the routes' Ingresses do.
 		problems := append(p.ProblemsOf(name), report.Problems...)
 		denied := slices.ContainsFunc(problems, func(p feature.Problem) bool { return p.Denies })

@@ -16,11 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/build/certificate"
-	"github.com/headgate/headgate/internal/build/memo"
+	"github.com/headgate/headgate/internal/build/setting"
 	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature"
-	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/source"
 )
 
@@ -28,6 +26,7 @@ import (
 // shown: a new version is a new object.
 type View interface {
 	certificate.View
+	setting.View
 	// Ingresses are those of our class that name the host (see Refer), in any
 	// order, but for those that stand aside.
 	Ingresses(host string) []*networkingv1.Ingress
@@ -51,9 +50,6 @@ type View interface {
 	Service(types.NamespacedName) *corev1.Service
 	// EndpointSlices are those of the named Service, in any order.
 	EndpointSlices(service types.NamespacedName) []*discoveryv1.EndpointSlice
-	// NamedConfigMap is a ConfigMap that an Ingress of our class refers to (see
-	// Refer), nil if there is none of that name.
-	NamedConfigMap(types.NamespacedName) *corev1.ConfigMap
 	// DefaultCertificate is the Secret whose certificate is shown where no other
 	// is, empty where that is the one that Headgate makes.
 	DefaultCertificate() types.NamespacedName
@@ -63,8 +59,6 @@ type View interface {
 	// DefaultBackend is the Service that answers what no rule does, empty where
 	// that is the built-in default backend.
 	DefaultBackend() types.NamespacedName
-	// ConfigMap is the one with Headgate's options, nil if there is none.
-	ConfigMap() *corev1.ConfigMap
 	// Addresses are those of a DNS name that ExternalName gave, nil until the
 	// name was looked up.
 	Addresses(name string) *source.Addresses
@@ -100,17 +94,11 @@ type View interface {
 // aliases lead to, which saves time and changes no result. It must not be used by two goroutines at once.
 type Builder struct {
 	features []feature.Feature
-	schema   *feature.Schema
-	prefix   string
-	// names are those of all annotations, see annotationNames.
-	names []string
+	settings *setting.Reader
 	// order has the place of each feature in the list, by its name.
 	order        map[string]int
-	config       memo.Of[*corev1.ConfigMap, parsedConfig]
-	parsed       parsedMemo
 	rules        spec.RulesMemo
 	certificates *certificate.Reader
-	derived      memo.Of[derivation, any]
 	namings      namings
 	// expressions are the texts to match by of aliases that are expressions.
 	expressions map[string]string
@@ -125,29 +113,14 @@ func New(features []feature.Feature, prefix string, lacking ...feature.Capabilit
 	}
 	return &Builder{
 		features:     features,
-		schema:       feature.NewSchema(prefix, features, lacking...),
-		prefix:       prefix,
+		settings:     setting.NewReader(features, prefix, lacking...),
 		order:        order,
 		certificates: certificate.NewReader(),
 	}
 }
 
-// A derivation is what a feature makes of a Secret. The last one is kept: when a
-// Secret changes, all hosts that have it are built one after the other.
-type derivation struct {
-	of  *corev1.Secret
-	key string
-}
-
-// problemFindings are findings for an Ingress where a problem is one's, else for
-// the object.
-func problemFindings(object string, problems []feature.Problem) []finding.Finding {
-	fs := make([]finding.Finding, len(problems))
-	for i, p := range problems {
-		fs[i] = finding.Finding{Object: object, Field: p.Field, Code: p.Code, Message: p.Message, Effect: p.Effect}
-		if p.Ingress != (model.Origin{}) {
-			fs[i].Object = spec.OriginName(p.Ingress)
-		}
-	}
-	return fs
+// Refer lists what an Ingress names under the ConfigMap with the options, see
+// setting.Reader.
+func (b *Builder) Refer(ing *networkingv1.Ingress, options *corev1.ConfigMap) spec.References {
+	return b.settings.Refer(ing, options)
 }

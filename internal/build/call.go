@@ -17,18 +17,6 @@ import (
 	"github.com/headgate/headgate/internal/pcre"
 )
 
-// calls are the services that routes with these settings ask besides their
-// backends.
-func (b *Builder) calls(v feature.Values) []model.Call {
-	var list []model.Call
-	for _, f := range b.features {
-		if f.Calls != nil {
-			list = append(list, f.Calls(v)...)
-		}
-	}
-	return list
-}
-
 // outside fills in the endpoints of a backend that is not a Service's.
 func (t *backendMaker) outside(portText string) {
 	port, err := strconv.ParseUint(portText, 10, 16)
@@ -58,7 +46,7 @@ func localOnly(address string) string {
 // ConfigMap with the options, or the oldest Ingress that calls it.
 func (b *Builder) callerOf(key string, v View) (object, field string) {
 	if configMap := v.ConfigMap(); v.CalledByOptions(key) && configMap != nil {
-		field = b.callField(b.settings(v).config.Values(), key, configMap.Data, func(s feature.Declared) string { return s.Declaration().Key })
+		field = b.callField(b.settings.Options(v).Config.Values(), key, configMap.Data, func(s feature.Declared) string { return s.Declaration().Key })
 		return "configmap/" + configMap.Namespace + "/" + configMap.Name, field
 	}
 	callers := v.Callers(key)
@@ -66,7 +54,7 @@ func (b *Builder) callerOf(key string, v View) (object, field string) {
 		return "", ""
 	}
 	oldest := slices.MinFunc(callers, spec.CompareAge)
-	field = b.callField(b.read(oldest, v).Values(), key, oldest.Annotations, b.annotation)
+	field = b.callField(b.settings.Read(oldest, v).Values(), key, oldest.Annotations, b.settings.Annotation)
 	return spec.ObjectName(oldest), cmp.Or(field, "metadata.annotations")
 }
 
@@ -104,7 +92,7 @@ func (b *Builder) needed(key string, v View) bool {
 	}
 	name, _, _ := spec.SplitKey(key)
 	for _, ing := range v.Callers(key) {
-		for _, call := range b.calls(b.read(ing, v).Values()) {
+		for _, call := range b.settings.Calls(b.settings.Read(ing, v).Values()) {
 			if !call.SameHost {
 				if call.Backend() == key {
 					return true
@@ -122,7 +110,7 @@ func (b *Builder) needed(key string, v View) bool {
 // answers reports whether a host has a route for a path that does not ask the
 // host itself, without building the host.
 func (b *Builder) answers(host, path string, v View) bool {
-	l := layout{builder: b, view: v, config: b.settings(v).config, host: host}
+	l := layout{builder: b, view: v, config: b.settings.Options(v).Config, host: host}
 	l.parts = l.partsOf(spec.OldestFirst(v.Ingresses(host)))
 	l.patterns = l.anyPatterns()
 	return l.answers(path)
@@ -155,7 +143,7 @@ func (l *layout) answers(path string) bool {
 
 // asksItself reports whether routes of the Ingress ask their own host.
 func (l *layout) asksItself(p *part) bool {
-	return slices.ContainsFunc(l.builder.calls(p.Values()), func(c model.Call) bool { return c.SameHost })
+	return slices.ContainsFunc(l.builder.settings.Calls(p.Values()), func(c model.Call) bool { return c.SameHost })
 }
 
 // covers reports whether a rule is for a path.

@@ -3,37 +3,17 @@ package build
 import (
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-
+	"github.com/headgate/headgate/internal/build/setting"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 )
 
-type parsedConfig struct {
-	config   *feature.Config
-	problems []feature.Problem
-}
-
-// settings are the parsed ConfigMap; without one all defaults hold.
-func (b *Builder) settings(v View) parsedConfig { return b.parseConfig(v.ConfigMap()) }
-
-func (b *Builder) parseConfig(object *corev1.ConfigMap) parsedConfig {
-	return b.config.Get(object, func(object *corev1.ConfigMap) parsedConfig {
-		var data map[string]string
-		if object != nil {
-			data = object.Data
-		}
-		config, problems := b.schema.Config(data)
-		return parsedConfig{config, problems}
-	})
-}
-
 // Globals builds what holds for every request. Only here are the ConfigMap's
 // bad and unknown keys found, and those that can't be followed.
 func (b *Builder) Globals(v View) (model.Globals, []finding.Finding) {
-	settings := b.settings(v)
-	values := settings.config.Values()
+	settings := b.settings.Options(v)
+	values := settings.Config.Values()
 	var g model.Globals
 	out := feature.ProcessOut{Report: feature.NewReport(values, "using the default"), Process: &g.Process}
 	for _, f := range b.features {
@@ -51,7 +31,7 @@ func (b *Builder) Globals(v View) (model.Globals, []finding.Finding) {
 
 	var fs []finding.Finding
 	if object := v.ConfigMap(); object != nil {
-		fs = problemFindings("configmap/"+object.Namespace+"/"+object.Name, slices.Concat(settings.problems, out.Problems))
+		fs = setting.Findings("configmap/"+object.Namespace+"/"+object.Name, slices.Concat(settings.Problems, out.Problems))
 	}
 	return g, finding.Sort(fs)
 }

@@ -35,7 +35,7 @@ func (b *Builder) Host(name string, v View) (h model.Host, found bool, fs []find
 func (b *Builder) host(name string, v View, trace *HostTrace) (h model.Host, found bool, fs []finding.Finding) {
 	ingresses := spec.OldestFirst(v.Ingresses(name))
 	l := layout{
-		builder: b, view: v, config: b.settings(v).config, fallback: defaultKey(v), host: name,
+		builder: b, view: v, config: b.settings.Options(v).Config, fallback: defaultKey(v), host: name,
 		taken: map[place]string{}, compiled: map[string]expression{}, trace: trace, reasons: map[[2]string]string{},
 	}
 	asides := l.partsOf(spec.OldestFirst(v.Canaries(name)))
@@ -219,7 +219,7 @@ func (l *layout) finish(field string, where place, route model.Route, p *part) {
 	route.Kind, route.Path, route.Slash = where.kind, where.path, where.slash
 	var parsed *feature.Parsed
 	if p == nil {
-		parsed = l.builder.schema.Parse(model.Origin{}, nil, l.config)
+		parsed = l.builder.settings.Schema.Parse(model.Origin{}, nil, l.config)
 	} else {
 		parsed, route.Origin = p.Parsed, spec.Origin(p.Ingress)
 	}

@@ -5,6 +5,7 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 
+	"github.com/headgate/headgate/internal/build/setting"
 	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
@@ -33,7 +34,7 @@ func (l *layout) partsOf(ingresses []*networkingv1.Ingress) []*part {
 	parts := make([]*part, len(ingresses))
 	for i, ing := range ingresses {
 		rules := l.builder.rules.Of(ing)
-		p := &part{Ingress: ing, Parsed: l.builder.read(ing, l.view), rules: rules.ByHost[l.host], first: rules.First == l.host}
+		p := &part{Ingress: ing, Parsed: l.builder.settings.Read(ing, l.view), rules: rules.ByHost[l.host], first: rules.First == l.host}
 		if p.first {
 			p.invalid = rules.Invalid
 		}
@@ -48,8 +49,8 @@ func (l *layout) tellWhole(p *part, problems []feature.Problem) {
 	if !p.first {
 		return
 	}
-	l.findings = append(l.findings, problemFindings(spec.ObjectName(p.Ingress), problems)...)
-	l.findings = append(l.findings, l.builder.unknownAnnotations(p.Ingress)...)
+	l.findings = append(l.findings, setting.Findings(spec.ObjectName(p.Ingress), problems)...)
+	l.findings = append(l.findings, l.builder.settings.UnknownAnnotations(p.Ingress)...)
 	for _, i := range p.invalid {
 		l.refuse(p, fmt.Sprintf("spec.rules[%d].host", i), "this rule is not served",
 			&spec.Rejection{Code: finding.InvalidValue, Message: spec.BadHost(p.Spec.Rules[i].Host)})

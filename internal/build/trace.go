@@ -87,14 +87,14 @@ func (b *Builder) TraceHost(name string, v View) (h model.Host, trace HostTrace,
 
 // TraceProcess are the settings by keys of the NGINX process and of every request.
 func (b *Builder) TraceProcess(v View) []feature.Reading {
-	return b.schema.Readings(b.settings(v).config.Values(), feature.ScopeProcess, nil)
+	return b.settings.Schema.Readings(b.settings.Options(v).Config.Values(), feature.ScopeProcess, nil)
 }
 
 // traceSettings are those of an Ingress that makes routes: of its routes and of
 // names. Whether it is a canary is not among them.
 func (b *Builder) traceSettings(p *feature.Parsed, problems []feature.Problem) []feature.Reading {
 	problems = append(p.Problems(), problems...)
-	list := append(b.schema.Readings(p.Written(), feature.ScopeRoute, problems), b.schema.Readings(p.Written(), feature.ScopeName, problems)...)
+	list := append(b.settings.Schema.Readings(p.Written(), feature.ScopeRoute, problems), b.settings.Schema.Readings(p.Written(), feature.ScopeName, problems)...)
 	return slices.DeleteFunc(list, func(r feature.Reading) bool {
 		i, ok := b.order[r.Feature]
 		return ok && b.features[i].Alternative != nil
@@ -223,7 +223,7 @@ func (l *layout) patternCauses(parts []*part) []PatternCause {
 			if by == nil {
 				continue
 			}
-			cause := PatternCause{Ingress: p.Ingress, Path: path, Reading: l.builder.schema.Reading(p.Values(), by)}
+			cause := PatternCause{Ingress: p.Ingress, Path: path, Reading: l.builder.settings.Schema.Reading(p.Values(), by)}
 			causes = append(causes, cause)
 			break
 		}

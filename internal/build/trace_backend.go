@@ -41,12 +41,12 @@ func (b *Builder) TraceBackend(key string, v View) (be model.Backend, trace Back
 		return be, trace, found, fs
 	}
 	for _, ing := range spec.OldestFirst(v.Users(key)) {
-		if trace.Owner == nil && !b.read(ing, v).Forbidden() {
+		if trace.Owner == nil && !b.settings.Read(ing, v).Forbidden() {
 			trace.Owner = ing
 		}
 	}
 	merged, _ := b.mergeBackend(key, v)
-	trace.Settings = b.schema.Readings(merged.Values, feature.ScopeBackend, merged.Problems)
+	trace.Settings = b.settings.Schema.Readings(merged.Values, feature.ScopeBackend, merged.Problems)
 	trace.Service = v.Service(name)
 	switch {
 	case name.Namespace == model.NoNamespace:

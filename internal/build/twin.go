@@ -28,7 +28,7 @@ func (b *Builder) twinsLost(name, winner string, v View) []finding.Finding {
 	var fs []finding.Finding
 	for _, ing := range v.RedirectAliases(name) {
 		fs = append(fs, finding.Finding{
-			Object: spec.ObjectName(ing), Field: b.annotation(b.claims(ing, v).WWWBy), Code: finding.Conflict,
+			Object: spec.ObjectName(ing), Field: b.settings.Annotation(b.settings.Claims(ing, v).WWWBy), Code: finding.Conflict,
 			Message: "the name " + feature.Shorten(name) + " is taken by " + winner, Effect: "it is not redirected",
 		})
 	}

@@ -1,4 +1,4 @@
-package build
+package setting
 
 import (
 	"fmt"
@@ -17,18 +17,18 @@ import (
 // are known: a tenant may write thousands.
 const maxSuggestions = 50
 
-// unknownAnnotations are the findings for annotations of our prefix that no
+// UnknownAnnotations are the findings for annotations of our prefix that no
 // feature has.
-func (b *Builder) unknownAnnotations(ing *networkingv1.Ingress) []finding.Finding {
+func (r *Reader) UnknownAnnotations(ing *networkingv1.Ingress) []finding.Finding {
 	var fs []finding.Finding
 	suggestions := 0
 	for _, whole := range slices.Sorted(maps.Keys(ing.Annotations)) {
-		if f, old := b.oldPrefix(ing, whole); old {
+		if f, old := r.oldPrefix(ing, whole); old {
 			fs = append(fs, f)
 			continue
 		}
-		name, ours := strings.CutPrefix(whole, b.prefix+"/")
-		if !ours || b.schema.Known(whole) {
+		name, ours := strings.CutPrefix(whole, r.prefix+"/")
+		if !ours || r.Schema.Known(whole) {
 			continue
 		}
 		code, message := finding.UnknownAnnotation, "unknown annotation"
@@ -41,7 +41,7 @@ func (b *Builder) unknownAnnotations(ing *networkingv1.Ingress) []finding.Findin
 			code, message = finding.NotImplemented, "Headgate does not implement this annotation of ingress-nginx"
 		case suggestions < maxSuggestions:
 			suggestions++
-			if near := b.nearest(name); near != "" {
+			if near := r.nearest(name); near != "" {
 				message += fmt.Sprintf("; did you mean %q?", near)
 			}
 		}
@@ -55,32 +55,32 @@ func (b *Builder) unknownAnnotations(ing *networkingv1.Ingress) []finding.Findin
 // oldPrefix is the finding for an annotation of the prefix that ingress-nginx had
 // at first. Other controllers have names of that prefix too: only those of
 // ingress-nginx count, and those that do not stand under our prefix as well.
-func (b *Builder) oldPrefix(ing *networkingv1.Ingress, whole string) (finding.Finding, bool) {
+func (r *Reader) oldPrefix(ing *networkingv1.Ingress, whole string) (finding.Finding, bool) {
 	const old = "ingress.kubernetes.io"
 	name, ok := strings.CutPrefix(whole, old+"/")
-	if _, known := ingressnginx.Lookup(name); !ok || !known || b.prefix == old {
+	if _, known := ingressnginx.Lookup(name); !ok || !known || r.prefix == old {
 		return finding.Finding{}, false
 	}
-	ours := b.prefix + "/" + name
+	ours := r.prefix + "/" + name
 	if _, both := ing.Annotations[ours]; both {
 		return finding.Finding{}, false
 	}
 	return finding.Finding{
 		Object: spec.ObjectName(ing), Field: whole, Code: finding.OldPrefix,
-		Message: fmt.Sprintf("the prefix must be %s (--annotations-prefix), as with ingress-nginx: write %s", b.prefix, ours),
+		Message: fmt.Sprintf("the prefix must be %s (--annotations-prefix), as with ingress-nginx: write %s", r.prefix, ours),
 		Effect:  "it does nothing",
 	}, true
 }
 
 // nearest is the known annotation that a misspelt name is most like, empty if it
 // is like none.
-func (b *Builder) nearest(name string) string {
+func (r *Reader) nearest(name string) string {
 	const maxLength = 64
 	if len(name) > maxLength {
 		return ""
 	}
 	best, least := "", 1+min(3, len(name)/3)
-	for _, candidate := range b.annotationNames() {
+	for _, candidate := range r.annotationNames() {
 		if d := editDistance(name, candidate, least); d < least {
 			best, least = candidate, d
 		}
@@ -90,13 +90,13 @@ func (b *Builder) nearest(name string) string {
 
 // annotationNames are all annotations that Headgate or ingress-nginx has,
 // without a prefix, sorted.
-func (b *Builder) annotationNames() []string {
-	if b.names == nil {
-		b.names = append(ingressnginx.Names(), b.schema.Annotations()...)
-		slices.Sort(b.names)
-		b.names = slices.Compact(b.names)
+func (r *Reader) annotationNames() []string {
+	if r.names == nil {
+		r.names = append(ingressnginx.Names(), r.Schema.Annotations()...)
+		slices.Sort(r.names)
+		r.names = slices.Compact(r.names)
 	}
-	return b.names
+	return r.names
 }
 
 // editDistance is how many bytes have to be added, left out, changed or swapped

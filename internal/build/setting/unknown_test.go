@@ -1,9 +1,9 @@
-package build
+package setting
 
 import "testing"
 
 func TestNearest(t *testing.T) {
-	b := New(nil, "nginx.ingress.kubernetes.io")
+	r := NewReader(nil, "nginx.ingress.kubernetes.io")
 	for name, want := range map[string]string{
 		"ssl-redirct":       "ssl-redirect",
 		"ssl-rediretc":      "ssl-redirect",
@@ -15,7 +15,7 @@ func TestNearest(t *testing.T) {
 		"":                  "",
 		"proxy-redirect-fr": "proxy-redirect-from",
 	} {
-		if got := b.nearest(name); got != want {
+		if got := r.nearest(name); got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
 	}

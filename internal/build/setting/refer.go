@@ -1,4 +1,4 @@
-package build
+package setting
 
 import (
 	"cmp"
@@ -18,15 +18,15 @@ import (
 // Service port, are passed over. Annotations of an Ingress that the administrator
 // forbids name nothing. Without an Ingress it lists what the options alone have
 // all routes call.
-func (b *Builder) Refer(ing *networkingv1.Ingress, options *corev1.ConfigMap) spec.References {
-	config := b.parseConfig(options).config
-	calls := b.calls(config.Values())
+func (r *Reader) Refer(ing *networkingv1.Ingress, options *corev1.ConfigMap) spec.References {
+	config := r.parseConfig(options).Config
+	calls := r.Calls(config.Values())
 	if ing == nil {
 		return spec.References{Calls: spec.CallReferences(calls, nil)}
 	}
-	parsed := b.parse(ing, config)
+	parsed := r.parse(ing, config)
 	refs := spec.References{SaysOfBackends: parsed.Values().Says(feature.ScopeBackend)}
-	canary, _, _ := b.alternative(parsed)
+	canary, _, _ := r.Canary(parsed, "")
 	refs.IsCanary = canary != ""
 	backend := func(written *networkingv1.IngressBackend) {
 		if ref, refused := spec.ReadBackend(ing.Namespace, written); refused == nil {
@@ -53,7 +53,7 @@ func (b *Builder) Refer(ing *networkingv1.Ingress, options *corev1.ConfigMap) sp
 	slices.Sort(refs.Hosts)
 	refs.Hosts = slices.Compact(refs.Hosts)
 	if !refs.IsCanary {
-		b.referByAnnotations(parsed, calls, &refs)
+		r.referByAnnotations(parsed, calls, &refs)
 		refs.Secrets = spec.TLSSecrets(ing)
 	}
 	refs.Backends = spec.SortBackends(refs.Backends)
@@ -62,7 +62,7 @@ func (b *Builder) Refer(ing *networkingv1.Ingress, options *corev1.ConfigMap) sp
 
 // referByAnnotations adds what annotations name. What the options call for all
 // routes is not the Ingress's.
-func (b *Builder) referByAnnotations(parsed *feature.Parsed, optionCalls []model.Call, refs *spec.References) {
+func (r *Reader) referByAnnotations(parsed *feature.Parsed, optionCalls []model.Call, refs *spec.References) {
 	for _, ref := range parsed.References() {
 		if ref.Kind != feature.Service {
 			refs.Objects = append(refs.Objects, ref)
@@ -76,23 +76,23 @@ func (b *Builder) referByAnnotations(parsed *feature.Parsed, optionCalls []model
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	refs.Objects = slices.Compact(refs.Objects)
-	names := b.namesOf(parsed.Values())
+	names := r.namesOf(parsed.Values())
 	refs.Aliases = names.Aliases
 	if names.WWWBy != nil {
 		refs.RedirectAliases = spec.RedirectAliases(refs.Hosts)
 	}
-	calls := slices.DeleteFunc(b.calls(parsed.Values()), func(c model.Call) bool { return slices.Contains(optionCalls, c) })
+	calls := slices.DeleteFunc(r.Calls(parsed.Values()), func(c model.Call) bool { return slices.Contains(optionCalls, c) })
 	refs.Calls = spec.CallReferences(calls, refs.Hosts)
 }
 
-// claims are the names that an Ingress claims.
-func (b *Builder) claims(ing *networkingv1.Ingress, v View) feature.NamesOut {
-	return b.namesOf(b.parse(ing, b.settings(v).config).Values())
+// Claims are the names that an Ingress claims.
+func (r *Reader) Claims(ing *networkingv1.Ingress, v View) feature.NamesOut {
+	return r.namesOf(r.parse(ing, r.Options(v).Config).Values())
 }
 
 // namesOf are the names that values claim, the aliases sorted.
-func (b *Builder) namesOf(v feature.Values) (out feature.NamesOut) {
-	for _, f := range b.features {
+func (r *Reader) namesOf(v feature.Values) (out feature.NamesOut) {
+	for _, f := range r.features {
 		if f.Names != nil {
 			f.Names(v, &out)
 		}

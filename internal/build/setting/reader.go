@@ -1,0 +1,150 @@
+// Package setting reads what annotations and the ConfigMap set, and with them
+// what an Ingress refers to.
+//
+// It is pure, like package setting. It knows that there are features, and no single
+// one. It reads settings and calls what features declare of names, calls and
+// canaries: what follows for hosts, names and backends is for others.
+package setting
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/headgate/headgate/internal/build/memo"
+	"github.com/headgate/headgate/internal/build/spec"
+	"github.com/headgate/headgate/internal/feature"
+)
+
+// A View shows the newest objects that settings are in or refer to.
+type View interface {
+	// ConfigMap is the one with Headgate's options, nil if there is none.
+	ConfigMap() *corev1.ConfigMap
+	// Secret is nil if there is none of that name.
+	Secret(types.NamespacedName) *corev1.Secret
+	// NamedConfigMap is a ConfigMap that an Ingress of our class refers to (see
+	// Refer), nil if there is none of that name.
+	NamedConfigMap(types.NamespacedName) *corev1.ConfigMap
+}
+
+// A Reader reads settings. It remembers what it parsed out of the ConfigMap and
+// Ingresses for as long as they are the newest.
+type Reader struct {
+	// Schema has the settings of all features.
+	Schema   *feature.Schema
+	features []feature.Feature
+	prefix   string
+	// names are those of all annotations, see annotationNames.
+	names   []string
+	config  memo.Of[*corev1.ConfigMap, Options]
+	parsed  parsedMemo
+	derived memo.Of[derivation, any]
+}
+
+// NewReader makes a Reader of the settings of features. Prefix stands before the
+// names of annotations, without its slash. Lacking is what the NGINX can't do
+// that is built for.
+func NewReader(features []feature.Feature, prefix string, lacking ...feature.Capability) *Reader {
+	return &Reader{Schema: feature.NewSchema(prefix, features, lacking...), features: features, prefix: prefix}
+}
+
+// Options are what the ConfigMap says, and what is wrong with it.
+type Options struct {
+	Config   *feature.Config
+	Problems []feature.Problem
+}
+
+// Options are those of the ConfigMap; without one all defaults hold.
+func (r *Reader) Options(v View) Options { return r.parseConfig(v.ConfigMap()) }
+
+func (r *Reader) parseConfig(object *corev1.ConfigMap) Options {
+	return r.config.Get(object, func(object *corev1.ConfigMap) Options {
+		var data map[string]string
+		if object != nil {
+			data = object.Data
+		}
+		config, problems := r.Schema.Config(data)
+		return Options{config, problems}
+	})
+}
+
+const (
+	// maxParsed is how many Ingresses' annotations are remembered.
+	maxParsed = 10_000
+	// fewBytes of annotations are parsed again for each of few hosts.
+	fewBytes = 256
+)
+
+// A parsedMemo remembers what annotations say, since an Ingress may have
+// thousands of hosts, and regular expressions take long to compile. Objects are
+// not part of it: they change by themselves.
+type parsedMemo struct {
+	config *feature.Config
+	of     map[types.NamespacedName]memo.Of[*networkingv1.Ingress, *feature.Parsed]
+}
+
+// parse reads the annotations of an Ingress.
+func (r *Reader) parse(ing *networkingv1.Ingress, config *feature.Config) *feature.Parsed {
+	parse := func(ing *networkingv1.Ingress) *feature.Parsed {
+		return r.Schema.Parse(spec.Origin(ing), ing.Annotations, config)
+	}
+	bytes := 0
+	for _, text := range ing.Annotations {
+		bytes += len(text)
+	}
+	if len(ing.Spec.Rules) <= spec.FewRules && bytes <= fewBytes {
+		return parse(ing)
+	}
+	if r.parsed.config != config || len(r.parsed.of) > maxParsed {
+		r.parsed = parsedMemo{config, map[types.NamespacedName]memo.Of[*networkingv1.Ingress, *feature.Parsed]{}}
+	}
+	name := types.NamespacedName{Namespace: ing.Namespace, Name: ing.Name}
+	known := r.parsed.of[name]
+	parsed := known.Get(ing, parse)
+	r.parsed.of[name] = known
+	return parsed
+}
+
+// Read reads the annotations of an Ingress, and the objects that they refer to.
+func (r *Reader) Read(ing *networkingv1.Ingress, v View) *feature.Parsed {
+	return r.parse(ing, r.Options(v).Config).Attach(feature.Objects{
+		Secret: func(name feature.ObjectName) (map[string][]byte, bool) {
+			secret := v.Secret(types.NamespacedName(name))
+			return dataOf(secret, func(s *corev1.Secret) map[string][]byte { return s.Data })
+		},
+		ConfigMap: func(name feature.ObjectName) (map[string]string, bool) {
+			configMap := v.NamedConfigMap(types.NamespacedName(name))
+			return dataOf(configMap, func(c *corev1.ConfigMap) map[string]string { return c.Data })
+		},
+		Derive: func(secret feature.ObjectName, key string, make func() any) any {
+			of := derivation{v.Secret(types.NamespacedName(secret)), key}
+			return r.derived.Get(of, func(derivation) any { return make() })
+		},
+	})
+}
+
+// dataOf is the data of an object, not nil if there is the object.
+func dataOf[O, V any](object *O, data func(*O) map[string]V) (map[string]V, bool) {
+	if object == nil {
+		return nil, false
+	}
+	if found := data(object); found != nil {
+		return found, true
+	}
+	return map[string]V{}, true
+}
+
+// A derivation is what a feature makes of a Secret. The last one is kept: when a
+// Secret changes, all hosts that have it are built one after the other.
+type derivation struct {
+	of  *corev1.Secret
+	key string
+}
+
+// Annotation is the whole name of a setting's.
+func (r *Reader) Annotation(s feature.Declared) string {
+	if s == nil {
+		return "metadata.annotations"
+	}
+	return r.prefix + "/" + s.Declaration().Annotation
+}
