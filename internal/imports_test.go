@@ -79,7 +79,15 @@ var knows = []struct {
 		"it reads settings: what hosts, names and backends become by them is for build",
 	},
 	{
-		"internal/build", []string{"internal/build/…", "internal/feature", "internal/finding", "internal/ingressnginx", "internal/keypolicy", "internal/model", "internal/netguard", "internal/pcre", "internal/source", "internal/unit"},
+		"internal/build/servername",
+		[]string{
+			"internal/build/certificate", "internal/build/setting", "internal/build/spec",
+			"internal/feature", "internal/finding", "internal/model", "internal/pcre",
+		},
+		"it says which host a name is for and what certificate it shows: the host's routes are for build",
+	},
+	{
+		"internal/build", []string{"internal/build/…", "internal/feature", "internal/finding", "internal/model", "internal/netguard", "internal/pcre", "internal/source", "internal/unit"},
 		"build sees objects through its View and returns the model: it knows neither store nor what is done with the model",
 	},
 	{
@@ -98,7 +106,7 @@ var knows = []struct {
 	},
 	{
 		"internal/explain",
-		[]string{"internal/build", "internal/build/spec", "internal/feature", "internal/finding", "internal/model", "internal/router", "internal/store", "internal/unit"},
+		[]string{"internal/build", "internal/build/servername", "internal/build/spec", "internal/feature", "internal/finding", "internal/model", "internal/router", "internal/store", "internal/unit"},
 		"it explains what the store has: where objects come from, and what NGINX has of them, is for its callers",
 	},
 	{"internal/explain/text", []string{"internal/explain"}, "it writes what an explanation says: what that follows from is for explain"},
@@ -273,6 +281,8 @@ func TestRulesBite(t *testing.T) {
 		{"internal/build", `"net/netip"; "crypto/x509"; "` + module + `internal/model"`, "", 0},
 		{"internal/build", `"os"; "net"; "net/http"; "log/slog"; "k8s.io/client-go/kubernetes"`, "", 6},
 		{"internal/build", `"` + module + `internal/store"`, "", 1},
+		{"internal/build/spec", `"os"; "` + module + `internal/build"`, "var x = time.Now", 2},
+		{"internal/build/spec", `"time"; "k8s.io/api/core/v1"`, "var x = time.Now", 1},
 		{"internal/build", `t "time"`, "var x = t.Now", 1},
 		{"internal/build", `"time"`, "var x time.Duration", 0},
 		{"internal/controller", `"time"`, "var x = time.Now()", 0},

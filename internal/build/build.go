@@ -16,9 +16,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/build/certificate"
+	"github.com/headgate/headgate/internal/build/servername"
 	"github.com/headgate/headgate/internal/build/setting"
 	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/source"
 )
 
@@ -27,25 +30,10 @@ import (
 type View interface {
 	certificate.View
 	setting.View
-	// Ingresses are those of our class that name the host (see Refer), in any
-	// order, but for those that stand aside.
-	Ingresses(host string) []*networkingv1.Ingress
-	// Alternatives are those of our class that name the host and stand aside, in
+	servername.View
+	// Canaries are those of our class that name the host and stand aside, in
 	// any order.
 	Canaries(host string) []*networkingv1.Ingress
-	// References are those of an Ingress of our class that was shown (see Refer).
-	References(*networkingv1.Ingress) spec.References
-	// Changes counts up with every change of what is shown.
-	Changes() uint64
-	// Claimants are the Ingresses of our class that have the alias among their
-	// aliases (see Refer), in any order.
-	Claimants(alias string) []*networkingv1.Ingress
-	// Twins are the Ingresses of our class that claim the name as a twin of one of
-	// their hosts (see Refer), in any order.
-	RedirectAliases(name string) []*networkingv1.Ingress
-	// PatternAliases are the aliases of Ingresses of our class that stand for
-	// more than one name, in any order.
-	PatternAliases() []string
 	// Service is nil if there is none of that name.
 	Service(types.NamespacedName) *corev1.Service
 	// EndpointSlices are those of the named Service, in any order.
@@ -99,9 +87,7 @@ type Builder struct {
 	order        map[string]int
 	rules        spec.RulesMemo
 	certificates *certificate.Reader
-	namings      namings
-	// expressions are the texts to match by of aliases that are expressions.
-	expressions map[string]string
+	names        *servername.Builder
 }
 
 // New makes a Builder. Prefix stands before the names of annotations, without
@@ -111,11 +97,13 @@ func New(features []feature.Feature, prefix string, lacking ...feature.Capabilit
 	for i, f := range features {
 		order[f.Name] = i
 	}
+	settings, certificates := setting.NewReader(features, prefix, lacking...), certificate.NewReader()
 	return &Builder{
 		features:     features,
-		settings:     setting.NewReader(features, prefix, lacking...),
+		settings:     settings,
 		order:        order,
-		certificates: certificate.NewReader(),
+		certificates: certificates,
+		names:        servername.NewBuilder(settings, certificates),
 	}
 }
 
@@ -123,4 +111,15 @@ func New(features []feature.Feature, prefix string, lacking ...feature.Capabilit
 // setting.Reader.
 func (b *Builder) Refer(ing *networkingv1.Ingress, options *corev1.ConfigMap) spec.References {
 	return b.settings.Refer(ing, options)
+}
+
+// Name builds a name, and the certificate that it shows, see servername.Builder.
+func (b *Builder) Name(name string, v View) (n model.Name, certificate *model.Certificate, found bool, fs []finding.Finding) {
+	return b.names.Name(name, v)
+}
+
+// NamePatterns builds the aliases that stand for more than one name, see
+// servername.Builder.
+func (b *Builder) NamePatterns(v View) (p model.NamePatterns, certificates []model.Certificate, found bool, fs []finding.Finding) {
+	return b.names.Patterns(v)
 }

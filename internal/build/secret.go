@@ -1,6 +1,7 @@
 package build
 
 import (
+	"github.com/headgate/headgate/internal/build/certificate"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 )
@@ -23,7 +24,7 @@ func (b *Builder) DefaultCertificate(v View) (*model.Certificate, []finding.Find
 		return nil, tell(refused.Code, refused.Message, "a certificate that nobody trusts is shown where no other fits")
 	}
 	if parsed.Incomplete != "" {
-		return parsed.Certificate, tell(finding.IncompleteChain, parsed.Incomplete, incompleteEffect)
+		return parsed.Certificate, tell(finding.IncompleteChain, parsed.Incomplete, certificate.IncompleteEffect)
 	}
 	return parsed.Certificate, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 
+	"github.com/headgate/headgate/internal/build/servername"
 	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
@@ -229,4 +230,15 @@ func (l *layout) patternCauses(parts []*part) []PatternCause {
 		}
 	}
 	return causes
+}
+
+// TraceName builds a name as Name does, and says whose it is.
+func (b *Builder) TraceName(name string, v View) (n model.Name, trace servername.Trace, found bool, fs []finding.Finding) {
+	return b.names.Trace(name, v)
+}
+
+// TraceAliases are the aliases for more than one name that stand for this one,
+// and whose each is.
+func (b *Builder) TraceAliases(name string, v View) []servername.AliasTrace {
+	return b.names.TraceAliases(name, v)
 }

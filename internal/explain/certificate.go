@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/build/servername"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/router"
 	"github.com/headgate/headgate/internal/unit"
@@ -90,7 +90,7 @@ func (x *explainer) keepStaple(hash string) {
 
 // certificateTrace is what decides on the certificate of the name, and for an
 // alias that shows none on that of its host.
-func (x *explainer) certificateTrace(name string, shown router.Name, secured bool) *build.CertificateTrace {
+func (x *explainer) certificateTrace(name string, shown router.Name, secured bool) *servername.CertificateTrace {
 	if !secured {
 		var err error
 		if shown, err = x.router.Name(name); err != nil {
@@ -106,7 +106,7 @@ func (x *explainer) certificateTrace(name string, shown router.Name, secured boo
 	return trace.Certificate
 }
 
-func (x *explainer) shownCertificate(c *Certificate, name string, shown router.Name, trace *build.CertificateTrace) {
+func (x *explainer) shownCertificate(c *Certificate, name string, shown router.Name, trace *servername.CertificateTrace) {
 	c.Why = "the entry lists " + trace.Host
 	if !trace.Listed {
 		c.Why = fmt.Sprintf("no entry lists %s, and this one's certificate is for it", trace.Host)

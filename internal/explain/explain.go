@@ -21,6 +21,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/build/servername"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
@@ -77,7 +78,7 @@ type explainer struct {
 	hosts  map[string]*host
 	units  map[unit.Key]unit.Unit
 	// aliases for more than one name that stand for each name that was asked about.
-	aliases map[string][]build.AliasTrace
+	aliases map[string][]servername.AliasTrace
 	globals model.Globals
 	from    netip.Addr
 	// involved are the objects on the way, as findings name them.

@@ -6,7 +6,7 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 
-	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/build/servername"
 	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/router"
@@ -109,9 +109,9 @@ func (x *explainer) lostWildcards(name string, found router.Name) {
 }
 
 // patternAliases are those that stand for the request's name.
-func (x *explainer) patternAliases(name string) []build.AliasTrace {
+func (x *explainer) patternAliases(name string) []servername.AliasTrace {
 	if x.aliases == nil {
-		x.aliases = map[string][]build.AliasTrace{}
+		x.aliases = map[string][]servername.AliasTrace{}
 	}
 	list, known := x.aliases[name]
 	if !known {

@@ -27,6 +27,9 @@ type View interface {
 	Issuers(url string) *source.Issuers
 }
 
+// IncompleteEffect is the effect of a chain that is not complete.
+const IncompleteEffect = "the certificate is shown without its issuer's, and some clients refuse it"
+
 // A Problem is why a Secret has no certificate to show.
 type Problem struct {
 	Code    finding.Code

@@ -1,4 +1,4 @@
-package build
+package servername
 
 import (
 	"github.com/headgate/headgate/internal/build/spec"

@@ -1,4 +1,4 @@
-package build
+package servername
 
 import (
 	"slices"
@@ -13,8 +13,8 @@ import (
 	"github.com/headgate/headgate/internal/pcre"
 )
 
-// A NameTrace is whose a name is and why.
-type NameTrace struct {
+// A Trace is whose a name is and why.
+type Trace struct {
 	// Rules are the Ingresses that name it in a rule, the oldest first. Alias is
 	// the one whose alias it is, nil where rules have the name.
 	Rules []*networkingv1.Ingress
@@ -47,8 +47,8 @@ type CertificateTrace struct {
 	Refused *finding.Finding
 }
 
-// TraceName builds a name as Name does, and says whose it is.
-func (b *Builder) TraceName(name string, v View) (n model.Name, trace NameTrace, found bool, fs []finding.Finding) {
+// Trace builds a name as Name does, and says whose it is.
+func (b *Builder) Trace(name string, v View) (n model.Name, trace Trace, found bool, fs []finding.Finding) {
 	n, _, found, fs = b.Name(name, v)
 	if name == model.DefaultHost {
 		trace.Rules = spec.OldestFirst(v.Ingresses(name))
@@ -57,8 +57,8 @@ func (b *Builder) TraceName(name string, v View) (n model.Name, trace NameTrace,
 	return n, b.traceName(name, v), found, fs
 }
 
-func (b *Builder) traceName(name string, v View) NameTrace {
-	trace := NameTrace{Rules: spec.OldestFirst(v.Ingresses(name))}
+func (b *Builder) traceName(name string, v View) Trace {
+	trace := Trace{Rules: spec.OldestFirst(v.Ingresses(name))}
 	host := name
 	if len(trace.Rules) == 0 {
 		var n model.Name
@@ -108,7 +108,7 @@ type AliasTrace struct {
 	Text string
 	// Unit is the name that its unit has.
 	Unit model.Name
-	NameTrace
+	Trace
 }
 
 // TraceAliases are the aliases for more than one name that stand for this one,
@@ -117,7 +117,7 @@ type AliasTrace struct {
 func (b *Builder) TraceAliases(name string, v View) (traces []AliasTrace) {
 	aliases := slices.Sorted(slices.Values(v.PatternAliases()))
 	if slices.ContainsFunc(aliases, func(alias string) bool { return model.KindOfAlias(alias) == model.Regex }) {
-		b.NamePatterns(v) // and with them the expressions
+		b.Patterns(v) // and with them the expressions
 	}
 	for _, alias := range aliases {
 		text := alias
@@ -132,7 +132,7 @@ func (b *Builder) TraceAliases(name string, v View) (traces []AliasTrace) {
 			continue
 		}
 		n.Name = text
-		traces = append(traces, AliasTrace{Text: alias, Unit: n, NameTrace: b.traceName(alias, v)})
+		traces = append(traces, AliasTrace{Text: alias, Unit: n, Trace: b.traceName(alias, v)})
 	}
 	return traces
 }

@@ -1,4 +1,4 @@
-package build
+package servername
 
 import (
 	"cmp"
@@ -20,9 +20,9 @@ import (
 // aliases: a name that nobody has is compared with all of them.
 const maxExpressions = 1000
 
-// NamePatterns builds the aliases that stand for more than one name, and the
+// Patterns builds the aliases that stand for more than one name, and the
 // certificates that they show. They are not found if there are none.
-func (b *Builder) NamePatterns(v View) (p model.NamePatterns, certificates []model.Certificate, found bool, fs []finding.Finding) {
+func (b *Builder) Patterns(v View) (p model.NamePatterns, certificates []model.Certificate, found bool, fs []finding.Finding) {
 	var expressions []claim
 	shown := map[string]bool{}
 	for _, alias := range slices.Sorted(slices.Values(v.PatternAliases())) {

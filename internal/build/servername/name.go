@@ -1,4 +1,9 @@
-package build
+// Package servername builds names: which host answers for a server name, and
+// which certificate it shows.
+//
+// It is pure, like package build. It knows rules by their hosts, aliases and TLS
+// sections, and nothing of routes and backends.
+package servername
 
 import (
 	"fmt"
@@ -9,11 +14,49 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/build/certificate"
+	"github.com/headgate/headgate/internal/build/setting"
 	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 )
+
+// A View shows the newest objects.
+type View interface {
+	certificate.View
+	setting.View
+	// Ingresses are those of our class that name the host (see Refer), in any
+	// order, but for those that stand aside.
+	Ingresses(host string) []*networkingv1.Ingress
+	// References are those of an Ingress of our class that was shown (see Refer).
+	References(*networkingv1.Ingress) spec.References
+	// Changes counts up with every change of what is shown.
+	Changes() uint64
+	// Claimants are the Ingresses of our class that have the alias among their
+	// aliases (see Refer), in any order.
+	Claimants(alias string) []*networkingv1.Ingress
+	// RedirectAliases are the Ingresses of our class that claim the name as a twin of one of
+	// their hosts (see Refer), in any order.
+	RedirectAliases(name string) []*networkingv1.Ingress
+	// PatternAliases are the aliases of Ingresses of our class that stand for
+	// more than one name, in any order.
+	PatternAliases() []string
+}
+
+// A Builder builds names. It remembers what aliases lead to for as long as the
+// View shows the same.
+type Builder struct {
+	settings     *setting.Reader
+	certificates *certificate.Reader
+	namings      namings
+	// expressions are the texts to match by of aliases that are expressions.
+	expressions map[string]string
+}
+
+// NewBuilder makes a Builder.
+func NewBuilder(settings *setting.Reader, certificates *certificate.Reader) *Builder {
+	return &Builder{settings: settings, certificates: certificates}
+}
 
 // Name builds a name, and the certificate that it shows, nil for the default
 // certificate. A rule's host comes before an alias, and an alias before a
@@ -166,11 +209,9 @@ func (s *search) covering(tls networkingv1.IngressTLS) *certificate.Parsed {
 
 func (s *search) tellIncomplete(parsed certificate.Parsed) {
 	if parsed.Incomplete != "" {
-		s.tell(finding.IncompleteChain, parsed.Incomplete, incompleteEffect)
+		s.tell(finding.IncompleteChain, parsed.Incomplete, certificate.IncompleteEffect)
 	}
 }
-
-const incompleteEffect = "the certificate is shown without its issuer's, and some clients refuse it"
 
 func (s *search) tell(code finding.Code, message, effect string) {
 	s.findings = append(s.findings, finding.Finding{
