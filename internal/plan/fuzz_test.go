@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/model"
@@ -20,14 +21,51 @@ import (
 
 const annotationPrefix = "nginx.ingress.kubernetes.io"
 
-// profileLine is every line that a tenant may add: those of a profile, and the
-// phase of TLS policies.
-var profileLine = regexp.MustCompile(`^\s*(?:|\}|location @p_[0-9a-f]{12}(?:_[a-z]+)* \{|log_by_lua_block \{ require\("headgate\.request"\)\.release\(\) \}|` +
-	`ssl_client_hello_by_lua_block \{ require\("headgate\.hello"\)\.run\(\) \}|` +
-	`auth_request _check_https?;|error_page 401 = @refused;|` +
-	`(?:access|header_filter)_by_lua_block \{ require\("headgate\.(?:access|header_filter)"\)\.run\((?:true|false)?\) \}|proxy_pass http://hg_http;|` +
-	`client_max_body_size \d+[kmg]?;|proxy_(?:request_)?buffering (?:on|off);|proxy_buffer_size \d+[kmg]?;|proxy_buffers \d+ \d+[kmg]?;|proxy_busy_buffers_size \d+[kmg]?;|` +
-	`proxy_max_temp_file_size \d+[kmg]?;|client_body_buffer_size \d+[kmg]?;|proxy_next_upstream (?:off|[a-z_0-9 ]+);|proxy_next_upstream_timeout \d+s;|proxy_http_version 1\.[01];)$`)
+// profileLine is every line that a tenant may add: those of a profile, as the
+// features declare its directives, and the phase of TLS policies.
+func profileLine(t testing.TB) *regexp.Regexp {
+	t.Helper()
+	forms := []string{
+		``, `\}`, `location @p_[0-9a-f]{12}(?:_[a-z]+)* \{`, `log_by_lua_block \{ require\("headgate\.request"\)\.release\(\) \}`,
+		`ssl_client_hello_by_lua_block \{ require\("headgate\.hello"\)\.run\(\) \}`,
+		`auth_request _check_https?;`, `error_page 401 = @refused;`,
+		`(?:access|header_filter)_by_lua_block \{ require\("headgate\.(?:access|header_filter)"\)\.run\((?:true|false)?\) \}`, `proxy_pass http://hg_http;`,
+	}
+	for _, d := range feature.Directives(all.Features()) {
+		forms = append(forms, directiveLine(t, d))
+	}
+	return regexp.MustCompile(`^\s*(?:` + strings.Join(forms, "|") + `)$`)
+}
+
+var word = regexp.MustCompile(`^[a-z0-9_.]+$`)
+
+// directiveLine is a directive of a profile with any value that it can have.
+func directiveLine(t testing.TB, d directive.Directive) string {
+	t.Helper()
+	var words []string
+	for _, text := range append([]string{d.Name}, d.Words...) {
+		if !word.MatchString(text) {
+			t.Fatalf("the directive %s has the word %q", d.Name, text)
+		}
+		words = append(words, regexp.QuoteMeta(text))
+	}
+	name, one := words[0], strings.Join(words[1:], "|")
+	if !d.Plain {
+		name = "proxy_" + name
+	}
+	const size = `\d+[kmg]?`
+	form := map[directive.Kind]string{
+		directive.OnOff: `(?:on|off)`, directive.Size: size, directive.Memory: size, directive.Count: `\d+`, directive.Seconds: `\d+s`,
+		directive.Set: `(?:off|(?:` + one + `)(?: (?:` + one + `))*)`, directive.Choice: `(?:` + one + `)`,
+	}[d.Kind]
+	if form == "" {
+		t.Fatalf("the directive %s is of a kind that is not known here", d.Name)
+	}
+	if d.Times != "" {
+		form += " " + size
+	}
+	return name + " " + form + ";"
+}
 
 // settingsOfRoutes are the names of all annotations.
 func settingsOfRoutes() []string {
@@ -43,8 +81,8 @@ func settingsOfRoutes() []string {
 }
 
 // FuzzTenant: whatever a tenant writes, nginx.conf only gets the lines of
-// profileLine, and those hold only numbers and on and off. Every annotation gets
-// one of two values, so that good ones and bad ones meet.
+// profileLine, and those hold only numbers and words of declarations. Every
+// annotation gets one of three values, so that good ones and bad ones meet.
 func FuzzTenant(f *testing.F) {
 	for _, seed := range [][5]string{
 		{"a.test", "/", "3m", "on", "1"},
@@ -58,7 +96,7 @@ func FuzzTenant(f *testing.F) {
 		f.Add(seed[0], seed[1], seed[2], seed[3], seed[4], uint16(0xaaaa))
 	}
 	env := environment(f)
-	names := settingsOfRoutes()
+	names, allowed := settingsOfRoutes(), profileLine(f)
 	base := strings.Split(render(f, env, builtGlobals(f), nil, dictionaries), "\n")
 	f.Fuzz(func(t *testing.T, hostName, path, one, two, three string, choice uint16) {
 		annotations := map[string]string{}
@@ -77,7 +115,7 @@ func FuzzTenant(f *testing.F) {
 				rest = rest[1:]
 				continue
 			}
-			if !profileLine.MatchString(line) {
+			if !allowed.MatchString(line) {
 				t.Fatalf("host %q, path %q, %q wrote the line %q", hostName, path, annotations, line)
 			}
 		}
