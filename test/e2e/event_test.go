@@ -19,10 +19,10 @@ import (
 
 const bodySize = "nginx.ingress.kubernetes.io/proxy-body-size"
 
-// events are those of an object, as kubectl describe finds them: "REASON TYPE
-// COUNT MESSAGE".
-func (g *gate) events(ctx context.Context, kind string, object metav1.Object) ([]string, error) {
-	list, err := g.cluster.Client().CoreV1().Events(g.class).List(ctx, metav1.ListOptions{FieldSelector: fields.Set{
+// events returns the Events of an object, as kubectl describe finds them:
+// "REASON TYPE COUNT MESSAGE".
+func (h *headgate) events(ctx context.Context, kind string, object metav1.Object) ([]string, error) {
+	list, err := h.cluster.Client().CoreV1().Events(h.class).List(ctx, metav1.ListOptions{FieldSelector: fields.Set{
 		"involvedObject.kind": kind, "involvedObject.name": object.GetName(), "involvedObject.uid": string(object.GetUID()),
 		"involvedObject.namespace": object.GetNamespace(), "source": "nginx-ingress-controller",
 	}.String()})
@@ -37,11 +37,11 @@ func (g *gate) events(ctx context.Context, kind string, object metav1.Object) ([
 	return texts, nil
 }
 
-// awaitEvents waits until an object has just so many Events, which begin so.
-func (g *gate) awaitEvents(kind string, object metav1.Object, want ...string) {
-	g.t.Helper()
-	clustertest.Eventually(g.t, patience, func(ctx context.Context) error {
-		got, err := g.events(ctx, kind, object)
+// awaitEvents waits until an object has exactly the Events with these beginnings.
+func (h *headgate) awaitEvents(kind string, object metav1.Object, want ...string) {
+	h.t.Helper()
+	clustertest.Eventually(h.t, timeout, func(ctx context.Context) error {
+		got, err := h.events(ctx, kind, object)
 		if err == nil && !slices.EqualFunc(got, want, strings.HasPrefix) {
 			err = fmt.Errorf("the events are %q, want %q", got, want)
 		}
@@ -49,13 +49,13 @@ func (g *gate) awaitEvents(kind string, object metav1.Object, want ...string) {
 	})
 }
 
-func (g *gate) putIngress(ing *networkingv1.Ingress, annotations map[string]string) *networkingv1.Ingress {
-	g.t.Helper()
+func (h *headgate) putIngress(ing *networkingv1.Ingress, annotations map[string]string) *networkingv1.Ingress {
+	h.t.Helper()
 	ing.Annotations = annotations
-	ingresses := g.cluster.Client().NetworkingV1().Ingresses(g.class)
-	created, err := ingresses.Update(g.t.Context(), ing, metav1.UpdateOptions{})
+	ingresses := h.cluster.Client().NetworkingV1().Ingresses(h.class)
+	created, err := ingresses.Update(h.t.Context(), ing, metav1.UpdateOptions{})
 	if err != nil {
-		created = must[*networkingv1.Ingress](g)(ingresses.Create(g.t.Context(), ing, metav1.CreateOptions{}))
+		created = must[*networkingv1.Ingress](h)(ingresses.Create(h.t.Context(), ing, metav1.CreateOptions{}))
 	}
 	return created
 }
@@ -65,102 +65,102 @@ const (
 	wrong  = `InvalidValue Warning 1 nginx.ingress.kubernetes.io/proxy-body-size: invalid value "large"`
 )
 
-// A tenant finds what is wrong with an Ingress where kubectl describe shows it,
-// once: mending it, and restarts of Headgate, repeat nothing.
+// kubectl describe shows a tenant each finding about an Ingress once: neither a
+// correction nor a restart of Headgate repeats it.
 func TestEvents(t *testing.T) {
-	g := newGate(t)
-	g.createClass(g.class, controllerClass(g.class))
-	g.createBackend("web")
-	early := g.putIngress(g.ingress("early", g.host("early"), "/", "web", ""), map[string]string{bodySize: "large"})
-	g.start()
-	g.awaitReady()
-	// What was there before is no news, but what is wrong with it is.
-	g.awaitEvents("Ingress", early, wrong)
+	h := newHeadgate(t)
+	h.createClass(h.class, controllerClass(h.class))
+	h.createBackend("web")
+	early := h.putIngress(h.ingress("early", h.host("early"), "/", "web", ""), map[string]string{bodySize: "large"})
+	h.start()
+	h.awaitReady()
+	// An Ingress from before the start gets no Sync Event, but its finding.
+	h.awaitEvents("Ingress", early, wrong)
 
-	web := g.putIngress(g.ingress("web", g.host("web"), "/", "web", ""), map[string]string{bodySize: "large"})
-	g.awaitEvents("Ingress", web, wrong, synced)
-	web = g.putIngress(g.ingress("web", g.host("web"), "/", "web", ""), map[string]string{bodySize: "1m"})
-	g.awaitEvents("Ingress", web, wrong, "Sync Normal 2 ")
+	web := h.putIngress(h.ingress("web", h.host("web"), "/", "web", ""), map[string]string{bodySize: "large"})
+	h.awaitEvents("Ingress", web, wrong, synced)
+	web = h.putIngress(h.ingress("web", h.host("web"), "/", "web", ""), map[string]string{bodySize: "1m"})
+	h.awaitEvents("Ingress", web, wrong, "Sync Normal 2 ")
 
-	g.stop()
-	g.start()
-	g.awaitReady()
-	last := g.putIngress(g.ingress("last", g.host("last"), "/", "web", ""), map[string]string{bodySize: "large"})
-	// What is written in turns has come when the last of it has.
-	g.awaitEvents("Ingress", last, wrong, synced)
-	g.awaitEvents("Ingress", web, wrong, "Sync Normal 2 ")
-	g.awaitEvents("Ingress", early, wrong)
+	h.stop()
+	h.start()
+	h.awaitReady()
+	last := h.putIngress(h.ingress("last", h.host("last"), "/", "web", ""), map[string]string{bodySize: "large"})
+	// Events are written in order: once the last one is there, all are.
+	h.awaitEvents("Ingress", last, wrong, synced)
+	h.awaitEvents("Ingress", web, wrong, "Sync Normal 2 ")
+	h.awaitEvents("Ingress", early, wrong)
 }
 
-// Who wants no Sync Events gets none, and all others.
+// --disable-sync-events disables Sync Events alone.
 func TestNoSyncEvents(t *testing.T) {
-	g := startGate(t, "--disable-sync-events")
-	g.createBackend("web")
-	web := g.putIngress(g.ingress("web", g.host("web"), "/", "web", ""), map[string]string{bodySize: "large"})
-	g.awaitEvents("Ingress", web, wrong)
-	web = g.putIngress(g.ingress("web", g.host("web"), "/", "web", ""), map[string]string{bodySize: "huge"})
-	g.awaitEvents("Ingress", web, strings.ReplaceAll(wrong, "large", "huge"), wrong)
+	h := startHeadgate(t, "--disable-sync-events")
+	h.createBackend("web")
+	web := h.putIngress(h.ingress("web", h.host("web"), "/", "web", ""), map[string]string{bodySize: "large"})
+	h.awaitEvents("Ingress", web, wrong)
+	web = h.putIngress(h.ingress("web", h.host("web"), "/", "web", ""), map[string]string{bodySize: "huge"})
+	h.awaitEvents("Ingress", web, strings.ReplaceAll(wrong, "large", "huge"), wrong)
 }
 
 // A reload is an Event of the Pod that the environment names.
 func TestReloadEvents(t *testing.T) {
-	g := newGate(t)
-	pod := g.createPod()
-	g.createClass(g.class, controllerClass(g.class))
-	g.start()
-	g.awaitReady()
-	g.createBackend("web")
-	g.putIngress(g.ingress("web", g.host("web"), "/", "web", ""), map[string]string{"nginx.ingress.kubernetes.io/proxy-buffering": "on"})
-	g.awaitEvents("Pod", pod, "RELOAD Normal 1 NGINX reload triggered due to a change in configuration")
-	g.putIngress(g.ingress("web", g.host("web"), "/", "web", ""), map[string]string{
+	h := newHeadgate(t)
+	pod := h.createPod()
+	h.createClass(h.class, controllerClass(h.class))
+	h.start()
+	h.awaitReady()
+	h.createBackend("web")
+	h.putIngress(h.ingress("web", h.host("web"), "/", "web", ""), map[string]string{"nginx.ingress.kubernetes.io/proxy-buffering": "on"})
+	h.awaitEvents("Pod", pod, "RELOAD Normal 1 NGINX reload triggered due to a change in configuration")
+	h.putIngress(h.ingress("web", h.host("web"), "/", "web", ""), map[string]string{
 		"nginx.ingress.kubernetes.io/proxy-buffering": "on", "nginx.ingress.kubernetes.io/proxy-buffers-number": "7",
 	})
-	g.awaitEvents("Pod", pod, "RELOAD Normal 2 ")
+	h.awaitEvents("Pod", pod, "RELOAD Normal 2 ")
 }
 
-// A storm of bad Ingresses makes a bounded number of Events, and does not keep
-// those of another namespace back.
+// Many invalid Ingresses make a limited number of Events, and don't delay those
+// of another namespace.
 func TestEventStorm(t *testing.T) {
-	g := startGate(t)
-	g.createBackend("web")
-	other := g.cluster.Namespace(t)
+	h := startHeadgate(t)
+	h.createBackend("web")
+	other := h.cluster.Namespace(t)
 	const storm = 1000
-	ingresses := g.cluster.Client().NetworkingV1().Ingresses(g.class)
-	g.times(storm, func(ctx context.Context, number int) error {
+	ingresses := h.cluster.Client().NetworkingV1().Ingresses(h.class)
+	h.times(storm, func(ctx context.Context, number int) error {
 		name := fmt.Sprintf("bad-%d", number)
-		ing := g.ingress(name, g.host(name), "/", "web", "")
+		ing := h.ingress(name, h.host(name), "/", "web", "")
 		ing.Annotations = map[string]string{bodySize: "large"}
 		_, err := ingresses.Create(ctx, ing, metav1.CreateOptions{})
 		return err
 	})
 	began := time.Now()
-	calm := g.ingress("calm", g.host("calm"), "/", "web", "")
-	calm.Namespace, calm.Annotations = other, map[string]string{bodySize: "large"}
-	g.createIngress(calm)
-	clustertest.Eventually(t, patience, func(ctx context.Context) error {
-		list, err := g.cluster.Client().CoreV1().Events(other).List(ctx, metav1.ListOptions{FieldSelector: "reason=InvalidValue"})
+	single := h.ingress("single", h.host("single"), "/", "web", "")
+	single.Namespace, single.Annotations = other, map[string]string{bodySize: "large"}
+	h.createIngress(single)
+	clustertest.Eventually(t, timeout, func(ctx context.Context) error {
+		list, err := h.cluster.Client().CoreV1().Events(other).List(ctx, metav1.ListOptions{FieldSelector: "reason=InvalidValue"})
 		if err == nil && len(list.Items) != 1 {
 			err = fmt.Errorf("the other namespace has %d events", len(list.Items))
 		}
 		return err
 	})
-	t.Logf("another namespace's came %v after the storm", time.Since(began).Round(time.Millisecond))
+	t.Logf("the Event in another namespace was written %v after the storm", time.Since(began).Round(time.Millisecond))
 	const results = "headgate_events_total"
 	var made counts
-	clustertest.Eventually(t, 4*patience, func(context.Context) error {
-		made = g.counts(results)
+	clustertest.Eventually(t, 4*timeout, func(context.Context) error {
+		made = h.counts(results)
 		sum := 0
 		for _, n := range made {
 			sum += n
 		}
 		if want := 2 * (storm + 1); sum != want {
-			return fmt.Errorf("of %d Events it is clear what became of them, want %d", sum, want)
+			return fmt.Errorf("%d Events were written or dropped, want %d", sum, want)
 		}
 		return nil
 	})
-	n := must[*corev1.EventList](g)(g.cluster.Client().CoreV1().Events(g.class).List(t.Context(), metav1.ListOptions{}))
+	n := must[*corev1.EventList](h)(h.cluster.Client().CoreV1().Events(h.class).List(t.Context(), metav1.ListOptions{}))
 	t.Logf("%d Events of 2 × %d: %v", len(n.Items), storm, made)
-	// Of each lane 200 wait; what is written while the storm goes on makes room.
+	// At most 200 Events of a lane wait; each one that is written makes room.
 	if len(n.Items) > storm || made[results+`{result="dropped"}`] < storm/2 {
 		t.Errorf("a storm of %d bad Ingresses made %d Events: %v", storm, len(n.Items), made)
 	}

@@ -16,39 +16,39 @@ import (
 
 // The life of an application: created, changed, scaled, deleted.
 func TestLife(t *testing.T) {
-	g := startGate(t)
-	g.cluster.NeedPods(t)
-	if err := g.cluster.CreateBackend(t.Context(), clustertest.BackendDeployment(g.class, "web", 1, 0)); err != nil {
+	h := startHeadgate(t)
+	h.cluster.NeedPods(t)
+	if err := h.cluster.CreateBackend(t.Context(), clustertest.BackendDeployment(h.class, "web", 1, 0)); err != nil {
 		t.Fatal(err)
 	}
-	shop, plain := g.host("shop"), g.host("plain")
-	pair := g.createSecret("shop", shop)
-	g.createIngress(g.ingress("shop", shop, "/", "web", "shop"))
-	g.createIngress(g.ingress("plain", plain, "/", "web", ""))
-	g.await("https://"+shop+"/", certified(pair.Certificate))
-	g.await("http://"+plain+"/", status(http.StatusOK))
-	g.want("http://"+shop+"/", redirecting("https://"+shop))
+	shop, plain := h.host("shop"), h.host("plain")
+	pair := h.createSecret("shop", shop)
+	h.createIngress(h.ingress("shop", shop, "/", "web", "shop"))
+	h.createIngress(h.ingress("plain", plain, "/", "web", ""))
+	h.await("https://"+shop+"/", certified(pair.Certificate))
+	h.await("http://"+plain+"/", status(http.StatusOK))
+	h.want("http://"+shop+"/", redirecting("https://"+shop))
 
-	pair = g.renewSecret("shop", shop)
-	g.await("https://"+shop+"/", certified(pair.Certificate))
-	g.updateIngress(g.ingress("plain", plain, "/below", "web", ""))
-	g.await("http://"+plain+"/", status(http.StatusNotFound))
-	g.want("http://"+plain+"/below/this", status(http.StatusOK))
-	moved := g.host("moved")
-	g.updateIngress(g.ingress("plain", moved, "/", "web", ""))
-	g.await("http://"+moved+"/", status(http.StatusOK))
-	g.want("http://"+plain+"/below/this", status(http.StatusNotFound))
+	pair = h.renewSecret("shop", shop)
+	h.await("https://"+shop+"/", certified(pair.Certificate))
+	h.updateIngress(h.ingress("plain", plain, "/below", "web", ""))
+	h.await("http://"+plain+"/", status(http.StatusNotFound))
+	h.want("http://"+plain+"/below/this", status(http.StatusOK))
+	moved := h.host("moved")
+	h.updateIngress(h.ingress("plain", moved, "/", "web", ""))
+	h.await("http://"+moved+"/", status(http.StatusOK))
+	h.want("http://"+plain+"/below/this", status(http.StatusNotFound))
 
-	g.scale("web", 3)
-	g.awaitPods("http://"+moved+"/", 3)
-	g.scale("web", 1)
-	g.awaitPods("http://"+moved+"/", 1)
+	h.scale("web", 3)
+	h.awaitPods("http://"+moved+"/", 3)
+	h.scale("web", 1)
+	h.awaitPods("http://"+moved+"/", 1)
 
-	g.deleteIngress("shop")
-	g.deleteIngress("plain")
-	g.await("https://"+shop+"/", status(http.StatusNotFound))
-	g.await("http://"+moved+"/", status(http.StatusNotFound))
-	g.wantNoReload()
+	h.deleteIngress("shop")
+	h.deleteIngress("plain")
+	h.await("https://"+shop+"/", status(http.StatusNotFound))
+	h.await("http://"+moved+"/", status(http.StatusNotFound))
+	h.wantNoReload()
 }
 
 // certified expects an endpoint's answer behind a certificate.
@@ -70,27 +70,27 @@ func redirecting(where string) expectation {
 	}
 }
 
-// scale has a Deployment of so many pods, and waits until they are ready.
-func (g *gate) scale(name string, replicas int32) {
-	g.t.Helper()
-	deployments := g.cluster.Client().AppsV1().Deployments(g.class)
-	must[*autoscalingv1.Scale](g)(deployments.UpdateScale(g.t.Context(), name, &autoscalingv1.Scale{
-		ObjectMeta: metav1.ObjectMeta{Namespace: g.class, Name: name}, Spec: autoscalingv1.ScaleSpec{Replicas: replicas},
+// scale sets the number of a Deployment's pods, and waits until they are ready.
+func (h *headgate) scale(name string, replicas int32) {
+	h.t.Helper()
+	deployments := h.cluster.Client().AppsV1().Deployments(h.class)
+	must[*autoscalingv1.Scale](h)(deployments.UpdateScale(h.t.Context(), name, &autoscalingv1.Scale{
+		ObjectMeta: metav1.ObjectMeta{Namespace: h.class, Name: name}, Spec: autoscalingv1.ScaleSpec{Replicas: replicas},
 	}, metav1.UpdateOptions{}))
-	ctx, cancel := context.WithTimeout(g.t.Context(), podPatience)
+	ctx, cancel := context.WithTimeout(h.t.Context(), podTimeout)
 	defer cancel()
-	if err := g.cluster.WaitRolledOut(ctx, g.class, name); err != nil {
-		g.t.Fatal(err)
+	if err := h.cluster.WaitRolledOut(ctx, h.class, name); err != nil {
+		h.t.Fatal(err)
 	}
 }
 
-// awaitPods waits until just so many pods answer, each of them.
-func (g *gate) awaitPods(url string, want int) {
-	g.t.Helper()
-	clustertest.Eventually(g.t, patience, func(ctx context.Context) error {
+// awaitPods waits until exactly this many pods answer.
+func (h *headgate) awaitPods(url string, want int) {
+	h.t.Helper()
+	clustertest.Eventually(h.t, timeout, func(ctx context.Context) error {
 		pods := map[string]int{}
 		for range 8 * want {
-			a, err := g.get(ctx, url)
+			a, err := h.get(ctx, url)
 			if err == nil {
 				err = status(http.StatusOK)(a)
 			}
@@ -106,35 +106,36 @@ func (g *gate) awaitPods(url string, want int) {
 	})
 }
 
-// A rolling update loses no request, since a pod serves on for the seconds that
-// its preStop hook takes.
+// A rolling update loses no request, since a pod still serves during its preStop
+// hook.
 func TestRollingUpdateUnderLoad(t *testing.T) {
-	g := startGate(t)
-	g.cluster.NeedPods(t)
-	if err := g.cluster.CreateBackend(t.Context(), clustertest.BackendDeployment(g.class, "web", 2, 5*time.Second)); err != nil {
+	h := startHeadgate(t)
+	h.cluster.NeedPods(t)
+	if err := h.cluster.CreateBackend(t.Context(), clustertest.BackendDeployment(h.class, "web", 2, 5*time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	host := g.host("web")
+	host := h.host("web")
 	// Without a certificate of its own the host answers over both protocols.
-	g.createIngress(g.ingress("web", host, "/", "web", ""))
-	g.await("http://"+host+"/", status(http.StatusOK))
-	old := g.pods("web")
-	l := g.startLoad(host)
-	if err := g.cluster.Roll(t.Context(), g.class, "web"); err != nil {
+	h.createIngress(h.ingress("web", host, "/", "web", ""))
+	h.await("http://"+host+"/", status(http.StatusOK))
+	old := h.pods("web")
+	l := h.startLoad(host)
+	if err := h.cluster.Roll(t.Context(), h.class, "web"); err != nil {
 		t.Fatal(err)
 	}
-	// The old pods are gone, not only out of service: all that they cut is seen.
-	g.awaitGone("web", old)
+	// Wait until the old pods are gone, so that every connection that they cut is
+	// noticed.
+	h.awaitGone("web", old)
 	l.awaitMore(500)
 	l.wantNoFailure()
-	g.wantNoReload()
+	h.wantNoReload()
 }
 
-// awaitGone waits until none of an application's old pods is there.
-func (g *gate) awaitGone(name string, old map[string]bool) {
-	g.t.Helper()
-	clustertest.Eventually(g.t, podPatience, func(ctx context.Context) error {
-		now := g.pods(name)
+// awaitGone waits until an application's old pods are gone.
+func (h *headgate) awaitGone(name string, old map[string]bool) {
+	h.t.Helper()
+	clustertest.Eventually(h.t, podTimeout, func(ctx context.Context) error {
+		now := h.pods(name)
 		for name := range old {
 			if now[name] {
 				return fmt.Errorf("pod %s is still there", name)
@@ -145,11 +146,11 @@ func (g *gate) awaitGone(name string, old map[string]bool) {
 }
 
 // pods are the names of an application's pods.
-func (g *gate) pods(name string) map[string]bool {
-	g.t.Helper()
-	list, err := g.cluster.Client().CoreV1().Pods(g.class).List(g.t.Context(), metav1.ListOptions{LabelSelector: "app=" + name})
+func (h *headgate) pods(name string) map[string]bool {
+	h.t.Helper()
+	list, err := h.cluster.Client().CoreV1().Pods(h.class).List(h.t.Context(), metav1.ListOptions{LabelSelector: "app=" + name})
 	if err != nil {
-		g.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 	names := map[string]bool{}
 	for _, pod := range list.Items {

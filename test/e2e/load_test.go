@@ -17,15 +17,15 @@ import (
 	"github.com/headgate/headgate/test/e2e/clustertest"
 )
 
-// pace is the time between two requests of one client: the machine has more to
-// do than to serve clients.
+// pace is the time between two requests of one client. It leaves processor time
+// for the cluster and Headgate.
 const pace = 4 * time.Millisecond
 
-// A load is clients with connections that they keep, which ask again and again
-// and send nothing twice.
+// A load is a set of clients that send requests over kept connections and never
+// retry one.
 type load struct {
-	g *gate
-	// at is the address where the clients find Headgate, without a port.
+	h *headgate
+	// at is Headgate's address for the clients, without a port.
 	at   string
 	stop chan struct{}
 	done sync.WaitGroup
@@ -41,27 +41,27 @@ type failure struct {
 	err   error
 }
 
-// startLoad starts six clients of a host: HTTP and HTTPS, GET and POST. A host
-// without a certificate answers over both.
-func (g *gate) startLoad(host string) *load {
-	g.t.Helper()
-	return g.startLoadAt(clustertest.NodeAddress, host)
+// startLoad starts six clients of a host: HTTP and HTTPS, GET and POST. The host
+// has no certificate, so that it answers over both.
+func (h *headgate) startLoad(host string) *load {
+	h.t.Helper()
+	return h.startLoadAt(clustertest.NodeAddress, host)
 }
 
-func (g *gate) startLoadAt(address, host string) *load {
-	g.t.Helper()
-	l := &load{g: g, at: address, stop: make(chan struct{})}
+func (h *headgate) startLoadAt(address, host string) *load {
+	h.t.Helper()
+	l := &load{h: h, at: address, stop: make(chan struct{})}
 	for number := range 6 {
 		l.add(client{host: host, secure: number%3 == 2}, number%2 == 1, pace)
 	}
-	g.t.Cleanup(func() { l.end() })
+	h.t.Cleanup(func() { l.end() })
 	l.awaitMore(50)
 	return l
 }
 
-// add starts a client that asks once in so long.
+// add starts a client that sends a request once in the given time.
 func (l *load) add(c client, post bool, every time.Duration) {
-	c.cluster, c.at = l.g.cluster, l.at
+	c.cluster, c.at = l.h.cluster, l.at
 	request := "GET / HTTP/1.1\r\nHost: " + c.host + "\r\n\r\n"
 	if post {
 		request = "POST / HTTP/1.1\r\nHost: " + c.host + "\r\nContent-Length: 5\r\n\r\nhello"
@@ -102,9 +102,9 @@ func (l *load) now() (answered int, failures []failure) {
 
 // awaitMore waits until so many more requests were answered 200.
 func (l *load) awaitMore(more int) {
-	l.g.t.Helper()
+	l.h.t.Helper()
 	before, _ := l.now()
-	clustertest.Eventually(l.g.t, patience, func(context.Context) error {
+	clustertest.Eventually(l.h.t, timeout, func(context.Context) error {
 		answered, failures := l.now()
 		if answered < before+more {
 			return fmt.Errorf("only %d requests were answered; %d failed: %v", answered-before, len(failures), first(failures))
@@ -124,12 +124,12 @@ func (l *load) end() {
 
 // wantNoFailure ends a load in which every request must have been answered 200.
 func (l *load) wantNoFailure() {
-	l.g.t.Helper()
+	l.h.t.Helper()
 	l.end()
 	answered, failures := l.now()
-	l.g.t.Logf("%d requests, %d failed", answered+len(failures), len(failures))
+	l.h.t.Logf("%d requests, %d failed", answered+len(failures), len(failures))
 	if len(failures) > 0 {
-		l.g.t.Errorf("%d requests failed: %v", len(failures), first(failures))
+		l.h.t.Errorf("%d requests failed: %v", len(failures), first(failures))
 	}
 }
 
@@ -141,18 +141,18 @@ func first(failures []failure) string {
 	return b.String()
 }
 
-// A client has one HTTP/1.1 connection, made anew only where the other side
-// has announced its end or a request failed.
+// A client has one HTTP/1.1 connection. It opens another one only after the
+// server announced the end of the connection, or a request failed.
 type client struct {
 	cluster *clustertest.Cluster
 	at      string
 	host    string
 	secure  bool
-	// fresh has each request go over a connection of its own.
+	// fresh: each request has its own connection.
 	fresh bool
-	// idle is how long a connection may be unused before a new one takes its
-	// place, 0 for ever: a client that this machine held up for longer than the
-	// other side waits proves nothing.
+	// idle is how long the client keeps an unused connection, 0 for no limit. The
+	// server may close a connection that is idle for longer, on a slow machine
+	// too, and that would prove nothing.
 	idle       time.Duration
 	used       time.Time
 	connection net.Conn
@@ -196,11 +196,11 @@ func (c *client) open() error {
 			return err
 		}
 	}
-	return c.connection.SetDeadline(time.Now().Add(answerPatience))
+	return c.connection.SetDeadline(time.Now().Add(answerTimeout))
 }
 
 func (c *client) dial() error {
-	ctx, cancel := context.WithTimeout(context.Background(), answerPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), answerTimeout)
 	defer cancel()
 	port := "80"
 	if c.secure {
@@ -228,13 +228,13 @@ func (c *client) close() {
 
 // The load's own test: a failure must be seen.
 func TestLoadSeesFailures(t *testing.T) {
-	g := startGate(t)
-	g.createBackend("web")
-	g.createIngress(g.ingress("web", g.host("web"), "/", "web", ""))
-	g.await("http://"+g.host("web")+"/", from("web"))
-	l := g.startLoad(g.host("web"))
-	g.deleteIngress("web")
-	clustertest.Eventually(t, patience, func(context.Context) error {
+	h := startHeadgate(t)
+	h.createBackend("web")
+	h.createIngress(h.ingress("web", h.host("web"), "/", "web", ""))
+	h.await("http://"+h.host("web")+"/", from("web"))
+	l := h.startLoad(h.host("web"))
+	h.deleteIngress("web")
+	clustertest.Eventually(t, timeout, func(context.Context) error {
 		if _, failures := l.now(); len(failures) == 0 {
 			return errors.New("a deleted host, and no request failed")
 		}

@@ -1,6 +1,6 @@
-// Package e2e_test asks Headgate, run as a user runs it in a real Kubernetes,
-// whether it serves what the API server says: through changes, restarts and
-// outages. README.md says what is shown where.
+// Package e2e_test runs Headgate as a user does, in a real Kubernetes, and tests
+// that it serves the API server's objects through changes, restarts and outages.
+// README.md lists the tests.
 package e2e_test
 
 import (
@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// A program is the controller's, built by the first test that asks for it, with
-// wait-shutdown beside it.
+// A program is the controller's, with wait-shutdown beside it. The first test
+// that needs it builds it.
 type program struct {
 	once sync.Once
 	dir  string

@@ -8,47 +8,47 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// An Ingress may be there before all that it refers to: each thing counts as
-// soon as it comes, and when it goes.
+// An Ingress may be older than the objects that it refers to: each has an effect
+// as soon as it is created, and when it is deleted.
 func TestAnyOrder(t *testing.T) {
-	g := newGate(t)
-	g.start()
-	g.awaitReady()
-	host := g.host("web")
+	h := newHeadgate(t)
+	h.start()
+	h.awaitReady()
+	host := h.host("web")
 	url := "https://" + host + "/"
-	g.createIngress(g.ingress("web", host, "/", "web", "web"))
-	g.createClass(g.class+"-other", "headgate.invalid/other")
-	foreign := g.ingress("foreign", g.host("foreign"), "/", "web", "")
-	other := g.class + "-other"
+	h.createIngress(h.ingress("web", host, "/", "web", "web"))
+	h.createClass(h.class+"-other", "headgate.invalid/other")
+	foreign := h.ingress("foreign", h.host("foreign"), "/", "web", "")
+	other := h.class + "-other"
 	foreign.Spec.IngressClassName = &other
-	g.createIngress(foreign)
-	// The annotation names a class too. This Ingress comes last: when it is
-	// served, the others have been seen.
-	last := g.ingress("last", g.host("last"), "/", "missing", "")
-	last.Spec.IngressClassName, last.Annotations = nil, map[string]string{"kubernetes.io/ingress.class": g.class}
-	g.createIngress(last)
-	g.await("http://"+g.host("last")+"/", status(http.StatusServiceUnavailable))
-	g.want(url, status(http.StatusNotFound))
+	h.createIngress(foreign)
+	// The annotation names a class too. This Ingress comes last: once it is
+	// served, the controller has seen the others.
+	last := h.ingress("last", h.host("last"), "/", "missing", "")
+	last.Spec.IngressClassName, last.Annotations = nil, map[string]string{"kubernetes.io/ingress.class": h.class}
+	h.createIngress(last)
+	h.await("http://"+h.host("last")+"/", status(http.StatusServiceUnavailable))
+	h.want(url, status(http.StatusNotFound))
 
-	g.createClass(g.class, controllerClass(g.class))
-	g.await(url, status(http.StatusServiceUnavailable))
-	g.createEndpoint("web", g.startEndpoint("web"))
-	g.createService("web")
-	g.await(url, from("web"))
-	pair := g.createSecret("web", host)
-	g.await(url, showing(pair, "web"))
+	h.createClass(h.class, controllerClass(h.class))
+	h.await(url, status(http.StatusServiceUnavailable))
+	h.createEndpoint("web", h.startEndpoint("web"))
+	h.createService("web")
+	h.await(url, from("web"))
+	pair := h.createSecret("web", host)
+	h.await(url, showing(pair, "web"))
 
-	g.deleteClass(g.class)
-	g.await(url, status(http.StatusNotFound))
-	g.createClass(g.class, controllerClass(g.class))
-	g.await(url, showing(pair, "web"))
+	h.deleteClass(h.class)
+	h.await(url, status(http.StatusNotFound))
+	h.createClass(h.class, controllerClass(h.class))
+	h.await(url, showing(pair, "web"))
 
-	g.deleteSecret("web")
-	g.await(url, withoutCertificate(pair.Certificate))
-	g.deleteService("web")
-	g.await(url, status(http.StatusServiceUnavailable))
-	g.want("http://"+g.host("foreign")+"/", status(http.StatusNotFound))
-	g.wantNoReload()
+	h.deleteSecret("web")
+	h.await(url, withoutCertificate(pair.Certificate))
+	h.deleteService("web")
+	h.await(url, status(http.StatusServiceUnavailable))
+	h.want("http://"+h.host("foreign")+"/", status(http.StatusNotFound))
+	h.wantNoReload()
 }
 
 // withoutCertificate expects an answer behind any other certificate.
@@ -61,42 +61,42 @@ func withoutCertificate(certificate string) expectation {
 	}
 }
 
-// A class that comes to be another controller's takes its Ingresses with it.
+// The Ingresses of a class that becomes another controller's are not served.
 func TestClassOfAnotherController(t *testing.T) {
-	g := startGate(t)
-	host := g.host("web")
-	g.createBackend("web")
-	g.createIngress(g.ingress("web", host, "/", "web", ""))
-	g.await("http://"+host+"/", from("web"))
-	// spec.controller never changes: the class is made anew.
-	g.deleteClass(g.class)
-	g.createClass(g.class, "headgate.invalid/other")
-	g.await("http://"+host+"/", status(http.StatusNotFound))
-	named := g.ingress("web", host, "/", "web", "")
-	mine := g.class + "-mine"
+	h := startHeadgate(t)
+	host := h.host("web")
+	h.createBackend("web")
+	h.createIngress(h.ingress("web", host, "/", "web", ""))
+	h.await("http://"+host+"/", from("web"))
+	// spec.controller is immutable: delete the class and create it again.
+	h.deleteClass(h.class)
+	h.createClass(h.class, "headgate.invalid/other")
+	h.await("http://"+host+"/", status(http.StatusNotFound))
+	named := h.ingress("web", host, "/", "web", "")
+	mine := h.class + "-mine"
 	named.Spec.IngressClassName = &mine
-	g.updateIngress(named)
-	g.createClass(mine, controllerClass(g.class))
-	g.await("http://"+host+"/", from("web"))
+	h.updateIngress(named)
+	h.createClass(mine, controllerClass(h.class))
+	h.await("http://"+host+"/", from("web"))
 }
 
-func (g *gate) deleteClass(name string) {
-	g.t.Helper()
-	if err := g.cluster.Client().NetworkingV1().IngressClasses().Delete(g.t.Context(), name, metav1.DeleteOptions{}); err != nil {
-		g.t.Fatal(err)
+func (h *headgate) deleteClass(name string) {
+	h.t.Helper()
+	if err := h.cluster.Client().NetworkingV1().IngressClasses().Delete(h.t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		h.t.Fatal(err)
 	}
 }
 
-func (g *gate) deleteSecret(name string) {
-	g.t.Helper()
-	if err := g.cluster.Client().CoreV1().Secrets(g.class).Delete(g.t.Context(), name, metav1.DeleteOptions{}); err != nil {
-		g.t.Fatal(err)
+func (h *headgate) deleteSecret(name string) {
+	h.t.Helper()
+	if err := h.cluster.Client().CoreV1().Secrets(h.class).Delete(h.t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		h.t.Fatal(err)
 	}
 }
 
-func (g *gate) deleteService(name string) {
-	g.t.Helper()
-	if err := g.cluster.Client().CoreV1().Services(g.class).Delete(g.t.Context(), name, metav1.DeleteOptions{}); err != nil {
-		g.t.Fatal(err)
+func (h *headgate) deleteService(name string) {
+	h.t.Helper()
+	if err := h.cluster.Client().CoreV1().Services(h.class).Delete(h.t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		h.t.Fatal(err)
 	}
 }

@@ -22,63 +22,64 @@ import (
 	"github.com/headgate/headgate/test/e2e/clustertest"
 )
 
-// A permission that is missing is named, with what needs it; granted, it needs
-// no restart.
+// The log names a missing permission and what needs it. Once it is granted, no
+// restart is needed.
 func TestMissingPermission(t *testing.T) {
-	g := newGate(t)
-	g.createClass(g.class, controllerClass(g.class))
-	g.createBackend("web")
-	host := g.host("web")
-	pair := g.createSecret("web", host)
-	g.createIngress(g.ingress("web", host, "/", "web", "web"))
-	grant := g.actAsServiceAccount(
+	h := newHeadgate(t)
+	h.createClass(h.class, controllerClass(h.class))
+	h.createBackend("web")
+	host := h.host("web")
+	pair := h.createSecret("web", host)
+	h.createIngress(h.ingress("web", host, "/", "web", "web"))
+	grant := h.actAsServiceAccount(
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: []string{"list", "watch"}},
 		rbacv1.PolicyRule{APIGroups: []string{"networking.k8s.io"}, Resources: []string{"ingresses", "ingressclasses"}, Verbs: []string{"list", "watch"}},
 		rbacv1.PolicyRule{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: []string{"list", "watch"}},
 	)
-	g.start()
+	h.start()
 	for _, verb := range []string{"list", "watch"} {
-		g.awaitLog("a permission is missing", "verb="+verb, "resource=secrets", `needed="to have the certificates of TLS Secrets"`)
+		h.awaitLog("a permission is missing", "verb="+verb, "resource=secrets", `needed="to have the certificates of TLS Secrets"`)
 	}
-	g.awaitNotReady()
-	if _, err := g.get(t.Context(), "http://"+host+"/"); err == nil {
-		t.Error("something is served before all is known")
+	h.awaitNotReady()
+	if _, err := h.get(t.Context(), "http://"+host+"/"); err == nil {
+		t.Error("a request is answered before the controller has all objects")
 	}
 	grant(rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"list", "watch"}})
-	g.awaitReady()
-	g.want("https://"+host+"/", showing(pair, "web"))
-	g.awaitLog("the request succeeds again", "resource=secrets")
-	// Without the Lease it serves all the same.
-	g.awaitLog("cannot use the Lease of the leader election", "verb=get")
+	h.awaitReady()
+	h.want("https://"+host+"/", showing(pair, "web"))
+	h.awaitLog("the request succeeds again", "resource=secrets")
+	// It serves without the Lease too.
+	h.awaitLog("cannot use the Lease of the leader election", "verb=get")
 }
 
-// A permission that is not required leaves what needs it out, which is told.
+// Without an optional permission, Headgate runs without what needs it, and logs
+// that.
 func TestMissingOptionalPermissions(t *testing.T) {
-	g := newGate(t)
-	g.createClass(g.class, controllerClass(g.class))
-	g.createBackend("web")
-	g.createPod()
-	ing := g.ingress("web", g.host("web"), "/", "web", "")
+	h := newHeadgate(t)
+	h.createClass(h.class, controllerClass(h.class))
+	h.createBackend("web")
+	h.createPod()
+	ing := h.ingress("web", h.host("web"), "/", "web", "")
 	ing.Spec.IngressClassName = nil
-	ing.Annotations = map[string]string{"kubernetes.io/ingress.class": g.class, bodySize: "large"}
-	g.createIngress(ing)
+	ing.Annotations = map[string]string{"kubernetes.io/ingress.class": h.class, bodySize: "large"}
+	h.createIngress(ing)
 	follow := []string{"list", "watch"}
-	g.actAsServiceAccount(
+	h.actAsServiceAccount(
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"services", "secrets"}, Verbs: follow},
 		rbacv1.PolicyRule{APIGroups: []string{"networking.k8s.io"}, Resources: []string{"ingresses"}, Verbs: follow},
 		rbacv1.PolicyRule{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: follow},
 	)
-	g.args = append(g.args, "--watch-namespace", g.class, "--enable-topology-aware-routing")
-	g.start()
-	g.awaitReady()
-	g.want("http://"+g.host("web")+"/", from("web"))
+	h.args = append(h.args, "--watch-namespace", h.class, "--enable-topology-aware-routing")
+	h.start()
+	h.awaitReady()
+	h.want("http://"+h.host("web")+"/", from("web"))
 	for _, resource := range []string{"ingressclasses.networking.k8s.io", "namespaces", "events", "pods"} {
-		g.awaitLog("a permission is missing", "resource="+resource, "needed=", "without=")
+		h.awaitLog("a permission is missing", "resource="+resource, "needed=", "without=")
 	}
 }
 
-// Headgate runs with the roles that it prints, and with nothing else, whatever
-// the addresses in the status of Ingresses come from.
+// Headgate runs with the roles that it prints and no others, for each source of
+// the addresses in the status of Ingresses.
 func TestPrintedRoles(t *testing.T) {
 	for name, flags := range map[string][]string{
 		"cluster":   {"--enable-topology-aware-routing", "--publish-status-address", "192.0.2.10"},
@@ -86,71 +87,71 @@ func TestPrintedRoles(t *testing.T) {
 		"namespace": {"--watch-namespace", "CLASS"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := newGate(t)
+			h := newHeadgate(t)
 			for _, flag := range append(flags, "--configmap", "CLASS/options") {
-				g.args = append(g.args, strings.ReplaceAll(flag, "CLASS", g.class))
+				h.args = append(h.args, strings.ReplaceAll(flag, "CLASS", h.class))
 			}
-			g.label(g.class, "headgate.invalid/test", "printed")
-			must[*corev1.ConfigMap](g)(g.cluster.Client().CoreV1().ConfigMaps(g.class).Create(t.Context(), &corev1.ConfigMap{
+			h.label(h.class, "headgate.invalid/test", "printed")
+			must[*corev1.ConfigMap](h)(h.cluster.Client().CoreV1().ConfigMaps(h.class).Create(t.Context(), &corev1.ConfigMap{
 				ObjectMeta: metav1.ObjectMeta{Name: "options"}, Data: map[string]string{"ssl-redirect": "false", "no-such-key": "x"},
 			}, metav1.CreateOptions{}))
-			g.createClass(g.class, controllerClass(g.class))
-			g.createBackend("web")
-			host := g.host("web")
-			pair := g.createSecret("web", host)
-			g.createNode(g.class, "192.0.2.30", "10.1.0.1")
-			pod := g.createReadyPod("headgate", g.class, "gate")
-			g.env = append(g.env, "POD_NAME=headgate", "POD_NAMESPACE="+g.class)
-			service := must[*corev1.Service](g)(g.cluster.Client().CoreV1().Services(g.class).Get(t.Context(), "web", metav1.GetOptions{}))
+			h.createClass(h.class, controllerClass(h.class))
+			h.createBackend("web")
+			host := h.host("web")
+			pair := h.createSecret("web", host)
+			h.createNode(h.class, "192.0.2.30", "10.1.0.1")
+			pod := h.createReadyPod("headgate", h.class, "headgate")
+			h.env = append(h.env, "POD_NAME=headgate", "POD_NAMESPACE="+h.class)
+			service := must[*corev1.Service](h)(h.cluster.Client().CoreV1().Services(h.class).Get(t.Context(), "web", metav1.GetOptions{}))
 			address := map[string]string{"cluster": "192.0.2.10", "selected": service.Spec.ClusterIP, "namespace": "192.0.2.30"}[name]
-			g.actAsPrinted()
-			g.start()
-			g.awaitReady()
-			web := g.ingress("web", host, "/", "web", "web")
-			web = g.putIngress(web, map[string]string{bodySize: "large", "nginx.ingress.kubernetes.io/proxy-buffering": "on"})
-			g.await("https://"+host+"/", showing(pair, "web"))
-			g.want("http://"+host+"/", from("web"))
-			g.awaitEvents("Ingress", web, wrong, synced)
-			g.awaitEvents("Pod", pod, "RELOAD Normal 1 ")
-			g.awaitShown(address, "web")
-			g.stop()
-			g.awaitShown("", "web")
-			if strings.Contains(g.log(), "permission") {
-				t.Error("the log tells of permissions")
+			h.actAsPrinted()
+			h.start()
+			h.awaitReady()
+			web := h.ingress("web", host, "/", "web", "web")
+			web = h.putIngress(web, map[string]string{bodySize: "large", "nginx.ingress.kubernetes.io/proxy-buffering": "on"})
+			h.await("https://"+host+"/", showing(pair, "web"))
+			h.want("http://"+host+"/", from("web"))
+			h.awaitEvents("Ingress", web, wrong, synced)
+			h.awaitEvents("Pod", pod, "RELOAD Normal 1 ")
+			h.awaitShown(address, "web")
+			h.stop()
+			h.awaitShown("", "web")
+			if strings.Contains(h.log(), "permission") {
+				t.Error("the log mentions permissions")
 			}
 		})
 	}
 }
 
-// createPod makes a Pod that is there to be named, and has Headgate be it.
-func (g *gate) createPod() *corev1.Pod {
-	g.t.Helper()
-	g.env = append(g.env, "POD_NAME=headgate", "POD_NAMESPACE="+g.class)
-	return must[*corev1.Pod](g)(g.cluster.Client().CoreV1().Pods(g.class).Create(g.t.Context(), &corev1.Pod{
+// createPod creates a Pod that never runs, and starts Headgate with its name.
+func (h *headgate) createPod() *corev1.Pod {
+	h.t.Helper()
+	h.env = append(h.env, "POD_NAME=headgate", "POD_NAMESPACE="+h.class)
+	return must[*corev1.Pod](h)(h.cluster.Client().CoreV1().Pods(h.class).Create(h.t.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "headgate"},
-		Spec:       corev1.PodSpec{SchedulerName: "nobody", Containers: []corev1.Container{{Name: "headgate", Image: "headgate.invalid/none"}}},
+		Spec:       corev1.PodSpec{SchedulerName: "none", Containers: []corev1.Container{{Name: "headgate", Image: "headgate.invalid/none"}}},
 	}, metav1.CreateOptions{}))
 }
 
-// actAsPrinted has the controller be the ServiceAccount that "headgate rbac"
-// prints for the same flags, with the roles that it prints.
-func (g *gate) actAsPrinted() {
-	g.t.Helper()
+// actAsPrinted has the controller use the ServiceAccount and the roles that
+// "headgate rbac" prints for the same flags.
+func (h *headgate) actAsPrinted() {
+	h.t.Helper()
 	path, err := controller.path()
 	if err != nil {
-		g.t.Fatal(err)
+		h.t.Fatal(err)
 	}
-	args := append([]string{"rbac", "--namespace", g.class}, g.args...)
-	text, err := exec.CommandContext(g.t.Context(), path, args...).Output()
+	args := append([]string{"rbac", "--namespace", h.class}, h.args...)
+	text, err := exec.CommandContext(h.t.Context(), path, args...).Output()
 	if err != nil {
-		g.t.Fatalf("printing the roles: %v", err)
+		h.t.Fatalf("printing the roles: %v", err)
 	}
-	ctx, client := g.t.Context(), g.cluster.Client()
+	ctx, client := h.t.Context(), h.cluster.Client()
 	var granted []*authorizationv1.ResourceAttributes
 	for document := range bytes.SplitSeq(text, []byte("\n---\n")) {
 		object, _, err := scheme.Codecs.UniversalDeserializer().Decode(document, nil, nil)
 		if err != nil {
-			g.t.Fatalf("%v in\n%s", err, document)
+			h.t.Fatalf("%v in\n%s", err, document)
 		}
 		switch o := object.(type) {
 		case *corev1.ServiceAccount:
@@ -161,13 +162,13 @@ func (g *gate) actAsPrinted() {
 		case *rbacv1.RoleBinding:
 			_, err = client.RbacV1().RoleBindings(o.Namespace).Create(ctx, o, metav1.CreateOptions{})
 		case *rbacv1.ClusterRole:
-			g.t.Cleanup(func() {
+			h.t.Cleanup(func() {
 				_ = client.RbacV1().ClusterRoles().Delete(context.Background(), o.Name, metav1.DeleteOptions{})
 			})
 			granted = append(granted, sample("", o.Rules))
 			_, err = client.RbacV1().ClusterRoles().Create(ctx, o, metav1.CreateOptions{})
 		case *rbacv1.ClusterRoleBinding:
-			g.t.Cleanup(func() {
+			h.t.Cleanup(func() {
 				_ = client.RbacV1().ClusterRoleBindings().Delete(context.Background(), o.Name, metav1.DeleteOptions{})
 			})
 			_, err = client.RbacV1().ClusterRoleBindings().Create(ctx, o, metav1.CreateOptions{})
@@ -175,13 +176,13 @@ func (g *gate) actAsPrinted() {
 			err = fmt.Errorf("a %T is printed", o)
 		}
 		if err != nil {
-			g.t.Fatal(err)
+			h.t.Fatal(err)
 		}
 	}
 	for _, right := range granted {
-		g.awaitAllowed("headgate", right)
+		h.awaitAllowed("headgate", right)
 	}
-	g.actAs("headgate")
+	h.actAs("headgate")
 }
 
 // sample is one of the rights that the rules give.
@@ -196,11 +197,11 @@ func sample(namespace string, rules []rbacv1.PolicyRule) *authorizationv1.Resour
 
 // awaitAllowed waits until the API server knows that a ServiceAccount of the
 // test's namespace has the right.
-func (g *gate) awaitAllowed(account string, right *authorizationv1.ResourceAttributes) {
-	g.t.Helper()
-	user := "system:serviceaccount:" + g.class + ":" + account
-	clustertest.Eventually(g.t, patience, func(ctx context.Context) error {
-		review, err := g.cluster.Client().AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+func (h *headgate) awaitAllowed(account string, right *authorizationv1.ResourceAttributes) {
+	h.t.Helper()
+	user := "system:serviceaccount:" + h.class + ":" + account
+	clustertest.Eventually(h.t, timeout, func(ctx context.Context) error {
+		review, err := h.cluster.Client().AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
 			Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: right},
 		}, metav1.CreateOptions{})
 		if err == nil && !review.Status.Allowed {
@@ -210,57 +211,57 @@ func (g *gate) awaitAllowed(account string, right *authorizationv1.ResourceAttri
 	})
 }
 
-// actAs has the controller be a ServiceAccount of the test's namespace.
-func (g *gate) actAs(name string) {
-	g.t.Helper()
-	token := must[*authenticationv1.TokenRequest](g)(g.cluster.Client().CoreV1().ServiceAccounts(g.class).CreateToken(
-		g.t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{}))
-	g.args = append(g.args, "--kubeconfig", g.writeKubeconfig(token.Status.Token))
+// actAs has the controller use a ServiceAccount of the test's namespace.
+func (h *headgate) actAs(name string) {
+	h.t.Helper()
+	token := must[*authenticationv1.TokenRequest](h)(h.cluster.Client().CoreV1().ServiceAccounts(h.class).CreateToken(
+		h.t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{}))
+	h.args = append(h.args, "--kubeconfig", h.writeKubeconfig(token.Status.Token))
 }
 
-// actAsServiceAccount has the controller be a ServiceAccount that may do what
-// the rules say, and what is granted later.
-func (g *gate) actAsServiceAccount(rules ...rbacv1.PolicyRule) (grant func(rbacv1.PolicyRule)) {
-	g.t.Helper()
-	ctx, client := g.t.Context(), g.cluster.Client()
+// actAsServiceAccount has the controller use a ServiceAccount with these rules.
+// The function that it returns adds more.
+func (h *headgate) actAsServiceAccount(rules ...rbacv1.PolicyRule) (grant func(rbacv1.PolicyRule)) {
+	h.t.Helper()
+	ctx, client := h.t.Context(), h.cluster.Client()
 	const name = "headgate"
-	must[*corev1.ServiceAccount](g)(client.CoreV1().ServiceAccounts(g.class).Create(ctx, &corev1.ServiceAccount{
+	must[*corev1.ServiceAccount](h)(client.CoreV1().ServiceAccounts(h.class).Create(ctx, &corev1.ServiceAccount{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 	}, metav1.CreateOptions{}))
 	roles, bindings := client.RbacV1().ClusterRoles(), client.RbacV1().ClusterRoleBindings()
-	role := must[*rbacv1.ClusterRole](g)(roles.Create(ctx, &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: g.class}, Rules: rules,
+	role := must[*rbacv1.ClusterRole](h)(roles.Create(ctx, &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: h.class}, Rules: rules,
 	}, metav1.CreateOptions{}))
-	must[*rbacv1.ClusterRoleBinding](g)(bindings.Create(ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: g.class},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: g.class, Name: name}},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: g.class},
+	must[*rbacv1.ClusterRoleBinding](h)(bindings.Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: h.class},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: h.class, Name: name}},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: h.class},
 	}, metav1.CreateOptions{}))
-	g.t.Cleanup(func() {
-		unbound := bindings.Delete(context.Background(), g.class, metav1.DeleteOptions{})
-		if err := errors.Join(unbound, roles.Delete(context.Background(), g.class, metav1.DeleteOptions{})); err != nil {
-			g.t.Error(err)
+	h.t.Cleanup(func() {
+		unbound := bindings.Delete(context.Background(), h.class, metav1.DeleteOptions{})
+		if err := errors.Join(unbound, roles.Delete(context.Background(), h.class, metav1.DeleteOptions{})); err != nil {
+			h.t.Error(err)
 		}
 	})
-	g.actAs(name)
+	h.actAs(name)
 	return func(rule rbacv1.PolicyRule) {
-		g.t.Helper()
+		h.t.Helper()
 		role.Rules = append(role.Rules, rule)
-		must[*rbacv1.ClusterRole](g)(roles.Update(ctx, role, metav1.UpdateOptions{}))
+		must[*rbacv1.ClusterRole](h)(roles.Update(ctx, role, metav1.UpdateOptions{}))
 	}
 }
 
 // writeKubeconfig writes a kubeconfig whose user has a token.
-func (g *gate) writeKubeconfig(token string) string {
-	g.t.Helper()
-	config := g.cluster.Config()
+func (h *headgate) writeKubeconfig(token string) string {
+	h.t.Helper()
+	config := h.cluster.Config()
 	if err := clientcmd.WriteToFile(clientcmdapi.Config{
 		Clusters:       map[string]*clientcmdapi.Cluster{"test": {Server: config.Host, CertificateAuthorityData: config.CAData, CertificateAuthority: config.CAFile}},
 		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"test": {Token: token}},
 		Contexts:       map[string]*clientcmdapi.Context{"test": {Cluster: "test", AuthInfo: "test"}},
 		CurrentContext: "test",
-	}, filepath.Join(g.dir, "kubeconfig")); err != nil {
-		g.t.Fatal(err)
+	}, filepath.Join(h.dir, "kubeconfig")); err != nil {
+		h.t.Fatal(err)
 	}
-	return filepath.Join(g.dir, "kubeconfig")
+	return filepath.Join(h.dir, "kubeconfig")
 }

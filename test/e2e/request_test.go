@@ -14,7 +14,7 @@ import (
 	"github.com/headgate/headgate/test/e2e/clustertest"
 )
 
-// anyCertificate takes whatever certificate is shown; the tests look at it.
+// anyCertificate accepts every certificate; the tests check it themselves.
 func anyCertificate() *tls.Config { return &tls.Config{InsecureSkipVerify: true} }
 
 // An answer is what a client sees.
@@ -22,14 +22,14 @@ type answer struct {
 	status int
 	// backend is the name of the endpoint that answered.
 	backend string
-	// location is where a redirect leads to.
+	// location is the target of a redirect.
 	location string
 	// certificate is PEM, empty over HTTP.
 	certificate string
 }
 
-// get asks for a URL of the gate, as a client that was not there before.
-func (g *gate) get(ctx context.Context, url string) (answer, error) {
+// get requests a URL of the instance, over a new connection.
+func (h *headgate) get(ctx context.Context, url string) (answer, error) {
 	address := httpAddress
 	if strings.HasPrefix(url, "https:") {
 		address = httpsAddress
@@ -38,7 +38,7 @@ func (g *gate) get(ctx context.Context, url string) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	response, err := g.clients[address].Do(request)
+	response, err := h.clients[address].Do(request)
 	if err != nil {
 		return answer{}, err
 	}
@@ -58,7 +58,7 @@ func (g *gate) get(ctx context.Context, url string) (answer, error) {
 	return a, nil
 }
 
-// An expectation says what is wrong with an answer, nil if nothing is.
+// An expectation returns what is wrong with an answer, or nil.
 type expectation func(answer) error
 
 func status(want int) expectation {
@@ -89,8 +89,8 @@ func showing(pair gatetest.KeyPair, backend string) expectation {
 	}
 }
 
-func (g *gate) check(ctx context.Context, url string, is expectation) error {
-	a, err := g.get(ctx, url)
+func (h *headgate) check(ctx context.Context, url string, is expectation) error {
+	a, err := h.get(ctx, url)
 	if err == nil {
 		err = is(a)
 	}
@@ -100,18 +100,18 @@ func (g *gate) check(ctx context.Context, url string, is expectation) error {
 	return nil
 }
 
-// want fails the test unless the URL answers so right now.
-func (g *gate) want(url string, is expectation) {
-	g.t.Helper()
-	if err := g.check(g.t.Context(), url, is); err != nil {
-		g.t.Error(err)
+// want fails the test unless the URL's answer is as expected right now.
+func (h *headgate) want(url string, is expectation) {
+	h.t.Helper()
+	if err := h.check(h.t.Context(), url, is); err != nil {
+		h.t.Error(err)
 	}
 }
 
-// await waits until the URL answers so.
-func (g *gate) await(url string, is expectation) {
-	g.t.Helper()
+// await waits until the URL's answer is as expected.
+func (h *headgate) await(url string, is expectation) {
+	h.t.Helper()
 	began := time.Now()
-	clustertest.Eventually(g.t, patience, func(ctx context.Context) error { return g.check(ctx, url, is) })
-	g.t.Logf("%s after %v", url, time.Since(began).Round(time.Millisecond))
+	clustertest.Eventually(h.t, timeout, func(ctx context.Context) error { return h.check(ctx, url, is) })
+	h.t.Logf("%s after %v", url, time.Since(began).Round(time.Millisecond))
 }

@@ -6,58 +6,58 @@ import (
 	"time"
 )
 
-// What changed while no controller was there is right when the next one says
-// that it is ready.
+// Changes from the time without a controller are served once the next one is
+// ready.
 func TestRestart(t *testing.T) {
-	g := startGate(t)
-	stays, goes, comes := g.host("stays"), g.host("goes"), g.host("comes")
-	g.createBackend("one")
-	g.createBackend("two")
-	g.createSecret("stays", stays)
-	g.createIngress(g.ingress("stays", stays, "/", "one", "stays"))
-	g.createIngress(g.ingress("goes", goes, "/", "one", ""))
-	g.await("https://"+stays+"/", from("one"))
-	g.await("http://"+goes+"/", from("one"))
+	h := startHeadgate(t)
+	stays, goes, comes := h.host("stays"), h.host("goes"), h.host("comes")
+	h.createBackend("one")
+	h.createBackend("two")
+	h.createSecret("stays", stays)
+	h.createIngress(h.ingress("stays", stays, "/", "one", "stays"))
+	h.createIngress(h.ingress("goes", goes, "/", "one", ""))
+	h.await("https://"+stays+"/", from("one"))
+	h.await("http://"+goes+"/", from("one"))
 
-	g.stop()
-	if _, err := g.get(t.Context(), "http://"+goes+"/"); err == nil {
-		t.Error("without the controller something answers still")
+	h.stop()
+	if _, err := h.get(t.Context(), "http://"+goes+"/"); err == nil {
+		t.Error("without the controller, requests are still answered")
 	}
-	pair := g.renewSecret("stays", stays)
-	g.updateIngress(g.ingress("stays", stays, "/", "two", "stays"))
-	g.deleteIngress("goes")
-	g.createIngress(g.ingress("comes", comes, "/", "one", ""))
-	g.changeEndpoint("one", g.startEndpoint("other"))
+	pair := h.renewSecret("stays", stays)
+	h.updateIngress(h.ingress("stays", stays, "/", "two", "stays"))
+	h.deleteIngress("goes")
+	h.createIngress(h.ingress("comes", comes, "/", "one", ""))
+	h.changeEndpoint("one", h.startEndpoint("other"))
 
-	g.start()
-	g.awaitReady()
-	g.want("https://"+stays+"/", showing(pair, "two"))
-	g.want("http://"+goes+"/", status(http.StatusNotFound))
-	g.want("http://"+comes+"/", from("other"))
+	h.start()
+	h.awaitReady()
+	h.want("https://"+stays+"/", showing(pair, "two"))
+	h.want("http://"+goes+"/", status(http.StatusNotFound))
+	h.want("http://"+comes+"/", from("other"))
 }
 
-// NGINX serves on when the controller is killed, until the next one has taken
-// over.
+// NGINX continues to serve when the controller is killed, until the next one
+// takes over.
 func TestKill(t *testing.T) {
-	g := startGate(t)
-	host, late := g.host("web"), g.host("late")
-	g.createBackend("web")
-	g.createIngress(g.ingress("web", host, "/", "web", ""))
-	g.await("http://"+host+"/", from("web"))
-	l := g.startLoad(host)
+	h := startHeadgate(t)
+	host, late := h.host("web"), h.host("late")
+	h.createBackend("web")
+	h.createIngress(h.ingress("web", host, "/", "web", ""))
+	h.await("http://"+host+"/", from("web"))
+	l := h.startLoad(host)
 
-	g.kill()
+	h.kill()
 	l.awaitMore(500)
 	if _, failures := l.now(); len(failures) > 0 {
 		t.Errorf("after the controller's end %d requests failed: %s", len(failures), first(failures))
 	}
-	g.createIngress(g.ingress("late", late, "/", "web", ""))
+	h.createIngress(h.ingress("late", late, "/", "web", ""))
 	before, _ := l.now()
 	began := time.Now()
-	g.start()
-	g.awaitReady()
+	h.start()
+	h.awaitReady()
 	ready := time.Now()
-	g.want("http://"+late+"/", from("web"))
+	h.want("http://"+late+"/", from("web"))
 	l.awaitMore(500)
 	l.end()
 	answered, failures := l.now()
@@ -86,5 +86,5 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// longestGap is some hundred times what it takes on an idle machine.
+// longestGap is about a hundred times the gap on an idle machine.
 const longestGap = 10 * time.Second

@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// rolloutGrace is how long a pod of Headgate serves on when it is deleted,
-	// and rolloutLimit how long its NGINX then finishes connections.
+	// rolloutGrace is how long a deleted pod of Headgate still serves, and
+	// rolloutLimit how long its NGINX then takes to finish connections.
 	rolloutGrace = 5 * time.Second
 	rolloutLimit = 8 * time.Second
 )
@@ -30,22 +30,22 @@ const (
 // A rolling update of Headgate itself, in pods behind a Service, loses no
 // request; WebSockets live until the time limit.
 func TestRollingUpdateOfHeadgate(t *testing.T) {
-	g := newGate(t)
-	g.cluster.NeedPods(t)
-	g.createClass(g.class, controllerClass(g.class))
-	g.createBackend("web")
-	host := g.host("web")
-	g.createIngress(g.ingress("web", host, "/", "web", ""))
-	address := g.runInPods(2)
-	g.awaitAddress(address, host)
+	h := newHeadgate(t)
+	h.cluster.NeedPods(t)
+	h.createClass(h.class, controllerClass(h.class))
+	h.createBackend("web")
+	host := h.host("web")
+	h.createIngress(h.ingress("web", host, "/", "web", ""))
+	address := h.runInPods(2)
+	h.awaitAddress(address, host)
 	t.Cleanup(func() {
 		if t.Failed() {
-			g.tellPods("headgate")
+			h.logPods("headgate")
 		}
 	})
-	old := g.pods("headgate")
+	old := h.pods("headgate")
 
-	l := g.startLoadAt(address, host)
+	l := h.startLoadAt(address, host)
 	for number := range 2 {
 		l.add(client{host: host, fresh: true, secure: number == 1}, true, 2*pace)
 		// Their connections idle, but not for the whole grace period.
@@ -53,17 +53,17 @@ func TestRollingUpdateOfHeadgate(t *testing.T) {
 	}
 	var sockets []*webSocket
 	for range 4 {
-		sockets = append(sockets, g.openWebSocket(address, host))
+		sockets = append(sockets, h.openWebSocket(address, host))
 	}
 	began := time.Now()
-	if err := g.cluster.Roll(t.Context(), g.class, "headgate"); err != nil {
+	if err := h.cluster.Roll(t.Context(), h.class, "headgate"); err != nil {
 		t.Fatal(err)
 	}
-	g.awaitGone("headgate", old)
+	h.awaitGone("headgate", old)
 	t.Logf("the old pods were gone after %v", time.Since(began).Round(time.Millisecond))
 	l.awaitMore(500)
 	l.wantNoFailure()
-	events := must[*corev1.EventList](g)(g.cluster.Client().CoreV1().Events(g.class).List(t.Context(), metav1.ListOptions{}))
+	events := must[*corev1.EventList](h)(h.cluster.Client().CoreV1().Events(h.class).List(t.Context(), metav1.ListOptions{}))
 	for _, e := range events.Items {
 		if e.Reason == "FailedPreStopHook" {
 			t.Errorf("%s: %s", e.InvolvedObject.Name, e.Message)
@@ -80,31 +80,31 @@ func TestRollingUpdateOfHeadgate(t *testing.T) {
 
 // runInPods runs Headgate as a Deployment behind a Service, and returns the
 // Service's address.
-func (g *gate) runInPods(replicas int32) (address string) {
-	g.t.Helper()
-	g.loadHeadgate()
-	ctx, client := g.t.Context(), g.cluster.Client()
-	must[*corev1.ConfigMap](g)(client.CoreV1().ConfigMaps(g.class).Create(ctx, &corev1.ConfigMap{
+func (h *headgate) runInPods(replicas int32) (address string) {
+	h.t.Helper()
+	h.loadHeadgate()
+	ctx, client := h.t.Context(), h.cluster.Client()
+	must[*corev1.ConfigMap](h)(client.CoreV1().ConfigMaps(h.class).Create(ctx, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "headgate"},
 		Data:       map[string]string{"worker-shutdown-timeout": rolloutLimit.String(), "worker-processes": "1"},
 	}, metav1.CreateOptions{}))
-	g.actAsServiceAccount(
+	h.actAsServiceAccount(
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"services", "secrets", "configmaps", "namespaces", "nodes", "pods"}, Verbs: []string{"get", "list", "watch"}},
 		rbacv1.PolicyRule{APIGroups: []string{"networking.k8s.io"}, Resources: []string{"ingresses", "ingressclasses"}, Verbs: []string{"get", "list", "watch"}},
 		rbacv1.PolicyRule{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: []string{"get", "list", "watch"}},
 	)
-	service := must[*corev1.Service](g)(client.CoreV1().Services(g.class).Create(ctx, &corev1.Service{
+	service := must[*corev1.Service](h)(client.CoreV1().Services(h.class).Create(ctx, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "headgate"},
 		Spec: corev1.ServiceSpec{
 			Selector: map[string]string{"app": "headgate"},
 			Ports:    []corev1.ServicePort{{Name: "http", Port: 80}, {Name: "https", Port: 443}},
 		},
 	}, metav1.CreateOptions{}))
-	must[*appsv1.Deployment](g)(client.AppsV1().Deployments(g.class).Create(ctx, g.deployment(replicas), metav1.CreateOptions{}))
-	rolled, cancel := context.WithTimeout(ctx, podPatience)
+	must[*appsv1.Deployment](h)(client.AppsV1().Deployments(h.class).Create(ctx, h.deployment(replicas), metav1.CreateOptions{}))
+	rolled, cancel := context.WithTimeout(ctx, podTimeout)
 	defer cancel()
-	if err := g.cluster.WaitRolledOut(rolled, g.class, "headgate"); err != nil {
-		g.t.Fatal(err)
+	if err := h.cluster.WaitRolledOut(rolled, h.class, "headgate"); err != nil {
+		h.t.Fatal(err)
 	}
 	return service.Spec.ClusterIP
 }
@@ -112,69 +112,69 @@ func (g *gate) runInPods(replicas int32) (address string) {
 // awaitAddress waits until a host is served at a Service's own address:
 // kube-proxy may write its rules some time after the pods are ready, and refuses
 // connections until then.
-func (g *gate) awaitAddress(address, host string) {
-	g.t.Helper()
+func (h *headgate) awaitAddress(address, host string) {
+	h.t.Helper()
 	for _, secure := range []bool{false, true} {
-		c := client{cluster: g.cluster, at: address, host: host, secure: secure, fresh: true}
-		clustertest.Eventually(g.t, patience, func(context.Context) error {
+		c := client{cluster: h.cluster, at: address, host: host, secure: secure, fresh: true}
+		clustertest.Eventually(h.t, timeout, func(context.Context) error {
 			return c.do("GET / HTTP/1.1\r\nHost: " + host + "\r\n\r\n")
 		})
 	}
 }
 
-// tellPods logs what is known of an application's pods.
-func (g *gate) tellPods(name string) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+// logPods logs the conditions and logs of an application's pods.
+func (h *headgate) logPods(name string) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	pods := g.cluster.Client().CoreV1().Pods(g.class)
+	pods := h.cluster.Client().CoreV1().Pods(h.class)
 	list, err := pods.List(ctx, metav1.ListOptions{LabelSelector: "app=" + name})
 	if err != nil {
-		g.t.Log(err)
+		h.t.Log(err)
 		return
 	}
 	for _, pod := range list.Items {
 		text, err := pods.GetLogs(pod.Name, &corev1.PodLogOptions{}).DoRaw(ctx)
-		g.t.Logf("pod %s, address %s, %v, log (%v):\n%s", pod.Name, pod.Status.PodIP, pod.Status.Conditions, err, text[max(0, len(text)-2000):])
+		h.t.Logf("pod %s, address %s, %v, log (%v):\n%s", pod.Name, pod.Status.PodIP, pod.Status.Conditions, err, text[max(0, len(text)-2000):])
 	}
-	events, err := g.cluster.Client().CoreV1().Events(g.class).List(ctx, metav1.ListOptions{})
+	events, err := h.cluster.Client().CoreV1().Events(h.class).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		g.t.Log(err)
+		h.t.Log(err)
 		return
 	}
 	for _, e := range events.Items {
-		g.t.Log(e.LastTimestamp, e.InvolvedObject.Name, e.Reason, e.Message)
+		h.t.Log(e.LastTimestamp, e.InvolvedObject.Name, e.Reason, e.Message)
 	}
 }
 
 const headgateImage = "cluster.invalid/headgate:1"
 
-// loadHeadgate makes an image of Headgate. NGINX and all libraries are this
-// machine's, which the pods see as volumes.
-func (g *gate) loadHeadgate() {
-	g.t.Helper()
+// loadHeadgate makes an image of Headgate. NGINX and all libraries come from this
+// machine, as volumes of the pods.
+func (h *headgate) loadHeadgate() {
+	h.t.Helper()
 	path, err := controller.path()
 	if err != nil {
-		g.t.Fatal(err)
+		h.t.Fatal(err)
 	}
-	if err := g.cluster.LoadImage(g.t.Context(), clustertest.Image{
+	if err := h.cluster.LoadImage(h.t.Context(), clustertest.Image{
 		Name: headgateImage, Entrypoint: []string{"/headgate"},
 		Files: map[string]string{
 			"/headgate": path, "/wait-shutdown": filepath.Join(filepath.Dir(path), "wait-shutdown"),
 			"/etc/passwd": "/etc/passwd", "/etc/group": "/etc/group",
 		},
 	}); err != nil {
-		g.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 }
 
-// deployment is as a Helm chart would have it, with shorter times.
-func (g *gate) deployment(replicas int32) *appsv1.Deployment {
+// deployment is like that of a Helm chart, with shorter times.
+func (h *headgate) deployment(replicas int32) *appsv1.Deployment {
 	none, one, ending := intstr.FromInt32(0), intstr.FromInt32(1), int64(60)
 	labels := map[string]string{"app": "headgate"}
 	container := corev1.Container{
 		Name: "headgate", Image: headgateImage, ImagePullPolicy: corev1.PullNever,
 		Args: []string{
-			"--controller-class", controllerClass(g.class), "--ingress-class", g.class, "--configmap", g.class + "/headgate",
+			"--controller-class", controllerClass(h.class), "--ingress-class", h.class, "--configmap", h.class + "/headgate",
 			fmt.Sprintf("--shutdown-grace-period=%d", int(rolloutGrace.Seconds())),
 		},
 		ReadinessProbe: &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{
@@ -199,19 +199,19 @@ func (g *gate) deployment(replicas int32) *appsv1.Deployment {
 	}
 }
 
-// A webSocket is asked again and again until it ends.
+// A webSocket gets messages until its connection ends.
 type webSocket struct{ ended chan time.Time }
 
-func (g *gate) openWebSocket(address, host string) *webSocket {
-	g.t.Helper()
-	connection := must[net.Conn](g)(g.cluster.Dial(g.t.Context(), "tcp", net.JoinHostPort(address, "80")))
-	g.t.Cleanup(func() { connection.Close() })
-	must[int](g)(io.WriteString(connection, "GET / HTTP/1.1\r\nHost: "+host+"\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+func (h *headgate) openWebSocket(address, host string) *webSocket {
+	h.t.Helper()
+	connection := must[net.Conn](h)(h.cluster.Dial(h.t.Context(), "tcp", net.JoinHostPort(address, "80")))
+	h.t.Cleanup(func() { connection.Close() })
+	must[int](h)(io.WriteString(connection, "GET / HTTP/1.1\r\nHost: "+host+"\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"))
 	reader := bufio.NewReader(connection)
-	answer := must[*http.Response](g)(http.ReadResponse(reader, nil))
+	answer := must[*http.Response](h)(http.ReadResponse(reader, nil))
 	if answer.StatusCode != http.StatusSwitchingProtocols {
-		g.t.Fatalf("a WebSocket was answered %s", answer.Status)
+		h.t.Fatalf("a WebSocket was answered %s", answer.Status)
 	}
 	s := &webSocket{ended: make(chan time.Time, 1)}
 	go func() {
@@ -223,10 +223,10 @@ func (g *gate) openWebSocket(address, host string) *webSocket {
 	return s
 }
 
-// echoed tells whether a message came back.
+// echoed reports whether a message came back.
 func echoed(connection net.Conn, reader io.Reader) bool {
 	const message = "hello"
-	if err := connection.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := connection.SetDeadline(time.Now().Add(timeout)); err != nil {
 		return false
 	}
 	// A text frame, masked by zeros.

@@ -13,93 +13,93 @@ import (
 )
 
 // label gives a namespace a label; an empty value takes it away.
-func (g *gate) label(namespace, key, value string) {
-	g.t.Helper()
+func (h *headgate) label(namespace, key, value string) {
+	h.t.Helper()
 	text := fmt.Sprintf("%q", value)
 	if value == "" {
 		text = "null"
 	}
-	must[*corev1.Namespace](g)(g.cluster.Client().CoreV1().Namespaces().Patch(g.t.Context(), namespace, types.MergePatchType,
+	must[*corev1.Namespace](h)(h.cluster.Client().CoreV1().Namespaces().Patch(h.t.Context(), namespace, types.MergePatchType,
 		fmt.Appendf(nil, `{"metadata":{"labels":{%q:%s}}}`, key, text), metav1.PatchOptions{}))
 }
 
 // elsewhere creates an Ingress and its backend in another namespace.
-func (g *gate) elsewhere(namespace, name string) (url string) {
-	g.t.Helper()
-	home := g.class
-	g.class = namespace
-	g.createBackend("web")
-	g.class = home
-	ing := g.ingress(name, g.host(name), "/", "web", "")
+func (h *headgate) elsewhere(namespace, name string) (url string) {
+	h.t.Helper()
+	home := h.class
+	h.class = namespace
+	h.createBackend("web")
+	h.class = home
+	ing := h.ingress(name, h.host(name), "/", "web", "")
 	ing.Namespace = namespace
-	g.createIngress(ing)
-	return "http://" + g.host(name) + "/"
+	h.createIngress(ing)
+	return "http://" + h.host(name) + "/"
 }
 
-// Namespaces come and go by their labels while Headgate runs.
+// Labels add and remove namespaces while Headgate runs.
 func TestNamespaceSelector(t *testing.T) {
 	const key = "headgate.invalid/scope"
-	g := startGate(t, "--watch-namespace-selector", key+" in (a,b)")
-	g.createBackend("web")
-	g.createIngress(g.ingress("web", g.host("web"), "/", "web", ""))
-	other := g.cluster.Namespace(t)
-	g.label(other, key, "a")
-	url := g.elsewhere(other, "other")
-	g.await(url, from("web"))
-	g.want("http://"+g.host("web")+"/", status(http.StatusNotFound))
+	h := startHeadgate(t, "--watch-namespace-selector", key+" in (a,b)")
+	h.createBackend("web")
+	h.createIngress(h.ingress("web", h.host("web"), "/", "web", ""))
+	other := h.cluster.Namespace(t)
+	h.label(other, key, "a")
+	url := h.elsewhere(other, "other")
+	h.await(url, from("web"))
+	h.want("http://"+h.host("web")+"/", status(http.StatusNotFound))
 
-	g.label(g.class, key, "b")
-	g.await("http://"+g.host("web")+"/", from("web"))
-	g.label(other, key, "c")
-	g.await(url, status(http.StatusNotFound))
-	g.label(other, key, "")
-	g.label(g.class, key, "")
-	g.await("http://"+g.host("web")+"/", status(http.StatusNotFound))
-	g.label(other, key, "b")
-	g.await(url, from("web"))
-	g.wantNoReload()
+	h.label(h.class, key, "b")
+	h.await("http://"+h.host("web")+"/", from("web"))
+	h.label(other, key, "c")
+	h.await(url, status(http.StatusNotFound))
+	h.label(other, key, "")
+	h.label(h.class, key, "")
+	h.await("http://"+h.host("web")+"/", status(http.StatusNotFound))
+	h.label(other, key, "b")
+	h.await(url, from("web"))
+	h.wantNoReload()
 }
 
-// Of all namespaces one is served, and only one that exists.
+// One namespace alone is served, and it must exist.
 func TestWatchNamespace(t *testing.T) {
-	g := newGate(t)
-	g.createClass(g.class, controllerClass(g.class))
-	g.args = append(g.args, "--watch-namespace", g.class)
-	url := g.elsewhere(g.cluster.Namespace(t), "other")
-	g.createBackend("web")
-	g.createIngress(g.ingress("web", g.host("web"), "/", "web", ""))
-	g.start()
-	g.awaitReady()
-	g.want("http://"+g.host("web")+"/", from("web"))
-	g.want(url, status(http.StatusNotFound))
-	g.stop()
+	h := newHeadgate(t)
+	h.createClass(h.class, controllerClass(h.class))
+	h.args = append(h.args, "--watch-namespace", h.class)
+	url := h.elsewhere(h.cluster.Namespace(t), "other")
+	h.createBackend("web")
+	h.createIngress(h.ingress("web", h.host("web"), "/", "web", ""))
+	h.start()
+	h.awaitReady()
+	h.want("http://"+h.host("web")+"/", from("web"))
+	h.want(url, status(http.StatusNotFound))
+	h.stop()
 
-	g.args = append(g.args, "--watch-namespace", g.class+"-missing")
-	g.start()
-	<-g.ended
-	if g.cmd.ProcessState.Success() || !strings.Contains(g.log(), "the namespace "+g.class+"-missing to watch does not exist") {
-		t.Errorf("a namespace that does not exist: %v", g.cmd.ProcessState)
+	h.args = append(h.args, "--watch-namespace", h.class+"-missing")
+	h.start()
+	<-h.ended
+	if h.cmd.ProcessState.Success() || !strings.Contains(h.log(), "the namespace "+h.class+"-missing to watch does not exist") {
+		t.Errorf("a namespace that does not exist: %v", h.cmd.ProcessState)
 	}
-	g.cmd = nil
+	h.cmd = nil
 }
 
-// What is left out as a whole is not served, and its Event says why.
+// An Ingress that is left out is not served, and its Event says why.
 func TestLeftOut(t *testing.T) {
-	g := startGate(t, "--disable-catch-all")
-	g.createBackend("web")
-	catchAll := g.ingress("catch-all", g.host("catch-all"), "/", "web", "")
+	h := startHeadgate(t, "--disable-catch-all")
+	h.createBackend("web")
+	catchAll := h.ingress("catch-all", h.host("catch-all"), "/", "web", "")
 	catchAll.Spec.DefaultBackend = &networkingv1.IngressBackend{
 		Service: &networkingv1.IngressServiceBackend{Name: "web", Port: networkingv1.ServiceBackendPort{Number: 80}},
 	}
-	catchAll = g.putIngress(catchAll, nil)
-	spy := g.putIngress(g.ingress("spy", g.host("spy"), "/etc/passwd", "web", ""), nil)
-	g.createIngress(g.ingress("web", g.host("web"), "/", "web", ""))
-	g.await("http://"+g.host("web")+"/", from("web"))
-	g.awaitEvents("Ingress", catchAll, "Refused Warning 1 spec.defaultBackend: ")
-	g.awaitEvents("Ingress", spy, `Refused Warning 1 spec.rules[0].http.paths[0].path: "/etc/passwd" holds the name of a system file`)
+	catchAll = h.putIngress(catchAll, nil)
+	spy := h.putIngress(h.ingress("spy", h.host("spy"), "/etc/passwd", "web", ""), nil)
+	h.createIngress(h.ingress("web", h.host("web"), "/", "web", ""))
+	h.await("http://"+h.host("web")+"/", from("web"))
+	h.awaitEvents("Ingress", catchAll, "Refused Warning 1 spec.defaultBackend: ")
+	h.awaitEvents("Ingress", spy, `Refused Warning 1 spec.rules[0].http.paths[0].path: "/etc/passwd" holds the name of a system file`)
 	for _, name := range []string{"catch-all", "spy"} {
-		g.want("http://"+g.host(name)+"/etc/passwd", status(http.StatusNotFound))
+		h.want("http://"+h.host(name)+"/etc/passwd", status(http.StatusNotFound))
 	}
-	g.putIngress(g.ingress("spy", g.host("spy"), "/etc", "web", ""), nil)
-	g.await("http://"+g.host("spy")+"/etc/passwd", from("web"))
+	h.putIngress(h.ingress("spy", h.host("spy"), "/etc", "web", ""), nil)
+	h.await("http://"+h.host("spy")+"/etc/passwd", from("web"))
 }

@@ -21,56 +21,56 @@ import (
 	"github.com/headgate/headgate/test/e2e/clustertest"
 )
 
-// leaseTime is how long the Lease of these tests counts.
+// leaseTime is how long the Lease of these tests is valid.
 const leaseTime = 3 * time.Second
 
-// newReplica makes a Headgate that writes an address into its Ingresses, as a
-// pod of that name would.
-func newReplica(t *testing.T, name, address string, flags ...string) *gate {
+// newReplica makes an instance that writes an address into its Ingresses, like a
+// pod with that name.
+func newReplica(t *testing.T, name, address string, flags ...string) *headgate {
 	t.Helper()
-	g := newGate(t, append([]string{
+	h := newHeadgate(t, append([]string{
 		"--publish-status-address", address, "--election-ttl", leaseTime.String(), "--status-update-interval", "5",
 	}, flags...)...)
-	g.env = []string{"POD_NAMESPACE=" + g.class, "POD_NAME=" + name}
-	g.createClass(g.class, controllerClass(g.class))
-	return g
+	h.env = []string{"POD_NAMESPACE=" + h.class, "POD_NAME=" + name}
+	h.createClass(h.class, controllerClass(h.class))
+	return h
 }
 
-// replica makes another Headgate for the same Ingresses, on other ports of the
+// replica makes another instance for the same Ingresses, on other ports of the
 // node.
-func (g *gate) replica(name, address string) *gate {
-	g.t.Helper()
-	other := *g
+func (h *headgate) replica(name, address string) *headgate {
+	h.t.Helper()
+	other := *h
 	dir, err := os.MkdirTemp("", "headgate-e2e-")
 	if err != nil {
-		g.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 	if err := os.Chmod(dir, 0o711); err != nil {
-		g.t.Fatal(err)
+		h.t.Fatal(err)
 	}
-	other.dir, other.cmd, other.env = dir, nil, []string{"POD_NAMESPACE=" + g.class, "POD_NAME=" + name}
-	other.args = append(slices.Clone(g.args), "--run-dir", filepath.Join(dir, "run"),
+	other.dir, other.cmd, other.env = dir, nil, []string{"POD_NAMESPACE=" + h.class, "POD_NAME=" + name}
+	other.args = append(slices.Clone(h.args), "--run-dir", filepath.Join(dir, "run"),
 		"--http-port", "8080", "--https-port", "8443", "--healthz-port", "10255", "--publish-status-address", address)
-	g.t.Cleanup(other.leave)
+	h.t.Cleanup(other.leave)
 	return &other
 }
 
-// createIngresses creates Ingresses of the gate's class.
-func (g *gate) createIngresses(prefix string, n int) {
-	g.t.Helper()
-	g.times(n, func(ctx context.Context, number int) error {
+// createIngresses creates Ingresses of the test's class.
+func (h *headgate) createIngresses(prefix string, n int) {
+	h.t.Helper()
+	h.times(n, func(ctx context.Context, number int) error {
 		name := fmt.Sprintf("%s-%d", prefix, number)
-		_, err := g.cluster.Client().NetworkingV1().Ingresses(g.class).Create(ctx, g.ingress(name, g.host(name), "/", "web", ""), metav1.CreateOptions{})
+		_, err := h.cluster.Client().NetworkingV1().Ingresses(h.class).Create(ctx, h.ingress(name, h.host(name), "/", "web", ""), metav1.CreateOptions{})
 		return err
 	})
 }
 
-// A shown is an Ingress's addresses, and its version.
+// A shown has an Ingress's addresses and version.
 type shown struct{ addresses, version string }
 
-// shown are all Ingresses of the test.
-func (g *gate) shown(ctx context.Context) (map[string]shown, error) {
-	list, err := g.cluster.Client().NetworkingV1().Ingresses(g.class).List(ctx, metav1.ListOptions{})
+// shown returns the addresses of all Ingresses of the test.
+func (h *headgate) shown(ctx context.Context) (map[string]shown, error) {
+	list, err := h.cluster.Client().NetworkingV1().Ingresses(h.class).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -87,12 +87,12 @@ func (g *gate) shown(ctx context.Context) (map[string]shown, error) {
 
 // awaitShown waits until the Ingresses show the addresses, all if none is
 // named.
-func (g *gate) awaitShown(addresses string, names ...string) map[string]shown {
-	g.t.Helper()
+func (h *headgate) awaitShown(addresses string, names ...string) map[string]shown {
+	h.t.Helper()
 	var all map[string]shown
-	clustertest.Eventually(g.t, 2*patience, func(ctx context.Context) error {
+	clustertest.Eventually(h.t, 2*timeout, func(ctx context.Context) error {
 		var err error
-		if all, err = g.shown(ctx); err != nil {
+		if all, err = h.shown(ctx); err != nil {
 			return err
 		}
 		for name, s := range all {
@@ -106,162 +106,162 @@ func (g *gate) awaitShown(addresses string, names ...string) map[string]shown {
 }
 
 // overwrite puts an address into the status of an Ingress.
-func (g *gate) overwrite(name, address string) {
-	g.t.Helper()
+func (h *headgate) overwrite(name, address string) {
+	h.t.Helper()
 	patch := fmt.Appendf(nil, `{"status":{"loadBalancer":{"ingress":[{"ip":%q}]}}}`, address)
-	must[*networkingv1.Ingress](g)(g.cluster.Client().NetworkingV1().Ingresses(g.class).Patch(
-		g.t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"))
+	must[*networkingv1.Ingress](h)(h.cluster.Client().NetworkingV1().Ingresses(h.class).Patch(
+		h.t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"))
 }
 
 // wantUntouched fails the test if an Ingress has another version than before.
-func (g *gate) wantUntouched(before map[string]shown, but ...string) {
-	g.t.Helper()
-	now := must[map[string]shown](g)(g.shown(g.t.Context()))
+func (h *headgate) wantUntouched(before map[string]shown, but ...string) {
+	h.t.Helper()
+	now := must[map[string]shown](h)(h.shown(h.t.Context()))
 	for _, name := range but {
 		delete(now, name)
 		delete(before, name)
 	}
 	if !maps.Equal(before, now) {
-		g.t.Errorf("the Ingresses are %v, and were %v", now, before)
+		h.t.Errorf("the Ingresses are %v, and were %v", now, before)
 	}
 }
 
 // awaitLeader waits until the controller leads.
-func (g *gate) awaitLeader() {
-	g.t.Helper()
-	clustertest.Eventually(g.t, 2*patience, func(context.Context) error {
-		if g.counts("headgate_leader")["headgate_leader"] != 1 {
-			return fmt.Errorf("%s does not lead", g.env)
+func (h *headgate) awaitLeader() {
+	h.t.Helper()
+	clustertest.Eventually(h.t, 2*timeout, func(context.Context) error {
+		if h.counts("headgate_leader")["headgate_leader"] != 1 {
+			return fmt.Errorf("%s does not lead", h.env)
 		}
 		return nil
 	})
 }
 
-// The addresses come with the Ingress, come back when somebody else changes
-// them, and go with the controller; nothing else is written, nothing of it
-// builds a unit, and foreign Ingresses are left alone.
+// The addresses are written into a new Ingress, written again when they were
+// overwritten, and removed when the controller ends. Nothing else is written, no
+// unit is built, and foreign Ingresses don't change.
 func TestStatus(t *testing.T) {
-	g := newReplica(t, "", "192.0.2.10")
+	h := newReplica(t, "", "192.0.2.10")
 	const all = "192.0.2.10"
-	g.createBackend("web")
-	g.createIngress(g.ingress("before", g.host("before"), "/", "web", ""))
-	foreign, nobody := g.ingress("foreign", g.host("foreign"), "/", "web", ""), "nobody"
-	foreign.Spec.IngressClassName = &nobody
-	g.createIngress(foreign)
-	g.overwrite("foreign", "192.0.2.99")
-	g.start()
-	g.awaitReady()
-	g.awaitShown(all, "before")
+	h.createBackend("web")
+	h.createIngress(h.ingress("before", h.host("before"), "/", "web", ""))
+	foreign, unknown := h.ingress("foreign", h.host("foreign"), "/", "web", ""), "unknown"
+	foreign.Spec.IngressClassName = &unknown
+	h.createIngress(foreign)
+	h.overwrite("foreign", "192.0.2.99")
+	h.start()
+	h.awaitReady()
+	h.awaitShown(all, "before")
 	began := time.Now()
-	g.createIngress(g.ingress("after", g.host("after"), "/", "web", ""))
-	g.awaitShown(all, "after")
+	h.createIngress(h.ingress("after", h.host("after"), "/", "web", ""))
+	h.awaitShown(all, "after")
 	t.Logf("a new Ingress shows its addresses after %v", time.Since(began).Round(time.Millisecond))
 
-	quiet := g.awaitShown(all, "before", "after")
-	work := g.work()
-	g.overwrite("after", "192.0.2.99")
-	g.awaitShown(all, "after")
-	g.wantUntouched(quiet, "after")
-	g.wantWork(work, counts{})
+	quiet := h.awaitShown(all, "before", "after")
+	work := h.work()
+	h.overwrite("after", "192.0.2.99")
+	h.awaitShown(all, "after")
+	h.wantUntouched(quiet, "after")
+	h.wantWork(work, counts{})
 
-	// Of another class it is somebody else's.
-	moved := g.ingress("after", g.host("after"), "/", "web", "")
-	moved.Spec.IngressClassName = &nobody
-	g.updateIngress(moved)
-	g.await("http://"+g.host("after")+"/", status(http.StatusNotFound))
-	g.stop()
-	g.awaitShown("", "before")
-	g.awaitShown(all, "after")
-	g.awaitShown("192.0.2.99", "foreign")
+	// With another class it is not Headgate's any more.
+	moved := h.ingress("after", h.host("after"), "/", "web", "")
+	moved.Spec.IngressClassName = &unknown
+	h.updateIngress(moved)
+	h.await("http://"+h.host("after")+"/", status(http.StatusNotFound))
+	h.stop()
+	h.awaitShown("", "before")
+	h.awaitShown(all, "after")
+	h.awaitShown("192.0.2.99", "foreign")
 }
 
-// Without --update-status-on-shutdown the addresses stay, and with
-// --update-status=false nobody writes, neither then nor at the end.
+// Without --update-status-on-shutdown the addresses stay. With
+// --update-status=false they are never written or removed.
 func TestStatusStays(t *testing.T) {
-	g := newReplica(t, "", "192.0.2.10", "--update-status-on-shutdown=false")
-	g.createBackend("web")
-	g.createIngress(g.ingress("old", g.host("old"), "/", "web", ""))
-	g.start()
-	g.awaitReady()
-	before := g.awaitShown("192.0.2.10")
-	g.stop()
-	g.wantUntouched(before)
+	h := newReplica(t, "", "192.0.2.10", "--update-status-on-shutdown=false")
+	h.createBackend("web")
+	h.createIngress(h.ingress("old", h.host("old"), "/", "web", ""))
+	h.start()
+	h.awaitReady()
+	before := h.awaitShown("192.0.2.10")
+	h.stop()
+	h.wantUntouched(before)
 
 	for _, flag := range []string{"--update-status=false", "--disable-leader-election"} {
-		g.args = append(g.args, "--update-status-on-shutdown", "--update-status", "--publish-status-address=192.0.2.11", flag)
-		g.start()
-		g.awaitReady()
+		h.args = append(h.args, "--update-status-on-shutdown", "--update-status", "--publish-status-address=192.0.2.11", flag)
+		h.start()
+		h.awaitReady()
 		if flag == "--update-status=false" {
-			g.awaitLeader()
+			h.awaitLeader()
 		}
-		g.createIngress(g.ingress("new", g.host("new"), "/", "web", ""))
-		g.await("http://"+g.host("new")+"/", from("web"))
-		g.stop()
-		g.awaitShown("", "new")
-		g.deleteIngress("new")
-		g.wantUntouched(before)
+		h.createIngress(h.ingress("new", h.host("new"), "/", "web", ""))
+		h.await("http://"+h.host("new")+"/", from("web"))
+		h.stop()
+		h.awaitShown("", "new")
+		h.deleteIngress("new")
+		h.wantUntouched(before)
 	}
 }
 
-// When the leader is killed another one writes as soon as the Lease is over.
+// When the leader is killed, another one writes as soon as the Lease has expired.
 func TestLeaderKilled(t *testing.T) {
-	g := newReplica(t, "one", "192.0.2.10")
-	g.createBackend("web")
-	g.createIngresses("web", 10)
-	g.start()
-	g.awaitReady()
-	g.awaitShown("192.0.2.10")
-	other := g.replica("two", "192.0.2.11")
+	h := newReplica(t, "one", "192.0.2.10")
+	h.createBackend("web")
+	h.createIngresses("web", 10)
+	h.start()
+	h.awaitReady()
+	h.awaitShown("192.0.2.10")
+	other := h.replica("two", "192.0.2.11")
 	other.start()
 	other.awaitLog("msg=leader", "is=one")
 	other.awaitLog("msg=serving")
 
 	began := time.Now()
-	g.kill()
-	g.createIngress(g.ingress("late", g.host("late"), "/", "web", ""))
-	g.awaitShown("192.0.2.11")
+	h.kill()
+	h.createIngress(h.ingress("late", h.host("late"), "/", "web", ""))
+	h.awaitShown("192.0.2.11")
 	took := time.Since(began)
 	t.Logf("with a Lease of %v, another one has written %v after the leader was killed", leaseTime, took.Round(time.Millisecond))
-	// It looks each 0.25 to 0.55 of the Lease, and may have looked just before
-	// the Lease was renewed for the last time. The rest is for a slow machine.
-	if most := 4 * leaseTime; took > most {
-		t.Errorf("it took %v, want at most %v", took, most)
+	// It reads the Lease each 0.25 to 0.55 of leaseTime, and may have read it just
+	// before the last renewal. The rest is for a slow machine.
+	if limit := 4 * leaseTime; took > limit {
+		t.Errorf("it took %v, want at most %v", took, limit)
 	}
 }
 
-// A leader that was stopped in the middle of its writes, for longer than the
-// Lease counts, writes nothing when it goes on: what the next leader wrote
-// stays. When that one leaves, it leads again.
+// A leader that is paused amid its writes, for longer than the Lease is valid,
+// writes nothing when it goes on: the addresses of the next leader stay. When
+// that one ends, the first one leads again.
 func TestLeaderPaused(t *testing.T) {
 	// So slow that it is stopped long before it has written all.
-	g := newReplica(t, "one", "192.0.2.10", "--kube-api-qps", "20")
-	g.createBackend("web")
-	g.createIngresses("web", 100)
-	g.start()
-	g.awaitReady()
-	clustertest.Eventually(t, patience, func(ctx context.Context) error {
-		if n := g.showing(ctx, "192.0.2.10"); n < 5 {
+	h := newReplica(t, "one", "192.0.2.10", "--kube-api-qps", "20")
+	h.createBackend("web")
+	h.createIngresses("web", 100)
+	h.start()
+	h.awaitReady()
+	clustertest.Eventually(t, timeout, func(ctx context.Context) error {
+		if n := h.showing(ctx, "192.0.2.10"); n < 5 {
 			return fmt.Errorf("%d Ingresses are written", n)
 		}
 		return nil
 	})
-	if err := g.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+	if err := h.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	goOn := func() { _ = g.cmd.Process.Signal(syscall.SIGCONT) }
+	goOn := func() { _ = h.cmd.Process.Signal(syscall.SIGCONT) }
 	defer goOn()
 
-	other := g.replica("two", "192.0.2.11")
+	other := h.replica("two", "192.0.2.11")
 	other.args = append(other.args, "--kube-api-qps", "500", "--update-status-on-shutdown=false")
 	other.start()
-	before := g.awaitShown("192.0.2.11")
+	before := h.awaitShown("192.0.2.11")
 	goOn()
-	g.awaitLog("msg=leader", "is=two")
-	g.wantUntouched(before)
-	g.awaitReady()
+	h.awaitLog("msg=leader", "is=two")
+	h.wantUntouched(before)
+	h.awaitReady()
 	other.stop()
-	clustertest.Eventually(t, patience, func(ctx context.Context) error {
-		if g.showing(ctx, "192.0.2.10") == 0 {
+	clustertest.Eventually(t, timeout, func(ctx context.Context) error {
+		if h.showing(ctx, "192.0.2.10") == 0 {
 			return fmt.Errorf("the first one does not write again")
 		}
 		return nil
@@ -269,9 +269,9 @@ func TestLeaderPaused(t *testing.T) {
 }
 
 // showing is the number of Ingresses that show just these addresses.
-func (g *gate) showing(ctx context.Context, addresses string) (n int) {
-	g.t.Helper()
-	for _, s := range must[map[string]shown](g)(g.shown(ctx)) {
+func (h *headgate) showing(ctx context.Context, addresses string) (n int) {
+	h.t.Helper()
+	for _, s := range must[map[string]shown](h)(h.shown(ctx)) {
 		if s.addresses == addresses {
 			n++
 		}
@@ -279,88 +279,89 @@ func (g *gate) showing(ctx context.Context, addresses string) (n int) {
 	return n
 }
 
-// Without another word the addresses are those of the nodes on which replicas
-// are ready.
+// Without flags for them, the addresses are those of the nodes with ready
+// replicas.
 func TestStatusOfNodes(t *testing.T) {
-	g := newReplica(t, "one", "")
-	g.createNode(g.class+"-a", "192.0.2.30", "10.1.0.1")
-	g.createNode(g.class+"-b", "192.0.2.31", "10.1.0.2")
-	g.createReadyPod("one", g.class+"-a", "gate")
-	g.createReadyPod("two", g.class+"-b", "gate")
-	g.createReadyPod("other", g.class+"-b", "else")
-	g.createBackend("web")
-	g.createIngress(g.ingress("web", g.host("web"), "/", "web", ""))
-	g.start()
-	g.awaitReady()
-	g.awaitShown("192.0.2.30,192.0.2.31")
-	pods := g.cluster.Client().CoreV1().Pods(g.class)
+	h := newReplica(t, "one", "")
+	h.createNode(h.class+"-a", "192.0.2.30", "10.1.0.1")
+	h.createNode(h.class+"-b", "192.0.2.31", "10.1.0.2")
+	h.createReadyPod("one", h.class+"-a", "headgate")
+	h.createReadyPod("two", h.class+"-b", "headgate")
+	h.createReadyPod("other", h.class+"-b", "else")
+	h.createBackend("web")
+	h.createIngress(h.ingress("web", h.host("web"), "/", "web", ""))
+	h.start()
+	h.awaitReady()
+	h.awaitShown("192.0.2.30,192.0.2.31")
+	pods := h.cluster.Client().CoreV1().Pods(h.class)
 	now := int64(0)
 	if err := pods.Delete(t.Context(), "two", metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
 		t.Fatal(err)
 	}
-	g.awaitShown("192.0.2.30")
-	g.stop()
-	g.awaitShown("")
-	g.args = append(g.args, "--report-node-internal-ip-address")
-	g.start()
-	g.awaitShown("10.1.0.1")
+	h.awaitShown("192.0.2.30")
+	h.stop()
+	h.awaitShown("")
+	h.args = append(h.args, "--report-node-internal-ip-address")
+	h.start()
+	h.awaitShown("10.1.0.1")
 }
 
-// createNode creates a Node that is no machine.
-func (g *gate) createNode(name, external, internal string) {
-	g.t.Helper()
-	nodes := g.cluster.Client().CoreV1().Nodes()
-	must[*corev1.Node](g)(nodes.Create(g.t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}))
-	g.t.Cleanup(func() { _ = nodes.Delete(context.Background(), name, metav1.DeleteOptions{}) })
+// createNode creates a Node without a machine.
+func (h *headgate) createNode(name, external, internal string) {
+	h.t.Helper()
+	nodes := h.cluster.Client().CoreV1().Nodes()
+	must[*corev1.Node](h)(nodes.Create(h.t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}))
+	h.t.Cleanup(func() { _ = nodes.Delete(context.Background(), name, metav1.DeleteOptions{}) })
 	patch := fmt.Appendf(nil, `{"status":{"addresses":[{"type":"InternalIP","address":%q},{"type":"ExternalIP","address":%q}]}}`, internal, external)
-	must[*corev1.Node](g)(nodes.Patch(g.t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"))
+	must[*corev1.Node](h)(nodes.Patch(h.t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"))
 }
 
-// createReadyPod creates a pod on a node of createNode, ready by word alone.
-func (g *gate) createReadyPod(name, node, app string) *corev1.Pod {
-	g.t.Helper()
-	pods := g.cluster.Client().CoreV1().Pods(g.class)
-	pod := must[*corev1.Pod](g)(pods.Create(g.t.Context(), &corev1.Pod{
+// createReadyPod creates a pod on a node of createNode. It does not run; only its
+// status says that it is ready.
+func (h *headgate) createReadyPod(name, node, app string) *corev1.Pod {
+	h.t.Helper()
+	pods := h.cluster.Client().CoreV1().Pods(h.class)
+	pod := must[*corev1.Pod](h)(pods.Create(h.t.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": app, "pod-template-hash": name}},
 		Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "none", Image: "none.invalid/none"}}},
 	}, metav1.CreateOptions{}))
-	// Nobody else would end it.
-	g.t.Cleanup(func() {
+	// The node has no kubelet to end it.
+	h.t.Cleanup(func() {
 		now := int64(0)
 		_ = pods.Delete(context.Background(), name, metav1.DeleteOptions{GracePeriodSeconds: &now})
 	})
 	pod.Status = corev1.PodStatus{
 		Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
 	}
-	return must[*corev1.Pod](g)(pods.UpdateStatus(g.t.Context(), pod, metav1.UpdateOptions{}))
+	return must[*corev1.Pod](h)(pods.UpdateStatus(h.t.Context(), pod, metav1.UpdateOptions{}))
 }
 
-// The step of the conformance scenarios (test/dataplane has the others) that
-// asks for a status: each of their kinds of Ingress shows an address, and one of
-// a class that nobody has does not.
+// The status step of the conformance scenarios (test/dataplane has the others):
+// each of their kinds of Ingress gets an address, and an Ingress of an unknown
+// class does not.
 func TestConformanceStatus(t *testing.T) {
-	g := newReplica(t, "", "192.0.2.10")
-	g.createBackend("web")
+	h := newReplica(t, "", "192.0.2.10")
+	h.createBackend("web")
 	backend := networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{
 		Name: "web", Port: networkingv1.ServiceBackendPort{Name: "http"},
 	}}
-	catchAll := g.ingress("catch-all", "", "/", "web", "")
+	catchAll := h.ingress("catch-all", "", "/", "web", "")
 	catchAll.Spec.Rules, catchAll.Spec.DefaultBackend = nil, &backend
-	hosts := g.ingress("hosts", g.host("tls"), "/", "web", "absent")
+	hosts := h.ingress("hosts", h.host("tls"), "/", "web", "absent")
 	wildcard := hosts.Spec.Rules[0].DeepCopy()
-	wildcard.Host = "*." + g.host("wild")
+	wildcard.Host = "*." + h.host("wild")
 	wildcard.HTTP.Paths[0].Backend = backend
 	hosts.Spec.Rules = append(hosts.Spec.Rules, *wildcard)
-	paths := g.ingress("paths", g.host("paths"), "/foo", "web", "")
+	paths := h.ingress("paths", h.host("paths"), "/foo", "web", "")
 	exact := networkingv1.PathTypeExact
 	paths.Spec.Rules[0].HTTP.Paths[0].PathType = &exact
-	foreign, nobody := g.ingress("foreign", g.host("foreign"), "/", "web", ""), "some-invalid-class-name"
-	foreign.Spec.IngressClassName = &nobody
+	foreign, unknown := h.ingress("foreign", h.host("foreign"), "/", "web", ""), "some-invalid-class-name"
+	foreign.Spec.IngressClassName = &unknown
 	for _, ing := range []*networkingv1.Ingress{foreign, catchAll, hosts, paths} {
-		g.createIngress(ing)
+		h.createIngress(ing)
 	}
-	g.start()
-	g.awaitReady()
-	g.awaitShown("192.0.2.10", "catch-all", "hosts", "paths")
-	g.awaitShown("", "foreign")
+	h.start()
+	h.awaitReady()
+	h.awaitShown("192.0.2.10", "catch-all", "hosts", "paths")
+	h.awaitShown("", "foreign")
 }

@@ -5,7 +5,7 @@
 // process, however that ends. Its network has no way out and no way in but
 // [Cluster.Dial], [Cluster.Listen] and [Cluster.Command]. It needs root.
 //
-// The package knows Kubernetes and the test backend, and nothing of Headgate.
+// The package knows Kubernetes and the test backend, but not Headgate.
 package clustertest
 
 import (
@@ -30,8 +30,8 @@ import (
 
 // The addresses in the cluster's network.
 const (
-	// NodeAddress is the node's address. What listens on a wildcard address in
-	// the cluster's network answers here, and pods reach it.
+	// NodeAddress is the node's address, which pods reach too. Listeners on a
+	// wildcard address in the cluster's network answer here.
 	NodeAddress = "10.244.0.1"
 	// LocalRange is the node's own too, every address of it: one listener on a
 	// wildcard address answers for 65,536 endpoints of a test's EndpointSlices.
@@ -46,7 +46,7 @@ const startLimit = 6 * time.Minute
 type Options struct {
 	// WithoutPods leaves out the kubelet, containerd, the scheduler and
 	// kube-proxy: no pod runs and no Service has an address that answers.
-	// Objects, and the controllers' work on them, are as ever.
+	// Objects and controllers work as usual.
 	WithoutPods bool
 }
 
@@ -54,7 +54,7 @@ type Options struct {
 type Cluster struct {
 	dir     string
 	process *exec.Cmd
-	input   io.Closer     // its end ends the cluster
+	input   io.Closer     // closing it ends the cluster
 	ended   chan struct{} // closed when the process has ended
 	network *network
 	config  *rest.Config
@@ -84,7 +84,7 @@ func New(ctx context.Context, options Options) (*Cluster, error) {
 	}
 	c := &Cluster{dir: dir, ended: make(chan struct{})}
 	if options.WithoutPods {
-		c.withoutPods = errors.New("the test's cluster is to be without pods")
+		c.withoutPods = errors.New("the test started its cluster without pods")
 	}
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
@@ -155,7 +155,7 @@ func (c *Cluster) start(ctx context.Context, program string, options Options) er
 		return err
 	}
 	c.config.Dial = c.Dial
-	// No limit: a test waits for nobody's manners.
+	// No rate limit: it would only slow tests down.
 	c.config.QPS = -1
 	c.client, err = kubernetes.NewForConfig(c.config)
 	return err
@@ -193,13 +193,13 @@ func (c *Cluster) run(program string, options Options) (<-chan struct{}, error) 
 		if line, err := bufio.NewReader(output).ReadString('\n'); err == nil && line == "ready\n" {
 			close(ready)
 		}
-		// How it ended is in its log.
+		// Its log says how it ended.
 		_ = cmd.Wait()
 	}()
 	return ready, nil
 }
 
-// lastWords returns the end of what the program said.
+// lastWords returns the end of the program's output.
 func (c *Cluster) lastWords() string {
 	text, err := os.ReadFile(filepath.Join(c.LogDir(), "cluster.log"))
 	if err != nil {

@@ -41,9 +41,9 @@ func (c *Cluster) Snapshot(ctx context.Context, name string) error {
 }
 
 // Restore goes back to a snapshot: objects, and resource versions too, are as
-// they were, as after a restored backup of etcd. The API server and what else
-// of Kubernetes talks to it are killed and started again; other clients live
-// through a past that they have seen the future of.
+// they were, as after a restored backup of etcd. The API server and its clients
+// among Kubernetes' components are killed and started again. Other clients have
+// seen newer versions than there are now.
 func (c *Cluster) Restore(ctx context.Context, name string) error {
 	return c.control(ctx, "snapshots/"+name+"/restore", nil)
 }

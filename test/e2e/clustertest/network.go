@@ -62,7 +62,7 @@ func (n *network) within(do func() error) error {
 }
 
 // Dial connects from the node to an IP address and port in the cluster's
-// network: a pod's, a Service's, the node's. It has no names.
+// network: a pod's, a Service's, the node's. It does not resolve names.
 func (c *Cluster) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	if err := literal(address); err != nil {
 		return nil, fmt.Errorf("dialing in the cluster: %w", err)
@@ -75,14 +75,14 @@ func (c *Cluster) Dial(ctx context.Context, network, address string) (net.Conn, 
 	return conn, err
 }
 
-// literal refuses what Go would look up, on another thread.
+// literal rejects host names: Go would look them up on another thread.
 func literal(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return err
 	}
 	if net.ParseIP(host) == nil {
-		return fmt.Errorf("%q is no IP address", host)
+		return fmt.Errorf("invalid host %q: must be an IP address", host)
 	}
 	return nil
 }
@@ -99,9 +99,9 @@ func (c *Cluster) Listen(network, address string) (net.Listener, error) {
 }
 
 // Transport returns an HTTP transport whose connections all go to one address
-// in the cluster's network, whatever the host of the URL: it stands for the DNS
-// that leads clients to an Ingress controller. With an empty address the URL's
-// host, an IP address, is dialed.
+// in the cluster's network, for URLs with any host, like the DNS that leads
+// clients to an Ingress controller. With an empty address it dials the URL's
+// host, which must be an IP address.
 func (c *Cluster) Transport(address string) *http.Transport {
 	return &http.Transport{
 		DialContext: func(ctx context.Context, network, asked string) (net.Conn, error) {
@@ -115,9 +115,9 @@ func (c *Cluster) Transport(address string) *http.Transport {
 	}
 }
 
-// Command returns a command that runs in the cluster's network, as the node
-// would, with all else as in the test process. KUBECONFIG names the cluster. It
-// is killed when the test process ends, and when ctx does.
+// Command returns a command that runs in the cluster's network, on the node, and
+// otherwise in the environment of the test process. KUBECONFIG names the cluster.
+// The command is killed when the test process ends, and when ctx does.
 func (c *Cluster) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	enter := []string{"--target", strconv.Itoa(c.network.pid), "--net", "--", name}
 	cmd := exec.CommandContext(ctx, "nsenter", append(enter, args...)...)

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// pollInterval is the time between two looks at something that is awaited.
+// pollInterval is the time between two checks of a condition.
 const pollInterval = 20 * time.Millisecond
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
@@ -78,9 +78,9 @@ func poll(ctx context.Context, condition func(context.Context) error) error {
 }
 
 // BackendDeployment describes pods that run the test backend on the port named
-// http, 8080. Each answers with its pod's name, is asked every second whether it
-// is ready, and when it is deleted serves on for preStop, in whole seconds,
-// before it begins to end. The caller may change it and creates it.
+// http, 8080. Each answers with its pod's name and has a readiness probe every
+// second. A deleted pod still serves for preStop, in whole seconds, before it
+// begins to end. The caller may change the Deployment, and creates it.
 func BackendDeployment(namespace, name string, replicas int32, preStop time.Duration) *appsv1.Deployment {
 	labels := map[string]string{"app": name}
 	grace := int64(preStop/time.Second) + 15

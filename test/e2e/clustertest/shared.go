@@ -29,7 +29,7 @@ type Shared struct {
 }
 
 // Start returns the package's cluster. If it cannot be started, or has ended,
-// every test that asks for it fails with why.
+// every test that asks for it fails with the reason.
 func (s *Shared) Start(t testing.TB) *Cluster {
 	t.Helper()
 	s.mu.Lock()
@@ -43,14 +43,14 @@ func (s *Shared) Start(t testing.TB) *Cluster {
 	}
 	select {
 	case <-s.cluster.Ended():
-		t.Fatal("the cluster ended by itself; " + s.cluster.lastWords())
+		t.Fatal("the cluster ended unexpectedly; " + s.cluster.lastWords())
 	default:
 	}
 	return s.cluster
 }
 
-// newCluster starts the cluster, without pods if it does not start with them,
-// for whatever reason: the tests that need pods fail with it.
+// newCluster starts the cluster, without pods if it does not start with them. The
+// tests that need pods then fail with the reason.
 func (s *Shared) newCluster(ctx context.Context) (*Cluster, error) {
 	cluster, withPods := New(ctx, s.Options)
 	if withPods == nil || s.Options.WithoutPods {
@@ -60,7 +60,7 @@ func (s *Shared) newCluster(ctx context.Context) (*Cluster, error) {
 	if err != nil {
 		return nil, errors.Join(withPods, fmt.Errorf("without pods: %w", err))
 	}
-	cluster.withoutPods = fmt.Errorf("the cluster runs without them, since with them it did not start: %w", withPods)
+	cluster.withoutPods = fmt.Errorf("the cluster runs without pods, since it did not start with them: %w", withPods)
 	fmt.Fprintln(os.Stderr, cluster.withoutPods)
 	return cluster, nil
 }

@@ -15,7 +15,7 @@ import (
 // Where no pod can run, a shared cluster runs without them, and the tests that
 // need them fail with the reason.
 func TestSharedWherePodsCannotRun(t *testing.T) {
-	// What is asked for before the machine's own containerd, and ends with an error.
+	// This program is found before the machine's containerd, and fails.
 	dir := t.TempDir()
 	containerd := "#!/bin/sh\necho 'error: no container runs on this machine' >&2\nexit 1\n"
 	if err := os.WriteFile(filepath.Join(dir, "containerd"), []byte(containerd), 0o755); err != nil {

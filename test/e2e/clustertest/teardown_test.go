@@ -30,11 +30,11 @@ func runChild() int {
 	return 1
 }
 
-// A trace is what would tell that a cluster was there.
+// A trace is what a cluster could leave behind.
 type trace struct {
 	dir string
-	// namespaces are as /proc names them. The kernel gives a name to the next
-	// namespace once nobody has the first one, so that these are held open.
+	// namespaces are as /proc names them. They are held open, since the kernel
+	// gives the name of a namespace that is gone to a new one.
 	namespaces []string
 	held       []*os.File
 	group      string // the name of its control groups
@@ -65,7 +65,7 @@ func traceOf(t *testing.T, dir string, inside, outside int) trace {
 	return found
 }
 
-// left lists what is still there.
+// left lists the traces that are still there.
 func (tr trace) left(t *testing.T) []string {
 	t.Helper()
 	var left, own []string
@@ -93,7 +93,7 @@ func (tr trace) left(t *testing.T) []string {
 		left = append(left, "mounts in "+tr.dir)
 	}
 	err = filepath.WalkDir("/sys/fs/cgroup", func(path string, entry fs.DirEntry, err error) error {
-		// Others make and remove groups meanwhile.
+		// Other programs create and remove groups meanwhile.
 		if err == nil && entry.Name() == tr.group {
 			left = append(left, path)
 		}

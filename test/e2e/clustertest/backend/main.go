@@ -1,5 +1,5 @@
-// Backend is what runs in the pods of the test cluster: an echo over HTTP that
-// says when it is ready, and ends gracefully.
+// Backend runs in the pods of the test cluster: an HTTP echo with a readiness
+// check, which ends gracefully.
 package main
 
 import (
