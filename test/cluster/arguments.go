@@ -1,7 +1,7 @@
 package main
 
-// Leader election is off: there is one of each. The limits on requests are
-// high, so that a test waits for nobody's manners.
+// Leader election is off: there is one of each. The rate limits on requests are
+// high, so that they don't slow tests down.
 
 func (c *cluster) apiArguments() []string {
 	k := c.keys
@@ -68,7 +68,7 @@ func (c *cluster) proxyArguments() []string {
 		"--bind-address=127.0.0.1",
 		// Holds for nftables too.
 		"--iptables-min-sync-period=10ms",
-		// Zero leaves the machine's settings alone.
+		// Zero keeps the machine's settings.
 		"--conntrack-max-per-core=0",
 		"--conntrack-tcp-timeout-established=0s",
 		"--conntrack-tcp-timeout-close-wait=0s",

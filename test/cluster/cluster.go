@@ -30,7 +30,7 @@ type cluster struct {
 }
 
 func newCluster(s settings, keys *pki, progress func(string)) *cluster {
-	// A component may die while nobody receives yet.
+	// A component may die before anything receives from the channel.
 	c := &cluster{settings: s, keys: keys, progress: progress, died: make(chan error, 16)}
 	c.etcd = c.own("etcd", httpOK(etcdClientURL+"/health"), "--data-dir="+c.etcdDir())
 	c.api = c.own("kube-apiserver", c.apiReady, c.apiArguments()...)
@@ -48,7 +48,7 @@ func newCluster(s settings, keys *pki, progress func(string)) *cluster {
 func (c *cluster) file(name string) string { return filepath.Join(c.dir, name) }
 func (c *cluster) etcdDir() string         { return c.file("etcd") }
 
-// own is a component that this program holds.
+// own is a component that is part of this program.
 func (c *cluster) own(name string, ready func(context.Context) error, args ...string) *component {
 	return c.component(name, "/proc/self/exe", ready, append([]string{name}, args...)...)
 }
@@ -85,7 +85,7 @@ func (c *cluster) start(ctx context.Context) error {
 	if err := <-runtime; err != nil {
 		return err
 	}
-	// They try until the API server answers.
+	// They retry until the API server answers.
 	for _, client := range c.clients() {
 		if err := client.start(); err != nil {
 			return err
@@ -174,11 +174,11 @@ func (c *cluster) nodeReady(ctx context.Context) error {
 			return errors.New("the node is not ready: " + condition.Message)
 		}
 	}
-	return errors.New("the node has said nothing yet")
+	return errors.New("the node has not reported its status yet")
 }
 
-// servicesReady asks whether Services have been made reachable, by the one
-// that every cluster has.
+// servicesReady checks that Services are reachable, by the one that every cluster
+// has.
 func servicesReady(ctx context.Context) error {
 	dialer := net.Dialer{Timeout: time.Second}
 	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(apiServiceAddress, "443"))

@@ -27,13 +27,13 @@ type component struct {
 	path string
 	args []string
 	log  string // the file that its output is appended to
-	// ready asks once whether it does its work.
+	// ready checks once whether it works.
 	ready func(context.Context) error
 
-	died chan<- error // told when it ends and nobody asked it to
+	died chan<- error // gets an error when it ends without a request
 	cmd  *exec.Cmd
 	done chan struct{} // closed when the process has ended
-	stop chan struct{} // closed when the end is wanted
+	stop chan struct{} // closed to stop it
 }
 
 // start starts the process and does not wait until it is ready.
@@ -60,7 +60,7 @@ func (c *component) start() error {
 		select {
 		case <-stop:
 		default:
-			c.died <- fmt.Errorf("%s ended by itself (%v); its log ends:\n%s", c.name, err, tail(c.log))
+			c.died <- fmt.Errorf("%s ended unexpectedly (%v); its log ends:\n%s", c.name, err, tail(c.log))
 		}
 	}()
 	return nil
@@ -102,8 +102,8 @@ func (c *component) pause() error {
 	if err := c.signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
-	// Each thread stops when it is next scheduled, which takes as long as it
-	// takes on a busy machine. The kernel reports a stop after the last one.
+	// Each thread stops when it is next scheduled, which may take long on a busy
+	// machine. The kernel reports the stop after the last one.
 	limit := time.Now().Add(stopLimit)
 	for {
 		var stopped unix.Siginfo
@@ -121,7 +121,7 @@ func (c *component) pause() error {
 	}
 }
 
-// waitReady asks until the component is ready, it has ended, or ctx is done.
+// waitReady waits until the component is ready or has ended, or ctx is done.
 func (c *component) waitReady(ctx context.Context) error {
 	for {
 		err := c.ready(ctx)
@@ -138,8 +138,8 @@ func (c *component) waitReady(ctx context.Context) error {
 	}
 }
 
-// tail returns the last lines of a log that say that something is wrong, or
-// the last lines if none does.
+// tail returns the last lines of a log that report errors, or its last lines if
+// there are no errors.
 func tail(log string) string {
 	data, err := os.ReadFile(log)
 	if err != nil {

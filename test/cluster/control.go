@@ -14,14 +14,15 @@ import (
 	"syscall"
 )
 
-// A control serves a test's wishes over HTTP on a unix socket, one at a time:
+// A control serves the requests of tests over HTTP on a unix socket, one at a
+// time:
 //
 //	POST /components/NAME/stop       kill it
 //	POST /components/NAME/start      start it and wait until it is ready
-//	POST /components/NAME/pause      freeze it, wholly at the answer: connections stay open, nothing answers
+//	POST /components/NAME/pause      freeze it before the answer: connections stay open, nothing answers
 //	POST /components/NAME/resume
 //	POST /snapshots/NAME/save        keep a copy of all objects; the API server is away meanwhile
-//	POST /snapshots/NAME/restore     go back to it, and start again all that talks to the API server
+//	POST /snapshots/NAME/restore     go back to it, and restart all clients of the API server
 //	POST /images                     load an image, described by the body (see image)
 //
 // The answer is 204, or 500 with what went wrong.
@@ -90,7 +91,7 @@ func (c *cluster) named(name string) (*component, error) {
 func (c *control) snapshot(r *http.Request) error {
 	name := r.PathValue("name")
 	if !snapshotName.MatchString(name) {
-		return fmt.Errorf("bad name of a snapshot: %q", name)
+		return fmt.Errorf("invalid name of a snapshot: %q", name)
 	}
 	copied := filepath.Join(c.cluster.dir, "snapshots", name)
 	switch action := r.PathValue("action"); action {
@@ -105,7 +106,7 @@ func (c *control) snapshot(r *http.Request) error {
 
 func (c *control) image(r *http.Request) error {
 	if !c.cluster.pods {
-		return errors.New("a cluster without pods takes no images")
+		return errors.New("a cluster without pods can't load images")
 	}
 	var i image
 	if err := json.NewDecoder(r.Body).Decode(&i); err != nil {
@@ -143,7 +144,7 @@ func (c *cluster) restore(ctx context.Context, from string) error {
 	if err := c.startStore(ctx); err != nil {
 		return err
 	}
-	// What they remember is from a future that never was.
+	// Their caches have versions that the restored API server never had.
 	for _, client := range c.clients() {
 		if err := client.end(syscall.SIGKILL); err != nil {
 			return err

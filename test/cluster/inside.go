@@ -13,12 +13,12 @@ import (
 )
 
 // startLimit bounds the time from the first component to a usable cluster: some
-// seconds, or minutes on an emulated machine. What dies is noticed at once.
+// seconds, or minutes on an emulated machine. A component that dies ends the wait.
 const startLimit = 5 * time.Minute
 
 // insideCommand is the first process of the cluster's namespaces, which `up`
-// makes. It sets them up, starts the components, obeys the control socket, and
-// ends when a component ends by itself.
+// makes. It sets them up, starts the components, serves the control socket, and
+// ends when a component ends unexpectedly.
 func insideCommand() *cobra.Command {
 	var s settings
 	c := &cobra.Command{Use: "inside", Hidden: true, SilenceUsage: true, RunE: func(*cobra.Command, []string) error {

@@ -2,7 +2,7 @@
 // own. It is one program with many names: `cluster up` starts everything, each
 // component as a process of its own made from this same program.
 //
-// It knows nothing of Headgate.
+// It does not know Headgate.
 package main
 
 import (

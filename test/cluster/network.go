@@ -21,17 +21,17 @@ const (
 	serviceRange      = "10.96.0.0/16"
 	apiServiceAddress = "10.96.0.1"
 
-	// localRange is all the node's own: whatever listens on a wildcard address
-	// answers at each of these 65,536 addresses. EndpointSlices of tests may name
-	// them; the API server refuses loopback addresses.
+	// localRange belongs to the node: a listener on a wildcard address answers at
+	// each of these 65,536 addresses. EndpointSlices of tests may name them; the
+	// API server rejects loopback addresses.
 	localRange = "10.245.0.0/16"
 
 	bridge = "pods0"
 	apiURL = "https://" + nodeAddress + ":6443"
 )
 
-// setupNetwork brings up loopback and the bridge of the pods. It refuses to
-// touch a namespace that somebody else uses.
+// setupNetwork brings up loopback and the bridge of the pods. It fails in a
+// namespace that is in use already.
 func setupNetwork() error {
 	links, err := netlink.LinkList()
 	if err != nil {
@@ -40,7 +40,7 @@ func setupNetwork() error {
 	var loopback netlink.Link
 	for _, link := range links {
 		if link.Attrs().Flags&net.FlagLoopback == 0 && link.Attrs().OperState == netlink.OperUp {
-			return fmt.Errorf("network interface %s is up: this is no namespace of the cluster's own", link.Attrs().Name)
+			return fmt.Errorf("network interface %s is up: the namespace is not the cluster's own", link.Attrs().Name)
 		}
 		if link.Attrs().Name == "lo" {
 			loopback = link

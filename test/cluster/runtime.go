@@ -27,8 +27,8 @@ const networkConfig = `{
 }
 `
 
-// Without restrict_oom_score_adj runc fails where CAP_SYS_RESOURCE is missing,
-// saying "can't get final child's PID from pipe".
+// Without restrict_oom_score_adj and CAP_SYS_RESOURCE, runc fails with "can't get
+// final child's PID from pipe".
 const containerdConfig = `version = 2
 root = "DIR/containerd"
 state = "/run/containerd"
@@ -118,8 +118,8 @@ func (c *cluster) startRuntime(ctx context.Context) error {
 	})
 }
 
-// snapshotterFor returns how containerd stacks layers: an overlay does not go
-// on top of another.
+// snapshotterFor returns how containerd stacks layers: an overlay can't be mounted
+// on another one.
 func snapshotterFor(dir string) (string, error) {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(dir, &stat); err != nil {

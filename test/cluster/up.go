@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The files in the state directory that others read.
+// The files in the state directory that other programs read.
 const (
 	pidFile     = "pid"          // the process ID, outside, of the first process inside
 	controlFile = "control.sock" // see control
@@ -100,7 +100,7 @@ func up(ctx context.Context, s settings) error {
 	return errors.Join(runInside(ctx, s, group), group.Remove(), removeState(s.dir))
 }
 
-// removeState removes all but the logs: the rest is worth nothing without the
+// removeState removes all but the logs: the rest is of no use without the
 // processes.
 func removeState(dir string) error {
 	entries, err := os.ReadDir(dir)
@@ -174,7 +174,7 @@ func runInside(ctx context.Context, s settings, group *cgroup.Group) error {
 	}
 	select {
 	case err := <-ended:
-		return fmt.Errorf("the cluster ended by itself: %w", err)
+		return fmt.Errorf("the cluster ended unexpectedly: %w", err)
 	case <-ctx.Done():
 		// The kernel kills the namespace's other processes with its first one.
 		err := cmd.Process.Kill()

@@ -1,6 +1,6 @@
 // Package cgroup makes a control group for a cluster, in version 1 and version
-// 2, mounts it as the root of a namespace and removes it. It knows nothing of
-// Kubernetes but which controllers the kubelet needs.
+// 2, mounts it as the root of a namespace and removes it. All that it knows of
+// Kubernetes is which controllers the kubelet needs.
 package cgroup
 
 import (
@@ -100,7 +100,7 @@ type Group struct {
 	trees []Tree
 }
 
-// New makes a group of which this process's ID is in the name.
+// New makes a group with this process's ID in its name.
 func New(trees []Tree) (*Group, error) {
 	g := &Group{name: fmt.Sprintf("%s%d", prefix, os.Getpid()), trees: trees}
 	for _, tree := range trees {
@@ -133,7 +133,7 @@ func (g *Group) make(tree Tree) error {
 	if !slices.Contains(strings.Split(tree.options, ","), "cpuset") {
 		return nil
 	}
-	// Version 1 takes no process into a group without processors and memory nodes.
+	// In version 1 no process can enter a group without processors and memory nodes.
 	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
 		value, err := os.ReadFile(filepath.Join(parent(tree), file))
 		if err != nil {
@@ -146,8 +146,8 @@ func (g *Group) make(tree Tree) error {
 	return nil
 }
 
-// enableControllers gives the children of a version 2 group the controllers
-// that a container may have limits in.
+// enableControllers gives the children of a version 2 group the controllers for
+// the limits of containers.
 func enableControllers(dir string) error {
 	has, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
 	if err != nil {
@@ -180,7 +180,7 @@ func (g *Group) Enter() error {
 	return nil
 }
 
-// Leave moves this process back to where it was.
+// Leave moves this process back to its old group.
 func (g *Group) Leave() error {
 	for _, tree := range g.trees {
 		if err := join(tree.own); err != nil {
@@ -216,7 +216,8 @@ func (g *Group) Remove() error {
 	return nil
 }
 
-// removeTree removes directories from below; the files in them are no files.
+// removeTree removes directories, the innermost first. The kernel's files in them
+// go with them.
 func removeTree(dir string) error {
 	var dirs []string
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {

@@ -21,7 +21,7 @@ func Mount(trees []Tree) error {
 		if err := os.MkdirAll(tree.mount, 0o755); err != nil {
 			return fmt.Errorf("mounting %s: %w", tree.mount, err)
 		}
-		// "none" lets the kernel take an option that is no controller, like name=systemd.
+		// With "none" the kernel accepts options other than controllers, like name=systemd.
 		if err := unix.Mount("none", tree.mount, "cgroup", 0, tree.options); err != nil {
 			return fmt.Errorf("mounting %s (%s): %w", tree.mount, tree.options, err)
 		}
@@ -30,7 +30,7 @@ func Mount(trees []Tree) error {
 }
 
 func mount2() error {
-	// All version 2 mounts are one file system, which does not go on top of itself.
+	// All version 2 mounts are one file system, which can't be mounted on itself.
 	if err := unix.Unmount(root, unix.MNT_DETACH); err != nil {
 		return fmt.Errorf("unmounting %s: %w", root, err)
 	}

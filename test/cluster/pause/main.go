@@ -1,5 +1,5 @@
 // Pause holds the namespaces of a pod and reaps its orphans. With arguments it
-// runs a program, reaps what that leaves behind, and ends with it.
+// runs a program, reaps its orphans, and ends with it.
 package main
 
 import (
