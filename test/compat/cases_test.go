@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	update = flag.Bool("update", false, "write passing.txt anew")
+	update = flag.Bool("update", false, "rewrite passing.txt")
 	only   = flag.String("only", "", "the case, or the area of cases, to run alone")
 	all    = flag.Bool("all", os.Getenv("CI") == "true", "run all cases, not only those that are listed or decide where a request goes")
 )
@@ -25,7 +25,7 @@ const (
 	updateHint  = "go test ./test/compat -update -only "
 )
 
-// A result is the runner's word on one case.
+// A result is the runner's result of one case.
 type result struct {
 	ID       string   `json:"id"`
 	Result   string   `json:"result"`
@@ -35,14 +35,13 @@ type result struct {
 func (r result) passed() bool { return r.Result == "passed" }
 
 // TestCases runs the cases and compares what passes with passing.txt: a case
-// that is listed must pass, and one that passes must be listed. A case that
-// does not do as listed is run again, with more patience, and that counts: the
-// cluster takes seconds to delete a namespace.
+// that is listed must pass, and one that passes must be listed. Cases with
+// another result are run once more, with longer waits, since the cluster takes
+// seconds to delete a namespace. Their second result is final.
 //
-// What is not listed often fails by a timeout, so that all cases take minutes
-// more than the usual ones, which are those of passing.txt and routing.txt. In
-// continuous integration, with -update, -only or -all, all are run. Otherwise
-// it is not seen when another case begins to pass.
+// By default the cases of passing.txt and routing.txt run. Others often fail by a
+// timeout, which takes minutes. They run in continuous integration, with -update,
+// with -only and with -all; only then the test notices that one of them passes.
 func TestCases(t *testing.T) {
 	c := newController(t)
 	listed := idList(t, passingFile)
@@ -73,24 +72,24 @@ func TestCases(t *testing.T) {
 	report(t, results, listed)
 }
 
-// checkLists finds what results alone don't show: a case that run.py leaves
-// out, which only its log tells of, and one that must pass whatever
-// passing.txt says.
+// checkLists finds errors that results don't show: a case that run.py skips,
+// which only its log says, and a case of routing.txt, all of which must pass,
+// that passing.txt lacks.
 func checkLists(t *testing.T, cases []string, results map[string]result, listed, routing map[string]bool) {
 	t.Helper()
 	for _, id := range cases {
 		if _, ok := results[id]; !ok && listed[id] {
-			t.Errorf("%s has %s, and run.py has no result of it", passingFile, id)
+			t.Errorf("%s has %s, but run.py has no result of it", passingFile, id)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(routing)) {
 		if !listed[id] {
-			t.Errorf("%s must pass, as %s says, and %s does not list it: %s%s", id, routingFile, passingFile, updateHint, id)
+			t.Errorf("%s must pass, since %s lists it, but %s does not list it: %s%s", id, routingFile, passingFile, updateHint, id)
 		}
 	}
 }
 
-// caseFiles are the ids of the cases to run; an id is the path of its file.
+// caseFiles returns the ids of the cases to run; an id is the path of its file.
 func caseFiles(t *testing.T, wanted func(id string) bool) []string {
 	t.Helper()
 	var ids []string
@@ -126,7 +125,7 @@ func idList(t *testing.T, file string) map[string]bool {
 	return ids
 }
 
-// writePassing lists what passed now, and leaves what was not run.
+// writePassing updates the list with the results. Cases that did not run stay.
 func writePassing(t *testing.T, listed map[string]bool, results map[string]result) {
 	t.Helper()
 	for id, r := range results {
@@ -161,7 +160,7 @@ func report(t *testing.T, results map[string]result, listed map[string]bool) {
 					later++
 					continue
 				}
-				t.Run(strings.TrimPrefix(id, area+"/"), func(t *testing.T) { judge(t, r, listed[id]) })
+				t.Run(strings.TrimPrefix(id, area+"/"), func(t *testing.T) { checkResult(t, r, listed[id]) })
 			}
 			// Attributes reach scripts/testsummary, which shows them.
 			t.Attr("cases", fmt.Sprintf("%d passed, %d failed, %d not yet", passed, failed, later))
@@ -169,16 +168,16 @@ func report(t *testing.T, results map[string]result, listed map[string]bool) {
 	}
 }
 
-func judge(t *testing.T, r result, listed bool) {
+func checkResult(t *testing.T, r result, listed bool) {
 	switch {
 	case r.passed() && !listed:
-		t.Errorf("passes, and %s does not list it: %s%s", passingFile, updateHint, r.ID)
+		t.Errorf("passes, but %s does not list it: %s%s", passingFile, updateHint, r.ID)
 	case !r.passed():
 		for _, failure := range r.Failures {
 			t.Errorf("FAIL %s  %s", r.ID, failure)
 		}
 		if len(r.Failures) == 0 {
-			t.Errorf("%s: no word why", r.Result)
+			t.Errorf("%s, without a reason", r.Result)
 		}
 	}
 }
@@ -186,22 +185,21 @@ func judge(t *testing.T, r result, listed bool) {
 // A runner runs run.py.
 type runner struct {
 	controller *controller
-	// command is how the commands that run.py is to call begin.
+	// command is the beginning of the commands for run.py to call.
 	command string
 }
 
-// check runs the cases, with so many seconds of patience after each change
-// beside what Headgate asks for. The names of the run's files begin with its
-// name.
-func (r runner) check(t *testing.T, name string, ids []string, patience int) map[string]result {
+// check runs the cases. After each change it waits until Headgate has synced, and
+// for extra seconds more. The names of the run's files begin with its name.
+func (r runner) check(t *testing.T, name string, ids []string, extra int) map[string]result {
 	t.Helper()
 	out := r.controller.file(name + ".json")
 	args := []string{
 		// The runner's own children end with it.
 		"--pid", "--fork", "--kill-child=KILL", "python3", "run.py", "--check", "--kubeconfig", r.controller.cluster.Kubeconfig(),
 		"--json", out,
-		"--restart", r.command + restartOrder, "--restart-for-config", "--settled", r.command + settledOrder,
-		"--live-timeout", "10", "--settle", fmt.Sprint(patience),
+		"--restart", r.command + restartOrder, "--restart-for-config", "--settled", r.command + syncedOrder,
+		"--live-timeout", "10", "--settle", fmt.Sprint(extra),
 	}
 	for _, id := range ids {
 		args = append(args, "cases/"+id+".yaml")
@@ -214,12 +212,12 @@ func (r runner) check(t *testing.T, name string, ids []string, patience int) map
 	}
 	defer log.Close()
 	cmd.Stdout, cmd.Stderr = log, log
-	// Its exit status says that a case failed; what counts is what it wrote.
+	// Its exit status only says that a case failed; the results are in its output.
 	ended := cmd.Run()
 	text, err := os.ReadFile(out)
 	if err != nil {
 		said, _ := os.ReadFile(log.Name())
-		t.Fatalf("run.py (%v): %v; it said:\n%s", ended, err, said[max(0, len(said)-4000):])
+		t.Fatalf("run.py (%v): %v; its output:\n%s", ended, err, said[max(0, len(said)-4000):])
 	}
 	var summary struct{ Cases []result }
 	if err := json.Unmarshal(text, &summary); err != nil {

@@ -34,11 +34,11 @@ const (
 )
 
 const (
-	startLimit  = 20 * time.Second
-	settleLimit = 10 * time.Second
-	// stopPatience is for requests that NGINX has still got; what a case left
-	// hanging is cut off then.
-	stopPatience = 2 * time.Second
+	startLimit = 20 * time.Second
+	syncLimit  = 10 * time.Second
+	// requestLimit is how long NGINX may finish its requests when it stops. A case
+	// may leave requests that never end.
+	requestLimit = 2 * time.Second
 	stopLimit    = 20 * time.Second
 )
 
@@ -46,7 +46,7 @@ const (
 // corpus. It is started again and again, with other flags.
 type controller struct {
 	cluster *clustertest.Cluster
-	// program is Headgate's, and nginx the one that it is to run.
+	// program is Headgate, and nginx the NGINX for it to run.
 	program, nginx string
 	dir            string
 	health         *http.Client
@@ -63,7 +63,7 @@ func newController(t *testing.T) *controller {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// NGINX's workers have to get to the run directory.
+	// NGINX's workers need access to the run directory.
 	if err := os.Chmod(dir, 0o711); err != nil {
 		t.Fatal(err)
 	}
@@ -137,8 +137,8 @@ done
 shift
 exec "$@"`
 
-// restart ends the controller, if it runs, and starts it with these flags beside
-// its usual ones. It returns when the controller serves.
+// restart ends the controller, if it runs, and starts it with these flags in
+// addition to its usual ones. It returns when the controller is ready.
 func (c *controller) restart(flags []string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,7 +168,7 @@ func (c *controller) restart(flags []string) error {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		// How it ended stands in cmd.ProcessState.
+		// cmd.ProcessState has the exit status.
 		_ = cmd.Wait()
 	}()
 	c.cmd, c.ended = cmd, ended
@@ -203,20 +203,20 @@ func (c *controller) awaitReady(flags []string) error {
 	}
 }
 
-// awaitSettled waits until NGINX serves all that the API server said.
-func (c *controller) awaitSettled() error {
-	for deadline := time.Now().Add(settleLimit); ; time.Sleep(20 * time.Millisecond) {
-		settled, err := c.settled()
-		if settled {
+// awaitSynced waits until NGINX serves all changes that the API server has sent.
+func (c *controller) awaitSynced() error {
+	for deadline := time.Now().Add(syncLimit); ; time.Sleep(20 * time.Millisecond) {
+		synced, err := c.synced()
+		if synced {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return errors.Join(errors.New("headgate does not settle"), err)
+			return errors.Join(fmt.Errorf("headgate_synced is not 1 after %v", syncLimit), err)
 		}
 	}
 }
 
-func (c *controller) settled() (bool, error) {
+func (c *controller) synced() (bool, error) {
 	response, err := c.health.Get("http://" + healthz + "/metrics")
 	if err != nil {
 		return false, err
@@ -238,13 +238,13 @@ func (c *controller) end() error {
 		return nil
 	}
 	defer func() { c.cmd = nil }()
-	for _, patience := range []time.Duration{stopPatience, stopLimit} {
-		// The second signal ends NGINX at once. Without a process it goes nowhere.
+	for _, limit := range []time.Duration{requestLimit, stopLimit} {
+		// The second signal ends NGINX at once. Without a process it has no effect.
 		_ = c.cmd.Process.Signal(syscall.SIGTERM)
 		select {
 		case <-c.ended:
 			return nil
-		case <-time.After(patience):
+		case <-time.After(limit):
 		}
 	}
 	_ = c.cmd.Process.Kill()
@@ -252,7 +252,7 @@ func (c *controller) end() error {
 	return errors.Join(errors.New("headgate did not end on SIGTERM"), c.endOrphan())
 }
 
-// endOrphan ends an NGINX that has no controller any more, by its group.
+// endOrphan kills the process group of an NGINX without a controller.
 func (c *controller) endOrphan() error {
 	text, err := os.ReadFile(filepath.Join(c.file("run"), "nginx.pid"))
 	if errors.Is(err, os.ErrNotExist) {

@@ -1,6 +1,6 @@
-// Package compat_test holds Headgate to the behaviour of ingress-nginx: cases/
-// has what that answered, FORMAT.md says how to read it. The tests need root,
-// for a real Kubernetes, and NGINX of Debian 13, which the recordings are of.
+// Package compat_test compares Headgate with ingress-nginx: cases/ has recorded
+// answers of ingress-nginx, and FORMAT.md describes their format. The tests need
+// root, for a real Kubernetes, and the NGINX of Debian 13.
 package compat_test
 
 import (
@@ -14,8 +14,8 @@ import (
 // shared runs everything: some cases need kube-proxy.
 var shared clustertest.Shared
 
-// socketVariable makes the test program the commands that the runner calls: it
-// hands its arguments to the test, which has the controller, at this socket.
+// socketVariable turns the test program into the commands that the runner calls:
+// it sends its arguments to the test, which has the controller, at this socket.
 const socketVariable = "HEADGATE_COMPAT_SOCKET"
 
 func TestMain(m *testing.M) {

@@ -14,14 +14,14 @@ import (
 	"testing"
 )
 
-// The orders that the runner gives: its commands' first argument.
+// The orders of the runner: the first argument of its commands.
 const (
 	restartOrder = "restart"
-	settledOrder = "settled"
+	syncedOrder  = "synced"
 )
 
-// takeOrders obeys the runner's commands until the test ends, and returns how
-// they begin.
+// takeOrders executes the runner's commands until the test ends, and returns
+// their beginning.
 func (c *controller) takeOrders(t *testing.T) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -37,7 +37,7 @@ func (c *controller) takeOrders(t *testing.T) string {
 		var arguments []string
 		err := json.NewDecoder(r.Body).Decode(&arguments)
 		if err == nil {
-			err = c.obey(strings.TrimPrefix(r.URL.Path, "/"), arguments)
+			err = c.execute(strings.TrimPrefix(r.URL.Path, "/"), arguments)
 		}
 		if err != nil {
 			// The runner only says that its command failed.
@@ -61,17 +61,17 @@ func (c *controller) takeOrders(t *testing.T) string {
 	return socketVariable + "=" + socket + " " + self + " "
 }
 
-func (c *controller) obey(order string, arguments []string) error {
+func (c *controller) execute(order string, arguments []string) error {
 	switch order {
 	case restartOrder:
 		return c.restart(arguments)
-	case settledOrder:
-		return c.awaitSettled()
+	case syncedOrder:
+		return c.awaitSynced()
 	}
 	return fmt.Errorf("unknown order %q", order)
 }
 
-// handOver gives an order to the test at the socket, and waits until it is done.
+// handOver sends an order to the test at the socket, and waits until it is done.
 func handOver(socket, order string, arguments []string) error {
 	body, err := json.Marshal(arguments)
 	if err != nil {

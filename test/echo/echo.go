@@ -1,5 +1,5 @@
 // Package echo is a backend for demos and tests: it answers with what it
-// received. It knows nothing of Headgate.
+// received. It does not know Headgate.
 package echo
 
 import (

@@ -12,7 +12,8 @@ import (
 	"strings"
 )
 
-// The opcodes of RFC 6455 that the echo treats apart. All others are data.
+// The opcodes of RFC 6455 with a special meaning for the echo. All others are
+// data.
 const (
 	opClose = 8
 	opPing  = 9
@@ -43,7 +44,7 @@ func serveWebSocket(w http.ResponseWriter, r *http.Request) {
 	defer conn.Close()
 	fmt.Fprintf(stream, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n",
 		accept(r.Header.Get("Sec-WebSocket-Key")))
-	// The client sees a broken connection; there is nobody else to tell.
+	// On an error the client sees a closed connection; that is enough.
 	_ = echoFrames(stream)
 }
 
