@@ -1,5 +1,5 @@
-// Package ingressnginx knows the annotations that ingress-nginx has or had, so
-// that a misspelt one can be told from one that Headgate does not implement.
+// Package ingressnginx has the annotations of ingress-nginx, present and past, to
+// distinguish a typo from an annotation that Headgate does not implement.
 package ingressnginx
 
 import (
@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// A Status says what became of an annotation.
+// A Status says whether ingress-nginx still has an annotation.
 type Status string
 
 // The statuses.
@@ -24,7 +24,7 @@ const (
 // An Annotation is one that ingress-nginx has or had.
 type Annotation struct {
 	Status Status
-	// Default is the value that holds without the annotation, empty for none.
+	// Default is the value without the annotation, empty for none.
 	Default string
 }
 
@@ -40,13 +40,13 @@ var annotations = sync.OnceValue(func() map[string]Annotation {
 	return list
 })
 
-// Lookup is the annotation of that name, without a prefix.
+// Lookup returns the annotation with a name, which has no prefix.
 func Lookup(name string) (Annotation, bool) {
 	a, ok := annotations()[name]
 	return a, ok
 }
 
-// Names are the names of all annotations that it still has, sorted.
+// Names returns the names of all annotations that ingress-nginx still has, sorted.
 func Names() []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(annotations())) {
@@ -57,8 +57,8 @@ func Names() []string {
 	return names
 }
 
-// AsksForNothing reports whether a value is the default, or empty: without the
-// annotation the same holds.
+// AsksForNothing reports whether a value is empty or the default, so that it has
+// no effect.
 func (a Annotation) AsksForNothing(value string) bool {
 	value = strings.TrimSpace(value)
 	if value == "" || strings.EqualFold(value, a.Default) {
@@ -66,6 +66,6 @@ func (a Annotation) AsksForNothing(value string) bool {
 	}
 	want, err := strconv.ParseBool(a.Default)
 	got, bad := strconv.ParseBool(value)
-	// Numbers are no booleans here: only words are.
+	// 1 and 0 are numbers here, and not booleans.
 	return err == nil && bad == nil && want == got && len(a.Default) > 1
 }

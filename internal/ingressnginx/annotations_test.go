@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write annotations.txt anew")
+var update = flag.Bool("update", false, "rewrite annotations.txt")
 
-// TestTable: the embedded list is what the compatibility tests count by.
+// TestTable compares the embedded list with that of the compatibility tests.
 func TestTable(t *testing.T) {
 	text, err := os.ReadFile("../../test/compat/annotations.tsv")
 	if err != nil {
@@ -26,7 +26,7 @@ func TestTable(t *testing.T) {
 			value = ""
 		}
 		if name == "load-balance" {
-			value = "round_robin" // of the key of that name
+			value = "round_robin" // of the key with the same name
 		}
 		want.WriteString(name + "\t" + status + "\t" + value + "\n")
 	}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// FuzzMatch holds any pattern on any text to its bounds: it ends soon, what it
-// finds lies in the text, and the start that makes it search changes nothing.
+// FuzzMatch checks any pattern on any text: the match ends soon, it lies in the
+// text, and searchStart does not change the result.
 func FuzzMatch(f *testing.F) {
 	for _, c := range [][2]string{
 		{"^/(a+)+$", "/aaaaaaaaaaaaaaaaaaaaab"},
@@ -51,7 +51,7 @@ func FuzzMatch(f *testing.F) {
 	})
 }
 
-// compareWithPlain matches as PCRE does it by itself.
+// compareWithPlain compares with a match without searchStart.
 func compareWithPlain(t *testing.T, pattern, subject string, options Options, want [][2]int) {
 	t.Helper()
 	lib, err := opened()

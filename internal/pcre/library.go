@@ -9,8 +9,8 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// libraryName is the file that NGINX itself is linked to, in the version of
-// its binary interface that has not changed since PCRE2 10.0.
+// libraryName is the file that NGINX is linked to. Its binary interface has not
+// changed since PCRE2 10.0.
 const libraryName = "libpcre2-8.so.0"
 
 // From pcre2.h.
@@ -26,14 +26,14 @@ const (
 	errorNoMatch     = -1
 )
 
-// handle is an address in the library's own memory, which Go never looks at.
+// handle is an address in the library's own memory, which Go never reads.
 type handle uintptr
 
 // library holds the functions of libpcre2-8. They may be called from many
 // threads at once.
 type library struct {
 	version string
-	// jit says whether this machine lets patterns become machine code.
+	// jit reports whether patterns can become machine code on this machine.
 	jit bool
 	// match is called through its address, which costs a quarter of a call
 	// through a function value.
@@ -61,8 +61,8 @@ type library struct {
 // opened loads the library at its first call.
 var opened = sync.OnceValues(open)
 
-// Version is that of the library, as "10.46 2025-08-27". Its error says that
-// the library is missing, and then Compile has the same for every pattern: ask
+// Version returns the library's version, such as "10.46 2025-08-27". If the
+// library is missing, Version and every Compile return the same error, so call it
 // once at the start.
 func Version() (string, error) {
 	lib, err := opened()
@@ -114,7 +114,7 @@ func (lib *library) probe() error {
 	var version [64]byte
 	n := lib.config(configVersion, &version[0])
 	if n < 1 || int(n) > len(version) {
-		return fmt.Errorf("use %s: it does not tell its version", libraryName)
+		return fmt.Errorf("use %s: it does not report its version", libraryName)
 	}
 	lib.version = string(version[:n-1])
 	code, err := lib.compileText("a", 0)
@@ -148,22 +148,22 @@ func (lib *library) message(code int32) string {
 	return string(text[:n])
 }
 
-// number asks for what PCRE knows of a compiled pattern and gives as uint32.
+// number returns a property of a compiled pattern that PCRE has as uint32.
 func (lib *library) number(code handle, what uint32) uint32 {
 	var n uint32
 	lib.patternInfo(code, what, unsafe.Pointer(&n))
 	return n
 }
 
-// size is as number, for what PCRE gives as size_t.
+// size is like number, for properties that PCRE has as size_t.
 func (lib *library) size(code handle, what uint32) uintptr {
 	var n uintptr
 	lib.patternInfo(code, what, unsafe.Pointer(&n))
 	return n
 }
 
-// bytesOf is where the text starts. For an empty one it is not nil, which
-// older libraries refuse.
+// bytesOf returns the start of the text. For an empty one it is not nil, since
+// older libraries reject nil.
 func bytesOf(text string) *byte {
 	if text == "" {
 		return new(byte)

@@ -19,7 +19,7 @@ import (
 	"github.com/headgate/headgate/internal/pcre"
 )
 
-// question is what NGINX is asked, in hexadecimal digits.
+// question is a match for NGINX to try, in hexadecimal digits.
 type question struct {
 	Pattern string `json:"pattern"`
 	Subject string `json:"subject"`
@@ -32,22 +32,22 @@ type answer struct {
 	Groups []any  `json:"groups"`
 }
 
-// TestAsLua asks an NGINX and this package the same. Debian 12's Lua module
-// still has PCRE 1, and gets only what it sees alike.
+// TestAsLua compares the results of NGINX and of this package. Debian 12's Lua
+// module still has PCRE 1, and gets only the samples with the same result in both.
 func TestAsLua(t *testing.T) {
 	t.Parallel()
-	bed := newBed(t)
+	fixture := newFixture(t)
 	var asked []question
 	var want []answer
 	for _, c := range cases() {
-		if c.needs > bed.alike {
+		if c.needs > fixture.alike {
 			continue
 		}
 		text, here := answerHere(c)
 		asked = append(asked, question{hex.EncodeToString([]byte(text)), hex.EncodeToString([]byte(c.subject))})
 		want = append(want, here)
 	}
-	for i, got := range bed.ask(asked) {
+	for i, got := range fixture.ask(asked) {
 		pattern, subject := decode(t, asked[i].Pattern), decode(t, asked[i].Subject)
 		if diff := cmp.Diff(want[i], got); diff != "" {
 			t.Errorf("%q on %.60q (-here +Lua):\n%s", pattern, subject, diff)
@@ -55,7 +55,7 @@ func TestAsLua(t *testing.T) {
 	}
 }
 
-// answerHere is what Lua must be given, and what it is to say.
+// answerHere returns the pattern for Lua, and the answer to expect.
 func answerHere(c sample) (string, answer) {
 	p, err := pcre.Compile(c.pattern, pcre.Options{Caseless: true})
 	if err != nil {
@@ -88,16 +88,16 @@ func decode(t *testing.T, digits string) string {
 	return string(text)
 }
 
-// bed is an NGINX that answers questions and ends.
-type bed struct {
+// fixture is an NGINX that answers questions and ends.
+type fixture struct {
 	t      *testing.T
 	binary string
 	dir    string
-	// alike says how much its library has of the one that Go loaded.
+	// alike is how similar its library is to the one that Go loaded.
 	alike alike
 }
 
-func newBed(t *testing.T) *bed {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	found, err := nginx.Discover(t.Context())
 	if err != nil {
@@ -109,69 +109,69 @@ func newBed(t *testing.T) *bed {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	b := &bed{t: t, binary: found.Binary, dir: dir}
+	f := &fixture{t: t, binary: found.Binary, dir: dir}
 	var modules strings.Builder
 	for _, file := range found.Modules {
 		fmt.Fprintf(&modules, "load_module %s;\n", file)
 	}
-	b.write("nginx.conf", fmt.Sprintf(conf, dir, dir, modules.String(), pcre.MatchLimit, pcre.JITStack, dir, dir))
-	b.ask(nil)
+	f.write("nginx.conf", fmt.Sprintf(conf, dir, dir, modules.String(), pcre.MatchLimit, pcre.JITStack, dir, dir))
+	f.ask(nil)
 	here, err := pcre.Version()
 	if err != nil {
 		t.Fatal(err)
 	}
-	switch there := b.read("version"); {
+	switch there := f.read("version"); {
 	case there == here:
-		b.alike = same
+		f.alike = same
 	case strings.HasPrefix(there, "10."):
-		b.alike = both
+		f.alike = both
 	}
-	return b
+	return f
 }
 
-func (b *bed) ask(questions []question) []answer {
-	b.t.Helper()
+func (f *fixture) ask(questions []question) []answer {
+	f.t.Helper()
 	if questions == nil {
 		questions = []question{}
 	}
 	text, err := json.Marshal(questions)
 	if err != nil {
-		b.t.Fatal(err)
+		f.t.Fatal(err)
 	}
-	b.write("questions", string(text))
-	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
+	f.write("questions", string(text))
+	ctx, cancel := context.WithTimeout(f.t.Context(), time.Minute)
 	defer cancel()
-	command := exec.CommandContext(ctx, b.binary, "-p", b.dir, "-c", filepath.Join(b.dir, "nginx.conf"))
+	command := exec.CommandContext(ctx, f.binary, "-p", f.dir, "-c", filepath.Join(f.dir, "nginx.conf"))
 	if output, err := command.CombinedOutput(); err != nil {
-		b.t.Fatalf("NGINX: %v: %s\n%s", err, output, b.read("error.log"))
+		f.t.Fatalf("NGINX: %v: %s\n%s", err, output, f.read("error.log"))
 	}
 	var answers []answer
-	if err := json.Unmarshal([]byte(b.read("answers")), &answers); err != nil && len(questions) > 0 {
-		b.t.Fatal(err)
+	if err := json.Unmarshal([]byte(f.read("answers")), &answers); err != nil && len(questions) > 0 {
+		f.t.Fatal(err)
 	}
 	if len(answers) != len(questions) {
-		b.t.Fatalf("%d answers to %d questions: %s", len(answers), len(questions), b.read("error.log"))
+		f.t.Fatalf("%d answers to %d questions: %s", len(answers), len(questions), f.read("error.log"))
 	}
 	return answers
 }
 
-func (b *bed) write(name, text string) {
-	b.t.Helper()
-	if err := os.WriteFile(filepath.Join(b.dir, name), []byte(text), 0o600); err != nil {
-		b.t.Fatal(err)
+func (f *fixture) write(name, text string) {
+	f.t.Helper()
+	if err := os.WriteFile(filepath.Join(f.dir, name), []byte(text), 0o600); err != nil {
+		f.t.Fatal(err)
 	}
 }
 
-func (b *bed) read(name string) string {
-	b.t.Helper()
-	text, err := os.ReadFile(filepath.Join(b.dir, name))
+func (f *fixture) read(name string) string {
+	f.t.Helper()
+	text, err := os.ReadFile(filepath.Join(f.dir, name))
 	if err != nil {
-		b.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return string(text)
 }
 
-// conf asks within a worker, whose limits are those that count.
+// conf matches in a worker, since lua_regex_match_limit has its effect there.
 const conf = `
 daemon off;
 master_process off;

@@ -1,13 +1,13 @@
-// Package pcre judges patterns and matches text by them exactly as NGINX's Lua
-// module does, because it calls the same library with the same options and
-// limits: what is accepted, found or cut off here is so there.
+// Package pcre validates patterns and matches text exactly as NGINX's Lua module
+// does: it calls the same library with the same options and limits, so both
+// accept the same patterns, find the same matches and stop at the same limits.
 //
-// The other side is ngx.re.match(subject, pattern.Text(), "joi"), or "jo" for a
-// pattern that heeds case, in an NGINX with lua_regex_match_limit MatchLimit
+// The equivalent in Lua is ngx.re.match(subject, pattern.Text(), "joi"), or "jo"
+// for a case-sensitive pattern, in an NGINX with lua_regex_match_limit MatchLimit
 // and ngx.re.opt("jit_stack_size", JITStack).
 //
-// It knows nothing of hosts, paths and headers. A pattern comes from a tenant
-// and its subject from a client; neither may cost much.
+// The package does not know hosts, paths and headers. A pattern comes from a
+// tenant and its subject from a client; neither may cost much.
 package pcre
 
 import (
@@ -20,30 +20,30 @@ import (
 
 const (
 	// MatchLimit is how many steps a match may take, for lua_regex_match_limit.
-	// Useful patterns take a few thousand on the longest path; this many take
-	// 10 ms as a rule, and 0.2 s in the worst case found.
+	// Useful patterns take a few thousand on the longest path; this many usually
+	// take 10 ms, and 0.2 s in the worst known case.
 	MatchLimit = 100_000
 	// JITStack is how large a match's stack may become, in bytes, for ngx.re.opt's
 	// jit_stack_size. With PCRE's own 32 KiB "(a|b)*" fails on 4,000 bytes.
 	JITStack = 256 << 10
-	// MaxLength is that of a pattern's text, in bytes.
+	// MaxLength is the maximum length of a pattern's text, in bytes.
 	MaxLength = 4096
 	// MaxGroups is how many capturing groups a pattern may have.
 	MaxGroups = 99
-	// maxCompiled is the size of a compiled pattern, in bytes. Machine code is
-	// some ten times as large.
+	// maxCompiled is the maximum size of a compiled pattern, in bytes. Its machine
+	// code is about ten times as large.
 	maxCompiled = 16 << 10
 )
 
-// ErrLimit says that a match was cut off, after too many steps or for want of
-// stack. It is no answer: neither "matches" nor "does not match".
+// ErrLimit says that a match ended at a limit, of steps or of the stack. It means
+// neither "matches" nor "does not match".
 var ErrLimit = errors.New("the pattern takes too many steps on this text")
 
 // PatternError says why a pattern can't be used.
 type PatternError struct {
 	// Offset is where in the pattern PCRE or Compile stopped, in bytes.
 	Offset int
-	// Message is PCRE's own, or says what Compile refuses.
+	// Message is PCRE's own, or says what Compile rejects.
 	Message string
 }
 
@@ -63,33 +63,34 @@ type Pattern struct {
 	groups int
 }
 
-// verb is what starts with "(*" and a capital: a setting at the start, as
-// (*UTF), or a control of backtracking, as (*SKIP).
+// verb matches "(*" and a capital: the beginning of a setting, such as (*UTF), or
+// of a control of backtracking, such as (*SKIP).
 var verb = regexp.MustCompile(`\(\*[A-Z]`)
 
-// wholeRecursion is a pattern's call of itself.
+// wholeRecursion matches a pattern's call of itself.
 var wholeRecursion = regexp.MustCompile(`\(\?(?:R|0+)\)|\\g[<']0+[>']`)
 
-// search makes a pattern that may match anywhere one that is tried at the
-// start only, with the same answer.
+// searchStart and searchEnd turn a pattern that may match anywhere into one that
+// is tried at the start only, with the same result.
 const searchStart, searchEnd = `\A(?s:.*?)\K(?:`, `)`
 
-// Compile reads a pattern. Its error is a *PatternError when the pattern is at
-// fault, and another one when the library is missing or out of memory.
+// Compile compiles a pattern. Its error is a *PatternError for an invalid
+// pattern, and another one if the library is missing or out of memory.
 //
-// Refused, beside what PCRE refuses, is what would let one pattern hurt others:
-//   - a text longer than MaxLength, with more groups than MaxGroups, or that
+// Beside invalid patterns it rejects those that could affect other tenants:
+//   - a pattern that is longer than MaxLength, has more groups than MaxGroups, or
 //     becomes too large when it is compiled;
-//   - (*VERBS): (*NO_JIT) takes a match to the interpreter, whose memory nothing
-//     limits in NGINX; after (*UTF) a request with bytes that are no UTF-8 is an
-//     error; (*LIMIT_MATCH=) moves the limits;
-//   - what JIT can't compile, where JIT works, for the same reason.
+//   - (*VERBS): (*NO_JIT) makes NGINX use the interpreter, whose memory it does
+//     not limit; with (*UTF) each request with invalid UTF-8 is an error;
+//     (*LIMIT_MATCH=) changes the limits;
+//   - a pattern that JIT can't compile, where JIT works, since it would need the
+//     interpreter too.
 //
-// PCRE counts the steps anew at every position where a match may start, so that
-// MatchLimit does not hold for a pattern that is not anchored. Such a pattern is
-// compiled with a start that looks for the position and so counts all steps
-// together; see Text. One that calls itself as a whole is refused, since the
-// call would include that start.
+// PCRE counts steps from 0 again at every position where a match may start, so
+// MatchLimit alone does not limit a pattern that is not anchored. Compile adds
+// searchStart to such a pattern, which looks for the position itself, so that all
+// steps are counted together; see Text. A pattern that calls itself as a whole
+// must be anchored, since the call would include searchStart.
 func Compile(pattern string, o Options) (*Pattern, error) {
 	lib, err := opened()
 	if err != nil {
@@ -99,7 +100,7 @@ func Compile(pattern string, o Options) (*Pattern, error) {
 }
 
 func (lib *library) pattern(pattern string, o Options) (*Pattern, error) {
-	if err := refuse(pattern); err != nil {
+	if err := checkText(pattern); err != nil {
 		return nil, err
 	}
 	code, err := lib.compileText(pattern, o.bits())
@@ -114,15 +115,15 @@ func (lib *library) pattern(pattern string, o Options) (*Pattern, error) {
 			return nil, err
 		}
 	}
-	if err := lib.accept(code, len(pattern)); err != nil {
+	if err := lib.finish(code, len(pattern)); err != nil {
 		lib.codeFree(code)
 		return nil, err
 	}
 	return lib.newPattern(code, text), nil
 }
 
-// Load compiles what Text gave. It does not judge it once more, and could not:
-// the start that searches makes a text longer than Compile takes it.
+// Load compiles the result of Text. It does not check it again: with searchStart
+// the text may be longer than MaxLength.
 func Load(text string, o Options) (*Pattern, error) {
 	lib, err := opened()
 	if err != nil {
@@ -149,8 +150,8 @@ func (o Options) bits() uint32 {
 	return 0
 }
 
-// refuse judges the text that PCRE has not seen yet.
-func refuse(pattern string) error {
+// checkText checks a pattern before PCRE compiles it.
+func checkText(pattern string) error {
 	if len(pattern) > MaxLength {
 		return &PatternError{Offset: MaxLength, Message: fmt.Sprintf("the pattern has %d bytes, %d are allowed", len(pattern), MaxLength)}
 	}
@@ -163,21 +164,21 @@ func refuse(pattern string) error {
 	return nil
 }
 
-// compileSearch compiles the text that searchStart and searchEnd made.
+// compileSearch compiles a pattern with searchStart and searchEnd.
 func (lib *library) compileSearch(pattern, text string, o Options) (handle, error) {
 	if at := wholeRecursion.FindStringIndex(pattern); at != nil {
 		return 0, &PatternError{Offset: at[0], Message: "a pattern that calls itself as a whole must begin with ^"}
 	}
 	code, err := lib.compileText(text, o.bits())
 	if wrong := (*PatternError)(nil); errors.As(err, &wrong) {
-		// The pattern alone was right: its end is open, as in "\Qa" or "(?x)a#b".
+		// The pattern alone is valid, but its end is open, as in "\Qa" or "(?x)a#b".
 		wrong.Offset = min(max(0, wrong.Offset-len(searchStart)), len(pattern))
 	}
 	return code, err
 }
 
-// accept holds a compiled pattern to its bounds and makes machine code of it.
-func (lib *library) accept(code handle, end int) error {
+// finish checks the limits of a compiled pattern and compiles its machine code.
+func (lib *library) finish(code handle, end int) error {
 	if n := lib.number(code, infoCaptureCount); n > MaxGroups {
 		return &PatternError{Offset: end, Message: fmt.Sprintf("the pattern has %d capturing groups, %d are allowed", n, MaxGroups)}
 	}
@@ -190,20 +191,20 @@ func (lib *library) accept(code handle, end int) error {
 	return nil
 }
 
-// Size is how many bytes the compiled pattern takes, with its machine code: in
-// each NGINX worker too, about.
+// Size is the size of the compiled pattern with its machine code, in bytes. It
+// takes about as much in each NGINX worker.
 func (p *Pattern) Size() int {
 	return int(p.lib.size(p.code, infoSize) + p.lib.size(p.code, infoJITSize))
 }
 
-// Text is what Lua must be given for the same answers: the pattern itself if it
-// matches at the start only, else the pattern with a start that searches.
+// Text is the pattern for Lua that gives the same results: the pattern itself if
+// it matches at the start only, otherwise the pattern with searchStart.
 func (p *Pattern) Text() string { return p.text }
 
 // Groups is the number of capturing groups.
 func (p *Pattern) Groups() int { return p.groups }
 
-// Match says whether the pattern matches somewhere in the subject. An error
+// Match reports whether the pattern matches somewhere in the subject. An error
 // wraps ErrLimit or is PCRE's; NGINX then answers 500.
 func (p *Pattern) Match(subject string) (bool, error) {
 	s, err := p.lib.scratches.take()
@@ -215,9 +216,9 @@ func (p *Pattern) Match(subject string) (bool, error) {
 	return n > 0, err
 }
 
-// Find is as Match and says where: at 0 the whole match and at n the n-th
-// group, each with its start and the end behind it as offsets in bytes, both -1
-// for a group that took no part. Without a match it is nil.
+// Find matches like Match and returns positions: at 0 of the whole match and at n
+// of the n-th group, each as the offsets of its start and end in bytes, both -1 for
+// a group that took no part. Without a match it returns nil.
 func (p *Pattern) Find(subject string) ([][2]int, error) {
 	s, err := p.lib.scratches.take()
 	if err != nil {
@@ -235,13 +236,13 @@ func (p *Pattern) Find(subject string) ([][2]int, error) {
 			groups[i] = [2]int{int(s.found[2*i]), int(s.found[2*i+1])}
 		}
 	}
-	// \K in a group that a lookahead calls can start a match behind its end. For Lua that is an empty one.
+	// \K in a group that a lookahead calls can start a match behind its end. Lua returns an empty match then.
 	groups[0][0] = min(groups[0][0], groups[0][1])
 	return groups, nil
 }
 
 func (p *Pattern) run(subject string, s *scratch) (int, error) {
-	// Not before: the pattern's code is freed when nothing refers to the pattern.
+	// The pattern's code would be freed earlier, when nothing refers to the pattern.
 	defer runtime.KeepAlive(p)
 	return p.lib.run(p.code, subject, s)
 }

@@ -24,7 +24,7 @@ func TestCompileRefuses(t *testing.T) {
 		{"^/[z-a]", 5, "range out of order"},
 		{"^a{2,1}", 6, "numbers out of order"},
 		{`^\`, 2, `\ at end of pattern`},
-		// Their end would be open inside of what searches.
+		// Their end would be open within searchStart and searchEnd.
 		{`foo\Qa`, 6, "missing closing parenthesis"},
 		{"(?x)a # b", 9, "missing closing parenthesis"},
 		{"a)|(?:b", 1, "unmatched closing parenthesis"},
@@ -164,8 +164,8 @@ func TestWithoutJIT(t *testing.T) {
 	}
 }
 
-// Patterns are shared, made and dropped by many goroutines; what is dropped is
-// freed, once, and not while it matches.
+// Many goroutines share, create and drop patterns. A dropped pattern is freed
+// once, and not during a match.
 func TestConcurrentUse(t *testing.T) {
 	t.Parallel()
 	lib, err := open()
@@ -203,7 +203,7 @@ func TestConcurrentUse(t *testing.T) {
 		})
 	}
 	group.Wait()
-	for patience := time.Now().Add(20 * time.Second); freed.Load() < compiled.Load()-1 && time.Now().Before(patience); {
+	for deadline := time.Now().Add(20 * time.Second); freed.Load() < compiled.Load()-1 && time.Now().Before(deadline); {
 		runtime.GC()
 		runtime.Gosched()
 	}
@@ -232,8 +232,7 @@ func BenchmarkMatch(b *testing.B) {
 	}
 }
 
-// TestLoad loads the text of a pattern that is as long as Compile takes one,
-// and so is longer itself.
+// TestLoad loads the text of a pattern of MaxLength, which is longer than that.
 func TestLoad(t *testing.T) {
 	p, err := Compile(strings.Repeat("a", MaxLength-2)+"|b", Options{Caseless: true})
 	if err != nil {
@@ -247,6 +246,6 @@ func TestLoad(t *testing.T) {
 		t.Errorf("%t, %v; want a match", matches, err)
 	}
 	if wrong := (*PatternError)(nil); !errors.As(func() error { _, err := Load("(", Options{}); return err }(), &wrong) {
-		t.Error("a text that is no pattern is loaded")
+		t.Error("an invalid pattern is loaded")
 	}
 }

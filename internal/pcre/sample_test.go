@@ -2,14 +2,14 @@ package pcre_test
 
 import "strings"
 
-// alike says how alike the two libraries must be for a question.
+// alike is how similar the two libraries must be for a question.
 type alike int
 
 const (
 	anyPCRE alike = iota
-	// both is for what PCRE 1 sees differently, or does not know.
+	// both: PCRE 1 has another result, or does not support the pattern.
 	both
-	// same is for what changed from one release of PCRE2 to another.
+	// same: releases of PCRE2 have different results.
 	same
 )
 
@@ -22,7 +22,7 @@ type sample struct {
 func cases() []sample {
 	long := strings.Repeat("a", 8000) + "xb"
 	all := []sample{
-		// What people write.
+		// Common patterns.
 		{"^/api", "/API/v1", anyPCRE},
 		{"^/api", "/x/api", anyPCRE},
 		{"^/api(/|$)(.*)", "/api/v1/users", anyPCRE},
@@ -133,7 +133,7 @@ func cases() []sample {
 		{"^(a|b|x)*$", strings.Repeat(long, 100), anyPCRE},
 		{`^/(.*)/(.*)\.php$`, strings.Repeat("/ab", 100) + ".phx", anyPCRE},
 	}
-	// Around the limit, which both must count to in the same way.
+	// Around the limit, since both must count steps in the same way.
 	for n := range 24 {
 		all = append(all, sample{"^(a+)+$", strings.Repeat("a", n) + "b", both}, sample{"(a|aa)+$", strings.Repeat("a", n) + "b", both})
 	}

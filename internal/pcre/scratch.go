@@ -20,7 +20,7 @@ const (
 	heapLimit = 32 << 10
 )
 
-// Results of a match that came to a limit, from pcre2.h.
+// Results of a match that reached a limit, from pcre2.h.
 const (
 	errorJITStack   = -46
 	errorMatchLimit = -47
@@ -28,10 +28,10 @@ const (
 	errorHeapLimit  = -63
 )
 
-// scratch is what one match at a time writes into.
+// scratch is the memory of one match at a time.
 type scratch struct {
 	scratchMemory
-	// found is in the library's memory, as long as data is.
+	// found is in the library's memory, and valid as long as data is.
 	found *[2 * pairs]uintptr
 }
 
@@ -71,14 +71,14 @@ func (lib *library) newScratch() (*scratch, error) {
 	return s, nil
 }
 
-// freeScratch may be given what was never created.
+// freeScratch also accepts memory that was never created.
 func (lib *library) freeScratch(m scratchMemory) {
 	lib.matchDataFree(m.data)
 	lib.matchContextFree(m.context)
 	lib.jitStackFree(m.stack)
 }
 
-// run matches and says how many pairs of s.found it wrote, 0 without a match.
+// run matches and returns how many pairs of s.found it wrote, 0 without a match.
 func (lib *library) run(code handle, subject string, s *scratch) (int, error) {
 	result, _, _ := purego.SyscallN(lib.match, uintptr(code), uintptr(unsafe.Pointer(bytesOf(subject))), uintptr(len(subject)),
 		0, 0, uintptr(s.data), uintptr(s.context))
