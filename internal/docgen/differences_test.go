@@ -1,10 +1,10 @@
 package docgen
 
-// annotationDifferences are the risks and defaults of annotations that are not
-// the predecessor's, and what bad values do.
+// annotationDifferences returns the annotations whose risk, default or effect of
+// invalid values differs from ingress-nginx.
 func annotationDifferences() []difference {
-	opened := "there it threw the whole authentication away, and the paths were open"
-	adds := "it only adds something: without it the paths let nobody in who is not to get there"
+	opened := "in ingress-nginx an invalid value disabled the whole authentication, and the paths were open"
+	adds := "it does not control access: without it no other client reaches the paths"
 	return []difference{
 		{"auth-always-set-cookie", "bad value", "deny", "default", opened},
 		{"auth-cache-duration", "bad value", "deny", "default", opened},
@@ -20,5 +20,5 @@ func annotationDifferences() []difference {
 	}
 }
 
-// keyDifferences are the defaults of keys that are not the predecessor's.
+// keyDifferences returns the keys whose defaults differ from ingress-nginx.
 func keyDifferences() []difference { return nil }

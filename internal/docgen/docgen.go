@@ -1,7 +1,7 @@
 // Package docgen writes the reference of all annotations and ConfigMap keys
-// from what the features declare. Its test holds docs/annotations.md and
-// docs/configmap.md to it, and counts what of the predecessor's settings there
-// is.
+// from the declarations of features. Its test compares docs/annotations.md and
+// docs/configmap.md with them, and counts the settings of ingress-nginx that
+// Headgate has.
 package docgen
 
 import (
@@ -13,14 +13,14 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 )
 
-// A Refusal is settings of the predecessor that Headgate will not have.
+// A Refusal has settings of ingress-nginx that Headgate will not have.
 type Refusal struct {
 	Names  []string
 	Reason string
 }
 
-// Unsupported names the feature whose annotations deny what no feature guards
-// yet: they count as missing.
+// Unsupported names the feature that denies routes with annotations for access
+// control that no feature implements yet. They count as missing.
 const Unsupported = "unsupported"
 
 const generated = "<!-- Written by `go test ./internal/docgen -update` from what the features declare. -->\n\n"

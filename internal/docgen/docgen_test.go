@@ -13,13 +13,13 @@ import (
 	"github.com/headgate/headgate/internal/feature/all"
 )
 
-var update = flag.Bool("update", false, "write the pages anew, and take what is there now off the lists of what is missing")
+var update = flag.Bool("update", false, "rewrite the pages, and remove implemented settings from the lists of missing ones")
 
-// A kind is what is counted: annotations, or keys.
+// A kind is a kind of settings: annotations, or keys.
 type kind struct {
 	name    string
-	known   string // the table of what the predecessor had
-	missing string // the list of what is not there yet; it only gets shorter
+	known   string // the table of the settings of ingress-nginx
+	missing string // the list of settings not implemented yet; it only gets shorter
 	page    string
 	refused []Refusal
 	differ  []difference
@@ -40,8 +40,8 @@ func kinds() []kind {
 	}
 }
 
-// A known setting is one that the predecessor had. Without a default Default is
-// empty, and so are Risk and BadValue ("default" or "deny") where it has none.
+// A known setting is one of ingress-nginx. Default, Risk and BadValue ("default"
+// or "deny") are empty if it has none.
 type known struct{ Risk, Default, Status, BadValue string }
 
 func read(t *testing.T, file string) string {
@@ -86,8 +86,7 @@ func (k kind) knownSettings(t *testing.T) map[string]known {
 	return settings
 }
 
-// declared are the settings that features have, by name. What only denies is
-// not among them.
+// declared returns the settings of features by name, without those that only deny.
 func (k kind) declared(t *testing.T, features []feature.Feature) map[string]feature.Declared {
 	t.Helper()
 	settings := map[string]feature.Declared{}
@@ -108,7 +107,7 @@ func (k kind) missingNames(t *testing.T) []string {
 	return strings.Fields(read(t, k.missing))
 }
 
-// TestPages holds docs/annotations.md and docs/configmap.md to the features.
+// TestPages compares docs/annotations.md and docs/configmap.md with the features.
 func TestPages(t *testing.T) {
 	for _, k := range kinds() {
 		if *update {
@@ -131,8 +130,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestEverySettingIsAccountedFor counts: what the predecessor had is either
-// there, refused for a reason, or missing, and nothing is two of them.
+// TestEverySettingIsAccountedFor counts the settings of ingress-nginx: each is
+// either implemented, refused for a reason, or missing.
 func TestEverySettingIsAccountedFor(t *testing.T) {
 	for _, k := range kinds() {
 		knownSettings, have := k.knownSettings(t), k.declared(t, all.Features())
@@ -159,30 +158,30 @@ func TestEverySettingIsAccountedFor(t *testing.T) {
 		for _, name := range slices.Sorted(maps.Keys(knownSettings)) {
 			as := account[name]
 			if len(as) != 1 {
-				t.Errorf("the predecessor's %s (%s) is %q, want one of done, refused and missing "+
-					"(go test ./internal/docgen -update takes off %s what is done)", name, knownSettings[name].Status, as, k.missing)
+				t.Errorf("ingress-nginx's %s (%s) is %q, want one of done, refused and missing "+
+					"(go test ./internal/docgen -update removes from %s what is done)", name, knownSettings[name].Status, as, k.missing)
 				continue
 			}
 			count[as[0]]++
 		}
 		for name, as := range account {
 			if _, ok := knownSettings[name]; !ok && as[0] != "done" {
-				t.Errorf("%s is %s, and the predecessor never had it", name, as[0])
+				t.Errorf("%s is %s, but ingress-nginx never had it", name, as[0])
 			}
 		}
 		t.Logf("%s: %d of %d done, %d refused, %d missing", k.name, count["done"], len(knownSettings), count["refused"], count["missing"])
 	}
 }
 
-// A difference of ours from the predecessor, and why.
+// A difference from ingress-nginx, and why.
 type difference struct {
 	name string
 	// what is "risk", "default" or "bad value".
 	what, ours, theirs, reason string
 }
 
-// onBadValue is what a bad value does, in the words of the table of what the
-// predecessor had.
+// onBadValue returns what an invalid value does, in the words of the table of
+// ingress-nginx's settings.
 func onBadValue(on feature.OnInvalid) string {
 	if on == feature.Deny {
 		return "deny"
@@ -190,48 +189,48 @@ func onBadValue(on feature.OnInvalid) string {
 	return "default"
 }
 
-// TestRisksAndDefaults compares with the predecessor's: what differs is listed
-// with a reason, and what is listed differs. What a bad value does else,
-// docs/differences.md has to say.
+// TestRisksAndDefaults compares with ingress-nginx: each difference is listed with
+// a reason, and everything listed differs. docs/differences.md must describe
+// other effects of invalid values.
 func TestRisksAndDefaults(t *testing.T) {
 	page := read(t, "../../docs/differences.md")
 	for _, k := range kinds() {
 		listed := map[string]bool{}
 		for _, d := range k.differ {
-			listed[fmt.Sprintf("%s: %s %q, there %q", d.name, d.what, d.ours, d.theirs)] = d.reason != ""
+			listed[fmt.Sprintf("%s: %s %q, ingress-nginx: %q", d.name, d.what, d.ours, d.theirs)] = d.reason != ""
 		}
 		knownSettings, have := k.knownSettings(t), k.declared(t, all.Features())
 		for _, name := range slices.Sorted(maps.Keys(have)) {
 			s, theirs := have[name], knownSettings[name]
 			var differ []string
 			if risk := s.Declaration().Risk.String(); theirs.Risk != "" && risk != theirs.Risk {
-				differ = append(differ, fmt.Sprintf("%s: risk %q, there %q", name, risk, theirs.Risk))
+				differ = append(differ, fmt.Sprintf("%s: risk %q, ingress-nginx: %q", name, risk, theirs.Risk))
 			}
 			if theirs.Status == "active" && !isDefault(s, theirs.Default) {
 				ours, _ := defaultOf(s)
-				differ = append(differ, fmt.Sprintf("%s: default %q, there %q", name, ours, theirs.Default))
+				differ = append(differ, fmt.Sprintf("%s: default %q, ingress-nginx: %q", name, ours, theirs.Default))
 			}
 			if on := onBadValue(s.Declaration().OnInvalid); theirs.BadValue != "" && on != theirs.BadValue {
-				differ = append(differ, fmt.Sprintf("%s: bad value %q, there %q", name, on, theirs.BadValue))
+				differ = append(differ, fmt.Sprintf("%s: bad value %q, ingress-nginx: %q", name, on, theirs.BadValue))
 				if !strings.Contains(page, "`"+name+"`") {
-					t.Errorf("%s: a bad value of it does something else than in ingress-nginx, and docs/differences.md does not say so", name)
+					t.Errorf("%s: an invalid value has another effect than in ingress-nginx, but docs/differences.md does not mention it", name)
 				}
 			}
 			for _, d := range differ {
 				if !listed[d] {
-					t.Errorf("%s; it is not among the differences, or has no reason there", d)
+					t.Errorf("%s; the differences lack it, or have no reason for it", d)
 				}
 				delete(listed, d)
 			}
 		}
 		for d := range listed {
-			t.Errorf("%s; it is among the differences and is none", d)
+			t.Errorf("%s; it is listed as a difference, but there is none", d)
 		}
 	}
 }
 
-// TestSettingsCanBeWritten expects each default to be something that the
-// setting itself takes, or nothing.
+// TestSettingsCanBeWritten expects each default to be a valid value of its
+// setting, or the zero value.
 func TestSettingsCanBeWritten(t *testing.T) {
 	for _, s := range feature.Declarations(all.Features()) {
 		d := s.Declaration()
@@ -239,7 +238,7 @@ func TestSettingsCanBeWritten(t *testing.T) {
 			t.Errorf("%s%s: no text means its default %v", d.Annotation, d.Key, d.Default)
 		}
 		if !strings.HasSuffix(d.Doc, ".") || strings.ContainsAny(d.Doc, "\n\x00") {
-			t.Errorf("%s%s: its doc %q is no sentence", d.Annotation, d.Key, d.Doc)
+			t.Errorf("%s%s: its doc %q is not a sentence", d.Annotation, d.Key, d.Doc)
 		}
 	}
 }

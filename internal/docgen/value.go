@@ -10,7 +10,8 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 )
 
-// takes says which values a setting takes, as the finding for a bad value does.
+// takes returns which values a setting takes, as the finding for an invalid value
+// says it.
 func takes(s feature.Declared) string {
 	d := s.Declaration()
 	switch d.Refers {
@@ -22,7 +23,7 @@ func takes(s feature.Declared) string {
 	}
 	var parts []string
 	for _, bad := range []string{"\x00:", "(", strings.Repeat("9", 30)} {
-		if text := allowed(s, bad); text != "" && !slices.Contains(parts, text) {
+		if text := mustBe(s, bad); text != "" && !slices.Contains(parts, text) {
 			parts = append(parts, text)
 		}
 	}
@@ -35,9 +36,9 @@ func takes(s feature.Declared) string {
 	return "any text"
 }
 
-// allowed is what a setting says that a value must be, empty if it takes this
-// one.
-func allowed(s feature.Declared, bad string) string {
+// mustBe returns what a value must be, according to the setting's error for this
+// one. It is empty if the value is valid.
+func mustBe(s feature.Declared, bad string) string {
 	_, err := s.Check(bad)
 	if err == nil {
 		return ""
@@ -48,8 +49,8 @@ func allowed(s feature.Declared, bad string) string {
 	return ""
 }
 
-// defaultOf is a setting's default as one would write it, empty if it is
-// nothing, false if no text means it.
+// defaultOf returns a setting's default as a text, empty for the zero value, and
+// false if no text means it.
 func defaultOf(s feature.Declared) (text string, ok bool) {
 	value := s.Declaration().Default
 	for _, text := range writings(value) {
@@ -60,19 +61,19 @@ func defaultOf(s feature.Declared) (text string, ok bool) {
 	return "", reflect.ValueOf(value).IsZero()
 }
 
-// isDefault tells whether a text means a setting's default; "" also does where
-// that is nothing at all.
+// isDefault reports whether a text means a setting's default. "" also means a
+// default that is the zero value.
 func isDefault(s feature.Declared, text string) bool {
 	value := s.Declaration().Default
 	if text == "" && reflect.ValueOf(value).IsZero() {
 		return true
 	}
 	parsed, err := s.Check(text)
-	// As text, empty lists are equal to none.
+	// As texts, an empty list and nil are equal.
 	return err == nil && fmt.Sprintf("%+v", parsed) == fmt.Sprintf("%+v", value)
 }
 
-// writings are texts that may mean a value, the best first.
+// writings returns texts that may mean a value, the best first.
 func writings(value any) []string {
 	var list []string
 	switch v := value.(type) {
