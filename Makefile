@@ -31,16 +31,16 @@ lint: ## vet and linters only
 fmt: ## format the Go code
 	gofmt -w .
 
-bench: ## measure, print a table and write bench/results.json
+bench: ## measure performance, print a table and write bench/results.json
 	@scripts/install-deps bench
 	@$(MAKE) --no-print-directory build
 	go run ./bench
 
-dev-cluster: ## run a real Kubernetes with Headgate in it, until Ctrl-C (as root)
+dev-cluster: ## run Kubernetes with Headgate in it, until Ctrl-C (as root)
 	@scripts/dev-cluster
 
 fuzz: ## run every fuzz test for FUZZTIME
 	@scripts/fuzz $(FUZZTIME)
 
-clean: ## remove what was built
+clean: ## remove built programs
 	rm -rf bin
