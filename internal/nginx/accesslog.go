@@ -9,19 +9,19 @@ import (
 	"syscall"
 )
 
-// An AccessLog leads NGINX's access log to the controller's standard output.
-// A nil AccessLog leads nowhere.
+// An AccessLog connects NGINX's access log to the controller's standard output.
+// A nil AccessLog discards it.
 type AccessLog struct {
 	stdout *os.File
-	// pipe is what NGINX writes to where it can't open stdout itself.
+	// pipe is the pipe that NGINX writes to if it can't open stdout.
 	pipe *os.File
 	once sync.Once
 	done chan struct{}
 }
 
-// OpenAccessLog finds out how NGINX can write to stdout. It opens the name
-// /dev/stdout where that works. A socket can't be opened by name, nor can
-// another user's pipe: then NGINX writes to a pipe that Go copies to stdout.
+// OpenAccessLog finds out how NGINX can write to stdout. It opens /dev/stdout if
+// that works. A socket can't be opened by name, nor can a pipe of another user.
+// Then NGINX writes to a pipe that the controller copies to stdout.
 func OpenAccessLog(stdout *os.File) (*AccessLog, error) {
 	a := &AccessLog{stdout: stdout, done: make(chan struct{})}
 	name := fmt.Sprintf("/proc/self/fd/%d", stdout.Fd())
@@ -37,7 +37,7 @@ func OpenAccessLog(stdout *os.File) (*AccessLog, error) {
 	go func() {
 		defer close(a.done)
 		defer r.Close()
-		// Without a reader NGINX would stand still once the pipe is full.
+		// Without a reader NGINX would block as soon as the pipe is full.
 		if _, err := io.Copy(stdout, r); err != nil {
 			io.Copy(io.Discard, r)
 		}
@@ -45,9 +45,9 @@ func OpenAccessLog(stdout *os.File) (*AccessLog, error) {
 	return a, nil
 }
 
-// appendOnly closes opened, and lets stdout append if it is a file: NGINX
-// appends, and lines that the controller wrote elsewhere in the file would
-// overwrite NGINX's.
+// appendOnly closes opened, and makes stdout append if it is a file: NGINX
+// appends, and lines that the controller writes elsewhere in the file would
+// overwrite those of NGINX.
 func appendOnly(stdout, opened *os.File) error {
 	defer opened.Close()
 	info, err := stdout.Stat()
@@ -59,13 +59,13 @@ func appendOnly(stdout, opened *os.File) error {
 		_, _, errno = syscall.Syscall(syscall.SYS_FCNTL, stdout.Fd(), syscall.F_SETFL, flags|syscall.O_APPEND)
 	}
 	if errno != 0 {
-		return fmt.Errorf("let standard output append: %w", errno)
+		return fmt.Errorf("set standard output to append: %w", errno)
 	}
 	return nil
 }
 
-// Path is the file for the access_log directive. It means something within
-// processes that a Process starts.
+// Path is the file for the access_log directive. It is valid in processes that a
+// Process starts.
 func (a *AccessLog) Path() string {
 	if a.pipe == nil {
 		return "/dev/stdout"
@@ -73,7 +73,7 @@ func (a *AccessLog) Path() string {
 	return "/proc/self/fd/3"
 }
 
-// pass gives a command what Path speaks of.
+// pass passes the file of Path to a command.
 func (a *AccessLog) pass(cmd *exec.Cmd) {
 	if a == nil {
 		return
@@ -84,8 +84,8 @@ func (a *AccessLog) pass(cmd *exec.Cmd) {
 	}
 }
 
-// Close waits until everything that NGINX wrote has been copied. It is called
-// when NGINX has ended.
+// Close waits until everything that NGINX wrote has been copied. It must be called
+// after NGINX has ended.
 func (a *AccessLog) Close() {
 	a.once.Do(func() {
 		if a.pipe != nil {

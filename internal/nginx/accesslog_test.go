@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// outputs are what standard output may be, each with a way to read what was
-// written when the writers are gone.
+// outputs are kinds of standard output, each with a way to read what was written
+// when the writers have ended.
 func outputs(t *testing.T) map[string]func() (stdout *os.File, read func() string) {
 	collect := func(r *os.File) func() string {
 		t.Cleanup(func() { r.Close() })
@@ -55,8 +55,8 @@ func outputs(t *testing.T) map[string]func() (stdout *os.File, read func() strin
 	}
 }
 
-// Lines of NGINX and of the controller arrive whole and in order, whatever
-// standard output is.
+// Lines of NGINX and of the controller arrive complete and in order on each kind of
+// standard output.
 func TestAccessLog(t *testing.T) {
 	for name, open := range outputs(t) {
 		t.Run(name, func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestAccessLog(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b := newBed(t)
+			b := newFixture(t)
 			b.renew(log)
 			b.write("nginx.conf")
 			if err := b.Test(t.Context(), b.Dir.Conf()); err != nil {
@@ -75,7 +75,7 @@ func TestAccessLog(t *testing.T) {
 			b.start()
 			io.WriteString(stdout, "one\n")
 			b.mustGet("/two")
-			if name == "file" { // NGINX writes the line after the answer.
+			if name == "file" { // NGINX writes the line after the response.
 				eventually(t, "the line", func() bool { return strings.Contains(read(), "two") })
 			}
 			if err := b.Reload(); err != nil {

@@ -1,8 +1,8 @@
-// Package nginx is the NGINX process: what the machine's NGINX can do, the
-// directory that it runs in, and the life of the process from its start to its
-// end, reloads and crashes included.
+// Package nginx manages the NGINX process: the capabilities of the installed
+// NGINX, the directory that it runs in, and the process from its start to its end,
+// including reloads and crashes.
 //
-// It knows no hosts and no units, and takes configurations as bytes.
+// It knows no hosts and no units. Configurations are bytes.
 package nginx
 
 import (
@@ -19,31 +19,31 @@ import (
 	"time"
 )
 
-// probePatience bounds Discover. It takes a few hundredths of a second.
-const probePatience = 20 * time.Second
+// probeTimeout limits Discover, which takes a few hundredths of a second.
+const probeTimeout = 20 * time.Second
 
-// Capabilities are what the machine's NGINX can do.
+// Capabilities are what the installed NGINX supports.
 type Capabilities struct {
-	// Binary is the file of NGINX.
+	// Binary is the path of NGINX.
 	Binary string
-	// Version is of the form "1.22.1".
+	// Version has the form "1.22.1".
 	Version string
-	// HTTP2Directive is set where HTTP/2 is switched on by "http2 on" (1.25.1
-	// and later), and not by a parameter of listen.
+	// HTTP2Directive is set if HTTP/2 is enabled by "http2 on" (1.25.1 and later)
+	// instead of a parameter of listen.
 	HTTP2Directive bool
-	// Modules are the files for load_module, in the order to load them.
-	// Modules that are built in are not among them.
+	// Modules are the files for load_module, in their order, without built-in
+	// modules.
 	Modules []string
-	// OldTLS is set where the TLS library is an OpenSSL before 3.5. Of another
-	// library nothing is known.
+	// OldTLS is set if the TLS library is an OpenSSL before 3.5. It is not set for
+	// other libraries.
 	OldTLS bool
 }
 
-// A module is one that Headgate needs.
+// A module is a module that Headgate needs.
 type module struct {
 	file string
-	// sources are names of the module's source folder, one of which stands in
-	// the configure arguments of an NGINX that has it built in.
+	// sources are names of the module's source directory. The configure arguments
+	// of an NGINX with the module built in contain one of them.
 	sources []string
 	// pkg is the Debian package.
 	pkg string
@@ -60,11 +60,11 @@ func modules() []module {
 	}
 }
 
-// Discover finds NGINX and what it can do: $HEADGATE_NGINX or $NGINX_BINARY if
-// set, else nginx on the path or where systems put it. Its error says what to
-// install. threads are names of thread pools that Lua is to run code in.
+// Discover finds NGINX and its capabilities: $HEADGATE_NGINX or $NGINX_BINARY if
+// set, otherwise nginx on the path or in the usual directories. Its error names
+// the packages to install. threads are the names of thread pools for Lua.
 func Discover(ctx context.Context, threads ...string) (Capabilities, error) {
-	ctx, cancel := context.WithTimeout(ctx, probePatience)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	binary, err := find()
 	if err != nil {
@@ -86,7 +86,7 @@ func find() (string, error) {
 		if named := os.Getenv(name); named != "" {
 			path, err := exec.LookPath(named)
 			if err != nil {
-				return "", fmt.Errorf("find NGINX as $%s says: %w", name, err)
+				return "", fmt.Errorf("find NGINX by $%s: %w", name, err)
 			}
 			return filepath.Abs(path)
 		}
@@ -100,11 +100,11 @@ func find() (string, error) {
 		"apt-get install nginx libnginx-mod-http-lua libnginx-mod-http-headers-more-filter lua-cjson")
 }
 
-// parse reads the output of nginx -V and looks for the modules.
+// parse parses the output of nginx -V and finds the modules.
 func parse(binary, output string, needed []module) (Capabilities, error) {
 	found := regexp.MustCompile(`(?m)^nginx version: \S+?/(\d+)\.(\d+)\.(\d+)`).FindStringSubmatch(output)
 	if found == nil {
-		return Capabilities{}, fmt.Errorf("%s -V does not tell its version", binary)
+		return Capabilities{}, fmt.Errorf("%s -V does not print its version", binary)
 	}
 	var version []int
 	for _, digits := range found[1:] {
@@ -136,8 +136,8 @@ func parse(binary, output string, needed []module) (Capabilities, error) {
 	return c, nil
 }
 
-// oldTLS tells whether nginx -V names an OpenSSL before 3.5, "running with" if
-// that is another than NGINX was built with.
+// oldTLS reports whether nginx -V names an OpenSSL before 3.5. If NGINX runs with
+// another one than it was built with, "running with" decides.
 func oldTLS(output string) bool {
 	found := regexp.MustCompile(`(?:built|running) with OpenSSL (\d+)\.(\d+)\.`).FindAllStringSubmatch(output, -1)
 	if found == nil {
@@ -152,7 +152,7 @@ func oldTLS(output string) bool {
 	return err == nil && (major < 3 || major == 3 && minor < 5)
 }
 
-// find returns the module's file, or no file if the module is built in.
+// find returns the module's file, which is empty if the module is built in.
 func (m module) find(output string) (file string, ok bool) {
 	for _, built := range regexp.MustCompile(`--add-module=(\S+)`).FindAllStringSubmatch(output, -1) {
 		if slices.ContainsFunc(m.sources, func(s string) bool { return strings.Contains(built[1], s) }) {
@@ -172,8 +172,8 @@ func (m module) find(output string) (file string, ok bool) {
 	return "", false
 }
 
-// probe lets NGINX load its modules and the Lua libraries that it has no file
-// names for.
+// probe starts NGINX with its modules, and loads the Lua libraries whose files are
+// unknown.
 func (c Capabilities) probe(ctx context.Context, threads []string) error {
 	dir, err := os.MkdirTemp("", "headgate-probe-")
 	if err != nil {
@@ -189,7 +189,7 @@ func (c Capabilities) probe(ctx context.Context, threads []string) error {
 		fmt.Fprintf(&conf, "thread_pool %s threads=1;\n", name)
 		needed = `assert(ngx.run_worker_thread, "the Lua module is older than 0.10.21")`
 	}
-	// It ends where it would begin to serve. A mere test would not run Lua.
+	// It exits before it would serve. A mere test would not run Lua.
 	conf.WriteString("daemon off;\nmaster_process off;\npid pid;\nevents {}\nhttp {\n access_log off;\n" +
 		` init_by_lua_block { require("resty.core") require("cjson.safe") require("ngx.semaphore") ` + needed + ` os.exit(0) }` + "\n")
 	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {

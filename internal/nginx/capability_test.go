@@ -87,7 +87,7 @@ func TestParse(t *testing.T) {
 		{"openresty/1.27.1.2", nil, Capabilities{"n", "1.27.1", true, nil, true}, ""},
 		{"nginx/2.0.0", []module{two, one}, Capabilities{"n", "2.0.0", true, []string{dir + "/one.so"}, true}, ""},
 		{"nginx/1.22.1", []module{one, none}, Capabilities{}, "n lacks none.so; on Debian and Ubuntu: apt-get install pkg-none"},
-		{"nginx", nil, Capabilities{}, "n -V does not tell its version"},
+		{"nginx", nil, Capabilities{}, "n -V does not print its version"},
 	} {
 		got, err := parse("n", "nginx version: "+test.version+"\nbuilt with OpenSSL 3.0.0\n"+args, test.needed)
 		if diff := cmp.Diff(test.want, got); diff != "" {

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// A ConfError is a configuration that NGINX refuses.
+// A ConfError is a configuration that NGINX rejects.
 type ConfError struct {
-	// File and Line say where, if NGINX does: else File is empty.
+	// File and Line are the location, if NGINX gives one. Otherwise File is empty.
 	File   string
 	Line   int
 	Reason string
@@ -23,19 +23,19 @@ type ConfError struct {
 
 func (e *ConfError) Error() string {
 	if e.File == "" {
-		return "NGINX refuses the configuration: " + e.Reason
+		return "NGINX rejects the configuration: " + e.Reason
 	}
-	return fmt.Sprintf("NGINX refuses the configuration: %s:%d: %s", e.File, e.Line, e.Reason)
+	return fmt.Sprintf("NGINX rejects the configuration: %s:%d: %s", e.File, e.Line, e.Reason)
 }
 
-// Test lets NGINX judge a configuration file: nil, a *ConfError, or why it
-// could not be judged. It reads no Lua for that: what is
-// wrong there shows when NGINX is started or reloaded.
+// Test tests a configuration file with NGINX. It returns nil, a *ConfError, or the
+// reason why the test failed. The test does not run Lua: mistakes there show when
+// NGINX is started or reloaded.
 func (p *Process) Test(ctx context.Context, conf string) error {
 	return run(ctx, p.capabilities.Binary, conf, p.accessLog, "-p", p.dir.Path(), "-t", "-q")
 }
 
-// run lets an NGINX run to its end, which must come by itself.
+// run runs an NGINX that exits without a signal.
 func run(ctx context.Context, binary, conf string, log *AccessLog, args ...string) error {
 	cmd := exec.CommandContext(ctx, binary, append(args, "-c", conf, "-e", "stderr")...)
 	cmd.Env = environment()
@@ -54,8 +54,8 @@ func run(ctx context.Context, binary, conf string, log *AccessLog, args ...strin
 	return confError(output.String())
 }
 
-// confError finds the reason in what nginx -t writes: it stands on the first
-// line of a serious level, and may go on until the next line that has a level.
+// confError finds the reason in the output of nginx -t. It begins on the first line
+// with a serious level, and may continue until the next line with a level.
 func confError(output string) *ConfError {
 	var reason []string
 	for text := range strings.Lines(output) {
@@ -80,8 +80,8 @@ func confError(output string) *ConfError {
 	return &ConfError{Reason: all}
 }
 
-// environment is the controller's without the variable by which NGINX would
-// take over listening sockets.
+// environment is the controller's without the variable that makes NGINX inherit
+// listening sockets.
 func environment() []string {
 	var kept []string
 	for _, variable := range os.Environ() {

@@ -8,18 +8,18 @@ import (
 	"syscall"
 )
 
-// Each NGINX runs in a process group of its own, which has the master's pid as
-// its number and outlives the master.
+// Each NGINX has a process group of its own. Its number is the master's process ID,
+// and it can outlive the master.
 
-// signalGroup sends a signal to all processes of a group that are left.
+// signalGroup sends a signal to all remaining processes of a group.
 func signalGroup(group int, signal syscall.Signal) {
-	// A group without processes is what the signal is for.
+	// If no process is left, there is nothing to do.
 	_ = syscall.Kill(-group, signal)
 }
 
-// groupAlive tells whether a group has processes. Its master must have been
-// waited for, or not be a child of this process: workers that were adopted are
-// waited for here.
+// groupAlive reports whether a group has processes. Its master must have been
+// waited for, or not be a child of this process. Adopted workers are waited for
+// here.
 func groupAlive(group int) bool {
 	for {
 		pid, err := syscall.Wait4(-group, nil, syscall.WNOHANG, nil)
@@ -30,8 +30,8 @@ func groupAlive(group int) bool {
 	return syscall.Kill(-group, 0) != syscall.ESRCH
 }
 
-// adopt makes this process the parent of workers whose master dies, as process
-// 1 is without it, so that their end is seen at once.
+// adopt makes this process the parent of workers whose master dies, so that their
+// end is noticed at once. Process 1 is their parent otherwise.
 func adopt() error {
 	const setChildSubreaper = 36
 	if _, _, errno := syscall.Syscall(syscall.SYS_PRCTL, setChildSubreaper, 1, 0); errno != 0 {
@@ -40,10 +40,10 @@ func adopt() error {
 	return nil
 }
 
-// orphans are the groups of NGINX processes that an earlier controller left in
-// this directory. What proves that they belong to it is that they hold its
-// socket: unlike the pid file, a socket is never another process's, and
-// workers without a master hold it too.
+// orphans are the groups of NGINX processes that an earlier controller left in this
+// directory. Processes that hold the directory's socket belong to it: unlike the
+// number in a pid file, a socket never belongs to another process, and workers
+// without a master hold it too.
 func (d *RunDir) orphans() []int {
 	var inodes []string
 	for fields := range rows("/proc/net/unix") {
@@ -57,7 +57,7 @@ func (d *RunDir) orphans() []int {
 		if err != nil || slices.Contains(groups, group) || !strings.HasPrefix(title(pid), "nginx: ") {
 			continue
 		}
-		// A group that anything but NGINX leads was not made by a controller.
+		// If the leader of a group is not NGINX, a controller did not create it.
 		if leader := title(group); leader == "" || strings.HasPrefix(leader, "nginx: master") {
 			groups = append(groups, group)
 		}
@@ -65,7 +65,7 @@ func (d *RunDir) orphans() []int {
 	return groups
 }
 
-// title is a process's command line, empty if there is no such process.
+// title is the command line of a process, or empty.
 func title(pid int) string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil {

@@ -13,14 +13,14 @@ import (
 	"sync"
 )
 
-// maxLine bounds a line of NGINX's error log. NGINX itself cuts at 2 KiB.
+// maxLine limits a line of NGINX's error log. NGINX itself cuts at 2 KiB.
 const maxLine = 16 << 10
 
 // A logLine is a line of NGINX's error log.
 type logLine struct {
-	// level is NGINX's name, empty on a line that goes on with the one before.
+	// level is NGINX's name. It is empty on a continuation line.
 	level string
-	// pid and connection are 0 where the line has none.
+	// pid and connection are 0 if the line has none.
 	pid, connection int
 	text            string
 }
@@ -28,7 +28,7 @@ type logLine struct {
 var lineForm = regexp.MustCompile(
 	`^(?:nginx: \[(\w+)\] |\d{4}/\d\d/\d\d \d\d:\d\d:\d\d \[(\w+)\] (\d+)#\d+: (?:\*(\d+) )?)`)
 
-// parseLine reads "2025/11/21 12:37:00 [error] 12#12: *3 text", and the form
+// parseLine parses "2025/11/21 12:37:00 [error] 12#12: *3 text", and the form
 // "nginx: [emerg] text" of messages before the log is open.
 func parseLine(text string) logLine {
 	found := lineForm.FindStringSubmatch(text)
@@ -36,7 +36,7 @@ func parseLine(text string) logLine {
 		return logLine{text: text}
 	}
 	l := logLine{level: found[1] + found[2], text: text[len(found[0]):]}
-	// No digits, or too many: then the number is left out.
+	// Without digits, or with too many, the number is 0.
 	l.pid, _ = strconv.Atoi(found[3])
 	l.connection, _ = strconv.Atoi(found[4])
 	return l
@@ -54,14 +54,14 @@ func slogLevel(level string) slog.Level {
 	return slog.LevelError
 }
 
-// isRoutine tells of notices whether they are what NGINX says at each start,
-// reload and stop, of which the controller has its own word. What requests and
-// Lua have to say is no such notice, nor is which stranger sent NGINX a signal.
+// isRoutine reports whether a notice is one of those that NGINX writes at each
+// start, reload and stop, which the controller logs itself. Notices about requests,
+// notices of Lua, and signals of other processes are not routine.
 func (l logLine) isRoutine() bool {
 	return l.level == "notice" && l.connection == 0 && !strings.HasPrefix(l.text, "[lua]") && !l.isStrangersSignal()
 }
 
-// isStrangersSignal tells whether a signal came neither from this process nor
+// isStrangersSignal reports whether a signal came neither from this process nor
 // from a child of NGINX.
 func (l logLine) isStrangersSignal() bool {
 	name, sender, ok := strings.Cut(l.text, " received from ")
@@ -69,14 +69,14 @@ func (l logLine) isStrangersSignal() bool {
 	return ok && strings.HasPrefix(name, "signal ") && !strings.HasSuffix(name, "(SIGCHLD)") && sender != strconv.Itoa(os.Getpid())
 }
 
-// An errorLog turns what NGINX writes to its error log into log lines.
+// An errorLog converts NGINX's error log into log lines.
 type errorLog struct {
 	log *slog.Logger
 	// done is closed when the last process that could write has ended.
 	done chan struct{}
 
 	mu sync.Mutex
-	// first is the first message about something that went wrong.
+	// first is the first error message.
 	first string
 }
 
@@ -102,7 +102,7 @@ func follow(r io.ReadCloser, log *slog.Logger) *errorLog {
 	return e
 }
 
-// write logs one line. One without a level has that of the line before.
+// write logs one line. A line without a level has that of the line before.
 func (e *errorLog) write(text string, before slog.Level) slog.Level {
 	l := parseLine(text)
 	level := before
@@ -132,7 +132,7 @@ func (e *errorLog) write(text string, before slog.Level) slog.Level {
 	return level
 }
 
-// reason is why NGINX did not start, as far as it said so.
+// reason is the reason why NGINX did not start, if it gave one.
 func (e *errorLog) reason() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -73,7 +73,7 @@ func TestErrorLog(t *testing.T) {
 }
 
 func TestErrorLogOfNginx(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.start()
 	b.mustGet("/log")
 	eventually(t, "the line", func() bool { return strings.Contains(b.logs.String(), "careful") })
@@ -107,7 +107,7 @@ func TestConfError(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	if got := (&ConfError{"/r/nginx.conf", 3, "bad"}).Error(); got != "NGINX refuses the configuration: /r/nginx.conf:3: bad" {
+	if got := (&ConfError{"/r/nginx.conf", 3, "bad"}).Error(); got != "NGINX rejects the configuration: /r/nginx.conf:3: bad" {
 		t.Error(got)
 	}
 }

@@ -13,16 +13,16 @@ import (
 	"syscall"
 )
 
-// CheckPorts tells whether NGINX could listen on the TCP addresses. Its error
-// names each one that it could not, with the process that holds it where /proc
-// tells. Each address is bound once, alone: NGINX's own listening sockets
-// share their port silently with other instances of the same user. Nothing
-// ever listens, so that no connection arrives here.
+// CheckPorts checks whether NGINX can listen on TCP addresses. Its error names each
+// address that is in use, with the process if /proc shows it. Each address is
+// bound alone and without sharing: NGINX's own sockets would silently share their
+// port with other instances of the same user. The sockets never listen, so they
+// get no connections.
 func CheckPorts(addresses []netip.AddrPort) error {
 	var problems []error
 	for i, address := range addresses {
 		if slices.Contains(addresses[:i], address) {
-			problems = append(problems, fmt.Errorf("port %d is asked for twice", address.Port()))
+			problems = append(problems, fmt.Errorf("port %d is configured twice", address.Port()))
 			continue
 		}
 		if err := bind(address); err != nil {
@@ -32,18 +32,18 @@ func CheckPorts(addresses []netip.AddrPort) error {
 	return errors.Join(problems...)
 }
 
-// explain says what an error of bind means.
+// explain explains an error of bind.
 func explain(address netip.AddrPort, err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("%s is taken%s", address, holder(address))
+		return fmt.Errorf("%s is in use%s", address, holder(address))
 	case errors.Is(err, syscall.EACCES):
-		return fmt.Errorf("can't listen on %s: ports this low need root or CAP_NET_BIND_SERVICE", address)
+		return fmt.Errorf("can't listen on %s: privileged ports need root or CAP_NET_BIND_SERVICE", address)
 	}
 	return fmt.Errorf("can't listen on %s: %w", address, err)
 }
 
-// bind binds an address as NGINX would, without sharing it, and lets it go.
+// bind binds an address as NGINX would, but without sharing, and closes it.
 func bind(address netip.AddrPort) error {
 	family := syscall.AF_INET
 	var target syscall.Sockaddr
@@ -69,7 +69,7 @@ func bind(address netip.AddrPort) error {
 	return syscall.Bind(fd, target)
 }
 
-// holder is " by NAME (process PID), ..." or empty where /proc does not tell.
+// holder is " by NAME (process PID), …", or empty if /proc does not show it.
 func holder(address netip.AddrPort) string {
 	var inodes []string
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
@@ -88,8 +88,8 @@ func holder(address netip.AddrPort) string {
 	return " by " + strings.Join(names, ", ")
 }
 
-// listeners returns the inodes of the sockets in a table of /proc that listen
-// on address or on one that overlaps with it.
+// listeners returns the inodes of the sockets in a table of /proc that listen on
+// address or on an overlapping one.
 func listeners(table string, address netip.AddrPort) []string {
 	const stateListen = "0A"
 	var inodes []string
@@ -109,7 +109,7 @@ func listeners(table string, address netip.AddrPort) []string {
 	return inodes
 }
 
-// rows yields the words of each line of a file, none if it can't be read.
+// rows yields the fields of each line of a file, or nothing if it can't be read.
 func rows(file string) func(func([]string) bool) {
 	return func(yield func([]string) bool) {
 		f, err := os.Open(file)
@@ -125,8 +125,8 @@ func rows(file string) func(func([]string) bool) {
 	}
 }
 
-// parseLocal reads "0100007F:1F90": each 32 bits of the address in the byte
-// order of the machine, which is little-endian wherever this runs.
+// parseLocal parses "0100007F:1F90". Each 32 bits of the address have the byte
+// order of the machine, which is little-endian on all supported ones.
 func parseLocal(text string) (netip.AddrPort, bool) {
 	host, port, _ := strings.Cut(text, ":")
 	raw, err := hex.DecodeString(host)
@@ -141,8 +141,8 @@ func parseLocal(text string) (netip.AddrPort, bool) {
 	return netip.AddrPortFrom(address.Unmap(), uint16(number)), ok && err == nil
 }
 
-// socketHolders are the processes, as far as they may be looked into, that
-// hold one of the sockets.
+// socketHolders returns the processes that hold one of the sockets, as far as
+// /proc is readable.
 func socketHolders(inodes []string) []int {
 	if len(inodes) == 0 {
 		return nil

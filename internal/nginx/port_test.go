@@ -32,17 +32,17 @@ func TestCheckPorts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	by := fmt.Sprintf("is taken by %s (process %d)", strings.TrimSpace(string(comm)), os.Getpid())
+	by := fmt.Sprintf("is in use by %s (process %d)", strings.TrimSpace(string(comm)), os.Getpid())
 	err = CheckPorts([]netip.AddrPort{v4, free, any4, v6})
 	want := fmt.Sprintf("%s %s\n%s %s\n%s %s", v4, by, any4, by, v6, by)
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 	err = CheckPorts([]netip.AddrPort{free, free})
-	if err == nil || !strings.Contains(err.Error(), "asked for twice") {
+	if err == nil || !strings.Contains(err.Error(), "configured twice") {
 		t.Error(err)
 	}
-	// 192.0.2.0/24 is nobody's.
+	// No host has an address of 192.0.2.0/24.
 	if err := CheckPorts([]netip.AddrPort{netip.MustParseAddrPort("192.0.2.1:80")}); !errors.Is(err, syscall.EADDRNOTAVAIL) {
 		t.Error(err)
 	}
@@ -50,13 +50,13 @@ func TestCheckPorts(t *testing.T) {
 
 func TestPortError(t *testing.T) {
 	address := netip.MustParseAddrPort("0.0.0.0:80")
-	want := "can't listen on 0.0.0.0:80: ports this low need root or CAP_NET_BIND_SERVICE"
+	want := "can't listen on 0.0.0.0:80: privileged ports need root or CAP_NET_BIND_SERVICE"
 	if err := explain(address, syscall.EACCES); err.Error() != want {
 		t.Error(err)
 	}
 }
 
-// The check leaves nothing behind that would take a connection or the port.
+// The check leaves nothing that would take a connection or the port.
 func TestCheckPortsTakesNothing(t *testing.T) {
 	address := freeAddress(t)
 	if err := CheckPorts([]netip.AddrPort{address}); err != nil {

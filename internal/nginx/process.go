@@ -13,23 +13,23 @@ import (
 	"time"
 )
 
-// Options say how NGINX is run.
+// Options are how NGINX is run.
 type Options struct {
 	Capabilities Capabilities
-	// Dir is the directory, with nginx.conf and all that it refers to written
-	// before Start. The configuration must say "daemon off" and let something
-	// answer HTTP on Dir.Socket().
+	// Dir is the directory. nginx.conf and all files that it refers to must be
+	// written before Start. The configuration must contain "daemon off" and serve
+	// HTTP on Dir.Socket().
 	Dir *RunDir
 	// Addresses are the TCP addresses that NGINX listens on.
 	Addresses []netip.AddrPort
-	// AccessLog may be nil. It is closed after Stop by its owner.
+	// AccessLog may be nil. Its owner closes it after Stop.
 	AccessLog *AccessLog
-	// Log takes what NGINX and the supervisor have to say.
+	// Log gets the messages of NGINX and the supervisor.
 	Log *slog.Logger
 }
 
-// A Process is an NGINX that is started anew when it dies. Its methods may be
-// called at the same time from several goroutines; Start is called once.
+// A Process is an NGINX that is restarted when it dies. Several goroutines may call
+// its methods at the same time. Start must be called once.
 type Process struct {
 	capabilities Capabilities
 	dir          *RunDir
@@ -41,8 +41,8 @@ type Process struct {
 	mu sync.Mutex
 	// master is nil while there is none.
 	master *master
-	// left are the groups of masters that are gone, which workers with open
-	// connections may still be in.
+	// left are the groups of earlier masters that may still have workers with open
+	// connections.
 	left []int
 	// cancel ends supervision; done is closed when it has ended.
 	cancel context.CancelFunc
@@ -57,11 +57,11 @@ func New(o Options) *Process {
 	}
 }
 
-// Capabilities are what its NGINX can do.
+// Capabilities returns the capabilities of NGINX.
 func (p *Process) Capabilities() Capabilities { return p.capabilities }
 
-// CheckPorts does what the function of the same name does, unless the ports
-// are held by an NGINX that an earlier controller left: Start takes over.
+// CheckPorts checks the ports, unless an NGINX of an earlier controller holds them:
+// Start takes over from it.
 func (p *Process) CheckPorts() error {
 	if len(p.dir.orphans()) > 0 {
 		return nil
@@ -69,10 +69,9 @@ func (p *Process) CheckPorts() error {
 	return CheckPorts(p.addresses)
 }
 
-// Start starts NGINX and returns when a worker answers. An NGINX that an
-// earlier controller left in the directory is told to finish its connections
-// and replaced. From then on NGINX is kept running until Stop. ctx bounds the
-// start only.
+// Start starts NGINX and returns when a worker responds. If an earlier controller
+// left an NGINX in the directory, it is asked to finish its connections, and
+// replaced. NGINX is kept running until Stop. ctx limits the start only.
 func (p *Process) Start(ctx context.Context) error {
 	if err := adopt(); err != nil {
 		return fmt.Errorf("start NGINX: %w", err)
@@ -93,7 +92,7 @@ func (p *Process) Start(ctx context.Context) error {
 	return nil
 }
 
-// PID is the master's process, 0 while there is none that answers.
+// PID is the process ID of the master, or 0 if none is ready.
 func (p *Process) PID() int {
 	if m := p.current(); m != nil {
 		return m.pid
@@ -101,13 +100,13 @@ func (p *Process) PID() int {
 	return 0
 }
 
-// Restarted gives the pid of the master each time that NGINX was started anew
-// after it had died. Its memory is empty then. Of several restarts that nobody
-// took notice of, only the last is given.
+// Restarted delivers the process ID of the master each time that NGINX died and was
+// restarted, with empty memory. Of several restarts that were not received, only
+// the last one is delivered.
 func (p *Process) Restarted() <-chan int { return p.restarted }
 
-// Reload tells the master to read its configuration anew. It returns before
-// that is done; a configuration that NGINX refuses changes nothing.
+// Reload makes the master read its configuration again. It returns before that is
+// done. If NGINX rejects the configuration, nothing changes.
 func (p *Process) Reload() error {
 	m := p.current()
 	if m == nil {
@@ -120,16 +119,16 @@ func (p *Process) Reload() error {
 }
 
 const (
-	// forcePatience is how long processes may take to end once they are told
-	// not to finish their connections, and again once they are killed.
-	forcePatience = time.Second
-	// poll is the time between two looks at what can't be waited for.
+	// forceTimeout is the time for processes to end after the signal to terminate
+	// immediately, and again after they were killed.
+	forceTimeout = time.Second
+	// poll is the interval of checks for events without notification.
 	poll = time.Millisecond
 )
 
-// Stop ends NGINX and returns when no process of it is left. Until ctx is done
-// workers finish their connections; what is open then is cut, which is an
-// error.
+// Stop stops NGINX and returns when no process of it is left. Until ctx is done,
+// workers finish their connections. Then open connections are cut, and Stop returns
+// an error.
 func (p *Process) Stop(ctx context.Context) error {
 	p.mu.Lock()
 	cancel, done := p.cancel, p.done
@@ -141,7 +140,7 @@ func (p *Process) Stop(ctx context.Context) error {
 	<-done
 	m := p.current()
 	if m != nil {
-		// It fails where the master has just ended, which is what it is for.
+		// This fails if the master has just ended, which is fine.
 		_ = m.cmd.Process.Signal(syscall.SIGQUIT)
 	}
 	err := p.end(ctx, m)
@@ -151,19 +150,19 @@ func (p *Process) Stop(ctx context.Context) error {
 	return errors.Join(err, p.dir.removeSockets())
 }
 
-// end waits for all processes to end, and makes them when ctx is done.
+// end waits for all processes to end, and forces them to when ctx is done.
 func (p *Process) end(ctx context.Context, m *master) error {
 	if p.ended(ctx, m) {
 		return nil
 	}
-	p.log.Warn("NGINX did not end in time, its connections are cut")
+	p.log.Warn("NGINX did not end in time; cutting its connections")
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		if m != nil {
 			signalGroup(m.pid, signal)
 		}
 		p.signalLeft(signal)
-		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), forcePatience)
-		ended := p.ended(patience, m)
+		forced, cancel := context.WithTimeout(context.WithoutCancel(ctx), forceTimeout)
+		ended := p.ended(forced, m)
 		cancel()
 		if ended {
 			return fmt.Errorf("stop NGINX: connections were cut: %w", ctx.Err())
@@ -205,8 +204,8 @@ func (p *Process) leave(group int) {
 	}
 }
 
-// anyLeft forgets the groups that have no process any more and tells whether
-// there are others.
+// anyLeft forgets the groups without processes, and reports whether others are
+// left.
 func (p *Process) anyLeft() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -222,7 +221,7 @@ func (p *Process) signalLeft(signal syscall.Signal) {
 	}
 }
 
-// sleep tells whether it slept to the end.
+// sleep reports whether it slept to the end.
 func sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -232,14 +231,14 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// takeOver ends what an earlier controller left.
+// takeOver ends the NGINX of an earlier controller.
 func (p *Process) takeOver(ctx context.Context) error {
 	groups := p.dir.orphans()
 	for _, group := range groups {
 		p.log.Info("taking over from the NGINX of an earlier controller", "pid", group)
-		// A master that finishes its connections would in the end remove the
-		// pid file of its successor, and maybe its socket. So it is not asked
-		// to; its workers are.
+		// At its end, a master that finishes its connections would remove the pid
+		// file of its successor, and maybe its socket. So it is killed, and its
+		// workers are asked to finish.
 		if master, err := os.FindProcess(group); err == nil {
 			_ = master.Kill() // There may be none.
 		}

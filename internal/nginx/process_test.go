@@ -18,12 +18,12 @@ import (
 )
 
 func TestStartReloadStop(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	begin := time.Now()
 	b.start()
 	took := time.Since(begin)
 	t.Logf("started in %v", took)
-	// Far more than it takes, and less than what Start has patience for.
+	// Far more than it takes, and less than the timeout of Start.
 	if took > 20*time.Second {
 		t.Errorf("start took %v", took)
 	}
@@ -31,8 +31,8 @@ func TestStartReloadStop(t *testing.T) {
 	if _, err := fmt.Sscanf(b.mustGet("/"), "1 %d", &first); err != nil {
 		t.Fatal(err)
 	}
-	// Workers of another user read Lua files when they need them, and write
-	// temporary files.
+	// Workers run as another user. They read Lua files when they need them, and
+	// write temporary files.
 	if got := b.mustGet("/lazy"); got != "hello" {
 		t.Errorf("lazily loaded module: %q", got)
 	}
@@ -76,7 +76,7 @@ func TestStartReloadStop(t *testing.T) {
 	}
 }
 
-func post(b *bed, path, body string) (string, error) {
+func post(b *fixture, path, body string) (string, error) {
 	conn, err := net.Dial("tcp", b.Address.String())
 	if err != nil {
 		return "", err
@@ -90,11 +90,11 @@ func post(b *bed, path, body string) (string, error) {
 	return last, nil
 }
 
-// The master is killed under traffic: a new one answers within a second, and a
-// connection to an old worker lasts as long as its ends want.
+// The master is killed under load: a new one responds within a second, and a
+// connection to an old worker lasts until one of its ends closes it.
 func TestMasterKilled(t *testing.T) {
 	var took time.Duration
-	// A machine that has no time for it can hold up one restart, but hardly all.
+	// On a busy machine, one restart may take longer, but hardly all.
 	for range 3 {
 		if took = killMaster(t); took <= time.Second {
 			return
@@ -103,10 +103,10 @@ func TestMasterKilled(t *testing.T) {
 	t.Errorf("the restart took %v, and no less than a second before", took)
 }
 
-// killMaster is how long it takes until a new master is there.
+// killMaster returns the time until there is a new master.
 func killMaster(t *testing.T) (took time.Duration) {
 	t.Helper()
-	b := newBed(t)
+	b := newFixture(t)
 	b.start()
 	long := b.echo()
 	old := long.say(t, "before")
@@ -166,9 +166,9 @@ func killMaster(t *testing.T) (took time.Duration) {
 	return took
 }
 
-// Deaths in quick succession are waited out, and Stop ends the wait.
+// Deaths in quick succession are followed by pauses, and Stop ends a pause.
 func TestMasterKilledAgainAndAgain(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.start()
 	for range 3 {
 		if err := syscall.Kill(b.PID(), syscall.SIGKILL); err != nil {
@@ -187,7 +187,7 @@ func TestMasterKilledAgainAndAgain(t *testing.T) {
 	if err := syscall.Kill(b.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "two vain starts", func() bool { return strings.Count(b.logs.String(), "can't be started anew") >= 2 })
+	eventually(t, "two vain starts", func() bool { return strings.Count(b.logs.String(), "restarting NGINX failed") >= 2 })
 	if b.PID() != 0 || b.Reload() == nil {
 		t.Error("an NGINX that can't start is called running")
 	}
@@ -215,8 +215,8 @@ func TestDelay(t *testing.T) {
 func TestTakeOver(t *testing.T) {
 	for name, masterToo := range map[string]bool{"controller": false, "controller and master": true} {
 		t.Run(name, func(t *testing.T) {
-			b := newBed(t)
-			b.Dir.Close() // The other controller takes it.
+			b := newFixture(t)
+			b.Dir.Close() // The other controller locks it.
 			other := exec.Command(os.Args[0])
 			other.Env = append(os.Environ(), "TEST_CONTROLLER_DIR="+b.Dir.Path(), "TEST_CONTROLLER_ADDRESS="+b.Address.String())
 			out, err := other.StdoutPipe()
@@ -241,7 +241,7 @@ func TestTakeOver(t *testing.T) {
 			if masterToo {
 				syscall.Kill(master, syscall.SIGKILL)
 			}
-			b.mustGet("/") // It serves without a controller.
+			b.mustGet("/") // NGINX serves without a controller.
 
 			dir, err := OpenRunDir(b.Dir.Path())
 			if err != nil {
@@ -272,11 +272,11 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
-// Another directory's NGINX is nobody's orphan.
+// The NGINX of another directory is not an orphan of this one.
 func TestTakeOverSparesOthers(t *testing.T) {
-	other := newBed(t)
+	other := newFixture(t)
 	other.start()
-	b := newBed(t)
+	b := newFixture(t)
 	b.Address = other.Address
 	b.renew(nil)
 	b.write("nginx.conf")
@@ -285,7 +285,7 @@ func TestTakeOverSparesOthers(t *testing.T) {
 		b.Stop(t.Context())
 		t.Fatal("two instances share a port")
 	}
-	if want := fmt.Sprintf("%s is taken by nginx (process %d)", other.Address, other.PID()); !strings.Contains(err.Error(), want) {
+	if want := fmt.Sprintf("%s is in use by nginx (process %d)", other.Address, other.PID()); !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}
 	if err := b.CheckPorts(); err == nil {
@@ -295,7 +295,7 @@ func TestTakeOverSparesOthers(t *testing.T) {
 }
 
 func TestStopCutsWhatDoesNotEnd(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.start()
 	left := b.echo()
 	left.say(t, "one")
@@ -309,8 +309,8 @@ func TestStopCutsWhatDoesNotEnd(t *testing.T) {
 	if err := b.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v\n%s", err, b.logs)
 	}
-	// It is to take two seconds at most, and without being cut the connections
-	// would never end.
+	// It should take two seconds at most, and the connections would never end
+	// without being cut.
 	if took := time.Since(begin); took > 30*time.Second {
 		t.Errorf("the stop took %v", took)
 	}
@@ -322,7 +322,7 @@ func TestStopCutsWhatDoesNotEnd(t *testing.T) {
 }
 
 func TestStartFails(t *testing.T) {
-	b := newBed(t)
+	b := newFixture(t)
 	b.Init = `error("no luck")`
 	b.write("nginx.conf")
 	err := b.Start(t.Context())
@@ -334,8 +334,8 @@ func TestStartFails(t *testing.T) {
 	}
 }
 
-func TestTestTellsTheReason(t *testing.T) {
-	b := newBed(t)
+func TestTestReportsTheReason(t *testing.T) {
+	b := newFixture(t)
 	b.start()
 	if err := b.Test(t.Context(), b.Dir.Conf()); err != nil {
 		t.Error(err)
@@ -354,7 +354,7 @@ func TestTestTellsTheReason(t *testing.T) {
 	if err := b.Test(ctx, conf); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	// None of it touched the process.
+	// None of it affected the process.
 	b.mustGet("/")
 	if !answers(t.Context(), b.Dir.Socket()) {
 		t.Error("the socket is gone")

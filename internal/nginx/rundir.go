@@ -13,7 +13,7 @@ import (
 	"syscall"
 )
 
-// The kernel takes names of sockets up to 107 bytes.
+// The kernel limits names of sockets to 107 bytes.
 const maxSocketName = 107
 
 // A RunDir is the directory that one NGINX runs in, held by one controller:
@@ -29,22 +29,22 @@ type RunDir struct {
 	worker Worker
 }
 
-// A Worker is the user that workers run as. Both names are empty where NGINX
-// is not started by root: workers then keep the controller's user.
+// A Worker is the user of the workers. Both names are empty if NGINX is not started
+// by root: then workers run as the controller's user.
 type Worker struct {
 	User, Group string
 	uid, gid    int
 }
 
-// DefaultRunDir is the run directory of the instance with a name, which must
-// be the same when the instance is started again. The ports make a good one.
+// DefaultRunDir is the run directory of an instance by name, which must be the same
+// when the instance is started again, such as the ports.
 func DefaultRunDir(instance string) string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("headgate-%d-%s", os.Getuid(), instance))
 }
 
-// OpenRunDir makes the directory if need be and takes it into possession. It
-// is an error if another controller holds it, if another user owns it, or if
-// the workers' user can't get there.
+// OpenRunDir creates the directory if necessary, and locks it. It fails if another
+// controller holds it, if another user owns it, or if the workers' user can't
+// access it.
 func OpenRunDir(path string) (*RunDir, error) {
 	d, err := openRunDir(path)
 	if err != nil {
@@ -64,7 +64,7 @@ func openRunDir(path string) (*RunDir, error) {
 	if err := owned(path); err != nil {
 		return nil, err
 	}
-	// One spelling, so that what an earlier controller left is recognised.
+	// One spelling, so that the NGINX of an earlier controller is recognized.
 	if path, err = filepath.EvalSymlinks(path); err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func openRunDir(path string) (*RunDir, error) {
 	return d, nil
 }
 
-// owned refuses what another user could have put in the way.
+// owned rejects a directory that another user may have created.
 func owned(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -96,7 +96,7 @@ func owned(path string) error {
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !info.IsDir() || !ok || int(stat.Uid) != os.Geteuid() {
-		return errors.New("it is not a directory of the user that this runs as; use another, or one inside it")
+		return errors.New("not a directory of the current user; use another one, or a directory inside it")
 	}
 	return nil
 }
@@ -110,7 +110,7 @@ func (d *RunDir) lay() error {
 		if err := os.MkdirAll(path, folder.mode); err != nil {
 			return err
 		}
-		// Whatever the umask is, and whatever an earlier one was.
+		// The mode must not depend on the umask of this or an earlier process.
 		if err := os.Chmod(path, folder.mode); err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func (d *RunDir) lay() error {
 	return os.Chown(filepath.Join(d.path, "tmp"), d.worker.uid, d.worker.gid)
 }
 
-// findWorker finds the user for workers: www-data, else nobody, if root asks.
+// findWorker finds the user for workers, www-data or "nobody", if this process runs as root.
 func findWorker() (Worker, error) {
 	if os.Geteuid() != 0 {
 		return Worker{}, nil
@@ -142,10 +142,10 @@ func findWorker() (Worker, error) {
 		}
 		return Worker{User: name, Group: group.Name, uid: uid, gid: gid}, nil
 	}
-	return Worker{}, errors.New("there is neither a user www-data nor a user nobody for NGINX's workers")
+	return Worker{}, errors.New("there is neither a user www-data nor a user \"nobody\" for NGINX's workers")
 }
 
-// reaches tells whether the worker can pass through a directory and all above.
+// reaches checks that the worker can pass through a directory and its parents.
 func (w Worker) reaches(path string) error {
 	for w.User != "" {
 		info, err := os.Stat(path)
@@ -163,14 +163,14 @@ func (w Worker) reaches(path string) error {
 	return nil
 }
 
-// takeLock holds a lock until the file is closed or the process ends.
+// takeLock takes a lock, which is held until the file is closed or the process ends.
 func takeLock(path string) (*os.File, error) {
 	lock, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		holder, _ := os.ReadFile(path) // The process is told where it is known.
+		holder, _ := os.ReadFile(path) // If it can't be read, the error has no process.
 		lock.Close()
 		return nil, fmt.Errorf("another controller holds it (process %s): %w", strings.TrimSpace(string(holder)), err)
 	}
@@ -185,17 +185,17 @@ func takeLock(path string) (*os.File, error) {
 	return lock, nil
 }
 
-// Path is the directory's name, absolute and without symbolic links.
+// Path is the absolute path of the directory without symbolic links.
 func (d *RunDir) Path() string { return d.path }
 
 // Conf is the file that NGINX is started with.
 func (d *RunDir) Conf() string { return filepath.Join(d.path, "nginx.conf") }
 
-// Socket is the data plane's API.
+// Socket is the socket of the data plane's API.
 func (d *RunDir) Socket() string { return filepath.Join(d.path, "sock", "api.sock") }
 
-// ControllerSocket is the controller's own API, which NGINX has no part in. Of
-// all sockets it has the longest name.
+// ControllerSocket is the socket of the controller's API, without NGINX. Its name is
+// the longest of all sockets.
 func (d *RunDir) ControllerSocket() string {
 	return filepath.Join(d.path, "sock", "controller.sock")
 }
@@ -203,8 +203,8 @@ func (d *RunDir) ControllerSocket() string {
 // Worker is the user for the directive of the same name.
 func (d *RunDir) Worker() Worker { return d.worker }
 
-// Write writes files, whose names are relative to the directory, each of them
-// whole or not at all. Workers may read them.
+// Write writes files, whose names are relative to the directory. Each file is
+// written completely or not at all. Workers may read them.
 func (d *RunDir) Write(files map[string][]byte) error {
 	for name, content := range files {
 		if !filepath.IsLocal(name) {
@@ -225,7 +225,7 @@ func writeFile(path string, content []byte) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(file.Name()) // Gone already if all went well.
+	defer os.Remove(file.Name()) // After success, it does not exist any more.
 	_, err = file.Write(content)
 	if err = errors.Join(err, file.Chmod(0o644), file.Close()); err != nil {
 		return err
@@ -233,13 +233,13 @@ func writeFile(path string, content []byte) error {
 	return os.Rename(file.Name(), path)
 }
 
-// WriteGeneration writes the number that workers started from now on have.
+// WriteGeneration writes the number for workers that start from now on.
 func (d *RunDir) WriteGeneration(generation int) error {
 	return d.Write(map[string][]byte{"generation": []byte(strconv.Itoa(generation) + "\n")})
 }
 
-// WriteLua writes the Lua files, whose names are relative to lua/, and removes
-// all others there.
+// WriteLua writes the Lua files, whose names are relative to lua/, and removes all
+// others there.
 func (d *RunDir) WriteLua(files map[string][]byte) error {
 	root := filepath.Join(d.path, "lua")
 	var kept []string
@@ -269,8 +269,8 @@ func (d *RunDir) WriteLua(files map[string][]byte) error {
 	return nil
 }
 
-// removeSockets removes the sockets that a killed NGINX leaves, on which its
-// successor could not listen.
+// removeSockets removes the sockets of a killed NGINX, which would prevent its
+// successor from listening.
 func (d *RunDir) removeSockets() error {
 	entries, err := os.ReadDir(filepath.Join(d.path, "sock"))
 	if err != nil {
@@ -289,5 +289,5 @@ func (d *RunDir) removeSockets() error {
 	return nil
 }
 
-// Close gives the directory free. Its content stays.
+// Close unlocks the directory. Its content stays.
 func (d *RunDir) Close() error { return d.lock.Close() }

@@ -92,9 +92,9 @@ func TestRunDirRefused(t *testing.T) {
 		if err := os.Chown(foreign, 12345, 12345); err != nil {
 			t.Fatal(err)
 		}
-		refused[foreign] = "not a directory of the user"
+		refused[foreign] = "not a directory of the current user"
 	} else {
-		refused["/"] = "not a directory of the user"
+		refused["/"] = "not a directory of the current user"
 	}
 	for path, want := range refused {
 		d, err := OpenRunDir(path)
@@ -176,7 +176,7 @@ func TestDefaultRunDir(t *testing.T) {
 	}
 }
 
-// The controller's API lives through restarts of NGINX.
+// The controller's API survives restarts of NGINX.
 func TestRemoveSockets(t *testing.T) {
 	d := openDir(t, tempDir(t))
 	for _, name := range []string{d.Socket(), d.ControllerSocket()} {

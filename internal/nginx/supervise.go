@@ -13,22 +13,22 @@ import (
 )
 
 const (
-	// startPatience is how long NGINX may take until a worker answers. Most of
-	// it is Lua copying a dictionary.
-	startPatience = 30 * time.Second
-	// calm is how long a master must have lived for its death to be taken as
-	// the first one.
-	calm        = 10 * time.Second
+	// startTimeout is the time until a worker of NGINX responds. Most of it is
+	// spent in Lua, which copies a dictionary.
+	startTimeout = 30 * time.Second
+	// stableAfter is the time after which the death of a master counts as a first
+	// one again.
+	stableAfter = 10 * time.Second
 	firstDelay  = 100 * time.Millisecond
 	longestWait = 5 * time.Second
-	// leftPoll is the time between two looks whether old workers have ended.
+	// leftPoll is the interval of checks whether old workers have ended.
 	leftPoll = 250 * time.Millisecond
 )
 
 // A master is a started NGINX.
 type master struct {
 	cmd *exec.Cmd
-	// pid is the number of its group as well, and stays so when it has ended.
+	// pid is also the number of its group, even after it has ended.
 	pid     int
 	started time.Time
 	errors  *errorLog
@@ -36,7 +36,7 @@ type master struct {
 	ended chan struct{}
 }
 
-// supervise starts NGINX anew when it dies, until ctx is done.
+// supervise restarts NGINX when it dies, until ctx is done.
 func (p *Process) supervise(ctx context.Context, m *master, done chan struct{}) {
 	defer close(done)
 	quick := 0
@@ -50,7 +50,7 @@ func (p *Process) supervise(ctx context.Context, m *master, done chan struct{}) 
 		p.leave(m.pid)
 		lived := time.Since(m.started)
 		p.log.Error("NGINX died", "pid", m.pid, "how", m.cmd.ProcessState.String(), "after", lived.Round(time.Millisecond))
-		if lived >= calm {
+		if lived >= stableAfter {
 			quick = 0
 		}
 		for m = nil; m == nil; quick++ {
@@ -63,8 +63,8 @@ func (p *Process) supervise(ctx context.Context, m *master, done chan struct{}) 
 	}
 }
 
-// watch waits for the master's end and tells whether it came before ctx was
-// done. Workers that earlier masters left are waited for on the way.
+// watch waits for the master's end and reports whether it ended before ctx was
+// done. Meanwhile it waits for workers of earlier masters.
 func (p *Process) watch(ctx context.Context, m *master) bool {
 	for {
 		var look <-chan time.Time
@@ -81,16 +81,16 @@ func (p *Process) watch(ctx context.Context, m *master) bool {
 	}
 }
 
-// delay is how long to wait after a number of deaths in quick succession.
+// delay is the pause after a number of deaths in quick succession.
 func delay(quick int) time.Duration {
 	if quick == 0 {
 		return 0
 	}
-	const doublings = 6 // More are beyond longestWait.
+	const doublings = 6 // More would exceed longestWait.
 	return min(firstDelay<<min(quick-1, doublings), longestWait)
 }
 
-// restart returns nil if it could not.
+// restart returns nil if it failed.
 func (p *Process) restart(ctx context.Context) *master {
 	begin := time.Now()
 	err := p.clear(ctx)
@@ -100,50 +100,50 @@ func (p *Process) restart(ctx context.Context) *master {
 	}
 	if err != nil {
 		if ctx.Err() == nil {
-			p.log.Error("NGINX can't be started anew", "error", err)
+			p.log.Error("restarting NGINX failed", "error", err)
 		}
 		return nil
 	}
 	p.mu.Lock()
 	p.master = m
 	p.mu.Unlock()
-	p.log.Info("NGINX was started anew", "pid", m.pid, "took", time.Since(begin).Round(time.Millisecond))
+	p.log.Info("NGINX was restarted", "pid", m.pid, "took", time.Since(begin).Round(time.Millisecond))
 	select {
-	case <-p.restarted: // Nobody took the one before.
+	case <-p.restarted: // The previous one was not received.
 	default:
 	}
 	p.restarted <- m.pid
 	return m
 }
 
-// clear makes room for a new master: workers without a master are told to
-// finish their connections, which frees the ports at once, and the sockets are
-// removed. Workers that hold on to the ports are ended.
+// clear makes room for a new master: workers without a master are asked to finish
+// their connections, which frees the ports at once, and the sockets are removed.
+// Workers that keep the ports are terminated.
 func (p *Process) clear(ctx context.Context) error {
 	p.signalLeft(syscall.SIGQUIT)
 	if err := p.dir.removeSockets(); err != nil {
 		return err
 	}
 	for _, step := range []struct {
-		patience time.Duration
-		then     syscall.Signal
+		timeout time.Duration
+		then    syscall.Signal
 	}{{time.Second, syscall.SIGTERM}, {500 * time.Millisecond, syscall.SIGKILL}, {500 * time.Millisecond, 0}} {
-		if !p.anyLeft() || p.portsFree(ctx, step.patience) {
+		if !p.anyLeft() || p.portsFree(ctx, step.timeout) {
 			break
 		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		if step.then != 0 {
-			p.log.Warn("old NGINX workers keep the ports, they are ended")
+			p.log.Warn("old NGINX workers keep the ports; terminating them")
 			p.signalLeft(step.then)
 		}
 	}
 	return CheckPorts(p.addresses)
 }
 
-func (p *Process) portsFree(ctx context.Context, patience time.Duration) bool {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+func (p *Process) portsFree(ctx context.Context, timeout time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for {
 		free := true
@@ -158,7 +158,7 @@ func (p *Process) portsFree(ctx context.Context, patience time.Duration) bool {
 	}
 }
 
-// spawn starts a master and waits until a worker answers.
+// spawn starts a master and waits until a worker responds.
 func (p *Process) spawn(ctx context.Context) (*master, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -182,7 +182,7 @@ func (p *Process) spawn(ctx context.Context) (*master, error) {
 	}
 	go func() {
 		defer close(m.ended)
-		// How it ended stands in cmd.ProcessState.
+		// cmd.ProcessState has the result.
 		_ = cmd.Wait()
 	}()
 	if err := p.awaitAnswer(ctx, m); err != nil {
@@ -194,18 +194,18 @@ func (p *Process) spawn(ctx context.Context) (*master, error) {
 }
 
 func (p *Process) awaitAnswer(ctx context.Context, m *master) error {
-	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	for !answers(ctx, p.dir.Socket()) {
 		select {
 		case <-m.ended:
 			return m.whyEnded()
 		case <-ctx.Done():
-			return fmt.Errorf("no worker answers: %w", ctx.Err())
+			return fmt.Errorf("no worker responds: %w", ctx.Err())
 		case <-time.After(poll):
 		}
 	}
-	// The answer may be a worker's whose master has just died.
+	// A worker may have responded whose master has just died.
 	select {
 	case <-m.ended:
 		return m.whyEnded()
@@ -214,19 +214,19 @@ func (p *Process) awaitAnswer(ctx context.Context, m *master) error {
 	}
 }
 
-// whyEnded is called for a master that has ended by itself.
+// whyEnded returns the reason of a master that ended without a signal.
 func (m *master) whyEnded() error {
 	select {
 	case <-m.errors.done:
-	case <-time.After(time.Second): // A worker that lives keeps it open.
+	case <-time.After(time.Second): // A living worker keeps it open.
 	}
 	if reason := m.errors.reason(); reason != "" {
 		return errors.New(reason)
 	}
-	return fmt.Errorf("it ended at once: %s", m.cmd.ProcessState)
+	return fmt.Errorf("NGINX exited immediately: %s", m.cmd.ProcessState)
 }
 
-// answers tells whether a worker answers on a unix socket, whatever it says.
+// answers reports whether a worker responds on a unix socket, with any response.
 func answers(ctx context.Context, socket string) bool {
 	transport := &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {

@@ -21,7 +21,7 @@ import (
 	"github.com/headgate/headgate/internal/porttest"
 )
 
-// TestMain lets the test binary be a controller that a test kills.
+// TestMain makes the test binary a controller that a test kills.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("TEST_CONTROLLER_DIR"); dir != "" {
 		controller(dir, netip.MustParseAddrPort(os.Getenv("TEST_CONTROLLER_ADDRESS")))
@@ -49,8 +49,8 @@ func controller(path string, address netip.AddrPort) {
 	select {}
 }
 
-// A bed is a run directory with a small configuration, and a Process for it.
-type bed struct {
+// A fixture is a run directory with a small configuration, and a Process for it.
+type fixture struct {
 	*Process
 	Dir          *RunDir
 	Capabilities Capabilities
@@ -61,7 +61,7 @@ type bed struct {
 	t            *testing.T
 }
 
-func newBed(t *testing.T) *bed {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	found, err := Discover(t.Context())
 	if err != nil {
@@ -72,7 +72,7 @@ func newBed(t *testing.T) *bed {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { dir.Close() })
-	b := &bed{Dir: dir, Capabilities: found, Address: freeAddress(t), logs: &buffer{}, t: t}
+	b := &fixture{Dir: dir, Capabilities: found, Address: freeAddress(t), logs: &buffer{}, t: t}
 	b.renew(nil)
 	if err := dir.WriteGeneration(1); err != nil {
 		t.Fatal(err)
@@ -84,8 +84,8 @@ func newBed(t *testing.T) *bed {
 	return b
 }
 
-// renew makes a new Process for the same directory.
-func (b *bed) renew(log *AccessLog) {
+// renew creates a new Process for the same directory.
+func (b *fixture) renew(log *AccessLog) {
 	b.AccessLog = log
 	b.Process = New(Options{
 		Capabilities: b.Capabilities, Dir: b.Dir, Addresses: []netip.AddrPort{b.Address}, AccessLog: log,
@@ -93,7 +93,7 @@ func (b *bed) renew(log *AccessLog) {
 	})
 }
 
-func (b *bed) write(name string) string {
+func (b *fixture) write(name string) string {
 	b.t.Helper()
 	text := template.Must(template.ParseFiles("testdata/nginx.conf.tmpl"))
 	var conf bytes.Buffer
@@ -106,7 +106,7 @@ func (b *bed) write(name string) string {
 	return filepath.Join(b.Dir.Path(), name)
 }
 
-func (b *bed) start() {
+func (b *fixture) start() {
 	b.t.Helper()
 	if err := b.Start(b.t.Context()); err != nil {
 		b.t.Fatalf("%v\n%s", err, b.logs)
@@ -120,8 +120,8 @@ func (b *bed) start() {
 	})
 }
 
-// get asks over a new connection, as connections may end with their worker.
-func (b *bed) get(path string) (string, error) {
+// get uses a new connection, since connections may end with their worker.
+func (b *fixture) get(path string) (string, error) {
 	transport := &http.Transport{DisableKeepAlives: true}
 	response, err := (&http.Client{Transport: transport, Timeout: 5 * time.Second}).Get("http://" + b.Address.String() + path)
 	if err != nil {
@@ -132,7 +132,7 @@ func (b *bed) get(path string) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-func (b *bed) mustGet(path string) string {
+func (b *fixture) mustGet(path string) string {
 	b.t.Helper()
 	text, err := b.get(path)
 	if err != nil {
@@ -141,13 +141,13 @@ func (b *bed) mustGet(path string) string {
 	return text
 }
 
-// An echo is a connection that lasts, as a WebSocket does.
+// An echo is a long connection, like a WebSocket.
 type echo struct {
 	net.Conn
 	lines *bufio.Reader
 }
 
-func (b *bed) echo() *echo {
+func (b *fixture) echo() *echo {
 	b.t.Helper()
 	conn, err := net.Dial("tcp", b.Address.String())
 	if err != nil {
@@ -158,7 +158,7 @@ func (b *bed) echo() *echo {
 	return &echo{conn, bufio.NewReader(conn)}
 }
 
-// say returns the pid of the worker that answered.
+// say returns the process ID of the worker that responded.
 func (e *echo) say(t *testing.T, word string) (pid int) {
 	t.Helper()
 	e.SetDeadline(time.Now().Add(5 * time.Second))
@@ -192,7 +192,7 @@ func (b *buffer) String() string {
 	return b.text.String()
 }
 
-// tempDir is one that workers can get into, with a short name.
+// tempDir is a directory with a short name that workers can access.
 func tempDir(t *testing.T) string {
 	t.Helper()
 	path, err := os.MkdirTemp("", "hg-")
