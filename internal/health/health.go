@@ -15,17 +15,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Server answers on the health port.
+// Server serves the health port.
 type Server struct {
 	listener net.Listener
 	server   *http.Server
 }
 
-// probeTimeout bounds one look at the data plane.
+// probeTimeout limits one check of the data plane.
 const probeTimeout = 10 * time.Second
 
-// Listen takes the port. check says why Headgate is not healthy, nil if it is;
-// path is where it is asked.
+// Listen opens the port. check returns why Headgate is not healthy, or nil if it
+// is; path is the path of the health check.
 func Listen(address, path string, check func(context.Context) error, registry *prometheus.Registry, log *slog.Logger) (*Server, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -49,12 +49,12 @@ func Listen(address, path string, check func(context.Context) error, registry *p
 	}}, nil
 }
 
-// Address is where the server listens.
+// Address is the address that the server listens on.
 func (s *Server) Address() string {
 	return strings.Replace(s.listener.Addr().String(), "[::]", "localhost", 1)
 }
 
-// Serve answers until Close.
+// Serve serves until Close.
 func (s *Server) Serve() error {
 	if err := s.server.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve the health port: %w", err)
@@ -62,5 +62,5 @@ func (s *Server) Serve() error {
 	return nil
 }
 
-// Close ends the server at once.
+// Close ends the server immediately.
 func (s *Server) Close() error { return s.server.Close() }

@@ -1,5 +1,5 @@
-// Package metrics holds what Headgate counts of its own work. Requests are
-// counted elsewhere.
+// Package metrics has the metrics of Headgate's own work. Metrics of requests are
+// elsewhere.
 package metrics
 
 import (
@@ -7,26 +7,26 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// Metrics are the controller's own. All names begin with headgate_.
+// Metrics are the controller's metrics. Their names begin with headgate_.
 type Metrics struct {
 	// Registry has all of them, and those of the Go runtime and the process.
 	Registry *prometheus.Registry
 
-	// Builds counts units that were built, by kind.
+	// Builds counts the units built, by kind.
 	Builds *prometheus.CounterVec
-	// Pushed counts units that were pushed, by kind; a deletion counts too.
+	// Pushed counts the units pushed, by kind, deletions included.
 	Pushed *prometheus.CounterVec
-	// PushFailures counts pushes that failed and were tried again.
+	// PushFailures counts the pushes that failed and were retried.
 	PushFailures prometheus.Counter
 	// Reloads counts reloads of NGINX.
 	Reloads prometheus.Counter
-	// ReloadFailures counts configurations that NGINX refused.
+	// ReloadFailures counts the configurations that NGINX rejected.
 	ReloadFailures prometheus.Counter
-	// Restarts counts how often NGINX died and was started anew.
+	// Restarts counts how often NGINX died and was restarted.
 	Restarts prometheus.Counter
-	// Findings are the problems that objects have now, by code.
+	// Findings are the current findings, by code.
 	Findings *prometheus.GaugeVec
-	// Events counts Kubernetes Events by what became of them.
+	// Events counts Kubernetes Events, by result.
 	Events *prometheus.CounterVec
 	// Units are the units that are served, by kind.
 	Units *prometheus.GaugeVec
@@ -36,7 +36,7 @@ type Metrics struct {
 	Memory *prometheus.GaugeVec
 }
 
-// New makes the metrics and registers them.
+// New creates and registers the metrics.
 func New() *Metrics {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
@@ -49,17 +49,17 @@ func New() *Metrics {
 	}
 	m := &Metrics{
 		Registry:       prometheus.NewRegistry(),
-		Builds:         counters("headgate_builds_total", "Units that were built.", "kind"),
-		Pushed:         counters("headgate_pushed_units_total", "Units that were pushed to NGINX or deleted there.", "kind"),
-		PushFailures:   counter("headgate_push_failures_total", "Pushes that failed and were tried again."),
-		Reloads:        counter("headgate_reloads_total", "Reloads of NGINX."),
-		ReloadFailures: counter("headgate_reload_failures_total", "Configurations that NGINX refused."),
-		Restarts:       counter("headgate_nginx_restarts_total", "How often NGINX died and was started anew."),
-		Findings:       gauges("headgate_findings", "Problems that objects have now.", "code"),
-		Events:         counters("headgate_events_total", "Kubernetes Events by what became of them.", "result"),
-		Units:          gauges("headgate_units", "Units that are served.", "kind"),
-		NginxConfBytes: prometheus.NewGauge(prometheus.GaugeOpts{Name: "headgate_nginx_conf_bytes", Help: "Size of nginx.conf."}),
-		Memory:         gauges("headgate_shared_memory_bytes", "Shared memory of NGINX.", "dictionary", "state"),
+		Builds:         counters("headgate_builds_total", "Number of units built.", "kind"),
+		Pushed:         counters("headgate_pushed_units_total", "Number of units pushed to NGINX, deletions included.", "kind"),
+		PushFailures:   counter("headgate_push_failures_total", "Number of pushes that failed and were retried."),
+		Reloads:        counter("headgate_reloads_total", "Number of reloads of NGINX."),
+		ReloadFailures: counter("headgate_reload_failures_total", "Number of configurations that NGINX rejected."),
+		Restarts:       counter("headgate_nginx_restarts_total", "Number of times that NGINX died and was restarted."),
+		Findings:       gauges("headgate_findings", "Number of current findings.", "code"),
+		Events:         counters("headgate_events_total", "Number of Kubernetes Events, by result.", "result"),
+		Units:          gauges("headgate_units", "Number of units that are served.", "kind"),
+		NginxConfBytes: prometheus.NewGauge(prometheus.GaugeOpts{Name: "headgate_nginx_conf_bytes", Help: "Size of nginx.conf in bytes."}),
+		Memory:         gauges("headgate_shared_memory_bytes", "Shared memory of NGINX in bytes.", "dictionary", "state"),
 	}
 	m.Registry.MustRegister(
 		m.Builds, m.Pushed, m.PushFailures, m.Reloads, m.ReloadFailures, m.Restarts, m.Findings, m.Events, m.Units,
