@@ -62,7 +62,7 @@ func tlsSecret(name string, pair keyPair) *corev1.Secret {
 
 // handshake returns the certificate that a new connection is shown for a host.
 func (h *headgate) handshake(ctx context.Context, host string) (der string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, requestPatience)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	plain, err := h.dial(ctx, "tcp", local(h.https))
 	if err != nil {

@@ -29,7 +29,7 @@ type step struct {
 	make func(ctx context.Context, sample int) (ask, error)
 }
 
-// An ask asks once.
+// An ask sends one request.
 type ask func() verdict
 
 // A verdict on an answer.
@@ -107,7 +107,7 @@ func (k *kube) steps(h *headgate, c *client) []step {
 
 func isOK(got answer) bool { return got.status == http.StatusOK }
 
-// from tells whether the answer is of one of the endpoints.
+// from reports whether one of the endpoints answered.
 func from(addresses map[string]bool) func(answer) bool {
 	return func(got answer) bool { return isOK(got) && addresses[got.body] }
 }
@@ -149,15 +149,15 @@ func (c *client) expect(ctx context.Context, host string, first int, changed fun
 	}
 }
 
-// await asks until the change shows, and counts wrong answers.
+// await sends requests until the change shows, and counts wrong answers.
 func await(ctx context.Context, ask ask) (int, error) {
 	const (
-		patience = 30 * time.Second
+		timeout = 30 * time.Second
 		// pause leaves the cores to those who do the work; it is what a time may
 		// be too long by.
 		pause = 200 * time.Microsecond
 	)
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(timeout)
 	count := 0
 	for {
 		switch ask() {
@@ -170,7 +170,7 @@ func await(ctx context.Context, ask ask) (int, error) {
 			return count, err
 		}
 		if time.Now().After(deadline) {
-			return count, fmt.Errorf("the change does not show after %v", patience)
+			return count, fmt.Errorf("the change does not show after %v", timeout)
 		}
 		time.Sleep(pause)
 	}

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// requestPatience bounds one request of a client.
-const requestPatience = 5 * time.Second
+// requestTimeout bounds one request of a client.
+const requestTimeout = 5 * time.Second
 
 // A dialer connects in the network that it stands for.
 type dialer func(ctx context.Context, network, address string) (net.Conn, error)
@@ -52,7 +52,7 @@ func (c *client) get(ctx context.Context, host string) (answer, error) {
 }
 
 func (c *client) exchange(host string) (answer, error) {
-	if err := c.conn.SetDeadline(time.Now().Add(requestPatience)); err != nil {
+	if err := c.conn.SetDeadline(time.Now().Add(requestTimeout)); err != nil {
 		return answer{}, err
 	}
 	if _, err := io.WriteString(c.conn, "GET / HTTP/1.1\r\nHost: "+host+"\r\n\r\n"); err != nil {
@@ -80,10 +80,10 @@ func (c *client) close() {
 	}
 }
 
-// until asks, without a pause, until the answer has a status.
+// until sends requests without a pause until the answer has a status.
 func (c *client) until(ctx context.Context, host string, wanted int) error {
-	const patience = 30 * time.Second
-	deadline := time.Now().Add(patience)
+	const timeout = 30 * time.Second
+	deadline := time.Now().Add(timeout)
 	for {
 		got, err := c.get(ctx, host)
 		switch {
@@ -94,18 +94,18 @@ func (c *client) until(ctx context.Context, host string, wanted int) error {
 		case got.status == wanted:
 			return nil
 		case time.Now().After(deadline):
-			return fmt.Errorf("%s still answers %d after %v and not %d", host, got.status, patience, wanted)
+			return fmt.Errorf("%s still answers %d after %v and not %d", host, got.status, timeout, wanted)
 		}
 	}
 }
 
-// A bystander is a client that goes on asking whatever happens.
+// A bystander is a client that sends requests throughout a measurement.
 type bystander struct {
 	requests, lost int
 	done           chan struct{}
 }
 
-// watch asks every few milliseconds, for one host after the other, until ctx
+// watch sends a request every few milliseconds, to one host after the other, until ctx
 // ends.
 func watch(ctx context.Context, h *headgate, hosts ...string) *bystander {
 	b := &bystander{done: make(chan struct{})}

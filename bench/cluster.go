@@ -47,7 +47,7 @@ type ClusterScale struct {
 	Reloads   int       `json:"reloads"`
 }
 
-// A Bystander tells how a client of hosts fared that should notice nothing.
+// A Bystander is the result of a client of hosts that should not be affected.
 type Bystander struct {
 	Requests int `json:"requests"`
 	Lost     int `json:"lost"`
@@ -162,7 +162,7 @@ func (k *kube) startEndpoints() error {
 // startHeadgate starts Headgate in the cluster's network.
 func (k *kube) startHeadgate(ctx context.Context) (*headgate, error) {
 	return k.stage.launch(ctx, k.place, k.Dial, func(args ...string) (*process, error) {
-		// Not ctx: Headgate is told to leave, and ends its NGINX.
+		// Not ctx: Headgate gets SIGTERM, and ends its NGINX.
 		cmd := k.Command(context.WithoutCancel(ctx), k.stage.headgate,
 			append(args, "--kubeconfig", k.kubeconfig, "--post-shutdown-grace-period", "0")...)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}

@@ -18,7 +18,7 @@ func (r *ClusterResults) print(w io.Writer) {
 	for i, change := range r.Scales[0].Changes {
 		line(change.Name+", p50", "≤ 20 ms", func(s ClusterScale) string { return fmt.Sprintf("%.1f ms", s.Changes[i].P50) })
 		line("  p99", "≤ 100 ms", func(s ClusterScale) string { return fmt.Sprintf("%.1f ms", s.Changes[i].P99) })
-		line("  most", "", func(s ClusterScale) string {
+		line("  max", "", func(s ClusterScale) string {
 			return fmt.Sprintf("%.1f ms of %d", s.Changes[i].Max, s.Changes[i].Samples)
 		})
 		line("  wrong answers", "0", func(s ClusterScale) string { return fmt.Sprint(s.Changes[i].Wrong) })
@@ -30,8 +30,8 @@ func (r *ClusterResults) print(w io.Writer) {
 	})
 	line("start to ready", "≤ 10 s", func(s ClusterScale) string { return fmt.Sprintf("%.0f ms", s.Ready) })
 	line("requests to the API server until then", "", func(s ClusterScale) string { return fmt.Sprint(s.Requests) })
-	line("controller, resident, most until then", "≤ 400 MiB", func(s ClusterScale) string { return mebibytes(s.ControllerReady) })
-	line("controller, resident, most", "≤ 400 MiB", func(s ClusterScale) string { return mebibytes(s.ControllerPeak) })
+	line("controller, resident, maximum until then", "≤ 400 MiB", func(s ClusterScale) string { return mebibytes(s.ControllerReady) })
+	line("controller, resident, maximum", "≤ 400 MiB", func(s ClusterScale) string { return mebibytes(s.ControllerPeak) })
 	line("worker, private, before the first request", "", func(s ClusterScale) string { return mebibytes(s.WorkerIdle) })
 	line("worker, private, all served", "≤ 80 MiB", func(s ClusterScale) string { return mebibytes(s.WorkerUsed) })
 	fmt.Fprintln(w)

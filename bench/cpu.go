@@ -27,7 +27,7 @@ type CPURow struct {
 	Ratio float64 `json:"ratio"`
 	Low   float64 `json:"low"`
 	High  float64 `json:"high"`
-	// Budget is the most that Ratio may be, 0 for none.
+	// Budget is the maximum of Ratio, 0 for none.
 	Budget float64 `json:"budget,omitempty"`
 }
 

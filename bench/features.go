@@ -36,7 +36,7 @@ var featureRows = []featureRow{
 	{name: "rewrite-target with a group", annotations: []string{"rewrite-target: /$1"}, path: `"/(.*)"`},
 	{name: "app-root, its redirect", annotations: []string{"app-root: /app"}},
 	{name: "permanent-redirect", annotations: []string{"permanent-redirect: https://new.example.com/"}},
-	{name: "from-to-www-redirect, the twin", annotations: []string{"from-to-www-redirect: true"}, asked: "www."},
+	{name: "from-to-www-redirect, its alias", annotations: []string{"from-to-www-redirect: true"}, asked: "www."},
 	{name: "timeouts and tries", annotations: []string{"proxy-read-timeout: 30", "proxy-next-upstream-tries: 2"}},
 	{name: "canary, half of the requests", beside: canary("one", "canary-weight", "50")},
 	{name: "canary by a header", headers: []string{"X-Next: always"}, beside: canary("one", "canary-by-header", "X-Next")},
@@ -85,13 +85,13 @@ spec:
       http: {paths: [{path: /oauth2, pathType: Prefix, backend: {service: {name: auth, port: {number: 80}}}}]}
 `
 
-// mostOff is what a request may cost more, as a ratio, where other hosts have
+// maxOff is what a request may cost more, as a ratio, where other hosts have
 // features: what is not on is not to be felt.
-const mostOff = 1.05
+const maxOff = 1.05
 
 // measureFeatures compares what each feature costs a request that it takes part
 // in with a request of a plain route, among 10,000 hosts of one Headgate; and the
-// latter with one of a Headgate where nobody has a feature.
+// latter with one of a Headgate without features.
 func measureFeatures(ctx context.Context, s *stage, n size) ([]CPURow, error) {
 	before := len(s.processes)
 	defer func() {
@@ -123,7 +123,7 @@ func measureFeatures(ctx context.Context, s *stage, n size) ([]CPURow, error) {
 		return nil, err
 	}
 	base := &side{name: "plain", instance: h.instance, host: middle}
-	rows := []comparison{{"off: plain, beside all that follow", &side{name: "plain, alone", instance: without.instance, host: middle}, base, mostOff}}
+	rows := []comparison{{"off: plain, beside all that follow", &side{name: "plain, alone", instance: without.instance, host: middle}, base, maxOff}}
 	for i, row := range featureRows {
 		one := &side{name: row.name, instance: h.instance, host: row.asked + featureHost(i), method: row.method, headers: row.headers}
 		rows = append(rows, comparison{"feature: " + row.name, base, one, 0})

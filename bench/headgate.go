@@ -61,7 +61,7 @@ func (s *stage) startHeadgate(ctx context.Context, at place) (*headgate, error) 
 func (s *stage) launch(ctx context.Context, at place, dial dialer, start func(...string) (*process, error)) (*headgate, error) {
 	h := &headgate{
 		instance: instance{port: at.http}, https: at.https, dial: dial, health: at.health, folder: at.folder, runDir: at.runDir,
-		web: &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}, Timeout: requestPatience},
+		web: &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}, Timeout: requestTimeout},
 	}
 	begin := time.Now()
 	var err error

@@ -32,7 +32,7 @@ type side struct {
 	// "Name: value".
 	method  string
 	headers []string
-	// handshakes are made in the place of requests.
+	// handshakes are made instead of requests.
 	handshakes bool
 	// costs are the worker's microseconds per request, one for each round.
 	costs []float64
@@ -94,7 +94,7 @@ func (s *stage) wrk(ctx context.Context, one *side, duration time.Duration) (int
 	if one.host != "" {
 		args = append(args, "-H", "Host: "+one.host)
 	}
-	ctx, cancel := context.WithTimeout(ctx, duration+startPatience)
+	ctx, cancel := context.WithTimeout(ctx, duration+startTimeout)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, "taskset", slices.Concat(args, []string{"http://" + local(one.port) + cmp.Or(one.routing.path, "/")}, arguments)...).CombinedOutput()
 	if err != nil {

@@ -69,7 +69,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	if !slices.Contains([]string{"", "cpu", "features", "handshake", "propagation", "cluster"}, *only) || *short && *only == "cluster" {
-		return fmt.Errorf("-only %s: allowed are cpu, features, handshake, propagation and, without -short, cluster", *only)
+		return fmt.Errorf("invalid value %q of -only: must be cpu, features, handshake, propagation or, without -short, cluster", *only)
 	}
 	s, err := newStage(ctx, *headgate)
 	if err != nil {

@@ -48,7 +48,7 @@ func (k *kube) fill(ctx context.Context, ingresses int) error {
 	err := parallel(ctx, k.created, ingresses, func(ctx context.Context, i int) error {
 		service := &corev1.Service{
 			ObjectMeta: meta(serviceName(i)),
-			// Addresses of Services are no part of what is measured, and cost the
+			// Addresses of Services are not measured, and cost the
 			// API server a second object each.
 			Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Ports: []corev1.ServicePort{{Name: "http", Port: 80}}},
 		}

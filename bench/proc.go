@@ -88,7 +88,7 @@ func worker(pidFile string) (int, error) {
 		if errors.Is(err, os.ErrNotExist) {
 			continue // ended meanwhile
 		}
-		// The name of the program, in parentheses, may hold blanks.
+		// The name of the program, in parentheses, may contain spaces.
 		_, behind, found := strings.Cut(string(stat), ") ")
 		words := strings.Fields(behind)
 		if !found || len(words) < 2 || words[1] != strconv.Itoa(master) {

@@ -15,8 +15,8 @@ import (
 
 // How long a process may take to be ready, and to end.
 const (
-	startPatience = 60 * time.Second
-	endPatience   = 10 * time.Second
+	startTimeout = 60 * time.Second
+	endTimeout   = 10 * time.Second
 )
 
 // A process is a child of the benchmark.
@@ -65,11 +65,11 @@ func (p *process) stop() {
 		return
 	default:
 	}
-	// A process that has just ended can't be told to: that is as good.
+	// This fails if the process has just ended, which is fine.
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.done:
-	case <-time.After(endPatience):
+	case <-time.After(endTimeout):
 		_ = p.cmd.Process.Kill()
 		<-p.done
 	}
@@ -77,7 +77,7 @@ func (p *process) stop() {
 
 // until waits for something to become true of a process.
 func (p *process) until(ctx context.Context, what string, ready func() bool) error {
-	deadline := time.After(startPatience)
+	deadline := time.After(startTimeout)
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for !ready() {
@@ -87,7 +87,7 @@ func (p *process) until(ctx context.Context, what string, ready func() bool) err
 		case <-p.done:
 			return fmt.Errorf("it ended instead of %s: %s", what, p.lastWords())
 		case <-deadline:
-			return fmt.Errorf("waited %v for it to be %s: %s", startPatience, what, p.lastWords())
+			return fmt.Errorf("waited %v for it to be %s: %s", startTimeout, what, p.lastWords())
 		case <-tick.C:
 		}
 	}
@@ -103,7 +103,7 @@ func (p *process) lastWords() string {
 	return string(text[max(0, len(text)-most):])
 }
 
-// listens tells whether someone takes connections at a local port.
+// listens reports whether a local port accepts connections.
 func listens(port int) bool {
 	conn, err := net.Dial("tcp", local(port))
 	if err != nil {
@@ -115,7 +115,7 @@ func listens(port int) bool {
 
 func local(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// freePorts returns ports of five digits that nobody has, all different.
+// freePorts returns different unused ports of five digits.
 func freePorts(n int) ([]int, error) {
 	var ports []int
 	for try := 0; len(ports) < n; try++ {

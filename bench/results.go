@@ -108,13 +108,13 @@ func (r Results) printScales(w io.Writer) {
 	line("Ingresses", func(s Scale) string { return fmt.Sprint(s.Ingresses) })
 	line("rename to first 200, p50", func(s Scale) string { return fmt.Sprintf("%.1f ms", s.P50) })
 	line("  p99", func(s Scale) string { return fmt.Sprintf("%.1f ms", s.P99) })
-	line("  most", func(s Scale) string { return fmt.Sprintf("%.1f ms of %d", s.Max, s.Samples) })
+	line("  max", func(s Scale) string { return fmt.Sprintf("%.1f ms of %d", s.Max, s.Samples) })
 	line("reloads", func(s Scale) string { return fmt.Sprint(s.Reloads) })
 	line("requests lost on another host", func(s Scale) string { return fmt.Sprintf("%d of %d", s.Lost, s.Requests) })
 	line("nginx.conf", func(s Scale) string { return fmt.Sprintf("%d bytes, %.8s…", s.ConfBytes, s.ConfHash) })
 	line("start to ready", func(s Scale) string { return fmt.Sprintf("%.0f ms", s.Ready) })
-	line("controller, resident, most", func(s Scale) string { return mebibytes(s.ControllerPeak) })
-	line("controller, resident, in the end", func(s Scale) string { return mebibytes(s.ControllerNow) })
+	line("controller, resident, maximum", func(s Scale) string { return mebibytes(s.ControllerPeak) })
+	line("controller, resident, at the end", func(s Scale) string { return mebibytes(s.ControllerNow) })
 	line("worker, private, before the first request", func(s Scale) string { return mebibytes(s.WorkerIdle) })
 	line("worker, private, all hosts served", func(s Scale) string { return mebibytes(s.WorkerUsed) })
 }
@@ -123,8 +123,8 @@ func mebibytes(bytes int64) string { return fmt.Sprintf("%.1f MiB", float64(byte
 
 // Bounds that even a busy machine keeps.
 const (
-	mostRatio = 2.0
-	mostP50   = 100.0
+	maxRatio = 2.0
+	maxP50   = 100.0
 )
 
 // check returns an error for every bound that is broken.
@@ -133,13 +133,13 @@ func (r Results) check() error {
 	// What a feature costs has no bound but where it is off.
 	off := slices.DeleteFunc(slices.Clone(r.Features), func(row CPURow) bool { return row.Budget == 0 })
 	for _, row := range slices.Concat(r.CPU, off, r.Handshakes) {
-		if row.Ratio > mostRatio {
-			errs = append(errs, fmt.Errorf("%s: ratio %.3f is above %.1f", row.Name, row.Ratio, mostRatio))
+		if row.Ratio > maxRatio {
+			errs = append(errs, fmt.Errorf("%s: ratio %.3f is above %.1f", row.Name, row.Ratio, maxRatio))
 		}
 	}
 	for _, s := range r.Scales {
-		if s.P50 > mostP50 {
-			errs = append(errs, fmt.Errorf("%d Ingresses: p50 of %.1f ms is above %.0f ms", s.Ingresses, s.P50, mostP50))
+		if s.P50 > maxP50 {
+			errs = append(errs, fmt.Errorf("%d Ingresses: p50 of %.1f ms is above %.0f ms", s.Ingresses, s.P50, maxP50))
 		}
 		if s.Lost > 0 || s.Requests == 0 {
 			errs = append(errs, fmt.Errorf("%d Ingresses: %d of %d requests lost", s.Ingresses, s.Lost, s.Requests))

@@ -5,8 +5,8 @@ import "testing"
 func TestCheck(t *testing.T) {
 	good := func() Results {
 		return Results{
-			CPU:        []CPURow{{Ratio: mostRatio}},
-			Handshakes: []CPURow{{Ratio: mostRatio}},
+			CPU:        []CPURow{{Ratio: maxRatio}},
+			Handshakes: []CPURow{{Ratio: maxRatio}},
 			Scales:     []Scale{{P50: 5, Requests: 1, ConfHash: "a"}, {P50: 5, Requests: 1, ConfHash: "a"}},
 		}
 	}
@@ -14,9 +14,9 @@ func TestCheck(t *testing.T) {
 		t.Errorf("good results: %v", err)
 	}
 	for name, spoil := range map[string]func(*Results){
-		"ratio":        func(r *Results) { r.CPU[0].Ratio = mostRatio + 0.1 },
-		"handshake":    func(r *Results) { r.Handshakes[0].Ratio = mostRatio + 0.1 },
-		"p50":          func(r *Results) { r.Scales[1].P50 = mostP50 + 1 },
+		"ratio":        func(r *Results) { r.CPU[0].Ratio = maxRatio + 0.1 },
+		"handshake":    func(r *Results) { r.Handshakes[0].Ratio = maxRatio + 0.1 },
+		"p50":          func(r *Results) { r.Scales[1].P50 = maxP50 + 1 },
 		"a reload":     func(r *Results) { r.Scales[1].Reloads = 1 },
 		"a loss":       func(r *Results) { r.Scales[0].Lost = 1 },
 		"no bystander": func(r *Results) { r.Scales[0].Requests = 0 },

@@ -85,7 +85,7 @@ func (s *stage) measureScale(ctx context.Context, at place, ingresses, samples i
 	return scale, h.account(&scale)
 }
 
-// touchAll asks for every host once.
+// touchAll sends a request to every host.
 func (h *headgate) touchAll(ctx context.Context, ingresses int) error {
 	c := h.client()
 	defer c.close()

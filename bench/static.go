@@ -97,7 +97,7 @@ func (s *stage) startNginx(ctx context.Context, name, conf string, port int) (in
 	return pid, err
 }
 
-// checkSameWork refuses a static NGINX whose location proxies otherwise than
+// checkSameWork rejects a static NGINX whose location proxies in another way than
 // Headgate's default one does, which would make the comparison worthless.
 func checkSameWork(static, headgate string) error {
 	// Headgate's variable is another name for the same, where no feature sets it.

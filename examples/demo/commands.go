@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// changeWithin bounds the time until a command shows what it is to show.
+// changeWithin limits the time until a command shows the expected output.
 const changeWithin = 5 * time.Second
 
 // A command is a line for a shell in which $DEMO is the stage's folder.
 type command struct {
 	does string
 	line string
-	// wants are parts of what the line prints.
+	// wants are parts of the output.
 	wants []string
-	// unchanged means that the line prints what it printed before.
+	// unchanged means that the output is the same as before.
 	unchanged bool
 }
 
@@ -69,8 +69,8 @@ In another terminal (curl and browsers take *.localhost for this machine):
 	fmt.Fprint(to, "\nThe access log follows. Ctrl-C ends the demo.\n\n")
 }
 
-// check runs the commands one after the other. A command may need a few
-// tries, as a change in the folder takes some milliseconds to be served.
+// check runs the commands one after the other. A command may need several tries,
+// since a change in the folder takes some milliseconds.
 func check(ctx context.Context, folder string, list []command) error {
 	before := map[string]string{}
 	for _, c := range list {
@@ -93,11 +93,11 @@ func check(ctx context.Context, folder string, list []command) error {
 	return nil
 }
 
-// runLine returns what a line prints. Its exit code counts for little: curl
-// calls a WebSocket that it stops listening to a failure.
+// runLine returns the output of a line. Its exit code is ignored in part: for curl,
+// ending a WebSocket is a failure.
 func runLine(ctx context.Context, folder, line string) (string, error) {
 	shell := exec.CommandContext(ctx, "/bin/sh", "-c", line)
-	// A proxy that the user needs for other hosts is none for these.
+	// A proxy that the user needs for other hosts must not be used for these.
 	shell.Env = append(os.Environ(), "DEMO="+folder, "NO_PROXY=*", "no_proxy=*")
 	var out strings.Builder
 	shell.Stdout = &out

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// readyWithin bounds the time from Headgate's start to its readiness.
+	// readyWithin limits the time until Headgate is ready.
 	readyWithin = 30 * time.Second
-	// stopWithin bounds the time that Headgate may take to finish requests.
+	// stopWithin limits the time that Headgate may take to finish requests.
 	stopWithin = 30 * time.Second
 )
 
@@ -44,7 +44,7 @@ func (p *ports) chooseFree() error {
 // A process is a running Headgate.
 type process struct {
 	command *exec.Cmd
-	// ended is closed when the process is gone; err then says how it went.
+	// ended is closed when the process has ended; err is its error.
 	ended chan struct{}
 	err   error
 }
@@ -107,8 +107,8 @@ func healthy(ctx context.Context, at ports) bool {
 	return answer.StatusCode == http.StatusOK
 }
 
-// stop ends the process, which finishes its requests first. It is an error
-// when it does not end well, but none when it was gone before.
+// stop ends the process, which finishes its requests first. A failure of the process
+// is an error, but not if it ended before.
 func (p *process) stop() error {
 	select {
 	case <-p.ended:

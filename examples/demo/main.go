@@ -28,7 +28,7 @@ func main() {
 	flag.IntVar(&o.ports.http, "http-port", 0, "port for HTTP; 0: a free one")
 	flag.IntVar(&o.ports.https, "https-port", 0, "port for HTTPS; 0: a free one")
 	flag.IntVar(&o.ports.healthz, "healthz-port", 0, "port for health and metrics; 0: a free one")
-	flag.BoolVar(&o.check, "check", false, "run the commands instead of printing them, compare what they show, and end")
+	flag.BoolVar(&o.check, "check", false, "run the commands instead of printing them, compare their output, and exit")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -49,7 +49,7 @@ func run(ctx context.Context, o options) (err error) {
 	}
 	defer func() { err = errors.Join(err, stage.close()) }()
 
-	// A check shows Headgate's log only when it fails.
+	// With -check, Headgate's log is shown only if a command fails.
 	var log bytes.Buffer
 	var out, logs io.Writer = os.Stdout, os.Stderr
 	if o.check {
@@ -60,9 +60,9 @@ func run(ctx context.Context, o options) (err error) {
 			}
 		}()
 	}
-	// Another Headgate's answers would be taken for this one's.
+	// Responses of another Headgate would be mistaken for those of this one.
 	if healthy(ctx, o.ports) {
-		return fmt.Errorf("port %d is taken by something that answers /healthz; choose other ports: "+
+		return fmt.Errorf("port %d is in use by a server with /healthz; choose other ports: "+
 			"make demo HTTP_PORT=9080 HTTPS_PORT=9443 HEALTHZ_PORT=9254", o.ports.healthz)
 	}
 	headgate, err := startHeadgate(o.headgate, stage, o.ports, out, logs)
@@ -79,7 +79,7 @@ func run(ctx context.Context, o options) (err error) {
 	announce(os.Stdout, stage.folder, o.ports)
 	select {
 	case <-headgate.ended:
-		return errors.New("headgate ended by itself")
+		return errors.New("headgate ended unexpectedly")
 	case <-ctx.Done():
 		fmt.Println("\nThe demo ends.")
 		return nil

@@ -48,7 +48,7 @@ func newStage() (_ *stage, err error) {
 			err = errors.Join(err, s.close())
 		}
 	}()
-	// NGINX's workers, which may be another user's, must get to the run directory.
+	// NGINX's workers may run as another user, and need the run directory.
 	if err := os.Chmod(folder, 0o711); err != nil {
 		return nil, fmt.Errorf("open the folder: %w", err)
 	}
@@ -79,7 +79,7 @@ func (s *stage) startBackends(values map[string]string) error {
 		}
 		server := &http.Server{Handler: echo.Handler(name)}
 		s.servers = append(s.servers, server)
-		// It returns when the server is closed, and that is no error.
+		// It returns an error when the server is closed, which is expected.
 		go func() { _ = server.Serve(listener) }()
 		values[placeholder(name)+"_PORT"] = strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
 	}
@@ -131,7 +131,7 @@ func (s *stage) writeManifests(values map[string]string) error {
 			return value
 		})
 		if unknown != nil {
-			return fmt.Errorf("%s: nothing is known as %s", name, strings.Join(unknown, ", "))
+			return fmt.Errorf("%s: unknown names %s", name, strings.Join(unknown, ", "))
 		}
 		if err := os.WriteFile(filepath.Join(s.manifests(), name), []byte(filled), 0o600); err != nil {
 			return fmt.Errorf("write a manifest: %w", err)

@@ -99,7 +99,7 @@ func namesIn(prose string) []name {
 
 var humps = regexp.MustCompile(`([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])`)
 
-// splitName is the words of a name: "most tries" of mostTries and MOST_TRIES.
+// splitName is the words of a name: "max tries" of maxTries and MAX_TRIES.
 func splitName(text string) string {
 	text = humps.ReplaceAllString(text, "$1$3 $2$4")
 	return strings.ToLower(strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '_' || r == ' ' }), " "))
