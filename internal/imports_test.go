@@ -27,9 +27,9 @@ var knows = []struct {
 	advice  string
 }{
 	{"internal/finding", nil, "a finding is text about an object: let the caller fill it in"},
-	{"internal/ledger", []string{"internal/finding"}, "it keeps findings of whoever enters them: what they are about is no matter"},
-	{"internal/expiry", []string{"internal/finding", "internal/ledger", "internal/model"}, "it follows certificates that it is told of: who shows them and why is for the controller"},
-	{"internal/inspection", []string{"internal/explain", "internal/finding"}, "it shows what it is given functions for: it calls nobody who acts"},
+	{"internal/tracker", []string{"internal/finding"}, "it keeps the findings of any owner: what they are about does not matter"},
+	{"internal/expiry", []string{"internal/finding", "internal/tracker", "internal/model"}, "it follows the certificates that it gets: the controller knows which names show them and why"},
+	{"internal/adminapi", []string{"internal/explain", "internal/finding"}, "it shows the results of functions that it gets, and only reads"},
 	{"internal/model", nil, "the model is plain data: what makes it or reads it goes elsewhere"},
 	{"internal/resource", nil, "a declaration holds numbers and names: what they are for is known by the feature"},
 	{"internal/directive", []string{"internal/model"}, "a directive is declared as numbers and words: what it means is known by the feature"},
@@ -43,7 +43,7 @@ var knows = []struct {
 	{"internal/ingressnginx", nil, "it is a list of names: what Headgate does with them is for build"},
 	{"internal/pcre", nil, "it is a layer over a library: what patterns are for is known by who compiles them"},
 	{"internal/election", nil, "it knows a Lease: what a leader does is handed in"},
-	{"internal/status", nil, "it writes addresses into the Ingresses that it is told of: who selects them and who leads is handed in"},
+	{"internal/status", nil, "it writes addresses into the selected Ingresses: the selection and the leadership are passed in"},
 	{"internal/permission", nil, "a permission is text about a request: who asks fills it in"},
 	{
 		"internal/event", []string{"internal/finding", "internal/permission"},
@@ -95,14 +95,14 @@ var knows = []struct {
 		"the store knows what an Ingress names (spec.References) and nothing of what happens to the keys that it returns",
 	},
 	{
-		"internal/survey",
+		"internal/snapshot",
 		[]string{"internal/build", "internal/feature", "internal/finding", "internal/model", "internal/pcre", "internal/plan", "internal/source", "internal/store", "internal/unit"},
-		"it builds what it is given: where objects come from and what is told of them is for its callers",
+		"it builds what it gets: its callers know where objects come from and report about them",
 	},
 	{
 		"internal/lint",
-		[]string{"internal/build/spec", "internal/finding", "internal/model", "internal/source", "internal/source/file", "internal/store", "internal/survey", "internal/unit"},
-		"it tells of a survey and of files: what is found is for build and the source",
+		[]string{"internal/build/spec", "internal/finding", "internal/model", "internal/source", "internal/source/file", "internal/store", "internal/snapshot", "internal/unit"},
+		"it reports about a snapshot and files: build and the source make the findings",
 	},
 	{
 		"internal/explain",
@@ -143,7 +143,7 @@ var forbidden = []struct {
 	},
 	{
 		[]string{"internal/controller"},
-		[]string{"internal/explain", "internal/survey", "internal/lint", "internal/inspection"},
+		[]string{"internal/explain", "internal/snapshot", "internal/lint", "internal/adminapi"},
 		"the controller serves: pass it a function that looks at what it has (Controller.Inspect)",
 	},
 }

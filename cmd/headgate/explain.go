@@ -20,36 +20,36 @@ import (
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/nginx"
+	"github.com/headgate/headgate/internal/snapshot"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/source/file"
-	"github.com/headgate/headgate/internal/survey"
 )
 
-// explainOptions are what the flags of explain say.
+// explainOptions are the flags of explain.
 type explainOptions struct {
 	options
 	path, format string
-	question     explain.Question
+	query        explain.Query
 	cookies      []string
-	// defaults lists settings that nobody set.
+	// defaults lists settings with default values too.
 	defaults bool
-	patience time.Duration
+	timeout  time.Duration
 }
 
 func newExplainCommand() *cobra.Command {
 	var o explainOptions
 	command := &cobra.Command{
 		Use:   "explain URL",
-		Short: "Say what becomes of a request and why",
-		Long: "Explain says whose a name is, which route wins and which lose to it, which settings hold and where they come from,\n" +
-			"which endpoints a backend has, and which certificate is shown. It sends no request.\n\n" +
-			"With -f it reads a folder or file of manifests, with --kubeconfig or --apiserver-host a cluster. With none of these\n" +
-			"it asks the controller on this machine or in this pod, and tells what NGINX's workers hold too.",
+		Short: "Explain how a request is handled",
+		Long: "Explain shows which host a name belongs to, which route wins and which ones lose, which settings apply and where they\n" +
+			"come from, which endpoints a backend has, and which certificate is shown. It does not send the request.\n\n" +
+			"With -f it reads a folder or file of manifests, with --kubeconfig or --apiserver-host a cluster. Without these flags\n" +
+			"it queries the controller on this machine or in this pod, and also shows the state of NGINX's workers.",
 		Args: func(command *cobra.Command, args []string) error { return wrong(cobra.ExactArgs(1)(command, args)) },
 		RunE: func(command *cobra.Command, args []string) error {
-			o.question.URL = args[0]
+			o.query.URL = args[0]
 			if len(o.cookies) > 0 {
-				o.question.Headers = append(o.question.Headers, "Cookie: "+strings.Join(o.cookies, "; "))
+				o.query.Headers = append(o.query.Headers, "Cookie: "+strings.Join(o.cookies, "; "))
 			}
 			return o.run(command.Context(), command.OutOrStdout())
 		},
@@ -58,14 +58,14 @@ func newExplainCommand() *cobra.Command {
 	f := command.Flags()
 	f.SortFlags = false
 	f.StringVarP(&o.path, "filename", "f", "", "folder or file of manifests, or a saved dump of a cluster")
-	f.StringArrayVar(&o.question.Headers, "header", nil, "'Name: value' of the request; may be given several times")
-	f.StringArrayVar(&o.cookies, "cookie", nil, "'NAME=VALUE' of a cookie of the request; may be given several times")
-	f.StringVar(&o.question.Method, "method", "GET", "method of the request")
-	f.StringVar(&o.question.From, "from", "", "address of the client")
-	f.StringVarP(&o.format, "output", "o", "text", "form of the output: text or json")
-	f.BoolVar(&o.defaults, "defaults", false, "list settings that nobody set too (json has them always)")
-	f.DurationVar(&o.patience, "timeout", 30*time.Second, "how long a cluster or the controller may take to answer")
-	f.StringVar(&o.runDir, "run-dir", "", "the controller's run directory (default: the one for these ports in the system's temporary folder)")
+	f.StringArrayVar(&o.query.Headers, "header", nil, "'Name: value' of the request; can be repeated")
+	f.StringArrayVar(&o.cookies, "cookie", nil, "'NAME=VALUE' of a cookie of the request; can be repeated")
+	f.StringVar(&o.query.Method, "method", "GET", "method of the request")
+	f.StringVar(&o.query.From, "from", "", "address of the client")
+	f.StringVarP(&o.format, "output", "o", "text", "output format: text or json")
+	f.BoolVar(&o.defaults, "defaults", false, "list settings with default values too (json always has them)")
+	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "time limit for a cluster or the controller")
+	f.StringVar(&o.runDir, "run-dir", "", "the controller's run directory (default: a directory for these ports in the system's temporary directory)")
 	f.Uint16Var(&o.httpPort, "http-port", 80, "the controller's port for http")
 	f.Uint16Var(&o.httpsPort, "https-port", 443, "the controller's port for https")
 	f.StringVar(&o.healthCheckPath, "health-check-path", "/healthz", "path of the health check")
@@ -76,9 +76,9 @@ func newExplainCommand() *cobra.Command {
 
 func (o explainOptions) run(ctx context.Context, out io.Writer) error {
 	if o.format != "text" && o.format != "json" {
-		return wrong(fmt.Errorf("--output %s: allowed are text and json", o.format))
+		return wrong(fmt.Errorf("invalid value %q of --output: must be text or json", o.format))
 	}
-	ctx, cancel := context.WithTimeout(ctx, o.patience)
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	explanation, err := o.explain(ctx)
 	if err != nil {
@@ -97,16 +97,16 @@ func (o explainOptions) explain(ctx context.Context) (explain.Explanation, error
 	cluster := o.kubeconfig != "" || o.apiserverHost != ""
 	switch {
 	case o.path != "" && cluster:
-		return explain.Explanation{}, errors.New("-f reads manifests in the place of a cluster: leave out --kubeconfig and --apiserver-host")
+		return explain.Explanation{}, errors.New("-f reads manifests instead of a cluster: remove it, or --kubeconfig and --apiserver-host")
 	case o.path != "":
 		return o.explainFile()
 	case cluster:
 		return o.explainCluster(ctx)
 	}
-	return askController(ctx, o.socket(), o.question)
+	return askController(ctx, o.socket(), o.query)
 }
 
-// socket is the controller's.
+// socket is the path of the controller's socket.
 func (o explainOptions) socket() string {
 	dir := o.runDir
 	if dir == "" {
@@ -116,7 +116,7 @@ func (o explainOptions) socket() string {
 }
 
 func (o explainOptions) explainFile() (explain.Explanation, error) {
-	settings, err := o.surveySettings()
+	settings, err := o.snapshotSettings()
 	if err != nil {
 		return explain.Explanation{}, err
 	}
@@ -135,18 +135,18 @@ func (o explainOptions) explainFile() (explain.Explanation, error) {
 	return o.explainObjects(read.Changes, settings, findings, holders(folder, read.Files))
 }
 
-// explainObjects explains by objects that are all there is. Findings are those
-// that are known already, files say which of them hold an object; nil for none.
-func (o explainOptions) explainObjects(changes []source.Change, settings survey.Settings, findings []finding.Finding,
+// explainObjects explains by the given objects only. findings are those already
+// known. files returns the files that contain an object; it may be nil.
+func (o explainOptions) explainObjects(changes []source.Change, settings snapshot.Settings, findings []finding.Finding,
 	files func(object string) []string,
 ) (explain.Explanation, error) {
-	surveyed, err := survey.Take(changes, settings)
+	snap, err := snapshot.Build(changes, settings)
 	if err != nil {
 		return explain.Explanation{}, err
 	}
-	return explain.Explain(o.question, explain.Settings{
-		Store: surveyed.View, Builder: build.New(settings.Features, settings.AnnotationPrefix), Features: settings.Features, BoundProfiles: surveyed.BoundProfiles,
-		Findings: append(findings, surveyed.All()...), Files: files, HealthPath: o.healthCheckPath, HTTPSPort: o.httpsPort, Now: time.Now(),
+	return explain.Explain(o.query, explain.Settings{
+		Store: snap.View, Builder: build.New(settings.Features, settings.AnnotationPrefix), Features: settings.Features, BoundProfiles: snap.BoundProfiles,
+		Findings: append(findings, snap.All()...), Files: files, HealthPath: o.healthCheckPath, HTTPSPort: o.httpsPort, Now: time.Now(),
 	})
 }
 
@@ -163,7 +163,7 @@ func (o explainOptions) explainCluster(ctx context.Context) (explain.Explanation
 	if err != nil {
 		return explain.Explanation{}, err
 	}
-	return o.explainObjects(changes, survey.Settings{
+	return o.explainObjects(changes, snapshot.Settings{
 		Store: settings, Features: all.Features(), AnnotationPrefix: o.annotationsPrefix,
 	}, nil, nil)
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/headgate/headgate/internal/store"
 )
 
-// readCluster reads a cluster once: all that is delivered first, and the
-// Secrets and ConfigMaps that something refers to.
+// readCluster reads a cluster once: all objects that are delivered first, and the
+// Secrets and ConfigMaps with references.
 func (o explainOptions) readCluster(ctx context.Context, settings store.Settings, log *slog.Logger) ([]source.Change, error) {
 	klog.SetSlogLogger(log)
 	clients, err := kube.Connect(kube.Connection{
@@ -32,13 +32,13 @@ func (o explainOptions) readCluster(ctx context.Context, settings store.Settings
 		Clients: clients, Namespace: o.watchNamespace, ConfigMap: settings.ConfigMap, AnnotationPrefix: o.annotationsPrefix,
 		Namespaces: settings.Namespaces != nil, Log: log,
 	})
-	return readOnce(ctx, cluster.Run, controller.Wants{Secrets: cluster.SubscribeSecrets, ConfigMaps: cluster.SubscribeConfigMaps},
+	return readOnce(ctx, cluster.Run, controller.Subscriptions{Secrets: cluster.SubscribeSecrets, ConfigMaps: cluster.SubscribeConfigMaps},
 		store.New(settings, build.New(all.Features(), o.annotationsPrefix).Refer))
 }
 
-// readOnce runs a source until it has delivered all there is, and the Secrets
-// and ConfigMaps that objects then refer to.
-func readOnce(ctx context.Context, run controller.Source, want controller.Wants, objects *store.Store) ([]source.Change, error) {
+// readOnce runs a source until it has delivered all objects, and the Secrets and
+// ConfigMaps that they refer to.
+func readOnce(ctx context.Context, run controller.Source, want controller.Subscriptions, objects *store.Store) ([]source.Change, error) {
 	running, end := context.WithCancelCause(ctx)
 	var mu sync.Mutex
 	var changes []source.Change
@@ -87,6 +87,6 @@ func await(ctx context.Context, done <-chan struct{}) error {
 		if cause := context.Cause(ctx); !errors.Is(cause, context.DeadlineExceeded) {
 			return fmt.Errorf("read the cluster: %w", cause)
 		}
-		return errors.New("read the cluster: the API server did not give all that is needed in time (--timeout)")
+		return errors.New("read the cluster: the API server did not deliver all objects in time (--timeout)")
 	}
 }

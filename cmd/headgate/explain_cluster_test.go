@@ -20,12 +20,11 @@ import (
 )
 
 // A fakeCluster delivers an Ingress, and the Secret and the ConfigMap that it
-// names once they are wanted.
+// names, as soon as they are subscribed to.
 type fakeCluster struct {
 	// wanted are functions that deliver.
 	wanted chan func(deliver func(source.Change))
-	// silent delivers nothing. Of what is wanted the kind that is named withheld
-	// does not come.
+	// silent delivers nothing. Objects of the kind withheld are not delivered.
 	silent   bool
 	withheld string
 	err      error
@@ -56,24 +55,24 @@ func (f *fakeCluster) run(ctx context.Context, deliver func(context.Context, []s
 }
 
 // want delivers an object for each name.
-func (f *fakeCluster) want(kind string, object func(metav1.ObjectMeta) metav1.Object) controller.Want[types.NamespacedName] {
+func (f *fakeCluster) want(kind string, object func(metav1.ObjectMeta) metav1.Object) controller.Subscribe[types.NamespacedName] {
 	return func(added, _ []types.NamespacedName) <-chan struct{} {
-		settled := make(chan struct{})
+		delivered := make(chan struct{})
 		if kind == f.withheld {
-			return settled
+			return delivered
 		}
 		f.wanted <- func(deliver func(source.Change)) {
 			for _, name := range added {
 				deliver(source.Change{Object: object(metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name})})
 			}
-			close(settled)
+			close(delivered)
 		}
-		return settled
+		return delivered
 	}
 }
 
-// TestReadOnce: the Secrets and ConfigMaps that are referred to come too, and a
-// cluster that gives nothing, or not all, is waited for no longer than said.
+// TestReadOnce: the Secrets and ConfigMaps with references are delivered too, and
+// there is a time limit for a cluster that delivers nothing, or not everything.
 func TestReadOnce(t *testing.T) {
 	t.Parallel()
 	headers := feature.Feature{Name: "headers", Settings: []feature.Declared{
@@ -91,14 +90,14 @@ func TestReadOnce(t *testing.T) {
 		{"without the ConfigMap", fakeCluster{withheld: "ConfigMap"}, 0, "in time (--timeout)"},
 		{"broken", fakeCluster{err: errors.New("no such namespace")}, 0, "read the cluster: no such namespace"},
 	} {
-		patience := time.Minute
+		timeout := time.Minute
 		if c.cluster.silent || c.cluster.withheld != "" {
-			patience = 20 * time.Millisecond // in vain
+			timeout = 20 * time.Millisecond // always expires
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), timeout)
 		c.cluster.wanted = make(chan func(func(source.Change)), 2)
 		objects := store.New(store.Settings{WatchWithoutClass: true}, build.New([]feature.Feature{headers}, "x").Refer)
-		changes, err := readOnce(ctx, c.cluster.run, controller.Wants{
+		changes, err := readOnce(ctx, c.cluster.run, controller.Subscriptions{
 			Secrets:    c.cluster.want("Secret", func(m metav1.ObjectMeta) metav1.Object { return &corev1.Secret{ObjectMeta: m} }),
 			ConfigMaps: c.cluster.want("ConfigMap", func(m metav1.ObjectMeta) metav1.Object { return &corev1.ConfigMap{ObjectMeta: m} }),
 		}, objects)

@@ -11,20 +11,19 @@ import (
 	"github.com/headgate/headgate/internal/explain"
 )
 
-// An answerer answers questions about requests where a controller runs.
+// An answerer explains requests in a running controller.
 type answerer struct {
 	inspect func(context.Context, func(controller.Snapshot)) error
-	// settings are those that stay the same.
+	// settings are those that do not change.
 	settings explain.Settings
-	// socket is the data plane's.
+	// socket is that of the data plane.
 	socket string
 }
 
-// explain says what would become of a request, and what NGINX's workers hold of
-// the units that it needs. An *explain.QuestionError says what is wrong with the
-// question. Any other error is for a controller that has no time: it is tried
-// again later.
-func (a answerer) explain(ctx context.Context, q explain.Question) (explain.Explanation, error) {
+// explain explains a request, with the state of its units in NGINX's workers. An
+// *explain.QueryError is a mistake in the query. Any other error means that the
+// controller is busy, and the caller may retry later.
+func (a answerer) explain(ctx context.Context, q explain.Query) (explain.Explanation, error) {
 	var explanation explain.Explanation
 	var wrong error
 	err := a.inspect(ctx, func(now controller.Snapshot) {
@@ -42,7 +41,7 @@ func (a answerer) explain(ctx context.Context, q explain.Question) (explain.Expl
 	return explanation, nil
 }
 
-// holdings asks NGINX's workers what they hold.
+// holdings queries the units in NGINX's workers.
 func (a answerer) holdings(ctx context.Context, units []explain.Unit) *explain.DataPlane {
 	names := make([]dataplane.UnitName, len(units))
 	for i, u := range units {

@@ -14,8 +14,8 @@ import (
 	"github.com/headgate/headgate/internal/explain"
 )
 
-// askController asks the controller behind a socket.
-func askController(ctx context.Context, socket string, q explain.Question) (explain.Explanation, error) {
+// askController queries the controller on a socket.
+func askController(ctx context.Context, socket string, q explain.Query) (explain.Explanation, error) {
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	}}
@@ -25,15 +25,15 @@ func askController(ctx context.Context, socket string, q explain.Question) (expl
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://controller/v1/explain?"+wanted.Encode(), http.NoBody)
 	if err != nil {
-		return explain.Explanation{}, fmt.Errorf("ask the controller: %w", err)
+		return explain.Explanation{}, fmt.Errorf("query the controller: %w", err)
 	}
 	response, err := transport.RoundTrip(request)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return explain.Explanation{}, fmt.Errorf("no controller runs behind %s: name its --run-dir or ports, "+
+		return explain.Explanation{}, fmt.Errorf("no controller listens on %s: set --run-dir or the ports, "+
 			"or explain manifests (-f) or a cluster (--kubeconfig)", socket)
 	case err != nil:
-		return explain.Explanation{}, fmt.Errorf("ask the controller: %w", err)
+		return explain.Explanation{}, fmt.Errorf("query the controller: %w", err)
 	}
 	defer response.Body.Close()
 	var answer struct {
@@ -41,7 +41,7 @@ func askController(ctx context.Context, socket string, q explain.Question) (expl
 		Error string `json:"error"`
 	}
 	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-		return explain.Explanation{}, fmt.Errorf("read the controller's answer: %w", err)
+		return explain.Explanation{}, fmt.Errorf("read the controller's response: %w", err)
 	}
 	if response.StatusCode != http.StatusOK {
 		return explain.Explanation{}, fmt.Errorf("the controller: %s", answer.Error)

@@ -24,9 +24,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestExplainGolden runs the command lines of each case on its manifests. The
-// sections that follow in.yaml have the arguments as name, without
-// "explain -f FOLDER", and what is printed as content.
+// TestExplainGolden runs the commands of each case on its manifests. The sections
+// after in.yaml have the arguments as their name, without "explain -f FOLDER", and
+// the output as their content.
 func TestExplainGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/explain/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -61,7 +61,7 @@ func TestExplainGolden(t *testing.T) {
 	}
 }
 
-// runExplain gives what the command prints, or says to stderr.
+// runExplain returns the output of the command, or its error.
 func runExplain(t *testing.T, folder, line string) string {
 	t.Helper()
 	args := []string{"explain", "-f", folder}
@@ -90,8 +90,8 @@ func runExplain(t *testing.T, folder, line string) string {
 	return unsteady.ReplaceAllString(out.String(), "${1}…")
 }
 
-// unsteady is what any new setting changes: the names of profiles, and the
-// versions of units. Certificates are made anew for each run.
+// unsteady matches what any new setting changes: the names of profiles, and the
+// versions of units. Certificates are generated for each run.
 var unsteady = regexp.MustCompile(`(\bp_|"version": "|"kind": "certificate",\n +"name": ")[0-9a-f]+`)
 
 // writeManifests writes the documents into a folder. A TestCertificate becomes
@@ -120,7 +120,7 @@ func writeManifests(t *testing.T, folder string, data []byte) {
 	}
 }
 
-// A testCertificate says what the certificate of a TLS Secret is like.
+// A testCertificate describes the certificate of a TLS Secret.
 type testCertificate struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -153,21 +153,21 @@ func (c testCertificate) secret(t *testing.T) *corev1.Secret {
 	}
 }
 
-// TestExplainRefusals: what was asked wrongly is said, with status 2.
-func TestExplainRefusals(t *testing.T) {
+// TestExplainUsage: invalid arguments are reported, with status 2.
+func TestExplainUsage(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "manifests")
 	writeManifests(t, folder, []byte("{}"))
 	for line, want := range map[string]string{
 		"":                                    "accepts 1 arg",
 		"http://a.test http://b.test":         "accepts 1 arg",
-		"ftp://a.test/":                       "allowed are http and https",
-		"http://a.test:x/":                    "no name with a port",
-		"http://user@a.test/":                 "no name with a port",
-		"http://a.test/ -o yaml":              "allowed are text and json",
-		"http://a.test/ --from here":          "no IP address",
-		"http://a.test/ --header nothing":     "allowed is 'Name: value'",
-		"http://a.test/ --kubeconfig x":       "leave out --kubeconfig",
+		"ftp://a.test/":                       "must be http or https",
+		"http://a.test:x/":                    "is not a host with an optional port",
+		"http://user@a.test/":                 "is not a host with an optional port",
+		"http://a.test/ -o yaml":              "must be text or json",
+		"http://a.test/ --from here":          "must be an IP address",
+		"http://a.test/ --header nothing":     "must be 'Name: value'",
+		"http://a.test/ --kubeconfig x":       "or --kubeconfig",
 		"http://a.test/ --configmap x":        "NAMESPACE/NAME",
 		"http://a.test/ --no-such-flag":       "unknown flag",
 		"http://a.test/ --filename /nonesuch": "no such file",
@@ -176,16 +176,16 @@ func TestExplainRefusals(t *testing.T) {
 			t.Errorf("%q: got %s, want %s", line, got, want)
 		}
 	}
-	// Without a source the controller is asked, which does not run here.
+	// Without a source the controller is queried, which does not run here.
 	command := newCommand()
 	command.SetArgs([]string{"explain", "--run-dir", t.TempDir(), "http://a.test/"})
-	if err := command.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "no controller runs behind") {
+	if err := command.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "no controller listens on") {
 		t.Errorf("without a controller: %v", err)
 	}
 }
 
-// TestExplainFlags: a flag of explain that the controller has too means the
-// same without being set.
+// TestExplainFlags: a flag that explain shares with the controller has the same
+// default.
 func TestExplainFlags(t *testing.T) {
 	command := newCommand()
 	shared := 0

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// options are what the flags say.
+// options are the flags of the controller.
 type options struct {
 	manifestsDir string
 	runDir       string
@@ -42,13 +42,13 @@ func newCommand() *cobra.Command {
 	var o options
 	command := &cobra.Command{
 		Use:           "headgate",
-		Short:         "An Ingress controller on NGINX that does not reload for what tenants change",
+		Short:         "An Ingress controller on NGINX that does not reload for changes by tenants",
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if !command.Flags().Changed("post-shutdown-grace-period") && o.manifestsDir != "" {
-				// No load balancer watches a folder's controller.
+				// A folder has no load balancer that must notice the end.
 				o.postShutdownGracePeriod = 0
 			}
 			log, err := o.logger()
@@ -66,12 +66,12 @@ func newCommand() *cobra.Command {
 }
 
 func (o *options) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.manifestsDir, "manifests-dir", "", "folder of Kubernetes manifests to serve, watched for changes, in the place of a cluster")
-	f.StringVar(&o.runDir, "run-dir", "", "directory that NGINX runs in (default: one for these ports in the system's temporary folder)")
+	f.StringVar(&o.manifestsDir, "manifests-dir", "", "folder of Kubernetes manifests to serve instead of a cluster; it is watched for changes")
+	f.StringVar(&o.runDir, "run-dir", "", "directory that NGINX runs in (default: a directory for these ports in the system's temporary directory)")
 	f.Uint16Var(&o.httpPort, "http-port", 80, "port for http")
 	f.Uint16Var(&o.httpsPort, "https-port", 443, "port for https")
-	f.Uint16Var(&o.healthzPort, "healthz-port", 10254, "port of the health check and the metrics")
-	f.StringVar(&o.healthzHost, "healthz-host", "", "address of the health check and the metrics (default: all)")
+	f.Uint16Var(&o.healthzPort, "healthz-port", 10254, "port for the health check and metrics")
+	f.StringVar(&o.healthzHost, "healthz-host", "", "address for the health check and metrics (default: all)")
 	f.StringVar(&o.healthCheckPath, "health-check-path", "/healthz", "path of the health check")
 	o.addSelectionFlags(f)
 	o.addKubernetesFlags(f)
@@ -79,19 +79,19 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	o.addCertificateFlags(f)
 	o.addStatusFlags(f)
 	o.addScopeFlags(f)
-	f.IntVar(&o.shutdownGracePeriod, "shutdown-grace-period", 0, "seconds between SIGTERM and the end of NGINX; the health check fails meanwhile")
-	f.IntVar(&o.postShutdownGracePeriod, "post-shutdown-grace-period", 10, "seconds between the end of NGINX and the controller's; 0 with --manifests-dir, unless given")
-	f.StringVar(&o.logFormat, "log-format", "text", "format of the log: text or json")
-	f.IntVarP(&o.verbosity, "v", "v", 0, "verbosity of the log; 2 and more is for debugging")
+	f.IntVar(&o.shutdownGracePeriod, "shutdown-grace-period", 0, "seconds between SIGTERM and the end of NGINX, in which the health check fails")
+	f.IntVar(&o.postShutdownGracePeriod, "post-shutdown-grace-period", 10, "seconds between the end of NGINX and that of the controller (default with --manifests-dir: 0)")
+	f.StringVar(&o.logFormat, "log-format", "text", "log format: text or json")
+	f.IntVarP(&o.verbosity, "v", "v", 0, "verbosity of the log; debug messages from 2")
 	addLaterFlags(f)
 }
 
 func (o *options) addKubernetesFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file (default: the pod's own access)")
-	f.StringVar(&o.apiserverHost, "apiserver-host", "", "URL of the API server (default: the kubeconfig's or the pod's)")
-	f.StringVar(&o.certificateAuthority, "certificate-authority", "", "file of the certificate authority of --apiserver-host")
-	f.Float32Var(&o.kubeAPIQPS, "kube-api-qps", 100, "requests a second to the API server at most, in the long run")
-	f.IntVar(&o.kubeAPIBurst, "kube-api-burst", 200, "requests to the API server at once at most")
+	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file (default: the pod's ServiceAccount)")
+	f.StringVar(&o.apiserverHost, "apiserver-host", "", "URL of the API server (default: that of the kubeconfig or the pod)")
+	f.StringVar(&o.certificateAuthority, "certificate-authority", "", "file with the certificate authority of --apiserver-host")
+	f.Float32Var(&o.kubeAPIQPS, "kube-api-qps", 100, "maximum requests per second to the API server")
+	f.IntVar(&o.kubeAPIBurst, "kube-api-burst", 200, "maximum burst of requests to the API server")
 }
 
 func (o options) logger() (*slog.Logger, error) {
@@ -105,43 +105,43 @@ func (o options) logger() (*slog.Logger, error) {
 	case "json":
 		return slog.New(slog.NewJSONHandler(os.Stderr, settings)), nil
 	}
-	return nil, fmt.Errorf("--log-format %s: allowed are text and json", o.logFormat)
+	return nil, fmt.Errorf("invalid value %q of --log-format: must be text or json", o.logFormat)
 }
 
-// check refuses what can't be meant.
+// check rejects invalid values and combinations.
 func (o options) check() error {
 	if o.manifestsDir != "" && (o.kubeconfig != "" || o.apiserverHost != "") {
-		return errors.New("--manifests-dir serves a folder in the place of a cluster: leave out --kubeconfig and --apiserver-host")
+		return errors.New("--manifests-dir serves a folder instead of a cluster: remove it, or --kubeconfig and --apiserver-host")
 	}
 	if o.certificateAuthority != "" && o.apiserverHost == "" {
-		return errors.New("--certificate-authority goes with --apiserver-host, which is missing")
+		return errors.New("--certificate-authority requires --apiserver-host")
 	}
 	if o.kubeAPIQPS <= 0 || o.kubeAPIBurst <= 0 {
-		return errors.New("--kube-api-qps and --kube-api-burst are numbers above 0")
+		return errors.New("--kube-api-qps and --kube-api-burst must be greater than 0")
 	}
 	if err := o.checkSelection(); err != nil {
 		return err
 	}
 	if o.httpPort == 0 || o.httpsPort == 0 || o.healthzPort == 0 {
-		return errors.New("ports are numbers from 1 to 65535")
+		return errors.New("ports must be from 1 to 65535")
 	}
 	if o.httpPort == o.httpsPort || o.httpPort == o.healthzPort || o.httpsPort == o.healthzPort {
 		return errors.New("--http-port, --https-port and --healthz-port must differ")
 	}
 	if !strings.HasPrefix(o.healthCheckPath, "/") {
-		return fmt.Errorf("--health-check-path %s: a path begins with a slash", o.healthCheckPath)
+		return fmt.Errorf("invalid value %q of --health-check-path: must begin with a slash", o.healthCheckPath)
 	}
 	return o.checkStatus()
 }
 
-// objectName reads the value of a flag that names an object.
+// objectName parses the value of a flag that names an object.
 func objectName(flag, text string) (types.NamespacedName, error) {
 	if text == "" {
 		return types.NamespacedName{}, nil
 	}
 	namespace, name, ok := strings.Cut(text, "/")
 	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
-		return types.NamespacedName{}, fmt.Errorf("--%s %s: allowed is NAMESPACE/NAME", flag, text)
+		return types.NamespacedName{}, fmt.Errorf("invalid value %q of --%s: must be NAMESPACE/NAME", text, flag)
 	}
 	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// laterUsage is what --help says of a flag that is accepted and not obeyed.
+// laterUsage is the help of a flag that is accepted without effect.
 const laterUsage = "has no effect in this version"
 
-// addLaterFlags declares the flags of ingress-nginx that Headgate accepts, so
-// that a Deployment written for it starts, but does not obey: their names,
-// types and defaults. A flag that begins to count moves to newCommand.
+// addLaterFlags declares the flags of ingress-nginx that Headgate accepts without
+// effect, so that a Deployment for ingress-nginx starts: their names, types and
+// defaults. A flag that gets an effect moves to newCommand.
 func addLaterFlags(f *pflag.FlagSet) {
 	for name, value := range map[string]bool{
 		"disable-full-test":                false,
@@ -91,7 +91,7 @@ func addLaterNumbers(f *pflag.FlagSet) {
 	f.IP("profiler-address", net.IPv4(127, 0, 0, 1), laterUsage)
 }
 
-// warnLaterFlags logs which of the flags that were set have no effect.
+// warnLaterFlags logs the flags that were set and have no effect.
 func warnLaterFlags(f *pflag.FlagSet, log *slog.Logger) {
 	f.Visit(func(flag *pflag.Flag) {
 		if flag.Usage == laterUsage {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestFlagsOfIngressNGINX: every flag that a Deployment may hold is known.
+// TestFlagsOfIngressNGINX: all flags of ingress-nginx's Deployments exist.
 func TestFlagsOfIngressNGINX(t *testing.T) {
 	text, err := os.ReadFile("../../test/compat/COVERAGE.tsv")
 	if err != nil {
@@ -34,8 +34,8 @@ func TestFlagsOfIngressNGINX(t *testing.T) {
 	}
 }
 
-// TestLaterFlags: a flag that has no effect is warned of when it is set, and
-// what it could never hold is refused as it ever will be.
+// TestLaterFlags: setting a flag without effect logs a warning, and values of the
+// wrong type are rejected.
 func TestLaterFlags(t *testing.T) {
 	for _, c := range []struct{ flags, warned string }{
 		{"", ""},

@@ -2,11 +2,11 @@ package main
 
 import "github.com/spf13/pflag"
 
-// scopeOptions are what the flags say of what is left out.
+// scopeOptions are the flags about Events.
 type scopeOptions struct {
 	disableSyncEvents bool
 }
 
 func (o *scopeOptions) addScopeFlags(f *pflag.FlagSet) {
-	f.BoolVar(&o.disableSyncEvents, "disable-sync-events", false, "write no Event when an Ingress was taken")
+	f.BoolVar(&o.disableSyncEvents, "disable-sync-events", false, "don't write Events for Ingresses that are applied")
 }

@@ -2,8 +2,8 @@ package main
 
 import "testing"
 
-// TestLocalAddresses: a folder may name services on the machine itself, a
-// cluster only with the flag.
+// TestLocalAddresses: a folder may name services on the same machine, a cluster only
+// with the flag.
 func TestLocalAddresses(t *testing.T) {
 	for _, c := range []struct{ flag, folder, want bool }{
 		{false, false, false}, {true, false, true}, {false, true, true}, {true, true, true},

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestOwnPod: topology hints need the name of the Pod, and say so.
+// TestOwnPod: topology hints need the name of the Pod, and warn without it.
 func TestOwnPod(t *testing.T) {
 	for _, c := range []struct {
 		topology              bool

@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-func TestRefusedStatusFlags(t *testing.T) {
+func TestInvalidStatusFlags(t *testing.T) {
 	for _, c := range []struct{ flags, want string }{
-		{"--publish-service=a/b --publish-status-address=192.0.2.1", "exclude each other"},
-		{"--publish-service=b", "--publish-service b: allowed is NAMESPACE/NAME"},
-		{"--publish-status-address=192.0.2.1,a_b", `--publish-status-address: "a_b" is neither an IP address nor a DNS name`},
+		{"--publish-service=a/b --publish-status-address=192.0.2.1", "mutually exclusive"},
+		{"--publish-service=b", `invalid value "b" of --publish-service: must be NAMESPACE/NAME`},
+		{"--publish-status-address=192.0.2.1,a_b", `invalid value of --publish-status-address: invalid address "a_b": must be an IP address or a DNS name`},
 		{"--election-id=", "--disable-leader-election"},
 	} {
 		command := newCommand()
@@ -24,8 +24,8 @@ func TestRefusedStatusFlags(t *testing.T) {
 	}
 }
 
-// TestCandidate: a pod is itself; outside of pods no two processes are the
-// same one.
+// TestCandidate: a pod has its own name; outside of pods no two processes have the
+// same name.
 func TestCandidate(t *testing.T) {
 	options := types.NamespacedName{Namespace: "config", Name: "options"}
 	for _, c := range []struct {
@@ -33,8 +33,8 @@ func TestCandidate(t *testing.T) {
 		configMap      types.NamespacedName
 		want           string
 	}{
-		{"web-1", "gate", options, "gate web-1"},
-		{"", "gate", options, "gate random"},
+		{"web-1", "headgate", options, "headgate web-1"},
+		{"", "headgate", options, "headgate random"},
 		{"", "", options, "config random"},
 		{"", "", types.NamespacedName{}, "default random"},
 	} {

@@ -6,19 +6,19 @@ import (
 	"testing"
 )
 
-// TestRefusedFlags: what can't be meant is refused before anything starts.
-func TestRefusedFlags(t *testing.T) {
+// TestInvalidFlags: invalid values are rejected before anything starts.
+func TestInvalidFlags(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	for _, c := range []struct{ flags, want string }{
-		{"", "not running in a Pod, and neither a kubeconfig file nor the API server's URL is set"},
-		{"--manifests-dir . --kubeconfig x", "leave out --kubeconfig and --apiserver-host"},
-		{"--manifests-dir . --apiserver-host http://127.0.0.1", "leave out --kubeconfig and --apiserver-host"},
-		{"--certificate-authority ca.crt", "goes with --apiserver-host, which is missing"},
+		{"", "not running in a Pod"},
+		{"--manifests-dir . --kubeconfig x", "or --kubeconfig and --apiserver-host"},
+		{"--manifests-dir . --apiserver-host http://127.0.0.1", "or --kubeconfig and --apiserver-host"},
+		{"--certificate-authority ca.crt", "requires --apiserver-host"},
 		{"--apiserver-host https://127.0.0.1 --certificate-authority /nowhere/ca.crt", "read the certificate authority"},
 		{"--kubeconfig /nowhere/config", "/nowhere/config"},
 		{"--apiserver-host http://127.0.0.1 --kube-api-qps 0", "--kube-api-qps and --kube-api-burst"},
 		{"--apiserver-host http://127.0.0.1 --kube-api-burst -1", "--kube-api-qps and --kube-api-burst"},
-		{"--configmap options --manifests-dir .", "allowed is NAMESPACE/NAME"},
+		{"--configmap options --manifests-dir .", "must be NAMESPACE/NAME"},
 		{"--manifests-dir /nowhere", "manifests folder"},
 	} {
 		command := newCommand()

@@ -12,11 +12,11 @@ import (
 	"github.com/headgate/headgate/internal/nginx"
 )
 
-// stopMargin is how much longer than it was told NGINX may take to end.
+// stopMargin is the time that NGINX gets to end in addition to its limit.
 const stopMargin = 10 * time.Second
 
-// secondSignal returns a context that ends with the second signal to leave,
-// and a function to call when no more are waited for.
+// secondSignal returns a context that ends with the second signal to stop, and a
+// function to call when no more signals are expected.
 func secondSignal() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -37,16 +37,16 @@ func secondSignal() (context.Context, context.CancelFunc) {
 	}
 }
 
-// stopNGINX lets NGINX finish its connections. NGINX itself ends what is left
-// after limit, and what is left when hurry ends is cut, which is an error.
-func stopNGINX(hurry context.Context, process *nginx.Process, limit time.Duration, log *slog.Logger) error {
+// stopNGINX lets NGINX finish its connections. NGINX itself closes those left after
+// limit. When forceStop ends, the others are cut, and stopNGINX returns an error.
+func stopNGINX(forceStop context.Context, process *nginx.Process, limit time.Duration, log *slog.Logger) error {
 	began := time.Now()
-	stopping, cancel := context.WithTimeout(hurry, limit+stopMargin)
+	stopping, cancel := context.WithTimeout(forceStop, limit+stopMargin)
 	defer cancel()
 	err := process.Stop(stopping)
-	if err != nil && hurry.Err() != nil {
-		// Not wrapped: it is no end that was waited for.
-		return fmt.Errorf("a second signal came: %v", err)
+	if err != nil && forceStop.Err() != nil {
+		// Not wrapped: callers must not take it for the regular end.
+		return fmt.Errorf("received a second signal: %v", err)
 	}
 	if err == nil {
 		log.Info("NGINX has ended", "took", time.Since(began).Round(time.Millisecond))
@@ -54,7 +54,7 @@ func stopNGINX(hurry context.Context, process *nginx.Process, limit time.Duratio
 	return err
 }
 
-// pause waits so long, or until ctx ends.
+// pause waits for a time, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):

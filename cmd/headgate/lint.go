@@ -12,28 +12,28 @@ import (
 
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/lint"
+	"github.com/headgate/headgate/internal/snapshot"
 	"github.com/headgate/headgate/internal/source/file"
-	"github.com/headgate/headgate/internal/survey"
 )
 
-// lintOptions are what the flags of lint say.
+// lintOptions are the flags of lint.
 type lintOptions struct {
 	selection
 	path, format string
 	ignore       []string
 }
 
-// errFindings ends lint where there are errors, which are told already.
+// errFindings ends lint if there are errors, which are reported already.
 var errFindings = exitStatus{status: 1}
 
 func newLintCommand() *cobra.Command {
 	var o lintOptions
 	command := &cobra.Command{
 		Use:   "lint -f FOLDER|FILE",
-		Short: "List what is wrong with manifests, with file and line",
+		Short: "Check manifests and list findings with file and line",
 		Long: "Lint reads a folder of manifests, a file of them or a saved dump of a cluster as the controller would, and lists\n" +
-			"all findings. It ends with status 1 if one of them is an error, with 0 if none is, and with 2 if it was called wrongly.\n" +
-			"It asks no cluster and looks up no names.",
+			"all findings. The exit status is 1 if one of them is an error, 0 if none is, and 2 if the arguments are invalid.\n" +
+			"Lint connects to no cluster and resolves no names.",
 		Args: func(command *cobra.Command, args []string) error { return wrong(cobra.NoArgs(command, args)) },
 		RunE: func(command *cobra.Command, _ []string) error {
 			return o.run(command.OutOrStdout(), command.ErrOrStderr())
@@ -43,13 +43,13 @@ func newLintCommand() *cobra.Command {
 	f := command.Flags()
 	f.SortFlags = false
 	f.StringVarP(&o.path, "filename", "f", "", "folder or file to read")
-	f.StringVarP(&o.format, "output", "o", "text", "form of the output: text, json or sarif")
-	f.StringSliceVar(&o.ignore, "ignore", nil, "code of findings to leave out; may be given several times")
+	f.StringVarP(&o.format, "output", "o", "text", "output format: text, json or sarif")
+	f.StringSliceVar(&o.ignore, "ignore", nil, "code of findings to omit; can be repeated")
 	o.addSelectionFlags(f)
 	return command
 }
 
-// wrong is an error of how a command was called.
+// wrong is an error in the arguments of a command.
 func wrong(err error) error {
 	if err == nil {
 		return nil
@@ -60,18 +60,18 @@ func wrong(err error) error {
 func (o lintOptions) run(out, summary io.Writer) error {
 	write, ok := lint.FormatNamed(o.format)
 	if !ok {
-		return wrong(fmt.Errorf("--output %s: allowed are text, json and sarif", o.format))
+		return wrong(fmt.Errorf("invalid value %q of --output: must be text, json or sarif", o.format))
 	}
 	if o.path == "" {
-		return wrong(errors.New("-f is missing: name a folder or file of manifests"))
+		return wrong(errors.New("-f is required: a folder or file of manifests"))
 	}
 	ignored := make([]finding.Code, len(o.ignore))
 	for i, code := range o.ignore {
 		if ignored[i] = finding.Code(code); !lint.Known(ignored[i]) {
-			return wrong(fmt.Errorf("--ignore %s: allowed are %s", code, strings.Join(lint.Codes(), ", ")))
+			return wrong(fmt.Errorf("invalid value %q of --ignore: must be one of %s", code, strings.Join(lint.Codes(), ", ")))
 		}
 	}
-	settings, err := o.surveySettings()
+	settings, err := o.snapshotSettings()
 	if err != nil {
 		return wrong(err)
 	}
@@ -79,7 +79,7 @@ func (o lintOptions) run(out, summary io.Writer) error {
 	if err != nil {
 		return wrong(err)
 	}
-	surveyed, err := survey.Take(read.Changes, settings)
+	snap, err := snapshot.Build(read.Changes, settings)
 	if err != nil {
 		return wrong(err)
 	}
@@ -87,7 +87,7 @@ func (o lintOptions) run(out, summary io.Writer) error {
 	if err != nil {
 		return wrong(err)
 	}
-	report := lint.Check(read, surveyed, lint.Options{
+	report := lint.Check(read, snap, lint.Options{
 		Root: o.path, Ignore: ignored, Version: version,
 		Show: func(path string) string { return shown(path, here) },
 	})
@@ -101,8 +101,8 @@ func (o lintOptions) run(out, summary io.Writer) error {
 	return nil
 }
 
-// shown is a path relative to the folder that the command was called in, if it
-// leads into that, with slashes on every system.
+// shown is a path relative to the current directory, if it is inside of it, with
+// slashes on every system.
 func shown(path, here string) string {
 	if filepath.IsAbs(path) {
 		if inside, err := filepath.Rel(here, path); err == nil && filepath.IsLocal(inside) {

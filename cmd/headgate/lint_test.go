@@ -12,11 +12,10 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-var update = flag.Bool("update", false, "write the golden files and deploy/rbac anew")
+var update = flag.Bool("update", false, "update the golden files and deploy/rbac")
 
-// TestLint runs commands on the files of each case. A section "$ headgate …"
-// holds what the command prints, on standard error behind "! ", and its exit
-// status.
+// TestLint runs commands on the files of each case. A section "$ headgate …" has the
+// output of the command, with standard error behind "! ", and its exit status.
 func TestLint(t *testing.T) {
 	cases, err := filepath.Glob("testdata/lint/*.txtar")
 	if err != nil || len(cases) == 0 {
@@ -66,7 +65,7 @@ func writeFile(t *testing.T, path string, data []byte) {
 	}
 }
 
-// command runs headgate and gives what it prints and its exit status.
+// command runs headgate and returns its output and exit status.
 func command(args []string) string {
 	var out, errs bytes.Buffer
 	c := newCommand()

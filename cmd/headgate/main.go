@@ -1,5 +1,5 @@
-// Command headgate is the Ingress controller: it drives NGINX by what a
-// Kubernetes cluster or a folder of manifests says.
+// Command headgate is the Ingress controller: it configures NGINX from a Kubernetes
+// cluster or a folder of manifests.
 package main
 
 import (
@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// version is set when the program is built.
+// version is set at build time.
 var version = "development"
 
 func main() {
@@ -22,14 +22,14 @@ func main() {
 	command.Version = version
 	err := command.ExecuteContext(ctx)
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		// Told to leave before there was anything to leave.
+		// Stopped before the start was complete.
 		return
 	}
 	os.Exit(report(os.Stderr, err))
 }
 
-// An exitStatus is how a command ends where that is neither 0 nor an error with
-// status 1. Without an error there is nothing to say.
+// An exitStatus is the exit status of a command other than 0, or 1 with an error.
+// Without an error, nothing is printed.
 type exitStatus struct {
 	status int
 	err    error
@@ -44,10 +44,10 @@ func (e exitStatus) Error() string {
 
 func (e exitStatus) Unwrap() error { return e.err }
 
-// wrongUse is the status of commands that were called wrongly.
+// wrongUse is the exit status of commands with invalid arguments.
 const wrongUse = 2
 
-// report says what went wrong and gives the exit status.
+// report prints an error and returns the exit status.
 func report(out io.Writer, err error) int {
 	if err == nil {
 		return 0

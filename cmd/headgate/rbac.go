@@ -22,7 +22,7 @@ func newRBACCommand() *cobra.Command {
 	var to permission.Subject
 	command := &cobra.Command{
 		Use:   "rbac",
-		Short: "Print the least roles for the flags that Headgate is to run with",
+		Short: "Print the minimal roles for Headgate with the given flags",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			list, err := o.permissions(to.Namespace)
@@ -39,11 +39,10 @@ func newRBACCommand() *cobra.Command {
 	return command
 }
 
-// permissions are all that Headgate asks for with these flags when it runs in
-// that namespace.
+// permissions are those that Headgate needs with these flags in a namespace.
 func (o options) permissions(own string) ([]permission.Permission, error) {
 	if o.manifestsDir != "" {
-		return nil, errors.New("--manifests-dir serves a folder in the place of a cluster: it needs no roles")
+		return nil, errors.New("--manifests-dir serves a folder instead of a cluster: it needs no roles")
 	}
 	if err := o.check(); err != nil {
 		return nil, err
@@ -57,11 +56,11 @@ func (o options) permissions(own string) ([]permission.Permission, error) {
 		pod = types.NamespacedName{Namespace: own, Name: "its own"}
 	}
 	list := kube.Permissions(o.kubeSettings(configMap, pod))
-	told := []string{o.watchNamespace}
+	namespaces := []string{o.watchNamespace}
 	if configMap.Name != "" {
-		told = append(told, configMap.Namespace)
+		namespaces = append(namespaces, configMap.Namespace)
 	}
-	list = append(list, event.Permissions(own, told...)...)
+	list = append(list, event.Permissions(own, namespaces...)...)
 	if o.disableElection {
 		return list, nil
 	}
@@ -74,11 +73,11 @@ func (o options) permissions(own string) ([]permission.Permission, error) {
 
 // statusPermissions are for writing the addresses of Headgate into Ingresses.
 func (o options) statusPermissions(own string) []permission.Permission {
-	const unwritten = "the status of Ingresses stays as it is"
+	const unwritten = "the status of Ingresses is not updated"
 	list := []permission.Permission{
 		{
 			Resource: "ingresses", Group: networkingv1.GroupName, Namespace: o.watchNamespace, Verbs: "get",
-			Need: "to write into the newest version of an Ingress's status", Without: unwritten,
+			Need: "to read the newest version of an Ingress before writing its status", Without: unwritten,
 		},
 		{
 			Resource: "ingresses/status", Group: networkingv1.GroupName, Namespace: o.watchNamespace, Verbs: "update",
@@ -89,7 +88,7 @@ func (o options) statusPermissions(own string) []permission.Permission {
 	if fromNodes || o.updateStatusOnShutdown {
 		list = append(list, permission.Permission{
 			Resource: "pods", Group: corev1.GroupName, Namespace: own, Verbs: "list",
-			Need: "to know which replicas run, and on which Nodes", Without: "the status of Ingresses is not removed when the last replica ends, and not written from Nodes' addresses",
+			Need: "to find the replicas and their Nodes", Without: "the status of Ingresses is not removed when the last replica ends, and not written from the addresses of Nodes",
 		})
 	}
 	switch service, err := objectName("publish-service", o.publishService); {
@@ -107,12 +106,12 @@ func (o options) statusPermissions(own string) []permission.Permission {
 	return list
 }
 
-// electionPermissions are for the Lease by which one replica of several writes.
+// electionPermissions are for the Lease of the leader election.
 func electionPermissions(own, name string) []permission.Permission {
-	const nobody = "no replica becomes the leader, and nobody writes the status of Ingresses"
+	const unelected = "no replica becomes the leader, so the status of Ingresses is not written"
 	lease := permission.Permission{
 		Resource: "leases", Group: coordinationv1.GroupName, Namespace: own, Verbs: "create",
-		Need: "to make the Lease of the leader election", Without: nobody,
+		Need: "to create the Lease of the leader election", Without: unelected,
 	}
 	held := lease
 	held.Name, held.Verbs, held.Need = name, "get update", "to elect a leader"

@@ -20,7 +20,7 @@ func printRoles(t *testing.T, args ...string) (string, error) {
 	return text.String(), err
 }
 
-// TestRoles: the roles in deploy are those that the code asks for.
+// TestRoles: the roles in deploy are those that the code declares.
 func TestRoles(t *testing.T) {
 	for file, args := range map[string]string{
 		"cluster.yaml":   "--configmap headgate/headgate",
@@ -48,8 +48,8 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// ofIngressNGINX is what the ClusterRole of ingress-nginx grants, and its Role
-// in its own namespace.
+// ofIngressNGINX are the rules of ingress-nginx's ClusterRole, and of its Role in
+// its own namespace.
 const ofIngressNGINX = `
 cluster configmaps list watch
 cluster nodes get list watch
@@ -71,8 +71,8 @@ own leases.coordination.k8s.io get update create
 own events create patch
 `
 
-// TestRolesOfIngressNGINX: whoever changes nothing but the image has granted all
-// that is asked for.
+// TestRolesOfIngressNGINX: Headgate needs no permission that the roles of
+// ingress-nginx do not grant, so that only the image has to change.
 func TestRolesOfIngressNGINX(t *testing.T) {
 	granted := map[string]bool{}
 	for line := range strings.Lines(ofIngressNGINX) {

@@ -11,18 +11,18 @@ import (
 	"github.com/headgate/headgate/internal/store"
 )
 
-// A replica is this process among others of its kind: the one that leads writes
-// the status of Ingresses. A folder has neither.
+// A replica is this process in the election: the leader writes the status of
+// Ingresses. A folder needs neither.
 type replica struct {
-	elector *election.Elector // nil if nobody leads
-	writer  *status.Writer    // nil if nobody writes
+	elector *election.Elector // nil without an election
+	writer  *status.Writer    // nil if the status is not written
 
-	leaving chan struct{} // closed when it is to give up leading
-	left    chan struct{} // closed when it has
+	leaving chan struct{} // closed to give up the leadership
+	left    chan struct{} // closed when that is done
 	end     context.CancelFunc
 }
 
-// replica makes one that takes no part yet.
+// replica returns a replica that does not take part in the election yet.
 func (o options) replica(from from, log *slog.Logger) (*replica, error) {
 	r := &replica{leaving: make(chan struct{}), left: make(chan struct{})}
 	if from.client == nil || o.disableElection {
@@ -44,26 +44,26 @@ func (o options) replica(from from, log *slog.Logger) (*replica, error) {
 		return nil, err
 	}
 	if !place.Known() {
-		log.Warn("the status of Ingresses is not written: nothing says at which addresses they are served",
+		log.Warn("the status of Ingresses is not written: no addresses are configured",
 			"allowed", "--publish-service, --publish-status-address, or the environment variables POD_NAME and POD_NAMESPACE with Headgate's Pod")
 		return r, nil
 	}
 	r.writer = status.New(status.Settings{
-		Client: from.client, Place: place, Leads: r.elector.Leads, Interval: o.interval(),
-		// The other half is for all else.
+		Client: from.client, Source: place, Leads: r.elector.Leads, Interval: o.interval(),
+		// The other half is for all other requests.
 		Rate: o.kubeAPIQPS / 2, Clear: o.updateStatusOnShutdown, Log: log,
 	})
 	return r, nil
 }
 
-// selected tells the one who writes of Ingresses.
+// selected passes the selected Ingresses to the writer.
 func (r *replica) selected(s store.Selection) {
 	if r.writer != nil {
 		r.writer.Select(s.Put, s.Gone)
 	}
 }
 
-// run takes part, once this process serves.
+// run takes part in the election, as soon as this process serves.
 func (r *replica) run(serving <-chan struct{}) {
 	ctx, end := context.WithCancel(context.Background())
 	r.end = end
@@ -90,15 +90,15 @@ func (r *replica) lead(term context.Context) {
 	}
 }
 
-// leave gives up leading; what the leader does last is done first, as long as
-// ctx lasts. The channel is closed at its end.
+// leave gives up the leadership, after the last work of the leader, as long as ctx
+// lasts. The channel is closed when that is done.
 func (r *replica) leave(ctx context.Context) <-chan struct{} {
 	close(r.leaving)
 	context.AfterFunc(ctx, r.end)
 	return r.left
 }
 
-// leads tells in the metrics whether this process leads.
+// leads is the metric that shows whether this process leads.
 func (r *replica) leads() prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "headgate_leader", Help: "1 if this replica is the leader, 0 if not.",

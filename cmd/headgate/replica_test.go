@@ -18,10 +18,10 @@ import (
 	"github.com/headgate/headgate/internal/store"
 )
 
-// TestReplicaPermissions: all that the election and the status ask for is
-// declared, and nothing else is.
+// TestReplicaPermissions: all permissions that the election and the status use are
+// declared, and no others.
 func TestReplicaPermissions(t *testing.T) {
-	t.Setenv("POD_NAMESPACE", "gate")
+	t.Setenv("POD_NAMESPACE", "headgate")
 	t.Setenv("POD_NAME", "self")
 	for about, edit := range map[string]func(*options){
 		"addresses":           func(o *options) { o.publishAddresses = "192.0.2.1" },
@@ -38,9 +38,9 @@ func TestReplicaPermissions(t *testing.T) {
 			}}
 			o.kubeAPIQPS = 1000
 			edit(&o)
-			declared := electionPermissions("gate", o.electionID)
+			declared := electionPermissions("headgate", o.electionID)
 			if o.updateStatus {
-				declared = append(declared, o.statusPermissions("gate")...)
+				declared = append(declared, o.statusPermissions("headgate")...)
 			}
 			asked := map[string]bool{}
 			for _, action := range o.leadAndLeave(t) {
@@ -61,8 +61,8 @@ func TestReplicaPermissions(t *testing.T) {
 	}
 }
 
-// leadAndLeave has a replica lead, write the status of an Ingress, renew its
-// Lease and leave; it returns what was asked for.
+// leadAndLeave makes a replica lead, write the status of an Ingress, renew its Lease
+// and leave. It returns the requests.
 func (o options) leadAndLeave(t *testing.T) []clienttesting.Action {
 	t.Helper()
 	web := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
@@ -73,7 +73,7 @@ func (o options) leadAndLeave(t *testing.T) []clienttesting.Action {
 			Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.3"}},
 		}},
 		&corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "gate", Name: "self", Labels: map[string]string{"app": "gate"}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "headgate", Name: "self", Labels: map[string]string{"app": "headgate"}},
 			Spec:       corev1.PodSpec{NodeName: "node"},
 			Status: corev1.PodStatus{
 				Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
@@ -106,7 +106,7 @@ func (o options) leadAndLeave(t *testing.T) []clienttesting.Action {
 	return cluster.Actions()
 }
 
-// declares finds the permission that allows what was asked for.
+// declares finds the permission for a request.
 func declares(all []permission.Permission, a clienttesting.Action) (need string, ok bool) {
 	resource, name := a.GetResource().Resource, ""
 	if a.GetSubresource() != "" {

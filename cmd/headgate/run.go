@@ -15,35 +15,35 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/headgate/headgate/internal/adminapi"
 	"github.com/headgate/headgate/internal/controller"
 	"github.com/headgate/headgate/internal/expiry"
 	"github.com/headgate/headgate/internal/explain"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/health"
-	"github.com/headgate/headgate/internal/inspection"
-	"github.com/headgate/headgate/internal/ledger"
 	"github.com/headgate/headgate/internal/metrics"
 	"github.com/headgate/headgate/internal/nginx"
 	"github.com/headgate/headgate/internal/pcre"
 	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/tracker"
 	"github.com/headgate/headgate/lua"
 )
 
-// run serves until ctx ends, and leaves in good order.
+// run serves until ctx ends, then shuts down.
 func run(ctx context.Context, o options, log *slog.Logger) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	// Without the library every pattern would be refused, as if it were wrong.
+	// Without the library, every pattern would be reported as invalid.
 	library, err := pcre.Version()
 	if err != nil {
 		return err
 	}
 	log.Debug("patterns", "pcre2", library)
 	m := metrics.New()
-	findings := ledger.New(log, m.Findings)
-	certificates := expiry.New(o.controllerClass, findings.Enter)
+	findings := tracker.New(log, m.Findings)
+	certificates := expiry.New(o.controllerClass, findings.Update)
 	m.Registry.MustRegister(certificates)
 	from, err := o.source(findings, m, log)
 	if err != nil {
@@ -72,11 +72,11 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		Process:          process,
 		RunDir:           dir,
 		Metrics:          m,
-		Ledger:           findings,
+		Tracker:          findings,
 		Expiry:           certificates,
 		Log:              log,
 		Timing:           controller.DefaultTiming(),
-		Want:             from.want,
+		Subscriptions:    from.want,
 		Selected:         r.selected,
 		Notices:          from.notices,
 	})
@@ -89,25 +89,25 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	asked := answerer{inspect: c.Inspect, socket: dir.Socket(), settings: explain.Settings{
 		Features: all.Features(), Files: from.files, HealthPath: env.HealthPath.String(), HTTPSPort: uint16(env.HTTPSPort),
 	}}
-	reader, err := inspection.Listen(dir.ControllerSocket(), findings.All, asked.explain, log)
+	reader, err := adminapi.Listen(dir.ControllerSocket(), findings.All, asked.explain, log)
 	if err != nil {
 		return err
 	}
 	defer reader.Close()
 	go func() {
-		// Requests are served without it too.
+		// Serving requests does not depend on the API.
 		if err := reader.Serve(); err != nil {
-			log.Error("nobody can read findings any more", "error", err)
+			log.Error("the controller's API failed", "error", err)
 		}
 	}()
 	go certificates.Run(ctx)
 	return o.serve(ctx, c, process, server, from.run, r, log)
 }
 
-// synced tells in the metrics when a change is served.
+// synced is the metric that shows whether all changes are served.
 func synced(c *controller.Controller) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "headgate_synced", Help: "1 if NGINX serves all that was delivered, 0 while something is on its way.",
+		Name: "headgate_synced", Help: "1 if NGINX serves everything delivered so far, 0 while changes are being applied.",
 	}, func() float64 {
 		if c.Synced() {
 			return 1
@@ -116,13 +116,13 @@ func synced(c *controller.Controller) prometheus.Collector {
 	})
 }
 
-// serve runs until ctx ends, then leaves: who sends requests is told to go
-// elsewhere, the controller goes on through the grace period, and NGINX
-// finishes what it has while the leader does what it does last.
+// serve runs until ctx ends, then shuts down: health checks fail and clients are
+// asked to close connections, changes are applied throughout the grace period, and
+// NGINX finishes its requests while the leader does its last work.
 func (o options) serve(ctx context.Context, c *controller.Controller, process *nginx.Process, server *health.Server, from controller.Source, r *replica, log *slog.Logger) error {
 	running, end := context.WithCancelCause(context.Background())
 	defer end(nil)
-	hurry, stop := secondSignal()
+	forceStop, stop := secondSignal()
 	defer stop()
 	go func() {
 		if err := server.Serve(); err != nil {
@@ -139,7 +139,7 @@ func (o options) serve(ctx context.Context, c *controller.Controller, process *n
 	go func() {
 		<-ctx.Done()
 		log.Info("shutting down")
-		c.Leave(hurry, seconds(o.shutdownGracePeriod))
+		c.Leave(forceStop, seconds(o.shutdownGracePeriod))
 		end(nil)
 	}()
 	r.run(c.Serving())
@@ -148,24 +148,24 @@ func (o options) serve(ctx context.Context, c *controller.Controller, process *n
 		err = cause
 	}
 	if err != nil {
-		// It was not asked to leave, and nobody has been told. It is started
-		// again soon, and its addresses stay the same.
+		// It failed without a signal to stop. It is restarted soon, with the same
+		// addresses.
 		r.end()
-		c.Leave(hurry, 0)
+		c.Leave(forceStop, 0)
 	}
-	limit, cancel := context.WithTimeout(hurry, c.ShutdownTimeout()+stopMargin)
+	limit, cancel := context.WithTimeout(forceStop, c.ShutdownTimeout()+stopMargin)
 	defer cancel()
 	left := r.leave(limit)
-	err = errors.Join(err, stopNGINX(hurry, process, c.ShutdownTimeout(), log))
+	err = errors.Join(err, stopNGINX(forceStop, process, c.ShutdownTimeout(), log))
 	<-left
 	if err != nil {
 		return err
 	}
-	pause(hurry, seconds(o.postShutdownGracePeriod))
+	pause(forceStop, seconds(o.postShutdownGracePeriod))
 	return nil
 }
 
-// prepare looks at the machine and makes NGINX ready to be started.
+// prepare checks the machine and prepares NGINX for its start.
 func (o options) prepare(ctx context.Context, accessLog *nginx.AccessLog, log *slog.Logger) (*nginx.Process, *nginx.RunDir, plan.Environment, error) {
 	fail := func(err error) (*nginx.Process, *nginx.RunDir, plan.Environment, error) {
 		return nil, nil, plan.Environment{}, err
@@ -250,8 +250,8 @@ func (o options) addresses(env plan.Environment) []netip.AddrPort {
 	return list
 }
 
-// healthAddress is the health port's address; a host name is left to the
-// listener itself to judge.
+// healthAddress is the address of the health port. Host names are resolved by the
+// listener.
 func (o options) healthAddress() netip.AddrPort {
 	address, err := netip.ParseAddr(o.healthzHost)
 	if err != nil {
@@ -269,8 +269,8 @@ func hasIPv6() bool {
 	return true
 }
 
-// openFiles is what NGINX may ask for: the most that this process may have, at
-// most what a worker needs for all its connections and their backends.
+// openFiles is the limit of open files for NGINX: that of this process, but not more
+// than a worker needs for all its connections and their backends.
 func openFiles() int {
 	const most = 1 << 20
 	var limit syscall.Rlimit
@@ -280,7 +280,7 @@ func openFiles() int {
 	return int(min(limit.Max, most))
 }
 
-// backlog is the kernel's own bound on queues of connections that wait.
+// backlog is the kernel's limit of queues of incoming connections.
 func backlog() int {
 	const usual = 511
 	text, err := os.ReadFile("/proc/sys/net/core/somaxconn")

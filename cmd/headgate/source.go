@@ -13,31 +13,31 @@ import (
 	"github.com/headgate/headgate/internal/controller"
 	"github.com/headgate/headgate/internal/event"
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/ledger"
 	"github.com/headgate/headgate/internal/metrics"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/source/dns"
 	"github.com/headgate/headgate/internal/source/file"
 	"github.com/headgate/headgate/internal/source/kube"
 	"github.com/headgate/headgate/internal/store"
+	"github.com/headgate/headgate/internal/tracker"
 )
 
 // A from is where objects come from.
 type from struct {
 	run  controller.Source
-	want controller.Wants
-	// objects says which of them are served.
+	want controller.Subscriptions
+	// objects are the settings of the store.
 	objects store.Settings
-	// client writes to where the objects come from; nil for a folder.
+	// client is the cluster's client; nil for a folder.
 	client kubernetes.Interface
-	// notices make Events.
+	// notices write Events.
 	notices controller.Notices
-	// files gives the manifest files that hold an object; nil for a cluster.
+	// files returns the manifest files that contain an object; nil for a cluster.
 	files func(object string) []string
 }
 
-// source is the folder, if one is named, and else the cluster.
-func (o options) source(findings *ledger.Ledger, m *metrics.Metrics, log *slog.Logger) (from, error) {
+// source is the folder, if one is given, otherwise the cluster.
+func (o options) source(findings *tracker.Tracker, m *metrics.Metrics, log *slog.Logger) (from, error) {
 	objects, err := o.storeSettings(o.manifestsDir != "")
 	if err != nil {
 		return from{}, err
@@ -47,14 +47,14 @@ func (o options) source(findings *ledger.Ledger, m *metrics.Metrics, log *slog.L
 		return from{}, err
 	}
 	names := dns.New(dns.System(objects.LocalAddresses, log))
-	f.run, f.want.Addresses = controller.Together(f.run, names.Run), names.Subscribe
+	f.run, f.want.Addresses = controller.MergeSources(f.run, names.Run), names.Subscribe
 	f = o.authorities(f, log)
 	f.objects = objects
 	f.objects.CompleteChains = o.completeChains
 	return f, nil
 }
 
-func (o options) sourceOf(configMap types.NamespacedName, findings *ledger.Ledger, m *metrics.Metrics, log *slog.Logger) (from, error) {
+func (o options) sourceOf(configMap types.NamespacedName, findings *tracker.Tracker, m *metrics.Metrics, log *slog.Logger) (from, error) {
 	if o.manifestsDir != "" {
 		return o.folder(findings)
 	}
@@ -73,20 +73,20 @@ func (o options) sourceOf(configMap types.NamespacedName, findings *ledger.Ledge
 		Client: clients.Objects.CoreV1(), UID: cluster.UID, Pod: knownPod(), NoSync: o.disableSyncEvents,
 		Written: m.Events, Log: log,
 	})
-	findings.Follow(events.Findings)
+	findings.Notify(events.Findings)
 	return from{
-		run: controller.Together(cluster.Run, func(ctx context.Context, _ func(context.Context, []source.Change)) error {
+		run: controller.MergeSources(cluster.Run, func(ctx context.Context, _ func(context.Context, []source.Change)) error {
 			events.Run(ctx)
 			return nil
 		}),
-		want:    controller.Wants{Secrets: cluster.SubscribeSecrets, ConfigMaps: cluster.SubscribeConfigMaps},
+		want:    controller.Subscriptions{Secrets: cluster.SubscribeSecrets, ConfigMaps: cluster.SubscribeConfigMaps},
 		client:  clients.Objects,
-		notices: controller.Notices{Taken: events.Taken, Reloaded: events.Reloaded},
+		notices: controller.Notices{Served: events.Taken, Reloaded: events.Reloaded},
 	}, nil
 }
 
-// kubeSettings say what is read of a cluster. Pod is the own one, where its
-// zone is to be known.
+// kubeSettings are the settings for reading a cluster. pod is that of this process,
+// if its zone is needed.
 func (o options) kubeSettings(configMap, pod types.NamespacedName) kube.Settings {
 	return kube.Settings{
 		Namespace: o.watchNamespace, ConfigMap: configMap, AnnotationPrefix: o.annotationsPrefix,
@@ -94,9 +94,9 @@ func (o options) kubeSettings(configMap, pod types.NamespacedName) kube.Settings
 	}
 }
 
-func (o options) folder(findings *ledger.Ledger) (from, error) {
+func (o options) folder(findings *tracker.Tracker) (from, error) {
 	folder, err := file.New(o.manifestsDir, func(problems map[string][]file.Problem) {
-		findings.Enter(manifestFindings(o.manifestsDir, problems))
+		findings.Update(manifestFindings(o.manifestsDir, problems))
 	})
 	if err != nil {
 		return from{}, err
@@ -107,12 +107,12 @@ func (o options) folder(findings *ledger.Ledger) (from, error) {
 // A manifest is the path of a file or folder, as the owner of findings.
 type manifest string
 
-// manifestFindings are the problems of files and folders, with their paths in
-// the folder of all.
-func manifestFindings(all string, problems map[string][]file.Problem) []ledger.Part {
-	parts := make([]ledger.Part, 0, len(problems))
+// manifestFindings are the problems of files and folders, with their paths relative
+// to the folder of all.
+func manifestFindings(all string, problems map[string][]file.Problem) []tracker.Part {
+	parts := make([]tracker.Part, 0, len(problems))
 	for path, ps := range problems {
-		part := ledger.Part{Owner: manifest(path)}
+		part := tracker.Part{Owner: manifest(path)}
 		for _, p := range ps {
 			part.Findings = append(part.Findings, manifestFinding(inside(all, path), p))
 		}
@@ -121,7 +121,7 @@ func manifestFindings(all string, problems map[string][]file.Problem) []ledger.P
 	return parts
 }
 
-// inside is a path as findings name it: as it is in the folder of all.
+// inside is a path as in findings: relative to the folder of all.
 func inside(all, path string) string {
 	if inside, err := filepath.Rel(all, path); err == nil {
 		return inside
@@ -129,11 +129,11 @@ func inside(all, path string) string {
 	return path
 }
 
-// fileObject is the name of a file or folder as the object of a finding.
+// fileObject is a file or folder as the object of a finding.
 func fileObject(inside string) string { return "file/" + inside }
 
-// holders gives the files that hold an object, and the folders around them, as
-// findings name them.
+// holders returns the files that contain an object, and the folders above them, as
+// in findings.
 func holders(all string, files func(object string) []string) func(object string) []string {
 	return func(object string) []string {
 		var names []string
@@ -151,7 +151,7 @@ func holders(all string, files func(object string) []string) func(object string)
 
 func manifestFinding(path string, p file.Problem) finding.Finding {
 	if p.Object != "" {
-		// Without the line: the finding stays what it is when the object moves.
+		// Without the line, so that the finding stays the same when the object moves.
 		return finding.Finding{
 			Object: p.Object, Field: p.Field, Code: finding.OldVersion, Message: path + ": " + p.Reason, Effect: p.Effect,
 		}

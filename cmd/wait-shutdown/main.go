@@ -1,6 +1,6 @@
-// Command wait-shutdown has the controller in the same container leave, and
-// waits until its NGINX has ended: a container's preStop hook, after which
-// nothing is served any more.
+// Command wait-shutdown stops the controller in the same container, and waits until
+// its NGINX has ended. It is a preStop hook of the container; afterwards nothing is
+// served.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// poll is the time between two looks at what still runs.
+// poll is the interval of checks for running processes.
 const poll = 50 * time.Millisecond
 
 func main() {
@@ -32,11 +32,11 @@ func run() error {
 	}
 	controllers := slices.DeleteFunc(all, func(p process) bool { return !p.isController() })
 	if len(controllers) == 0 {
-		return errors.New("no controller runs here")
+		return errors.New("no controller runs in this container")
 	}
 	for _, c := range controllers {
 		if err := syscall.Kill(c.pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
-			return fmt.Errorf("tell process %d to leave: %w", c.pid, err)
+			return fmt.Errorf("stop process %d: %w", c.pid, err)
 		}
 	}
 	for {
@@ -51,38 +51,37 @@ func run() error {
 	}
 }
 
-// A process is what the kernel tells everybody of one.
+// A process is the public information of the kernel about a process.
 type process struct {
 	pid, parent int
-	// name is the program's, at most 15 bytes of it.
+	// name is the name of the program, cut to 15 bytes.
 	name string
 }
 
-// isController knows the program by its own name and by the one that
-// Deployments of ingress-nginx call it by.
+// isController recognizes the program by its own name, and by the one in Deployments
+// of ingress-nginx.
 func (p process) isController() bool {
 	return p.name == "headgate" || p.name == "nginx-ingress-c"
 }
 
-// isChildOf tells whether one of the controllers has started the process: all
-// that controllers run is NGINX, which also comes to them when a part of it
-// dies.
+// isChildOf reports whether one of the controllers is the parent of the process.
+// Controllers start only NGINX, and adopt parts of NGINX whose parent dies.
 func (p process) isChildOf(controllers []process) bool {
 	return slices.ContainsFunc(controllers, func(c process) bool { return c.pid == p.parent })
 }
 
-// processes are all that can be seen from here.
+// processes are all visible processes.
 func processes() ([]process, error) {
 	files, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
 		return nil, err
 	}
 	if len(files) == 0 {
-		return nil, errors.New("/proc tells of no processes")
+		return nil, errors.New("/proc shows no processes")
 	}
 	var all []process
 	for _, file := range files {
-		// One that can't be read or understood has just ended.
+		// A process that can't be read or parsed has just ended.
 		if text, err := os.ReadFile(file); err == nil {
 			if p, ok := parse(text); ok {
 				all = append(all, p)
@@ -92,7 +91,7 @@ func processes() ([]process, error) {
 	return all, nil
 }
 
-// parse reads "PID (NAME) STATE PARENT …", where the name may hold anything.
+// parse parses "PID (NAME) STATE PARENT …", where NAME may contain anything.
 func parse(stat []byte) (process, bool) {
 	before, after := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
 	if before < 0 || after < before {

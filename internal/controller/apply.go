@@ -10,8 +10,8 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// apply pushes what differs, and looks whether NGINX must be reloaded. What
-// fails is tried again later.
+// apply pushes the units that differ, and checks whether NGINX must be
+// reloaded. A failed push is retried.
 func (c *Controller) apply(ctx context.Context) {
 	c.considerReload(ctx)
 	held, err := c.pushAll(ctx)
@@ -19,7 +19,7 @@ func (c *Controller) apply(ctx context.Context) {
 		if ctx.Err() == nil {
 			c.metrics.PushFailures.Inc()
 			c.retry.later()
-			c.log.Warn("push", "error", err, "again_in", c.retry.pause)
+			c.log.Warn("push failed", "error", err, "again_in", c.retry.pause)
 		}
 		return
 	}
@@ -28,18 +28,19 @@ func (c *Controller) apply(ctx context.Context) {
 	c.noteServed()
 }
 
-// noteServed notes that all that was taken is served, if it is.
+// noteServed records that everything taken is served, if it is.
 func (c *Controller) noteServed() {
 	if c.held == 0 && !c.reload.pending() {
 		c.served.Store(int64(c.taken))
 	}
 }
 
-// pushAll pushes all but what is held. The first time, and after NGINX was
-// started anew, that ends in the word that the data plane is loaded.
+// pushAll pushes all units except those that are held. The first time, and after
+// a restart of NGINX, it then reports to the data plane that the load is
+// complete.
 func (c *Controller) pushAll(ctx context.Context) (held int, err error) {
 	if !c.ready.Load() {
-		if err := c.meetInstance(ctx); err != nil {
+		if err := c.checkInstance(ctx); err != nil {
 			return 0, err
 		}
 	}
@@ -57,9 +58,9 @@ func (c *Controller) pushAll(ctx context.Context) (held int, err error) {
 	return held, c.endLoad(ctx)
 }
 
-// meetInstance finds out whose memory is to be filled. Another one than before
-// has nothing.
-func (c *Controller) meetInstance(ctx context.Context) error {
+// checkInstance finds out whether NGINX is still the process whose memory was
+// filled. The memory of a new process is empty.
+func (c *Controller) checkInstance(ctx context.Context) error {
 	state, err := c.client.State(ctx)
 	if err != nil {
 		return err
@@ -71,18 +72,18 @@ func (c *Controller) meetInstance(ctx context.Context) error {
 	return nil
 }
 
-// endLoad has the data plane answer requests, unless it is not the one that
-// was filled.
+// endLoad makes the data plane serve requests, unless NGINX was restarted
+// since the push began.
 func (c *Controller) endLoad(ctx context.Context) error {
 	state, err := c.client.State(ctx)
 	if err != nil {
 		return err
 	}
 	if state.Instance != c.instance {
-		return errors.New("NGINX was started anew while it was filled")
+		return errors.New("NGINX was restarted during the load")
 	}
 	if c.leaving.Load() {
-		// NGINX was started anew meanwhile, and has not heard of it.
+		// NGINX was restarted since Leave, and does not know of it.
 		if err := c.client.Leaving(ctx); err != nil {
 			return err
 		}
@@ -113,7 +114,7 @@ func (c *Controller) push(ctx context.Context, changes []unit.Change) error {
 	return err
 }
 
-// watchMemory has the shared memory grow ahead of need.
+// watchMemory makes the shared memory grow before it is full.
 func (c *Controller) watchMemory(ctx context.Context, result dataplane.Result, full bool) {
 	if result.Applied == 0 && !full {
 		return
@@ -130,7 +131,7 @@ func (c *Controller) watchMemory(ctx context.Context, result dataplane.Result, f
 		c.metrics.Memory.WithLabelValues(name, "used").Set(float64(zone.Capacity - zone.Free))
 		c.metrics.Memory.WithLabelValues(name, "free").Set(float64(zone.Free))
 	}
-	if c.reload.grown != nil {
+	if c.reload.larger != nil {
 		return
 	}
 	used := plan.Usage{
@@ -138,30 +139,30 @@ func (c *Controller) watchMemory(ctx context.Context, result dataplane.Result, f
 		Versions:     m.Versions.Capacity - m.Versions.Free,
 		Certificates: m.Certificates.Capacity - m.Certificates.Free,
 	}
-	if c.reload.grown = c.static.Dictionaries.Grown(used, full); c.reload.grown != nil {
+	if c.reload.larger = c.static.Dictionaries.Grown(used, full); c.reload.larger != nil {
 		c.considerReload(ctx)
 	}
 }
 
-// A retry says when to try again what failed: soon, then less and less often.
+// A retry is when to retry a failed step, with growing pauses.
 type retry struct {
 	timer *time.Timer
 	pause time.Duration
 }
 
 const (
-	firstPause   = 50 * time.Millisecond
-	longestPause = 5 * time.Second
+	firstPause = 50 * time.Millisecond
+	maxPause   = 5 * time.Second
 )
 
 func (r *retry) later() {
-	r.pause = min(max(firstPause, 2*r.pause), longestPause)
+	r.pause = min(max(firstPause, 2*r.pause), maxPause)
 	r.timer = time.NewTimer(r.pause)
 }
 
 func (r *retry) done() { *r = retry{} }
 
-// due fires when it is time, never if nothing failed.
+// due fires when it is time to retry. It never fires if nothing failed.
 func (r *retry) due() <-chan time.Time {
 	if r.timer == nil {
 		return nil

@@ -2,20 +2,20 @@ package controller
 
 import "github.com/headgate/headgate/internal/source"
 
-// What certificate authorities say is not waited for. Whoever may write a
-// Secret names who is to be asked, and a certificate without it is shown as its
-// owner wrote it.
+// The controller does not wait for certificate authorities. Anyone with write
+// access to Secrets decides which authority is contacted. Without its response,
+// the certificate is served as it is in the Secret.
 
-func (c *Controller) wantIssuers() {
-	if want := c.settings.Want.Issuers; want != nil {
+func (c *Controller) subscribeIssuers() {
+	if want := c.settings.Subscriptions.Issuers; want != nil {
 		if r := c.store.DrainIssuers(); len(r.Added)+len(r.Removed) > 0 {
 			want(r.Added, r.Removed)
 		}
 	}
 }
 
-func (c *Controller) wantStaples() {
-	want := c.settings.Want.Staples
+func (c *Controller) subscribeOCSPResponses() {
+	want := c.settings.Subscriptions.OCSPResponses
 	if want == nil {
 		return
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/headgate/headgate/internal/model"
 )
 
-// generateCertificate makes the certificate that is shown where the
-// administrator gives no default one. Its subject is the predecessor's, by
-// which users know that none of theirs fits.
+// generateCertificate makes the certificate that is shown if the administrator
+// gives no default one. It has the subject of ingress-nginx's, by which users
+// recognize that no certificate of theirs matches.
 func generateCertificate(now time.Time) (model.Certificate, error) {
 	fail := func(err error) (model.Certificate, error) {
 		return model.Certificate{}, fmt.Errorf("make the default certificate: %w", err)

@@ -1,9 +1,10 @@
-// Package controller carries changes from a source to NGINX: it applies them
-// to the store, builds the units that they touch, and pushes what differs;
-// when a static byte differs, it reloads NGINX.
+// Package controller carries changes from a source to NGINX. It applies them
+// to the store, builds the units that they affect, and pushes the units that
+// differ. When a static file differs, it reloads NGINX.
 //
-// One goroutine does all of it, so there is one apply at a time. Nothing that
-// failed is half visible: it is tried again, and the last good state stays.
+// A single goroutine does all of it, so only one change is applied at a time.
+// Nothing becomes visible in part: a failed step is retried, and the last good
+// state stays.
 package controller
 
 import (
@@ -20,156 +21,156 @@ import (
 	"github.com/headgate/headgate/internal/dataplane"
 	"github.com/headgate/headgate/internal/expiry"
 	"github.com/headgate/headgate/internal/feature"
-	"github.com/headgate/headgate/internal/ledger"
 	"github.com/headgate/headgate/internal/metrics"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/nginx"
 	"github.com/headgate/headgate/internal/plan"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/store"
+	"github.com/headgate/headgate/internal/tracker"
 )
 
-// Settings are what a Controller is made of.
+// Settings are the parts and options of a Controller.
 type Settings struct {
 	Store    store.Settings
 	Features []feature.Feature
-	// AnnotationPrefix stands before the names of annotations, without the
-	// slash.
+	// AnnotationPrefix is the prefix of annotations, without the slash.
 	AnnotationPrefix string
 	Environment      plan.Environment
-	// Dictionaries to start with, nil for a size that fits what there is.
+	// Dictionaries to start with. If nil, their sizes are computed from the units.
 	Dictionaries *plan.Dictionaries
 	Process      *nginx.Process
 	RunDir       *nginx.RunDir
 	Metrics      *metrics.Metrics
-	// Ledger takes the findings of all units.
-	Ledger *ledger.Ledger
-	Log    *slog.Logger
-	// Timing of reloads; see Timing.
+	// Tracker keeps the findings of all units.
+	Tracker *tracker.Tracker
+	Log     *slog.Logger
+	// Timing of reloads.
 	Timing Timing
-	// Expiry is told which certificates names show.
+	// Expiry follows the certificates that names show.
 	Expiry *expiry.Watch
-	// Want tells sources what is referred to.
-	Want Wants
-	// Selected is told which Ingresses are served, once they are; nil for
-	// nobody. It must not wait.
+	// Subscriptions are the functions by which sources learn of references.
+	Subscriptions Subscriptions
+	// Selected receives the Ingresses that are served or no longer served, once
+	// NGINX serves them. It must not block. It may be nil.
 	Selected func(store.Selection)
-	// Notices go to who tells the cluster.
+	// Notices report what was done, for Events.
 	Notices Notices
 }
 
-// Notices are functions that are told what was done. They must not wait; those
-// that are nil are not called.
+// Notices are functions that report what was done. They must not block. Each
+// may be nil.
 type Notices struct {
-	// Taken is told of each Ingress that came or changed after the first load,
-	// and is served.
-	Taken func(ingress types.NamespacedName)
-	// Reloaded is told of each reload, or why it failed.
+	// Served reports each Ingress that was added or changed after the first
+	// load and is served.
+	Served func(ingress types.NamespacedName)
+	// Reloaded reports each reload, with the error if it failed.
 	Reloaded func(err error)
 }
 
-// Timing says how long the steps of a reload take.
+// Timing is how long the steps of a reload take.
 type Timing struct {
-	// Drain is how long clients are asked to leave their connections, at the
-	// least, before a reload or the end of NGINX closes them.
+	// Drain is how long clients are asked to close their connections before a
+	// reload or the end of NGINX does it.
 	Drain time.Duration
-	// Apart is the least time between two reloads.
-	Apart time.Duration
-	// Settle is how long to wait at most until no old worker accepts
-	// connections any more.
-	Settle time.Duration
+	// ReloadInterval is the minimum time between two reloads.
+	ReloadInterval time.Duration
+	// WorkerTimeout is the maximum time to wait until no old worker accepts
+	// connections.
+	WorkerTimeout time.Duration
 }
 
-// DefaultTiming loses no request of a client that is busy.
+// DefaultTiming loses no request of a client that keeps sending.
 func DefaultTiming() Timing {
-	return Timing{Drain: 700 * time.Millisecond, Apart: 2 * time.Second, Settle: 10 * time.Second}
+	return Timing{Drain: 700 * time.Millisecond, ReloadInterval: 2 * time.Second, WorkerTimeout: 10 * time.Second}
 }
 
-// A Source delivers changes until its context ends: first everything there
-// is, in one batch, then what happens.
+// A Source delivers changes until its context ends: first all existing objects
+// in one batch, then changes as they happen.
 type Source func(ctx context.Context, deliver func(context.Context, []source.Change)) error
 
-// Want tells a source what is referred to from now on, and what no longer. The
-// channel is closed once what there is of the added ones was delivered. It must
-// not wait.
-type Want[Name any] func(added, removed []Name) (delivered <-chan struct{})
+// Subscribe passes new and removed references to a source. The
+// channel is closed when everything that exists of the new ones was delivered.
+// The function must not block.
+type Subscribe[Name any] func(added, removed []Name) (delivered <-chan struct{})
 
-// Wants are for sources that deliver only what is referred to.
-type Wants struct {
-	// Secrets is nil for a source that delivers every Secret by itself.
-	Secrets Want[types.NamespacedName]
-	// ConfigMaps is the same for ConfigMaps, the one with Headgate's options
-	// apart.
-	ConfigMaps Want[types.NamespacedName]
-	// Addresses asks for what DNS names stand for; nil where nobody looks them
-	// up.
-	Addresses Want[string]
-	// Issuers asks for what is at the URLs of issuers' certificates; nil where
-	// nobody fetches it. It must not wait.
+// Subscriptions are for sources that deliver only objects with a reference.
+type Subscriptions struct {
+	// Secrets is nil if the source delivers all Secrets.
+	Secrets Subscribe[types.NamespacedName]
+	// ConfigMaps does the same for ConfigMaps, except the one with Headgate's
+	// options.
+	ConfigMaps Subscribe[types.NamespacedName]
+	// Addresses asks for the addresses of DNS names. It is nil if names are not
+	// looked up.
+	Addresses Subscribe[string]
+	// Issuers asks for the certificates at the URLs of issuers. It must not
+	// block. It is nil if they are not fetched.
 	Issuers func(added, removed []string)
-	// Staples asks for OCSP answers, and for those of these names no longer; nil
-	// where nobody fetches them. It must not wait.
-	Staples func(added []source.Subject, removed []string)
+	// OCSPResponses asks for the OCSP responses of certificates, and no longer
+	// for those of the removed ones. It must not block. It is nil if they are
+	// not fetched.
+	OCSPResponses func(added []source.Subject, removed []string)
 }
 
-// A Controller serves what a source delivers.
+// A Controller serves the objects that a source delivers.
 type Controller struct {
 	settings Settings
 	log      *slog.Logger
 	metrics  *metrics.Metrics
 
-	// queue has what sources delivered and was not built yet.
+	// queue holds changes that are not built yet.
 	queue *source.Queue
-	// questions are asked between two changes, where the store stands still.
-	questions chan func()
-	store     *store.Store
-	builder   *build.Builder
+	// calls run between two changes, while the store does not change.
+	calls   chan func()
+	store   *store.Store
+	builder *build.Builder
 
 	desired *plan.Desired
-	// generated is shown where there is no other default certificate.
+	// generated is the default certificate if the administrator gives none.
 	generated model.Certificate
 	static    plan.Static
 	client    *dataplane.Client
-	// instance is the NGINX whose memory is being filled.
+	// instance is the NGINX process whose memory is being filled.
 	instance string
 	reload   reload
 	retry    retry
 
-	// namesAgain is until when no update waits for DNS names.
-	namesAgain time.Time
+	// nameWaitAllowed is the time from which updates may wait for DNS names.
+	nameWaitAllowed time.Time
 
-	// taken counts batches that were built, served those that NGINX has.
+	// taken counts batches that were built, served those that NGINX serves.
 	taken  int
 	served atomic.Int64
-	// held is the number of units that waited for a reload after the last push.
+	// held is the number of units that the last push left for after a reload.
 	held int
 
 	ready atomic.Bool
-	// serving is closed when it is ready for the first time.
+	// serving is closed when the first load is complete.
 	serving chan struct{}
-	// leaving says that NGINX is to end; see Leave.
+	// leaving is set when NGINX is about to end; see Leave.
 	leaving  atomic.Bool
 	shutdown atomic.Int64
 }
 
-// New makes a Controller.
+// New returns a Controller.
 func New(s Settings) *Controller {
 	builder := build.New(s.Features, s.AnnotationPrefix, lacking(s.Process.Capabilities())...)
 	return &Controller{
-		settings:  s,
-		log:       s.Log,
-		metrics:   s.Metrics,
-		queue:     source.NewQueue(),
-		questions: make(chan func()),
-		store:     store.New(s.Store, builder.Refer),
-		builder:   builder,
-		desired:   plan.NewDesired(feature.Directives(s.Features)),
-		serving:   make(chan struct{}),
-		client:    dataplane.New(s.RunDir.Socket()),
+		settings: s,
+		log:      s.Log,
+		metrics:  s.Metrics,
+		queue:    source.NewQueue(),
+		calls:    make(chan func()),
+		store:    store.New(s.Store, builder.Refer),
+		builder:  builder,
+		desired:  plan.NewDesired(feature.Directives(s.Features)),
+		serving:  make(chan struct{}),
+		client:   dataplane.New(s.RunDir.Socket()),
 	}
 }
 
-// Check says why requests are not served as they should be, nil if they are.
+// Check returns why requests are not served, or nil if they are.
 func (c *Controller) Check(ctx context.Context) error {
 	if c.leaving.Load() {
 		return errors.New("shutting down")
@@ -179,18 +180,18 @@ func (c *Controller) Check(ctx context.Context) error {
 	}
 	state, err := c.client.State(ctx)
 	if err == nil && !state.Loaded {
-		// NGINX was started anew and this controller has yet to hear of it.
+		// NGINX was restarted, and this controller has not noticed yet.
 		err = errors.New("NGINX is not loaded")
 	}
 	return err
 }
 
-// Synced tells whether NGINX serves all that was delivered so far.
+// Synced reports whether NGINX serves everything delivered so far.
 func (c *Controller) Synced() bool {
 	return c.ready.Load() && int(c.served.Load()) == c.queue.Puts()
 }
 
-// Serving is closed when NGINX serves all that was delivered first.
+// Serving is closed when NGINX serves the first batch.
 func (c *Controller) Serving() <-chan struct{} { return c.serving }
 
 // ShutdownTimeout is how long NGINX may take to finish its connections.
@@ -198,8 +199,8 @@ func (c *Controller) ShutdownTimeout() time.Duration {
 	return time.Duration(c.shutdown.Load())
 }
 
-// Run serves until ctx ends, or until something fails that can't be tried
-// again. NGINX still runs when it returns.
+// Run serves until ctx ends, or until an error that can't be retried. NGINX
+// still runs when it returns.
 func (c *Controller) Run(ctx context.Context, from Source) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -213,8 +214,8 @@ func (c *Controller) Run(ctx context.Context, from Source) error {
 	err := c.serve(ctx)
 	cancel(nil)
 	<-sourceEnded
-	// NGINX waits a minute for the first request of a connection when it is
-	// told to quit, and the client may have one that it never used.
+	// When NGINX gets the signal to quit, it waits up to a minute for the first
+	// request of a connection, and the client may hold one that it never used.
 	c.client.CloseIdle()
 	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
 		err = cause
@@ -243,9 +244,9 @@ func (c *Controller) serve(ctx context.Context) error {
 			c.taken = batches
 			c.update(ctx, changes)
 			c.apply(ctx)
-			c.tellSelected()
-		case ask := <-c.questions:
-			ask()
+			c.publishSelection()
+		case call := <-c.calls:
+			call()
 		case restarted := <-c.settings.Process.Restarted():
 			c.restarted(ctx, restarted)
 		case <-c.retry.due():
@@ -260,7 +261,7 @@ func (c *Controller) serve(ctx context.Context) error {
 	}
 }
 
-// start builds everything there is, and starts NGINX with it.
+// start builds all units, and starts NGINX with them.
 func (c *Controller) start(ctx context.Context) error {
 	began := time.Now()
 	generated, err := generateCertificate(time.Now())
@@ -273,7 +274,7 @@ func (c *Controller) start(ctx context.Context) error {
 	for _, change := range changes {
 		c.store.Apply(change.Object, change.Deleted)
 	}
-	c.awaitWanted(ctx, secretsAtStart, namesAtStart)
+	c.awaitReferences(ctx, secretsAtStart, namesAtStart)
 	c.build(c.store.All())
 
 	first := plan.FirstDictionaries(c.desired.Bytes())
@@ -293,19 +294,19 @@ func (c *Controller) start(ctx context.Context) error {
 	c.static = next
 	c.metrics.NginxConfBytes.Set(float64(len(next.Files[plan.NginxConf])))
 	c.apply(ctx)
-	c.tellSelected()
+	c.publishSelection()
 	c.log.Debug("started", "units", len(c.store.All()), "took", time.Since(began).Round(time.Millisecond))
 	return nil
 }
 
-// restarted pushes everything to an NGINX that was started anew.
+// restarted pushes everything to an NGINX that was restarted.
 func (c *Controller) restarted(ctx context.Context, pid int) {
-	c.log.Warn("NGINX was started anew; pushing everything", "pid", pid)
+	c.log.Warn("NGINX was restarted; pushing all units", "pid", pid)
 	c.metrics.Restarts.Inc()
 	c.client.CloseIdle()
 	c.ready.Store(false)
 	c.reload.drop()
-	// Held hosts can't wait for a pause between reloads.
+	// Held hosts can't wait for the interval between reloads.
 	c.reload.last = time.Time{}
 	c.apply(ctx)
 }

@@ -10,27 +10,26 @@ import (
 	"github.com/headgate/headgate/internal/store"
 )
 
-// A Snapshot is what was taken and built by now. It must not be changed.
+// A Snapshot is what has been taken and built so far. It must not be changed.
 type Snapshot struct {
 	Store   *store.Store
 	Builder *build.Builder
-	// BoundProfiles puts what is served in place of the profiles that a host
-	// asks for.
+	// BoundProfiles replaces the profiles of a host by those that are served.
 	BoundProfiles func(*model.Host) []finding.Finding
 	Findings      []finding.Finding
 }
 
-// Inspect calls look between two changes, while nothing of the Snapshot moves.
-// Changes wait for it. The error is for a controller that has no time, and look
-// was not called then: it can be tried again later.
+// Inspect calls look between two changes, while the Snapshot does not change.
+// Changes wait for it. If the controller is busy, it returns an error and look is
+// not called; the caller may retry later.
 func (c *Controller) Inspect(ctx context.Context, look func(Snapshot)) error {
 	done := make(chan struct{})
-	question := func() {
+	call := func() {
 		defer close(done)
-		look(Snapshot{c.store, c.builder, c.desired.BoundProfiles, c.settings.Ledger.All()})
+		look(Snapshot{c.store, c.builder, c.desired.BoundProfiles, c.settings.Tracker.All()})
 	}
 	select {
-	case c.questions <- question:
+	case c.calls <- call:
 	case <-ctx.Done():
 		return fmt.Errorf("wait for the controller: %w", ctx.Err())
 	}

@@ -5,7 +5,7 @@ import (
 	"github.com/headgate/headgate/internal/nginx"
 )
 
-// lacking is what features can't have of an NGINX.
+// lacking lists the capabilities of features that this NGINX lacks.
 func lacking(c nginx.Capabilities) []feature.Capability {
 	var list []feature.Capability
 	if c.OldTLS {

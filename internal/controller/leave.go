@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Leave has all who send requests go elsewhere: health checks fail from now
-// on, those on NGINX's ports too, and clients are asked to leave their
-// connections. It returns after the grace period, not before they had time to,
-// and at once when ctx ends or if nothing was ever served. Then NGINX may be
-// ended. Until Run is told to end, changes are served as ever.
+// Leave prepares for the end of NGINX. From now on health checks fail, those on
+// NGINX's ports too, and clients are asked to close their connections. It returns
+// after the grace period, which is at least Timing.Drain; it returns at once when
+// ctx ends or if nothing was ever served. Then NGINX may be stopped. Changes are
+// applied as before, until Run's context ends.
 //
-// It may be called while Run goes on, and after.
+// It may be called during Run, and after it.
 func (c *Controller) Leave(ctx context.Context, grace time.Duration) {
 	c.leaving.Store(true)
 	select {
@@ -20,8 +20,8 @@ func (c *Controller) Leave(ctx context.Context, grace time.Duration) {
 		return
 	}
 	if err := c.client.Leaving(ctx); err != nil && ctx.Err() == nil {
-		// If NGINX is started anew it hears of it before it serves.
-		c.log.Warn("ask clients to leave", "error", err)
+		// After a restart, NGINX gets this before it serves.
+		c.log.Warn("asking clients to leave failed", "error", err)
 	}
 	select {
 	case <-time.After(max(grace, c.settings.Timing.Drain)):

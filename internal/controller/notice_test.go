@@ -11,12 +11,12 @@ import (
 	"github.com/headgate/headgate/internal/source"
 )
 
-// TestNoticeTaken: each Ingress that came or changed is told of, if it is
-// served, and nothing else.
-func TestNoticeTaken(t *testing.T) {
-	c := updater(t, Wants{})
+// TestNoticeServed: each Ingress that was added or changed is reported, if it is
+// served, and nothing else is.
+func TestNoticeServed(t *testing.T) {
+	c := updater(t, Subscriptions{})
 	var taken []string
-	c.settings.Notices.Taken = func(name types.NamespacedName) { taken = append(taken, name.String()) }
+	c.settings.Notices.Served = func(name types.NamespacedName) { taken = append(taken, name.String()) }
 	status := withSecret("web", "tls")
 	status.Object.(*networkingv1.Ingress).Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{IP: "192.0.2.1"}}
 	foreign := withSecret("foreign", "")
@@ -30,7 +30,7 @@ func TestNoticeTaken(t *testing.T) {
 		{"a new one", withSecret("web", "tls"), []string{"shop/web"}},
 		{"its status", status, nil},
 		{"a change", withSecret("web", "other"), []string{"shop/web"}},
-		{"a Service", called("a.test"), nil},
+		{"a Service", externalName("a.test"), nil},
 		{"a foreign one", foreign, nil},
 		{"its class", source.Change{Object: &networkingv1.IngressClass{ObjectMeta: metav1.ObjectMeta{Name: "other"}}}, nil},
 		{"its end", source.Change{Object: withSecret("web", "other").Object, Deleted: true}, nil},
@@ -38,7 +38,7 @@ func TestNoticeTaken(t *testing.T) {
 		taken = nil
 		c.update(t.Context(), []source.Change{step.change})
 		if !slices.Equal(taken, step.want) {
-			t.Errorf("%s: told were %v, want %v", step.about, taken, step.want)
+			t.Errorf("%s: reported were %v, want %v", step.about, taken, step.want)
 		}
 	}
 }

@@ -13,22 +13,22 @@ import (
 	"github.com/headgate/headgate/internal/plan"
 )
 
-// A reload is the way of one configuration to NGINX. While it is tested and
-// connections drain, units of known profiles are pushed as ever; between the
-// signal and the last old worker's end of accepting nothing is, since an old
-// worker would take it after the new ones have copied.
+// A reload is the progress of a configuration towards NGINX. During its test and
+// the drain, units with known profiles are pushed as usual. Nothing is pushed
+// between the signal and the time when the last old worker stops accepting:
+// an old worker would apply it after the new ones have copied the memory.
 type reload struct {
-	// next is the configuration on its way, nil if none is.
+	// next is the configuration being applied, or nil.
 	next   *plan.Static
 	reason string
-	// grown are larger dictionaries that the next configuration is to have.
-	grown *plan.Dictionaries
+	// larger are the larger dictionaries of the next configuration.
+	larger *plan.Dictionaries
 
-	// last is when the last reload began, or failed.
+	// last is when the last reload began or failed.
 	last time.Time
-	// refused are the files that failed last; failures in a row of the same
-	// ones make the pauses longer.
-	refused  map[string][]byte
+	// rejected are the files of the last failure. Further failures with the same
+	// files make the pauses longer.
+	rejected map[string][]byte
 	failures int
 	wait     *time.Timer
 	tested   chan error
@@ -49,31 +49,31 @@ func (r *reload) drained() <-chan time.Time {
 	return r.drain.C
 }
 
-// pending tells whether a reload is on its way or waits for its time. One that
-// was refused is not: nothing comes of it until something changes.
+// pending reports whether a reload is in progress or waits for its time. A
+// rejected one is not pending: it has no effect until something changes.
 func (r *reload) pending() bool {
 	return r.next != nil || r.wait != nil && r.failures == 0
 }
 
-// drop ends a reload that was on its way. A test that still runs answers into
-// a channel that nobody reads.
+// drop ends a reload in progress. The result of a test that still runs goes to a
+// channel without a reader.
 func (r *reload) drop() {
 	r.next, r.drain, r.wait, r.tested = nil, nil, nil, nil
 }
 
-// candidate is the file in which a configuration is tested.
+// candidate is the file that is tested.
 const candidate = "nginx.conf.next"
 
-// considerReload begins a reload if a static byte differs, unless one is on
-// its way or was a moment ago.
+// considerReload begins a reload if a static file differs, unless a reload is in
+// progress or the last one was too recent.
 func (c *Controller) considerReload(ctx context.Context) {
 	r := &c.reload
 	if r.next != nil {
 		return
 	}
-	next, reason, err := c.desired.Next(c.settings.Environment, c.static, r.grown)
+	next, reason, err := c.desired.Next(c.settings.Environment, c.static, r.larger)
 	if err != nil {
-		c.log.Error("plan nginx.conf", "error", err)
+		c.log.Error("planning nginx.conf failed", "error", err)
 		return
 	}
 	if reason == "" {
@@ -81,10 +81,10 @@ func (c *Controller) considerReload(ctx context.Context) {
 		r.wait = nil
 		return
 	}
-	if !plan.SameFiles(r.refused, next.Files) {
+	if !plan.SameFiles(r.rejected, next.Files) {
 		r.failures = 0
 	}
-	if early := c.settings.Timing.apart(r.failures) - time.Since(r.last); early > 0 {
+	if early := c.settings.Timing.interval(r.failures) - time.Since(r.last); early > 0 {
 		r.wait = time.NewTimer(early)
 		return
 	}
@@ -99,12 +99,12 @@ func (c *Controller) considerReload(ctx context.Context) {
 	go func() { tested <- c.settings.Process.Test(ctx, file) }()
 }
 
-// apart is the least time until the next reload after so many failures.
-func (t Timing) apart(failures int) time.Duration {
-	return t.Apart << min(failures, 5)
+// interval is the minimum time until the next reload after some failures.
+func (t Timing) interval(failures int) time.Duration {
+	return t.ReloadInterval << min(failures, 5)
 }
 
-// testedReload goes on with a configuration that NGINX took.
+// testedReload continues with a configuration that passed its test.
 func (c *Controller) testedReload(ctx context.Context, err error) {
 	if err == nil {
 		err = c.client.Draining(ctx, true)
@@ -117,23 +117,23 @@ func (c *Controller) testedReload(ctx context.Context, err error) {
 	c.reload.drain = time.NewTimer(c.settings.Timing.Drain)
 }
 
-// failReload leaves NGINX at the configuration that it has.
+// failReload leaves NGINX with its current configuration.
 func (c *Controller) failReload(next plan.Static, err error) {
 	r := &c.reload
 	r.drop()
-	r.refused = next.Files
+	r.rejected = next.Files
 	r.last = time.Now()
 	r.failures++
-	again := c.settings.Timing.apart(r.failures)
+	again := c.settings.Timing.interval(r.failures)
 	r.wait = time.NewTimer(again)
 	c.metrics.ReloadFailures.Inc()
-	c.log.Error("reload: NGINX keeps its configuration", "error", err, "again_in", again)
+	c.log.Error("reload failed; NGINX keeps its configuration", "error", err, "again_in", again)
 	c.noticeReload(err)
 	c.noteServed()
 }
 
-// finishReload has NGINX take the configuration over, waits until only new
-// workers accept, and pushes what waited for it.
+// finishReload reloads NGINX, waits until only new workers accept connections,
+// and pushes the held units.
 func (c *Controller) finishReload(ctx context.Context) {
 	r := &c.reload
 	next, reason := *r.next, r.reason
@@ -142,15 +142,15 @@ func (c *Controller) finishReload(ctx context.Context) {
 	previous := c.static
 	if err := c.takeOver(ctx, next); err != nil {
 		if writeErr := c.write(previous); writeErr != nil {
-			c.log.Error("write the last good nginx.conf", "error", writeErr)
+			c.log.Error("restoring the last good nginx.conf failed", "error", writeErr)
 		}
 		c.static.Tried = next.Generation
 		c.endDrain(ctx)
 		c.failReload(next, err)
 		return
 	}
-	r.refused, r.failures = nil, 0
-	r.grown = nil
+	r.rejected, r.failures = nil, 0
+	r.larger = nil
 	c.static = next
 	c.metrics.Reloads.Inc()
 	c.metrics.NginxConfBytes.Set(float64(len(next.Files[plan.NginxConf])))
@@ -168,7 +168,7 @@ func (c *Controller) noticeReload(err error) {
 
 func (c *Controller) endDrain(ctx context.Context) {
 	if err := c.client.Draining(ctx, false); err != nil {
-		c.log.Warn("end the drain", "error", err)
+		c.log.Warn("ending the drain failed", "error", err)
 	}
 }
 
@@ -180,13 +180,13 @@ func (c *Controller) takeOver(ctx context.Context, next plan.Static) error {
 		return err
 	}
 	c.client.CloseIdle()
-	err := c.settle(ctx, next)
+	err := c.awaitWorkers(ctx, next)
 	c.client.CloseIdle()
 	return err
 }
 
-// write puts a configuration where NGINX reads it, its number first: should
-// NGINX start in between, it is of a generation that nothing was pushed for.
+// write puts a configuration where NGINX reads it, its number first: if NGINX
+// starts in between, it has a generation for which nothing was pushed.
 func (c *Controller) write(static plan.Static) error {
 	err := c.settings.RunDir.WriteGeneration(static.Generation)
 	if err == nil {
@@ -198,11 +198,11 @@ func (c *Controller) write(static plan.Static) error {
 	return nil
 }
 
-// settle waits until all workers of a configuration accept connections and no
-// older one does. That the new ones answer is not enough: NGINX tells the old
-// ones to stop 100 ms later.
-func (c *Controller) settle(ctx context.Context, next plan.Static) error {
-	ctx, cancel := context.WithTimeout(ctx, c.settings.Timing.Settle)
+// awaitWorkers waits until all workers of a configuration accept connections and
+// no older one does. Responses of the new ones are not enough: NGINX signals the
+// old ones to stop 100 ms later.
+func (c *Controller) awaitWorkers(ctx context.Context, next plan.Static) error {
+	ctx, cancel := context.WithTimeout(ctx, c.settings.Timing.WorkerTimeout)
 	defer cancel()
 	fresh, old := 0, 0
 	for {
@@ -215,20 +215,20 @@ func (c *Controller) settle(ctx context.Context, next plan.Static) error {
 		select {
 		case <-ctx.Done():
 			if fresh > 0 {
-				c.log.Warn("NGINX took the configuration, but its workers are not as expected",
+				c.log.Warn("NGINX was reloaded, but its workers are not as expected",
 					"generation", next.Generation, "new", fresh, "wanted", next.Workers, "old", old)
 				return nil
 			}
-			return fmt.Errorf("NGINX tested the configuration, but did not take it (its log says why): no worker of generation %d", next.Generation)
+			return fmt.Errorf("NGINX tested the configuration, but did not apply it (its log says why): no worker of generation %d", next.Generation)
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
 }
 
 // accepting counts the workers of a generation that accept connections, and
-// those of others. A worker that was killed can't say that it no longer does,
-// and its number may be another process's by now: only the master's children
-// count.
+// those of other generations. A killed worker can't report that it stopped, and
+// its process ID may belong to another process by now, so only children of the
+// master count.
 func (c *Controller) accepting(state dataplane.State, generation int) (fresh, old int) {
 	master := c.settings.Process.PID()
 	for _, w := range state.Accepting {
@@ -243,13 +243,13 @@ func (c *Controller) accepting(state dataplane.State, generation int) (fresh, ol
 	return fresh, old
 }
 
-// isChild tells whether a process is there and has that parent.
+// isChild reports whether a process exists and has that parent.
 func isChild(pid, parent int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return false
 	}
-	// "PID (NAME) STATE PARENT …", and the name may hold anything.
+	// The format is "PID (NAME) STATE PARENT …", and NAME may contain anything.
 	_, behind, ok := bytes.Cut(stat[max(0, bytes.LastIndexByte(stat, ')')):], []byte(" "))
 	fields := bytes.Fields(behind)
 	return ok && len(fields) > 1 && string(fields[1]) == strconv.Itoa(parent)

@@ -10,23 +10,23 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/ledger"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/store"
+	"github.com/headgate/headgate/internal/tracker"
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// update applies changes to the store and builds the units that they touch.
+// update applies changes to the store and builds the units that they affect.
 func (c *Controller) update(ctx context.Context, changes []source.Change) {
 	keys := c.applyToStore(changes)
-	namesMost := namesInUpdate
-	if time.Now().Before(c.namesAgain) {
-		namesMost = 0
+	maxNameWait := namesInUpdate
+	if time.Now().Before(c.nameWaitAllowed) {
+		maxNameWait = 0
 	}
-	touched, waited := c.awaitWanted(ctx, secretsInUpdate, namesMost)
-	if namesMost > 0 {
-		c.namesAgain = time.Now().Add(namesApart * waited)
+	touched, waited := c.awaitReferences(ctx, secretsInUpdate, maxNameWait)
+	if maxNameWait > 0 {
+		c.nameWaitAllowed = time.Now().Add(nameWaitRatio * waited)
 	}
 	keys = append(keys, touched...)
 	built := make(map[unit.Key]struct{}, len(keys))
@@ -37,86 +37,85 @@ func (c *Controller) update(ctx context.Context, changes []source.Change) {
 	}))
 }
 
-// applyToStore returns the units that changes touch, some of them several
-// times.
+// applyToStore returns the units that changes affect, some of them more than
+// once.
 func (c *Controller) applyToStore(changes []source.Change) []unit.Key {
 	var touched []unit.Key
 	for _, change := range changes {
 		keys := c.store.Apply(change.Object, change.Deleted)
 		if len(keys) > 0 && !change.Deleted {
-			c.noticeTaken(change.Object)
+			c.noticeServed(change.Object)
 		}
 		touched = append(touched, keys...)
 	}
 	return touched
 }
 
-// tellSelected tells what became of Ingresses, whoever listens: the store keeps
-// it until it is taken.
-func (c *Controller) tellSelected() {
+// publishSelection passes on which Ingresses are served. The store keeps that
+// until it is taken.
+func (c *Controller) publishSelection() {
 	selection := c.store.DrainIngresses()
 	if c.settings.Selected != nil && len(selection.Put)+len(selection.Gone) > 0 {
 		c.settings.Selected(selection)
 	}
 }
 
-// noticeTaken tells of an object that changed, if it is an Ingress that is
+// noticeServed reports an object that changed, if it is an Ingress that is
 // served.
-func (c *Controller) noticeTaken(object metav1.Object) {
-	if _, ok := object.(*networkingv1.Ingress); !ok || c.settings.Notices.Taken == nil {
+func (c *Controller) noticeServed(object metav1.Object) {
+	if _, ok := object.(*networkingv1.Ingress); !ok || c.settings.Notices.Served == nil {
 		return
 	}
 	name := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 	if c.store.Serves(name) {
-		c.settings.Notices.Taken(name)
+		c.settings.Notices.Served(name)
 	}
 }
 
-// How long what came to be referred to is waited for, at most, in all of an
-// update.
+// How long an update waits at most for objects that it newly refers to.
 //
-// Whoever may write a Service can name DNS names whose servers are slow or
-// silent, again and again, and every wait holds up the changes of others. So
-// after a wait no name is waited for until namesApart times as long has
-// passed: that is less than 1% of the time, whatever the servers do. Meanwhile
-// new names are asked for all the same, and their backends have no endpoints
-// until the answer comes. The usual change, one name that is answered within
-// milliseconds, is waited for, and so loses no request. Secrets come from the
-// API server, which no tenant can make slow, and without one a host would be
-// served with a wrong certificate.
+// Anyone with write access to Services can name DNS names whose servers are slow
+// or silent, again and again, and each wait delays the changes of others. So
+// after a wait, updates don't wait for names until nameWaitRatio times as long
+// has passed: waiting takes less than 1% of the time, however slow the servers
+// are. New names are looked up nevertheless, and their backends have no endpoints
+// until the response arrives. The usual change, a single name that is resolved
+// within milliseconds, is waited for, so it loses no request. Secrets come from
+// the API server, which tenants can't slow down, and without its Secret a host
+// would be served with the wrong certificate.
 const (
 	secretsAtStart  = 10 * time.Second
 	secretsInUpdate = 250 * time.Millisecond
 	namesAtStart    = 2 * time.Second
 	namesInUpdate   = 100 * time.Millisecond
-	namesApart      = 200
+	nameWaitRatio   = 200
 )
 
-// awaitWanted waits for Secrets, ConfigMaps and addresses that came to be referred to, so
-// that no host is served without a certificate that there is, and no backend
-// without endpoints. What does not come in time is taken when it comes. It
-// returns the units that this touches, and how long names were waited for.
+// awaitReferences waits for Secrets, ConfigMaps and addresses with new
+// references, so that no host is served without a certificate that exists, and no
+// backend without its endpoints. Anything that arrives later is another change.
+// It returns the units affected, and how long it waited for names.
 //
-// What comes may refer to more, and under a storm always does: that must not
-// keep it beyond its time.
-func (c *Controller) awaitWanted(ctx context.Context, secretsMost, namesMost time.Duration) (touched []unit.Key, waited time.Duration) {
-	forSecrets, cancelSecrets := context.WithTimeout(ctx, secretsMost)
+// Objects that arrive may refer to more objects, again and again. The maximum
+// times hold for all of them together.
+func (c *Controller) awaitReferences(ctx context.Context, maxSecretWait, maxNameWait time.Duration) (touched []unit.Key, waited time.Duration) {
+	forSecrets, cancelSecrets := context.WithTimeout(ctx, maxSecretWait)
 	defer cancelSecrets()
-	forNames, cancelNames := context.WithTimeout(ctx, namesMost)
+	forNames, cancelNames := context.WithTimeout(ctx, maxNameWait)
 	defer cancelNames()
 	for {
-		secrets := ask(c.settings.Want.Secrets, c.store.DrainSecrets())
-		configMaps := ask(c.settings.Want.ConfigMaps, c.store.DrainConfigMaps())
-		names := ask(c.settings.Want.Addresses, c.store.DrainNames())
-		c.wantIssuers()
-		came := await(forSecrets, secrets)
-		came = await(forSecrets, configMaps) || came
+		secrets := subscribe(c.settings.Subscriptions.Secrets, c.store.DrainSecrets())
+		configMaps := subscribe(c.settings.Subscriptions.ConfigMaps, c.store.DrainConfigMaps())
+		names := subscribe(c.settings.Subscriptions.Addresses, c.store.DrainNames())
+		c.subscribeIssuers()
+		delivered := await(forSecrets, secrets)
+		delivered = await(forSecrets, configMaps) || delivered
 		if names != nil {
 			began := time.Now()
-			came = await(forNames, names) || came
+			delivered = await(forNames, names) || delivered
 			waited += time.Since(began)
 		}
-		if !came {
+		if !delivered {
 			return touched, waited
 		}
 		var changes []source.Change
@@ -125,8 +124,8 @@ func (c *Controller) awaitWanted(ctx context.Context, secretsMost, namesMost tim
 	}
 }
 
-// ask returns nil if there is nothing to wait for.
-func ask[Name any](want Want[Name], r store.References[Name]) (delivered <-chan struct{}) {
+// subscribe returns nil if there is nothing to wait for.
+func subscribe[Name any](want Subscribe[Name], r store.References[Name]) (delivered <-chan struct{}) {
 	if want == nil || len(r.Added)+len(r.Removed) == 0 {
 		return nil
 	}
@@ -137,7 +136,7 @@ func ask[Name any](want Want[Name], r store.References[Name]) (delivered <-chan 
 	return delivered
 }
 
-// await tells whether something was delivered before ctx ended.
+// await reports whether something was delivered before ctx ended.
 func await(ctx context.Context, delivered <-chan struct{}) bool {
 	if delivered == nil || ctx.Err() != nil {
 		return false
@@ -150,11 +149,11 @@ func await(ctx context.Context, delivered <-chan struct{}) bool {
 	}
 }
 
-// build builds units and asks for what comes of them.
+// build builds units and subscribes to what they refer to.
 func (c *Controller) build(keys []unit.Key) {
-	parts := make([]ledger.Part, 0, len(keys))
+	parts := make([]tracker.Part, 0, len(keys))
 	buildOne := func(key unit.Key) {
-		parts = append(parts, ledger.Part{Owner: key, Findings: c.buildUnit(key)})
+		parts = append(parts, tracker.Part{Owner: key, Findings: c.buildUnit(key)})
 		c.metrics.Builds.WithLabelValues(string(key.Kind)).Inc()
 	}
 	for _, key := range keys {
@@ -163,8 +162,8 @@ func (c *Controller) build(keys []unit.Key) {
 	for _, host := range c.desired.Rebound() {
 		buildOne(unit.Host.Key(host))
 	}
-	c.settings.Ledger.Enter(parts)
-	c.wantStaples()
+	c.settings.Tracker.Update(parts)
+	c.subscribeOCSPResponses()
 	for _, of := range unit.Kinds() {
 		if of.Pushed() && of.Only == "" {
 			c.metrics.Units.WithLabelValues(string(of.Kind)).Set(float64(c.desired.Count(of.Kind)))
@@ -172,7 +171,7 @@ func (c *Controller) build(keys []unit.Key) {
 	}
 }
 
-// buildUnit builds a unit, and asks for it. What else follows from it is here.
+// buildUnit builds a unit and records it as desired, with what follows from it.
 func (c *Controller) buildUnit(key unit.Key) []finding.Finding {
 	built, findings := c.builder.Unit(key, c.store)
 	switch key.Kind {
@@ -193,8 +192,8 @@ func (c *Controller) buildUnit(key unit.Key) []finding.Finding {
 	return append(findings, c.desired.Set(built)...)
 }
 
-// followExpiry has the end of a rule's host's certificate followed. Its aliases
-// show the same one, and the default certificate is a unit of its own.
+// followExpiry follows the expiry of the certificate of a rule's host. Its
+// aliases show the same one, and the default certificate is a unit of its own.
 func (c *Controller) followExpiry(built unit.Built) {
 	if built.Name == model.DefaultHost {
 		return

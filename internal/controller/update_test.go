@@ -14,20 +14,20 @@ import (
 
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/expiry"
-	"github.com/headgate/headgate/internal/ledger"
 	"github.com/headgate/headgate/internal/metrics"
 	"github.com/headgate/headgate/internal/plan"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/store"
+	"github.com/headgate/headgate/internal/tracker"
 )
 
-// updater makes a Controller that takes changes and builds, and has no NGINX.
-func updater(t *testing.T, want Wants) *Controller {
+// updater returns a Controller that takes changes and builds, without NGINX.
+func updater(t *testing.T, want Subscriptions) *Controller {
 	t.Helper()
 	builder, m := build.New(nil, "x"), metrics.New()
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	return &Controller{
-		settings: Settings{Want: want, Ledger: ledger.New(log, m.Findings), Expiry: expiry.New("", func([]ledger.Part) {})}, log: log, metrics: m, queue: source.NewQueue(),
+		settings: Settings{Subscriptions: want, Tracker: tracker.New(log, m.Findings), Expiry: expiry.New("", func([]tracker.Part) {})}, log: log, metrics: m, queue: source.NewQueue(),
 		store:   store.New(store.Settings{IngressClass: "nginx", WatchWithoutClass: true, Classless: true}, builder.Refer),
 		builder: builder, desired: plan.NewDesired(nil),
 	}
@@ -44,8 +44,8 @@ func withSecret(name, secret string) source.Change {
 	return source.Change{Object: ing}
 }
 
-// called is the Service "s" as one that stands for a DNS name.
-func called(name string) source.Change {
+// externalName is the Service "s" with an external name.
+func externalName(name string) source.Change {
 	return source.Change{Object: &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "s"},
 		Spec: corev1.ServiceSpec{
@@ -54,13 +54,13 @@ func called(name string) source.Change {
 	}}
 }
 
-// TestStorm: an update ends while each answer comes with something else that
-// is referred to, and it asks for all of it.
-func TestStorm(t *testing.T) {
+// TestReferencesThatKeepComing: an update ends although each response refers to
+// something else, and it asks for all of it.
+func TestReferencesThatKeepComing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, asked := time.Now(), 0
 		var c *Controller
-		// next has something else referred to, for as long as the storm goes on.
+		// next delivers another reference, for the first minute.
 		next := func(change func(name string) source.Change) <-chan struct{} {
 			delivered := make(chan struct{})
 			asked++
@@ -70,15 +70,15 @@ func TestStorm(t *testing.T) {
 			close(delivered)
 			return delivered
 		}
-		c = updater(t, Wants{
+		c = updater(t, Subscriptions{
 			Secrets: func(added, _ []types.NamespacedName) <-chan struct{} {
 				return next(func(name string) source.Change { return withSecret(name, name) })
 			},
 			Addresses: func(added, _ []string) <-chan struct{} {
-				return next(func(name string) source.Change { return called(name + ".test") })
+				return next(func(name string) source.Change { return externalName(name + ".test") })
 			},
 		})
-		c.update(t.Context(), []source.Change{withSecret("a", "a"), called("a.test")})
+		c.update(t.Context(), []source.Change{withSecret("a", "a"), externalName("a.test")})
 		if took := time.Since(began); took > secretsInUpdate+50*time.Millisecond {
 			t.Errorf("an update took %v", took)
 		}
@@ -98,7 +98,7 @@ func TestNamesWait(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				answer, asked := slow, 0
-				c := updater(t, Wants{Addresses: func(added, _ []string) <-chan struct{} {
+				c := updater(t, Subscriptions{Addresses: func(added, _ []string) <-chan struct{} {
 					delivered := make(chan struct{})
 					asked += len(added)
 					time.AfterFunc(answer, func() { close(delivered) })
@@ -106,7 +106,7 @@ func TestNamesWait(t *testing.T) {
 				}})
 				update := func(text string) time.Duration {
 					began := time.Now()
-					c.update(t.Context(), []source.Change{called(text)})
+					c.update(t.Context(), []source.Change{externalName(text)})
 					return time.Since(began)
 				}
 				c.update(t.Context(), []source.Change{withSecret("a", "a")})

@@ -2,7 +2,7 @@
 // docs/data-plane-api.md describes: it writes units into NGINX's shared memory
 // and reads back what is there.
 //
-// It knows frames and answers. It does not know what units mean, nor when
+// It knows frames and responses. It does not know what units mean, nor when
 // NGINX is reloaded.
 package dataplane
 
@@ -19,49 +19,49 @@ import (
 	"time"
 )
 
-// The kinds of failure that a caller may want to tell apart. A *RefusedError
-// is another.
+// The kinds of failure that a caller may need to distinguish. A *RejectedError
+// is another one.
 var (
-	// ErrElsewhere: only workers of another generation or dictionary, or ones
-	// that are shutting down, answered.
+	// ErrElsewhere: only workers of another generation or dictionary, or workers
+	// that are shutting down, responded.
 	ErrElsewhere = errors.New("the worker has another generation or dictionary")
-	// ErrFull: the units of the frame do not fit the shared memory. Nothing of
-	// the frame was written.
+	// ErrFull: the units of the frame do not fit into the shared memory. Nothing
+	// of the frame was written.
 	ErrFull = errors.New("the shared memory is full")
 	// ErrNotFound: there is no such unit.
 	ErrNotFound = errors.New("no such unit")
-	// ErrUnreachable: NGINX did not answer, or not in time.
-	ErrUnreachable = errors.New("the data plane does not answer")
+	// ErrUnreachable: NGINX did not respond, or not in time.
+	ErrUnreachable = errors.New("the data plane does not respond")
 )
 
-// A RefusedError is an answer that says that the request was wrong.
-type RefusedError struct {
+// A RejectedError is a response to an invalid request.
+type RejectedError struct {
 	// Status is the HTTP status.
 	Status int
 	Reason string
 }
 
-func (e *RefusedError) Error() string {
-	return fmt.Sprintf("the data plane refused (%d): %s", e.Status, e.Reason)
+func (e *RejectedError) Error() string {
+	return fmt.Sprintf("the data plane rejected the request (%d): %s", e.Status, e.Reason)
 }
 
 const (
-	// requestTimeout bounds one request. A frame takes a few milliseconds.
+	// requestTimeout limits one request. A frame takes a few milliseconds.
 	requestTimeout = 5 * time.Second
-	// maxAnswer bounds an answer in bytes. The largest one is a whole unit.
+	// maxAnswer limits the size of a response in bytes. The largest one is a whole unit.
 	maxAnswer = 64 << 20
 	maxIdle   = 2
 )
 
-// A Client talks to one NGINX. Its methods may be called at the same time from
-// several goroutines.
+// A Client is a client of one NGINX. Several goroutines may use it at the same
+// time.
 type Client struct {
 	transport *http.Transport
 	http      *http.Client
 }
 
-// New returns a client of the API behind a unix socket. It connects when it is
-// first used.
+// New returns a client of the API on a unix socket. It connects when it is first
+// used.
 func New(socket string) *Client {
 	dialer := &net.Dialer{}
 	transport := &http.Transport{
@@ -80,7 +80,7 @@ func New(socket string) *Client {
 // that accepts connections now. It is called before and after a reload.
 func (c *Client) CloseIdle() { c.transport.CloseIdleConnections() }
 
-// do sends one request and decodes its answer into answer.
+// do sends one request and decodes its response into answer.
 func (c *Client) do(ctx context.Context, method, path string, body []byte, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -93,9 +93,9 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte, answe
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", method, path, err)
 	}
-	// Every request of this API may be sent twice, so the transport may try a
-	// new connection when an idle one turns out to be closed. The empty list
-	// says so without a header on the wire.
+	// Every request of this API may be sent twice, so the transport may try a new
+	// connection if an idle one is closed. The empty list allows that without a
+	// header in the request.
 	request.Header["Idempotency-Key"] = []string{}
 	response, err := c.http.Do(request)
 	if err != nil {
@@ -111,7 +111,7 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte, answe
 		return refusal(response.StatusCode, read)
 	}
 	if err := json.Unmarshal(read, answer); err != nil {
-		return fmt.Errorf("the data plane's answer to %s %s: %w", method, path, err)
+		return fmt.Errorf("decoding the data plane's response to %s %s: %w", method, path, err)
 	}
 	return nil
 }
@@ -131,5 +131,5 @@ func refusal(status int, content []byte) error {
 	case http.StatusNotFound:
 		return fmt.Errorf("%w: %s", ErrNotFound, answer.Error)
 	}
-	return &RefusedError{Status: status, Reason: answer.Error}
+	return &RejectedError{Status: status, Reason: answer.Error}
 }

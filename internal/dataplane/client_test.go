@@ -47,7 +47,7 @@ func TestPushNothing(t *testing.T) {
 	}
 }
 
-// Each failure is told by its kind, together with how far the push came.
+// Each kind of failure has its own error, and the push returns how far it got.
 func TestPushFailures(t *testing.T) {
 	for name, test := range map[string]struct {
 		status int
@@ -77,11 +77,11 @@ func TestPushFailures(t *testing.T) {
 func TestPushRefused(t *testing.T) {
 	f := serve(t, func(*http.Request) (int, string) { return 400, `{"error": "unknown kind"}` })
 	result, err := New(f.socket).Push(t.Context(), 1, 1, []unit.Change{host("a", 1)})
-	var refused *RefusedError
+	var refused *RejectedError
 	if !errors.As(err, &refused) {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(RefusedError{400, "unknown kind"}, *refused); diff != "" || result.Applied != 0 {
+	if diff := cmp.Diff(RejectedError{400, "unknown kind"}, *refused); diff != "" || result.Applied != 0 {
 		t.Error(diff, result)
 	}
 	if len(f.requests) != 1 {
@@ -89,7 +89,7 @@ func TestPushRefused(t *testing.T) {
 	}
 }
 
-// A part of a unit counts only once all of it is in.
+// Parts of a unit count only when all of them have arrived.
 func TestPushCountsWholeUnits(t *testing.T) {
 	seen := 0
 	f := serve(t, func(*http.Request) (int, string) {
@@ -104,8 +104,8 @@ func TestPushCountsWholeUnits(t *testing.T) {
 	}
 }
 
-// An old worker answers 409 on each of its connections; the frame goes to
-// another over a new one.
+// An old worker answers 409 on each of its connections. The frame is sent to
+// another one on a new connection.
 func TestPushLeavesOldWorkers(t *testing.T) {
 	old := 0
 	f := serve(t, func(*http.Request) (int, string) {
@@ -147,7 +147,7 @@ func TestUnreachable(t *testing.T) {
 		t.Error(err)
 	}
 	f := serve(t, nil)
-	f.mu.Lock() // The server accepts and does not answer.
+	f.mu.Lock() // The server accepts and does not respond.
 	defer f.mu.Unlock()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -157,7 +157,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// A worker that leaves closes its idle connections; no request is lost to that.
+// A worker that shuts down closes its idle connections, and no request is lost.
 func TestClosedIdleConnection(t *testing.T) {
 	f := serve(t, nil)
 	client := New(f.socket)

@@ -9,8 +9,8 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// MaxFrame is the size in bytes that a frame may have. A worker that reads a
-// frame answers nobody else meanwhile.
+// MaxFrame is the maximum size of a frame in bytes. A worker that reads a frame
+// does nothing else meanwhile.
 const MaxFrame = 256 << 10
 
 const (
@@ -18,11 +18,11 @@ const (
 	maxVersion = 64
 	maxKind    = 16
 	// lineRoom is more than the first line of a frame can take, headRoom more
-	// than the line in front of an entry can.
+	// than the line before an entry can take.
 	lineRoom = 96
 	headRoom = 256
-	// partSize is the number of payload bytes in a part of a unit that does
-	// not fit one frame.
+	// partSize is the number of payload bytes in a part of a unit that does not
+	// fit into one frame.
 	partSize = MaxFrame - lineRoom - headRoom - maxName
 )
 
@@ -43,7 +43,7 @@ func check(c unit.Change) error {
 	return nil
 }
 
-// head is the line in front of the bytes of a part.
+// head is the line before the bytes of a part.
 func head(c unit.Change, part, parts, size int) string {
 	if c.Delete {
 		return fmt.Sprintf("del %s %d\n", c.Kind, len(c.Name))
@@ -51,16 +51,16 @@ func head(c unit.Change, part, parts, size int) string {
 	return fmt.Sprintf("put %s %d %s %d/%d %d %d\n", c.Kind, c.Needs, c.Version, part, parts, len(c.Name), size)
 }
 
-// A frame is what one request carries. entries is the number of entries, from
-// the first one that was packed on, that are complete once it is applied.
+// A frame is the body of one request. entries is the number of entries, counted
+// from the first packed one, that are complete when it is applied.
 type frame struct {
 	body    []byte
 	entries int
 }
 
-// frames packs entries, which must be valid, in their order. Deletions have
-// frames of their own: a worker sees what a frame put when the frame is done,
-// and until then goes by what is to be deleted behind it.
+// frames packs entries, which must be valid, in their order. Deletions have frames
+// of their own: a worker sees the units of a frame when all of it is applied, and
+// until then uses those that the following frames delete.
 func frames(dictionary, generation int, entries []unit.Change) iter.Seq[frame] {
 	return func(yield func(frame) bool) {
 		p := packer{dictionary: dictionary, generation: generation, yield: yield}
@@ -79,11 +79,11 @@ type packer struct {
 
 	content []byte
 	count   int
-	// deletes is set while what was packed are deletions.
+	// deletes is set if the packed entries are deletions.
 	deletes bool
 }
 
-// add packs entry i and tells whether to go on.
+// add packs entry i and reports whether to continue.
 func (p *packer) add(i int, c unit.Change) bool {
 	payload := c.Payload
 	if c.Delete {
@@ -122,8 +122,8 @@ func (p *packer) append(head, name string, payload []byte) {
 	p.count++
 }
 
-// flush yields what was packed, if anything. Each frame has memory of its own:
-// the HTTP client may read it a little longer than a request lasts.
+// flush yields the packed entries, if any. Each frame has memory of its own: the
+// HTTP client may read it a little longer than the request lasts.
 func (p *packer) flush(complete int) bool {
 	if p.count == 0 {
 		return true

@@ -13,8 +13,8 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// pack frames entries, checks each frame, and returns what a reader of the
-// frames sees.
+// pack packs entries into frames, checks each frame, and returns what a reader of
+// the frames sees.
 func pack(t *testing.T, entries []unit.Change) []unit.Change {
 	t.Helper()
 	var parts []part

@@ -9,25 +9,24 @@ import (
 // A UnitName names a unit.
 type UnitName struct{ Kind, Name string }
 
-// A Holding is what one worker tells of itself and of units.
+// A Holding is what one worker reports about itself and about units.
 type Holding struct {
 	State State
-	// Units are in the order in which they were asked for, with nothing filled
-	// in where there is no such unit.
+	// Units are in the order of the query, empty for units that do not exist.
 	Units []Unit
 }
 
 const (
-	// together is how many connections are opened at once: the kernel gives
-	// most of those that come one by one to the same worker.
+	// together is the number of connections that are opened at once: the kernel
+	// gives most single ones to the same worker.
 	together = 16
-	// rounds bounds how often that is done.
+	// rounds is how often that is done at most.
 	rounds = 8
 )
 
-// Holdings asks the workers that take connections, each on a connection of its
-// own. Which worker takes a connection is up to the kernel: one that got none
-// is missing. There is at least one holding if there is no error.
+// Holdings queries the workers that accept connections, each on a connection of
+// its own. The kernel decides which worker gets a connection, so workers can be
+// missing. Without an error, there is at least one holding.
 func Holdings(ctx context.Context, socket string, names []UnitName) ([]Holding, error) {
 	var mu sync.Mutex
 	found := map[int]Holding{}
@@ -64,7 +63,7 @@ func Holdings(ctx context.Context, socket string, names []UnitName) ([]Holding, 
 	return list, nil
 }
 
-// complete tells whether every worker that takes connections was found.
+// complete reports whether all workers that accept connections were found.
 func complete(found map[int]Holding) bool {
 	for _, h := range found {
 		for _, worker := range h.State.Accepting {
@@ -76,7 +75,7 @@ func complete(found map[int]Holding) bool {
 	return len(found) > 0
 }
 
-// holding asks one worker: the answers come over one connection.
+// holding queries one worker: all responses arrive on one connection.
 func (c *Client) holding(ctx context.Context, names []UnitName) (Holding, error) {
 	state, err := c.State(ctx)
 	if err != nil {
@@ -99,7 +98,7 @@ func (c *Client) holding(ctx context.Context, names []UnitName) (Holding, error)
 	return h, nil
 }
 
-// unitPath is where a unit is read.
+// unitPath is the path of a unit in the API.
 func unitPath(name UnitName) string {
 	switch name.Kind {
 	case "patterns", "globals":

@@ -10,29 +10,29 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// A frame that a worker of another generation refuses is offered to others:
-// for about 100 ms after a reload, old workers still accept connections.
+// A frame that a worker of another generation rejects is sent to others: for about
+// 100 ms after a reload, old workers still accept connections.
 const (
 	tries = 8
 	pause = 20 * time.Millisecond
 )
 
-// A Result says how far a push came.
+// A Result is how far a push got.
 type Result struct {
-	// Applied is the number of changes, from the first on, that are in.
+	// Applied is the number of changes that were applied, from the first one on.
 	Applied int
-	// Revision and Memory are those of the last frame that was applied.
+	// Revision and Memory are those of the last applied frame.
 	Revision int64
 	Memory   Memory
 }
 
-// Push writes changes in their order into a numbered set of dictionaries, for
-// a generation. It sends as many frames as it takes. What was applied before
-// an error stays, and Result counts it. A change whose parts did not all
-// arrive has changed nothing and is sent again from its start.
+// Push writes changes in their order into a numbered set of dictionaries, for a
+// generation, in as many frames as necessary. Changes that were applied before an
+// error stay, and Result counts them. A change of which some parts are missing has
+// no effect, and is sent again from its start.
 //
-// The errors are ErrElsewhere, ErrFull, ErrUnreachable, *RefusedError, or a
-// change that no frame can carry, in which case nothing was sent.
+// The errors are ErrElsewhere, ErrFull, ErrUnreachable, *RejectedError, or a change
+// that does not fit into a frame, in which case nothing was sent.
 func (c *Client) Push(ctx context.Context, dictionary, generation int, changes []unit.Change) (Result, error) {
 	for _, c := range changes {
 		if err := check(c); err != nil {
@@ -46,14 +46,14 @@ func (c *Client) Push(ctx context.Context, dictionary, generation int, changes [
 			Memory   Memory `json:"memory"`
 		}
 		if err := c.apply(ctx, f.body, &answer); err != nil {
-			return result, fmt.Errorf("pushing %d units, %d are in: %w", len(changes), result.Applied, err)
+			return result, fmt.Errorf("pushing units, %[2]d of %[1]d applied: %[3]w", len(changes), result.Applied, err)
 		}
 		result = Result{Applied: f.entries, Revision: answer.Revision, Memory: answer.Memory}
 	}
 	return result, nil
 }
 
-// apply sends one frame, to another worker if need be.
+// apply sends one frame, to another worker if necessary.
 func (c *Client) apply(ctx context.Context, body []byte, answer any) error {
 	for try := 1; ; try++ {
 		err := c.do(ctx, http.MethodPost, "/v1/apply", body, answer)
@@ -69,7 +69,7 @@ func (c *Client) apply(ctx context.Context, body []byte, answer any) error {
 	}
 }
 
-// Loaded tells the data plane that the first full load is complete.
+// Loaded reports to the data plane that the first full load is complete.
 func (c *Client) Loaded(ctx context.Context) error {
 	if err := c.do(ctx, http.MethodPut, "/v1/loaded", nil, &struct{}{}); err != nil {
 		return fmt.Errorf("marking the data plane as loaded: %w", err)
@@ -77,8 +77,8 @@ func (c *Client) Loaded(ctx context.Context) error {
 	return nil
 }
 
-// Draining tells workers whether to end HTTP/1 connections with their next
-// answer.
+// Draining makes workers close HTTP/1 connections after their next response, or
+// not.
 func (c *Client) Draining(ctx context.Context, on bool) error {
 	method := http.MethodPut
 	if !on {
@@ -90,11 +90,11 @@ func (c *Client) Draining(ctx context.Context, on bool) error {
 	return nil
 }
 
-// Leaving tells workers that NGINX is about to end, for good: the health check
-// on its ports fails, and HTTP/1 connections end with their next answer.
+// Leaving announces to workers that NGINX is about to end: the health check on its
+// ports fails, and HTTP/1 connections are closed after their next response.
 func (c *Client) Leaving(ctx context.Context) error {
 	if err := c.do(ctx, http.MethodPut, "/v1/leaving", nil, &struct{}{}); err != nil {
-		return fmt.Errorf("telling the data plane that it ends: %w", err)
+		return fmt.Errorf("announcing the end to the data plane: %w", err)
 	}
 	return nil
 }

@@ -7,29 +7,29 @@ import (
 	"net/http"
 )
 
-// A State is what one worker tells of itself and of the shared memory.
+// A State is what one worker reports about itself and about the shared memory.
 type State struct {
-	// Instance changes when NGINX was started anew and its memory is empty.
+	// Instance changes when NGINX is restarted with empty memory.
 	Instance string `json:"instance"`
-	// Dictionary, Generation and PID are those of the worker that answered.
+	// Dictionary, Generation and PID are those of the worker that responded.
 	Dictionary int `json:"dictionary"`
 	Generation int `json:"generation"`
 	PID        int `json:"pid"`
-	// Revision counts what was applied.
+	// Revision counts the applied frames.
 	Revision int64 `json:"revision"`
 	Loaded   bool  `json:"loaded"`
 	Draining bool  `json:"draining"`
 	// Leaving: NGINX is about to end.
 	Leaving bool `json:"leaving"`
-	// Accepting are the workers that take connections. One that was killed
-	// stays in the list.
+	// Accepting are the workers that accept connections. A killed worker stays in
+	// the list.
 	Accepting []Worker `json:"accepting"`
 	Memory    Memory   `json:"memory"`
 	// Broken are the payloads that the worker could not decode.
 	Broken []Broken `json:"broken"`
 	Cache  Cache    `json:"cache"`
-	// Kept is the number of that worker's requests that jumped to a profile
-	// and go on.
+	// Kept is the number of requests of that worker that jumped to a profile and
+	// are not done.
 	Kept int `json:"kept"`
 }
 
@@ -60,13 +60,13 @@ type Broken struct {
 	Error   string `json:"error"`
 }
 
-// A Cache is what a worker holds decoded. Bytes counts packed bytes.
+// A Cache is the set of units that a worker has decoded. Bytes counts packed bytes.
 type Cache struct {
 	Bytes int64 `json:"bytes"`
 	Units int64 `json:"units"`
 }
 
-// A Unit is a unit as the shared memory holds it.
+// A Unit is a unit in the shared memory.
 type Unit struct {
 	Version string          `json:"version"`
 	Needs   int             `json:"needs"`
@@ -74,17 +74,17 @@ type Unit struct {
 	Payload json.RawMessage `json:"unit"`
 }
 
-// A Holder is the worker that tells of a unit.
+// A Holder is the worker that reported a unit.
 type Holder struct {
 	PID        int `json:"pid"`
 	Generation int `json:"generation"`
-	// Holds is the version that the worker has decoded, empty if it has none.
+	// Holds is the version that the worker has decoded, or empty.
 	Holds string `json:"holds"`
-	// Error says why it can't decode the newest version that it tried.
+	// Error is why it can't decode the newest version that it tried.
 	Error string `json:"error"`
 }
 
-// State asks whichever worker answers.
+// State returns the state of any worker.
 func (c *Client) State(ctx context.Context) (State, error) {
 	var state State
 	if err := c.do(ctx, http.MethodGet, "/v1/state", nil, &state); err != nil {

@@ -83,7 +83,7 @@ func decodeHead(line string) (p part, name, payload int, err error) {
 	return p, name, payload, err
 }
 
-// join puts decoded parts together to entries again.
+// join joins decoded parts to entries.
 func join(parts []part) ([]unit.Change, error) {
 	var entries []unit.Change
 	var open *part
@@ -110,8 +110,8 @@ func join(parts []part) ([]unit.Change, error) {
 	return entries, nil
 }
 
-// fake is the API without NGINX. answer, if it returns a status, replaces the
-// answer to a request.
+// fake is the API without NGINX. If answer returns a status, its result is the
+// response to a request.
 type fake struct {
 	socket string
 	answer func(request *http.Request) (status int, body string)

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/ledger"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/tracker"
 )
 
 const (
@@ -28,7 +28,7 @@ const (
 // several goroutines.
 type Watch struct {
 	class string
-	enter func([]ledger.Part)
+	enter func([]tracker.Part)
 	now   func() time.Time
 
 	mu sync.Mutex
@@ -52,7 +52,7 @@ type certificate struct {
 
 // New makes an empty Watch. Class is that of the controller, for metrics; enter
 // receives the findings.
-func New(class string, enter func([]ledger.Part)) *Watch {
+func New(class string, enter func([]tracker.Part)) *Watch {
 	return &Watch{
 		class: class, enter: enter, now: time.Now,
 		names: map[string]id{}, certificates: map[id]*certificate{}, changed: map[id]struct{}{}, signal: make(chan struct{}, 1),
@@ -105,7 +105,7 @@ func (w *Watch) change(of id) {
 func (w *Watch) Run(ctx context.Context) {
 	next := w.now()
 	for {
-		var parts []ledger.Part
+		var parts []tracker.Part
 		if left := next.Sub(w.now()); left <= 0 {
 			parts, next = w.lookAtAll()
 		} else {
@@ -127,13 +127,13 @@ func (w *Watch) Run(ctx context.Context) {
 }
 
 // lookAtAll returns the findings of all certificates, and when to look again.
-func (w *Watch) lookAtAll() (parts []ledger.Part, next time.Time) {
+func (w *Watch) lookAtAll() (parts []tracker.Part, next time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.now()
 	next = now.Add(longest)
 	for of, c := range w.certificates {
-		parts = append(parts, ledger.Part{Owner: of, Findings: c.findings(of, now)})
+		parts = append(parts, tracker.Part{Owner: of, Findings: c.findings(of, now)})
 		next = c.due(now, next)
 	}
 	return parts, next
@@ -141,13 +141,13 @@ func (w *Watch) lookAtAll() (parts []ledger.Part, next time.Time) {
 
 // lookAtChanged returns the findings of certificates that came, none for those
 // that went, and when to look again.
-func (w *Watch) lookAtChanged() (parts []ledger.Part, next time.Time) {
+func (w *Watch) lookAtChanged() (parts []tracker.Part, next time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.now()
 	next = now.Add(longest)
 	for of := range w.changed {
-		part := ledger.Part{Owner: of}
+		part := tracker.Part{Owner: of}
 		if c := w.certificates[of]; c != nil {
 			part.Findings = c.findings(of, now)
 			next = c.due(now, next)

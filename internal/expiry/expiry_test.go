@@ -14,13 +14,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/headgate/headgate/internal/ledger"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/pkitest"
+	"github.com/headgate/headgate/internal/tracker"
 )
 
-func newLedger() *ledger.Ledger {
-	return ledger.New(slog.New(slog.DiscardHandler), prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "x"}, []string{"code"}))
+func newTracker() *tracker.Tracker {
+	return tracker.New(slog.New(slog.DiscardHandler), prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "x"}, []string{"code"}))
 }
 
 // ends makes a certificate that ends then.
@@ -29,7 +29,7 @@ func ends(authority *pkitest.Authority, secret, hash string, at time.Time) *mode
 	return &model.Certificate{Hash: hash, Chain: []byte(pair.Chain), Secret: secret}
 }
 
-func findingsOf(l *ledger.Ledger) string {
+func findingsOf(l *tracker.Tracker) string {
 	var list []string
 	for _, f := range l.All() {
 		list = append(list, f.String())
@@ -43,8 +43,8 @@ func TestFindings(t *testing.T) {
 	authority := pkitest.New(t)
 	now := time.Now()
 	synctest.Test(t, func(t *testing.T) {
-		l := newLedger()
-		w := New("class", l.Enter)
+		l := newTracker()
+		w := New("class", l.Update)
 		// The clock of the bubble begins elsewhere.
 		ahead := time.Until(now)
 		w.now = func() time.Time { return time.Now().Add(ahead) }
@@ -91,7 +91,7 @@ func TestFindings(t *testing.T) {
 // TestMetrics: those of ingress-nginx, with its labels.
 func TestMetrics(t *testing.T) {
 	authority := pkitest.New(t)
-	w := New("class", newLedger().Enter)
+	w := New("class", newTracker().Update)
 	end := time.Now().Add(time.Hour).Truncate(time.Second)
 	c := ends(authority, "shop/tls", "1", end)
 	serial := factsOf(c.Chain).serial

@@ -11,12 +11,12 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// explainBackends says which endpoints a route's backends have.
+// explainBackends describes the endpoints of the route's backends.
 func (x *explainer) explainBackends(won *model.Route, rule build.RuleTrace) {
 	if won.Backend == "" {
 		return
 	}
-	defer x.explainAlternatives(won, rule)
+	defer x.explainCanaries(won, rule)
 	role := OwnBackend
 	if won.Default {
 		role = DefaultBackend
@@ -37,24 +37,24 @@ func (x *explainer) explainBackend(key, role string) {
 	object := "service/" + service.String()
 	x.involve(object)
 	said := Backend{
-		Key: key, Role: role, Service: describe(trace, port), Asked: []string{},
+		Key: key, Role: role, Service: describe(trace, port), Used: []string{},
 		Settings: x.policies(trace.Settings),
 	}
 	if trace.Owner != nil {
 		said.Owner = ingressName(trace.Owner)
 	}
 	for _, e := range backend.Endpoints {
-		said.Asked = append(said.Asked, e.String())
+		said.Used = append(said.Used, e.String())
 	}
 	for _, e := range trace.Endpoints {
 		slice := "endpointslice/" + service.Namespace + "/" + e.Slice
 		x.involve(slice)
 		said.Endpoints = append(said.Endpoints, Endpoint{
 			Address: e.Address, Slice: slice,
-			State: e.Readiness.String(), Asked: e.Asked, Why: e.Why,
+			State: e.Readiness.String(), Used: e.Asked, Why: e.Why,
 		})
 	}
-	if len(said.Asked) == 0 {
+	if len(said.Used) == 0 {
 		for _, f := range findings {
 			if f.Object == object {
 				said.Why = f.Message
@@ -67,18 +67,18 @@ func (x *explainer) explainBackend(key, role string) {
 	x.out.Backends = append(x.out.Backends, said)
 }
 
-// whyNothing says why a backend without a finding has no endpoint.
+// whyNothing returns why a backend without a finding has no endpoint.
 func whyNothing(trace build.BackendTrace) string {
 	switch {
 	case trace.ExternalName != "" && trace.Addresses == nil:
-		return fmt.Sprintf("the addresses of %s were not looked up here", trace.ExternalName)
+		return fmt.Sprintf("the addresses of %s were not looked up", trace.ExternalName)
 	case len(trace.Endpoints) == 0:
 		return "no EndpointSlice of the Service has an endpoint"
 	}
-	return "none of its endpoints is ready"
+	return "no endpoint is ready"
 }
 
-// describe says what a Service is.
+// describe describes a Service.
 func describe(trace build.BackendTrace, port string) string {
 	s := trace.Service
 	switch {

@@ -14,8 +14,8 @@ import (
 	"github.com/headgate/headgate/internal/store"
 )
 
-// BenchmarkExplain asks among 10,000 Ingresses, of which some have 1,000
-// aliases that are expressions: the controller does nothing else meanwhile.
+// BenchmarkExplain explains a request among 10,000 Ingresses, of which some have
+// 1,000 aliases that are expressions. The controller is blocked meanwhile.
 func BenchmarkExplain(b *testing.B) {
 	builder := build.New(all.Features(), prefix)
 	s := store.New(store.Settings{Classless: true, IngressClass: "nginx"}, builder.Refer)
@@ -41,7 +41,7 @@ func BenchmarkExplain(b *testing.B) {
 		s.Apply(ing, false)
 	}
 	for b.Loop() {
-		e, err := explain.Explain(explain.Question{URL: "http://h7.test/p3/x"}, explain.Settings{
+		e, err := explain.Explain(explain.Query{URL: "http://h7.test/p3/x"}, explain.Settings{
 			Store: s, Builder: builder, Features: all.Features(), HTTPSPort: 443, Now: time.Unix(1, 0),
 		})
 		if err != nil || e.Route == nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// explainCertificate says which certificate a client is shown that asks for
-// the URL's name.
+// explainCertificate finds the certificate that is shown to a client that sends
+// the URL's name in the handshake.
 func (x *explainer) explainCertificate() {
 	c := &Certificate{}
 	x.out.Certificate = c
@@ -28,7 +28,7 @@ func (x *explainer) explainCertificate() {
 		c.Why = x.whyRejected()
 		return
 	case name == "":
-		c.Default, c.Why = true, "the client names no host"
+		c.Default, c.Why = true, "the client sends no server name"
 		x.explainDefault(c)
 		return
 	}
@@ -45,22 +45,21 @@ func (x *explainer) explainCertificate() {
 	}
 	switch {
 	case !secured && trace == nil:
-		c.Default, c.Why = true, "no Ingress of the name asks for TLS on it"
+		c.Default, c.Why = true, "no Ingress with the name has a TLS section for it"
 	case trace == nil:
-		c.Default, c.Why = true, "no TLS section of an Ingress lists the name or has a certificate for it"
+		c.Default, c.Why = true, "no TLS section lists the name, and no certificate of one is valid for it"
 	case trace.Refused != nil:
 		c.Default, c.Why = true, trace.Refused.Message
 	case !secured || shown.Certificate == "" && trace.Secret.Name != "":
-		c.Default, c.Why = true, fmt.Sprintf("the certificate of host %s is not for %s", trace.Host, name)
+		c.Default, c.Why = true, fmt.Sprintf("the certificate of host %s is not valid for %s", trace.Host, name)
 	case trace.Secret.Name == "":
-		c.Default, c.Why = true, "the entry names no Secret"
+		c.Default, c.Why = true, "the TLS section names no Secret"
 	default:
 		x.shownCertificate(c, name, shown, trace)
 	}
 }
 
-// explainDefault says where the default certificate comes from, if that is what
-// is shown.
+// explainDefault finds the origin of the default certificate, if it is shown.
 func (x *explainer) explainDefault(c *Certificate) {
 	from := x.Store.DefaultCertificate()
 	if !c.Default || from.Name == "" {
@@ -69,7 +68,7 @@ func (x *explainer) explainDefault(c *Certificate) {
 	x.involve("secret/" + from.String())
 	certificate, findings := x.Builder.DefaultCertificate(x.Store)
 	if certificate == nil {
-		c.Problem = "Headgate made it, since that of --default-ssl-certificate can't be used"
+		c.Problem = "Headgate generated it, since --default-ssl-certificate is unusable"
 		for _, f := range findings {
 			c.Problem += ": " + f.Message
 		}
@@ -77,19 +76,20 @@ func (x *explainer) explainDefault(c *Certificate) {
 	}
 	c.DefaultSecret = "secret/" + from.String()
 	x.keep(unit.FromCertificate(model.DefaultCertificate, *certificate))
-	x.keepStaple(certificate.Hash)
+	x.keepOCSPResponse(certificate.Hash)
 	x.describe(c, from)
 }
 
-// keepStaple keeps the OCSP answer on a certificate, if there is one.
-func (x *explainer) keepStaple(hash string) {
+// keepOCSPResponse adds the OCSP response of a certificate to the units, if it
+// has one.
+func (x *explainer) keepOCSPResponse(hash string) {
 	if staple, found, _ := x.Builder.Staple(hash, x.Store); found {
 		x.keep(unit.FromStaple(staple))
 	}
 }
 
-// certificateTrace is what decides on the certificate of the name, and for an
-// alias that shows none on that of its host.
+// certificateTrace is the trace of the certificate of the name. An alias without
+// a certificate has that of its host.
 func (x *explainer) certificateTrace(name string, shown router.Name, secured bool) *servername.CertificateTrace {
 	if !secured {
 		var err error
@@ -107,21 +107,21 @@ func (x *explainer) certificateTrace(name string, shown router.Name, secured boo
 }
 
 func (x *explainer) shownCertificate(c *Certificate, name string, shown router.Name, trace *servername.CertificateTrace) {
-	c.Why = "the entry lists " + trace.Host
+	c.Why = "the TLS section lists " + trace.Host
 	if !trace.Listed {
-		c.Why = fmt.Sprintf("no entry lists %s, and this one's certificate is for it", trace.Host)
+		c.Why = fmt.Sprintf("no TLS section lists %s, and the certificate of this one is valid for it", trace.Host)
 	}
 	if own, err := x.router.Name(name); err == nil && own.Name.Name != shown.Name.Name {
-		c.Why = fmt.Sprintf("%s has none of its own; %s", name, c.Why)
+		c.Why = fmt.Sprintf("%s has no certificate of its own; %s", name, c.Why)
 	}
 	if _, certificate, found, _ := x.Builder.Name(shown.Name.Name, x.Store); found && certificate != nil {
 		x.keep(unit.FromCertificate("", *certificate))
-		x.keepStaple(certificate.Hash)
+		x.keepOCSPResponse(certificate.Hash)
 	}
 	x.describe(c, trace.Secret)
 }
 
-// describe says what the certificate in a Secret is like.
+// describe describes the certificate in a Secret.
 func (x *explainer) describe(c *Certificate, secret types.NamespacedName) {
 	name := x.out.Request.TLSName
 	leaf := leafOf(x.Store.Secret(secret))
@@ -138,11 +138,11 @@ func (x *explainer) describe(c *Certificate, secret types.NamespacedName) {
 	c.NotBefore, c.NotAfter = &leaf.NotBefore, &leaf.NotAfter
 	switch {
 	case x.Now.After(leaf.NotAfter):
-		c.Problem = "it expired on " + day(leaf.NotAfter) + ", and is shown all the same"
+		c.Problem = "it expired on " + day(leaf.NotAfter) + ", and is still shown"
 	case x.Now.Before(leaf.NotBefore):
-		c.Problem = "it is valid only from " + day(leaf.NotBefore) + " on"
+		c.Problem = "it is not valid before " + day(leaf.NotBefore)
 	case name != "" && leaf.VerifyHostname(name) != nil:
-		c.Problem = fmt.Sprintf("it is for %s, not for %s", strings.Join(c.Names, ", "), name)
+		c.Problem = fmt.Sprintf("it is valid for %s, not for %s", strings.Join(c.Names, ", "), name)
 	}
 }
 

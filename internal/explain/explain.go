@@ -1,11 +1,11 @@
-// Package explain says what would become of a request and why: whose its name
-// is, which route wins and which lose to it, which settings hold and where they
-// come from, which backend answers and which certificate is shown.
+// Package explain explains how a request is handled and why: which host its name
+// belongs to, which route wins and which ones lose, which settings apply and where
+// they come from, which backend answers and which certificate is shown.
 //
-// It routes by package router, from the units that would be pushed, and has
-// build say how these came about. It is pure, like build: what it says follows
-// from the objects, the question and the time that it is given. It sends
-// nothing, and does not know where the objects came from.
+// It routes with package router, from the units that would be pushed, and lets
+// build trace how they are made. It is pure, like build: its result depends only
+// on the objects, the query and the given time. It sends nothing, and does not
+// know where the objects come from.
 package explain
 
 import (
@@ -30,40 +30,40 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// Settings are what an explanation is made from.
+// Settings are the input of an explanation.
 type Settings struct {
 	Store    *store.Store
 	Builder  *build.Builder
 	Features []feature.Feature
-	// BoundProfiles puts what is served in place of the profiles that a host asks
-	// for (see plan.Desired); nil if nothing bounds them.
+	// BoundProfiles replaces the profiles of a host by those that are served (see
+	// plan.Desired). It may be nil.
 	BoundProfiles func(*model.Host) []finding.Finding
-	// Findings are all there are, of which those are told that are on the way.
+	// Findings are all findings. Those of involved objects are shown.
 	Findings []finding.Finding
-	// Files gives the files and folders that hold an object, as findings name
-	// them, "file/PATH"; nil where objects don't come from files.
+	// Files returns the files and folders that contain an object, in the form of
+	// findings, "file/PATH". It is nil if objects don't come from files.
 	Files func(object string) []string
-	// HealthPath is where names that nobody has answer 200, empty for nowhere.
+	// HealthPath is the path of the health check for unknown names. Empty means
+	// none.
 	HealthPath string
 	// HTTPSPort is the port for https.
 	HTTPSPort uint16
-	// Now is when the request would come.
+	// Now is the time of the request.
 	Now time.Time
 }
 
-// Explain answers a question. An error is a
-// *QuestionError.
-func Explain(q Question, s Settings) (Explanation, error) {
+// Explain explains a request. The only error is a *QueryError.
+func Explain(q Query, s Settings) (Explanation, error) {
 	request, from, err := parse(q)
 	x := &explainer{Settings: s, hosts: map[string]*host{}, units: map[unit.Key]unit.Unit{}, involved: map[string]bool{}}
 	x.out.Request = request
-	if refused := (refusal{}); errors.As(err, &refused) {
-		x.out.Answers = []Answer{{Scheme: request.Scheme, Status: badRequest, Why: refused.Error()}}
+	if rejected := (invalidRequest{}); errors.As(err, &rejected) {
+		x.out.Answers = []Answer{{Scheme: request.Scheme, Status: badRequest, Why: rejected.Error()}}
 		x.out.Findings = []finding.Finding{}
 		return x.out, nil
 	}
 	if err != nil {
-		return Explanation{}, &QuestionError{err}
+		return Explanation{}, &QueryError{err}
 	}
 	x.from = from
 	x.router = router.New(router.Settings{Lookup: x.lookup, HealthPath: s.HealthPath})
@@ -71,26 +71,26 @@ func Explain(q Question, s Settings) (Explanation, error) {
 	return x.out, nil
 }
 
-// An explainer is one explanation in the making.
+// An explainer is an explanation in progress.
 type explainer struct {
 	Settings
 	router *router.Router
 	hosts  map[string]*host
 	units  map[unit.Key]unit.Unit
-	// aliases for more than one name that stand for each name that was asked about.
+	// aliases are those aliases for more than one name that match a name.
 	aliases map[string][]servername.AliasTrace
 	globals model.Globals
 	from    netip.Addr
-	// involved are the objects on the way, as findings name them.
+	// involved are the objects of the explanation, as findings name them.
 	involved map[string]bool
-	// rejected is set where the TLS handshake ends without a certificate.
+	// rejected is set if the TLS handshake fails without a certificate.
 	rejected bool
-	// chosen says which of the won route's alternatives is asked.
+	// chosen is the canary of the route that gets the request.
 	chosen feature.Chosen
 	out    Explanation
 }
 
-// A host is one that was built, with how it came about.
+// A host is a built host with its trace.
 type host struct {
 	model.Host
 	trace build.HostTrace
@@ -131,7 +131,7 @@ func (x *explainer) run() {
 	x.listUnits()
 }
 
-// lookup builds what the router asks for.
+// lookup builds the unit that the router needs.
 func (x *explainer) lookup(key unit.Key) (u unit.Unit, found bool) {
 	if u, found = x.units[key]; found {
 		return u, true
@@ -162,7 +162,7 @@ func (x *explainer) involve(object string) {
 	}
 }
 
-// ingress is the name of an Ingress, which counts as one on the way.
+// ingress returns the name of an Ingress, which is involved from then on.
 func (x *explainer) ingress(ing *networkingv1.Ingress) string {
 	if ing == nil {
 		return ""
@@ -184,8 +184,9 @@ func (x *explainer) ingresses(list []*networkingv1.Ingress) []string {
 	return names
 }
 
-// findings are those of the objects on the way and of the files that hold them.
-// What other files lack may be what was asked about: they are counted.
+// findings returns those of involved objects and of the files that contain them.
+// Findings of other files are only counted: what is missing there may be related
+// to the request.
 func (x *explainer) findings() (list []finding.Finding, elsewhere int) {
 	if x.Files != nil {
 		for _, object := range slices.Collect(maps.Keys(x.involved)) {
@@ -206,8 +207,8 @@ func (x *explainer) findings() (list []finding.Finding, elsewhere int) {
 	return finding.Sort(list), elsewhere
 }
 
-// listUnits lists what the data plane needs. What the router merely looked for
-// is not there, or leads to nothing.
+// listUnits lists the units that the data plane needs, without those that the
+// router looked up in vain.
 func (x *explainer) listUnits() {
 	keys := slices.SortedFunc(maps.Keys(x.units), unit.Key.Compare)
 	for _, key := range keys {
@@ -215,7 +216,7 @@ func (x *explainer) listUnits() {
 	}
 }
 
-// answer says what a client gets, by both schemes.
+// answer returns the client's answers by both schemes.
 func (x *explainer) answer(d router.Decision, won *model.Route) {
 	schemes := []string{"http", "https"}
 	if x.out.Request.Scheme == "https" {
@@ -232,15 +233,15 @@ func (x *explainer) answerOf(d router.Decision, won *model.Route, scheme string)
 	switch {
 	case x.rejected && scheme == "https":
 		return Answer{Ends: true, Why: x.whyRejected()}
-	case d.Page == router.TwinPage:
+	case d.Page == router.WWWRedirectPage:
 		return Answer{
 			Status: cmp.Or(x.globals.Process.RedirectCode, permanentRedirect), Location: scheme + "://" + d.Name.Host + x.out.Request.uri,
-			Why: "the name is the twin of host " + d.Name.Host + x.because(feature.WWWRedirect),
+			Why: "the name is the www redirect alias of host " + d.Name.Host + x.because(feature.WWWRedirect),
 		}
 	case d.Page == router.StatusPage && x.from.IsValid() && !x.from.IsLoopback():
-		return Answer{Status: forbidden, Why: "Headgate's own status page is for clients on its machine"}
+		return Answer{Status: forbidden, Why: "the status page of NGINX is for clients on the same machine only"}
 	case d.Page != "":
-		return Answer{Status: healthy, Why: fmt.Sprintf("it is Headgate's own %s page, for names that nobody has", d.Page)}
+		return Answer{Status: healthy, Why: fmt.Sprintf("it is Headgate's built-in %s page, for unknown names", d.Page)}
 	case d.Err != nil:
 		return Answer{Status: d.Status, Why: d.Err.Error()}
 	case won == nil:
@@ -255,7 +256,7 @@ func (x *explainer) answerOf(d router.Decision, won *model.Route, scheme string)
 
 // answerOnRoute goes through the phases of a request on its route.
 func (x *explainer) answerOnRoute(won *model.Route, scheme string) Answer {
-	answer, depends := first(x.foretold(won, scheme, feature.RoutePhase))
+	answer, depends := first(x.predictions(won, scheme, feature.RoutePhase))
 	if answer.Status != 0 {
 		return answer
 	}
@@ -263,36 +264,36 @@ func (x *explainer) answerOnRoute(won *model.Route, scheme string) Answer {
 	if backend.Status == unavailable && !x.shared() {
 		return backend.unless(depends)
 	}
-	answer, more := x.judge(won, scheme)
+	answer, more := x.authCheck(won, scheme)
 	if answer.Status != 0 {
 		return answer.unless(depends)
 	}
 	depends = append(depends, more...)
-	answer, more = first(x.foretold(won, scheme, feature.GuardPhase))
+	answer, more = first(x.predictions(won, scheme, feature.GuardPhase))
 	if answer.Status != 0 {
 		return answer.unless(depends)
 	}
 	return backend.unless(append(depends, more...))
 }
 
-// unless adds on what it depends that there is no other answer before.
+// unless adds the conditions under which another answer comes first.
 func (a Answer) unless(depends []string) Answer {
 	a.Why = strings.Join(append([]string{a.Why}, depends...), "; ")
 	return a
 }
 
-// whyRejected says why the TLS handshake ends.
+// whyRejected returns why the TLS handshake fails.
 func (x *explainer) whyRejected() string {
-	return fmt.Sprintf("nobody has the name of the handshake, and the key %s is set", x.cause(feature.RejectUnknown))
+	return fmt.Sprintf("no host has the server name of the handshake, and the key %s is set", x.cause(feature.RejectUnknown))
 }
 
-// rejects tells whether the TLS handshake ends, as lua/headgate/hello.lua does.
+// rejects reports whether the TLS handshake fails, as in lua/headgate/hello.lua.
 func (x *explainer) rejects() bool {
 	name, err := x.router.Name(cmp.Or(x.out.Request.TLSName, model.DefaultHost))
 	return x.globals.Process.TLS.RejectUnknown && err == nil && name.Host == model.DefaultHost
 }
 
-// slashRedirect leads to the path with a slash.
+// slashRedirect redirects to the path with a slash at its end.
 func (x *explainer) slashRedirect(d router.Decision, won *model.Route, scheme string) Answer {
 	r := x.out.Request
 	location := feature.EscapePath(r.Path) + "/"
@@ -302,19 +303,19 @@ func (x *explainer) slashRedirect(d router.Decision, won *model.Route, scheme st
 	if r.Query != "" {
 		location += "?" + r.Query
 	}
-	return Answer{Status: d.Status, Location: location, Why: "the rule's path is written with a slash at its end"}
+	return Answer{Status: d.Status, Location: location, Why: "the rule's path ends with a slash"}
 }
 
 func (x *explainer) whyDenied() string {
 	for _, p := range x.out.Policies {
 		if p.Denies {
-			return fmt.Sprintf("the route is denied: the annotation %s of %s can't be used, and access control fails closed", p.Setting, p.Object)
+			return fmt.Sprintf("the route is denied: the annotation %s of %s is invalid, and access control fails closed", p.Setting, p.Object)
 		}
 	}
-	return fmt.Sprintf("the route is denied: an annotation of %s can't be used, and access control fails closed", x.out.Route.Ingress)
+	return fmt.Sprintf("the route is denied: an annotation of %s is invalid, and access control fails closed", x.out.Route.Ingress)
 }
 
-// featureOf is the zero Feature if there is none of that name.
+// featureOf returns the zero Feature if there is none of that name.
 func (x *explainer) featureOf(p model.Policy) feature.Feature {
 	for _, f := range x.Features {
 		if f.Name == p.Feature {

@@ -21,8 +21,8 @@ import (
 
 const prefix = "nginx.ingress.kubernetes.io"
 
-// settings explain an Ingress with two rules and an older one with one, all
-// of whose texts are a tenant's.
+// settings explain an Ingress with two rules and an older one with one. A tenant
+// wrote all texts.
 func settings(host, path, annotation, value string) explain.Settings {
 	builder := build.New(all.Features(), prefix)
 	s := store.New(store.Settings{Classless: true, IngressClass: "nginx"}, builder.Refer)
@@ -50,9 +50,9 @@ func settings(host, path, annotation, value string) explain.Settings {
 	return explain.Settings{Store: s, Builder: builder, Features: all.Features(), HealthPath: "/healthz", HTTPSPort: 443, Now: time.Unix(3, 0)}
 }
 
-// FuzzExplain gives what tenants and askers write. No text breaks it, its form
-// for terminals has only what can be printed and no long line, and its JSON form
-// comes back as it was.
+// FuzzExplain fuzzes the texts of tenants and queries. No text makes it crash, its
+// text form has printable characters and short lines only, and its JSON form
+// can be read back without loss.
 func FuzzExplain(f *testing.F) {
 	f.Add("http://a.test/x", "A: 1", "10.0.0.1", "a.test", "/x", "use-regex", "true")
 	f.Add("https://a.test:443/x/../y?z#w", "Host: b.test", "", "*.test", "/(", "use-regex", "true")
@@ -60,12 +60,12 @@ func FuzzExplain(f *testing.F) {
 	f.Add("http://[::1]/%zz", "x", "x", "_", "bad", "auth-url", "\x1b[31m\u202e")
 	f.Add("http:///%00", "Host:", "", "a.test", "//", "proxy-body-size", strings.Repeat("9", 500))
 	f.Fuzz(func(t *testing.T, url, header, from, host, path, annotation, value string) {
-		q := explain.Question{URL: url, From: from}
+		q := explain.Query{URL: url, From: from}
 		if header != "" {
 			q.Headers = []string{header}
 		}
 		e, err := explain.Explain(q, settings(host, path, annotation, value))
-		if wrong := new(explain.QuestionError); err != nil {
+		if wrong := new(explain.QueryError); err != nil {
 			if !errors.As(err, &wrong) {
 				t.Fatalf("%T: %v", err, err)
 			}
@@ -81,7 +81,7 @@ func FuzzExplain(f *testing.F) {
 				t.Fatalf("a line %q", line)
 			}
 		}
-		// What is no UTF-8 becomes it the first time.
+		// Invalid UTF-8 is replaced the first time.
 		packed := throughJSON(t, &e)
 		var back explain.Explanation
 		if err := json.Unmarshal(packed, &back); err != nil {
@@ -93,11 +93,11 @@ func FuzzExplain(f *testing.F) {
 	})
 }
 
-// TestSameText: the same objects and question give the same text.
+// TestSameText: the same objects and query give the same text.
 func TestSameText(t *testing.T) {
 	first := ""
 	for range 20 {
-		e, err := explain.Explain(explain.Question{URL: "http://a.a.test/x/y"}, settings("a.test", "/x", "server-alias", "*.a.test, a.a.*, ~^a, ~^a\\."))
+		e, err := explain.Explain(explain.Query{URL: "http://a.a.test/x/y"}, settings("a.test", "/x", "server-alias", "*.a.test, a.a.*, ~^a, ~^a\\."))
 		if err != nil {
 			t.Fatal(err)
 		}

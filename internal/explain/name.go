@@ -12,7 +12,7 @@ import (
 	"github.com/headgate/headgate/internal/router"
 )
 
-// explainName says whose the request's name is, and who claims it too.
+// explainName finds the host of the request's name, and other claims to it.
 func (x *explainer) explainName(found router.Name) {
 	name := x.out.Request.Host
 	n := &Name{Name: found.Name.Name, Host: found.Host}
@@ -20,33 +20,33 @@ func (x *explainer) explainName(found router.Name) {
 	switch found.By {
 	case router.ByName, router.ByWildcard:
 		if found.Redirect {
-			n.By, n.Why = ByTwin, "it is nobody's but the twin of host "+found.Host
-			twins := spec.OldestFirst(x.Store.RedirectAliases(name))
-			n.Ingresses = x.ingresses(twins)
-			for _, ing := range twins {
+			n.By, n.Why = ByWWWRedirect, "no Ingress has the name; it is the www redirect alias of host "+found.Host
+			aliases := spec.OldestFirst(x.Store.RedirectAliases(name))
+			n.Ingresses = x.ingresses(aliases)
+			for _, ing := range aliases {
 				x.ingress(ing)
 			}
 			break
 		}
 		_, trace, _, _ := x.Builder.TraceName(found.Name.Name, x.Store)
-		n.By, n.Why = ByRule, "a rule names it"
+		n.By, n.Why = ByRule, "a rule has this host"
 		n.Ingresses = x.ingresses(trace.Rules)
 		switch {
 		case found.By == router.ByWildcard:
-			n.By, n.Why = ByWildcard, "its star stands for one label; nothing names "+name+" itself"
+			n.By, n.Why = ByWildcard, "its * matches one label, and no rule or alias has "+name+" itself"
 		case trace.Alias != nil:
 			n.By, n.Why = ByAlias, fmt.Sprintf("%s claims it as an alias of its host %s", x.ingress(trace.Alias), found.Host)
 			n.Ingresses = x.ingresses([]*networkingv1.Ingress{trace.Alias})
 		}
 		for _, ing := range trace.Lost {
-			x.lostClaim(found.Name.Name, ByAlias, ing, "the name is taken by "+oldest(n.Ingresses))
+			x.lostClaim(found.Name.Name, ByAlias, ing, "the name belongs to "+oldest(n.Ingresses))
 		}
 	case router.ByHead, router.ByTail, router.ByRegex:
 		x.explainPattern(found, n)
 	default:
-		n.By, n.Why = ByDefault, "nobody has the name"
+		n.By, n.Why = ByDefault, "no host has the name"
 		if name == model.DefaultHost {
-			n.Why = "the request names no host"
+			n.Why = "the request has no host"
 		}
 		n.Ingresses = x.ingresses(spec.OldestFirst(x.Store.Ingresses(model.DefaultHost)))
 	}
@@ -62,7 +62,7 @@ func oldest(names []string) string {
 	return names[0]
 }
 
-// explainPattern is about an alias that stands for more than one name.
+// explainPattern describes an alias for more than one name.
 func (x *explainer) explainPattern(found router.Name, n *Name) {
 	for _, a := range x.patternAliases(x.out.Request.Host) {
 		if a.Unit.Name != found.Name.Name {
@@ -72,7 +72,7 @@ func (x *explainer) explainPattern(found router.Name, n *Name) {
 		n.Ingresses = x.ingresses([]*networkingv1.Ingress{a.Alias})
 		n.Why = fmt.Sprintf("%s claims it as an alias of its host %s", x.ingress(a.Alias), found.Host)
 		for _, ing := range a.Lost {
-			x.lostClaim(a.Text, ByPattern, ing, "the alias is taken by "+oldest(n.Ingresses))
+			x.lostClaim(a.Text, ByPattern, ing, "the alias belongs to "+oldest(n.Ingresses))
 		}
 	}
 }
@@ -81,7 +81,7 @@ func (x *explainer) lostClaim(name, by string, ing *networkingv1.Ingress, why st
 	x.out.Name.Lost = append(x.out.Name.Lost, Claim{Name: name, By: by, Ingresses: []string{x.ingress(ing)}, Why: why})
 }
 
-// lostWildcards are the rules' wildcards above the name that don't answer.
+// lostWildcards adds the wildcards of rules that match the name and did not win.
 func (x *explainer) lostWildcards(name string, found router.Name) {
 	if name == model.DefaultHost {
 		return
@@ -99,16 +99,16 @@ func (x *explainer) lostWildcards(name string, found router.Name) {
 		if len(owners) == 0 || wildcard == found.Name.Name {
 			continue
 		}
-		why := "a name of its own comes before wildcards"
+		why := "exact names take precedence over wildcards"
 		if labels > 1 {
-			why = fmt.Sprintf("the star of a rule stands for one label, and %s has %d in its place", name, labels)
+			why = fmt.Sprintf("the * of a rule matches one label, and %s has %d instead of it", name, labels)
 		}
 		owners = spec.OldestFirst(owners)
 		x.out.Name.Lost = append(x.out.Name.Lost, Claim{Name: wildcard, By: ByWildcard, Ingresses: x.ingresses(owners), Why: why})
 	}
 }
 
-// patternAliases are those that stand for the request's name.
+// patternAliases are the aliases for more than one name that match the name.
 func (x *explainer) patternAliases(name string) []servername.AliasTrace {
 	if x.aliases == nil {
 		x.aliases = map[string][]servername.AliasTrace{}
@@ -121,8 +121,8 @@ func (x *explainer) patternAliases(name string) []servername.AliasTrace {
 	return list
 }
 
-// lostAliases are the aliases that stand for the name, and more, and don't
-// answer.
+// lostAliases adds the aliases for more than one name that match the name and did
+// not win.
 func (x *explainer) lostAliases(name string, found router.Name) {
 	if name == model.DefaultHost {
 		return
@@ -131,23 +131,22 @@ func (x *explainer) lostAliases(name string, found router.Name) {
 		if a.Unit.Name == found.Name.Name {
 			continue
 		}
-		why := "rules' hosts and aliases of one name come first"
+		why := "hosts of rules and aliases of one name take precedence"
 		switch found.By {
 		case router.ByHead:
-			why = "aliases with a star at their head come first, the longest before all"
+			why = "aliases with a leading * take precedence, the longest one first"
 		case router.ByTail:
-			why = "aliases with a star at their end come before expressions, the longest before all"
+			why = "aliases with a trailing * take precedence over expressions, the longest one first"
 		case router.ByRegex:
-			why = "expressions are tried in the order of their hosts, and then of their text"
+			why = "expressions are tried in the order of their hosts, then of their text"
 		case router.ByDefault:
-			why = "aliases with stars and expressions don't stand for addresses"
+			why = "aliases with * and expressions don't match addresses"
 		}
 		x.lostClaim(a.Text, ByPattern, a.Alias, why)
 	}
 }
 
-// explainUnserved finds Ingresses that would have something to say, were they
-// served.
+// explainUnserved finds Ingresses for the name that are not served.
 func (x *explainer) explainUnserved(name string) {
 	hosts := []string{name}
 	if name == model.DefaultHost {

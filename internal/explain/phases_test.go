@@ -9,8 +9,8 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// TestMayAnswer: what features may answer stands in the order of the phases, as
-// far as a request gets there.
+// TestMayAnswer: predictions are in the order of the phases, as far as a request
+// gets there.
 func TestMayAnswer(t *testing.T) {
 	t.Parallel()
 	says := func(name string, phase feature.Phase) feature.Feature {
@@ -29,17 +29,17 @@ func TestMayAnswer(t *testing.T) {
 		status   int
 		why      string
 	}{
-		{"b", nil, 0, "the route leads there"},
-		{"b", []string{"guard", "auth", "route"}, 0, "the route leads there; route may answer; auth may answer; guard may answer"},
+		{"b", nil, 0, "it is the route's backend"},
+		{"b", []string{"guard", "auth", "route"}, 0, "it is the route's backend; route may answer; auth may answer; guard may answer"},
 		{"b", []string{"guard", "login", "route"}, 401, "no password; route may answer"},
 		{"b", []string{"guard", "auth", "late"}, 401, "no password; auth may answer"},
 		{"b", []string{"auth", "early"}, 401, "no password"},
 		{"", []string{"guard", "route"}, 404, "the built-in default backend answers; route may answer; guard may answer"},
-		{"asleep", []string{"guard", "route"}, 503, "no endpoint of backend asleep can be asked; route may answer"},
+		{"asleep", []string{"guard", "route"}, 503, "backend asleep has no endpoint in use; route may answer"},
 	} {
 		x.out.Backends = nil
 		if c.backend == "b" {
-			x.out.Backends = []Backend{{Key: "b", Role: OwnBackend, Asked: []string{"10.0.0.1:80"}}}
+			x.out.Backends = []Backend{{Key: "b", Role: OwnBackend, Used: []string{"10.0.0.1:80"}}}
 		}
 		won := &model.Route{Backend: c.backend}
 		for _, name := range c.policies {

@@ -13,13 +13,13 @@ import (
 	"github.com/headgate/headgate/internal/model"
 )
 
-// policies say which settings hold and where they come from.
+// policies describes settings and where they come from.
 func (x *explainer) policies(settings []feature.Reading) []Policy {
 	list := make([]Policy, len(settings))
 	for i, s := range settings {
 		p := Policy{
 			Feature: s.Feature, Setting: cmp.Or(s.Annotation, s.Key), Value: s.Value, From: string(s.From),
-			Written: s.Written, Refused: s.Refused, Denies: s.Denies,
+			Written: s.Written, Rejected: s.Refused, Denies: s.Denies,
 		}
 		switch {
 		case s.From == feature.FromAnnotation || s.Refused:
@@ -35,7 +35,7 @@ func (x *explainer) policies(settings []feature.Reading) []Policy {
 	return list
 }
 
-// explainProcess adds what the NGINX process is told by keys, which holds for all
+// explainProcess adds the settings of the NGINX process, which apply to all
 // connections.
 func (x *explainer) explainProcess() {
 	for _, p := range x.policies(x.Builder.TraceProcess(x.Store)) {
@@ -45,7 +45,7 @@ func (x *explainer) explainProcess() {
 	}
 }
 
-// explainProfile says by what a profile differs from the default one.
+// explainProfile describes how a profile differs from the default one.
 func (x *explainer) explainProfile(p model.Profile) {
 	said := &Profile{Name: p.Name(), Default: p == x.globals.Default}
 	usual := x.globals.Default
@@ -68,13 +68,13 @@ func (x *explainer) differ(said *Profile, setting string, is, usual any) {
 	}
 }
 
-// encode writes plain data as the data plane gets it.
+// encode encodes plain data as for the data plane.
 func encode(value any) json.RawMessage {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(value); err != nil {
-		panic(fmt.Sprintf("explain: a policy that is no plain data: %v", err))
+		panic(fmt.Sprintf("explain: a policy is not plain data: %v", err))
 	}
 	return bytes.TrimSpace(b.Bytes())
 }

@@ -13,37 +13,37 @@ import (
 	"github.com/headgate/headgate/internal/router"
 )
 
-// A Question is what someone wants to know.
-type Question struct {
-	// URL is one of http or https; without a scheme it is http. The path is
-	// taken as it is written.
+// A Query is the request to explain.
+type Query struct {
+	// URL has the scheme http or https; without a scheme it is http. The path is
+	// used as written.
 	URL string
 	// Method is GET if it is empty.
 	Method string
-	// Headers are written "Name: value". Host takes the place of the URL's.
+	// Headers have the form "Name: value". Host replaces that of the URL.
 	Headers []string
-	// From is the client's address, empty if it does not matter.
+	// From is the client's address. It may be empty.
 	From string
 }
 
-// A QuestionError says what is wrong with a question.
-type QuestionError struct{ err error }
+// A QueryError is a mistake in a query.
+type QueryError struct{ err error }
 
-func (e *QuestionError) Error() string { return e.err.Error() }
+func (e *QueryError) Error() string { return e.err.Error() }
 
-// A refusal is what NGINX answers 400 to.
-type refusal struct{ error }
+// An invalidRequest is one that NGINX answers with 400.
+type invalidRequest struct{ error }
 
-// parse reads a question. A refusal comes with the request as far as it could
-// be read.
-func parse(q Question) (r Request, from netip.Addr, err error) {
+// parse reads a query. With an invalidRequest, it returns the request as far as it
+// was read.
+func parse(q Query) (r Request, from netip.Addr, err error) {
 	r = Request{URL: q.URL, Method: strings.ToUpper(q.Method), Scheme: "http", From: q.From}
 	if r.Method == "" {
 		r.Method = "GET"
 	}
 	if q.From != "" {
 		if from, err = netip.ParseAddr(q.From); err != nil {
-			return r, from, fmt.Errorf("--from %q is no IP address", q.From)
+			return r, from, fmt.Errorf("invalid value %q of --from: must be an IP address", q.From)
 		}
 	}
 	host, target, err := cutURL(q.URL, &r)
@@ -60,7 +60,7 @@ func parse(q Question) (r Request, from netip.Addr, err error) {
 	r.uri = target
 	read, err := router.Target(target)
 	if err != nil {
-		return r, from, refusal{errors.New("the path is none that NGINX takes")}
+		return r, from, invalidRequest{errors.New("NGINX rejects the path")}
 	}
 	r.Path, r.Query = read.Path, read.Query
 	if host == "" {
@@ -68,19 +68,19 @@ func parse(q Question) (r Request, from netip.Addr, err error) {
 		return r, from, nil
 	}
 	if r.Host, err = router.HostName(host); err != nil {
-		return r, from, refusal{fmt.Errorf("the Host %q is none that NGINX takes", host)}
+		return r, from, invalidRequest{fmt.Errorf("NGINX rejects the Host %q", host)}
 	}
 	return r, from, nil
 }
 
-// cutURL takes the name and what a client would write in the request line out
-// of an URL, without touching how that is written.
+// cutURL splits a URL into the host and the target of the request line, without
+// changing how they are written.
 func cutURL(text string, r *Request) (host, target string, err error) {
 	rest := text
 	if scheme, after, ok := strings.Cut(text, "://"); ok {
 		r.Scheme, rest = strings.ToLower(scheme), after
 		if r.Scheme != "http" && r.Scheme != "https" {
-			return "", "", fmt.Errorf("URL %q: allowed are http and https", text)
+			return "", "", fmt.Errorf("invalid URL %q: the scheme must be http or https", text)
 		}
 	}
 	end := strings.IndexAny(rest, "/?#")
@@ -94,7 +94,7 @@ func cutURL(text string, r *Request) (host, target string, err error) {
 	}
 	parsed, err := url.Parse("http://" + authority)
 	if err != nil || parsed.Host != authority {
-		return "", "", fmt.Errorf("URL %q: %q is no name with a port", text, authority)
+		return "", "", fmt.Errorf("invalid URL %q: %q is not a host with an optional port", text, authority)
 	}
 	r.authority = authority
 	host = parsed.Hostname()
@@ -112,7 +112,7 @@ func parseHeaders(lines []string) (map[string][]string, error) {
 	for _, line := range lines {
 		name, value, ok := strings.Cut(line, ":")
 		if !ok || name == "" || strings.ContainsAny(name, " \t\r\n") || strings.ContainsAny(value, "\r\n") {
-			return nil, fmt.Errorf("--header %q: allowed is 'Name: value'", line)
+			return nil, fmt.Errorf("invalid value %q of --header: must be 'Name: value'", line)
 		}
 		name = textproto.CanonicalMIMEHeaderKey(name)
 		headers[name] = append(slices.Clip(headers[name]), strings.TrimSpace(value))

@@ -15,11 +15,11 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// mostLost is how many rules that did not win are told.
-const mostLost = 20
+// maxLost is the maximum number of rules that are listed as lost.
+const maxLost = 20
 
-// explainRoutes says which route won, and what became of the others. It returns
-// the one that won, nil if none did.
+// explainRoutes finds the route that won, and why the others lost. It returns the
+// one that won, or nil.
 func (x *explainer) explainRoutes(d router.Decision, h *host) *model.Route {
 	for _, cause := range h.trace.Patterns {
 		x.out.Patterns = append(x.out.Patterns, Cause{
@@ -33,20 +33,20 @@ func (x *explainer) explainRoutes(d router.Decision, h *host) *model.Route {
 		return nil
 	}
 	for i, route := range h.Routes {
-		// The route for what no rule has loses to every rule.
+		// The route for paths without a rule loses to every rule.
 		if i != won && h.trace.Routes[i].Field != "" {
 			x.loser(h, i, won, route)
 		}
 	}
 	for _, lost := range h.trace.Lost {
-		x.refused(h, lost)
+		x.lostRule(h, lost)
 	}
 	x.orderLost()
 	if won < 0 {
 		return nil
 	}
 	route, rule := &h.Routes[won], h.trace.Routes[won]
-	x.out.Route = &Route{Rule: x.rule(rule, *route), Why: x.whyWon(d, h, won), Denied: route.Denied, AnyJudge: route.AnyJudge}
+	x.out.Route = &Route{Rule: x.rule(rule, *route), Why: x.whyWon(d, h, won), Denied: route.Denied, SatisfyAny: route.AnyJudge}
 	for _, p := range route.Policies {
 		x.out.Route.Carries = append(x.out.Route.Carries, Carried{p.Feature, encode(p.Value)})
 	}
@@ -56,8 +56,8 @@ func (x *explainer) explainRoutes(d router.Decision, h *host) *model.Route {
 	return route
 }
 
-// globalSettings are those for every request of the features that have a policy
-// on the route.
+// globalSettings are the global settings of the features with a policy on the
+// route.
 func (x *explainer) globalSettings(route *model.Route) []feature.Reading {
 	return slices.DeleteFunc(x.Builder.TraceProcess(x.Store), func(s feature.Reading) bool {
 		return !slices.ContainsFunc(route.Policies, func(p model.Policy) bool { return p.Feature == s.Feature })
@@ -82,25 +82,24 @@ func (x *explainer) whyWon(d router.Decision, h *host, won int) string {
 	route, rule := h.Routes[won], h.trace.Routes[won]
 	switch {
 	case rule.Ingress == nil:
-		return "nobody has rules for the name"
+		return "no rule is for the name"
 	case rule.Field == "":
-		return "no rule of the host matches; what is left has the annotations of its oldest Ingress"
+		return "no rule of the host matches; the annotations of its oldest Ingress apply"
 	case rule.Field == "spec.defaultBackend":
-		return "no rule of the host matches; the Ingress's spec.defaultBackend answers what is left"
+		return "no rule of the host matches; the Ingress has a spec.defaultBackend"
 	case route.Kind == model.Pattern:
 		return "it is the first regular expression that matches: longer paths are tried first"
 	case d.Status == 301:
-		return "its path is the request's with a slash at its end"
+		return "its path is that of the request with a slash at the end"
 	case route.Kind == model.Exact:
-		return "an exact path comes before all others"
+		return "exact paths take precedence"
 	case route.Path == "/":
 		return "no longer path matches"
 	}
 	return "it is the longest path that matches"
 }
 
-// loser says what became of a route that did not win, if it has something to do
-// with the request.
+// loser describes why a route did not win, if it is related to the request.
 func (x *explainer) loser(h *host, i, won int, route model.Route) {
 	matches, redirect := x.alone(route)
 	lost := Lost{Outcome: Outranked}
@@ -120,7 +119,7 @@ func (x *explainer) loser(h *host, i, won int, route model.Route) {
 }
 
 func (x *explainer) addLost(lost Lost, t build.RuleTrace, route model.Route) {
-	if len(x.out.Lost) == mostLost {
+	if len(x.out.Lost) == maxLost {
 		x.out.More++
 		return
 	}
@@ -138,21 +137,21 @@ func maybeIngress(ing *networkingv1.Ingress) string {
 func whyOutranked(won, route model.Route, redirect, later bool) string {
 	switch {
 	case route.Kind == model.Pattern && later && len(won.Path) == len(route.Path):
-		return "of paths of one length the later in the alphabet is tried first"
+		return "among paths of the same length, the last in alphabetical order is tried first"
 	case route.Kind == model.Pattern:
-		return "a longer path is tried first"
+		return "longer paths are tried first"
 	case won.Kind == model.Exact:
-		return "an exact path comes first"
+		return "exact paths take precedence"
 	case redirect:
-		return "it answers below its path; the path itself has the rule without the slash"
+		return "it matches below its path only; the path itself has a rule without the slash"
 	case won.Path == route.Path:
-		return "below its path the rule with the slash at its end answers"
+		return "paths below it match the rule with the slash at the end"
 	}
 	return "a longer path matches"
 }
 
-// whyMissed says why a path does not match although it looks as if it did,
-// empty if it does not look so.
+// whyMissed returns why a path does not match although it looks similar, or empty
+// if it does not.
 func (x *explainer) whyMissed(route model.Route, rule build.RuleTrace) string {
 	path := x.out.Request.Path
 	written := rule.Written
@@ -171,17 +170,17 @@ func (x *explainer) whyMissed(route model.Route, rule build.RuleTrace) string {
 	case path[:len(bare)] != bare:
 		return "upper and lower case differ"
 	case route.Kind == model.Exact && strings.TrimSuffix(path, "/") == bare:
-		return "the slash at the end makes it another path"
+		return "the slash at the end makes a difference"
 	case route.Kind == model.Exact && path[len(bare)] == '/':
-		return "an exact path does not answer for what lies below it"
+		return "an exact path does not match paths below it"
 	case route.Kind == model.Prefix:
-		return fmt.Sprintf("%s answers for itself and what lies below %s/", bare, bare)
+		return fmt.Sprintf("%s matches itself and paths below %s/", bare, bare)
 	}
 	return ""
 }
 
-// alone tells whether a route would take the request's path if it were the
-// only one, and whether it would redirect to its slash.
+// alone reports whether a route would match the request's path if it were the only
+// one, and whether it would redirect to its slash.
 func (x *explainer) alone(route model.Route) (matches, redirect bool) {
 	d := decide(model.Host{Routes: []model.Route{route}}, x.out.Request.Path)
 	return d.Route != nil && d.Err == nil, d.Status == 301
@@ -200,9 +199,8 @@ func decide(h model.Host, path string) router.Decision {
 	}}).Route(h.Name, path)
 }
 
-// refused tells of a rule that is not served, if it has something to do with
-// the request.
-func (x *explainer) refused(h *host, lost build.LostRule) {
+// lostRule describes a rule that is not served, if it is related to the request.
+func (x *explainer) lostRule(h *host, lost build.LostRule) {
 	route := model.Route{Kind: lost.Kind, Path: lost.Path, Slash: lost.Slash, Backend: lost.Backend}
 	if lost.Path == "" {
 		if !strings.HasPrefix(x.out.Request.Path, lost.Written) {
@@ -212,10 +210,10 @@ func (x *explainer) refused(h *host, lost build.LostRule) {
 	} else if matches, _ := x.alone(route); !matches {
 		return
 	}
-	said := Lost{Outcome: Refused, To: maybeIngress(lost.Winner), Why: lost.Why}
+	said := Lost{Outcome: Rejected, To: maybeIngress(lost.Winner), Why: lost.Why}
 	switch {
 	case lost.Winner == lost.Ingress && lost.Winner != nil:
-		said.Why = "the same Ingress has the path in an earlier rule"
+		said.Why = "an earlier rule of the same Ingress has the path"
 	case lost.Winner != nil && lost.Field == "spec.defaultBackend":
 		said.Why = "an older Ingress has a spec.defaultBackend without rules"
 	case lost.Winner != nil:
@@ -227,16 +225,16 @@ func (x *explainer) refused(h *host, lost build.LostRule) {
 	}
 }
 
-// orderLost puts first what lost to someone.
+// orderLost sorts the rules that are not served first.
 func (x *explainer) orderLost() {
-	order := []string{Refused, Outranked, Missed}
+	order := []string{Rejected, Outranked, Missed}
 	slices.SortStableFunc(x.out.Lost, func(a, b Lost) int {
 		return slices.Index(order, a.Outcome) - slices.Index(order, b.Outcome)
 	})
 }
 
-// explainPlain says which route would win were the host's paths no regular
-// expressions.
+// explainPlain finds the route that would win if the host's paths were not
+// regular expressions.
 func (x *explainer) explainPlain(h *host, won int) {
 	if len(h.trace.Patterns) == 0 {
 		return

@@ -1,7 +1,7 @@
-// Package finding holds the one form in which problems with objects are told:
-// in the log, in metrics and by the data plane's read side.
+// Package finding defines the form in which problems with objects are reported:
+// in the log, in metrics, as Events and by the controller's API.
 //
-// It knows no Kubernetes types: an object is a name.
+// It has no Kubernetes types: an object is a name.
 package finding
 
 import (
@@ -10,85 +10,85 @@ import (
 	"slices"
 )
 
-// A Code says what kind of problem it is. Codes are stable: dashboards and
-// tools name them.
+// A Code is the kind of a problem. Codes are stable: dashboards and tools refer
+// to them.
 type Code string
 
 // The codes.
 const (
-	// InvalidValue is an annotation or key whose value can't be used.
+	// InvalidValue is an annotation or key with an invalid value.
 	InvalidValue Code = "InvalidValue"
-	// UnknownKey is a ConfigMap key that does nothing.
+	// UnknownKey is a ConfigMap key without effect.
 	UnknownKey Code = "UnknownKey"
-	// UnknownAnnotation is an annotation of Headgate's prefix that neither Headgate
-	// nor ingress-nginx has.
+	// UnknownAnnotation is an annotation with Headgate's prefix that neither
+	// Headgate nor ingress-nginx has.
 	UnknownAnnotation Code = "UnknownAnnotation"
-	// OldPrefix is an annotation of ingress-nginx with a prefix that it no longer
-	// reads either.
+	// OldPrefix is an annotation of ingress-nginx with a prefix that ingress-nginx
+	// does not read any more either.
 	OldPrefix Code = "OldPrefix"
-	// NotImplemented is an annotation or key of ingress-nginx whose value may be
-	// right and that Headgate does not implement.
+	// NotImplemented is an annotation or key of ingress-nginx that Headgate does
+	// not implement. Its value may be valid.
 	NotImplemented Code = "NotImplemented"
-	// MissingField is a field of an object without which no API server takes it.
+	// MissingField is a missing field without which API servers reject an object.
 	MissingField Code = "MissingField"
-	// HostOutsideTLS is a host of an Ingress whose TLS section is for others.
+	// HostOutsideTLS is a host of an Ingress whose TLS section lists only others.
 	HostOutsideTLS Code = "HostOutsideTLS"
-	// MissingObject is a reference to an object that is not there.
+	// MissingObject is a reference to an object that does not exist.
 	MissingObject Code = "MissingObject"
-	// MissingCapability is something that this machine's NGINX can't do.
+	// MissingCapability is a setting that this NGINX does not support.
 	MissingCapability Code = "MissingCapability"
-	// BadCertificate is a TLS Secret that can't be served as asked.
+	// BadCertificate is a TLS Secret that can't be served as requested.
 	BadCertificate Code = "BadCertificate"
-	// IncompleteChain is a TLS Secret without an issuer's certificate that can't
-	// be had elsewhere.
+	// IncompleteChain is a TLS Secret without an issuer's certificate, where that
+	// certificate is not available elsewhere.
 	IncompleteChain Code = "IncompleteChain"
 	// NoOCSPResponse is a certificate without the OCSP response that it should have.
 	NoOCSPResponse Code = "NoOCSPResponse"
-	// Expires is a certificate that has expired or soon will.
+	// Expires is a certificate that has expired or is about to.
 	Expires Code = "Expires"
 	// Conflict is a rule that lost to an older Ingress.
 	Conflict Code = "Conflict"
-	// TooMany is what is over a limit of its host or of the whole gate.
+	// TooMany is more than the limit of a host or of the instance.
 	TooMany Code = "TooMany"
-	// NotAllowed is what an administrator does not let tenants do.
+	// NotAllowed is something that the administrator does not allow to tenants.
 	NotAllowed Code = "NotAllowed"
-	// Refused is an Ingress that is left out as a whole, by a setting of who
-	// runs Headgate.
-	Refused Code = "Refused"
+	// Excluded is an Ingress that is excluded as a whole, because of an
+	// administrator's setting.
+	Excluded Code = "Excluded"
 	// NotSupported is a field that is not served.
 	NotSupported Code = "NotSupported"
-	// Unresolved is a DNS name whose addresses can't be had.
+	// Unresolved is a DNS name without known addresses.
 	Unresolved Code = "Unresolved"
-	// OldVersion is an object of an API version that is served by no cluster
-	// of today.
+	// OldVersion is an object of an API version that clusters don't serve any
+	// more.
 	OldVersion Code = "OldVersion"
-	// BadManifest is a file or folder of manifests with something in it that
-	// can't be used. Its object is "file/" and the path in the folder of
-	// manifests, its field "line N" or nothing.
+	// BadManifest is a file or folder of manifests with an unusable part. Its object
+	// is "file/" and the path in the folder of manifests; its field is "line N" or
+	// empty.
 	BadManifest Code = "BadManifest"
 )
 
-// A Finding is one problem with one field of one object, and what was done
-// about it. Building never stops at a finding and never logs one.
+// A Finding is one problem with one field of one object, and its effect. A build
+// never stops at a finding and never logs one.
 type Finding struct {
-	// Object is the object in the form "ingress/namespace/name", without a
-	// namespace where it has none.
+	// Object is the object in the form "ingress/namespace/name", without the
+	// namespace if it has none.
 	Object string `json:"object"`
 	// Field is the annotation, key or field path.
 	Field string `json:"field"`
 	Code  Code   `json:"code"`
-	// Message says what is wrong and what is allowed.
+	// Message is what is wrong, and what the value must be.
 	Message string `json:"message"`
-	// Effect says what is served instead.
+	// Effect is what is served instead.
 	Effect string `json:"effect"`
 }
 
-// String is the finding as one line.
+// String returns the finding as one line.
 func (f Finding) String() string {
 	return f.Object + " " + f.Field + " " + string(f.Code) + ": " + f.Message + "; " + f.Effect
 }
 
-// Sort orders findings and drops those that stand twice.
+// Sort sorts findings and removes duplicates.
 func Sort(fs []Finding) []Finding {
 	slices.SortFunc(fs, func(a, b Finding) int {
 		return cmp.Or(
@@ -98,13 +98,14 @@ func Sort(fs []Finding) []Finding {
 	return slices.Compact(fs)
 }
 
-// mostAlike is how many findings of one code an object has of one build.
-const mostAlike = 50
+// maxAlike is the maximum number of findings of one code that a build has of an
+// object.
+const maxAlike = 50
 
-// Limit sorts findings as Sort does, and of those that an object has of one
-// code keeps the first: the others become a single finding with their number.
-// Without a bound one object, with all that can be wrong in its annotations and
-// rules, fills the log.
+// Limit sorts findings as Sort does. If an object has more than maxAlike findings
+// of one code, a single finding with the number of the others replaces the rest.
+// Without a limit, one object with many mistakes in its annotations and rules
+// would fill the log.
 func Limit(fs []Finding) []Finding {
 	type alike struct {
 		object string
@@ -115,13 +116,13 @@ func Limit(fs []Finding) []Finding {
 	kept := slices.DeleteFunc(fs, func(f Finding) bool {
 		kind := alike{f.Object, f.Code}
 		seen[kind]++
-		return seen[kind] > mostAlike
+		return seen[kind] > maxAlike
 	})
 	for kind, n := range seen {
-		if n > mostAlike {
+		if n > maxAlike {
 			kept = append(kept, Finding{
 				Object: kind.object, Code: kind.code,
-				Message: fmt.Sprintf("… and %d more", n-mostAlike), Effect: "they are not told one by one",
+				Message: fmt.Sprintf("… and %d more", n-maxAlike), Effect: "further findings of this kind are not listed",
 			})
 		}
 	}

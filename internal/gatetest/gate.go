@@ -25,7 +25,6 @@ import (
 	"github.com/headgate/headgate/internal/expiry"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
-	"github.com/headgate/headgate/internal/ledger"
 	"github.com/headgate/headgate/internal/metrics"
 	"github.com/headgate/headgate/internal/nginx"
 	"github.com/headgate/headgate/internal/plan"
@@ -34,6 +33,7 @@ import (
 	"github.com/headgate/headgate/internal/source/dns"
 	"github.com/headgate/headgate/internal/source/pki"
 	"github.com/headgate/headgate/internal/store"
+	"github.com/headgate/headgate/internal/tracker"
 	"github.com/headgate/headgate/lua"
 )
 
@@ -107,8 +107,8 @@ func Start(t testing.TB, o Options) *Gate {
 	// The authorities of tests are on this machine.
 	authorities := pki.Settings{AllowLocal: true, MinPause: time.Millisecond, Log: log}
 	issuers, staples := pki.NewIssuers(authorities), pki.NewOCSPResponses(authorities)
-	findings := ledger.New(log, g.Metrics.Findings)
-	certificates := expiry.New("k8s.io/ingress-nginx", findings.Enter)
+	findings := tracker.New(log, g.Metrics.Findings)
+	certificates := expiry.New("k8s.io/ingress-nginx", findings.Update)
 	g.Metrics.Registry.MustRegister(certificates)
 	g.controller = controller.New(controller.Settings{
 		Store: store.Settings{
@@ -118,8 +118,8 @@ func Start(t testing.TB, o Options) *Gate {
 			CompleteChains: o.CompleteChains, LocalAddresses: !o.NoLocalAddresses, Scope: spec.Scope{DeepInspect: true},
 		},
 		Features: o.Features, AnnotationPrefix: annotationPrefix, Environment: env,
-		Dictionaries: o.Dictionaries, Process: g.Process, RunDir: g.RunDir, Metrics: g.Metrics, Ledger: findings, Expiry: certificates, Log: log, Timing: *o.Timing,
-		Want: controller.Wants{Addresses: names.Subscribe, Issuers: issuers.Subscribe, Staples: staples.Subscribe}, Notices: o.Notices,
+		Dictionaries: o.Dictionaries, Process: g.Process, RunDir: g.RunDir, Metrics: g.Metrics, Tracker: findings, Expiry: certificates, Log: log, Timing: *o.Timing,
+		Subscriptions: controller.Subscriptions{Addresses: names.Subscribe, Issuers: issuers.Subscribe, OCSPResponses: staples.Subscribe}, Notices: o.Notices,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
@@ -234,7 +234,7 @@ func (g *Gate) run(first []metav1.Object, more ...controller.Source) {
 			}
 		}
 	}
-	go func() { ended <- g.controller.Run(ctx, controller.Together(append(more, from)...)) }()
+	go func() { ended <- g.controller.Run(ctx, controller.MergeSources(append(more, from)...)) }()
 	g.t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {

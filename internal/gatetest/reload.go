@@ -8,7 +8,7 @@ import (
 
 // Hasty reloads at once and as often as asked, without draining connections.
 func Hasty() *controller.Timing {
-	return &controller.Timing{Drain: time.Millisecond, Apart: time.Millisecond, Settle: Patience}
+	return &controller.Timing{Drain: time.Millisecond, ReloadInterval: time.Millisecond, WorkerTimeout: Patience}
 }
 
 // ApplyReloading puts objects that take a reload, and waits until NGINX serves

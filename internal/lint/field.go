@@ -13,7 +13,7 @@ import (
 	"github.com/headgate/headgate/internal/model"
 )
 
-// fieldOf is the first field in which an Ingress names a backend.
+// fieldOf returns the first field of an Ingress that names a backend.
 func fieldOf(ing *networkingv1.Ingress, backend string) string {
 	names := func(b *networkingv1.IngressBackend) bool {
 		if b == nil || b.Service == nil {
@@ -41,16 +41,15 @@ func fieldOf(ing *networkingv1.Ingress, backend string) string {
 	return annotationOf(ing, backend)
 }
 
-// annotationOf is the annotation that names the backend's Service, empty if
-// there is none.
+// annotationOf returns the annotation that names the backend's Service, or empty.
 func annotationOf(ing *networkingv1.Ingress, backend string) string {
 	ours := maps.Clone(ing.Annotations)
 	maps.DeleteFunc(ours, func(name, _ string) bool { return !strings.Contains(name, "/") })
 	return fieldNaming(ours, backend)
 }
 
-// fieldNaming is the first field whose value is the name of the backend's
-// Service, or a URL with its name in the cluster; empty if there is none.
+// fieldNaming returns the first field whose value is the name of the backend's
+// Service, or a URL with its name in the cluster, or empty.
 func fieldNaming(values map[string]string, backend string) string {
 	service, _, _ := spec.SplitKey(backend)
 	inCluster := service.Name + "." + service.Namespace + ".svc"

@@ -16,7 +16,7 @@ import (
 // A Format writes a report.
 type Format func(io.Writer, Report) error
 
-// FormatNamed is the Format of a name: text, json or sarif.
+// FormatNamed returns the Format with a name: text, json or sarif.
 func FormatNamed(name string) (Format, bool) {
 	switch name {
 	case "text":
@@ -29,7 +29,7 @@ func FormatNamed(name string) (Format, bool) {
 	return nil, false
 }
 
-// Summary is the report in a sentence.
+// Summary returns the report in one sentence.
 func (r Report) Summary() string {
 	text := fmt.Sprintf("%s, %s in %s, of which %d served",
 		count(r.Errors, "error"), count(r.Notices, "notice"), countOf(r.Ingresses, "Ingress", "Ingresses"), r.Served)
@@ -53,9 +53,9 @@ func countOf(n int, one, more string) string {
 	return fmt.Sprintf("%d %s", n, more)
 }
 
-// writeText writes a line for each result, as compilers do, so that editors
-// find the place. Further lines of a message have a mark before them: systems
-// that run checks take lines of the output for commands, and manifests may hold
+// writeText prints a line for each result in the format of compilers, so that
+// editors find the location. Further lines of a message begin with a mark: CI
+// systems interpret some lines of the output as commands, and manifests may contain
 // such lines.
 func writeText(w io.Writer, r Report) error {
 	out := bufio.NewWriter(w)
@@ -76,7 +76,7 @@ func writeText(w io.Writer, r Report) error {
 	return out.Flush()
 }
 
-// printable escapes what a terminal would not show as it is.
+// printable escapes characters that a terminal would not show as they are.
 func printable(text string) string {
 	if !strings.ContainsFunc(text, notShown) {
 		return text
@@ -95,7 +95,7 @@ func printable(text string) string {
 
 func notShown(r rune) bool { return !unicode.IsPrint(r) }
 
-// text is the result without its place. Only what is told of an old version has
+// text is the result without its location. Only messages about old versions have
 // several lines.
 func (r Result) text() string {
 	about := printable(strings.TrimSpace(r.Object+" "+r.Field)) + ": "

@@ -10,12 +10,12 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// addOwn finds what only manifests can have wrong: the controller does not care,
-// or an API server lets nothing of the kind pass.
+// addOwn adds the findings about manifests that a cluster never has: the controller
+// accepts them, or an API server rejects them.
 func (c *checker) addOwn() {
 	for _, change := range c.read.Changes {
 		ing, ok := change.Object.(*networkingv1.Ingress)
-		if !ok || !c.surveyed.View.Serves(types.NamespacedName{Namespace: ing.Namespace, Name: ing.Name}) {
+		if !ok || !c.snap.View.Serves(types.NamespacedName{Namespace: ing.Namespace, Name: ing.Name}) {
 			continue
 		}
 		for _, f := range finding.Limit(pathTypes(ing)) {
@@ -24,7 +24,7 @@ func (c *checker) addOwn() {
 	}
 }
 
-// pathTypes are the findings for paths without a type.
+// pathTypes are the findings for paths without a pathType.
 func pathTypes(ing *networkingv1.Ingress) []finding.Finding {
 	var fs []finding.Finding
 	for i, rule := range ing.Spec.Rules {

@@ -1,8 +1,7 @@
-// Package lint tells people what is wrong with manifests, and where.
+// Package lint reports what is wrong with manifests, with file and line.
 //
-// It knows findings, how serious their codes are and the forms that they are
-// printed in. Which findings there are is for package survey, where objects
-// stand for package source/file.
+// It knows findings, their severity and the formats of the report. Package
+// snapshot makes the findings, and source/file knows the locations of objects.
 package lint
 
 import (
@@ -16,69 +15,69 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/snapshot"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/source/file"
-	"github.com/headgate/headgate/internal/survey"
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// Options say what is told and how.
+// Options select what is reported, and how.
 type Options struct {
-	// Root is what was read: the place of findings that no file is to blame for.
+	// Root is the path that was read: the location of findings without a file.
 	Root string
-	// Show gives a path the form in which it is told.
+	// Show converts a path to the form in the report.
 	Show func(path string) string
-	// Ignore has the codes of findings to leave out.
+	// Ignore has the codes of findings to omit.
 	Ignore []finding.Code
-	// Version is Headgate's own.
+	// Version is the version of Headgate.
 	Version string
 }
 
-// A Result is a finding with its place.
+// A Result is a finding with its location.
 type Result struct {
 	Path string `json:"path"`
 	// Line counts from 1; 0 means the file or folder as a whole.
 	Line     int      `json:"line,omitempty"`
 	Severity Severity `json:"severity"`
 	finding.Finding
-	// Referrer is the Ingress that refers to Object where no file has that: the
-	// place is the Ingress's. Empty for all others.
+	// Referrer is the Ingress that refers to Object if no file has that object.
+	// Then the location is that of the Ingress.
 	Referrer string `json:"referrer,omitempty"`
 }
 
-// A Report is all that is told.
+// A Report is the result of lint.
 type Report struct {
-	// Ingresses is how many were read, Served how many of them are served: the
-	// others are of another class or namespace, or have no rules.
+	// Ingresses is the number of those read, Served of those served. The others
+	// have another class or namespace, or no rules.
 	Ingresses int `json:"ingresses"`
 	Served    int `json:"served"`
-	// Errors and Notices count the Results.
+	// Errors and Notices are the numbers of Results by severity.
 	Errors  int `json:"errors"`
 	Notices int `json:"notices"`
-	// Results are in the order of their places.
+	// Results are sorted by location.
 	Results []Result `json:"findings"`
 
 	version string
-	// foreign says why Ingresses are not served that are of another class or
-	// namespace.
+	// foreign are the reasons why Ingresses of another class or namespace are not
+	// served.
 	foreign []string
 }
 
-// Check finds the places of all findings of what was read.
-func Check(read *file.Once, surveyed *survey.Survey, o Options) Report {
-	c := checker{read: read, surveyed: surveyed, options: o, kinds: kindsOf(read.Changes), results: map[Result]bool{}}
+// Check finds the locations of all findings about the manifests.
+func Check(read *file.Once, snap *snapshot.Snapshot, o Options) Report {
+	c := checker{read: read, snap: snap, options: o, kinds: kindsOf(read.Changes), results: map[Result]bool{}}
 	for path, problems := range read.Problems {
 		for _, p := range problems {
 			c.addProblem(path, p)
 		}
 	}
-	for unit, findings := range surveyed.Findings {
+	for unit, findings := range snap.Findings {
 		for _, f := range findings {
 			c.addFinding(unit, f)
 		}
 	}
 	c.addOwn()
-	report := Report{Ingresses: c.kinds["Ingress"], Served: served(surveyed), Results: []Result{}, version: o.Version, foreign: foreign(surveyed)}
+	report := Report{Ingresses: c.kinds["Ingress"], Served: served(snap), Results: []Result{}, version: o.Version, foreign: foreign(snap)}
 	for r := range c.results {
 		if r.Severity == Error {
 			report.Errors++
@@ -97,12 +96,13 @@ func compare(a, b Result) int {
 		cmp.Compare(a.Code, b.Code), cmp.Compare(a.Message, b.Message), cmp.Compare(a.Effect, b.Effect), cmp.Compare(a.Referrer, b.Referrer))
 }
 
-// A checker collects results. Two units may have the same finding.
+// A checker collects results without duplicates: several units may have the same
+// finding.
 type checker struct {
-	read     *file.Once
-	surveyed *survey.Survey
-	options  Options
-	// kinds counts the objects that were read.
+	read    *file.Once
+	snap    *snapshot.Snapshot
+	options Options
+	// kinds counts the objects that were read, by kind.
 	kinds   map[string]int
 	results map[Result]bool
 }
@@ -126,8 +126,8 @@ func (c *checker) addProblem(path string, p file.Problem) {
 	c.add(file.Place{Path: path, Line: p.Line}, "", f)
 }
 
-// addFinding places a finding about an object that no file has at those who
-// refer to it.
+// addFinding adds a finding. If no file has its object, the locations are those of
+// the Ingresses that refer to it.
 func (c *checker) addFinding(key unit.Key, f finding.Finding) {
 	if place, ok := c.read.Place(f.Object, f.Field); ok {
 		c.add(place, "", f)
@@ -135,7 +135,7 @@ func (c *checker) addFinding(key unit.Key, f finding.Finding) {
 	}
 	placed := false
 	if key.Kind == unit.Backend {
-		view := c.surveyed.View
+		view := c.snap.View
 		refer := func(name, field string) {
 			if place, ok := c.read.Place(name, field); ok {
 				c.add(place, name, f)
@@ -162,17 +162,17 @@ func kindsOf(changes []source.Change) map[string]int {
 	return kinds
 }
 
-// kindOf is the name of an object's Go type, which is that of its kind.
+// kindOf returns the name of an object's Go type, which is its kind.
 func kindOf(o metav1.Object) string {
 	name := fmt.Sprintf("%T", o)
 	return name[strings.LastIndexByte(name, '.')+1:]
 }
 
-// foreign has the reasons for which Ingresses of others are not served, each with
-// their number.
-func foreign(surveyed *survey.Survey) []string {
+// foreign returns the reasons why Ingresses of another class or namespace are not
+// served, with their numbers.
+func foreign(snap *snapshot.Snapshot) []string {
 	numbers := map[string]int{}
-	for _, u := range surveyed.View.Foreign() {
+	for _, u := range snap.View.Foreign() {
 		numbers[u.Why]++
 	}
 	var reasons []string
@@ -182,11 +182,11 @@ func foreign(surveyed *survey.Survey) []string {
 	return reasons
 }
 
-// served counts the Ingresses that hosts are made of.
-func served(surveyed *survey.Survey) int {
+// served is the number of Ingresses with routes.
+func served(snap *snapshot.Snapshot) int {
 	seen := map[*networkingv1.Ingress]bool{}
-	for host := range surveyed.Hosts {
-		for _, ing := range slices.Concat(surveyed.View.Ingresses(host), surveyed.View.Canaries(host)) {
+	for host := range snap.Hosts {
+		for _, ing := range slices.Concat(snap.View.Ingresses(host), snap.View.Canaries(host)) {
 			seen[ing] = true
 		}
 	}

@@ -16,12 +16,12 @@ import (
 
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/snapshot"
 	"github.com/headgate/headgate/internal/source/file"
 	"github.com/headgate/headgate/internal/store"
-	"github.com/headgate/headgate/internal/survey"
 )
 
-// TestRules: there is a rule for each code, and nothing of it is empty.
+// TestRules: each code has a complete rule.
 func TestRules(t *testing.T) {
 	parsed, err := parser.ParseFile(token.NewFileSet(), "../finding/finding.go", nil, parser.SkipObjectResolution)
 	if err != nil {
@@ -56,7 +56,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestSeverity: what is missing counts by its kind, not by what tenants wrote.
+// TestSeverity: the kind of a missing object decides, not text of tenants.
 func TestSeverity(t *testing.T) {
 	for _, c := range []struct {
 		message, kinds string
@@ -122,14 +122,14 @@ func check(t *testing.T, text string) Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	surveyed, err := survey.Take(read.Changes, survey.Settings{
+	snap, err := snapshot.Build(read.Changes, snapshot.Settings{
 		Store:    store.Settings{IngressClass: "nginx", WatchWithoutClass: true, Classless: true},
 		Features: all.Features(), AnnotationPrefix: "nginx.ingress.kubernetes.io",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Check(read, surveyed, Options{Root: folder, Version: "1.2.3", Show: func(path string) string {
+	return Check(read, snap, Options{Root: folder, Version: "1.2.3", Show: func(path string) string {
 		return strings.ReplaceAll(strings.TrimPrefix(path, folder+"/"), folder, "root")
 	}})
 }
@@ -165,7 +165,7 @@ func get[T any](t *testing.T, from any, way ...any) T {
 	return value
 }
 
-// TestSARIF: what SARIF 2.1.0 requires is there, and what code hosts read.
+// TestSARIF: the output has what SARIF 2.1.0 requires and what code hosts read.
 func TestSARIF(t *testing.T) {
 	r := check(t, bad)
 	if r.Errors != 6 || r.Notices != 1 {
@@ -222,7 +222,7 @@ func TestSARIF(t *testing.T) {
 	}
 }
 
-// TestNoResults: SARIF needs a list, and a place without a line gets one.
+// TestNoResults: SARIF requires a list, and a location without a line gets one.
 func TestNoResults(t *testing.T) {
 	if results := get[[]any](t, sarifOf(t, check(t, "")), "runs", 0, "results"); len(results) != 0 {
 		t.Errorf("results %v", results)
@@ -236,7 +236,7 @@ func TestNoResults(t *testing.T) {
 	}
 }
 
-// TestFingerprints: they stay when everything moves, and differ between
+// TestFingerprints: they stay the same when everything moves, and differ between
 // findings.
 func TestFingerprints(t *testing.T) {
 	prints := func(r Report) []string {

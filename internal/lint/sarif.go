@@ -73,8 +73,8 @@ type (
 const (
 	sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 	homepage    = "https://github.com/headgate/headgate"
-	// fingerprintName is not the one that GitHub's action fills in by itself from
-	// the text around a line: it warns of other values under that.
+	// fingerprintName differs from the one that GitHub's action computes from the
+	// text around a line: GitHub warns about other values under that name.
 	fingerprintName = "headgateFinding/v1"
 )
 
@@ -94,7 +94,7 @@ func writeSARIF(w io.Writer, r Report) error {
 			RuleIndex: slices.IndexFunc(all, func(rule rule) bool { return rule.code == one.Code }),
 			Level:     level(one.Severity),
 			Message:   sarifText{one.text()},
-			// Code hosts show nothing that has no line.
+			// Code hosts don't show results without a line.
 			Locations: []sarifLocation{{sarifPhysical{
 				ArtifactLocation: sarifArtifact{uri(one.Path)}, Region: sarifRegion{max(one.Line, 1)},
 			}}},
@@ -111,7 +111,7 @@ func level(s Severity) string {
 	return "note"
 }
 
-// uri is a path as a URI: relative if the path is.
+// uri converts a path to a URI, which is relative if the path is.
 func uri(p string) string {
 	u := url.URL{Path: p}
 	if path.IsAbs(p) {
@@ -120,11 +120,11 @@ func uri(p string) string {
 	return u.String()
 }
 
-// lines are how messages about files name places.
+// lines matches the locations in messages about files.
 var lines = regexp.MustCompile(`(:|line )[0-9]+`)
 
-// fingerprint stays what it is while the object and what is wrong with it do,
-// wherever they stand.
+// fingerprint stays the same while the object and the problem do, even if their
+// location changes.
 func (r Result) fingerprint() string {
 	message := r.Message
 	if r.Code == finding.BadManifest {

@@ -17,7 +17,7 @@ import (
 const annotationPrefix = "nginx.ingress.kubernetes.io"
 
 // build makes units of Ingresses, as the controller does.
-func (w *world) build() {
+func (w *clusterFixture) build() {
 	b := build.New(all.Features(), annotationPrefix)
 	s := store.New(store.Settings{IngressClass: "nginx", WatchWithoutClass: true, Classless: true}, b.Refer)
 	for i := range 1 + w.IntN(5) {
@@ -42,9 +42,9 @@ func (w *world) build() {
 	}
 }
 
-func (w *world) ingress(name string) *networkingv1.Ingress {
+func (w *clusterFixture) ingress(name string) *networkingv1.Ingress {
 	annotations := map[string]string{
-		// Tells the Ingresses apart: it is a profile of their own.
+		// The size distinguishes the Ingresses: each has its own profile.
 		annotationPrefix + "/proxy-buffer-size": fmt.Sprintf("%dk", 4+4*w.IntN(8)),
 	}
 	if w.chance(3) {
@@ -75,7 +75,7 @@ func (w *world) ingress(name string) *networkingv1.Ingress {
 	return ing
 }
 
-func (w *world) rule() networkingv1.IngressRule {
+func (w *clusterFixture) rule() networkingv1.IngressRule {
 	rule := networkingv1.IngressRule{
 		Host:             pick(w, "a.b", "b.a.b", "*.b", "*.a.b", "x1", ""),
 		IngressRuleValue: networkingv1.IngressRuleValue{HTTP: &networkingv1.HTTPIngressRuleValue{}},
@@ -96,7 +96,7 @@ func (w *world) rule() networkingv1.IngressRule {
 	return rule
 }
 
-func (w *world) service() *networkingv1.IngressServiceBackend {
+func (w *clusterFixture) service() *networkingv1.IngressServiceBackend {
 	return &networkingv1.IngressServiceBackend{
 		Name: pick(w, "a", "b", "c", "d"), Port: networkingv1.ServiceBackendPort{Number: 80 + w.Int32N(20)},
 	}

@@ -12,39 +12,39 @@ import (
 	"github.com/headgate/headgate/internal/pcre"
 )
 
-// A Route is one of a host's, as its unit has it. It must not be changed.
+// A Route is a route of a host, as in its unit. It must not be changed.
 type Route struct {
-	// Index is the route's place in the unit, from 0.
+	// Index is the index of the route in the unit, from 0.
 	Index int
 	Kind  model.PathKind
-	// Path is as model.Route has it. A pattern's is the text to match by.
+	// Path is that of model.Route. For a pattern, it is the text to match with.
 	Path string
-	// Slash is set where a Prefix was written with a slash at its end.
+	// Slash is set if a Prefix was written with a slash at its end.
 	Slash bool
-	// Denied is set where the route answers 503.
+	// Denied is set if the route answers 503.
 	Denied bool
-	// Backend is the key of the backend, empty for the built-in default one, and
-	// Fallback that of the one that is asked where it has no endpoint.
+	// Backend is the key of the backend, empty for the built-in default backend.
+	// Fallback is the key of the one that is used if that has no endpoint.
 	Backend, Fallback string
-	// Default is set where Backend is the default backend.
+	// Default is set if Backend is the default backend.
 	Default bool
-	// Location is the name of the location of its profile and mode.
+	// Location is the name of the location of its profile and variant.
 	Location string
-	// Origin names the Ingress, its zero value if none asked for the route.
+	// Origin is the Ingress of the route, or zero if it has none.
 	Origin model.Origin
 }
 
-// A host is its routes by how they are found.
+// A host has its routes in the order of the search.
 type host struct {
 	exact, itself, below map[string]won
-	// lengths are those of the paths in below, the longest first.
+	// lengths are the lengths of the paths in below, in descending order.
 	lengths  []int
 	root     won
 	patterns []hostPattern // if there is one, nothing else counts
 }
 
-// won is a route that wins, and whether its request goes to the path with a
-// slash first.
+// won is a route that matches. redirect is set if it redirects the path to the
+// one with a slash.
 type won struct {
 	route    *Route
 	redirect bool
@@ -55,8 +55,8 @@ type hostPattern struct {
 	route *Route
 }
 
-// packedHost is a host's payload, of which routes name the parts by numbers
-// from 1.
+// packedHost is the payload of a host. Routes refer to its parts by numbers from
+// 1.
 type packedHost struct {
 	Backends  []string
 	Locations []string
@@ -79,7 +79,7 @@ func decodeHost(payload []byte) (*host, error) {
 		return nil, err
 	}
 	if packed.Routes == nil {
-		return nil, errors.New("a host without routes")
+		return nil, errors.New("the host has no routes")
 	}
 	h := &host{exact: map[string]won{}, itself: map[string]won{}, below: map[string]won{}}
 	for i, p := range *packed.Routes {
@@ -112,14 +112,14 @@ func (h *packedHost) route(p packedRoute) (*Route, error) {
 	case p.Pattern != "":
 		r.Kind, r.Path = model.Pattern, p.Pattern
 	default:
-		return nil, errors.New("it has no path")
+		return nil, errors.New("the path is missing")
 	}
 	if r.Location == "" {
-		return nil, errors.New("its location is not there")
+		return nil, errors.New("the location is missing")
 	}
 	for _, number := range p.Policies {
 		if number < 1 || number > len(h.Policies) {
-			return nil, errors.New("a policy is not there")
+			return nil, errors.New("a policy is missing")
 		}
 	}
 	origin := member(h.Origins, p.Origin)
@@ -127,7 +127,7 @@ func (h *packedHost) route(p packedRoute) (*Route, error) {
 	return r, nil
 }
 
-// member is the one with that number, from 1, the zero value if there is none.
+// member returns the element with a number, from 1, or zero if there is none.
 func member[T any](of []T, number int) (found T) {
 	if number > 0 && number <= len(of) {
 		found = of[number-1]
@@ -135,9 +135,9 @@ func member[T any](of []T, number int) (found T) {
 	return found
 }
 
-// add puts a route where it is found. Of "/foo" and "/foo/" the second has
-// what lies below, and the first what is left: "/foo" itself. An Exact "/foo/"
-// redirects "/foo" there too, as in NGINX.
+// add adds a route to the search. Of "/foo" and "/foo/" the second one matches
+// paths below, and the first one only "/foo" itself. An Exact "/foo/" also
+// redirects "/foo", as in NGINX.
 func (h *host) add(r *Route) {
 	switch {
 	case r.Kind == model.Pattern:
@@ -162,24 +162,24 @@ func (h *host) add(r *Route) {
 	}
 }
 
-// redirect has a route redirect a path to that with a slash, unless one answers
-// for the path itself.
+// redirect makes a route redirect a path to the one with a slash, unless a route
+// matches the path itself.
 func (h *host) redirect(path string, r *Route) {
 	if _, taken := h.itself[path]; !taken {
 		h.itself[path] = won{route: r, redirect: true}
 	}
 }
 
-// What the patterns of a host may take together, and after how many of them
-// that is looked at, as in lua/headgate/host.lua.
+// The time that the patterns of a host may take together, and the number of
+// patterns after which it is checked, as in lua/headgate/host.lua.
 const (
 	patternsBudget = 100 * time.Millisecond
 	patternsStride = 16
 )
 
-// find gives no route if none matches. An error is for a pattern that gave up,
-// or for all that took too long together: the next route may be one that guards
-// less.
+// find returns no route if none matches. It returns an error if a pattern reached
+// its limit, or all patterns together took too long: the next route may have
+// weaker access control.
 func (h *host) find(path string, now func() time.Time) (won, error) {
 	if len(h.patterns) > 0 {
 		return h.findPattern(path, now)
@@ -203,8 +203,8 @@ func (h *host) find(path string, now func() time.Time) (won, error) {
 func (h *host) findPattern(path string, now func() time.Time) (won, error) {
 	var spent time.Duration
 	for i, p := range h.patterns {
-		// What it takes to compile at the first match counts for nothing. What is
-		// wrong with the pattern, the match tells.
+		// The time to compile at the first match is not counted. The match reports
+		// an invalid pattern.
 		_, _ = p.compiled()
 		began := now()
 		matches, err := p.match(path)

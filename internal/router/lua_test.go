@@ -10,10 +10,10 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// TestAsLua asks Go and Lua the same about generated units.
+// TestAsLua compares Go and Lua for generated units.
 func TestAsLua(t *testing.T) {
 	t.Parallel()
-	b := newBed(t)
+	b := newFixture(t)
 	seen := map[string]int{}
 	for seed := range uint64(80) {
 		for _, answer := range compare(t, b, newWorld(seed, b.alike, [3]string{})) {
@@ -24,7 +24,7 @@ func TestAsLua(t *testing.T) {
 		}
 	}
 	t.Log(seen)
-	// A test that asks only for what nobody has tells nothing.
+	// A test with unknown names only would prove nothing.
 	for _, want := range []string{"route", "301", "404", "503", "200", "exec"} {
 		if seen[want] < 20 {
 			t.Errorf("%d answers are %q", seen[want], want)
@@ -35,17 +35,17 @@ func TestAsLua(t *testing.T) {
 	}
 }
 
-// TestNamesAreRemembered asks Lua for more names than it remembers, and for the
-// first ones again: those cost it no search any more, and are found as before.
+// TestNamesAreRemembered sends Lua more names than it remembers, and the first ones
+// again: they need no search any more, and have the same result.
 func TestNamesAreRemembered(t *testing.T) {
 	t.Parallel()
-	b := newBed(t)
-	w := &world{units: append(shop(), unit.FromGlobals(model.Globals{}))}
+	b := newFixture(t)
+	w := &clusterFixture{units: append(shop(), unit.FromGlobals(model.Globals{}))}
 	var questions []question
 	for i := range 12_000 {
 		questions = append(questions, question{fmt.Sprintf("v%d", i), "/"}, question{fmt.Sprintf("x%d.%s", i%3, strings.Repeat("n", i%300)), "/"})
 	}
-	// The expression before the last ones gives up on these.
+	// The expression before the last ones reaches its limit on these.
 	exploding := strings.Repeat("a", 60)
 	questions = append(questions, question{exploding + "b", "/"}, question{exploding + "c", "/login"}, question{"10.0.0.17", "/healthz"})
 	questions = append(questions, questions[:50]...)
@@ -63,22 +63,22 @@ func kindOf(answer string) string {
 	return first
 }
 
-// FuzzAsLua does so with any seed, and mixes a pattern, a name and a path into
-// the world.
+// FuzzAsLua does the same with any seed, and adds a pattern, a name and a path to
+// the clusterFixture.
 func FuzzAsLua(f *testing.F) {
 	f.Add(uint64(1), "(a|b)*c$", "www.a.b", "/a/b")
 	f.Add(uint64(2), `(?<x>.)\k<x>`, "a..b.", "/a//b")
 	f.Add(uint64(3), "(?=.*[a-z]*x$)a*", "*.a", "/\xff\x00")
 	f.Add(uint64(4), `^/v\d+/[^/]+/?$|x`, "v1.test", "/V12/ab/")
-	b := newBed(f)
+	b := newFixture(f)
 	f.Fuzz(func(t *testing.T, seed uint64, pattern, host, path string) {
 		compare(t, b, newWorld(seed, b.alike, [3]string{pattern, host, path}))
 	})
 }
 
-// compare fails the test, with the smallest world that shows it, if Go and Lua
+// compare fails the test, with the smallest clusterFixture that shows it, if Go and Lua
 // differ. It returns Lua's answers.
-func compare(t *testing.T, b *bed, w *world) []string {
+func compare(t *testing.T, b *fixture, w *clusterFixture) []string {
 	t.Helper()
 	questions := w.questions()
 	answers := b.decide(t, w.units, questions)
@@ -107,7 +107,7 @@ func newRouter(units []unit.Unit) *router.Router {
 	})
 }
 
-// ask writes Go's decision as decide.lua writes Lua's.
+// ask returns Go's decision in the form of decide.lua.
 func ask(r *router.Router, q question) string {
 	d := r.Route(q.host, q.path)
 	var outcome string
@@ -129,7 +129,7 @@ func ask(r *router.Router, q question) string {
 	return outcome + " | " + name + " | " + secured.Name.Name + complaint(d, q)
 }
 
-// complaint says what is wrong with the reasons that a decision gives.
+// complaint returns what is wrong with the reasons of a decision.
 func complaint(d router.Decision, q question) string {
 	name := d.Name.Name.Name
 	right := map[router.By]bool{

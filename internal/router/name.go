@@ -10,29 +10,29 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// By says how a name was found.
+// By is how a name was found.
 type By string
 
-// From the one that is tried first to the one that is tried last.
+// In the order in which they are tried.
 const (
-	ByName     By = "name"     // a name of its own
+	ByName     By = "name"     // an exact name
 	ByWildcard By = "wildcard" // the wildcard above it, "*.example.com"
-	ByHead     By = "head"     // an alias for all names that end alike
-	ByTail     By = "tail"     // an alias for all names that begin alike
+	ByHead     By = "head"     // an alias with a leading wildcard
+	ByTail     By = "tail"     // an alias with a trailing wildcard
 	ByRegex    By = "regex"    // an alias that is a regular expression
-	ByDefault  By = "default"  // nothing: the name is nobody's
+	ByDefault  By = "default"  // none: the name is unknown
 )
 
-// A Name is what answers for a name.
+// A Name is a found name and its host.
 type Name struct {
 	model.Name
 	By By
 }
 
-// Name finds what answers for a name, lower case, without port and final dot.
-// The error says which unit can't be used.
+// Name finds the host of a name, which must be in lower case, without port and
+// final dot. An error names the unit that can't be used.
 func (r *Router) Name(hostName string) (Name, error) {
-	// A client that writes a star itself does not mean the wildcard.
+	// A literal * in a request does not match the wildcard.
 	if !strings.HasPrefix(hostName, "*") {
 		name, err := r.owner(hostName)
 		if !errors.Is(err, errMissing) {
@@ -42,7 +42,7 @@ func (r *Router) Name(hostName string) (Name, error) {
 	return r.nameUnit(model.DefaultHost, ByDefault)
 }
 
-// owner is as Name for names that are somebody's.
+// owner is Name for names that are not unknown.
 func (r *Router) owner(hostName string) (Name, error) {
 	by := ByName
 	if hostName == model.DefaultHost {
@@ -70,15 +70,15 @@ func (r *Router) owner(hostName string) (Name, error) {
 
 var address = regexp.MustCompile(`^[0-9]{1,3}(?:\.[0-9]{1,3}){3}$`)
 
-// mayBeAlias tells whether patterns may stand for a name: not for addresses,
-// nor where a client names no host.
+// mayBeAlias reports whether patterns may match a name. Addresses and an empty
+// name are excluded.
 func mayBeAlias(hostName string) bool {
 	return hostName != model.DefaultHost && !strings.HasPrefix(hostName, "[") && !address.MatchString(hostName)
 }
 
-// Certificate is the name whose certificate is shown to clients that ask for
-// a name, false where that is the default certificate. A name that has no
-// certificate of its own is covered by the wildcard above it.
+// Certificate returns the name whose certificate is shown for a server name, or
+// false for the default certificate. A name without a certificate gets that of
+// the wildcard above it.
 func (r *Router) Certificate(hostName string) (Name, bool) {
 	name, err := r.Name(hostName)
 	if err != nil {
@@ -98,8 +98,8 @@ func (r *Router) Certificate(hostName string) (Name, bool) {
 	return name, true
 }
 
-// wildcard is the wildcard above a name: the star stands for one label of
-// letters, digits, hyphens and underscores.
+// wildcard is the wildcard above a name: the * matches one label of letters,
+// digits, hyphens and underscores.
 func wildcard(name string) (above string, ok bool) {
 	label, rest, ok := strings.Cut(name, ".")
 	if !ok || label == "" || strings.ContainsFunc(label, func(c rune) bool { return !isWord(c) }) {
@@ -122,7 +122,7 @@ type packedName struct {
 
 func (p packedName) unpack(name string, by By) (Name, error) {
 	if p.Host == nil {
-		return Name{}, errors.New("a name without a host")
+		return Name{}, errors.New("the name has no host")
 	}
 	return Name{model.Name{Name: name, Host: *p.Host, Redirect: p.Redirect, Secured: p.Secured, Certificate: p.Certificate}, by}, nil
 }

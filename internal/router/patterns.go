@@ -10,7 +10,7 @@ import (
 	"github.com/headgate/headgate/internal/pcre"
 )
 
-// A pattern is compiled when it is first needed: of many most never are.
+// A pattern is compiled when it is first needed, since most never are.
 type pattern struct {
 	text     string
 	compiled func() (*pcre.Pattern, error)
@@ -34,7 +34,7 @@ func (p pattern) match(subject string) (bool, error) {
 	return matches, nil
 }
 
-// namePatterns are the aliases that stand for more than one name.
+// namePatterns are the aliases for more than one name.
 type namePatterns struct {
 	heads, tails map[string]Name // by ".example.com" and by "www.example."
 	regexes      []nameRegex
@@ -57,7 +57,7 @@ func decodePatterns(payload []byte) (*namePatterns, error) {
 		return nil, err
 	}
 	if packed == nil {
-		return nil, errors.New("it is null")
+		return nil, errors.New("the payload is null")
 	}
 	all := &namePatterns{heads: map[string]Name{}, tails: map[string]Name{}}
 	var err error
@@ -81,19 +81,20 @@ func decodePatterns(payload []byte) (*namePatterns, error) {
 	return all, nil
 }
 
-// longestName is how long a name may be to be looked for among aliases, as in
-// lua/headgate/patterns.lua: none in DNS is longer.
+// longestName is the maximum length of names that are compared with aliases, as in
+// lua/headgate/patterns.lua. No DNS name is longer.
 const longestName = 253
 
-// find is the name with the longest head, or else with the longest tail, or
-// else the first of the regular expressions that matches; errMissing if there
-// is none. An expression that gives up does not match.
+// find returns the name with the longest matching leading wildcard, otherwise with
+// the longest trailing wildcard, otherwise the first matching regular expression.
+// It returns errMissing if there is none. An expression that reaches its limit
+// does not match.
 func (p *namePatterns) find(hostName string) (Name, error) {
 	missing := fmt.Errorf("an alias for %s: %w", strings.ToValidUTF8(hostName, "?"), errMissing)
 	if len(hostName) > longestName {
 		return Name{}, missing
 	}
-	// A star stands for a label or more, so that the first byte is never the dot.
+	// The * matches at least one label, so the first byte is never the dot.
 	for i := 1; i < len(hostName); i++ {
 		if hostName[i] == '.' {
 			if name, ok := p.heads[hostName[i:]]; ok {

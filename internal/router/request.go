@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// What NGINX answers 400 to.
+// Requests that NGINX answers with 400.
 var (
-	errHost   = errors.New("no name that NGINX takes as a Host")
-	errTarget = errors.New("no target that NGINX takes")
+	errHost   = errors.New("NGINX rejects the Host")
+	errTarget = errors.New("NGINX rejects the request target")
 )
 
-// HostName is the name in a Host header as NGINX has it in $host: lower case,
+// HostName returns the name of a Host header as in NGINX's $host: in lower case,
 // without port and final dot. An error means that NGINX answers 400.
 func HostName(header string) (string, error) {
 	if strings.ContainsFunc(header, func(c rune) bool { return c <= ' ' || c == 0x7f || c == '/' }) ||
@@ -24,7 +24,7 @@ func HostName(header string) (string, error) {
 	if end := hostEnd(header); end >= 0 {
 		name = header[:end]
 	}
-	// The dot is cut only if it is the last one, that of a port counted too.
+	// The dot is cut only if it is the last one, including those of the port.
 	if strings.HasSuffix(name, ".") && strings.LastIndex(header, ".") == len(name)-1 {
 		name = name[:len(name)-1]
 	}
@@ -34,7 +34,7 @@ func HostName(header string) (string, error) {
 	return lower(name), nil
 }
 
-// hostEnd is where what follows the name begins, -1 if nothing does.
+// hostEnd is the index of the end of the name, or -1 if nothing follows it.
 func hostEnd(header string) int {
 	if strings.HasPrefix(header, "[") {
 		if end := strings.Index(header, "]"); end >= 0 {
@@ -45,7 +45,7 @@ func hostEnd(header string) int {
 	return strings.Index(header, ":")
 }
 
-// lower leaves bytes beyond ASCII alone, as NGINX does.
+// lower does not change bytes beyond ASCII, as NGINX.
 func lower(text string) string {
 	bytes := []byte(text)
 	for i, b := range bytes {
@@ -56,19 +56,19 @@ func lower(text string) string {
 	return string(bytes)
 }
 
-// A RequestTarget is what a request line asks for.
+// A RequestTarget is the target of a request line.
 type RequestTarget struct {
-	// HostName is that of a whole URL, which counts more than the Host header;
-	// empty for a target that is a path.
+	// HostName is that of an absolute URL, which takes precedence over the Host
+	// header. It is empty if the target is a path.
 	HostName string
-	// Path is decoded, without dot segments and repeated slashes: $uri.
+	// Path is decoded, without dot segments and repeated slashes, as in $uri.
 	Path string
-	// Query is what stands behind the question mark, as it is.
+	// Query is the text after the question mark.
 	Query string
 }
 
-// Target reads a request line's target, a path or a whole URL, as NGINX reads
-// it. An error means that NGINX answers 400.
+// Target parses the target of a request line, a path or an absolute URL, as NGINX
+// does. An error means that NGINX answers 400.
 func Target(text string) (RequestTarget, error) {
 	if strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c == 0x7f }) {
 		return RequestTarget{}, errTarget
@@ -88,13 +88,13 @@ func Target(text string) (RequestTarget, error) {
 	return t, err
 }
 
-// authority is the scheme, the host and the port of a whole URL. NGINX takes
-// fewer bytes in this host than in a Host header, no user and no fragment here.
+// authority is the scheme, the host and the port of an absolute URL. NGINX accepts
+// fewer bytes in this host than in a Host header, no user and no fragment.
 var authority = regexp.MustCompile(
 	`^[A-Za-z][0-9A-Za-z+.-]*://((?:[0-9A-Za-z.-]*|\[[0-9A-Za-z:._~!$&'()*+,;=-]*\])(?::[0-9]*)?)(?:[/?]|$)`)
 
-// cutAuthority takes scheme and host from a whole URL. The rest begins with
-// the slash of the path, which an URL may leave out.
+// cutAuthority removes scheme and host from an absolute URL. The rest begins with
+// the slash of the path, which the URL may omit.
 func cutAuthority(url string) (hostName, rest string, err error) {
 	at := authority.FindStringSubmatchIndex(url)
 	if at == nil {
@@ -109,8 +109,8 @@ func cutAuthority(url string) (hostName, rest string, err error) {
 	return hostName, rest, nil
 }
 
-// normalize decodes a path, resolves its dots and merges its slashes. Encoded
-// dots and slashes act as plain ones.
+// normalize decodes a path, resolves its dot segments and merges its slashes.
+// Encoded dots and slashes count as well.
 func normalize(raw string) (string, error) {
 	decoded, err := decode(raw)
 	if err != nil {
@@ -139,7 +139,7 @@ func normalize(raw string) (string, error) {
 	return path, nil
 }
 
-// decode resolves percent-encoding. There is none for a NUL.
+// decode resolves percent-encoding. An encoded NUL is an error.
 func decode(raw string) (string, error) {
 	var out strings.Builder
 	for i := 0; i < len(raw); i++ {

@@ -11,8 +11,7 @@ import (
 	"github.com/headgate/headgate/internal/router"
 )
 
-// requests are Host headers and targets. What they are to mean is NGINX's
-// word.
+// requests are Host headers and targets. NGINX decides what they mean.
 var requests = []struct{ host, target string }{
 	{"a.test", "/"}, {"A.Test:80", "/x"}, {"a.test.", "/x/"}, {"a.test.:80", "/x?"}, {"a.test.:8.0", "/x?a=b?c"}, {"a.test:", "/?#"},
 	{"", "/"}, {".", "/"}, {":80", "/"}, {".a", "/"}, {"a..b", "/"}, {"a:..", "/"}, {"a/b", "/"}, {"a b", "/"}, {"_", "/"}, {"*.a", "/"},
@@ -33,23 +32,23 @@ var requests = []struct{ host, target string }{
 	{"a", "http://[::1]?x"}, {"a", "http://b;c/"}, {"a", "http://b:8.0/"}, {"a", "http://-/"},
 }
 
-// TestRequests holds HostName and Target to what NGINX makes of requests.
+// TestRequests compares HostName and Target with NGINX.
 func TestRequests(t *testing.T) {
 	t.Parallel()
-	b := newBed(t)
+	b := newFixture(t)
 	for _, r := range requests {
 		compareRequest(t, b, r.host, r.target)
 	}
 }
 
-// FuzzRequests does so with anything that a client may send in one line.
+// FuzzRequests does the same with anything that fits into one line.
 func FuzzRequests(f *testing.F) {
 	for _, r := range requests {
 		f.Add(r.host, r.target)
 	}
-	b := newBed(f)
+	b := newFixture(f)
 	f.Fuzz(func(t *testing.T, host, target string) {
-		// Blanks around a header's value or a target are not part of it.
+		// Spaces around a header's value or a target are not part of it.
 		one := func(text string) bool {
 			return !strings.ContainsAny(text, "\r\n") && len(text) < 2000 && strings.Trim(text, " ") == text
 		}
@@ -59,16 +58,16 @@ func FuzzRequests(f *testing.F) {
 	})
 }
 
-func compareRequest(t *testing.T, b *bed, host, target string) {
+func compareRequest(t *testing.T, b *fixture, host, target string) {
 	t.Helper()
-	want := b.tell(t, host, target)
+	want := b.read(t, host, target)
 	got := reading(host, target)
 	if !slices.Equal(got, want) {
 		t.Errorf("Host %q, target %q: Go %q, NGINX %q", host, target, got, want)
 	}
 }
 
-// reading is the host, the path and the query, nil where the answer is 400.
+// reading is the host, the path and the query, or nil if the answer is 400.
 func reading(host, target string) []string {
 	name, err := router.HostName(host)
 	if err != nil {
@@ -84,10 +83,10 @@ func reading(host, target string) []string {
 	return []string{name, read.Path, read.Query}
 }
 
-// tell is what NGINX reads, nil where it answers 400.
-func (b *bed) tell(t *testing.T, host, target string) []string {
+// read is what NGINX reads, or nil if it answers 400.
+func (b *fixture) read(t *testing.T, host, target string) []string {
 	t.Helper()
-	connection, err := dial(b.dir, "tell")
+	connection, err := dial(b.dir, "read")
 	must(t, err)
 	defer connection.Close()
 	_, err = io.WriteString(connection, "GET "+target+" HTTP/1.1\r\nHost: "+host+"\r\nConnection: close\r\n\r\n")

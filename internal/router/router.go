@@ -1,10 +1,10 @@
-// Package router decides where a request goes as lua/headgate decides it, from
-// the same packed units, and says why: which name answered, which route won.
-// A test asks both and lets no answer differ.
+// Package router routes requests as lua/headgate does, from the same packed
+// units, and returns the reasons: which name matched, which route won. A test
+// compares both and tolerates no difference.
 //
-// It knows units and nothing of what they were built from. It does not know
-// which features and endpoints the data plane has, so that a unit of a feature
-// that is not there, and a backend without endpoints, are fine here.
+// It knows units, and nothing of the objects that they were built from. It does
+// not know which features and endpoints the data plane has, so a unit with an
+// unknown feature, and a backend without endpoints, are valid here.
 package router
 
 import (
@@ -16,38 +16,38 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// Settings are what a Router reads from.
+// Settings are the input of a Router.
 type Settings struct {
-	// Lookup finds the newest unit of a name. A Router keeps what it decoded
-	// until Lookup gives another version, or until it has too much.
+	// Lookup finds the newest unit of a name. A Router keeps decoded units until
+	// Lookup returns another version, or until it has too many.
 	Lookup func(unit.Key) (unit.Unit, bool)
-	// HealthPath is where names that nobody has answer 200, empty for nowhere.
+	// HealthPath is the path of the health check for unknown names. Empty means none.
 	HealthPath string
-	// Now is the clock by which patterns of a host that take too long together
-	// are given up, as Lua does. With nil they take as long as they do.
+	// Now is the clock for the time limit of a host's patterns, as in Lua. Without
+	// it, there is no limit.
 	Now func() time.Time
 }
 
-// A Router routes. It may be used by many goroutines at once if Lookup may.
+// A Router routes requests. Several goroutines may use it if Lookup allows that.
 type Router struct {
 	settings Settings
 	mu       sync.Mutex
-	// decoded never has more than mostDecoded units.
+	// decoded never has more than maxDecoded units.
 	decoded map[unit.Key]decoded
 }
 
-// mostDecoded bounds the units that are kept, among them those that nobody asks
-// for any more. When there are as many, keeping starts anew.
-const mostDecoded = 10_000
+// maxDecoded is the maximum number of decoded units, including unused ones. When it
+// is reached, all are dropped.
+const maxDecoded = 10_000
 
-// decoded is a unit as it is kept: its value, or why it has none.
+// decoded is a kept unit: its value, or the error of decoding.
 type decoded struct {
 	version string
 	value   any
 	err     error
 }
 
-// New makes a Router.
+// New returns a Router.
 func New(s Settings) *Router {
 	if s.Now == nil {
 		s.Now = func() time.Time { return time.Time{} }
@@ -55,40 +55,39 @@ func New(s Settings) *Router {
 	return &Router{settings: s, decoded: map[unit.Key]decoded{}}
 }
 
-// A Decision is where a request goes and why.
+// A Decision is where a request goes, and why.
 type Decision struct {
-	// Status is what Headgate answers by itself: 404 where no route matches,
-	// 301 for a path that only lacks the slash at its end, 503 where a unit is
-	// missing or can't be used, 500 where a pattern of the host gave up. It is
-	// 0 where a route or a page takes the request.
+	// Status is that of a response by Headgate: 404 if no route matches, 301 for a
+	// path that only lacks the slash at its end, 503 if a unit is missing or can't
+	// be used, 500 if a pattern of the host reached its limit. It is 0 if a route
+	// or a page gets the request.
 	Status int
-	// Page is set where one of Headgate's own pages answers, whatever the
-	// routes are.
+	// Page is set if a built-in page responds, regardless of routes.
 	Page Page
-	// Name is what answers for the name, its zero value if nothing does.
+	// Name is the name that matched, or zero.
 	Name Name
-	// Route is the one that won, or that has the slash: nil if there is none.
+	// Route is the one that won, or the one with the slash, or nil.
 	Route *Route
-	// Err says what is wrong where Status is 500 or 503.
+	// Err is the error if Status is 500 or 503.
 	Err error
 }
 
-// A Page is one that Headgate itself has.
+// A Page is a built-in page.
 type Page string
 
-// The pages. HealthPage and StatusPage are under names that nobody has;
-// StatusPage is for clients on the same machine, and others are answered 403.
+// The pages. HealthPage and StatusPage exist for unknown names only; StatusPage
+// answers 403 to clients that are not on the same machine.
 const (
 	HealthPage Page = "health"
 	StatusPage Page = "status"
-	// TwinPage sends clients of a host's twin to the host.
-	TwinPage Page = "twin"
+	// WWWRedirectPage redirects clients of a www redirect alias to its host.
+	WWWRedirectPage Page = "www redirect"
 )
 
-// statusPath is where StatusPage is.
+// statusPath is the path of StatusPage.
 const statusPath = "/nginx_status"
 
-// What Headgate answers by itself.
+// The status codes of responses by Headgate.
 const (
 	redirected    = 301
 	notFound      = 404
@@ -97,9 +96,9 @@ const (
 )
 
 // errMissing is for units that Lookup does not find.
-var errMissing = errors.New("there is none")
+var errMissing = errors.New("not found")
 
-// Route decides. HostName is as HostName gives it, path as Target does.
+// Route routes a request. hostName is the result of HostName, path that of Target.
 func (r *Router) Route(hostName, path string) Decision {
 	name, err := r.Name(hostName)
 	if err != nil {
@@ -107,7 +106,7 @@ func (r *Router) Route(hostName, path string) Decision {
 	}
 	d := Decision{Name: name}
 	if name.Redirect {
-		d.Page = TwinPage
+		d.Page = WWWRedirectPage
 		return d
 	}
 	h, err := find(r, unit.Key{Kind: unit.Host, Name: name.Host}, decodeHost)
@@ -144,8 +143,8 @@ func (r *Router) page(path string) Page {
 	return ""
 }
 
-// find gives a unit as it was decoded. The error wraps errMissing or says why
-// the unit can't be used.
+// find returns a decoded unit. The error wraps errMissing, or says why the unit
+// can't be used.
 func find[Value any](r *Router, key unit.Key, decode func(payload []byte) (Value, error)) (Value, error) {
 	var none Value
 	u, ok := r.settings.Lookup(key)
@@ -177,7 +176,7 @@ func (r *Router) kept(key unit.Key) (decoded, bool) {
 func (r *Router) keep(key unit.Key, d decoded) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.decoded) >= mostDecoded {
+	if len(r.decoded) >= maxDecoded {
 		clear(r.decoded)
 	}
 	r.decoded[key] = d

@@ -11,7 +11,7 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// shop is a world of which the answers are known.
+// shop is a clusterFixture with known answers.
 func shop() []unit.Unit {
 	web := model.Origin{Namespace: "shop", Ingress: "web"}
 	return []unit.Unit{
@@ -60,10 +60,10 @@ func TestReasons(t *testing.T) {
 		{"a.net", "/login", "*.net", router.ByHead, 0, "", 0},
 		{"www.test", "/login", "www.*", router.ByTail, 0, "", 0},
 		{"v1", "/x", "~^v[0-9]+$", router.ByRegex, 404, "", -1},
-		// The second expression gives up: the third one is asked, and nobody else loses.
+		// The second expression reaches its limit: the third one is tried, and other hosts are not affected.
 		{strings.Repeat("a", 60) + "b", "/", "_", router.ByDefault, 404, "", -1},
 		{strings.Repeat("a", 60) + "c", "/login", "~^a+c$", router.ByRegex, 0, "", 0},
-		// Addresses are nobody's alias.
+		// Patterns don't match addresses.
 		{"10.0.0.17", "/healthz", "_", router.ByDefault, 0, router.HealthPage, -1},
 		{"[2001:db8::1]", "/healthz", "_", router.ByDefault, 0, router.HealthPage, -1},
 		{"10.0.0.1717", "/login", `~^[\[0-9]`, router.ByRegex, 0, "", 0},

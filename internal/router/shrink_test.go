@@ -9,8 +9,7 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// shrink leaves out units, and parts of them, as long as they still show what
-// is wrong.
+// shrink removes units, and parts of them, as long as the difference remains.
 func shrink(units []unit.Unit, wrong func([]unit.Unit) bool) []unit.Unit {
 	for {
 		smaller := slices.IndexFunc(steps(units), wrong)
@@ -21,7 +20,7 @@ func shrink(units []unit.Unit, wrong func([]unit.Unit) bool) []unit.Unit {
 	}
 }
 
-// steps are all that is by one piece smaller.
+// steps are all fixtures that are smaller by one part.
 func steps(units []unit.Unit) [][]unit.Unit {
 	var all [][]unit.Unit
 	for i, u := range units {

@@ -14,11 +14,11 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// TestManySlowPatterns asks for a path that 200 patterns look at for
-// milliseconds each, and none of them long enough to be given up.
+// TestManySlowPatterns sends a path that 200 patterns try for milliseconds each,
+// each within its own limit.
 func TestManySlowPatterns(t *testing.T) {
 	t.Parallel()
-	b := newBed(t)
+	b := newFixture(t)
 	host := model.Host{Name: "slow.test"}
 	for i := range 200 {
 		host.Routes = append(host.Routes, model.Route{Kind: model.Pattern, Path: fmt.Sprintf("^/(?:.*.*c|%db)", i)})
@@ -32,8 +32,8 @@ func TestManySlowPatterns(t *testing.T) {
 	for _, u := range units {
 		all[u.Key] = u
 	}
-	// Like Lua's clock, ours runs only while this thread does: the short matches
-	// must not seem long where the machine has no time for them.
+	// Like Lua's clock, this one runs only while the thread runs: short matches
+	// must not seem long on a busy machine.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	worked := func() time.Time {

@@ -11,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// An address is an IP address or a name; one of the two is empty.
+// An address is an IP address or a DNS name; one of the two is empty.
 type address struct{ hostname, ip string }
 
 // addresses are sorted, names last, and without duplicates.
 type addresses []address
 
-// newAddresses sorts. The result is not nil.
+// newAddresses sorts a list. The result is not nil.
 func newAddresses(list []address) addresses {
 	list = append(addresses{}, list...)
 	slices.SortFunc(list, func(a, b address) int {
@@ -26,7 +26,7 @@ func newAddresses(list []address) addresses {
 	return slices.Compact(list)
 }
 
-// shownBy are the addresses in an Ingress's status; its ports say nothing.
+// shownBy returns the addresses in the status of an Ingress, without ports.
 func shownBy(ing *networkingv1.Ingress) addresses {
 	entries := ing.Status.LoadBalancer.Ingress
 	list := make([]address, len(entries))
@@ -54,19 +54,19 @@ func (a addresses) String() string {
 	return strings.Join(words, ",")
 }
 
-// parseAddress reads an IP address or a DNS name.
+// parseAddress parses an IP address or a DNS name.
 func parseAddress(text string) (address, error) {
 	if ip, err := netip.ParseAddr(text); err == nil && ip.Zone() == "" {
 		return address{ip: ip.String()}, nil
 	}
 	if len(validation.IsDNS1123Subdomain(text)) > 0 {
-		return address{}, fmt.Errorf("%q is neither an IP address nor a DNS name in small letters", text)
+		return address{}, fmt.Errorf("invalid address %q: must be an IP address or a DNS name in lower case", text)
 	}
 	return address{hostname: text}, nil
 }
 
-// ParseAddresses reads a list of IP addresses and DNS names with commas in
-// between, and returns its parts.
+// ParseAddresses parses a list of IP addresses and DNS names, separated by commas,
+// and returns its parts.
 func ParseAddresses(text string) ([]string, error) {
 	var list []string
 	for part := range strings.SplitSeq(text, ",") {

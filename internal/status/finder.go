@@ -18,57 +18,59 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// A Place says where addresses come from: the first of Addresses, Service and
-// Pod that is set.
-type Place struct {
+// An AddressSource is where addresses come from: the first of Addresses, Service
+// and Pod that is set.
+type AddressSource struct {
 	// Addresses are IP addresses and DNS names.
 	Addresses []string
-	// Service is one whose own addresses count. It takes the verbs list and
-	// watch on it.
+	// Service is a Service whose own addresses are used. It needs the verbs list
+	// and watch on the Service.
 	Service types.NamespacedName
-	// Pod is the one that this runs in: the addresses of the nodes count where
-	// it and its like run and are ready. It takes the verbs list on the pods
-	// of its namespace and get on nodes. Whatever the addresses come from, its
-	// like are the other replicas; without it no others are known.
+	// Pod is the pod of this process: the addresses are those of the nodes with
+	// ready replicas. It needs the verbs list on the pods of its namespace and get
+	// on nodes. It is also used to find other replicas, with any source of addresses;
+	// without it, no other replicas are known.
 	Pod types.NamespacedName
-	// Internal takes the nodes' internal addresses, where the external ones
-	// would be taken if there are any.
+	// Internal selects the nodes' internal addresses, even if they have external
+	// ones.
 	Internal bool
 }
 
-// Known tells whether there is a place.
-func (p Place) Known() bool { return len(p.Addresses) > 0 || p.Service.Name != "" || p.Pod.Name != "" }
+// Known reports whether there is a source.
+func (p AddressSource) Known() bool {
+	return len(p.Addresses) > 0 || p.Service.Name != "" || p.Pod.Name != ""
+}
 
 // A finder finds the addresses.
 type finder struct {
 	client kubernetes.Interface
-	place  Place
-	// changed says that it is time to ask again.
+	source AddressSource
+	// changed receives when the addresses may have changed.
 	changed chan struct{}
-	// service follows the Service of the place, if there is one.
+	// service follows the Service of the source, if it has one.
 	service atomic.Pointer[following]
 }
 
-// A following is one Service, and its changes.
+// A following is a Service that is followed.
 type following struct {
 	services cache.Store
 	informer cache.Controller
 }
 
-func newFinder(client kubernetes.Interface, place Place) *finder {
-	return &finder{client: client, place: place, changed: make(chan struct{}, 1)}
+func newFinder(client kubernetes.Interface, source AddressSource) *finder {
+	return &finder{client: client, source: source, changed: make(chan struct{}, 1)}
 }
 
-// byService tells whether the addresses are those of a Service.
-func (f *finder) byService() bool { return len(f.place.Addresses) == 0 && f.place.Service.Name != "" }
+// byService reports whether the addresses are those of a Service.
+func (f *finder) byService() bool { return len(f.source.Addresses) == 0 && f.source.Service.Name != "" }
 
-// begin makes follow and find ready for a new term.
+// begin prepares follow and find for a new term.
 func (f *finder) begin() {
 	if !f.byService() {
 		return
 	}
-	services := f.client.CoreV1().Services(f.place.Service.Namespace)
-	only := fields.OneTermEqualSelector(metav1.ObjectNameField, f.place.Service.Name).String()
+	services := f.client.CoreV1().Services(f.source.Service.Namespace)
+	only := fields.OneTermEqualSelector(metav1.ObjectNameField, f.source.Service.Name).String()
 	change := func() {
 		select {
 		case f.changed <- struct{}{}:
@@ -106,14 +108,14 @@ func (f *finder) find(ctx context.Context) (addresses, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestLimit)
 	defer cancel()
 	switch {
-	case len(f.place.Addresses) > 0:
-		return parseAll(f.place.Addresses)
+	case len(f.source.Addresses) > 0:
+		return parseAll(f.source.Addresses)
 	case f.byService():
 		return f.ofService(ctx)
-	case f.place.Pod.Name != "":
+	case f.source.Pod.Name != "":
 		return f.ofNodes(ctx)
 	}
-	return nil, errors.New("nothing says where they come from")
+	return nil, errors.New("there is no source of addresses")
 }
 
 func parseAll(texts []string) (addresses, error) {
@@ -129,9 +131,9 @@ func parseAll(texts []string) (addresses, error) {
 }
 
 func (f *finder) ofService(ctx context.Context) (addresses, error) {
-	name, following := f.place.Service.String(), f.service.Load()
+	name, following := f.source.Service.String(), f.service.Load()
 	if !cache.WaitForCacheSync(ctx.Done(), following.informer.HasSynced) {
-		return nil, fmt.Errorf("the Service %s was not read yet", name)
+		return nil, fmt.Errorf("the Service %s has not been read yet", name)
 	}
 	value, found, err := following.services.GetByKey(name)
 	if err != nil {
@@ -147,7 +149,7 @@ func (f *finder) ofService(ctx context.Context) (addresses, error) {
 	return serviceAddresses(service)
 }
 
-// serviceAddresses are those at which a Service can be reached, by its type.
+// serviceAddresses returns the addresses of a Service, by its type.
 func serviceAddresses(service *corev1.Service) (addresses, error) {
 	var list []address
 	external := func() {
@@ -175,8 +177,7 @@ func serviceAddresses(service *corev1.Service) (addresses, error) {
 	return nil, fmt.Errorf("the Service %s/%s is headless: it has no address", service.Namespace, service.Name)
 }
 
-// ofNodes are the addresses of the nodes on which a replica is ready, one of
-// each.
+// ofNodes returns one address of each node with a ready replica.
 func (f *finder) ofNodes(ctx context.Context) (addresses, error) {
 	pods, err := f.replicas(ctx)
 	if err != nil {
@@ -193,13 +194,13 @@ func (f *finder) ofNodes(ctx context.Context) (addresses, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the node of pod %s: %w", pod.Name, err)
 		}
-		if ip := nodeAddress(node, f.place.Internal); ip != "" {
+		if ip := nodeAddress(node, f.source.Internal); ip != "" {
 			list = append(list, address{ip: ip})
 		}
 	}
 	if len(list) == 0 {
-		// This pod runs: what is not ready yet is so soon.
-		return nil, fmt.Errorf("none of %d pods like %s is ready on a node with an address", len(pods), f.place.Pod)
+		// This pod runs, and it or another one is about to become ready.
+		return nil, fmt.Errorf("none of %d pods like %s is ready on a node with an address", len(pods), f.source.Pod)
 	}
 	return newAddresses(list), nil
 }
@@ -231,11 +232,11 @@ func nodeAddress(node *corev1.Node, internal bool) string {
 	return first(corev1.NodeInternalIP)
 }
 
-// others tells whether another replica serves at the addresses: more than one
-// address, or another pod of the same application, says so.
+// others reports whether there are other replicas: more than one address, or
+// another pod of the same application.
 func (f *finder) others(ctx context.Context) (bool, error) {
 	found, err := f.find(ctx)
-	if err != nil || len(found) > 1 || f.place.Pod.Name == "" {
+	if err != nil || len(found) > 1 || f.source.Pod.Name == "" {
 		return len(found) > 1, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestLimit)
@@ -244,24 +245,24 @@ func (f *finder) others(ctx context.Context) (bool, error) {
 	return len(pods) > 1, err
 }
 
-// ofVersion are labels that tell apart pods of one application.
+// ofVersion are labels that differ between pods of one application.
 var ofVersion = []string{
 	"pod-template-hash", "controller-revision-hash", "pod-template-generation",
 	"statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index",
 }
 
-// replicas are the pods of the application that this one's pod is of, itself
-// among them.
+// replicas returns the pods of the application of this process's pod, including
+// that pod.
 func (f *finder) replicas(ctx context.Context) ([]corev1.Pod, error) {
-	pods := f.client.CoreV1().Pods(f.place.Pod.Namespace)
+	pods := f.client.CoreV1().Pods(f.source.Pod.Namespace)
 	itself, err := pods.List(ctx, metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, f.place.Pod.Name).String(),
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, f.source.Pod.Name).String(),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read pod %s: %w", f.place.Pod, err)
+		return nil, fmt.Errorf("read pod %s: %w", f.source.Pod, err)
 	}
 	if len(itself.Items) == 0 {
-		return nil, fmt.Errorf("there is no pod %s, which POD_NAMESPACE and POD_NAME name", f.place.Pod)
+		return nil, fmt.Errorf("the pod %s, given by POD_NAMESPACE and POD_NAME, does not exist", f.source.Pod)
 	}
 	selected := maps.Clone(itself.Items[0].Labels)
 	for _, label := range ofVersion {
@@ -272,7 +273,7 @@ func (f *finder) replicas(ctx context.Context) ([]corev1.Pod, error) {
 	}
 	all, err := pods.List(ctx, metav1.ListOptions{LabelSelector: labels.SelectorFromSet(selected).String()})
 	if err != nil {
-		return nil, fmt.Errorf("list the pods like %s: %w", f.place.Pod, err)
+		return nil, fmt.Errorf("list the pods like %s: %w", f.source.Pod, err)
 	}
 	return all.Items, nil
 }

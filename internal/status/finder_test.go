@@ -14,7 +14,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-var publish = types.NamespacedName{Namespace: "gate", Name: "web"}
+var publish = types.NamespacedName{Namespace: "headgate", Name: "web"}
 
 func service(kind corev1.ServiceType, edit func(*corev1.Service)) *corev1.Service {
 	s := &corev1.Service{
@@ -45,18 +45,18 @@ func TestServiceAddresses(t *testing.T) {
 			s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{Hostname: "lb.example.com"}, {IP: "192.0.2.10"}, {IP: "192.0.2.9"}}
 		}), "192.0.2.10,192.0.2.8,192.0.2.9,lb.example.com"},
 	} {
-		f := newFinder(fake.NewClientset(c.service), Place{Service: publish})
+		f := newFinder(fake.NewClientset(c.service), AddressSource{Service: publish})
 		if got := found(t, f); got != c.want && (c.want != "headless" || !strings.Contains(got, c.want)) {
 			t.Errorf("%s: %q, want %q", c.about, got, c.want)
 		}
 	}
-	f := newFinder(fake.NewClientset(), Place{Service: publish})
-	if got := found(t, f); got != "there is no Service gate/web" {
+	f := newFinder(fake.NewClientset(), AddressSource{Service: publish})
+	if got := found(t, f); got != "there is no Service headgate/web" {
 		t.Errorf("without the Service: %q", got)
 	}
 }
 
-// found are the addresses, or why there are none.
+// found returns the addresses, or the error.
 func found(t *testing.T, f *finder) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -74,14 +74,14 @@ func TestAddressesAsGiven(t *testing.T) {
 	for text, want := range map[string]string{
 		"192.0.2.20,lb.example.com, 2001:DB8::5,": "192.0.2.20,2001:db8::5,lb.example.com",
 		"192.0.2.1,192.0.2.1":                     "192.0.2.1",
-		"a b":                                     `"a b" is neither`,
-		"LB.example.com":                          `"LB.example.com" is neither`,
-		"fe80::1%eth0":                            `"fe80::1%eth0" is neither`,
+		"a b":                                     `invalid address "a b": must be`,
+		"LB.example.com":                          `invalid address "LB.example.com": must be`,
+		"fe80::1%eth0":                            `invalid address "fe80::1%eth0": must be`,
 	} {
 		texts, err := ParseAddresses(text)
 		got := fmt.Sprint(err)
 		if err == nil {
-			got = found(t, newFinder(fake.NewClientset(), Place{Addresses: texts, Service: publish}))
+			got = found(t, newFinder(fake.NewClientset(), AddressSource{Addresses: texts, Service: publish}))
 		}
 		if !strings.HasPrefix(got, want) {
 			t.Errorf("%q: %q, want %q", text, got, want)
@@ -91,7 +91,7 @@ func TestAddressesAsGiven(t *testing.T) {
 
 func pod(name, node string, ready bool, labels ...string) *corev1.Pod {
 	p := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "gate", Name: name, Labels: map[string]string{}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "headgate", Name: name, Labels: map[string]string{}},
 		Spec:       corev1.PodSpec{NodeName: node}, Status: corev1.PodStatus{Phase: corev1.PodRunning},
 	}
 	for _, label := range labels {
@@ -113,7 +113,7 @@ func node(name string, addresses ...string) *corev1.Node {
 	return n
 }
 
-// selecting has the fake heed a selector by name, which it passes over.
+// selecting makes the fake apply a selector by name, which it ignores.
 func selecting(cluster *fake.Clientset) *fake.Clientset {
 	cluster.PrependReactor("list", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		name, exact := action.(clienttesting.ListAction).GetListRestrictions().Fields.RequiresExactMatch("metadata.name")
@@ -130,7 +130,7 @@ func selecting(cluster *fake.Clientset) *fake.Clientset {
 }
 
 func TestNodeAddresses(t *testing.T) {
-	itself := types.NamespacedName{Namespace: "gate", Name: "self"}
+	itself := types.NamespacedName{Namespace: "headgate", Name: "self"}
 	nodes := []runtime.Object{
 		node("both", "InternalIP=10.0.0.1", "ExternalIP=192.0.2.1", "ExternalIP=192.0.2.99"),
 		node("inner", "Hostname=inner", "InternalIP=10.0.0.2"),
@@ -143,23 +143,23 @@ func TestNodeAddresses(t *testing.T) {
 		want     string
 		others   string
 	}{
-		{"alone", []runtime.Object{pod("self", "both", true, "app=gate")}, false, "192.0.2.1", "false"},
-		{"internal", []runtime.Object{pod("self", "both", true, "app=gate")}, true, "10.0.0.1", "false"},
-		{"no external address", []runtime.Object{pod("self", "inner", true, "app=gate")}, false, "10.0.0.2", "false"},
-		{"two nodes", []runtime.Object{pod("self", "both", true, "app=gate"), pod("two", "inner", true, "app=gate")}, false, "10.0.0.2,192.0.2.1", "true"},
-		{"two on one node", []runtime.Object{pod("self", "both", true, "app=gate"), pod("two", "both", true, "app=gate")}, false, "192.0.2.1", "true"},
-		{"one not ready", []runtime.Object{pod("self", "both", true, "app=gate"), pod("two", "inner", false, "app=gate")}, false, "192.0.2.1", "true"},
+		{"alone", []runtime.Object{pod("self", "both", true, "app=headgate")}, false, "192.0.2.1", "false"},
+		{"internal", []runtime.Object{pod("self", "both", true, "app=headgate")}, true, "10.0.0.1", "false"},
+		{"no external address", []runtime.Object{pod("self", "inner", true, "app=headgate")}, false, "10.0.0.2", "false"},
+		{"two nodes", []runtime.Object{pod("self", "both", true, "app=headgate"), pod("two", "inner", true, "app=headgate")}, false, "10.0.0.2,192.0.2.1", "true"},
+		{"two on one node", []runtime.Object{pod("self", "both", true, "app=headgate"), pod("two", "both", true, "app=headgate")}, false, "192.0.2.1", "true"},
+		{"one not ready", []runtime.Object{pod("self", "both", true, "app=headgate"), pod("two", "inner", false, "app=headgate")}, false, "192.0.2.1", "true"},
 		{"an older version", []runtime.Object{
-			pod("self", "both", true, "app=gate", "pod-template-hash=2"), pod("two", "inner", true, "app=gate", "pod-template-hash=1"),
+			pod("self", "both", true, "app=headgate", "pod-template-hash=2"), pod("two", "inner", true, "app=headgate", "pod-template-hash=1"),
 		}, false, "10.0.0.2,192.0.2.1", "true"},
-		{"another application", []runtime.Object{pod("self", "both", true, "app=gate"), pod("two", "inner", true, "app=other")}, false, "192.0.2.1", "false"},
+		{"another application", []runtime.Object{pod("self", "both", true, "app=headgate"), pod("two", "inner", true, "app=other")}, false, "192.0.2.1", "false"},
 		{"without labels", []runtime.Object{pod("self", "both", true), pod("two", "inner", true)}, false, "192.0.2.1", "false"},
-		{"not ready", []runtime.Object{pod("self", "both", false, "app=gate")}, false, "none of 1 pods", "none of 1 pods"},
-		{"no address", []runtime.Object{pod("self", "none", true, "app=gate")}, false, "none of 1 pods", "none of 1 pods"},
-		{"no pod", nil, false, "there is no pod gate/self", "there is no pod gate/self"},
-		{"no node", []runtime.Object{pod("self", "gone", true, "app=gate")}, false, "read the node of pod self", "read the node"},
+		{"not ready", []runtime.Object{pod("self", "both", false, "app=headgate")}, false, "none of 1 pods", "none of 1 pods"},
+		{"no address", []runtime.Object{pod("self", "none", true, "app=headgate")}, false, "none of 1 pods", "none of 1 pods"},
+		{"no pod", nil, false, "the pod headgate/self, given", "the pod headgate/self, given"},
+		{"no node", []runtime.Object{pod("self", "gone", true, "app=headgate")}, false, "read the node of pod self", "read the node"},
 	} {
-		f := newFinder(selecting(fake.NewClientset(append(nodes, c.pods...)...)), Place{Pod: itself, Internal: c.internal})
+		f := newFinder(selecting(fake.NewClientset(append(nodes, c.pods...)...)), AddressSource{Pod: itself, Internal: c.internal})
 		if got := found(t, f); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.about, got, c.want)
 		}

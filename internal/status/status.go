@@ -1,8 +1,8 @@
-// Package status writes into Ingresses at which addresses they are served:
-// their .status.loadBalancer.
+// Package status writes the addresses of Ingresses into their status:
+// .status.loadBalancer.
 //
-// It knows the addresses, and the Ingresses that others select; why these are
-// selected and who leads it must not know.
+// It gets the addresses and the selected Ingresses. It must not know why they are
+// selected and how the leader is elected.
 package status
 
 import (
@@ -18,96 +18,93 @@ import (
 )
 
 const (
-	// parallel is how many Ingresses are written at once at most.
+	// parallel is the maximum number of concurrent writes.
 	parallel = 10
-	// firstPause is how long an Ingress, or the question for the addresses,
-	// rests after a failure; it doubles with each further one, to longestPause
-	// at most.
+	// firstPause is the pause after a failure, of an Ingress or of the search for
+	// addresses. It doubles with each further failure, up to longestPause.
 	firstPause, longestPause = time.Second, 30 * time.Second
 )
 
-// Settings say what is written, and how.
+// Settings are what is written, and how.
 type Settings struct {
 	Client kubernetes.Interface
-	// Place says where the addresses come from.
-	Place Place
-	// Leads is asked right before each write, which is left out if it says no.
+	// Source is where the addresses come from.
+	Source AddressSource
+	// Leads reports whether this replica leads. It is called before each write.
 	Leads func() bool
-	// Interval is how long it takes at most until what others wrote into a
-	// status is seen to, and until addresses of nodes are asked for again.
+	// Interval is the maximum time until a status that another client changed is
+	// written again, and until addresses of nodes are read again.
 	Interval time.Duration
-	// Rate bounds the requests a second that writing takes: two an Ingress.
+	// Rate limits the requests per second. Writing an Ingress takes two.
 	Rate float32
-	// Clear has the addresses removed when the last replica leaves.
+	// Clear removes the addresses when the last replica ends.
 	Clear bool
 	Log   *slog.Logger
 }
 
-// A Writer writes the status of the Ingresses that it is told of. The verbs get
-// on ingresses and update on ingresses/status suffice, beside those that the
-// Place needs.
+// A Writer writes the status of the selected Ingresses. It needs the verbs get on
+// ingresses and update on ingresses/status, besides those of the AddressSource.
 //
-// Addresses are put where an Ingress appears, everywhere when they change, and,
-// where somebody else changed them, once an Interval: two controllers that
-// claim the same Ingress don't fight for it at full speed. An Ingress that is no
-// longer selected keeps the status that it has.
+// Addresses are written when an Ingress appears, everywhere when they change, and
+// once per Interval if another client changed them: two controllers that claim the
+// same Ingress do not compete at full speed. An Ingress that is no longer selected
+// keeps its status.
 type Writer struct {
 	settings Settings
 	limiter  flowcontrol.RateLimiter
 	finder   *finder
-	// tell bounds what the log has of failures: one thing may be wrong with all.
-	tell flowcontrol.RateLimiter
+	// logLimiter limits the log of failures, since one problem may affect all.
+	logLimiter flowcontrol.RateLimiter
 
 	mu    sync.Mutex
 	known map[types.NamespacedName]*networkingv1.Ingress
-	// shown is what the Ingresses are known to have in their status.
+	// shown are the addresses in the status of Ingresses, as far as known.
 	shown map[types.NamespacedName]addresses
-	// wanted is what they are to have; nil while that is not known or this
-	// process is not to write.
+	// wanted are the addresses to write, or nil if they are unknown or this process
+	// must not write.
 	wanted addresses
-	// behind are the Ingresses to look at: in all likelihood they have another
-	// status than the wanted one. Those that appeared go first, so that nobody
-	// waits until all old ones have new addresses.
+	// behind are the Ingresses to check, whose status probably differs from the
+	// wanted one. Ingresses in appeared come first, so that new ones do not wait
+	// for updates of all old ones.
 	behind, appeared map[types.NamespacedName]struct{}
-	// resting are those that could not be written.
-	resting map[types.NamespacedName]*rest
-	// filled wakes those who write when there is something for them.
+	// backoffs are those of Ingresses that could not be written.
+	backoffs map[types.NamespacedName]*backoff
+	// filled wakes the writers when there is work.
 	filled chan struct{}
 }
 
-// New makes a Writer that writes nothing yet.
+// New returns a Writer. It writes nothing before Lead.
 func New(s Settings) *Writer {
 	return &Writer{
-		settings: s,
-		limiter:  flowcontrol.NewTokenBucketRateLimiter(s.Rate, 2*parallel),
-		finder:   newFinder(s.Client, s.Place),
-		tell:     flowcontrol.NewTokenBucketRateLimiter(0.1, parallel),
-		known:    map[types.NamespacedName]*networkingv1.Ingress{},
-		shown:    map[types.NamespacedName]addresses{},
-		behind:   map[types.NamespacedName]struct{}{},
-		appeared: map[types.NamespacedName]struct{}{},
-		resting:  map[types.NamespacedName]*rest{},
-		filled:   make(chan struct{}, parallel),
+		settings:   s,
+		limiter:    flowcontrol.NewTokenBucketRateLimiter(s.Rate, 2*parallel),
+		finder:     newFinder(s.Client, s.Source),
+		logLimiter: flowcontrol.NewTokenBucketRateLimiter(0.1, parallel),
+		known:      map[types.NamespacedName]*networkingv1.Ingress{},
+		shown:      map[types.NamespacedName]addresses{},
+		behind:     map[types.NamespacedName]struct{}{},
+		appeared:   map[types.NamespacedName]struct{}{},
+		backoffs:   map[types.NamespacedName]*backoff{},
+		filled:     make(chan struct{}, parallel),
 	}
 }
 
-// Select says which Ingresses there are to write: those that are put, in their
-// newest version with the status that they have, and those that are no longer
-// selected, or gone. It does not wait.
+// Select adds Ingresses to write, in their newest version with their status, and
+// removes those that are not selected any more, or gone. It does not block.
 func (w *Writer) Select(put []*networkingv1.Ingress, gone []types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, name := range gone {
 		delete(w.known, name)
 		delete(w.shown, name)
-		w.settle(name)
+		w.dequeue(name)
 	}
 	for _, ing := range put {
 		name := nameOf(ing)
 		was := w.known[name]
 		w.known[name], w.shown[name] = ing, shownBy(ing)
 		if w.wanted == nil || w.shown[name].equal(w.wanted) {
-			w.settle(name)
+			w.dequeue(name)
 		} else if was == nil || !was.CreationTimestamp.Equal(&ing.CreationTimestamp) {
 			w.wakeUp(name)
 			w.appeared[name] = struct{}{}
@@ -117,7 +114,7 @@ func (w *Writer) Select(put []*networkingv1.Ingress, gone []types.NamespacedName
 }
 
 // Lead writes until term ends, or until leave is closed. Then it removes the
-// addresses, if that is to be done, as long as term lasts.
+// addresses, if Clear is set, as long as term lasts.
 func (w *Writer) Lead(term context.Context, leave <-chan struct{}) {
 	defer w.want(nil)
 	w.leadUntil(term, leave)
@@ -145,8 +142,8 @@ func (w *Writer) leadUntil(term context.Context, leave <-chan struct{}) {
 	}
 }
 
-// lookAgain finds the addresses and looks at all Ingresses: at once, when the
-// addresses may have changed, and once an interval.
+// lookAgain finds the addresses and checks all Ingresses: immediately, when the
+// addresses may have changed, and once per interval.
 func (w *Writer) lookAgain(ctx context.Context) {
 	var last string
 	pause := firstPause
@@ -158,14 +155,14 @@ func (w *Writer) lookAgain(ctx context.Context) {
 			return
 		case err == nil:
 			if now := found.String(); now != last {
-				w.settings.Log.Info("the status of Ingresses shows", "addresses", now)
+				w.settings.Log.Info("addresses for the status of Ingresses found", "addresses", now)
 				last = now
 			}
 			w.want(found)
 			pause = firstPause
 		default:
 			if err.Error() != last {
-				w.settings.Log.Warn("the addresses for the status of Ingresses", "error", err, "effect", "the status stays as it is")
+				w.settings.Log.Warn("finding the addresses for the status of Ingresses failed", "error", err, "effect", "the status stays as it is")
 				last = err.Error()
 			}
 			again, pause = min(pause, again), min(2*pause, longestPause)
@@ -186,11 +183,11 @@ func (w *Writer) leave(ctx context.Context) {
 	}
 	others, err := w.finder.others(ctx)
 	if err != nil {
-		w.settings.Log.Warn("whether other replicas run can't be told", "error", err, "effect", "the status of Ingresses stays as it is")
+		w.settings.Log.Warn("finding other replicas failed", "error", err, "effect", "the status of Ingresses stays as it is")
 		return
 	}
 	if others {
-		w.settings.Log.Info("the status of Ingresses stays: there are other replicas, or several addresses")
+		w.settings.Log.Info("keeping the status of Ingresses: there are other replicas, or several addresses")
 		return
 	}
 	w.want(addresses{})
@@ -202,7 +199,7 @@ func (w *Writer) leave(ctx context.Context) {
 	group.Wait()
 }
 
-// want says what Ingresses are to show, nil for nothing to be written.
+// want sets the addresses to write, or nil to write nothing.
 func (w *Writer) want(wanted addresses) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -213,7 +210,7 @@ func (w *Writer) want(wanted addresses) {
 		return
 	}
 	for name, shown := range w.shown {
-		if r := w.resting[name]; !shown.equal(wanted) && (r == nil || r.over) {
+		if r := w.backoffs[name]; !shown.equal(wanted) && (r == nil || r.over) {
 			w.behind[name] = struct{}{}
 		}
 	}
@@ -227,14 +224,14 @@ func (w *Writer) left() int {
 	return len(w.behind) + len(w.appeared)
 }
 
-// settle takes an Ingress off what is to be looked at.
-func (w *Writer) settle(name types.NamespacedName) {
+// dequeue removes an Ingress from those to check.
+func (w *Writer) dequeue(name types.NamespacedName) {
 	delete(w.behind, name)
 	delete(w.appeared, name)
 	w.wakeUp(name)
 }
 
-// wake wakes as many as there is work for.
+// wake wakes as many writers as there is work for.
 func (w *Writer) wake() {
 	for range min(len(w.behind)+len(w.appeared), parallel) {
 		select {

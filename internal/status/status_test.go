@@ -32,8 +32,8 @@ func ingress(name string, ips ...string) *networkingv1.Ingress {
 	return ing
 }
 
-// A bed is a Writer in a cluster.
-type bed struct {
+// A fixture is a Writer in a cluster.
+type fixture struct {
 	*Writer
 	t       *testing.T
 	cluster *fake.Clientset
@@ -47,8 +47,8 @@ type bed struct {
 	writes []string
 }
 
-func newBed(t *testing.T, settings Settings, objects ...runtime.Object) *bed {
-	b := &bed{
+func newFixture(t *testing.T, settings Settings, objects ...runtime.Object) *fixture {
+	b := &fixture{
 		t: t, cluster: selecting(fake.NewClientset(objects...)), leaving: make(chan struct{}), ended: make(chan struct{}),
 		before: func(*networkingv1.Ingress) error { return nil },
 	}
@@ -58,7 +58,7 @@ func newBed(t *testing.T, settings Settings, objects ...runtime.Object) *bed {
 			return false, nil, nil
 		}
 		ing := action.(clienttesting.UpdateAction).GetObject().(*networkingv1.Ingress)
-		// The fake has one request at a time.
+		// The fake handles one request at a time.
 		if err := b.before(ing); err != nil {
 			return true, nil, err
 		}
@@ -72,15 +72,15 @@ func newBed(t *testing.T, settings Settings, objects ...runtime.Object) *bed {
 	if settings.Interval == 0 {
 		settings.Interval = time.Hour
 	}
-	if len(settings.Place.Addresses) == 0 && settings.Place.Service.Name == "" {
-		settings.Place.Addresses = []string{"192.0.2.1"}
+	if len(settings.Source.Addresses) == 0 && settings.Source.Service.Name == "" {
+		settings.Source.Addresses = []string{"192.0.2.1"}
 	}
 	b.Writer = New(settings)
 	return b
 }
 
-// lead leads until the test ends or the Writer is told to leave.
-func (b *bed) lead() {
+// lead leads until the test ends or leave is closed.
+func (b *fixture) lead() {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		defer close(b.ended)
@@ -92,8 +92,8 @@ func (b *bed) lead() {
 	})
 }
 
-// put puts Ingresses into the cluster and tells the Writer of them.
-func (b *bed) put(list ...*networkingv1.Ingress) {
+// put puts Ingresses into the cluster and passes them to the Writer.
+func (b *fixture) put(list ...*networkingv1.Ingress) {
 	b.t.Helper()
 	for _, ing := range list {
 		if err := b.cluster.Tracker().Add(ing.DeepCopy()); err != nil {
@@ -103,16 +103,16 @@ func (b *bed) put(list ...*networkingv1.Ingress) {
 	b.Select(list, nil)
 }
 
-// done takes what was written, sorted.
-func (b *bed) done() string {
+// done returns what was written, sorted.
+func (b *fixture) done() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	slices.Sort(b.writes)
 	return strings.Join(b.writes, " ")
 }
 
-// await waits until just this was written since the last time.
-func (b *bed) await(want string) {
+// await waits until exactly this was written since the last call.
+func (b *fixture) await(want string) {
 	b.t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); b.done() != want; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -124,10 +124,10 @@ func (b *bed) await(want string) {
 	b.writes = nil
 }
 
-// TestWrites: Ingresses that show something else are written at once when they
-// appear and when this replica comes to lead, and others never.
+// TestWrites: Ingresses with another status are written at once when they appear
+// and when this replica starts to lead, and others never.
 func TestWrites(t *testing.T) {
-	b := newBed(t, Settings{})
+	b := newFixture(t, Settings{})
 	b.put(ingress("empty"), ingress("right", "192.0.2.1"), ingress("wrong", "192.0.2.1", "192.0.2.2"), ingress("left", "192.0.2.3"))
 	b.Select(nil, []types.NamespacedName{{Namespace: "shop", Name: "left"}})
 	if got := b.done(); got != "" {
@@ -137,43 +137,43 @@ func TestWrites(t *testing.T) {
 	b.await("empty=192.0.2.1 wrong=192.0.2.1")
 	b.put(ingress("same", "192.0.2.1"), ingress("new", "192.0.2.4"))
 	b.await("new=192.0.2.1")
-	// What the source tells of what was written is no news.
+	// Events about the Writer's own writes cause no write.
 	b.Select([]*networkingv1.Ingress{ingress("new", "192.0.2.1"), ingress("empty", "192.0.2.1")}, nil)
-	// Nor is what somebody else writes, before the interval is over.
+	// Neither do changes of other clients, before the interval has passed.
 	b.Select([]*networkingv1.Ingress{ingress("right", "192.0.2.9")}, nil)
 	b.put(ingress("barrier"))
 	b.await("barrier=192.0.2.1")
 }
 
-// TestOrder: a new Ingress does not wait for all that there were before.
+// TestOrder: a new Ingress does not wait for all existing ones.
 func TestOrder(t *testing.T) {
-	b := newBed(t, Settings{})
-	gate := make(chan struct{})
+	b := newFixture(t, Settings{})
+	release := make(chan struct{})
 	b.before = func(*networkingv1.Ingress) error {
-		<-gate
+		<-release
 		return nil
 	}
 	for i := range 1000 {
 		b.put(ingress(fmt.Sprintf("old-%d", i)))
 	}
 	b.lead()
-	gate <- struct{}{}
+	release <- struct{}{}
 	b.put(ingress("new"))
-	// Those that were begun come first, and the fake may let others pass that
-	// came to it later: but by far not all.
+	// Writes in progress come first, and the fake may handle later requests
+	// earlier, but by far not all.
 	for range 20 * parallel {
-		gate <- struct{}{}
+		release <- struct{}{}
 	}
-	gate <- struct{}{} // the one before is noted by then
+	release <- struct{}{} // the previous one has been recorded by then
 	if done := b.done(); !strings.Contains(done, "new=") {
 		t.Errorf("written was %s", done)
 	}
-	close(gate)
+	close(release)
 }
 
-// TestInterval: what somebody else wrote is seen to once an interval.
+// TestInterval: changes of other clients are corrected once per interval.
 func TestInterval(t *testing.T) {
-	b := newBed(t, Settings{Interval: 50 * time.Millisecond})
+	b := newFixture(t, Settings{Interval: 50 * time.Millisecond})
 	b.put(ingress("web", "192.0.2.1"))
 	b.lead()
 	other := ingress("web", "192.0.2.9")
@@ -184,34 +184,34 @@ func TestInterval(t *testing.T) {
 	b.await("web=192.0.2.1")
 }
 
-// TestServiceChanges: when the addresses change, all follow at once.
+// TestServiceChanges: when the addresses change, all Ingresses are written at once.
 func TestServiceChanges(t *testing.T) {
 	balancer := service(corev1.ServiceTypeLoadBalancer, nil)
-	b := newBed(t, Settings{Place: Place{Service: publish}}, balancer)
+	b := newFixture(t, Settings{Source: AddressSource{Service: publish}}, balancer)
 	b.put(ingress("one", "192.0.2.1"), ingress("two"))
 	b.lead()
-	b.await("one=") // it has none yet
+	b.await("one=") // the Service has none yet
 	balancer = balancer.DeepCopy()
 	balancer.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.7"}}
-	if _, err := b.cluster.CoreV1().Services("gate").UpdateStatus(t.Context(), balancer, metav1.UpdateOptions{}); err != nil {
+	if _, err := b.cluster.CoreV1().Services("headgate").UpdateStatus(t.Context(), balancer, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	b.await("one=192.0.2.7 two=192.0.2.7")
-	if err := b.cluster.CoreV1().Services("gate").Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
+	if err := b.cluster.CoreV1().Services("headgate").Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	// Without the Service nobody knows: all stays.
+	// Without the Service, the addresses are unknown and nothing changes.
 	b.put(ingress("three"))
 	b.await("three=192.0.2.7")
 }
 
-// TestFence: who leads no longer writes no more, also where the write had
-// begun.
+// TestFence: a replica that lost the leadership does not write, even if the write
+// had begun.
 func TestFence(t *testing.T) {
-	b := newBed(t, Settings{Interval: 10 * time.Millisecond})
+	b := newFixture(t, Settings{Interval: 10 * time.Millisecond})
 	asked := make(chan struct{}, 1000)
 	b.cluster.PrependReactor("get", "ingresses", func(clienttesting.Action) (bool, runtime.Object, error) {
-		// It led when it began.
+		// It led when the write began.
 		b.leads.Store(false)
 		asked <- struct{}{}
 		return false, nil, nil
@@ -226,10 +226,10 @@ func TestFence(t *testing.T) {
 	}
 }
 
-// TestConflict: a write that another one came before is done on the newest
-// version; one that was made foreign meanwhile is not written.
+// TestConflict: a write with a conflict is retried with the newest version, unless
+// that has another class.
 func TestConflict(t *testing.T) {
-	b := newBed(t, Settings{})
+	b := newFixture(t, Settings{})
 	conflicts := 0
 	b.before = func(ing *networkingv1.Ingress) error {
 		if conflicts++; conflicts < 3 {
@@ -252,10 +252,10 @@ func TestConflict(t *testing.T) {
 	b.await("barrier=192.0.2.1")
 }
 
-// TestFailure: one Ingress that can't be written does not keep others from it,
-// and is tried again.
+// TestFailure: an Ingress that can't be written does not delay others, and is
+// retried.
 func TestFailure(t *testing.T) {
-	b := newBed(t, Settings{Interval: 20 * time.Millisecond})
+	b := newFixture(t, Settings{Interval: 20 * time.Millisecond})
 	var allowed atomic.Bool
 	b.before = func(ing *networkingv1.Ingress) error {
 		if ing.Name == "web" && !allowed.Load() {
@@ -270,11 +270,11 @@ func TestFailure(t *testing.T) {
 	b.await("web=192.0.2.1")
 }
 
-// TestFailuresRest: Ingresses that can't be written keep no other from it, now
-// and at the end, are tried again, and not too often.
-func TestFailuresRest(t *testing.T) {
+// TestFailuresBackOff: Ingresses that can't be written do not delay others, now and
+// at the end, and are retried, but not too often.
+func TestFailuresBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t, Settings{Clear: true, Interval: 5 * time.Second})
+		b := newFixture(t, Settings{Clear: true, Interval: 5 * time.Second})
 		const refused = 10 * parallel
 		var tries, allowed atomic.Int32
 		b.before = func(ing *networkingv1.Ingress) error {
@@ -291,7 +291,7 @@ func TestFailuresRest(t *testing.T) {
 			b.put(ingress(fmt.Sprintf("bad-%d", i)))
 		}
 		b.lead()
-		// All who write have met several of them by then.
+		// All writers have had several of them by then.
 		time.Sleep(firstPause / 10)
 		b.put(ingress("new"))
 		time.Sleep(firstPause / 2)
@@ -320,17 +320,17 @@ func TestFailuresRest(t *testing.T) {
 		if got := b.done(); got != "new=" {
 			t.Errorf("written at the end is %q", got)
 		}
-		if len(b.resting) != 0 {
-			t.Errorf("%d rest after the end", len(b.resting))
+		if len(b.backoffs) != 0 {
+			t.Errorf("%d rest after the end", len(b.backoffs))
 		}
 	})
 }
 
-// TestLeave: the addresses go with the last replica alone, and only if that is
-// wanted.
+// TestLeave: the addresses are removed with the last replica only, and only if that
+// is configured.
 func TestLeave(t *testing.T) {
-	self := types.NamespacedName{Namespace: "gate", Name: "self"}
-	alone := []runtime.Object{pod("self", "a", true, "app=gate")}
+	self := types.NamespacedName{Namespace: "headgate", Name: "self"}
+	alone := []runtime.Object{pod("self", "a", true, "app=headgate")}
 	for _, c := range []struct {
 		about    string
 		settings Settings
@@ -339,16 +339,16 @@ func TestLeave(t *testing.T) {
 	}{
 		{"outside a pod", Settings{Clear: true}, nil, "one= two="},
 		{"not wanted", Settings{Clear: false}, nil, ""},
-		{"alone", Settings{Clear: true, Place: Place{Pod: self, Addresses: []string{"192.0.2.1"}}}, alone, "one= two="},
+		{"alone", Settings{Clear: true, Source: AddressSource{Pod: self, Addresses: []string{"192.0.2.1"}}}, alone, "one= two="},
 		{
-			"another pod", Settings{Clear: true, Place: Place{Pod: self, Addresses: []string{"192.0.2.1"}}},
-			append(alone, pod("other", "a", false, "app=gate")), "",
+			"another pod", Settings{Clear: true, Source: AddressSource{Pod: self, Addresses: []string{"192.0.2.1"}}},
+			append(alone, pod("other", "a", false, "app=headgate")), "",
 		},
-		{"no pod", Settings{Clear: true, Place: Place{Pod: self, Addresses: []string{"192.0.2.1"}}}, nil, ""},
-		{"several addresses", Settings{Clear: true, Place: Place{Addresses: []string{"192.0.2.1", "192.0.2.2"}}}, nil, ""},
+		{"no pod", Settings{Clear: true, Source: AddressSource{Pod: self, Addresses: []string{"192.0.2.1"}}}, nil, ""},
+		{"several addresses", Settings{Clear: true, Source: AddressSource{Addresses: []string{"192.0.2.1", "192.0.2.2"}}}, nil, ""},
 	} {
-		b := newBed(t, c.settings, c.objects...)
-		shown := b.settings.Place.Addresses
+		b := newFixture(t, c.settings, c.objects...)
+		shown := b.settings.Source.Addresses
 		b.put(ingress("one", shown...), ingress("two", shown...), ingress("empty"))
 		b.lead()
 		b.await("empty=" + strings.Join(shown, ","))

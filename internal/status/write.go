@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	// requestLimit bounds one request.
+	// requestLimit limits the time of one request.
 	requestLimit = 10 * time.Second
-	// mostConflicts is how often a write is tried on a newer version.
-	mostConflicts = 5
+	// maxConflicts is how often a write is retried with a newer version.
+	maxConflicts = 5
 )
 
 var (
 	errNotLeader = errors.New("this replica is no longer the leader")
-	errChanging  = errors.New("it was changed again and again")
+	errChanging  = errors.New("the Ingress keeps changing")
 )
 
-// write writes what is behind, until ctx ends, or, if it is not to stay, until
-// nothing is left or the API server does not answer. An Ingress that could not
-// be written rests, and the others go on.
+// write writes all Ingresses to check, until ctx ends. Unless stay is set, it
+// returns when none is left or the API server does not respond. Writing an
+// Ingress that failed is retried later, without delaying the others.
 func (w *Writer) write(ctx context.Context, stay bool) {
 	for ctx.Err() == nil {
 		ing, wanted := w.next()
@@ -46,13 +46,13 @@ func (w *Writer) write(ctx context.Context, stay bool) {
 		}
 		leads := !errors.Is(err, errNotLeader)
 		if stay {
-			w.rest(ing, err)
+			w.backOff(ing, err)
 		}
-		if err != nil && leads && w.tell.TryAccept() {
-			w.settings.Log.Warn("write the status of an Ingress", "ingress", ing.Namespace+"/"+ing.Name, "error", err)
+		if err != nil && leads && w.logLimiter.TryAccept() {
+			w.settings.Log.Warn("writing the status of an Ingress failed", "ingress", ing.Namespace+"/"+ing.Name, "error", err)
 		}
 		if !stay && err != nil && !ofIngress(err) {
-			// The end of the process is not to wait for an API server that is away.
+			// Shutdown must not wait for an unavailable API server.
 			return
 		}
 		if !leads {
@@ -64,26 +64,25 @@ func (w *Writer) write(ctx context.Context, stay bool) {
 	}
 }
 
-// ofIngress tells whether others may be written where one failed so.
+// ofIngress reports whether an error concerns one Ingress only.
 func ofIngress(err error) bool {
 	_, answered := errors.AsType[*apierrors.StatusError](err)
 	return answered || errors.Is(err, errChanging)
 }
 
-// A rest is the time after a failure in which an Ingress is left alone.
-type rest struct {
+// A backoff is the time after a failure in which an Ingress is not written.
+type backoff struct {
 	timer *time.Timer
 	long  time.Duration
 	over  bool
 }
 
-// rest leaves an Ingress alone for a while if it failed, twice as long as the
-// last time.
-func (w *Writer) rest(ing *networkingv1.Ingress, err error) {
+// backOff delays an Ingress that failed, twice as long as the last time.
+func (w *Writer) backOff(ing *networkingv1.Ingress, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	name := nameOf(ing)
-	last := w.resting[name]
+	last := w.backoffs[name]
 	switch {
 	case err == nil:
 		w.wakeUp(name)
@@ -91,26 +90,26 @@ func (w *Writer) rest(ing *networkingv1.Ingress, err error) {
 	case w.known[name] == nil || last != nil && !last.over:
 		return
 	}
-	now := &rest{long: firstPause}
+	now := &backoff{long: firstPause}
 	if last != nil {
 		now.long = min(2*last.long, longestPause)
 	}
-	// Somebody else may have put it back meanwhile.
+	// It may have been added again meanwhile.
 	delete(w.behind, name)
-	now.timer = time.AfterFunc(now.long, func() { w.rested(name, now) })
-	w.resting[name] = now
+	now.timer = time.AfterFunc(now.long, func() { w.endBackoff(name, now) })
+	w.backoffs[name] = now
 }
 
-// rested looks at an Ingress again.
-func (w *Writer) rested(name types.NamespacedName, now *rest) {
+// endBackoff adds an Ingress to those to check again.
+func (w *Writer) endBackoff(name types.NamespacedName, now *backoff) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.resting[name] != now {
+	if w.backoffs[name] != now {
 		return
 	}
 	now.over = true
 	if w.wanted != nil && !w.shown[name].equal(w.wanted) {
-		// Not among those that appeared: these go first.
+		// Not to those that appeared, which go first.
 		w.behind[name] = struct{}{}
 		w.wake()
 	}
@@ -118,17 +117,17 @@ func (w *Writer) rested(name types.NamespacedName, now *rest) {
 
 // wakeUp forgets that an Ingress failed.
 func (w *Writer) wakeUp(name types.NamespacedName) {
-	if r := w.resting[name]; r != nil {
+	if r := w.backoffs[name]; r != nil {
 		r.timer.Stop()
-		delete(w.resting, name)
+		delete(w.backoffs, name)
 	}
 }
 
-// wakeAll forgets that any failed.
+// wakeAll forgets all failures.
 func (w *Writer) wakeAll() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for name := range w.resting {
+	for name := range w.backoffs {
 		w.wakeUp(name)
 	}
 }
@@ -137,7 +136,7 @@ func nameOf(ing *networkingv1.Ingress) types.NamespacedName {
 	return types.NamespacedName{Namespace: ing.Namespace, Name: ing.Name}
 }
 
-// next takes an Ingress that is behind, nil if none is, and what it is to show.
+// next returns an Ingress to check and the addresses to write, or nil.
 func (w *Writer) next() (*networkingv1.Ingress, addresses) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -151,14 +150,14 @@ func (w *Writer) next() (*networkingv1.Ingress, addresses) {
 	return nil, nil
 }
 
-// writeOne writes one Ingress, if the API server's newest version of it shows
-// something else. The version goes with it, so that what somebody else wrote
-// in between is not overwritten: neither a change of the Ingress, nor the
-// status that another leader wrote while this process was stopped between the
-// question whether it leads and the write.
+// writeOne writes one Ingress, if the API server's newest version of it has other
+// addresses. The request contains the version, so that no concurrent change is
+// overwritten: neither one of the Ingress, nor the status that another leader
+// wrote while this process was suspended between the check for leadership and the
+// write.
 func (w *Writer) writeOne(ctx context.Context, ing *networkingv1.Ingress, wanted addresses) error {
 	client := w.settings.Client.NetworkingV1().Ingresses(ing.Namespace)
-	for range mostConflicts {
+	for range maxConflicts {
 		live, err := limited(ctx, w, func(ctx context.Context) (*networkingv1.Ingress, error) {
 			return client.Get(ctx, ing.Name, metav1.GetOptions{})
 		})
@@ -166,7 +165,7 @@ func (w *Writer) writeOne(ctx context.Context, ing *networkingv1.Ingress, wanted
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("read it: %w", err)
+			return fmt.Errorf("read the Ingress: %w", err)
 		}
 		if shownBy(live).equal(wanted) {
 			w.note(ing, wanted)
@@ -189,14 +188,14 @@ func (w *Writer) writeOne(ctx context.Context, ing *networkingv1.Ingress, wanted
 	return errChanging
 }
 
-// classChanged tells whether the API server's version has left the class that
-// the Ingress was selected for: it may be somebody else's by now.
+// classChanged reports whether the API server's version has left the class that
+// the Ingress was selected for. It may belong to another controller then.
 func classChanged(ing, live *networkingv1.Ingress) bool {
 	was, is := ing.Spec.IngressClassName, live.Spec.IngressClassName
 	return was != nil && (is == nil || *is != *was)
 }
 
-// limited sends a request when it may be sent.
+// limited sends a request when the rate limit allows it.
 func limited[T any](ctx context.Context, w *Writer, do func(context.Context) (T, error)) (T, error) {
 	if err := w.limiter.Wait(ctx); err != nil {
 		var none T
@@ -214,7 +213,7 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// note notes what an Ingress shows before a source tells of it.
+// note records the status of an Ingress before a source reports it.
 func (w *Writer) note(ing *networkingv1.Ingress, wrote addresses) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -21,20 +21,20 @@ import (
 	"github.com/headgate/headgate/internal/gatetest"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/snapshot"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/store"
-	"github.com/headgate/headgate/internal/survey"
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// surveyOf builds what objects want.
-func surveyOf(t *testing.T, objects []metav1.Object) *survey.Survey {
+// snapshotOf builds what objects want.
+func snapshotOf(t *testing.T, objects []metav1.Object) *snapshot.Snapshot {
 	t.Helper()
 	changes := make([]source.Change, len(objects))
 	for i, o := range objects {
 		changes[i] = source.Change{Object: o}
 	}
-	s, err := survey.Take(changes, survey.Settings{
+	s, err := snapshot.Build(changes, snapshot.Settings{
 		Store: store.Settings{
 			IngressClass: "nginx", WatchWithoutClass: true, Classless: true, Scope: spec.Scope{DeepInspect: true},
 			ConfigMap: types.NamespacedName{Namespace: "default", Name: "headgate"},
@@ -47,8 +47,8 @@ func surveyOf(t *testing.T, objects []metav1.Object) *survey.Survey {
 	return s
 }
 
-// staticOf is nginx.conf as a survey wants it.
-func staticOf(t *testing.T, s *survey.Survey) string {
+// staticOf is nginx.conf as a snapshot wants it.
+func staticOf(t *testing.T, s *snapshot.Snapshot) string {
 	t.Helper()
 	desired := plan.NewDesired(nil)
 	desired.Set(unit.Of(s.Globals))
@@ -73,7 +73,7 @@ func staticOf(t *testing.T, s *survey.Survey) string {
 func TestDynamicAnnotationsUnderLoad(t *testing.T) {
 	gatetest.Long(t)
 	b := newLoadBed(t)
-	cases := slices.DeleteFunc(goldenCases(t), func(c featuretest.Case) bool { return b.denied(b.survey(t, c)) })
+	cases := slices.DeleteFunc(goldenCases(t), func(c featuretest.Case) bool { return b.denied(b.snapshot(t, c)) })
 	var static, dynamic []string
 	for _, name := range annotationNames() {
 		changes := 0
@@ -138,7 +138,7 @@ func (b *loadBed) courses(t *testing.T, cases []featuretest.Case, name string) [
 		course := []featuretest.Case{without, c}
 		for _, o := range cases {
 			value, ok := o.Annotations[name]
-			if ok && value != c.Annotations[name] && !b.denied(b.survey(t, with(value))) {
+			if ok && value != c.Annotations[name] && !b.denied(b.snapshot(t, with(value))) {
 				course = append(course, with(value))
 				break
 			}
@@ -193,7 +193,7 @@ func newLoadBed(t *testing.T) *loadBed {
 	b.g = gatetest.Start(t, gatetest.Options{Timing: gatetest.Hasty(), Manifests: service + gatetest.Endpoints("route", endpoint) + served("rest", one) +
 		served("neighbour", one) + gatetest.Ingress("neighbour", neighbourHost, "/", "neighbour")})
 	b.g.ApplyObjects(b.objects(t, featuretest.Case{})...)
-	b.plain = staticOf(t, b.survey(t, featuretest.Case{}))
+	b.plain = staticOf(t, b.snapshot(t, featuretest.Case{}))
 	b.steps = []map[string][]int{b.now()}
 	b.load = startLoad(t, len(clients), b.client)
 	return b
@@ -221,14 +221,14 @@ func (b *loadBed) objects(t *testing.T, c featuretest.Case) []metav1.Object {
 	return objects
 }
 
-// survey is what the bed with a case wants.
-func (b *loadBed) survey(t *testing.T, c featuretest.Case) *survey.Survey {
+// snapshot is what the bed with a case wants.
+func (b *loadBed) snapshot(t *testing.T, c featuretest.Case) *snapshot.Snapshot {
 	t.Helper()
-	return surveyOf(t, b.objects(t, c))
+	return snapshotOf(t, b.objects(t, c))
 }
 
 // denied tells whether the route answers 503, as its annotations ask for.
-func (b *loadBed) denied(s *survey.Survey) bool {
+func (b *loadBed) denied(s *snapshot.Snapshot) bool {
 	return slices.ContainsFunc(s.Hosts[routeHost].Routes, func(r model.Route) bool { return r.Denied })
 }
 
@@ -236,9 +236,9 @@ func (b *loadBed) denied(s *survey.Survey) bool {
 // annotation were pushed. Cases that want another nginx.conf are left out.
 func (b *loadBed) run(t *testing.T, name string, course []featuretest.Case) (changes int) {
 	t.Helper()
-	before, without := "", staticOf(t, b.survey(t, course[0]))
+	before, without := "", staticOf(t, b.snapshot(t, course[0]))
 	for _, c := range course {
-		s := b.survey(t, c)
+		s := b.snapshot(t, c)
 		static, value := staticOf(t, s), c.Annotations[name]
 		if value != "" && static != without {
 			b.isStatic[name] = true

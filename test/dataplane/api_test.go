@@ -75,8 +75,8 @@ func (a api) ask(method, path string, body io.Reader) (int, string) {
 	return response.StatusCode, string(text)
 }
 
-// snapshot is what the API tells of control.test and what it needs.
-func snapshot(t testing.TB, g *gatetest.Gate) string {
+// apiState is what the API reports about control.test and what it needs.
+func apiState(t testing.TB, g *gatetest.Gate) string {
 	t.Helper()
 	a := newAPI(t, g)
 	var all strings.Builder
@@ -155,7 +155,7 @@ func TestBadFramesChangeNothing(t *testing.T) {
 	startControl(t, g)
 	wantEcho(t, g.Get("control.test", "/"), "control")
 	a := newAPI(t, g)
-	before, state := snapshot(t, g), g.State()
+	before, state := apiState(t, g), g.State()
 	check := func(name string, want int, body io.Reader) {
 		t.Helper()
 		status, text := a.ask("POST", "/v1/apply", body)
@@ -166,7 +166,7 @@ func TestBadFramesChangeNothing(t *testing.T) {
 		if now := g.State(); now.Revision != state.Revision || now.PID != state.PID || now.Memory != state.Memory {
 			t.Fatalf("%s: the state is %+v, was %+v", name, now, state)
 		}
-		if after := snapshot(t, g); after != before {
+		if after := apiState(t, g); after != before {
 			t.Fatalf("%s changed the units from\n%s\nto\n%s", name, before, after)
 		}
 	}

@@ -99,7 +99,7 @@ func TestUpgradeDuringADrain(t *testing.T) {
 func TestRestartWhileAHostIsHeld(t *testing.T) {
 	t.Parallel()
 	timing := controller.DefaultTiming()
-	timing.Apart = time.Hour
+	timing.ReloadInterval = time.Hour
 	g := gatetest.Start(t, gatetest.Options{Timing: &timing, Manifests: gatetest.Service("one") +
 		gatetest.Endpoints("one", gatetest.StartEcho(t, "one")) + gatetest.Ingress("other", "other.test", "/", "one")})
 	g.Put(gatetest.Ingress("first", "first.test", "/", "one", "proxy-body-size: 2m"))

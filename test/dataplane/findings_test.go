@@ -84,11 +84,11 @@ func checkFindings(t *testing.T, binary string) {
 	for _, f := range []finding.Finding{odd, old} {
 		p.wantLogged(fmt.Sprintf("object=%s field=%s code=%s effect=", f.Object, f.Field, f.Code), 1)
 	}
-	p.wantLogged("a finding is gone", 0)
+	p.wantLogged("finding resolved", 0)
 
 	p.write("manifests/old.yaml", newIngress, 0o644)
 	p.wantFindings("without an old version", odd)
-	p.wantLogged("a finding is gone", 1)
+	p.wantLogged("finding resolved", 1)
 
 	p.write("manifests/bad.yaml", "a: b: c\n", 0o644)
 	bad := finding.Finding{Object: "file/bad.yaml", Field: "line 1", Code: finding.BadManifest}

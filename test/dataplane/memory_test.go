@@ -112,7 +112,7 @@ func TestPushThatDoesNotFitChangesNothing(t *testing.T) {
 	if !errors.Is(err, dataplane.ErrFull) {
 		t.Fatalf("filling the memory ended with %v", err)
 	}
-	before, state := snapshot(t, g), g.State()
+	before, state := apiState(t, g), g.State()
 	for i := range units {
 		// As valid as before, but much longer.
 		units[i].Payload = append(units[i].Payload, bytes.Repeat([]byte(" "), 100<<10)...)
@@ -122,7 +122,7 @@ func TestPushThatDoesNotFitChangesNothing(t *testing.T) {
 			t.Errorf("%s: %v, want that it does not fit", units[i].Kind, err)
 		}
 	}
-	if after := snapshot(t, g); after != before {
+	if after := apiState(t, g); after != before {
 		t.Errorf("units changed, from\n%s\nto\n%s", before, after)
 	}
 	if now := g.State(); now.Revision != state.Revision || now.Memory != state.Memory {

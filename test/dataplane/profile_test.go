@@ -45,7 +45,7 @@ func posting(t *testing.T, g *gatetest.Gate, clients int, host func(turn int) st
 func TestProfilesAreShared(t *testing.T) {
 	t.Parallel()
 	timing := controller.DefaultTiming()
-	timing.Apart = time.Millisecond
+	timing.ReloadInterval = time.Millisecond
 	sizes := []string{"8k", "16k", "32k", "64k", "128k"}
 	manifests := served("one", gatetest.StartEcho(t, "one")) + served("socket", gatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { talkBack(w) }))) +
 		gatetest.Ingress("socket", "socket.test", "/", "socket", "proxy-buffer-size: "+sizes[0])

@@ -129,7 +129,7 @@ func TestReloadIsDoneWhenOldWorkersAreGone(t *testing.T) {
 // Busy clients lose nothing by a reload: they are asked to leave before it.
 func TestReloadLosesNoRequest(t *testing.T) {
 	timing := controller.DefaultTiming()
-	timing.Apart = time.Millisecond
+	timing.ReloadInterval = time.Millisecond
 	g := gatetest.Start(t, gatetest.Options{Workers: 2, Timing: &timing,
 		Manifests: served("one", gatetest.StartEcho(t, "one")) + gatetest.Ingress("a", "a.test", "/", "one") +
 			gatetest.TLSSecret("b", gatetest.NewKeyPair(t, "b.test", "b.test")) + gatetest.Secured(gatetest.Ingress("b", "b.test", "/", "one"), "b b.test")})

@@ -123,7 +123,7 @@ func TestKilledDuringAReload(t *testing.T) {
 func TestKilledWorker(t *testing.T) {
 	t.Parallel()
 	timing := gatetest.Hasty()
-	timing.Settle = 20 * time.Second
+	timing.WorkerTimeout = 20 * time.Second
 	g := gatetest.Start(t, gatetest.Options{Workers: 2, Timing: timing, Features: telling(),
 		Manifests: served("one", gatetest.StartEcho(t, "one")) + gatetest.Ingress("a", "a.test", "/", "one")})
 	victim := workerOf(t, g.Get("a.test", "/").Header).pid
@@ -144,7 +144,7 @@ func TestKilledWorker(t *testing.T) {
 	}
 	began := time.Now()
 	reload(t, g)
-	if took := time.Since(began); took > timing.Settle/2 {
+	if took := time.Since(began); took > timing.WorkerTimeout/2 {
 		t.Errorf("the reload took %v: it waited for the dead worker", took)
 	}
 	for range 20 {
@@ -177,7 +177,7 @@ func poisoning() []feature.Feature {
 // hold up what needs no reload.
 func TestRefusedConfiguration(t *testing.T) {
 	t.Parallel()
-	timing := controller.Timing{Drain: time.Millisecond, Apart: 50 * time.Millisecond, Settle: 10 * time.Second}
+	timing := controller.Timing{Drain: time.Millisecond, ReloadInterval: 50 * time.Millisecond, WorkerTimeout: 10 * time.Second}
 	one := gatetest.StartEcho(t, "one")
 	reloads := make(chan error, 100)
 	g := gatetest.Start(t, gatetest.Options{Features: poisoning(), Timing: &timing,
@@ -242,7 +242,7 @@ func TestRefusedConfiguration(t *testing.T) {
 func TestMendedConfigurationIsTriedSoon(t *testing.T) {
 	t.Parallel()
 	gatetest.Long(t)
-	timing := controller.Timing{Drain: time.Millisecond, Apart: time.Second, Settle: 10 * time.Second}
+	timing := controller.Timing{Drain: time.Millisecond, ReloadInterval: time.Second, WorkerTimeout: 10 * time.Second}
 	g := gatetest.Start(t, gatetest.Options{Features: poisoning(), Timing: &timing, Manifests: served("one", gatetest.StartEcho(t, "one"))})
 	g.Put(gatetest.Ingress("bad", "bad.test", "/", "one", "poison: true"))
 	gatetest.Eventually(t, "NGINX has refused three times", func() bool { return g.Value(g.Metrics.ReloadFailures) == 3 })

@@ -95,8 +95,8 @@ func TestLeftOut(t *testing.T) {
 	spy := h.putIngress(h.ingress("spy", h.host("spy"), "/etc/passwd", "web", ""), nil)
 	h.createIngress(h.ingress("web", h.host("web"), "/", "web", ""))
 	h.await("http://"+h.host("web")+"/", from("web"))
-	h.awaitEvents("Ingress", catchAll, "Refused Warning 1 spec.defaultBackend: ")
-	h.awaitEvents("Ingress", spy, `Refused Warning 1 spec.rules[0].http.paths[0].path: "/etc/passwd" holds the name of a system file`)
+	h.awaitEvents("Ingress", catchAll, "Excluded Warning 1 spec.defaultBackend: ")
+	h.awaitEvents("Ingress", spy, `Excluded Warning 1 spec.rules[0].http.paths[0].path: "/etc/passwd" holds the name of a system file`)
 	for _, name := range []string{"catch-all", "spy"} {
 		h.want("http://"+h.host(name)+"/etc/passwd", status(http.StatusNotFound))
 	}

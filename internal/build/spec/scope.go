@@ -50,7 +50,7 @@ type refusals struct {
 	findings []finding.Finding
 }
 
-func (r *refusals) add(field, message string) { r.addAs(finding.Refused, field, message) }
+func (r *refusals) add(field, message string) { r.addAs(finding.Excluded, field, message) }
 
 func (r *refusals) addAs(code finding.Code, field, message string) {
 	if len(r.findings) < r.most {

@@ -6,7 +6,7 @@ import (
 	"github.com/headgate/headgate/internal/explain"
 )
 
-// writeDataPlane says which versions the workers hold.
+// writeDataPlane prints the versions of units in the shared memory and the workers.
 func writeDataPlane(p *page, e *explain.Explanation) {
 	d := e.DataPlane
 	if d == nil {
@@ -20,17 +20,17 @@ func writeDataPlane(p *page, e *explain.Explanation) {
 	state := "serves"
 	switch {
 	case !d.Loaded:
-		state = "is not loaded and answers 503"
+		state = "is not loaded yet and answers 503"
 	case d.Draining:
-		state = "serves, and asks clients to come back before a reload"
+		state = "serves, and closes connections before a reload"
 	}
 	p.line("generation %d %s", d.Generation, state)
 	for _, u := range d.Units {
 		switch {
 		case u.Version == "":
-			p.line("%s %s is not there yet", u.Kind, u.Name)
+			p.line("%s %s does not exist yet", u.Kind, u.Name)
 		case !u.Current:
-			p.line("%s %s is of another version, %s: a change is on its way", u.Kind, u.Name, u.Version)
+			p.line("%s %s has another version, %s: a change is in progress", u.Kind, u.Name, u.Version)
 		case u.Needs > d.Generation:
 			p.line("%s %s needs generation %d", u.Kind, u.Name, u.Needs)
 		}
@@ -45,10 +45,10 @@ func writeDataPlane(p *page, e *explain.Explanation) {
 	}
 }
 
-// holds says which units a worker has decoded.
+// holds lists the units that a worker has decoded.
 func holds(w explain.Worker) string {
 	if w.Silent {
-		return " did not answer"
+		return " did not respond"
 	}
 	var current, old, none []string
 	for _, h := range w.Units {
@@ -67,7 +67,7 @@ func holds(w explain.Worker) string {
 		what string
 		list []string
 	}{
-		{"holds ", current}, {"holds of older versions ", old}, {"has not needed yet ", none},
+		{"current: ", current}, {"older version: ", old}, {"not needed yet: ", none},
 	} {
 		if len(part.list) > 0 {
 			parts = append(parts, part.what+strings.Join(part.list, ", "))

@@ -1,4 +1,4 @@
-// Package text writes an explanation for people to read.
+// Package text prints an explanation as text.
 package text
 
 import (
@@ -12,16 +12,15 @@ import (
 	"github.com/headgate/headgate/internal/explain"
 )
 
-// width is how many columns the text has at most, indent where it begins behind
-// the labels.
+// width is the maximum number of columns, indent that of the labels.
 const (
 	width  = 100
 	indent = 13
 )
 
-// Write writes an explanation for people, in lines of at most 100 columns. What
-// tenants wrote is shown without characters that a terminal acts on. Settings
-// that have their defaults are listed only with defaults.
+// Write prints an explanation, in lines of at most 100 columns, without control
+// characters of terminals. Settings with default values are listed only if
+// defaults is set.
 func Write(w io.Writer, e *explain.Explanation, defaults bool) error {
 	p := &page{defaults: defaults}
 	writeRequest(p, e)
@@ -39,17 +38,17 @@ func Write(w io.Writer, e *explain.Explanation, defaults bool) error {
 // A page is text in two columns.
 type page struct {
 	text strings.Builder
-	// label stands before the next line.
+	// label is printed before the next line.
 	label    string
 	defaults bool
 }
 
 func (p *page) section(label string) { p.label = label }
 
-// line writes a line, and goes on below its beginning where it is too long.
+// line prints a line, and continues it below its beginning if it is too long.
 func (p *page) line(format string, args ...any) { p.put(0, format, args...) }
 
-// under is as line, but belongs to the line before.
+// under prints a line that belongs to the one before.
 func (p *page) under(format string, args ...any) { p.put(2, format, args...) }
 
 func (p *page) put(deeper int, format string, args ...any) {
@@ -71,32 +70,32 @@ func (p *page) put(deeper int, format string, args ...any) {
 	}
 }
 
-// cutLine takes what fits into a line, at a blank if there is one.
+// cutLine takes as much as fits into a line, up to a space if there is one.
 func cutLine(text string, room int) (line, rest string) {
 	if utf8.RuneCountInString(text) <= room {
 		return text, ""
 	}
-	end, columns, blank := 0, 0, -1
+	end, columns, space := 0, 0, -1
 	for i, c := range text {
 		if columns == room {
 			end = i
 			if c == ' ' {
-				blank = i
+				space = i
 			}
 			break
 		}
 		if c == ' ' {
-			blank = i
+			space = i
 		}
 		columns++
 	}
-	if blank > 0 {
-		return text[:blank], strings.TrimLeft(text[blank:], " ")
+	if space > 0 {
+		return text[:space], strings.TrimLeft(text[space:], " ")
 	}
 	return text[:end], text[end:]
 }
 
-// clean takes out what a terminal would act on.
+// clean removes control characters of terminals.
 func clean(text string) string {
 	return strings.Map(func(c rune) rune {
 		if !unicode.IsPrint(c) {
@@ -125,7 +124,7 @@ func writeRequest(p *page, e *explain.Explanation) {
 	for _, a := range answers {
 		switch {
 		case a.Ends:
-			p.line("%-6s none: the TLS handshake ends", a.Scheme)
+			p.line("%-6s none: the TLS handshake fails", a.Scheme)
 		case a.Backend != "":
 			p.line("%-6s backend %s, %s", a.Scheme, a.Backend, count(a.Endpoints, "endpoint"))
 		case a.Location != "":
@@ -185,7 +184,7 @@ func rule(r explain.Rule) string {
 
 func source(r explain.Rule) string {
 	if r.Ingress == "" {
-		return "no Ingress asks for it"
+		return "no rule"
 	}
 	text := r.Ingress
 	if r.Field != "" {
@@ -206,11 +205,11 @@ func writeRoute(p *page, e *explain.Explanation) {
 	}
 	p.section("  patterns")
 	for _, c := range e.Patterns {
-		p.line("all paths of the host are regular expressions, without regard to case and bound to the start only: "+
+		p.line("all paths of the host are regular expressions, case-insensitive and anchored at the start: "+
 			"%s has %s %q (path %s)", c.Ingress, c.Setting, c.Value, c.Path)
 	}
 	if e.Plain != nil {
-		p.line("without that, %s of %s would have won", e.Plain.Matches, source(*e.Plain))
+		p.line("otherwise, %s of %s would have won", e.Plain.Matches, source(*e.Plain))
 	}
 	p.section("  lost")
 	for _, l := range e.Lost {
@@ -219,9 +218,9 @@ func writeRoute(p *page, e *explain.Explanation) {
 		switch {
 		case l.Outcome == explain.Missed:
 			p.under("does not match: %s", l.Why)
-		case l.Outcome == explain.Refused && l.To != "":
+		case l.Outcome == explain.Rejected && l.To != "":
 			p.under("not served, lost to %s: %s", l.To, l.Why)
-		case l.Outcome == explain.Refused:
+		case l.Outcome == explain.Rejected:
 			p.under("not served: %s", l.Why)
 		case l.To != "" && l.To != l.Ingress:
 			p.under("lost to %s: %s", l.To, l.Why)
@@ -244,33 +243,33 @@ func writePolicies(p *page, e *explain.Explanation) {
 	if pr := e.Profile; pr != nil {
 		p.section("Profile")
 		if pr.Default {
-			p.line("%s, that of routes without annotations", pr.Name)
+			p.line("%s, as for routes without annotations", pr.Name)
 		} else {
-			p.line("%s, other than that of routes without annotations:", pr.Name)
+			p.line("%s, which differs from that of routes without annotations:", pr.Name)
 		}
 		for _, d := range pr.Differs {
-			p.under("%s %s, not %s", d.Setting, d.Value, d.Default)
+			p.under("%s %s instead of %s", d.Setting, d.Value, d.Default)
 		}
 	}
 }
 
-// policies lists those that somebody set, and then the defaults.
+// policies lists the settings that have a value of an object, then the defaults.
 func (p *page) policies(list []explain.Policy) {
 	var usual []string
 	set := false
 	for _, s := range list {
-		set = set || s.From != "default" || s.Refused
+		set = set || s.From != "default" || s.Rejected
 		switch {
 		case s.Denies:
 			p.line("%s denies the route", s.Setting)
-			p.under("annotation %q of %s can't be used", s.Written, s.Object)
-		case s.Refused:
+			p.under("annotation %q of %s is invalid", s.Written, s.Object)
+		case s.Rejected:
 			p.line("%s %s", s.Setting, s.Value)
-			counts := "the " + s.From + " counts"
+			counts := "the " + s.From + " is used"
 			if s.From == "annotation" {
 				counts = "see the findings"
 			}
-			p.under("annotation %q of %s can't be used: %s", s.Written, s.Object, counts)
+			p.under("annotation %q of %s is invalid: %s", s.Written, s.Object, counts)
 		case s.From == "annotation":
 			p.line("%s %s", s.Setting, s.Value)
 			p.under("annotation %q of %s", s.Written, s.Object)
@@ -284,16 +283,16 @@ func (p *page) policies(list []explain.Policy) {
 	}
 	switch {
 	case len(usual) > 0 && p.defaults:
-		p.line("by default: %s", strings.Join(usual, ", "))
+		p.line("defaults: %s", strings.Join(usual, ", "))
 	case len(usual) > 0 && !set:
-		p.line("all by default")
+		p.line("all have their defaults")
 	case len(usual) > 0:
-		p.line("all others by default")
+		p.line("all others have their defaults")
 	}
 }
 
 func writeBackends(p *page, e *explain.Explanation) {
-	labels := map[string]string{explain.OwnBackend: "Backend", explain.FallbackBackend: "Fallback", explain.DefaultBackend: "Default", explain.AlternativeBackend: "Alternative"}
+	labels := map[string]string{explain.OwnBackend: "Backend", explain.FallbackBackend: "Fallback", explain.DefaultBackend: "Default", explain.CanaryBackend: "Canary"}
 	for _, b := range e.Backends {
 		p.section(labels[b.Role])
 		p.line("%s: %s", b.Key, b.Service)
@@ -301,21 +300,21 @@ func writeBackends(p *page, e *explain.Explanation) {
 			p.line("%s %s", b.Ingress, b.Field)
 		}
 		if b.When != "" {
-			p.line("asked %s", b.When)
+			p.line("used %s", b.When)
 		}
 		if b.Why != "" {
-			p.line("nothing is asked: %s", b.Why)
+			p.line("no endpoint is used: %s", b.Why)
 		}
 		listed := map[string]bool{}
 		for _, at := range b.Endpoints {
 			listed[at.Address] = true
-			if at.Asked {
+			if at.Used {
 				p.line("  %s %s", at.Address, at.State)
 			} else {
-				p.line("  %s %s, not asked: %s", at.Address, at.State, at.Why)
+				p.line("  %s %s, not used: %s", at.Address, at.State, at.Why)
 			}
 		}
-		for _, at := range b.Asked {
+		for _, at := range b.Used {
 			if !listed[at] {
 				p.line("  %s", at)
 			}
@@ -336,10 +335,10 @@ func writeCertificate(p *page, e *explain.Explanation) {
 	case !c.Default:
 		p.line("%s: %s", c.Secret, c.Why)
 	case c.DefaultSecret != "":
-		p.line("the default one: %s", c.Why)
-		p.line("it is that of %s", c.DefaultSecret)
+		p.line("the default certificate: %s", c.Why)
+		p.line("from %s", c.DefaultSecret)
 	default:
-		p.line("the default one: %s", c.Why)
+		p.line("the default certificate: %s", c.Why)
 	}
 	if c.Ingress != "" {
 		p.line("%s %s", c.Ingress, c.Field)
@@ -351,7 +350,7 @@ func writeCertificate(p *page, e *explain.Explanation) {
 		p.line("valid from %s to %s", moment(*c.NotBefore), moment(*c.NotAfter))
 	}
 	if c.Problem != "" {
-		p.line("clients will refuse it: %s", c.Problem)
+		p.line("clients may reject it: %s", c.Problem)
 	}
 }
 
@@ -368,6 +367,6 @@ func writeFindings(p *page, e *explain.Explanation) {
 		p.under("%s", f.Effect)
 	}
 	if e.Elsewhere > 0 {
-		p.line("and %d more of other files: what can't be read there may belong here", e.Elsewhere)
+		p.line("and %d more of other files, which may be related to this request", e.Elsewhere)
 	}
 }

@@ -138,7 +138,7 @@ end
 
 
 -- Answers with the host, the path and the query of the request.
-function _M.tell()
+function _M.read()
     ngx.status = 200
     ngx.print(text(ngx.var.host), text(ngx.var.uri), text(ngx.var.args))
     ngx.exit(200)

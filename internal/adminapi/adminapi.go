@@ -1,9 +1,9 @@
-// Package inspection serves the read side of the controller's API on a unix
-// socket: what the controller knows, for who is on the machine or in the pod.
+// Package adminapi serves the controller's read-only API on a unix socket: what
+// the controller knows, for administrators on the machine or in the pod.
 // docs/controller-api.md is its contract.
 //
-// It only reads: whoever waits here keeps nobody else waiting for long.
-package inspection
+// A client that waits here does not delay anything else for long.
+package adminapi
 
 import (
 	"encoding/json"
@@ -20,18 +20,19 @@ import (
 	"github.com/headgate/headgate/internal/finding"
 )
 
-// Server answers on the socket.
+// Server serves the API.
 type Server struct {
 	listener net.Listener
 	server   *http.Server
 }
 
-// patience bounds how long a client may take to ask, and to read the answer.
-const patience = 30 * time.Second
+// timeout limits how long a client may take to send a request and to read the
+// response.
+const timeout = 30 * time.Second
 
-// Listen makes the socket, in the place of what an earlier controller left.
-// Its directory says who may connect. findings returns, sorted, what there is
-// now, and explain what becomes of a request.
+// Listen creates the socket, and replaces one that an earlier controller left.
+// The permissions of its directory decide which users may connect. findings
+// returns the current findings, sorted; explain explains a request.
 func Listen(socket string, findings func() []finding.Finding, explain Explain, log *slog.Logger) (*Server, error) {
 	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("remove the old socket of the controller's API: %w", err)
@@ -42,13 +43,13 @@ func Listen(socket string, findings func() []finding.Finding, explain Explain, l
 	}
 	return &Server{listener: listener, server: &http.Server{
 		Handler:      handler(findings, explain),
-		ReadTimeout:  patience,
-		WriteTimeout: patience,
+		ReadTimeout:  timeout,
+		WriteTimeout: timeout,
 		ErrorLog:     slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}}, nil
 }
 
-// Serve answers until Close.
+// Serve serves until Close.
 func (s *Server) Serve() error {
 	if err := s.server.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve the controller's API: %w", err)
@@ -56,9 +57,9 @@ func (s *Server) Serve() error {
 	return nil
 }
 
-// Close ends the server at once and removes the socket.
+// Close ends the server immediately and removes the socket.
 func (s *Server) Close() error {
-	// The server closes the listener only once it serves.
+	// The server closes the listener only after Serve was called.
 	return errors.Join(s.server.Close(), ignoreClosed(s.listener.Close()))
 }
 
@@ -76,21 +77,21 @@ func handler(findings func() []finding.Finding, explain Explain) http.Handler {
 	for _, path := range []string{"/v1/findings", "/v1/explain"} {
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Allow", "GET, HEAD")
-			refuse(w, http.StatusMethodNotAllowed, "only GET: nothing can be changed here")
+			refuse(w, http.StatusMethodNotAllowed, "method must be GET: the API is read-only")
 		})
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		refuse(w, http.StatusNotFound, "no such path: /v1/findings and /v1/explain are there")
+		refuse(w, http.StatusNotFound, "unknown path: must be /v1/findings or /v1/explain")
 	})
 	return mux
 }
 
-// showFindings answers with those that each parameter fits.
+// showFindings responds with the findings that match all parameters.
 func showFindings(w http.ResponseWriter, r *http.Request, findings func() []finding.Finding) {
 	wanted := r.URL.Query()
 	for name := range wanted {
 		if name != "object" && name != "code" {
-			refuse(w, http.StatusBadRequest, fmt.Sprintf("no such parameter %q: object and code are there", name))
+			refuse(w, http.StatusBadRequest, fmt.Sprintf("unknown parameter %q: must be object or code", name))
 			return
 		}
 	}
@@ -108,13 +109,13 @@ func refuse(w http.ResponseWriter, status int, why string) {
 	answer(w, status, map[string]string{"error": why})
 }
 
-// answer sends a value, in a form that people can read too.
+// answer sends a value as indented JSON.
 func answer(w http.ResponseWriter, status int, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	// Who went away needs no answer.
+	// If the client is gone, nothing needs to be done.
 	_ = encoder.Encode(value)
 }

@@ -1,4 +1,4 @@
-package inspection
+package adminapi
 
 import (
 	"context"
@@ -13,16 +13,16 @@ import (
 	"github.com/headgate/headgate/internal/explain"
 )
 
-// TestExplain: the parameters make the question, and what is wrong has a status
-// of its own.
+// TestExplain: the parameters make the query, and mistakes in it have a status
+// of their own.
 func TestExplain(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
-	var asked explain.Question
-	s, err := Listen(socket, nil, func(ctx context.Context, q explain.Question) (explain.Explanation, error) {
+	var asked explain.Query
+	s, err := Listen(socket, nil, func(ctx context.Context, q explain.Query) (explain.Explanation, error) {
 		asked = q
 		switch q.URL {
 		case "wrong":
-			_, err := explain.Explain(explain.Question{URL: "ftp://a.test/"}, explain.Settings{})
+			_, err := explain.Explain(explain.Query{URL: "ftp://a.test/"}, explain.Settings{})
 			return explain.Explanation{}, err
 		case "busy":
 			return explain.Explanation{}, errors.New("wait for the controller")
@@ -42,18 +42,18 @@ func TestExplain(t *testing.T) {
 	for _, c := range []struct {
 		query  string
 		status int
-		want   explain.Question
+		want   explain.Query
 	}{
-		{"?url=http://a.test/x%3Fy", 200, explain.Question{URL: "http://a.test/x?y"}},
-		{"?url=a&method=POST&from=::1&header=A:+1&header=B:+2", 200, explain.Question{URL: "a", Method: "POST", From: "::1", Headers: []string{"A: 1", "B: 2"}}},
-		{"?url=wrong", 400, explain.Question{URL: "wrong"}},
-		{"?url=busy", 503, explain.Question{URL: "busy"}},
-		{"", 400, explain.Question{}},
-		{"?url=", 400, explain.Question{}},
-		{"?url=a&url=b", 400, explain.Question{}},
-		{"?url=a&uri=b", 400, explain.Question{}},
+		{"?url=http://a.test/x%3Fy", 200, explain.Query{URL: "http://a.test/x?y"}},
+		{"?url=a&method=POST&from=::1&header=A:+1&header=B:+2", 200, explain.Query{URL: "a", Method: "POST", From: "::1", Headers: []string{"A: 1", "B: 2"}}},
+		{"?url=wrong", 400, explain.Query{URL: "wrong"}},
+		{"?url=busy", 503, explain.Query{URL: "busy"}},
+		{"", 400, explain.Query{}},
+		{"?url=", 400, explain.Query{}},
+		{"?url=a&url=b", 400, explain.Query{}},
+		{"?url=a&uri=b", 400, explain.Query{}},
 	} {
-		asked = explain.Question{}
+		asked = explain.Query{}
 		response, text := ask(t, socket, "GET", "/v1/explain"+c.query)
 		if response.StatusCode != c.status {
 			t.Errorf("%s: %s, want %d: %s", c.query, response.Status, c.status, text)

@@ -28,19 +28,19 @@ import (
 //go:embed testdata
 var testdata embed.FS
 
-// A bed is an NGINX with headgate's Lua modules that decides for questions.
-type bed struct {
+// A fixture is an NGINX with Headgate's Lua modules that answers questions.
+type fixture struct {
 	dir    string
 	client *http.Client
-	// alike is set where Lua matches with the same release of the same library
-	// as Go. Else patterns are only what all releases see alike.
+	// alike is set if Lua uses the same release of the library as Go. Otherwise
+	// only patterns are used that all releases match alike.
 	alike bool
 }
 
 // A question is a name, as $host has it, and a path, as $uri has it.
 type question struct{ host, path string }
 
-func newBed(t testing.TB) *bed {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	found, err := nginx.Discover(t.Context())
 	must(t, err)
@@ -48,7 +48,7 @@ func newBed(t testing.TB) *bed {
 	dir, err := os.MkdirTemp("/tmp", "hg-router-")
 	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	b := &bed{dir: dir, client: &http.Client{Transport: &http.Transport{
+	b := &fixture{dir: dir, client: &http.Client{Transport: &http.Transport{
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return dial(dir, "decide") },
 	}}}
 	t.Cleanup(b.client.CloseIdleConnections)
@@ -64,7 +64,7 @@ func newBed(t testing.TB) *bed {
 
 func dial(dir, server string) (net.Conn, error) { return net.Dial("unix", filepath.Join(dir, server)) }
 
-func (b *bed) writeFiles(t testing.TB, modules []string) {
+func (b *fixture) writeFiles(t testing.TB, modules []string) {
 	t.Helper()
 	files, err := lua.Files(all.Features())
 	must(t, err)
@@ -85,7 +85,7 @@ func (b *bed) writeFiles(t testing.TB, modules []string) {
 	).Replace(string(conf)))
 }
 
-func (b *bed) write(t testing.TB, name, content string) {
+func (b *fixture) write(t testing.TB, name, content string) {
 	t.Helper()
 	name = filepath.Join(b.dir, name)
 	must(t, os.MkdirAll(filepath.Dir(name), 0o700))
@@ -93,13 +93,13 @@ func (b *bed) write(t testing.TB, name, content string) {
 }
 
 // start runs NGINX until the test ends, and waits until it answers.
-func (b *bed) start(t testing.TB, binary string) {
+func (b *fixture) start(t testing.TB, binary string) {
 	t.Helper()
 	var output bytes.Buffer
 	command := exec.Command(binary, "-p", b.dir, "-c", filepath.Join(b.dir, "nginx.conf"))
 	command.Stdout, command.Stderr = &output, &output
-	// A fuzz worker may be killed, and who waits for its pipes waits for NGINX
-	// too: that dies with the thread that started it.
+	// A fuzz worker may be killed, and a reader of its pipes waits for NGINX too.
+	// NGINX dies with the thread that started it.
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started, ended := make(chan error), make(chan struct{})
 	go func() {
@@ -117,7 +117,7 @@ func (b *bed) start(t testing.TB, binary string) {
 		}
 	})
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
-		if connection, err := dial(b.dir, "tell"); err == nil {
+		if connection, err := dial(b.dir, "read"); err == nil {
 			connection.Close()
 			return
 		}
@@ -132,7 +132,7 @@ func (b *bed) start(t testing.TB, binary string) {
 	}
 }
 
-func (b *bed) post(t testing.TB, path string, body []byte) string {
+func (b *fixture) post(t testing.TB, path string, body []byte) string {
 	t.Helper()
 	response, err := b.client.Post("http://router"+path, "", bytes.NewReader(body))
 	must(t, err)
@@ -145,8 +145,8 @@ func (b *bed) post(t testing.TB, path string, body []byte) string {
 	return string(answer)
 }
 
-// decide asks Lua.
-func (b *bed) decide(t testing.TB, units []unit.Unit, questions []question) []string {
+// decide returns Lua's answers.
+func (b *fixture) decide(t testing.TB, units []unit.Unit, questions []question) []string {
 	t.Helper()
 	var batch bytes.Buffer
 	text := func(values ...string) {
@@ -171,7 +171,7 @@ func (b *bed) decide(t testing.TB, units []unit.Unit, questions []question) []st
 	return answers
 }
 
-// texts reads texts that have their length before them.
+// texts reads texts with their length before them.
 func texts(from string) []string {
 	var list []string
 	for from != "" {

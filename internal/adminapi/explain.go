@@ -1,4 +1,4 @@
-package inspection
+package adminapi
 
 import (
 	"context"
@@ -11,36 +11,36 @@ import (
 	"github.com/headgate/headgate/internal/explain"
 )
 
-// Explain says what becomes of a request. An *explain.QuestionError says what
-// is wrong with the question; any other error is for now only.
-type Explain func(context.Context, explain.Question) (explain.Explanation, error)
+// Explain explains a request. An *explain.QueryError is a mistake in the
+// query; other errors are temporary.
+type Explain func(context.Context, explain.Query) (explain.Explanation, error)
 
-// mostWait bounds how long an answer is waited for.
-const mostWait = 10 * time.Second
+// maxWait limits how long to wait for an explanation.
+const maxWait = 10 * time.Second
 
 // showExplanation answers the question that the parameters are.
 func showExplanation(w http.ResponseWriter, r *http.Request, ask Explain) {
 	wanted := r.URL.Query()
 	for name, values := range wanted {
 		if !slices.Contains([]string{"url", "method", "header", "from"}, name) {
-			refuse(w, http.StatusBadRequest, fmt.Sprintf("no such parameter %q: url, method, header and from are there", name))
+			refuse(w, http.StatusBadRequest, fmt.Sprintf("unknown parameter %q: must be url, method, header or from", name))
 			return
 		}
 		if name != "header" && len(values) > 1 {
-			refuse(w, http.StatusBadRequest, fmt.Sprintf("the parameter %s stands there %d times", name, len(values)))
+			refuse(w, http.StatusBadRequest, fmt.Sprintf("the parameter %s is given %d times: must be given once", name, len(values)))
 			return
 		}
 	}
 	if wanted.Get("url") == "" {
-		refuse(w, http.StatusBadRequest, "the parameter url is missing")
+		refuse(w, http.StatusBadRequest, "the parameter url is required")
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), mostWait)
+	ctx, cancel := context.WithTimeout(r.Context(), maxWait)
 	defer cancel()
-	explanation, err := ask(ctx, explain.Question{
+	explanation, err := ask(ctx, explain.Query{
 		URL: wanted.Get("url"), Method: wanted.Get("method"), Headers: wanted["header"], From: wanted.Get("from"),
 	})
-	if wrong := new(explain.QuestionError); errors.As(err, &wrong) {
+	if wrong := new(explain.QueryError); errors.As(err, &wrong) {
 		refuse(w, http.StatusBadRequest, err.Error())
 		return
 	}

@@ -18,9 +18,9 @@ import (
 	"github.com/headgate/headgate/internal/store"
 )
 
-// TestStapleUnit: the OCSP answer on the certificate that is shown, be it the
-// default one, is among the units.
-func TestStapleUnit(t *testing.T) {
+// TestOCSPResponseUnit: the OCSP response of the certificate that is shown is among
+// the units, also that of the default certificate.
+func TestOCSPResponseUnit(t *testing.T) {
 	pair := gatetest.NewKeyPair(t, "a.test", "a.test")
 	name := types.NamespacedName{Namespace: "shop", Name: "pair"}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "pair"}}
@@ -32,19 +32,19 @@ func TestStapleUnit(t *testing.T) {
 	byDefault.Store.Apply(secret, false)
 	certificate, _ := byDefault.Builder.DefaultCertificate(byDefault.Store)
 	for about, s := range map[string]explain.Settings{"of a name": named, "default": byDefault} {
-		if got := staples(t, s); len(got) != 0 {
-			t.Errorf("%s: staples %v before there is one", about, got)
+		if got := responses(t, s); len(got) != 0 {
+			t.Errorf("%s: responses %v before there is one", about, got)
 		}
 		s.Store.Apply(&source.OCSPResponse{ObjectMeta: metav1.ObjectMeta{Name: certificate.Hash}, Response: []byte("x"), Until: time.Unix(9, 0)}, false)
-		if got := staples(t, s); !slices.Equal(got, []string{certificate.Hash}) {
-			t.Errorf("%s: staples %v, want that of %s", about, got, certificate.Hash)
+		if got := responses(t, s); !slices.Equal(got, []string{certificate.Hash}) {
+			t.Errorf("%s: responses %v, want that of %s", about, got, certificate.Hash)
 		}
 	}
 }
 
-func staples(t *testing.T, s explain.Settings) (names []string) {
+func responses(t *testing.T, s explain.Settings) (names []string) {
 	t.Helper()
-	e, err := explain.Explain(explain.Question{URL: "https://a.test/"}, s)
+	e, err := explain.Explain(explain.Query{URL: "https://a.test/"}, s)
 	if err != nil {
 		t.Fatal(err)
 	}

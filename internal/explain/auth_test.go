@@ -10,7 +10,7 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-func TestJudge(t *testing.T) {
+func TestAuthCheck(t *testing.T) {
 	t.Parallel()
 	const pass, asks, login, forbids = "pass", "asks", "login", "forbids"
 	says := map[string]feature.Foretold{
@@ -23,10 +23,10 @@ func TestJudge(t *testing.T) {
 	x.Features = append(x.Features, feature.Feature{Name: "none"})
 	x.router = router.New(router.Settings{Lookup: func(unit.Key) (unit.Unit, bool) { return unit.Unit{}, false }})
 	for _, c := range []struct {
-		judges   string
+		checks   string
 		all, any int
-		// told is what is told of a request that any judge may let in.
-		told string
+		// why is the reason if one check is enough.
+		why string
 	}{
 		{"none", 0, 0, ""},
 		{"pass", 0, 0, ""},
@@ -35,22 +35,22 @@ func TestJudge(t *testing.T) {
 		{"pass forbids", 403, 0, ""},
 		{"forbids none pass", 403, 0, ""},
 		{"asks pass", 0, 0, ""},
-		{"login asks", 401, 0, "one who lets the request pass is enough: no password; it asks"},
-		{"asks forbids", 403, 0, "one who lets the request pass is enough: it asks; no address"},
-		{"forbids login", 403, 401, "nobody lets the request pass: no address; no password"},
-		{"login forbids", 401, 401, "nobody lets the request pass: no password; no address"},
+		{"login asks", 401, 0, "one auth check that allows the request is enough: no password; it asks"},
+		{"asks forbids", 403, 0, "one auth check that allows the request is enough: it asks; no address"},
+		{"forbids login", 403, 401, "no auth check allows the request: no address; no password"},
+		{"login forbids", 401, 401, "no auth check allows the request: no password; no address"},
 	} {
 		won := &model.Route{}
-		for judge := range strings.FieldsSeq(c.judges) {
-			won.Policies = append(won.Policies, model.Policy{Feature: judge})
+		for check := range strings.FieldsSeq(c.checks) {
+			won.Policies = append(won.Policies, model.Policy{Feature: check})
 		}
-		if got, _ := x.judge(won, "http"); got.Status != c.all {
-			t.Errorf("%s: all must, status %d, want %d", c.judges, got.Status, c.all)
+		if got, _ := x.authCheck(won, "http"); got.Status != c.all {
+			t.Errorf("%s: all must, status %d, want %d", c.checks, got.Status, c.all)
 		}
 		won.AnyJudge = true
-		got, depends := x.judge(won, "http")
-		if told := got.Why + strings.Join(depends, "; "); got.Status != c.any || told != c.told {
-			t.Errorf("%s: one is enough, status %d, told %q, want %d, %q", c.judges, got.Status, told, c.any, c.told)
+		got, depends := x.authCheck(won, "http")
+		if why := got.Why + strings.Join(depends, "; "); got.Status != c.any || why != c.why {
+			t.Errorf("%s: one is enough, status %d, why %q, want %d, %q", c.checks, got.Status, why, c.any, c.why)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package ledger
+package tracker
 
 import (
 	"fmt"
@@ -14,9 +14,9 @@ import (
 	"github.com/headgate/headgate/internal/metrics"
 )
 
-// A bench is a ledger with what it logged since last asked.
+// A bench is a Tracker with the log since the last check.
 type bench struct {
-	*Ledger
+	*Tracker
 	t       *testing.T
 	metrics *metrics.Metrics
 	logged  strings.Builder
@@ -30,7 +30,7 @@ func newBench(t *testing.T) *bench {
 		}
 		return a
 	}
-	b.Ledger = New(slog.New(slog.NewTextHandler(&b.logged, &slog.HandlerOptions{ReplaceAttr: bare})), b.metrics.Findings)
+	b.Tracker = New(slog.New(slog.NewTextHandler(&b.logged, &slog.HandlerOptions{ReplaceAttr: bare})), b.metrics.Findings)
 	return b
 }
 
@@ -45,7 +45,7 @@ func (b *bench) wantLog(lines ...string) {
 
 func (b *bench) wantSilence() { b.t.Helper(); b.wantLog("") }
 
-// want is that the collection and the metric show these findings.
+// want checks that All and the metric show these findings.
 func (b *bench) want(all ...finding.Finding) {
 	b.t.Helper()
 	if diff := cmp.Diff(append([]finding.Finding{}, all...), b.All()); diff != "" {
@@ -72,68 +72,68 @@ var (
 )
 
 const (
-	invalidCame  = `level=WARN msg="bad\nmore" object=ingress/default/a field=x code=InvalidValue effect=none`
-	invalidGone  = `level=INFO msg="a finding is gone" object=ingress/default/a field=x code=InvalidValue was=bad`
-	conflictCame = `level=WARN msg=lost object=ingress/default/a field=y code=Conflict effect="not served"`
+	invalidAdded    = `level=WARN msg="bad\nmore" object=ingress/default/a field=x code=InvalidValue effect=none`
+	invalidResolved = `level=INFO msg="finding resolved" object=ingress/default/a field=x code=InvalidValue was=bad`
+	conflictAdded   = `level=WARN msg=lost object=ingress/default/a field=y code=Conflict effect="not served"`
 )
 
-// A finding of several owners is one: told when the first has it, and when the
-// last has it no more.
+// A finding of several owners is one finding: it is logged when the first owner
+// has it, and when the last one does not have it any more.
 func TestOneOfSeveralOwners(t *testing.T) {
 	b := newBench(t)
-	b.Enter([]Part{part("one", invalid), part("two", invalid, conflict), part("three")})
-	b.wantLog(invalidCame, conflictCame)
+	b.Update([]Part{part("one", invalid), part("two", invalid, conflict), part("three")})
+	b.wantLog(invalidAdded, conflictAdded)
 	b.want(invalid, conflict)
-	b.Enter([]Part{part("one", invalid), part("two", invalid, conflict)})
-	b.Enter([]Part{part("three", invalid)})
-	b.Enter([]Part{part("one")})
+	b.Update([]Part{part("one", invalid), part("two", invalid, conflict)})
+	b.Update([]Part{part("three", invalid)})
+	b.Update([]Part{part("one")})
 	b.wantSilence()
 	b.want(invalid, conflict)
-	b.Enter([]Part{part("two", conflict), part("three")})
-	b.wantLog(invalidGone)
+	b.Update([]Part{part("two", conflict), part("three")})
+	b.wantLog(invalidResolved)
 	b.want(conflict)
-	b.Enter([]Part{part("two", invalid, conflict)})
-	b.wantLog(invalidCame)
+	b.Update([]Part{part("two", invalid, conflict)})
+	b.wantLog(invalidAdded)
 	b.want(invalid, conflict)
 }
 
-// What moves from one owner to another is no news.
+// A finding that moves from one owner to another is not logged.
 func TestMovesAreSilent(t *testing.T) {
 	b := newBench(t)
-	b.Enter([]Part{part("one", invalid)})
-	b.wantLog(invalidCame)
-	b.Enter([]Part{part("one"), part("two", invalid)})
-	b.Enter([]Part{part("one", invalid), part("two")})
+	b.Update([]Part{part("one", invalid)})
+	b.wantLog(invalidAdded)
+	b.Update([]Part{part("one"), part("two", invalid)})
+	b.Update([]Part{part("one", invalid), part("two")})
 	b.wantSilence()
 	b.want(invalid)
 }
 
-// An owner that stands twice in an entry has what it has last.
+// If an owner is in an update twice, the last part counts.
 func TestTheLastPartCounts(t *testing.T) {
 	b := newBench(t)
-	b.Enter([]Part{part("one", invalid), part("one")})
+	b.Update([]Part{part("one", invalid), part("one")})
 	b.wantSilence()
 	b.want()
-	b.Enter([]Part{part("one", conflict), part("one", invalid)})
-	b.wantLog(invalidCame)
+	b.Update([]Part{part("one", conflict), part("one", invalid)})
+	b.wantLog(invalidAdded)
 	b.want(invalid)
 }
 
-// Strings and numbers, or names of two types, don't meet.
+// Owners of different types are different.
 func TestOwnersHaveTypes(t *testing.T) {
 	type name string
 	b := newBench(t)
-	b.Enter([]Part{part("one", invalid), part(name("one"), conflict)})
+	b.Update([]Part{part("one", invalid), part(name("one"), conflict)})
 	b.want(invalid, conflict)
 }
 
 func TestTheOneThatComesSaysEnough(t *testing.T) {
 	b := newBench(t)
-	b.Enter([]Part{part("one", invalid)})
-	b.wantLog(invalidCame)
+	b.Update([]Part{part("one", invalid)})
+	b.wantLog(invalidAdded)
 	worse := invalid
 	worse.Message = "worse"
-	b.Enter([]Part{part("one", worse)})
+	b.Update([]Part{part("one", worse)})
 	b.wantLog(`level=WARN msg=worse object=ingress/default/a field=x code=InvalidValue effect=none`)
 	b.want(worse)
 }
@@ -141,27 +141,27 @@ func TestTheOneThatComesSaysEnough(t *testing.T) {
 func TestFloodsAreCounted(t *testing.T) {
 	b := newBench(t)
 	var flood []finding.Finding
-	for i := range longest {
+	for i := range maxLogged {
 		flood = append(flood, finding.Finding{Object: fmt.Sprintf("ingress/default/b%04d", i), Code: finding.InvalidValue, Message: "bad"})
 	}
 	late := conflict
 	late.Object = "ingress/default/c"
-	b.Enter([]Part{part("one", append(flood, late)...), part("two", conflict)})
+	b.Update([]Part{part("one", append(flood, late)...), part("two", conflict)})
 	lines := strings.Split(strings.TrimSuffix(b.logged.String(), "\n"), "\n")
 	b.logged.Reset()
-	if len(lines) != longest+2 || lines[0] != conflictCame {
+	if len(lines) != maxLogged+2 || lines[0] != conflictAdded {
 		t.Fatalf("%d lines, the first: %s", len(lines), lines[0])
 	}
-	const more = `level=WARN msg="there are more new findings than are logged one by one; /v1/findings on the controller's socket has all" code=`
-	if diff := cmp.Diff([]string{more + "Conflict not_logged=1", more + "InvalidValue not_logged=1"}, lines[longest:]); diff != "" {
+	const more = `level=WARN msg="more findings added than are logged one by one; /v1/findings on the controller's socket has all" code=`
+	if diff := cmp.Diff([]string{more + "Conflict not_logged=1", more + "InvalidValue not_logged=1"}, lines[maxLogged:]); diff != "" {
 		t.Error(diff)
 	}
 	b.want(append(append([]finding.Finding{conflict}, flood...), late)...)
-	b.Enter([]Part{part("one", flood...)})
-	b.wantLog(`level=INFO msg="a finding is gone" object=ingress/default/c field=y code=Conflict was=lost`)
+	b.Update([]Part{part("one", flood...)})
+	b.wantLog(`level=INFO msg="finding resolved" object=ingress/default/c field=y code=Conflict was=lost`)
 }
 
-// Whoever reads meets entries whole.
+// Readers see whole updates.
 func TestReadersMeetWholeEntries(t *testing.T) {
 	b := newBench(t)
 	b.log = slog.New(slog.DiscardHandler)
@@ -171,9 +171,9 @@ func TestReadersMeetWholeEntries(t *testing.T) {
 			for i := range 500 {
 				other := invalid
 				other.Object, other.Message = fmt.Sprint(n), fmt.Sprint(i)
-				twin := other
-				twin.Field = "twin"
-				b.Enter([]Part{part(n, other), part(fmt.Sprint(n), twin)})
+				second := other
+				second.Field = "second"
+				b.Update([]Part{part(n, other), part(fmt.Sprint(n), second)})
 			}
 		})
 	}
@@ -186,7 +186,7 @@ func TestReadersMeetWholeEntries(t *testing.T) {
 		}
 		for which, n := range counts {
 			if n != 2 {
-				t.Fatalf("%d findings of entry %s, want 2", n, which)
+				t.Fatalf("%d findings of update %s, want 2", n, which)
 			}
 		}
 		select {
@@ -206,28 +206,28 @@ func BenchmarkAll(b *testing.B) {
 	for i := range fs {
 		fs[i] = finding.Finding{Object: fmt.Sprintf("ingress/default/b%04d", i), Code: finding.InvalidValue, Message: "bad"}
 	}
-	l.Enter([]Part{{"one", fs}})
+	l.Update([]Part{{"one", fs}})
 	for b.Loop() {
 		l.All()
 	}
 }
 
-// Who follows is told of findings that came, in order, and of nothing else.
-func TestFollow(t *testing.T) {
+// Notify reports the added findings, in order, and nothing else.
+func TestNotify(t *testing.T) {
 	b := newBench(t)
-	var came []string
-	b.Follow(func(fs []finding.Finding) {
+	var added []string
+	b.Notify(func(fs []finding.Finding) {
 		for _, f := range fs {
-			came = append(came, f.Object)
+			added = append(added, f.Object)
 		}
-		came = append(came, ".")
+		added = append(added, ".")
 	})
 	one, two := finding.Finding{Object: "a"}, finding.Finding{Object: "b"}
-	b.Enter([]Part{{"x", []finding.Finding{two}}, {"y", []finding.Finding{one}}})
-	b.Enter([]Part{{"x", nil}, {"z", []finding.Finding{two}}})
-	b.Enter([]Part{{"y", nil}})
-	b.Enter([]Part{{"y", []finding.Finding{one}}})
-	if got := strings.Join(came, " "); got != "a b . a ." {
-		t.Errorf("told were %s", got)
+	b.Update([]Part{{"x", []finding.Finding{two}}, {"y", []finding.Finding{one}}})
+	b.Update([]Part{{"x", nil}, {"z", []finding.Finding{two}}})
+	b.Update([]Part{{"y", nil}})
+	b.Update([]Part{{"y", []finding.Finding{one}}})
+	if got := strings.Join(added, " "); got != "a b . a ." {
+		t.Errorf("reported were %s", got)
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/headgate/headgate/internal/model"
 )
 
-// explainAlternatives are the backends that policies may choose. The Ingresses
-// that stand aside for the host have a part in it, whatever became of theirs.
-func (x *explainer) explainAlternatives(won *model.Route, rule build.RuleTrace) {
+// explainCanaries describes the backends that policies may choose. All canary
+// Ingresses of the host are involved, even if their rules have no effect.
+func (x *explainer) explainCanaries(won *model.Route, rule build.RuleTrace) {
 	for _, ing := range x.Store.Canaries(x.out.Name.Host) {
 		x.ingress(ing)
 	}
@@ -24,7 +24,7 @@ func (x *explainer) explainAlternatives(won *model.Route, rule build.RuleTrace) 
 		}
 		first := len(x.out.Backends)
 		for _, a := range list {
-			x.explainBackend(a.Backend, AlternativeBackend)
+			x.explainBackend(a.Backend, CanaryBackend)
 		}
 		traces := slices.DeleteFunc(slices.Clone(rule.Alternatives), func(t build.AlternativeTrace) bool { return t.Feature != p.Feature })
 		said := x.out.Backends[first:]
@@ -35,35 +35,35 @@ func (x *explainer) explainAlternatives(won *model.Route, rule build.RuleTrace) 
 	}
 }
 
-// choose asks a feature which of its alternatives is asked.
-func (x *explainer) choose(p model.Policy, won *model.Route, alternatives []Backend) {
+// choose asks a feature which of its canaries gets the request.
+func (x *explainer) choose(p model.Policy, won *model.Route, canaries []Backend) {
 	f := x.featureOf(p)
 	if f.Choose == nil {
 		return
 	}
-	q := x.question(won, x.out.Request.Scheme)
+	q := x.simulated(won, x.out.Request.Scheme)
 	q.Policy = p.Value
 	chosen := f.Choose(q)
-	for i := range alternatives {
-		alternatives[i].When, alternatives[i].Share = chosen.Whens[i], chosen.Shares[i]
+	for i := range canaries {
+		canaries[i].When, canaries[i].Share = chosen.Whens[i], chosen.Shares[i]
 	}
 	if x.chosen.Backend == "" {
 		x.chosen = chosen
 	}
 }
 
-// endpoints is how many endpoints of a backend on the route are asked.
+// endpoints is the number of endpoints in use of a backend of the route.
 func (x *explainer) endpoints(backend string) int {
 	for _, b := range x.out.Backends {
 		if b.Key == backend {
-			return len(b.Asked)
+			return len(b.Used)
 		}
 	}
 	return 0
 }
 
-// backendAnswer is that of the alternative which is asked, or of the first
-// backend that has an endpoint.
+// backendAnswer is the answer of the canary that gets the request, or of the first
+// backend with an endpoint.
 func (x *explainer) backendAnswer(won *model.Route) Answer {
 	if won.Backend == "" {
 		return Answer{Status: notFound, Why: "the built-in default backend answers"}
@@ -72,30 +72,30 @@ func (x *explainer) backendAnswer(won *model.Route) Answer {
 		return Answer{Backend: at, Endpoints: x.endpoints(at), Why: x.chosen.Why}
 	}
 	for _, b := range x.out.Backends {
-		if len(b.Asked) == 0 || b.Role == AlternativeBackend {
+		if len(b.Used) == 0 || b.Role == CanaryBackend {
 			continue
 		}
-		why := "the route leads there"
+		why := "it is the route's backend"
 		switch b.Role {
 		case FallbackBackend:
-			why = "the annotation " + x.cause(feature.FallbackBackend) + " names it, since the route's own backend has no endpoint"
+			why = "the annotation " + x.cause(feature.FallbackBackend) + " names it, and the route's own backend has no endpoint"
 		case DefaultBackend:
 			why = "it is the default backend"
 		}
-		return Answer{Backend: b.Key, Endpoints: len(b.Asked), Why: why + x.unless()}
+		return Answer{Backend: b.Key, Endpoints: len(b.Used), Why: why + x.unless()}
 	}
 	if won.Default {
 		return Answer{Status: notFound, Why: "the default backend has no endpoint" + x.unless()}
 	}
-	return Answer{Status: unavailable, Why: "no endpoint of backend " + won.Backend + " can be asked" + x.unless()}
+	return Answer{Status: unavailable, Why: "backend " + won.Backend + " has no endpoint in use" + x.unless()}
 }
 
-// shared tells whether alternatives get a share of requests like this one.
+// shared reports whether canaries get a share of requests like this one.
 func (x *explainer) shared() bool {
 	return slices.ContainsFunc(x.out.Backends, func(b Backend) bool { return b.Share > 0 })
 }
 
-// unless says what alternatives have to do with an answer that is not theirs.
+// unless returns when a canary answers instead.
 func (x *explainer) unless() string {
 	var parts []string
 	for _, b := range x.out.Backends {

@@ -1,4 +1,4 @@
-package survey_test
+package snapshot_test
 
 import (
 	"os"
@@ -13,8 +13,8 @@ import (
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/gatetest"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/snapshot"
 	"github.com/headgate/headgate/internal/source/file"
-	"github.com/headgate/headgate/internal/survey"
 	"github.com/headgate/headgate/internal/unit"
 )
 
@@ -61,12 +61,12 @@ metadata: {name: options, namespace: headgate}
 data: {proxy-body-size: 2m, no-such-key: "1"}
 `
 
-func take(t *testing.T, s survey.Settings) *survey.Survey {
+func take(t *testing.T, s snapshot.Settings) *snapshot.Snapshot {
 	t.Helper()
 	return takeOf(t, manifests, s)
 }
 
-func takeOf(t *testing.T, manifests string, s survey.Settings) *survey.Survey {
+func takeOf(t *testing.T, manifests string, s snapshot.Settings) *snapshot.Snapshot {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "all.yaml")
 	if err := os.WriteFile(path, []byte(manifests), 0o600); err != nil {
@@ -79,16 +79,16 @@ func takeOf(t *testing.T, manifests string, s survey.Settings) *survey.Survey {
 	s.Features, s.AnnotationPrefix = all.Features(), "nginx.ingress.kubernetes.io"
 	s.Store.IngressClass, s.Store.WatchWithoutClass, s.Store.Classless = "nginx", true, true
 	s.Store.ConfigMap = types.NamespacedName{Namespace: "headgate", Name: "options"}
-	v, err := survey.Take(read.Changes, s)
+	v, err := snapshot.Build(read.Changes, s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return v
 }
 
-// TestTake: every kind of unit is there, with its packed form and its findings.
-func TestTake(t *testing.T) {
-	v := take(t, survey.Settings{})
+// TestBuild: every kind of unit is there, with its packed form and its findings.
+func TestBuild(t *testing.T) {
+	v := take(t, snapshot.Settings{})
 	if len(v.Hosts) != 2 || len(v.Hosts["shop.test"].Routes) != 2 {
 		t.Errorf("hosts: %v", v.Hosts)
 	}
@@ -120,9 +120,9 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// TestNamespace: of other namespaces only the ConfigMap with the options counts.
+// TestNamespace: from other namespaces, only the ConfigMap with the options is used.
 func TestNamespace(t *testing.T) {
-	v := take(t, survey.Settings{Namespace: "blog"})
+	v := take(t, snapshot.Settings{Namespace: "blog"})
 	if len(v.Hosts) != 1 || len(v.Backends) != 1 || len(v.Globals.Policies) == 0 {
 		t.Errorf("hosts %v, backends %v, globals %v", v.Hosts, v.Backends, v.Globals)
 	}
@@ -131,10 +131,10 @@ func TestNamespace(t *testing.T) {
 	}
 }
 
-// TestDefaultCertificate: its Secret counts whatever the namespace is, and one
-// that can't be used has a finding.
+// TestDefaultCertificate: its Secret is used from any namespace, and an unusable
+// one has a finding.
 func TestDefaultCertificate(t *testing.T) {
-	var s survey.Settings
+	var s snapshot.Settings
 	s.Namespace = "shop"
 	s.Store.DefaultCertificate = types.NamespacedName{Namespace: "headgate", Name: "pair"}
 	key := unit.DefaultCertificateKey
@@ -161,14 +161,13 @@ func TestDefaultCertificate(t *testing.T) {
 	}
 }
 
-// TestRefused: an Ingress that is left out as a whole has findings and nothing
-// else.
-func TestRefused(t *testing.T) {
-	var s survey.Settings
+// TestExcluded: an excluded Ingress has findings and nothing else.
+func TestExcluded(t *testing.T) {
+	var s snapshot.Settings
 	s.Store.Scope.NoCatchAll = true
 	v := take(t, s)
 	fs := v.Findings[unit.Refusal.Key("blog/other")]
-	if len(fs) != 1 || fs[0].Code != finding.Refused || fs[0].Object != "ingress/blog/other" {
+	if len(fs) != 1 || fs[0].Code != finding.Excluded || fs[0].Object != "ingress/blog/other" {
 		t.Errorf("findings: %v", fs)
 	}
 	if len(v.Backends) != 2 {

@@ -1,11 +1,11 @@
-// Package survey builds all that objects ask for, once and without NGINX, for
-// commands that tell people about them.
+// Package snapshot builds all units of given objects once, without NGINX, for
+// commands that report about them.
 //
-// It does what the controller does at its start, up to the units, and keeps
-// what the controller passes on. It looks up no names and asks no cluster: the
-// objects that it is given are all there is. What is done with a Survey, it must
-// not know.
-package survey
+// It does what the controller does at its start, up to the units, and keeps what
+// the controller passes on. It looks up no names and has no connection to a
+// cluster: it knows the given objects only. It must not know what a Snapshot is
+// used for.
+package snapshot
 
 import (
 	corev1 "k8s.io/api/core/v1"
@@ -22,47 +22,46 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// Settings say what is served, as the controller's flags do.
+// Settings are what the controller's flags select.
 type Settings struct {
 	Store    store.Settings
 	Features []feature.Feature
-	// AnnotationPrefix stands before the names of annotations, without the
-	// slash.
+	// AnnotationPrefix is the prefix of annotations, without the slash.
 	AnnotationPrefix string
-	// Namespace is the only one whose objects are taken, beside the ConfigMap
-	// with the options and the Secret with the default certificate; empty for
-	// all.
+	// Namespace is the only one whose objects are taken, besides the ConfigMap
+	// with the options and the Secret with the default certificate. Empty means
+	// all namespaces.
 	Namespace string
 }
 
-// A Survey is what was built. It must not be changed.
+// A Snapshot is the result of Build. It must not be changed.
 //
-// Maps are by the name of the unit: the host, the server name, the key of the
-// backend (model.BackendKey).
-type Survey struct {
-	// View shows the objects that are served, by class and namespace.
+// The keys of the maps are the names of the units: the host, the server name, the
+// key of the backend (model.BackendKey).
+type Snapshot struct {
+	// View has the objects that are served, by class and namespace.
 	View *store.Store
-	// Globals are what holds for every request.
+	// Globals are the settings of all requests.
 	Globals  model.Globals
 	Hosts    map[string]model.Host
 	Names    map[string]model.Name
 	Patterns model.NamePatterns
 	Backends map[string]model.Backend
-	// Certificates are those that names show, by their hash.
+	// Certificates are those that names show, by hash.
 	Certificates map[string]model.Certificate
-	// DefaultCertificate is nil where the controller makes one at its start.
+	// DefaultCertificate is nil if the controller makes one at its start.
 	DefaultCertificate *model.Certificate
-	// Findings are those of each unit that has any. An object may have the same
-	// one in several units; All has each once.
+	// Findings are those of each unit that has any. Several units may have the
+	// same finding of an object; All returns it once.
 	Findings map[unit.Key][]finding.Finding
 
 	desired *plan.Desired
 }
 
-// Take builds all units of what the changes leave. It fails if the library for
-// regular expressions is not there, without which each of them would look
-// wrong.
-func Take(changes []source.Change, s Settings) (*Survey, error) {
+// Build builds all units of the objects that remain after the changes. It fails
+// if the library for regular expressions is missing, since every expression
+// would be reported as invalid.
+func Build(changes []source.Change, s Settings) (*Snapshot, error) {
 	if _, err := pcre.Version(); err != nil {
 		return nil, err
 	}
@@ -73,7 +72,7 @@ func Take(changes []source.Change, s Settings) (*Survey, error) {
 			objects.Apply(change.Object, change.Deleted)
 		}
 	}
-	v := &Survey{
+	v := &Snapshot{
 		View:  objects,
 		Hosts: map[string]model.Host{}, Names: map[string]model.Name{}, Backends: map[string]model.Backend{},
 		Certificates: map[string]model.Certificate{},
@@ -89,14 +88,14 @@ func Take(changes []source.Change, s Settings) (*Survey, error) {
 	return v, nil
 }
 
-func (v *Survey) enter(key unit.Key, fs []finding.Finding) {
+func (v *Snapshot) enter(key unit.Key, fs []finding.Finding) {
 	delete(v.Findings, key)
 	if len(fs) > 0 {
 		v.Findings[key] = fs
 	}
 }
 
-// takes tells whether an object is of the namespace to serve, or of none.
+// takes reports whether an object is in the namespace to serve, or in none.
 func (s Settings) takes(change source.Change) bool {
 	o := change.Object
 	name := types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
@@ -114,14 +113,13 @@ func (s Settings) takes(change source.Change) bool {
 }
 
 // Unit is the packed form of a unit, as the data plane would get it.
-func (v *Survey) Unit(key unit.Key) (unit.Unit, bool) { return v.desired.Unit(key) }
+func (v *Snapshot) Unit(key unit.Key) (unit.Unit, bool) { return v.desired.Unit(key) }
 
-// BoundProfiles puts what is served in place of the profiles that a host asks
-// for.
-func (v *Survey) BoundProfiles(h *model.Host) []finding.Finding { return v.desired.BoundProfiles(h) }
+// BoundProfiles replaces the profiles of a host by those that are served.
+func (v *Snapshot) BoundProfiles(h *model.Host) []finding.Finding { return v.desired.BoundProfiles(h) }
 
-// All are the findings of all units, sorted, each once.
-func (v *Survey) All() []finding.Finding {
+// All returns the findings of all units, sorted, without duplicates.
+func (v *Snapshot) All() []finding.Finding {
 	var all []finding.Finding
 	for _, fs := range v.Findings {
 		all = append(all, fs...)
@@ -129,7 +127,7 @@ func (v *Survey) All() []finding.Finding {
 	return finding.Sort(all)
 }
 
-func (v *Survey) build(b *build.Builder, key unit.Key) []finding.Finding {
+func (v *Snapshot) build(b *build.Builder, key unit.Key) []finding.Finding {
 	built, fs := b.Unit(key, v.View)
 	fs = append(fs, v.desired.Set(built)...)
 	switch m := built.Model.(type) {

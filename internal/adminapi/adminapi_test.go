@@ -1,4 +1,4 @@
-package inspection
+package adminapi
 
 import (
 	"context"
@@ -143,7 +143,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A killed controller leaves its socket, on which nobody listens.
+// A killed controller leaves its socket without a listener.
 func TestOldSocket(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	old, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket})
@@ -161,7 +161,7 @@ func TestOldSocket(t *testing.T) {
 	}
 }
 
-// Who never served closes without a trace too.
+// A server that never served removes its socket too.
 func TestCloseUnserved(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	s, err := Listen(socket, nil, nil, slog.New(slog.DiscardHandler))

@@ -7,10 +7,10 @@ import (
 	"github.com/headgate/headgate/internal/model"
 )
 
-// first is the first answer of those foretold, and on what else it depends that
-// there is none.
-func first(foretold []feature.Foretold) (_ Answer, depends []string) {
-	for _, said := range foretold {
+// first is the first predicted answer, and the conditions under which another
+// one comes before it.
+func first(predictions []feature.Foretold) (_ Answer, depends []string) {
+	for _, said := range predictions {
 		if said.Status != 0 {
 			return Answer{Status: said.Status, Location: said.Location, Why: said.Why}, nil
 		}
@@ -21,10 +21,10 @@ func first(foretold []feature.Foretold) (_ Answer, depends []string) {
 	return Answer{}, depends
 }
 
-// foretold is what the features of the policies on the route say of a phase, in
-// their order, as far as they have something to say.
-func (x *explainer) foretold(won *model.Route, scheme string, phase feature.Phase) (list []feature.Foretold) {
-	q := x.question(won, scheme)
+// predictions are those of the features with a policy on the route for a phase, in
+// their order.
+func (x *explainer) predictions(won *model.Route, scheme string, phase feature.Phase) (list []feature.Foretold) {
+	q := x.simulated(won, scheme)
 	for _, p := range won.Policies {
 		q.Policy, q.Global = p.Value, nil
 		for _, g := range x.globals.Policies {
@@ -39,8 +39,8 @@ func (x *explainer) foretold(won *model.Route, scheme string, phase feature.Phas
 	return list
 }
 
-// question is what features are asked of the request.
-func (x *explainer) question(won *model.Route, scheme string) feature.Question {
+// simulated is the request as features get it.
+func (x *explainer) simulated(won *model.Route, scheme string) feature.Question {
 	r := x.out.Request
 	_, secured := x.router.Certificate(r.Host)
 	return feature.Question{
@@ -51,13 +51,13 @@ func (x *explainer) question(won *model.Route, scheme string) feature.Question {
 	}
 }
 
-// unauthorized is told rather than another refusal.
+// unauthorized takes precedence over the status of other rejections.
 const unauthorized = 401
 
-// judge says what becomes of the request where features judge who sends it, as
+// authCheck combines the predictions of all auth checks of the route, as
 // lua/headgate/access.lua does.
-func (x *explainer) judge(won *model.Route, scheme string) (_ Answer, depends []string) {
-	said := x.foretold(won, scheme, feature.AuthPhase)
+func (x *explainer) authCheck(won *model.Route, scheme string) (_ Answer, depends []string) {
+	said := x.predictions(won, scheme, feature.AuthPhase)
 	if !won.AnyJudge || len(said) < 2 {
 		return first(said)
 	}
@@ -76,12 +76,12 @@ func (x *explainer) judge(won *model.Route, scheme string) (_ Answer, depends []
 	}
 	why := strings.Join(whys, "; ")
 	if !open {
-		return Answer{Status: status, Why: "nobody lets the request pass: " + why}, nil
+		return Answer{Status: status, Why: "no auth check allows the request: " + why}, nil
 	}
-	return Answer{}, []string{"one who lets the request pass is enough" + x.because(feature.AnyAuth) + ": " + why}
+	return Answer{}, []string{"one auth check that allows the request is enough" + x.because(feature.AnyAuth) + ": " + why}
 }
 
-// cause is the setting that has an effect, empty if no feature names one.
+// cause is the setting that has an effect, or empty.
 func (x *explainer) cause(of feature.Effect) string {
 	for _, f := range x.Features {
 		if name := f.Causes[of]; name != "" {
@@ -91,7 +91,7 @@ func (x *explainer) cause(of feature.Effect) string {
 	return ""
 }
 
-// because names the setting that has an effect at the end of a sentence.
+// because is the setting that has an effect, for the end of a sentence.
 func (x *explainer) because(of feature.Effect) string {
 	if name := x.cause(of); name != "" {
 		return " (" + name + ")"

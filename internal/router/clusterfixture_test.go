@@ -11,23 +11,23 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// questionsEach is how many questions there are about one world.
+// questionsEach is the number of questions about one clusterFixture.
 const questionsEach = 500
 
-// A world is units, and what is near to what they say: questions are made of
-// it.
-type world struct {
+// A clusterFixture is a set of units, with names and paths similar to theirs, from
+// which questions are made.
+type clusterFixture struct {
 	*rand.Rand
 	units []unit.Unit
-	// alike allows patterns that not all releases of the library see alike.
+	// alike allows patterns that releases of the library match differently.
 	alike bool
 	// own are texts that a fuzzer came up with: a pattern, a name and a path.
 	own          [3]string
 	names, paths []string
 }
 
-func newWorld(seed uint64, alike bool, own [3]string) *world {
-	w := &world{Rand: rand.New(rand.NewPCG(seed, 7)), alike: alike, own: own, paths: []string{"/"}}
+func newWorld(seed uint64, alike bool, own [3]string) *clusterFixture {
+	w := &clusterFixture{Rand: rand.New(rand.NewPCG(seed, 7)), alike: alike, own: own, paths: []string{"/"}}
 	if w.own[1] != "" {
 		w.names = append(w.names, w.own[1])
 	}
@@ -43,12 +43,12 @@ func newWorld(seed uint64, alike bool, own [3]string) *world {
 	return w
 }
 
-func (w *world) chance(of int) bool { return w.IntN(of) == 0 }
+func (w *clusterFixture) chance(of int) bool { return w.IntN(of) == 0 }
 
-func pick[T any](w *world, from ...T) T { return from[w.IntN(len(from))] }
+func pick[T any](w *clusterFixture, from ...T) T { return from[w.IntN(len(from))] }
 
-// make makes units that build would make, and such as it would not.
-func (w *world) make() {
+// make makes units that build would make, and others.
+func (w *clusterFixture) make() {
 	var hosts []string
 	for range 1 + w.IntN(4) {
 		hosts = append(hosts, w.name())
@@ -68,7 +68,7 @@ func (w *world) make() {
 	if !w.chance(3) {
 		w.units = append(w.units, unit.FromNamePatterns(w.namePatterns(hosts)))
 	}
-	// The newest of equal names is the one that counts in shared memory.
+	// The newest of equal names is the one in shared memory.
 	slices.Reverse(w.units)
 	seen := map[unit.Key]bool{}
 	w.units = slices.DeleteFunc(w.units, func(u unit.Unit) bool {
@@ -83,8 +83,8 @@ func (w *world) make() {
 	}
 }
 
-// leading is a name that mostly leads to the host of the same name.
-func (w *world) leading(name string, hosts []string) model.Name {
+// leading is a name that mostly belongs to the host of the same name.
+func (w *clusterFixture) leading(name string, hosts []string) model.Name {
 	w.names = append(w.names, name)
 	n := model.Name{Name: name, Host: name, Secured: w.chance(3)}
 	if w.chance(4) || !slices.Contains(hosts, name) {
@@ -93,7 +93,7 @@ func (w *world) leading(name string, hosts []string) model.Name {
 	return n
 }
 
-func (w *world) namePatterns(hosts []string) model.NamePatterns {
+func (w *clusterFixture) namePatterns(hosts []string) model.NamePatterns {
 	var p model.NamePatterns
 	for range w.IntN(4) {
 		p.Heads = append(p.Heads, w.leading("*."+w.name(), hosts))
@@ -108,12 +108,12 @@ func (w *world) namePatterns(hosts []string) model.NamePatterns {
 	return p
 }
 
-func (w *world) label() string {
+func (w *clusterFixture) label() string {
 	return pick(w, "a", "b", "a", "b", "www", "x1", "b-c", "_d", "é", "a+b", "")
 }
 
 // name is mostly one that a rule, an alias or a client may have.
-func (w *world) name() string {
+func (w *clusterFixture) name() string {
 	if len(w.names) > 0 && w.chance(3) {
 		name := pick(w, w.names...)
 		return pick(w, name, "a."+name, "*."+name, name+".b", strings.TrimPrefix(name, "*."), strings.TrimPrefix(name, "a."))
@@ -131,12 +131,12 @@ func (w *world) name() string {
 	return strings.Join(labels, ".")
 }
 
-func (w *world) host(name string) model.Host {
+func (w *clusterFixture) host(name string) model.Host {
 	h := model.Host{Name: name}
 	patterns, mixed := w.chance(3), w.chance(20)
 	for i := range w.IntN(10) {
 		r := model.Route{
-			// A profile of its own tells which route it is.
+			// Its own profile identifies the route.
 			Profile: model.Profile{}.With(model.ProfileValue{Name: "size", Number: int64(i)}),
 			Backend: pick(w, "", "ns/a/80", "ns/b/http"),
 			Denied:  w.chance(8),
@@ -164,7 +164,7 @@ func (w *world) host(name string) model.Host {
 }
 
 // path is one of a rule.
-func (w *world) path() string {
+func (w *clusterFixture) path() string {
 	path := "/"
 	if w.chance(2) {
 		path = strings.ToValidUTF8(pick(w, w.paths...), "?")
@@ -178,12 +178,12 @@ func (w *world) path() string {
 	return path
 }
 
-func (w *world) pathPattern() string {
+func (w *clusterFixture) pathPattern() string {
 	switch w.IntN(6) {
 	case 0:
 		return "^" + w.path()
 	case 1:
-		// All bytes that Lua takes as plain text, and some that it does not.
+		// All bytes that Lua takes literally, and some that it does not.
 		text := pick(w, "/x_~!", "/@#%&=:;,", "/<>'\"`-Z", "/a b", "/[a", "/$", "/é")
 		w.paths = append(w.paths, text+"/b", strings.ToUpper(text))
 		if _, err := pcre.Compile("^"+text, pcre.Options{Caseless: true}); err != nil {
@@ -194,12 +194,12 @@ func (w *world) pathPattern() string {
 	return w.regex("^/")
 }
 
-// regex is a pattern that PCRE takes, as build gives it to units.
-func (w *world) regex(start string) string {
+// regex is a pattern that PCRE accepts, as build writes it into units.
+func (w *clusterFixture) regex(start string) string {
 	var text string
 	switch {
 	case !w.alike:
-		// What takes few steps: releases count them differently.
+		// These take few steps: releases count steps differently.
 		text = start + w.expression(0) + pick(w, "", "$", "(/|$)(.*)", "("+w.atom(0)+"|"+w.expression(0)+")", "(?!"+w.atom(0)+")", "|"+w.expression(0))
 	case w.own[0] != "" && w.chance(3):
 		text = pick(w, "", start) + w.own[0]
@@ -219,7 +219,7 @@ func (w *world) regex(start string) string {
 }
 
 // expression joins some atoms.
-func (w *world) expression(depth int) string {
+func (w *clusterFixture) expression(depth int) string {
 	var text strings.Builder
 	for range 1 + w.IntN(4) {
 		text.WriteString(w.atom(depth))
@@ -227,7 +227,7 @@ func (w *world) expression(depth int) string {
 	return text.String()
 }
 
-func (w *world) atom(depth int) string {
+func (w *clusterFixture) atom(depth int) string {
 	plain := []string{"a", "b", "A", "/", "-", "é", `\.`, ".", "[a-b]", "[^/]", `\d`, `\w`, "[^a.]"}
 	if depth == 0 || w.chance(2) {
 		atom := pick(w, plain...)
@@ -244,8 +244,8 @@ func (w *world) atom(depth int) string {
 		`\Qa.b\E`, "[[:alpha:]]", `\x41`, fmt.Sprintf("(?:%s){%d,}", inner, w.IntN(3)), "(?s)", "(?m)$", `\A`, `\z`, "(?1)", `\R`)
 }
 
-// questions are names and paths near to the world's.
-func (w *world) questions() []question {
+// questions are names and paths similar to those of the clusterFixture.
+func (w *clusterFixture) questions() []question {
 	list := make([]question, questionsEach)
 	for i := range list {
 		list[i] = question{w.clientName(), w.clientPath()}
@@ -253,7 +253,7 @@ func (w *world) questions() []question {
 	return list
 }
 
-func (w *world) clientName() string {
+func (w *clusterFixture) clientName() string {
 	name := w.name()
 	if len(w.names) > 0 && !w.chance(3) {
 		name = pick(w, w.names...)
@@ -268,7 +268,7 @@ func (w *world) clientName() string {
 	return pick(w, name, name, name, name, name, "a."+name, name+".b", name+".", "."+name, w.mutated(name))
 }
 
-func (w *world) clientPath() string {
+func (w *clusterFixture) clientPath() string {
 	path := pick(w, w.paths...)
 	if w.alike && w.chance(12) {
 		path = pick(w, "/"+strings.Repeat("a", 10+w.IntN(40))+pick(w, "", "!"), "/"+strings.Repeat("a/", 1000))
@@ -294,7 +294,7 @@ func (w *world) clientPath() string {
 }
 
 // mutated changes one byte.
-func (w *world) mutated(text string) string {
+func (w *clusterFixture) mutated(text string) string {
 	if text == "" {
 		return "a"
 	}

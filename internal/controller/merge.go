@@ -8,10 +8,10 @@ import (
 	"github.com/headgate/headgate/internal/source"
 )
 
-// Together runs sources as one, until one of them fails. The first of them
-// delivers everything there is; the others deliver only what they were told to
-// want.
-func Together(sources ...Source) Source {
+// MergeSources runs several sources as one, until one of them fails. The first
+// one delivers all existing objects, the others deliver what they are
+// subscribed to.
+func MergeSources(sources ...Source) Source {
 	return func(ctx context.Context, deliver func(context.Context, []source.Change)) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()

@@ -9,8 +9,8 @@ import (
 	"github.com/headgate/headgate/internal/source"
 )
 
-// TestTogether: all sources deliver, and the failure of one ends all.
-func TestTogether(t *testing.T) {
+// TestMergeSources: all sources deliver, and the failure of one ends all.
+func TestMergeSources(t *testing.T) {
 	broken := errors.New("broken")
 	got := make(chan string, 2)
 	deliver := func(_ context.Context, changes []source.Change) { got <- changes[0].Object.GetName() }
@@ -23,7 +23,7 @@ func TestTogether(t *testing.T) {
 			return end
 		}
 	}
-	if err := controller.Together(follow("a", nil), follow("b", broken))(t.Context(), deliver); !errors.Is(err, broken) {
+	if err := controller.MergeSources(follow("a", nil), follow("b", broken))(t.Context(), deliver); !errors.Is(err, broken) {
 		t.Errorf("the error is %v", err)
 	}
 	if first, second := <-got, <-got; first == second {
@@ -31,7 +31,7 @@ func TestTogether(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-got; <-got; cancel() }()
-	if err := controller.Together(follow("a", nil), follow("b", nil))(ctx, deliver); err != nil {
+	if err := controller.MergeSources(follow("a", nil), follow("b", nil))(ctx, deliver); err != nil {
 		t.Errorf("the end is an error: %v", err)
 	}
 }
