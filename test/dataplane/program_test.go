@@ -184,7 +184,7 @@ func checkHealth(t *testing.T, binary string) {
 
 	master := p.master()
 	kill(t, -master, syscall.SIGSTOP)
-	p.wantHealth("with an NGINX that hangs", 500, "does not answer")
+	p.wantHealth("with an NGINX that hangs", 500, "does not respond")
 	kill(t, -master, syscall.SIGCONT)
 	p.wantHealth("with one that goes on", 200, "ok")
 
