@@ -75,7 +75,7 @@ func (f *fakeCluster) want(kind string, object func(metav1.ObjectMeta) metav1.Ob
 // there is a time limit for a cluster that delivers nothing, or not everything.
 func TestReadOnce(t *testing.T) {
 	t.Parallel()
-	headers := feature.Feature{Name: "headers", Settings: []feature.Declared{
+	headers := feature.Feature{Name: "headers", Settings: []feature.AnySetting{
 		feature.Setting[feature.ObjectName]{Annotation: "headers", Parse: feature.Object, Refers: feature.ConfigMap},
 	}}
 	for _, c := range []struct {

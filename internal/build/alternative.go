@@ -46,7 +46,7 @@ type offer struct {
 	field string
 	where place
 	route int // -1 if there is none
-	model.Alternative
+	model.Canary
 }
 
 // offers are what an Ingress that stands aside offers the host, as far as it
@@ -67,7 +67,7 @@ func (l *layout) offers(p *part) []offer {
 		if !ok {
 			route = -1
 		}
-		list = append(list, offer{field, where, route, model.Alternative{Backend: ref.Key}})
+		list = append(list, offer{field, where, route, model.Canary{Backend: ref.Key}})
 	}
 	if len(p.Spec.Rules) == 0 {
 		add("spec.defaultBackend", root, p.Spec.DefaultBackend)
@@ -114,7 +114,7 @@ func (l *layout) addAlternative(p *part, name string, o offer, when any, denied 
 		refuse(finding.MissingObject, fmt.Sprintf("the route %s of host %s has no backend to be an alternative to", feature.Shorten(o.where.String()), l.host))
 	case route.Backend == o.Backend:
 		refuse(finding.Conflict, "the route has that backend already")
-	case !appendAlternative(route, name, o.Alternative):
+	case !appendAlternative(route, name, o.Canary):
 		refuse(finding.TooMany, fmt.Sprintf("the route has %d alternatives, which are older, and no more are allowed", maxAlternatives))
 	case l.trace != nil:
 		trace := l.routes[o.route].trace
@@ -124,9 +124,9 @@ func (l *layout) addAlternative(p *part, name string, o offer, when any, denied 
 
 // appendAlternative puts an alternative behind those that the route has of the
 // feature. It is false if the route has too many.
-func appendAlternative(route *model.Route, name string, alternative model.Alternative) bool {
+func appendAlternative(route *model.Route, name string, alternative model.Canary) bool {
 	for i, p := range route.Policies {
-		if list, ok := p.Value.([]model.Alternative); ok && p.Feature == name {
+		if list, ok := p.Value.([]model.Canary); ok && p.Feature == name {
 			if len(list) == maxAlternatives {
 				return false
 			}
@@ -134,6 +134,6 @@ func appendAlternative(route *model.Route, name string, alternative model.Altern
 			return true
 		}
 	}
-	feature.Add(route, name, []model.Alternative{alternative})
+	feature.Add(route, name, []model.Canary{alternative})
 	return true
 }

@@ -29,7 +29,7 @@ func standsAside(name string, year, count int) *networkingv1.Ingress {
 
 // alternativesOf builds a.example.com with a route /p-0 beside what stands aside,
 // and returns the alternatives of the route.
-func alternativesOf(t *testing.T, asides ...metav1.Object) ([]model.Alternative, []finding.Finding) {
+func alternativesOf(t *testing.T, asides ...metav1.Object) ([]model.Canary, []finding.Finding) {
 	t.Helper()
 	main := manyPaths("main", 2026, "/p-%d", 1)
 	main.Annotations = nil
@@ -42,7 +42,7 @@ func alternativesOf(t *testing.T, asides ...metav1.Object) ([]model.Alternative,
 	if len(policies) == 0 {
 		return nil, fs
 	}
-	return policies[0].Value.([]model.Alternative), fs
+	return policies[0].Value.([]model.Canary), fs
 }
 
 // TestAlternativesOfARouteAreBounded has the youngest of too many refused.

@@ -129,9 +129,9 @@ func TestValuesAreParsedOnce(t *testing.T) {
 		return 0, errors.New("must be nothing")
 	}}
 	features := []feature.Feature{{
-		Name: "counted", Settings: []feature.Declared{counted},
+		Name: "counted", Settings: []feature.AnySetting{counted},
 		Route: func(v feature.Values, out *feature.RouteOut) { counted.Get(v) },
-		Patterns: func(v feature.Values, _ string) feature.Declared {
+		Patterns: func(v feature.Values, _ string) feature.AnySetting {
 			if counted.Get(v) > 0 {
 				return counted
 			}
@@ -156,7 +156,7 @@ func TestValuesAreParsedOnce(t *testing.T) {
 // of the Ingress are denied.
 func TestUnreadValuesDeny(t *testing.T) {
 	gate := feature.Setting[int]{Annotation: "gate", OnInvalid: feature.Deny, Parse: feature.Int(1, 9)}
-	features := []feature.Feature{{Name: "gate", Settings: []feature.Declared{gate}}}
+	features := []feature.Feature{{Name: "gate", Settings: []feature.AnySetting{gate}}}
 	ing := manyPaths("one", 2026, "/p-%d", 3)
 	ing.Annotations = map[string]string{annotationPrefix + "gate": "x"}
 	host, _, fs := build.New(features, strings.TrimSuffix(annotationPrefix, "/")).Host("a.example.com", newStore([]metav1.Object{ing}))

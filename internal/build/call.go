@@ -46,7 +46,7 @@ func localOnly(address string) string {
 // ConfigMap with the options, or the oldest Ingress that calls it.
 func (b *Builder) callerOf(key string, v View) (object, field string) {
 	if configMap := v.ConfigMap(); v.CalledByOptions(key) && configMap != nil {
-		field = b.callField(b.settings.Options(v).Config.Values(), key, configMap.Data, func(s feature.Declared) string { return s.Declaration().Key })
+		field = b.callField(b.settings.Options(v).Config.Values(), key, configMap.Data, func(s feature.AnySetting) string { return s.Spec().Key })
 		return "configmap/" + configMap.Namespace + "/" + configMap.Name, field
 	}
 	callers := v.Callers(key)
@@ -60,7 +60,7 @@ func (b *Builder) callerOf(key string, v View) (object, field string) {
 
 // callField is the first of what is written of the settings of a feature that
 // calls a backend, empty if there is none.
-func (b *Builder) callField(v feature.Values, key string, written map[string]string, name func(feature.Declared) string) string {
+func (b *Builder) callField(v feature.Values, key string, written map[string]string, name func(feature.AnySetting) string) string {
 	for _, f := range b.features {
 		if f.Calls == nil || !slices.ContainsFunc(f.Calls(v), func(c model.Call) bool { return leadsTo(c, key) }) {
 			continue

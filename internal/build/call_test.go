@@ -34,7 +34,7 @@ func caller() feature.Feature {
 		}
 	}
 	return feature.Feature{
-		Name: "caller", Settings: []feature.Declared{whom}, Calls: calls,
+		Name: "caller", Settings: []feature.AnySetting{whom}, Calls: calls,
 		Route: func(v feature.Values, out *feature.RouteOut) {
 			for _, call := range calls(v) {
 				if call.SameHost {
@@ -105,7 +105,7 @@ func TestCallsOutside(t *testing.T) {
 func TestTheCallIsTold(t *testing.T) {
 	calling := func(annotation string) feature.Feature {
 		whom := feature.Setting[string]{Annotation: annotation, Parse: func(text string) (string, error) { return text, nil }}
-		return feature.Feature{Name: annotation, Settings: []feature.Declared{whom}, Calls: func(v feature.Values) []model.Call {
+		return feature.Feature{Name: annotation, Settings: []feature.AnySetting{whom}, Calls: func(v feature.Values) []model.Call {
 			if host := whom.Get(v); host != "self" {
 				return []model.Call{{Host: host, Port: 80}}
 			}

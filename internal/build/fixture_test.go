@@ -51,13 +51,13 @@ func fakeFeatures() []feature.Feature {
 	seal := feature.Setting[int]{Annotation: "seal", Parse: feature.Int(1, 9), OnInvalid: feature.Deny, Scope: feature.ScopeHost, Merge: feature.MergeTogether, Leads: true}
 	workers := feature.Setting[int]{Key: "workers", Default: 1, Parse: feature.Int(1, 64), Scope: feature.ScopeProcess}
 	return []feature.Feature{
-		{Name: "gate", Settings: []feature.Declared{gate}, Route: func(v feature.Values, out *feature.RouteOut) {
+		{Name: "gate", Settings: []feature.AnySetting{gate}, Route: func(v feature.Values, out *feature.RouteOut) {
 			if n := gate.Get(v); n != 0 {
 				feature.Add(out.Route, "gate", n)
 			}
 		}},
 		{
-			Name: "color", Settings: []feature.Declared{color},
+			Name: "color", Settings: []feature.AnySetting{color},
 			Route: func(v feature.Values, out *feature.RouteOut) {
 				if c := color.Get(v); c != color.Default {
 					feature.Add(out.Route, "color", c)
@@ -66,11 +66,11 @@ func fakeFeatures() []feature.Feature {
 			Process: func(v feature.Values, out *feature.ProcessOut) { out.Policy = color.Get(v) },
 		},
 		{
-			Name: "names", Settings: []feature.Declared{also},
+			Name: "names", Settings: []feature.AnySetting{also},
 			Names: func(v feature.Values, out *feature.NamesOut) { out.Aliases, out.AliasesBy = also.Get(v), also },
 		},
 		{
-			Name: "instead", Settings: []feature.Declared{instead},
+			Name: "instead", Settings: []feature.AnySetting{instead},
 			Route: func(v feature.Values, out *feature.RouteOut) {
 				if name := instead.Get(v).Name; name != "" && out.Route.Backend != "" && !out.Route.Default {
 					out.Route.Fallback = model.BackendKey(v.Origin().Namespace, name, model.FirstPort)
@@ -78,8 +78,8 @@ func fakeFeatures() []feature.Feature {
 			},
 		},
 		{
-			Name: "regex", Settings: []feature.Declared{regex},
-			Patterns: func(v feature.Values, _ string) feature.Declared {
+			Name: "regex", Settings: []feature.AnySetting{regex},
+			Patterns: func(v feature.Values, _ string) feature.AnySetting {
 				if regex.Get(v) {
 					return regex
 				}
@@ -87,11 +87,11 @@ func fakeFeatures() []feature.Feature {
 			},
 		},
 		{
-			Name: "aside", Settings: []feature.Declared{aside},
-			Alternative: func(v feature.Values, _ *feature.Report) (any, bool) { return aside.Get(v), aside.Get(v) > 0 },
+			Name: "aside", Settings: []feature.AnySetting{aside},
+			Canary: func(v feature.Values, _ *feature.Report) (any, bool) { return aside.Get(v), aside.Get(v) > 0 },
 		},
 		{
-			Name: "objects", Settings: []feature.Declared{lock, note},
+			Name: "objects", Settings: []feature.AnySetting{lock, note},
 			Route: func(v feature.Values, out *feature.RouteOut) {
 				if secret, ok := feature.SecretOf(v, lock); ok {
 					feature.Add(out.Route, "lock", string(secret["key"]))
@@ -102,11 +102,11 @@ func fakeFeatures() []feature.Feature {
 			},
 		},
 		{
-			Name: "own", Settings: []feature.Declared{own},
+			Name: "own", Settings: []feature.AnySetting{own},
 			Backend: func(v feature.Values, out *feature.BackendOut) { out.Balancing.ServiceAddress = own.Get(v) },
 		},
 		{
-			Name: "hands", Settings: []feature.Declared{cipher, first},
+			Name: "hands", Settings: []feature.AnySetting{cipher, first},
 			Host: func(v feature.Values, out *feature.HostOut) {
 				out.TLS.Ciphers = cipher.Get(v)
 				if first.Get(v) {
@@ -115,7 +115,7 @@ func fakeFeatures() []feature.Feature {
 			},
 		},
 		{
-			Name: "clients", Settings: []feature.Declared{authority, depth},
+			Name: "clients", Settings: []feature.AnySetting{authority, depth},
 			Host: func(v feature.Values, out *feature.HostOut) {
 				if secret, ok := feature.SecretOf(v, authority); ok {
 					out.Policy = "verify"
@@ -124,7 +124,7 @@ func fakeFeatures() []feature.Feature {
 			},
 		},
 		{
-			Name: "seal", Settings: []feature.Declared{seal},
+			Name: "seal", Settings: []feature.AnySetting{seal},
 			Host: func(v feature.Values, out *feature.HostOut) {
 				if n := seal.Get(v); n != 0 {
 					out.Policy = n
@@ -132,7 +132,7 @@ func fakeFeatures() []feature.Feature {
 			},
 		},
 		{
-			Name: "buffer", Settings: []feature.Declared{buffer, workers},
+			Name: "buffer", Settings: []feature.AnySetting{buffer, workers},
 			Route: func(v feature.Values, out *feature.RouteOut) {
 				if buffer.Get(v) {
 					out.Route.Profile = out.Route.Profile.With(model.ProfileValue{Name: "buffering", Number: 1})

@@ -18,7 +18,7 @@ func demanding() feature.Feature {
 	need := feature.Setting[bool]{Annotation: "need", Parse: feature.Bool}
 	process := feature.Setting[bool]{Key: "process", Parse: feature.Bool, Scope: feature.ScopeProcess}
 	return feature.Feature{
-		Name: "demanding", Settings: []feature.Declared{need, process},
+		Name: "demanding", Settings: []feature.AnySetting{need, process},
 		Route: func(v feature.Values, out *feature.RouteOut) {
 			if need.Get(v) && !v.Has(feature.HybridGroups) {
 				out.Deny(need, finding.MissingCapability, "lacking")

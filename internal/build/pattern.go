@@ -62,7 +62,7 @@ func (l *layout) makesPatterns(p *part, written *networkingv1.HTTPIngressPath) b
 
 // isPattern is the setting by which a path is an expression by its Ingress's own
 // doing, nil if it is none.
-func (l *layout) isPattern(p *part, path string) feature.Declared {
+func (l *layout) isPattern(p *part, path string) feature.AnySetting {
 	for _, f := range l.builder.features {
 		if f.Patterns == nil {
 			continue

@@ -47,7 +47,7 @@ type RuleTrace struct {
 	Written string
 	// Settings are those of the route's Ingress.
 	Settings []feature.Reading
-	// Alternatives are in the order of the policies' lists of model.Alternative.
+	// Alternatives are in the order of the policies' lists of model.Canary.
 	Alternatives []AlternativeTrace
 }
 
@@ -98,7 +98,7 @@ func (b *Builder) traceSettings(p *feature.Parsed, problems []feature.Problem) [
 	list := append(b.settings.Schema.Readings(p.Written(), feature.ScopeRoute, problems), b.settings.Schema.Readings(p.Written(), feature.ScopeName, problems)...)
 	return slices.DeleteFunc(list, func(r feature.Reading) bool {
 		i, ok := b.order[r.Feature]
-		return ok && b.features[i].Alternative != nil
+		return ok && b.features[i].Canary != nil
 	})
 }
 

@@ -49,18 +49,18 @@ func Annotations(features []feature.Feature, refused []Refusal, missing []string
 	for _, s := range sections(features) {
 		if s.name == Unsupported {
 			for _, d := range s.settings {
-				denied[d.Declaration().Annotation] = true
+				denied[d.Spec().Annotation] = true
 			}
 			continue
 		}
-		rows := s.rows(func(d feature.Declaration) string { return d.Annotation })
+		rows := s.rows(func(d feature.SettingSpec) string { return d.Annotation })
 		if len(rows) == 0 {
 			continue
 		}
 		s.head(&b)
 		table(&b, "Annotation", "Values", "Default", "Key", "Risk", "Invalid value", "Effect")
 		for _, r := range rows {
-			d := r.Declaration()
+			d := r.Spec()
 			key := d.Key
 			if key == "" && keys[d.Annotation] {
 				key = d.Annotation
@@ -98,14 +98,14 @@ func Keys(features []feature.Feature, refused []Refusal, missing []string) strin
 	b.WriteString(generated + keysHead)
 	annotations := annotationsOf(features)
 	for _, s := range append(sections(features), tenancy()) {
-		rows := s.rows(func(d feature.Declaration) string { return d.Key })
+		rows := s.rows(func(d feature.SettingSpec) string { return d.Key })
 		if len(rows) == 0 {
 			continue
 		}
 		s.head(&b)
 		table(&b, "Key", "Values", "Default", "Annotation", "Effect")
 		for _, r := range rows {
-			d := r.Declaration()
+			d := r.Spec()
 			annotation := d.Annotation
 			if annotation == "" && annotations[d.Key] {
 				annotation = d.Key
@@ -122,7 +122,7 @@ func Keys(features []feature.Feature, refused []Refusal, missing []string) strin
 // A section is the settings of one feature.
 type section struct {
 	name, doc string
-	settings  []feature.Declared
+	settings  []feature.AnySetting
 }
 
 func sections(features []feature.Feature) []section {
@@ -140,15 +140,15 @@ func tenancy() section {
 }
 
 // rows are the settings that have a name of the kind, sorted by it.
-func (s section) rows(name func(feature.Declaration) string) []feature.Declared {
-	var rows []feature.Declared
+func (s section) rows(name func(feature.SettingSpec) string) []feature.AnySetting {
+	var rows []feature.AnySetting
 	for _, d := range s.settings {
-		if name(d.Declaration()) != "" {
+		if name(d.Spec()) != "" {
 			rows = append(rows, d)
 		}
 	}
-	slices.SortFunc(rows, func(a, b feature.Declared) int {
-		return cmp.Compare(name(a.Declaration()), name(b.Declaration()))
+	slices.SortFunc(rows, func(a, b feature.AnySetting) int {
+		return cmp.Compare(name(a.Spec()), name(b.Spec()))
 	})
 	return rows
 }
@@ -199,7 +199,7 @@ func code(text string) string {
 	return "`" + text + "`"
 }
 
-func defaultText(s feature.Declared) string {
+func defaultText(s feature.AnySetting) string {
 	text, _ := defaultOf(s)
 	return code(text)
 }
@@ -210,7 +210,7 @@ func badValue(on feature.OnInvalid) string {
 
 // appliesTo says which Ingress decides, where a setting applies to more than the
 // paths of its own.
-func appliesTo(d feature.Declaration) string {
+func appliesTo(d feature.SettingSpec) string {
 	unit := map[feature.Scope]string{feature.ScopeHost: "host", feature.ScopeBackend: "port of a Service"}[d.Scope]
 	switch {
 	case unit == "":
@@ -225,17 +225,17 @@ func appliesTo(d feature.Declaration) string {
 
 // keysOf and annotationsOf are the names that some setting has.
 func keysOf(features []feature.Feature) map[string]bool {
-	return names(feature.Declarations(features), func(d feature.Declaration) string { return d.Key })
+	return names(feature.AllSettings(features), func(d feature.SettingSpec) string { return d.Key })
 }
 
 func annotationsOf(features []feature.Feature) map[string]bool {
-	return names(feature.Declarations(features), func(d feature.Declaration) string { return d.Annotation })
+	return names(feature.AllSettings(features), func(d feature.SettingSpec) string { return d.Annotation })
 }
 
-func names(settings []feature.Declared, of func(feature.Declaration) string) map[string]bool {
+func names(settings []feature.AnySetting, of func(feature.SettingSpec) string) map[string]bool {
 	set := map[string]bool{}
 	for _, s := range settings {
-		if name := of(s.Declaration()); name != "" {
+		if name := of(s.Spec()); name != "" {
 			set[name] = true
 		}
 	}

@@ -23,7 +23,7 @@ type kind struct {
 	page    string
 	refused []Refusal
 	differ  []difference
-	of      func(feature.Declaration) string
+	of      func(feature.SettingSpec) string
 	write   func([]feature.Feature, []Refusal, []string) string
 }
 
@@ -31,11 +31,11 @@ func kinds() []kind {
 	return []kind{
 		{
 			"annotations", "../../test/compat/annotations.tsv", "testdata/missing-annotations.txt", "../../docs/annotations.md",
-			RefusedAnnotations(), annotationDifferences(), func(d feature.Declaration) string { return d.Annotation }, Annotations,
+			RefusedAnnotations(), annotationDifferences(), func(d feature.SettingSpec) string { return d.Annotation }, Annotations,
 		},
 		{
 			"keys", "../../test/compat/configmap.tsv", "testdata/missing-keys.txt", "../../docs/configmap.md",
-			RefusedKeys(), keyDifferences(), func(d feature.Declaration) string { return d.Key }, Keys,
+			RefusedKeys(), keyDifferences(), func(d feature.SettingSpec) string { return d.Key }, Keys,
 		},
 	}
 }
@@ -87,12 +87,12 @@ func (k kind) knownSettings(t *testing.T) map[string]known {
 }
 
 // declared returns the settings of features by name, without those that only deny.
-func (k kind) declared(t *testing.T, features []feature.Feature) map[string]feature.Declared {
+func (k kind) declared(t *testing.T, features []feature.Feature) map[string]feature.AnySetting {
 	t.Helper()
-	settings := map[string]feature.Declared{}
+	settings := map[string]feature.AnySetting{}
 	features = slices.DeleteFunc(slices.Clone(features), func(f feature.Feature) bool { return f.Name == Unsupported })
-	for _, s := range feature.Declarations(features) {
-		if name := k.of(s.Declaration()); name != "" {
+	for _, s := range feature.AllSettings(features) {
+		if name := k.of(s.Spec()); name != "" {
 			if settings[name] != nil {
 				t.Errorf("two features have the %s %s", k.name, name)
 			}
@@ -203,14 +203,14 @@ func TestRisksAndDefaults(t *testing.T) {
 		for _, name := range slices.Sorted(maps.Keys(have)) {
 			s, theirs := have[name], knownSettings[name]
 			var differ []string
-			if risk := s.Declaration().Risk.String(); theirs.Risk != "" && risk != theirs.Risk {
+			if risk := s.Spec().Risk.String(); theirs.Risk != "" && risk != theirs.Risk {
 				differ = append(differ, fmt.Sprintf("%s: risk %q, ingress-nginx: %q", name, risk, theirs.Risk))
 			}
 			if theirs.Status == "active" && !isDefault(s, theirs.Default) {
 				ours, _ := defaultOf(s)
 				differ = append(differ, fmt.Sprintf("%s: default %q, ingress-nginx: %q", name, ours, theirs.Default))
 			}
-			if on := onBadValue(s.Declaration().OnInvalid); theirs.BadValue != "" && on != theirs.BadValue {
+			if on := onBadValue(s.Spec().OnInvalid); theirs.BadValue != "" && on != theirs.BadValue {
 				differ = append(differ, fmt.Sprintf("%s: bad value %q, ingress-nginx: %q", name, on, theirs.BadValue))
 				if !strings.Contains(page, "`"+name+"`") {
 					t.Errorf("%s: an invalid value has another effect than in ingress-nginx, but docs/differences.md does not mention it", name)
@@ -232,8 +232,8 @@ func TestRisksAndDefaults(t *testing.T) {
 // TestSettingsCanBeWritten expects each default to be a valid value of its
 // setting, or the zero value.
 func TestSettingsCanBeWritten(t *testing.T) {
-	for _, s := range feature.Declarations(all.Features()) {
-		d := s.Declaration()
+	for _, s := range feature.AllSettings(all.Features()) {
+		d := s.Spec()
 		if _, ok := defaultOf(s); !ok {
 			t.Errorf("%s%s: no text means its default %v", d.Annotation, d.Key, d.Default)
 		}

@@ -12,8 +12,8 @@ import (
 
 // takes returns which values a setting takes, as the finding for an invalid value
 // says it.
-func takes(s feature.Declared) string {
-	d := s.Declaration()
+func takes(s feature.AnySetting) string {
+	d := s.Spec()
 	switch d.Refers {
 	case feature.Secret, feature.ConfigMap:
 		return fmt.Sprintf("the name of a %s, or namespace/name", d.Refers)
@@ -38,7 +38,7 @@ func takes(s feature.Declared) string {
 
 // mustBe returns what a value must be, according to the setting's error for this
 // one. It is empty if the value is valid.
-func mustBe(s feature.Declared, bad string) string {
+func mustBe(s feature.AnySetting, bad string) string {
 	_, err := s.Check(bad)
 	if err == nil {
 		return ""
@@ -51,8 +51,8 @@ func mustBe(s feature.Declared, bad string) string {
 
 // defaultOf returns a setting's default as a text, empty for the zero value, and
 // false if no text means it.
-func defaultOf(s feature.Declared) (text string, ok bool) {
-	value := s.Declaration().Default
+func defaultOf(s feature.AnySetting) (text string, ok bool) {
+	value := s.Spec().Default
 	for _, text := range writings(value) {
 		if isDefault(s, text) {
 			return text, true
@@ -63,8 +63,8 @@ func defaultOf(s feature.Declared) (text string, ok bool) {
 
 // isDefault reports whether a text means a setting's default. "" also means a
 // default that is the zero value.
-func isDefault(s feature.Declared, text string) bool {
-	value := s.Declaration().Default
+func isDefault(s feature.AnySetting, text string) bool {
+	value := s.Spec().Default
 	if text == "" && reflect.ValueOf(value).IsZero() {
 		return true
 	}

@@ -13,12 +13,12 @@ import (
 func TestAuthCheck(t *testing.T) {
 	t.Parallel()
 	const pass, asks, login, forbids = "pass", "asks", "login", "forbids"
-	says := map[string]feature.Foretold{
+	says := map[string]feature.Prediction{
 		pass: {}, asks: {Why: "it asks"}, login: {Status: 401, Why: "no password"}, forbids: {Status: 403, Why: "no address"},
 	}
 	x := &explainer{}
 	for name, said := range says {
-		x.Features = append(x.Features, feature.Feature{Name: name, ForetellJudge: func(feature.Question) feature.Foretold { return said }})
+		x.Features = append(x.Features, feature.Feature{Name: name, PredictAuth: func(feature.SimulatedRequest) feature.Prediction { return said }})
 	}
 	x.Features = append(x.Features, feature.Feature{Name: "none"})
 	x.router = router.New(router.Settings{Lookup: func(unit.Key) (unit.Unit, bool) { return unit.Unit{}, false }})
@@ -47,7 +47,7 @@ func TestAuthCheck(t *testing.T) {
 		if got, _ := x.authCheck(won, "http"); got.Status != c.all {
 			t.Errorf("%s: all must, status %d, want %d", c.checks, got.Status, c.all)
 		}
-		won.AnyJudge = true
+		won.SatisfyAny = true
 		got, depends := x.authCheck(won, "http")
 		if why := got.Why + strings.Join(depends, "; "); got.Status != c.any || why != c.why {
 			t.Errorf("%s: one is enough, status %d, why %q, want %d, %q", c.checks, got.Status, why, c.any, c.why)

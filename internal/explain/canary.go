@@ -18,7 +18,7 @@ func (x *explainer) explainCanaries(won *model.Route, rule build.RuleTrace) {
 		x.ingress(ing)
 	}
 	for _, p := range won.Policies {
-		list, ok := p.Value.([]model.Alternative)
+		list, ok := p.Value.([]model.Canary)
 		if !ok {
 			continue
 		}

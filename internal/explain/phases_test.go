@@ -16,11 +16,13 @@ func TestMayAnswer(t *testing.T) {
 	says := func(name string, phase feature.Phase) feature.Feature {
 		return feature.Feature{Name: name, MayAnswer: feature.MayAnswer{Phase: phase, Text: name + " may answer"}}
 	}
-	refuses := func(feature.Question) feature.Foretold { return feature.Foretold{Status: 401, Why: "no password"} }
+	refuses := func(feature.SimulatedRequest) feature.Prediction {
+		return feature.Prediction{Status: 401, Why: "no password"}
+	}
 	x := &explainer{}
 	x.Features = []feature.Feature{
 		says("guard", feature.GuardPhase), says("auth", feature.AuthPhase), says("route", feature.RoutePhase),
-		{Name: "login", ForetellJudge: refuses}, {Name: "early", Foretell: refuses}, {Name: "late", ForetellGuard: refuses},
+		{Name: "login", PredictAuth: refuses}, {Name: "early", Predict: refuses}, {Name: "late", PredictGuard: refuses},
 	}
 	x.router = router.New(router.Settings{Lookup: func(unit.Key) (unit.Unit, bool) { return unit.Unit{}, false }})
 	for _, c := range []struct {

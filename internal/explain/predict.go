@@ -9,7 +9,7 @@ import (
 
 // first is the first predicted answer, and the conditions under which another
 // one comes before it.
-func first(predictions []feature.Foretold) (_ Answer, depends []string) {
+func first(predictions []feature.Prediction) (_ Answer, depends []string) {
 	for _, said := range predictions {
 		if said.Status != 0 {
 			return Answer{Status: said.Status, Location: said.Location, Why: said.Why}, nil
@@ -23,7 +23,7 @@ func first(predictions []feature.Foretold) (_ Answer, depends []string) {
 
 // predictions are those of the features with a policy on the route for a phase, in
 // their order.
-func (x *explainer) predictions(won *model.Route, scheme string, phase feature.Phase) (list []feature.Foretold) {
+func (x *explainer) predictions(won *model.Route, scheme string, phase feature.Phase) (list []feature.Prediction) {
 	q := x.simulated(won, scheme)
 	for _, p := range won.Policies {
 		q.Policy, q.Global = p.Value, nil
@@ -40,10 +40,10 @@ func (x *explainer) predictions(won *model.Route, scheme string, phase feature.P
 }
 
 // simulated is the request as features get it.
-func (x *explainer) simulated(won *model.Route, scheme string) feature.Question {
+func (x *explainer) simulated(won *model.Route, scheme string) feature.SimulatedRequest {
 	r := x.out.Request
 	_, secured := x.router.Certificate(r.Host)
-	return feature.Question{
+	return feature.SimulatedRequest{
 		Scheme: scheme, Method: r.Method, HostName: r.Host, URI: r.uri, Path: r.Path, Headers: r.Headers,
 		From: x.from, Secured: secured, HTTPSPort: x.HTTPSPort, Authority: r.authority, Relative: won.Relative,
 		Jumps:       won.Profile != x.globals.Default || won.Mode != (model.Mode{}),
@@ -58,14 +58,14 @@ const unauthorized = 401
 // lua/headgate/access.lua does.
 func (x *explainer) authCheck(won *model.Route, scheme string) (_ Answer, depends []string) {
 	said := x.predictions(won, scheme, feature.AuthPhase)
-	if !won.AnyJudge || len(said) < 2 {
+	if !won.SatisfyAny || len(said) < 2 {
 		return first(said)
 	}
 	var whys []string
 	status, open := 0, false
 	for _, s := range said {
 		switch {
-		case s == feature.Foretold{}:
+		case s == feature.Prediction{}:
 			return Answer{}, nil
 		case s.Status == 0:
 			open = true

@@ -46,7 +46,7 @@ func (x *explainer) explainRoutes(d router.Decision, h *host) *model.Route {
 		return nil
 	}
 	route, rule := &h.Routes[won], h.trace.Routes[won]
-	x.out.Route = &Route{Rule: x.rule(rule, *route), Why: x.whyWon(d, h, won), Denied: route.Denied, SatisfyAny: route.AnyJudge}
+	x.out.Route = &Route{Rule: x.rule(rule, *route), Why: x.whyWon(d, h, won), Denied: route.Denied, SatisfyAny: route.SatisfyAny}
 	for _, p := range route.Policies {
 		x.out.Route.Carries = append(x.out.Route.Carries, Carried{p.Feature, encode(p.Value)})
 	}

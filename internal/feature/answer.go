@@ -47,23 +47,23 @@ func Effects() []Effect {
 
 // simulate is the function that says what the feature answers in a phase, nil if
 // it has none.
-func (f Feature) simulate(phase Phase) func(Question) Foretold {
+func (f Feature) simulate(phase Phase) func(SimulatedRequest) Prediction {
 	switch phase {
 	case RoutePhase:
-		return f.Foretell
+		return f.Predict
 	case AuthPhase:
-		return f.ForetellJudge
+		return f.PredictAuth
 	case GuardPhase:
-		return f.ForetellGuard
+		return f.PredictGuard
 	}
 	return nil
 }
 
 // Answer says what the feature answers to a request in a phase, or on what that
 // depends. It reports false where the feature has nothing to do with the phase.
-func (f Feature) Answer(phase Phase, q Question) (Foretold, bool) {
+func (f Feature) Answer(phase Phase, q SimulatedRequest) (Prediction, bool) {
 	if simulate := f.simulate(phase); simulate != nil {
 		return simulate(q), true
 	}
-	return Foretold{Why: f.MayAnswer.Text}, f.MayAnswer.Phase == phase
+	return Prediction{Why: f.MayAnswer.Text}, f.MayAnswer.Phase == phase
 }

@@ -15,7 +15,7 @@ func firewall() feature.Feature {
 	comfort := feature.Setting[bool]{Annotation: "comfort", Parse: feature.Bool}
 	everywhere := feature.Setting[bool]{Key: "everywhere", Parse: feature.Bool}
 	return feature.Feature{
-		Name: "firewall", Settings: []feature.Declared{on, comfort, everywhere},
+		Name: "firewall", Settings: []feature.AnySetting{on, comfort, everywhere},
 		Route: func(v feature.Values, out *feature.RouteOut) {
 			if on.Get(v) && !v.Has(feature.HybridGroups) {
 				out.Deny(on, finding.MissingCapability, "no firewall")

@@ -34,7 +34,7 @@ type Feature struct {
 	// Doc says in a sentence what the feature does.
 	Doc string
 	// Settings are all annotations and keys that the feature reads.
-	Settings []Declared
+	Settings []AnySetting
 	// Route writes what the values of an Ingress mean for one of its routes:
 	// static settings into its profile, dynamic ones as policies. Features are
 	// called in the order of the list.
@@ -55,29 +55,29 @@ type Feature struct {
 	// call. They are called through the backends that model.Call.Backend names,
 	// or with SameHost the host's name.
 	Calls func(Values) []model.Call
-	// Alternative reports whether the Ingress is a canary: it makes no routes, and
+	// Canary reports whether the Ingress is a canary: it makes no routes, and
 	// its backends are alternatives to those of the routes that other Ingresses
 	// have at its hosts and paths. When says when an alternative is chosen, as plain
 	// data. The feature gets a policy on such a route, a list of
-	// model.Alternative, and chooses in Lua.
-	Alternative func(Values, *Report) (when any, is bool)
+	// model.Canary, and chooses in Lua.
+	Canary func(Values, *Report) (when any, is bool)
 	// Patterns is the setting by which a path of the Ingress is a regular
 	// expression, nil if it is none. One such path makes all paths of its host
 	// expressions.
-	Patterns func(v Values, path string) Declared
+	Patterns func(v Values, path string) AnySetting
 
-	// Foretell says what the feature's policy on a route answers to a request
+	// Predict says what the feature's policy on a route answers to a request
 	// before a backend is chosen, as its Lua does in the phase route. It is called
 	// only where the route carries a policy of the feature. Nil if it never
 	// answers there.
-	Foretell func(Question) Foretold
-	// ForetellGuard does so for the phases when there is a backend to ask, but for
+	Predict func(SimulatedRequest) Prediction
+	// PredictGuard does so for the phases when there is a backend to ask, but for
 	// judge.
-	ForetellGuard func(Question) Foretold
-	// ForetellJudge says what the feature's function judge answers: Status is that
+	PredictGuard func(SimulatedRequest) Prediction
+	// PredictAuth says what the feature's function judge answers: Status is that
 	// of a refusal, and with Status 0 and a Why it is for somebody else to say.
 	// Nil if the feature has no such function.
-	ForetellJudge func(Question) Foretold
+	PredictAuth func(SimulatedRequest) Prediction
 	// MayAnswer says in a sentence what the feature may answer, where none of the
 	// functions above does. Its zero value is for features that never answer.
 	MayAnswer MayAnswer
@@ -85,7 +85,7 @@ type Feature struct {
 	Causes map[Effect]string
 	// Choose says which of a route's alternatives is asked, as the feature's Lua
 	// does. The policy is the list of them. Nil if the feature knows of none.
-	Choose func(Question) Chosen
+	Choose func(SimulatedRequest) Chosen
 	// Directives are the settings of profiles that are the feature's own.
 	Directives directive.List
 	// Lua holds the feature's Lua modules, *.lua: that of the feature's Name is
@@ -139,7 +139,7 @@ type NamesOut struct {
 	// AliasesBy is the setting that claims aliases, nil for none. WWWBy claims, for
 	// each host, the name with "www." before it, or without it where the host has
 	// it: requests for that name are redirected to the host.
-	AliasesBy, WWWBy Declared
+	AliasesBy, WWWBy AnySetting
 }
 
 // A ProcessOut is what keys say. Features set the fields that are their own.
@@ -165,8 +165,8 @@ func NewReport(v Values, denial string) Report { return Report{values: v, denial
 
 // Reject reports that a setting can't be followed. What that does is what a bad
 // value does.
-func (r *Report) Reject(s Declared, code finding.Code, message string) {
-	if s.Declaration().OnInvalid != UseDefault {
+func (r *Report) Reject(s AnySetting, code finding.Code, message string) {
+	if s.Spec().OnInvalid != UseDefault {
 		r.Deny(s, code, message)
 		return
 	}
@@ -174,19 +174,19 @@ func (r *Report) Reject(s Declared, code finding.Code, message string) {
 }
 
 // Deny does the same and denies, even if a bad value does not.
-func (r *Report) Deny(s Declared, code finding.Code, message string) {
+func (r *Report) Deny(s AnySetting, code finding.Code, message string) {
 	r.Denied = true
 	r.add(s, Problem{Code: code, Message: message, Effect: r.denial, Rejected: true, Denies: true})
 }
 
 // Warn reports that a setting does not do all that it asks for, and what happens
 // instead.
-func (r *Report) Warn(s Declared, code finding.Code, message, effect string) {
+func (r *Report) Warn(s AnySetting, code finding.Code, message, effect string) {
 	r.add(s, Problem{Code: code, Message: message, Effect: effect})
 }
 
-func (r *Report) add(s Declared, p Problem) {
-	d := s.Declaration()
+func (r *Report) add(s AnySetting, p Problem) {
+	d := s.Spec()
 	p.Field, p.Ingress = r.values.field(d), r.values.origin
 	if e := r.values.entries[d.Annotation]; e != nil {
 		p.Ingress = e.origin

@@ -39,7 +39,7 @@ func (s *Schema) Merge(scope Scope, config *Config, owners []*Parsed, denial str
 }
 
 // merge adds one setting.
-func (m *Merged) merge(d *declared, owners []*Parsed, denial string) {
+func (m *Merged) merge(d *schemaSetting, owners []*Parsed, denial string) {
 	if d.Merge != MergeTogether {
 		owners = slices.DeleteFunc(slices.Clone(owners), func(p *Parsed) bool { return p.idle })
 	}
@@ -58,7 +58,7 @@ func (m *Merged) merge(d *declared, owners []*Parsed, denial string) {
 		m.Denied = m.Denied || e.denies
 	}
 	for _, p := range owner.problems {
-		if p.unit && p.Field == owner.values.field(d.Declaration) {
+		if p.unit && p.Field == owner.values.field(d.SettingSpec) {
 			if p.Denies {
 				p.Effect = denial
 			}
@@ -69,13 +69,13 @@ func (m *Merged) merge(d *declared, owners []*Parsed, denial string) {
 		other := p.values.entries[d.Annotation]
 		asks := other != nil && other.counts && (d.Merge != MergeOldest || other.text != "")
 		if p != owner && asks && !reflect.DeepEqual(d.get(p.values), d.get(owner.values)) {
-			m.Conflicts = append(m.Conflicts, Conflict{p.values.field(d.Declaration), p.values.origin, owner.values.origin})
+			m.Conflicts = append(m.Conflicts, Conflict{p.values.field(d.SettingSpec), p.values.origin, owner.values.origin})
 		}
 	}
 }
 
 // owner is the Ingress whose value of the setting counts, nil if there is none.
-func (d *declared) owner(owners []*Parsed) *Parsed {
+func (d *schemaSetting) owner(owners []*Parsed) *Parsed {
 	for _, p := range owners {
 		e := p.values.entries[d.Annotation]
 		switch d.Merge {

@@ -32,7 +32,7 @@ func TestReferredObjects(t *testing.T) {
 	secret := feature.Setting[feature.ObjectName]{Annotation: "secret", Parse: feature.Object, OnInvalid: feature.Deny, Refers: feature.Secret}
 	shared := feature.Setting[feature.ObjectName]{Annotation: "shared", Parse: feature.Object, Refers: feature.ConfigMap, AnyNamespace: true}
 	lax := feature.Setting[feature.ObjectName]{Annotation: "lax", Parse: feature.Object, OnInvalid: feature.DenyMissing, Refers: feature.ConfigMap}
-	schema := feature.NewSchema("p", []feature.Feature{{Name: "f", Settings: []feature.Declared{secret, shared, lax}}})
+	schema := feature.NewSchema("p", []feature.Feature{{Name: "f", Settings: []feature.AnySetting{secret, shared, lax}}})
 	objects := feature.Objects{
 		Secret: func(name feature.ObjectName) (map[string][]byte, bool) {
 			return map[string][]byte{"of": []byte(name.String())}, name.Name == "there"
@@ -86,7 +86,7 @@ func TestForbidden(t *testing.T) {
 	low := feature.Setting[string]{Annotation: "low", Parse: text}
 	high := feature.Setting[string]{Annotation: "high", Parse: text, Risk: feature.High}
 	critical := feature.Setting[string]{Annotation: "critical", Parse: text, Risk: feature.Critical}
-	schema := feature.NewSchema("p", []feature.Feature{{Settings: []feature.Declared{low, high, critical}}})
+	schema := feature.NewSchema("p", []feature.Feature{{Settings: []feature.AnySetting{low, high, critical}}})
 	for _, c := range []struct {
 		annotations map[string]string
 		keys        map[string]string

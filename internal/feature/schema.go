@@ -15,16 +15,16 @@ import (
 // by the declarations.
 type Schema struct {
 	prefix   string // of annotations, with its slash
-	settings []*declared
+	settings []*schemaSetting
 	// byAnnotation and byKey are by the whole names.
-	byAnnotation, byKey map[string]*declared
+	byAnnotation, byKey map[string]*schemaSetting
 	lacks               [capabilities]bool
 }
 
-// A declared setting has its place in the list.
-type declared struct {
-	Declared
-	Declaration
+// A schemaSetting is a setting with its place in the list.
+type schemaSetting struct {
+	AnySetting
+	SettingSpec
 	feature string
 	place   int
 	// leading is the annotation that leads those of the feature that count
@@ -32,9 +32,9 @@ type declared struct {
 	leading string
 }
 
-// Declarations are the settings of all features, and those by which an
+// AllSettings are the settings of all features, and those by which an
 // administrator says what tenants may do.
-func Declarations(features []Feature) []Declared {
+func AllSettings(features []Feature) []AnySetting {
 	list := Tenancy()
 	for _, f := range features {
 		list = append(list, f.Settings...)
@@ -45,14 +45,14 @@ func Declarations(features []Feature) []Declared {
 // NewSchema collects the settings of features. Prefix stands before the names of
 // annotations, without its slash. Lacking is what NGINX can't do.
 func NewSchema(prefix string, features []Feature, lacking ...Capability) *Schema {
-	s := &Schema{prefix: prefix + "/", byAnnotation: map[string]*declared{}, byKey: map[string]*declared{}}
+	s := &Schema{prefix: prefix + "/", byAnnotation: map[string]*schemaSetting{}, byKey: map[string]*schemaSetting{}}
 	for _, c := range lacking {
 		s.lacks[c] = true
 	}
 	for _, f := range append([]Feature{{Settings: Tenancy()}}, features...) {
 		first, leading := len(s.settings), ""
 		for _, setting := range f.Settings {
-			d := &declared{Declared: setting, Declaration: setting.Declaration(), feature: f.Name, place: len(s.settings)}
+			d := &schemaSetting{AnySetting: setting, SettingSpec: setting.Spec(), feature: f.Name, place: len(s.settings)}
 			s.settings = append(s.settings, d)
 			if d.Leads {
 				leading = d.Annotation
@@ -163,7 +163,7 @@ type Config struct {
 	schema *Schema
 	values map[string]any
 	// denies are the settings whose key has a bad value that denies.
-	denies []*declared
+	denies []*schemaSetting
 }
 
 // Config parses a ConfigMap's data. A bad value is left out and reported.
@@ -206,7 +206,7 @@ type Parsed struct {
 	forbidden bool
 	// keysDeny is set where a bad key denies the routes of the Ingress.
 	keysDeny bool
-	refers   []*declared
+	refers   []*schemaSetting
 	// idle is set on an Ingress without a route on the host that is merged for.
 	idle bool
 }
@@ -223,13 +223,13 @@ func (p *Parsed) Idle() *Parsed {
 // Objects that they refer to are not looked at before Attach.
 func (s *Schema) Parse(origin model.Origin, annotations map[string]string, config *Config) *Parsed {
 	p := &Parsed{values: Values{origin: origin, config: config}}
-	var present []*declared
+	var present []*schemaSetting
 	for name := range annotations {
 		if d := s.byAnnotation[name]; d != nil {
 			present = append(present, d)
 		}
 	}
-	slices.SortFunc(present, func(a, b *declared) int { return a.place - b.place })
+	slices.SortFunc(present, func(a, b *schemaSetting) int { return a.place - b.place })
 	p.enforce(annotations)
 	errs := make([]error, len(present))
 	for i, d := range present {
@@ -261,10 +261,10 @@ func (s *Schema) Parse(origin model.Origin, annotations map[string]string, confi
 }
 
 // reject reports that a value does not count.
-func (p *Parsed) reject(d *declared, code finding.Code, message string) {
+func (p *Parsed) reject(d *schemaSetting, code finding.Code, message string) {
 	e := p.values.entries[d.Annotation]
 	problem := Problem{
-		Ingress: p.values.origin, Field: p.values.field(d.Declaration), Code: code, Message: message, Effect: usesDefault, Rejected: true, feature: d.feature,
+		Ingress: p.values.origin, Field: p.values.field(d.SettingSpec), Code: code, Message: message, Effect: usesDefault, Rejected: true, feature: d.feature,
 	}
 	denies := d.OnInvalid == Deny || d.OnInvalid == DenyMissing && e.value != nil
 	if problem.Denies = denies && (d.When == nil || d.When(p.values)); problem.Denies {

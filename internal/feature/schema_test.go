@@ -16,7 +16,7 @@ var web = model.Origin{Namespace: "shop", Ingress: "web"}
 func TestProblemsAreShort(t *testing.T) {
 	for _, text := range []string{"x", strings.Repeat("\x01", 200_000), strings.Repeat("é", 200_000), "\xff\xfe" + strings.Repeat("x", 500)} {
 		repeat := feature.Setting[int]{Annotation: "a", Key: "k", Parse: func(text string) (int, error) { return 0, errors.New("must not be " + text) }}
-		schema := feature.NewSchema("p", []feature.Feature{{Settings: []feature.Declared{repeat}}})
+		schema := feature.NewSchema("p", []feature.Feature{{Settings: []feature.AnySetting{repeat}}})
 		config, problems := schema.Config(map[string]string{"k": text})
 		problems = append(problems, schema.Parse(web, map[string]string{"p/a": text}, config).Problems()...)
 		if len(problems) != 2 {
@@ -33,7 +33,7 @@ func TestProblemsAreShort(t *testing.T) {
 // TestValuesAreRead: the annotation counts, else the key, else the default.
 func TestValuesAreRead(t *testing.T) {
 	setting := feature.Setting[int]{Annotation: "n", Key: "n", Default: 1, Parse: feature.Int(1, 9)}
-	schema := feature.NewSchema("p", []feature.Feature{{Settings: []feature.Declared{setting}}})
+	schema := feature.NewSchema("p", []feature.Feature{{Settings: []feature.AnySetting{setting}}})
 	config, _ := schema.Config(map[string]string{"n": "3"})
 	none, _ := schema.Config(nil)
 	for _, c := range []struct {
@@ -61,7 +61,7 @@ func TestWhen(t *testing.T) {
 		Annotation: "level", Key: "level", Parse: feature.Int(1, 9), OnInvalid: feature.Deny, When: func(v feature.Values) bool { return on.Get(v) },
 	}
 	// The condition is read after the setting.
-	schema := feature.NewSchema("p", []feature.Feature{{Settings: []feature.Declared{level, on}}})
+	schema := feature.NewSchema("p", []feature.Feature{{Settings: []feature.AnySetting{level, on}}})
 	for _, c := range []struct {
 		on, level, key string
 		denied         bool

@@ -102,9 +102,9 @@ func upTo[T ~int](n T) []T {
 	return all
 }
 
-// Declared is a Setting of any type.
-type Declared interface {
-	Declaration() Declaration
+// AnySetting is a Setting of any type.
+type AnySetting interface {
+	Spec() SettingSpec
 	// Check parses a value.
 	Check(text string) (any, error)
 	// trim takes spaces from around the text of an annotation.
@@ -112,8 +112,8 @@ type Declared interface {
 	get(Values) any
 }
 
-// A Declaration is what a setting says of itself.
-type Declaration struct {
+// A SettingSpec is what a setting says of itself.
+type SettingSpec struct {
 	Annotation, Key, Doc string
 	// Default is what Check would return for it.
 	Default      any
@@ -127,9 +127,9 @@ type Declaration struct {
 	AnyNamespace bool
 }
 
-// Declaration describes the setting.
-func (s Setting[T]) Declaration() Declaration {
-	return Declaration{
+// SettingSpec describes the setting.
+func (s Setting[T]) Spec() SettingSpec {
+	return SettingSpec{
 		Annotation: s.Annotation, Key: s.Key, Doc: s.Doc, Default: s.Default, Risk: s.Risk, OnInvalid: s.OnInvalid, When: s.When,
 		Scope: s.Scope, Merge: s.Merge, Leads: s.Leads, Refers: s.Refers, AnyNamespace: s.AnyNamespace,
 	}

@@ -52,8 +52,8 @@ func ExemptPath(v Values, path string) bool {
 
 // Tenancy are the settings by which an administrator says what tenants may do,
 // or need not do. They belong to no single feature.
-func Tenancy() []Declared {
-	return []Declared{crossNamespace, riskLevel, wordBlocklist, noAuthLocations}
+func Tenancy() []AnySetting {
+	return []AnySetting{crossNamespace, riskLevel, wordBlocklist, noAuthLocations}
 }
 
 // parseRisk takes any text that is not a level for the lowest, as the predecessor

@@ -54,7 +54,7 @@ func (v Values) Says(scope Scope) bool {
 func (v Values) Has(c Capability) bool { return !v.config.schema.lacks[c] }
 
 // field is where a setting is written: an annotation's whole name, or a key.
-func (v Values) field(d Declaration) string {
+func (v Values) field(d SettingSpec) string {
 	if d.Annotation == "" {
 		return d.Key
 	}
@@ -136,8 +136,8 @@ func (s *Schema) Readings(v Values, scope Scope, problems []Problem) []Reading {
 }
 
 // Reading is the value of one setting.
-func (s *Schema) Reading(v Values, setting Declared) Reading {
-	d := setting.Declaration()
+func (s *Schema) Reading(v Values, setting AnySetting) Reading {
+	d := setting.Spec()
 	for _, one := range s.settings {
 		if one.Annotation == d.Annotation && one.Key == d.Key {
 			return one.reading(v, nil)
@@ -146,7 +146,7 @@ func (s *Schema) Reading(v Values, setting Declared) Reading {
 	return Reading{}
 }
 
-func (d *declared) reading(v Values, problems []Problem) Reading {
+func (d *schemaSetting) reading(v Values, problems []Problem) Reading {
 	r := Reading{Feature: d.feature, Annotation: d.Annotation, Key: d.Key, Value: valueText(d.get(v)), From: FromDefault, Ingress: v.origin}
 	if _, ok := v.config.values[d.Key]; ok {
 		r.From = FromKey
@@ -160,7 +160,7 @@ func (d *declared) reading(v Values, problems []Problem) Reading {
 		r.From, r.Value = FromAnnotation, cmp.Or(r.Value, r.Written)
 	}
 	for _, p := range problems {
-		if p.Field == v.field(d.Declaration) && p.Ingress == e.origin {
+		if p.Field == v.field(d.SettingSpec) && p.Ingress == e.origin {
 			r.Refused, r.Denies = r.Refused || p.Rejected, r.Denies || p.Denies
 		}
 	}

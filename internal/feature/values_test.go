@@ -13,7 +13,7 @@ func TestReadings(t *testing.T) {
 	both := feature.Setting[int]{Annotation: "both", Key: "both", Default: 1, Parse: feature.Int(1, 9), Scope: feature.ScopeName}
 	guard := feature.Setting[bool]{Annotation: "guard", Parse: feature.Bool, OnInvalid: feature.Deny, Scope: feature.ScopeName}
 	list := feature.Setting[[]string]{Key: "list", Default: []string{"a", "b"}, Parse: feature.List, Scope: feature.ScopeName}
-	schema := feature.NewSchema("p", []feature.Feature{{Name: "f", Settings: []feature.Declared{both, guard, list}}})
+	schema := feature.NewSchema("p", []feature.Feature{{Name: "f", Settings: []feature.AnySetting{both, guard, list}}})
 	for _, c := range []struct {
 		name              string
 		annotations, keys map[string]string

@@ -73,9 +73,9 @@ func Cases(t testing.TB, dir string, features []feature.Feature) []Case {
 // taken tells whether there are annotations, and whether features take these and
 // the keys and have the route answer.
 func taken(features []feature.Feature, annotations, keys map[string]string, objects feature.Objects) bool {
-	declared := map[string]feature.Declared{}
-	for _, s := range feature.Declarations(features) {
-		declared[prefix+"/"+s.Declaration().Annotation] = s
+	declared := map[string]feature.AnySetting{}
+	for _, s := range feature.AllSettings(features) {
+		declared[prefix+"/"+s.Spec().Annotation] = s
 	}
 	for name, value := range annotations {
 		if declared[name] == nil {

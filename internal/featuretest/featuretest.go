@@ -48,7 +48,7 @@ func Golden(t *testing.T, f feature.Feature) {
 		})
 	}
 	for _, s := range f.Settings {
-		d := s.Declaration()
+		d := s.Spec()
 		if d.Annotation != "" && !strings.Contains(all.String(), "annotation "+d.Annotation+":") {
 			t.Errorf("no case has the annotation %s", d.Annotation)
 		}
@@ -287,7 +287,7 @@ func ofRoute(f feature.Feature, in input) (facts []string, problems []feature.Pr
 		facts = append(facts, fields("mode", route.Mode)...)
 		facts = append(facts, fmt.Sprintf("relative %v", route.Relative))
 	}
-	if route.AnyJudge {
+	if route.SatisfyAny {
 		facts = append(facts, "one judge is enough")
 	}
 	if route.Fallback != "" {
@@ -320,9 +320,9 @@ func ofIngress(f feature.Feature, in input) (facts []string, problems []feature.
 			facts = append(facts, "claims the www name")
 		}
 	}
-	if f.Alternative != nil {
+	if f.Canary != nil {
 		report := feature.NewReport(in.Values(), "no request goes to the canary")
-		if when, ok := f.Alternative(in.Values(), &report); ok {
+		if when, ok := f.Canary(in.Values(), &report); ok {
 			facts = append(facts, "is a canary "+plain(when))
 		}
 		problems = report.Problems

@@ -14,7 +14,7 @@ func TestGroup(t *testing.T) {
 	authority := feature.Setting[feature.ObjectName]{Annotation: "authority", Parse: feature.Object, OnInvalid: feature.Deny, Refers: feature.Secret, Scope: feature.ScopeHost, Merge: feature.MergeTogether, Leads: true}
 	depth := feature.Setting[int]{Annotation: "depth", Default: 1, Parse: feature.Int(0, 9), OnInvalid: feature.Deny, Scope: feature.ScopeHost, Merge: feature.MergeTogether}
 	featuretest.Golden(t, feature.Feature{
-		Name: "clients", Settings: []feature.Declared{authority, depth},
+		Name: "clients", Settings: []feature.AnySetting{authority, depth},
 		Host: func(v feature.Values, out *feature.HostOut) {
 			if secret, ok := feature.SecretOf(v, authority); ok {
 				out.TLS.Ciphers, _ = model.NewCiphers(fmt.Sprintf("%s:%d", secret["ca"], depth.Get(v)))

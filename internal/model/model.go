@@ -73,9 +73,9 @@ type Route struct {
 	// Denied is set where access control could not be set up: the route
 	// answers 503.
 	Denied bool
-	// AnyJudge lets in whom one of those lets pass that ask who a client is,
+	// SatisfyAny lets in whom one of those lets pass that ask who a client is,
 	// where else all must. It opens nothing where nobody asks.
-	AnyJudge bool
+	SatisfyAny bool
 	// Profile holds what NGINX can only be told statically.
 	Profile Profile
 	// Mode is what the profile's location does besides.
@@ -103,8 +103,8 @@ type Content struct {
 	Bytes Confidential
 }
 
-// An Alternative is a backend that may be asked in the place of a route's own.
-type Alternative struct {
+// A Canary is a backend that may be asked in the place of a route's own.
+type Canary struct {
 	// Backend is its key.
 	Backend string `json:"backend"`
 	// Except are paths for which, and for what lies below them, it is not asked.

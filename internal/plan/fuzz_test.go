@@ -72,7 +72,7 @@ func settingsOfRoutes() []string {
 	var names []string
 	for _, f := range all.Features() {
 		for _, s := range f.Settings {
-			if name := s.Declaration().Annotation; name != "" {
+			if name := s.Spec().Annotation; name != "" {
 				names = append(names, name)
 			}
 		}

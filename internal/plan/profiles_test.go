@@ -28,7 +28,7 @@ var stepSize = directive.Directive{Name: "step", Kind: directive.Size, Order: di
 // steps is a feature whose values are as many profiles.
 func steps() []feature.Feature {
 	step := feature.Setting[int]{Annotation: "step", Default: 1 << 20, Parse: feature.Int(1, 1<<30)}
-	return []feature.Feature{{Name: "steps", Settings: []feature.Declared{step}, Route: func(v feature.Values, out *feature.RouteOut) {
+	return []feature.Feature{{Name: "steps", Settings: []feature.AnySetting{step}, Route: func(v feature.Values, out *feature.RouteOut) {
 		out.Route.Profile = out.Route.Profile.With(stepSize.To(int64(step.Get(v))))
 	}}}
 }

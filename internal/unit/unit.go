@@ -30,12 +30,12 @@ func FromHost(h model.Host) Unit {
 	backends, locations, policies, origins := list[string]{}, list[string]{}, list[string]{}, list[model.Origin]{}
 	for _, r := range h.Routes {
 		packed := packedRoute{
-			Slash:    r.Slash,
-			Default:  r.Default,
-			Relative: r.Relative,
-			Denied:   r.Denied,
-			AnyJudge: r.AnyJudge,
-			Location: locations.add(r.Profile.Location(r.Mode)),
+			Slash:      r.Slash,
+			Default:    r.Default,
+			Relative:   r.Relative,
+			Denied:     r.Denied,
+			SatisfyAny: r.SatisfyAny,
+			Location:   locations.add(r.Profile.Location(r.Mode)),
 		}
 		if r.Mode.Check != model.NoCheck {
 			packed.Passed = locations.add(r.Profile.Location(r.Mode.Passed()))
@@ -107,17 +107,17 @@ func packTLS(h model.Host) *packedTLS {
 
 // packedRoute holds numbers that count from 1 into the lists of packedHost.
 type packedRoute struct {
-	Exact    string `json:"exact,omitempty"`
-	Prefix   string `json:"prefix,omitempty"`
-	Pattern  string `json:"pattern,omitempty"`
-	Slash    bool   `json:"slash,omitempty"`
-	Relative bool   `json:"relative,omitempty"`
-	Denied   bool   `json:"denied,omitempty"`
-	AnyJudge bool   `json:"any_judge,omitempty"`
-	Backend  int    `json:"backend,omitempty"`
-	Fallback int    `json:"fallback,omitempty"`
-	Default  bool   `json:"default,omitempty"`
-	Location int    `json:"location"`
+	Exact      string `json:"exact,omitempty"`
+	Prefix     string `json:"prefix,omitempty"`
+	Pattern    string `json:"pattern,omitempty"`
+	Slash      bool   `json:"slash,omitempty"`
+	Relative   bool   `json:"relative,omitempty"`
+	Denied     bool   `json:"denied,omitempty"`
+	SatisfyAny bool   `json:"satisfy_any,omitempty"`
+	Backend    int    `json:"backend,omitempty"`
+	Fallback   int    `json:"fallback,omitempty"`
+	Default    bool   `json:"default,omitempty"`
+	Location   int    `json:"location"`
 	// Passed is the location of requests that the other service need not be
 	// asked about, where Location asks one.
 	Passed   int   `json:"passed,omitempty"`

@@ -57,7 +57,7 @@ end
 -- 403: with it the client learns what would let it in.
 function _M.authenticate(list, request)
     local route = request.route
-    local any = route.any_judge
+    local any = route.satisfy_any
     local ask = false
     local status, challenge, second
     for i = 1, #list, 2 do

@@ -140,7 +140,7 @@ local function route(packed, unit, known)
     end
     made.default = packed.default
     made.denied = packed.denied
-    made.any_judge = packed.any_judge
+    made.satisfy_any = packed.satisfy_any
     made.relative = packed.relative
     return made
 end

@@ -17,7 +17,7 @@ func TestCheck(t *testing.T) {
 		{"a.md", "One space.\n\nThere is no host, and it is no longer there.\n", nil},
 		{"a.md", "first\nA blank, and\nAnew.\n", []string{"2 blank", "3 Anew"}},
 		{"a.md", "used in the\nplace of it\n", []string{"1 in the place of"}},
-		{"a.md", "`ForetellGuard` and judge_all\n", []string{"1 ForetellGuard", "1 judge_all"}},
+		{"a.md", "`PredictGuard` and judge_all\n", []string{"1 PredictGuard", "1 judge_all"}},
 		{"a.md", "It is no slash.", []string{"1 is no slash"}},
 		{"a.md", "Headgate, navigate, mostly, a blank line, must-staple", nil},
 		{"a.md", "`v1/staples`", nil},

@@ -21,8 +21,8 @@ import (
 // annotationNames are those of all features.
 func annotationNames() []string {
 	var names []string
-	for _, s := range feature.Declarations(all.Features()) {
-		if name := s.Declaration().Annotation; name != "" {
+	for _, s := range feature.AllSettings(all.Features()) {
+		if name := s.Spec().Annotation; name != "" {
 			names = append(names, name)
 		}
 	}

@@ -182,9 +182,9 @@ func TestEveryKeyIsChangedLive(t *testing.T) {
 		}
 	}
 	known := map[string]bool{}
-	want := func(settings []feature.Declared, whose string) {
+	want := func(settings []feature.AnySetting, whose string) {
 		for _, s := range settings {
-			key := s.Declaration().Key
+			key := s.Spec().Key
 			if known[key] = true; key != "" && elsewhere[whose] == "" && !cases[key] {
 				t.Errorf("%s: no case changes the key %s", whose, key)
 			}

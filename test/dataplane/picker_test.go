@@ -15,7 +15,7 @@ import (
 func picking() feature.Feature {
 	start := feature.Setting[int]{Annotation: "start", Parse: feature.Int(0, 9), Scope: feature.ScopeBackend, Merge: feature.MergeOwner}
 	return feature.Feature{
-		Name: "picking", Settings: []feature.Declared{start},
+		Name: "picking", Settings: []feature.AnySetting{start},
 		Backend: func(v feature.Values, out *feature.BackendOut) {
 			if n := start.Get(v); n > 0 {
 				out.Balancing.Picker = model.Policy{Feature: "picking", Value: n}

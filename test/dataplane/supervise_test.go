@@ -164,7 +164,7 @@ func TestKilledWorker(t *testing.T) {
 func poisoning() []feature.Feature {
 	poison := feature.Setting[bool]{Annotation: "poison", Parse: feature.Bool}
 	return append(all.Features(), feature.Feature{
-		Name: "poison", Settings: []feature.Declared{poison},
+		Name: "poison", Settings: []feature.AnySetting{poison},
 		Route: func(v feature.Values, out *feature.RouteOut) {
 			if poison.Get(v) {
 				out.Route.Profile = out.Route.Profile.With(model.ProfileValue{Name: "buffers", Number: 1})

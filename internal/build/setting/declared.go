@@ -23,10 +23,10 @@ func (r *Reader) Calls(v feature.Values) []model.Call {
 func (r *Reader) Canary(p *feature.Parsed, effect string) (name string, when any, report feature.Report) {
 	report = feature.NewReport(p.Written(), effect)
 	for _, f := range r.features {
-		if f.Alternative == nil {
+		if f.Canary == nil {
 			continue
 		}
-		if when, ok := f.Alternative(p.Written(), &report); ok {
+		if when, ok := f.Canary(p.Written(), &report); ok {
 			return f.Name, when, report
 		}
 	}

@@ -142,9 +142,9 @@ type derivation struct {
 }
 
 // Annotation is the whole name of a setting's.
-func (r *Reader) Annotation(s feature.Declared) string {
+func (r *Reader) Annotation(s feature.AnySetting) string {
 	if s == nil {
 		return "metadata.annotations"
 	}
-	return r.prefix + "/" + s.Declaration().Annotation
+	return r.prefix + "/" + s.Spec().Annotation
 }

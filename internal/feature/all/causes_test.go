@@ -13,7 +13,7 @@ func TestCauses(t *testing.T) {
 	for _, f := range all.Features() {
 		settings := map[string]bool{}
 		for _, s := range f.Settings {
-			settings[s.Declaration().Annotation], settings[s.Declaration().Key] = true, true
+			settings[s.Spec().Annotation], settings[s.Spec().Key] = true, true
 		}
 		for effect, name := range f.Causes {
 			causes[effect]++

@@ -27,7 +27,7 @@ func TestCoreNamesNoFeature(t *testing.T) {
 			names = append(names, `\b`+quoted+`\b`, `\b`+strings.ReplaceAll(quoted, "_", "")+`\b`)
 		}
 		for _, s := range f.Settings {
-			for _, name := range []string{s.Declaration().Annotation, s.Declaration().Key} {
+			for _, name := range []string{s.Spec().Annotation, s.Spec().Key} {
 				if strings.Contains(name, "-") && name != "keep-alive" { // a word too
 					names = append(names, `(?:^|[^\w-])`+regexp.QuoteMeta(name)+`(?:[^\w-]|$)`)
 				}

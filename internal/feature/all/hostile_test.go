@@ -25,9 +25,9 @@ import (
 // annotation says that does nothing, since there is no effect to see (idle).
 func TestNoWayIn(t *testing.T) {
 	cases := featuretest.Cases(t, "..", all.Features())
-	settings := map[string]feature.Declared{}
-	for _, s := range feature.Declarations(all.Features()) {
-		settings[s.Declaration().Annotation] = s
+	settings := map[string]feature.AnySetting{}
+	for _, s := range feature.AllSettings(all.Features()) {
+		settings[s.Spec().Annotation] = s
 	}
 	delete(settings, "")
 	tried, refused := 0, 0
@@ -41,7 +41,7 @@ func TestNoWayIn(t *testing.T) {
 		for _, value := range featuretest.Hostile(beds[0].good) {
 			tried++
 			parsed, err := settings[name].Check(strings.TrimSpace(value))
-			told, effect := false, err == nil && reflect.DeepEqual(parsed, settings[name].Declaration().Default)
+			told, effect := false, err == nil && reflect.DeepEqual(parsed, settings[name].Spec().Default)
 			// What a value does may need one thing beside it and not another.
 			for _, bed := range beds {
 				findings, changes := bed.try(t, name, value)

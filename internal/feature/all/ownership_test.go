@@ -57,7 +57,7 @@ func TestAnnotationsStayAtHome(t *testing.T) {
 	annotations := 0
 	for _, f := range all.Features() {
 		for _, s := range f.Settings {
-			name := s.Declaration().Annotation
+			name := s.Spec().Annotation
 			if name == "" {
 				continue
 			}

@@ -26,8 +26,8 @@ func TestForbiddenDecidesNothing(t *testing.T) {
 	cases := featuretest.Cases(t, "..", all.Features())
 	options := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "headgate"}}
 	scopes := map[feature.Scope]int{}
-	for _, s := range feature.Declarations(all.Features()) {
-		d := s.Declaration()
+	for _, s := range feature.AllSettings(all.Features()) {
+		d := s.Spec()
 		// An Ingress that is a canary makes no routes, whether or not it may be one.
 		if d.Annotation == "" || strings.HasPrefix(d.Annotation, "canary") {
 			continue
@@ -65,8 +65,8 @@ func TestForbiddenDecidesNothing(t *testing.T) {
 // annotationScopes are those that annotations of features have.
 func annotationScopes() []feature.Scope {
 	var list []feature.Scope
-	for _, s := range feature.Declarations(all.Features()) {
-		if d := s.Declaration(); d.Annotation != "" && !slices.Contains(list, d.Scope) {
+	for _, s := range feature.AllSettings(all.Features()) {
+		if d := s.Spec(); d.Annotation != "" && !slices.Contains(list, d.Scope) {
 			list = append(list, d.Scope)
 		}
 	}
@@ -92,7 +92,7 @@ func TestObjectsInEveryScope(t *testing.T) {
 				}
 			}
 			f := feature.Feature{
-				Name: "names", Settings: []feature.Declared{names},
+				Name: "names", Settings: []feature.AnySetting{names},
 				Route:   func(v feature.Values, _ *feature.RouteOut) { read(v) },
 				Host:    func(v feature.Values, _ *feature.HostOut) { read(v) },
 				Backend: func(v feature.Values, _ *feature.BackendOut) { read(v) },

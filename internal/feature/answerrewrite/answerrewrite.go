@@ -38,7 +38,7 @@ func Feature() feature.Feature {
 	return feature.Feature{
 		Name:     name,
 		Doc:      "Rewrites domains and paths in the Location, Refresh and Set-Cookie headers of backends.",
-		Settings: []feature.Declared{redirectFrom, redirectTo, cookieDomain, cookiePath},
+		Settings: []feature.AnySetting{redirectFrom, redirectTo, cookieDomain, cookiePath},
 		Route:    route,
 		Lua:      lua,
 	}

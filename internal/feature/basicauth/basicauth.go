@@ -58,12 +58,12 @@ var (
 // Feature is Basic and Digest authentication.
 func Feature() feature.Feature {
 	return feature.Feature{
-		Name:          name,
-		Doc:           "Requires a user name and password.",
-		Settings:      []feature.Declared{authType, authSecret, authSecretType, authRealm},
-		Route:         route,
-		ForetellJudge: foretell,
-		Lua:           lua,
+		Name:        name,
+		Doc:         "Requires a user name and password.",
+		Settings:    []feature.AnySetting{authType, authSecret, authSecretType, authRealm},
+		Route:       route,
+		PredictAuth: predict,
+		Lua:         lua,
 		Resources: resource.Resources{
 			// Which counts of a nonce were used, the oldest forgotten first.
 			Dictionaries: []resource.Dictionary{{Name: resource.NewName("hg_nonces"), Size: 8 << 20}},

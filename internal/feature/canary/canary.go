@@ -59,12 +59,12 @@ func Feature() feature.Feature {
 	return feature.Feature{
 		Name: "canary",
 		Doc:  "Sends some of a route's requests to another backend (a canary release).",
-		Settings: []feature.Declared{
+		Settings: []feature.AnySetting{
 			canary, byHeader, byHeaderValue, byHeaderPattern, byCookie, weight, weightTotal,
 		},
-		Alternative: alternative,
-		Choose:      choose,
-		Lua:         lua,
+		Canary: canaryOf,
+		Choose: choose,
+		Lua:    lua,
 	}
 }
 
@@ -82,7 +82,7 @@ type when struct {
 	Share float64 `json:"share,omitempty"`
 }
 
-func alternative(v feature.Values, report *feature.Report) (any, bool) {
+func canaryOf(v feature.Values, report *feature.Report) (any, bool) {
 	if !canary.Get(v) {
 		return nil, false
 	}

@@ -20,8 +20,8 @@ const (
 )
 
 // choose is canary.lua's function choose in Go, without its draw.
-func choose(q feature.Question) feature.Chosen {
-	alternatives, _ := q.Policy.([]model.Alternative)
+func choose(q feature.SimulatedRequest) feature.Chosen {
+	alternatives, _ := q.Policy.([]model.Canary)
 	c := feature.Chosen{Whens: make([]string, len(alternatives)), Shares: make([]float64, len(alternatives))}
 	left := 1.0
 	for i, a := range alternatives {
@@ -52,7 +52,7 @@ func choose(q feature.Question) feature.Chosen {
 
 // decide says what the header, and else the cookie, of a request says, and
 // which of the two.
-func (w when) decide(q feature.Question) (said verdict, by string) {
+func (w when) decide(q feature.SimulatedRequest) (said verdict, by string) {
 	if value, ok := q.Header(w.Header); ok && w.Header != "" {
 		if said = w.byHeader(value); said != undecided {
 			return said, "the header " + headerName(w.Header)

@@ -61,12 +61,12 @@ func Feature() feature.Feature {
 	return feature.Feature{
 		Name: name,
 		Doc:  "Cross-origin resource sharing: declares to browsers which origins may use a route.",
-		Settings: []feature.Declared{
+		Settings: []feature.AnySetting{
 			enable, allowOrigin, allowMethods, allowHeaders, allowCredentials, exposeHeaders, maxAge,
 		},
-		Route:    route,
-		Foretell: foretell,
-		Lua:      lua,
+		Route:   route,
+		Predict: predict,
+		Lua:     lua,
 	}
 }
 
@@ -139,11 +139,11 @@ func matching(text string, form *regexp.Regexp, allowed string) (string, error) 
 	return text, nil
 }
 
-// foretell is cors.lua's function route in Go.
-func foretell(q feature.Question) feature.Foretold {
+// predict is cors.lua's function route in Go.
+func predict(q feature.SimulatedRequest) feature.Prediction {
 	p, _ := q.Policy.(policy)
 	if q.Method != "OPTIONS" || !p.allows(strings.Join(q.Headers["Origin"], ", ")) {
-		return feature.Foretold{}
+		return feature.Prediction{}
 	}
-	return feature.Foretold{Status: 204, Why: "enable-cors answers OPTIONS from an allowed origin"}
+	return feature.Prediction{Status: 204, Why: "enable-cors answers OPTIONS from an allowed origin"}
 }

@@ -47,19 +47,19 @@ var origins = []struct {
 	{"*", "http://o.example", true}, {"*", "", true}, {"http://o.example, *", "", true},
 }
 
-func TestForetell(t *testing.T) {
+func TestPredict(t *testing.T) {
 	t.Parallel()
 	for _, c := range origins {
 		p, _ := read(map[string]string{"cors-allow-origin": c.allow})
-		q := feature.Question{Method: "OPTIONS", Policy: p}
+		q := feature.SimulatedRequest{Method: "OPTIONS", Policy: p}
 		if c.origin != "" {
 			q.Headers = map[string][]string{"Origin": {c.origin}}
 		}
-		if p != nil && (cors.Feature().Foretell(q).Status == 204) != c.want || p == nil && c.want {
+		if p != nil && (cors.Feature().Predict(q).Status == 204) != c.want || p == nil && c.want {
 			t.Errorf("%q allowed, %q asks: want %v", c.allow, c.origin, c.want)
 		}
 		q.Method = "GET"
-		if got := cors.Feature().Foretell(q); got.Status != 0 {
+		if got := cors.Feature().Predict(q); got.Status != 0 {
 			t.Errorf("%q allowed, %q asks by GET: %v", c.allow, c.origin, got)
 		}
 	}
@@ -72,8 +72,8 @@ func TestMostOrigins(t *testing.T) {
 		t.Errorf("200 origins: %v", problems)
 	}
 	p, problems := read(map[string]string{"cors-allow-origin": list + "http://b.example"})
-	q := feature.Question{Method: "OPTIONS", Policy: p, Headers: map[string][]string{"Origin": {"http://b.example"}}}
-	if len(problems) != 1 || cors.Feature().Foretell(q).Status != 0 {
+	q := feature.SimulatedRequest{Method: "OPTIONS", Policy: p, Headers: map[string][]string{"Origin": {"http://b.example"}}}
+	if len(problems) != 1 || cors.Feature().Predict(q).Status != 0 {
 		t.Errorf("201 origins: %v, %v", problems, p)
 	}
 }
@@ -91,8 +91,8 @@ func FuzzOrigins(f *testing.F) {
 			}
 			return
 		}
-		q := feature.Question{Method: "OPTIONS", Policy: p, Headers: map[string][]string{"Origin": {origin}}}
-		allowed := cors.Feature().Foretell(q).Status == 204
+		q := feature.SimulatedRequest{Method: "OPTIONS", Policy: p, Headers: map[string][]string{"Origin": {origin}}}
+		allowed := cors.Feature().Predict(q).Status == 204
 		if allowed && !strings.Contains(allow, "*") && !strings.Contains(strings.ToLower(allow), strings.ToLower(origin)) {
 			t.Errorf("%q allows %q", allow, origin)
 		}

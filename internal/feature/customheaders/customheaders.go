@@ -47,7 +47,7 @@ func Feature() feature.Feature {
 	return feature.Feature{
 		Name:     name,
 		Doc:      "Adds the headers listed in a ConfigMap to responses.",
-		Settings: []feature.Declared{customHeaders, allowedHeaders},
+		Settings: []feature.AnySetting{customHeaders, allowedHeaders},
 		Route:    route,
 		Lua:      lua,
 	}

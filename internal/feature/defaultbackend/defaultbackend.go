@@ -21,7 +21,7 @@ func Feature() feature.Feature {
 	return feature.Feature{
 		Name:     "default_backend",
 		Doc:      "Sets the fallback backend: it answers while the backend of a route has no endpoints.",
-		Settings: []feature.Declared{defaultBackend},
+		Settings: []feature.AnySetting{defaultBackend},
 		Route:    route,
 		Causes:   map[feature.Effect]string{feature.FallbackBackend: defaultBackend.Annotation},
 	}

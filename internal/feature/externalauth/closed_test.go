@@ -210,7 +210,7 @@ func TestNoAuthLocations(t *testing.T) {
 func nod() feature.Feature {
 	says := feature.Setting[string]{Annotation: "nod", Parse: func(text string) (string, error) { return text, nil }}
 	return feature.Feature{
-		Name: "nod", Settings: []feature.Declared{says},
+		Name: "nod", Settings: []feature.AnySetting{says},
 		Route: func(v feature.Values, out *feature.RouteOut) {
 			if text := says.Get(v); text != "" {
 				feature.Add(out.Route, "nod", text)

@@ -139,8 +139,8 @@ func everywhere[T any](s feature.Setting[T], when func(feature.Values) bool) fea
 	return s
 }
 
-func (s settings) list() []feature.Declared {
-	return []feature.Declared{s.url, s.method, s.signIn, s.signInParam, s.respond, s.redirect, s.cacheKey, s.cacheFor, s.alwaysCookie}
+func (s settings) list() []feature.AnySetting {
+	return []feature.AnySetting{s.url, s.method, s.signIn, s.signInParam, s.respond, s.redirect, s.cacheKey, s.cacheFor, s.alwaysCookie}
 }
 
 // Feature is external authentication.

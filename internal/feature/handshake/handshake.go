@@ -98,7 +98,7 @@ func Feature() feature.Feature {
 	return feature.Feature{
 		Name: "handshake",
 		Doc:  "TLS handshakes: protocol versions, ciphers, sessions.",
-		Settings: []feature.Declared{
+		Settings: []feature.AnySetting{
 			versions, ciphers, allCiphers, preferServer, curves, sessionCache, sessionCacheSize,
 			sessionTimeout, sessionTickets, bufferSize, earlyData, rejectHandshake,
 		},

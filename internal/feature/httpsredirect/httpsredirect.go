@@ -67,14 +67,14 @@ func Feature() feature.Feature {
 	return feature.Feature{
 		Name: name,
 		Doc:  "Redirects clients from http to https, and sends HSTS.",
-		Settings: []feature.Declared{
+		Settings: []feature.AnySetting{
 			sslRedirect, forceSSLRedirect, preserveTrailingSlash, usePortInRedirects,
 			redirectCode, exemptLocations, hsts, hstsMaxAge, hstsSubdomains, hstsPreload,
 		},
-		Route:    route,
-		Process:  process,
-		Foretell: foretell,
-		Lua:      lua,
+		Route:   route,
+		Process: process,
+		Predict: predict,
+		Lua:     lua,
 	}
 }
 

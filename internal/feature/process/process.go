@@ -88,7 +88,7 @@ func Feature() feature.Feature {
 	return feature.Feature{
 		Name: "process",
 		Doc:  "Settings of the NGINX process: workers, connections, access log.",
-		Settings: []feature.Declared{
+		Settings: []feature.AnySetting{
 			workers, shutdownTimeout, disableAccessLog, useHTTP2, serverTokens,
 			keepAlive, keepAliveRequests, clientHeaderTimeout, clientBodyTimeout,
 			backendConnections, backendRequests, backendIdle, backendAge,

@@ -111,17 +111,17 @@ func Feature() feature.Feature {
 	return feature.Feature{
 		Name: name,
 		Doc:  "Proxying: buffers, body size, timeouts, retries.",
-		Settings: []feature.Declared{
+		Settings: []feature.AnySetting{
 			buffering, requestBuffering, bufferSize, buffers, bodySize,
 			bodyBuffer, busyBuffers, tempFile, httpVersion,
 			connectTimeout, readTimeout, sendTimeout,
 			retry, retryTime, retryTries, retryNonIdempotent,
 		},
-		Route:         route,
-		Foretell:      foretell,
-		ForetellGuard: foretellJump,
-		Lua:           lua,
-		Directives:    directives(),
+		Route:        route,
+		Predict:      predict,
+		PredictGuard: predictJump,
+		Lua:          lua,
+		Directives:   directives(),
 	}
 }
 

@@ -58,11 +58,11 @@ func Feature() feature.Feature {
 	return feature.Feature{
 		Name:     name,
 		Doc:      "Redirects clients to other URLs.",
-		Settings: []feature.Declared{appRoot, permanent, permanentCode, temporal, temporalCode, relative, fromToWWW},
+		Settings: []feature.AnySetting{appRoot, permanent, permanentCode, temporal, temporalCode, relative, fromToWWW},
 		Route:    route,
 		Host:     host,
 		Names:    names,
-		Foretell: foretell,
+		Predict:  predict,
 		Causes:   map[feature.Effect]string{feature.WWWRedirect: fromToWWW.Annotation},
 		Lua:      lua,
 	}

@@ -45,10 +45,10 @@ func Feature() feature.Feature {
 	return feature.Feature{
 		Name:     name,
 		Doc:      "Regular expressions in paths, and rewriting of paths.",
-		Settings: []feature.Declared{useRegex, rewriteTarget, forwardedPrefix},
+		Settings: []feature.AnySetting{useRegex, rewriteTarget, forwardedPrefix},
 		Route:    route,
 		Patterns: patterns,
-		Foretell: foretell,
+		Predict:  predict,
 		Lua:      lua,
 	}
 }
@@ -83,7 +83,7 @@ type policy struct {
 	Prefix   feature.Template `json:"prefix,omitempty"`
 }
 
-func patterns(v feature.Values, path string) feature.Declared {
+func patterns(v feature.Values, path string) feature.AnySetting {
 	switch {
 	case useRegex.Get(v):
 		return useRegex

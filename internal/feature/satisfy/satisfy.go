@@ -25,9 +25,9 @@ func Feature() feature.Feature {
 	return feature.Feature{
 		Name:     "satisfy",
 		Doc:      "Combines authentication methods.",
-		Settings: []feature.Declared{satisfy},
+		Settings: []feature.AnySetting{satisfy},
 		Route: func(v feature.Values, out *feature.RouteOut) {
-			out.Route.AnyJudge = satisfy.Get(v) == anyOf
+			out.Route.SatisfyAny = satisfy.Get(v) == anyOf
 		},
 		Causes: map[feature.Effect]string{feature.AnyAuth: satisfy.Annotation},
 	}

@@ -28,7 +28,7 @@ func Feature() feature.Feature {
 	return feature.Feature{
 		Name:     "server_alias",
 		Doc:      "Adds names to hosts.",
-		Settings: []feature.Declared{serverAlias},
+		Settings: []feature.AnySetting{serverAlias},
 		Names: func(v feature.Values, out *feature.NamesOut) {
 			out.Aliases, out.AliasesBy = append(out.Aliases, serverAlias.Get(v)...), serverAlias
 		},

@@ -14,7 +14,7 @@ func Feature() feature.Feature {
 	return feature.Feature{
 		Name:     "service_upstream",
 		Doc:      "Sends requests to the cluster IP of the Service instead of its endpoints.",
-		Settings: []feature.Declared{serviceUpstream},
+		Settings: []feature.AnySetting{serviceUpstream},
 		Backend: func(v feature.Values, out *feature.BackendOut) {
 			out.Balancing.ServiceAddress = serviceUpstream.Get(v)
 		},

@@ -14,7 +14,7 @@ func Feature() feature.Feature {
 	return feature.Feature{
 		Name:     "stapling",
 		Doc:      "OCSP stapling.",
-		Settings: []feature.Declared{enabled},
+		Settings: []feature.AnySetting{enabled},
 		Process:  func(v feature.Values, out *feature.ProcessOut) { out.Process.Stapling = enabled.Get(v) },
 	}
 }

@@ -72,7 +72,7 @@ func refuseKey(text string) (string, error) {
 // Feature denies routes with access control that is not supported.
 func Feature() feature.Feature {
 	all := slices.Concat(guards, keys)
-	settings := make([]feature.Declared, len(all))
+	settings := make([]feature.AnySetting, len(all))
 	for i, g := range all {
 		settings[i] = g
 	}

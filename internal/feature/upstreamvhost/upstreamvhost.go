@@ -24,7 +24,7 @@ func Feature() feature.Feature {
 	return feature.Feature{
 		Name:     name,
 		Doc:      "Sets the Host header of requests to backends.",
-		Settings: []feature.Declared{upstreamVhost},
+		Settings: []feature.AnySetting{upstreamVhost},
 		Route: func(v feature.Values, out *feature.RouteOut) {
 			if host := upstreamVhost.Get(v); len(host) > 0 {
 				feature.Add(out.Route, name, policy{Host: host})

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// A Question is a request that nobody sent, about which someone asks what
+// A SimulatedRequest is a request that nobody sent, about which someone asks what
 // would become of it.
-type Question struct {
+type SimulatedRequest struct {
 	// Scheme is http or https. Method is in capitals.
 	Scheme, Method string
 	// HostName is the name asked for, lower case and without a port.
@@ -38,8 +38,8 @@ type Question struct {
 	HasEndpoint func(backend string) bool
 }
 
-// A Foretold is what a feature answers in a backend's place.
-type Foretold struct {
+// A Prediction is what a feature answers in a backend's place.
+type Prediction struct {
 	// Status is an HTTP status, 0 where the feature lets the request pass.
 	Status int
 	// Location is where a redirect leads.
@@ -64,7 +64,7 @@ type Chosen struct {
 
 // Header is the value of a request's header as NGINX has it in $http_NAME, by
 // NAME. Headers with underscores are none to NGINX.
-func (q Question) Header(name string) (value string, ok bool) {
+func (q SimulatedRequest) Header(name string) (value string, ok bool) {
 	if name == "host" && len(q.Headers["Host"]) == 0 {
 		return q.Authority, q.Authority != ""
 	}
@@ -79,7 +79,7 @@ func (q Question) Header(name string) (value string, ok bool) {
 
 // Cookie is the value of a request's cookie as NGINX has it in $cookie_NAME, by
 // NAME: the first one, whatever the case of its letters.
-func (q Question) Cookie(name string) (value string, ok bool) {
+func (q SimulatedRequest) Cookie(name string) (value string, ok bool) {
 	for _, line := range q.Headers["Cookie"] {
 		for cookie := range strings.FieldsFuncSeq(line, func(c rune) bool { return c == ';' || c == ',' }) {
 			key, value, ok := strings.Cut(cookie, "=")
@@ -92,15 +92,15 @@ func (q Question) Cookie(name string) (value string, ok bool) {
 }
 
 // Query is what stands behind the question mark of the URI.
-func (q Question) Query() string {
+func (q SimulatedRequest) Query() string {
 	_, query, _ := strings.Cut(q.URI, "?")
 	return query
 }
 
-// Foretell puts a template together as far as its variables are known: group
+// Predict puts a template together as far as its variables are known: group
 // gives the text of a group of the route's path. Of what only a real request has
 // it leaves the variable's name.
-func (t Template) Foretell(q Question, group func(name string) (text string, ok bool)) string {
+func (t Template) Predict(q SimulatedRequest, group func(name string) (text string, ok bool)) string {
 	var b strings.Builder
 	for _, p := range t {
 		text, ok := p.Literal, p.Variable == ""

@@ -7,20 +7,20 @@ import (
 	"github.com/headgate/headgate/internal/pcre"
 )
 
-// foretell is rewrite.lua's function route in Go.
-func foretell(q feature.Question) feature.Foretold {
+// predict is rewrite.lua's function route in Go.
+func predict(q feature.SimulatedRequest) feature.Prediction {
 	p, _ := q.Policy.(policy)
 	if !p.Redirect {
-		return feature.Foretold{}
+		return feature.Prediction{}
 	}
 	groups, err := find(p.Pattern, q.Path)
 	if err != nil {
-		return feature.Foretold{Status: 500, Why: "the route's path takes too long to compare: " + err.Error()}
+		return feature.Prediction{Status: 500, Why: "the route's path takes too long to compare: " + err.Error()}
 	}
 	if groups == nil {
-		return feature.Foretold{}
+		return feature.Prediction{}
 	}
-	target := feature.EscapePath(p.Target.Foretell(q, func(name string) (string, bool) {
+	target := feature.EscapePath(p.Target.Predict(q, func(name string) (string, bool) {
 		n, err := strconv.Atoi(name)
 		if err != nil {
 			return "", false
@@ -33,7 +33,7 @@ func foretell(q feature.Question) feature.Foretold {
 	if query := q.Query(); query != "" {
 		target += "?" + query
 	}
-	return feature.Foretold{Status: 302, Location: target, Why: "rewrite-target names another host"}
+	return feature.Prediction{Status: 302, Location: target, Why: "rewrite-target names another host"}
 }
 
 func find(pattern, path string) ([][2]int, error) {

@@ -6,7 +6,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 )
 
-func TestForetell(t *testing.T) {
+func TestPredict(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		policy  policy
@@ -21,7 +21,7 @@ func TestForetell(t *testing.T) {
 		{policy{Digest: true}, map[string][]string{"Authorization": {"Basic dTpw"}}, 401},
 		{policy{Digest: true}, map[string][]string{"Authorization": {"Digest username=\"u\""}}, 0},
 	} {
-		got := foretell(feature.Question{Policy: c.policy, Headers: c.headers})
+		got := predict(feature.SimulatedRequest{Policy: c.policy, Headers: c.headers})
 		if got.Status != c.want || got.Why == "" {
 			t.Errorf("%+v, %v: %+v, want %d", c.policy, c.headers, got, c.want)
 		}

@@ -6,18 +6,18 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 )
 
-// foretell checks no passwords: a request with one passes if that is right.
-func foretell(q feature.Question) feature.Foretold {
+// predict checks no passwords: a request with one passes if that is right.
+func predict(q feature.SimulatedRequest) feature.Prediction {
 	scheme := "Basic "
 	if p, _ := q.Policy.(policy); p.Digest {
 		scheme = "Digest "
 	}
 	for header, values := range q.Headers {
 		if strings.EqualFold(header, "Authorization") && len(values) > 0 && hasPrefixFold(values[0], scheme) {
-			return feature.Foretold{Why: "it depends on the name and the password, which are not checked here (auth-secret)"}
+			return feature.Prediction{Why: "it depends on the name and the password, which are not checked here (auth-secret)"}
 		}
 	}
-	return feature.Foretold{Status: 401, Why: "the request has no name and password (auth-type)"}
+	return feature.Prediction{Status: 401, Why: "the request has no name and password (auth-type)"}
 }
 
 func hasPrefixFold(text, prefix string) bool {

@@ -7,12 +7,12 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 )
 
-// foretell is httpsredirect.lua's function route in Go.
-func foretell(q feature.Question) feature.Foretold {
+// predict is httpsredirect.lua's function route in Go.
+func predict(q feature.SimulatedRequest) feature.Prediction {
 	p, _ := q.Policy.(policy)
 	all, _ := q.Global.(everywhere)
 	if !p.Always && !q.Secured || q.Scheme != "http" {
-		return feature.Foretold{}
+		return feature.Prediction{}
 	}
 	uri, port := q.URI, ""
 	if !p.KeepSlash {
@@ -25,5 +25,5 @@ func foretell(q feature.Question) feature.Foretold {
 	if p.Always {
 		why = "force-ssl-redirect is set"
 	}
-	return feature.Foretold{Status: all.Code, Location: "https://" + q.HostName + port + uri, Why: why}
+	return feature.Prediction{Status: all.Code, Location: "https://" + q.HostName + port + uri, Why: why}
 }

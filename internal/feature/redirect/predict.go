@@ -1,0 +1,24 @@
+package redirect
+
+import (
+	"strings"
+
+	"github.com/headgate/headgate/internal/feature"
+)
+
+// predict is redirect.lua's function route in Go.
+func predict(q feature.SimulatedRequest) feature.Prediction {
+	p, _ := q.Policy.(policy)
+	if p.Root != nil {
+		if q.Path != "/" {
+			return feature.Prediction{}
+		}
+		path := feature.EscapePath(p.Root.Predict(q, func(string) (string, bool) { return "", true }))
+		return feature.Prediction{Status: 302, Location: q.Scheme + "://" + q.Authority + path, Why: "app-root names it"}
+	}
+	target := p.To
+	if strings.HasPrefix(target, "/") && !q.Relative {
+		target = q.Scheme + "://" + q.HostName + target
+	}
+	return feature.Prediction{Status: p.Code, Location: target, Why: "permanent-redirect or temporal-redirect names it"}
+}
