@@ -7,10 +7,10 @@ import (
 
 // Staple builds the OCSP answer on the certificate of that hash. It is not
 // found where there is none to show.
-func (b *Builder) Staple(certificate string, v View) (s model.Staple, found bool, fs []finding.Finding) {
+func (b *Builder) Staple(certificate string, v View) (s model.OCSPResponse, found bool, fs []finding.Finding) {
 	staple := v.OCSPResponse(certificate)
 	if staple == nil {
-		return model.Staple{}, false, nil
+		return model.OCSPResponse{}, false, nil
 	}
 	found = len(staple.Response) > 0
 	if staple.Problem != "" {
@@ -22,5 +22,5 @@ func (b *Builder) Staple(certificate string, v View) (s model.Staple, found bool
 			Object: "secret/" + staple.Secret, Field: "tls.crt", Code: finding.NoOCSPResponse, Message: staple.Problem, Effect: effect,
 		})
 	}
-	return model.Staple{Certificate: certificate, Response: staple.Response, Until: staple.Until}, found, fs
+	return model.OCSPResponse{Certificate: certificate, Response: staple.Response, Until: staple.Until}, found, fs
 }

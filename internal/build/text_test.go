@@ -64,7 +64,7 @@ func defaultCertificateText(certificate *model.Certificate) string {
 // to run.
 func nameText(n model.Name, certificate *model.Certificate) string {
 	text := "host " + n.Host
-	if n.Secured {
+	if n.HasTLS {
 		text += ", secured"
 	}
 	if (certificate == nil) != (n.Certificate == "") || certificate != nil && n.Certificate != certificate.Hash {
@@ -104,7 +104,7 @@ func patternsText(p model.NamePatterns, certificates []model.Certificate) string
 	text := ""
 	for _, n := range p.All() {
 		text += n.Name + " -> " + n.Host
-		if n.Secured {
+		if n.HasTLS {
 			text += ", secured"
 		}
 		text += "\n"

@@ -49,8 +49,8 @@ func checkTrace(t *testing.T, s *store.Store, key unit.Key) {
 		again, trace, foundAgain, more := b.TraceName(key.Name, s)
 		plain, traced = []any{n, found, fs}, []any{again, foundAgain, more}
 		// A host that no entry of a TLS section is for is secured too.
-		if trace.Certificate != nil && !n.Secured && trace.Alias == nil {
-			t.Errorf("%s: secured %v, but what decides is %+v", key.Name, n.Secured, trace.Certificate)
+		if trace.Certificate != nil && !n.HasTLS && trace.Alias == nil {
+			t.Errorf("%s: secured %v, but what decides is %+v", key.Name, n.HasTLS, trace.Certificate)
 		}
 	case unit.Backend:
 		be, found, fs := b.Backend(key.Name, s)

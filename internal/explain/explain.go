@@ -287,7 +287,7 @@ func (x *explainer) whyRejected() string {
 	return fmt.Sprintf("no host has the server name of the handshake, and the key %s is set", x.cause(feature.RejectUnknown))
 }
 
-// rejects reports whether the TLS handshake fails, as in lua/headgate/hello.lua.
+// rejects reports whether the TLS handshake fails, as in lua/headgate/client_hello.lua.
 func (x *explainer) rejects() bool {
 	name, err := x.router.Name(cmp.Or(x.out.Request.TLSName, model.DefaultHost))
 	return x.globals.Process.TLS.RejectUnknown && err == nil && name.Host == model.DefaultHost

@@ -20,8 +20,8 @@ type SimulatedRequest struct {
 	Headers map[string][]string
 	// From is the client's address, its zero value if it was not said.
 	From netip.Addr
-	// Secured is set where TLS is asked for on the name.
-	Secured bool
+	// HasTLS is set where TLS is asked for on the name.
+	HasTLS bool
 	// Authority is the host as the client writes it, with a port if it does.
 	Authority string
 	// Relative is set where redirects on the route leave scheme and host out.
@@ -34,7 +34,7 @@ type SimulatedRequest struct {
 	// Policy is the feature's on the route, Global its setting for all requests,
 	// nil if it has none.
 	Policy, Global any
-	// HasEndpoint tells whether a backend, by its key, can be asked.
+	// HasEndpoint reports whether a backend, by its key, can be asked.
 	HasEndpoint func(backend string) bool
 }
 

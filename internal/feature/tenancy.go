@@ -56,7 +56,7 @@ func Tenancy() []AnySetting {
 	return []AnySetting{crossNamespace, riskLevel, wordBlocklist, noAuthLocations}
 }
 
-// parseRisk takes any text that is not a level for the lowest, as the predecessor
+// parseRisk takes any text that is not a level for the lowest, as ingress-nginx
 // does: a typo forbids more, never less.
 func parseRisk(text string) (Risk, error) {
 	for risk := Low; risk <= Critical; risk++ {

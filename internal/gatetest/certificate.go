@@ -44,9 +44,9 @@ func TLSSecret(name string, pair KeyPair) string {
 		"  tls.crt: |\n    " + indent(pair.Certificate) + "\n  tls.key: |\n    " + indent(pair.Key) + "\n"
 }
 
-// Secured puts a section tls, of entries "SECRET HOST…", under the spec at the
+// WithTLS puts a section tls, of entries "SECRET HOST…", under the spec at the
 // end of an Ingress. Without a host the entry has none; "-" is no secret.
-func Secured(ingress string, entries ...string) string {
+func WithTLS(ingress string, entries ...string) string {
 	var b strings.Builder
 	b.WriteString(strings.TrimRight(ingress, "\n") + "\n  tls:\n")
 	for _, entry := range entries {

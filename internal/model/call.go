@@ -32,7 +32,7 @@ type CallName string
 // CheckCall asks whether the request may pass (see Check).
 const CheckCall CallName = "check"
 
-// OwnPort tells whether the port is the scheme's own.
+// OwnPort reports whether the port is the scheme's own.
 func (c Call) OwnPort() bool {
 	return c.Secure && c.Port == 443 || !c.Secure && c.Port == 80
 }

@@ -103,7 +103,7 @@ type Content struct {
 	Bytes Confidential
 }
 
-// A Canary is a backend that may be asked in the place of a route's own.
+// A Canary is a backend that may be asked instead of the route's own.
 type Canary struct {
 	// Backend is its key.
 	Backend string `json:"backend"`
@@ -146,9 +146,9 @@ type Name struct {
 	Host string
 	// Redirect sends requests for the name to the Host's own.
 	Redirect bool
-	// Secured is set where an Ingress of the host has a TLS section, whatever
+	// HasTLS is set where an Ingress of the host has a TLS section, whatever
 	// names that lists, and whether or not its certificate could be used.
-	Secured bool
+	HasTLS bool
 	// Certificate is the hash of the certificate that the name shows, or
 	// empty for the default certificate.
 	Certificate string
@@ -185,8 +185,8 @@ type Certificate struct {
 	Secret string
 }
 
-// A Staple is an OCSP answer that is shown with a certificate.
-type Staple struct {
+// A OCSPResponse is an OCSP answer that is shown with a certificate.
+type OCSPResponse struct {
 	// Certificate is the certificate's hash.
 	Certificate string
 	// Response is the answer in DER.

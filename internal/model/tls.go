@@ -33,13 +33,13 @@ type TLS struct {
 
 // A TLSPolicy is what a host asks of TLS connections, beside its certificate.
 type TLSPolicy struct {
-	// Ciphers are for TLS 1.2 and before, in the place of the ConfigMap's if
+	// Ciphers are for TLS 1.2 and before, instead of the ConfigMap's if
 	// there are any.
 	Ciphers Ciphers
 	Order   CipherOrder
 }
 
-// Any tells whether the policy asks for anything.
+// Any reports whether the policy asks for anything.
 func (p TLSPolicy) Any() bool { return p != TLSPolicy{} }
 
 // A CipherOrder says whose order of ciphers decides.
@@ -57,17 +57,17 @@ func (o CipherOrder) String() string { return [...]string{"usual", "server", "cl
 // Ciphers are a list as OpenSSL reads it, made of what may stand in nginx.conf.
 type Ciphers struct{ text string }
 
-// mostCiphers bounds a list in bytes. The longest that OpenSSL prints, of all
+// maxCiphers bounds a list in bytes. The longest that OpenSSL prints, of all
 // ciphers that it has, is shorter.
-const mostCiphers = 4096
+const maxCiphers = 4096
 
 var cipherCharacters = regexp.MustCompile(`^[A-Za-z0-9!:+_@=.-]*$`)
 
-// NewCiphers reads a list. Blanks separate as colons do. An empty list is none.
+// NewCiphers reads a list. Spaces separate as colons do. An empty list is none.
 func NewCiphers(text string) (Ciphers, error) {
 	text = strings.Join(strings.Fields(text), ":")
-	if len(text) > mostCiphers {
-		return Ciphers{}, fmt.Errorf("at most %d bytes are allowed", mostCiphers)
+	if len(text) > maxCiphers {
+		return Ciphers{}, fmt.Errorf("at most %d bytes are allowed", maxCiphers)
 	}
 	if !cipherCharacters.MatchString(text) {
 		return Ciphers{}, errors.New("must be names of ciphers separated by colons, of letters, digits and !+_@=.-")
@@ -103,7 +103,7 @@ const (
 // tlsVersions are the names, in the order of the constants.
 var tlsVersions = [...]string{"TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3"}
 
-// NewTLSVersions reads names between blanks. There must be one.
+// NewTLSVersions reads names between spaces. There must be one.
 func NewTLSVersions(text string) (TLSVersions, error) {
 	var set TLSVersions
 	for _, name := range strings.Fields(text) {

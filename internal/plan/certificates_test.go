@@ -54,7 +54,7 @@ func TestTakeStapled(t *testing.T) {
 	step("a name shows what was the default one", "[other] []")
 	d.Set(unit.Built{Key: unit.Name.Key("a")})
 	step("now nobody does", "[] [main]")
-	d.Set(unit.Of(model.NamePatterns{Heads: []model.Name{{Name: "*.x", Host: "c", Certificate: "3"}}}, model.Certificate{Hash: "3"}))
+	d.Set(unit.Of(model.NamePatterns{LeadingWildcards: []model.Name{{Name: "*.x", Host: "c", Certificate: "3"}}}, model.Certificate{Hash: "3"}))
 	step("a pattern", "[3] []")
 	d.Set(unit.Built{Key: unit.PatternsKey})
 	name("d", "4")

@@ -179,7 +179,7 @@ func (d *Desired) replacePatterns(p model.NamePatterns) {
 
 // packPatterns leaves those patterns out of their unit whose hosts are not
 // known, so that one such host does not keep back what other tenants changed.
-// It tells whether there are any.
+// It reports whether there are any.
 func (d *Desired) packPatterns(statics []Static) bool {
 	if _, changed := d.changed[unit.PatternsKey]; !changed && !d.patternsWait {
 		return false
@@ -192,7 +192,7 @@ func (d *Desired) packPatterns(statics []Static) bool {
 			return !known
 		})
 	}
-	now := model.NamePatterns{Heads: known(d.patterns.Heads), Tails: known(d.patterns.Tails), Regexes: known(d.patterns.Regexes)}
+	now := model.NamePatterns{LeadingWildcards: known(d.patterns.LeadingWildcards), TrailingWildcards: known(d.patterns.TrailingWildcards), Regexes: known(d.patterns.Regexes)}
 	if waits || d.patternsWait && !d.patterns.Empty() {
 		d.set(unit.FromNamePatterns(now))
 	}
@@ -325,7 +325,7 @@ func (d *Desired) needs(key unit.Key, static Static) (generation int, known bool
 	return 0, true
 }
 
-// hostKnown tells whether a name may lead to the host: whether that is in the
+// hostKnown reports whether a name may lead to the host: whether that is in the
 // data plane or can come there.
 func (d *Desired) hostKnown(name string, static Static) bool {
 	if _, applied := d.applied[unit.Host.Key(name)]; applied || d.restoring {

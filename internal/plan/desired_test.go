@@ -203,7 +203,7 @@ func TestPatternsDoNotWaitForEachOther(t *testing.T) {
 	patterns := func(hosts ...string) {
 		var p model.NamePatterns
 		for _, host := range hosts {
-			p.Heads = append(p.Heads, model.Name{Name: "*." + host, Host: host})
+			p.LeadingWildcards = append(p.LeadingWildcards, model.Name{Name: "*." + host, Host: host})
 			p.Regexes = append(p.Regexes, model.Name{Name: "~^" + host, Host: host})
 		}
 		b.Set(unit.Of(p))
@@ -212,7 +212,7 @@ func TestPatternsDoNotWaitForEachOther(t *testing.T) {
 		t.Helper()
 		var p model.NamePatterns
 		for _, host := range want {
-			p.Heads = append(p.Heads, model.Name{Name: "*." + host, Host: host})
+			p.LeadingWildcards = append(p.LeadingWildcards, model.Name{Name: "*." + host, Host: host})
 			p.Regexes = append(p.Regexes, model.Name{Name: "~^" + host, Host: host})
 		}
 		changes, _ := b.Delta(b.static)

@@ -25,7 +25,7 @@ type Usage struct {
 // The share of a dictionary in use at which a larger one takes its place.
 const fullPercent = 60
 
-// Grown are larger dictionaries in the place of d, doubled where at least 60 %
+// Grown are larger dictionaries instead of d, doubled where at least 60 %
 // is in use or where full says so (a push did not fit); nil if none is.
 func (d Dictionaries) Grown(used Usage, full bool) *Dictionaries {
 	grow := func(size *int64, used int64) bool {

@@ -23,7 +23,7 @@ import (
 	"github.com/headgate/headgate/lua"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
 const kib, mib, gib = 1 << 10, 1 << 20, 1 << 30
 

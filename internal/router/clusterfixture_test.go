@@ -86,7 +86,7 @@ func (w *clusterFixture) make() {
 // leading is a name that mostly belongs to the host of the same name.
 func (w *clusterFixture) leading(name string, hosts []string) model.Name {
 	w.names = append(w.names, name)
-	n := model.Name{Name: name, Host: name, Secured: w.chance(3)}
+	n := model.Name{Name: name, Host: name, HasTLS: w.chance(3)}
 	if w.chance(4) || !slices.Contains(hosts, name) {
 		n.Host = pick(w, hosts...)
 	}
@@ -96,8 +96,8 @@ func (w *clusterFixture) leading(name string, hosts []string) model.Name {
 func (w *clusterFixture) namePatterns(hosts []string) model.NamePatterns {
 	var p model.NamePatterns
 	for range w.IntN(4) {
-		p.Heads = append(p.Heads, w.leading("*."+w.name(), hosts))
-		p.Tails = append(p.Tails, w.leading(w.name()+".*", hosts))
+		p.LeadingWildcards = append(p.LeadingWildcards, w.leading("*."+w.name(), hosts))
+		p.TrailingWildcards = append(p.TrailingWildcards, w.leading(w.name()+".*", hosts))
 	}
 	for range w.IntN(4) {
 		// Half of them may match anywhere.

@@ -84,7 +84,7 @@ func (r *Router) Certificate(hostName string) (Name, bool) {
 	if err != nil {
 		return Name{}, false
 	}
-	if name.Secured {
+	if name.HasTLS {
 		return name, true
 	}
 	above, ok := wildcard(hostName)
@@ -92,7 +92,7 @@ func (r *Router) Certificate(hostName string) (Name, bool) {
 		return Name{}, false
 	}
 	name, err = r.nameUnit(above, ByWildcard)
-	if err != nil || !name.Secured {
+	if err != nil || !name.HasTLS {
 		return Name{}, false
 	}
 	return name, true
@@ -116,7 +116,7 @@ func isWord(c rune) bool {
 type packedName struct {
 	Host        *string
 	Redirect    bool
-	Secured     bool
+	HasTLS      bool
 	Certificate string
 }
 
@@ -124,7 +124,7 @@ func (p packedName) unpack(name string, by By) (Name, error) {
 	if p.Host == nil {
 		return Name{}, errors.New("the name has no host")
 	}
-	return Name{model.Name{Name: name, Host: *p.Host, Redirect: p.Redirect, Secured: p.Secured, Certificate: p.Certificate}, by}, nil
+	return Name{model.Name{Name: name, Host: *p.Host, Redirect: p.Redirect, HasTLS: p.HasTLS, Certificate: p.Certificate}, by}, nil
 }
 
 func (r *Router) nameUnit(name string, by By) (Name, error) {

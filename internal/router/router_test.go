@@ -17,11 +17,11 @@ func shop() []unit.Unit {
 	return []unit.Unit{
 		unit.FromName(model.Name{Name: "_", Host: "_"}),
 		unit.FromName(model.Name{Name: "shop.test", Host: "shop.test"}),
-		unit.FromName(model.Name{Name: "*.shop.test", Host: "*.shop.test", Secured: true, Certificate: "c1"}),
+		unit.FromName(model.Name{Name: "*.shop.test", Host: "*.shop.test", HasTLS: true, Certificate: "c1"}),
 		unit.FromName(model.Name{Name: "lost.test", Host: "lost.test"}),
 		unit.FromNamePatterns(model.NamePatterns{
-			Heads: []model.Name{{Name: "*.net", Host: "shop.test"}},
-			Tails: []model.Name{{Name: "www.*", Host: "shop.test"}},
+			LeadingWildcards:  []model.Name{{Name: "*.net", Host: "shop.test"}},
+			TrailingWildcards: []model.Name{{Name: "www.*", Host: "shop.test"}},
 			Regexes: []model.Name{
 				{Name: `~^v[0-9]+$`, Host: "*.shop.test"}, {Name: "~^(a+)+$", Host: "_"}, {Name: "~^a+c$", Host: "shop.test"},
 				{Name: `~^[\[0-9]`, Host: "shop.test"}, {Name: "~^_$", Host: "shop.test"},

@@ -92,7 +92,7 @@ func TestBuild(t *testing.T) {
 	if len(v.Hosts) != 2 || len(v.Hosts["shop.test"].Routes) != 2 {
 		t.Errorf("hosts: %v", v.Hosts)
 	}
-	if v.Names["www.shop.test"].Host != "shop.test" || len(v.Patterns.Heads) != 1 {
+	if v.Names["www.shop.test"].Host != "shop.test" || len(v.Patterns.LeadingWildcards) != 1 {
 		t.Errorf("names: %v, patterns: %v", v.Names, v.Patterns)
 	}
 	if _, ok := v.Backends["shop/gone/80"]; !ok || len(v.Backends) != 3 {

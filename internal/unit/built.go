@@ -24,7 +24,7 @@ func Of(m any, certificates ...model.Certificate) Built {
 		b.Key = GlobalsKey
 	case model.Certificate:
 		b.Key = DefaultCertificateKey
-	case model.Staple:
+	case model.OCSPResponse:
 		b.Key = OCSPResponse.Key(m.Certificate)
 	case model.Backend:
 		b.Key = Backend.Key(m.Key)
@@ -50,7 +50,7 @@ func (b Built) Pack() (Unit, bool) {
 		return FromGlobals(m), true
 	case model.Certificate:
 		return FromCertificate(model.DefaultCertificate, m), true
-	case model.Staple:
+	case model.OCSPResponse:
 		return FromStaple(m), true
 	case model.Backend:
 		return FromBackend(m), true

@@ -14,7 +14,7 @@ func TestKinds(t *testing.T) {
 	t.Parallel()
 	packed := map[unit.Kind]bool{}
 	for _, m := range []any{
-		model.Globals{}, model.Certificate{}, model.Staple{}, model.Backend{}, model.Host{}, model.Name{}, model.NamePatterns{},
+		model.Globals{}, model.Certificate{}, model.OCSPResponse{}, model.Backend{}, model.Host{}, model.Name{}, model.NamePatterns{},
 	} {
 		built := unit.Of(m)
 		packed[built.Kind] = true

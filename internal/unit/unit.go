@@ -133,22 +133,22 @@ func FromName(n model.Name) Unit {
 type packedName struct {
 	Host        string `json:"host"`
 	Redirect    bool   `json:"redirect,omitempty"`
-	Secured     bool   `json:"secured,omitempty"`
+	HasTLS      bool   `json:"secured,omitempty"`
 	Certificate string `json:"certificate,omitempty"`
 }
 
 func packName(n model.Name) packedName {
-	return packedName{n.Host, n.Redirect, n.Secured, n.Certificate}
+	return packedName{n.Host, n.Redirect, n.HasTLS, n.Certificate}
 }
 
 // FromNamePatterns packs the aliases that stand for more than one name.
 func FromNamePatterns(p model.NamePatterns) Unit {
-	packed := packedPatterns{Heads: map[string]packedName{}, Tails: map[string]packedName{}}
-	for _, n := range p.Heads {
-		packed.Heads[strings.TrimPrefix(n.Name, "*")] = packName(n)
+	packed := packedPatterns{LeadingWildcards: map[string]packedName{}, TrailingWildcards: map[string]packedName{}}
+	for _, n := range p.LeadingWildcards {
+		packed.LeadingWildcards[strings.TrimPrefix(n.Name, "*")] = packName(n)
 	}
-	for _, n := range p.Tails {
-		packed.Tails[strings.TrimSuffix(n.Name, "*")] = packName(n)
+	for _, n := range p.TrailingWildcards {
+		packed.TrailingWildcards[strings.TrimSuffix(n.Name, "*")] = packName(n)
 	}
 	for _, n := range p.Regexes {
 		packed.Regexes = append(packed.Regexes, packedRegex{strings.TrimPrefix(n.Name, "~"), packName(n)})
@@ -159,9 +159,9 @@ func FromNamePatterns(p model.NamePatterns) Unit {
 // packedPatterns has ".example.com" for "*.example.com", and "www.example."
 // for "www.example.*".
 type packedPatterns struct {
-	Heads   map[string]packedName `json:"heads,omitempty"`
-	Tails   map[string]packedName `json:"tails,omitempty"`
-	Regexes []packedRegex         `json:"regexes,omitempty"`
+	LeadingWildcards  map[string]packedName `json:"heads,omitempty"`
+	TrailingWildcards map[string]packedName `json:"tails,omitempty"`
+	Regexes           []packedRegex         `json:"regexes,omitempty"`
 }
 
 type packedRegex struct {
@@ -203,7 +203,7 @@ func FromCertificate(name string, c model.Certificate) Unit {
 }
 
 // FromStaple packs an OCSP answer under the hash of its certificate.
-func FromStaple(s model.Staple) Unit {
+func FromStaple(s model.OCSPResponse) Unit {
 	return pack(Key{OCSPResponse, s.Certificate}, struct {
 		Response []byte `json:"response"`
 		Until    int64  `json:"until"`

@@ -58,7 +58,7 @@ func units() []unit.Unit {
 		unit.FromHost(model.Host{Name: "_"}),
 		unit.FromHost(model.Host{Name: "a.test", TLS: model.TLSPolicy{Ciphers: ciphers("HIGH:!aNULL"), Order: model.ServerOrder}}),
 		unit.FromHost(model.Host{Name: "b.test", TLS: model.TLSPolicy{Order: model.ClientOrder}}),
-		unit.FromName(model.Name{Name: "shop.example.com", Host: "shop.example.com", Secured: true, Certificate: "abc"}),
+		unit.FromName(model.Name{Name: "shop.example.com", Host: "shop.example.com", HasTLS: true, Certificate: "abc"}),
 		unit.FromName(model.Name{Name: "_", Host: "_"}),
 		unit.FromBackend(model.Backend{Key: "default/web/80", Endpoints: []netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:80"), netip.MustParseAddrPort("[fd00::1]:8080")}}),
 		unit.FromBackend(model.Backend{Key: "default/none/80"}),

@@ -33,8 +33,8 @@ local function body()
     if not length then
         return nil, 411, "no Content-Length"
     end
-    if length > frame.MOST then
-        return nil, 413, "a frame has at most " .. frame.MOST .. " bytes"
+    if length > frame.MAX_BYTES then
+        return nil, 413, "a frame has at most " .. frame.MAX_BYTES .. " bytes"
     end
     ngx.req.read_body()
     return ngx.req.get_body_data() or ""
@@ -84,7 +84,7 @@ local function join(key, e)
 end
 
 
--- in_order tells whether the parts before the one in a frame are there.
+-- in_order reports whether the parts before the one in a frame are there.
 local function in_order(e)
     for part = 1, e.part - 1 do
         if not read_part(units.key(e.kind, e.name), e, part) then
@@ -117,7 +117,7 @@ local function sizes(entries)
     for i, e in ipairs(entries) do
         local size = #e.payload
         if e.parts > 1 and e.part == e.parts then
-            size = frame.MOST * e.parts
+            size = frame.MAX_BYTES * e.parts
         end
         list[i] = { key = units.key(e.kind, e.name), size = size }
     end

@@ -45,7 +45,7 @@ function methods.get(self, name)
 end
 
 
--- Puts an entry, which has its packed size as `bytes`, in the place of any
+-- Puts an entry, which has its packed size as `bytes`, instead of any
 -- other of that name.
 function methods.put(self, name, entry)
     self:drop(name)

@@ -3,7 +3,7 @@ local log = require "headgate.log"
 local memory = require "headgate.memory"
 local names = require "headgate.names"
 local ssl = require "ngx.ssl"
-local staple = require "headgate.staple"
+local staple = require "headgate.ocsp"
 local units = require "headgate.units"
 
 local _M = {}

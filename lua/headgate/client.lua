@@ -6,7 +6,7 @@ local _M = {}
 local ngx_var = ngx.var
 
 
--- name: lower case, with underscores in the place of hyphens.
+-- name: lower case, with underscores instead of hyphens.
 function _M.header(name)
     return ngx_var["http_" .. name]
 end

@@ -9,12 +9,12 @@ local string_sub = string.sub
 local tonumber = tonumber
 
 -- The most bytes that a frame may have.
-_M.MOST = 262144
+_M.MAX_BYTES = 262144
 
-local MOST_NAME = 512
-local MOST_PARTS = 100000
+local MAX_NAME = 512
+local MAX_PARTS = 100000
 -- More digits would not be exact.
-local MOST_DIGITS = 15
+local MAX_DIGITS = 15
 
 local KINDS = {
     host = true, name = true, patterns = true, backend = true, certificate = true, staple = true, content = true,
@@ -45,16 +45,16 @@ local function entry(body, at)
     if not KINDS[kind] then
         return nil, "an unknown kind"
     end
-    if name_length < 1 or name_length > MOST_NAME then
+    if name_length < 1 or name_length > MAX_NAME then
         return nil, "a name that is empty or too long"
     end
-    if #needs > MOST_DIGITS then
+    if #needs > MAX_DIGITS then
         return nil, "a generation that can't be"
     end
     if #version > 64 then
         return nil, "a version that is too long"
     end
-    if part < 1 or part > parts or parts > MOST_PARTS then
+    if part < 1 or part > parts or parts > MAX_PARTS then
         return nil, "a part that can't be"
     end
     local name_at = line_end + 1
@@ -78,7 +78,7 @@ end
 -- parse(body, crc32) -> { dictionary, generation, entries } | nil, err
 -- crc32: a function that gives the checksum of a string.
 function _M.parse(body, crc32)
-    if #body > _M.MOST then
+    if #body > _M.MAX_BYTES then
         return nil, "a frame that is too long"
     end
     local dictionary, generation, count, checksum, first =

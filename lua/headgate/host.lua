@@ -32,7 +32,7 @@ local meta = { __index = methods }
 local SLASH = 47
 
 -- The longest name of sessions that the TLS library takes.
-local MOST_SESSIONS = 32
+local MAX_SESSIONS = 32
 
 -- Hosts are many and a request touches few of their bytes twice: what is empty
 -- or alike is one and the same table for all of them.
@@ -59,7 +59,7 @@ local function phases_of(numbers, unit, location, known)
 end
 
 
--- fallback is the backend to ask in the place of the route's own, and what it
+-- fallback is the backend to ask instead of the route's own, and what it
 -- is told about that one.
 local function fallback(packed, unit)
     local key = unit.backends[packed.fallback]
@@ -118,7 +118,7 @@ local function route(packed, unit, known)
     local origin = unit.origins and unit.origins[packed.origin] or EMPTY
     local made = {
         backend = backend,
-        -- The predecessor's name of it, for the log.
+        -- ingress-nginx's name of it, for the log.
         backend_label = backend and not packed.default and string_gsub(backend, "/", "-") or "upstream-default-backend",
         location = location,
         phases = phases,
@@ -243,7 +243,7 @@ function _M.compile(payload)
         end
     end
     if unit.tls then
-        if type(unit.tls.sessions) ~= "string" or #unit.tls.sessions > MOST_SESSIONS then
+        if type(unit.tls.sessions) ~= "string" or #unit.tls.sessions > MAX_SESSIONS then
             return nil, "a TLS policy with bad sessions"
         end
         host.tls = unit.tls

@@ -256,7 +256,7 @@ local function rounded(bytes)
 end
 
 
--- Tells whether entries would fit. NGINX's safe_set deletes the old value of a
+-- Reports whether entries would fit. NGINX's safe_set deletes the old value of a
 -- key whose new one does not fit, so this must be known before anything is
 -- written; twice the size is asked for, since the free pages may not lie side
 -- by side. entries: a list of { key = , size = }.

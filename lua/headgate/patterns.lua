@@ -13,7 +13,7 @@ local string_sub = string.sub
 
 -- How many names are remembered with what they were found to be, and how long
 -- a name may be to be looked for: none in DNS is longer.
-local MOST_REMEMBERED = 10000
+local MAX_REMEMBERED = 10000
 local LONGEST = 253
 
 -- What the expressions may take for one name together, in seconds of the
@@ -21,7 +21,7 @@ local LONGEST = 253
 -- it is tried no more: clients can ask for ever other names.
 local BUDGET = 0.1
 local SLOW = 0.002
-local MOST_STRIKES = 20
+local MAX_STRIKES = 20
 
 local methods = {}
 local meta = { __index = methods }
@@ -84,7 +84,7 @@ local function strike(regex, err)
     regex.strikes = regex.strikes + 1
     if regex.strikes == 1 then
         log.err("host ", regex.host, ": match the alias ", regex.name, ": ", err or "it is slow")
-    elseif regex.strikes == MOST_STRIKES then
+    elseif regex.strikes == MAX_STRIKES then
         log.err("host ", regex.host, ": the alias ", regex.name, " is tried no more until aliases change")
     end
 end
@@ -96,7 +96,7 @@ local function first_regex(list, name)
     local started = #list > 0 and clock()
     local before = started
     for _, regex in ipairs(list) do
-        if regex.strikes < MOST_STRIKES then
+        if regex.strikes < MAX_STRIKES then
             local from, _, err = ngx_re_find(name, regex.pattern, "ijo")
             if from then
                 return regex
@@ -132,7 +132,7 @@ function methods.find(self, name)
             return nil
         end
         found = found or false
-        if self.count == MOST_REMEMBERED then
+        if self.count == MAX_REMEMBERED then
             self.remembered, self.count = {}, 0
         end
         self.remembered[name] = found

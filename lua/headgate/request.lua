@@ -192,14 +192,14 @@ end
 
 -- Tells the backend the host that was routed, where the client's own line names
 -- another one.
-function _M.settle_host(host_name)
+function _M.set_host(host_name)
     if ngx_var.http_host and not client_host(host_name) then
         ngx_var.hg_host = line(host_name)
     end
 end
 
 
--- The Host that the backend is told in the place of the client's.
+-- The Host that the backend is told instead of the client's.
 function _M.set_backend_host(host)
     ngx_var.hg_backend_host = line(host)
 end
@@ -227,14 +227,14 @@ end
 -- The path and query that others are told of: the client's, but where that
 -- strays the path that the request is routed by, which the backend gets.
 function _M.target(request)
-    if not request.strays then
+    if not request.ambiguous_path then
         return _M.path_and_query()
     end
     return _M.with_query(request.path)
 end
 
 
--- has_dot_segment tells whether a target has "." or ".." between slashes in its
+-- has_dot_segment reports whether a target has "." or ".." between slashes in its
 -- path, however they are written: who follows it may come out elsewhere.
 function _M.has_dot_segment(target)
     local path = string_gsub(string_match(target, "^[^?]*"), "%%2[eE]", ".")
@@ -284,7 +284,7 @@ function _M.set_variables(values)
 end
 
 
--- Names the request in the place of NGINX's costlier $request_id.
+-- Names the request instead of NGINX's costlier $request_id.
 function _M.set_id()
     local id = request_id.next()
     if id then
@@ -306,7 +306,7 @@ function _M.set_fallback(fallback)
 end
 
 
--- The name in the access log of the backend that is asked in the place of the
+-- The name in the access log of the backend that is asked instead of the
 -- route's own. Without a log nothing reads the variable, and NGINX has none.
 function _M.set_alternative_label(label)
     if settings.access_log then

@@ -26,7 +26,7 @@ local FORBIDDEN = 403
 local INTERNAL_ERROR = 500
 local UNAVAILABLE = 503
 
-local NOBODYS = names.DEFAULT
+local DEFAULT_HOST = names.DEFAULT
 local STATUS_PATH = "/nginx_status"
 local LOOPBACK = { ["127.0.0.1"] = true, ["::1"] = true }
 
@@ -55,9 +55,9 @@ local function redirect_to_host(name, globals)
 end
 
 
--- own_page ends requests for the pages that Headgate itself has under names
+-- builtin_page ends requests for the pages that Headgate itself has under names
 -- that nobody has.
-local function own_page(path)
+local function builtin_page(path)
     if path == settings.health_path then
         ngx_header["Content-Type"] = "text/html"
         ngx_header["Content-Length"] = 0
@@ -72,10 +72,10 @@ local function own_page(path)
 end
 
 
--- strays tells whether the target that the client sent may lead elsewhere for
+-- strays reports whether the target that the client sent may lead elsewhere for
 -- who reads it as it stands than for NGINX, which routes by the path without
 -- "..", however that is written, and without a fragment.
-local function strays(target)
+local function has_ambiguous_path(target)
     return string_find(target, "#", 1, true)
         or (string_find(target, "..", 1, true) or string_find(target, "%%2[eE]")) and requests.has_dot_segment(target)
 end
@@ -94,8 +94,8 @@ local function find(host_name, revision)
         return redirect_to_host(name, globals)
     end
     local path = ngx_var.uri
-    if name.name == NOBODYS then
-        own_page(path)
+    if name.name == DEFAULT_HOST then
+        builtin_page(path)
     end
     local route, err = host:find(path)
     if err then
@@ -116,15 +116,15 @@ local function find(host_name, revision)
     request.globals = globals
     request.route = route
     if host.cleans_paths then
-        request.strays = strays(ngx_var.request_uri)
+        request.ambiguous_path = has_ambiguous_path(ngx_var.request_uri)
     end
     return request
 end
 
 
--- stand_in is the backend to ask where the route's own has no endpoint, nil if
+-- fallback_backend is the backend to ask where the route's own has no endpoint, nil if
 -- there is none.
-local function stand_in(fallback, revision)
+local function fallback_backend(fallback, revision)
     local backend = fallback and units.with_endpoints(fallback.backend, revision)
     if backend then
         requests.set_fallback(fallback)
@@ -148,7 +148,7 @@ local function select_backend(request, route)
         end
     end
     local revision = request.revision
-    request.backend = units.with_endpoints(route.backend, revision) or stand_in(route.fallback, revision)
+    request.backend = units.with_endpoints(route.backend, revision) or fallback_backend(route.fallback, revision)
     if not request.backend and not route.default then
         return requests.finish(request, UNAVAILABLE)
     end
@@ -181,14 +181,14 @@ local function handle(revision, jumped)
     end
     select_backend(request, route)
     requests.set_id()
-    requests.settle_host(host_name)
+    requests.set_host(host_name)
     if phases.authenticate then
         access.authenticate(phases.authenticate, request)
     end
     if not request.backend and (request.passed or not route.identity) then
         return answer_default(request, phases)
     end
-    if request.strays then
+    if request.ambiguous_path then
         -- Else a path could be open here and be a guarded one for the backend.
         -- What NGINX leaves as it is, "..;" and backslashes, can't be cleaned.
         if requests.has_dot_segment(request.path) then

@@ -59,7 +59,7 @@ end
 
 
 local function request_uri(request)
-    return request.strays and requests.target(request) or ngx_var.request_uri
+    return request.ambiguous_path and requests.target(request) or ngx_var.request_uri
 end
 
 

@@ -27,7 +27,7 @@ local SERVER_ORDER = 0x400000 -- SSL_OP_CIPHER_SERVER_PREFERENCE
 
 -- Tells once that a list of ciphers has none that the library knows. It counts
 -- all the same: clients with TLS 1.2 find no cipher.
-local function tell_no_cipher(policy, host)
+local function log_no_cipher(policy, host)
     C.ERR_clear_error()
     if not policy.told then
         policy.told = true
@@ -47,7 +47,7 @@ function _M.apply(policy, host)
         return nil, "keep sessions apart"
     end
     if policy.ciphers and C.SSL_set_cipher_list(connection, policy.ciphers) ~= 1 then
-        tell_no_cipher(policy, host)
+        log_no_cipher(policy, host)
     end
     if policy.server_order then
         C.SSL_set_options(connection, SERVER_ORDER)

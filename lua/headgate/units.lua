@@ -24,7 +24,7 @@ local kinds = {
     certificate = {
         letter = "c:", compile = require("headgate.certificate_unit").compile, cache = cache.new(4 * MEGABYTE),
     },
-    staple = { letter = "s:", compile = require("headgate.staple_unit").compile, cache = cache.new(2 * MEGABYTE) },
+    staple = { letter = "s:", compile = require("headgate.ocsp_unit").compile, cache = cache.new(2 * MEGABYTE) },
     -- Bytes, of which a feature makes what it needs.
     content = { letter = "t:", compile = tostring, cache = cache.new(4 * MEGABYTE) },
     patterns = { letter = "p:", compile = require("headgate.patterns").compile, cache = cache.new(MEGABYTE) },
@@ -44,8 +44,8 @@ end
 
 -- split parts "NEEDS VERSION".
 function _M.split(version)
-    local blank = string_find(version, " ", 1, true)
-    return tonumber(string_sub(version, 1, blank - 1)), string_sub(version, blank + 1)
+    local space = string_find(version, " ", 1, true)
+    return tonumber(string_sub(version, 1, space - 1)), string_sub(version, space + 1)
 end
 
 

@@ -77,7 +77,7 @@ func TestConformanceHostRules(t *testing.T) {
 	t.Parallel()
 	pair := gatetest.NewKeyPair(t, "conformance", "foo.bar.com")
 	g := gatetest.Start(t, gatetest.Options{Manifests: echoed(t, "wildcard-foo-com", "foo-bar-com") +
-		gatetest.Secured(ruled("hosts", "*.foo.com Prefix / wildcard-foo-com http", "foo.bar.com Prefix / foo-bar-com http", "", "ssl-redirect: false"), "tls foo.bar.com") +
+		gatetest.WithTLS(ruled("hosts", "*.foo.com Prefix / wildcard-foo-com http", "foo.bar.com Prefix / foo-bar-com http", "", "ssl-redirect: false"), "tls foo.bar.com") +
 		gatetest.TLSSecret("tls", pair)})
 	r := wantBackend(t, g, gatetest.Request{Scheme: "https", Host: "foo.bar.com", Path: "/"}, "foo-bar-com")
 	if r.TLS == nil || r.TLS.PeerCertificates[0].Subject.CommonName != "conformance" {

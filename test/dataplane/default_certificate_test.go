@@ -19,9 +19,9 @@ func TestDefaultCertificate(t *testing.T) {
 	t.Parallel()
 	g := gatetest.Start(t, gatetest.Options{DefaultCertificate: "main", Manifests: served("a", gatetest.StartEcho(t, "a")) +
 		gatetest.TLSSecret("own", gatetest.NewKeyPair(t, "own", "own.test")) +
-		gatetest.Secured(gatetest.Ingress("own", "own.test", "/", "a"), "own own.test") +
-		gatetest.Secured(gatetest.Ingress("missing", "missing.test", "/", "a"), "nope missing.test") +
-		gatetest.Secured(gatetest.Ingress("unnamed", "unnamed.test", "/", "a"), "- unnamed.test")})
+		gatetest.WithTLS(gatetest.Ingress("own", "own.test", "/", "a"), "own own.test") +
+		gatetest.WithTLS(gatetest.Ingress("missing", "missing.test", "/", "a"), "nope missing.test") +
+		gatetest.WithTLS(gatetest.Ingress("unnamed", "unnamed.test", "/", "a"), "- unnamed.test")})
 	expect := func(want string) {
 		t.Helper()
 		for _, name := range []string{"missing.test", "unnamed.test", "nobody.test", ""} {
@@ -65,7 +65,7 @@ func TestRenewedUnderLoad(t *testing.T) {
 		return gatetest.TLSSecret("tls", gatetest.NewKeyPair(t, name, "a.test")) + gatetest.TLSSecret("main", gatetest.NewKeyPair(t, name, "else.test"))
 	}
 	g := gatetest.Start(t, gatetest.Options{DefaultCertificate: "main", Manifests: served("a", gatetest.StartEcho(t, "a")) + renewed("0") +
-		gatetest.Secured(gatetest.Ingress("web", "a.test", "/", "a"), "tls a.test")})
+		gatetest.WithTLS(gatetest.Ingress("web", "a.test", "/", "a"), "tls a.test")})
 	l := startLoad(t, 2, func(worker int) func() error {
 		name := []string{"a.test", "nobody.test"}[worker%2]
 		return func() error {
@@ -107,7 +107,7 @@ func TestChainAsWritten(t *testing.T) {
 	}
 	g := gatetest.Start(t, gatetest.Options{Manifests: served("a", gatetest.StartEcho(t, "a")) +
 		gatetest.TLSSecret("tls", gatetest.KeyPair{Certificate: text.String(), Key: pair.Key}) +
-		gatetest.Secured(gatetest.Ingress("web", "a.test", "/", "a"), "tls a.test")})
+		gatetest.WithTLS(gatetest.Ingress("web", "a.test", "/", "a"), "tls a.test")})
 	state, err := shake(t, g, &tls.Config{ServerName: "a.test"})
 	if err != nil {
 		t.Fatal(err)

@@ -69,7 +69,7 @@ func changes(t *testing.T, one, two string) []change {
 	first, second := gatetest.NewKeyPair(t, "first", "a.test"), gatetest.NewKeyPair(t, "second", "a.test")
 	plain := gatetest.Ingress("a", "a.test", "/", "a")
 	secured := func(annotations ...string) string {
-		return gatetest.Secured(gatetest.Ingress("a", "a.test", "/", "a", annotations...), "s a.test")
+		return gatetest.WithTLS(gatetest.Ingress("a", "a.test", "/", "a", annotations...), "s a.test")
 	}
 	return []change{
 		{"an Ingress with a host", plain, "", map[string]int{"host": 1, "name": 1, "backend": 1}, 0, answers("a.test", "/", 503)},

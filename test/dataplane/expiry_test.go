@@ -21,8 +21,8 @@ func TestExpiry(t *testing.T) {
 		return gatetest.TLSSecret("tls", pairOf(authority.IssueAs(&x509.Certificate{NotAfter: time.Now().Add(left)}, "a.test")))
 	}
 	g := gatetest.Start(t, gatetest.Options{DefaultCertificate: "tls", Manifests: served("a", gatetest.StartEcho(t, "a")) + until(-time.Minute) +
-		gatetest.Secured(gatetest.Ingress("web", "a.test", "/", "a", "server-alias: www.a.test"), "tls a.test") +
-		gatetest.Secured(gatetest.Ingress("plain", "plain.test", "/", "a"), "- plain.test")})
+		gatetest.WithTLS(gatetest.Ingress("web", "a.test", "/", "a", "server-alias: www.a.test"), "tls a.test") +
+		gatetest.WithTLS(gatetest.Ingress("plain", "plain.test", "/", "a"), "- plain.test")})
 	findings := func() int { return g.Value(g.Metrics.Findings.WithLabelValues("Expires")) }
 	gatetest.Eventually(t, "the end is told of", func() bool { return findings() == 1 })
 	if got := shown(t, g, "a.test"); got != "a.test" {

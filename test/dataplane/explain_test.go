@@ -74,7 +74,7 @@ func explainManifests(t *testing.T) string {
 	b.WriteString(ruled("other", "regex.test Exact /login b", "regex.test Prefix /l c"))
 	b.WriteString(ruled("wild", "*.wild.test Prefix / a"))
 	b.WriteString(ruled("own", "own.wild.test Prefix /x b"))
-	b.WriteString(gatetest.Secured(ruled("secure", "secure.test Prefix / a"), "pair secure.test"))
+	b.WriteString(gatetest.WithTLS(ruled("secure", "secure.test Prefix / a"), "pair secure.test"))
 	b.WriteString(gatetest.TLSSecret("pair", gatetest.NewKeyPair(t, "secure.test", "secure.test")))
 	b.WriteString(ruled("forced", "forced.test Prefix / b", "", "force-ssl-redirect: true", "preserve-trailing-slash: true"))
 	b.WriteString(ruled("denied", "denied.test Prefix / a", "", "auth-url: auth.test"))

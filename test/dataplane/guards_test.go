@@ -203,7 +203,7 @@ func hostsOfPairs(t *testing.T, judge string) string {
 		ingress := gatetest.Ingress(host, b.under+host, cmp.Or(b.path, "/"), cmp.Or(b.service, "app"), annotations...)
 		if b.secured {
 			secured = append(secured, host)
-			ingress = gatetest.Secured(ingress, "certificate "+host)
+			ingress = gatetest.WithTLS(ingress, "certificate "+host)
 		}
 		manifests += ingress
 		if b.beside != nil {

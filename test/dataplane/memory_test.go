@@ -45,7 +45,7 @@ func TestDictionariesGrowUnderLoad(t *testing.T) {
 		for n := batch * perBatch; n < (batch+1)*perBatch; n++ {
 			name := fmt.Sprintf("h%d", n)
 			all.WriteString(gatetest.TLSSecret(name, pairs[n]))
-			all.WriteString(gatetest.Secured(gatetest.Ingress(name, host(n), "/", "one"), name+" "+host(n)))
+			all.WriteString(gatetest.WithTLS(gatetest.Ingress(name, host(n), "/", "one"), name+" "+host(n)))
 		}
 		g.Put(all.String())
 	}

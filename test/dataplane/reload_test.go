@@ -132,7 +132,7 @@ func TestReloadLosesNoRequest(t *testing.T) {
 	timing.ReloadInterval = time.Millisecond
 	g := gatetest.Start(t, gatetest.Options{Workers: 2, Timing: &timing,
 		Manifests: served("one", gatetest.StartEcho(t, "one")) + gatetest.Ingress("a", "a.test", "/", "one") +
-			gatetest.TLSSecret("b", gatetest.NewKeyPair(t, "b.test", "b.test")) + gatetest.Secured(gatetest.Ingress("b", "b.test", "/", "one"), "b b.test")})
+			gatetest.TLSSecret("b", gatetest.NewKeyPair(t, "b.test", "b.test")) + gatetest.WithTLS(gatetest.Ingress("b", "b.test", "/", "one"), "b b.test")})
 	busy := startLoad(t, 32, func(int) func() error {
 		l := &line{port: g.HTTP, idle: timing.Drain * 4 / 5}
 		t.Cleanup(l.close)

@@ -65,8 +65,8 @@ func TestStapling(t *testing.T) {
 	g := gatetest.Start(t, gatetest.Options{DefaultCertificate: "main", Manifests: served("a", gatetest.StartEcho(t, "a")) + gatetest.Config("enable-ocsp: true") +
 		gatetest.TLSSecret("main", pairOf(authority.Issue("main.test"))) + gatetest.TLSSecret("tls", pairOf(authority.Issue("a.test"))) +
 		gatetest.TLSSecret("self", gatetest.NewKeyPair(t, "self", "self.test")) +
-		gatetest.Secured(gatetest.Ingress("web", "a.test", "/", "a"), "tls a.test") +
-		gatetest.Secured(gatetest.Ingress("self", "self.test", "/", "a"), "self self.test")})
+		gatetest.WithTLS(gatetest.Ingress("web", "a.test", "/", "a"), "tls a.test") +
+		gatetest.WithTLS(gatetest.Ingress("self", "self.test", "/", "a"), "self self.test")})
 	eachVersion(t, g, authority, "a.test", true)
 	eachVersion(t, g, authority, "nobody.test", true)
 	eachVersion(t, g, authority, "self.test", false)
@@ -121,7 +121,7 @@ func TestChainCompletion(t *testing.T) {
 		return gatetest.KeyPair{Certificate: pair.Certificate, Key: pair.Key}
 	}
 	manifests := served("a", gatetest.StartEcho(t, "a")) + gatetest.TLSSecret("tls", lone()) + gatetest.Config("enable-ocsp: true") +
-		gatetest.Secured(gatetest.Ingress("web", "a.test", "/", "a"), "tls a.test")
+		gatetest.WithTLS(gatetest.Ingress("web", "a.test", "/", "a"), "tls a.test")
 	roots := x509.NewCertPool()
 	roots.AddCert(authority.Root)
 	trusted := func(g *gatetest.Gate) bool {
@@ -178,7 +178,7 @@ func TestStapleEnds(t *testing.T) {
 	}
 	certificate := unit.FromCertificate(model.DefaultCertificate, model.Certificate{Hash: "abc", Chain: []byte(pair.Chain), Key: []byte(pair.Key)})
 	until := func(end time.Time) unit.Unit {
-		return unit.FromStaple(model.Staple{Certificate: "abc", Response: response, Until: end})
+		return unit.FromStaple(model.OCSPResponse{Certificate: "abc", Response: response, Until: end})
 	}
 	put(certificate, until(time.Now().Add(time.Hour)))
 	if staple(t, g, authority, "a.test", tls.VersionTLS13) == nil {

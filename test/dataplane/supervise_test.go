@@ -51,7 +51,7 @@ func TestKilledNGINXIsBack(t *testing.T) {
 	g := gatetest.Start(t, gatetest.Options{Workers: 2, Timing: gatetest.Hasty(), Features: telling(),
 		Manifests: served("one", gatetest.StartEcho(t, "one")) + served("two", gatetest.StartEcho(t, "two")) +
 			gatetest.Ingress("a", "a.test", "/", "one") + gatetest.Ingress("a2", "a.test", "/two", "two") +
-			gatetest.TLSSecret("b", pair) + gatetest.Secured(gatetest.Ingress("b", "b.test", "/", "one"), "b b.test")})
+			gatetest.TLSSecret("b", pair) + gatetest.WithTLS(gatetest.Ingress("b", "b.test", "/", "one"), "b b.test")})
 	// Known profiles must survive, too.
 	g.Apply(gatetest.Ingress("p", "profile.test", "/", "one", "proxy-body-size: 3m"))
 	var refused atomic.Int64

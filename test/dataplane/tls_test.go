@@ -59,7 +59,7 @@ func tlsManifests(t *testing.T) string {
 	} {
 		ingress := gatetest.Ingress(strings.NewReplacer("*", "any", ".", "-").Replace(c.host), c.host, "/", c.service)
 		if c.entry != "" {
-			ingress = gatetest.Secured(ingress, c.entry)
+			ingress = gatetest.WithTLS(ingress, c.entry)
 		}
 		b.WriteString(ingress)
 	}
@@ -148,7 +148,7 @@ func checkHostBesidesSNI(t *testing.T, g *gatetest.Gate, serverName, host, backe
 func TestCertificatesChangeAtOnce(t *testing.T) {
 	t.Parallel()
 	g := gatetest.Start(t, gatetest.Options{Manifests: gatetest.TLSSecret("tls", gatetest.NewKeyPair(t, "one", "a.test")) +
-		gatetest.Secured(gatetest.Ingress("web", "a.test", "/", "a"), "tls a.test") + served("a", gatetest.StartEcho(t, "a"))})
+		gatetest.WithTLS(gatetest.Ingress("web", "a.test", "/", "a"), "tls a.test") + served("a", gatetest.StartEcho(t, "a"))})
 	// Several handshakes, so that each worker is met.
 	expect := func(want string) {
 		t.Helper()
@@ -188,14 +188,14 @@ func TestKeysNeverReachTheDisk(t *testing.T) {
 		name := "h" + strconv.Itoa(i)
 		p := gatetest.NewKeyPair(t, name, name+".test")
 		pairs = append(pairs, p)
-		manifests.WriteString(gatetest.TLSSecret(name, p) + gatetest.Secured(gatetest.Ingress(name, name+".test", "/", "a"), name+" "+name+".test"))
+		manifests.WriteString(gatetest.TLSSecret(name, p) + gatetest.WithTLS(gatetest.Ingress(name, name+".test", "/", "a"), name+" "+name+".test"))
 	}
 	// One unit of more than a frame.
 	long := gatetest.KeyPair{Certificate: pair.Certificate + strings.Repeat(gatetest.NewKeyPair(t, "ca", "ca").Certificate, 700), Key: pair.Key}
 	if len(long.Certificate) < 256<<10 {
 		t.Fatalf("a chain of only %d bytes", len(long.Certificate))
 	}
-	manifests.WriteString(gatetest.TLSSecret("long", long) + gatetest.Secured(gatetest.Ingress("long", "long.test", "/", "a"), "long long.test"))
+	manifests.WriteString(gatetest.TLSSecret("long", long) + gatetest.WithTLS(gatetest.Ingress("long", "long.test", "/", "a"), "long long.test"))
 	g.Apply(manifests.String())
 	if got := shown(t, g, "h7.test"); got != "h7" {
 		t.Fatalf("h7.test showed %q: the keys are not there", got)

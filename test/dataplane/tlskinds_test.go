@@ -90,8 +90,8 @@ func TestKindsOfCertificates(t *testing.T) {
 	rsaPair := middle.sign(t, "rsa", newKey(t, true), "rsa.test", "*.rsa.test").pair(t, middle)
 	ecdsaPair := middle.sign(t, "ecdsa", newKey(t, false), "ecdsa.test", "*.ecdsa.test").pair(t, middle)
 	ingress := func(name string) string {
-		return gatetest.Secured(gatetest.Ingress(name, name+".test", "/", "a"), name+" "+name+".test") +
-			gatetest.Secured(gatetest.Ingress("any-"+name, "*."+name+".test", "/", "a"), name+" *."+name+".test")
+		return gatetest.WithTLS(gatetest.Ingress(name, name+".test", "/", "a"), name+" "+name+".test") +
+			gatetest.WithTLS(gatetest.Ingress("any-"+name, "*."+name+".test", "/", "a"), name+" *."+name+".test")
 	}
 	g := gatetest.Start(t, gatetest.Options{Manifests: served("a", gatetest.StartEcho(t, "a")) +
 		gatetest.TLSSecret("rsa", rsaPair) + gatetest.TLSSecret("ecdsa", ecdsaPair) + ingress("rsa") + ingress("ecdsa")})

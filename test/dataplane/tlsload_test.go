@@ -46,7 +46,7 @@ func TestCertificateChangesUnderLoad(t *testing.T) {
 	}
 	g := gatetest.Start(t, gatetest.Options{Manifests: served("a", gatetest.StartEcho(t, "a")) +
 		gatetest.TLSSecret("tls", pairs[0]) + gatetest.TLSSecret("other", gatetest.NewKeyPair(t, "other", "b.test")) +
-		securedHost("a", "a.test") + gatetest.Secured(gatetest.Ingress("b", "b.test", "/", "a"), "other b.test")})
+		securedHost("a", "a.test") + gatetest.WithTLS(gatetest.Ingress("b", "b.test", "/", "a"), "other b.test")})
 	load := startLoad(t, 4, func(int) func() error {
 		return func() error {
 			leaf, err := leafOf(g.HTTPS, "a.test")
@@ -100,7 +100,7 @@ func manyCertificates(t *testing.T, profile model.Profile, n int) []unit.Change 
 	for i := range n {
 		name, hash := fmt.Sprintf("%d.test", i), strconv.Itoa(i)
 		add(unit.FromCertificate("", model.Certificate{Hash: hash, Chain: []byte(pair.Certificate), Key: model.PrivateKey(pair.Key)}))
-		add(unit.FromName(model.Name{Name: name, Host: "all", Secured: true, Certificate: hash}))
+		add(unit.FromName(model.Name{Name: name, Host: "all", HasTLS: true, Certificate: hash}))
 	}
 	return entries
 }

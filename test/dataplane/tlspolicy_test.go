@@ -32,7 +32,7 @@ func agreed(t *testing.T, g *gatetest.Gate, serverName string, offered ...uint16
 }
 
 func securedHost(name, host string, annotations ...string) string {
-	return gatetest.Secured(gatetest.Ingress(name, host, "/", "a", annotations...), "tls "+host)
+	return gatetest.WithTLS(gatetest.Ingress(name, host, "/", "a", annotations...), "tls "+host)
 }
 
 func TestCiphersByHost(t *testing.T) {

@@ -40,10 +40,10 @@ func (b *Builder) Patterns(v View) (p model.NamePatterns, certificates []model.C
 			certificates = append(certificates, *certificate)
 		}
 		switch model.KindOfAlias(alias) {
-		case model.Head:
-			p.Heads = append(p.Heads, n)
-		case model.Tail:
-			p.Tails = append(p.Tails, n)
+		case model.LeadingWildcard:
+			p.LeadingWildcards = append(p.LeadingWildcards, n)
+		case model.TrailingWildcard:
+			p.TrailingWildcards = append(p.TrailingWildcards, n)
 		case model.Regex:
 			expressions = append(expressions, claim{n, owner})
 		}
@@ -103,8 +103,8 @@ func (b *Builder) alias(alias string, v View) (n model.Name, certificate *model.
 			continue
 		}
 		n = model.Name{Name: alias, Host: leads.host}
-		if parsed := leads.certificate; parsed != nil && model.KindOfAlias(alias) <= model.Head && parsed.Covers(alias) {
-			n.Secured, n.Certificate, certificate = true, parsed.Certificate.Hash, parsed.Certificate
+		if parsed := leads.certificate; parsed != nil && model.KindOfAlias(alias) <= model.LeadingWildcard && parsed.Covers(alias) {
+			n.HasTLS, n.Certificate, certificate = true, parsed.Certificate.Hash, parsed.Certificate
 		}
 		return n, certificate, ing, b.aliasesLost(alias, spec.ObjectName(ing), []*networkingv1.Ingress{ing}, v)
 	}

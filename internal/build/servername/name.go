@@ -98,7 +98,7 @@ func (b *Builder) ruleName(name string, ingresses []*networkingv1.Ingress, v Vie
 	for _, ing := range ingresses {
 		s := search{builder: b, view: v, ingress: ing, name: name}
 		decides, parsed := s.run()
-		n.Secured = n.Secured || len(ing.Spec.TLS) > 0
+		n.HasTLS = n.HasTLS || len(ing.Spec.TLS) > 0
 		if winner == "" {
 			fs = append(fs, s.findings...)
 		}
@@ -115,7 +115,7 @@ func (b *Builder) ruleName(name string, ingresses []*networkingv1.Ingress, v Vie
 			fs = append(fs, s.findings[len(s.findings)-1])
 		}
 	}
-	if n.Secured && winner == "" {
+	if n.HasTLS && winner == "" {
 		fs = append(fs, unlisted(name, ingresses)...)
 	}
 	return n, certificate, fs

@@ -17,7 +17,7 @@ func (b *Builder) twin(name string, v View) (n model.Name, certificate *model.Ce
 	}
 	n = model.Name{Name: name, Host: host, Redirect: true}
 	if parsed := b.hostCertificate(host, v); parsed != nil && parsed.Covers(name) {
-		n.Secured, n.Certificate, certificate = true, parsed.Certificate.Hash, parsed.Certificate
+		n.HasTLS, n.Certificate, certificate = true, parsed.Certificate.Hash, parsed.Certificate
 	}
 	return n, certificate, true
 }

@@ -141,9 +141,9 @@ func (b *Builder) TraceAliases(name string, v View) (traces []AliasTrace) {
 // a name as the router finds.
 func standsFor(text, name string) bool {
 	switch model.KindOfAlias(text) {
-	case model.Head:
+	case model.LeadingWildcard:
 		return strings.HasSuffix(name, text[1:]) && len(name) >= len(text)
-	case model.Tail:
+	case model.TrailingWildcard:
 		return strings.HasPrefix(name, text[:len(text)-1]) && len(name) >= len(text)
 	case model.Regex:
 		pattern, err := pcre.Load(strings.TrimPrefix(text, "~"), pcre.Options{Caseless: true})

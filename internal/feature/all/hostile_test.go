@@ -66,7 +66,7 @@ func TestNoWayIn(t *testing.T) {
 }
 
 // countsAs are hostile values that count as another value without a finding, as
-// with the predecessor, by annotation, and what its docs say of that.
+// with ingress-nginx, by annotation, and what its docs say of that.
 var countsAs = map[[2]string]string{
 	{"canary-weight", "-1"}:           "less than 0 is 0",
 	{"canary-weight-total", "-1"}:     "less than 100 is 100",
@@ -111,13 +111,13 @@ func bedsOf(t *testing.T, cases []featuretest.Case, name string) []bed {
 	return beds
 }
 
-// works tells whether a good value of the annotation is taken, and changes
+// works reports whether a good value of the annotation is taken, and changes
 // anything.
 func (b bed) works() bool {
 	return b.good != "" && !b.with.denied && len(difference(b.without.parts, b.with.parts)) > 0
 }
 
-// try tells whether a value of an annotation is told, and whether it changes
+// try reports whether a value of an annotation is told, and whether it changes
 // anything. It must not change what is not its own.
 func (b bed) try(t *testing.T, name, value string) (told, changes bool) {
 	t.Helper()
@@ -138,7 +138,7 @@ func (b bed) try(t *testing.T, name, value string) (told, changes bool) {
 	return tells(t, after.findings, name), len(changed) > 0
 }
 
-// tells tells whether there is a finding for an annotation of default/mine.
+// tells reports whether there is a finding for an annotation of default/mine.
 func tells(t *testing.T, findings []finding.Finding, name string) bool {
 	t.Helper()
 	for _, f := range findings {

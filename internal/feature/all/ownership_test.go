@@ -78,7 +78,7 @@ func TestAnnotationsStayAtHome(t *testing.T) {
 	}
 }
 
-// mayChange tells whether an annotation of the Ingress default/mine may change
+// mayChange reports whether an annotation of the Ingress default/mine may change
 // a thing.
 func mayChange(annotation, thing string) bool {
 	switch {

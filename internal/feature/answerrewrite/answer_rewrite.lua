@@ -19,7 +19,7 @@ local DOT = 46
 
 -- The attributes of cookies that are looked at in an answer. What comes behind
 -- is left as it is.
-local MOST_ATTRIBUTES = 1000
+local MAX_ATTRIBUTES = 1000
 
 
 -- by_pattern(rule, value, request) -> what takes the value's place, nil to leave it
@@ -111,7 +111,7 @@ end
 
 local function rewrite_cookies(policy, request)
     local lines = ngx_header["Set-Cookie"]
-    local left = MOST_ATTRIBUTES
+    local left = MAX_ATTRIBUTES
     if type(lines) == "string" then
         local new = cookie(policy, lines, left, request)
         if new ~= lines then

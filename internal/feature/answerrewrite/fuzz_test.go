@@ -19,7 +19,7 @@ func FuzzParse(f *testing.F) {
 			if err != nil {
 				return
 			}
-			if !safe.MatchString(r.From) || !safe.MatchString(r.To) || len(r.From) > mostText || len(r.To) > mostText {
+			if !safe.MatchString(r.From) || !safe.MatchString(r.To) || len(r.From) > maxLength || len(r.To) > maxLength {
 				t.Errorf("%q became %+v", text, r)
 			}
 			if _, err := pcre.Load(r.Pattern, pcre.Options{}); err != nil || r.Pattern != "" && r.From != "" {

@@ -106,14 +106,14 @@ func sending(lines []string) http.Header {
 func TestHostileCookiesTakeNoTime(t *testing.T) {
 	t.Parallel()
 	const most = 3500
-	blanks, nested := strings.Repeat(" ", most), "(a|aa)+b"
+	spaces, nested := strings.Repeat(" ", most), "(a|aa)+b"
 	g := gatetest.Start(t, gatetest.Options{Workers: 1, Manifests: gatetest.Service("a") + gatetest.Endpoints("a", sayer(t)) +
 		gatetest.Ingress("text", "text.test", "/", "a", "proxy-cookie-path: /in /out", "proxy-cookie-domain: in out") +
 		gatetest.Ingress("pattern", "pattern.test", "/", "a", "proxy-cookie-path: ~"+nested+" /out")})
 	for _, c := range []struct{ host, cookie, want string }{
-		{"text.test", "a=b;" + blanks + "x", "a=b;" + blanks + "x"},
-		{"text.test", "a=b; path" + blanks + "x=/in", "a=b; path" + blanks + "x=/in"},
-		{"text.test", "a=b; path=/in" + blanks + "x", "a=b; path=/out" + blanks + "x"},
+		{"text.test", "a=b;" + spaces + "x", "a=b;" + spaces + "x"},
+		{"text.test", "a=b; path" + spaces + "x=/in", "a=b; path" + spaces + "x=/in"},
+		{"text.test", "a=b; path=/in" + spaces + "x", "a=b; path=/out" + spaces + "x"},
 		{"text.test", "a=b" + strings.Repeat(";", most), "a=b" + strings.Repeat(";", most)},
 		{"text.test", "a=b" + strings.Repeat(";path=/in", 300), "a=b" + strings.Repeat(";path=/out", 300)},
 		{"text.test", "a=b" + strings.Repeat(";", 1000) + "path=/in;path=/in", "a=b" + strings.Repeat(";", 1000) + "path=/out;path=/in"},

@@ -80,7 +80,7 @@ var answers = [][]string{
 }
 
 // TestLikeNGINX compares with what NGINX's own directives do. They write
-// cookies anew that they change, so blanks are not compared.
+// cookies again that they change, so spaces are not compared.
 func TestLikeNGINX(t *testing.T) {
 	t.Parallel()
 	backend := sayer(t)

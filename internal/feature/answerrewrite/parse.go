@@ -12,8 +12,8 @@ import (
 // off, alone, rewrites nothing.
 const off = "off"
 
-// mostText is the longest text, in bytes.
-const mostText = 1000
+// maxLength is the longest text, in bytes.
+const maxLength = 1000
 
 var (
 	texts   = regexp.MustCompile(`^[A-Za-z0-9\-._~/:,?&=]+$`)
@@ -25,8 +25,8 @@ func parseText(text string) (string, error) {
 }
 
 func check(text string, allowed *regexp.Regexp, marks string) error {
-	if len(text) > mostText {
-		return fmt.Errorf("it has %d bytes, %d are allowed", len(text), mostText)
+	if len(text) > maxLength {
+		return fmt.Errorf("it has %d bytes, %d are allowed", len(text), maxLength)
 	}
 	if !allowed.MatchString(text) {
 		return fmt.Errorf("must consist of letters, digits and %s", marks)

@@ -32,9 +32,9 @@ const (
 	fileKey  = "auth"
 )
 
-// mostBytes is the size of a Secret's data: the API server takes no larger
+// maxBytes is the size of a Secret's data: the API server takes no larger
 // Secrets, but a folder may hold any.
-const mostBytes = 1 << 20
+const maxBytes = 1 << 20
 
 var (
 	authType = feature.Setting[string]{
@@ -145,8 +145,8 @@ func read(data map[string][]byte, form string, list *userList) users {
 	for key, value := range data {
 		size += len(key) + len(value)
 	}
-	if size > mostBytes {
-		return users{code: finding.TooMany, refused: fmt.Sprintf("the Secret has %d bytes: must have at most %d", size, mostBytes)}
+	if size > maxBytes {
+		return users{code: finding.TooMany, refused: fmt.Sprintf("the Secret has %d bytes: must have at most %d", size, maxBytes)}
 	}
 	for _, key := range slices.Sorted(maps.Keys(data)) {
 		if form == authFile {
@@ -158,7 +158,7 @@ func read(data map[string][]byte, form string, list *userList) users {
 	return users{content: feature.NewContent(list.content()), told: list.told()}
 }
 
-// parseType takes all texts that the predecessor takes.
+// parseType takes all texts that ingress-nginx takes.
 func parseType(text string) (string, error) {
 	if !strings.Contains(text, basic) && !strings.Contains(text, digest) {
 		return "", errors.New("must be basic or digest")

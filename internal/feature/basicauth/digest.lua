@@ -53,7 +53,7 @@ function _M.new_nonce(area)
 end
 
 
--- is_fresh tells whether a nonce is one of ours and not too old, and was not
+-- is_fresh reports whether a nonce is one of ours and not too old, and was not
 -- yet used with that count.
 local function is_fresh(nonce, count, area)
     local HEAD = STAMP_DIGITS + RANDOM_DIGITS
@@ -122,7 +122,7 @@ function _M.parse(header)
 end
 
 
--- is_whole tells whether fields are what a client answers to our challenge.
+-- is_whole reports whether fields are what a client answers to our challenge.
 local function is_whole(fields, realm, uri)
     return fields.username and fields.realm == realm and fields.uri == uri
         and fields.nonce and fields.cnonce and fields.qop == "auth"

@@ -10,11 +10,11 @@ import (
 // What a check of a password may cost. Every check waits behind those of all
 // others, so that one tenant's hashes must not take seconds.
 const (
-	// mostBcrypt is a cost of bcrypt: 14 takes 0.7 s.
-	mostBcrypt = 14
-	// mostRounds is a number of rounds of SHA-256 and SHA-512: this many take
+	// maxBcrypt is a cost of bcrypt: 14 takes 0.7 s.
+	maxBcrypt = 14
+	// maxRounds is a number of rounds of SHA-256 and SHA-512: this many take
 	// about half a second.
-	mostRounds = 1_000_000
+	maxRounds = 1_000_000
 )
 
 // Alphabets of hashes. Files have thousands of lines, and are read for each
@@ -26,7 +26,7 @@ const (
 	base64Digits = "+/0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz="
 )
 
-// of tells whether a text is made of the bytes of an alphabet.
+// of reports whether a text is made of the bytes of an alphabet.
 func of(text, alphabet string) bool {
 	for i := range len(text) {
 		if strings.IndexByte(alphabet, text[i]) < 0 {
@@ -36,7 +36,7 @@ func of(text, alphabet string) bool {
 	return true
 }
 
-// checkHash tells whether lua/headgate/password.lua can check a hash, in
+// checkHash reports whether lua/headgate/password.lua can check a hash, in
 // bounded time.
 func checkHash(hash string) error {
 	kind, rest := kindOf(hash)
@@ -49,7 +49,7 @@ func checkHash(hash string) error {
 	case "$2a$", "$2b$", "$2y$":
 		cost, sum, _ := strings.Cut(rest, "$")
 		if len(cost) == 2 && of(cost, decimals) && len(sum) == 53 && of(sum, cryptDigits) {
-			return atMost(cost, mostBcrypt, "its cost")
+			return atMost(cost, maxBcrypt, "its cost")
 		}
 	case "$apr1$", "$1$":
 		salt, sum, _ := strings.Cut(rest, "$")
@@ -96,7 +96,7 @@ func checkSHA(rest string, digits int) error {
 	if len(salt) > 16 || len(sum) != digits || !of(sum, cryptDigits) {
 		return errUnknown
 	}
-	return atMost(rounds, mostRounds, "its number of rounds")
+	return atMost(rounds, maxRounds, "its number of rounds")
 }
 
 func atMost(digits string, most int, what string) error {

@@ -94,7 +94,7 @@ func TestHashes(t *testing.T) {
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	g := gatetest.Start(t, gatetest.Options{Manifests: one(t) +
-		secret("users", "user:{PLAIN}secret", "empty:{PLAIN}", "a b:{PLAIN}blank", "ü:{PLAIN}é", "\xff:{PLAIN}\xfe") +
+		secret("users", "user:{PLAIN}secret", "empty:{PLAIN}", "a b:{PLAIN}space", "ü:{PLAIN}é", "\xff:{PLAIN}\xfe") +
 		guarded("web", "web.test", "users", "auth-realm: Authentication Required - foo")})
 	encode := base64.StdEncoding.EncodeToString
 	for _, c := range []struct {
@@ -104,7 +104,7 @@ func TestHeaders(t *testing.T) {
 		{"Basic " + encode([]byte("user:secret")), 200},
 		{"bAsIc   " + encode([]byte("user:secret")), 200},
 		{"Basic " + encode([]byte("empty:")), 200},
-		{"Basic " + encode([]byte("a b:blank")), 200},
+		{"Basic " + encode([]byte("a b:space")), 200},
 		{"Basic " + encode([]byte("ü:é")), 200},
 		{"Basic " + encode([]byte("empty:x")), 401},
 		{"Basic " + encode([]byte("user")), 401},
@@ -147,7 +147,7 @@ func TestOverHTTP2WithBodies(t *testing.T) {
 	pair := gatetest.NewKeyPair(t, "web.test", "web.test")
 	g := gatetest.Start(t, gatetest.Options{Manifests: one(t) + secret("users", "user:$apr1$abcdefgh$h9FWgUz3n9YxylKLlR5SQ/") +
 		gatetest.TLSSecret("tls", pair) +
-		gatetest.Secured(guarded("web", "web.test", "users", "proxy-body-size: 20m"), "tls web.test")})
+		gatetest.WithTLS(guarded("web", "web.test", "users", "proxy-body-size: 20m"), "tls web.test")})
 	const size = 4 << 20
 	for _, http2 := range []bool{false, true} {
 		client := g.NewClient(http2)

@@ -28,36 +28,36 @@ local string_sub = string.sub
 -- for each check that waits in the threads' own queue.
 local THREADS = "passwords"
 local CRYPT = "headgate.feature.basic_auth.crypt"
-local MOST_AT_ONCE = 2
+local MAX_THREADS = 2
 
 -- Seconds for which a good password is remembered, and how many are.
 local REMEMBERED = 60
-local MOST_REMEMBERED = 4096
+local MAX_REMEMBERED = 4096
 
 -- Checks that a worker has under way, and those among them of one namespace and
 -- of one list of users, so that whoever tries passwords on one host leaves room
 -- for others; and seconds that a request waits for its turn, or for somebody
 -- else's check, which may be about to be done when its own wait is over.
-local MOST_UNDER_WAY = 192
-local MOST_OF_NAMESPACE = 64
-local MOST_OF_USERS = 32
-local PATIENCE = 30
-local PATIENCE_WITH_OTHERS = PATIENCE + 5
+local MAX_RUNNING = 192
+local MAX_OF_NAMESPACE = 64
+local MAX_OF_USERS = 32
+local TIMEOUT = 30
+local WAITER_TIMEOUT = TIMEOUT + 5
 
 -- libcrypt takes no longer passwords. The rounds of $5$ and $6$ hash the password
 -- too, so that a long one would cost many times what the rounds are bounded by.
-local MOST_BYTES = 512
-local MOST_BYTES_IN_ROUNDS = 128
+local MAX_BYTES = 512
+local MAX_BYTES_IN_ROUNDS = 128
 
 local BRACE = 123
 local SHA1_BYTES = 20
 
-local good = cache.new(MOST_REMEMBERED)
+local good = cache.new(MAX_REMEMBERED)
 
 -- The checks under way: by what they find out, their number, and that by
 -- namespace and by list of users.
-local flights = {}
-local under_way = 0
+local inflight = {}
+local running = 0
 local of_namespace = {}
 local of_users = {}
 
@@ -90,14 +90,14 @@ local function by_sum(password, hash)
 end
 
 
--- fly checks in a thread, when there is one idle and it is the namespace's turn.
+-- run_in_thread checks in a thread, when there is one idle and it is the namespace's turn.
 -- -> whether they match | nil, err
-local function fly(password, hash, namespace)
-    idle = idle or semaphore.new(MOST_AT_ONCE)
-    local turn = turns[namespace] or semaphore.new(MOST_AT_ONCE)
+local function run_in_thread(password, hash, namespace)
+    idle = idle or semaphore.new(MAX_THREADS)
+    local turn = turns[namespace] or semaphore.new(MAX_THREADS)
     turns[namespace] = turn
-    local latest = ngx_now() + PATIENCE
-    if not turn:wait(PATIENCE) then
+    local latest = ngx_now() + TIMEOUT
+    if not turn:wait(TIMEOUT) then
         return nil, "no thread had time for it"
     end
     if not idle:wait(math_max(latest - ngx_now(), 0)) then
@@ -120,46 +120,46 @@ local function add(numbers, name, change)
 end
 
 
--- lead does a check, and wakes those who wait for it.
-local function lead(flight, key, password, hash, users, namespace)
-    flights[key] = flight
-    under_way = under_way + 1
+-- run_for_all runs a check, and wakes the requests that wait for its result.
+local function run_for_all(check, key, password, hash, users, namespace)
+    inflight[key] = check
+    running = running + 1
     add(of_namespace, namespace, 1)
     add(of_users, users, 1)
-    local matches, err = fly(password, hash, namespace)
-    under_way = under_way - 1
+    local matches, err = run_in_thread(password, hash, namespace)
+    running = running - 1
     add(of_namespace, namespace, -1)
     if not of_namespace[namespace] then
         turns[namespace] = nil
     end
     add(of_users, users, -1)
-    flights[key] = nil
-    flight.matches, flight.err = matches, err
+    inflight[key] = nil
+    check.matches, check.err = matches, err
     if matches then
         good:put(key, { bytes = 1, ends = ngx_now() + REMEMBERED })
     end
-    if flight.waiting > 0 then
-        flight.landed:post(flight.waiting)
+    if check.waiting > 0 then
+        check.done:post(check.waiting)
     end
     return matches, err
 end
 
 
--- follow waits for another request's check.
-local function follow(flight)
-    flight.waiting = flight.waiting + 1
-    if not flight.landed:wait(PATIENCE_WITH_OTHERS) then
-        flight.waiting = flight.waiting - 1
+-- wait_for waits for another request's check.
+local function wait_for(check)
+    check.waiting = check.waiting + 1
+    if not check.done:wait(WAITER_TIMEOUT) then
+        check.waiting = check.waiting - 1
         return nil, "a check takes too long"
     end
-    return flight.matches, flight.err
+    return check.matches, check.err
 end
 
 
 -- by_thread checks what takes its time: once for all requests that ask the
 -- same at the same time.
 local function by_thread(password, hash, users, namespace)
-    local most = string_find(hash, "^%$[56]%$") and MOST_BYTES_IN_ROUNDS or MOST_BYTES
+    local most = string_find(hash, "^%$[56]%$") and MAX_BYTES_IN_ROUNDS or MAX_BYTES
     if #password > most then
         return false
     end
@@ -168,15 +168,15 @@ local function by_thread(password, hash, users, namespace)
     if entry and entry.ends > ngx_now() then
         return true
     end
-    local flight = flights[key]
-    if flight then
-        return follow(flight)
+    local check = inflight[key]
+    if check then
+        return wait_for(check)
     end
-    if under_way >= MOST_UNDER_WAY or (of_namespace[namespace] or 0) >= MOST_OF_NAMESPACE
-        or (of_users[users] or 0) >= MOST_OF_USERS then
+    if running >= MAX_RUNNING or (of_namespace[namespace] or 0) >= MAX_OF_NAMESPACE
+        or (of_users[users] or 0) >= MAX_OF_USERS then
         return nil, "too many checks are under way"
     end
-    return lead({ landed = semaphore.new(), waiting = 0 }, key, password, hash, users, namespace)
+    return run_for_all({ done = semaphore.new(), waiting = 0 }, key, password, hash, users, namespace)
 end
 
 

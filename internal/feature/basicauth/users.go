@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// mostTold is how many lines a finding names.
-const mostTold = 5
+// maxReported is how many lines a finding names.
+const maxReported = 5
 
 // A userList reads users as NGINX does: the first line of a name counts, what
 // comes after a further colon is a comment, and lines that begin with # are too.
@@ -53,7 +53,7 @@ func (u *userList) add(text string, where func(line int) string) {
 }
 
 func (u *userList) tell(what string) {
-	if len(u.wrong) == mostTold {
+	if len(u.wrong) == maxReported {
 		u.further++
 		return
 	}

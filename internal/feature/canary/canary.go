@@ -19,8 +19,8 @@ import (
 //go:embed *.lua
 var lua embed.FS
 
-// leastTotal is what a smaller total counts as, as with the predecessor.
-const leastTotal = 100
+// minTotal is what a smaller total counts as, as with ingress-nginx.
+const minTotal = 100
 
 var (
 	canary = feature.Setting[bool]{
@@ -49,7 +49,7 @@ var (
 		Doc: "The number of requests, out of canary-weight-total, that go to the canary, if neither header nor cookie decides.",
 	}
 	weightTotal = feature.Setting[int]{
-		Annotation: "canary-weight-total", Default: leastTotal, Parse: feature.Int(-1<<31, 1<<31-1), Risk: feature.Low,
+		Annotation: "canary-weight-total", Default: minTotal, Parse: feature.Int(-1<<31, 1<<31-1), Risk: feature.Low,
 		Doc: "The total that canary-weight is a share of. Less than 100 counts as 100.",
 	}
 )
@@ -94,7 +94,7 @@ func canaryOf(v feature.Values, report *feature.Report) (any, bool) {
 	if expression.broken != "" {
 		report.Warn(byHeaderPattern, finding.InvalidValue, expression.broken, "requests with the header do not go to the canary")
 	}
-	w.Share = min(max(float64(weight.Get(v))/float64(max(weightTotal.Get(v), leastTotal)), 0), 1)
+	w.Share = min(max(float64(weight.Get(v))/float64(max(weightTotal.Get(v), minTotal)), 0), 1)
 	return w, true
 }
 

@@ -86,7 +86,7 @@ local function ask(alternative, request)
 end
 
 
--- is_excepted tells whether a path is one of those, or below one.
+-- is_excepted reports whether a path is one of those, or below one.
 local function is_excepted(path, except)
     for i = 1, #except do
         local text = except[i]
@@ -98,7 +98,7 @@ local function is_excepted(path, except)
 end
 
 
--- may_be tells whether an alternative can be asked at all, and what headers
+-- may_be reports whether an alternative can be asked at all, and what headers
 -- and cookies say of it: see decided.
 local function may_be(alternative, request)
     if alternative.except and is_excepted(request.path, alternative.except) then

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	name     = "cors"
-	mostText = 4000 // bytes of a list of methods or headers
+	name      = "cors"
+	maxLength = 4000 // bytes of a list of methods or headers
 )
 
 //go:embed *.lua
@@ -133,8 +133,8 @@ func parseExposed(text string) (string, error) {
 }
 
 func matching(text string, form *regexp.Regexp, allowed string) (string, error) {
-	if len(text) > mostText || !form.MatchString(text) {
-		return "", errors.New(allowed + ", up to " + strconv.Itoa(mostText) + " bytes")
+	if len(text) > maxLength || !form.MatchString(text) {
+		return "", errors.New(allowed + ", up to " + strconv.Itoa(maxLength) + " bytes")
 	}
 	return text, nil
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 )
 
-// mostOrigins bounds a list: each with a wildcard is tried on every request.
-const mostOrigins = 200
+// maxOrigins bounds a list: each with a wildcard is tried on every request.
+const maxOrigins = 200
 
 // origins are what cors-allow-origin allows.
 type origins struct {
@@ -49,8 +49,8 @@ func parseOrigins(text string) (origins, error) {
 		switch {
 		case entry == "*":
 			o.any = true
-		case i >= mostOrigins:
-			o.bad = fmt.Sprintf("must be at most %d origins", mostOrigins)
+		case i >= maxOrigins:
+			o.bad = fmt.Sprintf("must be at most %d origins", maxOrigins)
 		case lower == "null", found != nil && found[2] == "":
 			o.exact[lower] = true
 		case found != nil:

@@ -1,4 +1,4 @@
--- Headers of a ConfigMap on answers, in the place of the backend's.
+-- Headers of a ConfigMap on answers, instead of the backend's.
 local _M = {}
 
 local ngx_header = ngx.header

@@ -17,10 +17,10 @@ import (
 
 const (
 	name = "custom_headers"
-	// mostHeaders and mostText, in bytes of all names and values together,
+	// maxHeaders and maxLength, in bytes of all names and values together,
 	// keep an answer's header within what clients read.
-	mostHeaders = 64
-	mostText    = 16384
+	maxHeaders = 64
+	maxLength  = 16384
 )
 
 //go:embed *.lua
@@ -144,8 +144,8 @@ func check(data map[string]string, allowed []string) (string, *fault) {
 		}
 		length += len(key) + len(data[key])
 	}
-	if len(data) > mostHeaders || length > mostText {
-		return "", &fault{finding.InvalidValue, fmt.Sprintf("must have at most %d headers of %d bytes together", mostHeaders, mostText)}
+	if len(data) > maxHeaders || length > maxLength {
+		return "", &fault{finding.InvalidValue, fmt.Sprintf("must have at most %d headers of %d bytes together", maxHeaders, maxLength)}
 	}
 	return "", nil
 }

@@ -11,7 +11,7 @@ import (
 
 func TestGolden(t *testing.T) { featuretest.Golden(t, customheaders.Feature()) }
 
-// read tells whether a ConfigMap gives a policy, and fails unless it gives one
+// read reports whether a ConfigMap gives a policy, and fails unless it gives one
 // or denies the route.
 func read(t *testing.T, allowed string, data map[string]string) bool {
 	t.Helper()

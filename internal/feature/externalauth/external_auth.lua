@@ -44,12 +44,12 @@ local WITH_COOKIES = {
 
 -- An answer is kept for a year at most: a shared dictionary takes numbers far
 -- above that for others.
-local MOST_SECONDS = 365 * 24 * 3600
+local MAX_SECONDS = 365 * 24 * 3600
 
 local NOTHING = {}
 
 
--- passes tells whether a service that answers so lets requests pass, as NGINX
+-- passes reports whether a service that answers so lets requests pass, as NGINX
 -- sees it.
 local function passes(status)
     return status >= 200 and status < 300
@@ -57,8 +57,8 @@ end
 
 
 -- key_of is what a cached answer is found by. It changes with all that the
--- policy says, and never stands for two routes or two hosts. As with the
--- predecessor, a route's own path shares nothing with what lies below it.
+-- policy says, and never stands for two routes or two hosts. As with 
+-- ingress-nginx, a route's own path shares nothing with what lies below it.
 local function key_of(policy, request)
     local route = request.route
     return digest.sha256(table_concat({
@@ -94,7 +94,7 @@ local function sign_in(policy, request, cookies)
 end
 
 
--- calls_itself tells whether the request is such a check itself: it would be
+-- calls_itself reports whether the request is such a check itself: it would be
 -- asked about without end.
 local function calls_itself(policy)
     local checks = ngx_var.http_x_headgate_checks
@@ -258,7 +258,7 @@ end
 
 local function remember(policy, key, verdict, headers)
     local seconds = seconds_by_headers(headers) or seconds_by_status(policy.cache, verdict.status)
-    seconds = math_min(seconds, MOST_SECONDS)
+    seconds = math_min(seconds, MAX_SECONDS)
     -- 0 would be for ever.
     if seconds > 0 then
         answers:set(key, cjson.encode(verdict), seconds)
@@ -290,9 +290,9 @@ function _M.auth_response(policy, request)
 end
 
 
--- tell_backend puts into the request what the service said, and nothing that the
+-- set_backend_headers puts into the request what the service said, and nothing that the
 -- client wrote in its place.
-local function tell_backend(policy, verdict)
+local function set_backend_headers(policy, verdict)
     local values = verdict and verdict.values or NOTHING
     for _, name in ipairs(policy.respond or NOTHING) do
         ngx_req.set_header(name, values[name])
@@ -303,7 +303,7 @@ end
 -- Where the service was not asked.
 function _M.request_headers(policy, request)
     if request.passed then
-        tell_backend(policy, request.verdict)
+        set_backend_headers(policy, request.verdict)
     end
 end
 
@@ -321,7 +321,7 @@ function _M.auth_passed(policy, request)
     if request.hides_password then
         ngx_req.clear_header("Authorization")
     end
-    tell_backend(policy, verdict)
+    set_backend_headers(policy, verdict)
 end
 
 

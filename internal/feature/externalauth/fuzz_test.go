@@ -64,7 +64,7 @@ func FuzzParseValidity(f *testing.F) {
 			return
 		}
 		for _, v := range list {
-			if v.seconds < 0 || v.seconds > mostSeconds || v.status != 0 && (v.status < 100 || v.status > 599) {
+			if v.seconds < 0 || v.seconds > maxSeconds || v.status != 0 && (v.status < 100 || v.status > 599) {
 				t.Errorf("%q: %+v", text, v)
 			}
 		}

@@ -36,7 +36,7 @@ type target struct {
 
 func (t target) set() bool { return t.text != "" }
 
-// pathVaries tells whether a variable stands before the query.
+// pathVaries reports whether a variable stands before the query.
 func (t target) pathVaries() bool {
 	for _, piece := range t.uri {
 		if piece.Variable != "" {
@@ -49,7 +49,7 @@ func (t target) pathVaries() bool {
 	return false
 }
 
-const mostURL = 4096
+const maxURL = 4096
 
 var (
 	urlForm  = regexp.MustCompile(`^[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=% ]*$`)
@@ -58,7 +58,7 @@ var (
 )
 
 func checkURL(text string) error {
-	if len(text) > mostURL || !urlForm.MatchString(text) {
+	if len(text) > maxURL || !urlForm.MatchString(text) {
 		return errURL
 	}
 	return nil
@@ -205,16 +205,16 @@ func checkName(name string) error {
 	return nil
 }
 
-// mostNames is how many headers may be copied: each costs time on each request.
-const mostNames = 64
+// maxNames is how many headers may be copied: each costs time on each request.
+const maxNames = 64
 
 func parseNames(text string) ([]string, error) {
 	names, err := feature.List(text)
 	if err != nil {
 		return nil, err
 	}
-	if len(names) > mostNames {
-		return nil, fmt.Errorf("must be at most %d headers", mostNames)
+	if len(names) > maxNames {
+		return nil, fmt.Errorf("must be at most %d headers", maxNames)
 	}
 	for _, name := range names {
 		if err := checkName(name); err != nil {
@@ -236,7 +236,7 @@ func headerValue(name, text string) (feature.Template, error) {
 		return nil, err
 	}
 	text = strings.TrimSpace(text)
-	if len(text) > mostURL || strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c > '~' }) {
+	if len(text) > maxURL || strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c > '~' }) {
 		return nil, errors.New("a header's value is one line of ASCII, at most 4096 bytes long")
 	}
 	return feature.ParseTemplate(text, false)
@@ -262,11 +262,11 @@ func (v validity) MarshalJSON() ([]byte, error) { return json.Marshal([]int{v.st
 var usualValidity = []validity{{200, 300}, {202, 300}, {401, 300}}
 
 const (
-	mostValidities = 64
-	mostSeconds    = 365 * 24 * 3600
+	maxValidities = 64
+	maxSeconds    = 365 * 24 * 3600
 )
 
-var secondsOf = map[string]int{"": 1, "s": 1, "m": 60, "h": 3600, "d": 24 * 3600, "w": 7 * 24 * 3600, "M": 30 * 24 * 3600, "y": mostSeconds}
+var secondsOf = map[string]int{"": 1, "s": 1, "m": 60, "h": 3600, "d": 24 * 3600, "w": 7 * 24 * 3600, "M": 30 * 24 * 3600, "y": maxSeconds}
 
 var timeForm = regexp.MustCompile(`^([0-9]{1,9})(ms|[smhdwMy]?)$`)
 
@@ -298,8 +298,8 @@ func parseValidity(text string) ([]validity, error) {
 			list = append(list, validity{status, seconds})
 		}
 	}
-	if len(list) > mostValidities {
-		return nil, fmt.Errorf("must be at most %d statuses", mostValidities)
+	if len(list) > maxValidities {
+		return nil, fmt.Errorf("must be at most %d statuses", maxValidities)
 	}
 	return list, nil
 }
@@ -316,5 +316,5 @@ func parseSeconds(text string) (int, error) {
 	if found[2] == "ms" {
 		return n / 1000, nil
 	}
-	return min(n*secondsOf[found[2]], mostSeconds), nil
+	return min(n*secondsOf[found[2]], maxSeconds), nil
 }

@@ -153,8 +153,8 @@ func (s settings) signInTemplate(v feature.Values) feature.Template {
 // What a ConfigMap of further headers may have: each request to the service
 // carries them, and each worker has them for each host.
 const (
-	mostHeaders     = 64
-	mostHeaderBytes = 16 << 10
+	maxHeaders     = 64
+	maxHeaderBytes = 16 << 10
 )
 
 // proxyHeadersOf are the further headers for the service, sorted.
@@ -171,8 +171,8 @@ func proxyHeadersOf(v feature.Values, out *feature.RouteOut) (list []header, ok 
 	for name, value := range data {
 		bytes += len(name) + len(value)
 	}
-	if len(data) > mostHeaders || bytes > mostHeaderBytes {
-		out.Reject(proxyHeaders, finding.TooMany, fmt.Sprintf("ConfigMap %s has %d headers of %d bytes together: must have at most %d of %d bytes", proxyHeaders.Get(v), len(data), bytes, mostHeaders, mostHeaderBytes))
+	if len(data) > maxHeaders || bytes > maxHeaderBytes {
+		out.Reject(proxyHeaders, finding.TooMany, fmt.Sprintf("ConfigMap %s has %d headers of %d bytes together: must have at most %d of %d bytes", proxyHeaders.Get(v), len(data), bytes, maxHeaders, maxHeaderBytes))
 		return nil, false
 	}
 	for _, name := range slices.Sorted(maps.Keys(data)) {

@@ -15,12 +15,12 @@ import (
 
 // Bounds of sizes in bytes. NGINX has no cache below 8 pages.
 const (
-	leastCache, mostCache   = 32 << 10, 1 << 30
-	leastBuffer, mostBuffer = 1 << 10, 1 << 20
+	minCache, maxCache   = 32 << 10, 1 << 30
+	minBuffer, maxBuffer = 1 << 10, 1 << 20
 )
 
-// mostTimeout is far beyond the 7 days that TLS 1.3 allows.
-const mostTimeout = 365 * 24 * time.Hour
+// maxTimeout is far beyond the 7 days that TLS 1.3 allows.
+const maxTimeout = 365 * 24 * time.Hour
 
 var (
 	versions = feature.Setting[model.TLSVersions]{
@@ -48,7 +48,7 @@ var (
 		Doc: "Caches TLS sessions, so that clients can resume them.",
 	}
 	sessionCacheSize = feature.Setting[int64]{
-		Key: "ssl-session-cache-size", Default: 10 << 20, Parse: feature.Size(leastCache, mostCache), Scope: feature.ScopeProcess,
+		Key: "ssl-session-cache-size", Default: 10 << 20, Parse: feature.Size(minCache, maxCache), Scope: feature.ScopeProcess,
 		Doc: "The size of the session cache. 1 MB holds about 4,000 sessions.",
 	}
 	sessionTimeout = feature.Setting[time.Duration]{
@@ -60,7 +60,7 @@ var (
 		Doc: "Issues session tickets, so that clients keep their sessions themselves.",
 	}
 	bufferSize = feature.Setting[int64]{
-		Key: "ssl-buffer-size", Default: 4 << 10, Parse: feature.Size(leastBuffer, mostBuffer), Scope: feature.ScopeProcess,
+		Key: "ssl-buffer-size", Default: 4 << 10, Parse: feature.Size(minBuffer, maxBuffer), Scope: feature.ScopeProcess,
 		Doc: "The maximum size of a TLS record that is sent.",
 	}
 	earlyData = feature.Setting[bool]{
@@ -87,7 +87,7 @@ func order(text string) (model.CipherOrder, error) {
 // timeout reads whole seconds: NGINX knows no others here.
 func timeout(text string) (time.Duration, error) {
 	d, err := feature.Duration(text)
-	if err != nil || d < time.Second || d > mostTimeout || d%time.Second != 0 {
+	if err != nil || d < time.Second || d > maxTimeout || d%time.Second != 0 {
 		return 0, errors.New("must be a number with s, m, h or d (seconds without a unit), from one second to 365 days")
 	}
 	return d, nil

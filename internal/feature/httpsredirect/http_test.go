@@ -29,7 +29,7 @@ func backend(t *testing.T) string {
 
 // secured is an Ingress with a certificate's Secret that need not be there.
 func secured(name, host string, annotations ...string) string {
-	return gatetest.Secured(gatetest.Ingress(name, host, "/", "a", annotations...), "tls "+host)
+	return gatetest.WithTLS(gatetest.Ingress(name, host, "/", "a", annotations...), "tls "+host)
 }
 
 // check asks over http; want is "STATUS" or "STATUS LOCATION".
@@ -54,11 +54,11 @@ func TestRedirect(t *testing.T) {
 		gatetest.Ingress("force", "force.test", "/", "a", "force-ssl-redirect: true", "ssl-redirect: false") +
 		gatetest.Ingress("noforce", "noforce.test", "/", "a", "force-ssl-redirect: false") +
 		secured("keep", "keep.test", "preserve-trailing-slash: true") + secured("port", "port.test", "use-port-in-redirects: true") +
-		gatetest.Secured(gatetest.Ingress("wild", "*.w.test", "/", "a"), "wild *.w.test") + gatetest.Ingress("below", "x.w.test", "/", "a") +
+		gatetest.WithTLS(gatetest.Ingress("wild", "*.w.test", "/", "a"), "wild *.w.test") + gatetest.Ingress("below", "x.w.test", "/", "a") +
 		secured("solver", "acme.test") + gatetest.Ingress("solver2", "acme.test", "/.well-known/acme-challenge/token", "a") +
-		gatetest.Secured(gatetest.Ingress("typo", "typo.test", "/", "a"), "tls tpyo.test") +
-		gatetest.Secured(gatetest.Ingress("unnamed", "unnamed.test", "/", "a"), "- unnamed.test") +
-		secured("dead", "dead.test") + gatetest.Secured(gatetest.Ingress("slash", "slash.test", "/foo/", "a"), "tls slash.test")})
+		gatetest.WithTLS(gatetest.Ingress("typo", "typo.test", "/", "a"), "tls tpyo.test") +
+		gatetest.WithTLS(gatetest.Ingress("unnamed", "unnamed.test", "/", "a"), "- unnamed.test") +
+		secured("dead", "dead.test") + gatetest.WithTLS(gatetest.Ingress("slash", "slash.test", "/foo/", "a"), "tls slash.test")})
 	port := strconv.Itoa(int(g.HTTPS))
 	for _, c := range []struct{ host, path, want string }{
 		{"on.test", "/", "308 https://on.test"},

@@ -92,7 +92,7 @@ func route(v feature.Values, out *feature.RouteOut) {
 		KeepSlash: preserveTrailingSlash.Get(v),
 		Port:      usePortInRedirects.Get(v),
 	}
-	// As with the predecessor, names that no Ingress has get their 404 at once.
+	// As with ingress-nginx, names that no Ingress has get their 404 at once.
 	if nobodys := out.Route.Origin == (model.Origin{}); nobodys {
 		return
 	}

@@ -11,7 +11,7 @@ import (
 func predict(q feature.SimulatedRequest) feature.Prediction {
 	p, _ := q.Policy.(policy)
 	all, _ := q.Global.(everywhere)
-	if !p.Always && !q.Secured || q.Scheme != "http" {
+	if !p.Always && !q.HasTLS || q.Scheme != "http" {
 		return feature.Prediction{}
 	}
 	uri, port := q.URI, ""

@@ -10,11 +10,11 @@ import (
 )
 
 // Bounds of what an administrator may write; NGINX has none of its own, but
-// beyond these a value is a slip of the pen.
+// beyond these a value is a typo.
 const (
-	mostWorkers     = 1024
-	mostConnections = 1 << 20
-	mostSeconds     = 365 * 24 * 3600
+	maxWorkers     = 1024
+	maxConnections = 1 << 20
+	maxSeconds     = 365 * 24 * 3600
 )
 
 var (
@@ -39,31 +39,31 @@ var (
 		Doc: "Keeps the Server header in responses.",
 	}
 	keepAlive = feature.Setting[time.Duration]{
-		Key: "keep-alive", Default: 75 * time.Second, Parse: feature.Seconds(0, mostSeconds), Scope: feature.ScopeProcess,
+		Key: "keep-alive", Default: 75 * time.Second, Parse: feature.Seconds(0, maxSeconds), Scope: feature.ScopeProcess,
 		Doc: "Number of seconds that an idle client connection is kept open. 0 closes it after each response.",
 	}
 	keepAliveRequests = feature.Setting[int]{
-		Key: "keep-alive-requests", Default: 1000, Parse: feature.Int(1, mostConnections), Scope: feature.ScopeProcess,
+		Key: "keep-alive-requests", Default: 1000, Parse: feature.Int(1, maxConnections), Scope: feature.ScopeProcess,
 		Doc: "Number of requests over one client connection.",
 	}
 	clientHeaderTimeout = feature.Setting[time.Duration]{
-		Key: "client-header-timeout", Default: 60 * time.Second, Parse: feature.Seconds(1, mostSeconds), Scope: feature.ScopeProcess,
+		Key: "client-header-timeout", Default: 60 * time.Second, Parse: feature.Seconds(1, maxSeconds), Scope: feature.ScopeProcess,
 		Doc: "Number of seconds in which a client must send the header of a request.",
 	}
 	clientBodyTimeout = feature.Setting[time.Duration]{
-		Key: "client-body-timeout", Default: 60 * time.Second, Parse: feature.Seconds(1, mostSeconds), Scope: feature.ScopeProcess,
+		Key: "client-body-timeout", Default: 60 * time.Second, Parse: feature.Seconds(1, maxSeconds), Scope: feature.ScopeProcess,
 		Doc: "Number of seconds between two reads of a request body.",
 	}
 	backendConnections = feature.Setting[int]{
-		Key: "upstream-keepalive-connections", Default: 320, Parse: feature.Int(0, mostConnections), Scope: feature.ScopeProcess,
+		Key: "upstream-keepalive-connections", Default: 320, Parse: feature.Int(0, maxConnections), Scope: feature.ScopeProcess,
 		Doc: "Number of idle connections to endpoints that a worker keeps open. 0 keeps none.",
 	}
 	backendRequests = feature.Setting[int]{
-		Key: "upstream-keepalive-requests", Default: 10000, Parse: feature.Int(1, mostConnections), Scope: feature.ScopeProcess,
+		Key: "upstream-keepalive-requests", Default: 10000, Parse: feature.Int(1, maxConnections), Scope: feature.ScopeProcess,
 		Doc: "Number of requests over one connection to an endpoint.",
 	}
 	backendIdle = feature.Setting[time.Duration]{
-		Key: "upstream-keepalive-timeout", Default: 60 * time.Second, Parse: feature.Seconds(1, mostSeconds), Scope: feature.ScopeProcess,
+		Key: "upstream-keepalive-timeout", Default: 60 * time.Second, Parse: feature.Seconds(1, maxSeconds), Scope: feature.ScopeProcess,
 		Doc: "Number of seconds that a connection to an endpoint may be idle.",
 	}
 	backendAge = feature.Setting[time.Duration]{
@@ -76,7 +76,7 @@ func workerCount(text string) (int, error) {
 	if text == "auto" {
 		return 0, nil
 	}
-	n, err := feature.Int(1, mostWorkers)(text)
+	n, err := feature.Int(1, maxWorkers)(text)
 	if err != nil {
 		return 0, fmt.Errorf("must be auto, or %w", err)
 	}

@@ -33,7 +33,7 @@ var (
 		Name: "max_temp_file_size", Only: []model.Protocol{model.HTTP, model.FastCGI}, Kind: directive.Memory, Order: directive.Any,
 	}
 	bodyBufferSize = directive.Directive{
-		Name: "client_body_buffer_size", Plain: true, Kind: directive.Memory, Order: directive.Any, Samples: powers(kib, mostKept),
+		Name: "client_body_buffer_size", Plain: true, Kind: directive.Memory, Order: directive.Any, Samples: powers(kib, maxKept),
 	}
 	nextUpstream = directive.Directive{
 		Name: "next_upstream", Kind: directive.Set, Words: strings.Fields(model.AllOutcomes.String()), Order: directive.Within,
@@ -57,7 +57,7 @@ func directives() directive.List {
 
 func bodySteps() []int64 {
 	steps := []int64{0}
-	for limit := int64(1); limit < mostBody; limit = bodyStep(limit) + 1 {
+	for limit := int64(1); limit < maxBody; limit = bodyStep(limit) + 1 {
 		steps = append(steps, bodyStep(limit))
 	}
 	return steps

@@ -27,19 +27,19 @@ const (
 // Bounds of what tenants may write. A buffer's size and number are rounded up
 // to powers of two, so that few profiles serve all values.
 const (
-	leastBuffer  = kib
-	mostBuffer   = 16 * mib
-	leastBuffers = 2
-	mostBuffers  = 256
-	mostBody     = 500 * gib
-	mostSeconds  = 365 * 24 * 3600
-	// mostKept is the largest part of a body that is kept in memory, and of an
+	minBuffer  = kib
+	maxBuffer  = 16 * mib
+	minBuffers = 2
+	maxBuffers = 256
+	maxBody    = 500 * gib
+	maxSeconds = 365 * 24 * 3600
+	// maxKept is the largest part of a body that is kept in memory, and of an
 	// answer if two buffers leave it a choice, whatever the tenant writes: the rest
 	// goes to a file, or is read later, which changes no answer. Clients that are
 	// slow on purpose are many.
-	mostKept = 8 * mib
-	// mostFile is the largest file that an answer may fill.
-	mostFile = 64 * gib
+	maxKept = 8 * mib
+	// maxFile is the largest file that an answer may fill.
+	maxFile = 64 * gib
 )
 
 var (
@@ -52,19 +52,19 @@ var (
 		Doc: "Reads the whole request body before the request is sent to the backend.",
 	}
 	bufferSize = feature.Setting[int64]{
-		Annotation: "proxy-buffer-size", Key: "proxy-buffer-size", Default: 4 * kib, Parse: feature.Size(1, mostBuffer), Risk: feature.Low,
+		Annotation: "proxy-buffer-size", Key: "proxy-buffer-size", Default: 4 * kib, Parse: feature.Size(1, maxBuffer), Risk: feature.Low,
 		Doc: "Size of one response buffer, rounded up to a power of two. The headers of a response must fit into it.",
 	}
 	buffers = feature.Setting[int]{
-		Annotation: "proxy-buffers-number", Key: "proxy-buffers-number", Default: 4, Parse: feature.Int(leastBuffers, mostBuffers), Risk: feature.Low,
+		Annotation: "proxy-buffers-number", Key: "proxy-buffers-number", Default: 4, Parse: feature.Int(minBuffers, maxBuffers), Risk: feature.Low,
 		Doc: "Number of buffers for one response, rounded up to a power of two.",
 	}
 	bodySize = feature.Setting[int64]{
-		Annotation: "proxy-body-size", Key: "proxy-body-size", Default: mib, Parse: feature.Size(0, mostBody), Risk: feature.Medium,
+		Annotation: "proxy-body-size", Key: "proxy-body-size", Default: mib, Parse: feature.Size(0, maxBody), Risk: feature.Medium,
 		Doc: "Maximum size of a request body. Larger ones are answered 413. 0: no limit.",
 	}
 	bodyBuffer = feature.Setting[int64]{
-		Annotation: "client-body-buffer-size", Key: "client-body-buffer-size", Default: 8 * kib, Parse: feature.Size(0, mostBody), Risk: feature.Low,
+		Annotation: "client-body-buffer-size", Key: "client-body-buffer-size", Default: 8 * kib, Parse: feature.Size(0, maxBody), Risk: feature.Low,
 		Doc: "Maximum part of a request body that is kept in memory, rounded up to a power of two, from 1k to 8m. The rest is written to a file.",
 	}
 	busyBuffers = feature.Setting[int64]{
@@ -72,7 +72,7 @@ var (
 		Doc: "Maximum size of buffers that are being sent to the client while the response is still read, rounded up to a power of two. At least one buffer, at most half of all; two buffers by default.",
 	}
 	tempFile = feature.Setting[int64]{
-		Annotation: "proxy-max-temp-file-size", Key: "proxy-max-temp-file-size", Default: gib, Parse: feature.Size(0, mostFile), Risk: feature.Low,
+		Annotation: "proxy-max-temp-file-size", Key: "proxy-max-temp-file-size", Default: gib, Parse: feature.Size(0, maxFile), Risk: feature.Low,
 		Doc: "Maximum size of the temporary file for a response that does not fit into the buffers, rounded up to a power of two; at least one buffer. 0 disables the file.",
 	}
 	httpVersion = feature.Setting[bool]{
@@ -87,7 +87,7 @@ var (
 func timeout(setting string, seconds int, doc string) feature.Setting[time.Duration] {
 	return feature.Setting[time.Duration]{
 		Annotation: setting, Key: setting, Default: time.Duration(seconds) * time.Second,
-		Parse: feature.Seconds(1, mostSeconds), Risk: feature.Low, Doc: doc,
+		Parse: feature.Seconds(1, maxSeconds), Risk: feature.Low, Doc: doc,
 	}
 }
 
@@ -95,7 +95,7 @@ func sizeOrEmpty(text string) (int64, error) {
 	if text == "" {
 		return 0, nil
 	}
-	return feature.Size(1, mostBuffers*mostBuffer)(text)
+	return feature.Size(1, maxBuffers*maxBuffer)(text)
 }
 
 func isOldProtocol(text string) (bool, error) {
@@ -178,8 +178,8 @@ func route(v feature.Values, out *feature.RouteOut) {
 // writeProfile writes all but the limit on bodies. NGINX refuses some
 // combinations: what depends on the buffers is brought within their bounds.
 func writeProfile(v feature.Values, p *model.Profile) {
-	size := max(leastBuffer, powerOfTwo(bufferSize.Get(v)))
-	number := max(leastBuffers, min(powerOfTwo(int64(buffers.Get(v))), mostKept/size))
+	size := max(minBuffer, powerOfTwo(bufferSize.Get(v)))
+	number := max(minBuffers, min(powerOfTwo(int64(buffers.Get(v))), maxKept/size))
 	busy := 2 * size
 	if asked := busyBuffers.Get(v); asked > 0 {
 		busy = max(size, powerOfTwo(asked))
@@ -195,7 +195,7 @@ func writeProfile(v feature.Values, p *model.Profile) {
 		answerBuffers.To(number),
 		busyBuffersSize.To(min(busy, size*number/2)),
 		maxTempFileSize.To(file),
-		bodyBufferSize.To(min(powerOfTwo(max(leastBuffer, bodyBuffer.Get(v))), mostKept)),
+		bodyBufferSize.To(min(powerOfTwo(max(minBuffer, bodyBuffer.Get(v))), maxKept)),
 		nextUpstream.To(int64(outcomes(v))),
 		nextUpstreamTimeout.To(int64(retryStep(retryTime.Get(v))/time.Second)),
 		httpProtocol.When(httpVersion.Get(v)),
@@ -223,5 +223,5 @@ func bodyStep(limit int64) int64 {
 			}
 		}
 	}
-	return mostBody
+	return maxBody
 }

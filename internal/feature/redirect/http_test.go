@@ -125,8 +125,8 @@ func TestTwins(t *testing.T) {
 	})
 	twin := "from-to-www-redirect: true"
 	g.Apply(gatetest.TLSSecret("both", both) + gatetest.TLSSecret("one", one) +
-		gatetest.Secured(gatetest.Ingress("tls", "tls.test", "/", "web", twin), "both tls.test") +
-		gatetest.Secured(gatetest.Ingress("one", "one.test", "/", "web", twin), "one one.test"))
+		gatetest.WithTLS(gatetest.Ingress("tls", "tls.test", "/", "web", twin), "both tls.test") +
+		gatetest.WithTLS(gatetest.Ingress("one", "one.test", "/", "web", twin), "one one.test"))
 	for name, sees := range map[string]bool{"www.tls.test": true, "www.one.test": false} {
 		r := g.Do(gatetest.Request{Scheme: "https", Host: name, Path: "/x"}).WantStatus(t, 308)
 		if got := r.TLS.PeerCertificates[0].VerifyHostname(name) == nil; got != sees {

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	name     = "redirect"
-	mostText = 4000 // bytes of a target
+	name      = "redirect"
+	maxLength = 4000 // bytes of a target
 )
 
 //go:embed *.lua
@@ -100,7 +100,7 @@ func elsewhere(v feature.Values, out *feature.RouteOut) (policy, bool) {
 // redirects are the statuses that lead elsewhere.
 var redirects = []int{301, 302, 303, 307, 308}
 
-// codeIn takes a number that is no redirect for the default, as the predecessor
+// codeIn takes a number that is no redirect for the default, as ingress-nginx
 // does with those below 300 and above the most. The others that are none (300,
 // 304, 305, 306) it answers without a Location.
 func codeIn(s feature.Setting[int], v feature.Values, most int) int {
@@ -133,7 +133,7 @@ var (
 )
 
 func parseURL(text string) (string, error) {
-	if len(text) > mostText || !urlForm.MatchString(text) {
+	if len(text) > maxLength || !urlForm.MatchString(text) {
 		return "", errors.New("must consist of letters, digits and -._~:/,?&=")
 	}
 	return text, nil
@@ -143,7 +143,7 @@ func parseRoot(text string) (feature.Template, error) {
 	if text == "" {
 		return nil, nil
 	}
-	if len(text) > mostText || !rootForm.MatchString(text) {
+	if len(text) > maxLength || !rootForm.MatchString(text) {
 		return nil, errors.New("must be a path that begins with a slash, of letters, digits and -._~:/, and variables")
 	}
 	return feature.ParseTemplate(text, false)

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	name     = "rewrite"
-	mostText = 4000 // bytes of a target
+	name      = "rewrite"
+	maxLength = 4000 // bytes of a target
 )
 
 //go:embed *.lua
@@ -59,7 +59,7 @@ type target struct {
 	template feature.Template
 }
 
-// changes tells whether a rule's path becomes another one.
+// changes reports whether a rule's path becomes another one.
 func (t target) changes(path string) bool { return t.written != "" && t.written != path }
 
 func (t target) redirects() bool {
@@ -134,7 +134,7 @@ func parseTemplate(text string, names bool) (feature.Template, error) {
 	if text == "" {
 		return nil, nil
 	}
-	if len(text) > mostText || !pathForm.MatchString(text) {
+	if len(text) > maxLength || !pathForm.MatchString(text) {
 		return nil, errForm
 	}
 	return feature.ParseTemplate(text, names)

@@ -137,7 +137,7 @@ type route struct{ satisfy, guards string }
 
 func (r route) host() string { return r.guards + "-" + r.satisfy + ".test" }
 
-// passes tells whether a client may pass, and whether the service is asked.
+// passes reports whether a client may pass, and whether the service is asked.
 func (r route) passes(c client) (pass, asked bool) {
 	switch r.guards {
 	case "none":

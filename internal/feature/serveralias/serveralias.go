@@ -71,15 +71,15 @@ func parse(text string) ([]string, error) {
 var errAllowed = errors.New("must be names like www.example.com, *.example.com and www.example.*, " +
 	"or a tilde with a regular expression")
 
-// isName tells whether an alias is an expression or a name of letters, digits,
+// isName reports whether an alias is an expression or a name of letters, digits,
 // hyphens and underscores, with a star for its first or last label.
 func isName(alias string) bool {
 	switch model.KindOfAlias(alias) {
 	case model.Regex:
 		return true
-	case model.Head:
+	case model.LeadingWildcard:
 		alias = alias[len("*."):]
-	case model.Tail:
+	case model.TrailingWildcard:
 		alias = alias[:len(alias)-len(".*")]
 	}
 	for label := range strings.SplitSeq(alias, ".") {

@@ -23,7 +23,7 @@ func TestHost(t *testing.T) {
 	service := host("upstream-vhost: $service_name.$namespace.svc")
 	argument := host("upstream-vhost: $arg_tenant")
 	profile := host("upstream-vhost: internal.example", "proxy-body-size: 3m")
-	blank := host("upstream-vhost: ")
+	space := host("upstream-vhost: ")
 	group := "group.test"
 	manifests += gatetest.Ingress("group", group, "/t/([a-z]+)/(.*)", "web", "use-regex: true", "upstream-vhost: $1.team.example") +
 		gatetest.Ingress("group2", group, "/r/([a-z]+)/(.*)", "web", "rewrite-target: /$2", "upstream-vhost: $1.team.example")
@@ -36,7 +36,7 @@ func TestHost(t *testing.T) {
 		{argument, "/?tenant=a.example", "a.example"}, {argument, "/", argument}, {argument, "/?tenant=", argument},
 		{argument, "/?tenant=%0d%0aX-Evil:1", "%0d%0aX-Evil:1"},
 		{group, "/t/blue/x", "blue.team.example"}, {group, "/r/red/x", "red.team.example"}, {ungrouped, "/", ".team.example"},
-		{profile, "/", "internal.example"}, {blank, "/", blank},
+		{profile, "/", "internal.example"}, {space, "/", space},
 	} {
 		for _, http2 := range []bool{false, true} {
 			r := gatetest.Request{Host: c.host, Path: c.path, HTTP2: http2}
