@@ -36,7 +36,7 @@ const (
 	RejectUnknown Effect = "reject unknown names"
 	// FallbackBackend answers where a route's backend has no endpoint.
 	FallbackBackend Effect = "fallback backend"
-	// AnyAuth lets one authentication of several be enough.
+	// AnyAuth requires one of several auth checks.
 	AnyAuth Effect = "any authentication"
 )
 
@@ -45,8 +45,8 @@ func Effects() []Effect {
 	return []Effect{WWWRedirect, RejectUnknown, FallbackBackend, AnyAuth}
 }
 
-// simulate is the function that says what the feature answers in a phase, nil if
-// it has none.
+// simulate is the function that predicts the feature's answer in a phase, nil if there
+// is none.
 func (f Feature) simulate(phase Phase) func(SimulatedRequest) Prediction {
 	switch phase {
 	case RoutePhase:
@@ -59,8 +59,8 @@ func (f Feature) simulate(phase Phase) func(SimulatedRequest) Prediction {
 	return nil
 }
 
-// Answer says what the feature answers to a request in a phase, or on what that
-// depends. It reports false where the feature has nothing to do with the phase.
+// Answer predicts what the feature answers to a request in a phase, or says on what
+// that depends. It reports false where the feature never answers in the phase.
 func (f Feature) Answer(phase Phase, q SimulatedRequest) (Prediction, bool) {
 	if simulate := f.simulate(phase); simulate != nil {
 		return simulate(q), true

@@ -1,15 +1,14 @@
 package feature
 
-// A Capability is something that not every NGINX can do. The controller finds
-// out about each (see its lacking); where there is no NGINX to look at, as with
-// lint, all are taken to be there.
+// A Capability is something that one NGINX can do and another can't. The controller
+// looks for each; where there is no NGINX, as for lint, all are assumed.
 type Capability int
 
 // The capabilities.
 const (
 	// HybridGroups are the groups for key exchange that combine a curve with
-	// ML-KEM. NGINX has them from its TLS library, OpenSSL 3.5 and later, and
-	// refuses its whole configuration over a group that it does not know.
+	// ML-KEM. They need OpenSSL 3.5 or later. NGINX rejects its whole
+	// configuration if its TLS library lacks a group.
 	HybridGroups Capability = iota
 
 	capabilities // how many there are

@@ -21,11 +21,10 @@ import (
 	"github.com/headgate/headgate/internal/resource"
 )
 
-// A Feature is what one directory gives. It is the declarations of its settings
-// and pure functions of their values, one for each scope in which it does
-// something. Those that a feature leaves nil do nothing.
+// A Feature is the content of one directory: the declarations of its settings, and
+// pure functions of their values, one for each scope. All functions may be nil.
 //
-// No function validates: a value that is bad, or that the administrator does
+// The functions don't validate: an invalid value, or one that the administrator does
 // not allow, was reported before, and denies whether or not a function reads it.
 type Feature struct {
 	// Name names the feature in policies and in Lua, where it is the module
@@ -55,36 +54,36 @@ type Feature struct {
 	// call. They are called through the backends that model.Call.Backend names,
 	// or with SameHost the host's name.
 	Calls func(Values) []model.Call
-	// Canary reports whether the Ingress is a canary: it makes no routes, and
-	// its backends are alternatives to those of the routes that other Ingresses
-	// have at its hosts and paths. When says when an alternative is chosen, as plain
-	// data. The feature gets a policy on such a route, a list of
-	// model.Canary, and chooses in Lua.
+	// Canary reports whether the Ingress is a canary: it makes no routes, and its
+	// backends are canaries of the routes that other Ingresses have at its hosts and
+	// paths. When is plain data that says which requests a canary gets. The feature
+	// gets a policy on each such route, a list of model.Canary, and selects one in
+	// Lua.
 	Canary func(Values, *Report) (when any, is bool)
-	// Patterns is the setting by which a path of the Ingress is a regular
-	// expression, nil if it is none. One such path makes all paths of its host
-	// expressions.
+	// Patterns returns the setting that makes a path of the Ingress a regular
+	// expression, nil if the path is not one. One such path makes all paths of its
+	// host expressions.
 	Patterns func(v Values, path string) AnySetting
 
-	// Predict says what the feature's policy on a route answers to a request
-	// before a backend is chosen, as its Lua does in the phase route. It is called
-	// only where the route carries a policy of the feature. Nil if it never
-	// answers there.
+	// Predict returns what the feature's policy on a route answers to a request
+	// before a backend is selected: the function rewrite of its Lua. It is called
+	// only for routes with a policy of the feature. Nil if the feature never answers
+	// there.
 	Predict func(SimulatedRequest) Prediction
-	// PredictGuard does so for the phases when there is a backend to ask, but for
-	// judge.
+	// PredictGuard does so for the phases after a backend is selected, except
+	// authenticate.
 	PredictGuard func(SimulatedRequest) Prediction
-	// PredictAuth says what the feature's function judge answers: Status is that
-	// of a refusal, and with Status 0 and a Why it is for somebody else to say.
-	// Nil if the feature has no such function.
+	// PredictAuth does so for the feature's auth check: Status is 401 or 403 if it
+	// denies the request. Status 0 with a Why means that something else decides. Nil
+	// if the feature has no auth check.
 	PredictAuth func(SimulatedRequest) Prediction
-	// MayAnswer says in a sentence what the feature may answer, where none of the
-	// functions above does. Its zero value is for features that never answer.
+	// MayAnswer is a sentence about what the feature may answer, for features without
+	// the functions above. Its zero value is for features that never answer.
 	MayAnswer MayAnswer
-	// Causes names the settings of the feature that cause what the core does.
+	// Causes are the settings of the feature that cause effects of the core.
 	Causes map[Effect]string
-	// Choose says which of a route's alternatives is asked, as the feature's Lua
-	// does. The policy is the list of them. Nil if the feature knows of none.
+	// Choose returns which of a route's canaries gets a request, as the feature's Lua
+	// decides. The policy is the list of them. Nil for features without canaries.
 	Choose func(SimulatedRequest) Chosen
 	// Directives are the settings of profiles that are the feature's own.
 	Directives directive.List
@@ -114,18 +113,17 @@ type Host struct {
 	Answers func(path string) bool
 }
 
-// A HostOut is what features say of a whole host. Deny denies all of its routes.
+// A HostOut is what features write for a whole host. Deny denies all of its routes.
 type HostOut struct {
 	Report
-	// TLS has what the features before wrote: each sets the fields that are its
-	// own.
+	// TLS has what earlier features wrote: each feature sets its own fields.
 	TLS *model.TLSPolicy
 	// Policy is the feature's on all routes of the host, as plain data, nil for
 	// none.
 	Policy any
 }
 
-// A BackendOut is what features say of a backend. Deny leaves it without
+// A BackendOut is what features write for a backend. Deny leaves it without
 // endpoints.
 type BackendOut struct {
 	Report
@@ -142,7 +140,7 @@ type NamesOut struct {
 	AliasesBy, WWWBy AnySetting
 }
 
-// A ProcessOut is what keys say. Features set the fields that are their own.
+// A ProcessOut is what keys mean for the process. Each feature sets its own fields.
 type ProcessOut struct {
 	Report
 	Process *model.Process
@@ -151,8 +149,8 @@ type ProcessOut struct {
 	Policy any
 }
 
-// A Report takes what only several settings together, or the content of an
-// object, show to be wrong.
+// A Report takes problems that only several settings together, or the content of an
+// object, show.
 type Report struct {
 	Problems []Problem
 	Denied   bool
@@ -160,11 +158,12 @@ type Report struct {
 	denial   string
 }
 
-// NewReport makes a Report about values. Denial is the effect of what denies.
+// NewReport makes a Report about values. Denial is the effect of a problem that
+// denies.
 func NewReport(v Values, denial string) Report { return Report{values: v, denial: denial} }
 
-// Reject reports that a setting can't be followed. What that does is what a bad
-// value does.
+// Reject reports that a setting can't be followed. It has the effect of an invalid
+// value.
 func (r *Report) Reject(s AnySetting, code finding.Code, message string) {
 	if s.Spec().OnInvalid != UseDefault {
 		r.Deny(s, code, message)
@@ -173,13 +172,13 @@ func (r *Report) Reject(s AnySetting, code finding.Code, message string) {
 	r.add(s, Problem{Code: code, Message: message, Effect: usesDefault, Rejected: true})
 }
 
-// Deny does the same and denies, even if a bad value does not.
+// Deny reports the same and denies, even if an invalid value would not.
 func (r *Report) Deny(s AnySetting, code finding.Code, message string) {
 	r.Denied = true
 	r.add(s, Problem{Code: code, Message: message, Effect: r.denial, Rejected: true, Denies: true})
 }
 
-// Warn reports that a setting does not do all that it asks for, and what happens
+// Warn reports that a setting does not have its full effect, and what happens
 // instead.
 func (r *Report) Warn(s AnySetting, code finding.Code, message, effect string) {
 	r.add(s, Problem{Code: code, Message: message, Effect: effect})
@@ -219,36 +218,35 @@ func Add(route *model.Route, feature string, value any) {
 	route.Policies = append(route.Policies, model.Policy{Feature: feature, Value: value})
 }
 
-// NewContent names bytes that are too many, or too secret, for policies. The
-// data plane keeps equal content once, however many routes and hosts have it,
-// and never shows it.
+// NewContent names bytes that are too many, or too secret, for policies. The data
+// plane keeps equal content of several routes and hosts once, and never shows it.
 func NewContent(bytes []byte) model.Content {
 	sum := sha256.Sum256(bytes)
 	return model.Content{Name: hex.EncodeToString(sum[:]), Bytes: bytes}
 }
 
-// Attach has a route carry content. The result is the name by which a policy
-// refers to it, and by which the feature's Lua finds it (units.content).
+// Attach adds content to a route. It returns the name by which a policy refers to the
+// content, and by which the feature's Lua finds it (units.content).
 func Attach(route *model.Route, content model.Content) (name string) {
 	route.Contents = append(route.Contents, content)
 	return content.Name
 }
 
-// OnInvalid says what a bad value of an annotation does to its routes.
+// OnInvalid is the effect of an invalid value of an annotation on its routes.
 type OnInvalid int
 
 const (
-	// UseDefault takes the value that would hold without the annotation.
+	// UseDefault uses the value that applies without the annotation.
 	UseDefault OnInvalid = iota
 	// Deny answers 503 on the routes: for everything that controls access.
 	Deny
-	// DenyMissing takes the default for a text that is bad, and denies if the
-	// object that it names does not exist, may not be read, or is rejected.
+	// DenyMissing uses the default for an invalid text, and denies if the object that
+	// it names does not exist, may not be read, or is rejected.
 	DenyMissing
 )
 
-// Risk says how much harm a tenant can do with an annotation. It is compared
-// with the key annotations-risk-level.
+// Risk is how much harm a tenant can do with an annotation. It is compared with the
+// key annotations-risk-level.
 type Risk int
 
 // The risks, least first.

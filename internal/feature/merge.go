@@ -7,17 +7,17 @@ import (
 	"github.com/headgate/headgate/internal/model"
 )
 
-// Merged is what several Ingresses say together of a host or a backend.
+// Merged is the settings of a host or a backend, merged from several Ingresses.
 type Merged struct {
 	Values
-	// Problems are those that are reported of the unit and not of the Ingress.
+	// Problems are those of the unit, and not of an Ingress.
 	Problems []Problem
-	// Denied is set where the unit is to answer 503 for a bad value.
+	// Denied is set where the unit must answer 503 because of an invalid value.
 	Denied    bool
 	Conflicts []Conflict
 }
 
-// A Conflict is a value that does not count for another Ingress's.
+// A Conflict is a value that is not used because another Ingress's is.
 type Conflict struct {
 	// Field is the annotation's whole name.
 	Field         string
@@ -74,7 +74,7 @@ func (m *Merged) merge(d *schemaSetting, owners []*Parsed, denial string) {
 	}
 }
 
-// owner is the Ingress whose value of the setting counts, nil if there is none.
+// owner is the Ingress whose value of the setting is used, nil if there is none.
 func (d *schemaSetting) owner(owners []*Parsed) *Parsed {
 	for _, p := range owners {
 		e := p.values.entries[d.Annotation]

@@ -14,8 +14,8 @@ const (
 	NoObject ObjectKind = iota
 	Secret
 	ConfigMap
-	// Service is one of the Ingress's namespace, which is asked at its first port.
-	// It becomes a backend that the Ingress uses.
+	// Service is a Service in the Ingress's namespace. Its first port becomes a backend
+	// of the Ingress.
 	Service
 )
 
@@ -23,8 +23,8 @@ func (k ObjectKind) String() string {
 	return [...]string{"no object", "Secret", "ConfigMap", "Service"}[k]
 }
 
-// An ObjectName is what a setting says of an object. Without a Namespace it is
-// in the Ingress's; without a Name the setting refers to nothing.
+// An ObjectName is the name of an object in a setting. Without a Namespace it is in
+// that of the Ingress; without a Name the setting refers to nothing.
 type ObjectName struct{ Namespace, Name string }
 
 func (n ObjectName) String() string {
@@ -40,13 +40,13 @@ type Reference struct {
 	ObjectName
 }
 
-// Objects has the data of what settings refer to.
+// Objects has the data of the objects that settings refer to.
 type Objects struct {
 	// Secret and ConfigMap are false where there is no object of that name.
 	Secret    func(ObjectName) (map[string][]byte, bool)
 	ConfigMap func(ObjectName) (map[string]string, bool)
-	// Derive is what make returns, or returned already for that Secret as it is
-	// now and that key. May be nil.
+	// Derive returns what make returns, or returned before for the same version of the
+	// Secret and the same key. May be nil.
 	Derive func(secret ObjectName, key string, make func() any) any
 }
 

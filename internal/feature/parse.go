@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Bool reads what ingress-nginx takes: strconv.ParseBool.
+// Bool accepts what ingress-nginx accepts: strconv.ParseBool.
 func Bool(text string) (bool, error) {
 	b, err := strconv.ParseBool(text)
 	if err != nil {
@@ -31,20 +31,20 @@ func OnOff(text string) (bool, error) {
 	return false, errors.New("must be on or off")
 }
 
-// Int returns a parser of whole numbers from least to most.
-func Int(least, most int) func(string) (int, error) {
+// Int returns a parser of whole numbers from minimum to maximum.
+func Int(minimum, maximum int) func(string) (int, error) {
 	return func(text string) (int, error) {
 		n, err := strconv.Atoi(text)
-		if err != nil || n < least || n > most {
-			return 0, fmt.Errorf("must be a whole number from %d to %d", least, most)
+		if err != nil || n < minimum || n > maximum {
+			return 0, fmt.Errorf("must be a whole number from %d to %d", minimum, maximum)
 		}
 		return n, nil
 	}
 }
 
 // Seconds returns a parser of a whole number of seconds, without a unit.
-func Seconds(least, most int) func(string) (time.Duration, error) {
-	parse := Int(least, most)
+func Seconds(minimum, maximum int) func(string) (time.Duration, error) {
+	parse := Int(minimum, maximum)
 	return func(text string) (time.Duration, error) {
 		n, err := parse(text)
 		if err != nil {
@@ -75,10 +75,10 @@ func Duration(text string) (time.Duration, error) {
 
 var sizePattern = regexp.MustCompile(`^([0-9]+)([bkmg]?)$`)
 
-// Size returns a parser of a number of bytes from least to most: digits and at
+// Size returns a parser of a number of bytes from minimum to maximum: digits and at
 // most one of b, k, m and g in any case. Spaces are removed, as by
 // ingress-nginx.
-func Size(least, most int64) func(string) (int64, error) {
+func Size(minimum, maximum int64) func(string) (int64, error) {
 	return func(text string) (int64, error) {
 		found := sizePattern.FindStringSubmatch(strings.ToLower(strings.ReplaceAll(text, " ", "")))
 		if found == nil {
@@ -86,8 +86,8 @@ func Size(least, most int64) func(string) (int64, error) {
 		}
 		shift := map[string]uint{"": 0, "b": 0, "k": 10, "m": 20, "g": 30}[found[2]]
 		n, err := strconv.ParseInt(found[1], 10, 64)
-		if err != nil || n > math.MaxInt64>>shift || n<<shift > most || n<<shift < least {
-			return 0, fmt.Errorf("must be from %d to %d bytes", least, most)
+		if err != nil || n > math.MaxInt64>>shift || n<<shift > maximum || n<<shift < minimum {
+			return 0, fmt.Errorf("must be from %d to %d bytes", minimum, maximum)
 		}
 		return n << shift, nil
 	}
@@ -104,7 +104,7 @@ func OneOf(allowed ...int) func(string) (int, error) {
 	}
 }
 
-// List reads entries between commas. Empty ones are dropped.
+// List reads entries separated by commas. Empty ones are dropped.
 func List(text string) ([]string, error) {
 	var list []string
 	for entry := range strings.SplitSeq(text, ",") {

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// A SimulatedRequest is a request that nobody sent, about which someone asks what
-// would become of it.
+// A SimulatedRequest is a request whose response is predicted.
 type SimulatedRequest struct {
 	// Scheme is http or https. Method is in capitals.
 	Scheme, Method string
@@ -18,52 +17,52 @@ type SimulatedRequest struct {
 	URI, Path string
 	// Headers are by canonical name, as in net/http.
 	Headers map[string][]string
-	// From is the client's address, its zero value if it was not said.
+	// From is the client's address, its zero value if it is not known.
 	From netip.Addr
-	// HasTLS is set where TLS is asked for on the name.
+	// HasTLS is set where an Ingress of the host has a TLS section.
 	HasTLS bool
 	// Authority is the host as the client writes it, with a port if it does.
 	Authority string
 	// Relative is set where redirects on the route leave scheme and host out.
 	Relative bool
-	// Jumps is set where NGINX goes on in a location for the route's profile and
-	// mode, with what is checked on the way into it.
+	// Jumps is set where the request jumps to a location for the route's profile and
+	// mode, and is checked before that.
 	Jumps bool
 	// HTTPSPort is the port for https.
 	HTTPSPort uint16
 	// Policy is the feature's on the route, Global its setting for all requests,
 	// nil if it has none.
 	Policy, Global any
-	// HasEndpoint reports whether a backend, by its key, can be asked.
+	// HasEndpoint reports whether a backend, by its key, has an endpoint.
 	HasEndpoint func(backend string) bool
 }
 
-// A Prediction is what a feature answers in a backend's place.
+// A Prediction is what a feature answers instead of a backend.
 type Prediction struct {
 	// Status is an HTTP status, 0 where the feature lets the request pass.
 	Status int
 	// Location is where a redirect leads.
 	Location string
-	// Why says in a sentence what decided. With Status 0 it says on what it
-	// depends whether the request passes, and nothing if on nothing.
+	// Why is the reason, as a sentence. With Status 0 it says on what it depends
+	// whether the request passes; it is empty if the request passes in any case.
 	Why string
 }
 
-// A Chosen says which of a route's alternatives are asked.
+// A Chosen says which of a route's canaries get a request.
 type Chosen struct {
-	// Backend is the key of the one that is asked for sure, empty where Shares
-	// say who is, or else the route's own. Why says in a sentence what decided;
-	// it may be empty where nothing is sure.
+	// Backend is the key of the canary that gets the request for sure. If it is empty,
+	// Shares decide, or else the route's own backend gets it. Why is the reason, as a
+	// sentence; it may be empty where Shares decide.
 	Backend, Why string
-	// Whens say in words when each alternative is asked, in their order.
+	// Whens say, for each canary, which requests it gets.
 	Whens []string
-	// Shares are, in the same order, the parts of such requests that go to each
-	// alternative, from 0 to 1. What is left goes to the route's own backend.
+	// Shares are, in the same order, the shares of such requests that each canary
+	// gets, from 0 to 1. The rest goes to the route's own backend.
 	Shares []float64
 }
 
 // Header is the value of a request's header as NGINX has it in $http_NAME, by
-// NAME. Headers with underscores are none to NGINX.
+// NAME. NGINX ignores headers with underscores.
 func (q SimulatedRequest) Header(name string) (value string, ok bool) {
 	if name == "host" && len(q.Headers["Host"]) == 0 {
 		return q.Authority, q.Authority != ""
@@ -78,7 +77,7 @@ func (q SimulatedRequest) Header(name string) (value string, ok bool) {
 }
 
 // Cookie is the value of a request's cookie as NGINX has it in $cookie_NAME, by
-// NAME: the first one, whatever the case of its letters.
+// NAME: the first one, case-insensitively.
 func (q SimulatedRequest) Cookie(name string) (value string, ok bool) {
 	for _, line := range q.Headers["Cookie"] {
 		for cookie := range strings.FieldsFuncSeq(line, func(c rune) bool { return c == ';' || c == ',' }) {
@@ -91,15 +90,15 @@ func (q SimulatedRequest) Cookie(name string) (value string, ok bool) {
 	return "", false
 }
 
-// Query is what stands behind the question mark of the URI.
+// Query is the part of the URI after the question mark.
 func (q SimulatedRequest) Query() string {
 	_, query, _ := strings.Cut(q.URI, "?")
 	return query
 }
 
-// Predict puts a template together as far as its variables are known: group
-// gives the text of a group of the route's path. Of what only a real request has
-// it leaves the variable's name.
+// Predict fills a template in, as far as its variables are known: group returns the
+// text of a group of the route's path. Variables that only a real request has keep
+// their names.
 func (t Template) Predict(q SimulatedRequest, group func(name string) (text string, ok bool)) string {
 	var b strings.Builder
 	for _, p := range t {

@@ -21,14 +21,13 @@ type Schema struct {
 	lacks               [capabilities]bool
 }
 
-// A schemaSetting is a setting with its place in the list.
+// A schemaSetting is a setting with its position in the list.
 type schemaSetting struct {
 	AnySetting
 	SettingSpec
 	feature string
 	place   int
-	// leading is the annotation that leads those of the feature that count
-	// together.
+	// leading is the leading annotation of the feature's settings with MergeTogether.
 	leading string
 }
 
@@ -85,7 +84,7 @@ func (s *Schema) Annotations() []string {
 	return names
 }
 
-// A Problem is a value that does not do all that it asks for.
+// A Problem is a value that does not have its full effect.
 type Problem struct {
 	// Ingress has it, its zero value for a key. Field is the annotation's whole
 	// name, or the key.
@@ -94,10 +93,10 @@ type Problem struct {
 	Code    finding.Code
 	Message string
 	Effect  string
-	// Rejected is set if the value does not count, and Denies if it denies.
+	// Rejected is set if the value is not used, and Denies if it denies.
 	Rejected, Denies bool
-	// unit is set on a problem of a setting that counts together with others:
-	// it is one of each host, or backend, that the Ingress decides on.
+	// unit is set on a problem of a setting with MergeTogether: it belongs to each
+	// host, or backend, that the Ingress owns.
 	unit bool
 	// feature declares the setting, empty for what the administrator forbids.
 	feature string
@@ -108,21 +107,21 @@ const (
 	routesDeny  = "the paths of this Ingress answer 503"
 )
 
-// What a Problem quotes, in bytes: the text is a tenant's, and so may be what
-// its parser says of it.
+// Lengths of what a Problem quotes, in bytes: both a value and the error about it may
+// have text of a tenant.
 const (
 	maxValue = 80
 	maxError = 300
 )
 
-// NotImplemented is the error of a Parse for a value that may be right but that
-// nothing obeys yet. It says what is not implemented.
+// NotImplemented is the error of a Parse for a value that may be valid but has no
+// effect yet. It says what is not implemented.
 type NotImplemented string
 
 func (n NotImplemented) Error() string { return string(n) }
 
-// badValue is the code of a finding about a value that Parse does not take, and
-// its message.
+// badValue returns the code and the message of a finding about a value that Parse
+// rejects.
 func badValue(text string, err error) (finding.Code, string) {
 	if missing, ok := errors.AsType[NotImplemented](err); ok {
 		return finding.NotImplemented, missing.Error()
@@ -130,30 +129,30 @@ func badValue(text string, err error) (finding.Code, string) {
 	return finding.InvalidValue, fmt.Sprintf("invalid value %q: %s", cut(text, maxValue), cutList(strings.ToValidUTF8(err.Error(), "�"), maxError))
 }
 
-// Shorten keeps what tenants wrote to a length that a finding can carry.
+// Shorten cuts a text of a tenant for a finding.
 func Shorten(text string) string { return cut(text, maxValue) }
 
-// cut shortens a text, and leaves no broken character at its end.
-func cut(text string, most int) string {
-	if len(text) <= most {
+// cut shortens a text, without a broken character at its end.
+func cut(text string, length int) string {
+	if len(text) <= length {
 		return text
 	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
+	return strings.ToValidUTF8(text[:length], "") + "…"
 }
 
-// ShortenList joins the elements of a list, to a length that a finding can carry.
+// ShortenList joins the elements of a list, cut for a finding.
 func ShortenList(list []string) string { return cutList(strings.Join(list, ", "), maxValue) }
 
-// cutList shortens a text with a list in it behind one of the elements, and says
-// how many follow. What has no element that is short enough is cut as any text.
-func cutList(text string, most int) string {
-	if len(text) <= most {
+// cutList shortens a text with a list after one of its elements, and says how many
+// follow. If the first one is too long, it cuts the text as cut does.
+func cutList(text string, length int) string {
+	if len(text) <= length {
 		return text
 	}
 	const comma = ", "
-	end := strings.LastIndex(text[:most], comma)
+	end := strings.LastIndex(text[:length], comma)
 	if end <= 0 {
-		return cut(text, most)
+		return cut(text, length)
 	}
 	return fmt.Sprintf("%s and %d more", text[:end], strings.Count(text[end:], comma))
 }
@@ -174,7 +173,7 @@ func (s *Schema) Config(data map[string]string) (*Config, []Problem) {
 		d := s.byKey[key]
 		if d == nil {
 			problems = append(problems, Problem{
-				Field: key, Code: finding.UnknownKey, Message: "this key is not known", Effect: "it does nothing",
+				Field: key, Code: finding.UnknownKey, Message: "unknown key", Effect: "it has no effect",
 			})
 			continue
 		}
@@ -188,7 +187,7 @@ func (s *Schema) Config(data map[string]string) (*Config, []Problem) {
 		p.Code, p.Message = badValue(text, err)
 		if d.OnInvalid == Deny {
 			config.denies = append(config.denies, d)
-			p.Effect, p.Denies = "the paths that it counts for answer 503", true
+			p.Effect, p.Denies = "the paths that it applies to answer 503", true
 		}
 		problems = append(problems, p)
 	}
@@ -198,8 +197,8 @@ func (s *Schema) Config(data map[string]string) (*Config, []Problem) {
 // Values are those of the ConfigMap alone.
 func (c *Config) Values() Values { return Values{config: c} }
 
-// Parsed is what the annotations of one Ingress say over a ConfigMap. It is made
-// in one pass and never changes.
+// Parsed is the parsed annotations of one Ingress, with the ConfigMap as their
+// defaults. It is made in one pass and never changes.
 type Parsed struct {
 	problems  []Problem
 	values    Values
@@ -211,16 +210,16 @@ type Parsed struct {
 	idle bool
 }
 
-// Idle is the same for a host where the Ingress has no route: there only its
-// values that count together do.
+// Idle is p for a host where the Ingress has no route: only its values with
+// MergeTogether apply to such a host.
 func (p *Parsed) Idle() *Parsed {
 	idle := *p
 	idle.idle = true
 	return &idle
 }
 
-// Parse reads the annotations of an Ingress, none for the routes of no Ingress.
-// Objects that they refer to are not looked at before Attach.
+// Parse parses the annotations of an Ingress; there are none for routes without an
+// Ingress. Attach looks up the objects that they refer to.
 func (s *Schema) Parse(origin model.Origin, annotations map[string]string, config *Config) *Parsed {
 	p := &Parsed{values: Values{origin: origin, config: config}}
 	var present []*schemaSetting
@@ -245,7 +244,7 @@ func (s *Schema) Parse(origin model.Origin, annotations map[string]string, confi
 		}
 		p.values.entries[d.Annotation] = e
 	}
-	// Whether a bad value denies may depend on all values.
+	// Whether an invalid value denies may depend on all values.
 	for i, d := range present {
 		if errs[i] != nil {
 			code, message := badValue(p.values.entries[d.Annotation].text, errs[i])
@@ -260,7 +259,7 @@ func (s *Schema) Parse(origin model.Origin, annotations map[string]string, confi
 	return p
 }
 
-// reject reports that a value does not count.
+// reject reports that a value is not used.
 func (p *Parsed) reject(d *schemaSetting, code finding.Code, message string) {
 	e := p.values.entries[d.Annotation]
 	problem := Problem{
@@ -278,9 +277,9 @@ func (p *Parsed) reject(d *schemaSetting, code finding.Code, message string) {
 	p.problems = append(p.problems, problem)
 }
 
-// enforce finds what goes beyond what the administrator allows.
+// enforce finds annotations that the administrator does not allow.
 func (p *Parsed) enforce(annotations map[string]string) {
-	most, words := riskLevel.Get(p.values), wordBlocklist.Get(p.values)
+	maxRisk, words := riskLevel.Get(p.values), wordBlocklist.Get(p.values)
 	schema := p.values.config.schema
 	forbid := func(name, message string) {
 		p.forbidden = true
@@ -292,20 +291,20 @@ func (p *Parsed) enforce(annotations map[string]string) {
 		if !strings.HasPrefix(name, schema.prefix) {
 			continue
 		}
-		if d := schema.byAnnotation[name]; d != nil && d.Risk > most {
-			forbid(name, fmt.Sprintf("its risk is %s, and the key %s allows at most %s", d.Risk, riskLevel.Key, most))
+		if d := schema.byAnnotation[name]; d != nil && d.Risk > maxRisk {
+			forbid(name, fmt.Sprintf("the risk is %s: must be at most %s, by the key %s", d.Risk, maxRisk, riskLevel.Key))
 		}
 		for _, word := range words {
 			if strings.Contains(text, word) {
-				forbid(name, fmt.Sprintf("its value contains %q, which the key %s forbids", cut(word, maxValue), wordBlocklist.Key))
+				forbid(name, fmt.Sprintf("the value must not contain %q, by the key %s", cut(word, maxValue), wordBlocklist.Key))
 				break
 			}
 		}
 	}
 }
 
-// Attach looks at the objects that the values refer to, and reports those that do
-// not exist or may not be read. Of a forbidden Ingress it looks at none.
+// Attach looks up the objects that the values refer to, and reports those that don't
+// exist or may not be read. For a forbidden Ingress it looks up none.
 func (p *Parsed) Attach(objects Objects) *Parsed {
 	if len(p.refers) == 0 || p.forbidden {
 		return p
@@ -338,7 +337,7 @@ func (p *Parsed) Attach(objects Objects) *Parsed {
 	return &attached
 }
 
-// Values are what counts of the Ingress: nothing of one that is forbidden.
+// Values are the values that are used: none of a forbidden Ingress.
 func (p *Parsed) Values() Values {
 	if p.forbidden {
 		return Values{origin: p.values.origin, config: p.values.config}
@@ -346,8 +345,8 @@ func (p *Parsed) Values() Values {
 	return p.values
 }
 
-// Written are the values that the Ingress asks for, whether or not it may: by
-// them it is known for what it is, a canary or not, and shown by explain.
+// Written are the values that the Ingress asks for, even if it is forbidden. They
+// decide whether it is a canary, and explain shows them.
 func (p *Parsed) Written() Values { return p.values }
 
 // Forbidden reports whether the annotations go beyond what the administrator
@@ -359,8 +358,7 @@ func (p *Parsed) Denied() bool {
 	return p.keysDeny || slices.ContainsFunc(p.problems, func(p Problem) bool { return p.Denies && !p.unit })
 }
 
-// Problems are what is wrong with the annotations of the Ingress, apart from its
-// hosts and backends.
+// Problems are those of the Ingress itself, and not of its hosts and backends.
 func (p *Parsed) Problems() []Problem {
 	return slices.DeleteFunc(slices.Clone(p.problems), func(p Problem) bool { return p.unit })
 }
@@ -371,8 +369,7 @@ func (p *Parsed) ProblemsOf(feature string) []Problem {
 	return slices.DeleteFunc(p.Problems(), func(p Problem) bool { return p.feature != "" && p.feature != feature })
 }
 
-// References are the objects that the values refer to, whether or not they may
-// be read.
+// References are the objects that the values refer to, even if they may not be read.
 func (p *Parsed) References() []Reference {
 	var list []Reference
 	for _, d := range p.refers {

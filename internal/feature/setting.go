@@ -11,26 +11,26 @@ type Setting[T any] struct {
 	// Key is the ConfigMap key, empty for a setting that has only an
 	// annotation.
 	Key string
-	// Default holds where neither is set.
+	// Default applies where neither is set.
 	Default T
 	// Parse reads a value. Its error says what the value must be.
 	Parse func(string) (T, error)
-	// OnInvalid says what a bad value of the annotation does, or of the key where
-	// that counts. When, if it is not nil, reports whether it does so beside the
-	// other values: where the setting has no effect, a bad value is reported and
-	// denies nothing.
+	// OnInvalid is the effect of an invalid value of the annotation, or of the key
+	// where the key applies. When, if it is not nil, reports whether the other values
+	// let the setting have an effect: if not, an invalid value is reported and denies
+	// nothing.
 	OnInvalid OnInvalid
 	When      func(Values) bool
 	Risk      Risk
-	// Scope is what the setting holds for, and Merge how the values of several
+	// Scope is what the setting applies to, and Merge how the values of several
 	// Ingresses are merged there.
 	Scope Scope
 	Merge Merge
-	// Leads is set on the one setting of a feature's with MergeTogether by which an
-	// Ingress asks for the feature.
+	// Leads is set on one setting of a feature with MergeTogether: an Ingress that has
+	// it asks for the feature.
 	Leads bool
-	// Refers says that the value is the name of such an object. T is then
-	// ObjectName; SecretOf and ConfigMapOf give the data. The key can't refer.
+	// Refers is the kind of object that the value names. T is then ObjectName, and
+	// SecretOf and ConfigMapOf return the data. Keys can't refer to objects.
 	Refers ObjectKind
 	// AnyNamespace lets the object be of any namespace, even if the key
 	// allow-cross-namespace-resources is false.
@@ -39,7 +39,7 @@ type Setting[T any] struct {
 	Doc string
 }
 
-// A Scope is what a setting holds for.
+// A Scope is what a setting applies to.
 type Scope int
 
 // The scopes.
@@ -66,22 +66,22 @@ func (s Scope) String() string {
 	return [scopes]string{"route", "host", "backend", "name", "process"}[s]
 }
 
-// Merge says how the values that several Ingresses have of a host's or a
-// backend's setting are merged. An Ingress that the administrator forbids has no
-// part in it. A finding reports each value of another one that does not count.
+// Merge says how the values of several Ingresses for a setting of a host or a backend
+// are merged. Ingresses that the administrator forbids are left out. A finding reports
+// each value of another Ingress that is not used.
 type Merge int
 
 // The merges.
 const (
-	// MergeOldest takes the value of the oldest Ingress that has a good one that
-	// is not empty, each setting by itself.
+	// MergeOldest uses, for each setting, the oldest Ingress with a valid value that is
+	// not empty.
 	MergeOldest Merge = iota
-	// MergeOwner takes the values of the oldest Ingress, and defaults where it has
-	// none. A bad value of it that denies denies the whole unit.
+	// MergeOwner uses the values of the oldest Ingress, and defaults where it has none.
+	// If it has an invalid value that denies, the whole unit is denied.
 	MergeOwner
-	// MergeTogether takes all of the feature's values from the oldest Ingress that
-	// has the leading setting, and none if no Ingress has it. A bad value of it that
-	// denies denies the whole unit, and no younger Ingress's takes its place: for
+	// MergeTogether uses all of the feature's values from the oldest Ingress that has
+	// the leading setting, and none if no Ingress has it. If it has an invalid value
+	// that denies, the whole unit is denied, and no younger Ingress replaces it: for
 	// access control.
 	MergeTogether
 
@@ -112,7 +112,7 @@ type AnySetting interface {
 	get(Values) any
 }
 
-// A SettingSpec is what a setting says of itself.
+// A SettingSpec is the declaration of a setting without its type.
 type SettingSpec struct {
 	Annotation, Key, Doc string
 	// Default is what Check would return for it.
@@ -127,7 +127,7 @@ type SettingSpec struct {
 	AnyNamespace bool
 }
 
-// SettingSpec describes the setting.
+// Spec returns the declaration.
 func (s Setting[T]) Spec() SettingSpec {
 	return SettingSpec{
 		Annotation: s.Annotation, Key: s.Key, Doc: s.Doc, Default: s.Default, Risk: s.Risk, OnInvalid: s.OnInvalid, When: s.When,
@@ -138,8 +138,8 @@ func (s Setting[T]) Spec() SettingSpec {
 // Check parses a value.
 func (s Setting[T]) Check(text string) (any, error) { return s.Parse(text) }
 
-// Get is the value that counts: the annotation's, else the ConfigMap key's, else
-// the default. What it points to must not be changed.
+// Get returns the annotation's value, else the ConfigMap key's, else the default. What
+// it points to must not be changed.
 func (s Setting[T]) Get(v Values) T {
 	if e := v.entries[s.Annotation]; e != nil && e.value != nil {
 		return e.value.(T)
@@ -154,7 +154,7 @@ func (s Setting[T]) Get(v Values) T {
 
 func (s Setting[T]) get(v Values) any { return s.Get(v) }
 
-// trim takes none from around true and false: there ingress-nginx takes none.
+// trim leaves spaces around true and false, as ingress-nginx does.
 func (s Setting[T]) trim(text string) string {
 	if _, is := any(s.Default).(bool); is {
 		return text

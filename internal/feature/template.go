@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// A Template is a text with variables in it, taken apart. The data plane puts
-// it together for each request (lua/headgate/template.lua): it never looks a
-// variable up by a name that a tenant wrote.
+// A Template is a parsed text with variables. The data plane fills it in for each
+// request (lua/headgate/template.lua), and never looks up a variable by a name that a
+// tenant wrote.
 type Template []Piece
 
 // A Piece is a literal text, or a variable. Of the kinds "arg", "cookie", "http"
@@ -34,8 +34,8 @@ func (p Piece) MarshalJSON() ([]byte, error) {
 }
 
 // variables are those that a template may hold, besides $arg_NAME, $cookie_NAME
-// and $http_NAME. They are what users of ingress-nginx write, where they are
-// NGINX's variables; the others stay closed, since some hold secrets.
+// and $http_NAME. They are those that users of ingress-nginx write; other
+// variables of NGINX are not available, since some have secrets.
 var variables = []string{
 	"args", "best_http_host", "escaped_request_uri", "host", "http_host", "ingress_name", "is_args", "location_path",
 	"namespace", "pass_access_scheme", "pass_port", "pass_server_port", "query_string", "remote_addr", "remote_user", "req_id", "request_id",
@@ -43,15 +43,15 @@ var variables = []string{
 }
 
 var (
-	// NGINX reads one digit as the number of a group, whatever follows it.
+	// NGINX reads one digit as the number of a group, also before other digits.
 	templateVariable = regexp.MustCompile(`\$(?:\{([A-Za-z0-9_]+)\}|([0-9])|([A-Za-z0-9_]+))?`)
 	groupNumber      = regexp.MustCompile(`^[0-9]$`)
 	groupName        = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 )
 
-// ParseTemplate takes a text apart. $1 to $9 are groups of the route's path. With
-// names, a variable that is none of the others is a group by its name. The error
-// says what is allowed.
+// ParseTemplate parses a text. $1 to $9 are groups of the route's path. With names,
+// any other variable is the group of that name. The error says what the text must
+// be.
 func ParseTemplate(text string, names bool) (Template, error) {
 	var t Template
 	literal := func(text string) {

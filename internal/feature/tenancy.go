@@ -7,7 +7,7 @@ import (
 	"github.com/headgate/headgate/internal/model"
 )
 
-// The keys by which an administrator says what tenants may do.
+// The keys that restrict tenants.
 var (
 	crossNamespace = Setting[bool]{
 		Key: "allow-cross-namespace-resources", Parse: Bool, Scope: ScopeProcess,
@@ -23,15 +23,15 @@ var (
 	}
 )
 
-// noAuthLocations is compared with paths of rules, as ingress-nginx does, and
-// not with those of requests: no request gets around a guard by its path.
+// noAuthLocations is compared with paths of rules, as in ingress-nginx, and not with
+// paths of requests: no request can bypass an auth check by its path.
 var noAuthLocations = Setting[[]string]{
 	Key: "no-auth-locations", Default: []string{"/.well-known/acme-challenge"}, Parse: List,
 	Doc: "Path prefixes without authentication: rules whose path begins with one of them ignore auth-type, auth-url and global-auth-url.",
 }
 
-// Exempt reports whether the route needs no authentication: neither by a password
-// nor by another service.
+// Exempt reports whether the route needs no authentication, neither by password nor by
+// an auth service.
 func Exempt(v Values, route *model.Route) bool {
 	path := route.Path
 	if route.Slash {
@@ -40,9 +40,9 @@ func Exempt(v Values, route *model.Route) bool {
 	return ExemptPath(v, path)
 }
 
-// ExemptPath reports the same of a rule's path as it is written. What goes on as
-// a regular expression is never exempt: a rewrite could carry what it finds to
-// any path of the backend.
+// ExemptPath reports the same for a rule's path as it is written. A regular expression
+// after an exempt prefix is never exempt: a rewrite could lead its matches to any path
+// of the backend.
 func ExemptPath(v Values, path string) bool {
 	return slices.ContainsFunc(noAuthLocations.Get(v), func(exempt string) bool {
 		rest, ok := strings.CutPrefix(path, exempt)
@@ -50,8 +50,8 @@ func ExemptPath(v Values, path string) bool {
 	})
 }
 
-// Tenancy are the settings by which an administrator says what tenants may do,
-// or need not do. They belong to no single feature.
+// Tenancy are the settings that restrict or exempt tenants. They belong to no single
+// feature.
 func Tenancy() []AnySetting {
 	return []AnySetting{crossNamespace, riskLevel, wordBlocklist, noAuthLocations}
 }

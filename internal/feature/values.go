@@ -9,8 +9,8 @@ import (
 	"github.com/headgate/headgate/internal/model"
 )
 
-// Values are what the settings of an Ingress, of several that were merged, or of
-// the ConfigMap alone are. To read them has no side effect.
+// Values are the values of settings: of one Ingress, of several merged ones, or of the
+// ConfigMap alone. Reading them has no side effect.
 type Values struct {
 	origin model.Origin
 	config *Config
@@ -24,11 +24,11 @@ type entry struct {
 	origin model.Origin
 	scope  Scope
 	text   string
-	// value is nil if the text is bad. Counts is set if it is good, and the object
+	// value is nil if the text is invalid. counts is set if it is valid, and the object
 	// that it refers to can be read.
 	value  any
 	counts bool
-	// denies is set on an entry that does not count and denies.
+	// denies is set on an entry that is not used and denies.
 	denies    bool
 	secret    map[string][]byte
 	configMap map[string]string
@@ -38,7 +38,7 @@ type entry struct {
 // merged.
 func (v Values) Origin() model.Origin { return v.origin }
 
-// Says reports whether annotations are settings of a scope.
+// Says reports whether there is an annotation that is a setting of a scope.
 func (v Values) Says(scope Scope) bool {
 	for _, e := range v.entries {
 		if e.scope == scope {
@@ -48,9 +48,9 @@ func (v Values) Says(scope Scope) bool {
 	return false
 }
 
-// Has reports whether NGINX can do something. A feature that needs it and can't
-// have it reports finding.MissingCapability: by Deny if it controls access, else
-// by Reject.
+// Has reports whether NGINX has a capability. A feature that needs one that NGINX
+// lacks reports finding.MissingCapability: by Deny if it controls access, else by
+// Reject.
 func (v Values) Has(c Capability) bool { return !v.config.schema.lacks[c] }
 
 // field is where a setting is written: an annotation's whole name, or a key.
@@ -79,9 +79,9 @@ func ConfigMapOf(v Values, s Setting[ObjectName]) (data map[string]string, ok bo
 	return data, data != nil
 }
 
-// FromSecret is what read makes of the Secret that a setting refers to, false
-// where SecretOf is. Large Secrets are not read again for each host that has
-// them: what read makes must follow from the data and the key alone.
+// FromSecret returns what read makes of the Secret that a setting refers to; false
+// where SecretOf returns false. The result is cached for all hosts that use the
+// Secret: it must depend on the data and the key alone.
 func FromSecret[T any](v Values, s Setting[ObjectName], key string, read func(map[string][]byte) T) (value T, ok bool) {
 	data, ok := SecretOf(v, s)
 	if !ok {
@@ -97,7 +97,7 @@ func FromSecret[T any](v Values, s Setting[ObjectName], key string, read func(ma
 // A From says where a setting's value came from.
 type From string
 
-// The places, from the one that counts most.
+// The places, in order of precedence.
 const (
 	FromAnnotation From = "annotation"
 	FromKey        From = "key"
@@ -110,16 +110,16 @@ type Reading struct {
 	Feature string
 	// Annotation and Key are as the Setting declares them, without a prefix.
 	Annotation, Key string
-	// Value is what counts, as text: the text that was written where the value has
-	// no short one, empty where the default has none.
+	// Value is the value that is used, as text: the written one if the value has no
+	// short text, empty for a default without one.
 	Value string
 	From  From
-	// Ingress has the annotation. Written is its text, empty if there is none. It
-	// does not count where Refused is set.
+	// Ingress has the annotation. Written is its text, empty if there is none. It is
+	// not used if Refused is set.
 	Ingress model.Origin
 	Written string
 	Refused bool
-	// Denies is set where the bad annotation denies.
+	// Denies is set where the invalid annotation denies.
 	Denies bool
 }
 

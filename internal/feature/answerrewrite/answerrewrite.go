@@ -1,6 +1,6 @@
-// Package answerrewrite changes what a backend's answers say of the backend's
-// own names and paths to what clients know it by: where Location and Refresh
-// lead, and for which domain and path cookies are.
+// Package answerrewrite replaces names and paths of a backend in its responses by
+// those that clients use: in Location and Refresh, and in the domain and path of
+// cookies.
 package answerrewrite
 
 import (
@@ -51,7 +51,7 @@ type policy struct {
 	Path     *rule `json:"path,omitempty"`
 }
 
-// A rule says what takes the place of what.
+// A rule replaces one text by another.
 type rule struct {
 	match
 	To string `json:"to"`
@@ -61,7 +61,7 @@ type rule struct {
 type match struct {
 	From    string `json:"from,omitempty"`
 	Pattern string `json:"pattern,omitempty"`
-	// Caseless is set on a pattern that takes letters of either case.
+	// Caseless is set on a case-insensitive pattern.
 	Caseless bool `json:"caseless,omitempty"`
 }
 

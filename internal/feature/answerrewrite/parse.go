@@ -26,7 +26,7 @@ func parseText(text string) (string, error) {
 
 func check(text string, allowed *regexp.Regexp, marks string) error {
 	if len(text) > maxLength {
-		return fmt.Errorf("it has %d bytes, %d are allowed", len(text), maxLength)
+		return fmt.Errorf("must have at most %d bytes, not %d", maxLength, len(text))
 	}
 	if !allowed.MatchString(text) {
 		return fmt.Errorf("must consist of letters, digits and %s", marks)
@@ -44,7 +44,7 @@ func parseFrom(text string) (match, error) {
 	return newMatch(text, false)
 }
 
-// newMatch reads what NGINX takes for an expression as one.
+// newMatch takes a text for an expression where NGINX does.
 func newMatch(text string, caseless bool) (match, error) {
 	expression, ok := strings.CutPrefix(text, "~")
 	if !ok {
@@ -52,7 +52,7 @@ func newMatch(text string, caseless bool) (match, error) {
 	}
 	p, err := pcre.Compile(expression, pcre.Options{Caseless: caseless})
 	if err != nil {
-		return match{}, fmt.Errorf("the regular expression is wrong: %w", err)
+		return match{}, fmt.Errorf("invalid regular expression: %w", err)
 	}
 	return match{Pattern: p.Text(), Caseless: caseless}, nil
 }
@@ -61,7 +61,7 @@ func parsePath(text string) (rule, error) {
 	return parseRule(text, false, parseText)
 }
 
-// parseDomain passes over a dot at the start of a domain, as NGINX does.
+// parseDomain ignores a dot at the start of a domain, as NGINX does.
 func parseDomain(text string) (rule, error) {
 	return parseRule(text, true, func(part string) (string, error) {
 		return strings.TrimPrefix(part, "."), check(part, domains, "-._~/:")
@@ -82,7 +82,7 @@ func parseRule(text string, caseless bool, parse func(string) (string, error)) (
 			return rule{}, err
 		}
 		if parts[i] == "" {
-			return rule{}, errors.New("a dot alone is no domain")
+			return rule{}, errors.New("must not be a dot alone")
 		}
 	}
 	from, err := newMatch(parts[0], caseless)

@@ -1,4 +1,4 @@
--- Who may not pass without a password.
+-- The auth check by name and password, with HTTP Basic or Digest authentication.
 local client = require "headgate.client"
 local digest = require "headgate.feature.basic_auth.digest"
 local log = require "headgate.log"
@@ -22,8 +22,8 @@ local UNAVAILABLE = 503
 
 -- hash_of is the hash of a user, nil if there is none. users: "\nNAME:HASH\n…"
 local function hash_of(users, name)
-    -- No name in the list holds them, so what does could only find other
-    -- things than a name.
+    -- No name in the list contains them: a match would be something else than a
+    -- name.
     if name == "" or string_find(name, "[\n:]") then
         return nil
     end
@@ -51,7 +51,7 @@ end
 local function authenticate_basic(policy, users, request)
     local name, given = credentials()
     local hash = name and hash_of(users, name)
-    -- Nil if it can't be told: then nobody is let in.
+    -- Nil if the check failed: then the request is denied.
     local matches = false
     if hash then
         matches = password.matches(given, hash, policy.users, request.route.namespace)
@@ -102,8 +102,8 @@ function _M.authenticate(policy, request)
 end
 
 
--- The backend is not told the password. A service that is still to be asked
--- is: who asked it hides the password then.
+-- Removes the password from the request to the backend. An auth service that is
+-- still to be called gets it; external_auth.lua removes it after that.
 function _M.request_headers(_, request)
     -- NGINX reads the name for the access log now or never.
     local _ = ngx_var.remote_user

@@ -1,5 +1,5 @@
-// Package basicauth asks clients for a name and a password, by Basic or Digest
-// authentication. The users and the hashes of their passwords are a Secret's.
+// Package basicauth authenticates clients by name and password, with HTTP Basic or
+// Digest authentication. A Secret has the users and the hashes of their passwords.
 package basicauth
 
 import (
@@ -65,10 +65,10 @@ func Feature() feature.Feature {
 		PredictAuth: predict,
 		Lua:         lua,
 		Resources: resource.Resources{
-			// Which counts of a nonce were used, the oldest forgotten first.
+			// The counts of nonces that were used; the oldest is dropped first.
 			Dictionaries: []resource.Dictionary{{Name: resource.NewName("hg_nonces"), Size: 8 << 20}},
-			// Where passwords are checked: 0.7 s each at most, see hash.go. Lua gives
-			// each thread one at a time.
+			// The threads that check passwords: 0.7 s each at most, see hash.go. Lua
+			// gives a thread one check at a time.
 			Threads: []resource.Threads{{Name: resource.NewName("passwords"), Count: 2, Queue: 16}},
 		},
 	}
@@ -82,24 +82,24 @@ type policy struct {
 	Digest bool   `json:"digest,omitempty"`
 }
 
-// asks reports whether the Ingress asks for a password. Without auth-type a bad
-// value guards as little as a good one.
+// asks reports whether the Ingress requires a password. Without auth-type, the
+// other settings have no effect, whether their values are valid or not.
 func asks(v feature.Values) bool { return authType.Get(v) != "" }
 
 func route(v feature.Values, out *feature.RouteOut) {
 	kind := authType.Get(v)
 	if kind == "" {
 		if authSecret.Get(v).Name != "" {
-			out.Warn(authSecret, finding.InvalidValue, "it does nothing without auth-type", "no password is asked for")
+			out.Warn(authSecret, finding.InvalidValue, "it has no effect without auth-type", "no password is required")
 		}
 		return
 	}
 	form, realm := authSecretType.Get(v), authRealm.Get(v)
 	if kind != basic && kind != digest {
-		out.Warn(authType, finding.InvalidValue, "only basic and digest have a meaning", "it counts as digest")
+		out.Warn(authType, finding.InvalidValue, "must be basic or digest", "using digest")
 	}
 	if authSecret.Get(v).Name == "" {
-		out.Reject(authSecret, finding.MissingObject, "auth-type needs a Secret with users")
+		out.Reject(authSecret, finding.MissingObject, "auth-type requires a Secret with users")
 		return
 	}
 	list := userList{digest: kind != basic}
@@ -111,33 +111,33 @@ func route(v feature.Values, out *feature.RouteOut) {
 	if !ok {
 		return
 	}
-	if u.refused != "" {
-		out.Reject(authSecret, u.code, u.refused)
+	if u.rejected != "" {
+		out.Reject(authSecret, u.code, u.rejected)
 		return
 	}
-	if u.told != "" {
-		out.Warn(authSecret, finding.InvalidValue, u.told, "nobody gets in by them")
+	if u.problems != "" {
+		out.Warn(authSecret, finding.InvalidValue, u.problems, "these users cannot sign in")
 	}
 	if !feature.Exempt(v, out.Route) {
 		feature.Add(out.Route, name, policy{Users: feature.Attach(out.Route, u.content), Realm: realm, Digest: list.digest})
 	}
 }
 
-// users are what a Secret says.
+// users are the users of a Secret.
 type users struct {
 	content model.Content
-	// told is what is wrong with some of them.
-	told string
-	// refused is why there are none, empty if there are.
-	refused string
-	code    finding.Code
+	// problems is what is wrong with some of the users.
+	problems string
+	// rejected is why the whole Secret is, empty if it is not.
+	rejected string
+	code     finding.Code
 }
 
-// read fills a list with what a Secret holds in a form.
+// read fills a list with the users of a Secret of the type that form names.
 func read(data map[string][]byte, form string, list *userList) users {
 	if form == authFile {
 		if _, ok := data[fileKey]; !ok {
-			return users{code: finding.InvalidValue, refused: fmt.Sprintf("the Secret has no key %s, which %s needs", fileKey, authFile)}
+			return users{code: finding.InvalidValue, rejected: fmt.Sprintf("the Secret has no key %s, which %s needs", fileKey, authFile)}
 		}
 		data = map[string][]byte{fileKey: data[fileKey]}
 	}
@@ -146,7 +146,7 @@ func read(data map[string][]byte, form string, list *userList) users {
 		size += len(key) + len(value)
 	}
 	if size > maxBytes {
-		return users{code: finding.TooMany, refused: fmt.Sprintf("the Secret has %d bytes: must have at most %d", size, maxBytes)}
+		return users{code: finding.TooMany, rejected: fmt.Sprintf("the Secret has %d bytes: must have at most %d", size, maxBytes)}
 	}
 	for _, key := range slices.Sorted(maps.Keys(data)) {
 		if form == authFile {
@@ -155,10 +155,10 @@ func read(data map[string][]byte, form string, list *userList) users {
 			list.add(key+":"+string(data[key]), func(int) string { return fmt.Sprintf("the key %.80q", key) })
 		}
 	}
-	return users{content: feature.NewContent(list.content()), told: list.told()}
+	return users{content: feature.NewContent(list.content()), problems: list.problems()}
 }
 
-// parseType takes all texts that ingress-nginx takes.
+// parseType accepts all texts that ingress-nginx accepts.
 func parseType(text string) (string, error) {
 	if !strings.Contains(text, basic) && !strings.Contains(text, digest) {
 		return "", errors.New("must be basic or digest")

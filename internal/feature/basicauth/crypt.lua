@@ -115,7 +115,7 @@ function _M.matches(password, hash)
         return false
     end
     result = ffi_string(result)
-    -- A failure is told by a result that begins with a star.
+    -- A result that begins with a star is a failure.
     return string_find(result, "^%*") == nil and _M.equal(result, hash)
 end
 

@@ -1,9 +1,9 @@
 -- Digest authentication (RFC 7616) with MD5 and qop=auth.
 --
--- A nonce is "TIME RANDOM MAC" in hexadecimal digits: whether it is one of ours
--- and how old it is says the nonce itself. What shared memory has is which
--- counts of it were used. It forgets the oldest when it is full: then who saw a
--- request could send it again until its nonce ends.
+-- A nonce is "TIME RANDOM MAC" in hexadecimal digits: its origin and its age can
+-- be checked without any state. Shared memory has the counts that were used with
+-- it. When that is full, the oldest are dropped: a copy of such a request is
+-- accepted again until its nonce expires.
 local crypt = require "headgate.feature.basic_auth.crypt"
 local mac = require "headgate.feature.basic_auth.mac"
 local request_id = require "headgate.request_id"
@@ -23,8 +23,8 @@ local tonumber = tonumber
 
 local used = ngx.shared.hg_nonces
 
--- Seconds for which a nonce is good. Behind them a client gets a new one
--- without asking its user.
+-- Seconds for which a nonce is valid. After them, a client gets a new one without
+-- asking its user.
 local LIFE = 300
 
 local STAMP_DIGITS = 8
@@ -32,8 +32,8 @@ local RANDOM_DIGITS = 16
 local MAC_DIGITS = 32
 
 
--- seal is what only this gate can write behind a nonce's first digits. area:
--- what the nonce is good for.
+-- seal returns the MAC of a nonce: only this instance can make it. area: what the
+-- nonce is valid for.
 local function seal(head, area)
     local hex = string_gsub(string_sub(mac.of(head .. area), 1, MAC_DIGITS / 2), ".", function(c)
         return string_format("%02x", c:byte())
@@ -42,7 +42,7 @@ local function seal(head, area)
 end
 
 
--- new_nonce(area) -> a nonce, nil if there is no randomness for it.
+-- new_nonce(area) -> a nonce, nil if OpenSSL gives no random bytes.
 function _M.new_nonce(area)
     local id = request_id.next()
     if not id then
@@ -53,8 +53,8 @@ function _M.new_nonce(area)
 end
 
 
--- is_fresh reports whether a nonce is one of ours and not too old, and was not
--- yet used with that count.
+-- is_fresh reports whether this instance made the nonce, it has not expired, and it
+-- was not used with that count before.
 local function is_fresh(nonce, count, area)
     local HEAD = STAMP_DIGITS + RANDOM_DIGITS
     if #nonce ~= HEAD + MAC_DIGITS then
@@ -90,7 +90,7 @@ end
 
 
 -- parse(header) -> the fields of an Authorization header by lower-case name,
--- nil if it is none of Digest. A field that stands there twice makes it none.
+-- nil if it is not a valid header of Digest. No field may be there twice.
 function _M.parse(header)
     local at = string_match(header, "^[Dd][Ii][Gg][Ee][Ss][Tt] +()")
     if not at then
@@ -122,7 +122,7 @@ function _M.parse(header)
 end
 
 
--- is_whole reports whether fields are what a client answers to our challenge.
+-- is_whole reports whether the fields are a complete response to the challenge.
 local function is_whole(fields, realm, uri)
     return fields.username and fields.realm == realm and fields.uri == uri
         and fields.nonce and fields.cnonce and fields.qop == "auth"
@@ -132,9 +132,9 @@ local function is_whole(fields, realm, uri)
 end
 
 
--- check(fields, find, method, uri, realm, area) -> whether to let the request
--- pass, and otherwise whether it is only that the nonce is old or was used
---   find: a function that gives the hash of a user, nil if there is none
+-- check(fields, find, method, uri, realm, area) -> whether the request passes,
+-- whether it does not only because the nonce has expired or was used
+--   find: a function that returns the hash of a user, nil if there is none
 function _M.check(fields, find, method, uri, realm, area)
     if not is_whole(fields, realm, uri) then
         return false, false

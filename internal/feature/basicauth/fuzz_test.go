@@ -51,8 +51,8 @@ func FuzzUsers(f *testing.F) {
 				t.Errorf("%q has a hash that nothing can check", line)
 			}
 		}
-		if len(list.told()) > 1000 {
-			t.Errorf("a finding of %d bytes", len(list.told()))
+		if len(list.problems()) > 1000 {
+			t.Errorf("a finding of %d bytes", len(list.problems()))
 		}
 		again := userList{realm: "here", digest: digest}
 		again.add(text, func(line int) string { return fmt.Sprintf("line %d", line) })
@@ -73,7 +73,7 @@ func BenchmarkUsers(b *testing.B) {
 		list := userList{}
 		list.add(file.String(), func(line int) string { return "" })
 		if len(list.content()) != file.Len()+1 {
-			b.Fatal(list.told())
+			b.Fatal(list.problems())
 		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// What a check of a password may cost. Every check waits behind those of all
-// others, so that one tenant's hashes must not take seconds.
+// Limits of what a check of a password costs. All checks share a few threads: those
+// of one tenant must not take seconds.
 const (
 	// maxBcrypt is a cost of bcrypt: 14 takes 0.7 s.
 	maxBcrypt = 14
@@ -36,8 +36,8 @@ func of(text, alphabet string) bool {
 	return true
 }
 
-// checkHash reports whether lua/headgate/password.lua can check a hash, in
-// bounded time.
+// checkHash reports whether password.lua can check a hash in bounded
+// time.
 func checkHash(hash string) error {
 	kind, rest := kindOf(hash)
 	good := false
@@ -49,7 +49,7 @@ func checkHash(hash string) error {
 	case "$2a$", "$2b$", "$2y$":
 		cost, sum, _ := strings.Cut(rest, "$")
 		if len(cost) == 2 && of(cost, decimals) && len(sum) == 53 && of(sum, cryptDigits) {
-			return atMost(cost, maxBcrypt, "its cost")
+			return atMost(cost, maxBcrypt, "the cost")
 		}
 	case "$apr1$", "$1$":
 		salt, sum, _ := strings.Cut(rest, "$")
@@ -65,7 +65,7 @@ func checkHash(hash string) error {
 	return nil
 }
 
-var errUnknown = errors.New("its hash is none of bcrypt, $apr1$, $1$, $5$, $6$, {SHA}, {SSHA}, {PLAIN} and crypt")
+var errUnknown = errors.New("the hash must be one of bcrypt, $apr1$, $1$, $5$, $6$, {SHA}, {SSHA}, {PLAIN} and crypt")
 
 // kindOf parts a hash behind what it begins with in dollars or braces, if it
 // does.
@@ -96,7 +96,7 @@ func checkSHA(rest string, digits int) error {
 	if len(salt) > 16 || len(sum) != digits || !of(sum, cryptDigits) {
 		return errUnknown
 	}
-	return atMost(rounds, maxRounds, "its number of rounds")
+	return atMost(rounds, maxRounds, "the number of rounds")
 }
 
 func atMost(digits string, most int, what string) error {

@@ -1,5 +1,5 @@
--- Message authentication codes, by a key that nobody knows: random, and only
--- in the memory that the workers share.
+-- Message authentication codes. The key is random, and only in the memory that the
+-- workers share.
 local ffi = require "ffi"
 local memory = require "headgate.memory"
 -- It declares RAND_bytes.
@@ -23,12 +23,12 @@ local out_length = ffi.new("unsigned int[1]")
 local key
 
 
--- find_key gives the key, which the first worker that asks makes.
+-- find_key returns the key. The first worker that needs it makes it.
 local function find_key()
     key = memory.secret()
     if not key then
         if C.RAND_bytes(out, BYTES) ~= 1 then
-            error("OpenSSL has no randomness to give")
+            error("OpenSSL gives no random bytes")
         end
         memory.offer_secret(ffi_string(out, BYTES))
         key = memory.secret()
@@ -41,7 +41,7 @@ end
 function _M.of(text)
     local secret = key or find_key()
     if C.HMAC(C.EVP_sha256(), secret, BYTES, text, #text, out, out_length) == nil then
-        error("OpenSSL makes no HMAC")
+        error("OpenSSL failed to make an HMAC")
     end
     return ffi_string(out, BYTES)
 end

@@ -1,10 +1,10 @@
--- Whether a password is the one of a hash.
+-- Checks a password against a hash.
 --
--- A check by a good hash takes up to a second on purpose, and a worker that did
--- it would hold up all of its requests. So it is done in threads, with the
--- request asleep meanwhile; and what was found right is remembered for a while.
--- It is remembered what password and hash make, and nothing of whose they are:
--- another hash is another question.
+-- A slow hash takes up to a second by design, and would block all requests of the
+-- worker. So threads compute it while the request waits (single-flight: requests
+-- with the same password and hash share one check), and successful checks are
+-- cached for a while. The key of a check is made of password and hash, and not of
+-- the user: a changed hash is checked again.
 local cache = require "headgate.cache"
 local crypt = require "headgate.feature.basic_auth.crypt"
 local log = require "headgate.log"
@@ -30,14 +30,14 @@ local THREADS = "passwords"
 local CRYPT = "headgate.feature.basic_auth.crypt"
 local MAX_THREADS = 2
 
--- Seconds for which a good password is remembered, and how many are.
-local REMEMBERED = 60
+-- Seconds for which a correct password is cached, and how many are.
+local CACHE_SECONDS = 60
 local MAX_REMEMBERED = 4096
 
--- Checks that a worker has under way, and those among them of one namespace and
--- of one list of users, so that whoever tries passwords on one host leaves room
--- for others; and seconds that a request waits for its turn, or for somebody
--- else's check, which may be about to be done when its own wait is over.
+-- The number of checks that a worker runs at a time: in all, of one namespace, and
+-- of one list of users, so that a client that tries passwords on one host leaves
+-- room for others. And the seconds that a request waits for its turn, and those
+-- that it waits for another request's check, which may itself wait that long.
 local MAX_RUNNING = 192
 local MAX_OF_NAMESPACE = 64
 local MAX_OF_USERS = 32
@@ -61,14 +61,15 @@ local running = 0
 local of_namespace = {}
 local of_users = {}
 
--- The threads that have nothing to do; made by the first check, since the master
--- has no semaphores. And the turns to wait for one, by namespace: no more than
--- there are threads, so that nobody waits for a long row of another namespace.
+-- idle counts the idle threads. The first check makes it, since the master has no
+-- semaphores. turns are, by namespace, the requests that may wait for a thread: as
+-- many as there are threads, so that no namespace waits for a long queue of another
+-- one.
 local idle
 local turns = {}
 
 
--- by_sum checks what costs next to nothing.
+-- by_sum checks hashes that are cheap to compute.
 local function by_sum(password, hash)
     local close = string_find(hash, "}", 1, true)
     local kind, rest = string_sub(hash, 1, close), string_sub(hash, close + 1)
@@ -136,7 +137,7 @@ local function run_for_all(check, key, password, hash, users, namespace)
     inflight[key] = nil
     check.matches, check.err = matches, err
     if matches then
-        good:put(key, { bytes = 1, ends = ngx_now() + REMEMBERED })
+        good:put(key, { bytes = 1, ends = ngx_now() + CACHE_SECONDS })
     end
     if check.waiting > 0 then
         check.done:post(check.waiting)

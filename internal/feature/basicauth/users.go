@@ -36,7 +36,7 @@ func (u *userList) add(text string, where func(line int) string) {
 		}
 		user, hash, err := u.split(line)
 		if err != nil {
-			u.tell(where(number) + ": " + err.Error())
+			u.report(where(number) + ": " + err.Error())
 			continue
 		}
 		if u.seen == nil {
@@ -52,16 +52,16 @@ func (u *userList) add(text string, where func(line int) string) {
 	}
 }
 
-func (u *userList) tell(what string) {
+func (u *userList) report(problem string) {
 	if len(u.wrong) == maxReported {
 		u.further++
 		return
 	}
-	u.wrong = append(u.wrong, what)
+	u.wrong = append(u.wrong, problem)
 }
 
-// told is what was wrong with the lines, empty if nothing was.
-func (u *userList) told() string {
+// problems are the problems of the lines, empty if there are none.
+func (u *userList) problems() string {
 	if u.wrong == nil {
 		return ""
 	}
@@ -79,11 +79,11 @@ func (u *userList) content() []byte { return append([]byte("\n"), u.lines.Bytes(
 // split parts a line without its end.
 func (u *userList) split(line string) (user, hash string, err error) {
 	if strings.Contains(line, "\x00") {
-		return "", "", errors.New("it holds a NUL byte")
+		return "", "", errors.New("must not contain a NUL byte")
 	}
 	user, rest, ok := strings.Cut(line, ":")
 	if !ok || user == "" {
-		return "", "", errors.New("it is no NAME:HASH")
+		return "", "", errors.New("must be NAME:HASH")
 	}
 	if u.digest {
 		hash, err = u.digestOf(rest)
@@ -96,15 +96,15 @@ func (u *userList) split(line string) (user, hash string, err error) {
 func (u *userList) digestOf(rest string) (string, error) {
 	realm, hash, ok := strings.Cut(rest, ":")
 	if !ok {
-		return "", errors.New("it is no NAME:REALM:HASH")
+		return "", errors.New("must be NAME:REALM:HASH")
 	}
 	if realm != u.realm {
-		return "", errors.New("its realm is not that of auth-realm")
+		return "", errors.New("the realm must be that of auth-realm")
 	}
 	hash, _, _ = strings.Cut(hash, ":")
 	hash = strings.ToLower(hash)
 	if len(hash) != 32 || !of(hash, hexDigits) {
-		return "", errors.New("its hash is no MD5 in 32 hexadecimal digits")
+		return "", errors.New("the hash must be 32 hexadecimal digits (MD5)")
 	}
 	return hash, nil
 }

@@ -1,8 +1,8 @@
 // Package canary sends some of a route's requests to another backend: those
 // with a header or cookie that says so, and a share of all others.
 //
-// An Ingress that is a canary makes no routes. Its backends are alternatives
-// to those of the routes that other Ingresses have at the same hosts and paths.
+// A canary Ingress makes no routes. Its backends are canaries of the routes that
+// other Ingresses have at the same hosts and paths.
 package canary
 
 import (
@@ -68,13 +68,13 @@ func Feature() feature.Feature {
 	}
 }
 
-// when is what canary.lua reads of an alternative.
+// when is what canary.lua reads of a canary.
 type when struct {
 	// Header and Cookie are names, a header's as NGINX has it in variables.
 	Header string `json:"header,omitempty"`
 	Value  string `json:"value,omitempty"`
-	// Pattern is the text to match by. Broken is set in its place where it is
-	// no expression.
+	// Pattern is the text to match by. Broken is set instead where it is
+	// not a valid expression.
 	Pattern string `json:"pattern,omitempty"`
 	Broken  bool   `json:"broken,omitempty"`
 	Cookie  string `json:"cookie,omitempty"`
@@ -123,9 +123,9 @@ func headerValue(text string) (string, error) {
 	return text, nil
 }
 
-// A pattern is an expression, or why it is none. One that is none keeps requests
-// with the header away from the canary: to leave it out would let the weight
-// decide over them.
+// A pattern is an expression, or the reason why it is invalid. An invalid one keeps
+// requests with the header away from the canary: without it, the weight would
+// decide.
 type pattern struct{ text, broken string }
 
 func parsePattern(text string) (pattern, error) {

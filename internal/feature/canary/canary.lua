@@ -1,7 +1,7 @@
--- Which of a route's backends is asked.
+-- Selects the backend of a route with canaries.
 --
--- What headers and cookies say goes before all shares, over all canaries of
--- the route: who asks for one by name gets it, whatever the others' shares are.
+-- Headers and cookies of all canaries come before all weights: a request that
+-- selects a canary goes there, independent of the weights of others.
 local client = require "headgate.client"
 local log = require "headgate.log"
 local regex = require "headgate.regex"
@@ -19,7 +19,7 @@ local SLASH = 47
 local ALWAYS, NEVER = "always", "never"
 
 
--- by_word is what a value says by itself: true, false, or nil for anything else
+-- by_word returns true for always, false for never, nil for other values.
 local function by_word(value)
     if value == ALWAYS then
         return true
@@ -73,15 +73,15 @@ local function decided(when, request)
 end
 
 
--- ask has the request go to an alternative, if that has an endpoint. Whether
--- it does is the result.
-local function ask(alternative, request)
-    local backend = units.with_endpoints(alternative.backend, request.revision)
+-- use sends the request to a canary that has an endpoint, and reports whether it
+-- has.
+local function use(canary, request)
+    local backend = units.with_endpoints(canary.backend, request.revision)
     if not backend then
         return false
     end
     request.backend = backend
-    requests.set_alternative_label((string_gsub(alternative.backend, "/", "-")))
+    requests.set_alternative_label((string_gsub(canary.backend, "/", "-")))
     return true
 end
 
@@ -98,40 +98,39 @@ local function is_excepted(path, except)
 end
 
 
--- may_be reports whether an alternative can be asked at all, and what headers
--- and cookies say of it: see decided.
-local function may_be(alternative, request)
-    if alternative.except and is_excepted(request.path, alternative.except) then
+-- may_use returns what headers and cookies decide for a canary, as decided does;
+-- false for paths that the canary does not have.
+local function may_use(canary, request)
+    if canary.except and is_excepted(request.path, canary.except) then
         return false
     end
-    return decided(alternative.when, request)
+    return decided(canary.when, request)
 end
 
 
--- alternatives: a list of { backend, except, when }
-function _M.select_backend(alternatives, request)
-    -- The first that somebody asks for, and of the others those that may have
-    -- a share.
+-- canaries: a list of { backend, except, when }
+function _M.select_backend(canaries, request)
+    -- The first canary that the request selects, else one by weight.
     local draw
     local share = 0
     local drawn
-    for i = 1, #alternatives do
-        local alternative = alternatives[i]
-        local when = alternative.when
-        local said = may_be(alternative, request)
-        if said and ask(alternative, request) then
+    for i = 1, #canaries do
+        local canary = canaries[i]
+        local when = canary.when
+        local said = may_use(canary, request)
+        if said and use(canary, request) then
             return
         end
         if said == nil and when.share and not drawn then
             draw = draw or math_random()
             share = share + when.share
             if draw < share then
-                drawn = alternative
+                drawn = canary
             end
         end
     end
     if drawn then
-        ask(drawn, request)
+        use(drawn, request)
     end
 end
 

@@ -10,7 +10,7 @@ import (
 	"github.com/headgate/headgate/internal/pcre"
 )
 
-// A verdict is what a header or a cookie says of a canary.
+// A verdict is what a header or a cookie decides for a canary.
 type verdict int
 
 const (
@@ -21,10 +21,10 @@ const (
 
 // choose is canary.lua's function choose in Go, without its draw.
 func choose(q feature.SimulatedRequest) feature.Chosen {
-	alternatives, _ := q.Policy.([]model.Canary)
-	c := feature.Chosen{Whens: make([]string, len(alternatives)), Shares: make([]float64, len(alternatives))}
+	canaries, _ := q.Policy.([]model.Canary)
+	c := feature.Chosen{Whens: make([]string, len(canaries)), Shares: make([]float64, len(canaries))}
 	left := 1.0
-	for i, a := range alternatives {
+	for i, a := range canaries {
 		w, _ := a.When.(when)
 		c.Whens[i] = w.String()
 		said, by := w.decide(q)
@@ -32,14 +32,14 @@ func choose(q feature.SimulatedRequest) feature.Chosen {
 		case said == toCanary && c.Backend == "" && q.HasEndpoint(a.Backend):
 			c.Backend, c.Why = a.Backend, by+" sends the request to the canary"
 		case said == undecided:
-			// A share that is drawn for a canary without endpoints is nobody else's.
+			// A share that is drawn for a canary without endpoints does not go to another one.
 			c.Shares[i] = min(w.Share, left)
 			left -= c.Shares[i]
 		case said == notToCanary:
 			c.Why = by + " keeps the request away from the canary"
 		}
 	}
-	for i, a := range alternatives {
+	for i, a := range canaries {
 		switch {
 		case c.Backend != "" || !q.HasEndpoint(a.Backend):
 			c.Shares[i] = 0
@@ -50,8 +50,8 @@ func choose(q feature.SimulatedRequest) feature.Chosen {
 	return c
 }
 
-// decide says what the header, and else the cookie, of a request says, and
-// which of the two.
+// decide returns what the header of a request decides, or else the cookie, and
+// which of the two did.
 func (w when) decide(q feature.SimulatedRequest) (said verdict, by string) {
 	if value, ok := q.Header(w.Header); ok && w.Header != "" {
 		if said = w.byHeader(value); said != undecided {

@@ -1,5 +1,5 @@
-// Package cors tells browsers which other sites may use a route, and answers
-// when they ask ahead of a request (CORS preflight).
+// Package cors declares to browsers which other sites may use a route, and answers
+// their preflight requests.
 package cors
 
 import (
@@ -102,7 +102,7 @@ func route(v feature.Values, out *feature.RouteOut) {
 		p.Headers = append(p.Headers, [2]string{"Access-Control-Expose-Headers", exposed})
 	}
 	if from.bad != "" {
-		out.Warn(allowOrigin, finding.InvalidValue, from.bad, "no origin is allowed by it")
+		out.Warn(allowOrigin, finding.InvalidValue, from.bad, "this entry allows no origin")
 	}
 	if !from.any {
 		p.Exact, p.Below = from.exact, from.below
@@ -139,7 +139,7 @@ func matching(text string, form *regexp.Regexp, allowed string) (string, error) 
 	return text, nil
 }
 
-// predict is cors.lua's function route in Go.
+// predict is cors.lua's function rewrite in Go.
 func predict(q feature.SimulatedRequest) feature.Prediction {
 	p, _ := q.Policy.(policy)
 	if q.Method != "OPTIONS" || !p.allows(strings.Join(q.Headers["Origin"], ", ")) {

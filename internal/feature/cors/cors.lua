@@ -23,7 +23,8 @@ local function is_below(origin, scheme, rest)
 end
 
 
--- What to tell the client as its origin, nil where that is not allowed.
+-- allowed returns the value of Access-Control-Allow-Origin, nil for an origin that is
+-- not allowed.
 local function allowed(policy)
     if policy.any then
         return "*"

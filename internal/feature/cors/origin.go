@@ -17,7 +17,7 @@ type origins struct {
 	any   bool
 	exact map[string]bool
 	below []below
-	// bad says what is wrong with an entry, empty if nothing is.
+	// bad is what is wrong with an entry, empty if nothing is.
 	bad string
 }
 
@@ -32,8 +32,8 @@ func (o origins) String() string {
 // originForm has the scheme, the wildcard, and the host with its port.
 var originForm = regexp.MustCompile(`^([a-z][a-z0-9+.-]{0,30}://)(\*\.)?([a-z0-9][a-z0-9._-]{0,252}(?::[0-9]{1,5})?)$`)
 
-// parseOrigins refuses nothing: a bad entry allows no origin, while a bad
-// value would give the default, which is all of them.
+// parseOrigins never fails: an invalid entry allows no origin, while an invalid value
+// would become the default, which allows all.
 func parseOrigins(text string) (origins, error) {
 	o := origins{exact: map[string]bool{}}
 	entries, err := feature.List(text)

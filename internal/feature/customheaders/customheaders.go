@@ -1,5 +1,5 @@
-// Package customheaders adds headers of a tenant's ConfigMap to answers, as far
-// as the administrator allows their names.
+// Package customheaders adds headers of a tenant's ConfigMap to responses, if the
+// administrator allows their names.
 package customheaders
 
 import (
@@ -90,7 +90,7 @@ func route(v feature.Values, out *feature.RouteOut) {
 	if key, f := check(data, allowedHeaders.Get(v)); f != nil {
 		object := customHeaders.Get(v)
 		where := fmt.Sprintf("ConfigMap %s", object)
-		// What is in other namespaces is not told.
+		// A message must not show the content of another namespace.
 		if object.Namespace == v.Origin().Namespace && key != "" {
 			where += fmt.Sprintf(", %q", key)
 		}
@@ -109,7 +109,7 @@ func route(v feature.Values, out *feature.RouteOut) {
 	out.Route.Mode.HeaderFilter = true
 }
 
-// A fault is what is wrong with a ConfigMap.
+// A fault is a problem of a ConfigMap.
 type fault struct {
 	code    finding.Code
 	message string
@@ -120,27 +120,26 @@ var (
 	headerValue = regexp.MustCompile(`^[ -~]+$`)
 )
 
-// framing are the headers that say where an answer ends and what becomes of
-// its connection, in lower case. They are NGINX's, whoever allows them.
+// framing are the headers that say where a response ends and how its connection goes
+// on, in lower case. NGINX sets them, even if the administrator allows them.
 var framing = []string{
 	"connection", "content-length", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
 }
 
-// check finds what is wrong with the data of a ConfigMap, and the first key in
-// the alphabet that has it; the key is empty where it is the whole. The fault
-// is nil if nothing is wrong.
+// check returns the first problem of a ConfigMap, in the order of its keys, and the
+// key; empty for a problem of the whole ConfigMap. The fault is nil if there is none.
 func check(data map[string]string, allowed []string) (string, *fault) {
 	length := 0
 	for _, key := range slices.Sorted(maps.Keys(data)) {
 		switch {
 		case !headerName.MatchString(key):
-			return key, &fault{finding.InvalidValue, "a header's name has only letters, digits, - and _"}
+			return key, &fault{finding.InvalidValue, "the name of a header must consist of letters, digits, - and _"}
 		case slices.Contains(framing, strings.ToLower(key)):
-			return key, &fault{finding.NotAllowed, "headers of the connection and of the answer's length can't be set: " + strings.Join(framing, ", ")}
+			return key, &fault{finding.NotAllowed, "must not be a header of the connection or of the response's length: " + strings.Join(framing, ", ")}
 		case !slices.Contains(allowed, key):
-			return key, &fault{finding.NotAllowed, "a header is not in the key global-allowed-response-headers"}
+			return key, &fault{finding.NotAllowed, "the header must be listed in the key global-allowed-response-headers"}
 		case !headerValue.MatchString(data[key]):
-			return key, &fault{finding.InvalidValue, "a header's value has only printable ASCII characters, at least one, and no line end"}
+			return key, &fault{finding.InvalidValue, "the value of a header must be one line of printable ASCII characters, and not empty"}
 		}
 		length += len(key) + len(data[key])
 	}

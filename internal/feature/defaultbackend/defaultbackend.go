@@ -29,7 +29,7 @@ func Feature() feature.Feature {
 
 var label = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
-// parse takes no name at all for no annotation.
+// parse takes an empty text for no annotation.
 func parse(text string) (feature.ObjectName, error) {
 	if text != "" && !label.MatchString(text) {
 		return feature.ObjectName{}, errors.New("must be the name of a Service")

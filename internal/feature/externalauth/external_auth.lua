@@ -1,8 +1,9 @@
--- Another service says whether a request may pass.
+-- Authenticates requests by calling an auth service.
 --
--- The judge looks for what the service said before, and sets up the call; NGINX
--- makes it (auth_request) and refuses whatever the service does not let pass.
--- Here that is only told to client and backend.
+-- authenticate looks for a cached response of the service, or else sets up the
+-- call. NGINX makes it (auth_request), and denies requests that the service does
+-- not allow. The other functions pass headers of the response on to client and
+-- backend.
 local cjson = require "cjson.safe"
 local calls = require "headgate.call"
 local digest = require "headgate.feature.external_auth.digest"
@@ -36,21 +37,21 @@ local FORBIDDEN = 403
 local FOUND = 302
 local INTERNAL_ERROR = 500
 
--- The statuses of answers that a called service's cookies go with.
+-- The statuses of responses to which the auth service's cookies are added.
 local WITH_COOKIES = {
     [200] = true, [201] = true, [204] = true, [206] = true,
     [301] = true, [302] = true, [303] = true, [304] = true, [307] = true, [308] = true,
 }
 
--- An answer is kept for a year at most: a shared dictionary takes numbers far
--- above that for others.
+-- A response is cached for a year at most: a shared dictionary misreads much larger
+-- numbers.
 local MAX_SECONDS = 365 * 24 * 3600
 
 local NOTHING = {}
 
 
--- passes reports whether a service that answers so lets requests pass, as NGINX
--- sees it.
+-- passes reports whether a status of the auth service allows the request, as it does
+-- for NGINX.
 local function passes(status)
     return status >= 200 and status < 300
 end
@@ -69,7 +70,7 @@ local function key_of(policy, request)
 end
 
 
--- add_cookies puts the called service's cookies behind those that an answer has.
+-- add_cookies adds the auth service's cookies to those of the response.
 local function add_cookies(cookies)
     local list = ngx_header["Set-Cookie"] or {}
     if type(list) ~= "table" then
@@ -82,7 +83,7 @@ local function add_cookies(cookies)
 end
 
 
--- sign_in sends a client where it can sign in.
+-- sign_in redirects a client to the sign-in page.
 local function sign_in(policy, request, cookies)
     ngx_header["WWW-Authenticate"] = nil
     request.verdict = nil
@@ -94,8 +95,8 @@ local function sign_in(policy, request, cookies)
 end
 
 
--- calls_itself reports whether the request is such a check itself: it would be
--- asked about without end.
+-- calls_itself reports whether the request is a call of the same auth check: it
+-- would call itself without end.
 local function calls_itself(policy)
     local checks = ngx_var.http_x_headgate_checks
     return checks and string_find(checks, policy.id, 1, true)
@@ -152,9 +153,9 @@ local CALL_HEADERS = {
 }
 
 
--- add_headers puts the policy's own headers into the request, for the call to
--- have them too, and remembers those in their place. Those that only the call has
--- go into its variables.
+-- add_headers puts the policy's headers into the request, since the call gets the
+-- headers of the request, and remembers the values that they replace. Headers that
+-- only the call has go into its variables.
 local function add_headers(policy, request, variables)
     local before = {}
     local own
@@ -217,9 +218,9 @@ local function joined(value)
 end
 
 
--- seconds_by_headers is how long the service itself says that its answer may be
--- kept: nil if it says nothing, 0 for not at all. What NGINX's proxy_cache reads
--- counts here; an answer that depends on headers (Vary) is not kept.
+-- seconds_by_headers is how long the response may be cached by its own headers: nil
+-- if they don't say, 0 for not at all. They are those that NGINX's proxy_cache
+-- reads; a response that depends on headers (Vary) is not cached.
 local function seconds_by_headers(headers)
     if headers["set-cookie"] or headers.vary then
         return 0
@@ -245,7 +246,7 @@ local function seconds_by_headers(headers)
 end
 
 
--- seconds_by_status is how long the policy says that an answer may be kept.
+-- seconds_by_status is how long the policy caches responses with that status.
 local function seconds_by_status(cache, status)
     for _, valid in ipairs(cache.valid or NOTHING) do
         if valid[1] == 0 or valid[1] == status then
@@ -259,15 +260,15 @@ end
 local function remember(policy, key, verdict, headers)
     local seconds = seconds_by_headers(headers) or seconds_by_status(policy.cache, verdict.status)
     seconds = math_min(seconds, MAX_SECONDS)
-    -- 0 would be for ever.
+    -- 0 would mean without end.
     if seconds > 0 then
         answers:set(key, cjson.encode(verdict), seconds)
     end
 end
 
 
--- Takes down what the service said. Of what is no verdict nothing is needed:
--- NGINX answers 500.
+-- Keeps the response of the service, if it allows or denies the request. With any
+-- other status NGINX answers 500.
 function _M.auth_response(policy, request)
     local status = ngx.status
     if not passes(status) and status ~= UNAUTHORIZED and status ~= FORBIDDEN then
@@ -290,8 +291,8 @@ function _M.auth_response(policy, request)
 end
 
 
--- set_backend_headers puts into the request what the service said, and nothing that the
--- client wrote in its place.
+-- set_backend_headers sets the headers of the service's response in the request, and
+-- removes those of the client with these names.
 local function set_backend_headers(policy, verdict)
     local values = verdict and verdict.values or NOTHING
     for _, name in ipairs(policy.respond or NOTHING) do
@@ -300,7 +301,7 @@ local function set_backend_headers(policy, verdict)
 end
 
 
--- Where the service was not asked.
+-- Runs when the service was not called.
 function _M.request_headers(policy, request)
     if request.passed then
         set_backend_headers(policy, request.verdict)
@@ -314,7 +315,7 @@ function _M.auth_passed(policy, request)
     end
     local verdict = request.verdict
     if not verdict or not passes(verdict.status) then
-        -- NGINX does not come here then; but if it did, this keeps it shut.
+        -- NGINX should not get here. If it does, the request is denied.
         return ngx.exit(INTERNAL_ERROR)
     end
     take_back_headers(request.calls.check)

@@ -1,8 +1,9 @@
-// Package externalauth asks another service whether a request may pass.
+// Package externalauth authenticates requests by calling an auth service.
 //
-// NGINX asks (auth_request, by the route's mode), and refuses what the service
-// does not let pass. The target of the call, what it tells and what becomes of
-// its answer is a policy. What can't be set up denies the route.
+// NGINX makes the call (auth_request, in a mode with a check), and denies the
+// requests that the service does not allow. The policy has the URL of the service,
+// the headers of the call, and what happens with its response. If it can't be set
+// up, the route is denied.
 package externalauth
 
 import (
@@ -17,8 +18,8 @@ const name = "external_auth"
 //go:embed *.lua
 var lua embed.FS
 
-// settings are those of one check: a route's own (annotations) or that of all
-// routes (keys).
+// settings are those of one auth check: of an Ingress (annotations) or of all routes
+// (keys).
 type settings struct {
 	url          feature.Setting[target]
 	method       feature.Setting[string]
@@ -44,8 +45,8 @@ var (
 
 func asksOwn(v feature.Values) bool { return authURL.Get(v).set() }
 
-// takesGlobal reports whether the keys count for the routes of an Ingress. Names
-// that no Ingress has are not guarded.
+// takesGlobal reports whether the keys apply to the routes of an Ingress. They don't
+// apply to names without an Ingress.
 func takesGlobal(v feature.Values) bool {
 	return v.Origin() != model.Origin{} && !asksOwn(v) && enableGlobal.Get(v)
 }
@@ -70,7 +71,7 @@ var (
 	}
 )
 
-// ignored is a setting that is checked and has no effect.
+// ignored declares a setting that is validated and has no effect.
 func ignored(annotation string, standard int, doc string) feature.Setting[int] {
 	return feature.Setting[int]{
 		Annotation: annotation, Default: standard, Parse: feature.Int(-1<<31, 1<<31-1), Risk: feature.Low,
@@ -116,8 +117,8 @@ func ownSettings() settings {
 	}
 }
 
-// everywhere are the keys that say of all routes what the annotations say of
-// one.
+// everywhere returns the keys that are for all routes what the annotations are for
+// one Ingress.
 func (s settings) everywhere() settings {
 	s.url = globalAuthURL
 	s.method = everywhere(s.method, asksGlobal)
@@ -127,7 +128,7 @@ func (s settings) everywhere() settings {
 	s.redirect = everywhere(s.redirect, asksGlobal)
 	s.cacheKey = everywhere(s.cacheKey, asksGlobal)
 	s.cacheFor = everywhere(s.cacheFor, asksGlobal)
-	// Without the key, answers are kept only as long as they say themselves.
+	// Without the key, only the responses' own headers decide how long they are cached.
 	s.cacheFor.Default = nil
 	s.alwaysCookie = everywhere(s.alwaysCookie, asksGlobal)
 	return s
@@ -154,7 +155,7 @@ func Feature() feature.Feature {
 		Calls: calls,
 		MayAnswer: feature.MayAnswer{
 			Phase: feature.AuthPhase,
-			Text: "the authentication service is asked first, and may refuse the request: 401, 403, 302 to auth-signin, " +
+			Text: "the auth service is called first, and may deny the request: 401, 403, 302 to auth-signin, " +
 				"or 500 if it fails (auth-url or global-auth-url)",
 		},
 		Lua:       lua,
@@ -162,8 +163,8 @@ func Feature() feature.Feature {
 	}
 }
 
-// asked is the check that counts for the routes of an Ingress, or of all: its own
-// or that of the keys. It is false if there is none.
+// asked returns the auth check of the routes of an Ingress: its own or that of the
+// keys. It reports false if there is none.
 func asked(v feature.Values) (settings, bool) {
 	if asksOwn(v) {
 		return own, true
@@ -171,7 +172,7 @@ func asked(v feature.Values) (settings, bool) {
 	return global, enableGlobal.Get(v) && globalAuthURL.Get(v).set()
 }
 
-// calls names the service, for build to find its endpoints.
+// calls returns the call to the service, so that build finds its endpoints.
 func calls(v feature.Values) []model.Call {
 	if s, ok := asked(v); ok {
 		call := s.url.Get(v).call
@@ -182,8 +183,8 @@ func calls(v feature.Values) []model.Call {
 }
 
 func route(v feature.Values, out *feature.RouteOut) {
-	// Names that no Ingress has get their 404, or the administrator's answer.
-	if nobodys := out.Route.Origin == (model.Origin{}); nobodys {
+	// A route without an Ingress answers 404, or what the administrator has set.
+	if out.Route.Origin == (model.Origin{}) {
 		return
 	}
 	if feature.Exempt(v, out.Route) {

@@ -14,7 +14,7 @@ import (
 	"github.com/headgate/headgate/internal/model"
 )
 
-// optional reads an empty text as if there were none.
+// optional takes an empty text for no value.
 func optional[T any](parse func(string) (T, error)) func(string) (T, error) {
 	return func(text string) (T, error) {
 		if text == "" {
@@ -25,7 +25,7 @@ func optional[T any](parse func(string) (T, error)) func(string) (T, error) {
 	}
 }
 
-// A target is what auth-url says.
+// A target is the value of auth-url.
 type target struct {
 	text string
 	call model.Call
@@ -36,7 +36,7 @@ type target struct {
 
 func (t target) set() bool { return t.text != "" }
 
-// pathVaries reports whether a variable stands before the query.
+// pathVaries reports whether there is a variable before the query.
 func (t target) pathVaries() bool {
 	for _, piece := range t.uri {
 		if piece.Variable != "" {
@@ -65,8 +65,8 @@ func checkURL(text string) error {
 }
 
 // parseURL reads "http://HOST[:PORT][/PATH][?QUERY]", with variables in path
-// and query. The host may be $host, and no other variable: what a client could
-// set would let it choose its own judge.
+// and query. The host may be $host, and no other variable: with
+// one that clients set, they could choose the service that authenticates them.
 func parseURL(text string) (target, error) {
 	if text == "" {
 		return target{}, nil
@@ -105,8 +105,8 @@ func parseURL(text string) (target, error) {
 	return target{text, call, template, bare}, nil
 }
 
-// ofHost are the variables for the name that the client asked for. A request
-// for it came to a route of the host, so it is no free choice.
+// ofHost are the variables for the name that the client asked for. Clients can't
+// choose it freely: their request was routed by it.
 var ofHost = []string{"$host", "$http_host", "$best_http_host"}
 
 func parseAuthority(text string, secure bool) (model.Call, error) {
@@ -127,7 +127,7 @@ func parseAuthority(text string, secure bool) (model.Call, error) {
 		return call, nil
 	}
 	if strings.Contains(host, "$") {
-		return model.Call{}, errors.New("the only variable that may stand for the host is $host: of the others some are the client's to choose")
+		return model.Call{}, errors.New("the only variable in the host must be $host: clients can set others")
 	}
 	if address, ok := model.Address(host); ok {
 		call.Host = address.String()
@@ -137,7 +137,7 @@ func parseAuthority(text string, secure bool) (model.Call, error) {
 		return call, nil
 	}
 	if len(host) > 253 || !nameForm.MatchString(host) {
-		return model.Call{}, errors.New("a host's name or address must stand behind the //, without a user")
+		return model.Call{}, errors.New("there must be a host name or address after //, and no user")
 	}
 	call.Host = host
 	return call, nil
@@ -152,7 +152,7 @@ func parseMethod(text string) (string, error) {
 	return text, nil
 }
 
-// parseSignIn checks the text; the template is made when the parameter is known.
+// parseSignIn validates the text. The template is made when the parameter is known.
 func parseSignIn(text string) (string, error) {
 	if err := checkURL(text); err != nil {
 		return "", err
@@ -180,15 +180,15 @@ func parseRedirect(text string) (string, error) {
 	return text, nil
 }
 
-// Names of headers that are part of how a request is sent: with another value
-// it could be taken for two.
+// framing are headers that say where a request ends. With another value, a server
+// could read one request as two.
 var framing = []string{
 	"connection", "content-length", "expect", "host", "http2-settings", "keep-alive", "proxy-connection", "te", "trailer",
 	"transfer-encoding", "upgrade",
 }
 
-// toldToBackends are headers that nginx.conf has Headgate's own words for.
-var toldToBackends = []string{
+// backendHeaders are headers that nginx.conf sets in requests to backends.
+var backendHeaders = []string{
 	"proxy", "x-forwarded-for", "x-forwarded-host", "x-forwarded-port", "x-forwarded-proto", "x-forwarded-scheme",
 	"x-original-forwarded-for", "x-original-forwarded-host", "x-real-ip", "x-request-id", "x-scheme",
 }
@@ -197,15 +197,15 @@ var headerName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,200}$`)
 
 func checkName(name string) error {
 	if !headerName.MatchString(name) {
-		return errors.New("a header's name is made of letters, digits, - and _")
+		return errors.New("the name of a header must consist of letters, digits, - and _")
 	}
 	if slices.Contains(framing, strings.ToLower(name)) {
-		return fmt.Errorf("%s is part of how requests are sent", name)
+		return fmt.Errorf("must not have the header %s: it is part of the transfer of requests", name)
 	}
 	return nil
 }
 
-// maxNames is how many headers may be copied: each costs time on each request.
+// maxNames bounds the headers that are copied: each costs time on each request.
 const maxNames = 64
 
 func parseNames(text string) ([]string, error) {
@@ -224,9 +224,8 @@ func parseNames(text string) ([]string, error) {
 	return names, nil
 }
 
-// toldToService are headers that nginx.conf has Headgate's own words for, in
-// the request to the service.
-var toldToService = []string{
+// serviceHeaders are headers that nginx.conf sets in requests to the service.
+var serviceHeaders = []string{
 	"proxy", "x-forwarded-for", "x-headgate-checks", "x-original-method", "x-original-url", "x-real-ip", "x-request-id", "x-sent-from",
 }
 
@@ -237,7 +236,7 @@ func headerValue(name, text string) (feature.Template, error) {
 	}
 	text = strings.TrimSpace(text)
 	if len(text) > maxURL || strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c > '~' }) {
-		return nil, errors.New("a header's value is one line of ASCII, at most 4096 bytes long")
+		return nil, errors.New("the value of a header must be one line of ASCII of at most 4096 bytes")
 	}
 	return feature.ParseTemplate(text, false)
 }
@@ -251,12 +250,12 @@ func parseKey(text string) (feature.Template, error) {
 	return feature.ParseTemplate(text, false)
 }
 
-// A validity is how long answers with a status are kept. Status 0 is any.
+// A validity is how long responses with a status are cached. Status 0 is any.
 type validity struct {
 	status, seconds int
 }
 
-// MarshalJSON writes a list of both.
+// MarshalJSON writes both as a list.
 func (v validity) MarshalJSON() ([]byte, error) { return json.Marshal([]int{v.status, v.seconds}) }
 
 var usualValidity = []validity{{200, 300}, {202, 300}, {401, 300}}
@@ -270,7 +269,8 @@ var secondsOf = map[string]int{"": 1, "s": 1, "m": 60, "h": 3600, "d": 24 * 3600
 
 var timeForm = regexp.MustCompile(`^([0-9]{1,9})(ms|[smhdwMy]?)$`)
 
-// parseValidity reads "[STATUS …] TIME" or "any TIME", several between commas.
+// parseValidity reads a list of "[STATUS …] TIME" and "any TIME", separated by
+// commas.
 func parseValidity(text string) ([]validity, error) {
 	if text == "" {
 		return usualValidity, nil
@@ -293,7 +293,7 @@ func parseValidity(text string) ([]validity, error) {
 		for _, word := range statuses {
 			status, err := strconv.Atoi(word)
 			if word != "any" && (err != nil || status < 100 || status > 599) {
-				return nil, errors.New("before the time must be statuses from 100 to 599, or any")
+				return nil, errors.New("there must be statuses from 100 to 599, or any, before the time")
 			}
 			list = append(list, validity{status, seconds})
 		}

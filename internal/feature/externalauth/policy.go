@@ -24,7 +24,7 @@ type policy struct {
 	Version string           `json:"version"`
 	Call    callee           `json:"call"`
 	URI     feature.Template `json:"uri"`
-	// PathVaries is set where clients have a say in the path of the URI.
+	// PathVaries is set where the path of the URI depends on the request.
 	PathVaries bool             `json:"path_varies,omitempty"`
 	Method     string           `json:"method,omitempty"`
 	Redirect   string           `json:"redirect,omitempty"`
@@ -35,12 +35,12 @@ type policy struct {
 	Cache      *cache           `json:"cache,omitempty"`
 }
 
-// callee is whom to call: an endpoint of the backend, or this very NGINX.
+// callee is the target of the call: an endpoint of the backend, or this NGINX.
 type callee struct {
 	Secure  bool   `json:"secure,omitempty"`
 	Own     bool   `json:"own,omitempty"`
 	Backend string `json:"backend,omitempty"`
-	// Host is told as Host and by SNI; empty for the host that was asked for.
+	// Host is sent as Host and by SNI; empty for the host of the request.
 	Host string `json:"host,omitempty"`
 }
 
@@ -59,8 +59,8 @@ func (h header) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]any{h.name, append(feature.Template{}, h.value...)})
 }
 
-// policy is what the settings mean on a route. It is false if they can't be
-// followed, which denies the route.
+// policy makes the policy of a route. It reports false if the settings can't be
+// followed, and then the route is denied.
 func (s settings) policy(v feature.Values, out *feature.RouteOut) (policy, bool) {
 	url := s.url.Get(v)
 	if url.bare {
@@ -82,13 +82,13 @@ func (s settings) policy(v feature.Values, out *feature.RouteOut) (policy, bool)
 		p.Headers, ok = proxyHeadersOf(v, out)
 	}
 	for _, name := range p.Respond {
-		if slices.Contains(toldToBackends, strings.ToLower(name)) {
-			out.Warn(s.respond, finding.InvalidValue, fmt.Sprintf("backends are told %s by Headgate itself", name), "this one of the headers is not copied")
+		if slices.Contains(backendHeaders, strings.ToLower(name)) {
+			out.Warn(s.respond, finding.InvalidValue, fmt.Sprintf("must not have the header %s: Headgate sets it", name), "this header is not copied")
 		}
 	}
 	text, err := json.Marshal(p)
 	if err != nil {
-		panic(fmt.Sprintf("externalauth: a policy that is no plain data: %v", err))
+		panic(fmt.Sprintf("externalauth: a policy that is not plain data: %v", err))
 	}
 	p.Version = hash(string(text))
 	return p, ok
@@ -99,8 +99,8 @@ func hash(text string) string {
 	return hex.EncodeToString(sum[:10])
 }
 
-// callee says where the call goes. One to the host itself goes to this very
-// NGINX if that has a route for it.
+// callee returns the target of the call. A call to the host of the request goes to
+// this NGINX if it has a route for the call.
 func (s settings) callee(out *feature.RouteOut, call model.Call) (callee, bool) {
 	to := callee{Secure: call.Secure, Host: call.Host}
 	if !call.SameHost {
@@ -114,7 +114,7 @@ func (s settings) callee(out *feature.RouteOut, call model.Call) (callee, bool) 
 	}
 	if host.ManyNames || s.url.Annotation == "" {
 		out.Deny(s.url, finding.InvalidValue, fmt.Sprintf(
-			"$host: the host %s has no route for %s that is open to who has not signed in yet", host.Name, cmp.Or(call.Path, "it")))
+			"$host: the host %s must have a route for %s without an auth check", host.Name, cmp.Or(call.Path, "it")))
 		return callee{}, false
 	}
 	call.Host = host.Name
@@ -122,8 +122,8 @@ func (s settings) callee(out *feature.RouteOut, call model.Call) (callee, bool) 
 	return to, true
 }
 
-// signInTemplate is where clients sign in, with the parameter that says where
-// they came from.
+// signInTemplate is the URL where clients sign in, with the URL of the request as a
+// parameter.
 func (s settings) signInTemplate(v feature.Values) feature.Template {
 	text, param := s.signIn.Get(v), s.signInParam.Get(v)
 	if text == "" {
@@ -150,19 +150,19 @@ func (s settings) signInTemplate(v feature.Values) feature.Template {
 		feature.Piece{Literal: "://"}, feature.Piece{Variable: "best_http_host"}, feature.Piece{Variable: "escaped_request_uri"})
 }
 
-// What a ConfigMap of further headers may have: each request to the service
-// carries them, and each worker has them for each host.
+// Limits of a ConfigMap with headers: each request to the service carries them, and
+// each worker keeps them for each host.
 const (
 	maxHeaders     = 64
 	maxHeaderBytes = 16 << 10
 )
 
-// proxyHeadersOf are the further headers for the service, sorted.
+// proxyHeadersOf returns the additional headers for the service, sorted.
 func proxyHeadersOf(v feature.Values, out *feature.RouteOut) (list []header, ok bool) {
 	if proxyHeaders.Get(v).Name == "" {
 		return nil, true
 	}
-	// A ConfigMap that is named must be followed.
+	// The ConfigMap is missing: that was reported, and denies the route.
 	data, ok := feature.ConfigMapOf(v, proxyHeaders)
 	if !ok {
 		return nil, false
@@ -176,8 +176,8 @@ func proxyHeadersOf(v feature.Values, out *feature.RouteOut) (list []header, ok 
 		return nil, false
 	}
 	for _, name := range slices.Sorted(maps.Keys(data)) {
-		if slices.Contains(toldToService, strings.ToLower(name)) {
-			out.Warn(proxyHeaders, finding.InvalidValue, fmt.Sprintf("the service is told %s by Headgate itself", name), "this one of the headers is not sent")
+		if slices.Contains(serviceHeaders, strings.ToLower(name)) {
+			out.Warn(proxyHeaders, finding.InvalidValue, fmt.Sprintf("must not have the header %s: Headgate sets it", name), "this header is not sent")
 			continue
 		}
 		value, err := headerValue(name, data[name])

@@ -7,11 +7,11 @@ import (
 	"github.com/headgate/headgate/internal/resource"
 )
 
-// said are the headers that tell the service of the request, by the part of
-// their variable's name behind "hg_call_". external_auth.lua sets the variables;
-// what has no value is not sent, so that the client's own header is not taken for
-// Headgate's word.
-var said = map[string]string{
+// callHeaders are the headers that describe the request to the service, with the
+// part of their variables' names after "hg_call_". external_auth.lua sets the
+// variables. A header without a value is not sent, so that no header of the client
+// reaches the service under that name.
+var callHeaders = map[string]string{
 	"X-Auth-Request-Redirect": "redirect",
 	"X-Forwarded-Host":        "forwarded_host",
 	"X-Forwarded-Method":      "forwarded_method",
@@ -25,8 +25,8 @@ var said = map[string]string{
 	"X-Scheme":                "scheme",
 }
 
-// resources are the call to the service, by http and by https, and the memory for
-// its answers.
+// resources are the locations of the call to the service, by http and by https, and
+// the cache of its responses.
 func resources() resource.Resources {
 	variable := func(name string) resource.Variable {
 		return resource.Variable{Name: resource.NewName("hg_call_" + name)}
@@ -35,7 +35,7 @@ func resources() resource.Resources {
 	method.Default, target.Kind = resource.NewWord("GET"), resource.Target
 	host, name := variable("host"), variable("name")
 	r := resource.Resources{
-		// The dictionary forgets what was asked for longest ago.
+		// The dictionary drops the least recently used entry first.
 		Dictionaries: []resource.Dictionary{{Name: resource.NewName("hg_checks"), Size: 10 << 20}},
 		Variables:    []resource.Variable{method, target, host, name},
 	}
@@ -47,8 +47,8 @@ func resources() resource.Resources {
 		"X-Request-ID":      resource.VariableValue("req_id"),
 		"X-Sent-From":       resource.WordValue("nginx-ingress-controller"),
 	}
-	for _, header := range slices.Sorted(maps.Keys(said)) {
-		v := variable(said[header])
+	for _, header := range slices.Sorted(maps.Keys(callHeaders)) {
+		v := variable(callHeaders[header])
 		r.Variables = append(r.Variables, v)
 		headers[header] = resource.VariableValue(v.Name.String())
 	}

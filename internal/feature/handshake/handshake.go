@@ -1,6 +1,6 @@
-// Package handshake reads how TLS connections are made: versions, ciphers and
-// sessions. All hosts have one port, so that most of it holds for the whole
-// process; ciphers and whose order of them counts may differ by host.
+// Package handshake has the settings of TLS handshakes: versions, ciphers, sessions.
+// All hosts share one port, so most of them apply to the whole process; only the
+// ciphers and their order may differ by host.
 package handshake
 
 import (
@@ -84,7 +84,7 @@ func order(text string) (model.CipherOrder, error) {
 	return model.ClientOrder, nil
 }
 
-// timeout reads whole seconds: NGINX knows no others here.
+// timeout reads whole seconds: NGINX accepts no other times here.
 func timeout(text string) (time.Duration, error) {
 	d, err := feature.Duration(text)
 	if err != nil || d < time.Second || d > maxTimeout || d%time.Second != 0 {
@@ -123,8 +123,8 @@ func ofProcess(v feature.Values, out *feature.ProcessOut) {
 	}
 }
 
-// groups are those for key exchange. With one that NGINX lacks it would refuse
-// its configuration, now and from then on.
+// groups sets the key exchange groups. NGINX rejects its configuration, this one and
+// all later ones, if its TLS library lacks one of them.
 func groups(v feature.Values, out *feature.ProcessOut) model.Curves {
 	wanted := curves.Get(v)
 	if hybrid := wanted.Hybrid(); hybrid != "" && !v.Has(feature.HybridGroups) {

@@ -1,8 +1,8 @@
-// Package httpsredirect sends clients from http to https, and tells browsers
-// to stay there (HSTS).
+// Package httpsredirect redirects clients from http to https, and makes browsers
+// use https only (HSTS).
 //
-// Whether a name has a certificate is looked up in the data plane by the name
-// that the client asked for, as for SNI: it is no property of the host.
+// The data plane looks up whether the name that the client asked for has a
+// certificate, as for SNI: the names of a host may differ in that.
 package httpsredirect
 
 import (
@@ -92,8 +92,8 @@ func route(v feature.Values, out *feature.RouteOut) {
 		KeepSlash: preserveTrailingSlash.Get(v),
 		Port:      usePortInRedirects.Get(v),
 	}
-	// As with ingress-nginx, names that no Ingress has get their 404 at once.
-	if nobodys := out.Route.Origin == (model.Origin{}); nobodys {
+	// As in ingress-nginx, a route without an Ingress answers 404 without a redirect.
+	if out.Route.Origin == (model.Origin{}) {
 		return
 	}
 	if (p.Always || sslRedirect.Get(v)) && !isExempt(out.Route, exemptLocations.Get(v)) {
@@ -101,8 +101,8 @@ func route(v feature.Values, out *feature.RouteOut) {
 	}
 }
 
-// isExempt reports whether a rule's path begins with one of the list. What a
-// request asks for below another rule's path does not count, as in ingress-nginx.
+// isExempt reports whether a rule's path begins with one of the list. The paths of
+// requests don't matter, as in ingress-nginx.
 func isExempt(route *model.Route, list []string) bool {
 	path := route.Path
 	if route.Slash {
@@ -116,8 +116,8 @@ type everywhere struct {
 	Code int `json:"code"`
 }
 
-// process has NGINX itself write the header of HSTS: Lua on the way of every answer
-// would cost each request a microsecond, for keys that hardly ever change.
+// process lets NGINX write the header of HSTS: Lua in every response would cost a
+// microsecond each, for keys that hardly ever change.
 func process(v feature.Values, out *feature.ProcessOut) {
 	out.Policy = everywhere{Code: redirectCode.Get(v)}
 	out.Process.RedirectCode = redirectCode.Get(v)

@@ -7,7 +7,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 )
 
-// predict is httpsredirect.lua's function route in Go.
+// predict is httpsredirect.lua's function rewrite in Go.
 func predict(q feature.SimulatedRequest) feature.Prediction {
 	p, _ := q.Policy.(policy)
 	all, _ := q.Global.(everywhere)

@@ -1,5 +1,5 @@
-// Package process reads the ConfigMap keys that the NGINX process is started
-// with. They concern no single route, and a change of one costs a reload.
+// Package process has the settings of the NGINX process. They apply to all routes,
+// and a change costs a reload.
 package process
 
 import (
@@ -9,8 +9,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 )
 
-// Bounds of what an administrator may write; NGINX has none of its own, but
-// beyond these a value is a typo.
+// Limits of values. NGINX has none, but a larger value is a typo.
 const (
 	maxWorkers     = 1024
 	maxConnections = 1 << 20

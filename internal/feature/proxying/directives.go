@@ -7,8 +7,8 @@ import (
 	"github.com/headgate/headgate/internal/model"
 )
 
-// The directives of profiles. What NGINX refuses of their combinations
-// writeProfile does not make.
+// The directives of profiles. NGINX rejects some combinations of them; writeProfile
+// makes none of these.
 var (
 	maxBodySize = directive.Directive{
 		Name: "client_max_body_size", Plain: true, Kind: directive.Size,
@@ -71,7 +71,7 @@ func powers(from, to int64) []int64 {
 	return list
 }
 
-// sets are all but the one that means nothing.
+// sets are all sets of conditions but one that has no effect.
 func sets() []int64 {
 	var list []int64
 	for set := range model.AllOutcomes + 1 {

@@ -1,5 +1,5 @@
-// Package proxying says how requests and answers pass through: buffers, the
-// limit on a request's body, timeouts, and further tries at other endpoints.
+// Package proxying has the settings of proxying: buffers, the limit of request
+// bodies, timeouts and retries.
 package proxying
 
 import (
@@ -24,7 +24,7 @@ const (
 	gib = 1 << 30
 )
 
-// Bounds of what tenants may write. A buffer's size and number are rounded up
+// Limits of what tenants may write. A buffer's size and number are rounded up
 // to powers of two, so that few profiles serve all values.
 const (
 	minBuffer  = kib
@@ -34,9 +34,8 @@ const (
 	maxBody    = 500 * gib
 	maxSeconds = 365 * 24 * 3600
 	// maxKept is the largest part of a body that is kept in memory, and of an
-	// answer if two buffers leave it a choice, whatever the tenant writes: the rest
-	// goes to a file, or is read later, which changes no answer. Clients that are
-	// slow on purpose are many.
+	// answer if two buffers leave it a choice, also if the tenant asks for more: the
+	// rest goes to a file, or is read later. An attack can have many slow clients.
 	maxKept = 8 * mib
 	// maxFile is the largest file that an answer may fill.
 	maxFile = 64 * gib
@@ -131,7 +130,7 @@ type policy struct {
 	Body int64 `json:"body,omitempty"`
 	// AtStep is set where the profile's limit is the exact one.
 	AtStep bool `json:"at_step,omitempty"`
-	// Timeouts are left out where nginx.conf's own are meant.
+	// Timeouts are left out where they are those of nginx.conf.
 	Timeouts *timeouts `json:"timeouts,omitempty"`
 	// Tries are left out where they are as many as usual.
 	Tries *int `json:"tries,omitempty"`
@@ -155,7 +154,7 @@ func route(v feature.Values, out *feature.RouteOut) {
 	step := bodyStep(limit)
 	writeProfile(v, &out.Route.Profile)
 	out.Route.Profile = out.Route.Profile.With(maxBodySize.To(step))
-	// A body that is streamed is not measured: it is cut at the step.
+	// The length of a streamed body is not known: NGINX stops it at the step.
 	out.Route.Profile.Access = out.Route.Profile.Access || step != limit && requestBuffering.Get(v)
 
 	p := policy{Body: limit, AtStep: limit > 0 && step == limit}

@@ -1,8 +1,8 @@
 -- Limits on bodies, timeouts and the number of tries.
 --
 -- NGINX compares a Content-Length with its limit before it enters a location
--- by path, but not on a jump into a profile's location, and there the profile
--- has only the step above the route's limit: both are made up for here.
+-- by path, but not on a jump to the location of a profile; and that has only the
+-- step above the route's limit. So the exact limit is checked here.
 local balancer = require "ngx.balancer"
 local requests = require "headgate.request"
 local settings = require "headgate.settings"

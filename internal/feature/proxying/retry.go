@@ -28,15 +28,15 @@ var (
 	}
 )
 
-// parseOutcomes reads NGINX's names with spaces between them. As there, off
-// switches off what stands beside it.
+// parseOutcomes reads NGINX's names, separated by spaces. As in NGINX, off disables
+// retries, even beside other names.
 func parseOutcomes(text string) (model.Outcomes, error) {
 	var set model.Outcomes
 	off := false
 	for _, word := range strings.Fields(text) {
 		one, ok := model.OutcomeOf(word)
 		if !ok && word != "off" {
-			return 0, errors.New("must be off or, separated by spaces, of " + strings.ReplaceAll((model.AllOutcomes).String(), " ", ", "))
+			return 0, errors.New("must be off, or a list separated by spaces of " + strings.ReplaceAll((model.AllOutcomes).String(), " ", ", "))
 		}
 		if ok {
 			set |= one
@@ -47,13 +47,13 @@ func parseOutcomes(text string) (model.Outcomes, error) {
 	case off:
 		return 0, nil
 	case set == 0:
-		return 0, errors.New("must name something; off never sends a request again")
+		return 0, errors.New("must not be empty; off disables retries")
 	}
 	return set, nil
 }
 
-// outcomes is 0 for never. Non-idempotent requests alone make no difference,
-// and so no profile.
+// outcomes is 0 for no retries. NonIdempotent alone has no effect, and must not make
+// another profile.
 func outcomes(v feature.Values) model.Outcomes {
 	set := retry.Get(v)
 	if set != 0 && retryNonIdempotent.Get(v) {

@@ -6,7 +6,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 )
 
-// predict is redirect.lua's function route in Go.
+// predict is redirect.lua's function rewrite in Go.
 func predict(q feature.SimulatedRequest) feature.Prediction {
 	p, _ := q.Policy.(policy)
 	if p.Root != nil {

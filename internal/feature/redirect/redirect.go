@@ -1,5 +1,5 @@
-// Package redirect sends clients elsewhere: from a path, from the root of a
-// host, and from the twin of a host's name.
+// Package redirect redirects clients: from a path, from the root of a host, and
+// from a www redirect alias to its host.
 package redirect
 
 import (
@@ -88,7 +88,7 @@ func elsewhere(v feature.Values, out *feature.RouteOut) (policy, bool) {
 	to, code := temporal.Get(v), codeIn(temporalCode, v, 307)
 	always, alwaysCode := permanent.Get(v), codeIn(permanentCode, v, 308)
 	if to != "" && !isURL(to) {
-		out.Warn(temporal, finding.InvalidValue, "must begin with http:// or https://", "nothing is redirected")
+		out.Warn(temporal, finding.InvalidValue, "must begin with http:// or https://", "requests are not redirected")
 		return policy{}, false
 	}
 	if to == "" {
@@ -97,12 +97,12 @@ func elsewhere(v feature.Values, out *feature.RouteOut) (policy, bool) {
 	return policy{To: to, Code: code}, to != ""
 }
 
-// redirects are the statuses that lead elsewhere.
+// redirects are the statuses of redirects.
 var redirects = []int{301, 302, 303, 307, 308}
 
-// codeIn takes a number that is no redirect for the default, as ingress-nginx
-// does with those below 300 and above the most. The others that are none (300,
-// 304, 305, 306) it answers without a Location.
+// codeIn replaces a number that is not a redirect by the default. ingress-nginx does
+// so with those out of range, and answers the others (300, 304, 305, 306) without a
+// Location.
 func codeIn(s feature.Setting[int], v feature.Values, most int) int {
 	code := s.Get(v)
 	if !slices.Contains(redirects, code) || code > most {
@@ -149,11 +149,11 @@ func parseRoot(text string) (feature.Template, error) {
 	return feature.ParseTemplate(text, false)
 }
 
-// parseCode takes any number; which of them count is up to codeIn.
+// parseCode accepts any number; codeIn decides which of them are used.
 func parseCode(text string) (int, error) {
 	code, err := strconv.Atoi(text)
 	if err != nil {
-		return 0, errors.New("must be the number of a redirect's status")
+		return 0, errors.New("must be the status code of a redirect")
 	}
 	return code, nil
 }

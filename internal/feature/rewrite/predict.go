@@ -7,7 +7,7 @@ import (
 	"github.com/headgate/headgate/internal/pcre"
 )
 
-// predict is rewrite.lua's function route in Go.
+// predict is rewrite.lua's function rewrite in Go.
 func predict(q feature.SimulatedRequest) feature.Prediction {
 	p, _ := q.Policy.(policy)
 	if !p.Redirect {

@@ -1,5 +1,5 @@
-// Package rewrite makes paths regular expressions, and asks backends for other
-// paths than clients do.
+// Package rewrite makes paths regular expressions, and changes the paths of requests
+// to backends.
 package rewrite
 
 import (
@@ -53,7 +53,7 @@ func Feature() feature.Feature {
 	}
 }
 
-// A target is what a path becomes.
+// A target is the replacement of a path.
 type target struct {
 	written  string
 	template feature.Template
@@ -74,8 +74,8 @@ func (t target) changesBelow(route *model.Route) bool {
 
 // policy is what rewrite.lua reads of a route.
 type policy struct {
-	// Pattern is the route's path, to be found anywhere in a request's, or what
-	// lies below it.
+	// Pattern is the route's path, which may match anywhere in a request's path, or
+	// the paths below it.
 	Pattern string           `json:"pattern"`
 	Target  feature.Template `json:"target"`
 	// Redirect sends the client to the target.
@@ -109,11 +109,11 @@ func route(v feature.Values, out *feature.RouteOut) {
 	}
 	pattern, err := pcre.Compile(expression, pcre.Options{Caseless: true})
 	if err != nil {
-		return // a path that is no expression is not served
+		return // a path that is not a valid expression is not served
 	}
 	for _, p := range t.template {
 		if p.Variable == "group" && p.Name[0] > '9' && !strings.Contains(path, "<"+p.Name+">") {
-			out.Warn(rewriteTarget, finding.InvalidValue, fmt.Sprintf("the path has no group named %q", p.Name), "nothing stands in its place")
+			out.Warn(rewriteTarget, finding.InvalidValue, fmt.Sprintf("the path has no group named %q", p.Name), "it is replaced by an empty text")
 		}
 	}
 	feature.Add(out.Route, name, policy{Pattern: pattern.Text(), Target: t.template, Redirect: t.redirects(), Prefix: prefix})

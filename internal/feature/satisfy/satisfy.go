@@ -1,6 +1,6 @@
-// Package satisfy says whether all who ask who a client is must let it pass, or
-// whether one of them is enough. Whoever asks is a feature of its own, with a
-// function judge in its Lua.
+// Package satisfy decides whether a request must pass all auth checks of its route
+// or one of them. Each auth check is a feature of its own, with a function
+// authenticate in its Lua.
 package satisfy
 
 import (
@@ -9,7 +9,8 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 )
 
-// The values of satisfy. Without it, and with a bad value, all must.
+// The values of satisfy. Without the annotation, and with an invalid value, it is
+// all.
 const (
 	allOf = "all"
 	anyOf = "any"

@@ -35,8 +35,8 @@ func Feature() feature.Feature {
 	}
 }
 
-// parse reads a list of aliases. ".example.com" is two, as in NGINX. No alias
-// at all is as good as no annotation.
+// parse reads a list of aliases. ".example.com" is two, as in NGINX. A text
+// without an alias has no effect.
 func parse(text string) ([]string, error) {
 	var aliases []string
 	expressions := 0

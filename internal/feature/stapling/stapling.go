@@ -1,5 +1,5 @@
-// Package stapling switches on that certificates are shown with OCSP answers,
-// by which clients know that they are not revoked.
+// Package stapling switches OCSP stapling on: certificates are sent with an OCSP
+// response, which proves to clients that they are not revoked.
 package stapling
 
 import "github.com/headgate/headgate/internal/feature"

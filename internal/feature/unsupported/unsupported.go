@@ -1,8 +1,8 @@
-// Package unsupported denies what Headgate can't guard yet: routes whose
-// annotations ask for access control that no other feature has answer 503. To
-// pass them over would open what their owner believes to be closed.
+// Package unsupported denies routes that ask for access control that Headgate does
+// not support yet: they answer 503. If the annotations were ignored, routes that
+// their owner believes to be protected would be open.
 //
-// An annotation leaves this list when a feature takes it over.
+// An annotation is removed from this list when a feature supports it.
 package unsupported
 
 import (
@@ -41,8 +41,8 @@ func guard(annotation, doc string) feature.Setting[string] {
 	}
 }
 
-// allowlist lets a list of all addresses through: the solver of cert-manager has
-// one, and certificates would not be renewed.
+// allowlist accepts a list of all addresses: the solver of cert-manager has one, and
+// without it certificates would not be renewed.
 func allowlist(annotation, doc string) feature.Setting[string] {
 	s := guard(annotation, doc)
 	s.Parse = func(text string) (string, error) {
@@ -61,7 +61,7 @@ func refuse(string) (string, error) {
 	return "", feature.NotImplemented("Headgate does not implement this access control yet")
 }
 
-// refuseKey takes an empty key for none: charts write them.
+// refuseKey accepts an empty key, as charts write it.
 func refuseKey(text string) (string, error) {
 	if text == "" {
 		return "", nil

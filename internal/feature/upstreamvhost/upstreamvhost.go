@@ -1,4 +1,4 @@
-// Package upstreamvhost tells backends another Host than the client's.
+// Package upstreamvhost sets the Host header of requests to backends.
 package upstreamvhost
 
 import (
