@@ -19,7 +19,7 @@ func (c *Controller) subscribeOCSPResponses() {
 	if want == nil {
 		return
 	}
-	added, removed := c.desired.TakeStapled()
+	added, removed := c.desired.DrainOCSPChanges()
 	if len(added)+len(removed) == 0 {
 		return
 	}

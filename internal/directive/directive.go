@@ -1,8 +1,8 @@
 // Package directive declares the settings of a profile: NGINX's directive that
 // each becomes, which value is stricter than another, and how far two are apart.
 //
-// A value is a number, and what is printed of it are digits, units and words of
-// the declaration: no text of a tenant reaches nginx.conf.
+// A value is a number. It is printed as digits, units and words of the declaration:
+// no text of a tenant reaches nginx.conf.
 package directive
 
 import (
@@ -31,13 +31,12 @@ type Directive struct {
 	Times string
 
 	Order Order
-	// Strictest is the value of the profile that may stand in for all; nil leaves
-	// the value.
+	// Strictest is the value in the strictest profile; nil leaves the value.
 	Strictest *int64
-	// Unlimited says that 0 is no limit.
+	// Unlimited means that 0 stands for unlimited.
 	Unlimited bool
-	// Loses says that a value that is too small loses answers: it is further from
-	// what was asked for than one that is too large.
+	// Loses means that a value that is too small loses responses: it counts as further
+	// away than one that is too large.
 	Loses bool
 	// Samples are values that a test has NGINX read.
 	Samples []int64
@@ -64,18 +63,18 @@ const (
 	Choice
 )
 
-// An Order says which values may stand in for the one that was asked for.
+// An Order says which values may replace the requested one.
 type Order int
 
-// The orders. One that was forgotten is Same, since access may depend on it.
+// The orders. The default is Same, since access may depend on the value.
 const (
-	// Same is no other value.
+	// Same allows no other value.
 	Same Order = iota
-	// Any is each: the value changes no answer.
+	// Any allows all values: they change no response.
 	Any
-	// AtMost is one that is not above. With Unlimited, 0 is above all.
+	// AtMost allows values that are not larger. With Unlimited, 0 is the largest.
 	AtMost
-	// Within is a set of which each member was asked for.
+	// Within allows subsets.
 	Within
 )
 
@@ -158,7 +157,7 @@ func inUnits(n int64, units string) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// standsIn reports whether n may be served where asked was asked for.
+// standsIn reports whether n may replace asked.
 func (d Directive) standsIn(n, asked int64) bool {
 	switch d.Order {
 	case Any:
@@ -171,7 +170,7 @@ func (d Directive) standsIn(n, asked int64) bool {
 	return n == asked
 }
 
-// limit is a value of which 0 may mean none.
+// limit is the value, or a very large one for unlimited.
 func (d Directive) limit(n int64) int64 {
 	if d.Unlimited && n == 0 {
 		return 1 << 62
@@ -179,7 +178,7 @@ func (d Directive) limit(n int64) int64 {
 	return n
 }
 
-// One doubling of a size is that far, and so is one member of a set more or less.
+// Distances: of one doubling of a size or one member of a set, and of a switch.
 const (
 	doubled = 1024
 	toggled = 8 * doubled
@@ -261,8 +260,8 @@ func (l List) Strictest(p model.Profile) model.Profile {
 	return p
 }
 
-// StandsIn reports whether p may be served where another profile was asked for.
-// What is not declared must be the same.
+// StandsIn reports whether p may replace asked. Values without a declaration must be
+// the same.
 func (l List) StandsIn(p, asked model.Profile) bool {
 	if p.Protocol != asked.Protocol || p.TLS != asked.TLS || asked.Access && !p.Access {
 		return false
@@ -278,9 +277,9 @@ func (l List) StandsIn(p, asked model.Profile) bool {
 	return len(is) == 0 && len(wanted) == 0
 }
 
-// Distance says how far p is from the profile that was asked for: sizes by how
-// often one must be doubled to be the other. It is 0 for the same one alone, of
-// those that may stand in.
+// Distance is the difference between p and asked: for sizes, how often one must be
+// doubled to become the other. Of the profiles that may replace asked, only asked
+// itself has the distance 0.
 func (l List) Distance(p, asked model.Profile) int64 {
 	var distance int64
 	if p.Access != asked.Access {
@@ -293,7 +292,7 @@ func (l List) Distance(p, asked model.Profile) int64 {
 	return distance
 }
 
-// Against lists what of p is not as it was asked for.
+// Against describes the differences between p and asked.
 func (l List) Against(p, asked model.Profile) string {
 	var list []string
 	is, wanted := valuesOf(p), valuesOf(asked)

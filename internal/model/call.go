@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// A Call is a request that Headgate itself makes of another service, for the
-// routes of an Ingress.
+// A Call is a request of Headgate itself to another service, for the routes of an
+// Ingress.
 type Call struct {
-	// Name is by which of a request's calls Lua knows it.
+	// Name identifies the call among those of a request.
 	Name CallName
-	// Secure makes it by https.
+	// Secure uses https.
 	Secure bool
 	// Host is a DNS name in lower case, or an address, which has brackets if it
 	// is of IPv6. It is empty where SameHost is set.
@@ -20,16 +20,15 @@ type Call struct {
 	SameHost bool
 	// Port is 1 to 65535, the scheme's own if none was written.
 	Port uint16
-	// Path is what the call asks for, up to the query. It is empty if it is not
-	// known before there is a request.
+	// Path is that of the URL, without the query; empty if it depends on the request.
 	Path string
 }
 
-// A CallName says which of a request's calls one is: each has a backend and
-// variables of its own. No two features have calls of one name.
+// A CallName identifies a call among those of a request: each has a backend and
+// variables of its own. No two features use the same name.
 type CallName string
 
-// CheckCall asks whether the request may pass (see Check).
+// CheckCall is the call of an auth check (see Check).
 const CheckCall CallName = "check"
 
 // OwnPort reports whether the port is the scheme's own.
@@ -49,7 +48,7 @@ func (c Call) Backend() string {
 	return BackendKey(NoNamespace, c.Host, port)
 }
 
-// NoNamespace is the namespace in the key of a backend that is no Service's:
+// NoNamespace is the namespace in the key of a backend without a Service:
 // its name is a DNS name or an address, as Call.Host has it.
 const NoNamespace = ""
 

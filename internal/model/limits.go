@@ -2,14 +2,14 @@ package model
 
 import "time"
 
-// Tries are how many endpoints a request may ask where nothing else is said, and
-// MaxTries how many an Ingress may have it ask: as many may be kept busy by it.
+// Tries is the default of how many endpoints a request is sent to, and MaxTries what
+// an Ingress may set: one request can keep that many busy.
 const (
 	Tries    = 3
 	MaxTries = 100
 )
 
-// Timeouts of a request to a backend where nothing else is said.
+// Default timeouts of a request to a backend.
 const (
 	ConnectTimeout = 5 * time.Second
 	SendTimeout    = 60 * time.Second

@@ -1,5 +1,5 @@
-// Package model is what Headgate serves, as plain data: hosts and their
-// routes, the names that lead to them, backends and certificates.
+// Package model is what Headgate serves, as plain data: hosts with their routes and
+// names, backends and certificates.
 //
 // It knows neither Kubernetes nor NGINX. Package build makes it, package plan
 // turns it into bytes.
@@ -21,7 +21,7 @@ const DefaultHost = "_"
 type Host struct {
 	Name string
 	TLS  TLSPolicy
-	// Routes are in an order that counts if they are patterns.
+	// Routes are in the order in which patterns are tried.
 	Routes []Route
 }
 
@@ -31,7 +31,7 @@ type PathKind int
 const (
 	// Exact matches the path and nothing else.
 	Exact PathKind = iota
-	// Prefix matches the path and whatever lies below it, element by
+	// Prefix matches the path and the paths below it, element by
 	// element: "/foo" matches "/foo" and "/foo/bar", not "/foobar".
 	Prefix
 	// Pattern matches what a regular expression finds, with letters of either
@@ -58,11 +58,11 @@ type Route struct {
 	// redirected there. If another Prefix route has the same path without the
 	// slash, that one answers for the path itself, and this one below it.
 	Slash bool
-	// Backend is the key of the backend, see BackendKey. It is empty where
-	// the built-in default backend answers (404).
+	// Backend is the key of the backend, see BackendKey; empty for the built-in
+	// default backend (404).
 	Backend string
-	// Fallback is the key of the backend that is asked where Backend has no
-	// endpoint. It is told what it stands in for. Empty for none.
+	// Fallback is the key of the backend that answers while Backend has no endpoint.
+	// It gets the name of Backend in headers. Empty for none.
 	Fallback string
 	// Default is set where Backend is the default backend: without an endpoint
 	// it answers as the built-in one.
@@ -70,15 +70,14 @@ type Route struct {
 	// Relative leaves scheme and host out of redirects that Headgate makes to
 	// another path of the host.
 	Relative bool
-	// Denied is set where access control could not be set up: the route
-	// answers 503.
+	// Denied is set where access control could not be set up. The route answers 503.
 	Denied bool
-	// SatisfyAny lets in whom one of those lets pass that ask who a client is,
-	// where else all must. It opens nothing where nobody asks.
+	// SatisfyAny is set where a request must pass one of the auth checks instead of
+	// all. It has no effect on a route without auth checks.
 	SatisfyAny bool
-	// Profile holds what NGINX can only be told statically.
+	// Profile has the settings that NGINX takes only in nginx.conf.
 	Profile Profile
-	// Mode is what the profile's location does besides.
+	// Mode is what the profile's location does in addition.
 	Mode Mode
 	// Policies are what the features do on this route, in the order of the
 	// feature list.
@@ -89,8 +88,8 @@ type Route struct {
 	Origin Origin
 }
 
-// A Policy is what one feature means on one route. Value is plain data that
-// encodes to JSON in one way only (no maps, no pointers to shared state).
+// A Policy is the value of one feature on one route: plain data with one encoding in
+// JSON (no maps, no pointers to shared state).
 type Policy struct {
 	Feature string
 	Value   any
@@ -103,13 +102,13 @@ type Content struct {
 	Bytes Confidential
 }
 
-// A Canary is a backend that may be asked instead of the route's own.
+// A Canary is a backend that gets some of a route's requests.
 type Canary struct {
 	// Backend is its key.
 	Backend string `json:"backend"`
-	// Except are paths for which, and for what lies below them, it is not asked.
+	// Except are paths whose requests it does not get, nor those of paths below them.
 	Except []string `json:"except,omitempty"`
-	// When says when it is asked: it is the feature's whose policy this is in.
+	// When says which requests it gets, in the form of the feature with the policy.
 	When any `json:"when"`
 }
 
@@ -146,8 +145,8 @@ type Name struct {
 	Host string
 	// Redirect sends requests for the name to the Host's own.
 	Redirect bool
-	// HasTLS is set where an Ingress of the host has a TLS section, whatever
-	// names that lists, and whether or not its certificate could be used.
+	// HasTLS is set where an Ingress of the host has a TLS section, even if that does
+	// not list the name or its certificate could not be used.
 	HasTLS bool
 	// Certificate is the hash of the certificate that the name shows, or
 	// empty for the default certificate.
@@ -185,13 +184,13 @@ type Certificate struct {
 	Secret string
 }
 
-// A OCSPResponse is an OCSP answer that is shown with a certificate.
+// An OCSPResponse is sent with a certificate: it proves that the certificate is not revoked.
 type OCSPResponse struct {
 	// Certificate is the certificate's hash.
 	Certificate string
-	// Response is the answer in DER.
+	// Response is in DER.
 	Response []byte
-	// Until is when it is no longer to be shown.
+	// Until is when it expires.
 	Until time.Time
 }
 
@@ -213,7 +212,7 @@ func (PrivateKey) String() string { return "[redacted]" }
 // GoString keeps keys out of %#v.
 func (PrivateKey) GoString() string { return "[redacted]" }
 
-// Globals are what holds for every request.
+// Globals are the settings of all requests.
 type Globals struct {
 	// Policies hold, for each feature that has any, its settings that do not
 	// belong to a route, in the order of the feature list.

@@ -18,8 +18,7 @@ const (
 	Regex
 )
 
-// KindOfAlias returns which kind of alias a text is. The text is one that
-// NGINX takes as a server name.
+// KindOfAlias returns the kind of an alias that NGINX accepts as a server name.
 func KindOfAlias(text string) AliasKind {
 	switch {
 	case strings.HasPrefix(text, "~"):
@@ -42,7 +41,7 @@ type NamePatterns struct {
 	LeadingWildcards, TrailingWildcards, Regexes []Name
 }
 
-// Empty reports whether there is none.
+// Empty reports whether there are none.
 func (p NamePatterns) Empty() bool {
 	return len(p.LeadingWildcards)+len(p.TrailingWildcards)+len(p.Regexes) == 0
 }

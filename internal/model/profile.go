@@ -17,7 +17,7 @@ import (
 // compare with ==.
 type Profile struct {
 	Protocol Protocol
-	// TLS asks backends by TLS.
+	// TLS uses TLS for requests to backends.
 	TLS bool
 	// Access runs the phase access of the route's policies, which may read the
 	// request's body.
@@ -82,10 +82,10 @@ func (p Profile) Value(name string) int64 {
 // Equal compares with ==.
 func (p Profile) Equal(other Profile) bool { return p == other }
 
-// A Protocol is how backends are asked.
+// A Protocol is the protocol of requests to backends.
 type Protocol int
 
-// The protocols. Only HTTP is offered yet.
+// The protocols. Only HTTP is supported yet.
 const (
 	HTTP Protocol = iota
 	GRPC
@@ -97,12 +97,12 @@ func (p Protocol) String() string { return [...]string{"http", "grpc", "fastcgi"
 // Prefix is what the names of NGINX's directives begin with.
 func (p Protocol) Prefix() string { return [...]string{"proxy_", "grpc_", "fastcgi_"}[p] }
 
-// Outcomes is a set of what may come of asking an endpoint, as NGINX's
-// proxy_next_upstream has it.
+// Outcomes is a set of outcomes of a try, with the names of NGINX's
+// proxy_next_upstream.
 type Outcomes uint16
 
-// The outcomes. NonIdempotent is none by itself: with it, requests that may do
-// something twice are sent again as well.
+// The outcomes. NonIdempotent is not an outcome: with it, POST, LOCK and PATCH
+// requests are retried as well.
 const (
 	Failure Outcomes = 1 << iota
 	Timeout
@@ -149,19 +149,19 @@ func (p Profile) Name() string {
 	return "p_" + hex.EncodeToString(sum[:6])
 }
 
-// A Mode is what a location does besides its profile's settings. Each profile
-// has a location in every mode, so that a change of mode costs no reload: a
-// route without policies that need one pays nothing for the others.
+// A Mode is what a location does in addition to its profile's settings. Each profile
+// has a location for every mode, so that a change of mode costs no reload, and routes
+// don't pay for what they don't need.
 type Mode struct {
 	// HeaderFilter runs the phase header_filter of the route's policies. Their
 	// phase log needs no mode: all locations but the one by path run it.
 	HeaderFilter bool
-	// Check asks another service whether a request may pass. A mode with a
-	// check always has HeaderFilter.
+	// Check calls an auth service for each request. A mode with a check always has
+	// HeaderFilter.
 	Check Check
 }
 
-// A Check says how another service is asked whether a request may pass.
+// A Check is how an auth service is called.
 type Check int
 
 // The checks.
@@ -173,7 +173,7 @@ const (
 
 func (c Check) String() string { return [...]string{"none", "http", "https"}[c] }
 
-// Scheme is that of the request to the other service, empty for NoCheck.
+// Scheme is that of the call, empty for NoCheck.
 func (c Check) Scheme() string { return [...]string{"", "http", "https"}[c] }
 
 // Modes are all modes.
@@ -181,11 +181,11 @@ func Modes() []Mode {
 	return []Mode{{}, {HeaderFilter: true}, {HeaderFilter: true, Check: CheckHTTP}, {HeaderFilter: true, Check: CheckHTTPS}}
 }
 
-// Passed is the mode without its check, for requests that need none any more.
+// Passed is the mode without its check, for requests that have passed it.
 func (m Mode) Passed() Mode { return Mode{HeaderFilter: m.HeaderFilter} }
 
 // Location is the name, without the "@", of the location of a profile in a mode.
-// The mode that does nothing adds nothing to the profile's name.
+// In the zero mode it is the profile's name.
 func (p Profile) Location(m Mode) string {
 	name := p.Name()
 	if m.HeaderFilter {
@@ -197,7 +197,7 @@ func (p Profile) Location(m Mode) string {
 	return name
 }
 
-// Process is what the NGINX process is told, from the ConfigMap's keys.
+// Process is the settings of the NGINX process, from the ConfigMap's keys.
 type Process struct {
 	// Workers is the number of worker processes, 0 for one a core.
 	Workers int
@@ -208,7 +208,7 @@ type Process struct {
 	// HTTP2 offers HTTP/2 on TLS connections.
 	HTTP2 bool
 	// ClientKeepalive is how long an idle client connection stays open; 0
-	// closes it after each answer.
+	// closes it after each response.
 	ClientKeepalive time.Duration
 	// ClientRequests is the number of requests that one client connection
 	// may carry.
@@ -225,15 +225,15 @@ type Process struct {
 	// BackendIdle is how long a backend connection may idle, BackendAge how
 	// old it may grow.
 	BackendIdle, BackendAge time.Duration
-	// ServerTokens leaves the Server header in answers.
+	// ServerTokens leaves the Server header in responses.
 	ServerTokens bool
-	// Stapling shows OCSP answers with certificates. It stands in no file, so that
-	// a change of it needs no reload.
+	// Stapling sends OCSP responses with certificates. It is not in nginx.conf: a
+	// change needs no reload.
 	Stapling bool
-	// RedirectCode is the status of redirects to a host from its twin. It stands in
-	// no file.
+	// RedirectCode is the status of redirects from a www redirect alias to its host.
+	// It is not in nginx.conf.
 	RedirectCode int
-	// HSTS is what answers over https say of Strict-Transport-Security.
+	// HSTS is the header Strict-Transport-Security of responses over https.
 	HSTS HSTS
 	TLS  TLS
 }

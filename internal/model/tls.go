@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// TLS is what the NGINX process is told of TLS connections.
+// TLS is the settings of the NGINX process for TLS connections.
 type TLS struct {
 	Versions TLSVersions
 	// Ciphers are for TLS 1.2 and before, in the server's order. If there are
-	// none, the TLS library's own count, in the client's order.
+	// none, the TLS library's own are used, in the client's order.
 	Ciphers Ciphers
 	Curves  Curves
 	// SessionCache is the size in bytes of the memory for sessions, 0 for none.
@@ -25,13 +25,14 @@ type TLS struct {
 	Tickets bool
 	// BufferSize is the size in bytes of the largest record that is sent.
 	BufferSize int64
-	// EarlyData takes requests that come with the first message of TLS 1.3.
+	// EarlyData accepts requests in the first message of TLS 1.3.
 	EarlyData bool
-	// RejectUnknown ends handshakes for names that lead to DefaultHost.
+	// RejectUnknown rejects handshakes for names that lead to DefaultHost.
 	RejectUnknown bool
 }
 
-// A TLSPolicy is what a host asks of TLS connections, beside its certificate.
+// A TLSPolicy is the settings of a host for its TLS connections, beside its
+// certificate.
 type TLSPolicy struct {
 	// Ciphers are for TLS 1.2 and before, instead of the ConfigMap's if
 	// there are any.
@@ -39,7 +40,7 @@ type TLSPolicy struct {
 	Order   CipherOrder
 }
 
-// Any reports whether the policy asks for anything.
+// Any reports whether anything is set.
 func (p TLSPolicy) Any() bool { return p != TLSPolicy{} }
 
 // A CipherOrder says whose order of ciphers decides.
@@ -54,7 +55,7 @@ const (
 
 func (o CipherOrder) String() string { return [...]string{"usual", "server", "client"}[o] }
 
-// Ciphers are a list as OpenSSL reads it, made of what may stand in nginx.conf.
+// Ciphers is a list as OpenSSL reads it, of characters that are safe in nginx.conf.
 type Ciphers struct{ text string }
 
 // maxCiphers bounds a list in bytes. The longest that OpenSSL prints, of all
@@ -63,18 +64,18 @@ const maxCiphers = 4096
 
 var cipherCharacters = regexp.MustCompile(`^[A-Za-z0-9!:+_@=.-]*$`)
 
-// NewCiphers reads a list. Spaces separate as colons do. An empty list is none.
+// NewCiphers reads a list, separated by colons or spaces. It may be empty.
 func NewCiphers(text string) (Ciphers, error) {
 	text = strings.Join(strings.Fields(text), ":")
 	if len(text) > maxCiphers {
-		return Ciphers{}, fmt.Errorf("at most %d bytes are allowed", maxCiphers)
+		return Ciphers{}, fmt.Errorf("must have at most %d bytes", maxCiphers)
 	}
 	if !cipherCharacters.MatchString(text) {
-		return Ciphers{}, errors.New("must be names of ciphers separated by colons, of letters, digits and !+_@=.-")
+		return Ciphers{}, errors.New("must be names of ciphers, separated by colons, of letters, digits and !+_@=.-")
 	}
 	adds := func(word string) bool { return word != "" && !strings.ContainsAny(word[:1], "!+-@=") }
 	if text != "" && !slices.ContainsFunc(strings.Split(text, ":"), adds) {
-		return Ciphers{}, errors.New("no cipher is left: at least one name must stand without a sign before it")
+		return Ciphers{}, errors.New("must have at least one name without a sign before it")
 	}
 	return Ciphers{text}, nil
 }
@@ -103,7 +104,7 @@ const (
 // tlsVersions are the names, in the order of the constants.
 var tlsVersions = [...]string{"TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3"}
 
-// NewTLSVersions reads names between spaces. There must be one.
+// NewTLSVersions reads one or more names, separated by spaces.
 func NewTLSVersions(text string) (TLSVersions, error) {
 	var set TLSVersions
 	for _, name := range strings.Fields(text) {
@@ -153,7 +154,7 @@ func NewCurves(text string) (Curves, error) {
 	all := slices.Concat(curves, hybridGroups)
 	for name := range strings.SplitSeq(text, ":") {
 		if !slices.Contains(all, name) {
-			return Curves{}, fmt.Errorf("must be auto, or names separated by colons out of %s", strings.Join(all, ", "))
+			return Curves{}, fmt.Errorf("must be auto, or names of %s, separated by colons", strings.Join(all, ", "))
 		}
 	}
 	return Curves{text}, nil

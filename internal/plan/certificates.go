@@ -2,56 +2,55 @@ package plan
 
 import "github.com/headgate/headgate/internal/model"
 
-// certificates are those that are shown, and those among them whose staples
-// were asked for.
+// certificates are those in use, and those among them whose OCSP responses were
+// requested.
 type certificates struct {
-	// named are those that names show, and byDefault is the one that is shown
-	// where no other is.
+	// named are those of names, and byDefault is the one of all other names.
 	named     map[string]model.Certificate
 	byDefault model.Certificate
 	stapling  bool
-	// stapled are those that were asked for, doubted those for which that may
-	// have changed since.
-	stapled, doubted map[string]struct{}
+	// requested are those whose responses were requested, dirty those for which that
+	// may have changed since.
+	requested, dirty map[string]struct{}
 }
 
 func newCertificates() certificates {
 	return certificates{
-		named: map[string]model.Certificate{}, stapled: map[string]struct{}{}, doubted: map[string]struct{}{},
+		named: map[string]model.Certificate{}, requested: map[string]struct{}{}, dirty: map[string]struct{}{},
 	}
 }
 
 func (c *certificates) add(certificate model.Certificate) {
 	c.named[certificate.Hash] = certificate
-	c.doubt(certificate.Hash)
+	c.markDirty(certificate.Hash)
 }
 
 func (c *certificates) remove(hash string) {
 	delete(c.named, hash)
-	c.doubt(hash)
+	c.markDirty(hash)
 }
 
 func (c *certificates) setDefault(certificate model.Certificate) {
-	c.doubt(c.byDefault.Hash)
+	c.markDirty(c.byDefault.Hash)
 	c.byDefault = certificate
-	c.doubt(certificate.Hash)
+	c.markDirty(certificate.Hash)
 }
 
-func (c *certificates) doubt(hash string) { c.doubted[hash] = struct{}{} }
+func (c *certificates) markDirty(hash string) { c.dirty[hash] = struct{}{} }
 
-// staple switches stapling on or off.
-func (c *certificates) staple(on bool) {
+// setStapling switches stapling on or off.
+func (c *certificates) setStapling(on bool) {
 	if on == c.stapling {
 		return
 	}
 	c.stapling = on
 	for hash := range c.named {
-		c.doubt(hash)
+		c.markDirty(hash)
 	}
-	c.doubt(c.byDefault.Hash)
+	c.markDirty(c.byDefault.Hash)
 }
 
-// wanted is the certificate of that hash if it is to have a staple.
+// wanted is the certificate of that hash if it needs an OCSP response.
 func (c *certificates) wanted(hash string) (certificate model.Certificate, ok bool) {
 	if !c.stapling || hash == "" {
 		return model.Certificate{}, false
@@ -63,21 +62,21 @@ func (c *certificates) wanted(hash string) (certificate model.Certificate, ok bo
 	return certificate, ok
 }
 
-// TakeStapled says which certificates are to have staples since the last call,
-// and which no longer.
-func (d *Desired) TakeStapled() (added []model.Certificate, removed []string) {
+// DrainOCSPChanges returns the certificates that need an OCSP response since the last
+// call, and those that no longer do.
+func (d *Desired) DrainOCSPChanges() (added []model.Certificate, removed []string) {
 	c := &d.shown
-	for hash := range c.doubted {
-		_, was := c.stapled[hash]
+	for hash := range c.dirty {
+		_, was := c.requested[hash]
 		switch certificate, is := c.wanted(hash); {
 		case is && !was:
-			c.stapled[hash] = struct{}{}
+			c.requested[hash] = struct{}{}
 			added = append(added, certificate)
 		case was && !is:
-			delete(c.stapled, hash)
+			delete(c.requested, hash)
 			removed = append(removed, hash)
 		}
 	}
-	clear(c.doubted)
+	clear(c.dirty)
 	return added, removed
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// TestTakeStapled: staples are asked for once for each certificate that is
+// TestDrainOCSPChanges: staples are asked for once for each certificate that is
 // shown, as long as stapling is on.
-func TestTakeStapled(t *testing.T) {
+func TestDrainOCSPChanges(t *testing.T) {
 	d := plan.NewDesired(nil)
 	step := func(about, want string) {
 		t.Helper()
-		certificates, removed := d.TakeStapled()
+		certificates, removed := d.DrainOCSPChanges()
 		var added []string
 		for _, c := range certificates {
 			added = append(added, c.Hash)

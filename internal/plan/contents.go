@@ -5,18 +5,18 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// contents are what hosts refer to.
+// contents are the contents that hosts refer to.
 type contents struct {
-	// of are those of a host, by its name, and users how many hosts refer to
-	// each.
+	// of has those of each host, by its name, and users the number of hosts that refer
+	// to each.
 	of    map[string][]string
 	users map[string]int
 }
 
 func newContents() contents { return contents{map[string][]string{}, map[string]int{}} }
 
-// setContents asks for what a host refers to. What no other host refers to any
-// more is no longer asked for.
+// setContents adds the contents of a host, and removes those that no host refers to
+// any longer.
 func (d *Desired) setContents(host string, wanted []model.Content) {
 	var names []string
 	for _, c := range wanted {

@@ -11,25 +11,25 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// Desired is what the model asks for, as bytes, and Applied what the data
-// plane has of it. A Desired is used by one goroutine.
+// Desired is the model as units, and which of them the data plane has. A Desired is
+// used by one goroutine.
 type Desired struct {
 	globals model.Globals
 	units   map[unit.Key]unit.Unit
 	counts  map[unit.Kind]int
-	// demands of each host, by its name, how many hosts name each profile, and
+	// requirements of each host, by its name, how many hosts name each profile, and
 	// how many have a TLS policy.
-	demands     map[string]demand
-	profileUses map[model.Profile]int
-	hellos      int
-	// hosts are the hosts that names lead to, by the name's name.
+	requirements map[string]requirements
+	profileUses  map[model.Profile]int
+	clientHellos int
+	// hosts are the hosts of names, by name.
 	hosts map[string]string
-	// certificates are those that names show, by the name's name, and users
-	// how many names show each.
+	// certificates are those of names, by name, and users the number of names that use
+	// each.
 	certificates map[string]string
 	users        map[string]int
 	contents     contents
-	// shown are all certificates that are shown, by their hash.
+	// shown are all certificates in use, by their hash.
 	shown certificates
 	// patterns are all name patterns, and patternsWait is set while their unit
 	// lacks some, whose hosts NGINX has no profiles for yet.
@@ -39,41 +39,41 @@ type Desired struct {
 	// changed are the units that may differ from what was applied.
 	changed map[unit.Key]struct{}
 	applied map[unit.Key]string
-	// appliedDemands are those of the applied units of hosts.
-	appliedDemands map[string]demand
-	// restoring is set while the data plane lacks what it had.
+	// appliedRequirements are those of the applied units of hosts.
+	appliedRequirements map[string]requirements
+	// restoring is set between Forget and Restored.
 	restoring bool
 
 	bound    profileBound
 	rendered renderings
 }
 
-// NewDesired asks for nothing. directives say which profile may stand in for which.
+// NewDesired is empty. directives say which profile may replace which.
 func NewDesired(directives directive.List) *Desired {
 	return &Desired{
-		units:          map[unit.Key]unit.Unit{},
-		counts:         map[unit.Kind]int{},
-		demands:        map[string]demand{},
-		profileUses:    map[model.Profile]int{},
-		hosts:          map[string]string{},
-		certificates:   map[string]string{},
-		users:          map[string]int{},
-		contents:       newContents(),
-		shown:          newCertificates(),
-		changed:        map[unit.Key]struct{}{},
-		applied:        map[unit.Key]string{},
-		appliedDemands: map[string]demand{},
-		bound:          newProfileBound(directives),
+		units:               map[unit.Key]unit.Unit{},
+		counts:              map[unit.Kind]int{},
+		requirements:        map[string]requirements{},
+		profileUses:         map[model.Profile]int{},
+		hosts:               map[string]string{},
+		certificates:        map[string]string{},
+		users:               map[string]int{},
+		contents:            newContents(),
+		shown:               newCertificates(),
+		changed:             map[unit.Key]struct{}{},
+		applied:             map[unit.Key]string{},
+		appliedRequirements: map[string]requirements{},
+		bound:               newProfileBound(directives),
 	}
 }
 
-// Set asks for what was built, or no longer for it if there is no such unit, and
-// for what it needs besides. It returns what is wrong with a host's profiles.
+// Set adds or replaces what was built, or removes the unit if there is no model, with
+// its certificates and contents. It returns findings about a host's profiles.
 func (d *Desired) Set(b unit.Built) (findings []finding.Finding) {
 	switch b.Kind {
 	case unit.Globals:
 		d.globals, _ = b.Model.(model.Globals)
-		d.shown.staple(d.globals.Process.Stapling)
+		d.shown.setStapling(d.globals.Process.Stapling)
 		d.bound.setDefault(d.globals.Default)
 	case unit.DefaultCertificate:
 		c, _ := b.Model.(model.Certificate)
@@ -93,34 +93,34 @@ func (d *Desired) Set(b unit.Built) (findings []finding.Finding) {
 	return findings
 }
 
-// setHost bounds the profiles of a host and follows what it needs. It returns
-// the host as it is served, nil for none.
+// setHost bounds the profiles of a host and keeps its requirements. It returns the
+// host as it is served, nil for none.
 func (d *Desired) setHost(b unit.Built) (served any, findings []finding.Finding) {
 	h, found := b.Model.(model.Host)
 	if !found {
 		d.bound.remove(b.Name)
-		d.setDemand(b.Name, demand{})
+		d.setRequirements(b.Name, requirements{})
 		d.setContents(b.Name, nil)
 		return nil, nil
 	}
 	d.bound.note(h)
 	findings = d.BoundProfiles(&h)
-	d.setDemand(h.Name, demand{distinctProfiles(h), h.TLS.Any()})
+	d.setRequirements(h.Name, requirements{distinctProfiles(h), h.TLS.Any()})
 	d.setContents(h.Name, distinctContents(h))
 	return h, findings
 }
 
-// BoundProfiles puts the nearest stricter profiles in place of those that are
-// too many, as Set does, and asks for nothing.
+// BoundProfiles replaces profiles beyond the maximum by the nearest stricter ones, as
+// Set does, and has no other effect.
 func (d *Desired) BoundProfiles(h *model.Host) []finding.Finding { return d.bound.bound(h) }
 
-// Rebound decides which profiles are too many, once hosts were set or removed,
-// and returns the hosts to build and set again because other profiles are to be
-// served there. Once they are set again, nothing is left to decide.
+// Rebound decides which profiles are beyond the maximum, after hosts were set or
+// removed, and returns the hosts to build and set again because they get other
+// profiles. After that, it returns none.
 func (d *Desired) Rebound() []string { return d.bound.rebound() }
 
-func (d *Desired) setDemand(host string, wanted demand) {
-	was := d.demands[host]
+func (d *Desired) setRequirements(host string, wanted requirements) {
+	was := d.requirements[host]
 	for _, p := range wanted.profiles {
 		d.profileUses[p]++
 	}
@@ -129,19 +129,19 @@ func (d *Desired) setDemand(host string, wanted demand) {
 			delete(d.profileUses, p)
 		}
 	}
-	if wanted.hello {
-		d.hellos++
+	if wanted.clientHello {
+		d.clientHellos++
 	}
-	if was.hello {
-		d.hellos--
+	if was.clientHello {
+		d.clientHellos--
 	}
-	d.demands[host] = wanted
-	if wanted.profiles == nil && !wanted.hello {
-		delete(d.demands, host)
+	d.requirements[host] = wanted
+	if wanted.profiles == nil && !wanted.clientHello {
+		delete(d.requirements, host)
 	}
 }
 
-// setName follows which host a name leads to, and which certificate it shows.
+// setName keeps the host and the certificate of a name.
 func (d *Desired) setName(b unit.Built) {
 	was := d.certificates[b.Name]
 	delete(d.certificates, b.Name)
@@ -177,9 +177,8 @@ func (d *Desired) replacePatterns(p model.NamePatterns) {
 	d.patterns = p
 }
 
-// packPatterns leaves those patterns out of their unit whose hosts are not
-// known, so that one such host does not keep back what other tenants changed.
-// It reports whether there are any.
+// packPatterns leaves patterns of unknown hosts out of their unit, so that one such
+// host does not hold back changes of other tenants. It reports whether there are any.
 func (d *Desired) packPatterns(statics []Static) bool {
 	if _, changed := d.changed[unit.PatternsKey]; !changed && !d.patternsWait {
 		return false
@@ -236,16 +235,16 @@ func (d *Desired) remove(key unit.Key) {
 	d.changed[key] = struct{}{}
 }
 
-// Unit is a unit that is asked for, as the data plane is to get it.
+// Unit returns a unit as the data plane gets it.
 func (d *Desired) Unit(key unit.Key) (unit.Unit, bool) {
 	u, ok := d.units[key]
 	return u, ok
 }
 
-// Count is the number of units of a kind that are asked for.
+// Count is the number of units of a kind.
 func (d *Desired) Count(kind unit.Kind) int { return d.counts[kind] }
 
-// Bytes is the size of all payloads that are asked for.
+// Bytes is the size of all payloads.
 func (d *Desired) Bytes() int64 {
 	var n int64
 	for _, u := range d.units {
@@ -254,28 +253,27 @@ func (d *Desired) Bytes() int64 {
 	return n
 }
 
-// Forget says that the data plane has nothing of what was applied. Until
-// Restored, names are not held with their hosts: the hosts were there before,
-// and without them the names must answer 503, not 404.
+// Forget marks all units as not applied: the data plane is empty. Until Restored,
+// names are not held with their hosts: the hosts existed before, and without them
+// their names must answer 503, not 404.
 func (d *Desired) Forget() {
 	d.restoring = true
 	clear(d.applied)
-	clear(d.appliedDemands)
+	clear(d.appliedRequirements)
 	clear(d.changed)
 	for key := range d.units {
 		d.changed[key] = struct{}{}
 	}
 }
 
-// Restored says that the data plane has all that it can have.
+// Restored ends what Forget began.
 func (d *Desired) Restored() { d.restoring = false }
 
-// Delta is what to push now, in the order to push it. Hosts whose profiles
-// NGINX does not have yet are held, and with them the names that would lead to
-// nothing; name patterns go without such names. As long as one is, backends,
-// certificates and contents are not deleted: what is applied of a held host may
-// still refer to them. While NGINX is on its way from one configuration to another, only
-// profiles that both have are there to stay.
+// Delta returns the changes to push now, in order. Hosts with profiles that NGINX
+// does not have yet are held, together with their names; name patterns are pushed
+// without such names. While a host is held, no backends, certificates and contents
+// are deleted: the applied version of the host may still refer to them. During a
+// reload, a profile must be in both configurations.
 func (d *Desired) Delta(static Static, coming ...Static) (changes []unit.Change, held int) {
 	if d.packPatterns(append([]Static{static}, coming...)) {
 		held++
@@ -305,7 +303,7 @@ func (d *Desired) Delta(static Static, coming ...Static) (changes []unit.Change,
 	if held > 0 {
 		deletions = slices.DeleteFunc(deletions, func(c unit.Change) bool { return c.Kind.Traits().Kept })
 	}
-	// What refers to something is put after it and deleted before it.
+	// A unit is put after those that it refers to, and deleted before them.
 	slices.SortFunc(changes, func(a, b unit.Change) int { return a.Key().Compare(b.Key()) })
 	slices.SortFunc(deletions, func(a, b unit.Change) int {
 		return cmp.Or(b.Kind.Compare(a.Kind), cmp.Compare(a.Name, b.Name))
@@ -313,41 +311,39 @@ func (d *Desired) Delta(static Static, coming ...Static) (changes []unit.Change,
 	return append(changes, deletions...), held
 }
 
-// needs is the generation that a unit needs; it is not known if there is none
-// yet.
+// needs is the generation that a unit needs; not known if there is none yet.
 func (d *Desired) needs(key unit.Key, static Static) (generation int, known bool) {
 	switch key.Kind {
 	case unit.Host:
-		return static.needs(d.demands[key.Name])
+		return static.needs(d.requirements[key.Name])
 	case unit.Name:
 		return 0, d.hostKnown(d.hosts[key.Name], static)
 	}
 	return 0, true
 }
 
-// hostKnown reports whether a name may lead to the host: whether that is in the
-// data plane or can come there.
+// hostKnown reports whether the host is in the data plane or can be pushed.
 func (d *Desired) hostKnown(name string, static Static) bool {
 	if _, applied := d.applied[unit.Host.Key(name)]; applied || d.restoring {
 		return true
 	}
-	_, known := static.needs(d.demands[name])
+	_, known := static.needs(d.requirements[name])
 	return known
 }
 
-// Applied notes that changes are in the data plane.
+// Applied marks changes as applied.
 func (d *Desired) Applied(changes []unit.Change) {
 	for _, c := range changes {
 		key := c.Key()
 		if c.Delete {
 			delete(d.applied, key)
 			if c.Kind == unit.Host {
-				delete(d.appliedDemands, c.Name)
+				delete(d.appliedRequirements, c.Name)
 			}
 		} else {
 			d.applied[key] = c.Version
 			if c.Kind == unit.Host {
-				d.appliedDemands[c.Name] = d.demands[c.Name]
+				d.appliedRequirements[c.Name] = d.requirements[c.Name]
 			}
 		}
 		if u, wanted := d.units[key]; wanted == !c.Delete && u.Version == c.Version {
@@ -356,8 +352,7 @@ func (d *Desired) Applied(changes []unit.Change) {
 	}
 }
 
-// wantedProfiles are those that NGINX is to have: the default one, and those
-// that hosts name which are asked for.
+// wantedProfiles are the default profile and those of all hosts.
 func (d *Desired) wantedProfiles() map[model.Profile]struct{} {
 	set := map[model.Profile]struct{}{d.globals.Default: {}}
 	for p := range d.profileUses {

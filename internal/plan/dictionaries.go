@@ -22,7 +22,7 @@ type Usage struct {
 	Units, Versions, Certificates int64
 }
 
-// The share of a dictionary in use at which a larger one takes its place.
+// The usage of a dictionary at which a larger one replaces it.
 const fullPercent = 60
 
 // Grown are larger dictionaries instead of d, doubled where at least 60 %

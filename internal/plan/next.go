@@ -14,8 +14,8 @@ import (
 type Static struct {
 	// Generation counts configurations. The one that NGINX starts with is 1.
 	Generation int
-	// Tried is the highest generation that NGINX was ever told of, if it did
-	// not take it: its number is not given again.
+	// Tried is the highest generation that NGINX rejected, 0 for none. Its number is
+	// not used again.
 	Tried int
 	// Workers is the number of worker processes.
 	Workers      int
@@ -23,28 +23,28 @@ type Static struct {
 	Default      model.Profile
 	// Profiles are those with a location of their own, sorted by name.
 	Profiles []model.Profile
-	// since says which generation brought a profile.
+	// since has the generation that added each profile.
 	since map[model.Profile]int
-	// hello is the generation that brought the phase of TLS policies, 0 if it
-	// is not there.
-	hello int
-	Files map[string][]byte
+	// clientHello is the generation that added the phase of TLS policies, 0 if there is
+	// none.
+	clientHello int
+	Files       map[string][]byte
 	// from is an input that gives the Files.
 	from input
 }
 
-// A demand is what a host wants of NGINX's configuration.
-type demand struct {
+// requirements are what a host needs in NGINX's configuration.
+type requirements struct {
 	profiles []model.Profile
-	// hello is set where the host has a TLS policy.
-	hello bool
+	// clientHello is set where the host has a TLS policy.
+	clientHello bool
 }
 
-// needs is the generation that has all that is wanted; it is not known if NGINX
-// lacks any of it.
-func (s Static) needs(d demand) (generation int, known bool) {
-	if d.hello {
-		if generation = s.hello; generation == 0 {
+// needs is the generation that meets the requirements; not known if NGINX does not
+// meet them yet.
+func (s Static) needs(d requirements) (generation int, known bool) {
+	if d.clientHello {
+		if generation = s.clientHello; generation == 0 {
 			return 0, false
 		}
 	}
@@ -58,25 +58,23 @@ func (s Static) needs(d demand) (generation int, known bool) {
 	return generation, true
 }
 
-// Next returns the configuration that d asks for, coming from current. If its
-// files are those of current, the reason is empty, and next is current, which
-// knows by now that it serves what d asks for: pass it the next time. Else the
-// reason says in words why NGINX is to be reloaded.
+// Next returns the configuration for d, after current. If its files are those of
+// current, the reason is empty, and next is current with what it was rendered from:
+// pass it the next time. Else the reason says why NGINX must be reloaded.
 //
-// What nothing uses any more costs no reload: it stays as long as nothing else
-// asks for one. A reload, when it must be, drops profiles and the phase of TLS
-// policies where neither d nor the applied units name them, and the dictionaries before the current ones.
-// grown, if not nil, are larger dictionaries to go over to.
+// Removing what is no longer used needs no reload of its own: the next reload removes
+// profiles and the phase of TLS policies that neither d nor the applied units use, and
+// old dictionaries. grown, if not nil, are larger dictionaries to use.
 func (d *Desired) Next(env Environment, current Static, grown *Dictionaries) (next Static, reason string, err error) {
-	hello := d.hellos > 0 || d.globals.Process.TLS.RejectUnknown
-	if grown == nil && current.serves(d, env, hello) {
+	clientHello := d.clientHellos > 0 || d.globals.Process.TLS.RejectUnknown
+	if grown == nil && current.serves(d, env, clientHello) {
 		return current, "", nil
 	}
 	kept := d.wantedProfiles()
 	for p := range current.since {
 		kept[p] = struct{}{}
 	}
-	same, err := d.render(env, current, kept, hello || current.hello > 0, current.Dictionaries)
+	same, err := d.render(env, current, kept, clientHello || current.clientHello > 0, current.Dictionaries)
 	if err != nil {
 		return Static{}, "", err
 	}
@@ -86,29 +84,28 @@ func (d *Desired) Next(env Environment, current Static, grown *Dictionaries) (ne
 	}
 
 	wanted := d.wantedProfiles()
-	for _, applied := range d.appliedDemands {
+	for _, applied := range d.appliedRequirements {
 		for _, p := range applied.profiles {
 			wanted[p] = struct{}{}
 		}
-		hello = hello || applied.hello
+		clientHello = clientHello || applied.clientHello
 	}
 	dictionaries := current.Dictionaries
 	dictionaries.Previous = nil
 	if grown != nil {
 		dictionaries = *grown
 	}
-	next, err = d.render(env, current, wanted, hello, dictionaries)
+	next, err = d.render(env, current, wanted, clientHello, dictionaries)
 	if err != nil {
 		return Static{}, "", err
 	}
 	return next, why(current, next), nil
 }
 
-// serves reports whether the configuration has all that d asks for, without
-// rendering it: whether rendering would give the same bytes because it would
-// be given the same input.
-func (s Static) serves(d *Desired, env Environment, hello bool) bool {
-	if s.Files == nil || hello && s.hello == 0 {
+// serves reports whether rendering for d would give the same bytes, because its input
+// is the same.
+func (s Static) serves(d *Desired, env Environment, clientHello bool) bool {
+	if s.Files == nil || clientHello && s.clientHello == 0 {
 		return false
 	}
 	for p := range d.profileUses {
@@ -120,7 +117,7 @@ func (s Static) serves(d *Desired, env Environment, hello bool) bool {
 	return ok && s.from.sameSettings(input{environment: env, globals: d.globals})
 }
 
-func (d *Desired) render(env Environment, current Static, profiles map[model.Profile]struct{}, hello bool, dictionaries Dictionaries) (Static, error) {
+func (d *Desired) render(env Environment, current Static, profiles map[model.Profile]struct{}, clientHello bool, dictionaries Dictionaries) (Static, error) {
 	next := Static{
 		Generation:   max(current.Generation, current.Tried) + 1,
 		Workers:      env.WorkerProcesses(d.globals.Process),
@@ -134,8 +131,8 @@ func (d *Desired) render(env Environment, current Static, profiles map[model.Pro
 			next.since[p] = since
 		}
 	}
-	if hello {
-		next.hello = cmp.Or(current.hello, next.Generation)
+	if clientHello {
+		next.clientHello = cmp.Or(current.clientHello, next.Generation)
 	}
 	others := map[model.Profile]struct{}{}
 	for p := range profiles {
@@ -144,13 +141,13 @@ func (d *Desired) render(env Environment, current Static, profiles map[model.Pro
 		}
 	}
 	next.Profiles = sortedProfiles(others)
-	next.from = input{environment: env, globals: d.globals, profiles: next.Profiles, hello: hello, dictionaries: dictionaries}
+	next.from = input{environment: env, globals: d.globals, profiles: next.Profiles, clientHello: clientHello, dictionaries: dictionaries}
 	var err error
 	next.Files, err = d.rendered.files(next.from)
 	return next, err
 }
 
-// why tells two configurations apart in words.
+// why describes the difference between two configurations.
 func why(current, next Static) string {
 	if current.Files == nil {
 		return "start"
@@ -161,7 +158,7 @@ func why(current, next Static) string {
 			reasons = append(reasons, fmt.Sprintf("profile %s is new", p.Name()))
 		}
 	}
-	if next.hello > current.hello {
+	if next.clientHello > current.clientHello {
 		reasons = append(reasons, "TLS handshakes differ by host")
 	}
 	if next.Default != current.Default {

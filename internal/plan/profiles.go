@@ -22,8 +22,7 @@ const maxProfiles = 200
 // Ingresses are kept, and each other route gets the nearest stricter one among
 // them.
 //
-// What is kept follows from what all hosts ask for, and not from when they came
-// to ask.
+// The result depends on the hosts, and not on the order in which they were set.
 type profileBound struct {
 	directives directive.List
 	first      model.Profile
@@ -45,7 +44,7 @@ type requesters struct {
 	byHost  map[string]model.Origin
 }
 
-// A substitute is a profile, or a denial where none is strict enough.
+// A substitute is a profile, or a denial if none is strict enough.
 type substitute struct {
 	profile model.Profile
 	denied  bool
@@ -55,14 +54,13 @@ func newProfileBound(directives directive.List) profileBound {
 	return profileBound{directives: directives, asked: map[model.Profile]*requesters{}, hosts: map[string][]*requesters{}}
 }
 
-// setDefault says which profile is always there.
+// setDefault sets the profile that is always kept.
 func (p *profileBound) setDefault(first model.Profile) {
 	p.changed = p.changed || first != p.first
 	p.first = first
 }
 
-// bound puts what was decided last in place of what a host asks for, and notes
-// nothing.
+// bound replaces the profiles of a host by what was decided last.
 func (p *profileBound) bound(h *model.Host) []finding.Finding {
 	var fs []finding.Finding
 	for i, r := range h.Routes {
@@ -83,11 +81,11 @@ func (p *profileBound) bound(h *model.Host) []finding.Finding {
 func (p *profileBound) tooMany(r model.Route, served substitute) finding.Finding {
 	f := finding.Finding{
 		Object: "ingress/" + r.Origin.Namespace + "/" + r.Origin.Ingress, Field: "metadata.annotations", Code: finding.TooMany,
-		Message: fmt.Sprintf("older Ingresses have %d combinations of settings that NGINX only takes by a reload, and this is another one", maxProfiles),
-		Effect:  "the nearest stricter one is served: " + p.directives.Against(served.profile, r.Profile),
+		Message: fmt.Sprintf("older Ingresses have the maximum of %d different combinations of static settings, and this is another one", maxProfiles),
+		Effect:  "using the nearest stricter one: " + p.directives.Against(served.profile, r.Profile),
 	}
 	if served.denied {
-		f.Effect = "none of theirs is as strict: its paths answer 503"
+		f.Effect = "none of them is as strict: the paths answer 503"
 	}
 	return f
 }
@@ -100,7 +98,7 @@ func (p *profileBound) remove(host string) {
 			delete(p.asked, a.profile)
 			p.changed = true
 		}
-		// Among too many it counts which Ingresses ask.
+		// Beyond the maximum, the Ingresses decide which profiles are kept.
 		p.changed = p.changed || p.kept != nil
 	}
 	delete(p.hosts, host)
@@ -127,8 +125,7 @@ func (p *profileBound) note(h model.Host) {
 	p.changed = p.changed || p.kept != nil
 }
 
-// rebound decides again, and returns the hosts for which it comes out
-// differently.
+// rebound decides again, and returns the hosts that get other profiles.
 func (p *profileBound) rebound() []string {
 	if !p.changed {
 		return nil

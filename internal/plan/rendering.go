@@ -15,24 +15,23 @@ type input struct {
 	globals     model.Globals
 	// profiles are those beside the default one, sorted by name.
 	profiles     []model.Profile
-	hello        bool
+	clientHello  bool
 	dictionaries Dictionaries
 }
 
-// sameSettings compares what does not follow from hosts or from memory in use.
+// sameSettings compares what does not depend on hosts or on the memory in use.
 func (i input) sameSettings(other input) bool {
 	return reflect.DeepEqual(i.environment, other.environment) && reflect.DeepEqual(i.globals, other.globals)
 }
 
 func (i input) equal(other input) bool {
-	return i.hello == other.hello && slices.Equal(i.profiles, other.profiles) &&
+	return i.clientHello == other.clientHello && slices.Equal(i.profiles, other.profiles) &&
 		reflect.DeepEqual(i.dictionaries, other.dictionaries) && i.sameSettings(other)
 }
 
-// renderings are the last ones with their inputs. Next asks for two: one to
-// compare with the current configuration, and one to go over to. Both are asked
-// for again with every change for as long as a reload waits for its time, or
-// NGINX refuses the configuration.
+// renderings caches the last two renderings with their inputs. Next makes two: one to
+// compare with the current configuration, and the new one. While a reload waits, or
+// NGINX rejects the configuration, each change makes both again.
 type renderings []rendering
 
 type rendering struct {
@@ -47,7 +46,7 @@ func (r *renderings) files(from input) (map[string][]byte, error) {
 			return known.files, nil
 		}
 	}
-	files, err := Render(from.environment, from.globals, from.profiles, from.hello, from.dictionaries)
+	files, err := Render(from.environment, from.globals, from.profiles, from.clientHello, from.dictionaries)
 	if err != nil {
 		return nil, err
 	}

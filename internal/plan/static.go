@@ -36,7 +36,7 @@ type Environment struct {
 	IPv6           bool
 	HTTPPort       Port
 	HTTPSPort      Port
-	// HealthPath is where names that nobody has answer 200.
+	// HealthPath is the path that answers 200 for names that no host has.
 	HealthPath Path
 	// AccessLog is the file that the access log is written to.
 	AccessLog Path
@@ -73,7 +73,7 @@ type Path struct{ text string }
 // anything but a path.
 func NewPath(path string) (Path, error) {
 	if !regexp.MustCompile(`^/[A-Za-z0-9_./@+,=~-]*$`).MatchString(path) {
-		return Path{}, fmt.Errorf("%q can't be used as a path in nginx.conf: allowed are absolute paths of letters, digits and _./@+,=~-", path)
+		return Path{}, fmt.Errorf("invalid path %q: must be an absolute path of letters, digits and _./@+,=~-", path)
 	}
 	return Path{path}, nil
 }
@@ -86,7 +86,7 @@ type Word struct{ text string }
 // NewWord checks that a name is made of letters, digits, - and _.
 func NewWord(word string) (Word, error) {
 	if !regexp.MustCompile(`^[A-Za-z0-9_-]*$`).MatchString(word) {
-		return Word{}, fmt.Errorf("%q can't be used as a name in nginx.conf", word)
+		return Word{}, fmt.Errorf("invalid name %q: must consist of letters, digits, - and _", word)
 	}
 	return Word{word}, nil
 }
@@ -103,10 +103,9 @@ var parsedTemplate = sync.OnceValue(func() *template.Template {
 })
 
 // Render writes the static files. profiles are those that have a location of
-// their own beside the default one; they must be sorted and distinct. hello has
-// Lua look at each TLS client's first message, which costs each handshake
-// something.
-func Render(env Environment, globals model.Globals, profiles []model.Profile, hello bool, dictionaries Dictionaries) (map[string][]byte, error) {
+// their own beside the default one; they must be sorted and distinct. clientHello runs
+// Lua for the first message of each TLS client, which makes handshakes slower.
+func Render(env Environment, globals model.Globals, profiles []model.Profile, clientHello bool, dictionaries Dictionaries) (map[string][]byte, error) {
 	for _, p := range append([]model.Profile{globals.Default}, profiles...) {
 		if name := env.Directives.Undeclared(p); name != "" {
 			return nil, fmt.Errorf("render nginx.conf: no feature declares the directive %s of a profile", name)
@@ -119,16 +118,16 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, he
 		// Default is the location of most requests.
 		Default location
 		// Jumps are the locations that requests may jump to.
-		Jumps []location
-		Hello bool
-		// Limits that Lua and Go have in common.
+		Jumps       []location
+		ClientHello bool
+		// Limits that Lua and Go share.
 		MatchLimit, JITStack, Tries, MaxTries int
 		Timeouts                              struct{ Connect, Send, Read time.Duration }
 		Dictionaries                          Dictionaries
 	}{
 		Environment: env, WorkerProcesses: env.WorkerProcesses(globals.Process), Process: globals.Process,
 		Default: env.location(globals.Default, model.Mode{}), Jumps: env.jumps(globals.Default, profiles),
-		Hello: hello, MatchLimit: pcre.MatchLimit, JITStack: pcre.JITStack, Tries: model.Tries, MaxTries: model.MaxTries, Dictionaries: dictionaries,
+		ClientHello: clientHello, MatchLimit: pcre.MatchLimit, JITStack: pcre.JITStack, Tries: model.Tries, MaxTries: model.MaxTries, Dictionaries: dictionaries,
 	}
 	values.Timeouts.Connect, values.Timeouts.Send, values.Timeouts.Read = model.ConnectTimeout, model.SendTimeout, model.ReadTimeout
 	var b bytes.Buffer
@@ -138,7 +137,7 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, he
 	return map[string][]byte{NginxConf: b.Bytes()}, nil
 }
 
-// A location is where NGINX does what a profile says, in a mode.
+// A location is the location of a profile in a mode.
 type location struct {
 	model.Profile
 	model.Mode
@@ -150,14 +149,14 @@ func (e Environment) location(p model.Profile, m model.Mode) location {
 	return location{p, m, e.Directives.Lines(p)}
 }
 
-// Pass is where the requests go: an upstream block of their own for each way of
-// asking backends, since a connection that is kept is of one kind. A further way
-// has a row here and an upstream block in nginx.conf.tmpl.
+// Pass is the directive with the upstream block. Each protocol, with TLS and without,
+// needs an upstream block of its own in nginx.conf.tmpl, since idle connections are
+// kept by block.
 func (l location) Pass() (string, error) {
 	passes := map[[2]any]string{{model.HTTP, false}: "http://hg_http"}
 	pass, ok := passes[[2]any{l.Protocol, l.TLS}]
 	if !ok {
-		return "", fmt.Errorf("backends can't be asked by %s with TLS %v", l.Protocol, l.TLS)
+		return "", fmt.Errorf("the protocol %s with TLS %v is not supported for backends", l.Protocol, l.TLS)
 	}
 	return l.Protocol.Prefix() + "pass " + pass, nil
 }
@@ -165,8 +164,8 @@ func (l location) Pass() (string, error) {
 // Name is the location's, without the "@".
 func (l location) Name() string { return l.Profile.Location(l.Mode) }
 
-// jumps are the locations of profiles. Modes with a check that no feature has the
-// call for are left out: no route has them.
+// jumps are the locations of profiles. Modes with a check are left out if no feature
+// declares the location of its call.
 func (e Environment) jumps(first model.Profile, others []model.Profile) []location {
 	list := make([]location, 0, (1+len(others))*len(model.Modes()))
 	for _, p := range append([]model.Profile{first}, others...) {
@@ -201,7 +200,7 @@ func (e Environment) Addresses() []string {
 	return []string{"0.0.0.0"}
 }
 
-// WorkerProcesses is the number of workers that NGINX is told to run.
+// WorkerProcesses is the number of NGINX's workers.
 func (e Environment) WorkerProcesses(p model.Process) int {
 	if p.Workers > 0 {
 		return p.Workers

@@ -2,9 +2,8 @@
 // settings of a profile: shared memory, variables, internal locations, upstream
 // blocks and thread pools.
 //
-// The values hold nothing but what may stand in nginx.conf: numbers, and names
-// of a fixed form. A name of another form is a programming error and panics when
-// the declaration is made.
+// The values are safe in nginx.conf: numbers, and names of a fixed form. A name of
+// another form is a programming error and panics when the declaration is made.
 package resource
 
 import (
@@ -96,8 +95,7 @@ type Location struct {
 	// Those named _check_http and _check_https are for modes with a check.
 	Name     Name
 	Upstream Name
-	// TLS asks by https; ServerName is the variable of the name that the server is
-	// told then.
+	// TLS uses https; ServerName is the variable with the name for SNI.
 	TLS        bool
 	ServerName Name
 	// Method and Target are variables.
@@ -177,7 +175,7 @@ func distinct[T any](list []T, name func(T) Name, prefix string) {
 
 func matching(what, form, text string) string {
 	if !regexp.MustCompile(form).MatchString(text) {
-		panic(fmt.Sprintf("resource: %q can't be a %s in nginx.conf", text, what))
+		panic(fmt.Sprintf("resource: %q is not a valid %s in nginx.conf", text, what))
 	}
 	return text
 }
