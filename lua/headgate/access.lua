@@ -1,7 +1,6 @@
--- Who may pass: what the features' authenticate functions return before a
--- request goes on, and the access phase, which only locations have that need it.
--- That can refuse a request but lets none in: nothing here may be combined with
--- NGINX's `satisfy`, under which an access phase that merely returns grants
+-- Authentication: the features' authenticate functions, and the access phase of
+-- locations that have one. The access phase can only deny requests. It must not be
+-- combined with NGINX's `satisfy`, for which an access phase that returns grants
 -- access.
 local features = require "headgate.features"
 local requests = require "headgate.request"
@@ -20,11 +19,10 @@ local FORBIDDEN = 403
 local NOT_FOUND = 404
 local UNAVAILABLE = 503
 
--- A verdict is true, with which a request passes, a status, 401 or 403, that
--- refuses it, or this: the auth service decides, which NGINX asks in modes with a
--- check. With 401 comes a WWW-Authenticate, if there is one; two of all are sent.
--- A function that can't decide ends the request itself, and no other verdict
--- counts any more.
+-- A verdict is true (the request passes), 401 or 403 (it is denied), or this: the
+-- auth service decides, which NGINX calls in modes with a check. With 401 comes a
+-- WWW-Authenticate, if there is one; at most two of them are sent. A function that
+-- can't decide ends the request itself; other verdicts have no effect then.
 local ASK = "ask"
 
 
@@ -36,7 +34,7 @@ local function run_auth_refused(request)
 end
 
 
--- refuse ends a request. challenge, second: what a 401 asks for.
+-- refuse ends a request. challenge, second: the WWW-Authenticate headers of a 401.
 local function refuse(request, status, challenge, second)
     if status == UNAUTHORIZED then
         if second then
@@ -52,9 +50,9 @@ local function refuse(request, status, challenge, second)
 end
 
 
--- authenticate runs a list of functions, and ends the request unless all let it
--- pass, or, on a route where one is enough, one of them. A 401 says more than a
--- 403: with it the client learns what would let it in.
+-- authenticate runs the auth checks of a route, and ends the request unless it passes
+-- all of them, or one of them on a route with satisfy_any. A 401 takes precedence over
+-- a 403, since it says how the client can authenticate.
 function _M.authenticate(list, request)
     local route = request.route
     local any = route.satisfy_any
@@ -93,8 +91,8 @@ function _M.authenticate(list, request)
 end
 
 
--- Where another service was asked, NGINX comes here only when that let the
--- request pass. reads_body: whether the profile lets policies read the body.
+-- Runs in the access phase. If the auth service was called, it has allowed the
+-- request. reads_body: whether the profile lets policies read the body.
 function _M.run(reads_body)
     local request = requests.current()
     if not request then
@@ -113,8 +111,8 @@ function _M.run(reads_body)
 end
 
 
--- Runs before the header of the auth service's answer, which never reaches the
--- client, would be sent.
+-- Runs in the header filter of the auth service's response, which never reaches the
+-- client.
 function _M.auth_response()
     local request = requests.current()
     local calls = request and request.calls
@@ -124,15 +122,14 @@ function _M.auth_response()
     end
     local refusal = request and request.refusal
     if refusal and refusal.status == UNAUTHORIZED and ngx.status == FORBIDDEN then
-        -- As under NGINX's satisfy: a client that can still authenticate is asked
-        -- to.
+        -- As with NGINX's satisfy: the client can still authenticate.
         ngx.status = UNAUTHORIZED
     end
 end
 
 
--- Answers in @refused, with what NGINX or refuse put into WWW-Authenticate, and
--- what other features want besides.
+-- Answers in @refused, with the WWW-Authenticate that NGINX or refuse has set, and
+-- with those of other features.
 function _M.refused()
     local request = requests.current()
     if not request then

@@ -26,8 +26,8 @@ local function refuse(status, why)
 end
 
 
--- body reads a request's body, which must fit into memory: what was pushed
--- must not reach a file. -> body | nil, status, err
+-- body reads a request's body, which must fit into memory: keys must not reach a
+-- file. -> body | nil, status, err
 local function body()
     local length = tonumber(ngx.var.http_content_length)
     if not length then
@@ -46,7 +46,7 @@ local function part_key(key, part)
 end
 
 
--- What a part begins with tells which unit it is a part of.
+-- part_head is the start of a part, which identifies its unit.
 local function part_head(e)
     return e.version .. "/" .. e.parts .. "\n"
 end
@@ -110,8 +110,8 @@ local function apply(e)
 end
 
 
--- sizes is what the entries will take: a unit in parts needs room for them and
--- for the whole.
+-- sizes are the sizes of entries: a unit in parts needs room for its parts and for
+-- the whole.
 local function sizes(entries)
     local list = {}
     for i, e in ipairs(entries) do
@@ -249,7 +249,7 @@ function _M.run()
     local calls = CALLS[path]
     local collection, name = string_match(path, "^/v1/(%l+)/(.+)$")
     if collection == "backends" and not string_match(name, "/.*/") then
-        -- NGINX takes two slashes for one, and that of no namespace is the second.
+        -- NGINX merges slashes; the second one begins an empty namespace.
         name = "/" .. name
     end
     if not calls and COLLECTIONS[collection] then

@@ -50,7 +50,7 @@ function _M.compile(payload, _, before)
         local m = type(endpoint) == "string" and ngx_re_match(endpoint, ENDPOINT, "jo")
         local port = m and tonumber(m[2])
         if not m or port < 1 or port > 65535 then
-            return nil, "an endpoint that is no address with a port"
+            return nil, "an endpoint that is not an address with a port"
         end
         addresses[i], ports[i] = m[1], port
     end
@@ -79,8 +79,7 @@ function methods.next(self)
 end
 
 
--- numbers(list) is a function that gives the next of NGINX's values for each try,
--- nil for what is none ("-").
+-- numbers(list) returns an iterator over NGINX's values for each try, nil for "-".
 local function numbers(list)
     local next_one = string_gmatch(list or "", "[%d.-]+")
     return function()
@@ -90,8 +89,8 @@ local function numbers(list)
 end
 
 
--- Gives the picker the outcome of a request's tries. To be called in the log
--- phase, of backends that have reports.
+-- Passes the outcome of a request's tries to the picker. To be called in the log
+-- phase, for backends with reports.
 function methods.report(self, request)
     local tried = request.tried
     if not tried then

@@ -23,7 +23,7 @@ local function begin(request)
 end
 
 
--- again picks for a further try. Only now are tables made.
+-- again picks the endpoint of a retry. Only retries need tables.
 local function again(request)
     local tried = request.tried
     if type(tried) == "number" then

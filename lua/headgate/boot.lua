@@ -1,4 +1,4 @@
--- What runs before requests do.
+-- Runs before there are requests.
 local ngx_re = require "ngx.re"
 local settings = require "headgate.settings"
 
@@ -18,7 +18,7 @@ local function read_generation(run_dir)
     local generation = tonumber(file:read("*a"))
     file:close()
     if not generation then
-        error("the file of the generation holds no number")
+        error("the generation file does not contain a number")
     end
     return generation
 end
@@ -42,9 +42,8 @@ function _M.init(values)
 end
 
 
--- Counts this worker among those that accept connections. NGINX runs the
--- timer early when it tells the worker to stop, and that is the moment at
--- which it no longer accepts any.
+-- Counts this worker among those that accept connections. NGINX runs the timer early
+-- when the worker must stop: from then on it accepts no connections.
 local function count_in()
     local memory = require "headgate.memory"
     local generation, pid = settings.generation, ngx.worker.pid()

@@ -1,12 +1,12 @@
 -- A worker's decoded units of one kind, bounded by the bytes of their packed
 -- form.
 --
--- Two generations stand for an order by use: what is used moves into the young
--- one, and when that has half of the bytes it becomes the old one, whose rest
--- is dropped. That costs a look-up nothing but the look-up.
+-- It approximates LRU by two generations: an entry that is used moves into the young
+-- one. When that has half of the bytes, it becomes the old one, and the entries of the
+-- old one are dropped. So a look-up costs no more than a look-up.
 --
--- An entry that has more than half of the bytes by itself would drop all others
--- each time that it comes: of those the last one is held, apart from them.
+-- An entry of more than half of the bytes would drop all others each time. The last
+-- one of these is held apart.
 local _M = {}
 
 local setmetatable = setmetatable
@@ -45,8 +45,7 @@ function methods.get(self, name)
 end
 
 
--- Puts an entry, which has its packed size as `bytes`, instead of any
--- other of that name.
+-- Adds or replaces an entry, which has its packed size as `bytes`.
 function methods.put(self, name, entry)
     self:drop(name)
     if entry.bytes > self.half then

@@ -1,9 +1,9 @@
 -- Calls to other services: subrequests that NGINX makes. A request may have
--- several, each with a name, a backend and a turn of its own; model.CallName has
--- the names. "check" is that of auth_request, in locations of a mode with a check.
+-- several, each with a name and a backend; model.CallName has the names. "check" is
+-- that of auth_request, in locations of a mode with a check.
 --
--- A subrequest has a ngx.ctx of its own but its request's variables, so it
--- finds the request's table by the slot.
+-- A subrequest has its own ngx.ctx but the variables of its request, so it finds the
+-- request's table by the slot.
 local balancer = require "ngx.balancer"
 local log = require "headgate.log"
 local requests = require "headgate.request"
@@ -19,8 +19,8 @@ local LOOPBACK = "127.0.0.1"
 
 
 -- prepare(request, name, callee) -> the call, from then on request.calls[name],
--- nil if there is nobody to call.
--- callee: { secure, backend | own }: an endpoint of the backend, or this very
+-- nil if the backend has no endpoint.
+-- callee: { secure, backend | own }: an endpoint of the backend, or this
 -- NGINX.
 function _M.prepare(request, name, callee)
     local call = {}

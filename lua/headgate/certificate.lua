@@ -1,9 +1,9 @@
--- The certificate phase: which certificate a TLS client is shown.
+-- The certificate phase: selects the certificate for a TLS client.
 local log = require "headgate.log"
 local memory = require "headgate.memory"
 local names = require "headgate.names"
 local ssl = require "ngx.ssl"
-local staple = require "headgate.ocsp"
+local ocsp = require "headgate.ocsp"
 local units = require "headgate.units"
 
 local _M = {}
@@ -50,7 +50,7 @@ function _M.run()
         log.err("show a certificate: ", err)
         return ngx.exit(ngx.ERROR)
     end
-    staple.show(certificate, revision)
+    ocsp.show(certificate, revision)
 end
 
 

@@ -6,8 +6,8 @@ local _M = {}
 
 
 -- compile(payload, name) -> { chain, key, hash } | nil, err
--- hash: what staples know the certificate by; the default certificate's name
--- is not its hash.
+-- hash: the name of the certificate's OCSP response; the name of the default
+-- certificate is not its hash.
 function _M.compile(payload, name)
     local unit, err = cjson.decode(payload)
     if not unit then

@@ -1,6 +1,6 @@
--- What a client sent, by names that a unit has. The only reader of variables
--- whose names are not spelled: they begin as is spelled here, so that no name
--- leads to a variable that holds something else.
+-- Values that a client sent, by names from units. Only this module reads variables
+-- with computed names. The fixed prefixes keep a name from reaching any other
+-- variable.
 local _M = {}
 
 local ngx_var = ngx.var

@@ -1,6 +1,5 @@
--- The phase of a TLS client's first message, before a session is looked for:
--- what its host asks of the handshake beside the certificate. It is rendered
--- only where a host asks for anything.
+-- The client hello phase of a TLS handshake, before a session is looked up: applies
+-- the TLS policy of the host. nginx.conf has it only if a host has such a policy.
 local clienthello = require "ngx.ssl.clienthello"
 local log = require "headgate.log"
 local memory = require "headgate.memory"

@@ -7,37 +7,36 @@
 --                             may set request.backend to another backend than
 --                             the route's; it must have an endpoint
 --   authenticate(policy, request) -> verdict, challenge
---                             when there is a backend to ask, or the built-in
---                             default one answers: whether the request's
---                             sender may pass: true, "ask", 401 or 403, see
---                             access.lua. Where one is enough, not all are
---                             called
+--                             the auth check of a route with a backend, or with
+--                             the built-in default one: true, "ask", 401 or
+--                             403, see access.lua. With satisfy_any, not all
+--                             are called
 --   request_headers(policy, request)
---                             when the request may pass: sets what the backend
---                             is asked
+--                             when the request may pass: sets headers of the
+--                             request to the backend
 --   before_exec(policy, request)
 --                             before a jump to a profile's location, which
---                             skips what NGINX checks on the way into one by
+--                             skips checks that NGINX makes for locations by
 --                             path; may end the request
 --   auth_response(policy, request)
 --                             in modes with a check, before the header of the
---                             auth service's answer, which no client gets
+--                             auth service's response, which no client gets
 --   auth_passed(policy, request)
---                             in modes with a check, when the auth service let
---                             the request pass
+--                             in modes with a check, when the auth service has
+--                             allowed the request
 --   auth_refused(policy, request)
---                             when the request was refused with 401, here or by
+--                             when the request was denied with 401, here or by
 --                             the auth service; may end the request
 --   access(policy, request)   in profiles with an access phase
---   balancer(policy, request) before the first endpoint is asked
+--   balancer(policy, request) before the first try
 --   header_filter(policy, request)
---                             before the answer's header is sent, in locations
+--                             before the response's header is sent, in locations
 --                             of a mode with a header filter, and before
 --                             Headgate itself ends the request
 --   log(policy, request)      when the request is over, however it ended
 --   applies(policy, phase, location) -> whether this policy takes part in a
 --                             phase on routes that jump to that location (nil:
---                             that don't jump); asked when a unit is decoded
+--                             that don't jump); called when a unit is decoded
 local cjson = require "cjson.safe"
 
 local _M = {}
@@ -97,13 +96,13 @@ end
 
 
 -- phases(policies, location) -> by phase a flat list function, policy,
--- function, policy, …, nil where nothing is to run | nil, err
+-- function, policy, …, nil if there are none | nil, err
 -- policies: a list of { feature, value } in the order of the feature list.
 -- Equal policies give one and the same table.
 function _M.phases(policies, location)
     local key = cjson.encode(policies)
     if not key then
-        return nil, "policies that are no plain data"
+        return nil, "policies that are not plain data"
     end
     key = key .. (location or "")
     if not made[key] then

@@ -1,5 +1,5 @@
--- The format of a frame: docs/data-plane-api.md. It knows nothing of NGINX, so
--- that plain LuaJIT can test it.
+-- The format of a frame: docs/data-plane-api.md. It does not depend on NGINX, so that
+-- plain LuaJIT can test it.
 local _M = {}
 
 local ipairs = ipairs
@@ -8,7 +8,7 @@ local string_match = string.match
 local string_sub = string.sub
 local tonumber = tonumber
 
--- The most bytes that a frame may have.
+-- The maximum size of a frame.
 _M.MAX_BYTES = 262144
 
 local MAX_NAME = 512
@@ -49,13 +49,13 @@ local function entry(body, at)
         return nil, "a name that is empty or too long"
     end
     if #needs > MAX_DIGITS then
-        return nil, "a generation that can't be"
+        return nil, "an invalid generation"
     end
     if #version > 64 then
         return nil, "a version that is too long"
     end
     if part < 1 or part > parts or parts > MAX_PARTS then
-        return nil, "a part that can't be"
+        return nil, "an invalid part"
     end
     local name_at = line_end + 1
     local behind = name_at + name_length + length
@@ -84,10 +84,10 @@ function _M.parse(body, crc32)
     local dictionary, generation, count, checksum, first =
         string_match(body, "^headgate 1 (%d+) (%d+) (%d+) (%d+)\n()")
     if not dictionary then
-        return nil, "no first line of a frame in format 1"
+        return nil, "not a frame of format 1"
     end
     if crc32(string_sub(body, first)) ~= tonumber(checksum) then
-        return nil, "a checksum that does not fit"
+        return nil, "a wrong checksum"
     end
     local entries = {}
     local at = first

@@ -1,5 +1,4 @@
--- What holds for every request: the settings that the features' route policies
--- share.
+-- The settings of all requests.
 local cjson = require "cjson.safe"
 local features = require "headgate.features"
 
@@ -10,7 +9,7 @@ local PERMANENT = 308
 
 -- compile(payload) -> { settings, redirect_code } | nil, err
 --   settings: by feature, what it has for all requests
---   redirect_code: the status of redirects from a twin
+--   redirect_code: the status of redirects from a www redirect alias
 function _M.compile(payload)
     local unit, err = cjson.decode(payload)
     if not unit then

@@ -1,5 +1,5 @@
--- The header filter, which only locations of a mode with one have: what features
--- do to the header of an answer.
+-- The header filter, in locations of a mode with one: runs the features' functions
+-- for the header of a response.
 local features = require "headgate.features"
 local requests = require "headgate.request"
 

@@ -1,4 +1,4 @@
--- A host: its routes, and which one a path leads to.
+-- A host: its routes, and how a path finds one.
 --
 -- An Exact route is found by its path; one written "/foo/" redirects "/foo"
 -- there. A Prefix route "/foo" answers for
@@ -34,13 +34,12 @@ local SLASH = 47
 -- The longest name of sessions that the TLS library takes.
 local MAX_SESSIONS = 32
 
--- Hosts are many and a request touches few of their bytes twice: what is empty
--- or alike is one and the same table for all of them.
+-- There are many hosts: empty or equal tables are shared between them.
 local EMPTY = {}
 
 
--- phases_of gives the phases of the numbered policies of a unit. known has those
--- that it gave already for this unit: routes are many, and alike.
+-- phases_of returns the phases of policies of a unit, by their numbers. known has the
+-- earlier results for this unit: many routes have the same policies.
 local function phases_of(numbers, unit, location, known)
     local key = table_concat(numbers, ",") .. (location or "")
     if known[key] then
@@ -50,7 +49,7 @@ local function phases_of(numbers, unit, location, known)
     for i, number in ipairs(numbers) do
         policies[i] = unit.policies[number]
         if not policies[i] then
-            return nil, "a route with a policy that is not there"
+            return nil, "a route with an unknown policy"
         end
     end
     local phases, err = features.phases(policies, location)
@@ -59,14 +58,14 @@ local function phases_of(numbers, unit, location, known)
 end
 
 
--- fallback is the backend to ask instead of the route's own, and what it
--- is told about that one.
+-- fallback is the backend that answers instead of the route's own, with the name of
+-- that one for its headers.
 local function fallback(packed, unit)
     local key = unit.backends[packed.fallback]
     local namespace, service, port = string_match(unit.backends[packed.backend], "^(.-)/(.-)/(.*)$")
     return {
         backend = key,
-        -- Whether it is the very Service that the route guards.
+        -- Whether it is the same Service.
         own = key == (namespace or "") .. "/" .. (service or "") .. "/",
         label = "custom-default-backend-" .. string_gsub(string_gsub(key, "/$", ""), "/", "-"),
         namespace = namespace,
@@ -77,22 +76,22 @@ local function fallback(packed, unit)
 end
 
 
--- location_of is where a request goes on, nil if it is there already.
+-- location_of is the location to jump to, nil if the request is there already.
 local function location_of(name)
     return name ~= settings.default_profile and "@" .. name or nil
 end
 
 
--- identity is what no other route of the host has.
+-- identity is a text that identifies the route in its host.
 local function identity(packed)
     local kind = packed.exact and "=" or packed.pattern and "~" or packed.slash and "//" or "/"
     return kind .. (packed.exact or packed.prefix or packed.pattern)
 end
 
 
--- plain_text is a pattern without the "^" where it is plain text, nil else. Most
--- are, and need no regular expression: what that is, literalBytes in
--- internal/build/pattern.go says too.
+-- plain_text is a pattern without its "^" if it is plain text, else nil. Most are, and
+-- need no regular expression. literalBytes in internal/build/pattern.go must agree
+-- with it.
 local function plain_text(pattern)
     return string_match(pattern, "^%^([%w/_~!@#%%&=:;,<>'\"`-]*)$")
 end
@@ -131,7 +130,7 @@ local function route(packed, unit, known)
         made.pattern = packed.pattern
     end
     if packed.passed then
-        -- Where a request goes on that no other service is to be asked about.
+        -- The location for requests that the auth service need not check.
         made.passed = location_of(unit.locations[packed.passed])
         made.identity = identity(packed)
     end
@@ -146,7 +145,7 @@ local function route(packed, unit, known)
 end
 
 
--- add_pattern puts a pattern behind those that are tried before it.
+-- add_pattern appends a pattern: they are tried in this order.
 local function add_pattern(host, packed, compiled)
     local text = plain_text(packed.pattern)
     local list = host.patterns or { expressions = 0 }
@@ -206,7 +205,7 @@ end
 -- lets_in_alike reports whether the same requests may pass two routes: all that
 -- policies do is equal where the phases are one table.
 local function lets_in_alike(a, b)
-    return a.phases == b.phases and a.denied == b.denied and a.any_judge == b.any_judge
+    return a.phases == b.phases and a.denied == b.denied and a.satisfy_any == b.satisfy_any
 end
 
 
@@ -259,16 +258,16 @@ function _M.compile(payload)
 end
 
 
--- What expressions may take together, in seconds of the worker's time, and
--- after how many of them the clock is read. Each is bounded by itself, but a
--- host may have hundreds that all end just before that.
+-- The time limit for all expressions of a request together, in seconds of the worker's
+-- time, and after how many of them the clock is read. Each one has a limit, but a host
+-- may have hundreds that all stay just below it.
 local BUDGET = 0.1
 local STRIDE = 4
 
 
 -- find_pattern(list, path) -> the first route that matches | nil, err if an
--- expression, or all together, gave up: what it would have said is not known,
--- and the next route may be one that guards less.
+-- expression, or all together, exceeded a limit: it might have matched, and the next
+-- route may require less authentication.
 local function find_pattern(list, path)
     local lower = string_lower(path)
     local started

@@ -1,11 +1,11 @@
 -- The shared memory that the controller fills and the workers read.
 --
--- Payloads and versions of units lie under the same key, the kind's letter and
+-- Payloads and versions of units are stored under the same key, the kind's letter and
 -- the unit's name ("h:shop.example.com"), in dictionaries of their own. A
 -- version is "NEEDS VERSION": the generation that the unit needs, and the hash
--- of its payload. A payload is kept behind its version, so that the two can't
--- be mismatched by who reads while they are written. One revision counts what
--- was applied: a worker looks for a unit's version only when it has moved.
+-- of its payload. A payload is stored after its version, so that a reader
+-- never gets one with the other's version. The revision counts changes: a worker looks
+-- up a unit's version only when the revision has changed.
 local settings = require "headgate.settings"
 
 local _M = {}
@@ -36,7 +36,7 @@ local function names(number)
 end
 
 
--- copy fills a dictionary from the one that it takes the place of.
+-- copy fills a dictionary from the one that it replaces.
 local function copy(from, to)
     for _, key in ipairs(from:get_keys(0)) do
         local value = from:get(key)
@@ -50,8 +50,8 @@ local function copy(from, to)
 end
 
 
--- Takes the dictionaries of the settings into use. Runs before there are
--- workers of this configuration, so that none ever sees an empty dictionary.
+-- Starts to use the dictionaries of the settings. Runs before this configuration has
+-- workers, so that none of them sees an empty dictionary.
 function _M.init()
     units, versions, certificates = names(settings.dictionary)
     control:safe_add(INSTANCE, ngx.now() .. "-" .. ngx.worker.pid())
@@ -101,7 +101,7 @@ function _M.set_draining(draining)
 end
 
 
--- Whether this NGINX is about to end, for good.
+-- Whether this NGINX is about to exit.
 function _M.leaving()
     return control:get(LEAVING) == true
 end
@@ -141,8 +141,8 @@ function _M.stop_accepting(generation, pid)
 end
 
 
--- The workers that accept connections, those among them too that died without
--- saying so: a list of { generation, pid }.
+-- The workers that accept connections, and those that crashed while they did: a list
+-- of { generation, pid }.
 function _M.accepting()
     local list = {}
     for _, key in ipairs(control:get_keys(0)) do
@@ -241,8 +241,8 @@ local PAGE = 4096
 local RESERVE = 16 * PAGE
 
 
--- rounded is what an entry takes at most: NGINX gives small ones a power of
--- two and larger ones whole pages.
+-- rounded is the maximum memory of an entry: NGINX rounds small ones up to a power of
+-- two and larger ones to whole pages.
 local function rounded(bytes)
     bytes = bytes + 128
     if bytes > PAGE / 2 then
@@ -256,10 +256,9 @@ local function rounded(bytes)
 end
 
 
--- Reports whether entries would fit. NGINX's safe_set deletes the old value of a
--- key whose new one does not fit, so this must be known before anything is
--- written; twice the size is asked for, since the free pages may not lie side
--- by side. entries: a list of { key = , size = }.
+-- Reports whether entries would fit. NGINX's safe_set deletes the old value of a key
+-- if the new one does not fit, so this must be known before anything is written.
+-- Twice the size is required, since the free pages may be fragmented. entries: a list of { key = , size = }.
 function _M.fits(entries)
     local needed = { [units] = RESERVE, [versions] = RESERVE, [certificates] = RESERVE }
     for _, entry in ipairs(entries) do

@@ -24,7 +24,7 @@ end
 
 
 -- The wildcard that covers a name, or nil: one label of letters, digits,
--- dashes and underscores stands in for the star.
+-- dashes and underscores instead of the star.
 function _M.wildcard(name)
     for i = 1, #name do
         local c = string_byte(name, i)
@@ -44,7 +44,7 @@ function _M.wildcard(name)
 end
 
 
--- Whether a client names a wildcard itself, which is no name of a host.
+-- Whether a client's name is itself a wildcard, which is not a host name.
 function _M.is_pattern(name)
     return string_byte(name, 1) == STAR
 end

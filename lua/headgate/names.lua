@@ -1,6 +1,6 @@
--- Which name unit answers for a name that a client gave. Hosts and
--- certificates are looked up apart: a name that has a host of its own, but no
--- certificate, is covered by the certificate of the wildcard above it.
+-- Finds the name unit for a name that a client sent. Hosts and certificates are looked
+-- up separately: a name with a host but without a certificate uses the certificate of
+-- the wildcard above it.
 local name = require "headgate.name"
 local units = require "headgate.units"
 
@@ -11,22 +11,21 @@ local string_find = string.find
 local string_gsub = string.gsub
 local string_lower = string.lower
 
--- The name unit for names that nobody has.
+-- The name unit of the default host.
 local DEFAULT = "_"
 _M.DEFAULT = DEFAULT
 
 local BRACKET = 91
 
 
--- A name as units have it, of the one that a TLS client's hello has.
+-- of_hello returns the name of a client hello in the form of units.
 function _M.of_hello(server_name)
     return (string_gsub(string_lower(server_name), "%.$", ""))
 end
 
 
--- Whether patterns may stand for a name. Not for addresses, nor where a client
--- names no host: so load balancers ask for their health check, and no alias is
--- to come between.
+-- Whether patterns may match a name. Not addresses, and not requests without a host:
+-- health checks of load balancers are sent so, and must not match an alias.
 local function may_be_alias(client_name)
     return client_name ~= DEFAULT
         and string_byte(client_name, 1) ~= BRACKET
@@ -34,8 +33,8 @@ local function may_be_alias(client_name)
 end
 
 
--- The name unit whose host answers, false if it can't be used, nil if there is
--- none, not even the default.
+-- The name unit with the host that answers, false if it can't be used, nil if there is
+-- none, not even that of the default host.
 function _M.for_host(client_name, revision)
     if not name.is_pattern(client_name) then
         local found = units.name(client_name, revision)
@@ -75,8 +74,8 @@ local function covering(found, client_name, revision)
 end
 
 
--- The name unit that has TLS asked for on the name that a client gave, or nil.
--- found: what for_host gave for the name.
+-- The name unit by which a client's name has TLS, or nil. found: the result of for_host
+-- for the name.
 function _M.secured(found, client_name, revision)
     if found.secured then
         return found
@@ -89,7 +88,7 @@ function _M.secured(found, client_name, revision)
 end
 
 
--- The same for a name of which only the TLS handshake told.
+-- The same for a name from a TLS handshake.
 function _M.for_certificate(client_name, revision)
     local found = _M.for_host(client_name, revision)
     return found and _M.secured(found, client_name, revision)

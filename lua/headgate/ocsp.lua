@@ -1,4 +1,4 @@
--- Shows the OCSP answer on a certificate, if there is one that still holds.
+-- Sends the OCSP response of a certificate, if there is one that has not expired.
 local log = require "headgate.log"
 local ocsp = require "ngx.ocsp"
 local units = require "headgate.units"
@@ -8,16 +8,16 @@ local _M = {}
 local ngx_time = ngx.time
 
 
--- A handshake goes on without its staple, whatever goes wrong.
+-- If it fails, the handshake continues without the response.
 function _M.show(certificate, revision)
-    local staple = units.staple(certificate.hash, revision)
-    if not staple or staple.ends <= ngx_time() then
+    local unit = units.ocsp_response(certificate.hash, revision)
+    if not unit or unit.ends <= ngx_time() then
         return
     end
     -- Does nothing where the client does not ask for it.
-    local ok, err = ocsp.set_ocsp_status_resp(staple.response)
+    local ok, err = ocsp.set_ocsp_status_resp(unit.response)
     if not ok then
-        log.err("show an OCSP answer: ", err)
+        log.err("send an OCSP response: ", err)
     end
 end
 

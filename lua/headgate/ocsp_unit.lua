@@ -1,4 +1,4 @@
--- A staple unit: the OCSP answer that is shown with a certificate.
+-- The unit of an OCSP response, which is sent with its certificate.
 local cjson = require "cjson.safe"
 
 local _M = {}
@@ -7,7 +7,7 @@ local ngx = ngx
 
 
 -- compile(payload) -> { response, ends } | nil, err
--- ends: the time from which on the answer is not to be shown.
+-- ends: the time when the response expires.
 function _M.compile(payload)
     local unit, err = cjson.decode(payload)
     if not unit then
@@ -15,7 +15,7 @@ function _M.compile(payload)
     end
     local response = type(unit.response) == "string" and ngx.decode_base64(unit.response)
     if not response or type(unit["until"]) ~= "number" then
-        return nil, "a staple without an answer or an end"
+        return nil, "an OCSP response without its bytes or its end"
     end
     return { response = response, ends = unit["until"] }
 end

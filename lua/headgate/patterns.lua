@@ -11,14 +11,14 @@ local setmetatable = setmetatable
 local string_find = string.find
 local string_sub = string.sub
 
--- How many names are remembered with what they were found to be, and how long
--- a name may be to be looked for: none in DNS is longer.
+-- How many names are cached with their results, and the maximum length of a name,
+-- which is that of DNS.
 local MAX_REMEMBERED = 10000
 local LONGEST = 253
 
--- What the expressions may take for one name together, in seconds of the
--- worker's time; and how often one may take so much of it, or give up, before
--- it is tried no more: clients can ask for ever other names.
+-- The time limit for all expressions of one name together, in seconds of the worker's
+-- time; and how often one may exceed it, or the match limit, before it is no longer
+-- tried: clients can always send new names.
 local BUDGET = 0.1
 local SLOW = 0.002
 local MAX_STRIKES = 20
@@ -37,7 +37,7 @@ function _M.compile(payload)
         heads = unit.heads or {}, tails = unit.tails or {}, regexes = unit.regexes or {},
         remembered = {}, count = 0,
     }
-    -- Named by what no client can ask for: see names.secured.
+    -- These names can't be sent by clients: see names.secured.
     for text, name in pairs(all.heads) do
         name.name = "*" .. text
     end
@@ -78,20 +78,20 @@ local function longest_tail(tails, name)
 end
 
 
--- strike counts against an expression that gave up or was slow. The log gets
--- two lines for it, not one for each name.
+-- strike counts the failures of an expression. The log gets two lines for it, not one
+-- for each name.
 local function strike(regex, err)
     regex.strikes = regex.strikes + 1
     if regex.strikes == 1 then
         log.err("host ", regex.host, ": match the alias ", regex.name, ": ", err or "it is slow")
     elseif regex.strikes == MAX_STRIKES then
-        log.err("host ", regex.host, ": the alias ", regex.name, " is tried no more until aliases change")
+        log.err("host ", regex.host, ": the alias ", regex.name, " is disabled until aliases change")
     end
 end
 
 
--- first_regex passes over an expression that gives up: only who wrote it is to
--- lose. -> the name | nil, whether all together took too long to tell
+-- first_regex skips an expression that exceeds the match limit: only its own host is
+-- affected. -> the name | nil, whether all together took too long
 local function first_regex(list, name)
     local started = #list > 0 and clock()
     local before = started
@@ -115,8 +115,8 @@ local function first_regex(list, name)
 end
 
 
--- find(name) -> the name that it stands for, nil if there is none. What was
--- found is remembered: unknown names that come again cost no search.
+-- find(name) -> the name unit of the first pattern that matches, nil if there is none.
+-- Results are cached, also for unknown names.
 function methods.find(self, name)
     if #name > LONGEST then
         return nil

@@ -1,6 +1,6 @@
--- Regular expressions of tenants, tried on what clients and backends send. The
--- match limit bounds each one; what several of them may take together is
--- bounded by those who try them, with the clock that is here.
+-- Regular expressions of tenants, for text of clients and backends. The match limit
+-- bounds each one. The callers bound the time of several together, with the clock of
+-- this module.
 local ffi = require "ffi"
 
 local _M = {}
@@ -14,11 +14,10 @@ struct headgate_timespec { long seconds; long nanoseconds; };
 int clock_gettime(int clock, struct headgate_timespec *time);
 ]]
 
--- CLOCK_THREAD_CPUTIME_ID of Linux: neither what threads beside the worker do
--- counts, nor what other processes do.
+-- CLOCK_THREAD_CPUTIME_ID of Linux: without the time of other threads and processes.
 local THREAD = 3
 
--- What the expressions of a request's features may take together, in seconds.
+-- The time limit for the expressions of a request's features together, in seconds.
 local BUDGET = 0.1
 
 local time = ffi.new("struct headgate_timespec")

@@ -1,5 +1,5 @@
--- What is known of a request over its phases, and the only writer of NGINX's
--- variables, those too that features declare.
+-- The table of a request, which its phases share, and the only writer of NGINX's
+-- variables, those that features declare included.
 --
 -- The table of a request is its ngx.ctx. A jump into a profile's location
 -- empties that, so before it the table is put into a slot whose number a
@@ -39,18 +39,18 @@ local slot_count = 0
 --   revision    what was applied when the request came
 --   route       the route that matched
 --   backend     the backend to ask, if the route has one
---   hides_password  whether the backend must not get the client's password,
---               which the service that is asked before gets
+--   hides_password  whether the client's password is removed after the call to the
+--               auth service, before the request goes to the backend
 --   groups      what the groups of the route's path found, where a template asks
 --   tried       the index of the endpoint that was asked; once there are several,
 --               a set of them, and tries is the list in order
---   passed      set by authenticate where no other service is to be asked any more
---   refusal     what was refused where the auth service has the last word:
+--   passed      set by authenticate where the auth service need not be called
+--   refusal     the denial of other auth checks if the auth service decides last:
 --               { status, challenge }
 --   calls       to other services for this request, by name, see call.lua; nil
 --               if there are none
---   strays      set where the client's path may lead elsewhere than the path, and
---               past a guard: see route.lua
+--   ambiguous_path  set on hosts with an auth check if the client's path may mean
+--               another one for the backend: see route.lua
 --   regex_seconds  what the features' expressions took, see regex.lua
 --   globals     what features have for all requests, by feature
 function _M.new()
@@ -133,7 +133,7 @@ local function filter(request)
 end
 
 
--- Ends a request with an answer of Headgate's own. A caller returns what this returns.
+-- Ends a request with a response of Headgate. The caller returns the result.
 function _M.finish(request, status)
     filter(request)
     return ngx_exit(status)
@@ -157,7 +157,7 @@ function _M.redirect(request, target, status)
 end
 
 
--- line cuts what would end a header line: variables are written out raw.
+-- line removes bytes that would end a header line: NGINX writes variables raw.
 local function line(value)
     if string_find(value, "[%z\r\n]") then
         return (string_gsub(value, "[%z\r\n]", ""))
@@ -190,8 +190,8 @@ function _M.authority(request)
 end
 
 
--- Tells the backend the host that was routed, where the client's own line names
--- another one.
+-- Sets the Host of the request to the backend to the host that was routed, if the
+-- client's own header names another one.
 function _M.set_host(host_name)
     if ngx_var.http_host and not client_host(host_name) then
         ngx_var.hg_host = line(host_name)
@@ -199,7 +199,7 @@ function _M.set_host(host_name)
 end
 
 
--- The Host that the backend is told instead of the client's.
+-- Sets the Host of the request to the backend.
 function _M.set_backend_host(host)
     ngx_var.hg_backend_host = line(host)
 end
@@ -224,8 +224,8 @@ function _M.with_query(path)
 end
 
 
--- The path and query that others are told of: the client's, but where that
--- strays the path that the request is routed by, which the backend gets.
+-- The path and query for other services: those of the client, or, if its path is
+-- ambiguous, the path by which the request is routed, as the backend gets it.
 function _M.target(request)
     if not request.ambiguous_path then
         return _M.path_and_query()
@@ -235,7 +235,7 @@ end
 
 
 -- has_dot_segment reports whether a target has "." or ".." between slashes in its
--- path, however they are written: who follows it may come out elsewhere.
+-- path, in any encoding: another server may resolve them differently.
 function _M.has_dot_segment(target)
     local path = string_gsub(string_match(target, "^[^?]*"), "%%2[eE]", ".")
     path = string_gsub(string_gsub(path, "%%[25][fFcC]", "/"), "\\", "/") .. "/"
@@ -243,7 +243,7 @@ function _M.has_dot_segment(target)
 end
 
 
--- Asks the backend for another path than the client's; the query stays.
+-- Sets the path of the request to the backend; the query stays.
 function _M.set_path(path)
     if string_byte(path) ~= SLASH then
         path = "/" .. path
@@ -252,14 +252,14 @@ function _M.set_path(path)
 end
 
 
--- A WWW-Authenticate for the answer of @refused, beside what NGINX has.
+-- Adds a WWW-Authenticate to the response of @refused, beside that of NGINX.
 function _M.set_challenge(challenge)
     ngx_var.hg_challenge = line(challenge)
 end
 
 
--- target is what may stand in a request line: it starts with a slash, and what
--- would end it is percent-encoded.
+-- target makes a text safe for a request line: it starts with a slash, and bytes that
+-- would end it are percent-encoded.
 local function target(value)
     if string_byte(value) ~= SLASH then
         value = "/" .. value
@@ -293,8 +293,8 @@ function _M.set_id()
 end
 
 
--- Tells a backend what it stands in for, and that the client would get 503
--- without it.
+-- Sets the headers of a fallback backend: the backend that it replaces, and the 503
+-- that clients would get without it.
 function _M.set_fallback(fallback)
     local set = ngx.req.set_header
     set("X-Code", UNAVAILABLE)

@@ -50,8 +50,8 @@ local function refill()
 end
 
 
--- next() -> an id, nil if OpenSSL has no randomness to give. To be called by
--- workers only: what the master had fetched, all of them would give out.
+-- next() -> an id, nil if OpenSSL gives no random bytes. Only workers may call
+-- it: all of them would use the same bytes of the master.
 function _M.next()
     if left == 0 and not refill() then
         return nil

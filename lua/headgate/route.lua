@@ -1,5 +1,5 @@
--- The route phase: which host and route a request belongs to, what its
--- policies say, and where it goes on.
+-- The rewrite phase: finds the host and the route of a request, runs its policies,
+-- and sends it to its location.
 local access = require "headgate.access"
 local features = require "headgate.features"
 local log = require "headgate.log"
@@ -30,7 +30,7 @@ local DEFAULT_HOST = names.DEFAULT
 local STATUS_PATH = "/nginx_status"
 local LOOPBACK = { ["127.0.0.1"] = true, ["::1"] = true }
 
--- What the control dictionary said at the revision seen last.
+-- The control dictionary at the last revision.
 local revision_seen, loaded, draining, leaving
 
 
@@ -48,15 +48,14 @@ local function redirect_to_slash(route, host_name, path)
 end
 
 
--- A name that is only the twin of a host sends clients there.
+-- Redirects a www redirect alias to its host.
 local function redirect_to_host(name, globals)
     local target = ngx_var.scheme .. "://" .. name.host .. requests.path_and_query()
     return ngx.redirect(target, globals.redirect_code)
 end
 
 
--- builtin_page ends requests for the pages that Headgate itself has under names
--- that nobody has.
+-- builtin_page ends requests for the built-in pages of the default host.
 local function builtin_page(path)
     if path == settings.health_path then
         ngx_header["Content-Type"] = "text/html"
@@ -72,9 +71,9 @@ local function builtin_page(path)
 end
 
 
--- strays reports whether the target that the client sent may lead elsewhere for
--- who reads it as it stands than for NGINX, which routes by the path without
--- "..", however that is written, and without a fragment.
+-- has_ambiguous_path reports whether the client's target may mean another path for a
+-- server that reads it unchanged than for NGINX, which routes by the path without
+-- "..", in any encoding, and without a fragment.
 local function has_ambiguous_path(target)
     return string_find(target, "#", 1, true)
         or (string_find(target, "..", 1, true) or string_find(target, "%%2[eE]")) and requests.has_dot_segment(target)
@@ -87,7 +86,7 @@ local function find(host_name, revision)
     local name = names.for_host(host_name, revision)
     local host = name and units.host(name.host, revision)
     if not host or not globals then
-        -- Not 404: a unit that this worker can't use may well have a route.
+        -- Not 404: the unit that this worker can't use may have a route.
         return ngx_exit(UNAVAILABLE)
     end
     if name.redirect then
@@ -122,8 +121,8 @@ local function find(host_name, revision)
 end
 
 
--- fallback_backend is the backend to ask where the route's own has no endpoint, nil if
--- there is none.
+-- fallback_backend is the backend that answers while the route's own has no endpoint,
+-- nil if there is none.
 local function fallback_backend(fallback, revision)
     local backend = fallback and units.with_endpoints(fallback.backend, revision)
     if backend then
@@ -134,9 +133,9 @@ local function fallback_backend(fallback, revision)
 end
 
 
--- select_backend finds the backend to ask, or ends the request where none can
--- be. Where the built-in default backend answers there is none, and the request
--- is authenticated first: see answer_default.
+-- select_backend finds the backend of the request, or ends it if there is none with an
+-- endpoint. If the built-in default backend answers, there is none, and the request is
+-- authenticated first: see answer_default.
 local function select_backend(request, route)
     if not route.backend then
         return
@@ -155,8 +154,8 @@ local function select_backend(request, route)
 end
 
 
--- answer_default ends a request that no backend answers, once it may pass. A body
--- that is too long is refused first.
+-- answer_default ends a request for the built-in default backend, if it may pass. A
+-- body that is too long is rejected first.
 local function answer_default(request, phases)
     if phases.before_exec then
         features.run(phases.before_exec, request)
@@ -165,8 +164,8 @@ local function answer_default(request, phases)
 end
 
 
--- handle takes a request to where it goes on. jumped: it can't go on where it
--- is, since it has jumped already.
+-- handle sends a request to its location. jumped: it has jumped already and must jump
+-- again.
 local function handle(revision, jumped)
     local host_name = ngx_var.host
     local request = find(host_name, revision)
@@ -189,8 +188,8 @@ local function handle(revision, jumped)
         return answer_default(request, phases)
     end
     if request.ambiguous_path then
-        -- Else a path could be open here and be a guarded one for the backend.
-        -- What NGINX leaves as it is, "..;" and backslashes, can't be cleaned.
+        -- Else a path without an auth check could be one with an auth check for the
+        -- backend. NGINX does not resolve "..;" and backslashes: these are rejected.
         if requests.has_dot_segment(request.path) then
             return requests.finish(request, BAD_REQUEST)
         end
@@ -226,7 +225,7 @@ end
 
 
 function _M.run()
-    -- Subrequests are headgate's own and know where they go.
+    -- Subrequests of Headgate have their location already.
     if ngx.is_subrequest then
         return
     end
@@ -245,7 +244,7 @@ function _M.run()
 end
 
 
--- Goes on with a request in the location @drain.
+-- Continues a request in the location @drain.
 function _M.run_draining()
     return handle(memory.revision(), true)
 end

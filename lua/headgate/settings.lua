@@ -1,5 +1,5 @@
--- What NGINX's configuration says to Lua. Filled once by boot.init, before
--- there are workers, and only read afterwards.
+-- Settings from nginx.conf. boot.init sets them before there are workers; they never
+-- change after that.
 local _M = {
     -- The directory of everything that the process reads and writes.
     run_dir = nil,
@@ -8,19 +8,19 @@ local _M = {
     previous_dictionary = nil,
     -- The name of the profile that `location /` has.
     default_profile = nil,
-    -- The ports of the listeners, for calls to this very NGINX and for redirects
+    -- The ports of the listeners, for calls to this NGINX and for redirects
     -- that name them.
     http_port = nil,
     https_port = nil,
-    -- Where names that nobody has answer 200.
+    -- The path that answers 200 for names that no host has.
     health_path = nil,
-    -- Whether TLS handshakes for names that nobody has are ended.
+    -- Whether TLS handshakes for names that no host has are rejected.
     reject_unknown = nil,
     -- Whether the access log is written.
     access_log = nil,
     -- Bytes of the stack of a match.
     jit_stack = nil,
-    -- How many endpoints a request may ask where nothing else is said, and at most.
+    -- The default and the maximum of tries of a request.
     tries = nil,
     max_tries = nil,
     -- The variables that features declared, each with what it may hold: "line" for a

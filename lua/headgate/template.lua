@@ -1,9 +1,8 @@
--- Texts with variables that tenants wrote: internal/feature/template.go takes
--- them apart, and here they are put together for a request.
+-- Texts with variables that tenants wrote: internal/feature/template.go parses them,
+-- and this module fills them in for a request.
 --
--- NGINX's variables are never read by a name that came with a unit: each kind
--- of piece has a function of its own. The result is as raw as what clients
--- sent; who uses it escapes it for where it goes.
+-- No variable of NGINX is read by a name from a unit: each kind of piece has a function
+-- of its own. The result is not escaped: the caller must do it.
 local client = require "headgate.client"
 local requests = require "headgate.request"
 
@@ -63,9 +62,9 @@ local function request_uri(request)
 end
 
 
--- groups are what the groups of the route's path found. Without them the text
--- may be another one than its author meant, and guard less: an expression that
--- gives up ends the request with 500.
+-- groups are the groups of the route's path. Without them, the text could allow more
+-- than its author meant: if the expression exceeds the match limit, the request ends
+-- with 500.
 local function groups_of(request)
     local groups = request.groups
     if not groups then
@@ -138,8 +137,8 @@ function _M.fill(template, request)
 end
 
 
--- fill_key(template, request) -> a text that only equal values give, for a hash:
--- what is in one variable is never taken for what is in its neighbour.
+-- fill_key(template, request) -> a text for a hash: different values of variables
+-- always give different texts.
 function _M.fill_key(template, request)
     local texts = {}
     for i = 1, #template do
@@ -156,8 +155,7 @@ local function percent(c)
 end
 
 
--- What clients sent as a part of a URI stays as it is, as far as a URI can
--- hold it.
+-- Parts of a client's URI stay as they are, as far as they are valid in a URI.
 local function encoded(text)
     return (string_gsub(text, "[^%w%-._~:/?%[%]@!$&'()*+,;=%%]", percent))
 end

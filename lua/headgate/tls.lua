@@ -1,6 +1,5 @@
--- A host's TLS policy: what is said to the TLS library about a connection
--- before it looks for a session and chooses a cipher. NGINX's own directives
--- for that hold for all hosts of a port.
+-- A host's TLS policy: settings of the TLS library for a connection, before it looks up
+-- a session and chooses a cipher. NGINX's own directives apply to all hosts of a port.
 --
 -- A policy is { sessions, ciphers, server_order }; only sessions that were made
 -- under the same `sessions` are resumed.
@@ -25,13 +24,13 @@ void ERR_clear_error(void);
 local SERVER_ORDER = 0x400000 -- SSL_OP_CIPHER_SERVER_PREFERENCE
 
 
--- Tells once that a list of ciphers has none that the library knows. It counts
--- all the same: clients with TLS 1.2 find no cipher.
+-- Logs once that the library knows none of the ciphers of a list. The list is used all
+-- the same: clients with TLS 1.2 find no cipher.
 local function log_no_cipher(policy, host)
     C.ERR_clear_error()
-    if not policy.told then
-        policy.told = true
-        log.err("host ", host, ": its list of ciphers has none that the TLS library knows: ", policy.ciphers)
+    if not policy.logged then
+        policy.logged = true
+        log.err("host ", host, ": the TLS library knows none of the ciphers: ", policy.ciphers)
     end
 end
 
@@ -44,7 +43,7 @@ function _M.apply(policy, host)
     end
     if C.SSL_set_session_id_context(connection, policy.sessions, #policy.sessions) ~= 1 then
         C.ERR_clear_error()
-        return nil, "keep sessions apart"
+        return nil, "set the session context"
     end
     if policy.ciphers and C.SSL_set_cipher_list(connection, policy.ciphers) ~= 1 then
         log_no_cipher(policy, host)

@@ -1,5 +1,5 @@
--- The units as this worker holds them: decoded when first needed, and again
--- when their version has moved.
+-- The units that this worker has decoded: when first needed, and again when their
+-- version has changed.
 local cache = require "headgate.cache"
 local log = require "headgate.log"
 local memory = require "headgate.memory"
@@ -25,7 +25,7 @@ local kinds = {
         letter = "c:", compile = require("headgate.certificate_unit").compile, cache = cache.new(4 * MEGABYTE),
     },
     staple = { letter = "s:", compile = require("headgate.ocsp_unit").compile, cache = cache.new(2 * MEGABYTE) },
-    -- Bytes, of which a feature makes what it needs.
+    -- Bytes in a format of their feature.
     content = { letter = "t:", compile = tostring, cache = cache.new(4 * MEGABYTE) },
     patterns = { letter = "p:", compile = require("headgate.patterns").compile, cache = cache.new(MEGABYTE) },
     globals = { letter = "g:", compile = require("headgate.globals").compile, cache = cache.new(MEGABYTE) },
@@ -89,9 +89,9 @@ local function refresh(kind, name, entry, revision)
         return nil
     end
 
-    -- What can't be used leaves the worker at what it has. A newer
-    -- configuration may name profiles that this one lacks, and must then not
-    -- be served with another profile.
+    -- If the new version can't be used, the worker stays with the old one. A newer unit
+    -- may name profiles that this configuration lacks, and must not be served with
+    -- another profile.
     local new = decode(kind, name, key, payload, version, entry and entry.value or nil)
         or {
             key = key,
@@ -125,7 +125,7 @@ _M.host = getter("host")
 _M.name = getter("name")
 _M.backend = getter("backend")
 _M.certificate = getter("certificate")
-_M.staple = getter("staple")
+_M.ocsp_response = getter("staple")
 _M.content = getter("content")
 
 local globals = getter("globals")
@@ -161,7 +161,7 @@ function _M.broken()
 end
 
 
--- The backend of that name, nil if it can't be asked.
+-- The backend of that name, nil if it has no endpoint.
 function _M.with_endpoints(name, revision)
     local backend = _M.backend(name, revision)
     return backend and backend.count > 0 and backend or nil

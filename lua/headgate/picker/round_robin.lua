@@ -1,12 +1,11 @@
--- Round robin: each endpoint in its turn. The picker of backends whose settings
--- name no other.
+-- Round robin, the default picker.
 --
 -- A picker chooses the endpoint of each try. Its module has
 --   new(settings, backend, before) -> picker
 --     settings: what the backend's picker has in the model; nil if it has none
 --     backend: { addresses, ports, count }, see backend.lua
 --     before: the picker that this worker had for the backend, by the same module,
---       when the unit changed; nil if there is none. It may be used on.
+--       when the unit changed; nil if there is none. It may be returned again.
 -- and a picker
 --   pick(request, tried) -> index of an endpoint, 1 to backend.count
 --     tried: nil for a request's first try, else a set of the indexes that were
@@ -15,8 +14,8 @@
 --     of each try when the request is over; nil for what is not known. Requests of
 --     such backends pass through a location with a log phase, others need none.
 --
--- A picker belongs to one worker. What workers share is in a dictionary that the
--- feature declares.
+-- A picker belongs to one worker. Workers share state in a dictionary that the feature
+-- declares.
 local _M = {}
 
 local math_random = math.random
@@ -46,14 +45,14 @@ function _M.new(_, backend, before)
     end
     return setmetatable({
         backend = backend,
-        -- Workers begin at different endpoints, or all would ask the first one
-        -- after each change.
+        -- Workers begin at different endpoints. Else all would use the first one after
+        -- each change.
         turn = backend.count > 0 and math_random(backend.count) or 0,
     }, meta)
 end
 
 
--- Of endpoints that all were tried, the one whose turn it is.
+-- If all endpoints were tried, the next one in turn.
 function methods.pick(self, _, tried)
     local count = self.backend.count
     local turn = self.turn
