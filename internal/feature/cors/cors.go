@@ -102,7 +102,7 @@ func route(v feature.Values, out *feature.RouteOut) {
 		p.Headers = append(p.Headers, [2]string{"Access-Control-Expose-Headers", exposed})
 	}
 	if from.bad != "" {
-		out.Warn(allowOrigin, finding.InvalidValue, from.bad, "this entry allows no origin")
+		out.Warn(allowOrigin, finding.InvalidValue, from.bad, "it allows no origin")
 	}
 	if !from.any {
 		p.Exact, p.Below = from.exact, from.below

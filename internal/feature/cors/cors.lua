@@ -1,4 +1,4 @@
--- What browsers are told of other sites (CORS).
+-- Adds CORS headers, and answers preflight requests.
 local client = require "headgate.client"
 local requests = require "headgate.request"
 

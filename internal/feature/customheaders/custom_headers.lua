@@ -1,4 +1,4 @@
--- Headers of a ConfigMap on answers, instead of the backend's.
+-- Sets headers of a ConfigMap in responses. They replace the headers of the backend.
 local _M = {}
 
 local ngx_header = ngx.header

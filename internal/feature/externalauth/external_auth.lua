@@ -58,7 +58,7 @@ end
 
 
 -- key_of is what a cached answer is found by. It changes with all that the
--- policy says, and never stands for two routes or two hosts. As with
+-- policy says, and never stands for two routes or two hosts. As in
 -- ingress-nginx, a route's own path shares nothing with what lies below it.
 local function key_of(policy, request)
     local route = request.route

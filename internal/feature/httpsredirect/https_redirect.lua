@@ -1,4 +1,4 @@
--- From http to https. NGINX itself writes HSTS.
+-- Redirects from http to https. NGINX itself writes the HSTS header.
 local names = require "headgate.names"
 local requests = require "headgate.request"
 local settings = require "headgate.settings"

@@ -1,4 +1,4 @@
--- Redirects that leave the path alone, and that of a host's root.
+-- Redirects to a fixed URL, and those of the root of a host.
 local requests = require "headgate.request"
 local template = require "headgate.template"
 

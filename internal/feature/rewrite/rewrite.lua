@@ -1,4 +1,4 @@
--- Another path for the backend than the client's.
+-- Changes the path of requests to the backend.
 local log = require "headgate.log"
 local requests = require "headgate.request"
 local template = require "headgate.template"

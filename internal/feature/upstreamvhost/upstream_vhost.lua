@@ -1,4 +1,4 @@
--- Another Host for the backend than the client's.
+-- Sets the Host header of requests to the backend.
 local requests = require "headgate.request"
 local template = require "headgate.template"
 
