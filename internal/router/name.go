@@ -116,7 +116,7 @@ func isWord(c rune) bool {
 type packedName struct {
 	Host        *string
 	Redirect    bool
-	HasTLS      bool
+	HasTLS      bool `json:"secured"`
 	Certificate string
 }
 
