@@ -51,7 +51,7 @@ func (c *counted) References(ing *networkingv1.Ingress) spec.References {
 }
 
 // Of two Ingresses that have many hosts in common the older has their aliases;
-// that the younger one has none is not found out anew for each alias.
+// that the younger one has none is not found out again for each alias.
 func TestManyAliasesOfManyHosts(t *testing.T) {
 	t.Parallel()
 	const many = 2000
@@ -85,7 +85,7 @@ func TestManyAliasesOfManyHosts(t *testing.T) {
 	}
 }
 
-// Whose aliases a host has is not found out anew for each of its Ingresses.
+// Whose aliases a host has is not found out again for each of its Ingresses.
 func TestManyIngressesOfOneHost(t *testing.T) {
 	t.Parallel()
 	const many = 500
@@ -132,8 +132,8 @@ func TestAliasesFollowChanges(t *testing.T) {
 }
 
 // All Ingresses together have 1,000 expressions, the oldest first. Who has more
-// is told in his own words.
-func TestMostExpressions(t *testing.T) {
+// is reported in its own words.
+func TestMaxExpressions(t *testing.T) {
 	t.Parallel()
 	var objects []metav1.Object
 	for i := range 130 {

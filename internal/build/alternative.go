@@ -12,55 +12,55 @@ import (
 	"github.com/headgate/headgate/internal/model"
 )
 
-// maxAlternatives is how many alternatives one route may have: a request is
+// maxCanaries is how many alternatives one route may have: a request is
 // compared with all of them.
-const maxAlternatives = 16
+const maxCanaries = 16
 
 // maxExcept is how many paths an alternative may be kept from.
 const maxExcept = 16
 
-// addAlternatives gives the routes the alternatives of Ingresses that stand
-// aside, the oldest first. An alternative belongs to the route of its own host,
-// path and kind of path and to no other. (The predecessor tied it to the
-// backend, so that it took requests of every host that used the same Service.)
+// addCanaries gives the routes the alternatives of canaries, the oldest first.
+// An alternative belongs to the route of its own host, path and kind of path and
+// to no other. (ingress-nginx ties it to the
+// backend, so that it takes requests of every host that uses the same Service.)
 //
 // A path that has no route of its own takes nothing for its backend, not by the
 // route above it either.
-func (l *layout) addAlternatives(asides []*part) {
-	for _, p := range asides {
-		name, when, report := l.builder.settings.Canary(p.Parsed, noAlternative)
+func (l *hostBuilder) addCanaries(canaries []*contribution) {
+	for _, p := range canaries {
+		name, when, report := l.builder.settings.Canary(p.Parsed, noCanary)
 		// Of its other annotations none counts: those of the routes' Ingresses do.
 		problems := append(p.ProblemsOf(name), report.Problems...)
 		denied := slices.ContainsFunc(problems, func(p feature.Problem) bool { return p.Denies })
 		for _, o := range l.offers(p) {
-			l.addAlternative(p, name, o, when, denied)
+			l.addCanary(p, name, o, when, denied)
 		}
-		l.tellWhole(p, problems)
+		l.reportWhole(p, problems)
 	}
 }
 
-const noAlternative = "no request goes to this backend"
+const noCanary = "no request goes to this backend"
 
 // An offer is an alternative for one place of the host.
 type offer struct {
 	field string
-	where place
+	where routeKey
 	route int // -1 if there is none
 	model.Canary
 }
 
-// offers are what an Ingress that stands aside offers the host, as far as it
+// offers are what a canary offers the host, as far as it
 // can be read.
-func (l *layout) offers(p *part) []offer {
-	routes := make(map[place]int, len(l.routes))
+func (l *hostBuilder) offers(p *contribution) []offer {
+	routes := make(map[routeKey]int, len(l.routes))
 	for i, r := range l.routes {
 		routes[r.where] = i
 	}
 	var list []offer
-	add := func(field string, where place, written *networkingv1.IngressBackend) {
+	add := func(field string, where routeKey, written *networkingv1.IngressBackend) {
 		ref, refused := spec.ReadBackend(p.Namespace, written)
 		if refused != nil {
-			l.refuse(p, field+".backend", noAlternative, refused)
+			l.refuse(p, field+".backend", noCanary, refused)
 			return
 		}
 		route, ok := routes[where]
@@ -73,10 +73,10 @@ func (l *layout) offers(p *part) []offer {
 		add("spec.defaultBackend", root, p.Spec.DefaultBackend)
 	}
 	for field, path := range p.paths() {
-		if where, ok := placeOf(path); ok {
+		if where, ok := routeKeyOf(path); ok {
 			add(field, where, &path.Backend)
 		} else {
-			l.refuse(p, field, noAlternative, unknownPathType(path))
+			l.refuse(p, field, noCanary, unknownPathType(path))
 		}
 	}
 	lost := map[string][]string{} // paths without a route, by backend
@@ -91,9 +91,9 @@ func (l *layout) offers(p *part) []offer {
 	return list
 }
 
-func (l *layout) addAlternative(p *part, name string, o offer, when any, denied bool) {
+func (l *hostBuilder) addCanary(p *contribution, name string, o offer, when any, denied bool) {
 	refuse := func(code finding.Code, message string) {
-		l.refuse(p, o.field, noAlternative, &spec.Rejection{Code: code, Message: message})
+		l.refuse(p, o.field, noCanary, &spec.Rejection{Code: code, Message: message})
 	}
 	if denied {
 		refuse(finding.NotAllowed, "the Ingress has annotations that are rejected")
@@ -114,8 +114,8 @@ func (l *layout) addAlternative(p *part, name string, o offer, when any, denied 
 		refuse(finding.MissingObject, fmt.Sprintf("the route %s of host %s has no backend to be an alternative to", feature.Shorten(o.where.String()), l.host))
 	case route.Backend == o.Backend:
 		refuse(finding.Conflict, "the route has that backend already")
-	case !appendAlternative(route, name, o.Canary):
-		refuse(finding.TooMany, fmt.Sprintf("the route has %d alternatives, which are older, and no more are allowed", maxAlternatives))
+	case !appendCanary(route, name, o.Canary):
+		refuse(finding.TooMany, fmt.Sprintf("the route has %d alternatives, which are older, and no more are allowed", maxCanaries))
 	case l.trace != nil:
 		trace := l.routes[o.route].trace
 		trace.Alternatives = append(trace.Alternatives, AlternativeTrace{name, p.Ingress, o.field})
@@ -124,10 +124,10 @@ func (l *layout) addAlternative(p *part, name string, o offer, when any, denied 
 
 // appendAlternative puts an alternative behind those that the route has of the
 // feature. It is false if the route has too many.
-func appendAlternative(route *model.Route, name string, alternative model.Canary) bool {
+func appendCanary(route *model.Route, name string, alternative model.Canary) bool {
 	for i, p := range route.Policies {
 		if list, ok := p.Value.([]model.Canary); ok && p.Feature == name {
-			if len(list) == maxAlternatives {
+			if len(list) == maxCanaries {
 				return false
 			}
 			route.Policies[i].Value = append(slices.Clip(list), alternative)

@@ -12,28 +12,28 @@ import (
 	"github.com/headgate/headgate/internal/model"
 )
 
-// mostAlternatives is how many a route may have, and mostLost how many paths
+// maxCanaries is how many a route may have, and maxLost how many paths
 // without a route an alternative may have.
-const mostAlternatives, mostLost = 16, 16
+const maxCanaries, maxLost = 16, 16
 
-// standsAside is an Ingress of that year that stands aside with the paths /p-0
+// isCanary is a canary of that year with the paths /p-0
 // and so on, as far as count, and the Service of its name.
-func standsAside(name string, year, count int) *networkingv1.Ingress {
+func isCanary(name string, year, count int) *networkingv1.Ingress {
 	ing := manyPaths(name, year, "/p-%d", count)
-	ing.Annotations = map[string]string{annotationPrefix + "aside": "10"}
+	ing.Annotations = map[string]string{annotationPrefix + "canary": "10"}
 	for i := range ing.Spec.Rules[0].HTTP.Paths {
 		ing.Spec.Rules[0].HTTP.Paths[i].Backend.Service.Name = name
 	}
 	return ing
 }
 
-// alternativesOf builds a.example.com with a route /p-0 beside what stands aside,
+// canariesOf builds a.example.com with a route /p-0 beside canaries,
 // and returns the alternatives of the route.
-func alternativesOf(t *testing.T, asides ...metav1.Object) ([]model.Canary, []finding.Finding) {
+func canariesOf(t *testing.T, canaries ...metav1.Object) ([]model.Canary, []finding.Finding) {
 	t.Helper()
 	main := manyPaths("main", 2026, "/p-%d", 1)
 	main.Annotations = nil
-	host, _, fs := newBuilder().Host("a.example.com", newStore(append(asides, main)))
+	host, _, fs := newBuilder().Host("a.example.com", newStore(append(canaries, main)))
 	i := slices.IndexFunc(host.Routes, func(r model.Route) bool { return r.Path == "/p-0" })
 	if i < 0 {
 		t.Fatalf("no route /p-0 among %v", host.Routes)
@@ -47,23 +47,23 @@ func alternativesOf(t *testing.T, asides ...metav1.Object) ([]model.Canary, []fi
 
 // TestAlternativesOfARouteAreBounded has the youngest of too many refused.
 func TestAlternativesOfARouteAreBounded(t *testing.T) {
-	for _, count := range []int{mostAlternatives, mostAlternatives + 3} {
-		var asides []metav1.Object
+	for _, count := range []int{maxCanaries, maxCanaries + 3} {
+		var canaries []metav1.Object
 		for i := range count {
-			asides = append(asides, standsAside(fmt.Sprintf("aside-%02d", count-i), 2100-i, 1))
+			canaries = append(canaries, isCanary(fmt.Sprintf("canary-%02d", count-i), 2100-i, 1))
 		}
-		alternatives, fs := alternativesOf(t, asides...)
-		if len(alternatives) != mostAlternatives || len(fs) != count-mostAlternatives {
-			t.Fatalf("%d stand aside: %d alternatives, findings %v", count, len(alternatives), fs)
+		alternatives, fs := canariesOf(t, canaries...)
+		if len(alternatives) != maxCanaries || len(fs) != count-maxCanaries {
+			t.Fatalf("%d canaries: %d alternatives, findings %v", count, len(alternatives), fs)
 		}
 		for i, a := range alternatives {
-			if want := fmt.Sprintf("shop/aside-%02d/80", i+1); a.Backend != want {
-				t.Errorf("%d stand aside: alternative %d is %s, want %s", count, i, a.Backend, want)
+			if want := fmt.Sprintf("shop/canary-%02d/80", i+1); a.Backend != want {
+				t.Errorf("%d canaries: alternative %d is %s, want %s", count, i, a.Backend, want)
 			}
 		}
 		for i, f := range fs {
-			if want := fmt.Sprintf("ingress/shop/aside-%02d", mostAlternatives+i+1); f.Object != want || f.Code != finding.TooMany {
-				t.Errorf("%d stand aside: finding %v, want one of %s", count, f, want)
+			if want := fmt.Sprintf("ingress/shop/canary-%02d", maxCanaries+i+1); f.Object != want || f.Code != finding.TooMany {
+				t.Errorf("%d canaries: finding %v, want one of %s", count, f, want)
 			}
 		}
 	}
@@ -72,17 +72,17 @@ func TestAlternativesOfARouteAreBounded(t *testing.T) {
 // TestLostPathsOfAnAlternativeAreBounded has an alternative with more paths
 // without a route than it can be kept from take no request at all.
 func TestLostPathsOfAnAlternativeAreBounded(t *testing.T) {
-	alternatives, fs := alternativesOf(t, standsAside("aside", 2027, mostLost+1))
-	if len(alternatives) != 1 || len(alternatives[0].Except) != mostLost || len(fs) != mostLost {
-		t.Errorf("%d lost paths: %v, findings %v", mostLost, alternatives, fs)
+	alternatives, fs := canariesOf(t, isCanary("canary", 2027, maxLost+1))
+	if len(alternatives) != 1 || len(alternatives[0].Except) != maxLost || len(fs) != maxLost {
+		t.Errorf("%d lost paths: %v, findings %v", maxLost, alternatives, fs)
 	}
 	for _, f := range fs {
 		if f.Code != finding.MissingObject {
-			t.Errorf("%d lost paths: finding %v", mostLost, f)
+			t.Errorf("%d lost paths: finding %v", maxLost, f)
 		}
 	}
-	alternatives, fs = alternativesOf(t, standsAside("aside", 2027, mostLost+2))
-	if len(alternatives) != 0 || len(fs) != mostLost+2 || fs[0].Field != "spec.rules[0].http.paths[0]" || fs[0].Code != finding.TooMany {
-		t.Errorf("%d lost paths: %v, findings %v", mostLost+1, alternatives, fs)
+	alternatives, fs = canariesOf(t, isCanary("canary", 2027, maxLost+2))
+	if len(alternatives) != 0 || len(fs) != maxLost+2 || fs[0].Field != "spec.rules[0].http.paths[0]" || fs[0].Code != finding.TooMany {
+		t.Errorf("%d lost paths: %v, findings %v", maxLost+1, alternatives, fs)
 	}
 }

@@ -52,19 +52,19 @@ type backendMaker struct {
 	name     types.NamespacedName
 	backend  model.Backend
 	findings []finding.Finding
-	// object and field name who calls a backend that is no Service's.
+	// object and field name who calls a backend that is not a Service's.
 	object, field string
 }
 
-func (t *backendMaker) tell(field string, code finding.Code, message, effect string) {
+func (t *backendMaker) report(field string, code finding.Code, message, effect string) {
 	t.findings = append(t.findings, finding.Finding{
 		Object: cmp.Or(t.object, "service/"+t.name.String()), Field: field, Code: code, Message: message, Effect: effect,
 	})
 }
 
-// unreachable tells why the backend has no endpoints.
+// unreachable reports why the backend has no endpoints.
 func (t *backendMaker) unreachable(field string, code finding.Code, message string) {
-	t.tell(field, code, message, t.effect())
+	t.report(field, code, message, t.effect())
 }
 
 func (t *backendMaker) effect() string {
@@ -90,7 +90,7 @@ func (t *backendMaker) internal(service *corev1.Service, portText string) {
 			t.backend.Endpoints = []netip.AddrPort{netip.AddrPortFrom(address.Unmap(), uint16(port.Port))}
 			return
 		}
-		t.tell("spec.clusterIP", finding.NotSupported, "the Service has no address of its own, which service-upstream asks for",
+		t.report("spec.clusterIP", finding.NotSupported, "the Service has no address of its own, which service-upstream asks for",
 			"the endpoints of the Service are used")
 	}
 	endpointSlices := t.view.EndpointSlices(t.name)

@@ -81,8 +81,8 @@ func TestRulesAreOfTheNewestIngress(t *testing.T) {
 	}
 }
 
-// TestBadValuesAreToldWithoutRoutes has an Ingress of which no path is served.
-func TestBadValuesAreToldWithoutRoutes(t *testing.T) {
+// TestBadValuesAreReportedWithoutRoutes has an Ingress of which no path is served.
+func TestBadValuesAreReportedWithoutRoutes(t *testing.T) {
 	ing := manyPaths("one", 2026, "/p-%d", 1)
 	ing.Annotations = map[string]string{annotationPrefix + "color": "pink"}
 	older := manyPaths("older", 2025, "/p-%d", 1)
@@ -155,10 +155,10 @@ func TestValuesAreParsedOnce(t *testing.T) {
 // TestUnreadValuesDeny has a bad value that the feature never looks at: all paths
 // of the Ingress are denied.
 func TestUnreadValuesDeny(t *testing.T) {
-	gate := feature.Setting[int]{Annotation: "gate", OnInvalid: feature.Deny, Parse: feature.Int(1, 9)}
-	features := []feature.Feature{{Name: "gate", Settings: []feature.AnySetting{gate}}}
+	guard := feature.Setting[int]{Annotation: "guard", OnInvalid: feature.Deny, Parse: feature.Int(1, 9)}
+	features := []feature.Feature{{Name: "guard", Settings: []feature.AnySetting{guard}}}
 	ing := manyPaths("one", 2026, "/p-%d", 3)
-	ing.Annotations = map[string]string{annotationPrefix + "gate": "x"}
+	ing.Annotations = map[string]string{annotationPrefix + "guard": "x"}
 	host, _, fs := build.New(features, strings.TrimSuffix(annotationPrefix, "/")).Host("a.example.com", newStore([]metav1.Object{ing}))
 	for _, r := range host.Routes {
 		if !r.Denied || len(fs) != 1 {
@@ -206,7 +206,7 @@ func TestBytesOfExpressionsAreBounded(t *testing.T) {
 }
 
 // TestExpressionsOfAHostAreBounded gives a host more of them than it may have.
-// Plain text counts for nothing, and the youngest Ingress loses.
+// Plain text does not count, and the youngest Ingress loses.
 func TestExpressionsOfAHostAreBounded(t *testing.T) {
 	s := newStore([]metav1.Object{
 		manyPaths("young", 2026, "/young-%d.", 100), manyPaths("old", 2025, "/old-%d.", 150), manyPaths("plain", 2027, "/plain-%d", 300),

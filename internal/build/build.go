@@ -31,8 +31,8 @@ type View interface {
 	certificate.View
 	setting.View
 	servername.View
-	// Canaries are those of our class that name the host and stand aside, in
-	// any order.
+	// Canaries are those of our class that name the host and are canaries, in any
+	// order.
 	Canaries(host string) []*networkingv1.Ingress
 	// Service is nil if there is none of that name.
 	Service(types.NamespacedName) *corev1.Service
@@ -41,7 +41,7 @@ type View interface {
 	// DefaultCertificate is the Secret whose certificate is shown where no other
 	// is, empty where that is the one that Headgate makes.
 	DefaultCertificate() types.NamespacedName
-	// Staple is the OCSP answer on the certificate of that hash, nil if there is
+	// OCSPResponse is the OCSP response on the certificate of that hash, nil if there is
 	// none.
 	OCSPResponse(certificate string) *source.OCSPResponse
 	// DefaultBackend is the Service that answers what no rule does, empty where
@@ -50,9 +50,9 @@ type View interface {
 	// Addresses are those of a DNS name that ExternalName gave, nil until the
 	// name was looked up.
 	Addresses(name string) *source.Addresses
-	// ExternalNames tells whether Services of type ExternalName are served.
+	// ExternalNames reports whether Services of type ExternalName are served.
 	ExternalNames() bool
-	// LocalAddresses tells whether what tenants name may lead to netguard.IsLocal
+	// LocalAddresses reports whether what tenants name may lead to netguard.IsLocal
 	// addresses.
 	LocalAddresses() bool
 	// ManualEndpoints reports whether nothing writes EndpointSlices for Services.
@@ -63,11 +63,11 @@ type View interface {
 	// order.
 	Users(backendKey string) []*networkingv1.Ingress
 	// Callers are the Ingresses of our class whose routes ask the backend besides
-	// their own ones (see Refer), in any order. CalledByOptions tells whether the
+	// their own ones (see Refer), in any order. CalledByOptions reports whether the
 	// ConfigMap with Headgate's options has all routes call it.
 	Callers(backendKey string) []*networkingv1.Ingress
 	CalledByOptions(backendKey string) bool
-	// Referenced tells whether an Ingress of our class uses or calls the backend,
+	// Referenced reports whether an Ingress of our class uses or calls the backend,
 	// the options call it, or it is the default one.
 	Referenced(backendKey string) bool
 	// Scope says which Ingresses are left out for what is in them.

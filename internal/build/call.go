@@ -110,8 +110,8 @@ func (b *Builder) needed(key string, v View) bool {
 // answers reports whether a host has a route for a path that does not ask the
 // host itself, without building the host.
 func (b *Builder) answers(host, path string, v View) bool {
-	l := layout{builder: b, view: v, config: b.settings.Options(v).Config, host: host}
-	l.parts = l.partsOf(spec.OldestFirst(v.Ingresses(host)))
+	l := hostBuilder{builder: b, view: v, config: b.settings.Options(v).Config, host: host}
+	l.contributions = l.contributionsOf(spec.OldestFirst(v.Ingresses(host)))
 	l.patterns = l.anyPatterns()
 	return l.answers(path)
 }
@@ -120,15 +120,15 @@ func (b *Builder) answers(host, path string, v View) bool {
 // host itself, so that a request for it comes to an end. It looks at rules one
 // by one, not at which of several takes a request: where a route that asks the
 // host itself does, the data plane ends the circle, and the request is refused.
-func (l *layout) answers(path string) bool {
+func (l *hostBuilder) answers(path string) bool {
 	known, ok := l.answered[path]
 	if ok || path == "" {
 		return known
 	}
-	for _, p := range l.parts {
+	for _, p := range l.contributions {
 		asksItself := l.asksItself(p)
 		for _, rule := range p.paths() {
-			where, ok := placeOf(rule)
+			where, ok := routeKeyOf(rule)
 			if ok && l.covers(where, path) && (!asksItself || feature.ExemptPath(p.Values(), where.written())) {
 				known = true
 			}
@@ -142,12 +142,12 @@ func (l *layout) answers(path string) bool {
 }
 
 // asksItself reports whether routes of the Ingress ask their own host.
-func (l *layout) asksItself(p *part) bool {
+func (l *hostBuilder) asksItself(p *contribution) bool {
 	return slices.ContainsFunc(l.builder.settings.Calls(p.Values()), func(c model.Call) bool { return c.SameHost })
 }
 
 // covers reports whether a rule is for a path.
-func (l *layout) covers(where place, path string) bool {
+func (l *hostBuilder) covers(where routeKey, path string) bool {
 	text := where.written()
 	switch {
 	case l.patterns && isLiteral(text):

@@ -19,7 +19,7 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// caller has Ingresses, and with the key all that name nobody, call a host.
+// caller has Ingresses, and with the key all that name no host, call a host.
 // "self" is the host itself.
 func caller() feature.Feature {
 	whom := feature.Setting[string]{Annotation: "call", Key: "call", Parse: func(text string) (string, error) { return text, nil }}
@@ -59,11 +59,11 @@ func callingIngress(name, host, path, call string) *networkingv1.Ingress {
 func TestCallsOutside(t *testing.T) {
 	builder := build.New([]feature.Feature{caller()}, "p")
 	for _, c := range []struct {
-		host  string
-		local bool
-		key   string
-		want  string
-		told  bool
+		host     string
+		local    bool
+		key      string
+		want     string
+		reported bool
 	}{
 		{"known.example", false, "/known.example/80", "[192.0.2.7:80]", false},
 		{"new.example", false, "/new.example/80", "[]", false},
@@ -80,7 +80,7 @@ func TestCallsOutside(t *testing.T) {
 	} {
 		s := store.New(store.Settings{IngressClass: "nginx", Classless: true, LocalAddresses: c.local}, builder.Refer)
 		failed := source.NewAddresses("failed.example")
-		failed.Problem = "nobody knows"
+		failed.Problem = "no such name"
 		known := source.NewAddresses("known.example")
 		known.Addresses = []netip.Addr{netip.MustParseAddr("192.0.2.7")}
 		for _, o := range []metav1.Object{
@@ -91,18 +91,18 @@ func TestCallsOutside(t *testing.T) {
 			s.Apply(o, false)
 		}
 		backend, found, findings := builder.Backend(c.key, s)
-		if got := fmt.Sprint(backend.Endpoints); !found || got != c.want || len(findings) > 0 != c.told {
+		if got := fmt.Sprint(backend.Endpoints); !found || got != c.want || len(findings) > 0 != c.reported {
 			t.Errorf("%s (local %v): found %v, endpoints %s, findings %v", c.host, c.local, found, got, findings)
 		}
-		if c.told && (findings[0].Object != "ingress/shop/a" || findings[0].Field != "p/call") {
-			t.Errorf("%s: %s %s is told", c.host, findings[0].Object, findings[0].Field)
+		if c.reported && (findings[0].Object != "ingress/shop/a" || findings[0].Field != "p/call") {
+			t.Errorf("%s: %s %s is reported", c.host, findings[0].Object, findings[0].Field)
 		}
 	}
 }
 
-// Of several features with calls, the one is told whose call leads to the
+// Of several features with calls, the one is reported whose call leads to the
 // backend.
-func TestTheCallIsTold(t *testing.T) {
+func TestTheCallIsReported(t *testing.T) {
 	calling := func(annotation string) feature.Feature {
 		whom := feature.Setting[string]{Annotation: annotation, Parse: func(text string) (string, error) { return text, nil }}
 		return feature.Feature{Name: annotation, Settings: []feature.AnySetting{whom}, Calls: func(v feature.Values) []model.Call {

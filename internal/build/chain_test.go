@@ -38,10 +38,10 @@ func TestChains(t *testing.T) {
 		return object
 	}
 	for name, c := range map[string]struct {
-		written string
-		fetched *source.Issuers
-		want    string
-		told    string
+		written  string
+		fetched  *source.Issuers
+		want     string
+		reported string
 	}{
 		"not fetched yet": {pair.Certificate, nil, pair.Certificate, ""},
 		"fetched":         {pair.Certificate, fetched("", authority.Intermediate, authority.Root), pair.Chain, ""},
@@ -69,8 +69,8 @@ func TestChains(t *testing.T) {
 				if certificate == nil || string(certificate.Chain) != c.want || n.Certificate != certificate.Hash || certificate.Secret != "shop/tls" {
 					t.Fatalf("got %v\nwant the chain %s", certificate, c.want)
 				}
-				if (len(fs) > 0) != (c.told != "") || len(fs) > 0 && (fs[0].Code != finding.IncompleteChain || !strings.HasSuffix(fs[0].Message, c.told)) {
-					t.Errorf("findings %v, want %q", fs, c.told)
+				if (len(fs) > 0) != (c.reported != "") || len(fs) > 0 && (fs[0].Code != finding.IncompleteChain || !strings.HasSuffix(fs[0].Message, c.reported)) {
+					t.Errorf("findings %v, want %q", fs, c.reported)
 				}
 			}
 		})
@@ -101,25 +101,25 @@ func TestIssuerURL(t *testing.T) {
 	}
 }
 
-// TestStaple: answers and what is told of them.
-func TestStaple(t *testing.T) {
+// TestOCSPResponse: answers and what is reported of them.
+func TestOCSPResponse(t *testing.T) {
 	s := newStore(nil)
 	builder := newBuilder()
 	for _, c := range []struct {
-		response, problem, told string
-		deleted, found          bool
+		response, problem, reported string
+		deleted, found              bool
 	}{
-		{"", "nobody answers", "the certificate is shown without an OCSP answer", false, false},
+		{"", "no response", "the certificate is shown without an OCSP response", false, false},
 		{"x", "", "", false, true},
-		{"x", "nobody answers", "the last OCSP answer is shown as long as it holds", false, true},
+		{"x", "no response", "the last OCSP response is shown as long as it holds", false, true},
 		{"x", "", "", true, false},
 	} {
 		s.Apply(&source.OCSPResponse{ObjectMeta: metav1.ObjectMeta{Name: "abc"}, Secret: "shop/tls", Response: []byte(c.response), Problem: c.problem}, c.deleted)
-		staple, found, fs := builder.Staple("abc", s)
-		if found != c.found || found && (staple.Certificate != "abc" || string(staple.Response) != c.response) {
-			t.Errorf("%+v: %v, %+v", c, found, staple)
+		response, found, fs := builder.OCSPResponse("abc", s)
+		if found != c.found || found && (response.Certificate != "abc" || string(response.Response) != c.response) {
+			t.Errorf("%+v: %v, %+v", c, found, response)
 		}
-		if (len(fs) == 1) != (c.told != "") || len(fs) > 0 && (fs[0].Effect != c.told || fs[0].Object != "secret/shop/tls" || fs[0].Message != c.problem) {
+		if (len(fs) == 1) != (c.reported != "") || len(fs) > 0 && (fs[0].Effect != c.reported || fs[0].Object != "secret/shop/tls" || fs[0].Message != c.problem) {
 			t.Errorf("%+v: %v", c, fs)
 		}
 	}

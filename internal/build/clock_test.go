@@ -19,7 +19,7 @@ import (
 
 // The API server's clock may jump between two creations, so that the stamps say
 // another order than the one in which the objects came. The stamps alone decide
-// who wins, and so every replica gives the same answer: the one that was there
+// who wins, and so every replica gives the same answer: the one that existed
 // all the time, the one that hears of the objects the other way round, and the
 // one that is started later.
 func TestClockJumpsBetweenCreations(t *testing.T) {

@@ -43,13 +43,13 @@ func (t *backendMaker) resolved(field, name string, port uint16) {
 		effect = "the other addresses of the name are used"
 	}
 	if len(found.Refused) > 0 {
-		t.tell(field, finding.InvalidValue, fmt.Sprintf("%s stands for %s: a loopback, link-local or unspecified address "+
+		t.report(field, finding.InvalidValue, fmt.Sprintf("%s stands for %s: a loopback, link-local or unspecified address "+
 			"is connected to only with --allow-local-svc-external-name", name, found.Refused[0]), effect)
 	}
 	if found.Problem != "" {
 		if len(found.Addresses) > 0 {
 			effect = "the addresses that it last stood for are used"
 		}
-		t.tell(field, finding.Unresolved, found.Problem, effect)
+		t.report(field, finding.Unresolved, found.Problem, effect)
 	}
 }

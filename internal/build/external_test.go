@@ -33,8 +33,8 @@ func TestExternalNamesOff(t *testing.T) {
 		if !found || len(backend.Endpoints) > 0 == off {
 			t.Errorf("off %v: found %v, endpoints %v", off, found, backend.Endpoints)
 		}
-		told := len(findings) == 1 && findings[0].Code == finding.NotSupported && findings[0].Field == "spec.type"
-		if told != off || len(findings) > 1 {
+		reported := len(findings) == 1 && findings[0].Code == finding.NotSupported && findings[0].Field == "spec.type"
+		if reported != off || len(findings) > 1 {
 			t.Errorf("off %v: findings %v", off, findings)
 		}
 	}

@@ -27,21 +27,21 @@ import (
 	"github.com/headgate/headgate/internal/source"
 )
 
-// fakeFeatures are one feature of each sort: "gate" controls access, "color"
+// fakeFeatures are one feature of each sort: "guard" controls access, "color"
 // is dynamic with a default from the ConfigMap, "buffer" is static, "also"
 // gives hosts further names, "regex" makes paths regular expressions, "instead"
 // names a Service to fall back on, "own" is a setting of backends, "hands" are
 // settings of TLS connections, "clients" are such settings that count
 // together, with a policy on all routes, and "seal" is one more.
 func fakeFeatures() []feature.Feature {
-	gate := feature.Setting[int]{Annotation: "gate", Default: 0, Parse: feature.Int(1, 9), OnInvalid: feature.Deny}
+	guard := feature.Setting[int]{Annotation: "guard", Default: 0, Parse: feature.Int(1, 9), OnInvalid: feature.Deny}
 	color := feature.Setting[string]{Annotation: "color", Key: "color", Default: "gray", Parse: oneOfColors}
 	buffer := feature.Setting[bool]{Annotation: "buffer", Key: "buffer", Parse: feature.Bool}
 	also := feature.Setting[[]string]{Annotation: "also", Parse: feature.List, Scope: feature.ScopeName}
 	instead := feature.Setting[feature.ObjectName]{Annotation: "instead", Parse: feature.Object, Refers: feature.Service}
 	regex := feature.Setting[bool]{Annotation: "regex", Parse: feature.Bool}
 	own := feature.Setting[bool]{Annotation: "own", Key: "own", Parse: feature.Bool, Scope: feature.ScopeBackend, Merge: feature.MergeOwner}
-	aside := feature.Setting[int]{Annotation: "aside", Parse: feature.Int(1, 99)}
+	canary := feature.Setting[int]{Annotation: "canary", Parse: feature.Int(1, 99)}
 	lock := feature.Setting[feature.ObjectName]{Annotation: "lock", Parse: feature.Object, OnInvalid: feature.Deny, Refers: feature.Secret}
 	note := feature.Setting[feature.ObjectName]{Annotation: "note", Parse: feature.Object, Refers: feature.ConfigMap}
 	cipher := feature.Setting[model.Ciphers]{Annotation: "cipher", Parse: model.NewCiphers, OnInvalid: feature.Deny, Scope: feature.ScopeHost}
@@ -51,9 +51,9 @@ func fakeFeatures() []feature.Feature {
 	seal := feature.Setting[int]{Annotation: "seal", Parse: feature.Int(1, 9), OnInvalid: feature.Deny, Scope: feature.ScopeHost, Merge: feature.MergeTogether, Leads: true}
 	workers := feature.Setting[int]{Key: "workers", Default: 1, Parse: feature.Int(1, 64), Scope: feature.ScopeProcess}
 	return []feature.Feature{
-		{Name: "gate", Settings: []feature.AnySetting{gate}, Route: func(v feature.Values, out *feature.RouteOut) {
-			if n := gate.Get(v); n != 0 {
-				feature.Add(out.Route, "gate", n)
+		{Name: "guard", Settings: []feature.AnySetting{guard}, Route: func(v feature.Values, out *feature.RouteOut) {
+			if n := guard.Get(v); n != 0 {
+				feature.Add(out.Route, "guard", n)
 			}
 		}},
 		{
@@ -87,8 +87,8 @@ func fakeFeatures() []feature.Feature {
 			},
 		},
 		{
-			Name: "aside", Settings: []feature.AnySetting{aside},
-			Canary: func(v feature.Values, _ *feature.Report) (any, bool) { return aside.Get(v), aside.Get(v) > 0 },
+			Name: "canary", Settings: []feature.AnySetting{canary},
+			Canary: func(v feature.Values, _ *feature.Report) (any, bool) { return canary.Get(v), canary.Get(v) > 0 },
 		},
 		{
 			Name: "objects", Settings: []feature.AnySetting{lock, note},

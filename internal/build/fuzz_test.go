@@ -51,7 +51,7 @@ func FuzzBuild(f *testing.F) {
 			f.Fatal(err)
 		}
 		objects := decode(f, archive.Files[0].Data)
-		// The options are for everybody, the witness too.
+		// The options are for all, the witness too.
 		cases = append(cases, slices.DeleteFunc(objects, func(o metav1.Object) bool { return o.GetNamespace() == "headgate" }))
 		f.Add(uint16(i), uint64(1), "*.example.com")
 		f.Add(uint16(i), uint64(2), "/foo/(a|b)+$")
@@ -87,7 +87,7 @@ func FuzzBuild(f *testing.F) {
 	})
 }
 
-// mutated is an object with some of its fields replaced, nil if that is no
+// mutated is an object with some of its fields replaced, nil if that is not an
 // object any more.
 func mutated(t *testing.T, object metav1.Object, random *rand.Rand, text string) metav1.Object {
 	t.Helper()

@@ -22,14 +22,14 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
 const seed = 7
 
 // TestGolden builds the objects of each case. The last line of a case's
 // comment, "Shows: host, name", names the kinds of units that it is about;
 // only these and their findings are written. The default host is left out
-// where nobody names it.
+// where no Ingress names it.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {

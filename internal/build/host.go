@@ -21,8 +21,8 @@ import (
 // written as Exact and as Prefix is two routes, and so are "/foo" and "/foo/"
 // as Prefix: both have the Path "/foo", the second one has Slash. The router
 // then gives "/foo/" and all below it to the route with Slash and "/foo"
-// itself to the other, whichever is older; there is no redirect between them.
-// (The predecessor wrote one location twice, and NGINX refused them.)
+// itself to the other, regardless of their age; there is no redirect between them.
+// (ingress-nginx writes one location twice, and NGINX refuses them.)
 //
 // If one path is a pattern, all are, see patterned.
 //
@@ -34,51 +34,51 @@ func (b *Builder) Host(name string, v View) (h model.Host, found bool, fs []find
 // host takes down in trace, if that is not nil, how the host came about.
 func (b *Builder) host(name string, v View, trace *HostTrace) (h model.Host, found bool, fs []finding.Finding) {
 	ingresses := spec.OldestFirst(v.Ingresses(name))
-	l := layout{
+	l := hostBuilder{
 		builder: b, view: v, config: b.settings.Options(v).Config, fallback: defaultKey(v), host: name,
-		taken: map[place]string{}, compiled: map[string]expression{}, trace: trace, reasons: map[[2]string]string{},
+		taken: map[routeKey]string{}, compiled: map[string]expression{}, trace: trace, reasons: map[[2]string]string{},
 	}
-	asides := l.partsOf(spec.OldestFirst(v.Canaries(name)))
+	canaries := l.contributionsOf(spec.OldestFirst(v.Canaries(name)))
 	if len(ingresses) == 0 && name != model.DefaultHost {
-		l.addAlternatives(asides)
+		l.addCanaries(canaries)
 		return model.Host{}, false, finding.Limit(l.findings)
 	}
-	parts := l.partsOf(ingresses)
-	l.parts = parts
+	contributions := l.contributionsOf(ingresses)
+	l.contributions = contributions
 	l.patterns = l.anyPatterns()
 	if name == model.DefaultHost {
-		l.addCatchAlls(parts)
+		l.addCatchAlls(contributions)
 	}
-	for _, p := range parts {
+	for _, p := range contributions {
 		l.addRules(p)
 	}
 	if _, ok := l.taken[root]; !ok {
-		l.addRoot(parts)
+		l.addRoot(contributions)
 	}
-	l.addAlternatives(asides)
+	l.addCanaries(canaries)
 	tls := l.addHostSettings()
 	if l.patterns {
 		l.patterned()
 	} else {
-		slices.SortFunc(l.routes, func(a, b placed) int {
+		slices.SortFunc(l.routes, func(a, b routeCandidate) int {
 			return cmp.Or(cmp.Compare(a.where.kind, b.where.kind), cmp.Compare(a.where.path, b.where.path), boolCompare(a.where.slash, b.where.slash))
 		})
 	}
 	h = model.Host{Name: name, TLS: tls, Routes: make([]model.Route, len(l.routes))}
-	for _, p := range parts {
-		l.tellWhole(p, append(p.Problems(), p.problems...))
+	for _, p := range contributions {
+		l.reportWhole(p, append(p.Problems(), p.problems...))
 	}
 	for i, r := range l.routes {
 		h.Routes[i] = r.Route
 	}
 	if trace != nil {
-		l.complete(trace, parts)
+		l.complete(trace, contributions)
 	}
 	return h, true, finding.Limit(l.findings)
 }
 
-// A layout is a host in the making.
-type layout struct {
+// A hostBuilder is a host in the making.
+type hostBuilder struct {
 	builder  *Builder
 	view     View
 	config   *feature.Config
@@ -90,60 +90,60 @@ type layout struct {
 	// expressions is how many routes are more than plain text, and
 	// expressionBytes what theirs take.
 	expressions, expressionBytes int
-	// parts are those of Ingresses that make routes, and answered what answers
+	// contributions are those of Ingresses that make routes, and answered what answers
 	// said.
-	parts    []*part
-	answered map[string]bool
-	routes   []placed
-	taken    map[place]string // by which Ingress
-	findings []finding.Finding
-	trace    *HostTrace // nil unless there is one
+	contributions []*contribution
+	answered      map[string]bool
+	routes        []routeCandidate
+	taken         map[routeKey]string // by which Ingress
+	findings      []finding.Finding
+	trace         *HostTrace // nil unless there is one
 	// reasons are why fields are not served, where there is a trace.
 	reasons map[[2]string]string
 }
 
-// A placed route is one with where it was written.
-type placed struct {
+// A routeCandidate is a route with where it was written.
+type routeCandidate struct {
 	model.Route
-	where place
+	where routeKey
 	own   bool       // its path is a pattern by its Ingress's own doing
-	trace *RuleTrace // nil where nobody asks
+	trace *RuleTrace // nil without a trace
 }
 
-// A place is what only one rule of a host can have.
-type place struct {
+// A routeKey is what only one rule of a host can have.
+type routeKey struct {
 	kind  model.PathKind
 	path  string
 	slash bool
 }
 
 var (
-	root      = place{kind: model.Prefix, path: "/"}
-	exactRoot = place{kind: model.Exact, path: "/"}
+	root      = routeKey{kind: model.Prefix, path: "/"}
+	exactRoot = routeKey{kind: model.Exact, path: "/"}
 )
 
 // written is the path as the rule has it.
-func (p place) written() string {
+func (p routeKey) written() string {
 	if p.slash {
 		return p.path + "/"
 	}
 	return p.path
 }
 
-func (p place) String() string { return p.kind.String() + " " + p.written() }
+func (p routeKey) String() string { return p.kind.String() + " " + p.written() }
 
 // addCatchAlls gives "/" of the default host to Ingresses that have no rules
 // but a spec.defaultBackend. They come before rules without a host, however
-// old those are, as in the predecessor.
-func (l *layout) addCatchAlls(parts []*part) {
-	for _, p := range parts {
+// old those are, as in ingress-nginx.
+func (l *hostBuilder) addCatchAlls(contributions []*contribution) {
+	for _, p := range contributions {
 		if len(p.Spec.Rules) == 0 {
 			l.add(p, "spec.defaultBackend", root, p.Spec.DefaultBackend)
 		}
 	}
 }
 
-func (l *layout) addRules(p *part) {
+func (l *hostBuilder) addRules(p *contribution) {
 	for field, path := range p.paths() {
 		where, refused := l.readPath(path)
 		if refused != nil {
@@ -160,13 +160,13 @@ const notServed = "this path is not served"
 // the spec.defaultBackend of the first Ingress or else to the default backend,
 // and has that Ingress's annotations either way. For the default host, as in
 // ingress-nginx, spec.defaultBackend counts only of an Ingress without rules.
-func (l *layout) addRoot(parts []*part) {
+func (l *hostBuilder) addRoot(contributions []*contribution) {
 	route := model.Route{Backend: l.fallback, Default: l.fallback != ""}
-	if len(parts) == 0 {
+	if len(contributions) == 0 {
 		l.finish("", root, route, nil)
 		return
 	}
-	first, field := parts[0], ""
+	first, field := contributions[0], ""
 	switch {
 	case first.Spec.DefaultBackend == nil:
 	case l.host == model.DefaultHost:
@@ -193,7 +193,7 @@ func defaultKey(v View) string {
 	return model.BackendKey(name.Namespace, name.Name, model.FirstPort)
 }
 
-func (l *layout) add(p *part, field string, where place, b *networkingv1.IngressBackend) {
+func (l *hostBuilder) add(p *contribution, field string, where routeKey, b *networkingv1.IngressBackend) {
 	ref, refused := spec.ReadBackend(p.Namespace, b)
 	if refused != nil {
 		l.refuse(p, field+".backend", notServed, refused)
@@ -215,7 +215,7 @@ func (l *layout) add(p *part, field string, where place, b *networkingv1.Ingress
 // finish lets the features write into a route and adds it. Field is what of the
 // Ingress asks for the route, empty if nothing does. P is nil for the route
 // that no Ingress asked for.
-func (l *layout) finish(field string, where place, route model.Route, p *part) {
+func (l *hostBuilder) finish(field string, where routeKey, route model.Route, p *contribution) {
 	route.Kind, route.Path, route.Slash = where.kind, where.path, where.slash
 	var parsed *feature.Parsed
 	if p == nil {
@@ -234,15 +234,15 @@ func (l *layout) finish(field string, where place, route model.Route, p *part) {
 		trace.Settings = l.builder.traceSettings(parsed, problems)
 	}
 	own := l.patterns && p != nil && l.isPattern(p, where.written()) != nil
-	l.routes = append(l.routes, placed{route, where, own, trace})
+	l.routes = append(l.routes, routeCandidate{route, where, own, trace})
 }
 
 // hostOf is what features see of the host.
-func (l *layout) hostOf() feature.Host {
+func (l *hostBuilder) hostOf() feature.Host {
 	return feature.Host{Name: l.host, ManyNames: spec.IsManyNames(l.host), Answers: l.answers}
 }
 
-func (l *layout) refuse(p *part, field, effect string, why *spec.Rejection) {
+func (l *hostBuilder) refuse(p *contribution, field, effect string, why *spec.Rejection) {
 	if l.trace != nil {
 		l.reasons[[2]string{spec.ObjectName(p.Ingress), strings.TrimSuffix(field, ".backend")}] = why.Message
 	}
@@ -254,21 +254,21 @@ func (l *layout) refuse(p *part, field, effect string, why *spec.Rejection) {
 // readPath is where a rule's path stands. ImplementationSpecific acts as
 // Prefix. A path is taken as it is written: requests' paths are decoded before
 // they are compared, rules' are not.
-func (l *layout) readPath(p *networkingv1.HTTPIngressPath) (place, *spec.Rejection) {
+func (l *hostBuilder) readPath(p *networkingv1.HTTPIngressPath) (routeKey, *spec.Rejection) {
 	path := cmp.Or(p.Path, "/")
 	if !strings.HasPrefix(path, "/") {
-		return place{}, &spec.Rejection{Code: finding.InvalidValue, Message: fmt.Sprintf("path %q does not start with a slash", feature.Shorten(path))}
+		return routeKey{}, &spec.Rejection{Code: finding.InvalidValue, Message: fmt.Sprintf("path %q does not start with a slash", feature.Shorten(path))}
 	}
 	if l.patterns {
 		if refused := l.checkPattern(path); refused != nil {
-			return place{}, refused
+			return routeKey{}, refused
 		}
 	} else if neverAsked(path) {
-		return place{}, &spec.Rejection{Code: finding.InvalidValue, Message: fmt.Sprintf("path %q holds //, /./ or /../, which are taken out of requests' paths", feature.Shorten(path))}
+		return routeKey{}, &spec.Rejection{Code: finding.InvalidValue, Message: fmt.Sprintf("path %q holds //, /./ or /../, which are taken out of requests' paths", feature.Shorten(path))}
 	}
-	where, ok := placeOf(p)
+	where, ok := routeKeyOf(p)
 	if !ok {
-		return place{}, unknownPathType(p)
+		return routeKey{}, unknownPathType(p)
 	}
 	return where, nil
 }
@@ -277,26 +277,26 @@ func unknownPathType(p *networkingv1.HTTPIngressPath) *spec.Rejection {
 	return &spec.Rejection{Code: finding.InvalidValue, Message: fmt.Sprintf("pathType %q is none of Exact, Prefix and ImplementationSpecific", feature.Shorten(string(*p.PathType)))}
 }
 
-// placeOf is false for a pathType that there is not.
-func placeOf(p *networkingv1.HTTPIngressPath) (where place, ok bool) {
+// routeKeyOf is false for a pathType that does not exist.
+func routeKeyOf(p *networkingv1.HTTPIngressPath) (where routeKey, ok bool) {
 	path, kind := cmp.Or(p.Path, "/"), networkingv1.PathTypePrefix
 	if p.PathType != nil {
 		kind = *p.PathType
 	}
 	switch kind {
 	case networkingv1.PathTypeExact:
-		return place{kind: model.Exact, path: path}, true
+		return routeKey{kind: model.Exact, path: path}, true
 	case networkingv1.PathTypePrefix, networkingv1.PathTypeImplementationSpecific:
 		bare := strings.TrimSuffix(path, "/")
 		if bare == "" {
-			return place{kind: model.Prefix, path: "/"}, true
+			return routeKey{kind: model.Prefix, path: "/"}, true
 		}
-		return place{kind: model.Prefix, path: bare, slash: bare != path}, true
+		return routeKey{kind: model.Prefix, path: bare, slash: bare != path}, true
 	}
-	return place{}, false
+	return routeKey{}, false
 }
 
-// neverAsked tells whether no request can have the path, because requests'
+// neverAsked reports whether no request can have the path, because requests'
 // paths are cleaned before they are compared.
 func neverAsked(path string) bool {
 	elements := strings.Split(path[1:], "/")

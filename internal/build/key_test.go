@@ -66,7 +66,7 @@ func TestBoundedPairs(t *testing.T) {
 	endless := &rsa.PublicKey{N: new(big.Int).SetBit(big.NewInt(1), 1<<18, 1), E: 1<<31 - 1}
 	for name, c := range map[string]struct {
 		crt, key []byte
-		told     string
+		reported string
 	}{
 		"RSA":             {pemOf("CERTIFICATE", signed(t, short.Public())), pkcs8(short), ""},
 		"RSA in PKCS#1":   {pemOf("CERTIFICATE", signed(t, short.Public())), pemOf("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(short)), ""},
@@ -95,12 +95,12 @@ func TestBoundedPairs(t *testing.T) {
 			_, certificate, _, fs := newBuilder().Name("a.example", s)
 			check := func(about string, shown bool, fs []finding.Finding, prefix string) {
 				t.Helper()
-				if shown != (c.told == "") || shown != (len(fs) == 0) {
-					t.Errorf("%s: shown %v, findings %v, want %q", about, shown, fs, c.told)
+				if shown != (c.reported == "") || shown != (len(fs) == 0) {
+					t.Errorf("%s: shown %v, findings %v, want %q", about, shown, fs, c.reported)
 				}
 				for _, f := range fs {
-					if f.Code != finding.BadCertificate || !strings.HasPrefix(f.Message, prefix+c.told) {
-						t.Errorf("%s: %v, want %q", about, f, c.told)
+					if f.Code != finding.BadCertificate || !strings.HasPrefix(f.Message, prefix+c.reported) {
+						t.Errorf("%s: %v, want %q", about, f, c.reported)
 					}
 				}
 			}

@@ -51,17 +51,17 @@ func TestLacking(t *testing.T) {
 			if withOptions {
 				s.Apply(options, false)
 			}
-			told := func(fs []finding.Finding, object, field string) bool {
+			reported := func(fs []finding.Finding, object, field string) bool {
 				return slices.ContainsFunc(fs, func(f finding.Finding) bool {
 					return f.Object == object && f.Field == field && f.Code == finding.MissingCapability
 				})
 			}
 			host, _, fs := builder.Host("a.example", s)
-			if host.Routes[0].Denied != lacks || told(fs, "ingress/shop/a", "p/need") != lacks {
+			if host.Routes[0].Denied != lacks || reported(fs, "ingress/shop/a", "p/need") != lacks {
 				t.Errorf("lacking %v: the route %+v, findings %v", lacks, host.Routes[0], fs)
 			}
 			globals, fs := builder.Globals(s)
-			if globals.Process.HTTP2 == lacks || told(fs, "configmap/shop/options", "process") != (lacks && withOptions) {
+			if globals.Process.HTTP2 == lacks || reported(fs, "configmap/shop/options", "process") != (lacks && withOptions) {
 				t.Errorf("lacking %v: the process %+v, findings %v", lacks, globals.Process, fs)
 			}
 		}

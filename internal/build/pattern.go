@@ -31,12 +31,12 @@ type expression struct {
 	bytes int
 }
 
-func (l *layout) anyPatterns() bool { return slices.ContainsFunc(l.parts, l.anyPattern) }
+func (l *hostBuilder) anyPatterns() bool { return slices.ContainsFunc(l.contributions, l.anyPattern) }
 
-// anyPattern tells whether one of the paths that an Ingress gives the host is
-// a regular expression: then all of the host's are, as in the predecessor. An
+// anyPattern reports whether one of the paths that an Ingress gives the host is
+// a regular expression: then all of the host's are, as in ingress-nginx. An
 // Ingress that gives none counts with "/".
-func (l *layout) anyPattern(p *part) bool {
+func (l *hostBuilder) anyPattern(p *contribution) bool {
 	given := false
 	for _, i := range p.rules {
 		if http := p.Spec.Rules[i].HTTP; http != nil {
@@ -54,15 +54,15 @@ func (l *layout) anyPattern(p *part) bool {
 // makesPatterns reports whether a path makes the host's paths expressions. A
 // Prefix is two paths, its own and the one with a slash, as in ingress-nginx: a
 // rewrite to /foo changes /foo/ below the Prefix /foo.
-func (l *layout) makesPatterns(p *part, written *networkingv1.HTTPIngressPath) bool {
+func (l *hostBuilder) makesPatterns(p *contribution, written *networkingv1.HTTPIngressPath) bool {
 	path := cmp.Or(written.Path, "/")
-	where, ok := placeOf(written)
+	where, ok := routeKeyOf(written)
 	return l.isPattern(p, path) != nil || ok && where.kind == model.Prefix && !where.slash && where != root && l.isPattern(p, path+"/") != nil
 }
 
 // isPattern is the setting by which a path is an expression by its Ingress's own
 // doing, nil if it is none.
-func (l *layout) isPattern(p *part, path string) feature.AnySetting {
+func (l *hostBuilder) isPattern(p *contribution, path string) feature.AnySetting {
 	for _, f := range l.builder.features {
 		if f.Patterns == nil {
 			continue
@@ -74,13 +74,13 @@ func (l *layout) isPattern(p *part, path string) feature.AnySetting {
 	return nil
 }
 
-// patterned turns the routes into patterns, as the predecessor does: bound to
+// patterned turns the routes into patterns, as ingress-nginx does: bound to
 // the start of the path, longer texts first and of equally long ones the later
 // in the alphabet. Path types lose their meaning, but for two things: the Prefix
 // of an Ingress that makes no patterns itself leaves its own path to an Exact
 // rule for the same text, and an Exact "/" answers for nothing else.
-func (l *layout) patterned() {
-	slices.SortStableFunc(l.routes, func(a, b placed) int {
+func (l *hostBuilder) patterned() {
+	slices.SortStableFunc(l.routes, func(a, b routeCandidate) int {
 		return cmp.Or(
 			cmp.Compare(len(b.where.written()), len(a.where.written())), cmp.Compare(b.where.written(), a.where.written()),
 			boolCompare(b.where == exactRoot, a.where == exactRoot),
@@ -89,7 +89,7 @@ func (l *layout) patterned() {
 	for i := range l.routes {
 		r := &l.routes[i]
 		text := r.where.written()
-		_, exact := l.taken[place{kind: model.Exact, path: text}]
+		_, exact := l.taken[routeKey{kind: model.Exact, path: text}]
 		if exact && r.Kind == model.Prefix && !r.own && isLiteral(text) && !strings.HasSuffix(text, "/") {
 			text += "/"
 		}
@@ -101,9 +101,9 @@ func (l *layout) patterned() {
 	}
 }
 
-// checkPattern tells what is wrong with a path as a regular expression, and
+// checkPattern reports what is wrong with a path as a regular expression, and
 // keeps the expression if that is not just the path behind a "^".
-func (l *layout) checkPattern(path string) *spec.Rejection {
+func (l *hostBuilder) checkPattern(path string) *spec.Rejection {
 	wrong := func(code finding.Code, err any) *spec.Rejection {
 		return &spec.Rejection{Code: code, Message: fmt.Sprintf("path %q, a regular expression on this host: %v", feature.Shorten(path), err)}
 	}
@@ -136,7 +136,7 @@ func (l *layout) checkPattern(path string) *spec.Rejection {
 // in lua/headgate/host.lua.
 const literalBytes = "/_~!@#%&=:;,<>'\"`-"
 
-// isLiteral tells whether a path means itself as an expression too.
+// isLiteral reports whether a path means itself as an expression too.
 func isLiteral(path string) bool {
 	for i := range len(path) {
 		c := path[i]

@@ -23,7 +23,7 @@ import (
 
 // TestChangesLeadToTheSameUnits applies random changes one by one and builds
 // only what each of them touches. In the end that must be what a fresh store
-// gives for the objects that are left, in whatever order they come.
+// gives for the objects that are left, in any order.
 func TestChangesLeadToTheSameUnits(t *testing.T) {
 	certificates := []*corev1.Secret{
 		testCertificate{Names: []string{"*.example.com"}}.secret(t),
@@ -159,7 +159,7 @@ func randomSlice(r *rand.Rand, meta metav1.ObjectMeta, pick func(...string) stri
 
 func randomIngress(r *rand.Rand, meta metav1.ObjectMeta, pick func(...string) string) *networkingv1.Ingress {
 	meta.CreationTimestamp = metav1.NewTime(time.Unix(r.Int64N(3), 0))
-	meta.Annotations = map[string]string{"nginx.ingress.kubernetes.io/" + pick("gate", "color", "buffer"): pick("1", "red", "true")}
+	meta.Annotations = map[string]string{"nginx.ingress.kubernetes.io/" + pick("guard", "color", "buffer"): pick("1", "red", "true")}
 	if r.IntN(3) == 0 {
 		meta.Annotations["nginx.ingress.kubernetes.io/also"] = pick("b.example.com", "x.net,b.example.com", "*.net,~^x", "x.net,*.example.com")
 	}

@@ -15,9 +15,9 @@ import (
 
 // addHostSettings writes what the Ingresses say of the whole host, and returns
 // what they say of its TLS connections.
-func (l *layout) addHostSettings() model.TLSPolicy {
-	owners := make([]*feature.Parsed, len(l.parts))
-	for i, p := range l.parts {
+func (l *hostBuilder) addHostSettings() model.TLSPolicy {
+	owners := make([]*feature.Parsed, len(l.contributions))
+	for i, p := range l.contributions {
 		// As in ingress-nginx an Ingress without a route does not count. Its access
 		// control does.
 		if owners[i] = p.Parsed; !p.routed {
@@ -48,7 +48,7 @@ func (l *layout) addHostSettings() model.TLSPolicy {
 
 // addToAll gives all routes a policy, in the order of the feature list and before
 // what the same feature does on the route alone.
-func (l *layout) addToAll(policy model.Policy) {
+func (l *hostBuilder) addToAll(policy model.Policy) {
 	order := l.builder.order
 	for i := range l.routes {
 		route := &l.routes[i].Route

@@ -15,16 +15,16 @@ func (b *Builder) DefaultCertificate(v View) (*model.Certificate, []finding.Find
 		return nil, nil
 	}
 	parsed, refused := b.certificates.Load(v, name)
-	tell := func(code finding.Code, message, effect string) []finding.Finding {
+	report := func(code finding.Code, message, effect string) []finding.Finding {
 		return []finding.Finding{{
 			Object: "secret/" + name.String(), Field: "--default-ssl-certificate", Code: code, Message: message, Effect: effect,
 		}}
 	}
 	if refused != nil {
-		return nil, tell(refused.Code, refused.Message, "a certificate that nobody trusts is shown where no other fits")
+		return nil, report(refused.Code, refused.Message, "a self-signed certificate is shown where no other fits")
 	}
 	if parsed.Incomplete != "" {
-		return parsed.Certificate, tell(finding.IncompleteChain, parsed.Incomplete, certificate.IncompleteEffect)
+		return parsed.Certificate, report(finding.IncompleteChain, parsed.Incomplete, certificate.IncompleteEffect)
 	}
 	return parsed.Certificate, nil
 }

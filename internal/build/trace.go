@@ -38,7 +38,7 @@ type RuleTrace struct {
 	Field string
 	// PathType is the one written, empty where there is no rule.
 	PathType string
-	// Kind, Path and Slash are the route's if the host's paths are no regular
+	// Kind, Path and Slash are the route's if the host's paths are not regular
 	// expressions, as model.Route has them.
 	Kind  model.PathKind
 	Path  string
@@ -102,7 +102,7 @@ func (b *Builder) traceSettings(p *feature.Parsed, problems []feature.Problem) [
 	})
 }
 
-func traceRule(p *part, field string, where place) *RuleTrace {
+func traceRule(p *contribution, field string, where routeKey) *RuleTrace {
 	trace := &RuleTrace{Field: field, Kind: where.kind, Path: where.path, Slash: where.slash, Written: where.written()}
 	if p != nil {
 		trace.Ingress = p.Ingress
@@ -111,9 +111,9 @@ func traceRule(p *part, field string, where place) *RuleTrace {
 }
 
 // complete fills in the trace of a host whose routes are in their order.
-func (l *layout) complete(trace *HostTrace, parts []*part) {
+func (l *hostBuilder) complete(trace *HostTrace, contributions []*contribution) {
 	served := map[*networkingv1.Ingress]map[string]*RuleTrace{}
-	byPlace := map[place]*networkingv1.Ingress{}
+	byKey := map[routeKey]*networkingv1.Ingress{}
 	trace.Routes = make([]RuleTrace, len(l.routes))
 	for i, r := range l.routes {
 		trace.Routes[i] = *r.trace
@@ -124,27 +124,27 @@ func (l *layout) complete(trace *HostTrace, parts []*part) {
 			served[r.trace.Ingress] = map[string]*RuleTrace{}
 		}
 		served[r.trace.Ingress][r.trace.Field] = &trace.Routes[i]
-		byPlace[r.where] = r.trace.Ingress
+		byKey[r.where] = r.trace.Ingress
 	}
-	for _, p := range parts {
+	for _, p := range contributions {
 		for field, path := range p.paths() {
 			if rule := served[p.Ingress][field]; rule != nil {
 				rule.PathType = pathType(path)
 				continue
 			}
-			trace.Lost = append(trace.Lost, l.lostRule(p, field, path, byPlace))
+			trace.Lost = append(trace.Lost, l.lostRule(p, field, path, byKey))
 		}
 		if len(p.Spec.Rules) == 0 && served[p.Ingress] == nil {
-			trace.Lost = append(trace.Lost, l.lostCatchAll(p, byPlace))
+			trace.Lost = append(trace.Lost, l.lostCatchAll(p, byKey))
 		}
 	}
 	if l.patterns {
-		trace.Patterns = l.patternCauses(parts)
+		trace.Patterns = l.patternCauses(contributions)
 	}
 }
 
 // paths are those that the Ingress gives the host, by their fields.
-func (p *part) paths() func(yield func(string, *networkingv1.HTTPIngressPath) bool) {
+func (p *contribution) paths() func(yield func(string, *networkingv1.HTTPIngressPath) bool) {
 	return func(yield func(string, *networkingv1.HTTPIngressPath) bool) {
 		for _, i := range p.rules {
 			http := p.Spec.Rules[i].HTTP
@@ -171,7 +171,7 @@ func pathType(path *networkingv1.HTTPIngressPath) string {
 	return feature.Shorten(string(*path.PathType))
 }
 
-func (l *layout) lostRule(p *part, field string, path *networkingv1.HTTPIngressPath, byPlace map[place]*networkingv1.Ingress) LostRule {
+func (l *hostBuilder) lostRule(p *contribution, field string, path *networkingv1.HTTPIngressPath, byKey map[routeKey]*networkingv1.Ingress) LostRule {
 	lost := LostRule{RuleTrace: RuleTrace{
 		Ingress: p.Ingress, Field: field, PathType: pathType(path), Written: feature.Shorten(cmp.Or(path.Path, "/")),
 	}}
@@ -179,17 +179,17 @@ func (l *layout) lostRule(p *part, field string, path *networkingv1.HTTPIngressP
 		lost.Backend = ref.Key
 	}
 	lost.Why = l.why(p, field)
-	if where, ok := placeOf(path); ok && strings.HasPrefix(where.path, "/") {
+	if where, ok := routeKeyOf(path); ok && strings.HasPrefix(where.path, "/") {
 		lost.Kind, lost.Path, lost.Slash = where.kind, where.path, where.slash
 		if lost.Backend != "" {
-			lost.Winner = byPlace[where]
+			lost.Winner = byKey[where]
 		}
 	}
 	return lost
 }
 
 // lostCatchAll is a spec.defaultBackend that another one goes before.
-func (l *layout) lostCatchAll(p *part, byPlace map[place]*networkingv1.Ingress) LostRule {
+func (l *hostBuilder) lostCatchAll(p *contribution, byKey map[routeKey]*networkingv1.Ingress) LostRule {
 	const field = "spec.defaultBackend"
 	lost := LostRule{
 		RuleTrace: RuleTrace{Ingress: p.Ingress, Field: field, Kind: root.kind, Path: root.path, Written: root.path},
@@ -197,21 +197,21 @@ func (l *layout) lostCatchAll(p *part, byPlace map[place]*networkingv1.Ingress) 
 	}
 	if p.Spec.DefaultBackend != nil {
 		if ref, refused := spec.ReadBackend(p.Namespace, p.Spec.DefaultBackend); refused == nil {
-			lost.Backend, lost.Winner = ref.Key, byPlace[root]
+			lost.Backend, lost.Winner = ref.Key, byKey[root]
 		}
 	}
 	return lost
 }
 
 // why is the reason for which a field is not served.
-func (l *layout) why(p *part, field string) string {
+func (l *hostBuilder) why(p *contribution, field string) string {
 	return l.reasons[[2]string{spec.ObjectName(p.Ingress), field}]
 }
 
-// patternCauses are found again, since the layout is content with the first one.
-func (l *layout) patternCauses(parts []*part) []PatternCause {
+// patternCauses are found again, since a hostBuilder stops at the first one.
+func (l *hostBuilder) patternCauses(contributions []*contribution) []PatternCause {
 	var causes []PatternCause
-	for _, p := range parts {
+	for _, p := range contributions {
 		written := []string{}
 		for _, path := range p.paths() {
 			written = append(written, cmp.Or(path.Path, "/"))

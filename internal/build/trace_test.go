@@ -14,7 +14,7 @@ import (
 )
 
 // TestTraces builds the objects of all cases with traces: nothing comes out
-// otherwise, and each rule and each endpoint is told of.
+// otherwise, and each rule and each endpoint is traced.
 func TestTraces(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -69,17 +69,17 @@ func checkRules(t *testing.T, s *store.Store, h model.Host, trace build.HostTrac
 	if len(h.Routes) != len(trace.Routes) {
 		t.Fatalf("host %s: %d routes, %d are traced", h.Name, len(h.Routes), len(trace.Routes))
 	}
-	told := map[string]int{}
+	reported := map[string]int{}
 	for i, rule := range trace.Routes {
 		if rule.Ingress != nil {
-			told[rule.Ingress.Namespace+"/"+rule.Ingress.Name+" "+rule.Field]++
+			reported[rule.Ingress.Namespace+"/"+rule.Ingress.Name+" "+rule.Field]++
 		}
 		if r := h.Routes[i]; r.Kind != model.Pattern && (r.Kind != rule.Kind || r.Path != rule.Path || r.Slash != rule.Slash) {
 			t.Errorf("host %s: route %+v is traced as %+v", h.Name, r, rule)
 		}
 	}
 	for _, lost := range trace.Lost {
-		told[lost.Ingress.Namespace+"/"+lost.Ingress.Name+" "+lost.Field]++
+		reported[lost.Ingress.Namespace+"/"+lost.Ingress.Name+" "+lost.Field]++
 		if lost.Why == "" {
 			t.Errorf("host %s: nothing says why %s of %s is lost", h.Name, lost.Field, lost.Ingress.Name)
 		}
@@ -93,20 +93,20 @@ func checkRules(t *testing.T, s *store.Store, h model.Host, trace build.HostTrac
 		}
 	}
 	counted := 0
-	for name, n := range told {
+	for name, n := range reported {
 		if n != 1 {
-			t.Errorf("host %s: %s is told %d times", h.Name, name, n)
+			t.Errorf("host %s: %s is traced %d times", h.Name, name, n)
 		}
 		if name[len(name)-1] == ']' {
 			counted++
 		}
 	}
 	if counted < paths {
-		t.Errorf("host %s: %d of %d paths are told", h.Name, counted, paths)
+		t.Errorf("host %s: %d of %d paths are traced", h.Name, counted, paths)
 	}
 }
 
-// checkEndpoints: those that are asked are told, once or more, and those that
+// checkEndpoints: those that are asked are traced, once or more, and those that
 // are not say why.
 func checkEndpoints(t *testing.T, be model.Backend, trace build.BackendTrace) {
 	t.Helper()
@@ -122,7 +122,7 @@ func checkEndpoints(t *testing.T, be model.Backend, trace build.BackendTrace) {
 	}
 	for _, e := range be.Endpoints {
 		if !asked[e.String()] {
-			t.Errorf("backend %s: %s is asked, and not told", be.Key, e)
+			t.Errorf("backend %s: %s is asked, and not traced", be.Key, e)
 		}
 	}
 	for address, is := range asked {
@@ -131,7 +131,7 @@ func checkEndpoints(t *testing.T, be model.Backend, trace build.BackendTrace) {
 			found = found || e.String() == address
 		}
 		if is && !found {
-			t.Errorf("backend %s: %s is told as asked", be.Key, address)
+			t.Errorf("backend %s: %s is traced as asked", be.Key, address)
 		}
 	}
 }

@@ -26,8 +26,8 @@ var makers = map[unit.Kind]maker{
 		return *certificate, nil, findings
 	},
 	unit.OCSPResponse: func(b *Builder, certificate string, v View) (any, []model.Certificate, []finding.Finding) {
-		staple, found, findings := b.Staple(certificate, v)
-		return ifFound(staple, found), nil, findings
+		response, found, findings := b.OCSPResponse(certificate, v)
+		return ifFound(response, found), nil, findings
 	},
 	unit.Backend: func(b *Builder, key string, v View) (any, []model.Certificate, []finding.Finding) {
 		backend, found, findings := b.Backend(key, v)

@@ -83,7 +83,7 @@ func (x *explainer) explainDefault(c *Certificate) {
 // keepOCSPResponse adds the OCSP response of a certificate to the units, if it
 // has one.
 func (x *explainer) keepOCSPResponse(hash string) {
-	if staple, found, _ := x.Builder.Staple(hash, x.Store); found {
+	if staple, found, _ := x.Builder.OCSPResponse(hash, x.Store); found {
 		x.keep(unit.FromStaple(staple))
 	}
 }

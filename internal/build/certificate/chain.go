@@ -15,15 +15,15 @@ import (
 	"github.com/headgate/headgate/internal/source"
 )
 
-// longestIssuerURL bounds what is taken for a URL.
-const longestIssuerURL = 2048
+// maxIssuerURL bounds what is taken for a URL.
+const maxIssuerURL = 2048
 
 // IssuerURL is where the last certificate in a TLS Secret says that its
-// issuer's is to be had, over http; empty for nowhere and where tls.crt is too
+// issuer's is available, over http; empty for nowhere and where tls.crt is too
 // long to be used.
 func IssuerURL(secret *corev1.Secret) string {
 	crt := secret.Data[corev1.TLSCertKey]
-	if len(crt) > mostChainBytes {
+	if len(crt) > maxChainBytes {
 		return ""
 	}
 	last, _ := lastOf(crt)
@@ -56,7 +56,7 @@ func issuerURLOf(c *x509.Certificate) string {
 		return ""
 	}
 	i := slices.IndexFunc(c.IssuingCertificateURL, func(url string) bool {
-		return strings.HasPrefix(url, "http://") && len(url) <= longestIssuerURL
+		return strings.HasPrefix(url, "http://") && len(url) <= maxIssuerURL
 	})
 	if i < 0 {
 		return ""
@@ -64,7 +64,7 @@ func issuerURLOf(c *x509.Certificate) string {
 	return strings.Clone(c.IssuingCertificateURL[i])
 }
 
-// isRoot tells whether a certificate is its own issuer's.
+// isRoot reports whether a certificate is its own issuer's.
 func isRoot(c *x509.Certificate) bool { return bytes.Equal(c.RawSubject, c.RawIssuer) }
 
 // A completion is what a completed chain is made of.
@@ -93,7 +93,7 @@ func (p Parsed) complete(fetched *source.Issuers) Parsed {
 		chain = append(slices.Clip(chain), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})...)
 		last = issuer
 	}
-	// What can't be had of a chain that has issuers may well be the root.
+	// What is not available of a chain that has issuers may well be the root.
 	if p.alone && reason != "" {
 		p.Incomplete = fmt.Sprintf("the issuer's certificate is not in tls.crt, and at %s: %s", feature.Shorten(p.issuerURL), reason)
 	}

@@ -20,11 +20,11 @@ import (
 // Reading a Secret holds up all others, so its parts are bounded before they
 // are parsed.
 const (
-	mostChainBytes   = 64 << 10
-	mostCertificates = 16
-	mostKeyBytes     = 16 << 10
-	// mostKeyDER is a bit more than an RSA key of 8192 bits has.
-	mostKeyDER = 5 << 10
+	maxChainBytes   = 64 << 10
+	maxCertificates = 16
+	maxKeyBytes     = 16 << 10
+	// maxKeyDER is a bit more than an RSA key of 8192 bits has.
+	maxKeyDER = 5 << 10
 )
 
 // A Parsed is what a TLS Secret holds, or why it can't be used.
@@ -42,20 +42,20 @@ type Parsed struct {
 	alone   bool
 	problem string
 	// Incomplete says why the chain is not complete; empty if it is, or if
-	// nobody knows.
+	// that is not known.
 	Incomplete string
 }
 
-// parse reads tls.crt and tls.key. Chain and key are written anew,
-// so that equal certificates have equal bytes whatever stood around them.
+// parse reads tls.crt and tls.key. Chain and key are written again,
+// so that equal certificates have equal bytes regardless of the text around them.
 // Problems never quote the key. Whether the certificate has expired is not
 // looked at: an expired one is still served.
 func parse(crt, key []byte) Parsed {
 	switch {
-	case len(crt) > mostChainBytes:
-		return Parsed{problem: fmt.Sprintf("tls.crt has %d bytes: at most %d are allowed", len(crt), mostChainBytes)}
-	case len(key) > mostKeyBytes:
-		return Parsed{problem: fmt.Sprintf("tls.key has %d bytes: at most %d are allowed", len(key), mostKeyBytes)}
+	case len(crt) > maxChainBytes:
+		return Parsed{problem: fmt.Sprintf("tls.crt has %d bytes: at most %d are allowed", len(crt), maxChainBytes)}
+	case len(key) > maxKeyBytes:
+		return Parsed{problem: fmt.Sprintf("tls.key has %d bytes: at most %d are allowed", len(key), maxKeyBytes)}
 	}
 	chain := normalise(crt, func(kind string) bool { return kind == "CERTIFICATE" }, false)
 	if len(chain) == 0 {
@@ -87,18 +87,18 @@ func parse(crt, key []byte) Parsed {
 }
 
 // pairProblem says why a chain of n certificates and a key can't be shown. The
-// public key is judged before the private one is parsed, which takes long for a
+// public key is checked before the private one is parsed, which takes long for a
 // long one, as each handshake with it would.
 func pairProblem(leaf *x509.Certificate, n int, chain, private []byte) string {
-	if n > mostCertificates {
-		return fmt.Sprintf("tls.crt holds %d certificates: at most %d are allowed", n, mostCertificates)
+	if n > maxCertificates {
+		return fmt.Sprintf("tls.crt holds %d certificates: at most %d are allowed", n, maxCertificates)
 	}
 	if err := keypolicy.Check(leaf.PublicKey); err != nil {
 		return "the first certificate in tls.crt: " + err.Error()
 	}
 	block, _ := pem.Decode(private)
-	if len(block.Bytes) > mostKeyDER {
-		return fmt.Sprintf("the key in tls.key has %d bytes: at most %d are allowed", len(block.Bytes), mostKeyDER)
+	if len(block.Bytes) > maxKeyDER {
+		return fmt.Sprintf("the key in tls.key has %d bytes: at most %d are allowed", len(block.Bytes), maxKeyDER)
 	}
 	if key := parseKey(block.Bytes); key == nil || !key.Equal(leaf.PublicKey) {
 		return keyProblem(chain, key)
@@ -172,7 +172,7 @@ func hasSAN(c *x509.Certificate) bool {
 	return slices.ContainsFunc(c.Extensions, func(e pkix.Extension) bool { return e.Id.Equal(subjectAltName) })
 }
 
-// Covers tells whether the certificate's alternative names hold the host's. A
+// Covers reports whether the certificate's alternative names hold the host's. A
 // wildcard stands for one label; a wildcard host needs the same wildcard.
 func (p Parsed) Covers(name string) bool {
 	return p.leaf.VerifyHostname(name) == nil

@@ -30,13 +30,13 @@ func ExternalName(service *corev1.Service) (name string, ok bool) {
 func CheckName(name string) string {
 	plain := strings.TrimSuffix(name, ".")
 	if _, err := netip.ParseAddr(plain); err == nil {
-		return "an address is no DNS name: name it in an EndpointSlice of a Service without a selector"
+		return "an address is not a DNS name: name it in an EndpointSlice of a Service without a selector"
 	}
 	if plain == "localhost" || strings.HasSuffix(plain, ".localhost") {
 		return "localhost is where Headgate itself runs"
 	}
 	if len(validation.IsDNS1123Subdomain(plain)) > 0 {
-		return fmt.Sprintf("%q is no DNS name", feature.Shorten(name))
+		return fmt.Sprintf("invalid name %q: must be a DNS name", feature.Shorten(name))
 	}
 	return ""
 }
@@ -49,8 +49,8 @@ func OutsideName(name string) (string, bool) {
 
 // FindPort is the first TCP port of the Service that the text means: its
 // number, its target port or its name, or any if it is model.FirstPort. That a
-// target port counts, and may come before another port's number, is the
-// predecessor's.
+// target port counts, and may come before another port's number, is as in
+// ingress-nginx.
 func FindPort(service *corev1.Service, text string) *corev1.ServicePort {
 	for i := range service.Spec.Ports {
 		p := &service.Spec.Ports[i]

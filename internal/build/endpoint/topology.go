@@ -44,8 +44,8 @@ type Nearby struct {
 	Want Nearness
 }
 
-// counts tells whether a slice's hints count: only if all its endpoints have
-// some. The predecessor looks at each slice by itself.
+// counts reports whether a slice's hints count: only if all its endpoints have
+// some. ingress-nginx looks at each slice by itself.
 func (n Nearby) counts(slice *discoveryv1.EndpointSlice) bool {
 	if n.Want == Anywhere || n.Zone == "" {
 		return false

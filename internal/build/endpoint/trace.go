@@ -18,7 +18,7 @@ type Trace struct {
 	Address   string
 	Slice     string
 	Readiness Readiness
-	// Asked tells whether requests are sent there. Otherwise Why says why not.
+	// Asked is set where requests are sent there. Otherwise Why says why not.
 	Asked bool
 	Why   string
 }
@@ -59,7 +59,7 @@ func (t tracer) trace(endpoint *discoveryv1.Endpoint, address string) []Trace {
 	parsed, err := netip.ParseAddr(address)
 	switch {
 	case t.slice.AddressType == discoveryv1.AddressTypeFQDN, err != nil, parsed.Zone() != "":
-		found.Why = "it is no IP address"
+		found.Why = "it is not an IP address"
 	case len(t.ports) == 0:
 		found.Why = "its slice lacks the port"
 	}

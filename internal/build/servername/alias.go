@@ -16,8 +16,8 @@ import (
 	"github.com/headgate/headgate/internal/pcre"
 )
 
-// maxExpressions is how many regular expressions the whole gate has as
-// aliases: a name that nobody has is compared with all of them.
+// maxExpressions is how many regular expressions the whole instance has as
+// aliases: a name that no Ingress has is compared with all of them.
 const maxExpressions = 1000
 
 // Patterns builds the aliases that stand for more than one name, and the
@@ -59,7 +59,7 @@ type claim struct {
 	owner *networkingv1.Ingress
 }
 
-// regexes puts the text to match by in the place of the written one, and keeps
+// regexes puts the text to match by instead of the written one, and keeps
 // to maxExpressions: older Ingresses come first.
 func (b *Builder) regexes(claims []claim, v View) (names []model.Name, fs []finding.Finding) {
 	slices.SortStableFunc(claims, func(a, b claim) int { return spec.CompareAge(a.owner, b.owner) })
@@ -71,7 +71,7 @@ func (b *Builder) regexes(claims []claim, v View) (names []model.Name, fs []find
 		})
 	}
 	claims = claims[:min(len(claims), maxExpressions)]
-	// Hosts, and of one host the aliases, by the alphabet, as the predecessor has them.
+	// Hosts, and of one host the aliases, by the alphabet, as ingress-nginx has them.
 	slices.SortFunc(claims, func(a, b claim) int {
 		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Name.Name, b.Name.Name))
 	})
@@ -81,7 +81,7 @@ func (b *Builder) regexes(claims []claim, v View) (names []model.Name, fs []find
 		if !ok {
 			pattern, err := pcre.Compile(strings.TrimPrefix(c.Name.Name, "~"), pcre.Options{Caseless: true})
 			if err != nil {
-				continue // the feature has told of it
+				continue // the feature has reported it
 			}
 			text = "~" + pattern.Text()
 		}
@@ -115,7 +115,7 @@ func (b *Builder) alias(alias string, v View) (n model.Name, certificate *model.
 type namings struct {
 	view    View
 	changes uint64
-	// named has whose aliases a host has, nil for nobody's.
+	// named has whose aliases a host has, nil for none.
 	named map[string]*networkingv1.Ingress
 	leads map[*networkingv1.Ingress]naming
 }
@@ -176,7 +176,7 @@ func (b *Builder) hostCertificate(host string, v View) *certificate.Parsed {
 }
 
 // aliasesLost are the findings of those Ingresses that claim the alias and are
-// none of the owners. Winner names who has it, empty if nobody has.
+// none of the owners. Winner names who has it, empty if no Ingress has.
 func (b *Builder) aliasesLost(alias, winner string, owners []*networkingv1.Ingress, v View) []finding.Finding {
 	var fs []finding.Finding
 	for _, ing := range v.Claimants(alias) {

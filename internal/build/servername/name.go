@@ -26,7 +26,7 @@ type View interface {
 	certificate.View
 	setting.View
 	// Ingresses are those of our class that name the host (see Refer), in any
-	// order, but for those that stand aside.
+	// order, but for canaries.
 	Ingresses(host string) []*networkingv1.Ingress
 	// References are those of an Ingress of our class that was shown (see Refer).
 	References(*networkingv1.Ingress) spec.References
@@ -35,8 +35,8 @@ type View interface {
 	// Claimants are the Ingresses of our class that have the alias among their
 	// aliases (see Refer), in any order.
 	Claimants(alias string) []*networkingv1.Ingress
-	// RedirectAliases are the Ingresses of our class that claim the name as a twin of one of
-	// their hosts (see Refer), in any order.
+	// RedirectAliases are the Ingresses of our class that claim the name as a www
+	// redirect alias of one of their hosts (see Refer), in any order.
 	RedirectAliases(name string) []*networkingv1.Ingress
 	// PatternAliases are the aliases of Ingresses of our class that stand for
 	// more than one name, in any order.
@@ -60,9 +60,9 @@ func NewBuilder(settings *setting.Reader, certificates *certificate.Reader) *Bui
 
 // Name builds a name, and the certificate that it shows, nil for the default
 // certificate. A rule's host comes before an alias, and an alias before a
-// twin. Of the aliases the oldest
-// Ingress's counts. (The predecessor let the host decide that comes first in
-// the alphabet, so that a newcomer could take a name away.)
+// www redirect alias. Of the aliases the oldest Ingress's counts. (ingress-nginx
+// lets the host decide that comes first in the alphabet, so that a newcomer can
+// take a name away.)
 func (b *Builder) Name(name string, v View) (n model.Name, certificate *model.Certificate, found bool, fs []finding.Finding) {
 	if name == model.DefaultHost {
 		return model.Name{Name: name, Host: name}, nil, true, nil
@@ -72,7 +72,7 @@ func (b *Builder) Name(name string, v View) (n model.Name, certificate *model.Ce
 		n, certificate, fs = b.ruleName(name, ingresses, v)
 		if model.KindOfAlias(name) == model.OneName {
 			fs = append(fs, b.aliasesLost(name, "host "+name, ingresses, v)...)
-			fs = append(fs, b.twinsLost(name, "host "+name, v)...)
+			fs = append(fs, b.redirectAliasesLost(name, "host "+name, v)...)
 		}
 		return n, certificate, true, finding.Sort(fs)
 	}
@@ -81,15 +81,15 @@ func (b *Builder) Name(name string, v View) (n model.Name, certificate *model.Ce
 	}
 	n, certificate, owner, fs := b.alias(name, v)
 	if owner == nil {
-		n, certificate, found = b.twin(name, v)
+		n, certificate, found = b.redirectAlias(name, v)
 		return n, certificate, found, finding.Sort(fs)
 	}
-	fs = append(fs, b.twinsLost(name, spec.ObjectName(owner), v)...)
+	fs = append(fs, b.redirectAliasesLost(name, spec.ObjectName(owner), v)...)
 	return n, certificate, true, finding.Sort(fs)
 }
 
 // ruleName builds the name of a rule's host. One Ingress with a TLS section is
-// enough to secure it, as in ingress-nginx, whatever names the section lists.
+// enough to secure it, as in ingress-nginx, regardless of the names that the section lists.
 // The oldest that lists the name, or has a certificate for it, decides on the
 // certificate, even when that can't be used: then the default one is served.
 func (b *Builder) ruleName(name string, ingresses []*networkingv1.Ingress, v View) (n model.Name, certificate *model.Certificate, fs []finding.Finding) {
@@ -110,7 +110,7 @@ func (b *Builder) ruleName(name string, ingresses []*networkingv1.Ingress, v Vie
 				n.Certificate, certificate = parsed.Certificate.Hash, parsed.Certificate
 			}
 		case parsed != nil && parsed.Certificate.Hash != n.Certificate:
-			s.tell(finding.Conflict, fmt.Sprintf("%s, which is older, decides on the certificate of %s", winner, name),
+			s.report(finding.Conflict, fmt.Sprintf("%s, which is older, decides on the certificate of %s", winner, name),
 				"this Ingress's certificate is not shown for "+name)
 			fs = append(fs, s.findings[len(s.findings)-1])
 		}
@@ -179,10 +179,10 @@ func (s *search) listed(secret string) *certificate.Parsed {
 			Message: fmt.Sprintf("the certificate in Secret %s is for %s, not for %s", feature.Shorten(secret), parsed.Names(), s.name)}
 	}
 	if refused != nil {
-		s.tell(refused.Code, refused.Message, "the default certificate is served for "+s.name)
+		s.report(refused.Code, refused.Message, "the default certificate is served for "+s.name)
 		return nil
 	}
-	s.tellIncomplete(parsed)
+	s.reportIncomplete(parsed)
 	return &parsed
 }
 
@@ -196,24 +196,24 @@ func (s *search) covering(tls networkingv1.IngressTLS) *certificate.Parsed {
 	parsed, refused := s.builder.certificates.Load(s.view, types.NamespacedName{Namespace: s.ingress.Namespace, Name: tls.SecretName})
 	if refused != nil {
 		if len(tls.Hosts) == 0 {
-			s.tell(refused.Code, refused.Message, "this TLS entry does nothing")
+			s.report(refused.Code, refused.Message, "this TLS entry does nothing")
 		}
 		return nil
 	}
 	if !parsed.Covers(s.name) {
 		return nil
 	}
-	s.tellIncomplete(parsed)
+	s.reportIncomplete(parsed)
 	return &parsed
 }
 
-func (s *search) tellIncomplete(parsed certificate.Parsed) {
+func (s *search) reportIncomplete(parsed certificate.Parsed) {
 	if parsed.Incomplete != "" {
-		s.tell(finding.IncompleteChain, parsed.Incomplete, certificate.IncompleteEffect)
+		s.report(finding.IncompleteChain, parsed.Incomplete, certificate.IncompleteEffect)
 	}
 }
 
-func (s *search) tell(code finding.Code, message, effect string) {
+func (s *search) report(code finding.Code, message, effect string) {
 	s.findings = append(s.findings, finding.Finding{
 		Object: spec.ObjectName(s.ingress), Field: fmt.Sprintf("spec.tls[%d].secretName", s.entry),
 		Code: code, Message: message, Effect: effect,

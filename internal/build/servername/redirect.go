@@ -7,10 +7,10 @@ import (
 	"github.com/headgate/headgate/internal/model"
 )
 
-// twin builds a name that is nothing but the twin of a host: requests for it
-// are sent there. It shows the certificate of the host only if that is for the
-// twin too.
-func (b *Builder) twin(name string, v View) (n model.Name, certificate *model.Certificate, found bool) {
+// redirectAlias builds a name that is nothing but the www redirect alias of a host:
+// requests for it are sent there. It shows the certificate of the host only if
+// that is for the alias too.
+func (b *Builder) redirectAlias(name string, v View) (n model.Name, certificate *model.Certificate, found bool) {
 	host, ok := spec.RedirectAlias(name)
 	if !ok || len(v.RedirectAliases(name)) == 0 {
 		return model.Name{}, nil, false
@@ -22,9 +22,9 @@ func (b *Builder) twin(name string, v View) (n model.Name, certificate *model.Ce
 	return n, certificate, true
 }
 
-// twinsLost are the findings of those Ingresses that claim a twin which is
-// somebody's already.
-func (b *Builder) twinsLost(name, winner string, v View) []finding.Finding {
+// redirectAliasesLost are the findings of those Ingresses that claim a www
+// redirect alias which is taken.
+func (b *Builder) redirectAliasesLost(name, winner string, v View) []finding.Finding {
 	var fs []finding.Finding
 	for _, ing := range v.RedirectAliases(name) {
 		fs = append(fs, finding.Finding{

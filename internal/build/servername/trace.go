@@ -19,8 +19,9 @@ type Trace struct {
 	// the one whose alias it is, nil where rules have the name.
 	Rules []*networkingv1.Ingress
 	Alias *networkingv1.Ingress
-	// Twin is set where the name is only the twin of a host.
-	Twin bool
+	// RedirectAlias is set where the name is only the www redirect alias of a
+	// host.
+	RedirectAlias bool
 	// Lost are the Ingresses that claim the name as an alias and don't get it.
 	Lost []*networkingv1.Ingress
 	// Certificate says what decided on the certificate, nil where nothing asks
@@ -42,7 +43,7 @@ type CertificateTrace struct {
 	Listed bool
 	// Secret is empty where the entry names none.
 	Secret types.NamespacedName
-	// Refused says why the default certificate is shown in its place, nil if it
+	// Refused says why the default certificate is shown instead, nil if it
 	// is not.
 	Refused *finding.Finding
 }
@@ -64,7 +65,7 @@ func (b *Builder) traceName(name string, v View) Trace {
 		var n model.Name
 		n, _, trace.Alias, _ = b.alias(name, v)
 		if trace.Alias == nil {
-			n, _, trace.Twin = b.twin(name, v)
+			n, _, trace.RedirectAlias = b.redirectAlias(name, v)
 		}
 		host = n.Host
 	}
@@ -73,7 +74,7 @@ func (b *Builder) traceName(name string, v View) Trace {
 			trace.Lost = append(trace.Lost, ing)
 		}
 	}
-	if len(trace.Rules) > 0 || trace.Alias != nil || trace.Twin {
+	if len(trace.Rules) > 0 || trace.Alias != nil || trace.RedirectAlias {
 		trace.Certificate = b.traceCertificate(host, v)
 	}
 	return trace
@@ -104,7 +105,7 @@ func (b *Builder) traceCertificate(host string, v View) *CertificateTrace {
 
 // An AliasTrace is an alias that stands for more than one name.
 type AliasTrace struct {
-	// Text is the alias as it is claimed, in lower case if it is no expression.
+	// Text is the alias as it is claimed, in lower case if it is not an expression.
 	Text string
 	// Unit is the name that its unit has.
 	Unit model.Name
@@ -113,7 +114,7 @@ type AliasTrace struct {
 
 // TraceAliases are the aliases for more than one name that stand for this one,
 // and whose each is. The list is sorted by the aliases, without those that
-// nobody gets.
+// no Ingress gets.
 func (b *Builder) TraceAliases(name string, v View) (traces []AliasTrace) {
 	aliases := slices.Sorted(slices.Values(v.PatternAliases()))
 	if slices.ContainsFunc(aliases, func(alias string) bool { return model.KindOfAlias(alias) == model.Regex }) {
@@ -137,7 +138,7 @@ func (b *Builder) TraceAliases(name string, v View) (traces []AliasTrace) {
 	return traces
 }
 
-// standsFor tells whether an alias, with the text that its unit has, stands for
+// standsFor reports whether an alias, with the text that its unit has, stands for
 // a name as the router finds.
 func standsFor(text, name string) bool {
 	switch model.KindOfAlias(text) {

@@ -36,10 +36,10 @@ func listRules(ing *networkingv1.Ingress) RulesByHost {
 }
 
 const (
-	// FewRules are listed anew for each host.
+	// FewRules are listed again for each host.
 	FewRules = 8
-	// mostRules is how many rules are remembered, of all Ingresses together.
-	mostRules = 100_000
+	// maxRules is how many rules are remembered, of all Ingresses together.
+	maxRules = 100_000
 )
 
 // A RulesMemo remembers the rules of Ingresses with many: each of their hosts
@@ -68,7 +68,7 @@ func (m *RulesMemo) Of(ing *networkingv1.Ingress) RulesByHost {
 	if known {
 		m.rules -= len(list.of.Spec.Rules)
 	}
-	if m.lists == nil || m.rules+n > mostRules {
+	if m.lists == nil || m.rules+n > maxRules {
 		m.lists, m.rules = map[types.NamespacedName]knownRules{}, 0
 	}
 	list = knownRules{ing, listRules(ing)}

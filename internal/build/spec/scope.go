@@ -20,14 +20,14 @@ type Scope struct {
 	NoCatchAll bool
 }
 
-// LeavesOut tells whether an Ingress is left out. Nothing of it is served.
+// LeavesOut reports whether an Ingress is left out. Nothing of it is served.
 func (s Scope) LeavesOut(ing *networkingv1.Ingress) bool { return s.Why(ing) != "" }
 
 // Why says the first reason for which an Ingress is left out, empty if it is
 // not.
 func (s Scope) Why(ing *networkingv1.Ingress) string {
-	r := refusals{ing: ing, most: 1}
-	r.judge(s)
+	r := exclusions{ing: ing, limit: 1}
+	r.check(s)
 	if len(r.findings) == 0 {
 		return ""
 	}
@@ -37,23 +37,23 @@ func (s Scope) Why(ing *networkingv1.Ingress) string {
 // Findings say why an Ingress is left out as a whole. Without findings it is
 // not.
 func (s Scope) Findings(ing *networkingv1.Ingress) []finding.Finding {
-	const most = 20
-	r := refusals{ing: ing, most: most}
-	r.judge(s)
+	const limit = 20
+	r := exclusions{ing: ing, limit: limit}
+	r.check(s)
 	return finding.Limit(r.findings)
 }
 
-// refusals are why an Ingress is left out, as many as are wanted.
-type refusals struct {
+// exclusions are why an Ingress is left out, as many as are wanted.
+type exclusions struct {
 	ing      *networkingv1.Ingress
-	most     int
+	limit    int
 	findings []finding.Finding
 }
 
-func (r *refusals) add(field, message string) { r.addAs(finding.Excluded, field, message) }
+func (r *exclusions) add(field, message string) { r.addAs(finding.Excluded, field, message) }
 
-func (r *refusals) addAs(code finding.Code, field, message string) {
-	if len(r.findings) < r.most {
+func (r *exclusions) addAs(code finding.Code, field, message string) {
+	if len(r.findings) < r.limit {
 		r.findings = append(r.findings, finding.Finding{
 			Object: ObjectName(r.ing), Field: field, Code: code, Message: message,
 			Effect: "nothing of this Ingress is served",
@@ -61,9 +61,9 @@ func (r *refusals) addAs(code finding.Code, field, message string) {
 	}
 }
 
-func (r *refusals) judge(s Scope) {
+func (r *exclusions) check(s Scope) {
 	if s.NoCatchAll && r.ing.Spec.DefaultBackend != nil {
-		r.add("spec.defaultBackend", "Ingresses with a default backend are not taken here (--disable-catch-all)")
+		r.add("spec.defaultBackend", "Ingresses with a default backend are excluded (--disable-catch-all)")
 	}
 	if s.DeepInspect {
 		r.inspect()
@@ -73,7 +73,7 @@ func (r *refusals) judge(s Scope) {
 
 // hosts refuses an Ingress none of whose hosts is one. One good host would have
 // the findings about the bad ones.
-func (r *refusals) hosts() {
+func (r *exclusions) hosts() {
 	for _, rule := range r.ing.Spec.Rules {
 		if _, ok := HostName(rule.Host); ok {
 			return
@@ -89,9 +89,9 @@ func BadHost(host string) string {
 	return fmt.Sprintf("invalid host %q: must be a DNS name", feature.Shorten(host))
 }
 
-// inspect reads what the predecessor does: rule hosts, paths, TLS hosts and the
+// inspect reads what ingress-nginx does: rule hosts, paths, TLS hosts and the
 // names of TLS Secrets.
-func (r *refusals) inspect() {
+func (r *exclusions) inspect() {
 	for i, rule := range r.ing.Spec.Rules {
 		r.suspect(rule.Host, "spec.rules[%d].host", i)
 		if rule.HTTP == nil {
@@ -109,18 +109,18 @@ func (r *refusals) inspect() {
 	}
 }
 
-func (r *refusals) suspect(text, field string, numbers ...any) {
+func (r *exclusions) suspect(text, field string, numbers ...any) {
 	if what := suspicion(text); what != "" {
 		r.add(fmt.Sprintf(field, numbers...),
-			fmt.Sprintf("%q holds %s, which is taken from nobody (--deep-inspect)", feature.Shorten(text), what))
+			fmt.Sprintf("%q holds %s, which --deep-inspect does not allow", feature.Shorten(text), what))
 	}
 }
 
 // Deep inspection knows four kinds of text. No text of an Ingress reaches
 // nginx.conf or names a file here, so it is a second lock on a closed door,
-// and what it refuses shows that somebody tries the door. So it may be
+// and what it refuses shows that a tenant tries the door. So it may be
 // narrow: a directive needs white space behind its name and an end, and file
-// names are whole words, "/etc/groups" is somebody's API. "-" ends a word:
+// names are whole words, "/etc/groups" may be an API. "-" ends a word:
 // "/etc/passwd-" is a file too.
 var (
 	luaDirective  = regexp.MustCompile(`_by_lua(?:_block|_file)?(?:[^0-9A-Za-z_]|$)`)
@@ -130,7 +130,7 @@ var (
 	mountedFile = regexp.MustCompile(`/var/(?:\.?/)*run/(?:\.?/)*secrets(?:[^0-9A-Za-z_]|$)|/run/(?:\.?/)*secrets/(?:\.?/)*kubernetes\.io(?:[^0-9A-Za-z_]|$)`)
 )
 
-// suspicion says what a text holds that nobody needs, empty for nothing.
+// suspicion says what a text holds that no tenant needs, empty for nothing.
 func suspicion(text string) string {
 	switch {
 	case luaDirective.MatchString(text):

@@ -8,7 +8,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 )
 
-// ordinary are texts that nobody may lose to deep inspection: hosts, names of
+// ordinary are texts that no Ingress may lose to deep inspection: hosts, names of
 // Secrets, paths, and expressions as they are in use.
 var ordinary = []string{
 	"", "/", "/foo", "/foo/", "/Foo/(.*)", "/(.*)", "/foo(/|$)(.*)", "/foo/(?<rest>.*)", "/a b/[0-9]+", "/x(y)", "/foo/[a-m]",
@@ -77,8 +77,8 @@ func TestInspectedFields(t *testing.T) {
 		if !inspecting.LeavesOut(ing) || (Scope{}).LeavesOut(ing) {
 			t.Errorf("%s: left out is %v, without deep inspection %v", field, inspecting.LeavesOut(ing), Scope{}.LeavesOut(ing))
 		}
-		r := refusals{ing: ing, most: 2}
-		if r.judge(inspecting); len(r.findings) != 1 || r.findings[0].Field != field {
+		r := exclusions{ing: ing, limit: 2}
+		if r.check(inspecting); len(r.findings) != 1 || r.findings[0].Field != field {
 			t.Errorf("%s: %v", field, r.findings)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/headgate/headgate/internal/finding"
 )
 
-// A part is what one Ingress gives a host.
-type part struct {
+// A contribution is what one Ingress gives a host.
+type contribution struct {
 	*networkingv1.Ingress
 	// Parsed is what its annotations say, and problems what features found besides
 	// on its routes.
@@ -22,30 +22,30 @@ type part struct {
 	routed bool
 	// rules are the numbers of the Ingress's rules for the host.
 	rules []int
-	// first is set on one of the Ingress's hosts: with the others nothing is told
+	// first is set on one of the Ingress's hosts: with the others nothing is reported
 	// of what is wrong with the Ingress as a whole.
 	first bool
-	// invalid are the rules whose host is no DNS name.
+	// invalid are the rules whose host is not a DNS name.
 	invalid []int
 }
 
-// partsOf are the Ingresses of a host with what each gives it, the oldest first.
-func (l *layout) partsOf(ingresses []*networkingv1.Ingress) []*part {
-	parts := make([]*part, len(ingresses))
+// contributionsOf are the Ingresses of a host with what each gives it, the oldest first.
+func (l *hostBuilder) contributionsOf(ingresses []*networkingv1.Ingress) []*contribution {
+	contributions := make([]*contribution, len(ingresses))
 	for i, ing := range ingresses {
 		rules := l.builder.rules.Of(ing)
-		p := &part{Ingress: ing, Parsed: l.builder.settings.Read(ing, l.view), rules: rules.ByHost[l.host], first: rules.First == l.host}
+		p := &contribution{Ingress: ing, Parsed: l.builder.settings.Read(ing, l.view), rules: rules.ByHost[l.host], first: rules.First == l.host}
 		if p.first {
 			p.invalid = rules.Invalid
 		}
-		parts[i] = p
+		contributions[i] = p
 	}
-	return parts
+	return contributions
 }
 
-// tellWhole reports what is wrong with an Ingress whatever its hosts are, besides
+// reportWhole reports what is wrong with an Ingress regardless of its hosts, besides
 // problems.
-func (l *layout) tellWhole(p *part, problems []feature.Problem) {
+func (l *hostBuilder) reportWhole(p *contribution, problems []feature.Problem) {
 	if !p.first {
 		return
 	}
