@@ -84,7 +84,7 @@ func (x *explainer) explainDefault(c *Certificate) {
 // has one.
 func (x *explainer) keepOCSPResponse(hash string) {
 	if staple, found, _ := x.Builder.OCSPResponse(hash, x.Store); found {
-		x.keep(unit.FromStaple(staple))
+		x.keep(unit.FromOCSPResponse(staple))
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 // A Built is what a key names, as package build made it.
 type Built struct {
 	Key
-	// Model is a value of package model: Globals, Certificate, Staple, Backend,
+	// Model is a value of package model: Globals, Certificate, OCSPResponse, Backend,
 	// Host, Name or NamePatterns. It is nil if there is no such unit.
 	Model any
 	// Certificates are those that a Name or NamePatterns show.
@@ -51,7 +51,7 @@ func (b Built) Pack() (Unit, bool) {
 	case model.Certificate:
 		return FromCertificate(model.DefaultCertificate, m), true
 	case model.OCSPResponse:
-		return FromStaple(m), true
+		return FromOCSPResponse(m), true
 	case model.Backend:
 		return FromBackend(m), true
 	case model.Host:

@@ -202,8 +202,8 @@ func FromCertificate(name string, c model.Certificate) Unit {
 	return pack(Key{Certificate, name}, packed)
 }
 
-// FromStaple packs an OCSP answer under the hash of its certificate.
-func FromStaple(s model.OCSPResponse) Unit {
+// FromOCSPResponse packs an OCSP answer under the hash of its certificate.
+func FromOCSPResponse(s model.OCSPResponse) Unit {
 	return pack(Key{OCSPResponse, s.Certificate}, struct {
 		Response []byte `json:"response"`
 		Until    int64  `json:"until"`

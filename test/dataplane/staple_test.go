@@ -178,7 +178,7 @@ func TestStapleEnds(t *testing.T) {
 	}
 	certificate := unit.FromCertificate(model.DefaultCertificate, model.Certificate{Hash: "abc", Chain: []byte(pair.Chain), Key: []byte(pair.Key)})
 	until := func(end time.Time) unit.Unit {
-		return unit.FromStaple(model.OCSPResponse{Certificate: "abc", Response: response, Until: end})
+		return unit.FromOCSPResponse(model.OCSPResponse{Certificate: "abc", Response: response, Until: end})
 	}
 	put(certificate, until(time.Now().Add(time.Hour)))
 	if staple(t, g, authority, "a.test", tls.VersionTLS13) == nil {
