@@ -83,8 +83,8 @@ func (x *explainer) explainDefault(c *Certificate) {
 // keepOCSPResponse adds the OCSP response of a certificate to the units, if it
 // has one.
 func (x *explainer) keepOCSPResponse(hash string) {
-	if staple, found, _ := x.Builder.OCSPResponse(hash, x.Store); found {
-		x.keep(unit.FromOCSPResponse(staple))
+	if response, found, _ := x.Builder.OCSPResponse(hash, x.Store); found {
+		x.keep(unit.FromOCSPResponse(response))
 	}
 }
 

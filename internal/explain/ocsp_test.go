@@ -51,7 +51,7 @@ func responses(t *testing.T, s explain.Settings) (names []string) {
 	certificate := false
 	for _, u := range e.Units {
 		certificate = certificate || u.Kind == "certificate"
-		if u.Kind == "staple" {
+		if u.Kind == "ocsp" {
 			names = append(names, u.Name)
 		}
 		if strings.TrimSpace(u.Version) == "" {

@@ -70,7 +70,7 @@ func Cases(t testing.TB, dir string, features []feature.Feature) []Case {
 	return cases
 }
 
-// taken tells whether there are annotations, and whether features take these and
+// taken reports whether there are annotations, and whether features take these and
 // the keys and have the route answer.
 func taken(features []feature.Feature, annotations, keys map[string]string, objects feature.Objects) bool {
 	declared := map[string]feature.AnySetting{}

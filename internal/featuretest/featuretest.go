@@ -31,7 +31,7 @@ import (
 
 const prefix = "nginx.ingress.kubernetes.io"
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
 // Golden runs the cases of all files in testdata, and expects each setting of
 // the feature in one of them.
@@ -95,7 +95,7 @@ func dataOf(t testing.TB, sections []txtar.File) map[string]map[string]string {
 	for _, s := range sections {
 		part := strings.Fields(s.Name)
 		if len(part) != 3 || part[0] != "secret" && part[0] != "configmap" {
-			t.Fatalf("the section %q is no object", s.Name)
+			t.Fatalf("the section %q is not an object", s.Name)
 		}
 		object := part[0] + " " + part[1]
 		if data[object] == nil {
@@ -288,7 +288,7 @@ func ofRoute(f feature.Feature, in input) (facts []string, problems []feature.Pr
 		facts = append(facts, fmt.Sprintf("relative %v", route.Relative))
 	}
 	if route.SatisfyAny {
-		facts = append(facts, "one judge is enough")
+		facts = append(facts, "one auth check is enough")
 	}
 	if route.Fallback != "" {
 		facts = append(facts, "fallback "+route.Fallback)

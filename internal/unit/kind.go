@@ -18,7 +18,7 @@ const (
 	// pushed as a Certificate of the name model.DefaultCertificate.
 	DefaultCertificate Kind = "default-certificate"
 	Certificate        Kind = "certificate"
-	OCSPResponse       Kind = "staple"
+	OCSPResponse       Kind = "ocsp"
 	Content            Kind = "content"
 	Backend            Kind = "backend"
 	Host               Kind = "host"

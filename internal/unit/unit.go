@@ -245,7 +245,7 @@ func encode(value any) []byte {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(value); err != nil {
-		panic(fmt.Sprintf("unit: a policy that is no plain data: %v", err))
+		panic(fmt.Sprintf("unit: a policy is not plain data: %v", err))
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

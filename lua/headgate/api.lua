@@ -240,7 +240,7 @@ local CALLS = {
 }
 
 local COLLECTIONS = { hosts = "host", names = "name", backends = "backend", certificates = "certificate",
-    staples = "staple" }
+    ocsp = "ocsp" }
 
 
 function _M.run()

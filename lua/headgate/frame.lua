@@ -17,7 +17,7 @@ local MAX_PARTS = 100000
 local MAX_DIGITS = 15
 
 local KINDS = {
-    host = true, name = true, patterns = true, backend = true, certificate = true, staple = true, content = true,
+    host = true, name = true, patterns = true, backend = true, certificate = true, ocsp = true, content = true,
     globals = true,
 }
 

@@ -202,17 +202,16 @@ local function lengths(paths)
 end
 
 
--- lets_in_alike reports whether the same requests may pass two routes: all that
--- policies do is equal where the phases are one table.
-local function lets_in_alike(a, b)
+-- same_access reports whether two routes allow the same requests: equal policies
+-- share one table of phases.
+local function same_access(a, b)
     return a.phases == b.phases and a.denied == b.denied and a.satisfy_any == b.satisfy_any
 end
 
 
--- compile(payload) -> host | nil, err. cleans_paths is set on a host where it
--- matters for access which path a backend takes a request's for: there are
--- routes that don't let in the same requests, or another service is asked, which
--- gets the path and may decide by it.
+-- compile(payload) -> host | nil, err. cleans_paths is set on a host where access
+-- depends on the path that the backend gets: its routes allow different requests, or
+-- an auth service gets the path.
 function _M.compile(payload)
     local unit, err = cjson.decode(payload)
     if not unit then
@@ -230,7 +229,7 @@ function _M.compile(payload)
         end
         first = first or compiled
         guarded = guarded or compiled.denied or compiled.phases.authenticate ~= nil
-        mixed = mixed or compiled.identity ~= nil or not lets_in_alike(compiled, first)
+        mixed = mixed or compiled.identity ~= nil or not same_access(compiled, first)
         if packed.exact then
             add_exact(host, packed, compiled)
         elseif packed.prefix then

@@ -49,8 +49,8 @@ local slot_count = 0
 --               { status, challenge }
 --   calls       to other services for this request, by name, see call.lua; nil
 --               if there are none
---   ambiguous_path  set on hosts with an auth check if the client's path may mean
---               another one for the backend: see route.lua
+--   ambiguous_path  set if the client's path may mean another one for the backend,
+--               with other access: see route.lua
 --   regex_seconds  what the features' expressions took, see regex.lua
 --   globals     what features have for all requests, by feature
 function _M.new()

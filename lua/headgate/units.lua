@@ -24,7 +24,7 @@ local kinds = {
     certificate = {
         letter = "c:", compile = require("headgate.certificate_unit").compile, cache = cache.new(4 * MEGABYTE),
     },
-    staple = { letter = "s:", compile = require("headgate.ocsp_unit").compile, cache = cache.new(2 * MEGABYTE) },
+    ocsp = { letter = "s:", compile = require("headgate.ocsp_unit").compile, cache = cache.new(2 * MEGABYTE) },
     -- Bytes in a format of their feature.
     content = { letter = "t:", compile = tostring, cache = cache.new(4 * MEGABYTE) },
     patterns = { letter = "p:", compile = require("headgate.patterns").compile, cache = cache.new(MEGABYTE) },
@@ -125,7 +125,7 @@ _M.host = getter("host")
 _M.name = getter("name")
 _M.backend = getter("backend")
 _M.certificate = getter("certificate")
-_M.ocsp_response = getter("staple")
+_M.ocsp_response = getter("ocsp")
 _M.content = getter("content")
 
 local globals = getter("globals")

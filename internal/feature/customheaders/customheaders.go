@@ -29,8 +29,8 @@ var lua embed.FS
 var (
 	customHeaders = feature.Setting[feature.ObjectName]{
 		Annotation: "custom-headers", Parse: parse, OnInvalid: feature.DenyMissing, Risk: feature.Medium,
-		// Another namespace is no secret here: all that is shown of it are values
-		// under names that the administrator allowed as headers.
+		// This gives no access to secrets of other namespaces: only values of keys that
+		// the administrator allowed as headers are sent.
 		Refers: feature.ConfigMap, AnyNamespace: true,
 		Doc: "The ConfigMap, namespace/name, whose data are added to responses as headers. " +
 			"Each header must be listed in the key global-allowed-response-headers. " +
@@ -53,7 +53,7 @@ func Feature() feature.Feature {
 	}
 }
 
-// parse takes a name without a namespace too: route rejects that, and denies.
+// parse accepts a name without a namespace: route rejects it, and denies.
 func parse(text string) (feature.ObjectName, error) {
 	if text == "" {
 		return feature.ObjectName{}, nil

@@ -197,7 +197,7 @@ var headerName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,200}$`)
 
 func checkName(name string) error {
 	if !headerName.MatchString(name) {
-		return errors.New("the name of a header must consist of letters, digits, - and _")
+		return errors.New("a header name can have only letters, digits, - and _")
 	}
 	if slices.Contains(framing, strings.ToLower(name)) {
 		return fmt.Errorf("must not have the header %s: it is part of the transfer of requests", name)
