@@ -100,7 +100,7 @@ func (l *hostBuilder) addCanary(p *contribution, name string, o offer, when any,
 		return
 	}
 	if o.route < 0 {
-		refuse(finding.MissingObject, fmt.Sprintf("host %s has no route %s of another Ingress to be an alternative to", l.host, feature.Shorten(o.where.String())))
+		refuse(finding.MissingObject, fmt.Sprintf("no other Ingress has the route %s of host %s", feature.Shorten(o.where.String()), l.host))
 		return
 	}
 	if len(o.Except) > maxExcept {
@@ -111,11 +111,11 @@ func (l *hostBuilder) addCanary(p *contribution, name string, o offer, when any,
 	route := &l.routes[o.route].Route
 	switch {
 	case route.Backend == "":
-		refuse(finding.MissingObject, fmt.Sprintf("the route %s of host %s has no backend to be an alternative to", feature.Shorten(o.where.String()), l.host))
+		refuse(finding.MissingObject, fmt.Sprintf("the route %s of host %s has no backend, so it can't have a canary", feature.Shorten(o.where.String()), l.host))
 	case route.Backend == o.Backend:
 		refuse(finding.Conflict, "the route has that backend already")
 	case !appendCanary(route, name, o.Canary):
-		refuse(finding.TooMany, fmt.Sprintf("the route has %d alternatives, which are older, and no more are allowed", maxCanaries))
+		refuse(finding.TooMany, fmt.Sprintf("the route has %d older canaries, which is the maximum", maxCanaries))
 	case l.trace != nil:
 		trace := l.routes[o.route].trace
 		trace.Alternatives = append(trace.Alternatives, AlternativeTrace{name, p.Ingress, o.field})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/netip"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -69,9 +70,9 @@ func (t *backendMaker) unreachable(field string, code finding.Code, message stri
 
 func (t *backendMaker) effect() string {
 	if t.name.Namespace == model.NoNamespace {
-		return "requests that it is to be asked about are answered 500"
+		return "requests that need this auth service are answered 500"
 	}
-	return "requests to backend " + t.backend.Key + " are answered 503"
+	return "requests to backend " + strings.TrimSuffix(t.backend.Key, "/") + " are answered 503"
 }
 
 func noPort(text string) string {
@@ -90,7 +91,7 @@ func (t *backendMaker) internal(service *corev1.Service, portText string) {
 			t.backend.Endpoints = []netip.AddrPort{netip.AddrPortFrom(address.Unmap(), uint16(port.Port))}
 			return
 		}
-		t.report("spec.clusterIP", finding.NotSupported, "the Service has no address of its own, which service-upstream asks for",
+		t.report("spec.clusterIP", finding.NotSupported, "the Service has no cluster IP, which service-upstream needs",
 			"the endpoints of the Service are used")
 	}
 	endpointSlices := t.view.EndpointSlices(t.name)
@@ -106,5 +107,5 @@ func (t *backendMaker) internal(service *corev1.Service, portText string) {
 // Pods and no addresses.
 func noSlice(service string) string {
 	return "the folder has no EndpointSlice for the Service: add one with the label " +
-		discoveryv1.LabelServiceName + ": " + feature.Shorten(service) + " (a cluster makes it itself)"
+		discoveryv1.LabelServiceName + ": " + feature.Shorten(service) + " (in a cluster, Kubernetes creates it)"
 }

@@ -170,8 +170,8 @@ func (l *hostBuilder) addRoot(contributions []*contribution) {
 	switch {
 	case first.Spec.DefaultBackend == nil:
 	case l.host == model.DefaultHost:
-		l.refuse(first, "spec.defaultBackend", "it does not answer for names that no rule has", &spec.Rejection{
-			Code: finding.NotSupported, Message: "beside a rule without a host it does not count for that rule's names",
+		l.refuse(first, "spec.defaultBackend", "the default backend gets no requests for other names", &spec.Rejection{
+			Code: finding.NotSupported, Message: "a rule without a host takes precedence over the default backend",
 		})
 	default:
 		ref, refused := spec.ReadBackend(first.Namespace, first.Spec.DefaultBackend)

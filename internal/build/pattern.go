@@ -114,7 +114,7 @@ func (l *hostBuilder) checkPattern(path string) *spec.Rejection {
 		return nil
 	}
 	if l.expressions == maxHostExpressions {
-		return wrong(finding.TooMany, fmt.Sprintf("the host has %d already, which are older, and no more are allowed", maxHostExpressions))
+		return wrong(finding.TooMany, fmt.Sprintf("the host has %d older regular expressions, which is the maximum", maxHostExpressions))
 	}
 	pattern, err := pcre.Compile("^"+path, pcre.Options{Caseless: true})
 	if at := new(pcre.PatternError); errors.As(err, &at) {
@@ -125,7 +125,7 @@ func (l *hostBuilder) checkPattern(path string) *spec.Rejection {
 	}
 	bytes := pattern.Size()
 	if l.expressionBytes+bytes > maxHostExpressionBytes {
-		return wrong(finding.TooMany, fmt.Sprintf("with those of the host, which are older, it would take more than the %d bytes that they may have, compiled", maxHostExpressionBytes))
+		return wrong(finding.TooMany, fmt.Sprintf("with the older ones, the compiled regular expressions of the host would take more than %d bytes", maxHostExpressionBytes))
 	}
 	l.compiled[path] = expression{pattern.Text(), bytes}
 	return nil

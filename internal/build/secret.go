@@ -21,7 +21,7 @@ func (b *Builder) DefaultCertificate(v View) (*model.Certificate, []finding.Find
 		}}
 	}
 	if refused != nil {
-		return nil, report(refused.Code, refused.Message, "a self-signed certificate is shown where no other fits")
+		return nil, report(refused.Code, refused.Message, "a self-signed certificate is used for names without a certificate")
 	}
 	if parsed.Incomplete != "" {
 		return parsed.Certificate, report(finding.IncompleteChain, parsed.Incomplete, certificate.IncompleteEffect)

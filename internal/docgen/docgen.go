@@ -28,8 +28,8 @@ const generated = "<!-- Written by `go test ./internal/docgen -update` from what
 const annotationsHead = `# Annotations
 
 Annotations are listed without their prefix, which is ` + "`nginx.ingress.kubernetes.io/`" + ` unless ` + "`--annotations-prefix`" + ` sets
-another one. White space around a value is ignored. But as in ingress-nginx, white space around true or false is an invalid
-value; only ` + "`ssl-prefer-server-ciphers`" + ` accepts it.
+another one. White space around a value is ignored, except around true and false, where it makes the value invalid, as in
+ingress-nginx. ` + "`ssl-prefer-server-ciphers`" + ` ignores it too.
 
 * **Default** is the value without the annotation and without the ConfigMap key of the column **Key**
   ([configmap.md](configmap.md)). A dash means that there is none.
@@ -86,8 +86,9 @@ func Annotations(features []feature.Feature, refused []Refusal, missing []string
 const keysHead = `# ConfigMap keys
 
 The keys of the ConfigMap that ` + "`--configmap`" + ` names. Headgate follows its changes while it runs. **Default** is the value
-without the key; a dash means that there is none. It also replaces an invalid value, which a finding reports. **Annotation** is
-the annotation that overrides the key for one Ingress ([annotations.md](annotations.md)).
+without the key; a dash means that there is none. It also replaces an invalid value, except for keys that control access, such
+as ` + "`global-auth-url`" + `: the paths that they apply to answer 503. There is a finding in both cases. **Annotation** is the
+annotation that overrides the key for one Ingress ([annotations.md](annotations.md)).
 
 Any other key has no effect, and a finding reports it.
 `

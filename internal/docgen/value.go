@@ -2,6 +2,7 @@ package docgen
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -9,6 +10,9 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 )
+
+// anyInt32 are the limits of integers without limits of their own.
+var anyInt32 = fmt.Sprintf(" from %d to %d", math.MinInt32, math.MaxInt32)
 
 // takes returns which values a setting takes, as the finding for an invalid value
 // says it.
@@ -44,7 +48,7 @@ func mustBe(s feature.AnySetting, bad string) string {
 		return ""
 	}
 	if _, after, ok := strings.Cut(err.Error(), "must "); ok {
-		return strings.NewReplacer("\x00be ", "", "\x00consist of ", "", "\x00", "must ", ": must be ", ": ").Replace("\x00" + after)
+		return strings.NewReplacer("\x00be ", "", "\x00consist of ", "", "\x00", "must ", ": must be ", ": ", anyInt32, "").Replace("\x00" + after)
 	}
 	return ""
 }

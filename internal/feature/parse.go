@@ -36,7 +36,7 @@ func Int(minimum, maximum int) func(string) (int, error) {
 	return func(text string) (int, error) {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < minimum || n > maximum {
-			return 0, fmt.Errorf("must be a whole number from %d to %d", minimum, maximum)
+			return 0, fmt.Errorf("must be an integer from %d to %d", minimum, maximum)
 		}
 		return n, nil
 	}
@@ -82,7 +82,7 @@ func Size(minimum, maximum int64) func(string) (int64, error) {
 	return func(text string) (int64, error) {
 		found := sizePattern.FindStringSubmatch(strings.ToLower(strings.ReplaceAll(text, " ", "")))
 		if found == nil {
-			return 0, errors.New("must be digits with at most one of b, k, m and g")
+			return 0, errors.New("must be a size such as 512, 8k or 1m (units b, k, m and g)")
 		}
 		shift := map[string]uint{"": 0, "b": 0, "k": 10, "m": 20, "g": 30}[found[2]]
 		n, err := strconv.ParseInt(found[1], 10, 64)

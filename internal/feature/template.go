@@ -71,7 +71,7 @@ func ParseTemplate(text string, names bool) (Template, error) {
 		}
 		piece, ok := variable(name, names)
 		if !ok {
-			return nil, fmt.Errorf("$%s is not a variable: must be one of $%s, $arg_NAME, $cookie_NAME and $http_NAME",
+			return nil, fmt.Errorf("variable $%s is not supported: must be one of $%s, $arg_NAME, $cookie_NAME and $http_NAME",
 				cut(name, maxValue), strings.Join(variables, ", $"))
 		}
 		t = append(t, piece)

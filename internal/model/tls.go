@@ -75,7 +75,7 @@ func NewCiphers(text string) (Ciphers, error) {
 	}
 	adds := func(word string) bool { return word != "" && !strings.ContainsAny(word[:1], "!+-@=") }
 	if text != "" && !slices.ContainsFunc(strings.Split(text, ":"), adds) {
-		return Ciphers{}, errors.New("must have at least one name without a sign before it")
+		return Ciphers{}, errors.New("must have at least one name without the prefix !, + or -")
 	}
 	return Ciphers{text}, nil
 }

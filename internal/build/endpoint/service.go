@@ -33,7 +33,7 @@ func CheckName(name string) string {
 		return "an address is not a DNS name: name it in an EndpointSlice of a Service without a selector"
 	}
 	if plain == "localhost" || strings.HasSuffix(plain, ".localhost") {
-		return "localhost is where Headgate itself runs"
+		return "localhost is not allowed: it is the machine that Headgate runs on"
 	}
 	if len(validation.IsDNS1123Subdomain(plain)) > 0 {
 		return fmt.Sprintf("invalid name %q: must be a DNS name", feature.Shorten(name))

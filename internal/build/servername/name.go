@@ -196,7 +196,7 @@ func (s *search) covering(tls networkingv1.IngressTLS) *certificate.Parsed {
 	parsed, refused := s.builder.certificates.Load(s.view, types.NamespacedName{Namespace: s.ingress.Namespace, Name: tls.SecretName})
 	if refused != nil {
 		if len(tls.Hosts) == 0 {
-			s.report(refused.Code, refused.Message, "this TLS entry does nothing")
+			s.report(refused.Code, refused.Message, "this TLS entry has no effect")
 		}
 		return nil
 	}

@@ -19,7 +19,7 @@ func (r *Reader) Resolve(scope feature.Scope, unit string, owners []*feature.Par
 		fs = append(fs, finding.Finding{
 			Object: spec.OriginName(c.Loser), Field: c.Field, Code: finding.Conflict,
 			Message: fmt.Sprintf("%s, which is older, decides for %s", spec.OriginName(c.Winner), unit),
-			Effect:  "this annotation does nothing for that " + scope.String(),
+			Effect:  "this annotation has no effect for that " + scope.String(),
 		})
 	}
 	return m, fs

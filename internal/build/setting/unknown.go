@@ -46,7 +46,7 @@ func (r *Reader) UnknownAnnotations(ing *networkingv1.Ingress) []finding.Finding
 			}
 		}
 		fs = append(fs, finding.Finding{
-			Object: spec.ObjectName(ing), Field: whole, Code: code, Message: message, Effect: "it does nothing",
+			Object: spec.ObjectName(ing), Field: whole, Code: code, Message: message, Effect: "it has no effect",
 		})
 	}
 	return fs
@@ -67,8 +67,8 @@ func (r *Reader) oldPrefix(ing *networkingv1.Ingress, whole string) (finding.Fin
 	}
 	return finding.Finding{
 		Object: spec.ObjectName(ing), Field: whole, Code: finding.OldPrefix,
-		Message: fmt.Sprintf("the prefix must be %s (--annotations-prefix), as with ingress-nginx: write %s", r.prefix, ours),
-		Effect:  "it does nothing",
+		Message: fmt.Sprintf("the prefix must be %s (--annotations-prefix): use %s", r.prefix, ours),
+		Effect:  "it has no effect",
 	}, true
 }
 

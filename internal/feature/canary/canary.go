@@ -30,11 +30,11 @@ var (
 	}
 	byHeader = feature.Setting[string]{
 		Annotation: "canary-by-header", Parse: name, Risk: feature.Medium,
-		Doc: "A request header. The value always selects the canary, never the route's own backend. With any other value, the cookie and the weight decide.",
+		Doc: "The name of a request header. Its value \"always\" selects the canary, and \"never\" the backend of the route. With other values, the cookie and the weight are used.",
 	}
 	byHeaderValue = feature.Setting[string]{
 		Annotation: "canary-by-header-value", Parse: headerValue, Risk: feature.Medium,
-		Doc: "The header value that selects the canary, instead of always and never.",
+		Doc: "The value of the canary-by-header header that selects the canary. The values \"always\" and \"never\" then have no meaning.",
 	}
 	byHeaderPattern = feature.Setting[pattern]{
 		Annotation: "canary-by-header-pattern", Parse: parsePattern, Risk: feature.Medium,
@@ -42,7 +42,7 @@ var (
 	}
 	byCookie = feature.Setting[string]{
 		Annotation: "canary-by-cookie", Parse: name, Risk: feature.Medium,
-		Doc: "A cookie. The value always selects the canary, never the route's own backend. With any other value, the weight decides.",
+		Doc: "The name of a cookie. Its value \"always\" selects the canary, and \"never\" the backend of the route. With other values, the weight is used.",
 	}
 	weight = feature.Setting[int]{
 		Annotation: "canary-weight", Parse: feature.Int(-1<<31, 1<<31-1), Risk: feature.Low,
@@ -50,7 +50,7 @@ var (
 	}
 	weightTotal = feature.Setting[int]{
 		Annotation: "canary-weight-total", Default: minTotal, Parse: feature.Int(-1<<31, 1<<31-1), Risk: feature.Low,
-		Doc: "The total that canary-weight is a share of. Less than 100 counts as 100.",
+		Doc: "The total of which canary-weight is a part. Values below 100 have the effect of 100.",
 	}
 )
 
@@ -92,7 +92,7 @@ func canaryOf(v feature.Values, report *feature.Report) (any, bool) {
 		w.Pattern, w.Broken = expression.text, expression.broken != ""
 	}
 	if expression.broken != "" {
-		report.Warn(byHeaderPattern, finding.InvalidValue, expression.broken, "requests with the header do not go to the canary")
+		report.Warn(byHeaderPattern, finding.InvalidValue, "invalid regular expression: "+expression.broken, "requests with the header do not go to the canary")
 	}
 	w.Share = min(max(float64(weight.Get(v))/float64(max(weightTotal.Get(v), minTotal)), 0), 1)
 	return w, true

@@ -32,7 +32,7 @@ var (
 		// This gives no access to secrets of other namespaces: only values of keys that
 		// the administrator allowed as headers are sent.
 		Refers: feature.ConfigMap, AnyNamespace: true,
-		Doc: "The ConfigMap, namespace/name, whose data are added to responses as headers. " +
+		Doc: "The ConfigMap, as namespace/name, whose data are added to responses as headers. " +
 			"Each header must be listed in the key global-allowed-response-headers. " +
 			"If the ConfigMap does not exist, has an invalid header, or is written without a namespace, the paths answer 503.",
 	}

@@ -12,7 +12,7 @@ import (
 
 var defaultBackend = feature.Setting[feature.ObjectName]{
 	Annotation: "default-backend", Parse: parse, Refers: feature.Service, Risk: feature.Low,
-	Doc: "A Service in the namespace of the Ingress that answers, on its first port, while the Service of a path has no endpoints. " +
+	Doc: "A Service in the namespace of the Ingress. Its first port gets requests while the Service of a path has no endpoints. " +
 		"The headers X-Code, X-Format, X-Namespace, X-Ingress-Name, X-Service-Name and X-Service-Port describe the request that it answers.",
 }
 

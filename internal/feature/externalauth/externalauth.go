@@ -67,7 +67,7 @@ var (
 	keepaliveTimeout   = ignored("auth-keepalive-timeout", 60, "Number of seconds that a connection to the service may be idle.")
 	keepaliveShareVars = feature.Setting[bool]{
 		Annotation: "auth-keepalive-share-vars", Parse: optional(feature.Bool), Risk: feature.Low,
-		Doc: "Accepted, but has no effect: variables are never shared with the request to the service.",
+		Doc: "Has no effect: variables are never shared with the request to the service.",
 	}
 )
 
@@ -75,7 +75,7 @@ var (
 func ignored(annotation string, standard int, doc string) feature.Setting[int] {
 	return feature.Setting[int]{
 		Annotation: annotation, Default: standard, Parse: feature.Int(-1<<31, 1<<31-1), Risk: feature.Low,
-		Doc: doc + " Accepted, but has no effect: the keys upstream-keepalive-* apply to connections to the service too.",
+		Doc: doc + " Has no effect: connections to the service use the keys upstream-keepalive-*.",
 	}
 }
 
@@ -108,7 +108,7 @@ func ownSettings() settings {
 		},
 		cacheFor: feature.Setting[[]validity]{
 			Annotation: "auth-cache-duration", Default: usualValidity, Parse: parseValidity, OnInvalid: feature.Deny, When: asksOwn, Risk: feature.Medium,
-			Doc: "How long responses are cached, by status, unless the service's response says so itself.",
+			Doc: "How long responses of the service are cached, for each status. The Cache-Control and Expires headers of the response take precedence.",
 		},
 		alwaysCookie: feature.Setting[bool]{
 			Annotation: "auth-always-set-cookie", Parse: optional(feature.Bool), OnInvalid: feature.Deny, When: asksOwn, Risk: feature.Low,
@@ -136,7 +136,7 @@ func (s settings) everywhere() settings {
 
 func everywhere[T any](s feature.Setting[T], when func(feature.Values) bool) feature.Setting[T] {
 	s.Key, s.Annotation, s.When = "global-"+s.Annotation, "", when
-	s.Doc = "For routes whose Ingress has no auth-url of its own. " + s.Doc
+	s.Doc += " Applies to routes whose Ingress has neither an auth-url nor enable-global-auth: \"false\"."
 	return s
 }
 
@@ -148,7 +148,7 @@ func (s settings) list() []feature.AnySetting {
 func Feature() feature.Feature {
 	return feature.Feature{
 		Name: name,
-		Doc:  "Authenticates requests by a request to another service.",
+		Doc:  "Authenticates requests by asking an external auth service.",
 		Settings: append(append(own.list(), global.list()...),
 			enableGlobal, proxyHeaders, keepalive, keepaliveRequests, keepaliveTimeout, keepaliveShareVars),
 		Route: route,

@@ -114,6 +114,9 @@ func parseAuthority(text string, secure bool) (model.Call, error) {
 	if secure {
 		call.Port = 443
 	}
+	if strings.Contains(text, "@") {
+		return model.Call{}, errors.New("must not have a user name")
+	}
 	host := strings.ToLower(text)
 	if at := strings.LastIndexByte(text, ':'); at > strings.LastIndexByte(text, ']') {
 		port, err := strconv.ParseUint(text[at+1:], 10, 16)
@@ -137,7 +140,7 @@ func parseAuthority(text string, secure bool) (model.Call, error) {
 		return call, nil
 	}
 	if len(host) > 253 || !nameForm.MatchString(host) {
-		return model.Call{}, errors.New("there must be a host name or address after //, and no user")
+		return model.Call{}, errors.New("there must be a host name or address after //")
 	}
 	call.Host = host
 	return call, nil
@@ -200,7 +203,7 @@ func checkName(name string) error {
 		return errors.New("a header name can have only letters, digits, - and _")
 	}
 	if slices.Contains(framing, strings.ToLower(name)) {
-		return fmt.Errorf("must not have the header %s: it is part of the transfer of requests", name)
+		return fmt.Errorf("must not have the header %s: it controls how requests are transferred", name)
 	}
 	return nil
 }
@@ -293,7 +296,7 @@ func parseValidity(text string) ([]validity, error) {
 		for _, word := range statuses {
 			status, err := strconv.Atoi(word)
 			if word != "any" && (err != nil || status < 100 || status > 599) {
-				return nil, errors.New("there must be statuses from 100 to 599, or any, before the time")
+				return nil, errors.New("the statuses before the time must be from 100 to 599, or any")
 			}
 			list = append(list, validity{status, seconds})
 		}
@@ -307,7 +310,7 @@ func parseValidity(text string) ([]validity, error) {
 func parseSeconds(text string) (int, error) {
 	found := timeForm.FindStringSubmatch(text)
 	if found == nil {
-		return 0, errors.New("each entry must end in a time: a number with ms, s, m, h, d, w, M or y")
+		return 0, errors.New("must be a list of [STATUS ...] TIME, separated by commas, such as 200 202 10m, 401 1m (units ms, s, m, h, d, w, M, y)")
 	}
 	n, err := strconv.Atoi(found[1])
 	if err != nil {

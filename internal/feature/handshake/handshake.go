@@ -57,7 +57,7 @@ var (
 	}
 	sessionTickets = feature.Setting[bool]{
 		Key: "ssl-session-tickets", Parse: feature.Bool, Scope: feature.ScopeProcess,
-		Doc: "Issues session tickets, so that clients keep their sessions themselves.",
+		Doc: "Issues TLS session tickets, so that sessions are stored by clients.",
 	}
 	bufferSize = feature.Setting[int64]{
 		Key: "ssl-buffer-size", Default: 4 << 10, Parse: feature.Size(minBuffer, maxBuffer), Scope: feature.ScopeProcess,

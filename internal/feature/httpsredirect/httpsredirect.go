@@ -30,7 +30,7 @@ var (
 	}
 	preserveTrailingSlash = feature.Setting[bool]{
 		Annotation: "preserve-trailing-slash", Key: "preserve-trailing-slash", Parse: feature.Bool, Risk: feature.Medium,
-		Doc: "Keeps a trailing slash of the URI in the redirect to https. Otherwise it is removed.",
+		Doc: "Keeps the trailing slash of the URI in the redirect to https. By default, it is removed.",
 	}
 	usePortInRedirects = feature.Setting[bool]{
 		Annotation: "use-port-in-redirects", Key: "use-port-in-redirects", Parse: feature.Bool, Risk: feature.Low,

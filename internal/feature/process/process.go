@@ -3,7 +3,8 @@
 package process
 
 import (
-	"fmt"
+	"errors"
+	"strings"
 	"time"
 
 	"github.com/headgate/headgate/internal/feature"
@@ -77,7 +78,7 @@ func workerCount(text string) (int, error) {
 	}
 	n, err := feature.Int(1, maxWorkers)(text)
 	if err != nil {
-		return 0, fmt.Errorf("must be auto, or %w", err)
+		return 0, errors.New("must be auto or " + strings.TrimPrefix(err.Error(), "must be "))
 	}
 	return n, nil
 }

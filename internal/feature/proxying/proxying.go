@@ -68,7 +68,7 @@ var (
 	}
 	busyBuffers = feature.Setting[int64]{
 		Annotation: "proxy-busy-buffers-size", Key: "proxy-busy-buffers-size", Default: 0, Parse: sizeOrEmpty, Risk: feature.Low,
-		Doc: "Maximum size of buffers that are being sent to the client while the response is still read, rounded up to a power of two. At least one buffer, at most half of all; two buffers by default.",
+		Doc: "Maximum size of buffers that are being sent to the client while the response is still read, rounded up to a power of two. The minimum is the size of one buffer, the maximum half of all buffers, and the default two buffers.",
 	}
 	tempFile = feature.Setting[int64]{
 		Annotation: "proxy-max-temp-file-size", Key: "proxy-max-temp-file-size", Default: gib, Parse: feature.Size(0, maxFile), Risk: feature.Low,

@@ -29,23 +29,23 @@ var (
 	}
 	permanent = feature.Setting[string]{
 		Annotation: "permanent-redirect", Parse: parseURL, OnInvalid: feature.Deny, Risk: feature.Medium,
-		Doc: "The URL or path that all requests are redirected to. It is not changed.",
+		Doc: "The URL or path that all requests are redirected to. The path and query of the request are not added.",
 	}
 	permanentCode = feature.Setting[int]{
 		Annotation: "permanent-redirect-code", Default: 301, Parse: parseCode, Risk: feature.Low,
-		Doc: "The status code of permanent-redirect, from 300 to 308. Any other number means 301.",
+		Doc: "The status code of permanent-redirect: 301, 302, 303, 307 or 308. With any other number, 301 is used.",
 	}
 	temporal = feature.Setting[string]{
 		Annotation: "temporal-redirect", Parse: parseURL, OnInvalid: feature.Deny, Risk: feature.Medium,
-		Doc: "The URL that all requests are redirected to. It is not changed, and takes precedence over permanent-redirect.",
+		Doc: "The URL or path that all requests are redirected to. The path and query of the request are not added. It takes precedence over permanent-redirect.",
 	}
 	temporalCode = feature.Setting[int]{
 		Annotation: "temporal-redirect-code", Default: 302, Parse: parseCode, Risk: feature.Low,
-		Doc: "The status code of temporal-redirect, from 300 to 307. Any other number means 302.",
+		Doc: "The status code of temporal-redirect: 301, 302, 303 or 307. With any other number, 302 is used.",
 	}
 	relative = feature.Setting[bool]{
 		Annotation: "relative-redirects", Key: "relative-redirects", Parse: feature.Bool, Risk: feature.Low,
-		Doc: "Omits scheme and host in redirects to another path of the host.",
+		Doc: "Omits the scheme and host in the Location of redirects to another path of the same host.",
 	}
 	fromToWWW = feature.Setting[bool]{
 		Annotation: "from-to-www-redirect", Parse: feature.Bool, Scope: feature.ScopeName, Risk: feature.Low,

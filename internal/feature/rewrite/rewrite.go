@@ -121,7 +121,7 @@ func route(v feature.Values, out *feature.RouteOut) {
 
 var pathForm = regexp.MustCompile(`^[A-Za-z0-9._~:/$-]+$`)
 
-var errForm = errors.New("must consist of letters, digits and -._~:/, and $ with the number or name of a group; a query can't be added")
+var errForm = errors.New("must consist of letters, digits and -._~:/, and $ with the number or name of a group, without a query string")
 
 func parseTarget(text string) (target, error) {
 	template, err := parseTemplate(text, true)

@@ -18,7 +18,7 @@ const (
 
 var satisfy = feature.Setting[string]{
 	Annotation: "satisfy", Parse: parse, Risk: feature.Low,
-	Doc: "With any, a request needs to pass one of the auth checks (auth-type; auth-url or global-auth-url). With all, and without the annotation, it must pass every one.",
+	Doc: "With any, one of the auth checks (auth-type; auth-url or global-auth-url) must succeed. With all, which is the default, all of them must succeed.",
 }
 
 // Feature is satisfy.

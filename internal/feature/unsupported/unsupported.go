@@ -58,7 +58,7 @@ func allowlist(annotation, doc string) feature.Setting[string] {
 }
 
 func refuse(string) (string, error) {
-	return "", feature.NotImplemented("Headgate does not implement this access control yet")
+	return "", feature.NotImplemented("this setting, which controls access, is not supported yet")
 }
 
 // refuseKey accepts an empty key, as charts write it.

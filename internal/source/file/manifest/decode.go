@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -291,12 +292,34 @@ func (v value) flaw(kind string, err error) *Flaw {
 			field = "value"
 		}
 		if name, ok := v.unquoted(field); ok {
-			return &Flaw{v.lineAt(at.Offset), fmt.Sprintf("%s%s: the value of %q must be a string, not a %s: write it in quotes", kind, field, name, at.Value)}
+			return &Flaw{v.lineAt(at.Offset), fmt.Sprintf("%s%s: the value of %q must be a string, not %s: write it in quotes", kind, field, name, article(at.Value))}
 		}
-		return &Flaw{v.lineAt(at.Offset), fmt.Sprintf("%s%s can't be a %s, it must be a %s", kind, field, at.Value, at.Type)}
+		return &Flaw{v.lineAt(at.Offset), fmt.Sprintf("%s%s must be %s, not %s", kind, field, typeName(at.Type), article(at.Value))}
 	}
 	if ok, offset := kjson.SyntaxErrorOffset(err); ok {
 		return &Flaw{v.lineAt(offset), kind + err.Error()}
 	}
 	return &Flaw{v.start(), kind + strings.TrimPrefix(err.Error(), "json: ")}
+}
+
+// typeName is how a message names the type that a field must have.
+func typeName(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		return "an integer"
+	case reflect.Map, reflect.Struct:
+		return "an object"
+	case reflect.Slice:
+		return "an array"
+	default:
+		return article(t.Kind().String())
+	}
+}
+
+// article puts "a" or "an" before the noun.
+func article(noun string) string {
+	if noun != "" && strings.Contains("aeio", noun[:1]) {
+		return "an " + noun
+	}
+	return "a " + noun
 }
