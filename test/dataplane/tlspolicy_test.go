@@ -78,7 +78,9 @@ func TestCiphersByHost(t *testing.T) {
 			t.Errorf("%q: TLS 1.3: %v", c.serverName, err)
 		}
 	}
-	told := func() int { return strings.Count(g.Log.String(), "host none.test: the TLS library knows none of the ciphers") }
+	told := func() int {
+		return strings.Count(g.Log.String(), "host none.test: the TLS library knows none of the ciphers")
+	}
 	gatetest.Eventually(t, "it is told that the host has no cipher", func() bool { return told() > 0 })
 	if n := told(); n > 2 {
 		t.Errorf("%d workers of 2 told that the host has no cipher", n)
