@@ -30,9 +30,14 @@ type Conflict struct {
 func (s *Schema) Merge(scope Scope, config *Config, owners []*Parsed, denial string) Merged {
 	m := Merged{Values: Values{config: config}}
 	owners = slices.DeleteFunc(slices.Clone(owners), func(p *Parsed) bool { return p.forbidden })
+	routed := slices.DeleteFunc(slices.Clone(owners), func(p *Parsed) bool { return p.idle })
 	for _, d := range s.settings {
-		if d.Scope == scope && d.Annotation != "" {
+		switch {
+		case d.Scope != scope || d.Annotation == "":
+		case d.Merge == MergeTogether:
 			m.merge(d, owners, denial)
+		default:
+			m.merge(d, routed, denial)
 		}
 	}
 	return m
@@ -40,9 +45,6 @@ func (s *Schema) Merge(scope Scope, config *Config, owners []*Parsed, denial str
 
 // merge adds one setting.
 func (m *Merged) merge(d *schemaSetting, owners []*Parsed, denial string) {
-	if d.Merge != MergeTogether {
-		owners = slices.DeleteFunc(slices.Clone(owners), func(p *Parsed) bool { return p.idle })
-	}
 	owner := d.owner(owners)
 	if owner == nil {
 		return
