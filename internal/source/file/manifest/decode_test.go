@@ -80,8 +80,8 @@ func describe(t *testing.T, data []byte) []byte {
 	return out.Bytes()
 }
 
-// plainManifest is written as nearly all manifests are.
-const plainManifest = `apiVersion: networking.k8s.io/v1
+// usualManifest is written as nearly all manifests are.
+const usualManifest = `apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata:
   name: web
@@ -124,14 +124,6 @@ func TestAliasesAreBounded(t *testing.T) {
 	}
 }
 
-// The reader for plain documents must take what nearly all manifests look
-// like; that it is right about them is for FuzzPlain to say.
-func TestPlainTakesPlainManifests(t *testing.T) {
-	if _, ok := plainJSON([]byte(plainManifest)); !ok {
-		t.Error("left to the YAML parser")
-	}
-}
-
 func seeds(f *testing.F) {
 	f.Helper()
 	paths, err := filepath.Glob("testdata/*.txtar")
@@ -148,7 +140,7 @@ func seeds(f *testing.F) {
 			f.Add(d.text)
 		}
 	}
-	f.Add([]byte(plainManifest))
+	f.Add([]byte(usualManifest))
 	for _, item := range dumpItems {
 		f.Add(fmt.Appendf(nil, item.text, 1))
 	}
@@ -181,24 +173,6 @@ func FuzzDecode(f *testing.F) {
 			if p.Line < 1 || p.Line > lines || p.Reason == "" {
 				t.Fatalf("%q in line %d of %d", p.Reason, p.Line, lines)
 			}
-		}
-	})
-}
-
-// FuzzPlain compares the reader for plain documents with the YAML parser.
-func FuzzPlain(f *testing.F) {
-	seeds(f)
-	f.Fuzz(func(t *testing.T, data []byte) {
-		fast, ok := plainJSON(data)
-		if !ok {
-			return
-		}
-		slow, err := yamlJSON(data)
-		if err != nil {
-			t.Fatalf("%q\nplain %s\nYAML  %v", data, fast, err)
-		}
-		if !bytes.Equal(fast, slow) {
-			t.Fatalf("%q\nplain %s\nYAML  %s", data, fast, slow)
 		}
 	})
 }

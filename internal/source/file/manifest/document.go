@@ -138,16 +138,13 @@ func (d document) isAmbiguous(flaws []Flaw) bool {
 
 // value returns the document as one value, whose JSON is nil if it is empty.
 func (d document) value() (value, *Flaw) {
-	text, ok := plainJSON(d.text)
-	if !ok {
-		var err error
-		if text, err = yamlJSON(d.text); err != nil {
-			f := Flaw{d.line, err.Error()}
-			if at, ok := errors.AsType[*lineError](err); ok {
-				f = Flaw{min(d.line+at.line-1, d.last), at.reason}
-			}
-			return value{}, &f
+	text, err := yamlJSON(d.text)
+	if err != nil {
+		f := Flaw{d.line, err.Error()}
+		if at, ok := errors.AsType[*lineError](err); ok {
+			f = Flaw{min(d.line+at.line-1, d.last), at.reason}
 		}
+		return value{}, &f
 	}
 	return value{json: text, line: d.line, last: d.last}, nil
 }

@@ -6,8 +6,8 @@ import (
 )
 
 // A list is a YAML document with objects in the block sequence "items", as kubectl
-// prints them. Its items are read one by one, most of them fast, and an invalid
-// one does not affect the others.
+// prints them. Its items are read one by one: an invalid one does not affect the
+// others.
 type list struct {
 	// frame is the document without its items.
 	frame document
