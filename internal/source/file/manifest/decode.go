@@ -20,17 +20,6 @@ type header struct {
 	APIVersion, Kind string
 }
 
-// field is the field of that name in JSON, nil for all others.
-func (h *header) field(name string) *string {
-	switch name {
-	case `"apiVersion"`:
-		return &h.APIVersion
-	case `"kind"`:
-		return &h.Kind
-	}
-	return nil
-}
-
 // A value is one object as JSON. The JSON has the line breaks of the file, so that
 // offsets lead to lines.
 type value struct {
@@ -51,17 +40,10 @@ func (v value) lineAt(offset int64) int {
 // flaws, all others are objects. If an object is defined twice, the first one is
 // used.
 func Decode(data []byte) Content {
-	all, flaws := values(data)
-	found := make([]*Object, len(all))
-	wrong := make([]*Flaw, len(all))
-	Parallel(len(all), func(i int) { found[i], wrong[i] = all[i].decode() })
-
+	_, found, flaws := decode(data)
 	c := Content{Objects: make([]Object, 0, len(found)), Flaws: flaws}
 	lines := make(map[Key]int, len(found))
-	for i, o := range found {
-		if wrong[i] != nil {
-			c.Flaws = append(c.Flaws, *wrong[i])
-		}
+	for _, o := range found {
 		if o == nil {
 			continue
 		}
@@ -98,24 +80,27 @@ func isTemplate(data []byte, flaws []Flaw) bool {
 	})
 }
 
-// values splits a file into its objects.
-func values(data []byte) ([]value, []Flaw) {
-	docs := split(data)
-	values := make([][]value, len(docs))
-	flaws := make([][]Flaw, len(docs))
-	Parallel(len(docs), func(i int) { values[i], flaws[i] = docs[i].values() })
-	return flatten(values), flatten(flaws)
+// decode returns the values of a file, and the object of each, nil if it can't be
+// decoded.
+func decode(data []byte) ([]value, []*Object, []Flaw) {
+	all, flaws := gather(split(data), document.values)
+	found := make([]*Object, len(all))
+	wrong := make([]*Flaw, len(all))
+	Parallel(len(all), func(i int) { found[i], wrong[i] = all[i].decode() })
+	for _, f := range wrong {
+		if f != nil {
+			flaws = append(flaws, *f)
+		}
+	}
+	return all, found, flaws
 }
 
-func flatten[T any](lists [][]T) []T {
-	if len(lists) == 1 {
-		return lists[0]
-	}
-	var all []T
-	for _, l := range lists {
-		all = append(all, l...)
-	}
-	return all
+// gather concatenates the values and flaws of the parts of a file.
+func gather[T any](parts []T, read func(T) ([]value, []Flaw)) ([]value, []Flaw) {
+	values := make([][]value, len(parts))
+	flaws := make([][]Flaw, len(parts))
+	Parallel(len(parts), func(i int) { values[i], flaws[i] = read(parts[i]) })
+	return slices.Concat(values...), slices.Concat(flaws...)
 }
 
 // errNoManifest is the result of read for a mapping that is not a manifest, such
@@ -127,29 +112,19 @@ func (v *value) read() *Flaw {
 	if text := bytes.TrimLeft(v.json, " \t\r\n"); len(text) == 0 || text[0] != '{' {
 		return &Flaw{v.start(), "not an object: apiVersion, kind and metadata are expected"}
 	}
-	var h header
-	members := jsonParts(v.json, v.offset())
-	has := map[string]bool{}
-	for i := 0; i+1 < len(members); i += 2 {
-		name, at := members[i].of(v.json), members[i+1]
-		has[string(name)] = true
-		field := h.field(string(name))
-		if field == nil {
-			continue
-		}
-		if err := json.Unmarshal(at.of(v.json), field); err != nil {
-			return &Flaw{v.lineAt(int64(at.from)), string(name[1:len(name)-1]) + " must be a string"}
-		}
+	var own struct {
+		APIVersion string          `json:"apiVersion"`
+		Kind       string          `json:"kind"`
+		Metadata   json.RawMessage `json:"metadata"`
+		Spec       json.RawMessage `json:"spec"`
 	}
-	if h.APIVersion == "" {
-		h.APIVersion = v.header.APIVersion
+	if at, ok := errors.AsType[*json.UnmarshalTypeError](kjson.UnmarshalCaseSensitivePreserveInts(v.json, &own)); ok {
+		return &Flaw{v.lineAt(at.Offset), at.Field + " must be a string"}
 	}
-	if h.Kind == "" {
-		h.Kind = v.header.Kind
-	}
+	h := header{cmp.Or(own.APIVersion, v.header.APIVersion), cmp.Or(own.Kind, v.header.Kind)}
 	v.header = h
 	switch {
-	case h.Kind == "" && !(has[`"metadata"`] && (h.APIVersion != "" || has[`"spec"`])):
+	case h.Kind == "" && !(own.Metadata != nil && (h.APIVersion != "" || own.Spec != nil)):
 		return errNoManifest
 	case h.Kind == "":
 		return &Flaw{v.start(), "kind is missing"}
@@ -189,13 +164,7 @@ func (v value) items(depth int) ([]value, []Flaw) {
 	if f != nil {
 		return nil, []Flaw{*f}
 	}
-	var values []value
-	var flaws []Flaw
-	for _, one := range v.parts(spans, item) {
-		got, bad := one.items(depth + 1)
-		values, flaws = append(values, got...), append(flaws, bad...)
-	}
-	return values, flaws
+	return gather(v.parts(spans, item), func(one value) ([]value, []Flaw) { return one.items(depth + 1) })
 }
 
 // parts returns parts of the value as values.
@@ -212,20 +181,19 @@ func (v value) parts(spans []span, h header) []value {
 
 // listItems finds the elements of the array "items".
 func (v value) listItems() ([]span, *Flaw) {
-	members := jsonParts(v.json, v.offset())
-	for i := 0; i+1 < len(members); i += 2 {
-		at := members[i+1]
-		if string(members[i].of(v.json)) != `"items"` {
-			continue
-		}
-		switch text := at.of(v.json); {
-		case text[0] == '[':
-			return jsonParts(v.json, at.from), nil
-		case string(text) != "null":
-			return nil, &Flaw{v.lineAt(int64(at.from)), "items is not a list"}
-		}
+	items, ok := newText(v).find([]step{{name: "items"}})
+	text := items.value.of(v.json)
+	if !ok || string(text) == "null" {
+		return nil, nil
 	}
-	return nil, nil
+	if text[0] != '[' {
+		return nil, &Flaw{v.lineAt(int64(items.at)), "items is not a list"}
+	}
+	var spans []span
+	for _, p := range jsonParts(v.json, items.value.from) {
+		spans = append(spans, p.value)
+	}
+	return spans, nil
 }
 
 // decode decodes the value.
@@ -255,27 +223,13 @@ func (v value) decode() (*Object, *Flaw) {
 
 // unquoted returns the first annotation, or label, whose value is not a string.
 func (v value) unquoted(field string) (name string, ok bool) {
-	from := v.offset()
-	for _, step := range strings.Split(field, ".") {
-		members := jsonParts(v.json, from)
-		found := false
-		for i := 0; i+1 < len(members) && !found; i += 2 {
-			if string(members[i].of(v.json)) == `"`+step+`"` {
-				from, found = members[i+1].from, true
-			}
-		}
-		if !found || v.json[from] != '{' {
-			return "", false
-		}
-	}
 	if field != "metadata.annotations" && field != "metadata.labels" {
 		return "", false
 	}
-	members := jsonParts(v.json, from)
-	for i := 0; i+1 < len(members); i += 2 {
-		if text := members[i+1].of(v.json); text[0] != '"' && string(text) != "null" {
-			err := json.Unmarshal(members[i].of(v.json), &name)
-			return name, err == nil
+	at, _ := newText(v).find(stepsTo("", field))
+	for _, p := range jsonParts(v.json, at.value.from) {
+		if text := p.value.of(v.json); text[0] != '"' && string(text) != "null" {
+			return p.name, true
 		}
 	}
 	return "", false

@@ -156,13 +156,8 @@ func (d document) jsonValues() ([]value, []Flaw, bool) {
 	if err != nil && (len(spans) == 0 || d.isYAML()) {
 		return nil, nil, false
 	}
-	var values []value
-	var flaws []Flaw
 	whole := value{json: d.text, line: d.line, last: d.last}
-	for _, one := range whole.parts(spans, header{}) {
-		got, bad := one.items(0)
-		values, flaws = append(values, got...), append(flaws, bad...)
-	}
+	values, flaws := gather(whole.parts(spans, header{}), func(one value) ([]value, []Flaw) { return one.items(0) })
 	if err != nil {
 		flaws = append(flaws, Flaw{whole.lineAt(int64(spans[len(spans)-1].to) + err.offset), err.reason})
 	}

@@ -87,10 +87,10 @@ func FuzzList(f *testing.F) {
 
 func TestJSONParts(t *testing.T) {
 	const text = ` {"a\"b" : "\\", "c":[1,{"d":"]"}] ,"e":-1.5e3,"f":{},"g":"\"}\"" , "h":null}`
-	want := []string{`"a\"b"`, `"\\"`, `"c"`, `[1,{"d":"]"}]`, `"e"`, `-1.5e3`, `"f"`, `{}`, `"g"`, `"\"}\""`, `"h"`, `null`}
+	want := []string{`a"b`, `"\\"`, `c`, `[1,{"d":"]"}]`, `e`, `-1.5e3`, `f`, `{}`, `g`, `"\"}\""`, `h`, `null`}
 	var got []string
-	for _, s := range jsonParts([]byte(text), 1) {
-		got = append(got, string(s.of([]byte(text))))
+	for _, p := range jsonParts([]byte(text), 1) {
+		got = append(got, p.name, string(p.value.of([]byte(text))))
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%q, want %q", got, want)

@@ -47,57 +47,41 @@ func jsonTexts(text []byte) ([]span, *textError) {
 	}
 }
 
-// jsonEnd is the end of the JSON value that begins at from. It must be valid.
-func jsonEnd(text []byte, from int) int {
-	depth := 0
-	for at := from; at < len(text); at++ {
-		switch text[at] {
-		case '"':
-			for at++; at < len(text) && text[at] != '"'; at++ {
-				if text[at] == '\\' {
-					at++
-				}
-			}
-		case '{', '[':
-			depth++
-			continue
-		case '}', ']':
-			depth--
-		case ',', ':', ' ', '\t', '\r', '\n':
-			if depth == 0 {
-				return at
-			}
-			continue
-		default:
-			continue
-		}
-		if depth == 0 {
-			return min(at+1, len(text))
-		}
-		if depth < 0 {
-			return at
-		}
-	}
-	return len(text)
+// A part is an element of an array or a member of an object.
+type part struct {
+	// name is that of a member.
+	name string
+	// at is an offset in the line on which the part begins.
+	at    int
+	value span
 }
 
-// jsonSkip is the offset of the next byte that is neither white space nor a
-// separator of values.
-func jsonSkip(text []byte, at int) int {
-	for at < len(text) && bytes.IndexByte([]byte(" \t\r\n,:"), text[at]) >= 0 {
-		at++
+// jsonParts finds the parts of the array or object at an offset, which must be
+// valid. Other values have none.
+func jsonParts(text []byte, from int) []part {
+	dec := json.NewDecoder(bytes.NewReader(text[from:]))
+	opening, _ := dec.Token()
+	if _, ok := opening.(json.Delim); !ok {
+		return nil
 	}
-	return at
-}
-
-// jsonParts finds the values in an array or object, which must be valid; those of
-// an object are names and values in turns.
-func jsonParts(text []byte, from int) []span {
-	var parts []span
-	for at := jsonSkip(text, from+1); at < len(text) && text[at] != '}' && text[at] != ']'; {
-		to := jsonEnd(text, at)
-		parts = append(parts, span{at, to})
-		at = jsonSkip(text, to)
+	var parts []part
+	for dec.More() {
+		var p part
+		if opening == json.Delim('{') {
+			name, _ := dec.Token()
+			p.name, _ = name.(string)
+			p.at = from + int(dec.InputOffset()) - 1
+		}
+		var raw json.RawMessage
+		if err := dec.Decode(&raw); err != nil {
+			return parts
+		}
+		to := from + int(dec.InputOffset())
+		p.value = span{to - len(raw), to}
+		if p.at == 0 {
+			p.at = p.value.from
+		}
+		parts = append(parts, p)
 	}
 	return parts
 }

@@ -8,6 +8,8 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	oldv1 "k8s.io/api/networking/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -66,26 +68,14 @@ func clustered(o metav1.Object) bool {
 // same as one from the API server.
 func complete(o metav1.Object) {
 	switch o := o.(type) {
-	case *networkingv1.Ingress:
-		o.TypeMeta = metav1.TypeMeta{}
-	case *networkingv1.IngressClass:
-		o.TypeMeta = metav1.TypeMeta{}
-	case *corev1.Namespace:
-		o.TypeMeta = metav1.TypeMeta{}
-	case *corev1.ConfigMap:
-		o.TypeMeta = metav1.TypeMeta{}
 	case *corev1.Secret:
-		o.TypeMeta = metav1.TypeMeta{}
 		completeSecret(o)
 	case *corev1.Service:
-		o.TypeMeta = metav1.TypeMeta{}
 		completeService(o)
-	case *Endpoints:
-		o.TypeMeta = metav1.TypeMeta{}
 	case *discoveryv1.EndpointSlice:
-		o.TypeMeta = metav1.TypeMeta{}
 		completeSlice(o)
 	}
+	o.(runtime.Object).GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	o.SetManagedFields(nil)
 	switch {
 	case clustered(o):

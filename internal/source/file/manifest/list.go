@@ -72,10 +72,8 @@ func (l list) values() ([]value, []Flaw, bool) {
 	if !isList {
 		return nil, nil, true
 	}
-	values := make([][]value, len(l.items))
-	flaws := make([][]Flaw, len(l.items))
-	Parallel(len(l.items), func(i int) { values[i], flaws[i] = l.items[i].item(item) })
-	return flatten(values), flatten(flaws), true
+	values, flaws := gather(l.items, func(d document) ([]value, []Flaw) { return d.item(item) })
+	return values, flaws, true
 }
 
 // item returns the objects in an element of a block sequence.

@@ -1,8 +1,6 @@
 package manifest
 
 import (
-	"bytes"
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,25 +51,18 @@ func oldName(name string) string {
 type Text struct {
 	value
 	// parts are those of arrays and objects, by the offset of their beginning.
-	parts map[int][]span
-	// breaks are the offsets of all line ends, nil until they are needed.
-	breaks []int
+	parts map[int][]part
 }
 
-func newText(v value) *Text { return &Text{value: v, parts: make(map[int][]span)} }
+func newText(v value) *Text { return &Text{value: v, parts: make(map[int][]part)} }
 
 // Locate returns the objects of a file with their text, the first one where
 // the file defines an object twice.
 func Locate(data []byte) map[Key]*Text {
-	all, _ := values(data)
-	found := make([]*Object, len(all))
-	Parallel(len(all), func(i int) { found[i], _ = all[i].decode() })
+	all, found, _ := decode(data)
 	first := make(map[Key]*Text, len(all))
-	for i, o := range found {
-		if o == nil {
-			continue
-		}
-		if _, twice := first[o.Key]; !twice {
+	for i, o := range slices.Backward(found) {
+		if o != nil {
 			first[o.Key] = newText(all[i])
 		}
 	}
@@ -85,75 +76,45 @@ func (t *Text) LineOf(field string) int { return t.lineOf(stepsTo(t.header.Kind,
 // lineOf is the line to which the steps lead, or that of the last step that
 // exists. For a member of an object it is the line of its name.
 func (t *Text) lineOf(steps []step) int {
-	at := t.offset()
-	found := at
+	last, _ := t.find(steps)
+	return t.lineAt(int64(last.at))
+}
+
+// find returns the part to which the steps lead, or that of the last step that
+// exists and false.
+func (t *Text) find(steps []step) (part, bool) {
+	found := part{at: t.offset(), value: span{t.offset(), len(t.json)}}
 	for _, s := range steps {
-		name, part, ok := t.follow(at, s)
+		next, ok := t.follow(found.value.from, s)
 		if !ok {
-			name, part, ok = t.follow(at, step{name: oldName(s.name), index: s.index})
+			next, ok = t.follow(found.value.from, step{name: oldName(s.name), index: s.index})
 		}
 		if !ok {
-			break
+			return found, false
 		}
-		found, at = name, part
+		found = next
 	}
-	if t.breaks == nil {
-		t.breaks = breaksOf(t.json)
-	}
-	before, _ := slices.BinarySearch(t.breaks, found)
-	return min(t.line+before, t.last)
+	return found, true
 }
 
-// breaksOf are the offsets of line ends; the list is never nil.
-func breaksOf(json []byte) []int {
-	breaks := make([]int, 0, bytes.Count(json, []byte("\n")))
-	for i, c := range json {
-		if c == '\n' {
-			breaks = append(breaks, i)
-		}
-	}
-	return breaks
-}
-
-// follow takes a step from the value at an offset. It returns the offsets of the
-// name and of the part.
-func (t *Text) follow(at int, s step) (name, part int, ok bool) {
-	if at >= len(t.json) {
-		return 0, 0, false
-	}
-	switch c := t.json[at]; {
-	case s.name == "" && c == '[':
-		parts := t.partsAt(at)
-		if s.index < 0 || s.index >= len(parts) {
-			return 0, 0, false
-		}
-		return parts[s.index].from, parts[s.index].from, true
-	case s.name != "" && c == '{':
-		members := t.partsAt(at)
-		for i := 0; i+1 < len(members); i += 2 {
-			// The last one of two members with the same name is used, as in the decoder.
-			if isName(members[i].of(t.json), s.name) {
-				name, part, ok = members[i].from, members[i+1].from, true
-			}
-		}
-	}
-	return name, part, ok
-}
-
-func (t *Text) partsAt(at int) []span {
+// follow takes a step from the value at an offset.
+func (t *Text) follow(at int, s step) (part, bool) {
 	parts, known := t.parts[at]
 	if !known {
 		parts = jsonParts(t.json, at)
 		t.parts[at] = parts
 	}
-	return parts
-}
-
-// isName reports whether a JSON string is the name.
-func isName(text []byte, name string) bool {
-	if bytes.IndexByte(text, '\\') < 0 && len(text) >= 2 {
-		return string(text[1:len(text)-1]) == name
+	if s.name == "" {
+		if s.index < 0 || s.index >= len(parts) || t.json[at] != '[' {
+			return part{}, false
+		}
+		return parts[s.index], true
 	}
-	var plain string
-	return json.Unmarshal(text, &plain) == nil && plain == name
+	// The last one of two members with the same name is used, as in the decoder.
+	for _, p := range slices.Backward(parts) {
+		if p.name == s.name {
+			return p, true
+		}
+	}
+	return part{}, false
 }
