@@ -88,13 +88,16 @@ func (f Finding) String() string {
 	return f.Object + " " + f.Field + " " + string(f.Code) + ": " + f.Message + "; " + f.Effect
 }
 
+// Compare is the order of findings.
+func Compare(a, b Finding) int {
+	return cmp.Or(
+		cmp.Compare(a.Object, b.Object), cmp.Compare(a.Field, b.Field),
+		cmp.Compare(a.Code, b.Code), cmp.Compare(a.Message, b.Message), cmp.Compare(a.Effect, b.Effect))
+}
+
 // Sort sorts findings and removes duplicates.
 func Sort(fs []Finding) []Finding {
-	slices.SortFunc(fs, func(a, b Finding) int {
-		return cmp.Or(
-			cmp.Compare(a.Object, b.Object), cmp.Compare(a.Field, b.Field),
-			cmp.Compare(a.Code, b.Code), cmp.Compare(a.Message, b.Message), cmp.Compare(a.Effect, b.Effect))
-	})
+	slices.SortFunc(fs, Compare)
 	return slices.Compact(fs)
 }
 

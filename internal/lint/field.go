@@ -38,11 +38,6 @@ func fieldOf(ing *networkingv1.Ingress, backend string) string {
 			}
 		}
 	}
-	return annotationOf(ing, backend)
-}
-
-// annotationOf returns the annotation that names the backend's Service, or empty.
-func annotationOf(ing *networkingv1.Ingress, backend string) string {
 	ours := maps.Clone(ing.Annotations)
 	maps.DeleteFunc(ours, func(name, _ string) bool { return !strings.Contains(name, "/") })
 	return fieldNaming(ours, backend)

@@ -18,21 +18,16 @@ type Format func(io.Writer, Report) error
 
 // FormatNamed returns the Format with a name: text, json or sarif.
 func FormatNamed(name string) (Format, bool) {
-	switch name {
-	case "text":
-		return writeText, true
-	case "json":
-		return writeJSON, true
-	case "sarif":
-		return writeSARIF, true
-	}
-	return nil, false
+	format, ok := map[string]Format{
+		"text": writeText, "sarif": writeSARIF, "json": func(w io.Writer, r Report) error { return encode(w, r) },
+	}[name]
+	return format, ok
 }
 
 // Summary returns the report in one sentence.
 func (r Report) Summary() string {
 	text := fmt.Sprintf("%s, %s in %s, of which %d served",
-		count(r.Errors, "error"), count(r.Notices, "notice"), countOf(r.Ingresses, "Ingress", "Ingresses"), r.Served)
+		count(r.Errors, "error", "errors"), count(r.Notices, "notice", "notices"), count(r.Ingresses, "Ingress", "Ingresses"), r.Served)
 	const maxReasons = 5
 	reasons := r.foreign
 	if n := len(reasons) - maxReasons; n > 0 {
@@ -44,9 +39,7 @@ func (r Report) Summary() string {
 	return text
 }
 
-func count(n int, one string) string { return countOf(n, one, one+"s") }
-
-func countOf(n int, one, more string) string {
+func count(n int, one, more string) string {
 	if n == 1 {
 		return "1 " + one
 	}
@@ -78,22 +71,16 @@ func writeText(w io.Writer, r Report) error {
 
 // printable escapes characters that a terminal would not show as they are.
 func printable(text string) string {
-	if !strings.ContainsFunc(text, notShown) {
-		return text
-	}
 	var b strings.Builder
 	for _, r := range text {
-		if notShown(r) {
-			quoted := strconv.QuoteRuneToASCII(r)
-			b.WriteString(quoted[1 : len(quoted)-1])
-		} else {
+		if unicode.IsPrint(r) {
 			b.WriteRune(r)
+		} else {
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
 		}
 	}
 	return b.String()
 }
-
-func notShown(r rune) bool { return !unicode.IsPrint(r) }
 
 // text is the result without its location. Only messages about old versions have
 // several lines.
@@ -110,8 +97,6 @@ func (r Result) text() string {
 	}
 	return about + printable(r.Message) + "; " + r.Effect
 }
-
-func writeJSON(w io.Writer, r Report) error { return encode(w, r) }
 
 func encode(w io.Writer, value any) error {
 	encoder := json.NewEncoder(w)

@@ -6,6 +6,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/unit"
 )
@@ -34,7 +35,7 @@ func pathTypes(ing *networkingv1.Ingress) []finding.Finding {
 		for j, path := range rule.HTTP.Paths {
 			if path.PathType == nil {
 				fs = append(fs, finding.Finding{
-					Object: objectName(ing), Field: fmt.Sprintf("spec.rules[%d].http.paths[%d].pathType", i, j), Code: finding.MissingField,
+					Object: spec.ObjectName(ing), Field: fmt.Sprintf("spec.rules[%d].http.paths[%d].pathType", i, j), Code: finding.MissingField,
 					Message: "pathType is missing: must be Exact, Prefix or ImplementationSpecific",
 					Effect:  "a cluster rejects the Ingress; from a folder the path is served as Prefix",
 				})
@@ -43,5 +44,3 @@ func pathTypes(ing *networkingv1.Ingress) []finding.Finding {
 	}
 	return fs
 }
-
-func objectName(ing *networkingv1.Ingress) string { return "ingress/" + ing.Namespace + "/" + ing.Name }

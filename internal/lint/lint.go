@@ -8,15 +8,15 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
-	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/snapshot"
-	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/source/file"
 	"github.com/headgate/headgate/internal/unit"
 )
@@ -65,7 +65,10 @@ type Report struct {
 
 // Check finds the locations of all findings about the manifests.
 func Check(read *file.Once, snap *snapshot.Snapshot, o Options) Report {
-	c := checker{read: read, snap: snap, options: o, kinds: kindsOf(read.Changes), results: map[Result]bool{}}
+	c := checker{read: read, snap: snap, options: o, kinds: map[string]int{}, results: map[Result]bool{}}
+	for _, change := range read.Changes {
+		c.kinds[kindOf(change.Object)]++
+	}
 	for path, problems := range read.Problems {
 		for _, p := range problems {
 			c.addProblem(path, p)
@@ -86,14 +89,12 @@ func Check(read *file.Once, snap *snapshot.Snapshot, o Options) Report {
 		}
 		report.Results = append(report.Results, r)
 	}
-	slices.SortFunc(report.Results, compare)
+	slices.SortFunc(report.Results, func(a, b Result) int {
+		return cmp.Or(
+			cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line),
+			finding.Compare(a.Finding, b.Finding), cmp.Compare(a.Referrer, b.Referrer))
+	})
 	return report
-}
-
-func compare(a, b Result) int {
-	return cmp.Or(
-		cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Object, b.Object), cmp.Compare(a.Field, b.Field),
-		cmp.Compare(a.Code, b.Code), cmp.Compare(a.Message, b.Message), cmp.Compare(a.Effect, b.Effect), cmp.Compare(a.Referrer, b.Referrer))
 }
 
 // A checker collects results without duplicates: several units may have the same
@@ -143,7 +144,7 @@ func (c *checker) addFinding(key unit.Key, f finding.Finding) {
 			}
 		}
 		for _, ing := range slices.Concat(view.Users(key.Name), view.Callers(key.Name)) {
-			refer("ingress/"+ing.Namespace+"/"+ing.Name, fieldOf(ing, key.Name))
+			refer(spec.ObjectName(ing), fieldOf(ing, key.Name))
 		}
 		if options := view.ConfigMap(); options != nil && view.CalledByOptions(key.Name) {
 			refer("configmap/"+options.Namespace+"/"+options.Name, fieldNaming(options.Data, key.Name))
@@ -154,19 +155,8 @@ func (c *checker) addFinding(key unit.Key, f finding.Finding) {
 	}
 }
 
-func kindsOf(changes []source.Change) map[string]int {
-	kinds := map[string]int{}
-	for _, change := range changes {
-		kinds[kindOf(change.Object)]++
-	}
-	return kinds
-}
-
 // kindOf returns the name of an object's Go type, which is its kind.
-func kindOf(o metav1.Object) string {
-	name := fmt.Sprintf("%T", o)
-	return name[strings.LastIndexByte(name, '.')+1:]
-}
+func kindOf(o metav1.Object) string { return reflect.TypeOf(o).Elem().Name() }
 
 // foreign returns the reasons why Ingresses of another class or namespace are not
 // served, with their numbers.

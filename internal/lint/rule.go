@@ -107,8 +107,7 @@ func severityOf(f finding.Finding, kinds map[string]int) Severity {
 // they quote anything, or empty.
 func missingKind(f finding.Finding) string {
 	for word := range strings.FieldsSeq(f.Message) {
-		switch word {
-		case "Secret", "Service", "ConfigMap", "EndpointSlice":
+		if slices.Contains([]string{"Secret", "Service", "ConfigMap", "EndpointSlice"}, word) {
 			return word
 		}
 	}

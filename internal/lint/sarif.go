@@ -13,62 +13,9 @@ import (
 	"github.com/headgate/headgate/internal/finding"
 )
 
-// The types are the part of SARIF 2.1.0 that code hosts read:
+// An object is one of SARIF 2.1.0, with the part that code hosts read:
 // https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
-type (
-	sarifLog struct {
-		Schema  string     `json:"$schema"`
-		Version string     `json:"version"`
-		Runs    []sarifRun `json:"runs"`
-	}
-	sarifRun struct {
-		Tool    sarifTool     `json:"tool"`
-		Results []sarifResult `json:"results"`
-	}
-	sarifTool struct {
-		Driver sarifDriver `json:"driver"`
-	}
-	sarifDriver struct {
-		Name           string      `json:"name"`
-		Version        string      `json:"version"`
-		InformationURI string      `json:"informationUri"`
-		Rules          []sarifRule `json:"rules"`
-	}
-	sarifRule struct {
-		ID                   string             `json:"id"`
-		ShortDescription     sarifText          `json:"shortDescription"`
-		FullDescription      sarifText          `json:"fullDescription"`
-		Help                 sarifText          `json:"help"`
-		DefaultConfiguration sarifConfiguration `json:"defaultConfiguration"`
-	}
-	sarifConfiguration struct {
-		Level string `json:"level"`
-	}
-	sarifText struct {
-		Text string `json:"text"`
-	}
-	sarifResult struct {
-		RuleID              string            `json:"ruleId"`
-		RuleIndex           int               `json:"ruleIndex"`
-		Level               string            `json:"level"`
-		Message             sarifText         `json:"message"`
-		Locations           []sarifLocation   `json:"locations"`
-		PartialFingerprints map[string]string `json:"partialFingerprints"`
-	}
-	sarifLocation struct {
-		PhysicalLocation sarifPhysical `json:"physicalLocation"`
-	}
-	sarifPhysical struct {
-		ArtifactLocation sarifArtifact `json:"artifactLocation"`
-		Region           sarifRegion   `json:"region"`
-	}
-	sarifArtifact struct {
-		URI string `json:"uri"`
-	}
-	sarifRegion struct {
-		StartLine int `json:"startLine"`
-	}
-)
+type object = map[string]any
 
 const (
 	sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -80,28 +27,31 @@ const (
 
 func writeSARIF(w io.Writer, r Report) error {
 	all := rules()
-	driver := sarifDriver{Name: "headgate lint", Version: r.version, InformationURI: homepage}
-	for _, rule := range all {
-		driver.Rules = append(driver.Rules, sarifRule{
-			ID: string(rule.code), ShortDescription: sarifText{rule.short}, FullDescription: sarifText{rule.short + "."},
-			Help: sarifText{rule.help}, DefaultConfiguration: sarifConfiguration{level(rule.severity)},
-		})
-	}
-	results := make([]sarifResult, len(r.Results))
-	for i, one := range r.Results {
-		results[i] = sarifResult{
-			RuleID:    string(one.Code),
-			RuleIndex: slices.IndexFunc(all, func(rule rule) bool { return rule.code == one.Code }),
-			Level:     level(one.Severity),
-			Message:   sarifText{one.text()},
-			// Code hosts don't show results without a line.
-			Locations: []sarifLocation{{sarifPhysical{
-				ArtifactLocation: sarifArtifact{uri(one.Path)}, Region: sarifRegion{max(one.Line, 1)},
-			}}},
-			PartialFingerprints: map[string]string{fingerprintName: one.fingerprint()},
+	described := make([]object, len(all))
+	for i, rule := range all {
+		described[i] = object{
+			"id": rule.code, "shortDescription": object{"text": rule.short}, "fullDescription": object{"text": rule.short + "."},
+			"help": object{"text": rule.help}, "defaultConfiguration": object{"level": level(rule.severity)},
 		}
 	}
-	return encode(w, sarifLog{Schema: sarifSchema, Version: "2.1.0", Runs: []sarifRun{{sarifTool{driver}, results}}})
+	results := make([]object, len(r.Results))
+	for i, one := range r.Results {
+		results[i] = object{
+			"ruleId":    one.Code,
+			"ruleIndex": slices.IndexFunc(all, func(rule rule) bool { return rule.code == one.Code }),
+			"level":     level(one.Severity),
+			"message":   object{"text": one.text()},
+			// Code hosts don't show results without a line.
+			"locations": []object{{"physicalLocation": object{
+				"artifactLocation": object{"uri": uri(one.Path)}, "region": object{"startLine": max(one.Line, 1)},
+			}}},
+			"partialFingerprints": object{fingerprintName: one.fingerprint()},
+		}
+	}
+	driver := object{"name": "headgate lint", "version": r.version, "informationUri": homepage, "rules": described}
+	return encode(w, object{
+		"$schema": sarifSchema, "version": "2.1.0", "runs": []object{{"tool": object{"driver": driver}, "results": results}},
+	})
 }
 
 func level(s Severity) string {
