@@ -38,10 +38,7 @@ func (x *explainer) explainBackend(key, role string) {
 	x.involve(object)
 	said := Backend{
 		Key: key, Role: role, Service: describe(trace, port), Used: []string{},
-		Settings: x.policies(trace.Settings),
-	}
-	if trace.Owner != nil {
-		said.Owner = ingressName(trace.Owner)
+		Settings: x.policies(trace.Settings), Owner: ingressName(trace.Owner),
 	}
 	for _, e := range backend.Endpoints {
 		said.Used = append(said.Used, e.String())

@@ -97,7 +97,7 @@ func (x *explainer) certificateTrace(name string, shown router.Name, secured boo
 			return nil
 		}
 	}
-	for _, a := range x.patternAliases(name) {
+	for _, a := range x.Builder.TraceAliases(name, x.Store) {
 		if a.Unit.Name == shown.Name.Name {
 			return a.Certificate
 		}

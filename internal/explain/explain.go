@@ -21,7 +21,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/headgate/headgate/internal/build"
-	"github.com/headgate/headgate/internal/build/servername"
+	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
@@ -74,11 +74,9 @@ func Explain(q Query, s Settings) (Explanation, error) {
 // An explainer is an explanation in progress.
 type explainer struct {
 	Settings
-	router *router.Router
-	hosts  map[string]*host
-	units  map[unit.Key]unit.Unit
-	// aliases are those aliases for more than one name that match a name.
-	aliases map[string][]servername.AliasTrace
+	router  *router.Router
+	hosts   map[string]*host
+	units   map[unit.Key]unit.Unit
 	globals model.Globals
 	from    netip.Addr
 	// involved are the objects of the explanation, as findings name them.
@@ -164,19 +162,20 @@ func (x *explainer) involve(object string) {
 
 // ingress returns the name of an Ingress, which is involved from then on.
 func (x *explainer) ingress(ing *networkingv1.Ingress) string {
-	if ing == nil {
-		return ""
-	}
 	name := ingressName(ing)
 	x.involve(name)
 	return name
 }
 
+// ingressName is empty without an Ingress.
 func ingressName(ing *networkingv1.Ingress) string {
-	return "ingress/" + ing.Namespace + "/" + ing.Name
+	if ing == nil {
+		return ""
+	}
+	return spec.ObjectName(ing)
 }
 
-func (x *explainer) ingresses(list []*networkingv1.Ingress) []string {
+func ingressNames(list []*networkingv1.Ingress) []string {
 	names := make([]string, len(list))
 	for i, ing := range list {
 		names[i] = ingressName(ing)
@@ -210,22 +209,20 @@ func (x *explainer) findings() (list []finding.Finding, elsewhere int) {
 // listUnits lists the units that the data plane needs, without those that the
 // router looked up in vain.
 func (x *explainer) listUnits() {
-	keys := slices.SortedFunc(maps.Keys(x.units), unit.Key.Compare)
-	for _, key := range keys {
+	for _, key := range slices.SortedFunc(maps.Keys(x.units), unit.Key.Compare) {
 		x.out.Units = append(x.out.Units, Unit{string(key.Kind), key.Name, x.units[key].Version})
 	}
 }
 
 // answer returns the client's answers by both schemes.
 func (x *explainer) answer(d router.Decision, won *model.Route) {
-	schemes := []string{"http", "https"}
-	if x.out.Request.Scheme == "https" {
-		schemes = []string{"https", "http"}
-	}
-	for _, scheme := range schemes {
+	for _, scheme := range []string{"http", "https"} {
 		a := x.answerOf(d, won, scheme)
 		a.Scheme = scheme
 		x.out.Answers = append(x.out.Answers, a)
+	}
+	if x.out.Request.Scheme == "https" {
+		slices.Reverse(x.out.Answers)
 	}
 }
 
@@ -307,20 +304,17 @@ func (x *explainer) slashRedirect(d router.Decision, won *model.Route, scheme st
 }
 
 func (x *explainer) whyDenied() string {
-	for _, p := range x.out.Policies {
-		if p.Denies {
-			return fmt.Sprintf("the route is denied: the annotation %s of %s is invalid, and access control fails closed", p.Setting, p.Object)
-		}
+	which := "an annotation of " + x.out.Route.Ingress
+	if i := slices.IndexFunc(x.out.Policies, func(p Policy) bool { return p.Denies }); i >= 0 {
+		which = "the annotation " + x.out.Policies[i].Setting + " of " + x.out.Policies[i].Object
 	}
-	return fmt.Sprintf("the route is denied: an annotation of %s is invalid, and access control fails closed", x.out.Route.Ingress)
+	return "the route is denied: " + which + " is invalid, and access control fails closed"
 }
 
 // featureOf returns the zero Feature if there is none of that name.
 func (x *explainer) featureOf(p model.Policy) feature.Feature {
-	for _, f := range x.Features {
-		if f.Name == p.Feature {
-			return f
-		}
+	if i := slices.IndexFunc(x.Features, func(f feature.Feature) bool { return f.Name == p.Feature }); i >= 0 {
+		return x.Features[i]
 	}
 	return feature.Feature{}
 }

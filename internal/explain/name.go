@@ -6,7 +6,6 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 
-	"github.com/headgate/headgate/internal/build/servername"
 	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/router"
@@ -22,7 +21,7 @@ func (x *explainer) explainName(found router.Name) {
 		if found.Redirect {
 			n.By, n.Why = ByWWWRedirect, "no Ingress has the name; it is the www redirect alias of host "+found.Host
 			aliases := spec.OldestFirst(x.Store.RedirectAliases(name))
-			n.Ingresses = x.ingresses(aliases)
+			n.Ingresses = ingressNames(aliases)
 			for _, ing := range aliases {
 				x.ingress(ing)
 			}
@@ -30,13 +29,13 @@ func (x *explainer) explainName(found router.Name) {
 		}
 		_, trace, _, _ := x.Builder.TraceName(found.Name.Name, x.Store)
 		n.By, n.Why = ByRule, "a rule has this host"
-		n.Ingresses = x.ingresses(trace.Rules)
+		n.Ingresses = ingressNames(trace.Rules)
 		switch {
 		case found.By == router.ByWildcard:
 			n.By, n.Why = ByWildcard, "its * matches one label, and no rule or alias has "+name+" itself"
 		case trace.Alias != nil:
 			n.By, n.Why = ByAlias, fmt.Sprintf("%s claims it as an alias of its host %s", x.ingress(trace.Alias), found.Host)
-			n.Ingresses = x.ingresses([]*networkingv1.Ingress{trace.Alias})
+			n.Ingresses = ingressNames([]*networkingv1.Ingress{trace.Alias})
 		}
 		for _, ing := range trace.Lost {
 			x.lostClaim(found.Name.Name, ByAlias, ing, "the name belongs to "+oldest(n.Ingresses))
@@ -48,7 +47,7 @@ func (x *explainer) explainName(found router.Name) {
 		if name == model.DefaultHost {
 			n.Why = "the request has no host"
 		}
-		n.Ingresses = x.ingresses(spec.OldestFirst(x.Store.Ingresses(model.DefaultHost)))
+		n.Ingresses = ingressNames(spec.OldestFirst(x.Store.Ingresses(model.DefaultHost)))
 	}
 	x.lostWildcards(name, found)
 	x.lostAliases(name, found)
@@ -64,12 +63,12 @@ func oldest(names []string) string {
 
 // explainPattern describes an alias for more than one name.
 func (x *explainer) explainPattern(found router.Name, n *Name) {
-	for _, a := range x.patternAliases(x.out.Request.Host) {
+	for _, a := range x.Builder.TraceAliases(x.out.Request.Host, x.Store) {
 		if a.Unit.Name != found.Name.Name {
 			continue
 		}
 		n.Name, n.By = a.Text, ByPattern
-		n.Ingresses = x.ingresses([]*networkingv1.Ingress{a.Alias})
+		n.Ingresses = ingressNames([]*networkingv1.Ingress{a.Alias})
 		n.Why = fmt.Sprintf("%s claims it as an alias of its host %s", x.ingress(a.Alias), found.Host)
 		for _, ing := range a.Lost {
 			x.lostClaim(a.Text, ByPattern, ing, "the alias belongs to "+oldest(n.Ingresses))
@@ -86,39 +85,20 @@ func (x *explainer) lostWildcards(name string, found router.Name) {
 	if name == model.DefaultHost {
 		return
 	}
-	rest, labels := name, 0
-	for {
-		_, after, ok := strings.Cut(rest, ".")
-		if !ok {
-			return
-		}
-		rest = after
-		labels++
-		wildcard := "*." + rest
+	labels := strings.Split(name, ".")
+	for n := 1; n < len(labels); n++ {
+		wildcard := "*." + strings.Join(labels[n:], ".")
 		owners := x.Store.Ingresses(wildcard)
 		if len(owners) == 0 || wildcard == found.Name.Name {
 			continue
 		}
 		why := "exact names take precedence over wildcards"
-		if labels > 1 {
-			why = fmt.Sprintf("the * of a rule matches one label, and %s has %d instead of it", name, labels)
+		if n > 1 {
+			why = fmt.Sprintf("the * of a rule matches one label, and %s has %d instead of it", name, n)
 		}
 		owners = spec.OldestFirst(owners)
-		x.out.Name.Lost = append(x.out.Name.Lost, Claim{Name: wildcard, By: ByWildcard, Ingresses: x.ingresses(owners), Why: why})
+		x.out.Name.Lost = append(x.out.Name.Lost, Claim{Name: wildcard, By: ByWildcard, Ingresses: ingressNames(owners), Why: why})
 	}
-}
-
-// patternAliases are the aliases for more than one name that match the name.
-func (x *explainer) patternAliases(name string) []servername.AliasTrace {
-	if x.aliases == nil {
-		x.aliases = map[string][]servername.AliasTrace{}
-	}
-	list, known := x.aliases[name]
-	if !known {
-		list = x.Builder.TraceAliases(name, x.Store)
-		x.aliases[name] = list
-	}
-	return list
 }
 
 // lostAliases adds the aliases for more than one name that match the name and did
@@ -127,7 +107,7 @@ func (x *explainer) lostAliases(name string, found router.Name) {
 	if name == model.DefaultHost {
 		return
 	}
-	for _, a := range x.patternAliases(name) {
+	for _, a := range x.Builder.TraceAliases(name, x.Store) {
 		if a.Unit.Name == found.Name.Name {
 			continue
 		}

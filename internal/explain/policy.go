@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
 )
@@ -23,7 +24,7 @@ func (x *explainer) policies(settings []feature.Reading) []Policy {
 		}
 		switch {
 		case s.From == feature.FromAnnotation || s.Refused:
-			p.Object = "ingress/" + s.Ingress.Namespace + "/" + s.Ingress.Ingress
+			p.Object = spec.OriginName(s.Ingress)
 			x.involve(p.Object)
 		case s.From == feature.FromKey:
 			if object := x.Store.ConfigMap(); object != nil {

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	networkingv1 "k8s.io/api/networking/v1"
-
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
@@ -106,7 +104,7 @@ func (x *explainer) loser(h *host, i, won int, route model.Route) {
 	switch {
 	case matches && won >= 0:
 		lost.Why = whyOutranked(h.Routes[won], route, redirect, won < i)
-		lost.To = maybeIngress(h.trace.Routes[won].Ingress)
+		lost.To = ingressName(h.trace.Routes[won].Ingress)
 	case matches:
 		return
 	default:
@@ -125,13 +123,6 @@ func (x *explainer) addLost(lost Lost, t build.RuleTrace, route model.Route) {
 	}
 	lost.Rule = x.rule(t, route)
 	x.out.Lost = append(x.out.Lost, lost)
-}
-
-func maybeIngress(ing *networkingv1.Ingress) string {
-	if ing == nil {
-		return ""
-	}
-	return ingressName(ing)
 }
 
 func whyOutranked(won, route model.Route, redirect, later bool) string {
@@ -210,7 +201,7 @@ func (x *explainer) lostRule(h *host, lost build.LostRule) {
 	} else if matches, _ := x.alone(route); !matches {
 		return
 	}
-	said := Lost{Outcome: Rejected, To: maybeIngress(lost.Winner), Why: lost.Why}
+	said := Lost{Outcome: Rejected, To: ingressName(lost.Winner), Why: lost.Why}
 	switch {
 	case lost.Winner == lost.Ingress && lost.Winner != nil:
 		said.Why = "an earlier rule of the same Ingress has the path"
