@@ -19,7 +19,6 @@ import (
 	"github.com/headgate/headgate/internal/explain/text"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/nginx"
 	"github.com/headgate/headgate/internal/snapshot"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/source/file"
@@ -103,16 +102,7 @@ func (o explainOptions) explain(ctx context.Context) (explain.Explanation, error
 	case cluster:
 		return o.explainCluster(ctx)
 	}
-	return askController(ctx, o.socket(), o.query)
-}
-
-// socket is the path of the controller's socket.
-func (o explainOptions) socket() string {
-	dir := o.runDir
-	if dir == "" {
-		dir = nginx.DefaultRunDir(fmt.Sprintf("%d-%d", o.httpPort, o.httpsPort))
-	}
-	return filepath.Join(dir, "sock", "controller.sock")
+	return askController(ctx, filepath.Join(o.runDirectory(), "sock", "controller.sock"), o.query)
 }
 
 func (o explainOptions) explainFile() (explain.Explanation, error) {

@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"sync"
 
-	"k8s.io/klog/v2"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/controller"
@@ -20,18 +20,11 @@ import (
 // readCluster reads a cluster once: all objects that are delivered first, and the
 // Secrets and ConfigMaps with references.
 func (o explainOptions) readCluster(ctx context.Context, settings store.Settings, log *slog.Logger) ([]source.Change, error) {
-	klog.SetSlogLogger(log)
-	clients, err := kube.Connect(kube.Connection{
-		Kubeconfig: o.kubeconfig, Host: o.apiserverHost, CertificateAuthority: o.certificateAuthority,
-		QPS: o.kubeAPIQPS, Burst: o.kubeAPIBurst, UserAgent: "headgate-explain/" + version,
-	})
+	connected, err := o.connect("headgate-explain", o.kubeSettings(settings.ConfigMap, types.NamespacedName{}), log)
 	if err != nil {
 		return nil, err
 	}
-	cluster := kube.New(kube.Settings{
-		Clients: clients, Namespace: o.watchNamespace, ConfigMap: settings.ConfigMap, AnnotationPrefix: o.annotationsPrefix,
-		Namespaces: settings.Namespaces != nil, Log: log,
-	})
+	cluster := kube.New(connected)
 	return readOnce(ctx, cluster.Run, controller.Subscriptions{Secrets: cluster.SubscribeSecrets, ConfigMaps: cluster.SubscribeConfigMaps},
 		store.New(settings, build.New(all.Features(), o.annotationsPrefix).Refer))
 }
@@ -40,33 +33,20 @@ func (o explainOptions) readCluster(ctx context.Context, settings store.Settings
 // ConfigMaps that they refer to.
 func readOnce(ctx context.Context, run controller.Source, want controller.Subscriptions, objects *store.Store) ([]source.Change, error) {
 	running, end := context.WithCancelCause(ctx)
-	var mu sync.Mutex
-	var changes []source.Change
-	first := make(chan struct{})
-	begun := sync.OnceFunc(func() { close(first) })
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		err := run(running, func(_ context.Context, batch []source.Change) {
-			mu.Lock()
-			changes = append(changes, batch...)
-			mu.Unlock()
-			begun()
-		})
-		end(err)
-	}()
-	defer func() {
-		end(nil)
-		<-ended
-	}()
-	if err := await(running, first); err != nil {
+	queue := source.NewQueue()
+	var ended sync.WaitGroup
+	ended.Go(func() {
+		end(run(running, func(_ context.Context, batch []source.Change) { queue.Put(batch...) }))
+	})
+	defer ended.Wait()
+	defer end(nil)
+	if err := await(running, queue.Filled()); err != nil {
 		return nil, err
 	}
-	mu.Lock()
+	changes, _ := queue.Collect(running)
 	for _, change := range changes {
 		objects.Apply(change.Object, change.Deleted)
 	}
-	mu.Unlock()
 	secrets := want.Secrets(objects.DrainSecrets().Added, nil)
 	configMaps := want.ConfigMaps(objects.DrainConfigMaps().Added, nil)
 	for _, delivered := range []<-chan struct{}{secrets, configMaps} {
@@ -74,9 +54,8 @@ func readOnce(ctx context.Context, run controller.Source, want controller.Subscr
 			return nil, err
 		}
 	}
-	mu.Lock()
-	defer mu.Unlock()
-	return changes, nil
+	more, _ := queue.Collect(running)
+	return append(changes, more...), nil
 }
 
 func await(ctx context.Context, done <-chan struct{}) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/headgate/headgate/internal/nginx"
 )
 
 // options are the flags of the controller.
@@ -27,10 +30,8 @@ type options struct {
 	kubeAPIQPS                                      float32
 	kubeAPIBurst                                    int
 
-	serviceOptions
-	certificateOptions
 	statusOptions
-	scopeOptions
+	topology, disableSyncEvents bool
 
 	shutdownGracePeriod, postShutdownGracePeriod int
 
@@ -75,10 +76,10 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.healthCheckPath, "health-check-path", "/healthz", "path of the health check")
 	o.addSelectionFlags(f)
 	o.addKubernetesFlags(f)
-	o.addServiceFlags(f)
-	o.addCertificateFlags(f)
+	f.BoolVar(&o.topology, "enable-topology-aware-routing", false, "prefer endpoints with a hint for the zone of Headgate's Node, if a Service requests it (needs POD_NAME and POD_NAMESPACE; without effect in a folder)")
+	f.BoolVar(&o.objects.CompleteChains, "enable-ssl-chain-completion", false, "fetch issuers' certificates that are missing in tls.crt from the URLs in the certificates")
 	o.addStatusFlags(f)
-	o.addScopeFlags(f)
+	f.BoolVar(&o.disableSyncEvents, "disable-sync-events", false, "don't write Events for Ingresses that are applied")
 	f.IntVar(&o.shutdownGracePeriod, "shutdown-grace-period", 0, "seconds between SIGTERM and the end of NGINX, in which the health check fails")
 	f.IntVar(&o.postShutdownGracePeriod, "post-shutdown-grace-period", 10, "seconds between the end of NGINX and that of the controller (default with --manifests-dir: 0)")
 	f.StringVar(&o.logFormat, "log-format", "text", "log format: text or json")
@@ -132,6 +133,11 @@ func (o options) check() error {
 		return fmt.Errorf("invalid value %q of --health-check-path: must begin with a slash", o.healthCheckPath)
 	}
 	return o.checkStatus()
+}
+
+// runDirectory is the directory that NGINX runs in.
+func (o options) runDirectory() string {
+	return cmp.Or(o.runDir, nginx.DefaultRunDir(fmt.Sprintf("%d-%d", o.httpPort, o.httpsPort)))
 }
 
 // objectName parses the value of a flag that names an object.

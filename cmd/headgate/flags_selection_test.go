@@ -1,6 +1,10 @@
 package main
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/headgate/headgate/internal/store"
+)
 
 // TestLocalAddresses: a folder may name services on the same machine, a cluster only
 // with the flag.
@@ -8,7 +12,7 @@ func TestLocalAddresses(t *testing.T) {
 	for _, c := range []struct{ flag, folder, want bool }{
 		{false, false, false}, {true, false, true}, {false, true, true}, {true, true, true},
 	} {
-		settings, err := selection{localAddresses: c.flag}.storeSettings(c.folder)
+		settings, err := selection{objects: store.Settings{LocalAddresses: c.flag}}.storeSettings(c.folder)
 		if err != nil {
 			t.Fatal(err)
 		}

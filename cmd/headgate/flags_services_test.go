@@ -23,7 +23,7 @@ func TestOwnPod(t *testing.T) {
 		t.Setenv("POD_NAMESPACE", c.namespace)
 		t.Setenv("POD_NAME", c.name)
 		var log bytes.Buffer
-		o := serviceOptions{topology: c.topology}
+		o := options{topology: c.topology}
 		got := o.ownPod(slog.New(slog.NewTextHandler(&log, nil)))
 		if got.String() != c.want || strings.Contains(log.String(), "topology hints are ignored") != c.warns {
 			t.Errorf("%+v: got %s, log %q", c, got, log.String())

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -58,16 +59,13 @@ func (o *statusOptions) writesStatus() bool { return o.updateStatus && !o.disabl
 
 // place is the source of the addresses.
 func (o *statusOptions) place() (status.AddressSource, error) {
-	place := status.AddressSource{Internal: o.nodeInternalIP}
+	place := status.AddressSource{Internal: o.nodeInternalIP, Pod: knownPod()}
 	var err error
 	if place.Addresses, err = status.ParseAddresses(o.publishAddresses); err != nil {
 		return status.AddressSource{}, err
 	}
-	if place.Service, err = objectName("publish-service", o.publishService); err != nil {
-		return status.AddressSource{}, err
-	}
-	place.Pod = knownPod()
-	return place, nil
+	place.Service, err = objectName("publish-service", o.publishService)
+	return place, err
 }
 
 // interval is the interval of checks of the status.
@@ -79,18 +77,23 @@ func podOfEnvironment() types.NamespacedName {
 	return types.NamespacedName{Namespace: os.Getenv("POD_NAMESPACE"), Name: os.Getenv("POD_NAME")}
 }
 
+// knownPod is the Pod of this process by its environment, or empty if a variable is
+// missing.
+func knownPod() types.NamespacedName {
+	pod := podOfEnvironment()
+	if pod.Namespace == "" || pod.Name == "" {
+		return types.NamespacedName{}
+	}
+	return pod
+}
+
 // candidate is the namespace of the Lease, and the name of this process in the
 // election: that of the pod. Outside of a pod, the namespace is that of the
 // ConfigMap, or "default", and the name is unique even on the same machine: two
 // processes with the same name would both lead.
 func candidate(configMap types.NamespacedName) (namespace, identity string, err error) {
 	pod := podOfEnvironment()
-	if namespace = pod.Namespace; namespace == "" {
-		namespace = configMap.Namespace
-	}
-	if namespace == "" {
-		namespace = "default"
-	}
+	namespace = cmp.Or(pod.Namespace, configMap.Namespace, "default")
 	if pod.Name != "" {
 		return namespace, pod.Name, nil
 	}

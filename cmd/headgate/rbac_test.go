@@ -84,8 +84,8 @@ func TestRolesOfIngressNGINX(t *testing.T) {
 	for _, o := range []options{
 		{selection: selection{configMap: "headgate/options"}},
 		{
-			selection:      selection{configMap: "headgate/options", watchNamespaceSelector: "a=b"},
-			serviceOptions: serviceOptions{topology: true},
+			selection: selection{configMap: "headgate/options", watchNamespaceSelector: "a=b"},
+			topology:  true,
 		},
 	} {
 		o.updateStatus, o.updateStatusOnShutdown, o.electionID = true, true, "ingress-controller-leader"

@@ -4,8 +4,6 @@ import (
 	"context"
 	"log/slog"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/headgate/headgate/internal/election"
 	"github.com/headgate/headgate/internal/status"
 	"github.com/headgate/headgate/internal/store"
@@ -98,14 +96,5 @@ func (r *replica) leave(ctx context.Context) <-chan struct{} {
 	return r.left
 }
 
-// leads is the metric that shows whether this process leads.
-func (r *replica) leads() prometheus.Collector {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "headgate_leader", Help: "1 if this replica is the leader, 0 if not.",
-	}, func() float64 {
-		if r.elector != nil && r.elector.Leads() {
-			return 1
-		}
-		return 0
-	})
-}
+// leads reports whether this process leads.
+func (r *replica) leads() bool { return r.elector != nil && r.elector.Leads() }

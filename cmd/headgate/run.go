@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -43,7 +42,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	log.Debug("patterns", "pcre2", library)
 	m := metrics.New()
 	findings := tracker.New(log, m.Findings)
-	certificates := expiry.New(o.controllerClass, findings.Update)
+	certificates := expiry.New(o.objects.ControllerClass, findings.Update)
 	m.Registry.MustRegister(certificates)
 	from, err := o.source(findings, m, log)
 	if err != nil {
@@ -80,7 +79,10 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		Selected:         r.selected,
 		Notices:          from.notices,
 	})
-	m.Registry.MustRegister(synced(c), r.leads())
+	m.Registry.MustRegister(
+		gauge("headgate_synced", "1 if NGINX serves everything delivered so far, 0 while changes are being applied.", c.Synced),
+		gauge("headgate_leader", "1 if this replica is the leader, 0 if not.", r.leads),
+	)
 	server, err := health.Listen(net.JoinHostPort(o.healthzHost, strconv.Itoa(int(o.healthzPort))), o.healthCheckPath, c.Check, m.Registry, log)
 	if err != nil {
 		return err
@@ -89,27 +91,19 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	asked := answerer{inspect: c.Inspect, socket: dir.Socket(), settings: explain.Settings{
 		Features: all.Features(), Files: from.files, HealthPath: env.HealthPath.String(), HTTPSPort: uint16(env.HTTPSPort),
 	}}
-	reader, err := adminapi.Listen(dir.ControllerSocket(), findings.All, asked.explain, log)
+	stopAPI, err := adminapi.Start(dir.ControllerSocket(), findings.All, asked.explain, log)
 	if err != nil {
 		return err
 	}
-	defer reader.Close()
-	go func() {
-		// Serving requests does not depend on the API.
-		if err := reader.Serve(); err != nil {
-			log.Error("the controller's API failed", "error", err)
-		}
-	}()
+	defer stopAPI()
 	go certificates.Run(ctx)
 	return o.serve(ctx, c, process, server, from.run, r, log)
 }
 
-// synced is the metric that shows whether all changes are served.
-func synced(c *controller.Controller) prometheus.Collector {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "headgate_synced", Help: "1 if NGINX serves everything delivered so far, 0 while changes are being applied.",
-	}, func() float64 {
-		if c.Synced() {
+// gauge is a metric that is 1 while something is true, 0 otherwise.
+func gauge(name, help string, is func() bool) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
+		if is() {
 			return 1
 		}
 		return 0
@@ -179,11 +173,7 @@ func (o options) prepare(ctx context.Context, accessLog *nginx.AccessLog, log *s
 	if err != nil {
 		return fail(err)
 	}
-	runDir := o.runDir
-	if runDir == "" {
-		runDir = nginx.DefaultRunDir(fmt.Sprintf("%d-%d", o.httpPort, o.httpsPort))
-	}
-	dir, err := nginx.OpenRunDir(runDir)
+	dir, err := nginx.OpenRunDir(o.runDirectory())
 	if err != nil {
 		return fail(err)
 	}

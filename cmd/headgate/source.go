@@ -18,6 +18,7 @@ import (
 	"github.com/headgate/headgate/internal/source/dns"
 	"github.com/headgate/headgate/internal/source/file"
 	"github.com/headgate/headgate/internal/source/kube"
+	"github.com/headgate/headgate/internal/source/pki"
 	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/internal/tracker"
 )
@@ -48,29 +49,34 @@ func (o options) source(findings *tracker.Tracker, m *metrics.Metrics, log *slog
 	}
 	names := dns.New(dns.System(objects.LocalAddresses, log))
 	f.run, f.want.Addresses = controller.MergeSources(f.run, names.Run), names.Subscribe
-	f = o.authorities(f, log)
 	f.objects = objects
-	f.objects.CompleteChains = o.completeChains
-	return f, nil
+	return o.authorities(f, log), nil
+}
+
+// authorities adds sources for certificate authorities. The administrator writes a
+// folder, so its certificates may name a responder on the same machine.
+func (o options) authorities(f from, log *slog.Logger) from {
+	settings := pki.Settings{AllowLocal: o.manifestsDir != "", Log: log}
+	responses := pki.NewOCSPResponses(settings)
+	f.run, f.want.OCSPResponses = controller.MergeSources(f.run, responses.Run), responses.Subscribe
+	if f.objects.CompleteChains {
+		issuers := pki.NewIssuers(settings)
+		f.run, f.want.Issuers = controller.MergeSources(f.run, issuers.Run), issuers.Subscribe
+	}
+	return f
 }
 
 func (o options) sourceOf(configMap types.NamespacedName, findings *tracker.Tracker, m *metrics.Metrics, log *slog.Logger) (from, error) {
 	if o.manifestsDir != "" {
 		return o.folder(findings)
 	}
-	klog.SetSlogLogger(log)
-	clients, err := kube.Connect(kube.Connection{
-		Kubeconfig: o.kubeconfig, Host: o.apiserverHost, CertificateAuthority: o.certificateAuthority,
-		QPS: o.kubeAPIQPS, Burst: o.kubeAPIBurst, UserAgent: "headgate/" + version,
-	})
+	settings, err := o.connect("headgate", o.kubeSettings(configMap, o.ownPod(log)), log)
 	if err != nil {
 		return from{}, err
 	}
-	settings := o.kubeSettings(configMap, o.ownPod(log))
-	settings.Clients, settings.Log = clients, log
 	cluster := kube.New(settings)
 	events := event.New(event.Settings{
-		Client: clients.Objects.CoreV1(), UID: cluster.UID, Pod: knownPod(), NoSync: o.disableSyncEvents,
+		Client: settings.Clients.Objects.CoreV1(), UID: cluster.UID, Pod: knownPod(), NoSync: o.disableSyncEvents,
 		Written: m.Events, Log: log,
 	})
 	findings.Notify(events.Findings)
@@ -80,7 +86,7 @@ func (o options) sourceOf(configMap types.NamespacedName, findings *tracker.Trac
 			return nil
 		}),
 		want:    controller.Subscriptions{Secrets: cluster.SubscribeSecrets, ConfigMaps: cluster.SubscribeConfigMaps},
-		client:  clients.Objects,
+		client:  settings.Clients.Objects,
 		notices: controller.Notices{Served: events.Taken, Reloaded: events.Reloaded},
 	}, nil
 }
@@ -92,6 +98,30 @@ func (o options) kubeSettings(configMap, pod types.NamespacedName) kube.Settings
 		Namespace: o.watchNamespace, ConfigMap: configMap, AnnotationPrefix: o.annotationsPrefix,
 		Namespaces: o.watchNamespaceSelector != "", Pod: pod, Status: o.writesStatus(),
 	}
+}
+
+// connect adds clients of the cluster to settings.
+func (o options) connect(agent string, settings kube.Settings, log *slog.Logger) (kube.Settings, error) {
+	klog.SetSlogLogger(log)
+	clients, err := kube.Connect(kube.Connection{
+		Kubeconfig: o.kubeconfig, Host: o.apiserverHost, CertificateAuthority: o.certificateAuthority,
+		QPS: o.kubeAPIQPS, Burst: o.kubeAPIBurst, UserAgent: agent + "/" + version,
+	})
+	settings.Clients, settings.Log = clients, log
+	return settings, err
+}
+
+// ownPod is the Pod of this process, if its zone is needed.
+func (o options) ownPod(log *slog.Logger) types.NamespacedName {
+	if !o.topology {
+		return types.NamespacedName{}
+	}
+	pod := knownPod()
+	if pod.Name == "" {
+		log.Warn("--enable-topology-aware-routing requires the environment variables POD_NAME and POD_NAMESPACE with Headgate's Pod",
+			"effect", "topology hints are ignored")
+	}
+	return pod
 }
 
 func (o options) folder(findings *tracker.Tracker) (from, error) {
@@ -129,21 +159,18 @@ func inside(all, path string) string {
 	return path
 }
 
-// fileObject is a file or folder as the object of a finding.
-func fileObject(inside string) string { return "file/" + inside }
-
 // holders returns the files that contain an object, and the folders above them, as
 // in findings.
 func holders(all string, files func(object string) []string) func(object string) []string {
 	return func(object string) []string {
 		var names []string
 		for _, path := range files(object) {
-			at := inside(all, path)
-			for at != "." && at != string(filepath.Separator) {
-				names = append(names, fileObject(at))
-				at = filepath.Dir(at)
+			for at := inside(all, path); ; at = filepath.Dir(at) {
+				names = append(names, "file/"+at)
+				if at == filepath.Dir(at) {
+					break
+				}
 			}
-			names = append(names, fileObject(at))
 		}
 		return names
 	}
@@ -156,7 +183,7 @@ func manifestFinding(path string, p file.Problem) finding.Finding {
 			Object: p.Object, Field: p.Field, Code: finding.OldVersion, Message: path + ": " + p.Reason, Effect: p.Effect,
 		}
 	}
-	f := finding.Finding{Object: fileObject(path), Code: finding.BadManifest, Message: p.Reason, Effect: p.Effect}
+	f := finding.Finding{Object: "file/" + path, Code: finding.BadManifest, Message: p.Reason, Effect: p.Effect}
 	if p.Line > 0 {
 		f.Field = fmt.Sprintf("line %d", p.Line)
 	}

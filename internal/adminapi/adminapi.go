@@ -20,20 +20,15 @@ import (
 	"github.com/headgate/headgate/internal/finding"
 )
 
-// Server serves the API.
-type Server struct {
-	listener net.Listener
-	server   *http.Server
-}
-
 // timeout limits how long a client may take to send a request and to read the
 // response.
 const timeout = 30 * time.Second
 
-// Listen creates the socket, and replaces one that an earlier controller left.
-// The permissions of its directory decide which users may connect. findings
-// returns the current findings, sorted; explain explains a request.
-func Listen(socket string, findings func() []finding.Finding, explain Explain, log *slog.Logger) (*Server, error) {
+// Start creates the socket, replaces one that an earlier controller left, and
+// serves until stop is called, which removes the socket. The permissions of its
+// directory decide which users may connect. findings returns the current findings,
+// sorted; explain explains a request.
+func Start(socket string, findings func() []finding.Finding, explain Explain, log *slog.Logger) (stop func(), err error) {
 	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("remove the old socket of the controller's API: %w", err)
 	}
@@ -41,33 +36,24 @@ func Listen(socket string, findings func() []finding.Finding, explain Explain, l
 	if err != nil {
 		return nil, fmt.Errorf("listen for the controller's API: %w", err)
 	}
-	return &Server{listener: listener, server: &http.Server{
+	server := &http.Server{
 		Handler:      handler(findings, explain),
 		ReadTimeout:  timeout,
 		WriteTimeout: timeout,
 		ErrorLog:     slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}}, nil
-}
-
-// Serve serves until Close.
-func (s *Server) Serve() error {
-	if err := s.server.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve the controller's API: %w", err)
 	}
-	return nil
-}
-
-// Close ends the server immediately and removes the socket.
-func (s *Server) Close() error {
-	// The server closes the listener only after Serve was called.
-	return errors.Join(s.server.Close(), ignoreClosed(s.listener.Close()))
-}
-
-func ignoreClosed(err error) error {
-	if errors.Is(err, net.ErrClosed) {
-		return nil
-	}
-	return err
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		// Serving requests does not depend on the API.
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			log.Error("the controller's API failed", "error", err)
+		}
+	}()
+	return func() {
+		server.Close()
+		<-ended
+	}, nil
 }
 
 func handler(findings func() []finding.Finding, explain Explain) http.Handler {

@@ -24,26 +24,21 @@ var (
 	three = finding.Finding{Object: "ingress/shop/a", Field: "x", Code: finding.InvalidValue, Message: "bad", Effect: "none"}
 )
 
-func serve(t *testing.T, socket string, findings ...finding.Finding) *Server {
+func serve(t *testing.T, socket string, findings ...finding.Finding) {
 	t.Helper()
-	s, err := Listen(socket, func() []finding.Finding { return findings }, nil, slog.New(slog.DiscardHandler))
+	stop, err := Start(socket, func() []finding.Finding { return findings }, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve() }()
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-		if _, err := os.Stat(socket); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("the socket is left: %v", err)
-		}
-	})
-	return s
+	t.Cleanup(func() { stopped(t, socket, stop) })
+}
+
+func stopped(t *testing.T, socket string, stop func()) {
+	t.Helper()
+	stop()
+	if _, err := os.Stat(socket); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the socket is left: %v", err)
+	}
 }
 
 func ask(t *testing.T, socket, method, path string) (*http.Response, string) {
@@ -161,17 +156,12 @@ func TestOldSocket(t *testing.T) {
 	}
 }
 
-// A server that never served removes its socket too.
-func TestCloseUnserved(t *testing.T) {
+// TestStopAtOnce: a server that is stopped before it serves removes its socket too.
+func TestStopAtOnce(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
-	s, err := Listen(socket, nil, nil, slog.New(slog.DiscardHandler))
+	stop, err := Start(socket, nil, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
-	if _, err := os.Stat(socket); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the socket is left: %v", err)
-	}
+	stopped(t, socket, stop)
 }

@@ -18,7 +18,7 @@ import (
 func TestExplain(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	var asked explain.Query
-	s, err := Listen(socket, nil, func(ctx context.Context, q explain.Query) (explain.Explanation, error) {
+	stop, err := Start(socket, nil, func(ctx context.Context, q explain.Query) (explain.Explanation, error) {
 		asked = q
 		switch q.URL {
 		case "wrong":
@@ -32,13 +32,7 @@ func TestExplain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve() }()
-	defer func() {
-		if err := errors.Join(s.Close(), <-ended); err != nil {
-			t.Error(err)
-		}
-	}()
+	defer stop()
 	for _, c := range []struct {
 		query  string
 		status int
