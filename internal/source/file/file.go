@@ -25,14 +25,20 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/fsnotify/fsnotify"
+
 	"github.com/headgate/headgate/internal/source"
 )
 
-// A Folder is a folder of manifests.
+// A Folder is a folder of manifests that is watched.
 type Folder struct {
-	path   string
-	report func(map[string][]Problem)
-	state  *state
+	tree    *tree
+	state   *state
+	journal *journal
+	waiting map[string]wait
+	deliver func([]source.Change)
+	// info is the folder that is watched, nil if it is gone.
+	info os.FileInfo
 }
 
 // New takes the path of a folder, which must exist, and a function. If the
@@ -43,7 +49,9 @@ func New(path string, report func(map[string][]Problem)) (*Folder, error) {
 	if _, err := statFolder(path); err != nil {
 		return nil, fmt.Errorf("manifests folder: %w", err)
 	}
-	return &Folder{path: path, report: report, state: newState()}, nil
+	return &Folder{
+		tree: newTree(path), state: newState(), journal: newJournal(report), waiting: make(map[string]wait),
+	}, nil
 }
 
 func statFolder(path string) (os.FileInfo, error) {
@@ -65,15 +73,18 @@ func statFolder(path string) (os.FileInfo, error) {
 // the folder is deleted later, its last state stays. It is read again within a
 // second of its return.
 func (f *Folder) Run(ctx context.Context, deliver func(context.Context, []source.Change)) error {
-	w, err := newWatch(f.path, f.state, f.report, func(changes []source.Change) { deliver(ctx, changes) })
+	watcher, err := fsnotify.NewBufferedWatcher(queued)
 	if err != nil {
 		return fmt.Errorf("watch manifests folder: %w", err)
 	}
-	defer w.tree.watcher.Close()
-	if err := w.open(); err != nil {
+	defer watcher.Close()
+	f.tree.watcher, f.deliver = watcher, func(changes []source.Change) { deliver(ctx, changes) }
+	files, err := f.enter()
+	if err != nil {
 		return fmt.Errorf("read manifests folder: %w", err)
 	}
-	if err := w.run(ctx); err != nil && !errors.Is(err, context.Canceled) {
+	f.check(files, nil, true)
+	if err := f.watch(ctx); err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("watch manifests folder: %w", err)
 	}
 	return nil

@@ -343,22 +343,20 @@ func TestUnreadable(t *testing.T) {
 func TestOverflow(t *testing.T) {
 	folder := t.TempDir()
 	changes := make(chan []source.Change, 10)
-	w, err := newWatch(folder, newState(), func(p map[string][]Problem) { t.Error(p) }, func(c []source.Change) { changes <- c })
+	w, err := New(folder, func(p map[string][]Problem) { t.Error(p) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.tree.watcher.Close()
 	f := &fixture{t: t, folder: folder, changes: changes}
 	f.write("a.yaml", config("a", "1"))
-	f.must(w.open())
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx, func(_ context.Context, c []source.Change) { changes <- c }) }()
 	f.want("a=1")
 	// From here on no event comes.
 	f.must(w.tree.watcher.Remove(folder))
 	f.put("b.yaml", config("b", "1"))
 	f.remove("a.yaml")
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- w.run(ctx) }()
 	w.tree.watcher.Errors <- fsnotify.ErrEventOverflow
 	f.want("-a", "b=1")
 	f.put("c.yaml", config("c", "1"))

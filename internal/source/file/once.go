@@ -3,7 +3,6 @@ package file
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,7 +36,7 @@ func Read(path string) (*Once, error) {
 	readings := make([]reading, len(files))
 	manifest.Parallel(len(files), func(i int) { readings[i] = load(files[i], hash{}) })
 
-	o := &Once{state: newState(), Problems: make(map[string][]Problem), opened: make(map[string]map[manifest.Key]*manifest.Text)}
+	o := &Once{state: newState(), opened: make(map[string]map[manifest.Key]*manifest.Text)}
 	for _, r := range readings {
 		if !r.gone {
 			o.state.put(r.path, r.hash, r.content)
@@ -45,7 +44,7 @@ func Read(path string) (*Once, error) {
 	}
 	var problems map[string][]Problem
 	o.Changes, problems = o.state.flush()
-	j := newJournal(func(now map[string][]Problem) { maps.Copy(o.Problems, now) })
+	j := newJournal(nil)
 	for path, now := range problems {
 		j.set(path, now...)
 	}
@@ -54,7 +53,7 @@ func Read(path string) (*Once, error) {
 			j.set(path, wrong.Problem(notEntered))
 		}
 	}
-	j.flush()
+	o.Problems = j.now
 	return o, nil
 }
 
@@ -70,8 +69,7 @@ func listing(path string) (files []string, bad map[string]*manifest.Flaw, err er
 		}
 		return []string{path}, nil, nil
 	}
-	t := tree{root: path, links: make(map[string]map[string]bool)}
-	files, bad = t.add(path)
+	files, bad = newTree(path).add(path)
 	if wrong := bad[path]; wrong != nil {
 		return nil, nil, errors.New(path + ": " + wrong.Reason)
 	}

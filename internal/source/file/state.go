@@ -26,8 +26,6 @@ type fileState struct {
 	flaws, duplicates []manifest.Flaw
 	// kept: objects stay that can't be found in the file now.
 	kept bool
-	// shadowed has the objects that an earlier file defines too, with the place.
-	shadowed map[manifest.Key]string
 }
 
 // A state knows which file defines which objects. If several files define the
@@ -88,7 +86,7 @@ func (s *state) holds(path string) bool {
 func (s *state) put(path string, h hash, c manifest.Content) {
 	m := s.files[path]
 	if m == nil {
-		m = &fileState{objects: make(map[manifest.Key]manifest.Object, len(c.Objects)), shadowed: make(map[manifest.Key]string)}
+		m = &fileState{objects: make(map[manifest.Key]manifest.Object, len(c.Objects))}
 		s.files[path] = m
 	}
 	m.hash, m.flaws, m.duplicates, m.kept = h, c.Flaws, c.Duplicates, false
@@ -156,7 +154,6 @@ func (s *state) hold(k manifest.Key, path string) {
 }
 
 func (s *state) release(k manifest.Key, path string) {
-	delete(s.files[path].shadowed, k)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	paths := s.holders[k]
@@ -176,7 +173,9 @@ func (s *state) flush() ([]source.Change, map[string][]Problem) {
 	keys := make([]manifest.Key, 0, len(s.before))
 	for k := range s.before {
 		keys = append(keys, k)
-		s.findShadowed(k)
+		for _, path := range s.holders[k] {
+			s.reported[path] = true
+		}
 	}
 	slices.SortFunc(keys, func(a, b manifest.Key) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
@@ -203,23 +202,6 @@ func (s *state) flush() ([]source.Change, map[string][]Problem) {
 	return changes, problems
 }
 
-// findShadowed finds the files whose definition of an object is not used.
-func (s *state) findShadowed(k manifest.Key) {
-	for i, path := range s.holders[k] {
-		m := s.files[path]
-		place, lost := m.shadowed[k]
-		first := s.holders[k][0] + ":" + strconv.Itoa(s.files[s.holders[k][0]].objects[k].Line)
-		switch {
-		case i == 0 && lost:
-			delete(m.shadowed, k)
-			s.reported[path] = true
-		case i > 0 && place != first:
-			m.shadowed[k] = first
-			s.reported[path] = true
-		}
-	}
-}
-
 // problems are the current ones of a file. An object of an old version is one if
 // it is used.
 func (s *state) problems(path string) []Problem {
@@ -238,14 +220,12 @@ func (s *state) problems(path string) []Problem {
 	for _, f := range m.duplicates {
 		ps = append(ps, f.Problem(vain))
 	}
-	for k, place := range m.shadowed {
-		ps = append(ps, manifest.Flaw{Line: m.objects[k].Line, Reason: k.AlreadyDefined(place)}.Problem(vain))
-	}
 	for k, o := range m.objects {
-		if _, lost := m.shadowed[k]; o.Old != nil && !lost {
-			old := *o.Old
-			old.Line = o.Line
-			ps = append(ps, old)
+		if first := s.holders[k][0]; first != path {
+			place := first + ":" + strconv.Itoa(s.files[first].objects[k].Line)
+			ps = append(ps, manifest.Flaw{Line: o.Line, Reason: k.AlreadyDefined(place)}.Problem(vain))
+		} else if o.Old != nil {
+			ps = append(ps, *o.Old)
 		}
 	}
 	return ps

@@ -25,6 +25,8 @@ type tree struct {
 	links map[string]map[string]bool
 }
 
+func newTree(root string) *tree { return &tree{root: root, links: make(map[string]map[string]bool)} }
+
 // has says whether a path is a watched folder.
 func (t *tree) has(path string) bool { return t.links[path] != nil }
 

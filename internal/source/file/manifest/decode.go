@@ -217,6 +217,7 @@ func (v value) decode() (*Object, *Flaw) {
 	result := &Object{Key: k, Line: v.start(), Object: o}
 	if isOld {
 		result.Old = oldVersion(v.header, k, o)
+		result.Old.Line = result.Line
 	}
 	return result, nil
 }

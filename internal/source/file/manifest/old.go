@@ -81,7 +81,7 @@ func renewBackend(old oldv1.IngressBackend) networkingv1.IngressBackend {
 }
 
 // oldVersion is the problem with an object of an old version that became k
-// and o. Its line is the object's.
+// and o.
 func oldVersion(h header, k Key, o metav1.Object) *Problem {
 	version := networkingv1.SchemeGroupVersion.String()
 	return &Problem{
