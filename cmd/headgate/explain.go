@@ -17,7 +17,6 @@ import (
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/explain"
 	"github.com/headgate/headgate/internal/explain/text"
-	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/snapshot"
 	"github.com/headgate/headgate/internal/source"
@@ -106,7 +105,7 @@ func (o explainOptions) explain(ctx context.Context) (explain.Explanation, error
 }
 
 func (o explainOptions) explainFile() (explain.Explanation, error) {
-	settings, err := o.snapshotSettings()
+	settings, err := o.snapshotSettings(true)
 	if err != nil {
 		return explain.Explanation{}, err
 	}
@@ -141,19 +140,14 @@ func (o explainOptions) explainObjects(changes []source.Change, settings snapsho
 }
 
 func (o explainOptions) explainCluster(ctx context.Context) (explain.Explanation, error) {
-	settings, err := o.storeSettings(false)
+	settings, err := o.snapshotSettings(false)
 	if err != nil {
-		return explain.Explanation{}, err
-	}
-	if err := o.checkSelection(); err != nil {
 		return explain.Explanation{}, err
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	changes, err := o.readCluster(ctx, settings, log)
+	changes, err := o.readCluster(ctx, settings.Store, log)
 	if err != nil {
 		return explain.Explanation{}, err
 	}
-	return o.explainObjects(changes, snapshot.Settings{
-		Store: settings, Features: all.Features(), AnnotationPrefix: o.annotationsPrefix,
-	}, nil, nil)
+	return o.explainObjects(changes, settings, nil, nil)
 }

@@ -74,12 +74,12 @@ func (s selection) storeSettings(classless bool) (store.Settings, error) {
 	return settings, nil
 }
 
-// snapshotSettings converts the flags for a snapshot of a folder.
-func (s selection) snapshotSettings() (snapshot.Settings, error) {
+// snapshotSettings converts the flags for a snapshot, as storeSettings does.
+func (s selection) snapshotSettings(classless bool) (snapshot.Settings, error) {
 	if err := s.checkSelection(); err != nil {
 		return snapshot.Settings{}, err
 	}
-	settings, err := s.storeSettings(true)
+	settings, err := s.storeSettings(classless)
 	if err != nil {
 		return snapshot.Settings{}, err
 	}

@@ -71,7 +71,7 @@ func (o lintOptions) run(out, summary io.Writer) error {
 			return wrong(fmt.Errorf("invalid value %q of --ignore: must be one of %s", code, strings.Join(lint.Codes(), ", ")))
 		}
 	}
-	settings, err := o.snapshotSettings()
+	settings, err := o.snapshotSettings(true)
 	if err != nil {
 		return wrong(err)
 	}

@@ -160,41 +160,34 @@ func (o options) serve(ctx context.Context, c *controller.Controller, process *n
 }
 
 // prepare checks the machine and prepares NGINX for its start.
-func (o options) prepare(ctx context.Context, accessLog *nginx.AccessLog, log *slog.Logger) (*nginx.Process, *nginx.RunDir, plan.Environment, error) {
-	fail := func(err error) (*nginx.Process, *nginx.RunDir, plan.Environment, error) {
-		return nil, nil, plan.Environment{}, err
-	}
-	resources := feature.Resources(all.Features())
+func (o options) prepare(ctx context.Context, accessLog *nginx.AccessLog, log *slog.Logger) (process *nginx.Process, dir *nginx.RunDir, env plan.Environment, err error) {
 	var threads []string
-	for _, pool := range resources.Threads {
+	for _, pool := range feature.Resources(all.Features()).Threads {
 		threads = append(threads, pool.Name.String())
 	}
 	capabilities, err := nginx.Discover(ctx, threads...)
 	if err != nil {
-		return fail(err)
+		return nil, nil, env, err
 	}
-	dir, err := nginx.OpenRunDir(o.runDirectory())
+	dir, err = nginx.OpenRunDir(o.runDirectory())
 	if err != nil {
-		return fail(err)
+		return nil, nil, env, err
 	}
 	modules, err := lua.Files(all.Features())
 	if err != nil {
-		return fail(err)
+		return nil, nil, env, err
 	}
 	if err := dir.WriteLua(modules); err != nil {
-		return fail(err)
+		return nil, nil, env, err
 	}
-	env, err := o.environment(capabilities, dir, accessLog)
+	env, err = o.environment(capabilities, dir, accessLog)
 	if err != nil {
-		return fail(err)
+		return nil, nil, env, err
 	}
-	process := nginx.New(nginx.Options{
+	process = nginx.New(nginx.Options{
 		Capabilities: capabilities, Dir: dir, AccessLog: accessLog, Addresses: o.addresses(env), Log: log,
 	})
-	if err := errors.Join(process.CheckPorts(), nginx.CheckPorts([]netip.AddrPort{o.healthAddress()})); err != nil {
-		return fail(err)
-	}
-	return process, dir, env, nil
+	return process, dir, env, errors.Join(process.CheckPorts(), nginx.CheckPorts([]netip.AddrPort{o.healthAddress()}))
 }
 
 func (o options) environment(capabilities nginx.Capabilities, dir *nginx.RunDir, accessLog *nginx.AccessLog) (plan.Environment, error) {

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"syscall"
 	"time"
 )
@@ -97,11 +96,9 @@ func parse(stat []byte) (process, bool) {
 	if before < 0 || after < before {
 		return process{}, false
 	}
-	pid, err := strconv.Atoi(string(bytes.TrimSpace(stat[:before])))
-	fields := bytes.Fields(stat[after+1:])
-	if err != nil || len(fields) < 2 {
-		return process{}, false
-	}
-	parent, err := strconv.Atoi(string(fields[1]))
-	return process{pid: pid, parent: parent, name: string(stat[before+1 : after])}, err == nil
+	p := process{name: string(stat[before+1 : after])}
+	var state string
+	_, errPID := fmt.Sscan(string(stat[:before]), &p.pid)
+	_, errParent := fmt.Sscan(string(stat[after+1:]), &state, &p.parent)
+	return p, errPID == nil && errParent == nil
 }

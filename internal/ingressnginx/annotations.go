@@ -48,13 +48,9 @@ func Lookup(name string) (Annotation, bool) {
 
 // Names returns the names of all annotations that ingress-nginx still has, sorted.
 func Names() []string {
-	var names []string
-	for _, name := range slices.Sorted(maps.Keys(annotations())) {
-		if annotations()[name].Status != Removed {
-			names = append(names, name)
-		}
-	}
-	return names
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(annotations())), func(name string) bool {
+		return annotations()[name].Status == Removed
+	})
 }
 
 // AsksForNothing reports whether a value is empty or the default, so that it has

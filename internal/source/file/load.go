@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -20,11 +21,7 @@ const maxSize = 256 << 20
 
 // isManifest reports by the name whether a file is read.
 func isManifest(name string) bool {
-	switch filepath.Ext(name) {
-	case ".yaml", ".yml", ".json":
-		return !isHidden(name)
-	}
-	return false
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)) && !isHidden(name)
 }
 
 // isHidden reports by the name whether a file or folder is ignored.
@@ -53,7 +50,8 @@ func load(path string, known hash) reading {
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 			return reading{path: path, gone: true}
 		}
-		return reading{path: path, content: manifest.Content{Flaws: []manifest.Flaw{{Reason: "a link to a file that does not exist"}}}}
+		err = errors.New("a link to a file that does not exist")
+		fallthrough
 	case err != nil:
 		return reading{path: path, content: manifest.Content{Flaws: []manifest.Flaw{{Reason: err.Error()}}}}
 	}
@@ -88,16 +86,14 @@ func read(path string) ([]byte, error) {
 	case info.Size() > maxSize:
 		return nil, tooLarge()
 	}
-	// With room for one more byte, the first read reaches the end.
-	data := make([]byte, 0, info.Size()+1)
-	buf := bytes.NewBuffer(data)
-	if _, err := buf.ReadFrom(io.LimitReader(f, maxSize+1)); err != nil {
+	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	if err != nil {
 		return nil, reason(err)
 	}
-	if buf.Len() > maxSize {
+	if len(data) > maxSize {
 		return nil, tooLarge()
 	}
-	return buf.Bytes(), nil
+	return data, nil
 }
 
 func tooLarge() error { return fmt.Errorf("larger than %d MiB", maxSize>>20) }

@@ -74,9 +74,8 @@ func normal(data []byte) []byte {
 
 func fromUTF16(data []byte, order binary.ByteOrder) []byte {
 	units := make([]uint16, len(data)/2)
-	for i := range units {
-		units[i] = order.Uint16(data[2*i:])
-	}
+	// There is a byte for each unit.
+	_, _ = binary.Decode(data, order, units)
 	return []byte(string(utf16.Decode(units)))
 }
 
