@@ -108,9 +108,8 @@ func fakeFeatures() []feature.Feature {
 		{
 			Name: "hands", Settings: []feature.AnySetting{cipher, first},
 			Host: func(v feature.Values, out *feature.HostOut) {
-				out.TLS.Ciphers = cipher.Get(v)
-				if first.Get(v) {
-					out.TLS.Order = model.ServerOrder
+				if c := cipher.Get(v); c != (model.Ciphers{}) || first.Get(v) {
+					out.TLS = fmt.Sprintf("ciphers %q, first %v", c, first.Get(v))
 				}
 			},
 		},
@@ -119,7 +118,8 @@ func fakeFeatures() []feature.Feature {
 			Host: func(v feature.Values, out *feature.HostOut) {
 				if secret, ok := feature.SecretOf(v, authority); ok {
 					out.Policy = "verify"
-					out.TLS.Ciphers, _ = model.NewCiphers(fmt.Sprintf("%s:%d", secret["ca"], depth.Get(v)))
+					out.TLS = fmt.Sprintf("%s:%d", secret["ca"], depth.Get(v))
+					out.Contents = append(out.Contents, feature.NewContent(secret["ca"]))
 				}
 			},
 		},

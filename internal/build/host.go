@@ -56,7 +56,8 @@ func (b *Builder) host(name string, v View, trace *HostTrace) (h model.Host, fou
 		l.addRoot(contributions)
 	}
 	l.addCanaries(canaries)
-	tls := l.addHostSettings()
+	h.Name = name
+	l.addHostSettings(&h)
 	if l.patterns {
 		l.patterned()
 	} else {
@@ -64,7 +65,7 @@ func (b *Builder) host(name string, v View, trace *HostTrace) (h model.Host, fou
 			return cmp.Or(cmp.Compare(a.where.kind, b.where.kind), cmp.Compare(a.where.path, b.where.path), boolCompare(a.where.slash, b.where.slash))
 		})
 	}
-	h = model.Host{Name: name, TLS: tls, Routes: make([]model.Route, len(l.routes))}
+	h.Routes = make([]model.Route, len(l.routes))
 	for _, p := range contributions {
 		l.reportWhole(p, append(p.Problems(), p.problems...))
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/headgate/headgate/internal/model"
 )
 
-// addHostSettings writes what the Ingresses say of the whole host, and returns
-// what they say of its TLS connections.
-func (l *hostBuilder) addHostSettings() model.TLSPolicy {
+// addHostSettings writes what the Ingresses say of the whole host: h gets what they say
+// of its TLS handshakes.
+func (l *hostBuilder) addHostSettings(h *model.Host) {
 	owners := make([]*feature.Parsed, len(l.contributions))
 	for i, p := range l.contributions {
 		// As in ingress-nginx an Ingress without a route does not count. Its access
@@ -26,14 +26,17 @@ func (l *hostBuilder) addHostSettings() model.TLSPolicy {
 	}
 	unit := "host " + l.host
 	merged, fs := l.builder.settings.Resolve(feature.ScopeHost, unit, owners, l.config)
-	out := feature.HostOut{Report: feature.NewReport(merged.Values, setting.DeniesAll(unit)), TLS: &model.TLSPolicy{}}
+	out := feature.HostOut{Report: feature.NewReport(merged.Values, setting.DeniesAll(unit))}
 	for _, f := range l.builder.features {
 		if f.Host == nil {
 			continue
 		}
-		out.Policy = nil
+		out.TLS, out.Policy = nil, nil
 		if f.Host(merged.Values, &out); out.Policy != nil {
 			l.addToAll(model.Policy{Feature: f.Name, Value: out.Policy})
+		}
+		if out.TLS != nil {
+			h.TLS = append(h.TLS, model.Policy{Feature: f.Name, Value: out.TLS})
 		}
 	}
 	l.findings = append(append(l.findings, fs...), setting.Findings("", out.Problems)...)
@@ -43,7 +46,7 @@ func (l *hostBuilder) addHostSettings() model.TLSPolicy {
 	if l.trace != nil {
 		l.trace.Host = l.builder.settings.Schema.Readings(merged.Values, feature.ScopeHost, slices.Concat(merged.Problems, out.Problems))
 	}
-	return *out.TLS
+	h.Contents = out.Contents
 }
 
 // addToAll gives all routes a policy, in the order of the feature list and before

@@ -19,8 +19,11 @@ func globalsText(g model.Globals) string {
 
 func hostText(h model.Host) string {
 	var text strings.Builder
-	if h.TLS.Any() {
-		fmt.Fprintf(&text, "TLS: ciphers %q, order %v\n", h.TLS.Ciphers, h.TLS.Order)
+	for _, p := range h.TLS {
+		fmt.Fprintf(&text, "TLS: %s %+v\n", p.Feature, p.Value)
+	}
+	for _, c := range h.Contents {
+		fmt.Fprintf(&text, "content %.8s\n", c.Name)
 	}
 	for _, r := range h.Routes {
 		fmt.Fprintf(&text, "%s %s", r.Kind, r.Path)

@@ -116,11 +116,11 @@ type Host struct {
 // A HostOut is what features write for a whole host. Deny denies all of its routes.
 type HostOut struct {
 	Report
-	// TLS has what earlier features wrote: each feature sets its own fields.
-	TLS *model.TLSPolicy
-	// Policy is the feature's on all routes of the host, as plain data, nil for
-	// none.
-	Policy any
+	// TLS is the feature's policy in TLS handshakes for the host, and Policy the one
+	// on all routes of the host, as plain data, nil for none.
+	TLS, Policy any
+	// Contents are what the policies refer to by name.
+	Contents []model.Content
 }
 
 // A BackendOut is what features write for a backend. Deny leaves it without

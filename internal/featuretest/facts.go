@@ -95,12 +95,14 @@ func ofHost(f feature.Feature, in input) (facts []string, problems []feature.Pro
 	}
 	const denial = "all requests for host web.example.com are answered 503"
 	merged := in.schema.Merge(feature.ScopeHost, in.config, []*feature.Parsed{in.Parsed}, denial)
-	out := feature.HostOut{Report: feature.NewReport(merged.Values, denial), TLS: &model.TLSPolicy{}}
+	out := feature.HostOut{Report: feature.NewReport(merged.Values, denial)}
 	f.Host(merged.Values, &out)
 	if out.Policy != nil {
 		facts = append(facts, "of the host "+plain(out.Policy))
 	}
-	facts = append(facts, fields("handshake", *out.TLS)...)
+	if out.TLS != nil {
+		facts = append(facts, "in handshakes for the host "+plain(out.TLS))
+	}
 	if merged.Denied || out.Denied {
 		facts = append(facts, "denied the host")
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/featuretest"
-	"github.com/headgate/headgate/internal/model"
 )
 
 // TestGroup: golden files show of a group what a host gets by it.
@@ -17,7 +16,7 @@ func TestGroup(t *testing.T) {
 		Name: "clients", Settings: []feature.AnySetting{authority, depth},
 		Host: func(v feature.Values, out *feature.HostOut) {
 			if secret, ok := feature.SecretOf(v, authority); ok {
-				out.TLS.Ciphers, _ = model.NewCiphers(fmt.Sprintf("%s:%d", secret["ca"], depth.Get(v)))
+				out.TLS = fmt.Sprintf("%s:%d", secret["ca"], depth.Get(v))
 				out.Policy = "verify"
 			}
 		},

@@ -20,7 +20,11 @@ const DefaultHost = "_"
 // "*.example.com" or DefaultHost.
 type Host struct {
 	Name string
-	TLS  TLSPolicy
+	// TLS is what the features do in TLS handshakes for the host, in the order of
+	// the feature list.
+	TLS []Policy
+	// Contents are what these policies, and those of all routes, refer to by name.
+	Contents []Content
 	// Routes are in the order in which patterns are tried.
 	Routes []Route
 }

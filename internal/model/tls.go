@@ -31,30 +31,6 @@ type TLS struct {
 	RejectUnknown bool
 }
 
-// A TLSPolicy is the settings of a host for its TLS connections, beside its
-// certificate.
-type TLSPolicy struct {
-	// Ciphers are for TLS 1.2 and before, instead of the ConfigMap's if
-	// there are any.
-	Ciphers Ciphers
-	Order   CipherOrder
-}
-
-// Any reports whether anything is set.
-func (p TLSPolicy) Any() bool { return p != TLSPolicy{} }
-
-// A CipherOrder says whose order of ciphers decides.
-type CipherOrder int
-
-// The orders. UsualOrder is what all hosts have.
-const (
-	UsualOrder CipherOrder = iota
-	ServerOrder
-	ClientOrder
-)
-
-func (o CipherOrder) String() string { return [...]string{"usual", "server", "client"}[o] }
-
 // Ciphers is a list as OpenSSL reads it, of characters that are safe in nginx.conf.
 type Ciphers struct{ text string }
 

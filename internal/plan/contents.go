@@ -47,6 +47,9 @@ func distinctContents(h model.Host) []model.Content {
 			list = append(list, c)
 		}
 	}
+	for _, c := range h.Contents {
+		add(c)
+	}
 	for _, r := range h.Routes {
 		for _, c := range r.Contents {
 			add(c)

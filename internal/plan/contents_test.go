@@ -18,7 +18,9 @@ func carrying(name string, profile model.Profile, contents ...string) model.Host
 func TestContentsGoWithTheirLastHost(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.Set(unit.Of(carrying("a.test", usualProfile(), "one", "one", "two")))
+	first := carrying("a.test", usualProfile(), "one", "one")
+	first.Contents = []model.Content{{Name: "two", Bytes: model.Confidential("two")}}
+	b.Set(unit.Of(first))
 	b.Set(unit.Of(carrying("b.test", usualProfile(), "one")))
 	b.push(0, "put globals globals", "put content one", "put content two", "put host a.test", "put host b.test")
 	b.Set(unit.Of(carrying("b.test", usualProfile(), "three")))

@@ -105,7 +105,7 @@ func (d *Desired) setHost(b unit.Built) (served any, findings []finding.Finding)
 	}
 	d.bound.note(h)
 	findings = d.BoundProfiles(&h)
-	d.setRequirements(h.Name, requirements{distinctProfiles(h), h.TLS.Any()})
+	d.setRequirements(h.Name, requirements{distinctProfiles(h), len(h.TLS) > 0})
 	d.setContents(h.Name, distinctContents(h))
 	return h, findings
 }

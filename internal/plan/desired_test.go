@@ -293,7 +293,7 @@ func TestPhaseOfTLSPolicies(t *testing.T) {
 	b.add("a.test", "")
 	b.push(0, "put globals globals", "put backend d/a.test/80", "put host a.test", "put name a.test")
 	with := host("a.test", "d/a.test/80")
-	with.TLS.Order = model.ClientOrder
+	with.TLS = []model.Policy{{Feature: "handshake", Value: 1}}
 	b.Set(unit.Of(with))
 	b.push(1)
 	if rendered() {
@@ -305,7 +305,7 @@ func TestPhaseOfTLSPolicies(t *testing.T) {
 	}
 	b.push(0, "put host a.test needs 2")
 	other := host("b.test", "d/a.test/80")
-	other.TLS.Order = model.ServerOrder
+	other.TLS = []model.Policy{{Feature: "handshake", Value: 2}}
 	b.Set(unit.Of(other))
 	b.reload("")
 	b.push(0, "put host b.test needs 2")

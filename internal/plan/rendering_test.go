@@ -114,7 +114,7 @@ func TestRememberingChangesNothing(t *testing.T) {
 			name := fmt.Sprint("h", random.IntN(3))
 			host := model.Host{Name: name, Routes: []model.Route{{Path: "/", Profile: numbered(random.IntN(4))}}}
 			if random.IntN(5) == 0 {
-				host.TLS.Order = model.ClientOrder
+				host.TLS = []model.Policy{{Feature: "handshake"}}
 			}
 			switch globals := d.globals; random.IntN(6) {
 			case 0:

@@ -81,25 +81,20 @@ type packedHost struct {
 	Routes    []packedRoute     `json:"routes"`
 }
 
-// packedTLS is a host's TLS policy. Only sessions that were made under the
+// packedTLS is a host's TLS policies. Only sessions that were made under the
 // same Sessions are resumed.
 type packedTLS struct {
-	Ciphers     string `json:"ciphers,omitempty"`
-	ServerOrder *bool  `json:"server_order,omitempty"`
-	Sessions    string `json:"sessions"`
+	Policies []json.RawMessage `json:"policies"`
+	Sessions string            `json:"sessions"`
 }
 
-// packTLS packs a policy. Sessions are kept apart by host and by policy: what
+// packTLS packs policies. Sessions are kept apart by host and by policies: what
 // was agreed on elsewhere, or before a change, does not come in by resumption.
 func packTLS(h model.Host) *packedTLS {
-	if !h.TLS.Any() {
+	if len(h.TLS) == 0 {
 		return nil
 	}
-	packed := packedTLS{Ciphers: h.TLS.Ciphers.String()}
-	if h.TLS.Order != model.UsualOrder {
-		server := h.TLS.Order == model.ServerOrder
-		packed.ServerOrder = &server
-	}
+	packed := packedTLS{Policies: encodePolicies(h.TLS)}
 	sum := sha256.Sum256(append(encode(packed), h.Name...))
 	packed.Sessions = hex.EncodeToString(sum[:16])
 	return &packed
@@ -218,14 +213,18 @@ func FromContent(c model.Content) Unit {
 
 // FromGlobals packs what holds for every request.
 func FromGlobals(g model.Globals) Unit {
-	policies := make([]json.RawMessage, len(g.Policies))
-	for i, p := range g.Policies {
-		policies[i] = encodePolicy(p)
-	}
 	return pack(Key{Globals, GlobalsName}, struct {
 		Policies     []json.RawMessage `json:"policies"`
 		RedirectCode int               `json:"redirect_code,omitempty"`
-	}{policies, g.Process.RedirectCode})
+	}{encodePolicies(g.Policies), g.Process.RedirectCode})
+}
+
+func encodePolicies(list []model.Policy) []json.RawMessage {
+	encoded := make([]json.RawMessage, len(list))
+	for i, p := range list {
+		encoded[i] = encodePolicy(p)
+	}
+	return encoded
 }
 
 func encodePolicy(p model.Policy) []byte {

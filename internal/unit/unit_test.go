@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,21 +44,17 @@ func largeHost() model.Host {
 	}}
 }
 
-// ciphers are of a text that is known to be good.
-func ciphers(text string) model.Ciphers {
-	list, err := model.NewCiphers(text)
-	if err != nil {
-		panic(err)
-	}
-	return list
+// agreed is a feature's policy in TLS handshakes.
+func agreed(text string) []model.Policy {
+	return []model.Policy{{Feature: "handshake", Value: policy{Text: text}}}
 }
 
 func units() []unit.Unit {
 	return []unit.Unit{
 		unit.FromHost(largeHost()),
 		unit.FromHost(model.Host{Name: "_"}),
-		unit.FromHost(model.Host{Name: "a.test", TLS: model.TLSPolicy{Ciphers: ciphers("HIGH:!aNULL"), Order: model.ServerOrder}}),
-		unit.FromHost(model.Host{Name: "b.test", TLS: model.TLSPolicy{Order: model.ClientOrder}}),
+		unit.FromHost(model.Host{Name: "a.test", TLS: agreed("HIGH:!aNULL")}),
+		unit.FromHost(model.Host{Name: "b.test", TLS: append(agreed("x"), model.Policy{Feature: "clients", Value: 1})}),
 		unit.FromName(model.Name{Name: "shop.example.com", Host: "shop.example.com", HasTLS: true, Certificate: "abc"}),
 		unit.FromName(model.Name{Name: "_", Host: "_"}),
 		unit.FromBackend(model.Backend{Key: "default/web/80", Endpoints: []netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:80"), netip.MustParseAddrPort("[fd00::1]:8080")}}),
@@ -178,9 +175,8 @@ func TestEveryFieldMakesOtherBytes(t *testing.T) {
 		"policy":       func(h *model.Host) { h.Routes[2].Policies = nil },
 		"policy order": func(h *model.Host) { p := h.Routes[0].Policies; p[0], p[1] = p[1], p[0] },
 		"route":        func(h *model.Host) { h.Routes = h.Routes[:3] },
-		"ciphers":      func(h *model.Host) { h.TLS.Ciphers = ciphers("HIGH") },
-		"order":        func(h *model.Host) { h.TLS.Order = model.ServerOrder },
-		"other order":  func(h *model.Host) { h.TLS.Order = model.ClientOrder },
+		"TLS":          func(h *model.Host) { h.TLS = agreed("x") },
+		"other TLS":    func(h *model.Host) { h.TLS = agreed("y") },
 	} {
 		h := largeHost()
 		change(&h)
@@ -195,11 +191,11 @@ func TestEveryFieldMakesOtherBytes(t *testing.T) {
 // What was agreed on with one host, or under another policy, must not come in
 // by a session.
 func TestSessionsAreApart(t *testing.T) {
-	high, server := model.TLSPolicy{Ciphers: ciphers("HIGH")}, model.TLSPolicy{Order: model.ServerOrder}
+	high, low := agreed("high"), agreed("low")
 	seen := map[string]bool{}
 	for _, h := range []model.Host{
-		{Name: "a.test", TLS: high}, {Name: "b.test", TLS: high}, {Name: "a.test", TLS: server},
-		{Name: "a.test", TLS: model.TLSPolicy{Ciphers: ciphers("HIGH"), Order: model.ServerOrder}}, {Name: "a.test", TLS: high, Routes: largeHost().Routes},
+		{Name: "a.test", TLS: high}, {Name: "b.test", TLS: high}, {Name: "a.test", TLS: low},
+		{Name: "a.test", TLS: slices.Concat(high, low)}, {Name: "a.test", TLS: high, Routes: largeHost().Routes},
 	} {
 		var packed struct{ TLS struct{ Sessions string } }
 		if err := json.Unmarshal(unit.FromHost(h).Payload, &packed); err != nil {

@@ -1,4 +1,5 @@
 -- The certificate phase: selects the certificate for a TLS client.
+local client_hello = require "headgate.client_hello"
 local log = require "headgate.log"
 local memory = require "headgate.memory"
 local names = require "headgate.names"
@@ -50,6 +51,7 @@ function _M.run()
         log.err("show a certificate: ", err)
         return ngx.exit(ngx.ERROR)
     end
+    client_hello.run_certificate()
     ocsp.show(certificate, revision)
 end
 

@@ -1,5 +1,5 @@
 -- The features' Lua modules. A module may have these functions, named by the
--- phase of NGINX that they run in or before. Each gets the policy that the route
+-- phase of NGINX that they run in or before. Most get the policy that the route
 -- carries and the request (see request.lua):
 --
 --   rewrite(policy, request)  before a backend is selected; may end the request
@@ -34,9 +34,19 @@
 --                             of a mode with a header filter, and before
 --                             Headgate itself ends the request
 --   log(policy, request)      when the request is over, however it ended
+-- Two run in TLS handshakes for a host, with the policy that it has for them and the
+-- connection: { host, revision, ssl }, where ssl is the TLS library's. What a
+-- function notes in it, a later one finds there, and a request of the connection in
+-- request.connection. An error ends the handshake:
+--
+--   ssl_client_hello(policy, connection)  before a session is looked up
+--   ssl_certificate(policy, connection)   later, unless a session is resumed
+--
+-- And one is asked when a unit is decoded:
+--
 --   applies(policy, phase, location) -> whether this policy takes part in a
 --                             phase on routes that jump to that location (nil:
---                             that don't jump); called when a unit is decoded
+--                             that don't jump)
 local cjson = require "cjson.safe"
 
 local _M = {}
@@ -48,7 +58,7 @@ local type = type
 
 local PHASES = {
     "rewrite", "select_backend", "authenticate", "request_headers", "before_exec", "auth_response", "auth_passed",
-    "auth_refused", "access", "balancer", "header_filter", "log",
+    "auth_refused", "access", "balancer", "header_filter", "log", "ssl_client_hello", "ssl_certificate",
 }
 
 

@@ -209,6 +209,19 @@ local function same_access(a, b)
 end
 
 
+-- tls_of(packed) -> { sessions, phases }, false if there are no TLS policies | nil, err
+local function tls_of(packed)
+    if not packed then
+        return false
+    end
+    if type(packed.sessions) ~= "string" or #packed.sessions > MAX_SESSIONS then
+        return nil, "TLS policies with bad sessions"
+    end
+    local phases, err = features.phases(packed.policies)
+    return phases and { sessions = packed.sessions, phases = phases }, err
+end
+
+
 -- compile(payload) -> host | nil, err. cleans_paths is set on a host where access
 -- depends on the path that the backend gets: its routes allow different requests, or
 -- an auth service gets the path.
@@ -240,11 +253,9 @@ function _M.compile(payload)
             return nil, "a route without a path"
         end
     end
-    if unit.tls then
-        if type(unit.tls.sessions) ~= "string" or #unit.tls.sessions > MAX_SESSIONS then
-            return nil, "a TLS policy with bad sessions"
-        end
-        host.tls = unit.tls
+    host.tls, err = tls_of(unit.tls)
+    if err then
+        return nil, err
     end
     host.cleans_paths = guarded and mixed
     host.lengths = lengths(host.below)

@@ -53,6 +53,8 @@ local slot_count = 0
 --               with other access: see route.lua
 --   regex_seconds  what the features' expressions took, see regex.lua
 --   globals     what features have for all requests, by feature
+--   connection  on hosts with TLS policies, what ssl_client_hello got and noted for
+--               the client's connection; nil if the host of its handshake had none
 function _M.new()
     local request = table_new(0, 8)
     ngx.ctx = request

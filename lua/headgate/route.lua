@@ -107,7 +107,11 @@ local function find(host_name, revision)
     if route.redirect_to_slash then
         return redirect_to_slash(route.redirect_to_slash, host_name, path)
     end
+    local connection = host.tls and ngx.ctx.connection
     local request = requests.new()
+    if connection then
+        request.connection = connection
+    end
     request.host_name = host_name
     request.name = name
     request.path = path

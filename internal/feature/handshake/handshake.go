@@ -4,6 +4,7 @@
 package handshake
 
 import (
+	"embed"
 	"errors"
 	"fmt"
 	"time"
@@ -12,6 +13,11 @@ import (
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 )
+
+const name = "handshake"
+
+//go:embed *.lua
+var lua embed.FS
 
 // Bounds of sizes in bytes. NGINX has no cache below 8 pages.
 const (
@@ -35,7 +41,7 @@ var (
 		Key: "ssl-ciphers", Default: model.IntermediateCiphers(), Parse: model.NewCiphers, Scope: feature.ScopeProcess,
 		Doc: "The ciphers for TLS 1.2 and earlier. Empty: the defaults of the TLS library, in the client's order.",
 	}
-	preferServer = feature.Setting[model.CipherOrder]{
+	preferServer = feature.Setting[string]{
 		Annotation: "ssl-prefer-server-ciphers", Parse: order, Scope: feature.ScopeHost, Risk: feature.Low,
 		Doc: "Uses the server's order of ciphers instead of the client's.",
 	}
@@ -73,15 +79,16 @@ var (
 	}
 )
 
-func order(text string) (model.CipherOrder, error) {
+// order reads whose order of ciphers decides.
+func order(text string) (string, error) {
 	server, err := feature.Bool(text)
 	if err != nil {
-		return model.UsualOrder, err
+		return "", err
 	}
 	if server {
-		return model.ServerOrder, nil
+		return "server", nil
 	}
-	return model.ClientOrder, nil
+	return "client", nil
 }
 
 // timeout reads whole seconds: NGINX accepts no other times here.
@@ -96,7 +103,7 @@ func timeout(text string) (time.Duration, error) {
 // Feature is how TLS connections are made.
 func Feature() feature.Feature {
 	return feature.Feature{
-		Name: "handshake",
+		Name: name,
 		Doc:  "TLS handshakes: protocol versions, ciphers, sessions.",
 		Settings: []feature.AnySetting{
 			versions, ciphers, allCiphers, preferServer, curves, sessionCache, sessionCacheSize,
@@ -104,12 +111,21 @@ func Feature() feature.Feature {
 		},
 		Host:    ofHost,
 		Process: ofProcess,
+		Lua:     lua,
 		Causes:  map[feature.Effect]string{feature.RejectUnknown: rejectHandshake.Key},
 	}
 }
 
+// policy is what handshake.lua reads of a host. Without Order it is that of all hosts.
+type policy struct {
+	Ciphers string `json:"ciphers,omitempty"`
+	Order   string `json:"order,omitempty"`
+}
+
 func ofHost(v feature.Values, out *feature.HostOut) {
-	out.TLS.Ciphers, out.TLS.Order = ciphers.Get(v), preferServer.Get(v)
+	if p := (policy{ciphers.Get(v).String(), preferServer.Get(v)}); p != (policy{}) {
+		out.TLS = p
+	}
 }
 
 func ofProcess(v feature.Values, out *feature.ProcessOut) {
