@@ -20,6 +20,7 @@ import (
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/nginx"
 	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/resource"
 	"github.com/headgate/headgate/lua"
 )
 
@@ -120,6 +121,12 @@ func renderCases(t testing.TB) []renderCase {
 			g.Default.Access = true
 		}, nil, dictionaries},
 		{"growing", func(*plan.Environment, *model.Globals) {}, nil, grown},
+		{"hooks", func(e *plan.Environment, _ *model.Globals) {
+			hook := func(function string) []resource.Handler {
+				return []resource.Handler{resource.NewHandler("headgate.feature.one", function), resource.NewHandler("headgate.feature.two", function)}
+			}
+			e.Resources.InitWorker, e.Resources.Log = hook("init_worker"), hook("log")
+		}, nil, dictionaries},
 		{"newer-nginx", func(e *plan.Environment, _ *model.Globals) { e.HTTP2Directive = true }, nil, dictionaries},
 	}
 }

@@ -1,6 +1,6 @@
 // Package resource declares what features need of NGINX's configuration beside
 // settings of a profile: shared memory, variables, internal locations, upstream
-// blocks and thread pools.
+// blocks, thread pools, and Lua that does not depend on a route.
 //
 // The values are safe in nginx.conf: numbers, and names of a fixed form. A name of
 // another form is a programming error and panics when the declaration is made.
@@ -19,6 +19,11 @@ type Resources struct {
 	Locations    []Location
 	Upstreams    []Upstream
 	Threads      []Threads
+	// InitWorker runs once in each worker, before it serves.
+	InitWorker []Handler
+	// Log runs at the end of every request, of whatever host. It gets the request's
+	// table, nil if there was no route for it.
+	Log []Handler
 }
 
 // A Name is a name in nginx.conf that Headgate made.
@@ -68,7 +73,7 @@ func NewWord(text string) Word { return Word{matching("word", `^[A-Za-z0-9.-]*$`
 
 func (w Word) String() string { return w.text }
 
-// A Handler is a Lua function without arguments.
+// A Handler is a Lua function.
 type Handler struct{ module, function string }
 
 // NewHandler is for functions of a module below headgate.
@@ -76,8 +81,13 @@ func NewHandler(module, function string) Handler {
 	return Handler{matching("module", `^headgate(\.[a-z][a-z0-9_]*)+$`, module), matching("function", `^[a-z][a-z0-9_]*$`, function)}
 }
 
-// String is the call in Lua.
-func (h Handler) String() string { return fmt.Sprintf("require(%q).%s()", h.module, h.function) }
+// String is the call in Lua without arguments.
+func (h Handler) String() string { return h.Call("") }
+
+// Call is the call with an argument.
+func (h Handler) Call(argument string) string {
+	return fmt.Sprintf("require(%q).%s(%s)", h.module, h.function, argument)
+}
 
 // An Upstream is a block whose endpoints Lua names for each try.
 type Upstream struct {
@@ -147,6 +157,8 @@ func Merge(list ...Resources) Resources {
 		all.Locations = append(all.Locations, r.Locations...)
 		all.Upstreams = append(all.Upstreams, r.Upstreams...)
 		all.Threads = append(all.Threads, r.Threads...)
+		all.InitWorker = append(all.InitWorker, r.InitWorker...)
+		all.Log = append(all.Log, r.Log...)
 	}
 	distinct(all.Dictionaries, func(d Dictionary) Name { return d.Name }, "hg_")
 	distinct(all.Variables, func(v Variable) Name { return v.Name }, "hg_")

@@ -92,7 +92,8 @@ function _M.keep(request)
 end
 
 
--- Ends what keep began: the log phase of a location.
+-- Ends what keep began: the log phase of a location. -> the request's table, nil if
+-- there is none.
 function _M.release()
     local slot = tonumber(ngx_var.hg_request)
     local request = slot and slots[slot]
@@ -109,6 +110,7 @@ function _M.release()
             features.run(phase, request)
         end
     end
+    return request
 end
 
 
