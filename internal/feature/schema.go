@@ -52,6 +52,9 @@ func NewSchema(prefix string, features []Feature, lacking ...Capability) *Schema
 		first, leading := len(s.settings), ""
 		for _, setting := range f.Settings {
 			d := &schemaSetting{AnySetting: setting, SettingSpec: setting.Spec(), feature: f.Name, place: len(s.settings)}
+			if _, text := d.Default.(model.AdminText); text && d.Scope != ScopeProcess || d.Scope == ScopeProcess && d.Annotation != "" {
+				panic(fmt.Sprintf("feature: %s %q must have a key alone, of the scope process", d.Key, d.Annotation))
+			}
 			s.settings = append(s.settings, d)
 			if d.Leads {
 				leading = d.Annotation

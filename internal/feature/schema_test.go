@@ -81,3 +81,27 @@ func TestWhen(t *testing.T) {
 		}
 	}
 }
+
+// TestAdminTextIsOfKeysAlone: no declaration lets an annotation's text into nginx.conf.
+func TestAdminTextIsOfKeysAlone(t *testing.T) {
+	panics := func(s feature.AnySetting) (panicked bool) {
+		defer func() { panicked = recover() != nil }()
+		feature.NewSchema("p", []feature.Feature{{Name: "one", Settings: []feature.AnySetting{s}}})
+		return false
+	}
+	type text = feature.Setting[model.AdminText]
+	if panics(text{Key: "http-snippet", Parse: model.NewAdminText, Scope: feature.ScopeProcess}) {
+		t.Error("a key of the process was not taken")
+	}
+	for name, s := range map[string]feature.AnySetting{
+		"an annotation":             text{Annotation: "snippet", Parse: model.NewAdminText, Scope: feature.ScopeProcess},
+		"an annotation with a key":  text{Annotation: "snippet", Key: "snippet", Parse: model.NewAdminText, Scope: feature.ScopeProcess},
+		"an annotation of a route":  text{Annotation: "snippet", Parse: model.NewAdminText},
+		"a key of a route":          text{Key: "snippet", Parse: model.NewAdminText},
+		"a number by an annotation": feature.Setting[int]{Annotation: "workers", Parse: feature.Int(0, 9), Scope: feature.ScopeProcess},
+	} {
+		if !panics(s) {
+			t.Errorf("%s was taken", name)
+		}
+	}
+}

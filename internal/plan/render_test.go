@@ -92,6 +92,14 @@ type renderCase struct {
 	dictionaries plan.Dictionaries
 }
 
+func adminText(text string) model.AdminText {
+	a, err := model.NewAdminText(text)
+	if err != nil {
+		panic(err)
+	}
+	return a
+}
+
 func renderCases(t testing.TB) []renderCase {
 	groups, err := model.NewCurves("X25519:P-256")
 	if err != nil {
@@ -126,6 +134,12 @@ func renderCases(t testing.TB) []renderCase {
 				return []resource.Handler{resource.NewHandler("headgate.feature.one", function), resource.NewHandler("headgate.feature.two", function)}
 			}
 			e.Resources.InitWorker, e.Resources.Log = hook("init_worker"), hook("log")
+		}, nil, dictionaries},
+		{"snippets", func(_ *plan.Environment, g *model.Globals) {
+			g.Process.Snippets = model.Snippets{
+				Main: adminText("env TZ;\ntimer_resolution 100ms;"), HTTP: adminText(`map $uri $mine { default "a;{}b"; }`),
+				Server: adminText("log_not_found off;"), Location: adminText("add_header X-Mine $mine;"),
+			}
 		}, nil, dictionaries},
 		{"newer-nginx", func(e *plan.Environment, _ *model.Globals) { e.HTTP2Directive = true }, nil, dictionaries},
 	}
