@@ -10,11 +10,13 @@ const (
 	// ML-KEM. They need OpenSSL 3.5 or later. NGINX rejects its whole
 	// configuration if its TLS library lacks a group.
 	HybridGroups Capability = iota
+	// ModSecurity is the module of that name.
+	ModSecurity
 
 	capabilities // how many there are
 )
 
-func (c Capability) String() string { return [capabilities]string{"hybrid-groups"}[c] }
+func (c Capability) String() string { return [capabilities]string{"hybrid-groups", "modsecurity"}[c] }
 
 // Capabilities are all of them.
 func Capabilities() []Capability { return upTo(capabilities) }

@@ -34,12 +34,12 @@ type Capabilities struct {
 	// Modules are the files for load_module, in their order, without built-in
 	// modules.
 	Modules []string
-	// OldTLS is set if the TLS library is an OpenSSL before 3.5. It is not set for
-	// other libraries.
-	OldTLS bool
+	// Has lists what it can do that another NGINX may not, by the names of
+	// feature.Capability.
+	Has []string
 }
 
-// A module is a module that Headgate needs.
+// A module is a module that Headgate needs, or one that it uses where it is installed.
 type module struct {
 	file string
 	// sources are names of the module's source directory. The configure arguments
@@ -47,15 +47,21 @@ type module struct {
 	sources []string
 	// pkg is the Debian package.
 	pkg string
+	// capability is what an optional module gives, empty for one that Headgate needs.
+	capability string
 }
 
 func modules() []module {
 	return []module{
-		{"ndk_http_module.so", []string{"ngx_devel_kit", "http-ndk"}, "libnginx-mod-http-ndk"},
-		{"ngx_http_lua_module.so", []string{"lua-nginx-module", "ngx_lua", "http-lua"}, "libnginx-mod-http-lua"},
+		{"ndk_http_module.so", []string{"ngx_devel_kit", "http-ndk"}, "libnginx-mod-http-ndk", ""},
+		{"ngx_http_lua_module.so", []string{"lua-nginx-module", "ngx_lua", "http-lua"}, "libnginx-mod-http-lua", ""},
 		{
 			"ngx_http_headers_more_filter_module.so", []string{"headers-more", "headers_more"},
-			"libnginx-mod-http-headers-more-filter",
+			"libnginx-mod-http-headers-more-filter", "",
+		},
+		{
+			"ngx_http_modsecurity_module.so", []string{"ModSecurity-nginx", "modsecurity-nginx", "http-modsecurity"},
+			"libnginx-mod-http-modsecurity", "modsecurity",
 		},
 	}
 }
@@ -118,15 +124,21 @@ func parse(binary, output string, needed []module) (Capabilities, error) {
 		Binary:         binary,
 		Version:        strings.Join(found[1:], "."),
 		HTTP2Directive: slices.Compare(version, []int{1, 25, 1}) >= 0,
-		OldTLS:         oldTLS(output),
+	}
+	if !oldTLS(output) {
+		c.Has = append(c.Has, "hybrid-groups")
 	}
 	var missing, packages []string
 	for _, m := range needed {
 		file, ok := m.find(output)
-		if !ok {
-			missing, packages = append(missing, m.file), append(packages, m.pkg)
-		} else if file != "" {
+		if file != "" {
 			c.Modules = append(c.Modules, file)
+		}
+		switch {
+		case ok && m.capability != "":
+			c.Has = append(c.Has, m.capability)
+		case !ok && m.capability == "":
+			missing, packages = append(missing, m.file), append(packages, m.pkg)
 		}
 	}
 	if missing != nil {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/headgate/headgate/internal/feature"
 )
 
 func TestDiscover(t *testing.T) {
@@ -64,6 +66,21 @@ func TestOldTLS(t *testing.T) {
 	}
 }
 
+// A capability that is found under another name than features ask for is never there.
+func TestCapabilitiesHaveTheirNames(t *testing.T) {
+	found, err := parse("n", "nginx version: nginx/1.22.1\nbuilt with OpenSSL 4.0.0\nconfigure arguments: --add-module=../ModSecurity-nginx\n", modules()[3:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var known []string
+	for _, c := range feature.Capabilities() {
+		known = append(known, c.String())
+	}
+	if diff := cmp.Diff(known, found.Has); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestParse(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"one.so", "two.so"} {
@@ -71,8 +88,9 @@ func TestParse(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	one, two := module{"one.so", []string{"one-src"}, "pkg-one"}, module{"two.so", []string{"two-src", "second"}, "pkg-two"}
-	none := module{"none.so", []string{"none-src"}, "pkg-none"}
+	one, two := module{"one.so", []string{"one-src"}, "pkg-one", ""}, module{"two.so", []string{"two-src", "second"}, "pkg-two", ""}
+	none := module{"none.so", []string{"none-src"}, "pkg-none", ""}
+	may := func(m module) module { m.capability = "may-" + m.pkg; return m }
 	args := "configure arguments: --with-x --modules-path=" + dir + " --add-module=../ngx_second-0.1 --add-dynamic-module=/src/none-src\n"
 	for _, test := range []struct {
 		version string
@@ -80,12 +98,13 @@ func TestParse(t *testing.T) {
 		want    Capabilities
 		err     string
 	}{
-		{"nginx/1.22.1", []module{one}, Capabilities{"n", "1.22.1", false, []string{dir + "/one.so"}, true}, ""},
-		{"nginx/1.25.0", nil, Capabilities{"n", "1.25.0", false, nil, true}, ""},
-		{"nginx/1.25.1", nil, Capabilities{"n", "1.25.1", true, nil, true}, ""},
-		{"nginx/1.26.3 (Debian)", nil, Capabilities{"n", "1.26.3", true, nil, true}, ""},
-		{"openresty/1.27.1.2", nil, Capabilities{"n", "1.27.1", true, nil, true}, ""},
-		{"nginx/2.0.0", []module{two, one}, Capabilities{"n", "2.0.0", true, []string{dir + "/one.so"}, true}, ""},
+		{"nginx/1.22.1", []module{one}, Capabilities{"n", "1.22.1", false, []string{dir + "/one.so"}, nil}, ""},
+		{"nginx/1.25.0", nil, Capabilities{"n", "1.25.0", false, nil, nil}, ""},
+		{"nginx/1.25.1", nil, Capabilities{"n", "1.25.1", true, nil, nil}, ""},
+		{"nginx/1.26.3 (Debian)", nil, Capabilities{"n", "1.26.3", true, nil, nil}, ""},
+		{"openresty/1.27.1.2", nil, Capabilities{"n", "1.27.1", true, nil, nil}, ""},
+		{"nginx/2.0.0", []module{two, one}, Capabilities{"n", "2.0.0", true, []string{dir + "/one.so"}, nil}, ""},
+		{"nginx/1.22.1", []module{may(two), may(none), may(one)}, Capabilities{"n", "1.22.1", false, []string{dir + "/one.so"}, []string{"may-pkg-two", "may-pkg-one"}}, ""},
 		{"nginx/1.22.1", []module{one, none}, Capabilities{}, "n lacks none.so; on Debian and Ubuntu: apt-get install pkg-none"},
 		{"nginx", nil, Capabilities{}, "n -V does not print its version"},
 	} {
