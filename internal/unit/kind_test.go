@@ -64,7 +64,7 @@ func TestKindsOfLua(t *testing.T) {
 	}
 	// All that is not among the certificates is in the dictionary of units.
 	apart := map[string]bool{}
-	for _, m := range regexp.MustCompile(`string_sub\(key, 1, 2\) == "(\w:)" then\s+return certificates`).FindAllSubmatch(memory, -1) {
+	for _, m := range regexp.MustCompile(`string\.sub\(key, 1, 2\) == "(\w:)" then\s+return certificates`).FindAllSubmatch(memory, -1) {
 		apart[string(m[1])] = true
 	}
 	for _, of := range unit.Kinds() {

@@ -7,12 +7,9 @@ local requests = require "headgate.request"
 
 local _M = {}
 
-local error = error
-local ngx = ngx
 local ngx_exec = ngx.exec
 local ngx_exit = ngx.exit
 local ngx_header = ngx.header
-local tostring = tostring
 
 local UNAUTHORIZED = 401
 local FORBIDDEN = 403

@@ -8,11 +8,6 @@ local units = require "headgate.units"
 
 local _M = {}
 
-local ngx = ngx
-local string_match = string.match
-local string_sub = string.sub
-
-
 local function say(status, value)
     ngx.status = status
     ngx.header["Content-Type"] = "application/json"
@@ -41,6 +36,7 @@ local function body()
 end
 
 
+-- part_key is the key of a part in the dictionary of the unit's payload.
 local function part_key(key, part)
     return key .. "\n" .. part
 end
@@ -52,55 +48,38 @@ local function part_head(e)
 end
 
 
--- read_part returns what write_part wrote, nil if it is not of this unit.
-local function read_part(key, e, part)
-    local stored, head = memory.part(part_key(key, part)), part_head(e)
-    if stored and string_sub(stored, 1, #head) == head then
-        return string_sub(stored, #head + 1)
+-- parts_before returns the parts of a unit before the one in an entry, nil if one of
+-- them is not there.
+local function parts_before(key, e)
+    local parts, head, dictionary = {}, part_head(e), memory.payloads(key)
+    for part = 1, e.part - 1 do
+        local stored = dictionary:get(part_key(key, part))
+        if not stored or string.sub(stored, 1, #head) ~= head then
+            return nil
+        end
+        parts[part] = string.sub(stored, #head + 1)
     end
-    return nil
+    return parts
 end
 
 
 -- drop_parts removes the parts of a unit, also those of a push that ended
 -- before the last one.
 local function drop_parts(key)
-    local part = 1
-    while memory.part(part_key(key, part)) do
-        memory.delete_part(part_key(key, part))
+    local part, dictionary = 1, memory.payloads(key)
+    while dictionary:get(part_key(key, part)) do
+        dictionary:delete(part_key(key, part))
         part = part + 1
     end
-end
-
-
--- join puts the parts of a unit together, the last of which just came.
-local function join(key, e)
-    local parts = {}
-    for part = 1, e.parts - 1 do
-        parts[part] = read_part(key, e, part)
-    end
-    parts[e.parts] = e.payload
-    return table.concat(parts)
-end
-
-
--- in_order reports whether the parts before the one in a frame are there.
-local function in_order(e)
-    for part = 1, e.part - 1 do
-        if not read_part(units.key(e.kind, e.name), e, part) then
-            return false
-        end
-    end
-    return true
 end
 
 
 local function apply(e)
     local key = units.key(e.kind, e.name)
     if e.part < e.parts then
-        return memory.write_part(part_key(key, e.part), part_head(e) .. e.payload)
+        return memory.payloads(key):safe_set(part_key(key, e.part), part_head(e) .. e.payload)
     end
-    local payload = e.parts > 1 and join(key, e) or e.payload
+    local payload = table.concat(parts_before(key, e)) .. e.payload
     drop_parts(key)
     if e.deletes then
         memory.delete(key)
@@ -140,7 +119,8 @@ local function post_apply()
             " and generation " .. settings.generation .. (ngx.worker.exiting() and " and leaves" or ""))
     end
     -- A unit in parts has a frame of its own.
-    if f.entries[1] and not in_order(f.entries[1]) then
+    local first = f.entries[1]
+    if first and not parts_before(units.key(first.kind, first.name), first) then
         return refuse(400, "a part without those before it")
     end
     if not memory.fits(sizes(f.entries)) then
@@ -159,27 +139,12 @@ local function post_apply()
 end
 
 
-local function put_loaded()
-    memory.set_loaded()
-    return say(200, { revision = memory.touch() })
-end
-
-
-local function put_draining()
-    memory.set_draining(true)
-    return say(200, { revision = memory.touch() })
-end
-
-
-local function delete_draining()
-    memory.set_draining(false)
-    return say(200, { revision = memory.touch() })
-end
-
-
-local function put_leaving()
-    memory.set_leaving()
-    return say(200, { revision = memory.touch() })
+-- setter returns the call that sets a flag of the shared memory.
+local function setter(flag, on)
+    return function()
+        memory.set_flag(flag, on)
+        return say(200, { revision = memory.touch() })
+    end
 end
 
 
@@ -197,9 +162,9 @@ local function get_state()
         generation = settings.generation,
         pid = ngx.worker.pid(),
         revision = memory.revision(),
-        loaded = memory.loaded(),
-        draining = memory.draining(),
-        leaving = memory.leaving(),
+        loaded = memory.flag("loaded"),
+        draining = memory.flag("draining"),
+        leaving = memory.flag("leaving"),
         accepting = some(memory.accepting()),
         memory = memory.usage(),
         broken = some(units.broken()),
@@ -231,9 +196,9 @@ end
 
 local CALLS = {
     ["/v1/apply"] = { POST = post_apply },
-    ["/v1/loaded"] = { PUT = put_loaded },
-    ["/v1/draining"] = { PUT = put_draining, DELETE = delete_draining },
-    ["/v1/leaving"] = { PUT = put_leaving },
+    ["/v1/loaded"] = { PUT = setter("loaded", true) },
+    ["/v1/draining"] = { PUT = setter("draining", true), DELETE = setter("draining") },
+    ["/v1/leaving"] = { PUT = setter("leaving", true) },
     ["/v1/state"] = { GET = get_state },
     ["/v1/patterns"] = { GET = function() return get_unit("patterns", "patterns") end },
     ["/v1/globals"] = { GET = function() return get_unit("globals", "globals") end },
@@ -247,8 +212,8 @@ function _M.run()
     local path = ngx.var.uri
     local method = ngx.req.get_method()
     local calls = CALLS[path]
-    local collection, name = string_match(path, "^/v1/(%l+)/(.+)$")
-    if collection == "backends" and not string_match(name, "/.*/") then
+    local collection, name = string.match(path, "^/v1/(%l+)/(.+)$")
+    if collection == "backends" and not string.match(name, "/.*/") then
         -- NGINX merges slashes; the second one begins an empty namespace.
         name = "/" .. name
     end
@@ -256,7 +221,7 @@ function _M.run()
         calls = { GET = function() return get_unit(COLLECTIONS[collection], name) end }
     end
     if not calls then
-        return refuse(404, "no such path: " .. string_sub(path, 1, 200))
+        return refuse(404, "no such path: " .. string.sub(path, 1, 200))
     end
     if not calls[method] then
         return refuse(405, method .. " is not allowed here")

@@ -1,15 +1,10 @@
 -- A backend: its endpoints, and the picker that chooses among them.
-local cjson = require "cjson.safe"
 local features = require "headgate.features"
 local round_robin = require "headgate.picker.round_robin"
 
 local _M = {}
 
-local ngx_re_match = ngx.re.match
 local ngx_var = ngx.var
-local setmetatable = setmetatable
-local string_gmatch = string.gmatch
-local tonumber = tonumber
 
 local methods = {}
 local meta = { __index = methods }
@@ -19,49 +14,40 @@ local meta = { __index = methods }
 local ENDPOINT = [[^(\d{1,3}(?:\.\d{1,3}){3}|\[[0-9a-f:.]+\]):(\d{1,5})$]]
 
 
--- picker_of(policy, backend, before) -> the picker that a unit asks for, its
--- module | nil, err
+-- picker_of(policy, backend, before) -> the picker that a unit asks for, its module
 local function picker_of(policy, backend, before)
     local module, settings = round_robin, nil
     if policy then
         module, settings = features.picker(policy[1]), policy[2]
         if not module then
-            return nil, "no picker " .. tostring(policy[1])
+            error("no picker " .. tostring(policy[1]), 0)
         end
     end
     return module.new(settings, backend, before and before.module == module and before.picker or nil), module
 end
 
 
--- compile(payload, name, before) -> backend | nil, err
+-- compile(unit, name, before) -> backend
 --   before: the backend of that name that this worker had, nil if none
 -- A backend is { addresses, ports, count, picker }, and reports where its picker
 -- wants to know the outcome of tries.
-function _M.compile(payload, _, before)
-    local unit, err = cjson.decode(payload)
-    if not unit then
-        return nil, err
-    end
+function _M.compile(unit, _, before)
     if type(unit.endpoints) ~= "table" then
-        return nil, "a backend without endpoints"
+        error("a backend without endpoints", 0)
     end
     local addresses, ports = {}, {}
     for i, endpoint in ipairs(unit.endpoints) do
-        local m = type(endpoint) == "string" and ngx_re_match(endpoint, ENDPOINT, "jo")
+        local m = type(endpoint) == "string" and ngx.re.match(endpoint, ENDPOINT, "jo")
         local port = m and tonumber(m[2])
         if not m or port < 1 or port > 65535 then
-            return nil, "an endpoint that is not an address with a port"
+            error("an endpoint that is not an address with a port", 0)
         end
         addresses[i], ports[i] = m[1], port
     end
     local backend = setmetatable({ addresses = addresses, ports = ports, count = #addresses }, meta)
-    local picker, module = picker_of(unit.picker, backend, before)
-    if not picker then
-        return nil, module
-    end
-    backend.picker, backend.module = picker, module
-    backend.reports = picker.done ~= nil
-    backend.turns = module == round_robin and picker or nil
+    backend.picker, backend.module = picker_of(unit.picker, backend, before)
+    backend.reports = backend.picker.done ~= nil
+    backend.turns = backend.module == round_robin and backend.picker or nil
     return backend
 end
 
@@ -81,7 +67,7 @@ end
 
 -- numbers(list) returns an iterator over NGINX's values for each try, nil for "-".
 local function numbers(list)
-    local next_one = string_gmatch(list or "", "[%d.-]+")
+    local next_one = string.gmatch(list or "", "[%d.-]+")
     return function()
         local text = next_one()
         return text and tonumber(text)

@@ -9,8 +9,6 @@
 -- one of these is held apart.
 local _M = {}
 
-local setmetatable = setmetatable
-
 local methods = {}
 local meta = { __index = methods }
 

@@ -9,8 +9,6 @@ local units = require "headgate.units"
 
 local _M = {}
 
-local ngx = ngx
-
 local DEFAULT = "default"
 
 

@@ -2,12 +2,6 @@
 -- plain LuaJIT can test it.
 local _M = {}
 
-local ipairs = ipairs
-local string_find = string.find
-local string_match = string.match
-local string_sub = string.sub
-local tonumber = tonumber
-
 -- The maximum size of a frame.
 _M.MAX_BYTES = 262144
 
@@ -25,16 +19,16 @@ local KINDS = {
 -- entry reads the entry that begins at `at`.
 -- -> entry, the position behind it | nil, err
 local function entry(body, at)
-    local line_end = string_find(body, "\n", at, true)
+    local line_end = string.find(body, "\n", at, true)
     if not line_end then
         return nil, "an entry without a line end"
     end
-    local line = string_sub(body, at, line_end - 1)
+    local line = string.sub(body, at, line_end - 1)
     local kind, needs, version, part, parts, name_length, length =
-        string_match(line, "^put (%l+) (%d+) ([0-9a-f]+) (%d+)/(%d+) (%d+) (%d+)$")
+        string.match(line, "^put (%l+) (%d+) ([0-9a-f]+) (%d+)/(%d+) (%d+) (%d+)$")
     local deletes = false
     if not kind then
-        kind, name_length = string_match(line, "^del (%l+) (%d+)$")
+        kind, name_length = string.match(line, "^del (%l+) (%d+)$")
         if not kind then
             return nil, "an entry that is neither put nor del"
         end
@@ -69,8 +63,8 @@ local function entry(body, at)
         version = version,
         part = part,
         parts = parts,
-        name = string_sub(body, name_at, name_at + name_length - 1),
-        payload = string_sub(body, name_at + name_length, behind - 1),
+        name = string.sub(body, name_at, name_at + name_length - 1),
+        payload = string.sub(body, name_at + name_length, behind - 1),
     }, behind
 end
 
@@ -82,11 +76,11 @@ function _M.parse(body, crc32)
         return nil, "a frame that is too long"
     end
     local dictionary, generation, count, checksum, first =
-        string_match(body, "^headgate 1 (%d+) (%d+) (%d+) (%d+)\n()")
+        string.match(body, "^headgate 1 (%d+) (%d+) (%d+) (%d+)\n()")
     if not dictionary then
         return nil, "not a frame of format 1"
     end
-    if crc32(string_sub(body, first)) ~= tonumber(checksum) then
+    if crc32(string.sub(body, first)) ~= tonumber(checksum) then
         return nil, "a wrong checksum"
     end
     local entries = {}

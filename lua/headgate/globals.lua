@@ -1,5 +1,4 @@
 -- The settings of all requests.
-local cjson = require "cjson.safe"
 local features = require "headgate.features"
 
 local _M = {}
@@ -7,19 +6,15 @@ local _M = {}
 local PERMANENT = 308
 
 
--- compile(payload) -> { settings, redirect_code } | nil, err
+-- compile(unit) -> { settings, redirect_code }
 --   settings: by feature, what it has for all requests
 --   redirect_code: the status of redirects from a www redirect alias
-function _M.compile(payload)
-    local unit, err = cjson.decode(payload)
-    if not unit then
-        return nil, err
-    end
+function _M.compile(unit)
     local settings = {}
     for _, policy in ipairs(unit.policies) do
         local feature, value = policy[1], policy[2]
         if not features.module(feature) then
-            return nil, "no feature " .. tostring(feature)
+            error("no feature " .. tostring(feature), 0)
         end
         settings[feature] = value
     end

@@ -6,25 +6,17 @@
 -- for what lies below and redirects "/foo" there. All are in tables by path,
 -- and only the lengths that a prefix of this host has are tried, longest
 -- first: the cost depends neither on the number of routes nor on the path.
-local cjson = require "cjson.safe"
 local features = require "headgate.features"
 local regex = require "headgate.regex"
 local settings = require "headgate.settings"
 
 local _M = {}
 
-local ipairs = ipairs
-local next = next
-local setmetatable = setmetatable
 local clock = regex.clock
 local ngx_re_find = ngx.re.find
 local string_byte = string.byte
-local string_gsub = string.gsub
 local string_lower = string.lower
-local string_match = string.match
 local string_sub = string.sub
-local table_concat = table.concat
-local table_sort = table.sort
 
 local methods = {}
 local meta = { __index = methods }
@@ -41,20 +33,16 @@ local EMPTY = {}
 -- phases_of returns the phases of policies of a unit, by their numbers. known has the
 -- earlier results for this unit: many routes have the same policies.
 local function phases_of(numbers, unit, location, known)
-    local key = table_concat(numbers, ",") .. (location or "")
-    if known[key] then
-        return known[key]
-    end
-    local policies = {}
-    for i, number in ipairs(numbers) do
-        policies[i] = unit.policies[number]
-        if not policies[i] then
-            return nil, "a route with an unknown policy"
+    local key = table.concat(numbers, ",") .. (location or "")
+    if not known[key] then
+        local policies = {}
+        for i, number in ipairs(numbers) do
+            policies[i] = unit.policies[number] or error("a route with an unknown policy", 0)
         end
+        local phases, err = features.phases(policies, location)
+        known[key] = phases or error(err, 0)
     end
-    local phases, err = features.phases(policies, location)
-    known[key] = phases
-    return phases, err
+    return known[key]
 end
 
 
@@ -62,12 +50,12 @@ end
 -- that one for its headers.
 local function fallback(packed, unit)
     local key = unit.backends[packed.fallback]
-    local namespace, service, port = string_match(unit.backends[packed.backend], "^(.-)/(.-)/(.*)$")
+    local namespace, service, port = string.match(unit.backends[packed.backend], "^(.-)/(.-)/(.*)$")
     return {
         backend = key,
         -- Whether it is the same Service.
         own = key == (namespace or "") .. "/" .. (service or "") .. "/",
-        label = "custom-default-backend-" .. string_gsub(string_gsub(key, "/$", ""), "/", "-"),
+        label = "custom-default-backend-" .. string.gsub(string.gsub(key, "/$", ""), "/", "-"),
         namespace = namespace,
         ingress = unit.origins[packed.origin][2],
         service = service,
@@ -93,7 +81,7 @@ end
 -- need no regular expression. literalBytes in internal/build/pattern.go must agree
 -- with it.
 local function plain_text(pattern)
-    return string_match(pattern, "^%^([%w/_~!@#%%&=:;,<>'\"`-]*)$")
+    return string.match(pattern, "^%^([%w/_~!@#%%&=:;,<>'\"`-]*)$")
 end
 
 
@@ -101,24 +89,21 @@ end
 local function route(packed, unit, known)
     local name = unit.locations[packed.location]
     if type(name) ~= "string" then
-        return nil, "a route without a location"
+        error("a route without a location", 0)
     end
     local backend = packed.backend and unit.backends[packed.backend]
     local location = location_of(name)
-    local phases, err = phases_of(packed.policies or EMPTY, unit, location, known)
-    if phases and phases.log and not location then
+    local phases = phases_of(packed.policies or EMPTY, unit, location, known)
+    if phases.log and not location then
         -- The location by path has no log phase.
         location = "@" .. name
-        phases, err = phases_of(packed.policies or EMPTY, unit, location, known)
-    end
-    if not phases then
-        return nil, err
+        phases = phases_of(packed.policies or EMPTY, unit, location, known)
     end
     local origin = unit.origins and unit.origins[packed.origin] or EMPTY
     local made = {
         backend = backend,
         -- ingress-nginx's name of it, for the log.
-        backend_label = backend and not packed.default and string_gsub(backend, "/", "-") or "upstream-default-backend",
+        backend_label = backend and not packed.default and string.gsub(backend, "/", "-") or "upstream-default-backend",
         location = location,
         phases = phases,
         namespace = origin[1],
@@ -166,7 +151,7 @@ end
 local function add_exact(host, packed, compiled)
     local path = packed.exact
     host.exact[path] = compiled
-    local bare = string_match(path, "^(.+)/$")
+    local bare = string.match(path, "^(.+)/$")
     if bare then
         host.itself[bare] = host.itself[bare] or { redirect_to_slash = compiled }
     end
@@ -197,7 +182,7 @@ local function lengths(paths)
             list[#list + 1] = #path
         end
     end
-    table_sort(list, function(a, b) return a > b end)
+    table.sort(list, function(a, b) return a > b end)
     return list
 end
 
@@ -209,37 +194,28 @@ local function same_access(a, b)
 end
 
 
--- tls_of(packed) -> { sessions, phases }, false if there are no TLS policies | nil, err
+-- tls_of(packed) -> { sessions, phases }, false if there are no TLS policies.
 local function tls_of(packed)
     if not packed then
         return false
     end
     if type(packed.sessions) ~= "string" or #packed.sessions > MAX_SESSIONS then
-        return nil, "TLS policies with bad sessions"
+        error("TLS policies with bad sessions", 0)
     end
-    local phases, err = features.phases(packed.policies)
-    return phases and { sessions = packed.sessions, phases = phases }, err
+    return { sessions = packed.sessions, phases = assert(features.phases(packed.policies)) }
 end
 
 
--- compile(payload) -> host | nil, err. cleans_paths is set on a host where access
+-- compile(unit) -> host. cleans_paths is set on a host where access
 -- depends on the path that the backend gets: its routes allow different requests, or
 -- an auth service gets the path.
-function _M.compile(payload)
-    local unit, err = cjson.decode(payload)
-    if not unit then
-        return nil, err
-    end
+function _M.compile(unit)
     local host = { exact = {}, itself = {}, below = {}, lengths = {}, root = nil }
     local known = {}
     local first
     local guarded, mixed = false, false
     for _, packed in ipairs(unit.routes) do
-        local compiled
-        compiled, err = route(packed, unit, known)
-        if not compiled then
-            return nil, err
-        end
+        local compiled = route(packed, unit, known)
         first = first or compiled
         guarded = guarded or compiled.denied or compiled.phases.authenticate ~= nil
         mixed = mixed or compiled.identity ~= nil or not same_access(compiled, first)
@@ -250,12 +226,10 @@ function _M.compile(payload)
         elseif packed.pattern then
             add_pattern(host, packed, compiled)
         else
-            return nil, "a route without a path"
+            error("a route without a path", 0)
         end
     end
-    host.tls, err = tls_of(unit.tls)
-    if err then
-        return nil, err
+    host.tls = tls_of(unit.tls)
     end
     host.cleans_paths = guarded and mixed
     host.lengths = lengths(host.below)

@@ -10,11 +10,7 @@ local settings = require "headgate.settings"
 
 local _M = {}
 
-local ngx = ngx
 local shared = ngx.shared
-local tonumber = tonumber
-local string_find = string.find
-local string_sub = string.sub
 
 local control = shared.hg_control
 local units, versions, certificates
@@ -22,12 +18,10 @@ local units, versions, certificates
 
 -- Keys of the control dictionary.
 local REVISION = "revision"
-local LOADED = "loaded"
-local DRAINING = "draining"
-local LEAVING = "leaving"
 local INSTANCE = "instance"
 local DICTIONARY = "dictionary"
 local SECRET = "secret"
+-- Before a generation, a colon and a pid.
 local ACCEPTING = "accepting:"
 
 
@@ -78,37 +72,18 @@ function _M.touch()
 end
 
 
--- Whether the first full load is complete.
-function _M.loaded()
-    return control:get(LOADED) == true
+-- A flag of the whole NGINX, as set_flag has set it:
+--   loaded    the first full load is complete
+--   draining  clients are asked to come back on other connections, before a reload
+--             closes theirs
+--   leaving   this NGINX is about to exit
+function _M.flag(name)
+    return control:get(name) == true
 end
 
 
-function _M.set_loaded()
-    control:set(LOADED, true)
-end
-
-
--- Whether clients are asked to come back on other connections, before a
--- reload closes theirs.
-function _M.draining()
-    return control:get(DRAINING) == true
-end
-
-
-function _M.set_draining(draining)
-    control:set(DRAINING, draining or nil)
-end
-
-
--- Whether this NGINX is about to exit.
-function _M.leaving()
-    return control:get(LEAVING) == true
-end
-
-
-function _M.set_leaving()
-    control:set(LEAVING, true)
+function _M.set_flag(name, on)
+    control:set(name, on or nil)
 end
 
 
@@ -118,15 +93,14 @@ function _M.instance()
 end
 
 
--- A secret of all workers, nil before one was offered.
-function _M.secret()
-    return control:get(SECRET)
-end
-
-
--- Makes a text the secret if there is none yet.
-function _M.offer_secret(text)
-    control:safe_add(SECRET, text)
+-- A secret of all workers: what the first of them to ask has made.
+function _M.secret(make)
+    local secret = control:get(SECRET)
+    if not secret then
+        control:safe_add(SECRET, make())
+        secret = control:get(SECRET)
+    end
+    return secret
 end
 
 
@@ -146,24 +120,24 @@ end
 function _M.accepting()
     local list = {}
     for _, key in ipairs(control:get_keys(0)) do
-        if string_sub(key, 1, #ACCEPTING) == ACCEPTING then
-            local colon = string_find(key, ":", #ACCEPTING + 1, true)
-            list[#list + 1] = {
-                generation = tonumber(string_sub(key, #ACCEPTING + 1, colon - 1)),
-                pid = tonumber(string_sub(key, colon + 1)),
-            }
+        local generation, pid = string.match(key, "^" .. ACCEPTING .. "(%d+):(%d+)$")
+        if generation then
+            list[#list + 1] = { generation = tonumber(generation), pid = tonumber(pid) }
         end
     end
     return list
 end
 
 
+-- The dictionary for the payload of a unit, and for the parts of one that is too long
+-- for one frame, under keys of their own, until the last one is there.
 local function payloads(key)
-    if string_sub(key, 1, 2) == "c:" then
+    if string.sub(key, 1, 2) == "c:" then
         return certificates
     end
     return units
 end
+_M.payloads = payloads
 
 
 -- A unit's version with the generation that it needs, as one string; nil if
@@ -180,8 +154,8 @@ function _M.payload(key)
     if not value then
         return nil
     end
-    local line_end = string_find(value, "\n", 1, true)
-    return string_sub(value, line_end + 1), string_sub(value, 1, line_end - 1)
+    local line_end = string.find(value, "\n", 1, true)
+    return string.sub(value, line_end + 1), string.sub(value, 1, line_end - 1)
 end
 
 
@@ -201,23 +175,6 @@ end
 
 function _M.delete(key)
     versions:delete(key)
-    payloads(key):delete(key)
-end
-
-
--- A part of a unit that is too long for one frame waits under a key of its own
--- until the last one is there.
-function _M.write_part(key, payload)
-    return payloads(key):safe_set(key, payload)
-end
-
-
-function _M.part(key)
-    return payloads(key):get(key)
-end
-
-
-function _M.delete_part(key)
     payloads(key):delete(key)
 end
 

@@ -1,22 +1,16 @@
 -- A server name: the host that owns it and the certificate that it shows.
-local cjson = require "cjson.safe"
-
 local _M = {}
 
 local string_byte = string.byte
 local string_sub = string.sub
 
-local DOT, DASH, UNDERSCORE, STAR = 46, 45, 95, 42
+local DOT, DASH, UNDERSCORE = 46, 45, 95
 
 
--- compile(payload, name) -> { name, host, redirect, secured, certificate } | nil, err
-function _M.compile(payload, name)
-    local unit, err = cjson.decode(payload)
-    if not unit then
-        return nil, err
-    end
+-- compile(unit, name) -> { name, host, redirect, secured, certificate }
+function _M.compile(unit, name)
     if type(unit.host) ~= "string" then
-        return nil, "a name without a host"
+        error("a name without a host", 0)
     end
     unit.name = name
     return unit
@@ -41,12 +35,6 @@ function _M.wildcard(name)
         end
     end
     return nil
-end
-
-
--- Whether a client's name is itself a wildcard, which is not a host name.
-function _M.is_pattern(name)
-    return string_byte(name, 1) == STAR
 end
 
 

@@ -15,7 +15,7 @@ local string_lower = string.lower
 local DEFAULT = "_"
 _M.DEFAULT = DEFAULT
 
-local BRACKET = 91
+local STAR, BRACKET = 42, 91
 
 
 -- of_hello returns the name of a client hello in the form of units.
@@ -36,7 +36,8 @@ end
 -- The name unit with the host that answers, false if it can't be used, nil if there is
 -- none, not even that of the default host.
 function _M.for_host(client_name, revision)
-    if not name.is_pattern(client_name) then
+    -- A client can't ask for a wildcard, which is not a host name.
+    if string_byte(client_name) ~= STAR then
         local found = units.name(client_name, revision)
         if found ~= nil then
             return found

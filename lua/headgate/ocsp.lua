@@ -5,13 +5,11 @@ local units = require "headgate.units"
 
 local _M = {}
 
-local ngx_time = ngx.time
-
 
 -- If it fails, the handshake continues without the response.
 function _M.show(certificate, revision)
     local unit = units.ocsp_response(certificate.hash, revision)
-    if not unit or unit.ends <= ngx_time() then
+    if not unit or unit.ends <= ngx.time() then
         return
     end
     -- Does nothing where the client does not ask for it.

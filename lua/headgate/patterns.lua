@@ -1,5 +1,4 @@
 -- The aliases that stand for more than one name.
-local cjson = require "cjson.safe"
 local log = require "headgate.log"
 local regexes = require "headgate.regex"
 
@@ -7,7 +6,6 @@ local _M = {}
 
 local clock = regexes.clock
 local ngx_re_find = ngx.re.find
-local setmetatable = setmetatable
 local string_find = string.find
 local string_sub = string.sub
 
@@ -27,12 +25,8 @@ local methods = {}
 local meta = { __index = methods }
 
 
--- compile(payload) -> patterns | nil, err
-function _M.compile(payload)
-    local unit, err = cjson.decode(payload)
-    if not unit then
-        return nil, err
-    end
+-- compile(unit) -> patterns
+function _M.compile(unit)
     local all = {
         heads = unit.heads or {}, tails = unit.tails or {}, regexes = unit.regexes or {},
         remembered = {}, count = 0,

@@ -35,9 +35,9 @@ local revision_seen, loaded, draining, leaving
 
 
 local function look(revision)
-    loaded = memory.loaded()
-    leaving = memory.leaving()
-    draining = leaving or memory.draining()
+    loaded = memory.flag("loaded")
+    leaving = memory.flag("leaving")
+    draining = leaving or memory.flag("draining")
     revision_seen = revision
 end
 

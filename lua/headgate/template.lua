@@ -32,31 +32,6 @@ local function backend_part(pattern)
 end
 
 
-local function client_port()
-    return ngx_var.hg_port
-end
-
-
-local function scheme()
-    return ngx_var.scheme
-end
-
-
-local function args()
-    return ngx_var.args
-end
-
-
-local function id()
-    return ngx_var.req_id
-end
-
-
-local function address()
-    return ngx_var.remote_addr
-end
-
-
 local function request_uri(request)
     return request.ambiguous_path and requests.target(request) or ngx_var.request_uri
 end
@@ -84,8 +59,8 @@ end
 
 
 local PIECES = {
-    args = args,
-    query_string = args,
+    args = function() return ngx_var.args end,
+    query_string = function() return ngx_var.args end,
     is_args = function() return ngx_var.is_args end,
     best_http_host = requests.authority,
     http_host = requests.authority,
@@ -94,16 +69,16 @@ local PIECES = {
     ingress_name = function(request) return request.route.ingress end,
     namespace = function(request) return request.route.namespace end,
     location_path = function(request) return request.route.path end,
-    pass_access_scheme = scheme,
-    scheme = scheme,
-    pass_port = client_port,
-    pass_server_port = client_port,
+    pass_access_scheme = function() return ngx_var.scheme end,
+    scheme = function() return ngx_var.scheme end,
+    pass_port = function() return ngx_var.hg_port end,
+    pass_server_port = function() return ngx_var.hg_port end,
     server_port = function() return ngx_var.server_port end,
-    remote_addr = address,
+    remote_addr = function() return ngx_var.remote_addr end,
     remote_user = function() return ngx_var.remote_user end,
-    the_real_ip = address,
-    req_id = id,
-    request_id = id,
+    the_real_ip = function() return ngx_var.remote_addr end,
+    req_id = function() return ngx_var.req_id end,
+    request_id = function() return ngx_var.req_id end,
     request_method = function() return ngx_var.request_method end,
     request_uri = request_uri,
     service_name = backend_part("^[^/]*/([^/]*)/"),
@@ -117,37 +92,6 @@ local PIECES = {
         return groups[name] or groups[tonumber(name)]
     end,
 }
-
-
--- value of a piece, empty for a variable that has none or is not known.
-local function value(piece, request)
-    local read = PIECES[piece[1]]
-    return read and read(request, piece[2]) or ""
-end
-
-
--- fill(template, request) -> the text.
-function _M.fill(template, request)
-    local texts = {}
-    for i = 1, #template do
-        local piece = template[i]
-        texts[i] = type(piece) == "string" and piece or value(piece, request)
-    end
-    return table_concat(texts)
-end
-
-
--- fill_key(template, request) -> a text for a hash: different values of variables
--- always give different texts.
-function _M.fill_key(template, request)
-    local texts = {}
-    for i = 1, #template do
-        local piece = template[i]
-        local text = type(piece) == "string" and piece or value(piece, request)
-        texts[i] = #text .. ":" .. text
-    end
-    return table_concat(texts)
-end
 
 
 local function percent(c)
@@ -171,11 +115,6 @@ local function path(text)
 end
 
 
-local function escape_but_slashes(text)
-    return (string_gsub(ngx_escape_uri(text), "%%2F", "/"))
-end
-
-
 -- How variables are written into a URI. All others are written so that none of
 -- their bytes ends the part of the URI that they stand in.
 local IN_URI = {
@@ -183,7 +122,8 @@ local IN_URI = {
     args = encoded,
     best_http_host = authority,
     escaped_request_uri = encoded,
-    group = escape_but_slashes,
+    -- Slashes stay.
+    group = function(text) return (string_gsub(ngx_escape_uri(text), "%%2F", "/")) end,
     host = authority,
     http_host = authority,
     is_args = encoded,
@@ -194,19 +134,55 @@ local IN_URI = {
 }
 
 
--- fill_uri(template, request) -> the text as a URI. Its literals are in their
--- place already.
-function _M.fill_uri(template, request)
+-- join puts the pieces of a template together. write(text, kind): what becomes of the
+-- value of a variable, which is empty if it has none or is not known.
+local function join(template, request, write)
     local texts = {}
     for i = 1, #template do
         local piece = template[i]
         if type(piece) == "string" then
             texts[i] = piece
         else
-            texts[i] = (IN_URI[piece[1]] or ngx_escape_uri)(value(piece, request))
+            local read = PIECES[piece[1]]
+            texts[i] = write(read and read(request, piece[2]) or "", piece[1])
         end
     end
     return table_concat(texts)
+end
+
+
+local function as_it_is(text)
+    return text
+end
+
+
+local function with_length(text)
+    return #text .. ":" .. text
+end
+
+
+local function in_uri(text, kind)
+    return (IN_URI[kind] or ngx_escape_uri)(text)
+end
+
+
+-- fill(template, request) -> the text.
+function _M.fill(template, request)
+    return join(template, request, as_it_is)
+end
+
+
+-- fill_key(template, request) -> a text for a hash: different values of variables
+-- always give different texts.
+function _M.fill_key(template, request)
+    return join(template, request, with_length)
+end
+
+
+-- fill_uri(template, request) -> the text as a URI. Its literals are in their
+-- place already.
+function _M.fill_uri(template, request)
+    return join(template, request, in_uri)
 end
 
 

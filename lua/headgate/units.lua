@@ -1,20 +1,17 @@
 -- The units that this worker has decoded: when first needed, and again when their
 -- version has changed.
 local cache = require "headgate.cache"
+local cjson = require "cjson.safe"
 local log = require "headgate.log"
 local memory = require "headgate.memory"
 local settings = require "headgate.settings"
 
 local _M = {}
 
-local pcall = pcall
-local tonumber = tonumber
-local string_find = string.find
-local string_sub = string.sub
-
 local MEGABYTE = 1024 * 1024
 
--- Decoded units take about four times their packed size, and a worker is to
+-- compile makes of a unit, which is JSON, what requests need, and raises an error if it
+-- can't. Decoded units take about four times their packed size, and a worker is to
 -- stay below 80 MB. The kinds and their letters are those of internal/unit/kind.go:
 -- a test compares them.
 local kinds = {
@@ -26,7 +23,7 @@ local kinds = {
     },
     ocsp = { letter = "s:", compile = require("headgate.ocsp_unit").compile, cache = cache.new(2 * MEGABYTE) },
     -- Bytes in a format of their feature.
-    content = { letter = "t:", compile = tostring, cache = cache.new(4 * MEGABYTE) },
+    content = { letter = "t:", cache = cache.new(4 * MEGABYTE) },
     patterns = { letter = "p:", compile = require("headgate.patterns").compile, cache = cache.new(MEGABYTE) },
     globals = { letter = "g:", compile = require("headgate.globals").compile, cache = cache.new(MEGABYTE) },
 }
@@ -44,8 +41,18 @@ end
 
 -- split parts "NEEDS VERSION".
 function _M.split(version)
-    local space = string_find(version, " ", 1, true)
-    return tonumber(string_sub(version, 1, space - 1)), string_sub(version, space + 1)
+    local space = string.find(version, " ", 1, true)
+    return tonumber(string.sub(version, 1, space - 1)), string.sub(version, space + 1)
+end
+
+
+local function compile(kind, payload, name, before)
+    local make = kinds[kind].compile
+    if not make then
+        return payload
+    end
+    local unit, err = cjson.decode(payload)
+    return make(unit or error(err, 0), name, before)
 end
 
 
@@ -56,14 +63,10 @@ local function decode(kind, name, key, payload, version, before)
     if needs > settings.generation then
         return nil
     end
-    -- A payload of another shape than expected makes compile raise an error.
-    local ok, value, err = pcall(kinds[kind].compile, payload, name, before)
+    local ok, value = pcall(compile, kind, payload, name, before)
     if not ok then
-        value, err = nil, value
-    end
-    if not value then
-        log.err(kind, " ", name, " can't be decoded: ", err)
-        broken[key] = { kind = kind, name = name, version = hash, error = err }
+        log.err(kind, " ", name, " can't be decoded: ", value)
+        broken[key] = { kind = kind, name = name, version = hash, error = value }
         return nil
     end
     broken[key] = nil

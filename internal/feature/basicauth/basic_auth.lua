@@ -8,13 +8,8 @@ local units = require "headgate.units"
 
 local _M = {}
 
-local ngx = ngx
-local ngx_decode_base64 = ngx.decode_base64
 local ngx_req = ngx.req
 local ngx_var = ngx.var
-local string_find = string.find
-local string_match = string.match
-local string_sub = string.sub
 
 local UNAUTHORIZED = 401
 local UNAVAILABLE = 503
@@ -24,14 +19,14 @@ local UNAVAILABLE = 503
 local function hash_of(users, name)
     -- No name in the list contains them: a match would be something else than a
     -- name.
-    if name == "" or string_find(name, "[\n:]") then
+    if name == "" or string.find(name, "[\n:]") then
         return nil
     end
-    local _, colon = string_find(users, "\n" .. name .. ":", 1, true)
+    local _, colon = string.find(users, "\n" .. name .. ":", 1, true)
     if not colon then
         return nil
     end
-    return string_sub(users, colon + 1, string_find(users, "\n", colon, true) - 1)
+    return string.sub(users, colon + 1, string.find(users, "\n", colon, true) - 1)
 end
 
 
@@ -39,12 +34,12 @@ end
 -- sent none
 local function credentials()
     local header = client.header("authorization")
-    local encoded = header and string_match(header, "^[Bb][Aa][Ss][Ii][Cc] +([%w+/]+=*)$")
-    local decoded = encoded and ngx_decode_base64(encoded)
+    local encoded = header and string.match(header, "^[Bb][Aa][Ss][Ii][Cc] +([%w+/]+=*)$")
+    local decoded = encoded and ngx.decode_base64(encoded)
     if not decoded then
         return nil
     end
-    return string_match(decoded, "^([^:]+):(.*)$")
+    return string.match(decoded, "^([^:]+):(.*)$")
 end
 
 

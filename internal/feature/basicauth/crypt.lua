@@ -9,12 +9,7 @@ local band = bit.band
 local bor = bit.bor
 local bxor = bit.bxor
 local ffi_string = ffi.string
-local ngx_md5_bin = ngx.md5_bin
 local string_byte = string.byte
-local string_find = string.find
-local string_match = string.match
-local string_rep = string.rep
-local string_sub = string.sub
 
 ffi.cdef [[
 char *crypt_r(const char *phrase, const char *setting, void *data);
@@ -64,7 +59,7 @@ local function digits(value, count)
     local text = ""
     for _ = 1, count do
         local digit = band(value, 63)
-        text = text .. string_sub(DIGITS, digit + 1, digit + 1)
+        text = text .. string.sub(DIGITS, digit + 1, digit + 1)
         value = bit.rshift(value, 6)
     end
     return text
@@ -76,17 +71,17 @@ local ROUNDS = 1000
 
 -- apr1(password, salt) -> the hash that Apache writes behind "$apr1$SALT$".
 function _M.apr1(password, salt)
-    local sum = ngx_md5_bin(password .. salt .. password)
-    local text = password .. "$apr1$" .. salt .. string_sub(string_rep(sum, math.ceil(#password / 16)), 1, #password)
+    local sum = ngx.md5_bin(password .. salt .. password)
+    local text = password .. "$apr1$" .. salt .. string.sub(string.rep(sum, math.ceil(#password / 16)), 1, #password)
     local length = #password
     while length > 0 do
-        text = text .. (band(length, 1) == 1 and "\0" or string_sub(password, 1, 1))
+        text = text .. (band(length, 1) == 1 and "\0" or string.sub(password, 1, 1))
         length = bit.rshift(length, 1)
     end
-    sum = ngx_md5_bin(text)
+    sum = ngx.md5_bin(text)
     for round = 0, ROUNDS - 1 do
         local odd = band(round, 1) == 1
-        sum = ngx_md5_bin((odd and password or sum) .. (round % 3 ~= 0 and salt or "") ..
+        sum = ngx.md5_bin((odd and password or sum) .. (round % 3 ~= 0 and salt or "") ..
             (round % 7 ~= 0 and password or "") .. (odd and sum or password))
     end
     local hash = ""
@@ -102,7 +97,7 @@ end
 -- matches(password, hash) -> whether the password is that of the hash | nil, err
 -- Neither holds a NUL.
 function _M.matches(password, hash)
-    local salt, rest = string_match(hash, "^%$apr1%$([^$]*)%$(.*)$")
+    local salt, rest = string.match(hash, "^%$apr1%$([^$]*)%$(.*)$")
     if salt then
         return _M.equal(_M.apr1(password, salt), rest)
     end
@@ -116,7 +111,7 @@ function _M.matches(password, hash)
     end
     result = ffi_string(result)
     -- A result that begins with a star is a failure.
-    return string_find(result, "^%*") == nil and _M.equal(result, hash)
+    return string.find(result, "^%*") == nil and _M.equal(result, hash)
 end
 
 

@@ -10,17 +10,6 @@ local request_id = require "headgate.request_id"
 
 local _M = {}
 
-local ngx = ngx
-local ngx_md5 = ngx.md5
-local ngx_time = ngx.time
-local string_find = string.find
-local string_format = string.format
-local string_gsub = string.gsub
-local string_lower = string.lower
-local string_match = string.match
-local string_sub = string.sub
-local tonumber = tonumber
-
 local used = ngx.shared.hg_nonces
 
 -- Seconds for which a nonce is valid. After them, a client gets a new one without
@@ -35,8 +24,8 @@ local MAC_DIGITS = 32
 -- seal returns the MAC of a nonce: only this instance can make it. area: what the
 -- nonce is valid for.
 local function seal(head, area)
-    local hex = string_gsub(string_sub(mac.of(head .. area), 1, MAC_DIGITS / 2), ".", function(c)
-        return string_format("%02x", c:byte())
+    local hex = string.gsub(string.sub(mac.of(head .. area), 1, MAC_DIGITS / 2), ".", function(c)
+        return string.format("%02x", c:byte())
     end)
     return hex
 end
@@ -48,7 +37,7 @@ function _M.new_nonce(area)
     if not id then
         return nil
     end
-    local head = string_format("%08x", ngx_time()) .. string_sub(id, 1, RANDOM_DIGITS)
+    local head = string.format("%08x", ngx.time()) .. string.sub(id, 1, RANDOM_DIGITS)
     return head .. seal(head, area)
 end
 
@@ -60,15 +49,15 @@ local function is_fresh(nonce, count, area)
     if #nonce ~= HEAD + MAC_DIGITS then
         return false
     end
-    local head = string_sub(nonce, 1, HEAD)
-    if not crypt.equal(seal(head, area), string_sub(nonce, HEAD + 1)) then
+    local head = string.sub(nonce, 1, HEAD)
+    if not crypt.equal(seal(head, area), string.sub(nonce, HEAD + 1)) then
         return false
     end
-    local age = ngx_time() - tonumber(string_sub(head, 1, STAMP_DIGITS), 16)
+    local age = ngx.time() - tonumber(string.sub(head, 1, STAMP_DIGITS), 16)
     if age < 0 or age > LIFE then
         return false
     end
-    return used:add(string_sub(head, STAMP_DIGITS + 1) .. string_lower(count), true, LIFE + 1) == true
+    return used:add(string.sub(head, STAMP_DIGITS + 1) .. string.lower(count), true, LIFE + 1) == true
 end
 
 
@@ -77,12 +66,12 @@ end
 local function quoted(text, at)
     local from = at + 1
     while true do
-        local stop = string_find(text, '["\\]', from)
+        local stop = string.find(text, '["\\]', from)
         if not stop then
             return nil
         end
-        if string_sub(text, stop, stop) == '"' then
-            return (string_gsub(string_sub(text, at + 1, stop - 1), "\\(.)", "%1")), stop + 1
+        if string.sub(text, stop, stop) == '"' then
+            return (string.gsub(string.sub(text, at + 1, stop - 1), "\\(.)", "%1")), stop + 1
         end
         from = stop + 2
     end
@@ -92,30 +81,30 @@ end
 -- parse(header) -> the fields of an Authorization header by lower-case name,
 -- nil if it is not a valid header of Digest. No field may be there twice.
 function _M.parse(header)
-    local at = string_match(header, "^[Dd][Ii][Gg][Ee][Ss][Tt] +()")
+    local at = string.match(header, "^[Dd][Ii][Gg][Ee][Ss][Tt] +()")
     if not at then
         return nil
     end
     local fields = {}
     while true do
-        local name, behind = string_match(header, "^([%w%-%*]+)[ \t]*=[ \t]*()", at)
+        local name, behind = string.match(header, "^([%w%-%*]+)[ \t]*=[ \t]*()", at)
         if not name then
             return nil
         end
-        name = string_lower(name)
+        name = string.lower(name)
         local value
-        if string_sub(header, behind, behind) == '"' then
+        if string.sub(header, behind, behind) == '"' then
             value, at = quoted(header, behind)
         else
-            value, at = string_match(header, '^([^%s,"]+)()', behind)
+            value, at = string.match(header, '^([^%s,"]+)()', behind)
         end
         if not value or fields[name] then
             return nil
         end
         fields[name] = value
-        behind = string_match(header, "^[ \t]*,[ \t]*()", at)
+        behind = string.match(header, "^[ \t]*,[ \t]*()", at)
         if not behind then
-            return string_find(header, "^[ \t]*$", at) and fields or nil
+            return string.find(header, "^[ \t]*$", at) and fields or nil
         end
         at = behind
     end
@@ -126,8 +115,8 @@ end
 local function is_whole(fields, realm, uri)
     return fields.username and fields.realm == realm and fields.uri == uri
         and fields.nonce and fields.cnonce and fields.qop == "auth"
-        and (not fields.algorithm or string_lower(fields.algorithm) == "md5")
-        and fields.nc and string_find(fields.nc, "^%x%x%x%x%x%x%x%x$")
+        and (not fields.algorithm or string.lower(fields.algorithm) == "md5")
+        and fields.nc and string.find(fields.nc, "^%x%x%x%x%x%x%x%x$")
         and fields.response and #fields.response == 32
 end
 
@@ -143,9 +132,9 @@ function _M.check(fields, find, method, uri, realm, area)
     if not hash then
         return false, false
     end
-    local want = ngx_md5(hash .. ":" .. fields.nonce .. ":" .. fields.nc .. ":" .. fields.cnonce ..
-        ":auth:" .. ngx_md5(method .. ":" .. uri))
-    if not crypt.equal(want, string_lower(fields.response)) then
+    local want = ngx.md5(hash .. ":" .. fields.nonce .. ":" .. fields.nc .. ":" .. fields.cnonce ..
+        ":auth:" .. ngx.md5(method .. ":" .. uri))
+    if not crypt.equal(want, string.lower(fields.response)) then
         return false, false
     end
     if not is_fresh(fields.nonce, fields.nc, area) then

@@ -23,24 +23,18 @@ local out_length = ffi.new("unsigned int[1]")
 local key
 
 
--- find_key returns the key. The first worker that needs it makes it.
-local function find_key()
-    key = memory.secret()
-    if not key then
-        if C.RAND_bytes(out, BYTES) ~= 1 then
-            error("OpenSSL gives no random bytes")
-        end
-        memory.offer_secret(ffi_string(out, BYTES))
-        key = memory.secret()
+local function new_key()
+    if C.RAND_bytes(out, BYTES) ~= 1 then
+        error("OpenSSL gives no random bytes")
     end
-    return key
+    return ffi_string(out, BYTES)
 end
 
 
 -- of(text) -> 32 bytes, by HMAC with SHA-256.
 function _M.of(text)
-    local secret = key or find_key()
-    if C.HMAC(C.EVP_sha256(), secret, BYTES, text, #text, out, out_length) == nil then
+    key = key or memory.secret(new_key)
+    if C.HMAC(C.EVP_sha256(), key, BYTES, text, #text, out, out_length) == nil then
         error("OpenSSL failed to make an HMAC")
     end
     return ffi_string(out, BYTES)

@@ -14,14 +14,6 @@ local semaphore = require "ngx.semaphore"
 local _M = {}
 
 local equal = crypt.equal
-local ngx = ngx
-local ngx_decode_base64 = ngx.decode_base64
-local ngx_now = ngx.now
-local ngx_sha1_bin = ngx.sha1_bin
-local math_max = math.max
-local string_byte = string.byte
-local string_find = string.find
-local string_sub = string.sub
 
 -- The threads, as nginx.conf names them, and how many there are. A check waits
 -- for one here: the Lua module has few Luas to give to threads, and takes one
@@ -71,21 +63,21 @@ local turns = {}
 
 -- by_sum checks hashes that are cheap to compute.
 local function by_sum(password, hash)
-    local close = string_find(hash, "}", 1, true)
-    local kind, rest = string_sub(hash, 1, close), string_sub(hash, close + 1)
+    local close = string.find(hash, "}", 1, true)
+    local kind, rest = string.sub(hash, 1, close), string.sub(hash, close + 1)
     if kind == "{PLAIN}" then
-        return equal(ngx_sha1_bin(password), ngx_sha1_bin(rest))
+        return equal(ngx.sha1_bin(password), ngx.sha1_bin(rest))
     end
-    local decoded = ngx_decode_base64(rest)
+    local decoded = ngx.decode_base64(rest)
     if not decoded then
         return false
     end
     if kind == "{SHA}" then
-        return equal(ngx_sha1_bin(password), decoded)
+        return equal(ngx.sha1_bin(password), decoded)
     end
     if kind == "{SSHA}" and #decoded >= SHA1_BYTES then
-        local salt = string_sub(decoded, SHA1_BYTES + 1)
-        return equal(ngx_sha1_bin(password .. salt), string_sub(decoded, 1, SHA1_BYTES))
+        local salt = string.sub(decoded, SHA1_BYTES + 1)
+        return equal(ngx.sha1_bin(password .. salt), string.sub(decoded, 1, SHA1_BYTES))
     end
     return false
 end
@@ -97,11 +89,11 @@ local function run_in_thread(password, hash, namespace)
     idle = idle or semaphore.new(MAX_THREADS)
     local turn = turns[namespace] or semaphore.new(MAX_THREADS)
     turns[namespace] = turn
-    local latest = ngx_now() + TIMEOUT
+    local latest = ngx.now() + TIMEOUT
     if not turn:wait(TIMEOUT) then
         return nil, "no thread had time for it"
     end
-    if not idle:wait(math_max(latest - ngx_now(), 0)) then
+    if not idle:wait(math.max(latest - ngx.now(), 0)) then
         turn:post(1)
         return nil, "no thread had time for it"
     end
@@ -137,7 +129,7 @@ local function run_for_all(check, key, password, hash, users, namespace)
     inflight[key] = nil
     check.matches, check.err = matches, err
     if matches then
-        good:put(key, { bytes = 1, ends = ngx_now() + CACHE_SECONDS })
+        good:put(key, { bytes = 1, ends = ngx.now() + CACHE_SECONDS })
     end
     if check.waiting > 0 then
         check.done:post(check.waiting)
@@ -160,13 +152,13 @@ end
 -- by_thread checks what takes its time: once for all requests that ask the
 -- same at the same time.
 local function by_thread(password, hash, users, namespace)
-    local most = string_find(hash, "^%$[56]%$") and MAX_BYTES_IN_ROUNDS or MAX_BYTES
+    local most = string.find(hash, "^%$[56]%$") and MAX_BYTES_IN_ROUNDS or MAX_BYTES
     if #password > most then
         return false
     end
     local key = mac.of(#hash .. ":" .. hash .. password)
     local entry = good:get(key)
-    if entry and entry.ends > ngx_now() then
+    if entry and entry.ends > ngx.now() then
         return true
     end
     local check = inflight[key]
@@ -188,10 +180,10 @@ end
 --     neither may have all threads
 function _M.matches(password, hash, users, namespace)
     -- libcrypt would take no notice of what comes behind it.
-    if string_find(password, "\0", 1, true) then
+    if string.find(password, "\0", 1, true) then
         return false
     end
-    if string_byte(hash) == BRACE then
+    if string.byte(hash) == BRACE then
         return by_sum(password, hash)
     end
     local matches, err = by_thread(password, hash, users, namespace)

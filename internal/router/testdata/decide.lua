@@ -30,9 +30,7 @@ end
 local function memory()
     return {
         revision = function() return revision end,
-        loaded = function() return true end,
-        draining = function() return false end,
-        leaving = function() return false end,
+        flag = function(name) return name == "loaded" end,
         version = function(key) return payloads[key] and "0 " .. revision end,
         payload = function(key) return payloads[key], "0 " .. revision end,
     }
