@@ -9,6 +9,7 @@ local calls = require "headgate.call"
 local digest = require "headgate.feature.external_auth.digest"
 local log = require "headgate.log"
 local requests = require "headgate.request"
+local settings = require "headgate.settings"
 local template = require "headgate.template"
 
 local _M = {}
@@ -25,6 +26,7 @@ local ngx_resp = ngx.resp
 local ngx_time = ngx.time
 local ngx_var = ngx.var
 local string_find = string.find
+local string_gsub = string.gsub
 local string_lower = string.lower
 local string_match = string.match
 local table_concat = table.concat
@@ -136,21 +138,12 @@ function _M.authenticate(policy, request)
 end
 
 
--- The variables of the headers that only the call has (resources.go), by header in
--- lower case.
-local CALL_HEADERS = {
-    ["x-auth-request-redirect"] = "hg_call_redirect",
-    ["x-forwarded-host"] = "hg_call_forwarded_host",
-    ["x-forwarded-method"] = "hg_call_forwarded_method",
-    ["x-forwarded-port"] = "hg_call_forwarded_port",
-    ["x-forwarded-proto"] = "hg_call_forwarded_proto",
-    ["x-forwarded-scheme"] = "hg_call_forwarded_scheme",
-    ["x-forwarded-uri"] = "hg_call_forwarded_uri",
-    ["x-headgate-checks"] = "hg_call_checks",
-    ["x-original-uri"] = "hg_call_original_uri",
-    ["x-original-url"] = "hg_call_original_url",
-    ["x-scheme"] = "hg_call_scheme",
-}
+-- call_variable returns the variable of a header that only the call has (resources.go),
+-- nil for other headers.
+local function call_variable(header)
+    local name = "hg_call_header_" .. string_gsub(header, "-", "_")
+    return not string_find(header, "_", 1, true) and settings.variables[name] and name or nil
+end
 
 
 -- add_headers puts the policy's headers into the request, since the call gets the
@@ -163,7 +156,7 @@ local function add_headers(policy, request, variables)
         local name = header[1]
         local value = template.fill(header[2], request)
         local lower = string_lower(name)
-        local variable = CALL_HEADERS[lower]
+        local variable = call_variable(lower)
         if variable then
             variables[variable] = value
         else
@@ -173,14 +166,6 @@ local function add_headers(policy, request, variables)
         end
     end
     request.calls.check.before = before
-end
-
-
--- take_back_headers undoes what add_headers did.
-local function take_back_headers(call)
-    for name, value in pairs(call.before or NOTHING) do
-        ngx_req.set_header(name, value or nil)
-    end
 end
 
 
@@ -196,14 +181,14 @@ function _M.before_exec(policy, request)
         hg_call_host = host,
         hg_call_name = host,
         hg_call_uri = request.calls.check.uri,
-        hg_call_checks = checks and checks .. " " .. policy.id or policy.id,
-        hg_call_original_url = scheme .. "://" .. requests.authority(request) .. uri,
-        hg_call_redirect = policy.redirect or uri,
+        hg_call_header_x_headgate_checks = checks and checks .. " " .. policy.id or policy.id,
+        hg_call_header_x_original_url = scheme .. "://" .. requests.authority(request) .. uri,
+        hg_call_header_x_auth_request_redirect = policy.redirect or uri,
     }
     if policy.method then
         variables.hg_call_method = policy.method
-        variables.hg_call_original_uri = uri
-        variables.hg_call_scheme = scheme
+        variables.hg_call_header_x_original_uri = uri
+        variables.hg_call_header_x_scheme = scheme
     end
     if policy.headers then
         add_headers(policy, request, variables)
@@ -318,7 +303,10 @@ function _M.auth_passed(policy, request)
         -- NGINX should not get here. If it does, the request is denied.
         return ngx.exit(INTERNAL_ERROR)
     end
-    take_back_headers(request.calls.check)
+    -- This undoes what add_headers did.
+    for name, value in pairs(request.calls.check.before or NOTHING) do
+        ngx_req.set_header(name, value or nil)
+    end
     if request.hides_password then
         ngx_req.clear_header("Authorization")
     end

@@ -3,26 +3,17 @@ package externalauth
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/headgate/headgate/internal/resource"
 )
 
-// callHeaders are the headers that describe the request to the service, with the
-// part of their variables' names after "hg_call_". external_auth.lua sets the
-// variables. A header without a value is not sent, so that no header of the client
-// reaches the service under that name.
-var callHeaders = map[string]string{
-	"X-Auth-Request-Redirect": "redirect",
-	"X-Forwarded-Host":        "forwarded_host",
-	"X-Forwarded-Method":      "forwarded_method",
-	"X-Forwarded-Port":        "forwarded_port",
-	"X-Forwarded-Proto":       "forwarded_proto",
-	"X-Forwarded-Scheme":      "forwarded_scheme",
-	"X-Forwarded-Uri":         "forwarded_uri",
-	"X-Headgate-Checks":       "checks",
-	"X-Original-URI":          "original_uri",
-	"X-Original-URL":          "original_url",
-	"X-Scheme":                "scheme",
+// callHeaders are the headers that describe the request to the service. external_auth.lua
+// sets their variables. A header without a value is not sent, so that no header of the
+// client reaches the service under that name.
+var callHeaders = []string{
+	"X-Auth-Request-Redirect", "X-Forwarded-Host", "X-Forwarded-Method", "X-Forwarded-Port", "X-Forwarded-Proto", "X-Forwarded-Scheme",
+	"X-Forwarded-Uri", "X-Headgate-Checks", "X-Original-URI", "X-Original-URL", "X-Scheme",
 }
 
 // resources are the locations of the call to the service, by http and by https, and
@@ -47,8 +38,8 @@ func resources() resource.Resources {
 		"X-Request-ID":      resource.VariableValue("req_id"),
 		"X-Sent-From":       resource.WordValue("nginx-ingress-controller"),
 	}
-	for _, header := range slices.Sorted(maps.Keys(callHeaders)) {
-		v := variable(callHeaders[header])
+	for _, header := range callHeaders {
+		v := variable("header_" + strings.ReplaceAll(strings.ToLower(header), "-", "_"))
 		r.Variables = append(r.Variables, v)
 		headers[header] = resource.VariableValue(v.Name.String())
 	}
