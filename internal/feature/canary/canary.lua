@@ -16,19 +16,9 @@ local string_gsub = string.gsub
 local string_sub = string.sub
 
 local SLASH = 47
-local ALWAYS, NEVER = "always", "never"
 
-
--- by_word returns true for always, false for never, nil for other values.
-local function by_word(value)
-    if value == ALWAYS then
-        return true
-    end
-    if value == NEVER then
-        return false
-    end
-    return nil
-end
+-- What values of a header or cookie decide: to the canary, or not.
+local WORDS = { always = true, never = false }
 
 
 -- by_header(when, request) -> true: to the canary, false: not to the canary, nil: the
@@ -52,12 +42,7 @@ local function by_header(when, request)
         end
         return from and true or nil
     end
-    return by_word(value)
-end
-
-
-local function by_cookie(when)
-    return by_word(client.cookie(when.cookie))
+    return WORDS[value]
 end
 
 
@@ -67,7 +52,7 @@ local function decided(when, request)
         said = by_header(when, request)
     end
     if said == nil and when.cookie then
-        said = by_cookie(when)
+        said = WORDS[client.cookie(when.cookie)]
     end
     return said
 end
