@@ -43,7 +43,7 @@ func takes(s feature.AnySetting) string {
 // mustBe returns what a value must be, according to the setting's error for this
 // one. It is empty if the value is valid.
 func mustBe(s feature.AnySetting, bad string) string {
-	_, err := s.Check(bad)
+	_, err := s.Spec().Parse(bad)
 	if err == nil {
 		return ""
 	}
@@ -72,7 +72,7 @@ func isDefault(s feature.AnySetting, text string) bool {
 	if text == "" && reflect.ValueOf(value).IsZero() {
 		return true
 	}
-	parsed, err := s.Check(text)
+	parsed, err := s.Spec().Parse(text)
 	// As texts, an empty list and nil are equal.
 	return err == nil && fmt.Sprintf("%+v", parsed) == fmt.Sprintf("%+v", value)
 }

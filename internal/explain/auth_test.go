@@ -18,7 +18,8 @@ func TestAuthCheck(t *testing.T) {
 	}
 	x := &explainer{}
 	for name, said := range says {
-		x.Features = append(x.Features, feature.Feature{Name: name, PredictAuth: func(feature.SimulatedRequest) feature.Prediction { return said }})
+		check := func(feature.SimulatedRequest) feature.Prediction { return said }
+		x.Features = append(x.Features, feature.Feature{Name: name, Predict: feature.Predictions{feature.AuthPhase: check}})
 	}
 	x.Features = append(x.Features, feature.Feature{Name: "none"})
 	x.router = router.New(router.Settings{Lookup: func(unit.Key) (unit.Unit, bool) { return unit.Unit{}, false }})

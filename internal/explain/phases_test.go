@@ -14,7 +14,7 @@ import (
 func TestMayAnswer(t *testing.T) {
 	t.Parallel()
 	says := func(name string, phase feature.Phase) feature.Feature {
-		return feature.Feature{Name: name, MayAnswer: feature.MayAnswer{Phase: phase, Text: name + " may answer"}}
+		return feature.Feature{Name: name, Predict: feature.Predictions{phase: feature.MayAnswer(name + " may answer")}}
 	}
 	refuses := func(feature.SimulatedRequest) feature.Prediction {
 		return feature.Prediction{Status: 401, Why: "no password"}
@@ -22,7 +22,9 @@ func TestMayAnswer(t *testing.T) {
 	x := &explainer{}
 	x.Features = []feature.Feature{
 		says("guard", feature.GuardPhase), says("auth", feature.AuthPhase), says("route", feature.RoutePhase),
-		{Name: "login", PredictAuth: refuses}, {Name: "early", Predict: refuses}, {Name: "late", PredictGuard: refuses},
+		{Name: "login", Predict: feature.Predictions{feature.AuthPhase: refuses}},
+		{Name: "early", Predict: feature.Predictions{feature.RoutePhase: refuses}},
+		{Name: "late", Predict: feature.Predictions{feature.GuardPhase: refuses}},
 	}
 	x.router = router.New(router.Settings{Lookup: func(unit.Key) (unit.Unit, bool) { return unit.Unit{}, false }})
 	for _, c := range []struct {

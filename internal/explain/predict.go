@@ -32,8 +32,8 @@ func (x *explainer) predictions(won *model.Route, scheme string, phase feature.P
 				q.Global = g.Value
 			}
 		}
-		if said, ok := x.featureOf(p).Answer(phase, q); ok {
-			list = append(list, said)
+		if predict := x.featureOf(p).Predict[phase]; predict != nil {
+			list = append(list, predict(q))
 		}
 	}
 	return list

@@ -14,16 +14,6 @@ const (
 	GuardPhase
 )
 
-// MayAnswer is what a feature's policy on a route may answer to a request. It is
-// for features that do not simulate their answers: explain prints the sentence
-// at the place of the phase.
-type MayAnswer struct {
-	Phase Phase
-	// Text is a sentence with the status and, in parentheses, the setting: "429
-	// if the client has too many requests per second (limit-rps)".
-	Text string
-}
-
 // An Effect is what the core does because of a setting. Feature.Causes names the
 // setting, for explanations.
 type Effect string
@@ -40,30 +30,14 @@ const (
 	AnyAuth Effect = "any authentication"
 )
 
-// Effects are all effects.
-func Effects() []Effect {
-	return []Effect{WWWRedirect, RejectUnknown, FallbackBackend, AnyAuth}
-}
+// Predictions predict what a feature's policy on a route answers to a request, by phase.
+// Without one the feature never answers in that phase. In AuthPhase, the Status is 401 or
+// 403 if the auth check denies the request; 0 with a Why means that something else decides.
+type Predictions map[Phase]func(SimulatedRequest) Prediction
 
-// simulate is the function that predicts the feature's answer in a phase, nil if there
-// is none.
-func (f Feature) simulate(phase Phase) func(SimulatedRequest) Prediction {
-	switch phase {
-	case RoutePhase:
-		return f.Predict
-	case AuthPhase:
-		return f.PredictAuth
-	case GuardPhase:
-		return f.PredictGuard
-	}
-	return nil
-}
-
-// Answer predicts what the feature answers to a request in a phase, or says on what
-// that depends. It reports false where the feature never answers in the phase.
-func (f Feature) Answer(phase Phase, q SimulatedRequest) (Prediction, bool) {
-	if simulate := f.simulate(phase); simulate != nil {
-		return simulate(q), true
-	}
-	return Prediction{Why: f.MayAnswer.Text}, f.MayAnswer.Phase == phase
+// MayAnswer is for features that do not simulate their answers. The sentence has the status
+// and, in parentheses, the setting: "429 if the client has too many requests per second
+// (limit-rps)".
+func MayAnswer(sentence string) func(SimulatedRequest) Prediction {
+	return func(SimulatedRequest) Prediction { return Prediction{Why: sentence} }
 }

@@ -13,10 +13,7 @@ const (
 	// ModSecurity is the module of that name.
 	ModSecurity
 
-	capabilities // how many there are
+	Capabilities // how many there are
 )
 
-func (c Capability) String() string { return [capabilities]string{"hybrid-groups", "modsecurity"}[c] }
-
-// Capabilities are all of them.
-func Capabilities() []Capability { return upTo(capabilities) }
+func (c Capability) String() string { return [Capabilities]string{"hybrid-groups", "modsecurity"}[c] }

@@ -65,21 +65,8 @@ type Feature struct {
 	// host expressions.
 	Patterns func(v Values, path string) AnySetting
 
-	// Predict returns what the feature's policy on a route answers to a request
-	// before a backend is selected: the function rewrite of its Lua. It is called
-	// only for routes with a policy of the feature. Nil if the feature never answers
-	// there.
-	Predict func(SimulatedRequest) Prediction
-	// PredictGuard does so for the phases after a backend is selected, except
-	// authenticate.
-	PredictGuard func(SimulatedRequest) Prediction
-	// PredictAuth does so for the feature's auth check: Status is 401 or 403 if it
-	// denies the request. Status 0 with a Why means that something else decides. Nil
-	// if the feature has no auth check.
-	PredictAuth func(SimulatedRequest) Prediction
-	// MayAnswer is a sentence about what the feature may answer, for features without
-	// the functions above. Its zero value is for features that never answer.
-	MayAnswer MayAnswer
+	// Predict has the feature's answers to requests that explain simulates.
+	Predict Predictions
 	// Causes are the settings of the feature that cause effects of the core.
 	Causes map[Effect]string
 	// Choose returns which of a route's canaries gets a request, as the feature's Lua

@@ -70,7 +70,7 @@ func (m *Merged) merge(d *schemaSetting, owners []*Parsed, denial string) {
 	for _, p := range owners {
 		other := p.values.entries[d.Annotation]
 		asks := other != nil && other.counts && (d.Merge != MergeOldest || other.text != "")
-		if p != owner && asks && !reflect.DeepEqual(d.get(p.values), d.get(owner.values)) {
+		if p != owner && asks && !reflect.DeepEqual(d.Get(p.values), d.Get(owner.values)) {
 			m.Conflicts = append(m.Conflicts, Conflict{p.values.field(d.SettingSpec), p.values.origin, owner.values.origin})
 		}
 	}

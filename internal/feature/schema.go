@@ -18,12 +18,11 @@ type Schema struct {
 	settings []*schemaSetting
 	// byAnnotation and byKey are by the whole names.
 	byAnnotation, byKey map[string]*schemaSetting
-	lacks               [capabilities]bool
+	lacks               [Capabilities]bool
 }
 
 // A schemaSetting is a setting with its position in the list.
 type schemaSetting struct {
-	AnySetting
 	SettingSpec
 	feature string
 	place   int
@@ -51,7 +50,7 @@ func NewSchema(prefix string, features []Feature, lacking ...Capability) *Schema
 	for _, f := range append([]Feature{{Settings: Tenancy()}}, features...) {
 		first, leading := len(s.settings), ""
 		for _, setting := range f.Settings {
-			d := &schemaSetting{AnySetting: setting, SettingSpec: setting.Spec(), feature: f.Name, place: len(s.settings)}
+			d := &schemaSetting{SettingSpec: setting.Spec(), feature: f.Name, place: len(s.settings)}
 			if _, text := d.Default.(model.AdminText); text && d.Scope != ScopeProcess || d.Scope == ScopeProcess && d.Annotation != "" {
 				panic(fmt.Sprintf("feature: %s %q must have a key alone, of the scope process", d.Key, d.Annotation))
 			}
@@ -181,7 +180,7 @@ func (s *Schema) Config(data map[string]string) (*Config, []Problem) {
 			continue
 		}
 		text := strings.TrimSpace(data[key])
-		value, err := d.Check(text)
+		value, err := d.Parse(text)
 		if err == nil {
 			config.values[key] = value
 			continue
@@ -235,8 +234,12 @@ func (s *Schema) Parse(origin model.Origin, annotations map[string]string, confi
 	p.enforce(annotations)
 	errs := make([]error, len(present))
 	for i, d := range present {
-		e := &entry{origin: origin, scope: d.Scope, text: d.trim(annotations[s.prefix+d.Annotation]), counts: true}
-		if e.value, errs[i] = d.Check(e.text); errs[i] != nil {
+		e := &entry{origin: origin, scope: d.Scope, text: annotations[s.prefix+d.Annotation], counts: true}
+		// ingress-nginx leaves spaces around true and false.
+		if _, is := d.Default.(bool); !is {
+			e.text = strings.TrimSpace(e.text)
+		}
+		if e.value, errs[i] = d.Parse(e.text); errs[i] != nil {
 			e.value, e.counts = nil, false
 		}
 		if name, ok := e.value.(ObjectName); ok && name.Name != "" && d.Refers != NoObject {

@@ -1,7 +1,5 @@
 package feature
 
-import "strings"
-
 // A Setting declares an annotation, a ConfigMap key, or an annotation together
 // with the key that gives its default.
 type Setting[T any] struct {
@@ -56,14 +54,11 @@ const (
 	// ScopeProcess is the NGINX process, and every request: for keys only.
 	ScopeProcess
 
-	scopes // how many there are
+	Scopes // how many there are
 )
 
-// Scopes are all of them.
-func Scopes() []Scope { return upTo(scopes) }
-
 func (s Scope) String() string {
-	return [scopes]string{"route", "host", "backend", "name", "process"}[s]
+	return [Scopes]string{"route", "host", "backend", "name", "process"}[s]
 }
 
 // Merge says how the values of several Ingresses for a setting of a host or a backend
@@ -85,58 +80,28 @@ const (
 	// access control.
 	MergeTogether
 
-	merges // how many there are
+	Merges // how many there are
 )
 
-// Merges are all of them.
-func Merges() []Merge { return upTo(merges) }
-
-func (m Merge) String() string { return [merges]string{"oldest", "owner", "together"}[m] }
-
-// upTo are the numbers below n.
-func upTo[T ~int](n T) []T {
-	all := make([]T, n)
-	for i := range all {
-		all[i] = T(i)
-	}
-	return all
-}
+func (m Merge) String() string { return [Merges]string{"oldest", "owner", "together"}[m] }
 
 // AnySetting is a Setting of any type.
 type AnySetting interface {
+	// Spec returns the setting without its type.
 	Spec() SettingSpec
-	// Check parses a value.
-	Check(text string) (any, error)
-	// trim takes spaces from around the text of an annotation.
-	trim(text string) string
-	get(Values) any
 }
 
-// A SettingSpec is the declaration of a setting without its type.
-type SettingSpec struct {
-	Annotation, Key, Doc string
-	// Default is what Check would return for it.
-	Default      any
-	Risk         Risk
-	OnInvalid    OnInvalid
-	When         func(Values) bool
-	Scope        Scope
-	Merge        Merge
-	Leads        bool
-	Refers       ObjectKind
-	AnyNamespace bool
-}
+// A SettingSpec is a Setting without its type.
+type SettingSpec = Setting[any]
 
-// Spec returns the declaration.
+// Spec returns the setting without its type.
 func (s Setting[T]) Spec() SettingSpec {
 	return SettingSpec{
 		Annotation: s.Annotation, Key: s.Key, Doc: s.Doc, Default: s.Default, Risk: s.Risk, OnInvalid: s.OnInvalid, When: s.When,
+		Parse: func(text string) (any, error) { return s.Parse(text) },
 		Scope: s.Scope, Merge: s.Merge, Leads: s.Leads, Refers: s.Refers, AnyNamespace: s.AnyNamespace,
 	}
 }
-
-// Check parses a value.
-func (s Setting[T]) Check(text string) (any, error) { return s.Parse(text) }
 
 // Get returns the annotation's value, else the ConfigMap key's, else the default. What
 // it points to must not be changed.
@@ -150,14 +115,4 @@ func (s Setting[T]) Get(v Values) T {
 		}
 	}
 	return s.Default
-}
-
-func (s Setting[T]) get(v Values) any { return s.Get(v) }
-
-// trim leaves spaces around true and false, as ingress-nginx does.
-func (s Setting[T]) trim(text string) string {
-	if _, is := any(s.Default).(bool); is {
-		return text
-	}
-	return strings.TrimSpace(text)
 }

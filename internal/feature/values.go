@@ -147,7 +147,7 @@ func (s *Schema) Reading(v Values, setting AnySetting) Reading {
 }
 
 func (d *schemaSetting) reading(v Values, problems []Problem) Reading {
-	r := Reading{Feature: d.feature, Annotation: d.Annotation, Key: d.Key, Value: valueText(d.get(v)), From: FromDefault, Ingress: v.origin}
+	r := Reading{Feature: d.feature, Annotation: d.Annotation, Key: d.Key, Value: valueText(d.Get(v)), From: FromDefault, Ingress: v.origin}
 	if _, ok := v.config.values[d.Key]; ok {
 		r.From = FromKey
 	}

@@ -81,7 +81,7 @@ func taken(features []feature.Feature, annotations, keys map[string]string, obje
 		if declared[name] == nil {
 			return false
 		}
-		if _, err := declared[name].Check(strings.TrimSpace(value)); err != nil {
+		if _, err := declared[name].Spec().Parse(strings.TrimSpace(value)); err != nil {
 			return false
 		}
 	}

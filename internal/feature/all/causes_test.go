@@ -22,13 +22,13 @@ func TestCauses(t *testing.T) {
 			}
 		}
 	}
-	for _, effect := range feature.Effects() {
+	for _, effect := range []feature.Effect{feature.WWWRedirect, feature.RejectUnknown, feature.FallbackBackend, feature.AnyAuth} {
 		if causes[effect] != 1 {
 			t.Errorf("%s has %d causes, want 1", effect, causes[effect])
 		}
 		delete(causes, effect)
 	}
 	for effect := range causes {
-		t.Errorf("Effects() lacks %s", effect)
+		t.Errorf("this test lacks %s", effect)
 	}
 }

@@ -40,7 +40,7 @@ func TestNoWayIn(t *testing.T) {
 		}
 		for _, value := range featuretest.Hostile(beds[0].good) {
 			tried++
-			parsed, err := settings[name].Check(strings.TrimSpace(value))
+			parsed, err := settings[name].Spec().Parse(strings.TrimSpace(value))
 			told, effect := false, err == nil && reflect.DeepEqual(parsed, settings[name].Spec().Default)
 			// What a value does may need one thing beside it and not another.
 			for _, bed := range beds {

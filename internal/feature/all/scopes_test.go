@@ -77,11 +77,11 @@ func annotationScopes() []feature.Scope {
 // each merge: it gets the Secret's data, a missing Secret is reported, and what a
 // forbidden Ingress names is not looked at.
 func TestObjectsInEveryScope(t *testing.T) {
-	for _, scope := range feature.Scopes() {
+	for scope := range feature.Scopes {
 		if scope == feature.ScopeProcess {
 			continue // keys can't refer
 		}
-		for _, merge := range feature.Merges() {
+		for merge := range feature.Merges {
 			var got string
 			names := feature.Setting[feature.ObjectName]{
 				Annotation: "names", Parse: feature.Object, Refers: feature.Secret, OnInvalid: feature.Deny, Scope: scope, Merge: merge, Leads: true,

@@ -58,12 +58,12 @@ var (
 // Feature is Basic and Digest authentication.
 func Feature() feature.Feature {
 	return feature.Feature{
-		Name:        name,
-		Doc:         "Requires a user name and password.",
-		Settings:    []feature.AnySetting{authType, authSecret, authSecretType, authRealm},
-		Route:       route,
-		PredictAuth: predict,
-		Lua:         lua,
+		Name:     name,
+		Doc:      "Requires a user name and password.",
+		Settings: []feature.AnySetting{authType, authSecret, authSecretType, authRealm},
+		Route:    route,
+		Predict:  feature.Predictions{feature.AuthPhase: predict},
+		Lua:      lua,
 		Resources: resource.Resources{
 			// The counts of nonces that were used; the oldest is dropped first.
 			Dictionaries: []resource.Dictionary{{Name: resource.NewName("hg_nonces"), Size: 8 << 20}},

@@ -65,7 +65,7 @@ func Feature() feature.Feature {
 			enable, allowOrigin, allowMethods, allowHeaders, allowCredentials, exposeHeaders, maxAge,
 		},
 		Route:   route,
-		Predict: predict,
+		Predict: feature.Predictions{feature.RoutePhase: predict},
 		Lua:     lua,
 	}
 }

@@ -55,11 +55,11 @@ func TestPredict(t *testing.T) {
 		if c.origin != "" {
 			q.Headers = map[string][]string{"Origin": {c.origin}}
 		}
-		if p != nil && (cors.Feature().Predict(q).Status == 204) != c.want || p == nil && c.want {
+		if p != nil && (cors.Feature().Predict[feature.RoutePhase](q).Status == 204) != c.want || p == nil && c.want {
 			t.Errorf("%q allowed, %q asks: want %v", c.allow, c.origin, c.want)
 		}
 		q.Method = "GET"
-		if got := cors.Feature().Predict(q); got.Status != 0 {
+		if got := cors.Feature().Predict[feature.RoutePhase](q); got.Status != 0 {
 			t.Errorf("%q allowed, %q asks by GET: %v", c.allow, c.origin, got)
 		}
 	}
@@ -73,7 +73,7 @@ func TestMostOrigins(t *testing.T) {
 	}
 	p, problems := read(map[string]string{"cors-allow-origin": list + "http://b.example"})
 	q := feature.SimulatedRequest{Method: "OPTIONS", Policy: p, Headers: map[string][]string{"Origin": {"http://b.example"}}}
-	if len(problems) != 1 || cors.Feature().Predict(q).Status != 0 {
+	if len(problems) != 1 || cors.Feature().Predict[feature.RoutePhase](q).Status != 0 {
 		t.Errorf("201 origins: %v, %v", problems, p)
 	}
 }
@@ -92,7 +92,7 @@ func FuzzOrigins(f *testing.F) {
 			return
 		}
 		q := feature.SimulatedRequest{Method: "OPTIONS", Policy: p, Headers: map[string][]string{"Origin": {origin}}}
-		allowed := cors.Feature().Predict(q).Status == 204
+		allowed := cors.Feature().Predict[feature.RoutePhase](q).Status == 204
 		if allowed && !strings.Contains(allow, "*") && !strings.Contains(strings.ToLower(allow), strings.ToLower(origin)) {
 			t.Errorf("%q allows %q", allow, origin)
 		}

@@ -153,11 +153,10 @@ func Feature() feature.Feature {
 			enableGlobal, proxyHeaders, keepalive, keepaliveRequests, keepaliveTimeout, keepaliveShareVars),
 		Route: route,
 		Calls: calls,
-		MayAnswer: feature.MayAnswer{
-			Phase: feature.AuthPhase,
-			Text: "the auth service is called first, and may deny the request: 401, 403, 302 to auth-signin, " +
+		Predict: feature.Predictions{feature.AuthPhase: feature.MayAnswer(
+			"the auth service is called first, and may deny the request: 401, 403, 302 to auth-signin, " +
 				"or 500 if it fails (auth-url or global-auth-url)",
-		},
+		)},
 		Lua:       lua,
 		Resources: resources(),
 	}

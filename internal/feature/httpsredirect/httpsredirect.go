@@ -73,7 +73,7 @@ func Feature() feature.Feature {
 		},
 		Route:   route,
 		Process: process,
-		Predict: predict,
+		Predict: feature.Predictions{feature.RoutePhase: predict},
 		Lua:     lua,
 	}
 }

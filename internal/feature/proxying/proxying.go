@@ -116,11 +116,10 @@ func Feature() feature.Feature {
 			connectTimeout, readTimeout, sendTimeout,
 			retry, retryTime, retryTries, retryNonIdempotent,
 		},
-		Route:        route,
-		Predict:      predict,
-		PredictGuard: predictJump,
-		Lua:          lua,
-		Directives:   directives(),
+		Route:      route,
+		Predict:    feature.Predictions{feature.RoutePhase: predict, feature.GuardPhase: predictJump},
+		Lua:        lua,
+		Directives: directives(),
 	}
 }
 

@@ -62,7 +62,7 @@ func Feature() feature.Feature {
 		Route:    route,
 		Host:     host,
 		Names:    names,
-		Predict:  predict,
+		Predict:  feature.Predictions{feature.RoutePhase: predict},
 		Causes:   map[feature.Effect]string{feature.WWWRedirect: fromToWWW.Annotation},
 		Lua:      lua,
 	}

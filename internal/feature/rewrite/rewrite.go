@@ -48,7 +48,7 @@ func Feature() feature.Feature {
 		Settings: []feature.AnySetting{useRegex, rewriteTarget, forwardedPrefix},
 		Route:    route,
 		Patterns: patterns,
-		Predict:  predict,
+		Predict:  feature.Predictions{feature.RoutePhase: predict},
 		Lua:      lua,
 	}
 }
