@@ -129,7 +129,7 @@ func (l *hostBuilder) answers(path string) bool {
 		asksItself := l.asksItself(p)
 		for _, rule := range p.paths() {
 			where, ok := routeKeyOf(rule)
-			if ok && l.covers(where, path) && (!asksItself || feature.ExemptPath(p.Values(), where.written())) {
+			if ok && l.covers(where, path) && (!asksItself || feature.Exempt(p.Values(), where.written())) {
 				known = true
 			}
 		}

@@ -20,6 +20,9 @@ func takes(s feature.AnySetting) string {
 	d := s.Spec()
 	switch d.Refers {
 	case feature.Secret, feature.ConfigMap:
+		if d.AnyNamespace {
+			return fmt.Sprintf("namespace/name of a %s", d.Refers)
+		}
 		return fmt.Sprintf("the name of a %s, or namespace/name", d.Refers)
 	}
 	if _, risk := d.Default.(feature.Risk); risk {

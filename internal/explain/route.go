@@ -65,15 +65,8 @@ func (x *explainer) globalSettings(route *model.Route) []feature.Reading {
 func (x *explainer) rule(t build.RuleTrace, r model.Route) Rule {
 	return Rule{
 		Ingress: x.ingress(t.Ingress), Field: t.Field, PathType: t.PathType, Path: t.Written,
-		Matches: r.Kind.String() + " " + writtenPath(r), Backend: r.Backend,
+		Matches: r.Kind.String() + " " + r.Written(), Backend: r.Backend,
 	}
-}
-
-func writtenPath(r model.Route) string {
-	if r.Slash {
-		return r.Path + "/"
-	}
-	return r.Path
 }
 
 func (x *explainer) whyWon(d router.Decision, h *host, won int) string {

@@ -20,15 +20,45 @@ func Bool(text string) (bool, error) {
 	return b, nil
 }
 
-// OnOff reads "on" and "off".
-func OnOff(text string) (bool, error) {
-	switch strings.TrimSpace(text) {
-	case "on":
-		return true, nil
-	case "off":
-		return false, nil
+// Optional takes an empty text for no value.
+func Optional[T any](parse func(string) (T, error)) func(string) (T, error) {
+	return func(text string) (value T, err error) {
+		if text == "" {
+			return value, nil
+		}
+		return parse(text)
 	}
-	return false, errors.New("must be on or off")
+}
+
+// Either returns a parser of two words; the first one is true.
+func Either(yes, no string) func(string) (bool, error) {
+	parse := Word(yes, no)
+	return func(text string) (bool, error) {
+		text, err := parse(strings.TrimSpace(text))
+		return text == yes, err
+	}
+}
+
+// Word returns a parser of two words.
+func Word(one, other string) func(string) (string, error) {
+	return func(text string) (string, error) {
+		if text != one && text != other {
+			return "", fmt.Errorf("must be %s or %s", one, other)
+		}
+		return text, nil
+	}
+}
+
+// Matching returns a parser of texts of at most length bytes that an expression matches.
+// Must says in the error what they must be.
+func Matching(expression string, length int, must string) func(string) (string, error) {
+	form := regexp.MustCompile(expression)
+	return func(text string) (string, error) {
+		if len(text) > length || !form.MatchString(text) {
+			return "", errors.New(must)
+		}
+		return text, nil
+	}
 }
 
 // Int returns a parser of whole numbers from minimum to maximum.

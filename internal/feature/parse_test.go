@@ -39,8 +39,8 @@ func TestParse(t *testing.T) {
 			{"yes", nil}, {"on", nil}, {"", nil}, {" true", nil}, {"tRue", nil}, {"2", nil},
 		})
 	})
-	t.Run("OnOff", func(t *testing.T) {
-		check(t, feature.OnOff, []parseCase{{"on", true}, {"off", false}, {"On", nil}, {"true", nil}, {"", nil}, {"on ", true}})
+	t.Run("Either", func(t *testing.T) {
+		check(t, feature.Either("on", "off"), []parseCase{{"on", true}, {"off", false}, {"On", nil}, {"true", nil}, {"", nil}, {"on ", true}})
 	})
 	t.Run("Int", func(t *testing.T) {
 		check(t, feature.Int(-2, 10), []parseCase{

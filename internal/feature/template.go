@@ -92,14 +92,13 @@ func variable(name string, names bool) (Piece, bool) {
 	return Piece{Variable: "group", Name: name}, groupNumber.MatchString(name) || names && groupName.MatchString(name)
 }
 
-// Literal is the text of a template without variables, false if it has any.
-func (t Template) Literal() (text string, ok bool) {
-	var b strings.Builder
-	for _, p := range t {
-		if p.Variable != "" {
-			return "", false
+// TemplateOf returns a parser of templates whose text another parser accepts. An empty
+// text is no template.
+func TemplateOf(accept func(string) (string, error), names bool) func(string) (Template, error) {
+	return Optional(func(text string) (Template, error) {
+		if _, err := accept(text); err != nil {
+			return nil, err
 		}
-		b.WriteString(p.Literal)
-	}
-	return b.String(), true
+		return ParseTemplate(text, names)
+	})
 }

@@ -3,8 +3,6 @@ package feature
 import (
 	"slices"
 	"strings"
-
-	"github.com/headgate/headgate/internal/model"
 )
 
 // The keys that restrict tenants.
@@ -30,20 +28,11 @@ var noAuthLocations = Setting[[]string]{
 	Doc: "Path prefixes without authentication: rules whose path begins with one of them ignore auth-type, auth-url and global-auth-url.",
 }
 
-// Exempt reports whether the route needs no authentication, neither by password nor by
-// an auth service.
-func Exempt(v Values, route *model.Route) bool {
-	path := route.Path
-	if route.Slash {
-		path += "/"
-	}
-	return ExemptPath(v, path)
-}
-
-// ExemptPath reports the same for a rule's path as it is written. A regular expression
-// after an exempt prefix is never exempt: a rewrite could lead its matches to any path
-// of the backend.
-func ExemptPath(v Values, path string) bool {
+// Exempt reports whether routes with a rule's path, as it is written, need no
+// authentication, neither by password nor by an auth service. A regular expression after
+// an exempt prefix is never exempt: a rewrite could lead its matches to any path of the
+// backend.
+func Exempt(v Values, path string) bool {
 	return slices.ContainsFunc(noAuthLocations.Get(v), func(exempt string) bool {
 		rest, ok := strings.CutPrefix(path, exempt)
 		return ok && !strings.ContainsAny(rest, `()[]{}|*+?^$\`)

@@ -92,6 +92,14 @@ type Route struct {
 	Origin Origin
 }
 
+// Written is the path as the rule has it.
+func (r *Route) Written() string {
+	if r.Slash {
+		return r.Path + "/"
+	}
+	return r.Path
+}
+
 // A Policy is the value of one feature on one route: plain data with one encoding in
 // JSON (no maps, no pointers to shared state).
 type Policy struct {

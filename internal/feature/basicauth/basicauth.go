@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -46,7 +45,7 @@ var (
 		Doc: "The Secret that holds the users.",
 	}
 	authSecretType = feature.Setting[string]{
-		Annotation: "auth-secret-type", Default: authFile, Parse: parseSecretType, OnInvalid: feature.Deny, When: asks, Risk: feature.Low,
+		Annotation: "auth-secret-type", Default: authFile, Parse: feature.Word(authFile, authMap), OnInvalid: feature.Deny, When: asks, Risk: feature.Low,
 		Doc: "auth-file: the key auth of the Secret holds lines NAME:HASH, for digest NAME:REALM:HASH. auth-map: each key is a user name, and its value the rest of such a line.",
 	}
 	authRealm = feature.Setting[string]{
@@ -118,7 +117,7 @@ func route(v feature.Values, out *feature.RouteOut) {
 	if u.problems != "" {
 		out.Warn(authSecret, finding.InvalidValue, u.problems, "these users cannot sign in")
 	}
-	if !feature.Exempt(v, out.Route) {
+	if !feature.Exempt(v, out.Route.Written()) {
 		feature.Add(out.Route, name, policy{Users: feature.Attach(out.Route, u.content), Realm: realm, Digest: list.digest})
 	}
 }
@@ -150,12 +149,16 @@ func read(data map[string][]byte, form string, list *userList) users {
 	}
 	for _, key := range slices.Sorted(maps.Keys(data)) {
 		if form == authFile {
-			list.add(string(data[key]), func(line int) string { return fmt.Sprintf("line %d", line) })
+			list.add(string(data[key]), "")
 		} else {
-			list.add(key+":"+string(data[key]), func(int) string { return fmt.Sprintf("the key %.80q", key) })
+			list.add(key+":"+string(data[key]), fmt.Sprintf("%.80q", key))
 		}
 	}
-	return users{content: feature.NewContent(list.content()), problems: list.problems()}
+	place := "line"
+	if form != authFile {
+		place = "the key"
+	}
+	return users{content: feature.NewContent(list.content()), problems: list.problems(place)}
 }
 
 // parseType accepts all texts that ingress-nginx accepts.
@@ -170,18 +173,4 @@ func parseSecret(text string) (feature.ObjectName, error) {
 	return feature.Object(strings.ReplaceAll(text, " ", ""))
 }
 
-func parseSecretType(text string) (string, error) {
-	if text != authFile && text != authMap {
-		return "", errors.New("must be auth-file or auth-map")
-	}
-	return text, nil
-}
-
-var realmForm = regexp.MustCompile(`^[A-Za-z0-9._~/: -]{0,200}$`)
-
-func parseRealm(text string) (string, error) {
-	if !realmForm.MatchString(text) {
-		return "", errors.New("must be at most 200 letters, digits, spaces and :/-._~")
-	}
-	return text, nil
-}
+var parseRealm = feature.Matching(`^[A-Za-z0-9._~/: -]*$`, 200, "must be at most 200 letters, digits, spaces and :/-._~")

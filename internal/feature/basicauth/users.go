@@ -2,12 +2,16 @@ package basicauth
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+
+	"github.com/headgate/headgate/internal/feature"
 )
 
-// maxReported is how many lines a finding names.
+// maxReported is how many different problems a finding names.
 const maxReported = 5
 
 // A userList reads users as NGINX does: the first line of a name counts, what
@@ -17,14 +21,19 @@ type userList struct {
 	realm  string
 	digest bool
 
-	lines   bytes.Buffer
-	seen    map[string]bool
-	wrong   []string
-	further int
+	lines bytes.Buffer
+	seen  map[string]bool
+	// wrong are the places of each problem; messages has the problems in their order.
+	wrong    map[string][]string
+	messages []string
 }
 
-// add reads the lines of a text. Where says what a line is called.
-func (u *userList) add(text string, where func(line int) string) {
+// add reads the lines of a text. Key is that of the Secret where it stands for all lines
+// of the text in findings, else empty.
+func (u *userList) add(text, key string) {
+	if u.seen == nil {
+		u.seen, u.wrong = map[string]bool{}, map[string][]string{}
+	}
 	number := 0
 	for line := range strings.Lines(text) {
 		number++
@@ -35,41 +44,41 @@ func (u *userList) add(text string, where func(line int) string) {
 			continue
 		}
 		user, hash, err := u.split(line)
-		if err != nil {
-			u.report(where(number) + ": " + err.Error())
-			continue
-		}
-		if u.seen == nil {
-			u.seen = map[string]bool{}
-		}
-		if !u.seen[user] {
+		switch {
+		case err != nil:
+			u.report(err.Error(), cmp.Or(key, strconv.Itoa(number)))
+		case !u.seen[user]:
 			u.seen[user] = true
-			u.lines.WriteString(user)
-			u.lines.WriteByte(':')
-			u.lines.WriteString(hash)
-			u.lines.WriteByte('\n')
+			u.lines.WriteString(user + ":" + hash + "\n")
 		}
 	}
 }
 
-func (u *userList) report(problem string) {
-	if len(u.wrong) == maxReported {
-		u.further++
-		return
+func (u *userList) report(message, place string) {
+	places := u.wrong[message]
+	if places == nil {
+		u.messages = append(u.messages, message)
 	}
-	u.wrong = append(u.wrong, problem)
+	if places == nil || places[len(places)-1] != place {
+		u.wrong[message] = append(places, place)
+	}
 }
 
-// problems are the problems of the lines, empty if there are none.
-func (u *userList) problems() string {
-	if u.wrong == nil {
-		return ""
+// problems are the problems of the lines, each with its places: "lines 1, 2 and 7 more".
+// It is empty if there are none.
+func (u *userList) problems(place string) string {
+	var list []string
+	for _, message := range u.messages[:min(len(u.messages), maxReported)] {
+		word := place
+		if len(u.wrong[message]) > 1 {
+			word += "s"
+		}
+		list = append(list, fmt.Sprintf("%s %s: %s", word, feature.ShortenList(u.wrong[message]), message))
 	}
-	text := strings.Join(u.wrong, "; ")
-	if u.further > 0 {
-		text += fmt.Sprintf("; and %d more", u.further)
+	if further := len(u.messages) - maxReported; further > 0 {
+		list = append(list, fmt.Sprintf("and %d more", further))
 	}
-	return text
+	return strings.Join(list, "; ")
 }
 
 // content is a line "NAME:HASH" for each user, with a line end before the

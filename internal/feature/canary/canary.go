@@ -7,8 +7,6 @@ package canary
 
 import (
 	"embed"
-	"errors"
-	"regexp"
 	"strings"
 
 	"github.com/headgate/headgate/internal/feature"
@@ -29,19 +27,19 @@ var (
 			"A route can have several canaries; the oldest comes first. All other annotations are taken from the route's own Ingress.",
 	}
 	byHeader = feature.Setting[string]{
-		Annotation: "canary-by-header", Parse: name, Risk: feature.Medium,
+		Annotation: "canary-by-header", Parse: parseName, Risk: feature.Medium,
 		Doc: "The name of a request header. Its value \"always\" selects the canary, and \"never\" the backend of the route. With other values, the cookie and the weight are used.",
 	}
 	byHeaderValue = feature.Setting[string]{
-		Annotation: "canary-by-header-value", Parse: headerValue, Risk: feature.Medium,
+		Annotation: "canary-by-header-value", Parse: parseSpacedValue, Risk: feature.Medium,
 		Doc: "The value of the canary-by-header header that selects the canary. The values \"always\" and \"never\" then have no meaning.",
 	}
 	byHeaderPattern = feature.Setting[pattern]{
-		Annotation: "canary-by-header-pattern", Parse: parsePattern, Risk: feature.Medium,
+		Annotation: "canary-by-header-pattern", Parse: feature.Optional(parsePattern), Risk: feature.Medium,
 		Doc: "A regular expression. A header value that it matches selects the canary. canary-by-header-value takes precedence.",
 	}
 	byCookie = feature.Setting[string]{
-		Annotation: "canary-by-cookie", Parse: name, Risk: feature.Medium,
+		Annotation: "canary-by-cookie", Parse: parseName, Risk: feature.Medium,
 		Doc: "The name of a cookie. Its value \"always\" selects the canary, and \"never\" the backend of the route. With other values, the weight is used.",
 	}
 	weight = feature.Setting[int]{
@@ -104,23 +102,12 @@ func variable(header string) string {
 }
 
 var (
-	nameForm  = regexp.MustCompile(`^[A-Za-z0-9._~-]{1,200}$`)
-	valueForm = regexp.MustCompile(`^[A-Za-z0-9._~/:-]{0,1000}$`)
+	parseName  = feature.Matching(`^[A-Za-z0-9._~-]+$`, 200, "must consist of letters, digits and -._~")
+	parseValue = feature.Matching(`^[A-Za-z0-9._~/:-]*$`, 1000, "must consist of letters, digits and :/-._~")
 )
 
-func name(text string) (string, error) {
-	if !nameForm.MatchString(text) {
-		return "", errors.New("must consist of letters, digits and -._~")
-	}
-	return text, nil
-}
-
-func headerValue(text string) (string, error) {
-	text = strings.ReplaceAll(text, " ", "")
-	if !valueForm.MatchString(text) {
-		return "", errors.New("must consist of letters, digits and :/-._~")
-	}
-	return text, nil
+func parseSpacedValue(text string) (string, error) {
+	return parseValue(strings.ReplaceAll(text, " ", ""))
 }
 
 // A pattern is an expression, or the reason why it is invalid. An invalid one keeps
@@ -129,9 +116,6 @@ func headerValue(text string) (string, error) {
 type pattern struct{ text, broken string }
 
 func parsePattern(text string) (pattern, error) {
-	if text == "" {
-		return pattern{}, nil
-	}
 	p, err := pcre.Compile(text, pcre.Options{})
 	if err != nil {
 		return pattern{broken: err.Error()}, nil

@@ -4,9 +4,8 @@ package cors
 
 import (
 	"embed"
-	"errors"
+	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -33,21 +32,24 @@ var (
 			"* for all; null.",
 	}
 	allowMethods = feature.Setting[string]{
-		Annotation: "cors-allow-methods", Default: "GET, PUT, POST, DELETE, PATCH, OPTIONS", Parse: parseMethods, Risk: feature.Medium,
-		Doc: "The value of Access-Control-Allow-Methods.",
+		Annotation: "cors-allow-methods", Default: "GET, PUT, POST, DELETE, PATCH, OPTIONS", Risk: feature.Medium,
+		Parse: listed(`^[A-Za-z, ]+$`, "must consist of letters, commas and spaces"),
+		Doc:   "The value of Access-Control-Allow-Methods.",
 	}
 	allowHeaders = feature.Setting[string]{
-		Annotation: "cors-allow-headers",
-		Default:    "DNT,Keep-Alive,User-Agent,X-Requested-With,If-Modified-Since,Cache-Control,Content-Type,Range,Authorization",
-		Parse:      parseHeaders, Risk: feature.Medium,
-		Doc: "The value of Access-Control-Allow-Headers.",
+		Annotation: "cors-allow-headers", Risk: feature.Medium,
+		Default: "DNT,Keep-Alive,User-Agent,X-Requested-With,If-Modified-Since,Cache-Control,Content-Type,Range,Authorization",
+		Parse:   listed(`^[A-Za-z0-9_, -]+$`, "must consist of letters, digits, - and _, commas and spaces"),
+		Doc:     "The value of Access-Control-Allow-Headers.",
 	}
 	allowCredentials = feature.Setting[bool]{
 		Annotation: "cors-allow-credentials", Default: true, Parse: feature.Bool, Risk: feature.Low,
 		Doc: "Adds Access-Control-Allow-Credentials.",
 	}
 	exposeHeaders = feature.Setting[string]{
-		Annotation: "cors-expose-headers", Parse: parseExposed, Risk: feature.Medium,
+		Annotation: "cors-expose-headers", Risk: feature.Medium,
+		Parse: listed(`^(?:[A-Za-z0-9_-]+|\*)(?:[, ]+(?:[A-Za-z0-9_-]+|\*))*[, ]*$`,
+			"must be names of letters, digits, - and _, or *, separated by commas or spaces"),
 		Doc: "The value of Access-Control-Expose-Headers.",
 	}
 	maxAge = feature.Setting[int]{
@@ -114,29 +116,9 @@ func route(v feature.Values, out *feature.RouteOut) {
 	out.Route.Mode.HeaderFilter = true
 }
 
-var (
-	methodsForm = regexp.MustCompile(`^[A-Za-z, ]+$`)
-	headersForm = regexp.MustCompile(`^[A-Za-z0-9_, -]+$`)
-	exposedForm = regexp.MustCompile(`^(?:[A-Za-z0-9_-]+|\*)(?:[, ]+(?:[A-Za-z0-9_-]+|\*))*[, ]*$`)
-)
-
-func parseMethods(text string) (string, error) {
-	return matching(text, methodsForm, "must consist of letters, commas and spaces")
-}
-
-func parseHeaders(text string) (string, error) {
-	return matching(text, headersForm, "must consist of letters, digits, - and _, commas and spaces")
-}
-
-func parseExposed(text string) (string, error) {
-	return matching(text, exposedForm, "must be names of letters, digits, - and _, or *, separated by commas or spaces")
-}
-
-func matching(text string, form *regexp.Regexp, allowed string) (string, error) {
-	if len(text) > maxLength || !form.MatchString(text) {
-		return "", errors.New(allowed + ", up to " + strconv.Itoa(maxLength) + " bytes")
-	}
-	return text, nil
+// listed returns a parser of the value of a header with a list.
+func listed(expression, must string) func(string) (string, error) {
+	return feature.Matching(expression, maxLength, fmt.Sprintf("%s, up to %d bytes", must, maxLength))
 }
 
 // predict is cors.lua's function rewrite in Go.

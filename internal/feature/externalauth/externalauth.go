@@ -33,11 +33,11 @@ type settings struct {
 }
 
 var (
-	own    = ownSettings()
-	global = own.everywhere()
+	own    = newSettings(authURL)
+	global = newSettings(globalAuthURL)
 
 	authURL = feature.Setting[target]{
-		Annotation: "auth-url", Parse: parseURL, OnInvalid: feature.Deny, Risk: feature.High,
+		Annotation: "auth-url", Parse: feature.Optional(parseURL), OnInvalid: feature.Deny, Risk: feature.High,
 		Doc: "The URL of the service that authenticates each request. The status 2xx allows the request, 401 and 403 are returned to the client, and any other status becomes 500.",
 	}
 	globalAuthURL = everywhere(authURL, takesGlobal)
@@ -59,14 +59,14 @@ var (
 		Doc: "Uses the service of the key global-auth-url, unless the Ingress has an auth-url.",
 	}
 	proxyHeaders = feature.Setting[feature.ObjectName]{
-		Annotation: "auth-proxy-set-headers", Parse: optional(feature.Object), OnInvalid: feature.DenyMissing, When: asksOwn, Refers: feature.ConfigMap, Risk: feature.Medium,
+		Annotation: "auth-proxy-set-headers", Parse: feature.Optional(feature.Object), OnInvalid: feature.DenyMissing, When: asksOwn, Refers: feature.ConfigMap, Risk: feature.Medium,
 		Doc: "The ConfigMap with headers to add to requests to the service. If it does not exist or has an invalid header, the paths answer 503.",
 	}
 	keepalive          = ignored("auth-keepalive", 0, "Number of idle connections to the service.")
 	keepaliveRequests  = ignored("auth-keepalive-requests", 1000, "Number of requests over one connection to the service.")
 	keepaliveTimeout   = ignored("auth-keepalive-timeout", 60, "Number of seconds that a connection to the service may be idle.")
 	keepaliveShareVars = feature.Setting[bool]{
-		Annotation: "auth-keepalive-share-vars", Parse: optional(feature.Bool), Risk: feature.Low,
+		Annotation: "auth-keepalive-share-vars", Parse: feature.Optional(feature.Bool), Risk: feature.Low,
 		Doc: "Has no effect: variables are never shared with the request to the service.",
 	}
 )
@@ -79,61 +79,60 @@ func ignored(annotation string, standard int, doc string) feature.Setting[int] {
 	}
 }
 
-func ownSettings() settings {
-	return settings{
-		url: authURL,
-		method: feature.Setting[string]{
-			Annotation: "auth-method", Parse: parseMethod, OnInvalid: feature.Deny, When: asksOwn, Risk: feature.Low,
+// newSettings declares annotations, or keys if the setting of the URL is one.
+func newSettings(url feature.Setting[target]) settings {
+	s := settings{
+		url: url,
+		method: declare(url, feature.Setting[string]{
+			Annotation: "auth-method", Parse: parseMethod, OnInvalid: feature.Deny, Risk: feature.Low,
 			Doc: "The method of requests to the service; GET by default. If it is set, the service also gets X-Original-URI and X-Scheme.",
-		},
-		signIn: feature.Setting[string]{
+		}),
+		signIn: declare(url, feature.Setting[string]{
 			Annotation: "auth-signin", Parse: parseSignIn, Risk: feature.High,
 			Doc: "The URL that clients are redirected to (302) instead of a 401. The requested URL is added as a query parameter, unless the URL has a parameter of that name.",
-		},
-		signInParam: feature.Setting[string]{
+		}),
+		signInParam: declare(url, feature.Setting[string]{
 			Annotation: "auth-signin-redirect-param", Default: "rd", Parse: parseParam, Risk: feature.Medium,
 			Doc: "The name of the query parameter of auth-signin that holds the requested URL.",
-		},
-		respond: feature.Setting[[]string]{
-			Annotation: "auth-response-headers", Parse: parseNames, OnInvalid: feature.Deny, When: asksOwn, Risk: feature.Medium,
+		}),
+		respond: declare(url, feature.Setting[[]string]{
+			Annotation: "auth-response-headers", Parse: parseNames, OnInvalid: feature.Deny, Risk: feature.Medium,
 			Doc: "Headers of the service's response that are sent to the backend. They replace the client's headers of the same names.",
-		},
-		redirect: feature.Setting[string]{
-			Annotation: "auth-request-redirect", Parse: parseRedirect, OnInvalid: feature.Deny, When: asksOwn, Risk: feature.Medium,
+		}),
+		redirect: declare(url, feature.Setting[string]{
+			Annotation: "auth-request-redirect", Parse: parsePlain, OnInvalid: feature.Deny, Risk: feature.Medium,
 			Doc: "The value of the header X-Auth-Request-Redirect that the service gets. The default is the request's URI.",
-		},
-		cacheKey: feature.Setting[feature.Template]{
+		}),
+		cacheKey: declare(url, feature.Setting[feature.Template]{
 			Annotation: "auth-cache-key", Parse: parseKey, Risk: feature.Medium,
 			Doc: "A text with variables. Requests of one path with the same key share a cached response of the service. Without it, nothing is cached.",
-		},
-		cacheFor: feature.Setting[[]validity]{
-			Annotation: "auth-cache-duration", Default: usualValidity, Parse: parseValidity, OnInvalid: feature.Deny, When: asksOwn, Risk: feature.Medium,
+		}),
+		cacheFor: declare(url, feature.Setting[[]validity]{
+			Annotation: "auth-cache-duration", Default: usualValidity, Parse: parseValidity, OnInvalid: feature.Deny, Risk: feature.Medium,
 			Doc: "How long responses of the service are cached, for each status. The Cache-Control and Expires headers of the response take precedence.",
-		},
-		alwaysCookie: feature.Setting[bool]{
-			Annotation: "auth-always-set-cookie", Parse: optional(feature.Bool), OnInvalid: feature.Deny, When: asksOwn, Risk: feature.Low,
+		}),
+		alwaysCookie: declare(url, feature.Setting[bool]{
+			Annotation: "auth-always-set-cookie", Parse: feature.Optional(feature.Bool), OnInvalid: feature.Deny, Risk: feature.Low,
 			Doc: "Adds the service's cookies to every response, not only to successful ones and redirects.",
-		},
+		}),
 	}
-}
-
-// everywhere returns the keys that are for all routes what the annotations are for
-// one Ingress.
-func (s settings) everywhere() settings {
-	s.url = globalAuthURL
-	s.method = everywhere(s.method, asksGlobal)
-	s.signIn = everywhere(s.signIn, asksGlobal)
-	s.signInParam = everywhere(s.signInParam, asksGlobal)
-	s.respond = everywhere(s.respond, asksGlobal)
-	s.redirect = everywhere(s.redirect, asksGlobal)
-	s.cacheKey = everywhere(s.cacheKey, asksGlobal)
-	s.cacheFor = everywhere(s.cacheFor, asksGlobal)
-	// Without the key, only the responses' own headers decide how long they are cached.
-	s.cacheFor.Default = nil
-	s.alwaysCookie = everywhere(s.alwaysCookie, asksGlobal)
+	if url.Key != "" {
+		// Without the key, only the responses' own headers decide how long they are cached.
+		s.cacheFor.Default = nil
+	}
 	return s
 }
 
+// declare makes a key of an annotation if the setting of the URL is one.
+func declare[T any](url feature.Setting[target], s feature.Setting[T]) feature.Setting[T] {
+	if url.Key != "" {
+		return everywhere(s, asksGlobal)
+	}
+	s.When = asksOwn
+	return s
+}
+
+// everywhere returns the key that is for all routes what an annotation is for one Ingress.
 func everywhere[T any](s feature.Setting[T], when func(feature.Values) bool) feature.Setting[T] {
 	s.Key, s.Annotation, s.When = "global-"+s.Annotation, "", when
 	s.Doc += " Applies to routes whose Ingress has neither an auth-url nor enable-global-auth: \"false\"."
@@ -186,7 +185,7 @@ func route(v feature.Values, out *feature.RouteOut) {
 	if out.Route.Origin == (model.Origin{}) {
 		return
 	}
-	if feature.Exempt(v, out.Route) {
+	if feature.Exempt(v, out.Route.Written()) {
 		return
 	}
 	s, ok := asked(v)

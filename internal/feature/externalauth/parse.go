@@ -1,6 +1,7 @@
 package externalauth
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,17 +14,6 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
 )
-
-// optional takes an empty text for no value.
-func optional[T any](parse func(string) (T, error)) func(string) (T, error) {
-	return func(text string) (T, error) {
-		if text == "" {
-			var none T
-			return none, nil
-		}
-		return parse(text)
-	}
-}
 
 // A target is the value of auth-url.
 type target struct {
@@ -52,26 +42,16 @@ func (t target) pathVaries() bool {
 const maxURL = 4096
 
 var (
-	urlForm  = regexp.MustCompile(`^[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=% ]*$`)
+	checkURL = feature.Matching(`^[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=% ]*$`, maxURL,
+		"must be at most 4096 letters, digits and -._~:/?#[]@!$&'()*+,;=%")
 	nameForm = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?$`)
-	errURL   = errors.New("must be at most 4096 letters, digits and -._~:/?#[]@!$&'()*+,;=%")
 )
-
-func checkURL(text string) error {
-	if len(text) > maxURL || !urlForm.MatchString(text) {
-		return errURL
-	}
-	return nil
-}
 
 // parseURL reads "http://HOST[:PORT][/PATH][?QUERY]", with variables in path
 // and query. The host may be $host, and no other variable: with
 // one that clients set, they could choose the service that authenticates them.
 func parseURL(text string) (target, error) {
-	if text == "" {
-		return target{}, nil
-	}
-	if err := checkURL(text); err != nil {
+	if _, err := checkURL(text); err != nil {
 		return target{}, err
 	}
 	rest, secure := strings.CutPrefix(text, "https://")
@@ -157,31 +137,13 @@ func parseMethod(text string) (string, error) {
 
 // parseSignIn validates the text. The template is made when the parameter is known.
 func parseSignIn(text string) (string, error) {
-	if err := checkURL(text); err != nil {
-		return "", err
-	}
-	_, err := feature.ParseTemplate(text, false)
+	_, err := feature.TemplateOf(checkURL, false)(text)
 	return text, err
 }
 
-var plainForm = regexp.MustCompile(`^[A-Za-z0-9._~/:,?&=-]{0,1000}$`)
+var parsePlain = feature.Matching(`^[A-Za-z0-9._~/:,?&=-]*$`, 1000, "must consist of letters, digits and -._~/:,?&=")
 
-func parseParam(text string) (string, error) {
-	if !plainForm.MatchString(text) {
-		return "", errors.New("must consist of letters, digits and -._~/:,?&=")
-	}
-	if text == "" {
-		return "rd", nil
-	}
-	return text, nil
-}
-
-func parseRedirect(text string) (string, error) {
-	if !plainForm.MatchString(text) {
-		return "", errors.New("must consist of letters, digits and -._~/:,?&=")
-	}
-	return text, nil
-}
+func parseParam(text string) (string, error) { return parsePlain(cmp.Or(text, "rd")) }
 
 // framing are headers that say where a request ends. With another value, a server
 // could read one request as two.
@@ -244,14 +206,7 @@ func headerValue(name, text string) (feature.Template, error) {
 	return feature.ParseTemplate(text, false)
 }
 
-var keyForm = regexp.MustCompile(`^[A-Za-z0-9_${}-]{0,1000}$`)
-
-func parseKey(text string) (feature.Template, error) {
-	if !keyForm.MatchString(text) {
-		return nil, errors.New("must consist of letters, digits and -_${}")
-	}
-	return feature.ParseTemplate(text, false)
-}
+var parseKey = feature.TemplateOf(feature.Matching(`^[A-Za-z0-9_${}-]*$`, 1000, "must consist of letters, digits and -_${}"), false)
 
 // A validity is how long responses with a status are cached. Status 0 is any.
 type validity struct {

@@ -96,19 +96,11 @@ func route(v feature.Values, out *feature.RouteOut) {
 	if out.Route.Origin == (model.Origin{}) {
 		return
 	}
-	if (p.Always || sslRedirect.Get(v)) && !isExempt(out.Route, exemptLocations.Get(v)) {
+	// As in ingress-nginx, the paths of requests don't matter.
+	exempt := slices.ContainsFunc(exemptLocations.Get(v), func(start string) bool { return strings.HasPrefix(out.Route.Written(), start) })
+	if (p.Always || sslRedirect.Get(v)) && !exempt {
 		feature.Add(out.Route, name, p)
 	}
-}
-
-// isExempt reports whether a rule's path begins with one of the list. The paths of
-// requests don't matter, as in ingress-nginx.
-func isExempt(route *model.Route, list []string) bool {
-	path := route.Path
-	if route.Slash {
-		path += "/"
-	}
-	return slices.ContainsFunc(list, func(start string) bool { return strings.HasPrefix(path, start) })
 }
 
 // everywhere is what httpsredirect.lua reads of the globals.

@@ -4,9 +4,7 @@ package proxying
 
 import (
 	"embed"
-	"errors"
 	"math/bits"
-	"strings"
 	"time"
 
 	"github.com/headgate/headgate/internal/feature"
@@ -43,11 +41,11 @@ const (
 
 var (
 	buffering = feature.Setting[bool]{
-		Annotation: "proxy-buffering", Key: "proxy-buffering", Default: false, Parse: feature.OnOff, Risk: feature.Low,
+		Annotation: "proxy-buffering", Key: "proxy-buffering", Default: false, Parse: feature.Either("on", "off"), Risk: feature.Low,
 		Doc: "Buffers responses of backends.",
 	}
 	requestBuffering = feature.Setting[bool]{
-		Annotation: "proxy-request-buffering", Key: "proxy-request-buffering", Default: true, Parse: feature.OnOff, Risk: feature.Low,
+		Annotation: "proxy-request-buffering", Key: "proxy-request-buffering", Default: true, Parse: feature.Either("on", "off"), Risk: feature.Low,
 		Doc: "Reads the whole request body before the request is sent to the backend.",
 	}
 	bufferSize = feature.Setting[int64]{
@@ -67,7 +65,7 @@ var (
 		Doc: "Maximum part of a request body that is kept in memory, rounded up to a power of two, from 1k to 8m. The rest is written to a file.",
 	}
 	busyBuffers = feature.Setting[int64]{
-		Annotation: "proxy-busy-buffers-size", Key: "proxy-busy-buffers-size", Default: 0, Parse: sizeOrEmpty, Risk: feature.Low,
+		Annotation: "proxy-busy-buffers-size", Key: "proxy-busy-buffers-size", Default: 0, Parse: feature.Optional(feature.Size(1, maxBuffers*maxBuffer)), Risk: feature.Low,
 		Doc: "Maximum size of buffers that are being sent to the client while the response is still read, rounded up to a power of two. The minimum is the size of one buffer, the maximum half of all buffers, and the default two buffers.",
 	}
 	tempFile = feature.Setting[int64]{
@@ -75,7 +73,7 @@ var (
 		Doc: "Maximum size of the temporary file for a response that does not fit into the buffers, rounded up to a power of two; at least one buffer. 0 disables the file.",
 	}
 	httpVersion = feature.Setting[bool]{
-		Annotation: "proxy-http-version", Key: "proxy-http-version", Default: false, Parse: isOldProtocol, Risk: feature.Low,
+		Annotation: "proxy-http-version", Key: "proxy-http-version", Default: false, Parse: feature.Either("1.0", "1.1"), Risk: feature.Low,
 		Doc: "The HTTP version of requests to backends, 1.0 or 1.1 (the default).",
 	}
 	connectTimeout = timeout("proxy-connect-timeout", standard.Connect, "Number of seconds for connecting to an endpoint.")
@@ -88,21 +86,6 @@ func timeout(setting string, seconds int, doc string) feature.Setting[time.Durat
 		Annotation: setting, Key: setting, Default: time.Duration(seconds) * time.Second,
 		Parse: feature.Seconds(1, maxSeconds), Risk: feature.Low, Doc: doc,
 	}
-}
-
-func sizeOrEmpty(text string) (int64, error) {
-	if text == "" {
-		return 0, nil
-	}
-	return feature.Size(1, maxBuffers*maxBuffer)(text)
-}
-
-func isOldProtocol(text string) (bool, error) {
-	text = strings.TrimSpace(text)
-	if text != "1.0" && text != "1.1" {
-		return false, errors.New("must be 1.0 or 1.1")
-	}
-	return text == "1.0", nil
 }
 
 // Feature is how requests and answers pass through.

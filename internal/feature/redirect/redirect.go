@@ -5,7 +5,6 @@ package redirect
 import (
 	"embed"
 	"errors"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -128,26 +127,10 @@ func isURL(text string) bool {
 }
 
 var (
-	urlForm  = regexp.MustCompile(`^[A-Za-z0-9._~:/,?&=-]*$`)
-	rootForm = regexp.MustCompile(`^/[A-Za-z0-9._~:/$-]*$`)
+	parseURL  = feature.Matching(`^[A-Za-z0-9._~:/,?&=-]*$`, maxLength, "must consist of letters, digits and -._~:/,?&=")
+	parseRoot = feature.TemplateOf(feature.Matching(`^/[A-Za-z0-9._~:/$-]*$`, maxLength,
+		"must be a path that begins with a slash, of letters, digits and -._~:/, and variables"), false)
 )
-
-func parseURL(text string) (string, error) {
-	if len(text) > maxLength || !urlForm.MatchString(text) {
-		return "", errors.New("must consist of letters, digits and -._~:/,?&=")
-	}
-	return text, nil
-}
-
-func parseRoot(text string) (feature.Template, error) {
-	if text == "" {
-		return nil, nil
-	}
-	if len(text) > maxLength || !rootForm.MatchString(text) {
-		return nil, errors.New("must be a path that begins with a slash, of letters, digits and -._~:/, and variables")
-	}
-	return feature.ParseTemplate(text, false)
-}
 
 // parseCode accepts any number; codeIn decides which of them are used.
 func parseCode(text string) (int, error) {

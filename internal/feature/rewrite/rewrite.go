@@ -4,9 +4,7 @@ package rewrite
 
 import (
 	"embed"
-	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/headgate/headgate/internal/feature"
@@ -35,7 +33,7 @@ var (
 			"A target that begins with http:// or https:// redirects. Like use-regex, the annotation makes all paths of the host regular expressions.",
 	}
 	forwardedPrefix = feature.Setting[feature.Template]{
-		Annotation: "x-forwarded-prefix", Parse: parsePrefix, Risk: feature.Medium,
+		Annotation: "x-forwarded-prefix", Parse: feature.TemplateOf(path, false), Risk: feature.Medium,
 		Doc: "The value of the header X-Forwarded-Prefix in requests with a rewritten path, with $1 to $9 for the groups of the path.",
 	}
 )
@@ -96,10 +94,7 @@ func patterns(v feature.Values, path string) feature.AnySetting {
 func route(v feature.Values, out *feature.RouteOut) {
 	prefix := forwardedPrefix.Get(v)
 	t := rewriteTarget.Get(v)
-	path := out.Route.Path
-	if out.Route.Slash {
-		path += "/"
-	}
+	path := out.Route.Written()
 	expression := path
 	switch {
 	case t.changesBelow(out.Route):
@@ -119,23 +114,10 @@ func route(v feature.Values, out *feature.RouteOut) {
 	feature.Add(out.Route, name, policy{Pattern: pattern.Text(), Target: t.template, Redirect: t.redirects(), Prefix: prefix})
 }
 
-var pathForm = regexp.MustCompile(`^[A-Za-z0-9._~:/$-]+$`)
-
-var errForm = errors.New("must consist of letters, digits and -._~:/, and $ with the number or name of a group, without a query string")
+var path = feature.Matching(`^[A-Za-z0-9._~:/$-]+$`, maxLength,
+	"must consist of letters, digits and -._~:/, and $ with the number or name of a group, without a query string")
 
 func parseTarget(text string) (target, error) {
-	template, err := parseTemplate(text, true)
+	template, err := feature.TemplateOf(path, true)(text)
 	return target{text, template}, err
-}
-
-func parsePrefix(text string) (feature.Template, error) { return parseTemplate(text, false) }
-
-func parseTemplate(text string, names bool) (feature.Template, error) {
-	if text == "" {
-		return nil, nil
-	}
-	if len(text) > maxLength || !pathForm.MatchString(text) {
-		return nil, errForm
-	}
-	return feature.ParseTemplate(text, names)
 }

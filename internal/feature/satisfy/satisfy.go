@@ -3,21 +3,13 @@
 // authenticate in its Lua.
 package satisfy
 
-import (
-	"errors"
+import "github.com/headgate/headgate/internal/feature"
 
-	"github.com/headgate/headgate/internal/feature"
-)
-
-// The values of satisfy. Without the annotation, and with an invalid value, it is
-// all.
-const (
-	allOf = "all"
-	anyOf = "any"
-)
+// anyOf is the value that is not the default.
+const anyOf = "any"
 
 var satisfy = feature.Setting[string]{
-	Annotation: "satisfy", Parse: parse, Risk: feature.Low,
+	Annotation: "satisfy", Parse: feature.Word("all", anyOf), Risk: feature.Low,
 	Doc: "With any, one of the auth checks (auth-type; auth-url or global-auth-url) must succeed. With all, which is the default, all of them must succeed.",
 }
 
@@ -32,11 +24,4 @@ func Feature() feature.Feature {
 		},
 		Causes: map[feature.Effect]string{feature.AnyAuth: satisfy.Annotation},
 	}
-}
-
-func parse(text string) (string, error) {
-	if text != allOf && text != anyOf {
-		return "", errors.New("must be all or any")
-	}
-	return text, nil
 }

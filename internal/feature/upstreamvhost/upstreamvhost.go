@@ -3,8 +3,6 @@ package upstreamvhost
 
 import (
 	"embed"
-	"errors"
-	"regexp"
 
 	"github.com/headgate/headgate/internal/feature"
 )
@@ -39,14 +37,5 @@ type policy struct {
 	Host feature.Template `json:"host"`
 }
 
-var form = regexp.MustCompile(`^[A-Za-z0-9._~/:^$\[\](){}*+?|&=\\-]{1,1000}$`)
-
-func parse(text string) (feature.Template, error) {
-	if text == "" {
-		return nil, nil
-	}
-	if !form.MatchString(text) {
-		return nil, errors.New(`must be at most 1000 letters, digits and -._~/:^$[](){}*+?|&=\, and variables such as $service_name`)
-	}
-	return feature.ParseTemplate(text, false)
-}
+var parse = feature.TemplateOf(feature.Matching(`^[A-Za-z0-9._~/:^$\[\](){}*+?|&=\\-]+$`, 1000,
+	`must be at most 1000 letters, digits and -._~/:^$[](){}*+?|&=\, and variables such as $service_name`), false)
