@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"net/netip"
 	"sync"
@@ -93,7 +94,7 @@ func fakeFeatures() []feature.Feature {
 		{
 			Name: "objects", Settings: []feature.AnySetting{lock, note},
 			Route: func(v feature.Values, out *feature.RouteOut) {
-				if secret, ok := feature.SecretOf(v, lock); ok {
+				if secret, ok := feature.FromSecret(v, lock, "", maps.Clone[map[string][]byte]); ok {
 					feature.Add(out.Route, "lock", string(secret["key"]))
 				}
 				if configMap, ok := feature.ConfigMapOf(v, note); ok {
@@ -116,7 +117,7 @@ func fakeFeatures() []feature.Feature {
 		{
 			Name: "clients", Settings: []feature.AnySetting{authority, depth},
 			Host: func(v feature.Values, out *feature.HostOut) {
-				if secret, ok := feature.SecretOf(v, authority); ok {
+				if secret, ok := feature.FromSecret(v, authority, "", maps.Clone[map[string][]byte]); ok {
 					out.Policy = "verify"
 					out.TLS = fmt.Sprintf("%s:%d", secret["ca"], depth.Get(v))
 					out.Contents = append(out.Contents, feature.NewContent(secret["ca"]))

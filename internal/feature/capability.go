@@ -2,18 +2,14 @@ package feature
 
 // A Capability is something that one NGINX can do and another can't. The controller
 // looks for each; where there is no NGINX, as for lint, all are assumed.
-type Capability int
+type Capability string
 
 // The capabilities.
 const (
-	// HybridGroups are the groups for key exchange that combine a curve with
-	// ML-KEM. They need OpenSSL 3.5 or later. NGINX rejects its whole
-	// configuration if its TLS library lacks a group.
-	HybridGroups Capability = iota
+	// HybridGroups are the groups for key exchange that combine a curve with ML-KEM.
+	// They need OpenSSL 3.5 or later. NGINX rejects its whole configuration if its TLS
+	// library lacks a group.
+	HybridGroups Capability = "hybrid-groups"
 	// ModSecurity is the module of that name.
-	ModSecurity
-
-	Capabilities // how many there are
+	ModSecurity Capability = "modsecurity"
 )
-
-func (c Capability) String() string { return [Capabilities]string{"hybrid-groups", "modsecurity"}[c] }

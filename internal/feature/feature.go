@@ -38,13 +38,11 @@ type Feature struct {
 	// static settings into its profile, dynamic ones as policies. Features are
 	// called in the order of the list.
 	Route func(Values, *RouteOut)
-	// Host writes what the merged values of a host mean for its TLS connections
-	// and for the routes of all its Ingresses.
+	// Host writes what the merged values of a host mean for TLS and all its routes.
 	Host func(Values, *HostOut)
 	// Backend writes what the merged values of a backend mean for it.
 	Backend func(Values, *BackendOut)
-	// Names writes which names the Ingress claims besides its hosts. It gets no
-	// data of objects.
+	// Names writes which further names the Ingress claims. It gets no data of objects.
 	Names func(Values, *NamesOut)
 	// Process writes what keys mean for the NGINX process and for every request.
 	Process func(Values, *ProcessOut)
@@ -75,11 +73,9 @@ type Feature struct {
 	// Directives are the settings of profiles that are the feature's own.
 	Directives directive.List
 	// Lua holds the feature's Lua modules, *.lua: that of the feature's Name is
-	// headgate.feature.NAME, a further one headgate.feature.NAME.MODULE. Nil if
-	// the feature needs none.
+	// headgate.feature.NAME, a further one headgate.feature.NAME.MODULE.
 	Lua fs.FS
-	// Resources are what the feature needs of NGINX's configuration beside
-	// profiles.
+	// Resources are what the feature needs in nginx.conf besides profiles.
 	Resources resource.Resources
 }
 
@@ -110,8 +106,7 @@ type HostOut struct {
 	Contents []model.Content
 }
 
-// A BackendOut is what features write for a backend. Deny leaves it without
-// endpoints.
+// A BackendOut is what features write for a backend. Deny leaves it no endpoints.
 type BackendOut struct {
 	Report
 	Balancing *model.Balancing
@@ -131,13 +126,11 @@ type NamesOut struct {
 type ProcessOut struct {
 	Report
 	Process *model.Process
-	// Policy is what the feature's Lua reads on every request, as plain data, nil
-	// for nothing.
+	// Policy is plain data for the feature's Lua on every request, nil for none.
 	Policy any
 }
 
-// A Report takes problems that only several settings together, or the content of an
-// object, show.
+// A Report takes problems that several settings together, or objects, show.
 type Report struct {
 	Problems []Problem
 	Denied   bool
@@ -145,12 +138,10 @@ type Report struct {
 	denial   string
 }
 
-// NewReport makes a Report about values. Denial is the effect of a problem that
-// denies.
+// NewReport makes a Report about values. Denial is the effect of what denies.
 func NewReport(v Values, denial string) Report { return Report{values: v, denial: denial} }
 
-// Reject reports that a setting can't be followed. It has the effect of an invalid
-// value.
+// Reject reports that a setting can't be followed, as an invalid value is.
 func (r *Report) Reject(s AnySetting, code finding.Code, message string) {
 	if s.Spec().OnInvalid != UseDefault {
 		r.Deny(s, code, message)
@@ -232,8 +223,7 @@ const (
 	DenyMissing
 )
 
-// Risk is how much harm a tenant can do with an annotation. It is compared with the
-// key annotations-risk-level.
+// Risk is how much harm an annotation can do. The key annotations-risk-level bounds it.
 type Risk int
 
 // The risks, least first.

@@ -2,6 +2,7 @@ package feature_test
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -69,7 +70,7 @@ func TestReferredObjects(t *testing.T) {
 		if got := fmt.Sprint(refs); got != c.refers {
 			t.Errorf("%s: refers to %s, want %s", name, got, c.refers)
 		}
-		inSecret, _ := feature.SecretOf(p.Values(), secret)
+		inSecret, _ := feature.FromSecret(p.Values(), secret, "", maps.Clone[map[string][]byte])
 		inConfigMap, _ := feature.ConfigMapOf(p.Values(), shared)
 		if got := string(inSecret["of"]) + inConfigMap["of"]; got != c.data && !(c.problem == finding.MissingObject && c.data == "") {
 			t.Errorf("%s: data of %q, want %q", name, got, c.data)

@@ -105,9 +105,8 @@ func Duration(text string) (time.Duration, error) {
 
 var sizePattern = regexp.MustCompile(`^([0-9]+)([bkmg]?)$`)
 
-// Size returns a parser of a number of bytes from minimum to maximum: digits and at
-// most one of b, k, m and g in any case. Spaces are removed, as by
-// ingress-nginx.
+// Size returns a parser of a number of bytes from minimum to maximum, with b, k, m or g
+// in any case. Spaces are removed, as by ingress-nginx.
 func Size(minimum, maximum int64) func(string) (int64, error) {
 	return func(text string) (int64, error) {
 		found := sizePattern.FindStringSubmatch(strings.ToLower(strings.ReplaceAll(text, " ", "")))

@@ -61,8 +61,7 @@ type Chosen struct {
 	Shares []float64
 }
 
-// Header is the value of a request's header as NGINX has it in $http_NAME, by
-// NAME. NGINX ignores headers with underscores.
+// Header is what NGINX has in $http_NAME. It ignores headers with underscores.
 func (q SimulatedRequest) Header(name string) (value string, ok bool) {
 	if name == "host" && len(q.Headers["Host"]) == 0 {
 		return q.Authority, q.Authority != ""
@@ -76,8 +75,7 @@ func (q SimulatedRequest) Header(name string) (value string, ok bool) {
 	return strings.Join(values, ", "), len(values) > 0
 }
 
-// Cookie is the value of a request's cookie as NGINX has it in $cookie_NAME, by
-// NAME: the first one, case-insensitively.
+// Cookie is what NGINX has in $cookie_NAME: the first one, case-insensitively.
 func (q SimulatedRequest) Cookie(name string) (value string, ok bool) {
 	for _, line := range q.Headers["Cookie"] {
 		for cookie := range strings.FieldsFuncSeq(line, func(c rune) bool { return c == ';' || c == ',' }) {
@@ -96,9 +94,8 @@ func (q SimulatedRequest) Query() string {
 	return query
 }
 
-// Predict fills a template in, as far as its variables are known: group returns the
-// text of a group of the route's path. Variables that only a real request has keep
-// their names.
+// Predict fills a template in: group returns the text of a group of the route's path.
+// Variables that only a real request has keep their names.
 func (t Template) Predict(q SimulatedRequest, group func(name string) (text string, ok bool)) string {
 	var b strings.Builder
 	for _, p := range t {

@@ -11,17 +11,15 @@ import (
 	"github.com/headgate/headgate/internal/model"
 )
 
-// A Schema is all settings of a list of features. It reads and merges annotations
-// by the declarations.
+// A Schema reads and merges annotations by the declarations of features.
 type Schema struct {
 	prefix   string // of annotations, with its slash
 	settings []*schemaSetting
 	// byAnnotation and byKey are by the whole names.
 	byAnnotation, byKey map[string]*schemaSetting
-	lacks               [Capabilities]bool
+	lacks               []Capability
 }
 
-// A schemaSetting is a setting with its position in the list.
 type schemaSetting struct {
 	SettingSpec
 	feature string
@@ -30,8 +28,7 @@ type schemaSetting struct {
 	leading string
 }
 
-// AllSettings are the settings of all features, and those by which an
-// administrator says what tenants may do.
+// AllSettings are the settings of all features, and those of Tenancy.
 func AllSettings(features []Feature) []AnySetting {
 	list := Tenancy()
 	for _, f := range features {
@@ -43,10 +40,7 @@ func AllSettings(features []Feature) []AnySetting {
 // NewSchema collects the settings of features. Prefix stands before the names of
 // annotations, without its slash. Lacking is what NGINX can't do.
 func NewSchema(prefix string, features []Feature, lacking ...Capability) *Schema {
-	s := &Schema{prefix: prefix + "/", byAnnotation: map[string]*schemaSetting{}, byKey: map[string]*schemaSetting{}}
-	for _, c := range lacking {
-		s.lacks[c] = true
-	}
+	s := &Schema{prefix: prefix + "/", byAnnotation: map[string]*schemaSetting{}, byKey: map[string]*schemaSetting{}, lacks: lacking}
 	for _, f := range append([]Feature{{Settings: Tenancy()}}, features...) {
 		first, leading := len(s.settings), ""
 		for _, setting := range f.Settings {
@@ -116,14 +110,12 @@ const (
 	maxError = 300
 )
 
-// NotImplemented is the error of a Parse for a value that may be valid but has no
-// effect yet. It says what is not implemented.
+// NotImplemented is the error of a Parse for a value that has no effect yet.
 type NotImplemented string
 
 func (n NotImplemented) Error() string { return string(n) }
 
-// badValue returns the code and the message of a finding about a value that Parse
-// rejects.
+// badValue returns the code and the message of a finding about an invalid value.
 func badValue(text string, err error) (finding.Code, string) {
 	if missing, ok := errors.AsType[NotImplemented](err); ok {
 		return finding.NotImplemented, missing.Error()
@@ -355,8 +347,7 @@ func (p *Parsed) Values() Values {
 // decide whether it is a canary, and explain shows them.
 func (p *Parsed) Written() Values { return p.values }
 
-// Forbidden reports whether the annotations go beyond what the administrator
-// allows.
+// Forbidden reports whether the administrator does not allow the annotations.
 func (p *Parsed) Forbidden() bool { return p.forbidden }
 
 // Denied reports whether the routes of the Ingress answer 503.
@@ -369,8 +360,7 @@ func (p *Parsed) Problems() []Problem {
 	return slices.DeleteFunc(slices.Clone(p.problems), func(p Problem) bool { return p.unit })
 }
 
-// ProblemsOf are those of one feature's settings, and what the administrator
-// forbids.
+// ProblemsOf are those of one feature's settings, and what is forbidden.
 func (p *Parsed) ProblemsOf(feature string) []Problem {
 	return slices.DeleteFunc(p.Problems(), func(p Problem) bool { return p.feature != "" && p.feature != feature })
 }

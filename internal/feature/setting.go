@@ -1,13 +1,11 @@
 package feature
 
-// A Setting declares an annotation, a ConfigMap key, or an annotation together
-// with the key that gives its default.
+// A Setting declares an annotation, a ConfigMap key, or one with the key of its default.
 type Setting[T any] struct {
 	// Annotation is the annotation's name without the prefix, empty for a
 	// setting that has only a key. No two settings have the same one.
 	Annotation string
-	// Key is the ConfigMap key, empty for a setting that has only an
-	// annotation.
+	// Key is the ConfigMap key, empty for a setting that has only an annotation.
 	Key string
 	// Default applies where neither is set.
 	Default T
@@ -28,7 +26,7 @@ type Setting[T any] struct {
 	// it asks for the feature.
 	Leads bool
 	// Refers is the kind of object that the value names. T is then ObjectName, and
-	// SecretOf and ConfigMapOf return the data. Keys can't refer to objects.
+	// FromSecret and ConfigMapOf return the data. Keys can't refer to objects.
 	Refers ObjectKind
 	// AnyNamespace lets the object be of any namespace, even if the key
 	// allow-cross-namespace-resources is false.
@@ -48,8 +46,7 @@ const (
 	ScopeHost
 	// ScopeBackend is a port of a Service, for all Ingresses that use it.
 	ScopeBackend
-	// ScopeName is names that the Ingress claims; the oldest that claims a name
-	// has it.
+	// ScopeName is names that the Ingress claims; the oldest claim counts.
 	ScopeName
 	// ScopeProcess is the NGINX process, and every request: for keys only.
 	ScopeProcess
@@ -68,8 +65,7 @@ type Merge int
 
 // The merges.
 const (
-	// MergeOldest uses, for each setting, the oldest Ingress with a valid value that is
-	// not empty.
+	// MergeOldest uses, for each setting, the oldest value that is valid and not empty.
 	MergeOldest Merge = iota
 	// MergeOwner uses the values of the oldest Ingress, and defaults where it has none.
 	// If it has an invalid value that denies, the whole unit is denied.
@@ -82,8 +78,6 @@ const (
 
 	Merges // how many there are
 )
-
-func (m Merge) String() string { return [Merges]string{"oldest", "owner", "together"}[m] }
 
 // AnySetting is a Setting of any type.
 type AnySetting interface {

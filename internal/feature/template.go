@@ -50,8 +50,7 @@ var (
 )
 
 // ParseTemplate parses a text. $1 to $9 are groups of the route's path. With names,
-// any other variable is the group of that name. The error says what the text must
-// be.
+// any other variable is the group of that name.
 func ParseTemplate(text string, names bool) (Template, error) {
 	var t Template
 	literal := func(text string) {
@@ -92,8 +91,7 @@ func variable(name string, names bool) (Piece, bool) {
 	return Piece{Variable: "group", Name: name}, groupNumber.MatchString(name) || names && groupName.MatchString(name)
 }
 
-// TemplateOf returns a parser of templates whose text another parser accepts. An empty
-// text is no template.
+// TemplateOf returns a parser of templates whose text is empty or accepted.
 func TemplateOf(accept func(string) (string, error), names bool) func(string) (Template, error) {
 	return Optional(func(text string) (Template, error) {
 		if _, err := accept(text); err != nil {

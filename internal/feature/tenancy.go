@@ -39,8 +39,7 @@ func Exempt(v Values, path string) bool {
 	})
 }
 
-// Tenancy are the settings that restrict or exempt tenants. They belong to no single
-// feature.
+// Tenancy are the settings that restrict or exempt tenants.
 func Tenancy() []AnySetting {
 	return []AnySetting{crossNamespace, riskLevel, wordBlocklist, noAuthLocations}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/headgate/headgate/internal/model"
@@ -34,8 +35,7 @@ type entry struct {
 	configMap map[string]string
 }
 
-// Origin names the Ingress, its zero value where there is none, or several are
-// merged.
+// Origin names the Ingress, unless there is none, or several are merged.
 func (v Values) Origin() model.Origin { return v.origin }
 
 // Says reports whether there is an annotation that is a setting of a scope.
@@ -51,7 +51,7 @@ func (v Values) Says(scope Scope) bool {
 // Has reports whether NGINX has a capability. A feature that needs one that NGINX
 // lacks reports finding.MissingCapability: by Deny if it controls access, else by
 // Reject.
-func (v Values) Has(c Capability) bool { return !v.config.schema.lacks[c] }
+func (v Values) Has(c Capability) bool { return !slices.Contains(v.config.schema.lacks, c) }
 
 // field is where a setting is written: an annotation's whole name, or a key.
 func (v Values) field(d SettingSpec) string {
@@ -61,17 +61,9 @@ func (v Values) field(d SettingSpec) string {
 	return v.config.schema.prefix + d.Annotation
 }
 
-// SecretOf is the data of the Secret that a setting refers to. It is false if the
+// ConfigMapOf is the data of the ConfigMap that a setting refers to. It is false if the
 // setting refers to none, or to one that does not exist or may not be read, which
 // was then reported as a bad value of the setting.
-func SecretOf(v Values, s Setting[ObjectName]) (data map[string][]byte, ok bool) {
-	if e := v.entries[s.Annotation]; e != nil {
-		data = e.secret
-	}
-	return data, data != nil
-}
-
-// ConfigMapOf does for a ConfigMap what SecretOf does for a Secret.
 func ConfigMapOf(v Values, s Setting[ObjectName]) (data map[string]string, ok bool) {
 	if e := v.entries[s.Annotation]; e != nil {
 		data = e.configMap
@@ -79,19 +71,19 @@ func ConfigMapOf(v Values, s Setting[ObjectName]) (data map[string]string, ok bo
 	return data, data != nil
 }
 
-// FromSecret returns what read makes of the Secret that a setting refers to; false
-// where SecretOf returns false. The result is cached for all hosts that use the
-// Secret: it must depend on the data and the key alone.
+// FromSecret returns what read makes of the Secret that a setting refers to; false as
+// ConfigMapOf. The result is cached for all hosts that use the Secret: it must depend on
+// the data and the key alone.
 func FromSecret[T any](v Values, s Setting[ObjectName], key string, read func(map[string][]byte) T) (value T, ok bool) {
-	data, ok := SecretOf(v, s)
-	if !ok {
+	e := v.entries[s.Annotation]
+	if e == nil || e.secret == nil {
 		return value, false
 	}
 	if v.derive == nil {
-		return read(data), true
+		return read(e.secret), true
 	}
-	name := s.Get(v).in(v.entries[s.Annotation].origin.Namespace)
-	return v.derive(name, key, func() any { return read(data) }).(T), true
+	name := s.Get(v).in(e.origin.Namespace)
+	return v.derive(name, key, func() any { return read(e.secret) }).(T), true
 }
 
 // A From says where a setting's value came from.

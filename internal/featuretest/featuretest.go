@@ -202,10 +202,6 @@ func read(t testing.TB, line string) settings {
 	s := settings{annotations: map[string]string{}, keys: map[string]string{}}
 	for setting := range strings.SplitSeq(line, " | ") {
 		what, rest, _ := strings.Cut(strings.TrimSpace(setting), " ")
-		lacks := feature.Capability(0)
-		for lacks < feature.Capabilities && lacks.String() != rest {
-			lacks++
-		}
 		name, value, ok := strings.Cut(rest, ":")
 		value = strings.TrimPrefix(value, " ")
 		if text, err := strconv.Unquote(value); err == nil {
@@ -216,8 +212,8 @@ func read(t testing.TB, line string) settings {
 			s.annotations[prefix+"/"+name] = value
 		case ok && what == "key":
 			s.keys[name] = value
-		case what == "lacks" && lacks < feature.Capabilities:
-			s.lacking = append(s.lacking, lacks)
+		case what == "lacks":
+			s.lacking = append(s.lacking, feature.Capability(rest))
 		default:
 			t.Fatalf("%q is neither an annotation nor a key, nor what NGINX lacks", setting)
 		}

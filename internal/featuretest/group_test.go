@@ -2,6 +2,7 @@ package featuretest_test
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 
 	"github.com/headgate/headgate/internal/feature"
@@ -15,7 +16,7 @@ func TestGroup(t *testing.T) {
 	featuretest.Golden(t, feature.Feature{
 		Name: "clients", Settings: []feature.AnySetting{authority, depth},
 		Host: func(v feature.Values, out *feature.HostOut) {
-			if secret, ok := feature.SecretOf(v, authority); ok {
+			if secret, ok := feature.FromSecret(v, authority, "", maps.Clone[map[string][]byte]); ok {
 				out.TLS = fmt.Sprintf("%s:%d", secret["ca"], depth.Get(v))
 				out.Policy = "verify"
 			}

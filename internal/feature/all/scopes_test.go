@@ -87,7 +87,7 @@ func TestObjectsInEveryScope(t *testing.T) {
 				Annotation: "names", Parse: feature.Object, Refers: feature.Secret, OnInvalid: feature.Deny, Scope: scope, Merge: merge, Leads: true,
 			}
 			read := func(v feature.Values) {
-				if data, ok := feature.SecretOf(v, names); ok {
+				if data, ok := feature.FromSecret(v, names, "", maps.Clone[map[string][]byte]); ok {
 					got = string(data["key"])
 				}
 			}
@@ -125,16 +125,16 @@ func TestObjectsInEveryScope(t *testing.T) {
 					t.Errorf("%s: the Secret touches %v", scope, touched)
 				}
 				if wanted := len(s.DrainSecrets().Added) > 0; wanted == evil {
-					t.Errorf("%s, %s, %s: the Secret is wanted %v", scope, merge, value, wanted)
+					t.Errorf("%s, merge %d, %s: the Secret is wanted %v", scope, merge, value, wanted)
 				}
 				_, _, fs := builder.Host("mine.test", s)
 				_, _, more := builder.Backend("default/own/80", s)
 				fs = slices.DeleteFunc(append(fs, more...), func(f finding.Finding) bool { return strings.HasPrefix(f.Object, "service/") })
 				if got != want {
-					t.Errorf("%s, %s, %s: the feature got %q", scope, merge, value, got)
+					t.Errorf("%s, merge %d, %s: the feature got %q", scope, merge, value, got)
 				}
 				if reported := len(fs) > 0; reported == (want != "") {
-					t.Errorf("%s, %s, %s: findings %v", scope, merge, value, fs)
+					t.Errorf("%s, merge %d, %s: findings %v", scope, merge, value, fs)
 				}
 			}
 		}

@@ -12,14 +12,8 @@ func predict(q feature.SimulatedRequest) feature.Prediction {
 	if p, _ := q.Policy.(policy); p.Digest {
 		scheme = "Digest "
 	}
-	for header, values := range q.Headers {
-		if strings.EqualFold(header, "Authorization") && len(values) > 0 && hasPrefixFold(values[0], scheme) {
-			return feature.Prediction{Why: "it depends on the name and the password, which are not checked here (auth-secret)"}
-		}
+	if given, _ := q.Header("authorization"); len(given) >= len(scheme) && strings.EqualFold(given[:len(scheme)], scheme) {
+		return feature.Prediction{Why: "it depends on the name and the password, which are not checked here (auth-secret)"}
 	}
 	return feature.Prediction{Status: 401, Why: "the request has no name and password (auth-type)"}
-}
-
-func hasPrefixFold(text, prefix string) bool {
-	return len(text) >= len(prefix) && strings.EqualFold(text[:len(prefix)], prefix)
 }

@@ -28,7 +28,7 @@ var lua embed.FS
 
 var (
 	customHeaders = feature.Setting[feature.ObjectName]{
-		Annotation: "custom-headers", Parse: parse, OnInvalid: feature.DenyMissing, Risk: feature.Medium,
+		Annotation: "custom-headers", Parse: feature.Optional(parse), OnInvalid: feature.DenyMissing, Risk: feature.Medium,
 		// This gives no access to secrets of other namespaces: only values of keys that
 		// the administrator allowed as headers are sent.
 		Refers: feature.ConfigMap, AnyNamespace: true,
@@ -55,9 +55,6 @@ func Feature() feature.Feature {
 
 // parse accepts a name without a namespace: route rejects it, and denies.
 func parse(text string) (feature.ObjectName, error) {
-	if text == "" {
-		return feature.ObjectName{}, nil
-	}
 	object, err := feature.Object(text)
 	if err != nil {
 		return feature.ObjectName{}, errForm
@@ -69,14 +66,11 @@ var errForm = errors.New("must be NAMESPACE/NAME of a ConfigMap")
 
 // policy is what customheaders.lua reads of a route.
 type policy struct {
-	Headers []header `json:"headers,omitempty"`
+	Headers [][2]string `json:"headers,omitempty"`
 	// HSTS is the value of Strict-Transport-Security, which is sent only while
 	// the administrator's own is off.
 	HSTS string `json:"hsts,omitempty"`
 }
-
-// A header is a name and a value.
-type header [2]string
 
 func route(v feature.Values, out *feature.RouteOut) {
 	if object := customHeaders.Get(v); object.Name != "" && object.Namespace == "" {
@@ -87,14 +81,14 @@ func route(v feature.Values, out *feature.RouteOut) {
 	if !ok || len(data) == 0 {
 		return
 	}
-	if key, f := check(data, allowedHeaders.Get(v)); f != nil {
+	if key, code, message := check(data, allowedHeaders.Get(v)); message != "" {
 		object := customHeaders.Get(v)
 		where := fmt.Sprintf("ConfigMap %s", object)
 		// A message must not show the content of another namespace.
 		if object.Namespace == v.Origin().Namespace && key != "" {
 			where += fmt.Sprintf(", %q", key)
 		}
-		out.Reject(customHeaders, f.code, where+": "+f.message)
+		out.Reject(customHeaders, code, where+": "+message)
 		return
 	}
 	var p policy
@@ -102,17 +96,11 @@ func route(v feature.Values, out *feature.RouteOut) {
 		if strings.EqualFold(key, "Strict-Transport-Security") {
 			p.HSTS = data[key]
 		} else {
-			p.Headers = append(p.Headers, header{key, data[key]})
+			p.Headers = append(p.Headers, [2]string{key, data[key]})
 		}
 	}
 	feature.Add(out.Route, name, p)
 	out.Route.Mode.HeaderFilter = true
-}
-
-// A fault is a problem of a ConfigMap.
-type fault struct {
-	code    finding.Code
-	message string
 }
 
 var (
@@ -127,24 +115,24 @@ var framing = []string{
 }
 
 // check returns the first problem of a ConfigMap, in the order of its keys, and the
-// key; empty for a problem of the whole ConfigMap. The fault is nil if there is none.
-func check(data map[string]string, allowed []string) (string, *fault) {
+// key; empty for a problem of the whole ConfigMap. The message is empty if there is none.
+func check(data map[string]string, allowed []string) (key string, code finding.Code, message string) {
 	length := 0
-	for _, key := range slices.Sorted(maps.Keys(data)) {
+	for _, key = range slices.Sorted(maps.Keys(data)) {
 		switch {
 		case !headerName.MatchString(key):
-			return key, &fault{finding.InvalidValue, "the name of a header must consist of letters, digits, - and _"}
+			return key, finding.InvalidValue, "the name of a header must consist of letters, digits, - and _"
 		case slices.Contains(framing, strings.ToLower(key)):
-			return key, &fault{finding.NotAllowed, "must not be a header of the connection or of the response's length: " + strings.Join(framing, ", ")}
+			return key, finding.NotAllowed, "must not be a header of the connection or of the response's length: " + strings.Join(framing, ", ")
 		case !slices.Contains(allowed, key):
-			return key, &fault{finding.NotAllowed, "the header must be listed in the key global-allowed-response-headers"}
+			return key, finding.NotAllowed, "the header must be listed in the key global-allowed-response-headers"
 		case !headerValue.MatchString(data[key]):
-			return key, &fault{finding.InvalidValue, "the value of a header must be one line of printable ASCII characters, and not empty"}
+			return key, finding.InvalidValue, "the value of a header must be one line of printable ASCII characters, and not empty"
 		}
 		length += len(key) + len(data[key])
 	}
 	if len(data) > maxHeaders || length > maxLength {
-		return "", &fault{finding.InvalidValue, fmt.Sprintf("must have at most %d headers of %d bytes together", maxHeaders, maxLength)}
+		return "", finding.InvalidValue, fmt.Sprintf("must have at most %d headers of %d bytes together", maxHeaders, maxLength)
 	}
-	return "", nil
+	return "", "", ""
 }

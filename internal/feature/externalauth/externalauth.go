@@ -182,10 +182,7 @@ func calls(v feature.Values) []model.Call {
 
 func route(v feature.Values, out *feature.RouteOut) {
 	// A route without an Ingress answers 404, or what the administrator has set.
-	if out.Route.Origin == (model.Origin{}) {
-		return
-	}
-	if feature.Exempt(v, out.Route.Written()) {
+	if out.Route.Origin == (model.Origin{}) || feature.Exempt(v, out.Route.Written()) {
 		return
 	}
 	s, ok := asked(v)

@@ -2,7 +2,6 @@ package externalauth
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -20,24 +19,12 @@ type target struct {
 	text string
 	call model.Call
 	uri  feature.Template
-	// bare is set where the URL ends behind the host.
-	bare bool
+	// bare is set where the URL ends behind the host, pathVaries where there is a variable
+	// before the query.
+	bare, pathVaries bool
 }
 
 func (t target) set() bool { return t.text != "" }
-
-// pathVaries reports whether there is a variable before the query.
-func (t target) pathVaries() bool {
-	for _, piece := range t.uri {
-		if piece.Variable != "" {
-			return true
-		}
-		if strings.Contains(piece.Literal, "?") {
-			return false
-		}
-	}
-	return false
-}
 
 const maxURL = 4096
 
@@ -79,10 +66,11 @@ func parseURL(text string) (target, error) {
 		return target{}, err
 	}
 	path, _, _ := strings.Cut(uri, "?")
-	if plain, err := url.PathUnescape(path); err == nil && !strings.Contains(path, "$") {
+	varies := strings.Contains(path, "$")
+	if plain, err := url.PathUnescape(path); err == nil && !varies {
 		call.Path = plain
 	}
-	return target{text, call, template, bare}, nil
+	return target{text, call, template, bare, varies}, nil
 }
 
 // ofHost are the variables for the name that the client asked for. Clients can't
@@ -208,13 +196,8 @@ func headerValue(name, text string) (feature.Template, error) {
 
 var parseKey = feature.TemplateOf(feature.Matching(`^[A-Za-z0-9_${}-]*$`, 1000, "must consist of letters, digits and -_${}"), false)
 
-// A validity is how long responses with a status are cached. Status 0 is any.
-type validity struct {
-	status, seconds int
-}
-
-// MarshalJSON writes both as a list.
-func (v validity) MarshalJSON() ([]byte, error) { return json.Marshal([]int{v.status, v.seconds}) }
+// A validity is a status, 0 for any, and for how many seconds responses with it are cached.
+type validity [2]int
 
 var usualValidity = []validity{{200, 300}, {202, 300}, {401, 300}}
 

@@ -25,14 +25,15 @@ type policy struct {
 	Call    callee           `json:"call"`
 	URI     feature.Template `json:"uri"`
 	// PathVaries is set where the path of the URI depends on the request.
-	PathVaries bool             `json:"path_varies,omitempty"`
-	Method     string           `json:"method,omitempty"`
-	Redirect   string           `json:"redirect,omitempty"`
-	Headers    []header         `json:"headers,omitempty"`
-	Respond    []string         `json:"respond,omitempty"`
-	Always     bool             `json:"always_cookies,omitempty"`
-	SignIn     feature.Template `json:"sign_in,omitempty"`
-	Cache      *cache           `json:"cache,omitempty"`
+	PathVaries bool   `json:"path_varies,omitempty"`
+	Method     string `json:"method,omitempty"`
+	Redirect   string `json:"redirect,omitempty"`
+	// Headers are names with templates, which may be empty.
+	Headers [][2]any         `json:"headers,omitempty"`
+	Respond []string         `json:"respond,omitempty"`
+	Always  bool             `json:"always_cookies,omitempty"`
+	SignIn  feature.Template `json:"sign_in,omitempty"`
+	Cache   *cache           `json:"cache,omitempty"`
 }
 
 // callee is the target of the call: an endpoint of the backend, or this NGINX.
@@ -49,16 +50,6 @@ type cache struct {
 	Valid []validity       `json:"valid,omitempty"`
 }
 
-type header struct {
-	name  string
-	value feature.Template
-}
-
-// MarshalJSON writes a list of name and value, which may be empty.
-func (h header) MarshalJSON() ([]byte, error) {
-	return json.Marshal([]any{h.name, append(feature.Template{}, h.value...)})
-}
-
 // policy makes the policy of a route. It reports false if the settings can't be
 // followed, and then the route is denied.
 func (s settings) policy(v feature.Values, out *feature.RouteOut) (policy, bool) {
@@ -68,7 +59,7 @@ func (s settings) policy(v feature.Values, out *feature.RouteOut) (policy, bool)
 			"the service is asked for /, which lets every request pass if it is a public page")
 	}
 	p := policy{
-		ID: hash(url.text), URI: url.uri, PathVaries: url.pathVaries(), Method: s.method.Get(v), Redirect: s.redirect.Get(v),
+		ID: hash(url.text), URI: url.uri, PathVaries: url.pathVaries, Method: s.method.Get(v), Redirect: s.redirect.Get(v),
 		Respond: s.respond.Get(v), Always: s.alwaysCookie.Get(v), SignIn: s.signInTemplate(v),
 	}
 	var ok bool
@@ -158,7 +149,7 @@ const (
 )
 
 // proxyHeadersOf returns the additional headers for the service, sorted.
-func proxyHeadersOf(v feature.Values, out *feature.RouteOut) (list []header, ok bool) {
+func proxyHeadersOf(v feature.Values, out *feature.RouteOut) (list [][2]any, ok bool) {
 	if proxyHeaders.Get(v).Name == "" {
 		return nil, true
 	}
@@ -185,7 +176,7 @@ func proxyHeadersOf(v feature.Values, out *feature.RouteOut) (list []header, ok 
 			out.Reject(proxyHeaders, finding.InvalidValue, fmt.Sprintf("ConfigMap %s, %q: %v", proxyHeaders.Get(v), feature.Shorten(name), err))
 			return nil, false
 		}
-		list = append(list, header{name, value})
+		list = append(list, [2]any{name, append(feature.Template{}, value...)})
 	}
 	return list, true
 }

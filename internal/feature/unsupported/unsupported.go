@@ -12,14 +12,11 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 )
 
-var guards = []feature.Setting[string]{
+var settings = []feature.AnySetting{
 	guard("auth-tls-secret", "Requires a client certificate."),
 	allowlist("allowlist-source-range", "Allows only the listed client addresses."),
 	allowlist("whitelist-source-range", "The old name of allowlist-source-range."),
 	guard("denylist-source-range", "Denies the listed client addresses."),
-}
-
-var keys = []feature.Setting[string]{
 	guardKey("whitelist-source-range", "Allows only the listed client addresses."),
 	guardKey("denylist-source-range", "Denies the listed client addresses."),
 	guardKey("block-cidrs", "Denies the listed client addresses."),
@@ -64,11 +61,6 @@ func refuse(string) (string, error) {
 
 // Feature denies routes with access control that is not supported.
 func Feature() feature.Feature {
-	all := slices.Concat(guards, keys)
-	settings := make([]feature.AnySetting, len(all))
-	for i, g := range all {
-		settings[i] = g
-	}
 	return feature.Feature{
 		Name:     "unsupported",
 		Doc:      "Denies routes whose access control is not supported yet.",
