@@ -45,7 +45,6 @@ var variables = []string{
 var (
 	// NGINX reads one digit as the number of a group, also before other digits.
 	templateVariable = regexp.MustCompile(`\$(?:\{([A-Za-z0-9_]+)\}|([0-9])|([A-Za-z0-9_]+))?`)
-	groupNumber      = regexp.MustCompile(`^[0-9]$`)
 	groupName        = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 )
 
@@ -88,7 +87,7 @@ func variable(name string, names bool) (Piece, bool) {
 			return Piece{Variable: kind, Name: of}, true
 		}
 	}
-	return Piece{Variable: "group", Name: name}, groupNumber.MatchString(name) || names && groupName.MatchString(name)
+	return Piece{Variable: "group", Name: name}, len(name) == 1 && name[0] >= '0' && name[0] <= '9' || names && groupName.MatchString(name)
 }
 
 // TemplateOf returns a parser of templates whose text is empty or accepted.

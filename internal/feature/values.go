@@ -130,12 +130,7 @@ func (s *Schema) Readings(v Values, scope Scope, problems []Problem) []Reading {
 // Reading is the value of one setting.
 func (s *Schema) Reading(v Values, setting AnySetting) Reading {
 	d := setting.Spec()
-	for _, one := range s.settings {
-		if one.Annotation == d.Annotation && one.Key == d.Key {
-			return one.reading(v, nil)
-		}
-	}
-	return Reading{}
+	return cmp.Or(s.byAnnotation[s.prefix+d.Annotation], s.byKey[d.Key]).reading(v, nil)
 }
 
 func (d *schemaSetting) reading(v Values, problems []Problem) Reading {

@@ -4,7 +4,7 @@ local log = require "headgate.log"
 local memory = require "headgate.memory"
 local names = require "headgate.names"
 local ssl = require "ngx.ssl"
-local ocsp = require "headgate.ocsp"
+local ocsp = require "ngx.ocsp"
 local units = require "headgate.units"
 
 local _M = {}
@@ -38,6 +38,21 @@ local function show(certificate)
 end
 
 
+-- send_ocsp sends the OCSP response of a certificate, if there is one that has not expired.
+-- If it fails, the handshake continues without the response.
+local function send_ocsp(certificate, revision)
+    local unit = units.ocsp_response(certificate.hash, revision)
+    if not unit or unit.ends <= ngx.time() then
+        return
+    end
+    -- Does nothing where the client does not ask for it.
+    local ok, err = ocsp.set_ocsp_status_resp(unit.response)
+    if not ok then
+        log.err("send an OCSP response: ", err)
+    end
+end
+
+
 function _M.run()
     local revision = memory.revision()
     local certificate = find(revision)
@@ -50,7 +65,7 @@ function _M.run()
         return ngx.exit(ngx.ERROR)
     end
     client_hello.run_certificate()
-    ocsp.show(certificate, revision)
+    send_ocsp(certificate, revision)
 end
 
 

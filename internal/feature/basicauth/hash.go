@@ -28,12 +28,7 @@ const (
 
 // of reports whether a text is made of the bytes of an alphabet.
 func of(text, alphabet string) bool {
-	for i := range len(text) {
-		if strings.IndexByte(alphabet, text[i]) < 0 {
-			return false
-		}
-	}
-	return true
+	return strings.Trim(text, alphabet) == ""
 }
 
 // checkHash reports whether password.lua can check a hash in bounded

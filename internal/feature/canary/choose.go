@@ -72,10 +72,10 @@ func (w when) byHeader(value string) verdict {
 		return notToCanary
 	case w.Pattern != "":
 		pattern, err := pcre.Load(w.Pattern, pcre.Options{})
-		if err != nil {
-			return notToCanary
+		found := false
+		if err == nil {
+			found, err = pattern.Match(value)
 		}
-		found, err := pattern.Match(value)
 		if err != nil {
 			return notToCanary
 		}

@@ -120,10 +120,7 @@ func (s settings) signInTemplate(v feature.Values) feature.Template {
 	if text == "" {
 		return nil
 	}
-	template, err := feature.ParseTemplate(strings.ReplaceAll(text, " ", "%20"), false)
-	if err != nil {
-		return nil
-	}
+	template, _ := feature.ParseTemplate(strings.ReplaceAll(text, " ", "%20"), false) // parseSignIn took it
 	path, query, hasQuery := strings.Cut(text, "?")
 	for argument := range strings.SplitSeq(query, "&") {
 		if key, _, _ := strings.Cut(argument, "="); hasQuery && key == param {

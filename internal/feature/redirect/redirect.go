@@ -78,22 +78,17 @@ type policy struct {
 
 func route(v feature.Values, out *feature.RouteOut) {
 	out.Route.Relative = relative.Get(v)
-	if p, ok := elsewhere(v, out); ok {
-		feature.Add(out.Route, name, p)
-	}
-}
-
-func elsewhere(v feature.Values, out *feature.RouteOut) (policy, bool) {
 	to, code := temporal.Get(v), codeIn(temporalCode, v, 307)
-	always, alwaysCode := permanent.Get(v), codeIn(permanentCode, v, 308)
 	if to != "" && !isURL(to) {
 		out.Warn(temporal, finding.InvalidValue, "must begin with http:// or https://", "requests are not redirected")
-		return policy{}, false
+		return
 	}
 	if to == "" {
-		to, code = always, alwaysCode
+		to, code = permanent.Get(v), codeIn(permanentCode, v, 308)
 	}
-	return policy{To: to, Code: code}, to != ""
+	if to != "" {
+		feature.Add(out.Route, name, policy{To: to, Code: code})
+	}
 }
 
 // redirects are the statuses of redirects.

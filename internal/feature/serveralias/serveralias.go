@@ -83,13 +83,8 @@ func isName(alias string) bool {
 		alias = alias[:len(alias)-len(".*")]
 	}
 	for label := range strings.SplitSeq(alias, ".") {
-		if label == "" || len(label) > 63 {
+		if label == "" || len(label) > 63 || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
 			return false
-		}
-		for _, c := range label {
-			if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' {
-				return false
-			}
 		}
 	}
 	return len(alias) <= 253 && alias != model.DefaultHost
