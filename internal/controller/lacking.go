@@ -9,5 +9,5 @@ import (
 
 // lacking lists the capabilities of features that this NGINX lacks.
 func lacking(c nginx.Capabilities) []feature.Capability {
-	return slices.DeleteFunc(feature.Capabilities(), func(f feature.Capability) bool { return slices.Contains(c.Has, f.String()) })
+	return slices.DeleteFunc(feature.Capabilities(), func(f feature.Capability) bool { return slices.Contains(c.Has, string(f)) })
 }

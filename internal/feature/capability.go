@@ -13,3 +13,6 @@ const (
 	// ModSecurity is the module of that name.
 	ModSecurity Capability = "modsecurity"
 )
+
+// Capabilities lists all of them.
+func Capabilities() []Capability { return []Capability{HybridGroups, ModSecurity} }

@@ -74,7 +74,7 @@ func TestCapabilitiesHaveTheirNames(t *testing.T) {
 	}
 	var known []string
 	for _, c := range feature.Capabilities() {
-		known = append(known, c.String())
+		known = append(known, string(c))
 	}
 	if diff := cmp.Diff(known, found.Has); diff != "" {
 		t.Error(diff)

@@ -21,7 +21,7 @@ type Resources struct {
 	Threads      []Threads
 	// InitWorker runs once in each worker, before it serves.
 	InitWorker []Handler
-	// Log runs at the end of every request, of whatever host. It gets the request's
+	// Log runs at the end of every request, of all hosts. It gets the request's
 	// table, nil if there was no route for it.
 	Log []Handler
 }

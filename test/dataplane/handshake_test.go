@@ -3,6 +3,7 @@ package dataplane_test
 import (
 	"crypto/tls"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"testing"
@@ -24,7 +25,7 @@ func verifying() []feature.Feature {
 	return append(all.Features(), feature.Feature{
 		Name: "only_from", Settings: []feature.AnySetting{authority},
 		Host: func(v feature.Values, out *feature.HostOut) {
-			if secret, ok := feature.SecretOf(v, authority); ok {
+			if secret, ok := feature.FromSecret(v, authority, "", maps.Clone[map[string][]byte]); ok {
 				ca := feature.NewContent(secret["tls.crt"])
 				out.TLS, out.Policy, out.Contents = ca.Name, ca.Name, append(out.Contents, ca)
 			}

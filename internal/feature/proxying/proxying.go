@@ -100,7 +100,7 @@ func Feature() feature.Feature {
 			retry, retryTime, retryTries, retryNonIdempotent,
 		},
 		Route:      route,
-		Predict:    feature.Predictions{feature.RoutePhase: predict, feature.GuardPhase: predictJump},
+		Predict:    feature.Predictions{feature.RoutePhase: predict(false), feature.GuardPhase: predict(true)},
 		Lua:        lua,
 		Directives: directives(),
 	}

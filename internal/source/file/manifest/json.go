@@ -47,11 +47,54 @@ func jsonTexts(text []byte) ([]span, *textError) {
 	}
 }
 
+// jsonEnd is the end of the JSON value that begins at from. It must be valid.
+func jsonEnd(text []byte, from int) int {
+	depth := 0
+	for at := from; at < len(text); at++ {
+		switch text[at] {
+		case '"':
+			for at++; at < len(text) && text[at] != '"'; at++ {
+				if text[at] == '\\' {
+					at++
+				}
+			}
+		case '{', '[':
+			depth++
+			continue
+		case '}', ']':
+			depth--
+		case ',', ':', ' ', '\t', '\r', '\n':
+			if depth == 0 {
+				return at
+			}
+			continue
+		default:
+			continue
+		}
+		if depth == 0 {
+			return min(at+1, len(text))
+		}
+		if depth < 0 {
+			return at
+		}
+	}
+	return len(text)
+}
+
+// jsonSkip is the offset of the next byte that is neither white space nor a
+// separator of values.
+func jsonSkip(text []byte, at int) int {
+	for at < len(text) && bytes.IndexByte([]byte(" \t\r\n,:"), text[at]) >= 0 {
+		at++
+	}
+	return at
+}
+
 // A part is an element of an array or a member of an object.
 type part struct {
 	// name is that of a member.
 	name string
-	// at is an offset in the line on which the part begins.
+	// at is where the part begins.
 	at    int
 	value span
 }
@@ -59,29 +102,21 @@ type part struct {
 // jsonParts finds the parts of the array or object at an offset, which must be
 // valid. Other values have none.
 func jsonParts(text []byte, from int) []part {
-	dec := json.NewDecoder(bytes.NewReader(text[from:]))
-	opening, _ := dec.Token()
-	if _, ok := opening.(json.Delim); !ok {
+	if from >= len(text) || text[from] != '{' && text[from] != '[' {
 		return nil
 	}
 	var parts []part
-	for dec.More() {
-		var p part
-		if opening == json.Delim('{') {
-			name, _ := dec.Token()
-			p.name, _ = name.(string)
-			p.at = from + int(dec.InputOffset()) - 1
+	for at := jsonSkip(text, from+1); at < len(text) && text[at] != '}' && text[at] != ']'; {
+		p := part{at: at}
+		if text[from] == '{' {
+			end := jsonEnd(text, at)
+			// A name that is valid JSON can't fail to become a string.
+			_ = json.Unmarshal(text[at:end], &p.name)
+			at = jsonSkip(text, end)
 		}
-		var raw json.RawMessage
-		if err := dec.Decode(&raw); err != nil {
-			return parts
-		}
-		to := from + int(dec.InputOffset())
-		p.value = span{to - len(raw), to}
-		if p.at == 0 {
-			p.at = p.value.from
-		}
+		p.value = span{at, jsonEnd(text, at)}
 		parts = append(parts, p)
+		at = jsonSkip(text, p.value.to)
 	}
 	return parts
 }
