@@ -32,12 +32,8 @@ function _M.prepare(request, name, callee)
             return nil
         end
     end
-    local calls = request.calls
-    if calls then
-        calls[name] = call
-    else
-        request.calls = { [name] = call }
-    end
+    request.calls = request.calls or {}
+    request.calls[name] = call
     return call
 end
 
