@@ -1,6 +1,7 @@
 package router_test
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -90,6 +91,7 @@ func (w *clusterFixture) leading(name string, hosts []string) model.Name {
 	if w.chance(4) || !slices.Contains(hosts, name) {
 		n.Host = pick(w, hosts...)
 	}
+	n.Host = cmp.Or(n.Host, model.DefaultHost) // No host has an empty name.
 	return n
 }
 

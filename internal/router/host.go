@@ -1,15 +1,14 @@
 package router
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/pcre"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // A Route is a route of a host, as in its unit. It must not be changed.
@@ -37,10 +36,8 @@ type Route struct {
 // A host has its routes in the order of the search.
 type host struct {
 	exact, itself, below map[string]won
-	// lengths are the lengths of the paths in below, in descending order.
-	lengths  []int
-	root     won
-	patterns []hostPattern // if there is one, nothing else counts
+	root                 won
+	patterns             []*Route // if there is one, nothing else counts
 }
 
 // won is a route that matches. redirect is set if it redirects the path to the
@@ -50,56 +47,23 @@ type won struct {
 	redirect bool
 }
 
-type hostPattern struct {
-	pattern
-	route *Route
-}
-
-// packedHost is the payload of a host. Routes refer to its parts by numbers from
-// 1.
-type packedHost struct {
-	Backends  []string
-	Locations []string
-	Policies  []json.RawMessage
-	Origins   [][2]string
-	Routes    *[]packedRoute
-}
-
-type packedRoute struct {
-	Exact, Prefix, Pattern              string
-	Slash, Denied, Default, Relative    bool
-	Mode                                string
-	Backend, Fallback, Location, Origin int
-	Policies                            []int
-}
-
-func decodeHost(payload []byte) (*host, error) {
-	var packed packedHost
-	if err := json.Unmarshal(payload, &packed); err != nil {
-		return nil, err
-	}
+func newHost(packed unit.PackedHost) (*host, error) {
 	if packed.Routes == nil {
 		return nil, errors.New("the host has no routes")
 	}
 	h := &host{exact: map[string]won{}, itself: map[string]won{}, below: map[string]won{}}
-	for i, p := range *packed.Routes {
-		route, err := packed.route(p)
+	for i, p := range packed.Routes {
+		route, err := newRoute(packed, p)
 		if err != nil {
 			return nil, fmt.Errorf("route %d: %w", i, err)
 		}
 		route.Index = i
 		h.add(route)
 	}
-	for path := range h.below {
-		h.lengths = append(h.lengths, len(path))
-	}
-	slices.Sort(h.lengths)
-	h.lengths = slices.Compact(h.lengths)
-	slices.Reverse(h.lengths)
 	return h, nil
 }
 
-func (h *packedHost) route(p packedRoute) (*Route, error) {
+func newRoute(h unit.PackedHost, p unit.PackedRoute) (*Route, error) {
 	r := &Route{
 		Slash: p.Slash, Denied: p.Denied, Default: p.Default,
 		Backend: member(h.Backends, p.Backend), Fallback: member(h.Backends, p.Fallback), Location: member(h.Locations, p.Location),
@@ -141,7 +105,7 @@ func member[T any](of []T, number int) (found T) {
 func (h *host) add(r *Route) {
 	switch {
 	case r.Kind == model.Pattern:
-		h.patterns = append(h.patterns, hostPattern{newPattern(r.Path), r})
+		h.patterns = append(h.patterns, r)
 	case r.Kind == model.Exact:
 		h.exact[r.Path] = won{route: r}
 		if bare := strings.TrimSuffix(r.Path, "/"); bare != r.Path && bare != "" {
@@ -190,9 +154,9 @@ func (h *host) find(path string, now func() time.Time) (won, error) {
 	if found, ok := h.itself[path]; ok {
 		return found, nil
 	}
-	for _, length := range h.lengths {
-		if length < len(path) && path[length] == '/' {
-			if found, ok := h.below[path[:length]]; ok {
+	for i := len(path) - 1; i > 0; i-- {
+		if path[i] == '/' {
+			if found, ok := h.below[path[:i]]; ok {
 				return found, nil
 			}
 		}
@@ -202,18 +166,20 @@ func (h *host) find(path string, now func() time.Time) (won, error) {
 
 func (h *host) findPattern(path string, now func() time.Time) (won, error) {
 	var spent time.Duration
-	for i, p := range h.patterns {
-		// The time to compile at the first match is not counted. The match reports
-		// an invalid pattern.
-		_, _ = p.compiled()
-		began := now()
-		matches, err := p.match(path)
-		spent += now().Sub(began)
-		if matches || err != nil {
-			return won{route: p.route}, err
+	for i, route := range h.patterns {
+		pattern, err := load(route.Path)
+		matches, began := false, now()
+		if err == nil {
+			matches, err = pattern.Match(path)
 		}
-		if (i+1)%patternsStride == 0 && spent > patternsBudget {
-			return won{route: p.route}, fmt.Errorf("match %s: the patterns before it took too long: %w", p.text, pcre.ErrLimit)
+		if spent += now().Sub(began); err == nil && !matches && (i+1)%patternsStride == 0 && spent > patternsBudget {
+			err = fmt.Errorf("the patterns before it took too long: %w", pcre.ErrLimit)
+		}
+		if err != nil {
+			return won{route: route}, fmt.Errorf("match %s: %w", route.Path, err)
+		}
+		if matches {
+			return won{route: route}, nil
 		}
 	}
 	return won{}, nil

@@ -1,7 +1,6 @@
 package router
 
 import (
-	"encoding/json"
 	"errors"
 	"regexp"
 	"strings"
@@ -61,11 +60,7 @@ func (r *Router) owner(hostName string) (Name, error) {
 	if !mayBeAlias(hostName) {
 		return Name{}, errMissing
 	}
-	patterns, err := find(r, unit.Key{Kind: unit.Patterns, Name: unit.PatternsName}, decodePatterns)
-	if err != nil {
-		return Name{}, err
-	}
-	return patterns.find(hostName)
+	return r.alias(hostName)
 }
 
 var address = regexp.MustCompile(`^[0-9]{1,3}(?:\.[0-9]{1,3}){3}$`)
@@ -112,32 +107,15 @@ func isWord(c rune) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_'
 }
 
-// A packedName is a name in the payload of a unit.
-type packedName struct {
-	Host        *string
-	Redirect    bool
-	HasTLS      bool `json:"secured"`
-	Certificate string
-}
-
-func (p packedName) unpack(name string, by By) (Name, error) {
-	if p.Host == nil {
-		return Name{}, errors.New("the name has no host")
-	}
-	return Name{model.Name{Name: name, Host: *p.Host, Redirect: p.Redirect, HasTLS: p.HasTLS, Certificate: p.Certificate}, by}, nil
+func unpack(p unit.PackedName, name string, by By) Name {
+	return Name{model.Name{Name: name, Host: p.Host, Redirect: p.Redirect, HasTLS: p.HasTLS, Certificate: p.Certificate}, by}
 }
 
 func (r *Router) nameUnit(name string, by By) (Name, error) {
-	packed, err := find(r, unit.Key{Kind: unit.Name, Name: name}, func(payload []byte) (packedName, error) {
-		var packed packedName
-		if err := json.Unmarshal(payload, &packed); err != nil {
-			return packedName{}, err
+	return find(r, unit.Name.Key(name), func(p unit.PackedName) (Name, error) {
+		if p.Host == "" {
+			return Name{}, errNoHost
 		}
-		_, err := packed.unpack(name, by)
-		return packed, err
+		return unpack(p, name, by), nil
 	})
-	if err != nil {
-		return Name{}, err
-	}
-	return packed.unpack(name, by)
 }

@@ -8,9 +8,9 @@
 package router
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/headgate/headgate/internal/unit"
@@ -18,8 +18,7 @@ import (
 
 // Settings are the input of a Router.
 type Settings struct {
-	// Lookup finds the newest unit of a name. A Router keeps decoded units until
-	// Lookup returns another version, or until it has too many.
+	// Lookup finds the newest unit of a name.
 	Lookup func(unit.Key) (unit.Unit, bool)
 	// HealthPath is the path of the health check for unknown names. Empty means none.
 	HealthPath string
@@ -29,30 +28,14 @@ type Settings struct {
 }
 
 // A Router routes requests. Several goroutines may use it if Lookup allows that.
-type Router struct {
-	settings Settings
-	mu       sync.Mutex
-	// decoded never has more than maxDecoded units.
-	decoded map[unit.Key]decoded
-}
-
-// maxDecoded is the maximum number of decoded units, including unused ones. When it
-// is reached, all are dropped.
-const maxDecoded = 10_000
-
-// decoded is a kept unit: its value, or the error of decoding.
-type decoded struct {
-	version string
-	value   any
-	err     error
-}
+type Router struct{ settings Settings }
 
 // New returns a Router.
 func New(s Settings) *Router {
 	if s.Now == nil {
 		s.Now = func() time.Time { return time.Time{} }
 	}
-	return &Router{settings: s, decoded: map[unit.Key]decoded{}}
+	return &Router{settings: s}
 }
 
 // A Decision is where a request goes, and why.
@@ -98,6 +81,8 @@ const (
 // errMissing is for units that Lookup does not find.
 var errMissing = errors.New("not found")
 
+var errNoHost = errors.New("the name has no host")
+
 // Route routes a request. hostName is the result of HostName, path that of Target.
 func (r *Router) Route(hostName, path string) Decision {
 	name, err := r.Name(hostName)
@@ -109,7 +94,7 @@ func (r *Router) Route(hostName, path string) Decision {
 		d.Page = WWWRedirectPage
 		return d
 	}
-	h, err := find(r, unit.Key{Kind: unit.Host, Name: name.Host}, decodeHost)
+	h, err := find(r, unit.Host.Key(name.Host), newHost)
 	if err != nil {
 		d.Status, d.Err = unavailable, err
 		return d
@@ -143,41 +128,19 @@ func (r *Router) page(path string) Page {
 	return ""
 }
 
-// find returns a decoded unit. The error wraps errMissing, or says why the unit
-// can't be used.
-func find[Value any](r *Router, key unit.Key, decode func(payload []byte) (Value, error)) (Value, error) {
-	var none Value
+// find decodes the payload of a unit. The error wraps errMissing, or says why the
+// unit can't be used.
+func find[Payload, Value any](r *Router, key unit.Key, decode func(Payload) (Value, error)) (value Value, err error) {
 	u, ok := r.settings.Lookup(key)
 	if !ok {
-		return none, fmt.Errorf("the unit %s %s: %w", key.Kind, key.Name, errMissing)
+		return value, fmt.Errorf("the unit %s %s: %w", key.Kind, key.Name, errMissing)
 	}
-	kept, ok := r.kept(key)
-	if !ok || kept.version != u.Version {
-		value, err := decode(u.Payload)
-		if err != nil {
-			err = fmt.Errorf("decode the unit %s %s: %w", key.Kind, key.Name, err)
-		}
-		kept = decoded{version: u.Version, value: value, err: err}
-		r.keep(key, kept)
+	var payload Payload
+	if err = json.Unmarshal(u.Payload, &payload); err == nil {
+		value, err = decode(payload)
 	}
-	if kept.err != nil {
-		return none, kept.err
+	if err != nil {
+		return value, fmt.Errorf("decode the unit %s %s: %w", key.Kind, key.Name, err)
 	}
-	return kept.value.(Value), nil
-}
-
-func (r *Router) kept(key unit.Key) (decoded, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	d, ok := r.decoded[key]
-	return d, ok
-}
-
-func (r *Router) keep(key unit.Key, d decoded) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.decoded) >= maxDecoded {
-		clear(r.decoded)
-	}
-	r.decoded[key] = d
+	return value, nil
 }

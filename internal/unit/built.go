@@ -19,23 +19,10 @@ type Built struct {
 // Of is what build would return for the key of the model.
 func Of(m any, certificates ...model.Certificate) Built {
 	b := Built{Model: m, Certificates: certificates}
-	switch m := m.(type) {
-	case model.Globals:
-		b.Key = GlobalsKey
-	case model.Certificate:
+	u, _ := b.Pack()
+	b.Key = u.Key
+	if b.Kind == Certificate {
 		b.Key = DefaultCertificateKey
-	case model.OCSPResponse:
-		b.Key = OCSPResponse.Key(m.Certificate)
-	case model.Backend:
-		b.Key = Backend.Key(m.Key)
-	case model.Host:
-		b.Key = Host.Key(m.Name)
-	case model.Name:
-		b.Key = Name.Key(m.Name)
-	case model.NamePatterns:
-		b.Key = PatternsKey
-	default:
-		panic(fmt.Sprintf("unit: a %T is not a unit", m))
 	}
 	return b
 }

@@ -26,10 +26,10 @@ type Unit struct {
 
 // FromHost packs a host.
 func FromHost(h model.Host) Unit {
-	p := packedHost{TLS: packTLS(h), Routes: make([]packedRoute, 0, len(h.Routes))}
+	p := PackedHost{TLS: packTLS(h), Routes: make([]PackedRoute, 0, len(h.Routes))}
 	backends, locations, policies, origins := list[string]{}, list[string]{}, list[string]{}, list[model.Origin]{}
 	for _, r := range h.Routes {
-		packed := packedRoute{
+		packed := PackedRoute{
 			Slash:      r.Slash,
 			Default:    r.Default,
 			Relative:   r.Relative,
@@ -72,13 +72,14 @@ func FromHost(h model.Host) Unit {
 	return pack(Key{Host, h.Name}, p)
 }
 
-type packedHost struct {
+// A PackedHost is the payload of a host.
+type PackedHost struct {
 	TLS       *packedTLS        `json:"tls,omitempty"`
 	Backends  []string          `json:"backends,omitempty"`
 	Locations []string          `json:"locations,omitempty"`
 	Policies  []json.RawMessage `json:"policies,omitempty"`
 	Origins   [][2]string       `json:"origins,omitempty"`
-	Routes    []packedRoute     `json:"routes"`
+	Routes    []PackedRoute     `json:"routes"`
 }
 
 // packedTLS is a host's TLS policies. Only sessions that were made under the
@@ -100,8 +101,8 @@ func packTLS(h model.Host) *packedTLS {
 	return &packed
 }
 
-// packedRoute holds numbers that count from 1 into the lists of packedHost.
-type packedRoute struct {
+// A PackedRoute holds numbers that count from 1 into the lists of PackedHost.
+type PackedRoute struct {
 	Exact      string `json:"exact,omitempty"`
 	Prefix     string `json:"prefix,omitempty"`
 	Pattern    string `json:"pattern,omitempty"`
@@ -125,20 +126,21 @@ func FromName(n model.Name) Unit {
 	return pack(Key{Name, n.Name}, packName(n))
 }
 
-type packedName struct {
+// A PackedName is the payload of a name.
+type PackedName struct {
 	Host        string `json:"host"`
 	Redirect    bool   `json:"redirect,omitempty"`
 	HasTLS      bool   `json:"secured,omitempty"`
 	Certificate string `json:"certificate,omitempty"`
 }
 
-func packName(n model.Name) packedName {
-	return packedName{n.Host, n.Redirect, n.HasTLS, n.Certificate}
+func packName(n model.Name) PackedName {
+	return PackedName{n.Host, n.Redirect, n.HasTLS, n.Certificate}
 }
 
 // FromNamePatterns packs the aliases that stand for more than one name.
 func FromNamePatterns(p model.NamePatterns) Unit {
-	packed := packedPatterns{LeadingWildcards: map[string]packedName{}, TrailingWildcards: map[string]packedName{}}
+	packed := PackedPatterns{LeadingWildcards: map[string]PackedName{}, TrailingWildcards: map[string]PackedName{}}
 	for _, n := range p.LeadingWildcards {
 		packed.LeadingWildcards[strings.TrimPrefix(n.Name, "*")] = packName(n)
 	}
@@ -146,22 +148,23 @@ func FromNamePatterns(p model.NamePatterns) Unit {
 		packed.TrailingWildcards[strings.TrimSuffix(n.Name, "*")] = packName(n)
 	}
 	for _, n := range p.Regexes {
-		packed.Regexes = append(packed.Regexes, packedRegex{strings.TrimPrefix(n.Name, "~"), packName(n)})
+		packed.Regexes = append(packed.Regexes, PackedRegex{strings.TrimPrefix(n.Name, "~"), packName(n)})
 	}
 	return pack(Key{Patterns, PatternsName}, packed)
 }
 
-// packedPatterns has ".example.com" for "*.example.com", and "www.example."
+// PackedPatterns is the payload of the aliases for more than one name: it has ".example.com" for "*.example.com", and "www.example."
 // for "www.example.*".
-type packedPatterns struct {
-	LeadingWildcards  map[string]packedName `json:"heads,omitempty"`
-	TrailingWildcards map[string]packedName `json:"tails,omitempty"`
-	Regexes           []packedRegex         `json:"regexes,omitempty"`
+type PackedPatterns struct {
+	LeadingWildcards  map[string]PackedName `json:"heads,omitempty"`
+	TrailingWildcards map[string]PackedName `json:"tails,omitempty"`
+	Regexes           []PackedRegex         `json:"regexes,omitempty"`
 }
 
-type packedRegex struct {
+// A PackedRegex is an alias that is a regular expression.
+type PackedRegex struct {
 	Pattern string `json:"pattern"`
-	packedName
+	PackedName
 }
 
 // FromBackend packs a backend. Addresses are written as NGINX takes them, IPv6
