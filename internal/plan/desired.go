@@ -24,11 +24,10 @@ type Desired struct {
 	clientHellos int
 	// hosts are the hosts of names, by name.
 	hosts map[string]string
-	// certificates are those of names, by name, and users the number of names that use
-	// each.
-	certificates map[string]string
-	users        map[string]int
-	contents     contents
+	// references are the certificates and contents that come with each host, name or the
+	// patterns, and users the number of references to each.
+	references map[unit.Key][]unit.Key
+	users      map[unit.Key]int
 	// shown are all certificates in use, by their hash.
 	shown certificates
 	// patterns are all name patterns, and patternsWait is set while their unit
@@ -56,9 +55,8 @@ func NewDesired(directives directive.List) *Desired {
 		requirements:        map[string]requirements{},
 		profileUses:         map[model.Profile]int{},
 		hosts:               map[string]string{},
-		certificates:        map[string]string{},
-		users:               map[string]int{},
-		contents:            newContents(),
+		references:          map[unit.Key][]unit.Key{},
+		users:               map[unit.Key]int{},
 		shown:               newCertificates(),
 		changed:             map[unit.Key]struct{}{},
 		applied:             map[unit.Key]string{},
@@ -81,9 +79,14 @@ func (d *Desired) Set(b unit.Built) (findings []finding.Finding) {
 	case unit.Host:
 		b.Model, findings = d.setHost(b)
 	case unit.Name:
-		d.setName(b)
+		delete(d.hosts, b.Name)
+		if n, ok := b.Model.(model.Name); ok {
+			d.hosts[b.Name] = n.Host
+		}
+		d.refer(b.Key, b.Certificates, nil)
 	case unit.Patterns:
-		d.setPatterns(b)
+		d.patterns, _ = b.Model.(model.NamePatterns)
+		d.refer(b.Key, b.Certificates, nil)
 	}
 	if u, ok := b.Pack(); ok {
 		d.set(u)
@@ -100,13 +103,21 @@ func (d *Desired) setHost(b unit.Built) (served any, findings []finding.Finding)
 	if !found {
 		d.bound.remove(b.Name)
 		d.setRequirements(b.Name, requirements{})
-		d.setContents(b.Name, nil)
+		d.refer(b.Key, nil, nil)
 		return nil, nil
 	}
 	d.bound.note(h)
 	findings = d.BoundProfiles(&h)
-	d.setRequirements(h.Name, requirements{distinctProfiles(h), len(h.TLS) > 0})
-	d.setContents(h.Name, distinctContents(h))
+	needed := requirements{clientHello: len(h.TLS) > 0}
+	contents := slices.Clone(h.Contents)
+	for _, r := range h.Routes {
+		if !slices.Contains(needed.profiles, r.Profile) {
+			needed.profiles = append(needed.profiles, r.Profile)
+		}
+		contents = append(contents, r.Contents...)
+	}
+	d.setRequirements(h.Name, needed)
+	d.refer(b.Key, nil, contents)
 	return h, findings
 }
 
@@ -141,40 +152,41 @@ func (d *Desired) setRequirements(host string, wanted requirements) {
 	}
 }
 
-// setName keeps the host and the certificate of a name.
-func (d *Desired) setName(b unit.Built) {
-	was := d.certificates[b.Name]
-	delete(d.certificates, b.Name)
-	delete(d.hosts, b.Name)
-	if n, ok := b.Model.(model.Name); ok {
-		d.hosts[n.Name] = n.Host
-		for _, c := range b.Certificates {
-			d.certificates[n.Name] = c.Hash
-			d.users[c.Hash]++
-			d.setCertificate(c)
+// refer adds the certificates and contents that come with a unit, and removes those
+// that nothing refers to any longer.
+func (d *Desired) refer(from unit.Key, certificates []model.Certificate, contents []model.Content) {
+	var wanted []unit.Key
+	isFirst := func(key unit.Key) bool {
+		wanted = append(wanted, key)
+		d.users[key]++
+		return d.users[key] == 1
+	}
+	for _, c := range certificates {
+		if isFirst(unit.Certificate.Key(c.Hash)) {
+			d.set(unit.FromCertificate("", c))
+		}
+		d.shown.add(c)
+	}
+	for _, c := range contents {
+		key := unit.Content.Key(c.Name)
+		// Neighbours often have the same one. Counting one twice does no harm.
+		if n := len(wanted); (n == 0 || wanted[n-1] != key) && isFirst(key) {
+			d.set(unit.FromContent(c))
 		}
 	}
-	d.leaveCertificate(was)
-}
-
-func (d *Desired) setPatterns(b unit.Built) {
-	for _, c := range b.Certificates {
-		d.setCertificate(c)
-	}
-	p, _ := b.Model.(model.NamePatterns)
-	d.replacePatterns(p)
-}
-
-func (d *Desired) replacePatterns(p model.NamePatterns) {
-	for _, n := range p.All() {
-		if n.Certificate != "" {
-			d.users[n.Certificate]++
+	for _, key := range d.references[from] {
+		if d.users[key]--; d.users[key] == 0 {
+			delete(d.users, key)
+			d.remove(key)
+			if key.Kind == unit.Certificate {
+				d.shown.remove(key.Name)
+			}
 		}
 	}
-	for _, n := range d.patterns.All() {
-		d.leaveCertificate(n.Certificate)
+	d.references[from] = wanted
+	if wanted == nil {
+		delete(d.references, from)
 	}
-	d.patterns = p
 }
 
 // packPatterns leaves patterns of unknown hosts out of their unit, so that one such
@@ -201,22 +213,6 @@ func (d *Desired) packPatterns(statics []Static) bool {
 
 func (d *Desired) knownToAll(host string, statics []Static) bool {
 	return !slices.ContainsFunc(statics, func(s Static) bool { return !d.hostKnown(host, s) })
-}
-
-func (d *Desired) setCertificate(c model.Certificate) {
-	d.shown.add(c)
-	d.set(unit.FromCertificate("", c))
-}
-
-func (d *Desired) leaveCertificate(hash string) {
-	if hash == "" {
-		return
-	}
-	if d.users[hash]--; d.users[hash] == 0 {
-		delete(d.users, hash)
-		d.shown.remove(hash)
-		d.remove(unit.Certificate.Key(hash))
-	}
 }
 
 func (d *Desired) set(u unit.Unit) {
@@ -359,16 +355,6 @@ func (d *Desired) wantedProfiles() map[model.Profile]struct{} {
 		set[p] = struct{}{}
 	}
 	return set
-}
-
-func distinctProfiles(h model.Host) []model.Profile {
-	var list []model.Profile
-	for _, r := range h.Routes {
-		if !slices.Contains(list, r.Profile) {
-			list = append(list, r.Profile)
-		}
-	}
-	return list
 }
 
 func sortedProfiles(set map[model.Profile]struct{}) []model.Profile {
