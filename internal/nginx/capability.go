@@ -108,22 +108,13 @@ func find() (string, error) {
 
 // parse parses the output of nginx -V and finds the modules.
 func parse(binary, output string, needed []module) (Capabilities, error) {
-	found := regexp.MustCompile(`(?m)^nginx version: \S+?/(\d+)\.(\d+)\.(\d+)`).FindStringSubmatch(output)
+	found := regexp.MustCompile(`(?m)^nginx version: \S+?/(\d+\.\d+\.\d+)`).FindStringSubmatch(output)
 	if found == nil {
 		return Capabilities{}, fmt.Errorf("%s -V does not print its version", binary)
 	}
-	var version []int
-	for _, digits := range found[1:] {
-		n, err := strconv.Atoi(digits)
-		if err != nil {
-			return Capabilities{}, fmt.Errorf("read the version of %s: %w", binary, err)
-		}
-		version = append(version, n)
-	}
+	version := found[1]
 	c := Capabilities{
-		Binary:         binary,
-		Version:        strings.Join(found[1:], "."),
-		HTTP2Directive: slices.Compare(version, []int{1, 25, 1}) >= 0,
+		Binary: binary, Version: version, HTTP2Directive: !olderThan(version, 1, 25, 1),
 	}
 	if !oldTLS(output) {
 		c.Has = append(c.Has, "hybrid-groups")
@@ -151,17 +142,18 @@ func parse(binary, output string, needed []module) (Capabilities, error) {
 // oldTLS reports whether nginx -V names an OpenSSL before 3.5. If NGINX runs with
 // another one than it was built with, "running with" decides.
 func oldTLS(output string) bool {
-	found := regexp.MustCompile(`(?:built|running) with OpenSSL (\d+)\.(\d+)\.`).FindAllStringSubmatch(output, -1)
-	if found == nil {
-		return false
+	found := regexp.MustCompile(`(?:built|running) with OpenSSL (\d+\.\d+)\.`).FindAllStringSubmatch(output, -1)
+	return found != nil && olderThan(found[len(found)-1][1], 3, 5)
+}
+
+// olderThan compares a version, of digits and dots, with another one.
+func olderThan(version string, other ...int) bool {
+	var numbers []int
+	for text := range strings.SplitSeq(version, ".") {
+		n, _ := strconv.Atoi(text) // A number that is too large is the largest one.
+		numbers = append(numbers, n)
 	}
-	last := found[len(found)-1]
-	major, err := strconv.Atoi(last[1])
-	if err != nil {
-		return false
-	}
-	minor, err := strconv.Atoi(last[2])
-	return err == nil && (major < 3 || major == 3 && minor < 5)
+	return slices.Compare(numbers, other) < 0
 }
 
 // find returns the module's file, which is empty if the module is built in.

@@ -32,7 +32,7 @@ func (e *ConfError) Error() string {
 // reason why the test failed. The test does not run Lua: mistakes there show when
 // NGINX is started or reloaded.
 func (p *Process) Test(ctx context.Context, conf string) error {
-	return run(ctx, p.capabilities.Binary, conf, p.accessLog, "-p", p.dir.Path(), "-t", "-q")
+	return run(ctx, p.options.Capabilities.Binary, conf, p.options.AccessLog, "-p", p.options.Dir.Path(), "-t", "-q")
 }
 
 // run runs an NGINX that exits without a signal.

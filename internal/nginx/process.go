@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"os"
 	"slices"
 	"sync"
 	"syscall"
@@ -31,12 +30,8 @@ type Options struct {
 // A Process is an NGINX that is restarted when it dies. Several goroutines may call
 // its methods at the same time. Start must be called once.
 type Process struct {
-	capabilities Capabilities
-	dir          *RunDir
-	addresses    []netip.AddrPort
-	accessLog    *AccessLog
-	log          *slog.Logger
-	restarted    chan int
+	options   Options
+	restarted chan int
 
 	mu sync.Mutex
 	// master is nil while there is none.
@@ -50,36 +45,32 @@ type Process struct {
 }
 
 // New returns a Process that has not been started.
-func New(o Options) *Process {
-	return &Process{
-		capabilities: o.Capabilities, dir: o.Dir, addresses: o.Addresses,
-		accessLog: o.AccessLog, log: o.Log, restarted: make(chan int, 1),
-	}
-}
+func New(o Options) *Process { return &Process{options: o, restarted: make(chan int, 1)} }
 
 // Capabilities returns the capabilities of NGINX.
-func (p *Process) Capabilities() Capabilities { return p.capabilities }
+func (p *Process) Capabilities() Capabilities { return p.options.Capabilities }
 
 // CheckPorts checks the ports, unless an NGINX of an earlier controller holds them:
 // Start takes over from it.
 func (p *Process) CheckPorts() error {
-	if len(p.dir.orphans()) > 0 {
+	if len(p.options.Dir.orphans()) > 0 {
 		return nil
 	}
-	return CheckPorts(p.addresses)
+	return CheckPorts(p.options.Addresses)
 }
 
 // Start starts NGINX and returns when a worker responds. If an earlier controller
 // left an NGINX in the directory, it is asked to finish its connections, and
 // replaced. NGINX is kept running until Stop. ctx limits the start only.
 func (p *Process) Start(ctx context.Context) error {
-	if err := adopt(); err != nil {
-		return fmt.Errorf("start NGINX: %w", err)
+	err := adopt()
+	if err == nil {
+		err = p.takeOver(ctx)
 	}
-	if err := p.takeOver(ctx); err != nil {
-		return fmt.Errorf("start NGINX: %w", err)
+	var m *master
+	if err == nil {
+		m, err = p.spawn(ctx)
 	}
-	m, err := p.spawn(ctx)
 	if err != nil {
 		return fmt.Errorf("start NGINX: %w", err)
 	}
@@ -144,10 +135,8 @@ func (p *Process) Stop(ctx context.Context) error {
 		_ = m.cmd.Process.Signal(syscall.SIGQUIT)
 	}
 	err := p.end(ctx, m)
-	p.mu.Lock()
-	p.master = nil
-	p.mu.Unlock()
-	return errors.Join(err, p.dir.removeSockets())
+	p.setMaster(nil)
+	return errors.Join(err, p.options.Dir.removeSocket())
 }
 
 // end waits for all processes to end, and forces them to when ctx is done.
@@ -155,7 +144,7 @@ func (p *Process) end(ctx context.Context, m *master) error {
 	if p.ended(ctx, m) {
 		return nil
 	}
-	p.log.Warn("NGINX did not end in time; cutting its connections")
+	p.options.Log.Warn("NGINX did not end in time; cutting its connections")
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		if m != nil {
 			signalGroup(m.pid, signal)
@@ -193,6 +182,12 @@ func (p *Process) current() *master {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.master
+}
+
+func (p *Process) setMaster(m *master) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.master = m
 }
 
 // leave remembers the group of a master that has ended.
@@ -233,15 +228,12 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 // takeOver ends the NGINX of an earlier controller.
 func (p *Process) takeOver(ctx context.Context) error {
-	groups := p.dir.orphans()
-	for _, group := range groups {
-		p.log.Info("taking over from the NGINX of an earlier controller", "pid", group)
+	for _, group := range p.options.Dir.orphans() {
+		p.options.Log.Info("taking over from the NGINX of an earlier controller", "pid", group)
 		// At its end, a master that finishes its connections would remove the pid
 		// file of its successor, and maybe its socket. So it is killed, and its
 		// workers are asked to finish.
-		if master, err := os.FindProcess(group); err == nil {
-			_ = master.Kill() // There may be none.
-		}
+		_ = syscall.Kill(group, syscall.SIGKILL) // There may be none.
 		p.leave(group)
 	}
 	return p.clear(ctx)

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -241,24 +240,21 @@ func (d *RunDir) WriteGeneration(generation int) error {
 // WriteLua writes the Lua files, whose names are relative to lua/, and removes all
 // others there.
 func (d *RunDir) WriteLua(files map[string][]byte) error {
-	root := filepath.Join(d.path, "lua")
-	var kept []string
 	inside := map[string][]byte{}
 	for name, content := range files {
 		inside[filepath.Join("lua", name)] = content
-		kept = append(kept, filepath.Join(root, name))
 	}
 	if err := d.Write(inside); err != nil {
 		return err
 	}
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join(d.path, "lua"), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		if entry.IsDir() {
 			return os.Chmod(path, 0o755)
 		}
-		if slices.Contains(kept, path) {
+		if _, wanted := inside[strings.TrimPrefix(path, d.path+"/")]; wanted {
 			return nil
 		}
 		return os.Remove(path)
@@ -269,22 +265,11 @@ func (d *RunDir) WriteLua(files map[string][]byte) error {
 	return nil
 }
 
-// removeSockets removes the sockets of a killed NGINX, which would prevent its
+// removeSocket removes the socket of a killed NGINX, which would prevent its
 // successor from listening.
-func (d *RunDir) removeSockets() error {
-	entries, err := os.ReadDir(filepath.Join(d.path, "sock"))
-	if err != nil {
-		return fmt.Errorf("remove old sockets: %w", err)
-	}
-	for _, entry := range entries {
-		name := filepath.Join(d.path, "sock", entry.Name())
-		if name == d.ControllerSocket() {
-			continue
-		}
-		err := os.Remove(name)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("remove old sockets: %w", err)
-		}
+func (d *RunDir) removeSocket() error {
+	if err := os.Remove(d.Socket()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the old socket: %w", err)
 	}
 	return nil
 }

@@ -177,14 +177,14 @@ func TestDefaultRunDir(t *testing.T) {
 }
 
 // The controller's API survives restarts of NGINX.
-func TestRemoveSockets(t *testing.T) {
+func TestRemoveSocket(t *testing.T) {
 	d := openDir(t, tempDir(t))
 	for _, name := range []string{d.Socket(), d.ControllerSocket()} {
 		if err := os.WriteFile(name, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := d.removeSockets(); err != nil {
+	if err := d.removeSocket(); err != nil {
 		t.Fatal(err)
 	}
 	if left, err := filepath.Glob(filepath.Join(d.Path(), "sock", "*")); err != nil || len(left) != 1 || left[0] != d.ControllerSocket() {

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
+	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -44,12 +45,10 @@ func (p *Process) supervise(ctx context.Context, m *master, done chan struct{}) 
 		if !p.watch(ctx, m) {
 			return
 		}
-		p.mu.Lock()
-		p.master = nil
-		p.mu.Unlock()
+		p.setMaster(nil)
 		p.leave(m.pid)
 		lived := time.Since(m.started)
-		p.log.Error("NGINX died", "pid", m.pid, "how", m.cmd.ProcessState.String(), "after", lived.Round(time.Millisecond))
+		p.options.Log.Error("NGINX died", "pid", m.pid, "how", m.cmd.ProcessState.String(), "after", lived.Round(time.Millisecond))
 		if lived >= stableAfter {
 			quick = 0
 		}
@@ -100,14 +99,12 @@ func (p *Process) restart(ctx context.Context) *master {
 	}
 	if err != nil {
 		if ctx.Err() == nil {
-			p.log.Error("restarting NGINX failed", "error", err)
+			p.options.Log.Error("restarting NGINX failed", "error", err)
 		}
 		return nil
 	}
-	p.mu.Lock()
-	p.master = m
-	p.mu.Unlock()
-	p.log.Info("NGINX was restarted", "pid", m.pid, "took", time.Since(begin).Round(time.Millisecond))
+	p.setMaster(m)
+	p.options.Log.Info("NGINX was restarted", "pid", m.pid, "took", time.Since(begin).Round(time.Millisecond))
 	select {
 	case <-p.restarted: // The previous one was not received.
 	default:
@@ -117,11 +114,11 @@ func (p *Process) restart(ctx context.Context) *master {
 }
 
 // clear makes room for a new master: workers without a master are asked to finish
-// their connections, which frees the ports at once, and the sockets are removed.
+// their connections, which frees the ports at once, and the socket is removed.
 // Workers that keep the ports are terminated.
 func (p *Process) clear(ctx context.Context) error {
 	p.signalLeft(syscall.SIGQUIT)
-	if err := p.dir.removeSockets(); err != nil {
+	if err := p.options.Dir.removeSocket(); err != nil {
 		return err
 	}
 	for _, step := range []struct {
@@ -135,23 +132,18 @@ func (p *Process) clear(ctx context.Context) error {
 			return err
 		}
 		if step.then != 0 {
-			p.log.Warn("old NGINX workers keep the ports; terminating them")
+			p.options.Log.Warn("old NGINX workers keep the ports; terminating them")
 			p.signalLeft(step.then)
 		}
 	}
-	return CheckPorts(p.addresses)
+	return CheckPorts(p.options.Addresses)
 }
 
 func (p *Process) portsFree(ctx context.Context, timeout time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for {
-		free := true
-		for _, address := range p.addresses {
-			if errors.Is(bind(address), syscall.EADDRINUSE) {
-				free = false
-			}
-		}
+		free := !slices.ContainsFunc(p.options.Addresses, func(a netip.AddrPort) bool { return errors.Is(bind(a), syscall.EADDRINUSE) })
 		if free || !sleep(ctx, poll) {
 			return free
 		}
@@ -164,11 +156,11 @@ func (p *Process) spawn(ctx context.Context) (*master, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(p.capabilities.Binary, "-p", p.dir.Path(), "-c", p.dir.Conf(), "-e", "stderr")
-	cmd.Dir = p.dir.Path()
+	cmd := exec.Command(p.options.Capabilities.Binary, "-p", p.options.Dir.Path(), "-c", p.options.Dir.Conf(), "-e", "stderr")
+	cmd.Dir = p.options.Dir.Path()
 	cmd.Env = environment()
 	cmd.Stderr = w
-	p.accessLog.pass(cmd)
+	p.options.AccessLog.pass(cmd)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	err = cmd.Start()
 	w.Close()
@@ -178,7 +170,7 @@ func (p *Process) spawn(ctx context.Context) (*master, error) {
 	}
 	m := &master{
 		cmd: cmd, pid: cmd.Process.Pid, started: time.Now(),
-		errors: follow(r, p.log), ended: make(chan struct{}),
+		errors: follow(r, p.options.Log), ended: make(chan struct{}),
 	}
 	go func() {
 		defer close(m.ended)
@@ -196,7 +188,7 @@ func (p *Process) spawn(ctx context.Context) (*master, error) {
 func (p *Process) awaitAnswer(ctx context.Context, m *master) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	for !answers(ctx, p.dir.Socket()) {
+	for !answers(ctx, p.options.Dir.Socket()) {
 		select {
 		case <-m.ended:
 			return m.whyEnded()
@@ -228,22 +220,17 @@ func (m *master) whyEnded() error {
 
 // answers reports whether a worker responds on a unix socket, with any response.
 func answers(ctx context.Context, socket string) bool {
-	transport := &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
-		},
-		DisableKeepAlives: true,
-	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://headgate/v1/state", nil)
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	if err != nil {
 		return false
 	}
-	response, err := transport.RoundTrip(request)
-	if err != nil {
-		return false
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	_, err = fmt.Fprint(conn, "GET /v1/state HTTP/1.0\r\n\r\n")
+	if err == nil {
+		_, err = conn.Read(make([]byte, 1))
 	}
-	response.Body.Close()
-	return true
+	return err == nil
 }
