@@ -70,7 +70,7 @@ var knows = []struct {
 		"it reads Services and their slices: which Ingress asks for them is for build",
 	},
 	{
-		"internal/build/spec", []string{"internal/feature", "internal/finding", "internal/model"},
+		"internal/build/spec", []string{"internal/build/memo", "internal/feature", "internal/finding", "internal/model"},
 		"it says what one Ingress names: what other objects say is for build",
 	},
 	{

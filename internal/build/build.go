@@ -20,8 +20,6 @@ import (
 	"github.com/headgate/headgate/internal/build/setting"
 	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature"
-	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/source"
 )
 
@@ -87,7 +85,7 @@ type Builder struct {
 	order        map[string]int
 	rules        spec.RulesMemo
 	certificates *certificate.Reader
-	names        *servername.Builder
+	*servername.Builder
 }
 
 // New makes a Builder. Prefix stands before the names of annotations, without
@@ -97,13 +95,13 @@ func New(features []feature.Feature, prefix string, lacking ...feature.Capabilit
 	for i, f := range features {
 		order[f.Name] = i
 	}
-	settings, certificates := setting.NewReader(features, prefix, lacking...), certificate.NewReader()
+	settings, certificates := setting.NewReader(features, prefix, lacking...), &certificate.Reader{}
 	return &Builder{
 		features:     features,
 		settings:     settings,
 		order:        order,
 		certificates: certificates,
-		names:        servername.NewBuilder(settings, certificates),
+		Builder:      servername.NewBuilder(settings, certificates),
 	}
 }
 
@@ -111,15 +109,4 @@ func New(features []feature.Feature, prefix string, lacking ...feature.Capabilit
 // setting.Reader.
 func (b *Builder) Refer(ing *networkingv1.Ingress, options *corev1.ConfigMap) spec.References {
 	return b.settings.Refer(ing, options)
-}
-
-// Name builds a name, and the certificate that it shows, see servername.Builder.
-func (b *Builder) Name(name string, v View) (n model.Name, certificate *model.Certificate, found bool, fs []finding.Finding) {
-	return b.names.Name(name, v)
-}
-
-// NamePatterns builds the aliases that stand for more than one name, see
-// servername.Builder.
-func (b *Builder) NamePatterns(v View) (p model.NamePatterns, certificates []model.Certificate, found bool, fs []finding.Finding) {
-	return b.names.Patterns(v)
 }

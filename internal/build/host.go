@@ -36,7 +36,7 @@ func (b *Builder) host(name string, v View, trace *HostTrace) (h model.Host, fou
 	ingresses := spec.OldestFirst(v.Ingresses(name))
 	l := hostBuilder{
 		builder: b, view: v, config: b.settings.Options(v).Config, fallback: defaultKey(v), host: name,
-		taken: map[routeKey]string{}, compiled: map[string]expression{}, trace: trace, reasons: map[[2]string]string{},
+		taken: map[routeKey]string{}, compiled: map[string]expression{}, trace: trace, reasons: map[place]string{},
 	}
 	canaries := l.contributionsOf(spec.OldestFirst(v.Canaries(name)))
 	if len(ingresses) == 0 && name != model.DefaultHost {
@@ -73,7 +73,7 @@ func (b *Builder) host(name string, v View, trace *HostTrace) (h model.Host, fou
 		h.Routes[i] = r.Route
 	}
 	if trace != nil {
-		l.complete(trace, contributions)
+		l.complete(trace)
 	}
 	return h, true, finding.Limit(l.findings)
 }
@@ -100,7 +100,7 @@ type hostBuilder struct {
 	findings      []finding.Finding
 	trace         *HostTrace // nil unless there is one
 	// reasons are why fields are not served, where there is a trace.
-	reasons map[[2]string]string
+	reasons map[place]string
 }
 
 // A routeCandidate is a route with where it was written.
@@ -231,8 +231,10 @@ func (l *hostBuilder) finish(field string, where routeKey, route model.Route, p 
 	}
 	var trace *RuleTrace
 	if l.trace != nil {
-		trace = traceRule(p, field, where)
-		trace.Settings = l.builder.traceSettings(parsed, problems)
+		trace = &RuleTrace{Field: field, Kind: where.kind, Path: where.path, Slash: where.slash, Written: where.written()}
+		if trace.Settings = l.builder.traceSettings(parsed, problems); p != nil {
+			trace.Ingress = p.Ingress
+		}
 	}
 	own := l.patterns && p != nil && l.isPattern(p, where.written()) != nil
 	l.routes = append(l.routes, routeCandidate{route, where, own, trace})
@@ -245,7 +247,7 @@ func (l *hostBuilder) hostOf() feature.Host {
 
 func (l *hostBuilder) refuse(p *contribution, field, effect string, why *spec.Rejection) {
 	if l.trace != nil {
-		l.reasons[[2]string{spec.ObjectName(p.Ingress), strings.TrimSuffix(field, ".backend")}] = why.Message
+		l.reasons[place{p.Ingress, strings.TrimSuffix(field, ".backend")}] = why.Message
 	}
 	l.findings = append(l.findings, finding.Finding{
 		Object: spec.ObjectName(p.Ingress), Field: field, Code: why.Code, Message: why.Message, Effect: effect,

@@ -31,33 +31,44 @@ type expression struct {
 	bytes int
 }
 
-func (l *hostBuilder) anyPatterns() bool { return slices.ContainsFunc(l.contributions, l.anyPattern) }
+func (l *hostBuilder) anyPatterns() bool {
+	return slices.ContainsFunc(l.contributions, func(p *contribution) bool {
+		_, by := l.patternOf(p)
+		return by != nil
+	})
+}
 
-// anyPattern reports whether one of the paths that an Ingress gives the host is
-// a regular expression: then all of the host's are, as in ingress-nginx. An
-// Ingress that gives none counts with "/".
-func (l *hostBuilder) anyPattern(p *contribution) bool {
+// patternOf is the first of the paths that an Ingress gives the host which is
+// a regular expression, and the setting that makes it one, nil for none: then all
+// of the host's are, as in ingress-nginx. An Ingress that gives none counts with "/".
+func (l *hostBuilder) patternOf(p *contribution) (path string, by feature.AnySetting) {
 	given := false
 	for _, i := range p.rules {
 		if http := p.Spec.Rules[i].HTTP; http != nil {
 			for j := range http.Paths {
 				given = true
-				if l.makesPatterns(p, &http.Paths[j]) {
-					return true
+				if by := l.makesPatterns(p, &http.Paths[j]); by != nil {
+					return cmp.Or(http.Paths[j].Path, "/"), by
 				}
 			}
 		}
 	}
-	return !given && l.isPattern(p, "/") != nil
+	if given {
+		return "", nil
+	}
+	return "/", l.isPattern(p, "/")
 }
 
-// makesPatterns reports whether a path makes the host's paths expressions. A
-// Prefix is two paths, its own and the one with a slash, as in ingress-nginx: a
+// makesPatterns is the setting by which a path makes the host's paths expressions.
+// A Prefix is two paths, its own and the one with a slash, as in ingress-nginx: a
 // rewrite to /foo changes /foo/ below the Prefix /foo.
-func (l *hostBuilder) makesPatterns(p *contribution, written *networkingv1.HTTPIngressPath) bool {
+func (l *hostBuilder) makesPatterns(p *contribution, written *networkingv1.HTTPIngressPath) feature.AnySetting {
 	path := cmp.Or(written.Path, "/")
-	where, ok := routeKeyOf(written)
-	return l.isPattern(p, path) != nil || ok && where.kind == model.Prefix && !where.slash && where != root && l.isPattern(p, path+"/") != nil
+	by := l.isPattern(p, path)
+	if where, ok := routeKeyOf(written); by == nil && ok && where.kind == model.Prefix && !where.slash && where != root {
+		by = l.isPattern(p, path+"/")
+	}
+	return by
 }
 
 // isPattern is the setting by which a path is an expression by its Ingress's own

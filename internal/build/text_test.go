@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/headgate/headgate/internal/model"
@@ -105,7 +106,7 @@ func backendText(b model.Backend) string {
 // patternsText shows how many certificates come with the patterns.
 func patternsText(p model.NamePatterns, certificates []model.Certificate) string {
 	text := ""
-	for _, n := range p.All() {
+	for _, n := range slices.Concat(p.LeadingWildcards, p.TrailingWildcards, p.Regexes) {
 		text += n.Name + " -> " + n.Host
 		if n.HasTLS {
 			text += ", secured"

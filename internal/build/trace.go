@@ -6,13 +6,15 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 
-	"github.com/headgate/headgate/internal/build/servername"
+	"github.com/headgate/headgate/internal/build/endpoint"
 	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/source"
 )
 
 // A HostTrace is how a host came about: what model.Host has no room for, since
@@ -102,44 +104,43 @@ func (b *Builder) traceSettings(p *feature.Parsed, problems []feature.Problem) [
 	})
 }
 
-func traceRule(p *contribution, field string, where routeKey) *RuleTrace {
-	trace := &RuleTrace{Field: field, Kind: where.kind, Path: where.path, Slash: where.slash, Written: where.written()}
-	if p != nil {
-		trace.Ingress = p.Ingress
-	}
-	return trace
+// A place is a field of an Ingress.
+type place struct {
+	ingress *networkingv1.Ingress
+	field   string
 }
 
 // complete fills in the trace of a host whose routes are in their order.
-func (l *hostBuilder) complete(trace *HostTrace, contributions []*contribution) {
-	served := map[*networkingv1.Ingress]map[string]*RuleTrace{}
-	byKey := map[routeKey]*networkingv1.Ingress{}
+func (l *hostBuilder) complete(trace *HostTrace) {
+	served := map[place]*RuleTrace{}
+	winners := map[routeKey]*networkingv1.Ingress{}
 	trace.Routes = make([]RuleTrace, len(l.routes))
 	for i, r := range l.routes {
 		trace.Routes[i] = *r.trace
-		if r.trace.Ingress == nil {
-			continue
-		}
-		if served[r.trace.Ingress] == nil {
-			served[r.trace.Ingress] = map[string]*RuleTrace{}
-		}
-		served[r.trace.Ingress][r.trace.Field] = &trace.Routes[i]
-		byKey[r.where] = r.trace.Ingress
+		served[place{r.trace.Ingress, r.trace.Field}] = &trace.Routes[i]
+		winners[r.where] = r.trace.Ingress
 	}
-	for _, p := range contributions {
+	for _, p := range l.contributions {
 		for field, path := range p.paths() {
-			if rule := served[p.Ingress][field]; rule != nil {
+			if rule := served[place{p.Ingress, field}]; rule != nil {
 				rule.PathType = pathType(path)
 				continue
 			}
-			trace.Lost = append(trace.Lost, l.lostRule(p, field, path, byKey))
+			trace.Lost = append(trace.Lost, l.lostRule(p, field, path, winners))
 		}
-		if len(p.Spec.Rules) == 0 && served[p.Ingress] == nil {
-			trace.Lost = append(trace.Lost, l.lostCatchAll(p, byKey))
+		if len(p.Spec.Rules) == 0 && !p.routed {
+			var catchAll networkingv1.HTTPIngressPath
+			if p.Spec.DefaultBackend != nil {
+				catchAll.Backend = *p.Spec.DefaultBackend
+			}
+			lost := l.lostRule(p, "spec.defaultBackend", &catchAll, winners)
+			lost.PathType = ""
+			trace.Lost = append(trace.Lost, lost)
 		}
-	}
-	if l.patterns {
-		trace.Patterns = l.patternCauses(contributions)
+		// A hostBuilder stops at the first one.
+		if path, by := l.patternOf(p); l.patterns && by != nil {
+			trace.Patterns = append(trace.Patterns, PatternCause{p.Ingress, path, l.builder.settings.Schema.Reading(p.Values(), by)})
+		}
 	}
 }
 
@@ -152,16 +153,12 @@ func (p *contribution) paths() func(yield func(string, *networkingv1.HTTPIngress
 				continue
 			}
 			for j := range http.Paths {
-				if !yield(pathField(i, j), &http.Paths[j]) {
+				if !yield(fmt.Sprintf("spec.rules[%d].http.paths[%d]", i, j), &http.Paths[j]) {
 					return
 				}
 			}
 		}
 	}
-}
-
-func pathField(rule, path int) string {
-	return fmt.Sprintf("spec.rules[%d].http.paths[%d]", rule, path)
 }
 
 func pathType(path *networkingv1.HTTPIngressPath) string {
@@ -171,74 +168,74 @@ func pathType(path *networkingv1.HTTPIngressPath) string {
 	return feature.Shorten(string(*path.PathType))
 }
 
-func (l *hostBuilder) lostRule(p *contribution, field string, path *networkingv1.HTTPIngressPath, byKey map[routeKey]*networkingv1.Ingress) LostRule {
-	lost := LostRule{RuleTrace: RuleTrace{
-		Ingress: p.Ingress, Field: field, PathType: pathType(path), Written: feature.Shorten(cmp.Or(path.Path, "/")),
-	}}
+func (l *hostBuilder) lostRule(
+	p *contribution, field string, path *networkingv1.HTTPIngressPath, winners map[routeKey]*networkingv1.Ingress,
+) LostRule {
+	lost := LostRule{
+		RuleTrace: RuleTrace{Ingress: p.Ingress, Field: field, PathType: pathType(path), Written: feature.Shorten(cmp.Or(path.Path, "/"))},
+		Why:       l.reasons[place{p.Ingress, field}],
+	}
 	if ref, refused := spec.ReadBackend(p.Namespace, &path.Backend); refused == nil {
 		lost.Backend = ref.Key
 	}
-	lost.Why = l.why(p, field)
 	if where, ok := routeKeyOf(path); ok && strings.HasPrefix(where.path, "/") {
 		lost.Kind, lost.Path, lost.Slash = where.kind, where.path, where.slash
 		if lost.Backend != "" {
-			lost.Winner = byKey[where]
+			lost.Winner = winners[where]
 		}
 	}
 	return lost
 }
 
-// lostCatchAll is a spec.defaultBackend that another one goes before.
-func (l *hostBuilder) lostCatchAll(p *contribution, byKey map[routeKey]*networkingv1.Ingress) LostRule {
-	const field = "spec.defaultBackend"
-	lost := LostRule{
-		RuleTrace: RuleTrace{Ingress: p.Ingress, Field: field, Kind: root.kind, Path: root.path, Written: root.path},
-		Why:       l.why(p, field),
-	}
-	if p.Spec.DefaultBackend != nil {
-		if ref, refused := spec.ReadBackend(p.Namespace, p.Spec.DefaultBackend); refused == nil {
-			lost.Backend, lost.Winner = ref.Key, byKey[root]
-		}
-	}
-	return lost
+// A BackendTrace is how a backend came to its endpoints.
+type BackendTrace struct {
+	// Service is nil if it does not exist.
+	Service *corev1.Service
+	// Port is the Service's port that the backend means, nil if there is none
+	// or it needs none.
+	Port *corev1.ServicePort
+	// Endpoints are all addresses of the Service's slices, also those that are
+	// not asked.
+	Endpoints []endpoint.Trace
+	// ExternalName is the DNS name that the Service stands for, Addresses what
+	// is known of it, nil if it was not looked up.
+	ExternalName string
+	Addresses    *source.Addresses
+	// Owner is the oldest Ingress that uses the backend, nil if none does, and
+	// Settings are those that count.
+	Owner    *networkingv1.Ingress
+	Settings []feature.Reading
 }
 
-// why is the reason for which a field is not served.
-func (l *hostBuilder) why(p *contribution, field string) string {
-	return l.reasons[[2]string{spec.ObjectName(p.Ingress), field}]
-}
-
-// patternCauses are found again, since a hostBuilder stops at the first one.
-func (l *hostBuilder) patternCauses(contributions []*contribution) []PatternCause {
-	var causes []PatternCause
-	for _, p := range contributions {
-		written := []string{}
-		for _, path := range p.paths() {
-			written = append(written, cmp.Or(path.Path, "/"))
-		}
-		if len(written) == 0 {
-			written = []string{"/"}
-		}
-		for _, path := range written {
-			by := l.isPattern(p, path)
-			if by == nil {
-				continue
-			}
-			cause := PatternCause{Ingress: p.Ingress, Path: path, Reading: l.builder.settings.Schema.Reading(p.Values(), by)}
-			causes = append(causes, cause)
-			break
+// TraceBackend builds a backend as Backend does, and says how it came to its
+// endpoints.
+func (b *Builder) TraceBackend(key string, v View) (be model.Backend, trace BackendTrace, found bool, fs []finding.Finding) {
+	be, found, fs = b.Backend(key, v)
+	name, portText, ok := spec.SplitKey(key)
+	if !found || !ok {
+		return be, trace, found, fs
+	}
+	for _, ing := range spec.OldestFirst(v.Users(key)) {
+		if trace.Owner == nil && !b.settings.Read(ing, v).Forbidden() {
+			trace.Owner = ing
 		}
 	}
-	return causes
-}
-
-// TraceName builds a name as Name does, and says whose it is.
-func (b *Builder) TraceName(name string, v View) (n model.Name, trace servername.Trace, found bool, fs []finding.Finding) {
-	return b.names.Trace(name, v)
-}
-
-// TraceAliases are the aliases for more than one name that stand for this one,
-// and whose each is.
-func (b *Builder) TraceAliases(name string, v View) []servername.AliasTrace {
-	return b.names.TraceAliases(name, v)
+	merged, _ := b.mergeBackend(key, v)
+	trace.Settings = b.settings.Schema.Readings(merged.Values, feature.ScopeBackend, merged.Problems)
+	trace.Service = v.Service(name)
+	switch {
+	case name.Namespace == model.NoNamespace:
+		if outside, ok := endpoint.OutsideName(name.Name); ok {
+			trace.ExternalName, trace.Addresses = outside, v.Addresses(outside)
+		}
+	case trace.Service == nil:
+	case trace.Service.Spec.Type == corev1.ServiceTypeExternalName:
+		trace.ExternalName, _ = endpoint.ExternalName(trace.Service)
+		trace.Addresses = v.Addresses(trace.ExternalName)
+	default:
+		trace.Port = endpoint.FindPort(trace.Service, portText)
+		near := endpoint.Nearby{Zone: v.Zone(), Want: endpoint.NearnessOf(trace.Service)}
+		trace.Endpoints = endpoint.Traces(be, v.EndpointSlices(name), trace.Port, near)
+	}
+	return be, trace, found, fs
 }

@@ -45,9 +45,3 @@ type NamePatterns struct {
 func (p NamePatterns) Empty() bool {
 	return len(p.LeadingWildcards)+len(p.TrailingWildcards)+len(p.Regexes) == 0
 }
-
-// All are all of them.
-func (p NamePatterns) All() []Name {
-	all := make([]Name, 0, len(p.LeadingWildcards)+len(p.TrailingWildcards)+len(p.Regexes))
-	return append(append(append(all, p.LeadingWildcards...), p.TrailingWildcards...), p.Regexes...)
-}

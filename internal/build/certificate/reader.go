@@ -37,48 +37,35 @@ type Problem struct {
 }
 
 // A Reader reads certificates. It remembers what it read for as long as the
-// objects are the newest.
+// objects are the newest. The zero value has read nothing.
 type Reader struct {
-	parsed map[types.NamespacedName]memo.Of[*corev1.Secret, Parsed]
+	parsed memo.Map[types.NamespacedName, *corev1.Secret, Parsed]
 	// completed are those whose chains were completed.
-	completed map[types.NamespacedName]memo.Of[completion, Parsed]
-}
-
-// NewReader makes a Reader.
-func NewReader() *Reader {
-	return &Reader{
-		parsed:    map[types.NamespacedName]memo.Of[*corev1.Secret, Parsed]{},
-		completed: map[types.NamespacedName]memo.Of[completion, Parsed]{},
-	}
+	completed memo.Map[types.NamespacedName, completion, Parsed]
 }
 
 // Load reads the certificate in a Secret.
 func (r *Reader) Load(v View, name types.NamespacedName) (Parsed, *Problem) {
 	secret := v.Secret(name)
 	if secret == nil {
-		delete(r.parsed, name)
-		delete(r.completed, name)
+		r.parsed.Forget(name)
+		r.completed.Forget(name)
 		return Parsed{}, &Problem{finding.MissingObject, fmt.Sprintf("Secret %s does not exist", feature.Shorten(name.Name))}
 	}
-	remembered := r.parsed[name]
-	parsed := remembered.Get(secret, func(secret *corev1.Secret) Parsed {
+	parsed := r.parsed.Get(name, secret, func(secret *corev1.Secret) Parsed {
 		parsed := parse(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
 		if parsed.Certificate != nil {
 			parsed.Certificate.Secret = name.String()
 		}
 		return parsed
 	})
-	r.parsed[name] = remembered
 	if parsed.problem != "" {
 		return Parsed{}, &Problem{finding.BadCertificate, fmt.Sprintf("Secret %s: %s", feature.Shorten(name.Name), parsed.problem)}
 	}
 	fetched := v.Issuers(parsed.issuerURL)
 	if parsed.issuerURL == "" || fetched == nil {
-		delete(r.completed, name)
+		r.completed.Forget(name)
 		return parsed, nil
 	}
-	completed := r.completed[name]
-	parsed = completed.Get(completion{secret, fetched}, func(completion) Parsed { return parsed.complete(fetched) })
-	r.completed[name] = completed
-	return parsed, nil
+	return r.completed.Get(name, completion{secret, fetched}, func(completion) Parsed { return parsed.complete(fetched) }), nil
 }

@@ -20,9 +20,9 @@ import (
 // aliases: a name that no Ingress has is compared with all of them.
 const maxExpressions = 1000
 
-// Patterns builds the aliases that stand for more than one name, and the
+// NamePatterns builds the aliases that stand for more than one name, and the
 // certificates that they show. They are not found if there are none.
-func (b *Builder) Patterns(v View) (p model.NamePatterns, certificates []model.Certificate, found bool, fs []finding.Finding) {
+func (b *Builder) NamePatterns(v View) (p model.NamePatterns, certificates []model.Certificate, found bool, fs []finding.Finding) {
 	var expressions []claim
 	shown := map[string]bool{}
 	for _, alias := range slices.Sorted(slices.Values(v.PatternAliases())) {
@@ -198,4 +198,32 @@ func (b *Builder) aliasesLost(alias, winner string, owners []*networkingv1.Ingre
 // noRequests is the effect of an alias that its Ingress does not get.
 func noRequests(alias string) string {
 	return fmt.Sprintf("requests for %s do not come to this Ingress", feature.Shorten(strings.TrimPrefix(alias, "~")))
+}
+
+// redirectAlias builds a name that is nothing but the www redirect alias of a host:
+// requests for it are sent there. It shows the certificate of the host only if
+// that is for the alias too.
+func (b *Builder) redirectAlias(name string, v View) (n model.Name, certificate *model.Certificate, found bool) {
+	host, ok := spec.RedirectAlias(name)
+	if !ok || len(v.RedirectAliases(name)) == 0 {
+		return model.Name{}, nil, false
+	}
+	n = model.Name{Name: name, Host: host, Redirect: true}
+	if parsed := b.hostCertificate(host, v); parsed != nil && parsed.Covers(name) {
+		n.HasTLS, n.Certificate, certificate = true, parsed.Certificate.Hash, parsed.Certificate
+	}
+	return n, certificate, true
+}
+
+// redirectAliasesLost are the findings of those Ingresses that claim a www
+// redirect alias which is taken.
+func (b *Builder) redirectAliasesLost(name, winner string, v View) []finding.Finding {
+	var fs []finding.Finding
+	for _, ing := range v.RedirectAliases(name) {
+		fs = append(fs, finding.Finding{
+			Object: spec.ObjectName(ing), Field: b.settings.Annotation(b.settings.Claims(ing, v).WWWBy), Code: finding.Conflict,
+			Message: "the name " + feature.Shorten(name) + " is taken by " + winner, Effect: "it is not redirected",
+		})
+	}
+	return fs
 }

@@ -48,8 +48,8 @@ type CertificateTrace struct {
 	Refused *finding.Finding
 }
 
-// Trace builds a name as Name does, and says whose it is.
-func (b *Builder) Trace(name string, v View) (n model.Name, trace Trace, found bool, fs []finding.Finding) {
+// TraceName builds a name as Name does, and says whose it is.
+func (b *Builder) TraceName(name string, v View) (n model.Name, trace Trace, found bool, fs []finding.Finding) {
 	n, _, found, fs = b.Name(name, v)
 	if name == model.DefaultHost {
 		trace.Rules = spec.OldestFirst(v.Ingresses(name))
@@ -118,7 +118,7 @@ type AliasTrace struct {
 func (b *Builder) TraceAliases(name string, v View) (traces []AliasTrace) {
 	aliases := slices.Sorted(slices.Values(v.PatternAliases()))
 	if slices.ContainsFunc(aliases, func(alias string) bool { return model.KindOfAlias(alias) == model.Regex }) {
-		b.Patterns(v) // and with them the expressions
+		b.NamePatterns(v) // and with them the expressions
 	}
 	for _, alias := range aliases {
 		text := alias

@@ -7,6 +7,8 @@
 package setting
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,6 +16,7 @@ import (
 	"github.com/headgate/headgate/internal/build/memo"
 	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/ingressnginx"
 )
 
 // A View shows the newest objects that settings are in or refer to.
@@ -34,10 +37,13 @@ type Reader struct {
 	Schema   *feature.Schema
 	features []feature.Feature
 	prefix   string
-	// names are those of all annotations, see annotationNames.
-	names   []string
-	config  memo.Of[*corev1.ConfigMap, Options]
-	parsed  parsedMemo
+	// names are all annotations that Headgate or ingress-nginx has, without a prefix,
+	// sorted.
+	names  []string
+	config memo.Of[*corev1.ConfigMap, Options]
+	// parsed has what annotations say, since an Ingress may have thousands of hosts,
+	// and regular expressions take long to compile.
+	parsed  memo.Map[types.NamespacedName, annotated, *feature.Parsed]
 	derived memo.Of[derivation, any]
 }
 
@@ -45,7 +51,9 @@ type Reader struct {
 // names of annotations, without its slash. Lacking is what the NGINX can't do
 // that is built for.
 func NewReader(features []feature.Feature, prefix string, lacking ...feature.Capability) *Reader {
-	return &Reader{Schema: feature.NewSchema(prefix, features, lacking...), features: features, prefix: prefix}
+	schema := feature.NewSchema(prefix, features, lacking...)
+	names := slices.Sorted(slices.Values(slices.Concat(ingressnginx.Names(), schema.Annotations())))
+	return &Reader{Schema: schema, features: features, prefix: prefix, names: slices.Compact(names)}
 }
 
 // Options are what the ConfigMap says, and what is wrong with it.
@@ -75,34 +83,27 @@ const (
 	fewBytes = 256
 )
 
-// A parsedMemo remembers what annotations say, since an Ingress may have
-// thousands of hosts, and regular expressions take long to compile. Objects are
-// not part of it: they change by themselves.
-type parsedMemo struct {
+// annotated is what is parsed: objects are not part of it, since they change by
+// themselves.
+type annotated struct {
+	*networkingv1.Ingress
 	config *feature.Config
-	of     map[types.NamespacedName]memo.Of[*networkingv1.Ingress, *feature.Parsed]
 }
 
 // parse reads the annotations of an Ingress.
 func (r *Reader) parse(ing *networkingv1.Ingress, config *feature.Config) *feature.Parsed {
-	parse := func(ing *networkingv1.Ingress) *feature.Parsed {
-		return r.Schema.Parse(spec.Origin(ing), ing.Annotations, config)
+	parse := func(of annotated) *feature.Parsed {
+		return r.Schema.Parse(spec.Origin(of.Ingress), of.Annotations, of.config)
 	}
 	bytes := 0
 	for _, text := range ing.Annotations {
 		bytes += len(text)
 	}
 	if len(ing.Spec.Rules) <= spec.FewRules && bytes <= fewBytes {
-		return parse(ing)
+		return parse(annotated{ing, config})
 	}
-	if r.parsed.config != config || len(r.parsed.of) > maxParsed {
-		r.parsed = parsedMemo{config, map[types.NamespacedName]memo.Of[*networkingv1.Ingress, *feature.Parsed]{}}
-	}
-	name := types.NamespacedName{Namespace: ing.Namespace, Name: ing.Name}
-	known := r.parsed.of[name]
-	parsed := known.Get(ing, parse)
-	r.parsed.of[name] = known
-	return parsed
+	r.parsed.Most = maxParsed
+	return r.parsed.Get(types.NamespacedName{Namespace: ing.Namespace, Name: ing.Name}, annotated{ing, config}, parse)
 }
 
 // Read reads the annotations of an Ingress, and the objects that they refer to.

@@ -80,23 +80,12 @@ func (r *Reader) nearest(name string) string {
 		return ""
 	}
 	best, least := "", 1+min(3, len(name)/3)
-	for _, candidate := range r.annotationNames() {
+	for _, candidate := range r.names {
 		if d := editDistance(name, candidate, least); d < least {
 			best, least = candidate, d
 		}
 	}
 	return best
-}
-
-// annotationNames are all annotations that Headgate or ingress-nginx has,
-// without a prefix, sorted.
-func (r *Reader) annotationNames() []string {
-	if r.names == nil {
-		r.names = append(ingressnginx.Names(), r.Schema.Annotations()...)
-		slices.Sort(r.names)
-		r.names = slices.Compact(r.names)
-	}
-	return r.names
 }
 
 // editDistance is how many bytes have to be added, left out, changed or swapped

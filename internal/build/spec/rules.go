@@ -6,6 +6,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/headgate/headgate/internal/build/memo"
 	"github.com/headgate/headgate/internal/model"
 )
 
@@ -38,41 +39,21 @@ func listRules(ing *networkingv1.Ingress) RulesByHost {
 const (
 	// FewRules are listed again for each host.
 	FewRules = 8
-	// maxRules is how many rules are remembered, of all Ingresses together.
-	maxRules = 100_000
+	// maxListed is how many Ingresses' rules are remembered.
+	maxListed = 10_000
 )
 
 // A RulesMemo remembers the rules of Ingresses with many: each of their hosts
 // would go through all of them.
 type RulesMemo struct {
-	lists map[types.NamespacedName]knownRules
-	rules int
-}
-
-type knownRules struct {
-	of   *networkingv1.Ingress
-	list RulesByHost
+	lists memo.Map[types.NamespacedName, *networkingv1.Ingress, RulesByHost]
 }
 
 // Of lists the rules of an Ingress.
 func (m *RulesMemo) Of(ing *networkingv1.Ingress) RulesByHost {
-	n := len(ing.Spec.Rules)
-	if n <= FewRules {
+	if len(ing.Spec.Rules) <= FewRules {
 		return listRules(ing)
 	}
-	name := types.NamespacedName{Namespace: ing.Namespace, Name: ing.Name}
-	list, known := m.lists[name]
-	if known && list.of == ing {
-		return list.list
-	}
-	if known {
-		m.rules -= len(list.of.Spec.Rules)
-	}
-	if m.lists == nil || m.rules+n > maxRules {
-		m.lists, m.rules = map[types.NamespacedName]knownRules{}, 0
-	}
-	list = knownRules{ing, listRules(ing)}
-	m.lists[name] = list
-	m.rules += n
-	return list.list
+	m.lists.Most = maxListed
+	return m.lists.Get(types.NamespacedName{Namespace: ing.Namespace, Name: ing.Name}, ing, listRules)
 }
