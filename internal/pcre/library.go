@@ -37,8 +37,9 @@ type library struct {
 	jit bool
 	// match is called through its address, which costs a quarter of a call
 	// through a function value.
-	match     uintptr
-	scratches scratchPool
+	match uintptr
+	// scratches keeps them from one match to the next.
+	scratches sync.Pool
 
 	config             func(what uint32, where *byte) int32
 	compile            func(pattern *byte, length uintptr, options uint32, code *int32, offset *uintptr, context handle) handle
@@ -78,7 +79,6 @@ func open() (*library, error) {
 		return nil, fmt.Errorf("load %s, which on Debian and Ubuntu is in the package libpcre2-8-0: %w", libraryName, err)
 	}
 	lib := &library{}
-	lib.scratches.lib = lib
 	for name, function := range map[string]any{
 		"pcre2_config_8":               &lib.config,
 		"pcre2_compile_8":              &lib.compile,
@@ -148,16 +148,8 @@ func (lib *library) message(code int32) string {
 	return string(text[:n])
 }
 
-// number returns a property of a compiled pattern that PCRE has as uint32.
-func (lib *library) number(code handle, what uint32) uint32 {
-	var n uint32
-	lib.patternInfo(code, what, unsafe.Pointer(&n))
-	return n
-}
-
-// size is like number, for properties that PCRE has as size_t.
-func (lib *library) size(code handle, what uint32) uintptr {
-	var n uintptr
+// property is one of a compiled pattern: PCRE has some as uint32, and sizes as size_t.
+func property[N uint32 | uintptr](lib *library, code handle, what uint32) (n N) {
 	lib.patternInfo(code, what, unsafe.Pointer(&n))
 	return n
 }

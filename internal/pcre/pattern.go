@@ -108,7 +108,7 @@ func (lib *library) pattern(pattern string, o Options) (*Pattern, error) {
 		return nil, err
 	}
 	text := pattern
-	if lib.number(code, infoAllOptions)&optionAnchored == 0 {
+	if property[uint32](lib, code, infoAllOptions)&optionAnchored == 0 {
 		lib.codeFree(code)
 		text = searchStart + pattern + searchEnd
 		if code, err = lib.compileSearch(pattern, text, o); err != nil {
@@ -138,7 +138,7 @@ func Load(text string, o Options) (*Pattern, error) {
 }
 
 func (lib *library) newPattern(code handle, text string) *Pattern {
-	p := &Pattern{lib: lib, code: code, text: text, groups: int(lib.number(code, infoCaptureCount))}
+	p := &Pattern{lib: lib, code: code, text: text, groups: int(property[uint32](lib, code, infoCaptureCount))}
 	runtime.AddCleanup(p, lib.codeFree, code)
 	return p
 }
@@ -179,13 +179,13 @@ func (lib *library) compileSearch(pattern, text string, o Options) (handle, erro
 
 // finish checks the limits of a compiled pattern and compiles its machine code.
 func (lib *library) finish(code handle, end int) error {
-	if n := lib.number(code, infoCaptureCount); n > MaxGroups {
+	if n := property[uint32](lib, code, infoCaptureCount); n > MaxGroups {
 		return &PatternError{Offset: end, Message: fmt.Sprintf("the pattern has %d capturing groups, %d are allowed", n, MaxGroups)}
 	}
-	if n := lib.size(code, infoSize); n > maxCompiled {
+	if n := property[uintptr](lib, code, infoSize); n > maxCompiled {
 		return &PatternError{Offset: end, Message: fmt.Sprintf("the compiled pattern has %d bytes, %d are allowed", n, maxCompiled)}
 	}
-	if lib.jitCompile(code, jitComplete); lib.jit && lib.size(code, infoJITSize) == 0 {
+	if lib.jitCompile(code, jitComplete); lib.jit && property[uintptr](lib, code, infoJITSize) == 0 {
 		return &PatternError{Offset: end, Message: "the pattern can't be turned into machine code"}
 	}
 	return nil
@@ -194,7 +194,7 @@ func (lib *library) finish(code handle, end int) error {
 // Size is the size of the compiled pattern with its machine code, in bytes. It
 // takes about as much in each NGINX worker.
 func (p *Pattern) Size() int {
-	return int(p.lib.size(p.code, infoSize) + p.lib.size(p.code, infoJITSize))
+	return int(property[uintptr](p.lib, p.code, infoSize) + property[uintptr](p.lib, p.code, infoJITSize))
 }
 
 // Text is the pattern for Lua that gives the same results: the pattern itself if
@@ -207,25 +207,25 @@ func (p *Pattern) Groups() int { return p.groups }
 // Match reports whether the pattern matches somewhere in the subject. An error
 // wraps ErrLimit or is PCRE's; NGINX then answers 500.
 func (p *Pattern) Match(subject string) (bool, error) {
-	s, err := p.lib.scratches.take()
-	if err != nil {
-		return false, err
-	}
-	defer p.lib.scratches.put(s)
-	n, err := p.run(subject, s)
-	return n > 0, err
+	groups, err := p.Find(subject)
+	return groups != nil, err
 }
 
 // Find matches like Match and returns positions: at 0 of the whole match and at n
 // of the n-th group, each as the offsets of its start and end in bytes, both -1 for
 // a group that took no part. Without a match it returns nil.
 func (p *Pattern) Find(subject string) ([][2]int, error) {
-	s, err := p.lib.scratches.take()
-	if err != nil {
-		return nil, err
+	// The pattern's code would be freed earlier, when nothing refers to the pattern.
+	defer runtime.KeepAlive(p)
+	s, ok := p.lib.scratches.Get().(*scratch)
+	if !ok {
+		var err error
+		if s, err = p.lib.newScratch(); err != nil {
+			return nil, err
+		}
 	}
-	defer p.lib.scratches.put(s)
-	n, err := p.run(subject, s)
+	defer p.lib.scratches.Put(s)
+	n, err := p.lib.run(p.code, subject, s)
 	if n == 0 {
 		return nil, err
 	}
@@ -239,10 +239,4 @@ func (p *Pattern) Find(subject string) ([][2]int, error) {
 	// \K in a group that a lookahead calls can start a match behind its end. Lua returns an empty match then.
 	groups[0][0] = min(groups[0][0], groups[0][1])
 	return groups, nil
-}
-
-func (p *Pattern) run(subject string, s *scratch) (int, error) {
-	// The pattern's code would be freed earlier, when nothing refers to the pattern.
-	defer runtime.KeepAlive(p)
-	return p.lib.run(p.code, subject, s)
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"sync"
 	"unsafe"
 
 	"github.com/ebitengine/purego"
@@ -37,21 +36,6 @@ type scratch struct {
 
 // scratchMemory is what a scratch holds of the library's memory.
 type scratchMemory struct{ data, context, stack handle }
-
-// scratchPool keeps scratches from one match to the next.
-type scratchPool struct {
-	lib  *library
-	free sync.Pool
-}
-
-func (p *scratchPool) take() (*scratch, error) {
-	if s, ok := p.free.Get().(*scratch); ok {
-		return s, nil
-	}
-	return p.lib.newScratch()
-}
-
-func (p *scratchPool) put(s *scratch) { p.free.Put(s) }
 
 func (lib *library) newScratch() (*scratch, error) {
 	m := scratchMemory{
