@@ -2,7 +2,6 @@ package build
 
 import (
 	"cmp"
-	"fmt"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -25,7 +24,8 @@ func (t *backendMaker) outside(portText string) {
 	}
 	if address, ok := model.Address(t.name.Name); ok {
 		if netguard.IsLocal(address) && !t.view.LocalAddresses() {
-			t.unreachable(t.field, finding.InvalidValue, localOnly(t.name.Name))
+			t.unreachable(t.field, finding.InvalidValue, t.name.Name+" is a loopback, link-local or unspecified address, "+
+				"which is connected to only with --allow-local-svc-external-name")
 			return
 		}
 		t.backend.Endpoints = []netip.AddrPort{netip.AddrPortFrom(address, uint16(port))}
@@ -36,10 +36,6 @@ func (t *backendMaker) outside(portText string) {
 		return
 	}
 	t.resolved(t.field, t.name.Name, uint16(port))
-}
-
-func localOnly(address string) string {
-	return fmt.Sprintf("%s is a loopback, link-local or unspecified address, which is connected to only with --allow-local-svc-external-name", address)
 }
 
 // callerOf is the object with the problems of a backend that is not a Service's: the

@@ -225,8 +225,8 @@ func (b *Builder) TraceBackend(key string, v View) (be model.Backend, trace Back
 	trace.Service = v.Service(name)
 	switch {
 	case name.Namespace == model.NoNamespace:
-		if outside, ok := endpoint.OutsideName(name.Name); ok {
-			trace.ExternalName, trace.Addresses = outside, v.Addresses(outside)
+		if endpoint.CheckName(name.Name) == "" {
+			trace.ExternalName, trace.Addresses = name.Name, v.Addresses(name.Name)
 		}
 	case trace.Service == nil:
 	case trace.Service.Spec.Type == corev1.ServiceTypeExternalName:

@@ -6,6 +6,7 @@
 package directive
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -128,16 +129,7 @@ func (d Directive) text(n int64) string {
 	case Seconds:
 		return strconv.FormatInt(n, 10) + "s"
 	case Set:
-		var words []string
-		for i, word := range d.Words {
-			if n&(1<<i) != 0 {
-				words = append(words, word)
-			}
-		}
-		if words == nil {
-			return "off"
-		}
-		return strings.Join(words, " ")
+		return cmp.Or(model.Members(n, d.Words), "off")
 	case Choice:
 		return d.Words[n]
 	}

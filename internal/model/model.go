@@ -216,13 +216,7 @@ func (Confidential) String() string { return "[redacted]" }
 func (Confidential) GoString() string { return "[redacted]" }
 
 // A PrivateKey is a key that does not print itself.
-type PrivateKey []byte
-
-// String keeps keys out of logs and test output.
-func (PrivateKey) String() string { return "[redacted]" }
-
-// GoString keeps keys out of %#v.
-func (PrivateKey) GoString() string { return "[redacted]" }
+type PrivateKey = Confidential
 
 // Globals are the settings of all requests.
 type Globals struct {

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -129,17 +130,17 @@ func OutcomeOf(name string) (Outcomes, bool) {
 }
 
 // String are NGINX's names, "off" for the empty set.
-func (o Outcomes) String() string {
-	var names []string
-	for i, name := range strings.Fields(outcomeNames) {
-		if o&(1<<i) != 0 {
-			names = append(names, name)
+func (o Outcomes) String() string { return cmp.Or(Members(o, strings.Fields(outcomeNames)), "off") }
+
+// Members are the names of the bits that are set, with a space between them.
+func Members[Set ~int | ~int64 | ~uint16](set Set, names []string) string {
+	var members []string
+	for i, name := range names {
+		if set&(1<<i) != 0 {
+			members = append(members, name)
 		}
 	}
-	if len(names) == 0 {
-		return "off"
-	}
-	return strings.Join(names, " ")
+	return strings.Join(members, " ")
 }
 
 // Name is a name that only an equal profile has: equal tuples, equal names, on

@@ -98,15 +98,7 @@ func NewTLSVersions(text string) (TLSVersions, error) {
 }
 
 // String is the names in order.
-func (v TLSVersions) String() string {
-	var names []string
-	for i, name := range tlsVersions {
-		if v&(1<<i) != 0 {
-			names = append(names, name)
-		}
-	}
-	return strings.Join(names, " ")
-}
+func (v TLSVersions) String() string { return Members(v, tlsVersions[:]) }
 
 // Curves are the groups for key exchange. The zero value leaves the choice to
 // NGINX.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -143,37 +144,18 @@ func parseLocal(text string) (netip.AddrPort, bool) {
 
 // socketHolders returns the processes that hold one of the sockets, as far as
 // /proc is readable.
-func socketHolders(inodes []string) []int {
+func socketHolders(inodes []string) (pids []int) {
 	if len(inodes) == 0 {
 		return nil
 	}
-	var pids []int
-	for _, pid := range processes() {
-		folder := fmt.Sprintf("/proc/%d/fd/", pid)
-		files, err := os.ReadDir(folder)
-		if err != nil {
+	files, _ := filepath.Glob("/proc/[0-9]*/fd/*") // The pattern is valid.
+	for _, file := range files {
+		target, err := os.Readlink(file)
+		inode, isSocket := strings.CutPrefix(target, "socket:[")
+		if err != nil || !isSocket || !slices.Contains(inodes, strings.TrimSuffix(inode, "]")) {
 			continue
 		}
-		for _, file := range files {
-			target, err := os.Readlink(folder + file.Name())
-			inode, isSocket := strings.CutPrefix(target, "socket:[")
-			if err == nil && isSocket && slices.Contains(inodes, strings.TrimSuffix(inode, "]")) {
-				pids = append(pids, pid)
-				break
-			}
-		}
-	}
-	return pids
-}
-
-func processes() []int {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
-	var pids []int
-	for _, entry := range entries {
-		if pid, err := strconv.Atoi(entry.Name()); err == nil {
+		if pid, err := strconv.Atoi(strings.Split(file, "/")[2]); err == nil && !slices.Contains(pids, pid) {
 			pids = append(pids, pid)
 		}
 	}

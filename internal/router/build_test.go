@@ -2,6 +2,7 @@ package router_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,7 +30,7 @@ func (w *clusterFixture) build() {
 		case model.Name:
 			w.names = append(w.names, m.Name)
 		case model.NamePatterns:
-			for _, n := range m.All() {
+			for _, n := range slices.Concat(m.LeadingWildcards, m.TrailingWildcards, m.Regexes) {
 				w.names = append(w.names, n.Name)
 			}
 		case model.Host:

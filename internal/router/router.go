@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/headgate/headgate/internal/unit"
@@ -70,14 +71,6 @@ const (
 // statusPath is the path of StatusPage.
 const statusPath = "/nginx_status"
 
-// The status codes of responses by Headgate.
-const (
-	redirected    = 301
-	notFound      = 404
-	internalError = 500
-	unavailable   = 503
-)
-
 // errMissing is for units that Lookup does not find.
 var errMissing = errors.New("not found")
 
@@ -87,7 +80,7 @@ var errNoHost = errors.New("the name has no host")
 func (r *Router) Route(hostName, path string) Decision {
 	name, err := r.Name(hostName)
 	if err != nil {
-		return Decision{Status: unavailable, Err: err}
+		return Decision{Status: http.StatusServiceUnavailable, Err: err}
 	}
 	d := Decision{Name: name}
 	if name.Redirect {
@@ -96,7 +89,7 @@ func (r *Router) Route(hostName, path string) Decision {
 	}
 	h, err := find(r, unit.Host.Key(name.Host), newHost)
 	if err != nil {
-		d.Status, d.Err = unavailable, err
+		d.Status, d.Err = http.StatusServiceUnavailable, err
 		return d
 	}
 	if name.By == ByDefault {
@@ -107,11 +100,11 @@ func (r *Router) Route(hostName, path string) Decision {
 	won, err := h.find(path, r.settings.Now)
 	switch {
 	case err != nil:
-		d.Status, d.Err = internalError, fmt.Errorf("host %s: %w", name.Host, err)
+		d.Status, d.Err = http.StatusInternalServerError, fmt.Errorf("host %s: %w", name.Host, err)
 	case won.route == nil:
-		d.Status = notFound
+		d.Status = http.StatusNotFound
 	case won.redirect:
-		d.Status, d.Route = redirected, won.route
+		d.Status, d.Route = http.StatusMovedPermanently, won.route
 	default:
 		d.Route = won.route
 	}

@@ -102,7 +102,7 @@ func (s *Store) serviceInUse(name types.NamespacedName) bool {
 // markNameDirty marks the DNS name of the Service.
 func (s *Store) markNameDirty(service types.NamespacedName) {
 	if service.Namespace == model.NoNamespace {
-		if name, ok := endpoint.OutsideName(service.Name); ok {
+		if name := service.Name; endpoint.CheckName(name) == "" {
 			s.wantedNames.markDirty(name)
 		}
 		return

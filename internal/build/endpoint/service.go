@@ -25,8 +25,8 @@ func ExternalName(service *corev1.Service) (name string, ok bool) {
 	return name, CheckName(name) == ""
 }
 
-// CheckName says why a name is not to be looked up, and nothing if it
-// is.
+// CheckName says why a name is not to be looked up, and nothing if it is. A backend
+// without a namespace is looked up by its own name.
 func CheckName(name string) string {
 	plain := strings.TrimSuffix(name, ".")
 	if _, err := netip.ParseAddr(plain); err == nil {
@@ -39,12 +39,6 @@ func CheckName(name string) string {
 		return fmt.Sprintf("invalid name %q: must be a DNS name", feature.Shorten(name))
 	}
 	return ""
-}
-
-// OutsideName is the DNS name that a backend without a namespace has to be
-// looked up by. It is false for an address, and for what is not looked up.
-func OutsideName(name string) (string, bool) {
-	return name, CheckName(name) == ""
 }
 
 // FindPort is the first TCP port of the Service that the text means: its

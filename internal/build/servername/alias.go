@@ -140,7 +140,8 @@ func (b *Builder) naming(ing *networkingv1.Ingress, v View) naming {
 	}
 	for _, host := range v.References(ing).Hosts {
 		if b.namings.of(host) == ing {
-			leads = naming{host, b.hostCertificate(host, v)}
+			leads.host = host
+			leads.certificate, _ = b.hostCertificate(host, v)
 			break
 		}
 	}
@@ -164,15 +165,15 @@ func (n *namings) of(host string) *networkingv1.Ingress {
 }
 
 // hostCertificate is the certificate of a rule's host, nil for none and for
-// the default one.
-func (b *Builder) hostCertificate(host string, v View) *certificate.Parsed {
+// the default one, and the search that decides, nil if none does.
+func (b *Builder) hostCertificate(host string, v View) (*certificate.Parsed, *search) {
 	for _, ing := range spec.OldestFirst(v.Ingresses(host)) {
-		s := search{builder: b, view: v, ingress: ing, name: host}
+		s := &search{builder: b, view: v, ingress: ing, name: host}
 		if decides, parsed := s.run(); decides {
-			return parsed
+			return parsed, s
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // aliasesLost are the findings of those Ingresses that claim the alias and are
@@ -209,7 +210,7 @@ func (b *Builder) redirectAlias(name string, v View) (n model.Name, certificate 
 		return model.Name{}, nil, false
 	}
 	n = model.Name{Name: name, Host: host, Redirect: true}
-	if parsed := b.hostCertificate(host, v); parsed != nil && parsed.Covers(name) {
+	if parsed, _ := b.hostCertificate(host, v); parsed != nil && parsed.Covers(name) {
 		n.HasTLS, n.Certificate, certificate = true, parsed.Certificate.Hash, parsed.Certificate
 	}
 	return n, certificate, true

@@ -51,15 +51,14 @@ type CertificateTrace struct {
 // TraceName builds a name as Name does, and says whose it is.
 func (b *Builder) TraceName(name string, v View) (n model.Name, trace Trace, found bool, fs []finding.Finding) {
 	n, _, found, fs = b.Name(name, v)
-	if name == model.DefaultHost {
-		trace.Rules = spec.OldestFirst(v.Ingresses(name))
-		return n, trace, found, fs
-	}
 	return n, b.traceName(name, v), found, fs
 }
 
 func (b *Builder) traceName(name string, v View) Trace {
 	trace := Trace{Rules: spec.OldestFirst(v.Ingresses(name))}
+	if name == model.DefaultHost {
+		return trace
+	}
 	host := name
 	if len(trace.Rules) == 0 {
 		var n model.Name
@@ -82,25 +81,19 @@ func (b *Builder) traceName(name string, v View) Trace {
 
 // traceCertificate finds what decides on the certificate of a rule's host.
 func (b *Builder) traceCertificate(host string, v View) *CertificateTrace {
-	for _, ing := range spec.OldestFirst(v.Ingresses(host)) {
-		s := search{builder: b, view: v, ingress: ing, name: host}
-		decides, parsed := s.run()
-		if !decides {
-			continue
-		}
-		entry := ing.Spec.TLS[s.entry]
-		trace := &CertificateTrace{
-			Ingress: ing, Entry: s.entry, Host: host, Listed: slices.ContainsFunc(entry.Hosts, s.isName),
-		}
-		if entry.SecretName != "" {
-			trace.Secret = types.NamespacedName{Namespace: ing.Namespace, Name: entry.SecretName}
-		}
-		if n := len(s.findings); parsed == nil && n > 0 {
-			trace.Refused = &s.findings[n-1]
-		}
-		return trace
+	parsed, s := b.hostCertificate(host, v)
+	if s == nil {
+		return nil
 	}
-	return nil
+	entry := s.ingress.Spec.TLS[s.entry]
+	trace := &CertificateTrace{Ingress: s.ingress, Entry: s.entry, Host: host, Listed: slices.ContainsFunc(entry.Hosts, s.isName)}
+	if entry.SecretName != "" {
+		trace.Secret = types.NamespacedName{Namespace: s.ingress.Namespace, Name: entry.SecretName}
+	}
+	if n := len(s.findings); parsed == nil && n > 0 {
+		trace.Refused = &s.findings[n-1]
+	}
+	return trace
 }
 
 // An AliasTrace is an alias that stands for more than one name.
