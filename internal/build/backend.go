@@ -48,7 +48,6 @@ func (b *Builder) Backend(key string, v View) (be model.Backend, found bool, fs 
 	return t.backend, true, finding.Sort(t.findings)
 }
 
-// A backendMaker is a backend in the making.
 type backendMaker struct {
 	view     View
 	name     types.NamespacedName
@@ -64,7 +63,6 @@ func (t *backendMaker) report(field string, code finding.Code, message, effect s
 	})
 }
 
-// unreachable reports why the backend has no endpoints.
 func (t *backendMaker) unreachable(field string, code finding.Code, message string) {
 	t.report(field, code, message, t.effect())
 }
@@ -80,7 +78,6 @@ func noPort(text string) string {
 	return "the Service has no TCP port " + strconv.Quote(text) + ", but an Ingress refers to it"
 }
 
-// internal fills in the endpoints of a Service in the cluster.
 func (t *backendMaker) internal(service *corev1.Service, portText string) {
 	port := endpoint.FindPort(service, portText)
 	if port == nil {
@@ -111,7 +108,6 @@ func noSlice(service string) string {
 		discoveryv1.LabelServiceName + ": " + feature.Shorten(service) + " (in a cluster, Kubernetes creates it)"
 }
 
-// external fills in the endpoints of a Service of type ExternalName.
 func (t *backendMaker) external(service *corev1.Service, portText string) {
 	name, ok := endpoint.ExternalName(service)
 	if !ok {

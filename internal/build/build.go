@@ -23,55 +23,48 @@ import (
 	"github.com/headgate/headgate/internal/source"
 )
 
-// A View shows the newest objects. They must not be changed once they were
-// shown: a new version is a new object.
+// A View shows the newest objects, lists in any order. They must not be changed
+// once they were shown: a new version is a new object. Ingresses are those of our class.
 type View interface {
 	certificate.View
 	setting.View
 	servername.View
-	// Canaries are those of our class that name the host and are canaries, in any
-	// order.
+	// Canaries are the Ingresses that name the host and are canaries.
 	Canaries(host string) []*networkingv1.Ingress
 	// Service is nil if there is none of that name.
 	Service(types.NamespacedName) *corev1.Service
-	// EndpointSlices are those of the named Service, in any order.
+	// EndpointSlices are those of the named Service.
 	EndpointSlices(service types.NamespacedName) []*discoveryv1.EndpointSlice
 	// DefaultCertificate is the Secret whose certificate is shown where no other
 	// is, empty where that is the one that Headgate makes.
 	DefaultCertificate() types.NamespacedName
-	// OCSPResponse is the OCSP response on the certificate of that hash, nil if there is
-	// none.
+	// OCSPResponse is that on the certificate of that hash, nil if there is none.
 	OCSPResponse(certificate string) *source.OCSPResponse
 	// DefaultBackend is the Service that answers what no rule does, empty where
 	// that is the built-in default backend.
 	DefaultBackend() types.NamespacedName
-	// Addresses are those of a DNS name that ExternalName gave, nil until the
-	// name was looked up.
+	// Addresses are those of a DNS name, nil until it was looked up.
 	Addresses(name string) *source.Addresses
 	// ExternalNames reports whether Services of type ExternalName are served.
 	ExternalNames() bool
-	// LocalAddresses reports whether what tenants name may lead to netguard.IsLocal
-	// addresses.
+	// LocalAddresses reports whether tenants' names may lead to netguard.IsLocal addresses.
 	LocalAddresses() bool
 	// ManualEndpoints reports whether nothing writes EndpointSlices for Services.
 	ManualEndpoints() bool
 	// Zone is the zone that endpoints are to be near to, empty for none.
 	Zone() string
-	// Users are the Ingresses of our class that refer to the backend, in any
-	// order.
+	// Users are the Ingresses that refer to the backend.
 	Users(backendKey string) []*networkingv1.Ingress
-	// Callers are the Ingresses of our class whose routes ask the backend besides
-	// their own ones (see Refer), in any order. CalledByOptions reports whether the
-	// ConfigMap with Headgate's options has all routes call it.
+	// Callers are the Ingresses whose routes ask the backend besides their own ones.
+	// CalledByOptions reports whether the ConfigMap has all routes call it.
 	Callers(backendKey string) []*networkingv1.Ingress
 	CalledByOptions(backendKey string) bool
-	// Referenced reports whether an Ingress of our class uses or calls the backend,
-	// the options call it, or it is the default one.
+	// Referenced reports whether an Ingress or the options use or call the backend, or
+	// it is the default one.
 	Referenced(backendKey string) bool
 	// Scope says which Ingresses are left out for what is in them.
 	Scope() spec.Scope
-	// Refused is the Ingress of our class of that name that the Scope leaves
-	// out; nil if there is none, or if it is not left out.
+	// Refused is the Ingress of that name if the Scope leaves it out, otherwise nil.
 	Refused(types.NamespacedName) *networkingv1.Ingress
 }
 

@@ -137,12 +137,10 @@ func (l *hostBuilder) answers(path string) bool {
 	return known
 }
 
-// asksItself reports whether routes of the Ingress ask their own host.
 func (l *hostBuilder) asksItself(p *contribution) bool {
 	return slices.ContainsFunc(l.builder.settings.Calls(p.Values()), func(c model.Call) bool { return c.SameHost })
 }
 
-// covers reports whether a rule is for a path.
 func (l *hostBuilder) covers(where routeKey, path string) bool {
 	text := where.written()
 	switch {

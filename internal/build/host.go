@@ -78,7 +78,6 @@ func (b *Builder) host(name string, v View, trace *HostTrace) (h model.Host, fou
 	return h, true, finding.Limit(l.findings)
 }
 
-// A hostBuilder is a host in the making.
 type hostBuilder struct {
 	builder  *Builder
 	view     View
@@ -103,7 +102,6 @@ type hostBuilder struct {
 	reasons map[place]string
 }
 
-// A routeCandidate is a route with where it was written.
 type routeCandidate struct {
 	model.Route
 	where routeKey
@@ -123,7 +121,6 @@ var (
 	exactRoot = routeKey{kind: model.Exact, path: "/"}
 )
 
-// written is the path as the rule has it.
 func (p routeKey) written() string {
 	if p.slash {
 		return p.path + "/"
@@ -224,7 +221,8 @@ func (l *hostBuilder) finish(field string, where routeKey, route model.Route, p 
 	} else {
 		parsed, route.Origin = p.Parsed, spec.Origin(p.Ingress)
 	}
-	problems, denied := l.builder.applyFeatures(parsed.Values(), &route, l.hostOf())
+	seen := feature.Host{Name: l.host, ManyNames: spec.IsManyNames(l.host), Answers: l.answers}
+	problems, denied := l.builder.applyFeatures(parsed.Values(), &route, seen)
 	route.Denied = denied || parsed.Denied()
 	if p != nil {
 		p.problems, p.routed = append(p.problems, problems...), true
@@ -238,11 +236,6 @@ func (l *hostBuilder) finish(field string, where routeKey, route model.Route, p 
 	}
 	own := l.patterns && p != nil && l.isPattern(p, where.written()) != nil
 	l.routes = append(l.routes, routeCandidate{route, where, own, trace})
-}
-
-// hostOf is what features see of the host.
-func (l *hostBuilder) hostOf() feature.Host {
-	return feature.Host{Name: l.host, ManyNames: spec.IsManyNames(l.host), Answers: l.answers}
 }
 
 func (l *hostBuilder) refuse(p *contribution, field, effect string, why *spec.Rejection) {
@@ -302,13 +295,8 @@ func routeKeyOf(p *networkingv1.HTTPIngressPath) (where routeKey, ok bool) {
 // neverAsked reports whether no request can have the path, because requests'
 // paths are cleaned before they are compared.
 func neverAsked(path string) bool {
-	elements := strings.Split(path[1:], "/")
-	for i, e := range elements {
-		if e == "." || e == ".." || e == "" && i < len(elements)-1 {
-			return true
-		}
-	}
-	return false
+	whole := path + "/"
+	return strings.Contains(path, "//") || strings.Contains(whole, "/./") || strings.Contains(whole, "/../")
 }
 
 func boolCompare(a, b bool) int {

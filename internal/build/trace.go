@@ -104,7 +104,6 @@ func (b *Builder) traceSettings(p *feature.Parsed, problems []feature.Problem) [
 	})
 }
 
-// A place is a field of an Ingress.
 type place struct {
 	ingress *networkingv1.Ingress
 	field   string

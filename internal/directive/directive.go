@@ -149,7 +149,6 @@ func inUnits(n int64, units string) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// standsIn reports whether n may replace asked.
 func (d Directive) standsIn(n, asked int64) bool {
 	switch d.Order {
 	case Any:

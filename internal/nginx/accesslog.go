@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"sync"
 	"syscall"
 )
 
@@ -15,7 +14,6 @@ type AccessLog struct {
 	stdout *os.File
 	// pipe is the pipe that NGINX writes to if it can't open stdout.
 	pipe *os.File
-	once sync.Once
 	done chan struct{}
 }
 
@@ -87,10 +85,8 @@ func (a *AccessLog) pass(cmd *exec.Cmd) {
 // Close waits until everything that NGINX wrote has been copied. It must be called
 // after NGINX has ended.
 func (a *AccessLog) Close() {
-	a.once.Do(func() {
-		if a.pipe != nil {
-			a.pipe.Close()
-		}
-		<-a.done
-	})
+	if a.pipe != nil {
+		a.pipe.Close()
+	}
+	<-a.done
 }

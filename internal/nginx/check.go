@@ -36,7 +36,6 @@ func (p *Process) Test(ctx context.Context, conf string) error {
 	return run(ctx, p.options.Capabilities.Binary, conf, p.options.AccessLog, "-p", p.options.Dir.Path(), "-t", "-q")
 }
 
-// run runs an NGINX that exits without a signal.
 func run(ctx context.Context, binary, conf string, log *AccessLog, args ...string) error {
 	cmd := exec.CommandContext(ctx, binary, append(args, "-c", conf, "-e", "stderr")...)
 	cmd.Env = environment()

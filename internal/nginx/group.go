@@ -11,7 +11,6 @@ import (
 // Each NGINX has a process group of its own. Its number is the master's process ID,
 // and it can outlive the master.
 
-// signalGroup sends a signal to all remaining processes of a group.
 func signalGroup(group int, signal syscall.Signal) {
 	// If no process is left, there is nothing to do.
 	_ = syscall.Kill(-group, signal)
@@ -65,7 +64,6 @@ func (d *RunDir) orphans() []int {
 	return groups
 }
 
-// title is the command line of a process, or empty.
 func title(pid int) string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil {

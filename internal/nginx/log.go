@@ -16,7 +16,6 @@ import (
 // maxLine limits a line of NGINX's error log. NGINX itself cuts at 2 KiB.
 const maxLine = 16 << 10
 
-// A logLine is a line of NGINX's error log.
 type logLine struct {
 	// level is NGINX's name. It is empty on a continuation line.
 	level string

@@ -33,7 +33,6 @@ func CheckPorts(addresses []netip.AddrPort) error {
 	return errors.Join(problems...)
 }
 
-// explain explains an error of bind.
 func explain(address netip.AddrPort, err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):

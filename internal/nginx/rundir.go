@@ -44,16 +44,13 @@ func DefaultRunDir(instance string) string {
 // OpenRunDir creates the directory if necessary, and locks it. It fails if another
 // controller holds it, if another user owns it, or if the workers' user can't
 // access it.
-func OpenRunDir(path string) (*RunDir, error) {
-	d, err := openRunDir(path)
-	if err != nil {
-		return nil, fmt.Errorf("open the run directory %s: %w", path, err)
-	}
-	return d, nil
-}
-
-func openRunDir(path string) (*RunDir, error) {
-	path, err := filepath.Abs(path)
+func OpenRunDir(name string) (_ *RunDir, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("open the run directory %s: %w", name, err)
+		}
+	}()
+	path, err := filepath.Abs(name)
 	if err != nil {
 		return nil, err
 	}

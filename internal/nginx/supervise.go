@@ -26,7 +26,6 @@ const (
 	leftPoll = 250 * time.Millisecond
 )
 
-// A master is a started NGINX.
 type master struct {
 	cmd *exec.Cmd
 	// pid is also the number of its group, even after it has ended.

@@ -59,7 +59,6 @@ type library struct {
 	jitStackAssign     func(context, callback, stack handle)
 }
 
-// opened loads the library at its first call.
 var opened = sync.OnceValues(open)
 
 // Version returns the library's version, such as "10.46 2025-08-27". If the

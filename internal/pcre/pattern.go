@@ -150,7 +150,6 @@ func (o Options) bits() uint32 {
 	return 0
 }
 
-// checkText checks a pattern before PCRE compiles it.
 func checkText(pattern string) error {
 	if len(pattern) > MaxLength {
 		return &PatternError{Offset: MaxLength, Message: fmt.Sprintf("the pattern has %d bytes, %d are allowed", len(pattern), MaxLength)}
@@ -164,7 +163,6 @@ func checkText(pattern string) error {
 	return nil
 }
 
-// compileSearch compiles a pattern with searchStart and searchEnd.
 func (lib *library) compileSearch(pattern, text string, o Options) (handle, error) {
 	if at := wholeRecursion.FindStringIndex(pattern); at != nil {
 		return 0, &PatternError{Offset: at[0], Message: "a pattern that calls itself as a whole must begin with ^"}

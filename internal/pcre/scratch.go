@@ -34,7 +34,6 @@ type scratch struct {
 	found *[2 * pairs]uintptr
 }
 
-// scratchMemory is what a scratch holds of the library's memory.
 type scratchMemory struct{ data, context, stack handle }
 
 func (lib *library) newScratch() (*scratch, error) {

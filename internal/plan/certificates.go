@@ -38,7 +38,6 @@ func (c *certificates) setDefault(certificate model.Certificate) {
 
 func (c *certificates) markDirty(hash string) { c.dirty[hash] = struct{}{} }
 
-// setStapling switches stapling on or off.
 func (c *certificates) setStapling(on bool) {
 	if on == c.stapling {
 		return

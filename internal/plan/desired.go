@@ -2,7 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"github.com/headgate/headgate/internal/directive"
@@ -282,7 +281,7 @@ func (d *Desired) Delta(static Static, coming ...Static) (changes []unit.Change,
 		case wanted && present && version == u.Version, !wanted && !present:
 			delete(d.changed, key)
 		case !wanted:
-			deletions = append(deletions, unit.Delete(key))
+			deletions = append(deletions, unit.Change{Kind: key.Kind, Name: key.Name, Delete: true})
 		default:
 			needs, known := d.needs(key, static)
 			for _, next := range coming {
@@ -293,7 +292,7 @@ func (d *Desired) Delta(static Static, coming ...Static) (changes []unit.Change,
 				held++
 				continue
 			}
-			changes = append(changes, unit.Put(u, needs))
+			changes = append(changes, unit.Change{Kind: u.Kind, Name: u.Name, Needs: needs, Version: u.Version, Payload: u.Payload})
 		}
 	}
 	if held > 0 {
@@ -355,10 +354,4 @@ func (d *Desired) wantedProfiles() map[model.Profile]struct{} {
 		set[p] = struct{}{}
 	}
 	return set
-}
-
-func sortedProfiles(set map[model.Profile]struct{}) []model.Profile {
-	return slices.SortedFunc(maps.Keys(set), func(a, b model.Profile) int {
-		return cmp.Compare(a.Name(), b.Name())
-	})
 }

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -117,6 +118,7 @@ func (s Static) serves(d *Desired, env Environment, clientHello bool) bool {
 	return ok && s.from.sameSettings(input{environment: env, globals: d.globals})
 }
 
+// render changes profiles.
 func (d *Desired) render(env Environment, current Static, profiles map[model.Profile]struct{}, clientHello bool, dictionaries Dictionaries) (Static, error) {
 	next := Static{
 		Generation:   max(current.Generation, current.Tried) + 1,
@@ -134,13 +136,8 @@ func (d *Desired) render(env Environment, current Static, profiles map[model.Pro
 	if clientHello {
 		next.clientHello = cmp.Or(current.clientHello, next.Generation)
 	}
-	others := map[model.Profile]struct{}{}
-	for p := range profiles {
-		if p != next.Default {
-			others[p] = struct{}{}
-		}
-	}
-	next.Profiles = sortedProfiles(others)
+	delete(profiles, next.Default)
+	next.Profiles = slices.SortedFunc(maps.Keys(profiles), func(a, b model.Profile) int { return cmp.Compare(a.Name(), b.Name()) })
 	next.from = input{environment: env, globals: d.globals, profiles: next.Profiles, clientHello: clientHello, dictionaries: dictionaries}
 	var err error
 	next.Files, err = d.rendered.files(next.from)

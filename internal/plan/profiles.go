@@ -90,7 +90,6 @@ func (p *profileBound) tooMany(r model.Route, served substitute) finding.Finding
 	return f
 }
 
-// remove forgets a host.
 func (p *profileBound) remove(host string) {
 	for _, a := range p.hosts[host] {
 		delete(a.byHost, host)
@@ -104,7 +103,6 @@ func (p *profileBound) remove(host string) {
 	delete(p.hosts, host)
 }
 
-// note notes what a host asks for.
 func (p *profileBound) note(h model.Host) {
 	p.remove(h.Name)
 	for _, r := range h.Routes {

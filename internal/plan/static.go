@@ -137,7 +137,6 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 	return map[string][]byte{NginxConf: b.Bytes()}, nil
 }
 
-// A location is the location of a profile in a mode.
 type location struct {
 	model.Profile
 	model.Mode

@@ -11,29 +11,15 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// A Route is a route of a host, as in its unit. It must not be changed.
+// A Route is a route of a host, as far as its unit says. It must not be changed.
 type Route struct {
+	model.Route
 	// Index is the index of the route in the unit, from 0.
 	Index int
-	Kind  model.PathKind
-	// Path is that of model.Route. For a pattern, it is the text to match with.
-	Path string
-	// Slash is set if a Prefix was written with a slash at its end.
-	Slash bool
-	// Denied is set if the route answers 503.
-	Denied bool
-	// Backend is the key of the backend, empty for the built-in default backend.
-	// Fallback is the key of the one that is used if that has no endpoint.
-	Backend, Fallback string
-	// Default is set if Backend is the default backend.
-	Default bool
 	// Location is the name of the location of its profile and variant.
 	Location string
-	// Origin is the Ingress of the route, or zero if it has none.
-	Origin model.Origin
 }
 
-// A host has its routes in the order of the search.
 type host struct {
 	exact, itself, below map[string]won
 	root                 won
@@ -64,10 +50,9 @@ func newHost(packed unit.PackedHost) (*host, error) {
 }
 
 func newRoute(h unit.PackedHost, p unit.PackedRoute) (*Route, error) {
-	r := &Route{
-		Slash: p.Slash, Denied: p.Denied, Default: p.Default,
-		Backend: member(h.Backends, p.Backend), Fallback: member(h.Backends, p.Fallback), Location: member(h.Locations, p.Location),
-	}
+	r := &Route{Location: member(h.Locations, p.Location)}
+	r.Slash, r.Denied, r.Default = p.Slash, p.Denied, p.Default
+	r.Backend, r.Fallback = member(h.Backends, p.Backend), member(h.Backends, p.Fallback)
 	switch {
 	case p.Exact != "":
 		r.Kind, r.Path = model.Exact, p.Exact

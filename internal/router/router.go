@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/headgate/headgate/internal/unit"
@@ -68,8 +67,10 @@ const (
 	WWWRedirectPage Page = "www redirect"
 )
 
-// statusPath is the path of StatusPage.
 const statusPath = "/nginx_status"
+
+// The status codes of responses by Headgate.
+const redirected, notFound, internalError, unavailable = 301, 404, 500, 503
 
 // errMissing is for units that Lookup does not find.
 var errMissing = errors.New("not found")
@@ -80,7 +81,7 @@ var errNoHost = errors.New("the name has no host")
 func (r *Router) Route(hostName, path string) Decision {
 	name, err := r.Name(hostName)
 	if err != nil {
-		return Decision{Status: http.StatusServiceUnavailable, Err: err}
+		return Decision{Status: unavailable, Err: err}
 	}
 	d := Decision{Name: name}
 	if name.Redirect {
@@ -89,7 +90,7 @@ func (r *Router) Route(hostName, path string) Decision {
 	}
 	h, err := find(r, unit.Host.Key(name.Host), newHost)
 	if err != nil {
-		d.Status, d.Err = http.StatusServiceUnavailable, err
+		d.Status, d.Err = unavailable, err
 		return d
 	}
 	if name.By == ByDefault {
@@ -100,11 +101,11 @@ func (r *Router) Route(hostName, path string) Decision {
 	won, err := h.find(path, r.settings.Now)
 	switch {
 	case err != nil:
-		d.Status, d.Err = http.StatusInternalServerError, fmt.Errorf("host %s: %w", name.Host, err)
+		d.Status, d.Err = internalError, fmt.Errorf("host %s: %w", name.Host, err)
 	case won.route == nil:
-		d.Status = http.StatusNotFound
+		d.Status = notFound
 	case won.redirect:
-		d.Status, d.Route = http.StatusMovedPermanently, won.route
+		d.Status, d.Route = redirected, won.route
 	default:
 		d.Route = won.route
 	}

@@ -101,7 +101,7 @@ func TestBuild(t *testing.T) {
 	for _, key := range []unit.Key{
 		{Kind: unit.Host, Name: "shop.test"}, {Kind: unit.Host, Name: model.DefaultHost},
 		{Kind: unit.Name, Name: "www.shop.test"}, {Kind: unit.Backend, Name: "shop/web/80"},
-		{Kind: unit.Patterns, Name: unit.PatternsName}, {Kind: unit.Globals, Name: unit.GlobalsName},
+		unit.PatternsKey, unit.GlobalsKey,
 	} {
 		if u, ok := v.Unit(key); !ok || u.Key != key || len(u.Payload) == 0 {
 			t.Errorf("the unit %v is %v", key, u)

@@ -14,13 +14,5 @@ type Change struct {
 	Delete bool
 }
 
-// Put is the change that puts a unit.
-func Put(u Unit, needs int) Change {
-	return Change{Kind: u.Kind, Name: u.Name, Needs: needs, Version: u.Version, Payload: u.Payload}
-}
-
-// Delete is the change that deletes a unit.
-func Delete(key Key) Change { return Change{Kind: key.Kind, Name: key.Name, Delete: true} }
-
 // Key names the unit.
 func (c Change) Key() Key { return Key{c.Kind, c.Name} }

@@ -55,7 +55,7 @@ const (
 // A new kind is an entry here, a function in package build that makes it, a case
 // of Pack, and an entry in lua/headgate/units.lua. Tests compare them.
 var kinds = []Traits{
-	{Kind: Globals, Only: GlobalsName, Built: true, Prefix: "g:", Dictionary: unitsDictionary},
+	{Kind: Globals, Only: "globals", Built: true, Prefix: "g:", Dictionary: unitsDictionary},
 	{Kind: DefaultCertificate, Only: model.DefaultCertificate, Built: true},
 	{Kind: Certificate, Prefix: "c:", Dictionary: certificatesDictionary, Kept: true},
 	{Kind: OCSPResponse, Built: true, Prefix: "s:", Dictionary: unitsDictionary},
@@ -63,28 +63,22 @@ var kinds = []Traits{
 	{Kind: Backend, Built: true, Prefix: "b:", Dictionary: unitsDictionary, Kept: true},
 	{Kind: Host, Built: true, Prefix: "h:", Dictionary: unitsDictionary},
 	{Kind: Name, Built: true, Prefix: "n:", Dictionary: unitsDictionary},
-	{Kind: Patterns, Only: PatternsName, Built: true, Prefix: "p:", Dictionary: unitsDictionary},
+	{Kind: Patterns, Only: "patterns", Built: true, Prefix: "p:", Dictionary: unitsDictionary},
 	{Kind: Refusal, Built: true},
 }
-
-var order = func() map[Kind]int {
-	places := make(map[Kind]int, len(kinds))
-	for i, k := range kinds {
-		places[k.Kind] = i
-	}
-	return places
-}()
 
 // Kinds are all kinds, in the order to push them.
 func Kinds() []Traits { return slices.Clone(kinds) }
 
 // Traits are those of the kind, the zero value if there is no such kind.
 func (k Kind) Traits() Traits {
-	if i, ok := order[k]; ok {
+	if i := k.place(); i >= 0 {
 		return kinds[i]
 	}
 	return Traits{}
 }
+
+func (k Kind) place() int { return slices.IndexFunc(kinds, func(t Traits) bool { return t.Kind == k }) }
 
 // Pushed reports whether units of the kind are pushed.
 func (t Traits) Pushed() bool { return t.Prefix != "" }
@@ -92,16 +86,10 @@ func (t Traits) Pushed() bool { return t.Prefix != "" }
 // Key names a unit of the kind.
 func (k Kind) Key(name string) Key { return Key{k, name} }
 
-// GlobalsName and PatternsName are the names of the one unit of their kinds.
-const (
-	GlobalsName  = "globals"
-	PatternsName = "patterns"
-)
-
 // The keys of kinds that have one unit.
 var (
-	GlobalsKey            = Globals.Key(GlobalsName)
-	PatternsKey           = Patterns.Key(PatternsName)
+	GlobalsKey            = Globals.Key("globals")
+	PatternsKey           = Patterns.Key("patterns")
 	DefaultCertificateKey = DefaultCertificate.Key(model.DefaultCertificate)
 )
 
@@ -129,5 +117,5 @@ func (k Kind) Compare(other Kind) int {
 	if k == other {
 		return 0
 	}
-	return cmp.Compare(order[k], order[other])
+	return cmp.Compare(k.place(), other.place())
 }

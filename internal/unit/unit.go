@@ -150,7 +150,7 @@ func FromNamePatterns(p model.NamePatterns) Unit {
 	for _, n := range p.Regexes {
 		packed.Regexes = append(packed.Regexes, PackedRegex{strings.TrimPrefix(n.Name, "~"), packName(n)})
 	}
-	return pack(Key{Patterns, PatternsName}, packed)
+	return pack(PatternsKey, packed)
 }
 
 // PackedPatterns is the payload of the aliases for more than one name: it has ".example.com" for "*.example.com", and "www.example."
@@ -216,7 +216,7 @@ func FromContent(c model.Content) Unit {
 
 // FromGlobals packs what holds for every request.
 func FromGlobals(g model.Globals) Unit {
-	return pack(Key{Globals, GlobalsName}, struct {
+	return pack(GlobalsKey, struct {
 		Policies     []json.RawMessage `json:"policies"`
 		RedirectCode int               `json:"redirect_code,omitempty"`
 	}{encodePolicies(g.Policies), g.Process.RedirectCode})

@@ -64,10 +64,8 @@ func issuerURLOf(c *x509.Certificate) string {
 	return strings.Clone(c.IssuingCertificateURL[i])
 }
 
-// isRoot reports whether a certificate is its own issuer's.
 func isRoot(c *x509.Certificate) bool { return bytes.Equal(c.RawSubject, c.RawIssuer) }
 
-// A completion is what a completed chain is made of.
 type completion struct {
 	secret  *corev1.Secret
 	issuers *source.Issuers

@@ -45,7 +45,6 @@ func Traces(backend model.Backend, list []*discoveryv1.EndpointSlice, port *core
 	return traces
 }
 
-// A tracer looks at the endpoints of one slice.
 type tracer struct {
 	backend model.Backend
 	near    Nearby
@@ -53,7 +52,6 @@ type tracer struct {
 	ports   []uint16 // of the slice, that belong to the backend's
 }
 
-// trace gives an address with each of the ports.
 func (t tracer) trace(endpoint *discoveryv1.Endpoint, address string) []Trace {
 	found := Trace{Address: feature.Shorten(address), Slice: t.slice.Name, Readiness: ReadinessOf(endpoint)}
 	parsed, err := netip.ParseAddr(address)

@@ -21,25 +21,22 @@ import (
 	"github.com/headgate/headgate/internal/model"
 )
 
-// A View shows the newest objects.
+// A View shows the newest objects, lists in any order. Ingresses are those of our
+// class.
 type View interface {
 	certificate.View
 	setting.View
-	// Ingresses are those of our class that name the host (see Refer), in any
-	// order, but for canaries.
+	// Ingresses are those that name the host, but for canaries.
 	Ingresses(host string) []*networkingv1.Ingress
-	// References are those of an Ingress of our class that was shown (see Refer).
+	// References are those of an Ingress that was shown (see setting.Reader.Refer).
 	References(*networkingv1.Ingress) spec.References
 	// Changes counts up with every change of what is shown.
 	Changes() uint64
-	// Claimants are the Ingresses of our class that have the alias among their
-	// aliases (see Refer), in any order.
+	// Claimants are the Ingresses that have the alias among their aliases.
 	Claimants(alias string) []*networkingv1.Ingress
-	// RedirectAliases are the Ingresses of our class that claim the name as a www
-	// redirect alias of one of their hosts (see Refer), in any order.
+	// RedirectAliases are the Ingresses that claim the name as a www redirect alias.
 	RedirectAliases(name string) []*networkingv1.Ingress
-	// PatternAliases are the aliases of Ingresses of our class that stand for
-	// more than one name, in any order.
+	// PatternAliases are the aliases of Ingresses that stand for more than one name.
 	PatternAliases() []string
 }
 
@@ -152,12 +149,12 @@ type search struct {
 func (s *search) run() (decides bool, parsed *certificate.Parsed) {
 	for i, entry := range s.ingress.Spec.TLS {
 		if s.entry = i; slices.ContainsFunc(entry.Hosts, s.isName) {
-			return true, s.listed(entry.SecretName)
+			return true, s.certificateOf(entry, true)
 		}
 	}
 	for i, entry := range s.ingress.Spec.TLS {
 		s.entry = i
-		if certificate := s.covering(entry); certificate != nil {
+		if certificate := s.certificateOf(entry, false); certificate != nil {
 			return true, certificate
 		}
 	}
@@ -168,49 +165,30 @@ func (s *search) isName(host string) bool {
 	return strings.EqualFold(strings.TrimSuffix(host, "."), s.name)
 }
 
-// listed is the certificate of a TLS entry that lists the name.
-func (s *search) listed(secret string) *certificate.Parsed {
-	if secret == "" {
+// certificateOf is the certificate of a TLS entry that lists the name, or that does
+// not but is for the name. Of the latter, only an entry without hosts has findings
+// here: others have theirs with the names that they list.
+func (s *search) certificateOf(entry networkingv1.IngressTLS, listed bool) *certificate.Parsed {
+	if entry.SecretName == "" {
 		return nil
 	}
-	parsed, refused := s.builder.certificates.Load(s.view, types.NamespacedName{Namespace: s.ingress.Namespace, Name: secret})
-	if refused == nil && !parsed.Covers(s.name) && !parsed.CommonNameCovers(s.name) {
-		refused = &certificate.Problem{Code: finding.BadCertificate,
-			Message: fmt.Sprintf("the certificate in Secret %s is for %s, not for %s", feature.Shorten(secret), parsed.Names(), s.name)}
-	}
-	if refused != nil {
-		s.report(refused.Code, refused.Message, "the default certificate is served for "+s.name)
-		return nil
-	}
-	s.reportIncomplete(parsed)
-	return &parsed
-}
-
-// covering is the certificate of a TLS entry that does not list the name, if
-// it is for the name. Only an entry without hosts has findings here: others
-// have theirs with the names that they list.
-func (s *search) covering(tls networkingv1.IngressTLS) *certificate.Parsed {
-	if tls.SecretName == "" {
-		return nil
-	}
-	parsed, refused := s.builder.certificates.Load(s.view, types.NamespacedName{Namespace: s.ingress.Namespace, Name: tls.SecretName})
-	if refused != nil {
-		if len(tls.Hosts) == 0 {
-			s.report(refused.Code, refused.Message, "this TLS entry has no effect")
-		}
-		return nil
-	}
-	if !parsed.Covers(s.name) {
-		return nil
-	}
-	s.reportIncomplete(parsed)
-	return &parsed
-}
-
-func (s *search) reportIncomplete(parsed certificate.Parsed) {
-	if parsed.Incomplete != "" {
+	parsed, refused := s.builder.certificates.Load(s.view, types.NamespacedName{Namespace: s.ingress.Namespace, Name: entry.SecretName})
+	isFor := refused == nil && (parsed.Covers(s.name) || listed && parsed.CommonNameCovers(s.name))
+	switch {
+	case isFor && parsed.Incomplete != "":
 		s.report(finding.IncompleteChain, parsed.Incomplete, certificate.IncompleteEffect)
+	case refused == nil && listed && !isFor:
+		message := fmt.Sprintf("the certificate in Secret %s is for %s, not for %s", feature.Shorten(entry.SecretName), parsed.Names(), s.name)
+		s.report(finding.BadCertificate, message, "the default certificate is served for "+s.name)
+	case refused != nil && listed:
+		s.report(refused.Code, refused.Message, "the default certificate is served for "+s.name)
+	case refused != nil && len(entry.Hosts) == 0:
+		s.report(refused.Code, refused.Message, "this TLS entry has no effect")
 	}
+	if !isFor {
+		return nil
+	}
+	return &parsed
 }
 
 func (s *search) report(code finding.Code, message, effect string) {

@@ -79,7 +79,6 @@ func (b *Builder) traceName(name string, v View) Trace {
 	return trace
 }
 
-// traceCertificate finds what decides on the certificate of a rule's host.
 func (b *Builder) traceCertificate(host string, v View) *CertificateTrace {
 	parsed, s := b.hostCertificate(host, v)
 	if s == nil {

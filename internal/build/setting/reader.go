@@ -7,6 +7,7 @@
 package setting
 
 import (
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,7 +17,9 @@ import (
 	"github.com/headgate/headgate/internal/build/memo"
 	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/ingressnginx"
+	"github.com/headgate/headgate/internal/model"
 )
 
 // A View shows the newest objects that settings are in or refer to.
@@ -90,7 +93,6 @@ type annotated struct {
 	config *feature.Config
 }
 
-// parse reads the annotations of an Ingress.
 func (r *Reader) parse(ing *networkingv1.Ingress, config *feature.Config) *feature.Parsed {
 	parse := func(of annotated) *feature.Parsed {
 		return r.Schema.Parse(spec.Origin(of.Ingress), of.Annotations, of.config)
@@ -148,4 +150,36 @@ func (r *Reader) Annotation(s feature.AnySetting) string {
 		return "metadata.annotations"
 	}
 	return r.prefix + "/" + s.Spec().Annotation
+}
+
+// Resolve merges what the Ingresses that share a host or a backend, the oldest
+// first, say of it. It is the only place where an Ingress decides over what is not
+// its own. Unit names the host or backend in findings.
+func (r *Reader) Resolve(scope feature.Scope, unit string, owners []*feature.Parsed, config *feature.Config) (feature.Merged, []finding.Finding) {
+	m := r.Schema.Merge(scope, config, owners, DeniesAll(unit))
+	fs := Findings("", m.Problems)
+	for _, c := range m.Conflicts {
+		fs = append(fs, finding.Finding{
+			Object: spec.OriginName(c.Loser), Field: c.Field, Code: finding.Conflict,
+			Message: fmt.Sprintf("%s, which is older, decides for %s", spec.OriginName(c.Winner), unit),
+			Effect:  "this annotation has no effect for that " + scope.String(),
+		})
+	}
+	return m, fs
+}
+
+// DeniesAll is the effect of what denies a whole host or backend.
+func DeniesAll(unit string) string { return "all requests for " + unit + " are answered 503" }
+
+// Findings are about the Ingress that a problem is of, and about the object where
+// it is of none.
+func Findings(object string, problems []feature.Problem) []finding.Finding {
+	fs := make([]finding.Finding, len(problems))
+	for i, p := range problems {
+		fs[i] = finding.Finding{Object: object, Field: p.Field, Code: p.Code, Message: p.Message, Effect: p.Effect}
+		if p.Ingress != (model.Origin{}) {
+			fs[i].Object = spec.OriginName(p.Ingress)
+		}
+	}
+	return fs
 }

@@ -26,34 +26,31 @@ func (s Scope) LeavesOut(ing *networkingv1.Ingress) bool { return s.Why(ing) != 
 // Why says the first reason for which an Ingress is left out, empty if it is
 // not.
 func (s Scope) Why(ing *networkingv1.Ingress) string {
-	r := exclusions{ing: ing, limit: 1}
-	r.check(s)
-	if len(r.findings) == 0 {
-		return ""
+	if fs := s.check(ing); len(fs) > 0 {
+		return fs[0].Message
 	}
-	return r.findings[0].Message
+	return ""
 }
 
 // Findings say why an Ingress is left out as a whole. Without findings it is
 // not.
 func (s Scope) Findings(ing *networkingv1.Ingress) []finding.Finding {
-	const limit = 20
-	r := exclusions{ing: ing, limit: limit}
-	r.check(s)
-	return finding.Limit(r.findings)
+	return finding.Limit(s.check(ing))
 }
 
-// exclusions are why an Ingress is left out, as many as are wanted.
+// maxExclusions is how many findings there are about an Ingress that is left out.
+const maxExclusions = 20
+
+// exclusions are why an Ingress is left out.
 type exclusions struct {
 	ing      *networkingv1.Ingress
-	limit    int
 	findings []finding.Finding
 }
 
 func (r *exclusions) add(field, message string) { r.addAs(finding.Excluded, field, message) }
 
 func (r *exclusions) addAs(code finding.Code, field, message string) {
-	if len(r.findings) < r.limit {
+	if len(r.findings) < maxExclusions {
 		r.findings = append(r.findings, finding.Finding{
 			Object: ObjectName(r.ing), Field: field, Code: code, Message: message,
 			Effect: "nothing of this Ingress is served",
@@ -61,7 +58,8 @@ func (r *exclusions) addAs(code finding.Code, field, message string) {
 	}
 }
 
-func (r *exclusions) check(s Scope) {
+func (s Scope) check(ing *networkingv1.Ingress) []finding.Finding {
+	r := exclusions{ing: ing}
 	if s.NoCatchAll && r.ing.Spec.DefaultBackend != nil {
 		r.add("spec.defaultBackend", "Ingresses with a default backend are excluded (--disable-catch-all)")
 	}
@@ -69,6 +67,7 @@ func (r *exclusions) check(s Scope) {
 		r.inspect()
 	}
 	r.hosts()
+	return r.findings
 }
 
 // hosts refuses an Ingress none of whose hosts is one. One good host would have

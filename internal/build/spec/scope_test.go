@@ -77,9 +77,8 @@ func TestInspectedFields(t *testing.T) {
 		if !inspecting.LeavesOut(ing) || (Scope{}).LeavesOut(ing) {
 			t.Errorf("%s: left out is %v, without deep inspection %v", field, inspecting.LeavesOut(ing), Scope{}.LeavesOut(ing))
 		}
-		r := exclusions{ing: ing, limit: 2}
-		if r.check(inspecting); len(r.findings) != 1 || r.findings[0].Field != field {
-			t.Errorf("%s: %v", field, r.findings)
+		if fs := inspecting.check(ing); len(fs) != 1 || fs[0].Field != field {
+			t.Errorf("%s: %v", field, fs)
 		}
 	}
 }
