@@ -54,8 +54,7 @@ func (b *Builder) callerOf(key string, v View) (object, field string) {
 	return spec.ObjectName(oldest), cmp.Or(field, "metadata.annotations")
 }
 
-// callField is the first of what is written of the settings of a feature that
-// calls a backend, empty if there is none.
+// callField is the first written setting of a feature that calls a backend.
 func (b *Builder) callField(v feature.Values, key string, written map[string]string, name func(feature.AnySetting) string) string {
 	for _, f := range b.features {
 		if f.Calls == nil || !slices.ContainsFunc(f.Calls(v), func(c model.Call) bool { return leadsTo(c, key) }) {

@@ -41,7 +41,6 @@ func (l *hostBuilder) addCanaries(canaries []*contribution) {
 
 const noCanary = "no request goes to this backend"
 
-// An offer is an alternative for one place of the host.
 type offer struct {
 	field string
 	where routeKey
@@ -49,8 +48,7 @@ type offer struct {
 	model.Canary
 }
 
-// offers are what a canary offers the host, as far as it
-// can be read.
+// offers are what a canary offers the host, as far as it can be read.
 func (l *hostBuilder) offers(p *contribution) []offer {
 	routes := make(map[routeKey]int, len(l.routes))
 	for i, r := range l.routes {
@@ -122,8 +120,7 @@ func (l *hostBuilder) addCanary(p *contribution, name string, o offer, when any,
 	}
 }
 
-// appendAlternative puts an alternative behind those that the route has of the
-// feature. It is false if the route has too many.
+// appendCanary is false if the route has too many of the feature.
 func appendCanary(route *model.Route, name string, alternative model.Canary) bool {
 	for i, p := range route.Policies {
 		if list, ok := p.Value.([]model.Canary); ok && p.Feature == name {

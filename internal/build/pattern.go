@@ -16,14 +16,15 @@ import (
 	"github.com/headgate/headgate/internal/pcre"
 )
 
-// maxHostExpressions is how many paths of one host may be regular expressions that
-// are more than plain text: a request of the host may be matched with all of
-// them, one after the other, and each takes its place in the workers' caches.
-const maxHostExpressions = 200
-
-// maxHostExpressionBytes is what those of one host may take together, compiled
-// and as machine code, in each worker. Most take 3 KB.
-const maxHostExpressionBytes = 1 << 20
+const (
+	// maxHostExpressions is how many paths of one host may be more than plain text: a
+	// request may be matched with all of them, and each takes its place in the
+	// workers' caches.
+	maxHostExpressions = 200
+	// maxHostExpressionBytes is what they may take together, compiled and as machine
+	// code, in each worker. Most take 3 KB.
+	maxHostExpressionBytes = 1 << 20
+)
 
 // An expression is that of a path that is more than "^" and the path.
 type expression struct {
@@ -71,15 +72,13 @@ func (l *hostBuilder) makesPatterns(p *contribution, written *networkingv1.HTTPI
 	return by
 }
 
-// isPattern is the setting by which a path is an expression by its Ingress's own
-// doing, nil if it is none.
+// isPattern is the setting by which a path is an expression, nil if it is none.
 func (l *hostBuilder) isPattern(p *contribution, path string) feature.AnySetting {
 	for _, f := range l.builder.features {
-		if f.Patterns == nil {
-			continue
-		}
-		if by := f.Patterns(p.Values(), path); by != nil {
-			return by
+		if f.Patterns != nil {
+			if by := f.Patterns(p.Values(), path); by != nil {
+				return by
+			}
 		}
 	}
 	return nil
@@ -112,8 +111,7 @@ func (l *hostBuilder) patterned() {
 	}
 }
 
-// checkPattern reports what is wrong with a path as a regular expression, and
-// keeps the expression if that is not just the path behind a "^".
+// checkPattern keeps the expression if that is not just the path behind a "^".
 func (l *hostBuilder) checkPattern(path string) *spec.Rejection {
 	wrong := func(code finding.Code, err any) *spec.Rejection {
 		return &spec.Rejection{Code: code, Message: fmt.Sprintf("path %q, a regular expression on this host: %v", feature.Shorten(path), err)}

@@ -17,15 +17,13 @@ import (
 	"github.com/headgate/headgate/internal/source"
 )
 
-// A HostTrace is how a host came about: what model.Host has no room for, since
-// requests are answered without it.
+// A HostTrace is how a host came about.
 type HostTrace struct {
 	// Routes are in the order of model.Host.Routes.
 	Routes []RuleTrace
 	// Lost are the rules that are not served.
 	Lost []LostRule
-	// Patterns say what makes the host's paths regular expressions, the oldest
-	// Ingress first; empty where they are none.
+	// Patterns say what makes the host's paths regular expressions, the oldest first.
 	Patterns []PatternCause
 	// Host are the settings of the whole host, from the Ingresses that decide.
 	Host []feature.Reading
@@ -35,8 +33,7 @@ type HostTrace struct {
 type RuleTrace struct {
 	// Ingress is nil for the route that no Ingress asked for.
 	Ingress *networkingv1.Ingress
-	// Field is what of the Ingress asks for the route, empty for "/" where none
-	// of the rules has it.
+	// Field asks for the route, empty for "/" where none of the rules has it.
 	Field string
 	// PathType is the one written, empty where there is no rule.
 	PathType string
@@ -66,15 +63,13 @@ type LostRule struct {
 	RuleTrace
 	// Backend is the key of the backend that it names, empty if it names none.
 	Backend string
-	// Winner is the Ingress that has the same path, nil if something else is
-	// the matter.
+	// Winner is the Ingress that has the same path, nil for another reason.
 	Winner *networkingv1.Ingress
 	// Why says what is wrong.
 	Why string
 }
 
-// A PatternCause is a setting of an Ingress by which a host's paths are
-// regular expressions.
+// A PatternCause is a setting by which a host's paths are regular expressions.
 type PatternCause struct {
 	Ingress *networkingv1.Ingress
 	// Path is the first of the Ingress's paths that it makes one.
@@ -190,11 +185,9 @@ func (l *hostBuilder) lostRule(
 type BackendTrace struct {
 	// Service is nil if it does not exist.
 	Service *corev1.Service
-	// Port is the Service's port that the backend means, nil if there is none
-	// or it needs none.
+	// Port is the Service's port that the backend means, nil for none.
 	Port *corev1.ServicePort
-	// Endpoints are all addresses of the Service's slices, also those that are
-	// not asked.
+	// Endpoints are all addresses of the Service's slices.
 	Endpoints []endpoint.Trace
 	// ExternalName is the DNS name that the Service stands for, Addresses what
 	// is known of it, nil if it was not looked up.
@@ -206,8 +199,7 @@ type BackendTrace struct {
 	Settings []feature.Reading
 }
 
-// TraceBackend builds a backend as Backend does, and says how it came to its
-// endpoints.
+// TraceBackend builds a backend as Backend does, and says how it came about.
 func (b *Builder) TraceBackend(key string, v View) (be model.Backend, trace BackendTrace, found bool, fs []finding.Finding) {
 	be, found, fs = b.Backend(key, v)
 	name, portText, ok := spec.SplitKey(key)

@@ -199,9 +199,6 @@ func (p *Pattern) Size() int {
 // it matches at the start only, otherwise the pattern with searchStart.
 func (p *Pattern) Text() string { return p.text }
 
-// Groups is the number of capturing groups.
-func (p *Pattern) Groups() int { return p.groups }
-
 // Match reports whether the pattern matches somewhere in the subject. An error
 // wraps ErrLimit or is PCRE's; NGINX then answers 500.
 func (p *Pattern) Match(subject string) (bool, error) {

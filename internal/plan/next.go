@@ -118,7 +118,6 @@ func (s Static) serves(d *Desired, env Environment, clientHello bool) bool {
 	return ok && s.from.sameSettings(input{environment: env, globals: d.globals})
 }
 
-// render changes profiles.
 func (d *Desired) render(env Environment, current Static, profiles map[model.Profile]struct{}, clientHello bool, dictionaries Dictionaries) (Static, error) {
 	next := Static{
 		Generation:   max(current.Generation, current.Tried) + 1,
@@ -136,8 +135,9 @@ func (d *Desired) render(env Environment, current Static, profiles map[model.Pro
 	if clientHello {
 		next.clientHello = cmp.Or(current.clientHello, next.Generation)
 	}
-	delete(profiles, next.Default)
-	next.Profiles = slices.SortedFunc(maps.Keys(profiles), func(a, b model.Profile) int { return cmp.Compare(a.Name(), b.Name()) })
+	others := maps.Clone(profiles)
+	delete(others, next.Default)
+	next.Profiles = slices.SortedFunc(maps.Keys(others), func(a, b model.Profile) int { return cmp.Compare(a.Name(), b.Name()) })
 	next.from = input{environment: env, globals: d.globals, profiles: next.Profiles, clientHello: clientHello, dictionaries: dictionaries}
 	var err error
 	next.Files, err = d.rendered.files(next.from)

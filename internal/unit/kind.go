@@ -55,7 +55,7 @@ const (
 // A new kind is an entry here, a function in package build that makes it, a case
 // of Pack, and an entry in lua/headgate/units.lua. Tests compare them.
 var kinds = []Traits{
-	{Kind: Globals, Only: "globals", Built: true, Prefix: "g:", Dictionary: unitsDictionary},
+	{Kind: Globals, Only: GlobalsName, Built: true, Prefix: "g:", Dictionary: unitsDictionary},
 	{Kind: DefaultCertificate, Only: model.DefaultCertificate, Built: true},
 	{Kind: Certificate, Prefix: "c:", Dictionary: certificatesDictionary, Kept: true},
 	{Kind: OCSPResponse, Built: true, Prefix: "s:", Dictionary: unitsDictionary},
@@ -86,9 +86,12 @@ func (t Traits) Pushed() bool { return t.Prefix != "" }
 // Key names a unit of the kind.
 func (k Kind) Key(name string) Key { return Key{k, name} }
 
+// GlobalsName is the name of the one unit of its kind.
+const GlobalsName = "globals"
+
 // The keys of kinds that have one unit.
 var (
-	GlobalsKey            = Globals.Key("globals")
+	GlobalsKey            = Globals.Key(GlobalsName)
 	PatternsKey           = Patterns.Key("patterns")
 	DefaultCertificateKey = DefaultCertificate.Key(model.DefaultCertificate)
 )

@@ -31,8 +31,7 @@ const (
 type Parsed struct {
 	// Certificate is nil where there is a problem.
 	Certificate *model.Certificate
-	// leaf holds only the names: the rest of it would stay in memory for
-	// nothing.
+	// leaf holds only the names.
 	leaf   *x509.Certificate
 	hasSAN bool
 	// issuerURL is where the last certificate says that its issuer's is, empty
@@ -41,8 +40,7 @@ type Parsed struct {
 	// alone is set where no issuer's certificate stands behind the first one.
 	alone   bool
 	problem string
-	// Incomplete says why the chain is not complete; empty if it is, or if
-	// that is not known.
+	// Incomplete says why the chain is not complete, empty if it is or may be.
 	Incomplete string
 }
 
@@ -178,8 +176,7 @@ func (p Parsed) Covers(name string) bool {
 	return p.leaf.VerifyHostname(name) == nil
 }
 
-// CommonNameCovers is the old rule, for certificates without alternative
-// names.
+// CommonNameCovers is the old rule, for certificates without alternative names.
 func (p Parsed) CommonNameCovers(name string) bool {
 	if p.hasSAN || p.leaf.Subject.CommonName == "" {
 		return false

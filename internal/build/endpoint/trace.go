@@ -23,8 +23,7 @@ type Trace struct {
 	Why   string
 }
 
-// Traces are all addresses of a Service's slices, also those that are not
-// asked. Port is the one that the backend means, nil for none.
+// Traces are all addresses of a Service's slices. Port is the backend's, nil for none.
 func Traces(backend model.Backend, list []*discoveryv1.EndpointSlice, port *corev1.ServicePort, near Nearby) []Trace {
 	var traces []Trace
 	t := tracer{backend: backend, near: near}

@@ -93,9 +93,8 @@ func (b *Builder) regexes(claims []claim, v View) (names []model.Name, fs []find
 	return names, fs
 }
 
-// alias builds a name that is only an alias. It shows the certificate of its
-// host only if that is for the alias too. Owner is nil if there is no such
-// name.
+// alias builds a name that is only an alias. It shows the certificate of its host
+// only if that is for the alias too. Owner is nil if there is no such name.
 func (b *Builder) alias(alias string, v View) (n model.Name, certificate *model.Certificate, owner *networkingv1.Ingress, fs []finding.Finding) {
 	for _, ing := range spec.OldestFirst(v.Claimants(alias)) {
 		leads := b.naming(ing, v)
@@ -201,9 +200,8 @@ func noRequests(alias string) string {
 	return fmt.Sprintf("requests for %s do not come to this Ingress", feature.Shorten(strings.TrimPrefix(alias, "~")))
 }
 
-// redirectAlias builds a name that is nothing but the www redirect alias of a host:
-// requests for it are sent there. It shows the certificate of the host only if
-// that is for the alias too.
+// redirectAlias builds a name that is nothing but the www redirect alias of a host,
+// with the host's certificate only if that is for the alias too.
 func (b *Builder) redirectAlias(name string, v View) (n model.Name, certificate *model.Certificate, found bool) {
 	host, ok := spec.RedirectAlias(name)
 	if !ok || len(v.RedirectAliases(name)) == 0 {
@@ -216,8 +214,6 @@ func (b *Builder) redirectAlias(name string, v View) (n model.Name, certificate 
 	return n, certificate, true
 }
 
-// redirectAliasesLost are the findings of those Ingresses that claim a www
-// redirect alias which is taken.
 func (b *Builder) redirectAliasesLost(name, winner string, v View) []finding.Finding {
 	var fs []finding.Finding
 	for _, ing := range v.RedirectAliases(name) {

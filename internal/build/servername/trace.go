@@ -15,17 +15,15 @@ import (
 
 // A Trace is whose a name is and why.
 type Trace struct {
-	// Rules are the Ingresses that name it in a rule, the oldest first. Alias is
-	// the one whose alias it is, nil where rules have the name.
+	// Rules are the Ingresses that name it in a rule, the oldest first, and Alias the
+	// one whose alias it is otherwise.
 	Rules []*networkingv1.Ingress
 	Alias *networkingv1.Ingress
-	// RedirectAlias is set where the name is only the www redirect alias of a
-	// host.
+	// RedirectAlias is set where the name is only the www redirect alias of a host.
 	RedirectAlias bool
 	// Lost are the Ingresses that claim the name as an alias and don't get it.
 	Lost []*networkingv1.Ingress
-	// Certificate says what decided on the certificate, nil where nothing asks
-	// for TLS on the name.
+	// Certificate says what decided on it, nil where nothing asks for TLS on the name.
 	Certificate *CertificateTrace
 }
 
@@ -35,16 +33,13 @@ type CertificateTrace struct {
 	Ingress *networkingv1.Ingress
 	// Entry is its number.
 	Entry int
-	// Host is the one that the entry was looked through for. An alias has the
-	// certificate of its host.
+	// Host is the one whose certificate the name has.
 	Host string
-	// Listed is set where the entry lists the host. Otherwise its certificate
-	// was found to be for the host.
+	// Listed is set where the entry lists the host, instead of covering it.
 	Listed bool
 	// Secret is empty where the entry names none.
 	Secret types.NamespacedName
-	// Refused says why the default certificate is shown instead, nil if it
-	// is not.
+	// Refused says why the default certificate is shown instead, nil if it is not.
 	Refused *finding.Finding
 }
 

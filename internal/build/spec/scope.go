@@ -23,8 +23,7 @@ type Scope struct {
 // LeavesOut reports whether an Ingress is left out. Nothing of it is served.
 func (s Scope) LeavesOut(ing *networkingv1.Ingress) bool { return s.Why(ing) != "" }
 
-// Why says the first reason for which an Ingress is left out, empty if it is
-// not.
+// Why is the first reason for which an Ingress is left out, empty if it is not.
 func (s Scope) Why(ing *networkingv1.Ingress) string {
 	if fs := s.check(ing); len(fs) > 0 {
 		return fs[0].Message
@@ -32,8 +31,7 @@ func (s Scope) Why(ing *networkingv1.Ingress) string {
 	return ""
 }
 
-// Findings say why an Ingress is left out as a whole. Without findings it is
-// not.
+// Findings say why an Ingress is left out. Without findings it is not.
 func (s Scope) Findings(ing *networkingv1.Ingress) []finding.Finding {
 	return finding.Limit(s.check(ing))
 }
@@ -88,8 +86,7 @@ func BadHost(host string) string {
 	return fmt.Sprintf("invalid host %q: must be a DNS name", feature.Shorten(host))
 }
 
-// inspect reads what ingress-nginx does: rule hosts, paths, TLS hosts and the
-// names of TLS Secrets.
+// inspect reads what ingress-nginx does.
 func (r *exclusions) inspect() {
 	for i, rule := range r.ing.Spec.Rules {
 		r.suspect(rule.Host, "spec.rules[%d].host", i)

@@ -1,0 +1,47 @@
+package build
+
+import (
+	"slices"
+
+	"github.com/headgate/headgate/internal/build/setting"
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/model"
+)
+
+// Globals builds what holds for every request. Only here are the ConfigMap's
+// bad and unknown keys found, and those that can't be followed.
+func (b *Builder) Globals(v View) (model.Globals, []finding.Finding) {
+	settings := b.settings.Options(v)
+	values := settings.Config.Values()
+	var g model.Globals
+	out := feature.ProcessOut{Report: feature.NewReport(values, "using the default"), Process: &g.Process}
+	for _, f := range b.features {
+		if f.Process == nil {
+			continue
+		}
+		out.Policy = nil
+		if f.Process(values, &out); out.Policy != nil {
+			g.Policies = append(g.Policies, model.Policy{Feature: f.Name, Value: out.Policy})
+		}
+	}
+	var plain model.Route
+	b.applyFeatures(values, &plain, feature.Host{})
+	g.Default = plain.Profile
+
+	var fs []finding.Finding
+	if object := v.ConfigMap(); object != nil {
+		fs = setting.Findings("configmap/"+object.Namespace+"/"+object.Name, slices.Concat(settings.Problems, out.Problems))
+	}
+	return g, finding.Sort(fs)
+}
+
+func (b *Builder) applyFeatures(v feature.Values, route *model.Route, host feature.Host) (problems []feature.Problem, denied bool) {
+	out := feature.RouteOut{Report: feature.NewReport(v, "the paths of this Ingress answer 503"), Route: route, Host: host}
+	for _, f := range b.features {
+		if f.Route != nil {
+			f.Route(v, &out)
+		}
+	}
+	return out.Problems, out.Denied
+}
