@@ -14,12 +14,12 @@ import (
 // An address is an IP address or a DNS name; one of the two is empty.
 type address struct{ hostname, ip string }
 
-// addresses are sorted, names last, and without duplicates.
-type addresses []address
+// Addresses are sorted, names last, and without duplicates.
+type Addresses []address
 
 // newAddresses sorts a list. The result is not nil.
-func newAddresses(list []address) addresses {
-	list = append(addresses{}, list...)
+func newAddresses(list []address) Addresses {
+	list = append(Addresses{}, list...)
 	slices.SortFunc(list, func(a, b address) int {
 		return cmp.Or(cmp.Compare(a.hostname, b.hostname), cmp.Compare(a.ip, b.ip))
 	})
@@ -27,7 +27,7 @@ func newAddresses(list []address) addresses {
 }
 
 // shownBy returns the addresses in the status of an Ingress, without ports.
-func shownBy(ing *networkingv1.Ingress) addresses {
+func shownBy(ing *networkingv1.Ingress) Addresses {
 	entries := ing.Status.LoadBalancer.Ingress
 	list := make([]address, len(entries))
 	for i, e := range entries {
@@ -36,9 +36,7 @@ func shownBy(ing *networkingv1.Ingress) addresses {
 	return newAddresses(list)
 }
 
-func (a addresses) equal(b addresses) bool { return slices.Equal(a, b) }
-
-func (a addresses) entries() []networkingv1.IngressLoadBalancerIngress {
+func (a Addresses) entries() []networkingv1.IngressLoadBalancerIngress {
 	var entries []networkingv1.IngressLoadBalancerIngress
 	for _, one := range a {
 		entries = append(entries, networkingv1.IngressLoadBalancerIngress{IP: one.ip, Hostname: one.hostname})
@@ -46,7 +44,8 @@ func (a addresses) entries() []networkingv1.IngressLoadBalancerIngress {
 	return entries
 }
 
-func (a addresses) String() string {
+// String lists the addresses, separated by commas.
+func (a Addresses) String() string {
 	words := make([]string, len(a))
 	for i, one := range a {
 		words[i] = cmp.Or(one.ip, one.hostname)
@@ -65,19 +64,18 @@ func parseAddress(text string) (address, error) {
 	return address{hostname: text}, nil
 }
 
-// ParseAddresses parses a list of IP addresses and DNS names, separated by commas,
-// and returns its parts.
-func ParseAddresses(text string) ([]string, error) {
-	var list []string
+// ParseAddresses parses a list of IP addresses and DNS names, separated by commas.
+func ParseAddresses(text string) (Addresses, error) {
+	var list []address
 	for part := range strings.SplitSeq(text, ",") {
-		part = strings.TrimSpace(part)
-		if part == "" {
+		if part = strings.TrimSpace(part); part == "" {
 			continue
 		}
-		if _, err := parseAddress(part); err != nil {
+		one, err := parseAddress(part)
+		if err != nil {
 			return nil, err
 		}
-		list = append(list, part)
+		list = append(list, one)
 	}
-	return list, nil
+	return newAddresses(list), nil
 }

@@ -5,24 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
+	informers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
+	listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 )
 
 // An AddressSource is where addresses come from: the first of Addresses, Service
 // and Pod that is set.
 type AddressSource struct {
-	// Addresses are IP addresses and DNS names.
-	Addresses []string
+	Addresses Addresses
 	// Service is a Service whose own addresses are used. It needs the verbs list
 	// and watch on the Service.
 	Service types.NamespacedName
@@ -41,76 +39,52 @@ func (p AddressSource) Known() bool {
 	return len(p.Addresses) > 0 || p.Service.Name != "" || p.Pod.Name != ""
 }
 
-// A finder finds the addresses.
+// A finder finds the addresses, for one term.
 type finder struct {
 	client kubernetes.Interface
 	source AddressSource
 	// changed receives when the addresses may have changed.
 	changed chan struct{}
-	// service follows the Service of the source, if it has one.
-	service atomic.Pointer[following]
-}
-
-// A following is a Service that is followed.
-type following struct {
-	services cache.Store
-	informer cache.Controller
+	// service follows the Service whose addresses are used; nil if there is none.
+	service cache.SharedIndexInformer
 }
 
 func newFinder(client kubernetes.Interface, source AddressSource) *finder {
-	return &finder{client: client, source: source, changed: make(chan struct{}, 1)}
-}
-
-// byService reports whether the addresses are those of a Service.
-func (f *finder) byService() bool { return len(f.source.Addresses) == 0 && f.source.Service.Name != "" }
-
-// begin prepares follow and find for a new term.
-func (f *finder) begin() {
-	if !f.byService() {
-		return
+	f := &finder{client: client, source: source, changed: make(chan struct{}, 1)}
+	if len(source.Addresses) > 0 || source.Service.Name == "" {
+		return f
 	}
-	services := f.client.CoreV1().Services(f.source.Service.Namespace)
-	only := fields.OneTermEqualSelector(metav1.ObjectNameField, f.source.Service.Name).String()
+	f.service = informers.NewFilteredServiceInformer(client, source.Service.Namespace, 0, nil, func(options *metav1.ListOptions) {
+		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, source.Service.Name).String()
+	})
 	change := func() {
 		select {
 		case f.changed <- struct{}{}:
 		default:
 		}
 	}
-	var now following
-	now.services, now.informer = cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-			ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-				options.FieldSelector = only
-				return services.List(ctx, options)
-			},
-			WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-				options.FieldSelector = only
-				return services.Watch(ctx, options)
-			},
-		}, f.client),
-		ObjectType: &corev1.Service{},
-		Handler: cache.ResourceEventHandlerFuncs{
-			AddFunc: func(any) { change() }, UpdateFunc: func(any, any) { change() }, DeleteFunc: func(any) { change() },
-		},
-	})
-	f.service.Store(&now)
+	if _, err := f.service.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { change() }, UpdateFunc: func(any, any) { change() }, DeleteFunc: func(any) { change() },
+	}); err != nil {
+		panic("status: " + err.Error()) // it has not run yet
+	}
+	return f
 }
 
 // follow follows the Service, if there is one, until ctx ends.
 func (f *finder) follow(ctx context.Context) {
-	if f.byService() {
-		f.service.Load().informer.RunWithContext(ctx)
+	if f.service != nil {
+		f.service.RunWithContext(ctx)
 	}
 }
 
-func (f *finder) find(ctx context.Context) (addresses, error) {
+func (f *finder) find(ctx context.Context) (Addresses, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestLimit)
 	defer cancel()
 	switch {
 	case len(f.source.Addresses) > 0:
-		return parseAll(f.source.Addresses)
-	case f.byService():
+		return f.source.Addresses, nil
+	case f.service != nil:
 		return f.ofService(ctx)
 	case f.source.Pod.Name != "":
 		return f.ofNodes(ctx)
@@ -118,39 +92,20 @@ func (f *finder) find(ctx context.Context) (addresses, error) {
 	return nil, errors.New("there is no source of addresses")
 }
 
-func parseAll(texts []string) (addresses, error) {
-	var list []address
-	for _, text := range texts {
-		one, err := parseAddress(text)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, one)
-	}
-	return newAddresses(list), nil
-}
-
-func (f *finder) ofService(ctx context.Context) (addresses, error) {
-	name, following := f.source.Service.String(), f.service.Load()
-	if !cache.WaitForCacheSync(ctx.Done(), following.informer.HasSynced) {
+func (f *finder) ofService(ctx context.Context) (Addresses, error) {
+	name := f.source.Service
+	if !cache.WaitForCacheSync(ctx.Done(), f.service.HasSynced) {
 		return nil, fmt.Errorf("the Service %s has not been read yet", name)
 	}
-	value, found, err := following.services.GetByKey(name)
+	service, err := listers.NewServiceLister(f.service.GetIndexer()).Services(name.Namespace).Get(name.Name)
 	if err != nil {
-		return nil, err
-	}
-	if !found {
 		return nil, fmt.Errorf("there is no Service %s", name)
-	}
-	service, ok := value.(*corev1.Service)
-	if !ok {
-		return nil, fmt.Errorf("the Service %s is a %T", name, value)
 	}
 	return serviceAddresses(service)
 }
 
 // serviceAddresses returns the addresses of a Service, by its type.
-func serviceAddresses(service *corev1.Service) (addresses, error) {
+func serviceAddresses(service *corev1.Service) (Addresses, error) {
 	var list []address
 	external := func() {
 		for _, ip := range service.Spec.ExternalIPs {
@@ -178,7 +133,7 @@ func serviceAddresses(service *corev1.Service) (addresses, error) {
 }
 
 // ofNodes returns one address of each node with a ready replica.
-func (f *finder) ofNodes(ctx context.Context) (addresses, error) {
+func (f *finder) ofNodes(ctx context.Context) (Addresses, error) {
 	pods, err := f.replicas(ctx)
 	if err != nil {
 		return nil, err

@@ -61,7 +61,6 @@ func found(t *testing.T, f *finder) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	f.begin()
 	go f.follow(ctx)
 	list, err := f.find(ctx)
 	if err != nil {
@@ -78,10 +77,10 @@ func TestAddressesAsGiven(t *testing.T) {
 		"LB.example.com":                          `invalid address "LB.example.com": must be`,
 		"fe80::1%eth0":                            `invalid address "fe80::1%eth0": must be`,
 	} {
-		texts, err := ParseAddresses(text)
+		list, err := ParseAddresses(text)
 		got := fmt.Sprint(err)
 		if err == nil {
-			got = found(t, newFinder(fake.NewClientset(), AddressSource{Addresses: texts, Service: publish}))
+			got = found(t, newFinder(fake.NewClientset(), AddressSource{Addresses: list, Service: publish}))
 		}
 		if !strings.HasPrefix(got, want) {
 			t.Errorf("%q: %q, want %q", text, got, want)

@@ -8,6 +8,7 @@ package status
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -52,25 +53,19 @@ type Settings struct {
 type Writer struct {
 	settings Settings
 	limiter  flowcontrol.RateLimiter
-	finder   *finder
 	// logLimiter limits the log of failures, since one problem may affect all.
 	logLimiter flowcontrol.RateLimiter
 
 	mu    sync.Mutex
 	known map[types.NamespacedName]*networkingv1.Ingress
 	// shown are the addresses in the status of Ingresses, as far as known.
-	shown map[types.NamespacedName]addresses
+	shown map[types.NamespacedName]Addresses
 	// wanted are the addresses to write, or nil if they are unknown or this process
 	// must not write.
-	wanted addresses
-	// behind are the Ingresses to check, whose status probably differs from the
-	// wanted one. Ingresses in appeared come first, so that new ones do not wait
-	// for updates of all old ones.
-	behind, appeared map[types.NamespacedName]struct{}
-	// backoffs are those of Ingresses that could not be written.
-	backoffs map[types.NamespacedName]*backoff
-	// filled wakes the writers when there is work.
-	filled chan struct{}
+	wanted Addresses
+	// queue has the Ingresses to check, whose status probably differs from the
+	// wanted one. It is nil before the first term.
+	queue queue
 }
 
 // New returns a Writer. It writes nothing before Lead.
@@ -78,14 +73,9 @@ func New(s Settings) *Writer {
 	return &Writer{
 		settings:   s,
 		limiter:    flowcontrol.NewTokenBucketRateLimiter(s.Rate, 2*parallel),
-		finder:     newFinder(s.Client, s.Source),
 		logLimiter: flowcontrol.NewTokenBucketRateLimiter(0.1, parallel),
 		known:      map[types.NamespacedName]*networkingv1.Ingress{},
-		shown:      map[types.NamespacedName]addresses{},
-		behind:     map[types.NamespacedName]struct{}{},
-		appeared:   map[types.NamespacedName]struct{}{},
-		backoffs:   map[types.NamespacedName]*backoff{},
-		filled:     make(chan struct{}, parallel),
+		shown:      map[types.NamespacedName]Addresses{},
 	}
 }
 
@@ -97,45 +87,46 @@ func (w *Writer) Select(put []*networkingv1.Ingress, gone []types.NamespacedName
 	for _, name := range gone {
 		delete(w.known, name)
 		delete(w.shown, name)
-		w.dequeue(name)
 	}
 	for _, ing := range put {
 		name := nameOf(ing)
 		was := w.known[name]
 		w.known[name], w.shown[name] = ing, shownBy(ing)
-		if w.wanted == nil || w.shown[name].equal(w.wanted) {
-			w.dequeue(name)
-		} else if was == nil || !was.CreationTimestamp.Equal(&ing.CreationTimestamp) {
-			w.wakeUp(name)
-			w.appeared[name] = struct{}{}
+		if w.isBehind(name) && (was == nil || !was.CreationTimestamp.Equal(&ing.CreationTimestamp)) {
+			w.queue.Forget(name)
+			w.queue.Add(name)
 		}
 	}
-	w.wake()
+}
+
+// isBehind reports whether an Ingress is to be written.
+func (w *Writer) isBehind(name types.NamespacedName) bool {
+	return w.wanted != nil && w.known[name] != nil && !slices.Equal(w.shown[name], w.wanted)
 }
 
 // Lead writes until term ends, or until leave is closed. Then it removes the
 // addresses, if Clear is set, as long as term lasts.
 func (w *Writer) Lead(term context.Context, leave <-chan struct{}) {
 	defer w.want(nil)
-	w.leadUntil(term, leave)
+	finder := newFinder(w.settings.Client, w.settings.Source)
+	w.leadUntil(term, leave, finder)
 	if term.Err() == nil {
-		w.leave(term)
+		w.leave(term, finder)
 	}
 }
 
 // leadUntil writes until leave is closed or term ends.
-func (w *Writer) leadUntil(term context.Context, leave <-chan struct{}) {
+func (w *Writer) leadUntil(term context.Context, leave <-chan struct{}, finder *finder) {
 	ctx, cancel := context.WithCancel(term)
-	defer w.wakeAll()
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer cancel()
-	w.finder.begin()
+	queue := w.beginQueue(ctx)
 	for range parallel {
-		group.Go(func() { w.write(ctx, true) })
+		group.Go(func() { w.write(ctx, queue, true) })
 	}
-	group.Go(func() { w.finder.follow(ctx) })
-	group.Go(func() { w.lookAgain(ctx) })
+	group.Go(func() { finder.follow(ctx) })
+	group.Go(func() { w.lookAgain(ctx, finder) })
 	select {
 	case <-leave:
 	case <-ctx.Done():
@@ -144,12 +135,12 @@ func (w *Writer) leadUntil(term context.Context, leave <-chan struct{}) {
 
 // lookAgain finds the addresses and checks all Ingresses: immediately, when the
 // addresses may have changed, and once per interval.
-func (w *Writer) lookAgain(ctx context.Context) {
+func (w *Writer) lookAgain(ctx context.Context, finder *finder) {
 	var last string
 	pause := firstPause
 	for {
 		again := w.settings.Interval
-		found, err := w.finder.find(ctx)
+		found, err := finder.find(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -170,18 +161,18 @@ func (w *Writer) lookAgain(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-w.finder.changed:
+		case <-finder.changed:
 		case <-time.After(again):
 		}
 	}
 }
 
 // leave removes the addresses if this was the last replica.
-func (w *Writer) leave(ctx context.Context) {
+func (w *Writer) leave(ctx context.Context, finder *finder) {
 	if !w.settings.Clear {
 		return
 	}
-	others, err := w.finder.others(ctx)
+	others, err := finder.others(ctx)
 	if err != nil {
 		w.settings.Log.Warn("finding other replicas failed", "error", err, "effect", "the status of Ingresses stays as it is")
 		return
@@ -190,54 +181,27 @@ func (w *Writer) leave(ctx context.Context) {
 		w.settings.Log.Info("keeping the status of Ingresses: there are other replicas, or several addresses")
 		return
 	}
-	w.want(addresses{})
-	w.settings.Log.Info("removing the addresses from the status of Ingresses", "ingresses", w.left())
+	queue := w.beginQueue(ctx)
+	w.want(Addresses{})
+	w.settings.Log.Info("removing the addresses from the status of Ingresses", "ingresses", queue.Len())
+	// The writers end when it is empty.
+	queue.ShutDown()
 	var group sync.WaitGroup
 	for range parallel {
-		group.Go(func() { w.write(ctx, false) })
+		group.Go(func() { w.write(ctx, queue, false) })
 	}
 	group.Wait()
 }
 
 // want sets the addresses to write, or nil to write nothing.
-func (w *Writer) want(wanted addresses) {
+func (w *Writer) want(wanted Addresses) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.wanted = wanted
-	clear(w.behind)
-	if wanted == nil {
-		clear(w.appeared)
-		return
-	}
-	for name, shown := range w.shown {
-		if r := w.backoffs[name]; !shown.equal(wanted) && (r == nil || r.over) {
-			w.behind[name] = struct{}{}
-		}
-	}
-	w.wake()
-}
-
-// left is the number of Ingresses that wait.
-func (w *Writer) left() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.behind) + len(w.appeared)
-}
-
-// dequeue removes an Ingress from those to check.
-func (w *Writer) dequeue(name types.NamespacedName) {
-	delete(w.behind, name)
-	delete(w.appeared, name)
-	w.wakeUp(name)
-}
-
-// wake wakes as many writers as there is work for.
-func (w *Writer) wake() {
-	for range min(len(w.behind)+len(w.appeared), parallel) {
-		select {
-		case w.filled <- struct{}{}:
-		default:
-			return
+	for name := range w.known {
+		// Those that failed come back by themselves.
+		if w.isBehind(name) && w.queue.NumRequeues(name) == 0 {
+			w.queue.Add(name)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	networkingv1 "k8s.io/api/networking/v1"
@@ -24,37 +25,32 @@ var (
 	errChanging  = errors.New("the Ingress keeps changing")
 )
 
-// write writes all Ingresses to check, until ctx ends. Unless stay is set, it
-// returns when none is left or the API server does not respond. Writing an
-// Ingress that failed is retried later, without delaying the others.
-func (w *Writer) write(ctx context.Context, stay bool) {
-	for ctx.Err() == nil {
-		ing, wanted := w.next()
-		if ing == nil {
-			if !stay {
-				return
-			}
-			select {
-			case <-ctx.Done():
-			case <-w.filled:
-			}
-			continue
+// write writes the Ingresses in the queue, until that or ctx ends. Unless again is
+// set, it tries each once, and returns when the API server does not respond.
+func (w *Writer) write(ctx context.Context, queue queue, again bool) {
+	for {
+		name, ended := queue.Get()
+		if ended || ctx.Err() != nil {
+			return
 		}
-		err := w.writeOne(ctx, ing, wanted)
+		err := w.check(ctx, name)
 		if ctx.Err() != nil {
 			return
 		}
 		leads := !errors.Is(err, errNotLeader)
-		if stay {
-			w.backOff(ing, err)
-		}
 		if err != nil && leads && w.logLimiter.TryAccept() {
-			w.settings.Log.Warn("writing the status of an Ingress failed", "ingress", ing.Namespace+"/"+ing.Name, "error", err)
+			w.settings.Log.Warn("writing the status of an Ingress failed", "ingress", name.String(), "error", err)
 		}
-		if !stay && err != nil && !ofIngress(err) {
+		switch {
+		case err == nil:
+			queue.Forget(name)
+		case again:
+			queue.AddRateLimited(name)
+		case !ofIngress(err):
 			// Shutdown must not wait for an unavailable API server.
 			return
 		}
+		queue.Done(name)
 		if !leads {
 			select {
 			case <-ctx.Done():
@@ -70,84 +66,19 @@ func ofIngress(err error) bool {
 	return answered || errors.Is(err, errChanging)
 }
 
-// A backoff is the time after a failure in which an Ingress is not written.
-type backoff struct {
-	timer *time.Timer
-	long  time.Duration
-	over  bool
-}
-
-// backOff delays an Ingress that failed, twice as long as the last time.
-func (w *Writer) backOff(ing *networkingv1.Ingress, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	name := nameOf(ing)
-	last := w.backoffs[name]
-	switch {
-	case err == nil:
-		w.wakeUp(name)
-		return
-	case w.known[name] == nil || last != nil && !last.over:
-		return
-	}
-	now := &backoff{long: firstPause}
-	if last != nil {
-		now.long = min(2*last.long, longestPause)
-	}
-	// It may have been added again meanwhile.
-	delete(w.behind, name)
-	now.timer = time.AfterFunc(now.long, func() { w.endBackoff(name, now) })
-	w.backoffs[name] = now
-}
-
-// endBackoff adds an Ingress to those to check again.
-func (w *Writer) endBackoff(name types.NamespacedName, now *backoff) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.backoffs[name] != now {
-		return
-	}
-	now.over = true
-	if w.wanted != nil && !w.shown[name].equal(w.wanted) {
-		// Not to those that appeared, which go first.
-		w.behind[name] = struct{}{}
-		w.wake()
-	}
-}
-
-// wakeUp forgets that an Ingress failed.
-func (w *Writer) wakeUp(name types.NamespacedName) {
-	if r := w.backoffs[name]; r != nil {
-		r.timer.Stop()
-		delete(w.backoffs, name)
-	}
-}
-
-// wakeAll forgets all failures.
-func (w *Writer) wakeAll() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for name := range w.backoffs {
-		w.wakeUp(name)
-	}
-}
-
 func nameOf(ing *networkingv1.Ingress) types.NamespacedName {
 	return types.NamespacedName{Namespace: ing.Namespace, Name: ing.Name}
 }
 
-// next returns an Ingress to check and the addresses to write, or nil.
-func (w *Writer) next() (*networkingv1.Ingress, addresses) {
+// check writes an Ingress if its status is not the wanted one.
+func (w *Writer) check(ctx context.Context, name types.NamespacedName) error {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, names := range []map[types.NamespacedName]struct{}{w.appeared, w.behind} {
-		for name := range names {
-			delete(w.behind, name)
-			delete(w.appeared, name)
-			return w.known[name], w.wanted
-		}
+	ing, wanted, behind := w.known[name], w.wanted, w.isBehind(name)
+	w.mu.Unlock()
+	if !behind {
+		return nil
 	}
-	return nil, nil
+	return w.writeOne(ctx, ing, wanted)
 }
 
 // writeOne writes one Ingress, if the API server's newest version of it has other
@@ -155,7 +86,7 @@ func (w *Writer) next() (*networkingv1.Ingress, addresses) {
 // overwritten: neither one of the Ingress, nor the status that another leader
 // wrote while this process was suspended between the check for leadership and the
 // write.
-func (w *Writer) writeOne(ctx context.Context, ing *networkingv1.Ingress, wanted addresses) error {
+func (w *Writer) writeOne(ctx context.Context, ing *networkingv1.Ingress, wanted Addresses) error {
 	client := w.settings.Client.NetworkingV1().Ingresses(ing.Namespace)
 	for range maxConflicts {
 		live, err := limited(ctx, w, func(ctx context.Context) (*networkingv1.Ingress, error) {
@@ -167,7 +98,7 @@ func (w *Writer) writeOne(ctx context.Context, ing *networkingv1.Ingress, wanted
 		if err != nil {
 			return fmt.Errorf("read the Ingress: %w", err)
 		}
-		if shownBy(live).equal(wanted) {
+		if slices.Equal(shownBy(live), wanted) {
 			w.note(ing, wanted)
 			return nil
 		}
@@ -214,7 +145,7 @@ func ignoreNotFound(err error) error {
 }
 
 // note records the status of an Ingress before a source reports it.
-func (w *Writer) note(ing *networkingv1.Ingress, wrote addresses) {
+func (w *Writer) note(ing *networkingv1.Ingress, wrote Addresses) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if name := nameOf(ing); w.known[name] != nil {
