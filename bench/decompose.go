@@ -85,25 +85,18 @@ func copyRunDir(from, to string) error {
 func copyUnits(ctx context.Context, from, to *dataplane.Client) error {
 	defer from.CloseIdle()
 	defer to.CloseIdle()
-	var entries []unit.Change
-	var failed error
-	add := func(kind, name string) func(dataplane.Unit, error) {
-		return func(u dataplane.Unit, err error) {
-			if err != nil && failed == nil {
-				failed = err
-			}
-			entries = append(entries, unit.Change{Kind: unit.Kind(kind), Name: name, Needs: u.Needs, Version: u.Version, Payload: u.Payload})
-		}
-	}
-	add("globals", "globals")(from.Globals(ctx))
-	add("backend", backend)(from.Backend(ctx, backend))
+	names := []unit.Key{unit.GlobalsKey, unit.Backend.Key(backend)}
 	for i := range hosts {
 		name := hostName(i)
-		add("host", name)(from.Host(ctx, name))
-		add("name", name)(from.Name(ctx, name))
+		names = append(names, unit.Host.Key(name), unit.Name.Key(name))
 	}
-	if failed != nil {
-		return failed
+	var entries []unit.Change
+	for _, name := range names {
+		u, err := from.Unit(ctx, name)
+		if err != nil {
+			return err
+		}
+		entries = append(entries, unit.Change{Kind: name.Kind, Name: name.Name, Needs: u.Needs, Version: u.Version, Payload: u.Payload})
 	}
 	state, err := to.State(ctx)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/headgate/headgate/internal/controller"
 	"github.com/headgate/headgate/internal/dataplane"
 	"github.com/headgate/headgate/internal/explain"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // An answerer explains requests in a running controller.
@@ -43,9 +44,9 @@ func (a answerer) explain(ctx context.Context, q explain.Query) (explain.Explana
 
 // holdings queries the units in NGINX's workers.
 func (a answerer) holdings(ctx context.Context, units []explain.Unit) *explain.DataPlane {
-	names := make([]dataplane.UnitName, len(units))
+	names := make([]unit.Key, len(units))
 	for i, u := range units {
-		names[i] = dataplane.UnitName{Kind: u.Kind, Name: u.Name}
+		names[i] = unit.Key{Kind: unit.Kind(u.Kind), Name: u.Name}
 	}
 	found, err := dataplane.Holdings(ctx, a.socket, names)
 	if err != nil {

@@ -19,8 +19,7 @@ import (
 	"time"
 )
 
-// The kinds of failure that a caller may need to distinguish. A *RejectedError
-// is another one.
+// The kinds of failure that a caller may need to distinguish.
 var (
 	// ErrElsewhere: only workers of another generation or dictionary, or workers
 	// that are shutting down, responded.
@@ -34,17 +33,6 @@ var (
 	ErrUnreachable = errors.New("the data plane does not respond")
 )
 
-// A RejectedError is a response to an invalid request.
-type RejectedError struct {
-	// Status is the HTTP status.
-	Status int
-	Reason string
-}
-
-func (e *RejectedError) Error() string {
-	return fmt.Sprintf("the data plane rejected the request (%d): %s", e.Status, e.Reason)
-}
-
 const (
 	// requestTimeout limits one request. A frame takes a few milliseconds.
 	requestTimeout = 5 * time.Second
@@ -55,16 +43,13 @@ const (
 
 // A Client is a client of one NGINX. Several goroutines may use it at the same
 // time.
-type Client struct {
-	transport *http.Transport
-	http      *http.Client
-}
+type Client struct{ http http.Client }
 
 // New returns a client of the API on a unix socket. It connects when it is first
 // used.
 func New(socket string) *Client {
 	dialer := &net.Dialer{}
-	transport := &http.Transport{
+	return &Client{http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return dialer.DialContext(ctx, "unix", socket)
 		},
@@ -72,24 +57,19 @@ func New(socket string) *Client {
 		MaxIdleConnsPerHost: maxIdle,
 		IdleConnTimeout:     30 * time.Second,
 		DisableCompression:  true,
-	}
-	return &Client{transport: transport, http: &http.Client{Transport: transport}}
+	}}}
 }
 
 // CloseIdle closes idle connections, so that the next request reaches a worker
 // that accepts connections now. It is called before and after a reload.
-func (c *Client) CloseIdle() { c.transport.CloseIdleConnections() }
+func (c *Client) CloseIdle() { c.http.CloseIdleConnections() }
 
 // do sends one request and decodes its response into answer.
 func (c *Client) do(ctx context.Context, method, path string, body []byte, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	target := url.URL{Scheme: "http", Host: "headgate", Path: path}
-	var content io.Reader = http.NoBody
-	if body != nil {
-		content = bytes.NewReader(body)
-	}
-	request, err := http.NewRequestWithContext(ctx, method, target.String(), content)
+	request, err := http.NewRequestWithContext(ctx, method, target.String(), bytes.NewReader(body))
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", method, path, err)
 	}
@@ -123,13 +103,9 @@ func refusal(status int, content []byte) error {
 	if err := json.Unmarshal(content, &answer); err != nil || answer.Error == "" {
 		answer.Error = http.StatusText(status)
 	}
-	switch status {
-	case http.StatusConflict:
-		return fmt.Errorf("%w: %s", ErrElsewhere, answer.Error)
-	case http.StatusInsufficientStorage:
-		return fmt.Errorf("%w: %s", ErrFull, answer.Error)
-	case http.StatusNotFound:
-		return fmt.Errorf("%w: %s", ErrNotFound, answer.Error)
+	kinds := map[int]error{http.StatusConflict: ErrElsewhere, http.StatusInsufficientStorage: ErrFull, http.StatusNotFound: ErrNotFound}
+	if kind := kinds[status]; kind != nil {
+		return fmt.Errorf("%w: %s", kind, answer.Error)
 	}
-	return &RejectedError{Status: status, Reason: answer.Error}
+	return fmt.Errorf("the data plane rejected the request (%d): %s", status, answer.Error)
 }

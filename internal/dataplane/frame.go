@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/headgate/headgate/internal/unit"
@@ -63,74 +64,49 @@ type frame struct {
 // until then uses those that the following frames delete.
 func frames(dictionary, generation int, entries []unit.Change) iter.Seq[frame] {
 	return func(yield func(frame) bool) {
-		p := packer{dictionary: dictionary, generation: generation, yield: yield}
-		for i, e := range entries {
-			if !p.add(i, e) {
+		var content []byte
+		count, deletes := 0, false
+		add := func(head, name string, payload []byte) {
+			content = append(append(append(content, head...), name...), payload...)
+			count++
+		}
+		// flush yields what was added, if anything. Each frame has memory of its own:
+		// the HTTP client may read it a little longer than the request lasts.
+		flush := func(complete int) bool {
+			if count == 0 {
+				return true
+			}
+			body := fmt.Appendf(make([]byte, 0, lineRoom+len(content)), "headgate 1 %d %d %d %d\n",
+				dictionary, generation, count, crc32.ChecksumIEEE(content))
+			body = append(body, content...)
+			content, count = content[:0], 0
+			return yield(frame{body: body, entries: complete})
+		}
+		for i, c := range entries {
+			payload := c.Payload
+			if c.Delete {
+				payload = nil
+			}
+			line := head(c, 1, 1, len(payload))
+			size := len(line) + len(c.Name) + len(payload)
+			if (len(content)+size > MaxFrame-lineRoom || c.Delete != deletes) && !flush(i) {
 				return
 			}
+			deletes = c.Delete
+			if size <= MaxFrame-lineRoom {
+				add(line, c.Name, payload)
+				continue
+			}
+			parts := (len(payload) + partSize - 1) / partSize
+			part := 0
+			for chunk := range slices.Chunk(payload, partSize) {
+				part++
+				add(head(c, part, parts, len(chunk)), c.Name, chunk)
+				if !flush(i + part/parts) {
+					return
+				}
+			}
 		}
-		p.flush(len(entries))
+		flush(len(entries))
 	}
-}
-
-type packer struct {
-	dictionary, generation int
-	yield                  func(frame) bool
-
-	content []byte
-	count   int
-	// deletes is set if the packed entries are deletions.
-	deletes bool
-}
-
-// add packs entry i and reports whether to continue.
-func (p *packer) add(i int, c unit.Change) bool {
-	payload := c.Payload
-	if c.Delete {
-		payload = nil
-	}
-	line := head(c, 1, 1, len(payload))
-	size := len(line) + len(c.Name) + len(payload)
-	if (len(p.content)+size > MaxFrame-lineRoom || c.Delete != p.deletes) && !p.flush(i) {
-		return false
-	}
-	p.deletes = c.Delete
-	if size <= MaxFrame-lineRoom {
-		p.append(line, c.Name, payload)
-		return true
-	}
-	parts := (len(payload) + partSize - 1) / partSize
-	for part := 1; part <= parts; part++ {
-		size := min(partSize, len(payload))
-		p.append(head(c, part, parts, size), c.Name, payload[:size])
-		payload = payload[size:]
-		complete := i
-		if part == parts {
-			complete = i + 1
-		}
-		if !p.flush(complete) {
-			return false
-		}
-	}
-	return true
-}
-
-func (p *packer) append(head, name string, payload []byte) {
-	p.content = append(p.content, head...)
-	p.content = append(p.content, name...)
-	p.content = append(p.content, payload...)
-	p.count++
-}
-
-// flush yields the packed entries, if any. Each frame has memory of its own: the
-// HTTP client may read it a little longer than the request lasts.
-func (p *packer) flush(complete int) bool {
-	if p.count == 0 {
-		return true
-	}
-	body := fmt.Appendf(make([]byte, 0, lineRoom+len(p.content)), "headgate 1 %d %d %d %d\n",
-		p.dictionary, p.generation, p.count, crc32.ChecksumIEEE(p.content))
-	body = append(body, p.content...)
-	p.content, p.count = p.content[:0], 0
-	return p.yield(frame{body: body, entries: complete})
 }

@@ -3,11 +3,12 @@ package dataplane
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
-)
 
-// A UnitName names a unit.
-type UnitName struct{ Kind, Name string }
+	"github.com/headgate/headgate/internal/unit"
+)
 
 // A Holding is what one worker reports about itself and about units.
 type Holding struct {
@@ -27,7 +28,7 @@ const (
 // Holdings queries the workers that accept connections, each on a connection of
 // its own. The kernel decides which worker gets a connection, so workers can be
 // missing. Without an error, there is at least one holding.
-func Holdings(ctx context.Context, socket string, names []UnitName) ([]Holding, error) {
+func Holdings(ctx context.Context, socket string, names []unit.Key) ([]Holding, error) {
 	var mu sync.Mutex
 	found := map[int]Holding{}
 	var failed error
@@ -56,11 +57,7 @@ func Holdings(ctx context.Context, socket string, names []UnitName) ([]Holding, 
 	if len(found) == 0 {
 		return nil, failed
 	}
-	list := make([]Holding, 0, len(found))
-	for _, h := range found {
-		list = append(list, h)
-	}
-	return list, nil
+	return slices.Collect(maps.Values(found)), nil
 }
 
 // complete reports whether all workers that accept connections were found.
@@ -76,14 +73,14 @@ func complete(found map[int]Holding) bool {
 }
 
 // holding queries one worker: all responses arrive on one connection.
-func (c *Client) holding(ctx context.Context, names []UnitName) (Holding, error) {
+func (c *Client) holding(ctx context.Context, names []unit.Key) (Holding, error) {
 	state, err := c.State(ctx)
 	if err != nil {
 		return Holding{}, err
 	}
 	h := Holding{State: state, Units: make([]Unit, len(names))}
 	for i, name := range names {
-		u, err := c.unit(ctx, unitPath(name))
+		u, err := c.Unit(ctx, name)
 		if errors.Is(err, ErrNotFound) {
 			continue
 		}
@@ -96,13 +93,4 @@ func (c *Client) holding(ctx context.Context, names []UnitName) (Holding, error)
 		h.Units[i] = u
 	}
 	return h, nil
-}
-
-// unitPath is the path of a unit in the API.
-func unitPath(name UnitName) string {
-	switch name.Kind {
-	case "patterns", "globals":
-		return "/v1/" + name.Kind
-	}
-	return "/v1/" + name.Kind + "s/" + name.Name
 }

@@ -21,9 +21,8 @@ const (
 type Result struct {
 	// Applied is the number of changes that were applied, from the first one on.
 	Applied int
-	// Revision and Memory are those of the last applied frame.
-	Revision int64
-	Memory   Memory
+	// Memory is that after the last applied frame.
+	Memory Memory
 }
 
 // Push writes changes in their order into a numbered set of dictionaries, for a
@@ -31,8 +30,7 @@ type Result struct {
 // error stay, and Result counts them. A change of which some parts are missing has
 // no effect, and is sent again from its start.
 //
-// The errors are ErrElsewhere, ErrFull, ErrUnreachable, *RejectedError, or a change
-// that does not fit into a frame, in which case nothing was sent.
+// If a change does not fit into a frame, nothing is sent.
 func (c *Client) Push(ctx context.Context, dictionary, generation int, changes []unit.Change) (Result, error) {
 	for _, c := range changes {
 		if err := check(c); err != nil {
@@ -42,13 +40,12 @@ func (c *Client) Push(ctx context.Context, dictionary, generation int, changes [
 	var result Result
 	for f := range frames(dictionary, generation, changes) {
 		var answer struct {
-			Revision int64  `json:"revision"`
-			Memory   Memory `json:"memory"`
+			Memory Memory `json:"memory"`
 		}
 		if err := c.apply(ctx, f.body, &answer); err != nil {
 			return result, fmt.Errorf("pushing units, %[2]d of %[1]d applied: %[3]w", len(changes), result.Applied, err)
 		}
-		result = Result{Applied: f.entries, Revision: answer.Revision, Memory: answer.Memory}
+		result = Result{Applied: f.entries, Memory: answer.Memory}
 	}
 	return result, nil
 }
@@ -71,10 +68,7 @@ func (c *Client) apply(ctx context.Context, body []byte, answer any) error {
 
 // Loaded reports to the data plane that the first full load is complete.
 func (c *Client) Loaded(ctx context.Context) error {
-	if err := c.do(ctx, http.MethodPut, "/v1/loaded", nil, &struct{}{}); err != nil {
-		return fmt.Errorf("marking the data plane as loaded: %w", err)
-	}
-	return nil
+	return c.set(ctx, http.MethodPut, "/v1/loaded", "marking the data plane as loaded")
 }
 
 // Draining makes workers close HTTP/1 connections after their next response, or
@@ -84,17 +78,18 @@ func (c *Client) Draining(ctx context.Context, on bool) error {
 	if !on {
 		method = http.MethodDelete
 	}
-	if err := c.do(ctx, method, "/v1/draining", nil, &struct{}{}); err != nil {
-		return fmt.Errorf("switching draining: %w", err)
-	}
-	return nil
+	return c.set(ctx, method, "/v1/draining", "switching draining")
 }
 
 // Leaving announces to workers that NGINX is about to end: the health check on its
 // ports fails, and HTTP/1 connections are closed after their next response.
 func (c *Client) Leaving(ctx context.Context) error {
-	if err := c.do(ctx, http.MethodPut, "/v1/leaving", nil, &struct{}{}); err != nil {
-		return fmt.Errorf("announcing the end to the data plane: %w", err)
+	return c.set(ctx, http.MethodPut, "/v1/leaving", "announcing the end to the data plane")
+}
+
+func (c *Client) set(ctx context.Context, method, path, doing string) error {
+	if err := c.do(ctx, method, path, nil, &struct{}{}); err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
 	}
 	return nil
 }

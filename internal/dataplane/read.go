@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // A State is what one worker reports about itself and about the shared memory.
@@ -93,37 +95,15 @@ func (c *Client) State(ctx context.Context) (State, error) {
 	return state, nil
 }
 
-// Host reads a host; ErrNotFound if there is none.
-func (c *Client) Host(ctx context.Context, name string) (Unit, error) {
-	return c.unit(ctx, "/v1/hosts/"+name)
-}
-
-// Name reads a name; ErrNotFound if there is none.
-func (c *Client) Name(ctx context.Context, name string) (Unit, error) {
-	return c.unit(ctx, "/v1/names/"+name)
-}
-
-// Backend reads the backend with the key namespace/service/port; ErrNotFound
-// if there is none.
-func (c *Client) Backend(ctx context.Context, key string) (Unit, error) {
-	return c.unit(ctx, "/v1/backends/"+key)
-}
-
-// Certificate reads a certificate without its key; ErrNotFound if there is
-// none.
-func (c *Client) Certificate(ctx context.Context, hash string) (Unit, error) {
-	return c.unit(ctx, "/v1/certificates/"+hash)
-}
-
-// Globals reads the globals; ErrNotFound before they are first pushed.
-func (c *Client) Globals(ctx context.Context) (Unit, error) {
-	return c.unit(ctx, "/v1/globals")
-}
-
-func (c *Client) unit(ctx context.Context, path string) (Unit, error) {
-	var unit Unit
-	if err := c.do(ctx, http.MethodGet, path, nil, &unit); err != nil {
+// Unit reads a unit, a certificate without its key; ErrNotFound if there is none.
+func (c *Client) Unit(ctx context.Context, name unit.Key) (Unit, error) {
+	path := fmt.Sprintf("/v1/%ss/%s", name.Kind, name.Name)
+	if name.Kind == unit.Patterns || name.Kind == unit.Globals {
+		path = "/v1/" + string(name.Kind)
+	}
+	var u Unit
+	if err := c.do(ctx, http.MethodGet, path, nil, &u); err != nil {
 		return Unit{}, fmt.Errorf("reading %s: %w", path, err)
 	}
-	return unit, nil
+	return u, nil
 }

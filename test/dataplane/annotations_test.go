@@ -16,6 +16,7 @@ import (
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/featuretest"
 	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // annotationNames are those of all features.
@@ -186,7 +187,7 @@ func seen(t *testing.T, g *gatetest.Gate) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	host, err := g.Client.Host(t.Context(), "neighbour.test")
+	host, err := g.Client.Unit(t.Context(), unit.Host.Key("neighbour.test"))
 	if err != nil {
 		t.Fatal(err)
 	}

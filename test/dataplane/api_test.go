@@ -218,7 +218,7 @@ func TestParts(t *testing.T) {
 	}
 	absent := func() {
 		t.Helper()
-		if _, err := g.Client.Host(t.Context(), "a.test"); !errors.Is(err, dataplane.ErrNotFound) {
+		if _, err := g.Client.Unit(t.Context(), unit.Host.Key("a.test")); !errors.Is(err, dataplane.ErrNotFound) {
 			t.Errorf("before the last part: %v, want that there is none", err)
 		}
 	}
@@ -230,7 +230,7 @@ func TestParts(t *testing.T) {
 	send("2/3", `tes":`, 200)
 	absent()
 	send("3/3", `[]}`, 200)
-	unit, err := g.Client.Host(t.Context(), "a.test")
+	unit, err := g.Client.Unit(t.Context(), unit.Host.Key("a.test"))
 	if err != nil || string(unit.Payload) != `{"routes":[]}` {
 		t.Errorf("%s, %v: want the parts in order", unit.Payload, err)
 	}

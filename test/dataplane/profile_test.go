@@ -13,6 +13,7 @@ import (
 	"github.com/headgate/headgate/internal/controller"
 	"github.com/headgate/headgate/internal/gatetest"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // profilesOf is the number of profiles in nginx.conf, the default one among
@@ -113,7 +114,7 @@ func TestManyTuplesAreBounded(t *testing.T) {
 		created(1990, gatetest.Ingress("old", "old.test", "/", "one", "proxy-body-size: 2k", "proxy-buffer-size: 256k"))})
 	host := func(name string) string {
 		t.Helper()
-		unit, err := g.Client.Host(t.Context(), name)
+		unit, err := g.Client.Unit(t.Context(), unit.Host.Key(name))
 		if err != nil {
 			t.Fatal(err)
 		}

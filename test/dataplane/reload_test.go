@@ -22,7 +22,7 @@ func TestUnitOfALaterGeneration(t *testing.T) {
 		served("two", gatetest.StartEcho(t, "two")) + gatetest.Ingress("a", "known.test", "/", "one") + gatetest.Ingress("b", "other.test", "/", "two")})
 	wantEcho(t, g.Get("known.test", "/"), "one")
 
-	known, err := g.Client.Host(t.Context(), "known.test")
+	known, err := g.Client.Unit(t.Context(), unit.Host.Key("known.test"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/headgate/headgate/internal/gatetest"
 	"github.com/headgate/headgate/internal/porttest"
 	"github.com/headgate/headgate/internal/source/dns"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // names has DNS names for 127.0.0.1.
@@ -63,7 +64,7 @@ func TestWhoIsAsked(t *testing.T) {
 			}
 		})
 	}
-	if u, err := g.Client.Backend(t.Context(), "/"+strings.Replace(plain.at, ":", "/", 1)); err != nil || !strings.Contains(string(u.Payload), plain.at) {
+	if u, err := g.Client.Unit(t.Context(), unit.Backend.Key("/"+strings.Replace(plain.at, ":", "/", 1))); err != nil || !strings.Contains(string(u.Payload), plain.at) {
 		t.Errorf("the data plane has %+v, %v", u, err)
 	}
 	if n := g.Value(g.Metrics.Reloads); n != 0 {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 func echo(t *testing.T, service string) string {
@@ -114,7 +115,7 @@ func TestConfigMapChangesLive(t *testing.T) {
 	before := g.Value(g.Metrics.Reloads)
 	g.Apply(gatetest.Config("proxy-read-timeout: 7", "proxy-connect-timeout: 5s"))
 	checkBody(t, g, "a.test", false, true, 900_000, 200)
-	host, err := g.Client.Host(t.Context(), "a.test")
+	host, err := g.Client.Unit(t.Context(), unit.Host.Key("a.test"))
 	if err != nil || !strings.Contains(string(host.Payload), `"read":7`) || !strings.Contains(string(host.Payload), `"connect":5,`) {
 		t.Errorf("the route has other timeouts: %s, %v", host.Payload, err)
 	}
