@@ -16,14 +16,15 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/types"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/utils/lru"
 
 	"github.com/headgate/headgate/internal/finding"
 )
@@ -78,15 +79,19 @@ const (
 // A Recorder writes Events. Its methods may be called from several goroutines;
 // all but Run return without waiting.
 type Recorder struct {
-	settings  Settings
-	queue     *queue
-	limit     flowcontrol.RateLimiter
-	accounts  *accounts
-	incidents incidents
+	settings Settings
+	queue    *queue
+	limit    flowcontrol.RateLimiter
+	// accounts are by the UID of the object.
+	accounts *lru.Cache
 	// run is part of the names of Events that must differ from those of other
 	// runs.
 	run    string
 	podUID types.UID
+
+	mu sync.Mutex
+	// logged is when each incident was last logged.
+	logged map[string]time.Time
 }
 
 // New makes a Recorder. It writes nothing before Run is called.
@@ -95,10 +100,9 @@ func New(s Settings) *Recorder {
 		s.Timing = DefaultTiming()
 	}
 	return &Recorder{
-		settings: s, queue: newQueue(), accounts: newAccounts(),
-		limit:     flowcontrol.NewTokenBucketRateLimiter(s.Timing.PerSecond, s.Timing.Burst),
-		incidents: incidents{log: s.Log},
-		run:       time.Now().Format(time.RFC3339Nano),
+		settings: s, queue: newQueue(), accounts: lru.New(maxAccounts), logged: map[string]time.Time{},
+		limit: flowcontrol.NewTokenBucketRateLimiter(s.Timing.PerSecond, s.Timing.Burst),
+		run:   time.Now().Format(time.RFC3339Nano),
 	}
 }
 
@@ -125,6 +129,11 @@ type kind struct{ resource, kind, version string }
 var (
 	ingressKind = kind{"ingresses", "Ingress", networkingv1.SchemeGroupVersion.String()}
 	podKind     = kind{"pods", "Pod", "v1"}
+	// kinds are those of findings.
+	kinds = map[string]kind{
+		"ingress": ingressKind, "service": {"services", "Service", "v1"},
+		"secret": {"secrets", "Secret", "v1"}, "configmap": {"configmaps", "ConfigMap", "v1"},
+	}
 )
 
 // subjectOf parses the object of a finding. Files, and objects without a
@@ -134,20 +143,8 @@ func subjectOf(object string) (subject, bool) {
 	if len(parts) != 3 {
 		return subject{}, false
 	}
-	on := subject{name: types.NamespacedName{Namespace: parts[1], Name: parts[2]}}
-	switch parts[0] {
-	case "ingress":
-		on.kind = ingressKind
-	case "service":
-		on.kind = kind{"services", "Service", "v1"}
-	case "secret":
-		on.kind = kind{"secrets", "Secret", "v1"}
-	case "configmap":
-		on.kind = kind{"configmaps", "ConfigMap", "v1"}
-	default:
-		return subject{}, false
-	}
-	return on, true
+	of, ok := kinds[parts[0]]
+	return subject{of, types.NamespacedName{Namespace: parts[1], Name: parts[2]}}, ok
 }
 
 // Findings takes new findings. Each becomes a Warning with the finding's code as
@@ -192,7 +189,7 @@ func (r *Recorder) Reloaded(err error) {
 func (r *Recorder) put(n note) {
 	if !r.queue.put(n) {
 		r.count(dropped)
-		r.incidents.warn("too many Events, some are dropped; /v1/findings on the controller's socket has all findings",
+		r.warn("too many Events, some are dropped; /v1/findings on the controller's socket has all findings",
 			"namespace", n.on.name.Namespace)
 	}
 }
@@ -228,10 +225,15 @@ func shorten(message string) string {
 	return strings.ToValidUTF8(message[:maxLength-len("…")], "") + "…"
 }
 
-// reference is the object of an Event.
-func (n note) reference(uid types.UID) corev1.ObjectReference {
-	return corev1.ObjectReference{
-		Kind: n.on.kind.kind, APIVersion: n.on.kind.version,
-		Namespace: n.on.name.Namespace, Name: n.on.name.Name, UID: uid,
+// repeat is how often an incident that lasts is logged again.
+const repeat = 5 * time.Minute
+
+// warn logs an incident when it begins, and rarely while it lasts.
+func (r *Recorder) warn(message string, attrs ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now := time.Now(); now.Sub(r.logged[message]) >= repeat {
+		r.logged[message] = now
+		r.settings.Log.Warn("events: "+message, attrs...)
 	}
 }

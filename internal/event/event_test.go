@@ -410,22 +410,3 @@ func TestNothingToWrite(t *testing.T) {
 		}
 	})
 }
-
-// TestAccountsForget: objects are remembered while they are few, and never
-// without bound.
-func TestAccountsForget(t *testing.T) {
-	all, now := newAccounts(), time.Now()
-	all.of("kept", now).left = 1
-	for i := range 10 * maxAccounts {
-		all.of(types.UID(fmt.Sprint(i)), now)
-		if i%1000 == 0 && all.of("kept", now).left != 1 {
-			t.Fatalf("after %d others one in use is forgotten", i)
-		}
-	}
-	if n := len(all.recent) + len(all.before); n > 2*maxAccounts {
-		t.Errorf("%d are remembered", n)
-	}
-	if all.of("0", now).left != maxBurst {
-		t.Error("nothing is forgotten")
-	}
-}

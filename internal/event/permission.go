@@ -1,6 +1,8 @@
 package event
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/headgate/headgate/internal/permission"
@@ -25,17 +27,11 @@ func podOf(namespace string) permission.Permission {
 // writes about objects of others; an empty one means all.
 func Permissions(own string, others ...string) []permission.Permission {
 	list := []permission.Permission{podOf(own)}
-	seen := map[string]bool{}
-	for _, namespace := range others {
-		if namespace == "" {
-			return append(list[:1], writing(""))
-		}
+	if slices.Contains(others, "") {
+		return append(list, writing(""))
 	}
-	for _, namespace := range append(others, own) {
-		if !seen[namespace] {
-			seen[namespace] = true
-			list = append(list, writing(namespace))
-		}
+	for _, namespace := range slices.Compact(slices.Sorted(slices.Values(append(others, own)))) {
+		list = append(list, writing(namespace))
 	}
 	return list
 }

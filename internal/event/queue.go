@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 const (
@@ -37,13 +39,13 @@ type fairQueue struct {
 	// turns are the namespaces with notes that wait, the next one first.
 	turns   []string
 	waiting map[string][]attempt
-	known   map[note]struct{}
+	known   sets.Set[note]
 }
 
 func newQueue() *queue {
 	q := &queue{filled: make(chan struct{}, 1), backoffs: map[string]time.Time{}}
 	for i := range q.queues {
-		q.queues[i] = fairQueue{waiting: map[string][]attempt{}, known: map[note]struct{}{}}
+		q.queues[i] = fairQueue{waiting: map[string][]attempt{}, known: sets.Set[note]{}}
 	}
 	return q
 }
@@ -62,7 +64,7 @@ func (q *queue) put(n note) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	l := q.queueOf(n)
-	if _, ok := l.known[n]; ok {
+	if l.known.Has(n) {
 		return true
 	}
 	if len(l.waiting[n.on.name.Namespace]) >= maxPerNamespace || len(l.known) >= maxWaiting {
@@ -81,8 +83,7 @@ func (q *queue) put(n note) bool {
 func (q *queue) putBack(a attempt) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	l := q.queueOf(a.note)
-	if _, ok := l.known[a.note]; !ok {
+	if l := q.queueOf(a.note); !l.known.Has(a.note) {
 		l.add(a)
 	}
 }
@@ -121,7 +122,7 @@ func (l *fairQueue) add(a attempt) {
 		l.turns = append(l.turns, namespace)
 	}
 	l.waiting[namespace] = append(l.waiting[namespace], a)
-	l.known[a.note] = struct{}{}
+	l.known.Insert(a.note)
 }
 
 // take takes a note of the first namespace without a backoff.

@@ -38,9 +38,8 @@ func (r *Recorder) record(ctx context.Context, n attempt) {
 	if uid == "" {
 		return
 	}
-	now := time.Now()
-	a := r.accounts.of(uid, now)
-	if n.tried == 0 && !a.spend(now) {
+	a := r.accountOf(uid)
+	if n.tried == 0 && !a.budget.TryAccept() {
 		r.count(held)
 		return
 	}
@@ -66,7 +65,7 @@ func (r *Recorder) record(ctx context.Context, n attempt) {
 		n.tried++
 		r.queue.putBack(n)
 	default:
-		r.warn(err, writing(n.on.name.Namespace))
+		r.warnFailed(err, writing(n.on.name.Namespace))
 		r.count(failed)
 	}
 	if backoff > 0 {
@@ -87,7 +86,7 @@ func (r *Recorder) uidOf(ctx context.Context, on subject) types.UID {
 	pod, err := r.settings.Client.Pods(on.name.Namespace).Get(ctx, on.name.Name, metav1.GetOptions{})
 	if err != nil {
 		r.count(failed)
-		r.warn(err, podOf(on.name.Namespace))
+		r.warnFailed(err, podOf(on.name.Namespace))
 		return ""
 	}
 	r.podUID = pod.UID
@@ -124,8 +123,11 @@ func (r *Recorder) write(ctx context.Context, n note, uid types.UID, name string
 		// The API server keeps Events for an hour.
 	}
 	e := &corev1.Event{
-		ObjectMeta:     metav1.ObjectMeta{Namespace: n.on.name.Namespace, Name: name},
-		InvolvedObject: n.reference(uid), Type: corev1.EventTypeNormal, Reason: n.reason, Message: n.message,
+		ObjectMeta: metav1.ObjectMeta{Namespace: n.on.name.Namespace, Name: name},
+		InvolvedObject: corev1.ObjectReference{
+			Kind: n.on.kind.kind, APIVersion: n.on.kind.version, Namespace: n.on.name.Namespace, Name: n.on.name.Name, UID: uid,
+		},
+		Type: corev1.EventTypeNormal, Reason: n.reason, Message: n.message,
 		Count: 1, FirstTimestamp: now, LastTimestamp: now,
 		Source:              corev1.EventSource{Component: component},
 		ReportingController: component, ReportingInstance: r.settings.Pod.Name,
@@ -151,12 +153,12 @@ func passing(err error) bool {
 	return !answered || status.ErrStatus.Code >= 500 || apierrors.IsTooManyRequests(err)
 }
 
-// warn logs why a request failed.
-func (r *Recorder) warn(err error, need permission.Permission) {
+// warnFailed logs why a request failed.
+func (r *Recorder) warnFailed(err error, need permission.Permission) {
 	message := "the API server fails"
 	if apierrors.IsForbidden(err) {
 		message = "a permission is missing"
 	}
-	r.incidents.warn(message, "verb", need.Verbs, "resource", need.String(), "namespace", need.Where(),
+	r.warn(message, "verb", need.Verbs, "resource", need.String(), "namespace", need.Where(),
 		"needed", need.Need, "without", need.Without, "error", err)
 }
