@@ -175,8 +175,11 @@ func foreign(snap *snapshot.Snapshot) []string {
 // served is the number of Ingresses with routes.
 func served(snap *snapshot.Snapshot) int {
 	seen := map[*networkingv1.Ingress]bool{}
-	for host := range snap.Hosts {
-		for _, ing := range slices.Concat(snap.View.Ingresses(host), snap.View.Canaries(host)) {
+	for key := range snap.Models {
+		if key.Kind != unit.Host {
+			continue
+		}
+		for _, ing := range slices.Concat(snap.View.Ingresses(key.Name), snap.View.Canaries(key.Name)) {
 			seen[ing] = true
 		}
 	}

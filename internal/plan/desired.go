@@ -193,12 +193,6 @@ func (d *Desired) remove(key unit.Key) {
 	d.changed[key] = struct{}{}
 }
 
-// Unit returns a unit as the data plane gets it.
-func (d *Desired) Unit(key unit.Key) (unit.Unit, bool) {
-	u, ok := d.units[key]
-	return u, ok
-}
-
 // Count is the number of units of a kind.
 func (d *Desired) Count(kind unit.Kind) int { return d.counts[kind] }
 

@@ -8,6 +8,9 @@
 package snapshot
 
 import (
+	"maps"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -35,22 +38,11 @@ type Settings struct {
 }
 
 // A Snapshot is the result of Build. It must not be changed.
-//
-// The keys of the maps are the names of the units: the host, the server name, the
-// key of the backend (model.BackendKey).
 type Snapshot struct {
 	// View has the objects that are served, by class and namespace.
 	View *store.Store
-	// Globals are the settings of all requests.
-	Globals  model.Globals
-	Hosts    map[string]model.Host
-	Names    map[string]model.Name
-	Patterns model.NamePatterns
-	Backends map[string]model.Backend
-	// Certificates are those that names show, by hash.
-	Certificates map[string]model.Certificate
-	// DefaultCertificate is nil if the controller makes one at its start.
-	DefaultCertificate *model.Certificate
+	// Models are the units that exist, as in unit.Built.
+	Models map[unit.Key]any
 	// Findings are those of each unit that has any. Several units may have the
 	// same finding of an object; All returns it once.
 	Findings map[unit.Key][]finding.Finding
@@ -73,24 +65,25 @@ func Build(changes []source.Change, s Settings) (*Snapshot, error) {
 		}
 	}
 	v := &Snapshot{
-		View:  objects,
-		Hosts: map[string]model.Host{}, Names: map[string]model.Name{}, Backends: map[string]model.Backend{},
-		Certificates: map[string]model.Certificate{},
-		Findings:     map[unit.Key][]finding.Finding{}, desired: plan.NewDesired(feature.Directives(s.Features)),
+		View: objects, Models: map[unit.Key]any{}, Findings: map[unit.Key][]finding.Finding{},
+		desired: plan.NewDesired(feature.Directives(s.Features)),
 	}
 	for _, key := range objects.All() {
-		v.enter(key, v.build(builder, key))
+		v.build(builder, key)
 	}
 	for _, host := range v.desired.Rebound() {
-		key := unit.Host.Key(host)
-		v.enter(key, v.build(builder, key))
+		v.build(builder, unit.Host.Key(host))
 	}
 	return v, nil
 }
 
-func (v *Snapshot) enter(key unit.Key, fs []finding.Finding) {
+func (v *Snapshot) build(b *build.Builder, key unit.Key) {
+	built, fs := b.Unit(key, v.View)
+	if built.Model != nil {
+		v.Models[key] = built.Model
+	}
 	delete(v.Findings, key)
-	if len(fs) > 0 {
+	if fs = append(fs, v.desired.Set(built)...); len(fs) > 0 {
 		v.Findings[key] = fs
 	}
 }
@@ -112,41 +105,10 @@ func (s Settings) takes(change source.Change) bool {
 	return s.Namespace == "" || name.Namespace == "" || name.Namespace == s.Namespace
 }
 
-// Unit is the packed form of a unit, as the data plane would get it.
-func (v *Snapshot) Unit(key unit.Key) (unit.Unit, bool) { return v.desired.Unit(key) }
-
 // BoundProfiles replaces the profiles of a host by those that are served.
 func (v *Snapshot) BoundProfiles(h *model.Host) []finding.Finding { return v.desired.BoundProfiles(h) }
 
 // All returns the findings of all units, sorted, without duplicates.
 func (v *Snapshot) All() []finding.Finding {
-	var all []finding.Finding
-	for _, fs := range v.Findings {
-		all = append(all, fs...)
-	}
-	return finding.Sort(all)
-}
-
-func (v *Snapshot) build(b *build.Builder, key unit.Key) []finding.Finding {
-	built, fs := b.Unit(key, v.View)
-	fs = append(fs, v.desired.Set(built)...)
-	switch m := built.Model.(type) {
-	case model.Globals:
-		v.Globals = m
-	case model.Host:
-		v.desired.BoundProfiles(&m)
-		v.Hosts[m.Name] = m
-	case model.Name:
-		v.Names[m.Name] = m
-	case model.NamePatterns:
-		v.Patterns = m
-	case model.Backend:
-		v.Backends[m.Key] = m
-	case model.Certificate:
-		v.DefaultCertificate = &m
-	}
-	for _, c := range built.Certificates {
-		v.Certificates[c.Hash] = c
-	}
-	return fs
+	return finding.Sort(slices.Concat(slices.Collect(maps.Values(v.Findings))...))
 }

@@ -86,25 +86,37 @@ func takeOf(t *testing.T, manifests string, s snapshot.Settings) *snapshot.Snaps
 	return v
 }
 
-// TestBuild: every kind of unit is there, with its packed form and its findings.
+// models are those of a kind, by their names.
+func models[M any](v *snapshot.Snapshot) map[string]M {
+	list := map[string]M{}
+	for key, m := range v.Models {
+		if m, ok := m.(M); ok {
+			list[key.Name] = m
+		}
+	}
+	return list
+}
+
+// TestBuild: every kind of unit is there, with its findings.
 func TestBuild(t *testing.T) {
 	v := take(t, snapshot.Settings{})
-	if len(v.Hosts) != 2 || len(v.Hosts["shop.test"].Routes) != 2 {
-		t.Errorf("hosts: %v", v.Hosts)
+	if hosts := models[model.Host](v); len(hosts) != 2 || len(hosts["shop.test"].Routes) != 2 {
+		t.Errorf("hosts: %v", hosts)
 	}
-	if v.Names["www.shop.test"].Host != "shop.test" || len(v.Patterns.LeadingWildcards) != 1 {
-		t.Errorf("names: %v, patterns: %v", v.Names, v.Patterns)
+	names, patterns := models[model.Name](v), models[model.NamePatterns](v)[unit.PatternsName]
+	if names["www.shop.test"].Host != "shop.test" || len(patterns.LeadingWildcards) != 1 {
+		t.Errorf("names: %v, patterns: %v", names, patterns)
 	}
-	if _, ok := v.Backends["shop/gone/80"]; !ok || len(v.Backends) != 3 {
-		t.Errorf("backends: %v", v.Backends)
+	if backends := models[model.Backend](v); len(backends) != 3 || backends["shop/gone/80"].Key != "shop/gone/80" {
+		t.Errorf("backends: %v", backends)
 	}
 	for _, key := range []unit.Key{
 		{Kind: unit.Host, Name: "shop.test"}, {Kind: unit.Host, Name: model.DefaultHost},
 		{Kind: unit.Name, Name: "www.shop.test"}, {Kind: unit.Backend, Name: "shop/web/80"},
 		unit.PatternsKey, unit.GlobalsKey,
 	} {
-		if u, ok := v.Unit(key); !ok || u.Key != key || len(u.Payload) == 0 {
-			t.Errorf("the unit %v is %v", key, u)
+		if v.Models[key] == nil {
+			t.Errorf("the unit %v is not there", key)
 		}
 	}
 	var codes []finding.Code
@@ -123,8 +135,9 @@ func TestBuild(t *testing.T) {
 // TestNamespace: from other namespaces, only the ConfigMap with the options is used.
 func TestNamespace(t *testing.T) {
 	v := take(t, snapshot.Settings{Namespace: "blog"})
-	if len(v.Hosts) != 1 || len(v.Backends) != 1 || len(v.Globals.Policies) == 0 {
-		t.Errorf("hosts %v, backends %v, globals %v", v.Hosts, v.Backends, v.Globals)
+	hosts, backends, globals := models[model.Host](v), models[model.Backend](v), models[model.Globals](v)[unit.GlobalsName]
+	if len(hosts) != 1 || len(backends) != 1 || len(globals.Policies) == 0 {
+		t.Errorf("hosts %v, backends %v, globals %v", hosts, backends, globals)
 	}
 	if fs := v.All(); len(fs) != 2 || fs[0].Code != finding.UnknownKey {
 		t.Errorf("findings: %v", fs)
@@ -152,11 +165,8 @@ func TestDefaultCertificate(t *testing.T) {
 		for _, f := range v.Findings[key] {
 			code = f.Code
 		}
-		if code != c.code || (v.DefaultCertificate != nil) != (c.code == "") {
-			t.Errorf("with %s: findings %v, certificate %v, want %q", c.manifests, v.Findings[key], v.DefaultCertificate, c.code)
-		}
-		if _, ok := v.Unit(unit.Key{Kind: unit.Certificate, Name: model.DefaultCertificate}); ok != (c.code == "") {
-			t.Errorf("with %s: a unit is there: %v", c.manifests, ok)
+		if code != c.code || (v.Models[key] != nil) != (c.code == "") {
+			t.Errorf("with %s: findings %v, certificate %v, want %q", c.manifests, v.Findings[key], v.Models[key], c.code)
 		}
 	}
 }
@@ -170,7 +180,7 @@ func TestExcluded(t *testing.T) {
 	if len(fs) != 1 || fs[0].Code != finding.Excluded || fs[0].Object != "ingress/blog/other" {
 		t.Errorf("findings: %v", fs)
 	}
-	if len(v.Backends) != 2 {
-		t.Errorf("backends: %v", v.Backends)
+	if backends := models[model.Backend](v); len(backends) != 2 {
+		t.Errorf("backends: %v", backends)
 	}
 }

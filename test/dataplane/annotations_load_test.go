@@ -51,9 +51,10 @@ func snapshotOf(t *testing.T, objects []metav1.Object) *snapshot.Snapshot {
 func staticOf(t *testing.T, s *snapshot.Snapshot) string {
 	t.Helper()
 	desired := plan.NewDesired(nil)
-	desired.Set(unit.Of(s.Globals))
-	for _, host := range s.Hosts {
-		desired.Set(unit.Of(host))
+	for key, model := range s.Models {
+		if key.Kind == unit.Globals || key.Kind == unit.Host {
+			desired.Set(unit.Of(model))
+		}
 	}
 	static, _, err := desired.Next(plan.Environment{Resources: feature.Resources(all.Features()), Directives: feature.Directives(all.Features())}, plan.Static{Dictionaries: plan.FirstDictionaries(0)}, nil)
 	if err != nil {
@@ -229,7 +230,8 @@ func (b *loadBed) snapshot(t *testing.T, c featuretest.Case) *snapshot.Snapshot 
 
 // denied tells whether the route answers 503, as its annotations ask for.
 func (b *loadBed) denied(s *snapshot.Snapshot) bool {
-	return slices.ContainsFunc(s.Hosts[routeHost].Routes, func(r model.Route) bool { return r.Denied })
+	host := s.Models[unit.Host.Key(routeHost)].(model.Host)
+	return slices.ContainsFunc(host.Routes, func(r model.Route) bool { return r.Denied })
 }
 
 // run takes the route through a course, and returns how many changes of the
