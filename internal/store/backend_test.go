@@ -65,7 +65,6 @@ func TestTouchedBackends(t *testing.T) {
 			s.Annotations = map[string]string{corev1.AnnotationTopologyMode: "auto"}
 		}), false, backend},
 		{"a Service's distribution", one(func(s *corev1.Service) { s.Spec.TrafficDistribution = new("PreferClose") }), false, backend},
-		{"a Service's labels", one(func(s *corev1.Service) { s.Labels = map[string]string{"x": "y"} }), false, ""},
 		{"a Service's name outside", external("two", "y.net"), false, "backend shop/two/80"},
 		{"an endpoint that drains", endpoint(func(e *discoveryv1.Endpoint) {
 			e.Conditions = discoveryv1.EndpointConditions{Ready: new(false), Serving: new(true), Terminating: new(true)}
@@ -73,7 +72,6 @@ func TestTouchedBackends(t *testing.T) {
 		{"an endpoint's hint", endpoint(func(e *discoveryv1.Endpoint) {
 			e.Hints = &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: "here"}}}
 		}), false, backend},
-		{"an endpoint's Node", endpoint(func(e *discoveryv1.Endpoint) { e.NodeName, e.Zone = new("n"), new("here") }), false, ""},
 		{"an address", addresses("x.net", "", "192.0.2.2"), false, "backend shop/two/80"},
 		{"the same addresses", addresses("x.net", "", "192.0.2.1"), false, ""},
 		{"a problem", addresses("x.net", "away", "192.0.2.1"), false, "backend shop/two/80"},

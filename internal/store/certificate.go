@@ -1,8 +1,7 @@
 package store
 
 import (
-	"bytes"
-	"reflect"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -45,17 +44,12 @@ func (s *Store) markSecretDirty(name types.NamespacedName) {
 // certificates: those that a certificate in use names.
 func (s *Store) DrainIssuers() References[string] {
 	return s.wantedIssuers.drain(func(url string) bool {
-		for _, secret := range s.byIssuerURL[url] {
-			if s.secretInUse(secret) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(s.byIssuerURL[url], s.secretInUse)
 	})
 }
 
 func (s *Store) applyIssuers(object *source.Issuers, deleted bool) []unit.Key {
-	if was := put(s.issuers, object.Name, object, deleted); unchanged(was, object, deleted, sameIssuers) {
+	if _, changed := put(s.issuers, object.Name, object, deleted); !changed {
 		return nil
 	}
 	var touched []unit.Key
@@ -65,19 +59,11 @@ func (s *Store) applyIssuers(object *source.Issuers, deleted bool) []unit.Key {
 	return touched
 }
 
-func sameIssuers(a, b *source.Issuers) bool {
-	return a.Problem == b.Problem && reflect.DeepEqual(a.Chain, b.Chain)
-}
-
 func (s *Store) applyOCSPResponse(object *source.OCSPResponse, deleted bool) []unit.Key {
-	if was := put(s.ocspResponses, object.Name, object, deleted); unchanged(was, object, deleted, sameOCSPResponse) {
+	if _, changed := put(s.ocspResponses, object.Name, object, deleted); !changed {
 		return nil
 	}
 	return []unit.Key{unit.OCSPResponse.Key(object.Name)}
-}
-
-func sameOCSPResponse(a, b *source.OCSPResponse) bool {
-	return a.Problem == b.Problem && a.Secret == b.Secret && a.Until.Equal(b.Until) && bytes.Equal(a.Response, b.Response)
 }
 
 // Issuers are the certificates at the URL, nil until they were delivered.

@@ -28,10 +28,11 @@ type ingress struct {
 	references spec.References
 }
 
-// A reference is the use of a backend by an Ingress. A backend exists as long as
-// there is one.
+// A reference is the use of a backend by an Ingress, or by the ConfigMap with the
+// options. A backend exists as long as there is one.
 type reference struct {
-	key  string
+	key string
+	// user is nil for the options.
 	user *ingress
 	// call is set if the routes only call the backend besides their own one.
 	call bool
@@ -40,26 +41,23 @@ type reference struct {
 func (s *Store) applyIngress(object *networkingv1.Ingress, deleted bool) []unit.Key {
 	name := nameOf(object)
 	known := s.ingresses[name]
-	if deleted {
-		if known == nil {
-			return nil
-		}
-		s.indexClass(known, s.byClass.remove)
-		delete(s.ingresses, name)
-		return s.reindex(known, nil)
-	}
-	if known == nil {
-		known = &ingress{object: object}
+	switch {
+	case deleted && known == nil:
+		return nil
+	case known == nil:
+		known = &ingress{}
 		s.ingresses[name] = known
-		s.indexClass(known, s.byClass.add)
-		return s.reindex(known, object)
-	}
-	if sameIngress(known.object, object) {
+	case !deleted && sameIngress(known.object, object):
 		known.object = object
 		s.noteMoved(known, false)
 		return nil
+	default:
+		s.indexClass(known, s.byClass.remove)
 	}
-	s.indexClass(known, s.byClass.remove)
+	if deleted {
+		delete(s.ingresses, name)
+		return s.reindex(known, nil)
+	}
 	known.object = object
 	s.indexClass(known, s.byClass.add)
 	return s.reindex(known, object)
@@ -89,11 +87,11 @@ func (s *Store) reindex(ing *ingress, object *networkingv1.Ingress) []unit.Key {
 	if wasRefused || ing.refused {
 		touched = append(touched, refusalKey(nameOf(ing.object)))
 	}
-	replace(s.byHost, old.Hosts, now.Hosts, ing)
-	replace(s.byAlias, old.Aliases, now.Aliases, ing)
-	replace(s.byRedirectAlias, old.RedirectAliases, now.RedirectAliases, ing)
-	replace(s.bySecret, old.Secrets, now.Secrets, ing)
-	replace(s.byObject, old.Objects, now.Objects, ing)
+	replace(&s.byHost, old.Hosts, now.Hosts, ing)
+	replace(&s.byAlias, old.Aliases, now.Aliases, ing)
+	replace(&s.byRedirectAlias, old.RedirectAliases, now.RedirectAliases, ing)
+	replace(&s.bySecret, old.Secrets, now.Secrets, ing)
+	replace(&s.byObject, old.Objects, now.Objects, ing)
 	touched = s.namesOf(touched, now)
 	for _, host := range slices.Concat(old.Hosts, now.Hosts) {
 		touched = append(touched, unit.Host.Key(host))
@@ -156,7 +154,7 @@ func aliasKey(alias string) unit.Key {
 }
 
 // replace moves a value of an index from under its old keys to new ones.
-func replace[K comparable](x index[K, *ingress], old, now []K, value *ingress) {
+func replace[K comparable](x *index[K, *ingress], old, now []K, value *ingress) {
 	for _, key := range old {
 		x.remove(key, value)
 	}
@@ -216,8 +214,7 @@ func (s *Store) saysOf(ref spec.BackendReference) bool {
 }
 
 func (s *Store) inUse(ref spec.BackendReference) bool {
-	return slices.Contains(s.optionCalls, ref) ||
-		slices.ContainsFunc(s.backends[ref.Service], func(b reference) bool { return b.key == ref.Key })
+	return slices.ContainsFunc(s.backends[ref.Service], func(b reference) bool { return b.key == ref.Key })
 }
 
 // sameIngress compares the fields of an Ingress that are read.
@@ -228,17 +225,20 @@ func sameIngress(a, b *networkingv1.Ingress) bool {
 }
 
 func (s *Store) applyClass(object *networkingv1.IngressClass, deleted bool) []unit.Key {
-	was := put(s.classes, object.Name, object, deleted)
-	if deleted && was == nil || !deleted && was != nil && was.Spec.Controller == object.Spec.Controller {
-		return nil
-	}
+	put(s.classes, object.Name, object, deleted)
 	var touched []unit.Key
 	for _, ing := range s.byClass[object.Name] {
-		if (ing.ours || ing.refused) != s.isOurs(ing.object) {
-			touched = append(touched, s.reindex(ing, ing.object)...)
-		}
+		touched = append(touched, s.reconsider(ing)...)
 	}
 	return touched
+}
+
+// reconsider applies whether an Ingress is ours now.
+func (s *Store) reconsider(ing *ingress) []unit.Key {
+	if (ing.ours || ing.refused) == s.isOurs(ing.object) {
+		return nil
+	}
+	return s.reindex(ing, ing.object)
 }
 
 // applyNamespace goes through all Ingresses if a namespace is newly selected, or
@@ -248,16 +248,16 @@ func (s *Store) applyNamespace(object *corev1.Namespace, deleted bool) []unit.Ke
 		return nil
 	}
 	is := !deleted && s.settings.Namespaces.Matches(labels.Set(object.Labels))
-	if is == s.selected[object.Name] {
+	if is == s.selected.Has(object.Name) {
 		return nil
 	}
-	if s.selected[object.Name] = is; !is {
-		delete(s.selected, object.Name)
+	if s.selected.Delete(object.Name); is {
+		s.selected.Insert(object.Name)
 	}
 	var touched []unit.Key
 	for name, ing := range s.ingresses {
-		if name.Namespace == object.Name && (ing.ours || ing.refused) != s.isOurs(ing.object) {
-			touched = append(touched, s.reindex(ing, ing.object)...)
+		if name.Namespace == object.Name {
+			touched = append(touched, s.reconsider(ing)...)
 		}
 	}
 	return touched
@@ -265,10 +265,7 @@ func (s *Store) applyNamespace(object *corev1.Namespace, deleted bool) []unit.Ke
 
 // isOurs reports whether an Ingress is ours: by its namespace and by its class.
 func (s *Store) isOurs(ing *networkingv1.Ingress) bool {
-	if s.settings.Namespaces != nil && !s.selected[ing.Namespace] {
-		return false
-	}
-	return s.isOurClass(ing)
+	return (s.settings.Namespaces == nil || s.selected.Has(ing.Namespace)) && s.isOurClass(ing)
 }
 
 // isOurClass reports whether an Ingress is ours by its class. The annotation is

@@ -1,10 +1,7 @@
 package store
 
 import (
-	"bytes"
-	"maps"
 	"reflect"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -13,21 +10,12 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// unchanged reports whether a change has no effect: the deletion of an object
-// that did not exist, or a version whose fields that are read are equal.
-func unchanged[O any](was, now *O, deleted bool, same func(a, b *O) bool) bool {
-	if was == nil || deleted {
-		return was == nil && deleted
-	}
-	return same(was, now)
-}
-
 // applySecret touches the names of the Ingresses that have the Secret in their
 // spec.tls, the hosts of those that refer to it by an annotation, and the
 // default certificate if it is that one.
 func (s *Store) applySecret(object *corev1.Secret, deleted bool) []unit.Key {
 	name := nameOf(object)
-	if was := put(s.secrets, name, object, deleted); unchanged(was, object, deleted, sameSecret) {
+	if _, changed := put(s.secrets, name, object, deleted); !changed {
 		return nil
 	}
 	s.indexIssuers(name, object, deleted)
@@ -53,18 +41,13 @@ func (s *Store) usersOf(keys []unit.Key, ref feature.Reference) []unit.Key {
 		for _, host := range ing.references.Hosts {
 			keys = append(keys, unit.Host.Key(host))
 		}
-		if !ing.references.SaysOfBackends {
-			continue
-		}
-		for _, backend := range ing.references.Backends {
-			keys = append(keys, unit.Backend.Key(backend.Key))
+		if ing.references.SaysOfBackends {
+			for _, backend := range ing.references.Backends {
+				keys = append(keys, unit.Backend.Key(backend.Key))
+			}
 		}
 	}
 	return keys
-}
-
-func sameSecret(a, b *corev1.Secret) bool {
-	return maps.EqualFunc(a.Data, b.Data, bytes.Equal)
 }
 
 // applyConfigMap touches the hosts of the Ingresses that refer to the ConfigMap
@@ -72,7 +55,7 @@ func sameSecret(a, b *corev1.Secret) bool {
 // all backends, since they contain its values.
 func (s *Store) applyConfigMap(object *corev1.ConfigMap, deleted bool) []unit.Key {
 	name := nameOf(object)
-	if was := put(s.configMaps, name, object, deleted); unchanged(was, object, deleted, sameConfigMap) {
+	if _, changed := put(s.configMaps, name, object, deleted); !changed {
 		return nil
 	}
 	touched := s.usersOf(nil, referenceTo(feature.ConfigMap, name))
@@ -88,25 +71,17 @@ func (s *Store) applyConfigMap(object *corev1.ConfigMap, deleted bool) []unit.Ke
 	return touched
 }
 
-// applyOptions records the backends that the options call now, touches those and
-// the previous ones, and indexes the Ingresses whose references differ under the
-// options: an administrator may forbid annotations.
+// applyOptions indexes the backends that the options call now, and the Ingresses
+// whose references differ under the options: an administrator may forbid
+// annotations.
 func (s *Store) applyOptions() []unit.Key {
-	old := s.optionCalls
-	s.optionCalls = s.refer(nil, s.ConfigMap()).Calls
-	var touched []unit.Key
-	for _, ref := range slices.Concat(old, s.optionCalls) {
-		touched = append(touched, unit.Backend.Key(ref.Key))
-		s.markNameDirty(ref.Service)
-	}
+	calls := s.refer(nil, s.ConfigMap()).Calls
+	touched := s.reindexUses(nil, s.optionCalls, calls, true)
+	s.optionCalls = calls
 	for _, ing := range s.ingresses {
 		if ing.ours && !reflect.DeepEqual(ing.references, s.refer(ing.object, s.ConfigMap())) {
 			touched = append(touched, s.reindex(ing, ing.object)...)
 		}
 	}
 	return touched
-}
-
-func sameConfigMap(a, b *corev1.ConfigMap) bool {
-	return maps.Equal(a.Data, b.Data)
 }

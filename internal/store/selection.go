@@ -24,15 +24,13 @@ func (s *Store) DrainIngresses() Selection {
 			selection.Gone = append(selection.Gone, name)
 		}
 	}
-	if len(s.moved) > 0 {
-		s.moved = map[types.NamespacedName]struct{}{}
-	}
+	clear(s.moved)
 	return selection
 }
 
 // noteMoved records a new version of an Ingress that is or was ours.
 func (s *Store) noteMoved(ing *ingress, wasOurs bool) {
 	if ing.ours || wasOurs {
-		s.moved[nameOf(ing.object)] = struct{}{}
+		s.moved.Insert(nameOf(ing.object))
 	}
 }

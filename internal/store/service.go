@@ -1,11 +1,8 @@
 package store
 
 import (
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/build/endpoint"
@@ -16,8 +13,8 @@ import (
 
 func (s *Store) applyService(object *corev1.Service, deleted bool) []unit.Key {
 	name := nameOf(object)
-	was := put(s.services, name, object, deleted)
-	if unchanged(was, object, deleted, sameService) {
+	was, changed := put(s.services, name, object, deleted)
+	if !changed {
 		return nil
 	}
 	if was != nil {
@@ -27,12 +24,6 @@ func (s *Store) applyService(object *corev1.Service, deleted bool) []unit.Key {
 		s.indexExternalName(object, s.byExternalName.add)
 	}
 	return s.appendBackends(nil, name)
-}
-
-// sameService compares the fields of a Service that are read.
-func sameService(a, b *corev1.Service) bool {
-	return a.Spec.Type == b.Spec.Type && a.Spec.ClusterIP == b.Spec.ClusterIP && a.Spec.ExternalName == b.Spec.ExternalName &&
-		endpoint.NearnessOf(a) == endpoint.NearnessOf(b) && equality.Semantic.DeepEqual(a.Spec.Ports, b.Spec.Ports)
 }
 
 // externalName is the DNS name to look up for the Service.
@@ -50,7 +41,7 @@ func (s *Store) indexExternalName(service *corev1.Service, do func(string, types
 }
 
 func (s *Store) applyAddresses(object *source.Addresses, deleted bool) []unit.Key {
-	if was := put(s.addresses, object.Name, object, deleted); unchanged(was, object, deleted, sameAddresses) {
+	if _, changed := put(s.addresses, object.Name, object, deleted); !changed {
 		return nil
 	}
 	var touched []unit.Key
@@ -63,10 +54,6 @@ func (s *Store) applyAddresses(object *source.Addresses, deleted bool) []unit.Ke
 // outside is the key of backends of a DNS name or address, which have no Service.
 func outside(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: model.NoNamespace, Name: name}
-}
-
-func sameAddresses(a, b *source.Addresses) bool {
-	return slices.Equal(a.Addresses, b.Addresses) && slices.Equal(a.Refused, b.Refused) && a.Problem == b.Problem
 }
 
 // applyNode applies the Node that Headgate runs on.
@@ -88,11 +75,6 @@ func (s *Store) appendBackends(keys []unit.Key, service types.NamespacedName) []
 	for _, b := range s.backends[service] {
 		keys = append(keys, unit.Backend.Key(b.key))
 	}
-	for _, ref := range s.optionCalls {
-		if ref.Service == service {
-			keys = append(keys, unit.Backend.Key(ref.Key))
-		}
-	}
 	if service.Name != "" && service == s.settings.DefaultBackend {
 		keys = append(keys, unit.Backend.Key(model.BackendKey(service.Namespace, service.Name, model.FirstPort)))
 	}
@@ -104,15 +86,11 @@ func (s *Store) appendAllBackends(keys []unit.Key) []unit.Key {
 	for service := range s.backends {
 		keys = s.appendBackends(keys, service)
 	}
-	for _, ref := range s.optionCalls {
-		keys = append(keys, unit.Backend.Key(ref.Key))
-	}
 	return s.appendBackends(keys, s.settings.DefaultBackend)
 }
 
 func (s *Store) applySlice(object *discoveryv1.EndpointSlice, deleted bool) []unit.Key {
-	was := put(s.slices, nameOf(object), object, deleted)
-	same := unchanged(was, object, deleted, sameSlice)
+	was, changed := put(s.slices, nameOf(object), object, deleted)
 	var touched []unit.Key
 	if was != nil {
 		service := serviceOf(was)
@@ -124,7 +102,7 @@ func (s *Store) applySlice(object *discoveryv1.EndpointSlice, deleted bool) []un
 		s.slicesOfTarget.add(service, object)
 		touched = s.appendBackends(touched, service)
 	}
-	if same {
+	if !changed {
 		return nil
 	}
 	return touched
@@ -132,22 +110,4 @@ func (s *Store) applySlice(object *discoveryv1.EndpointSlice, deleted bool) []un
 
 func serviceOf(slice *discoveryv1.EndpointSlice) types.NamespacedName {
 	return types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}
-}
-
-// sameSlice compares the fields of a slice that are read: the addresses,
-// readiness and zone hints of its endpoints.
-func sameSlice(a, b *discoveryv1.EndpointSlice) bool {
-	return serviceOf(a) == serviceOf(b) && a.AddressType == b.AddressType &&
-		equality.Semantic.DeepEqual(a.Ports, b.Ports) &&
-		slices.EqualFunc(a.Endpoints, b.Endpoints, func(a, b discoveryv1.Endpoint) bool {
-			return endpoint.ReadinessOf(&a) == endpoint.ReadinessOf(&b) && slices.Equal(a.Addresses, b.Addresses) &&
-				slices.Equal(zonesOf(&a), zonesOf(&b))
-		})
-}
-
-func zonesOf(e *discoveryv1.Endpoint) []discoveryv1.ForZone {
-	if e.Hints == nil {
-		return nil
-	}
-	return e.Hints.ForZones
 }

@@ -7,6 +7,7 @@
 package store
 
 import (
+	"reflect"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature"
@@ -74,7 +76,7 @@ type Store struct {
 	ingresses map[types.NamespacedName]*ingress
 	classes   map[string]*networkingv1.IngressClass
 	// selected are the namespaces whose Ingresses are ours, if not all are.
-	selected  map[string]bool
+	selected  sets.Set[string]
 	services  map[types.NamespacedName]*corev1.Service
 	slices    map[types.NamespacedName]*discoveryv1.EndpointSlice
 	secrets   map[types.NamespacedName]*corev1.Secret
@@ -87,7 +89,7 @@ type Store struct {
 	zone string
 
 	// moved are the Ingresses that DrainIngresses returns.
-	moved map[types.NamespacedName]struct{}
+	moved sets.Set[types.NamespacedName]
 
 	// Of Ingresses that are ours:
 	byHost          index[string, *ingress]
@@ -119,34 +121,20 @@ type Refer func(ing *networkingv1.Ingress, options *corev1.ConfigMap) spec.Refer
 // New makes an empty Store.
 func New(settings Settings, refer Refer) *Store {
 	s := &Store{
-		settings:         settings,
-		refer:            refer,
-		ingresses:        map[types.NamespacedName]*ingress{},
-		classes:          map[string]*networkingv1.IngressClass{},
-		selected:         map[string]bool{},
-		moved:            map[types.NamespacedName]struct{}{},
-		services:         map[types.NamespacedName]*corev1.Service{},
-		slices:           map[types.NamespacedName]*discoveryv1.EndpointSlice{},
-		secrets:          map[types.NamespacedName]*corev1.Secret{},
-		configMaps:       map[types.NamespacedName]*corev1.ConfigMap{},
-		byHost:           index[string, *ingress]{},
-		byAlias:          index[string, *ingress]{},
-		byRedirectAlias:  index[string, *ingress]{},
-		bySecret:         index[types.NamespacedName, *ingress]{},
-		byObject:         index[feature.Reference, *ingress]{},
-		wantedSecrets:    newWantSet[types.NamespacedName](),
-		wantedConfigMaps: newWantSet[types.NamespacedName](),
-		wantedNames:      newWantSet[string](),
-		wantedIssuers:    newWantSet[string](),
-		issuers:          map[string]*source.Issuers{},
-		ocspResponses:    map[string]*source.OCSPResponse{},
-		byIssuerURL:      index[string, types.NamespacedName]{},
-		issuerURLs:       map[types.NamespacedName]string{},
-		backends:         index[types.NamespacedName, reference]{},
-		byClass:          index[string, *ingress]{},
-		byExternalName:   index[string, types.NamespacedName]{},
-		addresses:        map[string]*source.Addresses{},
-		slicesOfTarget:   index[types.NamespacedName, *discoveryv1.EndpointSlice]{},
+		settings:      settings,
+		refer:         refer,
+		ingresses:     map[types.NamespacedName]*ingress{},
+		classes:       map[string]*networkingv1.IngressClass{},
+		selected:      sets.Set[string]{},
+		moved:         sets.Set[types.NamespacedName]{},
+		services:      map[types.NamespacedName]*corev1.Service{},
+		slices:        map[types.NamespacedName]*discoveryv1.EndpointSlice{},
+		secrets:       map[types.NamespacedName]*corev1.Secret{},
+		configMaps:    map[types.NamespacedName]*corev1.ConfigMap{},
+		issuers:       map[string]*source.Issuers{},
+		ocspResponses: map[string]*source.OCSPResponse{},
+		issuerURLs:    map[types.NamespacedName]string{},
+		addresses:     map[string]*source.Addresses{},
 	}
 	s.wantedSecrets.markDirty(settings.DefaultCertificate)
 	s.applyOptions()
@@ -155,8 +143,8 @@ func New(settings Settings, refer Refer) *Store {
 
 // Apply applies a new version of an object, or its deletion, which needs only the
 // object's type, namespace and name. It returns the units that this touches,
-// sorted and without duplicates: none if no field that is read changed. Other
-// kinds are ignored.
+// sorted and without duplicates: none if it is the same version, or an Ingress of
+// which no field that is read changed. Other kinds are ignored.
 func (s *Store) Apply(object metav1.Object, deleted bool) []unit.Key {
 	s.changes++
 	var touched []unit.Key
@@ -218,14 +206,14 @@ func nameOf(o metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-// put replaces or deletes the object of that name, and returns the previous one,
+// put replaces or deletes the object of that name. It returns the previous one,
 // nil if there was none.
-func put[K comparable, O any](objects map[K]*O, name K, object *O, deleted bool) (was *O) {
+func put[K comparable, O any](objects map[K]*O, name K, object *O, deleted bool) (was *O, changed bool) {
 	was = objects[name]
 	if deleted {
 		delete(objects, name)
-	} else {
-		objects[name] = object
+		return was, was != nil
 	}
-	return was
+	objects[name] = object
+	return was, !reflect.DeepEqual(was, object)
 }

@@ -49,7 +49,7 @@ func (s *Store) unserved(which func(*ingress) bool) []Unserved {
 // whyNot describes why isOurs is false.
 func (s *Store) whyNot(ing *networkingv1.Ingress) string {
 	switch {
-	case s.settings.Namespaces != nil && !s.selected[ing.Namespace]:
+	case s.settings.Namespaces != nil && !s.selected.Has(ing.Namespace):
 		return fmt.Sprintf("--watch-namespace-selector %s does not select its namespace %s", s.settings.Namespaces, ing.Namespace)
 	case s.isOurClass(ing):
 		return s.settings.Scope.Why(ing)

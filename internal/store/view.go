@@ -148,7 +148,7 @@ func (s *Store) referrers(backendKey string, call bool) []*networkingv1.Ingress 
 	}
 	var list []*networkingv1.Ingress
 	for _, b := range s.backends[service] {
-		if b.key == backendKey && b.call == call {
+		if b.key == backendKey && b.call == call && b.user != nil {
 			list = append(list, b.user.object)
 		}
 	}

@@ -4,9 +4,9 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/headgate/headgate/internal/build/endpoint"
-	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
 )
@@ -16,25 +16,26 @@ import (
 type wantSet[Name comparable] struct {
 	// known has the references of the last call of drain, dirty the names whose
 	// references may have changed since.
-	known, dirty map[Name]struct{}
+	known, dirty sets.Set[Name]
 }
 
-func newWantSet[Name comparable]() wantSet[Name] {
-	return wantSet[Name]{map[Name]struct{}{}, map[Name]struct{}{}}
+func (d *wantSet[Name]) markDirty(name Name) {
+	if d.dirty == nil {
+		d.known, d.dirty = sets.Set[Name]{}, sets.Set[Name]{}
+	}
+	d.dirty.Insert(name)
 }
-
-func (d wantSet[Name]) markDirty(name Name) { d.dirty[name] = struct{}{} }
 
 // drain returns the references that were added and removed since the last call.
 func (d wantSet[Name]) drain(referred func(Name) bool) (r References[Name]) {
 	for name := range d.dirty {
-		_, was := d.known[name]
+		was := d.known.Has(name)
 		switch is := referred(name); {
 		case is && !was:
-			d.known[name] = struct{}{}
+			d.known.Insert(name)
 			r.Added = append(r.Added, name)
 		case was && !is:
-			delete(d.known, name)
+			d.known.Delete(name)
 			r.Removed = append(r.Removed, name)
 		}
 	}
@@ -84,19 +85,13 @@ func (s *Store) markObjectDirty(ref feature.Reference) {
 // Services in use, and those that Ingresses or options call.
 func (s *Store) DrainNames() References[string] {
 	return s.wantedNames.drain(func(name string) bool {
-		for _, service := range s.byExternalName[name] {
-			if s.serviceInUse(service) {
-				return true
-			}
-		}
-		return s.serviceInUse(outside(name))
+		return s.serviceInUse(outside(name)) || slices.ContainsFunc(s.byExternalName[name], s.serviceInUse)
 	})
 }
 
 // serviceInUse reports whether a backend of the Service is in use.
 func (s *Store) serviceInUse(name types.NamespacedName) bool {
-	called := slices.ContainsFunc(s.optionCalls, func(ref spec.BackendReference) bool { return ref.Service == name })
-	return called || len(s.backends[name]) > 0 || name.Name != "" && name == s.settings.DefaultBackend
+	return len(s.backends[name]) > 0 || name.Name != "" && name == s.settings.DefaultBackend
 }
 
 // markNameDirty marks the DNS name of the Service.
