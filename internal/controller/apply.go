@@ -102,9 +102,6 @@ func (c *Controller) endLoad(ctx context.Context) error {
 }
 
 func (c *Controller) push(ctx context.Context, changes []unit.Change) error {
-	if len(changes) == 0 {
-		return nil
-	}
 	result, err := c.client.Push(ctx, c.static.Dictionaries.Number, c.static.Generation, changes)
 	c.desired.Applied(changes[:result.Applied])
 	for _, change := range changes[:result.Applied] {
@@ -146,7 +143,8 @@ func (c *Controller) watchMemory(ctx context.Context, result dataplane.Result, f
 
 // A retry is when to retry a failed step, with growing pauses.
 type retry struct {
-	timer *time.Timer
+	// due fires when it is time to retry; nil if nothing failed.
+	due   <-chan time.Time
 	pause time.Duration
 }
 
@@ -157,15 +155,7 @@ const (
 
 func (r *retry) later() {
 	r.pause = min(max(firstPause, 2*r.pause), maxPause)
-	r.timer = time.NewTimer(r.pause)
+	r.due = time.After(r.pause)
 }
 
 func (r *retry) done() { *r = retry{} }
-
-// due fires when it is time to retry. It never fires if nothing failed.
-func (r *retry) due() <-chan time.Time {
-	if r.timer == nil {
-		return nil
-	}
-	return r.timer.C
-}

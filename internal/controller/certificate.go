@@ -9,7 +9,6 @@ import (
 	"crypto/x509/pkix"
 	"encoding/hex"
 	"encoding/pem"
-	"fmt"
 	"math/big"
 	"time"
 
@@ -20,16 +19,13 @@ import (
 // gives no default one. It has the subject of ingress-nginx's, by which users
 // recognize that no certificate of theirs matches.
 func generateCertificate(now time.Time) (model.Certificate, error) {
-	fail := func(err error) (model.Certificate, error) {
-		return model.Certificate{}, fmt.Errorf("make the default certificate: %w", err)
-	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return fail(err)
+		return model.Certificate{}, err
 	}
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
-		return fail(err)
+		return model.Certificate{}, err
 	}
 	template := &x509.Certificate{
 		SerialNumber:          serial,
@@ -43,11 +39,11 @@ func generateCertificate(now time.Time) (model.Certificate, error) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
-		return fail(err)
+		return model.Certificate{}, err
 	}
 	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
-		return fail(err)
+		return model.Certificate{}, err
 	}
 	sum := sha256.Sum256(der)
 	return model.Certificate{

@@ -104,9 +104,9 @@ type Subscriptions struct {
 	// Addresses asks for the addresses of DNS names. It is nil if names are not
 	// looked up.
 	Addresses Subscribe[string]
-	// Issuers asks for the certificates at the URLs of issuers. It must not
-	// block. It is nil if they are not fetched.
-	Issuers func(added, removed []string)
+	// Issuers asks for the certificates at the URLs of issuers. It is nil if they
+	// are not fetched.
+	Issuers Subscribe[string]
 	// OCSPResponses asks for the OCSP responses of certificates, and no longer
 	// for those of the removed ones. It must not block. It is nil if they are
 	// not fetched.
@@ -155,7 +155,9 @@ type Controller struct {
 
 // New returns a Controller.
 func New(s Settings) *Controller {
-	builder := build.New(s.Features, s.AnnotationPrefix, lacking(s.Process.Capabilities())...)
+	has := s.Process.Capabilities().Has
+	lacking := slices.DeleteFunc(feature.Capabilities(), func(c feature.Capability) bool { return slices.Contains(has, string(c)) })
+	builder := build.New(s.Features, s.AnnotationPrefix, lacking...)
 	return &Controller{
 		settings: s,
 		log:      s.Log,
@@ -240,8 +242,8 @@ func (c *Controller) serve(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-c.queue.Filled():
-			changes, batches := c.queue.Collect(ctx)
-			c.taken = batches
+			var changes []source.Change
+			changes, c.taken = c.queue.Collect(ctx)
 			c.update(ctx, changes)
 			c.apply(ctx)
 			c.publishSelection()
@@ -249,13 +251,13 @@ func (c *Controller) serve(ctx context.Context) error {
 			call()
 		case restarted := <-c.settings.Process.Restarted():
 			c.restarted(ctx, restarted)
-		case <-c.retry.due():
+		case <-c.retry.due:
 			c.apply(ctx)
-		case <-c.reload.due():
+		case <-c.reload.due:
 			c.considerReload(ctx)
 		case err := <-c.reload.tested:
 			c.testedReload(ctx, err)
-		case <-c.reload.drained():
+		case <-c.reload.drained:
 			c.finishReload(ctx)
 		}
 	}
@@ -264,13 +266,12 @@ func (c *Controller) serve(ctx context.Context) error {
 // start builds all units, and starts NGINX with them.
 func (c *Controller) start(ctx context.Context) error {
 	began := time.Now()
-	generated, err := generateCertificate(time.Now())
-	if err != nil {
-		return err
+	var err error
+	if c.generated, err = generateCertificate(began); err != nil {
+		return fmt.Errorf("make the default certificate: %w", err)
 	}
-	c.generated = generated
-	changes, batches := c.queue.Collect(ctx)
-	c.taken = batches
+	var changes []source.Change
+	changes, c.taken = c.queue.Collect(ctx)
 	for _, change := range changes {
 		c.store.Apply(change.Object, change.Deleted)
 	}
@@ -309,4 +310,28 @@ func (c *Controller) restarted(ctx context.Context, pid int) {
 	// Held hosts can't wait for the interval between reloads.
 	c.reload.last = time.Time{}
 	c.apply(ctx)
+}
+
+// Leave prepares for the end of NGINX. From now on health checks fail, those on
+// NGINX's ports too, and clients are asked to close their connections. It returns
+// after the grace period, which is at least Timing.Drain; it returns at once when
+// ctx ends or if nothing was ever served. Then NGINX may be stopped. Changes are
+// applied as before, until Run's context ends.
+//
+// It may be called during Run, and after it.
+func (c *Controller) Leave(ctx context.Context, grace time.Duration) {
+	c.leaving.Store(true)
+	select {
+	case <-c.serving:
+	default:
+		return
+	}
+	if err := c.client.Leaving(ctx); err != nil && ctx.Err() == nil {
+		// After a restart, NGINX gets this before it serves.
+		c.log.Warn("asking clients to leave failed", "error", err)
+	}
+	select {
+	case <-time.After(max(grace, c.settings.Timing.Drain)):
+	case <-ctx.Done():
+	}
 }

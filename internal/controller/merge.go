@@ -2,8 +2,8 @@ package controller
 
 import (
 	"context"
-	"errors"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/headgate/headgate/internal/source"
 )
@@ -13,18 +13,10 @@ import (
 // subscribed to.
 func MergeSources(sources ...Source) Source {
 	return func(ctx context.Context, deliver func(context.Context, []source.Change)) error {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		errs := make([]error, len(sources))
-		var group sync.WaitGroup
-		for i, run := range sources {
-			group.Go(func() {
-				if errs[i] = run(ctx, deliver); errs[i] != nil {
-					cancel()
-				}
-			})
+		group, ctx := errgroup.WithContext(ctx)
+		for _, run := range sources {
+			group.Go(func() error { return run(ctx, deliver) })
 		}
-		group.Wait()
-		return errors.Join(errs...)
+		return group.Wait()
 	}
 }

@@ -30,35 +30,23 @@ type reload struct {
 	// files make the pauses longer.
 	rejected map[string][]byte
 	failures int
-	wait     *time.Timer
-	tested   chan error
-	drain    *time.Timer
-}
-
-func (r *reload) due() <-chan time.Time {
-	if r.wait == nil {
-		return nil
-	}
-	return r.wait.C
-}
-
-func (r *reload) drained() <-chan time.Time {
-	if r.drain == nil {
-		return nil
-	}
-	return r.drain.C
+	// These fire when the next reload may begin, when the test is done, and when
+	// the drain is over; nil while there is nothing to wait for.
+	due     <-chan time.Time
+	tested  chan error
+	drained <-chan time.Time
 }
 
 // pending reports whether a reload is in progress or waits for its time. A
 // rejected one is not pending: it has no effect until something changes.
 func (r *reload) pending() bool {
-	return r.next != nil || r.wait != nil && r.failures == 0
+	return r.next != nil || r.due != nil && r.failures == 0
 }
 
 // drop ends a reload in progress. The result of a test that still runs goes to a
 // channel without a reader.
 func (r *reload) drop() {
-	r.next, r.drain, r.wait, r.tested = nil, nil, nil, nil
+	r.next, r.drained, r.due, r.tested = nil, nil, nil, nil
 }
 
 // candidate is the file that is tested.
@@ -78,17 +66,17 @@ func (c *Controller) considerReload(ctx context.Context) {
 	}
 	if reason == "" {
 		c.static = next
-		r.wait = nil
+		r.due = nil
 		return
 	}
 	if !plan.SameFiles(r.rejected, next.Files) {
 		r.failures = 0
 	}
 	if early := c.settings.Timing.interval(r.failures) - time.Since(r.last); early > 0 {
-		r.wait = time.NewTimer(early)
+		r.due = time.After(early)
 		return
 	}
-	r.wait = nil
+	r.due = nil
 	file := filepath.Join(c.settings.RunDir.Path(), candidate)
 	if err := c.settings.RunDir.Write(map[string][]byte{candidate: next.Files[plan.NginxConf]}); err != nil {
 		c.failReload(next, fmt.Errorf("write nginx.conf: %w", err))
@@ -114,7 +102,7 @@ func (c *Controller) testedReload(ctx context.Context, err error) {
 		c.failReload(*c.reload.next, err)
 		return
 	}
-	c.reload.drain = time.NewTimer(c.settings.Timing.Drain)
+	c.reload.drained = time.After(c.settings.Timing.Drain)
 }
 
 // failReload leaves NGINX with its current configuration.
@@ -125,7 +113,7 @@ func (c *Controller) failReload(next plan.Static, err error) {
 	r.last = time.Now()
 	r.failures++
 	again := c.settings.Timing.interval(r.failures)
-	r.wait = time.NewTimer(again)
+	r.due = time.After(again)
 	c.metrics.ReloadFailures.Inc()
 	c.log.Error("reload failed; NGINX keeps its configuration", "error", err, "again_in", again)
 	c.noticeReload(err)

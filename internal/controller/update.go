@@ -29,12 +29,8 @@ func (c *Controller) update(ctx context.Context, changes []source.Change) {
 		c.nameWaitAllowed = time.Now().Add(nameWaitRatio * waited)
 	}
 	keys = append(keys, touched...)
-	built := make(map[unit.Key]struct{}, len(keys))
-	c.build(slices.DeleteFunc(keys, func(key unit.Key) bool {
-		_, ok := built[key]
-		built[key] = struct{}{}
-		return ok
-	}))
+	slices.SortFunc(keys, unit.Key.Compare)
+	c.build(slices.Compact(keys))
 }
 
 // applyToStore returns the units that changes affect, some of them more than
@@ -107,7 +103,8 @@ func (c *Controller) awaitReferences(ctx context.Context, maxSecretWait, maxName
 		secrets := subscribe(c.settings.Subscriptions.Secrets, c.store.DrainSecrets())
 		configMaps := subscribe(c.settings.Subscriptions.ConfigMaps, c.store.DrainConfigMaps())
 		names := subscribe(c.settings.Subscriptions.Addresses, c.store.DrainNames())
-		c.subscribeIssuers()
+		// Authorities are not waited for: see subscribeOCSPResponses.
+		subscribe(c.settings.Subscriptions.Issuers, c.store.DrainIssuers())
 		delivered := await(forSecrets, secrets)
 		delivered = await(forSecrets, configMaps) || delivered
 		if names != nil {
@@ -126,10 +123,9 @@ func (c *Controller) awaitReferences(ctx context.Context, maxSecretWait, maxName
 
 // subscribe returns nil if there is nothing to wait for.
 func subscribe[Name any](want Subscribe[Name], r store.References[Name]) (delivered <-chan struct{}) {
-	if want == nil || len(r.Added)+len(r.Removed) == 0 {
-		return nil
+	if want != nil && len(r.Added)+len(r.Removed) > 0 {
+		delivered = want(r.Added, r.Removed)
 	}
-	delivered = want(r.Added, r.Removed)
 	if len(r.Added) == 0 {
 		return nil
 	}
@@ -203,4 +199,23 @@ func (c *Controller) followExpiry(built unit.Built) {
 		certificate = &built.Certificates[0]
 	}
 	c.settings.Expiry.Show(built.Name, certificate)
+}
+
+// subscribeOCSPResponses does not wait for certificate authorities: anyone with
+// write access to Secrets decides which authority is contacted. Without its
+// response, the certificate is served as it is in the Secret.
+func (c *Controller) subscribeOCSPResponses() {
+	want := c.settings.Subscriptions.OCSPResponses
+	if want == nil {
+		return
+	}
+	added, removed := c.desired.DrainOCSPChanges()
+	if len(added)+len(removed) == 0 {
+		return
+	}
+	subjects := make([]source.Subject, len(added))
+	for i, certificate := range added {
+		subjects[i] = source.Subject{Name: certificate.Hash, Chain: certificate.Chain, Secret: certificate.Secret}
+	}
+	want(subjects, removed)
 }

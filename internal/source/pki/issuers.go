@@ -38,9 +38,10 @@ func NewIssuers(settings Settings) *Issuers {
 	return &Issuers{newFetcher(settings.Log), newClient(settings.AllowLocal)}
 }
 
-// Subscribe adds and removes URLs to fetch.
-func (i *Issuers) Subscribe(added, removed []string) {
-	i.fetcher.Subscribe(added, removed, func(url string) follow.Job { return &issuersJob{client: i.client, url: url} })
+// Subscribe adds and removes URLs to fetch. The channel is closed when those of
+// the added ones are delivered.
+func (i *Issuers) Subscribe(added, removed []string) (delivered <-chan struct{}) {
+	return i.fetcher.Subscribe(added, removed, func(url string) follow.Job { return &issuersJob{client: i.client, url: url} })
 }
 
 // An issuersJob fetches the certificates at one URL.
