@@ -16,10 +16,8 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
-	"sync"
 	"time"
 
-	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/source/follow"
 )
 
@@ -41,43 +39,26 @@ func System(allowLocal bool, log *slog.Logger) Settings {
 	return Settings{ResolvConf: "/etc/resolv.conf", Hosts: "/etc/hosts", AllowLocal: allowLocal, Log: log}
 }
 
-// The number of lookups at a time: see follow.Slots. A lookup that no server
-// answers takes seconds.
-const (
-	knownAtOnce  = 128
-	newAtOnce    = 64
-	failedAtOnce = 16
-)
+// atOnce is the number of lookups at a time. One that no server answers takes
+// seconds.
+var atOnce = follow.Slots{Known: 128, New: 64, Failed: 16}
 
 // A Source looks up names.
 type Source struct {
+	follow.Source[string]
 	settings Settings
-	queue    *source.Queue
-	follower *follow.Follower[string]
 }
 
 // New makes a Source.
 func New(settings Settings) *Source {
-	queue := source.NewQueue()
-	return &Source{settings, queue, follow.New[string](follow.Settings{
-		Name: "dns", Slots: follow.Slots{Known: knownAtOnce, New: newAtOnce, Failed: failedAtOnce}, Queue: queue, Log: settings.Log,
-	})}
+	return &Source{follow.NewSource[string]("dns", atOnce, settings.Log), settings}
 }
 
 // Subscribe adds and removes names to look up. The channel is closed once each of
 // the added names was looked up and the result is delivered. A name that ends in
 // a dot is absolute.
 func (s *Source) Subscribe(added, removed []string) (delivered <-chan struct{}) {
-	return s.follower.Subscribe(added, removed, func(name string) follow.Job { return &lookups{source: s, name: name} })
-}
-
-// Run looks up names until ctx ends. It delivers nothing without a subscription.
-func (s *Source) Run(ctx context.Context, deliver func(context.Context, []source.Change)) error {
-	var group sync.WaitGroup
-	group.Go(func() { s.follower.Run(ctx) })
-	s.queue.Run(ctx, deliver, false)
-	group.Wait()
-	return nil
+	return s.Source.Subscribe(added, removed, func(name string) follow.Job { return &lookups{source: s, name: name} })
 }
 
 // lookups are those of one name.

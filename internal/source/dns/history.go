@@ -70,7 +70,7 @@ func (h *history) record(name string, a answer, now time.Time) (object *source.A
 		h.addresses, h.from = nil, ""
 	}
 	h.failures++
-	object.Addresses, object.Problem = h.addresses, problem(name, a.outcome)
+	object.Addresses, object.Problem = h.addresses, fmt.Sprintf(problems[a.outcome], name)
 	limit := lastPause
 	if a.outcome == unknown && len(h.addresses) == 0 {
 		limit = lastUnknownPause
@@ -78,15 +78,11 @@ func (h *history) record(name string, a answer, now time.Time) (object *source.A
 	return object, min(firstPause<<min(h.failures-1, 10), limit)
 }
 
-// problem describes an outcome, in words that stay the same while it lasts.
-func problem(name string, o outcome) string {
-	switch o {
-	case missing:
-		return fmt.Sprintf("the DNS name %s does not exist", name)
-	case empty:
-		return fmt.Sprintf("the DNS name %s has no address", name)
-	}
-	return fmt.Sprintf("no resolver can resolve the DNS name %s", name)
+// problems describe outcomes of a name, in words that stay the same while they last.
+var problems = map[outcome]string{
+	missing: "the DNS name %s does not exist",
+	empty:   "the DNS name %s has no address",
+	unknown: "no resolver can resolve the DNS name %s",
 }
 
 // sortOut splits addresses into usable ones and those that lead to this machine,

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,10 +17,7 @@ const hostsTTL = 30 * time.Second
 
 // read reads a file; one that can't be read counts as empty.
 func read(path string) []byte {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil
-	}
+	text, _ := os.ReadFile(path)
 	return text
 }
 
@@ -48,7 +46,8 @@ func hostsAddresses(text []byte, name string) []netip.Addr {
 	for line := range bytes.Lines(text) {
 		line, _, _ = bytes.Cut(line, []byte("#"))
 		fields := strings.Fields(string(line))
-		if len(fields) < 2 || !containsFold(fields[1:], name) {
+		same := func(one string) bool { return strings.EqualFold(strings.TrimSuffix(one, "."), name) }
+		if len(fields) < 2 || !slices.ContainsFunc(fields[1:], same) {
 			continue
 		}
 		address, err := netip.ParseAddr(fields[0])
@@ -64,13 +63,4 @@ func hostsAddresses(text []byte, name string) []netip.Addr {
 		return v4
 	}
 	return v6
-}
-
-func containsFold(list []string, text string) bool {
-	for _, one := range list {
-		if strings.EqualFold(strings.TrimSuffix(one, "."), text) {
-			return true
-		}
-	}
-	return false
 }

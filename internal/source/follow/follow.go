@@ -54,10 +54,9 @@ type Settings struct {
 	// Name is for log lines.
 	Name  string
 	Slots Slots
-	// Queue gets the changes, unless Changed is set, and closes the channels
-	// that Subscribe returned.
+	// Queue closes the channels that Subscribe returned.
 	Queue *source.Queue
-	// Changed, if set, is called with each change. It must not wait.
+	// Changed is called with each change. It must not wait.
 	Changed func(object metav1.Object, deleted bool)
 	Log     *slog.Logger
 }
@@ -262,10 +261,10 @@ func (f *Follower[Name]) put(w *subscription[Name], answer Answer) {
 	switch {
 	case answer.Gone && was != nil:
 		w.object = nil
-		f.changed(was, true)
+		f.settings.Changed(was, true)
 	case answer.Object != nil && !reflect.DeepEqual(was, answer.Object):
 		w.object = answer.Object
-		f.changed(answer.Object, false)
+		f.settings.Changed(answer.Object, false)
 	}
 	if answer.Open {
 		return
@@ -277,12 +276,4 @@ func (f *Follower[Name]) put(w *subscription[Name], answer Answer) {
 		}
 	}
 	w.pending = nil
-}
-
-func (f *Follower[Name]) changed(object metav1.Object, deleted bool) {
-	if f.settings.Changed != nil {
-		f.settings.Changed(object, deleted)
-		return
-	}
-	f.settings.Queue.Put(source.Change{Object: object, Deleted: deleted})
 }

@@ -42,16 +42,14 @@ func (l *limiter) acquire(ctx context.Context, owner string) bool {
 	l.mu.Unlock()
 	// The share of the owner comes first: otherwise its jobs would wait with slots
 	// that others could use.
-	if !take(ctx, s.slots) {
-		l.forget(owner, s)
-		return false
-	}
-	if !take(ctx, l.slots) {
+	if take(ctx, s.slots) {
+		if take(ctx, l.slots) {
+			return true
+		}
 		<-s.slots
-		l.forget(owner, s)
-		return false
 	}
-	return true
+	l.forget(owner, s)
+	return false
 }
 
 func take(ctx context.Context, slots chan struct{}) bool {

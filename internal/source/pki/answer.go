@@ -30,12 +30,10 @@ type answer struct {
 // due is when to request the next one: after half of its time, and later after
 // half of the time that is left.
 func (a *answer) due(now time.Time) time.Duration {
-	half := a.from.Add(a.until.Sub(a.from) / 2)
-	pause := half.Sub(now)
-	if pause <= 0 {
-		pause = a.until.Sub(now) / 2
+	if half := a.from.Add(a.until.Sub(a.from) / 2); half.After(now) {
+		return min(half.Sub(now), maxPause)
 	}
-	return min(pause, maxPause)
+	return min(a.until.Sub(now)/2, maxPause)
 }
 
 // A refusal is why a response can't be served.
@@ -115,21 +113,19 @@ func checkSignersKey(body []byte) error {
 // checkSigner checks that the issuer, or a responder that it authorised, signed a
 // response.
 func checkSigner(response *ocsp.Response, issuer *x509.Certificate, now time.Time) error {
-	wrong := &refusal{reason: "the OCSP response is not signed by the certificate's issuer"}
-	signer := response.Certificate
-	if signer == nil {
-		if response.CheckSignatureFrom(issuer) != nil {
-			return wrong
-		}
-		return nil
+	signer, signed := response.Certificate, false
+	switch {
+	case signer == nil:
+		signed = response.CheckSignatureFrom(issuer) == nil
+	case bytes.Equal(signer.Raw, issuer.Raw):
+		// The library has checked the signature with the signer's key.
+		signed = true
+	default:
+		signed = slices.Contains(signer.ExtKeyUsage, x509.ExtKeyUsageOCSPSigning) && signer.CheckSignatureFrom(issuer) == nil &&
+			!now.Before(signer.NotBefore.Add(-skew)) && !now.After(signer.NotAfter)
 	}
-	// The library has checked the signature with the signer's key.
-	if bytes.Equal(signer.Raw, issuer.Raw) {
-		return nil
-	}
-	allowed := slices.Contains(signer.ExtKeyUsage, x509.ExtKeyUsageOCSPSigning)
-	if !allowed || signer.CheckSignatureFrom(issuer) != nil || now.Before(signer.NotBefore.Add(-skew)) || now.After(signer.NotAfter) {
-		return wrong
+	if !signed {
+		return &refusal{reason: "the OCSP response is not signed by the certificate's issuer"}
 	}
 	return nil
 }

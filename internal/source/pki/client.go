@@ -59,11 +59,16 @@ func newClient(allowLocal bool) *http.Client {
 	}
 }
 
-// plainURL reports whether a URL may be fetched. Authorities use http: https
-// would need a certificate that has to be checked with the same authority.
-func plainURL(text string) bool {
-	u, err := url.Parse(text)
-	return err == nil && len(text) <= maxURL && checkURL(u) == nil
+// plainURL is the first of several URLs that may be fetched, empty if there is
+// none. Authorities use http: https would need a certificate that has to be
+// checked with the same authority.
+func plainURL(urls []string) string {
+	for _, text := range urls {
+		if u, err := url.Parse(text); err == nil && len(text) <= maxURL && checkURL(u) == nil {
+			return text
+		}
+	}
+	return ""
 }
 
 func checkURL(u *url.URL) error {

@@ -29,19 +29,19 @@ const (
 
 // Issuers fetches issuers' certificates.
 type Issuers struct {
-	fetcher
+	follow.Source[string]
 	client *http.Client
 }
 
 // NewIssuers makes a source without subscriptions.
 func NewIssuers(settings Settings) *Issuers {
-	return &Issuers{newFetcher(settings.Log), newClient(settings.AllowLocal)}
+	return &Issuers{follow.NewSource[string]("pki", atOnce, settings.Log), newClient(settings.AllowLocal)}
 }
 
 // Subscribe adds and removes URLs to fetch. The channel is closed when those of
 // the added ones are delivered.
 func (i *Issuers) Subscribe(added, removed []string) (delivered <-chan struct{}) {
-	return i.fetcher.Subscribe(added, removed, func(url string) follow.Job { return &issuersJob{client: i.client, url: url} })
+	return i.Source.Subscribe(added, removed, func(url string) follow.Job { return &issuersJob{client: i.client, url: url} })
 }
 
 // An issuersJob fetches the certificates at one URL.
@@ -101,7 +101,7 @@ func (j *issuersJob) fetch(ctx context.Context) (chain [][]byte, err error) {
 		if bytes.Equal(issuer.RawSubject, issuer.RawIssuer) {
 			break
 		}
-		child, url = issuer, issuerURL(issuer)
+		child, url = issuer, plainURL(issuer.IssuingCertificateURL)
 	}
 	return chain, nil
 }
@@ -120,13 +120,4 @@ func parseIssuer(body []byte) (*x509.Certificate, error) {
 		return nil, fmt.Errorf("an issuer's certificate: %w", err)
 	}
 	return issuer, nil
-}
-
-func issuerURL(c *x509.Certificate) string {
-	for _, url := range c.IssuingCertificateURL {
-		if plainURL(url) {
-			return url
-		}
-	}
-	return ""
 }

@@ -32,14 +32,14 @@ const (
 
 // OCSPResponses fetches OCSP responses.
 type OCSPResponses struct {
-	fetcher
+	follow.Source[string]
 	settings Settings
 	client   *http.Client
 }
 
 // NewOCSPResponses makes a source without subscriptions.
 func NewOCSPResponses(settings Settings) *OCSPResponses {
-	return &OCSPResponses{newFetcher(settings.Log), settings, newClient(settings.AllowLocal)}
+	return &OCSPResponses{follow.NewSource[string]("pki", atOnce, settings.Log), settings, newClient(settings.AllowLocal)}
 }
 
 // Subscribe adds certificates to fetch responses for, and removes others by their
@@ -50,7 +50,7 @@ func (s *OCSPResponses) Subscribe(added []source.Subject, removed []string) {
 	for i, subject := range added {
 		names[i], subjects[subject.Name] = subject.Name, subject
 	}
-	s.fetcher.Subscribe(names, removed, func(name string) follow.Job {
+	s.Source.Subscribe(names, removed, func(name string) follow.Job {
 		return &ocspJob{client: s.client, minPause: cmp.Or(s.settings.MinPause, minPause), subject: subjects[name], now: time.Now}
 	})
 }
@@ -93,22 +93,18 @@ func (j *ocspJob) Fetch(ctx context.Context) follow.Answer {
 		return follow.Answer{Object: j.object(""), Pause: max(j.newest.due(now), j.minPause)}
 	}
 	j.failures++
-	var refused *refusal
 	problem := "the OCSP responder does not answer"
-	if errors.As(err, &refused) {
+	refused, answers := errors.AsType[*refusal](err)
+	if answers {
 		problem = refused.reason
-		if refused.revoked {
-			j.newest = nil
-		}
+	}
+	if answers && refused.revoked || j.newest != nil && !j.newest.until.After(now) {
+		j.newest = nil
 	}
 	pause := max(backoff(j.failures), j.minPause)
 	if j.newest != nil {
-		if left := j.newest.until.Sub(now); left > 0 {
-			// Try again when it expires.
-			pause = min(pause, left)
-		} else {
-			j.newest = nil
-		}
+		// Try again when it expires.
+		pause = min(pause, j.newest.until.Sub(now))
 	}
 	return follow.Answer{Object: j.object(problem), Pause: pause, Err: err}
 }
@@ -164,39 +160,23 @@ func readSubject(chain []byte) (*subject, error) {
 	if about.leaf == nil {
 		return nil, nil
 	}
-	for _, text := range about.leaf.OCSPServer {
-		if plainURL(text) {
-			about.responder = text
-			break
-		}
-	}
+	about.responder = plainURL(about.leaf.OCSPServer)
 	switch {
 	case about.responder == "" && requiresOCSPResponse(about.leaf):
 		return nil, errors.New("the certificate requires an OCSP response, but names no responder with an http URL")
 	case about.responder == "":
 		return nil, nil
 	}
-	if err := checkIssuer(about.leaf, about.issuer); err != nil {
-		return nil, err
+	if about.issuer != nil {
+		if err := keypolicy.Check(about.issuer.PublicKey); err != nil {
+			return nil, fmt.Errorf("the certificate's issuer: %w", err)
+		}
+	}
+	if about.issuer == nil || about.leaf.CheckSignatureFrom(about.issuer) != nil {
+		return nil, errors.New("the certificate of the issuer does not follow it in the chain")
 	}
 	return &about, nil
 }
-
-// checkIssuer checks that one certificate signed the other, nil if there is none.
-func checkIssuer(leaf, issuer *x509.Certificate) error {
-	if issuer == nil {
-		return errNoIssuer
-	}
-	if err := keypolicy.Check(issuer.PublicKey); err != nil {
-		return fmt.Errorf("the certificate's issuer: %w", err)
-	}
-	if leaf.CheckSignatureFrom(issuer) != nil {
-		return errNoIssuer
-	}
-	return nil
-}
-
-var errNoIssuer = errors.New("the certificate of the issuer does not follow it in the chain")
 
 func requiresOCSPResponse(c *x509.Certificate) bool {
 	return slices.ContainsFunc(c.Extensions, func(e pkix.Extension) bool { return e.Id.Equal(tlsFeature) })

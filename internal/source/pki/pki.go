@@ -12,13 +12,10 @@
 package pki
 
 import (
-	"context"
 	"log/slog"
 	"math/rand/v2"
-	"sync"
 	"time"
 
-	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/source/follow"
 )
 
@@ -33,35 +30,8 @@ type Settings struct {
 	Log      *slog.Logger
 }
 
-// The number of fetches at a time: see follow.Slots.
-const (
-	knownAtOnce  = 16
-	newAtOnce    = 64
-	failedAtOnce = 16
-)
-
-// A fetcher fetches for its subscriptions, and delivers the results.
-type fetcher struct {
-	queue *source.Queue
-	*follow.Follower[string]
-}
-
-func newFetcher(log *slog.Logger) fetcher {
-	queue := source.NewQueue()
-	return fetcher{queue, follow.New[string](follow.Settings{
-		Name: "pki", Slots: follow.Slots{Known: knownAtOnce, New: newAtOnce, Failed: failedAtOnce}, Queue: queue, Log: log,
-	})}
-}
-
-// Run fetches and delivers until ctx ends. It delivers nothing without a
-// subscription.
-func (f fetcher) Run(ctx context.Context, deliver func(context.Context, []source.Change)) error {
-	var group sync.WaitGroup
-	group.Go(func() { f.Follower.Run(ctx) })
-	f.queue.Run(ctx, deliver, false)
-	group.Wait()
-	return nil
-}
+// atOnce is the number of fetches at a time.
+var atOnce = follow.Slots{Known: 16, New: 64, Failed: 16}
 
 // The time between two fetches that fail grows from minBackoff to maxBackoff.
 const (
