@@ -45,36 +45,32 @@ const dialTimeout = 5 * time.Second
 // Connect makes clients. It sends no requests, so it fails only for invalid
 // settings.
 func Connect(c Connection) (Clients, error) {
-	config, err := c.config()
+	clients, err := c.connect()
 	if err != nil {
 		return Clients{}, fmt.Errorf("connect to Kubernetes: %w", err)
 	}
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return Clients{}, fmt.Errorf("connect to Kubernetes: %w", err)
-	}
-	objects, err := kubernetes.NewForConfigAndClient(config, client)
-	if err != nil {
-		return Clients{}, fmt.Errorf("connect to Kubernetes: %w", err)
-	}
-	meta, err := metadata.NewForConfigAndClient(config, client)
-	if err != nil {
-		return Clients{}, fmt.Errorf("connect to Kubernetes: %w", err)
-	}
-	return Clients{Objects: objects, Metadata: meta}, nil
+	return clients, nil
 }
 
-func (c Connection) config() (*rest.Config, error) {
+func (c Connection) connect() (clients Clients, err error) {
 	config, err := c.place()
 	if err != nil {
-		return nil, err
+		return Clients{}, err
 	}
 	config.QPS, config.Burst, config.UserAgent = c.QPS, c.Burst, c.UserAgent
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return onceOnly{next} })
 	config.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
-	return config, nil
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return Clients{}, err
+	}
+	if clients.Objects, err = kubernetes.NewForConfigAndClient(config, client); err != nil {
+		return Clients{}, err
+	}
+	clients.Metadata, err = metadata.NewForConfigAndClient(config, client)
+	return clients, err
 }
 
 // place returns the address of the API server and the credentials.

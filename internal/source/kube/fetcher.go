@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -32,19 +33,27 @@ type fetcher struct {
 	// missing: then there is nothing to wait for.
 	refused chan struct{}
 	refuse  func()
+	// listed: an object without a version does not exist, or can't be listed.
+	listed atomic.Bool
 
 	mu       sync.Mutex
 	versions map[types.NamespacedName]string
 }
 
-// newFetcher makes a fetcher. changed is called with objects that were fetched,
-// and with those that are gone or have no subscription any more. It must not
-// wait.
+// newFetcher makes a fetcher of a kind of objects, of which one selects the one of
+// that name. changed is called with objects that were fetched, and with those that
+// are gone or have no subscription any more. It must not wait.
 func (s *Source) newFetcher(
-	fetch func(context.Context, types.NamespacedName) (metav1.Object, string, error), changed func(metav1.Object, bool),
+	kind string, asked permission.Permission, one func(types.NamespacedName) requests, changed func(metav1.Object, bool),
 ) *fetcher {
+	asked.Need, asked.Without = "to have the data of a "+kind+" that an Ingress names", "what needs it goes without"
 	f := &fetcher{
-		fetch: fetch, refused: make(chan struct{}), versions: map[types.NamespacedName]string{},
+		fetch: func(ctx context.Context, name types.NamespacedName) (metav1.Object, string, error) {
+			asked := asked
+			asked.Namespace = name.Namespace
+			return s.fetch(ctx, asked, one(name))
+		},
+		refused: make(chan struct{}), versions: map[types.NamespacedName]string{},
 		follower: follow.New[types.NamespacedName](follow.Settings{
 			Name: "kube", Slots: follow.Slots{Known: maxFetches, New: maxFetches, Failed: maxFetches}, Queue: s.queue, Changed: changed, Log: s.settings.Log,
 		}),
@@ -84,19 +93,9 @@ func (f *fetcher) run(ctx context.Context) {
 	case <-ctx.Done():
 	}
 	// Now it is known which objects do not exist.
+	f.listed.Store(true)
 	f.follower.AllAgain()
 	group.Wait()
-}
-
-// isListed reports whether an object without a version does not exist, or can't
-// be listed.
-func (f *fetcher) isListed() bool {
-	select {
-	case <-f.refused:
-		return true
-	default:
-		return f.metadata.isComplete()
-	}
 }
 
 // fetchJob is the Job of an object that an Ingress refers to.
@@ -114,7 +113,6 @@ func (f *fetchJob) Owner() string { return f.name.String() }
 // Known answers without the API server if the newest version was fetched, or if
 // there is none.
 func (f *fetchJob) Known() (answer follow.Answer, known bool) {
-	listed := f.isListed()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	version, ok := f.versions[f.name]
@@ -124,7 +122,7 @@ func (f *fetchJob) Known() (answer follow.Answer, known bool) {
 	if !ok {
 		f.version = ""
 	}
-	return follow.Answer{Gone: !ok, Open: !ok && !listed}, true
+	return follow.Answer{Gone: !ok, Open: !ok && !f.listed.Load()}, true
 }
 
 // Fetch fetches the object. The metadata takes precedence: an object that is gone

@@ -60,15 +60,14 @@ func (j *journal) report(r permission.Permission, verb string, sent time.Time, e
 		j.warn(server, "the API server does not answer", "error", err, "effect", j.effect())
 	case apierrors.IsUnauthorized(err):
 		j.warn(server, "the API server does not accept the credentials", "error", err, "effect", j.effect())
-	case apierrors.IsForbidden(err):
-		j.end(server, "the API server answers again")
-		j.warn(request, "a permission is missing", "verb", verb, "resource", r.String(), "namespace", r.Where(),
-			"needed", r.Need, "without", r.Without, "error", err)
-	case expected(err, status.ErrStatus.Reason):
-		j.end(server, "the API server answers again")
 	default:
 		j.end(server, "the API server answers again")
-		j.warn(request, "the API server fails", "verb", verb, "resource", r.String(), "namespace", r.Where(), "error", err, "effect", j.effect())
+		about := []any{"verb", verb, "resource", r.String(), "namespace", r.Where()}
+		if apierrors.IsForbidden(err) {
+			j.warn(request, "a permission is missing", append(about, "needed", r.Need, "without", r.Without, "error", err)...)
+		} else if !expected(err, status.ErrStatus.Reason) {
+			j.warn(request, "the API server fails", append(about, "error", err, "effect", j.effect())...)
+		}
 	}
 }
 

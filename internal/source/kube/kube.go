@@ -23,6 +23,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -62,7 +63,10 @@ type Source struct {
 	journal    *journal
 	queue      *source.Queue
 	secrets    *secrets
-	configMaps *configMaps
+	configMaps *fetcher
+	// configMapsWanted is closed, by wantConfigMaps, with the first subscription.
+	configMapsWanted chan struct{}
+	wantConfigMaps   func()
 
 	reflections []*reflection
 	ingresses   *mirror
@@ -77,11 +81,13 @@ type Source struct {
 // New makes a Source. It sends no requests yet.
 func New(settings Settings) *Source {
 	s := &Source{
-		settings:       settings,
-		journal:        newJournal(settings.Log),
-		queue:          source.NewQueue(),
-		classesRefused: make(chan struct{}),
+		settings:         settings,
+		journal:          newJournal(settings.Log),
+		queue:            source.NewQueue(),
+		classesRefused:   make(chan struct{}),
+		configMapsWanted: make(chan struct{}),
 	}
+	s.wantConfigMaps = sync.OnceFunc(func() { close(s.configMapsWanted) })
 	s.secrets, s.configMaps = s.newSecrets(), s.newConfigMaps()
 	s.reflections = s.resources()
 	return s
@@ -98,6 +104,11 @@ func (s *Source) SubscribeSecrets(added, removed []types.NamespacedName) (delive
 // followed. Without the permission to list them they count as missing, and the
 // channel is closed; they are delivered once they may be listed.
 func (s *Source) SubscribeConfigMaps(added, removed []types.NamespacedName) (delivered <-chan struct{}) {
+	// The changes of two views of one object could come in the wrong order.
+	added = slices.DeleteFunc(slices.Clone(added), func(name types.NamespacedName) bool { return name == s.settings.ConfigMap })
+	if len(added) > 0 {
+		s.wantConfigMaps()
+	}
 	return s.configMaps.subscribe(added, removed)
 }
 
@@ -105,10 +116,7 @@ func (s *Source) SubscribeConfigMaps(added, removed []types.NamespacedName) (del
 // in its newest version; empty if there is none of that name.
 func (s *Source) UID(resource string, name types.NamespacedName) types.UID {
 	for _, r := range s.reflections {
-		if r.Resource != resource {
-			continue
-		}
-		if uid := r.mirror.uid(name); uid != "" {
+		if uid := r.mirror.uid(name); r.Resource == resource && uid != "" {
 			return uid
 		}
 	}
@@ -133,7 +141,7 @@ func (s *Source) Run(ctx context.Context, deliver func(context.Context, []source
 		group.Go(func() { s.follow(ctx, r) })
 	}
 	group.Go(func() { s.secrets.fetcher.run(ctx) })
-	group.Go(func() { s.configMaps.fetcher.run(ctx) })
+	group.Go(func() { s.configMaps.run(ctx) })
 	group.Go(func() { s.followConfigMaps(ctx) })
 	group.Go(func() { s.watchClasses(ctx) })
 	group.Go(func() { s.followNode(ctx) })

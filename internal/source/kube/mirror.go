@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -96,17 +97,17 @@ func (m *mirror) remove(name types.NamespacedName) {
 func (m *mirror) Replace(values []any, _ string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	there := make(map[types.NamespacedName]struct{}, len(values))
+	there := sets.New[types.NamespacedName]()
 	for _, value := range values {
 		object, err := meta.Accessor(value)
 		if err != nil {
 			return err
 		}
-		there[nameOf(object)] = struct{}{}
+		there.Insert(nameOf(object))
 		m.put(object)
 	}
 	for name := range m.known {
-		if _, ok := there[name]; !ok {
+		if !there.Has(name) {
 			m.remove(name)
 		}
 	}

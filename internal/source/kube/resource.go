@@ -14,52 +14,35 @@ import (
 
 // resources lists the resources that are followed.
 func (s *Source) resources() []*reflection {
-	namespace := s.settings.Namespace
-	objects := s.settings.Clients.Objects
-	core, networking, discovery := objects.CoreV1(), objects.NetworkingV1(), objects.DiscoveryV1()
+	namespace, clients, need := s.settings.Namespace, s.settings.Clients, s.settings.needs()
+	core, networking, discovery := clients.Objects.CoreV1(), clients.Objects.NetworkingV1(), clients.Objects.DiscoveryV1()
+	secrets := clients.Metadata.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(namespace)
 
-	s.ingresses = newMirror(s.trim, s.ingressChanged)
-	s.classes = newMirror(s.trim, s.changed)
-	need := s.settings.needs()
+	mirror := func() *mirror { return newMirror(s.trim, s.changed) }
+	s.ingresses, s.classes = newMirror(s.trim, s.ingressChanged), mirror()
 	list := []*reflection{
+		{need.ingresses, &networkingv1.Ingress{}, s.ingresses, requestsOf(networking.Ingresses(namespace), ""), nil},
+		{need.classes, &networkingv1.IngressClass{}, s.classes, requestsOf(networking.IngressClasses(), ""), s.refuseClasses},
+		{need.services, &corev1.Service{}, mirror(), requestsOf(core.Services(namespace), ""), nil},
+		{need.slices, &discoveryv1.EndpointSlice{}, mirror(), requestsOf(discovery.EndpointSlices(namespace), ""), nil},
 		{
-			Permission: need.ingresses, object: &networkingv1.Ingress{}, mirror: s.ingresses,
-			requests: requestsOf(networking.Ingresses(namespace), ""),
+			need.certificates, &corev1.Secret{}, newMirror(s.trim, s.secrets.tlsChanged),
+			requestsOf(core.Secrets(namespace), fields.OneTermEqualSelector("type", string(corev1.SecretTypeTLS)).String()), nil,
 		},
-		{
-			Permission: need.classes, object: &networkingv1.IngressClass{}, mirror: s.classes,
-			requests: requestsOf(networking.IngressClasses(), ""), refused: s.refuseClasses,
-		},
-		{
-			Permission: need.services, object: &corev1.Service{}, mirror: newMirror(s.trim, s.changed),
-			requests: requestsOf(core.Services(namespace), ""),
-		},
-		{
-			Permission: need.slices, object: &discoveryv1.EndpointSlice{}, mirror: newMirror(s.trim, s.changed),
-			requests: requestsOf(discovery.EndpointSlices(namespace), ""),
-		},
-		{
-			Permission: need.certificates, object: &corev1.Secret{}, mirror: newMirror(s.trim, s.secrets.tlsChanged),
-			requests: requestsOf(core.Secrets(namespace), fields.OneTermEqualSelector("type", string(corev1.SecretTypeTLS)).String()),
-		},
-		{
-			Permission: need.secrets, object: &metav1.PartialObjectMetadata{}, mirror: s.secrets.fetcher.metadata,
-			requests: requestsOf(s.settings.Clients.Metadata.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(namespace), otherSecrets().String()),
-		},
+		{need.secrets, &metav1.PartialObjectMetadata{}, s.secrets.fetcher.metadata, requestsOf(secrets, otherSecrets().String()), nil},
 	}
 	if s.settings.Namespaces {
-		list = append(list, &reflection{
-			Permission: need.namespaces, object: &corev1.Namespace{}, mirror: newMirror(s.trim, s.changed),
-			requests: requestsOf(core.Namespaces(), ""),
-		})
+		list = append(list, &reflection{need.namespaces, &corev1.Namespace{}, mirror(), requestsOf(core.Namespaces(), ""), nil})
 	}
 	if name := s.settings.ConfigMap; name.Name != "" {
-		list = append(list, &reflection{
-			Permission: need.configMap, object: &corev1.ConfigMap{}, mirror: newMirror(s.trim, s.changed),
-			requests: requestsOf(core.ConfigMaps(name.Namespace), fields.OneTermEqualSelector(metav1.ObjectNameField, name.Name).String()),
-		})
+		one := requestsOf(core.ConfigMaps(name.Namespace), named(name.Name).String())
+		list = append(list, &reflection{need.configMap, &corev1.ConfigMap{}, mirror(), one, nil})
 	}
 	return list
+}
+
+func named(name string) fields.Selector {
+	return fields.OneTermEqualSelector(metav1.ObjectNameField, name)
 }
 
 // requests are those that follow a resource.

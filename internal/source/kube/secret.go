@@ -1,13 +1,13 @@
 package kube
 
 import (
-	"context"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/headgate/headgate/internal/source"
 )
@@ -21,26 +21,20 @@ type secrets struct {
 	fetcher *fetcher
 
 	mu     sync.Mutex
-	tls    map[types.NamespacedName]struct{}
+	tls    sets.Set[types.NamespacedName]
 	others map[types.NamespacedName]metav1.Object
 }
 
 func (s *Source) newSecrets() *secrets {
 	all := &secrets{
 		queue: s.queue,
-		tls:   map[types.NamespacedName]struct{}{}, others: map[types.NamespacedName]metav1.Object{},
+		tls:   sets.Set[types.NamespacedName]{}, others: map[types.NamespacedName]metav1.Object{},
 	}
-	all.fetcher = s.newFetcher(s.fetchSecret, all.otherChanged)
+	all.fetcher = s.newFetcher("Secret", s.settings.needs().secrets, func(name types.NamespacedName) requests {
+		selector := fields.AndSelectors(named(name.Name), otherSecrets())
+		return requestsOf(s.settings.Clients.Objects.CoreV1().Secrets(name.Namespace), selector.String())
+	}, all.otherChanged)
 	return all
-}
-
-// fetchSecret fetches a Secret that is not a TLS Secret.
-func (s *Source) fetchSecret(ctx context.Context, name types.NamespacedName) (metav1.Object, string, error) {
-	asked := s.settings.needs().secrets
-	asked.Namespace = name.Namespace
-	asked.Need, asked.Without = "to have the data of a Secret that an Ingress names", "what needs it goes without"
-	selector := fields.AndSelectors(fields.OneTermEqualSelector(metav1.ObjectNameField, name.Name), otherSecrets())
-	return s.fetch(ctx, asked, requestsOf(s.settings.Clients.Objects.CoreV1().Secrets(name.Namespace), selector.String()))
 }
 
 // otherSecrets selects the Secrets whose data is not followed. It excludes those
@@ -57,16 +51,11 @@ func (s *secrets) tlsChanged(object metav1.Object, deleted bool) {
 	defer s.mu.Unlock()
 	name := nameOf(object)
 	if !deleted {
-		s.tls[name] = struct{}{}
-		s.queue.Put(source.Change{Object: object})
-		return
+		s.tls.Insert(name)
+	} else if s.tls.Delete(name); s.others[name] != nil {
+		object, deleted = s.others[name], false
 	}
-	delete(s.tls, name)
-	if other, ok := s.others[name]; ok {
-		s.queue.Put(source.Change{Object: other})
-		return
-	}
-	s.queue.Put(source.Change{Object: object, Deleted: true})
+	s.queue.Put(source.Change{Object: object, Deleted: deleted})
 }
 
 func (s *secrets) otherChanged(object metav1.Object, deleted bool) {
@@ -78,7 +67,7 @@ func (s *secrets) otherChanged(object metav1.Object, deleted bool) {
 	} else {
 		s.others[name] = object
 	}
-	if _, tls := s.tls[name]; !tls {
+	if !s.tls.Has(name) {
 		s.queue.Put(source.Change{Object: object, Deleted: deleted})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
 // classAnnotation is the older way to name an Ingress's class.
@@ -34,7 +35,7 @@ func (s *Source) trim(object metav1.Object) {
 	case *discoveryv1.EndpointSlice:
 		s.trimSlice(o)
 	case *corev1.Node:
-		trimNode(o)
+		*o = corev1.Node{ObjectMeta: withLabel(o, corev1.LabelTopologyZone)}
 	case *corev1.Secret:
 		// Which keys are read depends on the references to it.
 		*o = corev1.Secret{ObjectMeta: withUID(o), Data: o.Data}
@@ -48,14 +49,17 @@ func (s *Source) trim(object metav1.Object) {
 	}
 }
 
-func identity(o metav1.Object) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()}
-}
-
 // withUID is for objects that Events are written about.
 func withUID(o metav1.Object) metav1.ObjectMeta {
-	meta := identity(o)
-	meta.UID = o.GetUID()
+	return metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID()}
+}
+
+// withLabel keeps one label.
+func withLabel(o metav1.Object, label string) metav1.ObjectMeta {
+	meta := metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()}
+	if value, ok := o.GetLabels()[label]; ok {
+		meta.Labels = map[string]string{label: value}
+	}
 	return meta
 }
 
@@ -99,19 +103,7 @@ func (s *Source) trimService(o *corev1.Service) {
 	}}
 }
 
-func trimNode(o *corev1.Node) {
-	meta := identity(o)
-	if zone, ok := o.Labels[corev1.LabelTopologyZone]; ok {
-		meta.Labels = map[string]string{corev1.LabelTopologyZone: zone}
-	}
-	*o = corev1.Node{ObjectMeta: meta}
-}
-
 func (s *Source) trimSlice(o *discoveryv1.EndpointSlice) {
-	meta := identity(o)
-	if service, ok := o.Labels[discoveryv1.LabelServiceName]; ok {
-		meta.Labels = map[string]string{discoveryv1.LabelServiceName: service}
-	}
 	ports := make([]discoveryv1.EndpointPort, len(o.Ports))
 	for i, p := range o.Ports {
 		ports[i] = discoveryv1.EndpointPort{Name: p.Name, Protocol: p.Protocol, Port: p.Port}
@@ -122,9 +114,9 @@ func (s *Source) trimSlice(o *discoveryv1.EndpointSlice) {
 	endpoints := make([]discoveryv1.Endpoint, len(o.Endpoints))
 	for i, e := range o.Endpoints {
 		endpoints[i].Addresses = e.Addresses
-		if ready := e.Conditions.Ready; ready != nil && !*ready {
+		if !ptr.Deref(e.Conditions.Ready, true) {
 			endpoints[i].Conditions.Ready = no
-			if isTrue(e.Conditions.Serving) && isTrue(e.Conditions.Terminating) {
+			if ptr.Deref(e.Conditions.Serving, false) && ptr.Deref(e.Conditions.Terminating, false) {
 				endpoints[i].Conditions.Serving, endpoints[i].Conditions.Terminating = yes, yes
 			}
 		}
@@ -132,7 +124,7 @@ func (s *Source) trimSlice(o *discoveryv1.EndpointSlice) {
 			endpoints[i].Hints = &discoveryv1.EndpointHints{ForZones: e.Hints.ForZones}
 		}
 	}
-	*o = discoveryv1.EndpointSlice{ObjectMeta: meta, AddressType: o.AddressType, Endpoints: endpoints, Ports: ports}
+	*o = discoveryv1.EndpointSlice{
+		ObjectMeta: withLabel(o, discoveryv1.LabelServiceName), AddressType: o.AddressType, Endpoints: endpoints, Ports: ports,
+	}
 }
-
-func isTrue(b *bool) bool { return b != nil && *b }
