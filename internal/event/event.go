@@ -47,22 +47,14 @@ type Settings struct {
 	// Written counts Events by their result.
 	Written *prometheus.CounterVec
 	Log     *slog.Logger
-	// Timing is DefaultTiming if it is not set.
-	Timing Timing
 }
 
-// Timing bounds the number of Events.
-type Timing struct {
-	// PerSecond is how many are written on average, Burst how many at once.
-	PerSecond float32
-	Burst     int
-	// Retry is the backoff of a namespace after an Event's first failure. It
-	// doubles with each further failure of the same Event.
-	Retry time.Duration
-}
-
-// DefaultTiming is low compared with Headgate's other requests to the API server.
-func DefaultTiming() Timing { return Timing{PerSecond: 10, Burst: 50, Retry: time.Second} }
+// The number of Events is low compared with Headgate's other requests to the API
+// server: perSecond on average, burst at once.
+const (
+	perSecond = 10
+	burst     = 50
+)
 
 // The results that Events are counted by.
 const (
@@ -96,12 +88,9 @@ type Recorder struct {
 
 // New makes a Recorder. It writes nothing before Run is called.
 func New(s Settings) *Recorder {
-	if s.Timing == (Timing{}) {
-		s.Timing = DefaultTiming()
-	}
 	return &Recorder{
 		settings: s, queue: newQueue(), accounts: lru.New(maxAccounts), logged: map[string]time.Time{},
-		limit: flowcontrol.NewTokenBucketRateLimiter(s.Timing.PerSecond, s.Timing.Burst),
+		limit: flowcontrol.NewTokenBucketRateLimiter(perSecond, burst),
 		run:   time.Now().Format(time.RFC3339Nano),
 	}
 }

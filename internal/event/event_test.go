@@ -249,15 +249,15 @@ func TestStorm(t *testing.T) {
 		if len(b.events("other")) != 1 {
 			t.Error("another namespace's event waits for the storm")
 		}
-		if n, most := b.count(), DefaultTiming().Burst+int(DefaultTiming().PerSecond); n > most {
+		if n, most := b.count(), burst+perSecond; n > most {
 			t.Errorf("%d were written within a second, want %d at the most", n, most)
 		}
 		quiesce()
 		// While the storm comes the first of it are written.
-		if n, most := b.count(), 2*maxPerNamespace+DefaultTiming().Burst+2; n < maxPerNamespace || n > most {
+		if n, most := b.count(), 2*maxPerNamespace+burst+2; n < maxPerNamespace || n > most {
 			t.Errorf("%d were written, want %d at the most", n, most)
 		}
-		if n := testutil.ToFloat64(b.results.WithLabelValues(dropped)); int(n) < 2*(storm-maxPerNamespace)-DefaultTiming().Burst-2 {
+		if n := testutil.ToFloat64(b.results.WithLabelValues(dropped)); int(n) < 2*(storm-maxPerNamespace)-burst-2 {
 			t.Errorf("%v were dropped", n)
 		}
 		if n := strings.Count(b.log.String(), "too many Events"); n != 1 {

@@ -20,9 +20,9 @@ const (
 // findings and one for actions, so that neither delays the other.
 type queue struct {
 	mu sync.Mutex
-	// queues has the one for actions first.
-	queues [2]fairQueue
-	next   int
+	// queues are by note.again; last is the one that had its turn.
+	queues map[bool]*fairQueue
+	last   bool
 	filled chan struct{}
 	// backoffs are namespaces whose notes wait, and until when.
 	backoffs map[string]time.Time
@@ -43,19 +43,11 @@ type fairQueue struct {
 }
 
 func newQueue() *queue {
-	q := &queue{filled: make(chan struct{}, 1), backoffs: map[string]time.Time{}}
-	for i := range q.queues {
-		q.queues[i] = fairQueue{waiting: map[string][]attempt{}, known: sets.Set[note]{}}
+	q := &queue{filled: make(chan struct{}, 1), backoffs: map[string]time.Time{}, queues: map[bool]*fairQueue{}}
+	for _, again := range []bool{false, true} {
+		q.queues[again] = &fairQueue{waiting: map[string][]attempt{}, known: sets.Set[note]{}}
 	}
 	return q
-}
-
-// queueOf is the queue in which a note waits.
-func (q *queue) queueOf(n note) *fairQueue {
-	if n.again {
-		return &q.queues[0]
-	}
-	return &q.queues[1]
 }
 
 // put adds a note, unless it waits already. It returns false if the queue is
@@ -63,7 +55,7 @@ func (q *queue) queueOf(n note) *fairQueue {
 func (q *queue) put(n note) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	l := q.queueOf(n)
+	l := q.queues[n.again]
 	if l.known.Has(n) {
 		return true
 	}
@@ -83,7 +75,7 @@ func (q *queue) put(n note) bool {
 func (q *queue) putBack(a attempt) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if l := q.queueOf(a.note); !l.known.Has(a.note) {
+	if l := q.queues[a.again]; !l.known.Has(a.note) {
 		l.add(a)
 	}
 }
@@ -102,16 +94,13 @@ func (q *queue) take(now time.Time) (a attempt, again time.Time, ok bool) {
 	defer q.mu.Unlock()
 	maps.DeleteFunc(q.backoffs, func(_ string, until time.Time) bool { return !now.Before(until) })
 	for range q.queues {
-		l := &q.queues[q.next]
-		q.next = (q.next + 1) % len(q.queues)
-		if a, ok := l.take(q.backoffs); ok {
+		q.last = !q.last
+		if a, ok := q.queues[q.last].take(q.backoffs); ok {
 			return a, time.Time{}, true
 		}
 	}
-	for _, until := range q.backoffs {
-		if again.IsZero() || until.Before(again) {
-			again = until
-		}
+	if len(q.backoffs) > 0 {
+		again = slices.MinFunc(slices.Collect(maps.Values(q.backoffs)), time.Time.Compare)
 	}
 	return attempt{}, again, false
 }

@@ -19,9 +19,11 @@ import (
 )
 
 const (
-	// tries is how often an Event is tried, askTimeout bounds one.
-	tries      = 5
-	askTimeout = 10 * time.Second
+	// tries is how often an Event is tried, askTimeout bounds one. After the first
+	// failure its namespace waits for firstBackoff, and twice as long each time.
+	tries        = 5
+	askTimeout   = 10 * time.Second
+	firstBackoff = time.Second
 	// A request that takes slow or longer makes its namespace wait slowApart
 	// times as long: one goroutine writes all Events, and the reason, such as a
 	// webhook, may affect one namespace only.
@@ -61,7 +63,7 @@ func (r *Recorder) record(ctx context.Context, n attempt) {
 		r.count(known)
 	case gone(err), ctx.Err() != nil:
 	case passing(err) && n.tried+1 < tries:
-		backoff = max(backoff, r.settings.Timing.Retry<<n.tried)
+		backoff = max(backoff, firstBackoff<<n.tried)
 		n.tried++
 		r.queue.putBack(n)
 	default:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -107,11 +108,6 @@ func (f *finder) ofService(ctx context.Context) (Addresses, error) {
 // serviceAddresses returns the addresses of a Service, by its type.
 func serviceAddresses(service *corev1.Service) (Addresses, error) {
 	var list []address
-	external := func() {
-		for _, ip := range service.Spec.ExternalIPs {
-			list = append(list, address{ip: ip})
-		}
-	}
 	switch service.Spec.Type {
 	case corev1.ServiceTypeExternalName:
 		list = append(list, address{hostname: service.Spec.ExternalName})
@@ -119,9 +115,11 @@ func serviceAddresses(service *corev1.Service) (Addresses, error) {
 		for _, e := range service.Status.LoadBalancer.Ingress {
 			list = append(list, address{e.Hostname, e.IP})
 		}
-		external()
-	case corev1.ServiceTypeNodePort:
-		external()
+	}
+	if kind := service.Spec.Type; kind == corev1.ServiceTypeLoadBalancer || kind == corev1.ServiceTypeNodePort {
+		for _, ip := range service.Spec.ExternalIPs {
+			list = append(list, address{ip: ip})
+		}
 	}
 	if len(list) > 0 || service.Spec.Type == corev1.ServiceTypeLoadBalancer {
 		return newAddresses(list), nil
@@ -161,30 +159,24 @@ func (f *finder) ofNodes(ctx context.Context) (Addresses, error) {
 }
 
 func isReady(pod *corev1.Pod) bool {
-	if pod.Status.Phase != corev1.PodRunning {
-		return false
-	}
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
+	return pod.Status.Phase == corev1.PodRunning && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
 }
 
 func nodeAddress(node *corev1.Node, internal bool) string {
-	first := func(kind corev1.NodeAddressType) string {
+	kinds := []corev1.NodeAddressType{corev1.NodeExternalIP, corev1.NodeInternalIP}
+	if internal {
+		kinds = kinds[1:]
+	}
+	for _, kind := range kinds {
 		for _, a := range node.Status.Addresses {
 			if a.Type == kind && a.Address != "" {
 				return a.Address
 			}
 		}
-		return ""
 	}
-	if ip := first(corev1.NodeExternalIP); ip != "" && !internal {
-		return ip
-	}
-	return first(corev1.NodeInternalIP)
+	return ""
 }
 
 // others reports whether there are other replicas: more than one address, or
@@ -220,9 +212,7 @@ func (f *finder) replicas(ctx context.Context) ([]corev1.Pod, error) {
 		return nil, fmt.Errorf("the pod %s, given by POD_NAMESPACE and POD_NAME, does not exist", f.source.Pod)
 	}
 	selected := maps.Clone(itself.Items[0].Labels)
-	for _, label := range ofVersion {
-		delete(selected, label)
-	}
+	maps.DeleteFunc(selected, func(label, _ string) bool { return slices.Contains(ofVersion, label) })
 	if len(selected) == 0 {
 		return itself.Items[:1], nil
 	}
