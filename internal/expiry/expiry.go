@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/tracker"
@@ -36,7 +38,7 @@ type Watch struct {
 	names        map[string]id
 	certificates map[id]*certificate
 	// changed are the certificates that came or went since the last check.
-	changed map[id]struct{}
+	changed sets.Set[id]
 	signal  chan struct{}
 }
 
@@ -55,7 +57,7 @@ type certificate struct {
 func New(class string, enter func([]tracker.Part)) *Watch {
 	return &Watch{
 		class: class, enter: enter, now: time.Now,
-		names: map[string]id{}, certificates: map[id]*certificate{}, changed: map[id]struct{}{}, signal: make(chan struct{}, 1),
+		names: map[string]id{}, certificates: map[id]*certificate{}, changed: sets.Set[id]{}, signal: make(chan struct{}, 1),
 	}
 }
 
@@ -94,7 +96,7 @@ func (w *Watch) Show(name string, c *model.Certificate) {
 }
 
 func (w *Watch) change(of id) {
-	w.changed[of] = struct{}{}
+	w.changed.Insert(of)
 	select {
 	case w.signal <- struct{}{}:
 	default:
@@ -106,19 +108,16 @@ func (w *Watch) Run(ctx context.Context) {
 	next := w.now()
 	for {
 		var parts []tracker.Part
-		if left := next.Sub(w.now()); left <= 0 {
-			parts, next = w.lookAtAll()
-		} else {
-			select {
-			case <-ctx.Done():
-				return
-			case <-w.signal:
-				var due time.Time
-				if parts, due = w.lookAtChanged(); due.Before(next) {
-					next = due
-				}
-			case <-time.After(left):
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.signal:
+			var due time.Time
+			if parts, due = w.look(false); due.Before(next) {
+				next = due
 			}
+		case <-time.After(next.Sub(w.now())):
+			parts, next = w.look(true)
 		}
 		if len(parts) > 0 {
 			w.enter(parts)
@@ -126,26 +125,18 @@ func (w *Watch) Run(ctx context.Context) {
 	}
 }
 
-// lookAtAll returns the findings of all certificates, and when to look again.
-func (w *Watch) lookAtAll() (parts []tracker.Part, next time.Time) {
+// look returns the findings of all certificates or of those that came, none for
+// those that went, and when to look again.
+func (w *Watch) look(all bool) (parts []tracker.Part, next time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.now()
 	next = now.Add(longest)
-	for of, c := range w.certificates {
-		parts = append(parts, tracker.Part{Owner: of, Findings: c.findings(of, now)})
-		next = c.due(now, next)
+	if all {
+		for of := range w.certificates {
+			w.changed.Insert(of)
+		}
 	}
-	return parts, next
-}
-
-// lookAtChanged returns the findings of certificates that came, none for those
-// that went, and when to look again.
-func (w *Watch) lookAtChanged() (parts []tracker.Part, next time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	now := w.now()
-	next = now.Add(longest)
 	for of := range w.changed {
 		part := tracker.Part{Owner: of}
 		if c := w.certificates[of]; c != nil {

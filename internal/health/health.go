@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -47,11 +46,6 @@ func Listen(address, path string, check func(context.Context) error, registry *p
 		ReadHeaderTimeout: 10 * time.Second,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}}, nil
-}
-
-// Address is the address that the server listens on.
-func (s *Server) Address() string {
-	return strings.Replace(s.listener.Addr().String(), "[::]", "localhost", 1)
 }
 
 // Serve serves until Close.

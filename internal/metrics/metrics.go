@@ -5,6 +5,7 @@ package metrics
 import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
 // Metrics are the controller's metrics. Their names begin with headgate_.
@@ -38,17 +39,20 @@ type Metrics struct {
 
 // New creates and registers the metrics.
 func New() *Metrics {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	add := promauto.With(registry)
 	counter := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+		return add.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
 	gauges := func(name, help string, labels ...string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+		return add.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
 	}
 	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+		return add.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
-	m := &Metrics{
-		Registry:       prometheus.NewRegistry(),
+	return &Metrics{
+		Registry:       registry,
 		Builds:         counters("headgate_builds_total", "Number of units built.", "kind"),
 		Pushed:         counters("headgate_pushed_units_total", "Number of units pushed to NGINX, deletions included.", "kind"),
 		PushFailures:   counter("headgate_push_failures_total", "Number of pushes that failed and were retried."),
@@ -58,14 +62,7 @@ func New() *Metrics {
 		Findings:       gauges("headgate_findings", "Number of current findings.", "code"),
 		Events:         counters("headgate_events_total", "Number of Kubernetes Events, by result.", "result"),
 		Units:          gauges("headgate_units", "Number of units that are served.", "kind"),
-		NginxConfBytes: prometheus.NewGauge(prometheus.GaugeOpts{Name: "headgate_nginx_conf_bytes", Help: "Size of nginx.conf in bytes."}),
+		NginxConfBytes: add.NewGauge(prometheus.GaugeOpts{Name: "headgate_nginx_conf_bytes", Help: "Size of nginx.conf in bytes."}),
 		Memory:         gauges("headgate_shared_memory_bytes", "Shared memory of NGINX in bytes.", "dictionary", "state"),
 	}
-	m.Registry.MustRegister(
-		m.Builds, m.Pushed, m.PushFailures, m.Reloads, m.ReloadFailures, m.Restarts, m.Findings, m.Events, m.Units,
-		m.NginxConfBytes, m.Memory,
-		collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-	)
-	return m
 }

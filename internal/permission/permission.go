@@ -30,9 +30,6 @@ type Permission struct {
 // NotReady is the effect of a missing permission that is required.
 const NotReady = "Headgate does not become ready"
 
-// Required reports whether Headgate does not work without it.
-func (p Permission) Required() bool { return p.Without == NotReady }
-
 // String is the resource with its group.
 func (p Permission) String() string { return strings.TrimSuffix(p.Resource+"."+p.Group, ".") }
 
@@ -67,21 +64,19 @@ func rules(permissions []Permission) []rule {
 		list[i].verbs = slices.Compact(list[i].verbs)
 	}
 	slices.SortStableFunc(list, func(a, b rule) int {
-		return cmp.Or(
-			-compareBool(a.required(), b.required()), cmp.Compare(a.group, b.group),
-			cmp.Compare(a.resource, b.resource), cmp.Compare(a.name, b.name))
+		return cmp.Or(a.order()-b.order(), cmp.Compare(a.group, b.group), cmp.Compare(a.resource, b.resource), cmp.Compare(a.name, b.name))
 	})
 	return list
 }
 
-func (r rule) required() bool { return slices.ContainsFunc(r.reasons, Permission.Required) }
+// required reports whether Headgate does not work without it.
+func (r rule) required() bool {
+	return slices.ContainsFunc(r.reasons, func(p Permission) bool { return p.Without == NotReady })
+}
 
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
+func (r rule) order() int {
+	if r.required() {
 		return 0
-	case b:
-		return -1
 	}
 	return 1
 }
