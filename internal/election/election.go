@@ -107,7 +107,13 @@ func (e *Elector) compete(ctx context.Context, lead func(term context.Context)) 
 		Lock: lock, Name: e.settings.Name,
 		LeaseDuration: e.settings.TTL, RenewDeadline: e.settings.TTL / 2, RetryPeriod: e.settings.TTL / 4,
 		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(term context.Context) { e.lead(term, lead) },
+			OnStartedLeading: func(term context.Context) {
+				e.leading.Lock()
+				defer e.leading.Unlock()
+				if term.Err() == nil {
+					lead(term)
+				}
+			},
 			OnStoppedLeading: func() {},
 			OnNewLeader: func(identity string) {
 				if identity != "" {
@@ -127,13 +133,4 @@ func (e *Elector) compete(ctx context.Context, lead func(term context.Context)) 
 		lock.release()
 	}
 	e.until.Store(nil)
-}
-
-// lead leads for one term, unless the term is over already.
-func (e *Elector) lead(term context.Context, lead func(term context.Context)) {
-	e.leading.Lock()
-	defer e.leading.Unlock()
-	if term.Err() == nil {
-		lead(term)
-	}
 }

@@ -47,7 +47,9 @@ type id struct{ secret, hash string }
 
 // A certificate is one that is served.
 type certificate struct {
-	facts
+	notAfter time.Time
+	// identifier has the format of ingress-nginx.
+	identifier, serial, organization, issuer, algorithm string
 	// names is how many names have it.
 	names int
 }
@@ -76,23 +78,20 @@ func (w *Watch) Show(name string, c *model.Certificate) {
 	}
 	if shown {
 		delete(w.names, name)
-		if of := w.certificates[was]; of.names == 1 {
+		if w.certificates[was].names--; w.certificates[was].names == 0 {
 			delete(w.certificates, was)
 			w.change(was)
-		} else {
-			of.names--
 		}
 	}
 	if now == (id{}) {
 		return
 	}
 	w.names[name] = now
-	if of := w.certificates[now]; of != nil {
-		of.names++
-		return
+	if w.certificates[now] == nil {
+		w.certificates[now] = parse(c.Chain)
+		w.change(now)
 	}
-	w.certificates[now] = &certificate{factsOf(c.Chain), 1}
-	w.change(now)
+	w.certificates[now].names++
 }
 
 func (w *Watch) change(of id) {

@@ -94,7 +94,7 @@ func TestMetrics(t *testing.T) {
 	w := New("class", newTracker().Update)
 	end := time.Now().Add(time.Hour).Truncate(time.Second)
 	c := ends(authority, "shop/tls", "1", end)
-	serial := factsOf(c.Chain).serial
+	serial := parse(c.Chain).serial
 	w.Show("a.test", c)
 	w.Show("_", c)
 	var lines []string

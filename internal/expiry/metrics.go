@@ -4,30 +4,22 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"strings"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// facts are the data of a certificate that metrics and findings have.
-type facts struct {
-	notAfter time.Time
-	// identifier has the format of ingress-nginx.
-	identifier, serial, organization, issuer, algorithm string
-}
-
-// factsOf parses the first certificate of a chain. One that can't be parsed is
-// never served.
-func factsOf(chain []byte) facts {
+// parse parses the first certificate of a chain. One that can't be parsed is never
+// served.
+func parse(chain []byte) *certificate {
 	block, _ := pem.Decode(chain)
 	if block == nil {
-		return facts{}
+		return &certificate{}
 	}
 	c, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
-		return facts{}
+		return &certificate{}
 	}
-	f := facts{
+	f := &certificate{
 		notAfter: c.NotAfter, serial: c.SerialNumber.String(), algorithm: c.PublicKeyAlgorithm.String(),
 		issuer: text(c.Issuer.CommonName), identifier: text(c.Issuer.SerialNumber) + "-" + c.SerialNumber.String(),
 	}

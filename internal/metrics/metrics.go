@@ -8,33 +8,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// Metrics are the controller's metrics. Their names begin with headgate_.
+// Metrics are the controller's metrics. Their names begin with headgate_. New has
+// what each of them shows, with its labels.
 type Metrics struct {
 	// Registry has all of them, and those of the Go runtime and the process.
 	Registry *prometheus.Registry
 
-	// Builds counts the units built, by kind.
-	Builds *prometheus.CounterVec
-	// Pushed counts the units pushed, by kind, deletions included.
-	Pushed *prometheus.CounterVec
-	// PushFailures counts the pushes that failed and were retried.
-	PushFailures prometheus.Counter
-	// Reloads counts reloads of NGINX.
-	Reloads prometheus.Counter
-	// ReloadFailures counts the configurations that NGINX rejected.
-	ReloadFailures prometheus.Counter
-	// Restarts counts how often NGINX died and was restarted.
-	Restarts prometheus.Counter
-	// Findings are the current findings, by code.
-	Findings *prometheus.GaugeVec
-	// Events counts Kubernetes Events, by result.
-	Events *prometheus.CounterVec
-	// Units are the units that are served, by kind.
-	Units *prometheus.GaugeVec
-	// NginxConfBytes is the size of nginx.conf.
-	NginxConfBytes prometheus.Gauge
-	// Memory is the shared memory, by dictionary and state (used, free).
-	Memory *prometheus.GaugeVec
+	Builds, Pushed, Events                          *prometheus.CounterVec
+	PushFailures, Reloads, ReloadFailures, Restarts prometheus.Counter
+	Findings, Units, Memory                         *prometheus.GaugeVec
+	NginxConfBytes                                  prometheus.Gauge
 }
 
 // New creates and registers the metrics.

@@ -64,7 +64,13 @@ func rules(permissions []Permission) []rule {
 		list[i].verbs = slices.Compact(list[i].verbs)
 	}
 	slices.SortStableFunc(list, func(a, b rule) int {
-		return cmp.Or(a.order()-b.order(), cmp.Compare(a.group, b.group), cmp.Compare(a.resource, b.resource), cmp.Compare(a.name, b.name))
+		if a.required() != b.required() {
+			if a.required() {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.resource, b.resource), cmp.Compare(a.name, b.name))
 	})
 	return list
 }
@@ -72,11 +78,4 @@ func rules(permissions []Permission) []rule {
 // required reports whether Headgate does not work without it.
 func (r rule) required() bool {
 	return slices.ContainsFunc(r.reasons, func(p Permission) bool { return p.Without == NotReady })
-}
-
-func (r rule) order() int {
-	if r.required() {
-		return 0
-	}
-	return 1
 }

@@ -92,17 +92,10 @@ func (v *Snapshot) build(b *build.Builder, key unit.Key) {
 func (s Settings) takes(change source.Change) bool {
 	o := change.Object
 	name := types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
-	switch o.(type) {
-	case *corev1.ConfigMap:
-		if name == s.Store.ConfigMap {
-			return true
-		}
-	case *corev1.Secret:
-		if name == s.Store.DefaultCertificate {
-			return true
-		}
-	}
-	return s.Namespace == "" || name.Namespace == "" || name.Namespace == s.Namespace
+	_, isConfigMap := o.(*corev1.ConfigMap)
+	_, isSecret := o.(*corev1.Secret)
+	return s.Namespace == "" || name.Namespace == "" || name.Namespace == s.Namespace ||
+		isConfigMap && name == s.Store.ConfigMap || isSecret && name == s.Store.DefaultCertificate
 }
 
 // BoundProfiles replaces the profiles of a host by those that are served.

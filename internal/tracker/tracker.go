@@ -93,15 +93,7 @@ func (t *Tracker) All() []finding.Finding {
 func (t *Tracker) replace(parts []Part) (added, removed []finding.Finding) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	before := map[finding.Finding]int{}
-	add := func(fs []finding.Finding, n int) {
-		for _, f := range fs {
-			if _, ok := before[f]; !ok {
-				before[f] = t.owners[f]
-			}
-			t.owners[f] += n
-		}
-	}
+	difference := map[finding.Finding]int{}
 	for _, p := range parts {
 		was := t.byOwner[p.Owner]
 		if slices.Equal(was, p.Findings) {
@@ -110,19 +102,25 @@ func (t *Tracker) replace(parts []Part) (added, removed []finding.Finding) {
 		if t.byOwner[p.Owner] = p.Findings; len(p.Findings) == 0 {
 			delete(t.byOwner, p.Owner)
 		}
-		add(p.Findings, 1)
-		add(was, -1)
+		for _, f := range p.Findings {
+			difference[f]++
+		}
+		for _, f := range was {
+			difference[f]--
+		}
 	}
-	for f, n := range before {
-		switch is := t.owners[f]; {
-		case is > 0 && n == 0:
+	for f, n := range difference {
+		was := t.owners[f]
+		t.owners[f] = was + n
+		switch {
+		case was == 0 && n > 0:
 			added = append(added, f)
 			t.codes[f.Code]++
-		case is == 0 && n > 0:
+		case was > 0 && was+n == 0:
 			removed = append(removed, f)
 			t.codes[f.Code]--
 		}
-		if t.owners[f] == 0 {
+		if was+n == 0 {
 			delete(t.owners, f)
 		}
 		t.byCode.WithLabelValues(string(f.Code)).Set(float64(t.codes[f.Code]))
@@ -130,17 +128,12 @@ func (t *Tracker) replace(parts []Part) (added, removed []finding.Finding) {
 	return added, removed
 }
 
-// A subject is what a finding is about. If one finding replaces another with the
+// subjectOf is what a finding is about. If one finding replaces another with the
 // same subject, only the new one is logged.
-type subject struct {
-	object, field string
-	code          finding.Code
-}
-
-func subjectOf(f finding.Finding) subject { return subject{f.Object, f.Field, f.Code} }
+func subjectOf(f finding.Finding) [3]string { return [3]string{f.Object, f.Field, string(f.Code)} }
 
 func (t *Tracker) logChanges(added, removed []finding.Finding) {
-	taken := make(map[subject]bool, len(added))
+	taken := make(map[[3]string]bool, len(added))
 	for _, f := range added {
 		taken[subjectOf(f)] = true
 	}
