@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/build"
@@ -88,6 +89,19 @@ func DefaultTiming() Timing {
 // A Source delivers changes until its context ends: first all existing objects
 // in one batch, then changes as they happen.
 type Source func(ctx context.Context, deliver func(context.Context, []source.Change)) error
+
+// MergeSources runs several sources as one, until one of them fails. The first
+// one delivers all existing objects, the others deliver what they are
+// subscribed to.
+func MergeSources(sources ...Source) Source {
+	return func(ctx context.Context, deliver func(context.Context, []source.Change)) error {
+		group, ctx := errgroup.WithContext(ctx)
+		for _, run := range sources {
+			group.Go(func() error { return run(ctx, deliver) })
+		}
+		return group.Wait()
+	}
+}
 
 // Subscribe passes new and removed references to a source. The
 // channel is closed when everything that exists of the new ones was delivered.

@@ -70,15 +70,13 @@ func (c *Controller) noticeServed(object metav1.Object) {
 
 // How long an update waits at most for objects that it newly refers to.
 //
-// Anyone with write access to Services can name DNS names whose servers are slow
-// or silent, again and again, and each wait delays the changes of others. So
-// after a wait, updates don't wait for names until nameWaitRatio times as long
-// has passed: waiting takes less than 1% of the time, however slow the servers
-// are. New names are looked up nevertheless, and their backends have no endpoints
-// until the response arrives. The usual change, a single name that is resolved
-// within milliseconds, is waited for, so it loses no request. Secrets come from
-// the API server, which tenants can't slow down, and without its Secret a host
-// would be served with the wrong certificate.
+// Anyone with write access to Services can name DNS names with slow servers,
+// again and again, and each wait delays the changes of others. So after a wait,
+// updates don't wait for names until nameWaitRatio times as long has passed, which
+// is less than 1% of the time. New names are looked up nevertheless, and their
+// backends have no endpoints until then. A single name that is resolved within
+// milliseconds is waited for, so it loses no request. Secrets come from the API
+// server, which tenants can't slow down, and without them certificates are wrong.
 const (
 	secretsAtStart  = 10 * time.Second
 	secretsInUpdate = 250 * time.Millisecond

@@ -36,7 +36,11 @@ func (s *Source) lookup(ctx context.Context, name, last string) answer {
 		if _, ok := dns.IsDomainName(candidate); !ok {
 			continue
 		}
-		a := s.resolve(ctx, config, candidate)
+		// AAAA records count only if there are no A records.
+		a := s.query(ctx, config, candidate, dns.TypeA)
+		if a.outcome == empty {
+			a = s.query(ctx, config, candidate, dns.TypeAAAA)
+		}
 		silent := errors.Is(a.err, errSilent)
 		if a.outcome == resolved || silent || a.outcome == unknown && candidate == last {
 			return a
@@ -46,16 +50,6 @@ func (s *Source) lookup(ctx context.Context, name, last string) answer {
 		}
 	}
 	return result
-}
-
-// resolve finds the addresses of a full name: its A records, or if it has none
-// its AAAA records.
-func (s *Source) resolve(ctx context.Context, config *dns.ClientConfig, name string) answer {
-	a := s.query(ctx, config, name, dns.TypeA)
-	if a.outcome == empty {
-		return s.query(ctx, config, name, dns.TypeAAAA)
-	}
-	return a
 }
 
 // errSilent is the error if no server answers.

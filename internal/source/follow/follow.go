@@ -232,10 +232,11 @@ func ask(ctx context.Context, turn *limiter, job Job) (answer Answer, ok bool) {
 			return answer, ctx.Err() == nil
 		}
 	}
-	if !turn.acquire(ctx, job.Owner()) {
+	release := turn.acquire(ctx, job.Owner())
+	if release == nil {
 		return Answer{}, false
 	}
-	defer turn.release(job.Owner())
+	defer release()
 	answer = job.Fetch(ctx)
 	return answer, ctx.Err() == nil
 }

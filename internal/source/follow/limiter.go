@@ -29,9 +29,9 @@ func newLimiter(atOnce int) *limiter {
 	return &limiter{slots: make(chan struct{}, atOnce), owners: map[string]*share{}}
 }
 
-// acquire waits for a slot. If ctx ends before, it returns false; otherwise
-// release must follow.
-func (l *limiter) acquire(ctx context.Context, owner string) bool {
+// acquire waits for a slot, which release frees. If ctx ends before, release is
+// nil.
+func (l *limiter) acquire(ctx context.Context, owner string) (release func()) {
 	l.mu.Lock()
 	s := l.owners[owner]
 	if s == nil {
@@ -44,12 +44,16 @@ func (l *limiter) acquire(ctx context.Context, owner string) bool {
 	// that others could use.
 	if take(ctx, s.slots) {
 		if take(ctx, l.slots) {
-			return true
+			return func() {
+				<-l.slots
+				<-s.slots
+				l.forget(owner, s)
+			}
 		}
 		<-s.slots
 	}
 	l.forget(owner, s)
-	return false
+	return nil
 }
 
 func take(ctx context.Context, slots chan struct{}) bool {
@@ -59,16 +63,6 @@ func take(ctx context.Context, slots chan struct{}) bool {
 	case <-ctx.Done():
 		return false
 	}
-}
-
-// release frees the slot.
-func (l *limiter) release(owner string) {
-	l.mu.Lock()
-	s := l.owners[owner]
-	l.mu.Unlock()
-	<-l.slots
-	<-s.slots
-	l.forget(owner, s)
 }
 
 func (l *limiter) forget(owner string, s *share) {

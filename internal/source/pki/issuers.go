@@ -64,21 +64,20 @@ func (j *issuersJob) Owner() string {
 // Fetch fetches the certificates.
 func (j *issuersJob) Fetch(ctx context.Context) follow.Answer {
 	chain, err := j.fetch(ctx)
-	object := &source.Issuers{ObjectMeta: metav1.ObjectMeta{Name: j.url}}
 	// A part of a chain does not replace a chain that was complete.
 	if err == nil || len(j.chain) == 0 {
 		j.chain = chain
 	}
-	object.Chain = j.chain
-	if err != nil {
-		j.failures++
-		if len(j.chain) == 0 {
-			object.Problem = "no certificate could be fetched"
-		}
-		return follow.Answer{Object: object, Pause: backoff(j.failures), Err: err}
+	object := &source.Issuers{ObjectMeta: metav1.ObjectMeta{Name: j.url}, Chain: j.chain}
+	if err == nil {
+		j.failures = 0
+		return follow.Answer{Object: object, Pause: issuersLast}
 	}
-	j.failures = 0
-	return follow.Answer{Object: object, Pause: issuersLast}
+	j.failures++
+	if len(j.chain) == 0 {
+		object.Problem = "no certificate could be fetched"
+	}
+	return follow.Answer{Object: object, Pause: backoff(j.failures), Err: err}
 }
 
 // fetch follows the URLs from certificate to certificate up to the root, and
