@@ -27,6 +27,9 @@ type Directive struct {
 	Kind Kind
 	// Words are what the bits of a Set or the numbers of a Choice are called.
 	Words []string
+	// Lacks are bits of a Set that a protocol's directive has no words for. They are
+	// left out.
+	Lacks map[model.Protocol]int64
 	// Times names the directive whose value, a size, is printed behind the
 	// number.
 	Times string
@@ -108,7 +111,7 @@ func (d Directive) line(p model.Profile, values map[string]int64) string {
 	if !d.Plain {
 		name = p.Protocol.Prefix() + name
 	}
-	text := d.text(values[d.Name])
+	text := d.text(values[d.Name] &^ d.Lacks[p.Protocol])
 	if d.Times != "" {
 		text += " " + Bytes(values[d.Times])
 	}

@@ -86,7 +86,7 @@ func (p Profile) Equal(other Profile) bool { return p == other }
 // A Protocol is the protocol of requests to backends.
 type Protocol int
 
-// The protocols. Only HTTP is supported yet.
+// The protocols.
 const (
 	HTTP Protocol = iota
 	GRPC

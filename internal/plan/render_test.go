@@ -3,6 +3,7 @@ package plan_test
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,6 +39,13 @@ func unlike(values ...model.ProfileValue) model.Profile { return usualProfile().
 
 func value(name string, number int64) model.ProfileValue {
 	return model.ProfileValue{Name: name, Number: number}
+}
+
+// by asks backends in that way.
+func by(protocol model.Protocol, tls bool) model.Profile {
+	p := usualProfile()
+	p.Protocol, p.TLS = protocol, tls
+	return p
 }
 
 // withAccess has an access phase besides.
@@ -119,6 +127,11 @@ func renderCases(t testing.TB) []renderCase {
 			),
 			unlike(value("client_max_body_size", 500*gib), value("next_upstream", int64(model.Status429))),
 		}, dictionaries},
+		{"protocols", func(e *plan.Environment, g *model.Globals) {
+			e.Resources.Variables = append(slices.Clone(e.Resources.Variables), resource.Variable{Name: resource.NewName("hg_index")})
+			e.Resources.Parameters = []resource.Parameter{{Name: resource.NewParameterName("SCRIPT_FILENAME"), Variable: resource.NewName("hg_index")}}
+			g.Process.HSTS.On = true
+		}, []model.Profile{by(model.FastCGI, false), by(model.GRPC, false), by(model.GRPC, true), by(model.HTTP, true)}, dictionaries},
 		{"settings", func(e *plan.Environment, g *model.Globals) {
 			e.IPv6, e.User, e.OpenFiles = true, plan.Word{}, 0
 			g.Process = model.Process{
@@ -298,7 +311,7 @@ func testConfiguration(t *testing.T, env plan.Environment, conf string) {
 var (
 	directiveForm = regexp.MustCompile(`(?m)^\s*(\w+)\b`)
 	location      = regexp.MustCompile(`(?m)^\s*location (.*) \{$`)
-	proxyPass     = regexp.MustCompile(`(?m)^\s*\w+_pass (.*);$`)
+	proxyPass     = regexp.MustCompile(`(?m)^\s*(\w+_)pass (.*);$`)
 )
 
 // checkRules looks for what opens holes; see the comments at each.
@@ -324,13 +337,14 @@ func checkRules(t *testing.T, conf string) {
 	if len(passes) == 0 {
 		t.Error("nothing is proxied")
 	}
+	upstreams := []string{"http://hg_http", "https://hg_https", "grpc://hg_grpc", "grpcs://hg_grpcs", "hg_fastcgi", "http://hg_check_http$hg_call_uri", "https://hg_check_https$hg_call_uri"}
 	for _, found := range passes {
-		if !slices.Contains([]string{"http://hg_http", "http://hg_check_http$hg_call_uri", "https://hg_check_https$hg_call_uri"}, found[1]) {
-			t.Errorf("proxied to %s, which is no literal upstream", found[1])
+		if !slices.Contains(upstreams, found[2]) {
+			t.Errorf("proxied to %s, which is no literal upstream", found[2])
 		}
-	}
-	if !strings.Contains(conf, "proxy_ignore_headers X-Accel-Redirect;") {
-		t.Error("backends may redirect inside")
+		if !strings.Contains(conf, found[1]+"ignore_headers X-Accel-Redirect;") {
+			t.Errorf("backends by %spass may redirect inside", found[1])
+		}
 	}
 	checkChecks(t, conf)
 }
@@ -395,23 +409,37 @@ func bufferProfiles() []model.Profile {
 	return list
 }
 
+// NGINX takes each directive in each way of asking backends.
 func TestNginxTakesEveryProfile(t *testing.T) {
 	t.Parallel()
-	distinct := map[string]model.Profile{}
-	for _, p := range allProfiles() {
-		if other, ok := distinct[p.Name()]; ok && other != p {
-			t.Fatalf("%+v and %+v have one name", p, other)
+	every := allProfiles()
+	names := map[string]model.Profile{}
+	for name, way := range map[string]model.Profile{
+		"http": {}, "https": {TLS: true}, "grpc": {Protocol: model.GRPC}, "grpcs": {Protocol: model.GRPC, TLS: true}, "fastcgi": {Protocol: model.FastCGI},
+	} {
+		env := realEnvironment(t)
+		distinct := map[string]model.Profile{}
+		for _, p := range every {
+			p.Protocol, p.TLS = way.Protocol, way.TLS
+			if other, ok := names[p.Name()]; ok && other != p {
+				t.Fatalf("%+v and %+v have one name", p, other)
+			}
+			names[p.Name()] = p
+			// Protocols don't have all directives.
+			distinct[fmt.Sprint(p.Access, env.Directives.Lines(p))] = p
 		}
-		distinct[p.Name()] = p
+		profiles := slices.SortedFunc(maps.Values(distinct), func(a, b model.Profile) int { return strings.Compare(a.Name(), b.Name()) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conf := render(t, env, usualGlobals(), profiles, dictionaries)
+			checkRules(t, conf)
+			testConfiguration(t, env, conf)
+		})
 	}
-	var profiles []model.Profile
-	for _, p := range distinct {
-		profiles = append(profiles, p)
+	_, err := plan.Render(environment(t), usualGlobals(), []model.Profile{{Protocol: model.FastCGI, TLS: true}}, false, dictionaries)
+	if err == nil {
+		t.Error("FastCGI has TLS")
 	}
-	env := realEnvironment(t)
-	conf := render(t, env, usualGlobals(), profiles, dictionaries)
-	checkRules(t, conf)
-	testConfiguration(t, env, conf)
 }
 
 // Every profile that the features can make must be among those that were

@@ -3,9 +3,13 @@ package plan
 import (
 	"bytes"
 	_ "embed"
+	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"text/template"
 	"time"
@@ -106,10 +110,15 @@ var parsedTemplate = sync.OnceValue(func() *template.Template {
 // their own beside the default one; they must be sorted and distinct. clientHello runs
 // Lua for the first message of each TLS client, which makes handshakes slower.
 func Render(env Environment, globals model.Globals, profiles []model.Profile, clientHello bool, dictionaries Dictionaries) (map[string][]byte, error) {
-	for _, p := range append([]model.Profile{globals.Default}, profiles...) {
+	all := append([]model.Profile{globals.Default}, profiles...)
+	for _, p := range all {
 		if name := env.Directives.Undeclared(p); name != "" {
 			return nil, fmt.Errorf("render nginx.conf: no feature declares the directive %s of a profile", name)
 		}
+	}
+	transports, protocols, err := transportsOf(all)
+	if err != nil {
+		return nil, fmt.Errorf("render nginx.conf: %w", err)
 	}
 	values := struct {
 		Environment
@@ -118,7 +127,10 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 		// Default is the location of most requests.
 		Default location
 		// Jumps are the locations that requests may jump to.
-		Jumps       []location
+		Jumps []location
+		// Transports and Protocols are those that profiles use.
+		Transports  []transport
+		Protocols   []protocol
 		ClientHello bool
 		// Limits that Lua and Go share.
 		MatchLimit, JITStack, Tries, MaxTries int
@@ -126,7 +138,8 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 		Dictionaries                          Dictionaries
 	}{
 		Environment: env, WorkerProcesses: env.WorkerProcesses(globals.Process), Process: globals.Process,
-		Default: env.location(globals.Default, model.Mode{}), Jumps: env.jumps(globals.Default, profiles),
+		Default: env.location(globals.Default, model.Mode{}), Jumps: env.jumps(all),
+		Transports: transports, Protocols: protocols,
 		ClientHello: clientHello, MatchLimit: pcre.MatchLimit, JITStack: pcre.JITStack, Tries: model.Tries, MaxTries: model.MaxTries, Dictionaries: dictionaries,
 	}
 	values.Timeouts.Connect, values.Timeouts.Send, values.Timeouts.Read = model.ConnectTimeout, model.SendTimeout, model.ReadTimeout
@@ -148,16 +161,67 @@ func (e Environment) location(p model.Profile, m model.Mode) location {
 	return location{p, m, e.Directives.Lines(p)}
 }
 
-// Pass is the directive with the upstream block. Each protocol, with TLS and without,
-// needs an upstream block of its own in nginx.conf.tmpl, since idle connections are
-// kept by block.
-func (l location) Pass() (string, error) {
-	passes := map[[2]any]string{{model.HTTP, false}: "http://hg_http"}
-	pass, ok := passes[[2]any{l.Protocol, l.TLS}]
-	if !ok {
-		return "", fmt.Errorf("the protocol %s with TLS %v is not supported for backends", l.Protocol, l.TLS)
+// Pass is the directive with the upstream block.
+func (l location) Pass() string {
+	t := transport{protocol{l.Protocol}, l.TLS}
+	scheme := t.scheme() + "://"
+	if t.FastCGI() {
+		scheme = ""
 	}
-	return l.Protocol.Prefix() + "pass " + pass, nil
+	return t.Prefix() + "pass " + scheme + t.Upstream()
+}
+
+// FastCGI reports whether backends speak it.
+func (l location) FastCGI() bool { return protocol{l.Protocol}.FastCGI() }
+
+// A protocol knows the directives of its own.
+type protocol struct{ model.Protocol }
+
+// FastCGI reports whether it is that: headers are parameters then.
+func (p protocol) FastCGI() bool { return p.Protocol == model.FastCGI }
+
+// Header is the directive for a header of requests to backends, in the place of the
+// client's. One without a value is not sent.
+func (p protocol) Header(name, value string) string {
+	if p.FastCGI() {
+		return "fastcgi_param HTTP_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + " " + value + " if_not_empty;"
+	}
+	return p.Prefix() + "set_header " + name + " " + value + ";"
+}
+
+// A transport is a protocol, with TLS or without. Each has an upstream block of its
+// own, since idle connections are kept by block.
+type transport struct {
+	protocol
+	TLS bool
+}
+
+func (t transport) scheme() string {
+	if t.TLS {
+		return t.String() + "s"
+	}
+	return t.String()
+}
+
+// Upstream is the name of the block.
+func (t transport) Upstream() string { return "hg_" + t.scheme() }
+
+// transportsOf are those of profiles, and HTTP, in a fixed order. protocols are theirs.
+func transportsOf(profiles []model.Profile) (transports []transport, protocols []protocol, err error) {
+	used := map[transport]bool{{protocol{model.HTTP}, false}: true}
+	for _, p := range profiles {
+		used[transport{protocol{p.Protocol}, p.TLS}] = true
+	}
+	transports = slices.SortedFunc(maps.Keys(used), func(a, b transport) int { return strings.Compare(a.scheme(), b.scheme()) })
+	for _, t := range transports {
+		if t.TLS && t.FastCGI() {
+			return nil, nil, errors.New("FastCGI has no TLS")
+		}
+		if !slices.Contains(protocols, t.protocol) {
+			protocols = append(protocols, t.protocol)
+		}
+	}
+	return transports, protocols, nil
 }
 
 // Name is the location's, without the "@".
@@ -165,9 +229,9 @@ func (l location) Name() string { return l.Profile.Location(l.Mode) }
 
 // jumps are the locations of profiles. Modes with a check are left out if no feature
 // declares the location of its call.
-func (e Environment) jumps(first model.Profile, others []model.Profile) []location {
-	list := make([]location, 0, (1+len(others))*len(model.Modes()))
-	for _, p := range append([]model.Profile{first}, others...) {
+func (e Environment) jumps(profiles []model.Profile) []location {
+	list := make([]location, 0, len(profiles)*len(model.Modes()))
+	for _, p := range profiles {
 		for _, m := range model.Modes() {
 			if m.Check == model.NoCheck || e.Resources.HasLocation("_check_"+m.Check.Scheme()) {
 				list = append(list, e.location(p, m))

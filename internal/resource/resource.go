@@ -18,6 +18,7 @@ type Resources struct {
 	Variables    []Variable
 	Locations    []Location
 	Upstreams    []Upstream
+	Parameters   []Parameter
 	Threads      []Threads
 	// InitWorker runs once in each worker, before it serves.
 	InitWorker []Handler
@@ -140,6 +141,22 @@ func (v Value) String() string {
 	return v.text
 }
 
+// A Parameter is sent to FastCGI backends, unless the variable is empty.
+type Parameter struct {
+	Name     ParameterName
+	Variable Name
+}
+
+// A ParameterName is text of capital letters, digits and underscores.
+type ParameterName struct{ text string }
+
+// NewParameterName is for names that the source code spells.
+func NewParameterName(text string) ParameterName {
+	return ParameterName{matching("parameter", `^[A-Z][A-Z0-9_]*$`, text)}
+}
+
+func (n ParameterName) String() string { return n.text }
+
 // Threads are threads beside the workers, for Lua that takes long.
 type Threads struct {
 	Name Name
@@ -156,6 +173,7 @@ func Merge(list ...Resources) Resources {
 		all.Variables = append(all.Variables, r.Variables...)
 		all.Locations = append(all.Locations, r.Locations...)
 		all.Upstreams = append(all.Upstreams, r.Upstreams...)
+		all.Parameters = append(all.Parameters, r.Parameters...)
 		all.Threads = append(all.Threads, r.Threads...)
 		all.InitWorker = append(all.InitWorker, r.InitWorker...)
 		all.Log = append(all.Log, r.Log...)

@@ -103,7 +103,7 @@ func TestBuild(t *testing.T) {
 	if hosts := models[model.Host](v); len(hosts) != 2 || len(hosts["shop.test"].Routes) != 2 {
 		t.Errorf("hosts: %v", hosts)
 	}
-	names, patterns := models[model.Name](v), models[model.NamePatterns](v)[unit.PatternsName]
+	names, patterns := models[model.Name](v), models[model.NamePatterns](v)[unit.PatternsKey.Name]
 	if names["www.shop.test"].Host != "shop.test" || len(patterns.LeadingWildcards) != 1 {
 		t.Errorf("names: %v, patterns: %v", names, patterns)
 	}

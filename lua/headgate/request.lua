@@ -238,6 +238,15 @@ function _M.target(request)
 end
 
 
+-- Sets the target that FastCGI backends get, in the locations of their profiles.
+function _M.set_target()
+    local request = _M.current()
+    if request then
+        ngx_var.hg_target = _M.target(request)
+    end
+end
+
+
 -- has_dot_segment reports whether a target has "." or ".." between slashes in its
 -- path, in any encoding: another server may resolve them differently.
 function _M.has_dot_segment(target)

@@ -37,6 +37,7 @@ var (
 	}
 	nextUpstream = directive.Directive{
 		Name: "next_upstream", Kind: directive.Set, Words: strings.Fields(model.AllOutcomes.String()), Order: directive.Within,
+		Lacks:     map[model.Protocol]int64{model.FastCGI: int64(model.Status502 | model.Status504)},
 		Strictest: directive.Number(0), Samples: sets(),
 	}
 	nextUpstreamTimeout = directive.Directive{
