@@ -221,7 +221,7 @@ func (l *hostBuilder) finish(field string, where routeKey, route model.Route, p 
 	} else {
 		parsed, route.Origin = p.Parsed, spec.Origin(p.Ingress)
 	}
-	seen := feature.Host{Name: l.host, ManyNames: spec.IsManyNames(l.host), Answers: l.answers}
+	seen := feature.Host{Name: l.host, DefaultBackend: l.fallback, ManyNames: spec.IsManyNames(l.host), Answers: l.answers}
 	problems, denied := l.builder.applyFeatures(parsed.Values(), &route, seen)
 	route.Denied = denied || parsed.Denied()
 	if p != nil {

@@ -1,8 +1,8 @@
 // Package directive declares the settings of a profile: NGINX's directive that
 // each becomes, which value is stricter than another, and how far two are apart.
 //
-// A value is a number. It is printed as digits, units and words of the declaration:
-// no text of a tenant reaches nginx.conf.
+// A value is a number, or a list of numbers. It is printed as digits, units and words of
+// the declaration: no text of a tenant reaches nginx.conf.
 package directive
 
 import (
@@ -65,6 +65,9 @@ const (
 	Set
 	// Choice is the word of that number.
 	Choice
+	// Statuses are those of responses, of the backend or of NGINX in its place, that go
+	// to the phase error_page; see Catch.
+	Statuses
 )
 
 // An Order says which values may replace the requested one.
@@ -87,6 +90,24 @@ func (d Directive) To(number int64) model.ProfileValue {
 	return model.ProfileValue{Name: d.Name, Number: number}
 }
 
+// Catchable reports whether NGINX can replace responses of that status. Those of 408, 444
+// and 499 end the client's connection, and those of 494 to 497 become 400.
+func Catchable(status int) bool {
+	return status >= 300 && status <= 599 && status != 408 && status != 444 && status != 499 && (status < 494 || status > 497)
+}
+
+// Catch is the value of a directive of the kind Statuses. All must be catchable.
+func (d Directive) Catch(statuses []int) model.ProfileValue {
+	var words []string
+	for _, status := range slices.Compact(slices.Sorted(slices.Values(statuses))) {
+		if !Catchable(status) {
+			panic(fmt.Sprintf("directive: NGINX can't catch %d", status))
+		}
+		words = append(words, strconv.Itoa(status))
+	}
+	return model.ProfileValue{Name: d.Name, Text: strings.Join(words, ",")}
+}
+
 // When is 1 or 0, for OnOff and for a Choice between two.
 func (d Directive) When(on bool) model.ProfileValue {
 	if on {
@@ -101,25 +122,38 @@ func (d Directive) Of(p model.Profile) int64 { return p.Value(d.Name) }
 // Number is for Strictest.
 func Number(n int64) *int64 { return &n }
 
-// line is the directive in nginx.conf, empty if the profile's protocol does not
-// have it.
-func (d Directive) line(p model.Profile, values map[string]int64) string {
+// lines are the directive in nginx.conf, none if the profile's protocol does not have it.
+func (d Directive) lines(p model.Profile, values map[string]model.ProfileValue) []string {
+	v := values[d.Name]
 	if len(d.Only) > 0 && !slices.Contains(d.Only, p.Protocol) {
-		return ""
+		return nil
+	}
+	if d.Kind == Statuses {
+		if v.Text == "" {
+			return nil
+		}
+		return []string{p.Protocol.Prefix() + "intercept_errors on;", "error_page " + d.text(v) + " @error_page;"}
 	}
 	name := d.Name
 	if !d.Plain {
 		name = p.Protocol.Prefix() + name
 	}
-	text := d.text(values[d.Name] &^ d.Lacks[p.Protocol])
+	v.Number &^= d.Lacks[p.Protocol]
+	text := d.text(v)
 	if d.Times != "" {
-		text += " " + Bytes(values[d.Times])
+		text += " " + Bytes(values[d.Times].Number)
 	}
-	return name + " " + text + ";"
+	return []string{name + " " + text + ";"}
 }
 
-func (d Directive) text(n int64) string {
+func (d Directive) text(v model.ProfileValue) string {
+	n := v.Number
 	switch d.Kind {
+	case Statuses:
+		if v.Text == "" {
+			return "none"
+		}
+		return strings.ReplaceAll(v.Text, ",", " ")
 	case OnOff:
 		if n != 0 {
 			return "on"
@@ -152,16 +186,28 @@ func inUnits(n int64, units string) string {
 	return strconv.FormatInt(n, 10)
 }
 
-func (d Directive) standsIn(n, asked int64) bool {
+func (d Directive) standsIn(v, asked model.ProfileValue) bool {
 	switch d.Order {
 	case Any:
 		return true
 	case AtMost:
-		return d.limit(n) <= d.limit(asked)
+		return d.limit(v.Number) <= d.limit(asked.Number)
 	case Within:
-		return n&^asked == 0
+		return v.Number&^asked.Number == 0 && without(v, asked) == 0
 	}
-	return n == asked
+	return v == asked
+}
+
+// without is how many of a list's members another one lacks.
+func without(v, other model.ProfileValue) int64 {
+	var n int64
+	members := strings.Split(other.Text, ",")
+	for member := range strings.SplitSeq(v.Text, ",") {
+		if member != "" && !slices.Contains(members, member) {
+			n++
+		}
+	}
+	return n
 }
 
 // limit is the value, or a very large one for unlimited.
@@ -178,17 +224,19 @@ const (
 	toggled = 8 * doubled
 )
 
-func (d Directive) distance(n, asked int64) int64 {
+func (d Directive) distance(v, asked model.ProfileValue) int64 {
 	switch {
-	case n == asked:
+	case v == asked:
 		return 0
 	case d.Kind == OnOff || d.Kind == Choice:
 		return toggled
 	case d.Kind == Set:
-		return doubled * int64(bits.OnesCount64(uint64(n^asked)))
+		return doubled * int64(bits.OnesCount64(uint64(v.Number^asked.Number)))
+	case d.Kind == Statuses:
+		return doubled * (without(v, asked) + without(asked, v))
 	}
-	apart := doublings(d.limit(n), d.limit(asked))
-	if d.Loses && n < asked {
+	apart := doublings(d.limit(v.Number), d.limit(asked.Number))
+	if d.Loses && v.Number < asked.Number {
 		apart *= 9
 	}
 	return apart
@@ -225,11 +273,14 @@ func (l List) Lines(p model.Profile) []string {
 	values := valuesOf(p)
 	var lines []string
 	for _, d := range l {
-		if line := d.line(p, values); line != "" {
-			lines = append(lines, line)
-		}
+		lines = append(lines, d.lines(p, values)...)
 	}
 	return lines
+}
+
+// Catches reports whether the profile has statuses that go to the phase error_page.
+func (l List) Catches(p model.Profile) bool {
+	return slices.ContainsFunc(l, func(d Directive) bool { return d.Kind == Statuses && p.Get(d.Name).Text != "" })
 }
 
 // Undeclared is a value of the profile that no directive declares, empty if all
@@ -301,10 +352,10 @@ func (l List) Against(p, asked model.Profile) string {
 	return strings.Join(list, "; ")
 }
 
-func valuesOf(p model.Profile) map[string]int64 {
-	values := map[string]int64{}
+func valuesOf(p model.Profile) map[string]model.ProfileValue {
+	values := map[string]model.ProfileValue{}
 	for _, v := range p.Values() {
-		values[v.Name] = v.Number
+		values[v.Name] = v
 	}
 	return values
 }

@@ -16,7 +16,8 @@ var (
 	same   = directive.Directive{Name: "same", Kind: directive.Choice, Words: []string{"red", "blue"}}
 	set    = directive.Directive{Name: "set", Kind: directive.Set, Words: []string{"a", "b"}, Order: directive.Within, Strictest: directive.Number(0)}
 	number = directive.Directive{Name: "number", Kind: directive.Count, Times: "limit", Order: directive.Any}
-	list   = directive.List{limit, any, same, set, number}
+	catch  = directive.Directive{Name: "catch", Kind: directive.Statuses, Order: directive.Within}
+	list   = directive.List{limit, any, same, set, number, catch}
 )
 
 func with(values ...model.ProfileValue) model.Profile {
@@ -46,6 +47,10 @@ func TestStandsIn(t *testing.T) {
 		"another of the same":     {with(same.To(1)), with(), false},
 		"fewer":                   {with(set.To(0)), with(), true},
 		"more members":            {with(set.To(3)), with(), false},
+		"fewer statuses":          {with(catch.Catch([]int{404})), with(catch.Catch([]int{503, 404})), true},
+		"no statuses":             {with(), with(catch.Catch([]int{404})), true},
+		"more statuses":           {with(catch.Catch([]int{404, 503})), with(catch.Catch([]int{404})), false},
+		"statuses":                {with(catch.Catch([]int{404})), with(), false},
 		"an access phase besides": {access(), with(), true},
 		"without the access":      {with(), access(), false},
 		"TLS":                     {with(), tls, false},
@@ -71,6 +76,13 @@ func TestLines(t *testing.T) {
 	want = []string{"limit 1m;", "grpc_same blue;", "grpc_set a b;", "grpc_number 4 1m;"}
 	if got := list.Lines(p); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
+	}
+	if got := list.Lines(p.With(catch.Catch([]int{503, 404, 503})))[4:]; !slices.Equal(got, []string{"grpc_intercept_errors on;", "error_page 404 503 @error_page;"}) {
+		t.Errorf("%q", got)
+	}
+	if a, b, none := p.With(catch.Catch([]int{404, 500})), p.With(catch.Catch([]int{404, 502})), p.With(catch.Catch(nil)); none != p || !list.Catches(a) || list.Catches(none) ||
+		list.Distance(a, b) != 2*list.Distance(a, p.With(catch.Catch([]int{404}))) || list.Against(a, none) != "catch 404 500, not none" {
+		t.Errorf("statuses: %d, %s", list.Distance(a, b), list.Against(a, none))
 	}
 	if against := list.Against(p.With(set.To(0)), p.With(limit.To(5))); against != "limit 1m, not 5; set off, not a b" {
 		t.Error(against)

@@ -55,7 +55,7 @@ func (x *explainer) explainProfile(p model.Profile) {
 		names[v.Name] = struct{}{}
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		x.differ(said, strings.ReplaceAll(name, "_", " "), p.Value(name), usual.Value(name))
+		x.differ(said, strings.ReplaceAll(name, "_", " "), p.Get(name), usual.Get(name))
 	}
 	x.differ(said, "access phase", p.Access, usual.Access)
 	x.differ(said, "protocol", p.Protocol, usual.Protocol)

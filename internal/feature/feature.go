@@ -89,6 +89,8 @@ type RouteOut struct {
 // A Host is the host that a route is on.
 type Host struct {
 	Name string
+	// DefaultBackend is the key of the default backend, empty for the built-in one.
+	DefaultBackend string
 	// ManyNames is set where clients ask for it by more than one name.
 	ManyNames bool
 	// Answers reports whether the host has a route for a path that does not call

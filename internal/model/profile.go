@@ -23,15 +23,25 @@ type Profile struct {
 	// Access runs the phase access of the route's policies, which may read the
 	// request's body.
 	Access bool
-	// values are "name=number" in the order of the names, with a space between
-	// them. A value of 0 is left out.
+	// values are "name=number" or "name:text" in the order of the names, with a space
+	// between them. A value of 0 is left out.
 	values string
 }
 
-// A ProfileValue is a value of a declared name.
+// A ProfileValue is a value of a declared name: a number, or text of digits, letters
+// from a to f, and commas.
 type ProfileValue struct {
 	Name   string
 	Number int64
+	Text   string
+}
+
+// String is the text or the number.
+func (v ProfileValue) String() string {
+	if v.Text != "" {
+		return v.Text
+	}
+	return strconv.FormatInt(v.Number, 10)
 }
 
 // With is the profile with other values.
@@ -39,7 +49,10 @@ func (p Profile) With(values ...ProfileValue) Profile {
 	all := p.Values()
 	for _, v := range values {
 		all = slices.DeleteFunc(all, func(old ProfileValue) bool { return old.Name == v.Name })
-		if v.Number != 0 {
+		if strings.Trim(v.Text, "0123456789abcdef,") != "" {
+			panic("model: a profile with the value " + v.Text)
+		}
+		if v.Number != 0 || v.Text != "" {
 			all = append(all, v)
 		}
 	}
@@ -49,8 +62,12 @@ func (p Profile) With(values ...ProfileValue) Profile {
 		if i > 0 {
 			b = append(b, ' ')
 		}
-		b = append(append(b, v.Name...), '=')
-		b = strconv.AppendInt(b, v.Number, 10)
+		b = append(b, v.Name...)
+		if v.Text != "" {
+			b = append(append(b, ':'), v.Text...)
+		} else {
+			b = strconv.AppendInt(append(b, '='), v.Number, 10)
+		}
 	}
 	p.values = string(b)
 	return p
@@ -60,24 +77,31 @@ func (p Profile) With(values ...ProfileValue) Profile {
 func (p Profile) Values() []ProfileValue {
 	var list []ProfileValue
 	for field := range strings.FieldsSeq(p.values) {
+		if name, text, is := strings.Cut(field, ":"); is {
+			list = append(list, ProfileValue{Name: name, Text: text})
+			continue
+		}
 		name, text, _ := strings.Cut(field, "=")
 		number, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
 			panic("model: a profile with the value " + field)
 		}
-		list = append(list, ProfileValue{name, number})
+		list = append(list, ProfileValue{Name: name, Number: number})
 	}
 	return list
 }
 
-// Value is the value of that name.
-func (p Profile) Value(name string) int64 {
+// Value is the number of that name.
+func (p Profile) Value(name string) int64 { return p.Get(name).Number }
+
+// Get is the value of that name.
+func (p Profile) Get(name string) ProfileValue {
 	for _, v := range p.Values() {
 		if v.Name == name {
-			return v.Number
+			return v
 		}
 	}
-	return 0
+	return ProfileValue{Name: name}
 }
 
 // Equal compares with ==.

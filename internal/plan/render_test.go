@@ -48,6 +48,8 @@ func by(protocol model.Protocol, tls bool) model.Profile {
 	return p
 }
 
+var catches = directive.Directive{Name: "error_page", Kind: directive.Statuses}
+
 // withAccess has an access phase besides.
 func withAccess(p model.Profile) model.Profile {
 	p.Access = true
@@ -132,6 +134,10 @@ func renderCases(t testing.TB) []renderCase {
 			e.Resources.Parameters = []resource.Parameter{{Name: resource.NewParameterName("SCRIPT_FILENAME"), Variable: resource.NewName("hg_index")}}
 			g.Process.HSTS.On = true
 		}, []model.Profile{by(model.FastCGI, false), by(model.GRPC, false), by(model.GRPC, true), by(model.HTTP, true)}, dictionaries},
+		{"error-pages", func(e *plan.Environment, g *model.Globals) {
+			e.Directives = append(slices.Clone(e.Directives), catches)
+			g.Process.HSTS.On = true
+		}, []model.Profile{withAccess(unlike(catches.Catch([]int{503, 404, 404}))), by(model.GRPC, false).With(catches.Catch([]int{401}))}, dictionaries},
 		{"settings", func(e *plan.Environment, g *model.Globals) {
 			e.IPv6, e.User, e.OpenFiles = true, plan.Word{}, 0
 			g.Process = model.Process{
@@ -163,7 +169,7 @@ func renderCases(t testing.TB) []renderCase {
 // TestNginxTakesEveryProfile.
 var shown = []string{
 	"client_max_body_size", "buffering", "request_buffering", "buffer_size", "buffers", "busy_buffers_size", "max_temp_file_size",
-	"client_body_buffer_size", "next_upstream", "next_upstream_timeout", "http_version",
+	"client_body_buffer_size", "next_upstream", "next_upstream_timeout", "http_version", "error_page",
 }
 
 // renderShown renders without all other directives of profiles.
@@ -329,7 +335,7 @@ func checkRules(t *testing.T, conf string) {
 		}
 	}
 	for _, found := range location.FindAllStringSubmatch(conf, -1) {
-		if name := found[1]; name != "/" && !regexp.MustCompile(`^(@(p_[0-9a-f]{12}(_[a-z]+)*|drain|nginx_status|refused)|= _check_https?)$`).MatchString(name) {
+		if name := found[1]; name != "/" && !regexp.MustCompile(`^(@(p_[0-9a-f]{12}(_[a-z]+)*|drain|nginx_status|refused|error_page|fallback(_bare)?)|= _check_https?)$`).MatchString(name) {
 			t.Errorf("location %s, which a request's path could name", name)
 		}
 	}
@@ -337,7 +343,7 @@ func checkRules(t *testing.T, conf string) {
 	if len(passes) == 0 {
 		t.Error("nothing is proxied")
 	}
-	upstreams := []string{"http://hg_http", "https://hg_https", "grpc://hg_grpc", "grpcs://hg_grpcs", "hg_fastcgi", "http://hg_check_http$hg_call_uri", "https://hg_check_https$hg_call_uri"}
+	upstreams := []string{"http://hg_http", "https://hg_https", "grpc://hg_grpc", "grpcs://hg_grpcs", "hg_fastcgi", "http://hg_error_page", "http://hg_check_http$hg_call_uri", "https://hg_check_https$hg_call_uri"}
 	for _, found := range passes {
 		if !slices.Contains(upstreams, found[2]) {
 			t.Errorf("proxied to %s, which is no literal upstream", found[2])

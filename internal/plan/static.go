@@ -129,8 +129,11 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 		// Jumps are the locations that requests may jump to.
 		Jumps []location
 		// Transports and Protocols are those that profiles use.
-		Transports  []transport
-		Protocols   []protocol
+		Transports []transport
+		Protocols  []protocol
+		HTTP       protocol
+		// ErrorPages is set where a feature may have responses replaced.
+		ErrorPages  bool
 		ClientHello bool
 		// Limits that Lua and Go share.
 		MatchLimit, JITStack, Tries, MaxTries int
@@ -140,6 +143,7 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 		Environment: env, WorkerProcesses: env.WorkerProcesses(globals.Process), Process: globals.Process,
 		Default: env.location(globals.Default, model.Mode{}), Jumps: env.jumps(all),
 		Transports: transports, Protocols: protocols,
+		ErrorPages:  slices.ContainsFunc(env.Directives, func(d directive.Directive) bool { return d.Kind == directive.Statuses }),
 		ClientHello: clientHello, MatchLimit: pcre.MatchLimit, JITStack: pcre.JITStack, Tries: model.Tries, MaxTries: model.MaxTries, Dictionaries: dictionaries,
 	}
 	values.Timeouts.Connect, values.Timeouts.Send, values.Timeouts.Read = model.ConnectTimeout, model.SendTimeout, model.ReadTimeout
@@ -155,10 +159,13 @@ type location struct {
 	model.Mode
 	// Directives are lines of nginx.conf.
 	Directives []string
+	// Catches is set where some of them lead to @error_page. A location with a check does
+	// not ask the backend then, whose statuses it would take for the auth service's.
+	Catches bool
 }
 
 func (e Environment) location(p model.Profile, m model.Mode) location {
-	return location{p, m, e.Directives.Lines(p)}
+	return location{p, m, e.Directives.Lines(p), e.Directives.Catches(p)}
 }
 
 // Pass is the directive with the upstream block.

@@ -89,8 +89,9 @@ end
 
 
 -- Runs in the access phase. If the auth service was called, it has allowed the
--- request. reads_body: whether the profile lets policies read the body.
-function _M.run(reads_body)
+-- request. reads_body: whether the profile lets policies read the body. goes_on: whether
+-- the backend is asked in the location without a check.
+function _M.run(reads_body, goes_on)
     local request = requests.current()
     if not request then
         return ngx_exit(UNAVAILABLE)
@@ -101,6 +102,10 @@ function _M.run(reads_body)
     end
     if not request.backend then
         return requests.finish(request, NOT_FOUND)
+    end
+    if goes_on then
+        request.passed = true
+        return ngx_exec(request.route.passed)
     end
     if reads_body and phases.access then
         features.run(phases.access, request)

@@ -35,7 +35,7 @@ function _M.init(values)
     require("headgate.memory").init()
     -- Loaded here, all code is shared by the workers.
     for _, module in ipairs({
-        "access", "api", "balancer", "call", "certificate", "header_filter", "client_hello", "route",
+        "access", "api", "balancer", "call", "certificate", "error_page", "header_filter", "client_hello", "route",
     }) do
         require("headgate." .. module)
     end

@@ -33,6 +33,11 @@
 --                             before the response's header is sent, in locations
 --                             of a mode with a header filter, and before
 --                             Headgate itself ends the request
+--   error_page(policy, request)
+--                             instead of a response of Headgate, and of those
+--                             with a status that the route's profile catches:
+--                             request.failed is the status. May end the
+--                             request, or call fall_back (error_page.lua)
 --   log(policy, request)      when the request is over, however it ended
 -- Two run in TLS handshakes for a host, with the policy that it has for them and the
 -- connection: { host, revision, ssl }, where ssl is the TLS library's. What a
@@ -58,7 +63,7 @@ local type = type
 
 local PHASES = {
     "rewrite", "select_backend", "authenticate", "request_headers", "before_exec", "auth_response", "auth_passed",
-    "auth_refused", "access", "balancer", "header_filter", "log", "ssl_client_hello", "ssl_certificate",
+    "auth_refused", "access", "balancer", "header_filter", "error_page", "log", "ssl_client_hello", "ssl_certificate",
 }
 
 

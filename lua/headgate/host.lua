@@ -46,20 +46,11 @@ local function phases_of(numbers, unit, location, known)
 end
 
 
--- fallback is the backend that answers instead of the route's own, with the name of
--- that one for its headers.
-local function fallback(packed, unit)
-    local key = unit.backends[packed.fallback]
-    local namespace, service, port = string.match(unit.backends[packed.backend], "^(.-)/(.-)/(.*)$")
+-- fallback is the backend that answers instead of the route's own.
+local function fallback(key)
     return {
         backend = key,
-        -- Whether it is the same Service.
-        own = key == (namespace or "") .. "/" .. (service or "") .. "/",
         label = "custom-default-backend-" .. string.gsub(string.gsub(key, "/$", ""), "/", "-"),
-        namespace = namespace,
-        ingress = unit.origins[packed.origin][2],
-        service = service,
-        port = port,
     }
 end
 
@@ -94,8 +85,9 @@ local function route(packed, unit, known)
     local backend = packed.backend and unit.backends[packed.backend]
     local location = location_of(name)
     local phases = phases_of(packed.policies or EMPTY, unit, location, known)
-    if phases.log and not location then
-        -- The location by path has no log phase.
+    if (phases.log or phases.error_page) and not location then
+        -- The location by path has no log phase, and NGINX does not keep ngx.ctx for
+        -- error pages.
         location = "@" .. name
         phases = phases_of(packed.policies or EMPTY, unit, location, known)
     end
@@ -120,7 +112,7 @@ local function route(packed, unit, known)
         made.identity = identity(packed)
     end
     if packed.fallback then
-        made.fallback = fallback(packed, unit)
+        made.fallback = fallback(unit.backends[packed.fallback])
     end
     made.default = packed.default
     made.denied = packed.denied

@@ -24,7 +24,6 @@ local table_new = require "table.new"
 local tonumber = tonumber
 
 local SLASH = 47
-local UNAVAILABLE = 503
 
 local slots = {}
 local free = {}
@@ -52,6 +51,7 @@ local slot_count = 0
 --   ambiguous_path  set if the client's path may mean another one for the backend,
 --               with other access: see route.lua
 --   regex_seconds  what the features' expressions took, see regex.lua
+--   failed      the status of the response that the phase error_page may replace
 --   globals     what features have for all requests, by feature
 --   connection  on hosts with TLS policies, what ssl_client_hello got and noted for
 --               the client's connection; nil if the host of its handshake had none
@@ -89,6 +89,14 @@ function _M.keep(request)
     end
     slots[slot] = request
     ngx_var.hg_request = slot
+end
+
+
+-- Does so unless it is kept already.
+function _M.keep_once(request)
+    if not slots[tonumber(ngx_var.hg_request)] then
+        _M.keep(request)
+    end
 end
 
 
@@ -137,8 +145,21 @@ local function filter(request)
 end
 
 
--- Ends a request with a response of Headgate. The caller returns the result.
+-- error_page asks the policies for another response, once for a request. In the access
+-- phase, NGINX goes to @error_page first if the profile catches the status.
+local function error_page(request, status)
+    local phase = request.route.phases.error_page
+    if phase and not request.failed and ngx_get_phase() ~= "access" then
+        request.failed = status
+        features.run(phase, request)
+    end
+end
+
+
+-- Ends a request with a response of Headgate, or with what policies put in its place. The
+-- caller returns the result.
 function _M.finish(request, status)
+    error_page(request, status)
     filter(request)
     return ngx_exit(status)
 end
@@ -306,16 +327,17 @@ function _M.set_id()
 end
 
 
--- Sets the headers of a fallback backend: the backend that it replaces, and the 503
+-- Sets the headers of a fallback backend: the backend that it replaces, and the status
 -- that clients would get without it.
-function _M.set_fallback(fallback)
+function _M.set_fallback(route, status)
     local set = ngx.req.set_header
-    set("X-Code", UNAVAILABLE)
+    local _, service, port = string_match(route.backend or "", "^(.-)/(.-)/(.*)$")
+    set("X-Code", status)
     set("X-Format", ngx_var.http_accept)
-    set("X-Namespace", fallback.namespace)
-    set("X-Ingress-Name", fallback.ingress)
-    set("X-Service-Name", fallback.service)
-    set("X-Service-Port", fallback.port)
+    set("X-Namespace", route.namespace)
+    set("X-Ingress-Name", route.ingress)
+    set("X-Service-Name", service)
+    set("X-Service-Port", port)
 end
 
 

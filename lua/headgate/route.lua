@@ -127,10 +127,11 @@ end
 
 -- fallback_backend is the backend that answers while the route's own has no endpoint,
 -- nil if there is none.
-local function fallback_backend(fallback, revision)
+local function fallback_backend(route, revision)
+    local fallback = route.fallback
     local backend = fallback and units.with_endpoints(fallback.backend, revision)
     if backend then
-        requests.set_fallback(fallback)
+        requests.set_fallback(route, UNAVAILABLE)
         requests.set_backend_label(fallback.label)
     end
     return backend
@@ -151,7 +152,7 @@ local function select_backend(request, route)
         end
     end
     local revision = request.revision
-    request.backend = units.with_endpoints(route.backend, revision) or fallback_backend(route.fallback, revision)
+    request.backend = units.with_endpoints(route.backend, revision) or fallback_backend(route, revision)
     if not request.backend and not route.default then
         return requests.finish(request, UNAVAILABLE)
     end

@@ -1,0 +1,79 @@
+-- Responses that are replaced: the location @error_page, where NGINX sends requests
+-- whose response has a status that the profile catches, and the fallback backend.
+local call = require "headgate.call"
+local requests = require "headgate.request"
+
+local _M = {}
+
+local ngx = ngx
+local ngx_exec = ngx.exec
+local ngx_exit = ngx.exit
+local ngx_req = ngx.req
+local ngx_var = ngx.var
+local string_sub = string.sub
+local tonumber = tonumber
+
+local OK = 200
+
+
+function _M.run()
+    local status = ngx.status
+    local request = requests.current()
+    if not request then
+        return ngx_exit(status)
+    end
+    return requests.finish(request, status)
+end
+
+
+-- Whether NGINX has all of the request's body. What went to a backend without being
+-- kept can't be sent again.
+local function has_body()
+    local data = ngx_req.get_body_data()
+    return data and #data == tonumber(ngx_var.content_length) or ngx_req.get_body_file() ~= nil
+end
+
+
+-- ask reports whether the request can go to a backend (a key or nil). Without a try, it may
+-- have been denied, and must not reach the denied backend itself.
+local function ask(request, key)
+    if not key or not request.tried and string_sub(request.route.backend or "", 1, #key) == key then
+        return false
+    end
+    return call.prepare(request, "error_page", { backend = key }) ~= nil
+end
+
+
+-- fall_back(request, default) has the fallback backend answer, or if the route has none with
+-- an endpoint, the default one (a key, nil for none). Returns if that has none either. To be
+-- called in the phase error_page.
+function _M.fall_back(request, default)
+    local route = request.route
+    local fallback = route.fallback
+    local label = fallback and ask(request, fallback.backend) and fallback.label
+        or ask(request, default) and "upstream-default-backend"
+    if not label then
+        return
+    end
+    local location = "@fallback_bare"
+    if not request.tried then
+        -- Whoever was denied sends neither body nor password.
+        ngx_req.discard_body()
+        ngx_req.clear_header("Authorization")
+    elseif has_body() then
+        location = "@fallback"
+    end
+    requests.set_fallback(route, request.failed)
+    ngx_req.set_header("X-Original-URI", requests.path_and_query())
+    requests.set_path("/")
+    requests.set_host(request.host_name)
+    requests.set_backend_host(ngx_var.hg_host)
+    requests.set_backend_label(label)
+    requests.keep_once(request)
+    -- Else the response would keep the status that it replaces.
+    ngx.status = OK
+    return ngx_exec(location)
+end
+
+
+return _M
