@@ -27,7 +27,7 @@ func (b *Builder) Globals(v View) (model.Globals, []finding.Finding) {
 	}
 	var plain model.Route
 	b.applyFeatures(values, &plain, feature.Host{})
-	g.Default = plain.Profile
+	g.Default, g.Files = plain.Profile, plain.Files
 
 	var fs []finding.Finding
 	if object := v.ConfigMap(); object != nil {

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
 	"time"
 
 	"github.com/headgate/headgate/internal/dataplane"
+	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/plan"
 )
 
@@ -78,7 +80,10 @@ func (c *Controller) considerReload(ctx context.Context) {
 	}
 	r.due = nil
 	file := filepath.Join(c.settings.RunDir.Path(), candidate)
-	if err := c.settings.RunDir.Write(map[string][]byte{candidate: next.Files[plan.NginxConf]}); err != nil {
+	files := maps.Clone(next.Files)
+	files[candidate] = files[plan.NginxConf]
+	delete(files, plan.NginxConf)
+	if err := c.settings.RunDir.Write(files); err != nil {
 		c.failReload(next, fmt.Errorf("write nginx.conf: %w", err))
 		return
 	}
@@ -174,11 +179,15 @@ func (c *Controller) takeOver(ctx context.Context, next plan.Static) error {
 }
 
 // write puts a configuration where NGINX reads it, its number first: if NGINX
-// starts in between, it has a generation for which nothing was pushed.
+// starts in between, it has a generation for which nothing was pushed. NGINX reads no files
+// of other configurations again, which are removed.
 func (c *Controller) write(static plan.Static) error {
 	err := c.settings.RunDir.WriteGeneration(static.Generation)
 	if err == nil {
 		err = c.settings.RunDir.Write(static.Files)
+	}
+	if err == nil {
+		err = c.settings.RunDir.Keep(directive.Files, static.Files)
 	}
 	if err != nil {
 		return fmt.Errorf("write the configuration: %w", err)

@@ -68,7 +68,12 @@ const (
 	// Statuses are those of responses, of the backend or of NGINX in its place, that go
 	// to the phase error_page; see Catch.
 	Statuses
+	// File is a file that plan writes beside nginx.conf; see Contains.
+	File
 )
+
+// Files is the folder of such files in the run directory. Each has the name of its content.
+const Files = "files"
 
 // An Order says which values may replace the requested one.
 type Order int
@@ -108,6 +113,12 @@ func (d Directive) Catch(statuses []int) model.ProfileValue {
 	return model.ProfileValue{Name: d.Name, Text: strings.Join(words, ",")}
 }
 
+// Contains is the value of a directive of the kind File. The route must have the content in
+// its Files.
+func (d Directive) Contains(c model.Content) model.ProfileValue {
+	return model.ProfileValue{Name: d.Name, Text: c.Name}
+}
+
 // When is 1 or 0, for OnOff and for a Choice between two.
 func (d Directive) When(on bool) model.ProfileValue {
 	if on {
@@ -128,10 +139,10 @@ func (d Directive) lines(p model.Profile, values map[string]model.ProfileValue) 
 	if len(d.Only) > 0 && !slices.Contains(d.Only, p.Protocol) {
 		return nil
 	}
+	if v.Text == "" && (d.Kind == Statuses || d.Kind == File) {
+		return nil
+	}
 	if d.Kind == Statuses {
-		if v.Text == "" {
-			return nil
-		}
 		return []string{p.Protocol.Prefix() + "intercept_errors on;", "error_page " + d.text(v) + " @error_page;"}
 	}
 	name := d.Name
@@ -150,10 +161,12 @@ func (d Directive) text(v model.ProfileValue) string {
 	n := v.Number
 	switch d.Kind {
 	case Statuses:
+		return cmp.Or(strings.ReplaceAll(v.Text, ",", " "), "none")
+	case File:
 		if v.Text == "" {
 			return "none"
 		}
-		return strings.ReplaceAll(v.Text, ",", " ")
+		return Files + "/" + v.Text
 	case OnOff:
 		if n != 0 {
 			return "on"
@@ -228,7 +241,7 @@ func (d Directive) distance(v, asked model.ProfileValue) int64 {
 	switch {
 	case v == asked:
 		return 0
-	case d.Kind == OnOff || d.Kind == Choice:
+	case d.Kind == OnOff || d.Kind == Choice || d.Kind == File:
 		return toggled
 	case d.Kind == Set:
 		return doubled * int64(bits.OnesCount64(uint64(v.Number^asked.Number)))
@@ -276,6 +289,17 @@ func (l List) Lines(p model.Profile) []string {
 		lines = append(lines, d.lines(p, values)...)
 	}
 	return lines
+}
+
+// Files are the names of the files of a profile, below the run directory.
+func (l List) Files(p model.Profile) []string {
+	var names []string
+	for _, d := range l {
+		if v := p.Get(d.Name); d.Kind == File && v.Text != "" {
+			names = append(names, d.text(v))
+		}
+	}
+	return names
 }
 
 // Catches reports whether the profile has statuses that go to the phase error_page.

@@ -17,7 +17,8 @@ var (
 	set    = directive.Directive{Name: "set", Kind: directive.Set, Words: []string{"a", "b"}, Order: directive.Within, Strictest: directive.Number(0)}
 	number = directive.Directive{Name: "number", Kind: directive.Count, Times: "limit", Order: directive.Any}
 	catch  = directive.Directive{Name: "catch", Kind: directive.Statuses, Order: directive.Within}
-	list   = directive.List{limit, any, same, set, number, catch}
+	file   = directive.Directive{Name: "file", Kind: directive.File}
+	list   = directive.List{limit, any, same, set, number, catch, file}
 )
 
 func with(values ...model.ProfileValue) model.Profile {
@@ -32,6 +33,7 @@ func access() model.Profile {
 
 func TestStandsIn(t *testing.T) {
 	t.Parallel()
+	one, two := model.Content{Name: "a1"}, model.Content{Name: "b2"}
 	tls, grpc := with(), with()
 	tls.TLS, grpc.Protocol = true, model.GRPC
 	for name, c := range map[string]struct {
@@ -47,6 +49,10 @@ func TestStandsIn(t *testing.T) {
 		"another of the same":     {with(same.To(1)), with(), false},
 		"fewer":                   {with(set.To(0)), with(), true},
 		"more members":            {with(set.To(3)), with(), false},
+		"another file":            {with(file.Contains(one)), with(file.Contains(two)), false},
+		"no file":                 {with(), with(file.Contains(one)), false},
+		"a file, none asked for":  {with(file.Contains(one)), with(), false},
+		"the same file":           {with(file.Contains(one)), with(file.Contains(one)), true},
 		"fewer statuses":          {with(catch.Catch([]int{404})), with(catch.Catch([]int{503, 404})), true},
 		"no statuses":             {with(), with(catch.Catch([]int{404})), true},
 		"more statuses":           {with(catch.Catch([]int{404, 503})), with(catch.Catch([]int{404})), false},
@@ -78,6 +84,9 @@ func TestLines(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	if got := list.Lines(p.With(catch.Catch([]int{503, 404, 503})))[4:]; !slices.Equal(got, []string{"grpc_intercept_errors on;", "error_page 404 503 @error_page;"}) {
+		t.Errorf("%q", got)
+	}
+	if got := list.Lines(p.With(file.Contains(model.Content{Name: "a1"})))[4:]; !slices.Equal(got, []string{"grpc_file files/a1;"}) {
 		t.Errorf("%q", got)
 	}
 	if a, b, none := p.With(catch.Catch([]int{404, 500})), p.With(catch.Catch([]int{404, 502})), p.With(catch.Catch(nil)); none != p || !list.Catches(a) || list.Catches(none) ||

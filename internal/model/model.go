@@ -88,6 +88,8 @@ type Route struct {
 	Policies []Policy
 	// Contents are what the policies refer to by name.
 	Contents []Content
+	// Files are what the profile names as files.
+	Files []Content
 	// Origin names the Ingress that the route came from.
 	Origin Origin
 }
@@ -227,4 +229,6 @@ type Globals struct {
 	Process Process
 	// Default is the profile of a route without any annotation.
 	Default Profile
+	// Files are what it names as files.
+	Files []Content
 }

@@ -18,6 +18,7 @@ const maxSocketName = 107
 // A RunDir is the directory that one NGINX runs in, held by one controller:
 //
 //	nginx.conf, generation, …   static files
+//	files/                      static files that nginx.conf names
 //	lua/                        Lua files, which workers read
 //	sock/                       unix sockets, NGINX's and the controller's, 0700
 //	tmp/                        the workers' temporary files, 0700 and theirs
@@ -101,7 +102,7 @@ func (d *RunDir) lay() error {
 	for _, folder := range []struct {
 		name string
 		mode fs.FileMode
-	}{{"", 0o711}, {"sock", 0o700}, {"tmp", 0o700}, {"lua", 0o755}} {
+	}{{"", 0o711}, {"sock", 0o700}, {"tmp", 0o700}, {"files", 0o755}, {"lua", 0o755}} {
 		path := filepath.Join(d.path, folder.name)
 		if err := os.MkdirAll(path, folder.mode); err != nil {
 			return err
@@ -244,20 +245,26 @@ func (d *RunDir) WriteLua(files map[string][]byte) error {
 	if err := d.Write(inside); err != nil {
 		return err
 	}
-	err := filepath.WalkDir(filepath.Join(d.path, "lua"), func(path string, entry fs.DirEntry, err error) error {
+	return d.Keep("lua", inside)
+}
+
+// Keep removes all files of a folder but these, whose names are relative to the directory.
+func (d *RunDir) Keep(folder string, files map[string][]byte) error {
+	err := filepath.WalkDir(filepath.Join(d.path, folder), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		if entry.IsDir() {
 			return os.Chmod(path, 0o755)
 		}
-		if _, wanted := inside[strings.TrimPrefix(path, d.path+"/")]; wanted {
-			return nil
+		name, err := filepath.Rel(d.path, path)
+		if _, kept := files[name]; kept || err != nil {
+			return err
 		}
 		return os.Remove(path)
 	})
 	if err != nil {
-		return fmt.Errorf("clear old Lua files: %w", err)
+		return fmt.Errorf("remove old files from %s: %w", folder, err)
 	}
 	return nil
 }

@@ -1,6 +1,10 @@
 package plan
 
 import (
+	"fmt"
+	"maps"
+
+	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/unit"
 )
@@ -40,4 +44,43 @@ func (d *Desired) refer(from unit.Key, certificates []model.Certificate, content
 	if wanted == nil {
 		delete(d.references, from)
 	}
+}
+
+func (d *Desired) setFiles(host string, files []model.Content) {
+	d.files[host] = files
+	if files == nil {
+		delete(d.files, host)
+	}
+}
+
+// withFiles are static files with those that the profiles name. Files of profiles that
+// nothing asks for any more are in the current configuration.
+func (d *Desired) withFiles(static map[string][]byte, declared directive.List, profiles map[model.Profile]struct{}, current Static) (map[string][]byte, error) {
+	var known map[string][]byte
+	for p := range profiles {
+		for _, name := range declared.Files(p) {
+			if known == nil {
+				known, static = d.knownFiles(current), maps.Clone(static)
+			}
+			content, ok := known[name]
+			if !ok {
+				return nil, fmt.Errorf("the profile %s names the file %s, which no route has", p.Name(), name)
+			}
+			static[name] = content
+		}
+	}
+	return static, nil
+}
+
+func (d *Desired) knownFiles(current Static) map[string][]byte {
+	known := maps.Clone(current.Files)
+	if known == nil {
+		known = map[string][]byte{}
+	}
+	for _, files := range d.files {
+		for _, c := range files {
+			known[directive.Files+"/"+c.Name] = c.Bytes
+		}
+	}
+	return known
 }

@@ -27,6 +27,9 @@ type Desired struct {
 	// patterns, and users the number of references to each.
 	references map[unit.Key][]unit.Key
 	users      map[unit.Key]int
+	// files are the contents that profiles name as files, by host, and those of the
+	// default profile by "".
+	files map[string][]model.Content
 	// shown are all certificates in use, by their hash.
 	shown certificates
 	// patterns are all name patterns, and patternsWait is set while their unit
@@ -56,6 +59,7 @@ func NewDesired(directives directive.List) *Desired {
 		hosts:               map[string]string{},
 		references:          map[unit.Key][]unit.Key{},
 		users:               map[unit.Key]int{},
+		files:               map[string][]model.Content{},
 		shown:               newCertificates(),
 		changed:             map[unit.Key]struct{}{},
 		applied:             map[unit.Key]string{},
@@ -72,6 +76,7 @@ func (d *Desired) Set(b unit.Built) (findings []finding.Finding) {
 		d.globals, _ = b.Model.(model.Globals)
 		d.shown.setStapling(d.globals.Process.Stapling)
 		d.bound.setDefault(d.globals.Default)
+		d.setFiles("", d.globals.Files)
 	case unit.DefaultCertificate:
 		c, _ := b.Model.(model.Certificate)
 		d.shown.setDefault(c)
@@ -103,20 +108,24 @@ func (d *Desired) setHost(b unit.Built) (served any, findings []finding.Finding)
 		d.bound.remove(b.Name)
 		d.setRequirements(b.Name, requirements{})
 		d.refer(b.Key, nil, nil)
+		d.setFiles(b.Name, nil)
 		return nil, nil
 	}
 	d.bound.note(h)
 	findings = d.BoundProfiles(&h)
 	needed := requirements{clientHello: len(h.TLS) > 0}
 	contents := slices.Clone(h.Contents)
+	var files []model.Content
 	for _, r := range h.Routes {
 		if !slices.Contains(needed.profiles, r.Profile) {
 			needed.profiles = append(needed.profiles, r.Profile)
+			files = append(files, r.Files...)
 		}
 		contents = append(contents, r.Contents...)
 	}
 	d.setRequirements(h.Name, needed)
 	d.refer(b.Key, nil, contents)
+	d.setFiles(h.Name, files)
 	return h, findings
 }
 

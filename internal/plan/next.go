@@ -139,8 +139,11 @@ func (d *Desired) render(env Environment, current Static, profiles map[model.Pro
 	delete(others, next.Default)
 	next.Profiles = slices.SortedFunc(maps.Keys(others), func(a, b model.Profile) int { return cmp.Compare(a.Name(), b.Name()) })
 	next.from = input{environment: env, globals: d.globals, profiles: next.Profiles, clientHello: clientHello, dictionaries: dictionaries}
-	var err error
-	next.Files, err = d.rendered.files(next.from)
+	conf, err := d.rendered.files(next.from)
+	if err != nil {
+		return Static{}, err
+	}
+	next.Files, err = d.withFiles(conf, env.Directives, profiles, current)
 	return next, err
 }
 

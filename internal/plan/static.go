@@ -23,7 +23,7 @@ import (
 //go:embed nginx.conf.tmpl
 var nginxTemplate string
 
-// NginxConf is the name of the one static file.
+// NginxConf is the name of the static file that names all others.
 const NginxConf = "nginx.conf"
 
 // An Environment is what the machine and the flags say about the NGINX process.
