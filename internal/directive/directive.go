@@ -65,8 +65,8 @@ const (
 	Set
 	// Choice is the word of that number.
 	Choice
-	// Statuses are those of responses, of the backend or of NGINX in its place, that go
-	// to the phase error_page; see Catch.
+	// Statuses are those of responses, of the backend or of NGINX, that go to the phase
+	// error_page; see Catch.
 	Statuses
 	// File is a file that plan writes beside nginx.conf; see Contains.
 	File

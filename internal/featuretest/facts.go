@@ -46,7 +46,7 @@ func ofRoute(f feature.Feature, in input) (facts []string, problems []feature.Pr
 	for _, p := range route.Policies {
 		facts = append(facts, "policy "+p.Feature+" "+plain(p.Value))
 	}
-	for _, c := range route.Contents {
+	for _, c := range slices.Concat(route.Contents, route.Files) {
 		facts = append(facts, fmt.Sprintf("content %.8s… %q", c.Name, string(c.Bytes)))
 	}
 	if route.Denied {

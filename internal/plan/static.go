@@ -187,8 +187,8 @@ type protocol struct{ model.Protocol }
 // FastCGI reports whether it is that: headers are parameters then.
 func (p protocol) FastCGI() bool { return p.Protocol == model.FastCGI }
 
-// Header is the directive for a header of requests to backends, in the place of the
-// client's. One without a value is not sent.
+// Header is the directive for a header of requests to backends, instead of the client's.
+// One without a value is not sent.
 func (p protocol) Header(name, value string) string {
 	if p.FastCGI() {
 		return "fastcgi_param HTTP_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + " " + value + " if_not_empty;"

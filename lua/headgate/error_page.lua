@@ -57,7 +57,7 @@ function _M.fall_back(request, default)
     end
     local location = "@fallback_bare"
     if not request.tried then
-        -- Whoever was denied sends neither body nor password.
+        -- A client that was denied sends neither body nor password.
         ngx_req.discard_body()
         ngx_req.clear_header("Authorization")
     elseif has_body() then

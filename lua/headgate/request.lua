@@ -156,7 +156,7 @@ local function error_page(request, status)
 end
 
 
--- Ends a request with a response of Headgate, or with what policies put in its place. The
+-- Ends a request with a response of Headgate, or with what policies answer instead. The
 -- caller returns the result.
 function _M.finish(request, status)
     error_page(request, status)
