@@ -264,6 +264,9 @@ func TestFallbackAnswersErrors(t *testing.T) {
 			if c.status == 401 && r.Header.Get("WWW-Authenticate") == "" && strings.HasPrefix(c.path, "/b") {
 				t.Error("a client can't know how to authenticate")
 			}
+			if own := r.Header.Get("X-Own"); (own != "") != (c.own != "" && c.page == "" && c.path != "/made") {
+				t.Errorf("%s %s %v: the backend's response came %q", c.method, c.path, c.header, own)
+			}
 		}
 		b.settled(t)
 	})
