@@ -40,7 +40,7 @@ func newExplainCommand() *cobra.Command {
 		Use:   "explain URL",
 		Short: "Explain how a request is handled",
 		Long: "Explain shows which host a name belongs to, which route wins and which ones lose, which settings apply and where they\n" +
-			"come from, which endpoints a backend has, and which certificate is shown. It does not send the request.\n\n" +
+			"come from, which endpoints a backend has, and which certificate is served. It does not send the request.\n\n" +
 			"With -f it reads a folder or file of manifests, with --kubeconfig or --apiserver-host a cluster. Without these flags\n" +
 			"it queries the controller on this machine or in this pod, and also shows the state of NGINX's workers.",
 		Args: func(command *cobra.Command, args []string) error { return wrong(cobra.ExactArgs(1)(command, args)) },

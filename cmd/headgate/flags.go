@@ -43,7 +43,7 @@ func newCommand() *cobra.Command {
 	var o options
 	command := &cobra.Command{
 		Use:           "headgate",
-		Short:         "An Ingress controller on NGINX that does not reload for changes by tenants",
+		Short:         "An Ingress controller that runs NGINX and applies most changes without a reload",
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,

@@ -32,8 +32,8 @@ func newLintCommand() *cobra.Command {
 		Use:   "lint -f FOLDER|FILE",
 		Short: "Check manifests and list findings with file and line",
 		Long: "Lint reads a folder of manifests, a file of them or a saved dump of a cluster as the controller would, and lists\n" +
-			"all findings. The exit status is 1 if one of them is an error, 0 if none is, and 2 if the arguments are invalid.\n" +
-			"Lint connects to no cluster and resolves no names.",
+			"all findings. The exit status is 1 if one of them is an error, 0 if none is, and 2 if the arguments are\n" +
+			"invalid or the input cannot be read. Lint does not connect to a cluster, and does not resolve names.",
 		Args: func(command *cobra.Command, args []string) error { return wrong(cobra.NoArgs(command, args)) },
 		RunE: func(command *cobra.Command, _ []string) error {
 			return o.run(command.OutOrStdout(), command.ErrOrStderr())

@@ -88,7 +88,7 @@ func (o options) statusPermissions(own string) []permission.Permission {
 	if fromNodes || o.updateStatusOnShutdown {
 		list = append(list, permission.Permission{
 			Resource: "pods", Group: corev1.GroupName, Namespace: own, Verbs: "list",
-			Need: "to find the replicas and their Nodes", Without: "the status of Ingresses is not removed when the last replica ends, and not written from the addresses of Nodes",
+			Need: "to find the replicas and their Nodes", Without: "the last replica does not remove the addresses from the status of Ingresses, and the addresses of Nodes are not written into it",
 		})
 	}
 	switch service, err := objectName("publish-service", o.publishService); {
@@ -100,7 +100,7 @@ func (o options) statusPermissions(own string) []permission.Permission {
 	case fromNodes:
 		list = append(list, permission.Permission{
 			Resource: "nodes", Group: corev1.GroupName, Verbs: "get",
-			Need: "to read the addresses of these Nodes", Without: unwritten,
+			Need: "to read the addresses of the replicas' Nodes", Without: unwritten,
 		})
 	}
 	return list

@@ -102,7 +102,7 @@ func (l *hostBuilder) addCanary(p *contribution, name string, o offer, when any,
 		return
 	}
 	if len(o.Except) > maxExcept {
-		refuse(finding.TooMany, fmt.Sprintf("more than %d paths with this backend have no route of another Ingress", maxExcept))
+		refuse(finding.TooMany, fmt.Sprintf("this backend has more than %d paths for which no other Ingress has a route", maxExcept))
 		return
 	}
 	o.When = when

@@ -45,15 +45,15 @@ func TestChains(t *testing.T) {
 	}{
 		"not fetched yet": {pair.Certificate, nil, pair.Certificate, ""},
 		"fetched":         {pair.Certificate, fetched("", authority.Intermediate, authority.Root), pair.Chain, ""},
-		"only the root":   {pair.Certificate, fetched("", authority.Root), pair.Certificate, "the certificate there is not the issuer's"},
-		"a stranger":      {pair.Certificate, fetched("", stranger.Intermediate), pair.Certificate, "the certificate there is not the issuer's"},
+		"only the root":   {pair.Certificate, fetched("", authority.Root), pair.Certificate, "the certificate at this URL is not that of the issuer"},
+		"a stranger":      {pair.Certificate, fetched("", stranger.Intermediate), pair.Certificate, "the certificate at this URL is not that of the issuer"},
 		"a stranger behind it": {
 			pair.Certificate, fetched("", authority.Intermediate, stranger.Root), pair.Chain, "",
 		},
-		"its own":       {pair.Certificate, fetched("", pair.Leaf), pair.Certificate, "the certificate there is not the issuer's"},
+		"its own":       {pair.Certificate, fetched("", pair.Leaf), pair.Certificate, "the certificate at this URL is not that of the issuer"},
 		"a problem":     {pair.Certificate, fetched("it is not there"), pair.Certificate, "it is not there"},
 		"complete":      {pair.Chain, fetched("", authority.Intermediate, authority.Root), pair.Chain, ""},
-		"rubbish there": {pair.Certificate, &source.Issuers{ObjectMeta: metav1.ObjectMeta{Name: url}, Chain: [][]byte{{1}}}, pair.Certificate, "the certificate there is not the issuer's"},
+		"rubbish there": {pair.Certificate, &source.Issuers{ObjectMeta: metav1.ObjectMeta{Name: url}, Chain: [][]byte{{1}}}, pair.Certificate, "the certificate at this URL is not that of the issuer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ing := ingressOf(0, 0)
@@ -109,9 +109,9 @@ func TestOCSPResponse(t *testing.T) {
 		response, problem, reported string
 		deleted, found              bool
 	}{
-		{"", "no response", "the certificate is shown without an OCSP response", false, false},
+		{"", "no response", "the certificate is served without an OCSP response", false, false},
 		{"x", "", "", false, true},
-		{"x", "no response", "the last OCSP response is shown as long as it holds", false, true},
+		{"x", "no response", "the last OCSP response is served until it expires", false, true},
 		{"x", "", "", true, false},
 	} {
 		s.Apply(&source.OCSPResponse{ObjectMeta: metav1.ObjectMeta{Name: "abc"}, Secret: "shop/tls", Response: []byte(c.response), Problem: c.problem}, c.deleted)

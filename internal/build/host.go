@@ -199,7 +199,7 @@ func (l *hostBuilder) add(p *contribution, field string, where routeKey, b *netw
 	}
 	if winner, ok := l.taken[where]; ok {
 		l.refuse(p, field, notServed,
-			&spec.Rejection{Code: finding.Conflict, Message: fmt.Sprintf("%s of host %s is taken by %s", feature.Shorten(where.String()), l.host, winner)})
+			&spec.Rejection{Code: finding.Conflict, Message: fmt.Sprintf("%s of host %s belongs to %s", feature.Shorten(where.String()), l.host, winner)})
 		return
 	}
 	if l.patterns && !isLiteral(where.written()) {
@@ -260,7 +260,7 @@ func (l *hostBuilder) readPath(p *networkingv1.HTTPIngressPath) (routeKey, *spec
 			return routeKey{}, refused
 		}
 	} else if neverAsked(path) {
-		return routeKey{}, &spec.Rejection{Code: finding.InvalidValue, Message: fmt.Sprintf("path %q holds //, /./ or /../, which are taken out of requests' paths", feature.Shorten(path))}
+		return routeKey{}, &spec.Rejection{Code: finding.InvalidValue, Message: fmt.Sprintf("path %q contains //, /./ or /../, which NGINX removes from the paths of requests", feature.Shorten(path))}
 	}
 	where, ok := routeKeyOf(p)
 	if !ok {
@@ -270,7 +270,7 @@ func (l *hostBuilder) readPath(p *networkingv1.HTTPIngressPath) (routeKey, *spec
 }
 
 func unknownPathType(p *networkingv1.HTTPIngressPath) *spec.Rejection {
-	return &spec.Rejection{Code: finding.InvalidValue, Message: fmt.Sprintf("pathType %q is none of Exact, Prefix and ImplementationSpecific", feature.Shorten(string(*p.PathType)))}
+	return &spec.Rejection{Code: finding.InvalidValue, Message: fmt.Sprintf("invalid pathType %q: must be Exact, Prefix or ImplementationSpecific", feature.Shorten(string(*p.PathType)))}
 }
 
 // routeKeyOf is false for a pathType that does not exist.

@@ -79,7 +79,7 @@ func TestBoundedPairs(t *testing.T) {
 			"the first certificate in tls.crt: the key is RSA with 262145 bits: it must be"},
 		"P-224": {pemOf("CERTIFICATE", signed(t, p224.Public())), pkcs8(p224),
 			"the first certificate in tls.crt: the key is ECDSA on P-224: it must be"},
-		"17 certificates":   {bytes.Repeat(ours, 17), pkcs8(keys()[0]), "tls.crt holds 17 certificates: at most 16 are allowed"},
+		"17 certificates":   {bytes.Repeat(ours, 17), pkcs8(keys()[0]), "tls.crt contains 17 certificates: at most 16 are allowed"},
 		"a long tls.crt":    {append(ours, make([]byte, 64<<10)...), pkcs8(keys()[0]), "tls.crt has "},
 		"a long tls.key":    {ours, append(pkcs8(keys()[0]), make([]byte, 16<<10)...), "tls.key has "},
 		"a long key in it":  {ours, pkcs8(long), "the key in tls.key has "},

@@ -28,16 +28,17 @@ const generated = "<!-- Written by `go test ./internal/docgen -update` from what
 const annotationsHead = `# Annotations
 
 Annotations are listed without their prefix, which is ` + "`nginx.ingress.kubernetes.io/`" + ` unless ` + "`--annotations-prefix`" + ` sets
-another one. White space around a value is ignored, except around true and false, where it makes the value invalid, as in
-ingress-nginx. ` + "`ssl-prefer-server-ciphers`" + ` ignores it too.
+another one. As in ingress-nginx, white space around a value is ignored, but white space around true or false makes the value
+invalid. ` + "`ssl-prefer-server-ciphers`" + ` accepts this white space too.
 
 * **Default** is the value without the annotation and without the ConfigMap key of the column **Key**
   ([configmap.md](configmap.md)). A dash means that there is none.
-* **Risk** is compared with the key ` + "`annotations-risk-level`" + `.
+* **Risk** is the risk of the annotation. If it is higher than the key ` + "`annotations-risk-level`" + ` allows, the paths of the
+  Ingress answer 503.
 * **Invalid value** is the effect of a value that is rejected. *default*: the annotation is ignored. *503*: all paths of the
   Ingress answer 503. There is a finding in both cases.
 
-Any other annotation with the prefix has no effect, and a finding reports it.
+An annotation with the prefix that is not on this page has no effect, and a finding reports it.
 `
 
 // Annotations is docs/annotations.md.
@@ -69,15 +70,8 @@ func Annotations(features []feature.Feature, refused []Refusal, missing []string
 		}
 	}
 	b.WriteString("\n## Not supported yet\n\n")
-	var idle, closed []string
-	for _, name := range missing {
-		if denied[name] {
-			closed = append(closed, name)
-		} else {
-			idle = append(idle, name)
-		}
-	}
-	paragraph(&b, "These annotations control access. All paths of an Ingress with one of them answer 503:", closed)
+	closed, idle := split(missing, denied)
+	paragraph(&b, "These annotations control access. All paths of an Ingress with one of them answer 503 (except if an allowlist is 0.0.0.0/0,::/0):", closed)
 	paragraph(&b, "These annotations have no effect, and a finding reports each of them:", idle)
 	refusals(&b, refused)
 	return b.String()
@@ -85,12 +79,12 @@ func Annotations(features []feature.Feature, refused []Refusal, missing []string
 
 const keysHead = `# ConfigMap keys
 
-The keys of the ConfigMap that ` + "`--configmap`" + ` names. Headgate follows its changes while it runs. **Default** is the value
-without the key; a dash means that there is none. It also replaces an invalid value, except for keys that control access, such
-as ` + "`global-auth-url`" + `: the paths that they apply to answer 503. There is a finding in both cases. **Annotation** is the
+This page lists the keys of the ConfigMap that ` + "`--configmap`" + ` names. Headgate applies its changes without a restart. **Default** is the value
+without the key; a dash means that there is none. The default also replaces an invalid value, except for keys that control
+access, such as ` + "`global-auth-url`" + `: the paths that they apply to answer 503. There is a finding in both cases. **Annotation** is the
 annotation that overrides the key for one Ingress ([annotations.md](annotations.md)).
 
-Any other key has no effect, and a finding reports it.
+A key that is not on this page has no effect, and a finding reports it.
 `
 
 // Keys is docs/configmap.md.
@@ -98,7 +92,14 @@ func Keys(features []feature.Feature, refused []Refusal, missing []string) strin
 	var b strings.Builder
 	b.WriteString(generated + keysHead)
 	annotations := annotationsOf(features)
+	denied := map[string]bool{}
 	for _, s := range append(sections(features), tenancy()) {
+		if s.name == Unsupported {
+			for _, d := range s.settings {
+				denied[d.Spec().Key] = true
+			}
+			continue
+		}
 		rows := s.rows(func(d feature.SettingSpec) string { return d.Key })
 		if len(rows) == 0 {
 			continue
@@ -115,9 +116,23 @@ func Keys(features []feature.Feature, refused []Refusal, missing []string) strin
 		}
 	}
 	b.WriteString("\n## Not supported yet\n\n")
-	paragraph(&b, "These keys have no effect, and a finding reports each of them:", missing)
+	closed, idle := split(missing, denied)
+	paragraph(&b, "These keys control access. If the ConfigMap has a value for one of them, all paths answer 503:", closed)
+	paragraph(&b, "These keys have no effect, and a finding reports each of them:", idle)
 	refusals(&b, refused)
 	return b.String()
+}
+
+// split separates the names that deny routes from those without effect.
+func split(missing []string, denied map[string]bool) (closed, idle []string) {
+	for _, name := range missing {
+		if denied[name] {
+			closed = append(closed, name)
+		} else {
+			idle = append(idle, name)
+		}
+	}
+	return closed, idle
 }
 
 // A section is the settings of one feature.
@@ -206,22 +221,22 @@ func defaultText(s feature.AnySetting) string {
 }
 
 func badValue(on feature.OnInvalid) string {
-	return map[feature.OnInvalid]string{feature.UseDefault: "default", feature.Deny: "503", feature.DenyMissing: "default; 503 if the object is bad"}[on]
+	return map[feature.OnInvalid]string{feature.UseDefault: "default", feature.Deny: "503", feature.DenyMissing: "default; 503 if the ConfigMap is missing or invalid"}[on]
 }
 
 // appliesTo says which Ingress decides, where a setting applies to more than the
 // paths of its own.
 func appliesTo(d feature.SettingSpec) string {
-	unit := map[feature.Scope]string{feature.ScopeHost: "host", feature.ScopeBackend: "port of a Service"}[d.Scope]
+	unit := map[feature.Scope]string{feature.ScopeHost: "a whole host", feature.ScopeBackend: "all requests to a port of a Service"}[d.Scope]
 	switch {
 	case unit == "":
 		return ""
 	case d.Merge == feature.MergeTogether:
-		return "Applies to a " + unit + ", together with the others of this section. If several Ingresses set them, the oldest one decides."
+		return "Applies to " + unit + ", together with the others of this section. If several Ingresses set them, the oldest one decides."
 	case d.Merge == feature.MergeOwner:
-		return "Applies to a " + unit + ". If several Ingresses use it, the oldest one decides."
+		return "Applies to " + unit + ". If several Ingresses use it, the oldest one decides."
 	}
-	return "Applies to a " + unit + ". If several Ingresses set it, the oldest one with a valid value decides."
+	return "Applies to " + unit + ". If several Ingresses set it, the oldest one with a valid value decides."
 }
 
 // keysOf and annotationsOf are the names that some setting has.

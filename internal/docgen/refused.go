@@ -4,7 +4,7 @@ package docgen
 func RefusedAnnotations() []Refusal {
 	return []Refusal{
 		{[]string{"secure-backends", "grpc-backend"}, "removed from ingress-nginx in 0.21; use `backend-protocol`."},
-		{[]string{"add-base-url", "base-url-scheme"}, "removed from ingress-nginx in 0.22: response bodies are not rewritten."},
+		{[]string{"add-base-url", "base-url-scheme"}, "removed from ingress-nginx in 0.22. Headgate does not rewrite response bodies."},
 		{[]string{"session-cookie-hash"}, "removed from ingress-nginx in 0.24: the cookie no longer depends on a hash function."},
 		{[]string{"mirror-uri"}, "removed from ingress-nginx in 0.28.1; use `mirror-target`."},
 		{[]string{"secure-verify-ca-secret"}, "removed from ingress-nginx; use `proxy-ssl-secret` and `proxy-ssl-verify`."},
@@ -53,7 +53,7 @@ func RefusedKeys() []Refusal {
 			},
 			"removed from ingress-nginx in 1.10: OpenTelemetry replaced OpenTracing.",
 		},
-		{[]string{"plugins"}, "removed from ingress-nginx in 1.12: third-party Lua code would have access to all private keys."},
+		{[]string{"plugins"}, "removed from ingress-nginx in 1.12: Lua code of third parties would have access to all private keys."},
 		{
 			[]string{
 				"global-rate-limit-memcached-connect-timeout", "global-rate-limit-memcached-host", "global-rate-limit-memcached-max-idle-timeout",

@@ -19,7 +19,7 @@ func writing(namespace string) permission.Permission {
 func podOf(namespace string) permission.Permission {
 	return permission.Permission{
 		Resource: "pods", Group: corev1.GroupName, Namespace: namespace, Verbs: "get",
-		Need: "to write the Events RELOAD on Headgate's Pod", Without: "there are no Events RELOAD",
+		Need: "to write RELOAD Events on Headgate's Pod", Without: "there are no RELOAD Events",
 	}
 }
 

@@ -68,7 +68,7 @@ func (x *explainer) explainDefault(c *Certificate) {
 	x.involve("secret/" + from.String())
 	certificate, findings := x.Builder.DefaultCertificate(x.Store)
 	if certificate == nil {
-		c.Problem = "Headgate generated it, since --default-ssl-certificate is unusable"
+		c.Problem = "Headgate generated it, because --default-ssl-certificate is unusable"
 		for _, f := range findings {
 			c.Problem += ": " + f.Message
 		}
@@ -138,7 +138,7 @@ func (x *explainer) describe(c *Certificate, secret types.NamespacedName) {
 	c.NotBefore, c.NotAfter = &leaf.NotBefore, &leaf.NotAfter
 	switch {
 	case x.Now.After(leaf.NotAfter):
-		c.Problem = "it expired on " + day(leaf.NotAfter) + ", and is still shown"
+		c.Problem = "it expired on " + day(leaf.NotAfter) + ", and is still served"
 	case x.Now.Before(leaf.NotBefore):
 		c.Problem = "it is not valid before " + day(leaf.NotBefore)
 	case name != "" && leaf.VerifyHostname(name) != nil:

@@ -73,7 +73,7 @@ func (x *explainer) whyWon(d router.Decision, h *host, won int) string {
 	route, rule := h.Routes[won], h.trace.Routes[won]
 	switch {
 	case rule.Ingress == nil:
-		return "no rule is for the name"
+		return "no rule has the name as its host"
 	case rule.Field == "":
 		return "no rule of the host matches; the annotations of its oldest Ingress apply"
 	case rule.Field == "spec.defaultBackend":

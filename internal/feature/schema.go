@@ -167,7 +167,7 @@ func (s *Schema) Config(data map[string]string) (*Config, []Problem) {
 		d := s.byKey[key]
 		if d == nil {
 			problems = append(problems, Problem{
-				Field: key, Code: finding.UnknownKey, Message: "unknown key", Effect: "it has no effect",
+				Field: key, Code: finding.UnknownKey, Message: "Headgate does not have this key", Effect: "it has no effect",
 			})
 			continue
 		}
@@ -290,11 +290,11 @@ func (p *Parsed) enforce(annotations map[string]string) {
 			continue
 		}
 		if d := schema.byAnnotation[name]; d != nil && d.Risk > maxRisk {
-			forbid(name, fmt.Sprintf("the risk is %s: must be at most %s, by the key %s", d.Risk, maxRisk, riskLevel.Key))
+			forbid(name, fmt.Sprintf("the risk is %s: must be at most %s (key %s)", d.Risk, maxRisk, riskLevel.Key))
 		}
 		for _, word := range words {
 			if strings.Contains(text, word) {
-				forbid(name, fmt.Sprintf("the value must not contain %q, by the key %s", cut(word, maxValue), wordBlocklist.Key))
+				forbid(name, fmt.Sprintf("the value must not contain %q (key %s)", cut(word, maxValue), wordBlocklist.Key))
 				break
 			}
 		}

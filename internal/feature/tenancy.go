@@ -13,7 +13,7 @@ var (
 	}
 	riskLevel = Setting[Risk]{
 		Key: "annotations-risk-level", Default: High, Parse: parseRisk, Scope: ScopeProcess,
-		Doc: "The highest risk of annotations that is allowed. The paths of an Ingress with an annotation of a higher risk answer 503.",
+		Doc: "The highest risk that annotations can have. The paths of an Ingress with an annotation of a higher risk answer 503.",
 	}
 	wordBlocklist = Setting[[]string]{
 		Key: "annotation-value-word-blocklist", Parse: List, Scope: ScopeProcess,

@@ -46,7 +46,7 @@ func rules() []rule {
 		{finding.MissingObject, Error, "A reference to an object that does not exist, or to a port that the object does not have",
 			"Correct the name, or add the object. In a folder, each Service needs an EndpointSlice or Endpoints with its name. If the manifests have no object of that kind at all, the severity is notice: then lint can't know whether the object exists."},
 		{finding.MissingCapability, Error, "A setting that this NGINX does not support",
-			"The message says what is missing. Lint never reports it, since it does not run NGINX."},
+			"The message says what is missing. Lint never reports it, because lint does not run NGINX."},
 		{finding.BadCertificate, Error, "A TLS Secret that can't be served as requested",
 			"The Secret needs a certificate for the host in tls.crt and its key in tls.key, both as PEM."},
 		{finding.IncompleteChain, Notice, "A certificate without those of its issuers",

@@ -93,7 +93,7 @@ func owned(path string) error {
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !info.IsDir() || !ok || int(stat.Uid) != os.Geteuid() {
-		return errors.New("not a directory of the current user; use another one, or a directory inside it")
+		return errors.New("must be a directory of the current user: use another directory, or a subdirectory")
 	}
 	return nil
 }
@@ -150,7 +150,7 @@ func (w Worker) reaches(path string) error {
 			return err
 		}
 		if stat, ok := info.Sys().(*syscall.Stat_t); info.Mode().Perm()&0o001 == 0 && (!ok || int(stat.Uid) != w.uid) {
-			return fmt.Errorf("NGINX's workers run as %s, which can't pass through %s; use another directory", w.User, path)
+			return fmt.Errorf("NGINX's workers run as %s, which cannot access %s; use another directory", w.User, path)
 		}
 		if path == filepath.Dir(path) {
 			break
@@ -169,7 +169,7 @@ func takeLock(path string) (*os.File, error) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		holder, _ := os.ReadFile(path) // If it can't be read, the error has no process.
 		lock.Close()
-		return nil, fmt.Errorf("another controller holds it (process %s): %w", strings.TrimSpace(string(holder)), err)
+		return nil, fmt.Errorf("another controller uses it (process %s): %w", strings.TrimSpace(string(holder)), err)
 	}
 	err = lock.Truncate(0)
 	if err == nil {

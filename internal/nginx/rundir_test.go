@@ -51,7 +51,7 @@ func TestRunDirModes(t *testing.T) {
 	}
 }
 
-// tempDirOpen is a tempDir that other users can pass through.
+// tempDirOpen is a tempDir that other users can access.
 func tempDirOpen(t *testing.T) string {
 	t.Helper()
 	path := tempDir(t)
@@ -82,19 +82,19 @@ func TestRunDirRefused(t *testing.T) {
 	}
 	refused := map[string]string{
 		file: "not a directory",
-		link: "not a directory",
+		link: "must be a directory",
 		filepath.Join(tempDirOpen(t), strings.Repeat("long", 25)): "use a shorter directory",
 	}
 	if os.Geteuid() == 0 {
 		closed := filepath.Join(tempDir(t), "in", "it") // tempDir is 0700.
-		refused[closed] = "can't pass through"
+		refused[closed] = "cannot access"
 		foreign := tempDirOpen(t)
 		if err := os.Chown(foreign, 12345, 12345); err != nil {
 			t.Fatal(err)
 		}
-		refused[foreign] = "not a directory of the current user"
+		refused[foreign] = "must be a directory of the current user"
 	} else {
-		refused["/"] = "not a directory of the current user"
+		refused["/"] = "must be a directory of the current user"
 	}
 	for path, want := range refused {
 		d, err := OpenRunDir(path)

@@ -165,7 +165,7 @@ func checkText(pattern string) error {
 
 func (lib *library) compileSearch(pattern, text string, o Options) (handle, error) {
 	if at := wholeRecursion.FindStringIndex(pattern); at != nil {
-		return 0, &PatternError{Offset: at[0], Message: "a pattern that calls itself as a whole must begin with ^"}
+		return 0, &PatternError{Offset: at[0], Message: "a pattern that contains itself, as by (?R), must begin with ^"}
 	}
 	code, err := lib.compileText(text, o.bits())
 	if wrong := (*PatternError)(nil); errors.As(err, &wrong) {

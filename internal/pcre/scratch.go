@@ -44,7 +44,7 @@ func (lib *library) newScratch() (*scratch, error) {
 	}
 	if m.data == 0 || m.context == 0 || m.stack == 0 {
 		lib.freeScratch(m)
-		return nil, errors.New("no memory to match in")
+		return nil, errors.New("no memory for matching")
 	}
 	lib.setMatchLimit(m.context, MatchLimit)
 	lib.setHeapLimit(m.context, heapLimit)

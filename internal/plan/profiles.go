@@ -81,11 +81,11 @@ func (p *profileBound) bound(h *model.Host) []finding.Finding {
 func (p *profileBound) tooMany(r model.Route, served substitute) finding.Finding {
 	f := finding.Finding{
 		Object: "ingress/" + r.Origin.Namespace + "/" + r.Origin.Ingress, Field: "metadata.annotations", Code: finding.TooMany,
-		Message: fmt.Sprintf("older Ingresses have the maximum of %d different combinations of static settings, and this is another one", maxProfiles),
-		Effect:  "using the nearest stricter one: " + p.directives.Against(served.profile, r.Profile),
+		Message: fmt.Sprintf("older Ingresses already have the maximum of %d different combinations of static settings", maxProfiles),
+		Effect:  "using the nearest stricter combination: " + p.directives.Against(served.profile, r.Profile),
 	}
 	if served.denied {
-		f.Effect = "none of them is as strict: the paths answer 503"
+		f.Effect = "none of these combinations is as strict: the paths answer 503"
 	}
 	return f
 }

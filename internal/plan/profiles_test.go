@@ -167,11 +167,11 @@ func TestProfilesBounded(t *testing.T) {
 		}
 		return strings.Join(text, "\n")
 	}
-	const finding = "ingress/default/i%d metadata.annotations TooMany: older Ingresses have the maximum of 200 different combinations of static settings, and this is another one; %s"
+	const finding = "ingress/default/i%d metadata.annotations TooMany: older Ingresses already have the maximum of 200 different combinations of static settings; %s"
 	for number, want := range map[int]string{
 		0: "", 20004: "", 20005: "",
-		20003: fmt.Sprintf(finding, 20003, "using the nearest stricter one: step 10050, not 10055"),
-		20001: fmt.Sprintf(finding, 20001, "none of them is as strict: the paths answer 503"),
+		20003: fmt.Sprintf(finding, 20003, "using the nearest stricter combination: step 10050, not 10055"),
+		20001: fmt.Sprintf(finding, 20001, "none of these combinations is as strict: the paths answer 503"),
 	} {
 		if diff := cmp.Diff(want, over(number)); diff != "" {
 			t.Errorf("Ingress %d (-want +got):\n%s", number, diff)

@@ -90,7 +90,7 @@ func (f *finder) find(ctx context.Context) (Addresses, error) {
 	case f.source.Pod.Name != "":
 		return f.ofNodes(ctx)
 	}
-	return nil, errors.New("there is no source of addresses")
+	return nil, errors.New("no addresses are configured")
 }
 
 func (f *finder) ofService(ctx context.Context) (Addresses, error) {
@@ -153,7 +153,7 @@ func (f *finder) ofNodes(ctx context.Context) (Addresses, error) {
 	}
 	if len(list) == 0 {
 		// This pod runs, and it or another one is about to become ready.
-		return nil, fmt.Errorf("none of %d pods like %s is ready on a node with an address", len(pods), f.source.Pod)
+		return nil, fmt.Errorf("none of %d pods with the labels of %s is ready on a node with an address", len(pods), f.source.Pod)
 	}
 	return newAddresses(list), nil
 }
@@ -218,7 +218,7 @@ func (f *finder) replicas(ctx context.Context) ([]corev1.Pod, error) {
 	}
 	all, err := pods.List(ctx, metav1.ListOptions{LabelSelector: labels.SelectorFromSet(selected).String()})
 	if err != nil {
-		return nil, fmt.Errorf("list the pods like %s: %w", f.source.Pod, err)
+		return nil, fmt.Errorf("list the pods with the labels of %s: %w", f.source.Pod, err)
 	}
 	return all.Items, nil
 }

@@ -153,7 +153,7 @@ func (w *Writer) lookAgain(ctx context.Context, finder *finder) {
 			pause = firstPause
 		default:
 			if err.Error() != last {
-				w.settings.Log.Warn("finding the addresses for the status of Ingresses failed", "error", err, "effect", "the status stays as it is")
+				w.settings.Log.Warn("finding the addresses for the status of Ingresses failed", "error", err, "effect", "the status does not change")
 				last = err.Error()
 			}
 			again, pause = min(pause, again), min(2*pause, longestPause)
@@ -174,11 +174,11 @@ func (w *Writer) leave(ctx context.Context, finder *finder) {
 	}
 	others, err := finder.others(ctx)
 	if err != nil {
-		w.settings.Log.Warn("finding other replicas failed", "error", err, "effect", "the status of Ingresses stays as it is")
+		w.settings.Log.Warn("finding other replicas failed", "error", err, "effect", "the status of Ingresses does not change")
 		return
 	}
 	if others {
-		w.settings.Log.Info("keeping the status of Ingresses: there are other replicas, or several addresses")
+		w.settings.Log.Info("not removing the addresses from the status of Ingresses: there are other replicas, or several addresses")
 		return
 	}
 	queue := w.beginQueue(ctx)

@@ -57,7 +57,7 @@ func (s *Store) whyNot(ing *networkingv1.Ingress) string {
 	if name := ing.Spec.IngressClassName; name != nil {
 		class := s.classes[*name]
 		if class == nil && s.settings.Classless {
-			return fmt.Sprintf("its IngressClass %s does not exist, and without one only the class %s is served", *name, s.settings.IngressClass)
+			return fmt.Sprintf("its IngressClass %s does not exist: without this object, only the class %s is served", *name, s.settings.IngressClass)
 		}
 		if class == nil {
 			return fmt.Sprintf("its IngressClass %s does not exist", *name)

@@ -145,8 +145,8 @@ func (t *Tracker) logChanges(added, removed []finding.Finding) {
 	for _, f := range added[:min(len(added), maxLogged)] {
 		t.log.Warn(f.Message, "object", f.Object, "field", f.Field, "code", f.Code, "effect", f.Effect)
 	}
-	t.count(slog.LevelInfo, "more findings resolved than are logged one by one", removed)
-	t.count(slog.LevelWarn, "more findings added than are logged one by one; /v1/findings on the controller's socket has all", added)
+	t.count(slog.LevelInfo, "more findings were resolved, which are not logged one by one", removed)
+	t.count(slog.LevelWarn, "more findings appeared, which are not logged one by one; /v1/findings on the controller's socket has all", added)
 }
 
 // count logs, by code, the number of findings that were not logged one by one.

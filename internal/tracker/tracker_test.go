@@ -152,7 +152,7 @@ func TestFloodsAreCounted(t *testing.T) {
 	if len(lines) != maxLogged+2 || lines[0] != conflictAdded {
 		t.Fatalf("%d lines, the first: %s", len(lines), lines[0])
 	}
-	const more = `level=WARN msg="more findings added than are logged one by one; /v1/findings on the controller's socket has all" code=`
+	const more = `level=WARN msg="more findings appeared, which are not logged one by one; /v1/findings on the controller's socket has all" code=`
 	if diff := cmp.Diff([]string{more + "Conflict not_logged=1", more + "InvalidValue not_logged=1"}, lines[maxLogged:]); diff != "" {
 		t.Error(diff)
 	}

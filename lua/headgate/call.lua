@@ -57,7 +57,7 @@ function _M.balance(name)
     end
     local ok, err = set_current_peer(address, port)
     if not ok then
-        log.err("set the endpoint of a call: ", err)
+        log.err("set the endpoint of a request to an auth service: ", err)
     end
 end
 

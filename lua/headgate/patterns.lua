@@ -77,7 +77,7 @@ end
 local function strike(regex, err)
     regex.strikes = regex.strikes + 1
     if regex.strikes == 1 then
-        log.err("host ", regex.host, ": match the alias ", regex.name, ": ", err or "it is slow")
+        log.err("host ", regex.host, ": match the alias ", regex.name, ": ", err or "it takes too long")
     elseif regex.strikes == MAX_STRIKES then
         log.err("host ", regex.host, ": the alias ", regex.name, " is disabled until aliases change")
     end

@@ -38,7 +38,7 @@ func TestMissingPermission(t *testing.T) {
 	)
 	h.start()
 	for _, verb := range []string{"list", "watch"} {
-		h.awaitLog("a permission is missing", "verb="+verb, "resource=secrets", `needed="to have the certificates of TLS Secrets"`)
+		h.awaitLog("a permission is missing", "verb="+verb, "resource=secrets", `needed="to read the certificates in TLS Secrets"`)
 	}
 	h.awaitNotReady()
 	if _, err := h.get(t.Context(), "http://"+host+"/"); err == nil {

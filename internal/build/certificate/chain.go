@@ -81,7 +81,7 @@ func (p Parsed) complete(fetched *source.Issuers) Parsed {
 		issuer, err := x509.ParseCertificate(der)
 		if err != nil || keypolicy.Check(issuer.PublicKey) != nil || last.CheckSignatureFrom(issuer) != nil {
 			if i == 0 {
-				reason = "the certificate there is not the issuer's"
+				reason = "the certificate at this URL is not that of the issuer"
 			}
 			break
 		}
@@ -93,7 +93,7 @@ func (p Parsed) complete(fetched *source.Issuers) Parsed {
 	}
 	// What is not available of a chain that has issuers may well be the root.
 	if p.alone && reason != "" {
-		p.Incomplete = fmt.Sprintf("the issuer's certificate is not in tls.crt, and at %s: %s", feature.Shorten(p.issuerURL), reason)
+		p.Incomplete = fmt.Sprintf("tls.crt lacks the certificate of the issuer, which could not be fetched from %s: %s", feature.Shorten(p.issuerURL), reason)
 	}
 	if len(chain) > len(p.Certificate.Chain) {
 		secret := p.Certificate.Secret

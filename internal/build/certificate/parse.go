@@ -57,11 +57,11 @@ func parse(crt, key []byte) Parsed {
 	}
 	chain := normalise(crt, func(kind string) bool { return kind == "CERTIFICATE" }, false)
 	if len(chain) == 0 {
-		return Parsed{problem: "tls.crt holds no PEM certificate"}
+		return Parsed{problem: "tls.crt contains no PEM certificate"}
 	}
 	private := normalise(key, func(kind string) bool { return kind == "PRIVATE KEY" || strings.HasSuffix(kind, " PRIVATE KEY") }, true)
 	if len(private) == 0 {
-		return Parsed{problem: "tls.key holds no PEM private key"}
+		return Parsed{problem: "tls.key contains no PEM private key"}
 	}
 	first, _ := pem.Decode(chain)
 	leaf, err := x509.ParseCertificate(first.Bytes)
@@ -89,7 +89,7 @@ func parse(crt, key []byte) Parsed {
 // long one, as each handshake with it would.
 func pairProblem(leaf *x509.Certificate, n int, chain, private []byte) string {
 	if n > maxCertificates {
-		return fmt.Sprintf("tls.crt holds %d certificates: at most %d are allowed", n, maxCertificates)
+		return fmt.Sprintf("tls.crt contains %d certificates: at most %d are allowed", n, maxCertificates)
 	}
 	if err := keypolicy.Check(leaf.PublicKey); err != nil {
 		return "the first certificate in tls.crt: " + err.Error()
@@ -140,7 +140,7 @@ func keyProblem(chain []byte, key publicKey) string {
 		var block *pem.Block
 		block, chain = pem.Decode(chain)
 		if c, err := x509.ParseCertificate(block.Bytes); err == nil && key.Equal(c.PublicKey) {
-			return fmt.Sprintf("tls.key is the key of certificate %d in tls.crt, which must be the first, with its issuer's behind it", n)
+			return fmt.Sprintf("tls.key is the key of certificate %d in tls.crt: this certificate must come first, followed by that of its issuer", n)
 		}
 	}
 	return "tls.key is not the key of the first certificate in tls.crt, or can't be read"

@@ -28,7 +28,7 @@ type View interface {
 }
 
 // IncompleteEffect is the effect of a chain that is not complete.
-const IncompleteEffect = "the certificate is shown without its issuer's, and some clients refuse it"
+const IncompleteEffect = "the certificate is served without that of its issuer, and some clients reject it"
 
 // A Problem is why a Secret has no certificate to show.
 type Problem struct {

@@ -30,7 +30,7 @@ func ExternalName(service *corev1.Service) (name string, ok bool) {
 func CheckName(name string) string {
 	plain := strings.TrimSuffix(name, ".")
 	if _, err := netip.ParseAddr(plain); err == nil {
-		return "an address is not a DNS name: name it in an EndpointSlice of a Service without a selector"
+		return "must be a DNS name: for an address, use a Service without a selector, and an EndpointSlice"
 	}
 	if plain == "localhost" || strings.HasSuffix(plain, ".localhost") {
 		return "localhost is not allowed: it is the machine that Headgate runs on"

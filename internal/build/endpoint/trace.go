@@ -58,7 +58,7 @@ func (t tracer) trace(endpoint *discoveryv1.Endpoint, address string) []Trace {
 	case t.slice.AddressType == discoveryv1.AddressTypeFQDN, err != nil, parsed.Zone() != "":
 		found.Why = "it is not an IP address"
 	case len(t.ports) == 0:
-		found.Why = "its slice lacks the port"
+		found.Why = "its EndpointSlice does not have the port"
 	}
 	if found.Why != "" {
 		return []Trace{found}
@@ -80,13 +80,13 @@ func (t tracer) trace(endpoint *discoveryv1.Endpoint, address string) []Trace {
 func (t tracer) whyNot(endpoint *discoveryv1.Endpoint, readiness Readiness) string {
 	switch {
 	case t.backend.ServiceAddress:
-		return "the Service's own address is asked"
+		return "the cluster IP of the Service is used instead"
 	case readiness == NotReady:
 		return "it is not ready"
 	case readiness == Draining:
-		return "it is about to end, and others are ready"
+		return "it is terminating, and other endpoints are ready"
 	case t.near.counts(t.slice) && !t.near.has(endpoint):
-		return "it is hinted for another zone"
+		return "its topology hint is for another zone"
 	}
-	return "it is not among those nearby"
+	return "endpoints in Headgate's zone are used instead"
 }

@@ -66,7 +66,7 @@ func (b *Builder) regexes(claims []claim, v View) (names []model.Name, fs []find
 	for i := maxExpressions; i < len(claims); i++ {
 		fs = append(fs, finding.Finding{
 			Object: spec.ObjectName(claims[i].owner), Field: b.settings.Annotation(b.settings.Claims(claims[i].owner, v).AliasesBy), Code: finding.TooMany,
-			Message: fmt.Sprintf("all %d regular expressions that there may be are taken", maxExpressions),
+			Message: fmt.Sprintf("older Ingresses have the maximum of %d regular expressions in aliases", maxExpressions),
 			Effect:  noRequests(claims[i].Name.Name),
 		})
 	}
@@ -183,9 +183,9 @@ func (b *Builder) aliasesLost(alias, winner string, owners []*networkingv1.Ingre
 		if slices.Contains(owners, ing) {
 			continue
 		}
-		message := fmt.Sprintf("the alias %s is taken by %s", feature.Shorten(alias), winner)
+		message := fmt.Sprintf("the alias %s belongs to %s", feature.Shorten(alias), winner)
 		if winner == "" {
-			message = "an older Ingress gives the host its aliases"
+			message = "the aliases of the host are those of an older Ingress"
 		}
 		fs = append(fs, finding.Finding{
 			Object: spec.ObjectName(ing), Field: b.settings.Annotation(b.settings.Claims(ing, v).AliasesBy), Code: finding.Conflict,
@@ -197,7 +197,7 @@ func (b *Builder) aliasesLost(alias, winner string, owners []*networkingv1.Ingre
 
 // noRequests is the effect of an alias that its Ingress does not get.
 func noRequests(alias string) string {
-	return fmt.Sprintf("requests for %s do not come to this Ingress", feature.Shorten(strings.TrimPrefix(alias, "~")))
+	return fmt.Sprintf("requests for %s do not go to this Ingress", feature.Shorten(strings.TrimPrefix(alias, "~")))
 }
 
 // redirectAlias builds a name that is nothing but the www redirect alias of a host,

@@ -107,8 +107,8 @@ func (b *Builder) ruleName(name string, ingresses []*networkingv1.Ingress, v Vie
 				n.Certificate, certificate = parsed.Certificate.Hash, parsed.Certificate
 			}
 		case parsed != nil && parsed.Certificate.Hash != n.Certificate:
-			s.report(finding.Conflict, fmt.Sprintf("%s, which is older, decides on the certificate of %s", winner, name),
-				"this Ingress's certificate is not shown for "+name)
+			s.report(finding.Conflict, fmt.Sprintf("%s, which is older, sets the certificate of %s", winner, name),
+				"the certificate of this Ingress is not served for "+name)
 			fs = append(fs, s.findings[len(s.findings)-1])
 		}
 	}
@@ -129,7 +129,7 @@ func unlisted(name string, ingresses []*networkingv1.Ingress) []finding.Finding 
 	}
 	return []finding.Finding{{
 		Object: spec.ObjectName(ingresses[at]), Field: "spec.tls", Code: finding.HostOutsideTLS,
-		Message: fmt.Sprintf("no entry lists host %s, and no certificate of an entry covers it", name),
+		Message: fmt.Sprintf("no TLS entry lists host %s, and no certificate of a TLS entry covers it", name),
 		Effect:  "requests for it are redirected to https and served with the default certificate",
 	}}
 }

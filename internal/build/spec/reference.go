@@ -96,9 +96,9 @@ type Rejection struct {
 func ReadBackend(namespace string, b *networkingv1.IngressBackend) (BackendReference, *Rejection) {
 	if b.Service == nil {
 		if b.Resource != nil {
-			return BackendReference{}, &Rejection{finding.NotSupported, "a resource can't be a backend, only a Service"}
+			return BackendReference{}, &Rejection{finding.NotSupported, "the backend must be a Service: resources are not supported"}
 		}
-		return BackendReference{}, &Rejection{finding.InvalidValue, "no Service is named"}
+		return BackendReference{}, &Rejection{finding.InvalidValue, "the backend must name a Service"}
 	}
 	service := types.NamespacedName{Namespace: namespace, Name: b.Service.Name}
 	if problems := validation.IsDNS1123Label(service.Name); len(problems) > 0 {
@@ -108,7 +108,7 @@ func ReadBackend(namespace string, b *networkingv1.IngressBackend) (BackendRefer
 	if port == "" {
 		number := b.Service.Port.Number
 		if number < 1 || number > 65535 {
-			return BackendReference{}, &Rejection{finding.InvalidValue, "a port's name, or its number from 1 to 65535, is needed"}
+			return BackendReference{}, &Rejection{finding.InvalidValue, "the port must be a name, or a number from 1 to 65535"}
 		}
 		port = strconv.Itoa(int(number))
 	} else if problems := validation.IsValidPortName(port); len(problems) > 0 {

@@ -108,7 +108,7 @@ func (r *exclusions) inspect() {
 func (r *exclusions) suspect(text, field string, numbers ...any) {
 	if what := suspicion(text); what != "" {
 		r.add(fmt.Sprintf(field, numbers...),
-			fmt.Sprintf("%q holds %s, which --deep-inspect does not allow", feature.Shorten(text), what))
+			fmt.Sprintf("%q contains %s, which --deep-inspect does not allow", feature.Shorten(text), what))
 	}
 }
 

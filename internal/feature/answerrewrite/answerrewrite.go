@@ -17,7 +17,7 @@ var lua embed.FS
 var (
 	redirectFrom = feature.Setting[match]{
 		Annotation: "proxy-redirect-from", Key: "proxy-redirect-from", Parse: parseFrom, Risk: feature.Medium,
-		Doc: "The start of the Location or Refresh header of a response that proxy-redirect-to replaces. After ~, a regular expression; then the whole value is replaced. off and default disable the rewriting.",
+		Doc: "The text at the start of the Location or Refresh header of a response that proxy-redirect-to replaces. With a leading ~, it is a regular expression, and the whole value of the header is replaced. off and default disable the rewriting.",
 	}
 	redirectTo = feature.Setting[string]{
 		Annotation: "proxy-redirect-to", Key: "proxy-redirect-to", Default: off, Parse: parseText, Risk: feature.Medium,
@@ -25,11 +25,11 @@ var (
 	}
 	cookieDomain = feature.Setting[rule]{
 		Annotation: "proxy-cookie-domain", Key: "proxy-cookie-domain", Parse: parseDomain, Risk: feature.Medium,
-		Doc: "Replaces the Domain of cookies: the domain to replace, a space and the replacement. The domain can be ~ followed by a regular expression. off disables the rewriting.",
+		Doc: "Replaces the Domain of cookies. The value is the domain to replace, a space and the replacement. Instead of the domain, it can have ~ and a regular expression. off disables the rewriting.",
 	}
 	cookiePath = feature.Setting[rule]{
 		Annotation: "proxy-cookie-path", Key: "proxy-cookie-path", Parse: parsePath, Risk: feature.Medium,
-		Doc: "Replaces the start of the Path of cookies: the start to replace, a space and the replacement. The start can be ~ followed by a regular expression. off disables the rewriting.",
+		Doc: "Replaces the start of the Path of cookies. The value is the start to replace, a space and the replacement. Instead of the start, it can have ~ and a regular expression. off disables the rewriting.",
 	}
 )
 

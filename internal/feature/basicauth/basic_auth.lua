@@ -87,7 +87,7 @@ end
 function _M.authenticate(policy, request)
     local users = units.content(policy.users, request.revision)
     if not users then
-        log.err("the users of ", request.route.namespace, "/", request.route.ingress, " are not there")
+        log.err("the users of ", request.route.namespace, "/", request.route.ingress, " are not in the shared memory")
         return requests.finish(request, UNAVAILABLE)
     end
     if policy.digest then

@@ -42,7 +42,7 @@ var (
 	}
 	authSecret = feature.Setting[feature.ObjectName]{
 		Annotation: "auth-secret", Parse: parseSecret, OnInvalid: feature.Deny, When: asks, Refers: feature.Secret, Risk: feature.Medium,
-		Doc: "The Secret that holds the users.",
+		Doc: "The Secret with the users and their passwords.",
 	}
 	authSecretType = feature.Setting[string]{
 		Annotation: "auth-secret-type", Default: authFile, Parse: feature.Word(authFile, authMap), OnInvalid: feature.Deny, When: asks, Risk: feature.Low,

@@ -60,7 +60,7 @@ func checkHash(hash string) error {
 	return nil
 }
 
-var errUnknown = errors.New("the hash must be one of bcrypt, $apr1$, $1$, $5$, $6$, {SHA}, {SSHA}, {PLAIN} and crypt")
+var errUnknown = errors.New("the hash must be one of bcrypt, $apr1$, $1$, $5$, $6$, {SHA}, {SSHA}, {PLAIN} and DES (crypt)")
 
 // kindOf parts a hash behind what it begins with in dollars or braces, if it
 // does.

@@ -91,11 +91,11 @@ local function run_in_thread(password, hash, namespace)
     turns[namespace] = turn
     local latest = ngx.now() + TIMEOUT
     if not turn:wait(TIMEOUT) then
-        return nil, "no thread had time for it"
+        return nil, "no thread was free in time"
     end
     if not idle:wait(math.max(latest - ngx.now(), 0)) then
         turn:post(1)
-        return nil, "no thread had time for it"
+        return nil, "no thread was free in time"
     end
     local ok, matches, err = ngx.run_worker_thread(THREADS, CRYPT, "matches", password, hash)
     idle:post(1)

@@ -15,5 +15,5 @@ func predict(q feature.SimulatedRequest) feature.Prediction {
 	if given, _ := q.Header("authorization"); len(given) >= len(scheme) && strings.EqualFold(given[:len(scheme)], scheme) {
 		return feature.Prediction{Why: "it depends on the name and the password, which are not checked here (auth-secret)"}
 	}
-	return feature.Prediction{Status: 401, Why: "the request has no name and password (auth-type)"}
+	return feature.Prediction{Status: 401, Why: "the request has no user name and password (auth-type)"}
 }

@@ -44,7 +44,7 @@ var (
 	}
 	weight = feature.Setting[int]{
 		Annotation: "canary-weight", Parse: feature.Int(-1<<31, 1<<31-1), Risk: feature.Low,
-		Doc: "The number of requests, out of canary-weight-total, that go to the canary, if neither header nor cookie decides.",
+		Doc: "The number of requests, out of canary-weight-total, that go to the canary, if neither the header nor the cookie selects a backend.",
 	}
 	weightTotal = feature.Setting[int]{
 		Annotation: "canary-weight-total", Default: minTotal, Parse: feature.Int(-1<<31, 1<<31-1), Risk: feature.Low,

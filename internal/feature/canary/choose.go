@@ -44,7 +44,7 @@ func choose(q feature.SimulatedRequest) feature.Chosen {
 		case c.Backend != "" || !q.HasEndpoint(a.Backend):
 			c.Shares[i] = 0
 		case c.Shares[i] == 1:
-			c.Backend, c.Why = a.Backend, "canary-weight gives it all requests"
+			c.Backend, c.Why = a.Backend, "canary-weight sends all requests to the canary"
 		}
 	}
 	return c
@@ -113,9 +113,9 @@ func (w when) String() string {
 		case w.Value != "":
 			is = strconv.Quote(w.Value)
 		case w.Broken:
-			is = "nothing, since its pattern is broken"
+			is = "nothing, because the pattern is invalid"
 		case w.Pattern != "":
-			is = "what matches " + w.Pattern
+			is = "a match of " + w.Pattern
 		}
 		parts = append(parts, fmt.Sprintf("if the header %s is %s", headerName(w.Header), is))
 	}

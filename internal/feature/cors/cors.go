@@ -28,8 +28,8 @@ var (
 	}
 	allowOrigin = feature.Setting[origins]{
 		Annotation: "cors-allow-origin", Default: origins{any: true}, Parse: parseOrigins, Risk: feature.Medium,
-		Doc: "The allowed origins, separated by commas: scheme://host[:port], where *. before the host stands for one label; " +
-			"* for all; null.",
+		Doc: "The allowed origins, separated by commas. An origin is scheme://host or scheme://host:port. " +
+			"In the host, *. at the start matches one label. * allows all origins. null is allowed too.",
 	}
 	allowMethods = feature.Setting[string]{
 		Annotation: "cors-allow-methods", Default: "GET, PUT, POST, DELETE, PATCH, OPTIONS", Risk: feature.Medium,
@@ -44,7 +44,7 @@ var (
 	}
 	allowCredentials = feature.Setting[bool]{
 		Annotation: "cors-allow-credentials", Default: true, Parse: feature.Bool, Risk: feature.Low,
-		Doc: "Adds Access-Control-Allow-Credentials.",
+		Doc: "Adds the header Access-Control-Allow-Credentials.",
 	}
 	exposeHeaders = feature.Setting[string]{
 		Annotation: "cors-expose-headers", Risk: feature.Medium,
@@ -127,5 +127,5 @@ func predict(q feature.SimulatedRequest) feature.Prediction {
 	if q.Method != "OPTIONS" || !p.allows(strings.Join(q.Headers["Origin"], ", ")) {
 		return feature.Prediction{}
 	}
-	return feature.Prediction{Status: 204, Why: "enable-cors answers OPTIONS from an allowed origin"}
+	return feature.Prediction{Status: 204, Why: "enable-cors answers OPTIONS requests from an allowed origin"}
 }

@@ -32,9 +32,9 @@ var (
 		// This gives no access to secrets of other namespaces: only values of keys that
 		// the administrator allowed as headers are sent.
 		Refers: feature.ConfigMap, AnyNamespace: true,
-		Doc: "The ConfigMap, as namespace/name, whose data are added to responses as headers. " +
+		Doc: "The ConfigMap whose data are added to responses as headers. It must be written as namespace/name. " +
 			"Each header must be listed in the key global-allowed-response-headers. " +
-			"If the ConfigMap does not exist, has an invalid header, or is written without a namespace, the paths answer 503.",
+			"If the namespace is missing, the ConfigMap does not exist or a header is invalid, the paths answer 503.",
 	}
 	allowedHeaders = feature.Setting[[]string]{
 		Key: "global-allowed-response-headers", Parse: feature.List,

@@ -180,7 +180,7 @@ func TestOwnHost(t *testing.T) {
 	g.Get("circle.test", "/").WantStatus(t, 500)
 	g.Get("circle.test", "/cookie").WantStatus(t, 500)
 	g.Do(gatetest.Request{Host: "inner.test", Path: "/private", Header: http.Header{"Cookie": {"session=ok"}}}).WantStatus(t, 500)
-	const told = "is behind the same auth-url"
+	const told = "is behind its own auth check"
 	gatetest.Eventually(t, "the log tells of the circle", func() bool { return strings.Contains(g.Log.String(), told) })
 	if n := strings.Count(g.Log.String(), told); n != 1 {
 		t.Errorf("the circle was gone round %d times", n)

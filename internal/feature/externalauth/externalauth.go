@@ -56,15 +56,15 @@ func asksGlobal(v feature.Values) bool { return takesGlobal(v) && globalAuthURL.
 var (
 	enableGlobal = feature.Setting[bool]{
 		Annotation: "enable-global-auth", Default: true, Parse: feature.Bool, Risk: feature.Low,
-		Doc: "Uses the service of the key global-auth-url, unless the Ingress has an auth-url.",
+		Doc: "Uses the auth service of the key global-auth-url, unless the Ingress has an auth-url.",
 	}
 	proxyHeaders = feature.Setting[feature.ObjectName]{
 		Annotation: "auth-proxy-set-headers", Parse: feature.Optional(feature.Object), OnInvalid: feature.DenyMissing, When: asksOwn, Refers: feature.ConfigMap, Risk: feature.Medium,
 		Doc: "The ConfigMap with headers to add to requests to the service. If it does not exist or has an invalid header, the paths answer 503.",
 	}
-	keepalive          = ignored("auth-keepalive", 0, "Number of idle connections to the service.")
-	keepaliveRequests  = ignored("auth-keepalive-requests", 1000, "Number of requests over one connection to the service.")
-	keepaliveTimeout   = ignored("auth-keepalive-timeout", 60, "Number of seconds that a connection to the service may be idle.")
+	keepalive          = ignored("auth-keepalive", 0, "Number of idle connections to the auth service.")
+	keepaliveRequests  = ignored("auth-keepalive-requests", 1000, "Number of requests over one connection to the auth service.")
+	keepaliveTimeout   = ignored("auth-keepalive-timeout", 60, "Number of seconds that a connection to the auth service may be idle.")
 	keepaliveShareVars = feature.Setting[bool]{
 		Annotation: "auth-keepalive-share-vars", Parse: feature.Optional(feature.Bool), Risk: feature.Low,
 		Doc: "Has no effect: variables are never shared with the request to the service.",
@@ -75,7 +75,7 @@ var (
 func ignored(annotation string, standard int, doc string) feature.Setting[int] {
 	return feature.Setting[int]{
 		Annotation: annotation, Default: standard, Parse: feature.Int(-1<<31, 1<<31-1), Risk: feature.Low,
-		Doc: doc + " Has no effect: connections to the service use the keys upstream-keepalive-*.",
+		Doc: doc + " Has no effect: connections to the auth service use the keys upstream-keepalive-*.",
 	}
 }
 
@@ -147,7 +147,7 @@ func (s settings) list() []feature.AnySetting {
 func Feature() feature.Feature {
 	return feature.Feature{
 		Name: name,
-		Doc:  "Authenticates requests by asking an external auth service.",
+		Doc:  "Authenticates requests with an external auth service.",
 		Settings: append(append(own.list(), global.list()...),
 			enableGlobal, proxyHeaders, keepalive, keepaliveRequests, keepaliveTimeout, keepaliveShareVars),
 		Route: route,

@@ -55,8 +55,8 @@ type cache struct {
 func (s settings) policy(v feature.Values, out *feature.RouteOut) (policy, bool) {
 	url := s.url.Get(v)
 	if url.bare {
-		out.Warn(s.url, finding.InvalidValue, fmt.Sprintf("%q has no path: must end in the path that authenticates, even if it is /", feature.Shorten(url.text)),
-			"the service is asked for /, which lets every request pass if it is a public page")
+		out.Warn(s.url, finding.InvalidValue, fmt.Sprintf("%q has no path: must contain the path of the auth service, even if it is /", feature.Shorten(url.text)),
+			"the auth service gets requests for /: if this is a public page, every request is allowed")
 	}
 	p := policy{
 		ID: hash(url.text), URI: url.uri, PathVaries: url.pathVaries, Method: s.method.Get(v), Redirect: s.redirect.Get(v),

@@ -55,11 +55,11 @@ var (
 	}
 	sessionCacheSize = feature.Setting[int64]{
 		Key: "ssl-session-cache-size", Default: 10 << 20, Parse: feature.Size(minCache, maxCache), Scope: feature.ScopeProcess,
-		Doc: "The size of the session cache. 1 MB holds about 4,000 sessions.",
+		Doc: "The size of the session cache. 1 MB is enough for about 4,000 sessions.",
 	}
 	sessionTimeout = feature.Setting[time.Duration]{
 		Key: "ssl-session-timeout", Default: 10 * time.Minute, Parse: timeout, Scope: feature.ScopeProcess,
-		Doc: "How long a session may be resumed.",
+		Doc: "Time for which a session can be resumed.",
 	}
 	sessionTickets = feature.Setting[bool]{
 		Key: "ssl-session-tickets", Parse: feature.Bool, Scope: feature.ScopeProcess,
@@ -75,7 +75,7 @@ var (
 	}
 	rejectHandshake = feature.Setting[bool]{
 		Key: "ssl-reject-handshake", Parse: feature.Bool, Scope: feature.ScopeProcess,
-		Doc: "Rejects TLS handshakes for names without an Ingress, instead of showing the default certificate.",
+		Doc: "Rejects TLS handshakes for names without an Ingress, instead of serving the default certificate.",
 	}
 )
 
@@ -144,7 +144,7 @@ func ofProcess(v feature.Values, out *feature.ProcessOut) {
 func groups(v feature.Values, out *feature.ProcessOut) model.Curves {
 	wanted := curves.Get(v)
 	if hybrid := wanted.Hybrid(); hybrid != "" && !v.Has(feature.HybridGroups) {
-		out.Reject(curves, finding.MissingCapability, fmt.Sprintf("this NGINX lacks the group %s, which needs OpenSSL 3.5 or later", hybrid))
+		out.Reject(curves, finding.MissingCapability, fmt.Sprintf("this NGINX does not support the group %s, which needs OpenSSL 3.5 or later", hybrid))
 		return curves.Default
 	}
 	return wanted

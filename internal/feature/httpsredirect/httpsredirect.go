@@ -22,11 +22,11 @@ var lua embed.FS
 var (
 	sslRedirect = feature.Setting[bool]{
 		Annotation: "ssl-redirect", Key: "ssl-redirect", Default: true, Parse: feature.Bool, Risk: feature.Low,
-		Doc: "Redirects http to https if the name has a certificate.",
+		Doc: "Redirects http to https if an Ingress of the host has a TLS section.",
 	}
 	forceSSLRedirect = feature.Setting[bool]{
 		Annotation: "force-ssl-redirect", Key: "force-ssl-redirect", Parse: feature.Bool, Risk: feature.Medium,
-		Doc: "Redirects http to https, even if the name has no certificate.",
+		Doc: "Redirects http to https, even if no Ingress of the host has a TLS section.",
 	}
 	preserveTrailingSlash = feature.Setting[bool]{
 		Annotation: "preserve-trailing-slash", Key: "preserve-trailing-slash", Parse: feature.Bool, Risk: feature.Medium,
@@ -42,7 +42,7 @@ var (
 	}
 	exemptLocations = feature.Setting[[]string]{
 		Key: "no-tls-redirect-locations", Default: []string{"/.well-known/acme-challenge"}, Parse: feature.List,
-		Doc: "Path prefixes of rules that are never redirected to https.",
+		Doc: "Path prefixes. Rules whose path begins with one of them are never redirected to https.",
 	}
 	hsts = feature.Setting[bool]{
 		Key: "hsts", Default: true, Parse: feature.Bool, Scope: feature.ScopeProcess,
@@ -50,15 +50,15 @@ var (
 	}
 	hstsMaxAge = feature.Setting[int]{
 		Key: "hsts-max-age", Default: 31536000, Parse: feature.Int(0, 1<<40), Scope: feature.ScopeProcess,
-		Doc: "The max-age of HSTS, in seconds.",
+		Doc: "The max-age in the header Strict-Transport-Security, in seconds.",
 	}
 	hstsSubdomains = feature.Setting[bool]{
 		Key: "hsts-include-subdomains", Default: true, Parse: feature.Bool, Scope: feature.ScopeProcess,
-		Doc: "Adds includeSubDomains to HSTS.",
+		Doc: "Adds includeSubDomains to the header Strict-Transport-Security.",
 	}
 	hstsPreload = feature.Setting[bool]{
 		Key: "hsts-preload", Parse: feature.Bool, Scope: feature.ScopeProcess,
-		Doc: "Adds preload to HSTS.",
+		Doc: "Adds preload to the header Strict-Transport-Security.",
 	}
 )
 

@@ -21,7 +21,7 @@ func predict(q feature.SimulatedRequest) feature.Prediction {
 	if p.Port {
 		port = fmt.Sprintf(":%d", q.HTTPSPort)
 	}
-	why := "TLS is asked for on the name (ssl-redirect)"
+	why := "an Ingress of the host has a TLS section (ssl-redirect)"
 	if p.Always {
 		why = "force-ssl-redirect is set"
 	}

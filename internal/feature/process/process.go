@@ -24,7 +24,7 @@ var (
 	}
 	shutdownTimeout = feature.Setting[time.Duration]{
 		Key: "worker-shutdown-timeout", Default: 240 * time.Second, Parse: feature.Duration, Scope: feature.ScopeProcess,
-		Doc: "Time limit for old workers to finish their connections.",
+		Doc: "Maximum time for which old workers continue to serve their connections after a reload or at shutdown.",
 	}
 	disableAccessLog = feature.Setting[bool]{
 		Key: "disable-access-log", Parse: feature.Bool, Scope: feature.ScopeProcess,
@@ -40,31 +40,31 @@ var (
 	}
 	keepAlive = feature.Setting[time.Duration]{
 		Key: "keep-alive", Default: 75 * time.Second, Parse: feature.Seconds(0, maxSeconds), Scope: feature.ScopeProcess,
-		Doc: "Number of seconds that an idle client connection is kept open. 0 closes it after each response.",
+		Doc: "Maximum number of seconds that a client connection can be idle. 0 closes it after each response.",
 	}
 	keepAliveRequests = feature.Setting[int]{
 		Key: "keep-alive-requests", Default: 1000, Parse: feature.Int(1, maxConnections), Scope: feature.ScopeProcess,
-		Doc: "Number of requests over one client connection.",
+		Doc: "Maximum number of requests over one client connection.",
 	}
 	clientHeaderTimeout = feature.Setting[time.Duration]{
 		Key: "client-header-timeout", Default: 60 * time.Second, Parse: feature.Seconds(1, maxSeconds), Scope: feature.ScopeProcess,
-		Doc: "Number of seconds in which a client must send the header of a request.",
+		Doc: "Maximum number of seconds in which a client must send the header of a request.",
 	}
 	clientBodyTimeout = feature.Setting[time.Duration]{
 		Key: "client-body-timeout", Default: 60 * time.Second, Parse: feature.Seconds(1, maxSeconds), Scope: feature.ScopeProcess,
-		Doc: "Number of seconds between two reads of a request body.",
+		Doc: "Maximum number of seconds between two reads of a request body.",
 	}
 	backendConnections = feature.Setting[int]{
 		Key: "upstream-keepalive-connections", Default: 320, Parse: feature.Int(0, maxConnections), Scope: feature.ScopeProcess,
-		Doc: "Number of idle connections to endpoints that a worker keeps open. 0 keeps none.",
+		Doc: "Maximum number of idle connections to endpoints that a worker keeps open. 0 keeps none.",
 	}
 	backendRequests = feature.Setting[int]{
 		Key: "upstream-keepalive-requests", Default: 10000, Parse: feature.Int(1, maxConnections), Scope: feature.ScopeProcess,
-		Doc: "Number of requests over one connection to an endpoint.",
+		Doc: "Maximum number of requests over one connection to an endpoint.",
 	}
 	backendIdle = feature.Setting[time.Duration]{
 		Key: "upstream-keepalive-timeout", Default: 60 * time.Second, Parse: feature.Seconds(1, maxSeconds), Scope: feature.ScopeProcess,
-		Doc: "Number of seconds that a connection to an endpoint may be idle.",
+		Doc: "Maximum number of seconds that a connection to an endpoint can be idle.",
 	}
 	backendAge = feature.Setting[time.Duration]{
 		Key: "upstream-keepalive-time", Default: time.Hour, Parse: feature.Duration, Scope: feature.ScopeProcess,

@@ -58,11 +58,11 @@ var (
 	}
 	bodySize = feature.Setting[int64]{
 		Annotation: "proxy-body-size", Key: "proxy-body-size", Default: mib, Parse: feature.Size(0, maxBody), Risk: feature.Medium,
-		Doc: "Maximum size of a request body. Larger ones are answered 413. 0: no limit.",
+		Doc: "Maximum size of a request body. Requests with a larger body are answered 413. 0: no limit.",
 	}
 	bodyBuffer = feature.Setting[int64]{
 		Annotation: "client-body-buffer-size", Key: "client-body-buffer-size", Default: 8 * kib, Parse: feature.Size(0, maxBody), Risk: feature.Low,
-		Doc: "Maximum part of a request body that is kept in memory, rounded up to a power of two, from 1k to 8m. The rest is written to a file.",
+		Doc: "Maximum size of the part of a request body that is kept in memory, rounded up to a power of two, from 1k to 8m. The rest is written to a file.",
 	}
 	busyBuffers = feature.Setting[int64]{
 		Annotation: "proxy-busy-buffers-size", Key: "proxy-busy-buffers-size", Default: 0, Parse: feature.Optional(feature.Size(1, maxBuffers*maxBuffer)), Risk: feature.Low,
@@ -76,9 +76,9 @@ var (
 		Annotation: "proxy-http-version", Key: "proxy-http-version", Default: false, Parse: feature.Either("1.0", "1.1"), Risk: feature.Low,
 		Doc: "The HTTP version of requests to backends, 1.0 or 1.1 (the default).",
 	}
-	connectTimeout = timeout("proxy-connect-timeout", standard.Connect, "Number of seconds for connecting to an endpoint.")
-	readTimeout    = timeout("proxy-read-timeout", standard.Read, "Number of seconds between two reads from an endpoint. It also ends idle WebSockets.")
-	sendTimeout    = timeout("proxy-send-timeout", standard.Send, "Number of seconds between two writes to an endpoint.")
+	connectTimeout = timeout("proxy-connect-timeout", standard.Connect, "Maximum number of seconds for connecting to an endpoint.")
+	readTimeout    = timeout("proxy-read-timeout", standard.Read, "Maximum number of seconds between two reads from an endpoint. This limit also ends idle WebSockets.")
+	sendTimeout    = timeout("proxy-send-timeout", standard.Send, "Maximum number of seconds between two writes to an endpoint.")
 )
 
 func timeout(setting string, seconds int, doc string) feature.Setting[time.Duration] {

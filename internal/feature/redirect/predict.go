@@ -14,11 +14,11 @@ func predict(q feature.SimulatedRequest) feature.Prediction {
 			return feature.Prediction{}
 		}
 		path := feature.EscapePath(p.Root.Predict(q, func(string) (string, bool) { return "", true }))
-		return feature.Prediction{Status: 302, Location: q.Scheme + "://" + q.Authority + path, Why: "app-root names it"}
+		return feature.Prediction{Status: 302, Location: q.Scheme + "://" + q.Authority + path, Why: "app-root sets the target"}
 	}
 	target := p.To
 	if strings.HasPrefix(target, "/") && !q.Relative {
 		target = q.Scheme + "://" + q.HostName + target
 	}
-	return feature.Prediction{Status: p.Code, Location: target, Why: "permanent-redirect or temporal-redirect names it"}
+	return feature.Prediction{Status: p.Code, Location: target, Why: "permanent-redirect or temporal-redirect sets the target"}
 }

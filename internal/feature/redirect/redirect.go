@@ -48,7 +48,7 @@ var (
 	}
 	fromToWWW = feature.Setting[bool]{
 		Annotation: "from-to-www-redirect", Parse: feature.Bool, Scope: feature.ScopeName, Risk: feature.Low,
-		Doc: "Redirects www.HOST to each host of the Ingress, or HOST to a host www.HOST.",
+		Doc: "For each host of the Ingress: redirects www.HOST to HOST. If the host itself begins with www., redirects the name without www. to it.",
 	}
 )
 

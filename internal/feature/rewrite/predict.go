@@ -33,7 +33,7 @@ func predict(q feature.SimulatedRequest) feature.Prediction {
 	if query := q.Query(); query != "" {
 		target += "?" + query
 	}
-	return feature.Prediction{Status: 302, Location: target, Why: "rewrite-target names another host"}
+	return feature.Prediction{Status: 302, Location: target, Why: "rewrite-target is a URL"}
 }
 
 func find(pattern, path string) ([][2]int, error) {

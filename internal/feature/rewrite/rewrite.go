@@ -108,7 +108,7 @@ func route(v feature.Values, out *feature.RouteOut) {
 	}
 	for _, p := range t.template {
 		if p.Variable == "group" && p.Name[0] > '9' && !strings.Contains(path, "<"+p.Name+">") {
-			out.Warn(rewriteTarget, finding.InvalidValue, fmt.Sprintf("the path has no group named %q", p.Name), "it is replaced by an empty text")
+			out.Warn(rewriteTarget, finding.InvalidValue, fmt.Sprintf("the path has no group named %q", p.Name), "it is replaced by an empty string")
 		}
 	}
 	feature.Add(out.Route, name, policy{Pattern: pattern.Text(), Target: t.template, Redirect: t.redirects(), Prefix: prefix})

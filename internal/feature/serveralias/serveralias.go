@@ -21,8 +21,8 @@ const (
 func Feature() feature.Feature {
 	serverAlias := feature.Setting[[]string]{
 		Annotation: "server-alias", Parse: parse, Scope: feature.ScopeName, Risk: feature.High,
-		Doc: "Additional names for the hosts of the Ingress, separated by commas: names, wildcards (*.example.com or " +
-			"www.example.*; the asterisk matches one or more labels) and regular expressions (with a leading ~). " +
+		Doc: "Additional names for the hosts of the Ingress, separated by commas. Wildcards (*.example.com or " +
+			"www.example.*) and regular expressions (with a leading ~) are supported. The asterisk matches one or more labels. " +
 			fmt.Sprintf("At most %d names, of which at most %d are regular expressions.", maxAliases, maxExpressions),
 	}
 	return feature.Feature{

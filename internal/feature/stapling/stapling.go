@@ -6,7 +6,7 @@ import "github.com/headgate/headgate/internal/feature"
 
 var enabled = feature.Setting[bool]{
 	Key: "enable-ocsp", Parse: feature.Bool, Scope: feature.ScopeProcess,
-	Doc: "Staples OCSP responses to certificates. They are fetched from the responder that a certificate names.",
+	Doc: "Staples OCSP responses to certificates. The responses are fetched from the OCSP responder whose URL is in the certificate.",
 }
 
 // Feature switches stapling on.

@@ -51,7 +51,7 @@ func allowlist(annotation, doc string) feature.Setting[string] {
 		}
 		return refuse(text)
 	}
-	s.Doc = doc + " Not supported yet, but for 0.0.0.0/0,::/0: the paths of the Ingress answer 503."
+	s.Doc = doc + " Not supported yet, except 0.0.0.0/0,::/0: with any other value, the paths of the Ingress answer 503."
 	return s
 }
 

@@ -14,7 +14,7 @@ var lua embed.FS
 
 var upstreamVhost = feature.Setting[feature.Template]{
 	Annotation: "upstream-vhost", Parse: parse, OnInvalid: feature.Deny, Risk: feature.Low,
-	Doc: "The Host header of requests to the backend, with variables, and $1 to $9 for the groups of the path. Empty: the client's Host header.",
+	Doc: "The Host header of requests to the backend. It can contain variables, and $1 to $9 for the groups of the path. If it is empty, the client's Host header is used.",
 }
 
 // Feature is upstream-vhost.

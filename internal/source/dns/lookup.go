@@ -92,7 +92,7 @@ func (s *Source) exchange(ctx context.Context, config *dns.ClientConfig, server,
 	}
 	if !reply.Response || len(reply.Question) != 1 || dns.CanonicalName(reply.Question[0].Name) != dns.CanonicalName(name) ||
 		reply.Question[0].Qtype != kind {
-		return nil, errors.New("a reply to another question")
+		return nil, errors.New("a reply to another query")
 	}
 	return reply, nil
 }

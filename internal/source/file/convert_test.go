@@ -63,7 +63,7 @@ func TestOldVersionsAreReported(t *testing.T) {
 	f.want("c=2", "web=")
 	f.wantProblem("name: two")
 	f.put("b.yaml", oldIngress("web", "three"))
-	f.wantProblem("b.yaml:2: Ingress default/web is already defined in a.yaml:9; this one is not used")
+	f.wantProblem("b.yaml:2: Ingress default/web is already defined in a.yaml:9; this definition is not used")
 	f.remove("a.yaml")
 	f.want("-c", "web=")
 	f.wantProblem("a.yaml is fine again")
@@ -79,7 +79,7 @@ func TestTwiceInAFileKeepsNothing(t *testing.T) {
 	f.want("a=1", "b=1")
 	f.put("a.yaml", config("a", "1")+config("a", "2"))
 	f.want("-b")
-	f.wantProblem("a.yaml:9: ConfigMap default/a is already defined in line 2; this one is not used")
+	f.wantProblem("a.yaml:9: ConfigMap default/a is already defined in line 2; this definition is not used")
 	f.put("a.yaml", config("a", "1"))
 	f.wantProblem("a.yaml is fine again")
 }

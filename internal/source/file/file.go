@@ -70,7 +70,7 @@ func statFolder(path string) (os.FileInfo, error) {
 // called from this goroutine; the problems of a batch are reported after it.
 //
 // Run fails if the folder can't be read at the start, or if the watch fails. If
-// the folder is deleted later, its last state stays. It is read again within a
+// the folder is deleted later, its last state is served. It is read again within a
 // second of its return.
 func (f *Folder) Run(ctx context.Context, deliver func(context.Context, []source.Change)) error {
 	watcher, err := fsnotify.NewBufferedWatcher(queued)

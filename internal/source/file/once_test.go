@@ -47,7 +47,7 @@ func TestRead(t *testing.T) {
 		t.Errorf("objects %q, want %q", got, want)
 	}
 	for path, want := range map[string]string{
-		"b.yaml": "already defined in " + folder + "/a/deep.yml:2", "c.json": "did not find expected", "a/loop": "a folder within itself",
+		"b.yaml": "already defined in " + folder + "/a/deep.yml:2", "c.json": "did not find expected", "a/loop": "the folder contains itself by a link, or is nested too deeply",
 	} {
 		ps := once.Problems[filepath.Join(folder, path)]
 		if len(ps) != 1 || !strings.Contains(ps[0].Reason, want) || ps[0].Effect == "" {

@@ -14,11 +14,11 @@ type Problem = manifest.Problem
 // The effects of problems.
 const (
 	// stays: the file had objects that can't be found in it now.
-	stays = "its last valid content stays in use"
+	stays = "its last valid content is still used"
 	// unread: no object of the file was lost.
 	unread = "the part that can't be read is not served"
 	// vain: another place defines the object.
-	vain = "this one is not used"
+	vain = "this definition is not used"
 	// notEntered is about a folder. Files of it that were read before have
 	// problems of their own.
 	notEntered = "its files are not read"

@@ -42,7 +42,7 @@ func (t *tree) walk(folder string, depth int, files *[]string, bad map[string]*m
 	// A folder without a flaw needs an entry too, which ends an earlier problem.
 	bad[folder] = nil
 	if depth > maxFolders || t.loops(folder) {
-		bad[folder] = &manifest.Flaw{Reason: "a folder within itself"}
+		bad[folder] = &manifest.Flaw{Reason: "the folder contains itself by a link, or is nested too deeply"}
 		return
 	}
 	// Watching before listing leaves no gap in which a file could be missed.

@@ -197,7 +197,7 @@ func (f *fixture) noticed() bool {
 	text := f.log.String()
 	for _, follower := range []string{
 		"ingresses.networking.k8s.io ", "ingressclasses.networking.k8s.io ", "services ", "endpointslices.discovery.k8s.io ",
-		"configmaps ", `secrets needed="to have the cert`, `secrets needed="to know when`,
+		"configmaps ", `secrets needed="to read the cert`, `secrets needed="to know when`,
 	} {
 		if !strings.Contains(text, `watch ended" resource=`+follower) {
 			return false

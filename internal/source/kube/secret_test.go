@@ -100,7 +100,7 @@ func TestFetchFails(t *testing.T) {
 	a.forbid("list secrets", true)
 	delivered := w.source.SubscribeSecrets(names(other), nil)
 	w.await("a log line", func() bool {
-		return w.logLine("verb=list resource=secrets namespace=shop", "to have the data of a Secret that an Ingress names")
+		return w.logLine("verb=list resource=secrets namespace=shop", "to read a Secret that an Ingress names")
 	})
 	select {
 	case <-delivered:

@@ -94,7 +94,7 @@ func (j *issuersJob) fetch(ctx context.Context) (chain [][]byte, err error) {
 			return chain, err
 		}
 		if child != nil && child.CheckSignatureFrom(issuer) != nil {
-			return chain, errors.New("a certificate that did not sign the one that names it")
+			return chain, errors.New("the certificate at this URL did not sign the certificate that contains the URL")
 		}
 		chain = append(chain, issuer.Raw)
 		if bytes.Equal(issuer.RawSubject, issuer.RawIssuer) {

@@ -158,7 +158,7 @@ func (v value) items(depth int) ([]value, []Flaw) {
 		return nil, nil
 	}
 	if depth == 3 {
-		return nil, []Flaw{{v.start(), "lists in lists in lists"}}
+		return nil, []Flaw{{v.start(), "too many lists inside each other"}}
 	}
 	spans, f := v.listItems()
 	if f != nil {

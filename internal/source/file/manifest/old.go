@@ -87,8 +87,8 @@ func oldVersion(h header, k Key, o metav1.Object) *Problem {
 	return &Problem{
 		Object: strings.ToLower(k.Kind) + "/" + strings.TrimPrefix(k.Namespace+"/"+k.Name, "/"),
 		Field:  "apiVersion",
-		Reason: h.APIVersion + " is an old version of " + k.Kind + ", the " + version + " one is:\n" + newForm(version, k.Kind, o),
-		Effect: "none: served as converted",
+		Reason: h.APIVersion + " is an old version of " + k.Kind + "; in " + version + ", the object is:\n" + newForm(version, k.Kind, o),
+		Effect: "none: Headgate serves the converted object",
 	}
 }
 

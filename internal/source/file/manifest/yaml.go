@@ -145,7 +145,7 @@ func (w *jsonWriter) node(n *yaml.Node, depth int) error {
 	case depth > maxDepth:
 		return &lineError{w.line, "nested too deeply"}
 	case len(w.out) > w.limit:
-		return &lineError{w.line, "too large once its aliases are filled in"}
+		return &lineError{w.line, "too large after its aliases are expanded"}
 	}
 	if n.Kind == yaml.AliasNode {
 		return w.node(n.Alias, depth+1)
@@ -204,7 +204,7 @@ func (w *jsonWriter) pairs(n *yaml.Node, depth int) ([]pair, error) {
 	}
 	// The share of the limit that goes with the text is one step for a byte.
 	if w.steps += 1 + len(n.Content)/2; w.steps > w.limit/widest {
-		return nil, &lineError{n.Line, "too large once its aliases are filled in"}
+		return nil, &lineError{n.Line, "too large after its aliases are expanded"}
 	}
 	var pairs []pair
 	var merged []pair
@@ -263,7 +263,7 @@ func (w *jsonWriter) merged(n *yaml.Node, depth int) ([]pair, error) {
 				item = item.Alias
 			}
 			if item.Kind != yaml.MappingNode {
-				return nil, &lineError{n.Line, "<< needs mappings"}
+				return nil, &lineError{n.Line, "the value of << must be mappings"}
 			}
 			more, err := w.pairs(item, depth)
 			if err != nil {
@@ -273,7 +273,7 @@ func (w *jsonWriter) merged(n *yaml.Node, depth int) ([]pair, error) {
 		}
 		return all, nil
 	}
-	return nil, &lineError{n.Line, "<< needs a mapping"}
+	return nil, &lineError{n.Line, "the value of << must be a mapping"}
 }
 
 // keyName is the key of a mapping as a string; numbers and booleans are
