@@ -80,7 +80,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		Notices:          from.notices,
 	})
 	m.Registry.MustRegister(
-		gauge("headgate_synced", "1 if NGINX serves everything delivered so far, 0 while changes are being applied.", c.Synced),
+		gauge("headgate_synced", "1 if NGINX serves all changes that were received, 0 while changes are applied.", c.Synced),
 		gauge("headgate_leader", "1 if this replica is the leader, 0 if not.", r.leads),
 	)
 	server, err := health.Listen(net.JoinHostPort(o.healthzHost, strconv.Itoa(int(o.healthzPort))), o.healthCheckPath, c.Check, m.Registry, log)

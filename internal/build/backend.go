@@ -115,7 +115,7 @@ func (t *backendMaker) external(service *corev1.Service, portText string) {
 		return
 	}
 	if !t.view.ExternalNames() {
-		t.unreachable("spec.type", finding.NotSupported, "Services of type ExternalName are switched off by --disable-svc-external-name")
+		t.unreachable("spec.type", finding.NotSupported, "Services of type ExternalName are disabled by --disable-svc-external-name")
 		return
 	}
 	port, ok := endpoint.ExternalPort(service, portText)
@@ -140,12 +140,12 @@ func (t *backendMaker) resolved(field, name string, port uint16) {
 		effect = "the other addresses of the name are used"
 	}
 	if len(found.Refused) > 0 {
-		t.report(field, finding.InvalidValue, fmt.Sprintf("%s stands for %s: a loopback, link-local or unspecified address "+
-			"is connected to only with --allow-local-svc-external-name", name, found.Refused[0]), effect)
+		t.report(field, finding.InvalidValue, fmt.Sprintf("%s resolves to %s, a loopback, link-local or unspecified address: "+
+			"--allow-local-svc-external-name is required to connect to it", name, found.Refused[0]), effect)
 	}
 	if found.Problem != "" {
 		if len(found.Addresses) > 0 {
-			effect = "the addresses that it last stood for are used"
+			effect = "the last known addresses are used"
 		}
 		t.report(field, finding.Unresolved, found.Problem, effect)
 	}

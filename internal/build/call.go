@@ -24,8 +24,8 @@ func (t *backendMaker) outside(portText string) {
 	}
 	if address, ok := model.Address(t.name.Name); ok {
 		if netguard.IsLocal(address) && !t.view.LocalAddresses() {
-			t.unreachable(t.field, finding.InvalidValue, t.name.Name+" is a loopback, link-local or unspecified address, "+
-				"which is connected to only with --allow-local-svc-external-name")
+			t.unreachable(t.field, finding.InvalidValue, t.name.Name+" is a loopback, link-local or unspecified address: "+
+				"--allow-local-svc-external-name is required to connect to it")
 			return
 		}
 		t.backend.Endpoints = []netip.AddrPort{netip.AddrPortFrom(address, uint16(port))}

@@ -81,9 +81,9 @@ func (b *Builder) OCSPResponse(certificate string, v View) (s model.OCSPResponse
 	}
 	found = len(response.Response) > 0
 	if response.Problem != "" {
-		effect := "the certificate is shown without an OCSP response"
+		effect := "the certificate is served without an OCSP response"
 		if found {
-			effect = "the last OCSP response is shown as long as it holds"
+			effect = "the last OCSP response is served until it expires"
 		}
 		fs = append(fs, finding.Finding{
 			Object: "secret/" + response.Secret, Field: "tls.crt", Code: finding.NoOCSPResponse, Message: response.Problem, Effect: effect,

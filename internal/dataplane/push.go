@@ -78,7 +78,7 @@ func (c *Client) Draining(ctx context.Context, on bool) error {
 	if !on {
 		method = http.MethodDelete
 	}
-	return c.set(ctx, method, "/v1/draining", "switching draining")
+	return c.set(ctx, method, "/v1/draining", "starting or ending the drain")
 }
 
 // Leaving announces to workers that NGINX is about to end: the health check on its

@@ -308,7 +308,7 @@ func (x *explainer) whyDenied() string {
 	if i := slices.IndexFunc(x.out.Policies, func(p Policy) bool { return p.Denies }); i >= 0 {
 		which = "the annotation " + x.out.Policies[i].Setting + " of " + x.out.Policies[i].Object
 	}
-	return "the route is denied: " + which + " is invalid, and access control fails closed"
+	return "the route answers 503, because " + which + " is rejected (see the findings)"
 }
 
 // featureOf returns the zero Feature if there is none of that name.

@@ -219,7 +219,7 @@ func (b *Builder) redirectAliasesLost(name, winner string, v View) []finding.Fin
 	for _, ing := range v.RedirectAliases(name) {
 		fs = append(fs, finding.Finding{
 			Object: spec.ObjectName(ing), Field: b.settings.Annotation(b.settings.Claims(ing, v).WWWBy), Code: finding.Conflict,
-			Message: "the name " + feature.Shorten(name) + " is taken by " + winner, Effect: "it is not redirected",
+			Message: "the name " + feature.Shorten(name) + " belongs to " + winner, Effect: "it is not redirected",
 		})
 	}
 	return fs

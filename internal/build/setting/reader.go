@@ -161,7 +161,7 @@ func (r *Reader) Resolve(scope feature.Scope, unit string, owners []*feature.Par
 	for _, c := range m.Conflicts {
 		fs = append(fs, finding.Finding{
 			Object: spec.OriginName(c.Loser), Field: c.Field, Code: finding.Conflict,
-			Message: fmt.Sprintf("%s, which is older, decides for %s", spec.OriginName(c.Winner), unit),
+			Message: fmt.Sprintf("the value of %s, which is older, applies to %s", spec.OriginName(c.Winner), unit),
 			Effect:  "this annotation has no effect for that " + scope.String(),
 		})
 	}

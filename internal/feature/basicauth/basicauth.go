@@ -46,7 +46,7 @@ var (
 	}
 	authSecretType = feature.Setting[string]{
 		Annotation: "auth-secret-type", Default: authFile, Parse: feature.Word(authFile, authMap), OnInvalid: feature.Deny, When: asks, Risk: feature.Low,
-		Doc: "auth-file: the key auth of the Secret holds lines NAME:HASH, for digest NAME:REALM:HASH. auth-map: each key is a user name, and its value the rest of such a line.",
+		Doc: "auth-file: the key auth of the Secret has a line NAME:HASH for each user (with digest, NAME:REALM:HASH). auth-map: each key of the Secret is a user name, and its value is the rest of such a line.",
 	}
 	authRealm = feature.Setting[string]{
 		Annotation: "auth-realm", Parse: parseRealm, OnInvalid: feature.Deny, When: asks, Risk: feature.Medium,

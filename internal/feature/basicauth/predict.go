@@ -13,7 +13,7 @@ func predict(q feature.SimulatedRequest) feature.Prediction {
 		scheme = "Digest "
 	}
 	if given, _ := q.Header("authorization"); len(given) >= len(scheme) && strings.EqualFold(given[:len(scheme)], scheme) {
-		return feature.Prediction{Why: "it depends on the name and the password, which are not checked here (auth-secret)"}
+		return feature.Prediction{Why: "this depends on the user name and password, which explain does not check (auth-secret)"}
 	}
 	return feature.Prediction{Status: 401, Why: "the request has no user name and password (auth-type)"}
 }

@@ -32,7 +32,7 @@ var (
 	}
 	byHeaderValue = feature.Setting[string]{
 		Annotation: "canary-by-header-value", Parse: parseSpacedValue, Risk: feature.Medium,
-		Doc: "The value of the canary-by-header header that selects the canary. The values \"always\" and \"never\" then have no meaning.",
+		Doc: "The value of the canary-by-header header that selects the canary. If it is set, the values \"always\" and \"never\" have no meaning.",
 	}
 	byHeaderPattern = feature.Setting[pattern]{
 		Annotation: "canary-by-header-pattern", Parse: feature.Optional(parsePattern), Risk: feature.Medium,

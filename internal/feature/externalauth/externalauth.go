@@ -38,7 +38,7 @@ var (
 
 	authURL = feature.Setting[target]{
 		Annotation: "auth-url", Parse: feature.Optional(parseURL), OnInvalid: feature.Deny, Risk: feature.High,
-		Doc: "The URL of the service that authenticates each request. The status 2xx allows the request, 401 and 403 are returned to the client, and any other status becomes 500.",
+		Doc: "The URL of the auth service, which authenticates each request. The status 2xx allows the request, 401 and 403 are returned to the client, and with any other status the client gets 500.",
 	}
 	globalAuthURL = everywhere(authURL, takesGlobal)
 )
@@ -60,14 +60,14 @@ var (
 	}
 	proxyHeaders = feature.Setting[feature.ObjectName]{
 		Annotation: "auth-proxy-set-headers", Parse: feature.Optional(feature.Object), OnInvalid: feature.DenyMissing, When: asksOwn, Refers: feature.ConfigMap, Risk: feature.Medium,
-		Doc: "The ConfigMap with headers to add to requests to the service. If it does not exist or has an invalid header, the paths answer 503.",
+		Doc: "The ConfigMap with headers to add to requests to the auth service. If the ConfigMap does not exist or has an invalid header, the paths answer 503.",
 	}
 	keepalive          = ignored("auth-keepalive", 0, "Number of idle connections to the auth service.")
 	keepaliveRequests  = ignored("auth-keepalive-requests", 1000, "Number of requests over one connection to the auth service.")
 	keepaliveTimeout   = ignored("auth-keepalive-timeout", 60, "Number of seconds that a connection to the auth service may be idle.")
 	keepaliveShareVars = feature.Setting[bool]{
 		Annotation: "auth-keepalive-share-vars", Parse: feature.Optional(feature.Bool), Risk: feature.Low,
-		Doc: "Has no effect: variables are never shared with the request to the service.",
+		Doc: "Has no effect: variables are never shared with the request to the auth service.",
 	}
 )
 
@@ -85,7 +85,7 @@ func newSettings(url feature.Setting[target]) settings {
 		url: url,
 		method: declare(url, feature.Setting[string]{
 			Annotation: "auth-method", Parse: parseMethod, OnInvalid: feature.Deny, Risk: feature.Low,
-			Doc: "The method of requests to the service; GET by default. If it is set, the service also gets X-Original-URI and X-Scheme.",
+			Doc: "The method of requests to the auth service; GET by default. If the method is set, the auth service also gets X-Original-URI and X-Scheme.",
 		}),
 		signIn: declare(url, feature.Setting[string]{
 			Annotation: "auth-signin", Parse: parseSignIn, Risk: feature.High,
@@ -93,27 +93,27 @@ func newSettings(url feature.Setting[target]) settings {
 		}),
 		signInParam: declare(url, feature.Setting[string]{
 			Annotation: "auth-signin-redirect-param", Default: "rd", Parse: parseParam, Risk: feature.Medium,
-			Doc: "The name of the query parameter of auth-signin that holds the requested URL.",
+			Doc: "The name of the query parameter of the sign-in URL that contains the requested URL.",
 		}),
 		respond: declare(url, feature.Setting[[]string]{
 			Annotation: "auth-response-headers", Parse: parseNames, OnInvalid: feature.Deny, Risk: feature.Medium,
-			Doc: "Headers of the service's response that are sent to the backend. They replace the client's headers of the same names.",
+			Doc: "Headers of the auth service's response that are sent to the backend. They replace the client's headers of the same names.",
 		}),
 		redirect: declare(url, feature.Setting[string]{
 			Annotation: "auth-request-redirect", Parse: parsePlain, OnInvalid: feature.Deny, Risk: feature.Medium,
-			Doc: "The value of the header X-Auth-Request-Redirect that the service gets. The default is the request's URI.",
+			Doc: "The value of the header X-Auth-Request-Redirect that the auth service gets. The default is the URI of the request.",
 		}),
 		cacheKey: declare(url, feature.Setting[feature.Template]{
 			Annotation: "auth-cache-key", Parse: parseKey, Risk: feature.Medium,
-			Doc: "A text with variables. Requests of one path with the same key share a cached response of the service. Without it, nothing is cached.",
+			Doc: "A text with variables. Requests of one path with the same key share a cached response of the auth service. Without a key, nothing is cached.",
 		}),
 		cacheFor: declare(url, feature.Setting[[]validity]{
 			Annotation: "auth-cache-duration", Default: usualValidity, Parse: parseValidity, OnInvalid: feature.Deny, Risk: feature.Medium,
-			Doc: "How long responses of the service are cached, for each status. The Cache-Control and Expires headers of the response take precedence.",
+			Doc: "Time for which responses of the auth service are cached, for each status. The Cache-Control and Expires headers of the response take precedence.",
 		}),
 		alwaysCookie: declare(url, feature.Setting[bool]{
 			Annotation: "auth-always-set-cookie", Parse: feature.Optional(feature.Bool), OnInvalid: feature.Deny, Risk: feature.Low,
-			Doc: "Adds the service's cookies to every response, not only to successful ones and redirects.",
+			Doc: "Adds the cookies of the auth service to every response. By default, they are added to successful responses and redirects only.",
 		}),
 	}
 	if url.Key != "" {

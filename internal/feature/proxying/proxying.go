@@ -66,7 +66,7 @@ var (
 	}
 	busyBuffers = feature.Setting[int64]{
 		Annotation: "proxy-busy-buffers-size", Key: "proxy-busy-buffers-size", Default: 0, Parse: feature.Optional(feature.Size(1, maxBuffers*maxBuffer)), Risk: feature.Low,
-		Doc: "Maximum size of buffers that are being sent to the client while the response is still read, rounded up to a power of two. The minimum is the size of one buffer, the maximum half of all buffers, and the default two buffers.",
+		Doc: "Maximum size of the buffers that are sent to the client while the response is still being read, rounded up to a power of two. It is at least one buffer and at most half of all buffers. The default is two buffers.",
 	}
 	tempFile = feature.Setting[int64]{
 		Annotation: "proxy-max-temp-file-size", Key: "proxy-max-temp-file-size", Default: gib, Parse: feature.Size(0, maxFile), Risk: feature.Low,

@@ -34,7 +34,7 @@ var (
 	}
 	forwardedPrefix = feature.Setting[feature.Template]{
 		Annotation: "x-forwarded-prefix", Parse: feature.TemplateOf(path, false), Risk: feature.Medium,
-		Doc: "The value of the header X-Forwarded-Prefix in requests with a rewritten path, with $1 to $9 for the groups of the path.",
+		Doc: "The value of the header X-Forwarded-Prefix in requests with a rewritten path. $1 to $9 stand for the groups of the path.",
 	}
 )
 

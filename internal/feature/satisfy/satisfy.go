@@ -10,7 +10,7 @@ const anyOf = "any"
 
 var satisfy = feature.Setting[string]{
 	Annotation: "satisfy", Parse: feature.Word("all", anyOf), Risk: feature.Low,
-	Doc: "With any, one of the auth checks (auth-type; auth-url or global-auth-url) must succeed. With all, which is the default, all of them must succeed.",
+	Doc: "any: one of the auth checks (auth-type; auth-url or global-auth-url) must succeed. all (the default): all of them must succeed.",
 }
 
 // Feature is satisfy.

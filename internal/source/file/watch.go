@@ -303,7 +303,7 @@ func (f *Folder) reenter() {
 	files, err := f.enter()
 	if err != nil {
 		f.info = nil
-		f.journal.set(f.tree.root, Problem{Reason: "the folder can't be read: " + err.Error(), Effect: "its last state stays"})
+		f.journal.set(f.tree.root, Problem{Reason: "the folder can't be read: " + err.Error(), Effect: "its last state is served"})
 		f.journal.flush()
 		return
 	}

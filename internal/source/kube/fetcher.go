@@ -46,7 +46,7 @@ type fetcher struct {
 func (s *Source) newFetcher(
 	kind string, asked permission.Permission, one func(types.NamespacedName) requests, changed func(metav1.Object, bool),
 ) *fetcher {
-	asked.Need, asked.Without = "to have the data of a "+kind+" that an Ingress names", "what needs it goes without"
+	asked.Need, asked.Without = "to read a "+kind+" that an Ingress names", "the "+kind+" counts as missing"
 	f := &fetcher{
 		fetch: func(ctx context.Context, name types.NamespacedName) (metav1.Object, string, error) {
 			asked := asked
