@@ -150,11 +150,11 @@ var forbidden = []struct {
 
 // actors are imported by who may act, and by nobody else.
 var actors = map[string][]string{
-	"internal/nginx":     {"internal/controller", "internal/gatetest", "cmd/…", "test/…", "bench"},
-	"internal/dataplane": {"internal/controller", "internal/gatetest", "cmd/…", "test/…", "bench"},
-	"internal/gatetest":  {"test/…"},
-	"internal/pkitest":   {"test/…"},
-	"internal/porttest":  {"internal/gatetest", "test/…"},
+	"internal/nginx":        {"internal/controller", "internal/headgatetest", "cmd/…", "test/…", "bench"},
+	"internal/dataplane":    {"internal/controller", "internal/headgatetest", "cmd/…", "test/…", "bench"},
+	"internal/headgatetest": {"test/…"},
+	"internal/pkitest":      {"test/…"},
+	"internal/porttest":     {"internal/headgatetest", "test/…"},
 }
 
 // clockCalls are what package time offers to those who act. The others use
@@ -296,7 +296,7 @@ func TestRulesBite(t *testing.T) {
 		{"internal/source/file/manifest", `"os"; "k8s.io/api/core/v1"`, "", 1},
 		{"internal/source/kube", `"k8s.io/client-go/kubernetes"; "` + module + `internal/source"`, "", 0},
 		{"internal/source/kube", `"` + module + `internal/store"; "` + module + `internal/build"`, "", 2},
-		{"internal/health", `"` + module + `internal/gatetest"`, "", 1},
+		{"internal/health", `"` + module + `internal/headgatetest"`, "", 1},
 	} {
 		source := "package x\nimport (" + c.imports + ")\n" + c.body
 		file, err := parser.ParseFile(token.NewFileSet(), "x.go", source, parser.SkipObjectResolution)

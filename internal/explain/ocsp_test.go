@@ -13,7 +13,7 @@ import (
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/explain"
 	"github.com/headgate/headgate/internal/feature/all"
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/store"
 )
@@ -21,7 +21,7 @@ import (
 // TestOCSPResponseUnit: the OCSP response of the certificate that is shown is among
 // the units, also that of the default certificate.
 func TestOCSPResponseUnit(t *testing.T) {
-	pair := gatetest.NewKeyPair(t, "a.test", "a.test")
+	pair := headgatetest.NewKeyPair(t, "a.test", "a.test")
 	name := types.NamespacedName{Namespace: "shop", Name: "pair"}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "pair"}}
 	secret.Data = map[string][]byte{"tls.crt": []byte(pair.Certificate), "tls.key": []byte(pair.Key)}

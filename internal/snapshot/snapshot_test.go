@@ -11,7 +11,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/snapshot"
 	"github.com/headgate/headgate/internal/source/file"
@@ -151,14 +151,14 @@ func TestDefaultCertificate(t *testing.T) {
 	s.Namespace = "shop"
 	s.Store.DefaultCertificate = types.NamespacedName{Namespace: "headgate", Name: "pair"}
 	key := unit.DefaultCertificateKey
-	pair := gatetest.NewKeyPair(t, "pair", "pair.test")
+	pair := headgatetest.NewKeyPair(t, "pair", "pair.test")
 	for _, c := range []struct {
 		manifests string
 		code      finding.Code
 	}{
 		{"", finding.MissingObject},
 		{"---\napiVersion: v1\nkind: Secret\nmetadata: {name: pair, namespace: headgate}\n", finding.BadCertificate},
-		{strings.Replace(gatetest.TLSSecret("pair", pair), "name: pair", "name: pair, namespace: headgate", 1), ""},
+		{strings.Replace(headgatetest.TLSSecret("pair", pair), "name: pair", "name: pair, namespace: headgate", 1), ""},
 	} {
 		v := takeOf(t, manifests+c.manifests, s)
 		var code finding.Code

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // logLine is the predecessor's default format.
@@ -22,7 +22,7 @@ var logLine = regexp.MustCompile(`^(?P<addr>\S+) - (?P<user>.*?) \[(?P<time>[^\]
 func logged(t *testing.T, file, id string) map[string]string {
 	t.Helper()
 	var line string
-	gatetest.Eventually(t, "the log has the request "+id, func() bool {
+	headgatetest.Eventually(t, "the log has the request "+id, func() bool {
 		content, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -50,11 +50,11 @@ func TestAccessLog(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "access.log")
 	wire := startWire(t, "")
 	dead := deadAddress(t)
-	g := gatetest.Start(t, gatetest.Options{AccessLog: file, Timing: gatetest.Hasty(), Manifests: served("a", wire.address) +
-		gatetest.Ingress("plain", "plain.test", "/", "a") + gatetest.Ingress("named", "named.test", "/", "a", "proxy-body-size: 3m") +
-		ruled("port", "port.test Prefix / a http") + gatetest.Ingress("none", "none.test", "/", "missing") +
-		gatetest.Ingress("dead", "dead.test", "/", "dead") + served("dead", dead) +
-		gatetest.Ingress("slash", "slash.test", "/foo/", "a") + gatetest.Ingress("force", "force.test", "/", "a", "force-ssl-redirect: true")})
+	g := headgatetest.Start(t, headgatetest.Options{AccessLog: file, Timing: headgatetest.Hasty(), Manifests: served("a", wire.address) +
+		headgatetest.Ingress("plain", "plain.test", "/", "a") + headgatetest.Ingress("named", "named.test", "/", "a", "proxy-body-size: 3m") +
+		ruled("port", "port.test Prefix / a http") + headgatetest.Ingress("none", "none.test", "/", "missing") +
+		headgatetest.Ingress("dead", "dead.test", "/", "dead") + served("dead", dead) +
+		headgatetest.Ingress("slash", "slash.test", "/foo/", "a") + headgatetest.Ingress("force", "force.test", "/", "a", "force-ssl-redirect: true")})
 	for i, c := range []struct {
 		host, upstream, endpoint string
 		path                     string
@@ -72,7 +72,7 @@ func TestAccessLog(t *testing.T) {
 			t.Parallel()
 			id := "row-" + strconv.Itoa(i)
 			header := http.Header{"X-Request-Id": {id}, "Referer": {"http://from/"}, "User-Agent": {"me/1"}, "Authorization": {"Basic dXNlcjpwYXNz"}}
-			r := g.Do(gatetest.Request{Host: c.host, Path: "/x?y=1", Header: header}).WantStatus(t, c.status)
+			r := g.Do(headgatetest.Request{Host: c.host, Path: "/x?y=1", Header: header}).WantStatus(t, c.status)
 			f := logged(t, file, id)
 			if _, err := time.Parse("02/Jan/2006:15:04:05 -0700", f["time"]); err != nil {
 				t.Errorf("time: %v", err)
@@ -99,7 +99,7 @@ func TestAccessLog(t *testing.T) {
 	}
 	t.Run("a made id, and HTTP/2", func(t *testing.T) {
 		t.Parallel()
-		r := g.Do(gatetest.Request{Scheme: "https", HTTP2: true, Host: "plain.test", Path: "/h2"})
+		r := g.Do(headgatetest.Request{Scheme: "https", HTTP2: true, Host: "plain.test", Path: "/h2"})
 		f := logged(t, file, sentHeader(r.Body).Get("X-Request-Id"))
 		if f["request"] != "GET /h2 HTTP/2.0" || f["status"] != "200" || f["user"] != "-" || f["referer"] != "-" {
 			t.Errorf("got %v", f)
@@ -122,17 +122,17 @@ func TestAccessLog(t *testing.T) {
 func TestAccessLogCanBeDisabled(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "access.log")
-	g := gatetest.Start(t, gatetest.Options{AccessLog: file, Timing: gatetest.Hasty(), Manifests: served("a", startWire(t, "").address) +
-		gatetest.Ingress("plain", "plain.test", "/", "a") + gatetest.Ingress("named", "named.test", "/", "a", "proxy-body-size: 3m") +
-		gatetest.Config("disable-access-log: true")})
+	g := headgatetest.Start(t, headgatetest.Options{AccessLog: file, Timing: headgatetest.Hasty(), Manifests: served("a", startWire(t, "").address) +
+		headgatetest.Ingress("plain", "plain.test", "/", "a") + headgatetest.Ingress("named", "named.test", "/", "a", "proxy-body-size: 3m") +
+		headgatetest.Config("disable-access-log: true")})
 	hosts := []string{"plain.test", "named.test", "nobody.test"}
 	ask := func(id string) {
 		for _, host := range hosts {
-			g.Do(gatetest.Request{Host: host, Header: http.Header{"X-Request-Id": {id + host}}})
+			g.Do(headgatetest.Request{Host: host, Header: http.Header{"X-Request-Id": {id + host}}})
 		}
 	}
 	ask("before-")
-	g.ApplyReloading(gatetest.Config())
+	g.ApplyReloading(headgatetest.Config())
 	ask("after-")
 	for _, host := range hosts {
 		logged(t, file, "after-"+host)

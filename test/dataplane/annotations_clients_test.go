@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/headgate/headgate/internal/featuretest"
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // member is in all files with passwords, and stranger in none.
@@ -39,8 +39,8 @@ func withMember(secret *corev1.Secret) *corev1.Secret {
 // and the neighbour's.
 var clients = []string{"http", "https", "https+", "member", "stranger", "neighbour"}
 
-func (b *loadBed) request(client string) gatetest.Request {
-	r := gatetest.Request{Host: routeHost, Path: "/mine/x"}
+func (b *loadBed) request(client string) headgatetest.Request {
+	r := headgatetest.Request{Host: routeHost, Path: "/mine/x"}
 	switch client {
 	case "https", "https+":
 		r.Scheme, r.HTTP2 = "https", client == "https+"

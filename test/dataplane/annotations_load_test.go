@@ -18,7 +18,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/featuretest"
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/plan"
 	"github.com/headgate/headgate/internal/snapshot"
@@ -72,7 +72,7 @@ func staticOf(t *testing.T, s *snapshot.Snapshot) string {
 // before the change or the one from after it, and once the change is served the
 // one from after it.
 func TestDynamicAnnotationsUnderLoad(t *testing.T) {
-	gatetest.Long(t)
+	headgatetest.Long(t)
 	b := newLoadBed(t)
 	cases := slices.DeleteFunc(goldenCases(t), func(c featuretest.Case) bool { return b.denied(b.snapshot(t, c)) })
 	var static, dynamic []string
@@ -151,7 +151,7 @@ func (b *loadBed) courses(t *testing.T, cases []featuretest.Case, name string) [
 
 // A loadBed is a route and a neighbour under load.
 type loadBed struct {
-	g        *gatetest.Gate
+	g        *headgatetest.Gate
 	judge    string
 	plain    string // nginx.conf without annotations
 	isStatic map[string]bool
@@ -180,7 +180,7 @@ const routeHost, neighbourHost = "route.test", "neighbour.test"
 
 func newLoadBed(t *testing.T) *loadBed {
 	t.Helper()
-	one := gatetest.StartEcho(t, "one")
+	one := headgatetest.StartEcho(t, "one")
 	_, port, err := net.SplitHostPort(one)
 	if err != nil {
 		t.Fatal(err)
@@ -188,11 +188,11 @@ func newLoadBed(t *testing.T) *loadBed {
 	// The route's Service has an address of its own, beside that of its endpoint.
 	service := "---\nkind: Service\napiVersion: v1\nmetadata: {name: route}\n" +
 		"spec: {clusterIP: 127.0.0.1, ports: [{name: http, port: " + port + "}]}\n"
-	endpoint := gatetest.StartEchoAt(t, "one", "127.0.0.2:"+port)
+	endpoint := headgatetest.StartEchoAt(t, "one", "127.0.0.2:"+port)
 	b := &loadBed{isStatic: map[string]bool{}, count: map[string]int{}}
-	b.judge = gatetest.StartBackend(t, http.HandlerFunc(judge))
-	b.g = gatetest.Start(t, gatetest.Options{Timing: gatetest.Hasty(), Manifests: service + gatetest.Endpoints("route", endpoint) + served("rest", one) +
-		served("neighbour", one) + gatetest.Ingress("neighbour", neighbourHost, "/", "neighbour")})
+	b.judge = headgatetest.StartBackend(t, http.HandlerFunc(judge))
+	b.g = headgatetest.Start(t, headgatetest.Options{Timing: headgatetest.Hasty(), Manifests: service + headgatetest.Endpoints("route", endpoint) + served("rest", one) +
+		served("neighbour", one) + headgatetest.Ingress("neighbour", neighbourHost, "/", "neighbour")})
 	b.g.ApplyObjects(b.objects(t, featuretest.Case{})...)
 	b.plain = staticOf(t, b.snapshot(t, featuretest.Case{}))
 	b.steps = []map[string][]int{b.now()}
@@ -299,7 +299,7 @@ func (b *loadBed) wait(t *testing.T) {
 		return maps.Clone(b.count)
 	}
 	before := counts()
-	gatetest.Eventually(t, "all clients asked", func() bool {
+	headgatetest.Eventually(t, "all clients asked", func() bool {
 		now := counts()
 		return !slices.ContainsFunc(clients, func(c string) bool { return now[c] < before[c]+2 })
 	})

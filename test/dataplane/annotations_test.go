@@ -15,7 +15,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/featuretest"
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/unit"
 )
 
@@ -37,11 +37,11 @@ func goldenCases(t *testing.T) []featuretest.Case {
 	return featuretest.Cases(t, "../../internal/feature", all.Features())
 }
 
-// annotated is an Ingress as gatetest.Ingress makes it, with annotations that
+// annotated is an Ingress as headgatetest.Ingress makes it, with annotations that
 // may hold anything.
 func annotated(t *testing.T, name, host, path, service string, annotations map[string]string) *networkingv1.Ingress {
 	t.Helper()
-	ing := gatetest.Decode(t, gatetest.Ingress(name, host, path, service))[0].(*networkingv1.Ingress)
+	ing := headgatetest.Decode(t, headgatetest.Ingress(name, host, path, service))[0].(*networkingv1.Ingress)
 	ing.Annotations = map[string]string{}
 	for name, value := range annotations {
 		ing.Annotations["nginx.ingress.kubernetes.io/"+name] = value
@@ -77,13 +77,13 @@ func standIn(judge string, values map[string]string) map[string]string {
 // KiB meet each.
 func TestNoWayIntoNginx(t *testing.T) {
 	t.Parallel()
-	one := gatetest.StartEcho(t, "one")
+	one := headgatetest.StartEcho(t, "one")
 	bed := &hostileBed{
-		judge:    gatetest.StartBackend(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})),
+		judge:    headgatetest.StartBackend(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})),
 		statuses: map[int]int{}, tried: map[int]bool{},
 	}
-	bed.g = gatetest.Start(t, gatetest.Options{Workers: 1, Timing: gatetest.Hasty(), Manifests: served("one", one) + served("neighbour", one) +
-		gatetest.Ingress("neighbour", "neighbour.test", "/", "neighbour")})
+	bed.g = headgatetest.Start(t, headgatetest.Options{Workers: 1, Timing: headgatetest.Hasty(), Manifests: served("one", one) + served("neighbour", one) +
+		headgatetest.Ingress("neighbour", "neighbour.test", "/", "neighbour")})
 	groups := map[string]map[string]featuretest.Case{}
 	cases := goldenCases(t)
 	for _, name := range annotationNames() {
@@ -113,7 +113,7 @@ func TestNoWayIntoNginx(t *testing.T) {
 
 // A hostileBed is where hostile values are tried.
 type hostileBed struct {
-	g        *gatetest.Gate
+	g        *headgatetest.Gate
 	judge    string
 	statuses map[int]int
 	// tried are values by their place in featuretest.Hostile.
@@ -181,7 +181,7 @@ func (b *hostileBed) course(good string, number int) []string {
 
 // seen is what tenants must not change: nginx.conf, the worker, and a
 // neighbour's unit and answer.
-func seen(t *testing.T, g *gatetest.Gate) string {
+func seen(t *testing.T, g *headgatetest.Gate) string {
 	t.Helper()
 	conf, err := os.ReadFile(g.RunDir.Conf())
 	if err != nil {
@@ -191,7 +191,7 @@ func seen(t *testing.T, g *gatetest.Gate) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := g.Do(gatetest.Request{Host: "neighbour.test", Path: "/x?y=z", Header: http.Header{"X-Request-Id": {"fixed"}}})
+	r := g.Do(headgatetest.Request{Host: "neighbour.test", Path: "/x?y=z", Header: http.Header{"X-Request-Id": {"fixed"}}})
 	r.Header.Del("Date")
 	return fmt.Sprintf("%s\n%d\n%s\n%d %v %s", conf, g.State().PID, host.Payload, r.Status, r.Header, r.Body)
 }

@@ -14,17 +14,17 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/internal/dataplane"
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/unit"
 )
 
 // startControl fills a bare Gate with what control.test needs, which is served
 // by an echo backend of that name, and returns the units.
-func startControl(t testing.TB, g *gatetest.Gate) []unit.Change {
+func startControl(t testing.TB, g *headgatetest.Gate) []unit.Change {
 	t.Helper()
 	units := []unit.Change{
 		{Kind: "globals", Name: "globals", Version: "a0", Payload: []byte(`{"policies":[]}`)},
-		{Kind: "backend", Name: "default/control/80", Version: "a1", Payload: []byte(`{"endpoints":["` + gatetest.StartEcho(t, "control") + `"]}`)},
+		{Kind: "backend", Name: "default/control/80", Version: "a1", Payload: []byte(`{"endpoints":["` + headgatetest.StartEcho(t, "control") + `"]}`)},
 		{Kind: "host", Name: "control.test", Version: "a2", Payload: []byte(
 			`{"backends":["default/control/80"],"locations":["` + g.DefaultProfile + `"],"routes":[{"prefix":"/","backend":1,"location":1}]}`)},
 		{Kind: "name", Name: "control.test", Version: "a3", Payload: []byte(`{"host":"control.test"}`)},
@@ -46,13 +46,13 @@ type api struct {
 	client *http.Client
 }
 
-func newAPI(t testing.TB, g *gatetest.Gate) api {
+func newAPI(t testing.TB, g *headgatetest.Gate) api {
 	dialer := &net.Dialer{}
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return dialer.DialContext(ctx, "unix", g.RunDir.Socket())
 	}}
 	t.Cleanup(transport.CloseIdleConnections)
-	return api{t, &http.Client{Transport: transport, Timeout: gatetest.Patience}}
+	return api{t, &http.Client{Transport: transport, Timeout: headgatetest.Patience}}
 }
 
 // ask returns the answer's status and body. A nil body is sent without a
@@ -76,7 +76,7 @@ func (a api) ask(method, path string, body io.Reader) (int, string) {
 }
 
 // apiState is what the API reports about control.test and what it needs.
-func apiState(t testing.TB, g *gatetest.Gate) string {
+func apiState(t testing.TB, g *headgatetest.Gate) string {
 	t.Helper()
 	a := newAPI(t, g)
 	var all strings.Builder
@@ -151,7 +151,7 @@ func badFrames() map[string]string {
 // What the format refutes is refused with a reason and changes nothing.
 func TestBadFramesChangeNothing(t *testing.T) {
 	t.Parallel()
-	g := gatetest.StartBare(t, gatetest.Options{Workers: 1})
+	g := headgatetest.StartBare(t, headgatetest.Options{Workers: 1})
 	startControl(t, g)
 	wantEcho(t, g.Get("control.test", "/"), "control")
 	a := newAPI(t, g)
@@ -188,7 +188,7 @@ func TestBadFramesChangeNothing(t *testing.T) {
 // The longest frame that is allowed is taken.
 func TestLongestFrame(t *testing.T) {
 	t.Parallel()
-	g := gatetest.StartBare(t, gatetest.Options{Workers: 1})
+	g := headgatetest.StartBare(t, headgatetest.Options{Workers: 1})
 	a := newAPI(t, g)
 	long := func(payload int) string {
 		// Checksums of two payloads may differ in length, this one's does not.
@@ -207,7 +207,7 @@ func TestLongestFrame(t *testing.T) {
 // A unit in parts shows when its last part is there.
 func TestParts(t *testing.T) {
 	t.Parallel()
-	g := gatetest.StartBare(t, gatetest.Options{Workers: 1})
+	g := headgatetest.StartBare(t, headgatetest.Options{Workers: 1})
 	a := newAPI(t, g)
 	send := func(number, payload string, want int) {
 		t.Helper()
@@ -241,7 +241,7 @@ func TestParts(t *testing.T) {
 // A payload that can't be decoded leaves a worker at what it has.
 func TestPayloadThatCannotBeDecoded(t *testing.T) {
 	t.Parallel()
-	g := gatetest.StartBare(t, gatetest.Options{Workers: 1})
+	g := headgatetest.StartBare(t, headgatetest.Options{Workers: 1})
 	units := startControl(t, g)
 	wantEcho(t, g.Get("control.test", "/"), "control")
 	bad := map[string]string{
@@ -294,7 +294,7 @@ func TestPayloadThatCannotBeDecoded(t *testing.T) {
 // Payloads of any shape of JSON must not break a worker's code.
 func TestPayloadsOfTheWrongShape(t *testing.T) {
 	t.Parallel()
-	g := gatetest.StartBare(t, gatetest.Options{Workers: 1})
+	g := headgatetest.StartBare(t, headgatetest.Options{Workers: 1})
 	units := startControl(t, g)
 	wantEcho(t, g.Get("control.test", "/"), "control")
 	shapes := []string{
@@ -328,7 +328,7 @@ func TestPayloadsOfTheWrongShape(t *testing.T) {
 // Paths and methods that are not there.
 func TestUnknownCalls(t *testing.T) {
 	t.Parallel()
-	g := gatetest.StartBare(t, gatetest.Options{Workers: 1})
+	g := headgatetest.StartBare(t, headgatetest.Options{Workers: 1})
 	startControl(t, g)
 	a := newAPI(t, g)
 	for _, c := range []struct {
@@ -352,7 +352,7 @@ func TestUnknownCalls(t *testing.T) {
 // Until the first load is complete nothing is answered but that it is not.
 func TestBeforeTheFirstLoad(t *testing.T) {
 	t.Parallel()
-	g := gatetest.StartBare(t, gatetest.Options{Workers: 1})
+	g := headgatetest.StartBare(t, headgatetest.Options{Workers: 1})
 	check := func(when string) {
 		t.Helper()
 		for _, host := range []string{"control.test", "other.test"} {

@@ -18,7 +18,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/featuretest"
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // telling are the real features and one that has each answer name the worker
@@ -57,13 +57,13 @@ func workerOf(t testing.TB, header http.Header) worker {
 }
 
 // reload has NGINX reloaded once, by a setting of the process.
-func reload(t testing.TB, g *gatetest.Gate) {
+func reload(t testing.TB, g *headgatetest.Gate) {
 	t.Helper()
-	g.ApplyReloading(gatetest.Config(fmt.Sprintf("keep-alive-requests: %d", 100000+g.Value(g.Metrics.Reloads))))
+	g.ApplyReloading(headgatetest.Config(fmt.Sprintf("keep-alive-requests: %d", 100000+g.Value(g.Metrics.Reloads))))
 }
 
 // wantEcho fails the test unless the named backend answered.
-func wantEcho(t testing.TB, r gatetest.Response, backend string) {
+func wantEcho(t testing.TB, r headgatetest.Response, backend string) {
 	t.Helper()
 	if r.Status != 200 || r.Echo == nil || r.Echo.Backend != backend {
 		t.Errorf("status %d, echo %+v; want 200 from backend %s", r.Status, r.Echo, backend)
@@ -163,12 +163,12 @@ func (l *line) open() error {
 		return nil
 	}
 	var err error
-	if l.connection, err = net.DialTimeout("tcp", gatetest.Address(l.port), gatetest.Patience); err != nil {
+	if l.connection, err = net.DialTimeout("tcp", headgatetest.Address(l.port), headgatetest.Patience); err != nil {
 		return err
 	}
 	l.reader = bufio.NewReader(l.connection)
 	l.used = time.Now()
-	return l.connection.SetDeadline(time.Now().Add(2 * gatetest.Patience))
+	return l.connection.SetDeadline(time.Now().Add(2 * headgatetest.Patience))
 }
 
 func (l *line) close() {
@@ -224,9 +224,9 @@ func wantOK(status int) error {
 
 // wantShown fails the test unless TLS clients of a host are shown a
 // certificate.
-func wantShown(t testing.TB, g *gatetest.Gate, host string, pair gatetest.KeyPair) {
+func wantShown(t testing.TB, g *headgatetest.Gate, host string, pair headgatetest.KeyPair) {
 	t.Helper()
-	r := g.Do(gatetest.Request{Scheme: "https", Host: host}).WantStatus(t, 200)
+	r := g.Do(headgatetest.Request{Scheme: "https", Host: host}).WantStatus(t, 200)
 	leaf := r.TLS.PeerCertificates[0]
 	if shown := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: leaf.Raw}); string(shown) != pair.Certificate {
 		t.Errorf("%s shows the certificate of %s, want its own newest", host, leaf.Subject)

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // A guard is a way to keep requests out, and what opens it.
@@ -127,7 +127,7 @@ type bend struct {
 // An effect is what shows that a bend bends: what becomes of a request to the
 // host that nobody guards.
 type effect struct {
-	gatetest.Request
+	headgatetest.Request
 	// at stands before the host, in the place of the bend's asked.
 	at   string
 	want string
@@ -137,7 +137,9 @@ type effect struct {
 }
 
 // to is the effect that a GET of a path ends so.
-func to(path, want string) effect { return effect{Request: gatetest.Request{Path: path}, want: want} }
+func to(path, want string) effect {
+	return effect{Request: headgatetest.Request{Path: path}, want: want}
+}
 
 const challenges = "/.well-known/acme-challenge"
 
@@ -153,7 +155,7 @@ var bends = map[string]bend{
 	"redirect": {annotations: []string{"permanent-redirect: https://away.test/"}, elsewhere: true, effects: []effect{to("/a", "301 https://away.test/")}},
 	"app-root": {annotations: []string{"app-root: /app"}, effects: []effect{to("/", "302 http://HOST/app")}},
 	"bare": {annotations: []string{"from-to-www-redirect: true"},
-		effects: []effect{{Request: gatetest.Request{Path: "/a"}, at: "www.", want: "308 http://HOST/a"}}},
+		effects: []effect{{Request: headgatetest.Request{Path: "/a"}, at: "www.", want: "308 http://HOST/a"}}},
 	// It answers before any guard. The host that it leads to, which is asked
 	// for the bend bare, guards what follows.
 	"twin": {annotations: []string{"from-to-www-redirect: true"}, asked: "www.", elsewhere: true,
@@ -163,17 +165,17 @@ var bends = map[string]bend{
 	"wildcard":   {under: "*.", asked: "any.", effects: []effect{to("/a", "app /a")}},
 	"tls":        {secured: true, effects: []effect{to("/a", "308 https://HOST/a")}},
 	"no-tls": {secured: true, annotations: []string{"ssl-redirect: false", "force-ssl-redirect: false"},
-		effects: []effect{{Request: gatetest.Request{Path: "/a"}, want: "app /a", unlike: "tls"}}},
+		effects: []effect{{Request: headgatetest.Request{Path: "/a"}, want: "app /a", unlike: "tls"}}},
 	"profile": {annotations: []string{"proxy-body-size: 3k"},
-		effects: []effect{{Request: gatetest.Request{Method: "POST", Path: "/a", Body: strings.NewReader(strings.Repeat("x", 4<<10))}, want: "413"}}},
+		effects: []effect{{Request: headgatetest.Request{Method: "POST", Path: "/a", Body: strings.NewReader(strings.Repeat("x", 4<<10))}, want: "413"}}},
 	"stream": {annotations: []string{"proxy-request-buffering: off", "proxy-buffering: on"},
-		effects: []effect{{Request: gatetest.Request{Method: "POST", Path: "/a", Body: unsized{strings.NewReader(strings.Repeat("x", 64<<10))}}, want: "app /a chunked"}}},
+		effects: []effect{{Request: headgatetest.Request{Method: "POST", Path: "/a", Body: unsized{strings.NewReader(strings.Repeat("x", 64<<10))}}, want: "app /a chunked"}}},
 	"fallback":  {service: "nobody", annotations: []string{"default-backend: next"}, effects: []effect{to("/a", "next /a")}},
 	"canary":    {beside: canary("canary-weight: 100"), effects: []effect{to("/a", "next /a")}},
 	"by-header": {beside: canary("canary-by-header: X-New"), effects: []effect{sent("X-New", "always", "next /a")}},
 	"by-cookie": {beside: canary("canary-by-cookie: X-New"), effects: []effect{sent("Cookie", "X-New=always", "next /a")}},
 	"regex-next": {beside: func(host string, _ []string) string {
-		return gatetest.Ingress("next-"+host, host, "/next/(.*)", "next", "rewrite-target: /$1")
+		return headgatetest.Ingress("next-"+host, host, "/next/(.*)", "next", "rewrite-target: /$1")
 	}, door: regexp.MustCompile(`(?i)^/next/`), effects: []effect{to("/next/a", "next /a"), to("/NEXT/A", "next /A")}},
 	"acme": {beside: again(challenges), door: regexp.MustCompile(`^/\.well-known/acme-challenge(/|$)`), exempt: true,
 		effects: []effect{to(challenges+"/x", "next "+challenges+"/x")}},
@@ -183,13 +185,13 @@ var bends = map[string]bend{
 	// One that goes on as an expression is guarded.
 	"acme-groups": {beside: again(challenges+"/(.*)", "use-regex: true", "rewrite-target: /$1"), effects: []effect{to(challenges+"/x", "next /x")}},
 	"cors": {annotations: []string{"enable-cors: true"}, effects: []effect{sent("Origin", "https://a.test", "app /a, for *"), {
-		Request: gatetest.Request{Method: "OPTIONS", Path: "/a", Header: http.Header{"Origin": {"https://a.test"}}}, want: "204, for *",
+		Request: headgatetest.Request{Method: "OPTIONS", Path: "/a", Header: http.Header{"Origin": {"https://a.test"}}}, want: "204, for *",
 	}}},
 }
 
 // sent is the effect that a request with a header ends so.
 func sent(header, value, want string) effect {
-	return effect{Request: gatetest.Request{Path: "/a", Header: http.Header{header: {value}}}, want: want}
+	return effect{Request: headgatetest.Request{Path: "/a", Header: http.Header{header: {value}}}, want: want}
 }
 
 // An unsized body is sent without a length.
@@ -198,19 +200,19 @@ type unsized struct{ *strings.Reader }
 // canary is a canary that nothing guards beside a guarded Ingress.
 func canary(when string) func(string, []string) string {
 	return func(host string, _ []string) string {
-		return gatetest.Ingress("canary-"+host, host, "/", "next", "canary: true", when)
+		return headgatetest.Ingress("canary-"+host, host, "/", "next", "canary: true", when)
 	}
 }
 
 // again is another path with the same guard.
 func again(path string, annotations ...string) func(string, []string) string {
 	return func(host string, guard []string) string {
-		return gatetest.Ingress("again-"+host, host, path, "next", slices.Concat(guard, annotations)...)
+		return headgatetest.Ingress("again-"+host, host, path, "next", slices.Concat(guard, annotations)...)
 	}
 }
 
 // ways are requests.
-var ways = []gatetest.Request{
+var ways = []headgatetest.Request{
 	{Path: "/"}, {Path: "/a/b?c=d"}, {Path: "//a"}, {Path: "/%2e%2e/a"}, {Path: "/a/../b"}, {Path: "/A%2FB"}, {Path: "/a;b"}, {Path: "/app"},
 	{Path: "/", Method: "POST", Body: strings.NewReader("x")}, {Path: "/", Method: "HEAD"}, {Path: "/x", Method: "PROPFIND"},
 	{Path: "/", Method: "OPTIONS", Header: http.Header{"Origin": {"https://a.test"}, "Access-Control-Request-Method": {"GET"}}},

@@ -7,7 +7,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/featuretest"
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // A worker forgets what was not used for longest, and not all of it over one
@@ -40,7 +40,7 @@ return {
     end,
 }`),
 	})
-	g := gatetest.Start(t, gatetest.Options{Workers: 1, Features: holding, Manifests: served("one") + gatetest.Ingress("a", "a.test", "/", "one")})
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Features: holding, Manifests: served("one") + headgatetest.Ingress("a", "a.test", "/", "one")})
 	for steps, want := range map[string]string{
 		"a20 b20":                     "ab 2 40",
 		"a20 b20 c20 d20":             "abcd 4 80",

@@ -9,7 +9,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/featuretest"
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/model"
 )
 
@@ -64,13 +64,13 @@ func TestCallsAreApart(t *testing.T) {
 			var asked [2]atomic.Int32
 			var judges, seconds []string
 			for i := range asked {
-				judges = append(judges, gatetest.StartBackend(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked[i].Add(1) })))
-				seconds = append(seconds, gatetest.StartEcho(t, "second"))
+				judges = append(judges, headgatetest.StartBackend(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked[i].Add(1) })))
+				seconds = append(seconds, headgatetest.StartEcho(t, "second"))
 			}
-			g := gatetest.Start(t, gatetest.Options{Workers: 1, Features: features, Timing: gatetest.Hasty(), Manifests: served("one", gatetest.StartEcho(t, "one")) +
+			g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Features: features, Timing: headgatetest.Hasty(), Manifests: served("one", headgatetest.StartEcho(t, "one")) +
 				served("judge", judges...) + served("second", seconds...) +
-				gatetest.Ingress("both", "a.test", "/both", "one", "auth-url: http://judge.default.svc/ask") +
-				gatetest.Ingress("open", "a.test", "/open", "one") + gatetest.Ingress("plain", "a.test", "/plain", "one")})
+				headgatetest.Ingress("both", "a.test", "/both", "one", "auth-url: http://judge.default.svc/ask") +
+				headgatetest.Ingress("open", "a.test", "/open", "one") + headgatetest.Ingress("plain", "a.test", "/plain", "one")})
 			var turns []string
 			for range 4 {
 				a := g.Get("a.test", "/both").WantStatus(t, 200)

@@ -9,28 +9,28 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // clockPatience bounds a step at which NGINX's clock jumps: what takes longer
 // waits for the clock.
-const clockPatience = gatetest.Patience
+const clockPatience = headgatetest.Patience
 
 // NGINX's wall clock jumps a day ahead, two days back and home again. Nothing
 // waits for it, is given up because of it, or is served otherwise. It is not
 // parallel: its NGINX is named by the environment.
 func TestClockJumps(t *testing.T) {
-	gatetest.Long(t)
+	headgatetest.Long(t)
 	clock := startClock(t)
 	release := make(chan struct{})
-	slow := gatetest.StartBackend(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	slow := headgatetest.StartBackend(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		select {
 		case <-release:
 		case <-r.Context().Done():
 		}
 	}))
-	g := gatetest.Start(t, gatetest.Options{Workers: 1, Timing: gatetest.Hasty(), Manifests: served("one", gatetest.StartEcho(t, "one")) +
-		served("slow", slow) + gatetest.Ingress("slow", "slow.test", "/", "slow") + gatetest.Ingress("a", "known.test", "/", "one")})
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Timing: headgatetest.Hasty(), Manifests: served("one", headgatetest.StartEcho(t, "one")) +
+		served("slow", slow) + headgatetest.Ingress("slow", "slow.test", "/", "slow") + headgatetest.Ingress("a", "known.test", "/", "one")})
 	for number, jump := range []time.Duration{24 * time.Hour, -24 * time.Hour, 0} {
 		kept, waiting := &line{port: g.HTTP}, &line{port: g.HTTP}
 		defer kept.close()
@@ -46,7 +46,7 @@ func TestClockJumps(t *testing.T) {
 			t.Fatalf("NGINX's clock shows %v after a jump to %v from now", shown, jump)
 		}
 		fresh := fmt.Sprintf("fresh-%d", number)
-		g.Apply(gatetest.Ingress(fresh, fresh+".test", "/", "one"))
+		g.Apply(headgatetest.Ingress(fresh, fresh+".test", "/", "one"))
 		wantEcho(t, g.Get(fresh+".test", "/"), "one")
 		ask(t, kept, fresh+".test")
 		// So does a request that waits for its backend.

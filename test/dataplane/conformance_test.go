@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // The scenarios of kubernetes-sigs/ingress-controller-conformance, but for the
@@ -18,13 +18,13 @@ func echoed(t *testing.T, names ...string) string {
 	t.Helper()
 	var manifests strings.Builder
 	for _, name := range names {
-		manifests.WriteString(served(name, gatetest.StartEcho(t, name)))
+		manifests.WriteString(served(name, headgatetest.StartEcho(t, name)))
 	}
 	return manifests.String()
 }
 
 // wantBackend asks and expects a Service's answer, or 404 if that is empty.
-func wantBackend(t *testing.T, g *gatetest.Gate, r gatetest.Request, backend string) gatetest.Response {
+func wantBackend(t *testing.T, g *headgatetest.Gate, r headgatetest.Request, backend string) headgatetest.Response {
 	t.Helper()
 	response := g.Do(r)
 	switch {
@@ -42,7 +42,7 @@ const catchAll = "---\nkind: Ingress\napiVersion: networking.k8s.io/v1\nmetadata
 func TestConformanceDefaultBackend(t *testing.T) {
 	t.Parallel()
 	// The suite wants a Server header, which ingress-nginx leaves out by default too.
-	g := gatetest.Start(t, gatetest.Options{Manifests: echoed(t, "catch-all") + catchAll + gatetest.Config("server-tokens: true")})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: echoed(t, "catch-all") + catchAll + headgatetest.Config("server-tokens: true")})
 	for _, c := range []struct{ method, host, path string }{
 		{"GET", "my-host", "/"},
 		{"GET", "my-host", "/sub-path"},
@@ -52,7 +52,7 @@ func TestConformanceDefaultBackend(t *testing.T) {
 		{"PATCH", "my-host", "/resource"},
 	} {
 		t.Run(c.method+" "+c.host+c.path, func(t *testing.T) {
-			r := wantBackend(t, g, gatetest.Request{
+			r := wantBackend(t, g, headgatetest.Request{
 				Method: c.method, Host: c.host, Path: c.path, Header: http.Header{"User-Agent": {"conformance/1"}},
 			}, "catch-all")
 			if r.Echo == nil {
@@ -75,35 +75,35 @@ func TestConformanceDefaultBackend(t *testing.T) {
 
 func TestConformanceHostRules(t *testing.T) {
 	t.Parallel()
-	pair := gatetest.NewKeyPair(t, "conformance", "foo.bar.com")
-	g := gatetest.Start(t, gatetest.Options{Manifests: echoed(t, "wildcard-foo-com", "foo-bar-com") +
-		gatetest.WithTLS(ruled("hosts", "*.foo.com Prefix / wildcard-foo-com http", "foo.bar.com Prefix / foo-bar-com http", "", "ssl-redirect: false"), "tls foo.bar.com") +
-		gatetest.TLSSecret("tls", pair)})
-	r := wantBackend(t, g, gatetest.Request{Scheme: "https", Host: "foo.bar.com", Path: "/"}, "foo-bar-com")
+	pair := headgatetest.NewKeyPair(t, "conformance", "foo.bar.com")
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: echoed(t, "wildcard-foo-com", "foo-bar-com") +
+		headgatetest.WithTLS(ruled("hosts", "*.foo.com Prefix / wildcard-foo-com http", "foo.bar.com Prefix / foo-bar-com http", "", "ssl-redirect: false"), "tls foo.bar.com") +
+		headgatetest.TLSSecret("tls", pair)})
+	r := wantBackend(t, g, headgatetest.Request{Scheme: "https", Host: "foo.bar.com", Path: "/"}, "foo-bar-com")
 	if r.TLS == nil || r.TLS.PeerCertificates[0].Subject.CommonName != "conformance" {
 		t.Error("https://foo.bar.com does not show its certificate")
 	}
-	wantBackend(t, g, gatetest.Request{Host: "foo.bar.com", Path: "/"}, "foo-bar-com")
-	wantBackend(t, g, gatetest.Request{Host: "bar.foo.com", Path: "/"}, "wildcard-foo-com")
+	wantBackend(t, g, headgatetest.Request{Host: "foo.bar.com", Path: "/"}, "foo-bar-com")
+	wantBackend(t, g, headgatetest.Request{Host: "bar.foo.com", Path: "/"}, "wildcard-foo-com")
 	for _, host := range []string{"subdomain.bar.com", "baz.bar.foo.com", "foo.com"} {
-		wantBackend(t, g, gatetest.Request{Host: host, Path: "/"}, "")
+		wantBackend(t, g, headgatetest.Request{Host: host, Path: "/"}, "")
 	}
 }
 
 func TestConformanceClass(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Manifests: echoed(t, "foo") +
-		strings.Replace(gatetest.Ingress("foreign", "foreign.com", "/", "foo"), "spec:\n", "spec:\n  ingressClassName: some-invalid-class-name\n", 1)})
-	wantBackend(t, g, gatetest.Request{Host: "foreign.com", Path: "/"}, "")
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: echoed(t, "foo") +
+		strings.Replace(headgatetest.Ingress("foreign", "foreign.com", "/", "foo"), "spec:\n", "spec:\n  ingressClassName: some-invalid-class-name\n", 1)})
+	wantBackend(t, g, headgatetest.Request{Host: "foreign.com", Path: "/"}, "")
 }
 
 func TestConformanceLoadBalancing(t *testing.T) {
 	t.Parallel()
 	var pods []string
 	for i := range 10 {
-		pods = append(pods, gatetest.StartEcho(t, fmt.Sprint(i)))
+		pods = append(pods, headgatetest.StartEcho(t, fmt.Sprint(i)))
 	}
-	g := gatetest.Start(t, gatetest.Options{Manifests: served("catch-all", pods...) + catchAll})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: served("catch-all", pods...) + catchAll})
 	seen := map[string]bool{}
 	for range 100 {
 		r := g.Get("any.host", "/")
@@ -119,7 +119,7 @@ func TestConformanceLoadBalancing(t *testing.T) {
 
 func TestConformancePaths(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Manifests: echoed(t, "foo-exact", "foo-prefix", "aaa-bbb-prefix", "aaa-prefix", "aaa-slash-bbb-slash-prefix", "foo-slash-exact") +
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: echoed(t, "foo-exact", "foo-prefix", "aaa-bbb-prefix", "aaa-prefix", "aaa-slash-bbb-slash-prefix", "foo-slash-exact") +
 		ruled("exact", "exact-path-rules Exact /foo foo-exact") +
 		ruled("prefix", "prefix-path-rules Prefix /foo foo-prefix", "prefix-path-rules Prefix /aaa/bbb aaa-bbb-prefix", "prefix-path-rules Prefix /aaa aaa-prefix") +
 		ruled("mixed", "mixed-path-rules Prefix /foo foo-prefix", "mixed-path-rules Exact /foo foo-exact") +
@@ -139,7 +139,7 @@ func TestConformancePaths(t *testing.T) {
 		{"mixed-path-rules", "/foo", "foo-exact"},
 		{"trailing-slash-path-rules", "/aaa/bbb/", "aaa-slash-bbb-slash-prefix"},
 	} {
-		wantBackend(t, g, gatetest.Request{Host: c.host, Path: c.path}, c.backend)
+		wantBackend(t, g, headgatetest.Request{Host: c.host, Path: c.path}, c.backend)
 	}
 	// Where the suite wants 200 at once, or 404, ingress-nginx redirects.
 	for _, path := range []string{"/aaa/bbb", "/foo"} {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/pkitest"
 )
 
@@ -17,11 +17,11 @@ import (
 // goes without a reload, and is shown wherever no other fits.
 func TestDefaultCertificate(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{DefaultCertificate: "main", Manifests: served("a", gatetest.StartEcho(t, "a")) +
-		gatetest.TLSSecret("own", gatetest.NewKeyPair(t, "own", "own.test")) +
-		gatetest.WithTLS(gatetest.Ingress("own", "own.test", "/", "a"), "own own.test") +
-		gatetest.WithTLS(gatetest.Ingress("missing", "missing.test", "/", "a"), "nope missing.test") +
-		gatetest.WithTLS(gatetest.Ingress("unnamed", "unnamed.test", "/", "a"), "- unnamed.test")})
+	g := headgatetest.Start(t, headgatetest.Options{DefaultCertificate: "main", Manifests: served("a", headgatetest.StartEcho(t, "a")) +
+		headgatetest.TLSSecret("own", headgatetest.NewKeyPair(t, "own", "own.test")) +
+		headgatetest.WithTLS(headgatetest.Ingress("own", "own.test", "/", "a"), "own own.test") +
+		headgatetest.WithTLS(headgatetest.Ingress("missing", "missing.test", "/", "a"), "nope missing.test") +
+		headgatetest.WithTLS(headgatetest.Ingress("unnamed", "unnamed.test", "/", "a"), "- unnamed.test")})
 	expect := func(want string) {
 		t.Helper()
 		for _, name := range []string{"missing.test", "unnamed.test", "nobody.test", ""} {
@@ -41,12 +41,12 @@ func TestDefaultCertificate(t *testing.T) {
 	if !strings.Contains(g.Log.String(), told) {
 		t.Error("nothing is told of the missing Secret")
 	}
-	one, two := gatetest.TLSSecret("main", gatetest.NewKeyPair(t, "one", "else.test")), gatetest.TLSSecret("main", gatetest.NewKeyPair(t, "two", "else.test"))
+	one, two := headgatetest.TLSSecret("main", headgatetest.NewKeyPair(t, "one", "else.test")), headgatetest.TLSSecret("main", headgatetest.NewKeyPair(t, "two", "else.test"))
 	g.Apply(one)
 	expect("one")
 	g.Apply(two)
 	expect("two")
-	g.Apply(gatetest.TLSSecret("main", gatetest.KeyPair{Certificate: "rubbish", Key: "rubbish"}))
+	g.Apply(headgatetest.TLSSecret("main", headgatetest.KeyPair{Certificate: "rubbish", Key: "rubbish"}))
 	expect(fakeName)
 	g.Apply(one)
 	expect("one")
@@ -62,14 +62,14 @@ func TestDefaultCertificate(t *testing.T) {
 func TestRenewedUnderLoad(t *testing.T) {
 	t.Parallel()
 	renewed := func(name string) string {
-		return gatetest.TLSSecret("tls", gatetest.NewKeyPair(t, name, "a.test")) + gatetest.TLSSecret("main", gatetest.NewKeyPair(t, name, "else.test"))
+		return headgatetest.TLSSecret("tls", headgatetest.NewKeyPair(t, name, "a.test")) + headgatetest.TLSSecret("main", headgatetest.NewKeyPair(t, name, "else.test"))
 	}
-	g := gatetest.Start(t, gatetest.Options{DefaultCertificate: "main", Manifests: served("a", gatetest.StartEcho(t, "a")) + renewed("0") +
-		gatetest.WithTLS(gatetest.Ingress("web", "a.test", "/", "a"), "tls a.test")})
+	g := headgatetest.Start(t, headgatetest.Options{DefaultCertificate: "main", Manifests: served("a", headgatetest.StartEcho(t, "a")) + renewed("0") +
+		headgatetest.WithTLS(headgatetest.Ingress("web", "a.test", "/", "a"), "tls a.test")})
 	l := startLoad(t, 2, func(worker int) func() error {
 		name := []string{"a.test", "nobody.test"}[worker%2]
 		return func() error {
-			connection, err := tls.Dial("tcp", gatetest.Address(g.HTTPS), &tls.Config{ServerName: name, InsecureSkipVerify: true})
+			connection, err := tls.Dial("tcp", headgatetest.Address(g.HTTPS), &tls.Config{ServerName: name, InsecureSkipVerify: true})
 			if err != nil {
 				return err
 			}
@@ -81,7 +81,7 @@ func TestRenewedUnderLoad(t *testing.T) {
 		}
 	})
 	n := 0
-	gatetest.Eventually(t, "there were some renewals and handshakes", func() bool {
+	headgatetest.Eventually(t, "there were some renewals and handshakes", func() bool {
 		g.Apply(renewed(strconv.Itoa(n % 100)))
 		n++
 		l.mu.Lock()
@@ -105,9 +105,9 @@ func TestChainAsWritten(t *testing.T) {
 	for _, c := range chain {
 		text.WriteString(pkitest.PEM(c))
 	}
-	g := gatetest.Start(t, gatetest.Options{Manifests: served("a", gatetest.StartEcho(t, "a")) +
-		gatetest.TLSSecret("tls", gatetest.KeyPair{Certificate: text.String(), Key: pair.Key}) +
-		gatetest.WithTLS(gatetest.Ingress("web", "a.test", "/", "a"), "tls a.test")})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: served("a", headgatetest.StartEcho(t, "a")) +
+		headgatetest.TLSSecret("tls", headgatetest.KeyPair{Certificate: text.String(), Key: pair.Key}) +
+		headgatetest.WithTLS(headgatetest.Ingress("web", "a.test", "/", "a"), "tls a.test")})
 	state, err := shake(t, g, &tls.Config{ServerName: "a.test"})
 	if err != nil {
 		t.Fatal(err)

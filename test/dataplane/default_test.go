@@ -7,14 +7,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // Names that nobody has answer for Headgate itself, names that somebody has
 // don't.
 func TestOwnPages(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Manifests: served("a", startWire(t, "X-Wire: a\r\n").address) +
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: served("a", startWire(t, "X-Wire: a\r\n").address) +
 		ruled("mine", "mine.test Prefix / a", "*.w.test Prefix / a") + ruled("hostless", " Prefix / a")})
 	for _, host := range []string{"nobody.test", "127.0.0.1", "_"} {
 		r := g.Get(host, "/healthz").WantStatus(t, http.StatusOK)
@@ -39,11 +39,11 @@ func TestOwnPages(t *testing.T) {
 // asked, and told so. It is asked for what the client asked for.
 func TestFallback(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Manifests: served("page", startWire(t, "X-Wire: page\r\n").address) +
-		gatetest.Service("empty") + gatetest.Service("nobody") +
-		gatetest.Ingress("shop", "shop.test", "/", "empty", "default-backend: page") +
-		gatetest.Ingress("missing", "missing.test", "/", "missing", "default-backend: page") +
-		gatetest.Ingress("none", "none.test", "/", "empty", "default-backend: nobody")})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: served("page", startWire(t, "X-Wire: page\r\n").address) +
+		headgatetest.Service("empty") + headgatetest.Service("nobody") +
+		headgatetest.Ingress("shop", "shop.test", "/", "empty", "default-backend: page") +
+		headgatetest.Ingress("missing", "missing.test", "/", "missing", "default-backend: page") +
+		headgatetest.Ingress("none", "none.test", "/", "empty", "default-backend: nobody")})
 	header := sentHeader(askRaw(t, g, "GET /p?x=1 HTTP/1.1\r\nHost: shop.test\r\nConnection: close\r\nAccept: text/html\r\nX-Code: 200\r\nX-Namespace: spoofed\r\n\r\n").Body)
 	got := map[string]string{}
 	for _, name := range []string{"X-Code", "X-Format", "X-Namespace", "X-Ingress-Name", "X-Service-Name", "X-Service-Port", "Host"} {
@@ -61,7 +61,7 @@ func TestFallback(t *testing.T) {
 	checkPath(t, g, "none.test", "/ 503")
 
 	// An endpoint ends it, without a reload.
-	g.Apply(gatetest.Endpoints("empty", startWire(t, "X-Wire: own\r\n").address))
+	g.Apply(headgatetest.Endpoints("empty", startWire(t, "X-Wire: own\r\n").address))
 	checkPath(t, g, "shop.test", "/ own")
 	if header := sentHeader(askRaw(t, g, "GET / HTTP/1.1\r\nHost: shop.test\r\nConnection: close\r\nX-Code: 200\r\n\r\n").Body); header.Get("X-Code") != "200" {
 		t.Errorf("a client's X-Code reaches the Service as %q", header.Get("X-Code"))
@@ -74,25 +74,25 @@ func TestFallback(t *testing.T) {
 func TestDefaultBackendIsGuarded(t *testing.T) {
 	t.Parallel()
 	page := served("page", startWire(t, "X-Wire: page\r\n").address)
-	g := gatetest.Start(t, gatetest.Options{DefaultBackend: "page", Manifests: page + gatetest.Config("block-cidrs: 10.0.0.0/8")})
+	g := headgatetest.Start(t, headgatetest.Options{DefaultBackend: "page", Manifests: page + headgatetest.Config("block-cidrs: 10.0.0.0/8")})
 	g.Get("nobody.test", "/").WantStatus(t, http.StatusServiceUnavailable)
 	g.Get("nobody.test", "/healthz").WantStatus(t, http.StatusOK)
-	g.Apply(gatetest.Config())
+	g.Apply(headgatetest.Config())
 	checkPath(t, g, "nobody.test", "/ page")
 }
 
 func TestDefaultBackend(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{DefaultBackend: "page", Manifests: served("page", startWire(t, "X-Wire: page\r\n").address) +
-		served("a", startWire(t, "X-Wire: a\r\n").address) + gatetest.Service("empty") + ruled("mine", "mine.test Prefix /a a", "mine.test Prefix /empty empty")})
+	g := headgatetest.Start(t, headgatetest.Options{DefaultBackend: "page", Manifests: served("page", startWire(t, "X-Wire: page\r\n").address) +
+		served("a", startWire(t, "X-Wire: a\r\n").address) + headgatetest.Service("empty") + ruled("mine", "mine.test Prefix /a a", "mine.test Prefix /empty empty")})
 	checkPath(t, g, "mine.test", "/a a")
 	checkPath(t, g, "mine.test", "/b page")
 	checkPath(t, g, "nobody.test", "/x?y=1 page")
 	checkPath(t, g, "mine.test", "/empty 503")
 	g.Get("nobody.test", "/healthz").WantStatus(t, http.StatusOK)
-	g.Delete(gatetest.Service("page"))
+	g.Delete(headgatetest.Service("page"))
 	checkPath(t, g, "mine.test", "/b 404")
 	checkPath(t, g, "nobody.test", "/ 404")
-	g.Apply(gatetest.Service("page"))
+	g.Apply(headgatetest.Service("page"))
 	checkPath(t, g, "nobody.test", "/ page")
 }

@@ -12,18 +12,18 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/controller"
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // Many clients go by the first Connection line of an answer, so there must be
 // no second one that says otherwise.
 func TestDrainIsSaidOnce(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Manifests: gatetest.Service("one") +
-		gatetest.Endpoints("one", gatetest.StartEcho(t, "one")) +
-		gatetest.Ingress("usual", "usual.test", "/", "one") +
-		gatetest.Ingress("jump", "jump.test", "/", "one", "proxy-body-size: 3m") +
-		gatetest.Ingress("force", "force.test", "/", "one", "force-ssl-redirect: true")})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: headgatetest.Service("one") +
+		headgatetest.Endpoints("one", headgatetest.StartEcho(t, "one")) +
+		headgatetest.Ingress("usual", "usual.test", "/", "one") +
+		headgatetest.Ingress("jump", "jump.test", "/", "one", "proxy-body-size: 3m") +
+		headgatetest.Ingress("force", "force.test", "/", "one", "force-ssl-redirect: true")})
 	if err := g.Client.Draining(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
@@ -38,9 +38,9 @@ func TestDrainIsSaidOnce(t *testing.T) {
 		}
 	}
 	// On the way through a jump NGINX does not look at the length.
-	g.Do(gatetest.Request{Method: http.MethodPost, Host: "usual.test", Body: strings.NewReader(strings.Repeat("x", 1<<20+1))}).WantStatus(t, 413)
-	g.Do(gatetest.Request{Method: http.MethodPost, Host: "usual.test", Body: strings.NewReader(strings.Repeat("x", 1<<20))}).WantStatus(t, 200)
-	g.Do(gatetest.Request{Scheme: "https", HTTP2: true, Host: "usual.test"}).WantStatus(t, 200)
+	g.Do(headgatetest.Request{Method: http.MethodPost, Host: "usual.test", Body: strings.NewReader(strings.Repeat("x", 1<<20+1))}).WantStatus(t, 413)
+	g.Do(headgatetest.Request{Method: http.MethodPost, Host: "usual.test", Body: strings.NewReader(strings.Repeat("x", 1<<20))}).WantStatus(t, 200)
+	g.Do(headgatetest.Request{Scheme: "https", HTTP2: true, Host: "usual.test"}).WantStatus(t, 200)
 	if n := g.State().Kept; n != 0 {
 		t.Errorf("%d requests are kept", n)
 	}
@@ -56,9 +56,9 @@ func TestDrainIsSaidOnce(t *testing.T) {
 
 // askOnce sends a request and returns all that comes until the connection ends,
 // which NGINX is to end.
-func askOnce(t *testing.T, g *gatetest.Gate, request string) string {
+func askOnce(t *testing.T, g *headgatetest.Gate, request string) string {
 	t.Helper()
-	connection := gatetest.Dial(t, g.HTTP)
+	connection := headgatetest.Dial(t, g.HTTP)
 	if _, err := io.WriteString(connection, request); err != nil {
 		t.Fatal(err)
 	}
@@ -71,9 +71,9 @@ func askOnce(t *testing.T, g *gatetest.Gate, request string) string {
 
 func TestUpgradeDuringADrain(t *testing.T) {
 	t.Parallel()
-	backend := gatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { talkBack(w) }))
-	g := gatetest.Start(t, gatetest.Options{Manifests: gatetest.Service("one") + gatetest.Endpoints("one", backend) +
-		gatetest.Ingress("web", "a.test", "/", "one")})
+	backend := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { talkBack(w) }))
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: headgatetest.Service("one") + headgatetest.Endpoints("one", backend) +
+		headgatetest.Ingress("web", "a.test", "/", "one")})
 	if err := g.Client.Draining(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
@@ -100,24 +100,24 @@ func TestRestartWhileAHostIsHeld(t *testing.T) {
 	t.Parallel()
 	timing := controller.DefaultTiming()
 	timing.ReloadInterval = time.Hour
-	g := gatetest.Start(t, gatetest.Options{Timing: &timing, Manifests: gatetest.Service("one") +
-		gatetest.Endpoints("one", gatetest.StartEcho(t, "one")) + gatetest.Ingress("other", "other.test", "/", "one")})
-	g.Put(gatetest.Ingress("first", "first.test", "/", "one", "proxy-body-size: 2m"))
-	gatetest.Eventually(t, "the first reload", func() bool { return g.Value(g.Metrics.Reloads) == 1 })
+	g := headgatetest.Start(t, headgatetest.Options{Timing: &timing, Manifests: headgatetest.Service("one") +
+		headgatetest.Endpoints("one", headgatetest.StartEcho(t, "one")) + headgatetest.Ingress("other", "other.test", "/", "one")})
+	g.Put(headgatetest.Ingress("first", "first.test", "/", "one", "proxy-body-size: 2m"))
+	headgatetest.Eventually(t, "the first reload", func() bool { return g.Value(g.Metrics.Reloads) == 1 })
 	// This one's reload is an hour away.
-	g.Put(gatetest.Ingress("held", "held.test", "/", "one", "proxy-body-size: 3m"))
-	g.Put(gatetest.Ingress("mark", "mark.test", "/", "one"))
-	gatetest.Eventually(t, "what is not held is served", func() bool { return g.Get("mark.test", "/").Status == 200 })
+	g.Put(headgatetest.Ingress("held", "held.test", "/", "one", "proxy-body-size: 3m"))
+	g.Put(headgatetest.Ingress("mark", "mark.test", "/", "one"))
+	headgatetest.Eventually(t, "what is not held is served", func() bool { return g.Get("mark.test", "/").Status == 200 })
 	g.Get("held.test", "/").WantStatus(t, 404)
 
 	if err := syscall.Kill(g.Process.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(os.NewSyscallError("kill", err))
 	}
-	gatetest.Eventually(t, "NGINX was started anew", func() bool { return g.Value(g.Metrics.Restarts) == 1 })
-	gatetest.Eventually(t, "the host that is not held is served", func() bool {
+	headgatetest.Eventually(t, "NGINX was started anew", func() bool { return g.Value(g.Metrics.Restarts) == 1 })
+	headgatetest.Eventually(t, "the host that is not held is served", func() bool {
 		client := g.NewClient(false)
 		defer client.CloseIdleConnections()
-		r, err := g.Try(client, gatetest.Request{Host: "other.test"})
+		r, err := g.Try(client, headgatetest.Request{Host: "other.test"})
 		return err == nil && r.Status == 200
 	})
 	// A reload that must be does not wait for the hour now.

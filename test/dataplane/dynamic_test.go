@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // A change is one step of TestOnlyNewProfilesReload.
@@ -15,11 +15,11 @@ type change struct {
 	// pushed is how many units of each kind are put or deleted in NGINX.
 	pushed  map[string]int
 	reloads int
-	check   func(*testing.T, *gatetest.Gate)
+	check   func(*testing.T, *headgatetest.Gate)
 }
 
 // counts are the units of each kind that were pushed so far.
-func counts(g *gatetest.Gate) map[string]int {
+func counts(g *headgatetest.Gate) map[string]int {
 	all := map[string]int{}
 	for _, kind := range []string{"globals", "certificate", "backend", "host", "name"} {
 		all[kind] = g.Value(g.Metrics.Pushed.WithLabelValues(kind))
@@ -32,9 +32,9 @@ func counts(g *gatetest.Gate) map[string]int {
 // takes a reload.
 func TestOnlyNewProfilesReload(t *testing.T) {
 	t.Parallel()
-	one, two := gatetest.StartEcho(t, "one"), gatetest.StartEcho(t, "two")
-	g := gatetest.Start(t, gatetest.Options{Timing: gatetest.Hasty(), Manifests: served("bystander", one) +
-		gatetest.Ingress("bystander", "bystander.test", "/", "bystander")})
+	one, two := headgatetest.StartEcho(t, "one"), headgatetest.StartEcho(t, "two")
+	g := headgatetest.Start(t, headgatetest.Options{Timing: headgatetest.Hasty(), Manifests: served("bystander", one) +
+		headgatetest.Ingress("bystander", "bystander.test", "/", "bystander")})
 	for _, step := range changes(t, one, two) {
 		before, reloads := counts(g), g.Value(g.Metrics.Reloads)
 		if step.put != "" {
@@ -66,34 +66,34 @@ func TestOnlyNewProfilesReload(t *testing.T) {
 }
 
 func changes(t *testing.T, one, two string) []change {
-	first, second := gatetest.NewKeyPair(t, "first", "a.test"), gatetest.NewKeyPair(t, "second", "a.test")
-	plain := gatetest.Ingress("a", "a.test", "/", "a")
+	first, second := headgatetest.NewKeyPair(t, "first", "a.test"), headgatetest.NewKeyPair(t, "second", "a.test")
+	plain := headgatetest.Ingress("a", "a.test", "/", "a")
 	secured := func(annotations ...string) string {
-		return gatetest.WithTLS(gatetest.Ingress("a", "a.test", "/", "a", annotations...), "s a.test")
+		return headgatetest.WithTLS(headgatetest.Ingress("a", "a.test", "/", "a", annotations...), "s a.test")
 	}
 	return []change{
 		{"an Ingress with a host", plain, "", map[string]int{"host": 1, "name": 1, "backend": 1}, 0, answers("a.test", "/", 503)},
-		{"a Service", gatetest.Service("a"), "", nil, 0, answers("a.test", "/", 503)},
-		{"endpoints", gatetest.Endpoints("a", one), "", map[string]int{"backend": 1}, 0, echoes("a.test", "/", "one")},
-		{"other endpoints", gatetest.Endpoints("a", two), "", map[string]int{"backend": 1}, 0, echoes("a.test", "/", "two")},
-		{"no endpoints", gatetest.Endpoints("a"), "", map[string]int{"backend": 1}, 0, answers("a.test", "/", 503)},
-		{"endpoints again", gatetest.Endpoints("a", one), "", map[string]int{"backend": 1}, 0, echoes("a.test", "/", "one")},
-		{"the same endpoints again", gatetest.Endpoints("a", one), "", nil, 0, echoes("a.test", "/", "one")},
+		{"a Service", headgatetest.Service("a"), "", nil, 0, answers("a.test", "/", 503)},
+		{"endpoints", headgatetest.Endpoints("a", one), "", map[string]int{"backend": 1}, 0, echoes("a.test", "/", "one")},
+		{"other endpoints", headgatetest.Endpoints("a", two), "", map[string]int{"backend": 1}, 0, echoes("a.test", "/", "two")},
+		{"no endpoints", headgatetest.Endpoints("a"), "", map[string]int{"backend": 1}, 0, answers("a.test", "/", 503)},
+		{"endpoints again", headgatetest.Endpoints("a", one), "", map[string]int{"backend": 1}, 0, echoes("a.test", "/", "one")},
+		{"the same endpoints again", headgatetest.Endpoints("a", one), "", nil, 0, echoes("a.test", "/", "one")},
 		{
-			"a path in another Ingress", served("b", two) + gatetest.Ingress("b", "a.test", "/b", "b"), "",
+			"a path in another Ingress", served("b", two) + headgatetest.Ingress("b", "a.test", "/b", "b"), "",
 			map[string]int{"host": 1, "backend": 1}, 0, echoes("a.test", "/b/c", "two"),
 		},
-		{"another path", gatetest.Ingress("b", "a.test", "/c", "b"), "", map[string]int{"host": 1}, 0, func(t *testing.T, g *gatetest.Gate) {
+		{"another path", headgatetest.Ingress("b", "a.test", "/c", "b"), "", map[string]int{"host": 1}, 0, func(t *testing.T, g *headgatetest.Gate) {
 			echoes("a.test", "/b/c", "one")(t, g)
 			echoes("a.test", "/c", "two")(t, g)
 		}},
-		{"another Service", gatetest.Ingress("b", "a.test", "/c", "a"), "", map[string]int{"host": 1, "backend": 1}, 0, echoes("a.test", "/c", "one")},
-		{"no such path", "", gatetest.Ingress("b", "a.test", "/c", "a"), map[string]int{"host": 1}, 0, echoes("a.test", "/c", "one")},
-		{"a certificate", secured() + gatetest.TLSSecret("s", first), "", map[string]int{"name": 1, "certificate": 1}, 0, func(t *testing.T, g *gatetest.Gate) {
+		{"another Service", headgatetest.Ingress("b", "a.test", "/c", "a"), "", map[string]int{"host": 1, "backend": 1}, 0, echoes("a.test", "/c", "one")},
+		{"no such path", "", headgatetest.Ingress("b", "a.test", "/c", "a"), map[string]int{"host": 1}, 0, echoes("a.test", "/c", "one")},
+		{"a certificate", secured() + headgatetest.TLSSecret("s", first), "", map[string]int{"name": 1, "certificate": 1}, 0, func(t *testing.T, g *headgatetest.Gate) {
 			wantShown(t, g, "a.test", first)
 			answers("a.test", "/", 308)(t, g)
 		}},
-		{"another certificate", gatetest.TLSSecret("s", second), "", map[string]int{"name": 1, "certificate": 2}, 0, func(t *testing.T, g *gatetest.Gate) {
+		{"another certificate", headgatetest.TLSSecret("s", second), "", map[string]int{"name": 1, "certificate": 2}, 0, func(t *testing.T, g *headgatetest.Gate) {
 			wantShown(t, g, "a.test", second)
 		}},
 		{"a dynamic annotation", secured("ssl-redirect: false"), "", map[string]int{"host": 1}, 0, echoes("a.test", "/", "one")},
@@ -101,37 +101,37 @@ func changes(t *testing.T, one, two string) []change {
 		{"another value", secured("ssl-redirect: true", "proxy-read-timeout: 8"), "", map[string]int{"host": 1}, 0, answers("a.test", "/", 308)},
 		{"no annotation", secured(), "", map[string]int{"host": 1}, 0, answers("a.test", "/", 308)},
 		{"no certificate", plain, "", map[string]int{"name": 1, "certificate": 1}, 0, echoes("a.test", "/", "one")},
-		{"a key for all requests", gatetest.Config("http-redirect-code: 301"), "", map[string]int{"globals": 1}, 0, echoes("a.test", "/", "one")},
-		{"a default of routes", gatetest.Config("ssl-redirect: false"), "", map[string]int{"globals": 1, "host": 2}, 0, echoes("a.test", "/", "one")},
-		{"no ConfigMap", "", gatetest.Config("x: y"), map[string]int{"host": 2}, 0, echoes("a.test", "/", "one")},
+		{"a key for all requests", headgatetest.Config("http-redirect-code: 301"), "", map[string]int{"globals": 1}, 0, echoes("a.test", "/", "one")},
+		{"a default of routes", headgatetest.Config("ssl-redirect: false"), "", map[string]int{"globals": 1, "host": 2}, 0, echoes("a.test", "/", "one")},
+		{"no ConfigMap", "", headgatetest.Config("x: y"), map[string]int{"host": 2}, 0, echoes("a.test", "/", "one")},
 		{
-			"a new profile", gatetest.Ingress("a", "a.test", "/", "a", "proxy-body-size: 3m"), "",
+			"a new profile", headgatetest.Ingress("a", "a.test", "/", "a", "proxy-body-size: 3m"), "",
 			map[string]int{"host": 1}, 1, echoes("a.test", "/", "one"),
 		},
 		{
-			"the same profile elsewhere", gatetest.Ingress("c", "c.test", "/", "a", "proxy-body-size: 4m"), "",
+			"the same profile elsewhere", headgatetest.Ingress("c", "c.test", "/", "a", "proxy-body-size: 4m"), "",
 			map[string]int{"host": 1, "name": 1}, 0, echoes("c.test", "/", "one"),
 		},
-		{"the profile no more", plain, gatetest.Ingress("c", "c.test", "/", "a"), map[string]int{"host": 2, "name": 1}, 0, echoes("a.test", "/", "one")},
+		{"the profile no more", plain, headgatetest.Ingress("c", "c.test", "/", "a"), map[string]int{"host": 2, "name": 1}, 0, echoes("a.test", "/", "one")},
 		{
-			"the profile again", gatetest.Ingress("a", "a.test", "/", "a", "proxy-body-size: 3m"), "",
+			"the profile again", headgatetest.Ingress("a", "a.test", "/", "a", "proxy-body-size: 3m"), "",
 			map[string]int{"host": 1}, 0, echoes("a.test", "/", "one"),
 		},
-		{"no endpoints object", "", gatetest.Endpoints("a", one), map[string]int{"backend": 1}, 0, answers("a.test", "/", 503)},
-		{"no Service", "", gatetest.Service("a"), nil, 0, answers("a.test", "/", 503)},
+		{"no endpoints object", "", headgatetest.Endpoints("a", one), map[string]int{"backend": 1}, 0, answers("a.test", "/", 503)},
+		{"no Service", "", headgatetest.Service("a"), nil, 0, answers("a.test", "/", 503)},
 		{"no host", "", plain, map[string]int{"host": 1, "name": 1, "backend": 1}, 0, answers("a.test", "/", 404)},
 	}
 }
 
-func answers(host, path string, want int) func(*testing.T, *gatetest.Gate) {
-	return func(t *testing.T, g *gatetest.Gate) {
+func answers(host, path string, want int) func(*testing.T, *headgatetest.Gate) {
+	return func(t *testing.T, g *headgatetest.Gate) {
 		t.Helper()
 		g.Get(host, path).WantStatus(t, want)
 	}
 }
 
-func echoes(host, path, backend string) func(*testing.T, *gatetest.Gate) {
-	return func(t *testing.T, g *gatetest.Gate) {
+func echoes(host, path, backend string) func(*testing.T, *headgatetest.Gate) {
+	return func(t *testing.T, g *headgatetest.Gate) {
 		t.Helper()
 		wantEcho(t, g.Get(host, path), backend)
 	}

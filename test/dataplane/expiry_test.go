@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/pkitest"
 )
 
@@ -18,13 +18,13 @@ func TestExpiry(t *testing.T) {
 	t.Parallel()
 	authority := pkitest.New(t)
 	until := func(left time.Duration) string {
-		return gatetest.TLSSecret("tls", pairOf(authority.IssueAs(&x509.Certificate{NotAfter: time.Now().Add(left)}, "a.test")))
+		return headgatetest.TLSSecret("tls", pairOf(authority.IssueAs(&x509.Certificate{NotAfter: time.Now().Add(left)}, "a.test")))
 	}
-	g := gatetest.Start(t, gatetest.Options{DefaultCertificate: "tls", Manifests: served("a", gatetest.StartEcho(t, "a")) + until(-time.Minute) +
-		gatetest.WithTLS(gatetest.Ingress("web", "a.test", "/", "a", "server-alias: www.a.test"), "tls a.test") +
-		gatetest.WithTLS(gatetest.Ingress("plain", "plain.test", "/", "a"), "- plain.test")})
+	g := headgatetest.Start(t, headgatetest.Options{DefaultCertificate: "tls", Manifests: served("a", headgatetest.StartEcho(t, "a")) + until(-time.Minute) +
+		headgatetest.WithTLS(headgatetest.Ingress("web", "a.test", "/", "a", "server-alias: www.a.test"), "tls a.test") +
+		headgatetest.WithTLS(headgatetest.Ingress("plain", "plain.test", "/", "a"), "- plain.test")})
 	findings := func() int { return g.Value(g.Metrics.Findings.WithLabelValues("Expires")) }
-	gatetest.Eventually(t, "the end is told of", func() bool { return findings() == 1 })
+	headgatetest.Eventually(t, "the end is told of", func() bool { return findings() == 1 })
 	if got := shown(t, g, "a.test"); got != "a.test" {
 		t.Errorf("showed %q", got)
 	}
@@ -50,11 +50,11 @@ func TestExpiry(t *testing.T) {
 		t.Errorf("the metric has the hosts %q", got)
 	}
 	g.Apply(until(90 * 24 * time.Hour))
-	gatetest.Eventually(t, "the renewed one is fine", func() bool { return findings() == 0 })
+	headgatetest.Eventually(t, "the renewed one is fine", func() bool { return findings() == 0 })
 	g.Apply(until(9 * 24 * time.Hour))
-	gatetest.Eventually(t, "the next end is told of", func() bool { return findings() == 1 })
+	headgatetest.Eventually(t, "the next end is told of", func() bool { return findings() == 1 })
 	g.Delete(until(0))
-	gatetest.Eventually(t, "without the Secret there is nothing to tell", func() bool { return findings() == 0 })
+	headgatetest.Eventually(t, "without the Secret there is nothing to tell", func() bool { return findings() == 0 })
 	if n, err := testutil.GatherAndCount(g.Metrics.Registry, metric); err != nil || n != 0 {
 		t.Errorf("%d hosts are left, %v", n, err)
 	}

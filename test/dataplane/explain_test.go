@@ -19,7 +19,7 @@ import (
 	"github.com/headgate/headgate/internal/explain"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // explained are URLs, with a method before them if it is not GET, of which the
@@ -74,8 +74,8 @@ func explainManifests(t *testing.T) string {
 	b.WriteString(ruled("other", "regex.test Exact /login b", "regex.test Prefix /l c"))
 	b.WriteString(ruled("wild", "*.wild.test Prefix / a"))
 	b.WriteString(ruled("own", "own.wild.test Prefix /x b"))
-	b.WriteString(gatetest.WithTLS(ruled("secure", "secure.test Prefix / a"), "pair secure.test"))
-	b.WriteString(gatetest.TLSSecret("pair", gatetest.NewKeyPair(t, "secure.test", "secure.test")))
+	b.WriteString(headgatetest.WithTLS(ruled("secure", "secure.test Prefix / a"), "pair secure.test"))
+	b.WriteString(headgatetest.TLSSecret("pair", headgatetest.NewKeyPair(t, "secure.test", "secure.test")))
 	b.WriteString(ruled("forced", "forced.test Prefix / b", "", "force-ssl-redirect: true", "preserve-trailing-slash: true"))
 	b.WriteString(ruled("denied", "denied.test Prefix / a", "", "auth-url: auth.test"))
 	b.WriteString(ruled("cors", "cors.test Prefix / empty", "", "enable-cors: true", "cors-allow-origin: *, https://a.test"))
@@ -91,7 +91,7 @@ func explainManifests(t *testing.T) string {
 	b.WriteString(ruled("guarded-moved", append(append([]string{"guarded.test Exact /moved a"}, guard...), "temporal-redirect: https://new.test/")...))
 	b.WriteString(ruled("guarded-usual", append([]string{"guarded.test Exact /usual a", "guarded.test Exact /usual-missing missing"}, guard[:4]...)...))
 	b.WriteString(ruled("guarded-jump", append(append([]string{"guarded.test Prefix /jump a"}, guard...), "proxy-buffer-size: 8k")...))
-	b.WriteString(served("auth", gatetest.StartEcho(t, "auth")))
+	b.WriteString(served("auth", headgatetest.StartEcho(t, "auth")))
 	const url = "auth-url: http://auth.default.svc/"
 	b.WriteString(ruled("guarded-asked", append(append([]string{"guarded.test Prefix /asked a"}, guard...), url)...))
 	b.WriteString(ruled("guarded-any", append(append([]string{"guarded.test Prefix /any a"}, guard...), url, "satisfy: any")...))
@@ -161,7 +161,7 @@ func checkExplain(t *testing.T, binary string) {
 	p := startProgram(t, binary, explainManifests(t))
 	p.open(true)
 	p.wantHealth("with NGINX", 200, "ok")
-	g := &gatetest.Gate{HTTP: p.http, HTTPS: p.https}
+	g := &headgatetest.Gate{HTTP: p.http, HTTPS: p.https}
 	for _, asked := range explained {
 		p.compareExplained(g, asked)
 	}
@@ -179,14 +179,14 @@ func checkExplain(t *testing.T, binary string) {
 }
 
 // compareExplained compares an explanation with what NGINX answers.
-func (p *program) compareExplained(g *gatetest.Gate, asked string) {
+func (p *program) compareExplained(g *headgatetest.Gate, asked string) {
 	p.t.Helper()
 	parts := strings.Split(asked, " | ")
 	e := p.explain(parts[0], parts[1:]...)
 	method, link := methodOf(parts[0])
 	scheme, rest, _ := strings.Cut(link, "://")
 	host, path, _ := strings.Cut(rest, "/")
-	request := gatetest.Request{Method: method, Scheme: scheme, Host: host, Path: "/" + path, Header: http.Header{}}
+	request := headgatetest.Request{Method: method, Scheme: scheme, Host: host, Path: "/" + path, Header: http.Header{}}
 	for _, line := range parts[1:] {
 		name, value, _ := strings.Cut(line, ": ")
 		switch name {
@@ -227,14 +227,14 @@ func (p *program) compareExplained(g *gatetest.Gate, asked string) {
 }
 
 // checkWorkers looks at what workers hold before and after a change.
-func (p *program) checkWorkers(g *gatetest.Gate) {
+func (p *program) checkWorkers(g *headgatetest.Gate) {
 	p.t.Helper()
 	const asked = "http://own.wild.test/x"
 	before := p.version(p.explain(asked), "own.wild.test")
 	p.wantHolds(g, asked, before, true)
 	p.write("manifests/own.yaml", ruled("own-more", "own.wild.test Prefix /more c"), 0o644)
 	var after string
-	gatetest.Eventually(p.t, "the host has another version", func() bool {
+	headgatetest.Eventually(p.t, "the host has another version", func() bool {
 		e := p.explain(asked)
 		after = p.version(e, "own.wild.test")
 		return after != before && !slices.ContainsFunc(e.DataPlane.Units, func(u explain.Stored) bool { return !u.Current })
@@ -259,10 +259,10 @@ func (p *program) version(e explain.Explanation, host string) string {
 
 // wantHolds waits until a worker holds a version of a host, and tells that it
 // is the newest or is not. All workers answer, by nothing but their pids.
-func (p *program) wantHolds(g *gatetest.Gate, asked, version string, current bool) {
+func (p *program) wantHolds(g *headgatetest.Gate, asked, version string, current bool) {
 	p.t.Helper()
 	var d *explain.DataPlane
-	gatetest.Eventually(p.t, "both workers answered", func() bool {
+	headgatetest.Eventually(p.t, "both workers answered", func() bool {
 		d = p.explain(asked).DataPlane
 		return d != nil && len(d.Workers) > 1 && !slices.ContainsFunc(d.Workers, func(w explain.Worker) bool { return w.Silent })
 	})

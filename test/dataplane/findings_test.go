@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 const oldIngress = `---
@@ -61,7 +61,7 @@ spec:
 // while they are there.
 func checkFindings(t *testing.T, binary string) {
 	t.Parallel()
-	backend := served("one", gatetest.StartEcho(t, "one"))
+	backend := served("one", headgatetest.StartEcho(t, "one"))
 	p := startProgram(t, binary, backend+oddIngress)
 	p.write("manifests/old.yaml", oldIngress, 0o644)
 	p.open(true)
@@ -75,11 +75,11 @@ func checkFindings(t *testing.T, binary string) {
 	// NGINX's end and another object's change are no news.
 	master := p.master()
 	kill(t, -master, syscall.SIGKILL)
-	gatetest.Eventually(t, "there is another NGINX", func() bool { return p.healthy() && p.master() != master })
+	headgatetest.Eventually(t, "there is another NGINX", func() bool { return p.healthy() && p.master() != master })
 	p.write("manifests/all.yaml", backend+strings.ReplaceAll(oddIngress, "b.test", "d.test"), 0o644)
 	l := &line{port: p.http}
 	defer l.close()
-	gatetest.Eventually(t, "d.test is served", func() bool { return l.post("d.test") == nil })
+	headgatetest.Eventually(t, "d.test is served", func() bool { return l.post("d.test") == nil })
 	p.wantFindings("with another NGINX", odd, old)
 	for _, f := range []finding.Finding{odd, old} {
 		p.wantLogged(fmt.Sprintf("object=%s field=%s code=%s effect=", f.Object, f.Field, f.Code), 1)
@@ -120,7 +120,7 @@ func (p *program) wantFindings(when string, want ...finding.Finding) {
 		counts[f.Code]++
 	}
 	var diff string
-	gatetest.Eventually(p.t, when+" the findings are as they should be", func() bool {
+	headgatetest.Eventually(p.t, when+" the findings are as they should be", func() bool {
 		got := p.findings()
 		for i := range got {
 			got[i].Message, got[i].Effect = "", ""
@@ -140,7 +140,7 @@ func (p *program) wantFindings(when string, want ...finding.Finding) {
 func (p *program) wantLogged(text string, times int) {
 	p.t.Helper()
 	logged := func() int { return strings.Count(p.log.String(), text) }
-	gatetest.Eventually(p.t, fmt.Sprintf("%q is logged", text), func() bool { return logged() >= times })
+	headgatetest.Eventually(p.t, fmt.Sprintf("%q is logged", text), func() bool { return logged() >= times })
 	if n := logged(); n != times {
 		p.t.Errorf("%q was logged %d times, want %d", text, n, times)
 	}
@@ -166,7 +166,7 @@ func (p *program) findings() []finding.Finding {
 
 func (p *program) metrics() string {
 	p.t.Helper()
-	response, err := http.Get("http://" + gatetest.Address(p.healthz) + "/metrics")
+	response, err := http.Get("http://" + headgatetest.Address(p.healthz) + "/metrics")
 	if err != nil {
 		p.t.Fatal(err)
 	}

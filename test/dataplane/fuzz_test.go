@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // FuzzFrame sends anything to the data plane, once as it is and once behind a
@@ -22,7 +22,7 @@ func FuzzFrame(f *testing.F) {
 	} {
 		f.Add([]byte(entry), 1)
 	}
-	g := gatetest.StartBare(f, gatetest.Options{Workers: 1})
+	g := headgatetest.StartBare(f, headgatetest.Options{Workers: 1})
 	units := startControl(f, g)
 	calls := newAPI(f, g).client
 	before, err := g.Client.State(f.Context())
@@ -31,10 +31,10 @@ func FuzzFrame(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, content []byte, count int) {
 		a := api{t, calls}
-		ask := func() (gatetest.Response, error) {
+		ask := func() (headgatetest.Response, error) {
 			client := g.NewClient(false)
 			defer client.CloseIdleConnections()
-			return g.Try(client, gatetest.Request{Host: "control.test"})
+			return g.Try(client, headgatetest.Request{Host: "control.test"})
 		}
 		for _, frame := range []string{string(content), framed(1, 1, count, string(content))} {
 			status, text := a.ask("POST", "/v1/apply", strings.NewReader(frame))

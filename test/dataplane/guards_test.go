@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // usersSecret has the user of password.
@@ -26,7 +26,7 @@ type record struct {
 
 // backend is a backend whose requests are noted.
 func (r *record) backend(t *testing.T, name string) string {
-	return gatetest.StartBackend(t, http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
+	return headgatetest.StartBackend(t, http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
 		said := name + " " + settled(request.RequestURI)
 		if len(request.TransferEncoding) > 0 {
 			said += " chunked"
@@ -88,7 +88,7 @@ func (o outcome) String() string {
 
 // pairs asks hosts that each stand for a guard and a bend.
 type pairs struct {
-	gate          *gatetest.Gate
+	gate          *headgatetest.Gate
 	record        *record
 	plain, secure *http.Client
 	sent          int
@@ -100,7 +100,7 @@ type pairs struct {
 
 // A request goes a way, over one of the protocols.
 type request struct {
-	gatetest.Request
+	headgatetest.Request
 	http2 bool
 }
 
@@ -161,15 +161,15 @@ func requests() []request {
 func TestGuardsAndBends(t *testing.T) {
 	t.Parallel()
 	r := &record{seen: map[string]string{}}
-	judge := gatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	judge := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Token") != "ok" {
 			w.WriteHeader(http.StatusUnauthorized)
 		}
 	}))
-	gate := gatetest.Start(t, gatetest.Options{Manifests: hostsOfPairs(t, judge) +
-		gatetest.Service("app") + gatetest.Endpoints("app", r.backend(t, "app")) +
-		gatetest.Service("next") + gatetest.Endpoints("next", r.backend(t, "next")) +
-		gatetest.Service("nobody") + gatetest.Endpoints("nobody")})
+	gate := headgatetest.Start(t, headgatetest.Options{Manifests: hostsOfPairs(t, judge) +
+		headgatetest.Service("app") + headgatetest.Endpoints("app", r.backend(t, "app")) +
+		headgatetest.Service("next") + headgatetest.Endpoints("next", r.backend(t, "next")) +
+		headgatetest.Service("nobody") + headgatetest.Endpoints("nobody")})
 	p := &pairs{gate: gate, record: r, plain: gate.NewClient(false), secure: gate.NewClient(true), open: map[string][]outcome{}, control: map[string]int{}}
 	for number, name := range slices.Sorted(maps.Keys(bends)) {
 		p.checkEffects(t, name)
@@ -200,10 +200,10 @@ func hostsOfPairs(t *testing.T, judge string) string {
 		for _, a := range slices.Concat(guard, b.annotations) {
 			annotations = append(annotations, strings.NewReplacer("ADDRESS", judge, "HOST", host).Replace(a))
 		}
-		ingress := gatetest.Ingress(host, b.under+host, cmp.Or(b.path, "/"), cmp.Or(b.service, "app"), annotations...)
+		ingress := headgatetest.Ingress(host, b.under+host, cmp.Or(b.path, "/"), cmp.Or(b.service, "app"), annotations...)
 		if b.secured {
 			secured = append(secured, host)
-			ingress = gatetest.WithTLS(ingress, "certificate "+host)
+			ingress = headgatetest.WithTLS(ingress, "certificate "+host)
 		}
 		manifests += ingress
 		if b.beside != nil {
@@ -219,7 +219,7 @@ func hostsOfPairs(t *testing.T, judge string) string {
 			}
 		}
 	}
-	return manifests + gatetest.TLSSecret("certificate", gatetest.NewKeyPair(t, "pairs", secured...))
+	return manifests + headgatetest.TLSSecret("certificate", headgatetest.NewKeyPair(t, "pairs", secured...))
 }
 
 // checkEffects shows that a bend does what it is there for, and that nothing
@@ -315,7 +315,7 @@ func (p *pairs) checkGlobal(t *testing.T, judge string) {
 		{"http://127.0.0.1:1/check", 500, []http.Header{nil, token}},
 		{"http://" + judge + "/{x}", 503, []http.Header{nil, token}},
 	} {
-		p.gate.Apply(gatetest.Config("global-auth-url: " + state.url))
+		p.gate.Apply(headgatetest.Config("global-auth-url: " + state.url))
 		for _, name := range names {
 			for i, r := range requests() {
 				if !sparse(i) && (state.refusal != 401 || bends[name].beside == nil) {
@@ -335,7 +335,7 @@ func (p *pairs) checkGlobal(t *testing.T, judge string) {
 			p.rest()
 		}
 	}
-	p.gate.Delete(gatetest.Config())
+	p.gate.Delete(headgatetest.Config())
 	for _, name := range names {
 		p.checkControl(t, name, nil)
 	}
@@ -363,18 +363,18 @@ func (p *pairs) checkControl(t *testing.T, name string, key http.Header) {
 // guard, and no other service decides by the path.
 func TestTargetsOfGuardedHosts(t *testing.T) {
 	t.Parallel()
-	judge := gatetest.StartBackend(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	judge := headgatetest.StartBackend(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	basic := []string{"auth-type: basic", "auth-secret: users"}
-	gate := gatetest.Start(t, gatetest.Options{Manifests: usersSecret + gatetest.Service("app") + gatetest.Endpoints("app", gatetest.StartEcho(t, "app")) +
-		gatetest.Ingress("one", "one.test", "/", "app", basic...) +
-		gatetest.Ingress("two", "two.test", "/", "app", basic...) + gatetest.Ingress("two-b", "two.test", "/b", "app", basic...) +
-		gatetest.Ingress("below", "below.test", "/a", "app", basic...) +
-		gatetest.Ingress("open", "open.test", "/", "app", basic...) + gatetest.Ingress("open-b", "open.test", "/b", "app") +
-		gatetest.Ingress("acme", "acme.test", "/", "app", basic...) + gatetest.Ingress("acme-b", "acme.test", challenges, "app", basic...) +
-		gatetest.Ingress("realm", "realm.test", "/", "app", basic...) + gatetest.Ingress("realm-b", "realm.test", "/b", "app", append(basic, "auth-realm: other")...) +
-		gatetest.Ingress("denied", "denied.test", "/", "app") + gatetest.Ingress("denied-b", "denied.test", "/b", "app", "auth-type: none") +
-		gatetest.Ingress("any", "any.test", "/", "app", slices.Concat(basic, []string{"satisfy: any"})...) + gatetest.Ingress("any-b", "any.test", "/b", "app", basic...) +
-		gatetest.Ingress("asked", "asked.test", "/", "app", "auth-url: http://"+judge+"/check"),
+	gate := headgatetest.Start(t, headgatetest.Options{Manifests: usersSecret + headgatetest.Service("app") + headgatetest.Endpoints("app", headgatetest.StartEcho(t, "app")) +
+		headgatetest.Ingress("one", "one.test", "/", "app", basic...) +
+		headgatetest.Ingress("two", "two.test", "/", "app", basic...) + headgatetest.Ingress("two-b", "two.test", "/b", "app", basic...) +
+		headgatetest.Ingress("below", "below.test", "/a", "app", basic...) +
+		headgatetest.Ingress("open", "open.test", "/", "app", basic...) + headgatetest.Ingress("open-b", "open.test", "/b", "app") +
+		headgatetest.Ingress("acme", "acme.test", "/", "app", basic...) + headgatetest.Ingress("acme-b", "acme.test", challenges, "app", basic...) +
+		headgatetest.Ingress("realm", "realm.test", "/", "app", basic...) + headgatetest.Ingress("realm-b", "realm.test", "/b", "app", append(basic, "auth-realm: other")...) +
+		headgatetest.Ingress("denied", "denied.test", "/", "app") + headgatetest.Ingress("denied-b", "denied.test", "/b", "app", "auth-type: none") +
+		headgatetest.Ingress("any", "any.test", "/", "app", slices.Concat(basic, []string{"satisfy: any"})...) + headgatetest.Ingress("any-b", "any.test", "/b", "app", basic...) +
+		headgatetest.Ingress("asked", "asked.test", "/", "app", "auth-url: http://"+judge+"/check"),
 	})
 	const target = "/a%2Fb//c/../d?x=%2F"
 	for host, want := range map[string]string{
@@ -382,20 +382,20 @@ func TestTargetsOfGuardedHosts(t *testing.T) {
 		"open.test": "/a/b/d?x=%2F", "acme.test": "/a/b/d?x=%2F", "realm.test": "/a/b/d?x=%2F",
 		"denied.test": "/a/b/d?x=%2F", "any.test": "/a/b/d?x=%2F", "asked.test": "/a/b/d?x=%2F",
 	} {
-		gatetest.EveryProtocol(func(http2 bool, scheme string) {
-			r := gate.Do(gatetest.Request{Host: host, Path: target, Scheme: scheme, HTTP2: http2, Header: password}).WantStatus(t, 200)
+		headgatetest.EveryProtocol(func(http2 bool, scheme string) {
+			r := gate.Do(headgatetest.Request{Host: host, Path: target, Scheme: scheme, HTTP2: http2, Header: password}).WantStatus(t, 200)
 			if r.Echo.Target != want {
 				t.Errorf("%s, %s: the backend was asked for %s, want %s", host, r.Proto, r.Echo.Target, want)
 			}
 			// What can be read one way only goes on as it is on every host.
 			const plain = "/a%2Fb//%64?x"
-			r = gate.Do(gatetest.Request{Host: host, Path: plain, Scheme: scheme, HTTP2: http2, Header: password}).WantStatus(t, 200)
+			r = gate.Do(headgatetest.Request{Host: host, Path: plain, Scheme: scheme, HTTP2: http2, Header: password}).WantStatus(t, 200)
 			if r.Echo.Target != plain {
 				t.Errorf("%s, %s: the backend was asked for %s, want %s", host, r.Proto, r.Echo.Target, plain)
 			}
 		})
 	}
-	gate.Do(gatetest.Request{Host: "one.test", Path: target}).WantStatus(t, 401)
-	gate.Do(gatetest.Request{Host: "one.test", Path: "/a/..;/b", Header: password}).WantStatus(t, 200)
-	gate.Do(gatetest.Request{Host: "open.test", Path: "/x/../a/..;/b", Header: password}).WantStatus(t, 400)
+	gate.Do(headgatetest.Request{Host: "one.test", Path: target}).WantStatus(t, 401)
+	gate.Do(headgatetest.Request{Host: "one.test", Path: "/a/..;/b", Header: password}).WantStatus(t, 200)
+	gate.Do(headgatetest.Request{Host: "open.test", Path: "/x/../a/..;/b", Header: password}).WantStatus(t, 400)
 }

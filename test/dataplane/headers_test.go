@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 var requestID = regexp.MustCompile(`^[0-9a-f]{32}$`)
@@ -63,9 +63,9 @@ var headerCases = []headerCase{
 
 func TestRequestHeaders(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Manifests: served("w", startWire(t, "").address) +
-		gatetest.Ingress("plain", "plain.test", "/", "w") + gatetest.Ingress("wild", "*.plain.test", "/", "w") +
-		gatetest.Ingress("named", "named.test", "/", "w", "proxy-body-size: 3m")})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: served("w", startWire(t, "").address) +
+		headgatetest.Ingress("plain", "plain.test", "/", "w") + headgatetest.Ingress("wild", "*.plain.test", "/", "w") +
+		headgatetest.Ingress("named", "named.test", "/", "w", "proxy-body-size: 3m")})
 	httpPort := strconv.Itoa(int(g.HTTP))
 	for _, host := range []string{"plain.test", "named.test"} {
 		for _, c := range headerCases {
@@ -82,7 +82,7 @@ func TestRequestHeaders(t *testing.T) {
 		t.Run(host+" over https", func(t *testing.T) {
 			t.Parallel()
 			for _, http2 := range []bool{false, true} {
-				r := g.Do(gatetest.Request{Scheme: "https", Host: host, HTTP2: http2, Header: http.Header{"User-Agent": {"x"}, "X-Forwarded-Proto": {"http"}}})
+				r := g.Do(headgatetest.Request{Scheme: "https", Host: host, HTTP2: http2, Header: http.Header{"User-Agent": {"x"}, "X-Forwarded-Proto": {"http"}}})
 				want := usual(host, "https", "443")
 				want.Set("User-Agent", "x")
 				if diff := cmp.Diff(want, withoutID(sentHeader(r.Body))); diff != "" {
@@ -111,9 +111,9 @@ func TestRequestHeaders(t *testing.T) {
 // No answer names the server, neither those of backends nor NGINX's own.
 func TestAnswerHeaders(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Manifests: served("w", startWire(t, "X-Mine: 1\r\nLocation: http://internal:8080/x\r\nX-Powered-By: y\r\n").address) +
-		gatetest.Ingress("plain", "plain.test", "/", "w") + gatetest.Ingress("named", "named.test", "/", "w", "proxy-body-size: 3m") +
-		gatetest.Ingress("slash", "slash.test", "/foo/", "w") + gatetest.Ingress("dead", "dead.test", "/", "none")})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: served("w", startWire(t, "X-Mine: 1\r\nLocation: http://internal:8080/x\r\nX-Powered-By: y\r\n").address) +
+		headgatetest.Ingress("plain", "plain.test", "/", "w") + headgatetest.Ingress("named", "named.test", "/", "w", "proxy-body-size: 3m") +
+		headgatetest.Ingress("slash", "slash.test", "/foo/", "w") + headgatetest.Ingress("dead", "dead.test", "/", "none")})
 	for _, c := range []struct {
 		host, path string
 		status     int
@@ -121,7 +121,7 @@ func TestAnswerHeaders(t *testing.T) {
 		{"plain.test", "/", 200}, {"named.test", "/", 200}, {"nobody.test", "/", 404}, {"slash.test", "/foo", 301}, {"dead.test", "/", 503}, {"plain.test", "/..", 400},
 	} {
 		for _, scheme := range []string{"http", "https"} {
-			r := g.Do(gatetest.Request{Scheme: scheme, Host: c.host, Path: c.path}).WantStatus(t, c.status)
+			r := g.Do(headgatetest.Request{Scheme: scheme, Host: c.host, Path: c.path}).WantStatus(t, c.status)
 			if s := r.Header.Values("Server"); len(s) > 0 {
 				t.Errorf("%s://%s%s: Server %q", scheme, c.host, c.path, s)
 			}

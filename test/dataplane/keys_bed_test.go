@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // A keyBed is what the cases of keys_test.go share: the Services echo, play
@@ -34,8 +34,8 @@ type keyBed struct {
 
 // A keyVisit is a request of a case, known to backends by its mark.
 type keyVisit struct {
-	gate    *gatetest.Gate
-	request gatetest.Request
+	gate    *headgatetest.Gate
+	request headgatetest.Request
 	body    int
 	chunked bool
 	mark    string
@@ -49,12 +49,12 @@ type keyVisit struct {
 func startKeyBed(t *testing.T) *keyBed {
 	t.Helper()
 	b := &keyBed{visits: map[string]*keyVisit{}}
-	b.manifests = served("echo", gatetest.StartEcho(t, "echo")) + served("full", gatetest.StartFull(t)) + served("deaf", startDeaf(t)) +
-		served("play", gatetest.StartBackend(t, b), gatetest.StartBackend(t, b), gatetest.StartBackend(t, b)) +
+	b.manifests = served("echo", headgatetest.StartEcho(t, "echo")) + served("full", headgatetest.StartFull(t)) + served("deaf", startDeaf(t)) +
+		served("play", headgatetest.StartBackend(t, b), headgatetest.StartBackend(t, b), headgatetest.StartBackend(t, b)) +
 		usersSecret + strings.Replace(usersSecret, "{name: users}", "{name: users, namespace: other}", 1) +
-		gatetest.ConfigMap("headers", "X-Custom: one") +
-		gatetest.Ingress("own", "own.test", "/", "echo", "client-body-buffer-size: 8k")
-	b.addresses = strings.NewReplacer("JUDGE", gatetest.StartBackend(t, http.HandlerFunc(b.judge)))
+		headgatetest.ConfigMap("headers", "X-Custom: one") +
+		headgatetest.Ingress("own", "own.test", "/", "echo", "client-body-buffer-size: 8k")
+	b.addresses = strings.NewReplacer("JUDGE", headgatetest.StartBackend(t, http.HandlerFunc(b.judge)))
 	return b
 }
 
@@ -114,7 +114,7 @@ func (b *keyBed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			close(v.ended)
 		}
 	case "/late", "/never":
-		wait := map[string]time.Duration{"/late": 1100 * time.Millisecond, "/never": gatetest.Patience}[r.URL.Path]
+		wait := map[string]time.Duration{"/late": 1100 * time.Millisecond, "/never": headgatetest.Patience}[r.URL.Path]
 		select {
 		case <-time.After(wait):
 		case <-r.Context().Done():
@@ -156,14 +156,14 @@ func (b *keyBed) check(t *testing.T, c keyCase) {
 		if value != "-" {
 			keys = append([]string{c.key + ": " + value}, keys...)
 		}
-		return b.addresses.Replace(gatetest.Config(keys...))
+		return b.addresses.Replace(headgatetest.Config(keys...))
 	}
 	path := c.path
 	if path == "" {
 		path = "/"
 	}
-	ingress := b.addresses.Replace(gatetest.Ingress("a", "a.test", path, c.service, c.annotations...))
-	g := gatetest.Start(t, gatetest.Options{Workers: 1, Timing: gatetest.Hasty(), Manifests: b.manifests + ingress + config(c.before)})
+	ingress := b.addresses.Replace(headgatetest.Ingress("a", "a.test", path, c.service, c.annotations...))
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Timing: headgatetest.Hasty(), Manifests: b.manifests + ingress + config(c.before)})
 	b.want(t, g, c, c.before, c.was)
 	reloads := g.Value(g.Metrics.Reloads)
 	g.Apply(config(c.after))
@@ -178,7 +178,7 @@ func (b *keyBed) check(t *testing.T, c keyCase) {
 }
 
 // want looks at what is answered over HTTP/1.1 and HTTP/2.
-func (b *keyBed) want(t *testing.T, g *gatetest.Gate, c keyCase, value, want string) {
+func (b *keyBed) want(t *testing.T, g *headgatetest.Gate, c keyCase, value, want string) {
 	t.Helper()
 	var group sync.WaitGroup
 	for _, http2 := range []bool{false, true} {
@@ -193,7 +193,7 @@ func (b *keyBed) want(t *testing.T, g *gatetest.Gate, c keyCase, value, want str
 	group.Wait()
 }
 
-func (b *keyBed) visit(g *gatetest.Gate, r gatetest.Request, body int, chunked bool, scheme string, http2 bool) *keyVisit {
+func (b *keyBed) visit(g *headgatetest.Gate, r headgatetest.Request, body int, chunked bool, scheme string, http2 bool) *keyVisit {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.last++
@@ -208,7 +208,7 @@ func (b *keyBed) visit(g *gatetest.Gate, r gatetest.Request, body int, chunked b
 }
 
 // do asks, and gives up after a while. Without an answer the status is 0.
-func (v *keyVisit) do(patience time.Duration) gatetest.Response {
+func (v *keyVisit) do(patience time.Duration) headgatetest.Response {
 	r := v.request
 	if v.body > 0 {
 		r.Body = bytes.NewReader(make([]byte, v.body))
@@ -221,15 +221,15 @@ func (v *keyVisit) do(patience time.Duration) gatetest.Response {
 	client.Timeout = patience
 	response, err := v.gate.Try(client, r)
 	if err != nil {
-		return gatetest.Response{Header: http.Header{}}
+		return headgatetest.Response{Header: http.Header{}}
 	}
 	if response.Echo == nil {
-		response.Echo = &gatetest.Echo{}
+		response.Echo = &headgatetest.Echo{}
 	}
 	return response
 }
 
-func (v *keyVisit) ask() gatetest.Response { return v.do(gatetest.Patience) }
+func (v *keyVisit) ask() headgatetest.Response { return v.do(headgatetest.Patience) }
 
 func status(_ *keyBed, v *keyVisit) string { return strconv.Itoa(v.ask().Status) }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 const (
@@ -28,10 +28,10 @@ func (v *keyVisit) logs(text string) bool {
 // waitForLog returns when the log has all that NGINX wrote so far: what it
 // writes of a request that comes now is there.
 func (v *keyVisit) waitForLog(b *keyBed) {
-	last := b.visit(v.gate, gatetest.Request{Method: http.MethodPost, Path: "/"}, 100_000, false, "http", false)
+	last := b.visit(v.gate, headgatetest.Request{Method: http.MethodPost, Path: "/"}, 100_000, false, "http", false)
 	last.request.Host, last.request.Path = "own.test", "/?"+last.mark
 	last.ask()
-	for deadline := time.Now().Add(gatetest.Patience); !last.logs(bodyToFile) && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(headgatetest.Patience); !last.logs(bodyToFile) && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
 }

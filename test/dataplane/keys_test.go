@@ -8,7 +8,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // A keyCase is a change of a ConfigMap key, and what a client sees of it. Words
@@ -20,7 +20,7 @@ type keyCase struct {
 	service, path string
 	annotations   []string
 
-	request gatetest.Request
+	request headgatetest.Request
 	body    int // bytes
 	chunked bool
 	see     func(*keyBed, *keyVisit) string
@@ -47,16 +47,16 @@ var tenancyKeys = []keyCase{
 	},
 	{
 		key: "annotation-value-word-blocklist", before: "other,user", after: "other",
-		service: "echo", annotations: basicAuth, request: gatetest.Request{Header: password}, see: status, was: "503", is: "200",
+		service: "echo", annotations: basicAuth, request: headgatetest.Request{Header: password}, see: status, was: "503", is: "200",
 	},
 	{
 		key: "allow-cross-namespace-resources", before: "-", after: "true",
-		service: "echo", annotations: []string{"auth-type: basic", "auth-secret: other/users"}, request: gatetest.Request{Header: password},
+		service: "echo", annotations: []string{"auth-type: basic", "auth-secret: other/users"}, request: headgatetest.Request{Header: password},
 		see: status, was: "503", is: "200",
 	},
 	{
 		key: "no-auth-locations", before: "-", after: "/open",
-		service: "echo", path: "/open", annotations: basicAuth, request: gatetest.Request{Path: "/open/x"}, see: status, was: "401", is: "200",
+		service: "echo", path: "/open", annotations: basicAuth, request: headgatetest.Request{Path: "/open/x"}, see: status, was: "401", is: "200",
 	},
 	{key: "whitelist-source-range", before: "-", after: "127.0.0.0/8", service: "echo", see: status, was: "200", is: "503"},
 	{key: "denylist-source-range", before: "-", after: "10.0.0.0/8", service: "echo", see: status, was: "200", is: "503"},
@@ -68,26 +68,26 @@ var tenancyKeys = []keyCase{
 var answerKeys = []keyCase{
 	{
 		key: "relative-redirects", before: "-", after: "true",
-		service: "echo", path: "/dir/", request: gatetest.Request{Path: "/dir"}, see: header("Location"), was: "301 SCHEME://a.test/dir/", is: "301 /dir/",
+		service: "echo", path: "/dir/", request: headgatetest.Request{Path: "/dir"}, see: header("Location"), was: "301 SCHEME://a.test/dir/", is: "301 /dir/",
 	},
 	{
 		key: "proxy-redirect-from", before: "http://other.local/", after: "http://internal.local/", beside: []string{"proxy-redirect-to: https://public.example/"},
-		service: "play", request: gatetest.Request{Header: http.Header{"Say-Location": {"http://internal.local/x"}}},
+		service: "play", request: headgatetest.Request{Header: http.Header{"Say-Location": {"http://internal.local/x"}}},
 		see: header("Location"), was: "302 http://internal.local/x", is: "302 https://public.example/x",
 	},
 	{
 		key: "proxy-redirect-to", before: "-", after: "https://public.example/", beside: []string{"proxy-redirect-from: http://internal.local/"},
-		service: "play", request: gatetest.Request{Header: http.Header{"Say-Location": {"http://internal.local/x"}}},
+		service: "play", request: headgatetest.Request{Header: http.Header{"Say-Location": {"http://internal.local/x"}}},
 		see: header("Location"), was: "302 http://internal.local/x", is: "302 https://public.example/x",
 	},
 	{
 		key: "proxy-cookie-domain", before: "-", after: "inner.local outer.example",
-		service: "play", request: gatetest.Request{Header: http.Header{"Say-Set-Cookie": {"a=1; Domain=inner.local"}}},
+		service: "play", request: headgatetest.Request{Header: http.Header{"Say-Set-Cookie": {"a=1; Domain=inner.local"}}},
 		see: header("Set-Cookie"), was: "200 a=1; Domain=inner.local", is: "200 a=1; Domain=outer.example",
 	},
 	{
 		key: "proxy-cookie-path", before: "/in /there", after: "/in /out",
-		service: "play", request: gatetest.Request{Header: http.Header{"Say-Set-Cookie": {"a=1; Path=/in/x"}}},
+		service: "play", request: headgatetest.Request{Header: http.Header{"Say-Set-Cookie": {"a=1; Path=/in/x"}}},
 		see: header("Set-Cookie"), was: "200 a=1; Path=/there/x", is: "200 a=1; Path=/out/x",
 	},
 	{
@@ -111,7 +111,7 @@ var authKeys = []keyCase{
 	},
 	{
 		key: "global-auth-request-redirect", before: "-", after: "https://app.example/back", beside: []string{asksJudge, "global-auth-response-headers: X-Redirect"},
-		service: "echo", request: gatetest.Request{Path: "/x"}, see: told("X-Redirect"), was: "/x", is: "https://app.example/back",
+		service: "echo", request: headgatetest.Request{Path: "/x"}, see: told("X-Redirect"), was: "/x", is: "https://app.example/back",
 	},
 	{
 		key: "global-auth-signin", before: "-", after: "https://login.example/", beside: []string{"global-auth-url: http://JUDGE/status/401"},
@@ -135,7 +135,7 @@ var authKeys = []keyCase{
 	},
 	{
 		key: "global-auth-always-set-cookie", before: "-", after: "true", beside: []string{"global-auth-url: http://JUDGE/cookie"},
-		service: "play", request: gatetest.Request{Path: "/404"}, see: header("Set-Cookie"), was: "404 ", is: "404 judge=1",
+		service: "play", request: headgatetest.Request{Path: "/404"}, see: header("Set-Cookie"), was: "404 ", is: "404 judge=1",
 	},
 }
 

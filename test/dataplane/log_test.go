@@ -9,7 +9,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/featuretest"
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // What a feature counts when a request goes on it takes back when that is over:
@@ -56,17 +56,17 @@ return {
 }`),
 	})
 	arrived := make(chan struct{})
-	slow := gatetest.StartBackend(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	slow := headgatetest.StartBackend(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		arrived <- struct{}{}
 		<-r.Context().Done()
 	}))
-	refusing := gatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	refusing := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 	}))
-	g := gatetest.Start(t, gatetest.Options{Workers: 1, Features: counting, Timing: gatetest.Hasty(), Manifests: served("one", gatetest.StartEcho(t, "one")) +
-		served("slow", slow) + served("dead", "127.0.0.1:1") + gatetest.Ingress("a", "a.test", "/", "one", "proxy-body-size: 1k") +
-		gatetest.Ingress("b", "a.test", "/slow", "slow") + gatetest.Ingress("c", "a.test", "/dead", "dead") +
-		gatetest.Ingress("d", "a.test", "/signed", "one", "auth-url: http://"+refusing, "auth-signin: http://sign.in.test")})
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Features: counting, Timing: headgatetest.Hasty(), Manifests: served("one", headgatetest.StartEcho(t, "one")) +
+		served("slow", slow) + served("dead", "127.0.0.1:1") + headgatetest.Ingress("a", "a.test", "/", "one", "proxy-body-size: 1k") +
+		headgatetest.Ingress("b", "a.test", "/slow", "slow") + headgatetest.Ingress("c", "a.test", "/dead", "dead") +
+		headgatetest.Ingress("d", "a.test", "/signed", "one", "auth-url: http://"+refusing, "auth-signin: http://sign.in.test")})
 	open := func() string {
 		a := g.Get("a.test", "/").WantStatus(t, 200)
 		if twice := a.Header.Get("X-Over-Twice"); twice != "0" {
@@ -80,21 +80,21 @@ return {
 	for range 3 {
 		g.Get("a.test", "/dead").WantStatus(t, 502)
 		g.Get("a.test", "/signed").WantStatus(t, 302)
-		g.Do(gatetest.Request{Host: "a.test", Scheme: "https", HTTP2: true}).WantStatus(t, 200)
-		g.Do(gatetest.Request{Method: "POST", Host: "a.test", Body: strings.NewReader(strings.Repeat("x", 2000))}).WantStatus(t, 413)
+		g.Do(headgatetest.Request{Host: "a.test", Scheme: "https", HTTP2: true}).WantStatus(t, 200)
+		g.Do(headgatetest.Request{Method: "POST", Host: "a.test", Body: strings.NewReader(strings.Repeat("x", 2000))}).WantStatus(t, 413)
 		l := &line{port: g.HTTP}
 		if err := l.send("GET /slow HTTP/1.1\r\nHost: a.test\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
 		select {
 		case <-arrived:
-		case <-time.After(gatetest.Patience):
+		case <-time.After(headgatetest.Patience):
 			t.Fatal("the backend is not asked")
 		}
 		if n := open(); n != "2" {
 			t.Errorf("beside one that waits a request sees %q open, want 2", n)
 		}
 		l.close()
-		gatetest.Eventually(t, "the request is over that the client left", func() bool { return open() == "1" })
+		headgatetest.Eventually(t, "the request is over that the client left", func() bool { return open() == "1" })
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/dataplane"
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/plan"
 	"github.com/headgate/headgate/internal/unit"
 )
@@ -30,22 +30,22 @@ func small() *plan.Dictionaries {
 // certificates come in: no request meets an empty one, and no push is lost.
 func TestDictionariesGrowUnderLoad(t *testing.T) {
 	t.Parallel()
-	timing := gatetest.Hasty()
+	timing := headgatetest.Hasty()
 	timing.Drain = 100 * time.Millisecond
-	g := gatetest.Start(t, gatetest.Options{Workers: 2, Timing: timing, Dictionaries: small(), Features: telling(),
-		Manifests: served("one", gatetest.StartEcho(t, "one"))})
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 2, Timing: timing, Dictionaries: small(), Features: telling(),
+		Manifests: served("one", headgatetest.StartEcho(t, "one"))})
 	const batches, perBatch = 24, 20
 	host := func(n int) string { return fmt.Sprintf("h%d.test", n) }
-	var pairs [batches * perBatch]gatetest.KeyPair
+	var pairs [batches * perBatch]headgatetest.KeyPair
 	for n := range pairs {
-		pairs[n] = gatetest.NewKeyPair(t, host(n), host(n))
+		pairs[n] = headgatetest.NewKeyPair(t, host(n), host(n))
 	}
 	put := func(batch int) {
 		var all strings.Builder
 		for n := batch * perBatch; n < (batch+1)*perBatch; n++ {
 			name := fmt.Sprintf("h%d", n)
-			all.WriteString(gatetest.TLSSecret(name, pairs[n]))
-			all.WriteString(gatetest.WithTLS(gatetest.Ingress(name, host(n), "/", "one"), name+" "+host(n)))
+			all.WriteString(headgatetest.TLSSecret(name, pairs[n]))
+			all.WriteString(headgatetest.WithTLS(headgatetest.Ingress(name, host(n), "/", "one"), name+" "+host(n)))
 		}
 		g.Put(all.String())
 	}
@@ -57,7 +57,7 @@ func TestDictionariesGrowUnderLoad(t *testing.T) {
 	check := func(n int) error {
 		client := g.NewClient(false)
 		defer client.CloseIdleConnections()
-		r, err := g.Try(client, gatetest.Request{Scheme: "https", Host: host(n)})
+		r, err := g.Try(client, headgatetest.Request{Scheme: "https", Host: host(n)})
 		if err != nil {
 			return fmt.Errorf("%s: %w", host(n), err)
 		}
@@ -103,7 +103,7 @@ func TestDictionariesGrowUnderLoad(t *testing.T) {
 // What would not fit is refused before anything of it is written.
 func TestPushThatDoesNotFitChangesNothing(t *testing.T) {
 	t.Parallel()
-	g := gatetest.StartBare(t, gatetest.Options{Workers: 1, Dictionaries: small()})
+	g := headgatetest.StartBare(t, headgatetest.Options{Workers: 1, Dictionaries: small()})
 	units := startControl(t, g)
 	var err error
 	for n := 0; err == nil && n < 1000; n++ {
@@ -141,20 +141,20 @@ func filler(name string, size int) unit.Change {
 // after which it goes in. What was served before is served all the while.
 func TestMemoryGrowsForWhatDoesNotFit(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Workers: 2, Timing: gatetest.Hasty(), Dictionaries: small(),
-		Manifests: served("one", gatetest.StartEcho(t, "one")) + gatetest.Ingress("z", "z.test", "/", "one")})
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 2, Timing: headgatetest.Hasty(), Dictionaries: small(),
+		Manifests: served("one", headgatetest.StartEcho(t, "one")) + headgatetest.Ingress("z", "z.test", "/", "one")})
 	l := startLoad(t, 2, func(int) func() error {
 		return func() error {
 			client := g.NewClient(false)
 			defer client.CloseIdleConnections()
-			r, err := g.Try(client, gatetest.Request{Host: "z.test"})
+			r, err := g.Try(client, headgatetest.Request{Host: "z.test"})
 			if err != nil {
 				return err
 			}
 			return wantOK(r.Status)
 		}
 	})
-	gatetest.Eventually(t, "some were asked before", func() bool {
+	headgatetest.Eventually(t, "some were asked before", func() bool {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		return l.asked > 10
@@ -178,7 +178,7 @@ func TestMemoryGrowsForWhatDoesNotFit(t *testing.T) {
 
 // A large push must not make other requests wait.
 func TestLargePushBlocksNobody(t *testing.T) {
-	g := gatetest.StartBare(t, gatetest.Options{Workers: 1})
+	g := headgatetest.StartBare(t, headgatetest.Options{Workers: 1})
 	startControl(t, g)
 	l := &line{port: g.HTTP}
 	defer l.close()

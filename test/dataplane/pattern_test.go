@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 const useRegex = "use-regex: true"
@@ -45,11 +45,11 @@ func TestPatterns(t *testing.T) { checkPaths(t, patternCases) }
 func TestExplodingPattern(t *testing.T) {
 	t.Parallel()
 	backends := record{seen: map[string]string{}}
-	g := gatetest.Start(t, gatetest.Options{Workers: 1, Manifests: served("a", backends.backend(t, "a")) + usersSecret +
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Manifests: served("a", backends.backend(t, "a")) + usersSecret +
 		ruled("bomb", "bomb.test ImplementationSpecific /(a+)+$ a", "", useRegex, "auth-type: basic", "auth-secret: users") +
 		ruled("open", "bomb.test Prefix / a")})
 	exploding := "/" + strings.Repeat("a", 60) + "!"
-	gatetest.EveryProtocol(func(http2 bool, scheme string) {
+	headgatetest.EveryProtocol(func(http2 bool, scheme string) {
 		for _, c := range []struct {
 			path, mark string
 			key        http.Header
@@ -62,7 +62,7 @@ func TestExplodingPattern(t *testing.T) {
 			{"/b", "open", nil, 200},
 		} {
 			mark := fmt.Sprint(c.mark, " ", scheme, " ", http2)
-			r := gatetest.Request{Host: "bomb.test", Path: c.path, Scheme: scheme, HTTP2: http2, Header: http.Header{"X-Mark": {mark}}}
+			r := headgatetest.Request{Host: "bomb.test", Path: c.path, Scheme: scheme, HTTP2: http2, Header: http.Header{"X-Mark": {mark}}}
 			maps.Copy(r.Header, c.key)
 			answer := g.Do(r)
 			if reached := backends.of(mark) != ""; answer.Status != c.status || reached != (c.status == 200) {
@@ -79,7 +79,7 @@ func TestExplodingPattern(t *testing.T) {
 // tried no more. Nobody else's alias loses.
 func TestExplodingAlias(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Workers: 1, Manifests: served("a", startWire(t, "X-Wire: a\r\n").address) +
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Manifests: served("a", startWire(t, "X-Wire: a\r\n").address) +
 		ruled("bomb", "bomb.test Prefix / a", "", `server-alias: ~^(a+)+$`) +
 		ruled("good", "good.test Prefix / a", "", `server-alias: ~^good[0-9]+$`)})
 	checkPath(t, g, "aaaa", "/ a")
@@ -95,12 +95,12 @@ func TestExplodingAlias(t *testing.T) {
 	checkPath(t, g, strings.Repeat("good.", 50)+"good1", "/ 404")
 	g.Get(strings.Repeat("x", 5000), "/").WantStatus(t, 404)
 	g.Apply(ruled("good", "good.test Prefix / a", "", `server-alias: ~^good[0-9]$`))
-	gatetest.Eventually(t, "it is tried anew", func() bool { return g.Get("aaaaa", "/").Status == 200 })
+	headgatetest.Eventually(t, "it is tried anew", func() bool { return g.Get("aaaaa", "/").Status == 200 })
 }
 
 func TestAliases(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Manifests: served("a", startWire(t, "X-Wire: a\r\n").address) +
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: served("a", startWire(t, "X-Wire: a\r\n").address) +
 		served("b", startWire(t, "X-Wire: b\r\n").address) +
 		ruled("one", "one.test Prefix / a", "", `server-alias: www.one.test, *.one.net, one.*, ~^v[0-9]+\.test$, ~numbered`) +
 		ruled("two", "two.test Prefix / b", "*.w.test Prefix / b", "", "server-alias: *.deep.one.net, *.test, one.two.*")})

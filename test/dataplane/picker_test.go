@@ -6,7 +6,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/featuretest"
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/model"
 )
 
@@ -67,10 +67,10 @@ return _M`,
 // try and hears of each outcome. Backends with other settings are unaffected.
 func TestPickersAreChosenByBackends(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Workers: 1, Features: append(all.Features(), picking()), Timing: gatetest.Hasty(), Manifests: served("picked", gatetest.StartEcho(t, "a"), gatetest.StartEcho(t, "b")) +
-		gatetest.Service("half") + gatetest.Endpoints("half", "127.0.0.1:1", gatetest.StartEcho(t, "alive")) + served("plain", gatetest.StartEcho(t, "plain")) +
-		gatetest.Ingress("picked", "picked.test", "/", "picked", "start: 2") + gatetest.Ingress("half", "half.test", "/", "half", "start: 1") +
-		gatetest.Ingress("plain", "plain.test", "/", "plain")})
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Features: append(all.Features(), picking()), Timing: headgatetest.Hasty(), Manifests: served("picked", headgatetest.StartEcho(t, "a"), headgatetest.StartEcho(t, "b")) +
+		headgatetest.Service("half") + headgatetest.Endpoints("half", "127.0.0.1:1", headgatetest.StartEcho(t, "alive")) + served("plain", headgatetest.StartEcho(t, "plain")) +
+		headgatetest.Ingress("picked", "picked.test", "/", "picked", "start: 2") + headgatetest.Ingress("half", "half.test", "/", "half", "start: 1") +
+		headgatetest.Ingress("plain", "plain.test", "/", "plain")})
 	first := g.Get("picked.test", "/").WantStatus(t, 200).Echo.Backend
 	for range 3 {
 		if again := g.Get("picked.test", "/").WantStatus(t, 200).Echo.Backend; again != first {
@@ -82,7 +82,7 @@ func TestPickersAreChosenByBackends(t *testing.T) {
 		t.Errorf("%d requests are kept", kept)
 	}
 	// Another setting changes what is picked, and the picker goes on.
-	g.Apply(gatetest.Ingress("picked", "picked.test", "/", "picked", "start: 1"))
+	g.Apply(headgatetest.Ingress("picked", "picked.test", "/", "picked", "start: 1"))
 	if other := g.Get("picked.test", "/").WantStatus(t, 200).Echo.Backend; other == first {
 		t.Errorf("still backend %s", first)
 	}

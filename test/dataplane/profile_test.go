@@ -11,14 +11,14 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/controller"
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/unit"
 )
 
 // profilesOf is the number of profiles in nginx.conf, the default one among
 // them.
-func profilesOf(t *testing.T, g *gatetest.Gate) int {
+func profilesOf(t *testing.T, g *headgatetest.Gate) int {
 	t.Helper()
 	conf, err := os.ReadFile(filepath.Join(g.RunDir.Path(), "nginx.conf"))
 	if err != nil {
@@ -28,7 +28,7 @@ func profilesOf(t *testing.T, g *gatetest.Gate) int {
 }
 
 // posting is clients that keep their connections.
-func posting(t *testing.T, g *gatetest.Gate, clients int, host func(turn int) string) *load {
+func posting(t *testing.T, g *headgatetest.Gate, clients int, host func(turn int) string) *load {
 	t.Helper()
 	return startLoad(t, clients, func(number int) func() error {
 		l := &line{port: g.HTTP, idle: controller.DefaultTiming().Drain * 4 / 5}
@@ -48,12 +48,12 @@ func TestProfilesAreShared(t *testing.T) {
 	timing := controller.DefaultTiming()
 	timing.ReloadInterval = time.Millisecond
 	sizes := []string{"8k", "16k", "32k", "64k", "128k"}
-	manifests := served("one", gatetest.StartEcho(t, "one")) + served("socket", gatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { talkBack(w) }))) +
-		gatetest.Ingress("socket", "socket.test", "/", "socket", "proxy-buffer-size: "+sizes[0])
+	manifests := served("one", headgatetest.StartEcho(t, "one")) + served("socket", headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { talkBack(w) }))) +
+		headgatetest.Ingress("socket", "socket.test", "/", "socket", "proxy-buffer-size: "+sizes[0])
 	for i := range 200 {
-		manifests += gatetest.Ingress(fmt.Sprint("i", i), fmt.Sprintf("h%d.test", i), "/", "one", "proxy-buffer-size: "+sizes[i%len(sizes)])
+		manifests += headgatetest.Ingress(fmt.Sprint("i", i), fmt.Sprintf("h%d.test", i), "/", "one", "proxy-buffer-size: "+sizes[i%len(sizes)])
 	}
-	g := gatetest.Start(t, gatetest.Options{Workers: 2, Timing: &timing, Manifests: manifests})
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 2, Timing: &timing, Manifests: manifests})
 	if n := profilesOf(t, g); n != len(sizes)+1 {
 		t.Errorf("%d profiles beside the default one, want %d", n-1, len(sizes))
 	}
@@ -81,13 +81,13 @@ func TestProfilesAreShared(t *testing.T) {
 			t.Errorf("the WebSocket after %s: %v", what, err)
 		}
 	}
-	step("another Ingress of a known tuple", gatetest.Ingress("known", "known.test", "/", "one", "proxy-buffer-size: 64k"), "", 0)
-	step("the sixth tuple", gatetest.Ingress("sixth", "sixth.test", "/", "one", "proxy-buffer-size: 1m"), "", 1)
+	step("another Ingress of a known tuple", headgatetest.Ingress("known", "known.test", "/", "one", "proxy-buffer-size: 64k"), "", 0)
+	step("the sixth tuple", headgatetest.Ingress("sixth", "sixth.test", "/", "one", "proxy-buffer-size: 1m"), "", 1)
 	wantEcho(t, g.Get("sixth.test", "/"), "one")
-	step("another value, rounded to a known one", gatetest.Ingress("seventh", "seventh.test", "/", "one", "proxy-buffer-size: 1000k"), "", 0)
-	step("one of two leaves a tuple", "", gatetest.Ingress("seventh", "seventh.test", "/", "one"), 0)
-	step("nobody has the tuple any more", "", gatetest.Ingress("sixth", "sixth.test", "/", "one"), 0)
-	step("the tuple comes back", gatetest.Ingress("sixth", "sixth.test", "/", "one", "proxy-buffer-size: 1m"), "", 0)
+	step("another value, rounded to a known one", headgatetest.Ingress("seventh", "seventh.test", "/", "one", "proxy-buffer-size: 1000k"), "", 0)
+	step("one of two leaves a tuple", "", headgatetest.Ingress("seventh", "seventh.test", "/", "one"), 0)
+	step("nobody has the tuple any more", "", headgatetest.Ingress("sixth", "sixth.test", "/", "one"), 0)
+	step("the tuple comes back", headgatetest.Ingress("sixth", "sixth.test", "/", "one", "proxy-buffer-size: 1m"), "", 0)
 	busy.wantNoneWrong(t, 100)
 }
 
@@ -100,7 +100,7 @@ func TestManyTuplesAreBounded(t *testing.T) {
 	for _, outcome := range []string{"error", "timeout", "http_500", "http_502", "error http_500", "error http_502", "timeout http_500"} {
 		for size := 1; size <= 4096; size *= 2 {
 			for _, body := range []string{"1k", "2k", "5k", "10k", "20k", "50k", "100k", "200k", "500k", "2m", "5m"} {
-				tenant.WriteString(created(2000, gatetest.Ingress(fmt.Sprint("t", n), fmt.Sprintf("t%d.test", n), "/", "one",
+				tenant.WriteString(created(2000, headgatetest.Ingress(fmt.Sprint("t", n), fmt.Sprintf("t%d.test", n), "/", "one",
 					fmt.Sprintf("proxy-buffer-size: %dk", size), "proxy-body-size: "+body, "proxy-next-upstream: "+outcome)))
 				n++
 			}
@@ -109,9 +109,9 @@ func TestManyTuplesAreBounded(t *testing.T) {
 	if n < 1000 {
 		t.Fatalf("only %d tuples", n)
 	}
-	g := gatetest.Start(t, gatetest.Options{Workers: 1, Timing: gatetest.Hasty(), Manifests: served("one", gatetest.StartEcho(t, "one")) +
-		created(2001, gatetest.Ingress("plain", "plain.test", "/", "one")) +
-		created(1990, gatetest.Ingress("old", "old.test", "/", "one", "proxy-body-size: 2k", "proxy-buffer-size: 256k"))})
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Timing: headgatetest.Hasty(), Manifests: served("one", headgatetest.StartEcho(t, "one")) +
+		created(2001, headgatetest.Ingress("plain", "plain.test", "/", "one")) +
+		created(1990, headgatetest.Ingress("old", "old.test", "/", "one", "proxy-body-size: 2k", "proxy-buffer-size: 256k"))})
 	host := func(name string) string {
 		t.Helper()
 		unit, err := g.Client.Unit(t.Context(), unit.Host.Key(name))
@@ -139,7 +139,7 @@ func TestManyTuplesAreBounded(t *testing.T) {
 	}
 	// The exact limit is the route's own, whatever the profile.
 	for body, want := range map[int]int{1024: 200, 1025: 413} {
-		g.Do(gatetest.Request{Method: "POST", Host: "t0.test", Body: strings.NewReader(strings.Repeat("x", body))}).WantStatus(t, want)
+		g.Do(headgatetest.Request{Method: "POST", Host: "t0.test", Body: strings.NewReader(strings.Repeat("x", body))}).WantStatus(t, want)
 	}
 	if got := g.Value(g.Metrics.Findings.WithLabelValues("TooMany")); got < n-200 {
 		t.Errorf("%d findings for %d tuples", got, n)
@@ -155,8 +155,8 @@ func created(year int, manifest string) string {
 // and hurts none.
 func TestDynamicSettingsUnderLoad(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Workers: 2, Manifests: served("one", gatetest.StartEcho(t, "one")) + gatetest.Ingress("a", "a.test", "/", "one") +
-		gatetest.Ingress("b", "b.test", "/", "one")})
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 2, Manifests: served("one", headgatetest.StartEcho(t, "one")) + headgatetest.Ingress("a", "a.test", "/", "one") +
+		headgatetest.Ingress("b", "b.test", "/", "one")})
 	busy := posting(t, g, 8, func(turn int) string { return []string{"a.test", "b.test"}[turn%2] })
 	for i := range 10 {
 		for _, annotation := range []string{
@@ -164,7 +164,7 @@ func TestDynamicSettingsUnderLoad(t *testing.T) {
 			fmt.Sprintf("proxy-connect-timeout: %d", 10+i), fmt.Sprintf("proxy-cookie-path: /a /b%d", i), fmt.Sprintf("proxy-cookie-domain: a b%d", i),
 			fmt.Sprintf("proxy-redirect-to: /%d", i),
 		} {
-			g.Apply(gatetest.Ingress("a", "a.test", "/", "one", annotation, "proxy-redirect-from: /a"))
+			g.Apply(headgatetest.Ingress("a", "a.test", "/", "one", annotation, "proxy-redirect-from: /a"))
 		}
 	}
 	if n := g.Value(g.Metrics.Reloads); n != 0 {

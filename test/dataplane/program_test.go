@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/pkitest"
 	"github.com/headgate/headgate/internal/porttest"
 )
@@ -27,14 +27,14 @@ type program struct {
 	// gate lets NGINX start; waits tells that it was asked to.
 	gate, waits          string
 	http, https, healthz uint16
-	log                  *gatetest.Log
+	log                  *headgatetest.Log
 	ended                chan struct{}
 }
 
 // The program as a user starts it.
 func TestProgram(t *testing.T) {
 	t.Parallel()
-	gatetest.Long(t)
+	headgatetest.Long(t)
 	binary := filepath.Join(t.TempDir(), "headgate")
 	if output, err := exec.Command("go", "build", "-o", binary, "../../cmd/headgate").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v: %s", err, output)
@@ -72,7 +72,7 @@ func startProgram(t *testing.T, binary, manifests string, flags ...string) *prog
 	}
 	p := &program{
 		t: t, folder: filepath.Join(root, "manifests"), gate: filepath.Join(root, "gate"), waits: filepath.Join(root, "waits"), dir: filepath.Join(root, "run"),
-		http: porttest.Free(t), https: porttest.Free(t), healthz: porttest.Free(t), log: &gatetest.Log{}, ended: make(chan struct{}),
+		http: porttest.Free(t), https: porttest.Free(t), healthz: porttest.Free(t), log: &headgatetest.Log{}, ended: make(chan struct{}),
 	}
 	p.write("nginx", fmt.Sprintf("#!/bin/sh\ncase \"$*\" in *' -c %s '*) echo >%s; while [ ! -e %s ]; do sleep 0.01; done ;; esac\nexec %s \"$@\"\n",
 		filepath.Join(p.dir, "nginx.conf"), p.waits, p.gate, nginx), 0o755)
@@ -131,7 +131,7 @@ func (p *program) open(yes bool) {
 
 // health is what the health check answers, with status 0 if nobody does.
 func (p *program) health() (int, string) {
-	response, err := http.Get("http://" + gatetest.Address(p.healthz) + "/healthz")
+	response, err := http.Get("http://" + headgatetest.Address(p.healthz) + "/healthz")
 	if err != nil {
 		return 0, err.Error()
 	}
@@ -146,7 +146,7 @@ func (p *program) health() (int, string) {
 func (p *program) wantHealth(when string, status int, reason string) {
 	p.t.Helper()
 	var last string
-	gatetest.Eventually(p.t, fmt.Sprintf("the health check says %d %s", status, reason), func() bool {
+	headgatetest.Eventually(p.t, fmt.Sprintf("the health check says %d %s", status, reason), func() bool {
 		got, text := p.health()
 		last = fmt.Sprint(got, text)
 		return got == status && strings.Contains(text, reason)
@@ -171,7 +171,7 @@ func (p *program) master() int {
 // The health check tells whether requests are served as they should be.
 func checkHealth(t *testing.T, binary string) {
 	t.Parallel()
-	p := startProgram(t, binary, served("one", gatetest.StartEcho(t, "one"))+gatetest.Ingress("a", "a.test", "/", "one"))
+	p := startProgram(t, binary, served("one", headgatetest.StartEcho(t, "one"))+headgatetest.Ingress("a", "a.test", "/", "one"))
 	p.wantHealth("before NGINX runs", 500, "first load")
 	p.open(true)
 	p.wantHealth("with NGINX", 200, "ok")
@@ -203,7 +203,7 @@ func checkHealth(t *testing.T, binary string) {
 func checkEarlyEnd(t *testing.T, binary string) {
 	t.Parallel()
 	p := startProgram(t, binary, "")
-	gatetest.Eventually(t, "NGINX is started", func() bool {
+	headgatetest.Eventually(t, "NGINX is started", func() bool {
 		_, err := os.Stat(p.waits)
 		return err == nil
 	})
@@ -219,13 +219,13 @@ func checkEarlyEnd(t *testing.T, binary string) {
 func checkEnd(t *testing.T, binary string) {
 	t.Parallel()
 	asked, answer := make(chan struct{}), make(chan struct{})
-	backend := gatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	backend := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		close(asked)
 		<-answer
 		fmt.Fprint(w, "late")
 	}))
 	finish := sync.OnceFunc(func() { close(answer) })
-	p := startProgram(t, binary, served("slow", backend)+gatetest.Ingress("a", "a.test", "/", "slow"))
+	p := startProgram(t, binary, served("slow", backend)+headgatetest.Ingress("a", "a.test", "/", "slow"))
 	defer finish()
 	p.open(true)
 	p.wantHealth("with NGINX", 200, "ok")
@@ -242,7 +242,7 @@ func checkEnd(t *testing.T, binary string) {
 	master := p.master()
 	kill(t, p.cmd.Process.Pid, syscall.SIGTERM)
 	p.wantHealth("on SIGTERM", 500, "shutting down")
-	gatetest.Eventually(t, "no new connection is taken", func() bool {
+	headgatetest.Eventually(t, "no new connection is taken", func() bool {
 		l := &line{port: p.http}
 		defer l.close()
 		return l.open() != nil
@@ -277,12 +277,12 @@ func checkCertificates(t *testing.T, binary string) {
 	t.Parallel()
 	authority := pkitest.New(t)
 	pair := authority.Issue("main.test")
-	p := startProgram(t, binary, gatetest.TLSSecret("main", gatetest.KeyPair{Certificate: pair.Certificate, Key: pair.Key})+gatetest.Config("enable-ocsp: true"),
+	p := startProgram(t, binary, headgatetest.TLSSecret("main", headgatetest.KeyPair{Certificate: pair.Certificate, Key: pair.Key})+headgatetest.Config("enable-ocsp: true"),
 		"--default-ssl-certificate=default/main", "--enable-ssl-chain-completion")
 	p.open(true)
 	p.wantHealth("with NGINX", 200, "ok")
-	gatetest.Eventually(t, "the default certificate has its issuer and a staple", func() bool {
-		connection, err := tls.Dial("tcp", gatetest.Address(p.https), &tls.Config{InsecureSkipVerify: true, ServerName: "nobody.test"})
+	headgatetest.Eventually(t, "the default certificate has its issuer and a staple", func() bool {
+		connection, err := tls.Dial("tcp", headgatetest.Address(p.https), &tls.Config{InsecureSkipVerify: true, ServerName: "nobody.test"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/porttest"
 	"github.com/headgate/headgate/test/echo"
 )
@@ -25,13 +25,13 @@ import (
 // deadAddress is one at which nothing listens.
 func deadAddress(t *testing.T) string {
 	t.Helper()
-	return gatetest.Address(porttest.Free(t))
+	return headgatetest.Address(porttest.Free(t))
 }
 
 func TestTurnsAreEven(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Manifests: gatetest.Ingress("web", "a.test", "/", "three") + served("three",
-		gatetest.StartEcho(t, "one"), gatetest.StartEcho(t, "two"), gatetest.StartEcho(t, "three"))})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: headgatetest.Ingress("web", "a.test", "/", "three") + served("three",
+		headgatetest.StartEcho(t, "one"), headgatetest.StartEcho(t, "two"), headgatetest.StartEcho(t, "three"))})
 	const each = 60
 	got := map[string]int{}
 	for range 3 * each {
@@ -49,15 +49,15 @@ func TestTurnsAreEven(t *testing.T) {
 
 func TestEndpointsThatRefuseAreTriedElsewhere(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Manifests: gatetest.Ingress("web", "a.test", "/", "half") +
-		served("half", deadAddress(t), gatetest.StartEcho(t, "alive")) +
-		gatetest.Ingress("named", "named.test", "/", "half", "proxy-body-size: 3m") +
-		gatetest.Ingress("gone", "gone.test", "/", "dead") + served("dead", deadAddress(t))})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: headgatetest.Ingress("web", "a.test", "/", "half") +
+		served("half", deadAddress(t), headgatetest.StartEcho(t, "alive")) +
+		headgatetest.Ingress("named", "named.test", "/", "half", "proxy-body-size: 3m") +
+		headgatetest.Ingress("gone", "gone.test", "/", "dead") + served("dead", deadAddress(t))})
 	for i := range 8 {
 		host := []string{"a.test", "named.test"}[i%2]
 		g.Get(host, "/").WantStatus(t, 200)
 		// Nothing of it was sent yet, so that it may be tried again too.
-		g.Do(gatetest.Request{Method: "POST", Host: host, Body: strings.NewReader("body")}).WantStatus(t, 200)
+		g.Do(headgatetest.Request{Method: "POST", Host: host, Body: strings.NewReader("body")}).WantStatus(t, 200)
 	}
 	g.Get("gone.test", "/").WantStatus(t, 502)
 }
@@ -74,8 +74,8 @@ func TestIPv6Endpoint(t *testing.T) {
 	server.Start()
 	t.Cleanup(server.Close)
 	address := netip.MustParseAddrPort(listener.Addr().String())
-	g := gatetest.Start(t, gatetest.Options{
-		Manifests: gatetest.Ingress("web", "a.test", "/", "six") + served("six", address.String()),
+	g := headgatetest.Start(t, headgatetest.Options{
+		Manifests: headgatetest.Ingress("web", "a.test", "/", "six") + served("six", address.String()),
 	})
 	if r := g.Get("a.test", "/").WantStatus(t, 200); !strings.Contains(r.Body, "backend: six\n") {
 		t.Errorf("got %q", r.Body)
@@ -85,8 +85,8 @@ func TestIPv6Endpoint(t *testing.T) {
 func TestConnectionsToBackendsAreKept(t *testing.T) {
 	t.Parallel()
 	w := startWire(t, "")
-	g := gatetest.Start(t, gatetest.Options{Timing: gatetest.Hasty(), Manifests: served("w", w.address) +
-		gatetest.Ingress("plain", "plain.test", "/", "w") + gatetest.Ingress("named", "named.test", "/", "w", "proxy-body-size: 3m")})
+	g := headgatetest.Start(t, headgatetest.Options{Timing: headgatetest.Hasty(), Manifests: served("w", w.address) +
+		headgatetest.Ingress("plain", "plain.test", "/", "w") + headgatetest.Ingress("named", "named.test", "/", "w", "proxy-body-size: 3m")})
 	for range 40 {
 		g.Get("plain.test", "/").WantStatus(t, 200)
 		g.Get("named.test", "/").WantStatus(t, 200)
@@ -95,7 +95,7 @@ func TestConnectionsToBackendsAreKept(t *testing.T) {
 	if n := w.connections.Load(); n > 2 {
 		t.Errorf("%d connections for 80 requests, one after the other", n)
 	}
-	g.ApplyReloading(gatetest.Config("upstream-keepalive-connections: 0"))
+	g.ApplyReloading(headgatetest.Config("upstream-keepalive-connections: 0"))
 	w.connections.Store(0)
 	r := g.Get("plain.test", "/")
 	g.Get("plain.test", "/")
@@ -110,21 +110,21 @@ const webSocketHead = "GET /ws?x=1 HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r
 func TestStreamsPass(t *testing.T) {
 	t.Parallel()
 	steps := newSteps()
-	backend := gatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	backend := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Steps") != "" {
 			steps.ServeHTTP(w, r)
 			return
 		}
 		echo.Handler("one").ServeHTTP(w, r)
 	}))
-	g := gatetest.Start(t, gatetest.Options{Manifests: served("s", backend) +
-		gatetest.Ingress("plain", "plain.test", "/", "s") +
-		gatetest.Ingress("named", "named.test", "/", "s", "proxy-body-size: 3m") +
-		gatetest.Ingress("upload", "upload.test", "/", "s", "proxy-request-buffering: off")})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: served("s", backend) +
+		headgatetest.Ingress("plain", "plain.test", "/", "s") +
+		headgatetest.Ingress("named", "named.test", "/", "s", "proxy-body-size: 3m") +
+		headgatetest.Ingress("upload", "upload.test", "/", "s", "proxy-request-buffering: off")})
 	for _, host := range []string{"plain.test", "named.test"} {
-		t.Run("WebSocket over http, "+host, func(t *testing.T) { checkWebSocket(t, gatetest.Dial(t, g.HTTP), host) })
+		t.Run("WebSocket over http, "+host, func(t *testing.T) { checkWebSocket(t, headgatetest.Dial(t, g.HTTP), host) })
 		t.Run("WebSocket over https, "+host, func(t *testing.T) {
-			secured := tls.Client(gatetest.Dial(t, g.HTTPS), &tls.Config{InsecureSkipVerify: true, ServerName: host})
+			secured := tls.Client(headgatetest.Dial(t, g.HTTPS), &tls.Config{InsecureSkipVerify: true, ServerName: host})
 			checkWebSocket(t, secured, host)
 		})
 		t.Run("events, "+host, func(t *testing.T) { checkEvents(t, g, steps, host) })
@@ -197,16 +197,16 @@ func (s *steps) takeUpload(w http.ResponseWriter, r *http.Request) {
 		}
 		select {
 		case s.read <- string(buffer):
-		case <-time.After(gatetest.Patience):
+		case <-time.After(headgatetest.Patience):
 			return
 		}
 	}
 }
 
 // checkEvents reads each event before the backend goes on to the next.
-func checkEvents(t *testing.T, g *gatetest.Gate, s *steps, host string) {
+func checkEvents(t *testing.T, g *headgatetest.Gate, s *steps, host string) {
 	t.Helper()
-	connection := gatetest.Dial(t, g.HTTP)
+	connection := headgatetest.Dial(t, g.HTTP)
 	fmt.Fprintf(connection, "GET /events HTTP/1.1\r\nHost: %s\r\nX-Steps: 1\r\nConnection: close\r\n\r\n", host)
 	response, err := http.ReadResponse(bufio.NewReader(connection), nil)
 	if err != nil {
@@ -226,7 +226,7 @@ func checkEvents(t *testing.T, g *gatetest.Gate, s *steps, host string) {
 }
 
 // checkUpload sends each piece when the backend has got the one before.
-func checkUpload(t *testing.T, g *gatetest.Gate, s *steps) {
+func checkUpload(t *testing.T, g *headgatetest.Gate, s *steps) {
 	t.Helper()
 	for _, c := range []struct {
 		head, form, end string
@@ -235,7 +235,7 @@ func checkUpload(t *testing.T, g *gatetest.Gate, s *steps) {
 		{"Content-Length: 15\r\n", "%s", "", false},
 		{"Transfer-Encoding: chunked\r\n", "5\r\n%s\r\n", "0\r\n\r\n", true},
 	} {
-		connection := gatetest.Dial(t, g.HTTP)
+		connection := headgatetest.Dial(t, g.HTTP)
 		io.WriteString(connection, "POST /up HTTP/1.1\r\nHost: upload.test\r\nX-Steps: 1\r\nConnection: close\r\n"+c.head+"\r\n")
 		for _, piece := range []string{"first", "secnd", "third"} {
 			fmt.Fprintf(connection, c.form, piece)
@@ -244,7 +244,7 @@ func checkUpload(t *testing.T, g *gatetest.Gate, s *steps) {
 				if got != piece {
 					t.Errorf("the backend read %q, want %q", got, piece)
 				}
-			case <-time.After(gatetest.Patience):
+			case <-time.After(headgatetest.Patience):
 				t.Fatalf("the backend never got %q", piece)
 			}
 		}
@@ -260,9 +260,9 @@ func checkUpload(t *testing.T, g *gatetest.Gate, s *steps) {
 	}
 }
 
-func checkContinue(t *testing.T, g *gatetest.Gate) {
+func checkContinue(t *testing.T, g *headgatetest.Gate) {
 	t.Helper()
-	connection := gatetest.Dial(t, g.HTTP)
+	connection := headgatetest.Dial(t, g.HTTP)
 	io.WriteString(connection, "POST / HTTP/1.1\r\nHost: plain.test\r\nExpect: 100-continue\r\nContent-Length: 5\r\nConnection: close\r\n\r\n")
 	reader := bufio.NewReader(connection)
 	if head, err := readHead(reader); err != nil || head != "HTTP/1.1 100 Continue\r\n\r\n" {
@@ -279,16 +279,16 @@ func checkContinue(t *testing.T, g *gatetest.Gate) {
 	}
 }
 
-func checkLargeBody(t *testing.T, g *gatetest.Gate) {
+func checkLargeBody(t *testing.T, g *headgatetest.Gate) {
 	t.Helper()
 	body := make([]byte, 900_000)
 	if _, err := rand.Read(body); err != nil {
 		t.Fatal(err)
 	}
 	sum := sha256.Sum256(body)
-	g.Apply(served("sum", gatetest.StartEcho(t, "sum")) + gatetest.Ingress("sum", "sum.test", "/", "sum") +
-		gatetest.Ingress("sum2", "sum2.test", "/", "sum", "proxy-body-size: 3m"))
-	for _, r := range []gatetest.Request{
+	g.Apply(served("sum", headgatetest.StartEcho(t, "sum")) + headgatetest.Ingress("sum", "sum.test", "/", "sum") +
+		headgatetest.Ingress("sum2", "sum2.test", "/", "sum", "proxy-body-size: 3m"))
+	for _, r := range []headgatetest.Request{
 		{Method: "PUT", Host: "sum.test", Body: bytes.NewReader(body)},
 		{Method: "PUT", Host: "sum2.test", Body: bytes.NewReader(body)},
 		{Method: "PUT", Host: "sum2.test", Body: io.MultiReader(bytes.NewReader(body))}, // chunked
@@ -303,11 +303,11 @@ func checkLargeBody(t *testing.T, g *gatetest.Gate) {
 
 func TestMethods(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{
-		Manifests: gatetest.Ingress("web", "a.test", "/", "w") + served("w", startWire(t, "X-Method: here\r\n").address),
+	g := headgatetest.Start(t, headgatetest.Options{
+		Manifests: headgatetest.Ingress("web", "a.test", "/", "w") + served("w", startWire(t, "X-Method: here\r\n").address),
 	})
 	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND", "FOO"} {
-		r := g.Do(gatetest.Request{Method: method, Host: "a.test", Path: "/m"}).WantStatus(t, 200)
+		r := g.Do(headgatetest.Request{Method: method, Host: "a.test", Path: "/m"}).WantStatus(t, 200)
 		if r.Header.Get("X-Method") != "here" {
 			t.Errorf("%s did not reach the backend", method)
 		}
@@ -328,7 +328,7 @@ func TestMethods(t *testing.T) {
 			t.Errorf("%q: %d, want %d", text, r.Status, want)
 		}
 	}
-	if r := g.Do(gatetest.Request{Method: "HEAD", Host: "nobody.test"}).WantStatus(t, 404); r.Body != "" {
+	if r := g.Do(headgatetest.Request{Method: "HEAD", Host: "nobody.test"}).WantStatus(t, 404); r.Body != "" {
 		t.Errorf("HEAD without a host: body %q", r.Body)
 	}
 }

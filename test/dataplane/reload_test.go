@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/controller"
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/unit"
 )
 
@@ -18,8 +18,8 @@ import (
 // serve it with another one, which could lack its access control.
 func TestUnitOfALaterGeneration(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Workers: 1, Timing: gatetest.Hasty(), Manifests: served("one", gatetest.StartEcho(t, "one")) +
-		served("two", gatetest.StartEcho(t, "two")) + gatetest.Ingress("a", "known.test", "/", "one") + gatetest.Ingress("b", "other.test", "/", "two")})
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Timing: headgatetest.Hasty(), Manifests: served("one", headgatetest.StartEcho(t, "one")) +
+		served("two", headgatetest.StartEcho(t, "two")) + headgatetest.Ingress("a", "known.test", "/", "one") + headgatetest.Ingress("b", "other.test", "/", "two")})
 	wantEcho(t, g.Get("known.test", "/"), "one")
 
 	known, err := g.Client.Unit(t.Context(), unit.Host.Key("known.test"))
@@ -49,11 +49,11 @@ func TestUnitOfALaterGeneration(t *testing.T) {
 // old worker, which lacks the new profile.
 func TestHalfReadRequestMeetsAReload(t *testing.T) {
 	t.Parallel()
-	before := gatetest.Ingress("a", "known.test", "/", "one") + gatetest.Ingress("b", "new.test", "/", "one")
-	after := gatetest.Ingress("a", "known.test", "/", "two", "proxy-body-size: 3m") + gatetest.Ingress("b", "new.test", "/", "two", "proxy-body-size: 3m")
-	g := gatetest.Start(t, gatetest.Options{Workers: 1, Timing: gatetest.Hasty(), Features: telling(),
-		Manifests: served("one", gatetest.StartEcho(t, "one")) + served("two", gatetest.StartEcho(t, "two")) +
-			before + gatetest.Ingress("c", "user-of-one.test", "/", "one")})
+	before := headgatetest.Ingress("a", "known.test", "/", "one") + headgatetest.Ingress("b", "new.test", "/", "one")
+	after := headgatetest.Ingress("a", "known.test", "/", "two", "proxy-body-size: 3m") + headgatetest.Ingress("b", "new.test", "/", "two", "proxy-body-size: 3m")
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Timing: headgatetest.Hasty(), Features: telling(),
+		Manifests: served("one", headgatetest.StartEcho(t, "one")) + served("two", headgatetest.StartEcho(t, "two")) +
+			before + headgatetest.Ingress("c", "user-of-one.test", "/", "one")})
 	wantEcho(t, g.Get("known.test", "/"), "one")
 
 	known, fresh := &line{port: g.HTTP}, &line{port: g.HTTP}
@@ -93,13 +93,13 @@ func TestHalfReadRequestMeetsAReload(t *testing.T) {
 // Once a reload is reported done, no old worker answers a new connection.
 func TestReloadIsDoneWhenOldWorkersAreGone(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Workers: 2, Timing: gatetest.Hasty(), Features: telling(),
-		Manifests: served("one", gatetest.StartEcho(t, "one")) + gatetest.Ingress("a", "a.test", "/", "one")})
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 2, Timing: headgatetest.Hasty(), Features: telling(),
+		Manifests: served("one", headgatetest.StartEcho(t, "one")) + headgatetest.Ingress("a", "a.test", "/", "one")})
 	l := startLoad(t, 3, func(int) func() error {
 		return func() error {
 			client := g.NewClient(false)
 			defer client.CloseIdleConnections()
-			r, err := g.Try(client, gatetest.Request{Host: "a.test"})
+			r, err := g.Try(client, headgatetest.Request{Host: "a.test"})
 			if err != nil {
 				// A connection that waited for an old worker when it left.
 				return nil
@@ -130,9 +130,9 @@ func TestReloadIsDoneWhenOldWorkersAreGone(t *testing.T) {
 func TestReloadLosesNoRequest(t *testing.T) {
 	timing := controller.DefaultTiming()
 	timing.ReloadInterval = time.Millisecond
-	g := gatetest.Start(t, gatetest.Options{Workers: 2, Timing: &timing,
-		Manifests: served("one", gatetest.StartEcho(t, "one")) + gatetest.Ingress("a", "a.test", "/", "one") +
-			gatetest.TLSSecret("b", gatetest.NewKeyPair(t, "b.test", "b.test")) + gatetest.WithTLS(gatetest.Ingress("b", "b.test", "/", "one"), "b b.test")})
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 2, Timing: &timing,
+		Manifests: served("one", headgatetest.StartEcho(t, "one")) + headgatetest.Ingress("a", "a.test", "/", "one") +
+			headgatetest.TLSSecret("b", headgatetest.NewKeyPair(t, "b.test", "b.test")) + headgatetest.WithTLS(headgatetest.Ingress("b", "b.test", "/", "one"), "b b.test")})
 	busy := startLoad(t, 32, func(int) func() error {
 		l := &line{port: g.HTTP, idle: timing.Drain * 4 / 5}
 		t.Cleanup(l.close)
@@ -151,7 +151,7 @@ func TestReloadLosesNoRequest(t *testing.T) {
 		client := g.NewClient(true)
 		t.Cleanup(client.CloseIdleConnections)
 		return func() error {
-			r, err := g.Try(client, gatetest.Request{Method: "POST", Scheme: "https", Host: "b.test", Body: strings.NewReader("hello"), HTTP2: true})
+			r, err := g.Try(client, headgatetest.Request{Method: "POST", Scheme: "https", Host: "b.test", Body: strings.NewReader("hello"), HTTP2: true})
 			if err != nil {
 				return err
 			}
@@ -172,7 +172,7 @@ func TestReloadLosesNoRequest(t *testing.T) {
 func TestOpenConnectionsOutliveChanges(t *testing.T) {
 	t.Parallel()
 	more := make(chan struct{})
-	backend := gatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	backend := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Upgrade") != "" {
 			talkBack(w)
 			return
@@ -185,8 +185,8 @@ func TestOpenConnectionsOutliveChanges(t *testing.T) {
 		}
 	}))
 	defer close(more)
-	g := gatetest.Start(t, gatetest.Options{Workers: 1, Timing: gatetest.Hasty(), Features: telling(),
-		Manifests: served("one", backend) + served("two", gatetest.StartEcho(t, "two")) + gatetest.Ingress("a", "a.test", "/", "one")})
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Timing: headgatetest.Hasty(), Features: telling(),
+		Manifests: served("one", backend) + served("two", headgatetest.StartEcho(t, "two")) + headgatetest.Ingress("a", "a.test", "/", "one")})
 
 	socket, stream := &line{port: g.HTTP}, &line{port: g.HTTP}
 	defer socket.close()
@@ -223,14 +223,14 @@ func TestOpenConnectionsOutliveChanges(t *testing.T) {
 		}
 	}
 	wantOpen("before any change")
-	g.Apply(gatetest.Ingress("a", "a.test", "/", "two", "ssl-redirect: false"))
+	g.Apply(headgatetest.Ingress("a", "a.test", "/", "two", "ssl-redirect: false"))
 	wantEcho(t, g.Get("a.test", "/"), "two")
-	g.Delete(gatetest.Ingress("a", "a.test", "/", "two"))
+	g.Delete(headgatetest.Ingress("a", "a.test", "/", "two"))
 	wantOpen("after its host is gone")
 	if n := g.Value(g.Metrics.Reloads); n != 0 {
 		t.Errorf("%d reloads for dynamic changes", n)
 	}
-	g.Apply(gatetest.Ingress("a", "a.test", "/", "two"))
+	g.Apply(headgatetest.Ingress("a", "a.test", "/", "two"))
 	for range 2 {
 		reload(t, g)
 	}

@@ -4,14 +4,14 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // Each worker fetches randomness for many ids at once: neither the end of one
 // fetch nor another worker may repeat an id.
 func TestRequestIDsNeverRepeat(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Manifests: served("w", startWire(t, "").address) + gatetest.Ingress("plain", "plain.test", "/", "w")})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: served("w", startWire(t, "").address) + headgatetest.Ingress("plain", "plain.test", "/", "w")})
 
 	const clients, requests = 8, 200
 	ids := make(chan string, clients*requests)
@@ -21,7 +21,7 @@ func TestRequestIDsNeverRepeat(t *testing.T) {
 			client := g.NewClient(false)
 			defer client.CloseIdleConnections()
 			for range requests {
-				r, err := g.Try(client, gatetest.Request{Host: "plain.test", Path: "/"})
+				r, err := g.Try(client, headgatetest.Request{Host: "plain.test", Path: "/"})
 				if err != nil {
 					t.Error(err)
 					return

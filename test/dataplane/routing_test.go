@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // A pathCase is the rules of one host and what paths lead to: "PATH SERVICE",
@@ -79,7 +79,7 @@ func checkPaths(t *testing.T, cases []pathCase) {
 		}
 		manifests.WriteString(ruled(c.name, rules...))
 	}
-	g := gatetest.Start(t, gatetest.Options{Manifests: manifests.String()})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: manifests.String()})
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -90,7 +90,7 @@ func checkPaths(t *testing.T, cases []pathCase) {
 	}
 }
 
-func checkPath(t *testing.T, g *gatetest.Gate, host, want string) {
+func checkPath(t *testing.T, g *headgatetest.Gate, host, want string) {
 	t.Helper()
 	path, want, _ := strings.Cut(want, " ")
 	r := askRaw(t, g, get(host, path))
@@ -124,7 +124,7 @@ func hostManifests(t *testing.T) string {
 
 func TestHosts(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Manifests: hostManifests(t)})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: hostManifests(t)})
 	for _, c := range []struct{ host, want string }{
 		{"exact.test", "/ a"},
 		{"EXACT.Test", "/ a"},
@@ -171,11 +171,11 @@ func TestHosts(t *testing.T) {
 		if r := askRaw(t, g, get("slash.test:8080", "/foo?a")); r.Header.Get("Location") != "http://slash.test/foo/?a" {
 			t.Errorf("Location %q", r.Header.Get("Location"))
 		}
-		r := g.Do(gatetest.Request{Scheme: "https", Host: "slash.test", Path: "/foo"}).WantStatus(t, 301)
+		r := g.Do(headgatetest.Request{Scheme: "https", Host: "slash.test", Path: "/foo"}).WantStatus(t, 301)
 		if got := r.Header.Get("Location"); got != "https://slash.test/foo/" {
 			t.Errorf("Location %q", got)
 		}
-		r = g.Do(gatetest.Request{Method: "POST", Host: "slash.test", Path: "/foo", Body: strings.NewReader("x")})
+		r = g.Do(headgatetest.Request{Method: "POST", Host: "slash.test", Path: "/foo", Body: strings.NewReader("x")})
 		r.WantStatus(t, 301)
 	})
 	t.Run("requests without a name", func(t *testing.T) {
@@ -199,7 +199,7 @@ func TestHosts(t *testing.T) {
 // Rules without a host answer for all names that no other rule has.
 func TestDefaultHost(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Manifests: served("a", startWire(t, "X-Wire: a\r\n").address) +
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: served("a", startWire(t, "X-Wire: a\r\n").address) +
 		served("b", startWire(t, "X-Wire: b\r\n").address) +
 		ruled("named", "b.test Prefix /b b") + ruled("rest", "- Prefix /foo b") +
 		"---\nkind: Ingress\napiVersion: networking.k8s.io/v1\nmetadata: {name: all}\n" +
@@ -213,7 +213,7 @@ func TestDefaultHost(t *testing.T) {
 	if r := askRaw(t, g, "GET /x HTTP/1.0\r\n\r\n"); r.Header.Get("X-Wire") != "a" {
 		t.Errorf("HTTP/1.0 without Host: %d from %q", r.Status, r.Header.Get("X-Wire"))
 	}
-	if r := g.Do(gatetest.Request{Scheme: "https", Host: "tls.test", HTTP2: true}); r.Header.Get("X-Wire") != "a" {
+	if r := g.Do(headgatetest.Request{Scheme: "https", Host: "tls.test", HTTP2: true}); r.Header.Get("X-Wire") != "a" {
 		t.Errorf("https: %d from %q", r.Status, r.Header.Get("X-Wire"))
 	}
 	g.Delete("---\nkind: Ingress\napiVersion: networking.k8s.io/v1\nmetadata: {name: all}\n")
@@ -229,9 +229,9 @@ var rawTargets = []string{
 
 func TestTargetsReachTheBackendUnchanged(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Manifests: served("w", startWire(t, "").address) +
-		gatetest.Ingress("plain", "plain.test", "/", "w") +
-		gatetest.Ingress("named", "named.test", "/", "w", "proxy-body-size: 3m")})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: served("w", startWire(t, "").address) +
+		headgatetest.Ingress("plain", "plain.test", "/", "w") +
+		headgatetest.Ingress("named", "named.test", "/", "w", "proxy-body-size: 3m")})
 	for _, host := range []string{"plain.test", "named.test"} {
 		t.Run(host, func(t *testing.T) {
 			t.Parallel()
@@ -257,10 +257,10 @@ func TestTargetsReachTheBackendUnchanged(t *testing.T) {
 // where the client's leads elsewhere for who reads it as it stands.
 func TestTargetsBesideAGuard(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Manifests: served("w", startWire(t, "").address) +
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: served("w", startWire(t, "").address) +
 		"---\nkind: Secret\napiVersion: v1\nmetadata: {name: users}\nstringData: {auth: 'user:{PLAIN}secret'}\n" +
-		gatetest.Ingress("free", "a.test", "/", "w") + gatetest.Ingress("more", "a.test", "/more", "w", "proxy-body-size: 3m") +
-		gatetest.Ingress("admin", "a.test", "/admin", "w", "auth-type: basic", "auth-secret: users")})
+		headgatetest.Ingress("free", "a.test", "/", "w") + headgatetest.Ingress("more", "a.test", "/more", "w", "proxy-body-size: 3m") +
+		headgatetest.Ingress("admin", "a.test", "/admin", "w", "auth-type: basic", "auth-secret: users")})
 	client := g.NewClient(true)
 	t.Cleanup(client.CloseIdleConnections)
 	for target, want := range map[string]string{
@@ -291,7 +291,7 @@ func TestTargetsBesideAGuard(t *testing.T) {
 }
 
 // A whole URL in the request line names the host that counts.
-func checkAbsoluteForms(t *testing.T, g *gatetest.Gate, host string) {
+func checkAbsoluteForms(t *testing.T, g *headgatetest.Gate, host string) {
 	t.Helper()
 	for _, c := range []struct{ line, header, target, sent string }{
 		{"http://" + host + "/a%2Fb?", host, "/a%2Fb?", host},
@@ -315,12 +315,12 @@ func TestServices(t *testing.T) {
 	address := startWire(t, "X-Wire: a\r\n").address
 	other := startWire(t, "X-Wire: b\r\n").address
 	port := func(address string) string { return address[strings.LastIndex(address, ":")+1:] }
-	g := gatetest.Start(t, gatetest.Options{Manifests: "---\nkind: Service\napiVersion: v1\nmetadata: {name: two}\n" +
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: "---\nkind: Service\napiVersion: v1\nmetadata: {name: two}\n" +
 		"spec: {ports: [{name: http, port: 80}, {name: other, port: 81, targetPort: 8081}]}\n" +
 		"---\nkind: EndpointSlice\napiVersion: discovery.k8s.io/v1\n" +
 		"metadata: {name: two, labels: {kubernetes.io/service-name: two}}\naddressType: IPv4\n" +
 		"ports: [{name: http, port: " + port(address) + "}, {name: other, port: " + port(other) + "}]\nendpoints: [{addresses: [127.0.0.1]}]\n" +
-		gatetest.Service("empty") + gatetest.Endpoints("empty") +
+		headgatetest.Service("empty") + headgatetest.Endpoints("empty") +
 		ruled("web", "two.test Prefix /number two 80", "two.test Prefix /name two http", "two.test Prefix /number2 two 81",
 			"two.test Prefix /name2 two other", "two.test Prefix /nothere two 82", "two.test Prefix /empty empty", "two.test Prefix /missing missing")})
 	for _, want := range []string{
@@ -330,9 +330,9 @@ func TestServices(t *testing.T) {
 	}
 	g.Apply(served("missing", address))
 	checkPath(t, g, "two.test", "/missing a")
-	g.Apply(gatetest.Endpoints("empty", other))
+	g.Apply(headgatetest.Endpoints("empty", other))
 	checkPath(t, g, "two.test", "/empty b")
-	g.Delete(gatetest.Service("missing"))
+	g.Delete(headgatetest.Service("missing"))
 	checkPath(t, g, "two.test", "/missing 503")
 	if n := g.Value(g.Metrics.Reloads); n != 0 {
 		t.Errorf("%d reloads, want none", n)

@@ -18,7 +18,7 @@ import (
 
 	"github.com/headgate/headgate/internal/dataplane"
 	"github.com/headgate/headgate/internal/feature/all"
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/nginx"
 	"github.com/headgate/headgate/internal/unit"
 	"github.com/headgate/headgate/lua"
@@ -28,17 +28,17 @@ import (
 // jumped to.
 func TestBodyLimitHoldsInNamedProfiles(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Manifests: served("a", gatetest.StartEcho(t, "a")) +
-		gatetest.Ingress("step", "step.test", "/", "a", "proxy-body-size: 2k") +
-		gatetest.Ingress("between", "between.test", "/", "a", "proxy-body-size: 1500") +
-		gatetest.Ingress("streamed", "streamed.test", "/", "a", "proxy-body-size: 1500", "proxy-request-buffering: off")})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: served("a", headgatetest.StartEcho(t, "a")) +
+		headgatetest.Ingress("step", "step.test", "/", "a", "proxy-body-size: 2k") +
+		headgatetest.Ingress("between", "between.test", "/", "a", "proxy-body-size: 1500") +
+		headgatetest.Ingress("streamed", "streamed.test", "/", "a", "proxy-body-size: 1500", "proxy-request-buffering: off")})
 	for _, c := range []struct {
 		host  string
 		limit int
 	}{{"step.test", 2048}, {"between.test", 1500}, {"streamed.test", 1500}} {
 		for _, scheme := range []string{"http", "https"} {
 			for length, want := range map[int]int{c.limit: 200, c.limit + 1: 413, 100 * c.limit: 413} {
-				r := g.Do(gatetest.Request{
+				r := g.Do(headgatetest.Request{
 					Method: "POST", Scheme: scheme, HTTP2: scheme == "https", Host: c.host, Body: bytes.NewReader(make([]byte, length)),
 				})
 				if r.Status != want {
@@ -51,7 +51,7 @@ func TestBodyLimitHoldsInNamedProfiles(t *testing.T) {
 
 // push puts units into the data plane as the controller would, but without its
 // checks.
-func push(t *testing.T, g *gatetest.Gate, entries ...unit.Change) {
+func push(t *testing.T, g *headgatetest.Gate, entries ...unit.Change) {
 	t.Helper()
 	state := g.State()
 	if _, err := g.Client.Push(t.Context(), state.Dictionary, state.Generation, entries); err != nil {
@@ -62,7 +62,7 @@ func push(t *testing.T, g *gatetest.Gate, entries ...unit.Change) {
 // Only addresses are asked: NGINX would take unix sockets and names too.
 func TestEndpointsAreAddresses(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Workers: 1, Manifests: gatetest.Ingress("web", "a.test", "/", "a") + served("a", gatetest.StartEcho(t, "a"))})
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Manifests: headgatetest.Ingress("web", "a.test", "/", "a") + served("a", headgatetest.StartEcho(t, "a"))})
 	g.Get("a.test", "/").WantStatus(t, 200)
 	good := startWire(t, "X-Wire: good\r\n").address
 	for i, endpoint := range []string{
@@ -98,7 +98,7 @@ func TestEndpointsAreAddresses(t *testing.T) {
 func TestErrorLogCannotBeForged(t *testing.T) {
 	t.Parallel()
 	const forged = "\n2025/01/01 00:00:00 [emerg] 1#1: forged by a tenant"
-	g := gatetest.Start(t, gatetest.Options{Workers: 1, Manifests: served("a", gatetest.StartEcho(t, "a"))})
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Manifests: served("a", headgatetest.StartEcho(t, "a"))})
 	quoted := strings.ReplaceAll(forged, "\n", `\r\n`)
 	push(t, g,
 		unit.Change{Kind: unit.Host, Name: "h.test", Version: "1", Payload: []byte(
@@ -112,7 +112,7 @@ func TestErrorLogCannotBeForged(t *testing.T) {
 		g.Get(host, "/").WantStatus(t, 503)
 	}
 	told := func() int { return strings.Count(g.Log.String(), "can't be decoded") }
-	gatetest.Eventually(t, "both are told", func() bool { return told() >= 2 })
+	headgatetest.Eventually(t, "both are told", func() bool { return told() >= 2 })
 	for line := range strings.Lines(g.Log.String()) {
 		if strings.Contains(line, "forged") && (!strings.Contains(line, "can't be decoded") || strings.Contains(line, "severity=emerg")) {
 			t.Errorf("a line that a tenant wrote: %s", line)
@@ -190,7 +190,7 @@ func bareNGINX(t *testing.T, location string) func(target string) string {
 			t.Logf("NGINX said:\n%s", output.String())
 		}
 	})
-	client := &http.Client{Timeout: gatetest.Patience, Transport: &http.Transport{
+	client := &http.Client{Timeout: headgatetest.Patience, Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 		},
@@ -198,7 +198,7 @@ func bareNGINX(t *testing.T, location string) func(target string) string {
 	t.Cleanup(client.CloseIdleConnections)
 	return func(target string) string {
 		var body []byte
-		gatetest.Eventually(t, "NGINX answers", func() bool {
+		headgatetest.Eventually(t, "NGINX answers", func() bool {
 			response, err := client.Get("http://bare" + target)
 			if err != nil {
 				return false
@@ -274,15 +274,15 @@ func TestBackendsCannotRedirectInside(t *testing.T) {
 		}
 		fmt.Fprint(w, "asked for ", r.RequestURI)
 	})
-	g := gatetest.Start(t, gatetest.Options{Manifests: served("a", gatetest.StartBackend(t, handler)) +
-		gatetest.Ingress("plain", "plain.test", "/", "a") + gatetest.Ingress("named", "named.test", "/", "a", "proxy-body-size: 3m")})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: served("a", headgatetest.StartBackend(t, handler)) +
+		headgatetest.Ingress("plain", "plain.test", "/", "a") + headgatetest.Ingress("named", "named.test", "/", "a", "proxy-body-size: 3m")})
 	profile := regexp.MustCompile(`location (@\w+)`).FindStringSubmatch(renderedConf(t, g))
 	if profile == nil {
 		t.Fatal("there is no named profile")
 	}
 	for _, host := range []string{"plain.test", "named.test"} {
 		for _, target := range []string{"/elsewhere", profile[1], "/v1/state", "@none"} {
-			r := g.Do(gatetest.Request{Host: host, Path: "/here", Header: http.Header{"X-Go-To": {target}}}).WantStatus(t, 200)
+			r := g.Do(headgatetest.Request{Host: host, Path: "/here", Header: http.Header{"X-Go-To": {target}}}).WantStatus(t, 200)
 			if r.Body != "asked for /here" || r.Header.Get("X-Accel-Redirect") != "" {
 				t.Errorf("%s, to %s: %q, %v", host, target, r.Body, r.Header)
 			}
@@ -290,7 +290,7 @@ func TestBackendsCannotRedirectInside(t *testing.T) {
 	}
 }
 
-func renderedConf(t *testing.T, g *gatetest.Gate) string {
+func renderedConf(t *testing.T, g *headgatetest.Gate) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(g.RunDir.Path(), "nginx.conf"))
 	if err != nil {

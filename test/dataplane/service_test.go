@@ -11,7 +11,7 @@ import (
 
 	mdns "github.com/miekg/dns"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/source/dns"
 )
 
@@ -90,24 +90,24 @@ func portOf(t *testing.T, address string) uint16 {
 // follows them without a reload and without a lost request.
 func TestExternalName(t *testing.T) {
 	t.Parallel()
-	gatetest.Long(t)
-	one := gatetest.StartEchoAt(t, "one", "127.0.0.1:0")
+	headgatetest.Long(t)
+	one := headgatetest.StartEchoAt(t, "one", "127.0.0.1:0")
 	port := portOf(t, one)
-	gatetest.StartEchoAt(t, "two", fmt.Sprintf("127.0.0.2:%d", port))
+	headgatetest.StartEchoAt(t, "two", fmt.Sprintf("127.0.0.2:%d", port))
 	r := startResolver(t)
 	r.set("ext.test.", "1 A 127.0.0.1")
 	r.set("other.test.", "300 A 127.0.0.2")
 	names := r.settings(t)
 	names.AllowLocal = true
-	g := gatetest.Start(t, gatetest.Options{Names: names, Manifests: external("ext", "ext.test", port) +
-		gatetest.Ingress("ext", "ext.test", "/", "ext")})
+	g := headgatetest.Start(t, headgatetest.Options{Names: names, Manifests: external("ext", "ext.test", port) +
+		headgatetest.Ingress("ext", "ext.test", "/", "ext")})
 	wantEcho(t, g.Get("ext.test", "/"), "one")
 	client := g.NewClient(false)
 	defer client.CloseIdleConnections()
 	// ask asks for as long as one backend answers.
 	ask := func(while string) (backend string) {
-		gatetest.Eventually(t, "another backend than "+while+" answers", func() bool {
-			response, err := g.Try(client, gatetest.Request{Host: "ext.test"})
+		headgatetest.Eventually(t, "another backend than "+while+" answers", func() bool {
+			response, err := g.Try(client, headgatetest.Request{Host: "ext.test"})
 			if err != nil || response.Status != 200 || response.Echo == nil {
 				t.Fatalf("a request was lost: %v, %+v", err, response)
 			}
@@ -121,7 +121,7 @@ func TestExternalName(t *testing.T) {
 		t.Errorf("%s answered, want two", got)
 	}
 	r.set("ext.test.", "")
-	gatetest.Eventually(t, "the finding tells of it", func() bool { return g.Value(g.Metrics.Findings.WithLabelValues("Unresolved")) == 1 })
+	headgatetest.Eventually(t, "the finding tells of it", func() bool { return g.Value(g.Metrics.Findings.WithLabelValues("Unresolved")) == 1 })
 	wantEcho(t, g.Get("ext.test", "/"), "two")
 	r.set("ext.test.", "1 A 127.0.0.1")
 	if got := ask("two"); got != "one" {
@@ -130,8 +130,8 @@ func TestExternalName(t *testing.T) {
 	// A lookup that takes long is not waited for.
 	follows := func(manifests, backend string) {
 		g.Apply(manifests)
-		gatetest.Eventually(t, backend+" answers", func() bool {
-			response, err := g.Try(client, gatetest.Request{Host: "ext.test"})
+		headgatetest.Eventually(t, backend+" answers", func() bool {
+			response, err := g.Try(client, headgatetest.Request{Host: "ext.test"})
 			return err == nil && response.Echo != nil && response.Echo.Backend == backend
 		})
 	}
@@ -139,7 +139,7 @@ func TestExternalName(t *testing.T) {
 	g.Apply(external("ext", "localhost", port))
 	g.Get("ext.test", "/").WantStatus(t, 503)
 	follows(external("ext", "other.test.", port), "two")
-	g.Apply(gatetest.Service("ext") + gatetest.Endpoints("ext", one))
+	g.Apply(headgatetest.Service("ext") + headgatetest.Endpoints("ext", one))
 	wantEcho(t, g.Get("ext.test", "/"), "one")
 	if n := g.Value(g.Metrics.Reloads); n != 0 {
 		t.Errorf("%d reloads", n)
@@ -149,11 +149,11 @@ func TestExternalName(t *testing.T) {
 // A name that leads to this machine is not followed.
 func TestExternalNameLocal(t *testing.T) {
 	t.Parallel()
-	one := gatetest.StartEchoAt(t, "one", "127.0.0.1:0")
+	one := headgatetest.StartEchoAt(t, "one", "127.0.0.1:0")
 	r := startResolver(t)
 	r.set("ext.test.", "300 A 127.0.0.1")
-	g := gatetest.Start(t, gatetest.Options{Names: r.settings(t), Manifests: external("ext", "ext.test", portOf(t, one)) +
-		gatetest.Ingress("ext", "ext.test", "/", "ext") + gatetest.Ingress("gone", "gone.test", "/", "gone")})
+	g := headgatetest.Start(t, headgatetest.Options{Names: r.settings(t), Manifests: external("ext", "ext.test", portOf(t, one)) +
+		headgatetest.Ingress("ext", "ext.test", "/", "ext") + headgatetest.Ingress("gone", "gone.test", "/", "gone")})
 	g.Get("ext.test", "/").WantStatus(t, 503)
 	if n := g.Value(g.Metrics.Findings.WithLabelValues("InvalidValue")); n != 1 {
 		t.Errorf("%d findings for a loopback address, want 1", n)
@@ -181,10 +181,10 @@ func TestServiceUpstream(t *testing.T) {
 	t.Parallel()
 	const asks, asksNot = `nginx.ingress.kubernetes.io/service-upstream: "true"`, `nginx.ingress.kubernetes.io/service-upstream: "false"`
 	const early, late = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
-	pod := gatetest.StartEcho(t, "pod")
-	service := gatetest.StartEchoAt(t, "service", "127.0.0.3:0")
-	objects := clustered("s", "127.0.0.3", portOf(t, service)) + gatetest.Endpoints("s", pod)
-	g := gatetest.Start(t, gatetest.Options{Manifests: objects + onPort("young", "young.test", "s", late, asks)})
+	pod := headgatetest.StartEcho(t, "pod")
+	service := headgatetest.StartEchoAt(t, "service", "127.0.0.3:0")
+	objects := clustered("s", "127.0.0.3", portOf(t, service)) + headgatetest.Endpoints("s", pod)
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: objects + onPort("young", "young.test", "s", late, asks)})
 	wantEcho(t, g.Get("young.test", "/"), "service")
 	g.Apply(onPort("old", "old.test", "s", early, ""))
 	wantEcho(t, g.Get("young.test", "/"), "pod")
@@ -195,7 +195,7 @@ func TestServiceUpstream(t *testing.T) {
 	g.Apply(onPort("old", "old.test", "s", early, asks))
 	wantEcho(t, g.Get("young.test", "/"), "service")
 	wantEcho(t, g.Get("old.test", "/"), "service")
-	g.Apply(gatetest.Config("service-upstream: true") + onPort("old", "old.test", "s", early, ""))
+	g.Apply(headgatetest.Config("service-upstream: true") + onPort("old", "old.test", "s", early, ""))
 	wantEcho(t, g.Get("old.test", "/"), "service")
 	g.Apply(onPort("old", "old.test", "s", early, asksNot))
 	wantEcho(t, g.Get("young.test", "/"), "pod")
@@ -204,7 +204,7 @@ func TestServiceUpstream(t *testing.T) {
 	g.Apply(clustered("s", "None", 80))
 	wantEcho(t, g.Get("young.test", "/"), "pod")
 	g.Apply(clustered("s", "127.0.0.3", portOf(t, service)))
-	g.Delete(gatetest.Endpoints("s", pod))
+	g.Delete(headgatetest.Endpoints("s", pod))
 	wantEcho(t, g.Get("young.test", "/"), "service")
 	if n := g.Value(g.Metrics.Reloads); n != 0 {
 		t.Errorf("%d reloads", n)

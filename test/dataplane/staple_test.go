@@ -9,20 +9,20 @@ import (
 
 	"golang.org/x/crypto/ocsp"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/pkitest"
 	"github.com/headgate/headgate/internal/unit"
 )
 
-func pairOf(p pkitest.Pair) gatetest.KeyPair {
-	return gatetest.KeyPair{Certificate: p.Chain, Key: p.Key}
+func pairOf(p pkitest.Pair) headgatetest.KeyPair {
+	return headgatetest.KeyPair{Certificate: p.Chain, Key: p.Key}
 }
 
 // staple is the OCSP answer that comes with the certificate of a name, nil if
 // none does. A stale one fails the test, and so does one on another
 // certificate.
-func staple(t *testing.T, g *gatetest.Gate, authority *pkitest.Authority, name string, version uint16) *ocsp.Response {
+func staple(t *testing.T, g *headgatetest.Gate, authority *pkitest.Authority, name string, version uint16) *ocsp.Response {
 	t.Helper()
 	began := time.Now()
 	state, err := shake(t, g, &tls.Config{ServerName: name, MinVersion: version, MaxVersion: version})
@@ -45,10 +45,10 @@ func staple(t *testing.T, g *gatetest.Gate, authority *pkitest.Authority, name s
 
 // eachVersion expects that a name comes to have a staple, or to have none, with
 // all versions of TLS.
-func eachVersion(t *testing.T, g *gatetest.Gate, authority *pkitest.Authority, name string, has bool) {
+func eachVersion(t *testing.T, g *headgatetest.Gate, authority *pkitest.Authority, name string, has bool) {
 	t.Helper()
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
-		gatetest.Eventually(t, name+" has the right staple with "+tls.VersionName(version), func() bool {
+		headgatetest.Eventually(t, name+" has the right staple with "+tls.VersionName(version), func() bool {
 			return (staple(t, g, authority, name, version) != nil) == has
 		})
 	}
@@ -58,15 +58,15 @@ func eachVersion(t *testing.T, g *gatetest.Gate, authority *pkitest.Authority, n
 // never shown when they are stale or of another certificate.
 func TestStapling(t *testing.T) {
 	t.Parallel()
-	gatetest.Long(t)
+	headgatetest.Long(t)
 	authority := pkitest.New(t)
 	// Of whole seconds, as OCSP has them.
 	authority.Respond(authority.Good(12 * time.Second))
-	g := gatetest.Start(t, gatetest.Options{DefaultCertificate: "main", Manifests: served("a", gatetest.StartEcho(t, "a")) + gatetest.Config("enable-ocsp: true") +
-		gatetest.TLSSecret("main", pairOf(authority.Issue("main.test"))) + gatetest.TLSSecret("tls", pairOf(authority.Issue("a.test"))) +
-		gatetest.TLSSecret("self", gatetest.NewKeyPair(t, "self", "self.test")) +
-		gatetest.WithTLS(gatetest.Ingress("web", "a.test", "/", "a"), "tls a.test") +
-		gatetest.WithTLS(gatetest.Ingress("self", "self.test", "/", "a"), "self self.test")})
+	g := headgatetest.Start(t, headgatetest.Options{DefaultCertificate: "main", Manifests: served("a", headgatetest.StartEcho(t, "a")) + headgatetest.Config("enable-ocsp: true") +
+		headgatetest.TLSSecret("main", pairOf(authority.Issue("main.test"))) + headgatetest.TLSSecret("tls", pairOf(authority.Issue("a.test"))) +
+		headgatetest.TLSSecret("self", headgatetest.NewKeyPair(t, "self", "self.test")) +
+		headgatetest.WithTLS(headgatetest.Ingress("web", "a.test", "/", "a"), "tls a.test") +
+		headgatetest.WithTLS(headgatetest.Ingress("self", "self.test", "/", "a"), "self self.test")})
 	eachVersion(t, g, authority, "a.test", true)
 	eachVersion(t, g, authority, "nobody.test", true)
 	eachVersion(t, g, authority, "self.test", false)
@@ -75,7 +75,7 @@ func TestStapling(t *testing.T) {
 	if first == nil {
 		t.Fatal("the staple went away")
 	}
-	gatetest.Eventually(t, "the answer is renewed before it is stale", func() bool {
+	headgatetest.Eventually(t, "the answer is renewed before it is stale", func() bool {
 		newer := staple(t, g, authority, "a.test", tls.VersionTLS13)
 		if newer == nil {
 			t.Fatal("the staple went away")
@@ -86,7 +86,7 @@ func TestStapling(t *testing.T) {
 	// Whoever renews the certificate gets no old staple: that is checked with
 	// each handshake.
 	for range 5 {
-		g.Apply(gatetest.TLSSecret("tls", pairOf(authority.Issue("a.test"))))
+		g.Apply(headgatetest.TLSSecret("tls", pairOf(authority.Issue("a.test"))))
 		for range 5 {
 			staple(t, g, authority, "a.test", tls.VersionTLS13)
 		}
@@ -96,12 +96,12 @@ func TestStapling(t *testing.T) {
 	authority.Respond(pkitest.Fails(http.StatusInternalServerError))
 	eachVersion(t, g, authority, "a.test", false)
 	authority.Respond(authority.Good(time.Hour))
-	g.Apply(gatetest.TLSSecret("tls", pairOf(authority.Issue("a.test"))))
+	g.Apply(headgatetest.TLSSecret("tls", pairOf(authority.Issue("a.test"))))
 	eachVersion(t, g, authority, "a.test", true)
-	g.Apply(gatetest.Config("enable-ocsp: false"))
+	g.Apply(headgatetest.Config("enable-ocsp: false"))
 	eachVersion(t, g, authority, "a.test", false)
 	asked := authority.Asked()
-	g.Apply(gatetest.TLSSecret("tls", pairOf(authority.Issue("a.test"))))
+	g.Apply(headgatetest.TLSSecret("tls", pairOf(authority.Issue("a.test"))))
 	eachVersion(t, g, authority, "a.test", false)
 	if n := authority.Asked(); n != asked {
 		t.Errorf("%d questions while stapling is off", n-asked)
@@ -116,15 +116,15 @@ func TestStapling(t *testing.T) {
 func TestChainCompletion(t *testing.T) {
 	t.Parallel()
 	authority := pkitest.New(t)
-	lone := func() gatetest.KeyPair {
+	lone := func() headgatetest.KeyPair {
 		pair := authority.Issue("a.test")
-		return gatetest.KeyPair{Certificate: pair.Certificate, Key: pair.Key}
+		return headgatetest.KeyPair{Certificate: pair.Certificate, Key: pair.Key}
 	}
-	manifests := served("a", gatetest.StartEcho(t, "a")) + gatetest.TLSSecret("tls", lone()) + gatetest.Config("enable-ocsp: true") +
-		gatetest.WithTLS(gatetest.Ingress("web", "a.test", "/", "a"), "tls a.test")
+	manifests := served("a", headgatetest.StartEcho(t, "a")) + headgatetest.TLSSecret("tls", lone()) + headgatetest.Config("enable-ocsp: true") +
+		headgatetest.WithTLS(headgatetest.Ingress("web", "a.test", "/", "a"), "tls a.test")
 	roots := x509.NewCertPool()
 	roots.AddCert(authority.Root)
-	trusted := func(g *gatetest.Gate) bool {
+	trusted := func(g *headgatetest.Gate) bool {
 		state, err := shake(t, g, &tls.Config{ServerName: "a.test"})
 		if err != nil {
 			t.Fatal(err)
@@ -139,18 +139,18 @@ func TestChainCompletion(t *testing.T) {
 		_, err = state.PeerCertificates[0].Verify(x509.VerifyOptions{DNSName: "a.test", Roots: roots, Intermediates: between})
 		return err == nil
 	}
-	g := gatetest.Start(t, gatetest.Options{CompleteChains: true, Manifests: manifests})
-	gatetest.Eventually(t, "the chain is complete", func() bool { return trusted(g) })
+	g := headgatetest.Start(t, headgatetest.Options{CompleteChains: true, Manifests: manifests})
+	headgatetest.Eventually(t, "the chain is complete", func() bool { return trusted(g) })
 	// With its issuer the certificate has a staple too.
 	eachVersion(t, g, authority, "a.test", true)
-	g.Apply(gatetest.TLSSecret("tls", lone()))
+	g.Apply(headgatetest.TLSSecret("tls", lone()))
 	if !trusted(g) {
 		t.Error("an issuer that was fetched before is not used at once")
 	}
 	if n := g.Value(g.Metrics.Reloads); n != 0 {
 		t.Errorf("%d reloads, want none", n)
 	}
-	plain := gatetest.Start(t, gatetest.Options{Manifests: manifests})
+	plain := headgatetest.Start(t, headgatetest.Options{Manifests: manifests})
 	if trusted(plain) {
 		t.Error("the chain is complete without being asked for")
 	}
@@ -162,7 +162,7 @@ func TestStapleEnds(t *testing.T) {
 	t.Parallel()
 	authority := pkitest.New(t)
 	pair := authority.Issue("a.test")
-	g := gatetest.StartBare(t, gatetest.Options{Workers: 1})
+	g := headgatetest.StartBare(t, headgatetest.Options{Workers: 1})
 	template, signer, key, _ := authority.Good(time.Hour)(pair.Leaf.SerialNumber)
 	response, err := ocsp.CreateResponse(authority.Intermediate, signer, template, key)
 	if err != nil {
@@ -186,7 +186,7 @@ func TestStapleEnds(t *testing.T) {
 	}
 	end := time.Now().Add(2 * time.Second)
 	put(until(end))
-	gatetest.Eventually(t, "the staple ends", func() bool { return staple(t, g, authority, "a.test", tls.VersionTLS13) == nil })
+	headgatetest.Eventually(t, "the staple ends", func() bool { return staple(t, g, authority, "a.test", tls.VersionTLS13) == nil })
 	if time.Now().Before(end.Truncate(time.Second)) {
 		t.Error("the staple ended early")
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/controller"
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // leave sends SIGTERM.
@@ -27,7 +27,7 @@ func (p *program) wantLeft(master int, goodOrder bool) {
 	p.t.Helper()
 	select {
 	case <-p.ended:
-	case <-time.After(gatetest.Patience):
+	case <-time.After(headgatetest.Patience):
 		p.t.Fatal("it did not leave")
 	}
 	if p.cmd.ProcessState.Success() != goodOrder {
@@ -100,12 +100,12 @@ func checkStopUnderLoad(t *testing.T, binary string) {
 	})
 	t.Run("2 s", func(t *testing.T) {
 		stopUnderLoad(t, binary, 2*time.Second, func(p *program) {
-			gatetest.Eventually(t, "the health check on NGINX's port fails", func() bool {
+			headgatetest.Eventually(t, "the health check on NGINX's port fails", func() bool {
 				r, err := p.ask("nobody.test", "/healthz")
 				return err == nil && r.StatusCode == 503 && r.Close
 			})
-			p.write("manifests/late.yaml", gatetest.Ingress("b", "late.test", "/", "one"), 0o644)
-			gatetest.Eventually(t, "a change is served in the grace period", func() bool {
+			p.write("manifests/late.yaml", headgatetest.Ingress("b", "late.test", "/", "one"), 0o644)
+			headgatetest.Eventually(t, "a change is served in the grace period", func() bool {
 				r, err := p.ask("late.test", "/")
 				return err == nil && r.StatusCode == 200
 			})
@@ -115,7 +115,7 @@ func checkStopUnderLoad(t *testing.T, binary string) {
 
 // stopUnderLoad calls meanwhile in the grace period.
 func stopUnderLoad(t *testing.T, binary string, grace time.Duration, meanwhile func(*program), flags ...string) {
-	p := startProgram(t, binary, served("one", gatetest.StartEcho(t, "one"))+gatetest.Ingress("a", "a.test", "/", "one"), flags...)
+	p := startProgram(t, binary, served("one", headgatetest.StartEcho(t, "one"))+headgatetest.Ingress("a", "a.test", "/", "one"), flags...)
 	p.open(true)
 	p.wantHealth("with NGINX", 200, "ok")
 	var c closing
@@ -131,7 +131,7 @@ func stopUnderLoad(t *testing.T, binary string, grace time.Duration, meanwhile f
 		}
 	})
 	http2 := startLoad(t, 2, func(int) func() error { return p.overHTTP2(&c) })
-	gatetest.Eventually(t, "a health check on NGINX's port", func() bool {
+	headgatetest.Eventually(t, "a health check on NGINX's port", func() bool {
 		r, err := p.ask("nobody.test", "/healthz")
 		return err == nil && r.StatusCode == 200
 	})
@@ -161,7 +161,7 @@ func stopUnderLoad(t *testing.T, binary string, grace time.Duration, meanwhile f
 // awaitAsked waits until so many requests were answered.
 func (l *load) awaitAsked(t *testing.T, least int) {
 	t.Helper()
-	gatetest.Eventually(t, "clients are busy", func() bool {
+	headgatetest.Eventually(t, "clients are busy", func() bool {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		return l.asked >= least
@@ -184,12 +184,12 @@ func (p *program) keeping(c *closing, pause, idle time.Duration) func() error {
 func (p *program) overHTTP2(c *closing) func() error {
 	protocols := &http.Protocols{}
 	protocols.SetHTTP2(true)
-	client := &http.Client{Timeout: gatetest.Patience, Transport: &http.Transport{
+	client := &http.Client{Timeout: headgatetest.Patience, Transport: &http.Transport{
 		Protocols: protocols, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 	}}
 	p.t.Cleanup(client.CloseIdleConnections)
 	return func() error {
-		request, err := http.NewRequest(http.MethodPost, "https://"+gatetest.Address(p.https)+"/", strings.NewReader("hello"))
+		request, err := http.NewRequest(http.MethodPost, "https://"+headgatetest.Address(p.https)+"/", strings.NewReader("hello"))
 		if err != nil {
 			return err
 		}
@@ -213,8 +213,8 @@ func checkStopWithOpenConnections(t *testing.T, binary string) {
 	t.Parallel()
 	const limit = 2 * time.Second
 	drain := controller.DefaultTiming().Drain
-	backend := gatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { talkBack(w) }))
-	p := startProgram(t, binary, gatetest.Config("worker-shutdown-timeout: 2s")+served("one", backend)+gatetest.Ingress("a", "a.test", "/", "one"))
+	backend := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { talkBack(w) }))
+	p := startProgram(t, binary, headgatetest.Config("worker-shutdown-timeout: 2s")+served("one", backend)+headgatetest.Ingress("a", "a.test", "/", "one"))
 	p.open(true)
 	p.wantHealth("with NGINX", 200, "ok")
 	socket := p.webSocket("a.test")
@@ -222,7 +222,7 @@ func checkStopWithOpenConnections(t *testing.T, binary string) {
 	master := p.master()
 	told := time.Now()
 	p.leave()
-	gatetest.Eventually(t, "no new connection is taken", func() bool {
+	headgatetest.Eventually(t, "no new connection is taken", func() bool {
 		l := &line{port: p.http}
 		defer l.close()
 		return l.open() != nil
@@ -257,14 +257,14 @@ func (p *program) webSocket(host string) *line {
 // An NGINX that is started anew in the grace period is about to end too.
 func checkStopAndNGINXDies(t *testing.T, binary string) {
 	t.Parallel()
-	p := startProgram(t, binary, served("one", gatetest.StartEcho(t, "one"))+gatetest.Ingress("a", "a.test", "/", "one"),
+	p := startProgram(t, binary, served("one", headgatetest.StartEcho(t, "one"))+headgatetest.Ingress("a", "a.test", "/", "one"),
 		"--shutdown-grace-period", "600")
 	p.open(true)
 	p.wantHealth("with NGINX", 200, "ok")
 	p.leave()
 	p.wantHealth("on SIGTERM", 500, "shutting down")
 	kill(t, -p.master(), syscall.SIGKILL)
-	gatetest.Eventually(t, "requests are answered again, by an NGINX that is about to end", func() bool {
+	headgatetest.Eventually(t, "requests are answered again, by an NGINX that is about to end", func() bool {
 		r, err := p.ask("a.test", "/")
 		if err != nil || r.StatusCode != 200 {
 			return false
@@ -282,7 +282,7 @@ func checkStopAndNGINXDies(t *testing.T, binary string) {
 // A second signal ends what the first one waits for.
 func checkSecondSignal(t *testing.T, binary string) {
 	t.Parallel()
-	backend := gatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { talkBack(w) }))
+	backend := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { talkBack(w) }))
 	for name, c := range map[string]struct {
 		flags []string
 		open  bool
@@ -295,7 +295,7 @@ func checkSecondSignal(t *testing.T, binary string) {
 		"when NGINX has ended":       {[]string{"--post-shutdown-grace-period", "600"}, false, "NGINX has ended", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := startProgram(t, binary, served("one", backend)+gatetest.Ingress("a", "a.test", "/", "one"), append(c.flags, "-v=2")...)
+			p := startProgram(t, binary, served("one", backend)+headgatetest.Ingress("a", "a.test", "/", "one"), append(c.flags, "-v=2")...)
 			p.open(true)
 			p.wantHealth("with NGINX", 200, "ok")
 			if c.open {
@@ -303,7 +303,7 @@ func checkSecondSignal(t *testing.T, binary string) {
 			}
 			master := p.master()
 			p.leave()
-			gatetest.Eventually(t, c.until, func() bool { return strings.Contains(p.log.String(), c.until) })
+			headgatetest.Eventually(t, c.until, func() bool { return strings.Contains(p.log.String(), c.until) })
 			p.wantHealth("before the second signal", 500, "shutting down")
 			again := time.Now()
 			p.leave()

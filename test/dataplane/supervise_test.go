@@ -12,7 +12,7 @@ import (
 	"github.com/headgate/headgate/internal/controller"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/model"
 )
 
@@ -26,12 +26,12 @@ func kill(t *testing.T, pid int, signal syscall.Signal) {
 // wantBack waits until an NGINX with another memory answers a.test, and fails
 // the test if that takes a second or more since it was killed, or if anything
 // is missing then.
-func wantBack(t *testing.T, g *gatetest.Gate, before string, killed time.Time, pair gatetest.KeyPair) (took time.Duration) {
+func wantBack(t *testing.T, g *headgatetest.Gate, before string, killed time.Time, pair headgatetest.KeyPair) (took time.Duration) {
 	t.Helper()
 	client := g.NewClient(false)
-	gatetest.Eventually(t, "a new NGINX answers", func() bool {
+	headgatetest.Eventually(t, "a new NGINX answers", func() bool {
 		defer client.CloseIdleConnections()
-		r, err := g.Try(client, gatetest.Request{Host: "a.test"})
+		r, err := g.Try(client, headgatetest.Request{Host: "a.test"})
 		return err == nil && r.Status == 200 && workerOf(t, r.Header).instance != before
 	})
 	took = time.Since(killed)
@@ -47,19 +47,19 @@ func wantBack(t *testing.T, g *gatetest.Gate, before string, killed time.Time, p
 // An NGINX that is killed is back within a second with everything, whether its
 // workers outlive it or not. A busy machine may take longer once.
 func TestKilledNGINXIsBack(t *testing.T) {
-	pair := gatetest.NewKeyPair(t, "b.test", "b.test")
-	g := gatetest.Start(t, gatetest.Options{Workers: 2, Timing: gatetest.Hasty(), Features: telling(),
-		Manifests: served("one", gatetest.StartEcho(t, "one")) + served("two", gatetest.StartEcho(t, "two")) +
-			gatetest.Ingress("a", "a.test", "/", "one") + gatetest.Ingress("a2", "a.test", "/two", "two") +
-			gatetest.TLSSecret("b", pair) + gatetest.WithTLS(gatetest.Ingress("b", "b.test", "/", "one"), "b b.test")})
+	pair := headgatetest.NewKeyPair(t, "b.test", "b.test")
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 2, Timing: headgatetest.Hasty(), Features: telling(),
+		Manifests: served("one", headgatetest.StartEcho(t, "one")) + served("two", headgatetest.StartEcho(t, "two")) +
+			headgatetest.Ingress("a", "a.test", "/", "one") + headgatetest.Ingress("a2", "a.test", "/two", "two") +
+			headgatetest.TLSSecret("b", pair) + headgatetest.WithTLS(headgatetest.Ingress("b", "b.test", "/", "one"), "b b.test")})
 	// Known profiles must survive, too.
-	g.Apply(gatetest.Ingress("p", "profile.test", "/", "one", "proxy-body-size: 3m"))
+	g.Apply(headgatetest.Ingress("p", "profile.test", "/", "one", "proxy-body-size: 3m"))
 	var refused atomic.Int64
 	l := startLoad(t, 4, func(int) func() error {
 		return func() error {
 			client := g.NewClient(false)
 			defer client.CloseIdleConnections()
-			r, err := g.Try(client, gatetest.Request{Host: "a.test"})
+			r, err := g.Try(client, headgatetest.Request{Host: "a.test"})
 			switch {
 			case err != nil:
 				refused.Add(1)
@@ -84,7 +84,7 @@ func TestKilledNGINXIsBack(t *testing.T) {
 		killed := time.Now()
 		kill(t, step.kill(master), syscall.SIGKILL)
 		quickest = min(quickest, wantBack(t, g, before, killed, pair))
-		gatetest.Eventually(t, "the restart is counted", func() bool { return g.Value(g.Metrics.Restarts) == n+1 })
+		headgatetest.Eventually(t, "the restart is counted", func() bool { return g.Value(g.Metrics.Restarts) == n+1 })
 		if t.Failed() {
 			t.Fatalf("failed when %s was killed", step.name)
 		}
@@ -95,21 +95,21 @@ func TestKilledNGINXIsBack(t *testing.T) {
 	t.Logf("%d connections were refused", refused.Load())
 	l.wantNoneWrong(t, 50)
 	// It goes on as before.
-	g.Apply(gatetest.Ingress("new", "new.test", "/", "two", "proxy-body-size: 8m"))
+	g.Apply(headgatetest.Ingress("new", "new.test", "/", "two", "proxy-body-size: 8m"))
 	wantEcho(t, g.Get("new.test", "/"), "two")
 }
 
 // NGINX dies while a reload is on its way: the new profile gets there anyway.
 func TestKilledDuringAReload(t *testing.T) {
 	t.Parallel()
-	timing := gatetest.Hasty()
+	timing := headgatetest.Hasty()
 	timing.Drain = 500 * time.Millisecond
-	g := gatetest.Start(t, gatetest.Options{Workers: 2, Timing: timing,
-		Manifests: served("one", gatetest.StartEcho(t, "one")) + gatetest.Ingress("a", "a.test", "/", "one")})
-	g.Put(gatetest.Ingress("p", "profile.test", "/", "one", "proxy-body-size: 3m"))
-	gatetest.Eventually(t, "connections are drained", func() bool { return g.State().Draining })
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 2, Timing: timing,
+		Manifests: served("one", headgatetest.StartEcho(t, "one")) + headgatetest.Ingress("a", "a.test", "/", "one")})
+	g.Put(headgatetest.Ingress("p", "profile.test", "/", "one", "proxy-body-size: 3m"))
+	headgatetest.Eventually(t, "connections are drained", func() bool { return g.State().Draining })
 	kill(t, -g.Process.PID(), syscall.SIGKILL)
-	gatetest.Eventually(t, "NGINX is started anew", func() bool { return g.Value(g.Metrics.Restarts) == 1 })
+	headgatetest.Eventually(t, "NGINX is started anew", func() bool { return g.Value(g.Metrics.Restarts) == 1 })
 	g.Settle()
 	wantEcho(t, g.Get("profile.test", "/"), "one")
 	wantEcho(t, g.Get("a.test", "/"), "one")
@@ -122,10 +122,10 @@ func TestKilledDuringAReload(t *testing.T) {
 // for it.
 func TestKilledWorker(t *testing.T) {
 	t.Parallel()
-	timing := gatetest.Hasty()
+	timing := headgatetest.Hasty()
 	timing.WorkerTimeout = 20 * time.Second
-	g := gatetest.Start(t, gatetest.Options{Workers: 2, Timing: timing, Features: telling(),
-		Manifests: served("one", gatetest.StartEcho(t, "one")) + gatetest.Ingress("a", "a.test", "/", "one")})
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 2, Timing: timing, Features: telling(),
+		Manifests: served("one", headgatetest.StartEcho(t, "one")) + headgatetest.Ingress("a", "a.test", "/", "one")})
 	victim := workerOf(t, g.Get("a.test", "/").Header).pid
 	accepting := func() (pids []int) {
 		for _, w := range g.State().Accepting {
@@ -133,9 +133,9 @@ func TestKilledWorker(t *testing.T) {
 		}
 		return pids
 	}
-	gatetest.Eventually(t, "both workers accept", func() bool { return len(accepting()) == 2 })
+	headgatetest.Eventually(t, "both workers accept", func() bool { return len(accepting()) == 2 })
 	kill(t, victim, syscall.SIGKILL)
-	gatetest.Eventually(t, "another takes its place", func() bool { return len(accepting()) == 3 })
+	headgatetest.Eventually(t, "another takes its place", func() bool { return len(accepting()) == 3 })
 	if !slices.Contains(accepting(), victim) {
 		t.Fatal("the killed worker took itself off the list, so this tells nothing")
 	}
@@ -178,20 +178,20 @@ func poisoning() []feature.Feature {
 func TestRefusedConfiguration(t *testing.T) {
 	t.Parallel()
 	timing := controller.Timing{Drain: time.Millisecond, ReloadInterval: 50 * time.Millisecond, WorkerTimeout: 10 * time.Second}
-	one := gatetest.StartEcho(t, "one")
+	one := headgatetest.StartEcho(t, "one")
 	reloads := make(chan error, 100)
-	g := gatetest.Start(t, gatetest.Options{Features: poisoning(), Timing: &timing,
+	g := headgatetest.Start(t, headgatetest.Options{Features: poisoning(), Timing: &timing,
 		Notices: controller.Notices{Reloaded: func(err error) { reloads <- err }},
-		Manifests: served("one", one) + served("two", gatetest.StartEcho(t, "two")) + gatetest.Ingress("a", "a.test", "/", "one") +
-			gatetest.Ingress("bad", "bad.test", "/", "one") + gatetest.Ingress("gone", "gone.test", "/", "two")})
+		Manifests: served("one", one) + served("two", headgatetest.StartEcho(t, "two")) + headgatetest.Ingress("a", "a.test", "/", "one") +
+			headgatetest.Ingress("bad", "bad.test", "/", "one") + headgatetest.Ingress("gone", "gone.test", "/", "two")})
 	conf, err := os.ReadFile(g.RunDir.Conf())
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := g.State()
 
-	g.Put(gatetest.Ingress("bad", "bad.test", "/", "two", "poison: true") + gatetest.Ingress("worse", "worse.test", "/", "two", "poison: true"))
-	gatetest.Eventually(t, "NGINX has refused twice", func() bool { return g.Value(g.Metrics.ReloadFailures) >= 2 })
+	g.Put(headgatetest.Ingress("bad", "bad.test", "/", "two", "poison: true") + headgatetest.Ingress("worse", "worse.test", "/", "two", "poison: true"))
+	headgatetest.Eventually(t, "NGINX has refused twice", func() bool { return g.Value(g.Metrics.ReloadFailures) >= 2 })
 	told := slices.Collect(strings.Lines(g.Log.String()))
 	if !slices.ContainsFunc(told, func(line string) bool {
 		return strings.Contains(line, "NGINX keeps its configuration") && strings.Contains(line, "there must be at least 2")
@@ -209,20 +209,20 @@ func TestRefusedConfiguration(t *testing.T) {
 	wantEcho(t, g.Get("bad.test", "/"), "one")
 	g.Get("worse.test", "/").WantStatus(t, 404)
 
-	g.Put(gatetest.Ingress("a", "a.test", "/", "two") + gatetest.Ingress("new", "new.test", "/", "one"))
+	g.Put(headgatetest.Ingress("a", "a.test", "/", "two") + headgatetest.Ingress("new", "new.test", "/", "one"))
 	for _, host := range []string{"a.test two", "new.test one"} {
 		name, backend, _ := strings.Cut(host, " ")
-		gatetest.Eventually(t, name+" is served by "+backend, func() bool {
+		headgatetest.Eventually(t, name+" is served by "+backend, func() bool {
 			r := g.Get(name, "/")
 			return r.Echo != nil && r.Echo.Backend == backend
 		})
 	}
-	g.Remove(gatetest.Ingress("gone", "gone.test", "/", "two"))
-	gatetest.Eventually(t, "a deleted host is gone", func() bool { return g.Get("gone.test", "/").Status == 404 })
+	g.Remove(headgatetest.Ingress("gone", "gone.test", "/", "two"))
+	headgatetest.Eventually(t, "a deleted host is gone", func() bool { return g.Get("gone.test", "/").Status == 404 })
 	wantEcho(t, g.Get("bad.test", "/"), "one")
 
 	// Mended with a profile that NGINX takes, and with one that it has.
-	g.Apply(gatetest.Ingress("bad", "bad.test", "/", "two", "proxy-body-size: 3m") + gatetest.Ingress("worse", "worse.test", "/", "two"))
+	g.Apply(headgatetest.Ingress("bad", "bad.test", "/", "two", "proxy-body-size: 3m") + headgatetest.Ingress("worse", "worse.test", "/", "two"))
 	wantEcho(t, g.Get("bad.test", "/"), "two")
 	wantEcho(t, g.Get("worse.test", "/"), "two")
 	if n := g.Value(g.Metrics.Reloads); n != 1 {
@@ -241,14 +241,14 @@ func TestRefusedConfiguration(t *testing.T) {
 // What was refused often is not tried often, but what mends it is tried soon.
 func TestMendedConfigurationIsTriedSoon(t *testing.T) {
 	t.Parallel()
-	gatetest.Long(t)
+	headgatetest.Long(t)
 	timing := controller.Timing{Drain: time.Millisecond, ReloadInterval: time.Second, WorkerTimeout: 10 * time.Second}
-	g := gatetest.Start(t, gatetest.Options{Features: poisoning(), Timing: &timing, Manifests: served("one", gatetest.StartEcho(t, "one"))})
-	g.Put(gatetest.Ingress("bad", "bad.test", "/", "one", "poison: true"))
-	gatetest.Eventually(t, "NGINX has refused three times", func() bool { return g.Value(g.Metrics.ReloadFailures) == 3 })
+	g := headgatetest.Start(t, headgatetest.Options{Features: poisoning(), Timing: &timing, Manifests: served("one", headgatetest.StartEcho(t, "one"))})
+	g.Put(headgatetest.Ingress("bad", "bad.test", "/", "one", "poison: true"))
+	headgatetest.Eventually(t, "NGINX has refused three times", func() bool { return g.Value(g.Metrics.ReloadFailures) == 3 })
 	// The next try is 8 × 1 s away.
 	began := time.Now()
-	g.Apply(gatetest.Ingress("bad", "bad.test", "/", "one", "proxy-body-size: 3m"))
+	g.Apply(headgatetest.Ingress("bad", "bad.test", "/", "one", "proxy-body-size: 3m"))
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("what was mended took %v", took)
 	}

@@ -13,22 +13,22 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 const fakeName = "Kubernetes Ingress Controller Fake Certificate"
 
 // shake opens a TLS connection and returns its state, or why there is none.
-func shake(t *testing.T, g *gatetest.Gate, config *tls.Config) (tls.ConnectionState, error) {
+func shake(t *testing.T, g *headgatetest.Gate, config *tls.Config) (tls.ConnectionState, error) {
 	t.Helper()
 	config.InsecureSkipVerify = true
-	connection := tls.Client(gatetest.Dial(t, g.HTTPS), config)
+	connection := tls.Client(headgatetest.Dial(t, g.HTTPS), config)
 	err := connection.Handshake()
 	return connection.ConnectionState(), err
 }
 
 // shown is the common name of the certificate shown for a name.
-func shown(t *testing.T, g *gatetest.Gate, serverName string) string {
+func shown(t *testing.T, g *headgatetest.Gate, serverName string) string {
 	t.Helper()
 	state, err := shake(t, g, &tls.Config{ServerName: serverName})
 	if err != nil {
@@ -41,25 +41,25 @@ func shown(t *testing.T, g *gatetest.Gate, serverName string) string {
 func tlsManifests(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
-	b.WriteString(served("a", gatetest.StartEcho(t, "a")) + served("b", gatetest.StartEcho(t, "b")))
+	b.WriteString(served("a", headgatetest.StartEcho(t, "a")) + served("b", headgatetest.StartEcho(t, "b")))
 	for _, c := range []struct{ name, names string }{
 		{"exact", "exact.test"}, {"wild", "*.w.test"}, {"below", "below.w.test"}, {"wrong", "other.test"}, {"multi", "m1.test m2.test"},
 	} {
-		b.WriteString(gatetest.TLSSecret(c.name, gatetest.NewKeyPair(t, c.name, strings.Fields(c.names)...)))
+		b.WriteString(headgatetest.TLSSecret(c.name, headgatetest.NewKeyPair(t, c.name, strings.Fields(c.names)...)))
 	}
-	mixed := gatetest.NewKeyPair(t, "mixed", "mixed.test")
-	mixed.Key = gatetest.NewKeyPair(t, "x", "x").Key
-	b.WriteString(gatetest.TLSSecret("mixed", mixed))
-	b.WriteString(gatetest.TLSSecret("rubbish", gatetest.KeyPair{Certificate: "rubbish", Key: "rubbish"}))
+	mixed := headgatetest.NewKeyPair(t, "mixed", "mixed.test")
+	mixed.Key = headgatetest.NewKeyPair(t, "x", "x").Key
+	b.WriteString(headgatetest.TLSSecret("mixed", mixed))
+	b.WriteString(headgatetest.TLSSecret("rubbish", headgatetest.KeyPair{Certificate: "rubbish", Key: "rubbish"}))
 	for _, c := range []struct{ host, service, entry string }{
 		{"exact.test", "a", "exact exact.test"}, {"b.test", "b", ""}, {"*.w.test", "a", "wild *.w.test"},
 		{"below.w.test", "b", "below below.w.test"}, {"plain.w.test", "b", ""}, {"wrong.test", "a", "wrong wrong.test"},
 		{"mixed.test", "a", "mixed mixed.test"}, {"rubbish.test", "a", "rubbish rubbish.test"}, {"missing.test", "a", "nope missing.test"},
 		{"unnamed.test", "a", "- unnamed.test"}, {"m2.test", "a", "multi"},
 	} {
-		ingress := gatetest.Ingress(strings.NewReplacer("*", "any", ".", "-").Replace(c.host), c.host, "/", c.service)
+		ingress := headgatetest.Ingress(strings.NewReplacer("*", "any", ".", "-").Replace(c.host), c.host, "/", c.service)
 		if c.entry != "" {
-			ingress = gatetest.WithTLS(ingress, c.entry)
+			ingress = headgatetest.WithTLS(ingress, c.entry)
 		}
 		b.WriteString(ingress)
 	}
@@ -68,7 +68,7 @@ func tlsManifests(t *testing.T) string {
 
 func TestCertificates(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Manifests: tlsManifests(t)})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: tlsManifests(t)})
 	for serverName, want := range map[string]string{
 		"exact.test": "exact", "EXACT.Test": "exact", "b.test": fakeName, "": fakeName, "nobody.test": fakeName, "x.exact.test": fakeName,
 		"x.w.test": "wild", "a-b.w.test": "wild", "X.W.TEST": "wild", "a.b.w.test": fakeName, "w.test": fakeName,
@@ -107,7 +107,7 @@ func TestCertificates(t *testing.T) {
 			}
 		}
 		for _, http2 := range []bool{false, true} {
-			r := g.Do(gatetest.Request{Scheme: "https", Host: "exact.test", HTTP2: http2}).WantStatus(t, 200)
+			r := g.Do(headgatetest.Request{Scheme: "https", Host: "exact.test", HTTP2: http2}).WantStatus(t, 200)
 			if (r.Proto == "HTTP/2.0") != http2 || r.Echo == nil || r.Echo.Proto != "HTTP/1.1" {
 				t.Errorf("HTTP/2 %v: answered over %s", http2, r.Proto)
 			}
@@ -132,12 +132,12 @@ func TestCertificates(t *testing.T) {
 }
 
 // checkHostBesidesSNI expects that a request goes where its Host says.
-func checkHostBesidesSNI(t *testing.T, g *gatetest.Gate, serverName, host, backend string) {
+func checkHostBesidesSNI(t *testing.T, g *headgatetest.Gate, serverName, host, backend string) {
 	t.Helper()
 	for _, http2 := range []bool{false, true} {
 		client := g.NewClient(http2)
 		client.Transport.(*http.Transport).TLSClientConfig.ServerName = serverName
-		r, err := g.Try(client, gatetest.Request{Scheme: "https", Host: host})
+		r, err := g.Try(client, headgatetest.Request{Scheme: "https", Host: host})
 		client.CloseIdleConnections()
 		if err != nil || r.Echo == nil || r.Echo.Backend != backend {
 			t.Errorf("SNI %s, Host %s, HTTP/2 %v: %v, %+v", serverName, host, http2, err, r)
@@ -147,8 +147,8 @@ func checkHostBesidesSNI(t *testing.T, g *gatetest.Gate, serverName, host, backe
 
 func TestCertificatesChangeAtOnce(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Manifests: gatetest.TLSSecret("tls", gatetest.NewKeyPair(t, "one", "a.test")) +
-		gatetest.WithTLS(gatetest.Ingress("web", "a.test", "/", "a"), "tls a.test") + served("a", gatetest.StartEcho(t, "a"))})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: headgatetest.TLSSecret("tls", headgatetest.NewKeyPair(t, "one", "a.test")) +
+		headgatetest.WithTLS(headgatetest.Ingress("web", "a.test", "/", "a"), "tls a.test") + served("a", headgatetest.StartEcho(t, "a"))})
 	// Several handshakes, so that each worker is met.
 	expect := func(want string) {
 		t.Helper()
@@ -159,7 +159,7 @@ func TestCertificatesChangeAtOnce(t *testing.T) {
 		}
 	}
 	expect("one")
-	renewed := gatetest.TLSSecret("tls", gatetest.NewKeyPair(t, "two", "a.test"))
+	renewed := headgatetest.TLSSecret("tls", headgatetest.NewKeyPair(t, "two", "a.test"))
 	g.Apply(renewed)
 	expect("two")
 	g.Delete(renewed)
@@ -167,7 +167,7 @@ func TestCertificatesChangeAtOnce(t *testing.T) {
 	g.Get("a.test", "/").WantStatus(t, 308)
 	g.Apply(renewed)
 	expect("two")
-	g.Apply(gatetest.Ingress("web", "a.test", "/", "a"))
+	g.Apply(headgatetest.Ingress("web", "a.test", "/", "a"))
 	expect(fakeName)
 	g.Get("a.test", "/").WantStatus(t, 200)
 	if n := g.Value(g.Metrics.Reloads); n != 0 {
@@ -180,22 +180,22 @@ func TestCertificatesChangeAtOnce(t *testing.T) {
 func TestKeysNeverReachTheDisk(t *testing.T) {
 	t.Parallel()
 	accessLog := filepath.Join(t.TempDir(), "access.log")
-	g := gatetest.Start(t, gatetest.Options{AccessLog: accessLog, Timing: gatetest.Hasty(), Manifests: served("a", gatetest.StartEcho(t, "a"))})
-	pair := gatetest.NewKeyPair(t, "long", "long.test")
+	g := headgatetest.Start(t, headgatetest.Options{AccessLog: accessLog, Timing: headgatetest.Hasty(), Manifests: served("a", headgatetest.StartEcho(t, "a"))})
+	pair := headgatetest.NewKeyPair(t, "long", "long.test")
 	var manifests strings.Builder
-	pairs := []gatetest.KeyPair{pair}
+	pairs := []headgatetest.KeyPair{pair}
 	for i := range 100 {
 		name := "h" + strconv.Itoa(i)
-		p := gatetest.NewKeyPair(t, name, name+".test")
+		p := headgatetest.NewKeyPair(t, name, name+".test")
 		pairs = append(pairs, p)
-		manifests.WriteString(gatetest.TLSSecret(name, p) + gatetest.WithTLS(gatetest.Ingress(name, name+".test", "/", "a"), name+" "+name+".test"))
+		manifests.WriteString(headgatetest.TLSSecret(name, p) + headgatetest.WithTLS(headgatetest.Ingress(name, name+".test", "/", "a"), name+" "+name+".test"))
 	}
 	// One unit of more than a frame.
-	long := gatetest.KeyPair{Certificate: pair.Certificate + strings.Repeat(gatetest.NewKeyPair(t, "ca", "ca").Certificate, 700), Key: pair.Key}
+	long := headgatetest.KeyPair{Certificate: pair.Certificate + strings.Repeat(headgatetest.NewKeyPair(t, "ca", "ca").Certificate, 700), Key: pair.Key}
 	if len(long.Certificate) < 256<<10 {
 		t.Fatalf("a chain of only %d bytes", len(long.Certificate))
 	}
-	manifests.WriteString(gatetest.TLSSecret("long", long) + gatetest.WithTLS(gatetest.Ingress("long", "long.test", "/", "a"), "long long.test"))
+	manifests.WriteString(headgatetest.TLSSecret("long", long) + headgatetest.WithTLS(headgatetest.Ingress("long", "long.test", "/", "a"), "long long.test"))
 	g.Apply(manifests.String())
 	if got := shown(t, g, "h7.test"); got != "h7" {
 		t.Fatalf("h7.test showed %q: the keys are not there", got)
@@ -204,7 +204,7 @@ func TestKeysNeverReachTheDisk(t *testing.T) {
 		t.Fatalf("the certificates are not in the shared memory: %+v, %v", state.Memory, err)
 	}
 	// A reload must not write them either.
-	g.ApplyReloading(gatetest.Ingress("named", "named.test", "/", "a", "proxy-body-size: 3m"))
+	g.ApplyReloading(headgatetest.Ingress("named", "named.test", "/", "a", "proxy-body-size: 3m"))
 	// NGINX deletes such a file when its request ends, but says that it wrote
 	// one.
 	if log := g.Log.String(); strings.Contains(log, "temporary file") {
@@ -220,9 +220,9 @@ func TestKeysNeverReachTheDisk(t *testing.T) {
 }
 
 // keyLine is a part of a key that stands on one line of its PEM.
-func keyLine(pair gatetest.KeyPair) string { return strings.Split(pair.Key, "\n")[1] }
+func keyLine(pair headgatetest.KeyPair) string { return strings.Split(pair.Key, "\n")[1] }
 
-func checkNoKeys(t *testing.T, pairs []gatetest.KeyPair, dirs ...string) {
+func checkNoKeys(t *testing.T, pairs []headgatetest.KeyPair, dirs ...string) {
 	t.Helper()
 	files := 0
 	for _, dir := range dirs {

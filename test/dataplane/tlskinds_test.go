@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // An authority signs certificates.
@@ -66,7 +66,7 @@ func (a authority) sign(t *testing.T, cn string, key crypto.Signer, names ...str
 }
 
 // pair is the key with the certificate and those above it.
-func (a authority) pair(t *testing.T, above ...authority) gatetest.KeyPair {
+func (a authority) pair(t *testing.T, above ...authority) headgatetest.KeyPair {
 	t.Helper()
 	key, err := x509.MarshalPKCS8PrivateKey(a.key)
 	if err != nil {
@@ -76,7 +76,7 @@ func (a authority) pair(t *testing.T, above ...authority) gatetest.KeyPair {
 	for _, one := range append([]authority{a}, above...) {
 		chain.Write(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: one.certificate.Raw}))
 	}
-	return gatetest.KeyPair{Certificate: chain.String(), Key: string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}))}
+	return headgatetest.KeyPair{Certificate: chain.String(), Key: string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}))}
 }
 
 // Hosts with keys of either kind are served beside each other, in all versions,
@@ -90,14 +90,14 @@ func TestKindsOfCertificates(t *testing.T) {
 	rsaPair := middle.sign(t, "rsa", newKey(t, true), "rsa.test", "*.rsa.test").pair(t, middle)
 	ecdsaPair := middle.sign(t, "ecdsa", newKey(t, false), "ecdsa.test", "*.ecdsa.test").pair(t, middle)
 	ingress := func(name string) string {
-		return gatetest.WithTLS(gatetest.Ingress(name, name+".test", "/", "a"), name+" "+name+".test") +
-			gatetest.WithTLS(gatetest.Ingress("any-"+name, "*."+name+".test", "/", "a"), name+" *."+name+".test")
+		return headgatetest.WithTLS(headgatetest.Ingress(name, name+".test", "/", "a"), name+" "+name+".test") +
+			headgatetest.WithTLS(headgatetest.Ingress("any-"+name, "*."+name+".test", "/", "a"), name+" *."+name+".test")
 	}
-	g := gatetest.Start(t, gatetest.Options{Manifests: served("a", gatetest.StartEcho(t, "a")) +
-		gatetest.TLSSecret("rsa", rsaPair) + gatetest.TLSSecret("ecdsa", ecdsaPair) + ingress("rsa") + ingress("ecdsa")})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: served("a", headgatetest.StartEcho(t, "a")) +
+		headgatetest.TLSSecret("rsa", rsaPair) + headgatetest.TLSSecret("ecdsa", ecdsaPair) + ingress("rsa") + ingress("ecdsa")})
 	for _, name := range strings.Fields("rsa.test ecdsa.test x.rsa.test y.ecdsa.test") {
 		for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
-			connection := tls.Client(gatetest.Dial(t, g.HTTPS), &tls.Config{ServerName: name, RootCAs: roots, MinVersion: version, MaxVersion: version})
+			connection := tls.Client(headgatetest.Dial(t, g.HTTPS), &tls.Config{ServerName: name, RootCAs: roots, MinVersion: version, MaxVersion: version})
 			if err := connection.Handshake(); err != nil {
 				t.Errorf("%s, %s: %v", name, tls.VersionName(version), err)
 			} else if n := len(connection.ConnectionState().PeerCertificates); n != 2 {
@@ -123,9 +123,9 @@ with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=30) as pl
 // Go's client cuts the dot at the end of a name, and others don't.
 func TestDotAfterTheServerName(t *testing.T) {
 	t.Parallel()
-	pair := gatetest.NewKeyPair(t, "dotted", "a.test")
-	g := gatetest.Start(t, gatetest.Options{Manifests: served("a", gatetest.StartEcho(t, "a")) + gatetest.TLSSecret("tls", pair) +
-		gatetest.Config("ssl-reject-handshake: true") + securedHost("a", "a.test")})
+	pair := headgatetest.NewKeyPair(t, "dotted", "a.test")
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: served("a", headgatetest.StartEcho(t, "a")) + headgatetest.TLSSecret("tls", pair) +
+		headgatetest.Config("ssl-reject-handshake: true") + securedHost("a", "a.test")})
 	for _, name := range []string{"a.test.", "A.TEST."} {
 		out, err := exec.CommandContext(t.Context(), "python3", "-c", shownInPython, strconv.Itoa(int(g.HTTPS)), name).CombinedOutput()
 		if err != nil || strings.TrimSpace(string(out)) != strings.TrimSpace(pair.Certificate) {

@@ -11,19 +11,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/unit"
 )
 
 // leafOf makes a whole handshake and returns the certificate that was shown.
 func leafOf(port uint16, serverName string) (string, error) {
-	plain, err := net.DialTimeout("tcp", gatetest.Address(port), gatetest.Patience)
+	plain, err := net.DialTimeout("tcp", headgatetest.Address(port), headgatetest.Patience)
 	if err != nil {
 		return "", err
 	}
 	defer plain.Close()
-	if err := plain.SetDeadline(time.Now().Add(gatetest.Patience)); err != nil {
+	if err := plain.SetDeadline(time.Now().Add(headgatetest.Patience)); err != nil {
 		return "", err
 	}
 	connection := tls.Client(plain, &tls.Config{ServerName: serverName, InsecureSkipVerify: true})
@@ -38,15 +38,15 @@ func leafOf(port uint16, serverName string) (string, error) {
 // no handshake, and the first one after a change sees it.
 func TestCertificateChangesUnderLoad(t *testing.T) {
 	t.Parallel()
-	var pairs []gatetest.KeyPair
+	var pairs []headgatetest.KeyPair
 	valid := map[string]bool{}
 	for i := range 4 {
 		pair := authority{}.sign(t, fmt.Sprint("pair", i), newKey(t, i%2 == 1), "a.test").pair(t)
 		pairs, valid[pair.Certificate] = append(pairs, pair), true
 	}
-	g := gatetest.Start(t, gatetest.Options{Manifests: served("a", gatetest.StartEcho(t, "a")) +
-		gatetest.TLSSecret("tls", pairs[0]) + gatetest.TLSSecret("other", gatetest.NewKeyPair(t, "other", "b.test")) +
-		securedHost("a", "a.test") + gatetest.WithTLS(gatetest.Ingress("b", "b.test", "/", "a"), "other b.test")})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: served("a", headgatetest.StartEcho(t, "a")) +
+		headgatetest.TLSSecret("tls", pairs[0]) + headgatetest.TLSSecret("other", headgatetest.NewKeyPair(t, "other", "b.test")) +
+		securedHost("a", "a.test") + headgatetest.WithTLS(headgatetest.Ingress("b", "b.test", "/", "a"), "other b.test")})
 	load := startLoad(t, 4, func(int) func() error {
 		return func() error {
 			leaf, err := leafOf(g.HTTPS, "a.test")
@@ -58,7 +58,7 @@ func TestCertificateChangesUnderLoad(t *testing.T) {
 	})
 	for i := range 60 {
 		next := pairs[(i+1)%len(pairs)]
-		g.Apply(gatetest.TLSSecret("tls", next))
+		g.Apply(headgatetest.TLSSecret("tls", next))
 		for range 3 {
 			if leaf, err := leafOf(g.HTTPS, "a.test"); err != nil || leaf != next.Certificate {
 				t.Fatalf("change %d: %v, another certificate than the newest", i, err)
@@ -96,7 +96,7 @@ func manyCertificates(t *testing.T, profile model.Profile, n int) []unit.Change 
 		entries = append(entries, unit.Change{Kind: u.Kind, Name: u.Name, Needs: 1, Version: u.Version, Payload: u.Payload})
 	}
 	add(unit.FromHost(model.Host{Name: "all", Routes: []model.Route{{Kind: model.Prefix, Path: "/", Profile: profile}}}))
-	pair := gatetest.NewKeyPair(t, "any", "*.test")
+	pair := headgatetest.NewKeyPair(t, "any", "*.test")
 	for i := range n {
 		name, hash := fmt.Sprintf("%d.test", i), strconv.Itoa(i)
 		add(unit.FromCertificate("", model.Certificate{Hash: hash, Chain: []byte(pair.Certificate), Key: model.PrivateKey(pair.Key)}))
@@ -110,7 +110,7 @@ func manyCertificates(t *testing.T, profile model.Profile, n int) []unit.Change 
 func TestWorkerHoldsCertificatesInUse(t *testing.T) {
 	t.Parallel()
 	const many, used = 10_000, 20
-	g := gatetest.StartBare(t, gatetest.Options{Workers: 1})
+	g := headgatetest.StartBare(t, headgatetest.Options{Workers: 1})
 	push := func(entries []unit.Change) {
 		t.Helper()
 		if _, err := g.Client.Push(t.Context(), 1, 1, entries); err != nil {

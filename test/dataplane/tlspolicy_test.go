@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // The ciphers that the tests choose from, strongest last. A Go client has them
@@ -22,7 +22,7 @@ const (
 )
 
 // agreed is the cipher that a TLS 1.2 client and a name agree on, 0 for none.
-func agreed(t *testing.T, g *gatetest.Gate, serverName string, offered ...uint16) uint16 {
+func agreed(t *testing.T, g *headgatetest.Gate, serverName string, offered ...uint16) uint16 {
 	t.Helper()
 	state, err := shake(t, g, &tls.Config{ServerName: serverName, MaxVersion: tls.VersionTLS12, CipherSuites: offered})
 	if err != nil {
@@ -32,15 +32,15 @@ func agreed(t *testing.T, g *gatetest.Gate, serverName string, offered ...uint16
 }
 
 func securedHost(name, host string, annotations ...string) string {
-	return gatetest.WithTLS(gatetest.Ingress(name, host, "/", "a", annotations...), "tls "+host)
+	return headgatetest.WithTLS(headgatetest.Ingress(name, host, "/", "a", annotations...), "tls "+host)
 }
 
 func TestCiphersByHost(t *testing.T) {
 	t.Parallel()
 	names := strings.Fields("plain.test weak.test alias.test strong.test *.w.test below.w.test none.test server.test client.test")
-	g := gatetest.Start(t, gatetest.Options{Manifests: served("a", gatetest.StartEcho(t, "a")) +
-		gatetest.TLSSecret("tls", gatetest.NewKeyPair(t, "tls", names...)) +
-		gatetest.Config("ssl-ciphers: "+strongName+":"+weakName) +
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: served("a", headgatetest.StartEcho(t, "a")) +
+		headgatetest.TLSSecret("tls", headgatetest.NewKeyPair(t, "tls", names...)) +
+		headgatetest.Config("ssl-ciphers: "+strongName+":"+weakName) +
 		securedHost("plain", "plain.test") + securedHost("below", "below.w.test") +
 		securedHost("weak", "weak.test", "ssl-ciphers: "+weakName, "server-alias: alias.test, ~^pattern[0-9]") +
 		securedHost("strong", "strong.test", "ssl-ciphers: "+strongName) +
@@ -81,7 +81,7 @@ func TestCiphersByHost(t *testing.T) {
 	told := func() int {
 		return strings.Count(g.Log.String(), "host none.test: the TLS library knows none of the ciphers")
 	}
-	gatetest.Eventually(t, "it is told that the host has no cipher", func() bool { return told() > 0 })
+	headgatetest.Eventually(t, "it is told that the host has no cipher", func() bool { return told() > 0 })
 	if n := told(); n > 2 {
 		t.Errorf("%d workers of 2 told that the host has no cipher", n)
 	}
@@ -94,8 +94,8 @@ func TestCiphersByHost(t *testing.T) {
 // policy costs one reload, all others none.
 func TestTLSPoliciesChange(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Timing: gatetest.Hasty(), Manifests: served("a", gatetest.StartEcho(t, "a")) +
-		gatetest.TLSSecret("tls", gatetest.NewKeyPair(t, "tls", "a.test", "b.test")) + securedHost("a", "a.test")})
+	g := headgatetest.Start(t, headgatetest.Options{Timing: headgatetest.Hasty(), Manifests: served("a", headgatetest.StartEcho(t, "a")) +
+		headgatetest.TLSSecret("tls", headgatetest.NewKeyPair(t, "tls", "a.test", "b.test")) + securedHost("a", "a.test")})
 	expect := func(host string, want ...uint16) {
 		t.Helper()
 		for range 6 { // each worker is met
@@ -119,7 +119,7 @@ func TestTLSPoliciesChange(t *testing.T) {
 	// A bad value denies the paths, and the host has the usual ciphers.
 	g.Apply(securedHost("a", "a.test", "ssl-ciphers: HIGH; ssl_protocols SSLv3"))
 	expect("a.test", weak, strong)
-	g.Do(gatetest.Request{Scheme: "https", Host: "a.test"}).WantStatus(t, 503)
+	g.Do(headgatetest.Request{Scheme: "https", Host: "a.test"}).WantStatus(t, 503)
 	if n := g.Value(g.Metrics.Reloads); n != before {
 		t.Errorf("%d reloads, want none", n-before)
 	}
@@ -127,7 +127,7 @@ func TestTLSPoliciesChange(t *testing.T) {
 
 func TestProtocolVersions(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Timing: gatetest.Hasty(), Manifests: gatetest.Config("ssl-protocols: TLSv1.3")})
+	g := headgatetest.Start(t, headgatetest.Options{Timing: headgatetest.Hasty(), Manifests: headgatetest.Config("ssl-protocols: TLSv1.3")})
 	try := func(version uint16) error {
 		_, err := shake(t, g, &tls.Config{MinVersion: version, MaxVersion: version})
 		return err
@@ -138,7 +138,7 @@ func TestProtocolVersions(t *testing.T) {
 	if err := try(tls.VersionTLS12); err == nil || !strings.Contains(err.Error(), "protocol version") {
 		t.Errorf("TLS 1.2: %v", err)
 	}
-	g.ApplyReloading(gatetest.Config("ssl-protocols: TLSv1.2"))
+	g.ApplyReloading(headgatetest.Config("ssl-protocols: TLSv1.2"))
 	if err := try(tls.VersionTLS12); err != nil {
 		t.Error(err)
 	}
@@ -149,7 +149,7 @@ func TestProtocolVersions(t *testing.T) {
 
 func TestCurves(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Manifests: gatetest.Config("ssl-ecdh-curve: P-384:P-256", "ssl-ciphers: ")})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: headgatetest.Config("ssl-ecdh-curve: P-384:P-256", "ssl-ciphers: ")})
 	state, err := shake(t, g, &tls.Config{CurvePreferences: []tls.CurveID{tls.CurveP256, tls.CurveP384}})
 	if err != nil || state.CurveID != tls.CurveP384 && state.CurveID != tls.CurveP256 {
 		t.Errorf("curve %v, %v", state.CurveID, err)
@@ -167,7 +167,7 @@ func TestCurves(t *testing.T) {
 // finding: it would refuse its configuration, and serve nothing new.
 func TestGroupsThatNotEveryNGINXHas(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Timing: gatetest.Hasty(), Manifests: gatetest.Config("ssl-ecdh-curve: X25519MLKEM768:P-384")})
+	g := headgatetest.Start(t, headgatetest.Options{Timing: headgatetest.Hasty(), Manifests: headgatetest.Config("ssl-ecdh-curve: X25519MLKEM768:P-384")})
 	speaks := func(group tls.CurveID) bool {
 		t.Helper()
 		_, err := shake(t, g, &tls.Config{CurvePreferences: []tls.CurveID{group}})
@@ -181,7 +181,7 @@ func TestGroupsThatNotEveryNGINXHas(t *testing.T) {
 	if !speaks(tls.CurveP384) || speaks(tls.X25519) != lacking {
 		t.Errorf("P-384 is spoken: %v, X25519: %v, want that only if %v", speaks(tls.CurveP384), speaks(tls.X25519), lacking)
 	}
-	g.ApplyReloading(gatetest.Config("ssl-ecdh-curve: P-384"))
+	g.ApplyReloading(headgatetest.Config("ssl-ecdh-curve: P-384"))
 	if n := g.Value(g.Metrics.Findings.WithLabelValues("MissingCapability")); n != 0 || speaks(tls.X25519MLKEM768) || !speaks(tls.CurveP384) {
 		t.Errorf("%v findings, or not P-384 alone", n)
 	}
@@ -189,10 +189,10 @@ func TestGroupsThatNotEveryNGINXHas(t *testing.T) {
 
 func TestUnknownNamesAreRejected(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Timing: gatetest.Hasty(), Manifests: served("a", gatetest.StartEcho(t, "a")) +
-		gatetest.TLSSecret("tls", gatetest.NewKeyPair(t, "tls", "a.test", "*.w.test")) +
-		gatetest.Config("ssl-reject-handshake: true") +
-		securedHost("a", "a.test", "server-alias: alias.test, *.other.test") + securedHost("w", "*.w.test") + gatetest.Ingress("plain", "plain.test", "/", "a")})
+	g := headgatetest.Start(t, headgatetest.Options{Timing: headgatetest.Hasty(), Manifests: served("a", headgatetest.StartEcho(t, "a")) +
+		headgatetest.TLSSecret("tls", headgatetest.NewKeyPair(t, "tls", "a.test", "*.w.test")) +
+		headgatetest.Config("ssl-reject-handshake: true") +
+		securedHost("a", "a.test", "server-alias: alias.test, *.other.test") + securedHost("w", "*.w.test") + headgatetest.Ingress("plain", "plain.test", "/", "a")})
 	for serverName, want := range map[string]bool{
 		"a.test": true, "A.test": true, "alias.test": true, "x.y.other.test": true, "x.w.test": true,
 		// Without a certificate of its own a host has the default one.
@@ -207,7 +207,7 @@ func TestUnknownNamesAreRejected(t *testing.T) {
 	}
 	// Only the handshake is rejected.
 	g.Get("nobody.test", "/").WantStatus(t, 404)
-	g.ApplyReloading(gatetest.Config("ssl-reject-handshake: false"))
+	g.ApplyReloading(headgatetest.Config("ssl-reject-handshake: false"))
 	if got := shown(t, g, "nobody.test"); got != fakeName {
 		t.Errorf("got %q", got)
 	}

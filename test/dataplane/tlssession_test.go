@@ -10,14 +10,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // sessionHosts are two hosts without a TLS policy and two with the same one.
 func sessionHosts(t *testing.T) string {
 	t.Helper()
-	return served("a", gatetest.StartEcho(t, "a")) +
-		gatetest.TLSSecret("tls", gatetest.NewKeyPair(t, "tls", "plain.test", "other.test", "own.test", "same.test", "*.w.test")) +
+	return served("a", headgatetest.StartEcho(t, "a")) +
+		headgatetest.TLSSecret("tls", headgatetest.NewKeyPair(t, "tls", "plain.test", "other.test", "own.test", "same.test", "*.w.test")) +
 		securedHost("plain", "plain.test") + securedHost("other", "other.test") + securedHost("wild", "*.w.test", "ssl-ciphers: "+weakName) +
 		securedHost("own", "own.test", "ssl-ciphers: "+weakName) + securedHost("same", "same.test", "ssl-ciphers: "+weakName)
 }
@@ -35,7 +35,7 @@ func (w *wallet) Get(string) (*tls.ClientSessionState, bool) { return w.session,
 
 // resumed makes a session under one name and tells for each other name whether
 // it is resumed there.
-func resumed(t *testing.T, g *gatetest.Gate, version uint16, name string, others ...string) []bool {
+func resumed(t *testing.T, g *headgatetest.Gate, version uint16, name string, others ...string) []bool {
 	t.Helper()
 	made := &wallet{}
 	visit(t, g, version, name, made)
@@ -51,9 +51,9 @@ func resumed(t *testing.T, g *gatetest.Gate, version uint16, name string, others
 
 // visit makes one connection with one request, whose answer brings the session
 // of TLS 1.3, and tells whether a session was resumed.
-func visit(t *testing.T, g *gatetest.Gate, version uint16, name string, w *wallet) bool {
+func visit(t *testing.T, g *headgatetest.Gate, version uint16, name string, w *wallet) bool {
 	t.Helper()
-	connection := tls.Client(gatetest.Dial(t, g.HTTPS), &tls.Config{
+	connection := tls.Client(headgatetest.Dial(t, g.HTTPS), &tls.Config{
 		ServerName: name, MinVersion: version, MaxVersion: version, InsecureSkipVerify: true, ClientSessionCache: w,
 	})
 	defer connection.Close()
@@ -73,7 +73,7 @@ func visit(t *testing.T, g *gatetest.Gate, version uint16, name string, w *walle
 
 // resumedInPython does the same for sessions of TLS 1.2 that the server keeps,
 // or for tickets of it.
-func resumedInPython(t *testing.T, g *gatetest.Gate, kind, name string, others ...string) []bool {
+func resumedInPython(t *testing.T, g *headgatetest.Gate, kind, name string, others ...string) []bool {
 	t.Helper()
 	args := append([]string{"testdata/resume.py", strconv.Itoa(int(g.HTTPS)), kind, name}, others...)
 	out, err := exec.CommandContext(t.Context(), "python3", args...).CombinedOutput()
@@ -95,18 +95,18 @@ func TestSessions(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		tickets bool
-		try     func(*testing.T, *gatetest.Gate, string, ...string) []bool
+		try     func(*testing.T, *headgatetest.Gate, string, ...string) []bool
 	}{
 		{"TLS 1.3", false, resumedInGo(tls.VersionTLS13)},
 		{"TLS 1.3, tickets", true, resumedInGo(tls.VersionTLS13)},
 		{"TLS 1.2, tickets", true, resumedInGo(tls.VersionTLS12)},
-		{"TLS 1.2, ids", false, func(t *testing.T, g *gatetest.Gate, name string, others ...string) []bool {
+		{"TLS 1.2, ids", false, func(t *testing.T, g *headgatetest.Gate, name string, others ...string) []bool {
 			return resumedInPython(t, g, "id", name, others...)
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			g := gatetest.Start(t, gatetest.Options{Manifests: sessionHosts(t) + gatetest.Config(fmt.Sprint("ssl-session-tickets: ", c.tickets))})
+			g := headgatetest.Start(t, headgatetest.Options{Manifests: sessionHosts(t) + headgatetest.Config(fmt.Sprint("ssl-session-tickets: ", c.tickets))})
 			for _, s := range []struct {
 				made string
 				want map[string]bool
@@ -127,8 +127,8 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-func resumedInGo(version uint16) func(*testing.T, *gatetest.Gate, string, ...string) []bool {
-	return func(t *testing.T, g *gatetest.Gate, name string, others ...string) []bool {
+func resumedInGo(version uint16) func(*testing.T, *headgatetest.Gate, string, ...string) []bool {
+	return func(t *testing.T, g *headgatetest.Gate, name string, others ...string) []bool {
 		return resumed(t, g, version, name, others...)
 	}
 }
@@ -137,8 +137,8 @@ func resumedInGo(version uint16) func(*testing.T, *gatetest.Gate, string, ...str
 // a change of its policy.
 func TestSessionsThroughChanges(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Timing: gatetest.Hasty(), Manifests: served("a", gatetest.StartEcho(t, "a")) +
-		gatetest.TLSSecret("tls", gatetest.NewKeyPair(t, "tls", "a.test", "b.test")) + securedHost("a", "a.test") + securedHost("b", "b.test")})
+	g := headgatetest.Start(t, headgatetest.Options{Timing: headgatetest.Hasty(), Manifests: served("a", headgatetest.StartEcho(t, "a")) +
+		headgatetest.TLSSecret("tls", headgatetest.NewKeyPair(t, "tls", "a.test", "b.test")) + securedHost("a", "a.test") + securedHost("b", "b.test")})
 	made := &wallet{}
 	visit(t, g, tls.VersionTLS13, "a.test", made)
 	expect := func(want bool) {
@@ -156,7 +156,7 @@ func TestSessionsThroughChanges(t *testing.T) {
 	expect(true)
 	reload(t, g)
 	expect(true)
-	g.Apply(gatetest.TLSSecret("tls", gatetest.NewKeyPair(t, "renewed", "a.test", "b.test")))
+	g.Apply(headgatetest.TLSSecret("tls", headgatetest.NewKeyPair(t, "renewed", "a.test", "b.test")))
 	expect(true)
 	g.Apply(securedHost("a", "a.test", "ssl-ciphers: "+weakName))
 	expect(false)
@@ -166,7 +166,7 @@ func TestSessionsThroughChanges(t *testing.T) {
 // that nobody has.
 func TestSessionsDoNotHelpUnknownNames(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Manifests: sessionHosts(t) + gatetest.Config("ssl-reject-handshake: true", "ssl-session-tickets: true")})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: sessionHosts(t) + headgatetest.Config("ssl-reject-handshake: true", "ssl-session-tickets: true")})
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 		made := &wallet{}
 		visit(t, g, version, "plain.test", made)
@@ -183,7 +183,7 @@ func TestSessionsDoNotHelpUnknownNames(t *testing.T) {
 // Without a cache and without tickets nothing is resumed.
 func TestNoSessions(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Manifests: sessionHosts(t) + gatetest.Config("ssl-session-cache: false")})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: sessionHosts(t) + headgatetest.Config("ssl-session-cache: false")})
 	made := &wallet{}
 	visit(t, g, tls.VersionTLS13, "plain.test", made)
 	if visit(t, g, tls.VersionTLS13, "plain.test", made) {

@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // A wire is a backend that answers with the head of the request, byte for
@@ -109,7 +109,7 @@ func get(host, target string) string {
 }
 
 // askRaw sends bytes and returns the one answer to them.
-func askRaw(t *testing.T, g *gatetest.Gate, text string) gatetest.Response {
+func askRaw(t *testing.T, g *headgatetest.Gate, text string) headgatetest.Response {
 	t.Helper()
 	responses := g.Raw(text)
 	if len(responses) != 1 {
@@ -180,5 +180,5 @@ func ruled(name string, rules ...string) string {
 
 // served is a Service with port 80 and its endpoints.
 func served(name string, endpoints ...string) string {
-	return gatetest.Service(name) + gatetest.Endpoints(name, endpoints...)
+	return headgatetest.Service(name) + headgatetest.Endpoints(name, endpoints...)
 }

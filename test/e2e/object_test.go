@@ -12,7 +12,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/test/echo"
 )
 
@@ -81,7 +81,7 @@ func (h *headgate) deleteIngress(name string) {
 	}
 }
 
-func (h *headgate) tlsSecret(name string, pair gatetest.KeyPair) *corev1.Secret {
+func (h *headgate) tlsSecret(name string, pair headgatetest.KeyPair) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: h.class, Name: name}, Type: corev1.SecretTypeTLS,
 		Data: map[string][]byte{corev1.TLSCertKey: []byte(pair.Certificate), corev1.TLSPrivateKeyKey: []byte(pair.Key)},
@@ -89,18 +89,18 @@ func (h *headgate) tlsSecret(name string, pair gatetest.KeyPair) *corev1.Secret 
 }
 
 // createSecret creates a TLS Secret with a new certificate for a host.
-func (h *headgate) createSecret(name, host string) gatetest.KeyPair {
+func (h *headgate) createSecret(name, host string) headgatetest.KeyPair {
 	h.t.Helper()
-	pair := gatetest.NewKeyPair(h.t, host, host)
+	pair := headgatetest.NewKeyPair(h.t, host, host)
 	secrets := h.cluster.Client().CoreV1().Secrets(h.class)
 	must[*corev1.Secret](h)(secrets.Create(h.t.Context(), h.tlsSecret(name, pair), metav1.CreateOptions{}))
 	return pair
 }
 
 // renewSecret puts a new certificate into a TLS Secret.
-func (h *headgate) renewSecret(name, host string) gatetest.KeyPair {
+func (h *headgate) renewSecret(name, host string) headgatetest.KeyPair {
 	h.t.Helper()
-	pair := gatetest.NewKeyPair(h.t, host, host)
+	pair := headgatetest.NewKeyPair(h.t, host, host)
 	secrets := h.cluster.Client().CoreV1().Secrets(h.class)
 	must[*corev1.Secret](h)(secrets.Update(h.t.Context(), h.tlsSecret(name, pair), metav1.UpdateOptions{}))
 	return pair

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/test/e2e/clustertest"
 )
 
@@ -80,7 +80,7 @@ func from(backend string) expectation {
 }
 
 // showing expects the backend behind the certificate.
-func showing(pair gatetest.KeyPair, backend string) expectation {
+func showing(pair headgatetest.KeyPair, backend string) expectation {
 	return func(a answer) error {
 		if a.certificate != pair.Certificate {
 			return fmt.Errorf("status %d with another certificate than the host's", a.status)

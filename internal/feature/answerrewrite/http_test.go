@@ -9,14 +9,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // sayer is a backend whose answers have the headers Location, Refresh and
 // Set-Cookie that requests ask for.
 func sayer(t *testing.T) string {
 	t.Helper()
-	return gatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for _, name := range []string{"Location", "Refresh", "Set-Cookie"} {
 			for _, value := range r.Header["Say-"+name] {
 				w.Header().Add(name, value)
@@ -28,7 +28,7 @@ func sayer(t *testing.T) string {
 	}))
 }
 
-func said(r gatetest.Response) []string {
+func said(r headgatetest.Response) []string {
 	return slices.Concat(r.Header["Location"], r.Header["Refresh"], r.Header["Set-Cookie"])
 }
 
@@ -36,16 +36,16 @@ func TestRewrites(t *testing.T) {
 	t.Parallel()
 	cookies := []string{"proxy-cookie-domain: inner.local outer.example", "proxy-cookie-path: /in /out"}
 	redirect := []string{"proxy-redirect-from: http://internal.local/", "proxy-redirect-to: https://public.example/"}
-	g := gatetest.Start(t, gatetest.Options{Manifests: gatetest.Service("a") + gatetest.Endpoints("a", sayer(t)) +
-		gatetest.Service("none") + gatetest.Endpoints("none") +
-		gatetest.Ingress("plain", "plain.test", "/", "a") +
-		gatetest.Ingress("cookies", "cookies.test", "/", "a", cookies...) +
-		gatetest.Ingress("redirect", "redirect.test", "/", "a", redirect...) +
-		gatetest.Ingress("path", "path.test", "/", "a", "proxy-redirect-from: http://internal.local/in", "proxy-redirect-to: /out") +
-		gatetest.Ingress("relative", "relative.test", "/", "a", "proxy-redirect-from: http://internal.local/in", "proxy-redirect-to: /out", "relative-redirects: true") +
-		gatetest.Ingress("bad", "bad.test", "/", "a", "proxy-redirect-from: http://internal.local/", "proxy-redirect-to: https://x/;", "proxy-cookie-path: /in") +
-		gatetest.Ingress("own", "own.test", "/", "none", "permanent-redirect: http://internal.local/x", redirect[0], redirect[1]) +
-		gatetest.Ingress("down", "down.test", "/", "none", append(cookies, redirect...)...)})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: headgatetest.Service("a") + headgatetest.Endpoints("a", sayer(t)) +
+		headgatetest.Service("none") + headgatetest.Endpoints("none") +
+		headgatetest.Ingress("plain", "plain.test", "/", "a") +
+		headgatetest.Ingress("cookies", "cookies.test", "/", "a", cookies...) +
+		headgatetest.Ingress("redirect", "redirect.test", "/", "a", redirect...) +
+		headgatetest.Ingress("path", "path.test", "/", "a", "proxy-redirect-from: http://internal.local/in", "proxy-redirect-to: /out") +
+		headgatetest.Ingress("relative", "relative.test", "/", "a", "proxy-redirect-from: http://internal.local/in", "proxy-redirect-to: /out", "relative-redirects: true") +
+		headgatetest.Ingress("bad", "bad.test", "/", "a", "proxy-redirect-from: http://internal.local/", "proxy-redirect-to: https://x/;", "proxy-cookie-path: /in") +
+		headgatetest.Ingress("own", "own.test", "/", "none", "permanent-redirect: http://internal.local/x", redirect[0], redirect[1]) +
+		headgatetest.Ingress("down", "down.test", "/", "none", append(cookies, redirect...)...)})
 	for _, c := range []struct {
 		host       string
 		send, want []string
@@ -66,7 +66,7 @@ func TestRewrites(t *testing.T) {
 		{"cookies.test", nil, nil},
 	} {
 		for _, http2 := range []bool{false, true} {
-			request := gatetest.Request{Host: c.host, Scheme: "http", HTTP2: http2, Header: sending(c.send)}
+			request := headgatetest.Request{Host: c.host, Scheme: "http", HTTP2: http2, Header: sending(c.send)}
 			want := c.want
 			if http2 {
 				request.Scheme = "https"
@@ -82,8 +82,8 @@ func TestRewrites(t *testing.T) {
 	}
 	g.Get("down.test", "/").WantStatus(t, 503)
 	reloads := g.Value(g.Metrics.Reloads)
-	g.Apply(gatetest.Ingress("plain", "plain.test", "/", "a", "proxy-cookie-path: /in /now"))
-	if got := said(g.Do(gatetest.Request{Host: "plain.test", Header: sending([]string{"Set-Cookie: a=1; Path=/in"})})); !slices.Equal(got, []string{"a=1; Path=/now"}) {
+	g.Apply(headgatetest.Ingress("plain", "plain.test", "/", "a", "proxy-cookie-path: /in /now"))
+	if got := said(g.Do(headgatetest.Request{Host: "plain.test", Header: sending([]string{"Set-Cookie: a=1; Path=/in"})})); !slices.Equal(got, []string{"a=1; Path=/now"}) {
 		t.Errorf("after a change: %q", got)
 	}
 	if n := g.Value(g.Metrics.Reloads); n != reloads {
@@ -107,9 +107,9 @@ func TestHostileCookiesTakeNoTime(t *testing.T) {
 	t.Parallel()
 	const most = 3500
 	spaces, nested := strings.Repeat(" ", most), "(a|aa)+b"
-	g := gatetest.Start(t, gatetest.Options{Workers: 1, Manifests: gatetest.Service("a") + gatetest.Endpoints("a", sayer(t)) +
-		gatetest.Ingress("text", "text.test", "/", "a", "proxy-cookie-path: /in /out", "proxy-cookie-domain: in out") +
-		gatetest.Ingress("pattern", "pattern.test", "/", "a", "proxy-cookie-path: ~"+nested+" /out")})
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Manifests: headgatetest.Service("a") + headgatetest.Endpoints("a", sayer(t)) +
+		headgatetest.Ingress("text", "text.test", "/", "a", "proxy-cookie-path: /in /out", "proxy-cookie-domain: in out") +
+		headgatetest.Ingress("pattern", "pattern.test", "/", "a", "proxy-cookie-path: ~"+nested+" /out")})
 	for _, c := range []struct{ host, cookie, want string }{
 		{"text.test", "a=b;" + spaces + "x", "a=b;" + spaces + "x"},
 		{"text.test", "a=b; path" + spaces + "x=/in", "a=b; path" + spaces + "x=/in"},
@@ -124,7 +124,7 @@ func TestHostileCookiesTakeNoTime(t *testing.T) {
 		took := time.Hour
 		for tries := 0; tries < 3 && took > 2*time.Second; tries++ {
 			began := time.Now()
-			r := g.Do(gatetest.Request{Host: c.host, Header: http.Header{"Say-Set-Cookie": {c.cookie}}}).WantStatus(t, 200)
+			r := g.Do(headgatetest.Request{Host: c.host, Header: http.Header{"Say-Set-Cookie": {c.cookie}}}).WantStatus(t, 200)
 			if got := said(r); len(got) != 1 || got[0] != c.want {
 				t.Errorf("%s: %.40q… became %.200q", c.host, c.cookie, got)
 			}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/nginx"
 	"github.com/headgate/headgate/internal/porttest"
 )
@@ -84,15 +84,15 @@ var answers = [][]string{
 func TestLikeNGINX(t *testing.T) {
 	t.Parallel()
 	backend := sayer(t)
-	manifests := gatetest.Service("a") + gatetest.Endpoints("a", backend)
+	manifests := headgatetest.Service("a") + headgatetest.Endpoints("a", backend)
 	var servers strings.Builder
 	oracle := fmt.Sprint("127.0.0.1:", porttest.Free(t))
 	for i, d := range directives {
-		manifests += gatetest.Ingress(fmt.Sprint("i", i), fmt.Sprintf("h%d.test", i), "/", "a", d.annotations...)
+		manifests += headgatetest.Ingress(fmt.Sprint("i", i), fmt.Sprintf("h%d.test", i), "/", "a", d.annotations...)
 		fmt.Fprintf(&servers, "server { listen %s; server_name h%d.test; location / { proxy_pass http://%s; %s; } }\n", oracle, i, backend, d.nginx)
 	}
 	startNGINX(t, oracle, servers.String())
-	g := gatetest.Start(t, gatetest.Options{Manifests: manifests})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: manifests})
 	ours := g.NewClient(false)
 	defer ours.CloseIdleConnections()
 	theirs := &http.Client{
@@ -104,7 +104,7 @@ func TestLikeNGINX(t *testing.T) {
 	defer theirs.CloseIdleConnections()
 	for i, d := range directives {
 		for _, a := range answers {
-			request := gatetest.Request{Host: fmt.Sprintf("h%d.test", i), Header: sending(a)}
+			request := headgatetest.Request{Host: fmt.Sprintf("h%d.test", i), Header: sending(a)}
 			var got [2][]string
 			for side, client := range []*http.Client{theirs, ours} {
 				r, err := g.Try(client, request)
@@ -151,7 +151,7 @@ func startNGINX(t *testing.T, address, servers string) {
 		_ = command.Process.Kill()
 		_ = command.Wait()
 	})
-	gatetest.Eventually(t, "the plain NGINX listens", func() bool {
+	headgatetest.Eventually(t, "the plain NGINX listens", func() bool {
 		connection, err := net.Dial("tcp", address)
 		if err == nil {
 			connection.Close()

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // alice is a line as htdigest writes it, for the password "secret" and the
@@ -41,7 +41,7 @@ func right(nonce string, count int) answer {
 var challengeForm = regexp.MustCompile(`^Digest realm="here", qop="auth", algorithm=MD5, nonce="([0-9a-f]{56})"(, stale=true)?$`)
 
 // challenge is the nonce of a refusal.
-func challenge(t *testing.T, r gatetest.Response) (nonce string, stale bool) {
+func challenge(t *testing.T, r headgatetest.Response) (nonce string, stale bool) {
 	t.Helper()
 	r.WantStatus(t, 401)
 	found := challengeForm.FindStringSubmatch(r.Header.Get("WWW-Authenticate"))
@@ -51,16 +51,16 @@ func challenge(t *testing.T, r gatetest.Response) (nonce string, stale bool) {
 	return found[1], found[2] != ""
 }
 
-func ask(g *gatetest.Gate, host, authorization string) gatetest.Response {
-	return g.Do(gatetest.Request{Host: host, Path: "/a?b=c", Header: http.Header{"Authorization": {authorization}}})
+func ask(g *headgatetest.Gate, host, authorization string) headgatetest.Response {
+	return g.Do(headgatetest.Request{Host: host, Path: "/a?b=c", Header: http.Header{"Authorization": {authorization}}})
 }
 
-func digestGate(t *testing.T) *gatetest.Gate {
+func digestGate(t *testing.T) *headgatetest.Gate {
 	t.Helper()
 	digested := func(name, host, secret string) string {
-		return gatetest.Ingress(name, host, "/", "one", "auth-type: digest", "auth-secret: "+secret, "auth-realm: here")
+		return headgatetest.Ingress(name, host, "/", "one", "auth-type: digest", "auth-secret: "+secret, "auth-realm: here")
 	}
-	return gatetest.Start(t, gatetest.Options{Manifests: one(t) +
+	return headgatetest.Start(t, headgatetest.Options{Manifests: one(t) +
 		secret("users", alice, `q"u\o:here:`+md5Hex(`q"u\o:here:secret`), "bob:there:"+md5Hex("bob:here:secret")) +
 		secret("others", alice, "eve:here:"+md5Hex("eve:here:secret")) +
 		digested("web", "web.test", "users") + digested("other", "other.test", "others")})
@@ -92,7 +92,7 @@ func TestDigest(t *testing.T) {
 	header := strings.Replace(escaped.header(), `username="q"u\o"`, `username="q\"u\\o"`, 1)
 	ask(g, "web.test", header).WantStatus(t, 200)
 
-	over2 := gatetest.Request{Scheme: "https", HTTP2: true, Host: "web.test", Path: "/a?b=c"}
+	over2 := headgatetest.Request{Scheme: "https", HTTP2: true, Host: "web.test", Path: "/a?b=c"}
 	login, _ := challenge(t, g.Do(over2))
 	over2.Header = http.Header{"Authorization": {right(login, 1).header()}}
 	if r := g.Do(over2).WantStatus(t, 200); r.Proto != "HTTP/2.0" || r.Echo.Header.Get("Authorization") != "" {

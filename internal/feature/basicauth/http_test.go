@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // secret is a manifest of a Secret with a file of users.
@@ -19,12 +19,12 @@ func secret(name string, users ...string) string {
 
 // guarded is an Ingress for all of a host, with users of a Secret.
 func guarded(name, host, secret string, annotations ...string) string {
-	return gatetest.Ingress(name, host, "/", "one", append([]string{"auth-type: basic", "auth-secret: " + secret}, annotations...)...)
+	return headgatetest.Ingress(name, host, "/", "one", append([]string{"auth-type: basic", "auth-secret: " + secret}, annotations...)...)
 }
 
 func one(t *testing.T) string {
 	t.Helper()
-	return gatetest.Service("one") + gatetest.Endpoints("one", gatetest.StartEcho(t, "one"))
+	return headgatetest.Service("one") + headgatetest.Endpoints("one", headgatetest.StartEcho(t, "one"))
 }
 
 func basicHeader(text string) http.Header {
@@ -32,13 +32,13 @@ func basicHeader(text string) http.Header {
 }
 
 // get asks a host with credentials "NAME:PASSWORD".
-func get(g *gatetest.Gate, host, credentials string) gatetest.Response {
-	return g.Do(gatetest.Request{Host: host, Header: basicHeader(credentials)})
+func get(g *headgatetest.Gate, host, credentials string) headgatetest.Response {
+	return g.Do(headgatetest.Request{Host: host, Header: basicHeader(credentials)})
 }
 
 // wantRefused fails the test unless the answer asks for a password and no
 // backend saw the request.
-func wantRefused(t *testing.T, r gatetest.Response, realm string) {
+func wantRefused(t *testing.T, r headgatetest.Response, realm string) {
 	t.Helper()
 	r.WantStatus(t, 401)
 	if got, want := r.Header.Get("WWW-Authenticate"), fmt.Sprintf("Basic realm=%q", realm); got != want {
@@ -57,7 +57,7 @@ func TestHashes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := gatetest.Start(t, gatetest.Options{Manifests: one(t) + secret("users", string(file)) + guarded("web", "web.test", "users")})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: one(t) + secret("users", string(file)) + guarded("web", "web.test", "users")})
 	tried := 0
 	for line := range strings.Lines(string(file)) {
 		user, _, ok := strings.Cut(line, ":")
@@ -93,7 +93,7 @@ func TestHashes(t *testing.T) {
 
 func TestHeaders(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Manifests: one(t) +
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: one(t) +
 		secret("users", "user:{PLAIN}secret", "empty:{PLAIN}", "a b:{PLAIN}space", "ü:{PLAIN}é", "\xff:{PLAIN}\xfe") +
 		guarded("web", "web.test", "users", "auth-realm: Authentication Required - foo")})
 	encode := base64.StdEncoding.EncodeToString
@@ -125,7 +125,7 @@ func TestHeaders(t *testing.T) {
 		{"Digest username=\"user\"", 401},
 		{"", 401},
 	} {
-		r := g.Do(gatetest.Request{Host: "web.test", Header: http.Header{"Authorization": {c.header}}})
+		r := g.Do(headgatetest.Request{Host: "web.test", Header: http.Header{"Authorization": {c.header}}})
 		if r.Status != c.want {
 			t.Errorf("%q: status %d, want %d", c.header, r.Status, c.want)
 		}
@@ -144,16 +144,16 @@ func TestHeaders(t *testing.T) {
 
 func TestOverHTTP2WithBodies(t *testing.T) {
 	t.Parallel()
-	pair := gatetest.NewKeyPair(t, "web.test", "web.test")
-	g := gatetest.Start(t, gatetest.Options{Manifests: one(t) + secret("users", "user:$apr1$abcdefgh$h9FWgUz3n9YxylKLlR5SQ/") +
-		gatetest.TLSSecret("tls", pair) +
-		gatetest.WithTLS(guarded("web", "web.test", "users", "proxy-body-size: 20m"), "tls web.test")})
+	pair := headgatetest.NewKeyPair(t, "web.test", "web.test")
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: one(t) + secret("users", "user:$apr1$abcdefgh$h9FWgUz3n9YxylKLlR5SQ/") +
+		headgatetest.TLSSecret("tls", pair) +
+		headgatetest.WithTLS(guarded("web", "web.test", "users", "proxy-body-size: 20m"), "tls web.test")})
 	const size = 4 << 20
 	for _, http2 := range []bool{false, true} {
 		client := g.NewClient(http2)
 		defer client.CloseIdleConnections()
 		for range 3 {
-			r, err := g.Try(client, gatetest.Request{
+			r, err := g.Try(client, headgatetest.Request{
 				Method: "POST", Scheme: "https", Host: "web.test", HTTP2: http2, Header: basicHeader("user:secret"),
 				Body: strings.NewReader(strings.Repeat("x", size)),
 			})
@@ -165,7 +165,7 @@ func TestOverHTTP2WithBodies(t *testing.T) {
 			}
 			// A client may be told before all of its body is sent; what counts is
 			// that it is not let in.
-			r, err = g.Try(client, gatetest.Request{
+			r, err = g.Try(client, headgatetest.Request{
 				Method: "POST", Scheme: "https", Host: "web.test", HTTP2: http2, Header: basicHeader("user:wrong"),
 				Body: strings.NewReader(strings.Repeat("x", size)),
 			})
@@ -181,7 +181,7 @@ func TestOverHTTP2WithBodies(t *testing.T) {
 func TestSecretChanges(t *testing.T) {
 	t.Parallel()
 	const hash = "$apr1$abcdefgh$h9FWgUz3n9YxylKLlR5SQ/"
-	g := gatetest.Start(t, gatetest.Options{Manifests: one(t) + guarded("web", "web.test", "users") + gatetest.Ingress("open", "open.test", "/", "one")})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: one(t) + guarded("web", "web.test", "users") + headgatetest.Ingress("open", "open.test", "/", "one")})
 	get(g, "web.test", "user:secret").WantStatus(t, 503)
 	g.Apply(secret("users", "user:"+hash))
 	get(g, "web.test", "user:secret").WantStatus(t, 200)
@@ -204,14 +204,14 @@ func TestSecretChanges(t *testing.T) {
 // Which routes ask, and which don't.
 func TestWhereIsAsked(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Manifests: one(t) + gatetest.Service("empty") + gatetest.Endpoints("empty") +
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: one(t) + headgatetest.Service("empty") + headgatetest.Endpoints("empty") +
 		secret("users", "user:{PLAIN}secret") + guarded("web", "web.test", "users") +
-		gatetest.Ingress("acme", "web.test", "/.well-known/acme-challenge", "one", "auth-type: basic", "auth-secret: users") +
-		gatetest.Ingress("free", "web.test", "/free", "one") +
-		gatetest.Ingress("empty", "empty.test", "/", "empty", "auth-type: basic", "auth-secret: users") +
-		gatetest.Ingress("bad", "bad.test", "/", "one", "auth-type: basic", "auth-secret: users", "auth-realm: a\"b") +
-		gatetest.Ingress("regex", "regex.test", "/[a-z]+/x", "one", "auth-type: basic", "auth-secret: users", "use-regex: true") +
-		gatetest.Ingress("only", "only.test", "/", "one", "auth-secret: users"),
+		headgatetest.Ingress("acme", "web.test", "/.well-known/acme-challenge", "one", "auth-type: basic", "auth-secret: users") +
+		headgatetest.Ingress("free", "web.test", "/free", "one") +
+		headgatetest.Ingress("empty", "empty.test", "/", "empty", "auth-type: basic", "auth-secret: users") +
+		headgatetest.Ingress("bad", "bad.test", "/", "one", "auth-type: basic", "auth-secret: users", "auth-realm: a\"b") +
+		headgatetest.Ingress("regex", "regex.test", "/[a-z]+/x", "one", "auth-type: basic", "auth-secret: users", "use-regex: true") +
+		headgatetest.Ingress("only", "only.test", "/", "one", "auth-secret: users"),
 	})
 	for _, c := range []struct {
 		host, path  string
@@ -233,7 +233,7 @@ func TestWhereIsAsked(t *testing.T) {
 		if r := g.Get(c.host, c.path); r.Status != c.open {
 			t.Errorf("%s%s without a password: status %d, want %d", c.host, c.path, r.Status, c.open)
 		}
-		if r := g.Do(gatetest.Request{Host: c.host, Path: c.path, Header: basicHeader("user:secret")}); r.Status != c.login {
+		if r := g.Do(headgatetest.Request{Host: c.host, Path: c.path, Header: basicHeader("user:secret")}); r.Status != c.login {
 			t.Errorf("%s%s with a password: status %d, want %d", c.host, c.path, r.Status, c.login)
 		}
 	}
@@ -254,12 +254,12 @@ func TestNameInLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "access.log")
-	g := gatetest.Start(t, gatetest.Options{AccessLog: file, Manifests: one(t) + secret("users", "user:{PLAIN}secret") +
+	g := headgatetest.Start(t, headgatetest.Options{AccessLog: file, Manifests: one(t) + secret("users", "user:{PLAIN}secret") +
 		guarded("web", "web.test", "users") + guarded("jump", "jump.test", "users", "proxy-buffering: on")})
 	for _, host := range []string{"web.test", "jump.test"} {
 		get(g, host, "user:secret").WantStatus(t, 200)
 	}
-	gatetest.Eventually(t, "the log has both names", func() bool {
+	headgatetest.Eventually(t, "the log has both names", func() bool {
 		text, _ := os.ReadFile(file)
 		return strings.Count(string(text), " - user [") == 2
 	})
@@ -271,13 +271,13 @@ func TestBesideAnotherService(t *testing.T) {
 	t.Parallel()
 	const right = "Basic dXNlcjpzZWNyZXQ="
 	told := make(chan string, 10)
-	judge := gatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	judge := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		told <- r.Header.Get("Authorization")
 		if r.Header.Get("X-Token") != "ok" {
 			w.WriteHeader(403)
 		}
 	}))
-	g := gatetest.Start(t, gatetest.Options{Manifests: one(t) + secret("users", "user:{PLAIN}secret") +
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: one(t) + secret("users", "user:{PLAIN}secret") +
 		guarded("web", "web.test", "users", "auth-url: http://"+judge+"/", "auth-cache-key: $http_x_key", "proxy-body-size: 3m")})
 	for _, c := range []struct {
 		password, token, key string
@@ -294,7 +294,7 @@ func TestBesideAnotherService(t *testing.T) {
 		if c.password != "" {
 			header.Set("Authorization", c.password)
 		}
-		r := g.Do(gatetest.Request{Host: "web.test", Header: header}).WantStatus(t, c.want)
+		r := g.Do(headgatetest.Request{Host: "web.test", Header: header}).WantStatus(t, c.want)
 		if r.Echo != nil && r.Echo.Header.Get("Authorization") != "" {
 			t.Errorf("%+v: the backend was told the password", c)
 		}

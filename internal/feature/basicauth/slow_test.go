@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // Bcrypts of "secret", with cost 12, which takes about 0.2 s, and with costs 10
@@ -24,10 +24,10 @@ const quickHash = "$2y$08$KMHV2qwqWzTltkm1DjIPbuk2FJFjeXy5FNeP.qFVXJSJDs.VSoL8e"
 // host. In the worker itself they would hold it up as long as they all take.
 func TestChecksHoldUpNobody(t *testing.T) {
 	t.Parallel()
-	gatetest.Long(t)
-	g := gatetest.Start(t, gatetest.Options{Workers: 1, Manifests: one(t) + secret("users", "user:"+slowHash) +
-		guarded("web", "web.test", "users") + gatetest.Ingress("open", "open.test", "/", "one")})
-	gatetest.EveryProtocol(func(http2 bool, scheme string) {
+	headgatetest.Long(t)
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Manifests: one(t) + secret("users", "user:"+slowHash) +
+		guarded("web", "web.test", "users") + headgatetest.Ingress("open", "open.test", "/", "one")})
+	headgatetest.EveryProtocol(func(http2 bool, scheme string) {
 		const checks = 10
 		var longest, all time.Duration
 		// A machine that has no time for this process holds up its requests too,
@@ -43,13 +43,13 @@ func TestChecksHoldUpNobody(t *testing.T) {
 
 // longestMeanwhile is how long the longest request of another host takes while
 // checks are done, and how long these take together.
-func longestMeanwhile(t *testing.T, g *gatetest.Gate, checks int, http2 bool, scheme string) (longest, all time.Duration) {
+func longestMeanwhile(t *testing.T, g *headgatetest.Gate, checks int, http2 bool, scheme string) (longest, all time.Duration) {
 	t.Helper()
 	client := g.NewClient(http2)
 	defer client.CloseIdleConnections()
 	open := func() time.Duration {
 		began := time.Now()
-		r, err := g.Try(client, gatetest.Request{Host: "open.test", Scheme: scheme, HTTP2: http2})
+		r, err := g.Try(client, headgatetest.Request{Host: "open.test", Scheme: scheme, HTTP2: http2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +62,7 @@ func longestMeanwhile(t *testing.T, g *gatetest.Gate, checks int, http2 bool, sc
 	for i := range checks {
 		group.Go(func() {
 			// Over HTTP/2 they are all on one connection.
-			r, err := g.Try(client, gatetest.Request{
+			r, err := g.Try(client, headgatetest.Request{
 				Host: "web.test", Scheme: scheme, HTTP2: http2, Header: basicHeader(fmt.Sprintf("user:wrong %d", i)),
 			})
 			if err != nil || r.Status != 401 {
@@ -94,7 +94,7 @@ func longestMeanwhile(t *testing.T, g *gatetest.Gate, checks int, http2 bool, sc
 // that is one check.
 func TestSamePasswordIsCheckedOnce(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Workers: 1, Manifests: one(t) + secret("users", "user:"+slowHash) + guarded("web", "web.test", "users")})
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Manifests: one(t) + secret("users", "user:"+slowHash) + guarded("web", "web.test", "users")})
 	took := func(credentials string, want int) time.Duration {
 		began := time.Now()
 		if status := try(g, credentials); status != want {
@@ -130,8 +130,8 @@ func TestSamePasswordIsCheckedOnce(t *testing.T) {
 // Who tries too many passwords at once is told to wait, and nobody else is.
 func TestOneHostDoesNotTakeAllThreads(t *testing.T) {
 	t.Parallel()
-	gatetest.Long(t)
-	g := gatetest.Start(t, gatetest.Options{Workers: 1, Manifests: one(t) + secret("users", "user:"+mediumHash) + secret("others", "user:$apr1$abcdefgh$h9FWgUz3n9YxylKLlR5SQ/") +
+	headgatetest.Long(t)
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Manifests: one(t) + secret("users", "user:"+mediumHash) + secret("others", "user:$apr1$abcdefgh$h9FWgUz3n9YxylKLlR5SQ/") +
 		guarded("web", "web.test", "users") + guarded("other", "other.test", "others")})
 	// So many that places do not come free as fast as they are sent.
 	const requests, most = 120, 32
@@ -150,14 +150,14 @@ func TestOneHostDoesNotTakeAllThreads(t *testing.T) {
 	if counts[401]+counts[503] != requests || counts[401] < most || counts[503] == 0 {
 		t.Errorf("statuses %v of %d requests", counts, requests)
 	}
-	gatetest.Eventually(t, "the log tells", func() bool { return strings.Contains(g.Log.String(), "too many checks are under way") })
+	headgatetest.Eventually(t, "the log tells", func() bool { return strings.Contains(g.Log.String(), "too many checks are under way") })
 	get(g, "web.test", "user:secret").WantStatus(t, 200)
 }
 
 // Whose Secrets are many is told to wait as well, and no other namespace is.
 func TestOneNamespaceDoesNotTakeAllThreads(t *testing.T) {
 	t.Parallel()
-	gatetest.Long(t)
+	headgatetest.Long(t)
 	elsewhere := strings.NewReplacer("metadata: {", "metadata: {namespace: elsewhere, ", "metadata:\n", "metadata:\n  namespace: elsewhere\n").
 		Replace(one(t) + secret("others", "user:"+quickHash) + guarded("other", "other.test", "others"))
 	manifests := one(t) + elsewhere
@@ -167,7 +167,7 @@ func TestOneNamespaceDoesNotTakeAllThreads(t *testing.T) {
 		name := fmt.Sprintf("users%d", i)
 		manifests += secret(name, fmt.Sprintf("user%d:%s", i, mediumHash)) + guarded(name, name+".test", name)
 	}
-	g := gatetest.Start(t, gatetest.Options{Workers: 1, Manifests: manifests})
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Manifests: manifests})
 	round := func() (waited int32) {
 		statuses := make(chan int, secrets*each)
 		var checked atomic.Int32
@@ -208,12 +208,12 @@ func TestOneNamespaceDoesNotTakeAllThreads(t *testing.T) {
 }
 
 // try is the status of a request to web.test, -1 if there was none.
-func try(g *gatetest.Gate, credentials string) int { return tryHost(g, "web.test", credentials) }
+func try(g *headgatetest.Gate, credentials string) int { return tryHost(g, "web.test", credentials) }
 
-func tryHost(g *gatetest.Gate, host, credentials string) int {
+func tryHost(g *headgatetest.Gate, host, credentials string) int {
 	client := g.NewClient(false)
 	defer client.CloseIdleConnections()
-	r, err := g.Try(client, gatetest.Request{Host: host, Header: basicHeader(credentials)})
+	r, err := g.Try(client, headgatetest.Request{Host: host, Header: basicHeader(credentials)})
 	if err != nil {
 		return -1
 	}
@@ -223,7 +223,7 @@ func tryHost(g *gatetest.Gate, host, credentials string) int {
 // Clients that leave while their passwords are checked take nobody's place.
 func TestClientsLeave(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Workers: 1, Manifests: one(t) + secret("users", "user:"+quickHash) + guarded("web", "web.test", "users")})
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Manifests: one(t) + secret("users", "user:"+quickHash) + guarded("web", "web.test", "users")})
 	for _, http2 := range []bool{false, true} {
 		scheme := map[bool]string{false: "http", true: "https"}[http2]
 		var group sync.WaitGroup
@@ -233,11 +233,11 @@ func TestClientsLeave(t *testing.T) {
 				defer client.CloseIdleConnections()
 				client.Timeout = time.Duration(5+i) * time.Millisecond
 				// What comes of it does not matter.
-				_, _ = g.Try(client, gatetest.Request{Host: "web.test", Scheme: scheme, HTTP2: http2, Header: basicHeader(fmt.Sprintf("user:wrong %d", i))})
+				_, _ = g.Try(client, headgatetest.Request{Host: "web.test", Scheme: scheme, HTTP2: http2, Header: basicHeader(fmt.Sprintf("user:wrong %d", i))})
 			})
 		}
 		group.Wait()
-		gatetest.Eventually(t, "a password can be checked", func() bool { return try(g, "user:wrong") == 401 })
+		headgatetest.Eventually(t, "a password can be checked", func() bool { return try(g, "user:wrong") == 401 })
 	}
 	// All places are free again, and so are those at the same checks.
 	var group sync.WaitGroup
@@ -254,7 +254,7 @@ func TestClientsLeave(t *testing.T) {
 // Without libcrypt nobody gets in by what only it can check.
 func TestWithoutLibrary(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Manifests: one(t) + guarded("web", "web.test", "users") +
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: one(t) + guarded("web", "web.test", "users") +
 		secret("users", "slow:"+mediumHash, "apr1:$apr1$abcdefgh$h9FWgUz3n9YxylKLlR5SQ/", "plain:{PLAIN}secret")})
 	// Threads read it at their first check.
 	file := filepath.Join(g.RunDir.Path(), "lua/headgate/feature/basic_auth/crypt.lua")
@@ -276,5 +276,5 @@ func TestWithoutLibrary(t *testing.T) {
 			t.Errorf("%s: status %d, want %d", credentials, status, want)
 		}
 	}
-	gatetest.Eventually(t, "the log tells", func() bool { return strings.Contains(g.Log.String(), "libcrypt.so.1 is not installed") })
+	headgatetest.Eventually(t, "the log tells", func() bool { return strings.Contains(g.Log.String(), "libcrypt.so.1 is not installed") })
 }

@@ -8,39 +8,39 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 func backend(t *testing.T, name string) string {
 	t.Helper()
-	return gatetest.Service(name) + gatetest.Endpoints(name, gatetest.StartEcho(t, name))
+	return headgatetest.Service(name) + headgatetest.Endpoints(name, headgatetest.StartEcho(t, name))
 }
 
 // offer is an Ingress that is a canary of "/" of a host.
 func offer(name, host, service string, annotations ...string) string {
-	return gatetest.Ingress(name, host, "/", service, append([]string{"canary: true"}, annotations...)...)
+	return headgatetest.Ingress(name, host, "/", service, append([]string{"canary: true"}, annotations...)...)
 }
 
 func TestWhichBackendIsAsked(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Manifests: backend(t, "main") + backend(t, "one") + backend(t, "two") +
-		gatetest.Service("down") + gatetest.Endpoints("down") +
-		gatetest.Ingress("header", "header.test", "/", "main") + offer("header-1", "header.test", "one", "canary-by-header: X-New") +
-		gatetest.Ingress("value", "value.test", "/", "main") +
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: backend(t, "main") + backend(t, "one") + backend(t, "two") +
+		headgatetest.Service("down") + headgatetest.Endpoints("down") +
+		headgatetest.Ingress("header", "header.test", "/", "main") + offer("header-1", "header.test", "one", "canary-by-header: X-New") +
+		headgatetest.Ingress("value", "value.test", "/", "main") +
 		offer("value-1", "value.test", "one", "canary-by-header: X-New", "canary-by-header-value: beta", "canary-by-header-pattern: gamma") +
-		gatetest.Ingress("pattern", "pattern.test", "/", "main") +
+		headgatetest.Ingress("pattern", "pattern.test", "/", "main") +
 		offer("pattern-1", "pattern.test", "one", "canary-by-header: X-New", "canary-by-header-pattern: ^b(e|f)ta$") +
-		gatetest.Ingress("broken", "broken.test", "/", "main") +
+		headgatetest.Ingress("broken", "broken.test", "/", "main") +
 		offer("broken-1", "broken.test", "one", "canary-by-header: X-New", "canary-by-header-pattern: be(ta", "canary-weight: 100") +
-		gatetest.Ingress("cookie", "cookie.test", "/", "main") +
+		headgatetest.Ingress("cookie", "cookie.test", "/", "main") +
 		offer("cookie-1", "cookie.test", "one", "canary-by-header: X-New", "canary-by-cookie: try.me", "canary-weight: 100") +
-		gatetest.Ingress("both", "both.test", "/", "main") + offer("both-1", "both.test", "one", "canary-weight: 100") +
+		headgatetest.Ingress("both", "both.test", "/", "main") + offer("both-1", "both.test", "one", "canary-weight: 100") +
 		offer("both-2", "both.test", "two", "canary-by-header: X-New") +
-		gatetest.Ingress("down", "down.test", "/", "main") + offer("down-1", "down.test", "down", "canary-weight: 100") +
-		gatetest.Ingress("hole", "hole.test", "/", "main") +
+		headgatetest.Ingress("down", "down.test", "/", "main") + offer("down-1", "down.test", "down", "canary-weight: 100") +
+		headgatetest.Ingress("hole", "hole.test", "/", "main") +
 		strings.Replace(offer("hole-1", "hole.test", "one", "canary-weight: 100"), "      - {path", "      - {path: /not, pathType: Prefix, "+
 			"backend: {service: {name: one, port: {number: 80}}}}\n      - {path", 1) +
-		gatetest.Ingress("shared", "shared.test", "/", "main"),
+		headgatetest.Ingress("shared", "shared.test", "/", "main"),
 	})
 	for path, want := range map[string]string{"/": "one", "/not": "main", "/not/x": "main", "/nothing": "one"} {
 		if got := g.Get("hole.test", path).WantStatus(t, 200).Echo.Backend; got != want {
@@ -72,7 +72,7 @@ func TestWhichBackendIsAsked(t *testing.T) {
 		{"shared.test", "X-New", "always", "main"},
 	} {
 		for _, http2 := range []bool{false, true} {
-			r := gatetest.Request{Host: c.host, HTTP2: http2}
+			r := headgatetest.Request{Host: c.host, HTTP2: http2}
 			if http2 {
 				r.Scheme = "https"
 			}
@@ -102,22 +102,22 @@ func TestWhichBackendIsAsked(t *testing.T) {
 func TestExplodingPattern(t *testing.T) {
 	t.Parallel()
 	const bomb = "canary-by-header-pattern: ^(a+)+$"
-	g := gatetest.Start(t, gatetest.Options{Workers: 1, Manifests: backend(t, "main") + backend(t, "one") + backend(t, "two") +
-		gatetest.Ingress("bomb", "bomb.test", "/", "main") +
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Manifests: backend(t, "main") + backend(t, "one") + backend(t, "two") +
+		headgatetest.Ingress("bomb", "bomb.test", "/", "main") +
 		offer("bomb-1", "bomb.test", "one", "canary-by-header: X-New", bomb, "canary-by-cookie: next", "canary-weight: 100") +
-		gatetest.Ingress("two", "two.test", "/", "main") +
+		headgatetest.Ingress("two", "two.test", "/", "main") +
 		offer("two-1", "two.test", "one", "canary-by-header: X-New", bomb, "canary-weight: 100") +
 		offer("two-2", "two.test", "two", "canary-weight: 100"),
 	})
 	exploding := strings.Repeat("a", 60) + "!"
-	gatetest.EveryProtocol(func(http2 bool, scheme string) {
+	headgatetest.EveryProtocol(func(http2 bool, scheme string) {
 		for _, c := range []struct{ host, value, want string }{
 			{"bomb.test", "aaaa", "one"},
 			{"bomb.test", "b", "one"}, // by the cookie
 			{"bomb.test", exploding, "main"},
 			{"two.test", exploding, "two"},
 		} {
-			r := g.Do(gatetest.Request{Host: c.host, Scheme: scheme, HTTP2: http2, Header: http.Header{
+			r := g.Do(headgatetest.Request{Host: c.host, Scheme: scheme, HTTP2: http2, Header: http.Header{
 				"X-New": {c.value}, "Cookie": {"next=always"},
 			}}).WantStatus(t, 200)
 			if r.Echo == nil || r.Echo.Backend != c.want {
@@ -133,16 +133,16 @@ func TestExplodingPattern(t *testing.T) {
 // Without an access log NGINX has no variable for the name of the backend.
 func TestWithoutAccessLog(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Manifests: backend(t, "main") + backend(t, "one") + gatetest.Config("disable-access-log: true") +
-		gatetest.Service("down") + gatetest.Endpoints("down") +
-		gatetest.Ingress("web", "web.test", "/", "main") + offer("offer", "web.test", "one", "canary-weight: 100") +
-		gatetest.Ingress("spare", "spare.test", "/", "down", "default-backend: one"),
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: backend(t, "main") + backend(t, "one") + headgatetest.Config("disable-access-log: true") +
+		headgatetest.Service("down") + headgatetest.Endpoints("down") +
+		headgatetest.Ingress("web", "web.test", "/", "main") + offer("offer", "web.test", "one", "canary-weight: 100") +
+		headgatetest.Ingress("spare", "spare.test", "/", "down", "default-backend: one"),
 	})
 	wantBackend(t, g, "web.test", "one")
 	wantBackend(t, g, "spare.test", "one")
 }
 
-func wantBackend(t *testing.T, g *gatetest.Gate, host, want string) {
+func wantBackend(t *testing.T, g *headgatetest.Gate, host, want string) {
 	t.Helper()
 	if got := g.Get(host, "/").WantStatus(t, 200).Echo.Backend; got != want {
 		t.Errorf("%s: %s answered, want %s", host, got, want)
@@ -153,9 +153,9 @@ func wantBackend(t *testing.T, g *gatetest.Gate, host, want string) {
 // Chance leaves them once in 200 times; twice in a row it does not.
 func TestShares(t *testing.T) {
 	t.Parallel()
-	gatetest.Long(t)
-	g := gatetest.Start(t, gatetest.Options{Workers: 3, Manifests: backend(t, "main") + backend(t, "one") + backend(t, "two") +
-		gatetest.Ingress("web", "web.test", "/", "main") +
+	headgatetest.Long(t)
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 3, Manifests: backend(t, "main") + backend(t, "one") + backend(t, "two") +
+		headgatetest.Ingress("web", "web.test", "/", "main") +
 		offer("a", "web.test", "one", "canary-weight: 20") + offer("b", "web.test", "two", "canary-weight: 50", "canary-weight-total: 1000"),
 	})
 	wrong := checkShares(t, g)
@@ -167,7 +167,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-func checkShares(t *testing.T, g *gatetest.Gate) (wrong []string) {
+func checkShares(t *testing.T, g *headgatetest.Gate) (wrong []string) {
 	const requests, clients = 20_000, 16
 	var mu sync.Mutex
 	counts := map[string]int{}
@@ -178,7 +178,7 @@ func checkShares(t *testing.T, g *gatetest.Gate) (wrong []string) {
 			defer client.CloseIdleConnections()
 			mine := map[string]int{}
 			for range requests / clients {
-				r, err := g.Try(client, gatetest.Request{Host: "web.test"})
+				r, err := g.Try(client, headgatetest.Request{Host: "web.test"})
 				if err != nil || r.Status != 200 {
 					t.Errorf("status %d, %v", r.Status, err)
 					return

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/porttest"
 )
 
@@ -18,7 +18,7 @@ var names = []string{
 }
 
 // told are the headers of CORS in an answer.
-func told(r gatetest.Response) []string {
+func told(r headgatetest.Response) []string {
 	list := []string{}
 	for _, name := range names {
 		list = append(list, r.Header.Values(name)...)
@@ -37,7 +37,7 @@ func defaults(origin string) []string {
 // backend says what it thinks of CORS, and answers with the status asked for.
 func backend(t *testing.T) string {
 	t.Helper()
-	address := gatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	address := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header()["Access-Control-Allow-Origin"] = []string{"http://backend.example", "again"}
 		status, err := strconv.Atoi(r.Header.Get("X-Status"))
 		if err != nil {
@@ -46,17 +46,17 @@ func backend(t *testing.T) string {
 		w.WriteHeader(status)
 		fmt.Fprint(w, "backend")
 	}))
-	return gatetest.Service("web") + gatetest.Endpoints("web", address) + gatetest.Endpoints("none") +
-		gatetest.Service("dead") + gatetest.Endpoints("dead", gatetest.Address(porttest.Free(t)))
+	return headgatetest.Service("web") + headgatetest.Endpoints("web", address) + headgatetest.Endpoints("none") +
+		headgatetest.Service("dead") + headgatetest.Endpoints("dead", headgatetest.Address(porttest.Free(t)))
 }
 
 // theirs are the headers of CORS that the backend writes.
 var theirs = []string{"http://backend.example", "again"}
 
 // both asks over HTTP/1.1 and over HTTP/2.
-func both(g *gatetest.Gate, method, host, path, origin, status string, check func(gatetest.Request, gatetest.Response)) {
+func both(g *headgatetest.Gate, method, host, path, origin, status string, check func(headgatetest.Request, headgatetest.Response)) {
 	for _, http2 := range []bool{false, true} {
-		r := gatetest.Request{Method: method, Host: host, Path: path, HTTP2: http2, Header: http.Header{"X-Status": {status}}}
+		r := headgatetest.Request{Method: method, Host: host, Path: path, HTTP2: http2, Header: http.Header{"X-Status": {status}}}
 		if origin != "" {
 			r.Header.Set("Origin", origin)
 		}
@@ -74,17 +74,17 @@ func TestOrigins(t *testing.T) {
 		if hosts[c.allow] == "" {
 			name := fmt.Sprintf("h%d", len(hosts))
 			hosts[c.allow] = name + ".test"
-			manifests += gatetest.Ingress(name, name+".test", "/", "web", "enable-cors: true", "cors-allow-origin: "+c.allow)
+			manifests += headgatetest.Ingress(name, name+".test", "/", "web", "enable-cors: true", "cors-allow-origin: "+c.allow)
 		}
 	}
-	g := gatetest.Start(t, gatetest.Options{Manifests: manifests})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: manifests})
 	for _, c := range origins {
 		origin := c.origin
 		if hosts[c.allow] == hosts["*"] || c.allow == "http://o.example, *" {
 			origin = "*"
 		}
 		for _, method := range []string{"GET", "OPTIONS"} {
-			both(g, method, hosts[c.allow], "/", c.origin, "", func(r gatetest.Request, a gatetest.Response) {
+			both(g, method, hosts[c.allow], "/", c.origin, "", func(r headgatetest.Request, a headgatetest.Response) {
 				status, want := 200, theirs
 				if c.want {
 					want = defaults(origin)
@@ -105,13 +105,13 @@ func TestOrigins(t *testing.T) {
 func TestAnswersOfHeadgate(t *testing.T) {
 	t.Parallel()
 	const on = "enable-cors: true"
-	g := gatetest.Start(t, gatetest.Options{Manifests: backend(t) +
-		gatetest.Ingress("web", "a.test", "/web", "web", on, "proxy-body-size: 1k") + gatetest.Ingress("plain", "a.test", "/plain", "web") +
-		gatetest.Ingress("off", "a.test", "/off", "web", "enable-cors: false") + gatetest.Ingress("odd", "a.test", "/odd", "web", "enable-cors: x") +
-		gatetest.Ingress("dead", "a.test", "/dead", "dead", on) + gatetest.Ingress("none", "a.test", "/none", "none", on) +
-		gatetest.Ingress("moved", "a.test", "/moved", "web", on, "permanent-redirect: https://b.test/") +
-		gatetest.Ingress("shut", "a.test", "/shut", "web", on, "auth-url: auth.test") +
-		gatetest.Ingress("root", "r.test", "/", "web", on, "app-root: /start")})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: backend(t) +
+		headgatetest.Ingress("web", "a.test", "/web", "web", on, "proxy-body-size: 1k") + headgatetest.Ingress("plain", "a.test", "/plain", "web") +
+		headgatetest.Ingress("off", "a.test", "/off", "web", "enable-cors: false") + headgatetest.Ingress("odd", "a.test", "/odd", "web", "enable-cors: x") +
+		headgatetest.Ingress("dead", "a.test", "/dead", "dead", on) + headgatetest.Ingress("none", "a.test", "/none", "none", on) +
+		headgatetest.Ingress("moved", "a.test", "/moved", "web", on, "permanent-redirect: https://b.test/") +
+		headgatetest.Ingress("shut", "a.test", "/shut", "web", on, "auth-url: auth.test") +
+		headgatetest.Ingress("root", "r.test", "/", "web", on, "app-root: /start")})
 	for _, c := range []struct {
 		host, path, status string
 		want, preflight    int
@@ -121,7 +121,7 @@ func TestAnswersOfHeadgate(t *testing.T) {
 		{"a.test", "/shut", "", 503, 503}, {"r.test", "/", "", 302, 204},
 	} {
 		for method, status := range map[string]int{"GET": c.want, "OPTIONS": c.preflight} {
-			both(g, method, c.host, c.path, "http://o.example", c.status, func(r gatetest.Request, a gatetest.Response) {
+			both(g, method, c.host, c.path, "http://o.example", c.status, func(r headgatetest.Request, a headgatetest.Response) {
 				if got := told(a); a.Status != status || !slices.Equal(got, defaults("*")) {
 					t.Errorf("%s %s%s (HTTP/2 %v): %d %v, want %d", method, c.host, c.path, r.HTTP2, a.Status, a.Header, status)
 				}
@@ -132,7 +132,7 @@ func TestAnswersOfHeadgate(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/plain", "/off", "/odd"} {
-		both(g, "OPTIONS", "a.test", path, "http://o.example", "", func(r gatetest.Request, a gatetest.Response) {
+		both(g, "OPTIONS", "a.test", path, "http://o.example", "", func(r headgatetest.Request, a headgatetest.Response) {
 			if got := told(a); a.Status != 200 || !slices.Equal(got, theirs) {
 				t.Errorf("%s (HTTP/2 %v): %d %v", path, r.HTTP2, a.Status, a.Header)
 			}
@@ -144,7 +144,7 @@ func TestAnswersOfHeadgate(t *testing.T) {
 // redirect of one.
 func TestRedirectToHTTPS(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Manifests: backend(t) + gatetest.Ingress("web", "a.test", "/", "web", "enable-cors: true", "force-ssl-redirect: true",
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: backend(t) + headgatetest.Ingress("web", "a.test", "/", "web", "enable-cors: true", "force-ssl-redirect: true",
 		"cors-allow-origin: http://o.example")})
 	for _, c := range []struct {
 		method, origin string
@@ -154,7 +154,7 @@ func TestRedirectToHTTPS(t *testing.T) {
 		{"OPTIONS", "http://o.example", 204, defaults("http://o.example")}, {"GET", "http://o.example", 308, defaults("http://o.example")},
 		{"OPTIONS", "http://evil.example", 308, []string{}}, {"OPTIONS", "", 308, []string{}},
 	} {
-		r := g.Do(gatetest.Request{Method: c.method, Host: "a.test", Header: http.Header{"Origin": {c.origin}}}).WantStatus(t, c.status)
+		r := g.Do(headgatetest.Request{Method: c.method, Host: "a.test", Header: http.Header{"Origin": {c.origin}}}).WantStatus(t, c.status)
 		if got := told(r); !slices.Equal(got, c.want) {
 			t.Errorf("%s of %q: %q, want %q", c.method, c.origin, got, c.want)
 		}
@@ -165,12 +165,12 @@ func TestRedirectToHTTPS(t *testing.T) {
 func TestChange(t *testing.T) {
 	t.Parallel()
 	web := func(annotations ...string) string {
-		return gatetest.Ingress("one", "a.test", "/one", "web", annotations...)
+		return headgatetest.Ingress("one", "a.test", "/one", "web", annotations...)
 	}
-	g := gatetest.Start(t, gatetest.Options{Manifests: backend(t) + gatetest.Ingress("two", "a.test", "/two", "web") + web("enable-cors: true")})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: backend(t) + headgatetest.Ingress("two", "a.test", "/two", "web") + web("enable-cors: true")})
 	check := func(path string, want ...string) {
 		t.Helper()
-		r := g.Do(gatetest.Request{Host: "a.test", Path: path, Header: http.Header{"Origin": {"http://o.example"}}}).WantStatus(t, 200)
+		r := g.Do(headgatetest.Request{Host: "a.test", Path: path, Header: http.Header{"Origin": {"http://o.example"}}}).WantStatus(t, 200)
 		if got := told(r); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", path, got, want)
 		}
@@ -191,9 +191,9 @@ func TestChange(t *testing.T) {
 // for the other.
 func TestTwoOrigins(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Manifests: backend(t) +
-		gatetest.Ingress("web", "a.test", "/", "web", "enable-cors: true", "cors-allow-origin: http://good.example")})
-	r := g.Do(gatetest.Request{Host: "a.test", Header: http.Header{"Origin": {"http://evil.example", "http://good.example"}}}).WantStatus(t, 200)
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: backend(t) +
+		headgatetest.Ingress("web", "a.test", "/", "web", "enable-cors: true", "cors-allow-origin: http://good.example")})
+	r := g.Do(headgatetest.Request{Host: "a.test", Header: http.Header{"Origin": {"http://evil.example", "http://good.example"}}}).WantStatus(t, 200)
 	if got := told(r); !slices.Equal(got, theirs) {
 		t.Errorf("%q", got)
 	}

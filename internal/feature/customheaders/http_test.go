@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/porttest"
 )
 
@@ -17,7 +17,7 @@ const allowed = "global-allowed-response-headers: X-Custom,X_Under,Cache-Control
 // backend answers with the status that is asked for, and headers of its own.
 func backend(t *testing.T) string {
 	t.Helper()
-	address := gatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	address := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header()["X-Custom"] = []string{"backend", "again"}
 		w.Header().Set("Cache-Control", "max-age=5")
 		if status, err := strconv.Atoi(r.Header.Get("X-Status")); err == nil {
@@ -25,13 +25,13 @@ func backend(t *testing.T) string {
 		}
 		fmt.Fprint(w, "backend")
 	}))
-	return gatetest.Service("web") + gatetest.Endpoints("web", address) + gatetest.Endpoints("none") +
-		gatetest.Service("dead") + gatetest.Endpoints("dead", gatetest.Address(porttest.Free(t)))
+	return headgatetest.Service("web") + headgatetest.Endpoints("web", address) + headgatetest.Endpoints("none") +
+		headgatetest.Service("dead") + headgatetest.Endpoints("dead", headgatetest.Address(porttest.Free(t)))
 }
 
 // ask asks over HTTP/1.1 or, with TLS, over HTTP/2.
-func ask(g *gatetest.Gate, http2 bool, host, path, status string) gatetest.Response {
-	r := gatetest.Request{Host: host, Path: path, HTTP2: http2, Header: http.Header{"X-Status": {status}}}
+func ask(g *headgatetest.Gate, http2 bool, host, path, status string) headgatetest.Response {
+	r := headgatetest.Request{Host: host, Path: path, HTTP2: http2, Header: http.Header{"X-Status": {status}}}
 	if http2 {
 		r.Scheme = "https"
 	}
@@ -41,18 +41,18 @@ func ask(g *gatetest.Gate, http2 bool, host, path, status string) gatetest.Respo
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	const on = "custom-headers: default/headers"
-	g := gatetest.Start(t, gatetest.Options{Manifests: backend(t) + gatetest.Config(allowed) +
-		gatetest.ConfigMap("headers", "X-Custom: a $host \\ \"b\"", "Cache-Control: no-store", "X_Under: u") +
-		gatetest.ConfigMap("other/shared", "X-Custom: shared") + gatetest.ConfigMap("evil", "X-Custom: a\r\nX-Evil: 1") +
-		gatetest.Ingress("one", "a.test", "/one", "web", on) + gatetest.Ingress("two", "a.test", "/two", "web") +
-		gatetest.Ingress("dead", "a.test", "/dead", "dead", on) + gatetest.Ingress("none", "a.test", "/none", "none", on) +
-		gatetest.Ingress("moved", "a.test", "/moved", "web", on, "permanent-redirect: https://b.test/") +
-		gatetest.Ingress("shared", "a.test", "/shared", "web", "custom-headers: other/shared") +
-		gatetest.Ingress("evil", "a.test", "/evil", "web", "custom-headers: default/evil") +
-		gatetest.Ingress("bare", "a.test", "/bare", "web", "custom-headers: headers") +
-		gatetest.Ingress("bad", "a.test", "/bad", "web", "custom-headers: default/no name") +
-		gatetest.Ingress("deep", "a.test", "/deep", "web", "custom-headers: a/b/c") +
-		gatetest.Ingress("lacking", "a.test", "/lacking", "web", "custom-headers: default/lacking")})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: backend(t) + headgatetest.Config(allowed) +
+		headgatetest.ConfigMap("headers", "X-Custom: a $host \\ \"b\"", "Cache-Control: no-store", "X_Under: u") +
+		headgatetest.ConfigMap("other/shared", "X-Custom: shared") + headgatetest.ConfigMap("evil", "X-Custom: a\r\nX-Evil: 1") +
+		headgatetest.Ingress("one", "a.test", "/one", "web", on) + headgatetest.Ingress("two", "a.test", "/two", "web") +
+		headgatetest.Ingress("dead", "a.test", "/dead", "dead", on) + headgatetest.Ingress("none", "a.test", "/none", "none", on) +
+		headgatetest.Ingress("moved", "a.test", "/moved", "web", on, "permanent-redirect: https://b.test/") +
+		headgatetest.Ingress("shared", "a.test", "/shared", "web", "custom-headers: other/shared") +
+		headgatetest.Ingress("evil", "a.test", "/evil", "web", "custom-headers: default/evil") +
+		headgatetest.Ingress("bare", "a.test", "/bare", "web", "custom-headers: headers") +
+		headgatetest.Ingress("bad", "a.test", "/bad", "web", "custom-headers: default/no name") +
+		headgatetest.Ingress("deep", "a.test", "/deep", "web", "custom-headers: a/b/c") +
+		headgatetest.Ingress("lacking", "a.test", "/lacking", "web", "custom-headers: default/lacking")})
 	mine, others := "a $host \\ \"b\"|no-store|u", "backend|again|max-age=5|"
 	for _, c := range []struct {
 		path, asked string
@@ -79,9 +79,9 @@ func TestHeaders(t *testing.T) {
 // The administrator's Strict-Transport-Security stands.
 func TestHSTS(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Manifests: backend(t) + gatetest.Config(allowed) +
-		gatetest.ConfigMap("headers", "Strict-Transport-Security: max-age=1") +
-		gatetest.Ingress("one", "a.test", "/", "web", "custom-headers: default/headers")})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: backend(t) + headgatetest.Config(allowed) +
+		headgatetest.ConfigMap("headers", "Strict-Transport-Security: max-age=1") +
+		headgatetest.Ingress("one", "a.test", "/", "web", "custom-headers: default/headers")})
 	check := func(http2 bool, want ...string) {
 		t.Helper()
 		r := ask(g, http2, "a.test", "/", "").WantStatus(t, 200)
@@ -91,16 +91,16 @@ func TestHSTS(t *testing.T) {
 	}
 	check(true, "max-age=31536000; includeSubDomains")
 	check(false)
-	g.ApplyReloading(gatetest.Config(allowed, "hsts: false"))
+	g.ApplyReloading(headgatetest.Config(allowed, "hsts: false"))
 	check(true, "max-age=1")
 }
 
 // ConfigMap and key act at once, on their own routes, without a reload.
 func TestChange(t *testing.T) {
 	t.Parallel()
-	headers := gatetest.ConfigMap("headers", "X-Custom: one")
-	g := gatetest.Start(t, gatetest.Options{Manifests: backend(t) + gatetest.Config(allowed) + headers +
-		gatetest.Ingress("one", "a.test", "/one", "web", "custom-headers: default/headers") + gatetest.Ingress("two", "a.test", "/two", "web")})
+	headers := headgatetest.ConfigMap("headers", "X-Custom: one")
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: backend(t) + headgatetest.Config(allowed) + headers +
+		headgatetest.Ingress("one", "a.test", "/one", "web", "custom-headers: default/headers") + headgatetest.Ingress("two", "a.test", "/two", "web")})
 	check := func(status int, want string) {
 		t.Helper()
 		r := g.Get("a.test", "/one").WantStatus(t, status)
@@ -110,19 +110,19 @@ func TestChange(t *testing.T) {
 		g.Get("a.test", "/two").WantStatus(t, 200)
 	}
 	check(200, "one")
-	g.Apply(gatetest.ConfigMap("headers", "X-Custom: two"))
+	g.Apply(headgatetest.ConfigMap("headers", "X-Custom: two"))
 	check(200, "two")
 	g.Delete(headers)
 	check(503, "")
 	g.Apply(headers)
 	check(200, "one")
-	g.Apply(gatetest.Config("global-allowed-response-headers: x-custom"))
+	g.Apply(headgatetest.Config("global-allowed-response-headers: x-custom"))
 	check(503, "")
-	g.Delete(gatetest.Config())
+	g.Delete(headgatetest.Config())
 	check(503, "")
-	g.Apply(gatetest.Config(allowed))
+	g.Apply(headgatetest.Config(allowed))
 	check(200, "one")
-	g.Apply(gatetest.Ingress("one", "a.test", "/one", "web"))
+	g.Apply(headgatetest.Ingress("one", "a.test", "/one", "web"))
 	check(200, "backend|again")
 	if n := g.Value(g.Metrics.Reloads); n != 0 {
 		t.Errorf("%d reloads, want none", n)

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // period is a prime number of bytes, so that no two buffers of a body are alike.
@@ -46,7 +46,7 @@ func TestLargeBodies(t *testing.T) {
 	t.Parallel()
 	const size = 100 << 20
 	j := startJudge(t)
-	g := gatetest.Start(t, gatetest.Options{Manifests: app(t) +
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: app(t) +
 		j.guarded("buffered.test", "/cookie", "proxy-body-size: 0", "ssl-redirect: false") +
 		j.guarded("streamed.test", "/cookie", "proxy-body-size: 0", "proxy-request-buffering: off") +
 		j.guarded("limited.test", "/cookie", "proxy-body-size: 101m", "proxy-request-buffering: off") +
@@ -58,7 +58,7 @@ func TestLargeBodies(t *testing.T) {
 	want := hex.EncodeToString(sum.Sum(nil))
 	for _, host := range []string{"buffered.test", "streamed.test", "limited.test", "measured.test"} {
 		for _, http2 := range []bool{false, true} {
-			r := gatetest.Request{Method: "POST", Host: host, HTTP2: http2, Body: &pattern{n: size}, Header: http.Header{"Cookie": {"session=ok"}}}
+			r := headgatetest.Request{Method: "POST", Host: host, HTTP2: http2, Body: &pattern{n: size}, Header: http.Header{"Cookie": {"session=ok"}}}
 			if http2 {
 				r.Scheme = "https"
 			}
@@ -87,7 +87,7 @@ func TestLargeBodies(t *testing.T) {
 		}
 	}
 	// A limit counts behind the check too.
-	over := gatetest.Request{Method: "POST", Host: "measured.test", Body: &pattern{n: 102 << 20}, Header: http.Header{"Cookie": {"session=ok"}}}
+	over := headgatetest.Request{Method: "POST", Host: "measured.test", Body: &pattern{n: 102 << 20}, Header: http.Header{"Cookie": {"session=ok"}}}
 	client := g.NewClient(false)
 	defer client.CloseIdleConnections()
 	if r, err := g.Try(client, over); err == nil {
@@ -99,9 +99,9 @@ func TestLargeBodies(t *testing.T) {
 func TestExpectContinue(t *testing.T) {
 	t.Parallel()
 	j := startJudge(t)
-	g := gatetest.Start(t, gatetest.Options{Manifests: app(t) + j.guarded("a.test", "/cookie")})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: app(t) + j.guarded("a.test", "/cookie")})
 	ask := func(cookie string) (*bufio.Reader, net.Conn) {
-		conn := gatetest.Dial(t, g.HTTP)
+		conn := headgatetest.Dial(t, g.HTTP)
 		fmt.Fprintf(conn, "POST /x HTTP/1.1\r\nHost: a.test\r\nCookie: %s\r\nContent-Length: 5\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n", cookie)
 		return bufio.NewReader(conn), conn
 	}
@@ -124,7 +124,7 @@ func TestExpectContinue(t *testing.T) {
 
 // A backend that takes upgrades and then says back what it hears.
 func upgrades(t *testing.T) string {
-	return gatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Upgrade") != "websocket" || r.Header.Get("X-User") != "alice" {
 			w.WriteHeader(400)
 			return
@@ -144,10 +144,10 @@ func upgrades(t *testing.T) string {
 func TestWebSocket(t *testing.T) {
 	t.Parallel()
 	j := startJudge(t)
-	g := gatetest.Start(t, gatetest.Options{Manifests: gatetest.Service("app") + gatetest.Endpoints("app", upgrades(t)) +
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: headgatetest.Service("app") + headgatetest.Endpoints("app", upgrades(t)) +
 		j.guarded("a.test", "/cookie", "auth-response-headers: X-User")})
 	open := func(cookie string) (*bufio.Reader, net.Conn, string) {
-		conn := gatetest.Dial(t, g.HTTP)
+		conn := headgatetest.Dial(t, g.HTTP)
 		fmt.Fprintf(conn, "GET /x HTTP/1.1\r\nHost: a.test\r\nCookie: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX-User: spoof\r\n\r\n", cookie)
 		reader := bufio.NewReader(conn)
 		line, err := reader.ReadString('\n')

@@ -4,15 +4,15 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 func TestCache(t *testing.T) {
 	t.Parallel()
 	j := startJudge(t)
-	two := gatetest.Ingress("two", "two.test", "/one", "app", "auth-url: http://"+j.at+"/check", "auth-cache-key: fixed") +
-		gatetest.Ingress("more", "two.test", "/two", "app", "auth-url: http://"+j.at+"/check", "auth-cache-key: fixed")
-	g := gatetest.Start(t, gatetest.Options{Manifests: app(t) + two +
+	two := headgatetest.Ingress("two", "two.test", "/one", "app", "auth-url: http://"+j.at+"/check", "auth-cache-key: fixed") +
+		headgatetest.Ingress("more", "two.test", "/two", "app", "auth-url: http://"+j.at+"/check", "auth-cache-key: fixed")
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: app(t) + two +
 		j.guarded("k.test", "/check", "auth-cache-key: $cookie_k") +
 		j.guarded("pair.test", "/check", "auth-cache-key: $http_a$http_b") +
 		j.guarded("no401.test", "/status/401", "auth-cache-key: x", "auth-cache-duration: 200 5m") +
@@ -25,7 +25,7 @@ func TestCache(t *testing.T) {
 	})
 	get := func(host, path string, header http.Header, want, asked int) {
 		t.Helper()
-		g.Do(gatetest.Request{Host: host, Path: path, Header: header}).WantStatus(t, want)
+		g.Do(headgatetest.Request{Host: host, Path: path, Header: header}).WantStatus(t, want)
 		j.wantAsked(t, asked)
 	}
 	cookie := func(value string) http.Header { return http.Header{"Cookie": {"k=" + value}} }
@@ -69,7 +69,7 @@ func TestCache(t *testing.T) {
 	get("no401.test", "/", nil, 401, 0)
 
 	get("short.test", "/", nil, 200, 1)
-	gatetest.Eventually(t, "what was remembered for a second is forgotten", func() bool {
+	headgatetest.Eventually(t, "what was remembered for a second is forgotten", func() bool {
 		g.Get("short.test", "/").WantStatus(t, 200)
 		return len(j.take()) > 0
 	})
@@ -79,7 +79,7 @@ func TestCache(t *testing.T) {
 func TestCacheAfterAChange(t *testing.T) {
 	t.Parallel()
 	j := startJudge(t)
-	g := gatetest.Start(t, gatetest.Options{Manifests: app(t) + j.guarded("a.test", "/check", "auth-cache-key: x")})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: app(t) + j.guarded("a.test", "/check", "auth-cache-key: x")})
 	g.Get("a.test", "/").WantStatus(t, 200)
 	g.Get("a.test", "/").WantStatus(t, 200)
 	j.wantAsked(t, 1)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/porttest"
 	"github.com/headgate/headgate/internal/source/dns"
 	"github.com/headgate/headgate/internal/unit"
@@ -24,15 +24,15 @@ func names(t *testing.T, list ...string) *dns.Settings {
 }
 
 func guardedBy(name, url string, annotations ...string) string {
-	return gatetest.Ingress(name, name+".test", "/", "app", append([]string{"auth-url: " + url}, annotations...)...)
+	return headgatetest.Ingress(name, name+".test", "/", "app", append([]string{"auth-url: " + url}, annotations...)...)
 }
 
 func TestWhoIsAsked(t *testing.T) {
 	t.Parallel()
 	plain, secure, v6, inside := startJudge(t), startJudgeAt(t, "127.0.0.1", true), startJudgeAt(t, "::1", false), startJudge(t)
-	g := gatetest.Start(t, gatetest.Options{
+	g := headgatetest.Start(t, headgatetest.Options{
 		Names: names(t, "judge.example", "tls.example"),
-		Manifests: app(t) + gatetest.Service("judge") + gatetest.Endpoints("judge", inside.at) +
+		Manifests: app(t) + headgatetest.Service("judge") + headgatetest.Endpoints("judge", inside.at) +
 			guardedBy("v4", "http://"+plain.at+"/cookie") +
 			guardedBy("v6", "http://[::1]:"+v6.port()+"/cookie") +
 			guardedBy("tls", "https://127.0.0.1:"+secure.port()+"/cookie") +
@@ -54,8 +54,8 @@ func TestWhoIsAsked(t *testing.T) {
 		{"service", inside, "judge.default.svc.cluster.local", ""},
 		{"short", inside, "judge.default.svc", ""},
 	} {
-		gatetest.EveryProtocol(func(http2 bool, scheme string) {
-			r := gatetest.Request{Host: c.name + ".test", Scheme: scheme, HTTP2: http2}
+		headgatetest.EveryProtocol(func(http2 bool, scheme string) {
+			r := headgatetest.Request{Host: c.name + ".test", Scheme: scheme, HTTP2: http2}
 			g.Do(r).WantStatus(t, 401)
 			r.Header = http.Header{"Cookie": {"session=ok"}}
 			g.Do(r).WantStatus(t, 200)
@@ -76,10 +76,10 @@ func TestWhoIsAsked(t *testing.T) {
 func TestNobodyToAsk(t *testing.T) {
 	t.Parallel()
 	j := startJudge(t)
-	dead := gatetest.Address(porttest.Free(t))
-	g := gatetest.Start(t, gatetest.Options{
+	dead := headgatetest.Address(porttest.Free(t))
+	g := headgatetest.Start(t, headgatetest.Options{
 		NoLocalAddresses: true,
-		Manifests: app(t) + gatetest.Service("judge") + gatetest.Endpoints("judge") + gatetest.Service("dead") + gatetest.Endpoints("dead", dead) +
+		Manifests: app(t) + headgatetest.Service("judge") + headgatetest.Endpoints("judge") + headgatetest.Service("dead") + headgatetest.Endpoints("dead", dead) +
 			guardedBy("empty", "http://judge.default.svc/check") +
 			guardedBy("missing", "http://missing.default.svc/check") +
 			guardedBy("elsewhere", "http://judge.elsewhere.svc/check") +
@@ -106,10 +106,10 @@ func TestNobodyToAsk(t *testing.T) {
 	}
 	j.wantAsked(t, 0)
 	// As soon as there is somebody, he is asked.
-	g.Apply(gatetest.Endpoints("judge", j.at))
+	g.Apply(headgatetest.Endpoints("judge", j.at))
 	g.Get("empty.test", "/").WantStatus(t, 200)
 	j.wantAsked(t, 1)
-	g.Delete(gatetest.Service("judge"))
+	g.Delete(headgatetest.Service("judge"))
 	g.Get("empty.test", "/").WantStatus(t, 500)
 	if n := g.Value(g.Metrics.Reloads); n != 0 {
 		t.Errorf("%v reloads", n)
@@ -118,7 +118,7 @@ func TestNobodyToAsk(t *testing.T) {
 
 // ownJudge is an Ingress that has the judge answer for a path of a host.
 func ownJudge(name, host, path string, annotations ...string) string {
-	return gatetest.Ingress(name, host, path, "judge", annotations...)
+	return headgatetest.Ingress(name, host, path, "judge", annotations...)
 }
 
 // The check of a host goes to the host itself, not around it, where that has a
@@ -127,19 +127,19 @@ func TestOwnHost(t *testing.T) {
 	t.Parallel()
 	j, outside := startJudge(t), startJudge(t)
 	const check, signIn = "auth-url: https://$host/cookie", "auth-signin: https://$host/start?rd=$escaped_request_uri"
-	g := gatetest.Start(t, gatetest.Options{
+	g := headgatetest.Start(t, headgatetest.Options{
 		Names: names(t, "outside.test", "circle.test", "exact.test"),
-		Manifests: app(t) + gatetest.Service("judge") + gatetest.Endpoints("judge", j.at) +
-			gatetest.Ingress("exact", "exact.test", "/", "app", check, signIn, "auth-response-headers: X-User") + ownJudge("exact-sso", "exact.test", "/cookie") +
-			gatetest.Ingress("wild", "*.wild.test", "/", "app", check, signIn) + ownJudge("wild-sso", "*.wild.test", "/cookie") +
-			gatetest.Ingress("plain", "plain.test", "/", "app", "auth-url: http://$host/cookie") + ownJudge("plain-sso", "plain.test", "/cookie", "ssl-redirect: false") +
-			gatetest.Ingress("pattern", "pattern.test", "/a/(.*)", "app", check, "use-regex: true") + ownJudge("pattern-sso", "pattern.test", "/coo") +
-			gatetest.Ingress("outside", "outside.test", "/", "app", "auth-url: http://$host:"+outside.port()+"/cookie") +
-			gatetest.Ingress("none", "none.test", "/", "app", check) +
-			gatetest.Ingress("nowild", "*.nowild.test", "/", "app", check) + ownJudge("nowild-sso", "*.nowild.test", "/other") +
-			gatetest.Ingress("circle", "circle.test", "/", "app", check) + ownJudge("circle-sso", "circle.test", "/cookie", check) +
-			gatetest.Ingress("inner", "inner.test", "/private", "app", check) + ownJudge("inner-sso", "inner.test", "/cookie", check) +
-			gatetest.Ingress("inner-open", "inner.test", "/", "app"),
+		Manifests: app(t) + headgatetest.Service("judge") + headgatetest.Endpoints("judge", j.at) +
+			headgatetest.Ingress("exact", "exact.test", "/", "app", check, signIn, "auth-response-headers: X-User") + ownJudge("exact-sso", "exact.test", "/cookie") +
+			headgatetest.Ingress("wild", "*.wild.test", "/", "app", check, signIn) + ownJudge("wild-sso", "*.wild.test", "/cookie") +
+			headgatetest.Ingress("plain", "plain.test", "/", "app", "auth-url: http://$host/cookie") + ownJudge("plain-sso", "plain.test", "/cookie", "ssl-redirect: false") +
+			headgatetest.Ingress("pattern", "pattern.test", "/a/(.*)", "app", check, "use-regex: true") + ownJudge("pattern-sso", "pattern.test", "/coo") +
+			headgatetest.Ingress("outside", "outside.test", "/", "app", "auth-url: http://$host:"+outside.port()+"/cookie") +
+			headgatetest.Ingress("none", "none.test", "/", "app", check) +
+			headgatetest.Ingress("nowild", "*.nowild.test", "/", "app", check) + ownJudge("nowild-sso", "*.nowild.test", "/other") +
+			headgatetest.Ingress("circle", "circle.test", "/", "app", check) + ownJudge("circle-sso", "circle.test", "/cookie", check) +
+			headgatetest.Ingress("inner", "inner.test", "/private", "app", check) + ownJudge("inner-sso", "inner.test", "/cookie", check) +
+			headgatetest.Ingress("inner-open", "inner.test", "/", "app"),
 	})
 	for _, c := range []struct {
 		host, path string
@@ -153,8 +153,8 @@ func TestOwnHost(t *testing.T) {
 		{"pattern.test", "/a/x", j, false},
 		{"outside.test", "/x", outside, false},
 	} {
-		gatetest.EveryProtocol(func(http2 bool, scheme string) {
-			r := gatetest.Request{Host: c.host, Path: c.path, Scheme: scheme, HTTP2: http2}
+		headgatetest.EveryProtocol(func(http2 bool, scheme string) {
+			r := headgatetest.Request{Host: c.host, Path: c.path, Scheme: scheme, HTTP2: http2}
 			refused := g.Do(r)
 			want, location := 401, ""
 			if c.signIn {
@@ -179,9 +179,9 @@ func TestOwnHost(t *testing.T) {
 	g.Get("a.nowild.test", "/").WantStatus(t, 503)
 	g.Get("circle.test", "/").WantStatus(t, 500)
 	g.Get("circle.test", "/cookie").WantStatus(t, 500)
-	g.Do(gatetest.Request{Host: "inner.test", Path: "/private", Header: http.Header{"Cookie": {"session=ok"}}}).WantStatus(t, 500)
+	g.Do(headgatetest.Request{Host: "inner.test", Path: "/private", Header: http.Header{"Cookie": {"session=ok"}}}).WantStatus(t, 500)
 	const told = "is behind its own auth check"
-	gatetest.Eventually(t, "the log tells of the circle", func() bool { return strings.Contains(g.Log.String(), told) })
+	headgatetest.Eventually(t, "the log tells of the circle", func() bool { return strings.Contains(g.Log.String(), told) })
 	if n := strings.Count(g.Log.String(), told); n != 1 {
 		t.Errorf("the circle was gone round %d times", n)
 	}
@@ -191,7 +191,7 @@ func TestOwnHost(t *testing.T) {
 	g.Delete(ownJudge("nowild-sso", "*.nowild.test", "/cookie"))
 	g.Get("a.nowild.test", "/").WantStatus(t, 503)
 	g.Apply(ownJudge("none-sso", "none.test", "/cookie"))
-	g.Do(gatetest.Request{Host: "none.test", Header: http.Header{"Cookie": {"session=ok"}}}).WantStatus(t, 200)
+	g.Do(headgatetest.Request{Host: "none.test", Header: http.Header{"Cookie": {"session=ok"}}}).WantStatus(t, 200)
 	if n := g.Value(g.Metrics.Reloads); n != 0 {
 		t.Errorf("%v reloads", n)
 	}
@@ -208,10 +208,10 @@ func TestClientsChooseNoJudge(t *testing.T) {
 	} {
 		manifests += guardedBy(name, "http://"+host+":"+j.port()+"/check")
 	}
-	g := gatetest.Start(t, gatetest.Options{Manifests: manifests})
-	gatetest.EveryProtocol(func(http2 bool, scheme string) {
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: manifests})
+	headgatetest.EveryProtocol(func(http2 bool, scheme string) {
 		for _, name := range []string{"header", "argument", "cookie", "uri", "part", "user", "braces", "port", "escaped", "sub", "args"} {
-			r := g.Do(gatetest.Request{
+			r := g.Do(headgatetest.Request{
 				Host: name + ".test", Path: "/?x=127.0.0.1", Scheme: scheme, HTTP2: http2,
 				Header: http.Header{"X": {"127.0.0.1"}, "Cookie": {"x=127.0.0.1"}},
 			})

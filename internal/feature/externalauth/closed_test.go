@@ -10,14 +10,14 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/featuretest"
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // counted is a backend that counts its requests.
 func counted(t *testing.T) (manifests string, requests *atomic.Int64) {
 	requests = &atomic.Int64{}
-	at := gatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { requests.Add(1) }))
-	return gatetest.Service("app") + gatetest.Endpoints("app", at), requests
+	at := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { requests.Add(1) }))
+	return headgatetest.Service("app") + headgatetest.Endpoints("app", at), requests
 }
 
 // Whatever else is asked for on a route, none of its requests reaches a backend
@@ -40,13 +40,13 @@ func TestNoWayAround(t *testing.T) {
 			host := fmt.Sprintf("%s%d.test", name, status)
 			hosts = append(hosts, host)
 			manifests += j.guarded(host, fmt.Sprintf("/status/%d", status), annotations...)
-			canary := gatetest.Ingress(strings.TrimSuffix(host, ".test")+"-canary", host, "/", "app", "canary: true", "canary-by-header: X-Canary", "canary-weight: 50")
+			canary := headgatetest.Ingress(strings.TrimSuffix(host, ".test")+"-canary", host, "/", "app", "canary: true", "canary-by-header: X-Canary", "canary-weight: 50")
 			manifests += strings.Replace(canary, "name: app", "name: other", 1)
 		}
 	}
 	other, others := counted(t)
 	manifests += strings.ReplaceAll(other, "app", "other")
-	g := gatetest.Start(t, gatetest.Options{Manifests: manifests})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: manifests})
 	paths := []string{
 		"/", "/x", "//", "/.well-known/acme-challenge", "/.well-known/acme-challenge/x", "/x/../.well-known/acme-challenge/x",
 		"/.well-known/acme-challenge/../../x", "/%2ewell-known/acme-challenge/x", "/.WELL-KNOWN/acme-challenge/x", "/.well-known%2facme-challenge/x",
@@ -57,7 +57,7 @@ func TestNoWayAround(t *testing.T) {
 	defer secure.CloseIdleConnections()
 	for _, host := range hosts {
 		for i, path := range paths {
-			for _, r := range []gatetest.Request{{Host: host, Path: path}, {Host: host, Path: path, Scheme: "https", HTTP2: true}, {Host: "www." + host, Path: path}} {
+			for _, r := range []headgatetest.Request{{Host: host, Path: path}, {Host: host, Path: path, Scheme: "https", HTTP2: true}, {Host: "www." + host, Path: path}} {
 				r.Method = []string{"GET", "POST", "OPTIONS", "HEAD"}[i%4]
 				r.Header = http.Header{"Origin": {"http://o.example"}, "X-Canary": {"always"}, "X-Original-Method": {"GET"}}
 				client := plain
@@ -101,11 +101,11 @@ func TestBadValues(t *testing.T) {
 			}
 		}
 	}
-	g := gatetest.Start(t, gatetest.Options{Manifests: manifests})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: manifests})
 	client := g.NewClient(false)
 	defer client.CloseIdleConnections()
 	for i, host := range hosts {
-		r, err := g.Try(client, gatetest.Request{Host: host})
+		r, err := g.Try(client, headgatetest.Request{Host: host})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,11 +121,11 @@ func TestBadValues(t *testing.T) {
 func TestGlobal(t *testing.T) {
 	t.Parallel()
 	j, own := startJudge(t), startJudge(t)
-	manifests := app(t) + gatetest.Service("judge") + gatetest.Endpoints("judge", j.at) +
-		gatetest.Ingress("a", "a.test", "/", "app") + gatetest.Ingress("out", "out.test", "/", "app", "enable-global-auth: false") +
-		gatetest.Ingress("bad", "bad.test", "/", "app", "enable-global-auth: maybe") + own.guarded("own.test", "/check") +
-		gatetest.Ingress("acme", "a.test", "/.well-known/acme-challenge", "app")
-	g := gatetest.Start(t, gatetest.Options{Manifests: manifests})
+	manifests := app(t) + headgatetest.Service("judge") + headgatetest.Endpoints("judge", j.at) +
+		headgatetest.Ingress("a", "a.test", "/", "app") + headgatetest.Ingress("out", "out.test", "/", "app", "enable-global-auth: false") +
+		headgatetest.Ingress("bad", "bad.test", "/", "app", "enable-global-auth: maybe") + own.guarded("own.test", "/check") +
+		headgatetest.Ingress("acme", "a.test", "/.well-known/acme-challenge", "app")
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: manifests})
 	status := func(wants map[string]int) {
 		t.Helper()
 		for host, want := range wants {
@@ -134,33 +134,33 @@ func TestGlobal(t *testing.T) {
 	}
 	status(map[string]int{"a.test": 200, "out.test": 200, "bad.test": 200, "own.test": 200})
 	j.wantAsked(t, 0)
-	g.Apply(gatetest.Config("global-auth-url: http://" + j.at + "/status/403"))
+	g.Apply(headgatetest.Config("global-auth-url: http://" + j.at + "/status/403"))
 	status(map[string]int{"a.test": 403, "out.test": 200, "bad.test": 403, "own.test": 200, "nobody.test": 404})
 	j.wantAsked(t, 2)
 	own.wantAsked(t, 2)
 	g.Get("a.test", "/.well-known/acme-challenge/x").WantStatus(t, 200)
-	g.Apply(gatetest.Config("global-auth-url: http://judge.default.svc/cookie", "global-auth-signin: https://login.example/", "global-auth-response-headers: X-User", "no-auth-locations: /other"))
+	g.Apply(headgatetest.Config("global-auth-url: http://judge.default.svc/cookie", "global-auth-signin: https://login.example/", "global-auth-response-headers: X-User", "no-auth-locations: /other"))
 	r := g.Get("a.test", "/x").WantStatus(t, 302)
 	if got := r.Header.Get("Location"); got != "https://login.example/?rd=http://a.test%2Fx" {
 		t.Errorf("redirected to %q", got)
 	}
 	g.Get("a.test", "/.well-known/acme-challenge/x").WantStatus(t, 302)
-	r = g.Do(gatetest.Request{Host: "a.test", Header: http.Header{"Cookie": {"session=ok"}, "X-User": {"spoof"}}}).WantStatus(t, 200)
+	r = g.Do(headgatetest.Request{Host: "a.test", Header: http.Header{"Cookie": {"session=ok"}, "X-User": {"spoof"}}}).WantStatus(t, 200)
 	if got := r.Echo.Header.Get("X-User"); got != "alice" {
 		t.Errorf("the backend was told %q", got)
 	}
 	// A bad value opens nothing.
 	for _, bad := range []string{"auth.example", "http://{x}/", "https://$http_x/", "ftp://a.b/"} {
-		g.Apply(gatetest.Config("global-auth-url: " + bad))
+		g.Apply(headgatetest.Config("global-auth-url: " + bad))
 		status(map[string]int{"a.test": 503, "out.test": 200, "bad.test": 503, "own.test": 200})
 	}
-	g.Apply(gatetest.Config("global-auth-url: http://"+j.at+"/check", "global-auth-method: FETCH"))
+	g.Apply(headgatetest.Config("global-auth-url: http://"+j.at+"/check", "global-auth-method: FETCH"))
 	status(map[string]int{"a.test": 503, "out.test": 200})
-	g.Apply(gatetest.Config("global-auth-url: http://$host/cookie", "ssl-redirect: false"))
+	g.Apply(headgatetest.Config("global-auth-url: http://$host/cookie", "ssl-redirect: false"))
 	status(map[string]int{"a.test": 503, "out.test": 200})
-	g.Apply(gatetest.Ingress("sso", "a.test", "/cookie", "judge", "enable-global-auth: false"))
+	g.Apply(headgatetest.Ingress("sso", "a.test", "/cookie", "judge", "enable-global-auth: false"))
 	status(map[string]int{"a.test": 401})
-	g.Delete(gatetest.Config())
+	g.Delete(headgatetest.Config())
 	status(map[string]int{"a.test": 200})
 	if n := g.Value(g.Metrics.Reloads); n != 0 {
 		t.Errorf("%v reloads", n)
@@ -171,9 +171,9 @@ func TestNoAuthLocations(t *testing.T) {
 	t.Parallel()
 	j := startJudge(t)
 	at := func(name, host, path string, more ...string) string {
-		return gatetest.Ingress(name, host, path, "app", append([]string{"auth-url: http://" + j.at + "/status/403"}, more...)...)
+		return headgatetest.Ingress(name, host, path, "app", append([]string{"auth-url: http://" + j.at + "/status/403"}, more...)...)
 	}
-	g := gatetest.Start(t, gatetest.Options{Manifests: app(t) + gatetest.Config("no-auth-locations: /.well-known/acme-challenge,/open") +
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: app(t) + headgatetest.Config("no-auth-locations: /.well-known/acme-challenge,/open") +
 		at("root", "a.test", "/") + at("acme", "a.test", "/.well-known/acme-challenge") + at("open", "a.test", "/open/x") +
 		at("pattern", "pattern.test", "/open/(.*)", "use-regex: true", "rewrite-target: /$1") + at("pattern-all", "pattern.test", "/open|/", "use-regex: true") +
 		at("pattern-open", "pattern.test", "/open-door", "use-regex: true"),
@@ -200,8 +200,8 @@ func TestNoAuthLocations(t *testing.T) {
 		{"pattern.test", "/open/secret", 403},
 		{"pattern.test", "/x", 403},
 	} {
-		gatetest.EveryProtocol(func(http2 bool, scheme string) {
-			g.Do(gatetest.Request{Host: c.host, Path: c.path, Scheme: scheme, HTTP2: http2}).WantStatus(t, c.want)
+		headgatetest.EveryProtocol(func(http2 bool, scheme string) {
+			g.Do(headgatetest.Request{Host: c.host, Path: c.path, Scheme: scheme, HTTP2: http2}).WantStatus(t, c.want)
 		})
 	}
 }
@@ -238,14 +238,14 @@ func TestOthersGrantNothing(t *testing.T) {
 	j := startJudge(t)
 	manifests, requests := counted(t)
 	manifests += "---\nkind: Secret\napiVersion: v1\nmetadata: {name: users}\nstringData: {auth: 'user:{PLAIN}pass'}\n" +
-		gatetest.Config("global-auth-url: http://"+j.at+"/status/403")
+		headgatetest.Config("global-auth-url: http://"+j.at+"/status/403")
 	wants := map[string]int{}
 	for _, value := range []string{"return", "ok", "declined", "break"} {
 		// 3m is between two steps, so that the profile has an access phase.
 		more := []string{"nod: " + value, "proxy-body-size: 3m"}
 		guarded := func(guard string, status int, annotations ...string) {
 			host := fmt.Sprintf("%s-%s%d.test", value, guard, status)
-			manifests += gatetest.Ingress(strings.TrimSuffix(host, ".test"), host, "/", "app", append(annotations, more...)...)
+			manifests += headgatetest.Ingress(strings.TrimSuffix(host, ".test"), host, "/", "app", append(annotations, more...)...)
 			wants[host] = status
 			if value == "break" {
 				wants[host] = 500
@@ -260,10 +260,10 @@ func TestOthersGrantNothing(t *testing.T) {
 		guarded("open", 200, "enable-global-auth: false")
 	}
 	for _, features := range [][]feature.Feature{append(all.Features(), nod()), append([]feature.Feature{nod()}, all.Features()...)} {
-		g := gatetest.Start(t, gatetest.Options{Manifests: manifests, Features: features})
+		g := headgatetest.Start(t, headgatetest.Options{Manifests: manifests, Features: features})
 		for host, want := range wants {
-			gatetest.EveryProtocol(func(http2 bool, scheme string) {
-				if r := g.Do(gatetest.Request{Host: host, Scheme: scheme, HTTP2: http2}); r.Status != want {
+			headgatetest.EveryProtocol(func(http2 bool, scheme string) {
+				if r := g.Do(headgatetest.Request{Host: host, Scheme: scheme, HTTP2: http2}); r.Status != want {
 					t.Errorf("%s, %s: %d, want %d", host, r.Proto, r.Status, want)
 				}
 				if n := requests.Swap(0); (n > 0) != (want == 200) {

@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 func TestWhoPasses(t *testing.T) {
 	t.Parallel()
 	j := startJudge(t)
-	backend := gatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X-App", "app") }))
-	manifests := gatetest.Service("app") + gatetest.Endpoints("app", backend) + gatetest.Ingress("open", "open.test", "/", "app")
+	backend := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X-App", "app") }))
+	manifests := headgatetest.Service("app") + headgatetest.Endpoints("app", backend) + headgatetest.Ingress("open", "open.test", "/", "app")
 	wants := map[int]int{
 		200: 200, 201: 200, 202: 200, 204: 200, 206: 200, 401: 401, 403: 403,
 		301: 500, 302: 500, 304: 500, 400: 500, 404: 500, 407: 500, 429: 500, 500: 500, 502: 500, 503: 500,
@@ -22,18 +22,18 @@ func TestWhoPasses(t *testing.T) {
 	for status := range wants {
 		manifests += j.guarded(fmt.Sprintf("s%d.test", status), fmt.Sprintf("/status/%d", status), "ssl-redirect: false")
 	}
-	g := gatetest.Start(t, gatetest.Options{Manifests: manifests})
-	gatetest.EveryProtocol(func(http2 bool, scheme string) {
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: manifests})
+	headgatetest.EveryProtocol(func(http2 bool, scheme string) {
 		for status, want := range wants {
 			for _, method := range []string{"GET", "HEAD", "POST", "OPTIONS"} {
-				r := g.Do(gatetest.Request{Method: method, Host: fmt.Sprintf("s%d.test", status), Scheme: scheme, HTTP2: http2})
+				r := g.Do(headgatetest.Request{Method: method, Host: fmt.Sprintf("s%d.test", status), Scheme: scheme, HTTP2: http2})
 				if r.WantStatus(t, want); r.Status != want || (r.Header.Get("X-App") != "") != (want == 200) {
 					t.Errorf("the service answers %d to %s by %s: %d, backend %q", status, method, r.Proto, r.Status, r.Header.Get("X-App"))
 				}
 			}
 		}
 		j.wantAsked(t, 4*len(wants))
-		g.Do(gatetest.Request{Host: "open.test", Scheme: scheme, HTTP2: http2}).WantStatus(t, 200)
+		g.Do(headgatetest.Request{Host: "open.test", Scheme: scheme, HTTP2: http2}).WantStatus(t, 200)
 		j.wantAsked(t, 0)
 	})
 	if n := g.State().Kept; n != 0 {
@@ -44,7 +44,7 @@ func TestWhoPasses(t *testing.T) {
 func TestWhatTheServiceIsTold(t *testing.T) {
 	t.Parallel()
 	j := startJudge(t)
-	g := gatetest.Start(t, gatetest.Options{Manifests: app(t) + j.guarded("a.test", "/check/here?fixed=1") +
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: app(t) + j.guarded("a.test", "/check/here?fixed=1") +
 		j.guarded("post.test", "/check", "auth-method: POST") + j.guarded("back.test", "/check", "auth-request-redirect: https://app.example/back") +
 		j.guarded("vars.test", "/v/$host?m=$request_method&u=$request_uri&x=$http_x&c=$cookie_c&p=$uri") +
 		j.guarded("more.test", "/check", "auth-proxy-set-headers: more") + j.guarded("path.test", "/check$request_uri") +
@@ -55,8 +55,8 @@ func TestWhatTheServiceIsTold(t *testing.T) {
 		"X-Forwarded-Host": {"evil"}, "X-Forwarded-Uri": {"/evil"}, "X-Forwarded-Proto": {"evil"}, "X-Scheme": {"evil"}, "X-Real-Ip": {"evil"},
 		"X-Original-Method": {"EVIL"}, "X-Auth-Request-Redirect": {"evil"}, "X-Forwarded-Method": {"EVIL"}, "X-Sent-From": {"evil"},
 	}
-	gatetest.EveryProtocol(func(http2 bool, scheme string) {
-		r := g.Do(gatetest.Request{Method: "PUT", Host: "a.test", Path: "/app/x?y=1&z=%20", Scheme: scheme, HTTP2: http2, Header: spoofed.Clone(), Body: strings.NewReader("hello")})
+	headgatetest.EveryProtocol(func(http2 bool, scheme string) {
+		r := g.Do(headgatetest.Request{Method: "PUT", Host: "a.test", Path: "/app/x?y=1&z=%20", Scheme: scheme, HTTP2: http2, Header: spoofed.Clone(), Body: strings.NewReader("hello")})
 		r.WantStatus(t, 200)
 		if r.Echo.BodyLength != 5 || r.Echo.Method != "PUT" || r.Echo.Header.Get("X-Mine") != "1" {
 			t.Errorf("the backend saw %+v", r.Echo)
@@ -87,8 +87,8 @@ func TestWhatTheServiceIsTold(t *testing.T) {
 	}
 
 	// What a client puts into a variable stays in its place.
-	gatetest.EveryProtocol(func(http2 bool, scheme string) {
-		r := g.Do(gatetest.Request{Host: "vars.test", Path: "/a%20b%3Fq?c=d", Scheme: scheme, HTTP2: http2, Header: http.Header{
+	headgatetest.EveryProtocol(func(http2 bool, scheme string) {
+		r := g.Do(headgatetest.Request{Host: "vars.test", Path: "/a%20b%3Fq?c=d", Scheme: scheme, HTTP2: http2, Header: http.Header{
 			"X": {"1&admin=1#$host ${remote_addr} %41"}, "Cookie": {"c=a&b=c"},
 		}}).WantStatus(t, 200)
 		a := j.last(t)
@@ -98,7 +98,7 @@ func TestWhatTheServiceIsTold(t *testing.T) {
 	})
 
 	// Headers of the ConfigMap are for the service alone.
-	r := g.Do(gatetest.Request{Host: "more.test", Header: http.Header{"X-Extra": {"mine", "too"}, "X-None": {"mine"}}}).WantStatus(t, 200)
+	r := g.Do(headgatetest.Request{Host: "more.test", Header: http.Header{"X-Extra": {"mine", "too"}, "X-None": {"mine"}}}).WantStatus(t, 200)
 	a := j.last(t)
 	if a.Header.Get("X-Extra") != "one" || a.Header.Get("X-Var") != "more.test" || a.Header.Get("X-Forwarded-Proto") != "http" || a.Header.Get("X-None") != "" {
 		t.Errorf("auth-proxy-set-headers: told %v", a.Header)
@@ -118,8 +118,8 @@ func TestWhatTheServiceIsTold(t *testing.T) {
 	j.wantAsked(t, 0)
 
 	// It judges the path that the backend gets.
-	gatetest.EveryProtocol(func(http2 bool, scheme string) {
-		r := g.Do(gatetest.Request{Host: "path.test", Path: "/public/../a%20b?c=d", Scheme: scheme, HTTP2: http2}).WantStatus(t, 200)
+	headgatetest.EveryProtocol(func(http2 bool, scheme string) {
+		r := g.Do(headgatetest.Request{Host: "path.test", Path: "/public/../a%20b?c=d", Scheme: scheme, HTTP2: http2}).WantStatus(t, 200)
 		a := j.last(t)
 		if a.RequestURI != "/check/a%20b?c=d" || !strings.HasSuffix(a.Header.Get("X-Original-Url"), "//path.test/a%20b?c=d") || r.Echo.Target != "/a%20b?c=d" {
 			t.Errorf("by %s asked for %s, told %s, and the backend was asked for %s", r.Proto, a.RequestURI, a.Header.Get("X-Original-Url"), r.Echo.Target)
@@ -130,11 +130,11 @@ func TestWhatTheServiceIsTold(t *testing.T) {
 func TestWhatTheBackendIsTold(t *testing.T) {
 	t.Parallel()
 	j := startJudge(t)
-	g := gatetest.Start(t, gatetest.Options{Manifests: app(t) + j.guarded("none.test", "/check") +
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: app(t) + j.guarded("none.test", "/check") +
 		j.guarded("some.test", "/check", "auth-response-headers: X-User, x-groups,X-Missing,Authorization", "auth-cache-key: $http_k")})
-	gatetest.EveryProtocol(func(http2 bool, scheme string) {
+	headgatetest.EveryProtocol(func(http2 bool, scheme string) {
 		for range 3 { // from the second time on by the cache
-			r := g.Do(gatetest.Request{Host: "some.test", Scheme: scheme, HTTP2: http2, Header: http.Header{
+			r := g.Do(headgatetest.Request{Host: "some.test", Scheme: scheme, HTTP2: http2, Header: http.Header{
 				"X-User": {"spoof", "spoof"}, "X-Missing": {"spoof"}, "Authorization": {"Bearer mine"}, "K": {fmt.Sprint(scheme, http2)},
 				"Judge": {"Authorization: Bearer made"},
 			}}).WantStatus(t, 200)
@@ -145,7 +145,7 @@ func TestWhatTheBackendIsTold(t *testing.T) {
 		}
 		j.wantAsked(t, 1)
 	})
-	r := g.Do(gatetest.Request{Host: "none.test", Header: http.Header{"X-User": {"mine"}}}).WantStatus(t, 200)
+	r := g.Do(headgatetest.Request{Host: "none.test", Header: http.Header{"X-User": {"mine"}}}).WantStatus(t, 200)
 	if got := r.Echo.Header.Get("X-User"); got != "mine" {
 		t.Errorf("without auth-response-headers the backend was told %q", got)
 	}
@@ -154,14 +154,14 @@ func TestWhatTheBackendIsTold(t *testing.T) {
 func TestCookies(t *testing.T) {
 	t.Parallel()
 	j := startJudge(t)
-	backend := gatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	backend := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var status int
 		fmt.Sscanf(r.URL.Path, "/%d", &status)
 		w.Header().Set("Set-Cookie", "own=1")
 		w.Header().Set("Location", "/")
 		w.WriteHeader(status)
 	}))
-	g := gatetest.Start(t, gatetest.Options{Manifests: gatetest.Service("app") + gatetest.Endpoints("app", backend) + j.guarded("a.test", "/check") +
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: headgatetest.Service("app") + headgatetest.Endpoints("app", backend) + j.guarded("a.test", "/check") +
 		j.guarded("always.test", "/check", "auth-always-set-cookie: true") + j.guarded("no.test", "/cookie") +
 		j.guarded("alwaysno.test", "/cookie", "auth-always-set-cookie: true") + j.guarded("alwaysforbidden.test", "/status/403", "auth-always-set-cookie: true") +
 		j.guarded("signin.test", "/cookie", "auth-signin: https://login.example/start")})
@@ -184,8 +184,8 @@ func TestCookies(t *testing.T) {
 		{"alwaysforbidden.test", "/200", 403, mine},
 		{"signin.test", "/200", 302, mine},
 	} {
-		gatetest.EveryProtocol(func(http2 bool, scheme string) {
-			r := g.Do(gatetest.Request{Host: c.host, Path: c.path, Scheme: scheme, HTTP2: http2, Header: header.Clone()}).WantStatus(t, c.status)
+		headgatetest.EveryProtocol(func(http2 bool, scheme string) {
+			r := g.Do(headgatetest.Request{Host: c.host, Path: c.path, Scheme: scheme, HTTP2: http2, Header: header.Clone()}).WantStatus(t, c.status)
 			if got := r.Header["Set-Cookie"]; !slices.Equal(got, c.want) {
 				t.Errorf("%s%s: cookies %q, want %q", c.host, c.path, got, c.want)
 			}
@@ -203,11 +203,11 @@ func TestCookies(t *testing.T) {
 func TestSignIn(t *testing.T) {
 	t.Parallel()
 	j := startJudge(t)
-	unauthorized := gatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	unauthorized := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("WWW-Authenticate", "Basic")
 		w.WriteHeader(401)
 	}))
-	g := gatetest.Start(t, gatetest.Options{Manifests: app(t) + gatetest.Service("refuses") + gatetest.Endpoints("refuses", unauthorized) +
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: app(t) + headgatetest.Service("refuses") + headgatetest.Endpoints("refuses", unauthorized) +
 		j.guarded("plain.test", "/cookie", "auth-signin: https://login.example/start") +
 		j.guarded("more.test", "/cookie", "auth-signin: https://login.example/start?a=b", "auth-signin-redirect-param: next") +
 		j.guarded("vars.test", "/cookie", "auth-signin: https://$host/oauth2/start?rd=$escaped_request_uri") +
@@ -220,9 +220,9 @@ func TestSignIn(t *testing.T) {
 		j.guarded("cached.test", "/cookie", "auth-signin: https://login.example/", "auth-cache-key: x") +
 		j.guarded("forbidden.test", "/status/403", "auth-signin: https://login.example/") +
 		j.guarded("down.test", "/status/500", "auth-signin: https://login.example/") +
-		gatetest.Ingress("passed", "passed.test", "/", "refuses", "auth-url: http://"+j.at+"/check", "auth-signin: https://login.example/"),
+		headgatetest.Ingress("passed", "passed.test", "/", "refuses", "auth-url: http://"+j.at+"/check", "auth-signin: https://login.example/"),
 	})
-	gatetest.EveryProtocol(func(http2 bool, scheme string) {
+	headgatetest.EveryProtocol(func(http2 bool, scheme string) {
 		for _, c := range []struct {
 			host   string
 			status int
@@ -243,7 +243,7 @@ func TestSignIn(t *testing.T) {
 			{"down.test", 500, ""},
 			{"passed.test", 401, ""},
 		} {
-			r := g.Do(gatetest.Request{Method: "POST", Host: c.host, Path: "/x?y=1&z", Scheme: scheme, HTTP2: http2, Body: strings.NewReader("hello")}).WantStatus(t, c.status)
+			r := g.Do(headgatetest.Request{Method: "POST", Host: c.host, Path: "/x?y=1&z", Scheme: scheme, HTTP2: http2, Body: strings.NewReader("hello")}).WantStatus(t, c.status)
 			if got := r.Header.Get("Location"); got != c.want {
 				t.Errorf("%s: redirected to %q, want %q", c.host, got, c.want)
 			}
@@ -255,7 +255,7 @@ func TestSignIn(t *testing.T) {
 			}
 		}
 		signedIn := http.Header{"Cookie": {"session=ok"}}
-		g.Do(gatetest.Request{Host: "plain.test", Path: "/x", Scheme: scheme, HTTP2: http2, Header: signedIn}).WantStatus(t, 200)
+		g.Do(headgatetest.Request{Host: "plain.test", Path: "/x", Scheme: scheme, HTTP2: http2, Header: signedIn}).WantStatus(t, 200)
 	})
 }
 
@@ -266,14 +266,14 @@ func TestPathsThatNoRuleHas(t *testing.T) {
 	j := startJudge(t)
 	rule := func(host string, annotations ...string) string {
 		name, _, _ := strings.Cut(host, ".")
-		return gatetest.Ingress(name, host, "/app", "app", append([]string{"auth-url: http://" + j.at + "/cookie", "ssl-redirect: false"}, annotations...)...)
+		return headgatetest.Ingress(name, host, "/app", "app", append([]string{"auth-url: http://" + j.at + "/cookie", "ssl-redirect: false"}, annotations...)...)
 	}
-	g := gatetest.Start(t, gatetest.Options{Manifests: app(t) + rule("a.test") + rule("sign.test", "auth-signin: https://sign.example/in", "proxy-body-size: 8") +
-		rule("cached.test", "auth-cache-key: $cookie_session", "auth-cache-duration: 200 1m") + gatetest.Ingress("small", "small.test", "/app", "app", "proxy-body-size: 8")})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: app(t) + rule("a.test") + rule("sign.test", "auth-signin: https://sign.example/in", "proxy-body-size: 8") +
+		rule("cached.test", "auth-cache-key: $cookie_session", "auth-cache-duration: 200 1m") + headgatetest.Ingress("small", "small.test", "/app", "app", "proxy-body-size: 8")})
 	key := http.Header{"Cookie": {"session=ok"}}
-	gatetest.EveryProtocol(func(http2 bool, scheme string) {
-		ask := func(host string, header http.Header) gatetest.Response {
-			return g.Do(gatetest.Request{Host: host, Path: "/none", Scheme: scheme, HTTP2: http2, Header: header})
+	headgatetest.EveryProtocol(func(http2 bool, scheme string) {
+		ask := func(host string, header http.Header) headgatetest.Response {
+			return g.Do(headgatetest.Request{Host: host, Path: "/none", Scheme: scheme, HTTP2: http2, Header: header})
 		}
 		ask("a.test", nil).WantStatus(t, 401)
 		ask("a.test", key).WantStatus(t, 404)
@@ -286,7 +286,7 @@ func TestPathsThatNoRuleHas(t *testing.T) {
 		j.wantAsked(t, 0)
 		for _, host := range []string{"sign.test", "small.test"} {
 			for length, want := range map[int]int{8: 404, 9: 413} {
-				g.Do(gatetest.Request{
+				g.Do(headgatetest.Request{
 					Method: "POST", Host: host, Path: "/none", Scheme: scheme, HTTP2: http2, Header: key, Body: strings.NewReader(strings.Repeat("x", length)),
 				}).WantStatus(t, want)
 			}
@@ -302,9 +302,9 @@ func TestPathsThatNoRuleHas(t *testing.T) {
 func TestGroups(t *testing.T) {
 	t.Parallel()
 	j := startJudge(t)
-	g := gatetest.Start(t, gatetest.Options{Manifests: app(t) +
-		gatetest.Ingress("a", "a.test", "/t/([^/]+)/(.*)", "app", "use-regex: true", "auth-url: http://"+j.at+"/check/$2?team=$1") +
-		gatetest.Ingress("in", "a.test", "/in/([^/]+)", "app", "use-regex: true", "auth-url: http://"+j.at+"/cookie", "auth-signin: https://in.example/$1?x=1")})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: app(t) +
+		headgatetest.Ingress("a", "a.test", "/t/([^/]+)/(.*)", "app", "use-regex: true", "auth-url: http://"+j.at+"/check/$2?team=$1") +
+		headgatetest.Ingress("in", "a.test", "/in/([^/]+)", "app", "use-regex: true", "auth-url: http://"+j.at+"/cookie", "auth-signin: https://in.example/$1?x=1")})
 	g.Get("a.test", "/t/a%26b=c/x/y").WantStatus(t, 200)
 	if got := j.last(t).RequestURI; got != "/check/x/y?team=a%26b%3Dc" {
 		t.Errorf("asked for %s", got)

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // A judge is a service that says whether requests may pass. It answers as the
@@ -32,7 +32,7 @@ type asked struct {
 
 func startJudge(t *testing.T) *judge {
 	j := &judge{}
-	j.at = gatetest.StartBackend(t, j)
+	j.at = headgatetest.StartBackend(t, j)
 	return j
 }
 
@@ -118,11 +118,11 @@ func (j *judge) wantAsked(t *testing.T, want int) {
 // guarded is an Ingress for / of a host with an auth-url of the judge's.
 func (j *judge) guarded(host, path string, annotations ...string) string {
 	name, _, _ := strings.Cut(host, ".")
-	return gatetest.Ingress(strings.ReplaceAll(name, "*", "star"), host, "/", "app", append([]string{"auth-url: http://" + j.at + path}, annotations...)...)
+	return headgatetest.Ingress(strings.ReplaceAll(name, "*", "star"), host, "/", "app", append([]string{"auth-url: http://" + j.at + path}, annotations...)...)
 }
 
 // app is the backend that is guarded.
 func app(t *testing.T) string {
 	t.Helper()
-	return gatetest.Service("app") + gatetest.Endpoints("app", gatetest.StartEcho(t, "app"))
+	return headgatetest.Service("app") + headgatetest.Endpoints("app", headgatetest.StartEcho(t, "app"))
 }

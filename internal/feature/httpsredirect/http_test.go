@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 const everySubdomain = "max-age=31536000; includeSubDomains"
@@ -15,7 +15,7 @@ const everySubdomain = "max-age=31536000; includeSubDomains"
 // backend answers as the request's headers ask.
 func backend(t *testing.T) string {
 	t.Helper()
-	address := gatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	address := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if value := r.Header.Get("X-Hsts"); value != "" {
 			w.Header()["Strict-Transport-Security"] = strings.Split(value, "|")
 		}
@@ -24,18 +24,18 @@ func backend(t *testing.T) string {
 		}
 		fmt.Fprint(w, "backend")
 	}))
-	return gatetest.Service("a") + gatetest.Endpoints("a", address)
+	return headgatetest.Service("a") + headgatetest.Endpoints("a", address)
 }
 
 // secured is an Ingress with a certificate's Secret that need not be there.
 func secured(name, host string, annotations ...string) string {
-	return gatetest.WithTLS(gatetest.Ingress(name, host, "/", "a", annotations...), "tls "+host)
+	return headgatetest.WithTLS(headgatetest.Ingress(name, host, "/", "a", annotations...), "tls "+host)
 }
 
 // check asks over http; want is "STATUS" or "STATUS LOCATION".
-func check(t *testing.T, g *gatetest.Gate, host, path, want string) {
+func check(t *testing.T, g *headgatetest.Gate, host, path, want string) {
 	t.Helper()
-	r := g.Do(gatetest.Request{Host: host, Path: path})
+	r := g.Do(headgatetest.Request{Host: host, Path: path})
 	if got := strings.TrimSpace(fmt.Sprint(r.Status, " ", r.Header.Get("Location"))); got != want {
 		t.Errorf("http://%s%s: got %s, want %s", host, path, got, want)
 	}
@@ -47,18 +47,18 @@ func check(t *testing.T, g *gatetest.Gate, host, path, want string) {
 func TestRedirect(t *testing.T) {
 	t.Parallel()
 	named := "proxy-body-size: 3m"
-	g := gatetest.Start(t, gatetest.Options{Manifests: backend(t) +
-		gatetest.TLSSecret("wild", gatetest.NewKeyPair(t, "wild", "*.w.test")) +
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: backend(t) +
+		headgatetest.TLSSecret("wild", headgatetest.NewKeyPair(t, "wild", "*.w.test")) +
 		secured("with", "on.test") + secured("with2", "on2.test", named) + secured("without", "off.test", "ssl-redirect: false") +
-		gatetest.Ingress("plain", "plain.test", "/", "a") +
-		gatetest.Ingress("force", "force.test", "/", "a", "force-ssl-redirect: true", "ssl-redirect: false") +
-		gatetest.Ingress("noforce", "noforce.test", "/", "a", "force-ssl-redirect: false") +
+		headgatetest.Ingress("plain", "plain.test", "/", "a") +
+		headgatetest.Ingress("force", "force.test", "/", "a", "force-ssl-redirect: true", "ssl-redirect: false") +
+		headgatetest.Ingress("noforce", "noforce.test", "/", "a", "force-ssl-redirect: false") +
 		secured("keep", "keep.test", "preserve-trailing-slash: true") + secured("port", "port.test", "use-port-in-redirects: true") +
-		gatetest.WithTLS(gatetest.Ingress("wild", "*.w.test", "/", "a"), "wild *.w.test") + gatetest.Ingress("below", "x.w.test", "/", "a") +
-		secured("solver", "acme.test") + gatetest.Ingress("solver2", "acme.test", "/.well-known/acme-challenge/token", "a") +
-		gatetest.WithTLS(gatetest.Ingress("typo", "typo.test", "/", "a"), "tls tpyo.test") +
-		gatetest.WithTLS(gatetest.Ingress("unnamed", "unnamed.test", "/", "a"), "- unnamed.test") +
-		secured("dead", "dead.test") + gatetest.WithTLS(gatetest.Ingress("slash", "slash.test", "/foo/", "a"), "tls slash.test")})
+		headgatetest.WithTLS(headgatetest.Ingress("wild", "*.w.test", "/", "a"), "wild *.w.test") + headgatetest.Ingress("below", "x.w.test", "/", "a") +
+		secured("solver", "acme.test") + headgatetest.Ingress("solver2", "acme.test", "/.well-known/acme-challenge/token", "a") +
+		headgatetest.WithTLS(headgatetest.Ingress("typo", "typo.test", "/", "a"), "tls tpyo.test") +
+		headgatetest.WithTLS(headgatetest.Ingress("unnamed", "unnamed.test", "/", "a"), "- unnamed.test") +
+		secured("dead", "dead.test") + headgatetest.WithTLS(headgatetest.Ingress("slash", "slash.test", "/foo/", "a"), "tls slash.test")})
 	port := strconv.Itoa(int(g.HTTPS))
 	for _, c := range []struct{ host, path, want string }{
 		{"on.test", "/", "308 https://on.test"},
@@ -104,28 +104,28 @@ func TestRedirect(t *testing.T) {
 	t.Run("what clients say of the scheme is not believed", func(t *testing.T) {
 		t.Parallel()
 		header := http.Header{"X-Forwarded-Proto": {"https"}, "X-Forwarded-Scheme": {"https"}, "X-Scheme": {"https"}}
-		g.Do(gatetest.Request{Host: "on.test", Header: header}).WantStatus(t, 308)
+		g.Do(headgatetest.Request{Host: "on.test", Header: header}).WantStatus(t, 308)
 	})
 	t.Run("POST", func(t *testing.T) {
 		t.Parallel()
-		g.Do(gatetest.Request{Method: "POST", Host: "on.test", Body: strings.NewReader("x")}).WantStatus(t, 308)
+		g.Do(headgatetest.Request{Method: "POST", Host: "on.test", Body: strings.NewReader("x")}).WantStatus(t, 308)
 	})
 	t.Run("https is served", func(t *testing.T) {
 		t.Parallel()
 		for _, host := range []string{"on.test", "on2.test", "force.test", "keep.test", "n.w.test"} {
-			g.Do(gatetest.Request{Scheme: "https", Host: host}).WantStatus(t, 200)
+			g.Do(headgatetest.Request{Scheme: "https", Host: host}).WantStatus(t, 200)
 		}
 	})
 }
 
 func TestHSTS(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Manifests: backend(t) + secured("with", "on.test") +
-		gatetest.Ingress("plain", "plain.test", "/", "a", "ssl-redirect: false") +
-		gatetest.Ingress("named", "named.test", "/", "a", "proxy-body-size: 3m") +
-		gatetest.Ingress("moved", "moved.test", "/", "a", "permanent-redirect: https://a.test/") +
-		gatetest.Ingress("root", "root.test", "/", "a", "app-root: /app", "from-to-www-redirect: true") +
-		gatetest.Ingress("dead", "dead.test", "/", "none") + gatetest.Ingress("slash", "slash.test", "/foo/", "a")})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: backend(t) + secured("with", "on.test") +
+		headgatetest.Ingress("plain", "plain.test", "/", "a", "ssl-redirect: false") +
+		headgatetest.Ingress("named", "named.test", "/", "a", "proxy-body-size: 3m") +
+		headgatetest.Ingress("moved", "moved.test", "/", "a", "permanent-redirect: https://a.test/") +
+		headgatetest.Ingress("root", "root.test", "/", "a", "app-root: /app", "from-to-www-redirect: true") +
+		headgatetest.Ingress("dead", "dead.test", "/", "none") + headgatetest.Ingress("slash", "slash.test", "/foo/", "a")})
 	for _, c := range []struct {
 		host, path string
 		header     http.Header
@@ -140,14 +140,14 @@ func TestHSTS(t *testing.T) {
 		{"on.test", "/", http.Header{"X-Hsts": {"max-age=1"}}, 200}, {"named.test", "/", http.Header{"X-Hsts": {"max-age=1|max-age=2"}}, 200},
 	} {
 		for _, http2 := range []bool{false, true} {
-			r := g.Do(gatetest.Request{Scheme: "https", HTTP2: http2, Host: c.host, Path: c.path, Header: c.header}).WantStatus(t, c.status)
+			r := g.Do(headgatetest.Request{Scheme: "https", HTTP2: http2, Host: c.host, Path: c.path, Header: c.header}).WantStatus(t, c.status)
 			if got := r.Header.Values("Strict-Transport-Security"); len(got) != 1 || got[0] != everySubdomain {
 				t.Errorf("https://%s%s %v: HSTS %q", c.host, c.path, c.header, got)
 			}
 		}
 	}
 	// Over http a backend can't say it (RFC 6797, 7.2).
-	r := g.Do(gatetest.Request{Host: "plain.test", Header: http.Header{"X-Hsts": {"max-age=1"}}})
+	r := g.Do(headgatetest.Request{Host: "plain.test", Header: http.Header{"X-Hsts": {"max-age=1"}}})
 	if got := r.Header.Get("Strict-Transport-Security"); got != "" {
 		t.Errorf("http: HSTS %q", got)
 	}
@@ -157,46 +157,46 @@ func TestHSTS(t *testing.T) {
 // reload.
 func TestConfigMapChangesLive(t *testing.T) {
 	t.Parallel()
-	gatetest.Long(t)
-	g := gatetest.Start(t, gatetest.Options{Manifests: backend(t) + secured("with", "on.test") + gatetest.Ingress("plain", "plain.test", "/", "a") +
-		gatetest.Ingress("noforce", "noforce.test", "/", "a", "force-ssl-redirect: false")})
+	headgatetest.Long(t)
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: backend(t) + secured("with", "on.test") + headgatetest.Ingress("plain", "plain.test", "/", "a") +
+		headgatetest.Ingress("noforce", "noforce.test", "/", "a", "force-ssl-redirect: false")})
 	hsts := func(want string) {
 		t.Helper()
-		r := g.Do(gatetest.Request{Scheme: "https", Host: "plain.test", Header: http.Header{"X-Hsts": {"max-age=5"}}})
+		r := g.Do(headgatetest.Request{Scheme: "https", Host: "plain.test", Header: http.Header{"X-Hsts": {"max-age=5"}}})
 		if got := r.Header.Get("Strict-Transport-Security"); got != want {
 			t.Errorf("HSTS %q, want %q", got, want)
 		}
 	}
 	for _, code := range []int{301, 302, 307} {
-		g.Apply(gatetest.Config(fmt.Sprint("http-redirect-code: ", code)))
+		g.Apply(headgatetest.Config(fmt.Sprint("http-redirect-code: ", code)))
 		check(t, g, "on.test", "/x", fmt.Sprint(code, " https://on.test/x"))
 	}
-	g.Apply(gatetest.Config("http-redirect-code: 418", "hsts: maybe"))
+	g.Apply(headgatetest.Config("http-redirect-code: 418", "hsts: maybe"))
 	check(t, g, "on.test", "/x", "308 https://on.test/x")
 	hsts(everySubdomain)
 
-	g.ApplyReloading(gatetest.Config("hsts-max-age: 100", "hsts-include-subdomains: false", "hsts-preload: true"))
+	g.ApplyReloading(headgatetest.Config("hsts-max-age: 100", "hsts-include-subdomains: false", "hsts-preload: true"))
 	hsts("max-age=100; preload")
-	g.ApplyReloading(gatetest.Config("hsts: false"))
+	g.ApplyReloading(headgatetest.Config("hsts: false"))
 	hsts("max-age=5")
 
-	g.ApplyReloading(gatetest.Ingress("open", "on.test", "/open", "a") + gatetest.Ingress("healthz", "on.test", "/healthz", "a") +
-		gatetest.Config("no-tls-redirect-locations: /open, /health"))
+	g.ApplyReloading(headgatetest.Ingress("open", "on.test", "/open", "a") + headgatetest.Ingress("healthz", "on.test", "/healthz", "a") +
+		headgatetest.Config("no-tls-redirect-locations: /open, /health"))
 	reloads := g.Value(g.Metrics.Reloads)
 	check(t, g, "on.test", "/open/x", "200")
 	check(t, g, "on.test", "/healthz", "200")
 	check(t, g, "on.test", "/health", "308 https://on.test/health")
 	check(t, g, "on.test", "/.well-known/acme-challenge", "308 https://on.test/.well-known/acme-challenge")
-	g.Apply(gatetest.Config("no-tls-redirect-locations: "))
+	g.Apply(headgatetest.Config("no-tls-redirect-locations: "))
 	check(t, g, "on.test", "/open", "308 https://on.test/open")
 
-	g.Apply(gatetest.Config("force-ssl-redirect: true", "preserve-trailing-slash: true", "use-port-in-redirects: true"))
+	g.Apply(headgatetest.Config("force-ssl-redirect: true", "preserve-trailing-slash: true", "use-port-in-redirects: true"))
 	check(t, g, "plain.test", "/x/", fmt.Sprintf("308 https://plain.test:%d/x/", g.HTTPS))
 	check(t, g, "noforce.test", "/x/", "200")
 	check(t, g, "nobody.test", "/x", "404")
-	g.Apply(gatetest.Config("ssl-redirect: false"))
+	g.Apply(headgatetest.Config("ssl-redirect: false"))
 	check(t, g, "on.test", "/", "200")
-	g.Delete(gatetest.Config())
+	g.Delete(headgatetest.Config())
 	check(t, g, "on.test", "/", "308 https://on.test")
 	check(t, g, "plain.test", "/", "200")
 	if n := g.Value(g.Metrics.Reloads) - reloads; n != 0 {

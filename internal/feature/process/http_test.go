@@ -11,20 +11,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
-func start(t *testing.T, keys ...string) *gatetest.Gate {
+func start(t *testing.T, keys ...string) *headgatetest.Gate {
 	t.Helper()
-	return gatetest.Start(t, gatetest.Options{Timing: gatetest.Hasty(), Manifests: gatetest.Ingress("web", "a.test", "/", "a") +
-		gatetest.Service("a") + gatetest.Endpoints("a", gatetest.StartEcho(t, "a")) + gatetest.Config(keys...)})
+	return headgatetest.Start(t, headgatetest.Options{Timing: headgatetest.Hasty(), Manifests: headgatetest.Ingress("web", "a.test", "/", "a") +
+		headgatetest.Service("a") + headgatetest.Endpoints("a", headgatetest.StartEcho(t, "a")) + headgatetest.Config(keys...)})
 }
 
 // ask sends bytes and reads up to n answers. It tells how many came, whether
 // the last one said that the connection ends, and whether it did.
-func ask(t *testing.T, g *gatetest.Gate, text string, n int) (answers int, announced, ended bool) {
+func ask(t *testing.T, g *headgatetest.Gate, text string, n int) (answers int, announced, ended bool) {
 	t.Helper()
-	connection, err := net.Dial("tcp", gatetest.Address(g.HTTP))
+	connection, err := net.Dial("tcp", headgatetest.Address(g.HTTP))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestClientConnections(t *testing.T) {
 	if _, _, ended := ask(t, g, "POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 9\r\n\r\nx", 1); !ended {
 		t.Error("client-body-timeout 1: the connection stayed open")
 	}
-	g.ApplyReloading(gatetest.Config("keep-alive: 0"))
+	g.ApplyReloading(headgatetest.Config("keep-alive: 0"))
 	if n, announced, ended := ask(t, g, request, 1); n != 1 || !ended || !announced {
 		t.Errorf("keep-alive 0: %d answers, ended %v, announced %v", n, ended, announced)
 	}
@@ -77,7 +77,7 @@ func TestConfigMapChangesLive(t *testing.T) {
 	g := start(t)
 	protocol := func() string {
 		t.Helper()
-		connection, err := tls.Dial("tcp", gatetest.Address(g.HTTPS), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2", "http/1.1"}})
+		connection, err := tls.Dial("tcp", headgatetest.Address(g.HTTPS), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2", "http/1.1"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,22 +87,22 @@ func TestConfigMapChangesLive(t *testing.T) {
 	if got := protocol(); got != "h2" {
 		t.Errorf("at first %s is spoken", got)
 	}
-	g.ApplyReloading(gatetest.Config("use-http2: false"))
+	g.ApplyReloading(headgatetest.Config("use-http2: false"))
 	if got := protocol(); got != "http/1.1" {
 		t.Errorf("with use-http2 false %s is spoken", got)
 	}
-	g.ApplyReloading(gatetest.Config("server-tokens: true"))
+	g.ApplyReloading(headgatetest.Config("server-tokens: true"))
 	for _, host := range []string{"a.test", "nobody.test"} {
 		if got := g.Get(host, "/").Header.Get("Server"); got == "" {
 			t.Errorf("%s: server-tokens true, and no Server header", host)
 		}
 	}
 	for _, n := range []int{1, 3} {
-		g.ApplyReloading(gatetest.Config(fmt.Sprint("worker-processes: ", n)))
-		gatetest.Eventually(t, fmt.Sprint(n, " workers accept"), func() bool { return len(g.State().Accepting) == n })
+		g.ApplyReloading(headgatetest.Config(fmt.Sprint("worker-processes: ", n)))
+		headgatetest.Eventually(t, fmt.Sprint(n, " workers accept"), func() bool { return len(g.State().Accepting) == n })
 	}
 	before := g.Value(g.Metrics.Reloads)
-	g.Apply(gatetest.Config("worker-processes: 3", "no-such-key: 1", "keep-alive: x"))
+	g.Apply(headgatetest.Config("worker-processes: 3", "no-such-key: 1", "keep-alive: x"))
 	g.Get("a.test", "/").WantStatus(t, 200)
 	if n := g.Value(g.Metrics.Reloads); n != before {
 		t.Errorf("%d reloads for keys that do nothing", n-before)
@@ -113,13 +113,13 @@ func TestBackendConnections(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	clients := map[string]bool{}
-	address := gatetest.StartBackend(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	address := headgatetest.StartBackend(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
 		clients[r.RemoteAddr] = true
 	}))
 	g := start(t, "upstream-keepalive-requests: 2", "worker-processes: 1")
-	g.Apply(gatetest.Endpoints("a", address))
+	g.Apply(headgatetest.Endpoints("a", address))
 	for range 8 {
 		g.Get("a.test", "/").WantStatus(t, 200)
 	}

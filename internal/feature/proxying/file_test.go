@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // TestBodyFile: of a body that is more than the buffer holds, NGINX tells that
@@ -13,7 +13,7 @@ import (
 func TestBodyFile(t *testing.T) {
 	t.Parallel()
 	const told = "a client request body is buffered to a temporary file"
-	slowly := gatetest.Service("slow") + gatetest.Endpoints("slow", slow(t))
+	slowly := headgatetest.Service("slow") + headgatetest.Endpoints("slow", slow(t))
 	for name, c := range map[string]struct {
 		annotations []string
 		file        bool
@@ -24,12 +24,12 @@ func TestBodyFile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g := gatetest.Start(t, gatetest.Options{Workers: 1, Manifests: slowly + gatetest.Ingress("a", "a.test", "/", "slow", c.annotations...)})
-			g.Do(gatetest.Request{Method: "POST", Host: "a.test", Body: bytes.NewReader(make([]byte, 100_000))}).WantStatus(t, 200)
+			g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Manifests: slowly + headgatetest.Ingress("a", "a.test", "/", "slow", c.annotations...)})
+			g.Do(headgatetest.Request{Method: "POST", Host: "a.test", Body: bytes.NewReader(make([]byte, 100_000))}).WantStatus(t, 200)
 			file := func() bool { return strings.Contains(g.Log.String(), told) }
 			if c.file {
 				// The log may come later than the answer.
-				gatetest.Eventually(t, "a file is used", file)
+				headgatetest.Eventually(t, "a file is used", file)
 			} else if file() {
 				t.Error("a file was used")
 			}

@@ -12,13 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/unit"
 )
 
 func echo(t *testing.T, service string) string {
 	t.Helper()
-	return gatetest.Service(service) + gatetest.Endpoints(service, gatetest.StartEcho(t, service))
+	return headgatetest.Service(service) + headgatetest.Endpoints(service, headgatetest.StartEcho(t, service))
 }
 
 // A bodyCase is a limit and what bodies of a length get.
@@ -46,11 +46,11 @@ var bodyCases = []bodyCase{
 
 func TestBodyLimit(t *testing.T) {
 	t.Parallel()
-	manifests := echo(t, "a") + gatetest.Ingress("unlimited", "unlimited.test", "/", "a", "proxy-body-size: 0")
+	manifests := echo(t, "a") + headgatetest.Ingress("unlimited", "unlimited.test", "/", "a", "proxy-body-size: 0")
 	for i, c := range bodyCases {
-		manifests += gatetest.Ingress("c"+strconv.Itoa(i), c.host, "/", "a", c.annotations...)
+		manifests += headgatetest.Ingress("c"+strconv.Itoa(i), c.host, "/", "a", c.annotations...)
 	}
-	g := gatetest.Start(t, gatetest.Options{Manifests: manifests})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: manifests})
 	for _, c := range bodyCases {
 		t.Run(c.host, func(t *testing.T) {
 			t.Parallel()
@@ -74,15 +74,15 @@ func TestBodyLimit(t *testing.T) {
 		}
 	})
 	t.Run("paths of one host", func(t *testing.T) {
-		g.Apply(gatetest.Ingress("k2", "paths.test", "/k2", "a", "proxy-body-size: 2k") + gatetest.Ingress("k5", "paths.test", "/k5", "a", "proxy-body-size: 5k"))
+		g.Apply(headgatetest.Ingress("k2", "paths.test", "/k2", "a", "proxy-body-size: 2k") + headgatetest.Ingress("k5", "paths.test", "/k5", "a", "proxy-body-size: 5k"))
 		for path, want := range map[string]int{"/k2": 413, "/k5": 200} {
-			g.Do(gatetest.Request{Method: "POST", Host: "paths.test", Path: path, Body: bytes.NewReader(make([]byte, 3000))}).WantStatus(t, want)
+			g.Do(headgatetest.Request{Method: "POST", Host: "paths.test", Path: path, Body: bytes.NewReader(make([]byte, 3000))}).WantStatus(t, want)
 		}
 	})
 }
 
 // checkBody posts a body of a length, which is announced if known.
-func checkBody(t *testing.T, g *gatetest.Gate, host string, http2, known bool, length, want int) {
+func checkBody(t *testing.T, g *headgatetest.Gate, host string, http2, known bool, length, want int) {
 	t.Helper()
 	scheme := "http"
 	if http2 {
@@ -92,7 +92,7 @@ func checkBody(t *testing.T, g *gatetest.Gate, host string, http2, known bool, l
 	if !known {
 		body = io.MultiReader(body)
 	}
-	r := g.Do(gatetest.Request{Method: "POST", Scheme: scheme, HTTP2: http2, Host: host, Body: body})
+	r := g.Do(headgatetest.Request{Method: "POST", Scheme: scheme, HTTP2: http2, Host: host, Body: body})
 	if r.Status != want || want == 200 && (r.Echo == nil || r.Echo.BodyLength != int64(length)) {
 		t.Errorf("%s, HTTP/2 %v, length known %v, %d bytes: %d, want %d", host, http2, known, length, r.Status, want)
 	}
@@ -102,18 +102,18 @@ func checkBody(t *testing.T, g *gatetest.Gate, host string, http2, known bool, l
 // reload, all else none.
 func TestConfigMapChangesLive(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Timing: gatetest.Hasty(), Manifests: echo(t, "a") + gatetest.Ingress("web", "a.test", "/", "a") +
-		gatetest.Ingress("own", "own.test", "/", "a", "proxy-body-size: 1k") + gatetest.Config("proxy-body-size: 2k")})
+	g := headgatetest.Start(t, headgatetest.Options{Timing: headgatetest.Hasty(), Manifests: echo(t, "a") + headgatetest.Ingress("web", "a.test", "/", "a") +
+		headgatetest.Ingress("own", "own.test", "/", "a", "proxy-body-size: 1k") + headgatetest.Config("proxy-body-size: 2k")})
 	checkBody(t, g, "a.test", false, true, 3000, 413)
-	g.ApplyReloading(gatetest.Config("proxy-body-size: 4k"))
+	g.ApplyReloading(headgatetest.Config("proxy-body-size: 4k"))
 	checkBody(t, g, "a.test", false, true, 3000, 200)
 	checkBody(t, g, "a.test", false, false, 4097, 413)
 	checkBody(t, g, "own.test", false, true, 1025, 413)
-	g.ApplyReloading(gatetest.Config())
+	g.ApplyReloading(headgatetest.Config())
 	checkBody(t, g, "a.test", false, true, 900_000, 200)
 
 	before := g.Value(g.Metrics.Reloads)
-	g.Apply(gatetest.Config("proxy-read-timeout: 7", "proxy-connect-timeout: 5s"))
+	g.Apply(headgatetest.Config("proxy-read-timeout: 7", "proxy-connect-timeout: 5s"))
 	checkBody(t, g, "a.test", false, true, 900_000, 200)
 	host, err := g.Client.Unit(t.Context(), unit.Host.Key("a.test"))
 	if err != nil || !strings.Contains(string(host.Payload), `"read":7`) || !strings.Contains(string(host.Payload), `"connect":5,`) {
@@ -127,7 +127,7 @@ func TestConfigMapChangesLive(t *testing.T) {
 // A slow backend answers in the way that a request's path asks for.
 func slow(t *testing.T) string {
 	t.Helper()
-	return gatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		pause := func(d time.Duration) {
 			select {
 			case <-time.After(d):
@@ -162,28 +162,28 @@ func slow(t *testing.T) string {
 
 func TestTimeouts(t *testing.T) {
 	t.Parallel()
-	service := gatetest.Service("slow") + gatetest.Endpoints("slow", slow(t))
+	service := headgatetest.Service("slow") + headgatetest.Endpoints("slow", slow(t))
 	// Three seconds are far more than each of the backend's pauses, and less than
 	// all of them.
 	const pauses = "partpartpartpart"
-	g := gatetest.Start(t, gatetest.Options{Manifests: service +
-		gatetest.Ingress("short", "short.test", "/", "slow", "proxy-read-timeout: 3") +
-		gatetest.Ingress("named", "named.test", "/", "slow", "proxy-read-timeout: 3", "proxy-body-size: 3m") +
-		gatetest.Ingress("bad", "bad.test", "/", "slow", "proxy-read-timeout: 1s", "proxy-connect-timeout: x") +
-		gatetest.Ingress("most", "most.test", "/", "slow", "proxy-read-timeout: 31536000", "proxy-connect-timeout: 31536000", "proxy-send-timeout: 31536000") +
-		gatetest.Ingress("lost", "lost.test", "/", "lost", "proxy-connect-timeout: 1") + gatetest.Service("lost") + gatetest.Endpoints("lost", gatetest.StartFull(t))})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: service +
+		headgatetest.Ingress("short", "short.test", "/", "slow", "proxy-read-timeout: 3") +
+		headgatetest.Ingress("named", "named.test", "/", "slow", "proxy-read-timeout: 3", "proxy-body-size: 3m") +
+		headgatetest.Ingress("bad", "bad.test", "/", "slow", "proxy-read-timeout: 1s", "proxy-connect-timeout: x") +
+		headgatetest.Ingress("most", "most.test", "/", "slow", "proxy-read-timeout: 31536000", "proxy-connect-timeout: 31536000", "proxy-send-timeout: 31536000") +
+		headgatetest.Ingress("lost", "lost.test", "/", "lost", "proxy-connect-timeout: 1") + headgatetest.Service("lost") + headgatetest.Endpoints("lost", headgatetest.StartFull(t))})
 	for _, host := range []string{"short.test", "named.test"} {
 		t.Run(host, func(t *testing.T) {
 			t.Parallel()
 			began := time.Now()
 			// Of a POST that was sent nothing is tried again.
-			g.Do(gatetest.Request{Method: "POST", Host: host, Path: "/never", Body: strings.NewReader("x")}).WantStatus(t, 504)
+			g.Do(headgatetest.Request{Method: "POST", Host: host, Path: "/never", Body: strings.NewReader("x")}).WantStatus(t, 504)
 			if took := time.Since(began); took < 2900*time.Millisecond {
 				t.Errorf("504 after %v", took)
 			}
 			client := g.NewClient(false)
 			defer client.CloseIdleConnections()
-			if r, err := g.Try(client, gatetest.Request{Host: host, Path: "/in-body"}); err == nil {
+			if r, err := g.Try(client, headgatetest.Request{Host: host, Path: "/in-body"}); err == nil {
 				t.Errorf("an answer that stopped in its body came as %d %q", r.Status, r.Body)
 			}
 			if r := g.Get(host, "/pauses").WantStatus(t, 200); r.Body != pauses {
@@ -217,9 +217,9 @@ func TestTimeouts(t *testing.T) {
 func TestBuffers(t *testing.T) {
 	t.Parallel()
 	host := func(name string, annotations ...string) string {
-		return gatetest.Ingress(name, name+".test", "/", "slow", annotations...)
+		return headgatetest.Ingress(name, name+".test", "/", "slow", annotations...)
 	}
-	g := gatetest.Start(t, gatetest.Options{Manifests: gatetest.Service("slow") + gatetest.Endpoints("slow", slow(t)) +
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: headgatetest.Service("slow") + headgatetest.Endpoints("slow", slow(t)) +
 		host("default") + host("size16k", "proxy-buffer-size: 16k") + host("size9k", "proxy-buffer-size: 9k") +
 		host("buffered", "proxy-buffering: on") + host("two", "proxy-buffering: on", "proxy-buffers-number: 2", "proxy-buffer-size: 8k") +
 		host("bad", "proxy-buffering: yes", "proxy-buffers-number: many", "proxy-buffer-size: 4q") + host("small", "proxy-buffer-size: 1", "proxy-buffering: on")})
@@ -244,7 +244,7 @@ func TestBuffering(t *testing.T) {
 	t.Parallel()
 	const length = 64 << 20
 	written := make(chan string, 3)
-	address := gatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	address := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", strconv.Itoa(length))
 		chunk := make([]byte, 1<<20)
 		for range length >> 20 {
@@ -254,9 +254,9 @@ func TestBuffering(t *testing.T) {
 		}
 		written <- r.Host
 	}))
-	g := gatetest.Start(t, gatetest.Options{Manifests: gatetest.Service("a") + gatetest.Endpoints("a", address) +
-		gatetest.Ingress("buffered", "buffered.test", "/", "a", "proxy-buffering: on") +
-		gatetest.Ingress("no-file", "no-file.test", "/", "a", "proxy-buffering: on", "proxy-max-temp-file-size: 0") + gatetest.Ingress("direct", "direct.test", "/", "a")})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: headgatetest.Service("a") + headgatetest.Endpoints("a", address) +
+		headgatetest.Ingress("buffered", "buffered.test", "/", "a", "proxy-buffering: on") +
+		headgatetest.Ingress("no-file", "no-file.test", "/", "a", "proxy-buffering: on", "proxy-max-temp-file-size: 0") + headgatetest.Ingress("direct", "direct.test", "/", "a")})
 	client := g.NewClient(false)
 	t.Cleanup(client.CloseIdleConnections)
 	open := func(host string) io.ReadCloser {
@@ -294,16 +294,16 @@ func TestBuffering(t *testing.T) {
 func TestRequestBuffering(t *testing.T) {
 	t.Parallel()
 	asked := make(chan string, 4)
-	address := gatetest.StartBackend(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	address := headgatetest.StartBackend(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		asked <- r.Host
 		_, _ = io.Copy(io.Discard, r.Body)
 	}))
-	g := gatetest.Start(t, gatetest.Options{Workers: 1, Manifests: gatetest.Service("a") + gatetest.Endpoints("a", address) + echo(t, "e") +
-		gatetest.Ingress("whole", "whole.test", "/", "a") + gatetest.Ingress("bad", "bad.test", "/", "a", "proxy-request-buffering: maybe") +
-		gatetest.Ingress("direct", "direct.test", "/", "a", "proxy-request-buffering: off") + gatetest.Ingress("other", "other.test", "/", "e")})
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Manifests: headgatetest.Service("a") + headgatetest.Endpoints("a", address) + echo(t, "e") +
+		headgatetest.Ingress("whole", "whole.test", "/", "a") + headgatetest.Ingress("bad", "bad.test", "/", "a", "proxy-request-buffering: maybe") +
+		headgatetest.Ingress("direct", "direct.test", "/", "a", "proxy-request-buffering: off") + headgatetest.Ingress("other", "other.test", "/", "e")})
 	var connections []net.Conn
 	for _, host := range []string{"whole.test", "bad.test", "direct.test"} {
-		connection, err := net.Dial("tcp", gatetest.Address(g.HTTP))
+		connection, err := net.Dial("tcp", headgatetest.Address(g.HTTP))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -339,7 +339,7 @@ func receive(t *testing.T, hosts <-chan string) string {
 	select {
 	case host := <-hosts:
 		return host
-	case <-time.After(gatetest.Patience):
+	case <-time.After(headgatetest.Patience):
 		t.Fatal("the backend waits")
 		return ""
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // A crowd is endpoints that answer as a request's path asks for, and what of
@@ -28,7 +28,7 @@ func newCrowd(t *testing.T, size int) *crowd {
 	t.Helper()
 	c := &crowd{asked: map[string][]int{}}
 	for number := range size {
-		c.addresses = append(c.addresses, gatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c.addresses = append(c.addresses, headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			c.mu.Lock()
 			id := r.Header.Get("X-Test")
@@ -41,7 +41,7 @@ func newCrowd(t *testing.T, size int) *crowd {
 }
 
 func (c *crowd) service(name string, size int) string {
-	return gatetest.Service(name) + gatetest.Endpoints(name, c.addresses[:size]...)
+	return headgatetest.Service(name) + headgatetest.Endpoints(name, c.addresses[:size]...)
 }
 
 func (c *crowd) answer(w http.ResponseWriter, r *http.Request, number int) {
@@ -57,7 +57,7 @@ func (c *crowd) answer(w http.ResponseWriter, r *http.Request, number int) {
 		connection.Close()
 	case "slow":
 		select {
-		case <-time.After(gatetest.Patience):
+		case <-time.After(headgatetest.Patience):
 		case <-r.Context().Done():
 		}
 	case "last":
@@ -77,10 +77,10 @@ func (c *crowd) answer(w http.ResponseWriter, r *http.Request, number int) {
 }
 
 // ask sends a request and returns who was asked for it.
-func (c *crowd) ask(t *testing.T, g *gatetest.Gate, method, host, path string) (gatetest.Response, []int) {
+func (c *crowd) ask(t *testing.T, g *headgatetest.Gate, method, host, path string) (headgatetest.Response, []int) {
 	t.Helper()
 	id := method + host + path
-	request := gatetest.Request{Method: method, Host: host, Path: path, Header: http.Header{"X-Test": {id}}}
+	request := headgatetest.Request{Method: method, Host: host, Path: path, Header: http.Header{"X-Test": {id}}}
 	if method == http.MethodPost {
 		request.Body = strings.NewReader("x")
 	}
@@ -97,7 +97,7 @@ func TestRetries(t *testing.T) {
 	c := newCrowd(t, 6)
 	// An error on a connection that was kept costs no try: the endpoint may have
 	// closed it before the request came.
-	manifests := c.service("three", 3) + c.service("six", 6) + gatetest.Config("upstream-keepalive-connections: 0")
+	manifests := c.service("three", 3) + c.service("six", 6) + headgatetest.Config("upstream-keepalive-connections: 0")
 	cases := []struct {
 		method, path, service string
 		annotations           []string
@@ -128,9 +128,9 @@ func TestRetries(t *testing.T) {
 		{"GET", "/slow", "three", []string{"proxy-read-timeout: 3", "proxy-next-upstream-timeout: 5"}, 504, 2},
 	}
 	for i, k := range cases {
-		manifests += gatetest.Ingress(fmt.Sprint("i", i), fmt.Sprintf("h%d.test", i), "/", k.service, k.annotations...)
+		manifests += headgatetest.Ingress(fmt.Sprint("i", i), fmt.Sprintf("h%d.test", i), "/", k.service, k.annotations...)
 	}
-	g := gatetest.Start(t, gatetest.Options{Manifests: manifests})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: manifests})
 	for i, k := range cases {
 		t.Run(fmt.Sprint(k.method, k.path, k.annotations), func(t *testing.T) {
 			t.Parallel()
@@ -151,15 +151,15 @@ func TestRetries(t *testing.T) {
 func TestRetriesAskOthers(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 4)
-	g := gatetest.Start(t, gatetest.Options{Workers: 1, Manifests: c.service("four", 4) +
-		gatetest.Ingress("a", "a.test", "/", "four", "proxy-next-upstream: http_503", "proxy-next-upstream-tries: 4")})
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Manifests: c.service("four", 4) +
+		headgatetest.Ingress("a", "a.test", "/", "four", "proxy-next-upstream: http_503", "proxy-next-upstream-tries: 4")})
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
 			client := g.NewClient(false)
 			defer client.CloseIdleConnections()
 			for range 40 {
-				if r, err := g.Try(client, gatetest.Request{Host: "a.test", Path: "/last"}); err != nil || r.Status != 200 {
+				if r, err := g.Try(client, headgatetest.Request{Host: "a.test", Path: "/last"}); err != nil || r.Status != 200 {
 					t.Errorf("%d, %v", r.Status, err)
 				}
 			}
@@ -171,17 +171,17 @@ func TestRetriesAskOthers(t *testing.T) {
 func TestRetryKeys(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 6)
-	g := gatetest.Start(t, gatetest.Options{Timing: gatetest.Hasty(), Manifests: c.service("six", 6) + gatetest.Ingress("a", "a.test", "/", "six") +
-		gatetest.Ingress("own", "own.test", "/", "six", "proxy-next-upstream: http_500", "proxy-next-upstream-tries: 2", "proxy-http-version: 1.1")})
+	g := headgatetest.Start(t, headgatetest.Options{Timing: headgatetest.Hasty(), Manifests: c.service("six", 6) + headgatetest.Ingress("a", "a.test", "/", "six") +
+		headgatetest.Ingress("own", "own.test", "/", "six", "proxy-next-upstream: http_500", "proxy-next-upstream-tries: 2", "proxy-http-version: 1.1")})
 	tries := func(method, host, path string, want int) {
 		t.Helper()
 		if _, asked := c.ask(t, g, method, host, path); len(asked) != want {
 			t.Errorf("%s %s%s asked %v, want %d", method, host, path, asked, want)
 		}
 	}
-	g.ApplyReloading(gatetest.Config("proxy-next-upstream: error http_502", "retry-non-idempotent: true", "proxy-http-version: 1.0"))
+	g.ApplyReloading(headgatetest.Config("proxy-next-upstream: error http_502", "retry-non-idempotent: true", "proxy-http-version: 1.0"))
 	reloads := g.Value(g.Metrics.Reloads)
-	g.Apply(gatetest.Config("proxy-next-upstream: error http_502", "retry-non-idempotent: true", "proxy-http-version: 1.0", "proxy-next-upstream-tries: 4"))
+	g.Apply(headgatetest.Config("proxy-next-upstream: error http_502", "retry-non-idempotent: true", "proxy-http-version: 1.0", "proxy-next-upstream-tries: 4"))
 	tries("GET", "a.test", "/502", 4)
 	tries("POST", "a.test", "/502", 4)
 	tries("GET", "a.test", "/500", 1)

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // A step is a request and where it is sent: a status alone for nowhere.
@@ -14,11 +14,11 @@ type step struct {
 	location   string
 }
 
-func check(t *testing.T, g *gatetest.Gate, steps []step) {
+func check(t *testing.T, g *headgatetest.Gate, steps []step) {
 	t.Helper()
 	for _, s := range steps {
 		for _, scheme := range []string{"http", "https"} {
-			r := g.Do(gatetest.Request{Scheme: scheme, HTTP2: scheme == "https", Host: s.host, Path: s.path})
+			r := g.Do(headgatetest.Request{Scheme: scheme, HTTP2: scheme == "https", Host: s.host, Path: s.path})
 			want := s.location
 			if scheme == "https" && len(want) > 5 && want[:5] == "http:" {
 				want = "https" + want[4:]
@@ -32,21 +32,21 @@ func check(t *testing.T, g *gatetest.Gate, steps []step) {
 
 func backend(t *testing.T, name string) string {
 	t.Helper()
-	return gatetest.Service(name) + gatetest.Endpoints(name, gatetest.StartEcho(t, name))
+	return headgatetest.Service(name) + headgatetest.Endpoints(name, headgatetest.StartEcho(t, name))
 }
 
 func TestRedirects(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Manifests: backend(t, "web") + gatetest.Service("down") + gatetest.Endpoints("down") +
-		gatetest.Ingress("p", "permanent.test", "/", "web", "permanent-redirect: https://example.com/there?a=b") +
-		gatetest.Ingress("path", "path.test", "/", "web", "permanent-redirect: /elsewhere", "permanent-redirect-code: 308") +
-		gatetest.Ingress("rel", "relative.test", "/", "web", "permanent-redirect: /elsewhere", "relative-redirects: true") +
-		gatetest.Ingress("bare", "bare.test", "/", "web", "permanent-redirect: example.com/x") +
-		gatetest.Ingress("t", "temporal.test", "/", "down", "temporal-redirect: https://example.com/t", "permanent-redirect: /no") +
-		gatetest.Ingress("not", "not.test", "/", "web", "temporal-redirect: /path") +
-		gatetest.Ingress("denied", "denied.test", "/", "web", "permanent-redirect: /{x}") +
-		gatetest.Ingress("slash", "slash.test", "/foo/", "web") +
-		gatetest.Ingress("slashrel", "slashrel.test", "/foo/", "web", "relative-redirects: true"),
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: backend(t, "web") + headgatetest.Service("down") + headgatetest.Endpoints("down") +
+		headgatetest.Ingress("p", "permanent.test", "/", "web", "permanent-redirect: https://example.com/there?a=b") +
+		headgatetest.Ingress("path", "path.test", "/", "web", "permanent-redirect: /elsewhere", "permanent-redirect-code: 308") +
+		headgatetest.Ingress("rel", "relative.test", "/", "web", "permanent-redirect: /elsewhere", "relative-redirects: true") +
+		headgatetest.Ingress("bare", "bare.test", "/", "web", "permanent-redirect: example.com/x") +
+		headgatetest.Ingress("t", "temporal.test", "/", "down", "temporal-redirect: https://example.com/t", "permanent-redirect: /no") +
+		headgatetest.Ingress("not", "not.test", "/", "web", "temporal-redirect: /path") +
+		headgatetest.Ingress("denied", "denied.test", "/", "web", "permanent-redirect: /{x}") +
+		headgatetest.Ingress("slash", "slash.test", "/foo/", "web") +
+		headgatetest.Ingress("slashrel", "slashrel.test", "/foo/", "web", "relative-redirects: true"),
 	})
 	check(t, g, []step{
 		{"permanent.test", "/", 301, "https://example.com/there?a=b"},
@@ -67,14 +67,14 @@ func TestRedirects(t *testing.T) {
 
 func TestAppRoot(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Manifests: backend(t, "web") +
-		gatetest.Ingress("a", "root.test", "/", "web", "app-root: /app", "permanent-redirect: /never") +
-		gatetest.Ingress("deep", "deep.test", "/foo", "web") +
-		gatetest.Ingress("deep2", "deep.test", "/bar", "web", "app-root: /bar/$host") +
-		gatetest.Ingress("query", "query.test", "/", "web", "app-root: /foo$is_args$args") +
-		gatetest.Ingress("z-host", "lost.test", "/", "web") + gatetest.Ingress("b-host", "lost.test", "/", "web", "app-root: /lost") +
-		gatetest.Ingress("z-kept", "kept.test", "/", "web", "app-root: /kept") + gatetest.Ingress("b-kept", "kept.test", "/", "web") +
-		gatetest.Ingress("regex", "regex.test", "/foo/(.*)", "web", "rewrite-target: /$1", "app-root: /foo/start"),
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: backend(t, "web") +
+		headgatetest.Ingress("a", "root.test", "/", "web", "app-root: /app", "permanent-redirect: /never") +
+		headgatetest.Ingress("deep", "deep.test", "/foo", "web") +
+		headgatetest.Ingress("deep2", "deep.test", "/bar", "web", "app-root: /bar/$host") +
+		headgatetest.Ingress("query", "query.test", "/", "web", "app-root: /foo$is_args$args") +
+		headgatetest.Ingress("z-host", "lost.test", "/", "web") + headgatetest.Ingress("b-host", "lost.test", "/", "web", "app-root: /lost") +
+		headgatetest.Ingress("z-kept", "kept.test", "/", "web", "app-root: /kept") + headgatetest.Ingress("b-kept", "kept.test", "/", "web") +
+		headgatetest.Ingress("regex", "regex.test", "/foo/(.*)", "web", "rewrite-target: /$1", "app-root: /foo/start"),
 	})
 	check(t, g, []step{
 		{"root.test", "/", 302, "http://root.test/app"},
@@ -92,7 +92,7 @@ func TestAppRoot(t *testing.T) {
 		{"regex.test", "/", 302, "http://regex.test/foo/start"},
 		{"regex.test", "/foo/x", 200, ""},
 	})
-	r := g.Do(gatetest.Request{Host: "root.test:8080", Header: http.Header{}})
+	r := g.Do(headgatetest.Request{Host: "root.test:8080", Header: http.Header{}})
 	if got := r.Header.Get("Location"); got != "http://root.test:8080/app" {
 		t.Errorf("with a port: %q", got)
 	}
@@ -100,17 +100,17 @@ func TestAppRoot(t *testing.T) {
 
 func TestTwins(t *testing.T) {
 	t.Parallel()
-	both := gatetest.NewKeyPair(t, "tls.test", "tls.test", "www.tls.test")
-	one := gatetest.NewKeyPair(t, "one.test", "one.test")
-	g := gatetest.Start(t, gatetest.Options{Manifests: backend(t, "web") + backend(t, "own") +
-		gatetest.Ingress("bare", "bare.test", "/", "web", "from-to-www-redirect: true") +
-		gatetest.Ingress("www", "www.long.test", "/", "web", "from-to-www-redirect: true") +
-		gatetest.Ingress("taken", "taken.test", "/", "web", "from-to-www-redirect: true") +
-		gatetest.Ingress("owner", "www.taken.test", "/", "own") +
-		gatetest.Ingress("alias", "other.test", "/", "own", "server-alias: www.alias.test") +
-		gatetest.Ingress("aliased", "alias.test", "/", "web", "from-to-www-redirect: true") +
-		gatetest.Ingress("off", "off.test", "/", "web", "from-to-www-redirect: false") +
-		gatetest.Ingress("star", "*.star.test", "/", "web", "from-to-www-redirect: true"),
+	both := headgatetest.NewKeyPair(t, "tls.test", "tls.test", "www.tls.test")
+	one := headgatetest.NewKeyPair(t, "one.test", "one.test")
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: backend(t, "web") + backend(t, "own") +
+		headgatetest.Ingress("bare", "bare.test", "/", "web", "from-to-www-redirect: true") +
+		headgatetest.Ingress("www", "www.long.test", "/", "web", "from-to-www-redirect: true") +
+		headgatetest.Ingress("taken", "taken.test", "/", "web", "from-to-www-redirect: true") +
+		headgatetest.Ingress("owner", "www.taken.test", "/", "own") +
+		headgatetest.Ingress("alias", "other.test", "/", "own", "server-alias: www.alias.test") +
+		headgatetest.Ingress("aliased", "alias.test", "/", "web", "from-to-www-redirect: true") +
+		headgatetest.Ingress("off", "off.test", "/", "web", "from-to-www-redirect: false") +
+		headgatetest.Ingress("star", "*.star.test", "/", "web", "from-to-www-redirect: true"),
 	})
 	check(t, g, []step{
 		{"www.bare.test", "/x/y?z=1", 308, "http://bare.test/x/y?z=1"},
@@ -124,18 +124,18 @@ func TestTwins(t *testing.T) {
 		{"star.test", "/", 404, ""},
 	})
 	twin := "from-to-www-redirect: true"
-	g.Apply(gatetest.TLSSecret("both", both) + gatetest.TLSSecret("one", one) +
-		gatetest.WithTLS(gatetest.Ingress("tls", "tls.test", "/", "web", twin), "both tls.test") +
-		gatetest.WithTLS(gatetest.Ingress("one", "one.test", "/", "web", twin), "one one.test"))
+	g.Apply(headgatetest.TLSSecret("both", both) + headgatetest.TLSSecret("one", one) +
+		headgatetest.WithTLS(headgatetest.Ingress("tls", "tls.test", "/", "web", twin), "both tls.test") +
+		headgatetest.WithTLS(headgatetest.Ingress("one", "one.test", "/", "web", twin), "one one.test"))
 	for name, sees := range map[string]bool{"www.tls.test": true, "www.one.test": false} {
-		r := g.Do(gatetest.Request{Scheme: "https", Host: name, Path: "/x"}).WantStatus(t, 308)
+		r := g.Do(headgatetest.Request{Scheme: "https", Host: name, Path: "/x"}).WantStatus(t, 308)
 		if got := r.TLS.PeerCertificates[0].VerifyHostname(name) == nil; got != sees {
 			t.Errorf("%s: its certificate is shown: %v", name, got)
 		}
 	}
-	g.Apply(gatetest.Ingress("late", "www.bare.test", "/", "own"))
+	g.Apply(headgatetest.Ingress("late", "www.bare.test", "/", "own"))
 	check(t, g, []step{{"www.bare.test", "/x", 200, ""}})
-	g.Delete(gatetest.Ingress("late", "www.bare.test", "/", "own") + gatetest.Ingress("bare", "bare.test", "/", "web"))
+	g.Delete(headgatetest.Ingress("late", "www.bare.test", "/", "own") + headgatetest.Ingress("bare", "bare.test", "/", "web"))
 	check(t, g, []step{{"www.bare.test", "/x", 404, ""}})
 	if n := g.Value(g.Metrics.Reloads); n != 0 {
 		t.Errorf("%v reloads", n)

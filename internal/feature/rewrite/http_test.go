@@ -6,17 +6,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 func TestWhatTheBackendIsAsked(t *testing.T) {
 	t.Parallel()
-	manifests := gatetest.Service("web") + gatetest.Endpoints("web", gatetest.StartEcho(t, "web"))
+	manifests := headgatetest.Service("web") + headgatetest.Endpoints("web", headgatetest.StartEcho(t, "web"))
 	hosts := map[string]string{}
 	host := func(path string, annotations ...string) string {
 		name := fmt.Sprintf("h%d.test", len(hosts))
 		hosts[name] = path
-		manifests += gatetest.Ingress(strings.TrimSuffix(name, ".test"), name, path, "web", annotations...)
+		manifests += headgatetest.Ingress(strings.TrimSuffix(name, ".test"), name, path, "web", annotations...)
 		return name
 	}
 	captures := host("/foo(/|$)(.*)", "rewrite-target: /$2", "x-forwarded-prefix: /foo")
@@ -26,13 +26,13 @@ func TestWhatTheBackendIsAsked(t *testing.T) {
 	named := host("/foo/(?<rest>.*)", "rewrite-target: /n/$rest/$host")
 	same := host("/", "rewrite-target: /")
 	below := host("/foo", "rewrite-target: /foo")
-	manifests += gatetest.Ingress("other", below, "/bar", "web", "rewrite-target: /foo")
+	manifests += headgatetest.Ingress("other", below, "/bar", "web", "rewrite-target: /foo")
 	url := host("/foo/(.*)", "rewrite-target: https://example.com/$1")
 	bad := host("/foo", "rewrite-target: /new?a=b")
 	prefixed := host("/(app)/(.*)", "rewrite-target: /$2", "x-forwarded-prefix: /$1")
 	unsent := host("/foo", "x-forwarded-prefix: /foo")
 	slow := host("/((?:[^x]|[^y]|[^z])+)[XY]$", "rewrite-target: /$1")
-	g := gatetest.Start(t, gatetest.Options{Manifests: manifests})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: manifests})
 
 	for _, c := range []struct{ host, path, want string }{
 		{captures, "/foo", "/"}, {captures, "/foo/", "/"}, {captures, "/foo/bar", "/bar"}, {captures, "/FOO/Bar", "/Bar"},
@@ -50,7 +50,7 @@ func TestWhatTheBackendIsAsked(t *testing.T) {
 		{slow, "/" + strings.Repeat("ab", 100), "500"},
 	} {
 		for _, http2 := range []bool{false, true} {
-			r := gatetest.Request{Host: c.host, Path: c.path, HTTP2: http2}
+			r := headgatetest.Request{Host: c.host, Path: c.path, HTTP2: http2}
 			if http2 {
 				r.Scheme = "https"
 			}
@@ -70,18 +70,18 @@ func TestWhatTheBackendIsAsked(t *testing.T) {
 		t.Errorf("Location %q", got)
 	}
 
-	posted := g.Do(gatetest.Request{Method: "POST", Host: captures, Path: "/foo/x", Body: strings.NewReader("12345")}).WantStatus(t, 200)
+	posted := g.Do(headgatetest.Request{Method: "POST", Host: captures, Path: "/foo/x", Body: strings.NewReader("12345")}).WantStatus(t, 200)
 	if e := posted.Echo; e.Method != "POST" || e.Header.Get("X-Forwarded-Prefix") != "/foo" {
 		t.Errorf("the backend got %+v", e)
 	}
 	if got := g.Get(prefixed, "/app/x").WantStatus(t, 200).Echo; got.Header.Get("X-Forwarded-Prefix") != "/app" || got.Target != "/x" {
 		t.Errorf("with a group in x-forwarded-prefix the backend got %+v", got)
 	}
-	sent := g.Do(gatetest.Request{Host: unsent, Path: "/foo/x", Header: http.Header{"X-Forwarded-Prefix": {"/mine"}}}).WantStatus(t, 200)
+	sent := g.Do(headgatetest.Request{Host: unsent, Path: "/foo/x", Header: http.Header{"X-Forwarded-Prefix": {"/mine"}}}).WantStatus(t, 200)
 	if got := sent.Echo.Header.Get("X-Forwarded-Prefix"); got != "/mine" {
 		t.Errorf("X-Forwarded-Prefix without a rewrite: %q", got)
 	}
-	g.Apply(gatetest.Ingress("later", "later.test", "/", "web", "rewrite-target: /later", "proxy-body-size: 0"))
+	g.Apply(headgatetest.Ingress("later", "later.test", "/", "web", "rewrite-target: /later", "proxy-body-size: 0"))
 	if n := g.Value(g.Metrics.Reloads); n != 1 {
 		t.Errorf("%v reloads, want the one for the body's limit", n)
 	}

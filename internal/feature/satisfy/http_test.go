@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 const (
@@ -27,7 +27,7 @@ type service struct {
 
 func startService(t *testing.T) *service {
 	s := &service{}
-	s.at = gatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s.at = headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.asked.Add(1)
 		w.Header().Set("X-User", "alice")
 		if r.Header.Get("X-Token") == "ok" {
@@ -50,8 +50,8 @@ type backend struct{ requests atomic.Int64 }
 
 func startBackend(t *testing.T) (manifests string, b *backend) {
 	b = &backend{}
-	at := gatetest.StartBackend(t, b)
-	return gatetest.Service("app") + gatetest.Endpoints("app", at) +
+	at := headgatetest.StartBackend(t, b)
+	return headgatetest.Service("app") + headgatetest.Endpoints("app", at) +
 		"---\nkind: Secret\napiVersion: v1\nmetadata: {name: users}\nstringData: {auth: 'user:{PLAIN}pass'}\n" +
 		"---\nkind: Secret\napiVersion: v1\nmetadata: {name: digests}\nstringData: {auth: 'user:here:0123456789abcdef0123456789abcdef'}\n", b
 }
@@ -103,8 +103,8 @@ var ways = []way{
 	{name: "WebSocket", scheme: "http", header: http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}}},
 }
 
-func (w way) request(host string, header http.Header) gatetest.Request {
-	r := gatetest.Request{Host: host, Scheme: w.scheme, HTTP2: w.http2, Header: http.Header{}}
+func (w way) request(host string, header http.Header) headgatetest.Request {
+	r := headgatetest.Request{Host: host, Scheme: w.scheme, HTTP2: w.http2, Header: http.Header{}}
 	for _, from := range []http.Header{header, w.header} {
 		for name, values := range from {
 			r.Header[name] = values
@@ -181,10 +181,10 @@ func TestAllAndAny(t *testing.T) {
 				r.satisfy = "bad"
 			}
 			routes = append(routes, r)
-			manifests += gatetest.Ingress(name+"-"+r.satisfy, r.host(), "/", "app", slices.Concat(annotations, more)...)
+			manifests += headgatetest.Ingress(name+"-"+r.satisfy, r.host(), "/", "app", slices.Concat(annotations, more)...)
 		}
 	}
-	g := gatetest.Start(t, gatetest.Options{Manifests: manifests})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: manifests})
 	for _, r := range routes {
 		for _, w := range ways {
 			for _, c := range clients {
@@ -208,7 +208,7 @@ func TestAllAndAny(t *testing.T) {
 	}
 }
 
-func check(t *testing.T, what string, got gatetest.Response, r route, c client, w way) {
+func check(t *testing.T, what string, got headgatetest.Response, r route, c client, w way) {
 	t.Helper()
 	pass, asked := r.passes(c)
 	if !pass {
@@ -247,7 +247,7 @@ func check(t *testing.T, what string, got gatetest.Response, r route, c client, 
 	}
 }
 
-func wantChallenges(t *testing.T, what string, r gatetest.Response, want ...string) {
+func wantChallenges(t *testing.T, what string, r headgatetest.Response, want ...string) {
 	t.Helper()
 	got := slices.Clone(r.Header["Www-Authenticate"])
 	slices.Sort(got)

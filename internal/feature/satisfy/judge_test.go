@@ -9,7 +9,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/featuretest"
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // nodding is a feature whose judge says what the annotation nod says.
@@ -63,19 +63,19 @@ func TestVerdicts(t *testing.T) {
 	}
 	for says := range wants {
 		for _, satisfy := range []string{"any", "all"} {
-			manifests += gatetest.Ingress(says+"-"+satisfy, says+"-"+satisfy+".test", "/", "app", append(basic, "satisfy: "+satisfy, "nod: "+says)...)
+			manifests += headgatetest.Ingress(says+"-"+satisfy, says+"-"+satisfy+".test", "/", "app", append(basic, "satisfy: "+satisfy, "nod: "+says)...)
 		}
-		manifests += gatetest.Ingress(says, says+".test", "/", "app", "nod: "+says, "satisfy: any")
+		manifests += headgatetest.Ingress(says, says+".test", "/", "app", "nod: "+says, "satisfy: any")
 	}
 	for _, first := range []bool{true, false} {
 		features := append(all.Features(), nodding())
 		if first {
 			features = append([]feature.Feature{nodding()}, all.Features()...)
 		}
-		g := gatetest.Start(t, gatetest.Options{Manifests: manifests, Features: features})
+		g := headgatetest.Start(t, headgatetest.Options{Manifests: manifests, Features: features})
 		ask := func(host, what string, want int, header http.Header) {
 			everyProtocol(func(http2 bool, scheme string) {
-				r := g.Do(gatetest.Request{Host: host, Scheme: scheme, HTTP2: http2, Header: header})
+				r := g.Do(headgatetest.Request{Host: host, Scheme: scheme, HTTP2: http2, Header: header})
 				if r.Status != want {
 					t.Errorf("%s, first %v, HTTP/2 %v, %s: status %d, want %d", host, first, http2, what, r.Status, want)
 				}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // everyProtocol calls do with the requests' protocol and scheme.
@@ -24,13 +24,13 @@ func TestWhatTheServiceSays(t *testing.T) {
 	s := startService(t)
 	manifests, b := startBackend(t)
 	both := slices.Concat(basic, s.by("/"), []string{"satisfy: any"})
-	manifests += gatetest.Ingress("both", "both.test", "/", "app", both...) +
-		gatetest.Ingress("service", "service.test", "/", "app", append(s.by("/"), "satisfy: any")...) +
-		gatetest.Ingress("down", "down.test", "/", "app", slices.Concat(basic, []string{"auth-url: http://127.0.0.1:1/", "satisfy: any"})...) +
-		gatetest.Ingress("sign", "sign.test", "/", "app", append(both, "auth-signin: https://login.example/")...) +
-		gatetest.Ingress("kept", "kept.test", "/", "app", append(both, "auth-cache-key: $http_k", "auth-cache-duration: any 5m")...) +
-		gatetest.Ingress("keptsign", "keptsign.test", "/", "app", append(both, "auth-cache-key: $http_k", "auth-signin: https://login.example/")...)
-	g := gatetest.Start(t, gatetest.Options{Manifests: manifests})
+	manifests += headgatetest.Ingress("both", "both.test", "/", "app", both...) +
+		headgatetest.Ingress("service", "service.test", "/", "app", append(s.by("/"), "satisfy: any")...) +
+		headgatetest.Ingress("down", "down.test", "/", "app", slices.Concat(basic, []string{"auth-url: http://127.0.0.1:1/", "satisfy: any"})...) +
+		headgatetest.Ingress("sign", "sign.test", "/", "app", append(both, "auth-signin: https://login.example/")...) +
+		headgatetest.Ingress("kept", "kept.test", "/", "app", append(both, "auth-cache-key: $http_k", "auth-cache-duration: any 5m")...) +
+		headgatetest.Ingress("keptsign", "keptsign.test", "/", "app", append(both, "auth-cache-key: $http_k", "auth-signin: https://login.example/")...)
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: manifests})
 	for _, c := range []struct {
 		host, say  string
 		want       int
@@ -58,7 +58,7 @@ func TestWhatTheServiceSays(t *testing.T) {
 	} {
 		everyProtocol(func(http2 bool, scheme string) {
 			header := http.Header{"X-Say": {c.say}, "K": {c.say}}
-			r := g.Do(gatetest.Request{Method: "POST", Host: c.host, Scheme: scheme, HTTP2: http2, Header: header, Body: strings.NewReader("hello")})
+			r := g.Do(headgatetest.Request{Method: "POST", Host: c.host, Scheme: scheme, HTTP2: http2, Header: header, Body: strings.NewReader("hello")})
 			what := fmt.Sprintf("%s, HTTP/2 %v: the service says %q", c.host, http2, c.say)
 			if r.Status != c.want || (c.want == 302) != strings.HasPrefix(r.Header.Get("Location"), "https://login.example/?rd=") {
 				t.Errorf("%s: status %d to %q, want %d", what, r.Status, r.Header.Get("Location"), c.want)
@@ -75,7 +75,7 @@ func TestWhatTheServiceSays(t *testing.T) {
 			}
 			// A good password is enough whatever the service would say.
 			header.Set("Authorization", password)
-			g.Do(gatetest.Request{Host: c.host, Scheme: scheme, HTTP2: http2, Header: header}).WantStatus(t, 200)
+			g.Do(headgatetest.Request{Host: c.host, Scheme: scheme, HTTP2: http2, Header: header}).WantStatus(t, 200)
 			if n := b.requests.Swap(0); n != 1 {
 				t.Errorf("%s: with a password the backend was asked %d times", what, n)
 			}
@@ -88,8 +88,8 @@ func TestKeptVerdicts(t *testing.T) {
 	t.Parallel()
 	s := startService(t)
 	manifests, _ := startBackend(t)
-	g := gatetest.Start(t, gatetest.Options{Manifests: manifests +
-		gatetest.Ingress("kept", "kept.test", "/", "app", slices.Concat(basic, s.by("/"), []string{"satisfy: any", "auth-cache-key: $http_k"})...)})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: manifests +
+		headgatetest.Ingress("kept", "kept.test", "/", "app", slices.Concat(basic, s.by("/"), []string{"satisfy: any", "auth-cache-key: $http_k"})...)})
 	for _, c := range []struct {
 		key, token, password string
 		want                 int
@@ -109,7 +109,7 @@ func TestKeptVerdicts(t *testing.T) {
 		if c.password != "" {
 			header.Set("Authorization", c.password)
 		}
-		r := g.Do(gatetest.Request{Host: "kept.test", Header: header}).WantStatus(t, c.want)
+		r := g.Do(headgatetest.Request{Host: "kept.test", Header: header}).WantStatus(t, c.want)
 		if got := s.asked.Swap(0); got != c.asked {
 			t.Errorf("%+v: asked %d times", c, got)
 		}
@@ -126,7 +126,7 @@ func TestWhatCannotBeSetUp(t *testing.T) {
 	s := startService(t)
 	manifests, b := startBackend(t)
 	with := func(name, path string, annotations ...string) {
-		manifests += gatetest.Ingress(name, name+".test", path, "app", append(annotations, "satisfy: any")...)
+		manifests += headgatetest.Ingress(name, name+".test", path, "app", append(annotations, "satisfy: any")...)
 	}
 	with("nosecret", "/", append(s.by("/"), "auth-type: basic", "auth-secret: nobody")...)
 	with("badurl", "/", append(slices.Clone(basic), "auth-url: http://{x}/")...)
@@ -136,10 +136,10 @@ func TestWhatCannotBeSetUp(t *testing.T) {
 	with("exempt", "/.well-known/acme-challenge", slices.Concat(basic, s.by("/"))...)
 	with("small", "/", append(slices.Clone(basic), "proxy-body-size: 8", "proxy-buffer-size: 8k")...)
 	with("smallboth", "/", slices.Concat(basic, s.by("/"), []string{"proxy-body-size: 8", "proxy-buffer-size: 8k"})...)
-	g := gatetest.Start(t, gatetest.Options{Manifests: manifests})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: manifests})
 	for host, want := range map[string]int{"nosecret.test": 503, "badurl.test": 503, "badmethod.test": 503, "address.test": 503} {
 		for _, c := range clients {
-			g.Do(gatetest.Request{Host: host, Header: c.header()}).WantStatus(t, want)
+			g.Do(headgatetest.Request{Host: host, Header: c.header()}).WantStatus(t, want)
 		}
 	}
 	g.Get("circle.test", "/").WantStatus(t, 500)
@@ -154,7 +154,7 @@ func TestWhatCannotBeSetUp(t *testing.T) {
 	for _, host := range []string{"small.test", "smallboth.test"} {
 		for body, want := range map[string]int{"12345678": 200, "123456789": 413} {
 			everyProtocol(func(http2 bool, scheme string) {
-				g.Do(gatetest.Request{
+				g.Do(headgatetest.Request{
 					Method: "POST", Host: host, Scheme: scheme, HTTP2: http2, Header: client{password: true}.header(), Body: strings.NewReader(body),
 				}).WantStatus(t, want)
 			})
@@ -168,26 +168,26 @@ func TestGlobal(t *testing.T) {
 	s := startService(t)
 	manifests, _ := startBackend(t)
 	host := func(name string, annotations ...string) {
-		manifests += gatetest.Ingress(name, name+".test", "/", "app", slices.Concat(basic, annotations)...)
+		manifests += headgatetest.Ingress(name, name+".test", "/", "app", slices.Concat(basic, annotations)...)
 	}
 	host("any", "satisfy: any")
 	host("all")
 	host("without", "satisfy: any", "enable-global-auth: false")
-	g := gatetest.Start(t, gatetest.Options{Manifests: manifests + gatetest.Config("global-auth-url: http://"+s.at+"/")})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: manifests + headgatetest.Config("global-auth-url: http://"+s.at+"/")})
 	for host, wants := range map[string][]int{
 		"any.test": {401, 200, 200, 200}, "all.test": {401, 401, 401, 200}, "without.test": {401, 200, 401, 200},
 	} {
 		for i, c := range clients {
-			g.Do(gatetest.Request{Host: host, Header: c.header()}).WantStatus(t, wants[i])
+			g.Do(headgatetest.Request{Host: host, Header: c.header()}).WantStatus(t, wants[i])
 		}
 	}
 	// A change counts from the next request on.
-	g.Apply(gatetest.Ingress("any", "any.test", "/", "app", basic...))
+	g.Apply(headgatetest.Ingress("any", "any.test", "/", "app", basic...))
 	for i, want := range []int{401, 401, 401, 200} {
-		g.Do(gatetest.Request{Host: "any.test", Header: clients[i].header()}).WantStatus(t, want)
+		g.Do(headgatetest.Request{Host: "any.test", Header: clients[i].header()}).WantStatus(t, want)
 	}
-	g.Apply(gatetest.Config("global-auth-url: http://{x}/"))
-	g.Do(gatetest.Request{Host: "any.test", Header: clients[3].header()}).WantStatus(t, 503)
+	g.Apply(headgatetest.Config("global-auth-url: http://{x}/"))
+	g.Do(headgatetest.Request{Host: "any.test", Header: clients[3].header()}).WantStatus(t, 503)
 	if n := g.Value(g.Metrics.Reloads); n != 0 {
 		t.Errorf("%v reloads", n)
 	}
@@ -197,11 +197,11 @@ func TestDigest(t *testing.T) {
 	t.Parallel()
 	s := startService(t)
 	manifests, b := startBackend(t)
-	g := gatetest.Start(t, gatetest.Options{Manifests: manifests + gatetest.Ingress("web", "web.test", "/", "app",
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: manifests + headgatetest.Ingress("web", "web.test", "/", "app",
 		append(s.by("/"), "auth-type: digest", "auth-secret: digests", "auth-realm: here", "satisfy: any")...)})
 	everyProtocol(func(http2 bool, scheme string) {
 		for say, want := range map[string]int{"401": 2, "403": 1} {
-			r := g.Do(gatetest.Request{Host: "web.test", Scheme: scheme, HTTP2: http2, Header: http.Header{"X-Say": {say}}}).WantStatus(t, 401)
+			r := g.Do(headgatetest.Request{Host: "web.test", Scheme: scheme, HTTP2: http2, Header: http.Header{"X-Say": {say}}}).WantStatus(t, 401)
 			got := r.Header["Www-Authenticate"]
 			if len(got) != want || !slices.ContainsFunc(got, func(c string) bool { return strings.HasPrefix(c, `Digest realm="here", qop="auth"`) }) {
 				t.Errorf("the service says %s: challenges %q", say, got)
@@ -210,7 +210,7 @@ func TestDigest(t *testing.T) {
 		if b.requests.Swap(0) > 0 {
 			t.Error("the backend was asked")
 		}
-		g.Do(gatetest.Request{Host: "web.test", Scheme: scheme, HTTP2: http2, Header: http.Header{"X-Token": {"ok"}}}).WantStatus(t, 200)
+		g.Do(headgatetest.Request{Host: "web.test", Scheme: scheme, HTTP2: http2, Header: http.Header{"X-Token": {"ok"}}}).WantStatus(t, 200)
 		b.requests.Store(0)
 	})
 }

@@ -5,18 +5,18 @@ import (
 
 	"github.com/headgate/headgate/internal/feature/unsupported"
 	"github.com/headgate/headgate/internal/featuretest"
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 func TestGolden(t *testing.T) { featuretest.Golden(t, unsupported.Feature()) }
 
 func TestNobodyGetsIn(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Manifests: gatetest.Service("one") +
-		gatetest.Endpoints("one", gatetest.StartEcho(t, "one")) +
-		gatetest.Ingress("open", "open.test", "/", "one") +
-		gatetest.Ingress("certificate", "certificate.test", "/", "one", "auth-tls-secret: default/ca") +
-		gatetest.Ingress("list", "list.test", "/", "one", "whitelist-source-range: 10.0.0.0/8")})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: headgatetest.Service("one") +
+		headgatetest.Endpoints("one", headgatetest.StartEcho(t, "one")) +
+		headgatetest.Ingress("open", "open.test", "/", "one") +
+		headgatetest.Ingress("certificate", "certificate.test", "/", "one", "auth-tls-secret: default/ca") +
+		headgatetest.Ingress("list", "list.test", "/", "one", "whitelist-source-range: 10.0.0.0/8")})
 	g.Get("open.test", "/").WantStatus(t, 200)
 	g.Get("certificate.test", "/").WantStatus(t, 503)
 	g.Get("list.test", "/").WantStatus(t, 503)

@@ -5,17 +5,17 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 func TestHost(t *testing.T) {
 	t.Parallel()
-	manifests := gatetest.Service("web") + gatetest.Endpoints("web", gatetest.StartEcho(t, "web"))
+	manifests := headgatetest.Service("web") + headgatetest.Endpoints("web", headgatetest.StartEcho(t, "web"))
 	hosts := 0
 	host := func(annotations ...string) string {
 		hosts++
 		name := fmt.Sprintf("h%d", hosts)
-		manifests += gatetest.Ingress(name, name+".test", "/", "web", annotations...)
+		manifests += headgatetest.Ingress(name, name+".test", "/", "web", annotations...)
 		return name + ".test"
 	}
 	plain := host()
@@ -25,11 +25,11 @@ func TestHost(t *testing.T) {
 	profile := host("upstream-vhost: internal.example", "proxy-body-size: 3m")
 	space := host("upstream-vhost: ")
 	group := "group.test"
-	manifests += gatetest.Ingress("group", group, "/t/([a-z]+)/(.*)", "web", "use-regex: true", "upstream-vhost: $1.team.example") +
-		gatetest.Ingress("group2", group, "/r/([a-z]+)/(.*)", "web", "rewrite-target: /$2", "upstream-vhost: $1.team.example")
+	manifests += headgatetest.Ingress("group", group, "/t/([a-z]+)/(.*)", "web", "use-regex: true", "upstream-vhost: $1.team.example") +
+		headgatetest.Ingress("group2", group, "/r/([a-z]+)/(.*)", "web", "rewrite-target: /$2", "upstream-vhost: $1.team.example")
 	ungrouped := host("upstream-vhost: $1.team.example")
 	denied := []string{host("upstream-vhost: bad host;"), host("upstream-vhost: $hg_backend")}
-	g := gatetest.Start(t, gatetest.Options{Manifests: manifests})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: manifests})
 
 	for _, c := range []struct{ host, path, want string }{
 		{plain, "/", plain}, {literal, "/", "internal.example:8080"}, {service, "/x", "web.default.svc"},
@@ -39,7 +39,7 @@ func TestHost(t *testing.T) {
 		{profile, "/", "internal.example"}, {space, "/", space},
 	} {
 		for _, http2 := range []bool{false, true} {
-			r := gatetest.Request{Host: c.host, Path: c.path, HTTP2: http2}
+			r := headgatetest.Request{Host: c.host, Path: c.path, HTTP2: http2}
 			if http2 {
 				r.Scheme = "https"
 			}
@@ -60,20 +60,20 @@ func TestHost(t *testing.T) {
 // A change acts on its own route, without a reload.
 func TestChange(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Manifests: gatetest.Service("web") + gatetest.Endpoints("web", gatetest.StartEcho(t, "web")) +
-		gatetest.Ingress("one", "a.test", "/one", "web", "upstream-vhost: one.example") + gatetest.Ingress("two", "a.test", "/two", "web")})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: headgatetest.Service("web") + headgatetest.Endpoints("web", headgatetest.StartEcho(t, "web")) +
+		headgatetest.Ingress("one", "a.test", "/one", "web", "upstream-vhost: one.example") + headgatetest.Ingress("two", "a.test", "/two", "web")})
 	check := func(path, want string) {
 		t.Helper()
-		r := g.Do(gatetest.Request{Host: "a.test", Path: path, Header: http.Header{"X-Forwarded-Host": {"client.example"}}}).WantStatus(t, 200)
+		r := g.Do(headgatetest.Request{Host: "a.test", Path: path, Header: http.Header{"X-Forwarded-Host": {"client.example"}}}).WantStatus(t, 200)
 		if r.Echo.Host != want || r.Echo.Header.Get("X-Forwarded-Host") != "a.test" {
 			t.Errorf("%s: the backend got the Host %q and %v, want %q", path, r.Echo.Host, r.Echo.Header, want)
 		}
 	}
 	check("/one", "one.example")
 	check("/two", "a.test")
-	g.Apply(gatetest.Ingress("one", "a.test", "/one", "web", "upstream-vhost: new.example"))
+	g.Apply(headgatetest.Ingress("one", "a.test", "/one", "web", "upstream-vhost: new.example"))
 	check("/one", "new.example")
-	g.Apply(gatetest.Ingress("one", "a.test", "/one", "web"))
+	g.Apply(headgatetest.Ingress("one", "a.test", "/one", "web"))
 	check("/one", "a.test")
 	check("/two", "a.test")
 	if n := g.Value(g.Metrics.Reloads); n != 0 {

@@ -1,6 +1,6 @@
-// Package gatetest runs the whole of Headgate in a test: a real NGINX on free
+// Package headgatetest runs the whole of Headgate in a test: a real NGINX on free
 // ports of the loopback address, driven by manifests that the test gives.
-package gatetest
+package headgatetest
 
 import (
 	"context"

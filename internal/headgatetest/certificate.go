@@ -1,4 +1,4 @@
-package gatetest
+package headgatetest
 
 import (
 	"crypto/ecdsa"
