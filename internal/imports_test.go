@@ -47,7 +47,7 @@ var knows = []struct {
 	{"internal/permission", nil, "a permission is text about a request: who asks fills it in"},
 	{
 		"internal/event", []string{"internal/finding", "internal/permission"},
-		"it writes what it is told: who follows the findings or the controller calls it from outside",
+		"it writes what it gets: what follows the findings or the controller calls it from outside",
 	},
 	{"internal/netguard", nil, "it says which addresses are local: what connects to them is for its callers"},
 	{"internal/keypolicy", nil, "it says which keys are taken: what is signed with them is for its callers"},
@@ -113,7 +113,7 @@ var knows = []struct {
 	{"internal/unit", []string{"internal/model"}, "a unit is packed from the model alone: what builds it and what pushes it is for others"},
 	{"internal/router", []string{"internal/model", "internal/pcre", "internal/unit"}, "it routes by packed units as Lua does: what they were built from is for who explains"},
 	{"internal/plan", []string{"internal/directive", "internal/finding", "internal/model", "internal/pcre", "internal/resource", "internal/unit"}, "plan turns the model into bytes: pass it values of package model"},
-	{"internal/dataplane", []string{"internal/model", "internal/unit"}, "the data plane's client pushes units: what is in them is no matter"},
+	{"internal/dataplane", []string{"internal/model", "internal/unit"}, "the data plane's client pushes units, and does not read them"},
 	{"internal/nginx", nil, "this package runs a process: pass it files and settings as plain values"},
 }
 
@@ -148,7 +148,7 @@ var forbidden = []struct {
 	},
 }
 
-// actors are imported by who may act, and by nobody else.
+// actors are imported by the packages that may act, and by no others.
 var actors = map[string][]string{
 	"internal/nginx":        {"internal/controller", "internal/headgatetest", "cmd/…", "test/…", "bench"},
 	"internal/dataplane":    {"internal/controller", "internal/headgatetest", "cmd/…", "test/…", "bench"},
@@ -183,7 +183,7 @@ func TestArchitecture(t *testing.T) {
 		}
 		pkg := filepath.ToSlash(dir)
 		seen[pkg] = true
-		for _, complaint := range judge(pkg, file) {
+		for _, complaint := range check(pkg, file) {
 			t.Errorf("%s: %s", path, complaint)
 		}
 		return nil
@@ -198,15 +198,15 @@ func TestArchitecture(t *testing.T) {
 	}
 }
 
-// judge says what is wrong with one file of a package.
-func judge(pkg string, file *ast.File) []string {
+// check says what is wrong with one file of a package.
+func check(pkg string, file *ast.File) []string {
 	var complaints []string
 	for _, spec := range file.Imports {
 		path, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {
 			return []string{err.Error()}
 		}
-		complaints = append(complaints, judgeImport(pkg, strings.TrimPrefix(path, module))...)
+		complaints = append(complaints, checkImport(pkg, strings.TrimPrefix(path, module))...)
 	}
 	if matches(pkg, forbidden[0].in) {
 		for _, call := range clockUses(file) {
@@ -216,7 +216,7 @@ func judge(pkg string, file *ast.File) []string {
 	return complaints
 }
 
-func judgeImport(pkg, path string) []string {
+func checkImport(pkg, path string) []string {
 	var complaints []string
 	for _, rule := range knows {
 		if !matches(pkg, []string{rule.of}) {
@@ -248,8 +248,8 @@ func matches(path string, patterns []string) bool {
 	})
 }
 
-// clockUses lists the file's uses of the clock, whatever name package time has
-// in it.
+// clockUses lists the file's uses of the clock, under any name that package time
+// has in it.
 func clockUses(file *ast.File) []string {
 	name := ""
 	for _, spec := range file.Imports {
@@ -303,7 +303,7 @@ func TestRulesBite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := judge(c.pkg, file); len(got) != c.complaints {
+		if got := check(c.pkg, file); len(got) != c.complaints {
 			t.Errorf("%s with %s %s: %d complaints, want %d: %q", c.pkg, c.imports, c.body, len(got), c.complaints, got)
 		}
 	}

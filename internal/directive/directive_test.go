@@ -98,7 +98,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// Whatever features declare, another value is a distance, and the strictest
+// For all declarations of features, another value is a distance, and the strictest
 // profile may stand in for the usual one. What is Set or Choice has words for all
 // samples.
 func TestWhatFeaturesDeclare(t *testing.T) {

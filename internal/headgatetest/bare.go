@@ -14,13 +14,13 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// StartBare runs an NGINX that no controller fills: it is of generation 1 with
+// StartBare runs an NGINX without a controller: it is of generation 1 with
 // dictionary 1, which are empty, and has only the default profile. Timing and
-// manifests count for nothing, and Apply, Put, Delete and Settle must not be
+// manifests are not used, and Apply, Put, Delete and WaitSynced must not be
 // called.
-func StartBare(t testing.TB, o Options) *Gate {
+func StartBare(t testing.TB, o Options) *Instance {
 	t.Helper()
-	g := &Gate{t: t, Log: &Log{}, Metrics: metrics.New()}
+	g := &Instance{t: t, Log: &Log{}, Metrics: metrics.New()}
 	o.fill()
 	env := g.prepare(o, slog.New(slog.NewTextHandler(g.Log, nil)))
 	builder := build.New(o.Features, annotationPrefix)
@@ -42,7 +42,7 @@ func StartBare(t testing.TB, o Options) *Gate {
 }
 
 // stop ends NGINX. What a test left open is cut.
-func (g *Gate) stop() {
+func (g *Instance) stop() {
 	stopping, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if err := g.Process.Stop(stopping); err != nil {

@@ -45,7 +45,7 @@ func TLSSecret(name string, pair KeyPair) string {
 }
 
 // WithTLS puts a section tls, of entries "SECRET HOST…", under the spec at the
-// end of an Ingress. Without a host the entry has none; "-" is no secret.
+// end of an Ingress. Without a host the entry has none; "-" stands for no Secret.
 func WithTLS(ingress string, entries ...string) string {
 	var b strings.Builder
 	b.WriteString(strings.TrimRight(ingress, "\n") + "\n  tls:\n")

@@ -20,7 +20,7 @@ func StartFull(t testing.TB) string {
 	name, err := syscall.Getsockname(socket)
 	must(t, err)
 	address := fmt.Sprintf("127.0.0.1:%d", name.(*syscall.SockaddrInet4).Port)
-	deadline := time.Now().Add(Patience)
+	deadline := time.Now().Add(Timeout)
 	for time.Now().Before(deadline) {
 		// A connection that is taken on a machine that is busy must not count as
 		// one that is not.

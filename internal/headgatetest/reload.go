@@ -8,15 +8,15 @@ import (
 
 // Hasty reloads at once and as often as asked, without draining connections.
 func Hasty() *controller.Timing {
-	return &controller.Timing{Drain: time.Millisecond, ReloadInterval: time.Millisecond, WorkerTimeout: Patience}
+	return &controller.Timing{Drain: time.Millisecond, ReloadInterval: time.Millisecond, WorkerTimeout: Timeout}
 }
 
 // ApplyReloading puts objects that take a reload, and waits until NGINX serves
 // them.
-func (g *Gate) ApplyReloading(manifests string) {
+func (g *Instance) ApplyReloading(manifests string) {
 	g.t.Helper()
 	before := g.Value(g.Metrics.Reloads)
 	g.Put(manifests)
 	Eventually(g.t, "NGINX is reloaded", func() bool { return g.Value(g.Metrics.Reloads) > before })
-	g.Settle()
+	g.WaitSynced()
 }

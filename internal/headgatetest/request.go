@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// A Request is what a test asks of a Gate.
+// A Request is what a test asks of an Instance.
 type Request struct {
 	Method string // GET if empty
 	Scheme string // http if empty
@@ -40,13 +40,13 @@ type Response struct {
 }
 
 // Get asks for a path of a host over http.
-func (g *Gate) Get(host, path string) Response {
+func (g *Instance) Get(host, path string) Response {
 	g.t.Helper()
 	return g.Do(Request{Host: host, Path: path})
 }
 
 // Do asks over a connection of its own. It follows no redirect.
-func (g *Gate) Do(r Request) Response {
+func (g *Instance) Do(r Request) Response {
 	g.t.Helper()
 	client := g.NewClient(r.HTTP2)
 	defer client.CloseIdleConnections()
@@ -55,15 +55,15 @@ func (g *Gate) Do(r Request) Response {
 	return response
 }
 
-// NewClient makes a client that keeps its connections, to this Gate whatever
+// NewClient makes a client that keeps its connections, to this Instance for any
 // the host.
-func (g *Gate) NewClient(http2 bool) *http.Client {
+func (g *Instance) NewClient(http2 bool) *http.Client {
 	dialer := &net.Dialer{}
 	protocols := &http.Protocols{}
 	protocols.SetHTTP1(!http2)
 	protocols.SetHTTP2(http2)
 	return &http.Client{
-		Timeout:       Patience,
+		Timeout:       Timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
 			DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
@@ -82,7 +82,7 @@ func (g *Gate) NewClient(http2 bool) *http.Client {
 }
 
 // Try asks with a client and returns what went wrong with the connection.
-func (g *Gate) Try(client *http.Client, r Request) (Response, error) {
+func (g *Instance) Try(client *http.Client, r Request) (Response, error) {
 	if r.Method == "" {
 		r.Method = http.MethodGet
 	}
@@ -132,12 +132,12 @@ func read(response *http.Response) (Response, error) {
 
 // Raw sends bytes to the http port and returns all answers to them. The last
 // request should ask to close the connection.
-func (g *Gate) Raw(text string) []Response {
+func (g *Instance) Raw(text string) []Response {
 	g.t.Helper()
 	connection, err := net.Dial("tcp", Address(g.HTTP))
 	must(g.t, err)
 	defer connection.Close()
-	must(g.t, connection.SetDeadline(time.Now().Add(Patience)))
+	must(g.t, connection.SetDeadline(time.Now().Add(Timeout)))
 	_, err = io.WriteString(connection, text)
 	must(g.t, err)
 	all, err := io.ReadAll(connection)

@@ -10,7 +10,7 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// TestDrainOCSPChanges: staples are asked for once for each certificate that is
+// TestDrainOCSPChanges: OCSP responses are asked for once for each certificate that is
 // shown, as long as stapling is on.
 func TestDrainOCSPChanges(t *testing.T) {
 	d := plan.NewDesired(nil)
@@ -49,11 +49,11 @@ func TestDrainOCSPChanges(t *testing.T) {
 	step("nothing new", "[] []")
 	name("a", "main")
 	name("b", "")
-	step("nobody shows 1 any more", "[] [1]")
+	step("no name shows 1 any more", "[] [1]")
 	d.Set(unit.Of(model.Certificate{Hash: "other"}))
 	step("a name shows what was the default one", "[other] []")
 	d.Set(unit.Built{Key: unit.Name.Key("a")})
-	step("now nobody does", "[] [main]")
+	step("now no name does", "[] [main]")
 	d.Set(unit.Of(model.NamePatterns{LeadingWildcards: []model.Name{{Name: "*.x", Host: "c", Certificate: "3"}}}, model.Certificate{Hash: "3"}))
 	step("a pattern", "[3] []")
 	d.Set(unit.Built{Key: unit.PatternsKey})

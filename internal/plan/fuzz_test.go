@@ -80,7 +80,7 @@ func settingsOfRoutes() []string {
 	return names
 }
 
-// FuzzTenant: whatever a tenant writes, nginx.conf only gets the lines of
+// FuzzTenant: for any text of a tenant, nginx.conf only gets the lines of
 // profileLine, and those hold only numbers and words of declarations. Every
 // annotation gets one of three values, so that good ones and bad ones meet.
 func FuzzTenant(f *testing.F) {

@@ -67,7 +67,7 @@ func (g *instance) apply(deleted bool, ingresses ...*networkingv1.Ingress) int {
 		g.build(host)
 	}
 	if left := g.desired.Rebound(); left != nil {
-		panic(fmt.Sprint("not settled: ", left))
+		panic(fmt.Sprint("not decided: ", left))
 	}
 	return built + len(again)
 }
@@ -132,8 +132,8 @@ func stepped(number, step int) *networkingv1.Ingress {
 
 const maxProfiles = 200
 
-// TestProfilesBounded: up to 200 everybody has what was asked for; beyond, the
-// oldest keep theirs and the others get the nearest stricter one.
+// TestProfilesBounded: up to 200 profiles, each route has the one that was asked
+// for; beyond, the oldest keep theirs and the others get the nearest stricter one.
 func TestProfilesBounded(t *testing.T) {
 	g := newInstance(t)
 	for n := range 2000 {
@@ -151,7 +151,7 @@ func TestProfilesBounded(t *testing.T) {
 	if n := g.distinct(); n != maxProfiles-1 || len(g.findings) > 0 {
 		t.Errorf("%d profiles, findings %v", n, g.findings)
 	}
-	// The strictest takes the place of the youngest.
+	// The strictest replaces the youngest.
 	g.apply(false, stepped(20000, 20000001), stepped(20001, 1000), stepped(20002, 1025), stepped(20003, 10055), stepped(20004, 0), stepped(20005, 10050))
 	for number, want := range map[int]int64{
 		0: 2048, 10000: 10000, 10192: 11920, 20000: 1 << 20, 20002: 1024, 20003: 10050, 20004: 1 << 20, 20005: 10050,
@@ -203,7 +203,7 @@ func TestManyValuesBounded(t *testing.T) {
 		tenant = append(tenant, stepped(100+n, 100000+n))
 	}
 	g.apply(false, tenant...)
-	// Nobody asks for the default one and the strictest.
+	// No route asks for the default one and the strictest.
 	if n := g.distinct(); n != maxProfiles-2 {
 		t.Errorf("%d profiles", n)
 	}

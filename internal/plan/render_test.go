@@ -346,7 +346,7 @@ func checkRules(t *testing.T, conf string) {
 	upstreams := []string{"http://hg_http", "https://hg_https", "grpc://hg_grpc", "grpcs://hg_grpcs", "hg_fastcgi", "http://hg_error_page", "http://hg_check_http$hg_call_uri", "https://hg_check_https$hg_call_uri"}
 	for _, found := range passes {
 		if !slices.Contains(upstreams, found[2]) {
-			t.Errorf("proxied to %s, which is no literal upstream", found[2])
+			t.Errorf("proxied to %s, which is not a literal upstream", found[2])
 		}
 		if !strings.Contains(conf, found[1]+"ignore_headers X-Accel-Redirect;") {
 			t.Errorf("backends by %spass may redirect inside", found[1])
@@ -468,7 +468,7 @@ func TestFeaturesMakeOnlyKnownProfiles(t *testing.T) {
 		}
 		for _, d := range directives {
 			if d.Samples != nil && !slices.Contains(d.Samples, d.Of(p)) {
-				t.Errorf("%v: %s has the value %d, which is no sample", annotations, d.Name, d.Of(p))
+				t.Errorf("%v: %s has the value %d, which is not a sample", annotations, d.Name, d.Of(p))
 			}
 		}
 		if name := directives.Undeclared(p); name != "" {

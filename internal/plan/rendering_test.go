@@ -103,8 +103,8 @@ func TestEveryStaticFileCounts(t *testing.T) {
 	}
 }
 
-// TestRememberingChangesNothing: whatever is asked for in whatever order, the
-// next configuration is what it would be if all of it were rendered each time.
+// TestRememberingChangesNothing: for all profiles in any order, the next
+// configuration is what it would be if all of it were rendered each time.
 func TestRememberingChangesNothing(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	reasons := map[string]int{}

@@ -19,7 +19,7 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-var update = flag.Bool("update", false, "write the golden file anew")
+var update = flag.Bool("update", false, "rewrite the golden file")
 
 type policy struct {
 	On   bool   `json:"on,omitempty"`

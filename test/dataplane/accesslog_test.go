@@ -13,7 +13,7 @@ import (
 	"github.com/headgate/headgate/internal/headgatetest"
 )
 
-// logLine is the predecessor's default format.
+// logLine is ingress-nginx's default format.
 var logLine = regexp.MustCompile(`^(?P<addr>\S+) - (?P<user>.*?) \[(?P<time>[^\]]+)\] "(?P<request>[^"]*)" (?P<status>\d+) (?P<bytes>\d+) ` +
 	`"(?P<referer>[^"]*)" "(?P<agent>[^"]*)" (?P<length>\d+) (?P<took>\d+\.\d{3}) \[(?P<upstream>[^\]]*)\] \[(?P<alternative>[^\]]*)\] ` +
 	`(?P<endpoint>\S+(?:, \S+)*) (?P<answer>\S+(?:, \S+)*) (?P<waited>\S+(?:, \S+)*) (?P<statuses>\S+(?:, \S+)*) (?P<id>\S+)$`)
@@ -65,7 +65,7 @@ func TestAccessLog(t *testing.T) {
 		{"port.test", "default-a-http", wire.address, "/", 200},
 		{"none.test", "default-missing-80", "-", "/", 503},
 		{"dead.test", "default-dead-80", dead, "/", 502},
-		{"nobody.test", "upstream-default-backend", "-", "/", 404},
+		{"unknown.test", "upstream-default-backend", "-", "/", 404},
 		{"force.test", "default-a-80", "-", "/", 308},
 	} {
 		t.Run(c.host, func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestAccessLogCanBeDisabled(t *testing.T) {
 	g := headgatetest.Start(t, headgatetest.Options{AccessLog: file, Timing: headgatetest.Hasty(), Manifests: served("a", startWire(t, "").address) +
 		headgatetest.Ingress("plain", "plain.test", "/", "a") + headgatetest.Ingress("named", "named.test", "/", "a", "proxy-body-size: 3m") +
 		headgatetest.Config("disable-access-log: true")})
-	hosts := []string{"plain.test", "named.test", "nobody.test"}
+	hosts := []string{"plain.test", "named.test", "unknown.test"}
 	ask := func(id string) {
 		for _, host := range hosts {
 			g.Do(headgatetest.Request{Host: host, Header: http.Header{"X-Request-Id": {id + host}}})

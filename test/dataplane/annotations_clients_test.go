@@ -16,8 +16,8 @@ import (
 // member is in all files with passwords, and stranger in none.
 const member, memberHash, stranger = "member:known", "{PLAIN}known", "stranger:known"
 
-// judge is a service that lets everybody in but the stranger.
-func judge(w http.ResponseWriter, r *http.Request) {
+// authService lets all clients in but the stranger.
+func authService(w http.ResponseWriter, r *http.Request) {
 	if name, _, _ := r.BasicAuth(); strings.HasPrefix(stranger, name+":") {
 		w.WriteHeader(http.StatusUnauthorized)
 	}
@@ -39,7 +39,7 @@ func withMember(secret *corev1.Secret) *corev1.Secret {
 // and the neighbour's.
 var clients = []string{"http", "https", "https+", "member", "stranger", "neighbour"}
 
-func (b *loadBed) request(client string) headgatetest.Request {
+func (b *loadFixture) request(client string) headgatetest.Request {
 	r := headgatetest.Request{Host: routeHost, Path: "/mine/x"}
 	switch client {
 	case "https", "https+":
@@ -59,7 +59,7 @@ func authorization(password string) http.Header {
 }
 
 // client asks as one of clients.
-func (b *loadBed) client(number int) func() error {
+func (b *loadFixture) client(number int) func() error {
 	name := clients[number]
 	client := b.g.NewClient(b.request(name).HTTP2)
 	return func() error {
@@ -85,7 +85,7 @@ func (b *loadBed) client(number int) func() error {
 }
 
 // now are the statuses that are right at this moment.
-func (b *loadBed) now() map[string][]int {
+func (b *loadFixture) now() map[string][]int {
 	statuses := map[string][]int{}
 	for _, client := range clients {
 		statuses[client] = []int{b.g.Do(b.request(client)).Status}
@@ -95,19 +95,19 @@ func (b *loadBed) now() map[string][]int {
 
 // guarded wants those let in and those refused whom a case's guards let in and
 // refuse.
-func (b *loadBed) guarded(t *testing.T, c featuretest.Case, answers map[string][]int) {
+func (b *loadFixture) guarded(t *testing.T, c featuretest.Case, answers map[string][]int) {
 	t.Helper()
 	locked := c.Annotations["auth-type"] == "basic"
 	global := c.Keys["global-auth-url"] != "" && c.Annotations["enable-global-auth"] != "false"
-	judged := c.Annotations["auth-url"] != "" || global
-	if c.Keys["no-auth-locations"] != "" || !locked && !judged {
+	checked := c.Annotations["auth-url"] != "" || global
+	if c.Keys["no-auth-locations"] != "" || !locked && !checked {
 		return
 	}
 	if locked {
 		b.locked++
 	}
-	if judged {
-		b.judged++
+	if checked {
+		b.checked++
 	}
 	for client, open := range map[string]bool{"http": !locked, "https": !locked, "member": true, "stranger": false} {
 		status := answers[client][0]

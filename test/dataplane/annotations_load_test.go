@@ -66,14 +66,14 @@ func staticOf(t *testing.T, s *snapshot.Snapshot) string {
 // TestDynamicAnnotationsUnderLoad puts each annotation on a route, changes its
 // value, and takes it away, while clients ask the route and a neighbour: by http
 // and by https, on new connections and on old ones, with a password that all
-// passwords' files have and as somebody whom nobody lets in. Values are those of
+// passwords' files have and as a stranger that is never let in. Values are those of
 // golden cases, with what stands beside them there; keys come and go with them.
-// Whatever leaves nginx.conf as it is costs no reload. Each answer is the one from
+// A change that leaves nginx.conf as it is costs no reload. Each answer is the one from
 // before the change or the one from after it, and once the change is served the
 // one from after it.
 func TestDynamicAnnotationsUnderLoad(t *testing.T) {
 	headgatetest.Long(t)
-	b := newLoadBed(t)
+	b := newLoadFixture(t)
 	cases := slices.DeleteFunc(goldenCases(t), func(c featuretest.Case) bool { return b.denied(b.snapshot(t, c)) })
 	var static, dynamic []string
 	for _, name := range annotationNames() {
@@ -98,8 +98,8 @@ func TestDynamicAnnotationsUnderLoad(t *testing.T) {
 		}
 	}
 	const fewest = 8
-	if b.locked < fewest || b.judged < fewest {
-		t.Errorf("passwords were asked for after %d changes, and a service after %d: want %d", b.locked, b.judged, fewest)
+	if b.locked < fewest || b.checked < fewest {
+		t.Errorf("passwords were asked for after %d changes, and a service after %d: want %d", b.locked, b.checked, fewest)
 	}
 }
 
@@ -115,17 +115,17 @@ var unseen = map[string]string{
 	"whitelist-source-range":    "the same",
 }
 
-// mostCourses bounds how many of an annotation's cases are gone through.
-const mostCourses = 2
+// maxCourses bounds how many of an annotation's cases are gone through.
+const maxCourses = 2
 
 // courses are what an Ingress has one after the other: what stands beside an
 // annotation, that with a value, with another one, and without again. Each begins
 // and ends with nothing.
-func (b *loadBed) courses(t *testing.T, cases []featuretest.Case, name string) [][]featuretest.Case {
+func (b *loadFixture) courses(t *testing.T, cases []featuretest.Case, name string) [][]featuretest.Case {
 	t.Helper()
 	var list [][]featuretest.Case
 	for _, c := range featuretest.Beside(cases, name) {
-		if _, ok := c.Annotations[name]; !ok || len(list) == mostCourses {
+		if _, ok := c.Annotations[name]; !ok || len(list) == maxCourses {
 			continue
 		}
 		with := func(value string) featuretest.Case {
@@ -149,17 +149,17 @@ func (b *loadBed) courses(t *testing.T, cases []featuretest.Case, name string) [
 	return list
 }
 
-// A loadBed is a route and a neighbour under load.
-type loadBed struct {
-	g        *headgatetest.Gate
-	judge    string
-	plain    string // nginx.conf without annotations
-	isStatic map[string]bool
-	load     *load
+// A loadFixture is a route and a neighbour under load.
+type loadFixture struct {
+	g           *headgatetest.Instance
+	authService string
+	plain       string // nginx.conf without annotations
+	isStatic    map[string]bool
+	load        *load
 
-	// locked and judged are how many changes left the route with a password, and
+	// locked and checked are how many changes left the route with a password, and
 	// with a service that is asked.
-	locked, judged int
+	locked, checked int
 
 	mu sync.Mutex
 	// steps are the statuses that are right while a change is made, and then those
@@ -178,7 +178,7 @@ type answered struct {
 
 const routeHost, neighbourHost = "route.test", "neighbour.test"
 
-func newLoadBed(t *testing.T) *loadBed {
+func newLoadFixture(t *testing.T) *loadFixture {
 	t.Helper()
 	one := headgatetest.StartEcho(t, "one")
 	_, port, err := net.SplitHostPort(one)
@@ -189,8 +189,8 @@ func newLoadBed(t *testing.T) *loadBed {
 	service := "---\nkind: Service\napiVersion: v1\nmetadata: {name: route}\n" +
 		"spec: {clusterIP: 127.0.0.1, ports: [{name: http, port: " + port + "}]}\n"
 	endpoint := headgatetest.StartEchoAt(t, "one", "127.0.0.2:"+port)
-	b := &loadBed{isStatic: map[string]bool{}, count: map[string]int{}}
-	b.judge = headgatetest.StartBackend(t, http.HandlerFunc(judge))
+	b := &loadFixture{isStatic: map[string]bool{}, count: map[string]int{}}
+	b.authService = headgatetest.StartBackend(t, http.HandlerFunc(authService))
 	b.g = headgatetest.Start(t, headgatetest.Options{Timing: headgatetest.Hasty(), Manifests: service + headgatetest.Endpoints("route", endpoint) + served("rest", one) +
 		served("neighbour", one) + headgatetest.Ingress("neighbour", neighbourHost, "/", "neighbour")})
 	b.g.ApplyObjects(b.objects(t, featuretest.Case{})...)
@@ -201,17 +201,17 @@ func newLoadBed(t *testing.T) *loadBed {
 }
 
 // objects are the route's Ingress with a case's annotations, one that answers
-// where that stands aside, the options, and what the case refers to.
-func (b *loadBed) objects(t *testing.T, c featuretest.Case) []metav1.Object {
+// if that is a canary, the options, and what the case refers to.
+func (b *loadFixture) objects(t *testing.T, c featuretest.Case) []metav1.Object {
 	t.Helper()
-	route := annotated(t, "route", routeHost, "/mine", "route", standIn(b.judge, c.Annotations))
+	route := annotated(t, "route", routeHost, "/mine", "route", localAuthService(b.authService, c.Annotations))
 	route.Spec.Rules[0].HTTP.Paths[0].Backend.Service.Port = networkingv1.ServiceBackendPort{Name: "http"}
 	rest := annotated(t, "rest", routeHost, "/", "rest", nil)
 	paths := &rest.Spec.Rules[0].HTTP.Paths
 	*paths = append(*paths, networkingv1.HTTPIngressPath{Path: "/mine", PathType: (*paths)[0].PathType, Backend: (*paths)[0].Backend})
 	route.CreationTimestamp = metav1.NewTime(time.Unix(1, 0))
 	rest.CreationTimestamp = metav1.NewTime(time.Unix(2, 0))
-	c.Keys = standIn(b.judge, c.Keys)
+	c.Keys = localAuthService(b.authService, c.Keys)
 	objects := []metav1.Object{route, rest}
 	for _, object := range c.All() {
 		if secret, ok := object.(*corev1.Secret); ok {
@@ -222,21 +222,21 @@ func (b *loadBed) objects(t *testing.T, c featuretest.Case) []metav1.Object {
 	return objects
 }
 
-// snapshot is what the bed with a case wants.
-func (b *loadBed) snapshot(t *testing.T, c featuretest.Case) *snapshot.Snapshot {
+// snapshot is what the fixture with a case wants.
+func (b *loadFixture) snapshot(t *testing.T, c featuretest.Case) *snapshot.Snapshot {
 	t.Helper()
 	return snapshotOf(t, b.objects(t, c))
 }
 
-// denied tells whether the route answers 503, as its annotations ask for.
-func (b *loadBed) denied(s *snapshot.Snapshot) bool {
+// denied reports whether the route answers 503, as its annotations ask for.
+func (b *loadFixture) denied(s *snapshot.Snapshot) bool {
 	host := s.Models[unit.Host.Key(routeHost)].(model.Host)
 	return slices.ContainsFunc(host.Routes, func(r model.Route) bool { return r.Denied })
 }
 
 // run takes the route through a course, and returns how many changes of the
 // annotation were pushed. Cases that want another nginx.conf are left out.
-func (b *loadBed) run(t *testing.T, name string, course []featuretest.Case) (changes int) {
+func (b *loadFixture) run(t *testing.T, name string, course []featuretest.Case) (changes int) {
 	t.Helper()
 	before, without := "", staticOf(t, b.snapshot(t, course[0]))
 	for _, c := range course {
@@ -257,8 +257,8 @@ func (b *loadBed) run(t *testing.T, name string, course []featuretest.Case) (cha
 }
 
 // change has the route's Ingress as in a case, waits until every client has asked
-// after that, and tells whether anything was pushed.
-func (b *loadBed) change(t *testing.T, name string, c featuretest.Case, denied bool) (pushed bool) {
+// after that, and reports whether anything was pushed.
+func (b *loadFixture) change(t *testing.T, name string, c featuretest.Case, denied bool) (pushed bool) {
 	t.Helper()
 	b.mu.Lock()
 	last := b.steps[len(b.steps)-1]
@@ -291,7 +291,7 @@ func (b *loadBed) change(t *testing.T, name string, c featuretest.Case, denied b
 }
 
 // wait waits until each client has asked once more, from start to end.
-func (b *loadBed) wait(t *testing.T) {
+func (b *loadFixture) wait(t *testing.T) {
 	t.Helper()
 	counts := func() map[string]int {
 		b.mu.Lock()
@@ -305,8 +305,8 @@ func (b *loadBed) wait(t *testing.T) {
 	})
 }
 
-// end ends the load and judges the answers.
-func (b *loadBed) end(t *testing.T) {
+// end ends the load and checks the answers.
+func (b *loadFixture) end(t *testing.T) {
 	t.Helper()
 	b.load.wantNoneWrong(t, len(clients)*len(b.steps))
 	wrong := 0
@@ -320,5 +320,5 @@ func (b *loadBed) end(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d changes, %d with a password and %d with a service; %d answers, %d of them wrong", len(b.steps)/2, b.locked, b.judged, len(b.asked), wrong)
+	t.Logf("%d changes, %d with a password and %d with a service; %d answers, %d of them wrong", len(b.steps)/2, b.locked, b.checked, len(b.asked), wrong)
 }

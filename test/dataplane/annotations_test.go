@@ -49,14 +49,14 @@ func annotated(t *testing.T, name, host, path, service string, annotations map[s
 	return ing
 }
 
-// standIn puts a service of this machine in the place of those that golden cases
-// name to be asked and that are nowhere. What verdicts are kept by then holds
-// who is asked about, since the service judges by that.
-func standIn(judge string, values map[string]string) map[string]string {
+// localAuthService replaces the auth services that golden cases name, and that do
+// not exist, by one of this machine. The key of cached answers then names the
+// client, since the service's answer depends on it.
+func localAuthService(authService string, values map[string]string) map[string]string {
 	out := maps.Clone(values)
 	for _, name := range []string{"auth-url", "global-auth-url"} {
 		if url := out[name]; url != "" {
-			out[name] = fmt.Sprintf("http://%s/%d", judge, len(url))
+			out[name] = fmt.Sprintf("http://%s/%d", authService, len(url))
 		}
 	}
 	for _, name := range []string{"auth-cache-key", "global-auth-cache-key"} {
@@ -67,7 +67,7 @@ func standIn(judge string, values map[string]string) map[string]string {
 	return out
 }
 
-// TestNoWayIntoNginx gives a host for each annotation hostile values, in the place
+// TestNoWayIntoNginx gives a host for each annotation hostile values instead
 // of a good one. Other hosts have the good one, and none, so that NGINX knows
 // their profiles. It is not reloaded, no Lua fails, no worker ends, and a
 // neighbour's unit and answers stay the same to the byte.
@@ -78,11 +78,11 @@ func standIn(judge string, values map[string]string) map[string]string {
 func TestNoWayIntoNginx(t *testing.T) {
 	t.Parallel()
 	one := headgatetest.StartEcho(t, "one")
-	bed := &hostileBed{
-		judge:    headgatetest.StartBackend(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})),
-		statuses: map[int]int{}, tried: map[int]bool{},
+	fixture := &hostileFixture{
+		authService: headgatetest.StartBackend(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})),
+		statuses:    map[int]int{}, tried: map[int]bool{},
 	}
-	bed.g = headgatetest.Start(t, headgatetest.Options{Workers: 1, Timing: headgatetest.Hasty(), Manifests: served("one", one) + served("neighbour", one) +
+	fixture.g = headgatetest.Start(t, headgatetest.Options{Workers: 1, Timing: headgatetest.Hasty(), Manifests: served("one", one) + served("neighbour", one) +
 		headgatetest.Ingress("neighbour", "neighbour.test", "/", "neighbour")})
 	groups := map[string]map[string]featuretest.Case{}
 	cases := goldenCases(t)
@@ -95,46 +95,46 @@ func TestNoWayIntoNginx(t *testing.T) {
 		groups[keys][name] = c
 	}
 	for _, keys := range slices.Sorted(maps.Keys(groups)) {
-		bed.try(t, groups[keys])
+		fixture.try(t, groups[keys])
 	}
 	for _, bad := range []string{"runtime error", "failed to run", "exited on signal", "[emerg]", "[alert]"} {
-		if log := bed.g.Log.String(); strings.Contains(log, bad) {
+		if log := fixture.g.Log.String(); strings.Contains(log, bad) {
 			_, after, _ := strings.Cut(log, bad)
 			t.Errorf("the log has %q: %.300s", bad, after)
 		}
 	}
 	for i, value := range featuretest.Hostile("good") {
-		if !bed.tried[i] {
+		if !fixture.tried[i] {
 			t.Errorf("no annotation met %.30q", value)
 		}
 	}
-	t.Logf("%d groups of annotations; answers by status: %v", len(groups), bed.statuses)
+	t.Logf("%d groups of annotations; answers by status: %v", len(groups), fixture.statuses)
 }
 
-// A hostileBed is where hostile values are tried.
-type hostileBed struct {
-	g        *headgatetest.Gate
-	judge    string
-	statuses map[int]int
+// A hostileFixture is where hostile values are tried.
+type hostileFixture struct {
+	g           *headgatetest.Instance
+	authService string
+	statuses    map[int]int
 	// tried are values by their place in featuretest.Hostile.
 	tried map[int]bool
 }
 
 // ingress is one of a host of its name.
-func (b *hostileBed) ingress(t *testing.T, name string, annotations map[string]string) metav1.Object {
+func (b *hostileFixture) ingress(t *testing.T, name string, annotations map[string]string) metav1.Object {
 	t.Helper()
 	return annotated(t, name, name+".test", "/", "one", annotations)
 }
 
 // try tries annotations whose cases have the same keys.
-func (b *hostileBed) try(t *testing.T, group map[string]featuretest.Case) {
+func (b *hostileFixture) try(t *testing.T, group map[string]featuretest.Case) {
 	t.Helper()
 	var first []metav1.Object
 	courses := map[string][]string{}
 	rounds := 0
 	for _, name := range slices.Sorted(maps.Keys(group)) {
 		c := group[name]
-		c.Annotations, c.Keys = standIn(b.judge, c.Annotations), standIn(b.judge, c.Keys)
+		c.Annotations, c.Keys = localAuthService(b.authService, c.Annotations), localAuthService(b.authService, c.Keys)
 		group[name] = c
 		without := maps.Clone(c.Annotations)
 		delete(without, name)
@@ -157,7 +157,7 @@ func (b *hostileBed) try(t *testing.T, group map[string]featuretest.Case) {
 			b.statuses[b.g.Get("bad-"+name+".test", "/x").Status]++
 		}
 		if now := seen(t, b.g); now != before {
-			t.Fatalf("round %d changes what is the neighbour's or everybody's, from\n%s\nto\n%s", round, before, now)
+			t.Fatalf("round %d changes what is the neighbour's or shared, from\n%s\nto\n%s", round, before, now)
 		}
 	}
 	if n := b.g.Value(b.g.Metrics.Reloads) - reloads; n != 0 {
@@ -166,7 +166,7 @@ func (b *hostileBed) try(t *testing.T, group map[string]featuretest.Case) {
 }
 
 // course are the hostile values that an annotation gets, one a round.
-func (b *hostileBed) course(good string, number int) []string {
+func (b *hostileFixture) course(good string, number int) []string {
 	const seventh = 7
 	course := []string{good + "; return 200;" + good, good + "\x00" + good, good + strings.Repeat("a", 64<<10)}
 	values := featuretest.Hostile(good)
@@ -181,7 +181,7 @@ func (b *hostileBed) course(good string, number int) []string {
 
 // seen is what tenants must not change: nginx.conf, the worker, and a
 // neighbour's unit and answer.
-func seen(t *testing.T, g *headgatetest.Gate) string {
+func seen(t *testing.T, g *headgatetest.Instance) string {
 	t.Helper()
 	conf, err := os.ReadFile(g.RunDir.Conf())
 	if err != nil {

@@ -18,9 +18,9 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// startControl fills a bare Gate with what control.test needs, which is served
+// startControl fills a bare Instance with what control.test needs, which is served
 // by an echo backend of that name, and returns the units.
-func startControl(t testing.TB, g *headgatetest.Gate) []unit.Change {
+func startControl(t testing.TB, g *headgatetest.Instance) []unit.Change {
 	t.Helper()
 	units := []unit.Change{
 		{Kind: "globals", Name: "globals", Version: "a0", Payload: []byte(`{"policies":[]}`)},
@@ -46,13 +46,13 @@ type api struct {
 	client *http.Client
 }
 
-func newAPI(t testing.TB, g *headgatetest.Gate) api {
+func newAPI(t testing.TB, g *headgatetest.Instance) api {
 	dialer := &net.Dialer{}
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return dialer.DialContext(ctx, "unix", g.RunDir.Socket())
 	}}
 	t.Cleanup(transport.CloseIdleConnections)
-	return api{t, &http.Client{Transport: transport, Timeout: headgatetest.Patience}}
+	return api{t, &http.Client{Transport: transport, Timeout: headgatetest.Timeout}}
 }
 
 // ask returns the answer's status and body. A nil body is sent without a
@@ -76,7 +76,7 @@ func (a api) ask(method, path string, body io.Reader) (int, string) {
 }
 
 // apiState is what the API reports about control.test and what it needs.
-func apiState(t testing.TB, g *headgatetest.Gate) string {
+func apiState(t testing.TB, g *headgatetest.Instance) string {
 	t.Helper()
 	a := newAPI(t, g)
 	var all strings.Builder
@@ -148,7 +148,8 @@ func badFrames() map[string]string {
 	}
 }
 
-// What the format refutes is refused with a reason and changes nothing.
+// A frame that the format does not allow is refused with a reason and changes
+// nothing.
 func TestBadFramesChangeNothing(t *testing.T) {
 	t.Parallel()
 	g := headgatetest.StartBare(t, headgatetest.Options{Workers: 1})
@@ -185,7 +186,7 @@ func TestBadFramesChangeNothing(t *testing.T) {
 	wantEcho(t, g.Get("control.test", "/"), "control")
 }
 
-// The longest frame that is allowed is taken.
+// The longest frame is taken.
 func TestLongestFrame(t *testing.T) {
 	t.Parallel()
 	g := headgatetest.StartBare(t, headgatetest.Options{Workers: 1})

@@ -14,7 +14,7 @@ import (
 )
 
 // calling prepares a second call on all routes but those of the Ingress plain,
-// and tells in answers what became of the request's calls.
+// and answers with what became of the request's calls.
 func calling() feature.Feature {
 	second := model.Call{Name: "second", Host: "second.default.svc", Port: 80}
 	type policy struct {
@@ -51,8 +51,8 @@ return {
 	}
 }
 
-// Each of a request's calls has a backend and a turn of its own, whichever is
-// prepared first; a request without calls has none.
+// Each of a request's calls has a backend and a turn of its own, in any order of
+// preparation; a request without calls has none.
 func TestCallsAreApart(t *testing.T) {
 	t.Parallel()
 	for name, features := range map[string][]feature.Feature{
@@ -62,14 +62,14 @@ func TestCallsAreApart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var asked [2]atomic.Int32
-			var judges, seconds []string
+			var authServices, seconds []string
 			for i := range asked {
-				judges = append(judges, headgatetest.StartBackend(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked[i].Add(1) })))
+				authServices = append(authServices, headgatetest.StartBackend(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked[i].Add(1) })))
 				seconds = append(seconds, headgatetest.StartEcho(t, "second"))
 			}
 			g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Features: features, Timing: headgatetest.Hasty(), Manifests: served("one", headgatetest.StartEcho(t, "one")) +
-				served("judge", judges...) + served("second", seconds...) +
-				headgatetest.Ingress("both", "a.test", "/both", "one", "auth-url: http://judge.default.svc/ask") +
+				served("auth", authServices...) + served("second", seconds...) +
+				headgatetest.Ingress("both", "a.test", "/both", "one", "auth-url: http://auth.default.svc/ask") +
 				headgatetest.Ingress("open", "a.test", "/open", "one") + headgatetest.Ingress("plain", "a.test", "/plain", "one")})
 			var turns []string
 			for range 4 {
@@ -83,7 +83,7 @@ func TestCallsAreApart(t *testing.T) {
 				t.Errorf("the second call goes to %q, want %q by turns", turns, seconds)
 			}
 			if asked[0].Load() != 2 || asked[1].Load() != 2 {
-				t.Errorf("the judges were asked %d and %d times, want twice each", asked[0].Load(), asked[1].Load())
+				t.Errorf("the auth services were asked %d and %d times, want twice each", asked[0].Load(), asked[1].Load())
 			}
 			if a := g.Get("a.test", "/open").WantStatus(t, 200); a.Header.Get("X-Check") != "none" || !slices.Contains(seconds, a.Header.Get("X-Second")) {
 				t.Errorf("without a check: %v", a.Header)

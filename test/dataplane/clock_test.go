@@ -12,9 +12,9 @@ import (
 	"github.com/headgate/headgate/internal/headgatetest"
 )
 
-// clockPatience bounds a step at which NGINX's clock jumps: what takes longer
+// clockTimeout bounds a step at which NGINX's clock jumps: what takes longer
 // waits for the clock.
-const clockPatience = headgatetest.Patience
+const clockTimeout = headgatetest.Timeout
 
 // NGINX's wall clock jumps a day ahead, two days back and home again. Nothing
 // waits for it, is given up because of it, or is served otherwise. It is not
@@ -52,7 +52,7 @@ func TestClockJumps(t *testing.T) {
 		// So does a request that waits for its backend.
 		select {
 		case release <- struct{}{}:
-		case <-time.After(clockPatience):
+		case <-time.After(clockTimeout):
 			t.Fatalf("no request waits for its backend at the jump to %v", jump)
 		}
 		if response, err := waiting.answer(); err != nil || response.StatusCode != http.StatusOK {
@@ -61,8 +61,8 @@ func TestClockJumps(t *testing.T) {
 		reload(t, g)
 		wantEcho(t, g.Get("known.test", "/"), "one")
 		wantEcho(t, g.Get(fresh+".test", "/"), "one")
-		if took := time.Since(began); took > clockPatience {
-			t.Errorf("the jump to %v took %v, want at most %v", jump, took, clockPatience)
+		if took := time.Since(began); took > clockTimeout {
+			t.Errorf("the jump to %v took %v, want at most %v", jump, took, clockTimeout)
 		}
 	}
 }

@@ -24,7 +24,7 @@ func echoed(t *testing.T, names ...string) string {
 }
 
 // wantBackend asks and expects a Service's answer, or 404 if that is empty.
-func wantBackend(t *testing.T, g *headgatetest.Gate, r headgatetest.Request, backend string) headgatetest.Response {
+func wantBackend(t *testing.T, g *headgatetest.Instance, r headgatetest.Request, backend string) headgatetest.Response {
 	t.Helper()
 	response := g.Do(r)
 	switch {

@@ -24,7 +24,7 @@ func TestDefaultCertificate(t *testing.T) {
 		headgatetest.WithTLS(headgatetest.Ingress("unnamed", "unnamed.test", "/", "a"), "- unnamed.test")})
 	expect := func(want string) {
 		t.Helper()
-		for _, name := range []string{"missing.test", "unnamed.test", "nobody.test", ""} {
+		for _, name := range []string{"missing.test", "unnamed.test", "unknown.test", ""} {
 			// Several handshakes, so that each worker is met.
 			for range 4 {
 				if got := shown(t, g, name); got != want {
@@ -36,10 +36,10 @@ func TestDefaultCertificate(t *testing.T) {
 			t.Fatalf("own.test showed %q", got)
 		}
 	}
-	const told = "field=--default-ssl-certificate"
+	const logged = "field=--default-ssl-certificate"
 	expect(fakeName)
-	if !strings.Contains(g.Log.String(), told) {
-		t.Error("nothing is told of the missing Secret")
+	if !strings.Contains(g.Log.String(), logged) {
+		t.Error("the missing Secret is not reported")
 	}
 	one, two := headgatetest.TLSSecret("main", headgatetest.NewKeyPair(t, "one", "else.test")), headgatetest.TLSSecret("main", headgatetest.NewKeyPair(t, "two", "else.test"))
 	g.Apply(one)
@@ -67,7 +67,7 @@ func TestRenewedUnderLoad(t *testing.T) {
 	g := headgatetest.Start(t, headgatetest.Options{DefaultCertificate: "main", Manifests: served("a", headgatetest.StartEcho(t, "a")) + renewed("0") +
 		headgatetest.WithTLS(headgatetest.Ingress("web", "a.test", "/", "a"), "tls a.test")})
 	l := startLoad(t, 2, func(worker int) func() error {
-		name := []string{"a.test", "nobody.test"}[worker%2]
+		name := []string{"a.test", "unknown.test"}[worker%2]
 		return func() error {
 			connection, err := tls.Dial("tcp", headgatetest.Address(g.HTTPS), &tls.Config{ServerName: name, InsecureSkipVerify: true})
 			if err != nil {

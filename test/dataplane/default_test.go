@@ -10,13 +10,12 @@ import (
 	"github.com/headgate/headgate/internal/headgatetest"
 )
 
-// Names that nobody has answer for Headgate itself, names that somebody has
-// don't.
+// Headgate itself answers for names without a host, and not for names with one.
 func TestOwnPages(t *testing.T) {
 	t.Parallel()
 	g := headgatetest.Start(t, headgatetest.Options{Manifests: served("a", startWire(t, "X-Wire: a\r\n").address) +
 		ruled("mine", "mine.test Prefix / a", "*.w.test Prefix / a") + ruled("hostless", " Prefix / a")})
-	for _, host := range []string{"nobody.test", "127.0.0.1", "_"} {
+	for _, host := range []string{"unknown.test", "127.0.0.1", "_"} {
 		r := g.Get(host, "/healthz").WantStatus(t, http.StatusOK)
 		if r.Body != "" || r.Header.Get("Content-Type") != "text/html" {
 			t.Errorf("%s: /healthz answers %q of type %s", host, r.Body, r.Header.Get("Content-Type"))
@@ -36,14 +35,14 @@ func TestOwnPages(t *testing.T) {
 }
 
 // While a route's own backend has no endpoint, the one of default-backend is
-// asked, and told so. It is asked for what the client asked for.
+// asked, with headers that say so. It is asked for what the client asked for.
 func TestFallback(t *testing.T) {
 	t.Parallel()
 	g := headgatetest.Start(t, headgatetest.Options{Manifests: served("page", startWire(t, "X-Wire: page\r\n").address) +
-		headgatetest.Service("empty") + headgatetest.Service("nobody") +
+		headgatetest.Service("empty") + headgatetest.Service("silent") +
 		headgatetest.Ingress("shop", "shop.test", "/", "empty", "default-backend: page") +
 		headgatetest.Ingress("missing", "missing.test", "/", "missing", "default-backend: page") +
-		headgatetest.Ingress("none", "none.test", "/", "empty", "default-backend: nobody")})
+		headgatetest.Ingress("none", "none.test", "/", "empty", "default-backend: silent")})
 	header := sentHeader(askRaw(t, g, "GET /p?x=1 HTTP/1.1\r\nHost: shop.test\r\nConnection: close\r\nAccept: text/html\r\nX-Code: 200\r\nX-Namespace: spoofed\r\n\r\n").Body)
 	got := map[string]string{}
 	for _, name := range []string{"X-Code", "X-Format", "X-Namespace", "X-Ingress-Name", "X-Service-Name", "X-Service-Port", "Host"} {
@@ -54,7 +53,7 @@ func TestFallback(t *testing.T) {
 		"X-Service-Name": "empty", "X-Service-Port": "80", "Host": "shop.test",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("what the stand-in is told (-want +got):\n%s", diff)
+		t.Errorf("what the fallback backend gets (-want +got):\n%s", diff)
 	}
 	checkPath(t, g, "shop.test", "/p?x=1 page")
 	checkPath(t, g, "missing.test", "/ page")
@@ -70,15 +69,15 @@ func TestFallback(t *testing.T) {
 
 // The administrator's default backend answers what no rule does. Without an
 // endpoint it is as if there were none.
-// A key that guards all paths guards those of names that nobody has.
+// A key that guards all paths guards those of names without a host.
 func TestDefaultBackendIsGuarded(t *testing.T) {
 	t.Parallel()
 	page := served("page", startWire(t, "X-Wire: page\r\n").address)
 	g := headgatetest.Start(t, headgatetest.Options{DefaultBackend: "page", Manifests: page + headgatetest.Config("block-cidrs: 10.0.0.0/8")})
-	g.Get("nobody.test", "/").WantStatus(t, http.StatusServiceUnavailable)
-	g.Get("nobody.test", "/healthz").WantStatus(t, http.StatusOK)
+	g.Get("unknown.test", "/").WantStatus(t, http.StatusServiceUnavailable)
+	g.Get("unknown.test", "/healthz").WantStatus(t, http.StatusOK)
 	g.Apply(headgatetest.Config())
-	checkPath(t, g, "nobody.test", "/ page")
+	checkPath(t, g, "unknown.test", "/ page")
 }
 
 func TestDefaultBackend(t *testing.T) {
@@ -87,12 +86,12 @@ func TestDefaultBackend(t *testing.T) {
 		served("a", startWire(t, "X-Wire: a\r\n").address) + headgatetest.Service("empty") + ruled("mine", "mine.test Prefix /a a", "mine.test Prefix /empty empty")})
 	checkPath(t, g, "mine.test", "/a a")
 	checkPath(t, g, "mine.test", "/b page")
-	checkPath(t, g, "nobody.test", "/x?y=1 page")
+	checkPath(t, g, "unknown.test", "/x?y=1 page")
 	checkPath(t, g, "mine.test", "/empty 503")
-	g.Get("nobody.test", "/healthz").WantStatus(t, http.StatusOK)
+	g.Get("unknown.test", "/healthz").WantStatus(t, http.StatusOK)
 	g.Delete(headgatetest.Service("page"))
 	checkPath(t, g, "mine.test", "/b 404")
-	checkPath(t, g, "nobody.test", "/ 404")
+	checkPath(t, g, "unknown.test", "/ 404")
 	g.Apply(headgatetest.Service("page"))
-	checkPath(t, g, "nobody.test", "/ page")
+	checkPath(t, g, "unknown.test", "/ page")
 }

@@ -27,7 +27,7 @@ func TestDrainIsSaidOnce(t *testing.T) {
 	if err := g.Client.Draining(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
-	for host, status := range map[string]int{"usual.test": 200, "jump.test": 200, "force.test": 308, "nobody.test": 404} {
+	for host, status := range map[string]int{"usual.test": 200, "jump.test": 200, "force.test": 308, "unknown.test": 404} {
 		answer := askOnce(t, g, "GET /a%2Fb?x= HTTP/1.1\r\nHost: "+host+"\r\n\r\n")
 		if !strings.HasPrefix(answer, fmt.Sprintf("HTTP/1.1 %d ", status)) ||
 			strings.Count(answer, "\r\nConnection: ") != 1 || !strings.Contains(answer, "\r\nConnection: close\r\n") {
@@ -56,7 +56,7 @@ func TestDrainIsSaidOnce(t *testing.T) {
 
 // askOnce sends a request and returns all that comes until the connection ends,
 // which NGINX is to end.
-func askOnce(t *testing.T, g *headgatetest.Gate, request string) string {
+func askOnce(t *testing.T, g *headgatetest.Instance, request string) string {
 	t.Helper()
 	connection := headgatetest.Dial(t, g.HTTP)
 	if _, err := io.WriteString(connection, request); err != nil {
@@ -95,7 +95,7 @@ func TestUpgradeDuringADrain(t *testing.T) {
 }
 
 // A host that waits for a profile must not keep the others from being served
-// when NGINX is started anew.
+// when NGINX is restarted.
 func TestRestartWhileAHostIsHeld(t *testing.T) {
 	t.Parallel()
 	timing := controller.DefaultTiming()
@@ -113,7 +113,7 @@ func TestRestartWhileAHostIsHeld(t *testing.T) {
 	if err := syscall.Kill(g.Process.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(os.NewSyscallError("kill", err))
 	}
-	headgatetest.Eventually(t, "NGINX was started anew", func() bool { return g.Value(g.Metrics.Restarts) == 1 })
+	headgatetest.Eventually(t, "NGINX was restarted", func() bool { return g.Value(g.Metrics.Restarts) == 1 })
 	headgatetest.Eventually(t, "the host that is not held is served", func() bool {
 		client := g.NewClient(false)
 		defer client.CloseIdleConnections()
@@ -121,6 +121,6 @@ func TestRestartWhileAHostIsHeld(t *testing.T) {
 		return err == nil && r.Status == 200
 	})
 	// A reload that must be does not wait for the hour now.
-	g.Settle()
+	g.WaitSynced()
 	g.Get("held.test", "/").WantStatus(t, 200)
 }

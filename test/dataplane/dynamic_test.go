@@ -15,11 +15,11 @@ type change struct {
 	// pushed is how many units of each kind are put or deleted in NGINX.
 	pushed  map[string]int
 	reloads int
-	check   func(*testing.T, *headgatetest.Gate)
+	check   func(*testing.T, *headgatetest.Instance)
 }
 
 // counts are the units of each kind that were pushed so far.
-func counts(g *headgatetest.Gate) map[string]int {
+func counts(g *headgatetest.Instance) map[string]int {
 	all := map[string]int{}
 	for _, kind := range []string{"globals", "certificate", "backend", "host", "name"} {
 		all[kind] = g.Value(g.Metrics.Pushed.WithLabelValues(kind))
@@ -27,9 +27,9 @@ func counts(g *headgatetest.Gate) map[string]int {
 	return all
 }
 
-// Whatever is added, changed or removed is served at once, without a reload,
-// and costs a push of what it touches and nothing else. Only a new profile
-// takes a reload.
+// Each addition, change and removal is served at once, without a reload, and
+// costs a push of what it touches and nothing else. Only a new profile takes a
+// reload.
 func TestOnlyNewProfilesReload(t *testing.T) {
 	t.Parallel()
 	one, two := headgatetest.StartEcho(t, "one"), headgatetest.StartEcho(t, "two")
@@ -61,7 +61,7 @@ func TestOnlyNewProfilesReload(t *testing.T) {
 		}
 	}
 	if n := strings.Count(g.Log.String(), "reloaded NGINX"); n != 1 || !strings.Contains(g.Log.String(), `reason="profile p_`) {
-		t.Errorf("the log tells of %d reloads, want 1 with its reason", n)
+		t.Errorf("the log has %d reloads, want 1 with its reason", n)
 	}
 }
 
@@ -83,17 +83,17 @@ func changes(t *testing.T, one, two string) []change {
 			"a path in another Ingress", served("b", two) + headgatetest.Ingress("b", "a.test", "/b", "b"), "",
 			map[string]int{"host": 1, "backend": 1}, 0, echoes("a.test", "/b/c", "two"),
 		},
-		{"another path", headgatetest.Ingress("b", "a.test", "/c", "b"), "", map[string]int{"host": 1}, 0, func(t *testing.T, g *headgatetest.Gate) {
+		{"another path", headgatetest.Ingress("b", "a.test", "/c", "b"), "", map[string]int{"host": 1}, 0, func(t *testing.T, g *headgatetest.Instance) {
 			echoes("a.test", "/b/c", "one")(t, g)
 			echoes("a.test", "/c", "two")(t, g)
 		}},
 		{"another Service", headgatetest.Ingress("b", "a.test", "/c", "a"), "", map[string]int{"host": 1, "backend": 1}, 0, echoes("a.test", "/c", "one")},
 		{"no such path", "", headgatetest.Ingress("b", "a.test", "/c", "a"), map[string]int{"host": 1}, 0, echoes("a.test", "/c", "one")},
-		{"a certificate", secured() + headgatetest.TLSSecret("s", first), "", map[string]int{"name": 1, "certificate": 1}, 0, func(t *testing.T, g *headgatetest.Gate) {
+		{"a certificate", secured() + headgatetest.TLSSecret("s", first), "", map[string]int{"name": 1, "certificate": 1}, 0, func(t *testing.T, g *headgatetest.Instance) {
 			wantShown(t, g, "a.test", first)
 			answers("a.test", "/", 308)(t, g)
 		}},
-		{"another certificate", headgatetest.TLSSecret("s", second), "", map[string]int{"name": 1, "certificate": 2}, 0, func(t *testing.T, g *headgatetest.Gate) {
+		{"another certificate", headgatetest.TLSSecret("s", second), "", map[string]int{"name": 1, "certificate": 2}, 0, func(t *testing.T, g *headgatetest.Instance) {
 			wantShown(t, g, "a.test", second)
 		}},
 		{"a dynamic annotation", secured("ssl-redirect: false"), "", map[string]int{"host": 1}, 0, echoes("a.test", "/", "one")},
@@ -123,15 +123,15 @@ func changes(t *testing.T, one, two string) []change {
 	}
 }
 
-func answers(host, path string, want int) func(*testing.T, *headgatetest.Gate) {
-	return func(t *testing.T, g *headgatetest.Gate) {
+func answers(host, path string, want int) func(*testing.T, *headgatetest.Instance) {
+	return func(t *testing.T, g *headgatetest.Instance) {
 		t.Helper()
 		g.Get(host, path).WantStatus(t, want)
 	}
 }
 
-func echoes(host, path, backend string) func(*testing.T, *headgatetest.Gate) {
-	return func(t *testing.T, g *headgatetest.Gate) {
+func echoes(host, path, backend string) func(*testing.T, *headgatetest.Instance) {
+	return func(t *testing.T, g *headgatetest.Instance) {
 		t.Helper()
 		wantEcho(t, g.Get(host, path), backend)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/headgate/headgate/internal/pkitest"
 )
 
-// TestExpiry: an expired certificate is shown and told of, until it is renewed,
+// TestExpiry: an expired certificate is shown and reported until it is renewed,
 // and the metrics name each host with its certificate.
 func TestExpiry(t *testing.T) {
 	t.Parallel()
@@ -24,7 +24,7 @@ func TestExpiry(t *testing.T) {
 		headgatetest.WithTLS(headgatetest.Ingress("web", "a.test", "/", "a", "server-alias: www.a.test"), "tls a.test") +
 		headgatetest.WithTLS(headgatetest.Ingress("plain", "plain.test", "/", "a"), "- plain.test")})
 	findings := func() int { return g.Value(g.Metrics.Findings.WithLabelValues("Expires")) }
-	headgatetest.Eventually(t, "the end is told of", func() bool { return findings() == 1 })
+	headgatetest.Eventually(t, "the end is reported", func() bool { return findings() == 1 })
 	if got := shown(t, g, "a.test"); got != "a.test" {
 		t.Errorf("showed %q", got)
 	}
@@ -52,9 +52,9 @@ func TestExpiry(t *testing.T) {
 	g.Apply(until(90 * 24 * time.Hour))
 	headgatetest.Eventually(t, "the renewed one is fine", func() bool { return findings() == 0 })
 	g.Apply(until(9 * 24 * time.Hour))
-	headgatetest.Eventually(t, "the next end is told of", func() bool { return findings() == 1 })
+	headgatetest.Eventually(t, "the next end is reported", func() bool { return findings() == 1 })
 	g.Delete(until(0))
-	headgatetest.Eventually(t, "without the Secret there is nothing to tell", func() bool { return findings() == 0 })
+	headgatetest.Eventually(t, "without the Secret there is nothing to report", func() bool { return findings() == 0 })
 	if n, err := testutil.GatherAndCount(g.Metrics.Registry, metric); err != nil || n != 0 {
 		t.Errorf("%d hosts are left, %v", n, err)
 	}

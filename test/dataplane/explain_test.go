@@ -42,7 +42,7 @@ var explained = []string{
 	"http://to.test/x", "http://to.test/from/x%20y?z=%20", "http://to.test/from/?", "http://to.test/FROM/a/b", "https://to.test/from/x",
 	"http://wide.test/there/path?a=b | X-Way: one", "http://wide.test/there/path", "https://wide.test/there/a | Cookie: c=d; way=two",
 	"http://inner.test/a/x", "http://started.test/", "http://started.test/?a=b", "http://started.test/x", "https://started.test/",
-	"http://twin.test/x?y=1", "http://www.twin.test/x?y=1", "https://www.twin.test/", "http://www.pair.test/x", "http://pair.test/x",
+	"http://www-alias.test/x?y=1", "http://www.www-alias.test/x?y=1", "https://www.www-alias.test/", "http://www.pair.test/x", "http://pair.test/x",
 	"http://canary.test/", "http://canary.test/ | X-Next: always", "http://canary.test/ | X-Next: never", "http://canary.test/ | X-Next: Always",
 	"http://canary.test/ | X-Next: never | Cookie: next=always", "http://canary.test/ | Cookie: a=b; next=always",
 	"http://canary.test/ | Cookie: NEXT=always", "http://canary.test/ | Cookie: next=never", "http://canary.test/ | Cookie: anext=always",
@@ -57,7 +57,7 @@ var explained = []string{
 	"https://guarded.test/usual | Content-Length: 1048577", "https://guarded.test/usual-missing | Content-Length: 1048577",
 	"https://keyed.test/none", "https://small.test/none | Content-Length: 9", "https://small.test/none",
 	"https://guarded.test/asked", "https://guarded.test/any", "https://guarded.test/any | Authorization: Basic dTpw",
-	"http://nobody.test/", "http://nobody.test/healthz", "http://nobody.test/nginx_status", "http://127.0.0.1/", "http://_/",
+	"http://unknown.test/", "http://unknown.test/healthz", "http://unknown.test/nginx_status", "http://127.0.0.1/", "http://_/",
 }
 
 func explainManifests(t *testing.T) string {
@@ -102,7 +102,7 @@ func explainManifests(t *testing.T) string {
 		"rewrite-target: http://$http_x_way.$cookie_way.$host/$scheme/$request_method/$args$1$2"))
 	b.WriteString(ruled("inner", "inner.test ImplementationSpecific /a/(.*) a", "", "rewrite-target: /b/$1"))
 	b.WriteString(ruled("started", "started.test Prefix / a", "", "app-root: /start/$host/$scheme"))
-	b.WriteString(ruled("twin", "twin.test Prefix / a", "", "from-to-www-redirect: true"))
+	b.WriteString(ruled("www-alias", "www-alias.test Prefix / a", "", "from-to-www-redirect: true"))
 	b.WriteString(ruled("pair", "pair.test Prefix / a", "", "from-to-www-redirect: true"))
 	b.WriteString(ruled("www-pair", "www.pair.test Prefix / b"))
 	b.WriteString(ruled("full", "full.test Prefix / a", "", "proxy-body-size: 8"))
@@ -127,30 +127,30 @@ func explainManifests(t *testing.T) string {
 	return b.String()
 }
 
-// TestForetold: a feature whose Lua may answer a request simulates that in Go or
+// TestPredicted: a feature whose Lua may answer a request simulates that in Go or
 // declares a sentence about it; one that chooses a backend simulates that.
-func TestForetold(t *testing.T) {
+func TestPredicted(t *testing.T) {
 	answers := regexp.MustCompile(`\b_M\.(?:rewrite|authenticate)\b|\[?"?\b(?:rewrite|authenticate)\b"?\]?\s*=\s*function`)
 	chooses := regexp.MustCompile(`\b_M\.select_backend\b`)
-	var foretold []string
+	var predicting []string
 	for _, f := range all.Features() {
-		foretells := len(f.Predict) > 0
+		predicts := len(f.Predict) > 0
 		source := luaOf(t, f)
-		if answers.MatchString(source) && !foretells {
+		if answers.MatchString(source) && !predicts {
 			t.Errorf("%s may answer requests, and has no Predict: explain would be wrong about it", f.Name)
 		}
-		if foretells && !answers.MatchString(source) {
-			t.Errorf("%s foretells what its Lua never answers", f.Name)
+		if predicts && !answers.MatchString(source) {
+			t.Errorf("%s predicts what its Lua never answers", f.Name)
 		}
 		if chooses.MatchString(source) != (f.Choose != nil) {
 			t.Errorf("%s chooses a backend either in Lua or in Go: explain would be wrong about it", f.Name)
 		}
-		if foretells {
-			foretold = append(foretold, f.Name)
+		if predicts {
+			predicting = append(predicting, f.Name)
 		}
 	}
-	if len(foretold) < 4 {
-		t.Errorf("only %v foretell anything", foretold)
+	if len(predicting) < 4 {
+		t.Errorf("only %v predict anything", predicting)
 	}
 }
 
@@ -161,7 +161,7 @@ func checkExplain(t *testing.T, binary string) {
 	p := startProgram(t, binary, explainManifests(t))
 	p.open(true)
 	p.wantHealth("with NGINX", 200, "ok")
-	g := &headgatetest.Gate{HTTP: p.http, HTTPS: p.https}
+	g := &headgatetest.Instance{HTTP: p.http, HTTPS: p.https}
 	for _, asked := range explained {
 		p.compareExplained(g, asked)
 	}
@@ -179,7 +179,7 @@ func checkExplain(t *testing.T, binary string) {
 }
 
 // compareExplained compares an explanation with what NGINX answers.
-func (p *program) compareExplained(g *headgatetest.Gate, asked string) {
+func (p *program) compareExplained(g *headgatetest.Instance, asked string) {
 	p.t.Helper()
 	parts := strings.Split(asked, " | ")
 	e := p.explain(parts[0], parts[1:]...)
@@ -227,7 +227,7 @@ func (p *program) compareExplained(g *headgatetest.Gate, asked string) {
 }
 
 // checkWorkers looks at what workers hold before and after a change.
-func (p *program) checkWorkers(g *headgatetest.Gate) {
+func (p *program) checkWorkers(g *headgatetest.Instance) {
 	p.t.Helper()
 	const asked = "http://own.wild.test/x"
 	before := p.version(p.explain(asked), "own.wild.test")
@@ -257,9 +257,9 @@ func (p *program) version(e explain.Explanation, host string) string {
 	return ""
 }
 
-// wantHolds waits until a worker holds a version of a host, and tells that it
-// is the newest or is not. All workers answer, by nothing but their pids.
-func (p *program) wantHolds(g *headgatetest.Gate, asked, version string, current bool) {
+// wantHolds waits until a worker holds a version of a host, and says that it is
+// the newest or is not. All workers answer, by nothing but their pids.
+func (p *program) wantHolds(g *headgatetest.Instance, asked, version string, current bool) {
 	p.t.Helper()
 	var d *explain.DataPlane
 	headgatetest.Eventually(p.t, "both workers answered", func() bool {

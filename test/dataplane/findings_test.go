@@ -57,8 +57,8 @@ spec:
   - {<<: *rule, host: c.test}
 `
 
-// Findings are told in the log once, and are in the metric and on the socket
-// while they are there.
+// Findings are logged once, and are in the metric and on the socket while they
+// exist.
 func checkFindings(t *testing.T, binary string) {
 	t.Parallel()
 	backend := served("one", headgatetest.StartEcho(t, "one"))
@@ -72,7 +72,7 @@ func checkFindings(t *testing.T, binary string) {
 	p.wantLogged(`msg=serving http=`+fmt.Sprint(p.http), 1)
 	p.wantLogged("using the \\\"epoll\\\" event method", 0)
 
-	// NGINX's end and another object's change are no news.
+	// NGINX's end and another object's change are not reported.
 	master := p.master()
 	kill(t, -master, syscall.SIGKILL)
 	headgatetest.Eventually(t, "there is another NGINX", func() bool { return p.healthy() && p.master() != master })
@@ -111,8 +111,8 @@ func (p *program) healthy() bool {
 	return status == http.StatusOK
 }
 
-// wantFindings waits until the socket has these, whatever their messages are,
-// and the metric agrees.
+// wantFindings waits until the socket has these, with any message, and the
+// metric agrees.
 func (p *program) wantFindings(when string, want ...finding.Finding) {
 	p.t.Helper()
 	counts := map[finding.Code]int{finding.OldVersion: 0}

@@ -8,7 +8,7 @@ import (
 )
 
 // FuzzFrame sends anything to the data plane, once as it is and once behind a
-// first line that fits it. Whatever comes, a worker answers that it takes it
+// first line that fits it. A worker always answers that it takes it
 // or why not, lives on, and serves.
 func FuzzFrame(f *testing.F) {
 	for _, frame := range badFrames() {

@@ -27,7 +27,7 @@ type record struct {
 // backend is a backend whose requests are noted.
 func (r *record) backend(t *testing.T, name string) string {
 	return headgatetest.StartBackend(t, http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
-		said := name + " " + settled(request.RequestURI)
+		said := name + " " + cleaned(request.RequestURI)
 		if len(request.TransferEncoding) > 0 {
 			said += " chunked"
 		}
@@ -37,9 +37,9 @@ func (r *record) backend(t *testing.T, name string) string {
 	}))
 }
 
-// settled is a target without "..": beside a guard that is what backends are
+// cleaned is a target without "..": beside a guard that is what backends are
 // asked for.
-func settled(target string) string {
+func cleaned(target string) string {
 	u, err := url.ParseRequestURI(target)
 	if err != nil || !slices.Contains(strings.Split(u.Path, "/"), "..") {
 		return target
@@ -56,7 +56,7 @@ func (r *record) of(mark string) string {
 
 // An outcome is what became of a request.
 type outcome struct {
-	// backend is who got it, and what for. It is empty if nobody did.
+	// backend is which one got it, and what for. It is empty if none did.
 	backend          string
 	status           int
 	location, origin string
@@ -69,7 +69,7 @@ func (o outcome) isDefault() bool { return !o.reached() && o.status == http.Stat
 
 func (o outcome) reached() bool { return o.backend != "" }
 
-// fits tells whether it may be the outcome behind a guard, where open is the
+// fits reports whether it may be the outcome behind a guard, where open is the
 // one without. free: no guard is between client and backend.
 func (o outcome) fits(open outcome, free bool, refusals ...int) bool {
 	if o == open {
@@ -86,14 +86,14 @@ func (o outcome) String() string {
 	return text
 }
 
-// pairs asks hosts that each stand for a guard and a bend.
+// pairs asks hosts that each stand for a guard and a bypass.
 type pairs struct {
-	gate          *headgatetest.Gate
+	instance      *headgatetest.Instance
 	record        *record
 	plain, secure *http.Client
 	sent          int
-	// open is what became of the requests to the host of a bend that nobody
-	// guards, and control the first of them that a guard would have kept away.
+	// open is what became of the requests to the host of a bypass without a
+	// guard, and control the first of them that a guard would have kept away.
 	open    map[string][]outcome
 	control map[string]int
 }
@@ -129,7 +129,7 @@ func (p *pairs) ask(t *testing.T, at, host string, r request, key http.Header) o
 		again := *body.Reader
 		send.Body = unsized{&again}
 	}
-	response, err := p.gate.Try(client, send)
+	response, err := p.instance.Try(client, send)
 	if err != nil {
 		t.Fatalf("%s%s: %v: %v", at, host, r, err)
 	}
@@ -150,55 +150,55 @@ func requests() []request {
 	return list
 }
 
-// TestGuardsAndBends sends requests to a host for each pair of a guard and
+// TestGuardsAndBypasses sends requests to a host for each pair of a guard and
 // something that leads requests another way. Without the key none may reach a
-// backend; with it the same becomes of them as without the guard. What a bend
+// backend; with it the same becomes of them as without the guard. What a bypass
 // does is shown at an unguarded host.
 //
 // Where a second Ingress stands beside the guarded one, each guard gets each
-// request over both protocols. For the other bends each two of guard, bend and
+// request over both protocols. For the other bypasses each two of guard, bypass and
 // request meet.
-func TestGuardsAndBends(t *testing.T) {
+func TestGuardsAndBypasses(t *testing.T) {
 	t.Parallel()
 	r := &record{seen: map[string]string{}}
-	judge := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	authService := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Token") != "ok" {
 			w.WriteHeader(http.StatusUnauthorized)
 		}
 	}))
-	gate := headgatetest.Start(t, headgatetest.Options{Manifests: hostsOfPairs(t, judge) +
+	instance := headgatetest.Start(t, headgatetest.Options{Manifests: hostsOfPairs(t, authService) +
 		headgatetest.Service("app") + headgatetest.Endpoints("app", r.backend(t, "app")) +
 		headgatetest.Service("next") + headgatetest.Endpoints("next", r.backend(t, "next")) +
-		headgatetest.Service("nobody") + headgatetest.Endpoints("nobody")})
-	p := &pairs{gate: gate, record: r, plain: gate.NewClient(false), secure: gate.NewClient(true), open: map[string][]outcome{}, control: map[string]int{}}
-	for number, name := range slices.Sorted(maps.Keys(bends)) {
+		headgatetest.Service("silent") + headgatetest.Endpoints("silent")})
+	p := &pairs{instance: instance, record: r, plain: instance.NewClient(false), secure: instance.NewClient(true), open: map[string][]outcome{}, control: map[string]int{}}
+	for number, name := range slices.Sorted(maps.Keys(bypasses)) {
 		p.checkEffects(t, name)
 		for i, request := range requests() {
 			p.checkPairs(t, name, number, i, request)
 		}
-		if _, reached := p.control[name]; reached == bends[name].elsewhere {
-			t.Errorf("%s: a request reached the backend of the host that nobody guards: %v", name, reached)
+		if _, reached := p.control[name]; reached == bypasses[name].elsewhere {
+			t.Errorf("%s: a request reached the backend of the host without a guard: %v", name, reached)
 		}
 		p.rest()
 	}
-	p.checkGlobal(t, judge)
+	p.checkGlobal(t, authService)
 	if said := r.of(""); said != "" {
 		t.Errorf("a backend got what no request asked for: %.200s", said)
 	}
 }
 
-// hostsOfPairs is a host for each pair, BEND.GUARD or BEND.GUARD-BROKEN, and
-// one for each bend alone, BEND.open.
-func hostsOfPairs(t *testing.T, judge string) string {
+// hostsOfPairs is a host for each pair, BYPASS.GUARD or BYPASS.GUARD-BROKEN, and
+// one for each bypass alone, BYPASS.open.
+func hostsOfPairs(t *testing.T, authService string) string {
 	manifests := usersSecret + strings.Replace(usersSecret, "{name: users}", "{name: users, namespace: other}", 1) +
 		"---\nkind: Secret\napiVersion: v1\nmetadata: {name: digests}\nstringData: {auth: 'user:here:b1a95a9b8a0d8f2dd2c5e3a4f1c3dd1f'}\n" +
 		"---\nkind: Secret\napiVersion: v1\nmetadata: {name: empty}\n"
 	var secured []string
 	add := func(name, host string, guard []string) {
-		b := bends[name]
+		b := bypasses[name]
 		var annotations []string
 		for _, a := range slices.Concat(guard, b.annotations) {
-			annotations = append(annotations, strings.NewReplacer("ADDRESS", judge, "HOST", host).Replace(a))
+			annotations = append(annotations, strings.NewReplacer("ADDRESS", authService, "HOST", host).Replace(a))
 		}
 		ingress := headgatetest.Ingress(host, b.under+host, cmp.Or(b.path, "/"), cmp.Or(b.service, "app"), annotations...)
 		if b.secured {
@@ -210,7 +210,7 @@ func hostsOfPairs(t *testing.T, judge string) string {
 			manifests += b.beside(host, annotations)
 		}
 	}
-	for name := range bends {
+	for name := range bypasses {
 		add(name, name+".open", nil)
 		for _, g := range guards {
 			add(name, name+"."+g.name, g.annotations)
@@ -222,10 +222,10 @@ func hostsOfPairs(t *testing.T, judge string) string {
 	return manifests + headgatetest.TLSSecret("certificate", headgatetest.NewKeyPair(t, "pairs", secured...))
 }
 
-// checkEffects shows that a bend does what it is there for, and that nothing
+// checkEffects shows that a bypass does what it is there for, and that nothing
 // else does.
 func (p *pairs) checkEffects(t *testing.T, name string) {
-	b := bends[name]
+	b := bypasses[name]
 	for _, e := range b.effects {
 		at, other := cmp.Or(e.at, b.asked), cmp.Or(e.unlike, "none")
 		r := request{Request: e.Request}
@@ -233,18 +233,18 @@ func (p *pairs) checkEffects(t *testing.T, name string) {
 			t.Errorf("%s: %v: %s, want %s", name, r, got, e.want)
 		}
 		if got := p.ask(t, at, other+".open", r, nil).String(); got == e.want {
-			t.Errorf("%s: %v: it is %s with the bend %s too", name, r, got, other)
+			t.Errorf("%s: %v: it is %s with the bypass %s too", name, r, got, other)
 		}
 	}
 	if len(b.effects) == 0 && name != "none" {
-		t.Errorf("%s: nothing shows that it bends", name)
+		t.Errorf("%s: nothing shows that it works", name)
 	}
 }
 
-// checkPairs sends the i-th request to the hosts of a bend.
+// checkPairs sends the i-th request to the hosts of a bypass.
 func (p *pairs) checkPairs(t *testing.T, name string, number, i int, r request) {
 	t.Helper()
-	b := bends[name]
+	b := bypasses[name]
 	open := p.ask(t, b.asked, name+".open", r, nil)
 	p.open[name] = append(p.open[name], open)
 	free := !open.reached() || b.leads(r.Path)
@@ -276,17 +276,17 @@ func (p *pairs) checkPairs(t *testing.T, name string, number, i int, r request) 
 	}
 }
 
-// sparse tells whether the i-th of all requests is one of those by which each
+// sparse reports whether the i-th of all requests is one of those by which each
 // way is gone once, over the protocols by turns.
 func sparse(i int) bool { return i%2 == i/2%2 }
 
-// checkBroken sends the i-th request to the hosts of a bend whose guard is
+// checkBroken sends the i-th request to the hosts of a bypass whose guard is
 // broken, by turns with the key.
 func (p *pairs) checkBroken(t *testing.T, name string, g guard, number, i int, r request) {
 	t.Helper()
-	b, open := bends[name], p.open[name][i]
+	b, open := bypasses[name], p.open[name][i]
 	for broken := range g.broken {
-		if all := slices.Contains(deaf, broken); all && (!sparse(i) || b.beside == nil && (i/2+number)%3 != 0) || !all && i%9 != 0 {
+		if all := slices.Contains(thorough, broken); all && (!sparse(i) || b.beside == nil && (i/2+number)%3 != 0) || !all && i%9 != 0 {
 			continue
 		}
 		host := name + "." + g.name + "-" + broken
@@ -295,8 +295,9 @@ func (p *pairs) checkBroken(t *testing.T, name string, g guard, number, i int, r
 			key = g.key
 		}
 		got := p.ask(t, b.asked, host, r, key)
-		// A twin answers before it is known whether its host's routes are denied.
-		if !got.fits(open, !open.reached() || b.leads(r.Path), 401, 500, 503) || name == "twin" && got != open {
+		// A www redirect alias answers before it is known whether its host's
+		// routes are denied.
+		if !got.fits(open, !open.reached() || b.leads(r.Path), 401, 500, 503) || name == "www-alias" && got != open {
 			t.Errorf("%s: %v, with %v: %s, and without the guard: %s", host, r, key, got, open)
 		}
 	}
@@ -304,27 +305,27 @@ func (p *pairs) checkBroken(t *testing.T, name string, g guard, number, i int, r
 
 // checkGlobal has the hosts that were open guarded by a key of the ConfigMap:
 // as it should be, with a service that is down, and with a bad value.
-func (p *pairs) checkGlobal(t *testing.T, judge string) {
-	names := slices.Sorted(maps.Keys(bends))
+func (p *pairs) checkGlobal(t *testing.T, authService string) {
+	names := slices.Sorted(maps.Keys(bypasses))
 	for _, state := range []struct {
 		url     string
 		refusal int
 		keys    []http.Header
 	}{
-		{"http://" + judge + "/check", 401, []http.Header{nil}},
+		{"http://" + authService + "/check", 401, []http.Header{nil}},
 		{"http://127.0.0.1:1/check", 500, []http.Header{nil, token}},
-		{"http://" + judge + "/{x}", 503, []http.Header{nil, token}},
+		{"http://" + authService + "/{x}", 503, []http.Header{nil, token}},
 	} {
-		p.gate.Apply(headgatetest.Config("global-auth-url: " + state.url))
+		p.instance.Apply(headgatetest.Config("global-auth-url: " + state.url))
 		for _, name := range names {
 			for i, r := range requests() {
-				if !sparse(i) && (state.refusal != 401 || bends[name].beside == nil) {
+				if !sparse(i) && (state.refusal != 401 || bypasses[name].beside == nil) {
 					continue
 				}
 				key, open := state.keys[i/4%len(state.keys)], p.open[name][i]
-				free := !open.reached() || bends[name].exempt && bends[name].leads(r.Path)
-				got := p.ask(t, bends[name].asked, name+".open", r, key)
-				denied := state.refusal == 503 && name != "twin"
+				free := !open.reached() || bypasses[name].exempt && bypasses[name].leads(r.Path)
+				got := p.ask(t, bypasses[name].asked, name+".open", r, key)
+				denied := state.refusal == 503 && name != "www-alias"
 				if !got.fits(open, free, state.refusal) || free && !denied && !open.isDefault() && got != open {
 					t.Errorf("%s: %v, with %v: %s with global-auth-url: %s, and without: %s", name, r, key, got, state.url, open)
 				}
@@ -335,7 +336,7 @@ func (p *pairs) checkGlobal(t *testing.T, judge string) {
 			p.rest()
 		}
 	}
-	p.gate.Delete(headgatetest.Config())
+	p.instance.Delete(headgatetest.Config())
 	for _, name := range names {
 		p.checkControl(t, name, nil)
 	}
@@ -353,7 +354,7 @@ func (p *pairs) checkControl(t *testing.T, name string, key http.Header) {
 	if !ok {
 		return
 	}
-	if got, open := p.ask(t, bends[name].asked, name+".open", requests()[i], key), p.open[name][i]; got != open {
+	if got, open := p.ask(t, bypasses[name].asked, name+".open", requests()[i], key), p.open[name][i]; got != open {
 		t.Errorf("%s: %v, with %v: %s, and %s before", name, requests()[i], key, got, open)
 	}
 }
@@ -363,9 +364,9 @@ func (p *pairs) checkControl(t *testing.T, name string, key http.Header) {
 // guard, and no other service decides by the path.
 func TestTargetsOfGuardedHosts(t *testing.T) {
 	t.Parallel()
-	judge := headgatetest.StartBackend(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	authService := headgatetest.StartBackend(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	basic := []string{"auth-type: basic", "auth-secret: users"}
-	gate := headgatetest.Start(t, headgatetest.Options{Manifests: usersSecret + headgatetest.Service("app") + headgatetest.Endpoints("app", headgatetest.StartEcho(t, "app")) +
+	instance := headgatetest.Start(t, headgatetest.Options{Manifests: usersSecret + headgatetest.Service("app") + headgatetest.Endpoints("app", headgatetest.StartEcho(t, "app")) +
 		headgatetest.Ingress("one", "one.test", "/", "app", basic...) +
 		headgatetest.Ingress("two", "two.test", "/", "app", basic...) + headgatetest.Ingress("two-b", "two.test", "/b", "app", basic...) +
 		headgatetest.Ingress("below", "below.test", "/a", "app", basic...) +
@@ -374,7 +375,7 @@ func TestTargetsOfGuardedHosts(t *testing.T) {
 		headgatetest.Ingress("realm", "realm.test", "/", "app", basic...) + headgatetest.Ingress("realm-b", "realm.test", "/b", "app", append(basic, "auth-realm: other")...) +
 		headgatetest.Ingress("denied", "denied.test", "/", "app") + headgatetest.Ingress("denied-b", "denied.test", "/b", "app", "auth-type: none") +
 		headgatetest.Ingress("any", "any.test", "/", "app", slices.Concat(basic, []string{"satisfy: any"})...) + headgatetest.Ingress("any-b", "any.test", "/b", "app", basic...) +
-		headgatetest.Ingress("asked", "asked.test", "/", "app", "auth-url: http://"+judge+"/check"),
+		headgatetest.Ingress("asked", "asked.test", "/", "app", "auth-url: http://"+authService+"/check"),
 	})
 	const target = "/a%2Fb//c/../d?x=%2F"
 	for host, want := range map[string]string{
@@ -383,19 +384,19 @@ func TestTargetsOfGuardedHosts(t *testing.T) {
 		"denied.test": "/a/b/d?x=%2F", "any.test": "/a/b/d?x=%2F", "asked.test": "/a/b/d?x=%2F",
 	} {
 		headgatetest.EveryProtocol(func(http2 bool, scheme string) {
-			r := gate.Do(headgatetest.Request{Host: host, Path: target, Scheme: scheme, HTTP2: http2, Header: password}).WantStatus(t, 200)
+			r := instance.Do(headgatetest.Request{Host: host, Path: target, Scheme: scheme, HTTP2: http2, Header: password}).WantStatus(t, 200)
 			if r.Echo.Target != want {
 				t.Errorf("%s, %s: the backend was asked for %s, want %s", host, r.Proto, r.Echo.Target, want)
 			}
 			// What can be read one way only goes on as it is on every host.
 			const plain = "/a%2Fb//%64?x"
-			r = gate.Do(headgatetest.Request{Host: host, Path: plain, Scheme: scheme, HTTP2: http2, Header: password}).WantStatus(t, 200)
+			r = instance.Do(headgatetest.Request{Host: host, Path: plain, Scheme: scheme, HTTP2: http2, Header: password}).WantStatus(t, 200)
 			if r.Echo.Target != plain {
 				t.Errorf("%s, %s: the backend was asked for %s, want %s", host, r.Proto, r.Echo.Target, plain)
 			}
 		})
 	}
-	gate.Do(headgatetest.Request{Host: "one.test", Path: target}).WantStatus(t, 401)
-	gate.Do(headgatetest.Request{Host: "one.test", Path: "/a/..;/b", Header: password}).WantStatus(t, 200)
-	gate.Do(headgatetest.Request{Host: "open.test", Path: "/x/../a/..;/b", Header: password}).WantStatus(t, 400)
+	instance.Do(headgatetest.Request{Host: "one.test", Path: target}).WantStatus(t, 401)
+	instance.Do(headgatetest.Request{Host: "one.test", Path: "/a/..;/b", Header: password}).WantStatus(t, 200)
+	instance.Do(headgatetest.Request{Host: "open.test", Path: "/x/../a/..;/b", Header: password}).WantStatus(t, 400)
 }

@@ -17,7 +17,7 @@ import (
 var requestID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
 // usual is the header that a backend gets of a request that has none of its
-// own, as the predecessor sends it.
+// own, as ingress-nginx sends it.
 func usual(host, scheme, port string) http.Header {
 	return http.Header{
 		"Host": {host}, "X-Request-Id": {"ID"}, "X-Real-Ip": {"127.0.0.1"}, "X-Forwarded-For": {"127.0.0.1"}, "X-Forwarded-Host": {host},
@@ -118,7 +118,7 @@ func TestAnswerHeaders(t *testing.T) {
 		host, path string
 		status     int
 	}{
-		{"plain.test", "/", 200}, {"named.test", "/", 200}, {"nobody.test", "/", 404}, {"slash.test", "/foo", 301}, {"dead.test", "/", 503}, {"plain.test", "/..", 400},
+		{"plain.test", "/", 200}, {"named.test", "/", 200}, {"unknown.test", "/", 404}, {"slash.test", "/foo", 301}, {"dead.test", "/", 503}, {"plain.test", "/..", 400},
 	} {
 		for _, scheme := range []string{"http", "https"} {
 			r := g.Do(headgatetest.Request{Scheme: scheme, Host: c.host, Path: c.path}).WantStatus(t, c.status)

@@ -65,7 +65,7 @@ var tryKeys = []keyCase{
 		request: headgatetest.Request{Path: "/never"}, see: inTime, was: "none", is: "504", slow: true,
 	},
 	{
-		key: "proxy-send-timeout", before: "-", after: "1", service: "deaf", annotations: append([]string{"proxy-body-size: 0"}, never...),
+		key: "proxy-send-timeout", before: "-", after: "1", service: "stalled", annotations: append([]string{"proxy-body-size: 0"}, never...),
 		request: headgatetest.Request{Method: http.MethodPost}, body: 16 << 20, see: inTime, was: "none", is: "504", slow: true,
 	},
 	{

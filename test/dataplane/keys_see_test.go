@@ -15,9 +15,9 @@ const (
 	answerToFile = "an upstream response is buffered to a temporary file"
 )
 
-// logs tells whether the log has a line with a text about a visit.
+// logs reports whether the log has a line with a text about a visit.
 func (v *keyVisit) logs(text string) bool {
-	for line := range strings.Lines(v.gate.Log.String()) {
+	for line := range strings.Lines(v.instance.Log.String()) {
 		if strings.Contains(line, text) && strings.Contains(line, v.mark) {
 			return true
 		}
@@ -27,18 +27,17 @@ func (v *keyVisit) logs(text string) bool {
 
 // waitForLog returns when the log has all that NGINX wrote so far: what it
 // writes of a request that comes now is there.
-func (v *keyVisit) waitForLog(b *keyBed) {
-	last := b.visit(v.gate, headgatetest.Request{Method: http.MethodPost, Path: "/"}, 100_000, false, "http", false)
+func (v *keyVisit) waitForLog(b *keyFixture) {
+	last := b.visit(v.instance, headgatetest.Request{Method: http.MethodPost, Path: "/"}, 100_000, false, "http", false)
 	last.request.Host, last.request.Path = "own.test", "/?"+last.mark
 	last.ask()
-	for deadline := time.Now().Add(headgatetest.Patience); !last.logs(bodyToFile) && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(headgatetest.Timeout); !last.logs(bodyToFile) && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// bodyFile sees whether NGINX put a request's body into a file, of which its
-// log tells.
-func bodyFile(b *keyBed, v *keyVisit) string {
+// bodyFile sees whether NGINX put a request's body into a file, which it logs.
+func bodyFile(b *keyFixture, v *keyVisit) string {
 	v.request.Path = "/?" + v.mark
 	r := v.ask()
 	v.waitForLog(b)
@@ -50,7 +49,7 @@ func bodyFile(b *keyBed, v *keyVisit) string {
 
 // open asks, and returns when the head of the answer is there.
 func (v *keyVisit) open() (*http.Response, error) {
-	client := v.gate.NewClient(v.request.HTTP2)
+	client := v.instance.NewClient(v.request.HTTP2)
 	request, err := http.NewRequest(http.MethodGet, v.request.Scheme+"://a.test"+v.request.Path, nil)
 	if err != nil {
 		return nil, err
@@ -60,7 +59,7 @@ func (v *keyVisit) open() (*http.Response, error) {
 }
 
 // inParts sees what a backend says of how the parts of its answer arrive.
-func inParts(_ *keyBed, v *keyVisit) string {
+func inParts(_ *keyFixture, v *keyVisit) string {
 	response, err := v.open()
 	if err != nil {
 		return err.Error()
@@ -81,7 +80,7 @@ func inParts(_ *keyBed, v *keyVisit) string {
 // answerFile sees whether NGINX puts an answer into a file that its client does
 // not read yet. It returns when the backend got rid of the answer, or does not
 // seem to.
-func answerFile(b *keyBed, v *keyVisit) string {
+func answerFile(b *keyFixture, v *keyVisit) string {
 	v.request.Path += "?" + v.mark
 	response, err := v.open()
 	if err != nil {

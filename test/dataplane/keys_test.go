@@ -12,7 +12,7 @@ import (
 )
 
 // A keyCase is a change of a ConfigMap key, and what a client sees of it. Words
-// in capitals stand for addresses: see startKeyBed.
+// in capitals stand for addresses: see startKeyFixture.
 type keyCase struct {
 	key, before, after string // "-" is without the key
 	beside             []string
@@ -23,7 +23,7 @@ type keyCase struct {
 	request headgatetest.Request
 	body    int // bytes
 	chunked bool
-	see     func(*keyBed, *keyVisit) string
+	see     func(*keyFixture, *keyVisit) string
 	was, is string
 	reloads int
 	// slow cases don't look what a change back does.
@@ -39,7 +39,7 @@ var tenancyKeys = []keyCase{
 	},
 	{
 		key: "annotations-risk-level", before: "Medium", after: "High",
-		service: "echo", annotations: []string{"auth-url: http://JUDGE/status/401"}, see: status, was: "503", is: "401",
+		service: "echo", annotations: []string{"auth-url: http://AUTH/status/401"}, see: status, was: "503", is: "401",
 	},
 	{
 		key: "annotation-value-word-blocklist", before: "-", after: "a.test,b.test",
@@ -61,8 +61,8 @@ var tenancyKeys = []keyCase{
 	{key: "whitelist-source-range", before: "-", after: "127.0.0.0/8", service: "echo", see: status, was: "200", is: "503"},
 	{key: "denylist-source-range", before: "-", after: "10.0.0.0/8", service: "echo", see: status, was: "200", is: "503"},
 	{key: "block-cidrs", before: "-", after: "10.0.0.0/8", service: "echo", see: status, was: "200", is: "503"},
-	{key: "block-user-agents", before: "-", after: "nobody", service: "echo", see: status, was: "200", is: "503"},
-	{key: "block-referers", before: "-", after: "nobody", service: "echo", see: status, was: "200", is: "503"},
+	{key: "block-user-agents", before: "-", after: "unwanted", service: "echo", see: status, was: "200", is: "503"},
+	{key: "block-referers", before: "-", after: "unwanted", service: "echo", see: status, was: "200", is: "503"},
 }
 
 var answerKeys = []keyCase{
@@ -96,46 +96,46 @@ var answerKeys = []keyCase{
 	},
 }
 
-// asksJudge is a key by which the service of the cases is asked, and lets pass.
-const asksJudge = "global-auth-url: http://JUDGE/check"
+// asksAuthService is a key by which the service of the cases is asked, and lets pass.
+const asksAuthService = "global-auth-url: http://AUTH/check"
 
 var authKeys = []keyCase{
-	{key: "global-auth-url", before: "-", after: "http://JUDGE/status/403", service: "echo", see: status, was: "200", is: "403"},
+	{key: "global-auth-url", before: "-", after: "http://AUTH/status/403", service: "echo", see: status, was: "200", is: "403"},
 	{
-		key: "global-auth-method", before: "-", after: "POST", beside: []string{asksJudge, "global-auth-response-headers: X-Method"},
-		service: "echo", see: told("X-Method"), was: "GET", is: "POST",
+		key: "global-auth-method", before: "-", after: "POST", beside: []string{asksAuthService, "global-auth-response-headers: X-Method"},
+		service: "echo", see: received("X-Method"), was: "GET", is: "POST",
 	},
 	{
-		key: "global-auth-response-headers", before: "X-Other", after: "X-Method", beside: []string{asksJudge},
-		service: "echo", see: told("X-Method"), was: "", is: "GET",
+		key: "global-auth-response-headers", before: "X-Other", after: "X-Method", beside: []string{asksAuthService},
+		service: "echo", see: received("X-Method"), was: "", is: "GET",
 	},
 	{
-		key: "global-auth-request-redirect", before: "-", after: "https://app.example/back", beside: []string{asksJudge, "global-auth-response-headers: X-Redirect"},
-		service: "echo", request: headgatetest.Request{Path: "/x"}, see: told("X-Redirect"), was: "/x", is: "https://app.example/back",
+		key: "global-auth-request-redirect", before: "-", after: "https://app.example/back", beside: []string{asksAuthService, "global-auth-response-headers: X-Redirect"},
+		service: "echo", request: headgatetest.Request{Path: "/x"}, see: received("X-Redirect"), was: "/x", is: "https://app.example/back",
 	},
 	{
-		key: "global-auth-signin", before: "-", after: "https://login.example/", beside: []string{"global-auth-url: http://JUDGE/status/401"},
+		key: "global-auth-signin", before: "-", after: "https://login.example/", beside: []string{"global-auth-url: http://AUTH/status/401"},
 		service: "echo", see: header("Location"), was: "401 ", is: "302 https://login.example/?rd=SCHEME://a.test%2F",
 	},
 	{
 		key: "global-auth-signin-redirect-param", before: "-", after: "next",
-		beside:  []string{"global-auth-url: http://JUDGE/status/401", "global-auth-signin: https://login.example/"},
+		beside:  []string{"global-auth-url: http://AUTH/status/401", "global-auth-signin: https://login.example/"},
 		service: "echo", see: header("Location"),
 		was: "302 https://login.example/?rd=SCHEME://a.test%2F", is: "302 https://login.example/?next=SCHEME://a.test%2F",
 	},
 	{
 		key: "global-auth-cache-key", before: "-", after: "$http_x_mark",
-		beside:  []string{asksJudge, "global-auth-cache-duration: 200 5m", "global-auth-response-headers: X-Count"},
-		service: "echo", see: twiceTold("X-Count"), was: "two answers", is: "one answer",
+		beside:  []string{asksAuthService, "global-auth-cache-duration: 200 5m", "global-auth-response-headers: X-Count"},
+		service: "echo", see: sameTwice("X-Count"), was: "two answers", is: "one answer",
 	},
 	{
 		key: "global-auth-cache-duration", before: "403 5m", after: "200 5m",
-		beside:  []string{asksJudge, "global-auth-cache-key: $http_x_mark", "global-auth-response-headers: X-Count"},
-		service: "echo", see: twiceTold("X-Count"), was: "two answers", is: "one answer",
+		beside:  []string{asksAuthService, "global-auth-cache-key: $http_x_mark", "global-auth-response-headers: X-Count"},
+		service: "echo", see: sameTwice("X-Count"), was: "two answers", is: "one answer",
 	},
 	{
-		key: "global-auth-always-set-cookie", before: "-", after: "true", beside: []string{"global-auth-url: http://JUDGE/cookie"},
-		service: "play", request: headgatetest.Request{Path: "/404"}, see: header("Set-Cookie"), was: "404 ", is: "404 judge=1",
+		key: "global-auth-always-set-cookie", before: "-", after: "true", beside: []string{"global-auth-url: http://AUTH/cookie"},
+		service: "play", request: headgatetest.Request{Path: "/404"}, see: header("Set-Cookie"), was: "404 ", is: "404 auth=1",
 	},
 }
 
@@ -148,7 +148,7 @@ var elsewhere = map[string]string{
 	"service_upstream": "TestServiceUpstream: it needs Services with addresses",
 }
 
-// hidden are the keys of which no answer tells.
+// hidden are the keys that change no answer.
 var hidden = map[string]string{
 	"proxy-buffers-number":    "what it keeps off the disk, the kernel's own buffers keep too; the case looks at nginx.conf",
 	"proxy-busy-buffers-size": "it says how much of an answer NGINX sends at once, and the kernel hides that; the case looks at nginx.conf",
@@ -158,12 +158,12 @@ func keyCases() []keyCase {
 	return slices.Concat(tenancyKeys, answerKeys, authKeys, bodyKeys, answerBufferKeys, tryKeys)
 }
 
-// Whatever a route's defaults are, a change of the ConfigMap is seen by the next
+// A change of the ConfigMap, with any defaults of a route, is seen by the next
 // request, and makes as many reloads as are due: none, or one for what only
 // nginx.conf can say.
 func TestKeysChangeLive(t *testing.T) {
 	t.Parallel()
-	b := startKeyBed(t)
+	b := startKeyFixture(t)
 	for _, c := range keyCases() {
 		t.Run(fmt.Sprintf("%s: %s", c.key, c.after), func(t *testing.T) {
 			t.Parallel()
@@ -211,7 +211,7 @@ func TestEveryKeyIsChangedLive(t *testing.T) {
 	}
 	for key := range hidden {
 		if !cases[key] {
-			t.Errorf("there is no case of %s, of which no answer tells", key)
+			t.Errorf("there is no case of %s, which changes no answer", key)
 		}
 	}
 }

@@ -88,7 +88,7 @@ return {
 		}
 		select {
 		case <-arrived:
-		case <-time.After(headgatetest.Patience):
+		case <-time.After(headgatetest.Timeout):
 			t.Fatal("the backend is not asked")
 		}
 		if n := open(); n != "2" {

@@ -26,13 +26,13 @@ func small() *plan.Dictionaries {
 	return &plan.Dictionaries{Number: 1, Units: size, Versions: size, Certificates: size}
 }
 
-// Larger dictionaries take the place of smaller ones while hosts and
+// Larger dictionaries replace smaller ones while hosts and
 // certificates come in: no request meets an empty one, and no push is lost.
 func TestDictionariesGrowUnderLoad(t *testing.T) {
 	t.Parallel()
 	timing := headgatetest.Hasty()
 	timing.Drain = 100 * time.Millisecond
-	g := headgatetest.Start(t, headgatetest.Options{Workers: 2, Timing: timing, Dictionaries: small(), Features: telling(),
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 2, Timing: timing, Dictionaries: small(), Features: namingWorkers(),
 		Manifests: served("one", headgatetest.StartEcho(t, "one"))})
 	const batches, perBatch = 24, 20
 	host := func(n int) string { return fmt.Sprintf("h%d.test", n) }
@@ -52,7 +52,7 @@ func TestDictionariesGrowUnderLoad(t *testing.T) {
 	// Hosts below this number are known to be served.
 	var known atomic.Int64
 	put(0)
-	g.Settle()
+	g.WaitSynced()
 	known.Store(perBatch)
 	check := func(n int) error {
 		client := g.NewClient(false)
@@ -77,11 +77,11 @@ func TestDictionariesGrowUnderLoad(t *testing.T) {
 		// Those between two waits arrive while NGINX is reloaded, too.
 		put(batch)
 		if batch%4 == 3 {
-			g.Settle()
+			g.WaitSynced()
 			known.Store(int64(batch+1) * perBatch)
 		}
 	}
-	g.Settle()
+	g.WaitSynced()
 	l.wantNoneWrong(t, 100)
 	for n := range pairs {
 		if err := check(n); err != nil {
@@ -169,7 +169,7 @@ func TestMemoryGrowsForWhatDoesNotFit(t *testing.T) {
 		wantEcho(t, g.Get("z.test", fmt.Sprintf("/%s/%d", strings.Repeat("x", 100), n)), "one")
 	}
 	if n := g.Value(g.Metrics.PushFailures); n == 0 {
-		t.Error("no push was refused, so this tells nothing")
+		t.Error("no push was refused, so this shows nothing")
 	}
 	if text := g.Log.String(); !strings.Contains(text, `reason="the shared memory grows"`) || !strings.Contains(text, dataplane.ErrFull.Error()) {
 		t.Error("the log does not say what happened")
@@ -177,7 +177,7 @@ func TestMemoryGrowsForWhatDoesNotFit(t *testing.T) {
 }
 
 // A large push must not make other requests wait.
-func TestLargePushBlocksNobody(t *testing.T) {
+func TestLargePushBlocksNoRequest(t *testing.T) {
 	g := headgatetest.StartBare(t, headgatetest.Options{Workers: 1})
 	startControl(t, g)
 	l := &line{port: g.HTTP}
@@ -223,7 +223,7 @@ func TestLargePushBlocksNobody(t *testing.T) {
 		most, asked := slowest(pushed)
 		t.Logf("slowest request: %v at rest, %v of %d during the push", base, most, asked)
 		if asked < 50 {
-			t.Errorf("%d requests are too few to tell anything", asked)
+			t.Errorf("%d requests are too few to show anything", asked)
 		}
 		if most <= base+bound {
 			break

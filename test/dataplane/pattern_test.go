@@ -40,8 +40,8 @@ var patternCases = []pathCase{
 func TestPatterns(t *testing.T) { checkPaths(t, patternCases) }
 
 // A pattern that takes forever is given up, and no other route, which may
-// guard less, answers in its place: not without the password that its own
-// wants, and not with it. The worker goes on meanwhile.
+// guard less, answers instead: not without the password that its own wants, and
+// not with it. The worker goes on meanwhile.
 func TestExplodingPattern(t *testing.T) {
 	t.Parallel()
 	backends := record{seen: map[string]string{}}
@@ -76,7 +76,7 @@ func TestExplodingPattern(t *testing.T) {
 }
 
 // Names that an alias takes forever for cost the worker only so much: it is
-// tried no more. Nobody else's alias loses.
+// tried no more. The aliases of other Ingresses still work.
 func TestExplodingAlias(t *testing.T) {
 	t.Parallel()
 	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Manifests: served("a", startWire(t, "X-Wire: a\r\n").address) +
@@ -95,7 +95,7 @@ func TestExplodingAlias(t *testing.T) {
 	checkPath(t, g, strings.Repeat("good.", 50)+"good1", "/ 404")
 	g.Get(strings.Repeat("x", 5000), "/").WantStatus(t, 404)
 	g.Apply(ruled("good", "good.test Prefix / a", "", `server-alias: ~^good[0-9]$`))
-	headgatetest.Eventually(t, "it is tried anew", func() bool { return g.Get("aaaaa", "/").Status == 200 })
+	headgatetest.Eventually(t, "it is tried again", func() bool { return g.Get("aaaaa", "/").Status == 200 })
 }
 
 func TestAliases(t *testing.T) {

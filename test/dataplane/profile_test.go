@@ -18,7 +18,7 @@ import (
 
 // profilesOf is the number of profiles in nginx.conf, the default one among
 // them.
-func profilesOf(t *testing.T, g *headgatetest.Gate) int {
+func profilesOf(t *testing.T, g *headgatetest.Instance) int {
 	t.Helper()
 	conf, err := os.ReadFile(filepath.Join(g.RunDir.Path(), "nginx.conf"))
 	if err != nil {
@@ -28,7 +28,7 @@ func profilesOf(t *testing.T, g *headgatetest.Gate) int {
 }
 
 // posting is clients that keep their connections.
-func posting(t *testing.T, g *headgatetest.Gate, clients int, host func(turn int) string) *load {
+func posting(t *testing.T, g *headgatetest.Instance, clients int, host func(turn int) string) *load {
 	t.Helper()
 	return startLoad(t, clients, func(number int) func() error {
 		l := &line{port: g.HTTP, idle: controller.DefaultTiming().Drain * 4 / 5}
@@ -86,7 +86,7 @@ func TestProfilesAreShared(t *testing.T) {
 	wantEcho(t, g.Get("sixth.test", "/"), "one")
 	step("another value, rounded to a known one", headgatetest.Ingress("seventh", "seventh.test", "/", "one", "proxy-buffer-size: 1000k"), "", 0)
 	step("one of two leaves a tuple", "", headgatetest.Ingress("seventh", "seventh.test", "/", "one"), 0)
-	step("nobody has the tuple any more", "", headgatetest.Ingress("sixth", "sixth.test", "/", "one"), 0)
+	step("no route has the tuple any more", "", headgatetest.Ingress("sixth", "sixth.test", "/", "one"), 0)
 	step("the tuple comes back", headgatetest.Ingress("sixth", "sixth.test", "/", "one", "proxy-buffer-size: 1m"), "", 0)
 	busy.wantNoneWrong(t, 100)
 }
@@ -137,7 +137,7 @@ func TestManyTuplesAreBounded(t *testing.T) {
 	for i := range n {
 		wantEcho(t, g.Get(fmt.Sprintf("t%d.test", i), "/"), "one")
 	}
-	// The exact limit is the route's own, whatever the profile.
+	// The exact limit is the route's own, with any profile.
 	for body, want := range map[int]int{1024: 200, 1025: 413} {
 		g.Do(headgatetest.Request{Method: "POST", Host: "t0.test", Body: strings.NewReader(strings.Repeat("x", body))}).WantStatus(t, want)
 	}

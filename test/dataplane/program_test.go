@@ -24,8 +24,8 @@ type program struct {
 	t           *testing.T
 	cmd         *exec.Cmd
 	folder, dir string
-	// gate lets NGINX start; waits tells that it was asked to.
-	gate, waits          string
+	// permit lets NGINX start; waits shows that it was asked to.
+	permit, waits        string
 	http, https, healthz uint16
 	log                  *headgatetest.Log
 	ended                chan struct{}
@@ -52,7 +52,7 @@ func TestProgram(t *testing.T) {
 }
 
 // startProgram runs the program as a user would, with more flags. Its NGINX starts, each time,
-// only while the file p.gate is there.
+// only while the file p.permit is there.
 func startProgram(t *testing.T, binary, manifests string, flags ...string) *program {
 	t.Helper()
 	root, err := os.MkdirTemp("", "hg-")
@@ -71,11 +71,11 @@ func startProgram(t *testing.T, binary, manifests string, flags ...string) *prog
 		nginx = named
 	}
 	p := &program{
-		t: t, folder: filepath.Join(root, "manifests"), gate: filepath.Join(root, "gate"), waits: filepath.Join(root, "waits"), dir: filepath.Join(root, "run"),
+		t: t, folder: filepath.Join(root, "manifests"), permit: filepath.Join(root, "permit"), waits: filepath.Join(root, "waits"), dir: filepath.Join(root, "run"),
 		http: porttest.Free(t), https: porttest.Free(t), healthz: porttest.Free(t), log: &headgatetest.Log{}, ended: make(chan struct{}),
 	}
 	p.write("nginx", fmt.Sprintf("#!/bin/sh\ncase \"$*\" in *' -c %s '*) echo >%s; while [ ! -e %s ]; do sleep 0.01; done ;; esac\nexec %s \"$@\"\n",
-		filepath.Join(p.dir, "nginx.conf"), p.waits, p.gate, nginx), 0o755)
+		filepath.Join(p.dir, "nginx.conf"), p.waits, p.permit, nginx), 0o755)
 	if err := os.Mkdir(p.folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func (p *program) write(name, text string, mode os.FileMode) {
 	}
 }
 
-// end makes the program leave, with whatever it runs.
+// end makes the program leave, with all that it runs.
 func (p *program) end() {
 	p.open(true)
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
@@ -123,13 +123,13 @@ func (p *program) end() {
 func (p *program) open(yes bool) {
 	p.t.Helper()
 	if yes {
-		p.write("gate", "", 0o644)
-	} else if err := os.Remove(p.gate); err != nil {
+		p.write("permit", "", 0o644)
+	} else if err := os.Remove(p.permit); err != nil {
 		p.t.Fatal(err)
 	}
 }
 
-// health is what the health check answers, with status 0 if nobody does.
+// health is what the health check answers, with status 0 without an answer.
 func (p *program) health() (int, string) {
 	response, err := http.Get("http://" + headgatetest.Address(p.healthz) + "/healthz")
 	if err != nil {
@@ -168,7 +168,7 @@ func (p *program) master() int {
 	return pid
 }
 
-// The health check tells whether requests are served as they should be.
+// The health check reports whether requests are served as they should be.
 func checkHealth(t *testing.T, binary string) {
 	t.Parallel()
 	p := startProgram(t, binary, served("one", headgatetest.StartEcho(t, "one"))+headgatetest.Ingress("a", "a.test", "/", "one"))
@@ -199,7 +199,7 @@ func checkHealth(t *testing.T, binary string) {
 	}
 }
 
-// SIGTERM while NGINX starts is no failure.
+// SIGTERM while NGINX starts is not a failure.
 func checkEarlyEnd(t *testing.T, binary string) {
 	t.Parallel()
 	p := startProgram(t, binary, "")
@@ -281,8 +281,8 @@ func checkCertificates(t *testing.T, binary string) {
 		"--default-ssl-certificate=default/main", "--enable-ssl-chain-completion")
 	p.open(true)
 	p.wantHealth("with NGINX", 200, "ok")
-	headgatetest.Eventually(t, "the default certificate has its issuer and a staple", func() bool {
-		connection, err := tls.Dial("tcp", headgatetest.Address(p.https), &tls.Config{InsecureSkipVerify: true, ServerName: "nobody.test"})
+	headgatetest.Eventually(t, "the default certificate has its issuer and an OCSP response", func() bool {
+		connection, err := tls.Dial("tcp", headgatetest.Address(p.https), &tls.Config{InsecureSkipVerify: true, ServerName: "unknown.test"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -291,6 +291,6 @@ func checkCertificates(t *testing.T, binary string) {
 		return state.PeerCertificates[0].Equal(pair.Leaf) && len(state.PeerCertificates) == 2 && len(state.OCSPResponse) > 0
 	})
 	if !strings.Contains(p.metrics(), `nginx_ingress_controller_ssl_expire_time_seconds{class="k8s.io/ingress-nginx",host="_",`) {
-		t.Error("the metrics say nothing of the certificate's end")
+		t.Error("the metrics lack the certificate's end")
 	}
 }

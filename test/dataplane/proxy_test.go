@@ -197,14 +197,14 @@ func (s *steps) takeUpload(w http.ResponseWriter, r *http.Request) {
 		}
 		select {
 		case s.read <- string(buffer):
-		case <-time.After(headgatetest.Patience):
+		case <-time.After(headgatetest.Timeout):
 			return
 		}
 	}
 }
 
 // checkEvents reads each event before the backend goes on to the next.
-func checkEvents(t *testing.T, g *headgatetest.Gate, s *steps, host string) {
+func checkEvents(t *testing.T, g *headgatetest.Instance, s *steps, host string) {
 	t.Helper()
 	connection := headgatetest.Dial(t, g.HTTP)
 	fmt.Fprintf(connection, "GET /events HTTP/1.1\r\nHost: %s\r\nX-Steps: 1\r\nConnection: close\r\n\r\n", host)
@@ -226,7 +226,7 @@ func checkEvents(t *testing.T, g *headgatetest.Gate, s *steps, host string) {
 }
 
 // checkUpload sends each piece when the backend has got the one before.
-func checkUpload(t *testing.T, g *headgatetest.Gate, s *steps) {
+func checkUpload(t *testing.T, g *headgatetest.Instance, s *steps) {
 	t.Helper()
 	for _, c := range []struct {
 		head, form, end string
@@ -244,7 +244,7 @@ func checkUpload(t *testing.T, g *headgatetest.Gate, s *steps) {
 				if got != piece {
 					t.Errorf("the backend read %q, want %q", got, piece)
 				}
-			case <-time.After(headgatetest.Patience):
+			case <-time.After(headgatetest.Timeout):
 				t.Fatalf("the backend never got %q", piece)
 			}
 		}
@@ -260,7 +260,7 @@ func checkUpload(t *testing.T, g *headgatetest.Gate, s *steps) {
 	}
 }
 
-func checkContinue(t *testing.T, g *headgatetest.Gate) {
+func checkContinue(t *testing.T, g *headgatetest.Instance) {
 	t.Helper()
 	connection := headgatetest.Dial(t, g.HTTP)
 	io.WriteString(connection, "POST / HTTP/1.1\r\nHost: plain.test\r\nExpect: 100-continue\r\nContent-Length: 5\r\nConnection: close\r\n\r\n")
@@ -279,7 +279,7 @@ func checkContinue(t *testing.T, g *headgatetest.Gate) {
 	}
 }
 
-func checkLargeBody(t *testing.T, g *headgatetest.Gate) {
+func checkLargeBody(t *testing.T, g *headgatetest.Instance) {
 	t.Helper()
 	body := make([]byte, 900_000)
 	if _, err := rand.Read(body); err != nil {
@@ -328,7 +328,7 @@ func TestMethods(t *testing.T) {
 			t.Errorf("%q: %d, want %d", text, r.Status, want)
 		}
 	}
-	if r := g.Do(headgatetest.Request{Method: "HEAD", Host: "nobody.test"}).WantStatus(t, 404); r.Body != "" {
+	if r := g.Do(headgatetest.Request{Method: "HEAD", Host: "unknown.test"}).WantStatus(t, 404); r.Body != "" {
 		t.Errorf("HEAD without a host: body %q", r.Body)
 	}
 }

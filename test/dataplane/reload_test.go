@@ -51,7 +51,7 @@ func TestHalfReadRequestMeetsAReload(t *testing.T) {
 	t.Parallel()
 	before := headgatetest.Ingress("a", "known.test", "/", "one") + headgatetest.Ingress("b", "new.test", "/", "one")
 	after := headgatetest.Ingress("a", "known.test", "/", "two", "proxy-body-size: 3m") + headgatetest.Ingress("b", "new.test", "/", "two", "proxy-body-size: 3m")
-	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Timing: headgatetest.Hasty(), Features: telling(),
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Timing: headgatetest.Hasty(), Features: namingWorkers(),
 		Manifests: served("one", headgatetest.StartEcho(t, "one")) + served("two", headgatetest.StartEcho(t, "two")) +
 			before + headgatetest.Ingress("c", "user-of-one.test", "/", "one")})
 	wantEcho(t, g.Get("known.test", "/"), "one")
@@ -93,7 +93,7 @@ func TestHalfReadRequestMeetsAReload(t *testing.T) {
 // Once a reload is reported done, no old worker answers a new connection.
 func TestReloadIsDoneWhenOldWorkersAreGone(t *testing.T) {
 	t.Parallel()
-	g := headgatetest.Start(t, headgatetest.Options{Workers: 2, Timing: headgatetest.Hasty(), Features: telling(),
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 2, Timing: headgatetest.Hasty(), Features: namingWorkers(),
 		Manifests: served("one", headgatetest.StartEcho(t, "one")) + headgatetest.Ingress("a", "a.test", "/", "one")})
 	l := startLoad(t, 3, func(int) func() error {
 		return func() error {
@@ -185,7 +185,7 @@ func TestOpenConnectionsOutliveChanges(t *testing.T) {
 		}
 	}))
 	defer close(more)
-	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Timing: headgatetest.Hasty(), Features: telling(),
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Timing: headgatetest.Hasty(), Features: namingWorkers(),
 		Manifests: served("one", backend) + served("two", headgatetest.StartEcho(t, "two")) + headgatetest.Ingress("a", "a.test", "/", "one")})
 
 	socket, stream := &line{port: g.HTTP}, &line{port: g.HTTP}

@@ -36,7 +36,7 @@ func TestRequestIDsNeverRepeat(t *testing.T) {
 	seen := map[string]bool{}
 	for id := range ids {
 		if seen[id] || !requestID.MatchString(id) {
-			t.Fatalf("a request's id is %q, which is no id or was another request's", id)
+			t.Fatalf("a request's id is %q, which is not an id or was another request's", id)
 		}
 		seen[id] = true
 	}

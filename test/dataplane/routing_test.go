@@ -10,7 +10,7 @@ import (
 )
 
 // A pathCase is the rules of one host and what paths lead to: "PATH SERVICE",
-// "PATH STATUS" or "PATH STATUS LOCATION". The predecessor's answers were
+// "PATH STATUS" or "PATH STATUS LOCATION". The answers of ingress-nginx were
 // recorded and are these.
 type pathCase struct {
 	name  string
@@ -90,7 +90,7 @@ func checkPaths(t *testing.T, cases []pathCase) {
 	}
 }
 
-func checkPath(t *testing.T, g *headgatetest.Gate, host, want string) {
+func checkPath(t *testing.T, g *headgatetest.Instance, host, want string) {
 	t.Helper()
 	path, want, _ := strings.Cut(want, " ")
 	r := askRaw(t, g, get(host, path))
@@ -291,7 +291,7 @@ func TestTargetsBesideAGuard(t *testing.T) {
 }
 
 // A whole URL in the request line names the host that counts.
-func checkAbsoluteForms(t *testing.T, g *headgatetest.Gate, host string) {
+func checkAbsoluteForms(t *testing.T, g *headgatetest.Instance, host string) {
 	t.Helper()
 	for _, c := range []struct{ line, header, target, sent string }{
 		{"http://" + host + "/a%2Fb?", host, "/a%2Fb?", host},
@@ -305,7 +305,7 @@ func checkAbsoluteForms(t *testing.T, g *headgatetest.Gate, host string) {
 		r := askRaw(t, g, get(c.header, c.line))
 		header := sentHeader(r.Body)
 		if r.Status != http.StatusOK || sentTarget(r.Body) != c.target || header.Get("Host") != c.sent || header.Get("X-Forwarded-Host") != c.sent {
-			t.Errorf("%s with Host %s: %d, the backend was told:\n%s", c.line, c.header, r.Status, r.Body)
+			t.Errorf("%s with Host %s: %d, the backend got:\n%s", c.line, c.header, r.Status, r.Body)
 		}
 	}
 }

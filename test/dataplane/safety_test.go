@@ -51,7 +51,7 @@ func TestBodyLimitHoldsInNamedProfiles(t *testing.T) {
 
 // push puts units into the data plane as the controller would, but without its
 // checks.
-func push(t *testing.T, g *headgatetest.Gate, entries ...unit.Change) {
+func push(t *testing.T, g *headgatetest.Instance, entries ...unit.Change) {
 	t.Helper()
 	state := g.State()
 	if _, err := g.Client.Push(t.Context(), state.Dictionary, state.Generation, entries); err != nil {
@@ -78,14 +78,14 @@ func TestEndpointsAreAddresses(t *testing.T) {
 			t.Errorf("endpoint %q: %d %.100s", endpoint, r.Status, r.Body)
 		}
 	}
-	// A worker that has none answers 503, and tells why.
+	// A worker that has none answers 503, and logs why.
 	push(t, g,
 		unit.Change{Kind: unit.Backend, Name: "default/b/80", Version: "1", Payload: []byte(`{"endpoints":["unix:` + g.RunDir.Socket() + `"]}`)},
 		unit.Change{Kind: unit.Host, Name: "b.test", Version: "1", Payload: []byte(`{"backends":["default/b/80"],"locations":["p"],"routes":[{"prefix":"/","backend":1,"location":1}]}`)},
 		unit.Change{Kind: unit.Name, Name: "b.test", Version: "1", Payload: []byte(`{"host":"b.test"}`)})
 	g.Get("b.test", "/v1/state").WantStatus(t, 503)
 	if !slices.ContainsFunc(g.State().Broken, func(b dataplane.Broken) bool { return b.Kind == "backend" && b.Name == "default/b/80" }) {
-		t.Errorf("the worker tells of no broken backend: %+v", g.State().Broken)
+		t.Errorf("the worker reports no broken backend: %+v", g.State().Broken)
 	}
 	push(t, g, unit.Change{Kind: unit.Backend, Name: "default/a/80", Version: "ff", Payload: []byte(`{"endpoints":["` + good + `"]}`)})
 	if r := g.Get("a.test", "/"); r.Header.Get("X-Wire") != "good" {
@@ -93,7 +93,7 @@ func TestEndpointsAreAddresses(t *testing.T) {
 	}
 }
 
-// What can't be decoded is told in the error log: its bytes must not make
+// What can't be decoded is written to the error log: its bytes must not make
 // lines there.
 func TestErrorLogCannotBeForged(t *testing.T) {
 	t.Parallel()
@@ -111,8 +111,8 @@ func TestErrorLogCannotBeForged(t *testing.T) {
 	for _, host := range []string{"h.test", "b.test"} {
 		g.Get(host, "/").WantStatus(t, 503)
 	}
-	told := func() int { return strings.Count(g.Log.String(), "can't be decoded") }
-	headgatetest.Eventually(t, "both are told", func() bool { return told() >= 2 })
+	logged := func() int { return strings.Count(g.Log.String(), "can't be decoded") }
+	headgatetest.Eventually(t, "both are logged", func() bool { return logged() >= 2 })
 	for line := range strings.Lines(g.Log.String()) {
 		if strings.Contains(line, "forged") && (!strings.Contains(line, "can't be decoded") || strings.Contains(line, "severity=emerg")) {
 			t.Errorf("a line that a tenant wrote: %s", line)
@@ -190,7 +190,7 @@ func bareNGINX(t *testing.T, location string) func(target string) string {
 			t.Logf("NGINX said:\n%s", output.String())
 		}
 	})
-	client := &http.Client{Timeout: headgatetest.Patience, Transport: &http.Transport{
+	client := &http.Client{Timeout: headgatetest.Timeout, Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 		},
@@ -290,7 +290,7 @@ func TestBackendsCannotRedirectInside(t *testing.T) {
 	}
 }
 
-func renderedConf(t *testing.T, g *headgatetest.Gate) string {
+func renderedConf(t *testing.T, g *headgatetest.Instance) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(g.RunDir.Path(), "nginx.conf"))
 	if err != nil {

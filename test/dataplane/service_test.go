@@ -121,7 +121,7 @@ func TestExternalName(t *testing.T) {
 		t.Errorf("%s answered, want two", got)
 	}
 	r.set("ext.test.", "")
-	headgatetest.Eventually(t, "the finding tells of it", func() bool { return g.Value(g.Metrics.Findings.WithLabelValues("Unresolved")) == 1 })
+	headgatetest.Eventually(t, "there is a finding", func() bool { return g.Value(g.Metrics.Findings.WithLabelValues("Unresolved")) == 1 })
 	wantEcho(t, g.Get("ext.test", "/"), "two")
 	r.set("ext.test.", "1 A 127.0.0.1")
 	if got := ask("two"); got != "one" {
@@ -190,7 +190,7 @@ func TestServiceUpstream(t *testing.T) {
 	wantEcho(t, g.Get("young.test", "/"), "pod")
 	wantEcho(t, g.Get("old.test", "/"), "pod")
 	if n := g.Value(g.Metrics.Findings.WithLabelValues("Conflict")); n != 1 {
-		t.Errorf("%d findings for the one that is overruled, want 1", n)
+		t.Errorf("%d findings for the one that is overridden, want 1", n)
 	}
 	g.Apply(onPort("old", "old.test", "s", early, asks))
 	wantEcho(t, g.Get("young.test", "/"), "service")

@@ -27,7 +27,7 @@ func (p *program) wantLeft(master int, goodOrder bool) {
 	p.t.Helper()
 	select {
 	case <-p.ended:
-	case <-time.After(headgatetest.Patience):
+	case <-time.After(headgatetest.Timeout):
 		p.t.Fatal("it did not leave")
 	}
 	if p.cmd.ProcessState.Success() != goodOrder {
@@ -49,8 +49,8 @@ func (p *program) ask(host, path string) (*http.Response, error) {
 }
 
 // A closing is the end of NGINX's ports. Connections that are refused from then
-// on are no loss; nor are those that the kernel has made and nobody has accepted
-// when NGINX closes its ports, which it resets.
+// on are not lost; nor are those that the kernel has made and NGINX has not
+// accepted when it closes its ports, which it resets.
 type closing struct {
 	mu sync.Mutex
 	// from is when ports may be closed, zero as long as they must not be.
@@ -65,9 +65,9 @@ func (c *closing) allow(from time.Time) {
 	c.from = from
 }
 
-// judge returns what went wrong with a request unless it met the closing.
+// record returns what went wrong with a request unless it met the closing.
 // Fresh: it was the first one on its connection.
-func (c *closing) judge(fresh bool, err error) error {
+func (c *closing) record(fresh bool, err error) error {
 	refused, reset := errors.Is(err, syscall.ECONNREFUSED), fresh && errors.Is(err, syscall.ECONNRESET)
 	if !refused && !reset {
 		return err
@@ -101,7 +101,7 @@ func checkStopUnderLoad(t *testing.T, binary string) {
 	t.Run("2 s", func(t *testing.T) {
 		stopUnderLoad(t, binary, 2*time.Second, func(p *program) {
 			headgatetest.Eventually(t, "the health check on NGINX's port fails", func() bool {
-				r, err := p.ask("nobody.test", "/healthz")
+				r, err := p.ask("unknown.test", "/healthz")
 				return err == nil && r.StatusCode == 503 && r.Close
 			})
 			p.write("manifests/late.yaml", headgatetest.Ingress("b", "late.test", "/", "one"), 0o644)
@@ -125,14 +125,14 @@ func stopUnderLoad(t *testing.T, binary string, grace time.Duration, meanwhile f
 			time.Sleep(time.Millisecond)
 			r, err := p.ask("a.test", "/")
 			if err != nil {
-				return c.judge(true, err)
+				return c.record(true, err)
 			}
 			return wantOK(r.StatusCode)
 		}
 	})
 	http2 := startLoad(t, 2, func(int) func() error { return p.overHTTP2(&c) })
 	headgatetest.Eventually(t, "a health check on NGINX's port", func() bool {
-		r, err := p.ask("nobody.test", "/healthz")
+		r, err := p.ask("unknown.test", "/healthz")
 		return err == nil && r.StatusCode == 200
 	})
 
@@ -141,20 +141,20 @@ func stopUnderLoad(t *testing.T, binary string, grace time.Duration, meanwhile f
 	}
 
 	master := p.master()
-	told := time.Now()
-	c.allow(told.Add(grace))
+	asked := time.Now()
+	c.allow(asked.Add(grace))
 	p.leave()
 	p.wantHealth("on SIGTERM", 500, "shutting down")
 	meanwhile(p)
 	p.wantLeft(master, true)
-	t.Logf("left after %v", time.Since(told).Round(time.Millisecond))
+	t.Logf("left after %v", time.Since(asked).Round(time.Millisecond))
 	for _, l := range []*load{kept, fresh, http2} {
 		l.wantNoneWrong(t, 50)
 	}
 	t.Logf("connections were taken for %v; %d were reset when that ended, %d refused later",
-		c.first.Sub(told).Round(time.Millisecond), c.reset, c.refused)
+		c.first.Sub(asked).Round(time.Millisecond), c.reset, c.refused)
 	if c.refused == 0 {
-		t.Error("nobody saw the ports closed")
+		t.Error("no client saw the ports closed")
 	}
 }
 
@@ -176,7 +176,7 @@ func (p *program) keeping(c *closing, pause, idle time.Duration) func() error {
 		time.Sleep(pause)
 		l.renew()
 		fresh := l.connection == nil
-		return c.judge(fresh, l.post("a.test"))
+		return c.record(fresh, l.post("a.test"))
 	}
 }
 
@@ -184,7 +184,7 @@ func (p *program) keeping(c *closing, pause, idle time.Duration) func() error {
 func (p *program) overHTTP2(c *closing) func() error {
 	protocols := &http.Protocols{}
 	protocols.SetHTTP2(true)
-	client := &http.Client{Timeout: headgatetest.Patience, Transport: &http.Transport{
+	client := &http.Client{Timeout: headgatetest.Timeout, Transport: &http.Transport{
 		Protocols: protocols, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 	}}
 	p.t.Cleanup(client.CloseIdleConnections)
@@ -198,7 +198,7 @@ func (p *program) overHTTP2(c *closing) func() error {
 		if err != nil {
 			// Behind its GOAWAY NGINX closes the connection, and what a client
 			// sends just then meets a reset.
-			return c.judge(true, err)
+			return c.record(true, err)
 		}
 		defer response.Body.Close()
 		if _, err := io.Copy(io.Discard, response.Body); err != nil {
@@ -220,7 +220,7 @@ func checkStopWithOpenConnections(t *testing.T, binary string) {
 	socket := p.webSocket("a.test")
 	defer socket.close()
 	master := p.master()
-	told := time.Now()
+	asked := time.Now()
 	p.leave()
 	headgatetest.Eventually(t, "no new connection is taken", func() bool {
 		l := &line{port: p.http}
@@ -231,16 +231,16 @@ func checkStopWithOpenConnections(t *testing.T, binary string) {
 	for ; say(socket, "still there?") == nil; said++ {
 		time.Sleep(5 * time.Millisecond)
 	}
-	lived := time.Since(told)
+	lived := time.Since(asked)
 	p.wantLeft(master, true)
 	t.Logf("the WebSocket lived for %v and said %d lines; it left after %v",
-		lived.Round(time.Millisecond), said, time.Since(told).Round(time.Millisecond))
+		lived.Round(time.Millisecond), said, time.Since(asked).Round(time.Millisecond))
 	if lived < drain+limit*9/10 {
 		t.Errorf("the WebSocket lived for %v, want %v", lived, drain+limit)
 	}
 }
 
-// webSocket opens a connection that says back what it is told.
+// webSocket opens a connection that sends back what it gets.
 func (p *program) webSocket(host string) *line {
 	p.t.Helper()
 	l := &line{port: p.http}
@@ -254,7 +254,7 @@ func (p *program) webSocket(host string) *line {
 	return l
 }
 
-// An NGINX that is started anew in the grace period is about to end too.
+// An NGINX that is restarted in the grace period is about to end too.
 func checkStopAndNGINXDies(t *testing.T, binary string) {
 	t.Parallel()
 	p := startProgram(t, binary, served("one", headgatetest.StartEcho(t, "one"))+headgatetest.Ingress("a", "a.test", "/", "one"),
@@ -269,7 +269,7 @@ func checkStopAndNGINXDies(t *testing.T, binary string) {
 		if err != nil || r.StatusCode != 200 {
 			return false
 		}
-		if health, err := p.ask("nobody.test", "/healthz"); !r.Close || err != nil || health.StatusCode != 503 {
+		if health, err := p.ask("unknown.test", "/healthz"); !r.Close || err != nil || health.StatusCode != 503 {
 			t.Fatalf("closes: %v; health check: %+v, %v", r.Close, health, err)
 		}
 		return true

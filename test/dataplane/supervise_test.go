@@ -26,7 +26,7 @@ func kill(t *testing.T, pid int, signal syscall.Signal) {
 // wantBack waits until an NGINX with another memory answers a.test, and fails
 // the test if that takes a second or more since it was killed, or if anything
 // is missing then.
-func wantBack(t *testing.T, g *headgatetest.Gate, before string, killed time.Time, pair headgatetest.KeyPair) (took time.Duration) {
+func wantBack(t *testing.T, g *headgatetest.Instance, before string, killed time.Time, pair headgatetest.KeyPair) (took time.Duration) {
 	t.Helper()
 	client := g.NewClient(false)
 	headgatetest.Eventually(t, "a new NGINX answers", func() bool {
@@ -48,7 +48,7 @@ func wantBack(t *testing.T, g *headgatetest.Gate, before string, killed time.Tim
 // workers outlive it or not. A busy machine may take longer once.
 func TestKilledNGINXIsBack(t *testing.T) {
 	pair := headgatetest.NewKeyPair(t, "b.test", "b.test")
-	g := headgatetest.Start(t, headgatetest.Options{Workers: 2, Timing: headgatetest.Hasty(), Features: telling(),
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 2, Timing: headgatetest.Hasty(), Features: namingWorkers(),
 		Manifests: served("one", headgatetest.StartEcho(t, "one")) + served("two", headgatetest.StartEcho(t, "two")) +
 			headgatetest.Ingress("a", "a.test", "/", "one") + headgatetest.Ingress("a2", "a.test", "/two", "two") +
 			headgatetest.TLSSecret("b", pair) + headgatetest.WithTLS(headgatetest.Ingress("b", "b.test", "/", "one"), "b b.test")})
@@ -77,7 +77,7 @@ func TestKilledNGINXIsBack(t *testing.T) {
 		kill func(master int) (pid int)
 	}{
 		{"the master", func(master int) int { return master }},
-		// The socket file is left, and nobody listens on it.
+		// The socket file is left, and no process listens on it.
 		{"the master and its workers", func(master int) int { return -master }},
 	} {
 		before, master := g.State().Instance, g.Process.PID()
@@ -109,8 +109,8 @@ func TestKilledDuringAReload(t *testing.T) {
 	g.Put(headgatetest.Ingress("p", "profile.test", "/", "one", "proxy-body-size: 3m"))
 	headgatetest.Eventually(t, "connections are drained", func() bool { return g.State().Draining })
 	kill(t, -g.Process.PID(), syscall.SIGKILL)
-	headgatetest.Eventually(t, "NGINX is started anew", func() bool { return g.Value(g.Metrics.Restarts) == 1 })
-	g.Settle()
+	headgatetest.Eventually(t, "NGINX is restarted", func() bool { return g.Value(g.Metrics.Restarts) == 1 })
+	g.WaitSynced()
 	wantEcho(t, g.Get("profile.test", "/"), "one")
 	wantEcho(t, g.Get("a.test", "/"), "one")
 	if g.State().Draining {
@@ -124,7 +124,7 @@ func TestKilledWorker(t *testing.T) {
 	t.Parallel()
 	timing := headgatetest.Hasty()
 	timing.WorkerTimeout = 20 * time.Second
-	g := headgatetest.Start(t, headgatetest.Options{Workers: 2, Timing: timing, Features: telling(),
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 2, Timing: timing, Features: namingWorkers(),
 		Manifests: served("one", headgatetest.StartEcho(t, "one")) + headgatetest.Ingress("a", "a.test", "/", "one")})
 	victim := workerOf(t, g.Get("a.test", "/").Header).pid
 	accepting := func() (pids []int) {
@@ -137,7 +137,7 @@ func TestKilledWorker(t *testing.T) {
 	kill(t, victim, syscall.SIGKILL)
 	headgatetest.Eventually(t, "another takes its place", func() bool { return len(accepting()) == 3 })
 	if !slices.Contains(accepting(), victim) {
-		t.Fatal("the killed worker took itself off the list, so this tells nothing")
+		t.Fatal("the killed worker took itself off the list, so this shows nothing")
 	}
 	for range 20 {
 		wantEcho(t, g.Get("a.test", "/"), "one")
@@ -155,7 +155,7 @@ func TestKilledWorker(t *testing.T) {
 		}
 	}
 	if n := g.Value(g.Metrics.Restarts); n != 0 {
-		t.Errorf("NGINX was started anew %d times for a worker", n)
+		t.Errorf("NGINX was restarted %d times for a worker", n)
 	}
 }
 
@@ -173,8 +173,8 @@ func poisoning() []feature.Feature {
 	})
 }
 
-// A configuration that NGINX refuses changes nothing but is told, and does not
-// hold up what needs no reload.
+// A configuration that NGINX refuses is only reported, changes nothing, and does
+// not hold up what needs no reload.
 func TestRefusedConfiguration(t *testing.T) {
 	t.Parallel()
 	timing := controller.Timing{Drain: time.Millisecond, ReloadInterval: 50 * time.Millisecond, WorkerTimeout: 10 * time.Second}
@@ -192,8 +192,8 @@ func TestRefusedConfiguration(t *testing.T) {
 
 	g.Put(headgatetest.Ingress("bad", "bad.test", "/", "two", "poison: true") + headgatetest.Ingress("worse", "worse.test", "/", "two", "poison: true"))
 	headgatetest.Eventually(t, "NGINX has refused twice", func() bool { return g.Value(g.Metrics.ReloadFailures) >= 2 })
-	told := slices.Collect(strings.Lines(g.Log.String()))
-	if !slices.ContainsFunc(told, func(line string) bool {
+	lines := slices.Collect(strings.Lines(g.Log.String()))
+	if !slices.ContainsFunc(lines, func(line string) bool {
 		return strings.Contains(line, "NGINX keeps its configuration") && strings.Contains(line, "there must be at least 2")
 	}) {
 		t.Error("the log does not say why NGINX refused")
@@ -230,11 +230,11 @@ func TestRefusedConfiguration(t *testing.T) {
 	}
 	for range int(g.Value(g.Metrics.ReloadFailures)) {
 		if err := <-reloads; err == nil || !strings.Contains(err.Error(), "there must be at least 2") {
-			t.Errorf("a failure is told as %v", err)
+			t.Errorf("a failure is reported as %v", err)
 		}
 	}
 	if err := <-reloads; err != nil || len(reloads) > 0 {
-		t.Errorf("the reload is told as %v, and %d more", err, len(reloads))
+		t.Errorf("the reload is reported as %v, and %d more", err, len(reloads))
 	}
 }
 

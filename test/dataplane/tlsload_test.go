@@ -18,12 +18,12 @@ import (
 
 // leafOf makes a whole handshake and returns the certificate that was shown.
 func leafOf(port uint16, serverName string) (string, error) {
-	plain, err := net.DialTimeout("tcp", headgatetest.Address(port), headgatetest.Patience)
+	plain, err := net.DialTimeout("tcp", headgatetest.Address(port), headgatetest.Timeout)
 	if err != nil {
 		return "", err
 	}
 	defer plain.Close()
-	if err := plain.SetDeadline(time.Now().Add(headgatetest.Patience)); err != nil {
+	if err := plain.SetDeadline(time.Now().Add(headgatetest.Timeout)); err != nil {
 		return "", err
 	}
 	connection := tls.Client(plain, &tls.Config{ServerName: serverName, InsecureSkipVerify: true})
@@ -51,7 +51,7 @@ func TestCertificateChangesUnderLoad(t *testing.T) {
 		return func() error {
 			leaf, err := leafOf(g.HTTPS, "a.test")
 			if err == nil && !valid[leaf] {
-				err = fmt.Errorf("a certificate of somebody else: %s", leaf)
+				err = fmt.Errorf("a certificate of another name: %s", leaf)
 			}
 			return err
 		}
@@ -72,7 +72,7 @@ func TestCertificateChangesUnderLoad(t *testing.T) {
 }
 
 // anonymous is the memory of a process that is in no file and shared with
-// nobody but the process that it was forked from, in bytes.
+// no process but the one that it was forked from, in bytes.
 func anonymous(t *testing.T, pid int) int {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -146,9 +146,9 @@ func TestWorkerHoldsCertificatesInUse(t *testing.T) {
 	t.Logf("private memory: %.1f MiB, with %d certificates pushed %.1f, after handshakes %.1f",
 		float64(before)/mib, many, float64(pushed)/mib, float64(after)/mib)
 	if after-before > 4*mib {
-		t.Errorf("the worker's memory grew by %d bytes, for certificates that nobody asks for", after-before)
+		t.Errorf("the worker's memory grew by %d bytes, for certificates that no client asks for", after-before)
 	}
-	// The test would see it if a worker held what nobody asks for.
+	// The test would see it if a worker held what no client asks for.
 	shake(used, 1000)
 	if grown := anonymous(t, pid) - after; grown < 2*mib {
 		t.Errorf("1,000 certificates in use take %d bytes: this measures something else", grown)

@@ -22,7 +22,7 @@ const (
 )
 
 // agreed is the cipher that a TLS 1.2 client and a name agree on, 0 for none.
-func agreed(t *testing.T, g *headgatetest.Gate, serverName string, offered ...uint16) uint16 {
+func agreed(t *testing.T, g *headgatetest.Instance, serverName string, offered ...uint16) uint16 {
 	t.Helper()
 	state, err := shake(t, g, &tls.Config{ServerName: serverName, MaxVersion: tls.VersionTLS12, CipherSuites: offered})
 	if err != nil {
@@ -54,10 +54,10 @@ func TestCiphersByHost(t *testing.T) {
 	}{
 		{"plain.test", weak, strong, strong},
 		{"", weak, strong, strong},
-		{"nobody.test", weak, strong, strong},
+		{"unknown.test", weak, strong, strong},
 		{"weak.test", weak, 0, weak},
 		{"WEAK.test", weak, 0, weak},
-		// A name of the host, whatever certificate it shows.
+		// A name of the host, with any certificate.
 		{"alias.test", weak, 0, weak},
 		{"pattern1", weak, 0, weak},
 		{"strong.test", 0, strong, strong},
@@ -78,12 +78,12 @@ func TestCiphersByHost(t *testing.T) {
 			t.Errorf("%q: TLS 1.3: %v", c.serverName, err)
 		}
 	}
-	told := func() int {
+	logged := func() int {
 		return strings.Count(g.Log.String(), "host none.test: the TLS library knows none of the ciphers")
 	}
-	headgatetest.Eventually(t, "it is told that the host has no cipher", func() bool { return told() > 0 })
-	if n := told(); n > 2 {
-		t.Errorf("%d workers of 2 told that the host has no cipher", n)
+	headgatetest.Eventually(t, "it is logged that the host has no cipher", func() bool { return logged() > 0 })
+	if n := logged(); n > 2 {
+		t.Errorf("%d workers of 2 logged that the host has no cipher", n)
 	}
 	if strings.Contains(g.Log.String(), "ignoring stale global SSL error") {
 		t.Error("an error of one connection was left for the next one")
@@ -112,7 +112,7 @@ func TestTLSPoliciesChange(t *testing.T) {
 	expect("a.test", 0, strong)
 	g.Apply(securedHost("b", "b.test", "ssl-ciphers: "+weakName))
 	expect("b.test", weak, 0)
-	// The older one decides, whatever comes later.
+	// The older one decides, and not what comes later.
 	g.Apply(securedHost("z", "b.test", "ssl-ciphers: "+strongName))
 	g.Apply(securedHost("a", "a.test"))
 	expect("a.test", weak, strong)
@@ -197,7 +197,7 @@ func TestUnknownNamesAreRejected(t *testing.T) {
 		"a.test": true, "A.test": true, "alias.test": true, "x.y.other.test": true, "x.w.test": true,
 		// Without a certificate of its own a host has the default one.
 		"plain.test": true,
-		"":           false, "nobody.test": false, "w.test": false, "a.b.w.test": false, "_": false,
+		"":           false, "unknown.test": false, "w.test": false, "a.b.w.test": false, "_": false,
 	} {
 		for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 			if _, err := shake(t, g, &tls.Config{ServerName: serverName, MinVersion: version, MaxVersion: version}); (err == nil) != want {
@@ -206,9 +206,9 @@ func TestUnknownNamesAreRejected(t *testing.T) {
 		}
 	}
 	// Only the handshake is rejected.
-	g.Get("nobody.test", "/").WantStatus(t, 404)
+	g.Get("unknown.test", "/").WantStatus(t, 404)
 	g.ApplyReloading(headgatetest.Config("ssl-reject-handshake: false"))
-	if got := shown(t, g, "nobody.test"); got != fakeName {
+	if got := shown(t, g, "unknown.test"); got != fakeName {
 		t.Errorf("got %q", got)
 	}
 }

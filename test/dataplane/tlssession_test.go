@@ -22,7 +22,7 @@ func sessionHosts(t *testing.T) string {
 		securedHost("own", "own.test", "ssl-ciphers: "+weakName) + securedHost("same", "same.test", "ssl-ciphers: "+weakName)
 }
 
-// A wallet keeps one session, whatever the name.
+// A wallet keeps one session, for all names.
 type wallet struct{ session *tls.ClientSessionState }
 
 func (w *wallet) Put(_ string, s *tls.ClientSessionState) {
@@ -33,9 +33,9 @@ func (w *wallet) Put(_ string, s *tls.ClientSessionState) {
 
 func (w *wallet) Get(string) (*tls.ClientSessionState, bool) { return w.session, w.session != nil }
 
-// resumed makes a session under one name and tells for each other name whether
+// resumed makes a session under one name and reports for each other name whether
 // it is resumed there.
-func resumed(t *testing.T, g *headgatetest.Gate, version uint16, name string, others ...string) []bool {
+func resumed(t *testing.T, g *headgatetest.Instance, version uint16, name string, others ...string) []bool {
 	t.Helper()
 	made := &wallet{}
 	visit(t, g, version, name, made)
@@ -50,8 +50,8 @@ func resumed(t *testing.T, g *headgatetest.Gate, version uint16, name string, ot
 }
 
 // visit makes one connection with one request, whose answer brings the session
-// of TLS 1.3, and tells whether a session was resumed.
-func visit(t *testing.T, g *headgatetest.Gate, version uint16, name string, w *wallet) bool {
+// of TLS 1.3, and reports whether a session was resumed.
+func visit(t *testing.T, g *headgatetest.Instance, version uint16, name string, w *wallet) bool {
 	t.Helper()
 	connection := tls.Client(headgatetest.Dial(t, g.HTTPS), &tls.Config{
 		ServerName: name, MinVersion: version, MaxVersion: version, InsecureSkipVerify: true, ClientSessionCache: w,
@@ -73,7 +73,7 @@ func visit(t *testing.T, g *headgatetest.Gate, version uint16, name string, w *w
 
 // resumedInPython does the same for sessions of TLS 1.2 that the server keeps,
 // or for tickets of it.
-func resumedInPython(t *testing.T, g *headgatetest.Gate, kind, name string, others ...string) []bool {
+func resumedInPython(t *testing.T, g *headgatetest.Instance, kind, name string, others ...string) []bool {
 	t.Helper()
 	args := append([]string{"testdata/resume.py", strconv.Itoa(int(g.HTTPS)), kind, name}, others...)
 	out, err := exec.CommandContext(t.Context(), "python3", args...).CombinedOutput()
@@ -95,12 +95,12 @@ func TestSessions(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		tickets bool
-		try     func(*testing.T, *headgatetest.Gate, string, ...string) []bool
+		try     func(*testing.T, *headgatetest.Instance, string, ...string) []bool
 	}{
 		{"TLS 1.3", false, resumedInGo(tls.VersionTLS13)},
 		{"TLS 1.3, tickets", true, resumedInGo(tls.VersionTLS13)},
 		{"TLS 1.2, tickets", true, resumedInGo(tls.VersionTLS12)},
-		{"TLS 1.2, ids", false, func(t *testing.T, g *headgatetest.Gate, name string, others ...string) []bool {
+		{"TLS 1.2, ids", false, func(t *testing.T, g *headgatetest.Instance, name string, others ...string) []bool {
 			return resumedInPython(t, g, "id", name, others...)
 		}},
 	} {
@@ -127,8 +127,8 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-func resumedInGo(version uint16) func(*testing.T, *headgatetest.Gate, string, ...string) []bool {
-	return func(t *testing.T, g *headgatetest.Gate, name string, others ...string) []bool {
+func resumedInGo(version uint16) func(*testing.T, *headgatetest.Instance, string, ...string) []bool {
+	return func(t *testing.T, g *headgatetest.Instance, name string, others ...string) []bool {
 		return resumed(t, g, version, name, others...)
 	}
 }
@@ -163,7 +163,7 @@ func TestSessionsThroughChanges(t *testing.T) {
 }
 
 // A session that was made under a name that is served must not let in names
-// that nobody has.
+// without a host.
 func TestSessionsDoNotHelpUnknownNames(t *testing.T) {
 	t.Parallel()
 	g := headgatetest.Start(t, headgatetest.Options{Manifests: sessionHosts(t) + headgatetest.Config("ssl-reject-handshake: true", "ssl-session-tickets: true")})
@@ -173,7 +173,7 @@ func TestSessionsDoNotHelpUnknownNames(t *testing.T) {
 		if !visit(t, g, version, "plain.test", made) {
 			t.Errorf("%s: no session to try with", tls.VersionName(version))
 		}
-		config := &tls.Config{ServerName: "nobody.test", MinVersion: version, MaxVersion: version, ClientSessionCache: &wallet{made.session}}
+		config := &tls.Config{ServerName: "unknown.test", MinVersion: version, MaxVersion: version, ClientSessionCache: &wallet{made.session}}
 		if state, err := shake(t, g, config); err == nil {
 			t.Errorf("%s: accepted, resumed: %v", tls.VersionName(version), state.DidResume)
 		}

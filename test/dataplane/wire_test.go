@@ -109,7 +109,7 @@ func get(host, target string) string {
 }
 
 // askRaw sends bytes and returns the one answer to them.
-func askRaw(t *testing.T, g *headgatetest.Gate, text string) headgatetest.Response {
+func askRaw(t *testing.T, g *headgatetest.Instance, text string) headgatetest.Response {
 	t.Helper()
 	responses := g.Raw(text)
 	if len(responses) != 1 {

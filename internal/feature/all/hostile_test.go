@@ -16,13 +16,13 @@ import (
 
 // TestNoWayIn gives one Ingress each annotation with hostile values, alone and
 // within good ones, beside the annotations and keys that it needs to count.
-// nginx.conf stays as it was to the byte, and nobody else's things change.
+// nginx.conf stays as it was to the byte, and nothing of other Ingresses changes.
 //
 // No value is passed over in silence: each has a finding, or an effect, or is
 // the default. Exempt are, each by name: a value that counts as another one
-// without a word, since drop-in users have such values and the docs tell which
-// it is, or that says the default in other words (countsAs); and whatever an
-// annotation says that does nothing, since there is no effect to see (idle).
+// without a finding, since drop-in users have such values and the docs say which
+// it is, or that is the default in other words (countsAs); and all values of an
+// annotation that does nothing, since there is no effect to see (idle).
 func TestNoWayIn(t *testing.T) {
 	cases := featuretest.Cases(t, "..", all.Features())
 	settings := map[string]feature.AnySetting{}
@@ -32,25 +32,25 @@ func TestNoWayIn(t *testing.T) {
 	delete(settings, "")
 	tried, refused := 0, 0
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
-		beds := bedsOf(t, cases, name)
-		if works := slices.ContainsFunc(beds, bed.works); !works && idle[name] == "" {
+		setups := setupsOf(t, cases, name)
+		if works := slices.ContainsFunc(setups, setup.works); !works && idle[name] == "" {
 			t.Errorf("%s: no golden case has a good value that changes anything, with all it needs beside it", name)
 		} else if works && idle[name] != "" {
 			t.Errorf("%s: a good value changes something, though %s", name, idle[name])
 		}
-		for _, value := range featuretest.Hostile(beds[0].good) {
+		for _, value := range featuretest.Hostile(setups[0].good) {
 			tried++
 			parsed, err := settings[name].Spec().Parse(strings.TrimSpace(value))
-			told, effect := false, err == nil && reflect.DeepEqual(parsed, settings[name].Spec().Default)
+			reported, effect := false, err == nil && reflect.DeepEqual(parsed, settings[name].Spec().Default)
 			// What a value does may need one thing beside it and not another.
-			for _, bed := range beds {
-				findings, changes := bed.try(t, name, value)
-				told = told || findings
-				if effect = effect || changes; told || effect {
+			for _, setup := range setups {
+				findings, changes := setup.try(t, name, value)
+				reported = reported || findings
+				if effect = effect || changes; reported || effect {
 					break
 				}
 			}
-			if told {
+			if reported {
 				refused++
 			} else if err != nil {
 				t.Errorf("%s: %s is refused without a finding: %v", name, shown(value), err)
@@ -71,8 +71,8 @@ var countsAs = map[[2]string]string{
 	{"canary-weight", "-1"}:           "less than 0 is 0",
 	{"canary-weight-total", "-1"}:     "less than 100 is 100",
 	{"cors-allow-origin", "*"}:        "* is the default",
-	{"permanent-redirect-code", "-1"}: "what is no redirect is 301",
-	{"temporal-redirect-code", "-1"}:  "what is no redirect is 302",
+	{"permanent-redirect-code", "-1"}: "an invalid code is 301",
+	{"temporal-redirect-code", "-1"}:  "an invalid code is 302",
 }
 
 // idle are the annotations of which no good value does anything.
@@ -87,39 +87,39 @@ var idle = map[string]string{
 	"whitelist-source-range":    "the same",
 }
 
-// A bed is annotations that another one may need beside it.
-type bed struct {
+// A setup is the annotations that another one may need beside it.
+type setup struct {
 	featuretest.Case
 	good string
 	// without, with and nothing are what is built without the other one, with a
 	// good value of it, and without any.
-	without, with, nothing *world
+	without, with, nothing *output
 }
 
-// bedsOf are what golden cases have beside an annotation, the richest first.
-func bedsOf(t *testing.T, cases []featuretest.Case, name string) []bed {
+// setupsOf are what golden cases have beside an annotation, the richest first.
+func setupsOf(t *testing.T, cases []featuretest.Case, name string) []setup {
 	t.Helper()
-	var beds []bed
+	var setups []setup
 	for _, c := range featuretest.Beside(cases, name) {
-		b := bed{Case: c, good: c.Annotations[name], nothing: builtWith(t, nil, c.All()...)}
+		b := setup{Case: c, good: c.Annotations[name], nothing: builtWith(t, nil, c.All()...)}
 		b.Annotations = maps.Clone(c.Annotations)
 		b.with = builtWith(t, b.Annotations, b.All()...)
 		delete(b.Annotations, name)
 		b.without = builtWith(t, b.Annotations, b.All()...)
-		beds = append(beds, b)
+		setups = append(setups, b)
 	}
-	return beds
+	return setups
 }
 
 // works reports whether a good value of the annotation is taken, and changes
 // anything.
-func (b bed) works() bool {
+func (b setup) works() bool {
 	return b.good != "" && !b.with.denied && len(difference(b.without.parts, b.with.parts)) > 0
 }
 
-// try reports whether a value of an annotation is told, and whether it changes
+// try reports whether a value of an annotation is reported, and whether it changes
 // anything. It must not change what is not its own.
-func (b bed) try(t *testing.T, name, value string) (told, changes bool) {
+func (b setup) try(t *testing.T, name, value string) (reported, changes bool) {
 	t.Helper()
 	annotations := maps.Clone(b.Annotations)
 	annotations[name] = value
@@ -135,11 +135,11 @@ func (b bed) try(t *testing.T, name, value string) (told, changes bool) {
 			t.Errorf("%s: %s changes %s from\n%s\nto\n%.1000s", name, shown(value), part, was, after.parts[part])
 		}
 	}
-	return tells(t, after.findings, name), len(changed) > 0
+	return hasFinding(t, after.findings, name), len(changed) > 0
 }
 
-// tells reports whether there is a finding for an annotation of default/mine.
-func tells(t *testing.T, findings []finding.Finding, name string) bool {
+// hasFinding reports whether there is a finding for an annotation of default/mine.
+func hasFinding(t *testing.T, findings []finding.Finding, name string) bool {
 	t.Helper()
 	for _, f := range findings {
 		if text := f.String(); len(text) > 1500 || !utf8.ValidString(text) || strings.ContainsAny(text, "\x00\r\n\x1b") {

@@ -65,7 +65,7 @@ func TestAnnotationsStayAtHome(t *testing.T) {
 			for _, value := range values {
 				after := builtWith(t, map[string]string{name: value}).parts
 				for _, changed := range difference(before, after) {
-					// What was not there belongs to nobody else. What it takes from others the answers tell.
+					// What is new belongs to no other Ingress. What it takes from others is seen in the answers.
 					if before[changed] != "" && !mayChange(name, changed) {
 						t.Errorf("%s: %q on default/mine changes %s from\n%s\nto\n%s", name, value, changed, before[changed], after[changed])
 					}
@@ -92,8 +92,8 @@ func mayChange(annotation, thing string) bool {
 	return false
 }
 
-// A world is everything that is built of the test's objects.
-type world struct {
+// An output is everything that is built from the test's objects.
+type output struct {
 	// parts are units and answers, by whose they are.
 	parts    map[string]string
 	findings []finding.Finding
@@ -110,7 +110,7 @@ type world struct {
 // oldest, has the annotations, by their names without the prefix. default/mine-too
 // has one of its paths when it is a canary. ConfigMap default/headgate holds the
 // options.
-func builtWith(t testing.TB, annotations map[string]string, objects ...metav1.Object) *world {
+func builtWith(t testing.TB, annotations map[string]string, objects ...metav1.Object) *output {
 	t.Helper()
 	builder := build.New(all.Features(), prefix)
 	s := store.New(store.Settings{
@@ -124,7 +124,7 @@ func builtWith(t testing.TB, annotations map[string]string, objects ...metav1.Ob
 		ingress("mine", whole, "mine.test /mine own", "mine.test /mine/shared shared"),
 		ingress("sibling", nil, "mine.test /sibling siblings", "mine.test /sibling/shared shared"),
 		ingress("neighbour", nil, "neighbour.test / neighbours", "neighbour.test /shared shared", "*.wild.test / neighbours"),
-		ingress("nobody", nil, " /path neighbours"),
+		ingress("hostless", nil, " /path neighbours"),
 		ingress("mine-too", nil, "mine.test /mine siblings"),
 	} {
 		ing.CreationTimestamp.Time = ing.CreationTimestamp.AddDate(2026, 0, i)
@@ -139,7 +139,7 @@ func builtWith(t testing.TB, annotations map[string]string, objects ...metav1.Ob
 	for _, object := range objects {
 		s.Apply(object, false)
 	}
-	w := &world{parts: map[string]string{}, units: map[unit.Key]unit.Unit{}}
+	w := &output{parts: map[string]string{}, units: map[unit.Key]unit.Unit{}}
 	desired := plan.NewDesired(nil)
 	for _, key := range s.All() {
 		w.add(builder, s, key, desired)
@@ -154,7 +154,7 @@ func builtWith(t testing.TB, annotations map[string]string, objects ...metav1.Ob
 	return w
 }
 
-// addAnswers tells who answers what is asked, and with whose certificate.
+// addAnswers adds which route answers each request of asked, and with which certificate.
 func addAnswers(parts map[string]string, units map[unit.Key]unit.Unit) {
 	r := router.New(router.Settings{
 		Lookup:     func(key unit.Key) (unit.Unit, bool) { u, ok := units[key]; return u, ok },
@@ -171,7 +171,7 @@ func addAnswers(parts map[string]string, units map[unit.Key]unit.Unit) {
 	}
 }
 
-func (w *world) add(b *build.Builder, s *store.Store, key unit.Key, desired *plan.Desired) {
+func (w *output) add(b *build.Builder, s *store.Store, key unit.Key, desired *plan.Desired) {
 	built, fs := b.Unit(key, s)
 	w.findings = append(w.findings, fs...)
 	desired.Set(built)
@@ -192,7 +192,7 @@ func (w *world) add(b *build.Builder, s *store.Store, key unit.Key, desired *pla
 }
 
 // addHost adds a host's routes by their Ingresses.
-func (w *world) addHost(h model.Host) {
+func (w *output) addHost(h model.Host) {
 	byOrigin := map[string]model.Host{}
 	for _, r := range h.Routes {
 		w.denied = w.denied || r.Denied && r.Origin.Ingress == "mine"

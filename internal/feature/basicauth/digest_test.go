@@ -51,11 +51,11 @@ func challenge(t *testing.T, r headgatetest.Response) (nonce string, stale bool)
 	return found[1], found[2] != ""
 }
 
-func ask(g *headgatetest.Gate, host, authorization string) headgatetest.Response {
+func ask(g *headgatetest.Instance, host, authorization string) headgatetest.Response {
 	return g.Do(headgatetest.Request{Host: host, Path: "/a?b=c", Header: http.Header{"Authorization": {authorization}}})
 }
 
-func digestGate(t *testing.T) *headgatetest.Gate {
+func startDigest(t *testing.T) *headgatetest.Instance {
 	t.Helper()
 	digested := func(name, host, secret string) string {
 		return headgatetest.Ingress(name, host, "/", "one", "auth-type: digest", "auth-secret: "+secret, "auth-realm: here")
@@ -68,14 +68,14 @@ func digestGate(t *testing.T) *headgatetest.Gate {
 
 func TestDigest(t *testing.T) {
 	t.Parallel()
-	g := digestGate(t)
+	g := startDigest(t)
 	nonce, stale := challenge(t, g.Get("web.test", "/a?b=c"))
 	if stale {
 		t.Error("the first challenge says that a nonce is old")
 	}
 	r := ask(g, "web.test", right(nonce, 1).header()).WantStatus(t, 200)
 	if got := r.Echo.Header.Get("Authorization"); got != "" {
-		t.Errorf("the backend was told %q", got)
+		t.Errorf("the backend got %q", got)
 	}
 	// Requests side by side may come in another order.
 	for _, count := range []int{7, 3, 2} {
@@ -83,7 +83,7 @@ func TestDigest(t *testing.T) {
 	}
 	for _, count := range []int{1, 3} {
 		if _, stale := challenge(t, ask(g, "web.test", right(nonce, count).header())); !stale {
-			t.Errorf("count %d was used, and the client is not told that its nonce is", count)
+			t.Errorf("count %d was used, and the answer does not say that the nonce is", count)
 		}
 	}
 
@@ -96,7 +96,7 @@ func TestDigest(t *testing.T) {
 	login, _ := challenge(t, g.Do(over2))
 	over2.Header = http.Header{"Authorization": {right(login, 1).header()}}
 	if r := g.Do(over2).WantStatus(t, 200); r.Proto != "HTTP/2.0" || r.Echo.Header.Get("Authorization") != "" {
-		t.Errorf("over %s the backend was told %q", r.Proto, r.Echo.Header.Get("Authorization"))
+		t.Errorf("over %s the backend got %q", r.Proto, r.Echo.Header.Get("Authorization"))
 	}
 	challenge(t, g.Do(over2)) // the same again
 
@@ -116,14 +116,14 @@ func TestDigest(t *testing.T) {
 		a := right(nonce, 100)
 		change(&a)
 		if _, stale := challenge(t, ask(g, "web.test", a.header())); stale {
-			t.Errorf("%s: the client is told that only its nonce is old", what)
+			t.Errorf("%s: the answer says that only the nonce is old", what)
 		}
 	}
 }
 
 func TestNonces(t *testing.T) {
 	t.Parallel()
-	g := digestGate(t)
+	g := startDigest(t)
 	nonce, _ := challenge(t, g.Get("web.test", "/a?b=c"))
 	foreign, _ := challenge(t, g.Get("other.test", "/a?b=c"))
 	otherDigit := "0"
@@ -143,7 +143,7 @@ func TestNonces(t *testing.T) {
 	} {
 		fresh, stale := challenge(t, ask(g, "web.test", right(wrong, 1).header()))
 		if !stale {
-			t.Errorf("a nonce that is %s: the client, who knows the password, is not told that its nonce is the matter", what)
+			t.Errorf("a nonce that is %s: the password is right, and the answer does not say that only the nonce is wrong", what)
 		}
 		if fresh == nonce {
 			t.Errorf("the same nonce was given out again")
@@ -155,7 +155,7 @@ func TestNonces(t *testing.T) {
 
 func TestDigestHeaders(t *testing.T) {
 	t.Parallel()
-	g := digestGate(t)
+	g := startDigest(t)
 	nonce, _ := challenge(t, g.Get("web.test", "/a?b=c"))
 	count := 0
 	whole := func() string { count++; return right(nonce, count).header() }

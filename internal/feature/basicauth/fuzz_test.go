@@ -11,9 +11,9 @@ import (
 
 var contentForm = regexp.MustCompile(`^\n([^\n\r:\x00]+:[^\n\r:\x00]*\n)*$`)
 
-// FuzzUsers reads files of users. Whatever stands in them, the content is a
+// FuzzUsers reads files of users. For any text in them, the content is a
 // line for each of some users, with what NGINX would have taken for the name's
-// hash, and each line that is passed over is told or a comment.
+// hash, and each line that is not used is reported or a comment.
 func FuzzUsers(f *testing.F) {
 	real, err := os.ReadFile("testdata/htpasswd")
 	if err != nil {

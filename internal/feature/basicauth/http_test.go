@@ -32,7 +32,7 @@ func basicHeader(text string) http.Header {
 }
 
 // get asks a host with credentials "NAME:PASSWORD".
-func get(g *headgatetest.Gate, host, credentials string) headgatetest.Response {
+func get(g *headgatetest.Instance, host, credentials string) headgatetest.Response {
 	return g.Do(headgatetest.Request{Host: host, Header: basicHeader(credentials)})
 }
 
@@ -132,7 +132,7 @@ func TestHeaders(t *testing.T) {
 		if c.want == 401 {
 			wantRefused(t, r, "Authentication Required - foo")
 		} else if got := r.Echo.Header.Get("Authorization"); got != "" {
-			t.Errorf("%q: the backend was told %q", c.header, got)
+			t.Errorf("%q: the backend got %q", c.header, got)
 		}
 	}
 	r := g.Get("web.test", "/")
@@ -163,7 +163,7 @@ func TestOverHTTP2WithBodies(t *testing.T) {
 			if r.WantStatus(t, 200); r.Echo.BodyLength != size {
 				t.Errorf("HTTP/2 %v: the backend got %d bytes", http2, r.Echo.BodyLength)
 			}
-			// A client may be told before all of its body is sent; what counts is
+			// A client may be answered before all of its body is sent; what counts is
 			// that it is not let in.
 			r, err = g.Try(client, headgatetest.Request{
 				Method: "POST", Scheme: "https", Host: "web.test", HTTP2: http2, Header: basicHeader("user:wrong"),
@@ -238,11 +238,11 @@ func TestWhereIsAsked(t *testing.T) {
 		}
 	}
 	if r := get(g, "only.test", "user:secret"); r.Echo.Header.Get("Authorization") == "" {
-		t.Error("a backend whose route asks for nothing was not told Authorization")
+		t.Error("a backend whose route asks for nothing did not get Authorization")
 	}
 }
 
-// The access log has the name, although the backend is not told it.
+// The access log has the name, although the backend does not get it.
 func TestNameInLog(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "hg-log-")
@@ -265,20 +265,20 @@ func TestNameInLog(t *testing.T) {
 	})
 }
 
-// With a password and another service both must be content. The service is told
-// the password, the backend is not.
+// With a password and an auth service the request must pass both. The service
+// gets the password, the backend does not.
 func TestBesideAnotherService(t *testing.T) {
 	t.Parallel()
 	const right = "Basic dXNlcjpzZWNyZXQ="
-	told := make(chan string, 10)
-	judge := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		told <- r.Header.Get("Authorization")
+	passwords := make(chan string, 10)
+	service := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		passwords <- r.Header.Get("Authorization")
 		if r.Header.Get("X-Token") != "ok" {
 			w.WriteHeader(403)
 		}
 	}))
 	g := headgatetest.Start(t, headgatetest.Options{Manifests: one(t) + secret("users", "user:{PLAIN}secret") +
-		guarded("web", "web.test", "users", "auth-url: http://"+judge+"/", "auth-cache-key: $http_x_key", "proxy-body-size: 3m")})
+		guarded("web", "web.test", "users", "auth-url: http://"+service+"/", "auth-cache-key: $http_x_key", "proxy-body-size: 3m")})
 	for _, c := range []struct {
 		password, token, key string
 		want, asked          int
@@ -296,14 +296,14 @@ func TestBesideAnotherService(t *testing.T) {
 		}
 		r := g.Do(headgatetest.Request{Host: "web.test", Header: header}).WantStatus(t, c.want)
 		if r.Echo != nil && r.Echo.Header.Get("Authorization") != "" {
-			t.Errorf("%+v: the backend was told the password", c)
+			t.Errorf("%+v: the backend got the password", c)
 		}
-		if len(told) != c.asked {
-			t.Errorf("%+v: the service was asked %d times", c, len(told))
+		if len(passwords) != c.asked {
+			t.Errorf("%+v: the service was asked %d times", c, len(passwords))
 		}
-		for len(told) > 0 {
-			if got := <-told; got != right {
-				t.Errorf("%+v: the service was told %q", c, got)
+		for len(passwords) > 0 {
+			if got := <-passwords; got != right {
+				t.Errorf("%+v: the service got %q", c, got)
 			}
 		}
 	}

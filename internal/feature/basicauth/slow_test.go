@@ -22,7 +22,7 @@ const quickHash = "$2y$08$KMHV2qwqWzTltkm1DjIPbuk2FJFjeXy5FNeP.qFVXJSJDs.VSoL8e"
 
 // Ten slow checks at once, in the only worker, hold up no request of another
 // host. In the worker itself they would hold it up as long as they all take.
-func TestChecksHoldUpNobody(t *testing.T) {
+func TestChecksDoNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	headgatetest.Long(t)
 	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Manifests: one(t) + secret("users", "user:"+slowHash) +
@@ -43,7 +43,7 @@ func TestChecksHoldUpNobody(t *testing.T) {
 
 // longestMeanwhile is how long the longest request of another host takes while
 // checks are done, and how long these take together.
-func longestMeanwhile(t *testing.T, g *headgatetest.Gate, checks int, http2 bool, scheme string) (longest, all time.Duration) {
+func longestMeanwhile(t *testing.T, g *headgatetest.Instance, checks int, http2 bool, scheme string) (longest, all time.Duration) {
 	t.Helper()
 	client := g.NewClient(http2)
 	defer client.CloseIdleConnections()
@@ -127,7 +127,8 @@ func TestSamePasswordIsCheckedOnce(t *testing.T) {
 	took("user:wrong", 401)
 }
 
-// Who tries too many passwords at once is told to wait, and nobody else is.
+// A client that tries too many passwords at once must wait, and other clients
+// need not.
 func TestOneHostDoesNotTakeAllThreads(t *testing.T) {
 	t.Parallel()
 	headgatetest.Long(t)
@@ -150,11 +151,11 @@ func TestOneHostDoesNotTakeAllThreads(t *testing.T) {
 	if counts[401]+counts[503] != requests || counts[401] < most || counts[503] == 0 {
 		t.Errorf("statuses %v of %d requests", counts, requests)
 	}
-	headgatetest.Eventually(t, "the log tells", func() bool { return strings.Contains(g.Log.String(), "too many checks are under way") })
+	headgatetest.Eventually(t, "it is logged", func() bool { return strings.Contains(g.Log.String(), "too many checks are under way") })
 	get(g, "web.test", "user:secret").WantStatus(t, 200)
 }
 
-// Whose Secrets are many is told to wait as well, and no other namespace is.
+// A namespace with many Secrets must wait as well, and others need not.
 func TestOneNamespaceDoesNotTakeAllThreads(t *testing.T) {
 	t.Parallel()
 	headgatetest.Long(t)
@@ -208,9 +209,11 @@ func TestOneNamespaceDoesNotTakeAllThreads(t *testing.T) {
 }
 
 // try is the status of a request to web.test, -1 if there was none.
-func try(g *headgatetest.Gate, credentials string) int { return tryHost(g, "web.test", credentials) }
+func try(g *headgatetest.Instance, credentials string) int {
+	return tryHost(g, "web.test", credentials)
+}
 
-func tryHost(g *headgatetest.Gate, host, credentials string) int {
+func tryHost(g *headgatetest.Instance, host, credentials string) int {
 	client := g.NewClient(false)
 	defer client.CloseIdleConnections()
 	r, err := g.Try(client, headgatetest.Request{Host: host, Header: basicHeader(credentials)})
@@ -220,7 +223,7 @@ func tryHost(g *headgatetest.Gate, host, credentials string) int {
 	return r.Status
 }
 
-// Clients that leave while their passwords are checked take nobody's place.
+// Clients that leave while their passwords are checked do not keep others waiting.
 func TestClientsLeave(t *testing.T) {
 	t.Parallel()
 	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Manifests: one(t) + secret("users", "user:"+quickHash) + guarded("web", "web.test", "users")})
@@ -251,7 +254,7 @@ func TestClientsLeave(t *testing.T) {
 	group.Wait()
 }
 
-// Without libcrypt nobody gets in by what only it can check.
+// Without libcrypt no client gets in by a hash that only libcrypt can check.
 func TestWithoutLibrary(t *testing.T) {
 	t.Parallel()
 	g := headgatetest.Start(t, headgatetest.Options{Manifests: one(t) + guarded("web", "web.test", "users") +
@@ -270,11 +273,11 @@ func TestWithoutLibrary(t *testing.T) {
 		t.Fatal(err)
 	}
 	for credentials, want := range map[string]int{
-		"slow:secret": 503, "slow:wrong": 503, "apr1:secret": 200, "apr1:wrong": 401, "plain:secret": 200, "nobody:secret": 401,
+		"slow:secret": 503, "slow:wrong": 503, "apr1:secret": 200, "apr1:wrong": 401, "plain:secret": 200, "unknown:secret": 401,
 	} {
 		if status := try(g, credentials); status != want {
 			t.Errorf("%s: status %d, want %d", credentials, status, want)
 		}
 	}
-	headgatetest.Eventually(t, "the log tells", func() bool { return strings.Contains(g.Log.String(), "libcrypt.so.1 is not installed") })
+	headgatetest.Eventually(t, "it is logged", func() bool { return strings.Contains(g.Log.String(), "libcrypt.so.1 is not installed") })
 }

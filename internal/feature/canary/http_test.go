@@ -96,8 +96,8 @@ func TestWhichBackendIsAsked(t *testing.T) {
 	}
 }
 
-// A pattern that takes forever keeps the request away from its canary, whatever
-// the weight, and the cookie, say: as with a pattern that is broken. It does not
+// A pattern that takes forever keeps the request away from its canary, with any
+// weight, and any cookie: as with a pattern that is broken. It does not
 // hold up the worker, and other canaries are asked as they would be.
 func TestExplodingPattern(t *testing.T) {
 	t.Parallel()
@@ -142,7 +142,7 @@ func TestWithoutAccessLog(t *testing.T) {
 	wantBackend(t, g, "spare.test", "one")
 }
 
-func wantBackend(t *testing.T, g *headgatetest.Gate, host, want string) {
+func wantBackend(t *testing.T, g *headgatetest.Instance, host, want string) {
 	t.Helper()
 	if got := g.Get(host, "/").WantStatus(t, 200).Echo.Backend; got != want {
 		t.Errorf("%s: %s answered, want %s", host, got, want)
@@ -167,7 +167,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-func checkShares(t *testing.T, g *headgatetest.Gate) (wrong []string) {
+func checkShares(t *testing.T, g *headgatetest.Instance) (wrong []string) {
 	const requests, clients = 20_000, 16
 	var mu sync.Mutex
 	counts := map[string]int{}

@@ -13,7 +13,7 @@ import (
 func TestGolden(t *testing.T) { featuretest.Golden(t, cors.Feature()) }
 
 // read is the policy of a route with these annotations beside enable-cors, nil
-// if it has none, and what was told.
+// if it has none, and the findings.
 func read(annotations map[string]string) (any, []feature.Problem) {
 	annotations["enable-cors"] = "true"
 	route, problems := featuretest.Read(cors.Feature(), annotations, nil, feature.Objects{})
@@ -78,7 +78,7 @@ func TestMostOrigins(t *testing.T) {
 	}
 }
 
-// FuzzOrigins holds that what is no origin allows none, and never all.
+// FuzzOrigins checks that an invalid origin allows none, and never all.
 func FuzzOrigins(f *testing.F) {
 	for _, c := range origins {
 		f.Add(c.allow, c.origin)
@@ -87,7 +87,7 @@ func FuzzOrigins(f *testing.F) {
 		p, problems := read(map[string]string{"cors-allow-origin": allow})
 		if p == nil {
 			if len(problems) == 0 {
-				t.Errorf("%q allows nobody, and nobody is told", allow)
+				t.Errorf("%q allows no origin, and there is no finding", allow)
 			}
 			return
 		}

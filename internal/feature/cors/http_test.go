@@ -17,8 +17,8 @@ var names = []string{
 	"Access-Control-Allow-Credentials", "Access-Control-Expose-Headers",
 }
 
-// told are the headers of CORS in an answer.
-func told(r headgatetest.Response) []string {
+// corsHeaders are the headers of CORS in an answer.
+func corsHeaders(r headgatetest.Response) []string {
 	list := []string{}
 	for _, name := range names {
 		list = append(list, r.Header.Values(name)...)
@@ -54,7 +54,7 @@ func backend(t *testing.T) string {
 var theirs = []string{"http://backend.example", "again"}
 
 // both asks over HTTP/1.1 and over HTTP/2.
-func both(g *headgatetest.Gate, method, host, path, origin, status string, check func(headgatetest.Request, headgatetest.Response)) {
+func both(g *headgatetest.Instance, method, host, path, origin, status string, check func(headgatetest.Request, headgatetest.Response)) {
 	for _, http2 := range []bool{false, true} {
 		r := headgatetest.Request{Method: method, Host: host, Path: path, HTTP2: http2, Header: http.Header{"X-Status": {status}}}
 		if origin != "" {
@@ -92,7 +92,7 @@ func TestOrigins(t *testing.T) {
 				if c.want && method == "OPTIONS" {
 					status = 204
 				}
-				if got := told(a); a.Status != status || !slices.Equal(got, want) || a.Header.Get("Vary") != "" {
+				if got := corsHeaders(a); a.Status != status || !slices.Equal(got, want) || a.Header.Get("Vary") != "" {
 					t.Errorf("%q allowed, %s of %q (HTTP/2 %v): %d %v, want %d %q", c.allow, method, c.origin, r.HTTP2, a.Status, a.Header, status, want)
 				}
 			})
@@ -122,7 +122,7 @@ func TestAnswersOfHeadgate(t *testing.T) {
 	} {
 		for method, status := range map[string]int{"GET": c.want, "OPTIONS": c.preflight} {
 			both(g, method, c.host, c.path, "http://o.example", c.status, func(r headgatetest.Request, a headgatetest.Response) {
-				if got := told(a); a.Status != status || !slices.Equal(got, defaults("*")) {
+				if got := corsHeaders(a); a.Status != status || !slices.Equal(got, defaults("*")) {
 					t.Errorf("%s %s%s (HTTP/2 %v): %d %v, want %d", method, c.host, c.path, r.HTTP2, a.Status, a.Header, status)
 				}
 				if a.Status == 204 && (a.Body != "" || a.Header.Get("Content-Type") != "") {
@@ -133,7 +133,7 @@ func TestAnswersOfHeadgate(t *testing.T) {
 	}
 	for _, path := range []string{"/plain", "/off", "/odd"} {
 		both(g, "OPTIONS", "a.test", path, "http://o.example", "", func(r headgatetest.Request, a headgatetest.Response) {
-			if got := told(a); a.Status != 200 || !slices.Equal(got, theirs) {
+			if got := corsHeaders(a); a.Status != 200 || !slices.Equal(got, theirs) {
 				t.Errorf("%s (HTTP/2 %v): %d %v", path, r.HTTP2, a.Status, a.Header)
 			}
 		})
@@ -155,7 +155,7 @@ func TestRedirectToHTTPS(t *testing.T) {
 		{"OPTIONS", "http://evil.example", 308, []string{}}, {"OPTIONS", "", 308, []string{}},
 	} {
 		r := g.Do(headgatetest.Request{Method: c.method, Host: "a.test", Header: http.Header{"Origin": {c.origin}}}).WantStatus(t, c.status)
-		if got := told(r); !slices.Equal(got, c.want) {
+		if got := corsHeaders(r); !slices.Equal(got, c.want) {
 			t.Errorf("%s of %q: %q, want %q", c.method, c.origin, got, c.want)
 		}
 	}
@@ -171,7 +171,7 @@ func TestChange(t *testing.T) {
 	check := func(path string, want ...string) {
 		t.Helper()
 		r := g.Do(headgatetest.Request{Host: "a.test", Path: path, Header: http.Header{"Origin": {"http://o.example"}}}).WantStatus(t, 200)
-		if got := told(r); !slices.Equal(got, want) {
+		if got := corsHeaders(r); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", path, got, want)
 		}
 	}
@@ -194,7 +194,7 @@ func TestTwoOrigins(t *testing.T) {
 	g := headgatetest.Start(t, headgatetest.Options{Manifests: backend(t) +
 		headgatetest.Ingress("web", "a.test", "/", "web", "enable-cors: true", "cors-allow-origin: http://good.example")})
 	r := g.Do(headgatetest.Request{Host: "a.test", Header: http.Header{"Origin": {"http://evil.example", "http://good.example"}}}).WantStatus(t, 200)
-	if got := told(r); !slices.Equal(got, theirs) {
+	if got := corsHeaders(r); !slices.Equal(got, theirs) {
 		t.Errorf("%q", got)
 	}
 }

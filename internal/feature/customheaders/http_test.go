@@ -30,7 +30,7 @@ func backend(t *testing.T) string {
 }
 
 // ask asks over HTTP/1.1 or, with TLS, over HTTP/2.
-func ask(g *headgatetest.Gate, http2 bool, host, path, status string) headgatetest.Response {
+func ask(g *headgatetest.Instance, http2 bool, host, path, status string) headgatetest.Response {
 	r := headgatetest.Request{Host: host, Path: path, HTTP2: http2, Header: http.Header{"X-Status": {status}}}
 	if http2 {
 		r.Scheme = "https"

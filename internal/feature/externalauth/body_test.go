@@ -45,7 +45,7 @@ func (p *pattern) Read(b []byte) (int, error) {
 func TestLargeBodies(t *testing.T) {
 	t.Parallel()
 	const size = 100 << 20
-	j := startJudge(t)
+	j := startAuthService(t)
 	g := headgatetest.Start(t, headgatetest.Options{Manifests: app(t) +
 		j.guarded("buffered.test", "/cookie", "proxy-body-size: 0", "ssl-redirect: false") +
 		j.guarded("streamed.test", "/cookie", "proxy-body-size: 0", "proxy-request-buffering: off") +
@@ -98,7 +98,7 @@ func TestLargeBodies(t *testing.T) {
 // Who may not pass learns so before a body is sent, and who may is asked for it.
 func TestExpectContinue(t *testing.T) {
 	t.Parallel()
-	j := startJudge(t)
+	j := startAuthService(t)
 	g := headgatetest.Start(t, headgatetest.Options{Manifests: app(t) + j.guarded("a.test", "/cookie")})
 	ask := func(cookie string) (*bufio.Reader, net.Conn) {
 		conn := headgatetest.Dial(t, g.HTTP)
@@ -143,7 +143,7 @@ func upgrades(t *testing.T) string {
 
 func TestWebSocket(t *testing.T) {
 	t.Parallel()
-	j := startJudge(t)
+	j := startAuthService(t)
 	g := headgatetest.Start(t, headgatetest.Options{Manifests: headgatetest.Service("app") + headgatetest.Endpoints("app", upgrades(t)) +
 		j.guarded("a.test", "/cookie", "auth-response-headers: X-User")})
 	open := func(cookie string) (*bufio.Reader, net.Conn, string) {

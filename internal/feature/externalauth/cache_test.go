@@ -9,7 +9,7 @@ import (
 
 func TestCache(t *testing.T) {
 	t.Parallel()
-	j := startJudge(t)
+	j := startAuthService(t)
 	two := headgatetest.Ingress("two", "two.test", "/one", "app", "auth-url: http://"+j.at+"/check", "auth-cache-key: fixed") +
 		headgatetest.Ingress("more", "two.test", "/two", "app", "auth-url: http://"+j.at+"/check", "auth-cache-key: fixed")
 	g := headgatetest.Start(t, headgatetest.Options{Manifests: app(t) + two +
@@ -45,7 +45,7 @@ func TestCache(t *testing.T) {
 	// Neither do keys of which one only looks like the other.
 	get("pair.test", "/", http.Header{"A": {"xy"}, "B": {"z"}}, 200, 1)
 	get("pair.test", "/", http.Header{"A": {"x"}, "B": {"yz"}}, 200, 1)
-	// What is refused is remembered as the durations say; what is no answer never.
+	// Refusals are kept as long as the durations say; failures are not kept.
 	get("s401.test", "/", nil, 401, 1)
 	get("s401.test", "/", nil, 401, 0)
 	get("no401.test", "/", nil, 401, 1)
@@ -56,16 +56,17 @@ func TestCache(t *testing.T) {
 	get("any403.test", "/", nil, 403, 0)
 	get("any500.test", "/", nil, 500, 1)
 	get("any500.test", "/", nil, 500, 1)
-	// The service itself has the last word, and cookies are nobody else's.
-	judged := func(key, says string) http.Header { return http.Header{"Cookie": {"k=" + key}, "Judge": {says}} }
+	// The headers of the service's answer have precedence, and cookies are not
+	// shared between clients.
+	withAnswer := func(key, says string) http.Header { return http.Header{"Cookie": {"k=" + key}, "Answer": {says}} }
 	for key, says := range map[string]string{
 		"a": "Cache-Control: no-store", "b": "Cache-Control: max-age=0", "c": "Set-Cookie: s=1", "d": "Vary: Cookie",
 		"e": "Expires: Thu, 01 Jan 1970 00:00:01 GMT", "f": "Cache-Control: private, max-age=60", "g": "Expires: 0",
 	} {
-		get("k.test", "/", judged(key, says), 200, 1)
-		get("k.test", "/", judged(key, says), 200, 1)
+		get("k.test", "/", withAnswer(key, says), 200, 1)
+		get("k.test", "/", withAnswer(key, says), 200, 1)
 	}
-	get("no401.test", "/", judged("", "Cache-Control: max-age=60"), 401, 1)
+	get("no401.test", "/", withAnswer("", "Cache-Control: max-age=60"), 401, 1)
 	get("no401.test", "/", nil, 401, 0)
 
 	get("short.test", "/", nil, 200, 1)
@@ -78,7 +79,7 @@ func TestCache(t *testing.T) {
 // A change of what the policy says is a change of what was asked.
 func TestCacheAfterAChange(t *testing.T) {
 	t.Parallel()
-	j := startJudge(t)
+	j := startAuthService(t)
 	g := headgatetest.Start(t, headgatetest.Options{Manifests: app(t) + j.guarded("a.test", "/check", "auth-cache-key: x")})
 	g.Get("a.test", "/").WantStatus(t, 200)
 	g.Get("a.test", "/").WantStatus(t, 200)

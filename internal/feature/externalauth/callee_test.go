@@ -29,37 +29,37 @@ func guardedBy(name, url string, annotations ...string) string {
 
 func TestWhoIsAsked(t *testing.T) {
 	t.Parallel()
-	plain, secure, v6, inside := startJudge(t), startJudgeAt(t, "127.0.0.1", true), startJudgeAt(t, "::1", false), startJudge(t)
+	plain, secure, v6, inside := startAuthService(t), startAuthServiceAt(t, "127.0.0.1", true), startAuthServiceAt(t, "::1", false), startAuthService(t)
 	g := headgatetest.Start(t, headgatetest.Options{
-		Names: names(t, "judge.example", "tls.example"),
-		Manifests: app(t) + headgatetest.Service("judge") + headgatetest.Endpoints("judge", inside.at) +
+		Names: names(t, "auth.example", "tls.example"),
+		Manifests: app(t) + headgatetest.Service("auth") + headgatetest.Endpoints("auth", inside.at) +
 			guardedBy("v4", "http://"+plain.at+"/cookie") +
 			guardedBy("v6", "http://[::1]:"+v6.port()+"/cookie") +
 			guardedBy("tls", "https://127.0.0.1:"+secure.port()+"/cookie") +
-			guardedBy("name", "http://judge.example:"+plain.port()+"/cookie") +
+			guardedBy("name", "http://auth.example:"+plain.port()+"/cookie") +
 			guardedBy("tlsname", "https://tls.example:"+secure.port()+"/cookie") +
-			guardedBy("service", "http://judge.default.svc.cluster.local/cookie") +
-			guardedBy("short", "http://judge.default.svc:80/cookie"),
+			guardedBy("service", "http://auth.default.svc.cluster.local/cookie") +
+			guardedBy("short", "http://auth.default.svc:80/cookie"),
 	})
 	for _, c := range []struct {
 		name             string
-		judge            *judge
+		service          *authService
 		host, serverName string
 	}{
 		{"v4", plain, "127.0.0.1", ""},
 		{"v6", v6, "[::1]", ""},
 		{"tls", secure, "127.0.0.1", ""},
-		{"name", plain, "judge.example", ""},
+		{"name", plain, "auth.example", ""},
 		{"tlsname", secure, "tls.example", "tls.example"},
-		{"service", inside, "judge.default.svc.cluster.local", ""},
-		{"short", inside, "judge.default.svc", ""},
+		{"service", inside, "auth.default.svc.cluster.local", ""},
+		{"short", inside, "auth.default.svc", ""},
 	} {
 		headgatetest.EveryProtocol(func(http2 bool, scheme string) {
 			r := headgatetest.Request{Host: c.name + ".test", Scheme: scheme, HTTP2: http2}
 			g.Do(r).WantStatus(t, 401)
 			r.Header = http.Header{"Cookie": {"session=ok"}}
 			g.Do(r).WantStatus(t, 200)
-			if a := c.judge.last(t); a.Host != c.host || a.serverName != c.serverName || a.RequestURI != "/cookie" {
+			if a := c.service.last(t); a.Host != c.host || a.serverName != c.serverName || a.RequestURI != "/cookie" {
 				t.Errorf("%s: asked %q (SNI %q) for %s", c.name, a.Host, a.serverName, a.RequestURI)
 			}
 		})
@@ -72,18 +72,18 @@ func TestWhoIsAsked(t *testing.T) {
 	}
 }
 
-// Who can't be asked lets nobody in.
-func TestNobodyToAsk(t *testing.T) {
+// A service that can't be asked lets no request pass.
+func TestUnreachableService(t *testing.T) {
 	t.Parallel()
-	j := startJudge(t)
+	j := startAuthService(t)
 	dead := headgatetest.Address(porttest.Free(t))
 	g := headgatetest.Start(t, headgatetest.Options{
 		NoLocalAddresses: true,
-		Manifests: app(t) + headgatetest.Service("judge") + headgatetest.Endpoints("judge") + headgatetest.Service("dead") + headgatetest.Endpoints("dead", dead) +
-			guardedBy("empty", "http://judge.default.svc/check") +
+		Manifests: app(t) + headgatetest.Service("auth") + headgatetest.Endpoints("auth") + headgatetest.Service("dead") + headgatetest.Endpoints("dead", dead) +
+			guardedBy("empty", "http://auth.default.svc/check") +
 			guardedBy("missing", "http://missing.default.svc/check") +
-			guardedBy("elsewhere", "http://judge.elsewhere.svc/check") +
-			guardedBy("port", "http://judge.default.svc:81/check") +
+			guardedBy("elsewhere", "http://auth.elsewhere.svc/check") +
+			guardedBy("port", "http://auth.default.svc:81/check") +
 			guardedBy("dead", "http://dead.default.svc/check") +
 			guardedBy("name", "http://unknown.example/check") +
 			guardedBy("localhost", "http://localhost:"+j.port()+"/check") +
@@ -105,45 +105,45 @@ func TestNobodyToAsk(t *testing.T) {
 		}
 	}
 	j.wantAsked(t, 0)
-	// As soon as there is somebody, he is asked.
-	g.Apply(headgatetest.Endpoints("judge", j.at))
+	// As soon as there is an endpoint, it is asked.
+	g.Apply(headgatetest.Endpoints("auth", j.at))
 	g.Get("empty.test", "/").WantStatus(t, 200)
 	j.wantAsked(t, 1)
-	g.Delete(headgatetest.Service("judge"))
+	g.Delete(headgatetest.Service("auth"))
 	g.Get("empty.test", "/").WantStatus(t, 500)
 	if n := g.Value(g.Metrics.Reloads); n != 0 {
 		t.Errorf("%v reloads", n)
 	}
 }
 
-// ownJudge is an Ingress that has the judge answer for a path of a host.
-func ownJudge(name, host, path string, annotations ...string) string {
-	return headgatetest.Ingress(name, host, path, "judge", annotations...)
+// ownAuthService is an Ingress that has the auth service answer for a path of a host.
+func ownAuthService(name, host, path string, annotations ...string) string {
+	return headgatetest.Ingress(name, host, path, "auth", annotations...)
 }
 
 // The check of a host goes to the host itself, not around it, where that has a
 // route for it.
 func TestOwnHost(t *testing.T) {
 	t.Parallel()
-	j, outside := startJudge(t), startJudge(t)
+	j, outside := startAuthService(t), startAuthService(t)
 	const check, signIn = "auth-url: https://$host/cookie", "auth-signin: https://$host/start?rd=$escaped_request_uri"
 	g := headgatetest.Start(t, headgatetest.Options{
 		Names: names(t, "outside.test", "circle.test", "exact.test"),
-		Manifests: app(t) + headgatetest.Service("judge") + headgatetest.Endpoints("judge", j.at) +
-			headgatetest.Ingress("exact", "exact.test", "/", "app", check, signIn, "auth-response-headers: X-User") + ownJudge("exact-sso", "exact.test", "/cookie") +
-			headgatetest.Ingress("wild", "*.wild.test", "/", "app", check, signIn) + ownJudge("wild-sso", "*.wild.test", "/cookie") +
-			headgatetest.Ingress("plain", "plain.test", "/", "app", "auth-url: http://$host/cookie") + ownJudge("plain-sso", "plain.test", "/cookie", "ssl-redirect: false") +
-			headgatetest.Ingress("pattern", "pattern.test", "/a/(.*)", "app", check, "use-regex: true") + ownJudge("pattern-sso", "pattern.test", "/coo") +
+		Manifests: app(t) + headgatetest.Service("auth") + headgatetest.Endpoints("auth", j.at) +
+			headgatetest.Ingress("exact", "exact.test", "/", "app", check, signIn, "auth-response-headers: X-User") + ownAuthService("exact-sso", "exact.test", "/cookie") +
+			headgatetest.Ingress("wild", "*.wild.test", "/", "app", check, signIn) + ownAuthService("wild-sso", "*.wild.test", "/cookie") +
+			headgatetest.Ingress("plain", "plain.test", "/", "app", "auth-url: http://$host/cookie") + ownAuthService("plain-sso", "plain.test", "/cookie", "ssl-redirect: false") +
+			headgatetest.Ingress("pattern", "pattern.test", "/a/(.*)", "app", check, "use-regex: true") + ownAuthService("pattern-sso", "pattern.test", "/coo") +
 			headgatetest.Ingress("outside", "outside.test", "/", "app", "auth-url: http://$host:"+outside.port()+"/cookie") +
 			headgatetest.Ingress("none", "none.test", "/", "app", check) +
-			headgatetest.Ingress("nowild", "*.nowild.test", "/", "app", check) + ownJudge("nowild-sso", "*.nowild.test", "/other") +
-			headgatetest.Ingress("circle", "circle.test", "/", "app", check) + ownJudge("circle-sso", "circle.test", "/cookie", check) +
-			headgatetest.Ingress("inner", "inner.test", "/private", "app", check) + ownJudge("inner-sso", "inner.test", "/cookie", check) +
+			headgatetest.Ingress("nowild", "*.nowild.test", "/", "app", check) + ownAuthService("nowild-sso", "*.nowild.test", "/other") +
+			headgatetest.Ingress("circle", "circle.test", "/", "app", check) + ownAuthService("circle-sso", "circle.test", "/cookie", check) +
+			headgatetest.Ingress("inner", "inner.test", "/private", "app", check) + ownAuthService("inner-sso", "inner.test", "/cookie", check) +
 			headgatetest.Ingress("inner-open", "inner.test", "/", "app"),
 	})
 	for _, c := range []struct {
 		host, path string
-		judge      *judge
+		service    *authService
 		signIn     bool
 	}{
 		{"exact.test", "/x", j, true},
@@ -166,9 +166,9 @@ func TestOwnHost(t *testing.T) {
 			r.Header = http.Header{"Cookie": {"session=ok"}, "X-Forwarded-Host": {"elsewhere.test"}}
 			passed := g.Do(r).WantStatus(t, 200)
 			if passed.Echo == nil || passed.Echo.Host != c.host {
-				t.Errorf("%s: the backend was told %+v", c.host, passed.Echo)
+				t.Errorf("%s: the backend got %+v", c.host, passed.Echo)
 			}
-			if a := c.judge.last(t); a.Host != c.host || a.Header.Get("X-Original-Url") != scheme+"://"+c.host+c.path {
+			if a := c.service.last(t); a.Host != c.host || a.Header.Get("X-Original-Url") != scheme+"://"+c.host+c.path {
 				t.Errorf("%s: asked %s with %v", c.host, a.Host, a.Header)
 			}
 		})
@@ -180,27 +180,27 @@ func TestOwnHost(t *testing.T) {
 	g.Get("circle.test", "/").WantStatus(t, 500)
 	g.Get("circle.test", "/cookie").WantStatus(t, 500)
 	g.Do(headgatetest.Request{Host: "inner.test", Path: "/private", Header: http.Header{"Cookie": {"session=ok"}}}).WantStatus(t, 500)
-	const told = "is behind its own auth check"
-	headgatetest.Eventually(t, "the log tells of the circle", func() bool { return strings.Contains(g.Log.String(), told) })
-	if n := strings.Count(g.Log.String(), told); n != 1 {
+	const logged = "is behind its own auth check"
+	headgatetest.Eventually(t, "the circle is logged", func() bool { return strings.Contains(g.Log.String(), logged) })
+	if n := strings.Count(g.Log.String(), logged); n != 1 {
 		t.Errorf("the circle was gone round %d times", n)
 	}
 	// It goes with the host's routes.
-	g.Apply(ownJudge("nowild-sso", "*.nowild.test", "/cookie"))
+	g.Apply(ownAuthService("nowild-sso", "*.nowild.test", "/cookie"))
 	g.Get("a.nowild.test", "/").WantStatus(t, 401)
-	g.Delete(ownJudge("nowild-sso", "*.nowild.test", "/cookie"))
+	g.Delete(ownAuthService("nowild-sso", "*.nowild.test", "/cookie"))
 	g.Get("a.nowild.test", "/").WantStatus(t, 503)
-	g.Apply(ownJudge("none-sso", "none.test", "/cookie"))
+	g.Apply(ownAuthService("none-sso", "none.test", "/cookie"))
 	g.Do(headgatetest.Request{Host: "none.test", Header: http.Header{"Cookie": {"session=ok"}}}).WantStatus(t, 200)
 	if n := g.Value(g.Metrics.Reloads); n != 0 {
 		t.Errorf("%v reloads", n)
 	}
 }
 
-// Nobody chooses who judges him.
-func TestClientsChooseNoJudge(t *testing.T) {
+// Clients do not choose the service that checks them.
+func TestClientsDoNotChooseTheService(t *testing.T) {
 	t.Parallel()
-	j := startJudge(t)
+	j := startAuthService(t)
 	manifests := app(t)
 	for name, host := range map[string]string{
 		"header": "$http_x", "argument": "$arg_x", "cookie": "$cookie_x", "uri": "$uri", "part": "127.0.0.$arg_x", "user": "a$arg_x@127.0.0.1",

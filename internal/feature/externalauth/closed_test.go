@@ -20,13 +20,13 @@ func counted(t *testing.T) (manifests string, requests *atomic.Int64) {
 	return headgatetest.Service("app") + headgatetest.Endpoints("app", at), requests
 }
 
-// Whatever else is asked for on a route, none of its requests reaches a backend
+// With any other annotations on a route, none of its requests reaches a backend
 // if the service refuses it.
 func TestNoWayAround(t *testing.T) {
 	t.Parallel()
-	j := startJudge(t)
+	j := startAuthService(t)
 	manifests, requests := counted(t)
-	bends := map[string][]string{
+	bypasses := map[string][]string{
 		"nothing": nil, "rewrite": {"rewrite-target: /.well-known/acme-challenge/x"}, "groups": {"use-regex: true", "rewrite-target: /$1"},
 		"regex": {"use-regex: true"}, "root": {"app-root: /app"}, "permanent": {"permanent-redirect: https://x.example"}, "www": {"from-to-www-redirect: true"},
 		"cors": {"enable-cors: true"}, "cached": {"auth-cache-key: x"}, "cookies": {"auth-always-set-cookie: true"},
@@ -36,7 +36,7 @@ func TestNoWayAround(t *testing.T) {
 	}
 	var hosts []string
 	for _, status := range []int{401, 403, 404, 500, 302} {
-		for name, annotations := range bends {
+		for name, annotations := range bypasses {
 			host := fmt.Sprintf("%s%d.test", name, status)
 			hosts = append(hosts, host)
 			manifests += j.guarded(host, fmt.Sprintf("/status/%d", status), annotations...)
@@ -79,7 +79,7 @@ func TestNoWayAround(t *testing.T) {
 // Bad values of the check keep all out, or leave the check as it was.
 func TestBadValues(t *testing.T) {
 	t.Parallel()
-	j := startJudge(t)
+	j := startAuthService(t)
 	manifests, requests := counted(t)
 	hostile := []string{"a\nb", "a\r\nX: y", `a"b`, "a'b;", "a{b}", "$", "${", "a#b", "/*a*/", "]]a", "a\\", "\u00e9", strings.Repeat("a", 64<<10), "a\x7f", " a b "}
 	annotations := []string{
@@ -120,8 +120,8 @@ func TestBadValues(t *testing.T) {
 
 func TestGlobal(t *testing.T) {
 	t.Parallel()
-	j, own := startJudge(t), startJudge(t)
-	manifests := app(t) + headgatetest.Service("judge") + headgatetest.Endpoints("judge", j.at) +
+	j, own := startAuthService(t), startAuthService(t)
+	manifests := app(t) + headgatetest.Service("auth") + headgatetest.Endpoints("auth", j.at) +
 		headgatetest.Ingress("a", "a.test", "/", "app") + headgatetest.Ingress("out", "out.test", "/", "app", "enable-global-auth: false") +
 		headgatetest.Ingress("bad", "bad.test", "/", "app", "enable-global-auth: maybe") + own.guarded("own.test", "/check") +
 		headgatetest.Ingress("acme", "a.test", "/.well-known/acme-challenge", "app")
@@ -135,11 +135,11 @@ func TestGlobal(t *testing.T) {
 	status(map[string]int{"a.test": 200, "out.test": 200, "bad.test": 200, "own.test": 200})
 	j.wantAsked(t, 0)
 	g.Apply(headgatetest.Config("global-auth-url: http://" + j.at + "/status/403"))
-	status(map[string]int{"a.test": 403, "out.test": 200, "bad.test": 403, "own.test": 200, "nobody.test": 404})
+	status(map[string]int{"a.test": 403, "out.test": 200, "bad.test": 403, "own.test": 200, "unknown.test": 404})
 	j.wantAsked(t, 2)
 	own.wantAsked(t, 2)
 	g.Get("a.test", "/.well-known/acme-challenge/x").WantStatus(t, 200)
-	g.Apply(headgatetest.Config("global-auth-url: http://judge.default.svc/cookie", "global-auth-signin: https://login.example/", "global-auth-response-headers: X-User", "no-auth-locations: /other"))
+	g.Apply(headgatetest.Config("global-auth-url: http://auth.default.svc/cookie", "global-auth-signin: https://login.example/", "global-auth-response-headers: X-User", "no-auth-locations: /other"))
 	r := g.Get("a.test", "/x").WantStatus(t, 302)
 	if got := r.Header.Get("Location"); got != "https://login.example/?rd=http://a.test%2Fx" {
 		t.Errorf("redirected to %q", got)
@@ -147,7 +147,7 @@ func TestGlobal(t *testing.T) {
 	g.Get("a.test", "/.well-known/acme-challenge/x").WantStatus(t, 302)
 	r = g.Do(headgatetest.Request{Host: "a.test", Header: http.Header{"Cookie": {"session=ok"}, "X-User": {"spoof"}}}).WantStatus(t, 200)
 	if got := r.Echo.Header.Get("X-User"); got != "alice" {
-		t.Errorf("the backend was told %q", got)
+		t.Errorf("the backend got %q", got)
 	}
 	// A bad value opens nothing.
 	for _, bad := range []string{"auth.example", "http://{x}/", "https://$http_x/", "ftp://a.b/"} {
@@ -158,7 +158,7 @@ func TestGlobal(t *testing.T) {
 	status(map[string]int{"a.test": 503, "out.test": 200})
 	g.Apply(headgatetest.Config("global-auth-url: http://$host/cookie", "ssl-redirect: false"))
 	status(map[string]int{"a.test": 503, "out.test": 200})
-	g.Apply(headgatetest.Ingress("sso", "a.test", "/cookie", "judge", "enable-global-auth: false"))
+	g.Apply(headgatetest.Ingress("sso", "a.test", "/cookie", "auth", "enable-global-auth: false"))
 	status(map[string]int{"a.test": 401})
 	g.Delete(headgatetest.Config())
 	status(map[string]int{"a.test": 200})
@@ -169,7 +169,7 @@ func TestGlobal(t *testing.T) {
 
 func TestNoAuthLocations(t *testing.T) {
 	t.Parallel()
-	j := startJudge(t)
+	j := startAuthService(t)
 	at := func(name, host, path string, more ...string) string {
 		return headgatetest.Ingress(name, host, path, "app", append([]string{"auth-url: http://" + j.at + "/status/403"}, more...)...)
 	}
@@ -206,25 +206,25 @@ func TestNoAuthLocations(t *testing.T) {
 	}
 }
 
-// nod is a feature whose policies do nothing, say yes, or break.
-func nod() feature.Feature {
-	says := feature.Setting[string]{Annotation: "nod", Parse: func(text string) (string, error) { return text, nil }}
+// stub is a feature whose policies do nothing, say yes, or break.
+func stub() feature.Feature {
+	says := feature.Setting[string]{Annotation: "stub", Parse: func(text string) (string, error) { return text, nil }}
 	return feature.Feature{
-		Name: "nod", Settings: []feature.AnySetting{says},
+		Name: "stub", Settings: []feature.AnySetting{says},
 		Route: func(v feature.Values, out *feature.RouteOut) {
 			if text := says.Get(v); text != "" {
-				feature.Add(out.Route, "nod", text)
+				feature.Add(out.Route, "stub", text)
 			}
 		},
-		Lua: featuretest.Module("nod", `
+		Lua: featuretest.Module("stub", `
 local _M = {}
-local function nod(policy)
+local function stub(policy)
     if policy == "ok" then return ngx.exit(ngx.OK) end
     if policy == "declined" then return ngx.exit(ngx.DECLINED) end
     if policy == "break" then error("broken") end
     return true
 end
-_M.access, _M.auth_passed, _M.rewrite = nod, nod, function(policy) if policy == "break" then error("broken") end end
+_M.access, _M.auth_passed, _M.rewrite = stub, stub, function(policy) if policy == "break" then error("broken") end end
 return _M
 `),
 	}
@@ -235,14 +235,14 @@ return _M
 // guards a host without a guard of its own.
 func TestOthersGrantNothing(t *testing.T) {
 	t.Parallel()
-	j := startJudge(t)
+	j := startAuthService(t)
 	manifests, requests := counted(t)
 	manifests += "---\nkind: Secret\napiVersion: v1\nmetadata: {name: users}\nstringData: {auth: 'user:{PLAIN}pass'}\n" +
 		headgatetest.Config("global-auth-url: http://"+j.at+"/status/403")
 	wants := map[string]int{}
 	for _, value := range []string{"return", "ok", "declined", "break"} {
 		// 3m is between two steps, so that the profile has an access phase.
-		more := []string{"nod: " + value, "proxy-body-size: 3m"}
+		more := []string{"stub: " + value, "proxy-body-size: 3m"}
 		guarded := func(guard string, status int, annotations ...string) {
 			host := fmt.Sprintf("%s-%s%d.test", value, guard, status)
 			manifests += headgatetest.Ingress(strings.TrimSuffix(host, ".test"), host, "/", "app", append(annotations, more...)...)
@@ -259,7 +259,7 @@ func TestOthersGrantNothing(t *testing.T) {
 		// Only who guards keeps these out.
 		guarded("open", 200, "enable-global-auth: false")
 	}
-	for _, features := range [][]feature.Feature{append(all.Features(), nod()), append([]feature.Feature{nod()}, all.Features()...)} {
+	for _, features := range [][]feature.Feature{append(all.Features(), stub()), append([]feature.Feature{stub()}, all.Features()...)} {
 		g := headgatetest.Start(t, headgatetest.Options{Manifests: manifests, Features: features})
 		for host, want := range wants {
 			headgatetest.EveryProtocol(func(http2 bool, scheme string) {

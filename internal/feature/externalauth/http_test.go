@@ -12,7 +12,7 @@ import (
 
 func TestWhoPasses(t *testing.T) {
 	t.Parallel()
-	j := startJudge(t)
+	j := startAuthService(t)
 	backend := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X-App", "app") }))
 	manifests := headgatetest.Service("app") + headgatetest.Endpoints("app", backend) + headgatetest.Ingress("open", "open.test", "/", "app")
 	wants := map[int]int{
@@ -41,9 +41,9 @@ func TestWhoPasses(t *testing.T) {
 	}
 }
 
-func TestWhatTheServiceIsTold(t *testing.T) {
+func TestRequestsToTheService(t *testing.T) {
 	t.Parallel()
-	j := startJudge(t)
+	j := startAuthService(t)
 	g := headgatetest.Start(t, headgatetest.Options{Manifests: app(t) + j.guarded("a.test", "/check/here?fixed=1") +
 		j.guarded("post.test", "/check", "auth-method: POST") + j.guarded("back.test", "/check", "auth-request-redirect: https://app.example/back") +
 		j.guarded("vars.test", "/v/$host?m=$request_method&u=$request_uri&x=$http_x&c=$cookie_c&p=$uri") +
@@ -72,7 +72,7 @@ func TestWhatTheServiceIsTold(t *testing.T) {
 			"X-Forwarded-Uri": "", "X-Forwarded-Method": "", "Upgrade": "", "Expect": "",
 		} {
 			if got := strings.Join(a.Header[name], "|"); got != want {
-				t.Errorf("%s told %s: %q, want %q", r.Proto, name, got, want)
+				t.Errorf("over %s the service got %s: %q, want %q", r.Proto, name, got, want)
 			}
 		}
 	})
@@ -83,10 +83,10 @@ func TestWhatTheServiceIsTold(t *testing.T) {
 	}
 	g.Get("back.test", "/p").WantStatus(t, 200)
 	if got := j.last(t).Header.Get("X-Auth-Request-Redirect"); got != "https://app.example/back" {
-		t.Errorf("auth-request-redirect: told %q", got)
+		t.Errorf("auth-request-redirect: the service got %q", got)
 	}
 
-	// What a client puts into a variable stays in its place.
+	// What a client puts into a variable stays a part of its parameter.
 	headgatetest.EveryProtocol(func(http2 bool, scheme string) {
 		r := g.Do(headgatetest.Request{Host: "vars.test", Path: "/a%20b%3Fq?c=d", Scheme: scheme, HTTP2: http2, Header: http.Header{
 			"X": {"1&admin=1#$host ${remote_addr} %41"}, "Cookie": {"c=a&b=c"},
@@ -101,13 +101,13 @@ func TestWhatTheServiceIsTold(t *testing.T) {
 	r := g.Do(headgatetest.Request{Host: "more.test", Header: http.Header{"X-Extra": {"mine", "too"}, "X-None": {"mine"}}}).WantStatus(t, 200)
 	a := j.last(t)
 	if a.Header.Get("X-Extra") != "one" || a.Header.Get("X-Var") != "more.test" || a.Header.Get("X-Forwarded-Proto") != "http" || a.Header.Get("X-None") != "" {
-		t.Errorf("auth-proxy-set-headers: told %v", a.Header)
+		t.Errorf("auth-proxy-set-headers: the service got %v", a.Header)
 	}
 	if h := r.Echo.Header; !slices.Equal(h["X-Extra"], []string{"mine", "too"}) || h.Get("X-Var") != "" || h.Get("X-None") != "mine" {
-		t.Errorf("auth-proxy-set-headers: the backend was told %v", h)
+		t.Errorf("auth-proxy-set-headers: the backend got %v", h)
 	}
 
-	// The path that the service is asked for is no client's to leave.
+	// A client can't leave the path that the service is asked for.
 	g.Get("path.test", "/x?y").WantStatus(t, 200)
 	if a = j.last(t); a.RequestURI != "/check/x?y" {
 		t.Errorf("asked for %s", a.RequestURI)
@@ -117,43 +117,43 @@ func TestWhatTheServiceIsTold(t *testing.T) {
 	}
 	j.wantAsked(t, 0)
 
-	// It judges the path that the backend gets.
+	// The service gets the path that the backend gets.
 	headgatetest.EveryProtocol(func(http2 bool, scheme string) {
 		r := g.Do(headgatetest.Request{Host: "path.test", Path: "/public/../a%20b?c=d", Scheme: scheme, HTTP2: http2}).WantStatus(t, 200)
 		a := j.last(t)
 		if a.RequestURI != "/check/a%20b?c=d" || !strings.HasSuffix(a.Header.Get("X-Original-Url"), "//path.test/a%20b?c=d") || r.Echo.Target != "/a%20b?c=d" {
-			t.Errorf("by %s asked for %s, told %s, and the backend was asked for %s", r.Proto, a.RequestURI, a.Header.Get("X-Original-Url"), r.Echo.Target)
+			t.Errorf("over %s the service was asked for %s and got %s, and the backend was asked for %s", r.Proto, a.RequestURI, a.Header.Get("X-Original-Url"), r.Echo.Target)
 		}
 	})
 }
 
-func TestWhatTheBackendIsTold(t *testing.T) {
+func TestRequestsToTheBackend(t *testing.T) {
 	t.Parallel()
-	j := startJudge(t)
+	j := startAuthService(t)
 	g := headgatetest.Start(t, headgatetest.Options{Manifests: app(t) + j.guarded("none.test", "/check") +
 		j.guarded("some.test", "/check", "auth-response-headers: X-User, x-groups,X-Missing,Authorization", "auth-cache-key: $http_k")})
 	headgatetest.EveryProtocol(func(http2 bool, scheme string) {
 		for range 3 { // from the second time on by the cache
 			r := g.Do(headgatetest.Request{Host: "some.test", Scheme: scheme, HTTP2: http2, Header: http.Header{
 				"X-User": {"spoof", "spoof"}, "X-Missing": {"spoof"}, "Authorization": {"Bearer mine"}, "K": {fmt.Sprint(scheme, http2)},
-				"Judge": {"Authorization: Bearer made"},
+				"Answer": {"Authorization: Bearer made"},
 			}}).WantStatus(t, 200)
 			h := r.Echo.Header
 			if !slices.Equal(h["X-User"], []string{"alice"}) || h.Get("X-Groups") != "staff, admin" || h["X-Missing"] != nil || !slices.Equal(h["Authorization"], []string{"Bearer made"}) {
-				t.Errorf("%s: the backend was told %v", r.Proto, h)
+				t.Errorf("over %s the backend got %v", r.Proto, h)
 			}
 		}
 		j.wantAsked(t, 1)
 	})
 	r := g.Do(headgatetest.Request{Host: "none.test", Header: http.Header{"X-User": {"mine"}}}).WantStatus(t, 200)
 	if got := r.Echo.Header.Get("X-User"); got != "mine" {
-		t.Errorf("without auth-response-headers the backend was told %q", got)
+		t.Errorf("without auth-response-headers the backend got %q", got)
 	}
 }
 
 func TestCookies(t *testing.T) {
 	t.Parallel()
-	j := startJudge(t)
+	j := startAuthService(t)
 	backend := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var status int
 		fmt.Sscanf(r.URL.Path, "/%d", &status)
@@ -165,7 +165,7 @@ func TestCookies(t *testing.T) {
 		j.guarded("always.test", "/check", "auth-always-set-cookie: true") + j.guarded("no.test", "/cookie") +
 		j.guarded("alwaysno.test", "/cookie", "auth-always-set-cookie: true") + j.guarded("alwaysforbidden.test", "/status/403", "auth-always-set-cookie: true") +
 		j.guarded("signin.test", "/cookie", "auth-signin: https://login.example/start")})
-	header := http.Header{"Judge": {"Set-Cookie: one=1;Set-Cookie: two=2;WWW-Authenticate: Bearer"}}
+	header := http.Header{"Answer": {"Set-Cookie: one=1;Set-Cookie: two=2;WWW-Authenticate: Bearer"}}
 	both, mine, own := []string{"own=1", "one=1", "two=2"}, []string{"one=1", "two=2"}, []string{"own=1"}
 	for _, c := range []struct {
 		host, path string
@@ -202,7 +202,7 @@ func TestCookies(t *testing.T) {
 
 func TestSignIn(t *testing.T) {
 	t.Parallel()
-	j := startJudge(t)
+	j := startAuthService(t)
 	unauthorized := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("WWW-Authenticate", "Basic")
 		w.WriteHeader(401)
@@ -263,7 +263,7 @@ func TestSignIn(t *testing.T) {
 // Ingress says, though only the built-in default backend answers there.
 func TestPathsThatNoRuleHas(t *testing.T) {
 	t.Parallel()
-	j := startJudge(t)
+	j := startAuthService(t)
 	rule := func(host string, annotations ...string) string {
 		name, _, _ := strings.Cut(host, ".")
 		return headgatetest.Ingress(name, host, "/app", "app", append([]string{"auth-url: http://" + j.at + "/cookie", "ssl-redirect: false"}, annotations...)...)
@@ -301,7 +301,7 @@ func TestPathsThatNoRuleHas(t *testing.T) {
 // TestGroups: $1 to $9 are those of the route's path, and stay in their place.
 func TestGroups(t *testing.T) {
 	t.Parallel()
-	j := startJudge(t)
+	j := startAuthService(t)
 	g := headgatetest.Start(t, headgatetest.Options{Manifests: app(t) +
 		headgatetest.Ingress("a", "a.test", "/t/([^/]+)/(.*)", "app", "use-regex: true", "auth-url: http://"+j.at+"/check/$2?team=$1") +
 		headgatetest.Ingress("in", "a.test", "/in/([^/]+)", "app", "use-regex: true", "auth-url: http://"+j.at+"/cookie", "auth-signin: https://in.example/$1?x=1")})

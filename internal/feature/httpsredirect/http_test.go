@@ -33,7 +33,7 @@ func secured(name, host string, annotations ...string) string {
 }
 
 // check asks over http; want is "STATUS" or "STATUS LOCATION".
-func check(t *testing.T, g *headgatetest.Gate, host, path, want string) {
+func check(t *testing.T, g *headgatetest.Instance, host, path, want string) {
 	t.Helper()
 	r := g.Do(headgatetest.Request{Host: host, Path: path})
 	if got := strings.TrimSpace(fmt.Sprint(r.Status, " ", r.Header.Get("Location"))); got != want {
@@ -86,7 +86,7 @@ func TestRedirect(t *testing.T) {
 		{"x.w.test", "/", "308 https://x.w.test"},
 		{"a.b.w.test", "/", "404"},
 		{"unnamed.test", "/", "308 https://unnamed.test"},
-		{"nobody.test", "/", "404"},
+		{"unknown.test", "/", "404"},
 		{"slash.test", "/foo/x", "308 https://slash.test/foo/x"},
 		// Certificates are got over http.
 		{"acme.test", "/.well-known/acme-challenge/token", "200"},
@@ -133,7 +133,7 @@ func TestHSTS(t *testing.T) {
 	}{
 		{"on.test", "/", nil, 200}, {"plain.test", "/", nil, 200}, {"named.test", "/", nil, 200},
 		{"on.test", "/", http.Header{"X-Status": {"500"}}, 500}, {"named.test", "/", http.Header{"X-Status": {"404"}}, 404},
-		{"nobody.test", "/", nil, 404}, {"dead.test", "/", nil, 503}, {"slash.test", "/foo", nil, 301}, {"slash.test", "/x", nil, 404},
+		{"unknown.test", "/", nil, 404}, {"dead.test", "/", nil, 503}, {"slash.test", "/foo", nil, 301}, {"slash.test", "/x", nil, 404},
 		{"on.test", "/..", nil, 400},
 		{"moved.test", "/", nil, 301}, {"root.test", "/", nil, 302}, {"www.root.test", "/", nil, 308},
 		// The backend's own is replaced.
@@ -193,7 +193,7 @@ func TestConfigMapChangesLive(t *testing.T) {
 	g.Apply(headgatetest.Config("force-ssl-redirect: true", "preserve-trailing-slash: true", "use-port-in-redirects: true"))
 	check(t, g, "plain.test", "/x/", fmt.Sprintf("308 https://plain.test:%d/x/", g.HTTPS))
 	check(t, g, "noforce.test", "/x/", "200")
-	check(t, g, "nobody.test", "/x", "404")
+	check(t, g, "unknown.test", "/x", "404")
 	g.Apply(headgatetest.Config("ssl-redirect: false"))
 	check(t, g, "on.test", "/", "200")
 	g.Delete(headgatetest.Config())

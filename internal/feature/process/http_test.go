@@ -14,15 +14,15 @@ import (
 	"github.com/headgate/headgate/internal/headgatetest"
 )
 
-func start(t *testing.T, keys ...string) *headgatetest.Gate {
+func start(t *testing.T, keys ...string) *headgatetest.Instance {
 	t.Helper()
 	return headgatetest.Start(t, headgatetest.Options{Timing: headgatetest.Hasty(), Manifests: headgatetest.Ingress("web", "a.test", "/", "a") +
 		headgatetest.Service("a") + headgatetest.Endpoints("a", headgatetest.StartEcho(t, "a")) + headgatetest.Config(keys...)})
 }
 
-// ask sends bytes and reads up to n answers. It tells how many came, whether
+// ask sends bytes and reads up to n answers. It returns how many came, whether
 // the last one said that the connection ends, and whether it did.
-func ask(t *testing.T, g *headgatetest.Gate, text string, n int) (answers int, announced, ended bool) {
+func ask(t *testing.T, g *headgatetest.Instance, text string, n int) (answers int, announced, ended bool) {
 	t.Helper()
 	connection, err := net.Dial("tcp", headgatetest.Address(g.HTTP))
 	if err != nil {
@@ -92,7 +92,7 @@ func TestConfigMapChangesLive(t *testing.T) {
 		t.Errorf("with use-http2 false %s is spoken", got)
 	}
 	g.ApplyReloading(headgatetest.Config("server-tokens: true"))
-	for _, host := range []string{"a.test", "nobody.test"} {
+	for _, host := range []string{"a.test", "unknown.test"} {
 		if got := g.Get(host, "/").Header.Get("Server"); got == "" {
 			t.Errorf("%s: server-tokens true, and no Server header", host)
 		}

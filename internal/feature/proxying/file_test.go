@@ -8,11 +8,11 @@ import (
 	"github.com/headgate/headgate/internal/headgatetest"
 )
 
-// TestBodyFile: of a body that is more than the buffer holds, NGINX tells that
-// it went to a file.
+// TestBodyFile: of a body that is larger than the buffer, NGINX logs that it went
+// to a file.
 func TestBodyFile(t *testing.T) {
 	t.Parallel()
-	const told = "a client request body is buffered to a temporary file"
+	const logged = "a client request body is buffered to a temporary file"
 	slowly := headgatetest.Service("slow") + headgatetest.Endpoints("slow", slow(t))
 	for name, c := range map[string]struct {
 		annotations []string
@@ -26,7 +26,7 @@ func TestBodyFile(t *testing.T) {
 			t.Parallel()
 			g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Manifests: slowly + headgatetest.Ingress("a", "a.test", "/", "slow", c.annotations...)})
 			g.Do(headgatetest.Request{Method: "POST", Host: "a.test", Body: bytes.NewReader(make([]byte, 100_000))}).WantStatus(t, 200)
-			file := func() bool { return strings.Contains(g.Log.String(), told) }
+			file := func() bool { return strings.Contains(g.Log.String(), logged) }
 			if c.file {
 				// The log may come later than the answer.
 				headgatetest.Eventually(t, "a file is used", file)

@@ -82,7 +82,7 @@ func TestBodyLimit(t *testing.T) {
 }
 
 // checkBody posts a body of a length, which is announced if known.
-func checkBody(t *testing.T, g *headgatetest.Gate, host string, http2, known bool, length, want int) {
+func checkBody(t *testing.T, g *headgatetest.Instance, host string, http2, known bool, length, want int) {
 	t.Helper()
 	scheme := "http"
 	if http2 {
@@ -98,8 +98,8 @@ func checkBody(t *testing.T, g *headgatetest.Gate, host string, http2, known boo
 	}
 }
 
-// The ConfigMap gives the default, live; what NGINX must be told takes a
-// reload, all else none.
+// The ConfigMap gives the default, live; a static setting takes a reload, all
+// else none.
 func TestConfigMapChangesLive(t *testing.T) {
 	t.Parallel()
 	g := headgatetest.Start(t, headgatetest.Options{Timing: headgatetest.Hasty(), Manifests: echo(t, "a") + headgatetest.Ingress("web", "a.test", "/", "a") +
@@ -333,13 +333,13 @@ func TestRequestBuffering(t *testing.T) {
 	}
 }
 
-// receive waits for the next host of which a backend tells.
+// receive waits for the next host that a backend reports.
 func receive(t *testing.T, hosts <-chan string) string {
 	t.Helper()
 	select {
 	case host := <-hosts:
 		return host
-	case <-time.After(headgatetest.Patience):
+	case <-time.After(headgatetest.Timeout):
 		t.Fatal("the backend waits")
 		return ""
 	}

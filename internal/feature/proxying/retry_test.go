@@ -14,9 +14,9 @@ import (
 	"github.com/headgate/headgate/internal/headgatetest"
 )
 
-// A crowd is endpoints that answer as a request's path asks for, and what of
+// A pool is endpoints that answer as a request's path asks for, and what of
 // them were asked by whom.
-type crowd struct {
+type pool struct {
 	addresses []string
 	mu        sync.Mutex
 	// asked are the endpoints, by their number, that a request came to, by its
@@ -24,9 +24,9 @@ type crowd struct {
 	asked map[string][]int
 }
 
-func newCrowd(t *testing.T, size int) *crowd {
+func newPool(t *testing.T, size int) *pool {
 	t.Helper()
-	c := &crowd{asked: map[string][]int{}}
+	c := &pool{asked: map[string][]int{}}
 	for number := range size {
 		c.addresses = append(c.addresses, headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
@@ -40,11 +40,11 @@ func newCrowd(t *testing.T, size int) *crowd {
 	return c
 }
 
-func (c *crowd) service(name string, size int) string {
+func (c *pool) service(name string, size int) string {
 	return headgatetest.Service(name) + headgatetest.Endpoints(name, c.addresses[:size]...)
 }
 
-func (c *crowd) answer(w http.ResponseWriter, r *http.Request, number int) {
+func (c *pool) answer(w http.ResponseWriter, r *http.Request, number int) {
 	switch kind := strings.TrimPrefix(r.URL.Path, "/"); kind {
 	case "close", "bad":
 		connection, _, err := http.NewResponseController(w).Hijack()
@@ -57,7 +57,7 @@ func (c *crowd) answer(w http.ResponseWriter, r *http.Request, number int) {
 		connection.Close()
 	case "slow":
 		select {
-		case <-time.After(headgatetest.Patience):
+		case <-time.After(headgatetest.Timeout):
 		case <-r.Context().Done():
 		}
 	case "last":
@@ -77,7 +77,7 @@ func (c *crowd) answer(w http.ResponseWriter, r *http.Request, number int) {
 }
 
 // ask sends a request and returns who was asked for it.
-func (c *crowd) ask(t *testing.T, g *headgatetest.Gate, method, host, path string) (headgatetest.Response, []int) {
+func (c *pool) ask(t *testing.T, g *headgatetest.Instance, method, host, path string) (headgatetest.Response, []int) {
 	t.Helper()
 	id := method + host + path
 	request := headgatetest.Request{Method: method, Host: host, Path: path, Header: http.Header{"X-Test": {id}}}
@@ -94,7 +94,7 @@ func (c *crowd) ask(t *testing.T, g *headgatetest.Gate, method, host, path strin
 
 func TestRetries(t *testing.T) {
 	t.Parallel()
-	c := newCrowd(t, 6)
+	c := newPool(t, 6)
 	// An error on a connection that was kept costs no try: the endpoint may have
 	// closed it before the request came.
 	manifests := c.service("three", 3) + c.service("six", 6) + headgatetest.Config("upstream-keepalive-connections: 0")
@@ -146,11 +146,11 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestRetriesAskOthers: whoever else asks at the same time, a request that is
-// sent again finds the one endpoint that is well.
+// TestRetriesAskOthers: also while other clients ask, a request that is sent
+// again finds the one endpoint that works.
 func TestRetriesAskOthers(t *testing.T) {
 	t.Parallel()
-	c := newCrowd(t, 4)
+	c := newPool(t, 4)
 	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Manifests: c.service("four", 4) +
 		headgatetest.Ingress("a", "a.test", "/", "four", "proxy-next-upstream: http_503", "proxy-next-upstream-tries: 4")})
 	var group sync.WaitGroup
@@ -170,7 +170,7 @@ func TestRetriesAskOthers(t *testing.T) {
 
 func TestRetryKeys(t *testing.T) {
 	t.Parallel()
-	c := newCrowd(t, 6)
+	c := newPool(t, 6)
 	g := headgatetest.Start(t, headgatetest.Options{Timing: headgatetest.Hasty(), Manifests: c.service("six", 6) + headgatetest.Ingress("a", "a.test", "/", "six") +
 		headgatetest.Ingress("own", "own.test", "/", "six", "proxy-next-upstream: http_500", "proxy-next-upstream-tries: 2", "proxy-http-version: 1.1")})
 	tries := func(method, host, path string, want int) {

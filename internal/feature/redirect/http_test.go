@@ -14,7 +14,7 @@ type step struct {
 	location   string
 }
 
-func check(t *testing.T, g *headgatetest.Gate, steps []step) {
+func check(t *testing.T, g *headgatetest.Instance, steps []step) {
 	t.Helper()
 	for _, s := range steps {
 		for _, scheme := range []string{"http", "https"} {
@@ -98,7 +98,7 @@ func TestAppRoot(t *testing.T) {
 	}
 }
 
-func TestTwins(t *testing.T) {
+func TestWWWRedirectAliases(t *testing.T) {
 	t.Parallel()
 	both := headgatetest.NewKeyPair(t, "tls.test", "tls.test", "www.tls.test")
 	one := headgatetest.NewKeyPair(t, "one.test", "one.test")
@@ -123,10 +123,10 @@ func TestTwins(t *testing.T) {
 		{"www.star.test", "/", 200, ""},
 		{"star.test", "/", 404, ""},
 	})
-	twin := "from-to-www-redirect: true"
+	redirected := "from-to-www-redirect: true"
 	g.Apply(headgatetest.TLSSecret("both", both) + headgatetest.TLSSecret("one", one) +
-		headgatetest.WithTLS(headgatetest.Ingress("tls", "tls.test", "/", "web", twin), "both tls.test") +
-		headgatetest.WithTLS(headgatetest.Ingress("one", "one.test", "/", "web", twin), "one one.test"))
+		headgatetest.WithTLS(headgatetest.Ingress("tls", "tls.test", "/", "web", redirected), "both tls.test") +
+		headgatetest.WithTLS(headgatetest.Ingress("one", "one.test", "/", "web", redirected), "one one.test"))
 	for name, sees := range map[string]bool{"www.tls.test": true, "www.one.test": false} {
 		r := g.Do(headgatetest.Request{Scheme: "https", Host: name, Path: "/x"}).WantStatus(t, 308)
 		if got := r.TLS.PeerCertificates[0].VerifyHostname(name) == nil; got != sees {

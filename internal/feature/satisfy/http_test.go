@@ -72,7 +72,7 @@ func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	for name, value := range map[string]string{
-		"Body": fmt.Sprint(n), "Told-Password": r.Header.Get("Authorization"), "Told-User": r.Header.Get("X-User"),
+		"Body": fmt.Sprint(n), "Got-Password": r.Header.Get("Authorization"), "Got-User": r.Header.Get("X-User"),
 	} {
 		w.Header().Set(name, value)
 	}
@@ -232,8 +232,8 @@ func check(t *testing.T, what string, got headgatetest.Response, r route, c clie
 	if got.Header.Get("Body") != fmt.Sprint(w.body) {
 		t.Errorf("%s: the backend got %s bytes", what, got.Header.Get("Body"))
 	}
-	if told := got.Header.Get("Told-Password"); told != "" && (r.guards == "basic" || r.guards == "both") {
-		t.Errorf("%s: the backend was told %q", what, told)
+	if password := got.Header.Get("Got-Password"); password != "" && (r.guards == "basic" || r.guards == "both") {
+		t.Errorf("%s: the backend got %q", what, password)
 	}
 	user := ""
 	if asked {
@@ -242,8 +242,8 @@ func check(t *testing.T, what string, got headgatetest.Response, r route, c clie
 	if r.guards == "none" || r.guards == "basic" {
 		user = "spoof"
 	}
-	if told := got.Header.Get("Told-User"); told != user {
-		t.Errorf("%s: the backend was told of the user %q, want %q", what, told, user)
+	if name := got.Header.Get("Got-User"); name != user {
+		t.Errorf("%s: the backend got the user %q, want %q", what, name, user)
 	}
 }
 

@@ -17,8 +17,8 @@ func everyProtocol(do func(http2 bool, scheme string)) {
 	do(true, "https")
 }
 
-// What the service says beside yes and 401 lets nobody in, and 403 is told where
-// nothing else could let the client in.
+// An answer of the service other than yes and 401 lets no client in, and the
+// client gets 403 if nothing else could let it in.
 func TestWhatTheServiceSays(t *testing.T) {
 	t.Parallel()
 	s := startService(t)
@@ -73,7 +73,7 @@ func TestWhatTheServiceSays(t *testing.T) {
 			if c.host == "service.test" {
 				return
 			}
-			// A good password is enough whatever the service would say.
+			// A good password is enough, without asking the service.
 			header.Set("Authorization", password)
 			g.Do(headgatetest.Request{Host: c.host, Scheme: scheme, HTTP2: http2, Header: header}).WantStatus(t, 200)
 			if n := b.requests.Swap(0); n != 1 {
@@ -113,14 +113,14 @@ func TestKeptVerdicts(t *testing.T) {
 		if got := s.asked.Swap(0); got != c.asked {
 			t.Errorf("%+v: asked %d times", c, got)
 		}
-		if got := r.Header.Get("Told-User"); got != c.user {
-			t.Errorf("%+v: the backend was told %q", c, got)
+		if got := r.Header.Get("Got-User"); got != c.user {
+			t.Errorf("%+v: the backend got %q", c, got)
 		}
 	}
 }
 
-// What can't be set up lets nobody in, and where nobody has to say who he is
-// nobody is asked; both whatever satisfy says.
+// An auth check that can't be set up lets no client in, and where clients need
+// not authenticate, the service is not asked; both with any satisfy.
 func TestWhatCannotBeSetUp(t *testing.T) {
 	t.Parallel()
 	s := startService(t)
@@ -128,7 +128,7 @@ func TestWhatCannotBeSetUp(t *testing.T) {
 	with := func(name, path string, annotations ...string) {
 		manifests += headgatetest.Ingress(name, name+".test", path, "app", append(annotations, "satisfy: any")...)
 	}
-	with("nosecret", "/", append(s.by("/"), "auth-type: basic", "auth-secret: nobody")...)
+	with("nosecret", "/", append(s.by("/"), "auth-type: basic", "auth-secret: missing")...)
 	with("badurl", "/", append(slices.Clone(basic), "auth-url: http://{x}/")...)
 	with("badmethod", "/", slices.Concat(basic, s.by("/"), []string{"auth-method: get"})...)
 	with("address", "/", append(slices.Clone(basic), "whitelist-source-range: 127.0.0.0/8")...)
@@ -144,7 +144,7 @@ func TestWhatCannotBeSetUp(t *testing.T) {
 	}
 	g.Get("circle.test", "/").WantStatus(t, 500)
 	if b.requests.Load() > 0 || s.asked.Load() > 0 {
-		t.Error("somebody was asked")
+		t.Error("the service was asked")
 	}
 	g.Get("exempt.test", "/.well-known/acme-challenge/x").WantStatus(t, 200)
 	if s.asked.Load() > 0 {

@@ -10,7 +10,7 @@ import (
 
 func TestGolden(t *testing.T) { featuretest.Golden(t, unsupported.Feature()) }
 
-func TestNobodyGetsIn(t *testing.T) {
+func TestAccessControlDenies(t *testing.T) {
 	t.Parallel()
 	g := headgatetest.Start(t, headgatetest.Options{Manifests: headgatetest.Service("one") +
 		headgatetest.Endpoints("one", headgatetest.StartEcho(t, "one")) +

@@ -12,8 +12,8 @@ import (
 
 func TestGolden(t *testing.T) { featuretest.Golden(t, upstreamvhost.Feature()) }
 
-// FuzzUpstreamVhost holds that a value is a policy, or told and denied, and what
-// a Host can have in it.
+// FuzzUpstreamVhost checks that a value becomes a policy, or is reported and
+// denied, and what a Host can contain.
 func FuzzUpstreamVhost(f *testing.F) {
 	for _, seed := range []string{"", "a.example", "$service_name.svc", "${arg_x}:80", "$", "a b", "a\r\nX: 1", strings.Repeat("a", 1001)} {
 		f.Add(seed)

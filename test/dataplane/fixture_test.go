@@ -21,16 +21,16 @@ import (
 	"github.com/headgate/headgate/internal/headgatetest"
 )
 
-// telling are the real features and one that has each answer name the worker
+// namingWorkers are the real features and one that has each answer name the worker
 // that gave it, as "GENERATION PID INSTANCE".
-func telling() []feature.Feature {
+func namingWorkers() []feature.Feature {
 	return append(all.Features(), feature.Feature{
-		Name: "tell",
+		Name: "name_worker",
 		Route: func(_ feature.Values, out *feature.RouteOut) {
-			feature.Add(out.Route, "tell", struct{}{})
+			feature.Add(out.Route, "name_worker", struct{}{})
 			out.Route.Mode.HeaderFilter = true
 		},
-		Lua: featuretest.Module("tell", `
+		Lua: featuretest.Module("name_worker", `
 local memory = require "headgate.memory"
 local settings = require "headgate.settings"
 return {
@@ -41,7 +41,7 @@ return {
 	})
 }
 
-// A worker is what an answer tells with the features of telling.
+// A worker is what an answer says with the features of namingWorkers.
 type worker struct {
 	generation, pid int
 	instance        string
@@ -57,7 +57,7 @@ func workerOf(t testing.TB, header http.Header) worker {
 }
 
 // reload has NGINX reloaded once, by a setting of the process.
-func reload(t testing.TB, g *headgatetest.Gate) {
+func reload(t testing.TB, g *headgatetest.Instance) {
 	t.Helper()
 	g.ApplyReloading(headgatetest.Config(fmt.Sprintf("keep-alive-requests: %d", 100000+g.Value(g.Metrics.Reloads))))
 }
@@ -129,22 +129,22 @@ func (l *load) wantNoneWrong(t testing.TB, least int) {
 	asked, wrong := l.end()
 	t.Logf("%d requests, %d wrong", asked, len(wrong))
 	if asked < least {
-		t.Errorf("%d requests are too few to tell anything, want %d", asked, least)
+		t.Errorf("%d requests are too few to show anything, want %d", asked, least)
 	}
 	if len(wrong) > 0 {
 		t.Errorf("%d of %d requests went wrong, the first: %s", len(wrong), asked, strings.Join(wrong[:min(5, len(wrong))], "; "))
 	}
 }
 
-// A line is an HTTP/1.1 connection, made anew only where the other side has
+// A line is an HTTP/1.1 connection, made again only where the other side has
 // announced its end. Nothing is ever sent twice.
 type line struct {
 	port       uint16
 	connection net.Conn
 	reader     *bufio.Reader
 
-	// idle is how long a connection may be unused before a new one takes its
-	// place, 0 for ever. NGINX keeps connections for a while when it is told to
+	// idle is how long a connection may be unused before a new one is used
+	// instead, 0 for ever. NGINX keeps connections for a while when it is asked to
 	// leave, and a client that this machine held up for longer proves nothing.
 	idle time.Duration
 	used time.Time
@@ -163,12 +163,12 @@ func (l *line) open() error {
 		return nil
 	}
 	var err error
-	if l.connection, err = net.DialTimeout("tcp", headgatetest.Address(l.port), headgatetest.Patience); err != nil {
+	if l.connection, err = net.DialTimeout("tcp", headgatetest.Address(l.port), headgatetest.Timeout); err != nil {
 		return err
 	}
 	l.reader = bufio.NewReader(l.connection)
 	l.used = time.Now()
-	return l.connection.SetDeadline(time.Now().Add(2 * headgatetest.Patience))
+	return l.connection.SetDeadline(time.Now().Add(2 * headgatetest.Timeout))
 }
 
 func (l *line) close() {
@@ -224,7 +224,7 @@ func wantOK(status int) error {
 
 // wantShown fails the test unless TLS clients of a host are shown a
 // certificate.
-func wantShown(t testing.TB, g *headgatetest.Gate, host string, pair headgatetest.KeyPair) {
+func wantShown(t testing.TB, g *headgatetest.Instance, host string, pair headgatetest.KeyPair) {
 	t.Helper()
 	r := g.Do(headgatetest.Request{Scheme: "https", Host: host}).WantStatus(t, 200)
 	leaf := r.TLS.PeerCertificates[0]

@@ -19,10 +19,10 @@ func pairOf(p pkitest.Pair) headgatetest.KeyPair {
 	return headgatetest.KeyPair{Certificate: p.Chain, Key: p.Key}
 }
 
-// staple is the OCSP answer that comes with the certificate of a name, nil if
+// OCSP response is the OCSP answer that comes with the certificate of a name, nil if
 // none does. A stale one fails the test, and so does one on another
 // certificate.
-func staple(t *testing.T, g *headgatetest.Gate, authority *pkitest.Authority, name string, version uint16) *ocsp.Response {
+func ocspResponse(t *testing.T, g *headgatetest.Instance, authority *pkitest.Authority, name string, version uint16) *ocsp.Response {
 	t.Helper()
 	began := time.Now()
 	state, err := shake(t, g, &tls.Config{ServerName: name, MinVersion: version, MaxVersion: version})
@@ -34,22 +34,22 @@ func staple(t *testing.T, g *headgatetest.Gate, authority *pkitest.Authority, na
 	}
 	response, err := ocsp.ParseResponseForCert(state.OCSPResponse, state.PeerCertificates[0], authority.Intermediate)
 	if err != nil {
-		t.Fatalf("%s, %s: the staple: %v", name, tls.VersionName(version), err)
+		t.Fatalf("%s, %s: the OCSP response: %v", name, tls.VersionName(version), err)
 	}
 	// NGINX's clock may be a little behind.
 	if response.NextUpdate.Before(began.Add(-100 * time.Millisecond)) {
-		t.Fatalf("%s showed at %v a staple until %v", name, began, response.NextUpdate)
+		t.Fatalf("%s showed at %v an OCSP response until %v", name, began, response.NextUpdate)
 	}
 	return response
 }
 
-// eachVersion expects that a name comes to have a staple, or to have none, with
+// eachVersion expects that a name comes to have an OCSP response, or to have none, with
 // all versions of TLS.
-func eachVersion(t *testing.T, g *headgatetest.Gate, authority *pkitest.Authority, name string, has bool) {
+func eachVersion(t *testing.T, g *headgatetest.Instance, authority *pkitest.Authority, name string, has bool) {
 	t.Helper()
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
-		headgatetest.Eventually(t, name+" has the right staple with "+tls.VersionName(version), func() bool {
-			return (staple(t, g, authority, name, version) != nil) == has
+		headgatetest.Eventually(t, name+" has the right OCSP response with "+tls.VersionName(version), func() bool {
+			return (ocspResponse(t, g, authority, name, version) != nil) == has
 		})
 	}
 }
@@ -68,27 +68,27 @@ func TestStapling(t *testing.T) {
 		headgatetest.WithTLS(headgatetest.Ingress("web", "a.test", "/", "a"), "tls a.test") +
 		headgatetest.WithTLS(headgatetest.Ingress("self", "self.test", "/", "a"), "self self.test")})
 	eachVersion(t, g, authority, "a.test", true)
-	eachVersion(t, g, authority, "nobody.test", true)
+	eachVersion(t, g, authority, "unknown.test", true)
 	eachVersion(t, g, authority, "self.test", false)
 
-	first := staple(t, g, authority, "a.test", tls.VersionTLS13)
+	first := ocspResponse(t, g, authority, "a.test", tls.VersionTLS13)
 	if first == nil {
-		t.Fatal("the staple went away")
+		t.Fatal("the OCSP response went away")
 	}
 	headgatetest.Eventually(t, "the answer is renewed before it is stale", func() bool {
-		newer := staple(t, g, authority, "a.test", tls.VersionTLS13)
+		newer := ocspResponse(t, g, authority, "a.test", tls.VersionTLS13)
 		if newer == nil {
-			t.Fatal("the staple went away")
+			t.Fatal("the OCSP response went away")
 		}
 		return newer.NextUpdate.After(first.NextUpdate)
 	})
 
-	// Whoever renews the certificate gets no old staple: that is checked with
-	// each handshake.
+	// A renewed certificate has no old OCSP response: that is checked with each
+	// handshake.
 	for range 5 {
 		g.Apply(headgatetest.TLSSecret("tls", pairOf(authority.Issue("a.test"))))
 		for range 5 {
-			staple(t, g, authority, "a.test", tls.VersionTLS13)
+			ocspResponse(t, g, authority, "a.test", tls.VersionTLS13)
 		}
 	}
 	eachVersion(t, g, authority, "a.test", true)
@@ -124,7 +124,7 @@ func TestChainCompletion(t *testing.T) {
 		headgatetest.WithTLS(headgatetest.Ingress("web", "a.test", "/", "a"), "tls a.test")
 	roots := x509.NewCertPool()
 	roots.AddCert(authority.Root)
-	trusted := func(g *headgatetest.Gate) bool {
+	trusted := func(g *headgatetest.Instance) bool {
 		state, err := shake(t, g, &tls.Config{ServerName: "a.test"})
 		if err != nil {
 			t.Fatal(err)
@@ -141,7 +141,7 @@ func TestChainCompletion(t *testing.T) {
 	}
 	g := headgatetest.Start(t, headgatetest.Options{CompleteChains: true, Manifests: manifests})
 	headgatetest.Eventually(t, "the chain is complete", func() bool { return trusted(g) })
-	// With its issuer the certificate has a staple too.
+	// With its issuer the certificate has an OCSP response too.
 	eachVersion(t, g, authority, "a.test", true)
 	g.Apply(headgatetest.TLSSecret("tls", lone()))
 	if !trusted(g) {
@@ -156,9 +156,9 @@ func TestChainCompletion(t *testing.T) {
 	}
 }
 
-// TestStapleEnds: a worker stops showing a staple that has ended, though nobody
-// takes it back, and a broken one fails no handshake.
-func TestStapleEnds(t *testing.T) {
+// TestOCSPResponseEnds: a worker stops showing an OCSP response that has ended,
+// though it is not removed, and a broken one fails no handshake.
+func TestOCSPResponseEnds(t *testing.T) {
 	t.Parallel()
 	authority := pkitest.New(t)
 	pair := authority.Issue("a.test")
@@ -181,20 +181,20 @@ func TestStapleEnds(t *testing.T) {
 		return unit.FromOCSPResponse(model.OCSPResponse{Certificate: "abc", Response: response, Until: end})
 	}
 	put(certificate, until(time.Now().Add(time.Hour)))
-	if staple(t, g, authority, "a.test", tls.VersionTLS13) == nil {
-		t.Error("no staple at first")
+	if ocspResponse(t, g, authority, "a.test", tls.VersionTLS13) == nil {
+		t.Error("no OCSP response at first")
 	}
 	end := time.Now().Add(2 * time.Second)
 	put(until(end))
-	headgatetest.Eventually(t, "the staple ends", func() bool { return staple(t, g, authority, "a.test", tls.VersionTLS13) == nil })
+	headgatetest.Eventually(t, "the OCSP response ends", func() bool { return ocspResponse(t, g, authority, "a.test", tls.VersionTLS13) == nil })
 	if time.Now().Before(end.Truncate(time.Second)) {
-		t.Error("the staple ended early")
+		t.Error("the OCSP response ended early")
 	}
 	broken := until(time.Now().Add(time.Hour))
 	broken.Payload, broken.Version = []byte(`{"response":7}`), "b"
 	put(broken)
 	if _, err := shake(t, g, &tls.Config{ServerName: "a.test"}); err != nil {
-		t.Errorf("with a broken staple: %v", err)
+		t.Errorf("with a broken OCSP response: %v", err)
 	}
 	put(until(time.Now().Add(time.Hour)))
 	if _, err := shake(t, g, &tls.Config{ServerName: "a.test"}); err != nil {

@@ -14,32 +14,32 @@ import (
 	"github.com/headgate/headgate/internal/headgatetest"
 )
 
-// A judge is a service that says whether requests may pass. It answers as the
+// An authService decides whether requests may pass. It answers as the
 // path says: /status/NNN, and /cookie, which wants the cookie "session=ok"; or
-// as the header Judge says, "NAME: VALUE" lines for its answer.
-type judge struct {
+// as the header Answer says, "NAME: VALUE" lines for its answer.
+type authService struct {
 	at   string
 	mu   sync.Mutex
 	seen []asked
 }
 
-// An asked is what a judge saw of a request.
+// An asked is what an auth service saw of a request.
 type asked struct {
 	*http.Request
 	body       int64
 	serverName string
 }
 
-func startJudge(t *testing.T) *judge {
-	j := &judge{}
+func startAuthService(t *testing.T) *authService {
+	j := &authService{}
 	j.at = headgatetest.StartBackend(t, j)
 	return j
 }
 
-// startJudgeAt runs one at another address, with TLS or without.
-func startJudgeAt(t *testing.T, address string, secure bool) *judge {
+// startAuthServiceAt runs one at another address, with TLS or without.
+func startAuthServiceAt(t *testing.T, address string, secure bool) *authService {
 	t.Helper()
-	j := &judge{}
+	j := &authService{}
 	listener, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
 	if err != nil {
 		t.Fatal(err)
@@ -55,11 +55,11 @@ func startJudgeAt(t *testing.T, address string, secure bool) *judge {
 	return j
 }
 
-func (j *judge) port() string {
+func (j *authService) port() string {
 	return strconv.Itoa(int(netip.MustParseAddrPort(j.at).Port()))
 }
 
-func (j *judge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (j *authService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n, err := io.Copy(io.Discard, r.Body)
 	if err != nil {
 		return
@@ -74,7 +74,7 @@ func (j *judge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-User", "alice")
 	w.Header().Set("X-Groups", "staff")
 	w.Header().Add("X-Groups", "admin")
-	for line := range strings.SplitSeq(r.Header.Get("Judge"), ";") {
+	for line := range strings.SplitSeq(r.Header.Get("Answer"), ";") {
 		if name, value, ok := strings.Cut(line, ": "); ok {
 			w.Header().Add(strings.TrimSpace(name), value)
 		}
@@ -90,16 +90,16 @@ func (j *judge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // last is what it saw last, and forgets all.
-func (j *judge) last(t *testing.T) asked {
+func (j *authService) last(t *testing.T) asked {
 	t.Helper()
 	seen := j.take()
 	if len(seen) == 0 {
-		t.Fatal("nobody was asked")
+		t.Fatal("the service was not asked")
 	}
 	return seen[len(seen)-1]
 }
 
-func (j *judge) take() []asked {
+func (j *authService) take() []asked {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	seen := j.seen
@@ -108,15 +108,15 @@ func (j *judge) take() []asked {
 }
 
 // wantAsked fails the test unless it was asked so often since the last time.
-func (j *judge) wantAsked(t *testing.T, want int) {
+func (j *authService) wantAsked(t *testing.T, want int) {
 	t.Helper()
 	if got := len(j.take()); got != want {
 		t.Errorf("asked %d times, want %d", got, want)
 	}
 }
 
-// guarded is an Ingress for / of a host with an auth-url of the judge's.
-func (j *judge) guarded(host, path string, annotations ...string) string {
+// guarded is an Ingress for / of a host with an auth-url of the service's.
+func (j *authService) guarded(host, path string, annotations ...string) string {
 	name, _, _ := strings.Cut(host, ".")
 	return headgatetest.Ingress(strings.ReplaceAll(name, "*", "star"), host, "/", "app", append([]string{"auth-url: http://" + j.at + path}, annotations...)...)
 }

@@ -1,5 +1,6 @@
-// Package headgatetest runs the whole of Headgate in a test: a real NGINX on free
-// ports of the loopback address, driven by manifests that the test gives.
+// Package headgatetest runs the whole of Headgate in a test: the controller, and a
+// real NGINX on free ports of the loopback address, with manifests that the test
+// gives.
 package headgatetest
 
 import (
@@ -37,11 +38,11 @@ import (
 	"github.com/headgate/headgate/lua"
 )
 
-// Patience bounds every wait in tests: far more than anything takes.
-const Patience = 30 * time.Second
+// Timeout bounds every wait in tests. It is far more than anything takes.
+const Timeout = 30 * time.Second
 
-// A Gate is a running Headgate.
-type Gate struct {
+// An Instance is a running Headgate: controller and NGINX.
+type Instance struct {
 	t testing.TB
 
 	// HTTP and HTTPS are the ports on the loopback address.
@@ -52,7 +53,7 @@ type Gate struct {
 	RunDir      *nginx.RunDir
 	Log         *Log
 	// DefaultProfile is the name of the default profile, for units made by
-	// hand. Only StartBare says it.
+	// hand. Only StartBare sets it.
 	DefaultProfile string
 
 	controller *controller.Controller
@@ -65,7 +66,7 @@ type delivery struct {
 	done    chan struct{}
 }
 
-// Options say how a Gate differs from what a user would run.
+// Options say how an Instance differs from what a user would run.
 type Options struct {
 	// Workers is the number of NGINX's workers, 2 if it is 0.
 	Workers int
@@ -92,21 +93,21 @@ type Options struct {
 	// AccessLog is the file for it; none is written if it is empty, though
 	// the configuration is as if it were.
 	AccessLog string
-	// Notices are told what the controller does.
+	// Notices get what the controller does.
 	Notices controller.Notices
 }
 
 // Start runs Headgate until the test ends.
-func Start(t testing.TB, o Options) *Gate {
+func Start(t testing.TB, o Options) *Instance {
 	t.Helper()
-	g := &Gate{t: t, Log: &Log{}, Metrics: metrics.New(), deliveries: make(chan delivery)}
+	g := &Instance{t: t, Log: &Log{}, Metrics: metrics.New(), deliveries: make(chan delivery)}
 	log := slog.New(slog.NewTextHandler(g.Log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	o.fill()
 	env := g.prepare(o, log)
 	names := o.names(log)
 	// The authorities of tests are on this machine.
 	authorities := pki.Settings{AllowLocal: true, MinPause: time.Millisecond, Log: log}
-	issuers, staples := pki.NewIssuers(authorities), pki.NewOCSPResponses(authorities)
+	issuers, responses := pki.NewIssuers(authorities), pki.NewOCSPResponses(authorities)
 	findings := tracker.New(log, g.Metrics.Findings)
 	certificates := expiry.New("k8s.io/ingress-nginx", findings.Update)
 	g.Metrics.Registry.MustRegister(certificates)
@@ -119,13 +120,13 @@ func Start(t testing.TB, o Options) *Gate {
 		},
 		Features: o.Features, AnnotationPrefix: annotationPrefix, Environment: env,
 		Dictionaries: o.Dictionaries, Process: g.Process, RunDir: g.RunDir, Metrics: g.Metrics, Tracker: findings, Expiry: certificates, Log: log, Timing: *o.Timing,
-		Subscriptions: controller.Subscriptions{Addresses: names.Subscribe, Issuers: issuers.Subscribe, OCSPResponses: staples.Subscribe}, Notices: o.Notices,
+		Subscriptions: controller.Subscriptions{Addresses: names.Subscribe, Issuers: issuers.Subscribe, OCSPResponses: responses.Subscribe}, Notices: o.Notices,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	go certificates.Run(ctx)
-	g.run(Decode(t, o.Manifests), names.Run, issuers.Run, staples.Run)
-	g.Settle()
+	g.run(Decode(t, o.Manifests), names.Run, issuers.Run, responses.Run)
+	g.WaitSynced()
 	return g
 }
 
@@ -149,7 +150,7 @@ func inDefault(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "default", Name: name}
 }
 
-// fill puts defaults in the place of what is nil.
+// fill sets fields that are nil to their defaults.
 func (o *Options) fill() {
 	if o.Features == nil {
 		o.Features = all.Features()
@@ -160,7 +161,7 @@ func (o *Options) fill() {
 	}
 }
 
-func (g *Gate) prepare(o Options, log *slog.Logger) plan.Environment {
+func (g *Instance) prepare(o Options, log *slog.Logger) plan.Environment {
 	t := g.t
 	t.Helper()
 	t.Cleanup(func() {
@@ -219,7 +220,7 @@ func (g *Gate) prepare(o Options, log *slog.Logger) plan.Environment {
 }
 
 // run starts the controller, and ends it with the test.
-func (g *Gate) run(first []metav1.Object, more ...controller.Source) {
+func (g *Instance) run(first []metav1.Object, more ...controller.Source) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	from := func(ctx context.Context, deliver func(context.Context, []source.Change)) error {
@@ -253,62 +254,62 @@ func changesOf(objects []metav1.Object, deleted bool) []source.Change {
 }
 
 // Apply puts objects and waits until NGINX serves them.
-func (g *Gate) Apply(manifests string) {
+func (g *Instance) Apply(manifests string) {
 	g.t.Helper()
 	g.Put(manifests)
-	g.Settle()
+	g.WaitSynced()
 }
 
 // ApplyObjects is Apply for objects that hold what no manifest can say, such as
-// text that is no UTF-8. They must not be changed any more.
-func (g *Gate) ApplyObjects(objects ...metav1.Object) {
+// text that is not UTF-8. They must not be changed any more.
+func (g *Instance) ApplyObjects(objects ...metav1.Object) {
 	g.t.Helper()
 	g.send(changesOf(objects, false))
-	g.Settle()
+	g.WaitSynced()
 }
 
 // Put puts objects without waiting.
-func (g *Gate) Put(manifests string) {
+func (g *Instance) Put(manifests string) {
 	g.t.Helper()
 	g.send(changesOf(Decode(g.t, manifests), false))
 }
 
 // Delete deletes objects, of which kind, namespace and name suffice, and waits
 // until NGINX no longer serves them.
-func (g *Gate) Delete(manifests string) {
+func (g *Instance) Delete(manifests string) {
 	g.t.Helper()
 	g.Remove(manifests)
-	g.Settle()
+	g.WaitSynced()
 }
 
 // Remove deletes objects without waiting.
-func (g *Gate) Remove(manifests string) {
+func (g *Instance) Remove(manifests string) {
 	g.t.Helper()
 	g.send(changesOf(Decode(g.t, manifests), true))
 }
 
-func (g *Gate) send(changes []source.Change) {
+func (g *Instance) send(changes []source.Change) {
 	g.t.Helper()
 	d := delivery{changes, make(chan struct{})}
 	select {
 	case g.deliveries <- d:
 		<-d.done
-	case <-time.After(Patience):
+	case <-time.After(Timeout):
 		g.t.Fatal("the controller takes no changes")
 	}
 }
 
-// Settle waits until NGINX serves all that was put.
-func (g *Gate) Settle() {
+// WaitSynced waits until NGINX serves all that was put.
+func (g *Instance) WaitSynced() {
 	g.t.Helper()
 	Eventually(g.t, "NGINX serves what was put", g.controller.Synced)
 }
 
 // Value is the value of one of Headgate's metrics.
-func (g *Gate) Value(c prometheus.Collector) int { return int(testutil.ToFloat64(c)) }
+func (g *Instance) Value(c prometheus.Collector) int { return int(testutil.ToFloat64(c)) }
 
-// State is what one worker tells of itself.
-func (g *Gate) State() dataplane.State {
+// State is what one worker reports about itself.
+func (g *Instance) State() dataplane.State {
 	g.t.Helper()
 	state, err := g.Client.State(g.t.Context())
 	must(g.t, err)
@@ -318,10 +319,10 @@ func (g *Gate) State() dataplane.State {
 // Eventually waits until a condition holds.
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(Patience)
+	deadline := time.Now().Add(Timeout)
 	for !holds() {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited %v in vain until %s", Patience, what)
+			t.Fatalf("waited %v in vain until %s", Timeout, what)
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -353,13 +354,13 @@ func (l *Log) String() string {
 }
 
 // Dial opens a connection to a port of this machine. It ends with the test, and
-// waits no longer than tests do.
+// its deadline is Timeout from now.
 func Dial(t testing.TB, port uint16) net.Conn {
 	t.Helper()
 	connection, err := net.Dial("tcp", Address(port))
 	must(t, err)
 	t.Cleanup(func() { connection.Close() })
-	must(t, connection.SetDeadline(time.Now().Add(Patience)))
+	must(t, connection.SetDeadline(time.Now().Add(Timeout)))
 	return connection
 }
 

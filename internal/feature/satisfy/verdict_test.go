@@ -12,17 +12,17 @@ import (
 	"github.com/headgate/headgate/internal/headgatetest"
 )
 
-// nodding is a feature whose judge says what the annotation nod says.
-func nodding() feature.Feature {
-	says := feature.Setting[string]{Annotation: "nod", Parse: func(text string) (string, error) { return text, nil }}
+// stub is an authenticator whose verdict is the value of the annotation stub.
+func stub() feature.Feature {
+	says := feature.Setting[string]{Annotation: "stub", Parse: func(text string) (string, error) { return text, nil }}
 	return feature.Feature{
-		Name: "nod", Settings: []feature.AnySetting{says},
+		Name: "stub", Settings: []feature.AnySetting{says},
 		Route: func(v feature.Values, out *feature.RouteOut) {
 			if text := says.Get(v); text != "" {
-				feature.Add(out.Route, "nod", text)
+				feature.Add(out.Route, "stub", text)
 			}
 		},
-		Lua: featuretest.Module("nod", `
+		Lua: featuretest.Module("stub", `
 local requests = require "headgate.request"
 local says = {
     ["true"] = function() return true end,
@@ -36,7 +36,7 @@ local says = {
     ["table"] = function() return {} end,
     ["break"] = function() error("broken") end,
     ["unavailable"] = function(request) return requests.finish(request, 503) end,
-    ["unauthorized"] = function() return 401, "Nod" end,
+    ["unauthorized"] = function() return 401, "Stub" end,
     ["silent"] = function() return 401 end,
     ["forbidden"] = function() return 403 end,
 }
@@ -45,8 +45,8 @@ return { authenticate = function(policy, request) return says[policy](request) e
 	}
 }
 
-// What is no verdict lets nobody in, and a refusal takes none of what another
-// says away.
+// An invalid verdict lets no client in, and a refusal does not remove another
+// one's challenge.
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
 	manifests, b := startBackend(t)
@@ -63,14 +63,14 @@ func TestVerdicts(t *testing.T) {
 	}
 	for says := range wants {
 		for _, satisfy := range []string{"any", "all"} {
-			manifests += headgatetest.Ingress(says+"-"+satisfy, says+"-"+satisfy+".test", "/", "app", append(basic, "satisfy: "+satisfy, "nod: "+says)...)
+			manifests += headgatetest.Ingress(says+"-"+satisfy, says+"-"+satisfy+".test", "/", "app", append(basic, "satisfy: "+satisfy, "stub: "+says)...)
 		}
-		manifests += headgatetest.Ingress(says, says+".test", "/", "app", "nod: "+says, "satisfy: any")
+		manifests += headgatetest.Ingress(says, says+".test", "/", "app", "stub: "+says, "satisfy: any")
 	}
 	for _, first := range []bool{true, false} {
-		features := append(all.Features(), nodding())
+		features := append(all.Features(), stub())
 		if first {
-			features = append([]feature.Feature{nodding()}, all.Features()...)
+			features = append([]feature.Feature{stub()}, all.Features()...)
 		}
 		g := headgatetest.Start(t, headgatetest.Options{Manifests: manifests, Features: features})
 		ask := func(host, what string, want int, header http.Header) {
@@ -87,7 +87,7 @@ func TestVerdicts(t *testing.T) {
 		login := http.Header{"Authorization": {password}}
 		for says, want := range wants {
 			if !first && want.anyLogin > 401 {
-				want.anyLogin = 200 // nobody needs to know what the other says
+				want.anyLogin = 200 // the verdict of the other one is not needed
 			}
 			if want.allOpen == 0 {
 				want.allOpen = 401
@@ -103,7 +103,7 @@ func TestVerdicts(t *testing.T) {
 			ask(says+".test", "alone", alone, nil)
 		}
 		for host, want := range map[string][]string{
-			"unauthorized-any.test": {challenge, "Nod"}, "silent-any.test": {challenge}, "forbidden-any.test": {challenge}, "unauthorized.test": {"Nod"},
+			"unauthorized-any.test": {challenge, "Stub"}, "silent-any.test": {challenge}, "forbidden-any.test": {challenge}, "unauthorized.test": {"Stub"},
 		} {
 			r := g.Get(host, "/")
 			slices.Sort(want)

@@ -21,28 +21,28 @@ type guard struct {
 	key http.Header
 	// wrong are headers that don't.
 	wrong []http.Header
-	// challenge is how WWW-Authenticate begins for who has no key.
+	// challenge is how WWW-Authenticate begins for a client without the key.
 	challenge string
-	// broken are annotations with which nobody gets in.
+	// broken are annotations with which no client gets in.
 	broken map[string][]string
 }
 
-// deaf are the broken guards that are asked in all ways. The others deny the
-// route as these do, and are asked in some.
-var deaf = []string{"secret-missing", "url", "down"}
+// thorough are the broken guards that get all requests. The others deny the
+// route as these do, and get some.
+var thorough = []string{"secret-missing", "url", "down"}
 
 var (
 	password = http.Header{"Authorization": {"Basic dXNlcjpwYXNz"}}
 	token    = http.Header{"X-Token": {"ok"}}
 	users    = []string{"auth-type: basic", "auth-secret: users"}
-	// either lets in who has the password or the token.
+	// either lets in clients with the password or the token.
 	either = slices.Concat(users, []string{"auth-url: http://ADDRESS/check", "satisfy: any"})
 	guards = []guard{
 		{
 			name: "basic", annotations: []string{"auth-type: basic", "auth-secret: users", "auth-realm: Authentication Required - foo"},
 			key: password, wrong: []http.Header{{"Authorization": {"Basic dXNlcjpubw=="}}}, challenge: "Basic ",
 			broken: map[string][]string{
-				"secret-missing": {"auth-type: basic", "auth-secret: nobody"},
+				"secret-missing": {"auth-type: basic", "auth-secret: missing"},
 				"secret-foreign": {"auth-type: basic", "auth-secret: other/users"},
 				"secret-empty":   {"auth-type: basic", "auth-secret: empty"},
 				"no-secret":      {"auth-type: basic"},
@@ -71,7 +71,7 @@ var (
 			name: "both", annotations: []string{"auth-type: basic", "auth-secret: users", "auth-url: http://ADDRESS/check"},
 			key: http.Header{"Authorization": password["Authorization"], "X-Token": token["X-Token"]}, wrong: []http.Header{password, token}, challenge: "Basic ",
 			broken: map[string][]string{
-				"secret-missing": {"auth-type: basic", "auth-secret: nobody", "auth-url: http://ADDRESS/check"},
+				"secret-missing": {"auth-type: basic", "auth-secret: missing", "auth-url: http://ADDRESS/check"},
 				"down":           {"auth-type: basic", "auth-secret: users", "auth-url: http://127.0.0.1:1/check"},
 				"url":            {"auth-type: basic", "auth-secret: users", "auth-url: http://ADDRESS/{x}"},
 			},
@@ -85,13 +85,13 @@ var (
 		{
 			name: "any-token", annotations: either, key: token, wrong: []http.Header{{"Authorization": {"Basic dXNlcjpubw=="}, "X-Token": {"no"}}}, challenge: "Basic ",
 			broken: map[string][]string{
-				"secret-missing": {"satisfy: any", "auth-url: http://ADDRESS/check", "auth-type: basic", "auth-secret: nobody"},
+				"secret-missing": {"satisfy: any", "auth-url: http://ADDRESS/check", "auth-type: basic", "auth-secret: missing"},
 				"realm":          slices.Concat(either, []string{"auth-realm: a\"b"}),
 				"down":           slices.Concat(users, []string{"satisfy: any", "auth-url: http://127.0.0.1:1/check"}),
 				"method":         slices.Concat(either, []string{"auth-method: get"}),
 			},
 		},
-		// Who may pass is in internal/feature/basicauth.
+		// Which clients may pass is in internal/feature/basicauth.
 		{
 			name: "digest", annotations: []string{"auth-type: digest", "auth-secret: digests", "auth-realm: here"},
 			wrong: []http.Header{password}, challenge: `Digest realm="here"`,
@@ -99,9 +99,9 @@ var (
 	}
 )
 
-// A bend is what leads a request another way, on the guarded Ingress itself or
+// A bypass is what leads a request another way, on the guarded Ingress itself or
 // beside it.
-type bend struct {
+type bypass struct {
 	// annotations of the guarded Ingress; HOST is its host.
 	annotations []string
 	// path of the guarded Ingress, "/" if it is empty, and its Service, app if
@@ -124,14 +124,14 @@ type bend struct {
 	effects   []effect
 }
 
-// An effect is what shows that a bend bends: what becomes of a request to the
-// host that nobody guards.
+// An effect shows that a bypass works: the outcome of a request to the host
+// without a guard.
 type effect struct {
 	headgatetest.Request
-	// at stands before the host, in the place of the bend's asked.
+	// at stands before the host, instead of the bypass's asked.
 	at   string
 	want string
-	// unlike is the bend with which something else becomes of it, "none" if it
+	// unlike is the bypass with which something else becomes of it, "none" if it
 	// is empty.
 	unlike string
 }
@@ -143,7 +143,7 @@ func to(path, want string) effect {
 
 const challenges = "/.well-known/acme-challenge"
 
-var bends = map[string]bend{
+var bypasses = map[string]bypass{
 	"none":    {},
 	"rewrite": {annotations: []string{"rewrite-target: /else"}, effects: []effect{to("/a/b?c=d", "app /else?c=d")}},
 	"groups": {path: "/(.*)", annotations: []string{"rewrite-target: /g/$1", "use-regex: true"},
@@ -157,8 +157,8 @@ var bends = map[string]bend{
 	"bare": {annotations: []string{"from-to-www-redirect: true"},
 		effects: []effect{{Request: headgatetest.Request{Path: "/a"}, at: "www.", want: "308 http://HOST/a"}}},
 	// It answers before any guard. The host that it leads to, which is asked
-	// for the bend bare, guards what follows.
-	"twin": {annotations: []string{"from-to-www-redirect: true"}, asked: "www.", elsewhere: true,
+	// for the bypass bare, guards what follows.
+	"www-alias": {annotations: []string{"from-to-www-redirect: true"}, asked: "www.", elsewhere: true,
 		effects: []effect{to("/a?b=c", "308 http://HOST/a?b=c")}},
 	"alias":      {annotations: []string{"server-alias: alias.HOST"}, asked: "alias.", effects: []effect{to("/a", "app /a")}},
 	"regexalias": {annotations: []string{"server-alias: ~^x[0-9]+\\.HOST$"}, asked: "x1.", effects: []effect{to("/a", "app /a")}},
@@ -170,7 +170,7 @@ var bends = map[string]bend{
 		effects: []effect{{Request: headgatetest.Request{Method: "POST", Path: "/a", Body: strings.NewReader(strings.Repeat("x", 4<<10))}, want: "413"}}},
 	"stream": {annotations: []string{"proxy-request-buffering: off", "proxy-buffering: on"},
 		effects: []effect{{Request: headgatetest.Request{Method: "POST", Path: "/a", Body: unsized{strings.NewReader(strings.Repeat("x", 64<<10))}}, want: "app /a chunked"}}},
-	"fallback":  {service: "nobody", annotations: []string{"default-backend: next"}, effects: []effect{to("/a", "next /a")}},
+	"fallback":  {service: "silent", annotations: []string{"default-backend: next"}, effects: []effect{to("/a", "next /a")}},
 	"canary":    {beside: canary("canary-weight: 100"), effects: []effect{to("/a", "next /a")}},
 	"by-header": {beside: canary("canary-by-header: X-New"), effects: []effect{sent("X-New", "always", "next /a")}},
 	"by-cookie": {beside: canary("canary-by-cookie: X-New"), effects: []effect{sent("Cookie", "X-New=always", "next /a")}},
@@ -223,8 +223,8 @@ var ways = []headgatetest.Request{
 	{Path: "/x", Header: http.Header{"X-Original-Url": {challenges + "/x"}, "X-Rewrite-Url": {challenges + "/x"}}},
 }
 
-// leads tells whether a request for a path goes through a bend's door.
-func (b bend) leads(requested string) bool {
+// leads reports whether a request for a path goes through a bypass's door.
+func (b bypass) leads(requested string) bool {
 	if b.door == nil {
 		return false
 	}

@@ -19,13 +19,13 @@ import (
 	"github.com/headgate/headgate/internal/headgatetest"
 )
 
-// A keyBed is what the cases of keys_test.go share: the Services echo, play
-// (see ServeHTTP), full, to which nobody connects, and deaf, which reads
-// nothing; and a service that judges requests.
-type keyBed struct {
+// A keyFixture is what the cases of keys_test.go share: the Services echo, play
+// (see ServeHTTP), full, to which no client can connect, and stalled, which reads
+// nothing; and an auth service.
+type keyFixture struct {
 	manifests string
 	addresses *strings.Replacer
-	judged    atomic.Int64
+	checked   atomic.Int64
 
 	mu     sync.Mutex
 	last   int
@@ -34,11 +34,11 @@ type keyBed struct {
 
 // A keyVisit is a request of a case, known to backends by its mark.
 type keyVisit struct {
-	gate    *headgatetest.Gate
-	request headgatetest.Request
-	body    int
-	chunked bool
-	mark    string
+	instance *headgatetest.Instance
+	request  headgatetest.Request
+	body     int
+	chunked  bool
+	mark     string
 	// asked is how many endpoints of play were.
 	asked atomic.Int64
 	// begun is closed when the client has the first part of an answer, ended
@@ -46,25 +46,25 @@ type keyVisit struct {
 	begun, ended chan struct{}
 }
 
-func startKeyBed(t *testing.T) *keyBed {
+func startKeyFixture(t *testing.T) *keyFixture {
 	t.Helper()
-	b := &keyBed{visits: map[string]*keyVisit{}}
-	b.manifests = served("echo", headgatetest.StartEcho(t, "echo")) + served("full", headgatetest.StartFull(t)) + served("deaf", startDeaf(t)) +
+	b := &keyFixture{visits: map[string]*keyVisit{}}
+	b.manifests = served("echo", headgatetest.StartEcho(t, "echo")) + served("full", headgatetest.StartFull(t)) + served("stalled", startStalled(t)) +
 		served("play", headgatetest.StartBackend(t, b), headgatetest.StartBackend(t, b), headgatetest.StartBackend(t, b)) +
 		usersSecret + strings.Replace(usersSecret, "{name: users}", "{name: users, namespace: other}", 1) +
 		headgatetest.ConfigMap("headers", "X-Custom: one") +
 		headgatetest.Ingress("own", "own.test", "/", "echo", "client-body-buffer-size: 8k")
-	b.addresses = strings.NewReplacer("JUDGE", headgatetest.StartBackend(t, http.HandlerFunc(b.judge)))
+	b.addresses = strings.NewReplacer("AUTH", headgatetest.StartBackend(t, http.HandlerFunc(b.authService)))
 	return b
 }
 
-// judge tells what it was told, and how often it was asked.
-func (b *keyBed) judge(w http.ResponseWriter, r *http.Request) {
+// authService answers with what it got, and how often it was asked.
+func (b *keyFixture) authService(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Method", r.Method)
 	w.Header().Set("X-Redirect", r.Header.Get("X-Auth-Request-Redirect"))
-	w.Header().Set("X-Count", strconv.FormatInt(b.judged.Add(1), 10))
+	w.Header().Set("X-Count", strconv.FormatInt(b.checked.Add(1), 10))
 	if r.URL.Path == "/cookie" {
-		w.Header().Set("Set-Cookie", "judge=1")
+		w.Header().Set("Set-Cookie", "auth=1")
 	}
 	if text, ok := strings.CutPrefix(r.URL.Path, "/status/"); ok {
 		status, _ := strconv.Atoi(text)
@@ -72,8 +72,8 @@ func (b *keyBed) judge(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// startDeaf runs a backend that takes connections and reads nothing.
-func startDeaf(t *testing.T) string {
+// startStalled runs a backend that takes connections and reads nothing.
+func startStalled(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -95,7 +95,7 @@ func startDeaf(t *testing.T) string {
 const largeAnswer = 32 << 20
 
 // ServeHTTP answers as a request's path says, and with its Say- headers.
-func (b *keyBed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (b *keyFixture) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	b.mu.Lock()
 	v := b.visits[r.Header.Get("X-Mark")]
@@ -114,7 +114,7 @@ func (b *keyBed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			close(v.ended)
 		}
 	case "/late", "/never":
-		wait := map[string]time.Duration{"/late": 1100 * time.Millisecond, "/never": headgatetest.Patience}[r.URL.Path]
+		wait := map[string]time.Duration{"/late": 1100 * time.Millisecond, "/never": headgatetest.Timeout}[r.URL.Path]
 		select {
 		case <-time.After(wait):
 		case <-r.Context().Done():
@@ -150,7 +150,7 @@ func answerInParts(w http.ResponseWriter, v *keyVisit) {
 }
 
 // check changes a key, and changes it back.
-func (b *keyBed) check(t *testing.T, c keyCase) {
+func (b *keyFixture) check(t *testing.T, c keyCase) {
 	config := func(value string) string {
 		keys := c.beside
 		if value != "-" {
@@ -178,7 +178,7 @@ func (b *keyBed) check(t *testing.T, c keyCase) {
 }
 
 // want looks at what is answered over HTTP/1.1 and HTTP/2.
-func (b *keyBed) want(t *testing.T, g *headgatetest.Gate, c keyCase, value, want string) {
+func (b *keyFixture) want(t *testing.T, g *headgatetest.Instance, c keyCase, value, want string) {
 	t.Helper()
 	var group sync.WaitGroup
 	for _, http2 := range []bool{false, true} {
@@ -193,12 +193,12 @@ func (b *keyBed) want(t *testing.T, g *headgatetest.Gate, c keyCase, value, want
 	group.Wait()
 }
 
-func (b *keyBed) visit(g *headgatetest.Gate, r headgatetest.Request, body int, chunked bool, scheme string, http2 bool) *keyVisit {
+func (b *keyFixture) visit(g *headgatetest.Instance, r headgatetest.Request, body int, chunked bool, scheme string, http2 bool) *keyVisit {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.last++
 	v := &keyVisit{
-		gate: g, request: r, body: body, chunked: chunked, mark: fmt.Sprintf("mark-%d-", b.last), begun: make(chan struct{}), ended: make(chan struct{}),
+		instance: g, request: r, body: body, chunked: chunked, mark: fmt.Sprintf("mark-%d-", b.last), begun: make(chan struct{}), ended: make(chan struct{}),
 	}
 	v.request.Host, v.request.Scheme, v.request.HTTP2 = "a.test", scheme, http2
 	v.request.Header = http.Header{"X-Mark": {v.mark}}
@@ -208,7 +208,7 @@ func (b *keyBed) visit(g *headgatetest.Gate, r headgatetest.Request, body int, c
 }
 
 // do asks, and gives up after a while. Without an answer the status is 0.
-func (v *keyVisit) do(patience time.Duration) headgatetest.Response {
+func (v *keyVisit) do(timeout time.Duration) headgatetest.Response {
 	r := v.request
 	if v.body > 0 {
 		r.Body = bytes.NewReader(make([]byte, v.body))
@@ -216,10 +216,10 @@ func (v *keyVisit) do(patience time.Duration) headgatetest.Response {
 	if v.chunked {
 		r.Body = io.MultiReader(r.Body)
 	}
-	client := v.gate.NewClient(r.HTTP2)
+	client := v.instance.NewClient(r.HTTP2)
 	defer client.CloseIdleConnections()
-	client.Timeout = patience
-	response, err := v.gate.Try(client, r)
+	client.Timeout = timeout
+	response, err := v.instance.Try(client, r)
 	if err != nil {
 		return headgatetest.Response{Header: http.Header{}}
 	}
@@ -229,27 +229,27 @@ func (v *keyVisit) do(patience time.Duration) headgatetest.Response {
 	return response
 }
 
-func (v *keyVisit) ask() headgatetest.Response { return v.do(headgatetest.Patience) }
+func (v *keyVisit) ask() headgatetest.Response { return v.do(headgatetest.Timeout) }
 
-func status(_ *keyBed, v *keyVisit) string { return strconv.Itoa(v.ask().Status) }
+func status(_ *keyFixture, v *keyVisit) string { return strconv.Itoa(v.ask().Status) }
 
 // header sees the status and a header.
-func header(name string) func(*keyBed, *keyVisit) string {
-	return func(_ *keyBed, v *keyVisit) string {
+func header(name string) func(*keyFixture, *keyVisit) string {
+	return func(_ *keyFixture, v *keyVisit) string {
 		r := v.ask()
 		return fmt.Sprint(r.Status, " ", strings.Join(r.Header.Values(name), "|"))
 	}
 }
 
-// told sees a header that the backend was told.
-func told(name string) func(*keyBed, *keyVisit) string {
-	return func(_ *keyBed, v *keyVisit) string { return v.ask().Echo.Header.Get(name) }
+// received sees a header that the backend got.
+func received(name string) func(*keyFixture, *keyVisit) string {
+	return func(_ *keyFixture, v *keyVisit) string { return v.ask().Echo.Header.Get(name) }
 }
 
-// twiceTold sees whether the backend is told the same twice.
-func twiceTold(name string) func(*keyBed, *keyVisit) string {
-	return func(b *keyBed, v *keyVisit) string {
-		switch first, second := told(name)(b, v), told(name)(b, v); {
+// sameTwice sees whether the backend gets the same twice.
+func sameTwice(name string) func(*keyFixture, *keyVisit) string {
+	return func(b *keyFixture, v *keyVisit) string {
+		switch first, second := received(name)(b, v), received(name)(b, v); {
 		case first == "" || second == "":
 			return "none"
 		case first == second:
@@ -259,23 +259,23 @@ func twiceTold(name string) func(*keyBed, *keyVisit) string {
 	}
 }
 
-// inTime sees whether there is an answer before a client loses its patience.
-func inTime(_ *keyBed, v *keyVisit) string {
+// inTime sees whether there is an answer before a client's timeout.
+func inTime(_ *keyFixture, v *keyVisit) string {
 	if r := v.do(8 * time.Second); r.Status != 0 {
 		return strconv.Itoa(r.Status)
 	}
 	return "none"
 }
 
-func tries(_ *keyBed, v *keyVisit) string {
+func tries(_ *keyFixture, v *keyVisit) string {
 	r := v.ask()
 	return fmt.Sprintf("%d after %d", r.Status, v.asked.Load())
 }
 
-func askedBy(_ *keyBed, v *keyVisit) string { return v.ask().Echo.Proto }
+func askedBy(_ *keyFixture, v *keyVisit) string { return v.ask().Echo.Proto }
 
 // length sees how the backend got a body.
-func length(_ *keyBed, v *keyVisit) string {
+func length(_ *keyFixture, v *keyVisit) string {
 	echo := v.ask().Echo
 	text := fmt.Sprintf("%d bytes", echo.BodyLength)
 	if !echo.Chunked {
@@ -285,9 +285,9 @@ func length(_ *keyBed, v *keyVisit) string {
 }
 
 // written sees a directive of nginx.conf as the default profile has it.
-func written(directive string) func(*keyBed, *keyVisit) string {
-	return func(_ *keyBed, v *keyVisit) string {
-		conf, err := os.ReadFile(v.gate.RunDir.Conf())
+func written(directive string) func(*keyFixture, *keyVisit) string {
+	return func(_ *keyFixture, v *keyVisit) string {
+		conf, err := os.ReadFile(v.instance.RunDir.Conf())
 		if err != nil {
 			return err.Error()
 		}
