@@ -32,7 +32,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags.SetOutput(stderr)
 	count := flags.Bool("count", false, "print the number of hits by pattern instead of the hits")
 	ext := flags.String("ext", "md,go,lua", "extensions of the files to read, separated by commas")
-	skip := flags.String("skip", "", "files and directories to leave out, or *SUFFIX, separated by commas")
+	skip := flags.String("skip", "", "files and directories to leave out, separated by commas")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
@@ -78,7 +78,7 @@ func find(paths, ext, skip []string) ([]string, error) {
 				return err
 			}
 			name := entry.Name()
-			if slices.ContainsFunc(skip, func(s string) bool { return skips(s, path) }) || entry.IsDir() && path != root && (name[0] == '.' || name == "testdata" || name == "bin") {
+			if slices.Contains(skip, path) || entry.IsDir() && path != root && (name[0] == '.' || name == "testdata" || name == "bin") {
 				if entry.IsDir() {
 					return fs.SkipDir
 				}
@@ -94,13 +94,6 @@ func find(paths, ext, skip []string) ([]string, error) {
 		}
 	}
 	return files, nil
-}
-
-// skips reports whether an entry of -skip is for a path: the path itself, or the
-// end of it behind a star.
-func skips(entry, path string) bool {
-	end, isEnd := strings.CutPrefix(entry, "*")
-	return path == entry || isEnd && strings.HasSuffix(path, end)
 }
 
 // printCounts prints how often each pattern was found in each kind of file.

@@ -26,7 +26,7 @@ func TestCheck(t *testing.T) {
 		{"a.go", "package a\n\n// é in the\n// place of\nvar x = f(\"in the\", \"place of\")\n", []string{"3 in the place of"}},
 		{"a.lua", "local MOST_TRIES = 2 -- it is\n-- told\nlocal s = 'nobody' .. \"whoever's\"\n", []string{"1 MOST_TRIES", "2 told", "3 nobody", "3 whoever"}},
 		{"a.lua", "--[[ one\n judge ]]\nlocal judge = x.anew\n", []string{"2 judge", "3 judge", "3 anew"}},
-		{"a.lua", "local gate -- gatetest\n", []string{"1 gate"}},
+		{"a.lua", "local gate -- headgatetest\n", []string{"1 gate"}},
 	} {
 		var got []string
 		for _, h := range mustParse(t).check(c.path, c.text) {
