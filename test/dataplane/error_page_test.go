@@ -13,7 +13,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/featuretest"
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // catching are the real features and one that has the fallback backend answer instead
@@ -88,19 +88,19 @@ func statusOf(w http.ResponseWriter, r *http.Request, header string) {
 	w.WriteHeader(status)
 }
 
-// An errorBed has a backend that answers with the status of X-Want, and one for
+// An errorFixture has a backend that answers with the status of X-Want, and one for
 // errors, which answers with that of X-Errors and says what it was asked.
-type errorBed struct {
-	*gatetest.Gate
+type errorFixture struct {
+	*headgatetest.Instance
 	// asked gets a line for each request that reaches the route's own backend.
 	asked chan string
 	pages string
 }
 
-func startErrorBed(t *testing.T, manifests string) *errorBed {
+func startErrorFixture(t *testing.T, manifests string) *errorFixture {
 	t.Helper()
-	b := &errorBed{asked: make(chan string, 1000)}
-	own := gatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	b := &errorFixture{asked: make(chan string, 1000)}
+	own := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b.asked <- r.Method + " " + r.RequestURI
 		if r.Header.Get("X-Early") == "" {
 			io.Copy(io.Discard, r.Body)
@@ -113,7 +113,7 @@ func startErrorBed(t *testing.T, manifests string) *errorBed {
 		statusOf(w, r, "X-Want")
 		fmt.Fprint(w, "own")
 	}))
-	b.pages = gatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	b.pages = headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		h := r.Header
 		w.Header().Set("X-Page", fmt.Sprintf("%s %s %s code=%s original=%s format=%s of=%s/%s/%s:%s body=%.8q length=%d/%d auth=%q upgrade=%q", r.Method, r.Host, r.RequestURI,
@@ -123,18 +123,18 @@ func startErrorBed(t *testing.T, manifests string) *errorBed {
 		statusOf(w, r, "X-Errors")
 		fmt.Fprint(w, "page")
 	}))
-	judge := gatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { statusOf(w, r, "X-Judge") }))
-	b.Gate = gatetest.Start(t, gatetest.Options{
-		Workers: 1, Features: catching(), Timing: gatetest.Hasty(), DefaultBackend: "common",
+	auth := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { statusOf(w, r, "X-Verdict") }))
+	b.Instance = headgatetest.Start(t, headgatetest.Options{
+		Workers: 1, Features: catching(), Timing: headgatetest.Hasty(), DefaultBackend: "common",
 		Manifests: served("own", own) + served("pages", b.pages) + served("common", b.pages) + served("none") + served("dead", "127.0.0.1:1") +
-			"---\nkind: Secret\napiVersion: v1\nmetadata: {name: users}\nstringData: {auth: 'user:{PLAIN}pass'}\n" + strings.ReplaceAll(manifests, "JUDGE", judge),
+			"---\nkind: Secret\napiVersion: v1\nmetadata: {name: users}\nstringData: {auth: 'user:{PLAIN}pass'}\n" + strings.ReplaceAll(manifests, "AUTH_SERVICE", auth),
 	})
 	return b
 }
 
 // errorRoute is an Ingress of a.test with the error backend.
 func errorRoute(name, service string, annotations ...string) string {
-	return gatetest.Ingress(name, "a.test", "/"+name, service, append(annotations, "default-backend: pages", "ssl-redirect: false")...)
+	return headgatetest.Ingress(name, "a.test", "/"+name, service, append(annotations, "default-backend: pages", "ssl-redirect: false")...)
 }
 
 // An errorCase is a request and what becomes of it. Page and own are what reaches the
@@ -147,9 +147,9 @@ type errorCase struct {
 	page, own    string
 }
 
-func (b *errorBed) check(t *testing.T, c errorCase, scheme string, http2 bool) gatetest.Response {
+func (b *errorFixture) check(t *testing.T, c errorCase, scheme string, http2 bool) headgatetest.Response {
 	t.Helper()
-	q := gatetest.Request{Method: c.method, Host: "a.test", Path: c.path, Header: c.header.Clone(), Scheme: scheme, HTTP2: http2}
+	q := headgatetest.Request{Method: c.method, Host: "a.test", Path: c.path, Header: c.header.Clone(), Scheme: scheme, HTTP2: http2}
 	if c.body != "" {
 		q.Body = strings.NewReader(c.body)
 	}
@@ -175,10 +175,10 @@ func (b *errorBed) check(t *testing.T, c errorCase, scheme string, http2 bool) g
 	return r
 }
 
-// settled fails the test unless every request but this one is over, once.
-func (b *errorBed) settled(t *testing.T) {
+// synced fails the test unless every request but this one is over, once.
+func (b *errorFixture) synced(t *testing.T) {
 	t.Helper()
-	gatetest.Eventually(t, "all requests are over", func() bool {
+	headgatetest.Eventually(t, "all requests are over", func() bool {
 		h := b.Get("a.test", "/e").Header
 		<-b.asked
 		if h.Get("X-Over-Twice") != "0" {
@@ -188,7 +188,7 @@ func (b *errorBed) settled(t *testing.T) {
 		over, err := strconv.Atoi(h.Get("X-Over"))
 		return err == nil && begun == over+1
 	})
-	gatetest.Eventually(t, "no request is kept", func() bool { return b.State().Kept == 0 })
+	headgatetest.Eventually(t, "no request is kept", func() bool { return b.State().Kept == 0 })
 }
 
 func head(pairs ...string) http.Header {
@@ -205,13 +205,13 @@ func head(pairs ...string) http.Header {
 func TestFallbackAnswersErrors(t *testing.T) {
 	t.Parallel()
 	codes := "catch: 401 403 404 413 500 502 503"
-	b := startErrorBed(t, errorRoute("e", "own", codes)+errorRoute("b", "own", codes, "auth-type: basic", "auth-secret: users")+
-		errorRoute("s", "own", codes, "auth-url: http://JUDGE/")+errorRoute("u", "own", "catch: 404", "auth-url: http://JUDGE/")+
+	b := startErrorFixture(t, errorRoute("e", "own", codes)+errorRoute("b", "own", codes, "auth-type: basic", "auth-secret: users")+
+		errorRoute("s", "own", codes, "auth-url: http://AUTH_SERVICE/")+errorRoute("u", "own", "catch: 404", "auth-url: http://AUTH_SERVICE/")+
 		errorRoute("dead", "dead", codes)+errorRoute("none", "none", codes)+errorRoute("denied", "own", codes, "auth-type: odd")+
 		errorRoute("small", "own", codes, "proxy-body-size: 4")+errorRoute("odd", "own", codes, "proxy-body-size: 5000")+
 		errorRoute("stream", "own", codes, "proxy-request-buffering: off")+
 		errorRoute("r", "own", codes, "rewrite-target: /other", "upstream-vhost: other.test")+errorRoute("made", "own", "catch: 418")+
-		gatetest.Ingress("common", "a.test", "/common", "own", codes, "ssl-redirect: false"))
+		headgatetest.Ingress("common", "a.test", "/common", "own", codes, "ssl-redirect: false"))
 	page := func(line, of string) string { return strings.Replace(line, " of=", " of=default/"+of, 1) }
 	plain := func(method, code, path, of string) string {
 		return page(fmt.Sprintf(`%s a.test / code=%s original=%s format= of= body="" length=0/0 auth="" upgrade=""`, method, code, path), of)
@@ -235,16 +235,16 @@ func TestFallbackAnswersErrors(t *testing.T) {
 		{"POST", "/b", head("X-Errors", "401"), "hello", 401, plain("POST", "401", "/b", "b/own:80"), ""},
 		{"GET", "/b", head("Authorization", user, "X-Want", "404"), "", 200, plain("GET", "404", "/b", "b/own:80"), "GET /b"},
 		{"GET", "/b", head("Authorization", user), "", 200, "", "GET /b"},
-		{"GET", "/s", head("X-Judge", "401", "X-Errors", "401", "Authorization", user), "", 401, plain("GET", "401", "/s", "s/own:80"), ""},
-		{"POST", "/s", head("X-Judge", "403"), "hello", 200, plain("POST", "403", "/s", "s/own:80"), ""},
-		{"GET", "/s", head("X-Judge", "404"), "", 200, plain("GET", "500", "/s", "s/own:80"), ""},
+		{"GET", "/s", head("X-Verdict", "401", "X-Errors", "401", "Authorization", user), "", 401, plain("GET", "401", "/s", "s/own:80"), ""},
+		{"POST", "/s", head("X-Verdict", "403"), "hello", 200, plain("POST", "403", "/s", "s/own:80"), ""},
+		{"GET", "/s", head("X-Verdict", "404"), "", 200, plain("GET", "500", "/s", "s/own:80"), ""},
 		{"POST", "/s", head("X-Want", "401"), "hello", 200, page(`POST a.test / code=401 original=/s format= of= body="hello" length=5/5 auth="" upgrade=""`, "s/own:80"), "POST /s"},
 		{"GET", "/s", head(), "", 200, "", "GET /s"},
 		{"GET", "/u", head("X-Want", "401"), "", 401, "", "GET /u"},
 		{"GET", "/u", head("X-Want", "404"), "", 200, plain("GET", "404", "/u", "u/own:80"), "GET /u"},
-		{"GET", "/u", head("X-Judge", "401"), "", 401, "", ""},
+		{"GET", "/u", head("X-Verdict", "401"), "", 401, "", ""},
 		{"GET", "/denied", head("X-Errors", "503"), "", 503, plain("GET", "503", "/denied", "denied/own:80"), ""},
-		// Without an endpoint the fallback backend stands in, which is no failure.
+		// Without an endpoint the fallback backend stands in, which is not a failure.
 		{"GET", "/none", head(), "", 200, `GET a.test /none code=503 original= format= of=default/none/none:80 body="" length=0/0 auth="" upgrade=""`, ""},
 		{"GET", "/none", head("X-Errors", "503"), "", 503, plain("GET", "503", "/none", "none/none:80"), ""},
 		// A body that is in a file, and one that the backend does not read.
@@ -258,7 +258,7 @@ func TestFallbackAnswersErrors(t *testing.T) {
 		// A policy may end the request itself.
 		{"GET", "/made", head("X-Want", "418"), "", 404, "", "GET /made"},
 	}
-	gatetest.EveryProtocol(func(http2 bool, scheme string) {
+	headgatetest.EveryProtocol(func(http2 bool, scheme string) {
 		for _, c := range cases {
 			r := b.check(t, c, scheme, http2)
 			if c.status == 401 && r.Header.Get("WWW-Authenticate") == "" && strings.HasPrefix(c.path, "/b") {
@@ -268,13 +268,13 @@ func TestFallbackAnswersErrors(t *testing.T) {
 				t.Errorf("%s %s %v: the backend's response came %q", c.method, c.path, c.header, own)
 			}
 		}
-		b.settled(t)
+		b.synced(t)
 	})
 	oddities(t, b)
 }
 
 // oddities sends what clients seldom send, on a connection that stays in step.
-func oddities(t *testing.T, b *errorBed) {
+func oddities(t *testing.T, b *errorFixture) {
 	t.Helper()
 	l := &line{port: b.HTTP}
 	defer l.close()
@@ -302,7 +302,7 @@ func oddities(t *testing.T, b *errorBed) {
 	// The host that counts is named, and a WebSocket that the backend refuses is none.
 	answer(l, "GET http://a.test/denied HTTP/1.1\r\nHost: evil.test\r\n\r\n", "GET a.test / code=503 original=/denied ")
 	answer(l, "GET /e HTTP/1.1\r\nHost: a.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX-Want: 404\r\n\r\n", `upgrade=""`)
-	// A long body that nobody wants does not become the next request.
+	// A long body that is not read does not become the next request.
 	body := strings.Repeat("GET /e HTTP/1.1\r\n", 20000)
 	answer(l, fmt.Sprintf("POST /b HTTP/1.1\r\nHost: a.test\r\nContent-Length: %d\r\n\r\n%sGET /e/next HTTP/1.1\r\nHost: a.test\r\nX-Want: 404\r\n\r\n", len(body), body), "code=401")
 	if r, err := l.answer(); err != nil || !strings.Contains(r.Header.Get("X-Page"), "original=/e/next") {
@@ -319,14 +319,14 @@ func oddities(t *testing.T, b *errorBed) {
 	for len(b.asked) > 0 {
 		<-b.asked
 	}
-	b.settled(t)
+	b.synced(t)
 }
 
 // A fallback backend that fails as well answers, and one without endpoints, or that is
 // the denied one itself, is not asked.
 func TestSecondFailureIsAnswered(t *testing.T) {
 	t.Parallel()
-	b := startErrorBed(t, errorRoute("e", "own", "catch: 404 503")+gatetest.Ingress("b", "a.test", "/b", "own", "catch: 401 404", "auth-type: basic", "auth-secret: users", "default-backend: own", "ssl-redirect: false"))
+	b := startErrorFixture(t, errorRoute("e", "own", "catch: 404 503")+headgatetest.Ingress("b", "a.test", "/b", "own", "catch: 401 404", "auth-type: basic", "auth-secret: users", "default-backend: own", "ssl-redirect: false"))
 	r := b.check(t, errorCase{"GET", "/e", head("X-Want", "404", "X-Errors", "503"), "", 503,
 		`GET a.test / code=404 original=/e format= of=default/e/own:80 body="" length=0/0 auth="" upgrade=""`, "GET /e"}, "http", false)
 	if r.Body != "page" {
@@ -334,7 +334,7 @@ func TestSecondFailureIsAnswered(t *testing.T) {
 	}
 	b.check(t, errorCase{"GET", "/b", head(), "", 200, `GET a.test / code=401 original=/b format= of=default/b/own:80 body="" length=0/0 auth="" upgrade=""`, ""}, "http", false)
 	// The fallback's endpoints are tried like any others.
-	b.Apply(gatetest.Endpoints("pages", b.pages, "127.0.0.2:1"))
+	b.Apply(headgatetest.Endpoints("pages", b.pages, "127.0.0.2:1"))
 	for range 4 {
 		b.check(t, errorCase{"POST", "/e", head("X-Want", "404"), "hello", 200,
 			`POST a.test / code=404 original=/e format= of=default/e/own:80 body="hello" length=5/5 auth="" upgrade=""`, "POST /e"}, "http", false)
@@ -342,31 +342,31 @@ func TestSecondFailureIsAnswered(t *testing.T) {
 	// Without any, the default backend's are; and without these NGINX answers.
 	answered := func(status int, get, post string) {
 		t.Helper()
-		gatetest.EveryProtocol(func(http2 bool, scheme string) {
+		headgatetest.EveryProtocol(func(http2 bool, scheme string) {
 			b.check(t, errorCase{"GET", "/e", head("X-Want", "404"), "", status, get, "GET /e"}, scheme, http2)
 			b.check(t, errorCase{"POST", "/e", head("X-Want", "404"), "hello", status, post, "POST /e"}, scheme, http2)
 		})
 	}
-	b.Delete(gatetest.Endpoints("pages", b.pages) + gatetest.Endpoints("pages", b.pages, "127.0.0.2:1"))
+	b.Delete(headgatetest.Endpoints("pages", b.pages) + headgatetest.Endpoints("pages", b.pages, "127.0.0.2:1"))
 	answered(200, `GET a.test / code=404 original=/e format= of=default/e/own:80 body="" length=0/0 auth="" upgrade=""`,
 		`POST a.test / code=404 original=/e format= of=default/e/own:80 body="hello" length=5/5 auth="" upgrade=""`)
-	b.Delete(gatetest.Endpoints("common", b.pages))
+	b.Delete(headgatetest.Endpoints("common", b.pages))
 	answered(404, "", "")
 	b.check(t, errorCase{"GET", "/b", head(), "", 401, "", ""}, "http", false)
-	b.Apply(gatetest.Endpoints("pages", "127.0.0.1:1"))
+	b.Apply(headgatetest.Endpoints("pages", "127.0.0.1:1"))
 	answered(502, "", "")
-	b.settled(t)
+	b.synced(t)
 }
 
 // A client that leaves while the fallback backend is asked leaves nothing behind.
 func TestClientLeavesFallback(t *testing.T) {
 	t.Parallel()
 	arrived := make(chan struct{})
-	slow := gatetest.StartBackend(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	slow := headgatetest.StartBackend(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		arrived <- struct{}{}
 		<-r.Context().Done()
 	}))
-	b := startErrorBed(t, errorRoute("e", "own", "catch: 404")+served("slow", slow)+gatetest.Ingress("slow", "a.test", "/slow", "own", "catch: 404", "default-backend: slow", "ssl-redirect: false"))
+	b := startErrorFixture(t, errorRoute("e", "own", "catch: 404")+served("slow", slow)+headgatetest.Ingress("slow", "a.test", "/slow", "own", "catch: 404", "default-backend: slow", "ssl-redirect: false"))
 	for range 3 {
 		l := &line{port: b.HTTP}
 		if err := l.send("GET /slow HTTP/1.1\r\nHost: a.test\r\nX-Want: 404\r\n\r\n"); err != nil {
@@ -374,7 +374,7 @@ func TestClientLeavesFallback(t *testing.T) {
 		}
 		select {
 		case <-arrived:
-		case <-time.After(gatetest.Patience):
+		case <-time.After(headgatetest.Timeout):
 			t.Fatal("the fallback backend is not asked")
 		}
 		if b.State().Kept != 1 {
@@ -382,7 +382,7 @@ func TestClientLeavesFallback(t *testing.T) {
 		}
 		l.close()
 		<-b.asked
-		b.settled(t)
+		b.synced(t)
 	}
 }
 
@@ -390,14 +390,14 @@ func TestClientLeavesFallback(t *testing.T) {
 // key as well, and no other one. The first set of statuses is a reload, an equal one none.
 func TestEveryStatusIsCaught(t *testing.T) {
 	t.Parallel()
-	b := startErrorBed(t, errorRoute("e", "own"))
+	b := startErrorFixture(t, errorRoute("e", "own"))
 	every := "catch:"
 	for status := range 1000 {
 		if directive.Catchable(status) {
 			every += " " + strconv.Itoa(status)
 		}
 	}
-	b.ApplyReloading(gatetest.Config(every))
+	b.ApplyReloading(headgatetest.Config(every))
 	before := b.Value(b.Metrics.Reloads)
 	b.Apply(errorRoute("same", "own", every))
 	if n := b.Value(b.Metrics.Reloads) - before; n != 0 {
@@ -407,7 +407,7 @@ func TestEveryStatusIsCaught(t *testing.T) {
 		client := b.NewClient(http2)
 		defer client.CloseIdleConnections()
 		for status := 200; status < 600; status++ {
-			r, err := b.Try(client, gatetest.Request{Host: "a.test", Path: "/e", Scheme: "https", HTTP2: http2, Header: head("X-Want", strconv.Itoa(status))})
+			r, err := b.Try(client, headgatetest.Request{Host: "a.test", Path: "/e", Scheme: "https", HTTP2: http2, Header: head("X-Want", strconv.Itoa(status))})
 			if err != nil {
 				t.Fatalf("%d: %v", status, err)
 			}
@@ -418,5 +418,5 @@ func TestEveryStatusIsCaught(t *testing.T) {
 			}
 		}
 	}
-	b.settled(t)
+	b.synced(t)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/model"
 )
 
@@ -39,7 +39,7 @@ func trusting(authorities map[string]string) []feature.Feature {
 func TestProfilesNameFiles(t *testing.T) {
 	t.Parallel()
 	// NGINX calls backends by the name of the upstream block.
-	own, other, third := gatetest.NewKeyPair(t, "own", "hg_https"), gatetest.NewKeyPair(t, "other", "hg_https"), gatetest.NewKeyPair(t, "third", "hg_https")
+	own, other, third := headgatetest.NewKeyPair(t, "own", "hg_https"), headgatetest.NewKeyPair(t, "other", "hg_https"), headgatetest.NewKeyPair(t, "third", "hg_https")
 	certificate, err := tls.X509KeyPair([]byte(own.Certificate), []byte(own.Key))
 	if err != nil {
 		t.Fatal(err)
@@ -49,10 +49,10 @@ func TestProfilesNameFiles(t *testing.T) {
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	route := func(name, trusts string) string {
-		return gatetest.Ingress(name, name+".test", "/", "own", "ssl-redirect: false", "trusts: "+trusts)
+		return headgatetest.Ingress(name, name+".test", "/", "own", "ssl-redirect: false", "trusts: "+trusts)
 	}
-	g := gatetest.Start(t, gatetest.Options{
-		Timing: gatetest.Hasty(), Features: trusting(map[string]string{"own": own.Certificate, "other": other.Certificate, "third": third.Certificate, "bad": "bad"}),
+	g := headgatetest.Start(t, headgatetest.Options{
+		Timing: headgatetest.Hasty(), Features: trusting(map[string]string{"own": own.Certificate, "other": other.Certificate, "third": third.Certificate, "bad": "bad"}),
 		Manifests: served("own", server.Listener.Addr().String()) + route("own", "own") + route("other", "other"),
 	})
 	files := func(want int) {
@@ -78,10 +78,10 @@ func TestProfilesNameFiles(t *testing.T) {
 	g.Get("third.test", "/").WantStatus(t, 502)
 	// NGINX rejects this one, and keeps what it has.
 	g.Put(route("bad", "bad"))
-	gatetest.Eventually(t, "the reload fails", func() bool { return g.Value(g.Metrics.ReloadFailures) > 0 })
+	headgatetest.Eventually(t, "the reload fails", func() bool { return g.Value(g.Metrics.ReloadFailures) > 0 })
 	g.Get("own.test", "/").WantStatus(t, 404)
-	g.Apply(gatetest.Ingress("bad", "bad.test", "/", "own"))
-	g.ApplyReloading(gatetest.Config("trusts: own"))
+	g.Apply(headgatetest.Ingress("bad", "bad.test", "/", "own"))
+	g.ApplyReloading(headgatetest.Config("trusts: own"))
 	files(2)
 	g.Get("bad.test", "/").WantStatus(t, 404)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/featuretest"
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/pkitest"
 )
 
@@ -65,7 +65,7 @@ func certified(t *testing.T, name string) (client tls.Certificate, secret string
 	if err != nil {
 		t.Fatal(err)
 	}
-	return client, gatetest.TLSSecret(name, gatetest.KeyPair{Certificate: pkitest.PEM(authority.Root), Key: pair.Key})
+	return client, headgatetest.TLSSecret(name, headgatetest.KeyPair{Certificate: pkitest.PEM(authority.Root), Key: pair.Key})
 }
 
 // A feature can verify the clients of a host in the handshake, and refuse requests over
@@ -74,8 +74,8 @@ func TestFeaturesTakePartInHandshakes(t *testing.T) {
 	t.Parallel()
 	one, first := certified(t, "one")
 	two, second := certified(t, "two")
-	g := gatetest.Start(t, gatetest.Options{Features: verifying(), Timing: gatetest.Hasty(), Manifests: served("a", gatetest.StartEcho(t, "a")) +
-		gatetest.TLSSecret("tls", gatetest.NewKeyPair(t, "tls", "one.test", "same.test", "two.test", "plain.test", "weak.test")) + first + second +
+	g := headgatetest.Start(t, headgatetest.Options{Features: verifying(), Timing: headgatetest.Hasty(), Manifests: served("a", headgatetest.StartEcho(t, "a")) +
+		headgatetest.TLSSecret("tls", headgatetest.NewKeyPair(t, "tls", "one.test", "same.test", "two.test", "plain.test", "weak.test")) + first + second +
 		securedHost("one", "one.test", "only-from: one") + securedHost("same", "same.test", "only-from: one") +
 		securedHost("two", "two.test", "only-from: two", "ssl-ciphers: "+weakName) +
 		securedHost("plain", "plain.test") + securedHost("weak", "weak.test", "ssl-ciphers: "+weakName)})
@@ -147,7 +147,7 @@ func TestFeaturesTakePartInHandshakes(t *testing.T) {
 
 	// What goes wrong ends the handshakes of this host alone.
 	reloads := g.Value(g.Metrics.Reloads)
-	bad := gatetest.TLSSecret("one", gatetest.KeyPair{Certificate: "no certificate", Key: "no key"})
+	bad := headgatetest.TLSSecret("one", headgatetest.KeyPair{Certificate: "no certificate", Key: "no key"})
 	g.Apply(bad)
 	for name, fine := range map[string]bool{"one.test": false, "two.test": true, "plain.test": true} {
 		if _, err := shake(t, g, &tls.Config{ServerName: name}); (err == nil) != fine {

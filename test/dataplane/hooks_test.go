@@ -10,7 +10,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/featuretest"
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/resource"
 )
 
@@ -53,18 +53,18 @@ return _M`),
 func TestFeaturesSeeEveryRequest(t *testing.T) {
 	t.Parallel()
 	arrived := make(chan struct{})
-	slow := gatetest.StartBackend(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	slow := headgatetest.StartBackend(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		arrived <- struct{}{}
 		<-r.Context().Done()
 	}))
-	refusing := gatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	refusing := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 	}))
-	g := gatetest.Start(t, gatetest.Options{Workers: 1, Features: counting(), Timing: gatetest.Hasty(), Manifests: served("one", gatetest.StartEcho(t, "one")) +
-		served("slow", slow) + served("dead", "127.0.0.1:1") + gatetest.Ingress("show", "show.test", "/", "one") +
-		gatetest.Ingress("plain", "a.test", "/", "one") + gatetest.Ingress("limited", "a.test", "/limited", "one", "proxy-body-size: 1k") +
-		gatetest.Ingress("dead", "a.test", "/dead", "dead") + gatetest.Ingress("signed", "a.test", "/signed", "one", "auth-url: http://"+refusing) +
-		gatetest.Ingress("moved", "a.test", "/moved", "one", "permanent-redirect: http://else.test") + gatetest.Ingress("slow", "a.test", "/slow", "slow")})
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Features: counting(), Timing: headgatetest.Hasty(), Manifests: served("one", headgatetest.StartEcho(t, "one")) +
+		served("slow", slow) + served("dead", "127.0.0.1:1") + headgatetest.Ingress("show", "show.test", "/", "one") +
+		headgatetest.Ingress("plain", "a.test", "/", "one") + headgatetest.Ingress("limited", "a.test", "/limited", "one", "proxy-body-size: 1k") +
+		headgatetest.Ingress("dead", "a.test", "/dead", "dead") + headgatetest.Ingress("signed", "a.test", "/signed", "one", "auth-url: http://"+refusing) +
+		headgatetest.Ingress("moved", "a.test", "/moved", "one", "permanent-redirect: http://else.test") + headgatetest.Ingress("slow", "a.test", "/slow", "slow")})
 	counts := func() []string {
 		t.Helper()
 		return strings.Fields(g.Get("show.test", "/").WantStatus(t, 200).Header.Get("X-Counts"))
@@ -73,13 +73,13 @@ func TestFeaturesSeeEveryRequest(t *testing.T) {
 		t.Errorf("before the first request: %q", got)
 	}
 	g.Get("a.test", "/").WantStatus(t, 200)
-	g.Get("nobody.test", "/").WantStatus(t, 404)
-	g.Get("nobody.test", "/healthz").WantStatus(t, 200)
+	g.Get("unknown.test", "/").WantStatus(t, 404)
+	g.Get("unknown.test", "/healthz").WantStatus(t, 200)
 	g.Get("a.test", "/dead").WantStatus(t, 502)
 	g.Get("a.test", "/signed").WantStatus(t, 401)
 	g.Get("a.test", "/moved").WantStatus(t, 301)
-	g.Do(gatetest.Request{Scheme: "https", Host: "a.test", HTTP2: true}).WantStatus(t, 200)
-	g.Do(gatetest.Request{Method: "POST", Host: "a.test", Path: "/limited", Body: strings.NewReader(strings.Repeat("x", 2000))}).WantStatus(t, 413)
+	g.Do(headgatetest.Request{Scheme: "https", Host: "a.test", HTTP2: true}).WantStatus(t, 200)
+	g.Do(headgatetest.Request{Method: "POST", Host: "a.test", Path: "/limited", Body: strings.NewReader(strings.Repeat("x", 2000))}).WantStatus(t, 413)
 	g.Raw("GET / HTTP/1.1\r\nHost: a b\r\n\r\n")
 	want := []string{"show=200", "plain=200", "none=404", "none=200", "dead=502", "signed=401", "moved=301", "plain=200", "limited=413", "none=400"}
 	if got := counts(); !slices.Equal(got, want) {
@@ -91,12 +91,12 @@ func TestFeaturesSeeEveryRequest(t *testing.T) {
 	}
 	select {
 	case <-arrived:
-	case <-time.After(gatetest.Patience):
+	case <-time.After(headgatetest.Timeout):
 		t.Fatal("the backend is not asked")
 	}
 	l.close()
 	var seen []string
-	gatetest.Eventually(t, "the request is counted that the client left", func() bool {
+	headgatetest.Eventually(t, "the request is counted that the client left", func() bool {
 		seen = append(seen, counts()...)
 		return slices.Contains(seen, "slow=499")
 	})
@@ -109,8 +109,8 @@ func TestFeaturesSeeEveryRequest(t *testing.T) {
 // What a feature does when a worker starts is done once in each, also after a reload.
 func TestFeaturesStartInEachWorker(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Features: counting(), Timing: gatetest.Hasty(), Manifests: served("one", gatetest.StartEcho(t, "one")) +
-		gatetest.Ingress("show", "show.test", "/", "one")})
+	g := headgatetest.Start(t, headgatetest.Options{Features: counting(), Timing: headgatetest.Hasty(), Manifests: served("one", headgatetest.StartEcho(t, "one")) +
+		headgatetest.Ingress("show", "show.test", "/", "one")})
 	for range 2 {
 		for range 6 { // each worker is met
 			if got := g.Get("show.test", "/").WantStatus(t, 200).Header.Get("X-Started"); got != "1 here" {

@@ -16,7 +16,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/featuretest"
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/resource"
 )
@@ -62,24 +62,24 @@ func TestProtocolsOfBackends(t *testing.T) {
 		"https": startTLS(t, false, http.HandlerFunc(speak)), "grpcs": startTLS(t, true, http.HandlerFunc(speak)),
 		"grpc": startH2C(t, &connections, http.HandlerFunc(speak)), "fastcgi": startFastCGI(t, http.HandlerFunc(speak)),
 	}
-	manifests := gatetest.Service("none") + gatetest.Endpoints("none") + gatetest.Service("dead") + gatetest.Endpoints("dead", "127.0.0.1:1")
+	manifests := headgatetest.Service("none") + headgatetest.Endpoints("none") + headgatetest.Service("dead") + headgatetest.Endpoints("dead", "127.0.0.1:1")
 	for way, address := range backends {
-		manifests += gatetest.Service(way) + gatetest.Endpoints(way, address) + gatetest.Service("half-"+way) + gatetest.Endpoints("half-"+way, "127.0.0.1:1", address)
+		manifests += headgatetest.Service(way) + headgatetest.Endpoints(way, address) + headgatetest.Service("half-"+way) + headgatetest.Endpoints("half-"+way, "127.0.0.1:1", address)
 		for name, service := range map[string]string{"half-": "half-" + way, "dead-": "dead", "none-": "none"} {
-			manifests += gatetest.Ingress(name+way, name+way+".test", "/", service, "ssl-redirect: false", "speaks: "+way)
+			manifests += headgatetest.Ingress(name+way, name+way+".test", "/", service, "ssl-redirect: false", "speaks: "+way)
 		}
-		manifests += gatetest.Ingress(way, way+".test", "/", way, "ssl-redirect: false", "speaks: "+way, "proxy-read-timeout: 1", "proxy-next-upstream-tries: 1") +
-			gatetest.Ingress("guarded-"+way, way+".test", "/guarded", way, "ssl-redirect: false", "speaks: "+way, "auth-type: odd")
+		manifests += headgatetest.Ingress(way, way+".test", "/", way, "ssl-redirect: false", "speaks: "+way, "proxy-read-timeout: 1", "proxy-next-upstream-tries: 1") +
+			headgatetest.Ingress("guarded-"+way, way+".test", "/guarded", way, "ssl-redirect: false", "speaks: "+way, "auth-type: odd")
 	}
-	g := gatetest.Start(t, gatetest.Options{Workers: 1, Features: speaking(), Manifests: manifests})
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Features: speaking(), Manifests: manifests})
 	for way := range backends {
 		t.Run(way, func(t *testing.T) {
 			spoken(t, g, way)
 			for host, want := range map[string]int{"none-": 503, "dead-": 502} {
-				g.Do(gatetest.Request{Scheme: "https", HTTP2: true, Host: host + way + ".test"}).WantStatus(t, want)
+				g.Do(headgatetest.Request{Scheme: "https", HTTP2: true, Host: host + way + ".test"}).WantStatus(t, want)
 			}
 			for range 4 {
-				g.Do(gatetest.Request{Host: "half-" + way + ".test"}).WantStatus(t, 200)
+				g.Do(headgatetest.Request{Host: "half-" + way + ".test"}).WantStatus(t, 200)
 			}
 			g.Get(way+".test", "/slow").WantStatus(t, 504)
 			if r := g.Get(way+".test", "/accel").WantStatus(t, 200); r.Body != "not followed" {
@@ -122,11 +122,11 @@ func speak(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(said{r.Proto, r.Method, r.Host, r.URL.RequestURI(), string(body), r.Header, fcgi.ProcessEnv(r)})
 }
 
-func spoken(t *testing.T, g *gatetest.Gate, way string) {
+func spoken(t *testing.T, g *headgatetest.Instance, way string) {
 	t.Helper()
 	host := way + ".test"
-	gatetest.EveryProtocol(func(http2 bool, scheme string) {
-		r := g.Do(gatetest.Request{
+	headgatetest.EveryProtocol(func(http2 bool, scheme string) {
+		r := g.Do(headgatetest.Request{
 			Method: "POST", Scheme: scheme, HTTP2: http2, Host: host, Path: "/gone/../a%2Fb?x=%20", Body: strings.NewReader("hello"),
 			Header: http.Header{"X-Real-Ip": {"6.6.6.6"}, "X-Forwarded-For": {"7.7.7.7"}, "Proxy": {"evil"}, "X-Own": {"own"}},
 		}).WantStatus(t, 200)
@@ -190,7 +190,7 @@ func TestGRPCStreams(t *testing.T) {
 		w.Header().Set("Grpc-Status", "5")
 		w.Header().Set("Grpc-Message", r.Header.Get("Te")+" "+r.URL.Path)
 	}))
-	g := gatetest.Start(t, gatetest.Options{Features: speaking(), Manifests: served("grpc", backend) + gatetest.Ingress("grpc", "grpc.test", "/", "grpc", "speaks: grpc")})
+	g := headgatetest.Start(t, headgatetest.Options{Features: speaking(), Manifests: served("grpc", backend) + headgatetest.Ingress("grpc", "grpc.test", "/", "grpc", "speaks: grpc")})
 	client := g.NewClient(true)
 	defer client.CloseIdleConnections()
 	reader, writer := io.Pipe()

@@ -5,7 +5,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/model"
 )
 
@@ -23,9 +23,9 @@ func TestFeaturesRenderTheAdministratorsText(t *testing.T) {
 			out.Process.Snippets = model.Snippets{Main: main.Get(v), HTTP: http.Get(v), Server: server.Get(v), Location: location.Get(v)}
 		},
 	})
-	g := gatetest.Start(t, gatetest.Options{Features: features, Timing: gatetest.Hasty(), Manifests: served("one", gatetest.StartEcho(t, "one")) +
-		gatetest.Ingress("plain", "a.test", "/", "one") + gatetest.Ingress("jumps", "a.test", "/jumps", "one", "proxy-body-size: 1k")})
-	g.ApplyReloading(gatetest.Config("main-snippet: env MINE;", `http-snippet: map $uri $mine { default "{;}$uri"; }`,
+	g := headgatetest.Start(t, headgatetest.Options{Features: features, Timing: headgatetest.Hasty(), Manifests: served("one", headgatetest.StartEcho(t, "one")) +
+		headgatetest.Ingress("plain", "a.test", "/", "one") + headgatetest.Ingress("jumps", "a.test", "/jumps", "one", "proxy-body-size: 1k")})
+	g.ApplyReloading(headgatetest.Config("main-snippet: env MINE;", `http-snippet: map $uri $mine { default "{;}$uri"; }`,
 		`server-snippet: more_set_headers "X-Server: yes";`, "location-snippet: add_header X-Mine $mine;"))
 	for range 2 {
 		for _, path := range []string{"/", "/jumps"} {
@@ -34,7 +34,7 @@ func TestFeaturesRenderTheAdministratorsText(t *testing.T) {
 				t.Errorf("%s: %v", path, header)
 			}
 		}
-		g.Put(gatetest.Config("http-snippet: no_such_directive;"))
-		gatetest.Eventually(t, "NGINX rejects it", func() bool { return g.Value(g.Metrics.ReloadFailures) > 0 })
+		g.Put(headgatetest.Config("http-snippet: no_such_directive;"))
+		headgatetest.Eventually(t, "NGINX rejects it", func() bool { return g.Value(g.Metrics.ReloadFailures) > 0 })
 	}
 }
