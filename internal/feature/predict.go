@@ -26,7 +26,7 @@ type SimulatedRequest struct {
 	// Relative is set where redirects on the route leave scheme and host out.
 	Relative bool
 	// Jumps is set where the request jumps to a location for the route's profile and
-	// mode, and is checked before that.
+	// variant, and is checked before that.
 	Jumps bool
 	// HTTPSPort is the port for https.
 	HTTPSPort uint16

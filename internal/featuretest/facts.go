@@ -34,7 +34,7 @@ func ofRoute(f feature.Feature, in input) (facts []string, problems []feature.Pr
 	route, report := routeOf(f, in)
 	if f.Route != nil {
 		facts = append(facts, profileFacts(f, route.Profile)...)
-		facts = append(facts, fields("mode", route.Mode)...)
+		facts = append(facts, fields("variant", route.Variant)...)
 		facts = append(facts, fmt.Sprintf("relative %v", route.Relative))
 	}
 	if route.SatisfyAny {

@@ -181,7 +181,7 @@ func untouchedFacts(f feature.Feature) map[string]bool {
 		facts[fact] = true
 	}
 	for what, value := range map[string]any{
-		"mode": model.Mode{}, "balancing": model.Balancing{},
+		"variant": model.Variant{}, "balancing": model.Balancing{},
 		"process": model.Process{}, "tls": model.TLS{},
 	} {
 		for _, fact := range fields(what, value) {

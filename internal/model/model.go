@@ -81,8 +81,8 @@ type Route struct {
 	SatisfyAny bool
 	// Profile has the settings that NGINX takes only in nginx.conf.
 	Profile Profile
-	// Mode is what the profile's location does in addition.
-	Mode Mode
+	// Variant is what the profile's location does in addition.
+	Variant Variant
 	// Policies are what the features do on this route, in the order of the
 	// feature list.
 	Policies []Policy

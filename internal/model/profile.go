@@ -174,14 +174,14 @@ func (p Profile) Name() string {
 	return "p_" + hex.EncodeToString(sum[:6])
 }
 
-// A Mode is what a location does in addition to its profile's settings. Each profile
-// has a location for every mode, so that a change of mode costs no reload, and routes
+// A Variant is what a location does in addition to its profile's settings. Each profile
+// has a location for every variant, so that a change of variant costs no reload, and routes
 // don't pay for what they don't need.
-type Mode struct {
+type Variant struct {
 	// HeaderFilter runs the phase header_filter of the route's policies. Their
-	// phase log needs no mode: all locations but the one by path run it.
+	// phase log needs no variant: all locations but the one by path run it.
 	HeaderFilter bool
-	// Check calls an auth service for each request. A mode with a check always has
+	// Check calls an auth service for each request. A variant with a check always has
 	// HeaderFilter.
 	Check Check
 }
@@ -201,23 +201,23 @@ func (c Check) String() string { return [...]string{"none", "http", "https"}[c] 
 // Scheme is that of the call, empty for NoCheck.
 func (c Check) Scheme() string { return [...]string{"", "http", "https"}[c] }
 
-// Modes are all modes.
-func Modes() []Mode {
-	return []Mode{{}, {HeaderFilter: true}, {HeaderFilter: true, Check: CheckHTTP}, {HeaderFilter: true, Check: CheckHTTPS}}
+// Variants are all variants.
+func Variants() []Variant {
+	return []Variant{{}, {HeaderFilter: true}, {HeaderFilter: true, Check: CheckHTTP}, {HeaderFilter: true, Check: CheckHTTPS}}
 }
 
-// Passed is the mode without its check, for requests that have passed it.
-func (m Mode) Passed() Mode { return Mode{HeaderFilter: m.HeaderFilter} }
+// Passed is the variant without its check, for requests that have passed it.
+func (v Variant) Passed() Variant { return Variant{HeaderFilter: v.HeaderFilter} }
 
-// Location is the name, without the "@", of the location of a profile in a mode.
-// In the zero mode it is the profile's name.
-func (p Profile) Location(m Mode) string {
+// Location is the name, without the "@", of the location of a profile in a variant.
+// In the zero variant it is the profile's name.
+func (p Profile) Location(v Variant) string {
 	name := p.Name()
-	if m.HeaderFilter {
+	if v.HeaderFilter {
 		name += "_filter"
 	}
-	if m.Check != NoCheck {
-		name += "_" + m.Check.Scheme()
+	if v.Check != NoCheck {
+		name += "_" + v.Check.Scheme()
 	}
 	return name
 }

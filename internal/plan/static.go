@@ -141,7 +141,7 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 		Dictionaries                          Dictionaries
 	}{
 		Environment: env, WorkerProcesses: env.WorkerProcesses(globals.Process), Process: globals.Process,
-		Default: env.location(globals.Default, model.Mode{}), Jumps: env.jumps(all),
+		Default: env.location(globals.Default, model.Variant{}), Jumps: env.jumps(all),
 		Transports: transports, Protocols: protocols,
 		ErrorPages:  slices.ContainsFunc(env.Directives, func(d directive.Directive) bool { return d.Kind == directive.Statuses }),
 		ClientHello: clientHello, MatchLimit: pcre.MatchLimit, JITStack: pcre.JITStack, Tries: model.Tries, MaxTries: model.MaxTries, Dictionaries: dictionaries,
@@ -156,7 +156,7 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 
 type location struct {
 	model.Profile
-	model.Mode
+	model.Variant
 	// Directives are lines of nginx.conf.
 	Directives []string
 	// Catches is set where some of them lead to @error_page. A location with a check does
@@ -164,8 +164,8 @@ type location struct {
 	Catches bool
 }
 
-func (e Environment) location(p model.Profile, m model.Mode) location {
-	return location{p, m, e.Directives.Lines(p), e.Directives.Catches(p)}
+func (e Environment) location(p model.Profile, v model.Variant) location {
+	return location{p, v, e.Directives.Lines(p), e.Directives.Catches(p)}
 }
 
 // Pass is the directive with the upstream block.
@@ -232,16 +232,16 @@ func transportsOf(profiles []model.Profile) (transports []transport, protocols [
 }
 
 // Name is the location's, without the "@".
-func (l location) Name() string { return l.Profile.Location(l.Mode) }
+func (l location) Name() string { return l.Profile.Location(l.Variant) }
 
-// jumps are the locations of profiles. Modes with a check are left out if no feature
+// jumps are the locations of profiles. Variants with a check are left out if no feature
 // declares the location of its call.
 func (e Environment) jumps(profiles []model.Profile) []location {
-	list := make([]location, 0, len(profiles)*len(model.Modes()))
+	list := make([]location, 0, len(profiles)*len(model.Variants()))
 	for _, p := range profiles {
-		for _, m := range model.Modes() {
-			if m.Check == model.NoCheck || e.Resources.HasLocation("_check_"+m.Check.Scheme()) {
-				list = append(list, e.location(p, m))
+		for _, v := range model.Variants() {
+			if v.Check == model.NoCheck || e.Resources.HasLocation("_check_"+v.Check.Scheme()) {
+				list = append(list, e.location(p, v))
 			}
 		}
 	}

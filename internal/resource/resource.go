@@ -103,7 +103,7 @@ type Upstream struct {
 // an upstream block as a request of Headgate's own, without the client's body.
 type Location struct {
 	// Name begins with an underscore, so that no request's path is the location's.
-	// Those named _check_http and _check_https are for modes with a check.
+	// Those named _check_http and _check_https are for variants with a check.
 	Name     Name
 	Upstream Name
 	// TLS uses https; ServerName is the variable with the name for SNI.

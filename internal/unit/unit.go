@@ -35,10 +35,10 @@ func FromHost(h model.Host) Unit {
 			Relative:   r.Relative,
 			Denied:     r.Denied,
 			SatisfyAny: r.SatisfyAny,
-			Location:   locations.add(r.Profile.Location(r.Mode)),
+			Location:   locations.add(r.Profile.Location(r.Variant)),
 		}
-		if r.Mode.Check != model.NoCheck {
-			packed.Passed = locations.add(r.Profile.Location(r.Mode.Passed()))
+		if r.Variant.Check != model.NoCheck {
+			packed.Passed = locations.add(r.Profile.Location(r.Variant.Passed()))
 		}
 		switch r.Kind {
 		case model.Exact:

@@ -139,7 +139,7 @@ func TestHostReadsBack(t *testing.T) {
 		if r.Origin > 0 {
 			got.Origin = model.Origin{Namespace: packed.Origins[r.Origin-1][0], Ingress: packed.Origins[r.Origin-1][1]}
 		}
-		if name := packed.Locations[r.Location-1]; name != want.Profile.Location(want.Mode) {
+		if name := packed.Locations[r.Location-1]; name != want.Profile.Location(want.Variant) {
 			t.Errorf("route %d has the location %s", i, name)
 		}
 		for _, n := range r.Policies {

@@ -17,7 +17,7 @@ local NOT_FOUND = 404
 local UNAVAILABLE = 503
 
 -- A verdict is true (the request passes), 401 or 403 (it is denied), or this: the
--- auth service decides, which NGINX calls in modes with a check. With 401 comes a
+-- auth service decides, which NGINX calls in variants with a check. With 401 comes a
 -- WWW-Authenticate, if there is one; at most two of them are sent. A function that
 -- can't decide ends the request itself; other verdicts have no effect then.
 local ASK = "ask"

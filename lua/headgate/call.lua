@@ -1,6 +1,6 @@
 -- Calls to other services: subrequests that NGINX makes. A request may have
 -- several, each with a name and a backend; model.CallName has the names. "check" is
--- that of auth_request, in locations of a mode with a check.
+-- that of auth_request, in locations of a variant with a check.
 --
 -- A subrequest has its own ngx.ctx but the variables of its request, so it finds the
 -- request's table by the slot.

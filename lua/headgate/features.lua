@@ -19,10 +19,10 @@
 --                             skips checks that NGINX makes for locations by
 --                             path; may end the request
 --   auth_response(policy, request)
---                             in modes with a check, before the header of the
+--                             in variants with a check, before the header of the
 --                             auth service's response, which no client gets
 --   auth_passed(policy, request)
---                             in modes with a check, when the auth service has
+--                             in variants with a check, when the auth service has
 --                             allowed the request
 --   auth_refused(policy, request)
 --                             when the request was denied with 401, here or by
@@ -31,7 +31,7 @@
 --   balancer(policy, request) before the first try
 --   header_filter(policy, request)
 --                             before the response's header is sent, in locations
---                             of a mode with a header filter, and before
+--                             of a variant with a header filter, and before
 --                             Headgate itself ends the request
 --   error_page(policy, request)
 --                             instead of a response of Headgate, and of those

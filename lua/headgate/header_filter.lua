@@ -1,4 +1,4 @@
--- The header filter, in locations of a mode with one: runs the features' functions
+-- The header filter, in locations of a variant with one: runs the features' functions
 -- for the header of a response.
 local features = require "headgate.features"
 local requests = require "headgate.request"

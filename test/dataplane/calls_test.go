@@ -29,7 +29,7 @@ func calling() feature.Feature {
 				p.Call = map[string]string{"backend": second.Backend()}
 			}
 			feature.Add(out.Route, "calling", p)
-			out.Route.Mode.HeaderFilter = true
+			out.Route.Variant.HeaderFilter = true
 		},
 		Lua: featuretest.Module("calling", `
 local calls = require "headgate.call"

@@ -42,7 +42,7 @@ func catching() []feature.Feature {
 			statuses := catch.Get(v)
 			out.Route.Profile = out.Route.Profile.With(catches.Catch(statuses))
 			feature.Add(out.Route, "catching", policy{append([]int{}, statuses...), out.Host.DefaultBackend})
-			out.Route.Mode.HeaderFilter = true
+			out.Route.Variant.HeaderFilter = true
 		},
 		Lua: featuretest.Module("catching", `
 local error_page = require "headgate.error_page"

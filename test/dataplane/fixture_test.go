@@ -28,7 +28,7 @@ func namingWorkers() []feature.Feature {
 		Name: "name_worker",
 		Route: func(_ feature.Values, out *feature.RouteOut) {
 			feature.Add(out.Route, "name_worker", struct{}{})
-			out.Route.Mode.HeaderFilter = true
+			out.Route.Variant.HeaderFilter = true
 		},
 		Lua: featuretest.Module("name_worker", `
 local memory = require "headgate.memory"

@@ -26,7 +26,7 @@ func counting() []feature.Feature {
 		Route: func(_ feature.Values, out *feature.RouteOut) {
 			if out.Route.Origin.Ingress == "show" {
 				feature.Add(out.Route, "counting", struct{}{})
-				out.Route.Mode.HeaderFilter = true
+				out.Route.Variant.HeaderFilter = true
 			}
 		},
 		Lua: featuretest.Module("counting", `

@@ -43,7 +43,7 @@ return _M`),
 		Route: func(_ feature.Values, out *feature.RouteOut) {
 			if out.Route.Origin.Ingress == "a" {
 				feature.Add(out.Route, "showing", struct{}{})
-				out.Route.Mode.HeaderFilter = true
+				out.Route.Variant.HeaderFilter = true
 			}
 		},
 		Lua: featuretest.Module("showing", `

@@ -24,7 +24,7 @@ func picking() feature.Feature {
 		Route: func(_ feature.Values, out *feature.RouteOut) {
 			if out.Route.Origin.Ingress == "plain" {
 				feature.Add(out.Route, "picking", struct{}{})
-				out.Route.Mode.HeaderFilter = true
+				out.Route.Variant.HeaderFilter = true
 			}
 		},
 		Lua: featuretest.Modules(map[string]string{

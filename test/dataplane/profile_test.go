@@ -24,7 +24,7 @@ func profilesOf(t *testing.T, g *headgatetest.Instance) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return len(regexp.MustCompile(`location @p_`).FindAll(conf, -1)) / len(model.Modes())
+	return len(regexp.MustCompile(`location @p_`).FindAll(conf, -1)) / len(model.Variants())
 }
 
 // posting is clients that keep their connections.

@@ -76,7 +76,7 @@ func route(v feature.Values, out *feature.RouteOut) {
 		return
 	}
 	feature.Add(out.Route, name, p)
-	out.Route.Mode.HeaderFilter = true
+	out.Route.Variant.HeaderFilter = true
 }
 
 func (r rule) ifAny() *rule {

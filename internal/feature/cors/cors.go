@@ -113,7 +113,7 @@ func route(v feature.Values, out *feature.RouteOut) {
 		return
 	}
 	feature.Add(out.Route, name, p)
-	out.Route.Mode.HeaderFilter = true
+	out.Route.Variant.HeaderFilter = true
 }
 
 // listed returns a parser of the value of a header with a list.

@@ -100,7 +100,7 @@ func route(v feature.Values, out *feature.RouteOut) {
 		}
 	}
 	feature.Add(out.Route, name, p)
-	out.Route.Mode.HeaderFilter = true
+	out.Route.Variant.HeaderFilter = true
 }
 
 var (

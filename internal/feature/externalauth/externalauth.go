@@ -1,6 +1,6 @@
 // Package externalauth authenticates requests by calling an auth service.
 //
-// NGINX makes the call (auth_request, in a mode with a check), and denies the
+// NGINX makes the call (auth_request, in a variant with a check), and denies the
 // requests that the service does not allow. The policy has the URL of the service,
 // the headers of the call, and what happens with its response. If it can't be set
 // up, the route is denied.
@@ -193,10 +193,10 @@ func route(v feature.Values, out *feature.RouteOut) {
 	if !ok {
 		return
 	}
-	out.Route.Mode.HeaderFilter = true
-	out.Route.Mode.Check = model.CheckHTTP
+	out.Route.Variant.HeaderFilter = true
+	out.Route.Variant.Check = model.CheckHTTP
 	if p.Call.Secure {
-		out.Route.Mode.Check = model.CheckHTTPS
+		out.Route.Variant.Check = model.CheckHTTPS
 	}
 	feature.Add(out.Route, name, p)
 }
