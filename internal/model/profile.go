@@ -122,14 +122,14 @@ func (p Protocol) String() string { return [...]string{"http", "grpc", "fastcgi"
 // Prefix is what the names of NGINX's directives begin with.
 func (p Protocol) Prefix() string { return [...]string{"proxy_", "grpc_", "fastcgi_"}[p] }
 
-// Outcomes is a set of outcomes of a try, with the names of NGINX's
-// proxy_next_upstream.
-type Outcomes uint16
+// RetryConditions are the outcomes of a try after which a request is retried, with the
+// names of NGINX's proxy_next_upstream.
+type RetryConditions uint16
 
-// The outcomes. NonIdempotent is not an outcome: with it, POST, LOCK and PATCH
+// The conditions. NonIdempotent is not an outcome: with it, POST, LOCK and PATCH
 // requests are retried as well.
 const (
-	Failure Outcomes = 1 << iota
+	Failure RetryConditions = 1 << iota
 	Timeout
 	InvalidHeader
 	Status500
@@ -140,21 +140,23 @@ const (
 	Status404
 	Status429
 	NonIdempotent
-	// AllOutcomes is all of them.
-	AllOutcomes Outcomes = 1<<iota - 1
+	// AllRetryConditions is all of them.
+	AllRetryConditions RetryConditions = 1<<iota - 1
 )
 
-// outcomeNames are in the order of the bits.
-const outcomeNames = "error timeout invalid_header http_500 http_502 http_503 http_504 http_403 http_404 http_429 non_idempotent"
+// retryConditionNames are in the order of the bits.
+const retryConditionNames = "error timeout invalid_header http_500 http_502 http_503 http_504 http_403 http_404 http_429 non_idempotent"
 
-// OutcomeOf is the outcome of NGINX's name, false if there is none.
-func OutcomeOf(name string) (Outcomes, bool) {
-	i := slices.Index(strings.Fields(outcomeNames), name)
+// RetryConditionOf is the condition of NGINX's name, false if there is none.
+func RetryConditionOf(name string) (RetryConditions, bool) {
+	i := slices.Index(strings.Fields(retryConditionNames), name)
 	return 1 << max(i, 0), i >= 0
 }
 
 // String are NGINX's names, "off" for the empty set.
-func (o Outcomes) String() string { return cmp.Or(Members(o, strings.Fields(outcomeNames)), "off") }
+func (c RetryConditions) String() string {
+	return cmp.Or(Members(c, strings.Fields(retryConditionNames)), "off")
+}
 
 // Members are the names of the bits that are set, with a space between them.
 func Members[Set ~int | ~int64 | ~uint16](set Set, names []string) string {

@@ -121,7 +121,7 @@ func renderCases(t testing.TB) []renderCase {
 		{"profiles", func(*plan.Environment, *model.Globals) {}, []model.Profile{
 			withAccess(unlike(
 				value("buffering", 1), value("buffer_size", 8*kib), value("buffers", 2), value("client_max_body_size", 5*mib), value("client_body_buffer_size", kib),
-				value("max_temp_file_size", 8*kib), value("next_upstream", int64(model.AllOutcomes)), value("next_upstream_timeout", 1), value("http_version", 1),
+				value("max_temp_file_size", 8*kib), value("next_upstream", int64(model.AllRetryConditions)), value("next_upstream_timeout", 1), value("http_version", 1),
 			)),
 			unlike(
 				value("request_buffering", 0), value("buffer_size", 16*mib), value("buffers", 256), value("client_max_body_size", 0), value("client_body_buffer_size", 128*mib),

@@ -36,7 +36,7 @@ var (
 		Name: "client_body_buffer_size", Plain: true, Kind: directive.Memory, Order: directive.Any, Samples: powers(kib, maxKept),
 	}
 	nextUpstream = directive.Directive{
-		Name: "next_upstream", Kind: directive.Set, Words: strings.Fields(model.AllOutcomes.String()), Order: directive.Within,
+		Name: "next_upstream", Kind: directive.Set, Words: strings.Fields(model.AllRetryConditions.String()), Order: directive.Within,
 		Lacks:     map[model.Protocol]int64{model.FastCGI: int64(model.Status502 | model.Status504)},
 		Strictest: directive.Number(0), Samples: sets(),
 	}
@@ -75,7 +75,7 @@ func powers(from, to int64) []int64 {
 // sets are all sets of conditions but one that has no effect.
 func sets() []int64 {
 	var list []int64
-	for set := range model.AllOutcomes + 1 {
+	for set := range model.AllRetryConditions + 1 {
 		if set != model.NonIdempotent {
 			list = append(list, int64(set))
 		}

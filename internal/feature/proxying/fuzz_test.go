@@ -6,18 +6,18 @@ import (
 	"github.com/headgate/headgate/internal/model"
 )
 
-// FuzzOutcomes: what is taken is a set of NGINX's names, and reads the same
+// FuzzRetryConditions: what is taken is a set of NGINX's names, and reads the same
 // once it is written.
-func FuzzOutcomes(f *testing.F) {
+func FuzzRetryConditions(f *testing.F) {
 	for _, seed := range []string{"error timeout", "off", "http_503  non_idempotent", "error;", "", "x", "off error"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		set, err := parseOutcomes(text)
+		set, err := parseRetryConditions(text)
 		if err != nil {
 			return
 		}
-		if again, err := parseOutcomes(set.String()); err != nil || again != set || set&^model.AllOutcomes != 0 {
+		if again, err := parseRetryConditions(set.String()); err != nil || again != set || set&^model.AllRetryConditions != 0 {
 			t.Errorf("%q became %v, and that %v, %v", text, set, again, err)
 		}
 	})

@@ -177,7 +177,7 @@ func writeProfile(v feature.Values, p *model.Profile) {
 		busyBuffersSize.To(min(busy, size*number/2)),
 		maxTempFileSize.To(file),
 		bodyBufferSize.To(min(powerOfTwo(max(minBuffer, bodyBuffer.Get(v))), maxKept)),
-		nextUpstream.To(int64(outcomes(v))),
+		nextUpstream.To(int64(retryConditions(v))),
 		nextUpstreamTimeout.To(int64(retryStep(retryTime.Get(v))/time.Second)),
 		httpProtocol.When(httpVersion.Get(v)),
 	)

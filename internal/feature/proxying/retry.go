@@ -10,8 +10,8 @@ import (
 )
 
 var (
-	retry = feature.Setting[model.Outcomes]{
-		Annotation: "proxy-next-upstream", Key: "proxy-next-upstream", Default: model.Failure | model.Timeout, Parse: parseOutcomes, Risk: feature.Medium,
+	retry = feature.Setting[model.RetryConditions]{
+		Annotation: "proxy-next-upstream", Key: "proxy-next-upstream", Default: model.Failure | model.Timeout, Parse: parseRetryConditions, Risk: feature.Medium,
 		Doc: "The conditions under which a request is sent to the next endpoint, separated by spaces, or off.",
 	}
 	retryTime = feature.Setting[time.Duration]{
@@ -28,15 +28,15 @@ var (
 	}
 )
 
-// parseOutcomes reads NGINX's names, separated by spaces. As in NGINX, off disables
+// parseRetryConditions reads NGINX's names, separated by spaces. As in NGINX, off disables
 // retries, even beside other names.
-func parseOutcomes(text string) (model.Outcomes, error) {
-	var set model.Outcomes
+func parseRetryConditions(text string) (model.RetryConditions, error) {
+	var set model.RetryConditions
 	off := false
 	for _, word := range strings.Fields(text) {
-		one, ok := model.OutcomeOf(word)
+		one, ok := model.RetryConditionOf(word)
 		if !ok && word != "off" {
-			return 0, errors.New("must be off, or a list separated by spaces of " + strings.ReplaceAll((model.AllOutcomes).String(), " ", ", "))
+			return 0, errors.New("must be off, or a list separated by spaces of " + strings.ReplaceAll((model.AllRetryConditions).String(), " ", ", "))
 		}
 		if ok {
 			set |= one
@@ -52,9 +52,9 @@ func parseOutcomes(text string) (model.Outcomes, error) {
 	return set, nil
 }
 
-// outcomes is 0 for no retries. NonIdempotent alone has no effect, and must not make
+// retryConditions is 0 for no retries. NonIdempotent alone has no effect, and must not make
 // another profile.
-func outcomes(v feature.Values) model.Outcomes {
+func retryConditions(v feature.Values) model.RetryConditions {
 	set := retry.Get(v)
 	if set != 0 && retryNonIdempotent.Get(v) {
 		set |= model.NonIdempotent
