@@ -130,7 +130,7 @@ func FromName(n model.Name) Unit {
 type PackedName struct {
 	Host        string `json:"host"`
 	Redirect    bool   `json:"redirect,omitempty"`
-	HasTLS      bool   `json:"secured,omitempty"`
+	HasTLS      bool   `json:"has_tls,omitempty"`
 	Certificate string `json:"certificate,omitempty"`
 }
 

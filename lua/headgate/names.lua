@@ -68,7 +68,7 @@ local function covering(found, client_name, revision)
     if found.covered_at ~= revision then
         local wildcard = name.wildcard(client_name)
         local above = wildcard and units.name(wildcard, revision)
-        found.covered_by = above and above.secured and above or nil
+        found.covered_by = above and above.has_tls and above or nil
         found.covered_at = revision
     end
     return found.covered_by
@@ -77,8 +77,8 @@ end
 
 -- The name unit by which a client's name has TLS, or nil. found: the result of for_host
 -- for the name.
-function _M.secured(found, client_name, revision)
-    if found.secured then
+function _M.with_tls(found, client_name, revision)
+    if found.has_tls then
         return found
     end
     -- A wildcard has answered already, and the default has none above it.
@@ -92,7 +92,7 @@ end
 -- The same for a name from a TLS handshake.
 function _M.for_certificate(client_name, revision)
     local found = _M.for_host(client_name, revision)
-    return found and _M.secured(found, client_name, revision)
+    return found and _M.with_tls(found, client_name, revision)
 end
 
 

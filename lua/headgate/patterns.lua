@@ -31,7 +31,7 @@ function _M.compile(unit)
         heads = unit.heads or {}, tails = unit.tails or {}, regexes = unit.regexes or {},
         remembered = {}, count = 0,
     }
-    -- These names can't be sent by clients: see names.secured.
+    -- These names can't be sent by clients: see names.with_tls.
     for text, name in pairs(all.heads) do
         name.name = "*" .. text
     end

@@ -14,7 +14,7 @@ local SLASH = 47
 
 -- policy: { always, keep_slash, port }
 function _M.rewrite(policy, request)
-    if not policy.always and not names.secured(request.name, request.host_name, request.revision) then
+    if not policy.always and not names.with_tls(request.name, request.host_name, request.revision) then
         return
     end
     if ngx_var.scheme ~= "http" then

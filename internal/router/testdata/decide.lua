@@ -83,9 +83,9 @@ local function decide(host, path)
         outcome = "error: " .. tostring(err)
     end
     local name = names.for_host(host, revision)
-    local secured = names.for_certificate(host, revision)
+    local shown = names.for_certificate(host, revision)
     local who = name and name.name .. " of " .. name.host or ""
-    return outcome .. " | " .. who .. " | " .. (secured and secured.name or "")
+    return outcome .. " | " .. who .. " | " .. (shown and shown.name or "")
 end
 
 
