@@ -40,7 +40,7 @@ func (x *explainer) explainName(found router.Name) {
 		for _, ing := range trace.Lost {
 			x.lostClaim(found.Name.Name, ByAlias, ing, "the name belongs to "+oldest(n.Ingresses))
 		}
-	case router.ByHead, router.ByTail, router.ByRegex:
+	case router.ByLeadingWildcard, router.ByTrailingWildcard, router.ByRegex:
 		x.explainPattern(found, n)
 	default:
 		n.By, n.Why = ByDefault, "no host has the name"
@@ -113,9 +113,9 @@ func (x *explainer) lostAliases(name string, found router.Name) {
 		}
 		why := "hosts of rules and aliases of one name take precedence"
 		switch found.By {
-		case router.ByHead:
+		case router.ByLeadingWildcard:
 			why = "aliases with a leading * take precedence, the longest one first"
-		case router.ByTail:
+		case router.ByTrailingWildcard:
 			why = "aliases with a trailing * take precedence over expressions, the longest one first"
 		case router.ByRegex:
 			why = "expressions are tried in the order of their hosts, then of their text"

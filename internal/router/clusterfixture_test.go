@@ -79,7 +79,7 @@ func (w *clusterFixture) make() {
 	})
 	if w.chance(8) {
 		u := &w.units[w.IntN(len(w.units))]
-		u.Payload = []byte(pick(w, "", "null", "[", "7", `{"host":7,"routes":7,"heads":7}`, `{"routes":[{}]}`, `{"host":null}`))
+		u.Payload = []byte(pick(w, "", "null", "[", "7", `{"host":7,"routes":7,"leading_wildcards":7}`, `{"routes":[{}]}`, `{"host":null}`))
 		u.Version = "broken"
 	}
 }

@@ -133,13 +133,13 @@ func ask(r *router.Router, q question) string {
 func complaint(d router.Decision, q question) string {
 	name := d.Name.Name.Name
 	right := map[router.By]bool{
-		"":                d.Err != nil,
-		router.ByName:     name == q.host,
-		router.ByWildcard: strings.HasPrefix(name, "*.") && strings.HasSuffix(q.host, name[1:]),
-		router.ByHead:     strings.HasPrefix(name, "*") && strings.HasSuffix(q.host, strings.TrimPrefix(name, "*")),
-		router.ByTail:     strings.HasSuffix(name, "*") && strings.HasPrefix(q.host, strings.TrimSuffix(name, "*")),
-		router.ByRegex:    strings.HasPrefix(name, "~"),
-		router.ByDefault:  name == model.DefaultHost,
+		"":                        d.Err != nil,
+		router.ByName:             name == q.host,
+		router.ByWildcard:         strings.HasPrefix(name, "*.") && strings.HasSuffix(q.host, name[1:]),
+		router.ByLeadingWildcard:  strings.HasPrefix(name, "*") && strings.HasSuffix(q.host, strings.TrimPrefix(name, "*")),
+		router.ByTrailingWildcard: strings.HasSuffix(name, "*") && strings.HasPrefix(q.host, strings.TrimSuffix(name, "*")),
+		router.ByRegex:            strings.HasPrefix(name, "~"),
+		router.ByDefault:          name == model.DefaultHost,
 	}
 	switch {
 	case !right[d.Name.By]:

@@ -18,12 +18,12 @@ type By string
 
 // In the order in which they are tried.
 const (
-	ByName     By = "name"     // an exact name
-	ByWildcard By = "wildcard" // the wildcard above it, "*.example.com"
-	ByHead     By = "head"     // an alias with a leading wildcard
-	ByTail     By = "tail"     // an alias with a trailing wildcard
-	ByRegex    By = "regex"    // an alias that is a regular expression
-	ByDefault  By = "default"  // none: the name is unknown
+	ByName             By = "name"              // an exact name
+	ByWildcard         By = "wildcard"          // the wildcard above it, "*.example.com"
+	ByLeadingWildcard  By = "leading wildcard"  // an alias with a leading wildcard
+	ByTrailingWildcard By = "trailing wildcard" // an alias with a trailing wildcard
+	ByRegex            By = "regex"             // an alias that is a regular expression
+	ByDefault          By = "default"           // none: the name is unknown
 )
 
 // A Name is a found name and its host.
@@ -160,12 +160,12 @@ func (r *Router) alias(hostName string) (Name, error) {
 	// The * matches at least one label, so the first byte is never the dot.
 	for i := 1; i < len(hostName); i++ {
 		if name, ok := p.LeadingWildcards[hostName[i:]]; ok && hostName[i] == '.' {
-			return unpack(name, "*"+hostName[i:], ByHead), nil
+			return unpack(name, "*"+hostName[i:], ByLeadingWildcard), nil
 		}
 	}
 	for i := len(hostName) - 1; i > 0; i-- {
 		if name, ok := p.TrailingWildcards[hostName[:i+1]]; ok && hostName[i] == '.' {
-			return unpack(name, hostName[:i+1]+"*", ByTail), nil
+			return unpack(name, hostName[:i+1]+"*", ByTrailingWildcard), nil
 		}
 	}
 	for _, regex := range p.Regexes {

@@ -57,8 +57,8 @@ func TestReasons(t *testing.T) {
 		{"a.shop.test", "/api/V1", "*.shop.test", router.ByWildcard, 0, "", 1},
 		{"a.shop.test", "/" + strings.Repeat("a", 60) + "!", "*.shop.test", router.ByWildcard, 500, "", -1},
 		{"a.b.shop.test", "/", "_", router.ByDefault, 404, "", -1},
-		{"a.net", "/login", "*.net", router.ByHead, 0, "", 0},
-		{"www.test", "/login", "www.*", router.ByTail, 0, "", 0},
+		{"a.net", "/login", "*.net", router.ByLeadingWildcard, 0, "", 0},
+		{"www.test", "/login", "www.*", router.ByTrailingWildcard, 0, "", 0},
 		{"v1", "/x", "~^v[0-9]+$", router.ByRegex, 404, "", -1},
 		// The second expression reaches its limit: the third one is tried, and other hosts are not affected.
 		{strings.Repeat("a", 60) + "b", "/", "_", router.ByDefault, 404, "", -1},

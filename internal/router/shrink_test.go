@@ -61,7 +61,7 @@ func smallerPayloads(payload []byte) [][]byte {
 			}
 		}
 	}
-	for _, field := range []string{"heads", "tails"} {
+	for _, field := range []string{"leading_wildcards", "trailing_wildcards"} {
 		if object, ok := unit[field].(map[string]any); ok {
 			for name := range object {
 				rest := map[string]any{}

@@ -156,8 +156,8 @@ func FromNamePatterns(p model.NamePatterns) Unit {
 // PackedPatterns is the payload of the aliases for more than one name: it has ".example.com" for "*.example.com", and "www.example."
 // for "www.example.*".
 type PackedPatterns struct {
-	LeadingWildcards  map[string]PackedName `json:"heads,omitempty"`
-	TrailingWildcards map[string]PackedName `json:"tails,omitempty"`
+	LeadingWildcards  map[string]PackedName `json:"leading_wildcards,omitempty"`
+	TrailingWildcards map[string]PackedName `json:"trailing_wildcards,omitempty"`
 	Regexes           []PackedRegex         `json:"regexes,omitempty"`
 }
 

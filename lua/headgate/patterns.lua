@@ -28,14 +28,15 @@ local meta = { __index = methods }
 -- compile(unit) -> patterns
 function _M.compile(unit)
     local all = {
-        heads = unit.heads or {}, tails = unit.tails or {}, regexes = unit.regexes or {},
+        leading_wildcards = unit.leading_wildcards or {},
+        trailing_wildcards = unit.trailing_wildcards or {}, regexes = unit.regexes or {},
         remembered = {}, count = 0,
     }
     -- These names can't be sent by clients: see names.with_tls.
-    for text, name in pairs(all.heads) do
+    for text, name in pairs(all.leading_wildcards) do
         name.name = "*" .. text
     end
-    for text, name in pairs(all.tails) do
+    for text, name in pairs(all.trailing_wildcards) do
         name.name = text .. "*"
     end
     for _, name in ipairs(all.regexes) do
@@ -46,11 +47,11 @@ function _M.compile(unit)
 end
 
 
--- longest_head finds the name in ".b.c", ".c" for "a.b.c", in this order.
-local function longest_head(heads, name)
+-- longest_leading finds the name in ".b.c", ".c" for "a.b.c", in this order.
+local function longest_leading(wildcards, name)
     local dot = string_find(name, ".", 2, true)
     while dot do
-        local found = heads[string_sub(name, dot)]
+        local found = wildcards[string_sub(name, dot)]
         if found then
             return found
         end
@@ -60,12 +61,12 @@ local function longest_head(heads, name)
 end
 
 
--- longest_tail finds the name in "a.b.", "a." for "a.b.c", in this order.
-local function longest_tail(tails, name)
+-- longest_trailing finds the name in "a.b.", "a." for "a.b.c", in this order.
+local function longest_trailing(wildcards, name)
     local found
     local dot = string_find(name, ".", 2, true)
     while dot do
-        found = tails[string_sub(name, 1, dot)] or found
+        found = wildcards[string_sub(name, 1, dot)] or found
         dot = string_find(name, ".", dot + 1, true)
     end
     return found
@@ -118,7 +119,8 @@ function methods.find(self, name)
     local found = self.remembered[name]
     if found == nil then
         local unknown
-        found = longest_head(self.heads, name) or longest_tail(self.tails, name)
+        found = longest_leading(self.leading_wildcards, name)
+            or longest_trailing(self.trailing_wildcards, name)
         if not found then
             found, unknown = first_regex(self.regexes, name)
         end
