@@ -12,17 +12,17 @@ import (
 	"github.com/headgate/headgate/internal/model"
 )
 
-// maxCanaries is how many alternatives one route may have: a request is
+// maxCanaries is how many canaries one route may have: a request is
 // compared with all of them.
 const maxCanaries = 16
 
-// maxExcept is how many paths an alternative may be kept from.
+// maxExcept is how many paths a canary may be kept from.
 const maxExcept = 16
 
-// addCanaries gives the routes the alternatives of canaries, the oldest first.
-// An alternative belongs to the route of its own host, path and kind of path and
-// to no other. (ingress-nginx ties it to the
-// backend, so that it takes requests of every host that uses the same Service.)
+// addCanaries gives the routes their canaries, the oldest first. A canary belongs to
+// the route of its own host, path and kind of path and to no other. (ingress-nginx
+// ties it to the backend, so that it takes requests of every host that uses the same
+// Service.)
 //
 // A path that has no route of its own takes nothing for its backend, not by the
 // route above it either.
@@ -116,21 +116,21 @@ func (l *hostBuilder) addCanary(p *contribution, name string, o offer, when any,
 		refuse(finding.TooMany, fmt.Sprintf("the route has %d older canaries, which is the maximum", maxCanaries))
 	case l.trace != nil:
 		trace := l.routes[o.route].trace
-		trace.Alternatives = append(trace.Alternatives, AlternativeTrace{name, p.Ingress, o.field})
+		trace.Canaries = append(trace.Canaries, CanaryTrace{name, p.Ingress, o.field})
 	}
 }
 
 // appendCanary is false if the route has too many of the feature.
-func appendCanary(route *model.Route, name string, alternative model.Canary) bool {
+func appendCanary(route *model.Route, name string, canary model.Canary) bool {
 	for i, p := range route.Policies {
 		if list, ok := p.Value.([]model.Canary); ok && p.Feature == name {
 			if len(list) == maxCanaries {
 				return false
 			}
-			route.Policies[i].Value = append(slices.Clip(list), alternative)
+			route.Policies[i].Value = append(slices.Clip(list), canary)
 			return true
 		}
 	}
-	feature.Add(route, name, []model.Canary{alternative})
+	feature.Add(route, name, []model.Canary{canary})
 	return true
 }

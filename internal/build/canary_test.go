@@ -13,7 +13,7 @@ import (
 )
 
 // maxCanaries is how many a route may have, and maxLost how many paths
-// without a route an alternative may have.
+// without a route a canary may have.
 const maxCanaries, maxLost = 16, 16
 
 // isCanary is a canary of that year with the paths /p-0
@@ -28,7 +28,7 @@ func isCanary(name string, year, count int) *networkingv1.Ingress {
 }
 
 // canariesOf builds a.example.com with a route /p-0 beside canaries,
-// and returns the alternatives of the route.
+// and returns the canaries of the route.
 func canariesOf(t *testing.T, canaries ...metav1.Object) ([]model.Canary, []finding.Finding) {
 	t.Helper()
 	main := manyPaths("main", 2026, "/p-%d", 1)
@@ -52,13 +52,13 @@ func TestAlternativesOfARouteAreBounded(t *testing.T) {
 		for i := range count {
 			canaries = append(canaries, isCanary(fmt.Sprintf("canary-%02d", count-i), 2100-i, 1))
 		}
-		alternatives, fs := canariesOf(t, canaries...)
-		if len(alternatives) != maxCanaries || len(fs) != count-maxCanaries {
-			t.Fatalf("%d canaries: %d alternatives, findings %v", count, len(alternatives), fs)
+		got, fs := canariesOf(t, canaries...)
+		if len(got) != maxCanaries || len(fs) != count-maxCanaries {
+			t.Fatalf("%d canaries: the route has %d, findings %v", count, len(got), fs)
 		}
-		for i, a := range alternatives {
+		for i, a := range got {
 			if want := fmt.Sprintf("shop/canary-%02d/80", i+1); a.Backend != want {
-				t.Errorf("%d canaries: alternative %d is %s, want %s", count, i, a.Backend, want)
+				t.Errorf("%d canaries: number %d is %s, want %s", count, i, a.Backend, want)
 			}
 		}
 		for i, f := range fs {
@@ -69,20 +69,20 @@ func TestAlternativesOfARouteAreBounded(t *testing.T) {
 	}
 }
 
-// TestLostPathsOfAnAlternativeAreBounded has an alternative with more paths
+// TestLostPathsOfACanaryAreBounded has a canary with more paths
 // without a route than it can be kept from take no request at all.
-func TestLostPathsOfAnAlternativeAreBounded(t *testing.T) {
-	alternatives, fs := canariesOf(t, isCanary("canary", 2027, maxLost+1))
-	if len(alternatives) != 1 || len(alternatives[0].Except) != maxLost || len(fs) != maxLost {
-		t.Errorf("%d lost paths: %v, findings %v", maxLost, alternatives, fs)
+func TestLostPathsOfACanaryAreBounded(t *testing.T) {
+	got, fs := canariesOf(t, isCanary("canary", 2027, maxLost+1))
+	if len(got) != 1 || len(got[0].Except) != maxLost || len(fs) != maxLost {
+		t.Errorf("%d lost paths: %v, findings %v", maxLost, got, fs)
 	}
 	for _, f := range fs {
 		if f.Code != finding.MissingObject {
 			t.Errorf("%d lost paths: finding %v", maxLost, f)
 		}
 	}
-	alternatives, fs = canariesOf(t, isCanary("canary", 2027, maxLost+2))
-	if len(alternatives) != 0 || len(fs) != maxLost+2 || fs[0].Field != "spec.rules[0].http.paths[0]" || fs[0].Code != finding.TooMany {
-		t.Errorf("%d lost paths: %v, findings %v", maxLost+1, alternatives, fs)
+	got, fs = canariesOf(t, isCanary("canary", 2027, maxLost+2))
+	if len(got) != 0 || len(fs) != maxLost+2 || fs[0].Field != "spec.rules[0].http.paths[0]" || fs[0].Code != finding.TooMany {
+		t.Errorf("%d lost paths: %v, findings %v", maxLost+1, got, fs)
 	}
 }

@@ -46,13 +46,13 @@ type RuleTrace struct {
 	Written string
 	// Settings are those of the route's Ingress.
 	Settings []feature.Reading
-	// Alternatives are in the order of the policies' lists of model.Canary.
-	Alternatives []AlternativeTrace
+	// Canaries are in the order of the policies' lists of model.Canary.
+	Canaries []CanaryTrace
 }
 
-// An AlternativeTrace is where an alternative to a route's backend was written.
-type AlternativeTrace struct {
-	// Feature is the one whose policy has the alternative.
+// A CanaryTrace is where a canary of a route was written.
+type CanaryTrace struct {
+	// Feature is the one whose policy has the canary.
 	Feature string
 	Ingress *networkingv1.Ingress
 	Field   string

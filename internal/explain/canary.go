@@ -26,7 +26,7 @@ func (x *explainer) explainCanaries(won *model.Route, rule build.RuleTrace) {
 		for _, a := range list {
 			x.explainBackend(a.Backend, CanaryBackend)
 		}
-		traces := slices.DeleteFunc(slices.Clone(rule.Alternatives), func(t build.AlternativeTrace) bool { return t.Feature != p.Feature })
+		traces := slices.DeleteFunc(slices.Clone(rule.Canaries), func(t build.CanaryTrace) bool { return t.Feature != p.Feature })
 		said := x.out.Backends[first:]
 		for i, t := range traces {
 			said[i].Ingress, said[i].Field = x.ingress(t.Ingress), t.Field

@@ -40,7 +40,7 @@ type References struct {
 	// RedirectAliases are names that the Ingress claims for the sake of its hosts, see
 	// RedirectAlias.
 	RedirectAliases []string
-	// IsCanary is set where the Ingress makes no routes: it offers alternatives to
+	// IsCanary is set where the Ingress makes no routes: it offers canaries to
 	// those of others.
 	IsCanary bool
 	// SaysOfBackends is set where the Ingress has annotations that are settings
