@@ -222,7 +222,6 @@ function _M.compile(unit)
         end
     end
     host.tls = tls_of(unit.tls)
-    end
     host.cleans_paths = guarded and mixed
     host.lengths = lengths(host.below)
     for _, field in ipairs({ "exact", "itself", "below", "lengths" }) do
