@@ -123,7 +123,7 @@ func (b *fixture) start() {
 // get uses a new connection, since connections may end with their worker.
 func (b *fixture) get(path string) (string, error) {
 	transport := &http.Transport{DisableKeepAlives: true}
-	response, err := (&http.Client{Transport: transport, Timeout: 5 * time.Second}).Get("http://" + b.Address.String() + path)
+	response, err := (&http.Client{Transport: transport, Timeout: 30 * time.Second}).Get("http://" + b.Address.String() + path)
 	if err != nil {
 		return "", err
 	}
