@@ -198,8 +198,11 @@ func (l *hostBuilder) add(p *contribution, field string, where routeKey, b *netw
 		return
 	}
 	if winner, ok := l.taken[where]; ok {
-		l.refuse(p, field, notServed,
-			&spec.Rejection{Code: finding.Conflict, Message: fmt.Sprintf("%s of host %s belongs to %s", feature.Shorten(where.String()), l.host, winner)})
+		message := fmt.Sprintf("%s of host %s belongs to %s", feature.Shorten(where.String()), l.host, winner)
+		if winner == spec.ObjectName(p.Ingress) {
+			message = fmt.Sprintf("%s of host %s is listed before in this Ingress", feature.Shorten(where.String()), l.host)
+		}
+		l.refuse(p, field, notServed, &spec.Rejection{Code: finding.Conflict, Message: message})
 		return
 	}
 	if l.patterns && !isLiteral(where.written()) {

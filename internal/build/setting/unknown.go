@@ -42,7 +42,7 @@ func (r *Reader) UnknownAnnotations(ing *networkingv1.Ingress) []finding.Finding
 		case suggestions < maxSuggestions:
 			suggestions++
 			if near := r.nearest(name); near != "" {
-				message += fmt.Sprintf("; did you mean %q?", near)
+				message += fmt.Sprintf(" (did you mean %q?)", near)
 			}
 		}
 		fs = append(fs, finding.Finding{

@@ -363,7 +363,11 @@ func writeFindings(p *page, e *explain.Explanation) {
 	}
 	for _, f := range e.Findings {
 		p.line("%s %s", f.Object, f.Field)
-		p.under("%s: %s", f.Code, f.Message)
+		first, more, _ := strings.Cut(f.Message, "\n")
+		p.under("%s: %s", f.Code, first)
+		for line := range strings.Lines(more) {
+			p.put(4, "%s", strings.TrimRight(line, "\n"))
+		}
 		p.under("%s", f.Effect)
 	}
 	if e.Elsewhere > 0 {
