@@ -62,7 +62,7 @@ func newCertificate(name string) *x509.Certificate {
 		SerialNumber: big.NewInt(now.UnixNano()),
 		Subject:      pkix.Name{CommonName: name},
 		NotBefore:    now.Add(-time.Hour),
-		NotAfter:     now.Add(7 * 24 * time.Hour),
+		NotAfter:     now.Add(30 * 24 * time.Hour),
 	}
 }
 

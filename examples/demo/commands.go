@@ -29,22 +29,22 @@ func commands(p ports) []command {
 	shop := fmt.Sprintf("shop.localhost:%d", p.https)
 	reloads := fmt.Sprintf("curl -s http://localhost:%d/metrics | grep ^headgate_reloads_total", p.healthz)
 	return []command{
-		{does: "one of two endpoints, in turns", line: "curl " + hello + "/", wants: []string{"backend: hello-"}},
+		{does: "round robin between two endpoints, in each worker of NGINX: repeat it", line: "curl " + hello + "/", wants: []string{"backend: hello-"}},
 		{does: "an exact path", line: "curl " + hello + "/about", wants: []string{"backend: about\n"}},
 		{does: "the URI arrives as it was sent", line: "curl '" + hello + "/a%2Fb//c?x=%20'", wants: []string{"request: GET /a%2Fb//c?x=%20 HTTP/1.1\n"}},
 		{does: "no such host", line: fmt.Sprintf("curl -i http://unknown.localhost:%d/", p.http), wants: []string{"404 Not Found"}},
-		{does: "to HTTPS, as the host has a certificate", line: fmt.Sprintf("curl -i http://shop.localhost:%d/cart", p.http),
+		{does: "redirected to HTTPS, because the host has a certificate", line: fmt.Sprintf("curl -i http://shop.localhost:%d/cart", p.http),
 			wants: []string{"308 Permanent Redirect", "ocation: https://" + shop + "/cart\r\n"}},
-		{does: "TLS, and a port by its name", line: "curl --cacert $DEMO/ca.crt https://" + shop + "/cart", wants: []string{"backend: cart\n"}},
+		{does: "TLS; the Ingress refers to the port of the Service by its name", line: "curl --cacert $DEMO/ca.crt https://" + shop + "/cart", wants: []string{"backend: cart\n"}},
 		{does: "a wildcard", line: fmt.Sprintf("curl --cacert $DEMO/ca.crt https://blue.apps.localhost:%d/", p.https),
 			wants: []string{"backend: apps\n", "Host: blue.apps.localhost"}},
 		{does: "server-sent events", line: "curl -N -H 'Accept: text/event-stream' " + hello + "/", wants: []string{"data: hello-", " 3\n"}},
-		{does: "a WebSocket's handshake", line: "curl -i -m 1 -H 'Connection: Upgrade' -H 'Upgrade: websocket' " +
+		{does: "a WebSocket's handshake: status 101, then curl gives up after a second (error 28)", line: "curl -i -m 1 -H 'Connection: Upgrade' -H 'Upgrade: websocket' " +
 			"-H 'Sec-WebSocket-Version: 13' -H 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==' " + hello + "/",
 			wants: []string{"101 Switching Protocols", "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="}},
 		{does: "how often NGINX was reloaded", line: reloads, wants: []string{"headgate_reloads_total"}},
 		{does: "edit a manifest: another path", line: "sed -i 's|path: /about|path: /contact|' $DEMO/manifests/hello.yaml"},
-		{does: "the change is there", line: "curl " + hello + "/contact", wants: []string{"backend: about\n"}},
+		{does: "the change is served", line: "curl " + hello + "/contact", wants: []string{"backend: about\n"}},
 		{does: "without a reload", line: reloads, unchanged: true},
 	}
 }

@@ -262,14 +262,14 @@ func (p *page) policies(list []explain.Policy) {
 		switch {
 		case s.Denies:
 			p.line("%s denies the route", s.Setting)
-			p.under("annotation %q of %s is invalid", s.Written, s.Object)
+			p.under("the annotation %q of %s is rejected", s.Written, s.Object)
 		case s.Rejected:
 			p.line("%s %s", s.Setting, s.Value)
 			counts := "the " + s.From + " is used"
 			if s.From == "annotation" {
 				counts = "see the findings"
 			}
-			p.under("annotation %q of %s is invalid: %s", s.Written, s.Object, counts)
+			p.under("the annotation %q of %s is rejected: %s", s.Written, s.Object, counts)
 		case s.From == "annotation":
 			p.line("%s %s", s.Setting, s.Value)
 			p.under("annotation %q of %s", s.Written, s.Object)
