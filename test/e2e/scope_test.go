@@ -96,7 +96,7 @@ func TestLeftOut(t *testing.T) {
 	h.createIngress(h.ingress("web", h.host("web"), "/", "web", ""))
 	h.await("http://"+h.host("web")+"/", from("web"))
 	h.awaitEvents("Ingress", catchAll, "Excluded Warning 1 spec.defaultBackend: ")
-	h.awaitEvents("Ingress", spy, `Excluded Warning 1 spec.rules[0].http.paths[0].path: "/etc/passwd" holds the name of a system file`)
+	h.awaitEvents("Ingress", spy, `Excluded Warning 1 spec.rules[0].http.paths[0].path: "/etc/passwd" contains the name of a system file`)
 	for _, name := range []string{"catch-all", "spy"} {
 		h.want("http://"+h.host(name)+"/etc/passwd", status(http.StatusNotFound))
 	}
