@@ -14,6 +14,9 @@
 // other changes of a link's target outside the folder are not. A folder that
 // can be reached by two paths is watched under one of them.
 //
+// A file that was renamed into its place is read at once. Any other is read when it
+// has not been written for a while: its last objects stay while it is half-written.
+//
 // If a file can't be read, its last objects stay.
 package file
 
@@ -37,6 +40,8 @@ type Folder struct {
 	journal *journal
 	waiting map[string]wait
 	deliver func([]source.Change)
+	// renamed: the last event was the first one of a rename.
+	renamed bool
 	// info is the folder that is watched, nil if it is gone.
 	info os.FileInfo
 }

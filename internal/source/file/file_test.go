@@ -2,6 +2,7 @@ package file
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -322,6 +323,61 @@ func TestAnEmptiedFileIsReadAgain(t *testing.T) {
 	if took := time.Since(began); took < emptyTimeout {
 		t.Errorf("believed after %v", took)
 	}
+}
+
+// A file that is written in place, in pieces, is not read before it is complete:
+// without its second half, a path may be open.
+func TestHalfWrittenFilesAreNotRead(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		open  bool
+		pause time.Duration
+	}{
+		{"closed in between", false, 50 * time.Millisecond},
+		{"open all the time", true, 300 * time.Millisecond},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := start(t, "a.yaml", config("a", "1")+config("guard", "1"))
+			f.want("a=1", "guard=1")
+			for _, name := range []string{"a.yaml", "b.yaml", "sub/c.yaml"} {
+				f.mkdir(filepath.Dir(name))
+				object := filepath.Base(name)
+				file, err := os.Create(f.path(name))
+				f.must(err)
+				_, err = file.WriteString(config(object, "2"))
+				f.must(err)
+				if !c.open {
+					f.must(file.Close())
+				}
+				began := time.Now()
+				time.Sleep(c.pause) // A writer's pause: there is nothing to wait for.
+				stalled := time.Since(began) > c.pause+quiet/4
+				if !c.open {
+					file, err = os.OpenFile(f.path(name), os.O_APPEND|os.O_WRONLY, 0)
+					f.must(err)
+				}
+				_, err = file.WriteString(config("guard-"+object, "2"))
+				f.must(errors.Join(err, file.Close()))
+				if stalled {
+					t.Skip("the machine stalled")
+				}
+				want := []string{object + "=2", "guard-" + object + "=2"}
+				if name == "a.yaml" {
+					want = []string{"-a", want[0], "-guard", want[1]}
+				}
+				f.want(want...)
+			}
+		})
+	}
+}
+
+// A file that is copied before it is removed keeps its objects.
+func TestCopiedFileKeepsItsObjects(t *testing.T) {
+	f := start(t, "a.yaml", config("a", "1"))
+	f.want("a=1")
+	f.write("b.yaml", config("a", "2"))
+	f.remove("a.yaml")
+	f.want("a=2")
 }
 
 func TestUnreadable(t *testing.T) {

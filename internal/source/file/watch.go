@@ -19,10 +19,13 @@ const (
 	// debounce collects the events of one operation, such as a rename within the
 	// folder or an exchange of files.
 	debounce = time.Millisecond
-	// quiet is how long a file must be unchanged before it is read, busy is the
-	// longest wait for that.
-	quiet = 5 * time.Millisecond
-	busy  = 200 * time.Millisecond
+	// quiet is how long a file that was not renamed into its place must be unchanged
+	// before it is read: what is half-written may lack what closes a path.
+	quiet = 100 * time.Millisecond
+	// openQuiet is the same for a file that a process has opened for writing.
+	openQuiet = time.Second
+	// busy is the longest wait for a file to be unchanged.
+	busy = 10 * time.Second
 	// emptyTimeout is how long a file that had objects and is empty now counts as
 	// one that is being written.
 	emptyTimeout = time.Second
@@ -38,6 +41,8 @@ type wait struct {
 	since, due time.Time
 	// sure: a file that is empty then counts as empty.
 	sure bool
+	// placed: the last event was a rename into this place. Such a file is complete.
+	placed bool
 }
 
 // enter watches the folder again and lists the files to read: those that exist
@@ -119,6 +124,9 @@ func (f *Folder) drain() {
 // note decides when the path of an event is checked.
 func (f *Folder) note(ev fsnotify.Event, now time.Time) {
 	path := ev.Name
+	// The kernel reports a rename within watched folders by two events in a row.
+	placed := f.renamed && ev.Op == fsnotify.Create
+	f.renamed = ev.Op == fsnotify.Rename
 	folder, name := filepath.Split(path)
 	switch {
 	case path == f.tree.root:
@@ -128,35 +136,85 @@ func (f *Folder) note(ev fsnotify.Event, now time.Time) {
 		}
 	case strings.HasPrefix(name, ".."):
 		for link := range f.tree.links[filepath.Clean(folder)] {
-			f.await(link, now, debounce)
+			f.await(link, now, true)
 		}
 	case isHidden(name):
 	case ev.Op == fsnotify.Chmod:
 		// Access may have been granted. Times and links don't matter.
 		if f.journal.has(path) {
-			f.await(path, now, debounce)
+			f.await(path, now, false)
 		}
-	case !ev.Has(fsnotify.Write) || ev.Has(fsnotify.Remove) || ev.Has(fsnotify.Rename):
-		f.await(path, now, debounce)
-	case isManifest(name):
-		f.await(path, now, quiet)
+	case !ev.Has(fsnotify.Write) || ev.Has(fsnotify.Remove) || ev.Has(fsnotify.Rename) || isManifest(name):
+		f.await(path, now, placed)
 	}
 }
 
-// await schedules a check of a path after a delay.
-func (f *Folder) await(path string, now time.Time, delay time.Duration) {
+// await schedules a check of a path.
+func (f *Folder) await(path string, now time.Time, placed bool) {
 	old, ok := f.waiting[path]
 	if !ok || old.sure {
-		old.since, old.due = now, now
+		old.since = now
 	}
-	due := now.Add(delay)
-	if last := old.since.Add(busy); due.After(last) {
-		due = last
+	f.waiting[path] = wait{since: old.since, due: now.Add(debounce), placed: placed}
+}
+
+// settled returns the files to read now, and puts off the check of those that a
+// process may be writing. A file that is gone waits with them for a moment: it may
+// have been copied before.
+func (f *Folder) settled(files []string, waits map[string]wait) []string {
+	now := time.Now()
+	var settled, gone []string
+	var last time.Time
+	for _, path := range files {
+		w, ok := waits[path]
+		if !ok {
+			w.since = now
+		}
+		var delay time.Duration
+		exists := true
+		if !w.sure && !isPlaced(path, waits) {
+			delay, exists = settling(path, now)
+		}
+		switch {
+		case !exists && now.Sub(w.since) < 2*quiet:
+			gone = append(gone, path)
+		case delay > 0 && now.Sub(w.since) < busy:
+			due := now.Add(delay)
+			f.waiting[path] = wait{since: w.since, due: due}
+			last = later(last, due)
+		default:
+			settled = append(settled, path)
+		}
 	}
-	if old.due.After(due) {
-		due = old.due
+	if last.IsZero() {
+		return append(settled, gone...)
 	}
-	f.waiting[path] = wait{since: old.since, due: due}
+	for _, path := range gone {
+		w, ok := waits[path]
+		if !ok {
+			w.since = now
+		}
+		f.waiting[path] = wait{since: w.since, due: last}
+	}
+	return settled
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// isPlaced reports whether a file, or a folder that it is in, was renamed into its
+// place.
+func isPlaced(path string, waits map[string]wait) bool {
+	for ; path != filepath.Dir(path); path = filepath.Dir(path) {
+		if waits[path].placed {
+			return true
+		}
+	}
+	return false
 }
 
 // next is when the next path must be checked.
@@ -176,16 +234,16 @@ func (f *Folder) handle(now time.Time) {
 		return
 	}
 	var paths []string
-	sure := make(map[string]bool)
+	waits := make(map[string]wait)
 	for path, p := range f.waiting {
 		if !p.due.After(now.Add(debounce / 2)) {
 			paths = append(paths, path)
-			sure[path] = p.sure
+			waits[path] = p
 			delete(f.waiting, path)
 		}
 	}
 	slices.Sort(paths)
-	f.check(f.expand(paths), sure, false)
+	f.check(f.settled(f.expand(paths), waits), waits, false)
 }
 
 // expand replaces folders by the manifests that are or were in them.
@@ -227,7 +285,7 @@ func (f *Folder) expand(paths []string) []string {
 
 // check reads files and delivers changes; the first time also none. An empty file
 // that is not sure is checked again later.
-func (f *Folder) check(files []string, sure map[string]bool, first bool) {
+func (f *Folder) check(files []string, waits map[string]wait, first bool) {
 	slices.Sort(files)
 	files = slices.Compact(files)
 	readings := make([]reading, len(files))
@@ -242,7 +300,10 @@ func (f *Folder) check(files []string, sure map[string]bool, first bool) {
 				f.state.remove(r.path)
 			}
 		case r.same:
-		case r.empty && !sure[r.path] && f.state.holds(r.path):
+		case !first && !waits[r.path].sure && !isPlaced(r.path, waits) && isUnsettled(r.path):
+			// It was written while it was read.
+			f.await(r.path, time.Now(), false)
+		case r.empty && !waits[r.path].sure && f.state.holds(r.path):
 			now := time.Now()
 			f.waiting[r.path] = wait{since: now, due: now.Add(emptyTimeout), sure: true}
 		default:
@@ -307,5 +368,5 @@ func (f *Folder) reenter() {
 		f.journal.flush()
 		return
 	}
-	f.check(files, nil, false)
+	f.check(f.settled(files, nil), nil, false)
 }
