@@ -38,7 +38,7 @@ func (s *selection) addSelectionFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.watchNamespaceSelector, "watch-namespace-selector", "", "labels of the namespaces to serve (default: all)")
 	f.StringVar(&s.watchNamespace, "watch-namespace", "", "the only namespace to serve (default: all)")
 	f.BoolVar(&s.objects.NoExternalNames, "disable-svc-external-name", false, "don't use the names of Services of type ExternalName: their requests are answered 503")
-	f.BoolVar(&s.objects.LocalAddresses, "allow-local-svc-external-name", false, "allow loopback, link-local and unspecified addresses for names in Ingresses and in Services of type ExternalName (always allowed in a folder)")
+	f.BoolVar(&s.objects.LocalAddresses, "allow-local-svc-external-name", false, "allow loopback, link-local and unspecified addresses, those of metadata services and Headgate's own for names in Ingresses, for Services of type ExternalName and in EndpointSlices (always allowed in a folder)")
 }
 
 func (s selection) checkSelection() error {

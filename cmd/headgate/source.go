@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
+	"net/netip"
 	"path/filepath"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -43,6 +45,7 @@ func (o options) source(findings *tracker.Tracker, m *metrics.Metrics, log *slog
 	if err != nil {
 		return from{}, err
 	}
+	objects.Listeners = o.listeners()
 	f, err := o.sourceOf(objects.ConfigMap, findings, m, log)
 	if err != nil {
 		return from{}, err
@@ -188,4 +191,25 @@ func manifestFinding(path string, p file.Problem) finding.Finding {
 		f.Field = fmt.Sprintf("line %d", p.Line)
 	}
 	return f
+}
+
+// listeners are the addresses at which this instance is reached: no tenant's backend
+// may be there.
+func (o options) listeners() []netip.AddrPort {
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		// Loopback addresses are refused in any case.
+		return nil
+	}
+	var list []netip.AddrPort
+	for _, a := range addresses {
+		prefix, err := netip.ParsePrefix(a.String())
+		if err != nil {
+			continue
+		}
+		for _, port := range []uint16{o.httpPort, o.httpsPort, o.healthzPort} {
+			list = append(list, netip.AddrPortFrom(prefix.Addr().Unmap(), port))
+		}
+	}
+	return list
 }

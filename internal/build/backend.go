@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/netguard"
 )
 
 // Backend builds the backend of that key (see model.BackendKey). It is not
@@ -98,7 +100,24 @@ func (t *backendMaker) internal(service *corev1.Service, portText string) {
 		return
 	}
 	near := endpoint.Nearby{Zone: t.view.Zone(), Want: endpoint.NearnessOf(service)}
-	t.backend.Endpoints = endpoint.Of(endpointSlices, port, near)
+	t.backend.Endpoints = endpoint.Of(endpointSlices, port, near, allowed(t.view))
+	if slice, refused := endpoint.Refused(endpointSlices, port, allowed(t.view)); len(refused) > 0 {
+		effect := t.effect()
+		if len(t.backend.Endpoints) > 0 {
+			effect = "the other endpoints are used"
+		}
+		t.report("metadata.name", finding.NotAllowed, fmt.Sprintf("EndpointSlice %s has the address %s, which belongs to this machine, "+
+			"to a metadata service or to Headgate itself: --allow-local-svc-external-name is required to connect to it", slice, refused[0]), effect)
+	}
+}
+
+// allowed reports whether tenants' backends may be at an address.
+func allowed(v View) endpoint.Allowed {
+	if v.LocalAddresses() {
+		return func(netip.AddrPort) bool { return true }
+	}
+	listeners := v.Listeners()
+	return func(a netip.AddrPort) bool { return !netguard.IsLocal(a.Addr()) && !slices.Contains(listeners, a) }
 }
 
 // noSlice is about a Service in a folder, where the manifests of a chart hold
@@ -132,16 +151,22 @@ func (t *backendMaker) resolved(field, name string, port uint16) {
 	if found == nil {
 		return
 	}
+	refused := slices.Clone(found.Refused)
+	may := allowed(t.view)
 	for _, address := range found.Addresses {
-		t.backend.Endpoints = append(t.backend.Endpoints, netip.AddrPortFrom(address, port))
+		if at := netip.AddrPortFrom(address, port); may(at) {
+			t.backend.Endpoints = append(t.backend.Endpoints, at)
+		} else {
+			refused = append(refused, address)
+		}
 	}
 	effect := t.effect()
-	if len(found.Addresses) > 0 {
+	if len(t.backend.Endpoints) > 0 {
 		effect = "the other addresses of the name are used"
 	}
-	if len(found.Refused) > 0 {
-		t.report(field, finding.InvalidValue, fmt.Sprintf("%s resolves to %s, a loopback, link-local or unspecified address: "+
-			"--allow-local-svc-external-name is required to connect to it", name, found.Refused[0]), effect)
+	if len(refused) > 0 {
+		t.report(field, finding.InvalidValue, fmt.Sprintf("%s resolves to %s, a loopback, link-local or unspecified address, or one of a metadata service or of Headgate itself: "+
+			"--allow-local-svc-external-name is required to connect to it", name, refused[0]), effect)
 	}
 	if found.Problem != "" {
 		if len(found.Addresses) > 0 {

@@ -10,6 +10,8 @@
 package build
 
 import (
+	"net/netip"
+
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -49,6 +51,8 @@ type View interface {
 	ExternalNames() bool
 	// LocalAddresses reports whether tenants' names may lead to netguard.IsLocal addresses.
 	LocalAddresses() bool
+	// Listeners are the addresses at which this instance is reached.
+	Listeners() []netip.AddrPort
 	// ManualEndpoints reports whether nothing writes EndpointSlices for Services.
 	ManualEndpoints() bool
 	// Zone is the zone that endpoints are to be near to, empty for none.

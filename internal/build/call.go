@@ -12,7 +12,6 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/netguard"
 	"github.com/headgate/headgate/internal/pcre"
 )
 
@@ -23,8 +22,8 @@ func (t *backendMaker) outside(portText string) {
 		return
 	}
 	if address, ok := model.Address(t.name.Name); ok {
-		if netguard.IsLocal(address) && !t.view.LocalAddresses() {
-			t.unreachable(t.field, finding.InvalidValue, t.name.Name+" is a loopback, link-local or unspecified address: "+
+		if !allowed(t.view)(netip.AddrPortFrom(address, uint16(port))) {
+			t.unreachable(t.field, finding.InvalidValue, t.name.Name+" is a loopback, link-local or unspecified address, or one of a metadata service or of Headgate itself: "+
 				"--allow-local-svc-external-name is required to connect to it")
 			return
 		}

@@ -226,7 +226,7 @@ func (b *Builder) TraceBackend(key string, v View) (be model.Backend, trace Back
 	default:
 		trace.Port = endpoint.FindPort(trace.Service, portText)
 		near := endpoint.Nearby{Zone: v.Zone(), Want: endpoint.NearnessOf(trace.Service)}
-		trace.Endpoints = endpoint.Traces(be, v.EndpointSlices(name), trace.Port, near)
+		trace.Endpoints = endpoint.Traces(be, v.EndpointSlices(name), trace.Port, near, allowed(v))
 	}
 	return be, trace, found, fs
 }

@@ -55,7 +55,7 @@ func TestReferredObjects(t *testing.T) {
 		{"secret", "away", "false", "[Secret mine/away]", "", true, finding.MissingObject},
 		{"secret", "no name", "false", "[]", "", true, finding.InvalidValue},
 		{"shared", "other/there", "false", "[ConfigMap other/there]", "other/there", false, ""},
-		{"shared", "other/away", "false", "[ConfigMap other/away]", "", false, finding.MissingObject},
+		{"shared", "other/away", "false", "[ConfigMap other/away]", "", false, finding.NotAllowed},
 		{"lax", "no name", "false", "[]", "", false, finding.InvalidValue},
 		{"lax", "away", "false", "[ConfigMap mine/away]", "", true, finding.MissingObject},
 		{"none", "", "false", "[]", "", false, ""},

@@ -329,10 +329,20 @@ func (p *Parsed) Attach(objects Objects) *Parsed {
 		}
 		if !found {
 			e.secret, e.configMap = nil, nil
-			attached.reject(d, finding.MissingObject, fmt.Sprintf("%s %s does not exist", d.Refers, name))
+			if name.Namespace != e.origin.Namespace && d.AnyNamespace {
+				attached.reject(d, finding.NotAllowed, Foreign(d.Refers, name))
+			} else {
+				attached.reject(d, finding.MissingObject, fmt.Sprintf("%s %s does not exist", d.Refers, name))
+			}
 		}
 	}
 	return &attached
+}
+
+// Foreign is the message, with finding.NotAllowed, about all that may be wrong with
+// an object of another namespace. Different ones would tell about its content.
+func Foreign(kind ObjectKind, name ObjectName) string {
+	return fmt.Sprintf("%s %s is of another namespace: it does not exist, or its data can't be used", kind, name)
 }
 
 // Values are the values that are used: none of a forbidden Ingress.

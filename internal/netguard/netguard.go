@@ -4,9 +4,19 @@ package netguard
 
 import "net/netip"
 
-// metadata6 is the IPv6 address at which instances of AWS get their credentials.
-// The IPv4 address, and those of other clouds, are link-local.
-var metadata6 = netip.MustParseAddr("fd00:ec2::254")
+// isMetadata reports whether machines of a cloud get their configuration, and often
+// credentials, at an address. Most clouds do so at a link-local one.
+func isMetadata(a netip.Addr) bool {
+	switch a.String() {
+	case "fd00:ec2::254", // AWS
+		"fd20:ce::254",    // Google
+		"168.63.129.16",   // Azure
+		"100.100.100.200", // Alibaba
+		"192.0.0.192":     // Oracle
+		return true
+	}
+	return false
+}
 
 // IsLocal reports whether an address leads to this machine, its neighbours or its
 // credentials. Headgate must not connect to such an address on behalf of a tenant.
@@ -14,5 +24,5 @@ func IsLocal(a netip.Addr) bool {
 	a = a.Unmap()
 	// On Linux, all of 0.0.0.0/8 is this machine.
 	this := a.Is4() && a.As4()[0] == 0
-	return a.IsLoopback() || a.IsUnspecified() || this || a.IsLinkLocalUnicast() || a.IsMulticast() || a == metadata6
+	return a.IsLoopback() || a.IsUnspecified() || this || a.IsLinkLocalUnicast() || a.IsMulticast() || isMetadata(a)
 }

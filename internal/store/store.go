@@ -7,6 +7,7 @@
 package store
 
 import (
+	"net/netip"
 	"reflect"
 	"slices"
 
@@ -54,8 +55,11 @@ type Settings struct {
 	DefaultCertificate types.NamespacedName
 	// NoExternalNames leaves Services of type ExternalName without endpoints.
 	NoExternalNames bool
-	// LocalAddresses allows backends of tenants with netguard.IsLocal addresses.
+	// LocalAddresses allows backends of tenants with netguard.IsLocal addresses, and
+	// with the Listeners.
 	LocalAddresses bool
+	// Listeners are the addresses at which this instance is reached.
+	Listeners []netip.AddrPort
 	// ManualEndpoints is for a folder, where no controller writes EndpointSlices
 	// for Services.
 	ManualEndpoints bool

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"net/netip"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -103,6 +104,9 @@ func (s *Store) ExternalNames() bool { return !s.settings.NoExternalNames }
 
 // LocalAddresses reports whether backends of tenants may have local addresses.
 func (s *Store) LocalAddresses() bool { return s.settings.LocalAddresses }
+
+// Listeners are the addresses at which this instance is reached.
+func (s *Store) Listeners() []netip.AddrPort { return s.settings.Listeners }
 
 // ManualEndpoints reports whether no controller writes EndpointSlices.
 func (s *Store) ManualEndpoints() bool { return s.settings.ManualEndpoints }

@@ -7,6 +7,7 @@
 package endpoint
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"strings"
@@ -43,10 +44,13 @@ func ReadinessOf(e *discoveryv1.Endpoint) Readiness {
 	return NotReady
 }
 
-// Of are the endpoints of a Service's port, sorted and without
+// An Allowed reports whether requests may be sent to an address.
+type Allowed func(netip.AddrPort) bool
+
+// Of are the endpoints of a Service's port that are allowed, sorted and without
 // duplicates: the ready ones nearby, or if there is none all ready ones, or if
 // there is none those that are draining.
-func Of(list []*discoveryv1.EndpointSlice, port *corev1.ServicePort, near Nearby) []netip.AddrPort {
+func Of(list []*discoveryv1.EndpointSlice, port *corev1.ServicePort, near Nearby, allowed Allowed) []netip.AddrPort {
 	for _, try := range []struct {
 		readiness Readiness
 		near      Nearby
@@ -55,12 +59,31 @@ func Of(list []*discoveryv1.EndpointSlice, port *corev1.ServicePort, near Nearby
 		for _, slice := range list {
 			endpoints = appendEndpoints(endpoints, slice, port, try.readiness, try.near)
 		}
+		endpoints = slices.DeleteFunc(endpoints, func(a netip.AddrPort) bool { return !allowed(a) })
 		if len(endpoints) > 0 {
 			slices.SortFunc(endpoints, netip.AddrPort.Compare)
 			return slices.Compact(endpoints)
 		}
 	}
 	return nil
+}
+
+// Refused are the addresses of a Service's port that are not allowed, with their
+// slices.
+func Refused(list []*discoveryv1.EndpointSlice, port *corev1.ServicePort, allowed Allowed) (slice string, refused []netip.AddrPort) {
+	for _, s := range list {
+		var all []netip.AddrPort
+		for _, r := range []Readiness{Ready, Draining, NotReady} {
+			all = appendEndpoints(all, s, port, r, Nearby{})
+		}
+		for _, a := range all {
+			if !allowed(a) {
+				slice, refused = cmp.Or(slice, s.Name), append(refused, a)
+			}
+		}
+	}
+	slices.SortFunc(refused, netip.AddrPort.Compare)
+	return slice, slices.Compact(refused)
 }
 
 func appendEndpoints(list []netip.AddrPort, slice *discoveryv1.EndpointSlice, port *corev1.ServicePort, want Readiness, near Nearby) []netip.AddrPort {

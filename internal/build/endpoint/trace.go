@@ -24,9 +24,9 @@ type Trace struct {
 }
 
 // Traces are all addresses of a Service's slices. Port is the backend's, nil for none.
-func Traces(backend model.Backend, list []*discoveryv1.EndpointSlice, port *corev1.ServicePort, near Nearby) []Trace {
+func Traces(backend model.Backend, list []*discoveryv1.EndpointSlice, port *corev1.ServicePort, near Nearby, allowed Allowed) []Trace {
 	var traces []Trace
-	t := tracer{backend: backend, near: near}
+	t := tracer{backend: backend, near: near, allowed: allowed}
 	for _, t.slice = range list {
 		t.ports = nil
 		if port != nil {
@@ -47,6 +47,7 @@ func Traces(backend model.Backend, list []*discoveryv1.EndpointSlice, port *core
 type tracer struct {
 	backend model.Backend
 	near    Nearby
+	allowed Allowed
 	slice   *discoveryv1.EndpointSlice
 	ports   []uint16 // of the slice, that belong to the backend's
 }
@@ -70,17 +71,19 @@ func (t tracer) trace(endpoint *discoveryv1.Endpoint, address string) []Trace {
 		found.Asked = found.Readiness != NotReady && slices.Contains(t.backend.Endpoints, at)
 		found.Why = ""
 		if !found.Asked {
-			found.Why = t.whyNot(endpoint, found.Readiness)
+			found.Why = t.whyNot(endpoint, at, found.Readiness)
 		}
 		list = append(list, found)
 	}
 	return list
 }
 
-func (t tracer) whyNot(endpoint *discoveryv1.Endpoint, readiness Readiness) string {
+func (t tracer) whyNot(endpoint *discoveryv1.Endpoint, at netip.AddrPort, readiness Readiness) string {
 	switch {
 	case t.backend.ServiceAddress:
 		return "the cluster IP of the Service is used instead"
+	case !t.allowed(at):
+		return "it is an address of this machine, of a metadata service or of Headgate itself"
 	case readiness == NotReady:
 		return "it is not ready"
 	case readiness == Draining:

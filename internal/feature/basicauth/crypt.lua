@@ -13,6 +13,7 @@ local string_byte = string.byte
 
 ffi.cdef [[
 char *crypt_r(const char *phrase, const char *setting, void *data);
+int setpriority(int which, unsigned int who, int priority);
 ]]
 
 -- More than the struct crypt_data of any libcrypt.
@@ -22,11 +23,18 @@ local LIBRARIES = { "libcrypt.so.1", "libcrypt.so.2", "crypt" }
 local library, data
 
 
--- load finds libcrypt. -> true | nil, err
+-- The thread is to leave the processor to the workers, which have requests of all
+-- tenants to answer.
+local PRIO_PROCESS, NICE = 0, 10
+
+
+-- load finds libcrypt, once in each thread. -> true | nil, err
 local function load()
     if library then
         return true
     end
+    -- 0 is the calling thread. It never fails: priorities may always be lowered.
+    ffi.C.setpriority(PRIO_PROCESS, 0, NICE)
     for _, name in ipairs(LIBRARIES) do
         local ok, loaded = pcall(ffi.load, name)
         if ok then

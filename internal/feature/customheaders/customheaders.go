@@ -83,9 +83,12 @@ func route(v feature.Values, out *feature.RouteOut) {
 	}
 	if key, code, message := check(data, allowedHeaders.Get(v)); message != "" {
 		object := customHeaders.Get(v)
+		if object.Namespace != v.Origin().Namespace {
+			out.Reject(customHeaders, finding.NotAllowed, feature.Foreign(feature.ConfigMap, object))
+			return
+		}
 		where := fmt.Sprintf("ConfigMap %s", object)
-		// A message must not show the content of another namespace.
-		if object.Namespace == v.Origin().Namespace && key != "" {
+		if key != "" {
 			where += fmt.Sprintf(", %q", key)
 		}
 		out.Reject(customHeaders, code, where+": "+message)

@@ -1,6 +1,7 @@
 package customheaders_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -66,4 +67,22 @@ func FuzzHeader(f *testing.F) {
 			t.Errorf("%q is taken", name)
 		}
 	})
+}
+
+// Findings about a ConfigMap of another namespace are the same whatever is wrong: else
+// they would tell whether it exists, and what is in it.
+func TestForeignConfigMapsAreNotTold(t *testing.T) {
+	text, err := os.ReadFile("testdata/headers.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems := map[string]bool{}
+	for _, line := range strings.Split(string(text), "\n") {
+		if strings.Contains(line, "problem") && strings.Contains(line, "other/") {
+			problems[strings.NewReplacer("other/none", "X", "other/shared", "X").Replace(line)] = true
+		}
+	}
+	if len(problems) != 1 {
+		t.Errorf("problems: %v", problems)
+	}
 }
