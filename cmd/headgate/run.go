@@ -31,7 +31,7 @@ import (
 
 // run serves until ctx ends, then shuts down.
 func run(ctx context.Context, o options, log *slog.Logger) error {
-	if err := o.check(); err != nil {
+	if err := errors.Join(o.check(), nginx.CloseMemory()); err != nil {
 		return err
 	}
 	// Without the library, every pattern would be reported as invalid.

@@ -3,7 +3,6 @@ package nginx
 import (
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"syscall"
 )
@@ -29,6 +28,17 @@ func groupAlive(group int) bool {
 	return syscall.Kill(-group, 0) != syscall.ESRCH
 }
 
+// CloseMemory closes the memory of this process, which holds all private keys, to
+// other processes of its user, and keeps it out of core dumps. NGINX does the same
+// in its Lua.
+func CloseMemory() error {
+	const setDumpable = 4
+	if _, _, errno := syscall.Syscall(syscall.SYS_PRCTL, setDumpable, 0, 0); errno != 0 {
+		return fmt.Errorf("close the memory of the process: %w", errno)
+	}
+	return nil
+}
+
 // adopt makes this process the parent of workers whose master dies, so that their
 // end is noticed at once. Process 1 is their parent otherwise.
 func adopt() error {
@@ -40,28 +50,42 @@ func adopt() error {
 }
 
 // orphans are the groups of NGINX processes that an earlier controller left in this
-// directory. Processes that hold the directory's socket belong to it: unlike the
-// number in a pid file, a socket never belongs to another process, and workers
-// without a master hold it too.
+// directory: at most one listens on its socket. The kernel names the process that
+// made a socket listen, which was the master: unlike the number in a pid file, a
+// socket never belongs to another process, and workers without a master hold it too.
+// Which processes hold it can't be seen, since their memory is closed.
 func (d *RunDir) orphans() []int {
-	var inodes []string
-	for fields := range rows("/proc/net/unix") {
-		if len(fields) == 8 && fields[7] == d.Socket() {
-			inodes = append(inodes, fields[6])
-		}
+	group, err := listener(d.Socket())
+	if err != nil {
+		// Nobody listens.
+		return nil
 	}
-	var groups []int
-	for _, pid := range socketHolders(inodes) {
-		group, err := syscall.Getpgid(pid)
-		if err != nil || slices.Contains(groups, group) || !strings.HasPrefix(title(pid), "nginx: ") {
-			continue
-		}
-		// If the leader of a group is not NGINX, a controller did not create it.
-		if leader := title(group); leader == "" || strings.HasPrefix(leader, "nginx: master") {
-			groups = append(groups, group)
-		}
+	// While the group has processes, no other process gets its number. If its leader
+	// is not NGINX, a controller did not create it.
+	if !groupAlive(group) {
+		return nil
 	}
-	return groups
+	if leader := title(group); leader != "" && !strings.HasPrefix(leader, "nginx: master") {
+		return nil
+	}
+	return []int{group}
+}
+
+// listener is the process that made a unix socket listen.
+func listener(socket string) (pid int, err error) {
+	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer syscall.Close(fd)
+	if err := syscall.Connect(fd, &syscall.SockaddrUnix{Name: socket}); err != nil {
+		return 0, err
+	}
+	peer, err := syscall.GetsockoptUcred(fd, syscall.SOL_SOCKET, syscall.SO_PEERCRED)
+	if err != nil {
+		return 0, err
+	}
+	return int(peer.Pid), nil
 }
 
 func title(pid int) string {

@@ -1,5 +1,6 @@
 -- Runs before there are requests.
 local ngx_re = require "ngx.re"
+local process = require "headgate.process"
 local settings = require "headgate.settings"
 
 local _M = {}
@@ -26,6 +27,7 @@ end
 
 -- Runs once in the master of each configuration, before its workers are made.
 function _M.init(values)
+    process.close_memory()
     for key, value in pairs(values) do
         settings[key] = value
     end
@@ -68,6 +70,7 @@ end
 
 -- Runs once in each worker.
 function _M.init_worker()
+    process.close_memory()
     math.randomseed(ngx.worker.pid() + ngx.now() * 1000)
     count_in()
 end
