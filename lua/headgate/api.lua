@@ -68,7 +68,7 @@ end
 local function drop_parts(key)
     local part, dictionary = 1, memory.payloads(key)
     while dictionary:get(part_key(key, part)) do
-        dictionary:delete(part_key(key, part))
+        memory.erase(dictionary, part_key(key, part))
         part = part + 1
     end
 end
@@ -77,6 +77,9 @@ end
 local function apply(e)
     local key = units.key(e.kind, e.name)
     if e.part < e.parts then
+        if e.part == 1 then
+            drop_parts(key)
+        end
         return memory.payloads(key):safe_set(part_key(key, e.part), part_head(e) .. e.payload)
     end
     local payload = table.concat(parts_before(key, e)) .. e.payload

@@ -147,27 +147,81 @@ function _M.version(key)
 end
 
 
+-- NGINX frees memory as it is. Where a dictionary may hold private keys and passwords,
+-- a value is overwritten before it is freed: that happens in its place, since the
+-- length is the same.
+local function erase(dictionary, key)
+    local value = dictionary:get(key)
+    if type(value) == "string" then
+        dictionary:safe_set(key, string.rep("\0", #value))
+    end
+    dictionary:delete(key)
+end
+_M.erase = erase
+
+
+-- A certificate that is replaced by another one is written to its second place and
+-- erased from its first one, or the other way round: readers find one of both.
+local function second(key)
+    return key .. "\nsecond"
+end
+
+
+-- parse(value) -> payload, version | nil if there is none, or it is being erased.
+local function parse(value)
+    local line_end = value and string.find(value, "\n", 1, true)
+    if not line_end then
+        return nil
+    end
+    return string.sub(value, line_end + 1), string.sub(value, 1, line_end - 1)
+end
+
+
 -- payload(key) -> a unit's payload and its version, which may be newer than
 -- what version gave; nil if there is none.
 function _M.payload(key)
-    local value = payloads(key):get(key)
-    if not value then
-        return nil
+    local dictionary = payloads(key)
+    local payload, version = parse(dictionary:get(key))
+    if not payload and dictionary == certificates then
+        payload, version = parse(dictionary:get(second(key)))
+        if not payload then
+            -- It may have been written back in between.
+            payload, version = parse(dictionary:get(key))
+        end
     end
-    local line_end = string.find(value, "\n", 1, true)
-    return string.sub(value, line_end + 1), string.sub(value, 1, line_end - 1)
+    return payload, version
+end
+
+
+-- write_payload(key, value) -> true, the key of the value to erase then, if there is
+-- one | nil, err
+local function write_payload(key, value)
+    local dictionary = payloads(key)
+    local before = dictionary == certificates and dictionary:get(key)
+    if not before or #before == #value then
+        local ok, err = dictionary:safe_set(key, value)
+        return ok or nil, ok and dictionary == certificates and second(key) or err
+    end
+    -- Left by a worker that crashed.
+    erase(dictionary, second(key))
+    local ok, err = dictionary:safe_set(second(key), value)
+    return ok or nil, ok and key or err
 end
 
 
 -- write(key, version, payload) -> true | nil, err
 function _M.write(key, version, payload)
-    local ok, err = payloads(key):safe_set(key, version .. "\n" .. payload)
+    local ok, old = write_payload(key, version .. "\n" .. payload)
     if not ok then
-        return nil, err
+        return nil, old
     end
+    local err
     ok, err = versions:safe_set(key, version)
     if not ok then
         return nil, err
+    end
+    if old then
+        erase(payloads(key), old)
     end
     return true
 end
@@ -175,7 +229,11 @@ end
 
 function _M.delete(key)
     versions:delete(key)
-    payloads(key):delete(key)
+    local dictionary = payloads(key)
+    erase(dictionary, key)
+    if dictionary == certificates then
+        erase(dictionary, second(key))
+    end
 end
 
 
