@@ -63,7 +63,7 @@ func newExplainCommand() *cobra.Command {
 	f.StringVarP(&o.format, "output", "o", "text", "output format: text or json")
 	f.BoolVar(&o.defaults, "defaults", false, "list settings with default values too (json always has them)")
 	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "time limit for a cluster or the controller")
-	f.StringVar(&o.runDir, "run-dir", "", "the controller's run directory (default: a directory for these ports in the system's temporary directory)")
+	f.StringVar(&o.runDir, "run-dir", "", "the controller's run directory (default: the one of the controller with these ports)")
 	f.Uint16Var(&o.httpPort, "http-port", 80, "the controller's port for http")
 	f.Uint16Var(&o.httpsPort, "https-port", 443, "the controller's port for https")
 	f.StringVar(&o.healthCheckPath, "health-check-path", "/healthz", "path of the health check")

@@ -68,7 +68,7 @@ func newCommand() *cobra.Command {
 
 func (o *options) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.manifestsDir, "manifests-dir", "", "folder of Kubernetes manifests to serve instead of a cluster; it is watched for changes")
-	f.StringVar(&o.runDir, "run-dir", "", "directory that NGINX runs in (default: a directory for these ports in the system's temporary directory)")
+	f.StringVar(&o.runDir, "run-dir", "", "directory that NGINX runs in (default: headgate-HTTPPORT-HTTPSPORT in /run for root, in $XDG_RUNTIME_DIR for others, otherwise a directory in the system's temporary directory)")
 	f.Uint16Var(&o.httpPort, "http-port", 80, "port for http")
 	f.Uint16Var(&o.httpsPort, "https-port", 443, "port for https")
 	f.Uint16Var(&o.healthzPort, "healthz-port", 10254, "port for the health check and metrics")
@@ -135,10 +135,20 @@ func (o options) check() error {
 	return o.checkStatus()
 }
 
-// runDirectory is the directory that NGINX runs in.
+// runDirectory is the directory that NGINX runs in, which may not exist.
 func (o options) runDirectory() string {
-	return cmp.Or(o.runDir, nginx.DefaultRunDir(fmt.Sprintf("%d-%d", o.httpPort, o.httpsPort)))
+	return cmp.Or(o.runDir, nginx.DefaultRunDir(o.instance()))
 }
+
+// makeRunDirectory is runDirectory, and creates the default one.
+func (o options) makeRunDirectory() (string, error) {
+	if o.runDir != "" {
+		return o.runDir, nil
+	}
+	return nginx.MakeDefaultRunDir(o.instance())
+}
+
+func (o options) instance() string { return fmt.Sprintf("%d-%d", o.httpPort, o.httpsPort) }
 
 // objectName parses the value of a flag that names an object.
 func objectName(flag, text string) (types.NamespacedName, error) {

@@ -169,7 +169,11 @@ func (o options) prepare(ctx context.Context, accessLog *nginx.AccessLog, log *s
 	if err != nil {
 		return nil, nil, env, err
 	}
-	dir, err = nginx.OpenRunDir(o.runDirectory())
+	path, err := o.makeRunDirectory()
+	if err != nil {
+		return nil, nil, env, err
+	}
+	dir, err = nginx.OpenRunDir(path)
 	if err != nil {
 		return nil, nil, env, err
 	}

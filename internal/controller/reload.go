@@ -83,7 +83,11 @@ func (c *Controller) considerReload(ctx context.Context) {
 	files := maps.Clone(next.Files)
 	files[candidate] = files[plan.NginxConf]
 	delete(files, plan.NginxConf)
-	if err := c.settings.RunDir.Write(files); err != nil {
+	err = c.settings.RunDir.Restore()
+	if err == nil {
+		err = c.settings.RunDir.Write(files)
+	}
+	if err != nil {
 		c.failReload(next, fmt.Errorf("write nginx.conf: %w", err))
 		return
 	}

@@ -27,6 +27,10 @@ type RunDir struct {
 	path   string
 	lock   *os.File
 	worker Worker
+	// lua are the files of WriteLua.
+	lua map[string][]byte
+	// kept is the directory, locked: systemd-tmpfiles removes nothing from it.
+	kept *os.File
 }
 
 // A Worker is the user of the workers. Both names are empty if NGINX is not started
@@ -36,10 +40,82 @@ type Worker struct {
 	uid, gid    int
 }
 
-// DefaultRunDir is the run directory of an instance by name, which must be the same
-// when the instance is started again, such as the ports.
-func DefaultRunDir(instance string) string {
+// DefaultRunDir finds the run directory of an instance by name, which must be the same
+// when the instance is started again, such as the ports. The directory need not exist.
+// Another user can take its name in the system's temporary directory only: there it is
+// the first one of this user whose name begins so.
+func DefaultRunDir(instance string) string { return findIn(runtimeDirs(os.Geteuid()), instance) }
+
+func findIn(parents []string, instance string) string {
+	candidates := candidatesIn(parents, instance)
+	others, _ := filepath.Glob(temporary(instance) + "-*") // The pattern is valid.
+	for _, path := range append(candidates, others...) {
+		if isSafe(path) {
+			return path
+		}
+	}
+	return candidates[0]
+}
+
+// candidatesIn are the paths for a new directory, the best first.
+func candidatesIn(parents []string, instance string) []string {
+	var paths []string
+	for _, parent := range parents {
+		if isSafe(parent) {
+			paths = append(paths, filepath.Join(parent, "headgate-"+instance))
+		}
+	}
+	return append(paths, temporary(instance))
+}
+
+// MakeDefaultRunDir is DefaultRunDir, and creates the directory.
+func MakeDefaultRunDir(instance string) (string, error) {
+	return makeIn(runtimeDirs(os.Geteuid()), instance)
+}
+
+func makeIn(parents []string, instance string) (string, error) {
+	if path := findIn(parents, instance); isSafe(path) {
+		return path, nil
+	}
+	var err error
+	for _, path := range candidatesIn(parents, instance) {
+		// /run may be read-only.
+		if err = os.Mkdir(path, 0o711); err == nil {
+			return path, nil
+		}
+	}
+	path := temporary(instance)
+	if errors.Is(err, fs.ErrExist) {
+		// Another user took the name.
+		path, err = os.MkdirTemp(filepath.Dir(path), filepath.Base(path)+"-*")
+	}
+	if err != nil {
+		return "", fmt.Errorf("create the run directory: %w", err)
+	}
+	return path, nil
+}
+
+func temporary(instance string) string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("headgate-%d-%s", os.Getuid(), instance))
+}
+
+// runtimeDirs are the directories for what runs, in which only this user creates
+// files. Root's workers, of another user, can't enter $XDG_RUNTIME_DIR.
+func runtimeDirs(uid int) []string {
+	if uid == 0 {
+		return []string{"/run"}
+	}
+	if own := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(own) {
+		return []string{own}
+	}
+	return nil
+}
+
+// isSafe reports whether a directory belongs to this user, and nobody else can write
+// to it.
+func isSafe(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && owned(path) == nil && info.Mode().Perm()&0o022 == 0
 }
 
 // OpenRunDir creates the directory if necessary, and locks it. It fails if another
@@ -78,7 +154,11 @@ func OpenRunDir(name string) (_ *RunDir, err error) {
 	if d.lock, err = takeLock(filepath.Join(path, "lock")); err != nil {
 		return nil, err
 	}
-	if err := d.lay(); err != nil {
+	err = d.lay()
+	if err == nil {
+		err = d.keep()
+	}
+	if err != nil {
 		d.Close()
 		return nil, err
 	}
@@ -96,6 +176,23 @@ func owned(path string) error {
 		return errors.New("must be a directory of the current user: use another directory, or a subdirectory")
 	}
 	return nil
+}
+
+// keep locks the directory itself, as tmpfiles.d(5) says.
+func (d *RunDir) keep() (err error) {
+	if d.kept, err = os.Open(d.path); err != nil {
+		return err
+	}
+	return syscall.Flock(int(d.kept.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+}
+
+// Restore writes again what NGINX needs to reload and someone may have removed:
+// folders and Lua files.
+func (d *RunDir) Restore() error {
+	if err := d.lay(); err != nil {
+		return fmt.Errorf("restore the run directory: %w", err)
+	}
+	return d.Write(d.lua)
 }
 
 func (d *RunDir) lay() error {
@@ -242,6 +339,7 @@ func (d *RunDir) WriteLua(files map[string][]byte) error {
 	for name, content := range files {
 		inside[filepath.Join("lua", name)] = content
 	}
+	d.lua = inside
 	if err := d.Write(inside); err != nil {
 		return err
 	}
@@ -279,4 +377,9 @@ func (d *RunDir) removeSocket() error {
 }
 
 // Close unlocks the directory. Its content stays.
-func (d *RunDir) Close() error { return d.lock.Close() }
+func (d *RunDir) Close() error {
+	if d.kept != nil {
+		d.kept.Close()
+	}
+	return d.lock.Close()
+}

@@ -1,6 +1,7 @@
 package nginx
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -170,9 +171,90 @@ func TestRunDirWriteLua(t *testing.T) {
 }
 
 func TestDefaultRunDir(t *testing.T) {
-	t.Setenv("TMPDIR", "/somewhere")
-	if got, want := DefaultRunDir("8080"), fmt.Sprintf("/somewhere/headgate-%d-8080", os.Getuid()); got != want {
+	own := tempDir(t)
+	t.Setenv("XDG_RUNTIME_DIR", own)
+	want := filepath.Join(own, "headgate-8080")
+	if os.Geteuid() == 0 {
+		want = "/run/headgate-8080"
+	}
+	if got := DefaultRunDir("8080"); got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+	if got, want := runtimeDirs(1000), own; len(got) != 1 || got[0] != want {
+		t.Errorf("a user's: %q, want %s", got, want)
+	}
+}
+
+// D3: another user who takes the name of the directory in the temporary one keeps
+// nobody from starting, and explain finds the directory that is used.
+func TestATakenNameIsAvoided(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make directories of another user")
+	}
+	parent := tempDir(t)
+	if err := os.Chmod(parent, 0o777|os.ModeSticky); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", parent)
+	for _, c := range []struct {
+		name string
+		take func(path string) error
+	}{
+		{"folder", func(path string) error { return errors.Join(os.Mkdir(path, 0o711), os.Chown(path, 65534, 65534)) }},
+		{"link", func(path string) error { return os.Symlink("/", path) }},
+		{"writable", func(path string) error { return errors.Join(os.Mkdir(path, 0o711), os.Chmod(path, 0o777)) }},
+		{"free", func(string) error { return nil }},
+	} {
+		if err := c.take(temporary(c.name)); err != nil {
+			t.Fatal(err)
+		}
+		path, err := makeIn(nil, c.name)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if taken := path == temporary(c.name); taken != (c.name == "free") {
+			t.Errorf("%s: %s is used", c.name, path)
+		}
+		d, err := OpenRunDir(path)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		d.Close()
+		if again := findIn(nil, c.name); again != path {
+			t.Errorf("%s: %s is used, but %s is found", c.name, path, again)
+		}
+	}
+}
+
+// D4: systemd-tmpfiles spares what it can't lock, and what is lost is written again.
+func TestRestore(t *testing.T) {
+	d := openDir(t, tempDir(t))
+	if err := d.WriteLua(map[string][]byte{"headgate/a.lua": []byte("a")}); err != nil {
+		t.Fatal(err)
+	}
+	folder, err := os.Open(d.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer folder.Close()
+	if err := syscall.Flock(int(folder.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); !errors.Is(err, syscall.EWOULDBLOCK) {
+		t.Errorf("another process locks the directory: %v", err)
+	}
+	for _, name := range []string{"lua", "tmp"} {
+		if err := os.RemoveAll(filepath.Join(d.Path(), name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.Restore(); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(filepath.Join(d.Path(), "lua/headgate/a.lua")); string(text) != "a" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if _, err := os.Stat(filepath.Join(d.Path(), "tmp")); err != nil {
+		t.Error(err)
 	}
 }
 
