@@ -340,7 +340,7 @@ func (p *Parsed) Attach(objects Objects) *Parsed {
 }
 
 // Foreign is the message, with finding.NotAllowed, about all that may be wrong with
-// an object of another namespace. Different ones would tell about its content.
+// an object of another namespace. Different ones would reveal its content.
 func Foreign(kind ObjectKind, name ObjectName) string {
 	return fmt.Sprintf("%s %s is of another namespace: it does not exist, or its data can't be used", kind, name)
 }

@@ -57,7 +57,7 @@ func adopt() error {
 func (d *RunDir) orphans() []int {
 	group, err := listener(d.Socket())
 	if err != nil {
-		// Nobody listens.
+		// No process listens.
 		return nil
 	}
 	// While the group has processes, no other process gets its number. If its leader

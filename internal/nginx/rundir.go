@@ -42,7 +42,7 @@ type Worker struct {
 
 // DefaultRunDir finds the run directory of an instance by name, which must be the same
 // when the instance is started again, such as the ports. The directory need not exist.
-// Another user can take its name in the system's temporary directory only: there it is
+// Another user can take its name in the system's temporary directory only: then this is
 // the first one of this user whose name begins so.
 func DefaultRunDir(instance string) string { return findIn(runtimeDirs(os.Geteuid()), instance) }
 
@@ -111,7 +111,7 @@ func runtimeDirs(uid int) []string {
 	return nil
 }
 
-// isSafe reports whether a directory belongs to this user, and nobody else can write
+// isSafe reports whether a directory belongs to this user, and no other user can write
 // to it.
 func isSafe(path string) bool {
 	info, err := os.Lstat(path)

@@ -185,8 +185,8 @@ func TestDefaultRunDir(t *testing.T) {
 	}
 }
 
-// D3: another user who takes the name of the directory in the temporary one keeps
-// nobody from starting, and explain finds the directory that is used.
+// D3: another user who takes the name of the directory in the temporary one prevents
+// no start, and explain finds the directory that is used.
 func TestATakenNameIsAvoided(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can make directories of another user")

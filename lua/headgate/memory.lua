@@ -148,7 +148,7 @@ end
 
 
 -- NGINX frees memory as it is. Where a dictionary may hold private keys and passwords,
--- a value is overwritten before it is freed: that happens in its place, since the
+-- a value is overwritten before it is freed: that happens where it is, since the
 -- length is the same.
 local function erase(dictionary, key)
     local value = dictionary:get(key)

@@ -87,7 +87,7 @@ func TestSecretsAreErased(t *testing.T) {
 		t.Error("the key is in the shared memory after its Secret was deleted")
 	}
 
-	const password = "correct-horse-battery-staple"
+	const password = "correct-horse-battery"
 	secret := "---\nkind: Secret\napiVersion: v1\nmetadata: {name: users}\nstringData: {auth: 'a:{PLAIN}" + password + "'}\n"
 	guarded := headgatetest.Ingress("guarded", "b.test", "/", "one", "auth-type: basic", "auth-secret: users")
 	g.Apply(secret + guarded)

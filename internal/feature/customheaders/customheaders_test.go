@@ -69,9 +69,9 @@ func FuzzHeader(f *testing.F) {
 	})
 }
 
-// Findings about a ConfigMap of another namespace are the same whatever is wrong: else
-// they would tell whether it exists, and what is in it.
-func TestForeignConfigMapsAreNotTold(t *testing.T) {
+// Findings about a ConfigMap of another namespace are the same for all problems: else
+// they would reveal whether it exists, and what is in it.
+func TestForeignConfigMapsAreNotRevealed(t *testing.T) {
 	text, err := os.ReadFile("testdata/headers.txtar")
 	if err != nil {
 		t.Fatal(err)

@@ -158,12 +158,12 @@ func (f *Folder) await(path string, now time.Time, placed bool) {
 	f.waiting[path] = wait{since: old.since, due: now.Add(debounce), placed: placed}
 }
 
-// settled returns the files to read now, and puts off the check of those that a
+// ready returns the files to read now, and puts off the check of those that a
 // process may be writing. A file that is gone waits with them for a moment: it may
 // have been copied before.
-func (f *Folder) settled(files []string, waits map[string]wait) []string {
+func (f *Folder) ready(files []string, waits map[string]wait) []string {
 	now := time.Now()
-	var settled, gone []string
+	var ready, gone []string
 	var last time.Time
 	for _, path := range files {
 		w, ok := waits[path]
@@ -173,7 +173,7 @@ func (f *Folder) settled(files []string, waits map[string]wait) []string {
 		var delay time.Duration
 		exists := true
 		if !w.sure && !isPlaced(path, waits) {
-			delay, exists = settling(path, now)
+			delay, exists = writeDelay(path, now)
 		}
 		switch {
 		case !exists && now.Sub(w.since) < 2*quiet:
@@ -183,11 +183,11 @@ func (f *Folder) settled(files []string, waits map[string]wait) []string {
 			f.waiting[path] = wait{since: w.since, due: due}
 			last = later(last, due)
 		default:
-			settled = append(settled, path)
+			ready = append(ready, path)
 		}
 	}
 	if last.IsZero() {
-		return append(settled, gone...)
+		return append(ready, gone...)
 	}
 	for _, path := range gone {
 		w, ok := waits[path]
@@ -196,7 +196,7 @@ func (f *Folder) settled(files []string, waits map[string]wait) []string {
 		}
 		f.waiting[path] = wait{since: w.since, due: last}
 	}
-	return settled
+	return ready
 }
 
 func later(a, b time.Time) time.Time {
@@ -243,7 +243,7 @@ func (f *Folder) handle(now time.Time) {
 		}
 	}
 	slices.Sort(paths)
-	f.check(f.settled(f.expand(paths), waits), waits, false)
+	f.check(f.ready(f.expand(paths), waits), waits, false)
 }
 
 // expand replaces folders by the manifests that are or were in them.
@@ -368,5 +368,5 @@ func (f *Folder) reenter() {
 		f.journal.flush()
 		return
 	}
-	f.check(f.settled(files, nil), nil, false)
+	f.check(f.ready(files, nil), nil, false)
 }

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// settling is how long a file is to be left alone since a process may be writing it,
+// writeDelay is how long a file is to be left alone since a process may be writing it,
 // and whether it exists. A file that is not written in place has been changed, by a
 // rename for example, after its content.
-func settling(path string, now time.Time) (delay time.Duration, exists bool) {
+func writeDelay(path string, now time.Time) (delay time.Duration, exists bool) {
 	info, err := os.Stat(path)
 	if err != nil {
 		_, err = os.Lstat(path)
@@ -34,7 +34,7 @@ func settling(path string, now time.Time) (delay time.Duration, exists bool) {
 }
 
 func isUnsettled(path string) bool {
-	delay, _ := settling(path, time.Now())
+	delay, _ := writeDelay(path, time.Now())
 	return delay > 0
 }
 
