@@ -18,16 +18,17 @@ import (
 const maxProfiles = 200
 
 // profileBound bounds how many profiles there are: they cross hosts, and each
-// Ingress can bring another one. Beyond maxProfiles those of the oldest
-// Ingresses are kept, and each other route gets the nearest stricter one among
-// them.
+// Ingress can bring another one. Beyond maxProfiles namespaces take turns, each
+// with the profiles of its oldest Ingresses first, and each other route gets the
+// nearest stricter one among those that are kept. So a namespace gets more than an
+// equal share only while the others ask for less.
 //
 // The result depends on the hosts, and not on the order in which they were set.
 type profileBound struct {
 	directives directive.List
 	first      model.Profile
 	asked      map[model.Profile]*requesters
-	hosts      map[string][]*requesters
+	hosts      map[string][]askedBy
 	// changed is set when what is kept may be different since the last decide.
 	changed bool
 	// kept are in the order of their names; none while all are.
@@ -36,12 +37,20 @@ type profileBound struct {
 	instead map[model.Profile]substitute
 }
 
-// requesters are the hosts that ask for a profile, each with the oldest Ingress
-// that does so there, the zero Origin for the route that no Ingress asked for.
+// requesters are the hosts that ask for a profile, each with the oldest Ingress of each
+// namespace that does so there, the zero Origin for the route that no Ingress asked for.
 type requesters struct {
 	profile model.Profile
 	name    string
-	byHost  map[string]model.Origin
+	oldest  map[requester]model.Origin
+}
+
+type requester struct{ host, namespace string }
+
+// askedBy is a profile that a namespace asks for at a host.
+type askedBy struct {
+	*requesters
+	namespace string
 }
 
 // A substitute is a profile, or a denial if none is strict enough.
@@ -51,7 +60,7 @@ type substitute struct {
 }
 
 func newProfileBound(directives directive.List) profileBound {
-	return profileBound{directives: directives, asked: map[model.Profile]*requesters{}, hosts: map[string][]*requesters{}}
+	return profileBound{directives: directives, asked: map[model.Profile]*requesters{}, hosts: map[string][]askedBy{}}
 }
 
 // setDefault sets the profile that is always kept.
@@ -81,7 +90,7 @@ func (p *profileBound) bound(h *model.Host) []finding.Finding {
 func (p *profileBound) tooMany(r model.Route, served substitute) finding.Finding {
 	f := finding.Finding{
 		Object: "ingress/" + r.Origin.Namespace + "/" + r.Origin.Ingress, Field: "metadata.annotations", Code: finding.TooMany,
-		Message: fmt.Sprintf("older Ingresses already have the maximum of %d different combinations of static settings", maxProfiles),
+		Message: fmt.Sprintf("there are more than %d different combinations of static settings, and older Ingresses already have this namespace's share of them", maxProfiles),
 		Effect:  "using the nearest stricter combination: " + p.directives.Against(served.profile, r.Profile),
 	}
 	if served.denied {
@@ -92,8 +101,8 @@ func (p *profileBound) tooMany(r model.Route, served substitute) finding.Finding
 
 func (p *profileBound) remove(host string) {
 	for _, a := range p.hosts[host] {
-		delete(a.byHost, host)
-		if len(a.byHost) == 0 {
+		delete(a.oldest, requester{host, a.namespace})
+		if len(a.oldest) == 0 {
 			delete(p.asked, a.profile)
 			p.changed = true
 		}
@@ -108,16 +117,17 @@ func (p *profileBound) note(h model.Host) {
 	for _, r := range h.Routes {
 		a := p.asked[r.Profile]
 		if a == nil {
-			a = &requesters{r.Profile, r.Profile.Name(), map[string]model.Origin{}}
+			a = &requesters{r.Profile, r.Profile.Name(), map[requester]model.Origin{}}
 			p.asked[r.Profile] = a
 			p.changed = true
 		}
-		oldest, noted := a.byHost[h.Name]
+		by := requester{h.Name, r.Origin.Namespace}
+		oldest, noted := a.oldest[by]
 		if !noted {
-			p.hosts[h.Name] = append(p.hosts[h.Name], a)
+			p.hosts[h.Name] = append(p.hosts[h.Name], askedBy{a, by.namespace})
 		}
 		if !noted || r.Origin.CompareAge(oldest) < 0 {
-			a.byHost[h.Name] = r.Origin
+			a.oldest[by] = r.Origin
 		}
 	}
 	p.changed = p.changed || p.kept != nil
@@ -136,8 +146,8 @@ func (p *profileBound) rebound() []string {
 		was, wasOver := before[profile]
 		is, isOver := p.instead[profile]
 		if was != is || wasOver != isOver {
-			for host := range a.byHost {
-				again[host] = struct{}{}
+			for by := range a.oldest {
+				again[by.host] = struct{}{}
 			}
 		}
 	}
@@ -145,15 +155,18 @@ func (p *profileBound) rebound() []string {
 }
 
 func (p *profileBound) decide() {
+	always := p.always()
 	others := len(p.asked)
-	if _, ok := p.asked[p.first]; ok {
-		others--
+	for _, profile := range always {
+		if _, ok := p.asked[profile]; ok {
+			others--
+		}
 	}
-	if others < maxProfiles {
+	if others+len(always) <= maxProfiles {
 		p.kept, p.instead = nil, nil
 		return
 	}
-	kept, known := p.oldest(), p.instead
+	kept, known := p.shares(), p.instead
 	if !slices.Equal(kept, p.kept) {
 		known = nil
 	}
@@ -168,34 +181,53 @@ func (p *profileBound) decide() {
 		}
 		served, ok := known[profile]
 		if !ok {
-			served = p.nearest(profile)
+			served = nearest(p.directives, p.kept, p.first, profile)
 		}
 		p.instead[profile] = served
 	}
 }
 
-// oldest are the default profile, the strictest, without which some routes might
-// find none, and those of the oldest Ingresses.
-func (p *profileBound) oldest() []model.Profile {
-	type candidate struct {
-		*requesters
-		oldest model.Origin
-	}
-	list := make([]candidate, 0, len(p.asked))
-	for _, a := range p.asked {
-		list = append(list, candidate{a, slices.MinFunc(slices.Collect(maps.Values(a.byHost)), model.Origin.CompareAge)})
-	}
-	slices.SortFunc(list, func(a, b candidate) int {
-		return cmp.Or(a.oldest.CompareAge(b.oldest), cmp.Compare(a.name, b.name))
-	})
-	kept := map[string]model.Profile{p.first.Name(): p.first}
+// always are the default profile and the strictest, without which some routes might
+// find none that may stand in for theirs.
+func (p *profileBound) always() []model.Profile {
 	strictest := p.directives.Strictest(p.first)
-	kept[strictest.Name()] = strictest
-	for _, c := range list {
-		if len(kept) == maxProfiles {
-			break
+	if strictest == p.first {
+		return []model.Profile{p.first}
+	}
+	return []model.Profile{p.first, strictest}
+}
+
+// A candidate is a profile with the oldest Ingress of a namespace that asks for it.
+type candidate struct {
+	*requesters
+	by model.Origin
+}
+
+func (c candidate) compareAge(other candidate) int {
+	return cmp.Or(c.by.CompareAge(other.by), cmp.Compare(c.name, other.name))
+}
+
+// shares are the profiles that are always there, and those that namespaces choose in
+// turns. The namespace with the oldest Ingress begins.
+func (p *profileBound) shares() []model.Profile {
+	kept := map[string]model.Profile{}
+	for _, profile := range p.always() {
+		kept[profile.Name()] = profile
+	}
+	turns := p.byNamespace()
+	for len(turns) > 0 && len(kept) < maxProfiles {
+		for i, left := range turns {
+			// What another namespace has as well costs no turn.
+			for len(left) > 0 && has(kept, left[0].name) {
+				left = left[1:]
+			}
+			if len(left) > 0 && len(kept) < maxProfiles {
+				kept[left[0].name] = left[0].profile
+				left = left[1:]
+			}
+			turns[i] = left
 		}
-		kept[c.name] = c.profile
+		turns = slices.DeleteFunc(turns, func(left []candidate) bool { return len(left) == 0 })
 	}
 	sorted := make([]model.Profile, 0, len(kept))
 	for _, name := range slices.Sorted(maps.Keys(kept)) {
@@ -204,16 +236,51 @@ func (p *profileBound) oldest() []model.Profile {
 	return sorted
 }
 
-// nearest is the profile among those kept that comes closest to the one asked
-// for and allows nothing more: of two that are as close, the first.
-func (p *profileBound) nearest(asked model.Profile) substitute {
-	best := substitute{profile: p.first, denied: true}
+func has(kept map[string]model.Profile, name string) bool {
+	_, is := kept[name]
+	return is
+}
+
+// byNamespace are the profiles that each namespace asks for, the oldest first, and the
+// namespace with the oldest of all first.
+func (p *profileBound) byNamespace() [][]candidate {
+	oldest := map[string]map[*requesters]model.Origin{}
+	for _, a := range p.asked {
+		for by, origin := range a.oldest {
+			of := oldest[by.namespace]
+			if of == nil {
+				of = map[*requesters]model.Origin{}
+				oldest[by.namespace] = of
+			}
+			if known, ok := of[a]; !ok || origin.CompareAge(known) < 0 {
+				of[a] = origin
+			}
+		}
+	}
+	lists := make([][]candidate, 0, len(oldest))
+	for _, of := range oldest {
+		list := make([]candidate, 0, len(of))
+		for a, origin := range of {
+			list = append(list, candidate{a, origin})
+		}
+		slices.SortFunc(list, candidate.compareAge)
+		lists = append(lists, list)
+	}
+	slices.SortFunc(lists, func(a, b []candidate) int { return a[0].compareAge(b[0]) })
+	return lists
+}
+
+// nearest is the profile among the known ones that comes closest to the one asked
+// for and allows nothing more: of two that are as close, the first. Without one it is a
+// denial, with the profile of denied routes.
+func nearest(directives directive.List, known []model.Profile, ofDenied, asked model.Profile) substitute {
+	best := substitute{profile: ofDenied, denied: true}
 	least := int64(math.MaxInt64)
-	for _, candidate := range p.kept {
-		if !p.directives.StandsIn(candidate, asked) {
+	for _, candidate := range known {
+		if !directives.StandsIn(candidate, asked) {
 			continue
 		}
-		if distance := p.directives.Distance(candidate, asked); distance < least {
+		if distance := directives.Distance(candidate, asked); distance < least {
 			best, least = substitute{profile: candidate}, distance
 		}
 	}
