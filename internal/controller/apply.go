@@ -26,6 +26,7 @@ func (c *Controller) apply(ctx context.Context) {
 	c.retry.done()
 	c.held = held
 	c.noteServed()
+	c.noteWaiting()
 }
 
 // noteServed records that everything taken is served, if it is.

@@ -80,6 +80,8 @@ type Timing struct {
 	// WorkerTimeout is the maximum time to wait until no old worker accepts
 	// connections.
 	WorkerTimeout time.Duration
+	// Unbounded lets hosts cause any number of reloads. Tests use it.
+	Unbounded bool
 }
 
 // DefaultTiming loses no request of a client that keeps sending.
@@ -150,6 +152,10 @@ type Controller struct {
 	instance string
 	reload   reload
 	retry    retry
+	// limits are those of reloads, from the ConfigMap.
+	limits model.Process
+	// workers are the generations of workers that accepted connections, by process ID.
+	workers map[int]int
 
 	// nameWaitAllowed is the time from which updates may wait for DNS names.
 	nameWaitAllowed time.Time
@@ -184,6 +190,7 @@ func New(s Settings) *Controller {
 		desired:  plan.NewDesired(feature.Directives(s.Features)),
 		serving:  make(chan struct{}),
 		client:   dataplane.New(s.RunDir.Socket()),
+		workers:  map[int]int{},
 	}
 }
 
@@ -270,6 +277,9 @@ func (c *Controller) serve(ctx context.Context) error {
 			c.apply(ctx)
 		case <-c.reload.due:
 			c.considerReload(ctx)
+			c.noteWaiting()
+		case <-c.reload.look:
+			c.oldGenerations()
 		case err := <-c.reload.tested:
 			c.testedReload(ctx, err)
 		case <-c.reload.drained:
@@ -324,6 +334,7 @@ func (c *Controller) restarted(ctx context.Context, pid int) {
 	c.reload.drop()
 	// Held hosts can't wait for the interval between reloads.
 	c.reload.last = time.Time{}
+	c.reload.budget.tokens = max(c.reload.budget.tokens, 1)
 	c.apply(ctx)
 }
 

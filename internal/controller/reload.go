@@ -37,6 +37,13 @@ type reload struct {
 	due     <-chan time.Time
 	tested  chan error
 	drained <-chan time.Time
+
+	// budget is that of hosts, and heldBy why they wait now.
+	budget budget
+	heldBy heldBy
+	told   told
+	// look fires when it is time to look at old workers, while there are any.
+	look <-chan time.Time
 }
 
 // pending reports whether a reload is in progress or waits for its time. A
@@ -68,7 +75,7 @@ func (c *Controller) considerReload(ctx context.Context) {
 	}
 	if reason == "" {
 		c.static = next
-		r.due = nil
+		r.due, r.heldBy = nil, ""
 		return
 	}
 	if !plan.SameFiles(r.rejected, next.Files) {
@@ -76,6 +83,10 @@ func (c *Controller) considerReload(ctx context.Context) {
 	}
 	if early := c.settings.Timing.interval(r.failures) - time.Since(r.last); early > 0 {
 		r.due = time.After(early)
+		return
+	}
+	if wait := c.boundReload(); wait > 0 {
+		r.due = time.After(wait)
 		return
 	}
 	r.due = nil
@@ -127,6 +138,7 @@ func (c *Controller) failReload(next plan.Static, err error) {
 	c.log.Error("reload failed; NGINX keeps its configuration", "error", err, "again_in", again)
 	c.noticeReload(err)
 	c.noteServed()
+	c.noteWaiting()
 }
 
 // finishReload reloads NGINX, waits until only new workers accept connections,
@@ -153,6 +165,7 @@ func (c *Controller) finishReload(ctx context.Context) {
 	c.metrics.NginxConfBytes.Set(float64(len(next.Files[plan.NginxConf])))
 	c.log.Info("reloaded NGINX", "reason", reason, "generation", next.Generation, "took", time.Since(r.last).Round(time.Millisecond))
 	c.noticeReload(nil)
+	c.oldGenerations()
 	c.endDrain(ctx)
 	c.apply(ctx)
 }
@@ -172,6 +185,10 @@ func (c *Controller) endDrain(ctx context.Context) {
 func (c *Controller) takeOver(ctx context.Context, next plan.Static) error {
 	if err := c.write(next); err != nil {
 		return err
+	}
+	if state, err := c.client.State(ctx); err == nil {
+		// From now on these are old. They may have stopped accepting before the next look.
+		c.accepting(state, next.Generation)
 	}
 	if err := c.settings.Process.Reload(); err != nil {
 		return err
@@ -226,7 +243,7 @@ func (c *Controller) awaitWorkers(ctx context.Context, next plan.Static) error {
 	}
 }
 
-// accepting counts the workers of a generation that accept connections, and
+// accepting notes the generations of workers, and counts the workers of a generation that accept connections, and
 // those of other generations. A killed worker can't report that it stopped, and
 // its process ID may belong to another process by now, so only children of the
 // master count.
@@ -235,11 +252,13 @@ func (c *Controller) accepting(state dataplane.State, generation int) (fresh, ol
 	for _, w := range state.Accepting {
 		switch {
 		case !isChild(w.PID, master):
+			continue
 		case w.Generation == generation:
 			fresh++
 		default:
 			old++
 		}
+		c.workers[w.PID] = w.Generation
 	}
 	return fresh, old
 }

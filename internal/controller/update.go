@@ -171,6 +171,7 @@ func (c *Controller) buildUnit(key unit.Key) []finding.Finding {
 	switch key.Kind {
 	case unit.Globals:
 		globals, _ := built.Model.(model.Globals)
+		c.limits = limitsOf(globals.Process)
 		c.shutdown.Store(int64(globals.Process.ShutdownTimeout))
 	case unit.Name:
 		c.followExpiry(built)

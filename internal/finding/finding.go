@@ -50,6 +50,8 @@ const (
 	Conflict Code = "Conflict"
 	// TooMany is more than the limit of a host or of the instance.
 	TooMany Code = "TooMany"
+	// Waits is a setting that waits for a reload of NGINX, which is held back.
+	Waits Code = "Waits"
 	// NotAllowed is something that the administrator does not allow to tenants.
 	NotAllowed Code = "NotAllowed"
 	// Excluded is an Ingress that is excluded as a whole, because of an

@@ -8,7 +8,7 @@ import (
 
 // Hasty reloads at once and as often as asked, without draining connections.
 func Hasty() *controller.Timing {
-	return &controller.Timing{Drain: time.Millisecond, ReloadInterval: time.Millisecond, WorkerTimeout: Timeout}
+	return &controller.Timing{Drain: time.Millisecond, ReloadInterval: time.Millisecond, WorkerTimeout: Timeout, Unbounded: true}
 }
 
 // ApplyReloading puts objects that take a reload, and waits until NGINX serves

@@ -59,6 +59,8 @@ func rules() []rule {
 			"Two Ingresses claim the same thing, and the older one gets it. Remove one of the claims."},
 		{finding.TooMany, Error, "More than a limit allows",
 			"The message names the limit. What exceeds it is not served."},
+		{finding.Waits, Notice, "A combination of static settings that waits for a reload of NGINX",
+			"It comes into effect by itself. Lint never reports it, because lint does not run NGINX."},
 		{finding.NotAllowed, Error, "A setting that the administrator does not allow to tenants",
 			"The message names the key of the ConfigMap."},
 		{finding.Excluded, Error, "An Ingress that is excluded as a whole",

@@ -16,8 +16,10 @@ type Metrics struct {
 
 	Builds, Pushed, Events                          *prometheus.CounterVec
 	PushFailures, Reloads, ReloadFailures, Restarts prometheus.Counter
+	ReloadsHeldBack                                 *prometheus.CounterVec
 	Findings, Units, Memory                         *prometheus.GaugeVec
 	NginxConfBytes                                  prometheus.Gauge
+	WaitingHosts, OldWorkers, OldGenerations        prometheus.Gauge
 }
 
 // New creates and registers the metrics.
@@ -28,6 +30,9 @@ func New() *Metrics {
 	counter := func(name, help string) prometheus.Counter {
 		return add.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
+	gauge := func(name, help string) prometheus.Gauge {
+		return add.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+	}
 	gauges := func(name, help string, labels ...string) *prometheus.GaugeVec {
 		return add.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
 	}
@@ -35,17 +40,21 @@ func New() *Metrics {
 		return add.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
 	return &Metrics{
-		Registry:       registry,
-		Builds:         counters("headgate_builds_total", "Number of units built.", "kind"),
-		Pushed:         counters("headgate_pushed_units_total", "Number of units pushed to NGINX, deletions included.", "kind"),
-		PushFailures:   counter("headgate_push_failures_total", "Number of pushes that failed and were retried."),
-		Reloads:        counter("headgate_reloads_total", "Number of reloads of NGINX."),
-		ReloadFailures: counter("headgate_reload_failures_total", "Number of configurations that NGINX rejected."),
-		Restarts:       counter("headgate_nginx_restarts_total", "Number of times that NGINX died and was restarted."),
-		Findings:       gauges("headgate_findings", "Number of current findings.", "code"),
-		Events:         counters("headgate_events_total", "Number of Kubernetes Events, by result.", "result"),
-		Units:          gauges("headgate_units", "Number of units that are served.", "kind"),
-		NginxConfBytes: add.NewGauge(prometheus.GaugeOpts{Name: "headgate_nginx_conf_bytes", Help: "Size of nginx.conf in bytes."}),
-		Memory:         gauges("headgate_shared_memory_bytes", "Shared memory of NGINX in bytes.", "dictionary", "state"),
+		Registry:        registry,
+		Builds:          counters("headgate_builds_total", "Number of units built.", "kind"),
+		Pushed:          counters("headgate_pushed_units_total", "Number of units pushed to NGINX, deletions included.", "kind"),
+		PushFailures:    counter("headgate_push_failures_total", "Number of pushes that failed and were retried."),
+		Reloads:         counter("headgate_reloads_total", "Number of reloads of NGINX."),
+		ReloadFailures:  counter("headgate_reload_failures_total", "Number of configurations that NGINX rejected."),
+		ReloadsHeldBack: counters("headgate_reloads_held_back_total", "Number of reloads for Ingresses that were held back, by reason: rate or generations.", "by"),
+		WaitingHosts:    gauge("headgate_waiting_hosts", "Number of hosts that wait for a reload. Most are served with stricter static settings meanwhile."),
+		OldWorkers:      gauge("headgate_nginx_old_workers", "Number of worker processes of earlier reloads that still serve connections."),
+		OldGenerations:  gauge("headgate_nginx_old_generations", "Number of earlier reloads whose workers still serve connections."),
+		Restarts:        counter("headgate_nginx_restarts_total", "Number of times that NGINX died and was restarted."),
+		Findings:        gauges("headgate_findings", "Number of current findings.", "code"),
+		Events:          counters("headgate_events_total", "Number of Kubernetes Events, by result.", "result"),
+		Units:           gauges("headgate_units", "Number of units that are served.", "kind"),
+		NginxConfBytes:  gauge("headgate_nginx_conf_bytes", "Size of nginx.conf in bytes."),
+		Memory:          gauges("headgate_shared_memory_bytes", "Shared memory of NGINX in bytes.", "dictionary", "state"),
 	}
 }

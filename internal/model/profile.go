@@ -230,6 +230,11 @@ type Process struct {
 	Workers int
 	// ShutdownTimeout is how long an old worker may finish its connections.
 	ShutdownTimeout time.Duration
+	// ReloadBurst, ReloadInterval and OldGenerations bound the reloads that hosts cause,
+	// see the constants of these names. An administrator's change passes by them.
+	ReloadBurst    int
+	ReloadInterval time.Duration
+	OldGenerations int
 	// AccessLog writes a line for each request.
 	AccessLog bool
 	// HTTP2 offers HTTP/2 on TLS connections.

@@ -45,6 +45,20 @@ type Desired struct {
 	// restoring is set between Forget and Restored.
 	restoring bool
 
+	// started is set once there is a configuration. Since then, models are hosts that are
+	// not applied yet, and before what was applied of them.
+	started bool
+	models  map[string]model.Host
+	before  map[string]unit.Unit
+	// waiting are the hosts that NGINX does not have all settings for.
+	waiting        map[string]waiting
+	waitingChanges int
+	// nearest are decisions for the configurations standInsFor, by their serials.
+	nearest     map[model.Profile]substitute
+	standInsFor []int
+	// planned counts configurations.
+	planned int
+
 	bound    profileBound
 	rendered renderings
 }
@@ -64,6 +78,9 @@ func NewDesired(directives directive.List) *Desired {
 		changed:             map[unit.Key]struct{}{},
 		applied:             map[unit.Key]string{},
 		appliedRequirements: map[string]requirements{},
+		models:              map[string]model.Host{},
+		before:              map[string]unit.Unit{},
+		waiting:             map[string]waiting{},
 		bound:               newProfileBound(directives),
 	}
 }
@@ -109,16 +126,19 @@ func (d *Desired) setHost(b unit.Built) (served any, findings []finding.Finding)
 		d.setRequirements(b.Name, requirements{})
 		d.refer(b.Key, nil, nil)
 		d.setFiles(b.Name, nil)
+		d.forgetModel(b.Name)
 		return nil, nil
 	}
 	d.bound.note(h)
 	findings = d.BoundProfiles(&h)
-	needed := requirements{clientHello: len(h.TLS) > 0}
+	d.keepModel(h)
+	needed := requirementsOf(h)
 	contents := slices.Clone(h.Contents)
 	var files []model.Content
+	var seen []model.Profile
 	for _, r := range h.Routes {
-		if !slices.Contains(needed.profiles, r.Profile) {
-			needed.profiles = append(needed.profiles, r.Profile)
+		if !slices.Contains(seen, r.Profile) {
+			seen = append(seen, r.Profile)
 			files = append(files, r.Files...)
 		}
 		contents = append(contents, r.Contents...)
@@ -127,6 +147,27 @@ func (d *Desired) setHost(b unit.Built) (served any, findings []finding.Finding)
 	d.refer(b.Key, nil, contents)
 	d.setFiles(h.Name, files)
 	return h, findings
+}
+
+// keepModel keeps what a stand-in is made of, until the host is applied.
+func (d *Desired) keepModel(h model.Host) {
+	if !d.started {
+		// All that is known by then is in the first configuration.
+		return
+	}
+	key := unit.Host.Key(h.Name)
+	if was, ok := d.units[key]; ok && d.applied[key] == was.Version {
+		d.before[h.Name] = was
+	} else if w := d.waiting[h.Name]; w.stands && d.applied[key] == w.unit.Version {
+		d.before[h.Name] = w.unit
+	}
+	d.models[h.Name] = h
+}
+
+func (d *Desired) forgetModel(host string) {
+	delete(d.models, host)
+	delete(d.before, host)
+	d.waitsNoMore(host)
 }
 
 // BoundProfiles replaces profiles beyond the maximum by the nearest stricter ones, as
@@ -182,6 +223,7 @@ func (d *Desired) packPatterns(statics []Static) bool {
 	return waits
 }
 
+// knownToAll reports whether a host is in the data plane or can be pushed.
 func (d *Desired) knownToAll(host string, statics []Static) bool {
 	return !slices.ContainsFunc(statics, func(s Static) bool { return !d.hostKnown(host, s) })
 }
@@ -230,14 +272,19 @@ func (d *Desired) Forget() {
 // Restored ends what Forget began.
 func (d *Desired) Restored() { d.restoring = false }
 
-// Delta returns the changes to push now, in order. Hosts with profiles that NGINX
-// does not have yet are held, together with their names; name patterns are pushed
-// without such names. While a host is held, no backends, certificates and contents
-// are deleted: the applied version of the host may still refer to them. During a
-// reload, a profile must be in both configurations.
+// Delta returns the changes to push now, in order, and how many units are not pushed as
+// they are. Hosts with profiles that NGINX does not have yet are pushed with the
+// nearest stricter ones. Those without are held, together with their names; name
+// patterns are pushed without such names. While a host is held, no backends,
+// certificates and contents are deleted: the applied version of the host may still
+// refer to them. During a reload, a profile must be in both configurations.
 func (d *Desired) Delta(static Static, coming ...Static) (changes []unit.Change, held int) {
-	if d.packPatterns(append([]Static{static}, coming...)) {
+	statics := append([]Static{static}, coming...)
+	d.standIns(statics)
+	old := 0
+	if d.packPatterns(statics) {
 		held++
+		old++
 	}
 	var deletions []unit.Change
 	for key := range d.changed {
@@ -245,7 +292,7 @@ func (d *Desired) Delta(static Static, coming ...Static) (changes []unit.Change,
 		version, present := d.applied[key]
 		switch {
 		case wanted && present && version == u.Version, !wanted && !present:
-			delete(d.changed, key)
+			d.unchanged(key)
 		case !wanted:
 			deletions = append(deletions, unit.Change{Kind: key.Kind, Name: key.Name, Delete: true})
 		default:
@@ -256,12 +303,19 @@ func (d *Desired) Delta(static Static, coming ...Static) (changes []unit.Change,
 			}
 			if !known {
 				held++
-				continue
+				if u, known = d.unitOfWaiting(key); !known {
+					old++
+					continue
+				}
+				if present && version == u.Version {
+					continue
+				}
+				needs, _ = static.needs(d.waiting[key.Name].requirements)
 			}
 			changes = append(changes, unit.Change{Kind: u.Kind, Name: u.Name, Needs: needs, Version: u.Version, Payload: u.Payload})
 		}
 	}
-	if held > 0 {
+	if old > 0 {
 		deletions = slices.DeleteFunc(deletions, func(c unit.Change) bool { return c.Kind.Traits().Kept })
 	}
 	// A unit is put after those that it refers to, and deleted before them.
@@ -283,9 +337,26 @@ func (d *Desired) needs(key unit.Key, static Static) (generation int, known bool
 	return 0, true
 }
 
+// unitOfWaiting is what stands in for a unit, if there is such a thing.
+func (d *Desired) unitOfWaiting(key unit.Key) (u unit.Unit, stands bool) {
+	w := d.waiting[key.Name]
+	return w.unit, key.Kind == unit.Host && w.stands
+}
+
+// unchanged notes that the data plane has a unit as it is wanted.
+func (d *Desired) unchanged(key unit.Key) {
+	delete(d.changed, key)
+	if key.Kind == unit.Host {
+		d.forgetModel(key.Name)
+	}
+}
+
 // hostKnown reports whether the host is in the data plane or can be pushed.
 func (d *Desired) hostKnown(name string, static Static) bool {
 	if _, applied := d.applied[unit.Host.Key(name)]; applied || d.restoring {
+		return true
+	}
+	if d.waiting[name].stands {
 		return true
 	}
 	_, known := static.needs(d.requirements[name])
@@ -303,19 +374,24 @@ func (d *Desired) Applied(changes []unit.Change) {
 			}
 		} else {
 			d.applied[key] = c.Version
-			if c.Kind == unit.Host {
+			if w := d.waiting[c.Name]; c.Kind == unit.Host && w.stands && w.unit.Version == c.Version {
+				d.appliedRequirements[c.Name] = w.requirements
+			} else if c.Kind == unit.Host {
 				d.appliedRequirements[c.Name] = d.requirements[c.Name]
 			}
 		}
 		if u, wanted := d.units[key]; wanted == !c.Delete && u.Version == c.Version {
-			delete(d.changed, key)
+			d.unchanged(key)
 		}
 	}
 }
 
-// wantedProfiles are the default profile and those of all hosts.
+// wantedProfiles are those that are always there, and those of all hosts.
 func (d *Desired) wantedProfiles() map[model.Profile]struct{} {
-	set := map[model.Profile]struct{}{d.globals.Default: {}}
+	set := map[model.Profile]struct{}{}
+	for _, p := range d.bound.always() {
+		set[p] = struct{}{}
+	}
 	for p := range d.profileUses {
 		set[p] = struct{}{}
 	}

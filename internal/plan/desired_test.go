@@ -96,6 +96,14 @@ func (b *bench) add(name string, certificate string, profiles ...model.Profile) 
 	b.Set(unit.Of(model.Backend{Key: "d/" + name + "/80", Endpoints: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:80")}}))
 }
 
+// addTLS adds a host with settings of TLS handshakes.
+func (b *bench) addTLS(name string) {
+	b.add(name, "")
+	h := host(name, "d/"+name+"/80")
+	h.TLS = []model.Policy{{Feature: "handshake", Value: 1}}
+	b.Set(unit.Of(h))
+}
+
 func (b *bench) drop(name string) {
 	b.Set(unit.Built{Key: unit.Host.Key(name)})
 	b.Set(unit.Built{Key: unit.Name.Key(name)})
@@ -151,20 +159,33 @@ func TestHostsWaitForTheirProfiles(t *testing.T) {
 	b.add("new.test", "", usualProfile(), large())
 	b.add("plain.test", "")
 	b.drop("old.test")
-	// The new host is held with its name. What goes from hosts goes, but what
-	// a held host may still refer to stays.
-	b.push(2, "put backend d/new.test/80", "put backend d/plain.test/80", "put host plain.test", "put name plain.test",
-		"del name old.test", "del host old.test")
-	b.push(2)
+	// The new host is served with another profile, and keeps nothing from going.
+	b.push(1, "put backend d/new.test/80", "put backend d/plain.test/80", "put host new.test", "put host plain.test", "put name new.test", "put name plain.test",
+		"del name old.test", "del host old.test", "del backend d/old.test/80", "del certificate c1")
+	b.push(1)
 	b.reload("profile " + large().Name() + " is new")
-	b.push(0, "put host new.test needs 2", "put name new.test", "del backend d/old.test/80", "del certificate c1")
+	b.push(0, "put host new.test needs 2")
 	b.reload("")
 	// The name of a host that is there already is not held.
 	other := large().With(value("buffering", 1))
 	b.add("plain.test", "c9", other)
-	b.push(1, "put certificate c9", "put name plain.test")
+	b.push(1, "put certificate c9", "put host plain.test needs 2", "put name plain.test")
 	b.reload("profile " + other.Name() + " is new")
 	b.push(0, "put host plain.test needs 3")
+}
+
+// A new host is not served without its settings of handshakes, which no profile stands in
+// for. What is there may still be referred to.
+func TestHostsWaitForTheirHandshakes(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.add("old.test", "c1")
+	b.push(0, "put globals globals", "put certificate c1", "put backend d/old.test/80", "put host old.test", "put name old.test")
+	b.addTLS("new.test")
+	b.drop("old.test")
+	b.push(2, "put backend d/new.test/80", "del name old.test", "del host old.test")
+	b.reload("TLS handshakes differ by host")
+	b.push(0, "put host new.test needs 2", "put name new.test", "del backend d/old.test/80", "del certificate c1")
 }
 
 func TestProfilesOutliveTheirHosts(t *testing.T) {
@@ -222,7 +243,7 @@ func TestPatternsDoNotWaitForEachOther(t *testing.T) {
 		}
 	}
 	b.add("a.test", "")
-	b.add("new.test", "", large())
+	b.addTLS("new.test")
 	patterns("a.test", "new.test")
 	payload("a.test")
 	b.push(3, "put globals globals", "put backend d/a.test/80", "put backend d/new.test/80", "put host a.test", "put name a.test",
@@ -235,7 +256,7 @@ func TestPatternsDoNotWaitForEachOther(t *testing.T) {
 	b.push(3, "put backend d/b.test/80", "put host b.test", "put name b.test", "put patterns patterns")
 	// It does not while NGINX is on its way to a configuration, and then does.
 	before := b.static
-	b.reload("profile " + large().Name() + " is new")
+	b.reload("TLS handshakes differ by host")
 	for _, way := range [][2]plan.Static{{before, b.static}, {b.static, before}} {
 		if changes, held := b.Delta(way[0], way[1]); len(changes) > 0 || held != 3 {
 			t.Errorf("%d held, %+v", held, changes)
@@ -244,15 +265,14 @@ func TestPatternsDoNotWaitForEachOther(t *testing.T) {
 	payload("a.test", "b.test", "new.test")
 	b.push(0, "put host new.test needs 2", "put name new.test", "put patterns patterns")
 	b.push(0)
-	// None of them is known, and then there are none.
-	other := large().With(value("buffering", 1))
-	b.add("third.test", "", other)
+	// A host with another profile for a while has its patterns.
+	b.add("third.test", "", large())
 	patterns("third.test")
-	payload()
-	b.push(3, "put backend d/third.test/80", "put patterns patterns")
+	payload("third.test")
+	b.push(1, "put backend d/third.test/80", "put host third.test", "put name third.test", "put patterns patterns")
 	b.Set(unit.Built{Key: unit.PatternsKey})
-	b.push(2, "del patterns patterns")
-	b.push(2)
+	b.push(1, "del patterns patterns")
+	b.push(1)
 }
 
 // A profile stays as long as what is applied names it.

@@ -30,6 +30,8 @@ type Static struct {
 	// none.
 	clientHello int
 	Files       map[string][]byte
+	// serial tells configurations apart that were planned, also of one generation.
+	serial int
 	// from is an input that gives the Files.
 	from input
 }
@@ -39,6 +41,16 @@ type requirements struct {
 	profiles []model.Profile
 	// clientHello is set where the host has a TLS policy.
 	clientHello bool
+}
+
+func requirementsOf(h model.Host) requirements {
+	r := requirements{clientHello: len(h.TLS) > 0}
+	for _, route := range h.Routes {
+		if !slices.Contains(r.profiles, route.Profile) {
+			r.profiles = append(r.profiles, route.Profile)
+		}
+	}
+	return r
 }
 
 // needs is the generation that meets the requirements; not known if NGINX does not
@@ -67,6 +79,7 @@ func (s Static) needs(d requirements) (generation int, known bool) {
 // profiles and the phase of TLS policies that neither d nor the applied units use, and
 // old dictionaries. grown, if not nil, are larger dictionaries to use.
 func (d *Desired) Next(env Environment, current Static, grown *Dictionaries) (next Static, reason string, err error) {
+	d.started = true
 	clientHello := d.clientHellos > 0 || d.globals.Process.TLS.RejectUnknown
 	if grown == nil && current.serves(d, env, clientHello) {
 		return current, "", nil
@@ -114,12 +127,24 @@ func (s Static) serves(d *Desired, env Environment, clientHello bool) bool {
 			return false
 		}
 	}
-	_, ok := s.since[d.globals.Default]
-	return ok && s.from.sameSettings(input{environment: env, globals: d.globals})
+	for _, p := range d.bound.always() {
+		if _, ok := s.since[p]; !ok {
+			return false
+		}
+	}
+	return s.from.sameSettings(input{environment: env, globals: d.globals})
+}
+
+// ForTenants reports whether hosts alone are the reason of a reload, and not the
+// administrator's settings or the size of the shared memory.
+func (d *Desired) ForTenants(env Environment, current Static, grown *Dictionaries) bool {
+	return grown == nil && current.from.sameSettings(input{environment: env, globals: d.globals})
 }
 
 func (d *Desired) render(env Environment, current Static, profiles map[model.Profile]struct{}, clientHello bool, dictionaries Dictionaries) (Static, error) {
+	d.planned++
 	next := Static{
+		serial:       d.planned,
 		Generation:   max(current.Generation, current.Tried) + 1,
 		Workers:      env.WorkerProcesses(d.globals.Process),
 		Dictionaries: dictionaries,

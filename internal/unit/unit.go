@@ -121,6 +121,40 @@ type PackedRoute struct {
 	Policies []int `json:"policies,omitempty"`
 }
 
+// SameGuards reports whether two versions of a host have the same paths with the same
+// policies and denials, and differ only in where requests go.
+func SameGuards(a, b Unit) bool {
+	return bytes.Equal(guards(a), guards(b))
+}
+
+// guards are what two versions with the same guards have in common. A unit without a
+// payload has nothing in common with others.
+func guards(u Unit) []byte {
+	var h PackedHost
+	if err := json.Unmarshal(u.Payload, &h); err != nil {
+		return []byte(u.Name + u.Version)
+	}
+	type route struct {
+		PackedRoute
+		Policies []json.RawMessage
+		Checked  bool
+	}
+	var list []route
+	for _, r := range h.Routes {
+		checked := route{Checked: r.Passed > 0}
+		for _, n := range r.Policies {
+			checked.Policies = append(checked.Policies, h.Policies[n-1])
+		}
+		r.Backend, r.Fallback, r.Location, r.Passed, r.Origin, r.Policies = 0, 0, 0, 0, 0, nil
+		checked.PackedRoute = r
+		list = append(list, checked)
+	}
+	return encode(struct {
+		TLS    *packedTLS
+		Routes []route
+	}{h.TLS, list})
+}
+
 // FromName packs a name.
 func FromName(n model.Name) Unit {
 	return pack(Key{Name, n.Name}, packName(n))

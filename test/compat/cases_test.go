@@ -200,6 +200,8 @@ func (r runner) check(t *testing.T, name string, ids []string, extra int) map[st
 		"--json", out,
 		"--restart", r.command + restartOrder, "--restart-for-config", "--settled", r.command + syncedOrder,
 		"--live-timeout", "10", "--settle", fmt.Sprint(extra),
+		// The cases ask for many combinations of static settings, one after the other.
+		"--base-config", "reload-burst=1000", "--base-config", "reload-generations=1000",
 	}
 	for _, id := range ids {
 		args = append(args, "cases/"+id+".yaml")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/model"
 )
 
 // Limits of values. NGINX has none, but a larger value is a typo.
@@ -15,6 +16,7 @@ const (
 	maxWorkers     = 1024
 	maxConnections = 1 << 20
 	maxSeconds     = 365 * 24 * 3600
+	maxReloads     = 1000
 )
 
 var (
@@ -25,6 +27,18 @@ var (
 	shutdownTimeout = feature.Setting[time.Duration]{
 		Key: "worker-shutdown-timeout", Default: 240 * time.Second, Parse: feature.Duration, Scope: feature.ScopeProcess,
 		Doc: "Maximum time for which old workers continue to serve their connections after a reload or at shutdown.",
+	}
+	reloadBurst = feature.Setting[int]{
+		Key: "reload-burst", Default: model.ReloadBurst, Parse: feature.Int(1, maxReloads), Scope: feature.ScopeProcess,
+		Doc: "Number of reloads that Ingresses can cause at once, by combinations of static settings that NGINX does not have yet. A change of this ConfigMap is not counted.",
+	}
+	reloadInterval = feature.Setting[time.Duration]{
+		Key: "reload-interval", Default: model.ReloadInterval, Parse: feature.Duration, Scope: feature.ScopeProcess,
+		Doc: "Time until Ingresses can cause one more reload. Meanwhile, the nearest stricter combination of static settings is used.",
+	}
+	reloadGenerations = feature.Setting[int]{
+		Key: "reload-generations", Default: model.OldGenerations, Parse: feature.Int(1, maxReloads), Scope: feature.ScopeProcess,
+		Doc: "Number of earlier reloads whose workers may still serve connections when Ingresses cause the next one.",
 	}
 	disableAccessLog = feature.Setting[bool]{
 		Key: "disable-access-log", Parse: feature.Bool, Scope: feature.ScopeProcess,
@@ -89,7 +103,7 @@ func Feature() feature.Feature {
 		Name: "process",
 		Doc:  "Settings of the NGINX process: workers, connections, access log.",
 		Settings: []feature.AnySetting{
-			workers, shutdownTimeout, disableAccessLog, useHTTP2, serverTokens,
+			workers, shutdownTimeout, reloadBurst, reloadInterval, reloadGenerations, disableAccessLog, useHTTP2, serverTokens,
 			keepAlive, keepAliveRequests, clientHeaderTimeout, clientBodyTimeout,
 			backendConnections, backendRequests, backendIdle, backendAge,
 		},
@@ -101,6 +115,9 @@ func apply(v feature.Values, out *feature.ProcessOut) {
 	p := out.Process
 	p.Workers = workers.Get(v)
 	p.ShutdownTimeout = shutdownTimeout.Get(v)
+	p.ReloadBurst = reloadBurst.Get(v)
+	p.ReloadInterval = reloadInterval.Get(v)
+	p.OldGenerations = reloadGenerations.Get(v)
 	p.AccessLog = !disableAccessLog.Get(v)
 	p.HTTP2 = useHTTP2.Get(v)
 	p.ServerTokens = serverTokens.Get(v)
