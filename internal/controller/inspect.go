@@ -26,7 +26,12 @@ func (c *Controller) Inspect(ctx context.Context, look func(Snapshot)) error {
 	done := make(chan struct{})
 	call := func() {
 		defer close(done)
-		look(Snapshot{c.store, c.builder, c.desired.BoundProfiles, c.settings.Tracker.All()})
+		bound := func(h *model.Host) []finding.Finding {
+			findings := c.desired.BoundProfiles(h)
+			c.desired.StandIn(h)
+			return findings
+		}
+		look(Snapshot{c.store, c.builder, bound, c.settings.Tracker.All()})
 	}
 	select {
 	case c.calls <- call:

@@ -23,6 +23,7 @@ type waiting struct {
 	// stands is set if unit is served meanwhile. Else the applied version stays; a host
 	// without one is not served.
 	stands       bool
+	host         model.Host
 	unit         unit.Unit
 	requirements requirements
 	findings     []finding.Finding
@@ -114,7 +115,7 @@ func (d *Desired) standIn(h model.Host, exact unit.Unit, statics []Static) waiti
 	}
 	w.requirements = requirementsOf(h)
 	if w.stands = w.stands && d.meets(w.requirements, statics); w.stands {
-		w.unit = unit.FromHost(h)
+		w.host, w.unit = h, unit.FromHost(h)
 	}
 	w.findings = finding.Limit(w.findings)
 	return w
@@ -156,6 +157,13 @@ func (d *Desired) appliedHost(name string) (unit.Unit, bool) {
 	}
 	// Something is applied whose guards are not known.
 	return unit.Unit{}, applied
+}
+
+// StandIn replaces a host that waits for a reload by what is served meanwhile.
+func (d *Desired) StandIn(h *model.Host) {
+	if w := d.waiting[h.Name]; w.stands {
+		*h = w.host
+	}
 }
 
 // WaitingHosts is how many hosts wait for a reload. changes counts changes of them.

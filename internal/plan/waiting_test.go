@@ -63,6 +63,10 @@ func TestGuardsDontWaitForProfiles(t *testing.T) {
 			if wanted := string(unit.FromHost(want).Payload); c.held && got != "" || !c.held && got != wanted || held != 1 {
 				t.Errorf("%d held, pushed\n%s\nwant\n%s", held, got, wanted)
 			}
+			explained := guarded(c.asked, c.policy)
+			if b.StandIn(&explained); !c.held && string(unit.FromHost(explained).Payload) != got {
+				t.Errorf("%+v is told", explained)
+			}
 			b.Applied(changes)
 			if fs, hosts := b.Waiting("it rains"), waitingHosts(b); len(fs) != 1 || hosts != 1 || !strings.Contains(fs[0].Effect, c.effect) || !strings.Contains(fs[0].Message, "it rains") {
 				t.Errorf("%d hosts wait, %+v", hosts, fs)

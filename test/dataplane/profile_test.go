@@ -54,8 +54,8 @@ func TestProfilesAreShared(t *testing.T) {
 		manifests += headgatetest.Ingress(fmt.Sprint("i", i), fmt.Sprintf("h%d.test", i), "/", "one", "proxy-buffer-size: "+sizes[i%len(sizes)])
 	}
 	g := headgatetest.Start(t, headgatetest.Options{Workers: 2, Timing: &timing, Manifests: manifests})
-	if n := profilesOf(t, g); n != len(sizes)+1 {
-		t.Errorf("%d profiles beside the default one, want %d", n-1, len(sizes))
+	if n := profilesOf(t, g); n != len(sizes)+2 {
+		t.Errorf("%d profiles beside the default and the strictest one, want %d", n-2, len(sizes))
 	}
 	socket := &line{port: g.HTTP}
 	defer socket.close()
