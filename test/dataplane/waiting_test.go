@@ -223,7 +223,8 @@ func TestFairProfiles(t *testing.T) {
 	var crowd strings.Builder
 	for n := range 205 {
 		crowd.WriteString(inNamespace("team-b", created(2000, headgatetest.Ingress(fmt.Sprint("b", n), fmt.Sprintf("b%d.test", n), "/", "one",
-			fmt.Sprintf("proxy-buffer-size: %dk", 1<<(n%13)), fmt.Sprintf("proxy-body-size: %s", strings.Fields("1k 2k 5k 10k 20k 50k 100k 200k 500k 2m 5m 10m 50m 100m 200m 500m")[n/13])))))
+			fmt.Sprintf("proxy-buffer-size: %dk", 1<<(n%13)), "proxy-body-size: "+strings.Fields("1k 2k 5k 10k 20k 50k 100k 200k")[n/13%8],
+			"proxy-next-upstream: "+[]string{"error", "timeout"}[n/104]))))
 	}
 	g.Apply(crowd.String())
 	post("behind 205 older Ingresses of another namespace")
