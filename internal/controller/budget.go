@@ -84,8 +84,8 @@ func (c *Controller) why() string {
 // waitingHosts is the owner of findings about hosts that wait.
 type waitingHosts struct{}
 
-// told is what findings about them were last made of.
-type told struct {
+// reported is what findings about them were last made of.
+type reported struct {
 	why     string
 	changes int
 }
@@ -95,11 +95,11 @@ type told struct {
 func (c *Controller) noteWaiting() {
 	hosts, changes := c.desired.WaitingHosts()
 	c.metrics.WaitingHosts.Set(float64(hosts))
-	now := told{c.why(), changes}
-	if now == c.reload.told {
+	now := reported{c.why(), changes}
+	if now == c.reload.reported {
 		return
 	}
-	c.reload.told = now
+	c.reload.reported = now
 	var fs []finding.Finding
 	if now.why != "" {
 		fs = c.desired.Waiting(now.why)

@@ -28,7 +28,7 @@ func (c *Controller) Inspect(ctx context.Context, look func(Snapshot)) error {
 		defer close(done)
 		bound := func(h *model.Host) []finding.Finding {
 			findings := c.desired.BoundProfiles(h)
-			c.desired.StandIn(h)
+			c.desired.SubstituteHost(h)
 			return findings
 		}
 		look(Snapshot{c.store, c.builder, bound, c.settings.Tracker.All()})

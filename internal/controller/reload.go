@@ -41,7 +41,7 @@ type reload struct {
 	// budget is that of hosts, and heldBy why they wait now.
 	budget budget
 	heldBy heldBy
-	told   told
+	reported   reported
 	// look fires when it is time to look at old workers, while there are any.
 	look <-chan time.Time
 }

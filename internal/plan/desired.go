@@ -53,9 +53,9 @@ type Desired struct {
 	// waiting are the hosts that NGINX does not have all settings for.
 	waiting        map[string]waiting
 	waitingChanges int
-	// nearest are decisions for the configurations standInsFor, by their serials.
+	// nearest are decisions for the configurations substitutesFor, by their serials.
 	nearest     map[model.Profile]substitute
-	standInsFor []int
+	substitutesFor []int
 	// planned counts configurations.
 	planned int
 
@@ -149,7 +149,7 @@ func (d *Desired) setHost(b unit.Built) (served any, findings []finding.Finding)
 	return h, findings
 }
 
-// keepModel keeps what a stand-in is made of, until the host is applied.
+// keepModel keeps what a substitute is made of, until the host is applied.
 func (d *Desired) keepModel(h model.Host) {
 	if !d.started {
 		// All that is known by then is in the first configuration.
@@ -280,7 +280,7 @@ func (d *Desired) Restored() { d.restoring = false }
 // refer to them. During a reload, a profile must be in both configurations.
 func (d *Desired) Delta(static Static, coming ...Static) (changes []unit.Change, held int) {
 	statics := append([]Static{static}, coming...)
-	d.standIns(statics)
+	d.substituteHosts(statics)
 	old := 0
 	if d.packPatterns(statics) {
 		held++

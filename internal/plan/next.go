@@ -30,7 +30,7 @@ type Static struct {
 	// none.
 	clientHello int
 	Files       map[string][]byte
-	// serial tells configurations apart that were planned, also of one generation.
+	// serial numbers planned configurations, also those of one generation.
 	serial int
 	// from is an input that gives the Files.
 	from input

@@ -224,30 +224,30 @@ func in(namespace string, ing *networkingv1.Ingress) *networkingv1.Ingress {
 }
 
 // TestFairShares: namespaces take turns, so that older Ingresses of one don't take away
-// what others have. What nobody else asks for is free for all.
+// what others have. What no other namespace asks for is free for all.
 func TestFairShares(t *testing.T) {
 	g := newInstance(t)
-	var crowd []*networkingv1.Ingress
+	var rival []*networkingv1.Ingress
 	for n := range 205 {
-		crowd = append(crowd, in("crowd", stepped(n, 30000+100*n)))
+		rival = append(rival, in("rival", stepped(n, 30000+100*n)))
 	}
 	g.apply(false, in("one", stepped(1000, 20000)), in("two", stepped(1001, 21000)), in("two", stepped(1002, 22000)), in("three", stepped(1003, 30100)))
-	g.apply(false, crowd...)
+	g.apply(false, rival...)
 	for number, want := range map[int]int64{1000: 20000, 1001: 21000, 1002: 22000, 1003: 30100, 0: 30000, 194: 49400, 195: 49400, 204: 49400} {
 		if got := g.served(number); got != want {
 			t.Errorf("Ingress %d is served %d, want %d", number, got, want)
 		}
 	}
 	// Two namespaces that ask for more than there is share it equally.
-	crowd = nil
+	rival = nil
 	for n := range 150 {
-		crowd = append(crowd, in("other", stepped(2000+n, 60000+100*n)))
+		rival = append(rival, in("other", stepped(2000+n, 60000+100*n)))
 	}
-	g.apply(false, crowd...)
+	g.apply(false, rival...)
 	counts := map[string]int{}
 	for n := range 205 {
 		if g.served(n) == int64(30000+100*n) {
-			counts["crowd"]++
+			counts["rival"]++
 		}
 	}
 	for n := range 150 {
@@ -255,7 +255,7 @@ func TestFairShares(t *testing.T) {
 			counts["other"]++
 		}
 	}
-	if counts["crowd"] < 97 || counts["crowd"] > 98 || counts["other"] < 97 || counts["other"] > 98 || g.served(1002) != 22000 {
+	if counts["rival"] < 97 || counts["rival"] > 98 || counts["other"] < 97 || counts["other"] > 98 || g.served(1002) != 22000 {
 		t.Errorf("the shares are %v, and two is served %d", counts, g.served(1002))
 	}
 }

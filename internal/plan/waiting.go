@@ -29,15 +29,15 @@ type waiting struct {
 	findings     []finding.Finding
 }
 
-// standIns decides what is served of the hosts that wait. A host that is not waiting any
+// substituteHosts decides what is served of the hosts that wait. A host that is not waiting any
 // more is forgotten.
-func (d *Desired) standIns(statics []Static) {
+func (d *Desired) substituteHosts(statics []Static) {
 	serials := make([]int, len(statics))
 	for i, s := range statics {
 		serials[i] = s.serial
 	}
-	if !slices.Equal(serials, d.standInsFor) {
-		d.standInsFor, d.nearest = serials, map[model.Profile]substitute{}
+	if !slices.Equal(serials, d.substitutesFor) {
+		d.substitutesFor, d.nearest = serials, map[model.Profile]substitute{}
 	}
 	for key := range d.changed {
 		if key.Kind != unit.Host {
@@ -52,7 +52,7 @@ func (d *Desired) standIns(statics []Static) {
 			continue
 		}
 		if h, ok := d.models[key.Name]; ok {
-			d.waiting[key.Name] = d.standIn(h, exact, statics)
+			d.waiting[key.Name] = d.substituteHost(h, exact, statics)
 			d.waitingChanges++
 		}
 	}
@@ -73,9 +73,9 @@ func (d *Desired) meets(r requirements, statics []Static) bool {
 	})
 }
 
-// standIn decides what is served of a host that waits.
-func (d *Desired) standIn(h model.Host, exact unit.Unit, statics []Static) waiting {
-	w := waiting{version: exact.Version, statics: d.standInsFor, stands: true}
+// substituteHost decides what is served of a host that waits.
+func (d *Desired) substituteHost(h model.Host, exact unit.Unit, statics []Static) waiting {
+	w := waiting{version: exact.Version, statics: d.substitutesFor, stands: true}
 	applied, isApplied := d.appliedHost(h.Name)
 	if len(h.TLS) > 0 && !d.meets(requirements{clientHello: true}, statics) {
 		// Until the reload no host has such policies. One that is served already goes on
@@ -159,8 +159,8 @@ func (d *Desired) appliedHost(name string) (unit.Unit, bool) {
 	return unit.Unit{}, applied
 }
 
-// StandIn replaces a host that waits for a reload by what is served meanwhile.
-func (d *Desired) StandIn(h *model.Host) {
+// SubstituteHost replaces a host that waits for a reload by what is served meanwhile.
+func (d *Desired) SubstituteHost(h *model.Host) {
 	if w := d.waiting[h.Name]; w.stands {
 		*h = w.host
 	}

@@ -64,8 +64,8 @@ func TestGuardsDontWaitForProfiles(t *testing.T) {
 				t.Errorf("%d held, pushed\n%s\nwant\n%s", held, got, wanted)
 			}
 			explained := guarded(c.asked, c.policy)
-			if b.StandIn(&explained); !c.held && string(unit.FromHost(explained).Payload) != got {
-				t.Errorf("%+v is told", explained)
+			if b.SubstituteHost(&explained); !c.held && string(unit.FromHost(explained).Payload) != got {
+				t.Errorf("%+v is explained", explained)
 			}
 			b.Applied(changes)
 			if fs, hosts := b.Waiting("it rains"), waitingHosts(b); len(fs) != 1 || hosts != 1 || !strings.Contains(fs[0].Effect, c.effect) || !strings.Contains(fs[0].Message, "it rains") {

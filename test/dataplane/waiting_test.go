@@ -220,13 +220,13 @@ func TestFairProfiles(t *testing.T) {
 		r.WantStatus(t, 200)
 	}
 	post("before")
-	var crowd strings.Builder
+	var rival strings.Builder
 	for n := range 205 {
-		crowd.WriteString(inNamespace("team-b", created(2000, headgatetest.Ingress(fmt.Sprint("b", n), fmt.Sprintf("b%d.test", n), "/", "one",
+		rival.WriteString(inNamespace("team-b", created(2000, headgatetest.Ingress(fmt.Sprint("b", n), fmt.Sprintf("b%d.test", n), "/", "one",
 			fmt.Sprintf("proxy-buffer-size: %dk", 1<<(n%13)), "proxy-body-size: "+strings.Fields("1k 2k 5k 10k 20k 50k 100k 200k")[n/13%8],
 			"proxy-next-upstream: "+[]string{"error", "timeout"}[n/104]))))
 	}
-	g.Apply(crowd.String())
+	g.Apply(rival.String())
 	post("behind 205 older Ingresses of another namespace")
 	if n := profilesOf(t, g); n > 201 {
 		t.Errorf("%d profiles", n)
