@@ -39,9 +39,9 @@ type reload struct {
 	drained <-chan time.Time
 
 	// budget is that of hosts, and heldBy why they wait now.
-	budget budget
-	heldBy heldBy
-	reported   reported
+	budget   budget
+	heldBy   heldBy
+	reported reported
 	// look fires when it is time to look at old workers, while there are any.
 	look <-chan time.Time
 }

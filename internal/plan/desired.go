@@ -54,7 +54,7 @@ type Desired struct {
 	waiting        map[string]waiting
 	waitingChanges int
 	// nearest are decisions for the configurations substitutesFor, by their serials.
-	nearest     map[model.Profile]substitute
+	nearest        map[model.Profile]substitute
 	substitutesFor []int
 	// planned counts configurations.
 	planned int
