@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"strings"
@@ -13,11 +14,14 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/headgate/headgate/internal/linequeue"
 	"github.com/headgate/headgate/internal/nginx"
 )
 
 // options are the flags of the controller.
 type options struct {
+	log *linequeue.Writer
+
 	manifestsDir string
 	runDir       string
 
@@ -52,7 +56,9 @@ func newCommand() *cobra.Command {
 				// A folder has no load balancer that must notice the end.
 				o.postShutdownGracePeriod = 0
 			}
-			log, err := o.logger()
+			o.log = linequeue.New(os.Stderr)
+			defer o.log.Flush(logTimeout)
+			log, err := o.logger(o.log)
 			if err != nil {
 				return err
 			}
@@ -95,16 +101,16 @@ func (o *options) addKubernetesFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.kubeAPIBurst, "kube-api-burst", 200, "maximum burst of requests to the API server")
 }
 
-func (o options) logger() (*slog.Logger, error) {
+func (o options) logger(to io.Writer) (*slog.Logger, error) {
 	settings := &slog.HandlerOptions{Level: slog.LevelInfo}
 	if o.verbosity >= 2 {
 		settings.Level = slog.LevelDebug
 	}
 	switch o.logFormat {
 	case "text":
-		return slog.New(slog.NewTextHandler(os.Stderr, settings)), nil
+		return slog.New(slog.NewTextHandler(to, settings)), nil
 	case "json":
-		return slog.New(slog.NewJSONHandler(os.Stderr, settings)), nil
+		return slog.New(slog.NewJSONHandler(to, settings)), nil
 	}
 	return nil, fmt.Errorf("invalid value %q of --log-format: must be text or json", o.logFormat)
 }

@@ -10,6 +10,9 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
+
+	"github.com/headgate/headgate/internal/linequeue"
 )
 
 // version is set at build time.
@@ -25,8 +28,14 @@ func main() {
 		// Stopped before the start was complete.
 		return
 	}
-	os.Exit(report(os.Stderr, err))
+	last := linequeue.New(os.Stderr)
+	status := report(last, err)
+	last.Flush(logTimeout)
+	os.Exit(status)
 }
+
+// logTimeout is how long the end waits for somebody to read the last lines of the log.
+const logTimeout = time.Second
 
 // An exitStatus is the exit status of a command other than 0, or 1 with an error.
 // Without an error, nothing is printed.

@@ -21,6 +21,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/health"
+	"github.com/headgate/headgate/internal/linequeue"
 	"github.com/headgate/headgate/internal/metrics"
 	"github.com/headgate/headgate/internal/nginx"
 	"github.com/headgate/headgate/internal/pcre"
@@ -43,7 +44,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	m := metrics.New()
 	findings := tracker.New(log, m.Findings)
 	certificates := expiry.New(o.objects.ControllerClass, findings.Update)
-	m.Registry.MustRegister(certificates)
+	m.Registry.MustRegister(certificates, droppedLines(o.log))
 	from, err := o.source(findings, m, log)
 	if err != nil {
 		return err
@@ -98,6 +99,13 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	defer stopAPI()
 	go certificates.Run(ctx)
 	return o.serve(ctx, c, process, server, from.run, r, log)
+}
+
+// droppedLines counts the lines of the log that found no room.
+func droppedLines(queue *linequeue.Writer) prometheus.Collector {
+	return prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "headgate_log_lines_dropped_total", Help: "Number of lines of the log that were dropped, since standard error was not read.",
+	}, func() float64 { return float64(queue.Dropped()) })
 }
 
 // gauge is a metric that is 1 while something is true, 0 otherwise.
@@ -213,7 +221,7 @@ func (o options) environment(capabilities nginx.Capabilities, dir *nginx.RunDir,
 	}
 	env.RunDir = path(dir.Path())
 	env.HealthPath = path(o.healthCheckPath)
-	env.AccessLog = path(accessLog.Path())
+	env.AccessLog, env.PipedLog = path(accessLog.Path()), accessLog.Piped()
 	for _, module := range capabilities.Modules {
 		env.Modules = append(env.Modules, path(module))
 	}

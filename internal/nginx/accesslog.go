@@ -6,7 +6,11 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+	"time"
 )
+
+// copyTimeout is how long the end waits for somebody to read the access log.
+const copyTimeout = 2 * time.Second
 
 // An AccessLog connects NGINX's access log to the controller's standard output.
 // A nil AccessLog discards it.
@@ -27,7 +31,7 @@ func OpenAccessLog(stdout *os.File) (*AccessLog, error) {
 		close(a.done)
 		return a, appendOnly(stdout, file)
 	}
-	r, w, err := os.Pipe()
+	r, w, err := logPipe()
 	if err != nil {
 		return nil, fmt.Errorf("open a pipe for the access log: %w", err)
 	}
@@ -71,6 +75,9 @@ func (a *AccessLog) Path() string {
 	return "/proc/self/fd/3"
 }
 
+// Piped reports whether NGINX writes to a pipe that the controller reads.
+func (a *AccessLog) Piped() bool { return a.pipe != nil }
+
 // pass passes the file of Path to a command.
 func (a *AccessLog) pass(cmd *exec.Cmd) {
 	if a == nil {
@@ -82,11 +89,14 @@ func (a *AccessLog) pass(cmd *exec.Cmd) {
 	}
 }
 
-// Close waits until everything that NGINX wrote has been copied. It must be called
-// after NGINX has ended.
+// Close waits until everything that NGINX wrote has been copied, unless nobody reads
+// it. It must be called after NGINX has ended.
 func (a *AccessLog) Close() {
 	if a.pipe != nil {
 		a.pipe.Close()
 	}
-	<-a.done
+	select {
+	case <-a.done:
+	case <-time.After(copyTimeout):
+	}
 }

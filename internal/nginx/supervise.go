@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"os/exec"
 	"slices"
 	"syscall"
@@ -151,7 +150,7 @@ func (p *Process) portsFree(ctx context.Context, timeout time.Duration) bool {
 
 // spawn starts a master and waits until a worker responds.
 func (p *Process) spawn(ctx context.Context) (*master, error) {
-	r, w, err := os.Pipe()
+	r, w, err := logPipe()
 	if err != nil {
 		return nil, err
 	}
@@ -162,6 +161,12 @@ func (p *Process) spawn(ctx context.Context) (*master, error) {
 	p.options.AccessLog.pass(cmd)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	err = cmd.Start()
+	if err == nil {
+		if err = unblock(w); err != nil {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+	}
 	w.Close()
 	if err != nil {
 		r.Close()

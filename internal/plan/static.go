@@ -44,6 +44,8 @@ type Environment struct {
 	HealthPath Path
 	// AccessLog is the file that the access log is written to.
 	AccessLog Path
+	// PipedLog is set where that is a pipe that the controller reads.
+	PipedLog bool
 	// Resources and Directives are what the features declare.
 	Resources  resource.Resources
 	Directives directive.List

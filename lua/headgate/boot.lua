@@ -35,6 +35,9 @@ function _M.init(values)
     -- Can only be set before the first expression.
     ngx_re.opt("jit_stack_size", settings.jit_stack)
     require("headgate.memory").init()
+    if settings.piped_log then
+        require("headgate.piped_log").unblock()
+    end
     -- Loaded here, all code is shared by the workers.
     for _, module in ipairs({
         "access", "api", "balancer", "call", "certificate", "error_page", "header_filter", "client_hello", "route",

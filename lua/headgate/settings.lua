@@ -11,6 +11,7 @@
 --   health_path     the path that answers 200 for names that no host has
 --   reject_unknown  whether TLS handshakes for names that no host has are rejected
 --   access_log      whether the access log is written
+--   piped_log       whether the controller reads the access log from a pipe
 --   jit_stack       bytes of the stack of a match
 --   tries, max_tries
 --                   the default and the maximum of tries of a request

@@ -40,6 +40,8 @@ func TestProgram(t *testing.T) {
 		t.Fatalf("go build: %v: %s", err, output)
 	}
 	t.Run("health", func(t *testing.T) { checkHealth(t, binary) })
+	t.Run("controller hangs", func(t *testing.T) { checkControllerHangs(t, binary) })
+	t.Run("logs are not read", func(t *testing.T) { checkLogsAreNotRead(t, binary) })
 	t.Run("early end", func(t *testing.T) { checkEarlyEnd(t, binary) })
 	t.Run("end", func(t *testing.T) { checkEnd(t, binary) })
 	t.Run("explain", func(t *testing.T) { checkExplain(t, binary) })
@@ -54,6 +56,12 @@ func TestProgram(t *testing.T) {
 // startProgram runs the program as a user would, with more flags. Its NGINX starts, each time,
 // only while the file p.permit is there.
 func startProgram(t *testing.T, binary, manifests string, flags ...string) *program {
+	t.Helper()
+	return startProgramWith(t, binary, nil, nil, manifests, flags...)
+}
+
+// startProgramWith runs it with other outputs than p.log.
+func startProgramWith(t *testing.T, binary string, stdout, stderr *os.File, manifests string, flags ...string) *program {
 	t.Helper()
 	root, err := os.MkdirTemp("", "hg-")
 	if err != nil {
@@ -84,6 +92,12 @@ func startProgram(t *testing.T, binary, manifests string, flags ...string) *prog
 		"--https-port", fmt.Sprint(p.https), "--healthz-port", fmt.Sprint(p.healthz), "--configmap", "default/headgate"}, flags...)...)
 	p.cmd.Env = append(os.Environ(), "HEADGATE_NGINX="+filepath.Join(root, "nginx"))
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+	if stdout != nil {
+		p.cmd.Stdout = stdout
+	}
+	if stderr != nil {
+		p.cmd.Stderr = stderr
+	}
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -117,7 +117,7 @@ end
 -- policy: see type policy in policy.go
 function _M.authenticate(policy, request)
     if calls_itself(policy) then
-        log.err("host ", request.host_name, ": the auth service is behind its own auth check")
+        log.err("host ", request.name.host, ": the auth service is behind its own auth check")
         return requests.finish(request, INTERNAL_ERROR)
     end
     if policy.cache then
@@ -139,7 +139,7 @@ function _M.authenticate(policy, request)
     end
     local call = calls.prepare(request, "check", policy.call)
     if not call then
-        log.err("host ", request.host_name, ": the auth service has no endpoint")
+        log.err("host ", request.name.host, ": the auth service has no endpoint")
         return requests.finish(request, INTERNAL_ERROR)
     end
     call.uri = uri

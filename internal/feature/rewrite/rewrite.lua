@@ -17,7 +17,7 @@ local INTERNAL_ERROR = 500
 local function rewritten(policy, request)
     local groups, err = ngx_re_match(request.path, policy.pattern, "ijo")
     if err then
-        log.err("host ", request.host_name, ": match ", policy.pattern, ": ", err)
+        log.err("host ", request.name.host, ": match ", policy.pattern, ": ", err)
         return requests.finish(request, INTERNAL_ERROR)
     end
     if not groups then

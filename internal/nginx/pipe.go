@@ -1,0 +1,36 @@
+package nginx
+
+import (
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// pipeBytes is the size of the pipes that NGINX writes its logs to. It is what an
+// unprivileged process may ask for (finding C1).
+const pipeBytes = 1 << 20
+
+// logPipe returns a pipe for a log. Where the kernel refuses a large one, lines are
+// lost earlier.
+func logPipe() (r, w *os.File, err error) {
+	r, w, err = os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	raw, err := r.SyscallConn()
+	if err == nil {
+		err = raw.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeBytes) })
+	}
+	if err != nil {
+		r.Close()
+		w.Close()
+		return nil, nil, err
+	}
+	return r, w, nil
+}
+
+// unblock makes writes to a file fail instead of wait, also in processes that have it
+// already. NGINX ignores that on its logs: a line is lost, no request. It must be
+// called after a process got the file, since passing it on undoes it.
+func unblock(f *os.File) error { return syscall.SetNonblock(int(f.Fd()), true) }

@@ -1,0 +1,132 @@
+package dataplane_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/porttest"
+)
+
+// A flooded program has a host of a tenant whose requests each make NGINX log almost 2
+// KB, and another tenant's host.
+func flooded(t *testing.T) string {
+	return served("one", headgatetest.StartEcho(t, "one")) + served("dead", headgatetest.Address(porttest.Free(t))) +
+		headgatetest.Ingress("a", "a.test", "/", "one") + headgatetest.Ingress("flood", "flood.test", "/", "dead")
+}
+
+// flood has NGINX log twice as much as its pipes and the controller's queue hold
+// together, and says how many requests of the other tenant were answered, of how many.
+func (p *program) flood() (answered, asked int) {
+	p.t.Helper()
+	client := &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 4}}
+	defer client.CloseIdleConnections()
+	get := func(host, path string) (int, error) {
+		request, err := http.NewRequest("GET", "http://"+headgatetest.Address(p.http)+path, nil)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		request.Host = host
+		response, err := client.Do(request)
+		if err != nil {
+			return 0, err
+		}
+		return response.StatusCode, response.Body.Close()
+	}
+	const lineBytes, each = 1900, 200
+	path := "/" + strings.Repeat("x", lineBytes)
+	for i := range (6 << 20) / lineBytes {
+		if status, err := get("flood.test", path); err != nil || status != 502 && status != 504 {
+			p.t.Errorf("request %d that is logged: %d, %v", i, status, err)
+			return answered, asked
+		}
+		if i%each != 0 {
+			continue
+		}
+		asked++
+		if status, err := get("a.test", "/"); err == nil && status == 200 {
+			answered++
+		}
+	}
+	return answered, asked
+}
+
+// Finding C1: a controller that does not run any more costs lines of the log, not
+// requests.
+func checkControllerHangs(t *testing.T, binary string) {
+	t.Parallel()
+	p := startProgram(t, binary, flooded(t))
+	p.open(true)
+	p.wantHealth("with NGINX", 200, "ok")
+	kill(t, p.cmd.Process.Pid, syscall.SIGSTOP)
+	defer kill(t, p.cmd.Process.Pid, syscall.SIGCONT)
+	answered, asked := p.flood()
+	t.Logf("the other tenant: %d of %d requests were answered", answered, asked)
+	if answered != asked || asked < 2 {
+		t.Errorf("the other tenant: %d of %d requests were answered", answered, asked)
+	}
+}
+
+// Nor does one of its outputs that nobody reads stop NGINX or the controller.
+func checkLogsAreNotRead(t *testing.T, binary string) {
+	t.Parallel()
+	r, stderr, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer stderr.Close()
+	full(t, stderr)
+	// NGINX can't open a socket by name: its access log goes through the controller.
+	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, reader := os.NewFile(uintptr(pair[0]), "stdout"), os.NewFile(uintptr(pair[1]), "reader")
+	defer stdout.Close()
+	defer reader.Close()
+	p := startProgramWith(t, binary, stdout, stderr, flooded(t))
+	p.open(true)
+	p.wantHealth("with NGINX", 200, "ok")
+	answered, asked := p.flood()
+	if answered != asked || asked < 2 {
+		t.Errorf("the other tenant: %d of %d requests were answered", answered, asked)
+	}
+	p.write("manifests/more.yaml", headgatetest.Ingress("more", "more.test", "/", "one"), 0o644)
+	headgatetest.Eventually(t, "a change is served", func() bool {
+		l := &line{port: p.http}
+		defer l.close()
+		return l.post("more.test") == nil
+	})
+	var dropped float64
+	for line := range strings.Lines(p.metrics()) {
+		if strings.HasPrefix(line, "headgate_log_lines_dropped_total") {
+			fmt.Sscanf(line, "headgate_log_lines_dropped_total %g", &dropped)
+		}
+	}
+	if dropped < 100 {
+		t.Errorf("the metric says that %v lines were dropped", dropped)
+	}
+	p.end()
+	if !p.cmd.ProcessState.Success() {
+		t.Errorf("it left with %s", p.cmd.ProcessState)
+	}
+}
+
+// full fills a pipe.
+func full(t *testing.T, w *os.File) {
+	t.Helper()
+	if err := w.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := w.Write(make([]byte, 4096)); err != nil {
+			return
+		}
+	}
+}
