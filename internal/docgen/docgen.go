@@ -71,7 +71,8 @@ func Annotations(features []feature.Feature, refused []Refusal, missing []string
 	}
 	b.WriteString("\n## Not supported yet\n\n")
 	closed, idle := split(missing, denied)
-	paragraph(&b, "These annotations control access. All paths of an Ingress with one of them answer 503 (except if an allowlist is 0.0.0.0/0,::/0):", closed)
+	paragraph(&b, "These annotations control access, or may do so. All paths of an Ingress with one of them answer 503, except if an allowlist is 0.0.0.0/0,::/0, "+
+		"if the value turns the feature off, or if a snippet changes only responses, buffers and timeouts. While the key `allow-snippet-annotations` is false, snippets have no effect:", closed)
 	paragraph(&b, "These annotations have no effect, and a finding reports each of them:", idle)
 	refusals(&b, refused)
 	return b.String()
@@ -117,7 +118,8 @@ func Keys(features []feature.Feature, refused []Refusal, missing []string) strin
 	}
 	b.WriteString("\n## Not supported yet\n\n")
 	closed, idle := split(missing, denied)
-	paragraph(&b, "These keys control access. If the ConfigMap has a value for one of them, all paths answer 503:", closed)
+	paragraph(&b, "These keys control access, or may do so. If the ConfigMap has a value for one of them, all paths answer 503, "+
+		"except if the value is false, or if a snippet changes only responses, buffers and timeouts:", closed)
 	paragraph(&b, "These keys have no effect, and a finding reports each of them:", idle)
 	refusals(&b, refused)
 	return b.String()

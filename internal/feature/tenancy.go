@@ -15,6 +15,10 @@ var (
 		Key: "annotations-risk-level", Default: High, Parse: parseRisk, Scope: ScopeProcess,
 		Doc: "The highest risk that annotations can have. The paths of an Ingress with an annotation of a higher risk answer 503.",
 	}
+	allowSnippets = Setting[bool]{
+		Key: "allow-snippet-annotations", Parse: Bool, Scope: ScopeProcess,
+		Doc: "Allows the annotations with NGINX configuration: configuration-snippet, server-snippet, auth-snippet and modsecurity-snippet. None of them is supported yet: where they may control access, the paths of the Ingress answer 503.",
+	}
 	wordBlocklist = Setting[[]string]{
 		Key: "annotation-value-word-blocklist", Parse: List, Scope: ScopeProcess,
 		Doc: "Words that annotation values must not contain, separated by commas. The paths of an Ingress with such a value answer 503.",
@@ -41,8 +45,11 @@ func Exempt(v Values, path string) bool {
 
 // Tenancy are the settings that restrict or exempt tenants.
 func Tenancy() []AnySetting {
-	return []AnySetting{crossNamespace, riskLevel, wordBlocklist, noAuthLocations}
+	return []AnySetting{crossNamespace, riskLevel, allowSnippets, wordBlocklist, noAuthLocations}
 }
+
+// AllowsSnippets reports whether the administrator lets snippets of tenants count.
+func AllowsSnippets(v Values) bool { return allowSnippets.Get(v) }
 
 // parseRisk takes any text that is not a level for the lowest, as ingress-nginx
 // does: a typo forbids more, never less.

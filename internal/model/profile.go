@@ -259,6 +259,8 @@ type Process struct {
 	BackendIdle, BackendAge time.Duration
 	// ServerTokens leaves the Server header in responses.
 	ServerTokens bool
+	// Upgrades are the protocols that backends may be asked to change to.
+	Upgrades Upgrades
 	// Stapling sends OCSP responses with certificates. It is not in nginx.conf: a
 	// change needs no reload.
 	Stapling bool

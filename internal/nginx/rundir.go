@@ -21,7 +21,7 @@ const maxSocketName = 107
 //	files/                      static files that nginx.conf names
 //	lua/                        Lua files, which workers read
 //	sock/                       unix sockets, NGINX's and the controller's, 0700
-//	tmp/                        the workers' temporary files, 0700 and theirs
+//	tmp/                        the workers' temporary files, and sockets that only they reach, 0700 and theirs
 //	lock                        held while the controller lives
 type RunDir struct {
 	path   string
@@ -370,8 +370,11 @@ func (d *RunDir) Keep(folder string, files map[string][]byte) error {
 // removeSocket removes the socket of a killed NGINX, which would prevent its
 // successor from listening.
 func (d *RunDir) removeSocket() error {
-	if err := os.Remove(d.Socket()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove the old socket: %w", err)
+	own := filepath.Join(d.path, "tmp", "own_")
+	for _, name := range []string{d.Socket(), own + "http.sock", own + "https.sock"} {
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove the old socket: %w", err)
+		}
 	}
 	return nil
 }

@@ -56,11 +56,19 @@ func withAccess(p model.Profile) model.Profile {
 	return p
 }
 
+func upgrades(names ...string) model.Upgrades {
+	u, err := model.NewUpgrades(names...)
+	if err != nil {
+		panic(err)
+	}
+	return u
+}
+
 func usualProcess() model.Process {
 	return model.Process{
 		ShutdownTimeout: 240 * time.Second, AccessLog: true, HTTP2: true, ClientKeepalive: 75 * time.Second, ClientRequests: 1000,
 		ClientHeaderTimeout: time.Minute, ClientBodyTimeout: time.Minute,
-		BackendConnections: 320, BackendRequests: 10000, BackendIdle: time.Minute, BackendAge: time.Hour,
+		Upgrades: upgrades("websocket"), BackendConnections: 320, BackendRequests: 10000, BackendIdle: time.Minute, BackendAge: time.Hour,
 		TLS: model.TLS{
 			Versions: model.TLS12 | model.TLS13, Ciphers: model.IntermediateCiphers(), SessionCache: 10 * mib, SessionTimeout: 10 * time.Minute,
 			BufferSize: 4 * kib,

@@ -15,7 +15,12 @@ local _M = {}
 local set_current_peer = balancer.set_current_peer
 local set_more_tries = balancer.set_more_tries
 
-local LOOPBACK = "127.0.0.1"
+-- The sockets of calls to this NGINX itself. Only workers can reach them: NGINX takes
+-- the client's address from these calls.
+local function own_socket(scheme)
+    return "unix:" .. settings.run_dir .. "/tmp/own_" .. scheme .. ".sock"
+end
+local OWN_HTTP, OWN_HTTPS = own_socket("http"), own_socket("https")
 
 
 -- prepare(request, name, callee) -> the call, from then on request.calls[name],
@@ -25,7 +30,7 @@ local LOOPBACK = "127.0.0.1"
 function _M.prepare(request, name, callee)
     local call = {}
     if callee.own then
-        call.port = callee.secure and settings.https_port or settings.http_port
+        call.own = callee.secure and OWN_HTTPS or OWN_HTTP
     else
         call.backend = units.with_endpoints(callee.backend, request.revision)
         if not call.backend then
@@ -47,7 +52,7 @@ function _M.balance(name)
     if not call then
         error("a call that no request has")
     end
-    local address, port = LOOPBACK, call.port
+    local address, port = call.own, nil
     if call.backend then
         address, port = call.backend:next()
         if not call.tried then

@@ -186,6 +186,12 @@ local function same_access(a, b)
 end
 
 
+-- same_access(a, b) of two routes that find found.
+function _M.same_access(a, b)
+    return same_access(a.redirect_to_slash or a, b.redirect_to_slash or b)
+end
+
+
 -- tls_of(packed) -> { sessions, phases }, false if there are no TLS policies.
 local function tls_of(packed)
     if not packed then

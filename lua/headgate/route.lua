@@ -2,6 +2,7 @@
 -- and sends it to its location.
 local access = require "headgate.access"
 local features = require "headgate.features"
+local hosts = require "headgate.host"
 local log = require "headgate.log"
 local memory = require "headgate.memory"
 local names = require "headgate.names"
@@ -18,6 +19,7 @@ local ngx_header = ngx.header
 local ngx_req = ngx.req
 local ngx_var = ngx.var
 local string_find = string.find
+local string_gsub = string.gsub
 
 local HEALTHY = 200
 local BAD_REQUEST = 400
@@ -25,6 +27,10 @@ local NOT_FOUND = 404
 local FORBIDDEN = 403
 local INTERNAL_ERROR = 500
 local UNAVAILABLE = 503
+local TOO_EARLY = 425
+
+-- What a replay of these does not change.
+local SAFE = { GET = true, HEAD = true, OPTIONS = true, TRACE = true }
 
 local DEFAULT_HOST = names.DEFAULT
 local STATUS_PATH = "/nginx_status"
@@ -80,6 +86,37 @@ local function has_ambiguous_path(target)
 end
 
 
+-- leads_elsewhere reports whether a path leads to another route with other access.
+local function leads_elsewhere(host, route, path)
+    local other, err = host:find(path)
+    return err or other and not hosts.same_access(route, other)
+end
+
+
+-- is_read_otherwise reports whether a server that removes parameters from a path
+-- ("/a;b=c/d"), takes backslashes for slashes, or does both, would find what other
+-- clients may ask for.
+local function is_read_otherwise(host, route, path)
+    local turned = string_gsub(path, "\\", "/")
+    local bare = string_gsub(path, ";[^/]*", "")
+    local both = string_gsub(turned, ";[^/]*", "")
+    for _, other in ipairs({ turned, bare, both }) do
+        other = string_gsub(other, "//+", "/")
+        if other ~= path and leads_elsewhere(host, route, other) then
+            return true
+        end
+    end
+    return false
+end
+
+
+-- may_be_replayed reports whether the request came before its connection's handshake was
+-- over, by the client or by a proxy before this one, and may change something.
+local function may_be_replayed()
+    return ngx_var.hg_early_data == "1" and not SAFE[ngx_req.get_method()]
+end
+
+
 -- find finds the request's route and fills in its table, or ends the request.
 local function find(host_name, revision)
     local globals = units.globals(revision)
@@ -120,6 +157,10 @@ local function find(host_name, revision)
     request.route = route
     if host.cleans_paths then
         request.ambiguous_path = has_ambiguous_path(ngx_var.request_uri)
+        if (string_find(path, ";", 1, true) or string_find(path, "\\", 1, true))
+            and is_read_otherwise(host, route, path) then
+            return requests.finish(request, BAD_REQUEST)
+        end
     end
     return request
 end
@@ -180,6 +221,9 @@ local function handle(revision, jumped)
         return requests.finish(request, UNAVAILABLE)
     end
     local phases = route.phases
+    if settings.early_data and phases.authenticate and may_be_replayed() then
+        return requests.finish(request, TOO_EARLY)
+    end
     if phases.rewrite then
         features.run(phases.rewrite, request)
     end
@@ -225,7 +269,7 @@ end
 -- connection: NGINX says so in the answer if a location on the request's way has
 -- no keep-alive. A connection that is upgraded has no further request to lose.
 local function is_to_leave()
-    return draining and ngx_req.http_version() < 2 and not ngx_var.http_upgrade
+    return draining and ngx_req.http_version() < 2 and ngx_var.hg_upgrade == ""
 end
 
 

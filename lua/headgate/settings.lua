@@ -12,6 +12,7 @@
 --   reject_unknown  whether TLS handshakes for names that no host has are rejected
 --   access_log      whether the access log is written
 --   piped_log       whether the controller reads the access log from a pipe
+--   early_data      whether requests may come in the first message of a handshake
 --   jit_stack       bytes of the stack of a match
 --   tries, max_tries
 --                   the default and the maximum of tries of a request

@@ -105,14 +105,25 @@ func TestDynamicAnnotationsUnderLoad(t *testing.T) {
 
 // unseen are annotations of which nothing is pushed, with the reason.
 var unseen = map[string]string{
-	"auth-keepalive":            "it has no effect",
-	"auth-keepalive-requests":   "the same",
-	"auth-keepalive-share-vars": "the same",
-	"auth-keepalive-timeout":    "the same",
-	"allowlist-source-range":    "not supported: there is no good value",
-	"auth-tls-secret":           "the same",
-	"denylist-source-range":     "the same",
-	"whitelist-source-range":    "the same",
+	"auth-keepalive":                        "it has no effect",
+	"auth-keepalive-requests":               "the same",
+	"auth-keepalive-share-vars":             "the same",
+	"auth-keepalive-timeout":                "the same",
+	"allowlist-source-range":                "not supported: there is no good value",
+	"auth-snippet":                          "the same",
+	"auth-tls-error-page":                   "the same",
+	"auth-tls-match-cn":                     "the same",
+	"auth-tls-pass-certificate-to-upstream": "the same",
+	"auth-tls-verify-client":                "the same",
+	"auth-tls-verify-depth":                 "the same",
+	"configuration-snippet":                 "the same",
+	"enable-modsecurity":                    "the same",
+	"enable-owasp-core-rules":               "the same",
+	"modsecurity-snippet":                   "the same",
+	"server-snippet":                        "the same",
+	"auth-tls-secret":                       "the same",
+	"denylist-source-range":                 "the same",
+	"whitelist-source-range":                "the same",
 }
 
 // maxCourses bounds how many of an annotation's cases are gone through.

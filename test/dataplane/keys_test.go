@@ -61,6 +61,14 @@ var tenancyKeys = []keyCase{
 	{key: "whitelist-source-range", before: "-", after: "127.0.0.0/8", service: "echo", see: status, was: "200", is: "503"},
 	{key: "denylist-source-range", before: "-", after: "10.0.0.0/8", service: "echo", see: status, was: "200", is: "503"},
 	{key: "block-cidrs", before: "-", after: "10.0.0.0/8", service: "echo", see: status, was: "200", is: "503"},
+	{key: "enable-modsecurity", before: "-", after: "true", service: "echo", see: status, was: "200", is: "503"},
+	{key: "http-snippet", before: "-", after: "deny all;", service: "echo", see: status, was: "200", is: "503"},
+	{key: "server-snippet", before: "gzip on;", after: "deny all;", service: "echo", see: status, was: "200", is: "503"},
+	{key: "location-snippet", before: "-", after: "deny all;", service: "echo", see: status, was: "200", is: "503"},
+	{
+		key: "allow-snippet-annotations", before: "-", after: "true", beside: []string{"annotations-risk-level: Critical"},
+		service: "echo", annotations: []string{"configuration-snippet: deny all;"}, see: status, was: "200", is: "503",
+	},
 	{key: "block-user-agents", before: "-", after: "unwanted", service: "echo", see: status, was: "200", is: "503"},
 	{key: "block-referers", before: "-", after: "unwanted", service: "echo", see: status, was: "200", is: "503"},
 }

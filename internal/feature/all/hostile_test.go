@@ -77,14 +77,25 @@ var countsAs = map[[2]string]string{
 
 // idle are the annotations of which no good value does anything.
 var idle = map[string]string{
-	"auth-keepalive":            "how connections are kept is not the annotation's",
-	"auth-keepalive-requests":   "the same",
-	"auth-keepalive-share-vars": "the same",
-	"auth-keepalive-timeout":    "the same",
-	"allowlist-source-range":    "not supported: there is no good value",
-	"auth-tls-secret":           "the same",
-	"denylist-source-range":     "the same",
-	"whitelist-source-range":    "the same",
+	"auth-keepalive":                        "how connections are kept is not the annotation's",
+	"auth-keepalive-requests":               "the same",
+	"auth-keepalive-share-vars":             "the same",
+	"auth-keepalive-timeout":                "the same",
+	"allowlist-source-range":                "not supported: there is no good value",
+	"auth-snippet":                          "the same",
+	"auth-tls-error-page":                   "the same",
+	"auth-tls-match-cn":                     "the same",
+	"auth-tls-pass-certificate-to-upstream": "the same",
+	"auth-tls-verify-client":                "the same",
+	"auth-tls-verify-depth":                 "the same",
+	"configuration-snippet":                 "the same",
+	"enable-modsecurity":                    "the same",
+	"enable-owasp-core-rules":               "the same",
+	"modsecurity-snippet":                   "the same",
+	"server-snippet":                        "the same",
+	"auth-tls-secret":                       "the same",
+	"denylist-source-range":                 "the same",
+	"whitelist-source-range":                "the same",
 }
 
 // A setup is the annotations that another one may need beside it.

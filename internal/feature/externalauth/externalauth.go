@@ -37,10 +37,15 @@ var (
 	global = newSettings(globalAuthURL)
 
 	authURL = feature.Setting[target]{
-		Annotation: "auth-url", Parse: feature.Optional(parseURL), OnInvalid: feature.Deny, Risk: feature.High,
+		Annotation: "auth-url", Parse: parseURL, OnInvalid: feature.Deny, Risk: feature.High,
 		Doc: "The URL of the auth service, which authenticates each request. The status 2xx allows the request, 401 and 403 are returned to the client, and with any other status the client gets 500.",
 	}
-	globalAuthURL = everywhere(authURL, takesGlobal)
+	globalAuthURL = func() feature.Setting[target] {
+		s := everywhere(authURL, takesGlobal)
+		// Charts write empty keys.
+		s.Parse = feature.Optional(parseURL)
+		return s
+	}()
 )
 
 func asksOwn(v feature.Values) bool { return authURL.Get(v).set() }

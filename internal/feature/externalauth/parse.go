@@ -38,6 +38,9 @@ var (
 // and query. The host may be $host, and no other variable: with
 // one that clients set, they could choose the service that authenticates them.
 func parseURL(text string) (target, error) {
+	if text == "" {
+		return target{}, errors.New("must not be empty: without an auth service, remove the annotation")
+	}
 	if _, err := checkURL(text); err != nil {
 		return target{}, err
 	}

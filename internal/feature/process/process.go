@@ -4,6 +4,7 @@ package process
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -80,11 +81,36 @@ var (
 		Key: "upstream-keepalive-timeout", Default: 60 * time.Second, Parse: feature.Seconds(1, maxSeconds), Scope: feature.ScopeProcess,
 		Doc: "Maximum number of seconds that a connection to an endpoint can be idle.",
 	}
+	upgrades = feature.Setting[model.Upgrades]{
+		Key: "upgrade-protocols", Default: websocket(), Parse: parseUpgrades, Scope: feature.ScopeProcess,
+		Doc: "Protocols that clients may ask backends to change to by the header Upgrade, separated by commas. For others, the header is removed.",
+	}
 	backendAge = feature.Setting[time.Duration]{
 		Key: "upstream-keepalive-time", Default: time.Hour, Parse: feature.Duration, Scope: feature.ScopeProcess,
 		Doc: "Maximum age of a connection to an endpoint.",
 	}
 )
+
+const maxUpgrades = 16
+
+func parseUpgrades(text string) (model.Upgrades, error) {
+	names, err := feature.List(text)
+	if err == nil && len(names) > maxUpgrades {
+		err = fmt.Errorf("must be at most %d protocols", maxUpgrades)
+	}
+	if err != nil {
+		return model.Upgrades{}, err
+	}
+	return model.NewUpgrades(names...)
+}
+
+func websocket() model.Upgrades {
+	u, err := model.NewUpgrades("websocket")
+	if err != nil {
+		panic(err)
+	}
+	return u
+}
 
 func workerCount(text string) (int, error) {
 	if text == "auto" {
@@ -105,7 +131,7 @@ func Feature() feature.Feature {
 		Settings: []feature.AnySetting{
 			workers, shutdownTimeout, reloadBurst, reloadInterval, reloadGenerations, disableAccessLog, useHTTP2, serverTokens,
 			keepAlive, keepAliveRequests, clientHeaderTimeout, clientBodyTimeout,
-			backendConnections, backendRequests, backendIdle, backendAge,
+			backendConnections, backendRequests, backendIdle, backendAge, upgrades,
 		},
 		Process: apply,
 	}
@@ -129,4 +155,5 @@ func apply(v feature.Values, out *feature.ProcessOut) {
 	p.BackendRequests = backendRequests.Get(v)
 	p.BackendIdle = backendIdle.Get(v)
 	p.BackendAge = backendAge.Get(v)
+	p.Upgrades = upgrades.Get(v)
 }

@@ -1,28 +1,50 @@
 // Package unsupported denies routes that ask for access control that Headgate does
-// not support yet: they answer 503. If the annotations were ignored, routes that
+// not support yet: they answer 503. If the settings were ignored, routes that
 // their owner believes to be protected would be open.
 //
-// An annotation is removed from this list when a feature supports it.
+// A setting is removed from this list when a feature supports it.
 package unsupported
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
 )
 
 var settings = []feature.AnySetting{
 	guard("auth-tls-secret", "Requires a client certificate."),
+	clientCertificate("auth-tls-verify-client", "off", "Says whether a client certificate is required."),
+	clientCertificate("auth-tls-verify-depth", "", "Limits the length of the chains of client certificates."),
+	clientCertificate("auth-tls-match-cn", "", "Allows only the client certificates with this name."),
+	clientCertificate("auth-tls-error-page", "", "Redirects clients without a valid certificate."),
+	clientCertificate("auth-tls-pass-certificate-to-upstream", "false", "Passes the client certificate to the backend."),
 	allowlist("allowlist-source-range", "Allows only the listed client addresses."),
 	allowlist("whitelist-source-range", "The old name of allowlist-source-range."),
 	guard("denylist-source-range", "Denies the listed client addresses."),
+	firewall("enable-modsecurity", "enable-modsecurity", "Has ModSecurity inspect requests."),
+	firewall("enable-owasp-core-rules", "", "Has ModSecurity apply the rules of OWASP."),
 	guardKey("whitelist-source-range", "Allows only the listed client addresses."),
 	guardKey("denylist-source-range", "Denies the listed client addresses."),
 	guardKey("block-cidrs", "Denies the listed client addresses."),
 	guardKey("block-user-agents", "Denies the listed user agents."),
 	guardKey("block-referers", "Denies the listed referers."),
+	snippetKey("http-snippet", "NGINX configuration for all servers."),
+	snippetKey("server-snippet", "NGINX configuration for all hosts."),
+	snippetKey("location-snippet", "NGINX configuration for all paths."),
+	configurationSnippet, serverSnippet, authSnippet, modsecuritySnippet,
 }
+
+// Snippets of tenants count only where the administrator allows them, as in
+// ingress-nginx.
+var (
+	configurationSnippet = snippetAnnotation("configuration-snippet", "NGINX configuration for the paths of the Ingress.")
+	serverSnippet        = snippetAnnotation("server-snippet", "NGINX configuration for the hosts of the Ingress.")
+	authSnippet          = snippetAnnotation("auth-snippet", "NGINX configuration for the requests to the auth service.")
+	modsecuritySnippet   = snippetAnnotation("modsecurity-snippet", "Rules for ModSecurity.")
+)
 
 func guardKey(key, doc string) feature.Setting[string] {
 	return feature.Setting[string]{
@@ -38,6 +60,52 @@ func guard(annotation, doc string) feature.Setting[string] {
 		Doc: doc + " Not supported yet: the paths of the Ingress answer 503.",
 	}
 }
+
+// clientCertificate denies with any value but one that asks for nothing, and
+// without auth-tls-secret too: who writes it believes that clients have
+// certificates.
+func clientCertificate(annotation, nothing, doc string) feature.Setting[string] {
+	s := guard(annotation, doc)
+	s.Parse = feature.Optional(func(text string) (string, error) {
+		if text == nothing {
+			return text, nil
+		}
+		return refuse(text)
+	})
+	return s
+}
+
+// firewall denies unless it is off. As in ingress-nginx, the annotation turns off what
+// the key turns on.
+func firewall(annotation, key, doc string) feature.Setting[bool] {
+	return feature.Setting[bool]{
+		Annotation: annotation, Key: key, OnInvalid: feature.Deny, Risk: feature.Low,
+		Parse: feature.Optional(func(text string) (bool, error) {
+			if on, err := strconv.ParseBool(text); err == nil && !on {
+				return false, nil
+			}
+			_, err := refuse(text)
+			return false, err
+		}),
+		Doc: doc + " Not supported yet: the paths that it applies to answer 503, unless it is false.",
+	}
+}
+
+func snippetAnnotation(annotation, doc string) feature.Setting[string] {
+	return feature.Setting[string]{
+		Annotation: annotation, Parse: anyText, Risk: feature.Critical,
+		Doc: doc + " Not supported yet: while the key allow-snippet-annotations is true, the paths of the Ingress answer 503, unless the text changes only responses, buffers and timeouts.",
+	}
+}
+
+func snippetKey(key, doc string) feature.Setting[string] {
+	return feature.Setting[string]{
+		Key: key, Parse: anyText,
+		Doc: doc + " Not supported yet: all paths answer 503, unless the text changes only responses, buffers and timeouts.",
+	}
+}
+
+func anyText(text string) (string, error) { return text, nil }
 
 // allowlist accepts a list of all addresses: the solver of cert-manager has one, and
 // without it certificates would not be renewed.
@@ -55,9 +123,9 @@ func allowlist(annotation, doc string) feature.Setting[string] {
 	return s
 }
 
-func refuse(string) (string, error) {
-	return "", feature.NotImplemented("this setting, which controls access, is not supported yet")
-}
+const refusal = "this setting, which controls access, is not supported yet"
+
+func refuse(string) (string, error) { return "", feature.NotImplemented(refusal) }
 
 // Feature denies routes with access control that is not supported.
 func Feature() feature.Feature {
@@ -65,5 +133,25 @@ func Feature() feature.Feature {
 		Name:     "unsupported",
 		Doc:      "Denies routes whose access control is not supported yet.",
 		Settings: settings,
+		Route:    route,
+	}
+}
+
+// route denies routes with a snippet that may control access, and reports others.
+func route(v feature.Values, out *feature.RouteOut) {
+	for _, s := range settings {
+		d := s.Spec()
+		text, ok := d.Get(v).(string)
+		if !ok || text == "" || !strings.HasSuffix(d.Annotation+d.Key, "-snippet") {
+			continue
+		}
+		switch {
+		case d.Annotation != "" && !feature.AllowsSnippets(v):
+			out.Warn(s, finding.NotImplemented, "snippets are not supported yet, and the key allow-snippet-annotations does not allow them", "it has no effect")
+		case d.Annotation == modsecuritySnippet.Annotation && d.Key == "" || mayGuard(text, d.Key == "http-snippet"):
+			out.Deny(s, finding.NotImplemented, "snippets are not supported yet, and this one may control access")
+		default:
+			out.Warn(s, finding.NotImplemented, "snippets are not supported yet", "it has no effect")
+		}
 	}
 }
