@@ -34,7 +34,7 @@ func main() {
 	os.Exit(status)
 }
 
-// logTimeout is how long the end waits for somebody to read the last lines of the log.
+// logTimeout is how long the end waits for a reader to take the last lines of the log.
 const logTimeout = time.Second
 
 // An exitStatus is the exit status of a command other than 0, or 1 with an error.

@@ -1,5 +1,5 @@
 // Package linequeue has a writer that never waits for the one behind it: a log that
-// nobody reads must not stop those who write to it.
+// is not read must not stop those who write to it.
 package linequeue
 
 import (
@@ -23,7 +23,7 @@ type Writer struct {
 	dropped int
 	// busy is set while a line is written.
 	busy bool
-	// idle is closed when nothing waits any more; nil while nobody asks.
+	// idle is closed when nothing waits any more; nil while no caller waits.
 	idle chan struct{}
 	wake chan struct{}
 }

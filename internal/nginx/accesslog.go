@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// copyTimeout is how long the end waits for somebody to read the access log.
+// copyTimeout is how long the end waits for a reader of the access log.
 const copyTimeout = 2 * time.Second
 
 // An AccessLog connects NGINX's access log to the controller's standard output.
@@ -89,7 +89,7 @@ func (a *AccessLog) pass(cmd *exec.Cmd) {
 	}
 }
 
-// Close waits until everything that NGINX wrote has been copied, unless nobody reads
+// Close waits until everything that NGINX wrote has been copied, unless no process reads
 // it. It must be called after NGINX has ended.
 func (a *AccessLog) Close() {
 	if a.pipe != nil {

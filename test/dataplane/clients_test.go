@@ -98,7 +98,7 @@ func TestUpgrades(t *testing.T) {
 				passes = passes || strings.EqualFold(a, header)
 			}
 			if want := map[bool]string{true: header + " upgrade", false: ""}[passes]; got != want || (status == 101) != passes {
-				t.Errorf("Upgrade: %s: the backend got %q, status %d; allowed are %v", header, got, status, allowed)
+				t.Errorf("Upgrade: %s: the backend got %q, status %d; allowed: %v", header, got, status, allowed)
 			}
 		}
 	}
@@ -158,7 +158,7 @@ func TestEarlyData(t *testing.T) {
 	if err := os.WriteFile(early, []byte(get), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// Where the handshake is over before NGINX reads the request, it is no replay.
+	// Where the handshake is over before NGINX reads the request, it is not a replay.
 	headgatetest.Eventually(t, "the backend learns of early data", func() bool {
 		if out := run(get, "-sess_out", session); strings.Contains(out, "Early-Data") {
 			t.Fatalf("a request that is not early: %s", out)

@@ -72,7 +72,7 @@ func checkControllerHangs(t *testing.T, binary string) {
 	}
 }
 
-// Nor does one of its outputs that nobody reads stop NGINX or the controller.
+// Nor does one of its outputs that is not read stop NGINX or the controller.
 func checkLogsAreNotRead(t *testing.T, binary string) {
 	t.Parallel()
 	r, stderr, err := os.Pipe()

@@ -99,7 +99,7 @@ func wordEnd(text string, i int) int {
 		case '\\':
 			i++
 		case '$':
-			// ${name} is no block.
+			// ${name} is not a block.
 			if i+1 < len(text) && text[i+1] == '{' {
 				end := strings.IndexByte(text[i:], '}')
 				if end < 0 {
