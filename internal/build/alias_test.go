@@ -69,7 +69,7 @@ func TestManyAliasesOfManyHosts(t *testing.T) {
 			t.Fatalf("%s: %+v, %v", name, n, fs)
 		}
 	}
-	if p, _, _, fs := b.NamePatterns(v); len(p.Regexes) != len(expressions) || len(fs) == 0 || len(fs) > 100 {
+	if p, _, _, fs := b.NamePatterns(v); len(p.Regexes) != 64 || len(fs) == 0 || len(fs) > 250 {
 		t.Errorf("%d expressions, %d findings", len(p.Regexes), len(fs))
 	}
 	// What only the younger one claims: all its hosts are looked at, once.
@@ -137,7 +137,9 @@ func TestMaxExpressions(t *testing.T) {
 	t.Parallel()
 	var objects []metav1.Object
 	for i := range 130 {
-		objects = append(objects, aliased(i, 0, numbered(8, fmt.Sprintf("~i%d-x%%d$", i))...))
+		ing := aliased(i, 0, numbered(8, fmt.Sprintf("~i%d-x%%d$", i))...)
+		ing.Namespace = fmt.Sprintf("team-%d", i/8)
+		objects = append(objects, ing)
 	}
 	p, _, found, fs := newBuilder().NamePatterns(newStore(objects))
 	if !found || len(p.Regexes) != 1000 || len(fs) != 40 {
@@ -151,7 +153,27 @@ func TestMaxExpressions(t *testing.T) {
 	}
 	for _, f := range fs {
 		if f.Code != finding.TooMany || f.Field != "nginx.ingress.kubernetes.io/also" || strings.Contains(f.String(), `\K`) ||
-			!strings.Contains(f.Effect, strings.Replace(strings.TrimPrefix(f.Object, "ingress/shop/app-"), "app-", "i", 1)+"-x") {
+			!strings.Contains(f.Effect, "i"+f.Object[strings.LastIndex(f.Object, "-")+1:]+"-x") {
+			t.Errorf("%s", f)
+		}
+	}
+}
+
+// One namespace has 64 of them, so that others find a place.
+func TestMaxExpressionsOfNamespace(t *testing.T) {
+	t.Parallel()
+	var objects []metav1.Object
+	for i := range 10 {
+		objects = append(objects, aliased(i, 0, numbered(8, fmt.Sprintf("~i%d-x%%d$", i))...))
+	}
+	other := aliased(10, 0, "~other")
+	other.Namespace = "other"
+	p, _, _, fs := newBuilder().NamePatterns(newStore(append(objects, other)))
+	if len(p.Regexes) != 65 || len(fs) != 16 {
+		t.Fatalf("%d expressions, %d findings", len(p.Regexes), len(fs))
+	}
+	for _, f := range fs {
+		if f.Code != finding.TooMany || !strings.HasPrefix(f.Object, "ingress/shop/app-8") && !strings.HasPrefix(f.Object, "ingress/shop/app-9") {
 			t.Errorf("%s", f)
 		}
 	}
@@ -166,7 +188,9 @@ func BenchmarkNamePatterns(b *testing.B) {
 		if i < 125 {
 			aliases = append(aliases, numbered(8, fmt.Sprintf("~i%d-x%%d$", i))...)
 		}
-		objects = append(objects, aliased(i, 0, aliases...))
+		ing := aliased(i, 0, aliases...)
+		ing.Namespace = fmt.Sprintf("team-%d", i/8)
+		objects = append(objects, ing)
 	}
 	s, builder := newStore(objects), newBuilder()
 	for b.Loop() {

@@ -179,6 +179,8 @@ func New(s Settings) *Controller {
 	has := s.Process.Capabilities().Has
 	lacking := slices.DeleteFunc(feature.Capabilities(), func(c feature.Capability) bool { return slices.Contains(has, string(c)) })
 	builder := build.New(s.Features, s.AnnotationPrefix, lacking...)
+	client := dataplane.New(s.RunDir.Socket())
+	s.Metrics.Registry.MustRegister(metrics.Refusals(client.Refusals))
 	return &Controller{
 		settings: s,
 		log:      s.Log,
@@ -189,7 +191,7 @@ func New(s Settings) *Controller {
 		builder:  builder,
 		desired:  plan.NewDesired(feature.Directives(s.Features)),
 		serving:  make(chan struct{}),
-		client:   dataplane.New(s.RunDir.Socket()),
+		client:   client,
 		workers:  map[int]int{},
 	}
 }

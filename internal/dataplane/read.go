@@ -33,6 +33,9 @@ type State struct {
 	// Kept is the number of requests of that worker that jumped to a profile and
 	// are not done.
 	Kept int `json:"kept"`
+	// Refusals are the numbers of requests for which regular expressions of a namespace
+	// were not tried because they took too much time.
+	Refusals map[string]int64 `json:"refusals"`
 }
 
 // A Worker is a process of NGINX.
@@ -93,6 +96,12 @@ func (c *Client) State(ctx context.Context) (State, error) {
 		return State{}, fmt.Errorf("reading the data plane's state: %w", err)
 	}
 	return state, nil
+}
+
+// Refusals returns those of the State.
+func (c *Client) Refusals(ctx context.Context) (map[string]int64, error) {
+	state, err := c.State(ctx)
+	return state.Refusals, err
 }
 
 // Unit reads a unit, a certificate without its key; ErrNotFound if there is none.

@@ -3,6 +3,9 @@
 package metrics
 
 import (
+	"context"
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promauto"
@@ -20,6 +23,33 @@ type Metrics struct {
 	Findings, Units, Memory                         *prometheus.GaugeVec
 	NginxConfBytes                                  prometheus.Gauge
 	WaitingHosts, OldWorkers, OldGenerations        prometheus.Gauge
+}
+
+// Refusals is a collector of the numbers of requests for which NGINX's workers did not
+// try expressions because a namespace's time was up. read returns them by namespace.
+func Refusals(read func(context.Context) (map[string]int64, error)) prometheus.Collector {
+	return refusals{read, prometheus.NewDesc("headgate_regex_refusals_total",
+		"Number of requests for which regular expressions of a namespace were not tried because they took too much time. "+
+			"The first 100 namespaces are counted by name, others as _others.", []string{"namespace"}, nil)}
+}
+
+type refusals struct {
+	read func(context.Context) (map[string]int64, error)
+	desc *prometheus.Desc
+}
+
+func (r refusals) Describe(to chan<- *prometheus.Desc) { to <- r.desc }
+
+func (r refusals) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	counts, err := r.read(ctx)
+	if err != nil {
+		return // NGINX is being started or has ended.
+	}
+	for namespace, count := range counts {
+		to <- prometheus.MustNewConstMetric(r.desc, prometheus.CounterValue, float64(count), namespace)
+	}
 }
 
 // New creates and registers the metrics.

@@ -165,6 +165,9 @@ type Name struct {
 	// Certificate is the hash of the certificate that the name shows, or
 	// empty for the default certificate.
 	Certificate string
+	// Namespace is that of the Ingress whose time the name takes. Only a
+	// regular expression has one.
+	Namespace string
 }
 
 // A Backend is a Service port with its endpoints.

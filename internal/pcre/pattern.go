@@ -21,8 +21,8 @@ import (
 const (
 	// MatchLimit is how many steps a match may take, for lua_regex_match_limit.
 	// Useful patterns take a few thousand on the longest path; this many usually
-	// take 10 ms, and 0.2 s in the worst known case.
-	MatchLimit = 100_000
+	// take 1 ms, and 20 ms in the worst known case.
+	MatchLimit = 10_000
 	// JITStack is how large a match's stack may become, in bytes, for ngx.re.opt's
 	// jit_stack_size. With PCRE's own 32 KiB "(a|b)*" fails on 4,000 bytes.
 	JITStack = 256 << 10

@@ -142,7 +142,7 @@ func (w *clusterFixture) host(name string) model.Host {
 			Profile: model.Profile{}.With(model.ProfileValue{Name: "size", Number: int64(i)}),
 			Backend: pick(w, "", "ns/a/80", "ns/b/http"),
 			Denied:  w.chance(8),
-			Origin:  model.Origin{Namespace: "ns", Ingress: "i"},
+			Origin:  model.Origin{Namespace: pick(w, "ns", "ns", "other"), Ingress: "i"},
 		}
 		if r.Backend != "" {
 			r.Fallback, r.Default = pick(w, "", "", "ns/c/"), w.chance(4)

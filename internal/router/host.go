@@ -119,16 +119,28 @@ func (h *host) redirect(path string, r *Route) {
 	}
 }
 
-// The time that the patterns of a host may take together, and the number of
-// patterns after which it is checked, as in lua/headgate/host.lua.
 const (
-	patternsBudget = 100 * time.Millisecond
-	patternsStride = 16
+	// patternsBudget is the time that the patterns of one namespace may take for
+	// one request: what a bucket holds in lua/headgate/budget.lua.
+	patternsBudget = 50 * time.Millisecond
+	// longestPath is the maximum length of a path that is compared with patterns
+	// that are more than text, as in lua/headgate/host.lua.
+	longestPath = 4095
 )
 
-// find returns no route if none matches. It returns an error if a pattern reached
-// its limit, or all patterns together took too long: the next route may have
-// weaker access control.
+// A doubtError says that a pattern can't tell whether it matches a path.
+type doubtError struct {
+	status int
+	err    error
+}
+
+func (e *doubtError) Error() string { return e.err.Error() }
+
+func (e *doubtError) Unwrap() error { return e.err }
+
+// find returns no route if none matches. It returns a *doubtError if a pattern reached
+// its limit, or those of its namespace took too long, and the next route that matches is
+// of the same namespace: that may have weaker access control.
 func (h *host) find(path string, now func() time.Time) (won, error) {
 	if len(h.patterns) > 0 {
 		return h.findPattern(path, now)
@@ -150,22 +162,71 @@ func (h *host) find(path string, now func() time.Time) (won, error) {
 }
 
 func (h *host) findPattern(path string, now func() time.Time) (won, error) {
-	var spent time.Duration
-	for i, route := range h.patterns {
-		pattern, err := load(route.Path)
-		matches, began := false, now()
-		if err == nil {
-			matches, err = pattern.Match(path)
-		}
-		if spent += now().Sub(began); err == nil && !matches && (i+1)%patternsStride == 0 && spent > patternsBudget {
-			err = fmt.Errorf("the patterns before it took too long: %w", pcre.ErrLimit)
-		}
-		if err != nil {
-			return won{route: route}, fmt.Errorf("match %s: %w", route.Path, err)
-		}
-		if matches {
+	spent := map[string]time.Duration{}
+	// doubts are the first ones of each namespace, and first is the first of all.
+	doubts := map[string]won{}
+	errs := map[string]*doubtError{}
+	var first won
+	var firstErr *doubtError
+	for _, route := range h.patterns {
+		namespace := route.Origin.Namespace
+		began := now()
+		matches, err := matchPattern(route.Path, path, spent[namespace])
+		spent[namespace] += now().Sub(began)
+		switch {
+		case err != nil:
+			err.err = fmt.Errorf("match %s: %w", route.Path, err.err)
+			if _, known := errs[namespace]; !known {
+				doubts[namespace], errs[namespace] = won{route: route}, err
+			}
+			if firstErr == nil {
+				first, firstErr = won{route: route}, err
+			}
+		case matches:
+			if err, doubtful := errs[namespace]; doubtful {
+				return doubts[namespace], err
+			}
 			return won{route: route}, nil
 		}
 	}
+	if firstErr != nil {
+		return first, firstErr
+	}
 	return won{}, nil
+}
+
+// matchPattern compares a path with a pattern. spent is what those of the same
+// namespace before it took.
+func matchPattern(text, path string, spent time.Duration) (bool, *doubtError) {
+	if plain, ok := plainText(text); ok {
+		return len(path) >= len(plain) && lower(path[:len(plain)]) == lower(plain), nil
+	}
+	if len(path) > longestPath {
+		return false, &doubtError{tooLong, fmt.Errorf("paths of more than %d bytes are not compared with regular expressions", longestPath)}
+	}
+	if spent > patternsBudget {
+		return false, &doubtError{unavailable, fmt.Errorf("the patterns of the same namespace before it took too long: %w", pcre.ErrLimit)}
+	}
+	pattern, err := load(text)
+	if err != nil {
+		return false, &doubtError{internalError, err}
+	}
+	matches, err := pattern.Match(path)
+	if err != nil {
+		return false, &doubtError{internalError, err}
+	}
+	return matches, nil
+}
+
+// plainText returns the text of a pattern that is "^" and plain text, as in
+// lua/headgate/host.lua.
+func plainText(pattern string) (text string, ok bool) {
+	text, ok = strings.CutPrefix(pattern, "^")
+	for i := range len(text) {
+		c := text[i]
+		if (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') && strings.IndexByte("/_~!@#%&=:;,<>'\"`-", c) < 0 {
+			return "", false
+		}
+	}
+	return text, ok
 }

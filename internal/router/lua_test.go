@@ -144,7 +144,7 @@ func complaint(d router.Decision, q question) string {
 	switch {
 	case !right[d.Name.By]:
 		return fmt.Sprintf(" | %s is not found by %q", name, d.Name.By)
-	case (d.Err != nil) != (d.Status >= 500):
+	case (d.Err != nil) != (d.Status >= 500 || d.Status == 414):
 		return fmt.Sprintf(" | %d with the error %v", d.Status, d.Err)
 	case d.Status == 301 && (d.Route == nil || writtenAs(d.Route) != q.path+"/"):
 		return " | redirected by another route"

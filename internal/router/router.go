@@ -70,7 +70,7 @@ const (
 const statusPath = "/nginx_status"
 
 // The status codes of responses by Headgate.
-const redirected, notFound, internalError, unavailable = 301, 404, 500, 503
+const redirected, notFound, tooLong, internalError, unavailable = 301, 404, 414, 500, 503
 
 // errMissing is for units that Lookup does not find.
 var errMissing = errors.New("not found")
@@ -99,9 +99,10 @@ func (r *Router) Route(hostName, path string) Decision {
 		}
 	}
 	won, err := h.find(path, r.settings.Now)
+	doubt := (*doubtError)(nil)
 	switch {
-	case err != nil:
-		d.Status, d.Err = internalError, fmt.Errorf("host %s: %w", name.Host, err)
+	case errors.As(err, &doubt):
+		d.Status, d.Err = doubt.status, fmt.Errorf("host %s: %w", name.Host, err)
 	case won.route == nil:
 		d.Status = notFound
 	case won.redirect:

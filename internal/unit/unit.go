@@ -182,7 +182,7 @@ func FromNamePatterns(p model.NamePatterns) Unit {
 		packed.TrailingWildcards[strings.TrimSuffix(n.Name, "*")] = packName(n)
 	}
 	for _, n := range p.Regexes {
-		packed.Regexes = append(packed.Regexes, PackedRegex{strings.TrimPrefix(n.Name, "~"), packName(n)})
+		packed.Regexes = append(packed.Regexes, PackedRegex{strings.TrimPrefix(n.Name, "~"), n.Namespace, packName(n)})
 	}
 	return pack(PatternsKey, packed)
 }
@@ -198,6 +198,8 @@ type PackedPatterns struct {
 // A PackedRegex is an alias that is a regular expression.
 type PackedRegex struct {
 	Pattern string `json:"pattern"`
+	// Namespace is the one whose time the expression takes.
+	Namespace string `json:"namespace,omitempty"`
 	PackedName
 }
 

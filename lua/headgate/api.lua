@@ -173,6 +173,7 @@ local function get_state()
         broken = some(units.broken()),
         cache = { bytes = bytes, units = count },
         kept = require("headgate.request").kept(),
+        refusals = memory.refusals(),
     })
 end
 

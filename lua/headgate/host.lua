@@ -6,13 +6,16 @@
 -- for what lies below and redirects "/foo" there. All are in tables by path,
 -- and only the lengths that a prefix of this host has are tried, longest
 -- first: the cost depends neither on the number of routes nor on the path.
+local budget = require "headgate.budget"
 local features = require "headgate.features"
-local regex = require "headgate.regex"
+local log = require "headgate.log"
 local settings = require "headgate.settings"
 
 local _M = {}
 
-local clock = regex.clock
+local charge = budget.charge
+local clock = budget.clock
+local is_open = budget.is_open
 local ngx_re_find = ngx.re.find
 local string_byte = string.byte
 local string_lower = string.lower
@@ -123,9 +126,9 @@ end
 
 
 -- add_pattern appends a pattern: they are tried in this order.
-local function add_pattern(host, packed, compiled)
+local function add_pattern(host, packed, compiled, name)
     local text = plain_text(packed.pattern)
-    local list = host.patterns or { expressions = 0 }
+    local list = host.patterns or { expressions = 0, host_name = name }
     host.patterns = list
     if not text then
         list.expressions = list.expressions + 1
@@ -134,6 +137,9 @@ local function add_pattern(host, packed, compiled)
         text = text and string_lower(text),
         pattern = packed.pattern,
         route = compiled,
+        -- Whose time the expression takes, and how often it failed.
+        bucket = budget.of(compiled.namespace or ""),
+        strikes = 0,
     }
 end
 
@@ -204,10 +210,10 @@ local function tls_of(packed)
 end
 
 
--- compile(unit) -> host. cleans_paths is set on a host where access
+-- compile(unit, name) -> host. cleans_paths is set on a host where access
 -- depends on the path that the backend gets: its routes allow different requests, or
 -- an auth service gets the path.
-function _M.compile(unit)
+function _M.compile(unit, name)
     local host = { exact = {}, itself = {}, below = {}, lengths = {}, root = nil }
     local known = {}
     local first
@@ -222,7 +228,7 @@ function _M.compile(unit)
         elseif packed.prefix then
             add_prefix(host, packed, compiled)
         elseif packed.pattern then
-            add_pattern(host, packed, compiled)
+            add_pattern(host, packed, compiled, name)
         else
             error("a route without a path", 0)
         end
@@ -239,49 +245,117 @@ function _M.compile(unit)
 end
 
 
--- The time limit for all expressions of a request together, in seconds of the worker's
--- time, and after how many of them the clock is read. Each one has a limit, but a host
--- may have hundreds that all stay just below it.
-local BUDGET = 0.1
-local STRIDE = 4
+-- A longer path is not compared with expressions: time grows with its length.
+local MAX_PATH = 4095
+-- How often an expression may fail before requests for other namespaces do not wait
+-- for it any more, until the host changes.
+local MAX_STRIKES = 20
+
+local TOO_LONG = 414
+local INTERNAL_ERROR = 500
+local UNAVAILABLE = 503
 
 
--- find_pattern(list, path) -> the first route that matches | nil, err if an
--- expression, or all together, exceeded a limit: it might have matched, and the next
--- route may require less authentication.
-local function find_pattern(list, path)
-    local lower = string_lower(path)
-    local started
-    local tried = 0
-    for i = 1, #list do
-        local candidate = list[i]
-        local text = candidate.text
-        if text then
-            if string_sub(lower, 1, #text) == text then
-                return candidate.route
-            end
-        else
-            if list.expressions >= STRIDE then
-                started = started or clock()
-            end
-            local from, _, err = ngx_re_find(path, candidate.pattern, "ijo")
-            if from then
-                return candidate.route
-            end
-            if err then
-                return nil, "match " .. candidate.pattern .. ": " .. err
-            end
-            tried = tried + 1
-            if tried % STRIDE == 0 and clock() - started > BUDGET then
-                return nil, "match " .. candidate.pattern .. ": the patterns before it took too long"
-            end
-        end
+-- strike counts a failure of an expression. The log gets two lines for it, and not one
+-- for each request.
+local function strike(host_name, candidate, err)
+    candidate.strikes = candidate.strikes + 1
+    if candidate.strikes == 1 then
+        log.err("host ", host_name, ": match ", candidate.pattern, ", of namespace ", candidate.bucket.owner, ": ", err)
+    elseif candidate.strikes == MAX_STRIKES then
+        log.err("host ", host_name, ": match ", candidate.pattern, ", of namespace ", candidate.bucket.owner,
+            ": failed ", MAX_STRIKES,
+            " times: until the host changes, requests for other namespaces are not compared with it")
     end
-    return nil
 end
 
 
--- find(path) -> the route, nil if there is none | nil, err. A route may have
+-- The clock after the expression before, nil for the first one of a request.
+local last_clock
+
+
+-- matches tries an expression on its owner's time. -> whether it matches | nil, the
+-- status that says why this is not known
+local function matches(host_name, candidate, path, visit)
+    if #path > MAX_PATH then
+        return nil, TOO_LONG
+    end
+    local bucket = candidate.bucket
+    if not is_open(bucket) then
+        budget.refuse(bucket, visit)
+        return nil, UNAVAILABLE
+    end
+    local started = last_clock or clock()
+    local from, _, err = ngx_re_find(path, candidate.pattern, "ijo")
+    last_clock = clock()
+    charge(bucket, visit, last_clock - started, not candidate.tried)
+    candidate.tried = true
+    if err then
+        strike(host_name, candidate, err)
+        return nil, INTERNAL_ERROR
+    end
+    return from ~= nil
+end
+
+
+-- settle decides for the namespace of the candidate that matches, where expressions
+-- before it could not tell. -> as find_pattern
+local function settle(list, found, path, visit)
+    local bucket = list[found].bucket
+    for i = 1, found - 1 do
+        local candidate = list[i]
+        if candidate.bucket == bucket and candidate.doubted == visit then
+            if candidate.doubt then
+                return nil, candidate.doubt
+            end
+            local matched, status = matches(list.host_name, candidate, path, visit)
+            if matched or status then
+                return matched and candidate.route or nil, status
+            end
+        end
+    end
+    return list[found].route
+end
+
+
+-- find_pattern(list, path) -> the first route that matches | nil, status if an
+-- expression can't tell whether it does. That ends only requests that would go to a
+-- route of the same namespace otherwise, which may require less authentication: no
+-- namespace decides over the routes of others.
+local function find_pattern(list, path)
+    local lower = string_lower(path)
+    local visit = list.expressions > 0 and budget.visit()
+    last_clock = nil
+    local doubt
+    for i = 1, #list do
+        local candidate = list[i]
+        local text = candidate.text
+        local matched, status
+        if text then
+            matched = string_sub(lower, 1, #text) == text
+        elseif candidate.strikes >= MAX_STRIKES then
+            -- settle tries it, if that matters.
+            doubt = doubt or INTERNAL_ERROR
+            candidate.doubted, candidate.doubt = visit, nil
+        else
+            matched, status = matches(list.host_name, candidate, path, visit)
+            if status then
+                doubt = doubt or status
+                candidate.doubted, candidate.doubt = visit, status
+            end
+        end
+        if matched then
+            if doubt then
+                return settle(list, i, path, visit)
+            end
+            return candidate.route
+        end
+    end
+    return nil, doubt
+end
+
+
+-- find(path) -> the route, nil if there is none | nil, status. A route may have
 -- redirect_to_slash set instead of all else: the route that was written with
 -- a slash at its end.
 function methods.find(self, path)

@@ -23,6 +23,17 @@ local DICTIONARY = "dictionary"
 local SECRET = "secret"
 -- Before a generation, a colon and a pid.
 local ACCEPTING = "accepting:"
+-- Before a namespace: for how many requests its expressions were not tried, and that the
+-- log has had a line about them within the last minute.
+local REFUSALS = "refusals:"
+local TOLD = "told:"
+-- How many namespaces are counted by name. All further ones count as OTHERS.
+local REFUSED = "refused"
+local MAX_REFUSED = 100
+local OTHERS = "_others"
+
+-- In seconds.
+local MINUTE = 60
 
 
 local function names(number)
@@ -234,6 +245,41 @@ function _M.delete(key)
     if dictionary == certificates then
         erase(dictionary, second(key))
     end
+end
+
+
+-- Reports whether the log may have a line about a namespace's expressions: one a
+-- minute.
+function _M.may_tell(namespace)
+    return control:safe_add(TOLD .. namespace, true, MINUTE) == true
+end
+
+
+-- count_refusal counts a request for which expressions were not tried. -> as may_tell
+function _M.count_refusal(namespace)
+    local key = REFUSALS .. namespace
+    if not control:incr(key, 1) then
+        if control:incr(REFUSED, 1, 0) > MAX_REFUSED then
+            key = REFUSALS .. OTHERS
+        end
+        control:incr(key, 1, 0)
+    end
+    return _M.may_tell(namespace)
+end
+
+
+-- The numbers of requests for which expressions were not tried, by namespace; nil if
+-- there are none.
+function _M.refusals()
+    local counts
+    for _, key in ipairs(control:get_keys(0)) do
+        local namespace = string.match(key, "^" .. REFUSALS .. "(.*)$")
+        if namespace then
+            counts = counts or {}
+            counts[namespace] = control:get(key)
+        end
+    end
+    return counts
 end
 
 

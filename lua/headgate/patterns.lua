@@ -1,10 +1,13 @@
 -- The aliases that stand for more than one name.
+local budget = require "headgate.budget"
 local log = require "headgate.log"
-local regexes = require "headgate.regex"
 
 local _M = {}
 
-local clock = regexes.clock
+local charge = budget.charge
+local clock = budget.clock
+local is_open = budget.is_open
+local ngx_now = ngx.now
 local ngx_re_find = ngx.re.find
 local string_find = string.find
 local string_sub = string.sub
@@ -14,10 +17,12 @@ local string_sub = string.sub
 local MAX_REMEMBERED = 10000
 local LONGEST = 253
 
--- The time limit for all expressions of one name together, in seconds of the worker's
--- time; and how often one may exceed it, or the match limit, before it is no longer
--- tried: clients can always send new names.
-local BUDGET = 0.1
+-- For how many seconds a name is taken for unknown after expressions that were not
+-- tried, because their owners' time was up.
+local DOUBTFUL = 1
+
+-- How often an expression may exceed the match limit, or SLOW seconds of the worker's
+-- time, before it is no longer tried: clients can always send new names.
 local SLOW = 0.002
 local MAX_STRIKES = 20
 
@@ -30,7 +35,7 @@ function _M.compile(unit)
     local all = {
         leading_wildcards = unit.leading_wildcards or {},
         trailing_wildcards = unit.trailing_wildcards or {}, regexes = unit.regexes or {},
-        remembered = {}, count = 0,
+        remembered = {}, doubtful = {}, count = 0,
     }
     -- These names can't be sent by clients: see names.with_tls.
     for text, name in pairs(all.leading_wildcards) do
@@ -42,6 +47,7 @@ function _M.compile(unit)
     for _, name in ipairs(all.regexes) do
         name.name = "~" .. name.pattern
         name.strikes = 0
+        name.bucket = budget.of(name.namespace or "")
     end
     return setmetatable(all, meta)
 end
@@ -85,28 +91,52 @@ local function strike(regex, err)
 end
 
 
--- first_regex skips an expression that exceeds the match limit: only its own host is
--- affected. -> the name | nil, whether all together took too long
+-- first_regex skips an expression that exceeds the match limit, or whose owner has no
+-- time left: only its own host is affected. -> the name | nil, whether an expression
+-- was skipped for want of time
 local function first_regex(list, name)
-    local started = #list > 0 and clock()
-    local before = started
+    local doubtful = false
+    local visit = #list > 0 and budget.visit()
+    local before
     for _, regex in ipairs(list) do
         if regex.strikes < MAX_STRIKES then
-            local from, _, err = ngx_re_find(name, regex.pattern, "ijo")
-            if from then
-                return regex
+            local bucket = regex.bucket
+            if is_open(bucket) then
+                before = before or clock()
+                local from, _, err = ngx_re_find(name, regex.pattern, "ijo")
+                local now = clock()
+                local took = now - before
+                before = now
+                charge(bucket, visit, took, not regex.tried)
+                if err or regex.tried and took > SLOW then
+                    strike(regex, err)
+                end
+                regex.tried = true
+                if from then
+                    return regex
+                end
+            else
+                budget.refuse(bucket, visit)
+                doubtful = true
             end
-            local now = clock()
-            if err or now - before > SLOW then
-                strike(regex, err)
-            end
-            if now - started > BUDGET then
-                return nil, true
-            end
-            before = now
         end
     end
-    return nil
+    return nil, doubtful
+end
+
+
+-- remember keeps a result: a name, or false for a name that is unknown.
+local function remember(self, name, found, doubtful)
+    if self.count >= MAX_REMEMBERED then
+        self.remembered, self.doubtful, self.count = {}, {}, 0
+    end
+    self.count = self.count + 1
+    if doubtful then
+        self.doubtful[name] = ngx_now() + DOUBTFUL
+    else
+        self.remembered[name] = found
+        self.doubtful[name] = nil
+    end
 end
 
 
@@ -118,21 +148,17 @@ function methods.find(self, name)
     end
     local found = self.remembered[name]
     if found == nil then
-        local unknown
+        local until_then = self.doubtful[name]
+        if until_then and ngx_now() < until_then then
+            return nil
+        end
+        local doubtful
         found = longest_leading(self.leading_wildcards, name)
             or longest_trailing(self.trailing_wildcards, name)
         if not found then
-            found, unknown = first_regex(self.regexes, name)
+            found, doubtful = first_regex(self.regexes, name)
         end
-        if unknown then
-            return nil
-        end
-        found = found or false
-        if self.count == MAX_REMEMBERED then
-            self.remembered, self.count = {}, 0
-        end
-        self.remembered[name] = found
-        self.count = self.count + 1
+        remember(self, name, found or false, doubtful)
     end
     return found or nil
 end

@@ -1,47 +1,57 @@
--- Regular expressions of tenants, for text of clients and backends. The match limit
--- bounds each one. The callers bound the time of several together, with the clock of
--- this module.
-local ffi = require "ffi"
+-- Regular expressions of tenants, for text of clients and backends, on their owners'
+-- time: see budget.lua. The match limit bounds each one.
+local budget = require "headgate.budget"
 
 local _M = {}
 
-local C = ffi.C
+local charge = budget.charge
+local clock = budget.clock
+local is_open = budget.is_open
 local ngx_re_find = ngx.re.find
-local tonumber = tonumber
+local ngx_re_match = ngx.re.match
 
-ffi.cdef [[
-struct headgate_timespec { long seconds; long nanoseconds; };
-int clock_gettime(int clock, struct headgate_timespec *time);
-]]
-
--- CLOCK_THREAD_CPUTIME_ID of Linux: without the time of other threads and processes.
-local THREAD = 3
-
--- The time limit for the expressions of a request's features together, in seconds.
-local BUDGET = 0.1
-
-local time = ffi.new("struct headgate_timespec")
+local LATE = "the expressions of its namespace took too long"
 
 
--- The seconds that the worker has computed so far.
-local function clock()
-    C.clock_gettime(THREAD, time)
-    return tonumber(time.seconds) + tonumber(time.nanoseconds) * 1e-9
-end
-_M.clock = clock
-
-
--- find(request, text, pattern, options) -> where the pattern matches, nil if it
--- does not | nil, err
-function _M.find(request, text, pattern, options)
-    local spent = request.regex_seconds or 0
-    if spent > BUDGET then
-        return nil, "the patterns before it took too long"
+-- on_time calls ngx.re's find or match on an owner's time.
+local function on_time(run, request, owner, text, pattern, options)
+    local bucket = budget.of(owner or "")
+    local visit = request.regex_visit
+    if not visit then
+        visit = budget.visit()
+        request.regex_visit = visit
+    end
+    if not is_open(bucket) then
+        budget.refuse(bucket, visit)
+        return nil, nil, LATE, true
     end
     local started = clock()
-    local from, _, err = ngx_re_find(text, pattern, options)
-    request.regex_seconds = spent + clock() - started
-    return from, err
+    local found, to, err = run(text, pattern, options)
+    charge(bucket, visit, clock() - started)
+    return found, to, err
+end
+
+
+-- find(request, owner, text, pattern, options) -> where the pattern matches, nil if it
+-- does not | nil, err, whether the owner's time is up
+function _M.find(request, owner, text, pattern, options)
+    local from, _, err, late = on_time(ngx_re_find, request, owner, text, pattern, options)
+    return from, err, late
+end
+
+
+-- match(request, owner, text, pattern, options) -> the groups, nil if the pattern does
+-- not match | nil, err, whether the owner's time is up
+function _M.match(request, owner, text, pattern, options)
+    local groups, err, refused, late = on_time(ngx_re_match, request, owner, text, pattern, options)
+    return groups, err or refused, late
+end
+
+
+-- Reports whether the log may have a line about a failing expression: not more than
+-- one a minute for each owner.
+function _M.may_tell(owner)
+    return budget.may_tell(budget.of(owner or ""))
 end
 
 

@@ -50,7 +50,7 @@ local slot_count = 0
 --               if there are none
 --   ambiguous_path  set if the client's path may mean another one for the backend,
 --               with other access: see route.lua
---   regex_seconds  what the features' expressions took, see regex.lua
+--   regex_visit  the number of the request for regex.lua
 --   failed      the status of the response that the phase error_page may replace
 --   globals     what features have for all requests, by feature
 --   connection  on hosts with TLS policies, what ssl_client_hello got and noted for

@@ -25,7 +25,6 @@ local HEALTHY = 200
 local BAD_REQUEST = 400
 local NOT_FOUND = 404
 local FORBIDDEN = 403
-local INTERNAL_ERROR = 500
 local UNAVAILABLE = 503
 local TOO_EARLY = 425
 
@@ -133,13 +132,9 @@ local function find(host_name, revision)
     if name.name == DEFAULT_HOST then
         builtin_page(path)
     end
-    local route, err = host:find(path)
-    if err then
-        log.err("host ", name.host, ": ", err)
-        return ngx_exit(INTERNAL_ERROR)
-    end
+    local route, status = host:find(path)
     if not route then
-        return ngx_exit(NOT_FOUND)
+        return ngx_exit(status or NOT_FOUND)
     end
     if route.redirect_to_slash then
         return redirect_to_slash(route.redirect_to_slash, host_name, path)

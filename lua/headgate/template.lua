@@ -4,6 +4,7 @@
 -- No variable of NGINX is read by a name from a unit: each kind of piece has a function
 -- of its own. The result is not escaped: the caller must do it.
 local client = require "headgate.client"
+local regex = require "headgate.regex"
 local requests = require "headgate.request"
 
 local _M = {}
@@ -12,7 +13,6 @@ local ngx = ngx
 local ngx_var = ngx.var
 local error = error
 local ngx_escape_uri = ngx.escape_uri
-local ngx_re_match = ngx.re.match
 local string_byte = string.byte
 local string_format = string.format
 local string_gsub = string.gsub
@@ -46,7 +46,7 @@ local function groups_of(request)
         local pattern = request.route.pattern
         local err
         if pattern then
-            groups, err = ngx_re_match(request.path, pattern, "ijo")
+            groups, err = regex.match(request, request.route.namespace, request.path, pattern, "ijo")
             if err then
                 error("match " .. pattern .. ": " .. err)
             end

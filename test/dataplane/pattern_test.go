@@ -70,7 +70,7 @@ func TestExplodingPattern(t *testing.T) {
 			}
 		}
 	})
-	if !strings.Contains(g.Log.String(), "host bomb.test: match ^/(a+)+$: ") {
+	if !strings.Contains(g.Log.String(), "host bomb.test: match ^/(a+)+$, of namespace default: ") {
 		t.Errorf("the log does not say which pattern gave up:\n%s", g.Log)
 	}
 }

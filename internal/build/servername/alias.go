@@ -20,6 +20,10 @@ import (
 // aliases: a name that no Ingress has is compared with all of them.
 const maxExpressions = 1000
 
+// maxNamespaceExpressions is how many of them one namespace has, so that no namespace
+// takes the others' places.
+const maxNamespaceExpressions = 64
+
 // NamePatterns builds the aliases that stand for more than one name, and the
 // certificates that they show. They are not found if there are none.
 func (b *Builder) NamePatterns(v View) (p model.NamePatterns, certificates []model.Certificate, found bool, fs []finding.Finding) {
@@ -60,15 +64,26 @@ type claim struct {
 }
 
 // regexes puts the text to match by instead of the written one, and keeps
-// to maxExpressions: older Ingresses come first.
+// to maxNamespaceExpressions and maxExpressions: older Ingresses come first.
 func (b *Builder) regexes(claims []claim, v View) (names []model.Name, fs []finding.Finding) {
 	slices.SortStableFunc(claims, func(a, b claim) int { return spec.CompareAge(a.owner, b.owner) })
-	for i := maxExpressions; i < len(claims); i++ {
+	tooMany := func(c claim, whose string, most int) {
 		fs = append(fs, finding.Finding{
-			Object: spec.ObjectName(claims[i].owner), Field: b.settings.Annotation(b.settings.Claims(claims[i].owner, v).AliasesBy), Code: finding.TooMany,
-			Message: fmt.Sprintf("older Ingresses have the maximum of %d regular expressions in aliases", maxExpressions),
-			Effect:  noRequests(claims[i].Name.Name),
+			Object: spec.ObjectName(c.owner), Field: b.settings.Annotation(b.settings.Claims(c.owner, v).AliasesBy), Code: finding.TooMany,
+			Message: fmt.Sprintf("older Ingresses%s have the maximum of %d regular expressions in aliases", whose, most),
+			Effect:  noRequests(c.Name.Name),
 		})
+	}
+	has := map[string]int{}
+	claims = slices.DeleteFunc(claims, func(c claim) bool {
+		if has[c.owner.Namespace]++; has[c.owner.Namespace] > maxNamespaceExpressions {
+			tooMany(c, " of the namespace", maxNamespaceExpressions)
+			return true
+		}
+		return false
+	})
+	for i := maxExpressions; i < len(claims); i++ {
+		tooMany(claims[i], "", maxExpressions)
 	}
 	claims = claims[:min(len(claims), maxExpressions)]
 	// Hosts, and of one host the aliases, by the alphabet, as ingress-nginx has them.
@@ -86,7 +101,7 @@ func (b *Builder) regexes(claims []claim, v View) (names []model.Name, fs []find
 			text = "~" + pattern.Text()
 		}
 		texts[c.Name.Name] = text
-		c.Name.Name = text
+		c.Name.Name, c.Name.Namespace = text, c.owner.Namespace
 		names = append(names, c.Name)
 	}
 	b.expressions = texts

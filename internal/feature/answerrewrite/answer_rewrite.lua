@@ -24,8 +24,9 @@ local MAX_ATTRIBUTES = 1000
 
 -- by_pattern(rule, value, request) -> what takes the value's place, nil to leave it
 local function by_pattern(rule, value, request)
-    local from, err = regex.find(request, value, rule.pattern, rule.caseless and "ijo" or "jo")
-    if err then
+    local owner = request.route.namespace
+    local from, err = regex.find(request, owner, value, rule.pattern, rule.caseless and "ijo" or "jo")
+    if err and regex.may_tell(owner) then
         log.err("match ", rule.pattern, ": ", err)
     end
     return from and rule.to

@@ -13,6 +13,7 @@ local _M = {}
 local math_random = math.random
 local string_byte = string.byte
 local string_gsub = string.gsub
+local string_match = string.match
 local string_sub = string.sub
 
 local SLASH = 47
@@ -21,9 +22,10 @@ local SLASH = 47
 local WORDS = { always = true, never = false }
 
 
--- by_header(when, request) -> true: to the canary, false: not to the canary, nil: the
+-- by_header(canary, request) -> true: to the canary, false: not to the canary, nil: the
 -- header does not decide
-local function by_header(when, request)
+local function by_header(canary, request)
+    local when = canary.when
     local value = client.header(when.header)
     if not value then
         return nil
@@ -35,9 +37,13 @@ local function by_header(when, request)
         return false
     end
     if when.pattern then
-        local from, err = regex.find(request, value, when.pattern, "jo")
+        -- The canary's Service is in the namespace of its Ingress.
+        local owner = string_match(canary.backend, "^[^/]*")
+        local from, err = regex.find(request, owner, value, when.pattern, "jo")
         if err then
-            log.err("match the canary pattern ", when.pattern, ": ", err)
+            if regex.may_tell(owner) then
+                log.err("match the canary pattern ", when.pattern, ": ", err)
+            end
             return false
         end
         return from and true or nil
@@ -46,10 +52,11 @@ local function by_header(when, request)
 end
 
 
-local function decided(when, request)
+local function decided(canary, request)
+    local when = canary.when
     local said
     if when.header then
-        said = by_header(when, request)
+        said = by_header(canary, request)
     end
     if said == nil and when.cookie then
         said = WORDS[client.cookie(when.cookie)]
@@ -89,7 +96,7 @@ local function may_use(canary, request)
     if canary.except and is_excepted(request.path, canary.except) then
         return false
     end
-    return decided(canary.when, request)
+    return decided(canary, request)
 end
 
 

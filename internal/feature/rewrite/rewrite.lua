@@ -1,24 +1,28 @@
 -- Changes the path of requests to the backend.
 local log = require "headgate.log"
+local regex = require "headgate.regex"
 local requests = require "headgate.request"
 local template = require "headgate.template"
 
 local _M = {}
 
-local ngx_re_match = ngx.re.match
 local ngx_req = ngx.req
 
 local FOUND = 302
 local INTERNAL_ERROR = 500
+local UNAVAILABLE = 503
 
 
 -- rewritten is the target for this request, nil if the route's path is not in
 -- the request's: the expression is not bound to the start here.
 local function rewritten(policy, request)
-    local groups, err = ngx_re_match(request.path, policy.pattern, "ijo")
+    local owner = request.route.namespace
+    local groups, err, late = regex.match(request, owner, request.path, policy.pattern, "ijo")
     if err then
-        log.err("host ", request.name.host, ": match ", policy.pattern, ": ", err)
-        return requests.finish(request, INTERNAL_ERROR)
+        if regex.may_tell(owner) then
+            log.err("host ", request.name.host, ": match ", policy.pattern, ": ", err)
+        end
+        return requests.finish(request, late and UNAVAILABLE or INTERNAL_ERROR)
     end
     if not groups then
         return nil

@@ -18,6 +18,9 @@ local names, route, units
 -- How a decision came out: a status, or the route.
 local outcome
 
+-- A clock that goes so fast that expressions have all their time for each decision.
+local time = 0
+
 
 local function stop(what)
     return function(detail)
@@ -33,6 +36,7 @@ local function memory()
         flag = function(name) return name == "loaded" end,
         version = function(key) return payloads[key] and "0 " .. revision end,
         payload = function(key) return payloads[key], "0 " .. revision end,
+        count_refusal = function() end,
     }
 end
 
@@ -65,6 +69,7 @@ function _M.init()
     package.loaded["headgate.request"] = requests()
     package.loaded["headgate.feature.some"] = {}
     seen.exit, seen.exec = stop("exit"), stop("exec")
+    seen.now = function() return time end
     seen.redirect = function() outcome = "301"; error(seen) end
     _G.ngx = setmetatable(seen, { __index = ngx })
     route, names, units = require "headgate.route", require "headgate.names", require "headgate.units"
@@ -78,6 +83,7 @@ local function decide(host, path)
     seen.var.host, seen.var.http_host, seen.var.uri, seen.var.scheme = host, host, path, "http"
     seen.var.remote_addr = "127.0.0.1"
     outcome = "nothing"
+    time = time + 1000
     local ok, err = pcall(route.run)
     if ok or err ~= seen then
         outcome = "error: " .. tostring(err)
