@@ -26,6 +26,7 @@ import (
 	"github.com/headgate/headgate/internal/metrics"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/nginx"
+	"github.com/headgate/headgate/internal/pcre"
 	"github.com/headgate/headgate/internal/plan"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/store"
@@ -179,6 +180,11 @@ func New(s Settings) *Controller {
 	has := s.Process.Capabilities().Has
 	lacking := slices.DeleteFunc(feature.Capabilities(), func(c feature.Capability) bool { return slices.Contains(has, string(c)) })
 	builder := build.New(s.Features, s.AnnotationPrefix, lacking...)
+	if s.Process.Capabilities().OldPCRE {
+		if err := pcre.AlsoOld(); err != nil {
+			s.Log.Warn("regular expressions that NGINX's library does not take are not found", "err", err)
+		}
+	}
 	client := dataplane.New(s.RunDir.Socket())
 	s.Metrics.Registry.MustRegister(metrics.Refusals(client.Refusals))
 	return &Controller{

@@ -37,6 +37,8 @@ type Capabilities struct {
 	// Has lists what it can do that another NGINX may not, by the names of
 	// feature.Capability.
 	Has []string
+	// OldPCRE is set if the Lua module matches by PCRE 1, as on Debian 12.
+	OldPCRE bool
 }
 
 // A module is a module that Headgate needs, or one that it uses where it is installed.
@@ -84,7 +86,8 @@ func Discover(ctx context.Context, threads ...string) (Capabilities, error) {
 	if err != nil {
 		return Capabilities{}, err
 	}
-	return c, c.probe(ctx, threads)
+	c.OldPCRE, err = c.probe(ctx, threads)
+	return c, err
 }
 
 func find() (string, error) {
@@ -177,11 +180,11 @@ func (m module) find(output string) (file string, ok bool) {
 }
 
 // probe starts NGINX with its modules, and loads the Lua libraries whose files are
-// unknown.
-func (c Capabilities) probe(ctx context.Context, threads []string) error {
+// unknown. It reports whether the Lua module has PCRE 1.
+func (c Capabilities) probe(ctx context.Context, threads []string) (oldPCRE bool, err error) {
 	dir, err := os.MkdirTemp("", "headgate-probe-")
 	if err != nil {
-		return fmt.Errorf("try NGINX: %w", err)
+		return false, fmt.Errorf("try NGINX: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	var conf strings.Builder
@@ -195,23 +198,31 @@ func (c Capabilities) probe(ctx context.Context, threads []string) error {
 	}
 	// It exits before it would serve. A mere test would not run Lua.
 	conf.WriteString("daemon off;\nmaster_process off;\npid pid;\nevents {}\nhttp {\n access_log off;\n" +
-		` init_by_lua_block { require("resty.core") require("cjson.safe") require("ngx.semaphore") ` + needed + ` os.exit(0) }` + "\n")
+		` init_by_lua_block { require("resty.core") require("cjson.safe") require("ngx.semaphore") ` + needed +
+		` require("ffi").cdef "const char *ngx_http_lua_ffi_pcre_version(void);"` +
+		fmt.Sprintf(` local file = assert(io.open(%q, "w"))`, filepath.Join(dir, "pcre")) +
+		` pcall(function() file:write(require("ffi").string(require("ffi").C.ngx_http_lua_ffi_pcre_version())) end)` +
+		` file:close() os.exit(0) }` + "\n")
 	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
 		fmt.Fprintf(&conf, " %s_temp_path %s;\n", kind, kind)
 	}
 	conf.WriteString("}\n")
 	file := filepath.Join(dir, "nginx.conf")
 	if err := os.WriteFile(file, []byte(conf.String()), 0o600); err != nil {
-		return fmt.Errorf("try NGINX: %w", err)
+		return false, fmt.Errorf("try NGINX: %w", err)
 	}
 	err = run(ctx, c.Binary, file, nil, "-p", dir)
 	for library, pkg := range map[string]string{"cjson": "lua-cjson", "resty.core": "lua-resty-core"} {
 		if err != nil && regexp.MustCompile(`module '`+regexp.QuoteMeta(library)+`\S*' not found`).MatchString(err.Error()) {
-			return fmt.Errorf("%s lacks the Lua library %s; on Debian and Ubuntu: apt-get install %s", c.Binary, library, pkg)
+			return false, fmt.Errorf("%s lacks the Lua library %s; on Debian and Ubuntu: apt-get install %s", c.Binary, library, pkg)
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("%s does not work with its modules: %w", c.Binary, err)
+		return false, fmt.Errorf("%s does not work with its modules: %w", c.Binary, err)
 	}
-	return nil
+	version, err := os.ReadFile(filepath.Join(dir, "pcre"))
+	if err != nil {
+		return false, fmt.Errorf("read which PCRE the Lua module has: %w", err)
+	}
+	return regexp.MustCompile(`^[1-9]\.`).Match(version), nil
 }

@@ -42,7 +42,7 @@ func TestDiscoverMissingLibrary(t *testing.T) {
 	}
 	t.Setenv("LUA_CPATH", "/nowhere/?.so")
 	t.Setenv("LUA_PATH", "/usr/share/lua/5.1/?.lua")
-	err = found.probe(t.Context(), nil)
+	_, err = found.probe(t.Context(), nil)
 	if err == nil || !strings.Contains(err.Error(), "apt-get install lua-cjson") {
 		t.Error(err)
 	}
@@ -98,13 +98,13 @@ func TestParse(t *testing.T) {
 		want    Capabilities
 		err     string
 	}{
-		{"nginx/1.22.1", []module{one}, Capabilities{"n", "1.22.1", false, []string{dir + "/one.so"}, nil}, ""},
-		{"nginx/1.25.0", nil, Capabilities{"n", "1.25.0", false, nil, nil}, ""},
-		{"nginx/1.25.1", nil, Capabilities{"n", "1.25.1", true, nil, nil}, ""},
-		{"nginx/1.26.3 (Debian)", nil, Capabilities{"n", "1.26.3", true, nil, nil}, ""},
-		{"openresty/1.27.1.2", nil, Capabilities{"n", "1.27.1", true, nil, nil}, ""},
-		{"nginx/2.0.0", []module{two, one}, Capabilities{"n", "2.0.0", true, []string{dir + "/one.so"}, nil}, ""},
-		{"nginx/1.22.1", []module{may(two), may(none), may(one)}, Capabilities{"n", "1.22.1", false, []string{dir + "/one.so"}, []string{"may-pkg-two", "may-pkg-one"}}, ""},
+		{"nginx/1.22.1", []module{one}, Capabilities{"n", "1.22.1", false, []string{dir + "/one.so"}, nil, false}, ""},
+		{"nginx/1.25.0", nil, Capabilities{"n", "1.25.0", false, nil, nil, false}, ""},
+		{"nginx/1.25.1", nil, Capabilities{"n", "1.25.1", true, nil, nil, false}, ""},
+		{"nginx/1.26.3 (Debian)", nil, Capabilities{"n", "1.26.3", true, nil, nil, false}, ""},
+		{"openresty/1.27.1.2", nil, Capabilities{"n", "1.27.1", true, nil, nil, false}, ""},
+		{"nginx/2.0.0", []module{two, one}, Capabilities{"n", "2.0.0", true, []string{dir + "/one.so"}, nil, false}, ""},
+		{"nginx/1.22.1", []module{may(two), may(none), may(one)}, Capabilities{"n", "1.22.1", false, []string{dir + "/one.so"}, []string{"may-pkg-two", "may-pkg-one"}, false}, ""},
 		{"nginx/1.22.1", []module{one, none}, Capabilities{}, "n lacks none.so; on Debian and Ubuntu: apt-get install pkg-none"},
 		{"nginx", nil, Capabilities{}, "n -V does not print its version"},
 	} {

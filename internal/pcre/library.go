@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/ebitengine/purego"
@@ -40,6 +41,8 @@ type library struct {
 	match uintptr
 	// scratches keeps them from one match to the next.
 	scratches sync.Pool
+	// old is the library that has to accept patterns too, nil for none.
+	old atomic.Pointer[oldLibrary]
 
 	config             func(what uint32, where *byte) int32
 	compile            func(pattern *byte, length uintptr, options uint32, code *int32, offset *uintptr, context handle) handle

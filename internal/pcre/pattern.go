@@ -119,6 +119,12 @@ func (lib *library) pattern(pattern string, o Options) (*Pattern, error) {
 		lib.codeFree(code)
 		return nil, err
 	}
+	if old := lib.old.Load(); old != nil {
+		if err := old.check(text, strings.Index(text, pattern), len(pattern), o); err != nil {
+			lib.codeFree(code)
+			return nil, err
+		}
+	}
 	return lib.newPattern(code, text), nil
 }
 
