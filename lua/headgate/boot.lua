@@ -75,6 +75,8 @@ end
 function _M.init_worker()
     process.close_memory()
     math.randomseed(ngx.worker.pid() + ngx.now() * 1000)
+    -- The worker that this one replaces may have died over it.
+    require("headgate.memory").publish()
     count_in()
 end
 

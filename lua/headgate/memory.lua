@@ -6,6 +6,7 @@
 -- of its payload. A payload is stored after its version, so that a reader
 -- never gets one with the other's version. The revision counts changes: a worker looks
 -- up a unit's version only when the revision has changed.
+local page = require "headgate.page"
 local settings = require "headgate.settings"
 
 local _M = {}
@@ -21,6 +22,7 @@ local REVISION = "revision"
 local INSTANCE = "instance"
 local DICTIONARY = "dictionary"
 local SECRET = "secret"
+local PAGE = "page"
 -- Before a generation, a colon and a pid.
 local ACCEPTING = "accepting:"
 -- Before a namespace: for how many requests its expressions were not tried, and that the
@@ -34,6 +36,10 @@ local OTHERS = "_others"
 
 -- In seconds.
 local MINUTE = 60
+
+-- The revision once more, in a page that is read without the lock that workers share; nil
+-- if there is none.
+local word
 
 
 local function names(number)
@@ -69,17 +75,40 @@ function _M.init()
         copy(old_versions, versions)
     end
     control:set(DICTIONARY, settings.dictionary)
+
+    -- This memory and the page live as long as the master.
+    local address = control:get(PAGE) or page.new()
+    if address then
+        control:set(PAGE, address)
+        word = page.at(address)
+        _M.publish()
+    end
 end
 
 
--- The revision of what was applied last.
+-- publish() -> the revision, which the page has from then on. If two workers publish at
+-- the same time, or one died before it did, the last one to come here puts it right.
+function _M.publish()
+    local revision = control:get(REVISION)
+    while word and word[0] ~= revision do
+        word[0] = revision
+        revision = control:get(REVISION)
+    end
+    return revision
+end
+
+
+-- The revision of what was applied last. A worker that reads it finds what was
+-- written before: the writer let go of the dictionaries' locks before it wrote the
+-- page, and the reader takes them after it has read it.
 function _M.revision()
-    return control:get(REVISION)
+    return word and word[0] or control:get(REVISION)
 end
 
 
 function _M.touch()
-    return control:incr(REVISION, 1)
+    control:incr(REVISION, 1)
+    return _M.publish()
 end
 
 
@@ -298,16 +327,16 @@ function _M.usage()
 end
 
 
-local PAGE = 4096
-local RESERVE = 16 * PAGE
+local PAGE_BYTES = 4096
+local RESERVE = 16 * PAGE_BYTES
 
 
 -- rounded is the maximum memory of an entry: NGINX rounds small ones up to a power of
 -- two and larger ones to whole pages.
 local function rounded(bytes)
     bytes = bytes + 128
-    if bytes > PAGE / 2 then
-        return math.ceil(bytes / PAGE) * PAGE
+    if bytes > PAGE_BYTES / 2 then
+        return math.ceil(bytes / PAGE_BYTES) * PAGE_BYTES
     end
     local size = 64
     while size < bytes do
