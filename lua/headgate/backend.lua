@@ -65,6 +65,23 @@ function methods.next(self)
 end
 
 
+-- indexes(list) -> the set of the indexes of these endpoints, "address:port", and a list of
+-- them. What is no endpoint any more is left out.
+function methods.indexes(self, list)
+    local set, order = {}, {}
+    for i = 1, self.count do
+        local endpoint = self.addresses[i] .. ":" .. self.ports[i]
+        for _, one in ipairs(list) do
+            if one == endpoint and not set[i] then
+                set[i] = true
+                order[#order + 1] = i
+            end
+        end
+    end
+    return set, order
+end
+
+
 -- numbers(list) returns an iterator over NGINX's values for each try, nil for "-".
 local function numbers(list)
     local next_one = string.gmatch(list or "", "[%d.-]+")

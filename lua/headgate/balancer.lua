@@ -3,7 +3,9 @@ local balancer = require "ngx.balancer"
 local features = require "headgate.features"
 local log = require "headgate.log"
 local requests = require "headgate.request"
+local route = require "headgate.route"
 local settings = require "headgate.settings"
+local shortcuts = require "headgate.shortcut"
 
 local _M = {}
 
@@ -38,17 +40,23 @@ local function again(request)
 end
 
 
-function _M.run()
-    local request = requests.current()
-    if not request then
-        error("a request without a route reached a backend")
-    end
-    local index = request.tried and again(request) or begin(request)
-    local backend = request.backend
+local function set_peer(backend, index)
     local ok, err = set_current_peer(backend.addresses[index], backend.ports[index])
     if not ok then
         log.err("set the endpoint: ", err)
     end
+end
+
+
+function _M.run()
+    local backend = shortcuts.take()
+    if backend then
+        set_more_tries(settings.tries - 1)
+        return set_peer(backend, backend.turns:pick())
+    end
+    local request = requests.current() or route.again()
+    local index = request.tried and again(request) or begin(request)
+    return set_peer(request.backend, index)
 end
 
 

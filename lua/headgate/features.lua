@@ -52,6 +52,10 @@
 --   applies(policy, phase, location) -> whether this policy takes part in a
 --                             phase on routes that jump to that location (nil:
 --                             that don't jump)
+--   idle(policy, request) -> true if the policy does nothing in any phase but
+--                             before_exec to any request with this request's
+--                             host_name, at its revision; "https" if to none
+--                             over https; called once for many requests
 local cjson = require "cjson.safe"
 
 local _M = {}
@@ -90,12 +94,13 @@ local made = setmetatable({}, { __mode = "v" })
 
 
 local function make(policies, location)
-    local phases = {}
+    local phases, idle = {}, {}
     for _, policy in ipairs(policies) do
         local module = _M.module(policy[1])
         if not module then
             return nil, "no feature " .. tostring(policy[1])
         end
+        local takes_part = false
         for _, phase in ipairs(PHASES) do
             local run = module[phase]
             if run and (not module.applies or module.applies(policy[2], phase, location)) then
@@ -103,17 +108,45 @@ local function make(policies, location)
                 phases[phase] = list
                 list[#list + 1] = run
                 list[#list + 1] = policy[2]
+                takes_part = takes_part or phase ~= "before_exec"
             end
         end
+        if takes_part and module.idle then
+            idle[#idle + 1] = module.idle
+            idle[#idle + 1] = policy[2]
+        elseif takes_part then
+            phases.acting = true
+        end
     end
+    phases.idle = #idle > 0 and idle or nil
     return phases
+end
+
+
+-- idle(phases, request) -> whether all policies are idle that can be: see the function
+-- of features.
+function _M.idle(phases, request)
+    local result = true
+    local list = phases.idle
+    for i = 1, list and #list or 0, 2 do
+        local one = list[i](list[i + 1], request)
+        if not one then
+            return false
+        end
+        if one == "https" then
+            result = one
+        end
+    end
+    return result
 end
 
 
 -- phases(policies, location) -> by phase a flat list function, policy,
 -- function, policy, …, nil if there are none | nil, err
 -- policies: a list of { feature, value } in the order of the feature list.
--- Equal policies give one and the same table.
+-- Equal policies give one and the same table. It has two more fields: idle, a list
+-- of such functions, for the policies that may be idle; acting, whether others take
+-- part in requests that don't jump.
 function _M.phases(policies, location)
     local key = cjson.encode(policies)
     if not key then

@@ -121,6 +121,9 @@ local function route(packed, unit, known)
     made.denied = packed.denied
     made.satisfy_any = packed.satisfy_any
     made.relative = packed.relative
+    -- A plain route's requests need its backend, and nothing else while its policies are idle.
+    made.plain = backend and not location and not made.identity and not made.denied and not made.default
+        and not phases.acting
     return made
 end
 
@@ -210,9 +213,11 @@ local function tls_of(packed)
 end
 
 
--- compile(unit, name) -> host. cleans_paths is set on a host where access
--- depends on the path that the backend gets: its routes allow different requests, or
--- an auth service gets the path.
+-- compile(unit, name) -> host
+--   size: the number of its routes
+--   only: the route of all requests, if there is one
+--   cleans_paths: access depends on the path that the backend gets: its routes allow
+--     different requests, or an auth service gets the path
 function _M.compile(unit, name)
     local host = { exact = {}, itself = {}, below = {}, lengths = {}, root = nil }
     local known = {}
@@ -241,6 +246,8 @@ function _M.compile(unit, name)
             host[field] = EMPTY
         end
     end
+    host.size = #unit.routes
+    host.only = host.size == 1 and host.root or nil
     return setmetatable(host, meta)
 end
 

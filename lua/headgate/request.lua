@@ -37,6 +37,7 @@ local slot_count = 0
 --   path        the normalised path
 --   revision    what was applied when the request came
 --   route       the route that matched
+--   shortcut    see shortcut.lua; nil if there is none
 --   backend     the backend to ask, if the route has one
 --   hides_password  whether the client's password is removed after the call to the
 --               auth service, before the request goes to the backend
@@ -198,27 +199,25 @@ local function bare(http_host)
 end
 
 
--- The client's own Host line if that names the host that was routed. A request
--- line with a whole URL names the host that counts, and its Host header may
--- name another one.
-local function client_host(host_name)
-    local http_host = ngx_var.http_host
-    if http_host and (http_host == host_name or bare(http_host) == host_name) then
-        return http_host
-    end
+-- Whether a Host line names the host that was routed. A request line with a whole URL
+-- names the host that counts, and its Host header may name another one.
+local function names(http_host, host_name)
+    return http_host == host_name or bare(http_host) == host_name
 end
 
 
 -- The host as the client wrote it, with its port.
 function _M.authority(request)
-    return client_host(request.host_name) or request.host_name
+    local http_host = ngx_var.http_host
+    return http_host and names(http_host, request.host_name) and http_host or request.host_name
 end
 
 
 -- Sets the Host of the request to the backend to the host that was routed, if the
 -- client's own header names another one.
 function _M.set_host(host_name)
-    if ngx_var.http_host and not client_host(host_name) then
+    local http_host = ngx_var.http_host
+    if http_host and not names(http_host, host_name) then
         ngx_var.hg_host = line(host_name)
     end
 end

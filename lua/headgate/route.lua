@@ -1,13 +1,14 @@
 -- The rewrite phase: finds the host and the route of a request, runs its policies,
 -- and sends it to its location.
 local access = require "headgate.access"
+local backends = require "headgate.backend"
 local features = require "headgate.features"
 local hosts = require "headgate.host"
-local log = require "headgate.log"
 local memory = require "headgate.memory"
 local names = require "headgate.names"
 local requests = require "headgate.request"
 local settings = require "headgate.settings"
+local shortcuts = require "headgate.shortcut"
 local units = require "headgate.units"
 
 local _M = {}
@@ -19,6 +20,7 @@ local ngx_header = ngx.header
 local ngx_req = ngx.req
 local ngx_var = ngx.var
 local string_find = string.find
+local string_gmatch = string.gmatch
 local string_gsub = string.gsub
 
 local HEALTHY = 200
@@ -44,6 +46,7 @@ local function look(revision)
     leaving = memory.flag("leaving")
     draining = leaving or memory.flag("draining")
     revision_seen = revision
+    shortcuts.start(loaded and not draining and revision or nil)
 end
 
 
@@ -81,7 +84,8 @@ end
 -- "..", in any encoding, and without a fragment.
 local function has_ambiguous_path(target)
     return string_find(target, "#", 1, true)
-        or (string_find(target, "..", 1, true) or string_find(target, "%%2[eE]")) and requests.has_dot_segment(target)
+        or (string_find(target, "..", 1, true) or string_find(target, "%2e", 1, true)
+            or string_find(target, "%2E", 1, true)) and requests.has_dot_segment(target)
 end
 
 
@@ -116,14 +120,32 @@ local function may_be_replayed()
 end
 
 
--- find finds the request's route and fills in its table, or ends the request.
-local function find(host_name, revision)
+-- look_up(host_name, revision) -> name, host, globals, and the shortcut that it made of
+-- them, nil if it made none. Ends the request if one can't be used.
+local function look_up(host_name, revision)
     local globals = units.globals(revision)
     local name = names.for_host(host_name, revision)
     local host = name and units.host(name.host, revision)
     if not host or not globals then
         -- Not 404: the unit that this worker can't use may have a route.
         return ngx_exit(UNAVAILABLE)
+    end
+    local shortcut
+    -- Clients can send any number of names that nobody has.
+    if name.name ~= DEFAULT_HOST then
+        shortcut = shortcuts.learn(host_name, name, host, globals, revision)
+    end
+    return name, host, globals, shortcut
+end
+
+
+-- find finds the request's route and fills in its table, or ends the request.
+local function find(host_name, revision, shortcut)
+    local name, host, globals
+    if shortcut then
+        name, host, globals = shortcut.name, shortcut.host, shortcut.globals
+    else
+        name, host, globals, shortcut = look_up(host_name, revision)
     end
     if name.redirect then
         return redirect_to_host(name, globals)
@@ -150,6 +172,7 @@ local function find(host_name, revision)
     request.revision = revision
     request.globals = globals
     request.route = route
+    request.shortcut = shortcut
     if host.cleans_paths then
         request.ambiguous_path = has_ambiguous_path(ngx_var.request_uri)
         if (string_find(path, ";", 1, true) or string_find(path, "\\", 1, true))
@@ -174,6 +197,20 @@ local function fallback_backend(route, revision)
 end
 
 
+-- own_backend is the route's own backend, nil if it has no endpoint.
+local function own_backend(request, route)
+    local shortcut = request.shortcut
+    local backend = shortcut and shortcuts.backend(shortcut, route)
+    if not backend then
+        backend = units.with_endpoints(route.backend, request.revision)
+        if backend and shortcut then
+            shortcuts.add_backend(shortcut, request, backend)
+        end
+    end
+    return backend
+end
+
+
 -- select_backend finds the backend of the request, or ends it if there is none with an
 -- endpoint. If the built-in default backend answers, there is none, and the request is
 -- authenticated first: see answer_default.
@@ -187,8 +224,7 @@ local function select_backend(request, route)
             return
         end
     end
-    local revision = request.revision
-    request.backend = units.with_endpoints(route.backend, revision) or fallback_backend(route, revision)
+    request.backend = own_backend(request, route) or fallback_backend(route, request.revision)
     if not request.backend and not route.default then
         return requests.finish(request, UNAVAILABLE)
     end
@@ -207,9 +243,8 @@ end
 
 -- handle sends a request to its location. jumped: it has jumped already and must jump
 -- again.
-local function handle(revision, jumped)
-    local host_name = ngx_var.host
-    local request = find(host_name, revision)
+local function handle(host_name, revision, shortcut, jumped)
+    local request = find(host_name, revision, shortcut)
     local route = request.route
     requests.set_backend_label(route.backend_label)
     if route.denied then
@@ -277,6 +312,11 @@ function _M.run()
     if revision ~= revision_seen then
         look(revision)
     end
+    local host_name = ngx_var.host
+    local shortcut = shortcuts.get(host_name)
+    if shortcuts.enter(shortcut, host_name) then
+        return
+    end
     if not loaded then
         ngx_header["Retry-After"] = "1"
         return ngx_exit(UNAVAILABLE)
@@ -284,13 +324,62 @@ function _M.run()
     if is_to_leave() then
         return ngx_exec("@drain")
     end
-    return handle(revision, false)
+    return handle(host_name, revision, shortcut, false)
 end
 
 
 -- Continues a request in the location @drain.
 function _M.run_draining()
-    return handle(memory.revision(), true)
+    return handle(ngx_var.host, memory.revision(), nil, true)
+end
+
+
+-- asked_before is the list of the endpoints that the request was sent to.
+local function asked_before()
+    local list = {}
+    for endpoint in string_gmatch(ngx_var.upstream_addr or "", "[^, ]+:%d+") do
+        list[#list + 1] = endpoint
+    end
+    return list
+end
+
+
+-- plain_backend(host_name, revision) -> the plain route that a request has now, its
+-- backend; nil if it has none.
+local function plain_backend(host_name, revision)
+    local name = names.for_host(host_name, revision)
+    local host = name and not name.redirect and units.host(name.host, revision)
+    local route = host and not host.cleans_paths and host:find(ngx_var.uri)
+    local backend = route and route.plain and units.with_endpoints(route.backend, revision)
+    if backend and backend.turns then
+        return route, backend
+    end
+end
+
+
+-- Makes the table of a request that had none: see shortcut.lua. Its route may have
+-- changed since it came. If it is no longer a plain one, only the endpoints that were
+-- asked may be asked again.
+function _M.again()
+    local revision = memory.revision()
+    local host_name = ngx_var.host
+    local asked = asked_before()
+    local route, backend = plain_backend(host_name, revision)
+    if not backend then
+        if #asked == 0 then
+            error("the route changed while the request's body came")
+        end
+        route, backend = { phases = {} }, backends.compile({ endpoints = asked })
+    end
+    local request = requests.new()
+    request.host_name = host_name
+    request.revision = revision
+    request.route = route
+    request.backend = backend
+    if #asked > 0 then
+        request.tried, request.tries = backend:indexes(asked)
+    end
+    return request
 end
 
 

@@ -12,6 +12,14 @@ local string_sub = string.sub
 local SLASH = 47
 
 
+function _M.idle(policy, request)
+    if policy.always or names.secured(request.name, request.host_name, request.revision) then
+        return "https"
+    end
+    return true
+end
+
+
 -- policy: { always, keep_slash, port }
 function _M.rewrite(policy, request)
     if not policy.always and not names.with_tls(request.name, request.host_name, request.revision) then
