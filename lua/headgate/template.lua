@@ -137,6 +137,10 @@ local IN_URI = {
 -- join puts the pieces of a template together. write(text, kind): what becomes of the
 -- value of a variable, which is empty if it has none or is not known.
 local function join(template, request, write)
+    local first = template[1]
+    if type(first) == "string" and template[2] == nil then
+        return first
+    end
     local texts = {}
     for i = 1, #template do
         local piece = template[i]

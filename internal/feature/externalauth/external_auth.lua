@@ -81,6 +81,27 @@ local function key_of(policy, request)
 end
 
 
+-- Cached responses that this worker has decoded, by their text. They are shared by
+-- requests: a cached one has no cookies, and nothing else of it is changed.
+local MAX_DECODED = 256
+local decoded, decoded_count = {}, 0
+
+
+-- cached(key) -> the response that is cached under a key, nil if none is.
+local function cached(key)
+    local text = answers:get(key)
+    local verdict = text and decoded[text]
+    if text and not verdict then
+        verdict = cjson.decode(text)
+        if decoded_count == MAX_DECODED then
+            decoded, decoded_count = {}, 0
+        end
+        decoded[text], decoded_count = verdict, decoded_count + 1
+    end
+    return verdict
+end
+
+
 -- add_cookies adds the auth service's cookies to those of the response.
 local function add_cookies(cookies)
     local list = ngx_header["Set-Cookie"] or {}
@@ -122,8 +143,7 @@ function _M.authenticate(policy, request)
     end
     if policy.cache then
         request.check_key = key_of(policy, request)
-        local found = answers:get(request.check_key)
-        local verdict = found and cjson.decode(found)
+        local verdict = cached(request.check_key)
         if verdict then
             request.verdict = verdict
             if not passes(verdict.status) then
