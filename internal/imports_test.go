@@ -74,6 +74,11 @@ var knows = []struct {
 		"it says what one Ingress names: what other objects say is for build",
 	},
 	{
+		"internal/build/tenancy",
+		[]string{"internal/build/setting", "internal/build/spec", "internal/feature", "internal/finding", "internal/model"},
+		"it says who is refused where a name belongs to another namespace: whose a name is, the store says",
+	},
+	{
 		"internal/build/setting",
 		[]string{"internal/build/memo", "internal/build/spec", "internal/feature", "internal/finding", "internal/ingressnginx", "internal/model"},
 		"it reads settings: what hosts, names and backends become by them is for build",
@@ -81,7 +86,7 @@ var knows = []struct {
 	{
 		"internal/build/servername",
 		[]string{
-			"internal/build/certificate", "internal/build/setting", "internal/build/spec",
+			"internal/build/certificate", "internal/build/setting", "internal/build/spec", "internal/build/tenancy",
 			"internal/feature", "internal/finding", "internal/model", "internal/pcre",
 		},
 		"it says which host a name is for and what certificate it shows: the host's routes are for build",

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	networkingv1 "k8s.io/api/networking/v1"
+
 	"github.com/headgate/headgate/internal/build/endpoint"
 	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature"
@@ -85,6 +87,11 @@ func (b *Builder) needed(key string, v View) bool {
 		return true
 	}
 	name, _, _ := spec.SplitKey(key)
+	// An Ingress that is refused at the host calls nothing there.
+	refused := map[*networkingv1.Ingress]bool{}
+	for _, s := range v.Strangers(name.Name) {
+		refused[s.Ingress] = true
+	}
 	for _, ing := range v.Callers(key) {
 		for _, call := range b.settings.Calls(b.settings.Read(ing, v).Values()) {
 			if !call.SameHost {
@@ -93,7 +100,7 @@ func (b *Builder) needed(key string, v View) bool {
 				}
 				continue
 			}
-			if !b.answers(name.Name, call.Path, v) {
+			if !refused[ing] && !b.answers(name.Name, call.Path, v) {
 				return true
 			}
 		}

@@ -114,9 +114,12 @@ func (l *hostBuilder) addCanary(p *contribution, name string, o offer, when any,
 		refuse(finding.Conflict, "the route has that backend already")
 	case !appendCanary(route, name, o.Canary):
 		refuse(finding.TooMany, fmt.Sprintf("the route has %d older canaries, which is the maximum", maxCanaries))
-	case l.trace != nil:
-		trace := l.routes[o.route].trace
-		trace.Canaries = append(trace.Canaries, CanaryTrace{name, p.Ingress, o.field})
+	default:
+		l.noteCanary(p, o)
+		if l.trace != nil {
+			trace := l.routes[o.route].trace
+			trace.Canaries = append(trace.Canaries, CanaryTrace{name, p.Ingress, o.field})
+		}
 	}
 }
 

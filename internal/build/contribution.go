@@ -33,14 +33,18 @@ type contribution struct {
 func (l *hostBuilder) contributionsOf(ingresses []*networkingv1.Ingress) []*contribution {
 	contributions := make([]*contribution, len(ingresses))
 	for i, ing := range ingresses {
-		rules := l.builder.rules.Of(ing)
-		p := &contribution{Ingress: ing, Parsed: l.builder.settings.Read(ing, l.view), rules: rules.ByHost[l.host], first: rules.First == l.host}
-		if p.first {
-			p.invalid = rules.Invalid
-		}
-		contributions[i] = p
+		contributions[i] = l.contributionOf(ing)
 	}
 	return contributions
+}
+
+func (l *hostBuilder) contributionOf(ing *networkingv1.Ingress) *contribution {
+	rules := l.builder.rules.Of(ing)
+	p := &contribution{Ingress: ing, Parsed: l.builder.settings.Read(ing, l.view), rules: rules.ByHost[l.host], first: rules.First == l.host}
+	if p.first {
+		p.invalid = rules.Invalid
+	}
+	return p
 }
 
 // reportWhole reports what is wrong with an Ingress regardless of its hosts, besides

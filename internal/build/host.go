@@ -39,6 +39,7 @@ func (b *Builder) host(name string, v View, trace *HostTrace) (h model.Host, fou
 		taken: map[routeKey]string{}, compiled: map[string]expression{}, trace: trace, reasons: map[place]string{},
 	}
 	canaries := l.contributionsOf(spec.OldestFirst(v.Canaries(name)))
+	l.addStrangers()
 	if len(ingresses) == 0 && name != model.DefaultHost {
 		l.addCanaries(canaries)
 		return model.Host{}, false, finding.Limit(l.findings)
@@ -69,6 +70,7 @@ func (b *Builder) host(name string, v View, trace *HostTrace) (h model.Host, fou
 	for _, p := range contributions {
 		l.reportWhole(p, append(p.Problems(), p.problems...))
 	}
+	l.reportShared()
 	for i, r := range l.routes {
 		h.Routes[i] = r.Route
 	}
@@ -96,8 +98,11 @@ type hostBuilder struct {
 	answered      map[string]bool
 	routes        []routeCandidate
 	taken         map[routeKey]string // by which Ingress
-	findings      []finding.Finding
-	trace         *HostTrace // nil unless there is one
+	// foreignCanaries are those of other namespaces.
+	foreignCanaries []foreignCanary
+	partition       *partition // see parts
+	findings        []finding.Finding
+	trace           *HostTrace // nil unless there is one
 	// reasons are why fields are not served, where there is a trace.
 	reasons map[place]string
 }
@@ -105,6 +110,7 @@ type hostBuilder struct {
 type routeCandidate struct {
 	model.Route
 	where routeKey
+	field string     // asks for it, empty if nothing does
 	own   bool       // its path is a pattern by its Ingress's own doing
 	trace *RuleTrace // nil without a trace
 }
@@ -238,7 +244,7 @@ func (l *hostBuilder) finish(field string, where routeKey, route model.Route, p 
 		}
 	}
 	own := l.patterns && p != nil && l.isPattern(p, where.written()) != nil
-	l.routes = append(l.routes, routeCandidate{route, where, own, trace})
+	l.routes = append(l.routes, routeCandidate{route, where, field, own, trace})
 }
 
 func (l *hostBuilder) refuse(p *contribution, field, effect string, why *spec.Rejection) {

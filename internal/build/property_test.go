@@ -38,7 +38,7 @@ func TestChangesLeadToTheSameUnits(t *testing.T) {
 		rebuild(units, builder, changing, changing.All())
 		for range 300 {
 			object := randomObject(random, certificates)
-			name := fmt.Sprintf("%T %s", object, object.GetName())
+			name := fmt.Sprintf("%T %s/%s", object, object.GetNamespace(), object.GetName())
 			deleted := random.IntN(3) == 0
 			if left[name] = object; deleted {
 				delete(left, name)
@@ -115,7 +115,7 @@ func randomObject(r *rand.Rand, certificates []*corev1.Secret) metav1.Object {
 	case 4:
 		return &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "headgate", Name: pick("options", "other")},
-			Data:       map[string]string{pick("color", "what", "own"): pick("red", "pink", "true")},
+			Data:       map[string]string{pick("color", "what", "own", "host-ownership", "host-ownership"): pick("red", "pink", "true", "namespace")},
 		}
 	case 5:
 		addresses := source.NewAddresses(pick("x.net", "y.net"))
@@ -159,9 +159,16 @@ func randomSlice(r *rand.Rand, meta metav1.ObjectMeta, pick func(...string) stri
 
 func randomIngress(r *rand.Rand, meta metav1.ObjectMeta, pick func(...string) string) *networkingv1.Ingress {
 	meta.CreationTimestamp = metav1.NewTime(time.Unix(r.Int64N(3), 0))
+	meta.Namespace = pick("shop", "shop", "zoo")
 	meta.Annotations = map[string]string{"nginx.ingress.kubernetes.io/" + pick("guard", "color", "buffer"): pick("1", "red", "true")}
 	if r.IntN(3) == 0 {
 		meta.Annotations["nginx.ingress.kubernetes.io/also"] = pick("b.example.com", "x.net,b.example.com", "*.net,~^x", "x.net,*.example.com")
+	}
+	if r.IntN(6) == 0 {
+		meta.Annotations["nginx.ingress.kubernetes.io/host-shared-with"] = pick("shop", "zoo", "shop, zoo")
+	}
+	if r.IntN(6) == 0 {
+		meta.Annotations["nginx.ingress.kubernetes.io/canary"] = "7"
 	}
 	if r.IntN(3) == 0 {
 		meta.Annotations["nginx.ingress.kubernetes.io/instead"] = pick("a", "b")

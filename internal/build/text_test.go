@@ -68,6 +68,9 @@ func defaultCertificateText(certificate *model.Certificate) string {
 // to run.
 func nameText(n model.Name, certificate *model.Certificate) string {
 	text := "host " + n.Host
+	if n.Owner != "" {
+		text += ", of " + n.Owner
+	}
 	if n.HasTLS {
 		text += ", secured"
 	}

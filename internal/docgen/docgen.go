@@ -47,7 +47,7 @@ func Annotations(features []feature.Feature, refused []Refusal, missing []string
 	b.WriteString(generated + annotationsHead)
 	keys := keysOf(features)
 	denied := map[string]bool{}
-	for _, s := range sections(features) {
+	for _, s := range append(sections(features), tenancy()) {
 		if s.name == Unsupported {
 			for _, d := range s.settings {
 				denied[d.Spec().Annotation] = true

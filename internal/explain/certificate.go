@@ -44,6 +44,8 @@ func (x *explainer) explainCertificate() {
 		}
 	}
 	switch {
+	case !secured && trace == nil && x.foreignCovering(name):
+		c.Default, c.Why = true, "no Ingress with the name has a TLS section for it, and the wildcard above it belongs to another namespace"
 	case !secured && trace == nil:
 		c.Default, c.Why = true, "no Ingress with the name has a TLS section for it"
 	case trace == nil:
@@ -57,6 +59,14 @@ func (x *explainer) explainCertificate() {
 	default:
 		x.shownCertificate(c, name, shown, trace)
 	}
+}
+
+// foreignCovering reports whether the wildcard above a name has a certificate that is
+// not shown for it, because the two belong to different namespaces.
+func (x *explainer) foreignCovering(name string) bool {
+	owner := x.Store.Owner(name).Ingress
+	above, _ := x.Store.Covering(name)
+	return x.Store.OwnHosts() && owner != nil && above != nil && above.Namespace != owner.Namespace
 }
 
 // explainDefault finds the origin of the default certificate, if it is shown.

@@ -81,6 +81,7 @@ const (
 	ByAlias       = "alias"
 	ByPattern     = "pattern"
 	ByWWWRedirect = "www_redirect"
+	ByCanary      = "canary" // of claims only
 	ByDefault     = "default"
 )
 
@@ -94,8 +95,19 @@ type Name struct {
 	// oldest first; otherwise the one with the alias.
 	Ingresses []string `json:"ingresses,omitempty"`
 	Why       string   `json:"why"`
+	// Owner is the namespace that the name belongs to and why, nil where names belong to
+	// none, and Refused are the Ingresses of others that ask for it.
+	Owner   *Owner  `json:"owner,omitempty"`
+	Refused []Claim `json:"refused,omitempty"`
 	// Lost are other claims that match the name, or nearly do.
 	Lost []Claim `json:"lost,omitempty"`
+}
+
+// An Owner is the namespace that a name belongs to.
+type Owner struct {
+	Namespace string `json:"namespace"`
+	Ingress   string `json:"ingress"`
+	Why       string `json:"why"`
 }
 
 // A Claim is a name that an Ingress claims.

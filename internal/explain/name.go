@@ -2,11 +2,13 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/headgate/headgate/internal/build/spec"
+	"github.com/headgate/headgate/internal/build/tenancy"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/router"
 )
@@ -49,9 +51,38 @@ func (x *explainer) explainName(found router.Name) {
 		}
 		n.Ingresses = ingressNames(spec.OldestFirst(x.Store.Ingresses(model.DefaultHost)))
 	}
+	x.explainOwner(name, found)
 	x.lostWildcards(name, found)
 	x.lostAliases(name, found)
 	x.explainUnserved(name)
+}
+
+// explainOwner finds whose the name is, and who is refused for that.
+func (x *explainer) explainOwner(name string, found router.Name) {
+	if !x.Store.OwnHosts() {
+		return
+	}
+	names := []string{name, found.Name.Name, found.Host}
+	for i, name := range names {
+		owner := x.Store.Owner(name)
+		if owner.Ingress == nil || slices.Contains(names[:i], name) {
+			continue
+		}
+		if x.out.Name.Owner == nil {
+			x.out.Name.Owner = &Owner{Namespace: owner.Ingress.Namespace, Ingress: x.ingress(owner.Ingress), Why: tenancy.Why(name, owner)}
+		}
+		strangers := x.Store.Strangers(name)
+		slices.SortFunc(strangers, func(a, b spec.Stranger) int { return spec.CompareAge(a.Ingress, b.Ingress) })
+		for _, s := range strangers {
+			x.out.Name.Refused = append(x.out.Name.Refused, Claim{
+				Name: name, By: claimedBy(s.Claim), Ingresses: []string{x.ingress(s.Ingress)}, Why: tenancy.Why(name, owner),
+			})
+		}
+	}
+}
+
+func claimedBy(claim spec.Claim) string {
+	return [...]string{spec.ByRule: ByRule, spec.ByCanary: ByCanary, spec.ByAlias: ByAlias, spec.ByRedirectAlias: ByWWWRedirect}[claim]
 }
 
 func oldest(names []string) string {
@@ -119,6 +150,9 @@ func (x *explainer) lostAliases(name string, found router.Name) {
 			why = "aliases with a trailing * take precedence over expressions, the longest one first"
 		case router.ByRegex:
 			why = "expressions are tried in the order of their hosts, then of their text"
+			if x.Store.OwnHosts() {
+				why = "expressions are tried in the order of the age of their Ingresses"
+			}
 		case router.ByDefault:
 			why = "aliases with * and expressions don't match addresses"
 		}

@@ -223,6 +223,9 @@ const (
 	// DenyMissing uses the default for an invalid text, and denies if the object that
 	// it names does not exist, may not be read, or is rejected.
 	DenyMissing
+	// UseStrictest is for keys: it uses the value that the parser returns beside its
+	// error.
+	UseStrictest
 )
 
 // Risk is how much harm an annotation can do. The key annotations-risk-level bounds it.

@@ -179,6 +179,10 @@ func (s *Schema) Config(data map[string]string) (*Config, []Problem) {
 		}
 		p := Problem{Field: key, Effect: usesDefault, Rejected: true}
 		p.Code, p.Message = badValue(text, err)
+		if d.OnInvalid == UseStrictest {
+			config.values[key] = value
+			p.Effect = fmt.Sprintf("using the strictest value, %v", value)
+		}
 		if d.OnInvalid == Deny {
 			config.denies = append(config.denies, d)
 			p.Effect, p.Denies = "the paths that it applies to answer 503", true

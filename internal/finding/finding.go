@@ -48,6 +48,12 @@ const (
 	Expires Code = "Expires"
 	// Conflict is a rule that lost to an older Ingress.
 	Conflict Code = "Conflict"
+	// HostOwned is a name that belongs to one namespace, and that an Ingress of
+	// another one asks for in vain.
+	HostOwned Code = "HostOwned"
+	// HostShared is a host or certificate of one namespace that an Ingress of
+	// another one has a part in.
+	HostShared Code = "HostShared"
 	// TooMany is more than the limit of a host or of the instance.
 	TooMany Code = "TooMany"
 	// Waits is a setting that waits for a reload of NGINX, which is held back.

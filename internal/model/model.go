@@ -157,6 +157,9 @@ type Name struct {
 	Name string
 	// Host is the name of the host that owns the name.
 	Host string
+	// Owner is the namespace that the name belongs to, empty where names belong to none.
+	// The certificate of a wildcard is shown for names below it of the same Owner only.
+	Owner string
 	// Redirect sends requests for the name to the Host's own.
 	Redirect bool
 	// HasTLS is set where an Ingress of the host has a TLS section, even if that does

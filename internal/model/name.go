@@ -31,6 +31,20 @@ func KindOfAlias(text string) AliasKind {
 	return OneName
 }
 
+// WildcardAbove returns the wildcard that a name is below: the * stands for one label of
+// letters, digits, hyphens and underscores.
+func WildcardAbove(name string) (wildcard string, ok bool) {
+	label, rest, ok := strings.Cut(name, ".")
+	if !ok || label == "" || strings.ContainsFunc(label, func(c rune) bool { return !isWord(c) }) {
+		return "", false
+	}
+	return "*." + rest, true
+}
+
+func isWord(c rune) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_'
+}
+
 // NamePatterns are the aliases that stand for more than one name. They answer
 // for names that no Name has, neither the name itself nor the wildcard above
 // it: first the longest of LeadingWildcards, then the longest of TrailingWildcards, then the first of

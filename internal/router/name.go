@@ -55,7 +55,7 @@ func (r *Router) owner(hostName string) (Name, error) {
 	if !errors.Is(err, errMissing) {
 		return name, err
 	}
-	if above, ok := wildcard(hostName); ok {
+	if above, ok := model.WildcardAbove(hostName); ok {
 		name, err = r.nameUnit(above, ByWildcard)
 		if !errors.Is(err, errMissing) {
 			return name, err
@@ -77,7 +77,7 @@ func mayBeAlias(hostName string) bool {
 
 // Certificate returns the name whose certificate is shown for a server name, or
 // false for the default certificate. A name without a certificate gets that of
-// the wildcard above it.
+// the wildcard above it, if both have the same owner.
 func (r *Router) Certificate(hostName string) (Name, bool) {
 	name, err := r.Name(hostName)
 	if err != nil {
@@ -86,33 +86,19 @@ func (r *Router) Certificate(hostName string) (Name, bool) {
 	if name.HasTLS {
 		return name, true
 	}
-	above, ok := wildcard(hostName)
+	above, ok := model.WildcardAbove(hostName)
 	if name.By != ByName || !ok {
 		return Name{}, false
 	}
-	name, err = r.nameUnit(above, ByWildcard)
-	if err != nil || !name.HasTLS {
+	covering, err := r.nameUnit(above, ByWildcard)
+	if err != nil || !covering.HasTLS || covering.Owner != name.Owner {
 		return Name{}, false
 	}
-	return name, true
-}
-
-// wildcard is the wildcard above a name: the * matches one label of letters,
-// digits, hyphens and underscores.
-func wildcard(name string) (above string, ok bool) {
-	label, rest, ok := strings.Cut(name, ".")
-	if !ok || label == "" || strings.ContainsFunc(label, func(c rune) bool { return !isWord(c) }) {
-		return "", false
-	}
-	return "*." + rest, true
-}
-
-func isWord(c rune) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_'
+	return covering, true
 }
 
 func unpack(p unit.PackedName, name string, by By) Name {
-	return Name{model.Name{Name: name, Host: p.Host, Redirect: p.Redirect, HasTLS: p.HasTLS, Certificate: p.Certificate}, by}
+	return Name{model.Name{Name: name, Host: p.Host, Owner: p.Owner, Redirect: p.Redirect, HasTLS: p.HasTLS, Certificate: p.Certificate}, by}
 }
 
 func (r *Router) nameUnit(name string, by By) (Name, error) {

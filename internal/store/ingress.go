@@ -26,6 +26,8 @@ type ingress struct {
 	// refused is set if it would be ours, but is excluded because of its content.
 	refused    bool
 	references spec.References
+	// origin is that of the version with these references.
+	origin model.Origin
 }
 
 // A reference is the use of a backend by an Ingress, or by the ConfigMap with the
@@ -75,14 +77,20 @@ func (s *Store) indexClass(ing *ingress, do func(string, *ingress)) {
 // ends.
 func (s *Store) reindex(ing *ingress, object *networkingv1.Ingress) []unit.Key {
 	old, wasOurs, wasRefused := ing.references, ing.ours, ing.refused
-	ing.ours, ing.refused, ing.references = false, false, spec.References{}
+	var now spec.References
+	ours, refused := false, false
 	if object != nil && s.isOurs(object) {
-		if ing.refused = s.settings.Scope.LeavesOut(object); !ing.refused {
-			ing.ours, ing.references = true, s.refer(object, s.ConfigMap())
+		if refused = s.settings.Scope.LeavesOut(object); !refused {
+			ours, now = true, s.refer(object, s.ConfigMap())
 		}
 	}
+	names := namesIn(old, now)
+	coverings, claimed := s.coverings(names), map[string]bool{}
+	for _, name := range names {
+		claimed[name] = s.isClaimed(name)
+	}
+	ing.ours, ing.refused, ing.references, ing.origin = ours, refused, now, spec.Origin(ing.object)
 	s.noteMoved(ing, wasOurs)
-	now := ing.references
 	touched := s.namesOf(nil, old)
 	if wasRefused || ing.refused {
 		touched = append(touched, refusalKey(nameOf(ing.object)))
@@ -92,7 +100,9 @@ func (s *Store) reindex(ing *ingress, object *networkingv1.Ingress) []unit.Key {
 	replace(&s.byRedirectAlias, old.RedirectAliases, now.RedirectAliases, ing)
 	replace(&s.bySecret, old.Secrets, now.Secrets, ing)
 	replace(&s.byObject, old.Objects, now.Objects, ing)
+	s.indexBelow(names, claimed)
 	touched = s.namesOf(touched, now)
+	touched = s.appendOwned(touched, names, coverings)
 	for _, host := range slices.Concat(old.Hosts, now.Hosts) {
 		touched = append(touched, unit.Host.Key(host))
 	}

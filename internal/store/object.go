@@ -71,13 +71,18 @@ func (s *Store) applyConfigMap(object *corev1.ConfigMap, deleted bool) []unit.Ke
 	return touched
 }
 
-// applyOptions indexes the backends that the options call now, and the Ingresses
+// applyOptions indexes the backends that the options call now, touches everything if
+// names begin or cease to belong to a namespace, and indexes the Ingresses
 // whose references differ under the options: an administrator may forbid
 // annotations.
 func (s *Store) applyOptions() []unit.Key {
-	calls := s.refer(nil, s.ConfigMap()).Calls
-	touched := s.reindexUses(nil, s.optionCalls, calls, true)
-	s.optionCalls = calls
+	options := s.refer(nil, s.ConfigMap())
+	touched := s.reindexUses(nil, s.optionCalls, options.Calls, true)
+	s.optionCalls = options.Calls
+	if options.OwnHosts != s.ownHosts {
+		s.ownHosts = options.OwnHosts
+		touched = append(touched, s.All()...)
+	}
 	for _, ing := range s.ingresses {
 		if ing.ours && !reflect.DeepEqual(ing.references, s.refer(ing.object, s.ConfigMap())) {
 			touched = append(touched, s.reindex(ing, ing.object)...)

@@ -102,8 +102,12 @@ type Store struct {
 	bySecret        index[types.NamespacedName, *ingress] // of spec.tls
 	byObject        index[feature.Reference, *ingress]
 	backends        index[types.NamespacedName, reference] // of a Service
+	// below has the names below each wildcard, each once.
+	below index[string, string]
 	// optionCalls are the backends that the ConfigMap with the options calls.
-	optionCalls   []spec.BackendReference
+	optionCalls []spec.BackendReference
+	// ownHosts is set if a name belongs to one namespace.
+	ownHosts      bool
 	wantedSecrets wantSet[types.NamespacedName]
 	// wantedConfigMaps does not have the one with Headgate's options.
 	wantedConfigMaps wantSet[types.NamespacedName]

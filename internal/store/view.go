@@ -14,16 +14,16 @@ import (
 	"github.com/headgate/headgate/internal/source"
 )
 
-// Ingresses are those of our class that name the host and are not canaries, in no
-// order.
+// Ingresses are those of our class that name the host, may have it, and are not
+// canaries, in no order.
 func (s *Store) Ingresses(host string) []*networkingv1.Ingress {
-	return objects(s.byHost[host], false)
+	return objects(s.admitted(host, s.byHost[host]), false)
 }
 
-// Canaries are those of our class that name the host and are canaries, in no
-// order.
+// Canaries are those of our class that name the host, may have it, and are canaries, in
+// no order.
 func (s *Store) Canaries(host string) []*networkingv1.Ingress {
-	return objects(s.byHost[host], true)
+	return objects(s.admitted(host, s.byHost[host]), true)
 }
 
 // References are those of an Ingress of our class.
@@ -37,15 +37,19 @@ func (s *Store) References(ing *networkingv1.Ingress) spec.References {
 // Changes is the number of calls of Apply.
 func (s *Store) Changes() uint64 { return s.changes }
 
-// Claimants are the Ingresses of our class that have the alias, in no order.
+// Claimants are the Ingresses of our class that have the alias and may, in no order.
 func (s *Store) Claimants(alias string) []*networkingv1.Ingress {
-	return objects(s.byAlias[alias], false)
+	return objects(s.admitted(alias, s.byAlias[alias]), false)
 }
 
 // RedirectAliases are the Ingresses of our class that claim the name as a www
-// redirect alias, in no order.
+// redirect alias and may have it and its host, in no order.
 func (s *Store) RedirectAliases(name string) []*networkingv1.Ingress {
-	return objects(s.byRedirectAlias[name], false)
+	claims := s.admitted(name, s.byRedirectAlias[name])
+	if host, ok := spec.RedirectAlias(name); ok {
+		claims = s.admitted(host, claims)
+	}
+	return objects(claims, false)
 }
 
 // PatternAliases are the aliases for more than one name, in no order.

@@ -163,13 +163,14 @@ func FromName(n model.Name) Unit {
 // A PackedName is the payload of a name.
 type PackedName struct {
 	Host        string `json:"host"`
+	Owner       string `json:"owner,omitempty"`
 	Redirect    bool   `json:"redirect,omitempty"`
 	HasTLS      bool   `json:"has_tls,omitempty"`
 	Certificate string `json:"certificate,omitempty"`
 }
 
 func packName(n model.Name) PackedName {
-	return PackedName{n.Host, n.Redirect, n.HasTLS, n.Certificate}
+	return PackedName{n.Host, n.Owner, n.Redirect, n.HasTLS, n.Certificate}
 }
 
 // FromNamePatterns packs the aliases that stand for more than one name.

@@ -7,7 +7,7 @@ local string_sub = string.sub
 local DOT, DASH, UNDERSCORE = 46, 45, 95
 
 
--- compile(unit, name) -> { name, host, redirect, has_tls, certificate }
+-- compile(unit, name) -> { name, host, owner, redirect, has_tls, certificate }
 function _M.compile(unit, name)
     if type(unit.host) ~= "string" then
         error("a name without a host", 0)

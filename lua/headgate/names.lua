@@ -62,13 +62,14 @@ function _M.for_host(client_name, revision)
 end
 
 
--- covering is the wildcard with TLS above a name that has none itself, or nil.
+-- covering is the wildcard with TLS above a name that has none itself, or nil. Both must
+-- have the same owner, if names have one.
 -- The name's unit remembers it for this revision.
 local function covering(found, client_name, revision)
     if found.covered_at ~= revision then
         local wildcard = name.wildcard(client_name)
         local above = wildcard and units.name(wildcard, revision)
-        found.covered_by = above and above.has_tls and above or nil
+        found.covered_by = above and above.has_tls and above.owner == found.owner and above or nil
         found.covered_at = revision
     end
     return found.covered_by

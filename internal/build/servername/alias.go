@@ -10,6 +10,7 @@ import (
 
 	"github.com/headgate/headgate/internal/build/certificate"
 	"github.com/headgate/headgate/internal/build/spec"
+	"github.com/headgate/headgate/internal/build/tenancy"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
@@ -30,6 +31,7 @@ func (b *Builder) NamePatterns(v View) (p model.NamePatterns, certificates []mod
 	var expressions []claim
 	shown := map[string]bool{}
 	for _, alias := range slices.Sorted(slices.Values(v.PatternAliases())) {
+		fs = append(fs, tenancy.Refused(alias, v, b.settings, spec.ByAlias)...)
 		if hosts := v.Ingresses(alias); len(hosts) > 0 {
 			fs = append(fs, b.aliasesLost(alias, "host "+alias, hosts, v)...)
 			continue
@@ -86,9 +88,15 @@ func (b *Builder) regexes(claims []claim, v View) (names []model.Name, fs []find
 		tooMany(claims[i], "", maxExpressions)
 	}
 	claims = claims[:min(len(claims), maxExpressions)]
-	// Hosts, and of one host the aliases, by the alphabet, as ingress-nginx has them.
+	// Hosts, and of one host the aliases, by the alphabet, as ingress-nginx has them. Where
+	// names belong to namespaces, older Ingresses come first: the first one that matches
+	// gets the request.
 	slices.SortFunc(claims, func(a, b claim) int {
-		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Name.Name, b.Name.Name))
+		age := 0
+		if v.OwnHosts() {
+			age = spec.CompareAge(a.owner, b.owner)
+		}
+		return cmp.Or(age, cmp.Compare(a.Host, b.Host), cmp.Compare(a.Name.Name, b.Name.Name))
 	})
 	texts := make(map[string]string, len(claims))
 	for _, c := range claims {

@@ -16,6 +16,7 @@ import (
 	"github.com/headgate/headgate/internal/build/certificate"
 	"github.com/headgate/headgate/internal/build/setting"
 	"github.com/headgate/headgate/internal/build/spec"
+	"github.com/headgate/headgate/internal/build/tenancy"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
@@ -26,6 +27,7 @@ import (
 type View interface {
 	certificate.View
 	setting.View
+	tenancy.View
 	// Ingresses are those that name the host, but for canaries.
 	Ingresses(host string) []*networkingv1.Ingress
 	// References are those of an Ingress that was shown (see setting.Reader.Refer).
@@ -64,6 +66,42 @@ func (b *Builder) Name(name string, v View) (n model.Name, certificate *model.Ce
 	if name == model.DefaultHost {
 		return model.Name{Name: name, Host: name}, nil, true, nil
 	}
+	n, certificate, holder, fs := b.name(name, v)
+	if model.KindOfAlias(name) == model.OneName {
+		fs = append(fs, tenancy.Refused(name, v, b.settings, spec.ByAlias, spec.ByRedirectAlias)...)
+	}
+	if holder == nil {
+		return model.Name{}, nil, false, finding.Sort(fs)
+	}
+	if v.OwnHosts() {
+		if owner := v.Owner(name).Ingress; owner != nil {
+			n.Owner = owner.Namespace
+		}
+	} else if !n.HasTLS {
+		fs = append(fs, covered(name, holder, v)...)
+	}
+	return n, certificate, true, finding.Sort(fs)
+}
+
+// covered are the findings about a name without a certificate that is shown that of
+// another namespace's wildcard.
+func covered(name string, holder *networkingv1.Ingress, v View) []finding.Finding {
+	ing, sharedWith := v.Covering(name)
+	if ing == nil || ing.Namespace == holder.Namespace || slices.Contains(sharedWith, holder.Namespace) {
+		return nil
+	}
+	wildcard, _ := model.WildcardAbove(name)
+	return tenancy.Taken(ing, "spec.tls", []tenancy.Taking{{
+		Ingress: holder, Field: "metadata.namespace",
+		What: fmt.Sprintf("serves %s with the certificate of %s", tenancy.Title(name), wildcard),
+		Effect: fmt.Sprintf("clients that trust that certificate trust this name, since the key %s is %s",
+			feature.HostOwnershipKey, feature.SharedHosts),
+	}})
+}
+
+// name builds a name without its owner. Holder is the oldest Ingress that has it, nil if
+// there is no such name.
+func (b *Builder) name(name string, v View) (n model.Name, certificate *model.Certificate, holder *networkingv1.Ingress, fs []finding.Finding) {
 	ingresses := spec.OldestFirst(v.Ingresses(name))
 	if len(ingresses) > 0 {
 		n, certificate, fs = b.ruleName(name, ingresses, v)
@@ -71,18 +109,20 @@ func (b *Builder) Name(name string, v View) (n model.Name, certificate *model.Ce
 			fs = append(fs, b.aliasesLost(name, "host "+name, ingresses, v)...)
 			fs = append(fs, b.redirectAliasesLost(name, "host "+name, v)...)
 		}
-		return n, certificate, true, finding.Sort(fs)
+		return n, certificate, ingresses[0], fs
 	}
 	if model.KindOfAlias(name) != model.OneName {
-		return model.Name{}, nil, false, nil
+		return model.Name{}, nil, nil, nil
 	}
-	n, certificate, owner, fs := b.alias(name, v)
-	if owner == nil {
-		n, certificate, found = b.redirectAlias(name, v)
-		return n, certificate, found, finding.Sort(fs)
+	n, certificate, holder, fs = b.alias(name, v)
+	if holder == nil {
+		var found bool
+		if n, certificate, found = b.redirectAlias(name, v); found {
+			holder = spec.OldestFirst(v.RedirectAliases(name))[0]
+		}
+		return n, certificate, holder, fs
 	}
-	fs = append(fs, b.redirectAliasesLost(name, spec.ObjectName(owner), v)...)
-	return n, certificate, true, finding.Sort(fs)
+	return n, certificate, holder, append(fs, b.redirectAliasesLost(name, spec.ObjectName(holder), v)...)
 }
 
 // ruleName builds the name of a rule's host. One Ingress with a TLS section is

@@ -152,6 +152,9 @@ func (r *Reader) Annotation(s feature.AnySetting) string {
 	return r.prefix + "/" + s.Spec().Annotation
 }
 
+// Name is the whole name of an annotation.
+func (r *Reader) Name(annotation string) string { return r.prefix + "/" + annotation }
+
 // Resolve merges what the Ingresses that share a host or a backend, the oldest
 // first, say of it. It is the only place where an Ingress decides over what is not
 // its own. Unit names the host or backend in findings.

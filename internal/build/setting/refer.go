@@ -22,7 +22,10 @@ func (r *Reader) Refer(ing *networkingv1.Ingress, options *corev1.ConfigMap) spe
 	config := r.parseConfig(options).Config
 	calls := r.Calls(config.Values())
 	if ing == nil {
-		return spec.References{Calls: spec.CallReferences(calls, nil)}
+		return spec.References{
+			Calls:    spec.CallReferences(calls, nil),
+			OwnHosts: feature.HostOwnership(config.Values()) == feature.NamespaceHosts,
+		}
 	}
 	parsed := r.parse(ing, config)
 	refs := spec.References{SaysOfBackends: parsed.Values().Says(feature.ScopeBackend)}
@@ -78,6 +81,7 @@ func (r *Reader) referByAnnotations(parsed *feature.Parsed, optionCalls []model.
 	refs.Objects = slices.Compact(refs.Objects)
 	names := r.namesOf(parsed.Values())
 	refs.Aliases = names.Aliases
+	refs.SharedWith = feature.HostSharedWith(parsed.Values())
 	if names.WWWBy != nil {
 		refs.RedirectAliases = spec.RedirectAliases(refs.Hosts)
 	}

@@ -43,6 +43,11 @@ type References struct {
 	// IsCanary is set where the Ingress makes no routes: it offers canaries to
 	// those of others.
 	IsCanary bool
+	// SharedWith are namespaces that the Ingress shares its hosts with.
+	SharedWith []string
+	// OwnHosts is set on the references of options under which a name belongs to one
+	// namespace.
+	OwnHosts bool
 	// SaysOfBackends is set where the Ingress has annotations that are settings
 	// of its backends.
 	SaysOfBackends bool

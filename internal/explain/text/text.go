@@ -161,6 +161,14 @@ func writeName(p *page, e *explain.Explanation) {
 	if len(n.Ingresses) > 0 {
 		p.line("%s", strings.Join(n.Ingresses, ", "))
 	}
+	if n.Owner != nil {
+		p.line("%s", n.Owner.Why)
+	}
+	p.section("  refused")
+	for _, c := range n.Refused {
+		p.line("%s (%s) of %s", c.Name, c.By, strings.Join(c.Ingresses, ", "))
+		p.under("%s", c.Why)
+	}
 	p.section("  not by")
 	for _, c := range n.Lost {
 		p.line("%s (%s) of %s", c.Name, c.By, strings.Join(c.Ingresses, ", "))
