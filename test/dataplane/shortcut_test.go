@@ -1,0 +1,242 @@
+package dataplane_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/feature/all"
+	"github.com/headgate/headgate/internal/featuretest"
+	"github.com/headgate/headgate/internal/gatetest"
+)
+
+// withoutShortcuts is a feature whose module, once a route has its policy, keeps
+// workers from learning shortcuts.
+func withoutShortcuts() feature.Feature {
+	return feature.Feature{
+		Name: "without_shortcuts",
+		Route: func(_ feature.Values, out *feature.RouteOut) {
+			if out.Route.Origin.Ingress == "without" {
+				feature.Add(out.Route, "without_shortcuts", struct{}{})
+			}
+		},
+		Lua: featuretest.Modules(map[string]string{"without_shortcuts": `
+require("headgate.shortcut").learn = function() end
+return { rewrite = function() end }`}),
+	}
+}
+
+// What a worker remembers of a name changes no answer, and nothing that backends get.
+func TestShortcutsAnswerAsLookUpsDo(t *testing.T) {
+	t.Parallel()
+	pair := gatetest.NewKeyPair(t, "secure", "secure.test")
+	manifests := served("a", gatetest.StartEcho(t, "a")) + served("b", gatetest.StartEcho(t, "b")) + gatetest.TLSSecret("secure", pair) +
+		gatetest.Ingress("without", "without.test", "/", "a") +
+		gatetest.Ingress("plain", "plain.test", "/", "a") + gatetest.Ingress("wild", "*.wild.test", "/", "a") +
+		gatetest.Ingress("alias", "named.test", "/", "a", "server-alias: alias.test") +
+		ruled("small", "small.test Prefix / a 80", "small.test Exact /x b 80", "small.test Prefix /foo/ b 80") +
+		ruled("guarded", "guarded.test Prefix /admin b 80", "", "auth-type: basic", "auth-secret: missing") + ruled("open", "guarded.test Prefix / a 80") +
+		gatetest.Ingress("regex", "regex.test", "/a[0-9]+", "a", "use-regex: true") + gatetest.Ingress("cors", "cors.test", "/", "a", "enable-cors: true") +
+		gatetest.Ingress("profile", "profile.test", "/", "a", "proxy-buffer-size: 16k") + gatetest.Ingress("missing", "missing.test", "/", "missing") +
+		gatetest.Ingress("www", "www.moved.test", "/", "a", "from-to-www-redirect: true") +
+		gatetest.WithTLS(gatetest.Ingress("secure", "secure.test", "/", "a"), "secure secure.test")
+	start := func(features ...feature.Feature) *gatetest.Gate {
+		g := gatetest.Start(t, gatetest.Options{Workers: 1, Features: append(all.Features(), features...), Manifests: manifests})
+		g.Get("without.test", "/").WantStatus(t, 200)
+		return g
+	}
+	with, without := start(), start(withoutShortcuts())
+	hosts := []string{
+		"plain.test", "any.wild.test", "alias.test", "small.test", "guarded.test", "regex.test", "cors.test", "profile.test", "missing.test", "moved.test",
+		"secure.test", "nobody.test",
+	}
+	for _, host := range hosts {
+		for _, path := range []string{"/", "/x", "/foo", "/foo/y", "/admin", "/admin/../x", "/a1", "/x%2Fy//z?q=%20"} {
+			for _, method := range []string{"GET", "POST", "OPTIONS"} {
+				gatetest.EveryProtocol(func(http2 bool, scheme string) {
+					// The second time there is a shortcut.
+					for range 2 {
+						ask := func(g *gatetest.Gate) gatetest.Response {
+							r := gatetest.Request{Method: method, Host: host, Path: path, Scheme: scheme, HTTP2: http2, Header: http.Header{"Origin": {"http://o.test"}, "X-Request-Id": {"1"}}}
+							if method == "POST" {
+								r.Body = strings.NewReader("body")
+							}
+							return g.Do(r)
+						}
+						if got, want := toldOf(ask(with)), toldOf(ask(without)); !reflect.DeepEqual(got, want) {
+							t.Errorf("%s %s://%s%s (HTTP/2: %t):\n%v\nwithout shortcuts:\n%v", method, scheme, host, path, http2, got, want)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// toldOf is what of an answer does not depend on ports and time.
+func toldOf(r gatetest.Response) []string {
+	header := maps.Clone(r.Header)
+	header.Del("Date")
+	list := []string{fmt.Sprint(r.Status), fmt.Sprint(header)}
+	if r.Echo == nil {
+		return append(list, r.Body)
+	}
+	r.Echo.Header.Del("X-Forwarded-Port")
+	return append(list, fmt.Sprintf("%+v", *r.Echo))
+}
+
+// A request tries as many endpoints as are allowed, and each once, whether its worker
+// has a shortcut or not.
+func TestShortcutsAndRetries(t *testing.T) {
+	t.Parallel()
+	var asked [5]atomic.Int32
+	var endpoints []string
+	for i := range asked {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { listener.Close() })
+		endpoints = append(endpoints, listener.Addr().String())
+		go func() {
+			for {
+				connection, err := listener.Accept()
+				if err != nil {
+					return
+				}
+				// NGINX has sent the request, and gets no answer to it.
+				_, _ = bufio.NewReader(connection).ReadString('\n')
+				asked[i].Add(1)
+				connection.Close()
+			}
+		}()
+	}
+	g := gatetest.Start(t, gatetest.Options{Workers: 1, Manifests: served("five", endpoints...) + gatetest.Ingress("five", "five.test", "/", "five") +
+		served("half", deadAddress(t), deadAddress(t), gatetest.StartEcho(t, "alive")) + gatetest.Ingress("half", "half.test", "/", "half")})
+	gatetest.EveryProtocol(func(http2 bool, scheme string) {
+		for round := range 4 {
+			for _, c := range []struct {
+				method string
+				tries  int32
+			}{{"GET", 3}, {"HEAD", 3}, {"POST", 1}} {
+				for i := range asked {
+					asked[i].Store(0)
+				}
+				r := g.Do(gatetest.Request{Method: c.method, Host: "five.test", Scheme: scheme, HTTP2: http2}).WantStatus(t, 502)
+				total, most := int32(0), int32(0)
+				for i := range asked {
+					n := asked[i].Load()
+					total, most = total+n, max(most, n)
+				}
+				if total != c.tries || most != 1 {
+					t.Errorf("round %d: %s %s: %d tries, up to %d of one endpoint, want %d of different ones", round, r.Proto, c.method, total, most, c.tries)
+				}
+				if c.method == "HEAD" {
+					continue
+				}
+				g.Do(gatetest.Request{Method: c.method, Host: "half.test", Scheme: scheme, HTTP2: http2}).WantStatus(t, 200)
+			}
+		}
+	})
+}
+
+// late sends a GET, does something, and sends the request's body then.
+func late(t *testing.T, g *gatetest.Gate, host string, meanwhile func()) string {
+	t.Helper()
+	connection := gatetest.Dial(t, g.HTTP)
+	defer connection.Close()
+	fmt.Fprintf(connection, "GET / HTTP/1.1\r\nHost: %s\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbo", host)
+	meanwhile()
+	fmt.Fprint(connection, "dy")
+	answer, err := io.ReadAll(connection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, _, _ := strings.Cut(string(answer), "\r\n")
+	return status
+}
+
+// A request that waits for its body is routed again when it is there. It never gets to
+// what is guarded since then.
+func TestShortcutsAndLateBodies(t *testing.T) {
+	t.Parallel()
+	g := gatetest.Start(t, gatetest.Options{Workers: 1, Manifests: served("a", gatetest.StartEcho(t, "a")) + served("b", gatetest.StartEcho(t, "b")) +
+		gatetest.Ingress("a", "a.test", "/", "a") + gatetest.Ingress("b", "b.test", "/", "b")})
+	for _, host := range []string{"a.test", "b.test"} {
+		g.Get(host, "/").WantStatus(t, 200)
+	}
+	for name, c := range map[string]struct {
+		meanwhile func()
+		want      string
+	}{
+		"nothing":          {func() {}, "HTTP/1.1 200 OK"},
+		"another request":  {func() { g.Get("b.test", "/").WantStatus(t, 200) }, "HTTP/1.1 200 OK"},
+		"a failed request": {func() { g.Do(gatetest.Request{Host: "b.test", Method: "PUT"}).WantStatus(t, 200) }, "HTTP/1.1 200 OK"},
+		"new endpoints":    {func() { g.Apply(served("a", gatetest.StartEcho(t, "new"))) }, "HTTP/1.1 200 OK"},
+	} {
+		if got := late(t, g, "a.test", c.meanwhile); got != c.want {
+			t.Errorf("%s meanwhile: %q, want %q", name, got, c.want)
+		}
+	}
+	// Without a shortcut it would have its table.
+	g.Get("a.test", "/").WantStatus(t, 200)
+	got := late(t, g, "a.test", func() {
+		g.Apply(gatetest.Ingress("a", "a.test", "/", "a", "auth-type: basic", "auth-secret: missing"))
+		g.Get("b.test", "/").WantStatus(t, 200)
+	})
+	if !strings.Contains(got, " 50") {
+		t.Errorf("a guard meanwhile: %q, want an error", got)
+	}
+}
+
+// The access log names the backend, by a shortcut too.
+func TestShortcutsInTheAccessLog(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "access.log")
+	g := gatetest.Start(t, gatetest.Options{Workers: 1, AccessLog: file, Manifests: served("a", gatetest.StartEcho(t, "a")) +
+		gatetest.Ingress("a", "a.test", "/", "a") + served("half", deadAddress(t), gatetest.StartEcho(t, "alive")) + gatetest.Ingress("half", "half.test", "/", "half")})
+	for i := range 3 {
+		for host, label := range map[string]string{"a.test": "default-a-80", "half.test": "default-half-80"} {
+			id := fmt.Sprintf("%s-%d", host, i)
+			g.Do(gatetest.Request{Host: host, Header: http.Header{"X-Request-Id": {id}}}).WantStatus(t, 200)
+			if got := logged(t, file, id)["upstream"]; got != label {
+				t.Errorf("%s: the backend is %q, want %q", id, got, label)
+			}
+		}
+	}
+}
+
+// A change ends what workers remember, before and after a reload.
+func TestShortcutsEnd(t *testing.T) {
+	t.Parallel()
+	g := gatetest.Start(t, gatetest.Options{Workers: 2, Manifests: served("a", gatetest.StartEcho(t, "a")) + served("b", gatetest.StartEcho(t, "b")) +
+		gatetest.Ingress("a", "a.test", "/", "a")})
+	for i := range 20 {
+		name := []string{"b", "a"}[i%2]
+		g.Apply(gatetest.Ingress("a", "a.test", "/", name))
+		for range 8 {
+			wantEcho(t, g.Get("a.test", "/").WantStatus(t, 200), name)
+		}
+	}
+	reload(t, g)
+	for i := range 6 {
+		name := []string{"b", "a"}[i%2]
+		g.Apply(gatetest.Ingress("a", "a.test", "/", name))
+		for range 8 {
+			wantEcho(t, g.Get("a.test", "/").WantStatus(t, 200), name)
+		}
+	}
+	g.Delete(gatetest.Ingress("a", "a.test", "/", "a"))
+	for range 8 {
+		g.Get("a.test", "/").WantStatus(t, 404)
+	}
+}
