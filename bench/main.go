@@ -63,6 +63,8 @@ func run(ctx context.Context, args []string) error {
 	only := flags.String("only", "", "measure only cpu, features, handshake, propagation or cluster; without -short the results keep the rest")
 	headgate := flags.String("headgate", "bin/headgate", "program to measure")
 	against := flags.String("against", "", "another build of Headgate: compare the worker CPU of both and nothing else, and write no results")
+	instructions := flags.Bool("instructions", false, "count the instructions of requests of ten kinds, compare them with bench/instructions.json, and do nothing else")
+	update := flags.Bool("update", false, "with -instructions: write the file instead")
 	rounds := flags.Int("rounds", 0, "rounds of each comparison instead of the usual number")
 	results := flags.String("results", "bench/results.json", "file to write")
 	if err := flags.Parse(args); err != nil {
@@ -76,6 +78,9 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer s.close()
+	if *instructions {
+		return checkInstructions(ctx, s, "bench/instructions.json", *update)
+	}
 	if *against != "" {
 		return compareBuilds(ctx, s, *against, *rounds)
 	}
