@@ -128,17 +128,17 @@ const (
 	longestPath = 4095
 )
 
-// A doubtError says that a pattern can't tell whether it matches a path.
-type doubtError struct {
+// A failureError says that a pattern can't tell whether it matches a path.
+type failureError struct {
 	status int
 	err    error
 }
 
-func (e *doubtError) Error() string { return e.err.Error() }
+func (e *failureError) Error() string { return e.err.Error() }
 
-func (e *doubtError) Unwrap() error { return e.err }
+func (e *failureError) Unwrap() error { return e.err }
 
-// find returns no route if none matches. It returns a *doubtError if a pattern reached
+// find returns no route if none matches. It returns a *failureError if a pattern reached
 // its limit, or those of its namespace took too long, and the next route that matches is
 // of the same namespace: that may have weaker access control.
 func (h *host) find(path string, now func() time.Time) (won, error) {
@@ -163,11 +163,11 @@ func (h *host) find(path string, now func() time.Time) (won, error) {
 
 func (h *host) findPattern(path string, now func() time.Time) (won, error) {
 	spent := map[string]time.Duration{}
-	// doubts are the first ones of each namespace, and first is the first of all.
-	doubts := map[string]won{}
-	errs := map[string]*doubtError{}
+	// failures are the first ones of each namespace, and first is the first of all.
+	failures := map[string]won{}
+	errs := map[string]*failureError{}
 	var first won
-	var firstErr *doubtError
+	var firstErr *failureError
 	for _, route := range h.patterns {
 		namespace := route.Origin.Namespace
 		began := now()
@@ -177,14 +177,14 @@ func (h *host) findPattern(path string, now func() time.Time) (won, error) {
 		case err != nil:
 			err.err = fmt.Errorf("match %s: %w", route.Path, err.err)
 			if _, known := errs[namespace]; !known {
-				doubts[namespace], errs[namespace] = won{route: route}, err
+				failures[namespace], errs[namespace] = won{route: route}, err
 			}
 			if firstErr == nil {
 				first, firstErr = won{route: route}, err
 			}
 		case matches:
-			if err, doubtful := errs[namespace]; doubtful {
-				return doubts[namespace], err
+			if err, failing := errs[namespace]; failing {
+				return failures[namespace], err
 			}
 			return won{route: route}, nil
 		}
@@ -197,23 +197,23 @@ func (h *host) findPattern(path string, now func() time.Time) (won, error) {
 
 // matchPattern compares a path with a pattern. spent is what those of the same
 // namespace before it took.
-func matchPattern(text, path string, spent time.Duration) (bool, *doubtError) {
+func matchPattern(text, path string, spent time.Duration) (bool, *failureError) {
 	if plain, ok := plainText(text); ok {
 		return len(path) >= len(plain) && lower(path[:len(plain)]) == lower(plain), nil
 	}
 	if len(path) > longestPath {
-		return false, &doubtError{tooLong, fmt.Errorf("paths of more than %d bytes are not compared with regular expressions", longestPath)}
+		return false, &failureError{tooLong, fmt.Errorf("paths of more than %d bytes are not compared with regular expressions", longestPath)}
 	}
 	if spent > patternsBudget {
-		return false, &doubtError{unavailable, fmt.Errorf("the patterns of the same namespace before it took too long: %w", pcre.ErrLimit)}
+		return false, &failureError{unavailable, fmt.Errorf("the patterns of the same namespace before it took too long: %w", pcre.ErrLimit)}
 	}
 	pattern, err := load(text)
 	if err != nil {
-		return false, &doubtError{internalError, err}
+		return false, &failureError{internalError, err}
 	}
 	matches, err := pattern.Match(path)
 	if err != nil {
-		return false, &doubtError{internalError, err}
+		return false, &failureError{internalError, err}
 	}
 	return matches, nil
 }

@@ -99,10 +99,10 @@ func (r *Router) Route(hostName, path string) Decision {
 		}
 	}
 	won, err := h.find(path, r.settings.Now)
-	doubt := (*doubtError)(nil)
+	failure := (*failureError)(nil)
 	switch {
-	case errors.As(err, &doubt):
-		d.Status, d.Err = doubt.status, fmt.Errorf("host %s: %w", name.Host, err)
+	case errors.As(err, &failure):
+		d.Status, d.Err = failure.status, fmt.Errorf("host %s: %w", name.Host, err)
 	case won.route == nil:
 		d.Status = notFound
 	case won.redirect:

@@ -115,8 +115,8 @@ end
 
 -- Reports whether the log may have a line about a failing expression: one a minute for
 -- each owner.
-function _M.may_tell(bucket)
-    return memory.may_tell(bucket.owner)
+function _M.may_log(bucket)
+    return memory.may_log(bucket.owner)
 end
 
 

@@ -279,12 +279,12 @@ end
 
 -- Reports whether the log may have a line about a namespace's expressions: one a
 -- minute.
-function _M.may_tell(namespace)
+function _M.may_log(namespace)
     return control:safe_add(TOLD .. namespace, true, MINUTE) == true
 end
 
 
--- count_refusal counts a request for which expressions were not tried. -> as may_tell
+-- count_refusal counts a request for which expressions were not tried. -> as may_log
 function _M.count_refusal(namespace)
     local key = REFUSALS .. namespace
     if not control:incr(key, 1) then
@@ -293,7 +293,7 @@ function _M.count_refusal(namespace)
         end
         control:incr(key, 1, 0)
     end
-    return _M.may_tell(namespace)
+    return _M.may_log(namespace)
 end
 
 

@@ -50,8 +50,8 @@ end
 
 -- Reports whether the log may have a line about a failing expression: not more than
 -- one a minute for each owner.
-function _M.may_tell(owner)
-    return budget.may_tell(budget.of(owner or ""))
+function _M.may_log(owner)
+    return budget.may_log(budget.of(owner or ""))
 end
 
 

@@ -13,8 +13,8 @@ import (
 	"github.com/headgate/headgate/internal/headgatetest"
 )
 
-// inNamespace are the objects of manifests in a namespace, all of one age.
-func inNamespace(t *testing.T, namespace string, year int, manifests ...string) []metav1.Object {
+// ownedBy are the objects of manifests in a namespace, all of one age.
+func ownedBy(t *testing.T, namespace string, year int, manifests ...string) []metav1.Object {
 	t.Helper()
 	objects := headgatetest.Decode(t, strings.Join(manifests, ""))
 	for _, object := range objects {
@@ -36,14 +36,14 @@ func TestHostOwnership(t *testing.T) {
 	}
 	ingress := headgatetest.Ingress
 	g := headgatetest.Start(t, headgatetest.Options{Manifests: headgatetest.Config("host-ownership: namespace")})
-	g.ApplyObjects(inNamespace(t, "owner", 2020,
+	g.ApplyObjects(ownedBy(t, "owner", 2020,
 		base("owner", "owner's"),
 		ingress("guarded", "a.test", "/", "echo", "auth-type: basic", "auth-secret: users", "server-alias: alias.test"),
 		strings.ReplaceAll(ingress("open", "a.test", "/api", "echo"), "Prefix", "Exact"),
 		headgatetest.WithTLS(ingress("wild", "*.corp.test", "/", "echo", "auth-type: basic", "auth-secret: users"), "tls *.corp.test"),
 		ingress("bare", "login.other.test", "/", "echo"),
 	)...)
-	g.ApplyObjects(inNamespace(t, "other", 2024, base("other", "other's"))...)
+	g.ApplyObjects(ownedBy(t, "other", 2024, base("other", "other's"))...)
 
 	visit := func() string {
 		var b strings.Builder
@@ -83,7 +83,7 @@ func TestHostOwnership(t *testing.T) {
 		{"a TLS section", headgatetest.WithTLS(ingress("x", "a.test", "/zzz", "echo"), "tls a.test")},
 		{"a wildcard above", headgatetest.WithTLS(ingress("x", "*.other.test", "/", "echo"), "tls *.other.test")},
 	} {
-		g.ApplyObjects(inNamespace(t, "other", 2024, attack.ingress)...)
+		g.ApplyObjects(ownedBy(t, "other", 2024, attack.ingress)...)
 		if now := visit(); now != alone {
 			t.Errorf("%s: %s", attack.about, firstDifference(alone, now))
 		}

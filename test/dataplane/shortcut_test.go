@@ -16,7 +16,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/featuretest"
-	"github.com/headgate/headgate/internal/gatetest"
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // withoutShortcuts is a feature whose module, once a route has its policy, keeps
@@ -38,19 +38,19 @@ return { rewrite = function() end }`}),
 // What a worker remembers of a name changes no answer, and nothing that backends get.
 func TestShortcutsAnswerAsLookUpsDo(t *testing.T) {
 	t.Parallel()
-	pair := gatetest.NewKeyPair(t, "secure", "secure.test")
-	manifests := served("a", gatetest.StartEcho(t, "a")) + served("b", gatetest.StartEcho(t, "b")) + gatetest.TLSSecret("secure", pair) +
-		gatetest.Ingress("without", "without.test", "/", "a") +
-		gatetest.Ingress("plain", "plain.test", "/", "a") + gatetest.Ingress("wild", "*.wild.test", "/", "a") +
-		gatetest.Ingress("alias", "named.test", "/", "a", "server-alias: alias.test") +
+	pair := headgatetest.NewKeyPair(t, "secure", "secure.test")
+	manifests := served("a", headgatetest.StartEcho(t, "a")) + served("b", headgatetest.StartEcho(t, "b")) + headgatetest.TLSSecret("secure", pair) +
+		headgatetest.Ingress("without", "without.test", "/", "a") +
+		headgatetest.Ingress("plain", "plain.test", "/", "a") + headgatetest.Ingress("wild", "*.wild.test", "/", "a") +
+		headgatetest.Ingress("alias", "named.test", "/", "a", "server-alias: alias.test") +
 		ruled("small", "small.test Prefix / a 80", "small.test Exact /x b 80", "small.test Prefix /foo/ b 80") +
 		ruled("guarded", "guarded.test Prefix /admin b 80", "", "auth-type: basic", "auth-secret: missing") + ruled("open", "guarded.test Prefix / a 80") +
-		gatetest.Ingress("regex", "regex.test", "/a[0-9]+", "a", "use-regex: true") + gatetest.Ingress("cors", "cors.test", "/", "a", "enable-cors: true") +
-		gatetest.Ingress("profile", "profile.test", "/", "a", "proxy-buffer-size: 16k") + gatetest.Ingress("missing", "missing.test", "/", "missing") +
-		gatetest.Ingress("www", "www.moved.test", "/", "a", "from-to-www-redirect: true") +
-		gatetest.WithTLS(gatetest.Ingress("secure", "secure.test", "/", "a"), "secure secure.test")
-	start := func(features ...feature.Feature) *gatetest.Gate {
-		g := gatetest.Start(t, gatetest.Options{Workers: 1, Features: append(all.Features(), features...), Manifests: manifests})
+		headgatetest.Ingress("regex", "regex.test", "/a[0-9]+", "a", "use-regex: true") + headgatetest.Ingress("cors", "cors.test", "/", "a", "enable-cors: true") +
+		headgatetest.Ingress("profile", "profile.test", "/", "a", "proxy-buffer-size: 16k") + headgatetest.Ingress("missing", "missing.test", "/", "missing") +
+		headgatetest.Ingress("www", "www.moved.test", "/", "a", "from-to-www-redirect: true") +
+		headgatetest.WithTLS(headgatetest.Ingress("secure", "secure.test", "/", "a"), "secure secure.test")
+	start := func(features ...feature.Feature) *headgatetest.Instance {
+		g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Features: append(all.Features(), features...), Manifests: manifests})
 		g.Get("without.test", "/").WantStatus(t, 200)
 		return g
 	}
@@ -62,11 +62,11 @@ func TestShortcutsAnswerAsLookUpsDo(t *testing.T) {
 	for _, host := range hosts {
 		for _, path := range []string{"/", "/x", "/foo", "/foo/y", "/admin", "/admin/../x", "/a1", "/x%2Fy//z?q=%20"} {
 			for _, method := range []string{"GET", "POST", "OPTIONS"} {
-				gatetest.EveryProtocol(func(http2 bool, scheme string) {
+				headgatetest.EveryProtocol(func(http2 bool, scheme string) {
 					// The second time there is a shortcut.
 					for range 2 {
-						ask := func(g *gatetest.Gate) gatetest.Response {
-							r := gatetest.Request{Method: method, Host: host, Path: path, Scheme: scheme, HTTP2: http2, Header: http.Header{"Origin": {"http://o.test"}, "X-Request-Id": {"1"}}}
+						ask := func(g *headgatetest.Instance) headgatetest.Response {
+							r := headgatetest.Request{Method: method, Host: host, Path: path, Scheme: scheme, HTTP2: http2, Header: http.Header{"Origin": {"http://o.test"}, "X-Request-Id": {"1"}}}
 							if method == "POST" {
 								r.Body = strings.NewReader("body")
 							}
@@ -83,7 +83,7 @@ func TestShortcutsAnswerAsLookUpsDo(t *testing.T) {
 }
 
 // toldOf is what of an answer does not depend on ports and time.
-func toldOf(r gatetest.Response) []string {
+func toldOf(r headgatetest.Response) []string {
 	header := maps.Clone(r.Header)
 	header.Del("Date")
 	list := []string{fmt.Sprint(r.Status), fmt.Sprint(header)}
@@ -120,9 +120,9 @@ func TestShortcutsAndRetries(t *testing.T) {
 			}
 		}()
 	}
-	g := gatetest.Start(t, gatetest.Options{Workers: 1, Manifests: served("five", endpoints...) + gatetest.Ingress("five", "five.test", "/", "five") +
-		served("half", deadAddress(t), deadAddress(t), gatetest.StartEcho(t, "alive")) + gatetest.Ingress("half", "half.test", "/", "half")})
-	gatetest.EveryProtocol(func(http2 bool, scheme string) {
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Manifests: served("five", endpoints...) + headgatetest.Ingress("five", "five.test", "/", "five") +
+		served("half", deadAddress(t), deadAddress(t), headgatetest.StartEcho(t, "alive")) + headgatetest.Ingress("half", "half.test", "/", "half")})
+	headgatetest.EveryProtocol(func(http2 bool, scheme string) {
 		for round := range 4 {
 			for _, c := range []struct {
 				method string
@@ -131,7 +131,7 @@ func TestShortcutsAndRetries(t *testing.T) {
 				for i := range asked {
 					asked[i].Store(0)
 				}
-				r := g.Do(gatetest.Request{Method: c.method, Host: "five.test", Scheme: scheme, HTTP2: http2}).WantStatus(t, 502)
+				r := g.Do(headgatetest.Request{Method: c.method, Host: "five.test", Scheme: scheme, HTTP2: http2}).WantStatus(t, 502)
 				total, most := int32(0), int32(0)
 				for i := range asked {
 					n := asked[i].Load()
@@ -143,16 +143,16 @@ func TestShortcutsAndRetries(t *testing.T) {
 				if c.method == "HEAD" {
 					continue
 				}
-				g.Do(gatetest.Request{Method: c.method, Host: "half.test", Scheme: scheme, HTTP2: http2}).WantStatus(t, 200)
+				g.Do(headgatetest.Request{Method: c.method, Host: "half.test", Scheme: scheme, HTTP2: http2}).WantStatus(t, 200)
 			}
 		}
 	})
 }
 
 // late sends a GET, does something, and sends the request's body then.
-func late(t *testing.T, g *gatetest.Gate, host string, meanwhile func()) string {
+func late(t *testing.T, g *headgatetest.Instance, host string, meanwhile func()) string {
 	t.Helper()
-	connection := gatetest.Dial(t, g.HTTP)
+	connection := headgatetest.Dial(t, g.HTTP)
 	defer connection.Close()
 	fmt.Fprintf(connection, "GET / HTTP/1.1\r\nHost: %s\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbo", host)
 	meanwhile()
@@ -169,8 +169,8 @@ func late(t *testing.T, g *gatetest.Gate, host string, meanwhile func()) string 
 // what is guarded since then.
 func TestShortcutsAndLateBodies(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Workers: 1, Manifests: served("a", gatetest.StartEcho(t, "a")) + served("b", gatetest.StartEcho(t, "b")) +
-		gatetest.Ingress("a", "a.test", "/", "a") + gatetest.Ingress("b", "b.test", "/", "b")})
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Manifests: served("a", headgatetest.StartEcho(t, "a")) + served("b", headgatetest.StartEcho(t, "b")) +
+		headgatetest.Ingress("a", "a.test", "/", "a") + headgatetest.Ingress("b", "b.test", "/", "b")})
 	for _, host := range []string{"a.test", "b.test"} {
 		g.Get(host, "/").WantStatus(t, 200)
 	}
@@ -180,8 +180,8 @@ func TestShortcutsAndLateBodies(t *testing.T) {
 	}{
 		"nothing":          {func() {}, "HTTP/1.1 200 OK"},
 		"another request":  {func() { g.Get("b.test", "/").WantStatus(t, 200) }, "HTTP/1.1 200 OK"},
-		"a failed request": {func() { g.Do(gatetest.Request{Host: "b.test", Method: "PUT"}).WantStatus(t, 200) }, "HTTP/1.1 200 OK"},
-		"new endpoints":    {func() { g.Apply(served("a", gatetest.StartEcho(t, "new"))) }, "HTTP/1.1 200 OK"},
+		"a failed request": {func() { g.Do(headgatetest.Request{Host: "b.test", Method: "PUT"}).WantStatus(t, 200) }, "HTTP/1.1 200 OK"},
+		"new endpoints":    {func() { g.Apply(served("a", headgatetest.StartEcho(t, "new"))) }, "HTTP/1.1 200 OK"},
 	} {
 		if got := late(t, g, "a.test", c.meanwhile); got != c.want {
 			t.Errorf("%s meanwhile: %q, want %q", name, got, c.want)
@@ -190,7 +190,7 @@ func TestShortcutsAndLateBodies(t *testing.T) {
 	// Without a shortcut it would have its table.
 	g.Get("a.test", "/").WantStatus(t, 200)
 	got := late(t, g, "a.test", func() {
-		g.Apply(gatetest.Ingress("a", "a.test", "/", "a", "auth-type: basic", "auth-secret: missing"))
+		g.Apply(headgatetest.Ingress("a", "a.test", "/", "a", "auth-type: basic", "auth-secret: missing"))
 		g.Get("b.test", "/").WantStatus(t, 200)
 	})
 	if !strings.Contains(got, " 50") {
@@ -202,12 +202,12 @@ func TestShortcutsAndLateBodies(t *testing.T) {
 func TestShortcutsInTheAccessLog(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "access.log")
-	g := gatetest.Start(t, gatetest.Options{Workers: 1, AccessLog: file, Manifests: served("a", gatetest.StartEcho(t, "a")) +
-		gatetest.Ingress("a", "a.test", "/", "a") + served("half", deadAddress(t), gatetest.StartEcho(t, "alive")) + gatetest.Ingress("half", "half.test", "/", "half")})
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, AccessLog: file, Manifests: served("a", headgatetest.StartEcho(t, "a")) +
+		headgatetest.Ingress("a", "a.test", "/", "a") + served("half", deadAddress(t), headgatetest.StartEcho(t, "alive")) + headgatetest.Ingress("half", "half.test", "/", "half")})
 	for i := range 3 {
 		for host, label := range map[string]string{"a.test": "default-a-80", "half.test": "default-half-80"} {
 			id := fmt.Sprintf("%s-%d", host, i)
-			g.Do(gatetest.Request{Host: host, Header: http.Header{"X-Request-Id": {id}}}).WantStatus(t, 200)
+			g.Do(headgatetest.Request{Host: host, Header: http.Header{"X-Request-Id": {id}}}).WantStatus(t, 200)
 			if got := logged(t, file, id)["upstream"]; got != label {
 				t.Errorf("%s: the backend is %q, want %q", id, got, label)
 			}
@@ -218,11 +218,11 @@ func TestShortcutsInTheAccessLog(t *testing.T) {
 // A change ends what workers remember, before and after a reload.
 func TestShortcutsEnd(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t, gatetest.Options{Workers: 2, Manifests: served("a", gatetest.StartEcho(t, "a")) + served("b", gatetest.StartEcho(t, "b")) +
-		gatetest.Ingress("a", "a.test", "/", "a")})
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 2, Manifests: served("a", headgatetest.StartEcho(t, "a")) + served("b", headgatetest.StartEcho(t, "b")) +
+		headgatetest.Ingress("a", "a.test", "/", "a")})
 	for i := range 20 {
 		name := []string{"b", "a"}[i%2]
-		g.Apply(gatetest.Ingress("a", "a.test", "/", name))
+		g.Apply(headgatetest.Ingress("a", "a.test", "/", name))
 		for range 8 {
 			wantEcho(t, g.Get("a.test", "/").WantStatus(t, 200), name)
 		}
@@ -230,12 +230,12 @@ func TestShortcutsEnd(t *testing.T) {
 	reload(t, g)
 	for i := range 6 {
 		name := []string{"b", "a"}[i%2]
-		g.Apply(gatetest.Ingress("a", "a.test", "/", name))
+		g.Apply(headgatetest.Ingress("a", "a.test", "/", name))
 		for range 8 {
 			wantEcho(t, g.Get("a.test", "/").WantStatus(t, 200), name)
 		}
 	}
-	g.Delete(gatetest.Ingress("a", "a.test", "/", "a"))
+	g.Delete(headgatetest.Ingress("a", "a.test", "/", "a"))
 	for range 8 {
 		g.Get("a.test", "/").WantStatus(t, 404)
 	}

@@ -17,11 +17,6 @@ import (
 	"github.com/headgate/headgate/internal/headgatetest"
 )
 
-// inNamespace puts manifests of the namespace default into another one.
-func inNamespace(namespace, manifests string) string {
-	return strings.NewReplacer("metadata: {", "metadata: {namespace: "+namespace+", ", "metadata:\n", "metadata:\n  namespace: "+namespace+"\n").Replace(manifests)
-}
-
 // costly is a pattern that looks at a long text for long, within the match limit.
 func costly(number int) string {
 	var b strings.Builder

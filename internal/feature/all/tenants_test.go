@@ -97,7 +97,7 @@ func attacks() []attack {
 	}
 	return []attack{
 		{"path", rule("/zzz", nil)},
-		{"twin", rule("/own", nil)},
+		{"www alias", rule("/own", nil)},
 		{"root", rule("/", nil)},
 		{"exact", rule("/own/deeper", func(ing *networkingv1.Ingress, _ string) {
 			kind := networkingv1.PathTypeExact
@@ -139,17 +139,17 @@ func attacks() []attack {
 // questions are requests for the owner's names.
 var questions = []string{
 	"a.test", "alias.test", "x.many.test", "first.org", "rx1.net", "login.corp.test", "x.corp.test", "www.r.test", "r.test", "www.a.test",
-	"login.other.test", "nobodys.org", "_",
+	"login.other.test", "free.org", "_",
 }
 
-// A world is what is built of Ingresses.
-type world struct {
+// A cluster is what is built of Ingresses.
+type cluster struct {
 	units    map[unit.Key]string
 	findings []finding.Finding
 }
 
 // weaken may replace the View by a weaker one.
-func buildWorld(t testing.TB, mode string, weaken func(v build.View, shared *store.Store) build.View, objects ...metav1.Object) world {
+func buildWorld(t testing.TB, mode string, weaken func(v build.View, shared *store.Store) build.View, objects ...metav1.Object) cluster {
 	t.Helper()
 	builder := build.New(all.Features(), prefix)
 	fill := func(mode string) *store.Store {
@@ -167,7 +167,7 @@ func buildWorld(t testing.TB, mode string, weaken func(v build.View, shared *sto
 	if weaken != nil {
 		view = weaken(s, fill("shared"))
 	}
-	w := world{units: map[unit.Key]string{}}
+	w := cluster{units: map[unit.Key]string{}}
 	packed := map[unit.Key]unit.Unit{}
 	for _, key := range s.All() {
 		built, fs := builder.Unit(key, view)
@@ -194,8 +194,8 @@ func buildWorld(t testing.TB, mode string, weaken func(v build.View, shared *sto
 	return w
 }
 
-// changed are the units and answers of a world that are others in another one.
-func (w world) changed(other world) (list []string) {
+// changed are the units and answers of a cluster that are others in another one.
+func (w cluster) changed(other cluster) (list []string) {
 	for key, text := range w.units {
 		if other.units[key] != text {
 			list = append(list, key.String())
@@ -205,7 +205,7 @@ func (w world) changed(other world) (list []string) {
 	return list
 }
 
-func (w world) has(object string, code finding.Code) bool {
+func (w cluster) has(object string, code finding.Code) bool {
 	return slices.ContainsFunc(w.findings, func(f finding.Finding) bool { return strings.HasPrefix(f.Object, object) && f.Code == code })
 }
 
@@ -326,7 +326,7 @@ func TestSharedHosts(t *testing.T) {
 	t.Parallel()
 	secrets := secretsOf(t)
 	intruder := of("other", 2024, ingress("intruder", nil, "a.test /zzz theirs"))
-	has := func(w world, backend string) bool {
+	has := func(w cluster, backend string) bool {
 		return strings.Contains(w.units[unit.Host.Key("a.test")], backend)
 	}
 	listed := of("owner", 2020, annotated(ingress("web", nil, "a.test / own"), "host-shared-with", "third, other"))
@@ -360,7 +360,7 @@ func TestSharedHosts(t *testing.T) {
 	}
 }
 
-// TestSharedHostsAreReported: while names belong to no namespace, both sides are told of
+// TestSharedHostsAreReported: while names belong to no namespace, both sides are reported of
 // what one does to the other.
 func TestSharedHostsAreReported(t *testing.T) {
 	t.Parallel()

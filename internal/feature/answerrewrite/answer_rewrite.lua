@@ -26,7 +26,7 @@ local MAX_ATTRIBUTES = 1000
 local function by_pattern(rule, value, request)
     local owner = request.route.namespace
     local from, err = regex.find(request, owner, value, rule.pattern, rule.caseless and "ijo" or "jo")
-    if err and regex.may_tell(owner) then
+    if err and regex.may_log(owner) then
         log.err("match ", rule.pattern, ": ", err)
     end
     return from and rule.to

@@ -41,7 +41,7 @@ local function by_header(canary, request)
         local owner = string_match(canary.backend, "^[^/]*")
         local from, err = regex.find(request, owner, value, when.pattern, "jo")
         if err then
-            if regex.may_tell(owner) then
+            if regex.may_log(owner) then
                 log.err("match the canary pattern ", when.pattern, ": ", err)
             end
             return false

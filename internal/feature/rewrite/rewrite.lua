@@ -19,7 +19,7 @@ local function rewritten(policy, request)
     local owner = request.route.namespace
     local groups, err, late = regex.match(request, owner, request.path, policy.pattern, "ijo")
     if err then
-        if regex.may_tell(owner) then
+        if regex.may_log(owner) then
             log.err("host ", request.name.host, ": match ", policy.pattern, ": ", err)
         end
         return requests.finish(request, late and UNAVAILABLE or INTERNAL_ERROR)
