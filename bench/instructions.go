@@ -182,7 +182,7 @@ func (s *stage) startCounter(ctx context.Context, at place) (*counter, func(), e
 		return nil, nil, err
 	}
 	c := &counter{dir: at.runDir, socket: filepath.Join(at.runDir, "sock", "api.sock"), port: at.http}
-	// Nobody's requests are in it; it need not end in good order.
+	// It serves no requests any more, and need not end in good order.
 	stop := func() {
 		_ = p.cmd.Process.Kill()
 		<-p.done

@@ -128,7 +128,7 @@ const (
 	longestPath = 4095
 )
 
-// A failureError says that a pattern can't tell whether it matches a path.
+// A failureError says that a pattern failed to decide whether it matches a path.
 type failureError struct {
 	status int
 	err    error

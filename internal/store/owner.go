@@ -106,7 +106,7 @@ func (s *Store) sharedBy(name, namespace string) (shared []string) {
 }
 
 // ownership is whose a name is with a covering above it. The older of the two claims
-// counts: so nobody takes a name by a new wildcard.
+// counts: a new wildcard takes no name.
 func (s *Store) ownership(name string, above covering) (o ownership) {
 	var owner *ingress
 	for ing := range s.claims(name) {

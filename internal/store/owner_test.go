@@ -78,7 +78,7 @@ func TestOwner(t *testing.T) {
 	if owner := s.Owner("b.example"); owner.Ingress != second || len(s.Ingresses("b.example")) != 1 || len(s.Strangers("b.example")) != 0 {
 		t.Errorf("b.example is not passed on: %v", owner)
 	}
-	if owner := s.Owner("nobody.example"); owner.Ingress != nil {
-		t.Errorf("nobody.example is %v's", owner)
+	if owner := s.Owner("unowned.example"); owner.Ingress != nil {
+		t.Errorf("unowned.example is %v's", owner)
 	}
 }

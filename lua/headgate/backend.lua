@@ -66,7 +66,7 @@ end
 
 
 -- indexes(list) -> the set of the indexes of these endpoints, "address:port", and a list of
--- them. What is no endpoint any more is left out.
+-- them. Addresses that are not endpoints any more are left out.
 function methods.indexes(self, list)
     local set, order = {}, {}
     for i = 1, self.count do

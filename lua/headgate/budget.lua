@@ -1,6 +1,6 @@
 -- The time that regular expressions take, by their owners: the namespaces of the
 -- Ingresses that they come from. What one owner's expressions take from a worker is
--- bounded, whoever sends the requests; expressions of others are not affected.
+-- bounded, no matter which clients send the requests; expressions of others are not affected.
 --
 -- Each owner has a token bucket of the worker's time. The callers look at it before
 -- each expression and charge each one. So the last one before the bucket is empty may

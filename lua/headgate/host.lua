@@ -305,15 +305,15 @@ local function matches(host_name, candidate, path, visit)
 end
 
 
--- settle decides for the namespace of the candidate that matches, where expressions
--- before it could not tell. -> as find_pattern
-local function settle(list, found, path, visit)
+-- decide decides for the namespace of the candidate that matches, where expressions
+-- before it failed. -> as find_pattern
+local function decide(list, found, path, visit)
     local bucket = list[found].bucket
     for i = 1, found - 1 do
         local candidate = list[i]
-        if candidate.bucket == bucket and candidate.doubted == visit then
-            if candidate.doubt then
-                return nil, candidate.doubt
+        if candidate.bucket == bucket and candidate.failed_visit == visit then
+            if candidate.failed_status then
+                return nil, candidate.failed_status
             end
             local matched, status = matches(list.host_name, candidate, path, visit)
             if matched or status then
@@ -326,14 +326,14 @@ end
 
 
 -- find_pattern(list, path) -> the first route that matches | nil, status if an
--- expression can't tell whether it does. That ends only requests that would go to a
+-- expression fails. That ends only requests that would go to a
 -- route of the same namespace otherwise, which may require less authentication: no
 -- namespace decides over the routes of others.
 local function find_pattern(list, path)
     local lower = string_lower(path)
     local visit = list.expressions > 0 and budget.visit()
     last_clock = nil
-    local doubt
+    local failed
     for i = 1, #list do
         local candidate = list[i]
         local text = candidate.text
@@ -341,24 +341,24 @@ local function find_pattern(list, path)
         if text then
             matched = string_sub(lower, 1, #text) == text
         elseif candidate.strikes >= MAX_STRIKES then
-            -- settle tries it, if that matters.
-            doubt = doubt or INTERNAL_ERROR
-            candidate.doubted, candidate.doubt = visit, nil
+            -- decide tries it, if that matters.
+            failed = failed or INTERNAL_ERROR
+            candidate.failed_visit, candidate.failed_status = visit, nil
         else
             matched, status = matches(list.host_name, candidate, path, visit)
             if status then
-                doubt = doubt or status
-                candidate.doubted, candidate.doubt = visit, status
+                failed = failed or status
+                candidate.failed_visit, candidate.failed_status = visit, status
             end
         end
         if matched then
-            if doubt then
-                return settle(list, i, path, visit)
+            if failed then
+                return decide(list, i, path, visit)
             end
             return candidate.route
         end
     end
-    return nil, doubt
+    return nil, failed
 end
 
 

@@ -28,7 +28,7 @@ local ACCEPTING = "accepting:"
 -- Before a namespace: for how many requests its expressions were not tried, and that the
 -- log has had a line about them within the last minute.
 local REFUSALS = "refusals:"
-local TOLD = "told:"
+local LOGGED = "logged:"
 -- How many namespaces are counted by name. All further ones count as OTHERS.
 local REFUSED = "refused"
 local MAX_REFUSED = 100
@@ -280,7 +280,7 @@ end
 -- Reports whether the log may have a line about a namespace's expressions: one a
 -- minute.
 function _M.may_log(namespace)
-    return control:safe_add(TOLD .. namespace, true, MINUTE) == true
+    return control:safe_add(LOGGED .. namespace, true, MINUTE) == true
 end
 
 

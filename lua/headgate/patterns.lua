@@ -19,7 +19,7 @@ local LONGEST = 253
 
 -- For how many seconds a name is taken for unknown after expressions that were not
 -- tried, because their owners' time was up.
-local DOUBTFUL = 1
+local SKIPPED = 1
 
 -- How often an expression may exceed the match limit, or SLOW seconds of the worker's
 -- time, before it is no longer tried: clients can always send new names.
@@ -35,7 +35,7 @@ function _M.compile(unit)
     local all = {
         leading_wildcards = unit.leading_wildcards or {},
         trailing_wildcards = unit.trailing_wildcards or {}, regexes = unit.regexes or {},
-        remembered = {}, doubtful = {}, count = 0,
+        remembered = {}, skipped = {}, count = 0,
     }
     -- These names can't be sent by clients: see names.with_tls.
     for text, name in pairs(all.leading_wildcards) do
@@ -95,7 +95,7 @@ end
 -- time left: only its own host is affected. -> the name | nil, whether an expression
 -- was skipped for want of time
 local function first_regex(list, name)
-    local doubtful = false
+    local skipped = false
     local visit = #list > 0 and budget.visit()
     local before
     for _, regex in ipairs(list) do
@@ -117,25 +117,25 @@ local function first_regex(list, name)
                 end
             else
                 budget.refuse(bucket, visit)
-                doubtful = true
+                skipped = true
             end
         end
     end
-    return nil, doubtful
+    return nil, skipped
 end
 
 
 -- remember keeps a result: a name, or false for a name that is unknown.
-local function remember(self, name, found, doubtful)
+local function remember(self, name, found, skipped)
     if self.count >= MAX_REMEMBERED then
-        self.remembered, self.doubtful, self.count = {}, {}, 0
+        self.remembered, self.skipped, self.count = {}, {}, 0
     end
     self.count = self.count + 1
-    if doubtful then
-        self.doubtful[name] = ngx_now() + DOUBTFUL
+    if skipped then
+        self.skipped[name] = ngx_now() + SKIPPED
     else
         self.remembered[name] = found
-        self.doubtful[name] = nil
+        self.skipped[name] = nil
     end
 end
 
@@ -148,17 +148,17 @@ function methods.find(self, name)
     end
     local found = self.remembered[name]
     if found == nil then
-        local until_then = self.doubtful[name]
+        local until_then = self.skipped[name]
         if until_then and ngx_now() < until_then then
             return nil
         end
-        local doubtful
+        local skipped
         found = longest_leading(self.leading_wildcards, name)
             or longest_trailing(self.trailing_wildcards, name)
         if not found then
-            found, doubtful = first_regex(self.regexes, name)
+            found, skipped = first_regex(self.regexes, name)
         end
-        remember(self, name, found or false, doubtful)
+        remember(self, name, found or false, skipped)
     end
     return found or nil
 end

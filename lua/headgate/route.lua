@@ -131,7 +131,7 @@ local function look_up(host_name, revision)
         return ngx_exit(UNAVAILABLE)
     end
     local shortcut
-    -- Clients can send any number of names that nobody has.
+    -- Clients can send any number of names that no Ingress has.
     if name.name ~= DEFAULT_HOST then
         shortcut = shortcuts.learn(host_name, name, host, globals, revision)
     end

@@ -57,7 +57,7 @@ func TestShortcutsAnswerAsLookUpsDo(t *testing.T) {
 	with, without := start(), start(withoutShortcuts())
 	hosts := []string{
 		"plain.test", "any.wild.test", "alias.test", "small.test", "guarded.test", "regex.test", "cors.test", "profile.test", "missing.test", "moved.test",
-		"secure.test", "nobody.test",
+		"secure.test", "unknown.test",
 	}
 	for _, host := range hosts {
 		for _, path := range []string{"/", "/x", "/foo", "/foo/y", "/admin", "/admin/../x", "/a1", "/x%2Fy//z?q=%20"} {
@@ -72,7 +72,7 @@ func TestShortcutsAnswerAsLookUpsDo(t *testing.T) {
 							}
 							return g.Do(r)
 						}
-						if got, want := toldOf(ask(with)), toldOf(ask(without)); !reflect.DeepEqual(got, want) {
+						if got, want := reportOf(ask(with)), reportOf(ask(without)); !reflect.DeepEqual(got, want) {
 							t.Errorf("%s %s://%s%s (HTTP/2: %t):\n%v\nwithout shortcuts:\n%v", method, scheme, host, path, http2, got, want)
 						}
 					}
@@ -82,8 +82,8 @@ func TestShortcutsAnswerAsLookUpsDo(t *testing.T) {
 	}
 }
 
-// toldOf is what of an answer does not depend on ports and time.
-func toldOf(r headgatetest.Response) []string {
+// reportOf is what of an answer does not depend on ports and time.
+func reportOf(r headgatetest.Response) []string {
 	header := maps.Clone(r.Header)
 	header.Del("Date")
 	list := []string{fmt.Sprint(r.Status), fmt.Sprint(header)}

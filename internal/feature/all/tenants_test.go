@@ -254,7 +254,7 @@ func TestNamespacesKeepTheirHosts(t *testing.T) {
 			if changed := alone.changed(now); len(changed) > 0 {
 				t.Errorf("%s of %q changes %v", a.way, name, changed)
 			}
-			// Nobody has *.other.test before, and a new expression may have names that nobody has.
+			// No Ingress has *.other.test before, and a new expression may have new names.
 			if name != "*.other.test" && a.way != "alias that is an expression" && (!now.has("ingress/other/intruder", finding.HostOwned) || !now.has("ingress/owner/", finding.HostOwned)) {
 				t.Errorf("%s of %q: not on both sides: %v", a.way, name, now.findings)
 			}
