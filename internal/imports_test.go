@@ -111,7 +111,7 @@ var knows = []struct {
 	},
 	{
 		"internal/explain",
-		[]string{"internal/build", "internal/build/servername", "internal/build/spec", "internal/feature", "internal/finding", "internal/model", "internal/router", "internal/store", "internal/unit"},
+		[]string{"internal/build", "internal/build/servername", "internal/build/spec", "internal/build/tenancy", "internal/feature", "internal/finding", "internal/model", "internal/router", "internal/store", "internal/unit"},
 		"it explains what the store has: where objects come from, and what NGINX has of them, is for its callers",
 	},
 	{"internal/explain/text", []string{"internal/explain"}, "it writes what an explanation says: what that follows from is for explain"},

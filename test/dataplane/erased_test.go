@@ -61,7 +61,10 @@ func secretOf(t *testing.T, pair headgatetest.KeyPair) [][]byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	number := parsed.(*ecdsa.PrivateKey).D.FillBytes(make([]byte, 32))
+	number, err := parsed.(*ecdsa.PrivateKey).Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
 	lines := strings.Split(pair.Key, "\n")
 	return [][]byte{number, []byte(lines[1][16:56]), []byte(base64.StdEncoding.EncodeToString(block.Bytes)[16:56])}
 }

@@ -80,6 +80,7 @@ var idle = map[string]string{
 	"auth-keepalive":                        "how connections are kept is not the annotation's",
 	"auth-keepalive-requests":               "the same",
 	"auth-keepalive-share-vars":             "the same",
+	"host-shared-with":                      "it lets other namespaces have paths of the host, and there is only one: see TestNamespacesKeepTheirHosts",
 	"auth-keepalive-timeout":                "the same",
 	"allowlist-source-range":                "not supported: there is no good value",
 	"auth-snippet":                          "the same",

@@ -13,7 +13,7 @@ local SLASH = 47
 
 
 function _M.idle(policy, request)
-    if policy.always or names.secured(request.name, request.host_name, request.revision) then
+    if policy.always or names.with_tls(request.name, request.host_name, request.revision) then
         return "https"
     end
     return true
