@@ -33,12 +33,12 @@ func TestContentsGoWithTheirLastHost(t *testing.T) {
 	b.Set(unit.Built{Key: unit.Host.Key("a.test")})
 	b.push(0, "del host a.test", "del content two")
 
-	// What is applied of a host that waits for its profile still refers to its
-	// content.
+	// A host that waits for its profile is served with another one at once, and so
+	// refers to its new content.
 	b.Set(unit.Of(carrying("b.test", large(), "four")))
-	b.push(1, "put content four")
+	b.push(1, "put content four", "put host b.test", "del content three")
 	b.reload("profile " + large().Name() + " is new")
-	b.push(0, "put host b.test needs 2", "del content three")
+	b.push(0, "put host b.test needs 2")
 }
 
 // Files of profiles are static. Those that nothing asks for any more stay until the next

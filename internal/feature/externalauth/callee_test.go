@@ -105,7 +105,17 @@ func TestUnreachableService(t *testing.T) {
 		}
 	}
 	j.wantAsked(t, 0)
-	// As soon as there is an endpoint, it is asked.
+}
+
+// As soon as a service has an endpoint, it is asked.
+func TestServiceGetsAnEndpoint(t *testing.T) {
+	t.Parallel()
+	j := startAuthService(t)
+	g := headgatetest.Start(t, headgatetest.Options{
+		Manifests: app(t) + headgatetest.Service("auth") + headgatetest.Endpoints("auth") + guardedBy("empty", "http://auth.default.svc/check"),
+	})
+	g.Get("empty.test", "/").WantStatus(t, 500)
+	j.wantAsked(t, 0)
 	g.Apply(headgatetest.Endpoints("auth", j.at))
 	g.Get("empty.test", "/").WantStatus(t, 200)
 	j.wantAsked(t, 1)
