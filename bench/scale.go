@@ -125,7 +125,8 @@ func (s *stage) propagate(ctx context.Context, h *headgate, scale *Scale) error 
 func (s *stage) addHost(ctx context.Context, h *headgate, c *client, i int) (time.Duration, error) {
 	name := fmt.Sprintf("new-%05d", i)
 	host := name + ".example.com"
-	waiting, manifest := filepath.Join(s.dir, name+".yaml"), filepath.Join(h.folder, name+".yaml")
+	// Headgate does not read the file under this name, and reads it at once when it is renamed within the folder.
+	waiting, manifest := filepath.Join(h.folder, name+".new"), filepath.Join(h.folder, name+".yaml")
 	if err := os.WriteFile(waiting, []byte(ingress(name, host, "")), 0o644); err != nil {
 		return 0, err
 	}
