@@ -106,7 +106,7 @@ func changes(t *testing.T, one, two string) []change {
 		{"no ConfigMap", "", headgatetest.Config("x: y"), map[string]int{"host": 2}, 0, echoes("a.test", "/", "one")},
 		{
 			"a new profile", headgatetest.Ingress("a", "a.test", "/", "a", "proxy-body-size: 3m"), "",
-			map[string]int{"host": 1}, 1, echoes("a.test", "/", "one"),
+			map[string]int{"host": 2}, 1, echoes("a.test", "/", "one"),
 		},
 		{
 			"the same profile elsewhere", headgatetest.Ingress("c", "c.test", "/", "a", "proxy-body-size: 4m"), "",

@@ -55,9 +55,10 @@ var headerCases = []headerCase{
 	{"request id", []string{"X-Request-ID: mine-123"}, http.Header{"X-Request-Id": {"mine-123"}}},
 	{"empty request id", []string{"X-Request-ID:"}, nil},
 	{"of one hop", []string{"Keep-Alive: timeout=5", "TE: trailers"}, nil},
-	{"upgrade", []string{"Upgrade: other"}, http.Header{"Upgrade": {"other"}, "Connection": {"upgrade"}}},
+	{"upgrade", []string{"Upgrade: other"}, http.Header{}},
+	{"upgrade to WebSocket", []string{"Upgrade: websocket"}, http.Header{"Upgrade": {"websocket"}, "Connection": {"upgrade"}}},
 	{"upgrade to HTTP/2", []string{"Connection: Upgrade, HTTP2-Settings", "Upgrade: H2C", "HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA"},
-		http.Header{"Upgrade": {"H2C"}, "Connection": {"upgrade"}}},
+		http.Header{}},
 	{"empty", []string{"X-Empty:"}, http.Header{"X-Empty": {""}}},
 }
 

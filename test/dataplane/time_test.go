@@ -175,8 +175,9 @@ func TestExpressionsFailForTheirOwners(t *testing.T) {
 		g.Get("own.test", exploding).WantStatus(t, 500)
 	}
 	g.Get("own.test", "/b").WantStatus(t, 200)
-	if n := strings.Count(g.Log.String(), "host shared.test: match ^"+bomb); n != 2 {
-		t.Errorf("the log has %d lines about the pattern, want 2:\n%s", n, g.Log)
+	// There is one for the first failure and one for the last, and one a second at most.
+	if n := strings.Count(g.Log.String(), "host shared.test: match ^"+bomb); n != 1 && n != 2 {
+		t.Errorf("the log has %d lines about the pattern, want 1 or 2:\n%s", n, g.Log)
 	}
 }
 
