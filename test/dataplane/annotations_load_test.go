@@ -105,6 +105,7 @@ func TestDynamicAnnotationsUnderLoad(t *testing.T) {
 
 // unseen are annotations of which nothing is pushed, with the reason.
 var unseen = map[string]string{
+	"host-shared-with":                      "it has an effect for other namespaces only",
 	"auth-keepalive":                        "it has no effect",
 	"auth-keepalive-requests":               "the same",
 	"auth-keepalive-share-vars":             "the same",
