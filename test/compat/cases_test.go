@@ -83,10 +83,16 @@ func checkLists(t *testing.T, cases []string, results map[string]result, listed,
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(routing)) {
-		if !listed[id] {
+		if !listed[id] && better[id] == "" {
 			t.Errorf("%s must pass, since %s lists it, but %s does not list it: %s%s", id, routingFile, passingFile, updateHint, id)
 		}
 	}
+}
+
+// better are the cases of routing.txt that Headgate answers otherwise on purpose, with
+// the reason; docs/differences.md has them.
+var better = map[string]string{
+	"headers/connection-default": "Upgrade: h2c would open a tunnel to the backend that no rule sees",
 }
 
 // caseFiles returns the ids of the cases to run; an id is the path of its file.
