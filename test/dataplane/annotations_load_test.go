@@ -92,8 +92,9 @@ func TestDynamicAnnotationsUnderLoad(t *testing.T) {
 	if len(dynamic) < len(static) {
 		t.Error("hardly any annotation is dynamic")
 	}
+	idle := featuretest.Idle()
 	for _, name := range static {
-		if unseen[name] == "" && !b.isStatic[name] {
+		if idle[name] == "" && !b.isStatic[name] {
 			t.Errorf("%s is not static, and nothing of it was changed: it needs a golden case that works without what is static", name)
 		}
 	}
@@ -101,30 +102,6 @@ func TestDynamicAnnotationsUnderLoad(t *testing.T) {
 	if b.locked < fewest || b.checked < fewest {
 		t.Errorf("passwords were asked for after %d changes, and a service after %d: want %d", b.locked, b.checked, fewest)
 	}
-}
-
-// unseen are annotations of which nothing is pushed, with the reason.
-var unseen = map[string]string{
-	"host-shared-with":                      "it has an effect for other namespaces only",
-	"auth-keepalive":                        "it has no effect",
-	"auth-keepalive-requests":               "the same",
-	"auth-keepalive-share-vars":             "the same",
-	"auth-keepalive-timeout":                "the same",
-	"allowlist-source-range":                "not supported: there is no good value",
-	"auth-snippet":                          "the same",
-	"auth-tls-error-page":                   "the same",
-	"auth-tls-match-cn":                     "the same",
-	"auth-tls-pass-certificate-to-upstream": "the same",
-	"auth-tls-verify-client":                "the same",
-	"auth-tls-verify-depth":                 "the same",
-	"configuration-snippet":                 "the same",
-	"enable-modsecurity":                    "the same",
-	"enable-owasp-core-rules":               "the same",
-	"modsecurity-snippet":                   "the same",
-	"server-snippet":                        "the same",
-	"auth-tls-secret":                       "the same",
-	"denylist-source-range":                 "the same",
-	"whitelist-source-range":                "the same",
 }
 
 // maxCourses bounds how many of an annotation's cases are gone through.

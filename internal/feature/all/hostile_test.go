@@ -22,7 +22,7 @@ import (
 // the default. Exempt are, each by name: a value that counts as another one
 // without a finding, since drop-in users have such values and the docs say which
 // it is, or that is the default in other words (countsAs); and all values of an
-// annotation that does nothing, since there is no effect to see (idle).
+// annotation that does nothing, since there is no effect to see (featuretest.Idle).
 func TestNoWayIn(t *testing.T) {
 	cases := featuretest.Cases(t, "..", all.Features())
 	settings := map[string]feature.AnySetting{}
@@ -30,6 +30,7 @@ func TestNoWayIn(t *testing.T) {
 		settings[s.Spec().Annotation] = s
 	}
 	delete(settings, "")
+	idle := featuretest.Idle()
 	tried, refused := 0, 0
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		setups := setupsOf(t, cases, name)
@@ -73,30 +74,6 @@ var countsAs = map[[2]string]string{
 	{"cors-allow-origin", "*"}:        "* is the default",
 	{"permanent-redirect-code", "-1"}: "an invalid code is 301",
 	{"temporal-redirect-code", "-1"}:  "an invalid code is 302",
-}
-
-// idle are the annotations of which no good value does anything.
-var idle = map[string]string{
-	"auth-keepalive":                        "how connections are kept is not the annotation's",
-	"auth-keepalive-requests":               "the same",
-	"auth-keepalive-share-vars":             "the same",
-	"host-shared-with":                      "it lets other namespaces have paths of the host, and there is only one: see TestNamespacesKeepTheirHosts",
-	"auth-keepalive-timeout":                "the same",
-	"allowlist-source-range":                "not supported: there is no good value",
-	"auth-snippet":                          "the same",
-	"auth-tls-error-page":                   "the same",
-	"auth-tls-match-cn":                     "the same",
-	"auth-tls-pass-certificate-to-upstream": "the same",
-	"auth-tls-verify-client":                "the same",
-	"auth-tls-verify-depth":                 "the same",
-	"configuration-snippet":                 "the same",
-	"enable-modsecurity":                    "the same",
-	"enable-owasp-core-rules":               "the same",
-	"modsecurity-snippet":                   "the same",
-	"server-snippet":                        "the same",
-	"auth-tls-secret":                       "the same",
-	"denylist-source-range":                 "the same",
-	"whitelist-source-range":                "the same",
 }
 
 // A setup is the annotations that another one may need beside it.

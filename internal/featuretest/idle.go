@@ -1,0 +1,29 @@
+package featuretest
+
+// Idle are the annotations of which no good value does anything to a single Ingress,
+// with the reasons.
+func Idle() map[string]string {
+	const noEffect, notSupported = "it has no effect", "it is not supported: there is no good value"
+	return map[string]string{
+		"auth-keepalive":                        noEffect,
+		"auth-keepalive-requests":               noEffect,
+		"auth-keepalive-share-vars":             noEffect,
+		"auth-keepalive-timeout":                noEffect,
+		"host-shared-with":                      "it has an effect for other namespaces only: see TestNamespacesKeepTheirHosts",
+		"allowlist-source-range":                notSupported,
+		"auth-snippet":                          notSupported,
+		"auth-tls-error-page":                   notSupported,
+		"auth-tls-match-cn":                     notSupported,
+		"auth-tls-pass-certificate-to-upstream": notSupported,
+		"auth-tls-secret":                       notSupported,
+		"auth-tls-verify-client":                notSupported,
+		"auth-tls-verify-depth":                 notSupported,
+		"configuration-snippet":                 notSupported,
+		"denylist-source-range":                 notSupported,
+		"enable-modsecurity":                    notSupported,
+		"enable-owasp-core-rules":               notSupported,
+		"modsecurity-snippet":                   notSupported,
+		"server-snippet":                        notSupported,
+		"whitelist-source-range":                notSupported,
+	}
+}
