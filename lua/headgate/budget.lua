@@ -27,7 +27,6 @@ int clock_gettime(int clock, struct headgate_timespec *time);
 local THREAD = 3
 
 -- What a bucket gets per second, and what it holds, in seconds of the worker's time.
--- docs/security.md names them.
 local RATE = 0.02
 local BURST = 0.05
 -- What is free in each request: not more than NGINX itself takes for a request. Else a
