@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 )
@@ -99,12 +101,12 @@ func prepareCPU(ctx context.Context, s *stage, short bool) ([]comparison, error)
 	base := &side{name: "static", instance: static, host: middle}
 	product := &side{name: "headgate", instance: quiet.instance, host: middle}
 	rows := []comparison{
-		{"default profile, one host", base, product, 1.15},
+		{"default profile, one host", base, product, 1.05},
 		{
 			"default profile, 1,000 hosts in turn", &side{name: "static, spread", instance: static, routing: exactRouting},
-			&side{name: "headgate, spread", instance: quiet.instance, routing: exactRouting}, 1.15,
+			&side{name: "headgate, spread", instance: quiet.instance, routing: exactRouting}, 1.12,
 		},
-		{"a profile of its own", base, &side{name: "headgate, profile", instance: quiet.instance, host: profileHost}, 0},
+		{"a profile of its own", base, &side{name: "headgate, profile", instance: quiet.instance, host: profileHost}, 1.15},
 	}
 	if short {
 		return rows, nil
@@ -113,12 +115,16 @@ func prepareCPU(ctx context.Context, s *stage, short bool) ([]comparison, error)
 	if err != nil {
 		return nil, err
 	}
+	secure, err := s.compareSecure(ctx)
+	if err != nil {
+		return nil, err
+	}
 	kinds, err := s.compareRouting(ctx)
 	if err != nil {
 		return nil, err
 	}
 	parts, err := s.compareParts(ctx, quiet, at, base, product)
-	return slices.Concat(rows, []comparison{logged}, kinds, parts), err
+	return slices.Concat(rows, []comparison{logged}, secure, kinds, parts), err
 }
 
 // compareLogging compares with the access log on both sides.
@@ -134,6 +140,54 @@ func (s *stage) compareLogging(ctx context.Context) (comparison, error) {
 	return comparison{
 		"access log on both sides", &side{name: "static, log", instance: static, host: middle},
 		&side{name: "headgate, log", instance: h.instance, host: middle}, 1.15,
+	}, nil
+}
+
+// compareSecure compares requests over connections that stay: with TLS, and with HTTP/2
+// over TLS.
+func (s *stage) compareSecure(ctx context.Context) ([]comparison, error) {
+	at, err := s.place("headgate-secure")
+	if err != nil {
+		return nil, err
+	}
+	pair, err := newCertificate(middle)
+	if err != nil {
+		return nil, err
+	}
+	err = errors.Join(
+		writeFolder(at.folder, hosts, s.backend, false, exactRouting),
+		os.WriteFile(filepath.Join(at.folder, "options.yaml"), []byte(configMap(false, keepConnections)), 0o644))
+	if err != nil {
+		return nil, err
+	}
+	h, err := s.startHeadgate(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	const name = "static-secure"
+	settings, err := s.copyTLS(name, pair, h)
+	if err != nil {
+		return nil, err
+	}
+	ports, err := freePorts(1)
+	if err != nil {
+		return nil, err
+	}
+	values := plainNginx{Backend: s.backend, KeepsConnections: true, TLS: settings, TLSPort: ports[0]}
+	pid, _, err := s.startPlain(ctx, name, staticTemplate, values)
+	if err != nil {
+		return nil, fmt.Errorf("start the static NGINX for TLS: %w", err)
+	}
+	static, ours := instance{port: ports[0], worker: pid}, instance{port: h.https, worker: h.worker}
+	return []comparison{
+		{
+			"over TLS, one host", &side{name: "static, over TLS", instance: static, host: middle, tls: true},
+			&side{name: "headgate, over TLS", instance: ours, host: middle, tls: true}, 0,
+		},
+		{
+			"over HTTP/2, one host", &side{name: "static, over HTTP/2", instance: static, host: middle, http2: true},
+			&side{name: "headgate, over HTTP/2", instance: ours, host: middle, http2: true}, 0,
+		},
 	}, nil
 }
 

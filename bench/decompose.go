@@ -51,7 +51,11 @@ func (s *stage) startCopy(ctx context.Context, h *headgate, at place, name strin
 	if err := copyRunDir(h.runDir, dir); err != nil {
 		return fail(err)
 	}
-	pid, err := s.startNginx(ctx, name, conf, ports[0])
+	file := filepath.Join(dir, "nginx.conf")
+	if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
+		return fail(err)
+	}
+	pid, err := s.startNginx(ctx, name, file, ports[0])
 	if err != nil {
 		return fail(err)
 	}

@@ -133,14 +133,16 @@ func measureFeatures(ctx context.Context, s *stage, n size) ([]CPURow, error) {
 
 func featureHost(i int) string { return fmt.Sprintf("f-%05d.example.com", i) }
 
-func writeFeatures(folder string, auth, backend int) error {
+// writeFeatures writes the manifests of the feature rows. options are further lines of
+// the ConfigMap, in YAML.
+func writeFeatures(folder string, auth, backend int, options ...string) error {
 	for name, port := range map[string]int{"auth": auth, "one": backend, "two": backend, "last": backend} {
 		text := strings.ReplaceAll(service(port), "name: web", "name: "+name)
 		if err := os.WriteFile(filepath.Join(folder, name+".yaml"), []byte(text), 0o644); err != nil {
 			return fmt.Errorf("write the Services of features: %w", err)
 		}
 	}
-	allowed := strings.Replace(options(false), "\ndata: {", "\ndata: {global-allowed-response-headers: X-Custom, ", 1)
+	allowed := configMap(false, append(options, "global-allowed-response-headers: X-Custom")...)
 	if err := os.WriteFile(filepath.Join(folder, "options.yaml"), []byte(allowed), 0o644); err != nil {
 		return fmt.Errorf("write the options of features: %w", err)
 	}

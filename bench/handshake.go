@@ -112,32 +112,38 @@ func (s *stage) startStaticTLS(ctx context.Context, pair keyPair, h *headgate) (
 	fail := func(err error) (instance, error) {
 		return instance{}, fmt.Errorf("start the static NGINX for TLS: %w", err)
 	}
-	conf, err := h.conf()
-	if err != nil {
-		return fail(err)
-	}
-	settings := regexp.MustCompile(`(?m)^ +(ssl_(?:protocols|ciphers|prefer|ecdh|session|buffer|early)\w* .*;)$`).FindAllStringSubmatch(conf, -1)
-	if len(settings) < 8 {
-		return fail(fmt.Errorf("only %d settings of TLS are in the nginx.conf of Headgate", len(settings)))
-	}
-	values := plainNginx{}
-	for _, line := range settings {
-		values.TLS = append(values.TLS, line[1])
-	}
-	// The directory is there once the certificate is.
 	const name = "static-tls"
-	err = errors.Join(
-		os.Mkdir(filepath.Join(s.dir, name), 0o711),
-		os.WriteFile(filepath.Join(s.dir, name, "tls.crt"), pair.chain, 0o600),
-		os.WriteFile(filepath.Join(s.dir, name, "tls.key"), pair.key, 0o600))
+	settings, err := s.copyTLS(name, pair, h)
 	if err != nil {
 		return fail(err)
 	}
+	values := plainNginx{TLS: settings}
 	pid, port, err := s.startPlain(ctx, name, handshakeTemplate, values)
 	if err != nil {
 		return fail(err)
 	}
 	return instance{port: port, worker: pid}, nil
+}
+
+// copyTLS writes a certificate for the NGINX of that name, and returns what Headgate's
+// nginx.conf says of TLS.
+func (s *stage) copyTLS(name string, pair keyPair, h *headgate) ([]string, error) {
+	conf, err := h.conf()
+	if err != nil {
+		return nil, err
+	}
+	var settings []string
+	for _, line := range regexp.MustCompile(`(?m)^ +(ssl_(?:protocols|ciphers|prefer|ecdh|session|buffer|early)\w* .*;)$`).FindAllStringSubmatch(conf, -1) {
+		settings = append(settings, line[1])
+	}
+	if len(settings) < 8 {
+		return nil, fmt.Errorf("only %d settings of TLS are in the nginx.conf of Headgate", len(settings))
+	}
+	// The directory is there once the certificate is.
+	return settings, errors.Join(
+		os.Mkdir(filepath.Join(s.dir, name), 0o711),
+		os.WriteFile(filepath.Join(s.dir, name, "tls.crt"), pair.chain, 0o600),
+		os.WriteFile(filepath.Join(s.dir, name, "tls.key"), pair.key, 0o600))
 }
 
 // shakeHands makes handshakes on the core of the load, and returns how many.

@@ -32,6 +32,8 @@ type side struct {
 	// "Name: value".
 	method  string
 	headers []string
+	// tls and http2, which is over TLS: how requests are sent.
+	tls, http2 bool
 	// handshakes are made instead of requests.
 	handshakes bool
 	// costs are the worker's microseconds per request, one for each round.
@@ -46,8 +48,11 @@ func (s *stage) take(ctx context.Context, one *side, duration time.Duration) (fl
 		return 0, err
 	}
 	load := s.wrk
-	if one.handshakes {
+	switch {
+	case one.handshakes:
 		load = shakeHands
+	case one.http2:
+		load = h2load
 	}
 	requests, err := load(ctx, one, duration)
 	// A busy machine may leave wrk without a turn of its own for a second. An
@@ -94,9 +99,13 @@ func (s *stage) wrk(ctx context.Context, one *side, duration time.Duration) (int
 	if one.host != "" {
 		args = append(args, "-H", "Host: "+one.host)
 	}
+	scheme := "http://"
+	if one.tls {
+		scheme = "https://"
+	}
 	ctx, cancel := context.WithTimeout(ctx, duration+startTimeout)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, "taskset", slices.Concat(args, []string{"http://" + local(one.port) + cmp.Or(one.routing.path, "/")}, arguments)...).CombinedOutput()
+	out, err := exec.CommandContext(ctx, "taskset", slices.Concat(args, []string{scheme + local(one.port) + cmp.Or(one.routing.path, "/")}, arguments)...).CombinedOutput()
 	if err != nil {
 		return 0, fmt.Errorf("run wrk: %w: %s", err, out)
 	}
@@ -108,6 +117,26 @@ func (s *stage) wrk(ctx context.Context, one *side, duration time.Duration) (int
 		return 0, fmt.Errorf("wrk does not say how many requests it made: %s", out)
 	}
 	requests, err := strconv.Atoi(string(count[1]))
+	if err == nil && requests == 0 {
+		err = fmt.Errorf("%w: %s", errNoAnswer, out)
+	}
+	return requests, err
+}
+
+// h2load does so over HTTP/2, for one host.
+func h2load(ctx context.Context, one *side, duration time.Duration) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, duration+startTimeout)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "taskset", "-c", strconv.Itoa(loadCore), "h2load", "-t", "1", "-c", strconv.Itoa(connections),
+		"-D", duration.String(), "--connect-to", local(one.port), "https://"+one.host+"/").CombinedOutput()
+	if err != nil {
+		return 0, fmt.Errorf("run h2load: %w: %s", err, out)
+	}
+	status := regexp.MustCompile(`status codes: (\d+) 2xx, 0 3xx, 0 4xx, 0 5xx`).FindSubmatch(out)
+	if status == nil || !regexp.MustCompile(`Application protocol: h2\n`).Match(out) {
+		return 0, fmt.Errorf("h2load met failures: %s", out)
+	}
+	requests, err := strconv.Atoi(string(status[1]))
 	if err == nil && requests == 0 {
 		err = fmt.Errorf("%w: %s", errNoAnswer, out)
 	}

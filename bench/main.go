@@ -4,6 +4,7 @@
 //	go run ./bench          what bench/README.md shows, about a quarter of an hour
 //	go run ./bench -short   about a minute, fails when a loose bound is broken
 //	go run ./bench -against OTHER/headgate   the worker CPU of two builds
+//	go run ./bench -attacks [-only A5] [-against OTHER/headgate]   what attacks cost others
 //
 // It needs bin/headgate, nginx with its Lua module, wrk and taskset, two cores
 // or more, and uses loopback and a directory of its own only. The long form
@@ -64,13 +65,15 @@ func run(ctx context.Context, args []string) error {
 	headgate := flags.String("headgate", "bin/headgate", "program to measure")
 	against := flags.String("against", "", "another build of Headgate: compare the worker CPU of both and nothing else, and write no results")
 	instructions := flags.Bool("instructions", false, "count the instructions of requests of ten kinds, compare them with bench/instructions.json, and do nothing else")
+	attacked := flags.Bool("attacks", false, "measure what the attacks of docs/security.md cost others, with -only those of a finding, and with -against on another build first; write no results")
 	update := flags.Bool("update", false, "with -instructions: write the file instead")
+	profiles := flags.String("profiles", "", "with -instructions: an existing directory for callgrind's output of each kind")
 	rounds := flags.Int("rounds", 0, "rounds of each comparison instead of the usual number")
 	results := flags.String("results", "bench/results.json", "file to write")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if !slices.Contains([]string{"", "cpu", "features", "handshake", "propagation", "cluster"}, *only) || *short && *only == "cluster" {
+	if !*attacked && !slices.Contains([]string{"", "cpu", "features", "handshake", "propagation", "cluster"}, *only) || *short && *only == "cluster" {
 		return fmt.Errorf("invalid value %q of -only: must be cpu, features, handshake, propagation or, without -short, cluster", *only)
 	}
 	s, err := newStage(ctx, *headgate)
@@ -79,13 +82,20 @@ func run(ctx context.Context, args []string) error {
 	}
 	defer s.close()
 	if *instructions {
-		return checkInstructions(ctx, s, "bench/instructions.json", *update)
+		return instructionTask{table: "bench/instructions.json", update: *update, profiles: *profiles}.run(ctx, s)
+	}
+	n := sizeOf(*short)
+	if *rounds > 0 {
+		n.rounds = *rounds
+	}
+	if *attacked {
+		return measureAttacks(ctx, s, *only, *against, os.Stdout)
 	}
 	if *against != "" {
-		return compareBuilds(ctx, s, *against, *rounds)
+		return compareBuilds(ctx, s, *against, n)
 	}
 	r := Results{Machine: describeMachine(s.nginx), Time: time.Now().UTC().Truncate(time.Second), Short: *short}
-	if err := r.measure(ctx, s, *only); err != nil {
+	if err := r.measure(ctx, s, n, *only); err != nil {
 		return err
 	}
 	r.print(os.Stdout)
@@ -104,11 +114,7 @@ func run(ctx context.Context, args []string) error {
 }
 
 // compareBuilds prints how this build compares with another one.
-func compareBuilds(ctx context.Context, s *stage, other string, rounds int) error {
-	n := sizeOf(false)
-	if rounds > 0 {
-		n.rounds = rounds
-	}
+func compareBuilds(ctx context.Context, s *stage, other string, n size) error {
 	rows, err := measureAgainst(ctx, s, n, other)
 	if err != nil {
 		return fmt.Errorf("compare two builds: %w", err)
@@ -119,9 +125,8 @@ func compareBuilds(ctx context.Context, s *stage, other string, rounds int) erro
 
 // measure measures everything, or one part only. The short form does without a
 // cluster.
-func (r *Results) measure(ctx context.Context, s *stage, only string) (err error) {
+func (r *Results) measure(ctx context.Context, s *stage, n size, only string) (err error) {
 	wanted := func(part string) bool { return only == "" || only == part }
-	n := sizeOf(r.Short)
 	if wanted("cpu") {
 		if r.CPU, err = measureCPU(ctx, s, n, r.Short); err != nil {
 			return fmt.Errorf("worker CPU: %w", err)

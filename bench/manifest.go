@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 const (
@@ -36,6 +37,10 @@ var (
 	}
 )
 
+// keepConnections is the option for clients that send any number of requests over a
+// connection.
+const keepConnections = `keep-alive-requests: "1000000"`
+
 // writeFolder writes hosts Ingresses of each routing, each in a file, one
 // Service and the options.
 func writeFolder(folder string, hosts, port int, accessLog bool, routings ...routing) error {
@@ -44,7 +49,7 @@ func writeFolder(folder string, hosts, port int, accessLog bool, routings ...rou
 	}
 	files := map[string]string{
 		"web.yaml":     service(port),
-		"options.yaml": options(accessLog),
+		"options.yaml": configMap(accessLog),
 		"profile.yaml": ingress("profile", profileHost, `  annotations: {nginx.ingress.kubernetes.io/proxy-buffer-size: 8k}`+"\n"),
 	}
 	for kind, r := range routings {
@@ -103,10 +108,11 @@ endpoints: [{addresses: [127.0.0.1]}]
 `, namespace, port)
 }
 
-func options(accessLog bool) string {
+// configMap has the options. further are keys with values, in YAML.
+func configMap(accessLog bool, further ...string) string {
 	return fmt.Sprintf(`apiVersion: v1
 kind: ConfigMap
 metadata: {name: headgate, namespace: %s}
-data: {worker-processes: "1", disable-access-log: "%t"}
-`, namespace, !accessLog)
+data: {%s}
+`, namespace, strings.Join(append(further, `worker-processes: "1"`, fmt.Sprintf(`disable-access-log: "%t"`, !accessLog)), ", "))
 }

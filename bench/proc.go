@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -70,22 +71,34 @@ func privateMemory(pid int) (int64, error) {
 
 // worker is the one worker of the NGINX whose master wrote a pid file.
 func worker(pidFile string) (int, error) {
-	text, err := os.ReadFile(pidFile)
+	all, err := workers(pidFile)
 	if err != nil {
 		return 0, err
+	}
+	if len(all) != 1 {
+		return 0, fmt.Errorf("the NGINX of %s has %d workers and not one", pidFile, len(all))
+	}
+	return all[0], nil
+}
+
+// workers are all workers of an NGINX, also those of earlier generations.
+func workers(pidFile string) ([]int, error) {
+	text, err := os.ReadFile(pidFile)
+	if err != nil {
+		return nil, err
 	}
 	master, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil {
-		return 0, fmt.Errorf("read %s: %w", pidFile, err)
+		return nil, fmt.Errorf("read %s: %w", pidFile, err)
 	}
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	var workers []int
+	var all []int
 	for _, file := range stats {
 		stat, err := os.ReadFile(file)
-		if errors.Is(err, os.ErrNotExist) {
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
 			continue // ended meanwhile
 		}
 		// The name of the program, in parentheses, may contain spaces.
@@ -96,14 +109,11 @@ func worker(pidFile string) (int, error) {
 		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
-		workers = append(workers, pid)
+		all = append(all, pid)
 	}
-	if len(workers) != 1 {
-		return 0, fmt.Errorf("NGINX %d has %d workers and not one", master, len(workers))
-	}
-	return workers[0], nil
+	return all, nil
 }
 
 // pin lets a process run on one core only.

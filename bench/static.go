@@ -25,8 +25,14 @@ type plainNginx struct {
 	Port      int
 	Backend   int
 	AccessLog bool
-	// TLS is what Headgate's nginx.conf says of it.
-	TLS []string
+	// Counted runs a single process, whose instructions are counted.
+	Counted bool
+	// KeepsConnections is set where clients keep a connection for any number of requests.
+	KeepsConnections bool
+	// TLS is what Headgate's nginx.conf says of it, none for no TLS; TLSPort is for
+	// static.conf.tmpl.
+	TLS     []string
+	TLSPort int
 }
 
 // startBackend starts the NGINX that answers what is proxied. It shares the
@@ -50,37 +56,43 @@ func (s *stage) startStatic(ctx context.Context, name string, accessLog bool) (i
 }
 
 func (s *stage) startPlain(ctx context.Context, name, text string, values plainNginx) (pid, port int, err error) {
-	t, err := template.New(name).Parse(text)
+	file, port, err := s.writePlain(name, text, values)
 	if err != nil {
 		return 0, 0, err
 	}
+	pid, err = s.startNginx(ctx, name, file, port)
+	return pid, port, err
+}
+
+// writePlain writes dir/NAME/nginx.conf.
+func (s *stage) writePlain(name, text string, values plainNginx) (file string, port int, err error) {
+	t, err := template.New(name).Parse(text)
+	if err != nil {
+		return "", 0, err
+	}
 	ports, err := freePorts(1)
 	if err != nil {
-		return 0, 0, err
+		return "", 0, err
 	}
 	values.Dir, values.Port, values.Modules = filepath.Join(s.dir, name), ports[0], s.nginx.Modules
 	if os.Getuid() == 0 {
 		values.User = "nobody nogroup"
 	}
 	if err := os.MkdirAll(values.Dir, 0o711); err != nil {
-		return 0, 0, err
+		return "", 0, err
 	}
 	var conf strings.Builder
 	if err := t.Execute(&conf, values); err != nil {
-		return 0, 0, err
+		return "", 0, err
 	}
-	pid, err = s.startNginx(ctx, name, conf.String(), ports[0])
-	return pid, ports[0], err
+	file = filepath.Join(values.Dir, "nginx.conf")
+	return file, ports[0], os.WriteFile(file, []byte(conf.String()), 0o600)
 }
 
-// startNginx starts NGINX with a configuration of which dir/NAME is the
-// directory, and returns its worker once it takes connections.
-func (s *stage) startNginx(ctx context.Context, name, conf string, port int) (int, error) {
-	dir := filepath.Join(s.dir, name)
-	file := filepath.Join(dir, "nginx.conf")
-	if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
-		return 0, err
-	}
+// startNginx starts NGINX with a configuration in its own directory, and returns its
+// worker once it takes connections.
+func (s *stage) startNginx(ctx context.Context, name, file string, port int) (int, error) {
+	dir := filepath.Dir(file)
 	p, err := s.start(name, s.nginx.Binary, "-p", dir, "-c", file, "-e", "stderr")
 	if err != nil {
 		return 0, err

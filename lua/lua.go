@@ -18,7 +18,8 @@ var moduleFile = regexp.MustCompile(`^[a-z][a-z0-9_]*\.lua$`)
 
 // Files are all modules, those of the features too, by their path below the
 // directory that Lua's package path names: of the feature NAME the module NAME
-// is headgate.feature.NAME, and each further one headgate.feature.NAME.MODULE.
+// is headgate.feature.NAME, and each further one headgate.feature.NAME.MODULE. A feature
+// that only chooses endpoints has no module NAME but picker.
 func Files(features []feature.Feature) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	err := fs.WalkDir(modules, ".", func(path string, entry fs.DirEntry, err error) error {
@@ -61,8 +62,8 @@ func addModules(files map[string][]byte, f feature.Feature) error {
 			return err
 		}
 	}
-	if files[folder+".lua"] == nil {
-		return fmt.Errorf("there is no %s.lua", f.Name)
+	if files[folder+".lua"] == nil && files[folder+"/picker.lua"] == nil {
+		return fmt.Errorf("there is neither %s.lua nor picker.lua", f.Name)
 	}
 	return nil
 }

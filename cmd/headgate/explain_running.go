@@ -9,6 +9,7 @@ import (
 	"github.com/headgate/headgate/internal/controller"
 	"github.com/headgate/headgate/internal/dataplane"
 	"github.com/headgate/headgate/internal/explain"
+	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/unit"
 )
 
@@ -57,7 +58,7 @@ func (a answerer) holdings(ctx context.Context, units []explain.Unit) *explain.D
 	for i, u := range units {
 		stored := newest.Units[i]
 		d.Units = append(d.Units, explain.Stored{
-			Kind: u.Kind, Name: u.Name, Version: stored.Version, Needs: stored.Needs, Current: stored.Version == u.Version,
+			Kind: u.Kind, Name: u.Name, Version: stored.Version, Needs: stored.Needs, Current: isCurrent(u, stored.Version),
 		})
 	}
 	workers := map[int]explain.Worker{}
@@ -74,12 +75,21 @@ func (a answerer) holdings(ctx context.Context, units []explain.Unit) *explain.D
 	return d
 }
 
+// isCurrent reports whether a version of a unit is the newest. A certificate is named by
+// the hash of its content, and its version also says whether only one namespace has it.
+func isCurrent(u explain.Unit, version string) bool {
+	if unit.Kind(u.Kind) == unit.Certificate && u.Name != model.DefaultCertificate {
+		return version != ""
+	}
+	return version == u.Version
+}
+
 func worker(h dataplane.Holding, units []explain.Unit) explain.Worker {
 	w := explain.Worker{PID: h.State.PID, Generation: h.State.Generation}
 	for i, u := range units {
 		holder := h.Units[i].Worker
 		w.Units = append(w.Units, explain.Held{
-			Kind: u.Kind, Name: u.Name, Version: holder.Holds, Current: holder.Holds == u.Version, Error: holder.Error,
+			Kind: u.Kind, Name: u.Name, Version: holder.Holds, Current: isCurrent(u, holder.Holds), Error: holder.Error,
 		})
 	}
 	return w

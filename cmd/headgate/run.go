@@ -81,7 +81,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		Notices:          from.notices,
 	})
 	m.Registry.MustRegister(
-		gauge("headgate_synced", "1 if NGINX serves all changes that were received, 0 while changes are applied.", c.Synced),
+		gauge("headgate_synced", "1 if all changes that were received are applied, 0 while that is going on. Hosts that wait for a reload which is held back (headgate_waiting_hosts), or because they take long to build (headgate_hosts_to_build), count as applied.", c.Applied),
 		gauge("headgate_leader", "1 if this replica is the leader, 0 if not.", r.leads),
 	)
 	server, err := health.Listen(net.JoinHostPort(o.healthzHost, strconv.Itoa(int(o.healthzPort))), o.healthCheckPath, c.Check, m.Registry, log)
@@ -222,6 +222,9 @@ func (o options) environment(capabilities nginx.Capabilities, dir *nginx.RunDir,
 	env.RunDir = path(dir.Path())
 	env.HealthPath = path(o.healthCheckPath)
 	env.AccessLog, env.PipedLog = path(accessLog.Path()), accessLog.Piped()
+	if capabilities.Authorities != "" {
+		env.Authorities = path(capabilities.Authorities)
+	}
 	for _, module := range capabilities.Modules {
 		env.Modules = append(env.Modules, path(module))
 	}

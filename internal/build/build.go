@@ -73,8 +73,8 @@ type View interface {
 }
 
 // A Builder builds with a list of features. It remembers what it parsed out of
-// the ConfigMap, Ingresses and Secrets for as long as they are the newest, and what
-// aliases lead to, which saves time and changes no result. It must not be used by two goroutines at once.
+// the ConfigMap, Ingresses and Secrets for as long as they are the newest, what
+// aliases lead to, and which paths a host answers, which saves time and changes no result. It must not be used by two goroutines at once.
 type Builder struct {
 	features []feature.Feature
 	settings *setting.Reader
@@ -82,6 +82,7 @@ type Builder struct {
 	order        map[string]int
 	rules        spec.RulesMemo
 	certificates *certificate.Reader
+	last         lastAnswers
 	*servername.Builder
 }
 

@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
-	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
 
@@ -100,7 +99,7 @@ func (b *Builder) needed(key string, v View) bool {
 				}
 				continue
 			}
-			if !refused[ing] && !b.answers(name.Name, call.Path, v) {
+			if !refused[ing] && !b.answersOf(name.Name, v).has(call.Path) {
 				return true
 			}
 		}
@@ -108,58 +107,124 @@ func (b *Builder) needed(key string, v View) bool {
 	return false
 }
 
-// answers reports whether a host has a route for a path that does not ask the
-// host itself, without building the host.
-func (b *Builder) answers(host, path string, v View) bool {
-	l := hostBuilder{builder: b, view: v, config: b.settings.Options(v).Config, host: host}
-	l.contributions = l.contributionsOf(spec.OldestFirst(v.Ingresses(host)))
-	l.patterns = l.anyPatterns()
-	return l.answers(path)
+// lastAnswers are those of one host, as long as the View shows the same: backends of one
+// host are built one after the other.
+type lastAnswers struct {
+	view    View
+	changes uint64
+	host    string
+	answers *answers
 }
 
-// answers reports whether the host has a route for a path that does not ask the
-// host itself, so that a request for it comes to an end. It looks at rules one
-// by one, not at which of several takes a request: where a route that asks the
-// host itself does, the data plane ends the circle, and the request is refused.
-func (l *hostBuilder) answers(path string) bool {
-	known, ok := l.answered[path]
-	if ok || path == "" {
-		return known
+// answersOf are those of a host that is not being built.
+func (b *Builder) answersOf(host string, v View) *answers {
+	if last := b.last; last.view != v || last.changes != v.Changes() || last.host != host {
+		l := hostBuilder{
+			builder: b, view: v, config: b.settings.Options(v).Config, host: host,
+			taken: map[routeKey]string{}, compiled: map[string]expression{},
+		}
+		l.contributions = l.contributionsOf(spec.OldestFirst(v.Ingresses(host)))
+		l.patterns = l.anyPatterns()
+		l.placeRules()
+		b.last = lastAnswers{v, v.Changes(), host, l.newAnswers()}
 	}
+	return b.last.answers
+}
+
+// answers know whether a host has a route for a path that does not ask the host itself, so
+// that a request for it comes to an end. They look at routes one by one, not at which of
+// several takes a request: where a route that asks the host itself does, the data plane
+// ends the circle, and the request is refused.
+type answers struct {
+	// exact are whole paths, begins what paths begin with: of a host of expressions in
+	// lower case.
+	exact       map[string]bool
+	begins      prefixes
+	expressions []*pcre.Pattern
+	caseless    bool
+	known       map[string]bool
+	// compared counts the paths that were compared with expressions, up to
+	// model.MaxHostCalls.
+	compared int
+}
+
+// newAnswers are those of the rules that were placed.
+func (l *hostBuilder) newAnswers() *answers {
+	a := &answers{exact: map[string]bool{}, caseless: l.patterns, known: map[string]bool{}}
+	asksItself := map[*contribution]bool{}
 	for _, p := range l.contributions {
-		asksItself := l.asksItself(p)
-		for _, rule := range p.paths() {
-			where, ok := routeKeyOf(rule)
-			if ok && l.covers(where, path) && (!asksItself || feature.Exempt(p.Values(), where.written())) {
-				known = true
-			}
+		asksItself[p] = l.asksItself(p)
+	}
+	var begins []string
+	for _, r := range l.placed {
+		text := r.where.written()
+		if r.leftOut || asksItself[r.by] && !feature.Exempt(r.by.Values(), text) {
+			continue
+		}
+		compiled, isExpression := l.compiled[text]
+		switch {
+		case l.patterns && isExpression:
+			a.expressions = append(a.expressions, compiled.pattern)
+		case l.patterns:
+			begins = append(begins, model.LowerASCII(text))
+		case r.where.kind == model.Exact:
+			a.exact[text] = true
+		case r.where == root:
+			begins = append(begins, "")
+		default:
+			a.exact[text] = true
+			begins = append(begins, r.where.path+"/")
 		}
 	}
+	a.begins = newPrefixes(begins)
+	return a
+}
+
+// answers is the function that features get: see answers.
+func (l *hostBuilder) answers(path string) bool {
 	if l.answered == nil {
-		l.answered = map[string]bool{}
+		l.answered = l.newAnswers()
 	}
-	l.answered[path] = known
+	return l.answered.has(path)
+}
+
+func (a *answers) has(path string) bool {
+	if path == "" {
+		return false
+	}
+	known, ok := a.known[path]
+	if !ok {
+		known = a.find(path)
+		a.known[path] = known
+	}
 	return known
+}
+
+func (a *answers) find(path string) bool {
+	text := path
+	if a.caseless {
+		text = model.LowerASCII(path)
+	}
+	if a.exact[text] || a.begins.longest(text) >= 0 {
+		return true
+	}
+	if len(a.expressions) == 0 || a.compared == model.MaxHostCalls {
+		return false
+	}
+	a.compared++
+	for i, pattern := range a.expressions {
+		switch found, err := pattern.Match(path); {
+		case err != nil:
+			// It took its time once.
+			a.expressions = slices.Delete(a.expressions, i, i+1)
+			return false
+		case found:
+			return true
+		}
+	}
+	return false
 }
 
 func (l *hostBuilder) asksItself(p *contribution) bool {
 	return slices.ContainsFunc(l.builder.settings.Calls(p.Values()), func(c model.Call) bool { return c.SameHost })
-}
-
-func (l *hostBuilder) covers(where routeKey, path string) bool {
-	text := where.written()
-	switch {
-	case l.patterns && isLiteral(text):
-		return len(path) >= len(text) && strings.EqualFold(path[:len(text)], text)
-	case l.patterns:
-		pattern, err := pcre.Compile("^"+text, pcre.Options{Caseless: true})
-		if err != nil {
-			return false
-		}
-		found, err := pattern.Match(path)
-		return found && err == nil
-	case where.kind == model.Exact || where == root:
-		return where == root || path == text
-	}
-	return path == text || strings.HasPrefix(path, where.path+"/")
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,11 +21,15 @@ import (
 )
 
 // caller has Ingresses, and with the key all that name no host, call a host.
-// "self" is the host itself.
+// "self" is the host itself, "self/x" its path /x.
 func caller() feature.Feature {
 	whom := feature.Setting[string]{Annotation: "call", Key: "call", Parse: func(text string) (string, error) { return text, nil }}
 	calls := func(v feature.Values) []model.Call {
-		switch text := whom.Get(v); text {
+		text := whom.Get(v)
+		if path, ok := strings.CutPrefix(text, "self/"); ok {
+			return []model.Call{{SameHost: true, Port: 80, Path: "/" + path}}
+		}
+		switch text {
 		case "":
 			return nil
 		case "self":

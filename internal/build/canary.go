@@ -27,12 +27,16 @@ const maxExcept = 16
 // A path that has no route of its own takes nothing for its backend, not by the
 // route above it either.
 func (l *hostBuilder) addCanaries(canaries []*contribution) {
+	routes := make(map[routeKey]int, len(l.routes))
+	for i, r := range l.routes {
+		routes[r.where] = i
+	}
 	for _, p := range canaries {
 		name, when, report := l.builder.settings.Canary(p.Parsed, noCanary)
 		// Of its other annotations none counts: those of the routes' Ingresses do.
 		problems := append(p.ProblemsOf(name), report.Problems...)
 		denied := slices.ContainsFunc(problems, func(p feature.Problem) bool { return p.Denies })
-		for _, o := range l.offers(p) {
+		for _, o := range l.offers(p, routes) {
 			l.addCanary(p, name, o, when, denied)
 		}
 		l.reportWhole(p, problems)
@@ -49,11 +53,7 @@ type offer struct {
 }
 
 // offers are what a canary offers the host, as far as it can be read.
-func (l *hostBuilder) offers(p *contribution) []offer {
-	routes := make(map[routeKey]int, len(l.routes))
-	for i, r := range l.routes {
-		routes[r.where] = i
-	}
+func (l *hostBuilder) offers(p *contribution, routes map[routeKey]int) []offer {
 	var list []offer
 	add := func(field string, where routeKey, written *networkingv1.IngressBackend) {
 		ref, refused := spec.ReadBackend(p.Namespace, written)
@@ -112,9 +112,12 @@ func (l *hostBuilder) addCanary(p *contribution, name string, o offer, when any,
 		refuse(finding.MissingObject, fmt.Sprintf("the route %s of host %s has no backend, so it can't have a canary", feature.Shorten(o.where.String()), l.host))
 	case route.Backend == o.Backend:
 		refuse(finding.Conflict, "the route has that backend already")
-	case !appendCanary(route, name, o.Canary):
+	case len(canariesOf(route, name)) == maxCanaries:
 		refuse(finding.TooMany, fmt.Sprintf("the route has %d older canaries, which is the maximum", maxCanaries))
+	case !l.size.AddCanary(o.Canary, model.MaxHostBytes):
+		refuse(finding.TooMany, leftOut)
 	default:
+		setCanaries(route, name, append(slices.Clip(canariesOf(route, name)), o.Canary))
 		l.noteCanary(p, o)
 		if l.trace != nil {
 			trace := l.routes[o.route].trace
@@ -123,17 +126,22 @@ func (l *hostBuilder) addCanary(p *contribution, name string, o offer, when any,
 	}
 }
 
-// appendCanary is false if the route has too many of the feature.
-func appendCanary(route *model.Route, name string, canary model.Canary) bool {
-	for i, p := range route.Policies {
+// canariesOf are those that a feature gave a route.
+func canariesOf(route *model.Route, name string) []model.Canary {
+	for _, p := range route.Policies {
 		if list, ok := p.Value.([]model.Canary); ok && p.Feature == name {
-			if len(list) == maxCanaries {
-				return false
-			}
-			route.Policies[i].Value = append(slices.Clip(list), canary)
-			return true
+			return list
 		}
 	}
-	feature.Add(route, name, []model.Canary{canary})
-	return true
+	return nil
+}
+
+func setCanaries(route *model.Route, name string, list []model.Canary) {
+	for i, p := range route.Policies {
+		if _, ok := p.Value.([]model.Canary); ok && p.Feature == name {
+			route.Policies[i].Value = list
+			return
+		}
+	}
+	feature.Add(route, name, list)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // Host builds one host. It is not found when no Ingress names it any more;
@@ -27,6 +28,9 @@ import (
 // If one path is a pattern, all are, see patterned.
 //
 // Every host has a route for "/" and all below it.
+//
+// Of more than model.MaxHostRoutes paths, or model.MaxHostBytes of paths and settings, the
+// oldest Ingresses' are served. What does not fit is denied, see denyLeftOut.
 func (b *Builder) Host(name string, v View) (h model.Host, found bool, fs []finding.Finding) {
 	return b.host(name, v, nil)
 }
@@ -48,16 +52,19 @@ func (b *Builder) host(name string, v View, trace *HostTrace) (h model.Host, fou
 	l.contributions = contributions
 	l.patterns = l.anyPatterns()
 	if name == model.DefaultHost {
-		l.addCatchAlls(contributions)
+		l.placeCatchAlls()
 	}
-	for _, p := range contributions {
-		l.addRules(p)
-	}
+	l.placeRules()
+	l.addRoutes()
 	if _, ok := l.taken[root]; !ok {
 		l.addRoot(contributions)
 	}
+	l.denyLeftOut()
 	l.addCanaries(canaries)
 	h.Name = name
+	if len(ingresses) > 0 {
+		h.Namespace = ingresses[0].Namespace
+	}
 	l.addHostSettings(&h)
 	if l.patterns {
 		l.patterned()
@@ -90,13 +97,16 @@ type hostBuilder struct {
 	// compiled has the expressions of paths that are more than "^" and the path.
 	compiled map[string]expression
 	// expressions is how many routes are more than plain text, and
-	// expressionBytes what theirs take.
-	expressions, expressionBytes int
-	// contributions are those of Ingresses that make routes, and answered what answers
-	// said.
+	// expressionBytes what theirs take. refusedExpressions are those that were compiled
+	// in vain.
+	expressions, expressionBytes, refusedExpressions int
+	// contributions are those of Ingresses that make routes, and placed the rules of
+	// theirs that no other rule comes before.
 	contributions []*contribution
-	answered      map[string]bool
+	placed        []placedRule
+	answered      *answers // see answers
 	routes        []routeCandidate
+	size          unit.HostSize
 	taken         map[routeKey]string // by which Ingress
 	// foreignCanaries are those of other namespaces.
 	foreignCanaries []foreignCanary
@@ -136,25 +146,53 @@ func (p routeKey) written() string {
 
 func (p routeKey) String() string { return p.kind.String() + " " + p.written() }
 
-// addCatchAlls gives "/" of the default host to Ingresses that have no rules
+// A placedRule is one that becomes a route, or is left out since there are too many.
+type placedRule struct {
+	by      *contribution
+	field   string
+	where   routeKey
+	backend string
+	leftOut bool
+}
+
+// placeCatchAlls gives "/" of the default host to Ingresses that have no rules
 // but a spec.defaultBackend. They come before rules without a host, however
 // old those are, as in ingress-nginx.
-func (l *hostBuilder) addCatchAlls(contributions []*contribution) {
-	for _, p := range contributions {
+func (l *hostBuilder) placeCatchAlls() {
+	for _, p := range l.contributions {
 		if len(p.Spec.Rules) == 0 {
-			l.add(p, "spec.defaultBackend", root, p.Spec.DefaultBackend)
+			l.place(p, "spec.defaultBackend", root, p.Spec.DefaultBackend)
 		}
 	}
 }
 
-func (l *hostBuilder) addRules(p *contribution) {
-	for field, path := range p.paths() {
-		where, refused := l.readPath(path)
-		if refused != nil {
-			l.refuse(p, field, notServed, refused)
+// placeRules decides which rules become routes, before any route is made: features ask
+// what the host answers.
+func (l *hostBuilder) placeRules() {
+	for _, p := range l.contributions {
+		for field, path := range p.paths() {
+			where, refused := l.readPath(path)
+			if refused != nil {
+				l.refuse(p, field, notServed, refused)
+				continue
+			}
+			l.place(p, field, where, &path.Backend)
+		}
+	}
+}
+
+// addRoutes makes routes of the rules that were placed.
+func (l *hostBuilder) addRoutes() {
+	for i := range l.placed {
+		r := &l.placed[i]
+		if r.leftOut {
 			continue
 		}
-		l.add(p, field, where, &path.Backend)
+		l.finish(r.field, r.where, model.Route{Backend: r.backend}, r.by)
+		last := len(l.routes) - 1
+		if r.leftOut = !l.size.Add(l.routes[last].Route, model.MaxHostBytes); r.leftOut {
+			l.routes = l.routes[:last]
+		}
 	}
 }
 
@@ -197,7 +235,7 @@ func defaultKey(v View) string {
 	return model.BackendKey(name.Namespace, name.Name, model.FirstPort)
 }
 
-func (l *hostBuilder) add(p *contribution, field string, where routeKey, b *networkingv1.IngressBackend) {
+func (l *hostBuilder) place(p *contribution, field string, where routeKey, b *networkingv1.IngressBackend) {
 	ref, refused := spec.ReadBackend(p.Namespace, b)
 	if refused != nil {
 		l.refuse(p, field+".backend", notServed, refused)
@@ -216,7 +254,7 @@ func (l *hostBuilder) add(p *contribution, field string, where routeKey, b *netw
 		l.expressionBytes += l.compiled[where.written()].bytes
 	}
 	l.taken[where] = spec.ObjectName(p.Ingress)
-	l.finish(field, where, model.Route{Backend: ref.Key}, p)
+	l.placed = append(l.placed, placedRule{p, field, where, ref.Key, len(l.placed) >= model.MaxHostRoutes})
 }
 
 // finish lets the features write into a route and adds it. Field is what of the

@@ -28,8 +28,8 @@ const (
 
 // An expression is that of a path that is more than "^" and the path.
 type expression struct {
-	text  string
-	bytes int
+	pattern *pcre.Pattern
+	bytes   int
 }
 
 func (l *hostBuilder) anyPatterns() bool {
@@ -103,7 +103,10 @@ func (l *hostBuilder) patterned() {
 		if exact && r.Kind == model.Prefix && !r.own && isLiteral(text) && !strings.HasSuffix(text, "/") {
 			text += "/"
 		}
-		path := cmp.Or(l.compiled[text].text, "^"+text)
+		path := "^" + text
+		if compiled, ok := l.compiled[text]; ok {
+			path = compiled.pattern.Text()
+		}
 		if r.where == exactRoot {
 			path = `^/\z`
 		}
@@ -125,18 +128,26 @@ func (l *hostBuilder) checkPattern(path string) *spec.Rejection {
 	if l.expressions == maxHostExpressions {
 		return wrong(finding.TooMany, fmt.Sprintf("the host has %d older regular expressions, which is the maximum", maxHostExpressions))
 	}
+	if _, known := l.compiled[path]; known {
+		return nil
+	}
+	if l.refusedExpressions == maxHostExpressions {
+		return wrong(finding.TooMany, fmt.Sprintf("older ones of the host are wrong, and after %d of these it is not looked at", maxHostExpressions))
+	}
 	pattern, err := pcre.Compile("^"+path, pcre.Options{Caseless: true})
 	if at := new(pcre.PatternError); errors.As(err, &at) {
 		err = &pcre.PatternError{Offset: max(at.Offset-len("^"), 0), Message: at.Message}
 	}
 	if err != nil {
+		l.refusedExpressions++
 		return wrong(finding.InvalidValue, err)
 	}
 	bytes := pattern.Size()
 	if l.expressionBytes+bytes > maxHostExpressionBytes {
+		l.refusedExpressions++
 		return wrong(finding.TooMany, fmt.Sprintf("with the older ones, the compiled regular expressions of the host would take more than %d bytes", maxHostExpressionBytes))
 	}
-	l.compiled[path] = expression{pattern.Text(), bytes}
+	l.compiled[path] = expression{pattern, bytes}
 	return nil
 }
 

@@ -13,7 +13,10 @@ import (
 // apply pushes the units that differ, and checks whether NGINX must be
 // reloaded. A failed push is retried.
 func (c *Controller) apply(ctx context.Context) {
-	c.considerReload(ctx)
+	if c.turnsAreOver() {
+		c.decideProfiles()
+		c.considerReload(ctx)
+	}
 	held, err := c.pushAll(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -29,10 +32,38 @@ func (c *Controller) apply(ctx context.Context) {
 	c.noteWaiting()
 }
 
-// noteServed records that everything taken is served, if it is.
+// turnsAreOver reports whether no host can be built now. Until then a reload waits, but
+// not long, so that it has the profiles of all hosts of a change.
+func (c *Controller) turnsAreOver() bool {
+	now := time.Now()
+	if !c.canBuild(now) {
+		c.defersReload = time.Time{}
+		return true
+	}
+	if c.defersReload.IsZero() {
+		c.defersReload = now
+	}
+	return now.Sub(c.defersReload) > reloadDeferral
+}
+
+// canBuild reports whether there is a host to build, and not only ones that wait because
+// they are dear.
+func (c *Controller) canBuild(now time.Time) bool {
+	at, ok := c.backlog.due(now)
+	return ok && !at.After(now)
+}
+
+const reloadDeferral = time.Second
+
+// noteServed records that everything taken is served, if it is, or at least all that
+// need not wait for a reload that is held back, or because it is dear to build.
 func (c *Controller) noteServed() {
-	if c.held == 0 && !c.reload.pending() {
+	isPushed := c.held == 0 && !c.reload.pending()
+	if isPushed && c.backlog.empty() {
 		c.served.Store(int64(c.taken))
+	}
+	if (isPushed || c.reload.heldBy != "") && !c.canBuild(time.Now()) {
+		c.applied.Store(int64(c.taken))
 	}
 }
 

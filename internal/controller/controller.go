@@ -31,6 +31,7 @@ import (
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/internal/tracker"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // Settings are the parts and options of a Controller.
@@ -143,6 +144,14 @@ type Controller struct {
 	calls   chan func()
 	store   *store.Store
 	builder *build.Builder
+	// backlog has the hosts that are still to be built, and turn fires when one may be; nil
+	// if none waits. defersReload is since when a reload waits for hosts that may be built,
+	// zero if none does.
+	// withHosts are backends to build with a host, by its name.
+	backlog      *backlog
+	withHosts    map[string][]unit.Key
+	turn         <-chan time.Time
+	defersReload time.Time
 
 	desired *plan.Desired
 	// generated is the default certificate if the administrator gives none.
@@ -164,6 +173,9 @@ type Controller struct {
 	// taken counts batches that were built, served those that NGINX serves.
 	taken  int
 	served atomic.Int64
+	// applied counts those of which only hosts are left that wait for a reload which is
+	// held back, or because they are dear.
+	applied atomic.Int64
 	// held is the number of units that the last push left for after a reload.
 	held int
 
@@ -195,10 +207,14 @@ func New(s Settings) *Controller {
 		calls:    make(chan func()),
 		store:    store.New(s.Store, builder.Refer),
 		builder:  builder,
-		desired:  plan.NewDesired(feature.Directives(s.Features)),
-		serving:  make(chan struct{}),
-		client:   client,
-		workers:  map[int]int{},
+
+		backlog:   newBacklog(),
+		withHosts: map[string][]unit.Key{},
+
+		desired: plan.NewDesired(feature.Directives(s.Features)),
+		serving: make(chan struct{}),
+		client:  client,
+		workers: map[int]int{},
 	}
 }
 
@@ -221,6 +237,13 @@ func (c *Controller) Check(ctx context.Context) error {
 // Synced reports whether NGINX serves everything delivered so far.
 func (c *Controller) Synced() bool {
 	return c.ready.Load() && int(c.served.Load()) == c.queue.Puts()
+}
+
+// Applied is Synced, apart from hosts that wait because of their namespaces alone: for a
+// reload which is held back, with other static settings for minutes; or because they are
+// dear to build, as they were for seconds.
+func (c *Controller) Applied() bool {
+	return c.ready.Load() && int(c.applied.Load()) == c.queue.Puts()
 }
 
 // Serving is closed when NGINX serves the first batch.
@@ -267,16 +290,18 @@ func (c *Controller) serve(ctx context.Context) error {
 		}
 		return err
 	}
+	look := time.NewTicker(givenUpPoll)
+	defer look.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-look.C:
+			c.noteGivenUp(ctx)
 		case <-c.queue.Filled():
-			var changes []source.Change
-			changes, c.taken = c.queue.Collect(ctx)
-			c.update(ctx, changes)
-			c.apply(ctx)
-			c.publishSelection()
+			c.takeChanges(ctx)
+		case <-c.turn:
+			c.takeTurn(ctx)
 		case call := <-c.calls:
 			call()
 		case restarted := <-c.settings.Process.Restarted():
@@ -296,6 +321,26 @@ func (c *Controller) serve(ctx context.Context) error {
 	}
 }
 
+// takeChanges applies what the source delivered.
+func (c *Controller) takeChanges(ctx context.Context) {
+	var changes []source.Change
+	changes, c.taken = c.queue.Collect(ctx)
+	c.update(ctx, changes)
+	c.apply(ctx)
+	c.publishSelection()
+}
+
+// takeTurn builds hosts of the backlog. New changes come first, and build hosts too.
+func (c *Controller) takeTurn(ctx context.Context) {
+	select {
+	case <-c.queue.Filled():
+		c.takeChanges(ctx)
+	default:
+		c.build(nil)
+		c.apply(ctx)
+	}
+}
+
 // start builds all units, and starts NGINX with them.
 func (c *Controller) start(ctx context.Context) error {
 	began := time.Now()
@@ -309,7 +354,7 @@ func (c *Controller) start(ctx context.Context) error {
 		c.store.Apply(change.Object, change.Deleted)
 	}
 	c.awaitReferences(ctx, secretsAtStart, namesAtStart)
-	c.build(c.store.All())
+	c.buildAll(c.store.All())
 
 	first := plan.FirstDictionaries(c.desired.Bytes())
 	if c.settings.Dictionaries != nil {

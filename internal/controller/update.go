@@ -2,13 +2,16 @@ package controller
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"time"
 
+	"golang.org/x/sys/unix"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/source"
@@ -17,34 +20,78 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// update applies changes to the store and builds the units that they affect.
+// A touched unit is affected by a change of an object in a namespace, empty for none.
+type touched struct {
+	key       unit.Key
+	namespace string
+	// resolved is set where the object is a DNS name.
+	resolved bool
+}
+
+// update applies changes to the store and builds the units that they affect: hosts as far
+// as their turn goes. If the globals are among them, an administrator changed the options:
+// then all of them are built at once, and hosts don't differ from globals.
 func (c *Controller) update(ctx context.Context, changes []source.Change) {
-	keys := c.applyToStore(changes)
+	list := c.applyToStore(changes)
 	maxNameWait := namesInUpdate
 	if time.Now().Before(c.nameWaitAllowed) {
 		maxNameWait = 0
 	}
-	touched, waited := c.awaitReferences(ctx, secretsInUpdate, maxNameWait)
+	more, waited := c.awaitReferences(ctx, secretsInUpdate, maxNameWait)
 	if maxNameWait > 0 {
 		c.nameWaitAllowed = time.Now().Add(nameWaitRatio * waited)
 	}
-	keys = append(keys, touched...)
+	list = append(list, more...)
+	now := time.Now()
+	var keys []unit.Key
+	atOnce := slices.ContainsFunc(list, func(t touched) bool { return t.key == unit.GlobalsKey })
+	for _, t := range list {
+		if t.key.Kind == unit.Host && !atOnce {
+			c.backlog.add(t.key.Name, t.namespace, now)
+			c.desired.Expect(t.key.Name)
+		}
+	}
+	for _, t := range list {
+		host, called := calledHost(t.key)
+		switch {
+		case atOnce, t.key.Kind != unit.Host && (!called || t.resolved || c.backlog.waiting[host] == nil):
+			keys = append(keys, t.key)
+		case called:
+			c.withHosts[host] = append(c.withHosts[host], t.key)
+		}
+	}
 	slices.SortFunc(keys, unit.Key.Compare)
-	c.build(slices.Compact(keys))
+	keys = slices.Compact(keys)
+	if atOnce {
+		c.buildAll(keys)
+	} else {
+		c.build(keys)
+	}
+}
+
+// calledHost is the name that a backend without a Service is for. If it is a host's, whether
+// the backend is needed depends on the routes of the host: until these are built, their last
+// version may call it.
+func calledHost(key unit.Key) (host string, ok bool) {
+	service, _, ok := spec.SplitKey(key.Name)
+	return service.Name, ok && key.Kind == unit.Backend && service.Namespace == model.NoNamespace
 }
 
 // applyToStore returns the units that changes affect, some of them more than
 // once.
-func (c *Controller) applyToStore(changes []source.Change) []unit.Key {
-	var touched []unit.Key
+func (c *Controller) applyToStore(changes []source.Change) []touched {
+	var list []touched
 	for _, change := range changes {
 		keys := c.store.Apply(change.Object, change.Deleted)
 		if len(keys) > 0 && !change.Deleted {
 			c.noticeServed(change.Object)
 		}
-		touched = append(touched, keys...)
+		_, resolved := change.Object.(*source.Addresses)
+		for _, key := range keys {
+			list = append(list, touched{key, change.Object.GetNamespace(), resolved})
+		}
 	}
-	return touched
+	return list
 }
 
 // publishSelection passes on which Ingresses are served. The store keeps that
@@ -92,7 +139,7 @@ const (
 //
 // Objects that arrive may refer to more objects, again and again. The maximum
 // times hold for all of them together.
-func (c *Controller) awaitReferences(ctx context.Context, maxSecretWait, maxNameWait time.Duration) (touched []unit.Key, waited time.Duration) {
+func (c *Controller) awaitReferences(ctx context.Context, maxSecretWait, maxNameWait time.Duration) (list []touched, waited time.Duration) {
 	forSecrets, cancelSecrets := context.WithTimeout(ctx, maxSecretWait)
 	defer cancelSecrets()
 	forNames, cancelNames := context.WithTimeout(ctx, maxNameWait)
@@ -111,11 +158,11 @@ func (c *Controller) awaitReferences(ctx context.Context, maxSecretWait, maxName
 			waited += time.Since(began)
 		}
 		if !delivered {
-			return touched, waited
+			return list, waited
 		}
 		var changes []source.Change
 		changes, c.taken = c.queue.Collect(ctx)
-		touched = append(touched, c.applyToStore(changes)...)
+		list = append(list, c.applyToStore(changes)...)
 	}
 }
 
@@ -143,19 +190,50 @@ func await(ctx context.Context, delivered <-chan struct{}) bool {
 	}
 }
 
-// build builds units and subscribes to what they refer to.
-func (c *Controller) build(keys []unit.Key) {
-	parts := make([]tracker.Part, 0, len(keys))
-	buildOne := func(key unit.Key) {
-		parts = append(parts, tracker.Part{Owner: key, Findings: c.buildUnit(key)})
-		c.metrics.Builds.WithLabelValues(string(key.Kind)).Inc()
-	}
+// buildAll builds units, and hosts whose profiles change because of them.
+func (c *Controller) buildAll(keys []unit.Key) {
+	var parts []tracker.Part
 	for _, key := range keys {
-		buildOne(key)
+		parts = c.buildOne(parts, key, "")
 	}
-	for _, host := range c.desired.Rebound() {
-		buildOne(unit.Host.Key(host))
+	c.finishBuild(parts)
+	c.decideProfiles()
+}
+
+// decideProfiles decides which profiles are kept, and builds the hosts that get others. It does
+// so at once, so that a reload has only profiles that are kept, but not after each turn: every
+// host that is built may change the decision, and with it hosts that were built before.
+func (c *Controller) decideProfiles() {
+	hosts := c.desired.Rebound()
+	if len(hosts) == 0 {
+		return
 	}
+	var parts []tracker.Part
+	for _, host := range hosts {
+		parts = c.buildOne(parts, unit.Host.Key(host), "")
+	}
+	c.finishBuild(parts)
+}
+
+// build builds units, and hosts of the backlog for the time of a turn.
+func (c *Controller) build(keys []unit.Key) {
+	var parts []tracker.Part
+	for _, key := range keys {
+		parts = c.buildOne(parts, key, "")
+	}
+	began := time.Now()
+	for now := began; now.Sub(began) < turn; now = time.Now() {
+		host, namespace, ok := c.backlog.next(now)
+		if !ok {
+			break
+		}
+		parts = c.buildOne(parts, unit.Host.Key(host), namespace)
+	}
+	c.finishBuild(parts)
+}
+
+// finishBuild publishes what was built.
+func (c *Controller) finishBuild(parts []tracker.Part) {
 	c.settings.Tracker.Update(parts)
 	c.subscribeOCSPResponses()
 	for _, of := range unit.Kinds() {
@@ -163,6 +241,40 @@ func (c *Controller) build(keys []unit.Key) {
 			c.metrics.Units.WithLabelValues(string(of.Kind)).Set(float64(c.desired.Count(of.Kind)))
 		}
 	}
+	c.metrics.HostsToBuild.Set(float64(len(c.backlog.waiting)))
+	c.turn = nil
+	if at, ok := c.backlog.due(time.Now()); ok {
+		c.turn = time.After(time.Until(at))
+	}
+}
+
+// buildOne builds a unit, in the turn of a namespace, and what waits for it.
+func (c *Controller) buildOne(parts []tracker.Part, key unit.Key, namespace string) []tracker.Part {
+	c.metrics.Builds.WithLabelValues(string(key.Kind)).Inc()
+	if key.Kind != unit.Host {
+		return append(parts, tracker.Part{Owner: key, Findings: c.buildUnit(key)})
+	}
+	// The processor time of this thread is the host's own; others make the rest of the time.
+	runtime.LockOSThread()
+	began := threadTime()
+	parts = append(parts, tracker.Part{Owner: key, Findings: c.buildUnit(key)})
+	took := threadTime() - began
+	runtime.UnlockOSThread()
+	c.backlog.built(key.Name, namespace, took, time.Now())
+	for _, with := range c.withHosts[key.Name] {
+		parts = c.buildOne(parts, with, "")
+	}
+	delete(c.withHosts, key.Name)
+	return parts
+}
+
+// threadTime is the processor time that this thread has taken.
+func threadTime() time.Duration {
+	var at unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &at); err != nil {
+		return 0
+	}
+	return time.Duration(at.Nano())
 }
 
 // buildUnit builds a unit and records it as desired, with what follows from it.

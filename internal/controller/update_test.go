@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +20,7 @@ import (
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/internal/tracker"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // updater returns a Controller that takes changes and builds, without NGINX.
@@ -29,7 +31,7 @@ func updater(t *testing.T, want Subscriptions) *Controller {
 	return &Controller{
 		settings: Settings{Subscriptions: want, Tracker: tracker.New(log, m.Findings), Expiry: expiry.New("", func([]tracker.Part) {})}, log: log, metrics: m, queue: source.NewQueue(),
 		store:   store.New(store.Settings{IngressClass: "nginx", WatchWithoutClass: true, Classless: true}, builder.Refer),
-		builder: builder, desired: plan.NewDesired(nil),
+		builder: builder, backlog: newBacklog(), withHosts: map[string][]unit.Key{}, desired: plan.NewDesired(nil),
 	}
 }
 
@@ -133,5 +135,40 @@ func TestNamesWait(t *testing.T) {
 				time.Sleep(slow)
 			})
 		})
+	}
+}
+
+// TestHostsThatWait: what changes with a host that waits comes at once, but for what the
+// last version of the host needs.
+func TestHostsThatWait(t *testing.T) {
+	c := updater(t, Subscriptions{})
+	c.update(t.Context(), []source.Change{withSecret("a", "a"), withSecret("b", "b")})
+	if c.turn != nil || !c.backlog.empty() || c.desired.Count(unit.Host) != 2 {
+		t.Fatalf("%d hosts, turn %v", c.desired.Count(unit.Host), c.turn)
+	}
+	c.backlog.add("a.test", "shop", time.Now())
+	c.backlog.built("a.test", "shop", time.Minute, time.Now())
+	gone, other := withSecret("a", "a"), withSecret("b", "b")
+	gone.Deleted = true
+	other.Object.(*networkingv1.Ingress).Spec.DefaultBackend.Service.Name = "other"
+	c.update(t.Context(), []source.Change{gone, other})
+	if c.turn == nil || c.backlog.empty() || c.desired.Count(unit.Host) != 2 {
+		t.Errorf("%d hosts, turn %v", c.desired.Count(unit.Host), c.turn)
+	}
+	if n := c.desired.Count(unit.Name); n != 1 {
+		t.Errorf("%d names", n)
+	}
+	if got := int(testutil.ToFloat64(c.metrics.HostsToBuild)); got != 1 {
+		t.Errorf("the metric says that %d hosts wait", got)
+	}
+	// An administrator's change does not wait, and has the default host built too.
+	c.update(t.Context(), []source.Change{{Object: &corev1.ConfigMap{Data: map[string]string{"x": "y"}}}})
+	if n := c.desired.Count(unit.Host); n != 3 || c.backlog.empty() {
+		t.Errorf("%d hosts", n)
+	}
+	c.backlog.queues["shop"].rests = time.Time{}
+	c.build(nil)
+	if n := c.desired.Count(unit.Host); n != 2 || c.turn != nil || !c.backlog.empty() {
+		t.Errorf("%d hosts, turn %v", n, c.turn)
 	}
 }

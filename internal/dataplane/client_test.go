@@ -187,7 +187,7 @@ func TestState(t *testing.T) {
 		return 200, `{"instance": "i", "dictionary": 1, "generation": 3, "pid": 4242, "revision": 17,
 			"loaded": true, "draining": false, "leaving": true, "accepting": [{"generation": 3, "pid": 4242}],
 			"memory": {"units": {"capacity": 9, "free": 8}, "versions": {"capacity": 7, "free": 6}, "certificates": {"capacity": 5, "free": 4}},
-			"broken": [{"kind": "host", "name": "h", "version": "a", "error": "e"}], "cache": {"bytes": 2, "units": 1}}`
+			"broken": [{"kind": "host", "name": "h", "version": "a", "error": "e"}], "cache": {"bytes": 2, "units": 1, "decoded": 3}, "refusals": {"regex": {"evil": 4}}}`
 	})
 	got, err := New(f.socket).State(t.Context())
 	if err != nil {
@@ -198,7 +198,8 @@ func TestState(t *testing.T) {
 		Accepting: []Worker{{3, 4242}},
 		Memory:    Memory{Zone{9, 8}, Zone{7, 6}, Zone{5, 4}},
 		Broken:    []Broken{{"host", "h", "a", "e"}},
-		Cache:     Cache{2, 1},
+		Cache:     Cache{2, 1, 3},
+		Refusals:  map[string]map[string]int64{"regex": {"evil": 4}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

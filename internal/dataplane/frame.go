@@ -38,6 +38,10 @@ func check(c unit.Change) error {
 		return nil
 	case c.Version == "" || len(c.Version) > maxVersion || strings.Trim(c.Version, "0123456789abcdef") != "":
 		return fmt.Errorf("%s %s with the version %q", c.Kind, c.Name, c.Version)
+	case len(c.Owner) > unit.MaxOwner || strings.Trim(c.Owner, "abcdefghijklmnopqrstuvwxyz0123456789-") != "":
+		return fmt.Errorf("%s %s of the owner %q", c.Kind, c.Name, c.Owner)
+	case len(c.Same) > maxVersion || strings.Trim(c.Same, "0123456789abcdef") != "":
+		return fmt.Errorf("%s %s with the same guards as the version %q", c.Kind, c.Name, c.Same)
 	case c.Needs < 0:
 		return fmt.Errorf("%s %s needs generation %d", c.Kind, c.Name, c.Needs)
 	}
@@ -49,7 +53,14 @@ func head(c unit.Change, part, parts, size int) string {
 	if c.Delete {
 		return fmt.Sprintf("del %s %d\n", c.Kind, len(c.Name))
 	}
-	return fmt.Sprintf("put %s %d %s %d/%d %d %d\n", c.Kind, c.Needs, c.Version, part, parts, len(c.Name), size)
+	version, owner := c.Version, ""
+	if c.Same != "" {
+		version += "=" + c.Same
+	}
+	if c.Owner != "" {
+		owner = " " + c.Owner
+	}
+	return fmt.Sprintf("put %s %d %s %d/%d %d %d%s\n", c.Kind, c.Needs, version, part, parts, len(c.Name), size, owner)
 }
 
 // A frame is the body of one request. entries is the number of entries, counted

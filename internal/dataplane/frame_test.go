@@ -140,7 +140,7 @@ func FuzzFrame(f *testing.F) {
 	f.Add("certificate", "default", 0, "a", []byte(nil), uint32(4000), false)
 	f.Add("backend", "ns/s/80", 1, "b", []byte{0, 10, 255}, uint32(200000), true)
 	f.Fuzz(func(t *testing.T, kind, name string, needs int, version string, payload []byte, repeat uint32, gone bool) {
-		e := unit.Change{Kind: unit.Kind(kind), Name: name, Needs: needs, Version: version, Payload: payload, Delete: gone}
+		e := unit.Change{Kind: unit.Kind(kind), Name: name, Needs: needs, Version: version, Same: version, Payload: payload, Delete: gone}
 		if len(payload) > 0 {
 			times := int(repeat) % (3*MaxFrame/len(payload) + 1)
 			e.Payload = bytes.Repeat(payload, times)

@@ -33,9 +33,12 @@ type State struct {
 	// Kept is the number of requests of that worker that jumped to a profile and
 	// are not done.
 	Kept int `json:"kept"`
-	// Refusals are the numbers of requests for which regular expressions of a namespace
-	// were not tried because they took too much time.
-	Refusals map[string]int64 `json:"refusals"`
+	// Refusals are the numbers of requests and TLS handshakes that were refused because a
+	// namespace's time was up, by reason and namespace.
+	Refusals map[string]map[string]int64 `json:"refusals"`
+	// GivenUp are the regular expressions that workers gave up on, of units that have not
+	// changed since.
+	GivenUp []GivenUp `json:"given_up"`
 }
 
 // A Worker is a process of NGINX.
@@ -65,10 +68,25 @@ type Broken struct {
 	Error   string `json:"error"`
 }
 
-// A Cache is the set of units that a worker has decoded. Bytes counts packed bytes.
+// A GivenUp is a regular expression that failed for many requests.
+type GivenUp struct {
+	// Unit is the key of the unit that it is in, with the letter of its kind.
+	Unit      string `json:"unit"`
+	Host      string `json:"host"`
+	Namespace string `json:"namespace"`
+	Ingress   string `json:"ingress"`
+	// Pattern is as it is in the unit, but its first 200 bytes at most.
+	Pattern string `json:"pattern"`
+	// Since is when a worker gave it up, in seconds since 1970.
+	Since int64 `json:"since"`
+}
+
+// A Cache is the set of units that a worker has decoded and holds. Bytes counts packed
+// bytes. Decoded is how often it has decoded one.
 type Cache struct {
-	Bytes int64 `json:"bytes"`
-	Units int64 `json:"units"`
+	Bytes   int64 `json:"bytes"`
+	Units   int64 `json:"units"`
+	Decoded int64 `json:"decoded"`
 }
 
 // A Unit is a unit in the shared memory.
@@ -99,7 +117,7 @@ func (c *Client) State(ctx context.Context) (State, error) {
 }
 
 // Refusals returns those of the State.
-func (c *Client) Refusals(ctx context.Context) (map[string]int64, error) {
+func (c *Client) Refusals(ctx context.Context) (map[string]map[string]int64, error) {
 	state, err := c.State(ctx)
 	return state.Refusals, err
 }

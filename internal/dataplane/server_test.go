@@ -75,8 +75,13 @@ func decodeHead(line string) (p part, name, payload int, err error) {
 		_, err = fmt.Sscanf(line, "del %s %d", &p.entry.Kind, &name)
 		return p, name, 0, err
 	}
+	// The owner may be absent.
+	if fields := strings.Fields(line); len(fields) == 8 {
+		line, p.entry.Owner = strings.Join(fields[:7], " "), fields[7]
+	}
 	_, err = fmt.Sscanf(line, "put %s %d %s %d/%d %d %d",
 		&p.entry.Kind, &p.entry.Needs, &p.entry.Version, &p.num, &p.parts, &name, &payload)
+	p.entry.Version, p.entry.Same, _ = strings.Cut(p.entry.Version, "=")
 	if err != nil {
 		err = fmt.Errorf("%q: %w", line, err)
 	}

@@ -12,10 +12,14 @@ func annotationDifferences() []difference {
 		{"client-body-buffer-size", "bad value", "default", "deny", adds},
 		{"default-backend", "bad value", "default", "deny", adds},
 		{"from-to-www-redirect", "bad value", "default", "deny", adds},
+		{"load-balance", "bad value", "default", "deny", adds},
 		{"permanent-redirect-code", "bad value", "default", "deny", adds},
 		{"relative-redirects", "bad value", "default", "deny", adds},
 		{"server-alias", "bad value", "default", "deny", adds},
 		{"temporal-redirect-code", "bad value", "default", "deny", adds},
+		{"upstream-hash-by", "bad value", "default", "deny", adds},
+		{"upstream-hash-by-subset", "bad value", "default", "deny", adds},
+		{"upstream-hash-by-subset-size", "bad value", "default", "deny", adds},
 		{"x-forwarded-prefix", "bad value", "default", "deny", adds},
 	}
 }

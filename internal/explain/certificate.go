@@ -85,7 +85,7 @@ func (x *explainer) explainDefault(c *Certificate) {
 		return
 	}
 	c.DefaultSecret = "secret/" + from.String()
-	x.keep(unit.FromCertificate(model.DefaultCertificate, *certificate))
+	x.keep(unit.FromCertificate(model.DefaultCertificate, "", *certificate))
 	x.keepOCSPResponse(certificate.Hash)
 	x.describe(c, from)
 }
@@ -125,7 +125,7 @@ func (x *explainer) shownCertificate(c *Certificate, name string, shown router.N
 		c.Why = fmt.Sprintf("%s has no certificate of its own; %s", name, c.Why)
 	}
 	if _, certificate, found, _ := x.Builder.Name(shown.Name.Name, x.Store); found && certificate != nil {
-		x.keep(unit.FromCertificate("", *certificate))
+		x.keep(unit.FromCertificate("", "", *certificate))
 		x.keepOCSPResponse(certificate.Hash)
 	}
 	x.describe(c, trace.Secret)

@@ -12,7 +12,9 @@ const (
 	HybridGroups Capability = "hybrid-groups"
 	// ModSecurity is the module of that name.
 	ModSecurity Capability = "modsecurity"
+	// SystemAuthorities is a file with the system's certificate authorities.
+	SystemAuthorities Capability = "system-authorities"
 )
 
 // Capabilities lists all of them.
-func Capabilities() []Capability { return []Capability{HybridGroups, ModSecurity} }
+func Capabilities() []Capability { return []Capability{HybridGroups, ModSecurity, SystemAuthorities} }

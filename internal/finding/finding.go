@@ -58,6 +58,9 @@ const (
 	TooMany Code = "TooMany"
 	// Waits is a setting that waits for a reload of NGINX, which is held back.
 	Waits Code = "Waits"
+	// GivenUp is a regular expression that NGINX gave up on, since it failed for many
+	// requests.
+	GivenUp Code = "GivenUp"
 	// NotAllowed is something that the administrator does not allow to tenants.
 	NotAllowed Code = "NotAllowed"
 	// Excluded is an Ingress that is excluded as a whole, because of an

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -74,6 +75,9 @@ type Options struct {
 	Features []feature.Feature
 	// Dictionaries are of the usual size if nil.
 	Dictionaries *plan.Dictionaries
+	// Authorities is the file of the system's certificate authorities, empty for none;
+	// that of the machine if nil.
+	Authorities *string
 	// Timing is the real one if nil.
 	Timing *controller.Timing
 	// Manifests are there from the start. ConfigMap default/headgate holds
@@ -207,6 +211,15 @@ func (g *Instance) prepare(o Options, log *slog.Logger) plan.Environment {
 	if o.AccessLog != "" {
 		env.AccessLog = place(o.AccessLog)
 	}
+	if o.Authorities != nil {
+		capabilities.Authorities = *o.Authorities
+		capabilities.Has = slices.DeleteFunc(capabilities.Has, func(has string) bool {
+			return has == string(feature.SystemAuthorities) && *o.Authorities == ""
+		})
+	}
+	if capabilities.Authorities != "" {
+		env.Authorities = place(capabilities.Authorities)
+	}
 	for _, module := range capabilities.Modules {
 		env.Modules = append(env.Modules, place(module))
 	}
@@ -274,6 +287,12 @@ func (g *Instance) Put(manifests string) {
 	g.send(changesOf(Decode(g.t, manifests), false))
 }
 
+// PutObjects does the same with objects, which must not be changed any more.
+func (g *Instance) PutObjects(objects ...metav1.Object) {
+	g.t.Helper()
+	g.send(changesOf(objects, false))
+}
+
 // Delete deletes objects, of which kind, namespace and name suffice, and waits
 // until NGINX no longer serves them.
 func (g *Instance) Delete(manifests string) {
@@ -304,6 +323,15 @@ func (g *Instance) WaitSynced() {
 	g.t.Helper()
 	Eventually(g.t, "NGINX serves what was put", g.controller.Synced)
 }
+
+// Synced reports whether NGINX serves all that was put.
+func (g *Instance) Synced() bool { return g.controller.Synced() }
+
+// Applied is Synced apart from hosts that wait for a reload.
+func (g *Instance) Applied() bool { return g.controller.Applied() }
+
+// Check is the controller's readiness.
+func (g *Instance) Check(ctx context.Context) error { return g.controller.Check(ctx) }
 
 // Value is the value of one of Headgate's metrics.
 func (g *Instance) Value(c prometheus.Collector) int { return int(testutil.ToFloat64(c)) }

@@ -93,29 +93,32 @@ func Service(name string) string {
 		"spec: {ports: [{name: http, port: 80}]}\n"
 }
 
-// Endpoints is the EndpointSlice of a Service.
+// Endpoints are the EndpointSlices of a Service, one for each port, NAME-0, NAME-1 and so
+// on in the order of their first endpoints.
 func Endpoints(service string, endpoints ...string) string {
 	var b bytes.Buffer
 	byPort := map[uint16][]string{}
+	var ports []uint16
 	family := "IPv4"
 	for _, e := range endpoints {
 		address := netip.MustParseAddrPort(e)
 		if address.Addr().Is6() {
 			family = "IPv6"
 		}
+		if byPort[address.Port()] == nil {
+			ports = append(ports, address.Port())
+		}
 		byPort[address.Port()] = append(byPort[address.Port()], address.Addr().String())
 	}
-	i := 0
-	for port, addresses := range byPort {
+	for i, port := range ports {
 		fmt.Fprintf(&b, "---\nkind: EndpointSlice\napiVersion: discovery.k8s.io/v1\n"+
 			"metadata: {name: %s-%d, labels: {kubernetes.io/service-name: %s}}\naddressType: %s\n"+
 			"ports: [{name: http, port: %d}]\nendpoints:\n", service, i, service, family, port)
-		for _, a := range addresses {
+		for _, a := range byPort[port] {
 			fmt.Fprintf(&b, "- addresses: [%q]\n", a)
 		}
-		i++
 	}
-	if i == 0 {
+	if len(ports) == 0 {
 		fmt.Fprintf(&b, "---\nkind: EndpointSlice\napiVersion: discovery.k8s.io/v1\n"+
 			"metadata: {name: %s-0, labels: {kubernetes.io/service-name: %s}}\naddressType: IPv4\n", service, service)
 	}

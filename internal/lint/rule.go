@@ -65,6 +65,8 @@ func rules() []rule {
 			"The message names the limit. What exceeds it is not served."},
 		{finding.Waits, Notice, "A combination of static settings that waits for a reload of NGINX",
 			"It comes into effect by itself. Lint never reports it, because lint does not run NGINX."},
+		{finding.GivenUp, Notice, "A regular expression that NGINX gave up on",
+			"It takes too many steps on what clients sent. Lint never reports it, because lint does not run NGINX."},
 		{finding.NotAllowed, Error, "A setting that the administrator does not allow to tenants",
 			"The message names the key of the ConfigMap."},
 		{finding.Excluded, Error, "An Ingress that is excluded as a whole",

@@ -23,18 +23,20 @@ type Metrics struct {
 	Findings, Units, Memory                         *prometheus.GaugeVec
 	NginxConfBytes                                  prometheus.Gauge
 	WaitingHosts, OldWorkers, OldGenerations        prometheus.Gauge
+	HostsToBuild                                    prometheus.Gauge
 }
 
-// Refusals is a collector of the numbers of requests for which NGINX's workers did not
-// try expressions because a namespace's time was up. read returns them by namespace.
-func Refusals(read func(context.Context) (map[string]int64, error)) prometheus.Collector {
-	return refusals{read, prometheus.NewDesc("headgate_regex_refusals_total",
-		"Number of requests for which regular expressions of a namespace were not tried because they took too much time. "+
-			"The first 100 namespaces are counted by name, others as _others.", []string{"namespace"}, nil)}
+// Refusals is a collector of the numbers of requests that NGINX's workers refused because
+// a namespace's time was up. read returns them by reason and namespace.
+func Refusals(read func(context.Context) (map[string]map[string]int64, error)) prometheus.Collector {
+	return refusals{read, prometheus.NewDesc("headgate_refusals_total",
+		"Number of requests and TLS handshakes that were refused because a namespace took too much of a worker's time, by reason: "+
+			"regex (its regular expressions were not tried) or decoding (a host or certificate that the worker did not hold). "+
+			"The first 100 namespaces are counted by name, others as _others.", []string{"reason", "namespace"}, nil)}
 }
 
 type refusals struct {
-	read func(context.Context) (map[string]int64, error)
+	read func(context.Context) (map[string]map[string]int64, error)
 	desc *prometheus.Desc
 }
 
@@ -47,8 +49,10 @@ func (r refusals) Collect(to chan<- prometheus.Metric) {
 	if err != nil {
 		return // NGINX is being started or has ended.
 	}
-	for namespace, count := range counts {
-		to <- prometheus.MustNewConstMetric(r.desc, prometheus.CounterValue, float64(count), namespace)
+	for reason, byNamespace := range counts {
+		for namespace, count := range byNamespace {
+			to <- prometheus.MustNewConstMetric(r.desc, prometheus.CounterValue, float64(count), reason, namespace)
+		}
 	}
 }
 
@@ -78,6 +82,7 @@ func New() *Metrics {
 		ReloadFailures:  counter("headgate_reload_failures_total", "Number of configurations that NGINX rejected."),
 		ReloadsHeldBack: counters("headgate_reloads_held_back_total", "Number of reloads for Ingresses that were held back, by reason: rate or generations.", "by"),
 		WaitingHosts:    gauge("headgate_waiting_hosts", "Number of hosts that wait for a reload. Most are served with stricter static settings meanwhile."),
+		HostsToBuild:    gauge("headgate_hosts_to_build", "Number of hosts whose changes are not applied yet, since other hosts come first or since the host takes long to build."),
 		OldWorkers:      gauge("headgate_nginx_old_workers", "Number of worker processes of earlier reloads that still serve connections."),
 		OldGenerations:  gauge("headgate_nginx_old_generations", "Number of earlier reloads whose workers still serve connections."),
 		Restarts:        counter("headgate_nginx_restarts_total", "Number of times that NGINX died and was restarted."),

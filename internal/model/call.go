@@ -48,6 +48,13 @@ func (c Call) Backend() string {
 	return BackendKey(NoNamespace, c.Host, port)
 }
 
+// InCluster reports whether the Host is a name that cluster DNS gives to Services and
+// pods. Addresses and all other names are outside.
+func (c Call) InCluster() bool {
+	name := "." + strings.TrimSuffix(c.Host, ".")
+	return strings.HasSuffix(name, ".svc") || strings.HasSuffix(name, ".cluster.local")
+}
+
 // NoNamespace is the namespace in the key of a backend without a Service:
 // its name is a DNS name or an address, as Call.Host has it.
 const NoNamespace = ""

@@ -20,6 +20,9 @@ const DefaultHost = "_"
 // "*.example.com" or DefaultHost.
 type Host struct {
 	Name string
+	// Namespace is that of the oldest Ingress with the host, whose share of NGINX's
+	// memory and time it takes; empty if there is none.
+	Namespace string
 	// TLS is what the features do in TLS handshakes for the host, in the order of
 	// the feature list.
 	TLS []Policy
@@ -168,9 +171,11 @@ type Name struct {
 	// Certificate is the hash of the certificate that the name shows, or
 	// empty for the default certificate.
 	Certificate string
-	// Namespace is that of the Ingress whose time the name takes. Only a
-	// regular expression has one.
+	// Namespace is that of the oldest Ingress with the name, whose share of NGINX's
+	// memory and time it takes; empty if there is none.
 	Namespace string
+	// Ingress is that Ingress.
+	Ingress string
 }
 
 // A Backend is a Service port with its endpoints.

@@ -196,30 +196,38 @@ const (
 	NoCheck Check = iota
 	CheckHTTP
 	CheckHTTPS
+	// CheckVerified is CheckHTTPS, and the service must have a certificate of
+	// Process.Authorities.
+	CheckVerified
 )
 
-func (c Check) String() string { return [...]string{"none", "http", "https"}[c] }
-
-// Scheme is that of the call, empty for NoCheck.
-func (c Check) Scheme() string { return [...]string{"", "http", "https"}[c] }
+func (c Check) String() string { return [...]string{"none", "http", "https", "verified"}[c] }
 
 // Variants are all variants.
 func Variants() []Variant {
-	return []Variant{{}, {HeaderFilter: true}, {HeaderFilter: true, Check: CheckHTTP}, {HeaderFilter: true, Check: CheckHTTPS}}
+	all := []Variant{{}, {HeaderFilter: true}}
+	for _, c := range []Check{CheckHTTP, CheckHTTPS, CheckVerified} {
+		all = append(all, Variant{HeaderFilter: true, Check: c})
+	}
+	return all
 }
 
 // Passed is the variant without its check, for requests that have passed it.
 func (v Variant) Passed() Variant { return Variant{HeaderFilter: v.HeaderFilter} }
 
 // Location is the name, without the "@", of the location of a profile in a variant.
-// In the zero variant it is the profile's name.
+// In the zero variant it is the profile's name, unless the profile has Access: by the
+// name alone, Lua knows whether Lua runs in the location.
 func (p Profile) Location(v Variant) string {
 	name := p.Name()
+	if p.Access {
+		name += "_access"
+	}
 	if v.HeaderFilter {
 		name += "_filter"
 	}
 	if v.Check != NoCheck {
-		name += "_" + v.Check.Scheme()
+		name += "_" + v.Check.String()
 	}
 	return name
 }
@@ -270,8 +278,23 @@ type Process struct {
 	// HSTS is the header Strict-Transport-Security of responses over https.
 	HSTS HSTS
 	TLS  TLS
+	// Authorities are certificates, as PEM, of which one must have issued that of a
+	// service that Headgate verifies. Without a name they are the system's.
+	Authorities Content
 	// Snippets are the administrator's own lines of nginx.conf.
 	Snippets Snippets
+}
+
+// IdleRoom is how many times BackendConnections a worker keeps, so that the backends of
+// one namespace don't push out the idle connections of others.
+const IdleRoom = 8
+
+// maxIdle bounds them: a worker has 16384 connections in all.
+const maxIdle = 4096
+
+// KeptConnections is the number of idle connections that a worker keeps in all.
+func (p Process) KeptConnections() int {
+	return max(p.BackendConnections, min(IdleRoom*p.BackendConnections, maxIdle))
 }
 
 // Snippets are lines of nginx.conf by their place: outside of all blocks, in the http

@@ -6,7 +6,9 @@
 package nginx
 
 import (
+	"cmp"
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
@@ -39,6 +41,9 @@ type Capabilities struct {
 	Has []string
 	// OldPCRE is set if the Lua module matches by PCRE 1, as on Debian 12.
 	OldPCRE bool
+	// Authorities is the file of the system's certificate authorities, empty if there
+	// is none that NGINX could read.
+	Authorities string
 }
 
 // A module is a module that Headgate needs, or one that it uses where it is installed.
@@ -86,8 +91,29 @@ func Discover(ctx context.Context, threads ...string) (Capabilities, error) {
 	if err != nil {
 		return Capabilities{}, err
 	}
+	if c.Authorities = findAuthorities(cmp.Or(os.Getenv("SSL_CERT_FILE"), authoritiesFile)); c.Authorities != "" {
+		c.Has = append(c.Has, systemAuthorities)
+	}
 	c.OldPCRE, err = c.probe(ctx, threads)
 	return c, err
+}
+
+// authoritiesFile is where Debian has the system's certificate authorities. As for
+// OpenSSL and Go, $SSL_CERT_FILE names another one.
+const (
+	authoritiesFile = "/etc/ssl/certs/ca-certificates.crt"
+	// systemAuthorities is the capability.
+	systemAuthorities = "system-authorities"
+)
+
+// findAuthorities returns the file, empty if it has no certificate: NGINX rejects all of
+// its configuration then.
+func findAuthorities(file string) string {
+	content, err := os.ReadFile(file)
+	if err != nil || !filepath.IsAbs(file) || !x509.NewCertPool().AppendCertsFromPEM(content) {
+		return ""
+	}
+	return file
 }
 
 func find() (string, error) {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/pkitest"
 )
 
 func TestDiscover(t *testing.T) {
@@ -72,6 +73,7 @@ func TestCapabilitiesHaveTheirNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	found.Has = append(found.Has, systemAuthorities)
 	var known []string
 	for _, c := range feature.Capabilities() {
 		known = append(known, string(c))
@@ -98,13 +100,13 @@ func TestParse(t *testing.T) {
 		want    Capabilities
 		err     string
 	}{
-		{"nginx/1.22.1", []module{one}, Capabilities{"n", "1.22.1", false, []string{dir + "/one.so"}, nil, false}, ""},
-		{"nginx/1.25.0", nil, Capabilities{"n", "1.25.0", false, nil, nil, false}, ""},
-		{"nginx/1.25.1", nil, Capabilities{"n", "1.25.1", true, nil, nil, false}, ""},
-		{"nginx/1.26.3 (Debian)", nil, Capabilities{"n", "1.26.3", true, nil, nil, false}, ""},
-		{"openresty/1.27.1.2", nil, Capabilities{"n", "1.27.1", true, nil, nil, false}, ""},
-		{"nginx/2.0.0", []module{two, one}, Capabilities{"n", "2.0.0", true, []string{dir + "/one.so"}, nil, false}, ""},
-		{"nginx/1.22.1", []module{may(two), may(none), may(one)}, Capabilities{"n", "1.22.1", false, []string{dir + "/one.so"}, []string{"may-pkg-two", "may-pkg-one"}, false}, ""},
+		{"nginx/1.22.1", []module{one}, Capabilities{"n", "1.22.1", false, []string{dir + "/one.so"}, nil, false, ""}, ""},
+		{"nginx/1.25.0", nil, Capabilities{"n", "1.25.0", false, nil, nil, false, ""}, ""},
+		{"nginx/1.25.1", nil, Capabilities{"n", "1.25.1", true, nil, nil, false, ""}, ""},
+		{"nginx/1.26.3 (Debian)", nil, Capabilities{"n", "1.26.3", true, nil, nil, false, ""}, ""},
+		{"openresty/1.27.1.2", nil, Capabilities{"n", "1.27.1", true, nil, nil, false, ""}, ""},
+		{"nginx/2.0.0", []module{two, one}, Capabilities{"n", "2.0.0", true, []string{dir + "/one.so"}, nil, false, ""}, ""},
+		{"nginx/1.22.1", []module{may(two), may(none), may(one)}, Capabilities{"n", "1.22.1", false, []string{dir + "/one.so"}, []string{"may-pkg-two", "may-pkg-one"}, false, ""}, ""},
 		{"nginx/1.22.1", []module{one, none}, Capabilities{}, "n lacks none.so; on Debian and Ubuntu: apt-get install pkg-none"},
 		{"nginx", nil, Capabilities{}, "n -V does not print its version"},
 	} {
@@ -114,6 +116,21 @@ func TestParse(t *testing.T) {
 		}
 		if (err == nil) != (test.err == "") || err != nil && err.Error() != test.err {
 			t.Errorf("%s: %v", test.version, err)
+		}
+	}
+}
+
+func TestFindAuthorities(t *testing.T) {
+	good, empty := filepath.Join(t.TempDir(), "good"), filepath.Join(t.TempDir(), "empty")
+	a := pkitest.New(t)
+	for name, text := range map[string]string{good: pkitest.PEM(a.Root), empty: "no certificate"} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for file, want := range map[string]string{good: good, empty: "", good + "-missing": "", "relative": ""} {
+		if got := findAuthorities(file); got != want {
+			t.Errorf("%s: %q", file, got)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"maps"
+	"strings"
 
 	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/model"
@@ -10,25 +11,29 @@ import (
 )
 
 // refer adds the certificates and contents that come with a unit, and removes those
-// that nothing refers to any longer.
-func (d *Desired) refer(from unit.Key, certificates []model.Certificate, contents []model.Content) {
+// that nothing refers to any longer. Contents belong to the owner, a namespace, and
+// certificates to that of their Secret. What several namespaces have belongs to none:
+// none of them can then use up the time for it.
+func (d *Desired) refer(from unit.Key, certificates []model.Certificate, owner string, contents []model.Content) {
 	var wanted []unit.Key
-	isFirst := func(key unit.Key) bool {
+	add := func(key unit.Key, owner string, pack func(owner string) unit.Unit) {
 		wanted = append(wanted, key)
-		d.users[key]++
-		return d.users[key] == 1
+		if d.users[key]++; d.users[key] == 1 {
+			d.set(pack(owner))
+		} else if was := d.units[key].Owner; was != "" && was != owner {
+			d.set(pack(""))
+		}
 	}
 	for _, c := range certificates {
-		if isFirst(unit.Certificate.Key(c.Hash)) {
-			d.set(unit.FromCertificate("", c))
-		}
+		namespace, _, _ := strings.Cut(c.Secret, "/")
+		add(unit.Certificate.Key(c.Hash), namespace, func(owner string) unit.Unit { return unit.FromCertificate("", owner, c) })
 		d.shown.add(c)
 	}
 	for _, c := range contents {
 		key := unit.Content.Key(c.Name)
 		// Neighbours often have the same one. Counting one twice does no harm.
-		if n := len(wanted); (n == 0 || wanted[n-1] != key) && isFirst(key) {
-			d.set(unit.FromContent(c))
+		if n := len(wanted); n == 0 || wanted[n-1] != key {
+			add(key, owner, func(owner string) unit.Unit { return unit.FromContent(owner, c) })
 		}
 	}
 	for _, key := range d.references[from] {

@@ -1,8 +1,10 @@
 package plan
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/finding"
@@ -32,6 +34,9 @@ type Desired struct {
 	files map[string][]model.Content
 	// shown are all certificates in use, by their hash.
 	shown certificates
+	// expected are hosts that are to be built again, with the texts in their units that may
+	// name a backend, nil until these are asked for.
+	expected map[string]map[string]struct{}
 	// patterns are all name patterns, and patternsWait is set while their unit
 	// lacks some, whose hosts NGINX has no profiles for yet.
 	patterns     model.NamePatterns
@@ -40,6 +45,9 @@ type Desired struct {
 	// changed are the units that may differ from what was applied.
 	changed map[unit.Key]struct{}
 	applied map[unit.Key]string
+	// same has, for applied units, the first of a row of versions with the same guards,
+	// where that is known.
+	same map[unit.Key]string
 	// appliedRequirements are those of the applied units of hosts.
 	appliedRequirements map[string]requirements
 	// restoring is set between Forget and Restored.
@@ -80,6 +88,8 @@ func NewDesired(directives directive.List) *Desired {
 		appliedRequirements: map[string]requirements{},
 		models:              map[string]model.Host{},
 		before:              map[string]unit.Unit{},
+		expected:            map[string]map[string]struct{}{},
+		same:                map[unit.Key]string{},
 		waiting:             map[string]waiting{},
 		bound:               newProfileBound(directives),
 	}
@@ -104,10 +114,10 @@ func (d *Desired) Set(b unit.Built) (findings []finding.Finding) {
 		if n, ok := b.Model.(model.Name); ok {
 			d.hosts[b.Name] = n.Host
 		}
-		d.refer(b.Key, b.Certificates, nil)
+		d.refer(b.Key, b.Certificates, "", nil)
 	case unit.Patterns:
 		d.patterns, _ = b.Model.(model.NamePatterns)
-		d.refer(b.Key, b.Certificates, nil)
+		d.refer(b.Key, b.Certificates, "", nil)
 	}
 	if u, ok := b.Pack(); ok {
 		d.set(u)
@@ -120,11 +130,12 @@ func (d *Desired) Set(b unit.Built) (findings []finding.Finding) {
 // setHost bounds the profiles of a host and keeps its requirements. It returns the
 // host as it is served, nil for none.
 func (d *Desired) setHost(b unit.Built) (served any, findings []finding.Finding) {
+	delete(d.expected, b.Name)
 	h, found := b.Model.(model.Host)
 	if !found {
 		d.bound.remove(b.Name)
 		d.setRequirements(b.Name, requirements{})
-		d.refer(b.Key, nil, nil)
+		d.refer(b.Key, nil, "", nil)
 		d.setFiles(b.Name, nil)
 		d.forgetModel(b.Name)
 		return nil, nil
@@ -144,7 +155,7 @@ func (d *Desired) setHost(b unit.Built) (served any, findings []finding.Finding)
 		contents = append(contents, r.Contents...)
 	}
 	d.setRequirements(h.Name, needed)
-	d.refer(b.Key, nil, contents)
+	d.refer(b.Key, nil, h.Namespace, contents)
 	d.setFiles(h.Name, files)
 	return h, findings
 }
@@ -165,9 +176,9 @@ func (d *Desired) keepModel(h model.Host) {
 }
 
 func (d *Desired) forgetModel(host string) {
+	d.waitsNoMore(host)
 	delete(d.models, host)
 	delete(d.before, host)
-	d.waitsNoMore(host)
 }
 
 // BoundProfiles replaces profiles beyond the maximum by the nearest stricter ones, as
@@ -199,6 +210,42 @@ func (d *Desired) setRequirements(host string, wanted requirements) {
 	if wanted.profiles == nil && !wanted.clientHello {
 		delete(d.requirements, host)
 	}
+}
+
+// Expect notes that a host is to be built again, later than what changed with it. Until
+// it is set, no backend is deleted that its last version names, and its name is not pushed
+// if the host is new.
+func (d *Desired) Expect(host string) {
+	if _, known := d.expected[host]; !known {
+		d.expected[host] = nil
+	}
+}
+
+// isNew reports whether a host was never built.
+func (d *Desired) isNew(host string) bool {
+	_, expected := d.expected[host]
+	_, built := d.units[unit.Host.Key(host)]
+	return expected && !built
+}
+
+// isNamed reports whether the last version of a host that is to be built again may name a
+// backend.
+func (d *Desired) isNamed(backend string) bool {
+	for host, texts := range d.expected {
+		if texts == nil {
+			texts = map[string]struct{}{}
+			for text := range bytes.SplitSeq(d.units[unit.Host.Key(host)].Payload, []byte{'"'}) {
+				if bytes.Count(text, []byte{'/'}) == strings.Count(model.BackendKey("", "", ""), "/") {
+					texts[string(text)] = struct{}{}
+				}
+			}
+			d.expected[host] = texts
+		}
+		if _, named := texts[backend]; named {
+			return true
+		}
+	}
+	return false
 }
 
 // packPatterns leaves patterns of unknown hosts out of their unit, so that one such
@@ -262,6 +309,7 @@ func (d *Desired) Bytes() int64 {
 func (d *Desired) Forget() {
 	d.restoring = true
 	clear(d.applied)
+	clear(d.same)
 	clear(d.appliedRequirements)
 	clear(d.changed)
 	for key := range d.units {
@@ -293,6 +341,7 @@ func (d *Desired) Delta(static Static, coming ...Static) (changes []unit.Change,
 		switch {
 		case wanted && present && version == u.Version, !wanted && !present:
 			d.unchanged(key)
+		case !wanted && key.Kind == unit.Backend && d.isNamed(key.Name):
 		case !wanted:
 			deletions = append(deletions, unit.Change{Kind: key.Kind, Name: key.Name, Delete: true})
 		default:
@@ -301,10 +350,13 @@ func (d *Desired) Delta(static Static, coming ...Static) (changes []unit.Change,
 				_, stays := d.needs(key, next)
 				known = known && stays
 			}
+			stands := false
 			if !known {
 				held++
-				if u, known = d.unitOfWaiting(key); !known {
-					old++
+				if u, stands = d.unitOfWaiting(key); !stands {
+					if key.Kind != unit.Name || !d.isNew(d.hosts[key.Name]) {
+						old++
+					}
 					continue
 				}
 				if present && version == u.Version {
@@ -312,7 +364,12 @@ func (d *Desired) Delta(static Static, coming ...Static) (changes []unit.Change,
 				}
 				needs, _ = static.needs(d.waiting[key.Name].requirements)
 			}
-			changes = append(changes, unit.Change{Kind: u.Kind, Name: u.Name, Needs: needs, Version: u.Version, Payload: u.Payload})
+			c := unit.Change{Kind: u.Kind, Name: u.Name, Needs: needs, Version: u.Version, Owner: u.Owner, Payload: u.Payload}
+			// After a reload there are older workers, which can't use it.
+			if present && (stands || needs > 1 && needs == static.Generation) {
+				c.Same = d.sameGuards(u)
+			}
+			changes = append(changes, c)
 		}
 	}
 	if old > 0 {
@@ -359,6 +416,9 @@ func (d *Desired) hostKnown(name string, static Static) bool {
 	if d.waiting[name].stands {
 		return true
 	}
+	if d.isNew(name) {
+		return false
+	}
 	_, known := static.needs(d.requirements[name])
 	return known
 }
@@ -367,6 +427,10 @@ func (d *Desired) hostKnown(name string, static Static) bool {
 func (d *Desired) Applied(changes []unit.Change) {
 	for _, c := range changes {
 		key := c.Key()
+		delete(d.same, key)
+		if c.Same != "" {
+			d.same[key] = c.Same
+		}
 		if c.Delete {
 			delete(d.applied, key)
 			if c.Kind == unit.Host {

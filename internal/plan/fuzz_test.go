@@ -28,7 +28,7 @@ func profileLine(t testing.TB) *regexp.Regexp {
 	forms := []string{
 		``, `\}`, `location @p_[0-9a-f]{12}(?:_[a-z]+)* \{`, `log_by_lua_block \{ require\("headgate\.request"\)\.release\(\) \}`,
 		`ssl_client_hello_by_lua_block \{ require\("headgate\.client_hello"\)\.run\(\) \}`,
-		`auth_request _check_https?;`, `error_page 401 = @refused;`,
+		`auth_request _check_(https?|verified);`, `error_page 401 = @refused;`,
 		`(?:access|header_filter)_by_lua_block \{ require\("headgate\.(?:access|header_filter)"\)\.run\((?:true|false)?\) \}`, `proxy_pass http://hg_http;`,
 	}
 	for _, d := range feature.Directives(all.Features()) {

@@ -20,6 +20,7 @@ import (
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/nginx"
+	"github.com/headgate/headgate/internal/pkitest"
 	"github.com/headgate/headgate/internal/plan"
 	"github.com/headgate/headgate/internal/resource"
 	"github.com/headgate/headgate/lua"
@@ -100,6 +101,7 @@ func environment(t testing.TB) plan.Environment {
 		Resources: feature.Resources(all.Features()), Directives: feature.Directives(all.Features()),
 		RunDir: path(t, "/run/headgate"), User: user, Modules: []plan.Path{path(t, "/usr/lib/nginx/modules/ngx_http_lua_module.so")},
 		HTTPPort: 80, HTTPSPort: 443, HealthPath: path(t, "/healthz"), AccessLog: path(t, "/dev/stdout"), Workers: 2, OpenFiles: 65536, Backlog: 511,
+		Authorities: path(t, "/etc/ssl/certs/ca-certificates.crt"),
 	}
 }
 
@@ -236,6 +238,26 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// Without authorities no location would verify.
+func TestAuthorities(t *testing.T) {
+	t.Parallel()
+	env, globals := environment(t), usualGlobals()
+	globals.Process.Authorities = model.Content{Name: "0a", Bytes: []byte("PEM")}
+	for _, system := range []plan.Path{env.Authorities, {}} {
+		env.Authorities = system
+		files, err := plan.Render(env, globals, nil, false, dictionaries)
+		if err != nil || string(files["files/0a"]) != "PEM" || !strings.Contains(string(files[plan.NginxConf]), "proxy_ssl_trusted_certificate /run/headgate/files/0a;") {
+			t.Errorf("%v, %d files", err, len(files))
+		}
+	}
+	globals.Process.Authorities = model.Content{}
+	conf := render(t, env, globals, nil, dictionaries)
+	if strings.Contains(conf, "verif") || !strings.Contains(conf, "_check_https") {
+		t.Error("a location that verifies by nothing")
+	}
+	checkRules(t, conf)
+}
+
 func compareGolden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
@@ -281,10 +303,12 @@ func realEnvironment(t *testing.T) plan.Environment {
 	if err := dir.WriteLua(modules); err != nil {
 		t.Fatal(err)
 	}
-	if err := dir.Write(map[string][]byte{"generation": []byte("1\n")}); err != nil {
+	ca := pkitest.PEM(pkitest.New(t).Root)
+	if err := dir.Write(map[string][]byte{"generation": []byte("1\n"), "ca.crt": []byte(ca)}); err != nil {
 		t.Fatal(err)
 	}
 	env := environment(t)
+	env.Authorities = path(t, dir.Path()+"/ca.crt")
 	env.RunDir, env.HTTP2Directive, env.Modules = path(t, dir.Path()), capabilities.HTTP2Directive, nil
 	// -t binds the ports, which others may have.
 	env.HTTPPort, env.HTTPSPort, env.AccessLog = 0, 0, path(t, "/dev/null")
@@ -343,7 +367,7 @@ func checkRules(t *testing.T, conf string) {
 		}
 	}
 	for _, found := range location.FindAllStringSubmatch(conf, -1) {
-		if name := found[1]; name != "/" && !regexp.MustCompile(`^(@(p_[0-9a-f]{12}(_[a-z]+)*|drain|nginx_status|refused|error_page|fallback(_bare)?)|= _check_https?)$`).MatchString(name) {
+		if name := found[1]; name != "/" && !regexp.MustCompile(`^(@(p_[0-9a-f]{12}(_[a-z]+)*|drain|nginx_status|refused|error_page|fallback(_bare)?)|= _check_(https?|verified))$`).MatchString(name) {
 			t.Errorf("location %s, which a request's path could name", name)
 		}
 	}
@@ -370,7 +394,7 @@ var block = regexp.MustCompile(`(?s)\n        location (\S+|= \S+) \{\n(.*?)\n  
 // service is asked by must be no one else's.
 func checkChecks(t *testing.T, conf string) {
 	t.Helper()
-	scheme := regexp.MustCompile(`_(https?)$`)
+	scheme := regexp.MustCompile(`_(https?|verified)$`)
 	for _, found := range block.FindAllStringSubmatch(conf, -1) {
 		name, text := found[1], found[2]
 		asks := scheme.FindStringSubmatch(name)
@@ -383,6 +407,9 @@ func checkChecks(t *testing.T, conf string) {
 		wanted := []string{"auth_request _check_" + asks[1] + ";", "error_page 401 = @refused;", `access_by_lua_block { require("headgate.access").run`}
 		if strings.HasPrefix(name, "=") {
 			wanted = []string{"internal;", "proxy_pass_request_body off;", `proxy_set_header Content-Length "";`, `proxy_set_header Proxy "";`, `require("headgate.access").auth_response()`}
+		}
+		if name == "= _check_verified" {
+			wanted = append(wanted, "proxy_ssl_verify on;", "proxy_ssl_trusted_certificate /", "proxy_ssl_name $hg_call_name;")
 		}
 		for _, w := range wanted {
 			if !strings.Contains(text, w) {

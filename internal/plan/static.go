@@ -55,6 +55,9 @@ type Environment struct {
 	OpenFiles int
 	// Backlog is the length of the queue of connections that wait.
 	Backlog int
+	// Authorities is the file of the system's certificate authorities, empty if
+	// there is none.
+	Authorities Path
 }
 
 // Dictionaries are the shared dictionaries that hold the units. They never
@@ -122,8 +125,19 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 	if err != nil {
 		return nil, fmt.Errorf("render nginx.conf: %w", err)
 	}
+	files := map[string][]byte{}
+	authorities := env.Authorities.String()
+	if own := globals.Process.Authorities; own.Name != "" {
+		file := directive.Files + "/" + own.Name
+		files[file], authorities = own.Bytes, env.RunDir.String()+"/"+file
+	}
+	if authorities == "" {
+		env.Resources.Locations = slices.DeleteFunc(slices.Clone(env.Resources.Locations), func(l resource.Location) bool { return l.Verify })
+	}
 	values := struct {
 		Environment
+		// Authorities is the file with those of the process, hiding the system's.
+		Authorities     string
 		WorkerProcesses int
 		Process         model.Process
 		// Default is the location of most requests.
@@ -142,7 +156,7 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 		Timeouts                              struct{ Connect, Send, Read time.Duration }
 		Dictionaries                          Dictionaries
 	}{
-		Environment: env, WorkerProcesses: env.WorkerProcesses(globals.Process), Process: globals.Process,
+		Environment: env, Authorities: authorities, WorkerProcesses: env.WorkerProcesses(globals.Process), Process: globals.Process,
 		Default: env.location(globals.Default, model.Variant{}), Jumps: env.jumps(all),
 		Transports: transports, Protocols: protocols,
 		ErrorPages:  slices.ContainsFunc(env.Directives, func(d directive.Directive) bool { return d.Kind == directive.Statuses }),
@@ -153,7 +167,8 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 	if err := parsedTemplate().Execute(&b, values); err != nil {
 		return nil, fmt.Errorf("render nginx.conf: %w", err)
 	}
-	return map[string][]byte{NginxConf: b.Bytes()}, nil
+	files[NginxConf] = b.Bytes()
+	return files, nil
 }
 
 type location struct {
@@ -242,7 +257,7 @@ func (e Environment) jumps(profiles []model.Profile) []location {
 	list := make([]location, 0, len(profiles)*len(model.Variants()))
 	for _, p := range profiles {
 		for _, v := range model.Variants() {
-			if v.Check == model.NoCheck || e.Resources.HasLocation("_check_"+v.Check.Scheme()) {
+			if v.Check == model.NoCheck || e.Resources.HasLocation("_check_"+v.Check.String()) {
 				list = append(list, e.location(p, v))
 			}
 		}

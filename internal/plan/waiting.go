@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -58,8 +59,20 @@ func (d *Desired) substituteHosts(statics []Static) {
 	}
 }
 
+// sameGuards is the first of a row of versions of a host with the guards of u, which
+// ends with the applied one; empty if none is known.
+func (d *Desired) sameGuards(u unit.Unit) string {
+	if applied, is := d.appliedHost(u.Name); is && unit.SameGuards(applied, u) {
+		return cmp.Or(d.same[u.Key], applied.Version)
+	}
+	return ""
+}
+
 func (d *Desired) waitsNoMore(host string) {
-	if _, waits := d.waiting[host]; waits {
+	if w, waits := d.waiting[host]; waits {
+		if w.stands && d.applied[unit.Host.Key(host)] == w.unit.Version {
+			d.before[host] = w.unit
+		}
 		delete(d.waiting, host)
 		d.waitingChanges++
 	}

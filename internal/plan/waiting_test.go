@@ -146,3 +146,32 @@ func TestForTenants(t *testing.T) {
 		t.Error("a setting of the process counts as a host's")
 	}
 }
+
+// TestHostsToBuild: a host that is to be built later keeps its backends, and a new one has
+// no name until it is there.
+func TestHostsToBuild(t *testing.T) {
+	b := newBench(t)
+	b.push(0, "put globals globals")
+	b.Set(unit.Of(model.Backend{Key: "shop/web/80"}))
+	b.Set(unit.Of(model.Backend{Key: "shop/auth/80"}))
+	b.Set(unit.Of(model.Backend{Key: "shop/free/80"}))
+	host := model.Host{Name: "a.test", Routes: []model.Route{{Kind: model.Prefix, Path: "/", Backend: "shop/web/80", Profile: usualGlobals().Default,
+		Policies: []model.Policy{{Feature: "auth", Value: []string{`a "quoted" text`, "shop/auth/80"}}}}}}
+	b.Set(unit.Of(host))
+	b.Set(unit.Of(model.Name{Name: "a.test", Host: "a.test"}))
+	b.push(0, "put backend shop/auth/80", "put backend shop/free/80", "put backend shop/web/80", "put host a.test", "put name a.test")
+
+	b.Expect("a.test")
+	b.Expect("new.test")
+	b.Set(unit.Of(model.Name{Name: "new.test", Host: "new.test"}))
+	for _, backend := range []string{"shop/web/80", "shop/auth/80", "shop/free/80"} {
+		b.Set(unit.Built{Key: unit.Backend.Key(backend)})
+	}
+	b.push(1, "del backend shop/free/80")
+
+	host.Routes[0].Backend = "shop/free/80"
+	host.Routes[0].Policies = nil
+	b.Set(unit.Of(host))
+	b.Set(unit.Of(model.Host{Name: "new.test", Routes: host.Routes}))
+	b.push(0, "put host a.test", "put host new.test", "put name new.test", "del backend shop/auth/80", "del backend shop/web/80")
+}

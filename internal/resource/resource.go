@@ -103,12 +103,15 @@ type Upstream struct {
 // an upstream block as a request of Headgate's own, without the client's body.
 type Location struct {
 	// Name begins with an underscore, so that no request's path is the location's.
-	// Those named _check_http and _check_https are for variants with a check.
+	// Those named _check_ and a model.Check are for variants with that check.
 	Name     Name
 	Upstream Name
 	// TLS uses https; ServerName is the variable with the name for SNI.
 	TLS        bool
 	ServerName Name
+	// Verify verifies the certificate for that name, by the authorities of the
+	// process. Where there are none, the location is left out.
+	Verify bool
 	// Method and Target are variables.
 	Method, Target Name
 	// Headers are all that the request has beside those that NGINX's

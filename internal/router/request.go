@@ -5,6 +5,8 @@ import (
 	"errors"
 	"regexp"
 	"strings"
+
+	"github.com/headgate/headgate/internal/model"
 )
 
 // Requests that NGINX answers with 400.
@@ -31,7 +33,7 @@ func HostName(header string) (string, error) {
 	if name == "" {
 		return "", errHost
 	}
-	return lower(name), nil
+	return model.LowerASCII(name), nil
 }
 
 // hostEnd is the index of the end of the name, or -1 if nothing follows it.
@@ -43,17 +45,6 @@ func hostEnd(header string) int {
 		return -1
 	}
 	return strings.Index(header, ":")
-}
-
-// lower does not change bytes beyond ASCII, as NGINX.
-func lower(text string) string {
-	bytes := []byte(text)
-	for i, b := range bytes {
-		if b >= 'A' && b <= 'Z' {
-			bytes[i] = b + 'a' - 'A'
-		}
-	}
-	return string(bytes)
 }
 
 // A RequestTarget is the target of a request line.

@@ -3,6 +3,7 @@ package store
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -131,7 +132,7 @@ func (s *Store) namesOf(keys []unit.Key, refs spec.References) []unit.Key {
 			keys = append(keys, unit.Name.Key(alias))
 		}
 		for _, other := range s.byHost[host] {
-			if !seen[other] {
+			if len(other.references.Aliases) > 0 && !seen[other] {
 				seen[other] = true
 				keys = appendAliases(keys, other.references.Aliases)
 			}
@@ -201,18 +202,24 @@ func (s *Store) reindexUses(ing *ingress, old, now []spec.BackendReference, call
 		}
 	}
 	for _, ref := range now {
-		if !slices.Contains(old, ref) {
+		if !hasBackend(old, ref) {
 			change(ref)
 			s.backends.add(ref.Service, reference{ref.Key, ing, call})
 		}
 	}
 	for _, ref := range old {
-		if !slices.Contains(now, ref) {
+		if !hasBackend(now, ref) {
 			s.backends.remove(ref.Service, reference{ref.Key, ing, call})
 			change(ref)
 		}
 	}
 	return touched
+}
+
+// hasBackend takes a list as spec.References have them, sorted.
+func hasBackend(list []spec.BackendReference, ref spec.BackendReference) bool {
+	_, found := slices.BinarySearchFunc(list, ref.Key, func(r spec.BackendReference, key string) int { return strings.Compare(r.Key, key) })
+	return found
 }
 
 // saysOf reports whether an Ingress that uses the backend has settings for it:

@@ -36,7 +36,7 @@ func (b Built) Pack() (Unit, bool) {
 	case model.Globals:
 		return FromGlobals(m), true
 	case model.Certificate:
-		return FromCertificate(model.DefaultCertificate, m), true
+		return FromCertificate(model.DefaultCertificate, "", m), true
 	case model.OCSPResponse:
 		return FromOCSPResponse(m), true
 	case model.Backend:

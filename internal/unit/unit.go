@@ -11,15 +11,22 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
 	"github.com/headgate/headgate/internal/model"
 )
 
+// MaxOwner is the maximum length of a Unit's Owner, which is a DNS label.
+const MaxOwner = 63
+
 // A Unit is one packed piece of the model.
 type Unit struct {
 	Key
+	// Owner is the namespace whose share of a worker's memory and time the unit takes,
+	// empty if it belongs to none.
+	Owner   string
 	Version string
 	Payload []byte
 }
@@ -69,7 +76,7 @@ func FromHost(h model.Host) Unit {
 	for _, o := range origins.values {
 		p.Origins = append(p.Origins, [2]string{o.Namespace, o.Ingress})
 	}
-	return pack(Key{Host, h.Name}, p)
+	return pack(Key{Host, h.Name}, h.Namespace, p)
 }
 
 // A PackedHost is the payload of a host.
@@ -157,7 +164,7 @@ func guards(u Unit) []byte {
 
 // FromName packs a name.
 func FromName(n model.Name) Unit {
-	return pack(Key{Name, n.Name}, packName(n))
+	return pack(Key{Name, n.Name}, n.Namespace, packName(n))
 }
 
 // A PackedName is the payload of a name.
@@ -183,9 +190,9 @@ func FromNamePatterns(p model.NamePatterns) Unit {
 		packed.TrailingWildcards[strings.TrimSuffix(n.Name, "*")] = packName(n)
 	}
 	for _, n := range p.Regexes {
-		packed.Regexes = append(packed.Regexes, PackedRegex{strings.TrimPrefix(n.Name, "~"), n.Namespace, packName(n)})
+		packed.Regexes = append(packed.Regexes, PackedRegex{strings.TrimPrefix(n.Name, "~"), n.Namespace, n.Ingress, packName(n)})
 	}
-	return pack(PatternsKey, packed)
+	return pack(PatternsKey, "", packed)
 }
 
 // PackedPatterns is the payload of the aliases for more than one name: it has ".example.com" for "*.example.com", and "www.example."
@@ -201,6 +208,8 @@ type PackedRegex struct {
 	Pattern string `json:"pattern"`
 	// Namespace is the one whose time the expression takes.
 	Namespace string `json:"namespace,omitempty"`
+	// Ingress is the one that has the alias, for findings.
+	Ingress string `json:"ingress,omitempty"`
 	PackedName
 }
 
@@ -218,12 +227,13 @@ func FromBackend(b model.Backend) Unit {
 	if b.Picker != (model.Policy{}) {
 		packed.Picker = encodePolicy(b.Picker)
 	}
-	return pack(Key{Backend, b.Key}, packed)
+	namespace, _, _ := strings.Cut(b.Key, "/")
+	return pack(Key{Backend, b.Key}, namespace, packed)
 }
 
 // FromCertificate packs a certificate under its hash, or under name if that is
 // not empty.
-func FromCertificate(name string, c model.Certificate) Unit {
+func FromCertificate(name, owner string, c model.Certificate) Unit {
 	packed := struct {
 		Chain string `json:"chain"`
 		Key   string `json:"key"`
@@ -234,26 +244,25 @@ func FromCertificate(name string, c model.Certificate) Unit {
 	} else {
 		packed.Hash = c.Hash
 	}
-	return pack(Key{Certificate, name}, packed)
+	return pack(Key{Certificate, name}, owner, packed)
 }
 
 // FromOCSPResponse packs an OCSP answer under the hash of its certificate.
 func FromOCSPResponse(s model.OCSPResponse) Unit {
-	return pack(Key{OCSPResponse, s.Certificate}, struct {
+	return pack(Key{OCSPResponse, s.Certificate}, "", struct {
 		Response []byte `json:"response"`
 		Until    int64  `json:"until"`
 	}{s.Response, s.Until.Unix()})
 }
 
 // FromContent packs content, which is bytes already.
-func FromContent(c model.Content) Unit {
-	sum := sha256.Sum256(c.Bytes)
-	return Unit{Key: Key{Content, c.Name}, Version: hex.EncodeToString(sum[:10]), Payload: c.Bytes}
+func FromContent(owner string, c model.Content) Unit {
+	return owned(Key{Content, c.Name}, owner, c.Bytes)
 }
 
 // FromGlobals packs what holds for every request.
 func FromGlobals(g model.Globals) Unit {
-	return pack(GlobalsKey, struct {
+	return pack(GlobalsKey, "", struct {
 		Policies     []json.RawMessage `json:"policies"`
 		RedirectCode int               `json:"redirect_code,omitempty"`
 	}{encodePolicies(g.Policies), g.Process.RedirectCode})
@@ -271,10 +280,20 @@ func encodePolicy(p model.Policy) []byte {
 	return []byte("[" + strconv.Quote(p.Feature) + "," + string(encode(p.Value)) + "]")
 }
 
-func pack(key Key, value any) Unit {
-	payload := encode(value)
-	sum := sha256.Sum256(payload)
-	return Unit{Key: key, Version: hex.EncodeToString(sum[:10]), Payload: payload}
+func pack(key Key, owner string, value any) Unit {
+	return owned(key, owner, encode(value))
+}
+
+// owned makes a unit of a payload. What can't be a namespace, as in the key of a backend
+// that an Ingress only names, owns nothing.
+func owned(key Key, owner string, payload []byte) Unit {
+	if len(owner) > MaxOwner || strings.Trim(owner, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+		owner = ""
+	}
+	sum := sha256.New()
+	sum.Write(payload)
+	io.WriteString(sum, owner)
+	return Unit{Key: key, Owner: owner, Version: hex.EncodeToString(sum.Sum(nil)[:10]), Payload: payload}
 }
 
 // encode writes JSON without the escapes for HTML, which would only make units

@@ -56,11 +56,13 @@ func units() []unit.Unit {
 		unit.FromHost(model.Host{Name: "a.test", TLS: agreed("HIGH:!aNULL")}),
 		unit.FromHost(model.Host{Name: "b.test", TLS: append(agreed("x"), model.Policy{Feature: "clients", Value: 1})}),
 		unit.FromName(model.Name{Name: "shop.example.com", Host: "shop.example.com", HasTLS: true, Certificate: "abc"}),
+		unit.FromName(model.Name{Name: "owned.test", Host: "owned.test", Namespace: "team-a"}),
 		unit.FromName(model.Name{Name: "_", Host: "_"}),
 		unit.FromBackend(model.Backend{Key: "default/web/80", Endpoints: []netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:80"), netip.MustParseAddrPort("[fd00::1]:8080")}}),
 		unit.FromBackend(model.Backend{Key: "default/none/80"}),
-		unit.FromCertificate("", model.Certificate{Hash: "abc", Chain: []byte("chain\n"), Key: model.PrivateKey("key\n")}),
-		unit.FromCertificate("default", model.Certificate{Hash: "abc", Chain: []byte("chain\n"), Key: model.PrivateKey("key\n")}),
+		unit.FromBackend(model.Backend{Key: "No_Namespace/none/80"}),
+		unit.FromCertificate("", "", model.Certificate{Hash: "abc", Chain: []byte("chain\n"), Key: model.PrivateKey("key\n")}),
+		unit.FromCertificate("default", "", model.Certificate{Hash: "abc", Chain: []byte("chain\n"), Key: model.PrivateKey("key\n")}),
 		unit.FromGlobals(model.Globals{Policies: []model.Policy{{Feature: "one", Value: policy{Text: "x"}}}}),
 		unit.FromGlobals(model.Globals{}),
 	}
@@ -69,7 +71,7 @@ func units() []unit.Unit {
 func TestGolden(t *testing.T) {
 	var got strings.Builder
 	for _, u := range units() {
-		fmt.Fprintf(&got, "%s %s %s\n%s\n", u.Kind, u.Name, u.Version, u.Payload)
+		fmt.Fprintf(&got, "%s\n%s\n", strings.TrimSpace(fmt.Sprint(u.Kind, " ", u.Name, " ", u.Version, " ", u.Owner)), u.Payload)
 	}
 	const file = "testdata/units.txt"
 	if *update {
@@ -92,7 +94,7 @@ func TestUnitsAreWhatTheirBytesSay(t *testing.T) {
 		if again := units()[i]; !bytes.Equal(u.Payload, again.Payload) || u.Version != again.Version {
 			t.Errorf("%s %s: other bytes for the same input", u.Kind, u.Name)
 		}
-		sum := sha256.Sum256(u.Payload)
+		sum := sha256.Sum256([]byte(string(u.Payload) + u.Owner))
 		if u.Version != hex.EncodeToString(sum[:10]) || len(u.Version) > 64 {
 			t.Errorf("%s %s: version %q", u.Kind, u.Name, u.Version)
 		}
@@ -103,6 +105,15 @@ func TestUnitsAreWhatTheirBytesSay(t *testing.T) {
 			t.Errorf("two payloads with the version %s", u.Version)
 		}
 		versions[u.Version] = string(u.Payload)
+	}
+}
+
+// A unit that goes to another namespace is another version: it must be pushed.
+func TestVersionHasTheOwner(t *testing.T) {
+	one := unit.FromHost(model.Host{Name: "a.test", Namespace: "one"})
+	two := unit.FromHost(model.Host{Name: "a.test", Namespace: "two"})
+	if one.Owner != "one" || two.Owner != "two" || one.Version == two.Version || !bytes.Equal(one.Payload, two.Payload) {
+		t.Errorf("%+v\n%+v", one, two)
 	}
 }
 

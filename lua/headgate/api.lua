@@ -88,7 +88,8 @@ local function apply(e)
         memory.delete(key)
         return true
     end
-    return memory.write(key, e.needs .. " " .. e.version, payload)
+    local row = e.same ~= "" and e.same or e.version
+    return memory.write(key, units.join(e.needs, e.version, row, #payload, e.owner), payload)
 end
 
 
@@ -101,7 +102,7 @@ local function sizes(entries)
         if e.parts > 1 and e.part == e.parts then
             size = frame.MAX_BYTES * e.parts
         end
-        list[i] = { key = units.key(e.kind, e.name), size = size }
+        list[i] = { key = units.key(e.kind, e.name), size = size, owner = e.owner }
     end
     return list
 end
@@ -158,7 +159,7 @@ end
 
 
 local function get_state()
-    local bytes, count = units.usage()
+    local bytes, count, decoded = units.usage()
     return say(200, {
         instance = memory.instance(),
         dictionary = settings.dictionary,
@@ -171,9 +172,10 @@ local function get_state()
         accepting = some(memory.accepting()),
         memory = memory.usage(),
         broken = some(units.broken()),
-        cache = { bytes = bytes, units = count },
+        cache = { bytes = bytes, units = count, decoded = decoded },
         kept = require("headgate.request").kept(),
         refusals = memory.refusals(),
+        given_up = some(memory.given_up()),
     })
 end
 

@@ -29,8 +29,8 @@ end
 
 -- compile(unit, name, before) -> backend
 --   before: the backend of that name that this worker had, nil if none
--- A backend is { addresses, ports, count, picker }, and reports where its picker
--- wants to know the outcome of tries.
+-- A backend is { endpoints, addresses, ports, count, picker }, where endpoints are
+-- "address:port", and reports where its picker wants to know the outcome of tries.
 function _M.compile(unit, _, before)
     if type(unit.endpoints) ~= "table" then
         error("a backend without endpoints", 0)
@@ -44,8 +44,11 @@ function _M.compile(unit, _, before)
         end
         addresses[i], ports[i] = m[1], port
     end
-    local backend = setmetatable({ addresses = addresses, ports = ports, count = #addresses }, meta)
+    local backend = setmetatable({
+        endpoints = unit.endpoints, addresses = addresses, ports = ports, count = #addresses,
+    }, meta)
     backend.picker, backend.module = picker_of(unit.picker, backend, before)
+    backend.weight = backend.picker.weight
     backend.reports = backend.picker.done ~= nil
     backend.turns = backend.module == round_robin and backend.picker or nil
     return backend
@@ -70,7 +73,7 @@ end
 function methods.indexes(self, list)
     local set, order = {}, {}
     for i = 1, self.count do
-        local endpoint = self.addresses[i] .. ":" .. self.ports[i]
+        local endpoint = self.endpoints[i]
         for _, one in ipairs(list) do
             if one == endpoint and not set[i] then
                 set[i] = true

@@ -1,11 +1,11 @@
--- The time that regular expressions take, by their owners: the namespaces of the
--- Ingresses that they come from. What one owner's expressions take from a worker is
--- bounded, no matter which clients send the requests; expressions of others are not affected.
+-- The time that regular expressions and the decoding of units take, by their owners: the
+-- namespaces of the Ingresses that they come from. What is one owner's takes a bounded part
+-- of a worker's time, no matter which clients send the requests; others are not affected.
 --
--- Each owner has a token bucket of the worker's time. The callers look at it before
--- each expression and charge each one. So the last one before the bucket is empty may
--- take more than is left, up to the match limit; the bucket pays that back before it
--- opens again.
+-- Each owner has two token buckets of the worker's time, which are looked at before each
+-- expression or unit, and charged for it. So the last one before the bucket is empty may
+-- take more than is left, up to the match limit or the time for the largest unit; the
+-- bucket pays that back before it opens again.
 local ffi = require "ffi"
 local log = require "headgate.log"
 local memory = require "headgate.memory"
@@ -26,9 +26,20 @@ int clock_gettime(int clock, struct headgate_timespec *time);
 -- CLOCK_THREAD_CPUTIME_ID of Linux: without the time of other threads and processes.
 local THREAD = 3
 
--- What a bucket gets per second, and what it holds, in seconds of the worker's time.
-local RATE = 0.02
-local BURST = 0.05
+-- The two purposes: what a bucket gets per second, and what it holds, in seconds of the
+-- worker's time; the reason in metrics, and what the log says behind the namespace.
+local EXPRESSIONS = {
+    rate = 0.02, burst = 0.05, reason = "regex",
+    message = ": its regular expressions take more than 20 ms a second in a worker: requests that need them are "
+        .. "answered 503",
+}
+-- The burst is more than it takes to decode all hosts that a worker can hold, so that those
+-- of a namespace are served by a new worker at once.
+local DECODING = {
+    rate = 0.1, burst = 0.5, reason = "decoding",
+    message = ": decoding its hosts and certificates takes more than 100 ms a second in a worker: requests for those "
+        .. "that the worker does not hold are answered 503",
+}
 -- What is free in each request: not more than NGINX itself takes for a request. Else a
 -- busy host with ordinary expressions would empty its bucket.
 local FREE = 0.0001
@@ -36,43 +47,57 @@ local FREE = 0.0001
 -- once, usually takes 0.07 ms. Else a new worker would refuse a host with many.
 local COMPILE = 0.0001
 
+-- How often an expression may fail before it is given up.
+local MAX_STRIKES = 20
+
+local LATE = "the expressions of its namespace took too long"
+
 local time = ffi.new("struct headgate_timespec")
-local buckets = {}
+local expressions, decoding = {}, {}
 local visits = 0
 
 
 -- The seconds that the worker has computed so far.
-function _M.clock()
+local function clock()
     C.clock_gettime(THREAD, time)
     return tonumber(time.seconds) + tonumber(time.nanoseconds) * 1e-9
 end
+_M.clock = clock
 
 
--- of(owner) -> the bucket of an owner, a namespace; "" if no Ingress is.
-function _M.of(owner)
+local function bucket_of(buckets, owner, purpose)
     local bucket = buckets[owner]
     if not bucket then
-        bucket = { owner = owner, left = BURST, at = ngx_now(), visit = 0, free = 0 }
+        bucket = {
+            owner = owner, purpose = purpose, rate = purpose.rate, burst = purpose.burst, left = purpose.burst,
+            at = ngx_now(), visit = 0, free = 0,
+        }
         buckets[owner] = bucket
     end
     return bucket
 end
 
 
--- visit() -> the number of a request, for charge.
+-- of(owner) -> the bucket for expressions of an owner, a namespace; "" if no Ingress is.
+function _M.of(owner)
+    return bucket_of(expressions, owner, EXPRESSIONS)
+end
+
+
+-- visit() -> the number of a request, for try.
 function _M.visit()
     visits = visits + 1
     return visits
 end
 
 
--- is_open reports whether an expression of the owner may be tried.
-function _M.is_open(bucket)
+-- is_open reports whether there is time left.
+local function is_open(bucket)
     local now = ngx_now()
     if now ~= bucket.at then
         -- The clock may be set back.
         if now > bucket.at then
-            bucket.left = math_min(BURST, bucket.left + (now - bucket.at) * RATE)
+            bucket.left = math_min(bucket.burst, bucket.left + (now - bucket.at) * bucket.rate)
         end
         bucket.at = now
     end
@@ -80,9 +105,8 @@ function _M.is_open(bucket)
 end
 
 
--- Charges the seconds that an expression took. visit: the request that it was tried
--- for. first: whether it was the expression's first match in this worker.
-function _M.charge(bucket, visit, seconds, first)
+-- charge charges the seconds that an expression took.
+local function charge(bucket, visit, seconds, first)
     if first then
         seconds = math_max(0, seconds - COMPILE)
     end
@@ -98,24 +122,92 @@ function _M.charge(bucket, visit, seconds, first)
 end
 
 
--- Counts a request with expressions that are not tried because the bucket is empty. The
--- log gets one line a minute about an owner.
-function _M.refuse(bucket, visit)
+-- refuse counts a request that is refused because the bucket is empty. The log gets one
+-- line a minute about an owner.
+local function refuse(bucket, visit)
     if bucket.refused == visit then
         return
     end
     bucket.refused = visit
-    if memory.count_refusal(bucket.owner) then
-        log.err("namespace ", bucket.owner, ": its regular expressions take more than ", RATE * 1000,
-            " ms a second in a worker: requests that need them are answered 503")
+    if memory.count_refusal(bucket.purpose.reason, bucket.owner) then
+        log.err("namespace ", bucket.owner, bucket.purpose.message)
     end
+end
+
+
+-- try(bucket, visit, run, text, pattern, options, first, started) calls ngx.re's find or
+-- match on the time of an owner.
+--   visit: the request that it is for
+--   first: whether it is the expression's first match in this worker
+--   started: the clock, if it is known: what try returned for the expression just before
+-- -> what run returns, up to three values, and the clock | nil, nil, err, nil: the
+-- owner's time is up
+function _M.try(bucket, visit, run, text, pattern, options, first, started)
+    if not is_open(bucket) then
+        refuse(bucket, visit)
+        return nil, nil, LATE
+    end
+    started = started or clock()
+    local found, to, err = run(text, pattern, options)
+    local now = clock()
+    charge(bucket, visit, now - started, first)
+    return found, to, err, now
+end
+
+
+-- Reports whether an expression, which strike was called for, is given up.
+function _M.given_up(expression)
+    return expression.strikes >= MAX_STRIKES
+end
+
+
+-- strike(expression, unit, host, err, effect) counts a failure of an expression. The log
+-- gets two lines for it, and not one for each request. An expression that is given up is
+-- reported to the controller.
+--   expression: has the fields strikes, pattern, bucket and ingress
+--   unit: the key of the unit that it is in: it has no strikes when that changes
+--   effect: what happens when it is given up
+function _M.strike(expression, unit, host, err, effect)
+    expression.strikes = expression.strikes + 1
+    local owner = expression.bucket.owner
+    if expression.strikes == 1 then
+        log.err("host ", host, ": match ", expression.pattern, ", of namespace ", owner, ": ", err)
+    elseif expression.strikes == MAX_STRIKES then
+        -- Another place than the first line's, or it could be left out.
+        log.err("host ", host, ": give up ", expression.pattern, ", of namespace ", owner, ": failed ", MAX_STRIKES,
+            " times: ", effect)
+        memory.note_given_up(unit, host, owner, expression.ingress, expression.pattern)
+    end
+end
+
+
+-- Charges the seconds that it took to decode a unit, if they are more than 0.
+function _M.charge_decoding(owner, seconds)
+    if seconds > 0 then
+        local bucket = bucket_of(decoding, owner, DECODING)
+        -- It gets what is due until now before it is full no more.
+        is_open(bucket)
+        -- What must be decoded in any case does not close it for long.
+        bucket.left = math_max(bucket.left - seconds, -bucket.burst)
+    end
+end
+
+
+-- refuses_decoding reports whether an owner's time for decoding is up, and counts it.
+function _M.refuses_decoding(owner)
+    local bucket = decoding[owner]
+    if not bucket or is_open(bucket) then
+        return false
+    end
+    refuse(bucket, _M.visit())
+    return true
 end
 
 
 -- Reports whether the log may have a line about a failing expression: one a minute for
 -- each owner.
 function _M.may_log(bucket)
-    return memory.may_log(bucket.owner)
+    return memory.may_log(bucket.purpose.reason, bucket.owner)
 end
 
 

@@ -1,91 +1,120 @@
--- A worker's decoded units of one kind, bounded by the bytes of their packed
--- form.
+-- A worker's decoded units of one kind, bounded by the bytes of their packed form.
 --
--- It approximates LRU by two generations: an entry that is used moves into the young
--- one. When that has half of the bytes, it becomes the old one, and the entries of the
--- old one are dropped. So a look-up costs no more than a look-up.
---
--- An entry of more than half of the bytes would drop all others each time. The last
--- one of these is held apart.
+-- Each unit takes part of its owner's share: a namespace, or "" for what belongs to none.
+-- When there is too much, the largest shares are cut to one and the same size. An owner
+-- that has no more than its fair share, the bytes by the number of owners, loses nothing to
+-- others. What was not used since the last cut goes first.
 local _M = {}
+
+local pairs = pairs
+
+-- What is left after a cut, so that there are few: a cut looks at all units.
+local LEFT = 7 / 8
 
 local methods = {}
 local meta = { __index = methods }
 
 
--- new(bytes) -> cache: bytes bounds the packed size of what is held.
+-- new(bytes) -> cache: bytes bounds the packed size of what is held. One unit may be
+-- larger than that: the newest one is held until there is another.
 function _M.new(bytes)
-    return setmetatable({
-        young = {},
-        old = {},
-        young_bytes = 0,
-        old_bytes = 0,
-        half = bytes / 2,
-        large = nil,
-        large_name = nil,
-    }, meta)
+    return setmetatable({ entries = {}, count = 0, bytes = 0, limit = bytes, shares = {}, owners = 0 }, meta)
 end
 
 
 function methods.get(self, name)
-    local entry = self.young[name]
-    if entry then
-        return entry
+    local entry = self.entries[name]
+    if entry and not entry.used then
+        entry.used = true
     end
-    entry = self.old[name]
-    if entry then
-        self.old[name] = nil
-        self.old_bytes = self.old_bytes - entry.bytes
-        self:put(name, entry)
-        return entry
-    end
-    return name == self.large_name and self.large or nil
+    return entry
 end
 
 
--- Adds or replaces an entry, which has its packed size as `bytes`.
-function methods.put(self, name, entry)
-    self:drop(name)
-    if entry.bytes > self.half then
-        self.large, self.large_name = entry, name
-        return
+local function share_of(self, owner)
+    local share = self.shares[owner]
+    if not share then
+        share = { owner = owner, bytes = 0 }
+        self.shares[owner] = share
+        self.owners = self.owners + 1
     end
-    if self.young_bytes + entry.bytes > self.half and self.young_bytes > 0 then
-        self.old, self.old_bytes = self.young, self.young_bytes
-        self.young, self.young_bytes = {}, 0
-    end
-    self.young[name] = entry
-    self.young_bytes = self.young_bytes + entry.bytes
+    return share
 end
 
 
 function methods.drop(self, name)
-    local entry = self.young[name]
-    if entry then
-        self.young[name] = nil
-        self.young_bytes = self.young_bytes - entry.bytes
+    local entry = self.entries[name]
+    if not entry then
+        return
     end
-    entry = self.old[name]
-    if entry then
-        self.old[name] = nil
-        self.old_bytes = self.old_bytes - entry.bytes
+    self.entries[name] = nil
+    self.count = self.count - 1
+    self.bytes = self.bytes - entry.bytes
+    local share = entry.share
+    share.bytes = share.bytes - entry.bytes
+    if share.bytes <= 0 then
+        self.shares[share.owner] = nil
+        self.owners = self.owners - 1
     end
-    if name == self.large_name then
-        self.large, self.large_name = nil, nil
+end
+
+
+-- level is the size to cut shares to, so that they have so many bytes together.
+local function level(self, bytes)
+    local below, above, now = 0, self.owners, nil
+    local before
+    repeat
+        before = now
+        now = (bytes - below) / above
+        below, above = 0, 0
+        for _, share in pairs(self.shares) do
+            if share.bytes <= now then
+                below = below + share.bytes
+            else
+                above = above + 1
+            end
+        end
+    until above == 0 or now == before
+    return now
+end
+
+
+-- cut makes room. newest: the entry that stays in any case.
+local function cut(self, newest)
+    local bytes = level(self, self.limit * LEFT)
+    for _ = 1, 2 do
+        for name, entry in pairs(self.entries) do
+            if entry.share.bytes > bytes and entry ~= newest then
+                if entry.used then
+                    entry.used = false
+                else
+                    self:drop(name)
+                end
+            end
+        end
+    end
+end
+
+
+-- Adds or replaces an entry, which has its packed size as `bytes`, more than 0. owner: a
+-- namespace, "" for none.
+function methods.put(self, name, entry, owner)
+    self:drop(name)
+    local share = share_of(self, owner)
+    entry.share, entry.used = share, false
+    share.bytes = share.bytes + entry.bytes
+    self.entries[name] = entry
+    self.count = self.count + 1
+    self.bytes = self.bytes + entry.bytes
+    if self.bytes > self.limit then
+        cut(self, entry)
     end
 end
 
 
 -- usage() -> bytes, number of units
 function methods.usage(self)
-    local count = self.large and 1 or 0
-    for _ in pairs(self.young) do
-        count = count + 1
-    end
-    for _ in pairs(self.old) do
-        count = count + 1
-    end
-    return self.young_bytes + self.old_bytes + (self.large and self.large.bytes or 0), count
+    return self.bytes, self.count
 end
 
 

@@ -12,14 +12,22 @@ local _M = {}
 local DEFAULT = "default"
 
 
+-- find is the certificate for the client, nil if it can't be shown now: no other one is
+-- shown instead.
 local function find(revision)
     local server_name = ssl.server_name()
     if server_name then
         local name = names.for_certificate(names.of_hello(server_name), revision)
         local hash = name and name.certificate
-        local certificate = hash and units.certificate(hash, revision)
+        local certificate, later
+        if hash then
+            certificate, later = units.certificate(hash, revision)
+        end
         if certificate then
             return certificate
+        end
+        if later then
+            return nil
         end
     end
     return units.certificate(DEFAULT, revision)

@@ -33,7 +33,14 @@ function _M.run()
     if settings.reject_unknown and (found == nil or found and found.host == names.DEFAULT) then
         return ngx.exit(ngx.ERROR)
     end
-    local host = found and units.host(found.host, revision)
+    local host, later
+    if found then
+        host, later = units.host(found.host, revision)
+    end
+    if later then
+        -- The host may have policies.
+        return ngx.exit(ngx.ERROR)
+    end
     local tls = host and host.tls
     if not tls then
         return

@@ -17,7 +17,9 @@
 --   before_exec(policy, request)
 --                             before a jump to a profile's location, which
 --                             skips checks that NGINX makes for locations by
---                             path; may end the request
+--                             path; may end the request. Not called for GET and
+--                             HEAD without a Content-Length, if no policy of the
+--                             route has another phase: there is nothing to check
 --   auth_response(policy, request)
 --                             in variants with a check, before the header of the
 --                             auth service's response, which no client gets

@@ -6,6 +6,7 @@ local _M = {}
 _M.MAX_BYTES = 262144
 
 local MAX_NAME = 512
+local MAX_OWNER = 63
 local MAX_PARTS = 100000
 -- More digits would not be exact.
 local MAX_DIGITS = 15
@@ -24,15 +25,18 @@ local function entry(body, at)
         return nil, "an entry without a line end"
     end
     local line = string.sub(body, at, line_end - 1)
-    local kind, needs, version, part, parts, name_length, length =
-        string.match(line, "^put (%l+) (%d+) ([0-9a-f]+) (%d+)/(%d+) (%d+) (%d+)$")
+    local kind, needs, version, same, part, parts, name_length, length, owner =
+        string.match(line, "^put (%l+) (%d+) ([0-9a-f]+)(=?[0-9a-f]*) (%d+)/(%d+) (%d+) (%d+)(.*)$")
     local deletes = false
     if not kind then
         kind, name_length = string.match(line, "^del (%l+) (%d+)$")
         if not kind then
             return nil, "an entry that is neither put nor del"
         end
-        deletes, needs, version, part, parts, length = true, "0", "0", 1, 1, 0
+        deletes, needs, version, same, part, parts, length, owner = true, "0", "0", "", 1, 1, 0, ""
+    end
+    if owner ~= "" and not string.find(owner, "^ [a-z0-9-]+$") or #owner > MAX_OWNER + 1 then
+        return nil, "an invalid owner"
     end
     name_length, length = tonumber(name_length), tonumber(length)
     part, parts = tonumber(part), tonumber(parts)
@@ -45,8 +49,11 @@ local function entry(body, at)
     if #needs > MAX_DIGITS then
         return nil, "an invalid generation"
     end
-    if #version > 64 then
+    if #version > 64 or #same > 65 then
         return nil, "a version that is too long"
+    end
+    if same == "=" then
+        return nil, "an empty version"
     end
     if part < 1 or part > parts or parts > MAX_PARTS then
         return nil, "an invalid part"
@@ -61,6 +68,8 @@ local function entry(body, at)
         kind = kind,
         needs = tonumber(needs),
         version = version,
+        owner = string.sub(owner, 2),
+        same = string.sub(same, 2),
         part = part,
         parts = parts,
         name = string.sub(body, name_at, name_at + name_length - 1),

@@ -8,14 +8,12 @@
 -- first: the cost depends neither on the number of routes nor on the path.
 local budget = require "headgate.budget"
 local features = require "headgate.features"
-local log = require "headgate.log"
 local settings = require "headgate.settings"
 
 local _M = {}
 
-local charge = budget.charge
-local clock = budget.clock
-local is_open = budget.is_open
+local budget_try = budget.try
+local given_up = budget.given_up
 local ngx_re_find = ngx.re.find
 local string_byte = string.byte
 local string_lower = string.lower
@@ -36,7 +34,10 @@ local EMPTY = {}
 -- phases_of returns the phases of policies of a unit, by their numbers. known has the
 -- earlier results for this unit: many routes have the same policies.
 local function phases_of(numbers, unit, location, known)
-    local key = table.concat(numbers, ",") .. (location or "")
+    local key = location or ""
+    if numbers ~= EMPTY then
+        key = table.concat(numbers, ",") .. key
+    end
     if not known[key] then
         local policies = {}
         for i, number in ipairs(numbers) do
@@ -64,6 +65,17 @@ local function location_of(name)
 end
 
 
+-- label is ingress-nginx's name of a backend, for the log. labels has the earlier ones.
+local function label(backend, labels)
+    local made = labels[backend]
+    if not made then
+        made = string.gsub(backend, "/", "-")
+        labels[backend] = made
+    end
+    return made
+end
+
+
 -- identity is a text that identifies the route in its host.
 local function identity(packed)
     local kind = packed.exact and "=" or packed.pattern and "~" or packed.slash and "//" or "/"
@@ -79,36 +91,49 @@ local function plain_text(pattern)
 end
 
 
--- route makes of a packed route what a request needs. known: see phases_of.
-local function route(packed, unit, known)
+-- plain_locations is the set of those locations that are of the zero variant (Location in
+-- internal/model/profile.go): Lua runs nowhere in them.
+local function plain_locations(names)
+    local set = {}
+    for _, name in ipairs(names) do
+        set[name] = type(name) == "string" and string.find(name, "^p_%x+$") ~= nil
+    end
+    return set
+end
+
+
+-- route makes of a packed route what a request needs. known: see phases_of, labels: see
+-- label.
+local function route(packed, unit, known, labels)
     local name = unit.locations[packed.location]
     if type(name) ~= "string" then
         error("a route without a location", 0)
     end
     local backend = packed.backend and unit.backends[packed.backend]
     local location = location_of(name)
-    local phases = phases_of(packed.policies or EMPTY, unit, location, known)
+    local policies = packed.policies or EMPTY
+    local phases = phases_of(policies, unit, location, known)
     if (phases.log or phases.error_page) and not location then
         -- The location by path has no log phase, and NGINX does not keep ngx.ctx for
         -- error pages.
         location = "@" .. name
-        phases = phases_of(packed.policies or EMPTY, unit, location, known)
+        phases = phases_of(policies, unit, location, known)
     end
     local origin = unit.origins and unit.origins[packed.origin] or EMPTY
     local made = {
         backend = backend,
-        -- ingress-nginx's name of it, for the log.
-        backend_label = backend and not packed.default and string.gsub(backend, "/", "-") or "upstream-default-backend",
+        backend_label = backend and not packed.default and label(backend, labels) or "upstream-default-backend",
         location = location,
         phases = phases,
         namespace = origin[1],
         ingress = origin[2],
         path = packed.exact or packed.prefix or packed.pattern,
+        -- A plain route's requests need its backend, and nothing else while its policies
+        -- are idle.
+        plain = backend and not packed.passed and not packed.denied and not packed.default and not phases.acting
+            and unit.plain_locations[name],
     }
     -- Few routes have these.
-    if packed.pattern and not plain_text(packed.pattern) then
-        made.pattern = packed.pattern
-    end
     if packed.passed then
         -- The location for requests that the auth service need not check.
         made.passed = location_of(unit.locations[packed.passed])
@@ -121,9 +146,6 @@ local function route(packed, unit, known)
     made.denied = packed.denied
     made.satisfy_any = packed.satisfy_any
     made.relative = packed.relative
-    -- A plain route's requests need its backend, and nothing else while its policies are idle.
-    made.plain = backend and not location and not made.identity and not made.denied and not made.default
-        and not phases.acting
     return made
 end
 
@@ -131,6 +153,9 @@ end
 -- add_pattern appends a pattern: they are tried in this order.
 local function add_pattern(host, packed, compiled, name)
     local text = plain_text(packed.pattern)
+    if not text then
+        compiled.pattern = packed.pattern
+    end
     local list = host.patterns or { expressions = 0, host_name = name }
     host.patterns = list
     if not text then
@@ -140,6 +165,7 @@ local function add_pattern(host, packed, compiled, name)
         text = text and string_lower(text),
         pattern = packed.pattern,
         route = compiled,
+        ingress = compiled.ingress,
         -- Whose time the expression takes, and how often it failed.
         bucket = budget.of(compiled.namespace or ""),
         strikes = 0,
@@ -152,8 +178,8 @@ end
 local function add_exact(host, packed, compiled)
     local path = packed.exact
     host.exact[path] = compiled
-    local bare = string.match(path, "^(.+)/$")
-    if bare then
+    if #path > 1 and string_byte(path, #path) == SLASH then
+        local bare = string_sub(path, 1, -2)
         host.itself[bare] = host.itself[bare] or { redirect_to_slash = compiled }
     end
 end
@@ -220,11 +246,12 @@ end
 --     different requests, or an auth service gets the path
 function _M.compile(unit, name)
     local host = { exact = {}, itself = {}, below = {}, lengths = {}, root = nil }
-    local known = {}
+    local known, labels = {}, {}
+    unit.plain_locations = plain_locations(unit.locations or EMPTY)
     local first
     local guarded, mixed = false, false
     for _, packed in ipairs(unit.routes) do
-        local compiled = route(packed, unit, known)
+        local compiled = route(packed, unit, known, labels)
         first = first or compiled
         guarded = guarded or compiled.denied or compiled.phases.authenticate ~= nil
         mixed = mixed or compiled.identity ~= nil or not same_access(compiled, first)
@@ -254,27 +281,13 @@ end
 
 -- A longer path is not compared with expressions: time grows with its length.
 local MAX_PATH = 4095
--- How often an expression may fail before requests for other namespaces do not wait
--- for it any more, until the host changes.
-local MAX_STRIKES = 20
 
 local TOO_LONG = 414
 local INTERNAL_ERROR = 500
 local UNAVAILABLE = 503
 
 
--- strike counts a failure of an expression. The log gets two lines for it, and not one
--- for each request.
-local function strike(host_name, candidate, err)
-    candidate.strikes = candidate.strikes + 1
-    if candidate.strikes == 1 then
-        log.err("host ", host_name, ": match ", candidate.pattern, ", of namespace ", candidate.bucket.owner, ": ", err)
-    elseif candidate.strikes == MAX_STRIKES then
-        log.err("host ", host_name, ": match ", candidate.pattern, ", of namespace ", candidate.bucket.owner,
-            ": failed ", MAX_STRIKES,
-            " times: until the host changes, requests for other namespaces are not compared with it")
-    end
-end
+local GIVEN_UP = "until the host changes, requests for other namespaces are not compared with it"
 
 
 -- The clock after the expression before, nil for the first one of a request.
@@ -287,18 +300,14 @@ local function matches(host_name, candidate, path, visit)
     if #path > MAX_PATH then
         return nil, TOO_LONG
     end
-    local bucket = candidate.bucket
-    if not is_open(bucket) then
-        budget.refuse(bucket, visit)
+    local from, _, err, now = budget_try(candidate.bucket, visit, ngx_re_find, path, candidate.pattern, "ijo",
+        not candidate.tried, last_clock)
+    if not now then
         return nil, UNAVAILABLE
     end
-    local started = last_clock or clock()
-    local from, _, err = ngx_re_find(path, candidate.pattern, "ijo")
-    last_clock = clock()
-    charge(bucket, visit, last_clock - started, not candidate.tried)
-    candidate.tried = true
+    last_clock, candidate.tried = now, true
     if err then
-        strike(host_name, candidate, err)
+        budget.strike(candidate, "h:" .. host_name, host_name, err, GIVEN_UP)
         return nil, INTERNAL_ERROR
     end
     return from ~= nil
@@ -340,7 +349,7 @@ local function find_pattern(list, path)
         local matched, status
         if text then
             matched = string_sub(lower, 1, #text) == text
-        elseif candidate.strikes >= MAX_STRIKES then
+        elseif given_up(candidate) then
             -- decide tries it, if that matters.
             failed = failed or INTERNAL_ERROR
             candidate.failed_visit, candidate.failed_status = visit, nil

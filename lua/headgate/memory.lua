@@ -1,11 +1,13 @@
 -- The shared memory that the controller fills and the workers read.
 --
 -- Payloads and versions of units are stored under the same key, the kind's letter and
--- the unit's name ("h:shop.example.com"), in dictionaries of their own. A
--- version is "NEEDS VERSION": the generation that the unit needs, and the hash
--- of its payload. A payload is stored after its version, so that a reader
--- never gets one with the other's version. The revision counts changes: a worker looks
--- up a unit's version only when the revision has changed.
+-- the unit's name ("h:shop.example.com"), in dictionaries of their own. A version is
+-- "NEEDS VERSION ROW SIZE OWNER": the generation that the unit needs, a hash of its payload and
+-- owner, the same for all versions with the same guards, the size of the payload, and the
+-- owner. ROW and OWNER may be empty; ROW is then VERSION. A payload is stored
+-- after its version, so that a reader never gets one with the other's version. The revision
+-- counts changes: a worker looks up a unit's version only when the revision has changed.
+local cjson = require "cjson.safe"
 local page = require "headgate.page"
 local settings = require "headgate.settings"
 
@@ -25,14 +27,23 @@ local SECRET = "secret"
 local PAGE = "page"
 -- Before a generation, a colon and a pid.
 local ACCEPTING = "accepting:"
--- Before a namespace: for how many requests its expressions were not tried, and that the
--- log has had a line about them within the last minute.
+-- Before a reason, a colon and a namespace: how many requests were refused because its
+-- time was up, and that the log has had a line about it within the last minute.
 local REFUSALS = "refusals:"
 local LOGGED = "logged:"
--- How many namespaces are counted by name. All further ones count as OTHERS.
+-- How many namespaces are counted by name, for all reasons. All further ones count as
+-- OTHERS.
 local REFUSED = "refused"
 local MAX_REFUSED = 100
 local OTHERS = "_others"
+
+-- Before the key of a unit, a line end and the hash of an expression in it that was given
+-- up; how many there may be of each namespace and in all, and how many bytes of an
+-- expression are kept.
+local GIVEN_UP = "given up:"
+local MAX_GIVEN_UP_EACH = 10
+local MAX_GIVEN_UP = 100
+local MAX_EXPRESSION = 200
 
 -- In seconds.
 local MINUTE = 60
@@ -277,38 +288,70 @@ function _M.delete(key)
 end
 
 
--- Reports whether the log may have a line about a namespace's expressions: one a
--- minute.
-function _M.may_log(namespace)
-    return control:safe_add(LOGGED .. namespace, true, MINUTE) == true
+-- Reports whether the log may have a line about a namespace's time: one a minute for
+-- each reason.
+function _M.may_log(reason, namespace)
+    return control:safe_add(LOGGED .. reason .. ":" .. namespace, true, MINUTE) == true
 end
 
 
--- count_refusal counts a request for which expressions were not tried. -> as may_log
-function _M.count_refusal(namespace)
-    local key = REFUSALS .. namespace
+-- count_refusal counts a request that was refused because a namespace's time was up.
+-- -> as may_log
+function _M.count_refusal(reason, namespace)
+    local key = REFUSALS .. reason .. ":" .. namespace
     if not control:incr(key, 1) then
         if control:incr(REFUSED, 1, 0) > MAX_REFUSED then
-            key = REFUSALS .. OTHERS
+            key = REFUSALS .. reason .. ":" .. OTHERS
         end
         control:incr(key, 1, 0)
     end
-    return _M.may_log(namespace)
+    return _M.may_log(reason, namespace)
 end
 
 
--- The numbers of requests for which expressions were not tried, by namespace; nil if
--- there are none.
+-- The numbers of refused requests, by reason and namespace; nil if there are none.
 function _M.refusals()
     local counts
     for _, key in ipairs(control:get_keys(0)) do
-        local namespace = string.match(key, "^" .. REFUSALS .. "(.*)$")
-        if namespace then
+        local reason, namespace = string.match(key, "^" .. REFUSALS .. "(%l+):(.*)$")
+        if reason then
             counts = counts or {}
-            counts[namespace] = control:get(key)
+            counts[reason] = counts[reason] or {}
+            counts[reason][namespace] = control:get(key)
         end
     end
     return counts
+end
+
+
+-- Expressions that were given up: a list of { unit, version, host, namespace, ingress,
+-- pattern, since }. Those of units that have changed since then are forgotten.
+function _M.given_up()
+    local list = {}
+    for _, key in ipairs(control:get_keys(0)) do
+        local entry = string.sub(key, 1, #GIVEN_UP) == GIVEN_UP and cjson.decode(control:get(key))
+        if entry and entry.version == versions:get(entry.unit) then
+            list[#list + 1] = entry
+        elseif entry then
+            control:delete(key)
+        end
+    end
+    return list
+end
+
+
+-- Notes that an expression was given up, unless there are too many already.
+function _M.note_given_up(unit, host, namespace, ingress, pattern)
+    local all, own = _M.given_up(), 0
+    for _, entry in ipairs(all) do
+        own = own + (entry.namespace == namespace and 1 or 0)
+    end
+    if own < MAX_GIVEN_UP_EACH and #all < MAX_GIVEN_UP then
+        control:safe_add(GIVEN_UP .. unit .. "\n" .. ngx.md5(namespace .. "\n" .. pattern), cjson.encode({
+            unit = unit, version = versions:get(unit), host = host, namespace = namespace, ingress = ingress,
+            pattern = string.sub(pattern, 1, MAX_EXPRESSION), since = ngx.time(),
+        }))
+    end
 end
 
 
@@ -329,6 +372,8 @@ end
 
 local PAGE_BYTES = 4096
 local RESERVE = 16 * PAGE_BYTES
+-- What a version takes without its owner.
+local VERSION_BYTES = 72
 
 
 -- rounded is the maximum memory of an entry: NGINX rounds small ones up to a power of
@@ -348,13 +393,14 @@ end
 
 -- Reports whether entries would fit. NGINX's safe_set deletes the old value of a key
 -- if the new one does not fit, so this must be known before anything is written.
--- Twice the size is required, since the free pages may be fragmented. entries: a list of { key = , size = }.
+-- Twice the size is required, since the free pages may be fragmented. entries: a list of
+-- { key = , size = , owner = }.
 function _M.fits(entries)
     local needed = { [units] = RESERVE, [versions] = RESERVE, [certificates] = RESERVE }
     for _, entry in ipairs(entries) do
         local dictionary = payloads(entry.key)
         needed[dictionary] = needed[dictionary] + 2 * rounded(#entry.key + entry.size)
-        needed[versions] = needed[versions] + 2 * rounded(#entry.key + 32)
+        needed[versions] = needed[versions] + 2 * rounded(#entry.key + #entry.owner + VERSION_BYTES)
     end
     for dictionary, bytes in pairs(needed) do
         if dictionary:free_space() < bytes then

@@ -1,12 +1,11 @@
 -- The aliases that stand for more than one name.
 local budget = require "headgate.budget"
-local log = require "headgate.log"
 
 local _M = {}
 
-local charge = budget.charge
+local budget_try = budget.try
 local clock = budget.clock
-local is_open = budget.is_open
+local given_up = budget.given_up
 local ngx_now = ngx.now
 local ngx_re_find = ngx.re.find
 local string_find = string.find
@@ -21,10 +20,13 @@ local LONGEST = 253
 -- tried, because their owners' time was up.
 local SKIPPED = 1
 
--- How often an expression may exceed the match limit, or SLOW seconds of the worker's
--- time, before it is no longer tried: clients can always send new names.
+-- An expression that takes more seconds of the worker's time fails, as one that exceeds
+-- the match limit: clients can always send new names.
 local SLOW = 0.002
-local MAX_STRIKES = 20
+
+-- The key of the unit, and what happens to an expression that failed too often.
+local UNIT = "p:patterns"
+local GIVEN_UP = "the alias is disabled until aliases change"
 
 local methods = {}
 local meta = { __index = methods }
@@ -79,18 +81,6 @@ local function longest_trailing(wildcards, name)
 end
 
 
--- strike counts the failures of an expression. The log gets two lines for it, not one
--- for each name.
-local function strike(regex, err)
-    regex.strikes = regex.strikes + 1
-    if regex.strikes == 1 then
-        log.err("host ", regex.host, ": match the alias ", regex.name, ": ", err or "it takes too long")
-    elseif regex.strikes == MAX_STRIKES then
-        log.err("host ", regex.host, ": the alias ", regex.name, " is disabled until aliases change")
-    end
-end
-
-
 -- first_regex skips an expression that exceeds the match limit, or whose owner has no
 -- time left: only its own host is affected. -> the name | nil, whether an expression
 -- was skipped for want of time
@@ -99,24 +89,19 @@ local function first_regex(list, name)
     local visit = #list > 0 and budget.visit()
     local before
     for _, regex in ipairs(list) do
-        if regex.strikes < MAX_STRIKES then
-            local bucket = regex.bucket
-            if is_open(bucket) then
-                before = before or clock()
-                local from, _, err = ngx_re_find(name, regex.pattern, "ijo")
-                local now = clock()
-                local took = now - before
-                before = now
-                charge(bucket, visit, took, not regex.tried)
-                if err or regex.tried and took > SLOW then
-                    strike(regex, err)
+        if not given_up(regex) then
+            before = before or clock()
+            local from, _, err, now = budget_try(regex.bucket, visit, ngx_re_find, name, regex.pattern, "ijo",
+                not regex.tried, before)
+            if now then
+                if err or regex.tried and now - before > SLOW then
+                    budget.strike(regex, UNIT, regex.host, err or "it takes too long", GIVEN_UP)
                 end
-                regex.tried = true
+                before, regex.tried = now, true
                 if from then
                     return regex
                 end
             else
-                budget.refuse(bucket, visit)
                 skipped = true
             end
         end

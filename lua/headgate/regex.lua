@@ -4,14 +4,9 @@ local budget = require "headgate.budget"
 
 local _M = {}
 
-local charge = budget.charge
-local clock = budget.clock
-local is_open = budget.is_open
+local budget_try = budget.try
 local ngx_re_find = ngx.re.find
 local ngx_re_match = ngx.re.match
-
-local LATE = "the expressions of its namespace took too long"
-
 
 -- on_time calls ngx.re's find or match on an owner's time.
 local function on_time(run, request, owner, text, pattern, options)
@@ -21,14 +16,8 @@ local function on_time(run, request, owner, text, pattern, options)
         visit = budget.visit()
         request.regex_visit = visit
     end
-    if not is_open(bucket) then
-        budget.refuse(bucket, visit)
-        return nil, nil, LATE, true
-    end
-    local started = clock()
-    local found, to, err = run(text, pattern, options)
-    charge(bucket, visit, clock() - started)
-    return found, to, err
+    local found, to, err, now = budget_try(bucket, visit, run, text, pattern, options)
+    return found, to, err, not now
 end
 
 

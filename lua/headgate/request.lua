@@ -104,6 +104,9 @@ end
 -- Ends what keep began: the log phase of a location. -> the request's table, nil if
 -- there is none.
 function _M.release()
+    if slot_count == free_count then
+        return nil
+    end
     local slot = tonumber(ngx_var.hg_request)
     local request = slot and slots[slot]
     if request then
@@ -261,9 +264,8 @@ end
 -- Sets the target that FastCGI backends get, in the locations of their profiles.
 function _M.set_target()
     local request = _M.current()
-    if request then
-        ngx_var.hg_target = _M.target(request)
-    end
+    -- A request without a table has a path that is not ambiguous.
+    ngx_var.hg_target = request and _M.target(request) or _M.path_and_query()
 end
 
 

@@ -125,8 +125,14 @@ end
 local function look_up(host_name, revision)
     local globals = units.globals(revision)
     local name = names.for_host(host_name, revision)
-    local host = name and units.host(name.host, revision)
+    local host, later
+    if name then
+        host, later = units.host(name.host, revision)
+    end
     if not host or not globals then
+        if later then
+            ngx_header["Retry-After"] = "1"
+        end
         -- Not 404: the unit that this worker can't use may have a route.
         return ngx_exit(UNAVAILABLE)
     end

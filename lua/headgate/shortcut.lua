@@ -7,7 +7,8 @@
 -- A request by GET or HEAD to a plain route (host.lua) needs no table of its own: NGINX
 -- reaches the balancer before it does anything else, and finds the backend here. If
 -- it comes there again, for a retry, or late, after a body, then route.again routes it
--- once more.
+-- once more. On the way to the location of a profile nothing else happens either: the jump
+-- takes no table, and the location's log phase finds none.
 local C = require("ffi").C
 local base = require "resty.core.base"
 local features = require "headgate.features"
@@ -18,6 +19,7 @@ require "resty.core.request"
 local _M = {}
 
 local get_request = base.get_request
+local ngx_exec = ngx.exec
 local ngx_var = ngx.var
 
 local GET, HEAD = ngx.HTTP_GET, ngx.HTTP_HEAD
@@ -120,7 +122,8 @@ function _M.backend(shortcut, route)
 end
 
 
--- Handles a request if all that it needs is its backend. -> whether it did
+-- Handles a request if all that it needs is its backend. Ends this phase if it jumps to
+-- the location of a profile. -> whether it did
 function _M.enter(shortcut, host_name)
     handed[0] = nil
     if not shortcut then
@@ -136,8 +139,15 @@ function _M.enter(shortcut, host_name)
     end
     local r = get_request()
     local method = C.ngx_http_lua_ffi_req_get_method(r)
+    local location = route.location
     if method == GET or method == HEAD then
+        if location and ngx_var.content_length then
+            -- Its length is compared with the limit before a jump: phase before_exec.
+            return false
+        end
         handed[0], handed_backend = r, backend
+    elseif location then
+        return false
     else
         -- It may wait for its body, and must find then what it found now.
         local request = requests.new()
@@ -145,6 +155,9 @@ function _M.enter(shortcut, host_name)
     end
     requests.set_backend_label(route.backend_label)
     requests.set_id()
+    if location then
+        return ngx_exec(location)
+    end
     return true
 end
 

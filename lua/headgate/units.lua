@@ -1,5 +1,6 @@
 -- The units that this worker has decoded: when first needed, and again when their
--- version has changed.
+-- version has changed. Both the memory and the time that this takes are their owners'.
+local budget = require "headgate.budget"
 local cache = require "headgate.cache"
 local cjson = require "cjson.safe"
 local log = require "headgate.log"
@@ -8,18 +9,39 @@ local settings = require "headgate.settings"
 
 local _M = {}
 
+local clock = budget.clock
+local tonumber = tonumber
+
 local MEGABYTE = 1024 * 1024
 
+-- In seconds: what a unit may take to be decoded without being charged to its owner. It
+-- is less than a TLS handshake takes, which any client can ask for, and more than that
+-- of nearly all hosts. Else a cluster with many hosts of one namespace could be refused
+-- to a new worker.
+local FREE = 0.0003
+-- The same for certificates: parsing the key and the chain takes about as long as
+-- the handshake that needs them.
+local FREE_CERTIFICATE = 0.0015
+-- In bytes: what is decoded even if its owner's time is up, such as names. It takes less
+-- than the request itself.
+local SMALL = 1024
+
 -- compile makes of a unit, which is JSON, what requests need, and raises an error if it
--- can't. Decoded units take about four times their packed size, and a worker is to
--- stay below 80 MB. The kinds and their letters are those of internal/unit/kind.go:
--- a test compares them.
+-- can't. Decoded units take about five times their packed size, and those with many short
+-- paths up to nine times. A worker is to stay below 80 MB. The kinds and their letters are
+-- those of internal/unit/kind.go: a test compares them.
+--   free: instead of FREE
+--   follows: whether a newer version of what this worker has is decoded even if its
+--     owner's time is up: changes of endpoints are urgent
 local kinds = {
-    host = { letter = "h:", compile = require("headgate.host").compile, cache = cache.new(8 * MEGABYTE) },
+    host = { letter = "h:", compile = require("headgate.host").compile, cache = cache.new(6 * MEGABYTE) },
     name = { letter = "n:", compile = require("headgate.name").compile, cache = cache.new(2 * MEGABYTE) },
-    backend = { letter = "b:", compile = require("headgate.backend").compile, cache = cache.new(2 * MEGABYTE) },
+    backend = {
+        letter = "b:", compile = require("headgate.backend").compile, cache = cache.new(2 * MEGABYTE), follows = true,
+    },
     certificate = {
         letter = "c:", compile = require("headgate.certificate_unit").compile, cache = cache.new(4 * MEGABYTE),
+        free = FREE_CERTIFICATE,
     },
     ocsp = { letter = "s:", compile = require("headgate.ocsp_unit").compile, cache = cache.new(2 * MEGABYTE) },
     -- Bytes in a format of their feature.
@@ -30,6 +52,8 @@ local kinds = {
 
 -- What this worker could not decode, by key.
 local broken = {}
+-- How many units it has decoded so far.
+local decoded = 0
 
 
 -- The key under which the shared memory has a unit.
@@ -39,10 +63,17 @@ function _M.key(kind, name)
 end
 
 
--- split parts "NEEDS VERSION".
+-- join makes what memory.version gives. Most versions are the first of their row, which
+-- is left out then.
+function _M.join(needs, hash, row, size, owner)
+    return needs .. " " .. hash .. " " .. (row == hash and "" or row) .. " " .. size .. " " .. owner
+end
+
+
+-- split(version) -> needs, hash, row, size, owner
 function _M.split(version)
-    local space = string.find(version, " ", 1, true)
-    return tonumber(string.sub(version, 1, space - 1)), string.sub(version, space + 1)
+    local needs, hash, row, size, owner = string.match(version, "^(%d+) (%x+) (%x*) (%d+) (.*)$")
+    return tonumber(needs), hash, row ~= "" and row or hash, tonumber(size), owner
 end
 
 
@@ -56,21 +87,54 @@ local function compile(kind, payload, name, before)
 end
 
 
+-- What a decoded unit takes beyond what its payload suggests, in packed bytes.
+local function weight_of(value)
+    return type(value) == "table" and value.weight or 0
+end
+
+
 -- decode makes an entry of a payload, nil if this worker can't use it. before:
--- what the worker has of an older one.
-local function decode(kind, name, key, payload, version, before)
-    local needs, hash = _M.split(version)
+-- what the worker has of an older one. began: the clock before the payload was read.
+local function decode(kind, name, key, payload, version, before, began)
+    local needs, hash, row, _, owner = _M.split(version)
     if needs > settings.generation then
         return nil
     end
     local ok, value = pcall(compile, kind, payload, name, before)
+    decoded = decoded + 1
+    if owner ~= "" then
+        budget.charge_decoding(owner, clock() - began - (kinds[kind].free or FREE))
+    end
     if not ok then
         log.err(kind, " ", name, " can't be decoded: ", value)
         broken[key] = { kind = kind, name = name, version = hash, error = value }
         return nil
     end
     broken[key] = nil
-    return { key = key, value = value, bytes = #payload + #key, held = hash }
+    return { key = key, value = value, bytes = #payload + #key + weight_of(value), held = hash, row = row }
+end
+
+
+-- older is the entry of a worker that can't use a version: it stays with what it has.
+-- A unit that needs a newer configuration may have new guards, so it must be known that
+-- what the worker has has the same ones. Else requests are answered 503.
+local function older(key, entry, version)
+    local needs, _, row = _M.split(version)
+    if not (entry and entry.value) or needs > settings.generation and entry.row ~= row then
+        return { key = key, value = false, bytes = #key }
+    end
+    return { key = key, value = entry.value, bytes = entry.bytes, held = entry.held, row = entry.row }
+end
+
+
+-- is_refused reports whether a unit is not decoded now because its owner's time is up.
+-- entry: what the worker has of an older one.
+local function is_refused(of, version, entry)
+    if of.follows and entry then
+        return false
+    end
+    local _, _, _, size, owner = _M.split(version)
+    return owner ~= "" and size > SMALL and budget.refuses_decoding(owner)
 end
 
 
@@ -82,8 +146,13 @@ local function refresh(kind, name, entry, revision)
         entry.checked = revision
         return entry.value
     end
-    local payload
+    local payload, began
     if version then
+        if is_refused(of, version, entry) then
+            -- Not what the worker has of an older version, which may guard less.
+            return false, true
+        end
+        began = clock()
         payload, version = memory.payload(key)
     end
     if not payload then
@@ -92,26 +161,22 @@ local function refresh(kind, name, entry, revision)
         return nil
     end
 
-    -- If the new version can't be used, the worker stays with the old one. A newer unit
-    -- may name profiles that this configuration lacks, and must not be served with
-    -- another profile.
-    local new = decode(kind, name, key, payload, version, entry and entry.value or nil)
-        or {
-            key = key,
-            value = entry and entry.value or false,
-            bytes = entry and entry.bytes or #key,
-            held = entry and entry.held,
-        }
+    -- A newer unit may name profiles that this configuration lacks, and must not be
+    -- served with another profile.
+    local new = decode(kind, name, key, payload, version, entry and entry.value or nil, began)
+        or older(key, entry, version)
     new.version = version
     new.checked = revision
-    of.cache:put(name, new)
+    local _, _, _, _, owner = _M.split(version)
+    of.cache:put(name, new, owner)
     return new.value
 end
 
 
 -- getter returns the function that gives a unit of a kind: get(name, revision)
 -- -> the decoded unit, nil if there is none, false if this worker can't use
--- the one that there is.
+-- the one that there is. In that case, a second result says whether it can be used
+-- later: its owner's time is up.
 local function getter(kind)
     local store = kinds[kind].cache
     return function(name, revision)
@@ -171,14 +236,14 @@ function _M.with_endpoints(name, revision)
 end
 
 
--- What this worker holds: packed bytes, number of units.
+-- What this worker holds: packed bytes, number of units; and how many it has decoded.
 function _M.usage()
     local bytes, count = 0, 0
     for _, of in pairs(kinds) do
         local b, c = of.cache:usage()
         bytes, count = bytes + b, count + c
     end
-    return bytes, count
+    return bytes, count, decoded
 end
 
 

@@ -223,7 +223,7 @@ func (c *controller) synced() (bool, error) {
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	return strings.Contains(string(text), "\nheadgate_synced 1\n"), err
+	return strings.Contains(string(text), "\nheadgate_synced 1\n") && strings.Contains(string(text), "\nheadgate_waiting_hosts 0\n"), err
 }
 
 func (c *controller) stop() error {

@@ -10,8 +10,8 @@ import (
 	"github.com/headgate/headgate/internal/headgatetest"
 )
 
-// A worker forgets what was not used for longest, and not all of it over one
-// unit that is larger than half of what it may hold.
+// A worker forgets what was not used, and of the owners that hold the most: others lose
+// nothing.
 func TestWhatWorkersForget(t *testing.T) {
 	t.Parallel()
 	holding := append(all.Features(), feature.Feature{
@@ -23,34 +23,46 @@ return {
     rewrite = function(_, request)
         local held = cache.new(100)
         for step in string.gmatch(ngx.unescape_uri(ngx.var.args), "%S+") do
-            local name, bytes = string.match(step, "^(%a)(%d*)$")
+            local name, bytes, owner = string.match(step, "^(%a)(%d*)(%a*)$")
             if bytes == "" then
                 held:get(name)
+            elseif bytes == "0" then
+                held:drop(name)
             else
-                held:put(name, { bytes = tonumber(bytes) })
+                held:put(name, { bytes = tonumber(bytes) }, owner)
             end
         end
         local bytes, count = held:usage()
         local names = ""
         for name in string.gmatch("abcdefgxy", ".") do
-            names = names .. ((held.young[name] or held.old[name] or held.large_name == name) and name or "")
+            names = names .. (held.entries[name] and name or "")
         end
-        ngx.header["X-Held"] = names .. " " .. count .. " " .. bytes
+        ngx.header["X-Held"] = names .. " " .. count .. " " .. bytes .. " of " .. held.owners
         return require("headgate.request").finish(request, 204)
     end,
 }`),
 	})
 	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Features: holding, Manifests: served("one") + headgatetest.Ingress("a", "a.test", "/", "one")})
 	for steps, want := range map[string]string{
-		"a20 b20":                     "ab 2 40",
-		"a20 b20 c20 d20":             "abcd 4 80",
-		"a20 b20 c20 d20 e20":         "cde 3 60",
-		"a20 b20 c20 a d20":           "acd 3 60",
-		"a20 a30":                     "a 1 30",
-		"a20 b20 x60 c20":             "abcx 4 120",
-		"a20 x60 b20 y70 c20 x60 d20": "abcdx 5 140",
-		"x60 x10 a20":                 "ax 2 30",
-		"x10 a20 x60":                 "ax 2 80",
+		"a20 b20":                       "ab 2 40 of 1",
+		"a20 b20 c20 d20 e20":           "abcde 5 100 of 1",
+		"a20 b20 c20 d20 e20 a c e f20": "acef 4 80 of 1",
+		"a20 a30":                       "a 1 30 of 1",
+		"a20x a30y":                     "a 1 30 of 1",
+		"a20x b20y a0":                  "b 1 20 of 1",
+		"a20x b20y a0 b0":               "0 0 of 0",
+		// All were used: some go nevertheless, and not the newest.
+		"a60 a d60": "d 1 60 of 1",
+		// Each may have 87.5 / 3 bytes, and x what y and z leave.
+
+		"a40x b10y c10z d30x d e30x": "bcde 4 80 of 3",
+		// It does not matter who comes last.
+		"a30x b30x c30x b c d20y": "bcd 3 80 of 2",
+		// The largest shares become equal.
+		"a10u b10v c10w x30x y60y": "abcy 4 90 of 4",
+		// One that is larger than all is held until there is another.
+		"a20v b20w x200x":      "abx 3 240 of 3",
+		"a20v b20w x200x c20v": "bc 2 40 of 2",
 	} {
 		r := g.Get("a.test", "/?"+strings.ReplaceAll(steps, " ", "+")).WantStatus(t, 204)
 		if got := r.Header.Get("X-Held"); got != want {

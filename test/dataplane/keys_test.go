@@ -153,12 +153,16 @@ var elsewhere = map[string]string{
 	"handshake":        "tlspolicy_test.go and tlssession_test.go: they are seen in handshakes, not in answers",
 	"stapling":         "TestStapling: it is seen in handshakes, once an authority was asked",
 	"https_redirect":   "TestConfigMapChangesLive of internal/feature/httpsredirect changes all of them",
+	"balancing":        "TestKey: only many requests show an algorithm",
 	"service_upstream": "TestServiceUpstream: it needs Services with addresses",
 }
 
 // alone are the keys that are changed live by tests of their own, though other keys of
 // their section are not.
-var alone = map[string]string{"host-ownership": "TestHostOwnership: it needs two namespaces"}
+var alone = map[string]string{
+	"auth-url-ca":    "TestServiceIsVerified of internal/feature/externalauth: it needs certificates",
+	"host-ownership": "TestHostOwnership: it needs two namespaces",
+}
 
 // hidden are the keys that change no answer.
 var hidden = map[string]string{

@@ -176,7 +176,7 @@ func TestOCSPResponseEnds(t *testing.T) {
 		}
 		push(t, g, entries...)
 	}
-	certificate := unit.FromCertificate(model.DefaultCertificate, model.Certificate{Hash: "abc", Chain: []byte(pair.Chain), Key: []byte(pair.Key)})
+	certificate := unit.FromCertificate(model.DefaultCertificate, "", model.Certificate{Hash: "abc", Chain: []byte(pair.Chain), Key: []byte(pair.Key)})
 	until := func(end time.Time) unit.Unit {
 		return unit.FromOCSPResponse(model.OCSPResponse{Certificate: "abc", Response: response, Until: end})
 	}

@@ -21,6 +21,7 @@ func TestUnitOfALaterGeneration(t *testing.T) {
 	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Timing: headgatetest.Hasty(), Manifests: served("one", headgatetest.StartEcho(t, "one")) +
 		served("two", headgatetest.StartEcho(t, "two")) + headgatetest.Ingress("a", "known.test", "/", "one") + headgatetest.Ingress("b", "other.test", "/", "two")})
 	wantEcho(t, g.Get("known.test", "/"), "one")
+	wantEcho(t, g.Get("other.test", "/"), "two")
 
 	known, err := g.Client.Unit(t.Context(), unit.Host.Key("known.test"))
 	if err != nil {
@@ -29,7 +30,8 @@ func TestUnitOfALaterGeneration(t *testing.T) {
 	state := g.State()
 	next := state.Generation + 1
 	_, err = g.Client.Push(t.Context(), state.Dictionary, state.Generation, []unit.Change{
-		{Kind: "host", Name: "known.test", Needs: next, Version: "1", Payload: []byte(strings.ReplaceAll(string(known.Payload), "default/one/80", "default/two/80"))},
+		{Kind: "host", Name: "known.test", Needs: next, Version: "1", Same: known.Version, Payload: []byte(strings.ReplaceAll(string(known.Payload), "default/one/80", "default/two/80"))},
+		{Kind: "host", Name: "other.test", Needs: next, Version: "4", Payload: known.Payload},
 		{Kind: "host", Name: "new.test", Needs: next, Version: "2", Payload: known.Payload},
 		{Kind: "name", Name: "new.test", Version: "3", Payload: []byte(`{"host":"new.test"}`)},
 	})
@@ -39,32 +41,52 @@ func TestUnitOfALaterGeneration(t *testing.T) {
 	for range 3 {
 		wantEcho(t, g.Get("known.test", "/"), "one")
 		g.Get("new.test", "/").WantStatus(t, 503)
+		g.Get("other.test", "/").WantStatus(t, 503)
+	}
+	// The worker stays with its version while that is known to have the same guards.
+	for _, c := range []struct {
+		version, same string
+		status        int
+	}{{"5", known.Version, 200}, {"6", "", 503}, {"7", known.Version, 503}} {
+		if _, err = g.Client.Push(t.Context(), state.Dictionary, state.Generation, []unit.Change{
+			{Kind: "host", Name: "known.test", Needs: next, Version: c.version, Same: c.same, Payload: []byte(strings.ReplaceAll(string(known.Payload), "default/one/80", "default/two/80"))},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		g.Get("known.test", "/").WantStatus(t, c.status)
 	}
 	reload(t, g)
 	wantEcho(t, g.Get("known.test", "/"), "two")
 	wantEcho(t, g.Get("new.test", "/"), "one")
+	wantEcho(t, g.Get("other.test", "/"), "one")
 }
 
 // A request whose head is half read when NGINX is reloaded is routed by the
-// old worker, which lacks the new profile.
+// old worker, which lacks the new profile. It must not go by the version of the host
+// from before a guard.
 func TestHalfReadRequestMeetsAReload(t *testing.T) {
 	t.Parallel()
-	before := headgatetest.Ingress("a", "known.test", "/", "one") + headgatetest.Ingress("b", "new.test", "/", "one")
-	after := headgatetest.Ingress("a", "known.test", "/", "two", "proxy-body-size: 3m") + headgatetest.Ingress("b", "new.test", "/", "two", "proxy-body-size: 3m")
+	const profile = "proxy-buffer-size: 64k"
+	before := headgatetest.Ingress("a", "known.test", "/", "one") + headgatetest.Ingress("b", "new.test", "/", "one") + headgatetest.Ingress("d", "open.test", "/", "one")
+	after := headgatetest.Ingress("a", "known.test", "/", "two", profile) + headgatetest.Ingress("b", "new.test", "/", "two", profile) +
+		headgatetest.Ingress("d", "open.test", "/", "one", profile, "auth-type: basic", "auth-secret: users") +
+		"---\nkind: Secret\napiVersion: v1\nmetadata: {name: users}\nstringData: {auth: 'user:{PLAIN}pass'}\n"
 	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Timing: headgatetest.Hasty(), Features: namingWorkers(),
 		Manifests: served("one", headgatetest.StartEcho(t, "one")) + served("two", headgatetest.StartEcho(t, "two")) +
 			before + headgatetest.Ingress("c", "user-of-one.test", "/", "one")})
 	wantEcho(t, g.Get("known.test", "/"), "one")
+	wantEcho(t, g.Get("open.test", "/"), "one")
 
-	known, fresh := &line{port: g.HTTP}, &line{port: g.HTTP}
+	known, fresh, open := &line{port: g.HTTP}, &line{port: g.HTTP}, &line{port: g.HTTP}
 	defer known.close()
 	defer fresh.close()
-	for host, l := range map[string]*line{"known.test": known, "new.test": fresh} {
+	defer open.close()
+	for host, l := range map[string]*line{"known.test": known, "new.test": fresh, "open.test": open} {
 		if err := l.send("GET / HTTP/1.1\r\nHost: " + host + "\r\nX-Half: "); err != nil {
 			t.Fatal(err)
 		}
 	}
-	// Both connections are accepted in order, and before this one.
+	// All connections are accepted in order, and before this one.
 	g.Get("known.test", "/").WantStatus(t, 200)
 	g.Apply(after)
 	wantEcho(t, g.Get("known.test", "/"), "two")
@@ -88,6 +110,7 @@ func TestHalfReadRequestMeetsAReload(t *testing.T) {
 		t.Errorf("backend %s by a worker of generation %d, want the one that the old worker knows", backend, w.generation)
 	}
 	finish(fresh, 503)
+	finish(open, 503)
 }
 
 // Once a reload is reported done, no old worker answers a new connection.

@@ -121,9 +121,12 @@ func TestShortcutsAndRetries(t *testing.T) {
 		}()
 	}
 	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Manifests: served("five", endpoints...) + headgatetest.Ingress("five", "five.test", "/", "five") +
-		served("half", deadAddress(t), deadAddress(t), headgatetest.StartEcho(t, "alive")) + headgatetest.Ingress("half", "half.test", "/", "half")})
+		served("half", deadAddress(t), deadAddress(t), headgatetest.StartEcho(t, "alive")) + headgatetest.Ingress("half", "half.test", "/", "half") +
+		headgatetest.Ingress("five-profile", "profile.five.test", "/", "five", "proxy-buffer-size: 16k") +
+		headgatetest.Ingress("half-profile", "profile.half.test", "/", "half", "proxy-buffer-size: 16k")})
 	headgatetest.EveryProtocol(func(http2 bool, scheme string) {
-		for round := range 4 {
+		for round := range 8 {
+			prefix := []string{"", "profile."}[round%2]
 			for _, c := range []struct {
 				method string
 				tries  int32
@@ -131,7 +134,7 @@ func TestShortcutsAndRetries(t *testing.T) {
 				for i := range asked {
 					asked[i].Store(0)
 				}
-				r := g.Do(headgatetest.Request{Method: c.method, Host: "five.test", Scheme: scheme, HTTP2: http2}).WantStatus(t, 502)
+				r := g.Do(headgatetest.Request{Method: c.method, Host: prefix + "five.test", Scheme: scheme, HTTP2: http2}).WantStatus(t, 502)
 				total, most := int32(0), int32(0)
 				for i := range asked {
 					n := asked[i].Load()
@@ -143,7 +146,7 @@ func TestShortcutsAndRetries(t *testing.T) {
 				if c.method == "HEAD" {
 					continue
 				}
-				g.Do(headgatetest.Request{Method: c.method, Host: "half.test", Scheme: scheme, HTTP2: http2}).WantStatus(t, 200)
+				g.Do(headgatetest.Request{Method: c.method, Host: prefix + "half.test", Scheme: scheme, HTTP2: http2}).WantStatus(t, 200)
 			}
 		}
 	})
@@ -152,11 +155,23 @@ func TestShortcutsAndRetries(t *testing.T) {
 // late sends a GET, does something, and sends the request's body then.
 func late(t *testing.T, g *headgatetest.Instance, host string, meanwhile func()) string {
 	t.Helper()
+	return inHalves(t, g, "GET / HTTP/1.1\r\nHost: "+host+"\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbo", meanwhile, "dy")
+}
+
+// lateChunks does so without the body's length.
+func lateChunks(t *testing.T, g *headgatetest.Instance, host string, meanwhile func()) string {
+	t.Helper()
+	return inHalves(t, g, "GET / HTTP/1.1\r\nHost: "+host+"\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n2\r\nbo\r\n", meanwhile, "2\r\ndy\r\n0\r\n\r\n")
+}
+
+// inHalves sends a request in two parts, and returns the answer's first line.
+func inHalves(t *testing.T, g *headgatetest.Instance, first string, meanwhile func(), second string) string {
+	t.Helper()
 	connection := headgatetest.Dial(t, g.HTTP)
 	defer connection.Close()
-	fmt.Fprintf(connection, "GET / HTTP/1.1\r\nHost: %s\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbo", host)
+	fmt.Fprint(connection, first)
 	meanwhile()
-	fmt.Fprint(connection, "dy")
+	fmt.Fprint(connection, second)
 	answer, err := io.ReadAll(connection)
 	if err != nil {
 		t.Fatal(err)
@@ -170,8 +185,9 @@ func late(t *testing.T, g *headgatetest.Instance, host string, meanwhile func())
 func TestShortcutsAndLateBodies(t *testing.T) {
 	t.Parallel()
 	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Manifests: served("a", headgatetest.StartEcho(t, "a")) + served("b", headgatetest.StartEcho(t, "b")) +
-		headgatetest.Ingress("a", "a.test", "/", "a") + headgatetest.Ingress("b", "b.test", "/", "b")})
-	for _, host := range []string{"a.test", "b.test"} {
+		headgatetest.Ingress("a", "a.test", "/", "a") + headgatetest.Ingress("b", "b.test", "/", "b") +
+		headgatetest.Ingress("profile", "profile.test", "/", "a", "proxy-buffer-size: 16k")})
+	for _, host := range []string{"a.test", "b.test", "profile.test", "profile.test"} {
 		g.Get(host, "/").WantStatus(t, 200)
 	}
 	for name, c := range map[string]struct {
@@ -183,8 +199,12 @@ func TestShortcutsAndLateBodies(t *testing.T) {
 		"a failed request": {func() { g.Do(headgatetest.Request{Host: "b.test", Method: "PUT"}).WantStatus(t, 200) }, "HTTP/1.1 200 OK"},
 		"new endpoints":    {func() { g.Apply(served("a", headgatetest.StartEcho(t, "new"))) }, "HTTP/1.1 200 OK"},
 	} {
-		if got := late(t, g, "a.test", c.meanwhile); got != c.want {
-			t.Errorf("%s meanwhile: %q, want %q", name, got, c.want)
+		for _, host := range []string{"a.test", "profile.test"} {
+			for _, send := range []func(*testing.T, *headgatetest.Instance, string, func()) string{late, lateChunks} {
+				if got := send(t, g, host, c.meanwhile); got != c.want {
+					t.Errorf("%s: %s meanwhile: %q, want %q", host, name, got, c.want)
+				}
+			}
 		}
 	}
 	// Without a shortcut it would have its table.
@@ -196,6 +216,37 @@ func TestShortcutsAndLateBodies(t *testing.T) {
 	if !strings.Contains(got, " 50") {
 		t.Errorf("a guard meanwhile: %q, want an error", got)
 	}
+}
+
+// A jump takes a request past NGINX's comparison of its length with the limit.
+func TestShortcutsAndLongBodies(t *testing.T) {
+	t.Parallel()
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Manifests: served("a", headgatetest.StartEcho(t, "a")) +
+		headgatetest.Ingress("plain", "plain.test", "/", "a") + headgatetest.Ingress("profile", "profile.test", "/", "a", "proxy-buffer-size: 16k")})
+	for _, host := range []string{"plain.test", "profile.test"} {
+		for _, method := range []string{"GET", "POST"} {
+			for range 2 {
+				g.Get(host, "/").WantStatus(t, 200)
+				if got := announced(t, g, method, host, 2<<20); got != "HTTP/1.1 413 Request Entity Too Large" {
+					t.Errorf("%s %s with 2 MiB: %q, want 413", method, host, got)
+				}
+			}
+			g.Do(headgatetest.Request{Method: method, Host: host, Body: strings.NewReader("body")}).WantStatus(t, 200)
+		}
+	}
+}
+
+// announced sends a request's header, and returns the answer's first line.
+func announced(t *testing.T, g *headgatetest.Instance, method, host string, length int) string {
+	t.Helper()
+	connection := headgatetest.Dial(t, g.HTTP)
+	defer connection.Close()
+	fmt.Fprintf(connection, "%s / HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n\r\n", method, host, length)
+	line, err := bufio.NewReader(connection).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(line)
 }
 
 // The access log names the backend, by a shortcut too.

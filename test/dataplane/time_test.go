@@ -33,6 +33,8 @@ type attack struct {
 	header http.Header
 	// vary is put behind the names of hosts, so that each is another one.
 	vary bool
+	// among is for how many hosts, in turn, whose number is in the name.
+	among int64
 }
 
 // run sends requests from four clients until the test's part is over, and returns how
@@ -56,6 +58,9 @@ func (a attack) run(t *testing.T, g *headgatetest.Instance) (stop func() map[int
 				r.Host, r.Header = a.host, a.header.Clone()
 				if a.vary {
 					r.Host = fmt.Sprintf("%s%d.test", a.host, number.Add(1))
+				}
+				if a.among > 0 {
+					r.Host = fmt.Sprintf(a.host, number.Add(1)%a.among)
 				}
 				answer, err := client.Do(r)
 				if err != nil {
@@ -114,11 +119,12 @@ func TestExpressionsAreTheirOwners(t *testing.T) {
 		"long paths": {ruled("evil", append(paths[:4:4], "", useRegex)...), attack{host: "evil.test", path: longer}},
 		"names":      {names.String(), attack{host: strings.Repeat("a", 220), path: "/", vary: true}},
 		"canary": {
-			ruled("evil", "evil.test Prefix / a") + ruled("canary", "evil.test Prefix / a", "", "canary: true", "canary-by-header: x-a", "canary-by-header-pattern: "+costly(0)),
+			ruled("evil", "evil.test Prefix / a") + served("b", backend) +
+				ruled("canary", "evil.test Prefix / b", "", "canary: true", "canary-by-header: x-a", "canary-by-header-pattern: ^"+costly(0)),
 			attack{host: "evil.test", path: "/", header: http.Header{"X-A": {strings.Repeat("a", 7900) + "Q0123456789"}}},
 		},
 		"rewrite": {
-			ruled("evil", "evil.test ImplementationSpecific /(a|b)*"+costly(0)+"|/a a", "", "rewrite-target: /$1"),
+			ruled("evil", "evil.test ImplementationSpecific /"+strings.TrimSuffix(costly(0), "Q0")+"(a*)Q0 a", "", "rewrite-target: /$1"),
 			attack{host: "evil.test", path: "/" + strings.Repeat("a", 4000) + "Q0123456789"},
 		},
 	} {
@@ -147,10 +153,10 @@ func TestExpressionsAreTheirOwners(t *testing.T) {
 			if n := strings.Count(g.Log.String(), line); n < 1 || n > 2 {
 				t.Errorf("the log has %d lines that say whose expressions take long", n)
 			}
-			if n := g.State().Refusals["evil"]; n == 0 || len(g.State().Refusals) != 1 {
-				t.Errorf("refusals: %v", g.State().Refusals)
+			if refusals := g.State().Refusals; refusals["regex"]["evil"] == 0 || len(refusals) != 1 || len(refusals["regex"]) != 1 {
+				t.Errorf("refusals: %v", refusals)
 			}
-			if n, err := testutil.GatherAndCount(g.Metrics.Registry, "headgate_regex_refusals_total"); n != 1 || err != nil {
+			if n, err := testutil.GatherAndCount(g.Metrics.Registry, "headgate_refusals_total"); n != 1 || err != nil {
 				t.Errorf("the metric has %d namespaces: %v", n, err)
 			}
 		})
@@ -174,11 +180,17 @@ func TestExpressionsFailForTheirOwners(t *testing.T) {
 	for range 5 {
 		g.Get("own.test", exploding).WantStatus(t, 500)
 	}
+	headgatetest.Eventually(t, "there is a finding", func() bool { return g.Value(g.Metrics.Findings.WithLabelValues("GivenUp")) == 1 })
+	if want := fmt.Sprintf(`host shared.test: the regular expression \"^%s\" took`, bomb); !strings.Contains(g.Log.String(), want) || !strings.Contains(g.Log.String(), "object=ingress/evil/evil") {
+		t.Errorf("the log has no %s of ingress/evil/evil:\n%s", want, g.Log)
+	}
 	g.Get("own.test", "/b").WantStatus(t, 200)
 	// There is one for the first failure and one for the last, and one a second at most.
 	if n := strings.Count(g.Log.String(), "host shared.test: match ^"+bomb); n != 1 && n != 2 {
 		t.Errorf("the log has %d lines about the pattern, want 1 or 2:\n%s", n, g.Log)
 	}
+	g.Apply(inNamespace("evil", ruled("evil", "shared.test ImplementationSpecific /(b[a-z]) a", "", useRegex)))
+	headgatetest.Eventually(t, "the finding is resolved", func() bool { return g.Value(g.Metrics.Findings.WithLabelValues("GivenUp")) == 0 })
 }
 
 // Long paths are not compared with expressions. That ends only requests that might go to

@@ -93,13 +93,13 @@ func manyCertificates(t *testing.T, profile model.Profile, n int) []unit.Change 
 	t.Helper()
 	var entries []unit.Change
 	add := func(u unit.Unit) {
-		entries = append(entries, unit.Change{Kind: u.Kind, Name: u.Name, Needs: 1, Version: u.Version, Payload: u.Payload})
+		entries = append(entries, unit.Change{Kind: u.Kind, Name: u.Name, Needs: 1, Version: u.Version, Owner: u.Owner, Payload: u.Payload})
 	}
 	add(unit.FromHost(model.Host{Name: "all", Routes: []model.Route{{Kind: model.Prefix, Path: "/", Profile: profile}}}))
 	pair := headgatetest.NewKeyPair(t, "any", "*.test")
 	for i := range n {
 		name, hash := fmt.Sprintf("%d.test", i), strconv.Itoa(i)
-		add(unit.FromCertificate("", model.Certificate{Hash: hash, Chain: []byte(pair.Certificate), Key: model.PrivateKey(pair.Key)}))
+		add(unit.FromCertificate("", "", model.Certificate{Hash: hash, Chain: []byte(pair.Certificate), Key: model.PrivateKey(pair.Key)}))
 		add(unit.FromName(model.Name{Name: name, Host: "all", HasTLS: true, Certificate: hash}))
 	}
 	return entries

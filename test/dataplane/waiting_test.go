@@ -107,6 +107,14 @@ func TestReloadStorm(t *testing.T) {
 	if n := g.Value(g.Metrics.Findings.WithLabelValues("Waits")); n != 1 {
 		t.Errorf("%d findings about hosts that wait", n)
 	}
+	// An administrator's monitoring is not to notice.
+	headgatetest.Eventually(t, "all but that host is applied", g.Applied)
+	if g.Synced() {
+		t.Error("a host waits, and everything is said to be served")
+	}
+	if err := g.Check(t.Context()); err != nil {
+		t.Errorf("not ready: %v", err)
+	}
 
 	// The administrator need not wait, and takes along what waits.
 	g.Put(headgatetest.Config("keep-alive-requests: 100007"))

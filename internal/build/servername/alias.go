@@ -109,7 +109,7 @@ func (b *Builder) regexes(claims []claim, v View) (names []model.Name, fs []find
 			text = "~" + pattern.Text()
 		}
 		texts[c.Name.Name] = text
-		c.Name.Name, c.Name.Namespace = text, c.owner.Namespace
+		c.Name.Name, c.Name.Namespace, c.Name.Ingress = text, c.owner.Namespace, c.owner.Name
 		names = append(names, c.Name)
 	}
 	b.expressions = texts

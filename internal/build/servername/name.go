@@ -73,6 +73,7 @@ func (b *Builder) Name(name string, v View) (n model.Name, certificate *model.Ce
 	if holder == nil {
 		return model.Name{}, nil, false, finding.Sort(fs)
 	}
+	n.Namespace = holder.Namespace
 	if v.OwnHosts() {
 		if owner := v.Owner(name).Ingress; owner != nil {
 			n.Owner = owner.Namespace

@@ -58,7 +58,7 @@ func Refused(name string, v View, r *setting.Reader, claims ...spec.Claim) []fin
 			Effect: effect(name, s.Claim),
 		})
 	}
-	for _, p := range asking {
+	for _, p := range asking.list {
 		fs = append(fs, finding.Finding{
 			Object: spec.ObjectName(owner.Ingress), Field: field(owner.Ingress, at, v, r), Code: finding.HostOwned,
 			Message: fmt.Sprintf("%s, of another namespace, asks for %s", p, Title(name)),
@@ -128,17 +128,24 @@ func (p party) String() string {
 	return fmt.Sprintf("%s (and %d more of its namespace)", spec.ObjectName(p.first), p.more)
 }
 
-type parties []party
+// parties are in the order of their first Ingresses.
+type parties struct {
+	list []party
+	at   map[string]int // by namespace
+}
 
-// add takes time for each namespace, of which few ask for one name.
-func (list *parties) add(ing *networkingv1.Ingress) {
-	for i := range *list {
-		if (*list)[i].namespace == ing.Namespace {
-			(*list)[i].more++
-			return
-		}
+// add reports whether the Ingress is the first one of its namespace.
+func (p *parties) add(ing *networkingv1.Ingress) (first bool) {
+	if i, known := p.at[ing.Namespace]; known {
+		p.list[i].more++
+		return false
 	}
-	*list = append(*list, party{namespace: ing.Namespace, first: ing})
+	if p.at == nil {
+		p.at = map[string]int{}
+	}
+	p.at[ing.Namespace] = len(p.list)
+	p.list = append(p.list, party{namespace: ing.Namespace, first: ing})
+	return true
 }
 
 // A Taking is what an Ingress does to a name of another namespace, where names belong to
@@ -157,16 +164,18 @@ type Taking struct {
 func Taken(owner *networkingv1.Ingress, ownersField string, takings []Taking) []finding.Finding {
 	var fs []finding.Finding
 	var taking parties
+	var firsts []Taking
 	for _, t := range takings {
-		taking.add(t.Ingress)
+		if taking.add(t.Ingress) {
+			firsts = append(firsts, t)
+		}
 		fs = append(fs, finding.Finding{
 			Object: spec.ObjectName(t.Ingress), Field: t.Field, Code: finding.HostShared,
 			Message: fmt.Sprintf("this Ingress %s, which belongs to %s of another namespace", t.What, spec.ObjectName(owner)), Effect: t.Effect,
 		})
 	}
-	for _, p := range taking {
-		at := slices.IndexFunc(takings, func(t Taking) bool { return t.Ingress == p.first })
-		first := takings[at]
+	for i, p := range taking.list {
+		first := firsts[i]
 		fs = append(fs, finding.Finding{
 			Object: spec.ObjectName(owner), Field: ownersField, Code: finding.HostShared,
 			Message: fmt.Sprintf("%s, of another namespace, %s", p, first.What), Effect: first.Effect,

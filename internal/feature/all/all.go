@@ -4,6 +4,7 @@ package all
 import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/answerrewrite"
+	"github.com/headgate/headgate/internal/feature/balancing"
 	"github.com/headgate/headgate/internal/feature/basicauth"
 	"github.com/headgate/headgate/internal/feature/canary"
 	"github.com/headgate/headgate/internal/feature/cors"
@@ -40,6 +41,7 @@ func Features() []feature.Feature {
 		canary.Feature(),
 		defaultbackend.Feature(),
 		serviceupstream.Feature(),
+		balancing.Feature(),
 		unsupported.Feature(),
 		satisfy.Feature(),
 		basicauth.Feature(),

@@ -45,7 +45,7 @@ var asked = [][2]string{
 // makes no routes: "/" of its host then falls to the next Ingress.
 var (
 	wholeHost    = []string{"use-regex", "rewrite-target", "app-root", "canary"}
-	wholeBackend = []string{"service-upstream"}
+	wholeBackend = []string{"service-upstream", "load-balance", "upstream-hash-by", "upstream-hash-by-subset", "upstream-hash-by-subset-size"}
 )
 
 // TestAnnotationsStayAtHome gives one Ingress each annotation with each value,

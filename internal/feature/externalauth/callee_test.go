@@ -35,7 +35,7 @@ func TestWhoIsAsked(t *testing.T) {
 		Manifests: app(t) + headgatetest.Service("auth") + headgatetest.Endpoints("auth", inside.at) +
 			guardedBy("v4", "http://"+plain.at+"/cookie") +
 			guardedBy("v6", "http://[::1]:"+v6.port()+"/cookie") +
-			guardedBy("tls", "https://127.0.0.1:"+secure.port()+"/cookie") +
+			guardedBy("tls", "https://127.0.0.1:"+secure.port()+"/cookie") + headgatetest.Config("auth-url-ca: off") +
 			guardedBy("name", "http://auth.example:"+plain.port()+"/cookie") +
 			guardedBy("tlsname", "https://tls.example:"+secure.port()+"/cookie") +
 			guardedBy("service", "http://auth.default.svc.cluster.local/cookie") +

@@ -58,6 +58,36 @@ unsigned char *SHA256(const unsigned char *d, size_t n, unsigned char *md);
 local HASH_BYTES = 32
 local hash = ffi.new("unsigned char[?]", HASH_BYTES)
 
+-- The number of values that a worker remembers of each kind.
+local MAX_REMEMBERED = 256
+
+
+-- memoize(memo, key, value) -> the value, which memo.values has from then on. If there
+-- are too many, all others are forgotten.
+local function memoize(memo, key, value)
+    if memo.count == MAX_REMEMBERED then
+        memo.values, memo.count = {}, 0
+    end
+    memo.values[key], memo.count = value, memo.count + 1
+    return value
+end
+
+
+-- The hashes of texts that this worker had last: each costs a call of the TLS library.
+local LONGEST_HASHED = 1024
+local hashed = { values = {}, count = 0 }
+
+
+local function hash_of(text)
+    local known = hashed.values[text]
+    if known then
+        return known
+    end
+    ffi.C.SHA256(text, #text, hash)
+    local made = ffi.string(hash, HASH_BYTES)
+    return #text <= LONGEST_HASHED and memoize(hashed, text, made) or made
+end
+
 
 -- passes reports whether a status of the auth service allows the request, as it does
 -- for NGINX.
@@ -70,35 +100,22 @@ end
 -- policy says, and never stands for two routes or two hosts. As in
 -- ingress-nginx, a route's own path shares nothing with what lies below it.
 local function key_of(policy, request)
-    local route = request.route
-    local text = table_concat({
-        policy.version, request.host_name, #request.name.host, request.name.host, #route.identity, route.identity,
-        request.path == route.path and "itself" or "below",
-        template.fill_key(policy.cache.key, request),
-    }, "\n")
-    ffi.C.SHA256(text, #text, hash)
-    return ffi.string(hash, HASH_BYTES)
+    local route, host, identity = request.route, request.name.host, request.route.identity
+    return hash_of(policy.version .. "\n" .. request.host_name .. "\n" .. #host .. "\n" .. host
+        .. "\n" .. #identity .. "\n" .. identity .. (request.path == route.path and "\nitself\n" or "\nbelow\n")
+        .. template.fill_key(policy.cache.key, request))
 end
 
 
 -- Cached responses that this worker has decoded, by their text. They are shared by
 -- requests: a cached one has no cookies, and nothing else of it is changed.
-local MAX_DECODED = 256
-local decoded, decoded_count = {}, 0
+local decoded = { values = {}, count = 0 }
 
 
 -- cached(key) -> the response that is cached under a key, nil if none is.
 local function cached(key)
     local text = answers:get(key)
-    local verdict = text and decoded[text]
-    if text and not verdict then
-        verdict = cjson.decode(text)
-        if decoded_count == MAX_DECODED then
-            decoded, decoded_count = {}, 0
-        end
-        decoded[text], decoded_count = verdict, decoded_count + 1
-    end
-    return verdict
+    return text and (decoded.values[text] or memoize(decoded, text, cjson.decode(text)))
 end
 
 
@@ -208,7 +225,7 @@ function _M.before_exec(policy, request)
     local host = policy.call.host or request.host_name
     local variables = {
         hg_call_host = host,
-        hg_call_name = host,
+        hg_call_name = policy.call.name or host,
         hg_call_uri = request.calls.check.uri,
         hg_call_header_x_headgate_checks = checks and checks .. " " .. policy.id or policy.id,
         hg_call_header_x_original_url = scheme .. "://" .. requests.authority(request) .. uri,

@@ -38,7 +38,7 @@ var (
 
 	authURL = feature.Setting[target]{
 		Annotation: "auth-url", Parse: parseURL, OnInvalid: feature.Deny, Risk: feature.High,
-		Doc: "The URL of the auth service, which authenticates each request. The status 2xx allows the request, 401 and 403 are returned to the client, and with any other status the client gets 500.",
+		Doc: "The URL of the auth service, which authenticates each request. The status 2xx allows the request, 401 and 403 are returned to the client, and with any other status the client gets 500. With https, the certificate of a service outside the cluster is verified (key auth-url-ca).",
 	}
 	globalAuthURL = func() feature.Setting[target] {
 		s := everywhere(authURL, takesGlobal)
@@ -154,9 +154,10 @@ func Feature() feature.Feature {
 		Name: name,
 		Doc:  "Authenticates requests with an external auth service.",
 		Settings: append(append(own.list(), global.list()...),
-			enableGlobal, proxyHeaders, keepalive, keepaliveRequests, keepaliveTimeout, keepaliveShareVars),
-		Route: route,
-		Calls: calls,
+			enableGlobal, authURLCA, proxyHeaders, keepalive, keepaliveRequests, keepaliveTimeout, keepaliveShareVars),
+		Route:   route,
+		Process: process,
+		Calls:   calls,
 		Predict: feature.Predictions{feature.AuthPhase: feature.MayAnswer(
 			"the auth service is called first, and may deny the request: 401, 403, 302 to auth-signin, " +
 				"or 500 if it fails (auth-url or global-auth-url)",
@@ -198,10 +199,6 @@ func route(v feature.Values, out *feature.RouteOut) {
 	if !ok {
 		return
 	}
-	out.Route.Variant.HeaderFilter = true
-	out.Route.Variant.Check = model.CheckHTTP
-	if p.Call.Secure {
-		out.Route.Variant.Check = model.CheckHTTPS
-	}
+	out.Route.Variant = model.Variant{HeaderFilter: true, Check: p.check}
 	feature.Add(out.Route, name, p)
 }

@@ -34,6 +34,7 @@ type policy struct {
 	Always  bool             `json:"always_cookies,omitempty"`
 	SignIn  feature.Template `json:"sign_in,omitempty"`
 	Cache   *cache           `json:"cache,omitempty"`
+	check   model.Check
 }
 
 // callee is the target of the call: an endpoint of the backend, or this NGINX.
@@ -41,8 +42,10 @@ type callee struct {
 	Secure  bool   `json:"secure,omitempty"`
 	Own     bool   `json:"own,omitempty"`
 	Backend string `json:"backend,omitempty"`
-	// Host is sent as Host and by SNI; empty for the host of the request.
+	// Host is sent as Host; empty for the host of the request. Name is sent by SNI, and
+	// is in the certificate; empty if it is the Host.
 	Host string `json:"host,omitempty"`
+	Name string `json:"name,omitempty"`
 }
 
 type cache struct {
@@ -66,6 +69,9 @@ func (s settings) policy(v feature.Values, out *feature.RouteOut) (policy, bool)
 	if p.Call, ok = s.callee(out, url.call); !ok {
 		return policy{}, false
 	}
+	if p.check, ok = s.check(v, out, p.Call); !ok {
+		return policy{}, false
+	}
 	if key := s.cacheKey.Get(v); len(key) > 0 {
 		p.Cache = &cache{key, s.cacheFor.Get(v)}
 	}
@@ -80,6 +86,10 @@ func (s settings) policy(v feature.Values, out *feature.RouteOut) (policy, bool)
 	text, err := json.Marshal(p)
 	if err != nil {
 		panic(fmt.Sprintf("externalauth: a policy that is not plain data: %v", err))
+	}
+	if p.check == model.CheckVerified {
+		// Nothing that another service said may be kept.
+		text = append(append(text, "verified"...), authURLCA.Get(v).bundle...)
 	}
 	p.Version = hash(string(text))
 	return p, ok
@@ -96,6 +106,9 @@ func (s settings) callee(out *feature.RouteOut, call model.Call) (callee, bool) 
 	to := callee{Secure: call.Secure, Host: call.Host}
 	if !call.SameHost {
 		to.Backend = call.Backend()
+		if name, dotted := strings.CutSuffix(call.Host, "."); dotted {
+			to.Name = name
+		}
 		return to, true
 	}
 	host := out.Host

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/resource"
 )
 
@@ -16,8 +17,8 @@ var callHeaders = []string{
 	"X-Forwarded-Uri", "X-Headgate-Checks", "X-Original-URI", "X-Original-URL", "X-Scheme",
 }
 
-// resources are the locations of the call to the service, by http and by https, and
-// the cache of its responses.
+// resources are the locations of the call to the service, one for each check, and the
+// cache of its responses.
 func resources() resource.Resources {
 	variable := func(name string) resource.Variable {
 		return resource.Variable{Name: resource.NewName("hg_call_" + name)}
@@ -44,17 +45,25 @@ func resources() resource.Resources {
 		headers[header] = resource.VariableValue(v.Name.String())
 	}
 	for _, scheme := range []string{"http", "https"} {
-		upstream := resource.Upstream{
+		r.Upstreams = append(r.Upstreams, resource.Upstream{
 			Name: resource.NewName("hg_check_" + scheme), Balancer: resource.NewHandler("headgate.call", "balance"), Keeps: scheme == "http",
+		})
+	}
+	plain, secure := r.Upstreams[0].Name, r.Upstreams[1].Name
+	for _, check := range []model.Check{model.CheckHTTP, model.CheckHTTPS, model.CheckVerified} {
+		upstream := secure
+		if check == model.CheckHTTP {
+			upstream = plain
 		}
 		location := resource.Location{
-			Name: resource.NewName("_check_" + scheme), Upstream: upstream.Name, TLS: scheme == "https", ServerName: name.Name,
+			Name: resource.NewName("_check_" + check.String()), Upstream: upstream, TLS: upstream == secure, ServerName: name.Name,
+			Verify: check == model.CheckVerified,
 			Method: method.Name, Target: target.Name, HeaderFilter: resource.NewHandler("headgate.access", "auth_response"),
 		}
 		for _, header := range slices.Sorted(maps.Keys(headers)) {
 			location.Headers = append(location.Headers, resource.Header{Name: resource.NewWord(header), Value: headers[header]})
 		}
-		r.Upstreams, r.Locations = append(r.Upstreams, upstream), append(r.Locations, location)
+		r.Locations = append(r.Locations, location)
 	}
 	return r
 }

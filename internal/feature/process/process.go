@@ -71,7 +71,7 @@ var (
 	}
 	backendConnections = feature.Setting[int]{
 		Key: "upstream-keepalive-connections", Default: 320, Parse: feature.Int(0, maxConnections), Scope: feature.ScopeProcess,
-		Doc: "Maximum number of idle connections to endpoints that a worker keeps open. 0 keeps none.",
+		Doc: "Number of idle connections to endpoints that a worker has room for. It keeps up to 8 times as many, and at most 4096 or this number, so that namespaces with many endpoints do not push out those of others. 0 keeps none.",
 	}
 	backendRequests = feature.Setting[int]{
 		Key: "upstream-keepalive-requests", Default: 10000, Parse: feature.Int(1, maxConnections), Scope: feature.ScopeProcess,

@@ -30,13 +30,19 @@ local function stop(what)
 end
 
 
+local function version_of(payload)
+    return "0 " .. revision .. " " .. revision .. " " .. #payload .. " "
+end
+
+
 local function memory()
     return {
         revision = function() return revision end,
         flag = function(name) return name == "loaded" end,
-        version = function(key) return payloads[key] and "0 " .. revision end,
-        payload = function(key) return payloads[key], "0 " .. revision end,
+        version = function(key) return payloads[key] and version_of(payloads[key]) end,
+        payload = function(key) return payloads[key], payloads[key] and version_of(payloads[key]) end,
         count_refusal = function() end,
+        note_given_up = function() end,
     }
 end
 

@@ -3,19 +3,22 @@
 -- A picker chooses the endpoint of each try. Its module has
 --   new(settings, backend, before) -> picker
 --     settings: what the backend's picker has in the model; nil if it has none
---     backend: { addresses, ports, count }, see backend.lua
+--     backend: { endpoints, addresses, ports, count }, see backend.lua
 --     before: the picker that this worker had for the backend, by the same module,
 --       when the unit changed; nil if there is none. It may be returned again.
 -- and a picker
 --   pick(request, tried) -> index of an endpoint, 1 to backend.count
 --     tried: nil for a request's first try, else a set of the indexes that were
 --       tried. There is at least one endpoint. It must not end the request.
+--   weight, if it holds much: what that adds to the packed bytes of the backend's unit
 --   done(index, status, connect_time, response_time), if it needs it: the outcome
 --     of each try when the request is over; nil for what is not known. Requests of
 --     such backends pass through a location with a log phase, others need none.
 --
 -- A picker belongs to one worker. Workers share state in a dictionary that the feature
 -- declares.
+local list = require "headgate.list"
+
 local _M = {}
 
 local math_random = math.random
@@ -25,21 +28,8 @@ local methods = {}
 local meta = { __index = methods }
 
 
-local function same(a, b)
-    if #a ~= #b then
-        return false
-    end
-    for i = 1, #a do
-        if a[i] ~= b[i] then
-            return false
-        end
-    end
-    return true
-end
-
-
 function _M.new(_, backend, before)
-    if before and same(before.backend.addresses, backend.addresses) and same(before.backend.ports, backend.ports) then
+    if before and list.equal(before.backend.endpoints, backend.endpoints) then
         before.backend = backend
         return before
     end

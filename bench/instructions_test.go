@@ -1,0 +1,59 @@
+package main
+
+import (
+	"io"
+	"maps"
+	"strings"
+	"testing"
+)
+
+func TestCompareInstructions(t *testing.T) {
+	table := Instructions{NGINX: "1.22.1", ByHand: 30000, Kinds: map[string]float64{}}
+	for _, kind := range requestKinds() {
+		table.Kinds[kind.name] = 40000
+	}
+	counted := func(byHand, first float64) Instructions {
+		c := Instructions{NGINX: table.NGINX, ByHand: byHand, Kinds: maps.Clone(table.Kinds)}
+		for name := range c.Kinds {
+			c.Kinds[name] *= byHand / table.ByHand
+		}
+		c.Kinds["one host"] = first
+		return c
+	}
+	for name, c := range map[string]struct {
+		counted Instructions
+		fails   bool
+	}{
+		"the same":                   {counted(30000, 40000), false},
+		"1 % more":                   {counted(30000, 40400), false},
+		"3 % more":                   {counted(30000, 41200), true},
+		"3 % less":                   {counted(30000, 38800), true},
+		"all of another library":     {counted(33000, 44000), false},
+		"more by another library":    {counted(33000, 45500), true},
+		"no count":                   {counted(30000, 0), true},
+		"nothing counted by hand":    {counted(0, 0), true},
+		"3 % more, of another NGINX": {Instructions{NGINX: "1.26.3", ByHand: 30000, Kinds: counted(30000, 41200).Kinds}, false},
+		"no kinds":                   {Instructions{NGINX: table.NGINX, ByHand: 30000}, true},
+	} {
+		err := table.compare(c.counted, io.Discard)
+		if (err != nil) != c.fails {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err != nil && !strings.Contains(err.Error(), "-instructions -update") {
+			t.Errorf("%s: %q does not say how to write the table", name, err)
+		}
+	}
+	high, low := counted(30000, 41500), counted(33000, 44100)
+	if err := table.compare(nearest(table, []Instructions{high, low}), io.Discard); err != nil {
+		t.Errorf("a count that is right at the second attempt: %v", err)
+	}
+	if err := table.compare(nearest(table, []Instructions{high, high}), io.Discard); err == nil {
+		t.Error("a count that is wrong at both attempts passes")
+	}
+	if got := medians([]Instructions{counted(30000, 1), counted(33000, 3), counted(31000, 2)}); got.ByHand != 31000 || got.Kinds["one host"] != 2 {
+		t.Errorf("medians: %v", got)
+	}
+	if err := (Instructions{NGINX: table.NGINX, ByHand: 30000}).compare(table, io.Discard); err == nil {
+		t.Error("a kind that is not in the table passes")
+	}
+}

@@ -1,0 +1,10 @@
+package balancing_test
+
+import (
+	"testing"
+
+	"github.com/headgate/headgate/internal/feature/balancing"
+	"github.com/headgate/headgate/internal/featuretest"
+)
+
+func TestGolden(t *testing.T) { featuretest.Golden(t, balancing.Feature()) }

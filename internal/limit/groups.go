@@ -1,0 +1,151 @@
+package limit
+
+// Files that have several limits.
+const (
+	nginxConf   = "internal/plan/nginx.conf.tmpl"
+	budgetLua   = "lua/headgate/budget.lua"
+	patternsLua = "lua/headgate/patterns.lua"
+	hostLua     = "lua/headgate/host.lua"
+	unitsLua    = "lua/headgate/units.lua"
+	logLua      = "lua/headgate/log.lua"
+	passwordLua = "internal/feature/basicauth/password.lua"
+	pcreGo      = "internal/pcre/pattern.go"
+	processGo   = "internal/feature/process/process.go"
+	certificate = "internal/build/certificate/parse.go"
+	eventGo     = "internal/event/event.go"
+)
+
+// Groups are all limits.
+func Groups() []Group {
+	return []Group{
+		{"Time of regular expressions", "", []Limit{
+			{
+				"Time of a namespace's expressions, a second", "namespace and worker", text(budgetLua, `EXPRESSIONS = \{\s+rate = ([0-9.]+)`, seconds), "",
+				"requests that need its expressions are answered 503; an alias does not match, a canary is not selected; metric `headgate_refusals_total`, one line a minute in the log", "A1, A6",
+			},
+			{"The same at once", "namespace and worker", text(budgetLua, `EXPRESSIONS = \{\s+rate = [0-9.]+, burst = ([0-9.]+)`, seconds), "", "the same", "A1, A6"},
+			{"Time that is not counted", "request", constant(budgetLua, "FREE", seconds), "", "it is counted", ""},
+			{"Steps of a match", "match", constant(pcreGo, "MatchLimit", count), "", "the expression fails: 500, unless the next route belongs to another namespace", "A1, A4"},
+			{"Stack of a match", "match", constant(pcreGo, "JITStack", bytes), "", "the same", "A4"},
+			{"Failures until an expression does not end requests for other namespaces any more", "expression and worker", constant(budgetLua, "MAX_STRIKES", count), "", "it is tried only where its own namespace is concerned; `GivenUp`", "A4"},
+			{"Length of a path that is compared with expressions", "request", constant(hostLua, "MAX_PATH", bytes), "", "414, unless the next route belongs to another namespace", "A1"},
+			{"Time of an alias that is an expression", "match", constant(patternsLua, "SLOW", seconds), "", "counts as a failure", "A6"},
+			{"Failures until an alias is not tried any more", "alias and worker", constant(budgetLua, "MAX_STRIKES", count), "", "the alias has no effect until aliases change; two lines in the log; `GivenUp`", "A6"},
+			{"Names whose result is remembered", "worker", constant(patternsLua, "MAX_REMEMBERED", count), "", "all are forgotten", "A6"},
+			{"Length of a name that is compared with aliases", "request or handshake", constant(patternsLua, "LONGEST", bytes), "", "it is unknown", "A6"},
+			{"Time for which a name is unknown after its expressions were not tried", "name and worker", constant(patternsLua, "SKIPPED", seconds), "", "it is looked up again", "A6"},
+		}},
+		{"Regular expressions", "They are checked when an Ingress is read.", []Limit{
+			{"Paths that are more than plain text", "host", constant("internal/build/pattern.go", "maxHostExpressions", count), "", "the younger paths are not served; `TooMany`", "A1, A2"},
+			{"Compiled size of these", "host", constant("internal/build/pattern.go", "maxHostExpressionBytes", bytes), "", "the same", "A1"},
+			{"Length of an expression", "expression", constant(pcreGo, "MaxLength", bytes), "", "the path or value is rejected; `InvalidValue`", ""},
+			{"Groups", "expression", constant(pcreGo, "MaxGroups", count), "", "the same", ""},
+			{"Compiled size", "expression", constant(pcreGo, "maxCompiled", bytes), "", "the same", ""},
+			{"Expressions among the aliases", "Ingress", constant("internal/feature/serveralias/serveralias.go", "maxExpressions", count), "", "the aliases of the Ingress have no effect; `InvalidValue`", "A6"},
+			{"The same", "namespace", constant("internal/build/servername/alias.go", "maxNamespaceExpressions", count), "", "the younger ones have no effect; `TooMany`", "A6"},
+			{"The same", "instance", constant("internal/build/servername/alias.go", "maxExpressions", count), "", "the same", "A6"},
+			{"Expressions that are kept compiled", "worker", text(nginxConf, `lua_regex_cache_max_entries (\d+);`, count), "", "those used least recently are compiled again at each match", ""},
+		}},
+		{"Hosts and canaries", "", []Limit{
+			{"Paths", "host", constant("internal/model/limits.go", "MaxHostRoutes", count), "", "the paths of the oldest Ingresses are served, the others answer 503; `TooMany`", "A2, A7"},
+			{"Packed size", "host", constant("internal/model/limits.go", "MaxHostBytes", bytes), "", "the same", "A7"},
+			{"Paths beyond these that are denied one by one", "host", constant("internal/model/limits.go", "MaxHostDenials", count), "", "a shorter path of the same namespace answers 503 for them", "A7"},
+			{"Auth services on the host itself that are compared with its expressions", "host", constant("internal/model/limits.go", "MaxHostCalls", count), "", "further ones are asked at the addresses of the name", "A2"},
+			{"Processor time of a turn in which hosts are built", "instance", constant("internal/controller/backlog.go", "turn", duration), "", "changes that have arrived are taken first, then other namespaces' hosts", "A10"},
+			{"Processor time to build a host before it is dear", "host", constant("internal/controller/backlog.go", "DearBuild", duration), "", "the dear hosts that the namespace changes wait, see the next rows", "A2, A10"},
+			{"Wait, by the time that the last one took", "dear host", constant("internal/controller/backlog.go", "DearRatio", count), "", "", "A10"},
+			{"Longest wait", "dear host", constant("internal/controller/backlog.go", "LongestWait", duration), "", "", "A10"},
+			{"Aliases", "Ingress", constant("internal/feature/serveralias/serveralias.go", "maxAliases", count), "", "the aliases of the Ingress have no effect; `InvalidValue`", ""},
+			{"Canaries", "route", constant("internal/build/canary.go", "maxCanaries", count), "", "the younger canaries get no requests; `TooMany`", ""},
+			{"Namespaces in `host-shared-with`", "Ingress", constant("internal/feature/tenancy.go", "maxSharedWith", count), "", "the annotation has no effect; `InvalidValue`", ""},
+		}},
+		{"Reloads and static settings", "Changes of the ConfigMap are not limited.", []Limit{
+			{"Reloads that Ingresses cause at once", "instance", constant("internal/model/limits.go", "ReloadBurst", count), "reload-burst", "hosts wait, and are served with the nearest stricter settings; `Waits`, `headgate_reloads_held_back_total{by=\"rate\"}`", "A5, C3"},
+			{"Time until one more reload", "instance", constant("internal/model/limits.go", "ReloadInterval", duration), "reload-interval", "the same", "A5"},
+			{"Earlier generations with workers that still serve connections", "instance", constant("internal/model/limits.go", "OldGenerations", count), "reload-generations", "the same, with `by=\"generations\"`", "A5"},
+			{"Time for which old workers serve their connections", "reload", text(processGo, `Key: "worker-shutdown-timeout", Default: ([^,]+),`, duration), "worker-shutdown-timeout", "the connections are closed", "A5"},
+			{"Combinations of static settings (profiles)", "instance", constant("internal/plan/profiles.go", "maxProfiles", count), "", "namespaces have equal shares, oldest Ingresses first; other routes get the nearest stricter combination, or answer 503 if there is none; `TooMany`", "A11"},
+		}},
+		{"Memory of workers", "Decoded units take about four times their packed size. What was not used for longest is decoded again when it is needed.", []Limit{
+			{"Time to decode a namespace's hosts and certificates, a second", "namespace and worker", text(budgetLua, `DECODING = \{\s+rate = ([0-9.]+)`, seconds), "", "requests for those that the worker does not hold are answered 503; metric `headgate_refusals_total`, one line a minute in the log", "A7"},
+			{"The same at once", "namespace and worker", text(budgetLua, `DECODING = \{\s+rate = [0-9.]+, burst = ([0-9.]+)`, seconds), "", "the same", "A7"},
+			{"Time that is not counted", "host", constant(unitsLua, "FREE", seconds), "", "it is counted", "A7"},
+			{"The same", "certificate", constant(unitsLua, "FREE_CERTIFICATE", seconds), "", "it is counted", "A7"},
+			{"Packed hosts that are held decoded", "worker", text(unitsLua, `host = \{[^}]*cache\.new\((\d+) \* MEGABYTE\)`, megabytes), "", "decoded again at the next request", "A7"},
+			{"Packed names", "worker", text(unitsLua, `name = \{[^}]*cache\.new\((\d+) \* MEGABYTE\)`, megabytes), "", "the same", ""},
+			{"Packed backends", "worker", text(unitsLua, `backend = \{[^}]*cache\.new\((\d+) \* MEGABYTE\)`, megabytes), "", "the same", ""},
+			{"Packed certificates", "worker", text(unitsLua, `certificate = \{[^}]*cache\.new\((\d+) \* MEGABYTE\)`, megabytes), "", "decoded again at the next handshake", ""},
+			{"Contents (users of Secrets)", "worker", text(unitsLua, `content = \{[^}]*cache\.new\((\d+) \* MEGABYTE\)`, megabytes), "", "the same", ""},
+			{"Shared memory for units, at the start", "instance", text("internal/plan/dictionaries.go", `Units: ([^,}]+)`, bytes), "", "a larger one replaces it, with a reload", ""},
+			{"Shared memory for certificates, at the start", "instance", text("internal/plan/dictionaries.go", `Certificates: ([^,}]+)\}`, bytes), "", "the same", ""},
+			{"Its use at which it is replaced", "instance", constant("internal/plan/dictionaries.go", "fullPercent", percent), "", "", ""},
+			{"A frame of units", "push", constant("internal/dataplane/frame.go", "MaxFrame", bytes), "", "sent in parts, so that no push blocks a worker for long", ""},
+		}},
+		{"Requests", "", []Limit{
+			{"Connections", "worker", text(nginxConf, `worker_connections (\d+);`, count), "", "idle connections are closed; if there are none, new ones", ""},
+			{"Line of a request, and one header", "request", text(nginxConf, `large_client_header_buffers \d+ (\d+)k;`, kibibytes), "", "414, or 400", ""},
+			{"Buffers for request headers of this size", "request", text(nginxConf, `large_client_header_buffers (\d+) `, count), "", "400", ""},
+			{"Time for the header of a request", "request", text(processGo, `Key: "client-header-timeout", Default: ([^,]+),`, duration), "client-header-timeout", "408, and the connection is closed", ""},
+			{"Time between two reads of a body", "request", text(processGo, `Key: "client-body-timeout", Default: ([^,]+),`, duration), "client-body-timeout", "408", ""},
+			{"Requests over one client connection", "connection", text(processGo, `Key: "keep-alive-requests", Default: (\d+),`, count), "keep-alive-requests", "the connection is closed", ""},
+			{"Body", "request", text("internal/feature/proxying/proxying.go", `Key: "proxy-body-size", Default: ([^,]+),`, bytes), "proxy-body-size", "413", ""},
+			{"Part of a body that is kept in memory", "request", constant("internal/feature/proxying/proxying.go", "maxKept", bytes), "", "the rest is in a file", ""},
+			{"Tries, if an Ingress asks for more", "request", constant("internal/model/limits.go", "MaxTries", count), "", "the annotation has no effect; `InvalidValue`", ""},
+			{"Idle connections to endpoints", "worker", text(processGo, `Key: "upstream-keepalive-connections", Default: (\d+),`, count), "upstream-keepalive-connections", "the one that was not used for longest is closed", ""},
+		}},
+		{"Authentication", "", []Limit{
+			{"Threads that check passwords", "worker", constant(passwordLua, "MAX_THREADS", count), "", "checks wait", "A13"},
+			{"Checks at a time", "worker", constant(passwordLua, "MAX_RUNNING", count), "", "503", "A13"},
+			{"The same", "namespace and worker", constant(passwordLua, "MAX_OF_NAMESPACE", count), "", "503", "A13"},
+			{"The same", "Secret and worker", constant(passwordLua, "MAX_OF_USERS", count), "", "503", "A13"},
+			{"Wait for a check", "request", constant(passwordLua, "TIMEOUT", seconds), "", "503", ""},
+			{"Cost of bcrypt", "user", constant("internal/feature/basicauth/hash.go", "maxBcrypt", count), "", "the user can't log in; `InvalidValue`", "A13"},
+			{"Rounds of SHA-256 and SHA-512", "user", constant("internal/feature/basicauth/hash.go", "maxRounds", count), "", "the same", "A13"},
+			{"Length of a password", "request", constant(passwordLua, "MAX_BYTES", bytes), "", "401", ""},
+			{"The same, for `$5$` and `$6$`", "request", constant(passwordLua, "MAX_BYTES_IN_ROUNDS", bytes), "", "401", "A13"},
+			{"Size of a Secret with users", "Secret", constant("internal/feature/basicauth/basicauth.go", "maxBytes", bytes), "", "503; `TooMany`", ""},
+			{"Passwords that are remembered", "worker", constant(passwordLua, "MAX_REMEMBERED", count), "", "checked again", ""},
+			{"Time for which they are", "password", constant(passwordLua, "CACHE_SECONDS", seconds), "", "checked again", ""},
+			{"Cached responses of auth services", "instance", text("internal/feature/externalauth/resources.go", `NewName\("hg_checks"\), Size: ([^}]+)\}`, bytes), "", "the service is asked again", ""},
+			{"Headers of `auth-proxy-set-headers`", "Ingress", constant("internal/feature/externalauth/policy.go", "maxHeaders", count), "", "503; `TooMany`", ""},
+		}},
+		{"Certificates", "", []Limit{
+			{"`tls.crt`", "Secret", constant(certificate, "maxChainBytes", bytes), "", "the default certificate is served; `BadCertificate`", ""},
+			{"Certificates in it", "Secret", constant(certificate, "maxCertificates", count), "", "the same", ""},
+			{"`tls.key`", "Secret", constant(certificate, "maxKeyBytes", bytes), "", "the same", ""},
+			{"RSA key, in bits", "Secret", constant("internal/keypolicy/keypolicy.go", "maxRSABits", count), "", "the same", ""},
+			{"Issuers that are fetched for a chain", "certificate", constant("internal/source/pki/issuers.go", "maxIssuers", count), "", "the chain stays incomplete; `IncompleteChain`", ""},
+			{"Issuer's certificate or OCSP response", "fetch", constant("internal/source/pki/client.go", "maxBytes", bytes), "", "the fetch fails", ""},
+			{"Time of a fetch", "fetch", constant("internal/source/pki/client.go", "maxTime", duration), "", "the same", ""},
+			{"Time between two fetches of a response, at least", "certificate", constant("internal/source/pki/ocsp.go", "minPause", duration), "", "", ""},
+		}},
+		{"DNS names", "Of Services of type ExternalName and of auth services.", []Limit{
+			{"Addresses", "name", constant("internal/source/dns/lookup.go", "maxAddresses", count), "", "the others are not used", ""},
+			{"CNAMEs", "lookup", constant("internal/source/dns/lookup.go", "maxAliases", count), "", "the lookup fails; `Unresolved`", ""},
+			{"Time for which an answer is used, at least", "name", constant("internal/source/dns/history.go", "minTTL", duration), "", "", ""},
+			{"The same, at most", "name", constant("internal/source/dns/history.go", "maxTTL", duration), "", "it is looked up again", ""},
+			{"Time for which a change waits for new names", "change", constant("internal/controller/update.go", "namesInUpdate", duration), "", "their backends have no endpoints until they are resolved", "A2"},
+			{"Time for which a change waits for new Secrets", "change", constant("internal/controller/update.go", "secretsInUpdate", duration), "", "they are another change", ""},
+		}},
+		{"Logs, findings and Events", "", []Limit{
+			{"Lines of Lua in the error log, a second", "host, place and worker", text(logLua, `a line a second for`, one), "", "left out; the next line says how many", "C1"},
+			{"The same", "worker", constant(logLua, "LINES", count), "", "the same", "C1"},
+			{"Lines about a namespace whose time is up, a minute", "namespace", text("lua/headgate/budget.lua", `line a minute about an owner`, one), "", "left out", "A1"},
+			{"Log that waits to be written", "log", constant("internal/linequeue/linequeue.go", "MaxBytes", bytes), "", "lines are dropped and counted; no request and no change waits", "C1"},
+			{"Findings of one code", "object", constant("internal/finding/finding.go", "maxAlike", count), "", "one finding has the number of the others", ""},
+			{"Findings that are logged one by one", "change", constant("internal/tracker/tracker.go", "maxLogged", count), "", "one line has the number of the others", ""},
+			{"Namespaces that are counted by name in `headgate_refusals_total`", "instance", constant("lua/headgate/memory.lua", "MAX_REFUSED", count), "", "they are counted together", ""},
+			{"Events, a second", "instance", constant(eventGo, "perSecond", count), "", "they wait", ""},
+			{"Events at once", "instance", constant(eventGo, "burst", count), "", "the same", ""},
+			{"Events without a pause", "object", constant("internal/event/account.go", "maxBurst", count), "", "one each 5 minutes", ""},
+			{"Events that wait", "namespace", constant("internal/event/queue.go", "maxPerNamespace", count), "", "dropped", ""},
+			{"The same", "instance", constant("internal/event/queue.go", "maxWaiting", count), "", "dropped", ""},
+		}},
+		{"Folders of manifests", "They belong to the administrator: these limits are for mistakes.", []Limit{
+			{"A file", "file", constant("internal/source/file/load.go", "maxSize", bytes), "", "the last good state is served; `BadManifest`", ""},
+			{"Folders in each other", "folder", constant("internal/source/file/tree.go", "maxFolders", count), "", "not read; `BadManifest`", ""},
+			{"Nesting of a document", "document", constant("internal/source/file/manifest/yaml.go", "maxDepth", count), "", "not read; `BadManifest`", ""},
+			{"Time without a change until a file that is written in place is read", "file", constant("internal/source/file/watch.go", "quiet", duration), "", "", "C4"},
+		}},
+	}
+}
