@@ -329,34 +329,52 @@ func (l List) Strictest(p model.Profile) model.Profile {
 	return p
 }
 
-// StandsIn reports whether p may replace asked. Values without a declaration must be
-// the same.
-func (l List) StandsIn(p, asked model.Profile) bool {
-	if p.Protocol != asked.Protocol || p.TLS != asked.TLS || asked.Access && !p.Access {
-		return false
-	}
-	is, wanted := valuesOf(p), valuesOf(asked)
-	for _, d := range l {
-		if !d.standsIn(is[d.Name], wanted[d.Name]) {
-			return false
-		}
-		delete(is, d.Name)
-		delete(wanted, d.Name)
-	}
-	return len(is) == 0 && len(wanted) == 0
+// Values are those of a profile, read once to compare it with many others.
+type Values struct {
+	list    List
+	profile model.Profile
+	// of has a value for each directive of the list, and others counts the rest.
+	of     []model.ProfileValue
+	others int
 }
 
-// Distance is the difference between p and asked: for sizes, how often one must be
-// doubled to become the other. Of the profiles that may replace asked, only asked
-// itself has the distance 0.
-func (l List) Distance(p, asked model.Profile) int64 {
+// Values reads the values of p.
+func (l List) Values(p model.Profile) Values {
+	known := valuesOf(p)
+	v := Values{list: l, profile: p, of: make([]model.ProfileValue, len(l)), others: len(known)}
+	for i, d := range l {
+		value, has := known[d.Name]
+		if v.of[i] = value; has {
+			v.others--
+		}
+	}
+	return v
+}
+
+// StandIn reports whether a profile may replace the one asked for: not if either has a
+// value that is not declared.
+func (v Values) StandIn(asked Values) bool {
+	if v.profile.Protocol != asked.profile.Protocol || v.profile.TLS != asked.profile.TLS || asked.profile.Access && !v.profile.Access {
+		return false
+	}
+	for i, d := range v.list {
+		if !d.standsIn(v.of[i], asked.of[i]) {
+			return false
+		}
+	}
+	return v.others == 0 && asked.others == 0
+}
+
+// Distance is the difference to the profile asked for: for sizes, how often one must be
+// doubled to become the other. Of the profiles that may replace it, only the one asked
+// for itself has the distance 0.
+func (v Values) Distance(asked Values) int64 {
 	var distance int64
-	if p.Access != asked.Access {
+	if v.profile.Access != asked.profile.Access {
 		distance = toggled
 	}
-	is, wanted := valuesOf(p), valuesOf(asked)
-	for _, d := range l {
-		distance += d.distance(is[d.Name], wanted[d.Name])
+	for i, d := range v.list {
+		distance += d.distance(v.of[i], asked.of[i])
 	}
 	return distance
 }

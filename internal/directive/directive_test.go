@@ -31,7 +31,11 @@ func access() model.Profile {
 	return p
 }
 
-func TestStandsIn(t *testing.T) {
+func distance(l directive.List, p, asked model.Profile) int64 {
+	return l.Values(p).Distance(l.Values(asked))
+}
+
+func TestStandIn(t *testing.T) {
 	t.Parallel()
 	one, two := model.Content{Name: "a1"}, model.Content{Name: "b2"}
 	tls, grpc := with(), with()
@@ -65,7 +69,7 @@ func TestStandsIn(t *testing.T) {
 		"undeclared and asked":    {with(), with(model.ProfileValue{Name: "other", Number: 1}), false},
 		"the strictest":           {list.Strictest(with()), access(), true},
 	} {
-		if got := list.StandsIn(c.p, c.asked); got != c.stands {
+		if got := list.Values(c.p).StandIn(list.Values(c.asked)); got != c.stands {
 			t.Errorf("%s: %v, want %v", name, got, c.stands)
 		}
 	}
@@ -90,8 +94,8 @@ func TestLines(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	if a, b, none := p.With(catch.Catch([]int{404, 500})), p.With(catch.Catch([]int{404, 502})), p.With(catch.Catch(nil)); none != p || !list.Catches(a) || list.Catches(none) ||
-		list.Distance(a, b) != 2*list.Distance(a, p.With(catch.Catch([]int{404}))) || list.Against(a, none) != "catch 404 500, not none" {
-		t.Errorf("statuses: %d, %s", list.Distance(a, b), list.Against(a, none))
+		distance(list, a, b) != 2*distance(list, a, p.With(catch.Catch([]int{404}))) || list.Against(a, none) != "catch 404 500, not none" {
+		t.Errorf("statuses: %d, %s", distance(list, a, b), list.Against(a, none))
 	}
 	if against := list.Against(p.With(set.To(0)), p.With(limit.To(5))); against != "limit 1m, not 5; set off, not a b" {
 		t.Error(against)
@@ -111,10 +115,10 @@ func TestWhatFeaturesDeclare(t *testing.T) {
 		asked := model.Profile{}.With(d.To(1))
 		for _, sample := range d.Samples {
 			p := model.Profile{}.With(d.To(sample))
-			if len(declared.Lines(p)) == 0 || (declared.Distance(p, asked) == 0) != (sample == 1) {
+			if len(declared.Lines(p)) == 0 || (distance(declared, p, asked) == 0) != (sample == 1) {
 				t.Errorf("%s: %d", d.Name, sample)
 			}
-			if !declared.StandsIn(declared.Strictest(p), p) && (d.Order == directive.AtMost || d.Order == directive.Within) && d.Of(p) >= *d.Strictest {
+			if !declared.Values(declared.Strictest(p)).StandIn(declared.Values(p)) && (d.Order == directive.AtMost || d.Order == directive.Within) && d.Of(p) >= *d.Strictest {
 				t.Errorf("%s: the strictest does not stand in for %d", d.Name, sample)
 			}
 		}

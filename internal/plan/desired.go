@@ -61,8 +61,10 @@ type Desired struct {
 	// waiting are the hosts that NGINX does not have all settings for.
 	waiting        map[string]waiting
 	waitingChanges int
-	// nearest are decisions for the configurations substitutesFor, by their serials.
+	// nearest are decisions for the configurations substitutesFor, by their serials, and
+	// known the profiles that all of these have, nil until it is asked for.
 	nearest        map[model.Profile]substitute
+	known          *search
 	substitutesFor []int
 	// planned counts configurations.
 	planned int

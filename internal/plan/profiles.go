@@ -175,13 +175,14 @@ func (p *profileBound) decide() {
 	for _, profile := range kept {
 		isKept[profile] = true
 	}
+	among := newSearch(p.directives, kept, p.first)
 	for profile := range p.asked {
 		if isKept[profile] {
 			continue
 		}
 		served, ok := known[profile]
 		if !ok {
-			served = nearest(p.directives, p.kept, p.first, profile)
+			served = among.nearest(profile)
 		}
 		p.instead[profile] = served
 	}
@@ -270,18 +271,35 @@ func (p *profileBound) byNamespace() [][]candidate {
 	return lists
 }
 
-// nearest is the profile among the known ones that comes closest to the one asked
-// for and allows nothing more: of two that are as close, the first. Without one it is a
-// denial, with the profile of denied routes.
-func nearest(directives directive.List, known []model.Profile, ofDenied, asked model.Profile) substitute {
-	best := substitute{profile: ofDenied, denied: true}
+// A search is for the profiles among the known ones that come closest to others.
+type search struct {
+	directives directive.List
+	known      []model.Profile
+	values     []directive.Values
+	// ofDenied is the profile of denied routes.
+	ofDenied model.Profile
+}
+
+func newSearch(directives directive.List, known []model.Profile, ofDenied model.Profile) *search {
+	s := &search{directives: directives, known: known, ofDenied: ofDenied}
+	for _, p := range known {
+		s.values = append(s.values, directives.Values(p))
+	}
+	return s
+}
+
+// nearest is the known profile that comes closest to the one asked for and allows nothing
+// more: of two that are as close, the first. Without one it is a denial.
+func (s *search) nearest(asked model.Profile) substitute {
+	best := substitute{profile: s.ofDenied, denied: true}
 	least := int64(math.MaxInt64)
-	for _, candidate := range known {
-		if !directives.StandsIn(candidate, asked) {
+	wanted := s.directives.Values(asked)
+	for i, candidate := range s.values {
+		if !candidate.StandIn(wanted) {
 			continue
 		}
-		if distance := directives.Distance(candidate, asked); distance < least {
-			best, least = substitute{profile: candidate}, distance
+		if distance := candidate.Distance(wanted); distance < least {
+			best, least = substitute{profile: s.known[i]}, distance
 		}
 	}
 	return best

@@ -38,7 +38,7 @@ func (d *Desired) substituteHosts(statics []Static) {
 		serials[i] = s.serial
 	}
 	if !slices.Equal(serials, d.substitutesFor) {
-		d.substitutesFor, d.nearest = serials, map[model.Profile]substitute{}
+		d.substitutesFor, d.nearest, d.known = serials, map[model.Profile]substitute{}, nil
 	}
 	for key := range d.changed {
 		if key.Kind != unit.Host {
@@ -145,16 +145,20 @@ func (d *Desired) nearestKnown(asked model.Profile, statics []Static) substitute
 	if served, ok := d.nearest[asked]; ok {
 		return served
 	}
-	var known []model.Profile
-	for _, p := range append([]model.Profile{statics[0].Default}, statics[0].Profiles...) {
-		if d.meets(requirements{profiles: []model.Profile{p}}, statics) {
-			known = append(known, p)
+	if d.known == nil {
+		var known []model.Profile
+		for _, p := range append([]model.Profile{statics[0].Default}, statics[0].Profiles...) {
+			if d.meets(requirements{profiles: []model.Profile{p}}, statics) {
+				known = append(known, p)
+			}
 		}
+		ofDenied := statics[0].Default
+		if len(known) > 0 {
+			ofDenied = known[0]
+		}
+		d.known = newSearch(d.bound.directives, known, ofDenied)
 	}
-	served := substitute{profile: asked, denied: true}
-	if len(known) > 0 {
-		served = nearest(d.bound.directives, known, known[0], asked)
-	}
+	served := d.known.nearest(asked)
 	d.nearest[asked] = served
 	return served
 }
