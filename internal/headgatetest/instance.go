@@ -40,7 +40,7 @@ import (
 )
 
 // Timeout bounds every wait in tests. It is far more than anything takes.
-const Timeout = 30 * time.Second
+const Timeout = time.Minute
 
 // An Instance is a running Headgate: controller and NGINX.
 type Instance struct {
