@@ -351,9 +351,9 @@ func (l List) Values(p model.Profile) Values {
 	return v
 }
 
-// StandIn reports whether a profile may replace the one asked for: not if either has a
+// MayReplace reports whether a profile may replace the one asked for: not if either has a
 // value that is not declared.
-func (v Values) StandIn(asked Values) bool {
+func (v Values) MayReplace(asked Values) bool {
 	if v.profile.Protocol != asked.profile.Protocol || v.profile.TLS != asked.profile.TLS || asked.profile.Access && !v.profile.Access {
 		return false
 	}

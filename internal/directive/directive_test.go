@@ -35,7 +35,7 @@ func distance(l directive.List, p, asked model.Profile) int64 {
 	return l.Values(p).Distance(l.Values(asked))
 }
 
-func TestStandIn(t *testing.T) {
+func TestMayReplace(t *testing.T) {
 	t.Parallel()
 	one, two := model.Content{Name: "a1"}, model.Content{Name: "b2"}
 	tls, grpc := with(), with()
@@ -69,7 +69,7 @@ func TestStandIn(t *testing.T) {
 		"undeclared and asked":    {with(), with(model.ProfileValue{Name: "other", Number: 1}), false},
 		"the strictest":           {list.Strictest(with()), access(), true},
 	} {
-		if got := list.Values(c.p).StandIn(list.Values(c.asked)); got != c.stands {
+		if got := list.Values(c.p).MayReplace(list.Values(c.asked)); got != c.stands {
 			t.Errorf("%s: %v, want %v", name, got, c.stands)
 		}
 	}
@@ -118,7 +118,7 @@ func TestWhatFeaturesDeclare(t *testing.T) {
 			if len(declared.Lines(p)) == 0 || (distance(declared, p, asked) == 0) != (sample == 1) {
 				t.Errorf("%s: %d", d.Name, sample)
 			}
-			if !declared.Values(declared.Strictest(p)).StandIn(declared.Values(p)) && (d.Order == directive.AtMost || d.Order == directive.Within) && d.Of(p) >= *d.Strictest {
+			if !declared.Values(declared.Strictest(p)).MayReplace(declared.Values(p)) && (d.Order == directive.AtMost || d.Order == directive.Within) && d.Of(p) >= *d.Strictest {
 				t.Errorf("%s: the strictest does not stand in for %d", d.Name, sample)
 			}
 		}

@@ -295,7 +295,7 @@ func (s *search) nearest(asked model.Profile) substitute {
 	least := int64(math.MaxInt64)
 	wanted := s.directives.Values(asked)
 	for i, candidate := range s.values {
-		if !candidate.StandIn(wanted) {
+		if !candidate.MayReplace(wanted) {
 			continue
 		}
 		if distance := candidate.Distance(wanted); distance < least {
