@@ -29,9 +29,9 @@ end
 
 -- compile(unit, name, before) -> backend
 --   before: the backend of that name that this worker had, nil if none
--- A backend is { endpoints, addresses, ports, count, picker }, where endpoints are
+-- A backend is { name, endpoints, addresses, ports, count, picker }, where endpoints are
 -- "address:port", and reports where its picker wants to know the outcome of tries.
-function _M.compile(unit, _, before)
+function _M.compile(unit, name, before)
     if type(unit.endpoints) ~= "table" then
         error("a backend without endpoints", 0)
     end
@@ -45,13 +45,22 @@ function _M.compile(unit, _, before)
         addresses[i], ports[i] = m[1], port
     end
     local backend = setmetatable({
-        endpoints = unit.endpoints, addresses = addresses, ports = ports, count = #addresses,
+        name = name, endpoints = unit.endpoints, addresses = addresses, ports = ports, count = #addresses,
     }, meta)
     backend.picker, backend.module = picker_of(unit.picker, backend, before)
     backend.weight = backend.picker.weight
     backend.reports = backend.picker.done ~= nil
     backend.turns = backend.module == round_robin and backend.picker or nil
     return backend
+end
+
+
+-- with_picker(picker) -> a backend with these endpoints and another picker
+function methods.with_picker(self, picker)
+    return setmetatable({
+        name = self.name, endpoints = self.endpoints, addresses = self.addresses, ports = self.ports,
+        count = self.count, picker = picker, reports = picker.done ~= nil,
+    }, meta)
 end
 
 

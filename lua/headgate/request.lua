@@ -44,6 +44,8 @@ local slot_count = 0
 --   groups      what the groups of the route's path found, where a template asks
 --   tried       the index of the endpoint that was asked; once there are several,
 --               a set of them, and tries is the list in order
+--   session     what the picker of a backend with sessions leaves for its feature: that
+--               a session began, or moved
 --   passed      set by authenticate where the auth service need not be called
 --   refusal     the denial of other auth checks if the auth service decides last:
 --               { status, challenge }

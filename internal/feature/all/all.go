@@ -3,6 +3,7 @@ package all
 
 import (
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/feature/affinity"
 	"github.com/headgate/headgate/internal/feature/answerrewrite"
 	"github.com/headgate/headgate/internal/feature/balancing"
 	"github.com/headgate/headgate/internal/feature/basicauth"
@@ -42,6 +43,8 @@ func Features() []feature.Feature {
 		defaultbackend.Feature(),
 		serviceupstream.Feature(),
 		balancing.Feature(),
+		// It has precedence.
+		affinity.Feature(),
 		unsupported.Feature(),
 		satisfy.Feature(),
 		basicauth.Feature(),

@@ -45,7 +45,10 @@ var asked = [][2]string{
 // makes no routes: "/" of its host then falls to the next Ingress.
 var (
 	wholeHost    = []string{"use-regex", "rewrite-target", "app-root", "canary"}
-	wholeBackend = []string{"service-upstream", "load-balance", "upstream-hash-by", "upstream-hash-by-subset", "upstream-hash-by-subset-size"}
+	wholeBackend = []string{
+		"service-upstream", "load-balance", "upstream-hash-by", "upstream-hash-by-subset", "upstream-hash-by-subset-size",
+		"affinity", "affinity-mode", "session-cookie-name", "session-cookie-change-on-failure",
+	}
 )
 
 // TestAnnotationsStayAtHome gives one Ingress each annotation with each value,

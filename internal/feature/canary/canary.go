@@ -52,13 +52,26 @@ var (
 	}
 )
 
+const (
+	sticky = "sticky"
+	legacy = "legacy"
+)
+
+// behavior is the canary's, as in ingress-nginx: a session that is at the route's own backend
+// stays there either way.
+var behavior = feature.Setting[string]{
+	Annotation: "affinity-canary-behavior", Default: sticky, Parse: feature.Word(sticky, legacy), Risk: feature.Low,
+	Doc: "For canaries of a route whose backend keeps sessions (affinity). sticky: the canary keeps sessions by the same cookie, and a session stays at the canary, or at the route's " +
+		"own backend, whatever the header, the cookie and the weight of the canary say. legacy: the canary keeps none; each request without a session at the route's own backend is decided anew.",
+}
+
 // Feature is canaries.
 func Feature() feature.Feature {
 	return feature.Feature{
 		Name: "canary",
 		Doc:  "Sends some of a route's requests to another backend (a canary release).",
 		Settings: []feature.AnySetting{
-			canary, byHeader, byHeaderValue, byHeaderPattern, byCookie, weight, weightTotal,
+			canary, byHeader, byHeaderValue, byHeaderPattern, byCookie, weight, weightTotal, behavior,
 		},
 		Canary: canaryOf,
 		Choose: choose,
@@ -78,13 +91,15 @@ type when struct {
 	Cookie  string `json:"cookie,omitempty"`
 	// Share of requests from 0 to 1.
 	Share float64 `json:"share,omitempty"`
+	// Legacy keeps no sessions.
+	Legacy bool `json:"legacy,omitempty"`
 }
 
 func canaryOf(v feature.Values, report *feature.Report) (any, bool) {
 	if !canary.Get(v) {
 		return nil, false
 	}
-	w := when{Header: variable(byHeader.Get(v)), Cookie: byCookie.Get(v), Value: byHeaderValue.Get(v)}
+	w := when{Header: variable(byHeader.Get(v)), Cookie: byCookie.Get(v), Value: byHeaderValue.Get(v), Legacy: behavior.Get(v) == legacy}
 	expression := byHeaderPattern.Get(v)
 	if w.Value == "" {
 		w.Pattern, w.Broken = expression.text, expression.broken != ""

@@ -2,6 +2,10 @@
 --
 -- Headers and cookies of all canaries come before all weights: a request that
 -- selects a canary goes there, independent of the weights of others.
+--
+-- If the route's own backend keeps sessions, they come before all that: a session stays at
+-- the backend where it is, and the canaries keep sessions in the same way. A canary with
+-- affinity-canary-behavior: legacy keeps none.
 local client = require "headgate.client"
 local log = require "headgate.log"
 local regex = require "headgate.regex"
@@ -65,10 +69,21 @@ local function decided(canary, request)
 end
 
 
+-- backend_of(canary, request, sessions) -> the backend of a canary, nil if it has no
+-- endpoint. sessions: the picker of the route's own backend if it keeps sessions.
+local function backend_of(canary, request, sessions)
+    local backend = units.with_endpoints(canary.backend, request.revision)
+    if backend and sessions and not canary.when.legacy then
+        return sessions:share(backend)
+    end
+    return backend
+end
+
+
 -- use sends the request to a canary that has an endpoint, and reports whether it
 -- has.
-local function use(canary, request)
-    local backend = units.with_endpoints(canary.backend, request.revision)
+local function use(canary, request, sessions)
+    local backend = backend_of(canary, request, sessions)
     if not backend then
         return false
     end
@@ -100,8 +115,40 @@ local function may_use(canary, request)
 end
 
 
+-- sessions_of(request) -> the picker of the route's own backend if it keeps sessions, else
+-- nil
+local function sessions_of(request)
+    local own = units.with_endpoints(request.route.backend, request.revision)
+    local picker = own and own.picker
+    return picker and picker.share and picker
+end
+
+
+-- stays reports whether the request's session is at one of the backends, and sends it
+-- there.
+local function stays(canaries, request, sessions)
+    if sessions:holds(request) then
+        return true
+    end
+    for i = 1, #canaries do
+        local canary = canaries[i]
+        if not canary.when.legacy and not (canary.except and is_excepted(request.path, canary.except)) then
+            local backend = backend_of(canary, request, sessions)
+            if backend and backend.picker:holds(request) then
+                return use(canary, request, sessions)
+            end
+        end
+    end
+    return false
+end
+
+
 -- canaries: a list of { backend, except, when }
 function _M.select_backend(canaries, request)
+    local sessions = sessions_of(request)
+    if sessions and stays(canaries, request, sessions) then
+        return
+    end
     -- The first canary that the request selects, else one by weight.
     local draw
     local share = 0
@@ -110,7 +157,7 @@ function _M.select_backend(canaries, request)
         local canary = canaries[i]
         local when = canary.when
         local said = may_use(canary, request)
-        if said and use(canary, request) then
+        if said and use(canary, request, sessions) then
             return
         end
         if said == nil and when.share and not drawn then
@@ -122,7 +169,7 @@ function _M.select_backend(canaries, request)
         end
     end
     if drawn then
-        use(drawn, request)
+        use(drawn, request, sessions)
     end
 end
 

@@ -3,7 +3,7 @@
 -- A picker chooses the endpoint of each try. Its module has
 --   new(settings, backend, before) -> picker
 --     settings: what the backend's picker has in the model; nil if it has none
---     backend: { endpoints, addresses, ports, count }, see backend.lua
+--     backend: { name, endpoints, addresses, ports, count }, see backend.lua
 --     before: the picker that this worker had for the backend, by the same module,
 --       when the unit changed; nil if there is none. It may be returned again.
 -- and a picker
@@ -14,6 +14,10 @@
 --   done(index, status, connect_time, response_time), if it needs it: the outcome
 --     of each try when the request is over; nil for what is not known. Requests of
 --     such backends pass through a location with a log phase, others need none.
+--   holds(request), share(backend), if it keeps sessions: whether the client's session
+--     is at this backend; another backend, the route's canary, with a picker that keeps
+--     sessions as this one does. What pick leaves in request.session, the feature has in
+--     its header filter.
 --
 -- A picker belongs to one worker. Workers share state in a dictionary that the feature
 -- declares.
