@@ -8,7 +8,6 @@ import (
 	"embed"
 	"encoding/json"
 	"errors"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -62,7 +61,7 @@ var (
 var (
 	cookiePath = feature.Setting[string]{
 		Annotation: "session-cookie-path", Parse: withoutSpaces(`^[A-Za-z0-9._~/:,?&=-]*$`, maxPath, "must be at most 1000 letters, digits and -._~/:,?&="), Risk: feature.Medium,
-		Doc: "The Path of the cookie. By default, it is the path of the rule, and / if that is a regular expression with special characters.",
+		Doc: "The Path of the cookie. By default, it is the path of the rule, and / if that has special characters of regular expressions.",
 	}
 	cookieDomain = feature.Setting[string]{
 		Annotation: "session-cookie-domain", Parse: withoutSpaces(`^[A-Za-z0-9._~/:-]*$`, maxCookie, "must be at most 200 letters, digits and -._~/:"), Risk: feature.Medium,
@@ -166,13 +165,12 @@ func route(v feature.Values, out *feature.RouteOut) {
 }
 
 // pathOf is a path that browsers send cookies back to from all paths of a route: they
-// compare it with the path as it is written in the URL, element by element.
+// compare it with the path as it is written in the URL, element by element. A path with such
+// characters may be a regular expression, which other Ingresses of the host can make it.
 func pathOf(r *model.Route) string {
 	path := r.Written()
-	if r.Kind == model.Pattern {
-		if path = strings.TrimPrefix(path, "^"); regexp.QuoteMeta(path) != path {
-			return "/"
-		}
+	if strings.ContainsAny(path, `()[]{}^$*+?|\`) {
+		return "/"
 	}
 	return strings.NewReplacer(";", "%3B", ",", "%2C").Replace(feature.EscapePath(path))
 }
