@@ -130,8 +130,8 @@ type policy struct {
 	Expires json.Number `json:"expires,omitempty"`
 }
 
-// route has the path set cookies if its own Ingress has the annotation, whichever Ingress
-// the backend's settings are from: as in ingress-nginx.
+// route has the path set cookies if its own Ingress has the annotation, even if the backend
+// has the settings of another one: as in ingress-nginx.
 func route(v feature.Values, out *feature.RouteOut) {
 	if affinity.Get(v) != byCookie {
 		return

@@ -132,7 +132,7 @@ func TestCookiesOfIngressNginx(t *testing.T) {
 		key := fmt.Sprintf("17%08d.%d.%d.%d", i*7919, i, 40+i, 100000+i*i)
 		check("INGRESSCOOKIE="+key+"|"+mark("fleet"), place(key, f.addresses))
 	}
-	// There, the key counts whatever stands behind it.
+	// There, the key counts, and not what stands behind it.
 	check("INGRESSCOOKIE=17.2.3", place("17.2.3", f.addresses))
 	check("INGRESSCOOKIE=17.2.3|"+mark("other"), place("17.2.3", f.addresses))
 
@@ -198,7 +198,7 @@ func TestSessionsStay(t *testing.T) {
 }
 
 // Of several cookies of the name, the last one of this backend counts, else the last one. What
-// is no cookie of the name does not count, and nothing that a client sends is an error.
+// is not a cookie of the name does not count, and nothing that a client sends is an error.
 func TestWhichCookieCounts(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, 7, "", "session-cookie-name: s")

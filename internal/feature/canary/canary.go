@@ -62,7 +62,7 @@ const (
 var behavior = feature.Setting[string]{
 	Annotation: "affinity-canary-behavior", Default: sticky, Parse: feature.Word(sticky, legacy), Risk: feature.Low,
 	Doc: "For canaries of a route whose backend keeps sessions (affinity). sticky: the canary keeps sessions by the same cookie, and a session stays at the canary, or at the route's " +
-		"own backend, whatever the header, the cookie and the weight of the canary say. legacy: the canary keeps none; each request without a session at the route's own backend is decided anew.",
+		"own backend, independent of the header, the cookie and the weight of the canary. legacy: the canary keeps none, so these decide about each request without a session at the route's own backend.",
 }
 
 // Feature is canaries.

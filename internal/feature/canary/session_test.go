@@ -24,8 +24,7 @@ func session(t *testing.T, g *headgatetest.Instance, host, cookie string, header
 	return response.Echo.Backend, set
 }
 
-// A session stays at the backend where it is, whatever header, cookie and weight of a canary
-// say. It stays at the endpoint there too.
+// A session stays at the backend where it is, independent of a canary's header and weight. It stays at the endpoint there too.
 func TestSessionsStay(t *testing.T) {
 	t.Parallel()
 	const affinity, byHeader = "affinity: cookie", "canary-by-header: X-Canary"
