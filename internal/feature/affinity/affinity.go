@@ -35,9 +35,8 @@ var (
 	affinity = feature.Setting[string]{
 		Annotation: "affinity", Parse: feature.Optional(parseType),
 		Scope: feature.ScopeBackend, Merge: feature.MergeTogether, Leads: true, Risk: feature.Low,
-		Doc: "With the value cookie, all requests of a session go to the same endpoint. The first response sets a cookie that says which one it is. " +
-			"It has precedence over upstream-hash-by and load-balance. If several Ingresses have the same backend, the cookie's name, the mode and " +
-			"session-cookie-change-on-failure are those of the oldest one with this annotation, and only the paths of Ingresses with this annotation set the cookie.",
+		Doc: "With the value cookie, all requests of a session go to the same endpoint. The first response sets a cookie that says which one it is; " +
+			"only paths of Ingresses with this annotation set it. It has precedence over upstream-hash-by and load-balance.",
 	}
 	mode = feature.Setting[string]{
 		Annotation: "affinity-mode", Default: balanced, Parse: feature.Word(balanced, persistent),

@@ -24,9 +24,9 @@ local string_sub = string.sub
 
 local SPACE, SEMICOLON = 32, 59
 
--- How many keys are tried to find one of an endpoint that was not asked: with one such
--- endpoint of two, all fail once in a million times.
-local ATTEMPTS = 20
+-- How many keys a retry tries to find one of an endpoint that was not asked. If there is
+-- one such endpoint of three, all of them fail once in ten billion times.
+local ATTEMPTS = 60
 
 -- What an endpoint takes in persistent mode, in packed bytes: see headgate.backend.
 local WEIGHT = 30
