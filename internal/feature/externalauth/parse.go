@@ -28,11 +28,8 @@ func (t target) set() bool { return t.text != "" }
 
 const maxURL = 4096
 
-var (
-	checkURL = feature.Matching(`^[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=% ]*$`, maxURL,
-		"must be at most 4096 letters, digits and -._~:/?#[]@!$&'()*+,;=%")
-	nameForm = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?$`)
-)
+var checkURL = feature.Matching(`^[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=% ]*$`, maxURL,
+	"must be at most 4096 letters, digits and -._~:/?#[]@!$&'()*+,;=%")
 
 // parseURL reads "http://HOST[:PORT][/PATH][?QUERY]", with variables in path
 // and query. The host may be $host, and no other variable: with
@@ -81,39 +78,17 @@ func parseURL(text string) (target, error) {
 var ofHost = []string{"$host", "$http_host", "$best_http_host"}
 
 func parseAuthority(text string, secure bool) (model.Call, error) {
-	call := model.Call{Secure: secure, Port: 80}
-	if secure {
-		call.Port = 443
+	call, err := feature.Authority(text, secure)
+	if err != nil {
+		return model.Call{}, err
 	}
-	if strings.Contains(text, "@") {
-		return model.Call{}, errors.New("must not have a user name")
-	}
-	host := strings.ToLower(text)
-	if at := strings.LastIndexByte(text, ':'); at > strings.LastIndexByte(text, ']') {
-		port, err := strconv.ParseUint(text[at+1:], 10, 16)
-		if err != nil || port == 0 {
-			return model.Call{}, errors.New("the port must be a number from 1 to 65535")
-		}
-		call.Port, host = uint16(port), host[:at]
-	}
-	if slices.Contains(ofHost, host) {
-		call.SameHost = true
+	if slices.Contains(ofHost, call.Host) {
+		call.SameHost, call.Host = true, ""
 		return call, nil
 	}
-	if strings.Contains(host, "$") {
+	if strings.Contains(call.Host, "$") {
 		return model.Call{}, errors.New("the only variable in the host must be $host: clients can set others")
 	}
-	if address, ok := model.Address(host); ok {
-		call.Host = address.String()
-		if address.Is6() {
-			call.Host = "[" + call.Host + "]"
-		}
-		return call, nil
-	}
-	if len(host) > 253 || !nameForm.MatchString(host) {
-		return model.Call{}, errors.New("there must be a host name or address after //")
-	}
-	call.Host = host
 	return call, nil
 }
 
