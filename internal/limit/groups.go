@@ -8,6 +8,7 @@ const (
 	hostLua     = "lua/headgate/host.lua"
 	unitsLua    = "lua/headgate/units.lua"
 	logLua      = "lua/headgate/log.lua"
+	mirrorLua   = "internal/feature/mirror/mirror.lua"
 	passwordLua = "internal/feature/basicauth/password.lua"
 	pcreGo      = "internal/pcre/pattern.go"
 	processGo   = "internal/feature/process/process.go"
@@ -93,6 +94,14 @@ func Groups() []Group {
 			{"Tries, if an Ingress asks for more", "request", constant("internal/model/limits.go", "MaxTries", count), "", "the annotation has no effect; `InvalidValue`", ""},
 			{"Idle connections to endpoints", "worker", text(processGo, `Key: "upstream-keepalive-connections", Default: (\d+),`, count), "upstream-keepalive-connections", "the one that was not used for longest is closed", ""},
 		}},
+		{"Mirrors", "Copies of requests (`mirror-target`). Nothing of this delays or fails a request.", []Limit{
+			{"Places for copies", "worker", constant(mirrorLua, "PLACES", count), "", "copies are dropped; `headgate_refusals_total{reason=\"mirror\"}`, one line a minute in the log", ""},
+			{"Part of the free places that a namespace can have: one of", "namespace and worker", constant(mirrorLua, "SHARE", count), "", "the same", ""},
+			{"Part of a body in memory that takes a further place", "copy", constant(mirrorLua, "BLOCK", bytes), "", "", ""},
+			{"Time for the connection, and for the TLS handshake", "copy", constant(mirrorLua, "CONNECT_TIMEOUT", seconds), "", "the copy ends; one line a second in the log", ""},
+			{"Time for all of it", "copy", constant(mirrorLua, "TIMEOUT", seconds), "", "the same", ""},
+			{"Response that is read", "copy", constant(mirrorLua, "MAX_RESPONSE", bytes), "", "the connection is closed", ""},
+		}},
 		{"Authentication", "", []Limit{
 			{"Threads that check passwords", "worker", constant(passwordLua, "MAX_THREADS", count), "", "checks wait", "A13"},
 			{"Checks at a time", "worker", constant(passwordLua, "MAX_RUNNING", count), "", "503", "A13"},
@@ -119,7 +128,7 @@ func Groups() []Group {
 			{"Time of a fetch", "fetch", constant("internal/source/pki/client.go", "maxTime", duration), "", "the same", ""},
 			{"Time between two fetches of a response, at least", "certificate", constant("internal/source/pki/ocsp.go", "minPause", duration), "", "", ""},
 		}},
-		{"DNS names", "Of Services of type ExternalName and of auth services.", []Limit{
+		{"DNS names", "Of Services of type ExternalName, auth services and mirrors.", []Limit{
 			{"Addresses", "name", constant("internal/source/dns/lookup.go", "maxAddresses", count), "", "the others are not used", ""},
 			{"CNAMEs", "lookup", constant("internal/source/dns/lookup.go", "maxAliases", count), "", "the lookup fails; `Unresolved`", ""},
 			{"Time for which an answer is used, at least", "name", constant("internal/source/dns/history.go", "minTTL", duration), "", "", ""},

@@ -27,11 +27,12 @@ type Metrics struct {
 }
 
 // Refusals is a collector of the numbers of requests that NGINX's workers refused because
-// a namespace's time was up. read returns them by reason and namespace.
+// a namespace's time was up, and of copies of requests that they dropped. read returns them by reason and namespace.
 func Refusals(read func(context.Context) (map[string]map[string]int64, error)) prometheus.Collector {
 	return refusals{read, prometheus.NewDesc("headgate_refusals_total",
 		"Number of requests and TLS handshakes that were refused because a namespace took too much of a worker's time, by reason: "+
-			"regex (its regular expressions were not tried) or decoding (a host or certificate that the worker did not hold). "+
+			"regex (its regular expressions were not tried) or decoding (a host or certificate that the worker did not hold); "+
+			"or, with the reason mirror, copies of requests that were dropped because the namespace's mirrors are too slow. "+
 			"The first 100 namespaces are counted by name, others as _others.", []string{"reason", "namespace"}, nil)}
 }
 

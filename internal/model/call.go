@@ -28,8 +28,11 @@ type Call struct {
 // variables of its own. No two features use the same name.
 type CallName string
 
-// CheckCall is the call of an auth check (see Check).
-const CheckCall CallName = "check"
+// The names: the call of an auth check (see Check), and the copy of a request.
+const (
+	CheckCall  CallName = "check"
+	MirrorCall CallName = "mirror"
+)
 
 // OwnPort reports whether the port is the scheme's own.
 func (c Call) OwnPort() bool {

@@ -295,7 +295,8 @@ function _M.may_log(reason, namespace)
 end
 
 
--- count_refusal counts a request that was refused because a namespace's time was up.
+-- count_refusal counts a request that was refused because a namespace's time was up, or
+-- something else of it for which a worker has no room.
 -- -> as may_log
 function _M.count_refusal(reason, namespace)
     local key = REFUSALS .. reason .. ":" .. namespace

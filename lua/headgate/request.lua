@@ -41,6 +41,7 @@ local slot_count = 0
 --   backend     the backend to ask, if the route has one
 --   hides_password  whether the client's password is removed after the call to the
 --               auth service, before the request goes to the backend
+--   password    the client's Authorization, if it is removed before the backend is asked
 --   groups      what the groups of the route's path found, where a template asks
 --   tried       the index of the endpoint that was asked; once there are several,
 --               a set of them, and tries is the list in order

@@ -50,7 +50,7 @@ func snapshotOf(t *testing.T, objects []metav1.Object) *snapshot.Snapshot {
 // staticOf is nginx.conf as a snapshot wants it.
 func staticOf(t *testing.T, s *snapshot.Snapshot) string {
 	t.Helper()
-	desired := plan.NewDesired(nil)
+	desired := plan.NewDesired(feature.Directives(all.Features()))
 	for key, model := range s.Models {
 		if key.Kind == unit.Globals || key.Kind == unit.Host {
 			desired.Set(unit.Of(model))

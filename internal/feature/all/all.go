@@ -14,6 +14,7 @@ import (
 	"github.com/headgate/headgate/internal/feature/externalauth"
 	"github.com/headgate/headgate/internal/feature/handshake"
 	"github.com/headgate/headgate/internal/feature/httpsredirect"
+	"github.com/headgate/headgate/internal/feature/mirror"
 	"github.com/headgate/headgate/internal/feature/process"
 	"github.com/headgate/headgate/internal/feature/proxying"
 	"github.com/headgate/headgate/internal/feature/redirect"
@@ -51,6 +52,7 @@ func Features() []feature.Feature {
 		httpsredirect.Feature(),
 		externalauth.Feature(),
 		proxying.Feature(),
+		mirror.Feature(),
 		customheaders.Feature(),
 	}
 }

@@ -102,6 +102,7 @@ end
 function _M.request_headers(_, request)
     -- NGINX reads the name for the access log now or never.
     local _ = ngx_var.remote_user
+    request.password = ngx_var.http_authorization
     if request.route.identity and not request.passed then
         request.hides_password = true
         return
