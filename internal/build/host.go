@@ -110,7 +110,8 @@ type hostBuilder struct {
 	taken         map[routeKey]string // by which Ingress
 	// foreignCanaries are those of other namespaces.
 	foreignCanaries []foreignCanary
-	partition       *partition // see parts
+	firsts          map[firstKey]*contribution // see firstWith
+	partition       *partition                 // see parts
 	findings        []finding.Finding
 	trace           *HostTrace // nil unless there is one
 	// reasons are why fields are not served, where there is a trace.
@@ -268,7 +269,10 @@ func (l *hostBuilder) finish(field string, where routeKey, route model.Route, p 
 	} else {
 		parsed, route.Origin = p.Parsed, spec.Origin(p.Ingress)
 	}
-	seen := feature.Host{Name: l.host, DefaultBackend: l.fallback, ManyNames: spec.IsManyNames(l.host), Answers: l.answers}
+	seen := feature.Host{
+		Name: l.host, DefaultBackend: l.fallback, ManyNames: spec.IsManyNames(l.host), Answers: l.answers,
+		First: func(s feature.AnySetting) (feature.Values, bool) { return l.firstWith(route.Origin.Namespace, s) },
+	}
 	problems, denied := l.builder.applyFeatures(parsed.Values(), &route, seen)
 	route.Denied = denied || parsed.Denied()
 	if p != nil {
@@ -283,6 +287,30 @@ func (l *hostBuilder) finish(field string, where routeKey, route model.Route, p 
 	}
 	own := l.patterns && p != nil && l.isPattern(p, where.written()) != nil
 	l.routes = append(l.routes, routeCandidate{route, where, field, own, trace})
+}
+
+// A firstKey is a namespace and an annotation.
+type firstKey struct{ namespace, annotation string }
+
+// firstWith returns the values of the oldest Ingress in a namespace that has a setting. It
+// is looked for once: many routes may ask.
+func (l *hostBuilder) firstWith(namespace string, s feature.AnySetting) (feature.Values, bool) {
+	key := firstKey{namespace, s.Spec().Annotation}
+	first, known := l.firsts[key]
+	if !known {
+		i := slices.IndexFunc(l.contributions, func(c *contribution) bool { return c.Namespace == namespace && c.Uses(s) })
+		if i >= 0 {
+			first = l.contributions[i]
+		}
+		if l.firsts == nil {
+			l.firsts = map[firstKey]*contribution{}
+		}
+		l.firsts[key] = first
+	}
+	if first == nil {
+		return feature.Values{}, false
+	}
+	return first.Values(), true
 }
 
 func (l *hostBuilder) refuse(p *contribution, field, effect string, why *spec.Rejection) {

@@ -7,6 +7,8 @@ package directive
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -30,6 +32,12 @@ type Directive struct {
 	// Lacks are bits of a Set that a protocol's directive has no words for. They are
 	// left out.
 	Lacks map[model.Protocol]int64
+	// TLS means that the directive decides how a TLS connection to a backend is made, or
+	// with whom. Only profiles with TLS have it, a value of 0 leaves it out, and profiles
+	// with different values share no connections, see Identity.
+	TLS bool
+	// Variable names the variable that a directive of the kind Variable reads.
+	Variable string
 	// Times names the directive whose value, a size, is printed behind the
 	// number.
 	Times string
@@ -70,6 +78,12 @@ const (
 	Statuses
 	// File is a file that plan writes beside nginx.conf; see Contains.
 	File
+	// Ordered is words in an order of their own, with colons between them; see InOrder.
+	Ordered
+	// Variable is the variable's name. What it holds, Lua sets for each request; the
+	// profile has a digest of that, so that routes with different values have different
+	// profiles; see Holds.
+	Variable
 )
 
 // Files is the folder of such files in the run directory. Each has the name of its content.
@@ -119,6 +133,25 @@ func (d Directive) Contains(c model.Content) model.ProfileValue {
 	return model.ProfileValue{Name: d.Name, Text: c.Name}
 }
 
+// InOrder is the value of a directive of the kind Ordered: the indexes of its words.
+func (d Directive) InOrder(words []int) model.ProfileValue {
+	indexes := make([]string, len(words))
+	for i, word := range words {
+		indexes[i] = strconv.Itoa(word)
+	}
+	return model.ProfileValue{Name: d.Name, Text: strings.Join(indexes, ",")}
+}
+
+// Holds is the value of a directive of the kind Variable whose variable has that value. An
+// empty one leaves the directive out.
+func (d Directive) Holds(value string) model.ProfileValue {
+	if value == "" {
+		return model.ProfileValue{Name: d.Name}
+	}
+	sum := sha256.Sum256([]byte(value))
+	return model.ProfileValue{Name: d.Name, Text: hex.EncodeToString(sum[:])}
+}
+
 // When is 1 or 0, for OnOff and for a Choice between two.
 func (d Directive) When(on bool) model.ProfileValue {
 	if on {
@@ -139,7 +172,10 @@ func (d Directive) lines(p model.Profile, values map[string]model.ProfileValue) 
 	if len(d.Only) > 0 && !slices.Contains(d.Only, p.Protocol) {
 		return nil
 	}
-	if v.Text == "" && (d.Kind == Statuses || d.Kind == File) {
+	if d.TLS && (!p.TLS || v.Number == 0 && v.Text == "") {
+		return nil
+	}
+	if v.Text == "" && d.Kind.isText() {
 		return nil
 	}
 	if d.Kind == Statuses {
@@ -157,9 +193,16 @@ func (d Directive) lines(p model.Profile, values map[string]model.ProfileValue) 
 	return []string{name + " " + text + ";"}
 }
 
+// isText reports whether values are texts, which are absent if they are empty.
+func (k Kind) isText() bool { return k == Statuses || k == File || k == Ordered || k == Variable }
+
 func (d Directive) text(v model.ProfileValue) string {
 	n := v.Number
 	switch d.Kind {
+	case Ordered:
+		return cmp.Or(d.words(v.Text), "none")
+	case Variable:
+		return "$" + d.Variable
 	case Statuses:
 		return cmp.Or(strings.ReplaceAll(v.Text, ",", " "), "none")
 	case File:
@@ -184,6 +227,22 @@ func (d Directive) text(v model.ProfileValue) string {
 		return d.Words[n]
 	}
 	return strconv.FormatInt(n, 10)
+}
+
+// words are those of a list of indexes.
+func (d Directive) words(indexes string) string {
+	if indexes == "" {
+		return ""
+	}
+	var list []string
+	for index := range strings.SplitSeq(indexes, ",") {
+		i, err := strconv.Atoi(index)
+		if err != nil {
+			panic("directive: " + d.Name + " with the value " + indexes)
+		}
+		list = append(list, d.Words[i])
+	}
+	return strings.Join(list, ":")
 }
 
 // Bytes writes a number of bytes in the largest unit that gives a whole number.
@@ -241,7 +300,7 @@ func (d Directive) distance(v, asked model.ProfileValue) int64 {
 	switch {
 	case v == asked:
 		return 0
-	case d.Kind == OnOff || d.Kind == Choice || d.Kind == File:
+	case d.Kind == OnOff || d.Kind == Choice || d.Kind.isText() && d.Kind != Statuses:
 		return toggled
 	case d.Kind == Set:
 		return doubled * int64(bits.OnesCount64(uint64(v.Number^asked.Number)))
@@ -302,6 +361,26 @@ func (l List) Files(p model.Profile) []string {
 	return names
 }
 
+// Identity names how a profile makes TLS connections: only profiles with equal values of all
+// directives with TLS have equal ones. It is empty if none has a value.
+func (l List) Identity(p model.Profile) string {
+	if !p.TLS {
+		return ""
+	}
+	sum, empty := sha256.New(), true
+	for _, d := range l {
+		if v := p.Get(d.Name); d.TLS && (v.Number != 0 || v.Text != "") {
+			fmt.Fprintf(sum, "%s %d %s\n", v.Name, v.Number, v.Text)
+			empty = false
+		}
+	}
+	if empty {
+		return ""
+	}
+	// Long: tenants choose texts, and must find no two with one identity.
+	return hex.EncodeToString(sum.Sum(nil)[:20])
+}
+
 // Catches reports whether the profile has statuses that go to the phase error_page.
 func (l List) Catches(p model.Profile) bool {
 	return slices.ContainsFunc(l, func(d Directive) bool { return d.Kind == Statuses && p.Get(d.Name).Text != "" })
@@ -354,7 +433,7 @@ func (l List) Values(p model.Profile) Values {
 // MayReplace reports whether a profile may replace the one asked for: not if either has a
 // value that is not declared.
 func (v Values) MayReplace(asked Values) bool {
-	if v.profile.Protocol != asked.profile.Protocol || v.profile.TLS != asked.profile.TLS || asked.profile.Access && !v.profile.Access {
+	if v.profile.Protocol != asked.profile.Protocol || v.profile.TLS != asked.profile.TLS || v.profile.AsClient != asked.profile.AsClient || asked.profile.Access && !v.profile.Access {
 		return false
 	}
 	for i, d := range v.list {

@@ -14,6 +14,7 @@ func annotationDifferences() []difference {
 		{"from-to-www-redirect", "bad value", "default", "deny", adds},
 		{"load-balance", "bad value", "default", "deny", adds},
 		{"permanent-redirect-code", "bad value", "default", "deny", adds},
+		{"proxy-ssl-verify", "bad value", "deny", "default", "in ingress-nginx a value such as true verified nothing"},
 		{"relative-redirects", "bad value", "default", "deny", adds},
 		{"server-alias", "bad value", "default", "deny", adds},
 		{"temporal-redirect-code", "bad value", "default", "deny", adds},

@@ -93,6 +93,9 @@ type Host struct {
 	DefaultBackend string
 	// ManyNames is set where clients ask for it by more than one name.
 	ManyNames bool
+	// First returns the values of the oldest Ingress of the host in the namespace of the
+	// route's whose value of a setting is used and not empty. It may be nil.
+	First func(AnySetting) (Values, bool)
 	// Answers reports whether the host has a route for a path that does not call
 	// the host itself before it lets a request pass.
 	Answers func(path string) bool
@@ -203,6 +206,12 @@ func Add(route *model.Route, feature string, value any) {
 func NewContent(bytes []byte) model.Content {
 	sum := sha256.Sum256(bytes)
 	return model.Content{Name: hex.EncodeToString(sum[:]), Bytes: bytes}
+}
+
+// AddOfProfile appends a policy whose value the profile determines. A route with another one
+// then waits for a reload as it is, like one with another profile.
+func AddOfProfile(route *model.Route, feature string, value any) {
+	route.Policies = append(route.Policies, model.Policy{Feature: feature, Value: value, OfProfile: true})
 }
 
 // Attach adds content to a route. It returns the name by which a policy refers to the

@@ -361,6 +361,12 @@ func (p *Parsed) Values() Values {
 // decide whether it is a canary, and explain shows them.
 func (p *Parsed) Written() Values { return p.values }
 
+// Uses reports whether the Ingress has a value of a setting that is used and not empty.
+func (p *Parsed) Uses(s AnySetting) bool {
+	e := p.values.entries[s.Spec().Annotation]
+	return !p.forbidden && e != nil && e.counts && e.text != ""
+}
+
 // Forbidden reports whether the administrator does not allow the annotations.
 func (p *Parsed) Forbidden() bool { return p.forbidden }
 

@@ -167,6 +167,9 @@ func outcomes(t *testing.T, f feature.Feature, in string, objects feature.Object
 // profileFacts are the directives that the feature declares.
 func profileFacts(f feature.Feature, p model.Profile) []string {
 	facts := []string{fmt.Sprintf("profile access=%v", p.Access), fmt.Sprintf("profile protocol=%v tls=%v", p.Protocol, p.TLS)}
+	if p.AsClient {
+		facts = append(facts, "profile as client")
+	}
 	for _, d := range f.Directives {
 		facts = append(facts, fmt.Sprintf("profile %s=%s", d.Name, p.Get(d.Name)))
 	}

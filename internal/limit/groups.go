@@ -108,6 +108,8 @@ func Groups() []Group {
 			{"The same", "namespace and worker", constant(passwordLua, "MAX_OF_NAMESPACE", count), "", "503", "A13"},
 			{"The same", "Secret and worker", constant(passwordLua, "MAX_OF_USERS", count), "", "503", "A13"},
 			{"Wait for a check", "request", constant(passwordLua, "TIMEOUT", seconds), "", "503", ""},
+			{"CAs of backends (`proxy-ssl-secret`)", "Secret", constant("internal/feature/backendprotocol/secret.go", "maxAuthorities", count), "", "the paths of the Ingress answer 503; `InvalidValue`", "A11"},
+			{"Certificates that are shown to backends", "Secret", constant("internal/feature/backendprotocol/secret.go", "maxCertificates", count), "", "the same", "A11"},
 			{"Cost of bcrypt", "user", constant("internal/feature/basicauth/hash.go", "maxBcrypt", count), "", "the user can't log in; `InvalidValue`", "A13"},
 			{"Rounds of SHA-256 and SHA-512", "user", constant("internal/feature/basicauth/hash.go", "maxRounds", count), "", "the same", "A13"},
 			{"Length of a password", "request", constant(passwordLua, "MAX_BYTES", bytes), "", "401", ""},

@@ -110,6 +110,9 @@ func (r *Route) Written() string {
 type Policy struct {
 	Feature string
 	Value   any
+	// OfProfile is set where the profile has a digest of the value, or the value itself: it
+	// guards nothing, and belongs to no other profile.
+	OfProfile bool
 }
 
 // A Content is bytes that the policies of many routes may refer to by its name,

@@ -20,6 +20,8 @@ type Profile struct {
 	Protocol Protocol
 	// TLS uses TLS for requests to backends.
 	TLS bool
+	// AsClient, which needs HTTP and TLS, uses TLS only for requests that came over TLS.
+	AsClient bool
 	// Access runs the phase access of the route's policies, which may read the
 	// request's body.
 	Access bool
@@ -172,7 +174,15 @@ func Members[Set ~int | ~int64 | ~uint16](set Set, names []string) string {
 // Name is a name that only an equal profile has: equal tuples, equal names, on
 // every replica and in every version that knows the same settings.
 func (p Profile) Name() string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %v %v %s", p.Protocol, p.TLS, p.Access, p.values))
+	text := fmt.Appendf(nil, "%s %v %v %s", p.Protocol, p.TLS, p.Access, p.values)
+	if p.AsClient {
+		text = append(text, " as client"...)
+	}
+	sum := sha256.Sum256(text)
+	if strings.Contains(p.values, ":") {
+		// Tenants choose texts, and could look for two whose short names are equal.
+		return "p_" + hex.EncodeToString(sum[:20])
+	}
 	return "p_" + hex.EncodeToString(sum[:6])
 }
 

@@ -18,7 +18,7 @@ const maxSocketName = 107
 // A RunDir is the directory that one NGINX runs in, held by one controller:
 //
 //	nginx.conf, generation, …   static files
-//	files/                      static files that nginx.conf names
+//	files/                      static files that nginx.conf names, which workers don't read, 0700
 //	lua/                        Lua files, which workers read
 //	sock/                       unix sockets, NGINX's and the controller's, 0700
 //	tmp/                        the workers' temporary files, and sockets that only they reach, 0700 and theirs
@@ -199,7 +199,7 @@ func (d *RunDir) lay() error {
 	for _, folder := range []struct {
 		name string
 		mode fs.FileMode
-	}{{"", 0o711}, {"sock", 0o700}, {"tmp", 0o700}, {"files", 0o755}, {"lua", 0o755}} {
+	}{{"", 0o711}, {"sock", 0o700}, {"tmp", 0o700}, {"files", 0o700}, {"lua", 0o755}} {
 		path := filepath.Join(d.path, folder.name)
 		if err := os.MkdirAll(path, folder.mode); err != nil {
 			return err
@@ -351,6 +351,9 @@ func (d *RunDir) Keep(folder string, files map[string][]byte) error {
 	err := filepath.WalkDir(filepath.Join(d.path, folder), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
+		}
+		if entry.IsDir() && folder == "files" {
+			return nil
 		}
 		if entry.IsDir() {
 			return os.Chmod(path, 0o755)

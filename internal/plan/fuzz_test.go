@@ -26,10 +26,19 @@ const annotationPrefix = "nginx.ingress.kubernetes.io"
 func profileLine(t testing.TB) *regexp.Regexp {
 	t.Helper()
 	forms := []string{
-		``, `\}`, `location @p_[0-9a-f]{12}(?:_[a-z]+)* \{`, `log_by_lua_block \{ require\("headgate\.request"\)\.release\(\) \}`,
+		``, `\}`, `location @p_[0-9a-f]{12}(?:[0-9a-f]{28})?(?:_[a-z]+)* \{`, `log_by_lua_block \{ require\("headgate\.request"\)\.release\(\) \}`,
 		`ssl_client_hello_by_lua_block \{ require\("headgate\.client_hello"\)\.run\(\) \}`,
 		`auth_request _check_(https?|verified);`, `error_page 401 = @refused;`,
 		`(?:access|header_filter)_by_lua_block \{ require\("headgate\.(?:access|header_filter)"\)\.run\((?:true|false)?\) \}`, `proxy_pass http://hg_http;`,
+		`(?:proxy|grpc)_pass (?:http|grpc)s://hg_(?:http|grpc)s_[0-9a-f]{40};`, `proxy_pass \$scheme://hg_\$\{scheme\}_[0-9a-f]{40};`,
+		`upstream hg_(?:https?|grpcs)_[0-9a-f]{40} \{`, `keepalive \d+;`,
+	}
+	// What another protocol needs is the same for all.
+	client := by(model.HTTP, true)
+	client.AsClient = true
+	ways := []model.Profile{by(model.GRPC, false), by(model.GRPC, true), by(model.HTTP, true), client}
+	for line := range strings.SplitSeq(render(t, environment(t), builtGlobals(t), ways, dictionaries), "\n") {
+		forms = append(forms, regexp.QuoteMeta(strings.TrimSpace(line)))
 	}
 	for _, d := range feature.Directives(all.Features()) {
 		forms = append(forms, directiveLine(t, d))
@@ -37,7 +46,7 @@ func profileLine(t testing.TB) *regexp.Regexp {
 	return regexp.MustCompile(`^\s*(?:` + strings.Join(forms, "|") + `)$`)
 }
 
-var word = regexp.MustCompile(`^[a-z0-9_.]+$`)
+var word = regexp.MustCompile(`^!?[A-Za-z0-9_.-]+$`)
 
 // directiveLine is a directive of a profile with any value that it can have.
 func directiveLine(t testing.TB, d directive.Directive) string {
@@ -51,12 +60,13 @@ func directiveLine(t testing.TB, d directive.Directive) string {
 	}
 	name, one := words[0], strings.Join(words[1:], "|")
 	if !d.Plain {
-		name = "proxy_" + name
+		name = "(?:proxy|grpc)_" + name
 	}
 	const size = `\d+[kmg]?`
 	form := map[directive.Kind]string{
 		directive.OnOff: `(?:on|off)`, directive.Size: size, directive.Memory: size, directive.Count: `\d+`, directive.Seconds: `\d+s`,
 		directive.Set: `(?:off|(?:` + one + `)(?: (?:` + one + `))*)`, directive.Choice: `(?:` + one + `)`,
+		directive.Ordered: `(?:` + one + `)(?::(?:` + one + `))*`, directive.File: `files/[0-9a-f]{64}`, directive.Variable: `\$` + d.Variable,
 	}[d.Kind]
 	if form == "" {
 		t.Fatalf("the directive %s is of a kind that is not known here", d.Name)
@@ -91,6 +101,8 @@ func FuzzTenant(f *testing.F) {
 		{"", "/'\"\\", "\x00", "\u2028", "00000000000000000000001k"},
 		{"_", "/..;/", "0", "256", "16m"},
 		{"b.test", "/", "error http_503", "1.0", "off; x"},
+		{"a.test", "/", "GRPCS", "auto_http", "HTTPS"},
+		{"a.test", "/", "GRPC", "https; }", "a.test"},
 		{"a.test", "/", "HIGH:!aNULL", "HIGH; ssl_protocols SSLv3", "HIGH\n}"},
 	} {
 		f.Add(seed[0], seed[1], seed[2], seed[3], seed[4], uint16(0xaaaa))

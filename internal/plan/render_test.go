@@ -367,7 +367,7 @@ func checkRules(t *testing.T, conf string) {
 		}
 	}
 	for _, found := range location.FindAllStringSubmatch(conf, -1) {
-		if name := found[1]; name != "/" && !regexp.MustCompile(`^(@(p_[0-9a-f]{12}(_[a-z]+)*|drain|nginx_status|refused|error_page|fallback(_bare)?)|= _check_(https?|verified))$`).MatchString(name) {
+		if name := found[1]; name != "/" && !regexp.MustCompile(`^(@(p_[0-9a-f]{12}([0-9a-f]{28})?(_[a-z]+)*|drain|nginx_status|refused|error_page|fallback(_bare)?)|= _check_(https?|verified))$`).MatchString(name) {
 			t.Errorf("location %s, which a request's path could name", name)
 		}
 	}
@@ -377,7 +377,9 @@ func checkRules(t *testing.T, conf string) {
 	}
 	upstreams := []string{"http://hg_http", "https://hg_https", "grpc://hg_grpc", "grpcs://hg_grpcs", "hg_fastcgi", "http://hg_error_page", "http://hg_check_http$hg_call_uri", "https://hg_check_https$hg_call_uri"}
 	for _, found := range passes {
-		if !slices.Contains(upstreams, found[2]) {
+		// $scheme is NGINX's own.
+		literal := regexp.MustCompile(`_[0-9a-f]{40}$`).ReplaceAllString(found[2], "")
+		if !slices.Contains(upstreams, strings.NewReplacer("$scheme", "https", "${scheme}", "https").Replace(literal)) {
 			t.Errorf("proxied to %s, which is not a literal upstream", found[2])
 		}
 		if !strings.Contains(conf, found[1]+"ignore_headers X-Accel-Redirect;") {
@@ -427,8 +429,86 @@ func allProfiles() []model.Profile {
 		for _, sample := range d.Samples {
 			list = append(list, unlike(d.To(sample)))
 		}
+		switch {
+		case d.Kind == directive.Ordered:
+			for i, word := range d.Words {
+				// A list that only removes is empty, and NGINX rejects it.
+				if strings.HasPrefix(word, "!") {
+					list = append(list, unlike(d.InOrder([]int{1, i})))
+				} else {
+					list = append(list, unlike(d.InOrder([]int{i})))
+				}
+			}
+		case d.Kind == directive.Variable && !strings.HasPrefix(d.Name, "ssl_certificate"):
+			list = append(list, unlike(d.Holds("x")))
+		}
 	}
-	return list
+	var pair []model.ProfileValue
+	for _, d := range feature.Directives(all.Features()) {
+		// NGINX wants a key with a certificate.
+		if strings.HasPrefix(d.Name, "ssl_certificate") {
+			pair = append(pair, d.Holds("x"))
+		}
+	}
+	return append(list, unlike(pair...))
+}
+
+// TestIdentities: profiles that differ in anything that decides about TLS connections share
+// none: each has an upstream block of its own. All of NGINX's directives about it are marked.
+func TestIdentities(t *testing.T) {
+	t.Parallel()
+	directives := feature.Directives(all.Features())
+	base := by(model.HTTP, true)
+	var marked []directive.Directive
+	for _, d := range directives {
+		if strings.HasPrefix(d.Name, "ssl_") != d.TLS || d.TLS && (d.Order != directive.Same || d.Strictest != nil) {
+			t.Errorf("%s: %+v", d.Name, d)
+		}
+		if d.TLS {
+			marked = append(marked, d)
+			base = base.With(valued(d, 1))
+		}
+	}
+	if len(marked) < 9 {
+		t.Errorf("only %d directives decide about TLS", len(marked))
+	}
+	profiles := []model.Profile{base}
+	for _, d := range marked {
+		profiles = append(profiles, base.With(valued(d, 2)), base.With(model.ProfileValue{Name: d.Name}))
+	}
+	seen := map[string]bool{}
+	for _, p := range profiles {
+		if seen[directives.Identity(p)] {
+			t.Errorf("%+v shares connections with others", p)
+		}
+		seen[directives.Identity(p)] = true
+		upstream := "upstream hg_https_" + directives.Identity(p) + " {"
+		conf := render(t, environment(t), usualGlobals(), []model.Profile{p}, dictionaries)
+		if strings.Count(conf, upstream) != 1 || strings.Count(conf, "proxy_pass https://hg_https_"+directives.Identity(p)+";") != 5 ||
+			strings.Count(conf, "proxy_ssl_session_reuse off;") != 5 {
+			t.Errorf("%+v does not have its upstream block", p)
+		}
+	}
+	// What has nothing to do with TLS makes no new connections.
+	if other := base.With(value("client_max_body_size", 5*mib)); directives.Identity(other) != directives.Identity(base) {
+		t.Error("the identity depends on the size of bodies")
+	}
+	if plain := by(model.HTTP, false); directives.Identity(plain) != "" || directives.Identity(by(model.HTTP, true)) != "" {
+		t.Error("an identity of nothing")
+	}
+}
+
+// valued is the first or the second of two values.
+func valued(d directive.Directive, which int) model.ProfileValue {
+	switch d.Kind {
+	case directive.Variable:
+		return d.Holds(fmt.Sprint(which))
+	case directive.Ordered:
+		return d.InOrder([]int{which})
+	case directive.File:
+		return d.Contains(model.Content{Name: fmt.Sprint(which)})
+	}
+	return d.To(int64(which))
 }
 
 // bufferProfiles has what depends on the buffers: the least, a middle and the

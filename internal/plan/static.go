@@ -121,7 +121,7 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 			return nil, fmt.Errorf("render nginx.conf: no feature declares the directive %s of a profile", name)
 		}
 	}
-	transports, protocols, err := transportsOf(all)
+	transports, protocols, err := env.transportsOf(all)
 	if err != nil {
 		return nil, fmt.Errorf("render nginx.conf: %w", err)
 	}
@@ -179,15 +179,21 @@ type location struct {
 	// Catches is set where some of them lead to @error_page. A location with a check does
 	// not ask the backend then, whose statuses it would take for the auth service's.
 	Catches bool
+	// Identity is that of TLS connections.
+	Identity string
 }
 
 func (e Environment) location(p model.Profile, v model.Variant) location {
-	return location{p, v, e.Directives.Lines(p), e.Directives.Catches(p)}
+	return location{p, v, e.Directives.Lines(p), e.Directives.Catches(p), e.Directives.Identity(p)}
 }
 
 // Pass is the directive with the upstream block.
 func (l location) Pass() string {
-	t := transport{protocol{l.Protocol}, l.TLS}
+	t := transport{protocol{l.Protocol}, l.TLS, l.Identity}
+	if l.AsClient {
+		// NGINX's own variable: it is http or https.
+		return "proxy_pass $scheme://" + strings.Replace(t.Upstream(), "https", "${scheme}", 1)
+	}
 	scheme := t.scheme() + "://"
 	if t.FastCGI() {
 		scheme = ""
@@ -214,10 +220,12 @@ func (p protocol) Header(name, value string) string {
 }
 
 // A transport is a protocol, with TLS or without. Each has an upstream block of its
-// own, since idle connections are kept by block.
+// own for each identity, since idle connections are kept by block: a request that gets one takes
+// the certificates of both sides for granted.
 type transport struct {
 	protocol
-	TLS bool
+	TLS      bool
+	Identity string
 }
 
 func (t transport) scheme() string {
@@ -228,15 +236,27 @@ func (t transport) scheme() string {
 }
 
 // Upstream is the name of the block.
-func (t transport) Upstream() string { return "hg_" + t.scheme() }
+func (t transport) Upstream() string {
+	if t.Identity == "" {
+		return "hg_" + t.scheme()
+	}
+	return "hg_" + t.scheme() + "_" + t.Identity
+}
 
 // transportsOf are those of profiles, and HTTP, in a fixed order. protocols are theirs.
-func transportsOf(profiles []model.Profile) (transports []transport, protocols []protocol, err error) {
-	used := map[transport]bool{{protocol{model.HTTP}, false}: true}
+func (e Environment) transportsOf(profiles []model.Profile) (transports []transport, protocols []protocol, err error) {
+	used := map[transport]bool{{protocol: protocol{model.HTTP}}: true}
 	for _, p := range profiles {
-		used[transport{protocol{p.Protocol}, p.TLS}] = true
+		identity := e.Directives.Identity(p)
+		used[transport{protocol{p.Protocol}, p.TLS, identity}] = true
+		if p.AsClient && (p.Protocol != model.HTTP || !p.TLS) {
+			return nil, nil, errors.New("only HTTP with TLS can follow the client")
+		}
+		if p.AsClient {
+			used[transport{protocol{model.HTTP}, false, identity}] = true
+		}
 	}
-	transports = slices.SortedFunc(maps.Keys(used), func(a, b transport) int { return strings.Compare(a.scheme(), b.scheme()) })
+	transports = slices.SortedFunc(maps.Keys(used), func(a, b transport) int { return strings.Compare(a.Upstream(), b.Upstream()) })
 	for _, t := range transports {
 		if t.TLS && t.FastCGI() {
 			return nil, nil, errors.New("FastCGI has no TLS")

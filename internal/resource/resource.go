@@ -62,9 +62,12 @@ const (
 	// Target is a path with a query: it starts with a slash, and what would end a
 	// request line is percent-encoded.
 	Target
+	// PEM is certificates or a key in PEM, for a directive that would take the name of a
+	// file: NGINX takes what stands behind "data:".
+	PEM
 )
 
-func (k VariableKind) String() string { return [...]string{"line", "target"}[k] }
+func (k VariableKind) String() string { return [...]string{"line", "target", "pem"}[k] }
 
 // A Word is text of letters, digits, hyphens and dots.
 type Word struct{ text string }

@@ -129,7 +129,7 @@ type PackedRoute struct {
 }
 
 // SameGuards reports whether two versions of a host have the same paths with the same
-// policies and denials, and differ only in where requests go.
+// policies and denials, and differ only in where requests go, and how.
 func SameGuards(a, b Unit) bool {
 	return bytes.Equal(guards(a), guards(b))
 }
@@ -150,7 +150,9 @@ func guards(u Unit) []byte {
 	for _, r := range h.Routes {
 		checked := route{Checked: r.Passed > 0}
 		for _, n := range r.Policies {
-			checked.Policies = append(checked.Policies, h.Policies[n-1])
+			if !isOfProfile(h.Policies[n-1]) {
+				checked.Policies = append(checked.Policies, h.Policies[n-1])
+			}
 		}
 		r.Backend, r.Fallback, r.Location, r.Passed, r.Origin, r.Policies = 0, 0, 0, 0, 0, nil
 		checked.PackedRoute = r
@@ -160,6 +162,12 @@ func guards(u Unit) []byte {
 		TLS    *packedTLS
 		Routes []route
 	}{h.TLS, list})
+}
+
+// isOfProfile reports whether a policy goes with the profile, as the location does.
+func isOfProfile(policy json.RawMessage) bool {
+	var parts []json.RawMessage
+	return json.Unmarshal(policy, &parts) == nil && len(parts) == 3
 }
 
 // FromName packs a name.
@@ -277,7 +285,11 @@ func encodePolicies(list []model.Policy) []json.RawMessage {
 }
 
 func encodePolicy(p model.Policy) []byte {
-	return []byte("[" + strconv.Quote(p.Feature) + "," + string(encode(p.Value)) + "]")
+	end := "]"
+	if p.OfProfile {
+		end = ",true]"
+	}
+	return []byte("[" + strconv.Quote(p.Feature) + "," + string(encode(p.Value)) + end)
 }
 
 func pack(key Key, owner string, value any) Unit {

@@ -218,3 +218,20 @@ func TestSessionsAreApart(t *testing.T) {
 		seen[packed.TLS.Sessions] = true
 	}
 }
+
+// TestGuards: a policy that the profile determines guards nothing, as the profile does not.
+func TestGuards(t *testing.T) {
+	host := func(text string, ofProfile bool) unit.Unit {
+		h := largeHost()
+		h.Routes[0].Policies = append(slices.Clone(h.Routes[0].Policies), model.Policy{Feature: "three", Value: policy{Text: text}, OfProfile: ofProfile})
+		return unit.FromHost(h)
+	}
+	for _, ofProfile := range []bool{false, true} {
+		if same := unit.SameGuards(host("a", ofProfile), host("b", ofProfile)); same != ofProfile {
+			t.Errorf("of the profile %v: the same guards %v", ofProfile, same)
+		}
+	}
+	if !unit.SameGuards(unit.FromHost(largeHost()), host("a", true)) || unit.SameGuards(unit.FromHost(largeHost()), host("a", false)) {
+		t.Error("one with and one without such a policy")
+	}
+}

@@ -317,7 +317,12 @@ function _M.set_variables(values)
         if not kind then
             error("no feature declares the variable " .. name)
         end
-        ngx_var[name] = kind == "target" and target(value) or line(value)
+        if kind == "pem" then
+            -- Never the name of a file.
+            ngx_var[name] = "data:" .. value
+        else
+            ngx_var[name] = kind == "target" and target(value) or line(value)
+        end
     end
 end
 

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/headgate/headgate/internal/directive"
@@ -21,7 +22,9 @@ func trusting(authorities map[string]string) []feature.Feature {
 	trusts := feature.Setting[string]{Annotation: "trusts", Key: "trusts", Parse: func(text string) (string, error) { return text, nil }}
 	verify := directive.Directive{Name: "ssl_verify", Only: []model.Protocol{model.HTTP, model.GRPC}}
 	authority := directive.Directive{Name: "ssl_trusted_certificate", Only: verify.Only, Kind: directive.File}
-	return append(all.Features(), feature.Feature{
+	// The feature that declares these directives checks what it has NGINX read.
+	others := slices.DeleteFunc(all.Features(), func(f feature.Feature) bool { return f.Name == "backend_protocol" })
+	return append(others, feature.Feature{
 		Name: "trusting", Settings: []feature.AnySetting{trusts}, Directives: directive.List{verify, authority},
 		Route: func(v feature.Values, out *feature.RouteOut) {
 			if text, ok := authorities[trusts.Get(v)]; ok {

@@ -162,6 +162,9 @@ var elsewhere = map[string]string{
 var alone = map[string]string{
 	"auth-url-ca":    "TestServiceIsVerified of internal/feature/externalauth: it needs certificates",
 	"host-ownership": "TestHostOwnership: it needs two namespaces",
+
+	"grpc-buffer-size-kb":     "TestBuffer of internal/feature/backendprotocol: it needs a gRPC backend",
+	"proxy-ssl-location-only": "TestShared of internal/feature/backendprotocol: it needs certificates",
 }
 
 // hidden are the keys that change no answer.

@@ -21,20 +21,16 @@ import (
 	"github.com/headgate/headgate/internal/resource"
 )
 
-// speaking are the real features and one whose annotation "speaks" says how
-// backends are asked. It sets a parameter of FastCGI backends.
+// speaking are the real features and one whose annotation "speaks" has backends asked by
+// FastCGI, with a parameter.
 func speaking() []feature.Feature {
-	ways := map[string]model.Profile{
-		"https": {TLS: true}, "grpc": {Protocol: model.GRPC}, "grpcs": {Protocol: model.GRPC, TLS: true}, "fastcgi": {Protocol: model.FastCGI},
-	}
 	speaks := feature.Setting[string]{Annotation: "speaks", Parse: func(text string) (string, error) { return text, nil }}
 	variable := resource.NewName("hg_speaking_index")
 	return append(all.Features(), feature.Feature{
 		Name: "speaking", Settings: []feature.AnySetting{speaks},
 		Route: func(v feature.Values, out *feature.RouteOut) {
-			way := ways[speaks.Get(v)]
-			out.Route.Profile.Protocol, out.Route.Profile.TLS = way.Protocol, way.TLS
-			if way.Protocol == model.FastCGI {
+			if speaks.Get(v) == "fastcgi" {
+				out.Route.Profile.Protocol = model.FastCGI
 				feature.Add(out.Route, "speaking", "/srv/index.php")
 			}
 		},
@@ -52,6 +48,14 @@ end }`),
 	})
 }
 
+// speaksBy is the annotation for a protocol.
+func speaksBy(way string) string {
+	if way == "fastcgi" {
+		return "speaks: fastcgi"
+	}
+	return "backend-protocol: " + way
+}
+
 // Backends are asked by the protocol of the profile. What Headgate answers itself
 // is the same for all: without an endpoint, for one that is dead, or slow; and a
 // dead one is passed over.
@@ -66,10 +70,10 @@ func TestProtocolsOfBackends(t *testing.T) {
 	for way, address := range backends {
 		manifests += headgatetest.Service(way) + headgatetest.Endpoints(way, address) + headgatetest.Service("half-"+way) + headgatetest.Endpoints("half-"+way, "127.0.0.1:1", address)
 		for name, service := range map[string]string{"half-": "half-" + way, "dead-": "dead", "none-": "none"} {
-			manifests += headgatetest.Ingress(name+way, name+way+".test", "/", service, "ssl-redirect: false", "speaks: "+way)
+			manifests += headgatetest.Ingress(name+way, name+way+".test", "/", service, "ssl-redirect: false", speaksBy(way))
 		}
-		manifests += headgatetest.Ingress(way, way+".test", "/", way, "ssl-redirect: false", "speaks: "+way, "proxy-read-timeout: 1", "proxy-next-upstream-tries: 1") +
-			headgatetest.Ingress("guarded-"+way, way+".test", "/guarded", way, "ssl-redirect: false", "speaks: "+way, "auth-type: odd")
+		manifests += headgatetest.Ingress(way, way+".test", "/", way, "ssl-redirect: false", speaksBy(way), "proxy-read-timeout: 1", "proxy-next-upstream-tries: 1") +
+			headgatetest.Ingress("guarded-"+way, way+".test", "/guarded", way, "ssl-redirect: false", speaksBy(way), "auth-type: odd")
 	}
 	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Features: speaking(), Manifests: manifests})
 	for way := range backends {
@@ -190,7 +194,7 @@ func TestGRPCStreams(t *testing.T) {
 		w.Header().Set("Grpc-Status", "5")
 		w.Header().Set("Grpc-Message", r.Header.Get("Te")+" "+r.URL.Path)
 	}))
-	g := headgatetest.Start(t, headgatetest.Options{Features: speaking(), Manifests: served("grpc", backend) + headgatetest.Ingress("grpc", "grpc.test", "/", "grpc", "speaks: grpc")})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: served("grpc", backend) + headgatetest.Ingress("grpc", "grpc.test", "/", "grpc", speaksBy("grpc"))})
 	client := g.NewClient(true)
 	defer client.CloseIdleConnections()
 	reader, writer := io.Pipe()

@@ -5,6 +5,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/affinity"
 	"github.com/headgate/headgate/internal/feature/answerrewrite"
+	"github.com/headgate/headgate/internal/feature/backendprotocol"
 	"github.com/headgate/headgate/internal/feature/balancing"
 	"github.com/headgate/headgate/internal/feature/basicauth"
 	"github.com/headgate/headgate/internal/feature/canary"
@@ -51,6 +52,8 @@ func Features() []feature.Feature {
 		basicauth.Feature(),
 		httpsredirect.Feature(),
 		externalauth.Feature(),
+		// Before proxying, which asks for the protocol.
+		backendprotocol.Feature(),
 		proxying.Feature(),
 		mirror.Feature(),
 		customheaders.Feature(),

@@ -76,6 +76,10 @@ var (
 		Annotation: "proxy-http-version", Key: "proxy-http-version", Default: false, Parse: feature.Either("1.0", "1.1"), Risk: feature.Low,
 		Doc: "The HTTP version of requests to backends, 1.0 or 1.1 (the default).",
 	}
+	grpcBuffer = feature.Setting[int]{
+		Key: "grpc-buffer-size-kb", Parse: feature.Int(0, maxBuffer/kib),
+		Doc: "The size in KB of the buffer for the start of a response of a gRPC backend, rounded up to a power of two. 0 means 4. proxy-buffer-size does not apply to them.",
+	}
 	connectTimeout = timeout("proxy-connect-timeout", standard.Connect, "Maximum number of seconds for connecting to an endpoint.")
 	readTimeout    = timeout("proxy-read-timeout", standard.Read, "Maximum number of seconds between two reads from an endpoint. This limit also ends idle WebSockets.")
 	sendTimeout    = timeout("proxy-send-timeout", standard.Send, "Maximum number of seconds between two writes to an endpoint.")
@@ -95,7 +99,7 @@ func Feature() feature.Feature {
 		Doc:  "Proxying: buffers, body size, timeouts, retries.",
 		Settings: []feature.AnySetting{
 			buffering, requestBuffering, bufferSize, buffers, bodySize,
-			bodyBuffer, busyBuffers, tempFile, httpVersion,
+			bodyBuffer, busyBuffers, tempFile, httpVersion, grpcBuffer,
 			connectTimeout, readTimeout, sendTimeout,
 			retry, retryTime, retryTries, retryNonIdempotent,
 		},
@@ -160,6 +164,12 @@ func route(v feature.Values, out *feature.RouteOut) {
 // combinations: what depends on the buffers is brought within their bounds.
 func writeProfile(v feature.Values, p *model.Profile) {
 	size := max(minBuffer, powerOfTwo(bufferSize.Get(v)))
+	if p.Protocol == model.GRPC {
+		size = bufferSize.Default
+		if kb := grpcBuffer.Get(v); kb > 0 {
+			size = powerOfTwo(int64(kb) * kib)
+		}
+	}
 	number := max(minBuffers, min(powerOfTwo(int64(buffers.Get(v))), maxKept/size))
 	busy := 2 * size
 	if asked := busyBuffers.Get(v); asked > 0 {

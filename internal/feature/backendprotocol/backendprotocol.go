@@ -1,0 +1,158 @@
+// Package backendprotocol has the protocol of requests to backends, and TLS to them: the
+// verification of their certificates, and Headgate's own certificate.
+package backendprotocol
+
+import (
+	"embed"
+	"errors"
+	"strings"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/resource"
+)
+
+const name = "backend_protocol"
+
+//go:embed *.lua
+var lua embed.FS
+
+// A protocol is a value of backend-protocol.
+type protocol string
+
+// The protocols.
+const (
+	http     protocol = "HTTP"
+	https    protocol = "HTTPS"
+	autoHTTP protocol = "AUTO_HTTP"
+	grpc     protocol = "GRPC"
+	grpcs    protocol = "GRPCS"
+	fcgi     protocol = "FCGI"
+)
+
+// HTTP is the zero value: a route without the annotation is as it was.
+var protocols = map[protocol]model.Profile{
+	http:     {},
+	https:    {TLS: true},
+	autoHTTP: {TLS: true, AsClient: true},
+	grpc:     {Protocol: model.GRPC},
+	grpcs:    {Protocol: model.GRPC, TLS: true},
+}
+
+var backendProtocol = feature.Setting[protocol]{
+	Annotation: "backend-protocol", Default: http, Parse: parseProtocol, Risk: feature.Low,
+	Doc: "The protocol of requests to the backend: HTTP, HTTPS, GRPC or GRPCS (gRPC with TLS), in upper or lower case. AUTO_HTTP is HTTPS for requests that clients make by https, and HTTP for others.",
+}
+
+// usesTLS reports whether requests to backends may use TLS.
+func usesTLS(v feature.Values) bool { return protocols[backendProtocol.Get(v)].TLS }
+
+func parseProtocol(text string) (protocol, error) {
+	p := protocol(strings.ToUpper(text))
+	switch {
+	case p == "":
+		return http, nil
+	case p == fcgi:
+		return "", feature.NotImplemented("FastCGI is not supported yet")
+	}
+	if _, known := protocols[p]; !known {
+		return "", errors.New("must be HTTP, HTTPS, AUTO_HTTP, GRPC or GRPCS")
+	}
+	return p, nil
+}
+
+// Feature is the protocol of requests to backends.
+func Feature() feature.Feature {
+	return feature.Feature{
+		Name: name,
+		Doc:  "The protocol of requests to backends, and TLS to them.",
+		Settings: []feature.AnySetting{
+			backendProtocol, secret, verify, verifyDepth, verifyName, sendName, tlsVersions, tlsCiphers, locationOnly,
+		},
+		Route: route,
+		Lua:   lua,
+		Resources: resource.Resources{Variables: []resource.Variable{
+			{Name: resource.NewName(nameVariable)}, {Name: resource.NewName(certificateVariable), Kind: resource.PEM},
+		}},
+		Directives: directives(),
+	}
+}
+
+// policy is what backend_protocol.lua reads of a route. The profile has digests of both.
+type policy struct {
+	// Name is the name in the certificate of the backend, for SNI and for the verification.
+	Name string `json:"name,omitempty"`
+	// Certificate is the name of the content with the certificate and its key.
+	Certificate string `json:"certificate,omitempty"`
+}
+
+func route(v feature.Values, out *feature.RouteOut) {
+	own, problem := connectionOf(v)
+	if problem != nil {
+		// Also without TLS: ingress-nginx closes the paths as well.
+		out.Deny(secret, problem.code, problem.message)
+		return
+	}
+	p, way := &out.Route.Profile, protocols[backendProtocol.Get(v)]
+	if !way.TLS {
+		p.Protocol = way.Protocol
+		if verify.Get(v) {
+			out.Warn(verify, finding.InvalidValue, "it has no effect with backend-protocol "+string(backendProtocol.Get(v)), "requests are sent without TLS")
+		}
+		return
+	}
+	c := own
+	if first, ok := inherited(v, out.Host); ok && !own.hasSecret {
+		c = first
+	}
+	if verify.Get(v) && !c.verifies {
+		// Never an unverified connection instead. A Secret that can't be read denies already.
+		if secret.Get(v).Name == "" {
+			out.Deny(verify, finding.MissingObject, "the certificate of the backend can't be verified without a CA: "+secret.Annotation+" must name a Secret with "+caKey)
+		}
+		return
+	}
+	p.Protocol, p.TLS, p.AsClient = way.Protocol, way.TLS, way.AsClient
+	c.write(out)
+}
+
+// inherited is what another Ingress of the host and namespace says, the oldest one with a
+// Secret, unless the key is true. It is false if there is none, or if it can't be used, which
+// that Ingress's own routes report.
+func inherited(v feature.Values, host feature.Host) (connection, bool) {
+	if locationOnly.Get(v) || host.First == nil {
+		return connection{}, false
+	}
+	first, ok := host.First(secret)
+	if !ok {
+		return connection{}, false
+	}
+	c, problem := connectionOf(first)
+	return c, problem == nil
+}
+
+// write writes the connection into a route with TLS.
+func (c connection) write(out *feature.RouteOut) {
+	p := &out.Route.Profile
+	*p = p.With(versions.To(int64(c.versions)), ciphers.InOrder(c.ciphers))
+	var set policy
+	if c.verifies {
+		*p = p.With(verification.To(1), depth.To(int64(c.depth)), authorities.Contains(c.authorities))
+		out.Route.Files = append(out.Route.Files, c.authorities)
+	}
+	if c.sendsName {
+		*p = p.With(serverName.To(1))
+	}
+	if c.verifies || c.sendsName {
+		set.Name = c.name
+		*p = p.With(tlsName.Holds(c.name))
+	}
+	if c.certificate.Name != "" {
+		set.Certificate = feature.Attach(out.Route, c.certificate)
+		*p = p.With(certificate.Holds(c.certificate.Name), certificateKey.Holds(c.certificate.Name))
+	}
+	if set != (policy{}) {
+		feature.AddOfProfile(out.Route, name, set)
+	}
+}

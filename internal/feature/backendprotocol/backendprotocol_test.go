@@ -1,0 +1,10 @@
+package backendprotocol_test
+
+import (
+	"testing"
+
+	"github.com/headgate/headgate/internal/feature/backendprotocol"
+	"github.com/headgate/headgate/internal/featuretest"
+)
+
+func TestGolden(t *testing.T) { featuretest.Golden(t, backendprotocol.Feature()) }
