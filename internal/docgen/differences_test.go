@@ -10,6 +10,7 @@ func annotationDifferences() []difference {
 		{"auth-cache-duration", "bad value", "deny", "default", opened},
 		{"auth-request-redirect", "bad value", "deny", "default", opened},
 		{"client-body-buffer-size", "bad value", "default", "deny", adds},
+		{"connection-proxy-header", "bad value", "default", "deny", adds},
 		{"default-backend", "bad value", "default", "deny", adds},
 		{"from-to-www-redirect", "bad value", "default", "deny", adds},
 		{"load-balance", "bad value", "default", "deny", adds},

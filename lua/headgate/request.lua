@@ -235,6 +235,12 @@ function _M.set_backend_host(host)
 end
 
 
+-- Sets the Connection header of the request to the backend, by HTTP/1.
+function _M.set_connection(value)
+    ngx_var.hg_connection = line(value)
+end
+
+
 -- The path and query as the client sent them. A client may name a host with a
 -- query and no path, and HTTP/1 lets a fragment through.
 function _M.path_and_query()

@@ -9,6 +9,7 @@ import (
 	"github.com/headgate/headgate/internal/feature/balancing"
 	"github.com/headgate/headgate/internal/feature/basicauth"
 	"github.com/headgate/headgate/internal/feature/canary"
+	"github.com/headgate/headgate/internal/feature/connectionheader"
 	"github.com/headgate/headgate/internal/feature/cors"
 	"github.com/headgate/headgate/internal/feature/customheaders"
 	"github.com/headgate/headgate/internal/feature/defaultbackend"
@@ -41,6 +42,7 @@ func Features() []feature.Feature {
 		redirect.Feature(),
 		rewrite.Feature(),
 		upstreamvhost.Feature(),
+		connectionheader.Feature(),
 		canary.Feature(),
 		defaultbackend.Feature(),
 		serviceupstream.Feature(),
