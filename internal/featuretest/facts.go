@@ -159,6 +159,9 @@ func fields(what string, value any) []string {
 	facts := make([]string, 0, v.NumField())
 	for i := range v.NumField() {
 		field := v.Field(i).Interface()
+		if policy, ok := field.(model.Policy); ok {
+			field = fmt.Sprintf("{%s %v}", policy.Feature, policy.Value)
+		}
 		if set, ok := field.(interface{ Empty() bool }); !ok || !set.Empty() {
 			facts = append(facts, fmt.Sprintf("%s %s=%v", what, v.Type().Field(i).Name, field))
 		}
