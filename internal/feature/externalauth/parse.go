@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -41,12 +40,9 @@ func parseURL(text string) (target, error) {
 	if _, err := checkURL(text); err != nil {
 		return target{}, err
 	}
-	rest, secure := strings.CutPrefix(text, "https://")
-	if !secure {
-		var ok bool
-		if rest, ok = strings.CutPrefix(text, "http://"); !ok {
-			return target{}, errors.New("must begin with http:// or https://")
-		}
+	rest, secure, err := feature.Scheme(text)
+	if err != nil {
+		return target{}, err
 	}
 	end := strings.IndexAny(rest, "/?#")
 	if end < 0 {
@@ -65,11 +61,8 @@ func parseURL(text string) (target, error) {
 	if err != nil {
 		return target{}, err
 	}
-	path, _, _ := strings.Cut(uri, "?")
-	varies := strings.Contains(path, "$")
-	if plain, err := url.PathUnescape(path); err == nil && !varies {
-		call.Path = plain
-	}
+	var varies bool
+	call.Path, varies = feature.PathOf(uri)
 	return target{text, call, template, bare, varies}, nil
 }
 

@@ -2,7 +2,6 @@ package mirror
 
 import (
 	"errors"
-	"net/url"
 	"regexp"
 	"strings"
 
@@ -39,12 +38,9 @@ func parseTarget(text string) (target, error) {
 	if _, err := checkTarget(text); err != nil {
 		return target{}, err
 	}
-	rest, secure := strings.CutPrefix(text, "https://")
-	if !secure {
-		var ok bool
-		if rest, ok = strings.CutPrefix(text, "http://"); !ok {
-			return target{}, errors.New("must begin with http:// or https://")
-		}
+	rest, secure, err := feature.Scheme(text)
+	if err != nil {
+		return target{}, err
 	}
 	rest, _, _ = strings.Cut(rest, "#")
 	end := strings.IndexAny(rest, "/?")
@@ -73,11 +69,8 @@ func parseTarget(text string) (target, error) {
 	if err != nil {
 		return target{}, err
 	}
-	path, _, _ := strings.Cut(uri, "?")
-	varies := strings.Contains(path, "$")
-	if plain, err := url.PathUnescape(path); err == nil && !varies {
-		call.Path = plain
-	}
+	var varies bool
+	call.Path, varies = feature.PathOf(uri)
 	return target{text, call, template, varies}, nil
 }
 

@@ -2,12 +2,39 @@ package feature
 
 import (
 	"errors"
+	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/headgate/headgate/internal/model"
 )
+
+// Scheme cuts "http://" or "https://" off a URL. secure is set for the latter.
+func Scheme(text string) (rest string, secure bool, err error) {
+	if rest, secure = strings.CutPrefix(text, "https://"); secure {
+		return rest, true, nil
+	}
+	rest, ok := strings.CutPrefix(text, "http://")
+	if !ok {
+		return "", false, errors.New("must begin with http:// or https://")
+	}
+	return rest, false, nil
+}
+
+// PathOf is the path of a URL's path and query, unescaped. varies is set where it has a variable;
+// then, and where it can't be unescaped, the path is empty.
+func PathOf(uri string) (path string, varies bool) {
+	path, _, _ = strings.Cut(uri, "?")
+	if strings.Contains(path, "$") {
+		return "", true
+	}
+	plain, err := url.PathUnescape(path)
+	if err != nil {
+		return "", false
+	}
+	return plain, false
+}
 
 var hostForm = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?$`)
 
