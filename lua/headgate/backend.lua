@@ -30,7 +30,8 @@ end
 -- compile(unit, name, before) -> backend
 --   before: the backend of that name that this worker had, nil if none
 -- A backend is { name, endpoints, addresses, ports, count, picker }, where endpoints are
--- "address:port", and reports where its picker wants to know the outcome of tries.
+-- "address:port", and reports where its picker wants to know the outcome of tries. avoid may
+-- be set to a set of indexes, never all, that requests avoid as far as their picker can.
 function _M.compile(unit, name, before)
     if type(unit.endpoints) ~= "table" then
         error("a backend without endpoints", 0)

@@ -19,9 +19,27 @@ local function begin(request)
     if request.route.phases.balancer then
         features.run(request.route.phases.balancer, request)
     end
-    local index = request.backend.picker:pick(request)
+    local backend = request.backend
+    local index = backend.picker:pick(request, backend.avoid)
     request.tried = index
     return index
+end
+
+
+-- without(backend, tried) -> the set of the endpoints that a retry avoids: those that were
+-- tried, and those that the backend avoids, as long as that leaves one.
+local function without(backend, tried)
+    local avoid = backend.avoid
+    if not avoid then
+        return tried
+    end
+    local all, count = {}, 0
+    for i = 1, backend.count do
+        if tried[i] or avoid[i] then
+            all[i], count = true, count + 1
+        end
+    end
+    return count < backend.count and all or tried
 end
 
 
@@ -33,7 +51,8 @@ local function again(request)
         tried = { [tried] = true }
         request.tried = tried
     end
-    local index = request.backend.picker:pick(request, tried)
+    local backend = request.backend
+    local index = backend.picker:pick(request, without(backend, tried))
     tried[index] = true
     request.tries[#request.tries + 1] = index
     return index
@@ -52,7 +71,7 @@ function _M.run()
     local backend = shortcuts.take()
     if backend then
         set_more_tries(settings.tries - 1)
-        return set_peer(backend, backend.turns:pick())
+        return set_peer(backend, backend.turns:pick(nil, backend.avoid))
     end
     local request = requests.current() or route.again()
     local index = request.tried and again(request) or begin(request)

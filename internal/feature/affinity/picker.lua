@@ -138,12 +138,12 @@ function methods.share(self, backend)
 end
 
 
--- free_place(count, tried) -> a random index that was not tried, if there is one.
-local function free_place(count, tried)
+-- free_place(count, avoid) -> a random index that is not to be avoided, if there is one.
+local function free_place(count, avoid)
     local start = math_random(count)
     for i = start, start + count - 1 do
         local index = (i - 1) % count + 1
-        if not tried or not tried[index] then
+        if not avoid or not avoid[index] then
             return index
         end
     end
@@ -151,17 +151,17 @@ local function free_place(count, tried)
 end
 
 
--- start(self, tried) -> the index of the endpoint of a new session, its key
-local function start(self, tried)
+-- start(self, avoid) -> the index of the endpoint of a new session, its key
+local function start(self, avoid)
     if self.persistent then
-        local index = free_place(self.backend.count, tried)
+        local index = free_place(self.backend.count, avoid)
         return index, self.keys[index]
     end
     local index, key
-    for _ = 1, tried and ATTEMPTS or 1 do
+    for _ = 1, avoid and ATTEMPTS or 1 do
         key = string_format("%08x%08x", math_random(0, 0xffffffff), math_random(0, 0xffffffff))
         index = self.ring:find(key)
-        if not tried or not tried[index] then
+        if not avoid or not avoid[index] then
             break
         end
     end
@@ -169,10 +169,10 @@ local function start(self, tried)
 end
 
 
--- A session that began with this request moves at each failure; one that the client's
--- cookie names only if the settings say so.
-function methods.pick(self, request, tried)
-    if not request.session and not (tried and self.moves) then
+-- A session that began with this request moves from what is to be avoided; one that the
+-- client's cookie names only if the settings say so.
+function methods.pick(self, request, avoid)
+    if not request.session then
         local key = sent(self)
         local index
         if self.persistent then
@@ -180,11 +180,11 @@ function methods.pick(self, request, tried)
         elseif key then
             index = self.ring:find(key)
         end
-        if index then
+        if index and not (self.moves and avoid and avoid[index]) then
             return index
         end
     end
-    local index, key = start(self, tried)
+    local index, key = start(self, avoid)
     request.session = self.prefix .. key .. "|" .. self.hash
     return index
 end

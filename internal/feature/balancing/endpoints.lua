@@ -23,10 +23,10 @@ function _M.states(backend, before, make)
 end
 
 
--- two(count, tried) -> two different indexes at random, of those not tried as far as
+-- two(count, avoid) -> two different indexes at random, of those not to be avoided as far as
 -- there are some; the second one is nil if there is only one.
-function _M.two(count, tried)
-    if not tried then
+function _M.two(count, avoid)
+    if not avoid then
         if count == 1 then
             return 1
         end
@@ -38,7 +38,7 @@ function _M.two(count, tried)
     local a, b
     local fitting = 0
     for i = 1, count do
-        if not tried[i] then
+        if not avoid[i] then
             fitting = fitting + 1
             if fitting == 1 then
                 a = i

@@ -59,8 +59,8 @@ local function cost(state, now)
 end
 
 
-function methods.pick(self, _, tried)
-    local a, b = endpoints.two(self.backend.count, tried)
+function methods.pick(self, _, avoid)
+    local a, b = endpoints.two(self.backend.count, avoid)
     local states, now = self.states, ngx_now()
     local index = a
     if b then

@@ -57,13 +57,13 @@ function _M.new(settings, backend, before)
 end
 
 
--- any(group, tried) -> a random index of the group that was not tried, nil if all were
-local function any(group, tried)
+-- any(group, avoid) -> a random index of the group that is not to be avoided, nil if all are
+local function any(group, avoid)
     local size = #group
     local start = math_random(size)
     for i = 1, size do
         local index = group[(start + i - 2) % size + 1]
-        if not (tried and tried[index]) then
+        if not (avoid and avoid[index]) then
             return index
         end
     end
@@ -71,20 +71,20 @@ local function any(group, tried)
 end
 
 
--- A retry goes on along the ring to the next endpoint that was not tried.
-function methods.pick(self, request, tried)
+-- A retry goes on along the ring to the next endpoint that is not to be avoided.
+function methods.pick(self, request, avoid)
     local ring = self.ring
     local key = fill(self.key, request)
     local groups = self.groups
-    if not tried then
+    if not avoid then
         local found = ring:find(key)
         return groups and any(groups[found]) or found
     end
     local index = ring:find(key, function(found)
         if groups then
-            return any(groups[found], tried)
+            return any(groups[found], avoid)
         end
-        return not tried[found] and found or nil
+        return not avoid[found] and found or nil
     end)
     if not index then
         index = ring:find(key)

@@ -37,7 +37,7 @@ end
 
 
 -- From a random endpoint on, so that equal ones take turns.
-local function of_all(self, _, tried)
+local function of_all(self, _, avoid)
     local states, count = self.states, self.backend.count
     local start = math_random(count)
     local best, least
@@ -46,7 +46,7 @@ local function of_all(self, _, tried)
         if index > count then
             index = index - count
         end
-        if not (tried and tried[index]) and (not best or states[index].active < least) then
+        if not (avoid and avoid[index]) and (not best or states[index].active < least) then
             best, least = index, states[index].active
         end
     end
@@ -54,8 +54,8 @@ local function of_all(self, _, tried)
 end
 
 
-local function of_two(self, _, tried)
-    local a, b = endpoints.two(self.backend.count, tried)
+local function of_two(self, _, avoid)
+    local a, b = endpoints.two(self.backend.count, avoid)
     local states = self.states
     return take(self, b and states[b].active < states[a].active and b or a)
 end

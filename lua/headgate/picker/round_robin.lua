@@ -7,9 +7,10 @@
 --     before: the picker that this worker had for the backend, by the same module,
 --       when the unit changed; nil if there is none. It may be returned again.
 -- and a picker
---   pick(request, tried) -> index of an endpoint, 1 to backend.count
---     tried: nil for a request's first try, else a set of the indexes that were
---       tried. There is at least one endpoint. It must not end the request.
+--   pick(request, avoid) -> index of an endpoint, 1 to backend.count
+--     avoid: nil, or a set of the indexes to avoid where there are others: those that
+--       the request tried, and backend.avoid. There is at least one endpoint. It must
+--       not end the request.
 --   weight, if it holds much: what that adds to the packed bytes of the backend's unit
 --   done(index, status, connect_time, response_time), if it needs it: the outcome
 --     of each try when the request is over; nil for what is not known. Requests of
@@ -46,13 +47,13 @@ function _M.new(_, backend, before)
 end
 
 
--- If all endpoints were tried, the next one in turn.
-function methods.pick(self, _, tried)
+-- If all endpoints are to be avoided, the next one in turn.
+function methods.pick(self, _, avoid)
     local count = self.backend.count
     local turn = self.turn
     for _ = 1, count do
         turn = turn < count and turn + 1 or 1
-        if not tried or not tried[turn] then
+        if not avoid or not avoid[turn] then
             break
         end
     end
