@@ -6,7 +6,6 @@
 package directive
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -166,98 +165,6 @@ func (d Directive) Of(p model.Profile) int64 { return p.Value(d.Name) }
 // Number is for Strictest.
 func Number(n int64) *int64 { return &n }
 
-// lines are the directive in nginx.conf, none if the profile's protocol does not have it.
-func (d Directive) lines(p model.Profile, values map[string]model.ProfileValue) []string {
-	v := values[d.Name]
-	if len(d.Only) > 0 && !slices.Contains(d.Only, p.Protocol) {
-		return nil
-	}
-	if d.TLS && (!p.TLS || v.Number == 0 && v.Text == "") {
-		return nil
-	}
-	if v.Text == "" && d.Kind.isText() {
-		return nil
-	}
-	if d.Kind == Statuses {
-		return []string{p.Protocol.Prefix() + "intercept_errors on;", "error_page " + d.text(v) + " @error_page;"}
-	}
-	name := d.Name
-	if !d.Plain {
-		name = p.Protocol.Prefix() + name
-	}
-	v.Number &^= d.Lacks[p.Protocol]
-	text := d.text(v)
-	if d.Times != "" {
-		text += " " + Bytes(values[d.Times].Number)
-	}
-	return []string{name + " " + text + ";"}
-}
-
-// isText reports whether values are texts, which are absent if they are empty.
-func (k Kind) isText() bool { return k == Statuses || k == File || k == Ordered || k == Variable }
-
-func (d Directive) text(v model.ProfileValue) string {
-	n := v.Number
-	switch d.Kind {
-	case Ordered:
-		return cmp.Or(d.words(v.Text), "none")
-	case Variable:
-		return "$" + d.Variable
-	case Statuses:
-		return cmp.Or(strings.ReplaceAll(v.Text, ",", " "), "none")
-	case File:
-		if v.Text == "" {
-			return "none"
-		}
-		return Files + "/" + v.Text
-	case OnOff:
-		if n != 0 {
-			return "on"
-		}
-		return "off"
-	case Size:
-		return Bytes(n)
-	case Memory:
-		return inUnits(n, "mk")
-	case Seconds:
-		return strconv.FormatInt(n, 10) + "s"
-	case Set:
-		return cmp.Or(model.Members(n, d.Words), "off")
-	case Choice:
-		return d.Words[n]
-	}
-	return strconv.FormatInt(n, 10)
-}
-
-// words are those of a list of indexes.
-func (d Directive) words(indexes string) string {
-	if indexes == "" {
-		return ""
-	}
-	var list []string
-	for index := range strings.SplitSeq(indexes, ",") {
-		i, err := strconv.Atoi(index)
-		if err != nil {
-			panic("directive: " + d.Name + " with the value " + indexes)
-		}
-		list = append(list, d.Words[i])
-	}
-	return strings.Join(list, ":")
-}
-
-// Bytes writes a number of bytes in the largest unit that gives a whole number.
-func Bytes(n int64) string { return inUnits(n, "gmk") }
-
-func inUnits(n int64, units string) string {
-	shift := map[rune]uint{'g': 30, 'm': 20, 'k': 10}
-	for _, unit := range units {
-		if whole := n >> shift[unit]; whole > 0 && whole<<shift[unit] == n {
-			return strconv.FormatInt(whole, 10) + string(unit)
-		}
-	}
-	return strconv.FormatInt(n, 10)
-}
-
 func (d Directive) standsIn(v, asked model.ProfileValue) bool {
 	switch d.Order {
 	case Any:
@@ -338,27 +245,6 @@ func Merge(lists ...List) List {
 		}
 	}
 	return all
-}
-
-// Lines are the directives of a profile in nginx.conf.
-func (l List) Lines(p model.Profile) []string {
-	values := valuesOf(p)
-	var lines []string
-	for _, d := range l {
-		lines = append(lines, d.lines(p, values)...)
-	}
-	return lines
-}
-
-// Files are the names of the files of a profile, below the run directory.
-func (l List) Files(p model.Profile) []string {
-	var names []string
-	for _, d := range l {
-		if v := p.Get(d.Name); d.Kind == File && v.Text != "" {
-			names = append(names, d.text(v))
-		}
-	}
-	return names
 }
 
 // Identity names how a profile makes TLS connections: only profiles with equal values of all

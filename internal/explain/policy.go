@@ -5,9 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature"
@@ -49,17 +47,18 @@ func (x *explainer) explainProcess() {
 // explainProfile describes how a profile differs from the default one.
 func (x *explainer) explainProfile(p model.Profile) {
 	said := &Profile{Name: p.Name(), Default: p == x.globals.Default}
-	usual := x.globals.Default
-	names := map[string]struct{}{}
-	for _, v := range slices.Concat(p.Values(), usual.Values()) {
-		names[v.Name] = struct{}{}
+	usual, directives := x.globals.Default, feature.Directives(x.Features)
+	is, was := directives.Texts(p), directives.Texts(usual)
+	for _, d := range directives {
+		if is[d.Name] == "" && p.Protocol != usual.Protocol {
+			continue // the protocol does not have the directive
+		}
+		x.differ(said, d.Name, cmp.Or(is[d.Name], "none"), cmp.Or(was[d.Name], "none"))
 	}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		x.differ(said, strings.ReplaceAll(name, "_", " "), p.Get(name), usual.Get(name))
-	}
-	x.differ(said, "access phase", p.Access, usual.Access)
+	slices.SortFunc(said.Differs, func(a, b Difference) int { return cmp.Compare(a.Setting, b.Setting) })
+	x.differ(said, "access phase", onOff(p.Access), onOff(usual.Access))
 	x.differ(said, "protocol", p.Protocol, usual.Protocol)
-	x.differ(said, "TLS", p.TLS, usual.TLS)
+	x.differ(said, "TLS", onOff(p.TLS), onOff(usual.TLS))
 	x.out.Profile = said
 }
 
@@ -67,6 +66,13 @@ func (x *explainer) differ(said *Profile, setting string, is, usual any) {
 	if is != usual {
 		said.Differs = append(said.Differs, Difference{Setting: setting, Value: fmt.Sprint(is), Default: fmt.Sprint(usual)})
 	}
+}
+
+func onOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
 }
 
 // encode encodes plain data as for the data plane.
