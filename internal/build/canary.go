@@ -119,6 +119,7 @@ func (l *hostBuilder) addCanary(p *contribution, name string, o offer, when any,
 	default:
 		setCanaries(route, name, append(slices.Clip(canariesOf(route, name)), o.Canary))
 		l.noteCanary(p, o)
+		l.checkProtocol(p, o)
 		if l.trace != nil {
 			trace := l.routes[o.route].trace
 			trace.Canaries = append(trace.Canaries, CanaryTrace{name, p.Ingress, o.field})

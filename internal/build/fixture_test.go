@@ -34,6 +34,7 @@ import (
 // names a Service to fall back on, "own" is a setting of backends, "hands" are
 // settings of TLS connections, "clients" are such settings that count
 // together, with a policy on all routes, and "seal" is one more.
+// "wire" is the application protocol of ports.
 func fakeFeatures() []feature.Feature {
 	guard := feature.Setting[int]{Annotation: "guard", Default: 0, Parse: feature.Int(1, 9), OnInvalid: feature.Deny}
 	color := feature.Setting[string]{Annotation: "color", Key: "color", Default: "gray", Parse: oneOfColors}
@@ -121,6 +122,15 @@ func fakeFeatures() []feature.Feature {
 					out.Policy = "verify"
 					out.TLS = fmt.Sprintf("%s:%d", secret["ca"], depth.Get(v))
 					out.Contents = append(out.Contents, feature.NewContent(secret["ca"]))
+				}
+			},
+		},
+		{
+			Name: "wire",
+			Route: func(_ feature.Values, out *feature.RouteOut) {
+				asked := out.AppProtocol
+				if out.Speaks = func(p string) bool { return p == asked }; asked != "" {
+					feature.Add(out.Route, "wire", asked)
 				}
 			},
 		},

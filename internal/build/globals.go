@@ -26,7 +26,7 @@ func (b *Builder) Globals(v View) (model.Globals, []finding.Finding) {
 		}
 	}
 	var plain model.Route
-	b.applyFeatures(values, &plain, feature.Host{})
+	b.applyFeatures(values, feature.RouteOut{Route: &plain})
 	g.Default, g.Files = plain.Profile, plain.Files
 
 	var fs []finding.Finding
@@ -36,12 +36,13 @@ func (b *Builder) Globals(v View) (model.Globals, []finding.Finding) {
 	return g, finding.Sort(fs)
 }
 
-func (b *Builder) applyFeatures(v feature.Values, route *model.Route, host feature.Host) (problems []feature.Problem, denied bool) {
-	out := feature.RouteOut{Report: feature.NewReport(v, "the paths of this Ingress answer 503"), Route: route, Host: host}
+// applyFeatures lets the features write into a route.
+func (b *Builder) applyFeatures(v feature.Values, out feature.RouteOut) feature.RouteOut {
+	out.Report = feature.NewReport(v, "the paths of this Ingress answer 503")
 	for _, f := range b.features {
 		if f.Route != nil {
 			f.Route(v, &out)
 		}
 	}
-	return out.Problems, out.Denied
+	return out
 }

@@ -111,7 +111,8 @@ type hostBuilder struct {
 	// foreignCanaries are those of other namespaces.
 	foreignCanaries []foreignCanary
 	firsts          map[firstKey]*contribution // see firstWith
-	partition       *partition                 // see parts
+	protocols       protocols
+	partition       *partition // see parts
 	findings        []finding.Finding
 	trace           *HostTrace // nil unless there is one
 	// reasons are why fields are not served, where there is a trace.
@@ -121,9 +122,11 @@ type hostBuilder struct {
 type routeCandidate struct {
 	model.Route
 	where routeKey
-	field string     // asks for it, empty if nothing does
-	own   bool       // its path is a pattern by its Ingress's own doing
-	trace *RuleTrace // nil without a trace
+	field string // asks for it, empty if nothing does
+	own   bool   // its path is a pattern by its Ingress's own doing
+	// speaks is as in feature.RouteOut.
+	speaks func(appProtocol string) bool
+	trace  *RuleTrace // nil without a trace
 }
 
 // A routeKey is what only one rule of a host can have.
@@ -269,24 +272,27 @@ func (l *hostBuilder) finish(field string, where routeKey, route model.Route, p 
 	} else {
 		parsed, route.Origin = p.Parsed, spec.Origin(p.Ingress)
 	}
-	seen := feature.Host{
+	out := feature.RouteOut{Route: &route, Host: feature.Host{
 		Name: l.host, DefaultBackend: l.fallback, ManyNames: spec.IsManyNames(l.host), Answers: l.answers,
 		First: func(s feature.AnySetting) (feature.Values, bool) { return l.firstWith(route.Origin.Namespace, s) },
+	}}
+	if !route.Default {
+		out.AppProtocol = l.appProtocol(route.Backend)
 	}
-	problems, denied := l.builder.applyFeatures(parsed.Values(), &route, seen)
-	route.Denied = denied || parsed.Denied()
+	out = l.builder.applyFeatures(parsed.Values(), out)
+	route.Denied = out.Denied || parsed.Denied()
 	if p != nil {
-		p.problems, p.routed = append(p.problems, problems...), true
+		p.problems, p.routed = append(p.problems, out.Problems...), true
 	}
 	var trace *RuleTrace
 	if l.trace != nil {
 		trace = &RuleTrace{Field: field, Kind: where.kind, Path: where.path, Slash: where.slash, Written: where.written()}
-		if trace.Settings = l.builder.traceSettings(parsed, problems); p != nil {
+		if trace.Settings = l.builder.traceSettings(parsed, out.Problems); p != nil {
 			trace.Ingress = p.Ingress
 		}
 	}
 	own := l.patterns && p != nil && l.isPattern(p, where.written()) != nil
-	l.routes = append(l.routes, routeCandidate{route, where, field, own, trace})
+	l.routes = append(l.routes, routeCandidate{route, where, field, own, out.Speaks, trace})
 }
 
 // A firstKey is a namespace and an annotation.

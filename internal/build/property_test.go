@@ -136,7 +136,7 @@ func randomService(r *rand.Rand, meta metav1.ObjectMeta, pick func(...string) st
 		Type: corev1.ServiceType(pick("ClusterIP", "ClusterIP", "ExternalName")), ClusterIP: pick("", "None", "10.96.0.1", "10.96.0.2"),
 		ExternalName: pick("x.net", "Y.net", "localhost", "192.0.2.1"), TrafficDistribution: new(pick("", "PreferClose")),
 		Ports: []corev1.ServicePort{
-			{Name: "http", Port: 80 + r.Int32N(2)}, {Name: "more", Port: 80 + r.Int32N(2)},
+			{Name: "http", Port: 80 + r.Int32N(2), AppProtocol: new(pick("", "https"))}, {Name: "more", Port: 80 + r.Int32N(2), AppProtocol: new(pick("", "grpc"))},
 		},
 	}}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/build/spec"
+	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/unit"
 )
@@ -95,6 +96,9 @@ func describe(trace build.BackendTrace, port string) string {
 	}
 	if target := p.TargetPort.String(); target != "0" && target != fmt.Sprint(p.Port) {
 		text += ", target port " + target
+	}
+	if p.AppProtocol != nil {
+		text += ", appProtocol " + feature.Shorten(*p.AppProtocol)
 	}
 	return text
 }

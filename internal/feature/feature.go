@@ -84,6 +84,12 @@ type RouteOut struct {
 	Report
 	Route *model.Route
 	Host  Host
+	// AppProtocol is that of the port of the Service that a rule sends requests to, empty
+	// for none, and for the default backend.
+	AppProtocol string
+	// Speaks is for the feature that decides how backends are asked: whether one whose
+	// port has an application protocol is asked as that says. Nil stands for all.
+	Speaks func(appProtocol string) bool
 }
 
 // A Host is the host that a route is on.

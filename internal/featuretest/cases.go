@@ -16,7 +16,8 @@ import (
 )
 
 // A Case is a line of a golden file with annotations and keys that are all taken,
-// and that no feature denies, for an NGINX that lacks nothing. Tests that know no
+// and that no feature denies, for an NGINX that lacks nothing and a Service without
+// appProtocol. Tests that know no
 // single feature feed on them.
 type Case struct {
 	// Annotations are by their names without the prefix.
@@ -57,7 +58,7 @@ func Cases(t testing.TB, dir string, features []feature.Feature) []Case {
 				continue
 			}
 			of := read(t, line)
-			if len(of.lacking) > 0 || !taken(features, of.annotations, of.keys, objectsOf(data)) {
+			if len(of.lacking) > 0 || of.appProtocol != "" || !taken(features, of.annotations, of.keys, objectsOf(data)) {
 				continue
 			}
 			annotations := map[string]string{}

@@ -21,6 +21,8 @@ func routeOf(f feature.Feature, in input) (*model.Route, feature.Report) {
 		Report: feature.NewReport(in.Values(), "the paths of this Ingress answer 503"),
 		Route:  &model.Route{Origin: web, Kind: model.Prefix, Path: "/", Backend: "default/web/80"},
 		Host:   feature.Host{Name: "web.example.com", Answers: func(path string) bool { return strings.HasPrefix(path, "/open") }},
+
+		AppProtocol: in.appProtocol,
 	}
 	if f.Route != nil {
 		f.Route(in.Values(), &out)

@@ -4,8 +4,8 @@
 // data of objects that settings refer to: "secret NAMESPACE/NAME KEY" and
 // "configmap NAMESPACE/NAME KEY". The Ingress is default/web. Each line of "in"
 // is one case: settings between bars, each "annotation NAME: VALUE" or "key
-// NAME: VALUE", or "lacks CAPABILITY", which NGINX then does not have. An empty
-// line is a case without any. Values in quotes are Go strings. "out" repeats each
+// NAME: VALUE", or "lacks CAPABILITY", which NGINX then does not have, or
+// "appProtocol NAME", which the port of the Service then has. An empty line is a case without any. Values in quotes are Go strings. "out" repeats each
 // case and says what the feature makes of it, as far as it differs from what it
 // makes of nothing; for nothing it says what the feature wrote.
 package featuretest
@@ -198,6 +198,7 @@ func untouchedFacts(f feature.Feature) map[string]bool {
 type settings struct {
 	annotations, keys map[string]string
 	lacking           []feature.Capability
+	appProtocol       string
 }
 
 func read(t testing.TB, line string) settings {
@@ -217,8 +218,10 @@ func read(t testing.TB, line string) settings {
 			s.keys[name] = value
 		case what == "lacks":
 			s.lacking = append(s.lacking, feature.Capability(rest))
+		case what == "appProtocol":
+			s.appProtocol = rest
 		default:
-			t.Fatalf("%q is neither an annotation nor a key, nor what NGINX lacks", setting)
+			t.Fatalf("%q is neither an annotation nor a key, nor what NGINX lacks, nor an appProtocol", setting)
 		}
 	}
 	return s
@@ -232,11 +235,13 @@ type input struct {
 	schema   *feature.Schema
 	config   *feature.Config
 	problems []feature.Problem // of keys
+	// appProtocol is that of the route's backend.
+	appProtocol string
 	*feature.Parsed
 }
 
 func newInput(features []feature.Feature, of settings, objects feature.Objects) input {
-	in := input{schema: feature.NewSchema(prefix, features, of.lacking...)}
+	in := input{schema: feature.NewSchema(prefix, features, of.lacking...), appProtocol: of.appProtocol}
 	in.config, in.problems = in.schema.Config(of.keys)
 	in.Parsed = in.schema.Parse(web, of.annotations, in.config).Attach(objects)
 	return in

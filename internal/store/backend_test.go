@@ -96,6 +96,51 @@ func TestTouchedBackends(t *testing.T) {
 	}
 }
 
+// TestTouchedByProtocols: hosts depend on the application protocols of the ports that they
+// use, and on nothing else of a Service.
+func TestTouchedByProtocols(t *testing.T) {
+	with := func(name string, ports ...corev1.ServicePort) *corev1.Service {
+		return edited(service(name, 80), func(s *corev1.Service) { s.Spec.Ports = ports })
+	}
+	port := func(number int32, protocol *string) corev1.ServicePort {
+		return corev1.ServicePort{Name: fmt.Sprint("p", number), Port: number, AppProtocol: protocol}
+	}
+	h2c, https := new("kubernetes.io/h2c"), new("https")
+	const hosts = "backend shop/one/80, host a.example, host b.example"
+	for _, c := range []struct {
+		about   string
+		was     *corev1.Service
+		now     *corev1.Service
+		deleted bool
+		want    string
+	}{
+		{"a protocol", with("one", port(80, nil)), with("one", port(80, h2c)), false, hosts},
+		{"no protocol", with("one", port(80, h2c)), with("one", port(80, nil)), false, hosts},
+		{"another protocol", with("one", port(80, h2c)), with("one", port(80, https)), false, hosts},
+		{"the same protocol", with("one", port(80, h2c)), with("one", port(80, new("kubernetes.io/h2c"))), false, ""},
+		{"an empty one", with("one", port(80, nil)), with("one", port(80, new(""))), false, "backend shop/one/80"},
+		{"another port's", with("one", port(80, h2c), port(81, nil)), with("one", port(80, h2c), port(81, https)), false, "backend shop/one/80"},
+		{"something else", with("one", port(80, h2c)), edited(with("one", port(80, h2c)), func(s *corev1.Service) { s.Spec.ClusterIP = "10.96.0.1" }), false, "backend shop/one/80"},
+		{"a Service that comes", nil, with("two", port(80, h2c)), false, "backend shop/two/80, host a.example, host b.example"},
+		{"a Service without one that comes", nil, with("two", port(80, nil)), false, "backend shop/two/80"},
+		{"a Service that goes", with("one", port(80, h2c)), service("one", 80), true, hosts},
+		{"an unused Service", with("unused", port(80, nil)), with("unused", port(80, h2c)), false, ""},
+		{"an endpoint", with("one", port(80, h2c)), nil, false, "backend shop/one/80"},
+	} {
+		s := base()
+		if c.was != nil {
+			s.Apply(c.was, false)
+		}
+		keys := s.Apply(slice("one-1", "one", "10.0.0.2"), false)
+		if c.now != nil {
+			keys = s.Apply(c.now, c.deleted)
+		}
+		if got := text(keys); got != c.want {
+			t.Errorf("%s touches %q, want %q", c.about, got, c.want)
+		}
+	}
+}
+
 // TestTouchedByBackendSettings: where an Ingress says something of a backend,
 // each change of who uses it may change who decides.
 func TestTouchedByBackendSettings(t *testing.T) {

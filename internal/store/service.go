@@ -1,11 +1,14 @@
 package store
 
 import (
+	"maps"
+
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/build/endpoint"
+	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/unit"
@@ -23,7 +26,25 @@ func (s *Store) applyService(object *corev1.Service, deleted bool) []unit.Key {
 	if !deleted {
 		s.indexExternalName(object, s.byExternalName.add)
 	}
-	return s.appendBackends(nil, name)
+	return s.appendBackends(s.hostsByProtocol(was, s.services[name], name), name)
+}
+
+// hostsByProtocol are the hosts with a path to a port of the Service whose application
+// protocol is another now. Nothing else of a Service is part of hosts.
+func (s *Store) hostsByProtocol(was, now *corev1.Service, name types.NamespacedName) (keys []unit.Key) {
+	before, after := endpoint.AppProtocols(was), endpoint.AppProtocols(now)
+	if maps.Equal(before, after) {
+		return nil
+	}
+	for _, b := range s.backends[name] {
+		if _, port, _ := spec.SplitKey(b.key); b.call || before[port] == after[port] {
+			continue
+		}
+		for _, host := range b.user.references.Hosts {
+			keys = append(keys, unit.Host.Key(host))
+		}
+	}
+	return keys
 }
 
 // externalName is the DNS name to look up for the Service.

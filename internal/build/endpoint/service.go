@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
@@ -56,6 +58,31 @@ func FindPort(service *corev1.Service, text string) *corev1.ServicePort {
 		}
 	}
 	return nil
+}
+
+// AppProtocols are the application protocols of a Service's TCP ports, by the texts that
+// backends mean the ports by. It is nil if no port has one.
+func AppProtocols(service *corev1.Service) map[string]string {
+	if service == nil || !slices.ContainsFunc(service.Spec.Ports, func(p corev1.ServicePort) bool { return p.AppProtocol != nil }) {
+		return nil
+	}
+	protocols := make(map[string]string, 2*len(service.Spec.Ports))
+	for i := range service.Spec.Ports {
+		p := &service.Spec.Ports[i]
+		if !IsTCP(p.Protocol) {
+			continue
+		}
+		texts := []string{strconv.Itoa(int(p.Port)), p.Name}
+		if service.Spec.Type != corev1.ServiceTypeExternalName {
+			texts = append(texts, p.TargetPort.String())
+		}
+		for _, text := range texts {
+			if _, ok := protocols[text]; !ok {
+				protocols[text] = ptr.Deref(p.AppProtocol, "")
+			}
+		}
+	}
+	return protocols
 }
 
 // IsTCP reports whether a port is for TCP, which it is where it says nothing.

@@ -88,7 +88,7 @@ func (s *Source) trimStatus(all networkingv1.IngressStatus) (trimmed networkingv
 func (s *Source) trimService(o *corev1.Service) {
 	ports := make([]corev1.ServicePort, len(o.Spec.Ports))
 	for i, p := range o.Spec.Ports {
-		ports[i] = corev1.ServicePort{Name: p.Name, Protocol: p.Protocol, Port: p.Port, TargetPort: p.TargetPort}
+		ports[i] = corev1.ServicePort{Name: p.Name, Protocol: p.Protocol, Port: p.Port, TargetPort: p.TargetPort, AppProtocol: p.AppProtocol}
 	}
 	meta, distribution := withUID(o), (*string)(nil)
 	if s.zoned() {

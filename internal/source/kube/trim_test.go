@@ -168,7 +168,7 @@ func addNoise(o object, zoned bool) {
 			o.Spec.TrafficDistribution, annotations[corev1.AnnotationTopologyMode] = &noise, noise
 		}
 		for i := range o.Spec.Ports {
-			o.Spec.Ports[i].NodePort, o.Spec.Ports[i].AppProtocol = 30000, &noise
+			o.Spec.Ports[i].NodePort = 30000
 		}
 	case *discoveryv1.EndpointSlice:
 		for i := range o.Ports {
