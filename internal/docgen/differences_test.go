@@ -9,6 +9,7 @@ func annotationDifferences() []difference {
 		{"auth-always-set-cookie", "bad value", "deny", "default", opened},
 		{"auth-cache-duration", "bad value", "deny", "default", opened},
 		{"auth-request-redirect", "bad value", "deny", "default", opened},
+		{"backend-protocol", "default", "", "HTTP", "without it the appProtocol of the Service's port decides, unless use-app-protocol is false"},
 		{"client-body-buffer-size", "bad value", "default", "deny", adds},
 		{"connection-proxy-header", "bad value", "default", "deny", adds},
 		{"default-backend", "bad value", "default", "deny", adds},

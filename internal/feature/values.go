@@ -53,6 +53,12 @@ func (v Values) Says(scope Scope) bool {
 // Reject.
 func (v Values) Has(c Capability) bool { return !slices.Contains(v.config.schema.lacks, c) }
 
+// Rejects reports whether the annotation of a setting is there, and is not used.
+func (v Values) Rejects(s AnySetting) bool {
+	e := v.entries[s.Spec().Annotation]
+	return e != nil && !e.counts
+}
+
 // field is where a setting is written: an annotation's whole name, or a key.
 func (v Values) field(d SettingSpec) string {
 	if d.Annotation == "" {

@@ -164,6 +164,7 @@ var alone = map[string]string{
 	"host-ownership": "TestHostOwnership: it needs two namespaces",
 
 	"grpc-buffer-size-kb":     "TestBuffer of internal/feature/backendprotocol: it needs a gRPC backend",
+	"use-app-protocol":        "TestAppProtocol of internal/feature/backendprotocol: it needs a Service with an appProtocol",
 	"proxy-ssl-location-only": "TestShared of internal/feature/backendprotocol: it needs certificates",
 }
 

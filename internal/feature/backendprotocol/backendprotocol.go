@@ -21,8 +21,9 @@ var lua embed.FS
 // A protocol is a value of backend-protocol.
 type protocol string
 
-// The protocols.
+// The protocols. Without the annotation it is unset.
 const (
+	unset    protocol = ""
 	http     protocol = "HTTP"
 	https    protocol = "HTTPS"
 	autoHTTP protocol = "AUTO_HTTP"
@@ -41,11 +42,12 @@ var protocols = map[protocol]model.Profile{
 }
 
 var backendProtocol = feature.Setting[protocol]{
-	Annotation: "backend-protocol", Default: http, Parse: parseProtocol, Risk: feature.Low,
-	Doc: "The protocol of requests to the backend: HTTP, HTTPS, GRPC or GRPCS (gRPC with TLS), in upper or lower case. AUTO_HTTP is HTTPS for requests that clients make by https, and HTTP for others.",
+	Annotation: "backend-protocol", Parse: parseProtocol, Risk: feature.Low,
+	Doc: "The protocol of requests to the backend: HTTP, HTTPS, GRPC or GRPCS (gRPC with TLS), in upper or lower case. AUTO_HTTP is HTTPS for requests that clients make by https, and HTTP for others. " +
+		"Without the annotation it is the `appProtocol` of the Service's port (see the ConfigMap key `use-app-protocol`), and HTTP if there is none.",
 }
 
-// usesTLS reports whether requests to backends may use TLS.
+// usesTLS reports whether the annotation has requests to backends use TLS.
 func usesTLS(v feature.Values) bool { return protocols[backendProtocol.Get(v)].TLS }
 
 func parseProtocol(text string) (protocol, error) {
@@ -68,7 +70,7 @@ func Feature() feature.Feature {
 		Name: name,
 		Doc:  "The protocol of requests to backends, and TLS to them.",
 		Settings: []feature.AnySetting{
-			backendProtocol, secret, verify, verifyDepth, verifyName, sendName, tlsVersions, tlsCiphers, locationOnly,
+			backendProtocol, useAppProtocol, secret, verify, verifyDepth, verifyName, sendName, tlsVersions, tlsCiphers, locationOnly,
 		},
 		Route: route,
 		Lua:   lua,
@@ -94,12 +96,19 @@ func route(v feature.Values, out *feature.RouteOut) {
 		out.Deny(secret, problem.code, problem.message)
 		return
 	}
-	p, way := &out.Route.Profile, protocols[backendProtocol.Get(v)]
+	asked := protocolOf(v, out.AppProtocol)
+	out.Speaks = func(appProtocol string) bool { return protocolOf(v, appProtocol) == asked }
+	p, way := &out.Route.Profile, protocols[asked]
 	if !way.TLS {
 		p.Protocol = way.Protocol
 		if verify.Get(v) {
-			out.Warn(verify, finding.InvalidValue, "it has no effect with backend-protocol "+string(backendProtocol.Get(v)), "requests are sent without TLS")
+			out.Warn(verify, finding.InvalidValue, "it has no effect with backend-protocol "+string(asked), "requests are sent without TLS")
 		}
+		return
+	}
+	if !usesTLS(v) && v.Rejects(verify) {
+		// With the annotation, the value denied before.
+		out.Deny(verify, finding.InvalidValue, "the Service's port has appProtocol "+feature.Shorten(out.AppProtocol)+": must be on or off, or backend-protocol HTTP")
 		return
 	}
 	c := own
