@@ -81,7 +81,7 @@ func withTimeout(t *testing.T) context.Context {
 // TestBothWays: both sides send at the same time, much more than any buffer holds.
 func TestBothWays(t *testing.T) {
 	t.Parallel()
-	const messages, size = 256, 64 << 10
+	const messages, size = 128, 64 << 10
 	b := &backend{duplex: func(s grpc.BidiStreamingServer[grpc_testing.StreamingOutputCallRequest, grpc_testing.StreamingOutputCallResponse]) error {
 		sent := make(chan error, 1)
 		go func() {
@@ -143,7 +143,7 @@ func TestBothWays(t *testing.T) {
 // TestSlowReader: a client that does not read stops the backend, and nothing is lost.
 func TestSlowReader(t *testing.T) {
 	t.Parallel()
-	const messages, size = 1024, 64 << 10
+	const messages, size = 512, 64 << 10
 	var sent, at atomic.Int64
 	b := &backend{output: func(s grpc.ServerStreamingServer[grpc_testing.StreamingOutputCallResponse]) error {
 		for i := range messages {
