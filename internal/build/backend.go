@@ -101,6 +101,9 @@ func (t *backendMaker) internal(service *corev1.Service, portText string) {
 	}
 	near := endpoint.Nearby{Zone: t.view.Zone(), Want: endpoint.NearnessOf(service)}
 	t.backend.Endpoints = endpoint.Of(endpointSlices, port, near, allowed(t.view))
+	if t.backend.Sessions {
+		t.backend.Terminating = endpoint.Terminating(endpointSlices, port, t.backend.Endpoints, allowed(t.view))
+	}
 	if slice, refused := endpoint.Refused(endpointSlices, port, allowed(t.view)); len(refused) > 0 {
 		effect := t.effect()
 		if len(t.backend.Endpoints) > 0 {

@@ -31,7 +31,7 @@ import (
 // fakeFeatures are one feature of each sort: "guard" controls access, "color"
 // is dynamic with a default from the ConfigMap, "buffer" is static, "also"
 // gives hosts further names, "regex" makes paths regular expressions, "instead"
-// names a Service to fall back on, "own" is a setting of backends, "hands" are
+// names a Service to fall back on, "own" and "keeps" are settings of backends, "hands" are
 // settings of TLS connections, "clients" are such settings that count
 // together, with a policy on all routes, and "seal" is one more.
 // "wire" is the application protocol of ports.
@@ -43,6 +43,7 @@ func fakeFeatures() []feature.Feature {
 	instead := feature.Setting[feature.ObjectName]{Annotation: "instead", Parse: feature.Object, Refers: feature.Service}
 	regex := feature.Setting[bool]{Annotation: "regex", Parse: feature.Bool}
 	own := feature.Setting[bool]{Annotation: "own", Key: "own", Parse: feature.Bool, Scope: feature.ScopeBackend, Merge: feature.MergeOwner}
+	keeps := feature.Setting[bool]{Annotation: "keeps", Parse: feature.Bool, Scope: feature.ScopeBackend, Merge: feature.MergeOwner}
 	canary := feature.Setting[int]{Annotation: "canary", Parse: feature.Int(1, 99)}
 	lock := feature.Setting[feature.ObjectName]{Annotation: "lock", Parse: feature.Object, OnInvalid: feature.Deny, Refers: feature.Secret}
 	note := feature.Setting[feature.ObjectName]{Annotation: "note", Parse: feature.Object, Refers: feature.ConfigMap}
@@ -106,6 +107,12 @@ func fakeFeatures() []feature.Feature {
 		{
 			Name: "own", Settings: []feature.AnySetting{own},
 			Backend: func(v feature.Values, out *feature.BackendOut) { out.Balancing.ServiceAddress = own.Get(v) },
+		},
+		{
+			Name: "keeps", Settings: []feature.AnySetting{keeps},
+			Backend: func(v feature.Values, out *feature.BackendOut) {
+				out.Balancing.Sessions = out.Balancing.Sessions || keeps.Get(v)
+			},
 		},
 		{
 			Name: "hands", Settings: []feature.AnySetting{cipher, first},

@@ -66,6 +66,8 @@ func (l *hostBuilder) addToAll(policy model.Policy) {
 // it is not to be asked.
 func (b *Builder) balancing(key string, v View) (balancing model.Balancing, denied bool, fs []finding.Finding) {
 	merged, fs := b.mergeBackend(key, v)
+	// The route that a canary belongs to may have a backend with sessions.
+	balancing.Sessions = slices.ContainsFunc(v.Users(key), func(ing *networkingv1.Ingress) bool { return v.References(ing).IsCanary })
 	out := feature.BackendOut{Report: feature.NewReport(merged.Values, setting.DeniesAll("backend "+key)), Balancing: &balancing}
 	for _, f := range b.features {
 		if f.Backend != nil {

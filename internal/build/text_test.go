@@ -103,6 +103,9 @@ func backendText(b model.Backend) string {
 	for _, e := range b.Endpoints {
 		text.WriteString(e.String() + "\n")
 	}
+	for _, e := range b.Terminating {
+		text.WriteString(e.String() + ", for its sessions\n")
+	}
 	return text.String()
 }
 

@@ -10,4 +10,7 @@ type Balancing struct {
 	// headgate.feature.NAME.picker, and the value is its settings, plain data that
 	// compares with ==. The zero value is round robin.
 	Picker Policy
+	// Sessions is set if sessions stay at an endpoint until it ends: the picker, or that
+	// of a backend that this one is a canary of, keeps sessions.
+	Sessions bool
 }

@@ -186,6 +186,9 @@ type Backend struct {
 	Key string
 	// Endpoints are sorted and without duplicates.
 	Endpoints []netip.AddrPort
+	// Terminating are further ones for the sessions that they have: they are about to
+	// end. There are none without Balancing.Sessions.
+	Terminating []netip.AddrPort
 	Balancing
 }
 

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/netip"
 	"strconv"
 	"strings"
 
@@ -224,19 +225,24 @@ type PackedRegex struct {
 // FromBackend packs a backend. Addresses are written as NGINX takes them, IPv6
 // in brackets.
 func FromBackend(b model.Backend) Unit {
-	endpoints := make([]string, len(b.Endpoints))
-	for i, e := range b.Endpoints {
-		endpoints[i] = e.String()
-	}
 	packed := struct {
-		Endpoints []string        `json:"endpoints"`
-		Picker    json.RawMessage `json:"picker,omitempty"`
-	}{Endpoints: endpoints}
+		Endpoints   []string        `json:"endpoints"`
+		Terminating []string        `json:"terminating,omitempty"`
+		Picker      json.RawMessage `json:"picker,omitempty"`
+	}{Endpoints: addresses(b.Endpoints), Terminating: addresses(b.Terminating)}
 	if b.Picker != (model.Policy{}) {
 		packed.Picker = encodePolicy(b.Picker)
 	}
 	namespace, _, _ := strings.Cut(b.Key, "/")
 	return pack(Key{Backend, b.Key}, namespace, packed)
+}
+
+func addresses(list []netip.AddrPort) []string {
+	texts := make([]string, len(list))
+	for i, address := range list {
+		texts[i] = address.String()
+	}
+	return texts
 }
 
 // FromCertificate packs a certificate under its hash, or under name if that is

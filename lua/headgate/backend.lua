@@ -27,27 +27,40 @@ local function picker_of(policy, backend, before)
 end
 
 
--- compile(unit, name, before) -> backend
---   before: the backend of that name that this worker had, nil if none
--- A backend is { name, endpoints, addresses, ports, count, picker }, where endpoints are
--- "address:port", and reports where its picker wants to know the outcome of tries. avoid may
--- be set to a set of indexes, never all, that requests avoid as far as their picker can.
-function _M.compile(unit, name, before)
-    if type(unit.endpoints) ~= "table" then
-        error("a backend without endpoints", 0)
-    end
-    local addresses, ports = {}, {}
-    for i, endpoint in ipairs(unit.endpoints) do
+-- add(endpoints, addresses, ports) appends the endpoints' addresses and ports.
+local function add(endpoints, addresses, ports)
+    for _, endpoint in ipairs(endpoints) do
         local m = type(endpoint) == "string" and ngx.re.match(endpoint, ENDPOINT, "jo")
         local port = m and tonumber(m[2])
         if not m or port < 1 or port > 65535 then
             error("an endpoint that is not an address with a port", 0)
         end
-        addresses[i], ports[i] = m[1], port
+        addresses[#addresses + 1], ports[#ports + 1] = m[1], port
     end
+end
+
+
+-- compile(unit, name, before) -> backend
+--   before: the backend of that name that this worker had, nil if none
+-- A backend is { name, endpoints, addresses, ports, count, picker }, where endpoints are
+-- "address:port", and reports where its picker wants to know the outcome of tries. avoid may
+-- be set to a set of indexes, never all, that requests avoid as far as their picker can.
+-- terminating are further endpoints, nil if there are none, for the sessions that they have:
+-- only pickers that keep sessions know them. Their indexes begin behind those of endpoints,
+-- at count + 1, in addresses and ports too.
+function _M.compile(unit, name, before)
+    if type(unit.endpoints) ~= "table" then
+        error("a backend without endpoints", 0)
+    end
+    local addresses, ports = {}, {}
+    add(unit.endpoints, addresses, ports)
     local backend = setmetatable({
         name = name, endpoints = unit.endpoints, addresses = addresses, ports = ports, count = #addresses,
     }, meta)
+    if unit.terminating then
+        backend.terminating = unit.terminating
+        add(unit.terminating, addresses, ports)
+    end
     backend.picker, backend.module = picker_of(unit.picker, backend, before)
     backend.weight = backend.picker.weight
     backend.reports = backend.picker.done ~= nil
@@ -60,7 +73,7 @@ end
 function methods.with_picker(self, picker)
     return setmetatable({
         name = self.name, endpoints = self.endpoints, addresses = self.addresses, ports = self.ports,
-        count = self.count, picker = picker, reports = picker.done ~= nil,
+        count = self.count, terminating = self.terminating, picker = picker, reports = picker.done ~= nil,
     }, meta)
 end
 

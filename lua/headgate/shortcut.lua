@@ -98,7 +98,7 @@ end
 -- Adds the backend of the request's route to its shortcut.
 function _M.add_backend(shortcut, request, backend)
     -- If this forgets the shortcut itself, the request still has it.
-    weigh(backend.count + 1)
+    weigh(#backend.addresses + 1)
     local route = request.route
     local direct = is_direct(shortcut.host, route, backend) and features.idle(route.phases, request) or false
     if direct == "https" then

@@ -24,7 +24,7 @@ const (
 	// Ready endpoints take them.
 	Ready Readiness = iota
 	// Draining ones are about to end and take them still: they are asked where
-	// no other is left.
+	// no other is left, and for the sessions that they have.
 	Draining
 	// NotReady ones don't.
 	NotReady
@@ -55,17 +55,34 @@ func Of(list []*discoveryv1.EndpointSlice, port *corev1.ServicePort, near Nearby
 		readiness Readiness
 		near      Nearby
 	}{{Ready, near}, {Ready, Nearby{}}, {Draining, Nearby{}}} {
-		var endpoints []netip.AddrPort
-		for _, slice := range list {
-			endpoints = appendEndpoints(endpoints, slice, port, try.readiness, try.near)
-		}
-		endpoints = slices.DeleteFunc(endpoints, func(a netip.AddrPort) bool { return !allowed(a) })
-		if len(endpoints) > 0 {
-			slices.SortFunc(endpoints, netip.AddrPort.Compare)
-			return slices.Compact(endpoints)
+		if endpoints := collect(list, port, try.readiness, try.near, allowed); len(endpoints) > 0 {
+			return endpoints
 		}
 	}
 	return nil
+}
+
+// Terminating are the endpoints of a Service's port that are draining and allowed, in any
+// zone, sorted and without duplicates: those that are not among the ones that Of returned,
+// nil if it returned none.
+func Terminating(list []*discoveryv1.EndpointSlice, port *corev1.ServicePort, of []netip.AddrPort, allowed Allowed) []netip.AddrPort {
+	if len(of) == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(collect(list, port, Draining, Nearby{}, allowed), func(a netip.AddrPort) bool {
+		_, found := slices.BinarySearchFunc(of, a, netip.AddrPort.Compare)
+		return found
+	})
+}
+
+func collect(list []*discoveryv1.EndpointSlice, port *corev1.ServicePort, readiness Readiness, near Nearby, allowed Allowed) []netip.AddrPort {
+	var endpoints []netip.AddrPort
+	for _, slice := range list {
+		endpoints = appendEndpoints(endpoints, slice, port, readiness, near)
+	}
+	endpoints = slices.DeleteFunc(endpoints, func(a netip.AddrPort) bool { return !allowed(a) })
+	slices.SortFunc(endpoints, netip.AddrPort.Compare)
+	return slices.Compact(endpoints)
 }
 
 // Refused are the addresses of a Service's port that are not allowed, with their

@@ -86,6 +86,8 @@ func (t tracer) whyNot(endpoint *discoveryv1.Endpoint, at netip.AddrPort, readin
 		return "it is an address of this machine, of a metadata service or of Headgate itself"
 	case readiness == NotReady:
 		return "it is not ready"
+	case readiness == Draining && slices.Contains(t.backend.Terminating, at):
+		return "it is terminating: only its sessions stay there"
 	case readiness == Draining:
 		return "it is terminating, and other endpoints are ready"
 	case t.near.counts(t.slice) && !t.near.has(endpoint):

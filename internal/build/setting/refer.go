@@ -28,9 +28,10 @@ func (r *Reader) Refer(ing *networkingv1.Ingress, options *corev1.ConfigMap) spe
 		}
 	}
 	parsed := r.parse(ing, config)
-	refs := spec.References{SaysOfBackends: parsed.Values().Says(feature.ScopeBackend)}
 	canary, _, _ := r.Canary(parsed, "")
-	refs.IsCanary = canary != ""
+	refs := spec.References{IsCanary: canary != ""}
+	// Backends of canaries keep the sessions of others.
+	refs.SaysOfBackends = refs.IsCanary || parsed.Values().Says(feature.ScopeBackend)
 	backend := func(written *networkingv1.IngressBackend) {
 		if ref, refused := spec.ReadBackend(ing.Namespace, written); refused == nil {
 			refs.Backends = append(refs.Backends, ref)

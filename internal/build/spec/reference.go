@@ -48,7 +48,7 @@ type References struct {
 	// OwnHosts is set on the references of options under which a name belongs to one
 	// namespace.
 	OwnHosts bool
-	// SaysOfBackends is set where the Ingress has annotations that are settings
+	// SaysOfBackends is set where the Ingress is a canary, or has annotations that are settings
 	// of its backends.
 	SaysOfBackends bool
 }

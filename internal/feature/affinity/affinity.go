@@ -42,7 +42,7 @@ var (
 		Annotation: "affinity-mode", Default: balanced, Parse: feature.Word(balanced, persistent),
 		Scope: feature.ScopeBackend, Merge: feature.MergeTogether, Risk: feature.Medium,
 		Doc: "balanced finds the endpoint of a session by a consistent hash: some sessions move to an endpoint that is added. " +
-			"persistent: a session stays at its endpoint until that is gone.",
+			"persistent: a session stays at its endpoint until that is gone. In both modes, an endpoint that is terminating keeps its sessions while it serves, and gets no new ones.",
 	}
 	cookieName = feature.Setting[string]{
 		Annotation: "session-cookie-name", Default: defaultCookie, Parse: parseName,
@@ -111,6 +111,7 @@ type settings struct {
 
 func backend(v feature.Values, out *feature.BackendOut) {
 	if affinity.Get(v) == byCookie {
+		out.Balancing.Sessions = true
 		out.Balancing.Picker = model.Policy{Feature: name, Value: settings{
 			Cookie: cookieName.Get(v), Persistent: mode.Get(v) == persistent, Moves: changeOnFailure.Get(v),
 		}}

@@ -3,6 +3,9 @@
 -- The cookies are those of ingress-nginx: "KEY|BACKEND". BACKEND is a hash of the backend's
 -- name. In balanced mode, a KEY is any text, and belongs to an endpoint by consistent
 -- hashing; in persistent mode, it is a hash of the backend's name and the endpoint.
+--
+-- A session stays at an endpoint that is terminating while that is there. None begins there,
+-- and none comes back after a try that failed.
 local budget = require "headgate.budget"
 local cache = require "headgate.cache"
 local ketama = require "headgate.picker.ketama"
@@ -11,6 +14,7 @@ local list = require "headgate.list"
 local _M = {}
 
 local clock = budget.clock
+local math_ceil = math.ceil
 local math_random = math.random
 local ngx_md5 = ngx.md5
 local ngx_var = ngx.var
@@ -24,8 +28,9 @@ local string_sub = string.sub
 
 local SPACE, SEMICOLON = 32, 59
 
--- How many keys a retry tries to find one of an endpoint that was not asked. If there is
--- one such endpoint of three, all of them fail once in ten billion times.
+-- How many keys are tried to find one of an endpoint that was not asked: so many times the
+-- share of endpoints that are not terminating. If there is one such endpoint of three, all of
+-- them fail once in ten billion times.
 local ATTEMPTS = 60
 
 -- What an endpoint takes in persistent mode, in packed bytes: see headgate.backend.
@@ -38,12 +43,28 @@ local meta = { __index = methods }
 local canaries = cache.new(1024 * 1024)
 
 
+-- The endpoints of a backend by index, with those that are terminating.
+local function all_of(backend)
+    if not backend.terminating then
+        return backend.endpoints
+    end
+    local all = {}
+    for _, endpoints in ipairs({ backend.endpoints, backend.terminating }) do
+        for _, endpoint in ipairs(endpoints) do
+            all[#all + 1] = endpoint
+        end
+    end
+    return all
+end
+
+
 -- settings: { cookie, persistent, moves }, see affinity.go
 local function make(settings, backend, before)
     local label = string_gsub(backend.name, "/", "-")
-    local endpoints = backend.endpoints
+    local endpoints = all_of(backend)
     local self = {
         backend = backend,
+        endpoints = endpoints,
         settings = settings,
         prefix = settings.cookie .. "=",
         hash = ngx_md5(ngx_md5(label) .. label),
@@ -51,12 +72,13 @@ local function make(settings, backend, before)
         moves = settings.moves,
     }
     self.id = (self.persistent and " p " or " b ") .. (self.moves and "moves " or "") .. settings.cookie
-    if before and (before.persistent ~= self.persistent or not list.equal(before.backend.endpoints, endpoints)) then
+    if before and (before.persistent ~= self.persistent or not list.equal(before.endpoints, endpoints)) then
         before = nil
     end
     if not self.persistent then
         -- It is made here, where its time is charged to the backend's owner.
         self.ring = before and before.ring or ketama.new(endpoints)
+        self.attempts = math_ceil(ATTEMPTS * #endpoints / backend.count)
         self.weight = ketama.weight(endpoints)
         return setmetatable(self, meta)
     end
@@ -129,7 +151,7 @@ function methods.share(self, backend)
         local picker = make(self.settings, backend, entry and entry.value.picker)
         entry = {
             backend = backend, value = backend:with_picker(picker),
-            bytes = #key + WEIGHT * backend.count + picker.weight,
+            bytes = #key + WEIGHT * #picker.endpoints + picker.weight,
         }
         canaries:put(key, entry, owner)
         budget.charge_decoding(owner, clock() - began)
@@ -157,20 +179,22 @@ local function start(self, avoid)
         local index = free_place(self.backend.count, avoid)
         return index, self.keys[index]
     end
+    local count, ring = self.backend.count, self.ring
     local index, key
-    for _ = 1, avoid and ATTEMPTS or 1 do
+    for _ = 1, self.attempts do
         key = string_format("%08x%08x", math_random(0, 0xffffffff), math_random(0, 0xffffffff))
-        index = self.ring:find(key)
-        if not avoid or not avoid[index] then
-            break
+        index = ring:find(key)
+        if index <= count and not (avoid and avoid[index]) then
+            return index, key
         end
     end
-    return index, key
+    -- All are to be avoided.
+    return index <= count and index or free_place(count), key
 end
 
 
 -- A session that began with this request moves from what is to be avoided; one that the
--- client's cookie names only if the settings say so.
+-- client's cookie names only if the settings say so, or its endpoint is terminating.
 function methods.pick(self, request, avoid)
     if not request.session then
         local key = sent(self)
@@ -180,7 +204,7 @@ function methods.pick(self, request, avoid)
         elseif key then
             index = self.ring:find(key)
         end
-        if index and not (self.moves and avoid and avoid[index]) then
+        if index and not (avoid and avoid[index] and (self.moves or index > self.backend.count)) then
             return index
         end
     end
