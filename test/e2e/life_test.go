@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -104,31 +103,6 @@ func (h *headgate) awaitPods(url string, want int) {
 		}
 		return nil
 	})
-}
-
-// A rolling update loses no request, since a pod still serves during its preStop
-// hook.
-func TestRollingUpdateUnderLoad(t *testing.T) {
-	h := startHeadgate(t)
-	h.cluster.NeedPods(t)
-	if err := h.cluster.CreateBackend(t.Context(), clustertest.BackendDeployment(h.class, "web", 2, 5*time.Second)); err != nil {
-		t.Fatal(err)
-	}
-	host := h.host("web")
-	// Without a certificate of its own the host answers over both protocols.
-	h.createIngress(h.ingress("web", host, "/", "web", ""))
-	h.await("http://"+host+"/", status(http.StatusOK))
-	old := h.pods("web")
-	l := h.startLoad(host)
-	if err := h.cluster.Roll(t.Context(), h.class, "web"); err != nil {
-		t.Fatal(err)
-	}
-	// Wait until the old pods are gone, so that every connection that they cut is
-	// noticed.
-	h.awaitGone("web", old)
-	l.awaitMore(500)
-	l.wantNoFailure()
-	h.wantNoReload()
 }
 
 // awaitGone waits until an application's old pods are gone.

@@ -66,22 +66,25 @@ func (l *load) add(c client, post bool, every time.Duration) {
 	if post {
 		request = "POST / HTTP/1.1\r\nHost: " + c.host + "\r\nContent-Length: 5\r\n\r\nhello"
 	}
-	l.done.Go(func() { l.run(&c, request, every) })
+	l.repeat(every, func() error { return c.do(request) }, c.close)
 }
 
-func (l *load) run(c *client, request string, every time.Duration) {
-	defer c.close()
-	next := time.NewTicker(every)
-	defer next.Stop()
-	for {
-		select {
-		case <-l.stop:
-			return
-		case <-next.C:
+// repeat does something once in the given time, until the load ends.
+func (l *load) repeat(every time.Duration, do func() error, end func()) {
+	l.done.Go(func() {
+		defer end()
+		next := time.NewTicker(every)
+		defer next.Stop()
+		for {
+			select {
+			case <-l.stop:
+				return
+			case <-next.C:
+			}
+			began := time.Now()
+			l.count(began, do())
 		}
-		began := time.Now()
-		l.count(began, c.do(request))
-	}
+	})
 }
 
 func (l *load) count(began time.Time, err error) {

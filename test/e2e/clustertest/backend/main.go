@@ -1,11 +1,13 @@
 // Backend runs in the pods of the test cluster: an HTTP echo with a readiness
-// check, which ends gracefully.
+// check, which ends gracefully. It speaks HTTP/2 without TLS too, and sends back
+// the messages of gRPC streams, with its name in the header X-Backend.
 package main
 
 import (
 	"context"
 	"errors"
 	"flag"
+	"io"
 	"log"
 	"net/http"
 	"os/signal"
@@ -30,9 +32,11 @@ func main() {
 // serve answers until ctx is done, then ends when the running requests have.
 func serve(ctx context.Context, name, address string, grace time.Duration) error {
 	mux := http.NewServeMux()
-	mux.Handle("/", echo.Handler(name))
+	mux.Handle("/", withStreams(name, echo.Handler(name)))
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
-	server := &http.Server{Addr: address, Handler: mux}
+	server := &http.Server{Addr: address, Handler: mux, Protocols: new(http.Protocols)}
+	server.Protocols.SetHTTP1(true)
+	server.Protocols.SetUnencryptedHTTP2(true)
 	failed := make(chan error, 1)
 	go func() { failed <- server.ListenAndServe() }()
 	select {
@@ -50,4 +54,43 @@ func ignoreClosed(err error) error {
 		return nil
 	}
 	return err
+}
+
+// withStreams answers gRPC streams, and leaves all other requests to a handler.
+func withStreams(name string, other http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Content-Type") != "application/grpc" {
+			other.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/grpc")
+		w.Header().Set("X-Backend", name)
+		w.Header().Set("Trailer", "Grpc-Status")
+		status := "0"
+		if err := sendBack(w, r.Body); err != nil {
+			status = "13" // INTERNAL
+		}
+		w.Header().Set("Grpc-Status", status)
+	})
+}
+
+// sendBack sends the header at once, and then each byte as it comes.
+func sendBack(w http.ResponseWriter, from io.Reader) error {
+	answer := http.NewResponseController(w)
+	buffer := make([]byte, 4096)
+	for n := 0; ; {
+		if _, err := w.Write(buffer[:n]); err != nil {
+			return err
+		}
+		if err := answer.Flush(); err != nil {
+			return err
+		}
+		var err error
+		if n, err = from.Read(buffer); n == 0 && err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+	}
 }
