@@ -33,8 +33,8 @@ function _M.two(count, avoid)
         local a, b = math_random(count), math_random(count - 1)
         return a, b < a and b or b + 1
     end
-    -- A walk over all, since retries are rare: the n-th one that fits replaces one of
-    -- the two with the right probability.
+    -- A walk over all, since this is rare: the n-th one that fits replaces one of the two
+    -- with the right probability.
     local a, b
     local fitting = 0
     for i = 1, count do
@@ -56,6 +56,10 @@ function _M.two(count, avoid)
     end
     if not a then
         return _M.two(count)
+    end
+    -- Where nothing else decides, the caller takes the first one.
+    if b and math_random(2) == 1 then
+        return b, a
     end
     return a, b
 end

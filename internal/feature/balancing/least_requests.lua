@@ -5,6 +5,9 @@ local endpoints = require "headgate.feature.balancing.endpoints"
 local math_random = math.random
 local setmetatable = setmetatable
 
+-- How often an endpoint is drawn that is not to be avoided, until the next one is taken.
+local DRAWS = 10
+
 
 local function idle()
     return { active = 0 }
@@ -40,6 +43,15 @@ end
 local function of_all(self, _, avoid)
     local states, count = self.states, self.backend.count
     local start = math_random(count)
+    if avoid then
+        -- Else the next one would get the share of one that is to be avoided.
+        for _ = 1, DRAWS do
+            if not avoid[start] then
+                break
+            end
+            start = math_random(count)
+        end
+    end
     local best, least
     for i = 1, count do
         local index = start + i - 1
