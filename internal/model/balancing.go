@@ -1,5 +1,7 @@
 package model
 
+import "time"
+
 // Balancing is how the requests to a backend are spread. The oldest Ingress
 // that uses the backend owns it. Equal values compare as equal.
 type Balancing struct {
@@ -13,4 +15,7 @@ type Balancing struct {
 	// Sessions is set if sessions stay at an endpoint until it ends: the picker, or that
 	// of a backend that this one is a canary of, keeps sessions.
 	Sessions bool
+	// SlowStart is the time in which an endpoint that is added comes to its share of the
+	// requests, 0 for at once.
+	SlowStart time.Duration
 }

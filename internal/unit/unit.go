@@ -229,7 +229,8 @@ func FromBackend(b model.Backend) Unit {
 		Endpoints   []string        `json:"endpoints"`
 		Terminating []string        `json:"terminating,omitempty"`
 		Picker      json.RawMessage `json:"picker,omitempty"`
-	}{Endpoints: addresses(b.Endpoints), Terminating: addresses(b.Terminating)}
+		SlowStart   float64         `json:"slow_start,omitempty"`
+	}{Endpoints: addresses(b.Endpoints), Terminating: addresses(b.Terminating), SlowStart: b.SlowStart.Seconds()}
 	if b.Picker != (model.Policy{}) {
 		packed.Picker = encodePolicy(b.Picker)
 	}

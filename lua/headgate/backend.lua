@@ -23,7 +23,7 @@ local function picker_of(policy, backend, before)
             error("no picker " .. tostring(policy[1]), 0)
         end
     end
-    return module.new(settings, backend, before and before.module == module and before.picker or nil), module
+    return module.new(settings, backend, before and before.module == module and before.base or nil), module
 end
 
 
@@ -47,7 +47,8 @@ end
 -- be set to a set of indexes, never all, that requests avoid as far as their picker can.
 -- terminating are further endpoints, nil if there are none, for the sessions that they have:
 -- only pickers that keep sessions know them. Their indexes begin behind those of endpoints,
--- at count + 1, in addresses and ports too.
+-- at count + 1, in addresses and ports too. While endpoints are starting, the picker is one
+-- around base, the backend's own: see slow_start.lua.
 function _M.compile(unit, name, before)
     if type(unit.endpoints) ~= "table" then
         error("a backend without endpoints", 0)
@@ -61,20 +62,29 @@ function _M.compile(unit, name, before)
         backend.terminating = unit.terminating
         add(unit.terminating, addresses, ports)
     end
-    backend.picker, backend.module = picker_of(unit.picker, backend, before)
+    backend.base, backend.module = picker_of(unit.picker, backend, before)
+    backend.picker = backend.base
     backend.weight = backend.picker.weight
     backend.reports = backend.picker.done ~= nil
     backend.turns = backend.module == round_robin and backend.picker or nil
+    backend.slow_start = unit.slow_start
+    if unit.slow_start or before and before.slow_start then
+        features.module("balancing", "slow_start").begin(backend, unit.slow_start, before)
+    end
     return backend
 end
 
 
 -- with_picker(picker) -> a backend with these endpoints and another picker
 function methods.with_picker(self, picker)
-    return setmetatable({
+    local made = setmetatable({
         name = self.name, endpoints = self.endpoints, addresses = self.addresses, ports = self.ports,
         count = self.count, terminating = self.terminating, picker = picker, reports = picker.done ~= nil,
     }, meta)
+    if self.starting then
+        self.starting:wrap(made)
+    end
+    return made
 end
 
 

@@ -33,6 +33,9 @@ local SPACE, SEMICOLON = 32, 59
 -- them fail once in ten billion times.
 local ATTEMPTS = 60
 
+-- How often an endpoint is drawn that is not to be avoided, until the next one is taken.
+local DRAWS = 10
+
 -- What an endpoint takes in persistent mode, in packed bytes: see headgate.backend.
 local WEIGHT = 30
 
@@ -163,6 +166,12 @@ end
 -- free_place(count, avoid) -> a random index that is not to be avoided, if there is one.
 local function free_place(count, avoid)
     local start = math_random(count)
+    for _ = 1, avoid and DRAWS or 0 do
+        if not avoid[start] then
+            break
+        end
+        start = math_random(count)
+    end
     for i = start, start + count - 1 do
         local index = (i - 1) % count + 1
         if not avoid or not avoid[index] then
@@ -195,7 +204,7 @@ end
 
 -- A session that began with this request moves from what is to be avoided; one that the
 -- client's cookie names only if the settings say so, or its endpoint is terminating.
-function methods.pick(self, request, avoid)
+function methods.pick(self, request, avoid, first)
     if not request.session then
         local key = sent(self)
         local index
@@ -208,7 +217,7 @@ function methods.pick(self, request, avoid)
             return index
         end
     end
-    local index, key = start(self, avoid)
+    local index, key = start(self, first or avoid)
     request.session = self.prefix .. key .. "|" .. self.hash
     return index
 end

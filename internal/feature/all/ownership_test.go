@@ -46,7 +46,7 @@ var asked = [][2]string{
 var (
 	wholeHost    = []string{"use-regex", "rewrite-target", "app-root", "canary"}
 	wholeBackend = []string{
-		"service-upstream", "load-balance", "upstream-hash-by", "upstream-hash-by-subset", "upstream-hash-by-subset-size",
+		"service-upstream", "load-balance", "upstream-hash-by", "upstream-hash-by-subset", "upstream-hash-by-subset-size", "slow-start",
 		"affinity", "affinity-mode", "session-cookie-name", "session-cookie-change-on-failure",
 	}
 )

@@ -5,14 +5,17 @@ package balancing
 import (
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/resource"
 )
 
 const name = "balancing"
@@ -60,6 +63,18 @@ var (
 	}
 )
 
+var slowStart = feature.Setting[time.Duration]{
+	Annotation: "slow-start", Parse: parseSlowStart,
+	Scope: feature.ScopeBackend, Merge: feature.MergeOwner, Risk: feature.Low,
+	Doc: "The time in which an endpoint that is added gets its share of the requests: a tenth of it at first, and the whole at the end. Retries, and sessions that " +
+		"have begun, do not count. Endpoints get it at once if no other was there before, or if the backend has more than 1000; 0 is off. It has no effect with upstream-hash-by.",
+}
+
+const (
+	minSlowStart = time.Second
+	maxSlowStart = 15 * time.Minute
+)
+
 const (
 	defaultSubset = 3
 	// maxSubset is far above the number of endpoints that one backend can have.
@@ -73,9 +88,14 @@ func Feature() feature.Feature {
 	return feature.Feature{
 		Name:     name,
 		Doc:      "Spreads requests over the endpoints of a backend.",
-		Settings: []feature.AnySetting{loadBalance, hashBy, hashBySubset, hashBySubsetSize},
+		Settings: []feature.AnySetting{loadBalance, hashBy, hashBySubset, hashBySubsetSize, slowStart},
 		Backend:  backend,
 		Lua:      lua,
+		Resources: resource.Resources{
+			// The endpoints of backends with slow-start; the backend that was not used for the
+			// longest time is dropped first.
+			Dictionaries: []resource.Dictionary{{Name: resource.NewName("hg_starts"), Size: 2 << 20}},
+		},
 	}
 }
 
@@ -95,8 +115,12 @@ func backend(v feature.Values, out *feature.BackendOut) {
 			s.Subset = hashBySubsetSize.Get(v)
 		}
 		pick(out, s)
+		if slowStart.Get(v) != 0 {
+			out.Warn(slowStart, finding.InvalidValue, "slow-start has no effect with upstream-hash-by: each key has its endpoint", "an endpoint that is added gets its share at once")
+		}
 		return
 	}
+	out.Balancing.SlowStart = slowStart.Get(v)
 	switch algorithm := loadBalance.Get(v); algorithm {
 	case ewma, leastConn, random:
 		pick(out, settings{Algorithm: algorithm})
@@ -150,4 +174,15 @@ func parseKey(text string) (string, error) {
 		return "", fmt.Errorf("encode the template: %w", err)
 	}
 	return string(packed), nil
+}
+
+func parseSlowStart(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, err := feature.Duration(text)
+	if err == nil && d != 0 && (d < minSlowStart || d > maxSlowStart) {
+		err = errors.New("must be 0, or from 1s to 15m")
+	}
+	return d, err
 }

@@ -10,7 +10,8 @@
 --   pick(request, avoid) -> index of an endpoint, 1 to backend.count
 --     avoid: nil, or a set of the indexes to avoid where there are others: those that
 --       the request tried, and backend.avoid. There is at least one endpoint. It must
---       not end the request.
+--       not end the request. A picker with `holds` may get a third argument, a set
+--       that sessions avoid which begin with this try, instead of avoid.
 --   weight, if it holds much: what that adds to the packed bytes of the backend's unit
 --   done(index, status, connect_time, response_time), if it needs it: the outcome
 --     of each try when the request is over; nil for what is not known. Requests of

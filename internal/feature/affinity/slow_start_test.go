@@ -1,0 +1,44 @@
+package affinity_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate/internal/headgatetest"
+)
+
+// With slow-start, an endpoint that is added gets few new sessions at first. Sessions that it
+// has stay there, even if they may move after a failure.
+func TestSlowStart(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, 4, "")
+	added := f.addresses[3]
+	for _, mode := range []string{"balanced", "persistent"} {
+		f.annotate("affinity-mode: "+mode, "slow-start: 15m", "session-cookie-change-on-failure: true")
+		f.g.Delete("kind: EndpointSlice\napiVersion: discovery.k8s.io/v1\nmetadata: {name: fleet-3}\n")
+		f.ask(t, "")
+		before := time.Now()
+		f.g.Apply(headgatetest.Endpoints("fleet", f.addresses...))
+		const count = 400
+		got := 0
+		for _, at := range f.begin(t, count) {
+			if at == added {
+				got++
+			}
+		}
+		// Consistent hashing gives an endpoint of four no more than two fifths.
+		most := max(0.1, time.Since(before).Minutes()/15) * 0.4
+		if float64(got) > count*most+5*math.Sqrt(count*most) {
+			t.Errorf("%s: %d of %d sessions began at the new endpoint", mode, got, count)
+		}
+		key := sum(label("fleet") + added)
+		for i := 0; mode == "balanced" && place(key, f.addresses) != added; i++ {
+			key = fmt.Sprint(i)
+		}
+		for range 60 {
+			f.wantStay(t, mode, map[string]string{"INGRESSCOOKIE=" + key + "|" + mark("fleet"): added}, "")
+		}
+	}
+}
