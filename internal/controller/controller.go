@@ -198,7 +198,7 @@ func New(s Settings) *Controller {
 		}
 	}
 	client := dataplane.New(s.RunDir.Socket())
-	s.Metrics.Registry.MustRegister(metrics.Refusals(client.Refusals))
+	s.Metrics.Registry.MustRegister(metrics.Refusals(client.Refusals), metrics.Ejections(client.Ejections))
 	return &Controller{
 		settings: s,
 		log:      s.Log,

@@ -39,6 +39,24 @@ type State struct {
 	// GivenUp are the regular expressions that workers gave up on, of units that have not
 	// changed since.
 	GivenUp []GivenUp `json:"given_up"`
+	// Ejected are the endpoints that are ejected in that worker, at most 100.
+	Ejected []Ejected `json:"ejected"`
+	// Ejections are the numbers of ejections in all workers, by reason and namespace.
+	Ejections map[string]map[string]int64 `json:"ejections"`
+}
+
+// Ejected is an endpoint that a worker knows to fail.
+type Ejected struct {
+	// Backend is its key, and Endpoint an address with a port.
+	Backend  string `json:"backend"`
+	Endpoint string `json:"endpoint"`
+	// Reason is connect or failures.
+	Reason string `json:"reason"`
+	// Since and Until are Unix times. Until then it is not probed again, or is ejected.
+	Since int64 `json:"since"`
+	Until int64 `json:"until"`
+	// Avoided: requests go to other endpoints. Otherwise too many of the backend are failing.
+	Avoided bool `json:"avoided"`
 }
 
 // A Worker is a process of NGINX.
@@ -114,6 +132,12 @@ func (c *Client) State(ctx context.Context) (State, error) {
 		return State{}, fmt.Errorf("reading the data plane's state: %w", err)
 	}
 	return state, nil
+}
+
+// Ejections returns those of the State.
+func (c *Client) Ejections(ctx context.Context) (map[string]map[string]int64, error) {
+	state, err := c.State(ctx)
+	return state.Ejections, err
 }
 
 // Refusals returns those of the State.

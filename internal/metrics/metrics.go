@@ -29,21 +29,31 @@ type Metrics struct {
 // Refusals is a collector of the numbers of requests that NGINX's workers refused because
 // a namespace's time was up, and of copies of requests that they dropped. read returns them by reason and namespace.
 func Refusals(read func(context.Context) (map[string]map[string]int64, error)) prometheus.Collector {
-	return refusals{read, prometheus.NewDesc("headgate_refusals_total",
+	return counts{read, prometheus.NewDesc("headgate_refusals_total",
 		"Number of requests and TLS handshakes that were refused because a namespace took too much of a worker's time, by reason: "+
 			"regex (its regular expressions were not tried) or decoding (a host or certificate that the worker did not hold); "+
-			"or, with the reason mirror, copies of requests that were dropped because the namespace's mirrors are too slow. "+
+			"or, with the reason mirror, copies of requests that were dropped because the namespace's mirrors are too slow; "+
+			"or, with the reason retry, requests that were sent without the chance of a retry because the budget of the backend was spent. "+
 			"The first 100 namespaces are counted by name, others as _others.", []string{"reason", "namespace"}, nil)}
 }
 
-type refusals struct {
+// Ejections is a collector of the numbers of endpoints that NGINX's workers ejected. read
+// returns them by reason and namespace.
+func Ejections(read func(context.Context) (map[string]map[string]int64, error)) prometheus.Collector {
+	return counts{read, prometheus.NewDesc("headgate_endpoint_ejections_total",
+		"Number of times that a worker ejected an endpoint, by reason: connect (no connection could be made) or failures (requests failed in a row). "+
+			"The first 100 namespaces are counted by name, others as _others.", []string{"reason", "namespace"}, nil)}
+}
+
+// counts are numbers by reason and namespace, which NGINX's workers share.
+type counts struct {
 	read func(context.Context) (map[string]map[string]int64, error)
 	desc *prometheus.Desc
 }
 
-func (r refusals) Describe(to chan<- *prometheus.Desc) { to <- r.desc }
+func (r counts) Describe(to chan<- *prometheus.Desc) { to <- r.desc }
 
-func (r refusals) Collect(to chan<- prometheus.Metric) {
+func (r counts) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	counts, err := r.read(ctx)

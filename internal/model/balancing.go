@@ -18,4 +18,35 @@ type Balancing struct {
 	// SlowStart is the time in which an endpoint that is added comes to its share of the
 	// requests, 0 for at once.
 	SlowStart time.Duration
+	// Ejection is which endpoints are avoided.
+	Ejection Ejection
+	// RetryBudget bounds retries.
+	RetryBudget RetryBudget
+}
+
+// Defaults of Ejection and RetryBudget, in percent.
+const (
+	EjectionShare = 50
+	RetryShare    = 20
+)
+
+// Ejection is which failing endpoints are avoided. The zero value is the default: those to
+// which no connection can be made.
+type Ejection struct {
+	// Off: none.
+	Off bool
+	// Share is the percentage of the endpoints that is avoided at most, 0 for the default.
+	Share int
+	// Failures is after how many failures in a row an endpoint is ejected for a time, 0 for
+	// never; and Statuses are those that are failures, separated by spaces.
+	Failures int
+	Statuses string
+	// Seconds is the time of the first such ejection.
+	Seconds int
+}
+
+// A RetryBudget is the percentage of requests that may be retried. The zero value is the default.
+type RetryBudget struct {
+	Set     bool
+	Percent int
 }

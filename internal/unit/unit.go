@@ -7,6 +7,7 @@ package unit
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -222,6 +223,15 @@ type PackedRegex struct {
 	PackedName
 }
 
+// packedEjection is what lua/headgate/ejection.lua reads of a backend.
+type packedEjection struct {
+	Off      bool   `json:"off,omitempty"`
+	Share    int    `json:"share"`
+	Failures int    `json:"failures,omitempty"`
+	Statuses string `json:"statuses,omitempty"`
+	Seconds  int    `json:"time,omitempty"`
+}
+
 // FromBackend packs a backend. Addresses are written as NGINX takes them, IPv6
 // in brackets.
 func FromBackend(b model.Backend) Unit {
@@ -230,9 +240,17 @@ func FromBackend(b model.Backend) Unit {
 		Terminating []string        `json:"terminating,omitempty"`
 		Picker      json.RawMessage `json:"picker,omitempty"`
 		SlowStart   float64         `json:"slow_start,omitempty"`
+		Ejection    *packedEjection `json:"ejection,omitempty"`
+		RetryShare  *int            `json:"retry_share,omitempty"`
 	}{Endpoints: addresses(b.Endpoints), Terminating: addresses(b.Terminating), SlowStart: b.SlowStart.Seconds()}
 	if b.Picker != (model.Policy{}) {
 		packed.Picker = encodePolicy(b.Picker)
+	}
+	if e := b.Ejection; e != (model.Ejection{}) {
+		packed.Ejection = &packedEjection{Off: e.Off, Share: cmp.Or(e.Share, model.EjectionShare), Failures: e.Failures, Statuses: e.Statuses, Seconds: e.Seconds}
+	}
+	if b.RetryBudget.Set {
+		packed.RetryShare = &b.RetryBudget.Percent
 	}
 	namespace, _, _ := strings.Cut(b.Key, "/")
 	return pack(Key{Backend, b.Key}, namespace, packed)

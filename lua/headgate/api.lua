@@ -1,5 +1,6 @@
 -- The data plane's API: docs/data-plane-api.md.
 local cjson = require "cjson.safe"
+local ejection = require "headgate.ejection"
 local frame = require "headgate.frame"
 local log = require "headgate.log"
 local memory = require "headgate.memory"
@@ -7,6 +8,10 @@ local settings = require "headgate.settings"
 local units = require "headgate.units"
 
 local _M = {}
+
+-- How many ejected endpoints the state lists.
+local EJECTED = 100
+
 
 local function say(status, value)
     ngx.status = status
@@ -176,6 +181,8 @@ local function get_state()
         kept = require("headgate.request").kept(),
         refusals = memory.refusals(),
         given_up = some(memory.given_up()),
+        ejected = some(ejection.list(EJECTED)),
+        ejections = memory.ejections(),
     })
 end
 

@@ -1,10 +1,14 @@
 -- A backend: its endpoints, and the picker that chooses among them.
+local ejection = require "headgate.ejection"
+local failure = require "headgate.failure"
 local features = require "headgate.features"
+local retries = require "headgate.retries"
 local round_robin = require "headgate.picker.round_robin"
 
 local _M = {}
 
 local ngx_var = ngx.var
+local values = failure.values
 
 local methods = {}
 local meta = { __index = methods }
@@ -23,7 +27,7 @@ local function picker_of(policy, backend, before)
             error("no picker " .. tostring(policy[1]), 0)
         end
     end
-    return module.new(settings, backend, before and before.module == module and before.base or nil), module
+    return module.new(settings, backend, before and before.module == module and before.own_picker or nil), module
 end
 
 
@@ -43,12 +47,13 @@ end
 -- compile(unit, name, before) -> backend
 --   before: the backend of that name that this worker had, nil if none
 -- A backend is { name, endpoints, addresses, ports, count, picker }, where endpoints are
--- "address:port", and reports where its picker wants to know the outcome of tries. avoid may
--- be set to a set of indexes, never all, that requests avoid as far as their picker can.
+-- "address:port", and reports where its picker, or its rule of ejection, wants to know the
+-- outcome of tries. avoid may be set to a set of indexes, never all, that requests avoid as
+-- far as their picker can. failing and health: see ejection.lua; retries: see retries.lua.
 -- terminating are further endpoints, nil if there are none, for the sessions that they have:
 -- only pickers that keep sessions know them. Their indexes begin behind those of endpoints,
 -- at count + 1, in addresses and ports too. While endpoints are starting, the picker is one
--- around base, the backend's own: see slow_start.lua.
+-- around own_picker: see slow_start.lua.
 function _M.compile(unit, name, before)
     if type(unit.endpoints) ~= "table" then
         error("a backend without endpoints", 0)
@@ -62,10 +67,12 @@ function _M.compile(unit, name, before)
         backend.terminating = unit.terminating
         add(unit.terminating, addresses, ports)
     end
-    backend.base, backend.module = picker_of(unit.picker, backend, before)
-    backend.picker = backend.base
+    backend.own_picker, backend.module = picker_of(unit.picker, backend, before)
+    backend.picker = backend.own_picker
     backend.weight = backend.picker.weight
-    backend.reports = backend.picker.done ~= nil
+    ejection.adopt(backend, unit.ejection, before)
+    retries.adopt(backend, unit.retry_share, before)
+    backend.reports = backend.picker.done ~= nil or backend.rule.failures ~= nil
     backend.turns = backend.module == round_robin and backend.picker or nil
     backend.slow_start = unit.slow_start
     if unit.slow_start or before and before.slow_start then
@@ -75,12 +82,11 @@ function _M.compile(unit, name, before)
 end
 
 
--- with_picker(picker) -> a backend with these endpoints and another picker
+-- with_picker(picker) -> this backend with another picker
 function methods.with_picker(self, picker)
     local made = setmetatable({
-        name = self.name, endpoints = self.endpoints, addresses = self.addresses, ports = self.ports,
-        count = self.count, terminating = self.terminating, picker = picker, reports = picker.done ~= nil,
-    }, meta)
+        picker = picker, reports = picker.done ~= nil or self.rule.failures ~= nil, base = self,
+    }, { __index = self })
     if self.starting then
         self.starting:wrap(made)
     end
@@ -101,45 +107,43 @@ function methods.next(self)
 end
 
 
--- indexes(list) -> the set of the indexes of these endpoints, "address:port", and a list of
--- them. Addresses that are not endpoints any more are left out.
+-- indexes(list) -> the set of the indexes of these endpoints, "address:port", and their list,
+-- with false for addresses that are not endpoints any more.
 function methods.indexes(self, list)
-    local set, order = {}, {}
+    local places = {}
     for i = 1, self.count do
-        local endpoint = self.endpoints[i]
-        for _, one in ipairs(list) do
-            if one == endpoint and not set[i] then
-                set[i] = true
-                order[#order + 1] = i
-            end
+        places[self.endpoints[i]] = i
+    end
+    local set, order = {}, {}
+    for i, one in ipairs(list) do
+        local index = places[one] or false
+        order[i] = index
+        if index then
+            set[index] = true
         end
     end
     return set, order
 end
 
 
--- numbers(list) returns an iterator over NGINX's values for each try, nil for "-".
-local function numbers(list)
-    local next_one = string.gmatch(list or "", "[%d.-]+")
-    return function()
-        local text = next_one()
-        return text and tonumber(text)
-    end
-end
-
-
--- Passes the outcome of a request's tries to the picker. To be called in the log
--- phase, for backends with reports.
+-- Passes the outcome of a request's tries to the picker, and to the rule of ejection. To be
+-- called in the log phase, for backends with reports.
 function methods.report(self, request)
     local tried = request.tried
     if not tried then
         return
     end
-    local status, connect = numbers(ngx_var.upstream_status), numbers(ngx_var.upstream_connect_time)
-    local response = numbers(ngx_var.upstream_response_time)
     local order = request.tries or { tried }
-    for i = 1, #order do
-        self.picker:done(order[i], status(), connect(), response())
+    local picker = self.picker
+    if picker.done then
+        local status, connect = values(ngx_var.upstream_status), values(ngx_var.upstream_connect_time)
+        local response = values(ngx_var.upstream_response_time)
+        for i = 1, #order do
+            picker:done(order[i], status(), connect(), response())
+        end
+    end
+    if self.rule.failures then
+        ejection.report(self, order)
     end
 end
 

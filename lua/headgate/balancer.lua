@@ -1,8 +1,11 @@
 -- The balancer phase: names the endpoint for each try.
 local balancer = require "ngx.balancer"
+local ejection = require "headgate.ejection"
+local failure = require "headgate.failure"
 local features = require "headgate.features"
 local log = require "headgate.log"
 local requests = require "headgate.request"
+local retries = require "headgate.retries"
 local route = require "headgate.route"
 local settings = require "headgate.settings"
 local shortcuts = require "headgate.shortcut"
@@ -14,32 +17,58 @@ local set_more_tries = balancer.set_more_tries
 local type = type
 
 
+-- NGINX is granted one more try at a time.
 local function begin(request)
-    set_more_tries(settings.tries - 1)
     if request.route.phases.balancer then
         features.run(request.route.phases.balancer, request)
     end
     local backend = request.backend
     local index = backend.picker:pick(request, backend.avoid)
     request.tried = index
+    if request.most_tries ~= 1 and (not backend.retries or retries.begins(backend, index)) then
+        set_more_tries(1)
+    end
     return index
 end
 
 
--- without(backend, tried) -> the set of the endpoints that a retry avoids: those that were
--- tried, and those that the backend avoids, as long as that leaves one.
-local function without(backend, tried)
-    local avoid = backend.avoid
-    if not avoid then
-        return tried
+-- joined(a, b, count) -> a set of what is in one of two sets, nil if that are all endpoints.
+-- An endpoint that is terminating is behind them; a may have one.
+local function joined(a, b, count)
+    local all, size = {}, 0
+    for i in pairs(a) do
+        all[i] = true
     end
-    local all, count = {}, 0
-    for i = 1, backend.count do
-        if tried[i] or avoid[i] then
-            all[i], count = true, count + 1
+    for i = 1, count do
+        if a[i] or b[i] then
+            all[i], size = true, size + 1
         end
     end
-    return count < backend.count and all or tried
+    return size < count and all or nil
+end
+
+
+-- without(backend, tried) -> the set of the endpoints that a retry avoids: those that were
+-- tried, and those that are failing or that the backend avoids, as long as that leaves one.
+local function without(backend, tried)
+    local avoid = tried
+    if backend.failing then
+        avoid = joined(avoid, backend.failing, backend.count) or avoid
+    end
+    if backend.avoid then
+        avoid = joined(avoid, backend.avoid, backend.count) or avoid
+    end
+    return avoid
+end
+
+
+-- Notes the failure of a try. -> whether no connection was made
+local function note(backend, index)
+    local failed, timeout, took = failure.to_connect()
+    if failed and index then
+        ejection.connect_failed(backend, index, timeout, took)
+    end
+    return failed
 end
 
 
@@ -51,10 +80,17 @@ local function again(request)
         tried = { [tried] = true }
         request.tried = tried
     end
-    local backend = request.backend
+    local backend, tries = request.backend, request.tries
+    local unconnected = note(backend, tries[#tries])
     local index = backend.picker:pick(request, without(backend, tried))
+    if not unconnected or tried[index] or backend.failing and backend.failing[index] then
+        retries.pay(backend)
+    end
     tried[index] = true
-    request.tries[#request.tries + 1] = index
+    tries[#tries + 1] = index
+    if #tries < (request.most_tries or settings.tries) and retries.goes_on(backend, index) then
+        set_more_tries(1)
+    end
     return index
 end
 
@@ -70,8 +106,11 @@ end
 function _M.run()
     local backend = shortcuts.take()
     if backend then
-        set_more_tries(settings.tries - 1)
-        return set_peer(backend, backend.turns:pick(nil, backend.avoid))
+        local index = backend.turns:pick(nil, backend.avoid)
+        if not backend.retries or retries.begins(backend, index) then
+            set_more_tries(1)
+        end
+        return set_peer(backend, index)
     end
     local request = requests.current() or route.again()
     local index = request.tried and again(request) or begin(request)

@@ -28,8 +28,10 @@ local PAGE = "page"
 -- Before a generation, a colon and a pid.
 local ACCEPTING = "accepting:"
 -- Before a reason, a colon and a namespace: how many requests were refused because its
--- time was up, and that the log has had a line about it within the last minute.
+-- time was up, how many of its endpoints were ejected, and that the log has had a line about
+-- refusals within the last minute.
 local REFUSALS = "refusals:"
+local EJECTIONS = "ejections:"
 local LOGGED = "logged:"
 -- How many namespaces are counted by name, for all reasons. All further ones count as
 -- OTHERS.
@@ -295,26 +297,37 @@ function _M.may_log(reason, namespace)
 end
 
 
+-- count adds one to what is counted by reason and namespace.
+local function count(prefix, reason, namespace)
+    local key = prefix .. reason .. ":" .. namespace
+    if not control:incr(key, 1) then
+        if control:incr(REFUSED, 1, 0) > MAX_REFUSED then
+            key = prefix .. reason .. ":" .. OTHERS
+        end
+        control:incr(key, 1, 0)
+    end
+end
+
+
 -- count_refusal counts a request that was refused because a namespace's time was up, or
 -- something else of it for which a worker has no room.
 -- -> as may_log
 function _M.count_refusal(reason, namespace)
-    local key = REFUSALS .. reason .. ":" .. namespace
-    if not control:incr(key, 1) then
-        if control:incr(REFUSED, 1, 0) > MAX_REFUSED then
-            key = REFUSALS .. reason .. ":" .. OTHERS
-        end
-        control:incr(key, 1, 0)
-    end
+    count(REFUSALS, reason, namespace)
     return _M.may_log(reason, namespace)
 end
 
 
--- The numbers of refused requests, by reason and namespace; nil if there are none.
-function _M.refusals()
+-- Counts an endpoint that a worker ejected.
+function _M.count_ejection(reason, namespace)
+    count(EJECTIONS, reason, namespace)
+end
+
+
+local function counted(prefix)
     local counts
     for _, key in ipairs(control:get_keys(0)) do
-        local reason, namespace = string.match(key, "^" .. REFUSALS .. "(%l+):(.*)$")
+        local reason, namespace = string.match(key, "^" .. prefix .. "(%l+):(.*)$")
         if reason then
             counts = counts or {}
             counts[reason] = counts[reason] or {}
@@ -322,6 +335,18 @@ function _M.refusals()
         end
     end
     return counts
+end
+
+
+-- The numbers of refused requests, by reason and namespace; nil if there are none.
+function _M.refusals()
+    return counted(REFUSALS)
+end
+
+
+-- The same of ejections.
+function _M.ejections()
+    return counted(EJECTIONS)
 end
 
 

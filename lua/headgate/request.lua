@@ -44,7 +44,9 @@ local slot_count = 0
 --   password    the client's Authorization, if it is removed before the backend is asked
 --   groups      what the groups of the route's path found, where a template asks
 --   tried       the index of the endpoint that was asked; once there are several,
---               a set of them, and tries is the list in order
+--               a set of them, and tries is the list in order, with false for those
+--               that are not endpoints any more
+--   most_tries  how many tries it has at most, if not settings.tries
 --   session     what the picker of a backend with sessions leaves for its feature: that
 --               a session began, or moved
 --   passed      set by authenticate where the auth service need not be called

@@ -357,7 +357,7 @@ local function plain_backend(host_name, revision)
     local host = name and not name.redirect and units.host(name.host, revision)
     local route = host and not host.cleans_paths and host:find(ngx_var.uri)
     local backend = route and route.plain and units.with_endpoints(route.backend, revision)
-    if backend and backend.turns then
+    if backend and backend.turns and not backend.reports then
         return route, backend
     end
 end

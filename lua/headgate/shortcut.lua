@@ -91,7 +91,7 @@ end
 
 
 local function is_direct(host, route, backend)
-    return route.plain and backend.turns and not host.patterns and not host.cleans_paths
+    return route.plain and backend.turns and not backend.reports and not host.patterns and not host.cleans_paths
 end
 
 

@@ -13,6 +13,7 @@ import (
 	"github.com/headgate/headgate/internal/feature/cors"
 	"github.com/headgate/headgate/internal/feature/customheaders"
 	"github.com/headgate/headgate/internal/feature/defaultbackend"
+	"github.com/headgate/headgate/internal/feature/ejection"
 	"github.com/headgate/headgate/internal/feature/externalauth"
 	"github.com/headgate/headgate/internal/feature/handshake"
 	"github.com/headgate/headgate/internal/feature/httpsredirect"
@@ -47,6 +48,7 @@ func Features() []feature.Feature {
 		defaultbackend.Feature(),
 		serviceupstream.Feature(),
 		balancing.Feature(),
+		ejection.Feature(),
 		// It has precedence.
 		affinity.Feature(),
 		unsupported.Feature(),

@@ -48,6 +48,7 @@ var (
 	wholeBackend = []string{
 		"service-upstream", "load-balance", "upstream-hash-by", "upstream-hash-by-subset", "upstream-hash-by-subset-size", "slow-start",
 		"affinity", "affinity-mode", "session-cookie-name", "session-cookie-change-on-failure",
+		"ejection", "ejection-failures", "ejection-statuses", "ejection-time", "ejection-max-share", "retry-budget",
 	}
 )
 

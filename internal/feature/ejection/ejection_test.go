@@ -1,0 +1,10 @@
+package ejection_test
+
+import (
+	"testing"
+
+	"github.com/headgate/headgate/internal/feature/ejection"
+	"github.com/headgate/headgate/internal/featuretest"
+)
+
+func TestGolden(t *testing.T) { featuretest.Golden(t, ejection.Feature()) }
