@@ -8,6 +8,9 @@ const (
 	hostLua     = "lua/headgate/host.lua"
 	unitsLua    = "lua/headgate/units.lua"
 	logLua      = "lua/headgate/log.lua"
+	ejectionLua = "lua/headgate/ejection.lua"
+	probeLua    = "lua/headgate/probe.lua"
+	retriesLua  = "lua/headgate/retries.lua"
 	mirrorLua   = "internal/feature/mirror/mirror.lua"
 	passwordLua = "internal/feature/basicauth/password.lua"
 	pcreGo      = "internal/pcre/pattern.go"
@@ -101,6 +104,19 @@ func Groups() []Group {
 			{"Time for the connection, and for the TLS handshake", "copy", constant(mirrorLua, "CONNECT_TIMEOUT", seconds), "", "the copy ends; one line a second in the log", ""},
 			{"Time for all of it", "copy", constant(mirrorLua, "TIMEOUT", seconds), "", "the same", ""},
 			{"Response that is read", "copy", constant(mirrorLua, "MAX_RESPONSE", bytes), "", "the connection is closed", ""},
+		}},
+		{"Failing endpoints", "Of backends with at least two endpoints.", []Limit{
+			{"Endpoints that are avoided, of a backend", "worker", constant("internal/model/balancing.go", "EjectionShare", percent), "ejection-max-share", "further ones get requests", ""},
+			{"Endpoints that a worker remembers to have failed", "worker", constant(ejectionLua, "STATES", count), "", "further ones get requests", ""},
+			{"Part of the free ones that a namespace can have: one of", "namespace and worker", constant(ejectionLua, "SHARE", count), "", "the same", ""},
+			{"Wait until the first probe", "endpoint and worker", constant(probeLua, "FIRST_WAIT", seconds), "", "", ""},
+			{"Longest wait until the next one", "endpoint and worker", constant(probeLua, "LONGEST_WAIT", seconds), "", "", ""},
+			{"Time of a probe", "probe", constant(probeLua, "CONNECT_TIMEOUT", seconds), "", "it has failed", ""},
+			{"Probes at a time", "worker", constant(probeLua, "PROBES", count), "", "further ones wait", ""},
+			{"Part of the free ones that a namespace can have: one of", "namespace and worker", constant(probeLua, "SHARE", count), "", "the same", ""},
+			{"Retries, of the requests to a backend", "backend and worker", constant("internal/model/balancing.go", "RetryShare", percent), "retry-budget", "the client gets the response or error of the first try; `headgate_refusals_total{reason=\"retry\"}`, one line a minute in the log", ""},
+			{"Retries in any case, a second", "backend", constant(retriesLua, "RATE", count), "", "the same", ""},
+			{"The same at once", "backend", constant(retriesLua, "SAVED", count), "", "the same", ""},
 		}},
 		{"Authentication", "", []Limit{
 			{"Threads that check passwords", "worker", constant(passwordLua, "MAX_THREADS", count), "", "checks wait", "A13"},

@@ -25,7 +25,7 @@ local function begin(request)
     local backend = request.backend
     local index = backend.picker:pick(request, backend.avoid)
     request.tried = index
-    if request.most_tries ~= 1 and (not backend.retries or retries.begins(backend, index)) then
+    if request.max_tries ~= 1 and (not backend.retries or retries.begins(backend, index)) then
         set_more_tries(1)
     end
     return index
@@ -64,9 +64,9 @@ end
 
 -- Notes the failure of a try. -> whether no connection was made
 local function note(backend, index)
-    local failed, timeout, took = failure.to_connect()
+    local failed, long, took = failure.to_connect()
     if failed and index then
-        ejection.connect_failed(backend, index, timeout, took)
+        ejection.connect_failed(backend, index, long, took)
     end
     return failed
 end
@@ -83,12 +83,13 @@ local function again(request)
     local backend, tries = request.backend, request.tries
     local unconnected = note(backend, tries[#tries])
     local index = backend.picker:pick(request, without(backend, tried))
-    if not unconnected or tried[index] or backend.failing and backend.failing[index] then
+    local stays = tried[index]
+    if not unconnected or stays or backend.failing and backend.failing[index] then
         retries.pay(backend)
     end
     tried[index] = true
     tries[#tries + 1] = index
-    if #tries < (request.most_tries or settings.tries) and retries.goes_on(backend, index) then
+    if #tries < (request.max_tries or settings.tries) and retries.goes_on(backend, index, stays) then
         set_more_tries(1)
     end
     return index

@@ -2,12 +2,11 @@
 -- avoid therefore.
 --
 -- A try that fails is known when NGINX asks for the next endpoint: requests that succeed
--- pay nothing. An endpoint to which no connection can be made is failing until a probe of
--- the worker's own connects to it (probe.lua). Only a timeout ejects it at once; any other
--- failure to connect is one when a probe has failed as well, since a kept connection that
--- the backend has just closed, a failed TLS handshake, and a lack of local ports look the
--- same. By a rule (ejection: failures), an endpoint is ejected for a time, too, after
--- failures in a row.
+-- pay nothing. An endpoint to which no connection can be made is ejected until a probe of the
+-- worker's own connects to it (probe.lua): at once if a request waited long for that, else when
+-- a probe has failed as well, since a kept connection that the backend has just closed, a
+-- failed TLS handshake and a lack of local ports look the same. By a rule (ejection:
+-- failures), an endpoint is also ejected for a time, after failures in a row.
 --
 -- Of a backend, only a share is avoided: those that cost requests a timeout, then those that
 -- failed first. If all are failing, none is avoided.
@@ -29,6 +28,7 @@ local string_find = string.find
 local string_match = string.match
 local table_sort = table.sort
 local values = failure.values
+local worker_exiting = ngx.worker.exiting
 
 -- The rule of backends whose unit has none, in percent.
 local DEFAULT = { share = 50 }
@@ -38,6 +38,12 @@ local TIMED_OUT = 504
 
 -- How many times the time of the first ejection by failures the longest one is.
 local LONGEST = 10
+
+-- In seconds: how long an endpoint is not suspected again when a probe has connected to it.
+local SUSPECTED = 1
+
+-- NGINX's status for a client that has left.
+local LEFT = 499
 
 -- States in this worker; and how many of the free ones a namespace can have: one of SHARE.
 local STATES = 1000
@@ -57,8 +63,8 @@ local counts, all_count = {}, 0
 --   due        when it is probed, or is back
 --   step       the number of waits that have grown so far, of a row of ejections
 --   back       when it came back from the last ejection
---   timeout    how long it took until a request's connection timed out, if that is what failed
---   probing    whether a probe is on its way
+--   took       how long a request waited in vain for a connection, if it was long
+--   probing    whether a probe is on its way; probed: when the last one ended
 --   failures   of the rule, in a row
 --   changed    when it failed, or came back, last
 
@@ -88,7 +94,7 @@ end
 
 -- comes_first reports whether one state is rather avoided than another.
 local function comes_first(one, other)
-    local cost, other_cost = one.timeout or 0, other.timeout or 0
+    local cost, other_cost = one.took or 0, other.took or 0
     if cost ~= other_cost then
         return cost > other_cost
     end
@@ -109,7 +115,7 @@ local function refresh(health)
         end
     end
     backend.failing = #order > 0 and failing or nil
-    backend.avoid = nil
+    backend.avoid = false
     if #order == 0 or #order == backend.count then
         return
     end
@@ -181,7 +187,7 @@ local function state_of(backend, index)
         if backend.endpoints[i] == endpoint then
             local state = {
                 health = health, endpoint = endpoint, address = backend.addresses[i], port = backend.ports[i],
-                step = 0, failures = 0, changed = ngx_now(),
+                step = 0, failures = 0, changed = ngx_now(), probed = 0,
             }
             health.states[endpoint] = state
             counts[health.namespace], all_count = own, all_count + 1
@@ -212,15 +218,15 @@ local function eject(state, reason, why)
 end
 
 
+-- A worker that ends can't probe.
 local function is_ignored(backend)
-    return backend.rule.off or backend.count < 2 or not backend.name
+    return backend.rule.off or backend.count < 2 or not backend.name or worker_exiting()
 end
 
 
 -- Notes that no connection was made to an endpoint.
---   timeout: whether that took too long
---   took: how long it took, in seconds
-function _M.connect_failed(backend, index, timeout, took)
+--   long: whether that took long; took: how long, in seconds
+function _M.connect_failed(backend, index, long, took)
     if is_ignored(backend) then
         return
     end
@@ -232,10 +238,10 @@ function _M.connect_failed(backend, index, timeout, took)
     if state.back and ngx_now() - took < state.back then
         return
     end
-    state.timeout = timeout and took or nil
-    if timeout then
-        eject(state, "connect", "connect timed out")
-    else
+    state.took = long and took or nil
+    if long then
+        eject(state, "connect", "no connection after " .. took .. " s")
+    elseif ngx_now() - state.probed >= SUSPECTED or ngx_now() < state.probed then
         probe.start(state)
     end
 end
@@ -273,8 +279,7 @@ function _M.report(backend, order)
     local statuses = backend.rule.statuses
     for i = 1, #order do
         local one, responded = status(), header()
-        -- Without a status, the client has left.
-        if one and order[i] then
+        if one and one ~= LEFT and order[i] then
             local why
             if not responded then
                 why = one == TIMED_OUT and "requests timed out" or "requests failed"
@@ -301,6 +306,7 @@ function _M.probed(state, err)
     if health.states[state.endpoint] ~= state then
         return
     end
+    state.probed = ngx_now()
     if not err then
         if state.since then
             come_back(state, ngx_now())
@@ -317,7 +323,8 @@ end
 -- check(state, now) does what is due, and forgets what is long ago.
 local function check(state, now)
     if state.since then
-        if now < state.due or state.probing then
+        -- The clock may be set back.
+        if state.probing or now < state.due and now >= state.since then
             return
         end
         -- Only what is in the unit now may be asked.
@@ -340,7 +347,14 @@ local function check(state, now)
 end
 
 
-probe.init(check, _M.probed)
+-- Ends an ejection, since this worker ends.
+local function stop(state)
+    forget(state)
+    refresh(state.health)
+end
+
+
+probe.init(check, _M.probed, stop)
 
 
 -- list(limit) -> the endpoints that are ejected in this worker, those first that were first:

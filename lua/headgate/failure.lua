@@ -9,6 +9,9 @@ local string_gmatch = string.gmatch
 local string_match = string.match
 local tonumber = tonumber
 
+-- In seconds.
+local LONG = 0.5
+
 -- NGINX's statuses for a try without a response.
 local FAILED, TIMED_OUT = 502, 504
 
@@ -31,19 +34,20 @@ end
 
 
 -- to_connect() -> whether the last try ended before a connection was made, or may have; whether
--- that was certainly a timeout; how long the try took
+-- that took long; how long, in seconds
 -- To be called in the balancer, before the next try.
 --
--- What refuses a connection from elsewhere looks to NGINX as if it had been made, but no byte
--- was sent then. A kept connection that was closed may look the same.
+-- An endpoint elsewhere that refuses a connection, or can't be reached, looks to NGINX as if it
+-- was connected to. But no byte was sent then. A kept connection that was closed may look the
+-- same, except that this takes no time.
 function _M.to_connect()
     local _, status = get_last_failure()
     local took = last(ngx_var.upstream_response_time) or 0
     if status == TIMED_OUT then
-        local timeout = not last(ngx_var.upstream_connect_time)
-        return timeout, timeout, took
+        local unconnected = not last(ngx_var.upstream_connect_time)
+        return unconnected, unconnected, took
     end
-    return status == FAILED and last(ngx_var.upstream_bytes_sent) == 0, false, took
+    return status == FAILED and last(ngx_var.upstream_bytes_sent) == 0, took >= LONG, took
 end
 
 

@@ -31,13 +31,15 @@ local SHARE = 4
 -- The states, see ejection.lua, that are looked at, and what looks at them.
 local watched = {}
 local ticking = false
-local check, report
+local check, report, stop
 
 local running, all_running = {}, 0
 
 
-function _M.init(check_state, probed)
-    check, report = check_state, probed
+-- init sets what is done with the states: check(state, now) often, report(state, err) when a
+-- probe has ended, stop(state) when the worker ends.
+function _M.init(check_state, probed, stop_state)
+    check, report, stop = check_state, probed, stop_state
 end
 
 
@@ -49,9 +51,7 @@ end
 
 local function tick(premature)
     ticking = false
-    if premature then
-        return
-    end
+    local act = premature and stop or check
     local now = ngx.now()
     -- A check may remove states, and the loading of a unit others.
     local states = {}
@@ -60,7 +60,7 @@ local function tick(premature)
     end
     for i = 1, #states do
         if watched[states[i]] then
-            check(states[i], now)
+            act(states[i], now)
         end
     end
     if next(watched) then
@@ -103,7 +103,7 @@ local function connect(state)
     if not sock then
         return nil, err
     end
-    sock:settimeout(math_min(CONNECT_TIMEOUT, state.timeout or CONNECT_TIMEOUT) * 1000)
+    sock:settimeout(math_min(CONNECT_TIMEOUT, state.took or CONNECT_TIMEOUT) * 1000)
     local ok
     ok, err = sock:connect(state.address, state.port)
     sock:close()
@@ -129,6 +129,7 @@ local function run(premature, state, namespace)
         return
     end
     if not ok then
+        -- No reason to avoid the endpoint.
         log.err("probe ", state.endpoint, ": ", connected)
         connected = true
     end

@@ -46,7 +46,7 @@ local slot_count = 0
 --   tried       the index of the endpoint that was asked; once there are several,
 --               a set of them, and tries is the list in order, with false for those
 --               that are not endpoints any more
---   most_tries  how many tries it has at most, if not settings.tries
+--   max_tries   how many tries it has at most, if not settings.tries
 --   session     what the picker of a backend with sessions leaves for its feature: that
 --               a session began, or moved
 --   passed      set by authenticate where the auth service need not be called

@@ -1,7 +1,7 @@
 -- The budget of retries of a backend, in each worker: they are bounded to a share of its
 -- requests, so that a backend that is down is not asked several times as often. A retry
 -- costs what a request brings in 1/share; some more come in by time, so that a backend with
--- few requests is retried as if there were no bound.
+-- few requests is retried as if there were no limit.
 --
 -- NGINX must know before a try fails whether there is another one. One more is granted at a
 -- time, therefore, at the first try and at each retry, and paid when it is made. A retry is
@@ -17,17 +17,17 @@ local math_min = math.min
 local ngx_now = ngx.now
 local string_match = string.match
 
--- The share of backends whose unit has none, in percent; 100 is no bound.
+-- The share of backends whose unit has none, in percent; 100 for no limit.
 local SHARE = 20
-local NO_BOUND = 100
+local NO_LIMIT = 100
 
 -- What comes in by time, a second, and what is saved at most, for all workers together.
 local RATE = 10
 local SAVED = 100
 -- At least, for each worker.
-local LEAST_SAVED = 10
+local MIN_SAVED = 10
 -- In each worker: requests in progress were granted their retry before others failed.
-local MOST_OWED = 500
+local MAX_OWED = 500
 
 local rate, saved
 
@@ -35,7 +35,7 @@ local rate, saved
 -- begin sets what depends on the number of workers.
 local function begin()
     local workers = ngx.worker.count()
-    rate, saved = RATE / workers, math_max(LEAST_SAVED, SAVED / workers)
+    rate, saved = RATE / workers, math_max(MIN_SAVED, SAVED / workers)
 end
 
 
@@ -44,7 +44,7 @@ end
 function _M.adopt(backend, share, before)
     backend.retry_share = share or SHARE
     local budget = before and before.retries
-    if budget and backend.retry_share < NO_BOUND then
+    if budget and backend.retry_share < NO_LIMIT then
         budget.income = backend.retry_share / 100
         backend.retries = budget
     end
@@ -83,7 +83,7 @@ function _M.begins(backend, index)
     local budget = backend.retries
     local left = earn(budget, budget.income)
     if left >= saved then
-        backend.retries = nil
+        backend.retries = false
     end
     if left >= 1 or may_rescue(backend, index) then
         return true
@@ -97,17 +97,18 @@ function _M.begins(backend, index)
 end
 
 
--- goes_on(backend, index) -> whether a request that is retried may be so once more
-function _M.goes_on(backend, index)
+-- goes_on(backend, index, stays) -> whether a request that is retried may be so once more
+--   stays: whether its picker did not leave the endpoints that it had tried
+function _M.goes_on(backend, index, stays)
     local budget = backend.retries
-    return not budget or earn(budget, 0) >= 1 or may_rescue(backend, index)
+    return not budget or earn(budget, 0) >= 1 or not stays and may_rescue(backend, index)
 end
 
 
 -- Pays for a retry.
 function _M.pay(backend)
     backend = backend.base or backend
-    if backend.retry_share >= NO_BOUND then
+    if backend.retry_share >= NO_LIMIT then
         return
     end
     if not rate then
@@ -118,7 +119,7 @@ function _M.pay(backend)
         budget = { left = saved, at = ngx_now(), income = backend.retry_share / 100 }
         backend.retries = budget
     end
-    budget.left = math_max(-MOST_OWED, budget.left - 1)
+    budget.left = math_max(-MAX_OWED, budget.left - 1)
 end
 
 

@@ -381,3 +381,58 @@ func TestBudgetLetsRequestsLeaveDeadEndpoints(t *testing.T) {
 		t.Errorf("the statuses are %v", statuses)
 	}
 }
+
+// A failed TLS handshake is not a failure to connect: it may be the fault of one route's settings.
+func TestHandshakesDoNotEject(t *testing.T) {
+	t.Parallel()
+	plain, other := newCounter(t), newCounter(t)
+	g := start(t, 1, []string{plain.address, other.address}, "backend-protocol: HTTPS")
+	if statuses := ask(t, g, 10); statuses[502] != 10 {
+		t.Errorf("the statuses are %v", statuses)
+	}
+	if state := g.State(); len(state.Ejected) != 0 || state.Ejections != nil {
+		t.Errorf("the state has %+v and %v", state.Ejected, state.Ejections)
+	}
+}
+
+// A request with a body leaves a dead endpoint, and all pickers avoid it.
+func TestOtherRequests(t *testing.T) {
+	t.Parallel()
+	g := start(t, 1, []string{dead, headgatetest.StartEcho(t, "a"), headgatetest.StartEcho(t, "b")})
+	post := func() {
+		t.Helper()
+		g.Do(headgatetest.Request{Method: http.MethodPost, Host: "web.test", Path: "/", Body: strings.NewReader("body")}).WantStatus(t, 200)
+	}
+	for range 10 {
+		post()
+	}
+	if n := refused(g, dead); n != 1 {
+		t.Errorf("the dead endpoint was asked %d times by POST", n)
+	}
+	for _, annotation := range []string{"load-balance: ewma", "load-balance: least_conn", "load-balance: random", "upstream-hash-by: $request_uri", "affinity: cookie", "proxy-next-upstream-tries: 2"} {
+		g.Apply(headgatetest.Ingress("web", "web.test", "/", "web", annotation))
+		for i := range 20 {
+			g.Get("web.test", "/"+strconv.Itoa(i)).WantStatus(t, 200)
+		}
+		post()
+		if n := refused(g, dead); n != 1 {
+			t.Errorf("%s: the dead endpoint was asked %d times in all", annotation, n)
+		}
+	}
+}
+
+// The last endpoint that is left is never ejected.
+func TestSingleEndpoint(t *testing.T) {
+	t.Parallel()
+	g := start(t, 1, []string{dead})
+	if statuses := ask(t, g, 10); statuses[502] != 10 {
+		t.Errorf("the statuses are %v", statuses)
+	}
+	if state := g.State(); len(state.Ejected) != 0 {
+		t.Errorf("the state has %+v", state.Ejected)
+	}
+	// As many tries as ever.
+	if n := refused(g, dead); n != 30 {
+		t.Errorf("%d tries for 10 requests, want 30", n)
+	}
+}

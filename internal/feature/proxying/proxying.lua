@@ -90,7 +90,7 @@ function _M.balancer(policy, request)
         if tries == 0 then
             tries = math_min(request.backend.count, settings.max_tries)
         end
-        request.most_tries = tries
+        request.max_tries = tries
     end
 end
 
