@@ -50,7 +50,15 @@ var (
 
 // ParseTemplate parses a text. $1 to $9 are groups of the route's path. With names,
 // any other variable is the group of that name.
-func ParseTemplate(text string, names bool) (Template, error) {
+func ParseTemplate(text string, names bool) (Template, error) { return parseTemplate(text, names, nil) }
+
+// ParseTemplateWith parses a text that may have further variables, for which the feature
+// gives the data plane functions.
+func ParseTemplateWith(text string, further []string) (Template, error) {
+	return parseTemplate(text, false, further)
+}
+
+func parseTemplate(text string, names bool, further []string) (Template, error) {
 	var t Template
 	literal := func(text string) {
 		if text != "" {
@@ -68,9 +76,12 @@ func ParseTemplate(text string, names bool) (Template, error) {
 			}
 		}
 		piece, ok := variable(name, names)
+		if slices.Contains(further, name) {
+			piece, ok = Piece{Variable: name}, true
+		}
 		if !ok {
 			return nil, fmt.Errorf("variable $%s is not supported: must be one of $%s, $arg_NAME, $cookie_NAME and $http_NAME",
-				cut(name, maxValue), strings.Join(variables, ", $"))
+				cut(name, maxValue), strings.Join(slices.Concat(further, variables), ", $"))
 		}
 		t = append(t, piece)
 	}

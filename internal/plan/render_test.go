@@ -140,8 +140,14 @@ func renderCases(t testing.TB) []renderCase {
 			unlike(value("client_max_body_size", 500*gib), value("next_upstream", int64(model.Status429))),
 		}, dictionaries},
 		{"protocols", func(e *plan.Environment, g *model.Globals) {
-			e.Resources.Variables = append(slices.Clone(e.Resources.Variables), resource.Variable{Name: resource.NewName("hg_index")})
-			e.Resources.Parameters = []resource.Parameter{{Name: resource.NewParameterName("SCRIPT_FILENAME"), Variable: resource.NewName("hg_index")}}
+			file, server := resource.NewName("hg_fastcgi_script_filename"), resource.NewName("hg_fastcgi_server_name")
+			// Two are enough to read.
+			e.Resources.Variables = slices.DeleteFunc(slices.Clone(e.Resources.Variables), func(v resource.Variable) bool {
+				return strings.HasPrefix(v.Name.String(), "hg_fastcgi_") && v.Name != file && v.Name != server
+			})
+			e.Resources.Parameters = []resource.Parameter{
+				{Name: resource.NewParameterName("SCRIPT_FILENAME"), Variable: file}, {Name: resource.NewParameterName("SERVER_NAME"), Variable: server},
+			}
 			g.Process.HSTS.On = true
 		}, []model.Profile{by(model.FastCGI, false), by(model.GRPC, false), by(model.GRPC, true), by(model.HTTP, true)}, dictionaries},
 		{"error-pages", func(e *plan.Environment, g *model.Globals) {

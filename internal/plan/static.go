@@ -148,6 +148,9 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 		Transports []transport
 		Protocols  []protocol
 		HTTP       protocol
+		// Variables are those that Lua may set, and Parameters those of FastCGI.
+		Variables  []variable
+		Parameters []parameter
 		// ErrorPages is set where a feature may have responses replaced.
 		ErrorPages  bool
 		ClientHello bool
@@ -159,6 +162,7 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 		Environment: env, Authorities: authorities, WorkerProcesses: env.WorkerProcesses(globals.Process), Process: globals.Process,
 		Default: env.location(globals.Default, model.Variant{}), Jumps: env.jumps(all),
 		Transports: transports, Protocols: protocols,
+		Variables: variablesOf(env.Resources, slices.Contains(protocols, protocol{model.FastCGI})), Parameters: parametersOf(env.Resources),
 		ErrorPages:  slices.ContainsFunc(env.Directives, func(d directive.Directive) bool { return d.Kind == directive.Statuses }),
 		ClientHello: clientHello, MatchLimit: pcre.MatchLimit, JITStack: pcre.JITStack, Tries: model.Tries, MaxTries: model.MaxTries, Dictionaries: dictionaries,
 	}

@@ -147,18 +147,20 @@ func (v Value) String() string {
 	return v.text
 }
 
-// A Parameter is sent to FastCGI backends, unless the variable is empty.
+// A Parameter is sent to FastCGI backends, unless the variable is empty. If all backends get
+// a parameter of that name, that value is the default of the variable, which is sent instead.
+// A declared variable is there only while a profile has FastCGI.
 type Parameter struct {
 	Name     ParameterName
 	Variable Name
 }
 
-// A ParameterName is text of capital letters, digits and underscores.
+// A ParameterName is text of letters, digits and underscores.
 type ParameterName struct{ text string }
 
 // NewParameterName is for names that the source code spells.
 func NewParameterName(text string) ParameterName {
-	return ParameterName{matching("parameter", `^[A-Z][A-Z0-9_]*$`, text)}
+	return ParameterName{matching("parameter", `^[A-Za-z][A-Za-z0-9_]*$`, text)}
 }
 
 func (n ParameterName) String() string { return n.text }
@@ -188,6 +190,13 @@ func Merge(list ...Resources) Resources {
 	distinct(all.Variables, func(v Variable) Name { return v.Name }, "hg_")
 	distinct(all.Locations, func(l Location) Name { return l.Name }, "_")
 	distinct(all.Upstreams, func(u Upstream) Name { return u.Name }, "hg_")
+	parameters := map[ParameterName]bool{}
+	for _, p := range all.Parameters {
+		if parameters[p.Name] {
+			panic(fmt.Sprintf("resource: the parameter %s is declared twice", p.Name))
+		}
+		parameters[p.Name] = true
+	}
 	distinct(all.Threads, func(t Threads) Name { return t.Name }, "")
 	return all
 }

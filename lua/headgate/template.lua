@@ -135,8 +135,9 @@ local IN_URI = {
 
 
 -- join puts the pieces of a template together. write(text, kind): what becomes of the
--- value of a variable, which is empty if it has none or is not known.
-local function join(template, request, write)
+-- value of a variable, which is empty if it has none or is not known. own: functions of
+-- further variables, or nil.
+local function join(template, request, write, own)
     local first = template[1]
     if type(first) == "string" and template[2] == nil then
         return first
@@ -147,8 +148,9 @@ local function join(template, request, write)
         if type(piece) == "string" then
             texts[i] = piece
         else
-            local read = PIECES[piece[1]]
-            texts[i] = write(read and read(request, piece[2]) or "", piece[1])
+            local kind = piece[1]
+            local read = own and own[kind] or PIECES[kind]
+            texts[i] = write(read and read(request, piece[2]) or "", kind)
         end
     end
     return table_concat(texts)
@@ -170,9 +172,11 @@ local function in_uri(text, kind)
 end
 
 
--- fill(template, request) -> the text.
-function _M.fill(template, request)
-    return join(template, request, as_it_is)
+-- fill(template, request, own) -> the text. own: by name a function of the request and the
+-- name behind the variable, for variables that are the feature's or otherwise than usual;
+-- or nil.
+function _M.fill(template, request, own)
+    return join(template, request, as_it_is, own)
 end
 
 

@@ -13,48 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/headgate/headgate/internal/feature"
-	"github.com/headgate/headgate/internal/feature/all"
-	"github.com/headgate/headgate/internal/featuretest"
 	"github.com/headgate/headgate/internal/headgatetest"
-	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/resource"
 )
-
-// speaking are the real features and one whose annotation "speaks" has backends asked by
-// FastCGI, with a parameter.
-func speaking() []feature.Feature {
-	speaks := feature.Setting[string]{Annotation: "speaks", Parse: func(text string) (string, error) { return text, nil }}
-	variable := resource.NewName("hg_speaking_index")
-	return append(all.Features(), feature.Feature{
-		Name: "speaking", Settings: []feature.AnySetting{speaks},
-		Route: func(v feature.Values, out *feature.RouteOut) {
-			if speaks.Get(v) == "fastcgi" {
-				out.Route.Profile.Protocol = model.FastCGI
-				feature.Add(out.Route, "speaking", "/srv/index.php")
-			}
-		},
-		Resources: resource.Resources{
-			Variables: []resource.Variable{{Name: variable}},
-			Parameters: []resource.Parameter{
-				{Name: resource.NewParameterName("SCRIPT_FILENAME"), Variable: variable},
-				{Name: resource.NewParameterName("EMPTY"), Variable: resource.NewName("hg_no_certificate")},
-			},
-		},
-		Lua: featuretest.Module("speaking", `
-return { request_headers = function(policy)
-    require("headgate.request").set_variables({ hg_speaking_index = policy })
-end }`),
-	})
-}
-
-// speaksBy is the annotation for a protocol.
-func speaksBy(way string) string {
-	if way == "fastcgi" {
-		return "speaks: fastcgi"
-	}
-	return "backend-protocol: " + way
-}
 
 // Backends are asked by the protocol of the profile. What Headgate answers itself
 // is the same for all: without an endpoint, for one that is dead, or slow; and a
@@ -64,18 +24,21 @@ func TestProtocolsOfBackends(t *testing.T) {
 	var connections atomic.Int32
 	backends := map[string]string{
 		"https": startTLS(t, false, http.HandlerFunc(speak)), "grpcs": startTLS(t, true, http.HandlerFunc(speak)),
-		"grpc": startH2C(t, &connections, http.HandlerFunc(speak)), "fastcgi": startFastCGI(t, http.HandlerFunc(speak)),
+		"grpc": startH2C(t, &connections, http.HandlerFunc(speak)), "fcgi": startFastCGI(t, http.HandlerFunc(speak)),
 	}
-	manifests := headgatetest.Service("none") + headgatetest.Endpoints("none") + headgatetest.Service("dead") + headgatetest.Endpoints("dead", "127.0.0.1:1")
+	annotations := func(way string, more ...string) []string {
+		return append([]string{"ssl-redirect: false", "backend-protocol: " + way, "fastcgi-params-configmap: script"}, more...)
+	}
+	manifests := headgatetest.ConfigMap("script", "SCRIPT_FILENAME: /srv/index.php", "APP_ENV: $arg_none") + headgatetest.Service("none") + headgatetest.Endpoints("none") + headgatetest.Service("dead") + headgatetest.Endpoints("dead", "127.0.0.1:1")
 	for way, address := range backends {
 		manifests += headgatetest.Service(way) + headgatetest.Endpoints(way, address) + headgatetest.Service("half-"+way) + headgatetest.Endpoints("half-"+way, "127.0.0.1:1", address)
 		for name, service := range map[string]string{"half-": "half-" + way, "dead-": "dead", "none-": "none"} {
-			manifests += headgatetest.Ingress(name+way, name+way+".test", "/", service, "ssl-redirect: false", speaksBy(way))
+			manifests += headgatetest.Ingress(name+way, name+way+".test", "/", service, annotations(way)...)
 		}
-		manifests += headgatetest.Ingress(way, way+".test", "/", way, "ssl-redirect: false", speaksBy(way), "proxy-read-timeout: 1", "proxy-next-upstream-tries: 1") +
-			headgatetest.Ingress("guarded-"+way, way+".test", "/guarded", way, "ssl-redirect: false", speaksBy(way), "auth-type: odd")
+		manifests += headgatetest.Ingress(way, way+".test", "/", way, annotations(way, "proxy-read-timeout: 1", "proxy-next-upstream-tries: 1")...) +
+			headgatetest.Ingress("guarded-"+way, way+".test", "/guarded", way, annotations(way, "auth-type: odd")...)
 	}
-	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Features: speaking(), Manifests: manifests})
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Manifests: manifests})
 	for way := range backends {
 		t.Run(way, func(t *testing.T) {
 			spoken(t, g, way)
@@ -138,7 +101,7 @@ func spoken(t *testing.T, g *headgatetest.Instance, way string) {
 		if err := json.Unmarshal([]byte(r.Body), &heard); err != nil {
 			t.Fatal(err)
 		}
-		if way == "fastcgi" {
+		if way == "fcgi" {
 			checkEnv(t, heard, scheme)
 		}
 		// Access depends on the path, and this one could mean another.
@@ -171,7 +134,7 @@ func checkEnv(t *testing.T, heard said, scheme string) {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}
-	if _, sent := heard.Env["EMPTY"]; sent {
+	if _, sent := heard.Env["APP_ENV"]; sent {
 		t.Error("a parameter without a value is sent")
 	}
 }
@@ -194,7 +157,7 @@ func TestGRPCStreams(t *testing.T) {
 		w.Header().Set("Grpc-Status", "5")
 		w.Header().Set("Grpc-Message", r.Header.Get("Te")+" "+r.URL.Path)
 	}))
-	g := headgatetest.Start(t, headgatetest.Options{Manifests: served("grpc", backend) + headgatetest.Ingress("grpc", "grpc.test", "/", "grpc", speaksBy("grpc"))})
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: served("grpc", backend) + headgatetest.Ingress("grpc", "grpc.test", "/", "grpc", "backend-protocol: GRPC")})
 	client := g.NewClient(true)
 	defer client.CloseIdleConnections()
 	reader, writer := io.Pipe()

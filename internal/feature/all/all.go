@@ -56,7 +56,8 @@ func Features() []feature.Feature {
 		basicauth.Feature(),
 		httpsredirect.Feature(),
 		externalauth.Feature(),
-		// Before proxying, which asks for the protocol.
+		// Before proxying, which asks for the protocol, and behind rewrite: FastCGI backends
+		// get the path in parameters.
 		backendprotocol.Feature(),
 		proxying.Feature(),
 		mirror.Feature(),

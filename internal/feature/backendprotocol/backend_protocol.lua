@@ -1,5 +1,7 @@
 -- TLS to backends: the name and the certificate, which NGINX takes from variables. The
--- profile has digests of both, so no other route's connections are shared.
+-- profile has digests of both, so no other route's connections are shared. And the parameters
+-- of FastCGI backends.
+local fastcgi = require "headgate.feature.backend_protocol.fastcgi"
 local requests = require "headgate.request"
 local units = require "headgate.units"
 
@@ -32,6 +34,9 @@ end
 
 
 function _M.request_headers(policy, request)
+    if policy.fastcgi then
+        return fastcgi.set(policy.fastcgi, request)
+    end
     local values = values_of(policy, request.revision)
     if not values then
         return requests.finish(request, UNAVAILABLE)

@@ -1,5 +1,5 @@
-// Package backendprotocol has the protocol of requests to backends, and TLS to them: the
-// verification of their certificates, and Headgate's own certificate.
+// Package backendprotocol has the protocol of requests to backends, the parameters of FastCGI,
+// and TLS to backends: the verification of their certificates, and Headgate's own certificate.
 package backendprotocol
 
 import (
@@ -39,11 +39,12 @@ var protocols = map[protocol]model.Profile{
 	autoHTTP: {TLS: true, AsClient: true},
 	grpc:     {Protocol: model.GRPC},
 	grpcs:    {Protocol: model.GRPC, TLS: true},
+	fcgi:     {Protocol: model.FastCGI},
 }
 
 var backendProtocol = feature.Setting[protocol]{
 	Annotation: "backend-protocol", Parse: parseProtocol, Risk: feature.Low,
-	Doc: "The protocol of requests to the backend: HTTP, HTTPS, GRPC or GRPCS (gRPC with TLS), in upper or lower case. AUTO_HTTP is HTTPS for requests that clients make by https, and HTTP for others. " +
+	Doc: "The protocol of requests to the backend: HTTP, HTTPS, GRPC, GRPCS (gRPC with TLS) or FCGI (FastCGI), in upper or lower case. AUTO_HTTP is HTTPS for requests that clients make by https, and HTTP for others. " +
 		"Without the annotation it is the `appProtocol` of the Service's port (see the ConfigMap key `use-app-protocol`), and HTTP if there is none.",
 }
 
@@ -52,31 +53,30 @@ func usesTLS(v feature.Values) bool { return protocols[backendProtocol.Get(v)].T
 
 func parseProtocol(text string) (protocol, error) {
 	p := protocol(strings.ToUpper(text))
-	switch {
-	case p == "":
+	if p == "" {
 		return http, nil
-	case p == fcgi:
-		return "", feature.NotImplemented("FastCGI is not supported yet")
 	}
 	if _, known := protocols[p]; !known {
-		return "", errors.New("must be HTTP, HTTPS, AUTO_HTTP, GRPC or GRPCS")
+		return "", errors.New("must be HTTP, HTTPS, AUTO_HTTP, GRPC, GRPCS or FCGI")
 	}
 	return p, nil
 }
 
 // Feature is the protocol of requests to backends.
 func Feature() feature.Feature {
+	resources := parameterResources()
+	resources.Variables = append(resources.Variables,
+		resource.Variable{Name: resource.NewName(nameVariable)}, resource.Variable{Name: resource.NewName(certificateVariable), Kind: resource.PEM})
 	return feature.Feature{
 		Name: name,
-		Doc:  "The protocol of requests to backends, and TLS to them.",
+		Doc:  "The protocol of requests to backends, the parameters of FastCGI, and TLS to backends.",
 		Settings: []feature.AnySetting{
 			backendProtocol, useAppProtocol, secret, verify, verifyDepth, verifyName, sendName, tlsVersions, tlsCiphers, locationOnly,
+			index, params,
 		},
-		Route: route,
-		Lua:   lua,
-		Resources: resource.Resources{Variables: []resource.Variable{
-			{Name: resource.NewName(nameVariable)}, {Name: resource.NewName(certificateVariable), Kind: resource.PEM},
-		}},
+		Route:      route,
+		Lua:        lua,
+		Resources:  resources,
 		Directives: directives(),
 	}
 }
@@ -87,6 +87,8 @@ type policy struct {
 	Name string `json:"name,omitempty"`
 	// Certificate is the name of the content with the certificate and its key.
 	Certificate string `json:"certificate,omitempty"`
+	// FastCGI is set with that protocol alone.
+	FastCGI *parameters `json:"fastcgi,omitempty"`
 }
 
 func route(v feature.Values, out *feature.RouteOut) {
@@ -96,11 +98,16 @@ func route(v feature.Values, out *feature.RouteOut) {
 		out.Deny(secret, problem.code, problem.message)
 		return
 	}
+	fastCGI := checkParameters(v, out)
 	asked := protocolOf(v, out.AppProtocol)
 	out.Speaks = func(appProtocol string) bool { return protocolOf(v, appProtocol) == asked }
 	p, way := &out.Route.Profile, protocols[asked]
 	if !way.TLS {
 		p.Protocol = way.Protocol
+		if way.Protocol == model.FastCGI && fastCGI != nil {
+			// In no other profile are the variables there.
+			feature.AddOfProfile(out.Route, name, policy{FastCGI: fastCGI})
+		}
 		if verify.Get(v) {
 			out.Warn(verify, finding.InvalidValue, "it has no effect with backend-protocol "+string(asked), "requests are sent without TLS")
 		}

@@ -1,0 +1,67 @@
+-- Parameters of FastCGI backends, from variables and headers.
+local requests = require "headgate.request"
+local template = require "headgate.template"
+
+local _M = {}
+
+local fill = template.fill
+local ngx_req = ngx.req
+local ngx_var = ngx.var
+local string_byte = string.byte
+
+local SLASH = 47
+
+-- Variables that templates of other features don't have, and the path as the backend gets it,
+-- which may be rewritten.
+local OWN = {
+    fastcgi_script_name = function(_, index)
+        local path = ngx_var.uri
+        if index and string_byte(path, -1) == SLASH then
+            return path .. index
+        end
+        return path
+    end,
+    uri = function() return ngx_var.uri end,
+    document_uri = function() return ngx_var.uri end,
+    https = function() return ngx_var.https end,
+    server_name = function(request) return request.host_name end,
+    server_protocol = function() return ngx_var.server_protocol end,
+    server_addr = function() return ngx_var.server_addr end,
+    content_type = function() return ngx_var.content_type end,
+    content_length = function() return ngx_var.content_length end,
+    remote_port = function() return ngx_var.remote_port end,
+}
+
+-- What is set for parameters: its tables are used again, since nothing waits in between.
+local values_of = setmetatable({}, { __mode = "k" })
+
+
+-- set(parameters, request)
+function _M.set(parameters, request)
+    local headers = parameters.headers
+    if headers then
+        for i = 1, #headers do
+            local value = fill(headers[i].value, request, OWN)
+            ngx_req.set_header(headers[i].name, value ~= "" and value or nil)
+        end
+    end
+    if parameters.host then
+        requests.set_backend_host(fill(parameters.host, request, OWN))
+    end
+    local variables = parameters.variables
+    if not variables then
+        return
+    end
+    local values = values_of[parameters]
+    if not values then
+        values = {}
+        values_of[parameters] = values
+    end
+    for i = 1, #variables do
+        values[variables[i].name] = fill(variables[i].value, request, OWN)
+    end
+    requests.set_variables(values)
+end
+
+
+return _M
