@@ -47,7 +47,7 @@ var (
 	}
 	useHTTP2 = feature.Setting[bool]{
 		Key: "use-http2", Default: true, Parse: feature.Bool, Scope: feature.ScopeProcess,
-		Doc: "Enables HTTP/2 over TLS.",
+		Doc: "Enables HTTP/2 over TLS. With NGINX 1.25.1 or later also without TLS, for clients that begin with it, beside HTTP/1.1 on the same port.",
 	}
 	serverTokens = feature.Setting[bool]{
 		Key: "server-tokens", Parse: feature.Bool, Scope: feature.ScopeProcess,
