@@ -279,6 +279,8 @@ type Process struct {
 	ServerTokens bool
 	// Upgrades are the protocols that backends may be asked to change to.
 	Upgrades Upgrades
+	// FastCGIParameters are those that ConfigMaps may have besides the usual ones.
+	FastCGIParameters ParameterNames
 	// Stapling sends OCSP responses with certificates. It is not in nginx.conf: a
 	// change needs no reload.
 	Stapling bool

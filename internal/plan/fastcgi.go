@@ -2,7 +2,9 @@ package plan
 
 import (
 	"slices"
+	"strings"
 
+	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/resource"
 )
 
@@ -41,6 +43,17 @@ func usualParameters() []parameter {
 
 func indexOf(list []parameter, name string) int {
 	return slices.IndexFunc(list, func(p parameter) bool { return p.Name == name })
+}
+
+// withParameters declares those that the administrator allows, with variables of their names.
+func withParameters(r resource.Resources, names model.ParameterNames) resource.Resources {
+	r.Variables, r.Parameters = slices.Clone(r.Variables), slices.Clone(r.Parameters)
+	for _, name := range names.Names() {
+		v := resource.NewName("hg_fastcgi_" + strings.ToLower(name))
+		r.Variables = append(r.Variables, resource.Variable{Name: v})
+		r.Parameters = append(r.Parameters, resource.Parameter{Name: resource.NewParameterName(name), Variable: v})
+	}
+	return r
 }
 
 // parametersOf are the usual parameters and those that features declare, each once: a backend

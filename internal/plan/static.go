@@ -125,6 +125,7 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 	if err != nil {
 		return nil, fmt.Errorf("render nginx.conf: %w", err)
 	}
+	env.Resources = withParameters(env.Resources, globals.Process.FastCGIParameters)
 	files := map[string][]byte{}
 	authorities := env.Authorities.String()
 	if own := globals.Process.Authorities; own.Name != "" {

@@ -163,9 +163,10 @@ var alone = map[string]string{
 	"auth-url-ca":    "TestServiceIsVerified of internal/feature/externalauth: it needs certificates",
 	"host-ownership": "TestHostOwnership: it needs two namespaces",
 
-	"grpc-buffer-size-kb":     "TestBuffer of internal/feature/backendprotocol: it needs a gRPC backend",
-	"use-app-protocol":        "TestAppProtocol of internal/feature/backendprotocol: it needs a Service with an appProtocol",
-	"proxy-ssl-location-only": "TestShared of internal/feature/backendprotocol: it needs certificates",
+	"global-allowed-fastcgi-params": "TestAllowedParameters of internal/feature/backendprotocol: it needs a FastCGI backend",
+	"grpc-buffer-size-kb":           "TestBuffer of internal/feature/backendprotocol: it needs a gRPC backend",
+	"use-app-protocol":              "TestAppProtocol of internal/feature/backendprotocol: it needs a Service with an appProtocol",
+	"proxy-ssl-location-only":       "TestShared of internal/feature/backendprotocol: it needs certificates",
 }
 
 // hidden are the keys that change no answer.

@@ -118,7 +118,7 @@ func spoken(t *testing.T, g *headgatetest.Instance, way string) {
 				t.Errorf("%s: %q, want %q", name, got, want)
 			}
 		}
-		if r.Header.Get("X-Mine") != "1" || heard.Header.Get("X-Request-Id") == "" {
+		if r.Header.Get("X-Mine") != "1" || (heard.Header.Get("X-Request-Id") == "") != (way == "fcgi") {
 			t.Errorf("headers: %v", heard.Header)
 		}
 	})

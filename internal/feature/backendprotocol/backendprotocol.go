@@ -72,9 +72,12 @@ func Feature() feature.Feature {
 		Doc:  "The protocol of requests to backends, the parameters of FastCGI, and TLS to backends.",
 		Settings: []feature.AnySetting{
 			backendProtocol, useAppProtocol, secret, verify, verifyDepth, verifyName, sendName, tlsVersions, tlsCiphers, locationOnly,
-			index, params,
+			index, params, allowedNames,
 		},
-		Route:      route,
+		Route: route,
+		Process: func(v feature.Values, out *feature.ProcessOut) {
+			out.Process.FastCGIParameters = allowedNames.Get(v)
+		},
 		Lua:        lua,
 		Resources:  resources,
 		Directives: directives(),

@@ -2,6 +2,7 @@ package backendprotocol
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/resource"
 )
 
@@ -21,10 +23,33 @@ var (
 		Annotation: "fastcgi-params-configmap", Parse: feature.Optional(feature.Object), OnInvalid: feature.Deny, Refers: feature.ConfigMap, Risk: feature.Medium,
 		Doc: "The ConfigMap, in the namespace of the Ingress, with parameters for FastCGI backends. They replace those of the same name that all such backends get. " +
 			"Values can contain variables, also $document_root, which is the parameter DOCUMENT_ROOT, and $fastcgi_script_name. A parameter without a value is not sent. " +
-			"The names are " + strings.Join(parameterNames(), ", ") + ", HTTP_HOST, and HTTP_X_ with any letters, digits and underscores. " +
+			"The names are " + strings.Join(parameterNames(), ", ") + ", HTTP_HOST, HTTP_X_ with any capital letters, digits and underscores, " +
+			"and those of the key " + allowedKey + ". " +
 			"If the ConfigMap does not exist, or a name or a value is invalid, the paths answer 503.",
 	}
+	allowedNames = feature.Setting[model.ParameterNames]{
+		Key: allowedKey, Parse: parseNames, Scope: feature.ScopeProcess,
+		Doc: "The names of parameters that fastcgi-params-configmap may set besides the usual ones, separated by commas.",
+	}
 )
+
+const allowedKey = "global-allowed-fastcgi-params"
+
+// parseNames leaves out the names that all ConfigMaps may have.
+func parseNames(text string) (model.ParameterNames, error) {
+	list, err := feature.List(text)
+	if err != nil {
+		return model.ParameterNames{}, err
+	}
+	usual := parameterNames()
+	list = slices.DeleteFunc(list, func(name string) bool { return slices.Contains(usual, name) })
+	for _, name := range list {
+		if i := slices.IndexFunc(usual, func(one string) bool { return strings.EqualFold(one, name) }); i >= 0 {
+			return model.ParameterNames{}, fmt.Errorf("%q: must differ from %s by more than case", feature.Shorten(name), usual[i])
+		}
+	}
+	return model.NewParameterNames(list...)
+}
 
 // parameterResources are what NGINX sends to FastCGI backends besides the usual parameters.
 func parameterResources() (r resource.Resources) {
@@ -66,7 +91,7 @@ func checkParameters(v feature.Values, out *feature.RouteOut) *parameters {
 		out.Reject(params, finding.NotAllowed, "the ConfigMap must be in the namespace of the Ingress")
 		return nil
 	}
-	p, key, problem := readParameters(data, index.Get(v))
+	p, key, problem := readParameters(data, index.Get(v), slices.Concat(parameterNames(), allowedNames.Get(v).Names()))
 	if problem != "" {
 		where := "ConfigMap " + object.String()
 		if key != "" {
@@ -82,8 +107,8 @@ func checkParameters(v feature.Values, out *feature.RouteOut) *parameters {
 }
 
 // readParameters reads a ConfigMap's data. problem is empty if there is none.
-func readParameters(data map[string]string, index string) (p parameters, key, problem string) {
-	if key, problem = bounded(data); problem != "" {
+func readParameters(data map[string]string, index string, names []string) (p parameters, key, problem string) {
+	if key, problem = bounded(data, names); problem != "" {
 		return parameters{}, key, problem
 	}
 	root, err := documentRoot(data)
@@ -105,7 +130,7 @@ func readParameters(data map[string]string, index string) (p parameters, key, pr
 		switch {
 		case key == hostParameter:
 			p.Host = value
-		case slices.Contains(parameterNames(), key):
+		case slices.Contains(names, key):
 			p.Variables = append(p.Variables, assignment{variableOf(key), value})
 		case headerForm.MatchString(key):
 			p.Headers = append(p.Headers, assignment{headerOf(key), value})

@@ -1,5 +1,6 @@
 -- Parameters of FastCGI backends, from variables and headers.
 local requests = require "headgate.request"
+local settings = require "headgate.settings"
 local template = require "headgate.template"
 
 local _M = {}
@@ -10,6 +11,7 @@ local ngx_var = ngx.var
 local string_byte = string.byte
 
 local SLASH = 47
+local UNAVAILABLE = 503
 
 -- Variables that templates of other features don't have, and the path as the backend gets it,
 -- which may be rewritten.
@@ -57,8 +59,14 @@ function _M.set(parameters, request)
         values = {}
         values_of[parameters] = values
     end
+    local declared = settings.variables
     for i = 1, #variables do
-        values[variables[i].name] = fill(variables[i].value, request, OWN)
+        local name = variables[i].name
+        if not declared[name] then
+            -- The administrator allowed it after this worker's start.
+            return requests.finish(request, UNAVAILABLE)
+        end
+        values[name] = fill(variables[i].value, request, OWN)
     end
     requests.set_variables(values)
 end

@@ -158,6 +158,25 @@ func TestParametersChange(t *testing.T) {
 	}
 }
 
+// TestAllowedParameters: the administrator allows a name, which costs a reload, and takes it back.
+func TestAllowedParameters(t *testing.T) {
+	t.Parallel()
+	address, _ := startFastCGI(t, "a")
+	g := headgatetest.Start(t, headgatetest.Options{Timing: headgatetest.Hasty(), Manifests: headgatetest.Service("a") + headgatetest.Endpoints("a", address) +
+		headgatetest.ConfigMap("own", "MINE: $request_method") + ingress("own", "backend-protocol: FCGI", "fastcgi-params-configmap: own") + ingress("plain", "backend-protocol: FCGI")})
+	g.Get("own.test", "/").WantStatus(t, 503)
+	g.ApplyReloading(headgatetest.Config("global-allowed-fastcgi-params: MINE,other"))
+	headgatetest.Eventually(t, "the parameter arrives", func() bool {
+		r := g.Get("own.test", "/")
+		return r.Status == 200 && strings.Contains(r.Body, `"MINE":"GET"`)
+	})
+	if h := fcgiHears(t, g, headgatetest.Request{Host: "plain.test", Header: http.Header{"Mine": {"evil"}}}); h.Env["MINE"] != "" {
+		t.Errorf("%v", h.Env)
+	}
+	g.ApplyReloading(headgatetest.Config())
+	headgatetest.Eventually(t, "the name is not allowed", func() bool { return g.Get("own.test", "/").Status == 503 })
+}
+
 // TestBecomesFastCGI: a route that changes its protocol loses no request.
 func TestBecomesFastCGI(t *testing.T) {
 	t.Parallel()

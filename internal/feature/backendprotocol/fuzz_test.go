@@ -3,9 +3,11 @@ package backendprotocol
 import (
 	"crypto/x509"
 	"encoding/pem"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/pkitest"
 )
 
@@ -59,6 +61,52 @@ func FuzzValues(f *testing.F) {
 		}
 		if p, err := parseProtocol(text); err == nil && strings.ToUpper(text) != string(p) && text != "" {
 			t.Errorf("%q became %q", text, p)
+		}
+	})
+}
+
+// FuzzParameters: each parameter of a ConfigMap becomes one variable of the closed list, one
+// header that nothing else reads, or the Host, and literals are of printable characters.
+func FuzzParameters(f *testing.F) {
+	f.Add("SCRIPT_FILENAME", "$document_root$fastcgi_script_name", "/srv", "index.php")
+	f.Add("HTTP_X_A", "${host}\r\nX: y", "", "")
+	f.Add("HTTP_HOST", "a b", "$document_root", "")
+	f.Add("MY_PARAM;\n", "$1$$", "$request_filename", "a/b")
+	f.Fuzz(func(t *testing.T, name, value, root, index string) {
+		if _, err := parseIndex(index); err != nil {
+			index = ""
+		}
+		p, key, problem := readParameters(map[string]string{name: value, documentRootName: root}, index, parameterNames())
+		if problem != "" {
+			if key != name && key != documentRootName && key != "" {
+				t.Errorf("a problem of %q", key)
+			}
+			return
+		}
+		templates := []feature.Template{p.Host}
+		for _, v := range p.Variables {
+			if !slices.ContainsFunc(parameterNames(), func(one string) bool { return variableOf(one) == v.Name }) {
+				t.Errorf("%q sets %q", name, v.Name)
+			}
+			templates = append(templates, v.Value)
+		}
+		for _, h := range p.Headers {
+			if !strings.HasPrefix(h.Name, "X-") || strings.Trim(h.Name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") != "" || h.Name == "X-FORWARDED-FOR" {
+				t.Errorf("%q sets the header %q", name, h.Name)
+			}
+			templates = append(templates, h.Value)
+		}
+		for _, template := range templates {
+			length := 0
+			for _, piece := range template {
+				length += len(piece.Literal)
+				if !valueForm.MatchString(piece.Literal) || strings.Contains(piece.Literal, "$") {
+					t.Errorf("%q has the literal %q", value, piece.Literal)
+				}
+			}
+			if length > maxText || len(template) > maxPieces {
+				t.Errorf("%q became %d bytes in %d pieces", value, length, len(template))
+			}
 		}
 	})
 }

@@ -17,7 +17,7 @@ const (
 	proxyParameter   = "HTTP_PROXY"
 )
 
-// parameterNames are the names that a ConfigMap may have: NGINX takes no variable for a name,
+// parameterNames are the names that each ConfigMap may have: NGINX takes no variable for a name,
 // and no text of a tenant stands in its configuration.
 func parameterNames() []string {
 	return []string{
@@ -65,17 +65,17 @@ var valueForm = regexp.MustCompile(`^[!-~]*$`)
 
 // bounded returns the first problem of a ConfigMap, in the order of its keys, and the key,
 // empty for a problem of the whole ConfigMap.
-func bounded(data map[string]string) (key, problem string) {
+func bounded(data map[string]string, names []string) (key, problem string) {
 	length := 0
 	for _, key = range slices.Sorted(maps.Keys(data)) {
 		value := strings.TrimSpace(data[key])
 		length += len(value)
 		switch {
-		case key == proxyParameter && value == "", key == hostParameter, slices.Contains(parameterNames(), key):
+		case key == proxyParameter && value == "", key == hostParameter, slices.Contains(names, key):
 		case slices.Contains(ownHeaders(), key):
 			return key, "this parameter is set by Headgate"
 		case !headerForm.MatchString(key):
-			return key, "the name must be " + strings.Join(parameterNames(), ", ") + ", HTTP_HOST, or HTTP_X_ and 1 to 100 capital letters, digits and underscores"
+			return key, "the name must be listed in the key " + allowedKey + ", or be HTTP_HOST, HTTP_X_ and 1 to 100 capital letters, digits and underscores, or one of " + strings.Join(names, ", ")
 		}
 		if !valueForm.MatchString(value) {
 			return key, fmt.Sprintf("invalid value %q: must be printable ASCII characters without spaces", feature.Shorten(value))
