@@ -95,6 +95,9 @@ func Groups() []Group {
 			{"Body", "request", text("internal/feature/proxying/proxying.go", `Key: "proxy-body-size", Default: ([^,]+),`, bytes), "proxy-body-size", "413", ""},
 			{"Part of a body that is kept in memory", "request", constant("internal/feature/proxying/proxying.go", "maxKept", bytes), "", "the rest is in a file", ""},
 			{"Tries, if an Ingress asks for more", "request", constant("internal/model/limits.go", "MaxTries", count), "", "the annotation has no effect; `InvalidValue`", ""},
+			{"Parameters (`fastcgi-params-configmap`)", "ConfigMap", constant("internal/feature/backendprotocol/parameter.go", "maxParameters", count), "", "the paths of the Ingress answer 503; `InvalidValue`", ""},
+			{"Their values together", "ConfigMap", constant("internal/feature/backendprotocol/parameter.go", "maxLength", bytes), "", "the same", ""},
+			{"Names of parameters that the administrator can add", "instance", constant("internal/model/parameter.go", "maxParameterNames", count), "", "the key has no effect; `InvalidValue`", ""},
 			{"Idle connections to endpoints", "worker", text(processGo, `Key: "upstream-keepalive-connections", Default: (\d+),`, count), "upstream-keepalive-connections", "the one that was not used for longest is closed", ""},
 		}},
 		{"Mirrors", "Copies of requests (`mirror-target`). Nothing of this delays or fails a request.", []Limit{

@@ -82,6 +82,8 @@ func TestParameters(t *testing.T) {
 		ingress("own", "backend-protocol: FCGI", "fastcgi-params-configmap: own") +
 		ingress("script", "backend-protocol: FCGI", "fastcgi-params-configmap: script") +
 		ingress("vhost", "backend-protocol: FCGI", "fastcgi-params-configmap: script", "upstream-vhost: other.test") +
+		headgatetest.ConfigMap("named", script, "REMOTE_USER: $remote_user") +
+		ingress("named", "backend-protocol: FCGI", "fastcgi-params-configmap: named", "auth-type: basic", "auth-secret: users") +
 		ingress("auth", "backend-protocol: FCGI", "fastcgi-params-configmap: script", "auth-type: basic", "auth-secret: users") +
 		headgatetest.Ingress("rewrite", "rewrite.test", "/old/(.*)", "a", "ssl-redirect: false", "backend-protocol: FCGI", "fastcgi-params-configmap: script", "fastcgi-index: main.php",
 			"use-regex: true", "rewrite-target: /new/$1") +
@@ -120,7 +122,11 @@ func TestParameters(t *testing.T) {
 		t.Errorf("rewrite-target: %v", h.Server)
 	}
 	g.Get("auth.test", "/").WantStatus(t, 401)
-	h = phpHears(t, g, headgatetest.Request{Host: "auth.test", Header: http.Header{"Authorization": {"Basic dXNlcjpzZWNyZXQ="}}})
+	password := http.Header{"Authorization": {"Basic dXNlcjpzZWNyZXQ="}}
+	if h := phpHears(t, g, headgatetest.Request{Host: "named.test", Header: password}); h.Server["REMOTE_USER"] != "user" || h.Server["HTTP_AUTHORIZATION"] != nil {
+		t.Errorf("REMOTE_USER is %v", h.Server["REMOTE_USER"])
+	}
+	h = phpHears(t, g, headgatetest.Request{Host: "auth.test", Header: password})
 	for _, name := range []string{"HTTP_AUTHORIZATION", "PHP_AUTH_PW", "PHP_AUTH_USER", "REMOTE_USER"} {
 		if h.Server[name] != nil {
 			t.Errorf("%s is %v", name, h.Server[name])
