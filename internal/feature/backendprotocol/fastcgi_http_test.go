@@ -91,11 +91,11 @@ func TestParameters(t *testing.T) {
 	for _, host := range []string{"own.test", "script.test"} {
 		h := phpHears(t, g, headgatetest.Request{Host: host, Path: "/p?user=u&x", Header: http.Header{
 			"X-My-Own": {"evil"}, "X_My_Own": {"evil"}, "X-Gone": {"evil"}, "X-Asked": {"a"}, "My-Param": {"evil"}, "My_Param": {"evil"}, "Proxy": {"evil"}, "Https": {"evil"},
-			"Script-Filename": {"/evil"}, "Php-Value": {"memory_limit=1"}, "Php-Admin-Value": {"memory_limit=1"},
+			"X-Forwarded-For": {"6.6.6.6"}, "Script-Filename": {"/evil"}, "Php-Value": {"memory_limit=1"}, "Php-Admin-Value": {"memory_limit=1"},
 		}})
 		want := map[string]any{
 			"HTTP_X_MY_OWN": "evil", "HTTP_X_GONE": "evil", "HTTP_HOST": host, "HTTPS": nil, "SERVER_NAME": host, "REMOTE_USER": nil, "MY_PARAM": nil, "QUERY_STRING": "user=u&x",
-			"HTTP_PROXY": nil, "SCRIPT_FILENAME": folder + "/index.php", "HTTP_MY_PARAM": "evil", "modHeadersAvailable": nil, "DOCUMENT_ROOT": "/usr/share/nginx/html",
+			"HTTP_X_FORWARDED_FOR": "127.0.0.1", "HTTP_X_REQUEST_ID": nil, "HTTP_PROXY": nil, "SCRIPT_FILENAME": folder + "/index.php", "HTTP_MY_PARAM": "evil", "modHeadersAvailable": nil, "DOCUMENT_ROOT": "/usr/share/nginx/html",
 		}
 		if host == "own.test" {
 			for name, value := range map[string]any{
@@ -114,7 +114,7 @@ func TestParameters(t *testing.T) {
 			t.Errorf("%s: a client sets what PHP may do", host)
 		}
 	}
-	if h := phpHears(t, g, headgatetest.Request{Host: "vhost.test"}); h.Server["HTTP_HOST"] != "other.test" {
+	if h := phpHears(t, g, headgatetest.Request{Host: "vhost.test"}); h.Server["HTTP_HOST"] != "other.test" || h.Server["HTTP_X_FORWARDED_FOR"] != nil {
 		t.Errorf("upstream-vhost: %v", h.Server["HTTP_HOST"])
 	}
 	h := phpHears(t, g, headgatetest.Request{Host: "rewrite.test", Path: "/old/x%20y/?q"})
@@ -157,6 +157,14 @@ func TestParametersChange(t *testing.T) {
 	}
 	g.Apply(headgatetest.ConfigMap("own", "APP_ENV: x"))
 	if h := fcgiHears(t, g, headgatetest.Request{Host: "own.test"}); h.Env["MY_PARAM"] != "" || h.Env["APP_ENV"] != "x" {
+		t.Errorf("%v", h.Env)
+	}
+	g.Apply(ingress("own", "backend-protocol: FCGI", "fastcgi-params-configmap: own", "fastcgi-index: main.php"))
+	if h := fcgiHears(t, g, headgatetest.Request{Host: "own.test", Path: "/x/"}); h.Env["PATH_TRANSLATED"] != "" || h.Env["APP_ENV"] != "x" {
+		t.Errorf("%v", h.Env)
+	}
+	g.Apply(headgatetest.ConfigMap("own", "PATH_TRANSLATED: $request_filename$fastcgi_script_name"))
+	if h := fcgiHears(t, g, headgatetest.Request{Host: "own.test", Path: "/x/"}); h.Env["PATH_TRANSLATED"] != "/usr/share/nginx/html/x//x/main.php" {
 		t.Errorf("%v", h.Env)
 	}
 	if n := g.Value(g.Metrics.Reloads); n != before {
