@@ -43,8 +43,8 @@ function _M.set(parameters, request)
     local headers = parameters.headers
     if headers then
         for i = 1, #headers do
-            local value = fill(headers[i].value, request, OWN)
-            ngx_req.set_header(headers[i].name, value ~= "" and value or nil)
+            -- An empty value removes the header.
+            ngx_req.set_header(headers[i].name, fill(headers[i].value, request, OWN))
         end
     end
     if parameters.host then

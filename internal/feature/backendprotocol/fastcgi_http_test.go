@@ -82,10 +82,10 @@ func TestParameters(t *testing.T) {
 		ingress("own", "backend-protocol: FCGI", "fastcgi-params-configmap: own") +
 		ingress("script", "backend-protocol: FCGI", "fastcgi-params-configmap: script") +
 		ingress("vhost", "backend-protocol: FCGI", "fastcgi-params-configmap: script", "upstream-vhost: other.test") +
-		headgatetest.ConfigMap("named", script, "REMOTE_USER: $remote_user") +
+		headgatetest.ConfigMap("rewritten", script, "PATH_TRANSLATED: $uri", "AUTH_TYPE: $request_filename") + headgatetest.ConfigMap("named", script, "REMOTE_USER: $remote_user") +
 		ingress("named", "backend-protocol: FCGI", "fastcgi-params-configmap: named", "auth-type: basic", "auth-secret: users") +
 		ingress("auth", "backend-protocol: FCGI", "fastcgi-params-configmap: script", "auth-type: basic", "auth-secret: users") +
-		headgatetest.Ingress("rewrite", "rewrite.test", "/old/(.*)", "a", "ssl-redirect: false", "backend-protocol: FCGI", "fastcgi-params-configmap: script", "fastcgi-index: main.php",
+		headgatetest.Ingress("rewrite", "rewrite.test", "/old/(.*)", "a", "ssl-redirect: false", "backend-protocol: FCGI", "fastcgi-params-configmap: rewritten", "fastcgi-index: main.php",
 			"use-regex: true", "rewrite-target: /new/$1") +
 		headgatetest.Ingress("plain", "plain.test", "/", "b", "ssl-redirect: false", "backend-protocol: FCGI")})
 	for _, host := range []string{"own.test", "script.test"} {
@@ -118,7 +118,8 @@ func TestParameters(t *testing.T) {
 		t.Errorf("upstream-vhost: %v", h.Server["HTTP_HOST"])
 	}
 	h := phpHears(t, g, headgatetest.Request{Host: "rewrite.test", Path: "/old/x%20y/?q"})
-	if h.Server["SCRIPT_NAME"] != "/new/x y/main.php" || h.Server["DOCUMENT_URI"] != "/new/x y/" || h.Server["REQUEST_URI"] != "/old/x%20y/?q" {
+	if h.Server["SCRIPT_NAME"] != "/new/x y/main.php" || h.Server["DOCUMENT_URI"] != "/new/x y/" || h.Server["REQUEST_URI"] != "/old/x%20y/?q" ||
+		h.Server["PATH_TRANSLATED"] != "/new/x y/" || h.Server["AUTH_TYPE"] != "/usr/share/nginx/html/new/x y/" {
 		t.Errorf("rewrite-target: %v", h.Server)
 	}
 	g.Get("auth.test", "/").WantStatus(t, 401)
