@@ -149,7 +149,7 @@ func (v Value) String() string {
 
 // A Parameter is sent to FastCGI backends, unless the variable is empty. If all backends get
 // a parameter of that name, that value is the default of the variable, which is sent instead.
-// A declared variable is there only while a profile has FastCGI.
+// nginx.conf has the variable while a profile has FastCGI.
 type Parameter struct {
 	Name     ParameterName
 	Variable Name

@@ -30,7 +30,7 @@ func plainHTTP2(t *testing.T, g *headgatetest.Instance) *http.Client {
 	return client
 }
 
-// speaksPlainHTTP2 reports whether NGINX can tell HTTP/2 from HTTP/1.1 on one port.
+// speaksPlainHTTP2 reports whether NGINX can speak HTTP/2 and HTTP/1.1 on one port without TLS.
 func speaksPlainHTTP2(t *testing.T) bool {
 	t.Helper()
 	capabilities, err := nginx.Discover(t.Context())

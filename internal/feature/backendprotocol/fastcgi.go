@@ -83,7 +83,7 @@ func parseIndex(text string) (string, error) {
 	return text, nil
 }
 
-// checkParameters rejects what is wrong with the ConfigMap, whatever the protocol.
+// checkParameters rejects what is wrong with the ConfigMap, with any protocol.
 func checkParameters(v feature.Values, out *feature.RouteOut) *parameters {
 	object := params.Get(v)
 	data, ok := feature.ConfigMapOf(v, params)

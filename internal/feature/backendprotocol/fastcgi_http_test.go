@@ -67,7 +67,7 @@ func fcgiHears(t *testing.T, g *headgatetest.Instance, r headgatetest.Request) (
 
 const users = "---\nkind: Secret\napiVersion: v1\nmetadata: {name: users}\nstringData: {auth: \"user:{PLAIN}secret\"}\n"
 
-// TestParameters: what the Ingress's owner says reaches his backend, nothing that clients send
+// TestParameters: what an Ingress's owner says reaches the backend, nothing that clients send
 // replaces it, and no other route has it.
 func TestParameters(t *testing.T) {
 	t.Parallel()

@@ -29,7 +29,7 @@ func parameterNames() []string {
 		"PHP_ADMIN_VALUE", "PHP_AUTH_USER", "PHP_VALUE", "APP_DEBUG", "APP_ENV", "APP_NAME", "APP_SECRET", "APP_URL", "APPLICATION_ENV", "CI_ENV",
 		"DATABASE_URL", "ENVIRONMENT", "FLOW_CONTEXT", "MAGE_MODE", "MAGE_RUN_CODE", "MAGE_RUN_TYPE", "SYMFONY_DEBUG", "SYMFONY_ENV", "TYPO3_CONTEXT",
 		"WP_ENV", "YII_DEBUG", "YII_ENV", "front_controller_active", "modHeadersAvailable",
-		// For whatever a program calls by it.
+		// For a program of the owner.
 		"MY_PARAM",
 	}
 }
