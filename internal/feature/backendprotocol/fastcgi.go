@@ -43,9 +43,10 @@ func parseNames(text string) (model.ParameterNames, error) {
 	}
 	usual := parameterNames()
 	list = slices.DeleteFunc(list, func(name string) bool { return slices.Contains(usual, name) })
+	usual = append(usual, lengthParameter)
 	for _, name := range list {
 		if i := slices.IndexFunc(usual, func(one string) bool { return strings.EqualFold(one, name) }); i >= 0 {
-			return model.ParameterNames{}, fmt.Errorf("%q: must differ from %s by more than case", feature.Shorten(name), usual[i])
+			return model.ParameterNames{}, fmt.Errorf("%q: must not be %s, in upper or lower case", feature.Shorten(name), usual[i])
 		}
 	}
 	return model.NewParameterNames(list...)

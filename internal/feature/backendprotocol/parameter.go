@@ -15,6 +15,10 @@ const (
 	scriptName       = "SCRIPT_NAME"
 	hostParameter    = "HTTP_HOST"
 	proxyParameter   = "HTTP_PROXY"
+	// With another length than that of the body, a backend may read the rest as the next request
+	// of the connection, which clients could write so.
+	lengthParameter = "CONTENT_LENGTH"
+	theLength       = "$content_length"
 )
 
 // parameterNames are the names that each ConfigMap may have: NGINX takes no variable for a name,
@@ -22,7 +26,7 @@ const (
 func parameterNames() []string {
 	return []string{
 		// CGI/1.1, and what servers send besides.
-		"AUTH_TYPE", "CONTENT_LENGTH", "CONTENT_TYPE", documentRootName, "DOCUMENT_URI", "GATEWAY_INTERFACE", "HTTPS", "PATH_INFO", "PATH_TRANSLATED",
+		"AUTH_TYPE", "CONTENT_TYPE", documentRootName, "DOCUMENT_URI", "GATEWAY_INTERFACE", "HTTPS", "PATH_INFO", "PATH_TRANSLATED",
 		"QUERY_STRING", "REDIRECT_STATUS", "REDIRECT_URL", "REMOTE_ADDR", "REMOTE_HOST", "REMOTE_PORT", "REMOTE_USER", "REQUEST_METHOD", "REQUEST_SCHEME",
 		"REQUEST_URI", "SCRIPT_FILENAME", scriptName, "SERVER_ADDR", "SERVER_ADMIN", "SERVER_NAME", "SERVER_PORT", "SERVER_PROTOCOL", "SERVER_SOFTWARE",
 		// PHP, its frameworks and programs.
@@ -71,7 +75,9 @@ func bounded(data map[string]string, names []string) (key, problem string) {
 		value := strings.TrimSpace(data[key])
 		length += len(value)
 		switch {
-		case key == proxyParameter && value == "", key == hostParameter, slices.Contains(names, key):
+		case key == lengthParameter && value != theLength:
+			return key, "the value must be " + theLength
+		case key == lengthParameter, key == proxyParameter && value == "", key == hostParameter, slices.Contains(names, key):
 		case slices.Contains(ownHeaders(), key):
 			return key, "this parameter is set by Headgate"
 		case !headerForm.MatchString(key):
