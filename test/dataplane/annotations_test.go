@@ -2,8 +2,11 @@ package dataplane_test
 
 import (
 	"fmt"
+	"io"
 	"maps"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"slices"
@@ -78,12 +81,12 @@ func localAuthService(authService string, values map[string]string) map[string]s
 // KiB meet each.
 func TestNoWayIntoNginx(t *testing.T) {
 	t.Parallel()
-	one := headgatetest.StartEcho(t, "one")
+	one, neighbour := startWithoutFastCGI(t), headgatetest.StartEcho(t, "one")
 	fixture := &hostileFixture{
 		authService: headgatetest.StartBackend(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})),
 		statuses:    map[int]int{}, tried: map[int]bool{},
 	}
-	fixture.g = headgatetest.Start(t, headgatetest.Options{Workers: 1, Timing: headgatetest.Hasty(), Manifests: served("one", one) + served("neighbour", one) +
+	fixture.g = headgatetest.Start(t, headgatetest.Options{Workers: 1, Timing: headgatetest.Hasty(), Manifests: served("one", one) + served("neighbour", neighbour) +
 		headgatetest.Ingress("neighbour", "neighbour.test", "/", "neighbour")})
 	groups := map[string]map[string]featuretest.Case{}
 	cases := goldenCases(t)
@@ -110,6 +113,39 @@ func TestNoWayIntoNginx(t *testing.T) {
 		}
 	}
 	t.Logf("%d groups of annotations; answers by status: %v", len(groups), fixture.statuses)
+}
+
+// startWithoutFastCGI runs a backend by HTTP that ends connections which begin as FastCGI. Go's
+// server waits for the end of their first line.
+func startWithoutFastCGI(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	server.Listener = withoutFastCGI{server.Listener}
+	server.Start()
+	t.Cleanup(server.Close)
+	return server.Listener.Addr().String()
+}
+
+type withoutFastCGI struct{ net.Listener }
+
+func (l withoutFastCGI) Accept() (net.Conn, error) {
+	connection, err := l.Listener.Accept()
+	return &firstByte{Conn: connection}, err
+}
+
+// firstByte is a connection that ends where its first byte is FastCGI's.
+type firstByte struct {
+	net.Conn
+	began bool
+}
+
+func (c *firstByte) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n > 0 && !c.began && b[0] == 1 {
+		return 0, io.EOF
+	}
+	c.began = c.began || n > 0
+	return n, err
 }
 
 // anyName are good values of proxy-ssl-name: with another name, a route has a profile of its
