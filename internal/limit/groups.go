@@ -2,21 +2,22 @@ package limit
 
 // Files that have several limits.
 const (
-	nginxConf   = "internal/plan/nginx.conf.tmpl"
-	budgetLua   = "lua/headgate/budget.lua"
-	patternsLua = "lua/headgate/patterns.lua"
-	hostLua     = "lua/headgate/host.lua"
-	unitsLua    = "lua/headgate/units.lua"
-	logLua      = "lua/headgate/log.lua"
-	ejectionLua = "lua/headgate/ejection.lua"
-	probeLua    = "lua/headgate/probe.lua"
-	retriesLua  = "lua/headgate/retries.lua"
-	mirrorLua   = "internal/feature/mirror/mirror.lua"
-	passwordLua = "internal/feature/basicauth/password.lua"
-	pcreGo      = "internal/pcre/pattern.go"
-	processGo   = "internal/feature/process/process.go"
-	certificate = "internal/build/certificate/parse.go"
-	eventGo     = "internal/event/event.go"
+	nginxConf    = "internal/plan/nginx.conf.tmpl"
+	budgetLua    = "lua/headgate/budget.lua"
+	patternsLua  = "lua/headgate/patterns.lua"
+	hostLua      = "lua/headgate/host.lua"
+	unitsLua     = "lua/headgate/units.lua"
+	logLua       = "lua/headgate/log.lua"
+	ejectionLua  = "lua/headgate/ejection.lua"
+	probeLua     = "lua/headgate/probe.lua"
+	retriesLua   = "lua/headgate/retries.lua"
+	mirrorLua    = "internal/feature/mirror/mirror.lua"
+	passwordLua  = "internal/feature/basicauth/password.lua"
+	slowStartLua = "internal/feature/balancing/slow_start.lua"
+	pcreGo       = "internal/pcre/pattern.go"
+	processGo    = "internal/feature/process/process.go"
+	certificate  = "internal/build/certificate/parse.go"
+	eventGo      = "internal/event/event.go"
 )
 
 // Groups are all limits.
@@ -83,6 +84,8 @@ func Groups() []Group {
 			{"Shared memory for units, at the start", "instance", text("internal/plan/dictionaries.go", `Units: ([^,}]+)`, bytes), "", "a larger one replaces it, with a reload", ""},
 			{"Shared memory for certificates, at the start", "instance", text("internal/plan/dictionaries.go", `Certificates: ([^,}]+)\}`, bytes), "", "the same", ""},
 			{"Its use at which it is replaced", "instance", constant("internal/plan/dictionaries.go", "fullPercent", percent), "", "", ""},
+			{"Endpoints of a backend with `slow-start`", "backend", constant(slowStartLua, "MAX_ENDPOINTS", count), "", "endpoints that are added get their share at once", ""},
+			{"Shared memory for the times of `slow-start`", "instance", text("internal/feature/balancing/balancing.go", `NewName\("hg_starts"\), Size: ([^}]+)\}`, bytes), "", "those of the backend that was not used for longest are dropped; new workers give its endpoints their share at once", ""},
 			{"A frame of units", "push", constant("internal/dataplane/frame.go", "MaxFrame", bytes), "", "sent in parts, so that no push blocks a worker for long", ""},
 		}},
 		{"Requests", "", []Limit{
