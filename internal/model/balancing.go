@@ -1,7 +1,5 @@
 package model
 
-import "time"
-
 // Balancing is how the requests to a backend are spread. The oldest Ingress
 // that uses the backend owns it. Equal values compare as equal.
 type Balancing struct {
@@ -15,9 +13,10 @@ type Balancing struct {
 	// Sessions is set if sessions stay at an endpoint until it ends: the picker, or that
 	// of a backend that this one is a canary of, keeps sessions.
 	Sessions bool
-	// SlowStart is the time in which an endpoint that is added comes to its share of the
-	// requests, 0 for at once.
-	SlowStart time.Duration
+	// SlowStart gives an endpoint that is added its share of the requests gradually: its
+	// feature has the Lua module headgate.feature.NAME.slow_start, and the value is the
+	// number of seconds. The zero value is at once.
+	SlowStart Policy
 	// Ejection is which endpoints are avoided.
 	Ejection Ejection
 	// RetryBudget bounds retries.

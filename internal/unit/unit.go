@@ -239,10 +239,10 @@ func FromBackend(b model.Backend) Unit {
 		Endpoints   []string        `json:"endpoints"`
 		Terminating []string        `json:"terminating,omitempty"`
 		Picker      json.RawMessage `json:"picker,omitempty"`
-		SlowStart   float64         `json:"slow_start,omitempty"`
+		SlowStart   json.RawMessage `json:"slow_start,omitempty"`
 		Ejection    *packedEjection `json:"ejection,omitempty"`
 		RetryShare  *int            `json:"retry_share,omitempty"`
-	}{Endpoints: addresses(b.Endpoints), Terminating: addresses(b.Terminating), SlowStart: b.SlowStart.Seconds()}
+	}{Endpoints: addresses(b.Endpoints), Terminating: addresses(b.Terminating)}
 	if b.Picker != (model.Policy{}) {
 		packed.Picker = encodePolicy(b.Picker)
 	}
@@ -251,6 +251,9 @@ func FromBackend(b model.Backend) Unit {
 	}
 	if b.RetryBudget.Set {
 		packed.RetryShare = &b.RetryBudget.Percent
+	}
+	if b.SlowStart != (model.Policy{}) {
+		packed.SlowStart = encodePolicy(b.SlowStart)
 	}
 	namespace, _, _ := strings.Cut(b.Key, "/")
 	return pack(Key{Backend, b.Key}, namespace, packed)

@@ -31,6 +31,16 @@ local function picker_of(policy, backend, before)
 end
 
 
+-- slow_start(backend, before) lets its feature know if the backend has a slow start, or had.
+local function slow_start(backend, before)
+    local own = backend.slow_start
+    local policy = own or before and before.slow_start
+    if policy then
+        features.module(policy[1], "slow_start").begin(backend, own and own[2], before)
+    end
+end
+
+
 -- add(endpoints, addresses, ports) appends the endpoints' addresses and ports.
 local function add(endpoints, addresses, ports)
     for _, endpoint in ipairs(endpoints) do
@@ -77,9 +87,7 @@ function _M.compile(unit, name, before)
     backend.reports = backend.picker.done ~= nil or backend.rule.failures ~= nil
     backend.turns = backend.module == round_robin and backend.picker or nil
     backend.slow_start = unit.slow_start
-    if unit.slow_start or before and before.slow_start then
-        features.module("balancing", "slow_start").begin(backend, unit.slow_start, before)
-    end
+    slow_start(backend, before)
     return backend
 end
 

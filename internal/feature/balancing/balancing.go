@@ -120,7 +120,9 @@ func backend(v feature.Values, out *feature.BackendOut) {
 		}
 		return
 	}
-	out.Balancing.SlowStart = slowStart.Get(v)
+	if d := slowStart.Get(v); d != 0 {
+		out.Balancing.SlowStart = model.Policy{Feature: name, Value: d.Seconds()}
+	}
 	switch algorithm := loadBalance.Get(v); algorithm {
 	case ewma, leastConn, random:
 		pick(out, settings{Algorithm: algorithm})
