@@ -154,6 +154,7 @@ var elsewhere = map[string]string{
 	"stapling":         "TestStapling: it is seen in handshakes, once an authority was asked",
 	"https_redirect":   "TestConfigMapChangesLive of internal/feature/httpsredirect changes all of them",
 	"balancing":        "TestKey: only many requests show an algorithm",
+	"ejection":         "TestOff and TestKeys: they are seen in many requests and in the state",
 	"service_upstream": "TestServiceUpstream: it needs Services with addresses",
 }
 

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/headgatetest"
@@ -88,6 +89,9 @@ func TestRefusedConnections(t *testing.T) {
 	state := g.State()
 	if len(state.Ejected) != 1 || state.Ejected[0].Endpoint != dead || state.Ejected[0].Reason != "connect" || !state.Ejected[0].Avoided || state.Ejections["connect"]["default"] != int64(refused(g, dead)) {
 		t.Errorf("the state has %+v and %v", state.Ejected, state.Ejections)
+	}
+	if n, err := testutil.GatherAndCount(g.Metrics.Registry, "headgate_endpoint_ejections_total"); n != 1 || err != nil {
+		t.Errorf("%d series of headgate_endpoint_ejections_total, %v", n, err)
 	}
 	if !strings.Contains(g.Log.String(), "endpoint "+dead+" of backend default/web/80 is ejected: connect failed: connection refused") {
 		t.Error("the log does not say that the endpoint is ejected")
@@ -297,88 +301,6 @@ func TestSessions(t *testing.T) {
 		if n := own.n.Load() - before; n != 0 {
 			t.Errorf("%d new sessions began at the ejected endpoint", n)
 		}
-	}
-}
-
-// A backend that is down gets hardly more requests than without retries, and one that fails now
-// and then is retried as ever.
-func TestBudget(t *testing.T) {
-	t.Parallel()
-	endpoints := []*counter{newCounter(t), newCounter(t), newCounter(t)}
-	addresses := []string{endpoints[0].address, endpoints[1].address, endpoints[2].address}
-	tries := func() int {
-		n := 0
-		for _, e := range endpoints {
-			n += int(e.n.Swap(0))
-		}
-		return n
-	}
-	const requests = 2000
-	for name, c := range map[string]struct {
-		annotation string
-		low, high  float64
-	}{
-		"default": {"retry-budget: 20", 1.2, 1.2},
-		"off":     {"retry-budget: 100", 3, 3},
-		"none":    {"retry-budget: 0", 1, 1},
-		"half":    {"retry-budget: 50", 1.5, 1.5},
-	} {
-		g := start(t, 2, addresses, "proxy-next-upstream: error timeout http_503", c.annotation)
-		for _, e := range endpoints {
-			e.status.Store(503)
-		}
-		tries()
-		begun := time.Now()
-		if statuses := ask(t, g, requests); statuses[503] != requests {
-			t.Errorf("%s: the statuses are %v", name, statuses)
-		}
-		// What is saved for quiet times, and what comes in by time.
-		more := 100 + 10*time.Since(begun).Seconds() + 10
-		n := float64(tries())
-		t.Logf("%s: %d requests, %.0f tries", name, requests, n)
-		if n < c.low*requests-10 || n > c.high*requests+more {
-			t.Errorf("%s: %.0f tries for %d requests, want × %.1f, and at most %.0f more", name, n, requests, c.high, more)
-		}
-		if refused := g.State().Refusals["retry"]["default"]; (refused > 0) != (c.high < 3) {
-			t.Errorf("%s: %d requests without a retry", name, refused)
-		}
-		for _, e := range endpoints[1:] {
-			e.status.Store(200)
-		}
-		tries()
-	}
-}
-
-// The same if connections are refused: first all tries are free, until the endpoints are known.
-func TestBudgetOfRefusedConnections(t *testing.T) {
-	t.Parallel()
-	endpoints := []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}
-	g := start(t, 2, endpoints)
-	const requests = 1000
-	begun := time.Now()
-	if statuses := ask(t, g, requests); statuses[502] != requests {
-		t.Errorf("the statuses are %v", statuses)
-	}
-	n := 0
-	for _, endpoint := range endpoints {
-		n += refused(g, endpoint)
-	}
-	most := 1.2*requests + 100 + 10*time.Since(begun).Seconds() + 20
-	t.Logf("%d requests, %d tries", requests, n)
-	if n < requests || float64(n) > most {
-		t.Errorf("%d tries for %d requests, want at most %.0f", n, requests, most)
-	}
-}
-
-// A budget that is spent by responses does not keep requests from leaving an endpoint that is
-// known to be dead.
-func TestBudgetLetsRequestsLeaveDeadEndpoints(t *testing.T) {
-	t.Parallel()
-	g := start(t, 1, []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3", headgatetest.StartEcho(t, "a")}, "retry-budget: 0", "ejection-max-share: 1")
-	const requests = 500
-	// The first one may meet three dead endpoints.
-	if statuses := ask(t, g, requests); statuses[200] < requests-1 {
-		t.Errorf("the statuses are %v", statuses)
 	}
 }
 
