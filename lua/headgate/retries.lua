@@ -1,7 +1,7 @@
 -- The budget of retries of a backend, in each worker: they are bounded to a share of its
--- requests, so that a backend that is down is not asked several times as often. A retry
--- costs what a request brings in 1/share; some more come in by time, so that a backend with
--- few requests is retried as if there were no limit.
+-- requests, so that a backend that is down is not asked several times as often. Each request
+-- brings in a part of a retry. Some more come in by time, so that a backend with few requests
+-- is retried as if there were no limit.
 --
 -- NGINX must know before a try fails whether there is another one. One more is granted at a
 -- time, therefore, at the first try and at each retry, and paid when it is made. A retry is
