@@ -58,7 +58,7 @@ end
 --   before: the backend of that name that this worker had, nil if none
 -- A backend is { name, endpoints, addresses, ports, count, picker }, where endpoints are
 -- "address:port", and reports where its picker, or its rule of ejection, wants to know the
--- outcome of tries. avoid is false, or a set of indexes, never all, that requests avoid as
+-- outcome of tries. avoid is nil, or a set of indexes, never all, that requests avoid as
 -- far as their picker can. failing and health: see ejection.lua; retries: see retries.lua.
 -- terminating are further endpoints, nil if there are none, for the sessions that they have:
 -- only pickers that keep sessions know them. Their indexes begin behind those of endpoints,
@@ -72,8 +72,6 @@ function _M.compile(unit, name, before)
     add(unit.endpoints, addresses, ports)
     local backend = setmetatable({
         name = name, endpoints = unit.endpoints, addresses = addresses, ports = ports, count = #addresses,
-        -- Not nil: each request asks for them, and would look into the methods as well.
-        avoid = false, retries = false,
     }, meta)
     if unit.terminating then
         backend.terminating = unit.terminating

@@ -115,7 +115,7 @@ local function refresh(health)
         end
     end
     backend.failing = #order > 0 and failing or nil
-    backend.avoid = false
+    backend.avoid = nil
     if #order == 0 or #order == backend.count then
         return
     end

@@ -83,7 +83,7 @@ function _M.begins(backend, index)
     local budget = backend.retries
     local left = earn(budget, budget.income)
     if left >= saved then
-        backend.retries = false
+        backend.retries = nil
     end
     if left >= 1 or may_rescue(backend, index) then
         return true
