@@ -152,7 +152,7 @@ func TestRetriesAskOthers(t *testing.T) {
 	t.Parallel()
 	c := newPool(t, 4)
 	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Manifests: c.service("four", 4) +
-		headgatetest.Ingress("a", "a.test", "/", "four", "proxy-next-upstream: http_503", "proxy-next-upstream-tries: 4")})
+		headgatetest.Ingress("a", "a.test", "/", "four", "proxy-next-upstream: http_503", "proxy-next-upstream-tries: 4", "retry-budget: 100")})
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
