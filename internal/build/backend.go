@@ -47,6 +47,7 @@ func (b *Builder) Backend(key string, v View) (be model.Backend, found bool, fs 
 	default:
 		t.internal(service, portText)
 	}
+	t.check()
 	return t.backend, true, finding.Sort(t.findings)
 }
 

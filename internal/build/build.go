@@ -47,6 +47,8 @@ type View interface {
 	DefaultBackend() types.NamespacedName
 	// Addresses are those of a DNS name, nil until it was looked up.
 	Addresses(name string) *source.Addresses
+	// Health is that of a backend's endpoints, nil until one of them was unhealthy.
+	Health(backendKey string) *source.Health
 	// ExternalNames reports whether Services of type ExternalName are served.
 	ExternalNames() bool
 	// LocalAddresses reports whether tenants' names may lead to netguard.IsLocal addresses.

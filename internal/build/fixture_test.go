@@ -31,7 +31,7 @@ import (
 // fakeFeatures are one feature of each sort: "guard" controls access, "color"
 // is dynamic with a default from the ConfigMap, "buffer" is static, "also"
 // gives hosts further names, "regex" makes paths regular expressions, "instead"
-// names a Service to fall back on, "own" and "keeps" are settings of backends, "hands" are
+// names a Service to fall back on, "own", "keeps" and "checked" are settings of backends, "hands" are
 // settings of TLS connections, "clients" are such settings that count
 // together, with a policy on all routes, and "seal" is one more.
 // "wire" is the application protocol of ports.
@@ -44,6 +44,7 @@ func fakeFeatures() []feature.Feature {
 	regex := feature.Setting[bool]{Annotation: "regex", Parse: feature.Bool}
 	own := feature.Setting[bool]{Annotation: "own", Key: "own", Parse: feature.Bool, Scope: feature.ScopeBackend, Merge: feature.MergeOwner}
 	keeps := feature.Setting[bool]{Annotation: "keeps", Parse: feature.Bool, Scope: feature.ScopeBackend, Merge: feature.MergeOwner}
+	checked := feature.Setting[int]{Annotation: "checked", Parse: feature.Int(0, 65535), Default: -1, Scope: feature.ScopeBackend, Merge: feature.MergeOwner}
 	canary := feature.Setting[int]{Annotation: "canary", Parse: feature.Int(1, 99)}
 	lock := feature.Setting[feature.ObjectName]{Annotation: "lock", Parse: feature.Object, OnInvalid: feature.Deny, Refers: feature.Secret}
 	note := feature.Setting[feature.ObjectName]{Annotation: "note", Parse: feature.Object, Refers: feature.ConfigMap}
@@ -115,6 +116,14 @@ func fakeFeatures() []feature.Feature {
 			},
 		},
 		{
+			Name: "checked", Settings: []feature.AnySetting{checked},
+			Backend: func(v feature.Values, out *feature.BackendOut) {
+				if port := checked.Get(v); port >= 0 {
+					out.Balancing.Check = model.HealthCheck{Target: "/healthz", Port: uint16(port)}
+				}
+			},
+		},
+		{
 			Name: "hands", Settings: []feature.AnySetting{cipher, first},
 			Host: func(v feature.Values, out *feature.HostOut) {
 				if c := cipher.Get(v); c != (model.Ciphers{}) || first.Get(v) {
@@ -169,7 +178,8 @@ func oneOfColors(text string) (string, error) {
 }
 
 // decode reads documents by their kind. A TestCertificate becomes a TLS
-// Secret; an object of kind Addresses is a DNS name.
+// Secret; an object of kind Addresses is a DNS name, one of kind Health what the checks of a
+// backend found.
 func decode(t testing.TB, data []byte) []metav1.Object {
 	t.Helper()
 	var objects []metav1.Object
@@ -180,11 +190,12 @@ func decode(t testing.TB, data []byte) []metav1.Object {
 		}
 		var certificate testCertificate
 		var addresses testAddresses
+		var health testHealth
 		object := map[string]any{
 			"Ingress": &networkingv1.Ingress{}, "IngressClass": &networkingv1.IngressClass{},
 			"Service": &corev1.Service{}, "EndpointSlice": &discoveryv1.EndpointSlice{},
 			"Secret": &corev1.Secret{}, "ConfigMap": &corev1.ConfigMap{}, "TestCertificate": &certificate,
-			"Node": &corev1.Node{}, "Addresses": &addresses,
+			"Node": &corev1.Node{}, "Addresses": &addresses, "Health": &health,
 		}[head.Kind]
 		if object == nil {
 			t.Fatalf("a document has the kind %q", head.Kind)
@@ -197,6 +208,8 @@ func decode(t testing.TB, data []byte) []metav1.Object {
 			object = certificate.secret(t)
 		case "Addresses":
 			object = addresses.object()
+		case "Health":
+			object = &source.Health{ObjectMeta: metav1.ObjectMeta{Name: health.Name}, Unhealthy: health.Unhealthy}
 		}
 		objects = append(objects, object.(metav1.Object))
 	}
@@ -216,6 +229,13 @@ func (a testAddresses) object() *source.Addresses {
 	object := source.NewAddresses(a.Name)
 	object.Addresses, object.Refused, object.Problem = a.Addresses, a.Refused, a.Problem
 	return object
+}
+
+// testHealth are the unhealthy endpoints of a backend.
+type testHealth struct {
+	metav1.TypeMeta `json:",inline"`
+	Name            string                     `json:"name"`
+	Unhealthy       []source.UnhealthyEndpoint `json:"unhealthy"`
 }
 
 // A testCertificate says what the certificate of a TLS Secret is like.

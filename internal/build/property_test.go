@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/internal/unit"
@@ -98,7 +99,7 @@ func unitsText(units map[unit.Key]string) string {
 func randomObject(r *rand.Rand, certificates []*corev1.Secret) metav1.Object {
 	pick := func(list ...string) string { return list[r.IntN(len(list))] }
 	meta := metav1.ObjectMeta{Namespace: "shop", Name: pick("a", "b", "c", "d")}
-	switch r.IntN(10) {
+	switch r.IntN(11) {
 	case 0:
 		return &networkingv1.IngressClass{
 			ObjectMeta: metav1.ObjectMeta{Name: pick("nginx", "ours")},
@@ -126,6 +127,13 @@ func randomObject(r *rand.Rand, certificates []*corev1.Secret) metav1.Object {
 	case 6:
 		meta := metav1.ObjectMeta{Name: "self", Labels: map[string]string{corev1.LabelTopologyZone: pick("here", "there", "")}}
 		return &corev1.Node{ObjectMeta: meta}
+	case 7:
+		health := &source.Health{ObjectMeta: metav1.ObjectMeta{Name: model.BackendKey("shop", pick("a", "b"), pick("80", "http"))}}
+		for range r.IntN(3) {
+			at := netip.MustParseAddrPort(fmt.Sprintf("10.0.0.%d:8080", r.IntN(4)))
+			health.Unhealthy = append(health.Unhealthy, source.UnhealthyEndpoint{Address: at, Why: pick("GET /: status 500", "GET /: status 503")})
+		}
+		return health
 	}
 	return randomIngress(r, meta, pick)
 }
@@ -175,6 +183,9 @@ func randomIngress(r *rand.Rand, meta metav1.ObjectMeta, pick func(...string) st
 	}
 	if r.IntN(3) == 0 {
 		meta.Annotations["nginx.ingress.kubernetes.io/own"] = pick("true", "false", "what")
+	}
+	if r.IntN(3) == 0 {
+		meta.Annotations["nginx.ingress.kubernetes.io/checked"] = pick("0", "81", "what")
 	}
 	if r.IntN(6) == 0 {
 		meta.Annotations["nginx.ingress.kubernetes.io/regex"] = "true"

@@ -106,6 +106,9 @@ func backendText(b model.Backend) string {
 	for _, e := range b.Terminating {
 		text.WriteString(e.String() + ", for its sessions\n")
 	}
+	if b.Check != (model.HealthCheck{}) {
+		fmt.Fprintf(&text, "checked: %v\nunhealthy: %v\n", b.Health.Checked, b.Health.Unhealthy)
+	}
 	return text.String()
 }
 

@@ -70,6 +70,8 @@ const (
 	NotSupported Code = "NotSupported"
 	// Unresolved is a DNS name without known addresses.
 	Unresolved Code = "Unresolved"
+	// Unhealthy is a Service with endpoints whose health check fails.
+	Unhealthy Code = "Unhealthy"
 	// OldVersion is an object of an API version that clusters don't serve any
 	// more.
 	OldVersion Code = "OldVersion"

@@ -75,6 +75,8 @@ func rules() []rule {
 			"It has no effect. Remove it."},
 		{finding.Unresolved, Notice, "A DNS name without known addresses",
 			"Check the name and its DNS servers."},
+		{finding.Unhealthy, Notice, "Endpoints whose health check fails",
+			"The message has the reason. Lint never reports it, because lint makes no health checks."},
 		{finding.OldVersion, Notice, "An object of an API version that clusters don't serve any more",
 			"It is served as if it had the current version. The message has the current form."},
 		{finding.BadManifest, Error, "A file that can't be read completely",

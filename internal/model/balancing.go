@@ -21,6 +21,8 @@ type Balancing struct {
 	Ejection Ejection
 	// RetryBudget bounds retries.
 	RetryBudget RetryBudget
+	// Check is made of the endpoints by the controller. The data plane does not get it.
+	Check HealthCheck
 }
 
 // Defaults of Ejection and RetryBudget, in percent.

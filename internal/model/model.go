@@ -190,6 +190,9 @@ type Backend struct {
 	// end. There are none without Balancing.Sessions.
 	Terminating []netip.AddrPort
 	Balancing
+	// Health is that of the endpoints as Balancing.Check finds it. The data plane does not
+	// get it.
+	Health Health
 }
 
 // FirstPort is the port of a backend that means the first port of its Service.

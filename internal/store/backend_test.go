@@ -32,6 +32,14 @@ func addresses(name, problem string, list ...string) *source.Addresses {
 	return a
 }
 
+func health(backend string, unhealthy ...string) *source.Health {
+	h := &source.Health{ObjectMeta: metav1.ObjectMeta{Name: backend}}
+	for _, text := range unhealthy {
+		h.Unhealthy = append(h.Unhealthy, source.UnhealthyEndpoint{Address: netip.MustParseAddrPort(text), Why: "GET /: status 500"})
+	}
+	return h
+}
+
 func node(zone string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "self", Labels: map[string]string{corev1.LabelTopologyZone: zone}}}
 }
@@ -73,6 +81,10 @@ func TestTouchedBackends(t *testing.T) {
 			e.Hints = &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: "here"}}}
 		}), false, backend},
 		{"an address", addresses("x.net", "", "192.0.2.2"), false, "backend shop/two/80"},
+		{"an endpoint that is unhealthy", health("shop/one/80", "10.0.0.1:80"), false, backend},
+		{"health as it was", health("shop/two/80", "192.0.2.1:80"), false, ""},
+		{"health of no one's endpoints", health("shop/other/80", "10.0.0.1:80"), false, ""},
+		{"health that is good again", health("shop/two/80"), true, "backend shop/two/80"},
 		{"the same addresses", addresses("x.net", "", "192.0.2.1"), false, ""},
 		{"a problem", addresses("x.net", "away", "192.0.2.1"), false, "backend shop/two/80"},
 		{"a refused address", refused, false, "backend shop/two/80"},
@@ -85,6 +97,7 @@ func TestTouchedBackends(t *testing.T) {
 		s := base()
 		s.Apply(external("two", "x.net"), false)
 		s.Apply(addresses("x.net", "", "192.0.2.1"), false)
+		s.Apply(health("shop/two/80", "192.0.2.1:80"), false)
 		if got := text(s.Apply(c.object, c.deleted)); got != c.want {
 			t.Errorf("%s touches %q, want %q", c.about, got, c.want)
 		}

@@ -72,6 +72,14 @@ func (s *Store) applyAddresses(object *source.Addresses, deleted bool) []unit.Ke
 	return s.appendBackends(touched, outside(object.Name))
 }
 
+// applyHealth touches the backend, if it is in use.
+func (s *Store) applyHealth(object *source.Health, deleted bool) []unit.Key {
+	if _, changed := put(s.health, object.Name, object, deleted); !changed || !s.Referenced(object.Name) {
+		return nil
+	}
+	return []unit.Key{unit.Backend.Key(object.Name)}
+}
+
 // outside is the key of backends of a DNS name or address, which have no Service.
 func outside(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: model.NoNamespace, Name: name}

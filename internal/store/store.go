@@ -85,6 +85,7 @@ type Store struct {
 	slices    map[types.NamespacedName]*discoveryv1.EndpointSlice
 	secrets   map[types.NamespacedName]*corev1.Secret
 	addresses map[string]*source.Addresses // of DNS names
+	health    map[string]*source.Health    // of backends
 	// configMaps are all that were delivered.
 	configMaps    map[types.NamespacedName]*corev1.ConfigMap
 	issuers       map[string]*source.Issuers // of URLs
@@ -143,6 +144,7 @@ func New(settings Settings, refer Refer) *Store {
 		ocspResponses: map[string]*source.OCSPResponse{},
 		issuerURLs:    map[types.NamespacedName]string{},
 		addresses:     map[string]*source.Addresses{},
+		health:        map[string]*source.Health{},
 	}
 	s.wantedSecrets.markDirty(settings.DefaultCertificate)
 	s.applyOptions()
@@ -173,6 +175,8 @@ func (s *Store) Apply(object metav1.Object, deleted bool) []unit.Key {
 		touched = s.applyNode(o, deleted)
 	case *source.Addresses:
 		touched = s.applyAddresses(o, deleted)
+	case *source.Health:
+		touched = s.applyHealth(o, deleted)
 	case *source.Issuers:
 		touched = s.applyIssuers(o, deleted)
 	case *source.OCSPResponse:

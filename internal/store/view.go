@@ -103,6 +103,9 @@ func (s *Store) ConfigMap() *corev1.ConfigMap { return s.configMaps[s.settings.C
 // Addresses are those of a DNS name, nil until they were delivered.
 func (s *Store) Addresses(name string) *source.Addresses { return s.addresses[name] }
 
+// Health is that of a backend's endpoints, nil while all are healthy or not checked.
+func (s *Store) Health(backendKey string) *source.Health { return s.health[backendKey] }
+
 // ExternalNames reports whether Services of type ExternalName are served.
 func (s *Store) ExternalNames() bool { return !s.settings.NoExternalNames }
 

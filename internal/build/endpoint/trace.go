@@ -18,7 +18,8 @@ type Trace struct {
 	Address   string
 	Slice     string
 	Readiness Readiness
-	// Asked is set where requests are sent there. Otherwise Why says why not.
+	// Asked is set where requests are sent there. Otherwise Why says why not. It is also
+	// set for an endpoint that is asked though its health check fails.
 	Asked bool
 	Why   string
 }
@@ -69,8 +70,7 @@ func (t tracer) trace(endpoint *discoveryv1.Endpoint, address string) []Trace {
 		at := netip.AddrPortFrom(parsed.Unmap(), port)
 		found.Address = at.String()
 		found.Asked = found.Readiness != NotReady && slices.Contains(t.backend.Endpoints, at)
-		found.Why = ""
-		if !found.Asked {
+		if found.Why = t.unhealthy(at); !found.Asked {
 			found.Why = t.whyNot(endpoint, at, found.Readiness)
 		}
 		list = append(list, found)
@@ -90,8 +90,20 @@ func (t tracer) whyNot(endpoint *discoveryv1.Endpoint, at netip.AddrPort, readin
 		return "it is terminating: only its sessions stay there"
 	case readiness == Draining:
 		return "it is terminating, and other endpoints are ready"
+	case t.unhealthy(at) != "":
+		return t.unhealthy(at)
 	case t.near.counts(t.slice) && !t.near.has(endpoint):
 		return "its topology hint is for another zone"
 	}
 	return "endpoints in Headgate's zone are used instead"
+}
+
+// unhealthy is why an endpoint is unhealthy, empty if it is not.
+func (t tracer) unhealthy(at netip.AddrPort) string {
+	for _, u := range t.backend.Health.Unhealthy {
+		if u.Address == at {
+			return "it is unhealthy: " + u.Why
+		}
+	}
+	return ""
 }

@@ -316,10 +316,13 @@ func writeBackends(p *page, e *explain.Explanation) {
 		listed := map[string]bool{}
 		for _, at := range b.Endpoints {
 			listed[at.Address] = true
-			if at.Used {
-				p.line("  %s %s", at.Address, at.State)
-			} else {
+			switch {
+			case !at.Used:
 				p.line("  %s %s, not used: %s", at.Address, at.State, at.Why)
+			case at.Why != "":
+				p.line("  %s %s, used though %s", at.Address, at.State, at.Why)
+			default:
+				p.line("  %s %s", at.Address, at.State)
 			}
 		}
 		for _, at := range b.Used {
