@@ -17,6 +17,7 @@ import (
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/metrics"
 	"github.com/headgate/headgate/internal/source"
+	"github.com/headgate/headgate/internal/source/check"
 	"github.com/headgate/headgate/internal/source/dns"
 	"github.com/headgate/headgate/internal/source/file"
 	"github.com/headgate/headgate/internal/source/kube"
@@ -52,6 +53,9 @@ func (o options) source(findings *tracker.Tracker, m *metrics.Metrics, log *slog
 	}
 	names := dns.New(dns.System(objects.LocalAddresses, log))
 	f.run, f.want.Addresses = controller.MergeSources(f.run, names.Run), names.Subscribe
+	health := check.New(check.Settings{Log: log})
+	m.Registry.MustRegister(metrics.Health(health.State))
+	f.run, f.want.Health = controller.MergeSources(f.run, health.Run), health.Subscribe
 	f.objects = objects
 	return o.authorities(f, log), nil
 }

@@ -108,30 +108,6 @@ func MergeSources(sources ...Source) Source {
 	}
 }
 
-// Subscribe passes new and removed references to a source. The
-// channel is closed when everything that exists of the new ones was delivered.
-// The function must not block.
-type Subscribe[Name any] func(added, removed []Name) (delivered <-chan struct{})
-
-// Subscriptions are for sources that deliver only objects with a reference.
-type Subscriptions struct {
-	// Secrets is nil if the source delivers all Secrets.
-	Secrets Subscribe[types.NamespacedName]
-	// ConfigMaps does the same for ConfigMaps, except the one with Headgate's
-	// options.
-	ConfigMaps Subscribe[types.NamespacedName]
-	// Addresses asks for the addresses of DNS names. It is nil if names are not
-	// looked up.
-	Addresses Subscribe[string]
-	// Issuers asks for the certificates at the URLs of issuers. It is nil if they
-	// are not fetched.
-	Issuers Subscribe[string]
-	// OCSPResponses asks for the OCSP responses of certificates, and no longer
-	// for those of the removed ones. It must not block. It is nil if they are
-	// not fetched.
-	OCSPResponses func(added []source.Subject, removed []string)
-}
-
 // A Controller serves the objects that a source delivers.
 type Controller struct {
 	settings Settings

@@ -287,6 +287,8 @@ func (c *Controller) buildUnit(key unit.Key) []finding.Finding {
 		c.shutdown.Store(int64(globals.Process.ShutdownTimeout))
 	case unit.Name:
 		c.followExpiry(built)
+	case unit.Backend:
+		c.followHealth(built)
 	case unit.DefaultCertificate:
 		certificate, found := built.Model.(model.Certificate)
 		if !found {

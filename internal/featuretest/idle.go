@@ -4,11 +4,21 @@ package featuretest
 // with the reasons.
 func Idle() map[string]string {
 	const noEffect, notSupported = "it has no effect", "it is not supported: there is no good value"
+	const checks = "it has an effect once checks of an endpoint have failed: see internal/feature/healthcheck"
 	return map[string]string{
 		"auth-keepalive":                        noEffect,
 		"auth-keepalive-requests":               noEffect,
 		"auth-keepalive-share-vars":             noEffect,
 		"auth-keepalive-timeout":                noEffect,
+		"health-check":                          checks,
+		"health-check-grpc-service":             checks,
+		"health-check-healthy-threshold":        checks,
+		"health-check-host":                     checks,
+		"health-check-interval":                 checks,
+		"health-check-path":                     checks,
+		"health-check-port":                     checks,
+		"health-check-timeout":                  checks,
+		"health-check-unhealthy-threshold":      checks,
 		"host-shared-with":                      "it has an effect for other namespaces only: see TestNamespacesKeepTheirHosts",
 		"allowlist-source-range":                notSupported,
 		"auth-snippet":                          notSupported,

@@ -32,6 +32,7 @@ import (
 	"github.com/headgate/headgate/internal/plan"
 	"github.com/headgate/headgate/internal/porttest"
 	"github.com/headgate/headgate/internal/source"
+	"github.com/headgate/headgate/internal/source/check"
 	"github.com/headgate/headgate/internal/source/dns"
 	"github.com/headgate/headgate/internal/source/pki"
 	"github.com/headgate/headgate/internal/store"
@@ -112,6 +113,7 @@ func Start(t testing.TB, o Options) *Instance {
 	// The authorities of tests are on this machine.
 	authorities := pki.Settings{AllowLocal: true, MinPause: time.Millisecond, Log: log}
 	issuers, responses := pki.NewIssuers(authorities), pki.NewOCSPResponses(authorities)
+	health := check.New(check.Settings{Log: log})
 	findings := tracker.New(log, g.Metrics.Findings)
 	certificates := expiry.New("k8s.io/ingress-nginx", findings.Update)
 	g.Metrics.Registry.MustRegister(certificates)
@@ -124,12 +126,12 @@ func Start(t testing.TB, o Options) *Instance {
 		},
 		Features: o.Features, AnnotationPrefix: annotationPrefix, Environment: env,
 		Dictionaries: o.Dictionaries, Process: g.Process, RunDir: g.RunDir, Metrics: g.Metrics, Tracker: findings, Expiry: certificates, Log: log, Timing: *o.Timing,
-		Subscriptions: controller.Subscriptions{Addresses: names.Subscribe, Issuers: issuers.Subscribe, OCSPResponses: responses.Subscribe}, Notices: o.Notices,
+		Subscriptions: controller.Subscriptions{Addresses: names.Subscribe, Issuers: issuers.Subscribe, OCSPResponses: responses.Subscribe, Health: health.Subscribe}, Notices: o.Notices,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	go certificates.Run(ctx)
-	g.run(Decode(t, o.Manifests), names.Run, issuers.Run, responses.Run)
+	g.run(Decode(t, o.Manifests), names.Run, issuers.Run, responses.Run, health.Run)
 	g.WaitSynced()
 	return g
 }

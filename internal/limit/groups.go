@@ -18,6 +18,9 @@ const (
 	processGo    = "internal/feature/process/process.go"
 	certificate  = "internal/build/certificate/parse.go"
 	eventGo      = "internal/event/event.go"
+	checkGo      = "internal/source/check/check.go"
+	probeGo      = "internal/source/check/probe.go"
+	healthGo     = "internal/feature/healthcheck/healthcheck.go"
 )
 
 // Groups are all limits.
@@ -159,6 +162,19 @@ func Groups() []Group {
 			{"The same, at most", "name", constant("internal/source/dns/history.go", "maxTTL", duration), "", "it is looked up again", ""},
 			{"Time for which a change waits for new names", "change", constant("internal/controller/update.go", "namesInUpdate", duration), "", "their backends have no endpoints until they are resolved", "A2"},
 			{"Time for which a change waits for new Secrets", "change", constant("internal/controller/update.go", "secretsInUpdate", duration), "", "they are another change", ""},
+		}},
+		{"Health checks", "Of endpoints, by `health-check`. Each replica makes its own.", []Limit{
+			{"Checks at a time of endpoints whose last check succeeded", "instance", constant(checkGo, "knownAtOnce", count), "", "they wait; a namespace has at most a quarter", ""},
+			{"The same of new endpoints, and of those whose last check failed", "instance", constant(checkGo, "failedAtOnce", count), "", "the same", ""},
+			{"Time for which a check takes its place, at least", "check", constant(checkGo, "slotTime", duration), "", "a namespace with more endpoints than 320 a second has longer intervals", ""},
+			{"Interval, at least", "endpoint", constant(healthGo, "minInterval", duration), "", "the default is used; `InvalidValue`", ""},
+			{"Time of a check, at most", "check", constant(healthGo, "maxTimeout", duration), "", "the same", ""},
+			{"Path, or name of a gRPC service", "backend", constant(healthGo, "maxTarget", bytes), "", "the same", ""},
+			{"Header that is read of an answer", "check", constant(probeGo, "maxHeader", bytes), "", "the check fails", ""},
+			{"Body that is read of an answer", "check", constant(probeGo, "maxBody", bytes), "", "the rest is not read", ""},
+			{"Time between two changes of a backend because of checks, at least", "backend", constant(checkGo, "pace", duration), "", "they are one change", ""},
+			{"Endpoints that a finding names", "backend", constant("internal/build/health.go", "maxNamed", count), "", "it has the number of the others", ""},
+			{"Services that are counted by name in `headgate_unhealthy_endpoints`", "instance", constant("internal/metrics/health.go", "maxServices", count), "", "they are counted together", ""},
 		}},
 		{"Logs, findings and Events", "", []Limit{
 			{"Lines of Lua in the error log, a second", "host, place and worker", text(logLua, `a line a second for`, one), "", "left out; the next line says how many", "C1"},

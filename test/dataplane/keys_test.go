@@ -155,6 +155,7 @@ var elsewhere = map[string]string{
 	"https_redirect":   "TestConfigMapChangesLive of internal/feature/httpsredirect changes all of them",
 	"balancing":        "TestKey: only many requests show an algorithm",
 	"ejection":         "TestOff and TestKeys: they are seen in many requests and in the state",
+	"health_check":     "TestSettingsChangeLive of internal/feature/healthcheck: they are seen in checks, not in answers",
 	"service_upstream": "TestServiceUpstream: it needs Services with addresses",
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/headgate/headgate/internal/feature/ejection"
 	"github.com/headgate/headgate/internal/feature/externalauth"
 	"github.com/headgate/headgate/internal/feature/handshake"
+	"github.com/headgate/headgate/internal/feature/healthcheck"
 	"github.com/headgate/headgate/internal/feature/httpsredirect"
 	"github.com/headgate/headgate/internal/feature/mirror"
 	"github.com/headgate/headgate/internal/feature/process"
@@ -51,6 +52,7 @@ func Features() []feature.Feature {
 		ejection.Feature(),
 		// It has precedence.
 		affinity.Feature(),
+		healthcheck.Feature(),
 		unsupported.Feature(),
 		satisfy.Feature(),
 		basicauth.Feature(),

@@ -1,0 +1,10 @@
+package healthcheck_test
+
+import (
+	"testing"
+
+	"github.com/headgate/headgate/internal/feature/healthcheck"
+	"github.com/headgate/headgate/internal/featuretest"
+)
+
+func TestGolden(t *testing.T) { featuretest.Golden(t, healthcheck.Feature()) }
