@@ -40,6 +40,9 @@ func TestNoWayIn(t *testing.T) {
 		} else if works && idle[name] != "" {
 			t.Errorf("%s: a good value changes something, though %s", name, idle[name])
 		}
+		if idle[name] != "" {
+			setups = setups[:1] // What stands beside it makes no difference.
+		}
 		for _, value := range featuretest.Hostile(setups[0].good) {
 			tried++
 			parsed, err := settings[name].Spec().Parse(strings.TrimSpace(value))
