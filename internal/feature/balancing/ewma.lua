@@ -1,8 +1,10 @@
 -- Peak EWMA: of two endpoints at random, the one with the lower cost. An endpoint's cost
 -- is the moving average of its connect and response times, more with requests of this worker in
 -- progress there. A response that is slower than the average counts at once; faster ones bring
--- it down over DECAY. An average falls too while its endpoint is not asked, so that one that
--- was slow is tried again: once, until it has responded.
+-- it down, each by a tenth or more. An average falls too while its endpoint is not asked, so that
+-- one that was slow is tried again: once, until it has responded. Before the first response, the
+-- time for which that is awaited counts: else a busy worker would begin by asking the slowest
+-- endpoint most of all.
 local endpoints = require "headgate.feature.balancing.endpoints"
 
 local _M = {}
@@ -15,6 +17,10 @@ local setmetatable = setmetatable
 
 -- The time in which an average falls to 1/e, in seconds.
 local DECAY = 10
+-- What a faster response leaves of the difference to it, at most. By time alone, one slow
+-- response of a hundred would make a busy endpoint look as slow as that all the time, and so
+-- no better than one that is.
+local KEPT = 0.9
 -- How many requests in progress count: each makes an endpoint as dear as one that is slower by
 -- its average. With more, a busy worker would use an endpoint that is ten times slower.
 local COUNTED = 3
@@ -29,11 +35,17 @@ local methods = {}
 local meta = { __index = methods }
 
 
--- The average at a time. asked: when the endpoint was last asked.
+-- The average at a time. asked: when the endpoint was last asked; first: when for the first
+-- time, false if never, nil once it has responded.
 local function average(state, now)
+    local value, first = state.average, state.first
+    if first then
+        -- A request that takes hours, as a WebSocket does, is no more than a failed one.
+        value = math_max(value, math_min(now - first, FAILED))
+    end
     local since = now - state.asked
     -- The clock may be set back.
-    return since > 0 and state.average * math_exp(-since / DECAY) or state.average
+    return since > 0 and value * math_exp(-since / DECAY) or value
 end
 
 
@@ -48,7 +60,7 @@ function _M.new(_, backend, before)
     end
     local start = count > 0 and sum / count or 0
     local states = endpoints.states(backend, before, function()
-        return { average = start, at = now, asked = now, active = 0 }
+        return { average = start, at = now, asked = now, first = false, active = 0 }
     end)
     return setmetatable({ backend = backend, states = states }, meta)
 end
@@ -72,6 +84,9 @@ function methods.pick(self, _, avoid)
     end
     local state = states[index]
     state.active, state.asked = state.active + 1, now
+    if state.first == false then
+        state.first = now
+    end
     return index
 end
 
@@ -96,9 +111,10 @@ function methods.done(self, index, status, connect_time, response_time)
         return
     end
     took = math_min(took, SLOWEST)
+    state.first = nil
     local old = state.average
     if took < old then
-        local weight = math_exp(-math_max(0, now - state.at) / DECAY)
+        local weight = math_min(KEPT, math_exp(-math_max(0, now - state.at) / DECAY))
         took = old * weight + took * (1 - weight)
     end
     state.average, state.at = took, now

@@ -2,9 +2,7 @@ package balancing_test
 
 import (
 	"fmt"
-	"math"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,57 +20,60 @@ type fleet struct {
 	addresses []string
 	counts    []atomic.Int64
 	// delays is how long an endpoint takes, and statuses what it answers if it is
-	// not 0.
+	// not 0. held is a channel that it waits for before, none if nil.
 	delays   []atomic.Int64
 	statuses []atomic.Int64
+	held     atomic.Pointer[chan struct{}]
 }
 
 func newFleet(t *testing.T, size, workers int, annotations ...string) *fleet {
 	f := &fleet{counts: make([]atomic.Int64, size), delays: make([]atomic.Int64, size), statuses: make([]atomic.Int64, size)}
 	for i := range size {
-		f.addresses = append(f.addresses, headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		f.addresses = append(f.addresses, headgatetest.StartPlain(t, func(*http.Request) (int, string) {
 			f.counts[i].Add(1)
-			time.Sleep(time.Duration(f.delays[i].Load()))
-			w.Header().Set("X-Endpoint", strconv.Itoa(i))
-			if status := int(f.statuses[i].Load()); status != 0 {
-				w.WriteHeader(status)
+			if held := f.held.Load(); held != nil {
+				<-*held
 			}
-		})))
+			time.Sleep(time.Duration(f.delays[i].Load()))
+			return int(f.statuses[i].Load()), "X-Endpoint: " + strconv.Itoa(i) + "\r\n"
+		}))
 	}
-	f.g = headgatetest.Start(t, headgatetest.Options{Features: all.Features(), Workers: workers,
-		Manifests: headgatetest.Service("fleet") + headgatetest.Endpoints("fleet", f.addresses...) + headgatetest.Ingress("web", "fleet.test", "/", "fleet", annotations...)})
+	shows, ingress := headgatetest.ShowsWorker()
+	f.g = headgatetest.Start(t, headgatetest.Options{Features: append(all.Features(), shows), Workers: workers,
+		Manifests: headgatetest.Config(keepsConnections) + headgatetest.Service("fleet") + headgatetest.Endpoints("fleet", f.addresses...) + headgatetest.Ingress("web", fleetHost, "/", "fleet", annotations...) + ingress})
 	return f
 }
 
+const (
+	fleetHost = "fleet.test"
+	// keepsConnections is a key that keeps the clients' connections.
+	keepsConnections = "keep-alive-requests: 1000000"
+)
+
 func (f *fleet) annotate(annotations ...string) {
-	f.g.Apply(headgatetest.Ingress("web", "fleet.test", "/", "fleet", annotations...))
+	f.g.Apply(headgatetest.Ingress("web", fleetHost, "/", "fleet", annotations...))
+	f.reset()
+}
+
+func (f *fleet) reset() {
 	for i := range f.counts {
 		f.counts[i].Store(0)
 	}
 }
 
-// ask sends requests by several clients and returns how long each took.
-func (f *fleet) ask(t *testing.T, requests, clients int, path func(i int) string) []time.Duration {
+// ask sends requests by several clients.
+func (f *fleet) ask(t *testing.T, requests, clients int, path func(i int) string) {
 	t.Helper()
-	times := make([]time.Duration, requests)
-	var next atomic.Int64
-	var group sync.WaitGroup
+	var connections headgatetest.Connections
 	for range clients {
-		group.Go(func() {
-			client := f.g.NewClient(false)
-			defer client.CloseIdleConnections()
-			for i := int(next.Add(1)) - 1; i < requests; i = int(next.Add(1)) - 1 {
-				begun := time.Now()
-				if _, err := f.g.Try(client, headgatetest.Request{Host: "fleet.test", Path: path(i)}); err != nil {
-					t.Errorf("request %d: %v", i, err)
-					return
-				}
-				times[i] = time.Since(begun)
-			}
-		})
+		connections = append(connections, f.g.Connect())
 	}
-	group.Wait()
-	return times
+	if err := connections.Each(requests, func(c *headgatetest.Connection, i int) error {
+		_, err := c.Ask(fleetHost, path(i))
+		return err
+	}); err != nil {
+		t.Error(err)
+	}
 }
 
 func root(int) string { return "/" }
@@ -83,24 +84,6 @@ func (f *fleet) shares() []int {
 		shares[i] = int(f.counts[i].Load())
 	}
 	return shares
-}
-
-// Equal endpoints get equal shares, by each algorithm that does not look at the request.
-func TestEqualEndpointsGetEqualShares(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t, 4, 2)
-	const requests = 4000
-	for _, algorithm := range []string{"round_robin", "least_conn", "random"} {
-		f.annotate("load-balance: " + algorithm)
-		f.ask(t, requests, 1, root)
-		// Five standard deviations of independent choices, which no run in a million exceeds.
-		want, deviation := float64(requests)/4, math.Sqrt(requests*0.25*0.75)
-		for i, n := range f.shares() {
-			if math.Abs(float64(n)-want) > 5*deviation {
-				t.Errorf("%s: endpoint %d got %d of %d requests", algorithm, i, n, requests)
-			}
-		}
-	}
 }
 
 // An endpoint that takes long gets fewer requests, by each algorithm that looks at it.
@@ -114,94 +97,6 @@ func TestSlowEndpointsGetLess(t *testing.T) {
 		if got := f.shares()[0]; got > most || got == 0 {
 			t.Errorf("%s: the slow endpoint got %d of 2000 requests, want 1 to %d", algorithm, got, most)
 		}
-	}
-}
-
-// With ewma, a slow endpoint costs clients next to nothing, and one that fails quickly does not
-// attract requests.
-func TestEWMA(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t, 4, 2, "load-balance: ewma")
-	const normal = 50 * time.Millisecond
-	for i := range f.delays {
-		f.delays[i].Store(int64(normal))
-	}
-	f.ask(t, 200, 32, root) // until the averages are there
-	f.delays[0].Store(int64(10 * normal))
-	f.ask(t, 200, 32, root)
-	f.annotate("load-balance: ewma")
-	f.ask(t, 3000, 32, root)
-	// On a quiet machine it gets less than a hundredth, which does not change p99. Pauses of
-	// a busy one make the others look slow, too.
-	if got := f.shares()[0]; got > 150 {
-		t.Errorf("the endpoint that takes ten times as long got %d of 3000 requests", got)
-	}
-
-	f.delays[0].Store(0)
-	f.statuses[0].Store(500)
-	f.annotate("load-balance: ewma")
-	f.ask(t, 2000, 16, root)
-	if got := f.shares()[0]; got > 300 {
-		t.Errorf("the endpoint that fails quickly got %d of 2000 requests", got)
-	}
-}
-
-// Requests with the same key go to the same endpoint, also over several workers; and a change of
-// the endpoints moves little more than the keys that it must.
-func TestHashMovesFewKeys(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t, 10, 2, "upstream-hash-by: ${arg_a}-text-$arg_b")
-	const keys = 2000
-	place := func() []string {
-		at := make([]string, keys)
-		client := f.g.NewClient(false)
-		defer client.CloseIdleConnections()
-		for i := range at {
-			response, err := f.g.Try(client, headgatetest.Request{Host: "fleet.test", Path: fmt.Sprintf("/%d?a=%d&b=x", i%7, i)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			at[i] = response.Header.Get("X-Endpoint")
-		}
-		return at
-	}
-	whole := place()
-	if again := place(); !slices.Equal(whole, again) {
-		t.Error("keys moved though nothing changed")
-	}
-	shares := map[string]int{}
-	for _, at := range whole {
-		shares[at]++
-	}
-	if len(shares) != 10 {
-		t.Errorf("%d endpoints have keys: %v", len(shares), shares)
-	}
-	f.g.Delete("kind: EndpointSlice\napiVersion: discovery.k8s.io/v1\nmetadata: {name: fleet-9}\n")
-	fewer := place()
-	moved := 0
-	for i := range whole {
-		if whole[i] != fewer[i] {
-			moved++
-			if whole[i] != "9" {
-				t.Fatalf("key %d moved from endpoint %s to %s, which are both there", i, whole[i], fewer[i])
-			}
-		}
-	}
-	if moved != shares["9"] {
-		t.Errorf("%d keys moved, and the endpoint had %d", moved, shares["9"])
-	}
-	f.g.Apply(headgatetest.Endpoints("fleet", f.addresses...))
-	if again := place(); !slices.Equal(whole, again) {
-		t.Error("with the same endpoints as at first, keys are elsewhere")
-	}
-	if share := float64(shares["9"]) / keys; share > 0.1*1.5 || share < 0.1/1.5 {
-		t.Errorf("an endpoint of ten has a share of %.3f", share)
-	}
-
-	// A changed expression acts at once.
-	f.annotate("upstream-hash-by: $uri")
-	if ends := strings.Join(slices.Compact(slices.Sorted(slices.Values(place()))), " "); len(strings.Fields(ends)) > 7 {
-		t.Errorf("seven paths go to the endpoints %s", ends)
 	}
 }
 
@@ -288,7 +183,7 @@ func TestKey(t *testing.T) {
 	f := newFleet(t, 4, 1)
 	f.delays[0].Store(int64(50 * time.Millisecond))
 	reloads := f.g.Value(f.g.Metrics.Reloads)
-	f.g.Apply(headgatetest.Config("load-balance: least_conn"))
+	f.g.Apply(headgatetest.Config(keepsConnections, "load-balance: least_conn"))
 	f.ask(t, 400, 8, root)
 	if got := f.shares()[0]; got > 80 {
 		t.Errorf("the slow endpoint got %d of 400 requests, as by turns", got)
