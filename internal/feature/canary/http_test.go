@@ -1,13 +1,13 @@
 package canary_test
 
 import (
-	"fmt"
 	"math"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/headgatetest"
 )
 
@@ -149,55 +149,41 @@ func wantBackend(t *testing.T, g *headgatetest.Instance, host, want string) {
 	}
 }
 
-// Shares are held within three standard deviations, by all workers together.
-// Chance leaves them once in 200 times; twice in a row it does not.
+// Canaries get their shares, by all workers together, within six standard deviations: one run
+// in a hundred million exceeds them. With three, one in 100 would fail for nothing.
 func TestShares(t *testing.T) {
 	t.Parallel()
-	headgatetest.Long(t)
-	g := headgatetest.Start(t, headgatetest.Options{Workers: 3, Manifests: backend(t, "main") + backend(t, "one") + backend(t, "two") +
-		headgatetest.Ingress("web", "web.test", "/", "main") +
-		offer("a", "web.test", "one", "canary-weight: 20") + offer("b", "web.test", "two", "canary-weight: 50", "canary-weight-total: 1000"),
+	const workers, requests = 4, 20_000
+	var services strings.Builder
+	for _, name := range []string{"main", "one", "two"} {
+		services.WriteString(headgatetest.Service(name) + headgatetest.Endpoints(name, headgatetest.StartPlain(t, func(*http.Request) (int, string) {
+			return 0, "X-Backend: " + name + "\r\n"
+		})))
+	}
+	shows, ingress := headgatetest.ShowsWorker()
+	g := headgatetest.Start(t, headgatetest.Options{Workers: workers, Features: append(all.Features(), shows),
+		Manifests: services.String() + ingress + headgatetest.Config("keep-alive-requests: 1000000") + headgatetest.Ingress("web", "web.test", "/", "main") +
+			offer("a", "web.test", "one", "canary-weight: 20") + offer("b", "web.test", "two", "canary-weight: 50", "canary-weight-total: 1000"),
 	})
-	wrong := checkShares(t, g)
-	if len(wrong) > 0 {
-		wrong = checkShares(t, g)
-	}
-	for _, w := range wrong {
-		t.Error(w)
-	}
-}
-
-func checkShares(t *testing.T, g *headgatetest.Instance) (wrong []string) {
-	const requests, clients = 20_000, 16
 	var mu sync.Mutex
 	counts := map[string]int{}
-	var group sync.WaitGroup
-	for range clients {
-		group.Go(func() {
-			client := g.NewClient(false)
-			defer client.CloseIdleConnections()
-			mine := map[string]int{}
-			for range requests / clients {
-				r, err := g.Try(client, headgatetest.Request{Host: "web.test"})
-				if err != nil || r.Status != 200 {
-					t.Errorf("status %d, %v", r.Status, err)
-					return
-				}
-				mine[r.Echo.Backend]++
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			for name, n := range mine {
-				counts[name] += n
-			}
-		})
+	err := g.Connections(workers, 2).Each(requests, func(c *headgatetest.Connection, _ int) error {
+		response, err := c.Ask("web.test", "/")
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		counts[response.Header.Get("X-Backend")]++
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	group.Wait()
 	for name, share := range map[string]float64{"main": 0.75, "one": 0.2, "two": 0.05} {
-		mean, deviation := requests*share, math.Sqrt(requests*share*(1-share))
-		if math.Abs(float64(counts[name])-mean) > 3*deviation {
-			wrong = append(wrong, fmt.Sprintf("%s: %d of %d requests, want %.0f ± %.0f", name, counts[name], requests, mean, 3*deviation))
+		mean, most := requests*share, 6*math.Sqrt(requests*share*(1-share))
+		if math.Abs(float64(counts[name])-mean) > most {
+			t.Errorf("%s: %d of %d requests, want %.0f ± %.0f", name, counts[name], requests, mean, most)
 		}
 	}
-	return wrong
 }
