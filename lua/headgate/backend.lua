@@ -8,6 +8,8 @@ local round_robin = require "headgate.picker.round_robin"
 local _M = {}
 
 local ngx_var = ngx.var
+local string_match = string.match
+local tonumber = tonumber
 local values = failure.values
 
 local methods = {}
@@ -134,6 +136,31 @@ function methods.indexes(self, list)
 end
 
 
+-- first(list) -> the first of NGINX's values, which mostly is the only one, nil for "-".
+-- Iterating over them takes several times as long, since LuaJIT can't compile it.
+local function first(list)
+    return tonumber(list) or list and tonumber(string_match(list, "^[%d.]+")) or nil
+end
+
+
+-- Tells the picker the outcome of a request's tries.
+local function tell(picker, tried, order)
+    local status, connect = ngx_var.upstream_status, ngx_var.upstream_connect_time
+    local response = ngx_var.upstream_response_time
+    if not order then
+        return picker:done(tried, first(status), first(connect), first(response))
+    end
+    status, connect, response = values(status), values(connect), values(response)
+    for i = 1, #order do
+        local one, connected, responded = status(), connect(), response()
+        -- The endpoint may be gone.
+        if order[i] then
+            picker:done(order[i], one, connected, responded)
+        end
+    end
+end
+
+
 -- Passes the outcome of a request's tries to the picker, and to the rule of ejection. To be
 -- called in the log phase, for backends with reports.
 function methods.report(self, request)
@@ -141,17 +168,12 @@ function methods.report(self, request)
     if not tried then
         return
     end
-    local order = request.tries or { tried }
-    local picker = self.picker
-    if picker.done then
-        local status, connect = values(ngx_var.upstream_status), values(ngx_var.upstream_connect_time)
-        local response = values(ngx_var.upstream_response_time)
-        for i = 1, #order do
-            picker:done(order[i], status(), connect(), response())
-        end
+    local order = request.tries
+    if self.picker.done then
+        tell(self.picker, tried, order)
     end
     if self.rule.failures then
-        ejection.report(self, order)
+        ejection.report(self, order or { tried })
     end
 end
 
