@@ -147,16 +147,8 @@ func writeFeatures(folder string, auth, backend int, options ...string) error {
 		return fmt.Errorf("write the options of features: %w", err)
 	}
 	for i, row := range featureRows {
-		metadata := "  annotations:\n"
-		for _, annotation := range row.annotations {
-			name, value, _ := strings.Cut(annotation, ": ")
-			metadata += fmt.Sprintf("    nginx.ingress.kubernetes.io/%s: %q\n", name, value)
-		}
-		if len(row.annotations) == 0 {
-			metadata = ""
-		}
 		name := fmt.Sprintf("feature-%d", i)
-		text := ingress(name, featureHost(i), metadata, cmp.Or(row.path, "/"))
+		text := ingress(name, featureHost(i), annotated(row.annotations), cmp.Or(row.path, "/"))
 		if row.beside != "" {
 			text += "---\n" + strings.NewReplacer("HOST", featureHost(i), "NAME", name).Replace(row.beside)
 		}

@@ -139,8 +139,12 @@ func (s *stage) copyTLS(name string, pair keyPair, h *headgate) ([]string, error
 	if len(settings) < 8 {
 		return nil, fmt.Errorf("only %d settings of TLS are in the nginx.conf of Headgate", len(settings))
 	}
-	// The directory is there once the certificate is.
-	return settings, errors.Join(
+	return settings, s.writeCertificate(name, pair)
+}
+
+// writeCertificate writes a certificate for the NGINX of that name. Its directory is there then.
+func (s *stage) writeCertificate(name string, pair keyPair) error {
+	return errors.Join(
 		os.Mkdir(filepath.Join(s.dir, name), 0o711),
 		os.WriteFile(filepath.Join(s.dir, name, "tls.crt"), pair.chain, 0o600),
 		os.WriteFile(filepath.Join(s.dir, name, "tls.key"), pair.key, 0o600))

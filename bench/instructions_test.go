@@ -8,14 +8,19 @@ import (
 )
 
 func TestCompareInstructions(t *testing.T) {
-	table := Instructions{NGINX: "1.22.1", ByHand: 30000, Kinds: map[string]float64{}}
+	table := Instructions{NGINX: "1.22.1", ByHand: 30000, Kinds: map[string]float64{}, Hands: map[string]float64{}}
 	for _, kind := range requestKinds() {
 		table.Kinds[kind.name] = 40000
+		if kind.hand != "" {
+			table.Hands[kind.hand] = 35000
+		}
 	}
 	counted := func(byHand, first float64) Instructions {
-		c := Instructions{NGINX: table.NGINX, ByHand: byHand, Kinds: maps.Clone(table.Kinds)}
-		for name := range c.Kinds {
-			c.Kinds[name] *= byHand / table.ByHand
+		c := Instructions{NGINX: table.NGINX, ByHand: byHand, Kinds: maps.Clone(table.Kinds), Hands: maps.Clone(table.Hands)}
+		for _, counts := range []map[string]float64{c.Kinds, c.Hands} {
+			for name := range counts {
+				counts[name] *= byHand / table.ByHand
+			}
 		}
 		c.Kinds["one host"] = first
 		return c
@@ -24,16 +29,17 @@ func TestCompareInstructions(t *testing.T) {
 		counted Instructions
 		fails   bool
 	}{
-		"the same":                   {counted(30000, 40000), false},
-		"1 % more":                   {counted(30000, 40400), false},
-		"3 % more":                   {counted(30000, 41200), true},
-		"3 % less":                   {counted(30000, 38800), true},
-		"all of another library":     {counted(33000, 44000), false},
-		"more by another library":    {counted(33000, 45500), true},
-		"no count":                   {counted(30000, 0), true},
-		"nothing counted by hand":    {counted(0, 0), true},
-		"3 % more, of another NGINX": {Instructions{NGINX: "1.26.3", ByHand: 30000, Kinds: counted(30000, 41200).Kinds}, false},
-		"no kinds":                   {Instructions{NGINX: table.NGINX, ByHand: 30000}, true},
+		"the same":                             {counted(30000, 40000), false},
+		"1 % more":                             {counted(30000, 40400), false},
+		"3 % more":                             {counted(30000, 41200), true},
+		"3 % less":                             {counted(30000, 38800), true},
+		"all of another library":               {counted(33000, 44000), false},
+		"more by another library":              {counted(33000, 45500), true},
+		"no count":                             {counted(30000, 0), true},
+		"nothing counted by hand":              {counted(0, 0), true},
+		"3 % more, of another NGINX":           {Instructions{NGINX: "1.26.3", ByHand: 30000, Kinds: counted(30000, 41200).Kinds, Hands: table.Hands}, false},
+		"nothing counted by hand of a backend": {Instructions{NGINX: table.NGINX, ByHand: 30000, Kinds: table.Kinds}, true},
+		"no kinds":                             {Instructions{NGINX: table.NGINX, ByHand: 30000}, true},
 	} {
 		err := table.compare(c.counted, io.Discard)
 		if (err != nil) != c.fails {
@@ -52,6 +58,11 @@ func TestCompareInstructions(t *testing.T) {
 	}
 	if got := medians([]Instructions{counted(30000, 1), counted(33000, 3), counted(31000, 2)}); got.ByHand != 31000 || got.Kinds["one host"] != 2 {
 		t.Errorf("medians: %v", got)
+	}
+	ewma := counted(30000, 40000)
+	ewma.Kinds["ewma"] *= 1.2
+	if err := table.compare(ewma, io.Discard); err == nil || !strings.Contains(err.Error(), "ewma") {
+		t.Errorf("20 %% more of a kind with another base: %v", err)
 	}
 	if err := (Instructions{NGINX: table.NGINX, ByHand: 30000}).compare(table, io.Discard); err == nil {
 		t.Error("a kind that is not in the table passes")

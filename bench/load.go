@@ -34,6 +34,8 @@ type side struct {
 	headers []string
 	// tls and http2, which is over TLS: how requests are sent.
 	tls, http2 bool
+	// grpc: unary calls are sent, over HTTP/2.
+	grpc bool
 	// handshakes are made instead of requests.
 	handshakes bool
 	// costs are the worker's microseconds per request, one for each round.
@@ -52,7 +54,7 @@ func (s *stage) take(ctx context.Context, one *side, duration time.Duration) (fl
 	case one.handshakes:
 		load = shakeHands
 	case one.http2:
-		load = h2load
+		load = s.h2load
 	}
 	requests, err := load(ctx, one, duration)
 	// A busy machine may leave wrk without a turn of its own for a second. An
@@ -124,11 +126,21 @@ func (s *stage) wrk(ctx context.Context, one *side, duration time.Duration) (int
 }
 
 // h2load does so over HTTP/2, for one host.
-func h2load(ctx context.Context, one *side, duration time.Duration) (int, error) {
+func (s *stage) h2load(ctx context.Context, one *side, duration time.Duration) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, duration+startTimeout)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, "taskset", "-c", strconv.Itoa(loadCore), "h2load", "-t", "1", "-c", strconv.Itoa(connections),
-		"-D", duration.String(), "--connect-to", local(one.port), "https://"+one.host+"/").CombinedOutput()
+	args := []string{"-c", strconv.Itoa(loadCore), "h2load", "-t", "1", "-c", strconv.Itoa(connections), "-D", duration.String(), "--connect-to", local(one.port)}
+	if one.grpc {
+		file := filepath.Join(s.dir, "message")
+		if err := os.WriteFile(file, []byte(grpcMessage), 0o600); err != nil {
+			return 0, err
+		}
+		args = append(args, "-d", file)
+		for name, value := range grpcHeaders {
+			args = append(args, "-H", name+": "+value)
+		}
+	}
+	out, err := exec.CommandContext(ctx, "taskset", append(args, "https://"+one.host+"/")...).CombinedOutput()
 	if err != nil {
 		return 0, fmt.Errorf("run h2load: %w: %s", err, out)
 	}
@@ -142,3 +154,9 @@ func h2load(ctx context.Context, one *side, duration time.Duration) (int, error)
 	}
 	return requests, err
 }
+
+// grpcMessage is a message of five bytes as gRPC sends it, and grpcHeaders are those of a
+// call.
+const grpcMessage = "\x00\x00\x00\x00\x05hello"
+
+var grpcHeaders = map[string]string{"content-type": "application/grpc", "te": "trailers"}

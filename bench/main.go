@@ -61,10 +61,10 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bench", flag.ExitOnError)
 	short := flags.Bool("short", false, "measure little, and fail when a loose bound is broken")
-	only := flags.String("only", "", "measure only cpu, features, handshake, propagation or cluster; without -short the results keep the rest")
+	only := flags.String("only", "", "measure only cpu, features, backends, handshake, propagation or cluster; without -short the results keep the rest")
 	headgate := flags.String("headgate", "bin/headgate", "program to measure")
 	against := flags.String("against", "", "another build of Headgate: compare the worker CPU of both and nothing else, and write no results")
-	instructions := flags.Bool("instructions", false, "count the instructions of requests of ten kinds, compare them with bench/instructions.json, and do nothing else")
+	instructions := flags.Bool("instructions", false, "count the instructions of requests of several kinds, compare them with bench/instructions.json, and do nothing else")
 	attacked := flags.Bool("attacks", false, "measure what the attacks of docs/security.md cost others, with -only those of a finding, and with -against on another build first; write no results")
 	update := flags.Bool("update", false, "with -instructions: write the file instead")
 	profiles := flags.String("profiles", "", "with -instructions: an existing directory for callgrind's output of each kind")
@@ -73,8 +73,8 @@ func run(ctx context.Context, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if !*attacked && !slices.Contains([]string{"", "cpu", "features", "handshake", "propagation", "cluster"}, *only) || *short && *only == "cluster" {
-		return fmt.Errorf("invalid value %q of -only: must be cpu, features, handshake, propagation or, without -short, cluster", *only)
+	if !*attacked && !slices.Contains([]string{"", "cpu", "features", "backends", "handshake", "propagation", "cluster"}, *only) || *short && *only == "cluster" {
+		return fmt.Errorf("invalid value %q of -only: must be cpu, features, backends, handshake, propagation or, without -short, cluster", *only)
 	}
 	s, err := newStage(ctx, *headgate)
 	if err != nil {
@@ -137,6 +137,11 @@ func (r *Results) measure(ctx context.Context, s *stage, n size, only string) (e
 			return fmt.Errorf("features: %w", err)
 		}
 	}
+	if wanted("backends") && (!r.Short || only == "backends") {
+		if r.Backends, err = measureBackends(ctx, s, n); err != nil {
+			return fmt.Errorf("backends: %w", err)
+		}
+	}
 	if wanted("handshake") {
 		if r.Handshakes, err = measureHandshakes(ctx, s, n, r.Short); err != nil {
 			return fmt.Errorf("TLS handshakes: %w", err)
@@ -173,6 +178,9 @@ func (r *Results) keep(file string) error {
 	}
 	if r.Features == nil {
 		r.Features = old.Features
+	}
+	if r.Backends == nil {
+		r.Backends = old.Backends
 	}
 	if r.Handshakes == nil {
 		r.Handshakes = old.Handshakes

@@ -92,6 +92,19 @@ metadata:
 	return text
 }
 
+// annotated is what metadata has for annotations, "NAME: VALUE".
+func annotated(annotations []string) string {
+	if len(annotations) == 0 {
+		return ""
+	}
+	text := "  annotations:\n"
+	for _, annotation := range annotations {
+		name, value, _ := strings.Cut(annotation, ": ")
+		text += fmt.Sprintf("    nginx.ingress.kubernetes.io/%s: %q\n", name, value)
+	}
+	return text
+}
+
 func service(port int) string {
 	return fmt.Sprintf(`apiVersion: v1
 kind: Service

@@ -33,6 +33,11 @@ type plainNginx struct {
 	// static.conf.tmpl.
 	TLS     []string
 	TLSPort int
+	// Hands are further servers of static.conf.tmpl.
+	Hands map[int]hand
+	// Addresses, and the port of what closes connections, are for protocols.conf.tmpl.
+	Addresses   []string
+	ClosingPort int
 }
 
 // startBackend starts the NGINX that answers what is proxied. It shares the
