@@ -94,6 +94,8 @@ type Finding struct {
 	Message string `json:"message"`
 	// Effect is what is served instead.
 	Effect string `json:"effect"`
+	// Denies is set if requests are answered 503 because of the value.
+	Denies bool `json:"-"`
 }
 
 // String returns the finding as one line.
