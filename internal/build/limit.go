@@ -174,7 +174,7 @@ func (l *hostBuilder) reportLeftOut(list []placedRule, exact bool) {
 		l.findings = append(l.findings, finding.Finding{
 			Object: spec.ObjectName(first.by.Ingress), Field: first.field, Code: finding.TooMany,
 			Message: fmt.Sprintf("%s: %d paths of this Ingress, from %s on, are left out of host %s", leftOut, n, feature.Shorten(first.where.String()), l.host),
-			Effect:  effect, Denies: true,
+			Effect:  effect, Rejected: true, Denies: true,
 		})
 	}
 }

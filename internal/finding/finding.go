@@ -94,8 +94,10 @@ type Finding struct {
 	Message string `json:"message"`
 	// Effect is what is served instead.
 	Effect string `json:"effect"`
-	// Denies is set if requests are answered 503 because of the value.
-	Denies bool `json:"-"`
+	// Rejected is set if a value is not used, and Denies if requests are answered 503
+	// because of it.
+	Rejected bool `json:"-"`
+	Denies   bool `json:"-"`
 }
 
 // String returns the finding as one line.

@@ -26,6 +26,9 @@ type Annotation struct {
 	Status Status
 	// Default is the value without the annotation, empty for none.
 	Default string
+	// Closes is set if ingress-nginx refuses an Ingress with a bad value, or answers 503
+	// on its paths.
+	Closes bool
 }
 
 //go:embed annotations.txt
@@ -35,7 +38,7 @@ var annotations = sync.OnceValue(func() map[string]Annotation {
 	list := map[string]Annotation{}
 	for line := range strings.Lines(table) {
 		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		list[fields[0]] = Annotation{Status: Status(fields[1]), Default: fields[2]}
+		list[fields[0]] = Annotation{Status: Status(fields[1]), Default: fields[2], Closes: fields[3] == "deny"}
 	}
 	return list
 })

@@ -28,7 +28,7 @@ func TestTable(t *testing.T) {
 		if name == "load-balance" {
 			value = "round_robin" // of the key with the same name
 		}
-		want.WriteString(name + "\t" + status + "\t" + value + "\n")
+		want.WriteString(name + "\t" + status + "\t" + value + "\t" + fields[4] + "\n")
 	}
 	if *update {
 		if err := os.WriteFile("annotations.txt", []byte(want.String()), 0o644); err != nil {

@@ -179,7 +179,7 @@ func DeniesAll(unit string) string { return "all requests for " + unit + " are a
 func Findings(object string, problems []feature.Problem) []finding.Finding {
 	fs := make([]finding.Finding, len(problems))
 	for i, p := range problems {
-		fs[i] = finding.Finding{Object: object, Field: p.Field, Code: p.Code, Message: p.Message, Effect: p.Effect, Denies: p.Denies}
+		fs[i] = finding.Finding{Object: object, Field: p.Field, Code: p.Code, Message: p.Message, Effect: p.Effect, Rejected: p.Rejected, Denies: p.Denies}
 		if p.Ingress != (model.Origin{}) {
 			fs[i].Object = spec.OriginName(p.Ingress)
 		}
