@@ -106,6 +106,12 @@ var knows = []struct {
 		"it builds what it gets: its callers know where objects come from and report about them",
 	},
 	{
+		"internal/review",
+		[]string{"internal/build", "internal/build/spec", "internal/feature", "internal/finding", "internal/ingressnginx", "internal/source", "internal/store", "internal/unit"},
+		"it decides about Ingresses: the webhook's server asks it, and the sources give it objects",
+	},
+	{"internal/admission", []string{"internal/review"}, "it serves the webhook: what is decided, and why, is for review"},
+	{
 		"internal/lint",
 		[]string{"internal/build/spec", "internal/finding", "internal/model", "internal/source", "internal/source/file", "internal/store", "internal/snapshot", "internal/unit"},
 		"it reports about a snapshot and files: build and the source make the findings",
@@ -149,7 +155,7 @@ var forbidden = []struct {
 	},
 	{
 		[]string{"internal/controller"},
-		[]string{"internal/explain", "internal/snapshot", "internal/lint", "internal/adminapi"},
+		[]string{"internal/explain", "internal/snapshot", "internal/lint", "internal/adminapi", "internal/review", "internal/admission"},
 		"the controller serves: pass it a function that looks at what it has (Controller.Inspect)",
 	},
 }

@@ -35,6 +35,7 @@ type options struct {
 	kubeAPIBurst                                    int
 
 	statusOptions
+	webhookOptions
 	topology, disableSyncEvents bool
 
 	shutdownGracePeriod, postShutdownGracePeriod int
@@ -90,6 +91,7 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.postShutdownGracePeriod, "post-shutdown-grace-period", 10, "seconds to wait after NGINX has ended before the controller ends (default with --manifests-dir: 0)")
 	f.StringVar(&o.logFormat, "log-format", "text", "log format: text or json")
 	f.IntVarP(&o.verbosity, "v", "v", 0, "verbosity of the log; debug messages from 2")
+	o.addWebhookFlags(f)
 	addLaterFlags(f)
 }
 
@@ -138,7 +140,7 @@ func (o options) check() error {
 	if !strings.HasPrefix(o.healthCheckPath, "/") {
 		return fmt.Errorf("invalid value %q of --health-check-path: must begin with a slash", o.healthCheckPath)
 	}
-	return o.checkStatus()
+	return errors.Join(o.checkStatus(), o.checkWebhook(o.httpPort, o.httpsPort, o.healthzPort))
 }
 
 // runDirectory is the directory that NGINX runs in, which may not exist.

@@ -16,7 +16,6 @@ const laterUsage = "has no effect in this version"
 // defaults. A flag that gets an effect moves to newCommand.
 func addLaterFlags(f *pflag.FlagSet) {
 	for name, value := range map[string]any{
-		"disable-full-test":                false,
 		"enable-annotation-validation":     true,
 		"enable-metrics":                   false,
 		"enable-ssl-passthrough":           false,
@@ -37,9 +36,6 @@ func addLaterFlags(f *pflag.FlagSet) {
 		"maxmind-mirror":                   "",
 		"tcp-services-configmap":           "",
 		"udp-services-configmap":           "",
-		"validating-webhook":               "",
-		"validating-webhook-certificate":   "",
-		"validating-webhook-key":           "",
 		"alsologtostderrthreshold":         "0",
 		"log_backtrace_at":                 ":0",
 		"log_dir":                          "",

@@ -42,8 +42,8 @@ func TestLaterFlags(t *testing.T) {
 		{"--http-port=8080", ""},
 		{"--enable-metrics=true --enable-metrics", "--enable-metrics"},
 		{
-			"--tcp-services-configmap=a=b --validating-webhook :8443 --sync-period 1m",
-			"--sync-period --tcp-services-configmap --validating-webhook",
+			"--tcp-services-configmap=a=b --udp-services-configmap a --sync-period 1m",
+			"--sync-period --tcp-services-configmap --udp-services-configmap",
 		},
 		{"--time-buckets=0.1,2 --exclude-socket-metrics a,b --max-buckets=1", "--exclude-socket-metrics --max-buckets --time-buckets"},
 	} {

@@ -11,6 +11,9 @@ func TestInvalidFlags(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	for _, c := range []struct{ flags, want string }{
 		{"", "not running in a Pod"},
+		{"--manifests-dir . --validating-webhook :8443", "requires --validating-webhook-certificate and --validating-webhook-key"},
+		{"--manifests-dir . --validating-webhook 8443 --validating-webhook-certificate c --validating-webhook-key k", "must be HOST:PORT or :PORT"},
+		{"--manifests-dir . --validating-webhook :443 --validating-webhook-certificate c --validating-webhook-key k", "must differ from"},
 		{"--manifests-dir . --kubeconfig x", "or --kubeconfig and --apiserver-host"},
 		{"--manifests-dir . --apiserver-host http://127.0.0.1", "or --kubeconfig and --apiserver-host"},
 		{"--certificate-authority ca.crt", "requires --apiserver-host"},

@@ -89,6 +89,11 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		return err
 	}
 	defer server.Close()
+	w, err := o.startWebhook(&from, feature.Lacking(process.Capabilities().Has), m, log)
+	if err != nil {
+		return err
+	}
+	defer w.close()
 	asked := answerer{inspect: c.Inspect, socket: dir.Socket(), settings: explain.Settings{
 		Features: all.Features(), Files: from.files, HealthPath: env.HealthPath.String(), HTTPSPort: uint16(env.HTTPSPort),
 	}}
@@ -98,7 +103,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	}
 	defer stopAPI()
 	go certificates.Run(ctx)
-	return o.serve(ctx, c, process, server, from.run, r, log)
+	return o.serve(ctx, c, process, []listener{server, w}, from.run, r, log)
 }
 
 // droppedLines counts the lines of the log that found no room.
@@ -118,19 +123,24 @@ func gauge(name, help string, is func() bool) prometheus.Collector {
 	})
 }
 
+// A listener serves a port until it is closed.
+type listener interface{ Serve() error }
+
 // serve runs until ctx ends, then shuts down: health checks fail and clients are
 // asked to close connections, changes are applied throughout the grace period, and
 // NGINX finishes its requests while the leader does its last work.
-func (o options) serve(ctx context.Context, c *controller.Controller, process *nginx.Process, server *health.Server, from controller.Source, r *replica, log *slog.Logger) error {
+func (o options) serve(ctx context.Context, c *controller.Controller, process *nginx.Process, listeners []listener, from controller.Source, r *replica, log *slog.Logger) error {
 	running, end := context.WithCancelCause(context.Background())
 	defer end(nil)
 	forceStop, stop := secondSignal()
 	defer stop()
-	go func() {
-		if err := server.Serve(); err != nil {
-			end(err)
-		}
-	}()
+	for _, l := range listeners {
+		go func() {
+			if err := l.Serve(); err != nil {
+				end(err)
+			}
+		}()
+	}
 	go func() {
 		select {
 		case <-c.Serving():

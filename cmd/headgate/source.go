@@ -211,7 +211,7 @@ func (o options) listeners() []netip.AddrPort {
 		if err != nil {
 			continue
 		}
-		for _, port := range []uint16{o.httpPort, o.httpsPort, o.healthzPort} {
+		for _, port := range append([]uint16{o.httpPort, o.httpsPort, o.healthzPort}, o.webhookPorts()...) {
 			list = append(list, netip.AddrPortFrom(prefix.Addr().Unmap(), port))
 		}
 	}

@@ -110,3 +110,6 @@ func New(features []feature.Feature, prefix string, lacking ...feature.Capabilit
 func (b *Builder) Refer(ing *networkingv1.Ingress, options *corev1.ConfigMap) spec.References {
 	return b.settings.Refer(ing, options)
 }
+
+// Keys are the values of the ConfigMap with the options alone.
+func (b *Builder) Keys(v View) feature.Values { return b.settings.Options(v).Config.Values() }

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -165,9 +164,7 @@ type Controller struct {
 
 // New returns a Controller.
 func New(s Settings) *Controller {
-	has := s.Process.Capabilities().Has
-	lacking := slices.DeleteFunc(feature.Capabilities(), func(c feature.Capability) bool { return slices.Contains(has, string(c)) })
-	builder := build.New(s.Features, s.AnnotationPrefix, lacking...)
+	builder := build.New(s.Features, s.AnnotationPrefix, feature.Lacking(s.Process.Capabilities().Has)...)
 	if s.Process.Capabilities().OldPCRE {
 		if err := pcre.AlsoOld(); err != nil {
 			s.Log.Warn("regular expressions that NGINX's library does not take are not found", "err", err)

@@ -1,5 +1,7 @@
 package feature
 
+import "slices"
+
 // A Capability is something that one NGINX can do and another can't. The controller
 // looks for each; where there is no NGINX, as for lint, all are assumed.
 type Capability string
@@ -18,3 +20,8 @@ const (
 
 // Capabilities lists all of them.
 func Capabilities() []Capability { return []Capability{HybridGroups, ModSecurity, SystemAuthorities} }
+
+// Lacking are the capabilities that are not among those that an NGINX has.
+func Lacking(has []string) []Capability {
+	return slices.DeleteFunc(Capabilities(), func(c Capability) bool { return slices.Contains(has, string(c)) })
+}

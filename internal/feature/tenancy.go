@@ -26,6 +26,11 @@ var (
 		Key: "annotation-value-word-blocklist", Parse: List, Scope: ScopeProcess,
 		Doc: "Words that annotation values must not contain, separated by commas. The paths of an Ingress with such a value answer 503.",
 	}
+	strictPathTypes = Setting[bool]{
+		Key: "strict-validate-path-type", Default: true, Parse: Bool, Scope: ScopeProcess,
+		Doc: "Has the admission webhook refuse Ingresses with a path of type Exact or Prefix that has other characters than letters, digits and /._-. " +
+			"If it is false, the webhook only warns. See [admission.md](admission.md).",
+	}
 )
 
 // An Ownership says who may have a name that an Ingress has already.
@@ -112,11 +117,14 @@ func Exempt(v Values, path string) bool {
 
 // Tenancy are the settings that restrict or exempt tenants.
 func Tenancy() []AnySetting {
-	return []AnySetting{crossNamespace, riskLevel, allowSnippets, wordBlocklist, noAuthLocations, hostOwnership, hostSharedWith}
+	return []AnySetting{crossNamespace, riskLevel, allowSnippets, wordBlocklist, strictPathTypes, noAuthLocations, hostOwnership, hostSharedWith}
 }
 
 // AllowsSnippets reports whether the administrator lets snippets of tenants count.
 func AllowsSnippets(v Values) bool { return allowSnippets.Get(v) }
+
+// StrictPathTypes reports whether paths of type Exact and Prefix must be plain.
+func StrictPathTypes(v Values) bool { return strictPathTypes.Get(v) }
 
 // parseRisk takes any text that is not a level for the lowest, as ingress-nginx
 // does: a typo forbids more, never less.

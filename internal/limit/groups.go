@@ -21,6 +21,7 @@ const (
 	checkGo      = "internal/source/check/check.go"
 	probeGo      = "internal/source/check/probe.go"
 	healthGo     = "internal/feature/healthcheck/healthcheck.go"
+	admissionGo  = "internal/admission/server.go"
 )
 
 // Groups are all limits.
@@ -189,6 +190,18 @@ func Groups() []Group {
 			{"Events without a pause", "object", constant("internal/event/account.go", "maxBurst", count), "", "one each 5 minutes", ""},
 			{"Events that wait", "namespace", constant("internal/event/queue.go", "maxPerNamespace", count), "", "dropped", ""},
 			{"The same", "instance", constant("internal/event/queue.go", "maxWaiting", count), "", "dropped", ""},
+		}},
+		{"Admission webhook", "Anyone who reaches its port can ask.", []Limit{
+			{"Size of a request", "request", constant(admissionGo, "maxBody", bytes), "", "413", ""},
+			{"Size of an Ingress", "request", constant(admissionGo, "maxObject", bytes), "", "the Ingress is refused", ""},
+			{"Size of all requests together", "instance", constant(admissionGo, "maxBodies", bytes), "", "503", ""},
+			{"Connections", "instance", constant(admissionGo, "maxConnections", count), "", "they are closed", ""},
+			{"Time to send a header, or for a handshake", "connection", constant(admissionGo, "headerTimeout", duration), "", "the connection is closed", ""},
+			{"Time to send a request", "request", constant(admissionGo, "readTimeout", duration), "", "408, or the connection is closed", ""},
+			{"Time between two requests", "connection", constant(admissionGo, "idleTimeout", duration), "", "the connection is closed", ""},
+			{"Time that a review waits for others", "request", constant(admissionGo, "reviewTimeout", duration), "", "503", ""},
+			{"Hosts, names and backends of an Ingress that are reviewed", "request", constant("internal/review/review.go", "maxUnits", count), "", "the rest is not reviewed; findings report it later", ""},
+			{"Findings in an answer", "request", constant("internal/review/decision.go", "maxSentences", count), "", "their number", ""},
 		}},
 		{"Folders of manifests", "They belong to the administrator: these limits are for mistakes.", []Limit{
 			{"A file", "file", constant("internal/source/file/load.go", "maxSize", bytes), "", "the last good state is served; `BadManifest`", ""},

@@ -137,6 +137,14 @@ func (s *Store) Serves(name types.NamespacedName) bool {
 	return ing != nil && ing.ours
 }
 
+// Ingress is the Ingress of that name, of any class, nil if there is none.
+func (s *Store) Ingress(name types.NamespacedName) *networkingv1.Ingress {
+	if ing := s.ingresses[name]; ing != nil {
+		return ing.object
+	}
+	return nil
+}
+
 // Zone is that of the Node that Headgate runs on, empty if it is not known.
 func (s *Store) Zone() string { return s.zone }
 
