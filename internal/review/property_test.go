@@ -27,7 +27,7 @@ import (
 func TestAgreesWithTheController(t *testing.T) {
 	refused := 0
 	again := freshStores(settings())
-	const runs, steps = 12, 40
+	const runs, steps = 8, 40
 	for run := range uint64(runs) {
 		random := rand.New(rand.NewPCG(run, 1))
 		objects := map[string]metav1.Object{}
