@@ -58,6 +58,8 @@ type backendMaker struct {
 	findings []finding.Finding
 	// object and field name who calls a backend that is not a Service's.
 	object, field string
+	// otherwise is the effect of a backend that can't be reached, if it is another one.
+	otherwise string
 }
 
 func (t *backendMaker) report(field string, code finding.Code, message, effect string) {
@@ -71,6 +73,9 @@ func (t *backendMaker) unreachable(field string, code finding.Code, message stri
 }
 
 func (t *backendMaker) effect() string {
+	if t.otherwise != "" {
+		return t.otherwise
+	}
 	if t.name.Namespace == model.NoNamespace {
 		return "requests that need this auth service are answered 500"
 	}
@@ -95,9 +100,15 @@ func (t *backendMaker) internal(service *corev1.Service, portText string) {
 		t.report("spec.clusterIP", finding.NotSupported, "the Service has no cluster IP, which service-upstream needs",
 			"the endpoints of the Service are used")
 	}
+	t.ready(service, port)
+}
+
+// ready fills in the endpoints of a Service's port.
+func (t *backendMaker) ready(service *corev1.Service, port *corev1.ServicePort) {
+	field := cmp.Or(t.field, "metadata.name")
 	endpointSlices := t.view.EndpointSlices(t.name)
 	if len(endpointSlices) == 0 && t.view.ManualEndpoints() {
-		t.unreachable("metadata.name", finding.MissingObject, noSlice(service.Name))
+		t.unreachable(field, finding.MissingObject, noSlice(service.Name))
 		return
 	}
 	near := endpoint.Nearby{Zone: t.view.Zone(), Want: endpoint.NearnessOf(service)}
@@ -110,7 +121,7 @@ func (t *backendMaker) internal(service *corev1.Service, portText string) {
 		if len(t.backend.Endpoints) > 0 {
 			effect = "the other endpoints are used"
 		}
-		t.report("metadata.name", finding.NotAllowed, fmt.Sprintf("EndpointSlice %s has the address %s, which belongs to this machine, "+
+		t.report(field, finding.NotAllowed, fmt.Sprintf("EndpointSlice %s has the address %s, which belongs to this machine, "+
 			"to a metadata service or to Headgate itself: --allow-local-svc-external-name is required to connect to it", slice, refused[0]), effect)
 	}
 }

@@ -70,6 +70,11 @@ type View interface {
 	Referenced(backendKey string) bool
 	// Scope says which Ingresses are left out for what is in them.
 	Scope() spec.Scope
+	// Streams is the ConfigMap with the TCP or UDP services, nil if there is none, and its
+	// name, empty if no flag gives one.
+	Streams(protocol string) (*corev1.ConfigMap, types.NamespacedName)
+	// ReservedPort is what Headgate itself uses a port for, empty if it does not.
+	ReservedPort(port uint16) string
 	// Refused is the Ingress of that name if the Scope leaves it out, otherwise nil.
 	Refused(types.NamespacedName) *networkingv1.Ingress
 }

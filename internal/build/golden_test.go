@@ -93,6 +93,9 @@ func newStore(objects []metav1.Object) *store.Store {
 		IngressClass: "nginx", ControllerClass: "k8s.io/ingress-nginx", Classless: true, Scope: spec.Scope{DeepInspect: true},
 		ConfigMap:          types.NamespacedName{Namespace: "headgate", Name: "options"},
 		DefaultCertificate: types.NamespacedName{Namespace: "headgate", Name: "default"},
+		TCPServices:        types.NamespacedName{Namespace: "headgate", Name: "tcp"},
+		UDPServices:        types.NamespacedName{Namespace: "headgate", Name: "udp"},
+		ReservedPorts:      map[uint16]string{80: "--http-port", 10246: "--status-port"},
 	}, newBuilder().Refer)
 	for _, o := range objects {
 		s.Apply(o, false)
@@ -140,6 +143,8 @@ func renderUnit(b *build.Builder, key unit.Key, v build.View) (string, []finding
 		return nameText(m, certificate), fs
 	case model.Backend:
 		return backendText(m), fs
+	case model.Stream:
+		return streamText(m), fs
 	}
 	switch key.Kind {
 	case unit.DefaultCertificate:

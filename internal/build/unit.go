@@ -40,6 +40,8 @@ func (b *Builder) Unit(key unit.Key, v View) (built unit.Built, fs []finding.Fin
 		built.Model, built.Certificates, found, fs = b.NamePatterns(v)
 	case unit.Refusal:
 		fs = refusal(key.Name, v)
+	case unit.Stream:
+		built.Model, found, fs = b.Stream(key.Name, v)
 	default:
 		panic(fmt.Sprintf("build: units of the kind %s are not built by their key", key.Kind))
 	}

@@ -68,6 +68,9 @@ const (
 	Excluded Code = "Excluded"
 	// NotSupported is a field that is not served.
 	NotSupported Code = "NotSupported"
+	// UnavailablePort is a TCP or UDP port that can't be opened: it is reserved, in use or
+	// privileged.
+	UnavailablePort Code = "UnavailablePort"
 	// Unresolved is a DNS name without known addresses.
 	Unresolved Code = "Unresolved"
 	// Unhealthy is a Service with endpoints whose health check fails.

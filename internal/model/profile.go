@@ -295,6 +295,8 @@ type Process struct {
 	Authorities Content
 	// Snippets are the administrator's own lines of nginx.conf.
 	Snippets Snippets
+	// Stream is for TCP and UDP services. It is not in nginx.conf.
+	Stream StreamSettings
 }
 
 // IdleRoom is how many times BackendConnections a worker keeps, so that the backends of

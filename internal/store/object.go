@@ -55,10 +55,12 @@ func (s *Store) usersOf(keys []unit.Key, ref feature.Reference) []unit.Key {
 // all backends, since they contain its values.
 func (s *Store) applyConfigMap(object *corev1.ConfigMap, deleted bool) []unit.Key {
 	name := nameOf(object)
-	if _, changed := put(s.configMaps, name, object, deleted); !changed {
+	was, changed := put(s.configMaps, name, object, deleted)
+	if !changed {
 		return nil
 	}
 	touched := s.usersOf(nil, referenceTo(feature.ConfigMap, name))
+	touched = s.reindexStreams(touched, name, was)
 	if name != s.settings.ConfigMap {
 		return touched
 	}

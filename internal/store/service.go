@@ -98,24 +98,25 @@ func (s *Store) applyNode(object *corev1.Node, deleted bool) []unit.Key {
 	return s.appendAllBackends(nil)
 }
 
-// appendBackends appends the backends of the Service that are in use. A backend
+// appendBackends appends the backends and streams of the Service that are in use. A backend
 // that several Ingresses use is appended several times.
 func (s *Store) appendBackends(keys []unit.Key, service types.NamespacedName) []unit.Key {
 	for _, b := range s.backends[service] {
 		keys = append(keys, unit.Backend.Key(b.key))
 	}
+	keys = append(keys, s.streams[service]...)
 	if service.Name != "" && service == s.settings.DefaultBackend {
 		keys = append(keys, unit.Backend.Key(model.BackendKey(service.Namespace, service.Name, model.FirstPort)))
 	}
 	return keys
 }
 
-// appendAllBackends appends all backends that are in use.
+// appendAllBackends appends all backends that are in use, and all streams.
 func (s *Store) appendAllBackends(keys []unit.Key) []unit.Key {
 	for service := range s.backends {
 		keys = s.appendBackends(keys, service)
 	}
-	return s.appendBackends(keys, s.settings.DefaultBackend)
+	return s.appendStreams(s.appendBackends(keys, s.settings.DefaultBackend))
 }
 
 func (s *Store) applySlice(object *discoveryv1.EndpointSlice, deleted bool) []unit.Key {

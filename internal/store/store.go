@@ -68,6 +68,10 @@ type Settings struct {
 	CompleteChains bool
 	// ConfigMap is the one with Headgate's options; empty for none.
 	ConfigMap types.NamespacedName
+	// TCPServices and UDPServices are the ConfigMaps with TCP and UDP services; empty for
+	// none. ReservedPorts are the ports that Headgate itself uses, with what for.
+	TCPServices, UDPServices types.NamespacedName
+	ReservedPorts            map[uint16]string
 }
 
 // A Store holds objects. They must not be changed after Apply. A Store is used by
@@ -105,6 +109,8 @@ type Store struct {
 	backends        index[types.NamespacedName, reference] // of a Service
 	// below has the names below each wildcard, each once.
 	below index[string, string]
+	// streams are the keys of TCP and UDP services, by their Services.
+	streams index[types.NamespacedName, unit.Key]
 	// optionCalls are the backends that the ConfigMap with the options calls.
 	optionCalls []spec.BackendReference
 	// ownHosts is set if a name belongs to one namespace.

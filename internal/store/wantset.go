@@ -89,9 +89,9 @@ func (s *Store) DrainNames() References[string] {
 	})
 }
 
-// serviceInUse reports whether a backend of the Service is in use.
+// serviceInUse reports whether a backend or a stream of the Service is in use.
 func (s *Store) serviceInUse(name types.NamespacedName) bool {
-	return len(s.backends[name]) > 0 || name.Name != "" && name == s.settings.DefaultBackend
+	return len(s.backends[name]) > 0 || len(s.streams[name]) > 0 || name.Name != "" && name == s.settings.DefaultBackend
 }
 
 // markNameDirty marks the DNS name of the Service.

@@ -10,7 +10,7 @@ import (
 type Built struct {
 	Key
 	// Model is a value of package model: Globals, Certificate, OCSPResponse, Backend,
-	// Host, Name or NamePatterns. It is nil if there is no such unit.
+	// Host, Name, NamePatterns or Stream. It is nil if there is no such unit.
 	Model any
 	// Certificates are those that a Name or NamePatterns show.
 	Certificates []model.Certificate
@@ -31,7 +31,7 @@ func Of(m any, certificates ...model.Certificate) Built {
 // there is none.
 func (b Built) Pack() (Unit, bool) {
 	switch m := b.Model.(type) {
-	case nil:
+	case nil, model.Stream: // A stream is not pushed.
 		return Unit{}, false
 	case model.Globals:
 		return FromGlobals(m), true

@@ -26,6 +26,9 @@ const (
 	Patterns           Kind = "patterns"
 	// Refusal is why an Ingress is left out as a whole. It has findings only.
 	Refusal Kind = "refusal"
+	// Stream is a port of a TCP or UDP service, by model.StreamName. Headgate serves it
+	// itself.
+	Stream Kind = "stream"
 )
 
 // Traits are what there is to know of a kind.
@@ -65,6 +68,7 @@ var kinds = []Traits{
 	{Kind: Name, Built: true, Prefix: "n:", Dictionary: unitsDictionary},
 	{Kind: Patterns, Only: "patterns", Built: true, Prefix: "p:", Dictionary: unitsDictionary},
 	{Kind: Refusal, Built: true},
+	{Kind: Stream, Built: true},
 }
 
 // Kinds are all kinds, in the order to push them.

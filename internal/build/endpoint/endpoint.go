@@ -139,7 +139,7 @@ func slicePorts(slice *discoveryv1.EndpointSlice, port *corev1.ServicePort) []ui
 			name = *p.Name
 		}
 		named = named || name != ""
-		if p.Protocol != nil && !IsTCP(*p.Protocol) || p.Port == nil || !IsPort(*p.Port) {
+		if p.Protocol != nil && !sameProtocol(*p.Protocol, port.Protocol) || p.Port == nil || !IsPort(*p.Port) {
 			continue
 		}
 		if port.Name == "" || port.Name == name {

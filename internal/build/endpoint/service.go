@@ -88,6 +88,34 @@ func AppProtocols(service *corev1.Service) map[string]string {
 // IsTCP reports whether a port is for TCP, which it is where it says nothing.
 func IsTCP(p corev1.Protocol) bool { return p == "" || p == corev1.ProtocolTCP }
 
+// sameProtocol compares protocols, of which none is TCP.
+func sameProtocol(a, b corev1.Protocol) bool {
+	return cmp.Or(a, corev1.ProtocolTCP) == cmp.Or(b, corev1.ProtocolTCP)
+}
+
+// StreamPort is the first port of the Service for the protocol with that number or name.
+func StreamPort(service *corev1.Service, protocol corev1.Protocol, text string) *corev1.ServicePort {
+	number, err := strconv.Atoi(text)
+	for i := range service.Spec.Ports {
+		p := &service.Spec.Ports[i]
+		if sameProtocol(p.Protocol, protocol) && (err == nil && int(p.Port) == number || err != nil && p.Name == text) {
+			return p
+		}
+	}
+	return nil
+}
+
+// ExternalStreamPort is the port that a Service of type ExternalName is connected to:
+// that of StreamPort, or the number itself, as such Services need no ports.
+func ExternalStreamPort(service *corev1.Service, protocol corev1.Protocol, text string) (port uint16, ok bool) {
+	if p := StreamPort(service, protocol, text); p != nil {
+		target := cmp.Or(int32(p.TargetPort.IntValue()), p.Port)
+		return uint16(target), IsPort(target)
+	}
+	number, err := strconv.ParseUint(text, 10, 16)
+	return uint16(number), err == nil && number > 0
+}
+
 // IsPort reports whether a number is a port's.
 func IsPort(n int32) bool { return n > 0 && n <= 65535 }
 

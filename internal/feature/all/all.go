@@ -27,6 +27,7 @@ import (
 	"github.com/headgate/headgate/internal/feature/serveralias"
 	"github.com/headgate/headgate/internal/feature/serviceupstream"
 	"github.com/headgate/headgate/internal/feature/stapling"
+	"github.com/headgate/headgate/internal/feature/stream"
 	"github.com/headgate/headgate/internal/feature/unsupported"
 	"github.com/headgate/headgate/internal/feature/upstreamvhost"
 )
@@ -35,6 +36,7 @@ import (
 func Features() []feature.Feature {
 	return []feature.Feature{
 		process.Feature(),
+		stream.Feature(),
 		stapling.Feature(),
 		handshake.Feature(),
 		serveralias.Feature(),
