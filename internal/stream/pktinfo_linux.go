@@ -1,0 +1,67 @@
+package stream
+
+import (
+	"net"
+	"net/netip"
+
+	"golang.org/x/sys/unix"
+)
+
+// controlSize is room for the control messages of a datagram.
+const controlSize = 128
+
+// pktinfo reads and writes the control messages with the address of this machine that a
+// client sent to, so that the answer comes from the same one.
+type pktinfo struct{ is6 bool }
+
+func newPktinfo(conn *net.UDPConn) (p pktinfo, err error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return p, err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		var domain int
+		if domain, failed = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_DOMAIN); failed != nil {
+			return
+		}
+		if p.is6 = domain == unix.AF_INET6; p.is6 {
+			failed = unix.SetsockoptInt(int(fd), unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1)
+			return
+		}
+		failed = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_PKTINFO, 1)
+	})
+	if err == nil {
+		err = failed
+	}
+	return p, err
+}
+
+// destination is the address that a datagram was sent to, invalid if it is not known.
+func (p pktinfo) destination(control []byte) netip.Addr {
+	for len(control) > 0 {
+		header, data, rest, err := unix.ParseOneSocketControlMessage(control)
+		if err != nil {
+			return netip.Addr{}
+		}
+		switch {
+		case header.Level == unix.IPPROTO_IPV6 && header.Type == unix.IPV6_PKTINFO && len(data) >= unix.SizeofInet6Pktinfo:
+			return netip.AddrFrom16([16]byte(data)).Unmap()
+		case header.Level == unix.IPPROTO_IP && header.Type == unix.IP_PKTINFO && len(data) >= unix.SizeofInet4Pktinfo:
+			return netip.AddrFrom4([4]byte(data[8:]))
+		}
+		control = rest
+	}
+	return netip.Addr{}
+}
+
+// reply is the control message of an answer that comes from an address.
+func (p pktinfo) reply(from netip.Addr) []byte {
+	switch {
+	case !from.IsValid() || from.IsMulticast():
+		return nil
+	case p.is6:
+		return unix.PktInfo6(&unix.Inet6Pktinfo{Addr: from.As16()})
+	}
+	return unix.PktInfo4(&unix.Inet4Pktinfo{Spec_dst: from.As4()})
+}

@@ -1,0 +1,378 @@
+// Package stream passes TCP and UDP ports on to endpoints: it opens and closes the ports,
+// and relays connections and datagrams. NGINX takes no part in it.
+//
+// A port that is no longer wanted is closed at once, and its connections drain: they go
+// on until they end, or until a limit, as after a reload of NGINX. A change of the
+// endpoints of a port changes where new connections go, and nothing else.
+//
+// The package acts. It must not know Kubernetes: what is wanted, and who is told of a
+// port that can't be opened, is handed in.
+package stream
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/headgate/headgate/internal/model"
+)
+
+// Settings are the parts of a Server.
+type Settings struct {
+	// AccessLog gets one line for each connection or session, in one call each. It must not
+	// block. Nil discards them.
+	AccessLog io.Writer
+	Log       *slog.Logger
+	// Problem reports why a port can't be opened, and nil once it is open or not wanted any
+	// more. It must not block, nor call the Server. It may be nil.
+	Problem func(s model.Stream, err error)
+	// Address is the IP address to listen on, empty for all.
+	Address string
+}
+
+// A Server serves streams.
+type Server struct {
+	settings Settings
+	current  atomic.Pointer[current]
+	limits   *limits
+
+	mu      sync.Mutex
+	ports   map[string]*port // wanted ones, by the names of their streams
+	closing map[*listening]struct{}
+	metrics map[string]*counters
+	ended   bool
+	retry   *time.Timer
+	pause   time.Duration
+}
+
+// current is what applies to connections that begin now.
+type current struct {
+	model.StreamSettings
+	// drain is how long connections of a closed port go on.
+	drain time.Duration
+	line  lineFormat
+}
+
+// A port is wanted. It is open while it has endpoints, unless it can't be opened.
+type port struct {
+	stream model.Stream
+	open   *listening
+	failed bool
+}
+
+// New returns a Server without ports.
+func New(settings Settings) *Server {
+	s := &Server{
+		settings: settings, limits: newLimits(),
+		ports: map[string]*port{}, closing: map[*listening]struct{}{}, metrics: map[string]*counters{},
+	}
+	s.Configure(model.DefaultStreamSettings(), defaultDrain)
+	return s
+}
+
+const defaultDrain = 240 * time.Second
+
+// Configure sets what applies to all streams, from the next connection on. Drain is how
+// long connections of a closed port go on.
+func (s *Server) Configure(settings model.StreamSettings, drain time.Duration) {
+	s.current.Store(&current{StreamSettings: settings, drain: drain, line: newLineFormat(settings.LogFormat)})
+}
+
+// Set opens or changes the port of a stream, by its name; nil closes it.
+func (s *Server) Set(name string, wanted *model.Stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return
+	}
+	p := s.ports[name]
+	if wanted == nil {
+		if p != nil {
+			s.close(p)
+			s.problem(p, nil)
+			delete(s.ports, name)
+		}
+		return
+	}
+	if p == nil {
+		p = &port{}
+		s.ports[name] = p
+	}
+	p.stream = *wanted
+	s.reconcile(p)
+}
+
+// reconcile opens, changes or closes a port. A port that can't be opened is tried again.
+func (s *Server) reconcile(p *port) {
+	switch {
+	case len(p.stream.Endpoints) == 0:
+		s.close(p)
+		s.problem(p, nil)
+	case p.open != nil:
+		p.open.change(p.stream)
+	default:
+		opened, err := s.listen(p.stream)
+		if err != nil {
+			s.problem(p, err)
+			s.retryLater()
+			return
+		}
+		p.open = opened
+		s.settings.Log.Info("port opened", "port", p.stream.Name(), "service", p.stream.Namespace+"/"+p.stream.Service)
+		s.problem(p, nil)
+	}
+}
+
+// problem reports a port that can't be opened, and its end.
+func (s *Server) problem(p *port, err error) {
+	if (err != nil || p.failed) && s.settings.Problem != nil {
+		s.settings.Problem(p.stream, err)
+	}
+	p.failed = err != nil
+}
+
+// The time until a port that could not be opened is tried again.
+const (
+	firstRetry = 500 * time.Millisecond
+	maxRetry   = 15 * time.Second
+)
+
+func (s *Server) retryLater() {
+	if s.retry != nil {
+		return
+	}
+	s.pause = min(max(firstRetry, 2*s.pause), maxRetry)
+	s.retry = time.AfterFunc(s.pause, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.retry = nil
+		if s.ended {
+			return
+		}
+		for _, p := range s.ports {
+			if p.failed {
+				s.reconcile(p)
+			}
+		}
+		if s.retry == nil {
+			s.pause = 0
+		}
+	})
+}
+
+// listen opens the port of a stream. One that was just closed, and whose sessions still
+// drain, may be taken up again.
+func (s *Server) listen(stream model.Stream) (*listening, error) {
+	l := &listening{server: s, drained: make(chan struct{}), members: map[member]struct{}{}}
+	l.stream.Store(&stream)
+	l.counters = s.countersOf(&stream)
+	l.table.set(stream.Endpoints)
+	for old := range s.closing {
+		if old.udp != nil && old.name() == stream.Name() && old.reopen(stream) {
+			delete(s.closing, old)
+			return old, nil
+		}
+	}
+	if stream.Protocol == model.UDP {
+		return l, l.listenUDP(s.settings.Address)
+	}
+	return l, l.listenTCP(s.settings.Address)
+}
+
+// close closes a port. Its connections drain.
+func (s *Server) close(p *port) {
+	l := p.open
+	if l == nil {
+		return
+	}
+	p.open = nil
+	limit := s.current.Load().drain
+	s.settings.Log.Info("port closed", "port", p.stream.Name(), "connections", l.count(), "drain", limit)
+	s.closing[l] = struct{}{}
+	go s.drain(l, l.stop(), limit)
+}
+
+// drain waits until a port that was stopped is drained, and cuts what is left after a
+// limit, unless the port was reopened.
+func (s *Server) drain(l *listening, stop int, limit time.Duration) {
+	select {
+	case <-l.drained:
+	case <-time.After(limit):
+		if !l.cut(stop) {
+			return
+		}
+		<-l.drained
+	}
+	s.mu.Lock()
+	delete(s.closing, l)
+	s.mu.Unlock()
+}
+
+// Shutdown closes all ports, and waits until their connections have ended. When ctx ends,
+// they are cut.
+func (s *Server) Shutdown(ctx context.Context) {
+	s.mu.Lock()
+	s.ended = true
+	if s.retry != nil {
+		s.retry.Stop()
+	}
+	var all []*listening
+	for l := range s.closing {
+		all = append(all, l)
+	}
+	for _, p := range s.ports {
+		if p.open != nil {
+			p.open.stop()
+			all = append(all, p.open)
+			p.open = nil
+		}
+	}
+	s.mu.Unlock()
+	for _, l := range all {
+		select {
+		case <-l.drained:
+		case <-ctx.Done():
+			l.cut(0)
+			<-l.drained
+		}
+	}
+}
+
+// A member is a connection or session of a port.
+type member interface {
+	// cut ends it at once.
+	cut()
+}
+
+// A listening is an open port with its connections or sessions.
+type listening struct {
+	server   *Server
+	stream   atomic.Pointer[model.Stream]
+	table    table
+	counters *counters
+	tcp      io.Closer
+	udp      *udpPort
+
+	mu      sync.Mutex
+	members map[member]struct{}
+	// stopped is set when it takes no new ones.
+	stopped bool
+	// stops counts how often it was.
+	stops   int
+	drained chan struct{} // closed when it is stopped and none is left
+}
+
+func (l *listening) name() string { return l.stream.Load().Name() }
+
+// change applies a new version of the stream to new connections.
+func (l *listening) change(stream model.Stream) {
+	l.stream.Store(&stream)
+	l.table.set(stream.Endpoints)
+}
+
+func (l *listening) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.members)
+}
+
+var errStopped = errors.New("the port is closed")
+
+// enter adds a connection or session, if there is room for it.
+func (l *listening) enter(m member) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stopped {
+		return errStopped
+	}
+	if err := l.server.limits.take(len(l.members)); err != nil {
+		return err
+	}
+	l.members[m] = struct{}{}
+	l.counters.open.Add(1)
+	return nil
+}
+
+func (l *listening) leave(m member) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.members, m)
+	l.counters.open.Add(-1)
+	l.server.limits.give()
+	l.checkDrained()
+}
+
+func (l *listening) checkDrained() {
+	if l.stopped && len(l.members) == 0 {
+		select {
+		case <-l.drained:
+		default:
+			close(l.drained)
+			if l.udp != nil {
+				l.udp.close()
+			}
+		}
+	}
+}
+
+// stop takes no new connections or sessions. It returns how often that was done.
+func (l *listening) stop() int {
+	if l.tcp != nil {
+		l.tcp.Close()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stopped = true
+	l.stops++
+	l.checkDrained()
+	return l.stops
+}
+
+// reopen takes up a port that was stopped and is not drained. It reports whether it could.
+func (l *listening) reopen(stream model.Stream) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case <-l.drained:
+		return false
+	default:
+	}
+	l.stopped = false
+	l.change(stream)
+	return true
+}
+
+// cut ends all connections or sessions, unless it was reopened since it was stopped; 0 is
+// the last time. It reports whether it did.
+func (l *listening) cut(stop int) bool {
+	l.mu.Lock()
+	if !l.stopped || stop != 0 && stop != l.stops {
+		l.mu.Unlock()
+		return false
+	}
+	all := make([]member, 0, len(l.members))
+	for m := range l.members {
+		all = append(all, m)
+	}
+	l.mu.Unlock()
+	for _, m := range all {
+		m.cut()
+	}
+	return true
+}
+
+// isTemporary reports whether accepting fails for want of resources, and may succeed
+// again.
+func isTemporary(err error) bool {
+	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}

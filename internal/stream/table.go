@@ -1,0 +1,106 @@
+package stream
+
+import (
+	"math/rand/v2"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// avoidTime is how long an endpoint that could not be connected to comes after the others.
+const avoidTime = 10 * time.Second
+
+// A table has the endpoints of a port, to be used in turn.
+type table struct {
+	endpoints atomic.Pointer[[]netip.AddrPort]
+	turn      atomic.Uint64
+
+	// avoiding is the number of endpoints in avoided.
+	avoiding atomic.Int32
+	mu       sync.Mutex
+	// avoided is until when endpoints come last.
+	avoided map[netip.AddrPort]time.Time
+}
+
+// set replaces the endpoints. Several instances don't begin with the same one.
+func (t *table) set(endpoints []netip.AddrPort) {
+	if t.endpoints.Swap(&endpoints) == nil {
+		t.turn.Store(rand.Uint64N(1 << 32))
+	}
+}
+
+// next is the endpoint whose turn it is, apart from those to avoid and those that were
+// tried. It is false if there is none that was not tried.
+func (t *table) next(tried []netip.AddrPort) (netip.AddrPort, bool) {
+	endpoints := *t.endpoints.Load()
+	first := t.turn.Add(1)
+	var last netip.AddrPort
+	for i := range uint64(len(endpoints)) {
+		e := endpoints[(first+i)%uint64(len(endpoints))]
+		if contains(tried, e) {
+			continue
+		}
+		if !t.avoids(e) {
+			return e, true
+		}
+		if !last.IsValid() {
+			last = e
+		}
+	}
+	return last, last.IsValid()
+}
+
+func contains(list []netip.AddrPort, e netip.AddrPort) bool {
+	for _, other := range list {
+		if other == e {
+			return true
+		}
+	}
+	return false
+}
+
+// size is the number of endpoints.
+func (t *table) size() int { return len(*t.endpoints.Load()) }
+
+func (t *table) avoids(e netip.AddrPort) bool {
+	if t.avoiding.Load() == 0 {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	until, ok := t.avoided[e]
+	if ok && time.Now().After(until) {
+		delete(t.avoided, e)
+		t.avoiding.Store(int32(len(t.avoided)))
+		return false
+	}
+	return ok
+}
+
+// failed has an endpoint come last for a while, worked ends that.
+func (t *table) failed(e netip.AddrPort) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.avoided == nil {
+		t.avoided = map[netip.AddrPort]time.Time{}
+	}
+	now := time.Now()
+	for other, until := range t.avoided {
+		if now.After(until) {
+			delete(t.avoided, other)
+		}
+	}
+	t.avoided[e] = now.Add(avoidTime)
+	t.avoiding.Store(int32(len(t.avoided)))
+}
+
+func (t *table) worked(e netip.AddrPort) {
+	if t.avoiding.Load() == 0 {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.avoided, e)
+	t.avoiding.Store(int32(len(t.avoided)))
+}
