@@ -70,6 +70,7 @@ var knows = []struct {
 		"internal/build/endpoint", []string{"internal/feature", "internal/model"},
 		"it reads Services and their slices: which Ingress asks for them is for build",
 	},
+	{"internal/build/streamvalue", []string{"internal/model"}, "it reads one entry: what it names is for build"},
 	{
 		"internal/build/spec", []string{"internal/build/memo", "internal/feature", "internal/finding", "internal/model"},
 		"it says what one Ingress names: what other objects say is for build",
@@ -97,7 +98,7 @@ var knows = []struct {
 		"build sees objects through its View and returns the model: it knows neither store nor what is done with the model",
 	},
 	{
-		"internal/store", []string{"internal/build/certificate", "internal/build/endpoint", "internal/build/spec", "internal/feature", "internal/model", "internal/source", "internal/unit"},
+		"internal/store", []string{"internal/build/certificate", "internal/build/endpoint", "internal/build/spec", "internal/build/streamvalue", "internal/feature", "internal/model", "internal/source", "internal/unit"},
 		"the store knows what an Ingress names (spec.References) and nothing of what happens to the keys that it returns",
 	},
 	{
@@ -126,6 +127,7 @@ var knows = []struct {
 	{"internal/router", []string{"internal/model", "internal/pcre", "internal/unit"}, "it routes by packed units as Lua does: what they were built from is for who explains"},
 	{"internal/plan", []string{"internal/directive", "internal/finding", "internal/model", "internal/pcre", "internal/resource", "internal/unit"}, "plan turns the model into bytes: pass it values of package model"},
 	{"internal/dataplane", []string{"internal/model", "internal/unit"}, "the data plane's client pushes units, and does not read them"},
+	{"internal/stream", []string{"internal/model"}, "it serves ports: what they are for, and who is told of problems, is handed in"},
 	{"internal/nginx", nil, "this package runs a process: pass it files and settings as plain values"},
 }
 
@@ -144,7 +146,7 @@ var forbidden = []struct {
 		"this package is pure, equal input gives equal output: let a source fetch it, or return a finding and let the edge log it",
 	},
 	{
-		[]string{"internal/model", "internal/unit", "internal/router", "internal/plan", "internal/finding", "internal/feature", "internal/feature/…", "internal/dataplane", "internal/nginx", "internal/pcre"},
+		[]string{"internal/model", "internal/unit", "internal/router", "internal/plan", "internal/finding", "internal/feature", "internal/feature/…", "internal/dataplane", "internal/nginx", "internal/stream", "internal/pcre"},
 		[]string{"k8s.io/…", "sigs.k8s.io/…"},
 		"Kubernetes ends in build: translate it there into the model",
 	},
@@ -164,6 +166,7 @@ var forbidden = []struct {
 var actors = map[string][]string{
 	"internal/nginx":        {"internal/controller", "internal/headgatetest", "cmd/…", "test/…", "bench"},
 	"internal/dataplane":    {"internal/controller", "internal/headgatetest", "cmd/…", "test/…", "bench"},
+	"internal/stream":       {"cmd/…", "test/…", "bench"},
 	"internal/headgatetest": {"test/…"},
 	"internal/pkitest":      {"test/…"},
 	"internal/porttest":     {"internal/headgatetest", "test/…"},

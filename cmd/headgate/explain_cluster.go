@@ -20,7 +20,7 @@ import (
 // readCluster reads a cluster once: all objects that are delivered first, and the
 // Secrets and ConfigMaps with references.
 func (o explainOptions) readCluster(ctx context.Context, settings store.Settings, log *slog.Logger) ([]source.Change, error) {
-	connected, err := o.connect("headgate-explain", o.kubeSettings(settings.ConfigMap, types.NamespacedName{}), log)
+	connected, err := o.connect("headgate-explain", o.kubeSettings(store.Settings{ConfigMap: settings.ConfigMap}, types.NamespacedName{}), log)
 	if err != nil {
 		return nil, err
 	}

@@ -64,6 +64,7 @@ func newCommand() *cobra.Command {
 				return err
 			}
 			warnLaterFlags(command.Flags(), log)
+			o.objects.ReservedPorts = reservedPorts(command.Flags())
 			return run(command.Context(), o, log)
 		},
 	}

@@ -34,8 +34,6 @@ func addLaterFlags(f *pflag.FlagSet) {
 		"maxmind-edition-ids":              "GeoLite2-City,GeoLite2-ASN",
 		"maxmind-license-key":              "",
 		"maxmind-mirror":                   "",
-		"tcp-services-configmap":           "",
-		"udp-services-configmap":           "",
 		"alsologtostderrthreshold":         "0",
 		"log_backtrace_at":                 ":0",
 		"log_dir":                          "",

@@ -42,8 +42,8 @@ func TestLaterFlags(t *testing.T) {
 		{"--http-port=8080", ""},
 		{"--enable-metrics=true --enable-metrics", "--enable-metrics"},
 		{
-			"--tcp-services-configmap=a=b --udp-services-configmap a --sync-period 1m",
-			"--sync-period --tcp-services-configmap --udp-services-configmap",
+			"--maxmind-mirror=a=b --maxmind-license-key a --sync-period 1m",
+			"--maxmind-license-key --maxmind-mirror --sync-period",
 		},
 		{"--time-buckets=0.1,2 --exclude-socket-metrics a,b --max-buckets=1", "--exclude-socket-metrics --max-buckets --time-buckets"},
 	} {

@@ -20,12 +20,15 @@ type selection struct {
 	objects store.Settings
 
 	configMap, defaultBackend, defaultCertificate string
+	tcpServices, udpServices                      string
 	annotationsPrefix                             string
 	watchNamespace, watchNamespaceSelector        string
 }
 
 func (s *selection) addSelectionFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.configMap, "configmap", "", "NAMESPACE/NAME of the ConfigMap with options")
+	f.StringVar(&s.tcpServices, "tcp-services-configmap", "", "NAMESPACE/NAME of the ConfigMap with TCP services: each key is a port, and the value is the Service, as NAMESPACE/SERVICE:PORT[:PROXY[:PROXY]]")
+	f.StringVar(&s.udpServices, "udp-services-configmap", "", "NAMESPACE/NAME of the ConfigMap with UDP services: each key is a port, and the value is the Service, as NAMESPACE/SERVICE:PORT")
 	f.StringVar(&s.objects.IngressClass, "ingress-class", "nginx", "value of the annotation kubernetes.io/ingress.class to serve")
 	f.StringVar(&s.objects.ControllerClass, "controller-class", "k8s.io/ingress-nginx", "spec.controller of the IngressClasses to serve")
 	f.BoolVar(&s.objects.WatchWithoutClass, "watch-ingress-without-class", false, "also serve Ingresses without a class (those of a folder are always served)")
@@ -57,10 +60,12 @@ func (s selection) storeSettings(classless bool) (store.Settings, error) {
 		// machine.
 		settings.WatchWithoutClass, settings.Classless, settings.LocalAddresses, settings.ManualEndpoints = true, true, true, true
 	}
-	var errs [3]error
+	var errs [5]error
 	settings.ConfigMap, errs[0] = objectName("configmap", s.configMap)
 	settings.DefaultBackend, errs[1] = objectName("default-backend-service", s.defaultBackend)
 	settings.DefaultCertificate, errs[2] = objectName("default-ssl-certificate", s.defaultCertificate)
+	settings.TCPServices, errs[3] = objectName("tcp-services-configmap", s.tcpServices)
+	settings.UDPServices, errs[4] = objectName("udp-services-configmap", s.udpServices)
 	if err := cmp.Or(errs[:]...); err != nil {
 		return store.Settings{}, err
 	}

@@ -47,7 +47,7 @@ func (o options) permissions(own string) ([]permission.Permission, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	configMap, err := objectName("configmap", o.configMap)
+	objects, err := o.storeSettings(false)
 	if err != nil {
 		return nil, err
 	}
@@ -55,10 +55,12 @@ func (o options) permissions(own string) ([]permission.Permission, error) {
 	if o.topology {
 		pod = types.NamespacedName{Namespace: own, Name: "its own"}
 	}
-	list := kube.Permissions(o.kubeSettings(configMap, pod))
+	list := kube.Permissions(o.kubeSettings(objects, pod))
 	namespaces := []string{o.watchNamespace}
-	if configMap.Name != "" {
-		namespaces = append(namespaces, configMap.Namespace)
+	for _, configMap := range []types.NamespacedName{objects.ConfigMap, objects.TCPServices, objects.UDPServices} {
+		if configMap.Name != "" {
+			namespaces = append(namespaces, configMap.Namespace)
+		}
 	}
 	list = append(list, event.Permissions(own, namespaces...)...)
 	if o.disableElection {

@@ -64,6 +64,8 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	tcpAndUDP := newStreams(findings, log)
+	m.Registry.MustRegister(tcpAndUDP)
 	c := controller.New(controller.Settings{
 		Store:            from.objects,
 		Features:         all.Features(),
@@ -79,6 +81,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		Subscriptions:    from.want,
 		Selected:         r.selected,
 		Notices:          from.notices,
+		Streams:          tcpAndUDP,
 	})
 	m.Registry.MustRegister(
 		gauge("headgate_synced", "1 if all changes that were received are applied, 0 while that is going on. Hosts that wait for a reload which is held back (headgate_waiting_hosts), or because they take long to build (headgate_hosts_to_build), count as applied.", c.Applied),
@@ -103,7 +106,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	}
 	defer stopAPI()
 	go certificates.Run(ctx)
-	return o.serve(ctx, c, process, []listener{server, w}, from.run, r, log)
+	return o.serve(ctx, c, process, []listener{server, w}, from.run, r, tcpAndUDP, log)
 }
 
 // droppedLines counts the lines of the log that found no room.
@@ -129,7 +132,7 @@ type listener interface{ Serve() error }
 // serve runs until ctx ends, then shuts down: health checks fail and clients are
 // asked to close connections, changes are applied throughout the grace period, and
 // NGINX finishes its requests while the leader does its last work.
-func (o options) serve(ctx context.Context, c *controller.Controller, process *nginx.Process, listeners []listener, from controller.Source, r *replica, log *slog.Logger) error {
+func (o options) serve(ctx context.Context, c *controller.Controller, process *nginx.Process, listeners []listener, from controller.Source, r *replica, tcpAndUDP streams, log *slog.Logger) error {
 	running, end := context.WithCancelCause(context.Background())
 	defer end(nil)
 	forceStop, stop := secondSignal()
@@ -167,9 +170,10 @@ func (o options) serve(ctx context.Context, c *controller.Controller, process *n
 	}
 	limit, cancel := context.WithTimeout(forceStop, c.ShutdownTimeout()+stopMargin)
 	defer cancel()
-	left := r.leave(limit)
+	left, closed := r.leave(limit), tcpAndUDP.leave(forceStop, c.ShutdownTimeout())
 	err = errors.Join(err, stopNGINX(forceStop, process, c.ShutdownTimeout(), log))
 	<-left
+	<-closed
 	if err != nil {
 		return err
 	}

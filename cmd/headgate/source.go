@@ -47,7 +47,7 @@ func (o options) source(findings *tracker.Tracker, m *metrics.Metrics, log *slog
 		return from{}, err
 	}
 	objects.Listeners = o.listeners()
-	f, err := o.sourceOf(objects.ConfigMap, findings, m, log)
+	f, err := o.sourceOf(objects, findings, m, log)
 	if err != nil {
 		return from{}, err
 	}
@@ -73,11 +73,11 @@ func (o options) authorities(f from, log *slog.Logger) from {
 	return f
 }
 
-func (o options) sourceOf(configMap types.NamespacedName, findings *tracker.Tracker, m *metrics.Metrics, log *slog.Logger) (from, error) {
+func (o options) sourceOf(objects store.Settings, findings *tracker.Tracker, m *metrics.Metrics, log *slog.Logger) (from, error) {
 	if o.manifestsDir != "" {
 		return o.folder(findings)
 	}
-	settings, err := o.connect("headgate", o.kubeSettings(configMap, o.ownPod(log)), log)
+	settings, err := o.connect("headgate", o.kubeSettings(objects, o.ownPod(log)), log)
 	if err != nil {
 		return from{}, err
 	}
@@ -100,9 +100,10 @@ func (o options) sourceOf(configMap types.NamespacedName, findings *tracker.Trac
 
 // kubeSettings are the settings for reading a cluster. pod is that of this process,
 // if its zone is needed.
-func (o options) kubeSettings(configMap, pod types.NamespacedName) kube.Settings {
+func (o options) kubeSettings(objects store.Settings, pod types.NamespacedName) kube.Settings {
 	return kube.Settings{
-		Namespace: o.watchNamespace, ConfigMap: configMap, AnnotationPrefix: o.annotationsPrefix,
+		Namespace: o.watchNamespace, ConfigMap: objects.ConfigMap,
+		Services: []types.NamespacedName{objects.TCPServices, objects.UDPServices}, AnnotationPrefix: o.annotationsPrefix,
 		Namespaces: o.watchNamespaceSelector != "", Pod: pod, Status: o.writesStatus(),
 	}
 }

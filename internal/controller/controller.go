@@ -59,6 +59,17 @@ type Settings struct {
 	Selected func(store.Selection)
 	// Notices report what was done, for Events.
 	Notices Notices
+	// Streams serves TCP and UDP services. It may be nil.
+	Streams Streams
+}
+
+// Streams opens and closes the ports of TCP and UDP services. Its methods must not block.
+type Streams interface {
+	// Configure sets what applies to all of them, and how long connections of a port that
+	// was closed go on.
+	Configure(settings model.StreamSettings, drain time.Duration)
+	// Set opens or changes the port of a stream, by its name; nil closes it.
+	Set(name string, wanted *model.Stream)
 }
 
 // Notices are functions that report what was done. They must not block. Each

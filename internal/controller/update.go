@@ -285,10 +285,13 @@ func (c *Controller) buildUnit(key unit.Key) []finding.Finding {
 		globals, _ := built.Model.(model.Globals)
 		c.limits = limitsOf(globals.Process)
 		c.shutdown.Store(int64(globals.Process.ShutdownTimeout))
+		c.configureStreams(globals.Process)
 	case unit.Name:
 		c.followExpiry(built)
 	case unit.Backend:
 		c.followHealth(built)
+	case unit.Stream:
+		c.setStream(built)
 	case unit.DefaultCertificate:
 		certificate, found := built.Model.(model.Certificate)
 		if !found {
@@ -299,6 +302,27 @@ func (c *Controller) buildUnit(key unit.Key) []finding.Finding {
 		c.settings.Expiry.Show(model.DefaultHost, &certificate)
 	}
 	return append(findings, c.desired.Set(built)...)
+}
+
+func (c *Controller) configureStreams(p model.Process) {
+	if c.settings.Streams == nil {
+		return
+	}
+	settings := p.Stream
+	settings.AccessLog = settings.AccessLog && p.AccessLog
+	c.settings.Streams.Configure(settings, p.ShutdownTimeout)
+}
+
+// setStream opens, changes or closes the port of a stream.
+func (c *Controller) setStream(built unit.Built) {
+	if c.settings.Streams == nil {
+		return
+	}
+	var wanted *model.Stream
+	if stream, found := built.Model.(model.Stream); found {
+		wanted = &stream
+	}
+	c.settings.Streams.Set(built.Name, wanted)
 }
 
 // followExpiry follows the expiry of the certificate of a rule's host. Its

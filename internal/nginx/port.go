@@ -33,6 +33,10 @@ func CheckPorts(addresses []netip.AddrPort) error {
 	return errors.Join(problems...)
 }
 
+// ExplainPort says why a TCP address can't be listened on, by the error of doing so. It names
+// the process that has it, if /proc shows it.
+func ExplainPort(address netip.AddrPort, err error) error { return explain(address, err) }
+
 func explain(address netip.AddrPort, err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):

@@ -31,8 +31,8 @@ type Settings struct {
 	Features []feature.Feature
 	// AnnotationPrefix is the prefix of annotations, without the slash.
 	AnnotationPrefix string
-	// Namespace is the only one whose objects are taken, besides the ConfigMap
-	// with the options and the Secret with the default certificate. Empty means
+	// Namespace is the only one whose objects are taken, besides the ConfigMaps
+	// with the options and with TCP and UDP services, and the Secret with the default certificate. Empty means
 	// all namespaces.
 	Namespace string
 }
@@ -95,7 +95,7 @@ func (s Settings) takes(change source.Change) bool {
 	_, isConfigMap := o.(*corev1.ConfigMap)
 	_, isSecret := o.(*corev1.Secret)
 	return s.Namespace == "" || name.Namespace == "" || name.Namespace == s.Namespace ||
-		isConfigMap && name == s.Store.ConfigMap || isSecret && name == s.Store.DefaultCertificate
+		isConfigMap && (name == s.Store.ConfigMap || name == s.Store.TCPServices || name == s.Store.UDPServices) || isSecret && name == s.Store.DefaultCertificate
 }
 
 // BoundProfiles replaces the profiles of a host by those that are served.

@@ -40,12 +40,14 @@ import (
 type Settings struct {
 	Clients Clients
 	// Namespace is the only namespace to read; empty is all. It applies neither to
-	// IngressClasses, which have none, nor to ConfigMap.
+	// IngressClasses, which have none, nor to ConfigMap and Services.
 	Namespace string
 	// Namespaces are followed, with their labels, if set.
 	Namespaces bool
 	// ConfigMap is the one that is followed; empty for none.
 	ConfigMap types.NamespacedName
+	// Services are ConfigMaps that are followed too, those with TCP and UDP services.
+	Services []types.NamespacedName
 	// AnnotationPrefix is the prefix of the annotations that are read, without
 	// the slash.
 	AnnotationPrefix string
@@ -105,7 +107,7 @@ func (s *Source) SubscribeSecrets(added, removed []types.NamespacedName) (delive
 // channel is closed; they are delivered once they may be listed.
 func (s *Source) SubscribeConfigMaps(added, removed []types.NamespacedName) (delivered <-chan struct{}) {
 	// The changes of two views of one object could come in the wrong order.
-	added = slices.DeleteFunc(slices.Clone(added), func(name types.NamespacedName) bool { return name == s.settings.ConfigMap })
+	added = slices.DeleteFunc(slices.Clone(added), s.settings.follows)
 	if len(added) > 0 {
 		s.wantConfigMaps()
 	}

@@ -1,9 +1,12 @@
 package kube
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/permission"
 )
@@ -18,6 +21,25 @@ type needs struct {
 	// namespaces are followed, and namespace is checked once, if the settings
 	// require it; configMap, node and pod if there is one.
 	namespaces, namespace, configMap, node, pod permission.Permission
+	// streams are for ConfigMaps with TCP and UDP services.
+	streams []permission.Permission
+}
+
+// services are the ConfigMaps with TCP and UDP services that are followed besides ConfigMap,
+// each once.
+func (s Settings) services() []types.NamespacedName {
+	var list []types.NamespacedName
+	for _, name := range s.Services {
+		if name.Name != "" && name != s.ConfigMap && !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// follows reports whether a ConfigMap is followed.
+func (s Settings) follows(name types.NamespacedName) bool {
+	return name == s.ConfigMap || slices.Contains(s.Services, name)
 }
 
 func (s Settings) needs() needs {
@@ -48,6 +70,11 @@ func (s Settings) needs() needs {
 	n.namespace.Name = s.Namespace
 	n.configMap.Namespace, n.configMap.Name = s.ConfigMap.Namespace, s.ConfigMap.Name
 	n.pod.Namespace = s.Pod.Namespace
+	for _, name := range s.services() {
+		one := in(corev1.GroupName, "configmaps", listWatch, "to read the TCP or UDP services in ConfigMap "+name.String(), permission.NotReady)
+		one.Namespace, one.Name = name.Namespace, name.Name
+		n.streams = append(n.streams, one)
+	}
 	return n
 }
 
@@ -65,6 +92,7 @@ func Permissions(s Settings) []permission.Permission {
 	if s.ConfigMap.Name != "" {
 		list = append(list, n.configMap)
 	}
+	list = append(list, n.streams...)
 	if s.Pod.Name != "" {
 		list = append(list, n.pod, n.node)
 	}

@@ -17,8 +17,12 @@ import (
 // that is not asked for.
 func TestPermissions(t *testing.T) {
 	for about, edit := range map[string]func(*kube.Settings){
-		"all namespaces":      func(s *kube.Settings) { s.ConfigMap = types.NamespacedName{} },
-		"a ConfigMap":         func(*kube.Settings) {},
+		"all namespaces": func(s *kube.Settings) { s.ConfigMap = types.NamespacedName{} },
+		"a ConfigMap":    func(*kube.Settings) {},
+		"TCP and UDP services": func(s *kube.Settings) {
+			s.Namespace = "shop"
+			s.Services = []types.NamespacedName{{Namespace: "headgate", Name: "tcp"}, {Namespace: "headgate", Name: "udp"}, {Namespace: "headgate", Name: "tcp"}, s.ConfigMap, {}}
+		},
 		"one namespace":       func(s *kube.Settings) { s.Namespace = "shop" },
 		"selected namespaces": func(s *kube.Settings) { s.Namespaces = true },
 		"a zone":              func(s *kube.Settings) { s.Pod = types.NamespacedName{Namespace: "headgate", Name: "here"} },

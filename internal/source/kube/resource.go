@@ -38,6 +38,10 @@ func (s *Source) resources() []*reflection {
 		one := requestsOf(core.ConfigMaps(name.Namespace), named(name.Name).String())
 		list = append(list, &reflection{need.configMap, &corev1.ConfigMap{}, mirror(), one, nil})
 	}
+	for i, name := range s.settings.services() {
+		one := requestsOf(core.ConfigMaps(name.Namespace), named(name.Name).String())
+		list = append(list, &reflection{need.streams[i], &corev1.ConfigMap{}, mirror(), one, nil})
+	}
 	return list
 }
 

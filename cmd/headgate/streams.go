@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/linequeue"
+	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/nginx"
+	"github.com/headgate/headgate/internal/stream"
+	"github.com/headgate/headgate/internal/tracker"
+)
+
+// reservedPorts are the ports that TCP and UDP services can't have, with the flags that set
+// them: those of ingress-nginx, whether Headgate listens on them or not.
+func reservedPorts(f *pflag.FlagSet) map[uint16]string {
+	ports := map[uint16]string{}
+	for _, name := range []string{
+		"http-port", "https-port", "healthz-port", "default-server-port", "ssl-passthrough-proxy-port", "status-port", "stream-port", "profiler-port",
+	} {
+		flag := f.Lookup(name)
+		if flag == nil {
+			continue
+		}
+		if port, err := strconv.ParseUint(flag.Value.String(), 10, 16); err == nil && ports[uint16(port)] == "" {
+			ports[uint16(port)] = "--" + name
+		}
+	}
+	return ports
+}
+
+// streams serve TCP and UDP services.
+type streams struct {
+	*stream.Server
+	lines *linequeue.Writer
+}
+
+// A streamPort is the owner of findings about a port that can't be opened.
+type streamPort string
+
+func newStreams(findings *tracker.Tracker, log *slog.Logger) streams {
+	lines := linequeue.New(os.Stdout)
+	return streams{lines: lines, Server: stream.New(stream.Settings{
+		AccessLog: lines, Log: log,
+		Problem: func(s model.Stream, err error) {
+			part := tracker.Part{Owner: streamPort(s.Name())}
+			if err != nil {
+				part.Findings = []finding.Finding{{
+					Object: s.Object, Field: s.Field, Code: finding.UnavailablePort, Message: unavailable(s, err),
+					Effect: "the port is not open; opening it is tried again",
+				}}
+			}
+			findings.Update([]tracker.Part{part})
+		},
+	})}
+}
+
+// unavailable says why a port can't be opened.
+func unavailable(s model.Stream, err error) string {
+	if s.Protocol == model.TCP {
+		return nginx.ExplainPort(netip.AddrPortFrom(netip.IPv4Unspecified(), s.Port), err).Error()
+	}
+	switch port := strconv.Itoa(int(s.Port)); {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return "UDP port " + port + " is in use"
+	case errors.Is(err, syscall.EACCES):
+		return "can't listen on UDP port " + port + ": privileged ports need root or CAP_NET_BIND_SERVICE"
+	}
+	return err.Error()
+}
+
+// leave begins to let connections end, as NGINX does with its own. They are cut
+// after limit, or when forceStop ends. done is closed after that.
+func (s streams) leave(forceStop context.Context, limit time.Duration) (done <-chan struct{}) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		ctx, cancel := context.WithTimeout(forceStop, limit)
+		defer cancel()
+		s.Shutdown(ctx)
+		s.lines.Flush(logTimeout)
+	}()
+	return ended
+}

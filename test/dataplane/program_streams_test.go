@@ -1,0 +1,167 @@
+package dataplane_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/porttest"
+)
+
+// streamPorts are the ports of checkStreams.
+type streamPorts struct{ first, second, taken uint16 }
+
+// TCP and UDP services: ports open and close with the ConfigMaps, without a reload; what
+// can't be opened is a finding; connections live through the end.
+func checkStreams(t *testing.T, binary string) {
+	t.Parallel()
+	ports := streamPorts{porttest.Free(t), porttest.Free(t), porttest.Free(t)}
+	holder, err := net.Listen("tcp", headgatetest.Address(ports.taken))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer holder.Close()
+	a, b := echoPort(t, "a"), echoPort(t, "b")
+	services := streamServices(ports, a, b)
+	p := startProgram(t, binary, services+headgatetest.ConfigMap("tcp",
+		fmt.Sprintf("%d: default/a:http", ports.first), fmt.Sprintf("%d: default/a:80", ports.taken), "web: default/a:80"), "--tcp-services-configmap=default/tcp", "--udp-services-configmap", "default/udp")
+	p.open(true)
+	p.wantHealth("with NGINX", 200, "ok")
+	p.checkFirstStreams(ports)
+
+	old := headgatetest.Dial(t, ports.first)
+	talk(t, old, "before", "a before")
+	reloads := p.reloads()
+	p.write("manifests/all.yaml", services+headgatetest.ConfigMap("tcp", fmt.Sprintf("%d: default/b:80", ports.second)), 0o644)
+	headgatetest.Eventually(t, "the first port is closed and the second open", func() bool {
+		return !opens(ports.first) && opens(ports.second)
+	})
+	talk(t, headgatetest.Dial(t, ports.second), "now", "b now")
+	talk(t, old, "still", "a still")
+	if n := p.reloads(); n != reloads {
+		t.Errorf("%s reloads after a change of ports, %s before", n, reloads)
+	}
+
+	young := headgatetest.Dial(t, ports.second)
+	talk(t, young, "young", "b young")
+	kill(t, p.cmd.Process.Pid, syscall.SIGTERM)
+	headgatetest.Eventually(t, "the second port is closed", func() bool { return !opens(ports.second) })
+	for connection, name := range map[net.Conn]string{old: "a", young: "b"} {
+		talk(t, connection, "at the end", name+" at the end")
+		connection.Close()
+	}
+	<-p.ended
+	if !p.cmd.ProcessState.Success() {
+		t.Errorf("it left with %s", p.cmd.ProcessState)
+	}
+	if log := p.log.String(); strings.Count(log, "] TCP 200 ") < 4 || strings.Count(log, "] UDP 200 ") != 1 {
+		t.Error("the access log lacks connections")
+	}
+}
+
+func streamServices(ports streamPorts, a, b string) string {
+	return headgatetest.Service("a") + headgatetest.Endpoints("a", a) + headgatetest.Service("b") + headgatetest.Endpoints("b", b) +
+		headgatetest.ConfigMap("udp", fmt.Sprintf("%d: default/d:53", ports.first)) +
+		strings.ReplaceAll(headgatetest.Service("d"), "port: 80}", "port: 53, protocol: UDP}") +
+		strings.ReplaceAll(headgatetest.Endpoints("d", a), "port: ", "protocol: UDP, port: ")
+}
+
+// checkFirstStreams checks traffic, findings and metrics.
+func (p *program) checkFirstStreams(ports streamPorts) {
+	t := p.t
+	t.Helper()
+	talk(t, headgatetest.Dial(t, ports.first), "x", "a x")
+	udp, err := net.Dial("udp", headgatetest.Address(ports.first))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer udp.Close()
+	if err := udp.SetDeadline(time.Now().Add(headgatetest.Timeout)); err != nil {
+		t.Fatal(err)
+	}
+	talk(t, udp, "y", "a y")
+	for _, want := range []string{
+		fmt.Sprintf("0.0.0.0:%d is in use", ports.taken), fmt.Sprintf("field=data.%d code=UnavailablePort", ports.taken), "field=data.web code=InvalidValue",
+	} {
+		if !strings.Contains(p.log.String(), want) {
+			t.Errorf("the log lacks %q", want)
+		}
+	}
+	if want := fmt.Sprintf(`headgate_stream_bytes_total{direction="received",port="%d",protocol="tcp"} 1`, ports.first); !strings.Contains(p.metrics(), want) {
+		t.Errorf("the metrics lack %s", want)
+	}
+}
+
+// reloads is the line of the metrics with their number.
+func (p *program) reloads() string {
+	for line := range strings.Lines(p.metrics()) {
+		if strings.HasPrefix(line, "headgate_reloads_total ") {
+			return line
+		}
+	}
+	return ""
+}
+
+func opens(port uint16) bool {
+	connection, err := net.Dial("tcp", headgatetest.Address(port))
+	if err == nil {
+		connection.Close()
+	}
+	return err == nil
+}
+
+func talk(t *testing.T, connection net.Conn, text, want string) {
+	t.Helper()
+	if _, err := io.WriteString(connection, text); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, 100)
+	if n, err := connection.Read(got); err != nil || string(got[:n]) != want {
+		t.Errorf("to %q it answers %q, %v", text, got[:n], err)
+	}
+}
+
+// echoPort answers what it reads at a time, on a TCP and a UDP port of the same number, with
+// its name before it.
+func echoPort(t *testing.T, name string) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", headgatetest.Address(porttest.Free(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	packets, err := net.ListenPacket("udp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		listener.Close()
+		packets.Close()
+	})
+	go func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer connection.Close()
+				b := make([]byte, 100)
+				for n, err := connection.Read(b); err == nil; n, err = connection.Read(b) {
+					fmt.Fprintf(connection, "%s %s", name, b[:n])
+				}
+			}()
+		}
+	}()
+	go func() {
+		b := make([]byte, 100)
+		for n, from, err := packets.ReadFrom(b); err == nil; n, from, err = packets.ReadFrom(b) {
+			_, _ = packets.WriteTo(fmt.Appendf(nil, "%s %s", name, b[:n]), from)
+		}
+	}()
+	return listener.Addr().String()
+}
