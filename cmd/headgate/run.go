@@ -65,7 +65,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		return err
 	}
 	tcpAndUDP := newStreams(findings, log)
-	m.Registry.MustRegister(tcpAndUDP)
+	m.Registry.MustRegister(tcpAndUDP, tcpAndUDP.dropped())
 	c := controller.New(controller.Settings{
 		Store:            from.objects,
 		Features:         all.Features(),

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 
 	"github.com/headgate/headgate/internal/finding"
@@ -62,6 +63,13 @@ func newStreams(findings *tracker.Tracker, log *slog.Logger) streams {
 			findings.Update([]tracker.Part{part})
 		},
 	})}
+}
+
+// dropped counts the lines of the access log that found no room.
+func (s streams) dropped() prometheus.Collector {
+	return prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "headgate_stream_log_lines_dropped_total", Help: "Number of lines of the access log of TCP and UDP services that were dropped, since standard output was not read.",
+	}, func() float64 { return float64(s.lines.Dropped()) })
 }
 
 // unavailable says why a port can't be opened.

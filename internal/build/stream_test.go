@@ -30,7 +30,7 @@ func streamText(s model.Stream) string {
 	return text
 }
 
-// FuzzStream: whatever an entry says, it is served or there is a finding, and what is
+// FuzzStream: for any text of an entry, it is served or there is a finding, and what is
 // served is what the entry names.
 func FuzzStream(f *testing.F) {
 	for _, value := range []string{

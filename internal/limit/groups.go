@@ -177,6 +177,16 @@ func Groups() []Group {
 			{"Endpoints that a finding names", "backend", constant("internal/build/health.go", "maxNamed", count), "", "it has the number of the others", ""},
 			{"Services that are counted by name in `headgate_unhealthy_endpoints`", "instance", constant("internal/metrics/health.go", "maxServices", count), "", "they are counted together", ""},
 		}},
+		{"TCP and UDP services", "", []Limit{
+			{"Connections or UDP sessions", "port", constant("internal/stream/limits.go", "MaxConnections", count), "", "a further connection is closed; for a further session, one that is idle ends; `headgate_stream_refused_total`", ""},
+			{"Files of the process that are left for all else than connections", "instance", constant("internal/stream/limits.go", "spareFiles", count), "", "the same", ""},
+			{"Time that a connection or UDP session can be idle", "connection", text("internal/feature/stream/stream.go", `Key: "proxy-stream-timeout", Default: ([^,]+),`, duration), "proxy-stream-timeout", "it ends", ""},
+			{"Time for the header of the PROXY protocol", "connection", constant("internal/stream/header.go", "HeaderTimeout", duration), "", "the connection is closed; status 400", ""},
+			{"Time to connect to an endpoint", "try", constant("internal/stream/tcp.go", "ConnectTimeout", duration), "", "the connection is closed; status 502", ""},
+			{"The same, if there is another one to try", "try", constant("internal/stream/tcp.go", "ConnectTimeoutNext", duration), "", "it is tried", ""},
+			{"Time for which others come first after an endpoint failed", "endpoint and port", constant("internal/stream/table.go", "avoidTime", duration), "", "", ""},
+			{"Time between two tries to open a port, at most", "port", constant("internal/stream/stream.go", "maxRetry", duration), "", "", ""},
+		}},
 		{"Logs, findings and Events", "", []Limit{
 			{"Lines of Lua in the error log, a second", "host, place and worker", text(logLua, `a line a second for`, one), "", "left out; the next line says how many", "C1"},
 			{"The same", "worker", constant(logLua, "LINES", count), "", "the same", "C1"},

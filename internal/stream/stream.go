@@ -5,7 +5,7 @@
 // on until they end, or until a limit, as after a reload of NGINX. A change of the
 // endpoints of a port changes where new connections go, and nothing else.
 //
-// The package acts. It must not know Kubernetes: what is wanted, and who is told of a
+// The package acts. It must not know Kubernetes: what is wanted, and who gets reports of a
 // port that can't be opened, is handed in.
 package stream
 

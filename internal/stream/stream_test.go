@@ -339,7 +339,7 @@ func TestUsedIsNotIdle(t *testing.T) {
 	}
 }
 
-// TestSlowReader: a client that does not read holds up nobody else.
+// TestSlowReader: a client that does not read delays no other connection.
 func TestSlowReader(t *testing.T) {
 	t.Parallel()
 	s := start(t)
