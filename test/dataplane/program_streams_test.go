@@ -41,7 +41,7 @@ func checkStreams(t *testing.T, binary string) {
 	headgatetest.Eventually(t, "the first port is closed and the second open", func() bool {
 		return !opens(ports.first) && opens(ports.second)
 	})
-	talk(t, headgatetest.Dial(t, ports.second), "now", "b now")
+	talkOnce(t, ports.second, "now", "b now")
 	talk(t, old, "still", "a still")
 	if n := p.reloads(); n != reloads {
 		t.Errorf("%s reloads after a change of ports, %s before", n, reloads)
@@ -75,7 +75,7 @@ func streamServices(ports streamPorts, a, b string) string {
 func (p *program) checkFirstStreams(ports streamPorts) {
 	t := p.t
 	t.Helper()
-	talk(t, headgatetest.Dial(t, ports.first), "x", "a x")
+	talkOnce(t, ports.first, "x", "a x")
 	udp, err := net.Dial("udp", headgatetest.Address(ports.first))
 	if err != nil {
 		t.Fatal(err)
@@ -113,6 +113,14 @@ func opens(port uint16) bool {
 		connection.Close()
 	}
 	return err == nil
+}
+
+// talkOnce talks over a connection of its own, which would be waited for at the end.
+func talkOnce(t *testing.T, port uint16, text, want string) {
+	t.Helper()
+	connection := headgatetest.Dial(t, port)
+	talk(t, connection, text, want)
+	connection.Close()
 }
 
 func talk(t *testing.T, connection net.Conn, text, want string) {
