@@ -4,6 +4,7 @@
 //	go run ./bench          what bench/README.md shows, about a quarter of an hour
 //	go run ./bench -short   about a minute, fails when a loose bound is broken
 //	go run ./bench -against OTHER/headgate   the worker CPU of two builds
+//	go run ./bench -streams   TCP and UDP services beside NGINX's stream module
 //	go run ./bench -attacks [-only A5] [-against OTHER/headgate]   what attacks cost others
 //
 // It needs bin/headgate, nginx with its Lua module, wrk and taskset, two cores
@@ -66,6 +67,7 @@ func run(ctx context.Context, args []string) error {
 	against := flags.String("against", "", "another build of Headgate: compare the worker CPU of both and nothing else, and write no results")
 	instructions := flags.Bool("instructions", false, "count the instructions of requests of several kinds, compare them with bench/instructions.json, and do nothing else")
 	attacked := flags.Bool("attacks", false, "measure what the attacks of docs/security.md cost others, with -only those of a finding, and with -against on another build first; write no results")
+	streams := flags.Bool("streams", false, "compare TCP and UDP services with NGINX's stream module, and do nothing else")
 	update := flags.Bool("update", false, "with -instructions: write the file instead")
 	profiles := flags.String("profiles", "", "with -instructions: an existing directory for callgrind's output of each kind")
 	rounds := flags.Int("rounds", 0, "rounds of each comparison instead of the usual number")
@@ -87,6 +89,9 @@ func run(ctx context.Context, args []string) error {
 	n := sizeOf(*short)
 	if *rounds > 0 {
 		n.rounds = *rounds
+	}
+	if *streams {
+		return measureStreams(ctx, s, n, os.Stdout)
 	}
 	if *attacked {
 		return measureAttacks(ctx, s, *only, *against, os.Stdout)

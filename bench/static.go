@@ -24,7 +24,9 @@ type plainNginx struct {
 	Modules   []string
 	Port      int
 	Backend   int
-	AccessLog bool
+	// StreamModule is for stream.conf.tmpl.
+	StreamModule string
+	AccessLog    bool
 	// Counted runs a single process, whose instructions are counted.
 	Counted bool
 	// KeepsConnections is set where clients keep a connection for any number of requests.

@@ -1,0 +1,306 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"text/tabwriter"
+	"time"
+)
+
+//go:embed stream.conf.tmpl
+var streamTemplate string
+
+// streamModuleVariable names NGINX's stream module, if it is in no usual place.
+const streamModuleVariable = "HEADGATE_STREAM_MODULE"
+
+// A streamLoad is a kind of load of a TCP or UDP service: each connection sends messages,
+// and waits for each to come back.
+type streamLoad struct {
+	network     string
+	size        int
+	connections int
+}
+
+func streamLoads() []streamLoad {
+	return []streamLoad{{"tcp", 64, 1000}, {"tcp", 1 << 20, 100}, {"udp", 64, 1000}, {"udp", 1400, 100}}
+}
+
+func (l streamLoad) String() string {
+	return fmt.Sprintf("%s, %d bytes, %d connections", l.network, l.size, l.connections)
+}
+
+// A streamSide is a program that relays.
+type streamSide struct {
+	name string
+	port int
+	pid  int
+	// cost is CPU time by message, and rate messages by second, one for each round.
+	cost, rate []float64
+}
+
+// measureStreams compares TCP and UDP services with NGINX's stream module, in turns, and
+// prints the medians.
+func measureStreams(ctx context.Context, s *stage, n size, to io.Writer) error {
+	echo, err := startEcho()
+	if err != nil {
+		return err
+	}
+	defer echo.stop()
+	static, err := s.startStreamNginx(ctx, echo.port)
+	if err != nil {
+		return err
+	}
+	ours, err := s.startStreamHeadgate(ctx, echo.port)
+	if err != nil {
+		return err
+	}
+	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "load\tNGINX µs CPU/message\tHeadgate\tratio\tNGINX messages/s\tHeadgate\tratio")
+	for _, load := range streamLoads() {
+		sides := []*streamSide{{name: "nginx", port: static.port, pid: static.pid}, {name: "headgate", port: ours.port, pid: ours.pid}}
+		for range n.rounds {
+			for _, side := range sides {
+				if err := side.measure(ctx, load, n.load); err != nil {
+					return fmt.Errorf("%s, %v: %w", side.name, load, err)
+				}
+			}
+		}
+		a, b := sides[0], sides[1]
+		fmt.Fprintf(table, "%v\t%.2f\t%.2f\t%.2f\t%.0f\t%.0f\t%.2f\n", load, medianOf(a.cost), medianOf(b.cost), medianOf(b.cost)/medianOf(a.cost),
+			medianOf(a.rate), medianOf(b.rate), medianOf(b.rate)/medianOf(a.rate))
+	}
+	return table.Flush()
+}
+
+// startStreamNginx starts an NGINX with one service.
+func (s *stage) startStreamNginx(ctx context.Context, backend int) (streamSide, error) {
+	module := os.Getenv(streamModuleVariable)
+	if module == "" {
+		module = "/usr/lib/nginx/modules/ngx_stream_module.so"
+	}
+	if _, err := os.Stat(module); err != nil {
+		return streamSide{}, fmt.Errorf("NGINX's stream module is missing (libnginx-mod-stream; %s can name it): %w", streamModuleVariable, err)
+	}
+	pid, port, err := s.startPlain(ctx, "stream", streamTemplate, plainNginx{Backend: backend, StreamModule: module})
+	if err != nil {
+		return streamSide{}, err
+	}
+	return streamSide{port: port, pid: pid}, pin(pid, workerCore)
+}
+
+// startStreamHeadgate starts a Headgate with the same service.
+func (s *stage) startStreamHeadgate(ctx context.Context, backend int) (streamSide, error) {
+	at, err := s.place("streams")
+	if err != nil {
+		return streamSide{}, err
+	}
+	ports, err := freePorts(1)
+	if err != nil {
+		return streamSide{}, err
+	}
+	if err := os.MkdirAll(at.folder, 0o755); err != nil {
+		return streamSide{}, err
+	}
+	if err := os.WriteFile(filepath.Join(at.folder, "all.yaml"), []byte(streamManifests(ports[0], backend)), 0o600); err != nil {
+		return streamSide{}, err
+	}
+	h, err := s.launch(ctx, at, loopback, func(args ...string) (*process, error) {
+		// From its start, so that it has one thread that runs Go, as NGINX has one worker.
+		return s.start(at.name, "taskset", append(append([]string{"-c", strconv.Itoa(workerCore), s.headgate}, args...), "--manifests-dir", at.folder,
+			"--tcp-services-configmap", namespace+"/tcp", "--udp-services-configmap", namespace+"/udp")...)
+	})
+	if err != nil {
+		return streamSide{}, err
+	}
+	return streamSide{port: ports[0], pid: h.process.cmd.Process.Pid}, nil
+}
+
+func streamManifests(port, backend int) string {
+	text := fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: %s, name: headgate}\ndata: {worker-processes: \"1\", disable-stream-access-log: \"true\"}\n", namespace)
+	for _, protocol := range []string{"tcp", "udp"} {
+		text += fmt.Sprintf(`---
+apiVersion: v1
+kind: ConfigMap
+metadata: {namespace: %[1]s, name: %[2]s}
+data: {"%[3]d": "%[1]s/%[2]s:1"}
+---
+apiVersion: v1
+kind: Service
+metadata: {namespace: %[1]s, name: %[2]s}
+spec: {ports: [{name: p, port: 1, protocol: %[4]s}]}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {namespace: %[1]s, name: %[2]s, labels: {kubernetes.io/service-name: %[2]s}}
+addressType: IPv4
+ports: [{name: p, port: %[5]d, protocol: %[4]s}]
+endpoints: [{addresses: [127.0.0.1]}]
+`, namespace, protocol, port, map[string]string{"tcp": "TCP", "udp": "UDP"}[protocol], backend)
+	}
+	return text
+}
+
+// cpuOfAll is what all threads of a process have used.
+func cpuOfAll(pid int) (time.Duration, error) {
+	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		return 0, err
+	}
+	var sum time.Duration
+	for _, task := range tasks {
+		id, err := strconv.Atoi(task.Name())
+		if err != nil {
+			return 0, err
+		}
+		used, err := cpuTime(id)
+		if err != nil {
+			return 0, err
+		}
+		sum += used
+	}
+	return sum, nil
+}
+
+// measure puts a side under load for some time.
+func (side *streamSide) measure(ctx context.Context, load streamLoad, during time.Duration) error {
+	connections := make([]net.Conn, load.connections)
+	for i := range connections {
+		c, err := net.Dial(load.network, local(side.port))
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		connections[i] = c
+	}
+	before, err := cpuOfAll(side.pid)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	until := began.Add(during)
+	var messages atomic.Int64
+	var group sync.WaitGroup
+	for _, c := range connections {
+		group.Go(func() { messages.Add(talk(ctx, c, load, until)) })
+	}
+	group.Wait()
+	after, err := cpuOfAll(side.pid)
+	if err != nil {
+		return err
+	}
+	if messages.Load() == 0 {
+		return errors.New("no message came back")
+	}
+	side.cost = append(side.cost, float64((after-before).Microseconds())/float64(messages.Load()))
+	side.rate = append(side.rate, float64(messages.Load())/time.Since(began).Seconds())
+	return nil
+}
+
+// lostAfter is when a datagram counts as lost.
+const lostAfter = time.Second
+
+// talk sends messages until a time, and returns how many came back.
+func talk(ctx context.Context, c net.Conn, load streamLoad, until time.Time) (n int64) {
+	message, answer := make([]byte, load.size), make([]byte, load.size)
+	for ; time.Now().Before(until) && ctx.Err() == nil; n++ {
+		if load.network == "udp" {
+			if _, err := c.Write(message); err != nil {
+				return n
+			}
+			if c.SetReadDeadline(time.Now().Add(lostAfter)) != nil {
+				return n
+			}
+			if _, err := c.Read(answer); err != nil {
+				n-- // It was lost.
+			}
+			continue
+		}
+		sent := make(chan error, 1)
+		if load.size > 1<<10 {
+			go func() {
+				_, err := c.Write(message)
+				sent <- err
+			}()
+		} else {
+			_, err := c.Write(message)
+			sent <- err
+		}
+		if _, err := io.ReadFull(c, answer); err != nil {
+			return n
+		}
+		if <-sent != nil {
+			return n
+		}
+	}
+	return n
+}
+
+// An echo sends back what it gets, over TCP and UDP on one port.
+type echo struct {
+	port    int
+	tcp     net.Listener
+	packets net.PacketConn
+}
+
+func startEcho() (*echo, error) {
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	packets, err := net.ListenPacket("udp", tcp.Addr().String())
+	if err != nil {
+		tcp.Close()
+		return nil, err
+	}
+	e := &echo{port: tcp.Addr().(*net.TCPAddr).Port, tcp: tcp, packets: packets}
+	go e.serve()
+	go e.answer()
+	return e, nil
+}
+
+func (e *echo) serve() {
+	for {
+		c, err := e.tcp.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer c.Close()
+			_, _ = io.Copy(c, c)
+		}()
+	}
+}
+
+func (e *echo) answer() {
+	b := make([]byte, 64<<10)
+	udp := e.packets.(*net.UDPConn)
+	for {
+		n, from, err := udp.ReadFromUDPAddrPort(b)
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err == nil {
+			_, _ = udp.WriteToUDPAddrPort(b[:n], from)
+		}
+	}
+}
+
+func (e *echo) stop() {
+	e.tcp.Close()
+	e.packets.Close()
+}
+
+func medianOf(values []float64) float64 {
+	slices.Sort(values)
+	return values[len(values)/2]
+}
