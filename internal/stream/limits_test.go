@@ -84,9 +84,10 @@ func ender(t testing.TB) netip.AddrPort {
 	return l.Addr().(*net.TCPAddr).AddrPort()
 }
 
-func testServer(t testing.TB, protocol string, endpoint netip.AddrPort) (s *Server, address string) {
+func testServer(t testing.TB, protocol string, endpoint netip.AddrPort, most int64) (s *Server, address string) {
 	t.Helper()
 	s = New(Settings{Log: slog.New(slog.DiscardHandler)})
+	s.limits.most = most
 	m := model.Stream{Protocol: protocol, Port: porttest.Free(t), Endpoints: []netip.AddrPort{endpoint}}
 	s.Set(m.Name(), &m)
 	t.Cleanup(func() { s.Set(m.Name(), nil) })
@@ -105,8 +106,7 @@ func waitFor(t testing.TB, what string, holds func() bool) {
 // TestFull: a connection beyond the limit is closed and counted, and the others go on.
 func TestFull(t *testing.T) {
 	t.Parallel()
-	s, address := testServer(t, model.TCP, ender(t))
-	s.limits.most = 2
+	s, address := testServer(t, model.TCP, ender(t), 2)
 	counted := s.metrics["tcp/"+portOf(t, address)]
 	var all []net.Conn
 	for i := range 3 {
@@ -136,8 +136,7 @@ func TestFullUDP(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	s, address := testServer(t, model.UDP, netip.MustParseAddrPort(silent.LocalAddr().String()))
-	s.limits.most = 2
+	s, address := testServer(t, model.UDP, netip.MustParseAddrPort(silent.LocalAddr().String()), 2)
 	got := func(text string) bool {
 		c, err := net.Dial("udp", address)
 		if err != nil {
@@ -178,7 +177,7 @@ func portOf(t testing.TB, address string) string {
 // TestIdleMemory: an idle connection takes little memory, and no pipe.
 func TestIdleMemory(t *testing.T) {
 	const most, connections = 32 << 10, 500
-	s, address := testServer(t, model.TCP, sink(t))
+	s, address := testServer(t, model.TCP, sink(t), MaxConnections)
 	counted := s.metrics["tcp/"+portOf(t, address)]
 	var before, after runtime.MemStats
 	runtime.GC()
