@@ -47,7 +47,7 @@ var (
 // Feature is the settings of TCP and UDP services.
 func Feature() feature.Feature {
 	return feature.Feature{
-		Name:     "stream",
+		Name:     "tcp_udp",
 		Doc:      "Settings of TCP and UDP services.",
 		Settings: []feature.AnySetting{idle, next, nextTimeout, tries, responses, logFormat, noLog},
 		Process: func(v feature.Values, out *feature.ProcessOut) {
