@@ -34,8 +34,8 @@ const longest = 15 * time.Minute
 // that.
 func byTurns(kept float64) float64 { return kept / (3 + kept) }
 
-// deviations are five standard deviations, which no run in a million exceeds.
-func deviations(requests int, share float64) float64 {
+// tolerance is five standard deviations, which no run in a million exceeds.
+func tolerance(requests int, share float64) float64 {
 	return 5 * math.Sqrt(float64(requests)*share*(1-share))
 }
 
@@ -76,7 +76,7 @@ func TestSlowStart(t *testing.T) {
 				least = 0
 			}
 			got := float64(f.shares()[3+i])
-			if got < float64(requests)*least-deviations(requests, least) || got > float64(requests)*most+deviations(requests, most) {
+			if got < float64(requests)*least-tolerance(requests, least) || got > float64(requests)*most+tolerance(requests, most) {
 				t.Errorf("%s, %s: the new endpoint got %v of %d requests, want a share from %.4f to %.4f", algorithm, when, got, requests, least, most)
 			}
 			for i, n := range f.shares()[:3] {
@@ -111,7 +111,7 @@ func TestSlowStartGrows(t *testing.T) {
 		begun := time.Now()
 		f.ask(t, requests, 1, root)
 		least, most := byTurns(kept(begun.Sub(added)-late)), byTurns(kept(time.Since(before)+late))
-		if got := float64(f.shares()[3]); got < requests*least-deviations(requests, least) || got > requests*most+deviations(requests, most) {
+		if got := float64(f.shares()[3]); got < requests*least-tolerance(requests, least) || got > requests*most+tolerance(requests, most) {
 			t.Errorf("after %v the endpoint got %v of %d requests, want a share from %.3f to %.3f", begun.Sub(added), got, requests, least, most)
 		}
 	}
