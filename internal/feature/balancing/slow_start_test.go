@@ -9,23 +9,14 @@ import (
 	"github.com/headgate/headgate/internal/headgatetest"
 )
 
-// slice is what the last of four endpoints stands in.
-const slice = "kind: EndpointSlice\napiVersion: discovery.k8s.io/v1\nmetadata: {name: fleet-%d}\n---\n"
-
 // renew takes the last endpoint away and adds it again, with requests in between.
 func (f *fleet) renew(t *testing.T) {
 	t.Helper()
 	f.ask(t, 10, 1, root)
-	f.g.Delete(fmt.Sprintf(slice, len(f.addresses)-1))
+	f.g.Delete(sliceOf(len(f.addresses) - 1))
 	f.ask(t, 10, 1, root)
 	f.g.Apply(headgatetest.Endpoints("fleet", f.addresses...))
 	f.reset()
-}
-
-func (f *fleet) reset() {
-	for i := range f.counts {
-		f.counts[i].Store(0)
-	}
 }
 
 const longest = 15 * time.Minute
@@ -46,7 +37,7 @@ func TestSlowStart(t *testing.T) {
 	algorithms := []string{"round_robin", "least_conn", "random", "ewma"}
 	f := newFleet(t, 3+len(algorithms), 2)
 	for i := range algorithms {
-		f.g.Delete(fmt.Sprintf(slice, 3+i))
+		f.g.Delete(sliceOf(3 + i))
 	}
 	for i, algorithm := range algorithms {
 		requests := 5000
@@ -98,7 +89,7 @@ func TestSlowStartGrows(t *testing.T) {
 	// NGINX reads its clock once for several events.
 	const late = time.Second
 	f := newFleet(t, 4, 2, "slow-start: 10s")
-	f.g.Delete(fmt.Sprintf(slice, 3))
+	f.g.Delete(sliceOf(3))
 	f.ask(t, 10, 1, root)
 	before := time.Now()
 	f.g.Apply(headgatetest.Endpoints("fleet", f.addresses...))
@@ -143,7 +134,7 @@ func TestSlowStartIsOver(t *testing.T) {
 	}
 	want("at the start")
 	for i := range f.addresses {
-		f.g.Delete(fmt.Sprintf(slice, i))
+		f.g.Delete(sliceOf(i))
 	}
 	f.g.Get("fleet.test", "/").WantStatus(t, 503)
 	f.g.Apply(headgatetest.Endpoints("fleet", f.addresses...))
@@ -172,7 +163,7 @@ func TestSlowStartIsOver(t *testing.T) {
 	f.annotate("slow-start: 15m")
 	f.renew(t)
 	for i := range 3 {
-		f.g.Delete(fmt.Sprintf(slice, i))
+		f.g.Delete(sliceOf(i))
 	}
 	f.reset()
 	f.ask(t, 20, 1, root)

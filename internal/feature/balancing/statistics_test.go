@@ -82,7 +82,7 @@ func TestTurnsBeginAtRandom(t *testing.T) {
 	for range rounds {
 		var starts []int
 		for _, change := range []func(){
-			func() { f.g.Delete(slice(endpoints - 1)) },
+			func() { f.g.Delete(sliceOf(endpoints - 1)) },
 			func() { f.g.Apply(headgatetest.Endpoints("fleet", f.addresses...)) },
 		} {
 			change()
@@ -116,8 +116,8 @@ func TestTurnsBeginAtRandom(t *testing.T) {
 	}
 }
 
-// slice is the EndpointSlice of an endpoint, to be deleted.
-func slice(endpoint int) string {
+// sliceOf is the EndpointSlice of an endpoint, to be deleted.
+func sliceOf(endpoint int) string {
 	return fmt.Sprintf("kind: EndpointSlice\napiVersion: discovery.k8s.io/v1\nmetadata: {name: fleet-%d}\n", endpoint)
 }
 
@@ -286,7 +286,7 @@ func TestHashMovesNoOtherKeys(t *testing.T) {
 	}
 	whole := place()
 	check("all endpoints", whole, f.addresses)
-	f.g.Delete(slice(endpoints - 1))
+	f.g.Delete(sliceOf(endpoints - 1))
 	fewer := place()
 	check("one endpoint less", fewer, f.addresses[:endpoints-1])
 	for i := range whole {
