@@ -53,6 +53,8 @@ func rules() []rule {
 		{finding.NoOCSPResponse, Never, Never, Never, "It is about certificates in use."},
 		{finding.Waits, Never, Never, Never, "It is about the NGINX that runs."},
 		{finding.GivenUp, Never, Never, Never, "It is about the NGINX that runs."},
+		{finding.Unhealthy, Never, Never, Never, "It is about endpoints."},
+		{finding.UnavailablePort, Never, Never, Never, "It is about the ConfigMaps of TCP and UDP services."},
 		{finding.MissingField, Never, Never, Never, "The API server refuses the Ingress."},
 		{finding.OldVersion, Never, Never, Never, "The API server converts the Ingress."},
 		{finding.BadManifest, Never, Never, Never, "It is about files."},
