@@ -77,7 +77,7 @@ func TestSlowStart(t *testing.T) {
 			}
 		}
 		check("new", requests)
-		f.g.ApplyReloading(headgatetest.Config(fmt.Sprintf("keep-alive: %d", 60-i)))
+		f.g.ApplyReloading(headgatetest.Config(keepsConnections, fmt.Sprintf("keep-alive: %d", 60-i)))
 		check("after a reload", requests/4)
 	}
 }

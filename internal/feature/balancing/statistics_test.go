@@ -200,7 +200,7 @@ func TestRequestsInProgressAreEven(t *testing.T) {
 func TestRetriesAskOthers(t *testing.T) {
 	t.Parallel()
 	const endpoints, requests = 3, 400
-	tries := []string{"proxy-next-upstream: error http_503", "proxy-next-upstream-tries: 3"}
+	tries := []string{"proxy-next-upstream: error http_503", "proxy-next-upstream-tries: 3", "retry-budget: 100"}
 	f := newFleet(t, endpoints, workers, tries...)
 	for i := range endpoints - 1 {
 		f.statuses[i].Store(503)
