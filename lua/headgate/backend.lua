@@ -143,8 +143,8 @@ local function first(list)
 end
 
 
--- Tells the picker the outcome of a request's tries.
-local function tell(picker, tried, order)
+-- Reports the outcome of a request's tries to its picker.
+local function report_tries(picker, tried, order)
     local status, connect = ngx_var.upstream_status, ngx_var.upstream_connect_time
     local response = ngx_var.upstream_response_time
     if not order then
@@ -170,7 +170,7 @@ function methods.report(self, request)
     end
     local order = request.tries
     if self.picker.done then
-        tell(self.picker, tried, order)
+        report_tries(self.picker, tried, order)
     end
     if self.rule.failures then
         ejection.report(self, order or { tried })
