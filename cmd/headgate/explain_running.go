@@ -91,6 +91,22 @@ func worker(h dataplane.Holding, units []explain.Unit) explain.Worker {
 		w.Units = append(w.Units, explain.Held{
 			Kind: u.Kind, Name: u.Name, Version: holder.Holds, Current: isCurrent(u, holder.Holds), Error: holder.Error,
 		})
+		if unit.Kind(u.Kind) == unit.Backend {
+			w.Ejected = append(w.Ejected, ejected(h.State, u.Name)...)
+		}
 	}
 	return w
+}
+
+// ejected lists the endpoints of a backend that are ejected in a worker.
+func ejected(s dataplane.State, backend string) []explain.Ejected {
+	var list []explain.Ejected
+	for _, e := range s.Ejected {
+		if e.Backend == backend {
+			list = append(list, explain.Ejected{
+				Backend: e.Backend, Endpoint: e.Endpoint, Reason: e.Reason, Until: time.Unix(e.Until, 0).UTC(), Avoided: e.Avoided,
+			})
+		}
+	}
+	return list
 }

@@ -317,6 +317,20 @@ type Worker struct {
 	// Silent is set if it did not respond.
 	Silent bool   `json:"silent,omitempty"`
 	Units  []Held `json:"units,omitempty"`
+	// Ejected are the endpoints of the route's backends that the worker knows to fail.
+	Ejected []Ejected `json:"ejected,omitempty"`
+}
+
+// An Ejected is an endpoint that is ejected in a worker.
+type Ejected struct {
+	Backend  string `json:"backend"`
+	Endpoint string `json:"endpoint"`
+	// Reason is connect (no connection can be made) or failures (requests failed in a row).
+	Reason string `json:"reason"`
+	// Until is when the endpoint is probed next, or is back.
+	Until time.Time `json:"until"`
+	// Avoided is false if too many endpoints of the backend are ejected: it gets requests.
+	Avoided bool `json:"avoided"`
 }
 
 // A Held is a unit in a worker. A worker decodes a unit when a request first needs

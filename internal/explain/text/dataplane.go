@@ -2,6 +2,7 @@ package text
 
 import (
 	"strings"
+	"time"
 
 	"github.com/headgate/headgate/internal/explain"
 )
@@ -42,7 +43,23 @@ func writeDataPlane(p *page, e *explain.Explanation) {
 				p.under("%s %s can't be used: %s", h.Kind, h.Name, h.Error)
 			}
 		}
+		for _, e := range w.Ejected {
+			p.under("endpoint %s of backend %s is ejected: %s", e.Endpoint, e.Backend, why(e))
+		}
 	}
+}
+
+// why is why an endpoint is ejected, and until when.
+func why(e explain.Ejected) string {
+	text, then := "requests failed in a row", "it is back at"
+	if e.Reason == "connect" {
+		text, then = "no connection can be made", "the next probe is at"
+	}
+	text += "; " + then + " " + e.Until.Format(time.TimeOnly) + " UTC"
+	if !e.Avoided {
+		text += "; it gets requests, since too many endpoints are ejected"
+	}
+	return text
 }
 
 // holds lists the units that a worker has decoded.
