@@ -123,6 +123,15 @@ type instructionTask struct {
 	update bool
 	// profiles is a directory for callgrind's output by kind, empty for none.
 	profiles string
+	// short leaves out the kinds that differ by the backend, which take minutes.
+	short bool
+}
+
+func (t instructionTask) kinds() []requestKind {
+	if t.short {
+		return ownKinds()
+	}
+	return requestKinds()
 }
 
 // attempts is how often all kinds are counted: for the table, of which each count is the
@@ -142,12 +151,12 @@ func (t instructionTask) run(ctx context.Context, s *stage) error {
 	}
 	var all []Instructions
 	for i := range attempts {
-		counted, err := s.countInstructions(ctx, i, t.profiles)
+		counted, err := s.countInstructions(ctx, i, t)
 		if err != nil {
 			return fmt.Errorf("count instructions: %w", err)
 		}
 		all = append(all, counted)
-		if !t.update && table.compare(nearest(table, all), io.Discard) == nil {
+		if !t.update && table.compare(nearest(table, all, t.kinds()), t.kinds(), io.Discard) == nil {
 			break
 		}
 	}
@@ -158,15 +167,15 @@ func (t instructionTask) run(ctx context.Context, s *stage) error {
 		}
 		return os.WriteFile(t.table, append(text, '\n'), 0o644)
 	}
-	return table.compare(nearest(table, all), os.Stdout)
+	return table.compare(nearest(table, all, t.kinds()), t.kinds(), os.Stdout)
 }
 
 // nearest has of each kind the count that is nearest to the table, as if it had been counted
 // beside the first one by hand.
-func nearest(table Instructions, all []Instructions) Instructions {
+func nearest(table Instructions, all []Instructions, kinds []requestKind) Instructions {
 	result := all[0]
 	result.Kinds = map[string]float64{}
-	for _, kind := range requestKinds() {
+	for _, kind := range kinds {
 		want, best := table.ratio(kind), math.NaN()
 		for _, one := range all {
 			if ratio := one.ratio(kind); math.IsNaN(best) || math.Abs(ratio-want) < math.Abs(best-want) {
@@ -199,10 +208,10 @@ func medians(all []Instructions) Instructions {
 
 // compare prints both and fails if a ratio is not that of the table. Counts of
 // another NGINX are only printed.
-func (t Instructions) compare(counted Instructions, out io.Writer) error {
+func (t Instructions) compare(counted Instructions, kinds []requestKind, out io.Writer) error {
 	var failed []error
 	fmt.Fprintf(out, "%-34s %8.0f in the table, %8.0f counted\n", "by hand", t.ByHand, counted.ByHand)
-	for _, kind := range requestKinds() {
+	for _, kind := range kinds {
 		was, is := t.ratio(kind), counted.ratio(kind)
 		drift := is/was - 1
 		fmt.Fprintf(out, "%-34s %8.0f in the table, %8.0f counted; by hand × %.3f, × %.3f (%+.1f %%)\n",
@@ -215,8 +224,8 @@ func (t Instructions) compare(counted Instructions, out io.Writer) error {
 	return errors.Join(failed...)
 }
 
-// countInstructions counts all kinds, in processes of its own for each attempt.
-func (s *stage) countInstructions(ctx context.Context, attempt int, profiles string) (Instructions, error) {
+// countInstructions counts all kinds of a task, in processes of its own for each attempt.
+func (s *stage) countInstructions(ctx context.Context, attempt int, t instructionTask) (Instructions, error) {
 	counted := Instructions{NGINX: s.nginx.Version, Kinds: map[string]float64{}, Hands: map[string]float64{}}
 	if _, err := exec.LookPath("valgrind"); err != nil {
 		return counted, fmt.Errorf("%w; on Debian and Ubuntu: apt-get install valgrind", err)
@@ -226,14 +235,14 @@ func (s *stage) countInstructions(ctx context.Context, attempt int, profiles str
 		return counted, err
 	}
 	defer end()
-	hand.profiles = profiles
+	hand.profiles = t.profiles
 	if counted.ByHand, err = hand.count(requestKind{name: "by hand", host: func(int) string { return hostName(5) }}); err != nil {
 		return counted, fmt.Errorf("by hand: %w", err)
 	}
-	if err := s.countOwn(ctx, fmt.Sprint("counted-", attempt), profiles, counted.Kinds); err != nil {
+	if err := s.countOwn(ctx, fmt.Sprint("counted-", attempt), t.profiles, counted.Kinds); err != nil || t.short {
 		return counted, err
 	}
-	return counted, s.countBackends(ctx, fmt.Sprint("counted-backends-", attempt), profiles, counted)
+	return counted, s.countBackends(ctx, fmt.Sprint("counted-backends-", attempt), t.profiles, counted)
 }
 
 // countOwn counts what differs by routing and features.

@@ -41,7 +41,7 @@ func TestCompareInstructions(t *testing.T) {
 		"nothing counted by hand of a backend": {Instructions{NGINX: table.NGINX, ByHand: 30000, Kinds: table.Kinds}, true},
 		"no kinds":                             {Instructions{NGINX: table.NGINX, ByHand: 30000}, true},
 	} {
-		err := table.compare(c.counted, io.Discard)
+		err := table.compare(c.counted, requestKinds(), io.Discard)
 		if (err != nil) != c.fails {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -50,10 +50,10 @@ func TestCompareInstructions(t *testing.T) {
 		}
 	}
 	high, low := counted(30000, 41500), counted(33000, 44100)
-	if err := table.compare(nearest(table, []Instructions{high, low}), io.Discard); err != nil {
+	if err := table.compare(nearest(table, []Instructions{high, low}, requestKinds()), requestKinds(), io.Discard); err != nil {
 		t.Errorf("a count that is right at the second attempt: %v", err)
 	}
-	if err := table.compare(nearest(table, []Instructions{high, high}), io.Discard); err == nil {
+	if err := table.compare(nearest(table, []Instructions{high, high}, requestKinds()), requestKinds(), io.Discard); err == nil {
 		t.Error("a count that is wrong at both attempts passes")
 	}
 	if got := medians([]Instructions{counted(30000, 1), counted(33000, 3), counted(31000, 2)}); got.ByHand != 31000 || got.Kinds["one host"] != 2 {
@@ -61,10 +61,10 @@ func TestCompareInstructions(t *testing.T) {
 	}
 	ewma := counted(30000, 40000)
 	ewma.Kinds["ewma"] *= 1.2
-	if err := table.compare(ewma, io.Discard); err == nil || !strings.Contains(err.Error(), "ewma") {
+	if err := table.compare(ewma, requestKinds(), io.Discard); err == nil || !strings.Contains(err.Error(), "ewma") {
 		t.Errorf("20 %% more of a kind with another base: %v", err)
 	}
-	if err := (Instructions{NGINX: table.NGINX, ByHand: 30000}).compare(table, io.Discard); err == nil {
+	if err := (Instructions{NGINX: table.NGINX, ByHand: 30000}).compare(table, requestKinds(), io.Discard); err == nil {
 		t.Error("a kind that is not in the table passes")
 	}
 }

@@ -65,7 +65,7 @@ func run(ctx context.Context, args []string) error {
 	only := flags.String("only", "", "measure only cpu, features, backends, handshake, propagation or cluster; without -short the results keep the rest")
 	headgate := flags.String("headgate", "bin/headgate", "program to measure")
 	against := flags.String("against", "", "another build of Headgate: compare the worker CPU of both and nothing else, and write no results")
-	instructions := flags.Bool("instructions", false, "count the instructions of requests of several kinds, compare them with bench/instructions.json, and do nothing else")
+	instructions := flags.Bool("instructions", false, "count the instructions of requests of several kinds, compare them with bench/instructions.json, and do nothing else; with -short, without those that differ by the backend")
 	attacked := flags.Bool("attacks", false, "measure what the attacks of docs/security.md cost others, with -only those of a finding, and with -against on another build first; write no results")
 	streams := flags.Bool("streams", false, "compare TCP and UDP services with NGINX's stream module, and do nothing else")
 	update := flags.Bool("update", false, "with -instructions: write the file instead")
@@ -84,7 +84,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	defer s.close()
 	if *instructions {
-		return instructionTask{table: "bench/instructions.json", update: *update, profiles: *profiles}.run(ctx, s)
+		return instructionTask{table: "bench/instructions.json", update: *update, profiles: *profiles, short: *short && !*update}.run(ctx, s)
 	}
 	n := sizeOf(*short)
 	if *rounds > 0 {
