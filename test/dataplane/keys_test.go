@@ -156,6 +156,7 @@ var elsewhere = map[string]string{
 	"balancing":        "TestKey: only many requests show an algorithm",
 	"ejection":         "TestOff and TestKeys: they are seen in many requests and in the state",
 	"health_check":     "TestSettingsChangeLive of internal/feature/healthcheck: they are seen in checks, not in answers",
+	"tcp_udp":          "TestProgram (checkStreamKeys), and TestIdle, TestDeadEndpoint and TestResponses of internal/stream: they are seen in TCP and UDP, not in answers",
 	"service_upstream": "TestServiceUpstream: it needs Services with addresses",
 }
 
@@ -167,6 +168,7 @@ var alone = map[string]string{
 
 	"global-allowed-fastcgi-params": "TestAllowedParameters of internal/feature/backendprotocol: it needs a FastCGI backend",
 	"grpc-buffer-size-kb":           "TestBuffer of internal/feature/backendprotocol: it needs a gRPC backend",
+	"strict-validate-path-type":     "TestGolden of internal/review: the admission webhook alone reads it",
 	"use-app-protocol":              "TestAppProtocol of internal/feature/backendprotocol: it needs a Service with an appProtocol",
 	"proxy-ssl-location-only":       "TestShared of internal/feature/backendprotocol: it needs certificates",
 }

@@ -43,8 +43,9 @@ func checkStreams(t *testing.T, binary string) {
 	})
 	talkOnce(t, ports.second, "now", "b now")
 	talk(t, old, "still", "a still")
+	p.checkStreamKeys(ports.second)
 	if n := p.reloads(); n != reloads {
-		t.Errorf("%s reloads after a change of ports, %s before", n, reloads)
+		t.Errorf("%s reloads after a change of ports and keys, %s before", n, reloads)
 	}
 
 	young := headgatetest.Dial(t, ports.second)
@@ -59,9 +60,19 @@ func checkStreams(t *testing.T, binary string) {
 	if !p.cmd.ProcessState.Success() {
 		t.Errorf("it left with %s", p.cmd.ProcessState)
 	}
-	if log := p.log.String(); strings.Count(log, "] TCP 200 ") < 4 || strings.Count(log, "] UDP 200 ") != 1 {
+	if log := p.log.String(); strings.Count(log, " TCP 200") < 4 || strings.Count(log, " UDP 200") != 1 {
 		t.Error("the access log lacks connections")
 	}
+}
+
+// checkStreamKeys changes a key while connections come to a port whose endpoint answers "b".
+func (p *program) checkStreamKeys(port uint16) {
+	p.t.Helper()
+	p.write("manifests/options.yaml", headgatetest.Config("log-format-stream: changed $protocol $status"), 0o644)
+	headgatetest.Eventually(p.t, "the log has another format", func() bool {
+		talkOnce(p.t, port, "x", "b x")
+		return strings.Contains(p.log.String(), "changed TCP 200")
+	})
 }
 
 func streamServices(ports streamPorts, a, b string) string {
