@@ -69,13 +69,10 @@ local counts, all_count = {}, 0
 --   changed    when it failed, or came back, last
 
 
--- newest is the backend that replaced another one in this worker.
+-- newest is the backend that replaced another one in this worker. All of a line share a table
+-- with it: links from each to the next would keep them all in memory for a request that lasts.
 local function newest(backend)
-    backend = backend.base or backend
-    while backend.successor do
-        backend = backend.successor
-    end
-    return backend
+    return (backend.base or backend).line.newest
 end
 
 
@@ -137,10 +134,11 @@ end
 --   before: the backend of that name that this worker had, nil if none
 function _M.adopt(backend, rule, before)
     backend.rule = rule or DEFAULT
+    backend.line = before and before.line or {}
+    backend.line.newest = backend
     if not before then
         return
     end
-    before.successor = backend
     local health = before.health
     if not health then
         return
@@ -213,7 +211,8 @@ local function eject(state, reason, why)
         state.due = now + math_min(time * (state.step + 1), time * LONGEST)
     end
     memory.count_ejection(reason, health.namespace)
-    log.err("endpoint ", state.endpoint, " of backend " .. health.backend.name, " is ejected: ", why)
+    log.err("namespace ", health.namespace, ": endpoint ", state.endpoint, " of backend ", health.backend.name,
+        " is ejected: ", why)
     refresh(health)
 end
 
@@ -295,7 +294,8 @@ end
 local function come_back(state, now)
     state.since, state.reason, state.due = nil, nil, nil
     state.back, state.changed = now, now
-    log.err("endpoint ", state.endpoint, " of backend " .. state.health.backend.name, " is no longer ejected")
+    log.err("namespace ", state.health.namespace, ": endpoint ", state.endpoint, " of backend ",
+        state.health.backend.name, " is no longer ejected")
     refresh(state.health)
 end
 
@@ -320,6 +320,26 @@ function _M.probed(state, err)
 end
 
 
+-- is_in_unit reports whether the backend's unit has the endpoint. The backend may have been
+-- decoded anew, because the cache was full, while requests still use the one of this state.
+local function is_in_unit(state)
+    local units = require "headgate.units"
+    local backend = units.backend(state.health.backend.name, memory.revision())
+    if not backend or backend.health == state.health then
+        return backend ~= nil and backend ~= false
+    end
+    if backend.health then
+        return false
+    end
+    for i = 1, backend.count do
+        if backend.endpoints[i] == state.endpoint then
+            return true
+        end
+    end
+    return false
+end
+
+
 -- check(state, now) does what is due, and forgets what is long ago.
 local function check(state, now)
     if state.since then
@@ -328,10 +348,9 @@ local function check(state, now)
             return
         end
         -- Only what is in the unit now may be asked.
-        local units = require "headgate.units"
-        local backend = units.backend(state.health.backend.name, memory.revision())
-        if not backend or backend.health ~= state.health then
-            return forget(state)
+        if not is_in_unit(state) then
+            forget(state)
+            return refresh(state.health)
         end
         if state.health.states[state.endpoint] ~= state then
             return

@@ -59,8 +59,14 @@ local function tick(premature)
         states[#states + 1] = state
     end
     for i = 1, #states do
-        if watched[states[i]] then
-            act(states[i], now)
+        local state = states[i]
+        if watched[state] then
+            -- What fails for one endpoint must not end the probes of all others.
+            local ok, err = pcall(act, state, now)
+            if not ok then
+                log.err("probe ", state.endpoint, ": ", err)
+                _M.unwatch(state)
+            end
         end
     end
     if next(watched) then
