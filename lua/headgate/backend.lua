@@ -82,12 +82,13 @@ function _M.compile(unit, name, before)
     backend.own_picker, backend.module = picker_of(unit.picker, backend, before)
     backend.picker = backend.own_picker
     backend.weight = backend.picker.weight
-    ejection.adopt(backend, unit.ejection, before)
-    retries.adopt(backend, unit.retry_share, before)
-    backend.reports = backend.picker.done ~= nil or backend.rule.failures ~= nil
     backend.turns = backend.module == round_robin and backend.picker or nil
     backend.slow_start = unit.slow_start
     slow_start(backend, before)
+    -- Last, since they change the backend before, which stays in use after an error.
+    ejection.adopt(backend, unit.ejection, before)
+    retries.adopt(backend, unit.retry_share, before)
+    backend.reports = backend.picker.done ~= nil or backend.rule.failures ~= nil
     return backend
 end
 
@@ -107,12 +108,13 @@ end
 -- next() -> address, port of the endpoint for a call of Headgate's own, by turns.
 -- There must be one.
 function methods.next(self)
-    local turns = self.turns
+    -- Not turns: requests of clients go by the backend's own picker.
+    local turns = self.turns or self.own_turns
     if not turns then
         turns = round_robin.new(nil, self)
-        self.turns = turns
+        self.own_turns = turns
     end
-    local index = turns:pick()
+    local index = turns:pick(nil, self.avoid)
     return self.addresses[index], self.ports[index]
 end
 
