@@ -62,17 +62,22 @@ func Of(list []*discoveryv1.EndpointSlice, port *corev1.ServicePort, near Nearby
 	return nil
 }
 
+// maxTerminating is how many terminating endpoints a backend has, or as many as others. Each
+// makes it dearer to find a key for a new session.
+const maxTerminating = 50
+
 // Terminating are the endpoints of a Service's port that are draining and allowed, in any
 // zone, sorted and without duplicates: those that are not among the ones that Of returned,
-// nil if it returned none.
+// at most maxTerminating or as many as those, and nil if it returned none.
 func Terminating(list []*discoveryv1.EndpointSlice, port *corev1.ServicePort, of []netip.AddrPort, allowed Allowed) []netip.AddrPort {
 	if len(of) == 0 {
 		return nil
 	}
-	return slices.DeleteFunc(collect(list, port, Draining, Nearby{}, allowed), func(a netip.AddrPort) bool {
+	others := slices.DeleteFunc(collect(list, port, Draining, Nearby{}, allowed), func(a netip.AddrPort) bool {
 		_, found := slices.BinarySearchFunc(of, a, netip.AddrPort.Compare)
 		return found
 	})
+	return others[:min(len(others), max(maxTerminating, len(of)))]
 }
 
 func collect(list []*discoveryv1.EndpointSlice, port *corev1.ServicePort, readiness Readiness, near Nearby, allowed Allowed) []netip.AddrPort {

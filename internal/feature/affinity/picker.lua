@@ -15,6 +15,7 @@ local _M = {}
 
 local clock = budget.clock
 local math_ceil = math.ceil
+local math_min = math.min
 local math_random = math.random
 local ngx_md5 = ngx.md5
 local ngx_var = ngx.var
@@ -32,6 +33,8 @@ local SPACE, SEMICOLON = 32, 59
 -- share of endpoints that are not terminating. If there is one such endpoint of three, all of
 -- them fail once in ten billion times.
 local ATTEMPTS = 60
+-- With any number of endpoints.
+local MAX_ATTEMPTS = 1000
 
 -- How often an endpoint is drawn that is not to be avoided, until the next one is taken.
 local DRAWS = 10
@@ -81,7 +84,7 @@ local function make(settings, backend, before)
     if not self.persistent then
         -- It is made here, where its time is charged to the backend's owner.
         self.ring = before and before.ring or ketama.new(endpoints)
-        self.attempts = math_ceil(ATTEMPTS * #endpoints / backend.count)
+        self.attempts = math_min(math_ceil(ATTEMPTS * #endpoints / backend.count), MAX_ATTEMPTS)
         self.weight = ketama.weight(endpoints)
         return setmetatable(self, meta)
     end
@@ -189,15 +192,24 @@ local function start(self, avoid)
         return index, self.keys[index]
     end
     local count, ring = self.backend.count, self.ring
-    local index, key
+    if avoid and avoid[free_place(count, avoid)] then
+        -- All are to be avoided.
+        avoid = nil
+    end
+    local index, key, used, used_key
     for _ = 1, self.attempts do
         key = string_format("%08x%08x", math_random(0, 0xffffffff), math_random(0, 0xffffffff))
         index = ring:find(key)
-        if index <= count and not (avoid and avoid[index]) then
-            return index, key
+        if index <= count then
+            if not (avoid and avoid[index]) then
+                return index, key
+            end
+            used, used_key = index, key
         end
     end
-    -- All are to be avoided.
+    if used then
+        return used, used_key
+    end
     return index <= count and index or free_place(count), key
 end
 
