@@ -88,7 +88,7 @@ function _M.balancer(policy, request)
     end
     if tries then
         if tries == 0 then
-            tries = math_min(request.backend.count, settings.max_tries)
+            tries = math_min(#request.backend.addresses, settings.max_tries)
         end
         request.max_tries = tries
     end
