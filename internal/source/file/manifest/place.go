@@ -20,7 +20,8 @@ func stepsTo(kind, field string) []step {
 	case field == "":
 		return nil
 	case kind == "ConfigMap":
-		return []step{{name: "data"}, {name: field}}
+		// Fields of the ConfigMap with the options are keys alone.
+		return []step{{name: "data"}, {name: strings.TrimPrefix(field, "data.")}}
 	case strings.Contains(field, "/"):
 		// No path has a slash; all annotations that are read have one.
 		return []step{{name: "metadata"}, {name: "annotations"}, {name: field}}
