@@ -89,7 +89,7 @@ func Groups() []Group {
 			{"Shared memory for certificates, at the start", "instance", text("internal/plan/dictionaries.go", `Certificates: ([^,}]+)\}`, bytes), "", "the same", ""},
 			{"Its use at which it is replaced", "instance", constant("internal/plan/dictionaries.go", "fullPercent", percent), "", "", ""},
 			{"Endpoints of a backend with `slow-start`", "backend", constant(slowStartLua, "MAX_ENDPOINTS", count), "", "endpoints that are added get their share at once", ""},
-			{"Terminating endpoints of a backend with sessions, or as many as it has others", "backend", constant("internal/build/endpoint/endpoint.go", "maxTerminating", count), "", "the sessions of the others begin anew", ""},
+			{"Terminating endpoints of a backend with sessions, or as many as it has others", "backend", constant("internal/build/endpoint/endpoint.go", "maxTerminating", count), "", "the sessions of the others begin again", ""},
 			{"Shared memory for the times of `slow-start`", "instance", text("internal/feature/balancing/balancing.go", `NewName\("hg_starts"\), Size: ([^}]+)\}`, bytes), "", "those of the backend that was not used for longest are dropped; new workers give its endpoints their share at once", ""},
 			{"A frame of units", "push", constant("internal/dataplane/frame.go", "MaxFrame", bytes), "", "sent in parts, so that no push blocks a worker for long", ""},
 		}},

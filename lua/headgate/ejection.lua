@@ -321,7 +321,7 @@ end
 
 
 -- is_in_unit reports whether the backend's unit has the endpoint. The backend may have been
--- decoded anew, because the cache was full, while requests still use the one of this state.
+-- decoded again, because the cache was full, while requests still use the one of this state.
 local function is_in_unit(state)
     local units = require "headgate.units"
     local backend = units.backend(state.health.backend.name, memory.revision())
