@@ -126,6 +126,33 @@ func TestHashGoesOnAtAFailure(t *testing.T) {
 	}
 }
 
+// A backend that Headgate itself asks, as a mirror, keeps its picker for clients.
+func TestMirrorsLeaveKeysAlone(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, 4, 1, "upstream-hash-by: $arg_k")
+	f.g.Apply(headgatetest.Service("app") + headgatetest.Endpoints("app", headgatetest.StartEcho(t, "app")) +
+		headgatetest.Ingress("copied", "copied.test", "/", "app", "mirror-target: http://fleet.default.svc.cluster.local/copy"))
+	f.ask(t, 1, 1, root)
+	f.reset()
+	f.g.Get("copied.test", "/").WantStatus(t, 200)
+	headgatetest.Eventually(t, "the copy came", func() bool {
+		total := 0
+		for _, n := range f.shares() {
+			total += n
+		}
+		return total > 0
+	})
+	// Shortcuts are learned again after a change of anything.
+	f.g.Apply(headgatetest.Service("other") + headgatetest.Endpoints("other", "127.0.0.1:1") + headgatetest.Ingress("other", "other.test", "/", "other"))
+	f.reset()
+	f.ask(t, 40, 1, func(int) string { return "/?k=1" })
+	for i, n := range f.shares() {
+		if n != 0 && n != 40 {
+			t.Errorf("endpoint %d got %d of 40 requests with one key", i, n)
+		}
+	}
+}
+
 // A key of a subset goes to as many endpoints as the subset has.
 func TestSubsets(t *testing.T) {
 	t.Parallel()
