@@ -72,7 +72,8 @@ local counts, all_count = {}, 0
 -- newest is the backend that replaced another one in this worker. All of a line share a table
 -- with it: links from each to the next would keep them all in memory for a request that lasts.
 local function newest(backend)
-    return (backend.base or backend).line.newest
+    backend = backend.base or backend
+    return backend.line and backend.line.newest or backend
 end
 
 
@@ -134,11 +135,12 @@ end
 --   before: the backend of that name that this worker had, nil if none
 function _M.adopt(backend, rule, before)
     backend.rule = rule or DEFAULT
-    backend.line = before and before.line or {}
-    backend.line.newest = backend
     if not before then
         return
     end
+    before.line = before.line or {}
+    before.line.newest = backend
+    backend.line = before.line
     local health = before.health
     if not health then
         return
