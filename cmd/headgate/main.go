@@ -9,8 +9,11 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/headgate/headgate/internal/linequeue"
 )
@@ -21,7 +24,7 @@ var version = "development"
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	command := newCommand()
+	command := newProgram(filepath.Base(os.Args[0]))
 	command.Version = version
 	err := command.ExecuteContext(ctx)
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
@@ -32,6 +35,15 @@ func main() {
 	status := report(last, err)
 	last.Flush(logTimeout)
 	os.Exit(status)
+}
+
+// newProgram returns the command of a program. There are links to Headgate with the names
+// of ingress-nginx's programs; every other name is that of the controller.
+func newProgram(name string) *cobra.Command {
+	switch name {
+	default: // headgate, nginx-ingress-controller
+		return newCommand()
+	}
 }
 
 // logTimeout is how long the end waits for a reader to take the last lines of the log.
