@@ -8,7 +8,7 @@ const (
 	hostLua      = "lua/headgate/host.lua"
 	unitsLua     = "lua/headgate/units.lua"
 	logLua       = "lua/headgate/log.lua"
-	ejectionLua  = "lua/headgate/ejection.lua"
+	healthLua    = "lua/headgate/health.lua"
 	probeLua     = "lua/headgate/probe.lua"
 	retriesLua   = "lua/headgate/retries.lua"
 	mirrorLua    = "internal/feature/mirror/mirror.lua"
@@ -118,8 +118,8 @@ func Groups() []Group {
 		}},
 		{"Failing endpoints", "Of backends with at least two endpoints.", []Limit{
 			{"Endpoints that are avoided, of a backend", "worker", constant("internal/model/balancing.go", "EjectionShare", percent), "ejection-max-share", "further ones get requests", ""},
-			{"Endpoints that a worker remembers to have failed", "worker", constant(ejectionLua, "STATES", count), "", "further ones get requests", ""},
-			{"Part of the free ones that a namespace can have: one of", "namespace and worker", constant(ejectionLua, "SHARE", count), "", "the same", ""},
+			{"Endpoints that a worker remembers to have failed", "worker", constant(healthLua, "STATES", count), "", "further ones get requests", ""},
+			{"Part of the free ones that a namespace can have: one of", "namespace and worker", constant(healthLua, "SHARE", count), "", "the same", ""},
 			{"Wait until the first probe", "endpoint and worker", constant(probeLua, "FIRST_WAIT", seconds), "", "", ""},
 			{"Longest wait until the next one", "endpoint and worker", constant(probeLua, "LONGEST_WAIT", seconds), "", "", ""},
 			{"Time of a probe", "probe", constant(probeLua, "CONNECT_TIMEOUT", seconds), "", "it has failed", ""},

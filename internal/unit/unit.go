@@ -223,7 +223,7 @@ type PackedRegex struct {
 	PackedName
 }
 
-// packedEjection is what lua/headgate/ejection.lua reads of a backend.
+// packedEjection is what lua/headgate/health.lua and ejection.lua read of a backend.
 type packedEjection struct {
 	Off      bool   `json:"off,omitempty"`
 	Share    int    `json:"share"`

@@ -2,6 +2,7 @@
 local ejection = require "headgate.ejection"
 local failure = require "headgate.failure"
 local features = require "headgate.features"
+local health = require "headgate.health"
 local retries = require "headgate.retries"
 local round_robin = require "headgate.picker.round_robin"
 
@@ -86,7 +87,7 @@ function _M.compile(unit, name, before)
     backend.slow_start = unit.slow_start
     slow_start(backend, before)
     -- Last, since they change the backend before, which stays in use after an error.
-    ejection.adopt(backend, unit.ejection, before)
+    health.adopt(backend, unit.ejection, before)
     retries.adopt(backend, unit.retry_share, before)
     backend.reports = backend.picker.done ~= nil or backend.rule.failures ~= nil
     return backend

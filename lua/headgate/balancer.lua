@@ -3,6 +3,7 @@ local balancer = require "ngx.balancer"
 local ejection = require "headgate.ejection"
 local failure = require "headgate.failure"
 local features = require "headgate.features"
+local list = require "headgate.list"
 local log = require "headgate.log"
 local requests = require "headgate.request"
 local retries = require "headgate.retries"
@@ -15,6 +16,7 @@ local _M = {}
 local set_current_peer = balancer.set_current_peer
 local set_more_tries = balancer.set_more_tries
 local type = type
+local union = list.union
 
 
 -- NGINX is granted one more try at a time.
@@ -32,31 +34,16 @@ local function begin(request)
 end
 
 
--- joined(a, b, count) -> a set of what is in one of two sets, nil if that are all endpoints.
--- An endpoint that is terminating is behind them; a may have one.
-local function joined(a, b, count)
-    local all, size = {}, 0
-    for i in pairs(a) do
-        all[i] = true
-    end
-    for i = 1, count do
-        if a[i] or b[i] then
-            all[i], size = true, size + 1
-        end
-    end
-    return size < count and all or nil
-end
-
-
 -- without(backend, tried) -> the set of the endpoints that a retry avoids: those that were
--- tried, and those that are failing or that the backend avoids, as long as that leaves one.
+-- tried, and those that are failing or that the backend avoids, as long as that leaves one. A
+-- terminating endpoint that was tried has an index behind theirs.
 local function without(backend, tried)
     local avoid = tried
     if backend.failing then
-        avoid = joined(avoid, backend.failing, backend.count) or avoid
+        avoid = union(avoid, backend.failing, backend.count) or avoid
     end
     if backend.avoid then
-        avoid = joined(avoid, backend.avoid, backend.count) or avoid
+        avoid = union(avoid, backend.avoid, backend.count) or avoid
     end
     return avoid
 end

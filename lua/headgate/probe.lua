@@ -49,6 +49,16 @@ function _M.wait(step)
 end
 
 
+-- drop ends an ejection that can't be checked. It would last forever otherwise.
+local function drop(state)
+    local ok, err = pcall(stop, state)
+    if not ok then
+        log.err("probe ", state.endpoint, ": ", err)
+        _M.unwatch(state)
+    end
+end
+
+
 local function tick(premature)
     ticking = false
     local act = premature and stop or check
@@ -65,7 +75,7 @@ local function tick(premature)
             local ok, err = pcall(act, state, now)
             if not ok then
                 log.err("probe ", state.endpoint, ": ", err)
-                _M.unwatch(state)
+                drop(state)
             end
         end
     end

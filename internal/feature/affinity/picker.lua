@@ -210,7 +210,7 @@ local function start(self, avoid)
     if used then
         return used, used_key
     end
-    return index <= count and index or free_place(count), key
+    return free_place(count), key
 end
 
 

@@ -6,6 +6,7 @@
 -- backend's endpoints are, and since when those are there that are new, stands in shared memory.
 -- A worker without a request while an endpoint was away does not notice that it is new.
 local cjson = require "cjson.safe"
+local list = require "headgate.list"
 
 local _M = {}
 
@@ -13,6 +14,7 @@ local math_max = math.max
 local math_random = math.random
 local ngx_now = ngx.now
 local setmetatable = setmetatable
+local union = list.union
 
 local starts = ngx.shared.hg_starts
 
@@ -55,18 +57,6 @@ local function since(backend, before, seconds, now)
         end
     end
     return new
-end
-
-
--- union(set, avoid, count) -> the set of both, nil if that is all
-local function union(set, avoid, count)
-    local both, found = {}, 0
-    for i = 1, count do
-        if set[i] or avoid[i] then
-            both[i], found = true, found + 1
-        end
-    end
-    return found < count and both or nil
 end
 
 
