@@ -75,6 +75,21 @@ func withTimeout(t *testing.T) context.Context {
 	return ctx
 }
 
+// received reads a stream to its end, and returns the bytes of the payloads.
+func received[M interface{ GetPayload() *grpc_testing.Payload }](s interface{ Recv() (M, error) }) (int, error) {
+	total := 0
+	for {
+		m, err := s.Recv()
+		if err == io.EOF {
+			return total, nil
+		}
+		if err != nil {
+			return total, err
+		}
+		total += len(m.GetPayload().GetBody())
+	}
+}
+
 // TestBothWays: both sides send at the same time, much more than any buffer holds.
 func TestBothWays(t *testing.T) {
 	t.Parallel()
@@ -90,16 +105,9 @@ func TestBothWays(t *testing.T) {
 			}
 			sent <- nil
 		}()
-		total := 0
-		for {
-			m, err := s.Recv()
-			if err == io.EOF {
-				break
-			}
-			if err != nil {
-				return err
-			}
-			total += len(m.Payload.Body)
+		total, err := received(s)
+		if err != nil {
+			return err
 		}
 		s.SetTrailer(metadata.Pairs("x-total", fmt.Sprint(total)))
 		return <-sent
@@ -120,16 +128,9 @@ func TestBothWays(t *testing.T) {
 			}
 			_ = s.CloseSend()
 		})
-		total := 0
-		for {
-			m, err := s.Recv()
-			if err == io.EOF {
-				break
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			total += len(m.Payload.Body)
+		total, err := received(s)
+		if err != nil {
+			t.Fatal(err)
 		}
 		if got := s.Trailer().Get("x-total"); total != messages*size || len(got) != 1 || got[0] != fmt.Sprint(total) {
 			t.Errorf("%d bytes came, and the backend got %v, want %d", total, got, messages*size)
@@ -167,16 +168,9 @@ func TestSlowReader(t *testing.T) {
 		if n := sent.Load(); n == messages {
 			t.Errorf("all %d messages were sent to a client that reads none", n)
 		}
-		got := 0
-		for {
-			m, err := s.Recv()
-			if err == io.EOF {
-				break
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			got += len(m.Payload.Body)
+		got, err := received(s)
+		if err != nil {
+			t.Fatal(err)
 		}
 		if got != messages*size {
 			t.Errorf("%d bytes, want %d", got, messages*size)

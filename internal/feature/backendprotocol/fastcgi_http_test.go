@@ -198,27 +198,10 @@ func TestBecomesFastCGI(t *testing.T) {
 	address, _ := startFastCGI(t, "a")
 	g := headgatetest.Start(t, headgatetest.Options{Timing: headgatetest.Hasty(), Manifests: headgatetest.Service("a") + headgatetest.Endpoints("a", headgatetest.StartEcho(t, "http")) +
 		headgatetest.Service("b") + headgatetest.Endpoints("b", address) + headgatetest.ConfigMap("own", "MY_PARAM: one") + ingress("web")})
-	stop, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		client := g.NewClient(false)
-		defer client.CloseIdleConnections()
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-			if r, err := g.Try(client, headgatetest.Request{Host: "web.test"}); err != nil || r.Status != 200 {
-				t.Errorf("a request was lost: %d, %v", r.Status, err)
-				return
-			}
-		}
-	}()
+	stop := loseNone(t, g)
 	g.ApplyReloading(headgatetest.Ingress("web", "web.test", "/", "b", "ssl-redirect: false", "backend-protocol: FCGI", "fastcgi-params-configmap: own"))
 	headgatetest.Eventually(t, "the backend is asked by FastCGI", func() bool { return g.Get("web.test", "/").Header.Get("X-Backend") == "a" })
-	close(stop)
-	<-done
+	stop()
 	if h := fcgiHears(t, g, headgatetest.Request{Host: "web.test"}); h.Env["MY_PARAM"] != "one" {
 		t.Errorf("%v", h.Env)
 	}

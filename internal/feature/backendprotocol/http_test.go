@@ -1,6 +1,7 @@
 package backendprotocol_test
 
 import (
+	"context"
 	"crypto/tls"
 	"encoding/json"
 	"io"
@@ -174,6 +175,26 @@ func TestShared(t *testing.T) {
 	}
 }
 
+// loseNone sends requests to web.test until stop is called. All must be answered 200.
+func loseNone(t *testing.T, g *headgatetest.Instance) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := sync.WaitGroup{}
+	done.Go(func() {
+		client := g.NewClient(false)
+		defer client.CloseIdleConnections()
+		for ctx.Err() == nil {
+			if r, err := g.Try(client, headgatetest.Request{Host: "web.test"}); err != nil || r.Status != 200 {
+				t.Errorf("a request was lost: %d, %v", r.Status, err)
+				return
+			}
+		}
+	})
+	return func() {
+		cancel()
+		done.Wait()
+	}
+}
+
 // TestRotation: another certificate, and another CA, take effect without a lost request.
 func TestRotation(t *testing.T) {
 	t.Parallel()
@@ -184,28 +205,12 @@ func TestRotation(t *testing.T) {
 	if got := hears(t, g, "http", "web.test", "/"); got.Client != "old" {
 		t.Errorf("%+v", got)
 	}
-	stop, done := make(chan struct{}), sync.WaitGroup{}
-	done.Go(func() {
-		client := g.NewClient(false)
-		defer client.CloseIdleConnections()
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-			if r, err := g.Try(client, headgatetest.Request{Host: "web.test"}); err != nil || r.Status != 200 {
-				t.Errorf("a request was lost: %d, %v", r.Status, err)
-				return
-			}
-		}
-	})
+	stop := loseNone(t, g)
 	g.ApplyReloading(secret("one", headgatetest.NewKeyPair(t, "new"), backend.Certificate))
 	headgatetest.Eventually(t, "the new certificate is shown", func() bool { return hears(t, g, "http", "web.test", "/").Client == "new" })
 	g.ApplyReloading(secret("one", headgatetest.NewKeyPair(t, "newest"), further.Certificate+backend.Certificate))
 	headgatetest.Eventually(t, "the newest certificate is shown", func() bool { return hears(t, g, "http", "web.test", "/").Client == "newest" })
-	close(stop)
-	done.Wait()
+	stop()
 	g.ApplyReloading(secret("one", headgatetest.NewKeyPair(t, "newest"), further.Certificate))
 	headgatetest.Eventually(t, "the CA counts", func() bool { return g.Get("web.test", "/").Status == 502 })
 }
