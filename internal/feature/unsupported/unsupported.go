@@ -129,29 +129,40 @@ func refuse(string) (string, error) { return "", feature.NotImplemented(refusal)
 
 // Feature denies routes with access control that is not supported.
 func Feature() feature.Feature {
+	var snippets []snippet
+	for _, s := range settings {
+		if d := s.Spec(); strings.HasSuffix(d.Annotation+d.Key, "-snippet") {
+			snippets = append(snippets, snippet{s, d})
+		}
+	}
 	return feature.Feature{
 		Name:     "unsupported",
 		Doc:      "Denies routes whose access control is not supported yet.",
 		Settings: settings,
-		Route:    route,
+		Route: func(v feature.Values, out *feature.RouteOut) {
+			for _, s := range snippets {
+				s.route(v, out)
+			}
+		},
 	}
 }
 
-// route denies routes with a snippet that may control access, and reports others.
-func route(v feature.Values, out *feature.RouteOut) {
-	for _, s := range settings {
-		d := s.Spec()
-		text, ok := d.Get(v).(string)
-		if !ok || text == "" || !strings.HasSuffix(d.Annotation+d.Key, "-snippet") {
-			continue
-		}
-		switch {
-		case d.Annotation != "" && !feature.AllowsSnippets(v):
-			out.Warn(s, finding.NotImplemented, "snippets are not supported yet, and the key allow-snippet-annotations does not allow them", "it has no effect")
-		case d.Annotation == modsecuritySnippet.Annotation && d.Key == "" || mayGuard(text, d.Key == "http-snippet"):
-			out.Deny(s, finding.NotImplemented, "snippets are not supported yet, and this one may control access")
-		default:
-			out.Warn(s, finding.NotImplemented, "snippets are not supported yet", "it has no effect")
-		}
+// A snippet is a setting whose text would be part of nginx.conf.
+type snippet struct {
+	setting feature.AnySetting
+	spec    feature.SettingSpec
+}
+
+// route denies a route if the snippet may control access, and reports it otherwise.
+func (s snippet) route(v feature.Values, out *feature.RouteOut) {
+	text, ok := s.spec.Get(v).(string)
+	switch {
+	case !ok || text == "":
+	case s.spec.Annotation != "" && !feature.AllowsSnippets(v):
+		out.Warn(s.setting, finding.NotImplemented, "snippets are not supported yet, and the key allow-snippet-annotations does not allow them", "it has no effect")
+	case s.spec.Annotation == modsecuritySnippet.Annotation && s.spec.Key == "" || mayGuard(text, s.spec.Key == "http-snippet"):
+		out.Deny(s.setting, finding.NotImplemented, "snippets are not supported yet, and this one may control access")
+	default:
+		out.Warn(s.setting, finding.NotImplemented, "snippets are not supported yet", "it has no effect")
 	}
 }
