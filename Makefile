@@ -9,7 +9,7 @@ HEALTHZ_PORT ?= 10254
 FUZZTIME     ?= 30s
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint fmt bench dev-cluster fuzz clean
+.PHONY: help build demo test lint fmt bench dev-cluster fuzz image image-lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,16 @@ dev-cluster: ## run Kubernetes with Headgate in it, until Ctrl-C (as root)
 
 fuzz: ## run every fuzz test for FUZZTIME
 	@scripts/fuzz $(FUZZTIME)
+
+image: ## build the container images for amd64 and arm64 as bin/image/headgate.tar (IMAGE_KEY: a private key that signs them)
+	@for arch in amd64 arm64; do \
+	    GOOS=linux GOARCH=$$arch CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/image/$$arch/headgate ./cmd/headgate || exit; \
+	done
+	go run ./scripts/image -headgate amd64=bin/image/amd64/headgate -headgate arm64=bin/image/arm64/headgate \
+	    -version=$(VERSION) -revision=$$(git rev-parse HEAD) -key='$(IMAGE_KEY)' -o bin/image/headgate.tar
+
+image-lock: ## pin the newest packages of Debian for the image
+	go run ./scripts/image -lock
 
 clean: ## remove built programs
 	rm -rf bin

@@ -1,0 +1,164 @@
+// Package image makes the container images of Headgate: without a daemon, the same bytes
+// from the same input, for any architecture.
+package image
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"debug/elf"
+	"fmt"
+	"io"
+	"path"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"pault.ag/go/debian/deb"
+
+	"github.com/headgate/headgate/internal/image/debian"
+	"github.com/headgate/headgate/internal/image/rootfs"
+)
+
+// Input is what an image is made of.
+type Input struct {
+	Lock   debian.Lock
+	Mirror debian.Mirror
+	// Headgate is the program.
+	Headgate []byte
+	// Version and Revision are those of the program, Source is where its code is.
+	Version, Revision, Source string
+}
+
+// A Root is the content of an image.
+type Root struct {
+	Base, Program *rootfs.Tree
+	Packages      []deb.Control
+}
+
+// Unpack makes the content of an image: a tree of Debian's packages, and one of Headgate's
+// own files.
+func Unpack(ctx context.Context, in Input) (Root, error) {
+	r := Root{Base: rootfs.New()}
+	for _, p := range in.Lock.Packages {
+		file, err := in.Mirror.Fetch(ctx, p, in.Lock.At)
+		if err != nil {
+			return Root{}, err
+		}
+		control, err := r.Base.AddPackage(file)
+		if err != nil {
+			return Root{}, err
+		}
+		r.Packages = append(r.Packages, control)
+	}
+	if err := r.Base.SetUp(in.Lock.Architecture); err != nil {
+		return Root{}, err
+	}
+	var err error
+	r.Program, err = program(in.Headgate)
+	return r, err
+}
+
+// Check checks that the programs and libraries are for a machine, and complete.
+func (r Root) Check(machine elf.Machine) error {
+	return rootfs.CheckPrograms(machine, r.Base, r.Program)
+}
+
+// program is the tree of Headgate, with the names of ingress-nginx's programs.
+func program(headgate []byte) (*rootfs.Tree, error) {
+	t := rootfs.New()
+	if err := t.Add("usr/bin/headgate", rootfs.File{Kind: tar.TypeReg, Mode: 0o755, Content: headgate}); err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"headgate", "nginx-ingress-controller", "dbg", "wait-shutdown", "kube-webhook-certgen"} {
+		if err := t.Add(name, rootfs.File{Kind: tar.TypeSymlink, Mode: 0o777, Target: path.Join("/usr/bin", "headgate")}); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// Layers packs the content.
+func (r Root) Layers(at time.Time) (layers []v1.Layer, err error) {
+	for _, tree := range []*rootfs.Tree{r.Base, r.Program} {
+		layer, err := pack(tree, at)
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, layer)
+	}
+	return layers, nil
+}
+
+func pack(t *rootfs.Tree, at time.Time) (v1.Layer, error) {
+	var packed bytes.Buffer
+	zip := gzip.NewWriter(&packed)
+	if err := t.Tar(zip, at); err != nil {
+		return nil, fmt.Errorf("pack a layer: %w", err)
+	}
+	if err := zip.Close(); err != nil {
+		return nil, fmt.Errorf("pack a layer: %w", err)
+	}
+	return tarball.LayerFromOpener(func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(packed.Bytes())), nil
+	}, tarball.WithMediaType(types.OCILayer))
+}
+
+// A Kind is an image with a program of its own. All have the same layers.
+type Kind struct {
+	Name, Title string
+	User        string
+	Entrypoint  []string
+	Command     []string
+}
+
+// Kinds are the images: the controller, and the program that makes the certificate of the
+// admission webhook, which ingress-nginx has in an image of its own.
+func Kinds() []Kind {
+	return []Kind{
+		{
+			Name: "headgate", Title: "Headgate", User: fmt.Sprint(rootfs.User),
+			Entrypoint: []string{"/usr/bin/dumb-init", "--"}, Command: []string{"/nginx-ingress-controller"},
+		},
+		{Name: "headgate-certgen", Title: "Headgate's kube-webhook-certgen", User: "65532", Entrypoint: []string{"/kube-webhook-certgen"}},
+	}
+}
+
+// Make makes the image of a kind out of layers.
+func Make(k Kind, in Input, layers []v1.Layer) (v1.Image, error) {
+	image := mutate.MediaType(mutate.ConfigMediaType(empty.Image, types.OCIConfigJSON), types.OCIManifestSchema1)
+	image, err := mutate.AppendLayers(image, layers...)
+	if err != nil {
+		return nil, fmt.Errorf("add layers: %w", err)
+	}
+	file, err := image.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	file = file.DeepCopy()
+	file.Architecture, file.OS, file.Created = in.Lock.Architecture, "linux", v1.Time{Time: in.Lock.At}
+	file.Config = v1.Config{
+		User: k.User, WorkingDir: "/etc/nginx", Entrypoint: k.Entrypoint, Cmd: k.Command, StopSignal: "SIGTERM",
+		Env: []string{
+			"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+			// The directory that NGINX runs in is below it.
+			"XDG_RUNTIME_DIR=/run",
+		},
+		Labels: map[string]string{
+			"org.opencontainers.image.title":    k.Title,
+			"org.opencontainers.image.version":  in.Version,
+			"org.opencontainers.image.revision": in.Revision,
+			"org.opencontainers.image.source":   in.Source,
+			"org.opencontainers.image.licenses": "Apache-2.0",
+			"org.opencontainers.image.created":  in.Lock.At.UTC().Format(time.RFC3339),
+		},
+	}
+	if image, err = mutate.ConfigFile(image, file); err != nil {
+		return nil, fmt.Errorf("configure the image: %w", err)
+	}
+	return image, nil
+}
