@@ -29,7 +29,7 @@ var knows = []struct {
 	{"internal/finding", nil, "a finding is text about an object: let the caller fill it in"},
 	{"internal/tracker", []string{"internal/finding"}, "it keeps the findings of any owner: what they are about does not matter"},
 	{"internal/expiry", []string{"internal/finding", "internal/tracker", "internal/model"}, "it follows the certificates that it gets: the controller knows which names show them and why"},
-	{"internal/adminapi", []string{"internal/explain", "internal/finding"}, "it shows the results of functions that it gets, and only reads"},
+	{"internal/adminapi", []string{"internal/explain", "internal/finding", "internal/unit"}, "it shows the results of functions that it gets, and only reads"},
 	{"internal/model", nil, "the model is plain data: what makes it or reads it goes elsewhere"},
 	{"internal/resource", nil, "a declaration holds numbers and names: what they are for is known by the feature"},
 	{"internal/directive", []string{"internal/model"}, "a directive is declared as numbers and words: what it means is known by the feature"},

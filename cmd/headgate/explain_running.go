@@ -43,6 +43,12 @@ func (a answerer) explain(ctx context.Context, q explain.Query) (explain.Explana
 	return explanation, nil
 }
 
+// units lists the names of the units of a kind that NGINX has.
+func (a answerer) units(ctx context.Context, kind unit.Kind) (names []string, err error) {
+	err = a.inspect(ctx, func(now controller.Snapshot) { names = now.AppliedNames(kind) })
+	return names, err
+}
+
 // holdings queries the units in NGINX's workers.
 func (a answerer) holdings(ctx context.Context, units []explain.Unit) *explain.DataPlane {
 	names := make([]unit.Key, len(units))

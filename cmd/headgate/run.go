@@ -100,7 +100,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	asked := answerer{inspect: c.Inspect, socket: dir.Socket(), settings: explain.Settings{
 		Features: all.Features(), Files: from.files, HealthPath: env.HealthPath.String(), HTTPSPort: uint16(env.HTTPSPort),
 	}}
-	stopAPI, err := adminapi.Start(dir.ControllerSocket(), findings.All, asked.explain, log)
+	stopAPI, err := adminapi.Start(dir.ControllerSocket(), adminapi.Answers{Findings: findings.All, Explain: asked.explain, Units: asked.units}, log)
 	if err != nil {
 		return err
 	}

@@ -11,10 +11,12 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/headgate/headgate/internal/finding"
@@ -24,11 +26,18 @@ import (
 // response.
 const timeout = 30 * time.Second
 
+// Answers are what the API shows.
+type Answers struct {
+	// Findings returns the current findings, sorted.
+	Findings func() []finding.Finding
+	Explain  Explain
+	Units    Units
+}
+
 // Start creates the socket, replaces one that an earlier controller left, and
 // serves until stop is called, which removes the socket. The permissions of its
-// directory decide which users may connect. findings returns the current findings,
-// sorted; explain explains a request.
-func Start(socket string, findings func() []finding.Finding, explain Explain, log *slog.Logger) (stop func(), err error) {
+// directory decide which users may connect.
+func Start(socket string, answers Answers, log *slog.Logger) (stop func(), err error) {
 	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("remove the old socket of the controller's API: %w", err)
 	}
@@ -37,7 +46,7 @@ func Start(socket string, findings func() []finding.Finding, explain Explain, lo
 		return nil, fmt.Errorf("listen for the controller's API: %w", err)
 	}
 	server := &http.Server{
-		Handler:      handler(findings, explain),
+		Handler:      handler(answers),
 		ReadTimeout:  timeout,
 		WriteTimeout: timeout,
 		ErrorLog:     slog.NewLogLogger(log.Handler(), slog.LevelWarn),
@@ -56,18 +65,22 @@ func Start(socket string, findings func() []finding.Finding, explain Explain, lo
 	}, nil
 }
 
-func handler(findings func() []finding.Finding, explain Explain) http.Handler {
+func handler(from Answers) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/findings", func(w http.ResponseWriter, r *http.Request) { showFindings(w, r, findings) })
-	mux.HandleFunc("GET /v1/explain", func(w http.ResponseWriter, r *http.Request) { showExplanation(w, r, explain) })
-	for _, path := range []string{"/v1/findings", "/v1/explain"} {
+	calls := map[string]http.HandlerFunc{
+		"/v1/findings": func(w http.ResponseWriter, r *http.Request) { showFindings(w, r, from.Findings) },
+		"/v1/explain":  func(w http.ResponseWriter, r *http.Request) { showExplanation(w, r, from.Explain) },
+		"/v1/units":    func(w http.ResponseWriter, r *http.Request) { showUnits(w, r, from.Units) },
+	}
+	for path, call := range calls {
+		mux.HandleFunc("GET "+path, call)
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Allow", "GET, HEAD")
 			refuse(w, http.StatusMethodNotAllowed, "method must be GET: the API is read-only")
 		})
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		refuse(w, http.StatusNotFound, "unknown path: must be /v1/findings or /v1/explain")
+		refuse(w, http.StatusNotFound, "unknown path: must be "+strings.Join(slices.Sorted(maps.Keys(calls)), ", "))
 	})
 	return mux
 }

@@ -26,7 +26,7 @@ var (
 
 func serve(t *testing.T, socket string, findings ...finding.Finding) {
 	t.Helper()
-	stop, err := Start(socket, func() []finding.Finding { return findings }, nil, slog.New(slog.DiscardHandler))
+	stop, err := Start(socket, Answers{Findings: func() []finding.Finding { return findings }}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestOldSocket(t *testing.T) {
 // TestStopAtOnce: a server that is stopped before it serves removes its socket too.
 func TestStopAtOnce(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
-	stop, err := Start(socket, nil, nil, slog.New(slog.DiscardHandler))
+	stop, err := Start(socket, Answers{}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

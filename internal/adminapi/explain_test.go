@@ -18,7 +18,7 @@ import (
 func TestExplain(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	var asked explain.Query
-	stop, err := Start(socket, nil, func(ctx context.Context, q explain.Query) (explain.Explanation, error) {
+	stop, err := Start(socket, Answers{Explain: func(ctx context.Context, q explain.Query) (explain.Explanation, error) {
 		asked = q
 		switch q.URL {
 		case "wrong":
@@ -28,7 +28,7 @@ func TestExplain(t *testing.T) {
 			return explain.Explanation{}, errors.New("wait for the controller")
 		}
 		return explain.Explanation{Request: explain.Request{URL: q.URL}}, nil
-	}, slog.New(slog.DiscardHandler))
+	}}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

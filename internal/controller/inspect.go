@@ -8,6 +8,7 @@ import (
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/store"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // A Snapshot is what has been taken and built so far. It must not be changed.
@@ -17,6 +18,8 @@ type Snapshot struct {
 	// BoundProfiles replaces the profiles of a host by those that are served.
 	BoundProfiles func(*model.Host) []finding.Finding
 	Findings      []finding.Finding
+	// AppliedNames are the names of the units of a kind that NGINX has, sorted.
+	AppliedNames func(unit.Kind) []string
 }
 
 // Inspect calls look between two changes, while the Snapshot does not change.
@@ -31,7 +34,7 @@ func (c *Controller) Inspect(ctx context.Context, look func(Snapshot)) error {
 			c.desired.SubstituteHost(h)
 			return findings
 		}
-		look(Snapshot{c.store, c.builder, bound, c.settings.Tracker.All()})
+		look(Snapshot{c.store, c.builder, bound, c.settings.Tracker.All(), c.desired.AppliedNames})
 	}
 	select {
 	case c.calls <- call:

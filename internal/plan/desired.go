@@ -452,6 +452,18 @@ func (d *Desired) Applied(changes []unit.Change) {
 	}
 }
 
+// AppliedNames are the names of the units of a kind that the data plane has, sorted.
+func (d *Desired) AppliedNames(kind unit.Kind) []string {
+	names := []string{}
+	for key := range d.applied {
+		if key.Kind == kind {
+			names = append(names, key.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // wantedProfiles are those that are always there, and those of all hosts.
 func (d *Desired) wantedProfiles() map[model.Profile]struct{} {
 	set := map[model.Profile]struct{}{}
