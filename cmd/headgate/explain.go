@@ -32,6 +32,8 @@ type explainOptions struct {
 	// defaults lists settings with default values too.
 	defaults bool
 	timeout  time.Duration
+	// findRunning: no flag says which controller is queried.
+	findRunning bool
 }
 
 func newExplainCommand() *cobra.Command {
@@ -49,6 +51,8 @@ func newExplainCommand() *cobra.Command {
 			if len(o.cookies) > 0 {
 				o.query.Headers = append(o.query.Headers, "Cookie: "+strings.Join(o.cookies, "; "))
 			}
+			f := command.Flags()
+			o.findRunning = !f.Changed("run-dir") && !f.Changed("http-port") && !f.Changed("https-port")
 			return o.run(command.Context(), command.OutOrStdout())
 		},
 	}
@@ -63,7 +67,7 @@ func newExplainCommand() *cobra.Command {
 	f.StringVarP(&o.format, "output", "o", "text", "output format: text or json")
 	f.BoolVar(&o.defaults, "defaults", false, "list settings with default values too (json always has them)")
 	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "time limit for a cluster or the controller")
-	f.StringVar(&o.runDir, "run-dir", "", "the controller's run directory (default: the one of the controller with these ports)")
+	f.StringVar(&o.runDir, "run-dir", "", "the controller's run directory (default: that of the only controller of this user, or of the one with these ports)")
 	f.Uint16Var(&o.httpPort, "http-port", 80, "the controller's port for http")
 	f.Uint16Var(&o.httpsPort, "https-port", 443, "the controller's port for https")
 	f.StringVar(&o.healthCheckPath, "health-check-path", "/healthz", "path of the health check")
@@ -101,7 +105,17 @@ func (o explainOptions) explain(ctx context.Context) (explain.Explanation, error
 	case cluster:
 		return o.explainCluster(ctx)
 	}
-	return askController(ctx, filepath.Join(o.runDirectory(), "sock", "controller.sock"), o.query)
+	dir := o.runDirectory()
+	if o.findRunning {
+		found, err := debugOptions{}.directory()
+		switch {
+		case err == nil:
+			dir = found
+		case !errors.Is(err, errNoController):
+			return explain.Explanation{}, err
+		}
+	}
+	return explainRunning(ctx, controllerSocket(dir), o.query)
 }
 
 func (o explainOptions) explainFile() (explain.Explanation, error) {

@@ -70,7 +70,7 @@ func newCommand() *cobra.Command {
 	}
 	o.addFlags(command.Flags())
 	command.CompletionOptions.DisableDefaultCmd = true
-	command.AddCommand(newLintCommand(), newExplainCommand(), newRBACCommand())
+	command.AddCommand(newLintCommand(), newExplainCommand(), newRBACCommand(), newDebugCommand())
 	return command
 }
 

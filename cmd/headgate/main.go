@@ -41,6 +41,8 @@ func main() {
 // of ingress-nginx's programs; every other name is that of the controller.
 func newProgram(name string) *cobra.Command {
 	switch name {
+	case "dbg":
+		return newDebugCommand()
 	default: // headgate, nginx-ingress-controller
 		return newCommand()
 	}

@@ -120,9 +120,9 @@ type Holder struct {
 	PID        int `json:"pid"`
 	Generation int `json:"generation"`
 	// Holds is the version that the worker has decoded, or empty.
-	Holds string `json:"holds"`
+	Holds string `json:"holds,omitempty"`
 	// Error is why it can't decode the newest version that it tried.
-	Error string `json:"error"`
+	Error string `json:"error,omitempty"`
 }
 
 // State returns the state of any worker.

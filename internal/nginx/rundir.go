@@ -291,7 +291,7 @@ func (d *RunDir) Socket() string { return filepath.Join(d.path, "sock", "api.soc
 // ControllerSocket is the socket of the controller's API, without NGINX. Its name is
 // the longest of all sockets.
 func (d *RunDir) ControllerSocket() string {
-	return filepath.Join(d.path, "sock", "controller.sock")
+	return filepath.Join(d.path, controllerSocket)
 }
 
 // Worker is the user for the directive of the same name.

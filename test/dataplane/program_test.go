@@ -51,6 +51,7 @@ func TestProgram(t *testing.T) {
 	t.Run("second signal", func(t *testing.T) { checkSecondSignal(t, binary) })
 	t.Run("certificates", func(t *testing.T) { checkCertificates(t, binary) })
 	t.Run("findings", func(t *testing.T) { checkFindings(t, binary) })
+	t.Run("dbg", func(t *testing.T) { checkDebug(t, binary) })
 	t.Run("TCP and UDP services", func(t *testing.T) { checkStreams(t, binary) })
 }
 

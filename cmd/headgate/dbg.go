@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+
+	"github.com/spf13/cobra"
+)
+
+// debugOptions are the flags of dbg.
+type debugOptions struct{ runDir string }
+
+// newDebugCommand is dbg, by itself or as a command of headgate. Its commands up to
+// general are those of ingress-nginx's dbg.
+func newDebugCommand() *cobra.Command {
+	var o debugOptions
+	command := group("dbg", "Show what the running controller and NGINX have",
+		"Dbg shows what the running controller and NGINX have. It queries the controller of this user in this pod, or on this\n"+
+			"machine, and finds it by itself if there is only one. backends, certs, conf and general have the arguments and the\n"+
+			"form of output of ingress-nginx's dbg. Private keys are never shown.")
+	command.SilenceUsage, command.SilenceErrors = true, true
+	command.CompletionOptions.DisableDefaultCmd = true
+	f := command.PersistentFlags()
+	f.StringVar(&o.runDir, "run-dir", "", "the controller's run directory (default: that of the only controller of this user)")
+	f.Int("status-port", 10246, "accepted as in ingress-nginx, without effect: Headgate has unix sockets instead of this port")
+
+	backends := group("backends", "Show backends, in the form of ingress-nginx", "")
+	backends.AddCommand(
+		o.command("all", "Print all backends as JSON", 0, running.printBackends),
+		o.command("list", "List the names of all backends", 0, running.listBackends),
+		o.command("get NAME", "Print a backend as JSON, by its name or by NAMESPACE/SERVICE/PORT", 1, running.printBackend),
+	)
+	certs := group("certs", "Show certificates", "")
+	certs.AddCommand(o.command("get HOST", "Print the certificate chain that is served for a server name, in PEM, without the key", 1, running.printCertificate))
+	hosts := o.command("hosts", "List the hosts, or show one", 0, running.listHosts)
+	hosts.AddCommand(
+		o.command("list", "List the names of all hosts", 0, running.listHosts),
+		o.command("get NAME", "Print a host as NGINX has it, as JSON", 1, running.printHost),
+	)
+	command.AddCommand(
+		backends, certs, hosts,
+		o.command("conf", "Print nginx.conf", 0, running.printConf),
+		o.command("general", "Print the settings of all hosts as JSON", 0, running.printGlobals),
+		o.command("routes HOST", "List the routes of a host, with what they do", 1, running.listRoutes),
+		o.command("profiles", "List the combinations of static settings in use", 0, running.listProfiles),
+		o.findings(),
+		newExplainCommand(),
+	)
+	return command
+}
+
+func (o *debugOptions) findings() *cobra.Command {
+	var format string
+	command := o.command("findings", "List all findings", 0, func(r running, ctx context.Context, out *bytes.Buffer, _ string) error {
+		return r.listFindings(ctx, out, format)
+	})
+	command.Flags().StringVarP(&format, "output", "o", "text", "output format: text or json")
+	return command
+}
+
+// group is a command that only has commands.
+func group(name, short, long string) *cobra.Command {
+	return &cobra.Command{
+		Use: name, Short: short, Long: long, Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
+	}
+}
+
+// command is a command that shows something of the running controller.
+func (o *debugOptions) command(use, short string, args int, show func(running, context.Context, *bytes.Buffer, string) error) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Args: cobra.ExactArgs(args),
+		RunE: func(command *cobra.Command, args []string) error {
+			dir, err := o.directory()
+			if err != nil {
+				return err
+			}
+			r := newRunning(dir, command.ErrOrStderr())
+			defer r.dataPlane.CloseIdle()
+			var out bytes.Buffer
+			if err := show(r, command.Context(), &out, strings.Join(args, "")); err != nil {
+				return err
+			}
+			_, err = io.WriteString(command.OutOrStdout(), printable(out.String()))
+			return err
+		},
+	}
+}
+
+// printable replaces what a terminal would take for commands: paths and annotations are the
+// text of tenants.
+func printable(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case unicode.IsPrint(r) || r == '\n' || r == '\t':
+			b.WriteRune(r)
+		default:
+			for _, u := range utf16.Encode([]rune{r}) {
+				fmt.Fprintf(&b, `\u%04x`, u)
+			}
+		}
+	}
+	return b.String()
+}
+
+// writeJSON writes a value in the form of ingress-nginx's dbg.
+func writeJSON(out io.Writer, value any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"unicode"
+)
+
+func TestOnly(t *testing.T) {
+	for want, dirs := range map[string][]string{
+		"no controller of this user runs here":                           {},
+		"2 controllers run here: set --run-dir to one of /run/a, /run/b": {"/run/a", "/run/b"},
+	} {
+		if _, err := only(dirs); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v", dirs, err)
+		}
+	}
+	if dir, err := only([]string{"/run/a"}); dir != "/run/a" || err != nil {
+		t.Errorf("%s %v", dir, err)
+	}
+}
+
+// TestDifference: the directives of a profile that the default location lacks.
+func TestDifference(t *testing.T) {
+	settings := locations(`
+        location / {
+            proxy_buffering off;
+            header_filter_by_lua_block { require("x").run(); }
+            proxy_pass http://b;
+        }
+
+        location @p_01 {
+            log_by_lua_block { require("x").run() };
+            proxy_buffering on;
+            proxy_pass http://b;
+        }
+
+        location @p_02 {
+            proxy_buffering off;
+            proxy_pass http://b;
+        }
+
+        location / {
+            return 404;
+        }
+`)
+	for profile, want := range map[string]string{"p_01": "proxy_buffering on;", "p_02": "-", "p_03": "not in nginx.conf"} {
+		if got := difference(settings, profile); got != want {
+			t.Errorf("%s: got %s, want %s", profile, got, want)
+		}
+	}
+	if got := profile("p_0123abcdef45_access_filter_http"); got != "p_0123abcdef45" {
+		t.Error(got)
+	}
+}
+
+// FuzzPrintable: nothing of a tenant's text reaches the terminal as a command, and the
+// text stays JSON where it was.
+func FuzzPrintable(f *testing.F) {
+	f.Add("a\x1b[2Jb\u009bc\xff\U000e0001ä\n\t")
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, r := range printable(text) {
+			if !unicode.IsPrint(r) && r != '\n' && r != '\t' {
+				t.Errorf("%q has %q", printable(text), r)
+			}
+		}
+	})
+}
+
+func TestPrintable(t *testing.T) {
+	if got, want := printable("a\x1b\u009b\U000e0001ä\n"), `a\u001b\u009b\udb40\udc01ä`+"\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestDebugWithoutController: the error says what to do.
+func TestDebugWithoutController(t *testing.T) {
+	for _, line := range []string{"backends all", "hosts", "findings", "certs get a.test", "conf", "general", "routes a.test"} {
+		command := newProgram("dbg")
+		command.SetArgs(append([]string{"--run-dir", t.TempDir()}, strings.Fields(line)...))
+		if err := command.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "no such file") && !strings.Contains(err.Error(), "no controller listens on") {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+}
