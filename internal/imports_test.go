@@ -42,6 +42,7 @@ var knows = []struct {
 	{"internal/docgen", []string{"internal/feature"}, "the reference is written from what features declare: which there are is handed in"},
 	{"internal/manual", nil, "the reference of a program is written from its commands: which there are is handed in"},
 	{"internal/backendview", []string{"internal/unit"}, "it shows packed units in another form: how they are read is for dbg"},
+	{"internal/plaintext", nil, "it makes any text safe to print: what prints it is outside"},
 	{"internal/limit", nil, "it says where in the code numbers stand, and reads them there"},
 	{"internal/ingressnginx", nil, "it is a list of names: what Headgate does with them is for build"},
 	{"internal/pcre", nil, "it is a layer over a library: what patterns are for is known by who compiles them"},

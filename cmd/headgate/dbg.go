@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"strings"
-	"unicode"
-	"unicode/utf16"
 
 	"github.com/spf13/cobra"
+
+	"github.com/headgate/headgate/internal/plaintext"
 )
 
 // debugOptions are the flags of dbg.
@@ -87,27 +86,10 @@ func (o *debugOptions) command(use, short string, args int, show func(running, c
 			if err := show(r, command.Context(), &out, strings.Join(args, "")); err != nil {
 				return err
 			}
-			_, err = io.WriteString(command.OutOrStdout(), printable(out.String()))
+			_, err = io.WriteString(command.OutOrStdout(), plaintext.Of(out.String()))
 			return err
 		},
 	}
-}
-
-// printable replaces what a terminal would take for commands: paths and annotations are the
-// text of tenants.
-func printable(text string) string {
-	var b strings.Builder
-	for _, r := range text {
-		switch {
-		case unicode.IsPrint(r) || r == '\n' || r == '\t':
-			b.WriteRune(r)
-		default:
-			for _, u := range utf16.Encode([]rune{r}) {
-				fmt.Fprintf(&b, `\u%04x`, u)
-			}
-		}
-	}
-	return b.String()
 }
 
 // writeJSON writes a value in the form of ingress-nginx's dbg.

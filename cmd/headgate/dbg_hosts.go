@@ -17,6 +17,7 @@ import (
 	"github.com/headgate/headgate/internal/explain"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/plaintext"
 	"github.com/headgate/headgate/internal/unit"
 )
 
@@ -149,7 +150,7 @@ func (r running) printCertificate(ctx context.Context, out *bytes.Buffer, name s
 		return fmt.Errorf("decode the certificate of %s: %w", name, err)
 	}
 	out.WriteString(certificate.Chain)
-	fmt.Fprintf(r.notes, "%s. Its private key is not shown.\n", printable(about))
+	fmt.Fprintf(r.notes, "%s. Its private key is not shown.\n", plaintext.Of(about))
 	return nil
 }
 

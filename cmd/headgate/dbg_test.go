@@ -3,7 +3,6 @@ package main
 import (
 	"strings"
 	"testing"
-	"unicode"
 )
 
 func TestOnly(t *testing.T) {
@@ -51,25 +50,6 @@ func TestDifference(t *testing.T) {
 	}
 	if got := profile("p_0123abcdef45_access_filter_http"); got != "p_0123abcdef45" {
 		t.Error(got)
-	}
-}
-
-// FuzzPrintable: nothing of a tenant's text reaches the terminal as a command, and the
-// text stays JSON where it was.
-func FuzzPrintable(f *testing.F) {
-	f.Add("a\x1b[2Jb\u009bc\xff\U000e0001ä\n\t")
-	f.Fuzz(func(t *testing.T, text string) {
-		for _, r := range printable(text) {
-			if !unicode.IsPrint(r) && r != '\n' && r != '\t' {
-				t.Errorf("%q has %q", printable(text), r)
-			}
-		}
-	})
-}
-
-func TestPrintable(t *testing.T) {
-	if got, want := printable("a\x1b\u009b\U000e0001ä\n"), `a\u001b\u009b\udb40\udc01ä`+"\n"; got != want {
-		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

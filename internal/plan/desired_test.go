@@ -419,6 +419,22 @@ func TestHalfAPush(t *testing.T) {
 	b.push(0)
 }
 
+// TestAppliedNames: only units that were pushed, of one kind.
+func TestAppliedNames(t *testing.T) {
+	b := newBench(t)
+	for _, key := range []string{"ns/b/80", "ns/a/80"} {
+		b.Set(unit.Of(model.Backend{Key: key}))
+	}
+	if got := b.AppliedNames(unit.Backend); len(got) != 0 {
+		t.Errorf("%q before the push", got)
+	}
+	changes, _ := b.Delta(b.static)
+	b.Applied(changes)
+	if got, want := b.AppliedNames(unit.Backend), []string{"ns/a/80", "ns/b/80"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestDictionariesGrow(t *testing.T) {
 	t.Parallel()
 	d := plan.Dictionaries{Number: 3, Units: 100, Versions: 100, Certificates: 100, Previous: &plan.Dictionaries{Number: 2}}
