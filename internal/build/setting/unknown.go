@@ -11,6 +11,7 @@ import (
 	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/ingressnginx"
+	"github.com/headgate/headgate/internal/nearest"
 )
 
 // maxSuggestions is how many names of an Ingress are compared with those that
@@ -41,7 +42,7 @@ func (r *Reader) UnknownAnnotations(ing *networkingv1.Ingress) []finding.Finding
 			code, message = finding.NotImplemented, "Headgate does not implement this annotation of ingress-nginx"
 		case suggestions < maxSuggestions:
 			suggestions++
-			if near := r.nearest(name); near != "" {
+			if near := nearest.Name(name, r.names); near != "" {
 				message += fmt.Sprintf(" (did you mean %q?)", near)
 			}
 		}
@@ -70,47 +71,4 @@ func (r *Reader) oldPrefix(ing *networkingv1.Ingress, whole string) (finding.Fin
 		Message: fmt.Sprintf("the prefix must be %s (--annotations-prefix): use %s", r.prefix, ours),
 		Effect:  "it has no effect",
 	}, true
-}
-
-// nearest is the known annotation that a misspelt name is most like, empty if it
-// is like none.
-func (r *Reader) nearest(name string) string {
-	const maxLength = 64
-	if len(name) > maxLength {
-		return ""
-	}
-	best, least := "", 1+min(3, len(name)/3)
-	for _, candidate := range r.names {
-		if d := editDistance(name, candidate, least); d < least {
-			best, least = candidate, d
-		}
-	}
-	return best
-}
-
-// editDistance is how many bytes have to be added, left out, changed or swapped
-// with the next one to make one text of the other, or limit if that is less.
-func editDistance(a, b string, limit int) int {
-	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
-		return limit
-	}
-	last, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		next[0] = i
-		for j := 1; j <= len(b); j++ {
-			change := 1
-			if a[i-1] == b[j-1] {
-				change = 0
-			}
-			next[j] = min(next[j-1]+1, row[j]+1, row[j-1]+change)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				next[j] = min(next[j], last[j-2]+1)
-			}
-		}
-		last, row, next = row, next, last
-	}
-	return min(row[len(b)], limit)
 }

@@ -1,6 +1,10 @@
 package setting
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/headgate/headgate/internal/nearest"
+)
 
 func TestNearest(t *testing.T) {
 	r := NewReader(nil, "nginx.ingress.kubernetes.io")
@@ -15,7 +19,7 @@ func TestNearest(t *testing.T) {
 		"":                  "",
 		"proxy-redirect-fr": "proxy-redirect-from",
 	} {
-		if got := r.nearest(name); got != want {
+		if got := nearest.Name(name, r.names); got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
 	}
