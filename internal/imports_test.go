@@ -53,6 +53,9 @@ var knows = []struct {
 		"internal/event", []string{"internal/finding", "internal/permission"},
 		"it writes what it gets: what follows the findings or the controller calls it from outside",
 	},
+	{"internal/nearest", nil, "it compares names: what they are of is known by its callers"},
+	{"internal/profiler", nil, "it serves what the Go runtime knows: it must not know the program"},
+	{"internal/logoutput", []string{"internal/linequeue"}, "it writes what is logged: the flags are for who makes it"},
 	{"internal/netguard", nil, "it says which addresses are local: what connects to them is for its callers"},
 	{"internal/keypolicy", nil, "it says which keys are taken: what is signed with them is for its callers"},
 	{"internal/source", nil, "a source's contract is an object and whether it is gone"},
@@ -85,7 +88,7 @@ var knows = []struct {
 	},
 	{
 		"internal/build/setting",
-		[]string{"internal/build/memo", "internal/build/spec", "internal/feature", "internal/finding", "internal/ingressnginx", "internal/model"},
+		[]string{"internal/build/memo", "internal/build/spec", "internal/feature", "internal/finding", "internal/ingressnginx", "internal/model", "internal/nearest"},
 		"it reads settings: what hosts, names and backends become by them is for build",
 	},
 	{
