@@ -3,6 +3,10 @@
 SHELL   := /bin/bash
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
+# The names of ingress-nginx's programs, which are links to headgate: newProgram in
+# cmd/headgate/main.go has them.
+LINKS := nginx-ingress-controller wait-shutdown
+
 HTTP_PORT    ?= 8080
 HTTPS_PORT   ?= 8443
 HEALTHZ_PORT ?= 10254
@@ -16,6 +20,7 @@ help: ## list the targets
 
 build: ## build every program into bin/
 	go build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/ ./cmd/...
+	@cd bin && for name in $(LINKS); do ln -sf headgate $$name; done
 
 demo: ## serve examples/demo with Headgate, until Ctrl-C (HTTP_PORT, HTTPS_PORT, HEALTHZ_PORT)
 	@scripts/install-deps demo

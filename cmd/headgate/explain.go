@@ -56,7 +56,7 @@ func newExplainCommand() *cobra.Command {
 			return o.run(command.Context(), command.OutOrStdout())
 		},
 	}
-	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return wrong(err) })
+	command.SetFlagErrorFunc(func(command *cobra.Command, err error) error { return wrong(explainFlagError(command.Flags(), err)) })
 	f := command.Flags()
 	f.SortFlags = false
 	f.StringVarP(&o.path, "filename", "f", "", "folder or file of manifests, or a saved dump of a cluster")

@@ -78,7 +78,7 @@ func runExplain(t *testing.T, folder, line string) string {
 	command.SetOut(&out)
 	command.SetErr(&wrong)
 	if err := command.ExecuteContext(t.Context()); err != nil {
-		return fmt.Sprintf("status %d: %s\n", report(&wrong, err), strings.TrimSpace(wrong.String()))
+		return fmt.Sprintf("status %d: %s\n", report(&wrong, "headgate", err), strings.TrimSpace(wrong.String()))
 	}
 	if !strings.Contains(line, "-o json") {
 		for l := range strings.Lines(out.String()) {

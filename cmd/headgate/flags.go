@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"os"
 	"strings"
 	"time"
@@ -14,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/headgate/headgate/internal/controller"
 	"github.com/headgate/headgate/internal/linequeue"
 	"github.com/headgate/headgate/internal/nginx"
 )
@@ -40,8 +39,11 @@ type options struct {
 
 	shutdownGracePeriod, postShutdownGracePeriod int
 
-	logFormat string
-	verbosity int
+	logOptions
+	profilerOptions
+	syncRateLimit float32
+	// timing is the result of --sync-rate-limit.
+	timing controller.Timing
 }
 
 func newCommand() *cobra.Command {
@@ -52,26 +54,43 @@ func newCommand() *cobra.Command {
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		RunE: func(command *cobra.Command, _ []string) error {
-			if !command.Flags().Changed("post-shutdown-grace-period") && o.manifestsDir != "" {
-				// A folder has no load balancer that must notice the end.
-				o.postShutdownGracePeriod = 0
-			}
-			o.log = linequeue.New(os.Stderr)
-			defer o.log.Flush(logTimeout)
-			log, err := o.logger(o.log)
-			if err != nil {
-				return err
-			}
-			warnLaterFlags(command.Flags(), log)
-			o.objects.ReservedPorts = reservedPorts(command.Flags())
-			return run(command.Context(), o, log)
-		},
+		RunE:          func(command *cobra.Command, _ []string) error { return o.start(command) },
 	}
 	o.addFlags(command.Flags())
+	addVersionFlag(command)
+	explainFlagErrors(command)
 	command.CompletionOptions.DisableDefaultCmd = true
-	command.AddCommand(newLintCommand(), newExplainCommand(), newRBACCommand(), newDebugCommand())
+	command.AddCommand(newLintCommand(), newExplainCommand(), newRBACCommand(), newDebugCommand(), newWaitShutdownCommand())
 	return command
+}
+
+// start serves until the command's context ends.
+func (o options) start(command *cobra.Command) error {
+	f := command.Flags()
+	if !f.Changed("post-shutdown-grace-period") && o.manifestsDir != "" {
+		// A folder has no load balancer that must notice the end.
+		o.postShutdownGracePeriod = 0
+	}
+	if err := o.check(); err != nil {
+		return err
+	}
+	o.log = linequeue.New(os.Stderr)
+	defer o.log.Flush(logTimeout)
+	files, err := o.openLogFiles(command.Root().Name(), os.TempDir())
+	if err != nil {
+		return err
+	}
+	// The last lines are lost if the disk does not take them.
+	defer files.Close(logTimeout)
+	log := o.logger(o.log, files)
+	warnFlagsWithoutEffect(f, log)
+	warnLogFlags(f, log)
+	o.objects.ReservedPorts = reservedPorts(f)
+	o.timing = controller.DefaultTiming()
+	if f.Changed("sync-rate-limit") {
+		o.timing.ReloadInterval = time.Duration(float64(time.Second) / float64(o.syncRateLimit))
+	}
+	return run(command.Context(), o, log)
 }
 
 func (o *options) addFlags(f *pflag.FlagSet) {
@@ -90,9 +109,11 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.disableSyncEvents, "disable-sync-events", false, "don't write Events for Ingresses that are applied")
 	f.IntVar(&o.shutdownGracePeriod, "shutdown-grace-period", 0, "seconds to wait after SIGTERM before NGINX is stopped; the health check fails during this time")
 	f.IntVar(&o.postShutdownGracePeriod, "post-shutdown-grace-period", 10, "seconds to wait after NGINX has ended before the controller ends (default with --manifests-dir: 0)")
-	f.StringVar(&o.logFormat, "log-format", "text", "log format: text or json")
-	f.IntVarP(&o.verbosity, "v", "v", 0, "verbosity of the log; debug messages from 2")
+	f.Float32Var(&o.syncRateLimit, "sync-rate-limit", 0.3, "maximum number of reloads of NGINX per second; other changes do not wait. Without the flag, it is one reload in 2 s")
+	o.addLogFlags(f)
+	o.addProfilerFlags(f)
 	o.addWebhookFlags(f)
+	addFlagsWithoutEffect(f)
 	addLaterFlags(f)
 }
 
@@ -104,44 +125,41 @@ func (o *options) addKubernetesFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.kubeAPIBurst, "kube-api-burst", 200, "maximum burst of requests to the API server")
 }
 
-func (o options) logger(to io.Writer) (*slog.Logger, error) {
-	settings := &slog.HandlerOptions{Level: slog.LevelInfo}
-	if o.verbosity >= 2 {
-		settings.Level = slog.LevelDebug
-	}
-	switch o.logFormat {
-	case "text":
-		return slog.New(slog.NewTextHandler(to, settings)), nil
-	case "json":
-		return slog.New(slog.NewJSONHandler(to, settings)), nil
-	}
-	return nil, fmt.Errorf("invalid value %q of --log-format: must be text or json", o.logFormat)
-}
-
 // check rejects invalid values and combinations.
 func (o options) check() error {
-	if o.manifestsDir != "" && (o.kubeconfig != "" || o.apiserverHost != "") {
-		return errors.New("--manifests-dir serves a folder instead of a cluster: remove it, or --kubeconfig and --apiserver-host")
+	for name, value := range map[string]string{"kubeconfig": o.kubeconfig, "apiserver-host": o.apiserverHost} {
+		if o.manifestsDir != "" && value != "" {
+			return fmt.Errorf("--manifests-dir and --%s are mutually exclusive: one is for a folder, the other for a cluster", name)
+		}
 	}
 	if o.certificateAuthority != "" && o.apiserverHost == "" {
 		return errors.New("--certificate-authority requires --apiserver-host")
 	}
-	if o.kubeAPIQPS <= 0 || o.kubeAPIBurst <= 0 {
-		return errors.New("--kube-api-qps and --kube-api-burst must be greater than 0")
+	if o.kubeAPIQPS <= 0 {
+		return invalidValue(o.kubeAPIQPS, "kube-api-qps", "greater than 0")
+	}
+	if o.kubeAPIBurst <= 0 {
+		return invalidValue(o.kubeAPIBurst, "kube-api-burst", "greater than 0")
 	}
 	if err := o.checkSelection(); err != nil {
 		return err
 	}
-	if o.httpPort == 0 || o.httpsPort == 0 || o.healthzPort == 0 {
-		return errors.New("ports must be from 1 to 65535")
-	}
-	if o.httpPort == o.httpsPort || o.httpPort == o.healthzPort || o.httpsPort == o.healthzPort {
-		return errors.New("--http-port, --https-port and --healthz-port must differ")
+	if o.syncRateLimit <= 0 {
+		return invalidValue(o.syncRateLimit, "sync-rate-limit", "greater than 0")
 	}
 	if !strings.HasPrefix(o.healthCheckPath, "/") {
-		return fmt.Errorf("invalid value %q of --health-check-path: must begin with a slash", o.healthCheckPath)
+		return invalidValue(o.healthCheckPath, "health-check-path", "a path that begins with a slash")
 	}
-	return errors.Join(o.checkStatus(), o.checkWebhook(o.httpPort, o.httpsPort, o.healthzPort))
+	return cmp.Or(
+		notNegative("shutdown-grace-period", o.shutdownGracePeriod), notNegative("post-shutdown-grace-period", o.postShutdownGracePeriod),
+		o.checkStatus(), o.checkWebhook(), checkPorts(o.ports()), o.checkLog(),
+	)
+}
+
+// ports are those that Headgate listens on.
+func (o options) ports() []portFlag {
+	ports := []portFlag{{"http-port", o.httpPort}, {"https-port", o.httpsPort}, {"healthz-port", o.healthzPort}}
+	return append(append(ports, o.profilerOptions.ports()...), o.webhookPorts()...)
 }
 
 // runDirectory is the directory that NGINX runs in, which may not exist.

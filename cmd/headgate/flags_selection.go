@@ -3,10 +3,10 @@ package main
 import (
 	"cmp"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/snapshot"
@@ -48,6 +48,15 @@ func (s selection) checkSelection() error {
 	if s.watchNamespace != "" && s.watchNamespaceSelector != "" {
 		return errors.New("--watch-namespace and --watch-namespace-selector are mutually exclusive")
 	}
+	if s.watchNamespace != "" && validation.IsDNS1123Label(s.watchNamespace) != nil {
+		return invalidValue(s.watchNamespace, "watch-namespace", "the name of a namespace")
+	}
+	if validation.IsDNS1123Subdomain(s.annotationsPrefix) != nil {
+		return invalidValue(s.annotationsPrefix, "annotations-prefix", "a DNS name")
+	}
+	if _, err := labels.Parse(s.watchNamespaceSelector); err != nil {
+		return invalidValue(s.watchNamespaceSelector, "watch-namespace-selector", "a label selector such as team=a")
+	}
 	return nil
 }
 
@@ -72,7 +81,7 @@ func (s selection) storeSettings(classless bool) (store.Settings, error) {
 	if s.watchNamespaceSelector != "" {
 		selector, err := labels.Parse(s.watchNamespaceSelector)
 		if err != nil {
-			return store.Settings{}, fmt.Errorf("invalid value of --watch-namespace-selector: %w", err)
+			return store.Settings{}, invalidValue(s.watchNamespaceSelector, "watch-namespace-selector", "a label selector such as team=a")
 		}
 		settings.Namespaces = selector
 	}

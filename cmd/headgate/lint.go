@@ -39,7 +39,7 @@ func newLintCommand() *cobra.Command {
 			return o.run(command.OutOrStdout(), command.ErrOrStderr())
 		},
 	}
-	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return wrong(err) })
+	command.SetFlagErrorFunc(func(command *cobra.Command, err error) error { return wrong(explainFlagError(command.Flags(), err)) })
 	f := command.Flags()
 	f.SortFlags = false
 	f.StringVarP(&o.path, "filename", "f", "", "folder or file to read")

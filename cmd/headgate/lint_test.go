@@ -72,7 +72,7 @@ func command(args []string) string {
 	c.SetArgs(args)
 	c.SetOut(&out)
 	c.SetErr(&errs)
-	status := report(&errs, c.Execute())
+	status := report(&errs, c.Name(), c.Execute())
 	for line := range strings.Lines(errs.String()) {
 		out.WriteString("! " + line)
 	}

@@ -18,32 +18,35 @@ import (
 	"github.com/headgate/headgate/internal/linequeue"
 )
 
-// version is set at build time.
-var version = "development"
-
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	command := newProgram(filepath.Base(os.Args[0]))
-	command.Version = version
 	err := command.ExecuteContext(ctx)
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		// Stopped before the start was complete.
 		return
 	}
 	last := linequeue.New(os.Stderr)
-	status := report(last, err)
+	status := report(last, command.Name(), err)
 	last.Flush(logTimeout)
 	os.Exit(status)
 }
 
 // newProgram returns the command of a program. There are links to Headgate with the names
-// of ingress-nginx's programs; every other name is that of the controller.
+// of ingress-nginx's programs (LINKS in the Makefile); every other name is that of the
+// controller.
 func newProgram(name string) *cobra.Command {
 	switch name {
 	case "dbg":
 		return newDebugCommand()
-	default: // headgate, nginx-ingress-controller
+	case "wait-shutdown":
+		return newWaitShutdownCommand()
+	case "nginx-ingress-controller":
+		command := newCommand()
+		command.Use = name
+		return command
+	default:
 		return newCommand()
 	}
 }
@@ -70,13 +73,13 @@ func (e exitStatus) Unwrap() error { return e.err }
 // wrongUse is the exit status of commands with invalid arguments.
 const wrongUse = 2
 
-// report prints an error and returns the exit status.
-func report(out io.Writer, err error) int {
+// report prints an error of a program and returns the exit status.
+func report(out io.Writer, program string, err error) int {
 	if err == nil {
 		return 0
 	}
 	if err.Error() != "" {
-		fmt.Fprintln(out, "headgate:", err)
+		fmt.Fprintln(out, program+":", err)
 	}
 	if e, ok := errors.AsType[exitStatus](err); ok {
 		return e.status

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
+
 	"github.com/headgate/headgate/internal/permission"
 )
 
@@ -81,15 +83,16 @@ func TestRolesOfIngressNGINX(t *testing.T) {
 			granted[fields[0]+" "+fields[1]+" "+verb] = true
 		}
 	}
-	for _, o := range []options{
-		{selection: selection{configMap: "headgate/options"}},
-		{
-			selection: selection{configMap: "headgate/options", watchNamespaceSelector: "a=b"},
-			topology:  true,
-		},
+	for _, flags := range []string{
+		"--configmap=headgate/options",
+		"--configmap=headgate/options --watch-namespace-selector=a=b --enable-topology-aware-routing",
 	} {
-		o.updateStatus, o.updateStatusOnShutdown, o.electionID = true, true, "ingress-controller-leader"
-		o.kubeAPIQPS, o.kubeAPIBurst, o.httpPort, o.httpsPort, o.healthzPort, o.healthCheckPath = 1, 1, 1, 2, 3, "/"
+		var o options
+		f := pflag.NewFlagSet("", pflag.ContinueOnError)
+		o.addFlags(f)
+		if err := f.Parse(strings.Fields(flags)); err != nil {
+			t.Fatal(err)
+		}
 		list, err := o.permissions("headgate")
 		if err != nil {
 			t.Fatal(err)

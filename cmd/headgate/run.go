@@ -32,7 +32,7 @@ import (
 
 // run serves until ctx ends, then shuts down.
 func run(ctx context.Context, o options, log *slog.Logger) error {
-	if err := errors.Join(o.check(), nginx.CloseMemory()); err != nil {
+	if err := nginx.CloseMemory(); err != nil {
 		return err
 	}
 	// Without the library, every pattern would be reported as invalid.
@@ -77,7 +77,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		Tracker:          findings,
 		Expiry:           certificates,
 		Log:              log,
-		Timing:           controller.DefaultTiming(),
+		Timing:           o.timing,
 		Subscriptions:    from.want,
 		Selected:         r.selected,
 		Notices:          from.notices,
@@ -92,6 +92,11 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		return err
 	}
 	defer server.Close()
+	profiles, err := o.startProfiler(log)
+	if err != nil {
+		return err
+	}
+	defer profiles.Close()
 	w, err := o.startWebhook(&from, feature.Lacking(process.Capabilities().Has), m, log)
 	if err != nil {
 		return err
@@ -106,7 +111,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	}
 	defer stopAPI()
 	go certificates.Run(ctx)
-	return o.serve(ctx, c, process, []listener{server, w}, from.run, r, tcpAndUDP, log)
+	return o.serve(ctx, c, process, []listener{server, profiles, w}, from.run, r, tcpAndUDP, log)
 }
 
 // droppedLines counts the lines of the log that found no room.
@@ -226,6 +231,7 @@ func (o options) environment(capabilities nginx.Capabilities, dir *nginx.RunDir,
 		Workers:        runtime.GOMAXPROCS(0),
 		OpenFiles:      openFiles(),
 		Backlog:        backlog(),
+		Debug:          o.debugsNGINX(),
 	}
 	var errs []error
 	path := func(text string) plan.Path {

@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/klog/v2"
 
 	"github.com/headgate/headgate/internal/controller"
 	"github.com/headgate/headgate/internal/event"
@@ -81,6 +80,10 @@ func (o options) sourceOf(objects store.Settings, findings *tracker.Tracker, m *
 	if err != nil {
 		return from{}, err
 	}
+	if o.kubeconfig == "" && o.apiserverHost == "" && knownPod().Name == "" {
+		log.Warn("the environment variables POD_NAME and POD_NAMESPACE with Headgate's Pod are not set",
+			"effect", "there are no Events of the Pod, and the leader has a random name")
+	}
 	cluster := kube.New(settings)
 	events := event.New(event.Settings{
 		Client: settings.Clients.Objects.CoreV1(), UID: cluster.UID, Pod: knownPod(), NoSync: o.disableSyncEvents,
@@ -110,7 +113,9 @@ func (o options) kubeSettings(objects store.Settings, pod types.NamespacedName) 
 
 // connect adds clients of the cluster to settings.
 func (o options) connect(agent string, settings kube.Settings, log *slog.Logger) (kube.Settings, error) {
-	klog.SetSlogLogger(log)
+	if err := o.shareLog(log); err != nil {
+		return kube.Settings{}, err
+	}
 	clients, err := kube.Connect(kube.Connection{
 		Kubeconfig: o.kubeconfig, Host: o.apiserverHost, CertificateAuthority: o.certificateAuthority,
 		QPS: o.kubeAPIQPS, Burst: o.kubeAPIBurst, UserAgent: agent + "/" + version,
@@ -212,8 +217,8 @@ func (o options) listeners() []netip.AddrPort {
 		if err != nil {
 			continue
 		}
-		for _, port := range append([]uint16{o.httpPort, o.httpsPort, o.healthzPort}, o.webhookPorts()...) {
-			list = append(list, netip.AddrPortFrom(prefix.Addr().Unmap(), port))
+		for _, p := range o.ports() {
+			list = append(list, netip.AddrPortFrom(prefix.Addr().Unmap(), p.port))
 		}
 	}
 	return list

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"slices"
 	"strconv"
 	"time"
 
@@ -33,22 +32,16 @@ func (o *webhookOptions) addWebhookFlags(f *pflag.FlagSet) {
 	f.Bool("disable-full-test", false, "has no effect: the admission webhook always reviews an Ingress with those that share its hosts, and nothing else")
 }
 
-// checkWebhook rejects invalid values. Others are the ports of other flags.
-func (o webhookOptions) checkWebhook(others ...uint16) error {
+// checkWebhook rejects invalid values.
+func (o webhookOptions) checkWebhook() error {
 	if o.webhookAddress == "" {
 		return nil
 	}
 	if o.webhookCertificate == "" || o.webhookKey == "" {
 		return errors.New("--validating-webhook requires --validating-webhook-certificate and --validating-webhook-key")
 	}
-	port, err := o.webhookPort()
-	if err != nil {
-		return err
-	}
-	if slices.Contains(others, port) {
-		return fmt.Errorf("port %d of --validating-webhook must differ from --http-port, --https-port and --healthz-port", port)
-	}
-	return nil
+	_, err := o.webhookPort()
+	return err
 }
 
 func (o webhookOptions) webhookPort() (uint16, error) {
@@ -63,9 +56,9 @@ func (o webhookOptions) webhookPort() (uint16, error) {
 }
 
 // webhookPorts is the port of the webhook, if there is one.
-func (o webhookOptions) webhookPorts() []uint16 {
+func (o webhookOptions) webhookPorts() []portFlag {
 	if port, err := o.webhookPort(); err == nil {
-		return []uint16{port}
+		return []portFlag{{"validating-webhook", port}}
 	}
 	return nil
 }

@@ -58,6 +58,7 @@ func startHeadgate(program string, s *stage, p ports, out, logs io.Writer) (*pro
 		"--http-port", strconv.Itoa(p.http),
 		"--https-port", strconv.Itoa(p.https),
 		"--healthz-port", strconv.Itoa(p.healthz),
+		"--profiling=false",
 		"--run-dir", filepath.Join(s.folder, "run"))
 	command.Stdout, command.Stderr = out, logs
 	// In a process group of its own it does not get the terminal's Ctrl-C:

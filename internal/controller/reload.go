@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -115,6 +117,7 @@ func (t Timing) interval(failures int) time.Duration {
 // testedReload continues with a configuration that passed its test.
 func (c *Controller) testedReload(ctx context.Context, err error) {
 	if err == nil {
+		c.logDifference(ctx)
 		err = c.client.Draining(ctx, true)
 	}
 	if err != nil {
@@ -123,6 +126,29 @@ func (c *Controller) testedReload(ctx context.Context, err error) {
 		return
 	}
 	c.reload.drained = time.After(c.settings.Timing.Drain)
+}
+
+const (
+	// maxDifference bounds what is logged of the difference between two nginx.conf.
+	maxDifference     = 64 << 10
+	differenceTimeout = 5 * time.Second
+)
+
+// logDifference logs, for debugging, what changes in nginx.conf.
+func (c *Controller) logDifference(ctx context.Context) {
+	if !c.log.Enabled(ctx, slog.LevelDebug) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, differenceTimeout)
+	defer cancel()
+	dir := c.settings.RunDir.Path()
+	// It exits with 1 if the files differ.
+	text, err := exec.CommandContext(ctx, "diff", "--unified", filepath.Join(dir, plan.NginxConf), filepath.Join(dir, candidate)).Output()
+	if len(text) == 0 {
+		c.log.Debug("comparing nginx.conf failed", "error", err)
+		return
+	}
+	c.log.Debug("nginx.conf changes", "difference", string(text[:min(len(text), maxDifference)]))
 }
 
 // failReload leaves NGINX with its current configuration.

@@ -98,6 +98,26 @@ func Discover(ctx context.Context, threads ...string) (Capabilities, error) {
 	return c, err
 }
 
+// Version is what NGINX says of its version, such as "nginx/1.22.1".
+func Version(ctx context.Context) (string, error) {
+	binary, err := find()
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, binary, "-v").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("run %s -v: %w: %s", binary, err, strings.TrimSpace(string(out)))
+	}
+	_, version, ok := strings.Cut(string(out), "nginx version: ")
+	if !ok {
+		return "", fmt.Errorf("%s -v does not print its version", binary)
+	}
+	version, _, _ = strings.Cut(version, "\n")
+	return strings.TrimSpace(version), nil
+}
+
 // authoritiesFile is where Debian has the system's certificate authorities. As for
 // OpenSSL and Go, $SSL_CERT_FILE names another one.
 const (

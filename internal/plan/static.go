@@ -55,6 +55,8 @@ type Environment struct {
 	OpenFiles int
 	// Backlog is the length of the queue of connections that wait.
 	Backlog int
+	// Debug is set if NGINX logs at its level debug.
+	Debug bool
 	// Authorities is the file of the system's certificate authorities, empty if
 	// there is none.
 	Authorities Path

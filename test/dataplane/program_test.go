@@ -52,6 +52,9 @@ func TestProgram(t *testing.T) {
 	t.Run("certificates", func(t *testing.T) { checkCertificates(t, binary) })
 	t.Run("findings", func(t *testing.T) { checkFindings(t, binary) })
 	t.Run("dbg", func(t *testing.T) { checkDebug(t, binary) })
+	t.Run("profiles", func(t *testing.T) { checkProfiles(t, binary) })
+	t.Run("log file", func(t *testing.T) { checkLogFile(t, binary) })
+	t.Run("links", func(t *testing.T) { checkLinks(t, binary) })
 	t.Run("TCP and UDP services", func(t *testing.T) { checkStreams(t, binary) })
 }
 
@@ -91,7 +94,7 @@ func startProgramWith(t *testing.T, binary string, stdout, stderr *os.File, mani
 	}
 	p.write("manifests/all.yaml", manifests, 0o644)
 	p.cmd = exec.Command(binary, append([]string{"--manifests-dir", p.folder, "--run-dir", p.dir, "--http-port", fmt.Sprint(p.http),
-		"--https-port", fmt.Sprint(p.https), "--healthz-port", fmt.Sprint(p.healthz), "--configmap", "default/headgate"}, flags...)...)
+		"--https-port", fmt.Sprint(p.https), "--healthz-port", fmt.Sprint(p.healthz), "--profiling=false", "--configmap", "default/headgate"}, flags...)...)
 	p.cmd.Env = append(os.Environ(), "HEADGATE_NGINX="+filepath.Join(root, "nginx"))
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	if stdout != nil {

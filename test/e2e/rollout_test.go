@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -157,9 +156,9 @@ func (h *headgate) loadHeadgate() {
 		h.t.Fatal(err)
 	}
 	if err := h.cluster.LoadImage(h.t.Context(), clustertest.Image{
-		Name: headgateImage, Entrypoint: []string{"/headgate"},
+		Name: headgateImage, Entrypoint: []string{"/nginx-ingress-controller"},
 		Files: map[string]string{
-			"/headgate": path, "/wait-shutdown": filepath.Join(filepath.Dir(path), "wait-shutdown"),
+			"/nginx-ingress-controller": path, "/wait-shutdown": path,
 			"/etc/passwd": "/etc/passwd", "/etc/group": "/etc/group",
 		},
 	}); err != nil {

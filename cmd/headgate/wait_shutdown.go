@@ -1,30 +1,41 @@
-// Command wait-shutdown stops the controller in the same container, and waits until
-// its NGINX has ended. It is a preStop hook of the container; afterwards nothing is
-// served.
 package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
+
+	"github.com/spf13/cobra"
 )
 
-// poll is the interval of checks for running processes.
-const poll = 50 * time.Millisecond
-
-func main() {
-	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "wait-shutdown:", err)
-		os.Exit(1)
+// newWaitShutdownCommand returns the program that is the preStop hook of containers.
+func newWaitShutdownCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "wait-shutdown",
+		Short: "Stop the controller in the same container, and wait until its NGINX has ended",
+		Long: "Wait-shutdown stops the controller in the same container, and waits until its NGINX has ended. It is a preStop\n" +
+			"hook of the container; afterwards nothing is served.",
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE:          func(command *cobra.Command, _ []string) error { return waitShutdown(command.Context()) },
 	}
+	addVersionFlag(command)
+	explainFlagErrors(command)
+	return command
 }
 
-func run() error {
+// shutdownPoll is the interval of checks for running processes.
+const shutdownPoll = 50 * time.Millisecond
+
+func waitShutdown(ctx context.Context) error {
 	all, err := processes()
 	if err != nil {
 		return err
@@ -46,7 +57,11 @@ func run() error {
 		if !slices.ContainsFunc(all, func(p process) bool { return p.isChildOf(controllers) }) {
 			return nil
 		}
-		time.Sleep(poll)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(shutdownPoll):
+		}
 	}
 }
 
@@ -55,12 +70,15 @@ type process struct {
 	pid, parent int
 	// name is the name of the program, cut to 15 bytes.
 	name string
+	// argument is its first argument, empty if it has none.
+	argument string
 }
 
 // isController recognizes the program by its own name, and by the one in Deployments
-// of ingress-nginx.
+// of ingress-nginx. With a name as its first argument, it is another command.
 func (p process) isController() bool {
-	return p.name == "headgate" || p.name == "nginx-ingress-c"
+	isProgram := p.name == "headgate" || p.name == "nginx-ingress-c"
+	return isProgram && (p.argument == "" || strings.HasPrefix(p.argument, "-"))
 }
 
 // isChildOf reports whether one of the controllers is the parent of the process.
@@ -82,7 +100,8 @@ func processes() ([]process, error) {
 	for _, file := range files {
 		// A process that can't be read or parsed has just ended.
 		if text, err := os.ReadFile(file); err == nil {
-			if p, ok := parse(text); ok {
+			if p, ok := parseProcess(text); ok {
+				p.argument = firstArgument(filepath.Dir(file))
 				all = append(all, p)
 			}
 		}
@@ -90,8 +109,8 @@ func processes() ([]process, error) {
 	return all, nil
 }
 
-// parse parses "PID (NAME) STATE PARENT …", where NAME may contain anything.
-func parse(stat []byte) (process, bool) {
+// parseProcess parses "PID (NAME) STATE PARENT …", where NAME may contain anything.
+func parseProcess(stat []byte) (process, bool) {
 	before, after := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
 	if before < 0 || after < before {
 		return process{}, false
@@ -101,4 +120,15 @@ func parse(stat []byte) (process, bool) {
 	_, errPID := fmt.Sscan(string(stat[:before]), &p.pid)
 	_, errParent := fmt.Sscan(string(stat[after+1:]), &state, &p.parent)
 	return p, errPID == nil && errParent == nil
+}
+
+// firstArgument reads it from the folder of a process. Its arguments end in zero bytes.
+func firstArgument(folder string) string {
+	text, err := os.ReadFile(filepath.Join(folder, "cmdline"))
+	if err != nil {
+		return ""
+	}
+	_, arguments, _ := strings.Cut(string(text), "\x00")
+	first, _, _ := strings.Cut(arguments, "\x00")
+	return first
 }

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+// warned are the flags that a log warns of.
+func warned(t *testing.T, flags string, warn func(*pflag.FlagSet, *slog.Logger)) string {
+	t.Helper()
+	f, err := parseFlags(strings.Fields(flags)...)
+	if err != nil {
+		t.Fatalf("%q: %v", flags, err)
+	}
+	var log bytes.Buffer
+	warn(f, slog.New(slog.NewTextHandler(&log, nil)))
+	var names []string
+	for line := range strings.Lines(log.String()) {
+		_, message, _ := strings.Cut(line, `level=WARN msg="`)
+		name, _, _ := strings.Cut(message, " ")
+		names = append(names, name)
+	}
+	return strings.Join(names, " ")
+}
+
+// TestFlagsWithoutEffect: setting a flag without effect logs a warning, its default does not.
+func TestFlagsWithoutEffect(t *testing.T) {
+	for _, c := range []struct{ flags, want string }{
+		{"", ""},
+		{"--http-port=8080", ""},
+		{"--enable-annotation-validation=true --dynamic-configuration-retries 15", ""},
+		{"--enable-annotation-validation=false --sync-period 1m", "--enable-annotation-validation --sync-period"},
+		{"--maxmind-mirror=a=b --maxmind-license-key a", "--maxmind-license-key --maxmind-mirror"},
+	} {
+		if got := warned(t, c.flags, warnFlagsWithoutEffect); got != c.want {
+			t.Errorf("%q warns of %q, want %q", c.flags, got, c.want)
+		}
+	}
+}
+
+// TestReasons: each flag without effect says why, or what is missing.
+func TestReasons(t *testing.T) {
+	f, err := parseFlags()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.VisitAll(func(flag *pflag.Flag) {
+		if _, reason, ok := strings.Cut(flag.Usage, ": "); hasNoEffect(flag) && flag.Usage != laterUsage && (!ok || reason == "") {
+			t.Errorf("--%s gives no reason: %s", flag.Name, flag.Usage)
+		}
+	})
+}
