@@ -59,6 +59,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		return err
 	}
 	defer dir.Close()
+	log.Info("starting", "release", version, "commit", builtFrom(), "nginx", process.Capabilities().Version)
 
 	r, err := o.replica(from, log)
 	if err != nil {
@@ -87,16 +88,11 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		gauge("headgate_synced", "1 if all changes that were received are applied, 0 while that is going on. Hosts that wait for a reload which is held back (headgate_waiting_hosts), or because they take long to build (headgate_hosts_to_build), count as applied.", c.Applied),
 		gauge("headgate_leader", "1 if this replica is the leader, 0 if not.", r.leads),
 	)
-	server, err := health.Listen(net.JoinHostPort(o.healthzHost, strconv.Itoa(int(o.healthzPort))), o.healthCheckPath, c.Check, m.Registry, log)
+	ports, closePorts, err := o.listen(c, m.Registry, log)
 	if err != nil {
 		return err
 	}
-	defer server.Close()
-	profiles, err := o.startProfiler(log)
-	if err != nil {
-		return err
-	}
-	defer profiles.Close()
+	defer closePorts()
 	w, err := o.startWebhook(&from, feature.Lacking(process.Capabilities().Has), m, log)
 	if err != nil {
 		return err
@@ -111,7 +107,24 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	}
 	defer stopAPI()
 	go certificates.Run(ctx)
-	return o.serve(ctx, c, process, []listener{server, profiles, w}, from.run, r, tcpAndUDP, log)
+	return o.serve(ctx, c, process, append(ports, w), from.run, r, tcpAndUDP, log)
+}
+
+// listen opens the ports of the health check and of profiles. They are served when NGINX
+// is started, and closed by the function.
+func (o options) listen(c *controller.Controller, registry *prometheus.Registry, log *slog.Logger) (ports []listener, closeAll func(), err error) {
+	server, err := health.Listen(net.JoinHostPort(o.healthzHost, strconv.Itoa(int(o.healthzPort))), o.healthCheckPath, c.Check, registry, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	profiles, err := o.startProfiler(log)
+	if err != nil {
+		return nil, nil, errors.Join(err, server.Close())
+	}
+	return []listener{server, profiles}, func() {
+		// There is nothing to do about a port that can't be closed.
+		_, _ = server.Close(), profiles.Close()
+	}, nil
 }
 
 // droppedLines counts the lines of the log that found no room.
