@@ -2,6 +2,7 @@
 
 SHELL   := /bin/bash
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 
 # The names of ingress-nginx's programs, which are links to headgate: newProgram in
 # cmd/headgate/main.go has them.
@@ -19,7 +20,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build every program into bin/
-	go build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/ ./cmd/...
+	go build -trimpath -ldflags '-X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/ ./cmd/...
 	@cd bin && for name in $(LINKS); do ln -sf headgate $$name; done
 
 demo: ## serve examples/demo with Headgate, until Ctrl-C (HTTP_PORT, HTTPS_PORT, HEALTHZ_PORT)

@@ -86,11 +86,17 @@ func (o options) start(command *cobra.Command) error {
 	warnFlagsWithoutEffect(f, log)
 	warnLogFlags(f, log)
 	o.objects.ReservedPorts = reservedPorts(f)
-	o.timing = controller.DefaultTiming()
-	if f.Changed("sync-rate-limit") {
-		o.timing.ReloadInterval = time.Duration(float64(time.Second) / float64(o.syncRateLimit))
-	}
+	o.timing = o.reloadTiming(f.Changed("sync-rate-limit"))
 	return run(command.Context(), o, log)
+}
+
+// reloadTiming is the timing of reloads, with --sync-rate-limit if it is set.
+func (o options) reloadTiming(limited bool) controller.Timing {
+	timing := controller.DefaultTiming()
+	if limited {
+		timing.ReloadInterval = time.Duration(float64(time.Second) / float64(o.syncRateLimit))
+	}
+	return timing
 }
 
 func (o *options) addFlags(f *pflag.FlagSet) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestInvalidFlags: invalid values are rejected before anything starts.
@@ -28,6 +29,19 @@ func TestInvalidFlags(t *testing.T) {
 		command.SetArgs(strings.Fields(c.flags))
 		if err := command.ExecuteContext(context.Background()); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: the error is %v, want one with %q", c.flags, err, c.want)
+		}
+	}
+}
+
+// TestSyncRateLimit: the flag counts only if it is set.
+func TestSyncRateLimit(t *testing.T) {
+	for _, c := range []struct {
+		rate    float32
+		limited bool
+		want    time.Duration
+	}{{0.3, false, 2 * time.Second}, {0.5, true, 2 * time.Second}, {0.25, true, 4 * time.Second}, {10, true, 100 * time.Millisecond}} {
+		if got := (options{syncRateLimit: c.rate}).reloadTiming(c.limited).ReloadInterval; got.Round(time.Millisecond) != c.want {
+			t.Errorf("%v, set %v: %v, want %v", c.rate, c.limited, got, c.want)
 		}
 	}
 }
