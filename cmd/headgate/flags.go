@@ -165,7 +165,7 @@ func (o options) check() error {
 // ports are those that Headgate listens on.
 func (o options) ports() []portFlag {
 	ports := []portFlag{{"http-port", o.httpPort}, {"https-port", o.httpsPort}, {"healthz-port", o.healthzPort}}
-	return append(append(ports, o.profilerOptions.ports()...), o.webhookPorts()...)
+	return append(append(ports, o.profilerPorts()...), o.webhookPorts()...)
 }
 
 // runDirectory is the directory that NGINX runs in, which may not exist.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -8,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"bytes"
 	"github.com/spf13/pflag"
+	"k8s.io/klog/v2"
 )
 
 // TestLogFlags: where a message of each severity goes.
@@ -99,11 +100,21 @@ func TestLogFlagsWithoutEffect(t *testing.T) {
 	}
 }
 
-// TestClientLog: the client of the API server logs with the verbosity of the flags.
+// TestClientLog: the client of the API server logs with the verbosity of the flags, but never bodies.
 func TestClientLog(t *testing.T) {
-	var out bytes.Buffer
-	log := slog.New(slog.NewTextHandler(&out, nil))
-	if err := (logOptions{verbosity: 2}).shareLog(log); err != nil {
-		t.Error(err)
+	log := slog.New(slog.DiscardHandler)
+	t.Cleanup(func() {
+		if err := (logOptions{}).shareLog(log); err != nil {
+			t.Error(err)
+		}
+		klog.ClearLogger()
+	})
+	for verbosity, most := range map[int]int{0: 0, 2: 2, 10: 7} {
+		if err := (logOptions{verbosity: verbosity}).shareLog(log); err != nil {
+			t.Fatal(err)
+		}
+		if !klog.V(klog.Level(most)).Enabled() || klog.V(klog.Level(most+1)).Enabled() {
+			t.Errorf("with verbosity %d, the client does not log up to %d", verbosity, most)
+		}
 	}
 }

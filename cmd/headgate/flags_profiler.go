@@ -25,8 +25,8 @@ func (o *profilerOptions) addProfilerFlags(f *pflag.FlagSet) {
 	f.Uint16Var(&o.profilerPort, "profiler-port", 10245, "port for profiles")
 }
 
-// ports is the port of profiles, if they are served.
-func (o profilerOptions) ports() []portFlag {
+// profilerPorts is the port of profiles, if they are served.
+func (o profilerOptions) profilerPorts() []portFlag {
 	if !o.profiling {
 		return nil
 	}

@@ -87,6 +87,10 @@ func openBounded(path string, max uint64) (*bounded, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
+	if !info.Mode().IsRegular() {
+		// Pipes, such as /dev/stdout, can't be emptied.
+		max = 0
+	}
 	return &bounded{max: max, f: f, size: uint64(info.Size())}, nil
 }
 

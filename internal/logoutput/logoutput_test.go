@@ -3,7 +3,9 @@ package logoutput_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -165,6 +167,28 @@ func TestFileIsBounded(t *testing.T) {
 		if got := messages(read(t, path)); got != want {
 			t.Errorf("after %d lines: %s, want %s", i+1, got, want)
 		}
+	}
+}
+
+// TestPipe: a pipe is never full.
+func TestPipe(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	files, err := logoutput.OpenFile(fmt.Sprintf("/proc/self/fd/%d", w.Fd()), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	logoutput.New(logoutput.Settings{Stderr: &bytes.Buffer{}, Files: files}).Info("a")
+	if err := errors.Join(files.Close(time.Minute), w.Close()); err != nil {
+		t.Error(err)
+	}
+	text, err := io.ReadAll(r)
+	if got := messages(string(text)); err != nil || got != "a" {
+		t.Errorf("the pipe has %s, %v", got, err)
 	}
 }
 
