@@ -40,6 +40,7 @@ func TestFlagErrors(t *testing.T) {
 		{"--annotations-prefix=a/b", `invalid value "a/b" of --annotations-prefix: must be a DNS name`},
 		{"--watch-namespace=a/b", `invalid value "a/b" of --watch-namespace: must be the name of a namespace`},
 		{"--watch-namespace-selector=a=b=c", `invalid value "a=b=c" of --watch-namespace-selector: must be a label selector such as team=a`},
+		{"--election-id=A", `invalid value "A" of --election-id: must be the name of a Lease: lower-case letters, digits, - and .`},
 		{"--configmap=a", `invalid value "a" of --configmap: must be NAMESPACE/NAME`},
 		{"--http-port=443", "--http-port and --https-port are both port 443: they must differ"},
 		{"--http-port=10245", "--http-port and --profiler-port are both port 10245: they must differ"},

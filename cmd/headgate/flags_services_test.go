@@ -7,6 +7,22 @@ import (
 	"testing"
 )
 
+// TestWithoutPod: in a Pod, its name and namespace should be known.
+func TestWithoutPod(t *testing.T) {
+	for _, c := range []struct {
+		namespace, name, kubeconfig string
+		warns                       bool
+	}{{"headgate", "here", "", false}, {"", "here", "", true}, {"headgate", "", "", true}, {"", "", "", true}, {"", "", "config", false}} {
+		t.Setenv("POD_NAMESPACE", c.namespace)
+		t.Setenv("POD_NAME", c.name)
+		var log bytes.Buffer
+		options{kubeconfig: c.kubeconfig}.warnWithoutPod(slog.New(slog.NewTextHandler(&log, nil)))
+		if strings.Contains(log.String(), "POD_NAME and POD_NAMESPACE") != c.warns {
+			t.Errorf("%+v: log %q", c, log.String())
+		}
+	}
+}
+
 // TestOwnPod: topology hints need the name of the Pod, and warn without it.
 func TestOwnPod(t *testing.T) {
 	for _, c := range []struct {

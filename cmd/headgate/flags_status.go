@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/headgate/headgate/internal/election"
 	"github.com/headgate/headgate/internal/status"
@@ -49,6 +50,9 @@ func (o *statusOptions) checkStatus() error {
 	}
 	if o.electionID == "" && !o.disableElection {
 		return errors.New("--election-id must not be empty; use --disable-leader-election for no election")
+	}
+	if !o.disableElection && validation.IsDNS1123Subdomain(o.electionID) != nil {
+		return invalidValue(o.electionID, "election-id", "the name of a Lease: lower-case letters, digits, - and .")
 	}
 	_, err := objectName("publish-service", o.publishService)
 	return err

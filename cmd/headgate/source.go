@@ -80,10 +80,7 @@ func (o options) sourceOf(objects store.Settings, findings *tracker.Tracker, m *
 	if err != nil {
 		return from{}, err
 	}
-	if o.kubeconfig == "" && o.apiserverHost == "" && knownPod().Name == "" {
-		log.Warn("the environment variables POD_NAME and POD_NAMESPACE with Headgate's Pod are not set",
-			"effect", "there are no Events of the Pod, and the leader has a random name")
-	}
+	o.warnWithoutPod(log)
 	cluster := kube.New(settings)
 	events := event.New(event.Settings{
 		Client: settings.Clients.Objects.CoreV1(), UID: cluster.UID, Pod: knownPod(), NoSync: o.disableSyncEvents,
@@ -122,6 +119,14 @@ func (o options) connect(agent string, settings kube.Settings, log *slog.Logger)
 	})
 	settings.Clients, settings.Log = clients, log
 	return settings, err
+}
+
+// warnWithoutPod logs that this process, which is in a Pod, does not know which one.
+func (o options) warnWithoutPod(log *slog.Logger) {
+	if o.kubeconfig == "" && o.apiserverHost == "" && knownPod().Name == "" {
+		log.Warn("the environment variables POD_NAME and POD_NAMESPACE with Headgate's Pod are not set",
+			"effect", "there are no Events of the Pod, and the leader has a random name")
+	}
 }
 
 // ownPod is the Pod of this process, if its zone is needed.
