@@ -26,6 +26,8 @@ type Request struct {
 	Body   io.Reader
 	// HTTP2 asks over HTTP/2, which needs https.
 	HTTP2 bool
+	// Proxy is the header of the PROXY protocol that Do sends first, none if it is empty.
+	Proxy string
 }
 
 // A Response is an answer, read to its end.
@@ -48,7 +50,7 @@ func (g *Instance) Get(host, path string) Response {
 // Do asks over a connection of its own. It follows no redirect.
 func (g *Instance) Do(r Request) Response {
 	g.t.Helper()
-	client := g.NewClient(r.HTTP2)
+	client := g.newClient(r.HTTP2, r.Proxy)
 	defer client.CloseIdleConnections()
 	response, err := g.Try(client, r)
 	must(g.t, err)
@@ -57,7 +59,10 @@ func (g *Instance) Do(r Request) Response {
 
 // NewClient makes a client that keeps its connections, to this Instance for any
 // the host.
-func (g *Instance) NewClient(http2 bool) *http.Client {
+func (g *Instance) NewClient(http2 bool) *http.Client { return g.newClient(http2, "") }
+
+// newClient makes a client that begins each connection with a text.
+func (g *Instance) newClient(http2 bool, first string) *http.Client {
 	dialer := &net.Dialer{}
 	protocols := &http.Protocols{}
 	protocols.SetHTTP1(!http2)
@@ -71,7 +76,12 @@ func (g *Instance) NewClient(http2 bool) *http.Client {
 				if strings.HasSuffix(address, ":443") {
 					port = g.HTTPS
 				}
-				return dialer.DialContext(ctx, "tcp", Address(port))
+				connection, err := dialer.DialContext(ctx, "tcp", Address(port))
+				if err != nil || first == "" {
+					return connection, err
+				}
+				_, err = io.WriteString(connection, first)
+				return connection, err
 			},
 			// The certificates are the tests' own.
 			TLSClientConfig:    &tls.Config{InsecureSkipVerify: true},

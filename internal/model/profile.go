@@ -297,6 +297,8 @@ type Process struct {
 	Snippets Snippets
 	// Stream is for TCP and UDP services. It is not in nginx.conf.
 	Stream StreamSettings
+	// ClientAddress says where the addresses of clients come from.
+	ClientAddress ClientAddress
 }
 
 // IdleRoom is how many times BackendConnections a worker keeps, so that the backends of

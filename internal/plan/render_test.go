@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -175,6 +176,11 @@ func renderCases(t testing.TB) []renderCase {
 				Main: adminText("env TZ;\ntimer_resolution 100ms;"), HTTP: adminText(`map $uri $mine { default "a;{}b"; }`),
 				Server: adminText("log_not_found off;"), Location: adminText("add_header X-Mine $mine;"),
 			}
+		}, nil, dictionaries},
+		{"proxy-protocol", func(e *plan.Environment, g *model.Globals) {
+			e.IPv6 = true
+			g.Process.ClientAddress.ProxyProtocol = true
+			g.Process.ClientAddress.Trusted = model.Networks{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32")}
 		}, nil, dictionaries},
 		{"newer-nginx", func(e *plan.Environment, _ *model.Globals) { e.HTTP2Directive = true }, nil, dictionaries},
 	}

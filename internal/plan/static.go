@@ -149,8 +149,10 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 		Jumps []location
 		// Transports and Protocols are those that profiles use.
 		Transports []transport
-		Protocols  []protocol
-		HTTP       protocol
+		Protocols  []headers
+		HTTP       headers
+		// Proxied is set where connections begin with a header of the PROXY protocol.
+		Proxied bool
 		// Variables are those that Lua may set, and Parameters those of FastCGI.
 		Variables  []variable
 		Parameters []parameter
@@ -164,7 +166,8 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 	}{
 		Environment: env, Authorities: authorities, WorkerProcesses: env.WorkerProcesses(globals.Process), Process: globals.Process,
 		Default: env.location(globals.Default, model.Variant{}), Jumps: env.jumps(all),
-		Transports: transports, Protocols: protocols,
+		Transports: transports, Protocols: headersOf(globals.Process, protocols...), HTTP: headersOf(globals.Process, protocol{})[0],
+		Proxied:   globals.Process.ClientAddress.ProxyProtocol,
 		Variables: variablesOf(env.Resources, slices.Contains(protocols, protocol{model.FastCGI})), Parameters: parametersOf(env.Resources),
 		ErrorPages:  slices.ContainsFunc(env.Directives, func(d directive.Directive) bool { return d.Kind == directive.Statuses }),
 		ClientHello: clientHello, MatchLimit: pcre.MatchLimit, JITStack: pcre.JITStack, Tries: model.Tries, MaxTries: model.MaxTries, Dictionaries: dictionaries,
@@ -224,6 +227,25 @@ func (p protocol) Header(name, value string) string {
 		return "fastcgi_param HTTP_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + " " + value + " if_not_empty;"
 	}
 	return p.Prefix() + "set_header " + name + " " + value + ";"
+}
+
+// Headers are those of requests by a protocol.
+type headers struct {
+	protocol
+	// Scheme is the variable with the client's scheme.
+	Scheme string
+}
+
+func headersOf(p model.Process, protocols ...protocol) []headers {
+	scheme := "$scheme"
+	if p.ClientAddress.ProxyProtocol {
+		scheme = "$hg_scheme"
+	}
+	list := make([]headers, len(protocols))
+	for i, one := range protocols {
+		list[i] = headers{one, scheme}
+	}
+	return list
 }
 
 // A transport is a protocol, with TLS or without. Each has an upstream block of its

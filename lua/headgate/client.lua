@@ -1,9 +1,25 @@
--- Values that a client sent, by names from units. Only this module reads variables
--- with computed names. The fixed prefixes keep a name from reaching any other
+-- What a client sent. Only this module reads variables with computed names, which are
+-- from units. The fixed prefixes keep a name from reaching any other
 -- variable.
+local settings = require "headgate.settings"
+
 local _M = {}
 
 local ngx_var = ngx.var
+
+
+-- The scheme by which the client asks. It is not that of the connection if a load balancer
+-- ends TLS, and the header of the PROXY protocol says so.
+function _M.scheme()
+    return ngx_var.scheme
+end
+
+
+if settings.proxied then
+    function _M.scheme()
+        return ngx_var.hg_scheme
+    end
+end
 
 
 -- name: lower case, with underscores instead of hyphens.

@@ -4,6 +4,7 @@
 -- The table of a request is its ngx.ctx. A jump into a profile's location
 -- empties that, so before it the table is put into a slot whose number a
 -- variable carries; the location's log phase frees the slot.
+local client = require "headgate.client"
 local features = require "headgate.features"
 local request_id = require "headgate.request_id"
 local settings = require "headgate.settings"
@@ -180,7 +181,7 @@ function _M.whole(target, relative, host_name)
     if relative or string_byte(target) ~= SLASH then
         return target
     end
-    return ngx_var.scheme .. "://" .. host_name .. target
+    return client.scheme() .. "://" .. host_name .. target
 end
 
 

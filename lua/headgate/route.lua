@@ -2,6 +2,7 @@
 -- and sends it to its location.
 local access = require "headgate.access"
 local backends = require "headgate.backend"
+local client = require "headgate.client"
 local features = require "headgate.features"
 local hosts = require "headgate.host"
 local memory = require "headgate.memory"
@@ -58,7 +59,7 @@ end
 
 -- Redirects a www redirect alias to its host.
 local function redirect_to_host(name, globals)
-    local target = ngx_var.scheme .. "://" .. name.host .. requests.path_and_query()
+    local target = client.scheme() .. "://" .. name.host .. requests.path_and_query()
     return ngx.redirect(target, globals.redirect_code)
 end
 
@@ -71,7 +72,8 @@ local function builtin_page(path)
         return ngx_exit(leaving and UNAVAILABLE or HEALTHY)
     end
     if path == STATUS_PATH then
-        if not LOOPBACK[ngx_var.remote_addr] then
+        -- A load balancer on this machine, or a header, must not make a client local.
+        if not LOOPBACK[ngx_var.remote_addr] or not LOOPBACK[ngx_var.realip_remote_addr] then
             return ngx_exit(FORBIDDEN)
         end
         return ngx_exec("@nginx_status")

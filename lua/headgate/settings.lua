@@ -9,6 +9,7 @@
 --                   the ports of the listeners, for calls to this NGINX and for
 --                   redirects that name them
 --   health_path     the path that answers 200 for names that no host has
+--   proxied         whether client connections begin with a header of the PROXY protocol
 --   reject_unknown  whether TLS handshakes for names that no host has are rejected
 --   access_log      whether the access log is written
 --   piped_log       whether the controller reads the access log from a pipe

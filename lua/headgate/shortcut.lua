@@ -11,6 +11,7 @@
 -- takes no table, and the location's log phase finds none.
 local C = require("ffi").C
 local base = require "resty.core.base"
+local client = require "headgate.client"
 local features = require "headgate.features"
 local ffi_new = require("ffi").new
 local requests = require "headgate.request"
@@ -134,7 +135,7 @@ function _M.enter(shortcut, host_name)
         route = shortcut.host:find(ngx_var.uri)
         backend = route and backend[route]
     end
-    if not route or not backend or shortcut.secure and ngx_var.scheme ~= "https" or ngx_var.http_host ~= host_name then
+    if not route or not backend or shortcut.secure and client.scheme() ~= "https" or ngx_var.http_host ~= host_name then
         return false
     end
     local r = get_request()

@@ -9,6 +9,7 @@ import (
 	"github.com/headgate/headgate/internal/feature/balancing"
 	"github.com/headgate/headgate/internal/feature/basicauth"
 	"github.com/headgate/headgate/internal/feature/canary"
+	"github.com/headgate/headgate/internal/feature/clientaddress"
 	"github.com/headgate/headgate/internal/feature/connectionheader"
 	"github.com/headgate/headgate/internal/feature/cors"
 	"github.com/headgate/headgate/internal/feature/customheaders"
@@ -36,6 +37,7 @@ import (
 func Features() []feature.Feature {
 	return []feature.Feature{
 		process.Feature(),
+		clientaddress.Feature(),
 		stream.Feature(),
 		stapling.Feature(),
 		handshake.Feature(),

@@ -6,6 +6,7 @@
 -- backend.
 local cjson = require "cjson.safe"
 local calls = require "headgate.call"
+local client = require "headgate.client"
 local ffi = require "ffi"
 local log = require "headgate.log"
 local requests = require "headgate.request"
@@ -234,7 +235,7 @@ function _M.before_exec(policy, request)
     if policy.method then
         variables.hg_call_method = policy.method
         variables.hg_call_header_x_original_uri = uri
-        variables.hg_call_header_x_scheme = scheme
+        variables.hg_call_header_x_scheme = client.scheme()
     end
     if policy.headers then
         add_headers(policy, request, variables)

@@ -1,4 +1,5 @@
 -- Redirects from http to https. NGINX itself writes the HSTS header.
+local client = require "headgate.client"
 local names = require "headgate.names"
 local requests = require "headgate.request"
 local settings = require "headgate.settings"
@@ -25,7 +26,7 @@ function _M.rewrite(policy, request)
     if not policy.always and not names.with_tls(request.name, request.host_name, request.revision) then
         return
     end
-    if ngx_var.scheme ~= "http" then
+    if client.scheme() ~= "http" then
         return
     end
     local everywhere = request.globals.settings.https_redirect

@@ -6,6 +6,7 @@
 -- hold up the next request of a connection. What becomes of a copy changes nothing.
 --
 -- Copies are bounded in number, memory and time. Those beyond that are dropped.
+local client = require "headgate.client"
 local log = require "headgate.log"
 local memory = require "headgate.memory"
 local requests = require "headgate.request"
@@ -232,9 +233,10 @@ local function add_headers(lines, request)
     add("X-Forwarded-For", ngx_var.remote_addr)
     add("X-Forwarded-Host", ngx_var.hg_host)
     add("X-Forwarded-Port", ngx_var.hg_port)
-    add("X-Forwarded-Proto", ngx_var.scheme)
-    add("X-Forwarded-Scheme", ngx_var.scheme)
-    add("X-Scheme", ngx_var.scheme)
+    local scheme = client.scheme()
+    add("X-Forwarded-Proto", scheme)
+    add("X-Forwarded-Scheme", scheme)
+    add("X-Scheme", scheme)
     if ngx_var.http_x_forwarded_for then
         add("X-Original-Forwarded-For", ngx_var.http_x_forwarded_for)
     end

@@ -1,10 +1,9 @@
 -- Redirects to a fixed URL, and those of the root of a host.
+local client = require "headgate.client"
 local requests = require "headgate.request"
 local template = require "headgate.template"
 
 local _M = {}
-
-local ngx_var = ngx.var
 
 local FOUND = 302
 
@@ -14,7 +13,7 @@ function _M.rewrite(policy, request)
     if policy.root then
         if request.path == "/" then
             local path = template.fill_uri(policy.root, request)
-            local target = ngx_var.scheme .. "://" .. requests.authority(request) .. path
+            local target = client.scheme() .. "://" .. requests.authority(request) .. path
             return requests.redirect(request, target, FOUND)
         end
         return
