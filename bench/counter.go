@@ -93,7 +93,8 @@ func (s *stage) startCounter(ctx context.Context, at place) (*counter, func(), e
 		return nil, nil, err
 	}
 	cmd := exec.Command(s.headgate, "--manifests-dir", at.folder, "--run-dir", at.runDir, "--http-port", strconv.Itoa(at.http),
-		"--https-port", strconv.Itoa(at.https), "--healthz-port", strconv.Itoa(at.health), "--profiling=false", "--configmap", namespace+"/headgate")
+		"--https-port", strconv.Itoa(at.https), "--healthz-port", strconv.Itoa(at.health), "--profiling=false", "--default-server-port", "0", "--status-port", "0",
+		"--configmap", namespace+"/headgate")
 	cmd.Env = append(os.Environ(), "HEADGATE_NGINX="+script)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	p, err := s.startCommand(at.name, cmd)

@@ -67,7 +67,7 @@ func (s *stage) launch(ctx context.Context, at place, dial dialer, start func(..
 	var err error
 	h.process, err = start("--run-dir", at.runDir,
 		"--http-port", strconv.Itoa(at.http), "--https-port", strconv.Itoa(at.https),
-		"--healthz-port", strconv.Itoa(at.health), "--profiling=false", "--configmap", namespace+"/headgate")
+		"--healthz-port", strconv.Itoa(at.health), "--profiling=false", "--default-server-port", "0", "--status-port", "0", "--configmap", namespace+"/headgate")
 	if err != nil {
 		return nil, err
 	}

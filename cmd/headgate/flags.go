@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,9 +25,7 @@ type options struct {
 	manifestsDir string
 	runDir       string
 
-	httpPort, httpsPort, healthzPort uint16
-	healthzHost, healthCheckPath     string
-
+	portOptions
 	selection
 
 	kubeconfig, apiserverHost, certificateAuthority string
@@ -102,11 +101,7 @@ func (o options) reloadTiming(limited bool) controller.Timing {
 func (o *options) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.manifestsDir, "manifests-dir", "", "folder of Kubernetes manifests to serve instead of a cluster; it is watched for changes")
 	f.StringVar(&o.runDir, "run-dir", "", "directory that NGINX runs in (default: headgate-HTTPPORT-HTTPSPORT in /run for root, in $XDG_RUNTIME_DIR for others, otherwise a directory in the system's temporary directory)")
-	f.Uint16Var(&o.httpPort, "http-port", 80, "port for http")
-	f.Uint16Var(&o.httpsPort, "https-port", 443, "port for https")
-	f.Uint16Var(&o.healthzPort, "healthz-port", 10254, "port for the health check and metrics")
-	f.StringVar(&o.healthzHost, "healthz-host", "", "address for the health check and metrics (default: all)")
-	f.StringVar(&o.healthCheckPath, "health-check-path", "/healthz", "path of the health check")
+	o.addPortFlags(f)
 	o.addSelectionFlags(f)
 	o.addKubernetesFlags(f)
 	f.BoolVar(&o.topology, "enable-topology-aware-routing", false, "prefer endpoints with a hint for the zone of Headgate's Node, if a Service requests it (needs POD_NAME and POD_NAMESPACE; without effect in a folder)")
@@ -153,19 +148,15 @@ func (o options) check() error {
 	if o.syncRateLimit <= 0 {
 		return invalidValue(o.syncRateLimit, "sync-rate-limit", "greater than 0")
 	}
-	if !strings.HasPrefix(o.healthCheckPath, "/") {
-		return invalidValue(o.healthCheckPath, "health-check-path", "a path that begins with a slash")
-	}
 	return cmp.Or(
 		notNegative("shutdown-grace-period", o.shutdownGracePeriod), notNegative("post-shutdown-grace-period", o.postShutdownGracePeriod),
-		o.checkStatus(), o.checkWebhook(), checkPorts(o.ports()), o.checkLog(),
+		o.checkPortFlags(), o.checkStatus(), o.checkWebhook(), checkPorts(o.ports()), o.checkLog(),
 	)
 }
 
 // ports are those that Headgate listens on.
 func (o options) ports() []portFlag {
-	ports := []portFlag{{"http-port", o.httpPort}, {"https-port", o.httpsPort}, {"healthz-port", o.healthzPort}}
-	return append(append(ports, o.profilerPorts()...), o.webhookPorts()...)
+	return slices.Concat(o.portOptions.ports(), o.profilerPorts(), o.webhookPorts())
 }
 
 // runDirectory is the directory that NGINX runs in, which may not exist.

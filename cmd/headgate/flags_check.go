@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -104,25 +103,6 @@ func removedFlags() []removedFlag {
 		{"enable-dynamic-certificates", always},
 		{"force-namespace-isolation", "an Ingress never refers to objects of other namespaces, unless the key allow-cross-namespace-resources allows it: remove it"},
 	}
-}
-
-// A portFlag is a flag with a TCP port that Headgate listens on.
-type portFlag struct {
-	flag string
-	port uint16
-}
-
-// checkPorts rejects port 0 and ports of two flags.
-func checkPorts(ports []portFlag) error {
-	for i, p := range ports {
-		if p.port == 0 {
-			return invalidValue(0, p.flag, "a port from 1 to 65535")
-		}
-		if other := slices.IndexFunc(ports[:i], func(other portFlag) bool { return other.port == p.port }); other >= 0 {
-			return fmt.Errorf("--%s and --%s are both port %d: they must differ", ports[other].flag, p.flag, p.port)
-		}
-	}
-	return nil
 }
 
 func notNegative(flag string, value int) error {

@@ -113,7 +113,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 // listen opens the ports of the health check and of profiles. They are served when NGINX
 // is started, and closed by the function.
 func (o options) listen(c *controller.Controller, registry *prometheus.Registry, log *slog.Logger) (ports []listener, closeAll func(), err error) {
-	server, err := health.Listen(net.JoinHostPort(o.healthzHost, strconv.Itoa(int(o.healthzPort))), o.healthCheckPath, c.Check, registry, log)
+	server, err := health.Listen(net.JoinHostPort(o.healthzHost, strconv.Itoa(int(o.healthzPort))), o.healthCheckPath, seconds(o.healthCheckTimeout), c.Check, registry, log)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -229,9 +229,9 @@ func (o options) prepare(ctx context.Context, accessLog *nginx.AccessLog, log *s
 		return nil, nil, env, err
 	}
 	process = nginx.New(nginx.Options{
-		Capabilities: capabilities, Dir: dir, AccessLog: accessLog, Addresses: o.addresses(env), Log: log,
+		Capabilities: capabilities, Dir: dir, AccessLog: accessLog, Addresses: o.addresses(env.IPv6), Flags: flagsOf(o.ports()), Log: log,
 	})
-	return process, dir, env, errors.Join(process.CheckPorts(), nginx.CheckPorts([]netip.AddrPort{o.healthAddress()}))
+	return process, dir, env, errors.Join(process.CheckPorts(), nginx.CheckPorts([]netip.AddrPort{o.healthAddress()}, flagsOf(o.ports())))
 }
 
 func (o options) environment(capabilities nginx.Capabilities, dir *nginx.RunDir, accessLog *nginx.AccessLog) (plan.Environment, error) {
@@ -241,10 +241,13 @@ func (o options) environment(capabilities nginx.Capabilities, dir *nginx.RunDir,
 		IPv6:           hasIPv6(),
 		HTTPPort:       plan.Port(o.httpPort),
 		HTTPSPort:      plan.Port(o.httpsPort),
-		Workers:        runtime.GOMAXPROCS(0),
-		OpenFiles:      openFiles(),
-		Backlog:        backlog(),
-		Debug:          o.debugsNGINX(),
+
+		DefaultServerPort: plan.Port(o.defaultServerPort), StatusPort: plan.Port(o.statusPort),
+
+		Workers:   runtime.GOMAXPROCS(0),
+		OpenFiles: openFiles(),
+		Backlog:   backlog(),
+		Debug:     o.debugsNGINX(),
 	}
 	var errs []error
 	path := func(text string) plan.Path {
@@ -268,27 +271,6 @@ func (o options) environment(capabilities nginx.Capabilities, dir *nginx.RunDir,
 	}
 	env.User, env.Group = word(dir.Worker().User), word(dir.Worker().Group)
 	return env, errors.Join(errs...)
-}
-
-func (o options) addresses(env plan.Environment) []netip.AddrPort {
-	var list []netip.AddrPort
-	for _, port := range []uint16{o.httpPort, o.httpsPort} {
-		list = append(list, netip.AddrPortFrom(netip.IPv4Unspecified(), port))
-		if env.IPv6 {
-			list = append(list, netip.AddrPortFrom(netip.IPv6Unspecified(), port))
-		}
-	}
-	return list
-}
-
-// healthAddress is the address of the health port. Host names are resolved by the
-// listener.
-func (o options) healthAddress() netip.AddrPort {
-	address, err := netip.ParseAddr(o.healthzHost)
-	if err != nil {
-		address = netip.IPv4Unspecified()
-	}
-	return netip.AddrPortFrom(address, o.healthzPort)
 }
 
 func hasIPv6() bool {

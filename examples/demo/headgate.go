@@ -59,6 +59,7 @@ func startHeadgate(program string, s *stage, p ports, out, logs io.Writer) (*pro
 		"--https-port", strconv.Itoa(p.https),
 		"--healthz-port", strconv.Itoa(p.healthz),
 		"--profiling=false",
+		"--default-server-port", "0", "--status-port", "0",
 		"--run-dir", filepath.Join(s.folder, "run"))
 	command.Stdout, command.Stderr = out, logs
 	// In a process group of its own it does not get the terminal's Ctrl-C:

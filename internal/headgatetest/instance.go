@@ -49,11 +49,13 @@ type Instance struct {
 
 	// HTTP and HTTPS are the ports on the loopback address.
 	HTTP, HTTPS uint16
-	Client      *dataplane.Client
-	Metrics     *metrics.Metrics
-	Process     *nginx.Process
-	RunDir      *nginx.RunDir
-	Log         *Log
+	// DefaultServer and Status are the ports of these, 0 without Options.MorePorts.
+	DefaultServer, Status uint16
+	Client                *dataplane.Client
+	Metrics               *metrics.Metrics
+	Process               *nginx.Process
+	RunDir                *nginx.RunDir
+	Log                   *Log
 	// DefaultProfile is the name of the default profile, for units made by
 	// hand. Only StartBare sets it.
 	DefaultProfile string
@@ -98,6 +100,8 @@ type Options struct {
 	// AccessLog is the file for it; none is written if it is empty, though
 	// the configuration is as if it were.
 	AccessLog string
+	// MorePorts opens those of the default server and of the status as well.
+	MorePorts bool
 	// Notices get what the controller does.
 	Notices controller.Notices
 }
@@ -189,6 +193,9 @@ func (g *Instance) prepare(o Options, log *slog.Logger) plan.Environment {
 	must(t, err)
 	must(t, g.RunDir.WriteLua(modules))
 	g.HTTP, g.HTTPS = porttest.Free(t), porttest.Free(t)
+	if o.MorePorts {
+		g.DefaultServer, g.Status = porttest.Free(t), porttest.Free(t)
+	}
 	g.Client = dataplane.New(g.RunDir.Socket())
 
 	place := func(text string) plan.Path {
@@ -204,7 +211,8 @@ func (g *Instance) prepare(o Options, log *slog.Logger) plan.Environment {
 	env := plan.Environment{
 		Resources: feature.Resources(o.Features), Directives: feature.Directives(o.Features),
 		RunDir: place(g.RunDir.Path()), HTTP2Directive: capabilities.HTTP2Directive,
-		HTTPPort: plan.Port(g.HTTP), HTTPSPort: plan.Port(g.HTTPS), AccessLog: place("/dev/null"), HealthPath: place("/healthz"),
+		HTTPPort: plan.Port(g.HTTP), HTTPSPort: plan.Port(g.HTTPS), DefaultServerPort: plan.Port(g.DefaultServer), StatusPort: plan.Port(g.Status),
+		AccessLog: place("/dev/null"), HealthPath: place("/healthz"),
 		User: word(g.RunDir.Worker().User), Group: word(g.RunDir.Worker().Group), Workers: 2, Backlog: 511,
 	}
 	if o.Workers > 0 {

@@ -20,19 +20,16 @@ type Server struct {
 	server   *http.Server
 }
 
-// probeTimeout limits one check of the data plane.
-const probeTimeout = 10 * time.Second
-
 // Listen opens the port. check returns why Headgate is not healthy, or nil if it
-// is; path is the path of the health check.
-func Listen(address, path string, check func(context.Context) error, registry *prometheus.Registry, log *slog.Logger) (*Server, error) {
+// is; path is the path of the health check, and timeout limits one.
+func Listen(address, path string, timeout time.Duration, check func(context.Context) error, registry *prometheus.Registry, log *slog.Logger) (*Server, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("listen on the health port: %w", err)
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), probeTimeout)
+		ctx, cancel := context.WithTimeout(r.Context(), timeout)
 		defer cancel()
 		if err := check(ctx); err != nil {
 			http.Error(w, "not healthy: "+err.Error(), http.StatusInternalServerError)

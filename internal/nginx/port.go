@@ -15,11 +15,11 @@ import (
 )
 
 // CheckPorts checks whether NGINX can listen on TCP addresses. Its error names each
-// address that is in use, with the process if /proc shows it. Each address is
-// bound alone and without sharing: NGINX's own sockets would silently share their
+// address that is in use, with the flag that sets its port, if flags has it, and the process
+// if /proc shows it. Each address is bound alone and without sharing: NGINX's own sockets would silently share their
 // port with other instances of the same user. The sockets never listen, so they
 // get no connections.
-func CheckPorts(addresses []netip.AddrPort) error {
+func CheckPorts(addresses []netip.AddrPort, flags map[uint16]string) error {
 	var problems []error
 	for i, address := range addresses {
 		if slices.Contains(addresses[:i], address) {
@@ -27,7 +27,11 @@ func CheckPorts(addresses []netip.AddrPort) error {
 			continue
 		}
 		if err := bind(address); err != nil {
-			problems = append(problems, explain(address, err))
+			err = explain(address, err)
+			if flag := flags[address.Port()]; flag != "" {
+				err = fmt.Errorf("%s: %w", flag, err)
+			}
+			problems = append(problems, err)
 		}
 	}
 	return errors.Join(problems...)

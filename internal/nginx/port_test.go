@@ -25,7 +25,7 @@ func TestCheckPorts(t *testing.T) {
 	v4, v6 := taken["127.0.0.1:0"], taken["[::1]:0"]
 	free := freeAddress(t)
 	any4 := netip.AddrPortFrom(netip.IPv4Unspecified(), v4.Port())
-	if err := CheckPorts([]netip.AddrPort{free, netip.AddrPortFrom(netip.IPv6Unspecified(), free.Port())}); err != nil {
+	if err := CheckPorts([]netip.AddrPort{free, netip.AddrPortFrom(netip.IPv6Unspecified(), free.Port())}, nil); err != nil {
 		t.Errorf("free ports: %v", err)
 	}
 	comm, err := os.ReadFile("/proc/self/comm")
@@ -33,17 +33,17 @@ func TestCheckPorts(t *testing.T) {
 		t.Fatal(err)
 	}
 	by := fmt.Sprintf("is in use by %s (process %d)", strings.TrimSpace(string(comm)), os.Getpid())
-	err = CheckPorts([]netip.AddrPort{v4, free, any4, v6})
+	err = CheckPorts([]netip.AddrPort{v4, free, any4, v6}, nil)
 	want := fmt.Sprintf("%s %s\n%s %s\n%s %s", v4, by, any4, by, v6, by)
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
-	err = CheckPorts([]netip.AddrPort{free, free})
+	err = CheckPorts([]netip.AddrPort{free, free}, nil)
 	if err == nil || !strings.Contains(err.Error(), "configured twice") {
 		t.Error(err)
 	}
 	// No host has an address of 192.0.2.0/24.
-	if err := CheckPorts([]netip.AddrPort{netip.MustParseAddrPort("192.0.2.1:80")}); !errors.Is(err, syscall.EADDRNOTAVAIL) {
+	if err := CheckPorts([]netip.AddrPort{netip.MustParseAddrPort("192.0.2.1:80")}, nil); !errors.Is(err, syscall.EADDRNOTAVAIL) {
 		t.Error(err)
 	}
 }
@@ -59,7 +59,7 @@ func TestPortError(t *testing.T) {
 // The check leaves nothing that would take a connection or the port.
 func TestCheckPortsTakesNothing(t *testing.T) {
 	address := freeAddress(t)
-	if err := CheckPorts([]netip.AddrPort{address}); err != nil {
+	if err := CheckPorts([]netip.AddrPort{address}, nil); err != nil {
 		t.Fatal(err)
 	}
 	listener, err := net.Listen("tcp", address.String())

@@ -21,6 +21,8 @@ type Options struct {
 	Dir *RunDir
 	// Addresses are the TCP addresses that NGINX listens on.
 	Addresses []netip.AddrPort
+	// Flags are the flags that set their ports, for errors.
+	Flags map[uint16]string
 	// AccessLog may be nil. Its owner closes it after Stop.
 	AccessLog *AccessLog
 	// Log gets the messages of NGINX and the supervisor.
@@ -56,7 +58,7 @@ func (p *Process) CheckPorts() error {
 	if len(p.options.Dir.orphans()) > 0 {
 		return nil
 	}
-	return CheckPorts(p.options.Addresses)
+	return CheckPorts(p.options.Addresses, p.options.Flags)
 }
 
 // Start starts NGINX and returns when a worker responds. If an earlier controller

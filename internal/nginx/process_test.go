@@ -63,7 +63,7 @@ func TestStartReloadStop(t *testing.T) {
 	if _, err := os.Stat(b.Dir.Socket()); !os.IsNotExist(err) {
 		t.Errorf("the socket is left: %v", err)
 	}
-	if err := CheckPorts(b.options.Addresses); err != nil {
+	if err := CheckPorts(b.options.Addresses, nil); err != nil {
 		t.Error(err)
 	}
 	if err := b.Reload(); err == nil {

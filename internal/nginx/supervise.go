@@ -134,7 +134,7 @@ func (p *Process) clear(ctx context.Context) error {
 			p.signalLeft(step.then)
 		}
 	}
-	return CheckPorts(p.options.Addresses)
+	return CheckPorts(p.options.Addresses, p.options.Flags)
 }
 
 func (p *Process) portsFree(ctx context.Context, timeout time.Duration) bool {

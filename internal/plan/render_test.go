@@ -182,6 +182,9 @@ func renderCases(t testing.TB) []renderCase {
 			g.Process.ClientAddress.ProxyProtocol = true
 			g.Process.ClientAddress.Trusted = model.Networks{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32")}
 		}, nil, dictionaries},
+		{"more-ports", func(e *plan.Environment, _ *model.Globals) {
+			e.IPv6, e.DefaultServerPort, e.StatusPort = true, 8181, 10246
+		}, nil, dictionaries},
 		{"newer-nginx", func(e *plan.Environment, _ *model.Globals) { e.HTTP2Directive = true }, nil, dictionaries},
 	}
 }

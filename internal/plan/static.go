@@ -40,6 +40,9 @@ type Environment struct {
 	IPv6           bool
 	HTTPPort       Port
 	HTTPSPort      Port
+	// DefaultServerPort answers 404, and StatusPort, on the loopback address, has the status
+	// of NGINX. 0 opens none.
+	DefaultServerPort, StatusPort Port
 	// HealthPath is the path that answers 200 for names that no host has.
 	HealthPath Path
 	// AccessLog is the file that the access log is written to.

@@ -41,6 +41,7 @@ function _M.init(values)
     -- Loaded here, all code is shared by the workers.
     for _, module in ipairs({
         "access", "api", "balancer", "call", "certificate", "error_page", "header_filter", "client_hello", "route",
+        "status",
     }) do
         require("headgate." .. module)
     end

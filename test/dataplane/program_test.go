@@ -25,10 +25,10 @@ type program struct {
 	cmd         *exec.Cmd
 	folder, dir string
 	// permit lets NGINX start; waits shows that it was asked to.
-	permit, waits        string
-	http, https, healthz uint16
-	log                  *headgatetest.Log
-	ended                chan struct{}
+	permit, waits                               string
+	http, https, healthz, defaultServer, status uint16
+	log                                         *headgatetest.Log
+	ended                                       chan struct{}
 }
 
 // The program as a user starts it.
@@ -55,6 +55,7 @@ func TestProgram(t *testing.T) {
 	t.Run("profiles", func(t *testing.T) { checkProfiles(t, binary) })
 	t.Run("log file", func(t *testing.T) { checkLogFile(t, binary) })
 	t.Run("links", func(t *testing.T) { checkLinks(t, binary) })
+	t.Run("ports", func(t *testing.T) { checkPorts(t, binary) })
 	t.Run("TCP and UDP services", func(t *testing.T) { checkStreams(t, binary) })
 }
 
@@ -85,7 +86,7 @@ func startProgramWith(t *testing.T, binary string, stdout, stderr *os.File, mani
 	}
 	p := &program{
 		t: t, folder: filepath.Join(root, "manifests"), permit: filepath.Join(root, "permit"), waits: filepath.Join(root, "waits"), dir: filepath.Join(root, "run"),
-		http: porttest.Free(t), https: porttest.Free(t), healthz: porttest.Free(t), log: &headgatetest.Log{}, ended: make(chan struct{}),
+		http: porttest.Free(t), https: porttest.Free(t), healthz: porttest.Free(t), defaultServer: porttest.Free(t), status: porttest.Free(t), log: &headgatetest.Log{}, ended: make(chan struct{}),
 	}
 	p.write("nginx", fmt.Sprintf("#!/bin/sh\ncase \"$*\" in *' -c %s '*) echo >%s; while [ ! -e %s ]; do sleep 0.01; done ;; esac\nexec %s \"$@\"\n",
 		filepath.Join(p.dir, "nginx.conf"), p.waits, p.permit, nginx), 0o755)
@@ -94,7 +95,8 @@ func startProgramWith(t *testing.T, binary string, stdout, stderr *os.File, mani
 	}
 	p.write("manifests/all.yaml", manifests, 0o644)
 	p.cmd = exec.Command(binary, append([]string{"--manifests-dir", p.folder, "--run-dir", p.dir, "--http-port", fmt.Sprint(p.http),
-		"--https-port", fmt.Sprint(p.https), "--healthz-port", fmt.Sprint(p.healthz), "--profiling=false", "--configmap", "default/headgate"}, flags...)...)
+		"--https-port", fmt.Sprint(p.https), "--healthz-port", fmt.Sprint(p.healthz), "--default-server-port", fmt.Sprint(p.defaultServer), "--status-port", fmt.Sprint(p.status),
+		"--profiling=false", "--configmap", "default/headgate"}, flags...)...)
 	p.cmd.Env = append(os.Environ(), "HEADGATE_NGINX="+filepath.Join(root, "nginx"))
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	if stdout != nil {

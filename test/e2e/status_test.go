@@ -50,7 +50,7 @@ func (h *headgate) replica(name, address string) *headgate {
 	}
 	other.dir, other.cmd, other.env = dir, nil, []string{"POD_NAMESPACE=" + h.class, "POD_NAME=" + name}
 	other.args = append(slices.Clone(h.args), "--run-dir", filepath.Join(dir, "run"),
-		"--http-port", "8080", "--https-port", "8443", "--healthz-port", "10255", "--profiling=false", "--publish-status-address", address)
+		"--http-port", "8080", "--https-port", "8443", "--healthz-port", "10255", "--profiling=false", "--default-server-port", "0", "--status-port", "0", "--publish-status-address", address)
 	h.t.Cleanup(other.leave)
 	return &other
 }
