@@ -11,8 +11,6 @@ import (
 	"net/netip"
 	"os"
 	"slices"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -371,24 +369,6 @@ func must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// A Log keeps what was written to it.
-type Log struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *Log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *Log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 // Dial opens a connection to a port of this machine. It ends with the test, and
