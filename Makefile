@@ -14,7 +14,7 @@ HEALTHZ_PORT ?= 10254
 FUZZTIME     ?= 30s
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint fmt bench dev-cluster fuzz image image-lock clean
+.PHONY: help build plugin demo test lint fmt bench dev-cluster fuzz image image-lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,6 +22,9 @@ help: ## list the targets
 build: ## build every program into bin/
 	go build -trimpath -ldflags '-X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/ ./cmd/...
 	@cd bin && for name in $(LINKS); do ln -sf headgate $$name; done
+
+plugin: ## build kubectl's plugin for all platforms, and krew's manifest, into bin/plugin/ (VERSION=v1.2.3)
+	go run ./scripts/plugin -version '$(VERSION)'
 
 demo: ## serve examples/demo with Headgate, until Ctrl-C (HTTP_PORT, HTTPS_PORT, HEALTHZ_PORT)
 	@scripts/install-deps demo
