@@ -41,7 +41,7 @@ func (p *plugin) sshCommand() *cobra.Command {
 		Long:  "Open a shell in the pod: bash, or sh if there is no bash. It is not a connection by SSH.",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			shell := []string{"/bin/sh", "-c", "command -v bash >/dev/null && exec bash; exec sh"}
+			shell := []string{"sh", "-c", "command -v bash >/dev/null && exec bash; exec sh"}
 			return p.run(command.Context(), pods, shell, true, true)
 		},
 	}
