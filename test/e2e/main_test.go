@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// A program is the controller's. The first test
+// A program is the controller's, with the plugin of kubectl beside it. The first test
 // that needs it builds it.
 type program struct {
 	once sync.Once
@@ -42,7 +42,7 @@ func (p *program) path() (string, error) {
 		if p.dir, p.err = os.MkdirTemp("", "headgate-e2e-"); p.err != nil {
 			return
 		}
-		output, err := exec.Command("go", "build", "-o", p.dir, "../../cmd/headgate").CombinedOutput()
+		output, err := exec.Command("go", "build", "-o", p.dir, "../../cmd/headgate", "../../cmd/kubectl-headgate").CombinedOutput()
 		if err != nil {
 			p.err = errors.New("building headgate: " + string(output))
 		}

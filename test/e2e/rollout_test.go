@@ -158,7 +158,7 @@ func (h *headgate) loadHeadgate() {
 	if err := h.cluster.LoadImage(h.t.Context(), clustertest.Image{
 		Name: headgateImage, Entrypoint: []string{"/nginx-ingress-controller"},
 		Files: map[string]string{
-			"/nginx-ingress-controller": path, "/wait-shutdown": path,
+			"/nginx-ingress-controller": path, "/dbg": path, "/wait-shutdown": path,
 			"/etc/passwd": "/etc/passwd", "/etc/group": "/etc/group",
 		},
 	}); err != nil {

@@ -246,6 +246,9 @@ func (c *Cluster) waitEnd() error {
 // one of its components dies.
 func (c *Cluster) Ended() <-chan struct{} { return c.ended }
 
+// Program is the path of the cluster's program. With the name kubectl it is kubectl.
+func (c *Cluster) Program() string { return c.process.Path }
+
 // Kubeconfig is the path of the administrator's kubeconfig. Its server answers
 // in the cluster's network only.
 func (c *Cluster) Kubeconfig() string { return filepath.Join(c.dir, "pki", "admin.kubeconfig") }
