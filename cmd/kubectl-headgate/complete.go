@@ -5,14 +5,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
-
-// completionTimeout bounds how long a shell waits after Tab.
-const completionTimeout = 5 * time.Second
 
 // complete sets how the values of a flag are completed.
 func complete(command *cobra.Command, flag string, by cobra.CompletionFunc) {
@@ -25,14 +21,12 @@ func complete(command *cobra.Command, flag string, by cobra.CompletionFunc) {
 // names completes by names that the cluster has. Without a connection there are none.
 func (p *plugin) names(list func(context.Context, session) []string) cobra.CompletionFunc {
 	return func(command *cobra.Command, _ []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(command.Context(), completionTimeout)
-		defer cancel()
 		s, err := p.connect()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		found := map[string]bool{}
-		for _, name := range list(ctx, s) {
+		for _, name := range list(command.Context(), s) {
 			if strings.HasPrefix(name, begun) {
 				found[name] = true
 			}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -19,7 +20,12 @@ func (p *plugin) execCommand() *cobra.Command {
 		Short:   "Run a command in the pod",
 		Long:    "Run a command in the pod. The exit status is that of the command.",
 		Example: p.examples("A command", "exec -- ls -l /etc/nginx", "A shell", "exec -it -- sh"),
-		Args:    cobra.MinimumNArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("the command to run in the pod is missing")
+			}
+			return nil
+		},
 		RunE: func(command *cobra.Command, args []string) error {
 			return p.run(command.Context(), pods, args, stdin, tty)
 		},

@@ -258,7 +258,12 @@ func (p *plugin) explainCommand() *cobra.Command {
 		Long: "Explain which host and route a request gets, which settings apply and where they come from, which endpoints its backend\n" +
 			"has, and which certificate is served. The request is not sent.",
 		Example: p.examples("A request", "explain https://shop.example.com/cart", "With a header", "explain --header 'X-Canary: always' https://shop.example.com/"),
-		Args:    cobra.ExactArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("one argument is needed: the URL of the request")
+			}
+			return nil
+		},
 		RunE: func(command *cobra.Command, args []string) error {
 			call := []string{"explain", "--method", method}
 			if from != "" {
