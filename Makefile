@@ -6,7 +6,7 @@ COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 
 # The names of ingress-nginx's programs, which are links to headgate: newProgram in
 # cmd/headgate/main.go has them.
-LINKS := nginx-ingress-controller dbg wait-shutdown
+LINKS := nginx-ingress-controller dbg kube-webhook-certgen wait-shutdown
 
 HTTP_PORT    ?= 8080
 HTTPS_PORT   ?= 8443

@@ -119,6 +119,7 @@ var knows = []struct {
 		[]string{"internal/build", "internal/build/spec", "internal/feature", "internal/finding", "internal/ingressnginx", "internal/source", "internal/store", "internal/unit"},
 		"it decides about Ingresses: the webhook's server asks it, and the sources give it objects",
 	},
+	{"internal/certgen", nil, "it makes certificates and writes objects when it is called: who serves them is for its callers"},
 	{"internal/admission", []string{"internal/review"}, "it serves the webhook: what is decided, and why, is for review"},
 	{
 		"internal/lint",

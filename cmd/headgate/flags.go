@@ -59,7 +59,7 @@ func newCommand() *cobra.Command {
 	addVersionFlag(command)
 	explainFlagErrors(command)
 	command.CompletionOptions.DisableDefaultCmd = true
-	command.AddCommand(newLintCommand(), newExplainCommand(), newRBACCommand(), newDebugCommand(), newWaitShutdownCommand())
+	command.AddCommand(newLintCommand(), newExplainCommand(), newRBACCommand(), newDebugCommand(), newCertgenCommand(), newWaitShutdownCommand())
 	return command
 }
 

@@ -40,6 +40,8 @@ func newProgram(name string) *cobra.Command {
 	switch name {
 	case "dbg":
 		return newDebugCommand()
+	case certgenName:
+		return newCertgenCommand()
 	case "wait-shutdown":
 		return newWaitShutdownCommand()
 	case "nginx-ingress-controller":

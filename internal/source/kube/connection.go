@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -36,6 +37,8 @@ type Connection struct {
 type Clients struct {
 	Objects  kubernetes.Interface
 	Metadata metadata.Interface
+	// Dynamic is for objects whose types are in no library that Headgate uses.
+	Dynamic dynamic.Interface
 }
 
 // dialTimeout bounds how long an API server that drops packets delays the next
@@ -67,6 +70,9 @@ func (c Connection) connect() (clients Clients, err error) {
 		return Clients{}, err
 	}
 	if clients.Objects, err = kubernetes.NewForConfigAndClient(config, client); err != nil {
+		return Clients{}, err
+	}
+	if clients.Dynamic, err = dynamic.NewForConfigAndClient(config, client); err != nil {
 		return Clients{}, err
 	}
 	clients.Metadata, err = metadata.NewForConfigAndClient(config, client)
