@@ -120,6 +120,7 @@ var knows = []struct {
 		"it decides about Ingresses: the webhook's server asks it, and the sources give it objects",
 	},
 	{"internal/certgen", nil, "it makes certificates and writes objects when it is called: who serves them is for its callers"},
+	{"internal/selfsigned", []string{"internal/certgen", "internal/permission"}, "it keeps a certificate: what is served with it is for the webhook's server"},
 	{"internal/admission", []string{"internal/review"}, "it serves the webhook: what is decided, and why, is for review"},
 	{
 		"internal/lint",

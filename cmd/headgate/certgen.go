@@ -39,7 +39,8 @@ func newCertgenCommand() *cobra.Command {
 		Use:   certgenName,
 		Short: "Make a certificate for an admission webhook, and have the API server trust it",
 		Long: "Two Jobs run this program: one creates a Secret with a certificate, the other writes its CA into the objects\n" +
-			"that make API servers call the webhook. The exit status is 1 if a command fails.",
+			"that make API servers call the webhook. With --webhook-self-signed, Headgate itself does both, and needs no Jobs.\n" +
+			"The exit status is 1 if a command fails.",
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,

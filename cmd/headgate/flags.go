@@ -150,7 +150,7 @@ func (o options) check() error {
 	}
 	return cmp.Or(
 		notNegative("shutdown-grace-period", o.shutdownGracePeriod), notNegative("post-shutdown-grace-period", o.postShutdownGracePeriod),
-		o.checkPortFlags(), o.checkStatus(), o.checkWebhook(), checkPorts(o.ports()), o.checkLog(),
+		o.checkPortFlags(), o.checkStatus(), o.checkSelfSigned(o.manifestsDir != ""), o.checkWebhook(), checkPorts(o.ports()), o.checkLog(),
 	)
 }
 

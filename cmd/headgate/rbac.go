@@ -13,6 +13,7 @@ import (
 
 	"github.com/headgate/headgate/internal/event"
 	"github.com/headgate/headgate/internal/permission"
+	"github.com/headgate/headgate/internal/selfsigned"
 	"github.com/headgate/headgate/internal/source/kube"
 )
 
@@ -63,6 +64,9 @@ func (o options) permissions(own string) ([]permission.Permission, error) {
 		}
 	}
 	list = append(list, event.Permissions(own, namespaces...)...)
+	if o.selfSigned {
+		list = append(list, selfsigned.Permissions(o.selfSignedSettings(own))...)
+	}
 	if o.disableElection {
 		return list, nil
 	}

@@ -50,6 +50,39 @@ func TestRoles(t *testing.T) {
 	}
 }
 
+// TestRolesOfWebhook: what the webhook's certificate needs is asked for with the flag only,
+// and by name.
+func TestRolesOfWebhook(t *testing.T) {
+	const name = "headgate-admission"
+	for args, want := range map[string]bool{
+		"": false, "--validating-webhook :8443 --validating-webhook-certificate c --validating-webhook-key k": false,
+		"--validating-webhook :8443 --webhook-self-signed --disable-leader-election": true,
+	} {
+		text, err := printRoles(t, strings.Fields(args)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range []string{
+			"resources: [\"validatingwebhookconfigurations\"]\n  resourceNames: [\"" + name + "\"]\n  verbs: [get, update]",
+			"resources: [\"secrets\"]\n  resourceNames: [\"" + name + "\"]\n  verbs: [get, update]",
+			"resources: [\"secrets\"]\n  verbs: [create]",
+		} {
+			if got := strings.Contains(text, rule); got != want {
+				t.Errorf("%q: %v in\n%s\nwant %v", args, rule, text, want)
+			}
+		}
+	}
+	text, err := printRoles(t, "--validating-webhook=:8443", "--webhook-self-signed", "--webhook-secret=shop/pair", "--webhook-configuration=hook")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`namespace: "shop"`, `["pair"]`, `["hook"]`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s is missing in\n%s", want, text)
+		}
+	}
+}
+
 // ofIngressNGINX are the rules of ingress-nginx's ClusterRole, and of its Role in
 // its own namespace.
 const ofIngressNGINX = `

@@ -23,12 +23,14 @@ import (
 // webhookOptions are the flags of the admission webhook.
 type webhookOptions struct {
 	webhookAddress, webhookCertificate, webhookKey string
+	selfSignedOptions
 }
 
 func (o *webhookOptions) addWebhookFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.webhookAddress, "validating-webhook", "", "HOST:PORT or :PORT of the admission webhook, which refuses invalid Ingresses (default: none)")
 	f.StringVar(&o.webhookCertificate, "validating-webhook-certificate", "", "PEM file with the certificate of the admission webhook; it is read again when it changes")
 	f.StringVar(&o.webhookKey, "validating-webhook-key", "", "PEM file with the key of --validating-webhook-certificate")
+	o.addSelfSignedFlags(f)
 	f.Bool("disable-full-test", false, "has no effect: the admission webhook always reviews an Ingress with those that share its hosts, and nothing else")
 }
 
@@ -37,8 +39,8 @@ func (o webhookOptions) checkWebhook() error {
 	if o.webhookAddress == "" {
 		return nil
 	}
-	if o.webhookCertificate == "" || o.webhookKey == "" {
-		return errors.New("--validating-webhook requires --validating-webhook-certificate and --validating-webhook-key")
+	if !o.selfSigned && (o.webhookCertificate == "" || o.webhookKey == "") {
+		return errors.New("--validating-webhook requires --validating-webhook-certificate and --validating-webhook-key, or --webhook-self-signed")
 	}
 	_, err := o.webhookPort()
 	return err
@@ -77,15 +79,23 @@ func (o options) startWebhook(from *from, lacking []feature.Capability, m *metri
 	reviewer := review.New(review.Settings{
 		Store: from.objects, Features: all.Features(), AnnotationPrefix: o.annotationsPrefix, Lacking: lacking, Namespace: o.watchNamespace,
 	})
-	server, err := admission.Listen(admission.Settings{
+	settings := admission.Settings{
 		Address: o.webhookAddress, CertificateFile: o.webhookCertificate, KeyFile: o.webhookKey,
 		Review: reviewer.Review, Registry: m.Registry, Log: log,
-	})
+	}
+	keeper := o.keeper(from.client, ownNamespace(from.objects.ConfigMap), log)
+	if keeper != nil {
+		settings.Certificate = keeper.Certificate
+	}
+	server, err := admission.Listen(settings)
 	if err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	go reviewer.Run(ctx)
+	if keeper != nil {
+		go keeper.Run(ctx)
+	}
 	w := &webhook{server, stop}
 	from.run = w.follow(reviewer, from.run)
 	return w, nil

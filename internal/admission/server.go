@@ -52,7 +52,9 @@ func decoding() int { return 2 * runtime.GOMAXPROCS(0) }
 type Settings struct {
 	// Address is the address to listen on, HOST:PORT or :PORT.
 	Address string
-	// CertificateFile and KeyFile are PEM files. They are read again when they change.
+	// Certificate is asked for the certificate of each connection. Without it,
+	// CertificateFile and KeyFile are PEM files, which are read again when they change.
+	Certificate              func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	CertificateFile, KeyFile string
 	Review                   Review
 	// Registry gets the metrics.
@@ -74,8 +76,11 @@ func Listen(s Settings) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for the admission webhook: %w", err)
 	}
-	shown := &certificate{certificateFile: s.CertificateFile, keyFile: s.KeyFile, log: s.Log}
-	shown.refresh()
+	if s.Certificate == nil {
+		files := &certificate{certificateFile: s.CertificateFile, keyFile: s.KeyFile, log: s.Log}
+		files.refresh()
+		s.Certificate = files.get
+	}
 	h := &handler{
 		review: s.Review, bodies: semaphore.NewWeighted(maxBodies), decoders: semaphore.NewWeighted(int64(decoding())),
 		metrics: newMetrics(s.Registry), log: s.Log,
@@ -84,7 +89,7 @@ func Listen(s Settings) (*Server, error) {
 	// ingress-nginx has HTTP/2 off, since connections of API servers hung.
 	protocols.SetHTTP1(true)
 	secured := tls.NewListener(&limited{Listener: listener, most: maxConnections}, &tls.Config{
-		MinVersion: tls.VersionTLS12, GetCertificate: shown.get, NextProtos: []string{"http/1.1"},
+		MinVersion: tls.VersionTLS12, GetCertificate: s.Certificate, NextProtos: []string{"http/1.1"},
 	})
 	return &Server{listener: secured, handler: h, server: &http.Server{
 		Handler: h, Protocols: &protocols, MaxHeaderBytes: maxHeader,

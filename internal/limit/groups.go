@@ -22,6 +22,7 @@ const (
 	probeGo      = "internal/source/check/probe.go"
 	healthGo     = "internal/feature/healthcheck/healthcheck.go"
 	admissionGo  = "internal/admission/server.go"
+	selfSignedGo = "internal/selfsigned/keeper.go"
 )
 
 // Groups are all limits.
@@ -212,6 +213,10 @@ func Groups() []Group {
 			{"Time between two requests", "connection", constant(admissionGo, "idleTimeout", duration), "", "the connection is closed", ""},
 			{"Time that a review waits for others", "request", constant(admissionGo, "reviewTimeout", duration), "", "503", ""},
 			{"Hosts, names and backends of an Ingress that are reviewed", "request", constant("internal/review/review.go", "maxUnits", count), "", "the rest is not reviewed; findings report it later", ""},
+			{"Validity of a certificate (`--webhook-self-signed`)", "certificate", constant(selfSignedGo, "Validity", duration), "", "", ""},
+			{"Time before its end at which it is renewed", "certificate", constant(selfSignedGo, "RenewBefore", duration), "", "", ""},
+			{"Time for which API servers have a new CA before its certificate is served", "renewal", constant(selfSignedGo, "Delay", duration), "", "", ""},
+			{"Time until a CA bundle that was overwritten is written again, and until a new certificate is served", "instance", constant(selfSignedGo, "Interval", duration), "", "", ""},
 			{"Findings in an answer", "request", constant("internal/review/decision.go", "maxSentences", count), "", "their number", ""},
 		}},
 		{"Folders of manifests", "They belong to the administrator: these limits are for mistakes.", []Limit{
