@@ -46,17 +46,17 @@ func (w *warningList) take() []string {
 }
 
 // registerWebhook has the API server ask Headgate about Ingresses of the test's namespace.
-func (h *headgate) registerWebhook(ca string) {
+// The configuration has the name of the namespace.
+func (h *headgate) registerWebhook(client admissionregistrationv1.WebhookClientConfig, policy admissionregistrationv1.FailurePolicyType) {
 	h.t.Helper()
-	url, none, path := "https://"+clustertest.NodeAddress+":8443/networking/v1/ingresses", admissionregistrationv1.SideEffectClassNone, h.class
-	fail := admissionregistrationv1.Fail
+	none := admissionregistrationv1.SideEffectClassNone
 	configurations := h.cluster.Client().AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	must[*admissionregistrationv1.ValidatingWebhookConfiguration](h)(configurations.Create(h.t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: h.class},
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-			Name: "validate.nginx.ingress.kubernetes.io", AdmissionReviewVersions: []string{"v1"}, SideEffects: &none, FailurePolicy: &fail,
-			ClientConfig:      admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: []byte(ca)},
-			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": path}},
+			Name: "validate.nginx.ingress.kubernetes.io", AdmissionReviewVersions: []string{"v1"}, SideEffects: &none, FailurePolicy: &policy,
+			ClientConfig:      client,
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": h.class}},
 			Rules: []admissionregistrationv1.RuleWithOperations{{
 				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
 				Rule:       admissionregistrationv1.Rule{APIGroups: []string{"networking.k8s.io"}, APIVersions: []string{"v1"}, Resources: []string{"ingresses"}},
@@ -64,6 +64,23 @@ func (h *headgate) registerWebhook(ca string) {
 		}},
 	}, metav1.CreateOptions{}))
 	h.t.Cleanup(func() { _ = configurations.Delete(context.Background(), h.class, metav1.DeleteOptions{}) })
+}
+
+// reviewed is nil if the API server refuses a bad Ingress, by the webhook, and accepts a
+// good one. It creates none.
+func (h *headgate) reviewed(ctx context.Context) error {
+	dry := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
+	ingresses := h.cluster.Client().NetworkingV1().Ingresses(h.class)
+	good := h.ingress("reviewed", h.host("reviewed"), "/", "web", "")
+	bad := good.DeepCopy()
+	bad.Annotations = map[string]string{vhost: "a b"}
+	if _, err := ingresses.Create(ctx, bad, dry); !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), "denied the request: "+vhost+`: invalid value "a b": must be`) {
+		return fmt.Errorf("a bad value: %v", err)
+	}
+	if _, err := ingresses.Create(ctx, good, dry); err != nil {
+		return fmt.Errorf("a good Ingress: %w", err)
+	}
+	return nil
 }
 
 // writeWebhookCertificate writes a certificate for the webhook, and returns its CA.
@@ -86,7 +103,8 @@ func TestAdmission(t *testing.T) {
 	h := startHeadgate(t, "--validating-webhook", ":8443",
 		"--validating-webhook-certificate", filepath.Join(dir, "cert"), "--validating-webhook-key", filepath.Join(dir, "key"))
 	h.createBackend("web")
-	h.registerWebhook(ca)
+	url := "https://" + clustertest.NodeAddress + ":8443/networking/v1/ingresses"
+	h.registerWebhook(admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: []byte(ca)}, admissionregistrationv1.Fail)
 	var warnings warningList
 	config := h.cluster.Config()
 	config.WarningHandler = &warnings
@@ -103,13 +121,7 @@ func TestAdmission(t *testing.T) {
 		return ing
 	}
 	// API servers learn of the webhook after a while.
-	clustertest.Eventually(t, timeout, func(ctx context.Context) error {
-		_, err := ingresses.Create(ctx, with("bad", "a b"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		if !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), `denied the request: `+vhost+`: invalid value "a b": must be`) {
-			return fmt.Errorf("a bad value: %v", err)
-		}
-		return nil
-	})
+	clustertest.Eventually(t, timeout, h.reviewed)
 	warnings.take()
 	if _, err := ingresses.Create(t.Context(), with("good", ""), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)

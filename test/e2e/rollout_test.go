@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -155,11 +157,15 @@ func (h *headgate) loadHeadgate() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
+	links := h.t.TempDir()
+	if err := os.Symlink("/nginx-ingress-controller", filepath.Join(links, "kube-webhook-certgen")); err != nil {
+		h.t.Fatal(err)
+	}
 	if err := h.cluster.LoadImage(h.t.Context(), clustertest.Image{
 		Name: headgateImage, Entrypoint: []string{"/nginx-ingress-controller"},
 		Files: map[string]string{
 			"/nginx-ingress-controller": path, "/dbg": path, "/wait-shutdown": path,
-			"/etc/passwd": "/etc/passwd", "/etc/group": "/etc/group",
+			"/programs": links, "/etc/passwd": "/etc/passwd", "/etc/group": "/etc/group",
 		},
 	}); err != nil {
 		h.t.Fatal(err)
@@ -181,12 +187,8 @@ func (h *headgate) deployment(replicas int32) *appsv1.Deployment {
 		}},
 		Lifecycle: &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"/wait-shutdown"}}}},
 	}
-	spec := corev1.PodSpec{ServiceAccountName: "headgate", TerminationGracePeriodSeconds: &ending}
-	for name, path := range map[string]string{"usr": "/usr", "lib": "/usr/lib", "lib64": "/usr/lib64"} {
-		spec.Volumes = append(spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path}}})
-		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: "/" + name, ReadOnly: true})
-	}
-	spec.Containers = []corev1.Container{container}
+	spec := withLibraries(container)
+	spec.ServiceAccountName, spec.TerminationGracePeriodSeconds = "headgate", &ending
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "headgate"},
 		Spec: appsv1.DeploymentSpec{
@@ -196,6 +198,16 @@ func (h *headgate) deployment(replicas int32) *appsv1.Deployment {
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: spec},
 		},
 	}
+}
+
+// withLibraries is a pod of one container with NGINX and the libraries of this machine.
+func withLibraries(container corev1.Container) (spec corev1.PodSpec) {
+	for name, path := range map[string]string{"usr": "/usr", "lib": "/usr/lib", "lib64": "/usr/lib64"} {
+		spec.Volumes = append(spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path}}})
+		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: "/" + name, ReadOnly: true})
+	}
+	spec.Containers = []corev1.Container{container}
+	return spec
 }
 
 // A webSocket gets messages until its connection ends.
