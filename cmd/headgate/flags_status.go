@@ -91,13 +91,19 @@ func knownPod() types.NamespacedName {
 	return pod
 }
 
+// ownNamespace is that of the pod. Outside of a pod, it is that of the ConfigMap, or
+// "default".
+func ownNamespace(configMap types.NamespacedName) string {
+	return cmp.Or(podOfEnvironment().Namespace, configMap.Namespace, "default")
+}
+
 // candidate is the namespace of the Lease, and the name of this process in the
 // election: that of the pod. Outside of a pod, the namespace is that of the
 // ConfigMap, or "default", and the name is unique even on the same machine: two
 // processes with the same name would both lead.
 func candidate(configMap types.NamespacedName) (namespace, identity string, err error) {
 	pod := podOfEnvironment()
-	namespace = cmp.Or(pod.Namespace, configMap.Namespace, "default")
+	namespace = ownNamespace(configMap)
 	if pod.Name != "" {
 		return namespace, pod.Name, nil
 	}

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
@@ -70,11 +68,6 @@ func (o selfSignedOptions) selfSignedSettings(own string) selfsigned.Settings {
 		Configuration: o.webhookConfiguration, Service: object(o.webhookService), Secret: object(o.webhookSecret),
 		Timing: selfsigned.DefaultTiming(),
 	}
-}
-
-// ownNamespace is that of this process: by its environment, or else as for the Lease.
-func ownNamespace(configMap types.NamespacedName) string {
-	return cmp.Or(os.Getenv("POD_NAMESPACE"), configMap.Namespace, "default")
 }
 
 // keeper keeps the certificate; nil without --webhook-self-signed.

@@ -109,6 +109,27 @@ func TestBadPairs(t *testing.T) {
 	}
 }
 
+// FuzzRead: what is in a Secret may be anything.
+func FuzzRead(f *testing.F) {
+	pair, err := certgen.New([]string{"a", "192.0.2.1"}, now, now.Add(time.Hour))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(pair.CA, pair.Certificate, pair.Key)
+	f.Add(append(slices.Clone(pair.CA), pair.CA...), append(slices.Clone(pair.Certificate), pair.CA...), pair.Key)
+	f.Add([]byte("-----BEGIN CERTIFICATE-----"), pair.Certificate, []byte{})
+	f.Fuzz(func(t *testing.T, ca, certificate, key []byte) {
+		p := certgen.Pair{CA: ca, Certificate: certificate, Key: key}
+		served, err := p.Read()
+		if err != nil {
+			return
+		}
+		if len(p.Issuers(served.Leaf)) == 0 || len(pair.After(p).CA) <= len(pair.CA) {
+			t.Error("the authority of a certificate that can be served is lost")
+		}
+	})
+}
+
 var name = types.NamespacedName{Namespace: "shop", Name: "webhook"}
 
 func request(t *testing.T, cluster *fake.Clientset) certgen.Request {
