@@ -34,6 +34,7 @@ type options struct {
 
 	statusOptions
 	webhookOptions
+	metricsOptions
 	topology, disableSyncEvents bool
 
 	shutdownGracePeriod, postShutdownGracePeriod int
@@ -115,6 +116,7 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	o.addProfilerFlags(f)
 	o.addWebhookFlags(f)
 	addFlagsWithoutEffect(f)
+	o.addMetricsFlags(f)
 	addLaterFlags(f)
 }
 
@@ -150,7 +152,7 @@ func (o options) check() error {
 	}
 	return cmp.Or(
 		notNegative("shutdown-grace-period", o.shutdownGracePeriod), notNegative("post-shutdown-grace-period", o.postShutdownGracePeriod),
-		o.checkPortFlags(), o.checkStatus(), o.checkSelfSigned(o.manifestsDir != ""), o.checkWebhook(), checkPorts(o.ports()), o.checkLog(),
+		o.checkPortFlags(), o.checkStatus(), o.checkSelfSigned(o.manifestsDir != ""), o.checkWebhook(), checkPorts(o.ports()), o.checkLog(), o.checkMetrics(),
 	)
 }
 

@@ -83,6 +83,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		Selected:         r.selected,
 		Notices:          from.notices,
 		Streams:          tcpAndUDP,
+		Traffic:          o.traffic(m, findings, log),
 	})
 	m.Registry.MustRegister(
 		gauge("headgate_synced", "1 if all changes that were received are applied, 0 while that is going on. Hosts that wait for a reload which is held back (headgate_waiting_hosts), or because they take long to build (headgate_hosts_to_build), count as applied.", c.Applied),

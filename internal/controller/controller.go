@@ -30,6 +30,7 @@ import (
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/internal/tracker"
+	"github.com/headgate/headgate/internal/traffic"
 	"github.com/headgate/headgate/internal/unit"
 )
 
@@ -61,6 +62,8 @@ type Settings struct {
 	Notices Notices
 	// Streams serves TCP and UDP services. It may be nil.
 	Streams Streams
+	// Traffic counts requests; nil if they are not counted.
+	Traffic *traffic.Table
 }
 
 // Streams opens and closes the ports of TCP and UDP services. Its methods must not block.
@@ -183,6 +186,9 @@ func New(s Settings) *Controller {
 	}
 	client := dataplane.New(s.RunDir.Socket())
 	s.Metrics.Registry.MustRegister(metrics.Refusals(client.Refusals), metrics.Ejections(client.Ejections))
+	if s.Traffic != nil {
+		s.Environment.Traffic = trafficPlan(s.Traffic.Settings())
+	}
 	return &Controller{
 		settings: s,
 		log:      s.Log,
@@ -250,9 +256,11 @@ func (c *Controller) Run(ctx context.Context, from Source) error {
 			cancel(fmt.Errorf("read the source: %w", err))
 		}
 	}()
+	trafficEnded := c.fetchTraffic(ctx)
 	err := c.serve(ctx)
 	cancel(nil)
 	<-sourceEnded
+	<-trafficEnded
 	// When NGINX gets the signal to quit, it waits up to a minute for the first
 	// request of a connection, and the client may hold one that it never used.
 	c.client.CloseIdle()

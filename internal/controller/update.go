@@ -301,6 +301,7 @@ func (c *Controller) buildUnit(key unit.Key) []finding.Finding {
 		}
 		c.settings.Expiry.Show(model.DefaultHost, &certificate)
 	}
+	c.setTraffic(built)
 	return append(findings, c.desired.Set(built)...)
 }
 

@@ -35,6 +35,7 @@ import (
 	"github.com/headgate/headgate/internal/source/pki"
 	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/internal/tracker"
+	"github.com/headgate/headgate/internal/traffic"
 	"github.com/headgate/headgate/lua"
 )
 
@@ -102,6 +103,8 @@ type Options struct {
 	MorePorts bool
 	// Notices get what the controller does.
 	Notices controller.Notices
+	// Traffic says how requests are counted; nil if they are not.
+	Traffic *traffic.Settings
 }
 
 // Start runs Headgate until the test ends.
@@ -120,6 +123,7 @@ func Start(t testing.TB, o Options) *Instance {
 	certificates := expiry.New("k8s.io/ingress-nginx", findings.Update)
 	g.Metrics.Registry.MustRegister(certificates)
 	g.controller = controller.New(controller.Settings{
+		Traffic: g.traffic(o, findings),
 		Store: store.Settings{
 			IngressClass: "nginx", ControllerClass: "k8s.io/ingress-nginx", WatchWithoutClass: true, Classless: true,
 			ConfigMap:      types.NamespacedName{Namespace: "default", Name: "headgate"},

@@ -60,6 +60,8 @@ type Environment struct {
 	Backlog int
 	// Debug is set if NGINX logs at its level debug.
 	Debug bool
+	// Traffic says how requests are counted; nil if they are not.
+	Traffic *Traffic
 	// Authorities is the file of the system's certificate authorities, empty if
 	// there is none.
 	Authorities Path

@@ -187,6 +187,19 @@ local function get_state()
 end
 
 
+-- Without request metrics there are no reports.
+local function post_traffic()
+    if not settings.traffic then
+        return say(200, {})
+    end
+    local seen, status, err = body()
+    if not seen then
+        return refuse(status, err)
+    end
+    return say(200, require("headgate.traffic_report").exchange(seen))
+end
+
+
 local function get_unit(kind, name)
     local key = units.key(kind, name)
     local payload, version = memory.payload(key)
@@ -213,6 +226,7 @@ local CALLS = {
     ["/v1/draining"] = { PUT = setter("draining", true), DELETE = setter("draining") },
     ["/v1/leaving"] = { PUT = setter("leaving", true) },
     ["/v1/state"] = { GET = get_state },
+    ["/v1/traffic"] = { POST = post_traffic },
     ["/v1/patterns"] = { GET = function() return get_unit("patterns", "patterns") end },
     ["/v1/globals"] = { GET = function() return get_unit("globals", "globals") end },
 }

@@ -35,6 +35,9 @@ function _M.init(values)
     -- Can only be set before the first expression.
     ngx_re.opt("jit_stack_size", settings.jit_stack)
     require("headgate.memory").init()
+    if settings.traffic then
+        require("headgate.traffic_report").init()
+    end
     if settings.piped_log then
         require("headgate.piped_log").unblock()
     end
@@ -79,6 +82,9 @@ function _M.init_worker()
     -- The worker that this one replaces may have died over it.
     require("headgate.memory").publish()
     count_in()
+    if settings.traffic then
+        require("headgate.traffic_report").init_worker()
+    end
 end
 
 

@@ -146,6 +146,7 @@ local function route(packed, unit, known, labels)
     made.denied = packed.denied
     made.satisfy_any = packed.satisfy_any
     made.relative = packed.relative
+    made.slash = packed.slash
     return made
 end
 

@@ -8,6 +8,8 @@ local client = require "headgate.client"
 local features = require "headgate.features"
 local request_id = require "headgate.request_id"
 local settings = require "headgate.settings"
+-- Without request metrics there is none.
+local traffic = settings.traffic and require "headgate.traffic"
 
 local _M = {}
 
@@ -359,9 +361,12 @@ function _M.set_fallback(route, status)
 end
 
 
--- The name in the access log of the backend that is asked instead of the
--- route's own. Without a log nothing reads the variable, and NGINX has none.
+-- The name in the access log, and in request metrics, of the backend that is asked instead
+-- of the route's own. Without a log nothing reads the variable, and NGINX has none.
 function _M.set_alternative_label(label)
+    if traffic then
+        traffic.choose(label)
+    end
     if settings.access_log then
         ngx_var.proxy_alternative_upstream_name = label
     end

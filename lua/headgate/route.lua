@@ -14,6 +14,9 @@ local units = require "headgate.units"
 
 local _M = {}
 
+-- Without request metrics there is none.
+local traffic = settings.traffic and require "headgate.traffic"
+
 local ngx = ngx
 local ngx_exec = ngx.exec
 local ngx_exit = ngx.exit
@@ -66,6 +69,9 @@ end
 
 -- builtin_page ends requests for the built-in pages of the default host.
 local function builtin_page(path)
+    if traffic and (path == settings.health_path or path == STATUS_PATH) then
+        traffic.skip()
+    end
     if path == settings.health_path then
         ngx_header["Content-Type"] = "text/html"
         ngx_header["Content-Length"] = 0
@@ -165,6 +171,9 @@ local function find(host_name, revision, shortcut)
     local route, status = host:find(path)
     if not route then
         return ngx_exit(status or NOT_FOUND)
+    end
+    if traffic then
+        traffic.enter(route.redirect_to_slash or route, name)
     end
     if route.redirect_to_slash then
         return redirect_to_slash(route.redirect_to_slash, host_name, path)

@@ -15,6 +15,12 @@
 --   piped_log       whether the controller reads the access log from a pipe
 --   early_data      whether requests may come in the first message of a handshake
 --   jit_stack       bytes of the stack of a match
+--   traffic         how requests are counted, nil if they are not:
+--                     time, length, size   the bounds of buckets, in milliseconds and bytes
+--                     per_host             whether each host has series of its own, and
+--                     any_host             any name that clients ask for as well
+--                     classes              whether statuses are counted by class
+--                     schema               the resolution of native histograms, nil for none
 --   tries, max_tries
 --                   the default and the maximum of tries of a request
 --   variables       the variables that features declared, each with what it may hold:

@@ -15,9 +15,13 @@ local client = require "headgate.client"
 local features = require "headgate.features"
 local ffi_new = require("ffi").new
 local requests = require "headgate.request"
+local settings = require "headgate.settings"
 require "resty.core.request"
 
 local _M = {}
+
+-- Without request metrics there is none.
+local traffic = settings.traffic and require "headgate.traffic"
 
 local get_request = base.get_request
 local ngx_exec = ngx.exec
@@ -153,6 +157,9 @@ function _M.enter(shortcut, host_name)
         -- It may wait for its body, and must find then what it found now.
         local request = requests.new()
         request.host_name, request.route, request.backend = host_name, route, backend
+    end
+    if traffic then
+        traffic.enter(route, shortcut.name)
     end
     requests.set_backend_label(route.backend_label)
     requests.set_id()

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/headgate/headgate/internal/metrics"
+	"github.com/headgate/headgate/internal/tracker"
+	"github.com/headgate/headgate/internal/traffic"
+)
+
+// maxBuckets is how many buckets a histogram may have.
+const maxBuckets = 100
+
+// usualBatch is ingress-nginx's default of --monitor-max-batch-size.
+const usualBatch = 10000
+
+// metricsOptions are the flags about metrics of requests.
+type metricsOptions struct {
+	enableMetrics                  bool
+	metricsPerHost, metricsAnyHost bool
+	statusClasses                  bool
+	excludedMetrics                []string
+	buckets                        traffic.Buckets
+	bucketFactor                   float64
+	maxNativeBuckets               uint32
+	seriesPerNamespace             int
+	monitorMaxBatchSize            int
+}
+
+func (o *metricsOptions) addMetricsFlags(f *pflag.FlagSet) {
+	usual := traffic.DefaultBuckets()
+	f.BoolVar(&o.enableMetrics, "enable-metrics", false, "count requests, and serve the metrics "+traffic.Prefix+"* of ingress-nginx")
+	f.BoolVar(&o.metricsPerHost, "metrics-per-host", true, "count requests of each host apart, with the label host")
+	f.BoolVar(&o.metricsAnyHost, "metrics-per-undefined-host", false, "count requests for names that no Ingress has as well, and those of wildcard hosts by the name that clients ask for; requires --metrics-per-host")
+	f.BoolVar(&o.statusClasses, "report-status-classes", false, "count requests by class of status (2xx) instead of by status")
+	f.StringSliceVar(&o.excludedMetrics, "exclude-socket-metrics", nil, "metrics of requests to leave out, with or without the prefix "+traffic.Prefix)
+	f.Float64SliceVar(&o.buckets.Time, "time-buckets", usual.Time, "upper bounds in seconds of the buckets of durations")
+	f.Float64SliceVar(&o.buckets.Length, "length-buckets", usual.Length, "upper bounds in bytes of the buckets of request_size and response_size")
+	f.Float64SliceVar(&o.buckets.Size, "size-buckets", usual.Size, "upper bounds in bytes of the buckets of bytes_sent")
+	f.Float64Var(&o.bucketFactor, "bucket-factor", 0, "factor by which the buckets of native histograms grow; there are none unless it is greater than 1")
+	f.Uint32Var(&o.maxNativeBuckets, "max-buckets", 100, "maximum number of buckets of a native histogram, 0 for no maximum")
+	f.IntVar(&o.seriesPerNamespace, "metrics-series-per-namespace", traffic.DefaultBudget, "maximum number of combinations of labels in the metrics of a namespace's requests; further requests are counted together, with the label ingress="+traffic.Others)
+	f.IntVar(&o.monitorMaxBatchSize, "monitor-max-batch-size", usualBatch, "has no effect: NGINX's workers count all requests")
+}
+
+// checkMetrics rejects invalid values.
+func (o *metricsOptions) checkMetrics() error {
+	var errs []error
+	for _, b := range []struct {
+		flag   string
+		bounds []float64
+	}{{"time-buckets", o.buckets.Time}, {"length-buckets", o.buckets.Length}, {"size-buckets", o.buckets.Size}} {
+		errs = append(errs, checkBuckets(b.flag, b.bounds))
+	}
+	if o.bucketFactor != 0 && !(o.bucketFactor > 1) || math.IsInf(o.bucketFactor, 0) {
+		errs = append(errs, fmt.Errorf("invalid value %v of --bucket-factor: must be greater than 1, or 0 for no native histograms", o.bucketFactor))
+	}
+	if o.seriesPerNamespace < 1 {
+		errs = append(errs, fmt.Errorf("invalid value %d of --metrics-series-per-namespace: must be at least 1", o.seriesPerNamespace))
+	}
+	if o.metricsAnyHost && !o.metricsPerHost {
+		errs = append(errs, errors.New("--metrics-per-undefined-host requires --metrics-per-host"))
+	}
+	return errors.Join(errs...)
+}
+
+// warnMetrics logs what has no effect.
+func (o *metricsOptions) warnMetrics(log *slog.Logger) {
+	if o.monitorMaxBatchSize != usualBatch {
+		log.Warn("--monitor-max-batch-size has no effect: NGINX's workers count all requests")
+	}
+	for _, name := range o.excludedMetrics {
+		if known := traffic.Names(); !slices.Contains(known, strings.TrimPrefix(name, traffic.Prefix)) {
+			log.Warn("--exclude-socket-metrics names a metric that does not exist", "metric", name, "known", strings.Join(known, ", "))
+		}
+	}
+}
+
+func checkBuckets(flag string, bounds []float64) error {
+	if len(bounds) == 0 || len(bounds) > maxBuckets {
+		return fmt.Errorf("invalid value of --%s: must have 1 to %d numbers", flag, maxBuckets)
+	}
+	for i, bound := range bounds {
+		if math.IsNaN(bound) || math.IsInf(bound, 0) || bound <= 0 {
+			return fmt.Errorf("invalid value %v of --%s: must be greater than 0", bound, flag)
+		}
+		if i > 0 && bound <= bounds[i-1] {
+			return fmt.Errorf("invalid value of --%s: %v must be greater than %v before it", flag, bound, bounds[i-1])
+		}
+	}
+	return nil
+}
+
+// traffic is the table of requests with its metrics, nil if they are not enabled.
+func (o options) traffic(m *metrics.Metrics, findings *tracker.Tracker, log *slog.Logger) *traffic.Table {
+	if !o.enableMetrics {
+		return nil
+	}
+	o.warnMetrics(log)
+	pod := podOfEnvironment()
+	settings := traffic.Settings{
+		Namespace: pod.Namespace, Pod: pod.Name, Class: o.objects.ControllerClass,
+		PerHost: o.metricsPerHost, AnyHost: o.metricsAnyHost, StatusClasses: o.statusClasses, Buckets: o.buckets,
+		Excluded: o.excludedMetrics, MaxBuckets: int(o.maxNativeBuckets), Budget: o.seriesPerNamespace, Enter: findings.Update,
+	}
+	if o.bucketFactor > 1 {
+		schema := traffic.Schema(o.bucketFactor)
+		settings.Schema = &schema
+	}
+	table := traffic.New(settings)
+	m.Registry.MustRegister(table)
+	return table
+}

@@ -1,0 +1,51 @@
+package traffic
+
+import (
+	"strings"
+
+	"github.com/headgate/headgate/internal/model"
+)
+
+// SetHost sets the routes of a host, none for nil. What was counted for others goes.
+func (t *Table) SetHost(name string, h *model.Host) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.hosts, name)
+	if h != nil {
+		routes := make(map[route]struct{}, len(h.Routes))
+		for i := range h.Routes {
+			routes[routeOf(&h.Routes[i])] = struct{}{}
+		}
+		t.hosts[name] = routes
+	}
+	t.prune(name)
+	t.note()
+}
+
+// SetName sets the host of a name, none for "".
+func (t *Table) SetName(name, host string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before := t.names[name]
+	if host == "" {
+		delete(t.names, name)
+	} else {
+		t.names[name] = host
+	}
+	if before != host {
+		t.prune(before)
+		t.note()
+	}
+}
+
+// routeOf has a route's labels, as new_group of lua/headgate/traffic.lua makes them.
+func routeOf(r *model.Route) route {
+	labels := route{namespace: r.Origin.Namespace, ingress: r.Origin.Ingress, path: r.Written()}
+	if r.Kind == model.Pattern {
+		labels.path = strings.TrimPrefix(r.Path, "^")
+	}
+	if parts := strings.Split(r.Backend, "/"); len(parts) > 1 && !r.Default {
+		labels.service = parts[1]
+	}
+	return labels
+}

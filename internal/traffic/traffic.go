@@ -1,0 +1,262 @@
+// Package traffic has the metrics of requests, with the names and labels of ingress-nginx.
+//
+// NGINX's workers count, and report once a second what they have counted since the last
+// time. The package adds it up. A series goes when its Ingress, path, Service or name goes:
+// the controller says which ones are served. The package must not know how reports are
+// fetched.
+package traffic
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/tracker"
+)
+
+// Others is the label ingress of requests beyond the budget of their namespace.
+const Others = "_others"
+
+// interval is how often reports are fetched.
+const interval = time.Second
+
+// Settings say what is counted, and for whom.
+type Settings struct {
+	// Namespace and Pod are those of this process, and Class is that of the controller. They
+	// are labels.
+	Namespace, Pod, Class string
+	// PerHost adds the label host, and AnyHost counts names that no Ingress has.
+	PerHost, AnyHost bool
+	// StatusClasses counts statuses by class: 2xx.
+	StatusClasses bool
+	// Buckets are the upper bounds of histograms.
+	Buckets Buckets
+	// Excluded are the names of families to leave out.
+	Excluded []string
+	// Schema is the resolution of native histograms, nil for none, which have MaxBuckets
+	// buckets at most (0: any number).
+	Schema     *int32
+	MaxBuckets int
+	// Budget is the maximum number of series of a namespace. Each has a sample in all families.
+	Budget int
+	// Enter receives findings.
+	Enter func([]tracker.Part)
+}
+
+// A Table has all series. Its methods may be called from several goroutines.
+type Table struct {
+	settings Settings
+	families []family
+	cells    int
+
+	mu sync.Mutex
+	// hosts are the routes of each host, and names the hosts of names.
+	hosts map[string]map[route]struct{}
+	names map[string]string
+	// series are all, units has them by the host's unit, and used their number by namespace.
+	series map[labels]*series
+	units  map[string]map[labels]struct{}
+	used   map[string]int
+	// full are the namespaces with a finding.
+	full map[string]bool
+	// seen are the reports that were added and may come again.
+	seen map[string]bool
+	// withoutIngress and replaced are the numbers of requests that are not counted.
+	withoutIngress, replaced uint64
+}
+
+// A route is the labels that say which rule a request matched.
+type route struct{ namespace, ingress, service, path string }
+
+type labels struct {
+	route
+	host, canary, method, status string
+}
+
+// A series is the requests with equal labels.
+type series struct {
+	counts []uint64
+	native []native
+}
+
+// New returns an empty Table.
+func New(s Settings) *Table {
+	t := &Table{
+		settings: s,
+		hosts:    map[string]map[route]struct{}{}, names: map[string]string{},
+		series: map[labels]*series{}, units: map[string]map[labels]struct{}{}, used: map[string]int{},
+		full: map[string]bool{}, seen: map[string]bool{},
+	}
+	t.families, t.cells = s.families()
+	return t
+}
+
+// Run fetches reports until ctx ends. exchange deletes those that were seen, and returns those
+// that there are.
+func (t *Table) Run(ctx context.Context, exchange func(ctx context.Context, seen []string) (map[string]Report, error)) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		// Without an answer NGINX may be starting; the next one has what is missing.
+		if reports, err := exchange(ctx, t.added()); err == nil {
+			t.Add(reports)
+		}
+	}
+}
+
+// added are the names of the reports that need not come again.
+func (t *Table) added() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Collect(maps.Keys(t.seen))
+}
+
+// Settings are those that New got.
+func (t *Table) Settings() Settings { return t.settings }
+
+// Add adds reports, by name, except those of the last time.
+func (t *Table) Add(reports map[string]Report) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for name, r := range reports {
+		if t.seen[name] {
+			continue
+		}
+		t.withoutIngress += r.WithoutIngress
+		for _, g := range r.Groups {
+			t.addGroup(g)
+		}
+	}
+	clear(t.seen)
+	for name := range reports {
+		t.seen[name] = true
+	}
+	t.note()
+}
+
+func (t *Table) addGroup(g Group) {
+	isServed := t.isServed(g)
+	for _, s := range g.Series {
+		if !isServed {
+			t.replaced += requests(s)
+			continue
+		}
+		t.seriesOf(g, s).add(s, t.settings)
+	}
+}
+
+// isServed reports whether a group's labels are those of a route that there is.
+func (t *Table) isServed(g Group) bool {
+	if g.Unit == "" {
+		return true
+	}
+	if _, found := t.hosts[g.Unit][g.route()]; !found {
+		return false
+	}
+	return !t.settings.PerHost || t.settings.AnyHost || g.Host == g.Unit || t.names[g.Host] == g.Unit
+}
+
+// seriesOf returns the series that a group's requests belong to. It is that of others of the
+// namespace if the namespace has too many.
+func (t *Table) seriesOf(g Group, s Series) *series {
+	l := g.labels(s)
+	if found := t.series[l]; found != nil {
+		return found
+	}
+	if t.used[g.Namespace] >= t.settings.Budget && g.Ingress != Others {
+		t.full[g.Namespace] = true
+		return t.seriesOf(Group{Namespace: g.Namespace, Ingress: Others}, Series{Status: class(s.Status)})
+	}
+	made := &series{counts: make([]uint64, t.cells)}
+	t.series[l] = made
+	if t.units[g.Unit] == nil {
+		t.units[g.Unit] = map[labels]struct{}{}
+	}
+	t.units[g.Unit][l] = struct{}{}
+	if g.Ingress != Others {
+		t.used[g.Namespace]++
+	}
+	return made
+}
+
+// class is the class of a status.
+func class(status string) string {
+	if status == "" {
+		return ""
+	}
+	return status[:1] + "xx"
+}
+
+// prune removes the series of a unit that are no longer served.
+func (t *Table) prune(unit string) {
+	for l := range t.units[unit] {
+		g := Group{Unit: unit, Host: l.host, Namespace: l.namespace, Ingress: l.ingress, Service: l.service, Path: l.path}
+		if t.isServed(g) {
+			continue
+		}
+		delete(t.series, l)
+		delete(t.units[unit], l)
+		if t.used[l.namespace]--; t.used[l.namespace] == 0 {
+			delete(t.used, l.namespace)
+			t.removeOthers(l.namespace)
+		}
+	}
+	if len(t.units[unit]) == 0 {
+		delete(t.units, unit)
+	}
+}
+
+// removeOthers removes what was counted for a namespace beyond its budget.
+func (t *Table) removeOthers(namespace string) {
+	for l := range t.units[""] {
+		if l.namespace == namespace && l.ingress == Others {
+			delete(t.series, l)
+			delete(t.units[""], l)
+		}
+	}
+}
+
+// fullNamespace is the owner of the finding about a namespace's budget.
+type fullNamespace string
+
+// note makes findings of the namespaces that have too many series, and resolves them.
+func (t *Table) note() {
+	if t.settings.Enter == nil || len(t.full) == 0 {
+		return
+	}
+	var parts []tracker.Part
+	for namespace, noted := range t.full {
+		switch {
+		case t.used[namespace] < t.settings.Budget:
+			delete(t.full, namespace)
+			parts = append(parts, tracker.Part{Owner: fullNamespace(namespace)})
+		case noted:
+			parts = append(parts, tracker.Part{Owner: fullNamespace(namespace), Findings: []finding.Finding{t.finding(namespace)}})
+			t.full[namespace] = false
+		}
+	}
+	if len(parts) > 0 {
+		t.settings.Enter(parts)
+	}
+}
+
+func (t *Table) finding(namespace string) finding.Finding {
+	object := "namespace/" + namespace
+	if namespace == "" {
+		object = "flag/--metrics-per-undefined-host"
+	}
+	return finding.Finding{
+		Object: object, Field: "requests", Code: finding.TooMany,
+		Message: fmt.Sprintf("more than %d series of request metrics; --metrics-series-per-namespace must be higher to have all", t.settings.Budget),
+		Effect:  fmt.Sprintf("requests of further hosts, paths, methods and statuses are counted together, with ingress=%q", Others),
+	}
+}
