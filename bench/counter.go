@@ -92,9 +92,11 @@ func (s *stage) startCounter(ctx context.Context, at place) (*counter, func(), e
 	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
 		return nil, nil, err
 	}
-	cmd := exec.Command(s.headgate, "--manifests-dir", at.folder, "--run-dir", at.runDir, "--http-port", strconv.Itoa(at.http),
-		"--https-port", strconv.Itoa(at.https), "--healthz-port", strconv.Itoa(at.health), "--profiling=false", "--default-server-port", "0", "--status-port", "0",
-		"--configmap", namespace+"/headgate")
+	cmd := exec.Command(s.headgate, append([]string{
+		"--manifests-dir", at.folder, "--run-dir", at.runDir, "--http-port", strconv.Itoa(at.http),
+		"--https-port", strconv.Itoa(at.https), "--healthz-port", strconv.Itoa(at.health), "--profiling=false",
+		"--default-server-port", "0", "--status-port", "0", "--configmap", namespace + "/headgate",
+	}, s.arguments...)...)
 	cmd.Env = append(os.Environ(), "HEADGATE_NGINX="+script)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	p, err := s.startCommand(at.name, cmd)

@@ -68,6 +68,7 @@ func run(ctx context.Context, args []string) error {
 	instructions := flags.Bool("instructions", false, "count the instructions of requests of several kinds, compare them with bench/instructions.json, and do nothing else; with -short, without those that differ by the backend")
 	attacked := flags.Bool("attacks", false, "measure what the attacks of docs/security.md cost others, with -only those of a finding, and with -against on another build first; write no results")
 	streams := flags.Bool("streams", false, "compare TCP and UDP services with NGINX's stream module, and do nothing else")
+	metrics := flags.Bool("metrics", false, "with -instructions: with --enable-metrics; the counts are only printed")
 	update := flags.Bool("update", false, "with -instructions: write the file instead")
 	profiles := flags.String("profiles", "", "with -instructions: an existing directory for callgrind's output of each kind")
 	rounds := flags.Int("rounds", 0, "rounds of each comparison instead of the usual number")
@@ -83,8 +84,11 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer s.close()
+	if *metrics {
+		s.arguments = []string{"--enable-metrics"}
+	}
 	if *instructions {
-		return instructionTask{table: "bench/instructions.json", update: *update, profiles: *profiles, short: *short && !*update}.run(ctx, s)
+		return instructionTask{table: "bench/instructions.json", update: *update, profiles: *profiles, short: *short && !*update, metrics: *metrics}.run(ctx, s)
 	}
 	n := sizeOf(*short)
 	if *rounds > 0 {
@@ -219,6 +223,8 @@ type stage struct {
 	// backend is the port of the NGINX that answers what is proxied.
 	backend   int
 	processes []*process
+	// arguments are further ones for a Headgate whose instructions are counted.
+	arguments []string
 }
 
 // Cores: the worker that is measured has one for itself.

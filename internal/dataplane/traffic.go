@@ -5,15 +5,13 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-
-	"github.com/headgate/headgate/internal/traffic"
 )
 
 // Traffic deletes reports that were seen, by their names, and returns those that there are
 // now, by name. A report is returned until it is deleted.
-func (c *Client) Traffic(ctx context.Context, seen []string) (map[string]traffic.Report, error) {
+func (c *Client) Traffic(ctx context.Context, seen []string) (map[string][]byte, error) {
 	var answer struct {
-		Reports map[string]traffic.Report `json:"reports"`
+		Reports map[string][]byte `json:"reports"`
 	}
 	if err := c.do(ctx, http.MethodPost, "/v1/traffic", []byte(strings.Join(seen, " ")), &answer); err != nil {
 		return nil, fmt.Errorf("reading the data plane's counts of requests: %w", err)

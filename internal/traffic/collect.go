@@ -16,34 +16,33 @@ var uncounted = prometheus.NewDesc("headgate_uncounted_requests_total",
 		"ingress (no Ingress has their host, see --metrics-per-undefined-host) or replaced (their route was changed or deleted while they went on).",
 	[]string{"reason"}, nil)
 
-// requests is the number of requests in what was reported of a series.
-func requests(s Series) uint64 {
-	if len(s.Counts) > 1 && s.Counts[0] == 0 {
-		return s.Counts[1]
-	}
-	return 0
-}
+// unreadable are reports whose counts are lost.
+var unreadable = prometheus.NewDesc("headgate_unreadable_request_counts_total",
+	"Number of reports of NGINX's workers with counts of requests that could not be read.", nil, nil)
 
-func (s *series) add(reported Series, settings Settings) {
-	for i := 0; i+1 < len(reported.Counts); i += 2 {
-		if place := reported.Counts[i]; place < uint64(len(s.counts)) {
-			s.counts[place] += reported.Counts[i+1]
+func (s *series) add(c counted, settings Settings) {
+	for _, one := range c.cells {
+		if one.place < len(s.counts) {
+			s.counts[one.place] += one.count
 		}
 	}
-	if settings.Schema == nil || len(reported.Native) > natives {
+	if settings.Schema == nil {
 		return
 	}
 	if s.native == nil {
 		s.native = make([]native, natives)
 	}
-	for i, counts := range reported.Native {
-		s.native[i].add(*settings.Schema, counts, settings.MaxBuckets)
+	for _, one := range c.natives {
+		if one.histogram < natives {
+			s.native[one.histogram].add(*settings.Schema, one.key, one.count, settings.MaxBuckets)
+		}
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (t *Table) Describe(to chan<- *prometheus.Desc) {
 	to <- uncounted
+	to <- unreadable
 	for _, f := range t.families {
 		to <- f.desc
 	}
@@ -60,8 +59,9 @@ func (t *Table) Collect(to chan<- prometheus.Metric) {
 	for l, s := range t.series {
 		list = append(list, entry{l, s})
 	}
-	withoutIngress, replaced := t.withoutIngress, t.replaced
+	withoutIngress, replaced, broken := t.withoutIngress, t.replaced, t.unreadable
 	t.mu.Unlock()
+	to <- prometheus.MustNewConstMetric(unreadable, prometheus.CounterValue, float64(broken))
 	to <- prometheus.MustNewConstMetric(uncounted, prometheus.CounterValue, float64(withoutIngress), "ingress")
 	to <- prometheus.MustNewConstMetric(uncounted, prometheus.CounterValue, float64(replaced), "replaced")
 	for _, e := range list {

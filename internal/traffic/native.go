@@ -21,22 +21,19 @@ func Schema(factor float64) int32 {
 	return int32(min(max(math.Floor(-math.Log2(math.Log2(factor))), minSchema), maxSchema))
 }
 
-// add adds counts that were made with a schema.
-func (n *native) add(schema int32, counts []int64, most int) {
+// add adds to a bucket of a schema.
+func (n *native) add(schema int32, key int, count uint64, most int) {
 	if n.buckets == nil {
 		n.schema, n.buckets = schema, map[int]int64{}
 	}
-	if len(counts) == 0 {
+	if key == zeroKey {
+		n.zero += count
 		return
 	}
-	n.zero += uint64(counts[0])
-	for i := 1; i+1 < len(counts); i += 2 {
-		key := int(counts[i])
-		for s := schema; s > n.schema; s-- {
-			key = wider(key)
-		}
-		n.buckets[key] += counts[i+1]
+	for s := schema; s > n.schema; s-- {
+		key = wider(key)
 	}
+	n.buckets[key] += int64(count)
 	for most > 0 && len(n.buckets) > most && n.schema > minSchema {
 		n.widen()
 	}

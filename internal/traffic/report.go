@@ -1,15 +1,33 @@
 package traffic
 
-// A Report is what one worker has counted since its last one.
-type Report struct {
-	Groups []Group `json:"groups"`
-	// WithoutIngress is the number of requests that were not counted, since they are of no
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// A report is what one worker has counted since its last one.
+type report struct {
+	series []counted
+	// withoutIngress is the number of requests that were not counted, since they are of no
 	// Ingress.
-	WithoutIngress uint64 `json:"without_ingress"`
+	withoutIngress uint64
 }
 
-// A Group is the requests of a route of a host.
-type Group struct {
+// counted is the requests of a route of a host with one method and status.
+type counted struct {
+	group
+	status, method uint32
+	// cells are what is added to the places of a series, see Settings.families.
+	cells []cell
+	// natives are what is added to buckets of native histograms.
+	natives []bucket
+}
+
+// A group is the labels of a route.
+type group struct {
 	// Unit is the name of the host's unit, empty for none.
 	Unit      string `json:"unit"`
 	Host      string `json:"host"`
@@ -18,23 +36,113 @@ type Group struct {
 	Service   string `json:"service"`
 	Path      string `json:"path"`
 	// Canary is the backend that was asked instead of the route's own.
-	Canary string   `json:"canary"`
-	Series []Series `json:"series"`
+	Canary string `json:"canary"`
 }
 
-// A Series is the requests among them with one method and status.
-type Series struct {
-	Method string `json:"method"`
-	Status string `json:"status"`
-	// Counts are pairs of a place and what is added there, see places.
-	Counts []uint64 `json:"counts"`
-	// Native has for each histogram that may be native the number of values that are 0, and
-	// then pairs of a bucket and what is added to it. It is nil without native histograms.
-	Native [][]int64 `json:"native"`
+type cell struct {
+	place int
+	count uint64
 }
 
-func (g Group) route() route { return route{g.Namespace, g.Ingress, g.Service, g.Path} }
-
-func (g Group) labels(s Series) labels {
-	return labels{route: g.route(), host: g.Host, canary: g.Canary, method: s.Method, status: s.Status}
+type bucket struct {
+	histogram, key int
+	count          uint64
 }
+
+// zeroKey stands for the bucket of what is 0.
+const zeroKey = math.MinInt32
+
+// Sizes of what lua/headgate/traffic_report.lua writes, in the order of the machine's bytes.
+const headBytes, cellBytes, nativeBytes = 20, 10, 14
+
+var errShort = errors.New("the report is too short")
+
+// parse reads a report.
+func parse(data []byte) (report, error) {
+	var r report
+	if len(data) < 8 {
+		return r, errShort
+	}
+	r.withoutIngress = number(data)
+	for data = data[8:]; len(data) > 0; {
+		one, rest, err := parseSeries(data)
+		if err != nil {
+			return report{}, err
+		}
+		r.series = append(r.series, one)
+		data = rest
+	}
+	return r, nil
+}
+
+func parseSeries(data []byte) (one counted, rest []byte, err error) {
+	if len(data) < headBytes {
+		return one, nil, errShort
+	}
+	var head [5]int
+	for i := range head {
+		head[i] = int(binary.NativeEndian.Uint32(data[4*i:]))
+	}
+	labels, cells, natives := head[0], head[1], head[2]
+	one.status, one.method = uint32(head[3]), uint32(head[4])
+	data = data[headBytes:]
+	if len(data) < labels+cells*cellBytes+natives*nativeBytes {
+		return one, nil, errShort
+	}
+	for ; cells > 0; cells-- {
+		one.cells = append(one.cells, cell{int(binary.NativeEndian.Uint16(data)), number(data[2:])})
+		data = data[cellBytes:]
+	}
+	for ; natives > 0; natives-- {
+		key := int(int32(binary.NativeEndian.Uint32(data[2:])))
+		one.natives = append(one.natives, bucket{int(binary.NativeEndian.Uint16(data)), key, number(data[6:])})
+		data = data[nativeBytes:]
+	}
+	if err := json.Unmarshal(data[:labels], &one.group); err != nil {
+		return one, nil, fmt.Errorf("read the labels in a report: %w", err)
+	}
+	return one, data[labels:], nil
+}
+
+// number reads a count, which Lua has as a floating-point number.
+func number(data []byte) uint64 {
+	value := math.Float64frombits(binary.NativeEndian.Uint64(data))
+	if !(value >= 0 && value < 1<<63) {
+		return 0
+	}
+	return uint64(value)
+}
+
+func (g group) route() route { return route{g.Namespace, g.Ingress, g.Service, g.Path} }
+
+// requests is the number of requests.
+func (c counted) requests() uint64 {
+	if len(c.cells) > 0 && c.cells[0].place == 0 {
+		return c.cells[0].count
+	}
+	return 0
+}
+
+// methods are the names of NGINX's bits.
+var methods = map[uint32]string{
+	0x2: "GET", 0x4: "HEAD", 0x8: "POST", 0x10: "PUT", 0x20: "DELETE", 0x40: "MKCOL", 0x80: "COPY", 0x100: "MOVE", 0x200: "OPTIONS",
+	0x400: "PROPFIND", 0x800: "PROPPATCH", 0x1000: "LOCK", 0x2000: "UNLOCK", 0x4000: "PATCH", 0x8000: "TRACE", 0x10000: "CONNECT",
+}
+
+// labels are those of its series.
+func (c counted) labels(classes bool) labels {
+	l := labels{route: c.route(), host: c.Host, canary: c.Canary, method: methods[c.method], status: fmt.Sprintf("%03d", c.status)}
+	if l.method == "" {
+		l.method = "UNKNOWN"
+	}
+	if c.Ingress == Others {
+		l.method = ""
+	}
+	if classes || c.Ingress == Others {
+		l.status = class(c.status)
+	}
+	return l
+}
+
+// class is the class of a status.
+func class(status uint32) string { return fmt.Sprint(status/100) + "xx" }

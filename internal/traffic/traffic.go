@@ -67,6 +67,8 @@ type Table struct {
 	seen map[string]bool
 	// withoutIngress and replaced are the numbers of requests that are not counted.
 	withoutIngress, replaced uint64
+	// unreadable is the number of reports that could not be read.
+	unreadable uint64
 }
 
 // A route is the labels that say which rule a request matched.
@@ -97,7 +99,7 @@ func New(s Settings) *Table {
 
 // Run fetches reports until ctx ends. exchange deletes those that were seen, and returns those
 // that there are.
-func (t *Table) Run(ctx context.Context, exchange func(ctx context.Context, seen []string) (map[string]Report, error)) {
+func (t *Table) Run(ctx context.Context, exchange func(ctx context.Context, seen []string) (map[string][]byte, error)) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
@@ -124,16 +126,25 @@ func (t *Table) added() []string {
 func (t *Table) Settings() Settings { return t.settings }
 
 // Add adds reports, by name, except those of the last time.
-func (t *Table) Add(reports map[string]Report) {
+func (t *Table) Add(reports map[string][]byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for name, r := range reports {
+	for name, data := range reports {
 		if t.seen[name] {
 			continue
 		}
-		t.withoutIngress += r.WithoutIngress
-		for _, g := range r.Groups {
-			t.addGroup(g)
+		r, err := parse(data)
+		if err != nil {
+			t.unreadable++
+			continue
+		}
+		t.withoutIngress += r.withoutIngress
+		for _, c := range r.series {
+			if t.isServed(c.group) {
+				t.seriesOf(c).add(c, t.settings)
+			} else {
+				t.replaced += c.requests()
+			}
 		}
 	}
 	clear(t.seen)
@@ -143,19 +154,8 @@ func (t *Table) Add(reports map[string]Report) {
 	t.note()
 }
 
-func (t *Table) addGroup(g Group) {
-	isServed := t.isServed(g)
-	for _, s := range g.Series {
-		if !isServed {
-			t.replaced += requests(s)
-			continue
-		}
-		t.seriesOf(g, s).add(s, t.settings)
-	}
-}
-
 // isServed reports whether a group's labels are those of a route that there is.
-func (t *Table) isServed(g Group) bool {
+func (t *Table) isServed(g group) bool {
 	if g.Unit == "" {
 		return true
 	}
@@ -165,41 +165,33 @@ func (t *Table) isServed(g Group) bool {
 	return !t.settings.PerHost || t.settings.AnyHost || g.Host == g.Unit || t.names[g.Host] == g.Unit
 }
 
-// seriesOf returns the series that a group's requests belong to. It is that of others of the
-// namespace if the namespace has too many.
-func (t *Table) seriesOf(g Group, s Series) *series {
-	l := g.labels(s)
+// seriesOf returns the series that requests belong to. It is that of others of the namespace if
+// the namespace has too many.
+func (t *Table) seriesOf(c counted) *series {
+	l := c.labels(t.settings.StatusClasses)
 	if found := t.series[l]; found != nil {
 		return found
 	}
-	if t.used[g.Namespace] >= t.settings.Budget && g.Ingress != Others {
-		t.full[g.Namespace] = true
-		return t.seriesOf(Group{Namespace: g.Namespace, Ingress: Others}, Series{Status: class(s.Status)})
+	if t.used[c.Namespace] >= t.settings.Budget && c.Ingress != Others {
+		t.full[c.Namespace] = true
+		return t.seriesOf(counted{group: group{Namespace: c.Namespace, Ingress: Others}, status: c.status})
 	}
 	made := &series{counts: make([]uint64, t.cells)}
 	t.series[l] = made
-	if t.units[g.Unit] == nil {
-		t.units[g.Unit] = map[labels]struct{}{}
+	if t.units[c.Unit] == nil {
+		t.units[c.Unit] = map[labels]struct{}{}
 	}
-	t.units[g.Unit][l] = struct{}{}
-	if g.Ingress != Others {
-		t.used[g.Namespace]++
+	t.units[c.Unit][l] = struct{}{}
+	if c.Ingress != Others {
+		t.used[c.Namespace]++
 	}
 	return made
-}
-
-// class is the class of a status.
-func class(status string) string {
-	if status == "" {
-		return ""
-	}
-	return status[:1] + "xx"
 }
 
 // prune removes the series of a unit that are no longer served.
 func (t *Table) prune(unit string) {
 	for l := range t.units[unit] {
-		g := Group{Unit: unit, Host: l.host, Namespace: l.namespace, Ingress: l.ingress, Service: l.service, Path: l.path}
+		g := group{Unit: unit, Host: l.host, Namespace: l.namespace, Ingress: l.ingress, Service: l.service, Path: l.path}
 		if t.isServed(g) {
 			continue
 		}

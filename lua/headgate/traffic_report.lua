@@ -2,16 +2,27 @@
 --
 -- A report is a value in a dictionary of its own, which the controller reads and then
 -- deletes. Nothing is ever evicted from it: what finds no room stays with the worker, and
--- is reported later with what was counted since.
+-- is reported later with what was counted since. Its form, which internal/traffic/report.go
+-- reads, takes a hundredth of the time that JSON would take.
 local cjson = require "cjson.safe"
+local ffi = require "ffi"
 local log = require "headgate.log"
-local settings = require "headgate.settings"
 local traffic = require "headgate.traffic"
 
 local _M = {}
 
+local ffi_cast = ffi.cast
+local ffi_new = ffi.new
+local ffi_string = ffi.string
 local math_min = math.min
 local pairs = pairs
+local table_concat = table.concat
+
+ffi.cdef [[
+struct hg_traffic_series { uint32_t labels, cells, natives, status, method; } __attribute__((packed));
+struct hg_traffic_cell { uint16_t place; double count; } __attribute__((packed));
+struct hg_traffic_native { uint16_t histogram; int32_t bucket; double count; } __attribute__((packed));
+]]
 
 local dictionary = ngx.shared.hg_traffic
 
@@ -23,95 +34,87 @@ local SERIES = 100
 local REPORTS = 200
 -- After how many reports, and with how many series, what was not used lately is forgotten.
 local SWEEP, MANY = 60, 10000
+-- Stands for the bucket of what is 0.
+local ZERO = -2147483648
 
 local SEQUENCE = "sequence"
 
+local HEAD, CELL = ffi.sizeof("struct hg_traffic_series"), ffi.sizeof("struct hg_traffic_cell")
+local NATIVE = ffi.sizeof("struct hg_traffic_native")
+local buffer = ffi_new("uint8_t[?]", HEAD + CELL * traffic.CELLS)
+local head = ffi_cast("struct hg_traffic_series *", buffer)
+local cells = ffi_cast("struct hg_traffic_cell *", buffer + HEAD)
+local number = ffi_new("double[1]")
+
 local reports = 0
 
--- NGINX's bits of methods.
-local METHODS = {
-    [0x2] = "GET", [0x4] = "HEAD", [0x8] = "POST", [0x10] = "PUT", [0x20] = "DELETE", [0x40] = "MKCOL",
-    [0x80] = "COPY", [0x100] = "MOVE", [0x200] = "OPTIONS", [0x400] = "PROPFIND", [0x800] = "PROPPATCH",
-    [0x1000] = "LOCK", [0x2000] = "UNLOCK", [0x4000] = "PATCH", [0x8000] = "TRACE", [0x10000] = "CONNECT",
-}
 
-
--- cells(counts) -> those that are not 0: place, number, place, number, …
-local function cells(counts)
-    local list = {}
-    for i = 0, traffic.CELLS - 1 do
-        if counts[i] ~= 0 then
-            list[#list + 1] = i
-            list[#list + 1] = counts[i]
-        end
+-- labels_of(group) -> its labels as JSON
+local function labels_of(group)
+    local labels = group.labels
+    if not labels then
+        labels = cjson.encode({
+            unit = group.unit, namespace = group.namespace, ingress = group.ingress, service = group.service,
+            path = group.path, canary = group.canary, host = group.host,
+        })
+        group.labels = labels
     end
-    return list
+    return labels
 end
 
 
--- native(all) -> for each histogram: how many values are 0, and bucket, number, …
-local function native(all)
-    local lists = {}
+-- natives_of(all) -> what is in buckets of native histograms, how many there are
+local function natives_of(all)
+    local list, count = {}, 0
     for h, buckets in ipairs(all) do
-        local list = { buckets.zero or 0 }
-        for key, count in pairs(buckets) do
-            if key ~= "zero" then
-                list[#list + 1] = key
-                list[#list + 1] = count
-            end
+        for key, value in pairs(buckets) do
+            local one = ffi_new("struct hg_traffic_native", h - 1, key == "zero" and ZERO or key, value)
+            count = count + 1
+            list[count] = ffi_string(one, NATIVE)
         end
-        lists[h] = list
     end
-    return lists
+    return table_concat(list), count
 end
 
 
-local function status_label(series)
-    local group, status = series.group, series.status
-    if settings.traffic.classes or group.ingress == traffic.OTHERS then
-        return status >= 100 and string.format("%dxx", status / 100) or "0xx"
-    end
-    return string.format("%03d", status)
-end
-
-
-local function method_label(series)
-    if series.group.ingress == traffic.OTHERS then
-        return ""
-    end
-    return METHODS[series.method] or "UNKNOWN"
-end
-
-
--- of_series(list, from, to) -> what is reported of them, by group
-local function of_series(list, from, to)
-    local reported, places = {}, {}
-    for i = from, to do
-        local series = list[i]
-        local group = series.group
-        local packed = places[group]
-        if not packed then
-            packed = {
-                unit = group.unit, namespace = group.namespace, ingress = group.ingress, service = group.service,
-                path = group.path, canary = group.canary, host = group.host, series = {},
-            }
-            places[group] = packed
-            reported[#reported + 1] = packed
+-- pack appends a series to the texts of a report.
+local function pack(texts, series)
+    local labels = labels_of(series.group)
+    local counts, count = series.counts, 0
+    for i = 0, traffic.CELLS - 1 do
+        local value = counts[i]
+        if value ~= 0 then
+            cells[count].place, cells[count].count = i, value
+            count = count + 1
         end
-        packed.series[#packed.series + 1] = {
-            status = status_label(series), method = method_label(series), counts = cells(series.counts),
-            native = series.native and native(series.native),
-        }
     end
-    return reported
+    local natives, native_count = "", 0
+    if series.native then
+        natives, native_count = natives_of(series.native)
+    end
+    head.labels, head.cells, head.natives = #labels, count, native_count
+    head.status, head.method = series.status, series.method
+    local n = #texts
+    texts[n + 1], texts[n + 2], texts[n + 3] = ffi_string(buffer, HEAD + count * CELL), natives, labels
 end
 
 
 -- add writes a report. -> whether there was room
-local function add(groups, without_ingress)
-    local number = dictionary:incr(SEQUENCE, 1)
-    local value = cjson.encode({ groups = #groups > 0 and groups or nil, without_ingress = without_ingress })
-    return number ~= nil and dictionary:safe_add("r" .. string.format("%d", number), value) == true
+local function add(texts, without_ingress)
+    number[0] = without_ingress
+    local name = dictionary:incr(SEQUENCE, 1)
+    local value = ffi_string(number, 8) .. table_concat(texts)
+    return name ~= nil and dictionary:safe_add("r" .. string.format("%d", name), value) == true
+end
+
+
+-- report(list, from, to) -> whether there was room for a report of these series
+local function report(list, from, to)
+    local texts = {}
+    for i = from, to do
+        pack(texts, list[i])
+    end
+    return add(texts, 0)
 end
 
 
@@ -121,7 +124,7 @@ function _M.run()
     local room = true
     for from = 1, #list, SERIES do
         local to = math_min(from + SERIES - 1, #list)
-        room = room and add(of_series(list, from, to), 0)
+        room = room and report(list, from, to)
         for i = from, to do
             if room then
                 traffic.reported(list[i])
@@ -168,10 +171,10 @@ function _M.exchange(seen)
     for _, name in ipairs(dictionary:get_keys(0)) do
         local value = name ~= SEQUENCE and #list < REPORTS and dictionary:get(name)
         if value then
-            list[#list + 1] = '"' .. name .. '":' .. value
+            list[#list + 1] = '"' .. name .. '":"' .. ngx.encode_base64(value) .. '"'
         end
     end
-    return '{"reports":{' .. table.concat(list, ",") .. "}}"
+    return '{"reports":{' .. table_concat(list, ",") .. "}}"
 end
 
 
