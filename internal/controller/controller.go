@@ -85,25 +85,6 @@ type Notices struct {
 	Reloaded func(err error)
 }
 
-// Timing is how long the steps of a reload take.
-type Timing struct {
-	// Drain is how long clients are asked to close their connections before a
-	// reload or the end of NGINX does it.
-	Drain time.Duration
-	// ReloadInterval is the minimum time between two reloads.
-	ReloadInterval time.Duration
-	// WorkerTimeout is the maximum time to wait until no old worker accepts
-	// connections.
-	WorkerTimeout time.Duration
-	// Unbounded lets hosts cause any number of reloads. Tests use it.
-	Unbounded bool
-}
-
-// DefaultTiming loses no request of a client that keeps sending.
-func DefaultTiming() Timing {
-	return Timing{Drain: 700 * time.Millisecond, ReloadInterval: 2 * time.Second, WorkerTimeout: 10 * time.Second}
-}
-
 // A Source delivers changes until its context ends: first all existing objects
 // in one batch, then changes as they happen.
 type Source func(ctx context.Context, deliver func(context.Context, []source.Change)) error
@@ -185,7 +166,10 @@ func New(s Settings) *Controller {
 		}
 	}
 	client := dataplane.New(s.RunDir.Socket())
-	s.Metrics.Registry.MustRegister(metrics.Refusals(client.Refusals), metrics.Ejections(client.Ejections))
+	s.Metrics.Registry.MustRegister(metrics.OfWorkers(func(ctx context.Context) (metrics.Workers, error) {
+		state, err := client.State(ctx)
+		return metrics.Workers{Refusals: state.Refusals, Ejections: state.Ejections}, err
+	}))
 	if s.Traffic != nil {
 		s.Environment.Traffic = trafficPlan(s.Traffic.Settings())
 	}

@@ -134,18 +134,6 @@ func (c *Client) State(ctx context.Context) (State, error) {
 	return state, nil
 }
 
-// Ejections returns those of the State.
-func (c *Client) Ejections(ctx context.Context) (map[string]map[string]int64, error) {
-	state, err := c.State(ctx)
-	return state.Ejections, err
-}
-
-// Refusals returns those of the State.
-func (c *Client) Refusals(ctx context.Context) (map[string]map[string]int64, error) {
-	state, err := c.State(ctx)
-	return state.Refusals, err
-}
-
 // Unit reads a unit, a certificate without its key; ErrNotFound if there is none.
 func (c *Client) Unit(ctx context.Context, name unit.Key) (Unit, error) {
 	path := fmt.Sprintf("/v1/%ss/%s", name.Kind, name.Name)

@@ -1,5 +1,5 @@
-// Package metrics has the metrics of Headgate's own work. Metrics of requests are
-// elsewhere.
+// Package metrics has the metrics of Headgate's own work. Metrics of requests are those of
+// package traffic.
 package metrics
 
 import (
@@ -26,43 +26,50 @@ type Metrics struct {
 	HostsToBuild                                    prometheus.Gauge
 }
 
-// Refusals is a collector of the numbers of requests that NGINX's workers refused because
-// a namespace's time was up, and of copies of requests that they dropped. read returns them by reason and namespace.
-func Refusals(read func(context.Context) (map[string]map[string]int64, error)) prometheus.Collector {
-	return counts{read, prometheus.NewDesc("headgate_refusals_total",
-		"Number of requests and TLS handshakes that were refused because a namespace took too much of a worker's time, by reason: "+
-			"regex (its regular expressions were not tried) or decoding (a host or certificate that the worker did not hold); "+
-			"or, with the reason mirror, copies of requests that were dropped because the namespace's mirrors are too slow; "+
-			"or, with the reason retry, requests that were sent without the chance of a retry because the budget of the backend was spent. "+
-			"The first 100 namespaces are counted by name, others as _others.", []string{"reason", "namespace"}, nil)}
+// Workers are numbers that NGINX's workers share, by reason and namespace.
+type Workers struct{ Refusals, Ejections map[string]map[string]int64 }
+
+// OfWorkers is a collector of the numbers of requests that NGINX's workers refused because
+// a namespace's time was up, of copies of requests that they dropped, and of endpoints that
+// they ejected. read is called once for each scrape.
+func OfWorkers(read func(context.Context) (Workers, error)) prometheus.Collector {
+	labels := []string{"reason", "namespace"}
+	return ofWorkers{
+		read: read,
+		refusals: prometheus.NewDesc("headgate_refusals_total",
+			"Number of requests and TLS handshakes that were refused because a namespace took too much of a worker's time, by reason: "+
+				"regex (its regular expressions were not tried) or decoding (a host or certificate that the worker did not hold); "+
+				"or, with the reason mirror, copies of requests that were dropped because the namespace's mirrors are too slow; "+
+				"or, with the reason retry, requests that were sent without the chance of a retry because the budget of the backend was spent. "+
+				"The first 100 namespaces are counted by name, others as _others.", labels, nil),
+		ejections: prometheus.NewDesc("headgate_endpoint_ejections_total",
+			"Number of times that a worker ejected an endpoint, by reason: connect (no connection could be made) or failures (requests failed in a row). "+
+				"The first 100 namespaces are counted by name, others as _others.", labels, nil),
+	}
 }
 
-// Ejections is a collector of the numbers of endpoints that NGINX's workers ejected. read
-// returns them by reason and namespace.
-func Ejections(read func(context.Context) (map[string]map[string]int64, error)) prometheus.Collector {
-	return counts{read, prometheus.NewDesc("headgate_endpoint_ejections_total",
-		"Number of times that a worker ejected an endpoint, by reason: connect (no connection could be made) or failures (requests failed in a row). "+
-			"The first 100 namespaces are counted by name, others as _others.", []string{"reason", "namespace"}, nil)}
+type ofWorkers struct {
+	read                func(context.Context) (Workers, error)
+	refusals, ejections *prometheus.Desc
 }
 
-// counts are numbers by reason and namespace, which NGINX's workers share.
-type counts struct {
-	read func(context.Context) (map[string]map[string]int64, error)
-	desc *prometheus.Desc
+func (w ofWorkers) Describe(to chan<- *prometheus.Desc) {
+	to <- w.refusals
+	to <- w.ejections
 }
 
-func (r counts) Describe(to chan<- *prometheus.Desc) { to <- r.desc }
-
-func (r counts) Collect(to chan<- prometheus.Metric) {
+func (w ofWorkers) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	counts, err := r.read(ctx)
+	workers, err := w.read(ctx)
 	if err != nil {
 		return // NGINX is being started or has ended.
 	}
-	for reason, byNamespace := range counts {
-		for namespace, count := range byNamespace {
-			to <- prometheus.MustNewConstMetric(r.desc, prometheus.CounterValue, float64(count), reason, namespace)
+	for desc, counts := range map[*prometheus.Desc]map[string]map[string]int64{w.refusals: workers.Refusals, w.ejections: workers.Ejections} {
+		for reason, byNamespace := range counts {
+			for namespace, count := range byNamespace {
+				to <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(count), reason, namespace)
+			}
 		}
 	}
 }
