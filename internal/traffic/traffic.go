@@ -61,7 +61,7 @@ type Table struct {
 	series map[labels]*series
 	units  map[string]map[labels]struct{}
 	used   map[string]int
-	// full are the namespaces with a finding.
+	// full are the namespaces beyond their budget, and whether there is a finding of it.
 	full map[string]bool
 	// seen are the reports that were added and may come again.
 	seen map[string]bool
@@ -173,7 +173,9 @@ func (t *Table) seriesOf(c counted) *series {
 		return found
 	}
 	if t.used[c.Namespace] >= t.settings.Budget && c.Ingress != Others {
-		t.full[c.Namespace] = true
+		if _, noted := t.full[c.Namespace]; !noted {
+			t.full[c.Namespace] = false
+		}
 		return t.seriesOf(counted{group: group{Namespace: c.Namespace, Ingress: Others}, status: c.status})
 	}
 	made := &series{counts: make([]uint64, t.cells)}
@@ -231,9 +233,9 @@ func (t *Table) note() {
 		case t.used[namespace] < t.settings.Budget:
 			delete(t.full, namespace)
 			parts = append(parts, tracker.Part{Owner: fullNamespace(namespace)})
-		case noted:
+		case !noted:
 			parts = append(parts, tracker.Part{Owner: fullNamespace(namespace), Findings: []finding.Finding{t.finding(namespace)}})
-			t.full[namespace] = false
+			t.full[namespace] = true
 		}
 	}
 	if len(parts) > 0 {
