@@ -11,6 +11,7 @@ const (
 	healthLua    = "lua/headgate/health.lua"
 	probeLua     = "lua/headgate/probe.lua"
 	retriesLua   = "lua/headgate/retries.lua"
+	trafficLua   = "lua/headgate/traffic.lua"
 	mirrorLua    = "internal/feature/mirror/mirror.lua"
 	passwordLua  = "internal/feature/basicauth/password.lua"
 	slowStartLua = "internal/feature/balancing/slow_start.lua"
@@ -202,6 +203,11 @@ func Groups() []Group {
 			{"Events without a pause", "object", constant("internal/event/account.go", "maxBurst", count), "", "one each 5 minutes", ""},
 			{"Events that wait", "namespace", constant("internal/event/queue.go", "maxPerNamespace", count), "", "dropped", ""},
 			{"The same", "instance", constant("internal/event/queue.go", "maxWaiting", count), "", "dropped", ""},
+		}},
+		{"Metrics of requests", "", []Limit{
+			{"Combinations of labels (`--metrics-series-per-namespace`)", "namespace", constant("internal/traffic/family.go", "DefaultBudget", count), "", "requests are counted together, with `ingress=\"_others\"`; finding `TooMany`", ""},
+			{"Series that could not be reported", "worker", constant(trafficLua, "MAX_SERIES", count), "", "requests are counted together, by namespace", ""},
+			{"Buckets of a histogram", "instance", constant("cmd/headgate/flags_metrics.go", "maxBuckets", count), "", "the flag is rejected", ""},
 		}},
 		{"Admission webhook", "Anyone who reaches its port can ask.", []Limit{
 			{"Size of a request", "request", constant(admissionGo, "maxBody", bytes), "", "413", ""},
