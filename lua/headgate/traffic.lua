@@ -10,6 +10,7 @@
 local C = require("ffi").C
 local base = require "resty.core.base"
 local ffi = require "ffi"
+local histograms = require "headgate.traffic_histogram"
 local settings = require "headgate.settings"
 local table_new = require "table.new"
 require "resty.core.misc"
@@ -23,10 +24,12 @@ local ffi_cast = ffi.cast
 local ffi_fill = ffi.fill
 local ffi_new = ffi.new
 local get_request = base.get_request
+local histogram = histograms.new
 local math_floor = math.floor
 local ngx_now = ngx.now
 local ngx_start_time = ngx.req.start_time
 local ngx_var = ngx.var
+local observe, observe_native = histograms.observe, histograms.observe_native
 local string_find = string.find
 local string_match = string.match
 local string_sub = string.sub
@@ -45,9 +48,6 @@ local ZERO, NINE, DOT, BAR = 48, 57, 46, 124
 
 -- Statuses times this, plus NGINX's bit of a method, are keys of series.
 local METHODS = 0x100000
-
--- How many values have an entry in a table that says which bucket they are in.
-local QUICK = 4096
 
 -- With so many series that could not be reported, further ones are counted as one of their
 -- namespace: no controller takes reports.
@@ -73,21 +73,6 @@ local without_ingress = 0
 local leaving
 
 
--- histogram(bounds, offset) -> the place of a histogram in the counts: a sum, the counts of
--- its buckets, and that of larger values. next: the offset behind it
-local function histogram(bounds, offset)
-    local quick = ffi_new("uint8_t[?]", QUICK)
-    for value = 0, QUICK - 1 do
-        local i = 0
-        while i < #bounds and value > bounds[i + 1] do
-            i = i + 1
-        end
-        quick[value] = i
-    end
-    return { bounds = bounds, count = #bounds, quick = quick, offset = offset, next = offset + #bounds + 2 }
-end
-
-
 -- The counts of a series: the number of requests, and these histograms. Times are in
 -- milliseconds.
 local request_time = histogram(own.time, 1)
@@ -103,44 +88,6 @@ local BYTES = 8 * _M.CELLS
 
 request_time.native, connect_time.native, header_time.native, response_time.native = 1, 2, 3, 4
 request_size.native, response_size.native = 5, 6
-
-local native_factor = schema and 2 ^ schema
-local LN2 = math.log(2)
-
-
--- observe_native counts a value in a bucket of a growing width. unit: what is 1 of the metric
-local function observe_native(series, where, value, unit)
-    local all = series.native
-    if not all then
-        all = { {}, {}, {}, {}, {}, {} }
-        series.native = all
-    end
-    local buckets = all[where.native]
-    local key = "zero"
-    if value > 0 then
-        -- What is on a bound is in the bucket below it.
-        key = math.ceil(math.log(value / unit) / LN2 * native_factor - 1e-9)
-    end
-    buckets[key] = (buckets[key] or 0) + 1
-end
-
-
-local function observe(counts, where, value)
-    local offset = where.offset
-    counts[offset] = counts[offset] + value
-    local i
-    if value < QUICK then
-        i = where.quick[value]
-    else
-        local bounds = where.bounds
-        i = where.count
-        while i > 0 and value <= bounds[i] do
-            i = i - 1
-        end
-    end
-    offset = offset + 1 + i
-    counts[offset] = counts[offset] + 1
-end
 
 
 -- address_of(r) -> a number that only this request has as long as it lives
