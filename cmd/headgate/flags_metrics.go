@@ -50,8 +50,11 @@ func (o *metricsOptions) addMetricsFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.monitorMaxBatchSize, "monitor-max-batch-size", usualBatch, "has no effect: NGINX's workers count all requests")
 }
 
-// checkMetrics rejects invalid values.
+// checkMetrics rejects invalid values, where they have an effect.
 func (o *metricsOptions) checkMetrics() error {
+	if !o.enableMetrics {
+		return nil
+	}
 	var errs []error
 	for _, b := range []struct {
 		flag   string

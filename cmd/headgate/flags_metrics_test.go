@@ -10,8 +10,8 @@ import (
 // TestMetricsFlags: buckets must rise, and flags that contradict each other are rejected.
 func TestMetricsFlags(t *testing.T) {
 	for _, c := range []struct{ flags, problem string }{
-		{"--enable-metrics", ""},
-		{"--enable-metrics --time-buckets=0.1,0.5,2 --length-buckets=5 --size-buckets=1e3,1e4", ""},
+		{"", ""},
+		{"--time-buckets=0.1,0.5,2 --length-buckets=5 --size-buckets=1e3,1e4", ""},
 		{"--bucket-factor=1.1 --max-buckets=0 --exclude-socket-metrics=requests,nginx_ingress_controller_bytes_sent,gone", ""},
 		{"--metrics-per-host=false", ""},
 		{"--metrics-per-undefined-host --metrics-per-host=false", "--metrics-per-undefined-host requires --metrics-per-host"},
@@ -27,7 +27,7 @@ func TestMetricsFlags(t *testing.T) {
 		var o metricsOptions
 		f := pflag.NewFlagSet("headgate", pflag.ContinueOnError)
 		o.addMetricsFlags(f)
-		if err := f.Parse(strings.Fields(c.flags)); err != nil {
+		if err := f.Parse(append(strings.Fields(c.flags), "--enable-metrics")); err != nil {
 			t.Errorf("%s: %v", c.flags, err)
 			continue
 		}
