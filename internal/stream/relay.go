@@ -2,190 +2,230 @@ package stream
 
 import (
 	"errors"
-	"io"
-	"net"
-	"os"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // A relay passes bytes between two connections, in both directions, until both directions
 // have ended. The end of one is passed on as the end of what is written, so that the other
 // one goes on.
 //
-// A connection that is idle holds no buffer: one is taken when there is something to read.
-// What does not fit into it is spliced, so that it is not copied through this process.
+// A loop calls it when there is something to do. What is read goes through the buffer of
+// the loop; only what the other connection does not take at once is kept. What does not fit
+// into the buffer is spliced, so that it is not copied through this process.
 type relay struct {
-	client, endpoint *net.TCPConn
-	idle             time.Duration
-	began            time.Time
-	// active is when bytes were last passed, since began.
-	active atomic.Int64
-	// received are bytes of the client, sent those of the endpoint.
-	received, sent flow
+	loop *loop
+	idle time.Duration
+	// done is called once, when both connections are closed.
+	done func(*relay)
+
+	mu               sync.Mutex
+	client, endpoint end
+	// active is when bytes were last passed.
+	active time.Time
+	timer  *time.Timer
+	closed bool
 }
 
-// A flow counts the bytes of one direction, also in the sum of a port.
-type flow struct {
-	bytes atomic.Int64
+// An end is one of the two connections, and the direction from it to the other one.
+type end struct {
+	relay *relay
+	to    *end
+	fd    int
+	// bytes were passed on from here; total is the sum of the port.
+	bytes int64
 	total *atomic.Int64
+
+	// readable is set when there may be something to read, and hungUp when the peer has ended
+	// what it sends, so that reading must go on until that end.
+	readable, hungUp bool
+	// ended is set when all was passed on, and the end too.
+	ended bool
+	// bulk is set when a read has filled the buffer: what follows is spliced.
+	bulk bool
+	// rest and pipe have what the other end did not take yet.
+	rest []byte
+	pipe *pipe
 }
 
-func (f *flow) add(n int) {
-	f.bytes.Add(int64(n))
-	f.total.Add(int64(n))
-}
-
-func newRelay(client, endpoint *net.TCPConn, idle time.Duration, received, sent *atomic.Int64) *relay {
-	r := &relay{client: client, endpoint: endpoint, idle: idle, began: time.Now()}
-	r.received.total, r.sent.total = received, sent
+// newRelay takes two sockets. Received is the number of bytes of the client that the
+// endpoint has already.
+func newRelay(l *loop, client, endpoint int, received int64, idle time.Duration, counted *counters) *relay {
+	r := &relay{loop: l, idle: idle}
+	r.client = end{relay: r, to: &r.endpoint, fd: client, bytes: received, total: &counted.received}
+	r.endpoint = end{relay: r, to: &r.client, fd: endpoint, total: &counted.sent}
 	return r
 }
 
-// run returns when both directions have ended, or one has failed. Both connections are then
-// closed.
-func (r *relay) run() {
-	defer r.close()
-	if r.extend(r.client) != nil || r.extend(r.endpoint) != nil {
+// start begins to relay.
+func (r *relay) start() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
 		return
 	}
-	var other sync.WaitGroup
-	other.Go(func() { r.direction(r.endpoint, r.client, &r.sent) })
-	r.direction(r.client, r.endpoint, &r.received)
-	other.Wait()
-}
-
-// direction passes bytes one way. If it fails, both connections are closed, which ends the
-// other one too.
-func (r *relay) direction(from, to *net.TCPConn, counted *flow) {
-	d, err := newDirection(r, from, to, counted)
-	for err == nil {
-		err = d.step()
-	}
-	if errors.Is(err, io.EOF) {
-		err = to.CloseWrite()
-	}
-	if err != nil {
-		r.close()
+	r.active = time.Now()
+	r.timer = time.AfterFunc(r.idle, r.checkIdle)
+	for _, e := range []*end{&r.client, &r.endpoint} {
+		if err := r.loop.add(e.fd, e, unix.EPOLLIN|unix.EPOLLOUT|unix.EPOLLRDHUP|unix.EPOLLET); err != nil {
+			r.end()
+			return
+		}
 	}
 }
 
-func (r *relay) close() {
-	r.client.Close()
-	r.endpoint.Close()
-}
-
-// extend sets the time at which a connection was idle for too long.
-func (r *relay) extend(c *net.TCPConn) error {
-	return c.SetDeadline(r.began.Add(time.Duration(r.active.Load()) + r.idle))
-}
-
-// noteActive notes that bytes were passed. The deadlines of the connections are extended
-// only when they are over, since setting them takes longer.
-func (r *relay) noteActive() { r.active.Store(int64(time.Since(r.began))) }
-
-// expired extends the deadline of a connection that was not idle. Otherwise it returns the
-// error.
-func (r *relay) expired(c *net.TCPConn, err error) error {
-	if !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(r.began)-time.Duration(r.active.Load()) >= r.idle {
-		return err
+// checkIdle ends a relay that was idle for too long. The timer is set again only when it is
+// over, since setting it for each message takes longer.
+func (r *relay) checkIdle() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return
 	}
-	return r.extend(c)
+	if left := r.idle - time.Since(r.active); left > 0 {
+		r.timer.Reset(left)
+		return
+	}
+	r.end()
 }
 
-// bufferSize is that of a buffer. A read that fills it is followed by splicing.
-const bufferSize = 16 << 10
-
-var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
-
-// A direction passes bytes from one connection to another.
-type direction struct {
-	relay    *relay
-	from, to *net.TCPConn
-	source   syscall.RawConn
-	target   syscall.RawConn
-	counted  *flow
-
-	// buffer and n are what was read last, and err why it failed.
-	buffer *[bufferSize]byte
-	n      int
-	err    error
-	// read and splice are the functions of these names, which are made once.
-	readFunc, drainFunc, pumpFunc func(uintptr) bool
-	pipe                          *pipe
+// cut ends a relay at once.
+func (r *relay) cut() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closed {
+		r.end()
+	}
 }
 
-func newDirection(r *relay, from, to *net.TCPConn, counted *flow) (*direction, error) {
-	d := &direction{relay: r, from: from, to: to, counted: counted}
+// end closes both connections.
+func (r *relay) end() {
+	r.closed = true
+	if r.timer != nil {
+		r.timer.Stop()
+	}
+	for _, e := range []*end{&r.client, &r.endpoint} {
+		r.loop.remove(e.fd)
+		closeSocket(e.fd)
+		e.givePipe()
+	}
+	r.done(r)
+}
+
+// ready passes on what there is, in the directions that events are about.
+func (e *end) ready(events uint32) {
+	r := e.relay
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return
+	}
 	var err error
-	if d.source, err = from.SyscallConn(); err != nil {
-		return nil, err
+	if events&^unix.EPOLLOUT != 0 {
+		e.readable = true
+		e.hungUp = e.hungUp || events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0
+		err = e.pass()
 	}
-	if d.target, err = to.SyscallConn(); err != nil {
-		return nil, err
+	if err == nil && e.to.isBlocked() && events&^unix.EPOLLIN != 0 {
+		err = e.to.pass()
 	}
-	d.readFunc, d.drainFunc, d.pumpFunc = d.read, d.drain, d.pump
-	return d, nil
+	if err != nil || e.ended && e.to.ended {
+		r.end()
+	}
 }
 
-// step waits for bytes and passes them on.
-func (d *direction) step() error {
-	if err := d.source.Read(d.readFunc); err != nil {
-		return d.relay.expired(d.from, err)
-	}
-	if d.buffer == nil {
-		return d.err
-	}
-	full := d.n == bufferSize
-	err := d.write(d.buffer[:d.n])
-	buffers.Put(d.buffer)
-	if d.buffer = nil; err != nil || !full {
-		return err
-	}
-	return d.spliceAll()
-}
+// turn is how often an end reads before others have their turn.
+const turn = 8
 
-// read fills a buffer. It reports false if there is nothing to read yet.
-func (d *direction) read(fd uintptr) bool {
-	b := buffers.Get().(*[bufferSize]byte)
-	n, err := ignoringInterrupts(func() (int, error) { return syscall.Read(int(fd), b[:]) })
-	if n > 0 {
-		d.buffer, d.n = b, n
-		return true
-	}
-	buffers.Put(b)
-	if errors.Is(err, syscall.EAGAIN) {
-		return false
-	}
-	if d.err = err; err == nil {
-		d.err = io.EOF
-	}
-	return true
-}
-
-func (d *direction) write(b []byte) error {
-	for len(b) > 0 {
-		n, err := d.to.Write(b)
-		if n > 0 {
-			d.counted.add(n)
-			d.relay.noteActive()
+// pass passes on what there is to read, as far as the other end takes it.
+func (e *end) pass() error {
+	for range turn {
+		if err := e.flush(); err != nil || e.isBlocked() {
+			return err
 		}
-		if b = b[n:]; err != nil {
-			if err = d.relay.expired(d.to, err); err != nil {
-				return err
-			}
+		if !e.readable || e.ended {
+			return nil
 		}
+		if err := e.read(); err != nil {
+			return err
+		}
+	}
+	e.relay.loop.later(e)
+	return nil
+}
+
+// isBlocked reports whether the other end did not take all yet.
+func (e *end) isBlocked() bool { return len(e.rest) > 0 || e.pipe != nil && e.pipe.n > 0 }
+
+// flush passes on what the other end did not take before.
+func (e *end) flush() error {
+	if len(e.rest) > 0 {
+		n, err := e.send(e.rest)
+		if e.rest = e.rest[n:]; err != nil || len(e.rest) > 0 {
+			return err
+		}
+		e.rest = nil
+	}
+	if e.pipe != nil {
+		return e.drainPipe()
 	}
 	return nil
 }
 
-func ignoringInterrupts(do func() (int, error)) (int, error) {
-	for {
-		n, err := do()
-		if !errors.Is(err, syscall.EINTR) {
-			return n, err
-		}
+// bufferSize is how much is read at once. A read of as much is followed by splicing.
+const bufferSize = 16 << 10
+
+// read reads once, and passes on what was read.
+func (e *end) read() error {
+	if e.bulk && e.takePipe() {
+		return e.fillPipe()
 	}
+	b := e.relay.loop.buffer[:bufferSize]
+	n, err := receive(e.fd, b)
+	if n <= 0 {
+		return e.readNothing(err)
+	}
+	if e.bulk = n == len(b); !e.bulk && !e.hungUp {
+		// There was no more. What comes is an event.
+		e.readable = false
+	}
+	sent, err := e.send(b[:n])
+	if sent < n {
+		e.rest = append([]byte(nil), b[sent:n]...)
+	}
+	return err
+}
+
+// readNothing is for reading that gave no bytes: there are none yet, or none will come.
+func (e *end) readNothing(err error) error {
+	e.readable, e.bulk = false, false
+	e.givePipe()
+	if errors.Is(err, syscall.EAGAIN) {
+		return nil
+	}
+	if err == nil {
+		e.ended = true
+		err = unix.Shutdown(e.to.fd, unix.SHUT_WR)
+	}
+	return err
+}
+
+// send sends what the other end takes.
+func (e *end) send(b []byte) (int, error) {
+	n, err := send(e.to.fd, b)
+	if errors.Is(err, syscall.EAGAIN) {
+		return 0, nil
+	}
+	e.passed(n)
+	return n, err
+}
+
+func (e *end) passed(n int) {
+	e.bytes += int64(n)
+	e.total.Add(int64(n))
+	e.relay.active = e.relay.loop.now
 }

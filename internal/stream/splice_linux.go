@@ -2,7 +2,6 @@ package stream
 
 import (
 	"errors"
-	"io"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -51,85 +50,54 @@ func (p *pipe) give() {
 	unix.Close(p.w)
 }
 
-const spliceFlags = unix.SPLICE_F_MOVE | unix.SPLICE_F_NONBLOCK
-
-// spliceAll passes on what there is to read without copying it through this process. It
-// holds a pipe for that time only.
-func (d *direction) spliceAll() error {
-	p, err := takePipe()
-	if err != nil {
-		return nil // The next step reads into a buffer.
+// takePipe reports whether the end has a pipe, which it keeps while there is something to
+// read and what it passes on is taken.
+func (e *end) takePipe() bool {
+	if e.pipe == nil {
+		// Without one, bytes go through the buffer.
+		e.pipe, _ = takePipe()
 	}
-	d.pipe = p
-	defer func() {
-		d.pipe = nil
-		p.give()
-	}()
-	for {
-		// The function never waits.
-		if err := d.source.Read(d.drainFunc); err != nil {
-			return d.relay.expired(d.from, err)
-		}
-		if errors.Is(d.err, syscall.EAGAIN) {
+	return e.pipe != nil
+}
+
+func (e *end) givePipe() {
+	if e.pipe != nil {
+		e.pipe.give()
+		e.pipe = nil
+	}
+}
+
+// fillPipe moves what there is to read into the empty pipe, and from there to the other end.
+func (e *end) fillPipe() error {
+	n, err := splice(e.fd, e.pipe.w, pipeSize)
+	if n <= 0 {
+		return e.readNothing(err)
+	}
+	e.pipe.n = n
+	return e.drainPipe()
+}
+
+// drainPipe moves what is in the pipe to the other end, as far as that takes it.
+func (e *end) drainPipe() error {
+	for e.pipe.n > 0 {
+		n, err := splice(e.pipe.r, e.to.fd, e.pipe.n)
+		if errors.Is(err, syscall.EAGAIN) {
 			return nil
 		}
-		if d.err != nil {
-			return d.err
-		}
-		if err := d.pumpAll(); err != nil {
+		if err != nil {
 			return err
 		}
-	}
-}
-
-// drain moves bytes from the connection into the pipe.
-func (d *direction) drain(fd uintptr) bool {
-	n, err := ignoringInterrupts(func() (int, error) {
-		n, err := unix.Splice(int(fd), nil, d.pipe.w, nil, pipeSize, spliceFlags)
-		return int(n), err
-	})
-	if d.err = err; n > 0 {
-		d.pipe.n += n
-	} else if err == nil {
-		d.err = io.EOF
-	}
-	return true
-}
-
-// pumpAll moves all bytes of the pipe to the other connection.
-func (d *direction) pumpAll() error {
-	for d.pipe.n > 0 {
-		err := d.target.Write(d.pumpFunc)
-		if err == nil {
-			err = d.err
-		}
-		if err != nil {
-			if err = d.relay.expired(d.to, err); err != nil {
-				return err
-			}
-		}
+		e.pipe.n -= n
+		e.passed(n)
 	}
 	return nil
 }
 
-// pump moves bytes from the pipe to the connection. It reports false if that takes none yet.
-func (d *direction) pump(fd uintptr) bool {
-	for d.pipe.n > 0 {
-		n, err := ignoringInterrupts(func() (int, error) {
-			n, err := unix.Splice(d.pipe.r, nil, int(fd), nil, d.pipe.n, spliceFlags)
+func splice(from, to, most int) (int, error) {
+	for {
+		n, err := unix.Splice(from, nil, to, nil, most, unix.SPLICE_F_MOVE|unix.SPLICE_F_NONBLOCK)
+		if !errors.Is(err, syscall.EINTR) {
 			return int(n), err
-		})
-		if n > 0 {
-			d.pipe.n -= n
-			d.counted.add(n)
-			d.relay.noteActive()
-		}
-		if errors.Is(err, syscall.EAGAIN) {
-			return false
-		}
-		if d.err = err; err != nil {
-			return true
 		}
 	}
-	return true
 }

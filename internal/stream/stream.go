@@ -42,6 +42,7 @@ type Server struct {
 	limits   *limits
 
 	mu      sync.Mutex
+	loops   loops
 	ports   map[string]*port // wanted ones, by the names of their streams
 	closing map[*listening]struct{}
 	metrics map[string]*counters
@@ -178,6 +179,9 @@ func (s *Server) listen(stream model.Stream) (*listening, error) {
 			return old, nil
 		}
 	}
+	if err := s.loops.open(); err != nil {
+		return nil, err
+	}
 	if stream.Protocol == model.UDP {
 		return l, l.listenUDP(s.settings.Address)
 	}
@@ -241,6 +245,7 @@ func (s *Server) Shutdown(ctx context.Context) {
 			<-l.drained
 		}
 	}
+	s.loops.close()
 }
 
 // A member is a connection or session of a port.

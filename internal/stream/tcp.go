@@ -66,6 +66,7 @@ type connection struct {
 	end      context.CancelFunc
 	isCut    bool
 	endpoint *net.TCPConn
+	relay    *relay
 }
 
 // Statuses of connections and sessions, as in NGINX.
@@ -76,26 +77,35 @@ const (
 	statusBadGateway = 502
 )
 
+// serve connects the client to an endpoint, and leaves the rest to a loop.
 func (c *connection) serve() {
 	l := c.of
 	now := l.server.current.Load()
-	r := record{id: l.counters.connection(), began: c.began, stream: l.stream.Load()}
+	r := &record{id: l.counters.connection(), began: c.began, stream: l.stream.Load()}
 	r.client, r.local = addressOf(c.client.RemoteAddr()), addressOf(c.client.LocalAddr())
-	r.status = c.pass(now, &r)
+	endpoint := c.open(now, r)
+	if endpoint != nil && c.startRelay(endpoint, now, r) {
+		return
+	}
 	c.client.Close()
+	if endpoint != nil {
+		endpoint.Close()
+	}
+	l.finish(now, r)
 	l.leave(c)
-	l.finish(now, &r)
 }
 
-// pass relays the connection to an endpoint, and returns the status.
-func (c *connection) pass(now *current, r *record) int {
+// open reads what the client must send first, connects to an endpoint, and sends what that
+// must get first. It returns nil if the connection ends, for which the record has the status.
+func (c *connection) open(now *current, r *record) *net.TCPConn {
 	var rest []byte
 	from, to := r.client, r.local
 	if r.stream.ProxyIn {
 		var err error
 		var source, destination netip.AddrPort
 		if source, destination, rest, err = readHeader(c.client, HeaderTimeout); err != nil {
-			return statusBadRequest
+			r.status = statusBadRequest
+			return nil
 		}
 		if source.IsValid() && destination.IsValid() {
 			from, to, r.proxied = source, destination, r.client
@@ -103,36 +113,66 @@ func (c *connection) pass(now *current, r *record) int {
 		}
 	}
 	endpoint := c.connect(now, r)
-	if endpoint == nil {
-		return statusBadGateway
+	if r.status = statusBadGateway; endpoint == nil {
+		return nil
 	}
-	defer endpoint.Close()
-	relay := newRelay(c.client, endpoint, now.Idle, &c.of.counters.received, &c.of.counters.sent)
-	defer func() {
-		r.received, r.sent = relay.received.bytes.Load(), relay.sent.bytes.Load()
-	}()
+	r.status = statusOK
 	var first []byte
 	if r.stream.ProxyOut {
 		first = header(from, to)
 	}
-	if !c.sendFirst(relay, now.Idle, first, rest) {
-		return statusOK
+	n, err := c.sendFirst(endpoint, now.Idle, first, rest)
+	r.received = int64(n)
+	c.of.counters.received.Add(int64(n))
+	if err != nil {
+		endpoint.Close()
+		return nil
 	}
-	relay.run()
-	return statusOK
+	return endpoint
 }
 
 // sendFirst sends the header of the PROXY protocol, and what the client sent behind its own.
-func (c *connection) sendFirst(r *relay, limit time.Duration, header, rest []byte) bool {
+// It returns how much of the latter.
+func (c *connection) sendFirst(endpoint *net.TCPConn, limit time.Duration, header, rest []byte) (int, error) {
 	if len(header)+len(rest) == 0 {
-		return true
+		return 0, nil
 	}
-	if err := r.endpoint.SetWriteDeadline(time.Now().Add(limit)); err != nil {
+	if err := endpoint.SetWriteDeadline(time.Now().Add(limit)); err != nil {
+		return 0, err
+	}
+	n, err := endpoint.Write(append(header, rest...))
+	return max(0, n-len(header)), err
+}
+
+// startRelay hands both connections to a loop, which ends them. It is false if it can't: the
+// connections are then closed.
+func (c *connection) startRelay(endpoint *net.TCPConn, now *current, r *record) bool {
+	client, err := detach(c.client)
+	if err != nil {
 		return false
 	}
-	n, err := r.endpoint.Write(append(header, rest...))
-	r.received.add(max(0, n-len(header)))
-	return err == nil
+	upstream, err := detach(endpoint)
+	if err != nil {
+		closeSocket(client)
+		return false
+	}
+	l := c.of
+	passes := newRelay(l.server.loops.next(), client, upstream, r.received, now.Idle, l.counters)
+	passes.done = func(passed *relay) {
+		r.received, r.sent = passed.client.bytes, passed.endpoint.bytes
+		l.finish(now, r)
+		l.leave(c)
+	}
+	l.mu.Lock()
+	c.relay = passes
+	isCut := c.isCut
+	l.mu.Unlock()
+	if isCut {
+		passes.cut()
+	} else {
+		passes.start()
+	}
+	return true
 }
 
 // connect connects to an endpoint, or to another one if that fails.
@@ -214,13 +254,17 @@ func (c *connection) connected(endpoint *net.TCPConn) bool {
 
 func (c *connection) cut() {
 	c.of.mu.Lock()
-	defer c.of.mu.Unlock()
 	c.isCut = true
-	c.client.Close()
+	passes := c.relay
 	if c.end != nil {
 		c.end()
 	}
+	c.client.Close()
 	if c.endpoint != nil {
 		c.endpoint.Close()
+	}
+	c.of.mu.Unlock()
+	if passes != nil {
+		passes.cut()
 	}
 }

@@ -4,27 +4,26 @@ import (
 	"errors"
 	"net"
 	"net/netip"
-	"os"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
-
-// maxDatagram is the size of the largest datagram.
-const maxDatagram = 64 << 10
-
-var datagrams = sync.Pool{New: func() any { return new([maxDatagram]byte) }}
 
 // A udpPort is an open UDP port with its sessions.
 type udpPort struct {
 	of    *listening
-	conn  *net.UDPConn
+	loop  *loop
+	fd    int
 	local pktinfo
 	port  uint16
+	began time.Time
+	batch datagrams // of the loop alone
 
 	mu       sync.Mutex
 	sessions map[peer]*session
+	closed   bool
 }
 
 // A peer is a client, and the address of this machine that it sends to.
@@ -41,82 +40,99 @@ func (l *listening) listenUDP(address string) error {
 	if err != nil {
 		return err
 	}
-	u := &udpPort{of: l, conn: conn, port: stream.Port, sessions: map[peer]*session{}}
+	u := &udpPort{of: l, loop: l.server.loops.next(), port: stream.Port, began: time.Now(), sessions: map[peer]*session{}}
 	if u.local, err = newPktinfo(conn); err != nil {
 		conn.Close()
 		return err
 	}
+	if u.fd, err = detach(conn); err != nil {
+		return err
+	}
 	l.udp = u
-	go u.receive()
+	if err := u.loop.add(u.fd, u, unix.EPOLLIN); err != nil {
+		l.udp = nil
+		closeSocket(u.fd)
+		return err
+	}
 	return nil
 }
 
-func (u *udpPort) close() { u.conn.Close() }
+func (u *udpPort) close() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.closed = true
+	u.loop.remove(u.fd)
+	closeSocket(u.fd)
+}
 
-// receive passes on the datagrams of clients, until the port is closed.
-func (u *udpPort) receive() {
-	buffer := make([]byte, maxDatagram)
-	control := make([]byte, controlSize)
-	for {
-		n, m, _, from, err := u.conn.ReadMsgUDPAddrPort(buffer, control)
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
-		if err != nil {
-			// An error of a single datagram, such as one that could not be sent.
-			continue
-		}
-		to := peer{client: netip.AddrPortFrom(from.Addr().Unmap(), from.Port()), local: u.local.destination(control[:m])}
-		u.pass(to, buffer[:n])
+// ready passes on datagrams of clients. If there are more, it is called again.
+func (u *udpPort) ready(uint32) {
+	for i := range u.read() {
+		data, control, raw := u.batch.get(i)
+		u.pass(peer{client: addressOfRaw(raw), local: u.local.destination(control)}, raw, data)
 	}
 }
 
+func (u *udpPort) read() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.closed {
+		return 0
+	}
+	return u.batch.read(u.fd)
+}
+
+// now is the time since the port was opened.
+func (u *udpPort) now() time.Duration { return u.loop.now.Sub(u.began) }
+
 // pass sends a client's datagram to the endpoint of its session, or of a new one.
-func (u *udpPort) pass(from peer, datagram []byte) {
+func (u *udpPort) pass(from peer, raw *rawAddress, datagram []byte) {
 	u.mu.Lock()
 	s := u.sessions[from]
 	u.mu.Unlock()
-	if s != nil && s.request() {
-		s.send(datagram)
+	if s != nil && s.request(datagram) {
 		return
 	}
-	s = u.begin(from)
-	if s == nil {
+	if !u.begin(from, raw, datagram) {
 		u.of.counters.refused.Add(1)
-		return
 	}
-	s.send(datagram)
-	if s.now.Responses == 0 {
-		s.finish(statusOK)
-		return
-	}
-	go s.receive()
 }
 
-// begin begins a session, or returns nil if there is no room for one.
-func (u *udpPort) begin(from peer) *session {
+// begin begins a session with its first datagram. It is false if there is no room for it.
+func (u *udpPort) begin(from peer, raw *rawAddress, datagram []byte) bool {
 	l := u.of
-	s := &session{port: u, peer: from, now: l.server.current.Load(), requests: 1}
-	if err := l.enter(s); err != nil {
-		if errors.Is(err, errFull) {
-			u.evict()
-		}
-		return nil
+	s := &session{port: u, loop: l.server.loops.next(), peer: from, now: l.server.current.Load(), to: *raw}
+	s.active.Store(int64(u.now()))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := l.enter(s)
+	if errors.Is(err, errFull) && u.evict() {
+		err = l.enter(s)
+	}
+	if err != nil {
+		return false
 	}
 	s.record = record{
-		id: l.counters.connection(), began: time.Now(), stream: l.stream.Load(), client: from.client, local: netip.AddrPortFrom(from.local, u.port),
+		id: l.counters.connection(), began: u.loop.now, stream: l.stream.Load(), client: from.client, local: netip.AddrPortFrom(from.local, u.port),
 	}
 	if !s.dial() {
-		l.leave(s)
-		s.record.status = statusFailed
-		l.finish(s.now, &s.record)
-		return nil
+		s.finish(statusFailed)
+		return false
 	}
 	s.reply = u.local.reply(from.local)
 	u.mu.Lock()
 	u.sessions[from] = s
 	u.mu.Unlock()
-	return s
+	s.send(datagram)
+	if s.now.Responses == 0 {
+		s.finish(statusOK)
+		return true
+	}
+	s.timer = time.AfterFunc(s.now.Idle, s.checkIdle)
+	if err := s.loop.add(s.fd, s, unix.EPOLLIN); err != nil {
+		s.finish(statusFailed)
+	}
+	return true
 }
 
 // dial makes the socket to an endpoint.
@@ -125,28 +141,13 @@ func (s *session) dial() bool {
 	if !ok {
 		return false
 	}
-	conn, raw, err := dialUDP(endpoint)
+	fd, err := dialUDP(endpoint)
 	s.record.tried(endpoint, 0, err == nil)
 	if err != nil {
 		return false
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.endpoint, s.conn, s.raw = endpoint, conn, raw
+	s.endpoint, s.fd, s.dialed = endpoint, fd, true
 	return true
-}
-
-func dialUDP(endpoint netip.AddrPort) (*net.UDPConn, syscall.RawConn, error) {
-	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(endpoint))
-	if err != nil {
-		return nil, nil, err
-	}
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		conn.Close()
-		return nil, nil, err
-	}
-	return conn, raw, nil
 }
 
 // looked is among how many sessions evict looks for the one to end.
@@ -154,7 +155,7 @@ const looked = 8
 
 // evict ends the session that was idle for longest, of a few. So clients that send from
 // ever new addresses don't keep others out.
-func (u *udpPort) evict() {
+func (u *udpPort) evict() bool {
 	u.mu.Lock()
 	var oldest *session
 	n := 0
@@ -170,145 +171,127 @@ func (u *udpPort) evict() {
 	if oldest != nil {
 		oldest.cut()
 	}
+	return oldest != nil
 }
 
 // A session is what a client sends, and what the endpoint answers, until there are as many
 // answers as are expected, or none comes for some time.
 type session struct {
 	port     *udpPort
+	loop     *loop
 	peer     peer
 	now      *current
-	record   record
 	endpoint netip.AddrPort
-	conn     *net.UDPConn
-	raw      syscall.RawConn
-	// reply is the control message of answers.
+	fd       int
+	// to and reply are the address and the control message of answers.
+	to    rawAddress
 	reply []byte
-	// active is when a datagram was last passed, since the session began.
-	active         atomic.Int64
-	received, sent atomic.Int64
+
+	// active is when a datagram was last passed, since the port was opened.
+	active atomic.Int64
 
 	mu                  sync.Mutex
+	record              record
+	timer               *time.Timer
 	requests, responses int
-	ended, isCut        bool
+	dialed, ended       bool
 }
 
-// request counts one more datagram of the client. It is false if the session has ended.
-func (s *session) request() bool {
+// request passes on one more datagram of the client. It is false if the session has ended.
+func (s *session) request(datagram []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.requests++
-	return !s.ended
-}
-
-// respond counts one more datagram of the endpoint. It reports whether it was the last one.
-func (s *session) respond() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.responses++
-	s.ended = s.ended || s.responses >= s.requests*s.now.Responses
-	return s.ended
+	if s.ended {
+		return false
+	}
+	s.active.Store(int64(s.port.now()))
+	s.send(datagram)
+	return true
 }
 
 // send sends a datagram to the endpoint. It never waits: a datagram that finds no room is
 // lost.
 func (s *session) send(datagram []byte) {
-	s.active.Store(int64(time.Since(s.record.began)))
-	s.received.Add(int64(len(datagram)))
+	s.requests++
+	s.record.received += int64(len(datagram))
 	s.port.of.counters.received.Add(int64(len(datagram)))
 	// An endpoint that refuses datagrams is noticed when its answer is read.
-	_ = s.raw.Write(func(fd uintptr) bool {
-		_, _ = ignoringInterrupts(func() (int, error) { return syscall.Write(int(fd), datagram) })
-		return true
-	})
+	_, _ = send(s.fd, datagram)
 }
 
-// receive passes the answers of the endpoint to the client, and ends the session.
-func (s *session) receive() {
-	if !s.waitUntil(s.record.began.Add(s.now.Idle)) {
-		s.finish(statusOK)
-		return
-	}
-	var buffer *[maxDatagram]byte
-	var n int
-	var err error
-	read := func(fd uintptr) bool {
-		buffer = datagrams.Get().(*[maxDatagram]byte)
-		if n, err = ignoringInterrupts(func() (int, error) { return syscall.Read(int(fd), buffer[:]) }); err == nil {
-			return true
-		}
-		datagrams.Put(buffer)
-		return !errors.Is(err, syscall.EAGAIN)
-	}
-	for {
-		if waited := s.raw.Read(read); waited != nil {
-			if errors.Is(waited, os.ErrDeadlineExceeded) && s.extend() {
-				continue
-			}
-			s.finish(statusOK)
-			return
-		}
-		if err != nil {
-			// Its port is closed.
-			s.port.of.table.failed(s.endpoint)
-			s.finish(statusBadGateway)
-			return
-		}
-		s.answer(buffer[:n])
-		datagrams.Put(buffer)
-		if s.respond() {
-			s.port.of.table.worked(s.endpoint)
-			s.finish(statusOK)
-			return
-		}
-	}
-}
-
-// extend sets the next deadline of a session that was not idle for long.
-func (s *session) extend() bool {
-	until := s.record.began.Add(time.Duration(s.active.Load()) + s.now.Idle)
-	return time.Now().Before(until) && s.waitUntil(until)
-}
-
-// waitUntil sets the deadline of the reader. It is false if the session was cut.
-func (s *session) waitUntil(until time.Time) bool {
+// ready passes an answer of the endpoint to the client, and ends the session after the last
+// one.
+func (s *session) ready(uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.isCut && s.conn.SetReadDeadline(until) == nil
+	if s.ended {
+		return
+	}
+	n, err := receive(s.fd, s.loop.buffer[:])
+	switch {
+	case errors.Is(err, unix.EAGAIN):
+	case err != nil:
+		// Its port is closed.
+		s.port.of.table.failed(s.endpoint)
+		s.finish(statusBadGateway)
+	default:
+		s.answer(s.loop.buffer[:n])
+		if s.responses++; s.responses >= s.requests*s.now.Responses {
+			s.port.of.table.worked(s.endpoint)
+			s.finish(statusOK)
+		}
+	}
 }
 
 func (s *session) answer(datagram []byte) {
+	s.active.Store(int64(s.loop.now.Sub(s.port.began)))
 	// A datagram that can't be sent is lost.
-	if _, _, err := s.port.conn.WriteMsgUDPAddrPort(datagram, s.reply, s.peer.client); err == nil {
-		s.sent.Add(int64(len(datagram)))
+	if sendTo(s.port.fd, datagram, &s.to, s.reply) == nil {
+		s.record.sent += int64(len(datagram))
 		s.port.of.counters.sent.Add(int64(len(datagram)))
 	}
-	s.active.Store(int64(time.Since(s.record.began)))
+}
+
+// checkIdle ends a session that was idle for too long.
+func (s *session) checkIdle() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return
+	}
+	if left := s.now.Idle - (time.Since(s.port.began) - time.Duration(s.active.Load())); left > 0 {
+		s.timer.Reset(left)
+		return
+	}
+	s.finish(statusOK)
+}
+
+// cut ends the session at once.
+func (s *session) cut() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended {
+		s.finish(statusOK)
+	}
 }
 
 // finish removes the session.
 func (s *session) finish(status int) {
-	s.mu.Lock()
 	s.ended = true
-	s.mu.Unlock()
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	if s.dialed {
+		s.loop.remove(s.fd)
+		closeSocket(s.fd)
+	}
 	u := s.port
 	u.mu.Lock()
 	if u.sessions[s.peer] == s {
 		delete(u.sessions, s.peer)
 	}
 	u.mu.Unlock()
-	s.conn.Close()
-	s.record.status, s.record.received, s.record.sent = status, s.received.Load(), s.sent.Load()
+	s.record.status = status
 	u.of.finish(s.now, &s.record)
 	u.of.leave(s)
-}
-
-// cut ends the session soon: its reader notices.
-func (s *session) cut() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.isCut = true; s.conn != nil {
-		// A closed connection is at its end already.
-		_ = s.conn.SetReadDeadline(time.Now())
-	}
 }
