@@ -32,7 +32,7 @@ type streamLoad struct {
 }
 
 func streamLoads() []streamLoad {
-	return []streamLoad{{"tcp", 64, 1000}, {"tcp", 1 << 20, 100}, {"udp", 64, 1000}, {"udp", 1400, 100}}
+	return []streamLoad{{"tcp", 64, 1000}, {"tcp", 1 << 20, 1000}, {"udp", 64, 1000}, {"udp", 1400, 1000}}
 }
 
 func (l streamLoad) String() string {
@@ -51,6 +51,10 @@ type streamSide struct {
 // measureStreams compares TCP and UDP services with NGINX's stream module, in turns, and
 // prints the medians.
 func measureStreams(ctx context.Context, s *stage, n size, to io.Writer) error {
+	idle, err := allowedIdle()
+	if err != nil {
+		return err
+	}
 	echo, err := startEcho()
 	if err != nil {
 		return err
@@ -64,10 +68,14 @@ func measureStreams(ctx context.Context, s *stage, n size, to io.Writer) error {
 	if err != nil {
 		return err
 	}
+	// First, since clients whose datagrams were lost leave sessions.
+	if err := measureIdle(ctx, idle, static, ours, to); err != nil {
+		return err
+	}
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "load\tNGINX µs CPU/message\tHeadgate\tratio\tNGINX messages/s\tHeadgate\tratio")
+	fmt.Fprintln(table, "\nload\tNGINX µs CPU/message\tHeadgate\tratio\tNGINX messages/s\tHeadgate\tratio")
 	for _, load := range streamLoads() {
-		sides := []*streamSide{{name: "nginx", port: static.port, pid: static.pid}, {name: "headgate", port: ours.port, pid: ours.pid}}
+		sides := []*streamSide{{name: static.name, port: static.port, pid: static.pid}, {name: ours.name, port: ours.port, pid: ours.pid}}
 		for range n.rounds {
 			for _, side := range sides {
 				if err := side.measure(ctx, load, n.load); err != nil {
@@ -95,7 +103,7 @@ func (s *stage) startStreamNginx(ctx context.Context, backend int) (streamSide, 
 	if err != nil {
 		return streamSide{}, err
 	}
-	return streamSide{port: port, pid: pid}, pin(pid, workerCore)
+	return streamSide{name: "nginx", port: port, pid: pid}, pin(pid, workerCore)
 }
 
 // startStreamHeadgate starts a Headgate with the same service.
@@ -122,7 +130,7 @@ func (s *stage) startStreamHeadgate(ctx context.Context, backend int) (streamSid
 	if err != nil {
 		return streamSide{}, err
 	}
-	return streamSide{port: ports[0], pid: h.process.cmd.Process.Pid}, nil
+	return streamSide{name: "headgate", port: ports[0], pid: h.process.cmd.Process.Pid}, nil
 }
 
 func streamManifests(port, backend int) string {
@@ -171,16 +179,12 @@ func cpuOfAll(pid int) (time.Duration, error) {
 	return sum, nil
 }
 
-// measure puts a side under load for some time.
+// measure puts a side under load for some time. All connections are open before that.
 func (side *streamSide) measure(ctx context.Context, load streamLoad, during time.Duration) error {
-	connections := make([]net.Conn, load.connections)
-	for i := range connections {
-		c, err := net.Dial(load.network, local(side.port))
-		if err != nil {
-			return err
-		}
-		defer c.Close()
-		connections[i] = c
+	connections, err := side.open(ctx, load, load.connections)
+	defer closeAll(connections)
+	if err != nil {
+		return err
 	}
 	before, err := cpuOfAll(side.pid)
 	if err != nil {
@@ -206,43 +210,90 @@ func (side *streamSide) measure(ctx context.Context, load streamLoad, during tim
 	return nil
 }
 
-// lostAfter is when a datagram counts as lost.
-const lostAfter = time.Second
+// open opens connections, over each of which one byte has come back.
+func (side *streamSide) open(ctx context.Context, load streamLoad, n int) ([]net.Conn, error) {
+	var all []net.Conn
+	first := streamLoad{network: load.network, size: 1}
+	for range n {
+		c, err := net.Dial(load.network, local(side.port))
+		if err != nil {
+			return all, err
+		}
+		all = append(all, c)
+		if load.network == "tcp" {
+			if err := first.exchange(c, make([]byte, 1)); err != nil {
+				return all, err
+			}
+		}
+		if ctx.Err() != nil {
+			return all, ctx.Err()
+		}
+	}
+	return all, nil
+}
+
+func closeAll(connections []net.Conn) {
+	for _, c := range connections {
+		c.Close()
+	}
+}
+
+const (
+	// lostAfter is when a datagram counts as lost.
+	lostAfter = time.Second
+	// readAtOnce is how much of an answer is read at once.
+	readAtOnce = 64 << 10
+)
 
 // talk sends messages until a time, and returns how many came back.
 func talk(ctx context.Context, c net.Conn, load streamLoad, until time.Time) (n int64) {
-	message, answer := make([]byte, load.size), make([]byte, load.size)
-	for ; time.Now().Before(until) && ctx.Err() == nil; n++ {
-		if load.network == "udp" {
-			if _, err := c.Write(message); err != nil {
-				return n
-			}
-			if c.SetReadDeadline(time.Now().Add(lostAfter)) != nil {
-				return n
-			}
-			if _, err := c.Read(answer); err != nil {
-				n-- // It was lost.
-			}
-			continue
-		}
-		sent := make(chan error, 1)
-		if load.size > 1<<10 {
-			go func() {
-				_, err := c.Write(message)
-				sent <- err
-			}()
-		} else {
-			_, err := c.Write(message)
-			sent <- err
-		}
-		if _, err := io.ReadFull(c, answer); err != nil {
-			return n
-		}
-		if <-sent != nil {
+	answer := make([]byte, min(load.size, readAtOnce))
+	for time.Now().Before(until) && ctx.Err() == nil {
+		err := load.exchange(c, answer)
+		switch {
+		case err == nil:
+			n++
+		case load.network == "tcp" || !errors.Is(err, os.ErrDeadlineExceeded):
 			return n
 		}
 	}
 	return n
+}
+
+// message has the bytes of all messages.
+var message [1 << 20]byte
+
+// exchange sends a message, and waits until it came back.
+func (l streamLoad) exchange(c net.Conn, answer []byte) error {
+	sent := message[:l.size]
+	if l.network == "udp" {
+		if _, err := c.Write(sent); err != nil {
+			return err
+		}
+		if err := c.SetReadDeadline(time.Now().Add(lostAfter)); err != nil {
+			return err
+		}
+		_, err := c.Read(answer)
+		return err
+	}
+	wrote := make(chan error, 1)
+	write := func() {
+		_, err := c.Write(sent)
+		wrote <- err
+	}
+	if l.size > readAtOnce {
+		// What comes back must be read meanwhile.
+		go write()
+	} else {
+		write()
+	}
+	for left := l.size; left > 0; {
+		n, err := c.Read(answer[:min(left, len(answer))])
+		if left -= n; err != nil {
+			return err
+		}
+	}
+	return <-wrote
 }
 
 // An echo sends back what it gets, over TCP and UDP on one port.
@@ -268,6 +319,9 @@ func startEcho() (*echo, error) {
 	return e, nil
 }
 
+// echoBuffer is how much of a connection is read at once.
+const echoBuffer = 16 << 10
+
 func (e *echo) serve() {
 	for {
 		c, err := e.tcp.Accept()
@@ -276,7 +330,13 @@ func (e *echo) serve() {
 		}
 		go func() {
 			defer c.Close()
-			_, _ = io.Copy(c, c)
+			// Not by io.Copy, which takes a pipe for each connection.
+			b := make([]byte, echoBuffer)
+			for n, err := c.Read(b); err == nil; n, err = c.Read(b) {
+				if _, err := c.Write(b[:n]); err != nil {
+					return
+				}
+			}
 		}()
 	}
 }
