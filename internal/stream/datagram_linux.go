@@ -99,17 +99,3 @@ func rawOf(address netip.AddrPort) *rawAddress {
 	binary.BigEndian.PutUint16((*[2]byte)(unsafe.Pointer(&raw.Port))[:], address.Port())
 	return raw
 }
-
-// dialUDP makes a socket that takes datagrams only from an endpoint.
-func dialUDP(endpoint netip.AddrPort) (int, error) {
-	raw := rawOf(endpoint)
-	fd, err := unix.Socket(int(raw.Family), unix.SOCK_DGRAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return 0, err
-	}
-	if _, err := call(unix.SYS_CONNECT, fd, unsafe.Pointer(raw), int(sizeOf(raw)), 0); err != nil {
-		closeSocket(fd)
-		return 0, err
-	}
-	return fd, nil
-}

@@ -34,6 +34,8 @@ type loop struct {
 
 	mu      sync.Mutex
 	sockets map[int32]socket
+	// spare are UDP sockets by their families.
+	spare map[uint16][]int
 
 	// These are of the goroutine alone. The buffer is for what a socket reads, and now is the
 	// time of the events.
@@ -54,7 +56,7 @@ func newLoop() (*loop, error) {
 		unix.Close(fd)
 		return nil, fmt.Errorf("create an epoll: %w", err)
 	}
-	l := &loop{file: os.NewFile(uintptr(fd), "epoll"), fd: fd, sockets: map[int32]socket{}}
+	l := &loop{file: os.NewFile(uintptr(fd), "epoll"), fd: fd, sockets: map[int32]socket{}, spare: map[uint16][]int{}}
 	if l.wait, err = l.file.SyscallConn(); err != nil {
 		l.file.Close()
 		return nil, fmt.Errorf("create an epoll: %w", err)
@@ -67,7 +69,10 @@ func newLoop() (*loop, error) {
 }
 
 // close ends the loop, which must have no sockets any more.
-func (l *loop) close() { l.file.Close() }
+func (l *loop) close() {
+	l.closeSpare()
+	l.file.Close()
+}
 
 // run calls sockets until nothing happens. It reports false: that the loop must wait.
 func (l *loop) run(epoll uintptr) bool {

@@ -129,9 +129,6 @@ func (u *udpPort) begin(from peer, raw *rawAddress, datagram []byte) bool {
 		return true
 	}
 	s.timer = time.AfterFunc(s.now.Idle, s.checkIdle)
-	if err := s.loop.add(s.fd, s, unix.EPOLLIN); err != nil {
-		s.finish(statusFailed)
-	}
 	return true
 }
 
@@ -141,7 +138,7 @@ func (s *session) dial() bool {
 	if !ok {
 		return false
 	}
-	fd, err := dialUDP(endpoint)
+	fd, err := s.loop.dialUDP(endpoint, s)
 	s.record.tried(endpoint, 0, err == nil)
 	if err != nil {
 		return false
@@ -219,28 +216,32 @@ func (s *session) send(datagram []byte) {
 	_, _ = send(s.fd, datagram)
 }
 
-// ready passes an answer of the endpoint to the client, and ends the session after the last
+// ready passes the answers of the endpoint to the client, and ends the session after the last
 // one.
 func (s *session) ready(uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended {
-		return
-	}
-	n, err := receive(s.fd, s.loop.buffer[:])
-	switch {
-	case errors.Is(err, unix.EAGAIN):
-	case err != nil:
-		// Its port is closed.
-		s.port.of.table.failed(s.endpoint)
-		s.finish(statusBadGateway)
-	default:
-		s.answer(s.loop.buffer[:n])
-		if s.responses++; s.responses >= s.requests*s.now.Responses {
-			s.port.of.table.worked(s.endpoint)
-			s.finish(statusOK)
+	for range turn {
+		if s.ended {
+			return
+		}
+		n, err := receive(s.fd, s.loop.buffer[:])
+		switch {
+		case errors.Is(err, unix.EAGAIN):
+			return
+		case err != nil:
+			// Its port is closed.
+			s.port.of.table.failed(s.endpoint)
+			s.finish(statusBadGateway)
+		default:
+			s.answer(s.loop.buffer[:n])
+			if s.responses++; s.responses >= s.requests*s.now.Responses {
+				s.port.of.table.worked(s.endpoint)
+				s.finish(statusOK)
+			}
 		}
 	}
+	s.loop.later(s)
 }
 
 func (s *session) answer(datagram []byte) {
@@ -282,8 +283,7 @@ func (s *session) finish(status int) {
 		s.timer.Stop()
 	}
 	if s.dialed {
-		s.loop.remove(s.fd)
-		closeSocket(s.fd)
+		s.loop.giveUDP(s.fd, rawOf(s.endpoint).Family)
 	}
 	u := s.port
 	u.mu.Lock()

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -178,4 +180,40 @@ func TestUDPReopened(t *testing.T) {
 		}
 		return err == nil
 	})
+}
+
+// TestLateAnswers: answers that come when the session has ended reach no client of a later one,
+// unless the kernel happens to give that the same port.
+func TestLateAnswers(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.set(model.UDP, nil, echoUDP(t, "a", 5))
+	const clients, each, most = 20, 100, 20
+	var foreign atomic.Int64
+	var group sync.WaitGroup
+	for i := range clients {
+		c := s.dial("udp", "127.0.0.1")
+		group.Go(func() {
+			b := make([]byte, 100)
+			for j := range each {
+				text := fmt.Sprintf("%d of %d", j, i)
+				if _, err := c.Write([]byte(text)); err != nil {
+					t.Error(err)
+					return
+				}
+				n, err := c.Read(b)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if string(b[3:n]) != text {
+					foreign.Add(1)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if n := foreign.Load(); n > most {
+		t.Errorf("%d of %d answers are those of others", n, clients*each)
+	}
 }

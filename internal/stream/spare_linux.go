@@ -1,0 +1,105 @@
+package stream
+
+import (
+	"errors"
+	"net/netip"
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxSpare is how many sockets of a family all loops keep.
+const maxSpare = 256
+
+// dialUDP makes a socket that takes datagrams only from an endpoint. Most sessions last for one
+// answer, so that opening and closing their sockets would take a third of the time: sockets
+// of sessions that have ended are used again.
+func (l *loop) dialUDP(endpoint netip.AddrPort, s socket) (int, error) {
+	raw := rawOf(endpoint)
+	fd, err := l.socketUDP(raw.Family, s)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := call(unix.SYS_CONNECT, fd, unsafe.Pointer(raw), int(sizeOf(raw)), 0); err != nil {
+		l.remove(fd)
+		closeSocket(fd)
+		return 0, err
+	}
+	return fd, nil
+}
+
+func (l *loop) socketUDP(family uint16, s socket) (int, error) {
+	for {
+		fd, ok := l.takeSpare(family, s)
+		if !ok {
+			break
+		}
+		if isEmpty(fd) {
+			return fd, nil
+		}
+		l.remove(fd)
+		closeSocket(fd)
+	}
+	fd, err := unix.Socket(int(family), unix.SOCK_DGRAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return 0, err
+	}
+	if err := l.add(fd, s, unix.EPOLLIN|unix.EPOLLET); err != nil {
+		closeSocket(fd)
+		return 0, err
+	}
+	return fd, nil
+}
+
+// takeSpare takes a socket that has no port. It is in the epoll.
+func (l *loop) takeSpare(family uint16, s socket) (int, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := l.spare[family]
+	if len(all) == 0 {
+		return 0, false
+	}
+	fd := all[len(all)-1]
+	l.spare[family] = all[:len(all)-1]
+	l.sockets[int32(fd)] = s
+	return fd, true
+}
+
+// isEmpty removes what came late for the session before: a few datagrams, or an error.
+func isEmpty(fd int) bool {
+	for range 4 {
+		if _, err := receive(fd, make([]byte, 1)); errors.Is(err, unix.EAGAIN) {
+			return true
+		}
+	}
+	return false
+}
+
+// giveUDP keeps a socket without its port, or closes it. Nothing comes to it any more.
+func (l *loop) giveUDP(fd int, family uint16) {
+	var none unix.RawSockaddr // AF_UNSPEC
+	_, err := call(unix.SYS_CONNECT, fd, unsafe.Pointer(&none), int(unsafe.Sizeof(none)), 0)
+	l.mu.Lock()
+	delete(l.sockets, int32(fd))
+	kept := err == nil && len(l.spare[family]) < maxSpare/runtime.GOMAXPROCS(0)
+	if kept {
+		l.spare[family] = append(l.spare[family], fd)
+	}
+	l.mu.Unlock()
+	if !kept {
+		closeSocket(fd)
+	}
+}
+
+// closeSpare closes all that are kept.
+func (l *loop) closeSpare() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, all := range l.spare {
+		for _, fd := range all {
+			closeSocket(fd)
+		}
+	}
+	l.spare = nil
+}
