@@ -50,12 +50,18 @@ func (h *headgate) startLoad(host string) *load {
 
 func (h *headgate) startLoadAt(address, host string) *load {
 	h.t.Helper()
-	l := &load{h: h, at: address, stop: make(chan struct{})}
+	l := h.newLoad(address)
 	for number := range 6 {
 		l.add(client{host: host, secure: number%3 == 2}, number%2 == 1, pace)
 	}
-	h.t.Cleanup(func() { l.end() })
 	l.awaitMore(50)
+	return l
+}
+
+// newLoad makes a load without clients. It ends with the test.
+func (h *headgate) newLoad(address string) *load {
+	l := &load{h: h, at: address, stop: make(chan struct{})}
+	h.t.Cleanup(l.end)
 	return l
 }
 

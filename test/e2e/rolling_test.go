@@ -90,9 +90,7 @@ func (r *rolling) create() {
 	deployment := clustertest.BackendDeployment(r.class, "web", 3, preStop)
 	none, one := intstr.FromInt32(0), intstr.FromInt32(1)
 	deployment.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxUnavailable: &none, MaxSurge: &one}
-	// Only a pod that has ended is not ready, however slow the machine is.
-	probe := deployment.Spec.Template.Spec.Containers[0].ReadinessProbe
-	probe.TimeoutSeconds, probe.FailureThreshold = 10, 10
+	toleratingSlowness(deployment)
 	if err := r.cluster.CreateBackend(r.t.Context(), deployment); err != nil {
 		r.t.Fatal(err)
 	}
@@ -122,6 +120,18 @@ func (r *rolling) create() {
 		_, err := r.stream(ctx, client, func(int) bool { return false })
 		return err
 	})
+	r.remember()
+}
+
+// toleratingSlowness has only a pod be not ready that has ended, however slow the machine is.
+func toleratingSlowness(deployment *appsv1.Deployment) {
+	probe := deployment.Spec.Template.Spec.Containers[0].ReadinessProbe
+	probe.TimeoutSeconds, probe.FailureThreshold = 10, 10
+}
+
+// remember notes which pods there are.
+func (r *rolling) remember() {
+	r.t.Helper()
 	r.old = map[string]string{}
 	pods := must[*corev1.PodList](r.headgate)(r.cluster.Client().CoreV1().Pods(r.class).List(r.t.Context(), metav1.ListOptions{LabelSelector: "app=web"}))
 	for _, pod := range pods.Items {
