@@ -14,6 +14,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/featuretest"
+	"github.com/headgate/headgate/internal/porttest"
 )
 
 // A Connection is a client's connection for http, which sends one request after the other.
@@ -131,23 +132,10 @@ func (c Connections) Each(requests int, ask func(c *Connection, i int) error) er
 // StartBackend. answer returns a status, 200 if it is 0, and header lines with their ends.
 func StartPlain(t testing.TB, answer func(r *http.Request) (status int, headers string)) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	t.Cleanup(func() { listener.Close() })
-	go func() {
-		for {
-			connection, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go serve(connection, answer)
-		}
-	}()
-	return listener.Addr().String()
+	return porttest.Serve(t, "127.0.0.1:0", func(c *net.TCPConn) { serve(c, answer) }).String()
 }
 
 func serve(connection net.Conn, answer func(r *http.Request) (status int, headers string)) {
-	defer connection.Close()
 	reader := bufio.NewReader(connection)
 	for {
 		request, err := http.ReadRequest(reader)

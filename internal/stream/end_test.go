@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/porttest"
 )
 
 // TestReset: a connection that one side resets ends for the other one too.
@@ -19,13 +20,13 @@ func TestReset(t *testing.T) {
 		c.Close()
 	}
 	ended := make(chan struct{})
-	s.set(model.TCP, nil, backend(t, "127.0.0.1", func(c *net.TCPConn) {
+	s.set(model.TCP, nil, porttest.Serve(t, "127.0.0.1:0", func(c *net.TCPConn) {
 		_, _ = io.Copy(io.Discard, c)
 		close(ended)
 	}))
 	reset(s.dial("tcp", "127.0.0.1").(*net.TCPConn))
 	<-ended
-	s.set(model.TCP, nil, backend(t, "127.0.0.1", func(c *net.TCPConn) {
+	s.set(model.TCP, nil, porttest.Serve(t, "127.0.0.1:0", func(c *net.TCPConn) {
 		_, _ = c.Read(make([]byte, 1))
 		reset(c)
 	}))
@@ -44,7 +45,7 @@ func TestEnds(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	const size = 3 << 20
-	s.set(model.TCP, nil, backend(t, "127.0.0.1", func(c *net.TCPConn) {
+	s.set(model.TCP, nil, porttest.Serve(t, "127.0.0.1:0", func(c *net.TCPConn) {
 		b := make([]byte, 1)
 		if _, err := c.Read(b); err != nil {
 			return

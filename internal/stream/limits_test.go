@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"io"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -34,54 +33,14 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// sink takes connections and keeps them.
-func sink(t testing.TB) netip.AddrPort {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []net.Conn
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			all = append(all, c)
-		}
-	}()
-	t.Cleanup(func() {
-		l.Close()
-		<-done
-		for _, c := range all {
-			c.Close()
+// silent reads until the client ends the connection, with little memory.
+func silent(t testing.TB) netip.AddrPort {
+	return porttest.Serve(t, "127.0.0.1:0", func(c *net.TCPConn) {
+		b := make([]byte, 16)
+		for _, err := c.Read(b); err == nil; {
+			_, err = c.Read(b)
 		}
 	})
-	return l.Addr().(*net.TCPAddr).AddrPort()
-}
-
-// ender ends each connection when the client does.
-func ender(t testing.TB) netip.AddrPort {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				_, _ = io.Copy(io.Discard, c)
-				c.Close()
-			}()
-		}
-	}()
-	return l.Addr().(*net.TCPAddr).AddrPort()
 }
 
 func testServer(t testing.TB, protocol string, endpoint netip.AddrPort, most int64) (s *Server, address string) {
@@ -106,7 +65,7 @@ func waitFor(t testing.TB, what string, holds func() bool) {
 // TestFull: a connection beyond the limit is closed and counted, and the others go on.
 func TestFull(t *testing.T) {
 	t.Parallel()
-	s, address := testServer(t, model.TCP, ender(t), 2)
+	s, address := testServer(t, model.TCP, silent(t), 2)
 	counted := s.metrics["tcp/"+portOf(t, address)]
 	var all []net.Conn
 	for i := range 3 {
@@ -176,8 +135,8 @@ func portOf(t testing.TB, address string) string {
 
 // TestIdleMemory: an idle connection takes little memory, and no pipe.
 func TestIdleMemory(t *testing.T) {
-	const most, connections = 32 << 10, 500
-	s, address := testServer(t, model.TCP, sink(t), MaxConnections)
+	const most, connections = 16 << 10, 500
+	s, address := testServer(t, model.TCP, silent(t), MaxConnections)
 	counted := s.metrics["tcp/"+portOf(t, address)]
 	var before, after runtime.MemStats
 	runtime.GC()

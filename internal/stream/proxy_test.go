@@ -10,6 +10,7 @@ import (
 	proxyproto "github.com/pires/go-proxyproto"
 
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/porttest"
 )
 
 // TestPROXY: the header of the client, in both versions, is passed on in version 1, or
@@ -20,7 +21,7 @@ func TestPROXY(t *testing.T) {
 		s := start(t)
 		s.format("$status $remote_addr $proxy_protocol_addr")
 		// The endpoint sends back the first line or word, and then echoes.
-		e := backend(t, ip, func(c *net.TCPConn) {
+		e := porttest.Serve(t, net.JoinHostPort(ip, "0"), func(c *net.TCPConn) {
 			r := bufio.NewReader(c)
 			line, _ := r.ReadString('\n')
 			_, _ = io.WriteString(c, line)

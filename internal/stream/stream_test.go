@@ -127,30 +127,9 @@ func eventually(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-// backend answers each TCP connection by a function.
-func backend(t testing.TB, ip string, serve func(*net.TCPConn)) netip.AddrPort {
-	t.Helper()
-	l, err := net.Listen("tcp", net.JoinHostPort(ip, "0"))
-	must(t, err)
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				serve(c.(*net.TCPConn))
-			}()
-		}
-	}()
-	return l.Addr().(*net.TCPAddr).AddrPort()
-}
-
 // named sends its name and echoes what it gets.
 func named(t testing.TB, name string) netip.AddrPort {
-	return backend(t, "127.0.0.1", func(c *net.TCPConn) {
+	return porttest.Serve(t, "127.0.0.1:0", func(c *net.TCPConn) {
 		_, _ = io.WriteString(c, name)
 		_, _ = io.Copy(c, c)
 	})
@@ -182,7 +161,7 @@ func TestEcho(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.format("$protocol $status $bytes_received $bytes_sent $proxy_upstream_name $remote_addr $server_addr:$server_port")
-	s.set(model.TCP, nil, backend(t, "::1", func(c *net.TCPConn) { _, _ = io.Copy(c, c) }))
+	s.set(model.TCP, nil, porttest.Serve(t, "[::1]:0", func(c *net.TCPConn) { _, _ = io.Copy(c, c) }))
 	for i, size := range []int{1, 64, 16 << 10, 16<<10 + 1, 1 << 20, 20 << 20} {
 		ip := []string{"127.0.0.1", "::1"}[i%2]
 		c := s.dial("tcp", ip)
@@ -208,7 +187,7 @@ func TestHalfClose(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	got := make(chan string, 1)
-	s.set(model.TCP, nil, backend(t, "127.0.0.1", func(c *net.TCPConn) {
+	s.set(model.TCP, nil, porttest.Serve(t, "127.0.0.1:0", func(c *net.TCPConn) {
 		_, _ = io.WriteString(c, "all I say")
 		_ = c.CloseWrite()
 		b, _ := io.ReadAll(c)
@@ -326,7 +305,7 @@ func TestUsedIsNotIdle(t *testing.T) {
 	s := start(t)
 	const limit = 5 * time.Second
 	s.configure(func(m *model.StreamSettings) { m.Idle = limit })
-	s.set(model.TCP, nil, backend(t, "127.0.0.1", func(c *net.TCPConn) {
+	s.set(model.TCP, nil, porttest.Serve(t, "127.0.0.1:0", func(c *net.TCPConn) {
 		for began := time.Now(); time.Since(began) < limit+limit/2; time.Sleep(10 * time.Millisecond) {
 			if _, err := io.WriteString(c, "."); err != nil {
 				return
@@ -343,7 +322,7 @@ func TestUsedIsNotIdle(t *testing.T) {
 func TestSlowReader(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	s.set(model.TCP, nil, backend(t, "127.0.0.1", func(c *net.TCPConn) {
+	s.set(model.TCP, nil, porttest.Serve(t, "127.0.0.1:0", func(c *net.TCPConn) {
 		_, _ = c.Write(make([]byte, 64<<20))
 	}))
 	for range 20 {

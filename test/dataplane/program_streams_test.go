@@ -149,38 +149,22 @@ func talk(t *testing.T, connection net.Conn, text, want string) {
 // its name before it.
 func echoPort(t *testing.T, name string) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", headgatetest.Address(porttest.Free(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	packets, err := net.ListenPacket("udp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		listener.Close()
-		packets.Close()
-	})
-	go func() {
-		for {
-			connection, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer connection.Close()
-				b := make([]byte, 100)
-				for n, err := connection.Read(b); err == nil; n, err = connection.Read(b) {
-					fmt.Fprintf(connection, "%s %s", name, b[:n])
-				}
-			}()
+	at := porttest.Serve(t, headgatetest.Address(porttest.Free(t)), func(c *net.TCPConn) {
+		b := make([]byte, 100)
+		for n, err := c.Read(b); err == nil; n, err = c.Read(b) {
+			fmt.Fprintf(c, "%s %s", name, b[:n])
 		}
-	}()
+	}).String()
+	packets, err := net.ListenPacket("udp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { packets.Close() })
 	go func() {
 		b := make([]byte, 100)
 		for n, from, err := packets.ReadFrom(b); err == nil; n, from, err = packets.ReadFrom(b) {
 			_, _ = packets.WriteTo(fmt.Appendf(nil, "%s %s", name, b[:n]), from)
 		}
 	}()
-	return listener.Addr().String()
+	return at
 }

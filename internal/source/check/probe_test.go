@@ -15,6 +15,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/headgate/headgate/internal/porttest"
 	"github.com/headgate/headgate/internal/source"
 )
 
@@ -106,27 +107,8 @@ func TestGet(t *testing.T) {
 // TestNoHTTP: what does not speak the protocol is unhealthy, and no check takes longer than its
 // timeout.
 func TestNoHTTP(t *testing.T) {
-	listen := func(serve func(net.Conn)) netip.AddrPort {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { l.Close() })
-		go func() {
-			for {
-				conn, err := l.Accept()
-				if err != nil {
-					return
-				}
-				go func() {
-					defer conn.Close()
-					serve(conn)
-				}()
-			}
-		}()
-		return netip.MustParseAddrPort(l.Addr().String())
-	}
-	closed := listen(func(net.Conn) {})
+	listen := func(serve func(*net.TCPConn)) netip.AddrPort { return porttest.Serve(t, "127.0.0.1:0", serve) }
+	closed := listen(func(*net.TCPConn) {})
 	refusing := func() netip.AddrPort {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -135,13 +117,13 @@ func TestNoHTTP(t *testing.T) {
 		defer l.Close()
 		return netip.MustParseAddrPort(l.Addr().String())
 	}()
-	silent := listen(func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
-	dripping := listen(func(c net.Conn) {
+	silent := listen(func(c *net.TCPConn) { _, _ = io.Copy(io.Discard, c) })
+	dripping := listen(func(c *net.TCPConn) {
 		for _, err := io.WriteString(c, "HTTP/1.1 200 OK\r\n"); err == nil; time.Sleep(time.Millisecond) {
 			_, err = io.WriteString(c, "X: y\r\n")
 		}
 	})
-	garbage := listen(func(c net.Conn) {
+	garbage := listen(func(c *net.TCPConn) {
 		_, _ = io.WriteString(c, strings.Repeat("garbage ", 100)+"\r\n\r\n")
 		_, _ = io.Copy(io.Discard, c)
 	})
