@@ -135,13 +135,19 @@ type loops struct {
 
 // open makes the loops, unless they are there.
 func (l *loops) open() error {
-	for len(l.all) < runtime.GOMAXPROCS(0) {
+	if l.all != nil {
+		return nil
+	}
+	var made loops
+	for range runtime.GOMAXPROCS(0) {
 		one, err := newLoop()
 		if err != nil {
+			made.close()
 			return err
 		}
-		l.all = append(l.all, one)
+		made.all = append(made.all, one)
 	}
+	l.all = made.all
 	return nil
 }
 

@@ -66,7 +66,8 @@ type connection struct {
 	end      context.CancelFunc
 	isCut    bool
 	endpoint *net.TCPConn
-	relay    *relay
+	// relay has both connections, once it is set.
+	relay *relay
 }
 
 // Statuses of connections and sessions, as in NGINX.
@@ -164,7 +165,7 @@ func (c *connection) startRelay(endpoint *net.TCPConn, now *current, r *record) 
 		l.leave(c)
 	}
 	l.mu.Lock()
-	c.relay = passes
+	c.client, c.endpoint, c.relay = nil, nil, passes
 	isCut := c.isCut
 	l.mu.Unlock()
 	if isCut {
@@ -256,15 +257,18 @@ func (c *connection) cut() {
 	c.of.mu.Lock()
 	c.isCut = true
 	passes := c.relay
-	if c.end != nil {
-		c.end()
-	}
-	c.client.Close()
-	if c.endpoint != nil {
-		c.endpoint.Close()
+	if passes == nil {
+		c.client.Close()
+		if c.end != nil {
+			c.end()
+		}
+		if c.endpoint != nil {
+			c.endpoint.Close()
+		}
 	}
 	c.of.mu.Unlock()
 	if passes != nil {
+		// It locks the port when it ends.
 		passes.cut()
 	}
 }
