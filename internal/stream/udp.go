@@ -123,7 +123,8 @@ func (u *udpPort) begin(from peer, raw *rawAddress, datagram []byte) bool {
 	u.mu.Lock()
 	u.sessions[from] = s
 	u.mu.Unlock()
-	s.send(datagram)
+	// It is the first one, of which a refusal comes later.
+	_ = s.send(datagram)
 	if s.now.Responses == 0 {
 		s.finish(statusOK)
 		return true
@@ -194,7 +195,8 @@ type session struct {
 	dialed, ended       bool
 }
 
-// request passes on one more datagram of the client. It is false if the session has ended.
+// request passes on one more datagram of the client. It is false if the session has ended,
+// also because the endpoint has refused the datagram before.
 func (s *session) request(datagram []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,18 +204,30 @@ func (s *session) request(datagram []byte) bool {
 		return false
 	}
 	s.active.Store(int64(s.port.now()))
-	s.send(datagram)
+	if s.send(datagram) != nil {
+		s.refused()
+		return false
+	}
 	return true
 }
 
-// send sends a datagram to the endpoint. It never waits: a datagram that finds no room is
-// lost.
-func (s *session) send(datagram []byte) {
+// send sends a datagram to the endpoint, unless that has refused one before. It never waits:
+// a datagram that finds no room is lost.
+func (s *session) send(datagram []byte) error {
+	_, err := send(s.fd, datagram)
+	if errors.Is(err, unix.ECONNREFUSED) {
+		return err
+	}
 	s.requests++
 	s.record.received += int64(len(datagram))
 	s.port.of.counters.received.Add(int64(len(datagram)))
-	// An endpoint that refuses datagrams is noticed when its answer is read.
-	_, _ = send(s.fd, datagram)
+	return nil
+}
+
+// refused ends the session: the port of the endpoint is closed.
+func (s *session) refused() {
+	s.port.of.table.failed(s.endpoint)
+	s.finish(statusBadGateway)
 }
 
 // ready passes the answers of the endpoint to the client, and ends the session after the last
@@ -230,9 +244,7 @@ func (s *session) ready(uint32) {
 		case errors.Is(err, unix.EAGAIN):
 			return
 		case err != nil:
-			// Its port is closed.
-			s.port.of.table.failed(s.endpoint)
-			s.finish(statusBadGateway)
+			s.refused()
 		default:
 			s.answer(s.loop.buffer[:n])
 			if s.responses++; s.responses >= s.requests*s.now.Responses {
