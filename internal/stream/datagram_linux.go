@@ -18,14 +18,18 @@ const datagramBatch = 16
 // A rawAddress is an address as the kernel has it. It has room for both families.
 type rawAddress = unix.RawSockaddrInet6
 
-// datagrams is room for the datagrams of a port. The memory of those that never come is not
-// used.
+// datagrams is room for the datagrams of a port. The kernel gives no memory for those that never
+// come.
 type datagrams struct {
 	headers  [datagramBatch]messageHeader
 	vectors  [datagramBatch]unix.Iovec
 	froms    [datagramBatch]rawAddress
 	controls [datagramBatch][controlSize]byte
-	data     [datagramBatch][maxDatagram]byte
+	data     *[datagramBatch][maxDatagram]byte
+}
+
+func newDatagrams() *datagrams {
+	return &datagrams{data: new([datagramBatch][maxDatagram]byte)}
 }
 
 // A messageHeader is struct mmsghdr.

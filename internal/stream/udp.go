@@ -19,7 +19,7 @@ type udpPort struct {
 	local pktinfo
 	port  uint16
 	began time.Time
-	batch datagrams // of the loop alone
+	batch *datagrams // of the loop alone
 
 	mu       sync.Mutex
 	sessions map[peer]*session
@@ -40,7 +40,7 @@ func (l *listening) listenUDP(address string) error {
 	if err != nil {
 		return err
 	}
-	u := &udpPort{of: l, loop: l.server.loops.next(), port: stream.Port, began: time.Now(), sessions: map[peer]*session{}}
+	u := &udpPort{of: l, loop: l.server.loops.next(), port: stream.Port, began: time.Now(), batch: newDatagrams(), sessions: map[peer]*session{}}
 	if u.local, err = newPktinfo(conn); err != nil {
 		conn.Close()
 		return err
