@@ -135,7 +135,7 @@ func portOf(t testing.TB, address string) string {
 
 // TestIdleMemory: an idle connection takes little memory, and no pipe.
 func TestIdleMemory(t *testing.T) {
-	const most, connections = 16 << 10, 500
+	const most, connections = 24 << 10, 500
 	s, address := testServer(t, model.TCP, silent(t), MaxConnections)
 	counted := s.metrics["tcp/"+portOf(t, address)]
 	var before, after runtime.MemStats

@@ -285,10 +285,11 @@ func TestIdle(t *testing.T) {
 	s.set(model.TCP, nil, named(t, "a"))
 	s.configure(func(m *model.StreamSettings) { m.Idle = 300 * time.Millisecond })
 	idle := s.dial("tcp", "127.0.0.1")
-	s.configure(func(m *model.StreamSettings) { m.Idle = 10 * time.Second })
+	read(t, idle, 1) // So it has the limit.
+	s.configure(func(m *model.StreamSettings) { m.Idle = timeout })
 	used := s.dial("tcp", "127.0.0.1")
 	read(t, used, 1)
-	if got := readAll(t, idle); got != "a" {
+	if got := readAll(t, idle); got != "" {
 		t.Errorf("the idle connection got %q", got)
 	}
 	_, err := io.WriteString(used, "x")
