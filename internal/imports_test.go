@@ -138,7 +138,8 @@ var knows = []struct {
 	{"internal/plan", []string{"internal/directive", "internal/finding", "internal/model", "internal/pcre", "internal/resource", "internal/unit"}, "plan turns the model into bytes: pass it values of package model"},
 	{"internal/traffic", []string{"internal/finding", "internal/model", "internal/tracker"}, "it adds up reports: who fetches them is handed in"},
 	{"internal/dataplane", []string{"internal/model", "internal/unit"}, "the data plane's client pushes units, and does not read them"},
-	{"internal/stream", []string{"internal/model"}, "it serves ports: what they are for, and who gets reports of problems, is handed in"},
+	{"internal/clienthello", nil, "it reads bytes: where they come from, and what a name leads to, is for its callers"},
+	{"internal/stream", []string{"internal/clienthello", "internal/model"}, "it serves ports: what they are for, and who gets reports of problems, is handed in"},
 	{"internal/nginx", nil, "this package runs a process: pass it files and settings as plain values"},
 }
 
@@ -157,7 +158,7 @@ var forbidden = []struct {
 		"this package is pure, equal input gives equal output: let a source fetch it, or return a finding and let the edge log it",
 	},
 	{
-		[]string{"internal/model", "internal/unit", "internal/router", "internal/plan", "internal/finding", "internal/feature", "internal/feature/…", "internal/dataplane", "internal/nginx", "internal/stream", "internal/pcre"},
+		[]string{"internal/model", "internal/unit", "internal/router", "internal/plan", "internal/finding", "internal/feature", "internal/feature/…", "internal/dataplane", "internal/nginx", "internal/clienthello", "internal/stream", "internal/pcre"},
 		[]string{"k8s.io/…", "sigs.k8s.io/…"},
 		"Kubernetes ends in build: translate it there into the model",
 	},

@@ -117,6 +117,7 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	o.addWebhookFlags(f)
 	addFlagsWithoutEffect(f)
 	o.addMetricsFlags(f)
+	addPassthroughPortFlag(f)
 	addLaterFlags(f)
 }
 

@@ -12,8 +12,6 @@ const laterUsage = withoutEffect + " in this version"
 // defaults. A flag that gets an effect moves to newCommand.
 func addLaterFlags(f *pflag.FlagSet) {
 	for name, value := range map[string]any{
-		"enable-ssl-passthrough":     false,
-		"ssl-passthrough-proxy-port": 442,
 		"stream-port":                10247,
 	} {
 		switch value := value.(type) {

@@ -40,6 +40,7 @@ func (s *selection) addSelectionFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.annotationsPrefix, "annotations-prefix", "nginx.ingress.kubernetes.io", "prefix of the annotations")
 	f.StringVar(&s.watchNamespaceSelector, "watch-namespace-selector", "", "labels of the namespaces to serve (default: all)")
 	f.StringVar(&s.watchNamespace, "watch-namespace", "", "the only namespace to serve (default: all)")
+	s.addPassthroughFlag(f)
 	f.BoolVar(&s.objects.NoExternalNames, "disable-svc-external-name", false, "don't use the names of Services of type ExternalName: their requests are answered 503")
 	f.BoolVar(&s.objects.LocalAddresses, "allow-local-svc-external-name", false, "allow loopback, link-local and unspecified addresses, those of metadata services and Headgate's own for names in Ingresses, for Services of type ExternalName and in EndpointSlices (always allowed in a folder)")
 }

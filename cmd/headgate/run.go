@@ -66,6 +66,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		return err
 	}
 	tcpAndUDP := newStreams(findings, log)
+	tcpAndUDP.tls = o.newPassthrough(tcpAndUDP, process, env)
 	m.Registry.MustRegister(tcpAndUDP, tcpAndUDP.dropped())
 	c := controller.New(controller.Settings{
 		Store:            from.objects,
@@ -84,6 +85,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		Notices:          from.notices,
 		Streams:          tcpAndUDP,
 		Traffic:          o.traffic(m, findings, log),
+		Passthrough:      tcpAndUDP.tls.controlled(),
 	})
 	m.Registry.MustRegister(
 		gauge("headgate_synced", "1 if all changes that were received are applied, 0 while that is going on. Hosts that wait for a reload which is held back (headgate_waiting_hosts), or because they take long to build (headgate_hosts_to_build), count as applied.", c.Applied),
@@ -258,6 +260,9 @@ func (o options) environment(capabilities nginx.Capabilities, dir *nginx.RunDir,
 	}
 	env.RunDir = path(dir.Path())
 	env.HealthPath = path(o.healthCheckPath)
+	if o.objects.Passthrough {
+		env.HandedSocket = path(dir.HandedSocket())
+	}
 	env.AccessLog, env.PipedLog = path(accessLog.Path()), accessLog.Piped()
 	if capabilities.Authorities != "" {
 		env.Authorities = path(capabilities.Authorities)

@@ -43,6 +43,7 @@ func reservedPorts(f *pflag.FlagSet) map[uint16]string {
 type streams struct {
 	*stream.Server
 	lines *linequeue.Writer
+	tls   tlsPassthrough
 }
 
 // A streamPort is the owner of findings about a port that can't be opened.
@@ -94,7 +95,13 @@ func (s streams) leave(forceStop context.Context, limit time.Duration) (done <-c
 		defer close(ended)
 		ctx, cancel := context.WithTimeout(forceStop, limit)
 		defer cancel()
+		tlsEnded := make(chan struct{})
+		go func() {
+			defer close(tlsEnded)
+			s.tls.shutdown(ctx)
+		}()
 		s.Shutdown(ctx)
+		<-tlsEnded
 		s.lines.Flush(logTimeout)
 	}()
 	return ended

@@ -75,6 +75,8 @@ type View interface {
 	Streams(protocol string) (*corev1.ConfigMap, types.NamespacedName)
 	// ReservedPort is what Headgate itself uses a port for, empty if it does not.
 	ReservedPort(port uint16) string
+	// Passthrough reports whether TLS connections may be passed through.
+	Passthrough() bool
 	// Refused is the Ingress of that name if the Scope leaves it out, otherwise nil.
 	Refused(types.NamespacedName) *networkingv1.Ingress
 }

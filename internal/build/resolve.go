@@ -39,6 +39,7 @@ func (l *hostBuilder) addHostSettings(h *model.Host) {
 			h.TLS = append(h.TLS, model.Policy{Feature: f.Name, Value: out.TLS})
 		}
 	}
+	h.Passthrough = l.passthrough(merged.Denied || out.Denied, &out)
 	l.findings = append(append(l.findings, fs...), setting.Findings("", out.Problems)...)
 	for i := range l.routes {
 		l.routes[i].Denied = l.routes[i].Denied || merged.Denied || out.Denied

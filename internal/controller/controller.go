@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -64,6 +65,20 @@ type Settings struct {
 	Streams Streams
 	// Traffic counts requests; nil if they are not counted.
 	Traffic *traffic.Table
+	// Passthrough passes TLS connections through. It may be nil.
+	Passthrough Passthrough
+}
+
+// Passthrough passes the TLS connections for some hosts through to backends. Its methods
+// must not block.
+type Passthrough interface {
+	// Configure sets what applies to all connections. It is called first when all hosts and
+	// backends are set.
+	Configure(model.TLSPassthrough)
+	// SetHost passes a host through to a backend, or has NGINX serve it if that is empty.
+	SetHost(host, backend string)
+	// SetBackend sets the endpoints of a backend.
+	SetBackend(key string, endpoints []netip.AddrPort)
 }
 
 // Streams opens and closes the ports of TCP and UDP services. Its methods must not block.
@@ -134,6 +149,8 @@ type Controller struct {
 	retry    retry
 	// limits are those of reloads, from the ConfigMap.
 	limits model.Process
+	// passthrough is what applies to TLS connections that may be passed through.
+	passthrough model.TLSPassthrough
 	// workers are the generations of workers that accepted connections, by process ID.
 	workers map[int]int
 
@@ -331,6 +348,7 @@ func (c *Controller) start(ctx context.Context) error {
 	}
 	c.awaitReferences(ctx, secretsAtStart, namesAtStart)
 	c.buildAll(c.store.All())
+	c.configurePassthrough()
 
 	first := plan.FirstDictionaries(c.desired.Bytes())
 	if c.settings.Dictionaries != nil {

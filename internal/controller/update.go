@@ -64,6 +64,7 @@ func (c *Controller) update(ctx context.Context, changes []source.Change) {
 	keys = slices.Compact(keys)
 	if atOnce {
 		c.buildAll(keys)
+		c.configurePassthrough()
 	} else {
 		c.build(keys)
 	}
@@ -286,10 +287,14 @@ func (c *Controller) buildUnit(key unit.Key) []finding.Finding {
 		c.limits = limitsOf(globals.Process)
 		c.shutdown.Store(int64(globals.Process.ShutdownTimeout))
 		c.configureStreams(globals.Process)
+		c.passthrough = model.TLSPassthrough{Workers: c.settings.Environment.WorkerProcesses(globals.Process)}
 	case unit.Name:
 		c.followExpiry(built)
 	case unit.Backend:
 		c.followHealth(built)
+		c.setPassthroughBackend(built)
+	case unit.Host:
+		c.setPassthroughHost(built)
 	case unit.Stream:
 		c.setStream(built)
 	case unit.DefaultCertificate:

@@ -113,6 +113,9 @@ type HostOut struct {
 	// TLS is the feature's policy in TLS handshakes for the host, and Policy the one
 	// on all routes of the host, as plain data, nil for none.
 	TLS, Policy any
+	// Passthrough is the setting that has TLS connections for the host passed through to
+	// the backend of its path "/", nil if none has.
+	Passthrough AnySetting
 	// Contents are what the policies refer to by name.
 	Contents []model.Content
 }

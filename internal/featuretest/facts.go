@@ -105,6 +105,9 @@ func ofHost(f feature.Feature, in input) (facts []string, problems []feature.Pro
 	if out.TLS != nil {
 		facts = append(facts, "in handshakes for the host "+plain(out.TLS))
 	}
+	if out.Passthrough != nil {
+		facts = append(facts, "TLS passthrough of the host")
+	}
 	if merged.Denied || out.Denied {
 		facts = append(facts, "denied the host")
 	}

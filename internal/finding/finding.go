@@ -68,6 +68,8 @@ const (
 	Excluded Code = "Excluded"
 	// NotSupported is a field that is not served.
 	NotSupported Code = "NotSupported"
+	// Bypassed is a setting that does not apply to connections that are passed through.
+	Bypassed Code = "Bypassed"
 	// UnavailablePort is a TCP or UDP port that can't be opened: it is reserved, in use or
 	// privileged.
 	UnavailablePort Code = "UnavailablePort"

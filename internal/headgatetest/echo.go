@@ -33,7 +33,7 @@ type Echo struct {
 // address.
 func StartEcho(t testing.TB, name string) string {
 	t.Helper()
-	return StartBackend(t, echo(name))
+	return StartBackend(t, Echoes(name))
 }
 
 // StartEchoAt runs such a backend at an address with a port, 0 for a free one.
@@ -41,13 +41,14 @@ func StartEchoAt(t testing.TB, name, at string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", at)
 	must(t, err)
-	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: echo(name)}}
+	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: Echoes(name)}}
 	server.Start()
 	t.Cleanup(server.Close)
 	return listener.Addr().String()
 }
 
-func echo(name string) http.Handler {
+// Echoes is the handler of an echo backend.
+func Echoes(name string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		sum := sha256.New()
 		n, err := io.Copy(sum, r.Body)

@@ -26,6 +26,9 @@ type Host struct {
 	// TLS is what the features do in TLS handshakes for the host, in the order of
 	// the feature list.
 	TLS []Policy
+	// Passthrough is the key of the backend that TLS connections for the host are passed
+	// through to, empty if NGINX serves them. It is not pushed.
+	Passthrough string
 	// Contents are what these policies, and those of all routes, refer to by name.
 	Contents []Content
 	// Routes are in the order in which patterns are tried.

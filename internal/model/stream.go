@@ -135,3 +135,16 @@ func cutVariable(text string) (name, rest string) {
 	}
 	return text[:end], text[end:]
 }
+
+// A TLSPassthrough is what applies to connections for https before it is known whether they
+// are passed through.
+type TLSPassthrough struct {
+	// Workers is the number of NGINX's workers, each of which listens.
+	Workers int
+	// ProxyIn expects the PROXY protocol from clients: from load balancers in the networks
+	// Trusted, whose headers count, and from others. HeaderTimeout is how long they may
+	// take to send it.
+	ProxyIn       bool
+	Trusted       []netip.Prefix
+	HeaderTimeout time.Duration
+}

@@ -34,6 +34,8 @@ type Options struct {
 type Process struct {
 	options   Options
 	restarted chan int
+	// listen listens on some of the addresses too, see Share. It may be nil.
+	listen func() ([]netip.AddrPort, error)
 
 	mu sync.Mutex
 	// master is nil while there is none.
@@ -69,6 +71,9 @@ func (p *Process) Start(ctx context.Context) error {
 	if err == nil {
 		err = p.takeOver(ctx)
 	}
+	if err == nil {
+		err = p.share()
+	}
 	var m *master
 	if err == nil {
 		m, err = p.spawn(ctx)
@@ -83,6 +88,21 @@ func (p *Process) Start(ctx context.Context) error {
 	p.mu.Unlock()
 	go p.supervise(supervision, m, done)
 	return nil
+}
+
+// Share has Start call listen once all addresses are free, and before NGINX listens, to
+// listen on some of them too. It returns which. It must be called before Start.
+func (p *Process) Share(listen func() ([]netip.AddrPort, error)) { p.listen = listen }
+
+// share calls listen. The addresses can't be bound alone any more, so they are not checked
+// again.
+func (p *Process) share() error {
+	if p.listen == nil {
+		return nil
+	}
+	shared, err := p.listen()
+	p.options.Addresses = slices.DeleteFunc(slices.Clone(p.options.Addresses), func(a netip.AddrPort) bool { return slices.Contains(shared, a) })
+	return err
 }
 
 // PID is the process ID of the master, or 0 if none is ready.

@@ -288,6 +288,9 @@ func (d *RunDir) Conf() string { return filepath.Join(d.path, "nginx.conf") }
 // Socket is the socket of the data plane's API.
 func (d *RunDir) Socket() string { return filepath.Join(d.path, "sock", "api.sock") }
 
+// HandedSocket is that of TLS connections that the controller hands to NGINX.
+func (d *RunDir) HandedSocket() string { return filepath.Join(d.path, "sock", "tls.sock") }
+
 // ControllerSocket is the socket of the controller's API, without NGINX. Its name is
 // the longest of all sockets.
 func (d *RunDir) ControllerSocket() string {
@@ -374,7 +377,7 @@ func (d *RunDir) Keep(folder string, files map[string][]byte) error {
 // successor from listening.
 func (d *RunDir) removeSocket() error {
 	own := filepath.Join(d.path, "tmp", "own_")
-	for _, name := range []string{d.Socket(), own + "http.sock", own + "https.sock"} {
+	for _, name := range []string{d.Socket(), d.HandedSocket(), own + "http.sock", own + "https.sock"} {
 		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("remove the old socket: %w", err)
 		}

@@ -43,6 +43,9 @@ type Environment struct {
 	// DefaultServerPort answers 404, and StatusPort, on the loopback address, has the status
 	// of NGINX. 0 opens none.
 	DefaultServerPort, StatusPort Port
+	// HandedSocket is the unix socket at which NGINX takes TLS connections from the
+	// controller, which listens on the port for https too. Empty if it does not.
+	HandedSocket Path
 	// HealthPath is the path that answers 200 for names that no host has.
 	HealthPath Path
 	// AccessLog is the file that the access log is written to.
@@ -148,6 +151,9 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 		Authorities     string
 		WorkerProcesses int
 		Process         model.Process
+		// Servers has one for the public ports and, with HandedSocket, one for what the
+		// controller hands over, which is told by true.
+		Servers []bool
 		// Default is the location of most requests.
 		Default location
 		// Jumps are the locations that requests may jump to.
@@ -339,6 +345,13 @@ func (e Environment) Addresses() []string {
 		return []string{"0.0.0.0", "[::]"}
 	}
 	return []string{"0.0.0.0"}
+}
+
+func (e Environment) servers() []bool {
+	if e.HandedSocket.String() != "" {
+		return []bool{false, true}
+	}
+	return []bool{false}
 }
 
 // WorkerProcesses is the number of NGINX's workers.

@@ -66,6 +66,8 @@ type Settings struct {
 	// CompleteChains requests the issuers' certificates that the certificates in
 	// Secrets name.
 	CompleteChains bool
+	// Passthrough lets TLS connections of hosts be passed through to backends.
+	Passthrough bool
 	// ConfigMap is the one with Headgate's options; empty for none.
 	ConfigMap types.NamespacedName
 	// TCPServices and UDPServices are the ConfigMaps with TCP and UDP services; empty for

@@ -109,6 +109,9 @@ func (s *Store) Health(backendKey string) *source.Health { return s.health[backe
 // ExternalNames reports whether Services of type ExternalName are served.
 func (s *Store) ExternalNames() bool { return !s.settings.NoExternalNames }
 
+// Passthrough reports whether TLS connections may be passed through.
+func (s *Store) Passthrough() bool { return s.settings.Passthrough }
+
 // LocalAddresses reports whether backends of tenants may have local addresses.
 func (s *Store) LocalAddresses() bool { return s.settings.LocalAddresses }
 

@@ -19,7 +19,10 @@ import (
 // into the buffer is spliced, so that it is not copied through this process.
 type relay struct {
 	loop *loop
+	// idle is how long the relay may be idle, 0 without limit.
 	idle time.Duration
+	// linger is how long it goes on when the endpoint has ended, 0 without limit.
+	linger time.Duration
 	// done is called once, when both connections are closed.
 	done func(*relay)
 
@@ -69,7 +72,9 @@ func (r *relay) start() {
 		return
 	}
 	r.active = time.Now()
-	r.timer = time.AfterFunc(r.idle, r.checkIdle)
+	if r.idle > 0 {
+		r.timer = time.AfterFunc(r.idle, r.checkIdle)
+	}
 	for _, e := range []*end{&r.client, &r.endpoint} {
 		if err := r.loop.add(e.fd, e, unix.EPOLLIN|unix.EPOLLOUT|unix.EPOLLRDHUP|unix.EPOLLET); err != nil {
 			r.end()
@@ -135,6 +140,8 @@ func (e *end) ready(events uint32) {
 	}
 	if err != nil || e.ended && e.to.ended {
 		r.end()
+	} else if r.endpoint.ended && r.linger > 0 && r.timer == nil {
+		r.timer = time.AfterFunc(r.linger, r.cut)
 	}
 }
 

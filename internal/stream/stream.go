@@ -197,6 +197,11 @@ func (s *Server) close(p *port) {
 	p.open = nil
 	limit := s.current.Load().drain
 	s.settings.Log.Info("port closed", "port", p.stream.Name(), "connections", l.count(), "drain", limit)
+	s.stop(l, limit)
+}
+
+// stop has an open port take no new connections, and those that it has drain.
+func (s *Server) stop(l *listening, limit time.Duration) {
 	s.closing[l] = struct{}{}
 	go s.drain(l, l.stop(), limit)
 }
@@ -238,12 +243,17 @@ func (s *Server) Shutdown(ctx context.Context) {
 	}
 	s.mu.Unlock()
 	for _, l := range all {
-		select {
-		case <-l.drained:
-		case <-ctx.Done():
-			l.cut(0)
-			<-l.drained
-		}
+		l.await(ctx)
+	}
+}
+
+// await waits until a port that was stopped is drained. When ctx ends, it is cut.
+func (l *listening) await(ctx context.Context) {
+	select {
+	case <-l.drained:
+	case <-ctx.Done():
+		l.cut(0)
+		<-l.drained
 	}
 	s.loops.close()
 }
@@ -262,6 +272,8 @@ type listening struct {
 	counters *counters
 	tcp      io.Closer
 	udp      *udpPort
+	// unbounded has no limit of its own, only that of all ports.
+	unbounded bool
 
 	mu      sync.Mutex
 	members map[member]struct{}
@@ -295,7 +307,11 @@ func (l *listening) enter(m member) error {
 	if l.stopped {
 		return errStopped
 	}
-	if err := l.server.limits.take(len(l.members)); err != nil {
+	count := len(l.members)
+	if l.unbounded {
+		count = 0
+	}
+	if err := l.server.limits.take(count); err != nil {
 		return err
 	}
 	l.members[m] = struct{}{}

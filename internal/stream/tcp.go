@@ -57,6 +57,12 @@ func (l *listening) accept(listener *net.TCPListener) {
 	}
 }
 
+// A peer is a connection to an endpoint, or to NGINX.
+type peer interface {
+	net.Conn
+	syscall.Conn
+}
+
 // A connection is one of a client.
 type connection struct {
 	of     *listening
@@ -65,7 +71,7 @@ type connection struct {
 	// end is the context of dialing.
 	end      context.CancelFunc
 	isCut    bool
-	endpoint *net.TCPConn
+	endpoint peer
 	// relay has both connections, once it is set.
 	relay *relay
 }
@@ -85,7 +91,7 @@ func (c *connection) serve() {
 	r := &record{id: l.counters.connection(), began: c.began, stream: l.stream.Load()}
 	r.client, r.local = addressOf(c.client.RemoteAddr()), addressOf(c.client.LocalAddr())
 	endpoint := c.open(now, r)
-	if endpoint != nil && c.startRelay(endpoint, now, r) {
+	if endpoint != nil && c.startRelay(endpoint, relaying{idle: now.Idle, received: r.received, done: c.ends(now, r)}) {
 		return
 	}
 	c.client.Close()
@@ -122,19 +128,26 @@ func (c *connection) open(now *current, r *record) *net.TCPConn {
 	if r.stream.ProxyOut {
 		first = header(from, to)
 	}
-	n, err := c.sendFirst(endpoint, now.Idle, first, rest)
-	r.received = int64(n)
-	c.of.counters.received.Add(int64(n))
-	if err != nil {
+	var err error
+	if r.received, err = c.sendFirst(endpoint, now.Idle, first, rest); err != nil {
 		endpoint.Close()
 		return nil
 	}
 	return endpoint
 }
 
+// ends is what happens when a relay has ended.
+func (c *connection) ends(now *current, r *record) func(received, sent int64) {
+	return func(received, sent int64) {
+		r.received, r.sent = received, sent
+		c.of.finish(now, r)
+		c.of.leave(c)
+	}
+}
+
 // sendFirst sends the header of the PROXY protocol, and what the client sent behind its own.
 // It returns how much of the latter.
-func (c *connection) sendFirst(endpoint *net.TCPConn, limit time.Duration, header, rest []byte) (int, error) {
+func (c *connection) sendFirst(endpoint peer, limit time.Duration, header, rest []byte) (received int64, err error) {
 	if len(header)+len(rest) == 0 {
 		return 0, nil
 	}
@@ -142,12 +155,22 @@ func (c *connection) sendFirst(endpoint *net.TCPConn, limit time.Duration, heade
 		return 0, err
 	}
 	n, err := endpoint.Write(append(header, rest...))
-	return max(0, n-len(header)), err
+	received = int64(max(0, n-len(header)))
+	c.of.counters.received.Add(received)
+	return received, err
+}
+
+// relaying is what a relay is told: see its fields.
+type relaying struct {
+	idle, linger time.Duration
+	// received is the number of bytes of the client that the endpoint has already.
+	received int64
+	done     func(received, sent int64)
 }
 
 // startRelay hands both connections to a loop, which ends them. It is false if it can't: the
 // connections are then closed.
-func (c *connection) startRelay(endpoint *net.TCPConn, now *current, r *record) bool {
+func (c *connection) startRelay(endpoint peer, how relaying) bool {
 	client, err := detach(c.client)
 	if err != nil {
 		return false
@@ -158,12 +181,9 @@ func (c *connection) startRelay(endpoint *net.TCPConn, now *current, r *record) 
 		return false
 	}
 	l := c.of
-	passes := newRelay(l.server.loops.next(), client, upstream, r.received, now.Idle, l.counters)
-	passes.done = func(passed *relay) {
-		r.received, r.sent = passed.client.bytes, passed.endpoint.bytes
-		l.finish(now, r)
-		l.leave(c)
-	}
+	passes := newRelay(l.server.loops.next(), client, upstream, how.received, how.idle, l.counters)
+	passes.linger = how.linger
+	passes.done = func(passed *relay) { how.done(passed.client.bytes, passed.endpoint.bytes) }
 	l.mu.Lock()
 	c.client, c.endpoint, c.relay = nil, nil, passes
 	isCut := c.isCut
@@ -246,7 +266,7 @@ func (c *connection) mayDial(cancel context.CancelFunc) bool {
 	return !c.isCut
 }
 
-func (c *connection) connected(endpoint *net.TCPConn) bool {
+func (c *connection) connected(endpoint peer) bool {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
 	c.endpoint = endpoint

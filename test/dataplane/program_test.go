@@ -58,6 +58,7 @@ func TestProgram(t *testing.T) {
 	t.Run("links", func(t *testing.T) { checkLinks(t, binary) })
 	t.Run("ports", func(t *testing.T) { checkPorts(t, binary) })
 	t.Run("TCP and UDP services", func(t *testing.T) { checkStreams(t, binary) })
+	t.Run("TLS passthrough", func(t *testing.T) { checkPassthrough(t, binary) })
 }
 
 // startProgram runs the program as a user would, with more flags. Its NGINX starts, each time,

@@ -27,6 +27,7 @@ import (
 	"github.com/headgate/headgate/internal/feature/satisfy"
 	"github.com/headgate/headgate/internal/feature/serveralias"
 	"github.com/headgate/headgate/internal/feature/serviceupstream"
+	"github.com/headgate/headgate/internal/feature/sslpassthrough"
 	"github.com/headgate/headgate/internal/feature/stapling"
 	"github.com/headgate/headgate/internal/feature/stream"
 	"github.com/headgate/headgate/internal/feature/unsupported"
@@ -41,6 +42,7 @@ func Features() []feature.Feature {
 		stream.Feature(),
 		stapling.Feature(),
 		handshake.Feature(),
+		sslpassthrough.Feature(),
 		serveralias.Feature(),
 		// Before all that add cookies of Headgate's own to answers.
 		answerrewrite.Feature(),

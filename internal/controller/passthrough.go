@@ -1,0 +1,32 @@
+package controller
+
+import (
+	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/unit"
+)
+
+// configurePassthrough applies the options to TLS connections. At the start it comes after
+// all hosts and backends: NGINX would get the first connections for hosts that it must not
+// serve.
+func (c *Controller) configurePassthrough() {
+	if c.settings.Passthrough != nil {
+		c.settings.Passthrough.Configure(c.passthrough)
+	}
+}
+
+// setPassthroughHost says where TLS connections for a host go.
+func (c *Controller) setPassthroughHost(built unit.Built) {
+	if c.settings.Passthrough == nil {
+		return
+	}
+	host, _ := built.Model.(model.Host)
+	c.settings.Passthrough.SetHost(built.Name, host.Passthrough)
+}
+
+func (c *Controller) setPassthroughBackend(built unit.Built) {
+	if c.settings.Passthrough == nil {
+		return
+	}
+	backend, _ := built.Model.(model.Backend)
+	c.settings.Passthrough.SetBackend(built.Name, backend.Endpoints)
+}

@@ -1,0 +1,10 @@
+package sslpassthrough_test
+
+import (
+	"testing"
+
+	"github.com/headgate/headgate/internal/feature/sslpassthrough"
+	"github.com/headgate/headgate/internal/featuretest"
+)
+
+func TestGolden(t *testing.T) { featuretest.Golden(t, sslpassthrough.Feature()) }

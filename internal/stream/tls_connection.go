@@ -1,0 +1,236 @@
+package stream
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"github.com/headgate/headgate/internal/clienthello"
+	"github.com/headgate/headgate/internal/model"
+)
+
+// HelloTimeout is how long a client may take to send its ClientHello.
+const HelloTimeout = 30 * time.Second
+
+// nginxTimeout is how long a connection waits for NGINX, which may be about to start.
+const nginxTimeout = 30 * time.Second
+
+// The pauses between attempts to connect to NGINX.
+const (
+	firstPause = 5 * time.Millisecond
+	maxPause   = 200 * time.Millisecond
+)
+
+// lingerTime is how long a client may take to end its direction when NGINX has ended the
+// connection. NGINX itself waits for 30 s at most.
+const lingerTime = 35 * time.Second
+
+// keepAlive finds out which clients and endpoints are gone: nothing else ends a connection
+// that is idle.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: 15 * time.Second, Count: 4}
+
+// An arrival is what is known of a connection before it is passed on.
+type arrival struct {
+	// client and local are its ends, and proxied is who said so, if not the client itself.
+	client, local, proxied netip.AddrPort
+	// name is empty if there is none that can be read.
+	name string
+	// first is what the client has sent. It may be in buffer, which is to be given back.
+	first  []byte
+	buffer *[bufferSize]byte
+}
+
+// free gives the buffer back once first was sent.
+func (a *arrival) free() {
+	if a.buffer != nil {
+		buffers.Put(a.buffer)
+	}
+	a.first, a.buffer = nil, nil
+}
+
+// serve reads the name that a client asks for, and passes the connection on.
+func (t *TLS) serve(c *connection) {
+	var a arrival
+	status := statusBadRequest
+	if err := t.arrive(c, &a); err == nil {
+		if host := t.host(a.name); host != nil {
+			passed := &connection{of: host, client: c.client, began: c.began}
+			if err := host.enter(passed); err == nil {
+				t.front.leave(c)
+				passed.servePassed(&a)
+				return
+			}
+			t.front.counters.refused.Add(1)
+		} else {
+			status = t.hand(c, &a)
+		}
+	}
+	a.free()
+	c.client.Close()
+	t.front.counters.end(status)
+	t.front.leave(c)
+}
+
+// arrive reads the header of a load balancer, if there is to be one, and the ClientHello.
+func (t *TLS) arrive(c *connection, a *arrival) error {
+	place, closed := t.waiting.enter(c.client)
+	defer t.waiting.leave(place)
+	if closed {
+		t.front.counters.refused.Add(1)
+	}
+	a.client, a.local = addressOf(c.client.RemoteAddr()), addressOf(c.client.LocalAddr())
+	if settings := t.settings.Load(); settings.ProxyIn {
+		from, to, rest, err := readHeader(c.client, headerTimeout(settings))
+		if err != nil {
+			return err
+		}
+		if from.IsValid() && to.IsValid() && believes(settings, a.client.Addr()) {
+			a.client, a.local, a.proxied = from, to, a.client
+		}
+		a.first = rest
+	}
+	if err := c.client.SetReadDeadline(c.began.Add(HelloTimeout)); err != nil {
+		return err
+	}
+	return a.readName(c.client)
+}
+
+// believes reports whether the header of a load balancer counts.
+func believes(settings *model.TLSPassthrough, address netip.Addr) bool {
+	for _, network := range settings.Trusted {
+		if network.Contains(address) {
+			return true
+		}
+	}
+	return false
+}
+
+// readName reads until the name is known, or it is known that there is none. A connection
+// that sends nothing holds no buffer, and one that has sent a part holds that part.
+func (a *arrival) readName(client *net.TCPConn) error {
+	raw, err := client.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var hello clienthello.Reader
+	for {
+		if len(a.first) > 0 {
+			var err error
+			if a.name, err = hello.Name(a.first); !errors.Is(err, clienthello.ErrMore) {
+				return nil
+			}
+		}
+		if err := a.more(raw); err != nil {
+			return err
+		}
+	}
+}
+
+// more waits for bytes and reads what there is.
+func (a *arrival) more(raw syscall.RawConn) error {
+	var n int
+	var readErr error
+	var b *[bufferSize]byte
+	if a.buffer != nil {
+		// The buffer is for the first read, which has all of most messages.
+		a.first = append(make([]byte, 0, 2*len(a.first)), a.first...)
+		buffers.Put(a.buffer)
+		a.buffer = nil
+	}
+	err := raw.Read(func(fd uintptr) bool {
+		b = buffers.Get().(*[bufferSize]byte)
+		n, readErr = ignoringInterrupts(func() (int, error) { return syscall.Read(int(fd), b[:bufferSize-len(a.first)]) })
+		if n <= 0 {
+			buffers.Put(b)
+		}
+		return !errors.Is(readErr, syscall.EAGAIN)
+	})
+	switch {
+	case err != nil:
+		return err
+	case readErr != nil:
+		return readErr
+	case n == 0:
+		return io.EOF
+	case len(a.first) == 0:
+		a.buffer, a.first = b, b[:n]
+	default:
+		a.first = append(a.first, b[:n]...)
+		buffers.Put(b)
+	}
+	return nil
+}
+
+// servePassed passes the connection through to an endpoint.
+func (c *connection) servePassed(a *arrival) {
+	l := c.of
+	now := l.server.current.Load()
+	r := record{
+		id: l.counters.connection(), began: c.began, stream: l.stream.Load(), client: a.client, local: a.local, proxied: a.proxied,
+	}
+	r.status = c.passThrough(now, &r, a)
+	a.free()
+	c.client.Close()
+	l.leave(c)
+	l.finish(now, &r)
+}
+
+func (c *connection) passThrough(now *current, r *record, a *arrival) int {
+	endpoint := c.connect(now, r)
+	if endpoint == nil {
+		return statusBadGateway
+	}
+	defer endpoint.Close()
+	relay := newRelay(c.client, endpoint, 0, &c.of.counters.received, &c.of.counters.sent)
+	defer func() { r.received, r.sent = relay.received.bytes.Load(), relay.sent.bytes.Load() }()
+	if c.client.SetKeepAliveConfig(keepAlive) != nil || endpoint.SetKeepAliveConfig(keepAlive) != nil || !c.sendFirst(relay, nginxTimeout, nil, a.first) {
+		return statusOK
+	}
+	a.free()
+	relay.run()
+	return statusOK
+}
+
+// hand hands the connection to NGINX.
+func (t *TLS) hand(c *connection, a *arrival) int {
+	nginx := t.dialNGINX(c)
+	if nginx == nil {
+		return statusBadGateway
+	}
+	defer nginx.Close()
+	counters := t.front.counters
+	relay := newRelay(c.client, nginx, 0, &counters.received, &counters.sent)
+	relay.linger = lingerTime
+	if c.sendFirst(relay, nginxTimeout, header(a.client, a.local), a.first) {
+		a.free()
+		relay.run()
+	}
+	return statusOK
+}
+
+// dialNGINX connects to NGINX. While that does not run, or has a full queue, the connection
+// waits.
+func (t *TLS) dialNGINX(c *connection) *net.UnixConn {
+	for pause, began := firstPause, time.Now(); ; pause = min(2*pause, maxPause) {
+		nginx, err := net.DialUnix("unix", nil, t.nginx)
+		if err == nil {
+			if !c.connected(nginx) {
+				nginx.Close()
+				return nil
+			}
+			return nginx
+		}
+		if time.Since(began) > nginxTimeout {
+			t.server.settings.Log.Warn("NGINX takes no connection for https", "error", err)
+			return nil
+		}
+		select {
+		case <-time.After(pause):
+		case <-t.stopped:
+			return nil
+		}
+	}
+}
