@@ -12,7 +12,7 @@ const laterUsage = withoutEffect + " in this version"
 // defaults. A flag that gets an effect moves to newCommand.
 func addLaterFlags(f *pflag.FlagSet) {
 	for name, value := range map[string]any{
-		"stream-port":                10247,
+		"stream-port": 10247,
 	} {
 		switch value := value.(type) {
 		case bool:

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"net/netip"
 	"slices"
 
@@ -33,7 +32,7 @@ func (o options) newPassthrough(s streams, process *nginx.Process, env plan.Envi
 	}
 	listener := s.NewTLS(o.httpsPort, env.HandedSocket.String())
 	process.Share(func() ([]netip.AddrPort, error) {
-		addresses := slices.DeleteFunc(o.addresses(env), func(a netip.AddrPort) bool { return a.Port() != o.httpsPort })
+		addresses := slices.DeleteFunc(o.addresses(env.IPv6), func(a netip.AddrPort) bool { return a.Port() != o.httpsPort })
 		return addresses, listener.Listen(addresses)
 	})
 	return tlsPassthrough{listener}
@@ -45,10 +44,4 @@ func (t tlsPassthrough) controlled() controller.Passthrough {
 		return nil
 	}
 	return t.TLS
-}
-
-func (t tlsPassthrough) shutdown(ctx context.Context) {
-	if t.TLS != nil {
-		t.Shutdown(ctx)
-	}
 }

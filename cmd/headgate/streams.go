@@ -95,13 +95,7 @@ func (s streams) leave(forceStop context.Context, limit time.Duration) (done <-c
 		defer close(ended)
 		ctx, cancel := context.WithTimeout(forceStop, limit)
 		defer cancel()
-		tlsEnded := make(chan struct{})
-		go func() {
-			defer close(tlsEnded)
-			s.tls.shutdown(ctx)
-		}()
 		s.Shutdown(ctx)
-		<-tlsEnded
 		s.lines.Flush(logTimeout)
 	}()
 	return ended

@@ -2,7 +2,6 @@ package build
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature"
@@ -48,42 +47,36 @@ func (l *hostBuilder) rootRoute() (found *routeCandidate) {
 	return found
 }
 
-// reportBypassed reports what TLS connections don't get: the settings of the route, those
-// that may control access first, and the other paths.
+// reportBypassed reports what TLS connections don't get: the settings of the route that may
+// control access, and the other paths.
 func (l *hostBuilder) reportBypassed(by feature.AnySetting, route *routeCandidate, out *feature.HostOut) {
-	var guards, others []string
+	var guards []string
 	for _, p := range l.contributions {
 		if spec.Origin(p.Ingress) == route.Origin {
-			guards, others = l.bypassed(p, by)
+			guards = l.guards(p, by)
 		}
 	}
 	if len(guards) > 0 {
-		out.Warn(by, finding.Bypassed, fmt.Sprintf("access control by annotations does not apply to TLS connections: %s", feature.ShortenList(slices.Concat(guards, others))),
-			"over TLS, clients reach the backend without it")
-	} else if len(others) > 0 {
-		out.Warn(by, finding.Bypassed, fmt.Sprintf("other annotations do not apply to TLS connections: %s", feature.ShortenList(others)),
-			"they apply to requests over http alone")
+		out.Warn(by, finding.Bypassed, "annotations that may control access do not apply to TLS connections: "+feature.ShortenList(guards),
+			"over TLS, clients reach the backend without them")
 	}
 	if n := len(l.routes) - 1; n > 0 {
 		out.Warn(by, finding.Bypassed, fmt.Sprintf("all TLS connections go to the backend of the path /, and the host has other paths: %d", n),
-			"they are served over http alone")
+			"these are served over http alone")
 	}
 }
 
-// bypassed are the annotations of an Ingress that don't apply, without their prefix: those
-// whose bad values deny, and the others.
-func (l *hostBuilder) bypassed(p *contribution, by feature.AnySetting) (guards, others []string) {
+// guards are the annotations of an Ingress for requests, without their prefix, whose bad
+// values deny.
+func (l *hostBuilder) guards(p *contribution, by feature.AnySetting) (list []string) {
 	for _, f := range l.builder.features {
 		for _, s := range f.Settings {
 			d := s.Spec()
-			switch {
-			case d.Annotation == "" || d.Annotation == by.Spec().Annotation || d.Scope != feature.ScopeRoute && d.Scope != feature.ScopeHost || !p.Uses(s):
-			case d.OnInvalid == feature.UseDefault:
-				others = append(others, d.Annotation)
-			default:
-				guards = append(guards, d.Annotation)
+			isOfRequests := d.Annotation != "" && (d.Scope == feature.ScopeRoute || d.Scope == feature.ScopeHost)
+			if isOfRequests && d.OnInvalid != feature.UseDefault && d.Annotation != by.Spec().Annotation && p.Uses(s) {
+				list = append(list, d.Annotation)
 			}
 		}
 	}
-	return guards, others
+	return list
 }

@@ -24,6 +24,9 @@ func (x *explainer) explainCertificate() {
 	x.out.Certificate = c
 	name := x.out.Request.TLSName
 	switch {
+	case x.passedThrough() != "":
+		c.Why = "TLS connections for the host are passed through, and the backend shows its own"
+		return
 	case x.rejected:
 		c.Why = x.whyRejected()
 		return

@@ -227,7 +227,10 @@ func (x *explainer) answer(d router.Decision, won *model.Route) {
 }
 
 func (x *explainer) answerOf(d router.Decision, won *model.Route, scheme string) Answer {
+	backend := x.passedThrough()
 	switch {
+	case backend != "" && scheme == "https":
+		return x.answerThrough(backend)
 	case x.rejected && scheme == "https":
 		return Answer{Ends: true, Why: x.whyRejected()}
 	case d.Page == router.WWWRedirectPage:

@@ -63,6 +63,8 @@ func rules() []rule {
 			"Two Ingresses claim the same thing, and the older one gets it. Remove one of the claims."},
 		{finding.TooMany, Error, "More than a limit allows",
 			"The message names the limit. What exceeds it is not served."},
+		{finding.Bypassed, Error, "A setting that TLS passthrough bypasses",
+			"TLS connections go to the backend of the path / as they are. Have that backend control access, or remove the annotation ssl-passthrough."},
 		{finding.UnavailablePort, Error, "A TCP or UDP port that can't be opened",
 			"Choose another port for the service."},
 		{finding.Waits, Notice, "A combination of static settings that waits for a reload of NGINX",

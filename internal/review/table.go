@@ -41,6 +41,7 @@ func rules() []rule {
 		{finding.MissingObject, Warn, Warn, Warn, "The object may come later. There is no warning about a Secret or ConfigMap which no Ingress has referred to yet, since it is not known whether that exists."},
 		{finding.Conflict, Warn, Warn, Refuse, "The rest is served. The same path in two Ingresses is refused by a rule of its own, see below."},
 		{finding.NotSupported, Warn, Warn, Refuse, "The rest is served."},
+		{finding.Bypassed, Warn, Warn, Refuse, "TLS connections are passed through, without the setting."},
 		{finding.BadCertificate, Warn, Warn, Refuse, "The Secret may change. Until then, the default certificate is served."},
 		{finding.IncompleteChain, Warn, Warn, Refuse, "The certificate is served."},
 		{finding.HostOutsideTLS, Warn, Warn, Refuse, "The host is served."},

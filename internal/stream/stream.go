@@ -46,6 +46,7 @@ type Server struct {
 	ports   map[string]*port // wanted ones, by the names of their streams
 	closing map[*listening]struct{}
 	metrics map[string]*counters
+	tls     *TLS // nil if there is none
 	ended   bool
 	retry   *time.Timer
 	pause   time.Duration
@@ -222,8 +223,15 @@ func (s *Server) drain(l *listening, stop int, limit time.Duration) {
 	s.mu.Unlock()
 }
 
-// Shutdown closes all ports, and waits until their connections have ended. When ctx ends,
-// they are cut.
+// openLoops makes the loops, unless they are there.
+func (s *Server) openLoops() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.loops.open()
+}
+
+// Shutdown closes all ports, and that of the TLS, and waits until their connections have
+// ended. When ctx ends, they are cut.
 func (s *Server) Shutdown(ctx context.Context) {
 	s.mu.Lock()
 	s.ended = true
@@ -241,10 +249,17 @@ func (s *Server) Shutdown(ctx context.Context) {
 			p.open = nil
 		}
 	}
+	shared := s.tls
 	s.mu.Unlock()
+	var others sync.WaitGroup
+	if shared != nil {
+		others.Go(func() { shared.Shutdown(ctx) })
+	}
 	for _, l := range all {
 		l.await(ctx)
 	}
+	others.Wait()
+	s.loops.close()
 }
 
 // await waits until a port that was stopped is drained. When ctx ends, it is cut.
@@ -255,7 +270,6 @@ func (l *listening) await(ctx context.Context) {
 		l.cut(0)
 		<-l.drained
 	}
-	s.loops.close()
 }
 
 // A member is a connection or session of a port.

@@ -57,8 +57,8 @@ func (l *listening) accept(listener *net.TCPListener) {
 	}
 }
 
-// A peer is a connection to an endpoint, or to NGINX.
-type peer interface {
+// A dialed connection leads to an endpoint, or to NGINX.
+type dialed interface {
 	net.Conn
 	syscall.Conn
 }
@@ -71,7 +71,7 @@ type connection struct {
 	// end is the context of dialing.
 	end      context.CancelFunc
 	isCut    bool
-	endpoint peer
+	endpoint dialed
 	// relay has both connections, once it is set.
 	relay *relay
 }
@@ -147,7 +147,7 @@ func (c *connection) ends(now *current, r *record) func(received, sent int64) {
 
 // sendFirst sends the header of the PROXY protocol, and what the client sent behind its own.
 // It returns how much of the latter.
-func (c *connection) sendFirst(endpoint peer, limit time.Duration, header, rest []byte) (received int64, err error) {
+func (c *connection) sendFirst(endpoint dialed, limit time.Duration, header, rest []byte) (received int64, err error) {
 	if len(header)+len(rest) == 0 {
 		return 0, nil
 	}
@@ -160,7 +160,7 @@ func (c *connection) sendFirst(endpoint peer, limit time.Duration, header, rest 
 	return received, err
 }
 
-// relaying is what a relay is told: see its fields.
+// relaying is how connections are relayed: see relay.
 type relaying struct {
 	idle, linger time.Duration
 	// received is the number of bytes of the client that the endpoint has already.
@@ -170,7 +170,7 @@ type relaying struct {
 
 // startRelay hands both connections to a loop, which ends them. It is false if it can't: the
 // connections are then closed.
-func (c *connection) startRelay(endpoint peer, how relaying) bool {
+func (c *connection) startRelay(endpoint dialed, how relaying) bool {
 	client, err := detach(c.client)
 	if err != nil {
 		return false
@@ -266,7 +266,7 @@ func (c *connection) mayDial(cancel context.CancelFunc) bool {
 	return !c.isCut
 }
 
-func (c *connection) connected(endpoint peer) bool {
+func (c *connection) connected(endpoint dialed) bool {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
 	c.endpoint = endpoint

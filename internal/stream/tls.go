@@ -35,6 +35,7 @@ type TLS struct {
 	waiting  waiting
 	settings atomic.Pointer[model.TLSPassthrough]
 	stopped  chan struct{}
+	buffers  sync.Pool
 
 	mu       sync.RWMutex
 	accepts  bool
@@ -55,16 +56,20 @@ type tlsBackend struct {
 	hosts     map[string]*tlsHost
 }
 
-// NewTLS returns a TLS for a port, with the settings, limits and log of the Server. NGINX is
-// the unix socket at which that takes connections with a header of the PROXY protocol.
+// NewTLS returns the TLS for a port, with the settings, limits and log of the Server, which
+// shuts it down too. NGINX is the unix socket at which that takes connections with a header of the PROXY protocol.
 func (s *Server) NewTLS(port uint16, nginx string) *TLS {
 	t := &TLS{
 		server: s, port: port, nginx: &net.UnixAddr{Name: nginx, Net: "unix"}, stopped: make(chan struct{}),
 		hosts: map[string]*tlsHost{}, backends: map[string]*tlsBackend{},
+		buffers: sync.Pool{New: func() any { return new([bufferSize]byte) }},
 	}
 	t.settings.Store(&model.TLSPassthrough{Workers: 1})
 	t.front = t.newListening(handedProtocol)
 	t.front.unbounded = true
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tls = t
 	return t
 }
 
@@ -75,6 +80,9 @@ func (t *TLS) Listen(addresses []netip.AddrPort) error {
 	defer t.mu.Unlock()
 	if t.ended {
 		return errStopped
+	}
+	if err := t.server.openLoops(); err != nil {
+		return err
 	}
 	for _, address := range addresses {
 		listener, err := listenShared(address)
@@ -239,8 +247,10 @@ func (t *TLS) host(name string) *listening {
 // are cut.
 func (t *TLS) Shutdown(ctx context.Context) {
 	t.mu.Lock()
-	t.ended = true
-	close(t.stopped)
+	if !t.ended {
+		t.ended = true
+		close(t.stopped)
+	}
 	t.closeListeners()
 	all := []*listening{t.front}
 	for _, h := range t.hosts {

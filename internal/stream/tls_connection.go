@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"sync"
 	"syscall"
 	"time"
 
@@ -41,22 +42,30 @@ type arrival struct {
 	// first is what the client has sent. It may be in buffer, which is to be given back.
 	first  []byte
 	buffer *[bufferSize]byte
+	// buffers are those that no connection has.
+	buffers *sync.Pool
 }
 
 // free gives the buffer back once first was sent.
 func (a *arrival) free() {
 	if a.buffer != nil {
-		buffers.Put(a.buffer)
+		a.buffers.Put(a.buffer)
 	}
 	a.first, a.buffer = nil, nil
 }
 
 // serve reads the name that a client asks for, and passes the connection on.
 func (t *TLS) serve(c *connection) {
-	var a arrival
+	a := arrival{buffers: &t.buffers}
+	defer a.free()
 	status := statusBadRequest
 	if err := t.arrive(c, &a); err == nil {
-		if host := t.host(a.name); host != nil {
+		host := t.host(a.name)
+		if host == nil {
+			if status = t.hand(c, &a); status == statusOK {
+				return
+			}
+		} else {
 			passed := &connection{of: host, client: c.client, began: c.began}
 			if err := host.enter(passed); err == nil {
 				t.front.leave(c)
@@ -64,11 +73,8 @@ func (t *TLS) serve(c *connection) {
 				return
 			}
 			t.front.counters.refused.Add(1)
-		} else {
-			status = t.hand(c, &a)
 		}
 	}
-	a.free()
 	c.client.Close()
 	t.front.counters.end(status)
 	t.front.leave(c)
@@ -137,14 +143,13 @@ func (a *arrival) more(raw syscall.RawConn) error {
 	if a.buffer != nil {
 		// The buffer is for the first read, which has all of most messages.
 		a.first = append(make([]byte, 0, 2*len(a.first)), a.first...)
-		buffers.Put(a.buffer)
+		a.buffers.Put(a.buffer)
 		a.buffer = nil
 	}
 	err := raw.Read(func(fd uintptr) bool {
-		b = buffers.Get().(*[bufferSize]byte)
-		n, readErr = ignoringInterrupts(func() (int, error) { return syscall.Read(int(fd), b[:bufferSize-len(a.first)]) })
-		if n <= 0 {
-			buffers.Put(b)
+		b = a.buffers.Get().(*[bufferSize]byte)
+		if n, readErr = receive(int(fd), b[:bufferSize-len(a.first)]); n <= 0 {
+			a.buffers.Put(b)
 		}
 		return !errors.Is(readErr, syscall.EAGAIN)
 	})
@@ -159,7 +164,7 @@ func (a *arrival) more(raw syscall.RawConn) error {
 		a.buffer, a.first = b, b[:n]
 	default:
 		a.first = append(a.first, b[:n]...)
-		buffers.Put(b)
+		a.buffers.Put(b)
 	}
 	return nil
 }
@@ -168,45 +173,49 @@ func (a *arrival) more(raw syscall.RawConn) error {
 func (c *connection) servePassed(a *arrival) {
 	l := c.of
 	now := l.server.current.Load()
-	r := record{
+	r := &record{
 		id: l.counters.connection(), began: c.began, stream: l.stream.Load(), client: a.client, local: a.local, proxied: a.proxied,
 	}
-	r.status = c.passThrough(now, &r, a)
-	a.free()
+	if c.passThrough(now, r, a) {
+		return
+	}
 	c.client.Close()
+	l.finish(now, r)
 	l.leave(c)
-	l.finish(now, &r)
 }
 
-func (c *connection) passThrough(now *current, r *record, a *arrival) int {
+// passThrough reports false if the connection ends.
+func (c *connection) passThrough(now *current, r *record, a *arrival) bool {
 	endpoint := c.connect(now, r)
-	if endpoint == nil {
-		return statusBadGateway
+	if r.status = statusBadGateway; endpoint == nil {
+		return false
 	}
-	defer endpoint.Close()
-	relay := newRelay(c.client, endpoint, 0, &c.of.counters.received, &c.of.counters.sent)
-	defer func() { r.received, r.sent = relay.received.bytes.Load(), relay.sent.bytes.Load() }()
-	if c.client.SetKeepAliveConfig(keepAlive) != nil || endpoint.SetKeepAliveConfig(keepAlive) != nil || !c.sendFirst(relay, nginxTimeout, nil, a.first) {
-		return statusOK
+	r.status = statusOK
+	var err error
+	if err = errors.Join(c.client.SetKeepAliveConfig(keepAlive), endpoint.SetKeepAliveConfig(keepAlive)); err == nil {
+		r.received, err = c.sendFirst(endpoint, nginxTimeout, nil, a.first)
 	}
-	a.free()
-	relay.run()
-	return statusOK
+	if err != nil || !c.startRelay(endpoint, relaying{received: r.received, done: c.ends(now, r)}) {
+		endpoint.Close()
+		return false
+	}
+	return true
 }
 
-// hand hands the connection to NGINX.
-func (t *TLS) hand(c *connection, a *arrival) int {
+// hand hands the connection to NGINX. It ends with another status than 200 only before.
+func (t *TLS) hand(c *connection, a *arrival) (status int) {
 	nginx := t.dialNGINX(c)
 	if nginx == nil {
 		return statusBadGateway
 	}
-	defer nginx.Close()
-	counters := t.front.counters
-	relay := newRelay(c.client, nginx, 0, &counters.received, &counters.sent)
-	relay.linger = lingerTime
-	if c.sendFirst(relay, nginxTimeout, header(a.client, a.local), a.first) {
-		a.free()
-		relay.run()
+	received, err := c.sendFirst(nginx, nginxTimeout, header(a.client, a.local), a.first)
+	ended := func(_, _ int64) {
+		t.front.counters.end(statusOK)
+		t.front.leave(c)
+	}
+	if err != nil || !c.startRelay(nginx, relaying{linger: lingerTime, received: received, done: ended}) {
+		nginx.Close()
+		return statusFailed
 	}
 	return statusOK
 }
