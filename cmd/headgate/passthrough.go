@@ -26,11 +26,11 @@ func addPassthroughPortFlag(f *pflag.FlagSet) {
 type tlsPassthrough struct{ *stream.TLS }
 
 // newPassthrough listens on the port for https as soon as NGINX may.
-func (o options) newPassthrough(s streams, process *nginx.Process, env plan.Environment) tlsPassthrough {
+func (o options) newPassthrough(s streams, process *nginx.Process, socket string, env plan.Environment) tlsPassthrough {
 	if !o.objects.Passthrough {
 		return tlsPassthrough{}
 	}
-	listener := s.NewTLS(o.httpsPort, env.HandedSocket.String())
+	listener := s.NewTLS(o.httpsPort, socket)
 	process.Share(func() ([]netip.AddrPort, error) {
 		addresses := slices.DeleteFunc(o.addresses(env.IPv6), func(a netip.AddrPort) bool { return a.Port() != o.httpsPort })
 		return addresses, listener.Listen(addresses)

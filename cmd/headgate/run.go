@@ -66,7 +66,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		return err
 	}
 	tcpAndUDP := newStreams(findings, log)
-	tcpAndUDP.tls = o.newPassthrough(tcpAndUDP, process, env)
+	tcpAndUDP.tls = o.newPassthrough(tcpAndUDP, process, dir.HandedSocket(), env)
 	m.Registry.MustRegister(tcpAndUDP, tcpAndUDP.dropped())
 	c := controller.New(controller.Settings{
 		Store:            from.objects,
@@ -242,6 +242,7 @@ func (o options) environment(capabilities nginx.Capabilities, dir *nginx.RunDir,
 		Resources: feature.Resources(all.Features()), Directives: feature.Directives(all.Features()),
 		HTTP2Directive: capabilities.HTTP2Directive,
 		IPv6:           hasIPv6(),
+		Passthrough:    o.objects.Passthrough,
 		HTTPPort:       plan.Port(o.httpPort),
 		HTTPSPort:      plan.Port(o.httpsPort),
 
@@ -260,9 +261,6 @@ func (o options) environment(capabilities nginx.Capabilities, dir *nginx.RunDir,
 	}
 	env.RunDir = path(dir.Path())
 	env.HealthPath = path(o.healthCheckPath)
-	if o.objects.Passthrough {
-		env.HandedSocket = path(dir.HandedSocket())
-	}
 	env.AccessLog, env.PipedLog = path(accessLog.Path()), accessLog.Piped()
 	if capabilities.Authorities != "" {
 		env.Authorities = path(capabilities.Authorities)

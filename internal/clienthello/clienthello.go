@@ -18,7 +18,7 @@ const MaxBytes = 16 << 10
 var (
 	// ErrMore wants more bytes.
 	ErrMore = errors.New("the ClientHello is not complete")
-	// ErrNot is about bytes that are no ClientHello, or not one that has a name.
+	// ErrNot is about bytes that are not a ClientHello with a name.
 	ErrNot = errors.New("not a ClientHello with a server name")
 )
 

@@ -21,7 +21,7 @@ func sent(t testing.TB, config *tls.Config) []byte {
 	defer server.Close()
 	go func() {
 		defer client.Close()
-		// Nobody answers.
+		// There is no answer.
 		_ = tls.Client(client, config).Handshake()
 	}()
 	header := make([]byte, 5)

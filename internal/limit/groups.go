@@ -191,6 +191,14 @@ func Groups() []Group {
 			{"Time for which others come first after an endpoint failed", "endpoint and port", constant("internal/stream/table.go", "avoidTime", duration), "", "", ""},
 			{"Time between two tries to open a port, at most", "port", constant("internal/stream/stream.go", "maxRetry", duration), "", "", ""},
 		}},
+		{"TLS passthrough", "", []Limit{
+			{"Connections that are passed through", "host", constant("internal/stream/limits.go", "MaxConnections", count), "", "a further connection is closed; `headgate_stream_refused_total`", ""},
+			{"Connections whose ClientHello has not come", "instance", constant("internal/stream/tls_waiting.go", "MaxWaiting", count), "", "the one that has waited for longest is closed; `headgate_stream_refused_total`", ""},
+			{"Time for the ClientHello", "connection", constant("internal/stream/tls_connection.go", "HelloTimeout", duration), "", "the connection is closed; status 400", ""},
+			{"Bytes of the ClientHello", "connection", constant("internal/clienthello/clienthello.go", "MaxBytes", bytes), "", "NGINX gets the connection", ""},
+			{"Time that a connection waits for NGINX", "connection", constant("internal/stream/tls_connection.go", "nginxTimeout", duration), "", "the connection is closed; status 502", ""},
+			{"Time for a client to end a connection that NGINX has ended", "connection", constant("internal/stream/tls_connection.go", "lingerTime", duration), "", "the connection is closed", ""},
+		}},
 		{"Logs, findings and Events", "", []Limit{
 			{"Lines of Lua in the error log, a second", "host, place and worker", text(logLua, `a line a second for`, one), "", "left out; the next line says how many", "C1"},
 			{"The same", "worker", constant(logLua, "LINES", count), "", "the same", "C1"},

@@ -185,7 +185,7 @@ func renderCases(t testing.TB) []renderCase {
 		{"more-ports", func(e *plan.Environment, _ *model.Globals) {
 			e.IPv6, e.DefaultServerPort, e.StatusPort = true, 8181, 10246
 		}, nil, dictionaries},
-		{"passthrough", func(e *plan.Environment, _ *model.Globals) { e.HandedSocket = path(t, "/run/headgate/sock/tls.sock") }, nil, dictionaries},
+		{"passthrough", func(e *plan.Environment, _ *model.Globals) { e.Passthrough = true }, nil, dictionaries},
 		{"newer-nginx", func(e *plan.Environment, _ *model.Globals) { e.HTTP2Directive = true }, nil, dictionaries},
 	}
 }

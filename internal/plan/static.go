@@ -43,9 +43,9 @@ type Environment struct {
 	// DefaultServerPort answers 404, and StatusPort, on the loopback address, has the status
 	// of NGINX. 0 opens none.
 	DefaultServerPort, StatusPort Port
-	// HandedSocket is the unix socket at which NGINX takes TLS connections from the
-	// controller, which listens on the port for https too. Empty if it does not.
-	HandedSocket Path
+	// Passthrough has NGINX take TLS connections from the controller, which listens on the
+	// port for https too, at a unix socket.
+	Passthrough bool
 	// HealthPath is the path that answers 200 for names that no host has.
 	HealthPath Path
 	// AccessLog is the file that the access log is written to.
@@ -151,8 +151,8 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 		Authorities     string
 		WorkerProcesses int
 		Process         model.Process
-		// Servers has one for the public ports and, with HandedSocket, one for what the
-		// controller hands over, which is told by true.
+		// Servers has one for the public ports and, with Passthrough, one for what the
+		// controller hands over, which is true.
 		Servers []bool
 		// Default is the location of most requests.
 		Default location
@@ -348,7 +348,7 @@ func (e Environment) Addresses() []string {
 }
 
 func (e Environment) servers() []bool {
-	if e.HandedSocket.String() != "" {
+	if e.Passthrough {
 		return []bool{false, true}
 	}
 	return []bool{false}

@@ -127,7 +127,7 @@ func (p *passthrough) answer(pieces ...[]byte) string {
 		p.t.Fatal(err)
 	}
 	all, err := io.ReadAll(c)
-	if err != nil && !errors.Is(err, syscall.ECONNRESET) { // of bytes that nobody read
+	if err != nil && !errors.Is(err, syscall.ECONNRESET) { // of bytes that were not read
 		p.t.Fatal(err)
 	}
 	return string(all)
@@ -152,7 +152,7 @@ func TestTLSGoesByName(t *testing.T) {
 		{"a name below", "nginx ", [][]byte{helloFor("www.a.test")}},
 		{"no name", "nginx ", [][]byte{helloFor("")}},
 		{"http", "nginx ", [][]byte{[]byte("GET / HTTP/1.1\r\nHost: a.test\r\n\r\n")}},
-		{"much that is no TLS", "nginx ", [][]byte{[]byte(strings.Repeat("x", 1<<20))}},
+		{"much that is not TLS", "nginx ", [][]byte{[]byte(strings.Repeat("x", 1<<20))}},
 		{"an endless ClientHello", "nginx ", [][]byte{append([]byte("\x16\x03\x01\x40\x00\x01\x00\x3f\xfc"), make([]byte, 100000)...)}},
 	} {
 		var sent strings.Builder
