@@ -5,6 +5,7 @@
 //	go run ./bench -short   about a minute, fails when a loose bound is broken
 //	go run ./bench -against OTHER/headgate   the worker CPU of two builds
 //	go run ./bench -streams   TCP and UDP services beside NGINX's stream module
+//	go run ./bench -passthrough   what TLS passthrough costs ordinary TLS connections
 //	go run ./bench -attacks [-only A5] [-against OTHER/headgate]   what attacks cost others
 //
 // It needs bin/headgate, nginx with its Lua module, wrk and taskset, two cores
@@ -69,6 +70,7 @@ func run(ctx context.Context, args []string) error {
 	attacked := flags.Bool("attacks", false, "measure what the attacks of docs/security.md cost others, with -only those of a finding, and with -against on another build first; write no results")
 	streams := flags.Bool("streams", false, "compare TCP and UDP services with NGINX's stream module, and do nothing else")
 	metrics := flags.Bool("metrics", false, "with -instructions: with --enable-metrics; the counts are only printed")
+	passthrough := flags.Bool("passthrough", false, "measure what TLS passthrough costs ordinary TLS connections, and do nothing else")
 	update := flags.Bool("update", false, "with -instructions: write the file instead")
 	profiles := flags.String("profiles", "", "with -instructions: an existing directory for callgrind's output of each kind")
 	rounds := flags.Int("rounds", 0, "rounds of each comparison instead of the usual number")
@@ -96,6 +98,9 @@ func run(ctx context.Context, args []string) error {
 	}
 	if *streams {
 		return measureStreams(ctx, s, n, os.Stdout)
+	}
+	if *passthrough {
+		return measurePassthrough(ctx, s, n, os.Stdout)
 	}
 	if *attacked {
 		return measureAttacks(ctx, s, *only, *against, os.Stdout)
