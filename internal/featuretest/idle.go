@@ -20,6 +20,7 @@ func Idle() map[string]string {
 		"health-check-timeout":                  checks,
 		"health-check-unhealthy-threshold":      checks,
 		"host-shared-with":                      "it has an effect for other namespaces only: see TestNamespacesKeepTheirHosts",
+		"ssl-passthrough":                       "it needs --enable-ssl-passthrough, and NGINX gets nothing of it: see TestProgram in test/dataplane",
 		"allowlist-source-range":                notSupported,
 		"auth-snippet":                          notSupported,
 		"auth-tls-error-page":                   notSupported,
