@@ -118,7 +118,6 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	addFlagsWithoutEffect(f)
 	o.addMetricsFlags(f)
 	addPassthroughPortFlag(f)
-	addLaterFlags(f)
 }
 
 func (o *options) addKubernetesFlags(f *pflag.FlagSet) {

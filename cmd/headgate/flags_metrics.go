@@ -18,9 +18,6 @@ import (
 // maxBuckets is how many buckets a histogram may have.
 const maxBuckets = 100
 
-// usualBatch is ingress-nginx's default of --monitor-max-batch-size.
-const usualBatch = 10000
-
 // metricsOptions are the flags about metrics of requests.
 type metricsOptions struct {
 	enableMetrics                  bool
@@ -31,7 +28,6 @@ type metricsOptions struct {
 	bucketFactor                   float64
 	maxNativeBuckets               uint32
 	seriesPerNamespace             int
-	monitorMaxBatchSize            int
 }
 
 func (o *metricsOptions) addMetricsFlags(f *pflag.FlagSet) {
@@ -47,7 +43,7 @@ func (o *metricsOptions) addMetricsFlags(f *pflag.FlagSet) {
 	f.Float64Var(&o.bucketFactor, "bucket-factor", 0, "factor by which the buckets of native histograms grow; there are none unless it is greater than 1")
 	f.Uint32Var(&o.maxNativeBuckets, "max-buckets", 100, "maximum number of buckets of a native histogram, 0 for no maximum")
 	f.IntVar(&o.seriesPerNamespace, "metrics-series-per-namespace", traffic.DefaultBudget, "maximum number of combinations of labels in the metrics of a namespace's requests; further requests are counted together, with the label ingress="+traffic.Others)
-	f.IntVar(&o.monitorMaxBatchSize, "monitor-max-batch-size", usualBatch, "has no effect: NGINX's workers count all requests")
+	f.Int("monitor-max-batch-size", 10000, withoutEffect+": NGINX's workers count all requests")
 }
 
 // checkMetrics rejects invalid values, where they have an effect.
@@ -62,11 +58,11 @@ func (o *metricsOptions) checkMetrics() error {
 	}{{"time-buckets", o.buckets.Time}, {"length-buckets", o.buckets.Length}, {"size-buckets", o.buckets.Size}} {
 		errs = append(errs, checkBuckets(b.flag, b.bounds))
 	}
-	if o.bucketFactor != 0 && !(o.bucketFactor > 1) || math.IsInf(o.bucketFactor, 0) {
-		errs = append(errs, fmt.Errorf("invalid value %v of --bucket-factor: must be greater than 1, or 0 for no native histograms", o.bucketFactor))
+	if !(o.bucketFactor >= 0) || math.IsInf(o.bucketFactor, 0) {
+		errs = append(errs, invalidValue(o.bucketFactor, "bucket-factor", "greater than 1, or from 0 to 1 for no native histograms"))
 	}
 	if o.seriesPerNamespace < 1 {
-		errs = append(errs, fmt.Errorf("invalid value %d of --metrics-series-per-namespace: must be at least 1", o.seriesPerNamespace))
+		errs = append(errs, invalidValue(o.seriesPerNamespace, "metrics-series-per-namespace", "1 or more"))
 	}
 	if o.metricsAnyHost && !o.metricsPerHost {
 		errs = append(errs, errors.New("--metrics-per-undefined-host requires --metrics-per-host"))
@@ -76,9 +72,6 @@ func (o *metricsOptions) checkMetrics() error {
 
 // warnMetrics logs what has no effect.
 func (o *metricsOptions) warnMetrics(log *slog.Logger) {
-	if o.monitorMaxBatchSize != usualBatch {
-		log.Warn("--monitor-max-batch-size has no effect: NGINX's workers count all requests")
-	}
 	for _, name := range o.excludedMetrics {
 		if known := traffic.Names(); !slices.Contains(known, strings.TrimPrefix(name, traffic.Prefix)) {
 			log.Warn("--exclude-socket-metrics names a metric that does not exist", "metric", name, "known", strings.Join(known, ", "))

@@ -20,9 +20,10 @@ func TestMetricsFlags(t *testing.T) {
 		{"--size-buckets=0", "invalid value 0 of --size-buckets"},
 		{"--size-buckets=NaN", "invalid value NaN of --size-buckets"},
 		{"--time-buckets=" + strings.TrimSuffix(strings.Repeat("1,", 101), ","), "must have 1 to 100 numbers"},
-		{"--bucket-factor=1", "invalid value 1 of --bucket-factor: must be greater than 1"},
+		{"--bucket-factor=1", ""},
+		{"--bucket-factor=-1", `invalid value "-1" of --bucket-factor: must be greater than 1`},
 		{"--bucket-factor=NaN", "of --bucket-factor"},
-		{"--metrics-series-per-namespace=0", "must be at least 1"},
+		{"--metrics-series-per-namespace=0", "must be 1 or more"},
 	} {
 		var o metricsOptions
 		f := pflag.NewFlagSet("headgate", pflag.ContinueOnError)

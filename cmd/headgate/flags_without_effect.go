@@ -23,6 +23,7 @@ func addFlagsWithoutEffect(f *pflag.FlagSet) {
 	f.Int("dynamic-configuration-retries", 15, withoutEffect+": a push that fails is repeated until it succeeds, at the latest every 5 s")
 	f.Duration("sync-period", 0, withoutEffect+": what is served depends only on the objects, so applying the same ones again changes nothing; after an interruption, they are listed again")
 	f.String("internal-logger-address", "127.0.0.1:11514", withoutEffect+": NGINX runs in no chroot, and writes its logs to standard output and standard error without syslog")
+	f.Int("stream-port", 10247, withoutEffect+", but TCP and UDP services can't have the port: they are configured without one")
 	f.Bool("skip_log_headers", false, withoutEffect+": log files have no header")
 
 	const geoIP = notImplemented + ": GeoIP"

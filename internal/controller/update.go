@@ -287,7 +287,11 @@ func (c *Controller) buildUnit(key unit.Key) []finding.Finding {
 		c.limits = limitsOf(globals.Process)
 		c.shutdown.Store(int64(globals.Process.ShutdownTimeout))
 		c.configureStreams(globals.Process)
-		c.passthrough = model.TLSPassthrough{Workers: c.settings.Environment.WorkerProcesses(globals.Process)}
+		address := globals.Process.ClientAddress
+		c.passthrough = model.TLSPassthrough{
+			Workers: c.settings.Environment.WorkerProcesses(globals.Process),
+			ProxyIn: address.ProxyProtocol, Trusted: address.Trusted, HeaderTimeout: address.HeaderTimeout,
+		}
 	case unit.Name:
 		c.followExpiry(built)
 	case unit.Backend:
