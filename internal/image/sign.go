@@ -19,8 +19,8 @@ import (
 
 // What cosign calls the layer with what was signed, and the annotation with the signature.
 const (
-	signedType          types.MediaType = "application/vnd.dev.cosign.simplesigning.v1+json"
-	signatureAnnotation                 = "dev.cosignproject.cosign/signature"
+	signedType          = types.MediaType("application/vnd.dev.cosign.simplesigning.v1+json")
+	signatureAnnotation = "dev.cosignproject.cosign/signature"
 )
 
 // statement is what is signed about an image, in the form of container signatures that

@@ -347,13 +347,6 @@ func (e Environment) Addresses() []string {
 	return []string{"0.0.0.0"}
 }
 
-func (e Environment) servers() []bool {
-	if e.Passthrough {
-		return []bool{false, true}
-	}
-	return []bool{false}
-}
-
 // WorkerProcesses is the number of NGINX's workers.
 func (e Environment) WorkerProcesses(p model.Process) int {
 	if p.Workers > 0 {

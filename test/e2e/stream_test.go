@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +21,11 @@ import (
 // streamAddress is where Headgate serves the TCP and the UDP service of TestStreams.
 const streamAddress = clustertest.NodeAddress + ":4000"
 
-// A TCP and a UDP service follow their pods. Scaling and a rolling update lose no connection
+// streamNetworks are the ways to the pods of TestStreams: by a TCP service, by a UDP service, and by
+// TLS passthrough.
+func streamNetworks() []string { return []string{"tcp", "udp", "tls"} }
+
+// TCP, UDP and TLS passthrough follow their pods. Scaling and a rolling update lose no connection
 // and no datagram, since a pod still serves during its preStop hook, and a connection ends
 // only with its pod.
 func TestStreams(t *testing.T) {
@@ -28,13 +33,13 @@ func TestStreams(t *testing.T) {
 	h.cluster.NeedPods(t)
 	r := rolling{headgate: h}
 	r.createStreams()
-	h.args = append(h.args, "--tcp-services-configmap", h.class+"/streams", "--udp-services-configmap", h.class+"/streams")
+	h.args = append(h.args, "--tcp-services-configmap", h.class+"/streams", "--udp-services-configmap", h.class+"/streams", "--enable-ssl-passthrough")
 	h.createClass(h.class, controllerClass(h.class))
 	h.start()
 	h.awaitReady()
 	h.awaitStreamPods(1)
 	l := h.newLoad(clustertest.NodeAddress)
-	for _, network := range []string{"tcp", "udp"} {
+	for _, network := range streamNetworks() {
 		for range 2 {
 			l.repeat(2*pace, func() error {
 				_, err := h.askStream(network)
@@ -47,9 +52,9 @@ func TestStreams(t *testing.T) {
 	h.awaitStreamPods(3)
 
 	r.remember()
-	ends := make(chan error, 6)
-	for range cap(ends) {
-		go func() { ends <- r.untilConnectionEnds() }()
+	ends := make(chan error, 8)
+	for i := range cap(ends) {
+		go func() { ends <- r.untilConnectionEnds([]string{"tcp", "tls"}[i%2]) }()
 	}
 	if err := h.cluster.Roll(t.Context(), h.class, "web"); err != nil {
 		t.Fatal(err)
@@ -88,11 +93,33 @@ func (r *rolling) createStreams() {
 		Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "web"}, Ports: []corev1.ServicePort{
 			{Name: "tcp", Protocol: corev1.ProtocolTCP, Port: 1, TargetPort: intstr.FromInt32(9000)},
 			{Name: "udp", Protocol: corev1.ProtocolUDP, Port: 1, TargetPort: intstr.FromInt32(9000)},
+			{Name: "tls", Protocol: corev1.ProtocolTCP, Port: 443, TargetPort: intstr.FromInt32(9443)},
 		}},
 	}, metav1.CreateOptions{}))
 	must[*corev1.ConfigMap](r.headgate)(core.ConfigMaps(r.class).Create(r.t.Context(), &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "streams"}, Data: map[string]string{"4000": r.class + "/streams:1"},
 	}, metav1.CreateOptions{}))
+	ing := r.ingress("streams", r.host("streams"), "/", "streams", "")
+	ing.Annotations = map[string]string{"nginx.ingress.kubernetes.io/ssl-passthrough": "true"}
+	ing.Spec.Rules[0].HTTP.Paths[0].Backend.Service.Port.Number = 443
+	r.createIngress(ing)
+}
+
+// dialStream connects to a pod in one of the ways.
+func (h *headgate) dialStream(ctx context.Context, network string) (net.Conn, error) {
+	if network != "tls" {
+		return h.cluster.Dial(ctx, network, streamAddress)
+	}
+	c, err := h.cluster.Dial(ctx, "tcp", clustertest.NodeAddress+":443")
+	if err != nil {
+		return nil, err
+	}
+	secure := tls.Client(c, &tls.Config{ServerName: h.host("streams"), InsecureSkipVerify: true})
+	if err := secure.HandshakeContext(ctx); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return secure, nil
 }
 
 // askStream sends a message over a new connection, or in a datagram, which must come back. It
@@ -100,7 +127,7 @@ func (r *rolling) createStreams() {
 func (h *headgate) askStream(network string) (pod string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), answerTimeout)
 	defer cancel()
-	c, err := h.cluster.Dial(ctx, network, streamAddress)
+	c, err := h.dialStream(ctx, network)
 	if err != nil {
 		return "", err
 	}
@@ -129,11 +156,11 @@ func exchangeNamed(c net.Conn, reader *bufio.Reader, first bool) (pod string, er
 	return pod, nil
 }
 
-// awaitStreamPods waits until exactly so many pods answer, over TCP and UDP.
+// awaitStreamPods waits until exactly so many pods answer, in each way.
 func (h *headgate) awaitStreamPods(want int) {
 	h.t.Helper()
 	clustertest.Eventually(h.t, timeout, func(context.Context) error {
-		for _, network := range []string{"tcp", "udp"} {
+		for _, network := range streamNetworks() {
 			pods := map[string]int{}
 			for range 8 * want {
 				pod, err := h.askStream(network)
@@ -151,10 +178,10 @@ func (h *headgate) awaitStreamPods(want int) {
 }
 
 // untilConnectionEnds has a connection that must end only with its pod.
-func (r *rolling) untilConnectionEnds() error {
+func (r *rolling) untilConnectionEnds(network string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), answerTimeout)
 	defer cancel()
-	c, err := r.cluster.Dial(ctx, "tcp", streamAddress)
+	c, err := r.dialStream(ctx, network)
 	if err != nil {
 		return err
 	}

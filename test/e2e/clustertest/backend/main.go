@@ -1,7 +1,7 @@
 // Backend runs in the pods of the test cluster: an HTTP echo with a readiness
 // check, which ends gracefully. It speaks HTTP/2 without TLS too, and sends back
 // the messages of gRPC streams, with its name in the header X-Backend. TCP connections and
-// datagrams to another port are sent back too.
+// datagrams to another port, and TLS connections to a third one, are sent back too.
 package main
 
 import (
@@ -22,11 +22,12 @@ func main() {
 	name := flag.String("name", "backend", "the name in its answers")
 	address := flag.String("http", ":8080", "address to listen on")
 	streams := flag.String("streams", ":9000", "address of TCP connections and datagrams")
+	secure := flag.String("secure", ":9443", "address of TLS connections")
 	grace := flag.Duration("grace", 10*time.Second, "time for requests to end after SIGTERM")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	if err := serveStreams(*name, *streams); err != nil {
+	if err := serveStreams(*name, *streams, *secure); err != nil {
 		log.Fatal(err)
 	}
 	if err := serve(ctx, *name, *address, *grace); err != nil {
