@@ -151,9 +151,6 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 		Authorities     string
 		WorkerProcesses int
 		Process         model.Process
-		// Servers has one for the public ports and, with Passthrough, one for what the
-		// controller hands over, which is true.
-		Servers []bool
 		// Default is the location of most requests.
 		Default location
 		// Jumps are the locations that requests may jump to.

@@ -87,7 +87,7 @@ end
 -- whose certificate is shown
 local function decide(host, path)
     seen.var.host, seen.var.http_host, seen.var.uri, seen.var.scheme = host, host, path, "http"
-    seen.var.remote_addr = "127.0.0.1"
+    seen.var.remote_addr, seen.var.realip_remote_addr = "127.0.0.1", "127.0.0.1"
     outcome = "nothing"
     time = time + 1000
     local ok, err = pcall(route.run)
