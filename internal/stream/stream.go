@@ -262,13 +262,26 @@ func (s *Server) Shutdown(ctx context.Context) {
 	s.loops.close()
 }
 
+// LastAnswerTimeout is how long a session waits for an answer when Headgate ends.
+const LastAnswerTimeout = 5 * time.Second
+
 // await waits until a port that was stopped is drained. When ctx ends, it is cut.
 func (l *listening) await(ctx context.Context) {
-	select {
-	case <-l.drained:
-	case <-ctx.Done():
-		l.cut(0)
-		<-l.drained
+	tick := time.NewTicker(LastAnswerTimeout / 5)
+	defer tick.Stop()
+	for {
+		select {
+		case <-l.drained:
+			return
+		case <-tick.C:
+			if l.udp != nil {
+				l.udp.cutIdle(LastAnswerTimeout)
+			}
+		case <-ctx.Done():
+			l.cut(0)
+			<-l.drained
+			return
+		}
 	}
 }
 

@@ -172,6 +172,21 @@ func (u *udpPort) evict() bool {
 	return oldest != nil
 }
 
+// cutIdle ends the sessions that were idle for some time.
+func (u *udpPort) cutIdle(limit time.Duration) {
+	var idle []*session
+	u.mu.Lock()
+	for _, s := range u.sessions {
+		if s.idle() >= limit {
+			idle = append(idle, s)
+		}
+	}
+	u.mu.Unlock()
+	for _, s := range idle {
+		s.cut()
+	}
+}
+
 // A session is what a client sends, and what the endpoint answers, until there are as many
 // answers as are expected, or none comes for some time.
 type session struct {
@@ -265,6 +280,11 @@ func (s *session) answer(datagram []byte) {
 	}
 }
 
+// idle is for how long the session was idle.
+func (s *session) idle() time.Duration {
+	return time.Since(s.port.began) - time.Duration(s.active.Load())
+}
+
 // checkIdle ends a session that was idle for too long.
 func (s *session) checkIdle() {
 	s.mu.Lock()
@@ -272,7 +292,7 @@ func (s *session) checkIdle() {
 	if s.ended {
 		return
 	}
-	if left := s.now.Idle - (time.Since(s.port.began) - time.Duration(s.active.Load())); left > 0 {
+	if left := s.now.Idle - s.idle(); left > 0 {
 		s.timer.Reset(left)
 		return
 	}

@@ -1,6 +1,7 @@
 package stream_test
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/netip"
@@ -215,5 +216,26 @@ func TestLateAnswers(t *testing.T) {
 	group.Wait()
 	if n := foreign.Load(); n > most {
 		t.Errorf("%d of %d answers are those of others", n, clients*each)
+	}
+}
+
+// TestNoLastAnswer: at the end, a session whose answer does not come is not waited for as long
+// as connections are.
+func TestNoLastAnswer(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	silent, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	must(t, err)
+	defer silent.Close()
+	s.set(model.UDP, nil, silent.LocalAddr().(*net.UDPAddr).AddrPort())
+	_, err = s.dial("udp", "127.0.0.1").Write([]byte("hello"))
+	must(t, err)
+	_, _, err = silent.ReadFromUDPAddrPort(make([]byte, 10))
+	must(t, err)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	s.Shutdown(ctx)
+	if err := ctx.Err(); err != nil {
+		t.Error("it waits for the answer")
 	}
 }
