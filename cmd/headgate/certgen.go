@@ -51,6 +51,7 @@ func newCertgenCommand() *cobra.Command {
 	f.StringVar(&o.format, "log-format", "json", "log format: text or json")
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file (default: the pod's ServiceAccount)")
 	command.CompletionOptions.DisableDefaultCmd = true
+	explainFlagErrors(command)
 	command.AddCommand(o.newCreateCommand(), o.newPatchCommand(), &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {

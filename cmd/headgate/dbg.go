@@ -25,6 +25,7 @@ func newDebugCommand() *cobra.Command {
 			"form of output of ingress-nginx's dbg. Private keys are never shown.")
 	command.SilenceUsage, command.SilenceErrors = true, true
 	command.CompletionOptions.DisableDefaultCmd = true
+	explainFlagErrors(command)
 	f := command.PersistentFlags()
 	f.StringVar(&o.runDir, "run-dir", "", "the controller's run directory (default: that of the only controller of this user)")
 	f.Int("status-port", 10246, "accepted as in ingress-nginx, without effect: Headgate has unix sockets instead of this port")

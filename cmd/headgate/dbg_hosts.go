@@ -88,9 +88,14 @@ func (r running) listRoutes(ctx context.Context, out *bytes.Buffer, name string)
 		if ok {
 			ingress = origin[0] + "/" + origin[1]
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", host, matches(route), answers(h, route), ingress, location, dash(strings.Join(policies, ",")))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", host, oneCell(matches(route)), answers(h, route), ingress, location, dash(strings.Join(policies, ",")))
 	}
 	return table.Flush()
+}
+
+// oneCell is a text without what would begin another cell or row: tenants choose paths.
+func oneCell(text string) string {
+	return strings.NewReplacer("\n", `\n`, "\t", `\t`, "\r", `\r`).Replace(text)
 }
 
 // at is the element of a list by its number from 1.
@@ -218,7 +223,7 @@ func (r running) listFindings(ctx context.Context, out *bytes.Buffer, format str
 		return writeJSON(out, answer)
 	}
 	for _, f := range answer.Findings {
-		fmt.Fprintln(out, f.String())
+		fmt.Fprintln(out, oneCell(f.String()))
 	}
 	return nil
 }

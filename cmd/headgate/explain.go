@@ -1,8 +1,8 @@
 package main
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +18,7 @@ import (
 	"github.com/headgate/headgate/internal/explain"
 	"github.com/headgate/headgate/internal/explain/text"
 	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/plaintext"
 	"github.com/headgate/headgate/internal/snapshot"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/source/file"
@@ -89,10 +90,12 @@ func (o explainOptions) run(ctx context.Context, out io.Writer) error {
 	if o.format == "text" {
 		return text.Write(out, &explanation, o.defaults)
 	}
-	encoder := json.NewEncoder(out)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(explanation)
+	var b bytes.Buffer
+	if err := writeJSON(&b, explanation); err != nil {
+		return err
+	}
+	_, err = io.WriteString(out, plaintext.Of(b.String()))
+	return err
 }
 
 func (o explainOptions) explain(ctx context.Context) (explain.Explanation, error) {

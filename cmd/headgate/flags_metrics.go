@@ -84,8 +84,8 @@ func checkBuckets(flag string, bounds []float64) error {
 		return fmt.Errorf("invalid value of --%s: must have 1 to %d numbers", flag, maxBuckets)
 	}
 	for i, bound := range bounds {
-		if math.IsNaN(bound) || math.IsInf(bound, 0) || bound <= 0 {
-			return fmt.Errorf("invalid value %v of --%s: must be greater than 0", bound, flag)
+		if math.IsNaN(bound) || math.IsInf(bound, 0) || bound < 0 {
+			return fmt.Errorf("invalid value %v of --%s: must be 0 or more", bound, flag)
 		}
 		if i > 0 && bound <= bounds[i-1] {
 			return fmt.Errorf("invalid value of --%s: %v must be greater than %v before it", flag, bound, bounds[i-1])

@@ -22,9 +22,9 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	command := newProgram(filepath.Base(os.Args[0]))
-	err := command.ExecuteContext(ctx)
-	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		// Stopped before the start was complete.
+	ran, err := command.ExecuteContextC(ctx)
+	if ran.Flags().Lookup("http-port") != nil && errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		// The controller was stopped before its start was complete.
 		return
 	}
 	last := linequeue.New(os.Stderr)

@@ -110,7 +110,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	}
 	defer stopAPI()
 	go certificates.Run(ctx)
-	return o.serve(ctx, c, process, append(ports, w), from.run, r, tcpAndUDP, log)
+	return o.serve(ctx, c, process, append(ports, w), from.run, r, tcpAndUDP, stopAPI, log)
 }
 
 // listen opens the ports of the health check and of profiles. They are served when NGINX
@@ -153,7 +153,7 @@ type listener interface{ Serve() error }
 // serve runs until ctx ends, then shuts down: health checks fail and clients are
 // asked to close connections, changes are applied throughout the grace period, and
 // NGINX finishes its requests while the leader does its last work.
-func (o options) serve(ctx context.Context, c *controller.Controller, process *nginx.Process, listeners []listener, from controller.Source, r *replica, tcpAndUDP streams, log *slog.Logger) error {
+func (o options) serve(ctx context.Context, c *controller.Controller, process *nginx.Process, listeners []listener, from controller.Source, r *replica, tcpAndUDP streams, stopAPI func(), log *slog.Logger) error {
 	running, end := context.WithCancelCause(context.Background())
 	defer end(nil)
 	forceStop, stop := secondSignal()
@@ -195,6 +195,8 @@ func (o options) serve(ctx context.Context, c *controller.Controller, process *n
 	err = errors.Join(err, stopNGINX(forceStop, process, c.ShutdownTimeout(), log))
 	<-left
 	<-closed
+	// wait-shutdown waits for this.
+	stopAPI()
 	if err != nil {
 		return err
 	}

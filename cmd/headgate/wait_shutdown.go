@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,15 +14,17 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/headgate/headgate/internal/nginx"
 )
 
 // newWaitShutdownCommand returns the program that is the preStop hook of containers.
 func newWaitShutdownCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "wait-shutdown",
-		Short: "Stop the controller in the same container, and wait until its NGINX has ended",
-		Long: "Wait-shutdown stops the controller in the same container, and waits until its NGINX has ended. It is a preStop\n" +
-			"hook of the container; afterwards nothing is served.",
+		Short: "Stop the controller in the same container, and wait until all connections have ended",
+		Long: "Wait-shutdown stops the controller in the same container, and waits until its NGINX has ended, and the connections\n" +
+			"that the controller itself relays. It is a preStop hook of the container; afterwards nothing is served.",
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -44,6 +47,10 @@ func waitShutdown(ctx context.Context) error {
 	if len(controllers) == 0 {
 		return errors.New("no controller runs in this container")
 	}
+	sockets, err := socketsOf(controllers)
+	if err != nil {
+		return err
+	}
 	for _, c := range controllers {
 		if err := syscall.Kill(c.pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return fmt.Errorf("stop process %d: %w", c.pid, err)
@@ -54,7 +61,7 @@ func waitShutdown(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(all, func(p process) bool { return p.isChildOf(controllers) }) {
+		if !slices.ContainsFunc(all, func(p process) bool { return p.isChildOf(controllers) }) && !slices.ContainsFunc(sockets, isListening) {
 			return nil
 		}
 		select {
@@ -63,6 +70,51 @@ func waitShutdown(ctx context.Context) error {
 		case <-time.After(shutdownPoll):
 		}
 	}
+}
+
+// socketsOf are the sockets of the controllers' APIs. A controller closes its own when NGINX
+// has ended, and what it does itself: relaying connections, and the leader's last work.
+func socketsOf(controllers []process) ([]string, error) {
+	dirs, err := nginx.Running()
+	if err != nil {
+		return nil, err
+	}
+	var sockets []string
+	for _, dir := range dirs {
+		socket := controllerSocket(dir)
+		listener, err := listenerOf(socket)
+		if err == nil && slices.ContainsFunc(controllers, func(c process) bool { return c.pid == listener }) {
+			sockets = append(sockets, socket)
+		}
+	}
+	return sockets, nil
+}
+
+// listenerOf is the process that listens on a unix socket.
+func listenerOf(socket string) (pid int, err error) {
+	c, err := net.Dial("unix", socket)
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	raw, err := c.(*net.UnixConn).SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var peer *syscall.Ucred
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		peer, failed = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
+	})
+	if err = errors.Join(err, failed); err != nil {
+		return 0, err
+	}
+	return int(peer.Pid), nil
+}
+
+func isListening(socket string) bool {
+	_, err := listenerOf(socket)
+	return err == nil
 }
 
 // A process is the public information of the kernel about a process.

@@ -72,6 +72,7 @@ func (p *plugin) lintCommandFor(name, short string, ingresses, deployments bool)
 	if ingresses {
 		f.StringVar(&o.prefix, "annotations-prefix", "nginx.ingress.kubernetes.io", "Prefix of the annotations that the controller reads")
 		p.addPodFlags(command, &o.pods)
+		command.Flags().StringVar(&o.pods.namespace, "controller-namespace", "", "Namespace of the controller's pod. By default that of --namespace, or of the current context")
 	}
 	return command
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/yaml"
+
+	"github.com/headgate/headgate/internal/plaintext"
 )
 
 // A format is the value of -o: empty for people.
@@ -42,7 +44,7 @@ func (o format) write(out io.Writer, value any) error {
 	if err := encoder.Encode(value); err != nil {
 		return err
 	}
-	return o.writeJSON(out, b.Bytes())
+	return o.writeJSON(out, []byte(plaintext.Of(b.String())))
 }
 
 // writeJSON prints a JSON text, in YAML if that is wanted.
@@ -77,8 +79,5 @@ func (t table) write(out io.Writer) error {
 // oneLine is a text of a tenant in a cell: without line breaks, and without characters
 // that control terminals.
 func oneLine(text string) string {
-	var b strings.Builder
-	// Writing to a Builder does not fail.
-	_ = printers.WriteEscaped(&b, strings.Join(strings.Fields(text), " "))
-	return b.String()
+	return plaintext.Of(strings.Join(strings.Fields(text), " "))
 }

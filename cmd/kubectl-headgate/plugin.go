@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -120,6 +121,8 @@ func (p *plugin) connect() (session, error) {
 type podFlags struct {
 	choice     pod.Choice
 	deployment string
+	// namespace is that of the pod; empty for that of the other objects.
+	namespace string
 }
 
 func (p *plugin) addPodFlags(command *cobra.Command, o *podFlags) {
@@ -143,6 +146,7 @@ func (p *plugin) find(ctx context.Context, o podFlags) (session, pod.Target, err
 	if o.deployment != "" {
 		o.choice.Deployments = []string{o.deployment}
 	}
+	s.namespace = cmp.Or(o.namespace, s.namespace)
 	target, err := o.choice.Find(ctx, s.client, s.namespace)
 	return s, target, err
 }

@@ -79,6 +79,8 @@ type Passthrough interface {
 	SetHost(host, backend string)
 	// SetBackend sets the endpoints of a backend.
 	SetBackend(key string, endpoints []netip.AddrPort)
+	// RemoveBackend removes a backend once no host leads to it.
+	RemoveBackend(key string)
 }
 
 // Streams opens and closes the ports of TCP and UDP services. Its methods must not block.

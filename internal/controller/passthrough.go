@@ -27,6 +27,11 @@ func (c *Controller) setPassthroughBackend(built unit.Built) {
 	if c.settings.Passthrough == nil {
 		return
 	}
-	backend, _ := built.Model.(model.Backend)
+	backend, found := built.Model.(model.Backend)
+	if !found {
+		// A host that is still to be built again may lead to it.
+		c.settings.Passthrough.RemoveBackend(built.Name)
+		return
+	}
 	c.settings.Passthrough.SetBackend(built.Name, backend.Endpoints)
 }

@@ -119,11 +119,15 @@ type Kind struct {
 // Kinds are the images: the controller, and the program that makes the certificate of the
 // admission webhook, which ingress-nginx has in an image of its own.
 func Kinds() []Kind {
+	controller := Kind{
+		Name: "headgate", Title: "Headgate", User: fmt.Sprint(rootfs.User),
+		Entrypoint: []string{"/usr/bin/dumb-init", "--"}, Command: []string{"/nginx-ingress-controller"},
+	}
+	// ingress-nginx's chart appends this to the name with controller.image.chroot.
+	chroot := controller
+	chroot.Name += "-chroot"
 	return []Kind{
-		{
-			Name: "headgate", Title: "Headgate", User: fmt.Sprint(rootfs.User),
-			Entrypoint: []string{"/usr/bin/dumb-init", "--"}, Command: []string{"/nginx-ingress-controller"},
-		},
+		controller, chroot,
 		{Name: "headgate-certgen", Title: "Headgate's kube-webhook-certgen", User: "65532", Entrypoint: []string{"/kube-webhook-certgen"}},
 	}
 }

@@ -97,10 +97,10 @@ func TestArchive(t *testing.T) {
 		}
 		users[m.Annotations["io.containerd.image.name"]] = config.Config.User + " " + strings.Join(config.Config.Entrypoint, " ")
 	}
-	if users["headgate:v1"] != "101 /usr/bin/dumb-init --" || users["headgate-certgen:v1"] != "65532 /kube-webhook-certgen" {
+	if users["headgate:v1"] != "101 /usr/bin/dumb-init --" || users["headgate-chroot:v1"] != users["headgate:v1"] || users["headgate-certgen:v1"] != "65532 /kube-webhook-certgen" {
 		t.Errorf("%v", users)
 	}
-	// oci-layout, index.json, two layers, two configurations, two manifests
+	// oci-layout, index.json, two layers, and of two images, one of which has two names, a configuration and a manifest
 	if len(files) != 8 {
 		t.Errorf("%d files", len(files))
 	}

@@ -183,6 +183,7 @@ func Groups() []Group {
 		{"TCP and UDP services", "", []Limit{
 			{"Connections or UDP sessions", "port", constant("internal/stream/limits.go", "MaxConnections", count), "", "a further connection is closed; for a further session, one that is idle ends; `headgate_stream_refused_total`", ""},
 			{"Files of the process that are left for all else than connections", "instance", constant("internal/stream/limits.go", "spareFiles", count), "", "the same", ""},
+			{"Pipes for bytes that are spliced", "instance", constant("internal/stream/splice_linux.go", "MaxPipes", count), "", "bytes are copied through a buffer", ""},
 			{"Sockets of UDP sessions that are kept for the next ones", "family of addresses", constant("internal/stream/spare_linux.go", "maxSpare", count), "", "they are closed", ""},
 			{"Time that a connection or UDP session can be idle", "connection", text("internal/feature/stream/stream.go", `Key: "proxy-stream-timeout", Default: ([^,]+),`, duration), "proxy-stream-timeout", "it ends", ""},
 			{"Time for the header of the PROXY protocol", "connection", constant("internal/stream/header.go", "HeaderTimeout", duration), "", "the connection is closed; status 400", ""},

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/headgate/headgate/internal/linequeue"
@@ -26,7 +27,7 @@ type file struct {
 // make it larger than max bytes; with 0 it is not limited.
 func OpenFile(path string, max uint64) (*Files, error) {
 	f := &Files{}
-	return f, f.add(path, max, never, always)
+	return f, f.add(path, max, 0, never, always)
 }
 
 // OpenFolder opens a file for each severity, PROGRAM.INFO, PROGRAM.WARNING and
@@ -39,15 +40,19 @@ func OpenFolder(folder, program string, max uint64, only bool) (*Files, error) {
 		if only {
 			below = levels[i+1]
 		}
-		if err := f.add(filepath.Join(folder, program+"."+name), max, levels[i], below); err != nil {
+		if err := f.add(filepath.Join(folder, program+"."+name), max, inFolder, levels[i], below); err != nil {
 			return nil, errors.Join(err, f.Close(0))
 		}
 	}
 	return f, nil
 }
 
-func (f *Files) add(path string, max uint64, from, below slog.Level) error {
-	to, err := openBounded(path, max)
+// inFolder is for files whose names are known in a folder that others may write to: no links,
+// and no waiting for the reader of a pipe.
+const inFolder = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
+
+func (f *Files) add(path string, max uint64, flags int, from, below slog.Level) error {
+	to, err := openBounded(path, max, flags)
 	if err != nil {
 		return fmt.Errorf("open the log: %w", err)
 	}
@@ -78,14 +83,19 @@ type bounded struct {
 	size uint64
 }
 
-func openBounded(path string, max uint64) (*bounded, error) {
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o640)
+// openBounded opens a file to append to. With flags, it must be a file of this user.
+func openBounded(path string, max uint64, flags int) (*bounded, error) {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY|flags, 0o640)
 	if err != nil {
 		return nil, err
 	}
 	info, err := f.Stat()
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	if flags != 0 && (!info.Mode().IsRegular() || !ok || int(owner.Uid) != os.Geteuid()) {
+		return nil, errors.Join(fmt.Errorf("%s must be a file of the current user", path), f.Close())
 	}
 	if !info.Mode().IsRegular() {
 		// Pipes, such as /dev/stdout, can't be emptied.

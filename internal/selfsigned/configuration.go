@@ -40,9 +40,10 @@ func (k *Keeper) readConfiguration(ctx context.Context) (*configuration, error) 
 	return c, nil
 }
 
-// trusts reports whether all webhooks have the authority of a certificate.
+// trusts reports whether all webhooks have the authority of a certificate. Without any it does
+// not: API servers may call the webhook by names that the flags do not say.
 func (c *configuration) trusts(leaf *x509.Certificate) bool {
-	if c == nil {
+	if c == nil || len(c.ours) == 0 {
 		return false
 	}
 	for _, client := range c.ours {

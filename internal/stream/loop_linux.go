@@ -32,6 +32,7 @@ type loop struct {
 	fd   int
 	wait syscall.RawConn
 
+	pipes   *pipes
 	mu      sync.Mutex
 	sockets map[int32]socket
 	// spare are UDP sockets by their families.
@@ -46,7 +47,7 @@ type loop struct {
 	again  []socket
 }
 
-func newLoop() (*loop, error) {
+func newLoop(shared *pipes) (*loop, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("create an epoll: %w", err)
@@ -56,7 +57,7 @@ func newLoop() (*loop, error) {
 		unix.Close(fd)
 		return nil, fmt.Errorf("create an epoll: %w", err)
 	}
-	l := &loop{file: os.NewFile(uintptr(fd), "epoll"), fd: fd, sockets: map[int32]socket{}, spare: map[uint16][]int{}}
+	l := &loop{file: os.NewFile(uintptr(fd), "epoll"), fd: fd, pipes: shared, sockets: map[int32]socket{}, spare: map[uint16][]int{}}
 	if l.wait, err = l.file.SyscallConn(); err != nil {
 		l.file.Close()
 		return nil, fmt.Errorf("create an epoll: %w", err)
@@ -129,8 +130,9 @@ func (l *loop) remove(fd int) {
 
 // loops are as many as the processors, and used in turn.
 type loops struct {
-	all  []*loop
-	turn atomic.Uint32
+	all   []*loop
+	pipes *pipes
+	turn  atomic.Uint32
 }
 
 // open makes the loops, unless they are there.
@@ -138,16 +140,16 @@ func (l *loops) open() error {
 	if l.all != nil {
 		return nil
 	}
-	var made loops
+	made := loops{pipes: newPipes()}
 	for range runtime.GOMAXPROCS(0) {
-		one, err := newLoop()
+		one, err := newLoop(made.pipes)
 		if err != nil {
 			made.close()
 			return err
 		}
 		made.all = append(made.all, one)
 	}
-	l.all = made.all
+	l.all, l.pipes = made.all, made.pipes
 	return nil
 }
 
@@ -156,5 +158,8 @@ func (l *loops) next() *loop { return l.all[l.turn.Add(1)%uint32(len(l.all))] }
 func (l *loops) close() {
 	for _, one := range l.all {
 		one.close()
+	}
+	if l.pipes != nil {
+		l.pipes.closeFree()
 	}
 }

@@ -21,7 +21,7 @@ type relay struct {
 	loop *loop
 	// idle is how long the relay may be idle, 0 without limit.
 	idle time.Duration
-	// linger is how long it goes on when the endpoint has ended, 0 without limit.
+	// linger is how long it may be idle when the endpoint has ended, 0 without limit.
 	linger time.Duration
 	// done is called once, when both connections are closed.
 	done func(*relay)
@@ -140,8 +140,10 @@ func (e *end) ready(events uint32) {
 	}
 	if err != nil || e.ended && e.to.ended {
 		r.end()
-	} else if r.endpoint.ended && r.linger > 0 && r.timer == nil {
-		r.timer = time.AfterFunc(r.linger, r.cut)
+	} else if (r.endpoint.hungUp || r.endpoint.ended) && r.linger > 0 && r.timer == nil {
+		// From here on only the relay can notice that the client does not take what is left.
+		r.idle, r.active = r.linger, time.Now()
+		r.timer = time.AfterFunc(r.idle, r.checkIdle)
 	}
 }
 

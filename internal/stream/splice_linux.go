@@ -2,6 +2,7 @@ package stream
 
 import (
 	"errors"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -12,6 +13,9 @@ const (
 	pipeSize = 256 << 10
 	// freePipes is how many pipes are kept for the next connections that need one.
 	freePipes = 64
+	// MaxPipes is how many there may be: each takes two files, which are not among those that
+	// connections have, and memory of the kernel. Without one, bytes go through the buffer.
+	MaxPipes = 128
 )
 
 // A pipe is memory of the kernel that bytes are moved into and out of.
@@ -20,34 +24,59 @@ type pipe struct {
 	n    int // bytes in it
 }
 
-var pipes = make(chan *pipe, freePipes)
+// pipes are those of all loops.
+type pipes struct {
+	free chan *pipe
+	open atomic.Int64 // with those that are kept
+}
 
-func takePipe() (*pipe, error) {
+func newPipes() *pipes { return &pipes{free: make(chan *pipe, freePipes)} }
+
+// take returns nil if there may be no further one.
+func (p *pipes) take() *pipe {
 	select {
-	case p := <-pipes:
-		return p, nil
+	case one := <-p.free:
+		return one
 	default:
 	}
 	var fds [2]int
-	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
-		return nil, err
+	if p.open.Add(1) > MaxPipes || unix.Pipe2(fds[:], unix.O_CLOEXEC|unix.O_NONBLOCK) != nil {
+		p.open.Add(-1)
+		return nil
 	}
 	// The system may refuse a larger one; then it is smaller.
 	_, _ = unix.FcntlInt(uintptr(fds[0]), unix.F_SETPIPE_SZ, pipeSize)
-	return &pipe{r: fds[0], w: fds[1]}, nil
+	return &pipe{r: fds[0], w: fds[1]}
 }
 
-// give keeps an empty pipe for the next one. Others are closed, with what is in them.
-func (p *pipe) give() {
-	if p.n == 0 {
+// give keeps an empty pipe for the next connection. Others are closed, with what is in them.
+func (p *pipes) give(one *pipe) {
+	if one.n == 0 {
 		select {
-		case pipes <- p:
+		case p.free <- one:
 			return
 		default:
 		}
 	}
-	unix.Close(p.r)
-	unix.Close(p.w)
+	p.close(one)
+}
+
+func (p *pipes) close(one *pipe) {
+	unix.Close(one.r)
+	unix.Close(one.w)
+	p.open.Add(-1)
+}
+
+// closeFree closes those that are kept.
+func (p *pipes) closeFree() {
+	for {
+		select {
+		case one := <-p.free:
+			p.close(one)
+		default:
+			return
+		}
+	}
 }
 
 // takePipe reports whether the end has a pipe, which it keeps while there is something to
@@ -55,14 +84,14 @@ func (p *pipe) give() {
 func (e *end) takePipe() bool {
 	if e.pipe == nil {
 		// Without one, bytes go through the buffer.
-		e.pipe, _ = takePipe()
+		e.pipe = e.relay.loop.pipes.take()
 	}
 	return e.pipe != nil
 }
 
 func (e *end) givePipe() {
 	if e.pipe != nil {
-		e.pipe.give()
+		e.relay.loop.pipes.give(e.pipe)
 		e.pipe = nil
 	}
 }

@@ -54,6 +54,8 @@ type tlsHost struct {
 type tlsBackend struct {
 	endpoints []netip.AddrPort
 	hosts     map[string]*tlsHost
+	// gone is set if it is removed once it has no host.
+	gone bool
 }
 
 // NewTLS returns the TLS for a port, with the settings, limits and log of the Server, which
@@ -178,11 +180,21 @@ func (t *TLS) SetBackend(key string, endpoints []netip.AddrPort) {
 		return
 	}
 	b := t.backendOf(key)
-	b.endpoints = endpoints
+	b.endpoints, b.gone = endpoints, false
 	for _, h := range b.hosts {
 		t.change(h, b)
 	}
 	t.forget(key, b)
+}
+
+// RemoveBackend removes a backend once no host leads to it.
+func (t *TLS) RemoveBackend(key string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if b := t.backends[key]; b != nil {
+		b.gone = true
+		t.forget(key, b)
+	}
 }
 
 func (t *TLS) backendOf(key string) *tlsBackend {
@@ -200,9 +212,9 @@ func (t *TLS) unlink(name string, h *tlsHost) {
 	t.forget(h.backend, b)
 }
 
-// forget forgets a backend without endpoints and hosts.
+// forget forgets a backend without hosts that has no endpoints or is gone.
 func (t *TLS) forget(key string, b *tlsBackend) {
-	if len(b.endpoints) == 0 && len(b.hosts) == 0 {
+	if (b.gone || len(b.endpoints) == 0) && len(b.hosts) == 0 {
 		delete(t.backends, key)
 	}
 }

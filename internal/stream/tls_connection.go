@@ -25,8 +25,8 @@ const (
 	maxPause   = 200 * time.Millisecond
 )
 
-// lingerTime is how long a client may take to end its direction when NGINX has ended the
-// connection. NGINX itself waits for 30 s at most.
+// lingerTime is how long a client may be idle when NGINX has ended the connection: until it takes
+// what is left, and ends its own direction. NGINX itself waits for 30 s at most.
 const lingerTime = 35 * time.Second
 
 // keepAlive finds out which clients and endpoints are gone: nothing else ends a connection
@@ -67,12 +67,18 @@ func (t *TLS) serve(c *connection) {
 			}
 		} else {
 			passed := &connection{of: host, client: c.client, began: c.began}
-			if err := host.enter(passed); err == nil {
+			err := host.enter(passed)
+			if err == nil {
 				t.front.leave(c)
 				passed.servePassed(&a)
 				return
 			}
-			t.front.counters.refused.Add(1)
+			if !errors.Is(err, errStopped) || t.host(a.name) != nil {
+				t.front.counters.refused.Add(1)
+			} else if status = t.hand(c, &a); status == statusOK {
+				// NGINX serves the host from now on.
+				return
+			}
 		}
 	}
 	c.client.Close()
@@ -195,7 +201,7 @@ func (c *connection) passThrough(now *current, r *record, a *arrival) bool {
 	if err = errors.Join(c.client.SetKeepAliveConfig(keepAlive), endpoint.SetKeepAliveConfig(keepAlive)); err == nil {
 		r.received, err = c.sendFirst(endpoint, nginxTimeout, nil, a.first)
 	}
-	if err != nil || !c.startRelay(endpoint, relaying{received: r.received, done: c.ends(now, r)}) {
+	if err != nil || !c.startRelay(endpoint, relaying{linger: now.Idle, received: r.received, done: c.ends(now, r)}) {
 		endpoint.Close()
 		return false
 	}

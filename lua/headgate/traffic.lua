@@ -131,8 +131,25 @@ local function path_label(route)
 end
 
 
+-- group_of_others is the group of a namespace for what is not counted by itself.
+local function group_of_others(namespace)
+    local group = others[namespace]
+    if not group then
+        group = {
+            unit = "", namespace = namespace, ingress = _M.OTHERS, service = "", path = "", canary = "",
+            host = per_host and "" or nil, series = {},
+        }
+        others[namespace] = group
+    end
+    return group
+end
+
+
 -- new_group(key, route, name, canary) -> a group with its labels
 local function new_group(key, route, name, canary)
+    if made >= MAX_SERIES then
+        return group_of_others(route.namespace or "")
+    end
     local by_route = groups[key]
     if not by_route then
         by_route = {}
@@ -162,24 +179,12 @@ local function new_group(key, route, name, canary)
 end
 
 
--- group_of_others is the group of a namespace for what is not counted by itself.
-local function group_of_others(namespace)
-    local group = others[namespace]
-    if not group then
-        group = {
-            unit = "", namespace = namespace, ingress = _M.OTHERS, service = "", path = "", canary = "",
-            host = per_host and "" or nil, series = {},
-        }
-        others[namespace] = group
-    end
-    return group
-end
-
-
 -- new_series(group, key) -> a series without counts
 local function new_series(group, key)
-    if made >= MAX_SERIES and group.ingress ~= _M.OTHERS then
-        group = group_of_others(group.namespace)
+    if made >= MAX_SERIES then
+        if group.ingress ~= _M.OTHERS then
+            group = group_of_others(group.namespace)
+        end
         local status = math_floor(key / METHODS)
         key = (status >= 100 and math_floor(status / 100) * 100 or status) * METHODS
         if group.series[key] then

@@ -73,6 +73,11 @@ func (t *Tree) SetUp(architecture string) error {
 			return err
 		}
 	}
+	for _, name := range []string{"/usr/local/lib/libmimalloc.so", "/usr/bin/dumb-init", "/usr/bin/nginx", "/bin/busybox"} {
+		if _, err := t.Open(name); err != nil {
+			return err
+		}
+	}
 	for _, applet := range strings.Fields(applets) {
 		if _, err := t.Open("/usr/bin/" + applet); err == nil {
 			continue

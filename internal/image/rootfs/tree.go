@@ -125,18 +125,6 @@ func (t *Tree) lookup(dir string) (string, error) {
 // Paths are those of all files, sorted.
 func (t *Tree) Paths() []string { return slices.Sorted(maps.Keys(t.files)) }
 
-// Remove removes all files, and what is below them, whose path matches.
-func (t *Tree) Remove(match func(name string) bool) {
-	for _, name := range t.Paths() {
-		for at := name; at != "."; at = path.Dir(at) {
-			if match(at) {
-				delete(t.files, name)
-				break
-			}
-		}
-	}
-}
-
 // Size is the size of all files, in bytes.
 func (t *Tree) Size() (bytes int64) {
 	for _, f := range t.files {

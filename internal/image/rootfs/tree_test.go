@@ -53,17 +53,6 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-// TestRemove: what is below a removed directory is removed.
-func TestRemove(t *testing.T) {
-	tree := rootfs.New()
-	add(t, tree, "usr/share/doc/a/changelog", file(""))
-	add(t, tree, "usr/share/docs", file(""))
-	tree.Remove(func(name string) bool { return name == "usr/share/doc" })
-	if got := strings.Join(tree.Paths(), " "); got != "usr usr/share usr/share/docs" {
-		t.Error(got)
-	}
-}
-
 // TestTar: the order in which files were added does not matter, owners and times are kept.
 func TestTar(t *testing.T) {
 	at := time.Unix(1_700_000_000, 0)
