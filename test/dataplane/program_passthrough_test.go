@@ -71,6 +71,53 @@ func checkPassthrough(t *testing.T, binary string) {
 	}
 }
 
+// TLS passthrough behind a load balancer: the header counts for hosts that are passed through and
+// for NGINX's, with its address and its port.
+func checkPassthroughBehindLoadBalancer(t *testing.T, binary string) {
+	t.Parallel()
+	p := startProgram(t, binary, served("plain", headgatetest.StartEcho(t, "plain"))+headgatetest.Ingress("plain", "plain.test", "/", "plain")+
+		served("one", startTLSEcho(t, "one"))+headgatetest.Ingress("through", "through.test", "/", "one", "ssl-passthrough: true", "backend-protocol: HTTPS")+
+		headgatetest.Config("use-proxy-protocol: true", "proxy-real-ip-cidr: "+clientAddress+"/32"), "--enable-ssl-passthrough")
+	p.open(true)
+	p.wantHealth("with NGINX", 200, "ok")
+	through, err := p.dialTLSBehind("through.test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer through.Close()
+	through.want(t, "one")
+	plain, err := p.dialTLSBehind("plain.test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	echo, err := plain.ask()
+	if address, port := echo.Header.Get("X-Real-Ip"), echo.Header.Get("X-Forwarded-Port"); err != nil || address != "203.0.113.7" || port != "8443" {
+		t.Errorf("the backend sees client %q at port %q, %v", address, port, err)
+	}
+	if _, err := p.dialTLS("plain.test"); err == nil {
+		t.Error("a connection without the header is served")
+	}
+}
+
+// dialTLSBehind is dialTLS by a load balancer.
+func (p *program) dialTLSBehind(name string) (*tlsLine, error) {
+	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(clientAddress)}, Timeout: headgatetest.Timeout}
+	c, err := dialer.Dial("tcp", headgatetest.Address(p.https))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := fmt.Fprint(c, "PROXY TCP4 203.0.113.7 192.0.2.1 40000 8443\r\n"); err != nil {
+		return nil, err
+	}
+	secure := tls.Client(c, &tls.Config{ServerName: name, InsecureSkipVerify: true})
+	if err := secure.Handshake(); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return &tlsLine{secure, bufio.NewReader(secure), name}, nil
+}
+
 // checkHTTPSide checks that a passthrough host is served as usual over http.
 func (p *program) checkHTTPSide() {
 	p.t.Helper()
