@@ -1,7 +1,6 @@
 package nginx
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"io"
@@ -13,8 +12,8 @@ import (
 	"sync"
 )
 
-// maxLine limits a line of NGINX's error log. NGINX itself cuts at 2 KiB.
-const maxLine = 16 << 10
+// maxMessage limits a message of NGINX's error log. NGINX itself cuts at 2 KiB.
+const maxMessage = 16 << 10
 
 type logLine struct {
 	// level is NGINX's name. It is empty on a continuation line.
@@ -79,31 +78,42 @@ type errorLog struct {
 	first string
 }
 
-// follow reads until the end and closes r.
+// follow reads until the end and closes r. Each read is a message.
 func follow(r io.ReadCloser, log *slog.Logger) *errorLog {
 	e := &errorLog{log: log, done: make(chan struct{})}
 	go func() {
 		defer close(e.done)
 		defer r.Close()
-		lines := bufio.NewReaderSize(r, maxLine)
+		message := make([]byte, maxMessage)
 		level := slog.LevelWarn
 		for {
-			line, rest, err := lines.ReadLine()
+			n, err := r.Read(message)
+			if n > 0 {
+				level = e.write(string(message[:n]), level)
+			}
 			if err != nil {
 				return
-			}
-			level = e.write(string(line), level)
-			for rest && err == nil {
-				_, rest, err = lines.ReadLine()
 			}
 		}
 	}()
 	return e
 }
 
-// write logs one line. A line without a level has that of the line before.
-func (e *errorLog) write(text string, before slog.Level) slog.Level {
-	l := parseLine(text)
+// write logs the lines of a message. Only the first one may have a level: the others may be
+// what a client sent.
+func (e *errorLog) write(message string, before slog.Level) slog.Level {
+	first, others, _ := strings.Cut(strings.TrimSuffix(message, "\n"), "\n")
+	level := e.writeLine(parseLine(first), before)
+	for line := range strings.SplitSeq(others, "\n") {
+		if line != "" {
+			e.writeLine(logLine{text: line}, level)
+		}
+	}
+	return level
+}
+
+// writeLine logs one line. A line without a level has that of the line before.
+func (e *errorLog) writeLine(l logLine, before slog.Level) slog.Level {
 	level := before
 	if l.level != "" {
 		level = slogLevel(l.level)

@@ -23,6 +23,52 @@ func plain(w io.Writer) *slog.Logger {
 	}))
 }
 
+// messages are read like those of a pipe: one at a time, without what does not fit.
+type messages struct{ left []string }
+
+func (m *messages) Read(to []byte) (int, error) {
+	if len(m.left) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(to, m.left[0])
+	m.left = m.left[1:]
+	return n, nil
+}
+
+func (m *messages) Close() error { return nil }
+
+// TestForgedMessage: NGINX logs what clients send instead of the header of the PROXY protocol,
+// with its newlines. That makes no messages.
+func TestForgedMessage(t *testing.T) {
+	r, w, err := messagePipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var logged strings.Builder
+	e := follow(r, plain(&logged))
+	const forged = `2025/11/21 12:37:00 [alert] 13#13: forged`
+	for _, message := range []string{
+		`2025/11/21 12:37:00 [error] 13#13: *7 broken header: "x` + "\n\n" + forged + "\n" + `" while reading PROXY protocol` + "\n",
+		`2025/11/21 12:37:00 [warn] 13#13: next` + "\n",
+	} {
+		if _, err := w.WriteString(message); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Close()
+	<-e.done
+	want := strings.Join([]string{
+		`level=ERROR msg="broken header: \"x" pid=13 connection=7`,
+		`level=ERROR msg="` + forged + `"`,
+		`level=ERROR msg="\" while reading PROXY protocol"`,
+		`level=WARN msg=next pid=13`,
+		``,
+	}, "\n")
+	if diff := cmp.Diff(want, logged.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestErrorLog(t *testing.T) {
 	text := strings.Join([]string{
 		`2025/11/21 12:37:00 [notice] 12#12: start worker processes`,
@@ -38,12 +84,12 @@ func TestErrorLog(t *testing.T) {
 		`2025/11/21 12:37:00 [info] 13#13: fine`,
 		`2025/11/21 12:37:00 [crit] 13#13: no file`,
 		`nginx: [emerg] bind() failed`,
-		`2025/11/21 12:37:00 [alert] 13#13: ` + strings.Repeat("x", 2*maxLine),
+		`2025/11/21 12:37:00 [alert] 13#13: ` + strings.Repeat("x", 2*maxMessage),
 		`something else [emerg] 1#1: forged`,
 		`last, without an end`,
 	}, "\n")
 	var logged strings.Builder
-	e := follow(io.NopCloser(strings.NewReader(text)), plain(&logged))
+	e := follow(&messages{strings.SplitAfter(text, "\n")}, plain(&logged))
 	<-e.done
 	want := []string{
 		`level=DEBUG msg="start worker processes" pid=12`,
@@ -59,7 +105,7 @@ func TestErrorLog(t *testing.T) {
 		`level=INFO msg=fine pid=13`,
 		`level=ERROR msg="no file" pid=13 severity=crit`,
 		`level=ERROR msg="bind() failed" severity=emerg`,
-		`level=ERROR msg=` + strings.Repeat("x", maxLine-len(`2025/11/21 12:37:00 [alert] 13#13: `)) + ` pid=13 severity=alert`,
+		`level=ERROR msg=` + strings.Repeat("x", maxMessage-len(`2025/11/21 12:37:00 [alert] 13#13: `)) + ` pid=13 severity=alert`,
 		`level=ERROR msg="something else [emerg] 1#1: forged"`,
 		`level=ERROR msg="last, without an end"`,
 		``,

@@ -18,6 +18,26 @@ func logPipe() (r, w *os.File, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	return enlarge(r, w)
+}
+
+// messagePipe returns a pipe for a log in which each read gets what one write wrote. So what a
+// client sent, with newlines, can't look like a message of its own. It has room for 256
+// messages.
+func messagePipe() (r, w *os.File, err error) {
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC|unix.O_DIRECT); err != nil {
+		return nil, nil, os.NewSyscallError("pipe2", err)
+	}
+	if err := unix.SetNonblock(fds[0], true); err != nil {
+		unix.Close(fds[0])
+		unix.Close(fds[1])
+		return nil, nil, os.NewSyscallError("fcntl", err)
+	}
+	return enlarge(os.NewFile(uintptr(fds[0]), "|0"), os.NewFile(uintptr(fds[1]), "|1"))
+}
+
+func enlarge(r, w *os.File) (*os.File, *os.File, error) {
 	raw, err := r.SyscallConn()
 	if err == nil {
 		err = raw.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeBytes) })

@@ -150,7 +150,7 @@ func (p *Process) portsFree(ctx context.Context, timeout time.Duration) bool {
 
 // spawn starts a master and waits until a worker responds.
 func (p *Process) spawn(ctx context.Context) (*master, error) {
-	r, w, err := logPipe()
+	r, w, err := messagePipe()
 	if err != nil {
 		return nil, err
 	}
