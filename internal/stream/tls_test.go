@@ -327,3 +327,28 @@ func TestTLSShutdown(t *testing.T) {
 	cut()
 	<-ended
 }
+
+// TestTLSUnread: when the endpoint has ended a connection, a client that takes nothing of what is
+// left does not keep it.
+func TestTLSUnread(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer l.Close()
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		_ = c.SetWriteDeadline(time.Now().Add(500 * time.Millisecond))
+		_, _ = c.Write(make([]byte, 64<<20)) // More than all buffers have room for.
+		_ = c.(*net.TCPConn).SetLinger(0)    // It is reset.
+		c.Close()
+	}()
+	p := startTLS(t, model.TLSPassthrough{}, netip.MustParseAddrPort(l.Addr().String()))
+	p.configure(func(s *model.StreamSettings) { s.Idle = 300 * time.Millisecond })
+	_, err = p.dial().Write(helloFor("a.test"))
+	must(t, err)
+	p.wait("it is passed through", func() bool { return p.open("tls") == 1 })
+	p.wait("it is cut", func() bool { return p.open("tls") == 0 })
+}
