@@ -1,0 +1,87 @@
+{{- /* The arguments of the controller */ -}}
+{{- define "headgate.args" -}}
+{{- $c := .Values.controller }}
+- /nginx-ingress-controller
+{{- if .Values.defaultBackend.enabled }}
+- --default-backend-service=$(POD_NAMESPACE)/{{ include "headgate.defaultBackend" . }}
+{{- end }}
+{{- with include "headgate.published" . }}
+- --publish-service={{ . }}
+{{- end }}
+- --election-id={{ include "headgate.electionID" . }}
+- --controller-class={{ $c.ingressClassResource.controllerValue }}
+{{- with $c.ingressClass }}
+- --ingress-class={{ . }}
+{{- end }}
+- --configmap={{ $c.configMapNamespace | default "$(POD_NAMESPACE)" }}/{{ include "headgate.controller" . }}
+{{- if .Values.tcp }}
+- --tcp-services-configmap={{ $c.tcp.configMapNamespace | default "$(POD_NAMESPACE)" }}/{{ include "headgate.fullname" . }}-tcp
+{{- end }}
+{{- if .Values.udp }}
+- --udp-services-configmap={{ $c.udp.configMapNamespace | default "$(POD_NAMESPACE)" }}/{{ include "headgate.fullname" . }}-udp
+{{- end }}
+{{- if $c.scope.enabled }}
+- --watch-namespace={{ $c.scope.namespace | default "$(POD_NAMESPACE)" }}
+{{- else if $c.scope.namespaceSelector }}
+- --watch-namespace-selector={{ $c.scope.namespaceSelector }}
+{{- end }}
+{{- if and $c.reportNodeInternalIp $c.hostNetwork }}
+- --report-node-internal-ip-address=true
+{{- end }}
+{{- include "headgate.webhookArgs" . }}
+{{- with $c.healthCheckHost }}
+- --healthz-host={{ . }}
+{{- end }}
+{{- if ne $c.healthCheckPath "/healthz" }}
+- --health-check-path={{ $c.healthCheckPath }}
+{{- end }}
+{{- if $c.ingressClassByName }}
+- --ingress-class-by-name=true
+{{- end }}
+{{- if $c.watchIngressWithoutClass }}
+- --watch-ingress-without-class=true
+{{- end }}
+{{- if $c.metrics.enabled }}
+- --enable-metrics=true
+{{- end }}
+{{- if $c.enableTopologyAwareRouting }}
+- --enable-topology-aware-routing=true
+{{- end }}
+{{- if $c.disableLeaderElection }}
+- --disable-leader-election=true
+{{- end }}
+{{- with $c.electionTTL }}
+- --election-ttl={{ . }}
+{{- end }}
+{{- include "headgate.extraArgs" $c.extraArgs }}
+{{- end }}
+
+{{- define "headgate.webhookArgs" -}}
+{{- $root := . }}
+{{- with .Values.controller.admissionWebhooks }}
+{{- if .enabled }}
+- --validating-webhook=:{{ .port }}
+{{- if .selfSigned.enabled }}
+- --webhook-self-signed=true
+- --webhook-configuration={{ include "headgate.webhook" $root }}
+- --webhook-service=$(POD_NAMESPACE)/{{ include "headgate.webhookService" $root }}
+- --webhook-secret=$(POD_NAMESPACE)/{{ include "headgate.webhook" $root }}
+{{- else }}
+- --validating-webhook-certificate={{ .certificate }}
+- --validating-webhook-key={{ .key }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Flags of a map; those without a value stand alone */ -}}
+{{- define "headgate.extraArgs" -}}
+{{- range $flag, $value := . }}
+{{- $text := include "headgate.text" $value }}
+{{- if eq $text "" }}
+- --{{ $flag }}
+{{- else }}
+- {{ printf "--%s=%s" $flag $text | quote }}
+{{- end }}
+{{- end }}
+{{- end }}
