@@ -28,33 +28,8 @@ func (l *listening) listenTCP(address string) error {
 		return err
 	}
 	l.tcp = listener
-	go l.accept(listener.(*net.TCPListener))
+	go l.accept(listener.(*net.TCPListener), (*connection).serve)
 	return nil
-}
-
-// acceptPause is the time until accepting is tried again after it failed.
-const acceptPause = 50 * time.Millisecond
-
-func (l *listening) accept(listener *net.TCPListener) {
-	for {
-		conn, err := listener.AcceptTCP()
-		switch {
-		case err == nil:
-		case isTemporary(err):
-			l.counters.refused.Add(1)
-			time.Sleep(acceptPause)
-			continue
-		default:
-			return
-		}
-		c := &connection{of: l, client: conn, began: time.Now()}
-		if err := l.enter(c); err != nil {
-			l.counters.refused.Add(1)
-			conn.Close()
-			continue
-		}
-		go c.serve()
-	}
 }
 
 // A dialed connection leads to an endpoint, or to NGINX.

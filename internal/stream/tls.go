@@ -105,7 +105,7 @@ func (t *TLS) Listen(addresses []netip.AddrPort) error {
 
 func (t *TLS) acceptAll() {
 	for _, l := range t.listeners {
-		go t.accept(l)
+		go t.front.accept(l, t.serve)
 	}
 }
 
@@ -276,28 +276,6 @@ func (t *TLS) Shutdown(ctx context.Context) {
 	}
 	for _, l := range all {
 		l.await(ctx)
-	}
-}
-
-func (t *TLS) accept(listener *net.TCPListener) {
-	for {
-		conn, err := listener.AcceptTCP()
-		switch {
-		case err == nil:
-		case isTemporary(err):
-			t.front.counters.refused.Add(1)
-			time.Sleep(acceptPause)
-			continue
-		default:
-			return
-		}
-		c := &connection{of: t.front, client: conn, began: time.Now()}
-		if err := t.front.enter(c); err != nil {
-			t.front.counters.refused.Add(1)
-			conn.Close()
-			continue
-		}
-		go t.serve(c)
 	}
 }
 

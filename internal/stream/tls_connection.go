@@ -60,30 +60,35 @@ func (t *TLS) serve(c *connection) {
 	defer a.free()
 	status := statusBadRequest
 	if err := t.arrive(c, &a); err == nil {
-		host := t.host(a.name)
-		if host == nil {
-			if status = t.hand(c, &a); status == statusOK {
-				return
-			}
-		} else {
-			passed := &connection{of: host, client: c.client, began: c.began}
-			err := host.enter(passed)
-			if err == nil {
-				t.front.leave(c)
-				passed.servePassed(&a)
-				return
-			}
-			if !errors.Is(err, errStopped) || t.host(a.name) != nil {
-				t.front.counters.refused.Add(1)
-			} else if status = t.hand(c, &a); status == statusOK {
-				// NGINX serves the host from now on.
-				return
-			}
+		if status = t.forward(c, &a); status == statusOK {
+			return
 		}
 	}
 	c.client.Close()
 	t.front.counters.end(status)
 	t.front.leave(c)
+}
+
+// forward passes the connection through, or hands it to NGINX. With another status than 200,
+// the connection ends.
+func (t *TLS) forward(c *connection, a *arrival) (status int) {
+	host := t.host(a.name)
+	if host == nil {
+		return t.hand(c, a)
+	}
+	passed := &connection{of: host, client: c.client, began: c.began}
+	err := host.enter(passed)
+	switch {
+	case err == nil:
+		t.front.leave(c)
+		passed.servePassed(a)
+		return statusOK
+	case errors.Is(err, errStopped) && t.host(a.name) == nil:
+		// NGINX serves the host from now on.
+		return t.hand(c, a)
+	}
+	t.front.counters.refused.Add(1)
+	return statusBadRequest
 }
 
 // arrive reads the header of a load balancer, if there is to be one, and the ClientHello.
