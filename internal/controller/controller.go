@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -67,20 +66,6 @@ type Settings struct {
 	Traffic *traffic.Table
 	// Passthrough passes TLS connections through. It may be nil.
 	Passthrough Passthrough
-}
-
-// Passthrough passes the TLS connections for some hosts through to backends. Its methods
-// must not block.
-type Passthrough interface {
-	// Configure sets what applies to all connections. It is called first when all hosts and
-	// backends are set.
-	Configure(model.TLSPassthrough)
-	// SetHost passes a host through to a backend, or has NGINX serve it if that is empty.
-	SetHost(host, backend string)
-	// SetBackend sets the endpoints of a backend.
-	SetBackend(key string, endpoints []netip.AddrPort)
-	// RemoveBackend removes a backend once no host leads to it.
-	RemoveBackend(key string)
 }
 
 // Streams opens and closes the ports of TCP and UDP services. Its methods must not block.

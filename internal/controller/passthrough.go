@@ -1,9 +1,25 @@
 package controller
 
 import (
+	"net/netip"
+
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/unit"
 )
+
+// Passthrough passes the TLS connections for some hosts through to backends. Its methods
+// must not block.
+type Passthrough interface {
+	// Configure sets what applies to all connections. It is called first when all hosts and
+	// backends are set.
+	Configure(model.TLSPassthrough)
+	// SetHost passes a host through to a backend, or has NGINX serve it if that is empty.
+	SetHost(host, backend string)
+	// SetBackend sets the endpoints of a backend.
+	SetBackend(key string, endpoints []netip.AddrPort)
+	// RemoveBackend removes a backend once no host leads to it.
+	RemoveBackend(key string)
+}
 
 // configurePassthrough applies the options to TLS connections. At the start it comes after
 // all hosts and backends: NGINX would get the first connections for hosts that it must not
