@@ -74,28 +74,36 @@ func (p Patch) readCA(ctx context.Context) ([]byte, error) {
 }
 
 func (p Patch) validating(ctx context.Context, name string, ca []byte) error {
-	configurations := p.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
-	c, err := configurations.Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return err
-	}
-	for i := range c.Webhooks {
-		p.set(&c.Webhooks[i].ClientConfig, &c.Webhooks[i].FailurePolicy, ca)
-	}
-	_, err = configurations.Update(ctx, c, metav1.UpdateOptions{})
-	return err
+	return change(ctx, p.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations(), name,
+		func(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
+			for i := range c.Webhooks {
+				p.set(&c.Webhooks[i].ClientConfig, &c.Webhooks[i].FailurePolicy, ca)
+			}
+		})
 }
 
 func (p Patch) mutating(ctx context.Context, name string, ca []byte) error {
-	configurations := p.Client.AdmissionregistrationV1().MutatingWebhookConfigurations()
-	c, err := configurations.Get(ctx, name, metav1.GetOptions{})
+	return change(ctx, p.Client.AdmissionregistrationV1().MutatingWebhookConfigurations(), name,
+		func(c *admissionregistrationv1.MutatingWebhookConfiguration) {
+			for i := range c.Webhooks {
+				p.set(&c.Webhooks[i].ClientConfig, &c.Webhooks[i].FailurePolicy, ca)
+			}
+		})
+}
+
+// objects are those of a kind at the API server.
+type objects[T any] interface {
+	Get(ctx context.Context, name string, options metav1.GetOptions) (T, error)
+	Update(ctx context.Context, object T, options metav1.UpdateOptions) (T, error)
+}
+
+func change[T any](ctx context.Context, of objects[T], name string, edit func(T)) error {
+	object, err := of.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
-	for i := range c.Webhooks {
-		p.set(&c.Webhooks[i].ClientConfig, &c.Webhooks[i].FailurePolicy, ca)
-	}
-	_, err = configurations.Update(ctx, c, metav1.UpdateOptions{})
+	edit(object)
+	_, err = of.Update(ctx, object, metav1.UpdateOptions{})
 	return err
 }
 
