@@ -168,12 +168,15 @@ func shakeHands(ctx context.Context, one *side, duration time.Duration) (int, er
 		})
 	}
 	group.Wait()
-	total := 0
+	return answered(counts, errs)
+}
+
+// answered is how many answers several clients got together.
+func answered(counts []int, errs []error) (total int, err error) {
 	for _, n := range counts {
 		total += n
 	}
-	err := errors.Join(errs...)
-	if err == nil && total == 0 {
+	if err = errors.Join(errs...); err == nil && total == 0 {
 		err = errNoAnswer
 	}
 	return total, err

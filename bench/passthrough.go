@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -160,15 +159,7 @@ func (p *passthroughSide) ask(ctx context.Context, during time.Duration) (int, e
 		group.Go(func() { counts[i], errs[i] = p.askUntil(ctx) })
 	}
 	group.Wait()
-	total := 0
-	for _, n := range counts {
-		total += n
-	}
-	err := errors.Join(errs...)
-	if err == nil && total == 0 {
-		err = errNoAnswer
-	}
-	return total, err
+	return answered(counts, errs)
 }
 
 // askUntil asks over one connection after the other: NGINX closes each after 1000 requests.
