@@ -86,18 +86,14 @@ func filesOf(t *testing.T, folder string) string {
 
 // TestLogFlagsWithoutEffect: flags that need another one.
 func TestLogFlagsWithoutEffect(t *testing.T) {
-	for _, c := range []struct{ flags, want string }{
-		{"", ""},
-		{"-v 2 --skip_headers", ""},
-		{"--log_file x --log_file_max_size 1 --stderrthreshold 1", "--log_file --log_file_max_size --stderrthreshold"},
-		{"--log_file=x --logtostderr=false --stderrthreshold=1", ""},
-		{"--stderrthreshold 1 --legacy_stderr_threshold_behavior=false", ""},
-		{"--log_file=x --log_dir=y --logtostderr=false", "--log_dir"},
-	} {
-		if got := warned(t, c.flags, warnLogFlags); got != c.want {
-			t.Errorf("%q warns of %q, want %q", c.flags, got, c.want)
-		}
-	}
+	wantWarnings(t, warnLogFlags, map[string]string{
+		"":                    "",
+		"-v 2 --skip_headers": "",
+		"--log_file x --log_file_max_size 1 --stderrthreshold 1":       "--log_file --log_file_max_size --stderrthreshold",
+		"--log_file=x --logtostderr=false --stderrthreshold=1":         "",
+		"--stderrthreshold 1 --legacy_stderr_threshold_behavior=false": "",
+		"--log_file=x --log_dir=y --logtostderr=false":                 "--log_dir",
+	})
 }
 
 // TestClientLog: the client of the API server logs with the verbosity of the flags, but never bodies.

@@ -27,19 +27,25 @@ func warned(t *testing.T, flags string, warn func(*pflag.FlagSet, *slog.Logger))
 	return strings.Join(names, " ")
 }
 
-// TestFlagsWithoutEffect: setting a flag without effect logs a warning, its default does not.
-func TestFlagsWithoutEffect(t *testing.T) {
-	for _, c := range []struct{ flags, want string }{
-		{"", ""},
-		{"--http-port=8080", ""},
-		{"--enable-annotation-validation=true --dynamic-configuration-retries 15", ""},
-		{"--enable-annotation-validation=false --sync-period 1m", "--enable-annotation-validation --sync-period"},
-		{"--maxmind-mirror=a=b --maxmind-license-key a", "--maxmind-license-key --maxmind-mirror"},
-	} {
-		if got := warned(t, c.flags, warnFlagsWithoutEffect); got != c.want {
-			t.Errorf("%q warns of %q, want %q", c.flags, got, c.want)
+// wantWarnings checks of which flags a log warns, separated by spaces.
+func wantWarnings(t *testing.T, warn func(*pflag.FlagSet, *slog.Logger), byFlags map[string]string) {
+	t.Helper()
+	for flags, want := range byFlags {
+		if got := warned(t, flags, warn); got != want {
+			t.Errorf("%q warns of %q, want %q", flags, got, want)
 		}
 	}
+}
+
+// TestFlagsWithoutEffect: setting a flag without effect logs a warning, its default does not.
+func TestFlagsWithoutEffect(t *testing.T) {
+	wantWarnings(t, warnFlagsWithoutEffect, map[string]string{
+		"":                 "",
+		"--http-port=8080": "",
+		"--enable-annotation-validation=true --dynamic-configuration-retries 15": "",
+		"--enable-annotation-validation=false --sync-period 1m":                  "--enable-annotation-validation --sync-period",
+		"--maxmind-mirror=a=b --maxmind-license-key a":                           "--maxmind-license-key --maxmind-mirror",
+	})
 }
 
 // TestReasons: each flag without effect says why, or what is missing.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"testing"
 
 	"github.com/headgate/headgate/internal/manual"
@@ -17,21 +16,9 @@ standard error. The exit status is 0 after success and 1 otherwise; what differs
 
 // TestCLIPageIsCurrent compares docs/cli.md with the commands.
 func TestCLIPageIsCurrent(t *testing.T) {
-	const file = "../../docs/cli.md"
 	page := manual.Page{
 		Head: cliHead, Root: newCommand(),
 		RootFlags: "The flags of the controller are in [flags.md](flags.md).",
 	}.Markdown()
-	if *update {
-		if err := os.WriteFile(file, []byte(page), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	have, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(have) != page {
-		t.Errorf("%s is not what the commands say: go test ./cmd/headgate -run CLIPage -update", file)
-	}
+	wantFile(t, "../../docs/cli.md", page)
 }
