@@ -17,6 +17,7 @@ import (
 	"github.com/headgate/headgate/internal/explain"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/nginx"
 	"github.com/headgate/headgate/internal/plaintext"
 	"github.com/headgate/headgate/internal/unit"
 )
@@ -171,7 +172,7 @@ func (r running) certificate(ctx context.Context, name string) (hash, about stri
 	asked := url.URL{Scheme: "https", Host: strings.Replace(name, "*", "any-name-below", 1), Path: "/"}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	explanation, err := explainRunning(ctx, controllerSocket(r.dir), explain.Query{URL: asked.String()})
+	explanation, err := explainRunning(ctx, nginx.ControllerSocket(r.dir), explain.Query{URL: asked.String()})
 	if err != nil {
 		return "", "", err
 	}

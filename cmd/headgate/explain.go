@@ -18,6 +18,7 @@ import (
 	"github.com/headgate/headgate/internal/explain"
 	"github.com/headgate/headgate/internal/explain/text"
 	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/nginx"
 	"github.com/headgate/headgate/internal/plaintext"
 	"github.com/headgate/headgate/internal/snapshot"
 	"github.com/headgate/headgate/internal/source"
@@ -118,7 +119,7 @@ func (o explainOptions) explain(ctx context.Context) (explain.Explanation, error
 			return explain.Explanation{}, err
 		}
 	}
-	return explainRunning(ctx, controllerSocket(dir), o.query)
+	return explainRunning(ctx, nginx.ControllerSocket(dir), o.query)
 }
 
 func (o explainOptions) explainFile() (explain.Explanation, error) {

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -29,7 +28,7 @@ type running struct {
 }
 
 func newRunning(dir string, notes io.Writer) running {
-	return running{dir, dataplane.New(filepath.Join(dir, "sock", "api.sock")), notes}
+	return running{dir, dataplane.New(nginx.Socket(dir)), notes}
 }
 
 // directory is the run directory of the controller to query.
@@ -65,11 +64,8 @@ const askTimeout = 30 * time.Second
 func (r running) ask(ctx context.Context, path string, parameters url.Values, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	return askController(ctx, controllerSocket(r.dir), path, parameters, answer)
+	return askController(ctx, nginx.ControllerSocket(r.dir), path, parameters, answer)
 }
-
-// controllerSocket is the controller's socket in its run directory.
-func controllerSocket(dir string) string { return filepath.Join(dir, "sock", "controller.sock") }
 
 // names lists the units of a kind, as the controller knows them.
 func (r running) names(ctx context.Context, kind unit.Kind) ([]string, error) {

@@ -81,7 +81,7 @@ func socketsOf(controllers []process) ([]string, error) {
 	}
 	var sockets []string
 	for _, dir := range dirs {
-		socket := controllerSocket(dir)
+		socket := nginx.ControllerSocket(dir)
 		listener, err := listenerOf(socket)
 		if err == nil && slices.ContainsFunc(controllers, func(c process) bool { return c.pid == listener }) {
 			sockets = append(sockets, socket)

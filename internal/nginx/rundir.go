@@ -286,7 +286,7 @@ func (d *RunDir) Path() string { return d.path }
 func (d *RunDir) Conf() string { return filepath.Join(d.path, "nginx.conf") }
 
 // Socket is the socket of the data plane's API.
-func (d *RunDir) Socket() string { return filepath.Join(d.path, "sock", "api.sock") }
+func (d *RunDir) Socket() string { return Socket(d.path) }
 
 // HandedSocket is that of TLS connections that the controller hands to NGINX.
 func (d *RunDir) HandedSocket() string { return filepath.Join(d.path, "sock", "tls.sock") }
@@ -294,7 +294,7 @@ func (d *RunDir) HandedSocket() string { return filepath.Join(d.path, "sock", "t
 // ControllerSocket is the socket of the controller's API, without NGINX. Its name is
 // the longest of all sockets.
 func (d *RunDir) ControllerSocket() string {
-	return filepath.Join(d.path, controllerSocket)
+	return ControllerSocket(d.path)
 }
 
 // Worker is the user for the directive of the same name.

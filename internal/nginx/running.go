@@ -12,6 +12,12 @@ import (
 // controllerSocket is the controller's socket in its run directory.
 const controllerSocket = "sock/controller.sock"
 
+// Socket is the socket of the data plane's API in a run directory.
+func Socket(dir string) string { return filepath.Join(dir, "sock", "api.sock") }
+
+// ControllerSocket is the socket of the controller's API in a run directory.
+func ControllerSocket(dir string) string { return filepath.Join(dir, controllerSocket) }
+
 // Running lists the run directories of this user's controllers that run on this machine
 // or in this container, sorted.
 func Running() ([]string, error) {
