@@ -3,9 +3,6 @@ package image_test
 import (
 	"archive/tar"
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"io"
@@ -104,41 +101,6 @@ func TestArchive(t *testing.T) {
 	if len(files) != 8 {
 		t.Errorf("%d files", len(files))
 	}
-}
-
-// TestSignature: a signature is of one image and by one key.
-func TestSignature(t *testing.T) {
-	t.Parallel()
-	key, other := newKey(t), newKey(t)
-	digest, err := makeAll(t, input())[0].Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	signature, tag, err := image.Sign(key, "docker.io/headgate/headgate", digest)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if tag != "sha256-"+digest.Hex+".sig" {
-		t.Errorf("the tag is %s", tag)
-	}
-	if err := image.Verify(&key.PublicKey, signature, digest); err != nil {
-		t.Error(err)
-	}
-	if err := image.Verify(&other.PublicKey, signature, digest); err == nil {
-		t.Error("another key verifies it")
-	}
-	if err := image.Verify(&key.PublicKey, signature, v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("0", 64)}); err == nil {
-		t.Error("it verifies another image")
-	}
-}
-
-func newKey(t *testing.T) *ecdsa.PrivateKey {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
 }
 
 // TestSBOM: it names the packages of the image and the modules of the program, each once.

@@ -2,13 +2,11 @@ package image
 
 import (
 	"crypto"
-	"crypto/ecdsa"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -57,44 +55,4 @@ func Sign(key crypto.Signer, repository string, digest v1.Hash) (signature v1.Im
 		Annotations: map[string]string{signatureAnnotation: base64.StdEncoding.EncodeToString(signed)},
 	})
 	return signature, digest.Algorithm + "-" + digest.Hex + ".sig", err
-}
-
-// Verify checks that a signature is of an image, by a key.
-func Verify(key *ecdsa.PublicKey, signature v1.Image, digest v1.Hash) error {
-	manifest, err := signature.Manifest()
-	if err != nil {
-		return err
-	}
-	layers, err := signature.Layers()
-	if err != nil {
-		return err
-	}
-	if len(layers) != 1 || len(manifest.Layers) != 1 {
-		return fmt.Errorf("a signature has one layer, not %d", len(layers))
-	}
-	content, err := layers[0].Uncompressed()
-	if err != nil {
-		return err
-	}
-	defer content.Close()
-	payload, err := io.ReadAll(content)
-	if err != nil {
-		return err
-	}
-	var said statement
-	if err := json.Unmarshal(payload, &said); err != nil {
-		return fmt.Errorf("decode what was signed: %w", err)
-	}
-	sum := sha256.Sum256(payload)
-	signed, err := base64.StdEncoding.DecodeString(manifest.Layers[0].Annotations[signatureAnnotation])
-	if err != nil {
-		return fmt.Errorf("decode the signature: %w", err)
-	}
-	if !ecdsa.VerifyASN1(key, sum[:], signed) {
-		return fmt.Errorf("the signature is not by this key")
-	}
-	if got := said.Critical.Image["docker-manifest-digest"]; got != digest.String() {
-		return fmt.Errorf("the signature is of %s, not of %s", got, digest)
-	}
-	return nil
 }
