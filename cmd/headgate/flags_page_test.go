@@ -13,8 +13,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-const pageHead = "<!-- Written by `go test ./cmd/headgate -update` from what the program declares. -->\n\n" + `# Flags
-
+const pageHead = "# Flags\n\n<!-- Written by `go test ./cmd/headgate -update` from what the program declares. -->\n" + `
 The flags of the controller: those of ingress-nginx, with their types and defaults, and some of Headgate's own. Values are given as
 ` + "`--flag=value` or `--flag value`" + `, true as ` + "`--flag`" + ` alone. At start, all values are checked: an invalid one, an unknown flag and
 flags that exclude each other are errors. The other commands, such as ` + "`headgate lint`" + `, list their flags with ` + "`--help`" + `.

@@ -6,9 +6,9 @@ import (
 	"github.com/headgate/headgate/internal/manual"
 )
 
-const cliHead = `<!-- Written by ` + "`go test ./cmd/headgate -update`" + ` from the commands of headgate. -->
+const cliHead = `# Commands
 
-# Commands
+<!-- Written by ` + "`go test ./cmd/headgate -update`" + ` from the commands of headgate. -->
 
 ` + "`headgate`" + ` without a command is the controller. ` + "`headgate COMMAND --help`" + ` shows the help of a command. Errors are written to
 standard error. The exit status is 0 after success and 1 otherwise; what differs is said at the command.

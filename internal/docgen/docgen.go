@@ -23,10 +23,9 @@ type Refusal struct {
 // control that no feature implements yet. They count as missing.
 const Unsupported = "unsupported"
 
-const generated = "<!-- Written by `go test ./internal/docgen -update` from what the features declare. -->\n\n"
+const generated = "\n<!-- Written by `go test ./internal/docgen -update` from what the features declare. -->\n"
 
-const annotationsHead = `# Annotations
-
+const annotationsHead = `
 Annotations are listed without their prefix, which is ` + "`nginx.ingress.kubernetes.io/`" + ` unless ` + "`--annotations-prefix`" + ` sets
 another one. As in ingress-nginx, white space around a value is ignored, but white space around true or false makes the value
 invalid. ` + "`ssl-prefer-server-ciphers`" + ` accepts this white space too.
@@ -44,7 +43,7 @@ An annotation with the prefix that is not on this page has no effect, and a find
 // Annotations is docs/annotations.md.
 func Annotations(features []feature.Feature, refused []Refusal, missing []string) string {
 	var b strings.Builder
-	b.WriteString(generated + annotationsHead)
+	b.WriteString("# Annotations\n" + generated + annotationsHead)
 	keys := keysOf(features)
 	denied := map[string]bool{}
 	for _, s := range append(sections(features), tenancy()) {
@@ -78,8 +77,7 @@ func Annotations(features []feature.Feature, refused []Refusal, missing []string
 	return b.String()
 }
 
-const keysHead = `# ConfigMap keys
-
+const keysHead = `
 This page lists the keys of the ConfigMap that ` + "`--configmap`" + ` names. Headgate applies its changes without a restart. **Default** is the value
 without the key; a dash means that there is none. The default also replaces an invalid value, except for keys that control
 access, such as ` + "`global-auth-url`" + `: the paths that they apply to answer 503. There is a finding in both cases. **Annotation** is the
@@ -91,7 +89,7 @@ A key that is not on this page has no effect, and a finding reports it.
 // Keys is docs/configmap.md.
 func Keys(features []feature.Feature, refused []Refusal, missing []string) string {
 	var b strings.Builder
-	b.WriteString(generated + keysHead)
+	b.WriteString("# ConfigMap keys\n" + generated + keysHead)
 	annotations := annotationsOf(features)
 	denied := map[string]bool{}
 	for _, s := range append(sections(features), tenancy()) {

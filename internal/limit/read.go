@@ -203,9 +203,9 @@ func Page(top string) (string, error) {
 	return b.String(), errors.Join(errs...)
 }
 
-const head = `<!-- Written by ` + "`go test ./internal/limit -update`" + ` from internal/limit/groups.go. -->
+const head = `# Limits
 
-# Limits
+<!-- Written by ` + "`go test ./internal/limit -update`" + ` from internal/limit/groups.go. -->
 
 Limits of what tenants and clients can take of Headgate, with the numbers that the code has. **Key** is the ConfigMap key that sets
 the number; the number here is its default then. **Finding** refers to the findings in [security.md](security.md#findings).
