@@ -14,7 +14,7 @@ HEALTHZ_PORT ?= 10254
 FUZZTIME     ?= 30s
 
 .DEFAULT_GOAL := help
-.PHONY: help build plugin demo test lint fmt bench dev-cluster fuzz image image-lock clean
+.PHONY: help build plugin demo test lint fmt bench dev-cluster fuzz site image image-lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,10 @@ dev-cluster: ## run Kubernetes with Headgate in it, until Ctrl-C (as root)
 
 fuzz: ## run every fuzz test for FUZZTIME
 	@scripts/fuzz $(FUZZTIME)
+
+site: ## build the documentation as a site into bin/site, and check all links
+	@scripts/install-deps site
+	@go run ./scripts/site
 
 image: ## build the container images for amd64 and arm64 as bin/image/headgate.tar (IMAGE_KEY: a private key that signs them)
 	@for arch in amd64 arm64; do \
