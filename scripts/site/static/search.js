@@ -18,14 +18,14 @@
     return loading;
   }
 
-  // A section is found if it has all words. Words in its title count most.
+  // A section is found if it has all words. Words in its title count most, then short sections.
   function score(section, words) {
     const title = section.title.toLowerCase();
     const page = section.page.toLowerCase();
     const text = section.text.toLowerCase();
     let sum = 0;
     for (const word of words) {
-      const points = (title.includes(word) ? 10 : 0) + (page.includes(word) ? 3 : 0) + Math.min(text.split(word).length - 1, 3);
+      const points = (title.includes(word) ? 10 : 0) + (page.includes(word) ? 3 : 0) + (text.includes(word) ? 1 : 0);
       if (points === 0) {
         return 0;
       }
@@ -54,7 +54,7 @@
     const found = words.length === 0 ? [] : searchIndex
       .map((section) => ({ section, points: score(section, words) }))
       .filter((hit) => hit.points > 0)
-      .sort((a, b) => b.points - a.points)
+      .sort((a, b) => b.points - a.points || a.section.text.length - b.section.text.length)
       .slice(0, 30)
       .map((hit) => item(hit.section, words));
     if (words.length > 0 && found.length === 0) {
