@@ -31,6 +31,9 @@ type View interface {
 	certificate.View
 	setting.View
 	servername.View
+	// ConfigMapName is the name of the ConfigMap with Headgate's options, empty if no
+	// flag gives one.
+	ConfigMapName() types.NamespacedName
 	// Canaries are the Ingresses that name the host and are canaries.
 	Canaries(host string) []*networkingv1.Ingress
 	// Service is nil if there is none of that name.

@@ -3,6 +3,8 @@ package build
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/headgate/headgate/internal/build/setting"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
@@ -10,7 +12,7 @@ import (
 )
 
 // Globals builds what holds for every request. Only here are the ConfigMap's
-// bad and unknown keys found, and those that can't be followed.
+// bad and unknown keys found, those that can't be followed, and that there is none.
 func (b *Builder) Globals(v View) (model.Globals, []finding.Finding) {
 	settings := b.settings.Options(v)
 	values := settings.Config.Values()
@@ -30,10 +32,20 @@ func (b *Builder) Globals(v View) (model.Globals, []finding.Finding) {
 	g.Default, g.Files = plain.Profile, plain.Files
 
 	var fs []finding.Finding
-	if object := v.ConfigMap(); object != nil {
+	if object, name := v.ConfigMap(), v.ConfigMapName(); object == nil && name.Name != "" {
+		fs = []finding.Finding{missingConfigMap(name, "configmap", "all options have their defaults")}
+	} else if object != nil {
 		fs = setting.Findings("configmap/"+object.Namespace+"/"+object.Name, slices.Concat(settings.Problems, out.Problems))
 	}
 	return g, finding.Sort(fs)
+}
+
+// missingConfigMap is the finding that there is no ConfigMap of the name in a flag.
+func missingConfigMap(name types.NamespacedName, flag, effect string) finding.Finding {
+	return finding.Finding{
+		Object: "configmap/" + name.String(), Field: "metadata.name", Code: finding.MissingObject,
+		Message: "the ConfigMap does not exist, but --" + flag + " names it", Effect: effect,
+	}
 }
 
 // applyFeatures lets the features write into a route.

@@ -22,7 +22,7 @@ func (b *Builder) Stream(name string, v View) (s model.Stream, found bool, fs []
 	protocol, portText, _ := strings.Cut(name, "/")
 	object, at := v.Streams(protocol)
 	if object == nil {
-		return missingStreams(portText, at)
+		return missingStreams(protocol, portText, at)
 	}
 	text, ok := object.Data[portText]
 	if !ok {
@@ -36,14 +36,11 @@ func (b *Builder) Stream(name string, v View) (s model.Stream, found bool, fs []
 
 // missingStreams reports a ConfigMap that a flag names and that does not exist, once: its
 // unit has no port.
-func missingStreams(port string, at types.NamespacedName) (s model.Stream, found bool, fs []finding.Finding) {
+func missingStreams(protocol, port string, at types.NamespacedName) (s model.Stream, found bool, fs []finding.Finding) {
 	if at.Name == "" || port != "" {
 		return s, false, nil
 	}
-	return s, false, []finding.Finding{{
-		Object: "configmap/" + at.String(), Field: "metadata.name", Code: finding.MissingObject,
-		Message: "the ConfigMap does not exist, but a flag names it", Effect: "no ports are opened for it",
-	}}
+	return s, false, []finding.Finding{missingConfigMap(at, protocol+"-services-configmap", "no ports are opened for it")}
 }
 
 type streamMaker struct {

@@ -100,6 +100,10 @@ func (s *Store) DefaultCertificate() types.NamespacedName { return s.settings.De
 // ConfigMap is the one with Headgate's options, nil if there is none.
 func (s *Store) ConfigMap() *corev1.ConfigMap { return s.configMaps[s.settings.ConfigMap] }
 
+// ConfigMapName is the name of the ConfigMap with Headgate's options, empty if there is to
+// be none.
+func (s *Store) ConfigMapName() types.NamespacedName { return s.settings.ConfigMap }
+
 // Addresses are those of a DNS name, nil until they were delivered.
 func (s *Store) Addresses(name string) *source.Addresses { return s.addresses[name] }
 

@@ -61,7 +61,7 @@ spec:
 // exist.
 func checkFindings(t *testing.T, binary string) {
 	t.Parallel()
-	backend := served("one", headgatetest.StartEcho(t, "one"))
+	backend := served("one", headgatetest.StartEcho(t, "one")) + headgatetest.Config()
 	p := startProgram(t, binary, backend+oddIngress)
 	p.write("manifests/old.yaml", oldIngress, 0o644)
 	p.open(true)
