@@ -29,6 +29,9 @@ func (b *Builder) Backend(key string, v View) (be model.Backend, found bool, fs 
 		return model.Backend{}, false, nil
 	}
 	t := &backendMaker{view: v, name: name, backend: model.Backend{Key: key}}
+	if key == defaultKey(v) {
+		t.because, t.otherwise = "--default-backend-service names it", "requests that match no rule are answered 404"
+	}
 	if name.Namespace == model.NoNamespace {
 		if b.needed(key, v) {
 			t.object, t.field = b.callerOf(key, v)
@@ -41,7 +44,7 @@ func (b *Builder) Backend(key string, v View) (be model.Backend, found bool, fs 
 	switch service := v.Service(name); {
 	case denied: // and a finding says why
 	case service == nil:
-		t.unreachable("metadata.name", finding.MissingObject, "the Service does not exist, but an Ingress refers to it")
+		t.unreachable("metadata.name", finding.MissingObject, "the Service does not exist, but "+t.referrer())
 	case service.Spec.Type == corev1.ServiceTypeExternalName:
 		t.external(service, portText)
 	default:
@@ -58,8 +61,9 @@ type backendMaker struct {
 	findings []finding.Finding
 	// object and field name who calls a backend that is not a Service's.
 	object, field string
-	// otherwise is the effect of a backend that can't be reached, if it is another one.
-	otherwise string
+	// because is what refers to the backend, if it is not an Ingress, and otherwise the effect
+	// of a backend that can't be reached, if it is another one.
+	because, otherwise string
 }
 
 func (t *backendMaker) report(field string, code finding.Code, message, effect string) {
@@ -82,14 +86,20 @@ func (t *backendMaker) effect() string {
 	return "requests to backend " + strings.TrimSuffix(t.backend.Key, "/") + " are answered 503"
 }
 
-func noPort(text string) string {
-	return "the Service has no TCP port " + strconv.Quote(text) + ", but an Ingress refers to it"
+func (t *backendMaker) referrer() string { return cmp.Or(t.because, "an Ingress refers to it") }
+
+func (t *backendMaker) noPort(text string) {
+	message := "the Service has no TCP port"
+	if text != model.FirstPort {
+		message += " " + strconv.Quote(text)
+	}
+	t.unreachable("spec.ports", finding.MissingObject, message+", but "+t.referrer())
 }
 
 func (t *backendMaker) internal(service *corev1.Service, portText string) {
 	port := endpoint.FindPort(service, portText)
 	if port == nil {
-		t.unreachable("spec.ports", finding.MissingObject, noPort(portText))
+		t.noPort(portText)
 		return
 	}
 	if t.backend.ServiceAddress {
@@ -154,7 +164,7 @@ func (t *backendMaker) external(service *corev1.Service, portText string) {
 	}
 	port, ok := endpoint.ExternalPort(service, portText)
 	if !ok {
-		t.unreachable("spec.ports", finding.MissingObject, noPort(portText))
+		t.noPort(portText)
 		return
 	}
 	t.resolved("spec.externalName", name, port)
