@@ -37,6 +37,11 @@ func secondSignal() (context.Context, context.CancelFunc) {
 	}
 }
 
+// outliveReaders has writes to standard output and error fail when their reader has gone.
+// By default, such a write ends a program. The signal is not ignored, since NGINX would
+// inherit that.
+func outliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
+
 // stopNGINX lets NGINX finish its connections. NGINX itself closes those left after
 // limit. When forceStop ends, the others are cut, and stopNGINX returns an error.
 func stopNGINX(forceStop context.Context, process *nginx.Process, limit time.Duration, log *slog.Logger) error {

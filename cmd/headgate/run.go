@@ -32,6 +32,7 @@ import (
 
 // run serves until ctx ends, then shuts down.
 func run(ctx context.Context, o options, log *slog.Logger) error {
+	outliveReaders()
 	if err := nginx.CloseMemory(); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/porttest"
 )
@@ -112,6 +113,44 @@ func checkLogsAreNotRead(t *testing.T, binary string) {
 	if dropped < 100 {
 		t.Errorf("the metric says that %v lines were dropped", dropped)
 	}
+	p.end()
+	if !p.cmd.ProcessState.Success() {
+		t.Errorf("it left with %s", p.cmd.ProcessState)
+	}
+}
+
+// When the reader of the outputs ends, the program goes on without a log, and so do the NGINX
+// of a reload and one that is started again.
+func checkLogReaderEnds(t *testing.T, binary string) {
+	t.Parallel()
+	r, outputs, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	p := startProgramWith(t, binary, outputs, outputs, served("one", headgatetest.StartEcho(t, "one"))+headgatetest.Config())
+	outputs.Close()
+	p.open(true)
+	p.wantHealth("with NGINX", 200, "ok")
+	r.Close()
+	p.write("manifests/bad.yaml", "a: b: c\n", 0o644)
+	headgatetest.Eventually(t, "a finding about the broken file, which is logged", func() bool {
+		found := p.findings()
+		return len(found) == 1 && found[0].Code == finding.BadManifest
+	})
+	serves := func(host string) {
+		headgatetest.Eventually(t, host+" is served", func() bool {
+			l := &line{port: p.http}
+			defer l.close()
+			return l.post(host) == nil
+		})
+	}
+	p.write("manifests/more.yaml", headgatetest.Ingress("more", "more.test", "/", "one", "proxy-buffering: on"), 0o644)
+	serves("more.test")
+	master := p.master()
+	kill(t, -master, syscall.SIGKILL)
+	headgatetest.Eventually(t, "there is another NGINX", func() bool { return p.healthy() && p.master() != master })
+	serves("more.test")
 	p.end()
 	if !p.cmd.ProcessState.Success() {
 		t.Errorf("it left with %s", p.cmd.ProcessState)
