@@ -41,7 +41,7 @@ func newCertgenCommand() *cobra.Command {
 		Long: "Two Jobs run this program: one creates a Secret with a certificate, the other writes its CA into the objects\n" +
 			"that make API servers call the webhook. With --webhook-self-signed, Headgate itself does both, and needs no Jobs.\n" +
 			"The exit status is 1 if a command fails.",
-		Args:          cobra.NoArgs,
+		Args:          onlyCommands,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },

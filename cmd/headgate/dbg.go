@@ -67,15 +67,19 @@ func (o *debugOptions) findings() *cobra.Command {
 // group is a command that only has commands.
 func group(name, short, long string) *cobra.Command {
 	return &cobra.Command{
-		Use: name, Short: short, Long: long, Args: cobra.NoArgs,
+		Use: name, Short: short, Long: long, Args: onlyCommands,
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
 }
 
 // command is a command that shows something of the running controller.
 func (o *debugOptions) command(use, short string, args int, show func(running, context.Context, *bytes.Buffer, string) error) *cobra.Command {
+	takes := cobra.ExactArgs(args)
+	if args == 0 {
+		takes = onlyCommands
+	}
 	return &cobra.Command{
-		Use: use, Short: short, Args: cobra.ExactArgs(args),
+		Use: use, Short: short, Args: takes,
 		RunE: func(command *cobra.Command, args []string) error {
 			dir, err := o.directory()
 			if err != nil {

@@ -51,7 +51,7 @@ func newCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:           "headgate",
 		Short:         "An Ingress controller that runs NGINX and applies most changes without a reload",
-		Args:          cobra.NoArgs,
+		Args:          onlyCommands,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE:          func(command *cobra.Command, _ []string) error { return o.start(command) },

@@ -15,6 +15,12 @@ import (
 // is allowed, and unknown ones with the flag that may be meant.
 func explainFlagErrors(command *cobra.Command) {
 	command.SetFlagErrorFunc(func(command *cobra.Command, err error) error {
+		if command.HasSubCommands() {
+			// The flag may be one of a command whose name is misspelt.
+			if err := onlyCommands(command, command.Flags().Args()); err != nil {
+				return err
+			}
+		}
 		return explainFlagError(command.Flags(), err)
 	})
 }
