@@ -12,14 +12,28 @@ func (t *Table) SetHost(name string, h *model.Host) {
 	defer t.mu.Unlock()
 	delete(t.hosts, name)
 	if h != nil {
-		routes := make(map[route]struct{}, len(h.Routes))
+		routes := make(map[route][]string, len(h.Routes))
 		for i := range h.Routes {
-			routes[routeOf(&h.Routes[i])] = struct{}{}
+			labels := routeOf(&h.Routes[i])
+			// Routes of different kinds may have the same labels.
+			routes[labels] = appendCanaries(routes[labels], &h.Routes[i])
 		}
 		t.hosts[name] = routes
 	}
 	t.prune(name)
 	t.note()
+}
+
+// appendCanaries appends the labels of a route's canaries, as canary.lua makes them.
+func appendCanaries(list []string, r *model.Route) []string {
+	for _, p := range r.Policies {
+		if canaries, ok := p.Value.([]model.Canary); ok {
+			for _, c := range canaries {
+				list = append(list, strings.ReplaceAll(c.Backend, "/", "-"))
+			}
+		}
+	}
+	return list
 }
 
 // SetName sets the host of a name, none for "".

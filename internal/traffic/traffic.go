@@ -54,8 +54,9 @@ type Table struct {
 	cells    int
 
 	mu sync.Mutex
-	// hosts are the routes of each host, and names the hosts of names.
-	hosts map[string]map[route]struct{}
+	// hosts are the routes of each host, with the labels of their canaries, and names the
+	// hosts of names.
+	hosts map[string]map[route][]string
 	names map[string]string
 	// series are all, units has them by the host's unit, and used their number by namespace.
 	series map[labels]*series
@@ -89,7 +90,7 @@ type series struct {
 func New(s Settings) *Table {
 	t := &Table{
 		settings: s,
-		hosts:    map[string]map[route]struct{}{}, names: map[string]string{},
+		hosts:    map[string]map[route][]string{}, names: map[string]string{},
 		series: map[labels]*series{}, units: map[string]map[labels]struct{}{}, used: map[string]int{},
 		full: map[string]bool{}, seen: map[string]bool{},
 	}
@@ -154,12 +155,13 @@ func (t *Table) Add(reports map[string][]byte) {
 	t.note()
 }
 
-// isServed reports whether a group's labels are those of a route that there is.
+// isServed reports whether a group's labels are those of a route that there is, and of one
+// of its canaries if they name one.
 func (t *Table) isServed(g group) bool {
 	if g.Unit == "" {
 		return true
 	}
-	if _, found := t.hosts[g.Unit][g.route()]; !found {
+	if canaries, found := t.hosts[g.Unit][g.route()]; !found || g.Canary != "" && !slices.Contains(canaries, g.Canary) {
 		return false
 	}
 	return !t.settings.PerHost || t.settings.AnyHost || g.Host == g.Unit || t.names[g.Host] == g.Unit
@@ -193,7 +195,7 @@ func (t *Table) seriesOf(c counted) *series {
 // prune removes the series of a unit that are no longer served.
 func (t *Table) prune(unit string) {
 	for l := range t.units[unit] {
-		g := group{Unit: unit, Host: l.host, Namespace: l.namespace, Ingress: l.ingress, Service: l.service, Path: l.path}
+		g := group{Unit: unit, Host: l.host, Namespace: l.namespace, Ingress: l.ingress, Service: l.service, Path: l.path, Canary: l.canary}
 		if t.isServed(g) {
 			continue
 		}

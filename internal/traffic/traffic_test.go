@@ -127,6 +127,35 @@ func TestServed(t *testing.T) {
 	wantSeries(t, table, 0, 2)
 }
 
+// TestServedCanary: the series of a canary goes with the canary, that of its route stays.
+func TestServedCanary(t *testing.T) {
+	table := traffic.New(settings())
+	with := func(services ...string) *model.Host {
+		h := host("/")
+		var canaries []model.Canary
+		for _, service := range services {
+			canaries = append(canaries, model.Canary{Backend: model.BackendKey("shop", service, "80")})
+		}
+		h.Routes[0].Policies = []model.Policy{{Feature: "other", Value: 1}, {Feature: "canary", Value: canaries}}
+		return h
+	}
+	list := []one{{labelsOf("/"), 200, 2, map[int]float64{0: 1}, nil}}
+	for _, service := range []string{"two", "three"} {
+		labels := labelsOf("/")
+		labels["canary"] = "shop-" + service + "-80"
+		list = append(list, one{labels, 200, 2, map[int]float64{0: 1}, nil})
+	}
+	table.SetHost("a.test", with("two", "three"))
+	table.Add(map[string][]byte{"r1": report(0, list...)})
+	wantSeries(t, table, 3, 0)
+	table.SetHost("a.test", with("three"))
+	wantSeries(t, table, 2, 0)
+	table.SetHost("a.test", host("/"))
+	wantSeries(t, table, 1, 0)
+	table.Add(map[string][]byte{"r2": report(0, list...)})
+	wantSeries(t, table, 1, 2)
+}
+
 // wantSeries compares the number of series, and of requests without one.
 func wantSeries(t *testing.T, table *traffic.Table, series int, replaced float64) {
 	t.Helper()

@@ -133,8 +133,9 @@ func TestRequestsAreCounted(t *testing.T) {
 	g.Delete(headgatetest.Ingress("tea", "a.test", "/tea", "tea"))
 	g.Apply(headgatetest.Ingress("wild", "*.wild.test", "/", "one"))
 	g.Apply(headgatetest.Ingress("moved", "moved.test", "/elsewhere", "one"))
-	after := samples(t, g, requestsFamily, "host", "path")
-	for _, gone := range []string{"host=a.test path=/tea", "host=alias.test path=/", "host=moved.test path=/"} {
+	g.Delete(headgatetest.Ingress("share", "canary.test", "/", "two"))
+	after := samples(t, g, requestsFamily, "host", "path", "canary")
+	for _, gone := range []string{"host=a.test path=/tea", "host=alias.test path=/", "host=moved.test path=/", "host=canary.test path=/ canary=default-two-80"} {
 		if _, found := after[gone]; found {
 			t.Errorf("there is still a series with %s", gone)
 		}
