@@ -27,6 +27,7 @@ import (
 	"github.com/headgate/headgate/internal/pcre"
 	"github.com/headgate/headgate/internal/plan"
 	"github.com/headgate/headgate/internal/tracker"
+	"github.com/headgate/headgate/internal/traffic"
 	"github.com/headgate/headgate/lua"
 )
 
@@ -69,6 +70,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	tcpAndUDP := newStreams(findings, log)
 	tcpAndUDP.tls = o.newPassthrough(tcpAndUDP, process, dir.HandedSocket(), env)
 	m.Registry.MustRegister(tcpAndUDP, tcpAndUDP.dropped())
+	table := o.traffic(m, findings, log)
 	c := controller.New(controller.Settings{
 		Store:            from.objects,
 		Features:         all.Features(),
@@ -85,14 +87,14 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		Selected:         r.selected,
 		Notices:          from.notices,
 		Streams:          tcpAndUDP,
-		Traffic:          o.traffic(m, findings, log),
+		Traffic:          table,
 		Passthrough:      tcpAndUDP.tls.controlled(),
 	})
 	m.Registry.MustRegister(
 		gauge("headgate_synced", "1 if all changes that were received are applied, 0 while that is going on. Hosts that wait for a reload which is held back (headgate_waiting_hosts), or because they take long to build (headgate_hosts_to_build), count as applied.", c.Applied),
 		gauge("headgate_leader", "1 if this replica is the leader, 0 if not.", r.leads),
 	)
-	ports, closePorts, err := o.listen(c, m.Registry, log)
+	ports, closePorts, err := o.listen(c, m.Registry, table, log)
 	if err != nil {
 		return err
 	}
@@ -116,8 +118,12 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 
 // listen opens the ports of the health check and of profiles. They are served when NGINX
 // is started, and closed by the function.
-func (o options) listen(c *controller.Controller, registry *prometheus.Registry, log *slog.Logger) (ports []listener, closeAll func(), err error) {
-	server, err := health.Listen(net.JoinHostPort(o.healthzHost, strconv.Itoa(int(o.healthzPort))), o.healthCheckPath, seconds(o.healthCheckTimeout), c.Check, registry, log)
+func (o options) listen(c *controller.Controller, registry *prometheus.Registry, table *traffic.Table, log *slog.Logger) (ports []listener, closeAll func(), err error) {
+	var requests health.Requests
+	if table != nil {
+		requests = table
+	}
+	server, err := health.Listen(net.JoinHostPort(o.healthzHost, strconv.Itoa(int(o.healthzPort))), o.healthCheckPath, seconds(o.healthCheckTimeout), c.Check, registry, requests, log)
 	if err != nil {
 		return nil, nil, err
 	}

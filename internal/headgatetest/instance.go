@@ -60,6 +60,7 @@ type Instance struct {
 	DefaultProfile string
 
 	controller *controller.Controller
+	table      *traffic.Table
 	deliveries chan delivery
 }
 

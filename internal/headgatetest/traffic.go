@@ -1,6 +1,9 @@
 package headgatetest
 
 import (
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
 	"github.com/headgate/headgate/internal/tracker"
 	"github.com/headgate/headgate/internal/traffic"
 )
@@ -19,7 +22,16 @@ func (g *Instance) traffic(o Options, findings *tracker.Tracker) *traffic.Table 
 	}
 	settings := *o.Traffic
 	settings.Enter = findings.Update
-	table := traffic.New(settings)
-	g.Metrics.Registry.MustRegister(table)
-	return table
+	g.table = traffic.New(settings)
+	g.Metrics.Registry.MustRegister(g.table)
+	return g.table
+}
+
+// Gather returns all metrics, with those of requests.
+func (g *Instance) Gather() ([]*dto.MetricFamily, error) {
+	gatherers := prometheus.Gatherers{g.Metrics.Registry}
+	if g.table != nil {
+		gatherers = append(gatherers, g.table)
+	}
+	return gatherers.Gather()
 }

@@ -21,8 +21,9 @@ type Server struct {
 }
 
 // Listen opens the port. check returns why Headgate is not healthy, or nil if it
-// is; path is the path of the health check, and timeout limits one.
-func Listen(address, path string, timeout time.Duration, check func(context.Context) error, registry *prometheus.Registry, log *slog.Logger) (*Server, error) {
+// is; path is the path of the health check, and timeout limits one. requests is nil if
+// requests are not counted.
+func Listen(address, path string, timeout time.Duration, check func(context.Context) error, registry *prometheus.Registry, requests Requests, log *slog.Logger) (*Server, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("listen on the health port: %w", err)
@@ -37,7 +38,7 @@ func Listen(address, path string, timeout time.Duration, check func(context.Cont
 		}
 		fmt.Fprintln(w, "ok")
 	})
-	mux.Handle("GET /metrics", promhttp.InstrumentMetricHandler(registry, promhttp.HandlerFor(registry, promhttp.HandlerOpts{})))
+	mux.Handle("GET /metrics", promhttp.InstrumentMetricHandler(registry, metricsHandler(registry, requests)))
 	return &Server{listener: listener, server: &http.Server{
 		Handler:           mux,
 		ReadHeaderTimeout: 10 * time.Second,

@@ -23,7 +23,7 @@ func TestTimeout(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	server, err := health.Listen(address, "/healthz", time.Millisecond, hangs, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	server, err := health.Listen(address, "/healthz", time.Millisecond, hangs, prometheus.NewRegistry(), nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

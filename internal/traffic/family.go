@@ -4,8 +4,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 // Prefix is that of the names of all families.
@@ -29,8 +27,7 @@ const DefaultBudget = 10000
 
 // A family is one metric with all its series.
 type family struct {
-	name string
-	desc *prometheus.Desc
+	name, help string
 	// offset is the place of its counts, and bounds its buckets; nil for a counter.
 	offset int
 	bounds []float64
@@ -44,13 +41,8 @@ type family struct {
 // requests, and for each histogram the sum, the buckets, and one for larger values. Their order
 // is that of lua/headgate/traffic.lua.
 func (s Settings) families() (list []family, cells int) {
-	names := []string{"controller_namespace", "controller_class", "controller_pod", "status", "method", "path", "namespace", "ingress", "service", "canary"}
-	if s.PerHost {
-		names = append(names, "host")
-	}
 	add := func(f family, help string) {
-		f.name = Prefix + f.name
-		f.desc = prometheus.NewDesc(f.name, help, names, nil)
+		f.name, f.help = Prefix+f.name, help
 		f.offset = cells
 		cells++
 		if f.bounds != nil {

@@ -101,7 +101,7 @@ nginx_ingress_controller_request_duration_seconds_count{LABELS} 4
 # TYPE nginx_ingress_controller_requests counter
 nginx_ingress_controller_requests{LABELS} 4
 `, "LABELS", labels)
-	if err := testutil.CollectAndCompare(table, strings.NewReader(want)); err != nil {
+	if err := testutil.GatherAndCompare(all(table), strings.NewReader(want)); err != nil {
 		t.Error(err)
 	}
 }
@@ -159,7 +159,7 @@ func TestServedCanary(t *testing.T) {
 // wantSeries compares the number of series, and of requests without one.
 func wantSeries(t *testing.T, table *traffic.Table, series int, replaced float64) {
 	t.Helper()
-	if n := testutil.CollectAndCount(table, "nginx_ingress_controller_requests"); n != series {
+	if n := len(gather(t, table, "nginx_ingress_controller_requests")); n != series {
 		t.Errorf("%d series, want %d", n, series)
 	}
 	for _, m := range gather(t, table, "headgate_uncounted_requests_total") {
@@ -169,11 +169,16 @@ func wantSeries(t *testing.T, table *traffic.Table, series int, replaced float64
 	}
 }
 
-func gather(t *testing.T, table *traffic.Table, family string) []*dto.Metric {
-	t.Helper()
+// all has the series, and what a registry has of the table.
+func all(table *traffic.Table) prometheus.Gatherer {
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(table)
-	families, err := registry.Gather()
+	return prometheus.Gatherers{registry, table}
+}
+
+func gather(t *testing.T, table *traffic.Table, family string) []*dto.Metric {
+	t.Helper()
+	families, err := all(table).Gather()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -117,7 +117,7 @@ func TestNativeHistograms(t *testing.T) {
 	}
 	g.Get("unknown.test", "/").WantStatus(t, 404)
 	wantSamples(t, g, requestsFamily, []string{"host", "ingress", "status"}, map[string]int{"ingress=web status=2xx": 20, "status=4xx": 1})
-	families, err := g.Metrics.Registry.Gather()
+	families, err := g.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}

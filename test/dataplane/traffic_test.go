@@ -15,7 +15,7 @@ import (
 // that are asked for; of histograms the numbers of values.
 func samples(t testing.TB, g *headgatetest.Instance, family string, names ...string) map[string]int {
 	t.Helper()
-	families, err := g.Metrics.Registry.Gather()
+	families, err := g.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}

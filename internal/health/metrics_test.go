@@ -1,0 +1,95 @@
+package health
+
+import (
+	"compress/gzip"
+	"io"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"google.golang.org/protobuf/proto"
+)
+
+// someRequests are families of counters with two series, in parts of one.
+type someRequests struct{ families []*dto.MetricFamily }
+
+func (s someRequests) Gather() ([]*dto.MetricFamily, error) { return slices.Clone(s.families), nil }
+
+func (s someRequests) Stream(take func(*dto.MetricFamily, bool) error) error {
+	for _, f := range s.families {
+		for i, m := range f.Metric {
+			part := &dto.MetricFamily{Name: f.Name, Help: f.Help, Type: f.Type, Metric: []*dto.Metric{m}}
+			if err := take(part, i > 0); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// TestMetrics: parts make families with one head each, in text with and without compression,
+// and the other format has them as a whole.
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(prometheus.NewCounter(prometheus.CounterOpts{Name: "b_total", Help: "Own."}))
+	var requests someRequests
+	for _, name := range []string{"a_requests", "c_requests"} {
+		family := &dto.MetricFamily{Name: proto.String(name), Help: proto.String("Two\nlines."), Type: dto.MetricType_COUNTER.Enum()}
+		for _, path := range []string{"/", "#\n# x"} {
+			family.Metric = append(family.Metric, &dto.Metric{
+				Label: []*dto.LabelPair{{Name: proto.String("path"), Value: proto.String(path)}}, Counter: &dto.Counter{Value: proto.Float64(7)},
+			})
+		}
+		requests.families = append(requests.families, family)
+	}
+	const own = "# HELP b_total Own.\n# TYPE b_total counter\nb_total 0\n"
+	of := func(name string) string {
+		return strings.ReplaceAll("# HELP N Two\\nlines.\n# TYPE N counter\nN{path=\"/\"} 7\nN{path=\"#\\n# x\"} 7\n", "N", name)
+	}
+	want := own + of("a_requests") + of("c_requests")
+	for _, encoding := range []string{"", "gzip, deflate"} {
+		response := scrape(registry, requests, "", encoding)
+		body := io.Reader(response.Body)
+		if (response.Header().Get("Content-Encoding") == "gzip") != (encoding != "") {
+			t.Errorf("%q: the header is %v", encoding, response.Header())
+		} else if encoding != "" {
+			var err error
+			if body, err = gzip.NewReader(response.Body); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if text, err := io.ReadAll(body); err != nil || string(text) != want {
+			t.Errorf("%q: %v\n%s\nwant:\n%s", encoding, err, text, want)
+		}
+		if got := response.Header().Get("Content-Type"); !strings.HasPrefix(got, "text/plain; version=0.0.4") {
+			t.Errorf("Content-Type %s", got)
+		}
+	}
+	response := scrape(registry, requests, "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited", "")
+	decoder := expfmt.NewDecoder(response.Body, expfmt.ResponseFormat(response.Header()))
+	var got []string
+	for {
+		var family dto.MetricFamily
+		if err := decoder.Decode(&family); err != nil {
+			break
+		}
+		got = append(got, family.GetName())
+	}
+	if !slices.Equal(got, []string{"a_requests", "b_total", "c_requests"}) {
+		t.Errorf("the families are %q", got)
+	}
+}
+
+func scrape(registry *prometheus.Registry, requests Requests, accept, encoding string) *httptest.ResponseRecorder {
+	request := httptest.NewRequest("GET", "/metrics", nil)
+	request.Header.Set("Accept", accept)
+	request.Header.Set("Accept-Encoding", encoding)
+	recorder := httptest.NewRecorder()
+	metricsHandler(registry, requests).ServeHTTP(recorder, request)
+	return recorder
+}
