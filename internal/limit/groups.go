@@ -195,6 +195,7 @@ func Groups() []Group {
 		{"TLS passthrough", "", []Limit{
 			{"Connections that are passed through", "host", constant("internal/stream/limits.go", "MaxConnections", count), "", "a further connection is closed; `headgate_stream_refused_total`", ""},
 			{"Connections whose ClientHello has not come", "instance", constant("internal/stream/tls_waiting.go", "MaxWaiting", count), "", "the one that has waited for longest is closed; `headgate_stream_refused_total`", ""},
+			{"Time between two lines of the log about missing headers of the PROXY protocol", "instance", constant("internal/stream/seldom.go", "logInterval", duration), "", "the next line says how many were left out", ""},
 			{"Time for the ClientHello", "connection", constant("internal/stream/tls_connection.go", "HelloTimeout", duration), "", "the connection is closed; status 400", ""},
 			{"Bytes of the ClientHello", "connection", constant("internal/clienthello/clienthello.go", "MaxBytes", bytes), "", "NGINX gets the connection", ""},
 			{"Time that a connection waits for NGINX", "connection", constant("internal/stream/tls_connection.go", "nginxTimeout", duration), "", "the connection is closed; status 502", ""},

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -16,6 +17,9 @@ const HeaderTimeout = 30 * time.Second
 // headerBuffer holds more than most headers.
 const headerBuffer = 512
 
+// errNothingSent is a connection without a byte, such as a load balancer's health check.
+var errNothingSent = errors.New("the client has sent nothing")
+
 // readHeader reads the header of the PROXY protocol, of version 1 or 2, which a client must
 // send first. It returns the addresses in it, invalid ones if it has none, and what the
 // client has sent after it.
@@ -24,6 +28,9 @@ func readHeader(c net.Conn, limit time.Duration) (from, to netip.AddrPort, rest 
 		return from, to, nil, err
 	}
 	reader := bufio.NewReaderSize(c, headerBuffer)
+	if _, err := reader.Peek(1); err != nil {
+		return from, to, nil, errNothingSent
+	}
 	header, err := proxyproto.Read(reader)
 	if err != nil {
 		return from, to, nil, fmt.Errorf("read the PROXY protocol: %w", err)

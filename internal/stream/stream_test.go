@@ -23,10 +23,11 @@ const timeout = time.Minute
 // A server is a stream.Server with one port of each protocol.
 type server struct {
 	*stream.Server
-	t        *testing.T
-	port     uint16
-	log      lines
-	settings model.StreamSettings
+	t    *testing.T
+	port uint16
+	// log is the access log, and logged the other one.
+	log, logged lines
+	settings    model.StreamSettings
 
 	mu       sync.Mutex
 	problems []string
@@ -53,7 +54,7 @@ func (l *lines) list() []string {
 func start(t *testing.T) *server {
 	t.Helper()
 	s := &server{t: t, port: porttest.Free(t), settings: model.DefaultStreamSettings()}
-	s.Server = stream.New(stream.Settings{AccessLog: &s.log, Log: slog.New(slog.DiscardHandler), Problem: func(m model.Stream, err error) {
+	s.Server = stream.New(stream.Settings{AccessLog: &s.log, Log: slog.New(slog.NewTextHandler(&s.logged, &slog.HandlerOptions{Level: slog.LevelWarn})), Problem: func(m model.Stream, err error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if err == nil {

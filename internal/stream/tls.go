@@ -31,11 +31,13 @@ type TLS struct {
 	nginx     *net.UnixAddr
 	listeners []*net.TCPListener
 	// front has the connections that NGINX gets, and those whose name is not known yet.
-	front    *listening
-	waiting  waiting
-	settings atomic.Pointer[model.TLSPassthrough]
-	stopped  chan struct{}
-	buffers  sync.Pool
+	front   *listening
+	waiting waiting
+	// badHeaders bounds the log.
+	badHeaders seldom
+	settings   atomic.Pointer[model.TLSPassthrough]
+	stopped    chan struct{}
+	buffers    sync.Pool
 
 	mu       sync.RWMutex
 	accepts  bool

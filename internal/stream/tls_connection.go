@@ -102,6 +102,7 @@ func (t *TLS) arrive(c *connection, a *arrival) error {
 	if settings := t.settings.Load(); settings.ProxyIn {
 		from, to, rest, err := readHeader(c.client, headerTimeout(settings))
 		if err != nil {
+			t.logHeader(a.client, err)
 			return err
 		}
 		if from.IsValid() && to.IsValid() && believes(settings, a.client.Addr()) {
@@ -113,6 +114,18 @@ func (t *TLS) arrive(c *connection, a *arrival) error {
 		return err
 	}
 	return a.readName(c.client)
+}
+
+// logHeader logs that a connection has no valid header. The load balancer and use-proxy-protocol
+// may disagree, and then no connection is served.
+func (t *TLS) logHeader(from netip.AddrPort, err error) {
+	if errors.Is(err, errNothingSent) {
+		return
+	}
+	if leftOut, ok := t.badHeaders.pass(time.Now()); ok {
+		t.server.settings.Log.Warn("a connection without a valid header of the PROXY protocol, which use-proxy-protocol requires, was closed",
+			"from", from, "error", err, "more before", leftOut)
+	}
 }
 
 // believes reports whether the header of a load balancer counts.

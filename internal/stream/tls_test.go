@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -289,10 +290,36 @@ func TestTLSBehindLoadBalancer(t *testing.T) {
 	if got := p.answer(hello); got != "" {
 		t.Errorf("without a header, the answer is %.80q", got)
 	}
+	const line = "level=WARN msg=\"a connection without a valid header of the PROXY protocol"
+	if log := strings.Join(p.logged.list(), "\n"); strings.Count(log, line) != 1 || !strings.Contains(log, `more before"=0`) || !strings.Contains(log, "from=127.0.0.1:") {
+		t.Errorf("without a header, the log is %s", log)
+	}
 	p.TLS.Configure(model.TLSPassthrough{ProxyIn: true})
 	if got := p.answer([]byte(header), hello); !strings.HasPrefix(got, "nginx PROXY TCP4 127.0.0.1 ") {
 		t.Errorf("a header that is not believed: NGINX gets %.80q", got)
 	}
+}
+
+// Clients cannot fill the log, and connections without a byte are not in it.
+func TestTLSWithoutHeaderLog(t *testing.T) {
+	p := startTLS(t, model.TLSPassthrough{ProxyIn: true}, tcpEcho(t, "a "))
+	if got := p.answer(); got != "" || len(p.logged.list()) != 0 {
+		t.Errorf("a connection without a byte: the answer is %q, the log %s", got, strings.Join(p.logged.list(), "\n"))
+	}
+	const connections = 100
+	begun := time.Now()
+	for range connections {
+		p.answer([]byte("GET / HTTP/1.1\r\n\r\n"))
+	}
+	lines := len(p.logged.list())
+	if most := int(time.Since(begun)/time.Second) + 1; lines < 1 || lines > most {
+		t.Errorf("%d connections log %d lines, want at most %d", connections, lines, most)
+	}
+	p.wait("a line says how many were left out", func() bool {
+		p.answer([]byte("GET / HTTP/1.1\r\n\r\n"))
+		left := regexp.MustCompile(`more before"=[1-9]`)
+		return left.MatchString(strings.Join(p.logged.list(), "\n"))
+	})
 }
 
 // A connection that is passed through lives until the limit of the end.
