@@ -12,7 +12,8 @@ import (
 	"github.com/headgate/headgate/internal/model"
 )
 
-// LastAnswerTimeout is how long a session waits for an answer when Headgate ends.
+// LastAnswerTimeout is how long a session waits for an answer when Headgate ends, or of an
+// endpoint that was removed.
 const LastAnswerTimeout = 5 * time.Second
 
 // await waits until a port that was stopped is drained. When ctx ends, it is cut.

@@ -60,6 +60,9 @@ func contains(list []netip.AddrPort, e netip.AddrPort) bool {
 	return false
 }
 
+// has reports whether an endpoint is one of them.
+func (t *table) has(e netip.AddrPort) bool { return contains(*t.endpoints.Load(), e) }
+
 // size is the number of endpoints.
 func (t *table) size() int { return len(*t.endpoints.Load()) }
 

@@ -203,19 +203,25 @@ type session struct {
 	// active is when a datagram was last passed, since the port was opened.
 	active atomic.Int64
 
-	mu                  sync.Mutex
-	record              record
-	timer               *time.Timer
+	mu     sync.Mutex
+	record record
+	timer  *time.Timer
+	// asked is when the first datagram was sent since the last answer, 0 for none.
+	asked               time.Duration
 	requests, responses int
 	dialed, ended       bool
 }
 
 // request passes on one more datagram of the client. It is false if the session has ended,
-// also because the endpoint has refused the datagram before.
+// also because the endpoint has refused the datagram before, or is gone.
 func (s *session) request(datagram []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
+		return false
+	}
+	if s.isForsaken() {
+		s.finish(statusOK)
 		return false
 	}
 	s.active.Store(int64(s.port.now()))
@@ -226,6 +232,13 @@ func (s *session) request(datagram []byte) bool {
 	return true
 }
 
+// isForsaken reports whether the endpoint was removed and does not answer: its pod has ended, and
+// nothing says so. A client that sends again and again would keep the session forever. A pod
+// that is about to end answers, and keeps its sessions.
+func (s *session) isForsaken() bool {
+	return s.asked > 0 && s.port.now()-s.asked >= LastAnswerTimeout && !s.port.of.table.has(s.endpoint)
+}
+
 // send sends a datagram to the endpoint, unless that has refused one before. It never waits:
 // a datagram that finds no room is lost.
 func (s *session) send(datagram []byte) error {
@@ -233,7 +246,9 @@ func (s *session) send(datagram []byte) error {
 	if errors.Is(err, unix.ECONNREFUSED) {
 		return err
 	}
-	s.requests++
+	if s.requests++; s.asked == 0 {
+		s.asked = s.port.now()
+	}
 	s.record.received += int64(len(datagram))
 	s.port.of.counters.received.Add(int64(len(datagram)))
 	return nil
@@ -273,6 +288,7 @@ func (s *session) ready(uint32) {
 
 func (s *session) answer(datagram []byte) {
 	s.active.Store(int64(s.loop.now.Sub(s.port.began)))
+	s.asked = 0
 	// A datagram that can't be sent is lost.
 	if sendTo(s.port.fd, datagram, &s.to, s.reply) == nil {
 		s.record.sent += int64(len(datagram))
