@@ -3,6 +3,7 @@ package stream_test
 import (
 	"errors"
 	"net"
+	"net/netip"
 	"os"
 	"testing"
 	"time"
@@ -57,4 +58,19 @@ func answeredSoon(t *testing.T, c net.Conn) bool {
 		t.Fatal(err)
 	}
 	return err == nil
+}
+
+// TestEndpointWithoutRoute: an endpoint to which no socket can be connected takes no datagram
+// from others.
+func TestEndpointWithoutRoute(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.set(model.UDP, nil, netip.MustParseAddrPort("255.255.255.255:9"), echoUDP(t, "a", 1))
+	c := s.dial("udp", "127.0.0.1")
+	must(t, c.SetReadDeadline(time.Now().Add(timeout)))
+	for range 10 {
+		if got := exchange(t, c, "x"); got != "a0 x" {
+			t.Fatalf("the answer is %q", got)
+		}
+	}
 }

@@ -123,8 +123,16 @@ func (u *udpPort) begin(from peer, raw *rawAddress, datagram []byte) bool {
 	u.mu.Lock()
 	u.sessions[from] = s
 	u.mu.Unlock()
-	// It is the first one, of which a refusal comes later.
-	_ = s.send(datagram)
+	// It is the first one, of which a refusal comes later. An error that is there already may be
+	// of the session that had the socket before, and is gone then.
+	err = s.send(datagram)
+	if err != nil {
+		err = s.send(datagram)
+	}
+	if err != nil {
+		s.refused()
+		return false
+	}
 	if s.now.Responses == 0 {
 		s.finish(statusOK)
 		return true
@@ -133,19 +141,25 @@ func (u *udpPort) begin(from peer, raw *rawAddress, datagram []byte) bool {
 	return true
 }
 
-// dial makes the socket to an endpoint.
+// maxDials is how many endpoints a session tries: most cannot fail before they are sent to.
+const maxDials = 3
+
+// dial makes the socket to an endpoint. One without a route to it is passed over.
 func (s *session) dial() bool {
-	endpoint, ok := s.port.of.table.next(nil)
-	if !ok {
-		return false
+	for range maxDials {
+		endpoint, ok := s.port.of.table.next(s.record.endpoints)
+		if !ok {
+			return false
+		}
+		fd, err := s.loop.dialUDP(endpoint, s)
+		s.record.tried(endpoint, 0, err == nil)
+		if err == nil {
+			s.endpoint, s.fd, s.dialed = endpoint, fd, true
+			return true
+		}
+		s.port.of.table.failed(endpoint)
 	}
-	fd, err := s.loop.dialUDP(endpoint, s)
-	s.record.tried(endpoint, 0, err == nil)
-	if err != nil {
-		return false
-	}
-	s.endpoint, s.fd, s.dialed = endpoint, fd, true
-	return true
+	return false
 }
 
 // looked is among how many sessions evict looks for the one to end.
@@ -239,11 +253,11 @@ func (s *session) isForsaken() bool {
 	return s.asked > 0 && s.port.now()-s.asked >= LastAnswerTimeout && !s.port.of.table.has(s.endpoint)
 }
 
-// send sends a datagram to the endpoint, unless that has refused one before. It never waits:
-// a datagram that finds no room is lost.
+// send sends a datagram to the endpoint, unless that has refused one before, or can't be
+// reached. It never waits: a datagram that finds no room, or is too large, is lost.
 func (s *session) send(datagram []byte) error {
 	_, err := send(s.fd, datagram)
-	if errors.Is(err, unix.ECONNREFUSED) {
+	if err != nil && !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.ENOBUFS) && !errors.Is(err, unix.EMSGSIZE) {
 		return err
 	}
 	if s.requests++; s.asked == 0 {
