@@ -107,5 +107,6 @@ func TestShutdown(t *testing.T) {
 	if got, err := io.ReadAll(stuck); len(got) > 0 {
 		t.Errorf("the cut connection: %q %v", got, err)
 	}
-	eventually(t, "all lines are there", func() bool { return len(s.log.list()) == 2 })
+	// There may be more, of connections that found the port open.
+	eventually(t, "all lines are there", func() bool { return len(s.log.list()) >= 2 })
 }
