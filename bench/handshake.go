@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"strings"
 	"sync"
 	"time"
 
@@ -80,21 +79,15 @@ func (s *stage) startForHandshakes(ctx context.Context, name string, pair keyPai
 	if err := writeFolder(at.folder, hosts, s.backend, false, exactRouting); err != nil {
 		return nil, err
 	}
-	secret := tlsSecret("tls", pair)
-	secret.APIVersion, secret.Kind = "v1", "Secret"
-	text, err := yaml.Marshal(secret)
+	secured, err := securedIngress(pair)
 	if err != nil {
-		return nil, fmt.Errorf("write the certificate: %w", err)
+		return nil, err
 	}
 	metadata := ""
 	if ciphers != "" {
 		metadata = "  annotations: {nginx.ingress.kubernetes.io/ssl-ciphers: \"" + ciphers + "\"}\n"
 	}
-	manifests := strings.Join([]string{
-		string(text),
-		ingress("tls-plain", plainName, "") + securedBy(plainName),
-		ingress("tls-policy", policyName, metadata) + securedBy(policyName),
-	}, "---\n")
+	manifests := secured + "---\n" + ingress("tls-policy", policyName, metadata) + securedBy(policyName)
 	if err := os.WriteFile(filepath.Join(at.folder, "tls.yaml"), []byte(manifests), 0o600); err != nil {
 		return nil, fmt.Errorf("write the manifests: %w", err)
 	}
@@ -104,6 +97,17 @@ func (s *stage) startForHandshakes(ctx context.Context, name string, pair keyPai
 // securedBy is the end of an Ingress's spec.
 func securedBy(host string) string {
 	return "  tls:\n    - {hosts: [" + host + "], secretName: tls}\n"
+}
+
+// securedIngress is an Ingress of plainName with its certificate, as manifests.
+func securedIngress(pair keyPair) (string, error) {
+	secret := tlsSecret("tls", pair)
+	secret.APIVersion, secret.Kind = "v1", "Secret"
+	text, err := yaml.Marshal(secret)
+	if err != nil {
+		return "", fmt.Errorf("write the certificate: %w", err)
+	}
+	return string(text) + "---\n" + ingress("tls-plain", plainName, "") + securedBy(plainName), nil
 }
 
 // startStaticTLS starts an NGINX with the certificate and all that Headgate's

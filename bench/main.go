@@ -5,6 +5,7 @@
 //	go run ./bench -short   about a minute, fails when a loose bound is broken
 //	go run ./bench -against OTHER/headgate   the worker CPU of two builds
 //	go run ./bench -streams   TCP and UDP services beside NGINX's stream module
+//	go run ./bench -http3         HTTP/3 beside HTTP/2; $HEADGATE_NGINX must name an NGINX that has it
 //	go run ./bench -passthrough   what TLS passthrough costs ordinary TLS connections
 //	go run ./bench -attacks [-only A5] [-against OTHER/headgate]   what attacks cost others
 //
@@ -71,6 +72,7 @@ func run(ctx context.Context, args []string) error {
 	streams := flags.Bool("streams", false, "compare TCP and UDP services with NGINX's stream module, and do nothing else")
 	metrics := flags.Bool("metrics", false, "with -instructions: with --enable-metrics; the counts are only printed")
 	passthrough := flags.Bool("passthrough", false, "measure what TLS passthrough costs ordinary TLS connections, and do nothing else")
+	http3 := flags.Bool("http3", false, "compare requests over HTTP/3 with those over HTTP/2, and do nothing else")
 	update := flags.Bool("update", false, "with -instructions: write the file instead")
 	profiles := flags.String("profiles", "", "with -instructions: an existing directory for callgrind's output of each kind")
 	rounds := flags.Int("rounds", 0, "rounds of each comparison instead of the usual number")
@@ -101,6 +103,9 @@ func run(ctx context.Context, args []string) error {
 	}
 	if *passthrough {
 		return measurePassthrough(ctx, s, n, os.Stdout)
+	}
+	if *http3 {
+		return measureHTTP3(ctx, s, n, os.Stdout)
 	}
 	if *attacked {
 		return measureAttacks(ctx, s, *only, *against, os.Stdout)

@@ -12,8 +12,6 @@ import (
 	"sync"
 	"text/tabwriter"
 	"time"
-
-	"sigs.k8s.io/yaml"
 )
 
 // A passthroughSide is a Headgate with or without TLS passthrough.
@@ -78,13 +76,10 @@ func (s *stage) startForPassthrough(ctx context.Context, name string, pair keyPa
 	if err := writeFolder(at.folder, 10, s.backend, false, exactRouting); err != nil {
 		return nil, err
 	}
-	secret := tlsSecret("tls", pair)
-	secret.APIVersion, secret.Kind = "v1", "Secret"
-	text, err := yaml.Marshal(secret)
+	manifests, err := securedIngress(pair)
 	if err != nil {
-		return nil, fmt.Errorf("write the certificate: %w", err)
+		return nil, err
 	}
-	manifests := string(text) + "---\n" + ingress("tls-plain", plainName, "") + securedBy(plainName)
 	if through != "" {
 		manifests += "---\n" + ingress("through", through, "  annotations: {nginx.ingress.kubernetes.io/ssl-passthrough: \"true\"}\n")
 	}

@@ -35,6 +35,8 @@ type plainNginx struct {
 	// static.conf.tmpl.
 	TLS     []string
 	TLSPort int
+	// HTTP3 opens it at TLSPort, for static.conf.tmpl.
+	HTTP3 bool
 	// Hands are further servers of static.conf.tmpl.
 	Hands map[int]hand
 	// Addresses, and the port of what closes connections, are for protocols.conf.tmpl.

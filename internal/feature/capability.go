@@ -12,6 +12,8 @@ const (
 	// They need OpenSSL 3.5 or later. NGINX rejects its whole configuration if its TLS
 	// library lacks a group.
 	HybridGroups Capability = "hybrid-groups"
+	// HTTP3 is HTTP over QUIC. NGINX has it from 1.25 on, unless it is built without.
+	HTTP3 Capability = "quic"
 	// ModSecurity is the module of that name.
 	ModSecurity Capability = "modsecurity"
 	// SystemAuthorities is a file with the system's certificate authorities.
@@ -19,7 +21,9 @@ const (
 )
 
 // Capabilities lists all of them.
-func Capabilities() []Capability { return []Capability{HybridGroups, ModSecurity, SystemAuthorities} }
+func Capabilities() []Capability {
+	return []Capability{HybridGroups, HTTP3, ModSecurity, SystemAuthorities}
+}
 
 // Lacking are the capabilities that are not among those that an NGINX has.
 func Lacking(has []string) []Capability {

@@ -26,6 +26,8 @@ type Request struct {
 	Body   io.Reader
 	// HTTP2 asks over HTTP/2, which needs https.
 	HTTP2 bool
+	// HTTP3 asks over HTTP/3, which needs https and use-http3.
+	HTTP3 bool
 	// Proxy is the header of the PROXY protocol that Do sends first, none if it is empty.
 	Proxy string
 }
@@ -51,6 +53,9 @@ func (g *Instance) Get(host, path string) Response {
 func (g *Instance) Do(r Request) Response {
 	g.t.Helper()
 	client := g.newClient(r.HTTP2, r.Proxy)
+	if r.HTTP3 {
+		client = g.NewHTTP3Client()
+	}
 	defer client.CloseIdleConnections()
 	response, err := g.Try(client, r)
 	must(g.t, err)

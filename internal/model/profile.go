@@ -257,6 +257,9 @@ type Process struct {
 	AccessLog bool
 	// HTTP2 offers HTTP/2 on TLS connections.
 	HTTP2 bool
+	// HTTP3 offers HTTP/3. AltSvcPort is the UDP port that the header Alt-Svc names.
+	HTTP3      bool
+	AltSvcPort int
 	// ClientKeepalive is how long an idle client connection stays open; 0
 	// closes it after each response.
 	ClientKeepalive time.Duration

@@ -168,6 +168,9 @@ func parse(binary, output string, needed []module) (Capabilities, error) {
 	if !oldTLS(output) {
 		c.Has = append(c.Has, "hybrid-groups")
 	}
+	if strings.Contains(output, "--with-http_v3_module") {
+		c.Has = append(c.Has, "quic")
+	}
 	var missing, packages []string
 	for _, m := range needed {
 		file, ok := m.find(output)

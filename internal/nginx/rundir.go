@@ -1,6 +1,7 @@
 package nginx
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,6 +19,7 @@ const maxSocketName = 107
 // A RunDir is the directory that one NGINX runs in, held by one controller:
 //
 //	nginx.conf, generation, …   static files
+//	quic.key                    what tokens of QUIC are made with, kept over reloads and restarts, 0600
 //	files/                      static files that nginx.conf names, which workers don't read, 0700
 //	lua/                        Lua files, which workers read
 //	sock/                       unix sockets, NGINX's and the controller's, 0700
@@ -209,10 +211,25 @@ func (d *RunDir) lay() error {
 			return err
 		}
 	}
+	if err := d.layQUICKey(); err != nil {
+		return err
+	}
 	if d.worker.User == "" {
 		return nil
 	}
 	return os.Chown(filepath.Join(d.path, "tmp"), d.worker.uid, d.worker.gid)
+}
+
+// layQUICKey writes a key if there is none. Without a key that reloads keep, a client whose
+// connection ended with an old worker would not believe the new ones, and wait.
+func (d *RunDir) layQUICKey() error {
+	path := filepath.Join(d.path, "quic.key")
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	key := make([]byte, 32)
+	rand.Read(key) // It never fails.
+	return os.WriteFile(path, key, 0o600)
 }
 
 // findWorker finds the user for workers, www-data or "nobody", if this process runs as root.

@@ -61,6 +61,9 @@ local function count_in()
     local function wait()
         local ok, err = ngx.timer.at(FAR, function(premature)
             if premature then
+                if settings.quic and not memory.flag("leaving") then
+                    require("headgate.quic").stop()
+                end
                 memory.stop_accepting(generation, pid)
                 return
             end

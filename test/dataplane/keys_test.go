@@ -154,6 +154,7 @@ var elsewhere = map[string]string{
 	"handshake":        "tlspolicy_test.go and tlssession_test.go: they are seen in handshakes, not in answers",
 	"stapling":         "TestStapling: it is seen in handshakes, once an authority was asked",
 	"https_redirect":   "TestConfigMapChangesLive of internal/feature/httpsredirect changes all of them",
+	"http3":            "TestReload of internal/feature/http3: not every NGINX has it",
 	"balancing":        "TestKey: only many requests show an algorithm",
 	"ejection":         "TestOff and TestKeys: they are seen in many requests and in the state",
 	"health_check":     "TestSettingsChangeLive of internal/feature/healthcheck: they are seen in checks, not in answers",

@@ -18,6 +18,7 @@ import (
 	"github.com/headgate/headgate/internal/feature/externalauth"
 	"github.com/headgate/headgate/internal/feature/handshake"
 	"github.com/headgate/headgate/internal/feature/healthcheck"
+	"github.com/headgate/headgate/internal/feature/http3"
 	"github.com/headgate/headgate/internal/feature/httpsredirect"
 	"github.com/headgate/headgate/internal/feature/mirror"
 	"github.com/headgate/headgate/internal/feature/process"
@@ -42,6 +43,8 @@ func Features() []feature.Feature {
 		stream.Feature(),
 		stapling.Feature(),
 		handshake.Feature(),
+		// It needs to know the TLS versions, and where addresses come from.
+		http3.Feature(),
 		sslpassthrough.Feature(),
 		serveralias.Feature(),
 		// Before all that add cookies of Headgate's own to answers.

@@ -13,6 +13,11 @@
 {{- toYaml $spec }}
 {{- end }}
 
+{{- /* Whether NGINX speaks HTTP/3 */ -}}
+{{- define "headgate.http3" -}}
+{{- if eq (index .Values.controller.config "use-http3" | toString) "true" }}true{{ end }}
+{{- end }}
+
 {{- /* The ports of a Service for clients: root, ports, targetPorts, nodePorts, type, appProtocol */ -}}
 {{- define "headgate.servicePorts" -}}
 {{- $service := .root.Values.controller.service }}
@@ -30,6 +35,15 @@
   nodePort: {{ . }}
   {{- end }}
 {{- end }}
+{{- end }}
+{{- if and $service.enableHttps (include "headgate.http3" .root) }}
+- name: http3
+  port: {{ .ports.https }}
+  protocol: UDP
+  targetPort: {{ ternary "http3" .targetPorts.https (eq (toString .targetPorts.https) "https") }}
+  {{- with $nodes.https }}
+  nodePort: {{ . }}
+  {{- end }}
 {{- end }}
 {{- range $protocol := list "tcp" "udp" }}
 {{- range $port, $_ := index $.root.Values $protocol }}
