@@ -69,7 +69,9 @@ func isUnneeded(name string) bool {
 		"etc/nginx/conf.d", "etc/nginx/modules-available", "etc/nginx/modules-enabled", "etc/nginx/sites-available", "etc/nginx/sites-enabled",
 		"etc/nginx/snippets", "etc/nginx/nginx.conf", "usr/lib/systemd", "usr/lib/tmpfiles.d", "usr/lib/sysctl.d", "usr/share/bash-completion",
 		"usr/share/bug", "usr/share/debconf", "usr/share/info", "usr/share/initramfs-tools", "usr/share/lintian", "usr/share/locale", "usr/share/man",
-		"usr/share/menu", "usr/share/pixmaps", "usr/share/gdb", "usr/share/gcc", "usr/share/doc-base", "var/cache", "var/backups", "var/www",
+		"usr/share/menu", "usr/share/pixmaps", "usr/share/gdb", "usr/share/gcc", "usr/share/doc-base",
+		"etc/profile.d", "etc/skel", "usr/share/apport", "usr/share/base-files", "usr/share/dict", "usr/share/misc", "usr/share/modsecurity-crs/util",
+		"usr/share/nginx/docs", "usr/share/nginx/html", "usr/share/nginx/modules-available", "usr/share/vim", "var/cache", "var/backups", "var/www",
 	} {
 		if name == dir || strings.HasPrefix(name, dir+"/") {
 			return true
