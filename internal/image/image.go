@@ -8,9 +8,9 @@ import (
 	"compress/gzip"
 	"context"
 	"debug/elf"
+	"errors"
 	"fmt"
 	"io"
-	"path"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -28,8 +28,8 @@ import (
 type Input struct {
 	Lock   debian.Lock
 	Mirror debian.Mirror
-	// Headgate is the program.
-	Headgate []byte
+	// Headgate is the program, and Start is cmd/headgate-start.
+	Headgate, Start []byte
 	// Version and Revision are those of the program, Source is where its code is.
 	Version, Revision, Source string
 }
@@ -59,23 +59,36 @@ func Unpack(ctx context.Context, in Input) (Root, error) {
 		return Root{}, err
 	}
 	var err error
-	r.Program, err = program(in.Headgate)
+	r.Program, err = programs(in)
 	return r, err
 }
 
-// Check checks that the programs and libraries are for a machine, and complete.
+// Check checks that the programs and libraries are for a machine and complete, that links
+// lead to something, and that all of it is not too large.
 func (r Root) Check(machine elf.Machine) error {
-	return rootfs.CheckPrograms(machine, r.Base, r.Program)
+	return errors.Join(
+		rootfs.CheckPrograms(machine, r.Base, r.Program),
+		rootfs.CheckLinks(r.Base, r.Program),
+		rootfs.CheckSize(r.Base, r.Program),
+	)
 }
 
-// program is the tree of Headgate, with the names of ingress-nginx's programs.
-func program(headgate []byte) (*rootfs.Tree, error) {
-	t := rootfs.New()
-	if err := t.Add("usr/bin/headgate", rootfs.File{Kind: tar.TypeReg, Mode: 0o755, Content: headgate}); err != nil {
-		return nil, err
+// programs is the tree of Headgate, with the names of ingress-nginx's programs. Only the one
+// with the controller's name may need the capability for ports.
+func programs(in Input) (*rootfs.Tree, error) {
+	files := map[string]rootfs.File{
+		rootfs.Program: {Kind: tar.TypeReg, Mode: 0o755, Content: in.Headgate},
+		rootfs.Start:   {Kind: tar.TypeReg, Mode: 0o755, Content: in.Start, Ports: true},
 	}
-	for _, name := range []string{"headgate", "nginx-ingress-controller", "dbg", "wait-shutdown", "kube-webhook-certgen"} {
-		if err := t.Add(name, rootfs.File{Kind: tar.TypeSymlink, Mode: 0o777, Target: path.Join("/usr/bin", "headgate")}); err != nil {
+	for name, target := range map[string]string{
+		"headgate": rootfs.Program, "dbg": rootfs.Program, "wait-shutdown": rootfs.Program, "kube-webhook-certgen": rootfs.Program,
+		"nginx-ingress-controller": rootfs.Start,
+	} {
+		files[name] = rootfs.File{Kind: tar.TypeSymlink, Mode: 0o777, Target: "/" + target}
+	}
+	t := rootfs.New()
+	for name, f := range files {
+		if err := t.Add(name, f); err != nil {
 			return nil, err
 		}
 	}

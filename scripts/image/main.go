@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -190,6 +191,9 @@ func (o options) layers(ctx context.Context, mirror debian.Mirror, architecture 
 	if in.Headgate, err = os.ReadFile(o.programs[architecture]); err != nil {
 		return in, nil, err
 	}
+	if in.Start, err = buildStart(ctx, architecture); err != nil {
+		return in, nil, err
+	}
 	root, err := image.Unpack(ctx, in)
 	if err != nil {
 		return in, nil, err
@@ -213,6 +217,22 @@ func (o options) layers(ctx context.Context, mirror debian.Mirror, architecture 
 		"base", megabytes(root.Base.Size()), "headgate", megabytes(root.Program.Size()))
 	layers, err := root.Layers(in.Lock.At)
 	return in, layers, err
+}
+
+// buildStart builds headgate-start, which is part of every image.
+func buildStart(ctx context.Context, architecture string) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "headgate-image-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "start")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", file, "github.com/headgate/headgate/cmd/headgate-start")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+architecture)
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build headgate-start: %w: %s", err, out)
+	}
+	return os.ReadFile(file)
 }
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }

@@ -22,7 +22,14 @@ type File struct {
 	User, Group int
 	Target      string // of a symbolic link
 	Content     []byte
+	// Ports is set if the file, a program, permits its process to listen on ports below 1024.
+	Ports bool
 }
+
+// bindsPorts is the value of the extended attribute security.capability that permits
+// CAP_NET_BIND_SERVICE, and does not make it effective. If it did, the kernel would not
+// start the program in a container without the capability.
+const bindsPorts = "\x00\x00\x00\x02" + "\x00\x04\x00\x00" + "\x00\x00\x00\x00" + "\x00\x00\x00\x00" + "\x00\x00\x00\x00"
 
 // A Tree holds files by path, without a slash at the begin or end. Every directory of a
 // file is in it.
@@ -106,6 +113,16 @@ func (t *Tree) Open(name string) (File, error) {
 	return File{}, fmt.Errorf("too many symbolic links in %s", name)
 }
 
+// Move gives a file another path.
+func (t *Tree) Move(from, to string) error {
+	f, ok := t.files[from]
+	if !ok {
+		return fmt.Errorf("no file /%s", from)
+	}
+	delete(t.files, from)
+	return t.Add(to, f)
+}
+
 // lookup is follow, and makes nothing.
 func (t *Tree) lookup(dir string) (string, error) {
 	if _, ok := t.files[strings.Trim(dir, "/")]; ok || dir == "/" {
@@ -144,6 +161,9 @@ func (t *Tree) Tar(to io.Writer, at time.Time) error {
 		}
 		if f.Kind == tar.TypeDir {
 			header.Name += "/"
+		}
+		if f.Ports {
+			header.PAXRecords = map[string]string{"SCHILY.xattr.security.capability": bindsPorts}
 		}
 		if err := archive.WriteHeader(header); err != nil {
 			return fmt.Errorf("write /%s: %w", name, err)

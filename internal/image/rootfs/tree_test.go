@@ -90,6 +90,33 @@ func TestTar(t *testing.T) {
 	}
 }
 
+// TestPorts: a layer has the capability of a program in the form that runtimes read, and it
+// is not effective: the kernel would not start the program in a container that drops all.
+func TestPorts(t *testing.T) {
+	tree := rootfs.New()
+	add(t, tree, "plain", file(""))
+	add(t, tree, "start", rootfs.File{Kind: tar.TypeReg, Mode: 0o755, Ports: true})
+	var out bytes.Buffer
+	if err := tree.Tar(&out, time.Unix(0, 0)); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for r := tar.NewReader(&out); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[h.Name] = h.PAXRecords["SCHILY.xattr.security.capability"]
+	}
+	permitted := "\x00\x00\x00\x02\x00\x04\x00\x00" + strings.Repeat("\x00", 12)
+	if len(got) != 2 || got["plain"] != "" || got["start"] != permitted {
+		t.Errorf("%q", got)
+	}
+}
+
 // TestCheckPrograms: a missing library and a foreign machine are found. The program is this
 // test, which needs the C library.
 func TestCheckPrograms(t *testing.T) {

@@ -1,0 +1,44 @@
+package rootfs
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+)
+
+// maxSize is how large the files of an image may be together, in bytes.
+const maxSize = 200e6
+
+// CheckSize checks that the files of an image are not larger than they should be.
+func CheckSize(trees ...*Tree) error {
+	var size int64
+	for _, t := range trees {
+		size += t.Size()
+	}
+	if size > maxSize {
+		return fmt.Errorf("the files have %d bytes: at most %d are allowed", size, int64(maxSize))
+	}
+	return nil
+}
+
+// CheckLinks checks that symbolic links lead to something: in one of the trees, or in
+// directories that are filled when a container runs.
+func CheckLinks(trees ...*Tree) error {
+	all := New()
+	for _, t := range trees {
+		maps.Copy(all.files, t.files)
+	}
+	var errs []error
+	for _, name := range all.Paths() {
+		f := all.files[name]
+		if f.Kind != tar.TypeSymlink || f.Target == "/" || strings.HasPrefix(f.Target, "/run/") || strings.HasPrefix(f.Target, "/dev/") || strings.HasPrefix(f.Target, "/proc/") {
+			continue
+		}
+		if _, err := all.Open("/" + name); err != nil {
+			errs = append(errs, fmt.Errorf("/%s is a link to %s: %w", name, f.Target, err))
+		}
+	}
+	return errors.Join(errs...)
+}
