@@ -64,6 +64,7 @@ image: ## build the container images for amd64 and arm64 as bin/image/headgate.t
 
 image-lock: ## pin the newest packages of Debian for the image
 	go run ./scripts/image -lock
+	go test ./internal/image -run TestDockerfile -update
 
 clean: ## remove built programs
 	rm -rf bin

@@ -34,6 +34,9 @@ type Input struct {
 	Version, Revision, Source string
 }
 
+// Source is where the code of Headgate is.
+const Source = "https://github.com/headgate/headgate"
+
 // A Root is the content of an image.
 type Root struct {
 	Base, Program *rootfs.Tree
@@ -93,6 +96,11 @@ func programs(in Input) (*rootfs.Tree, error) {
 		}
 	}
 	return t, nil
+}
+
+// Tar writes the content, of all layers together.
+func (r Root) Tar(to io.Writer, at time.Time) error {
+	return rootfs.Merge(r.Base, r.Program).Tar(to, at)
 }
 
 // Layers packs the content.
@@ -158,7 +166,16 @@ func Make(k Kind, in Input, layers []v1.Layer) (v1.Image, error) {
 	}
 	file = file.DeepCopy()
 	file.Architecture, file.OS, file.Created = in.Lock.Architecture, "linux", v1.Time{Time: in.Lock.At}
-	file.Config = v1.Config{
+	file.Config = config(k, in)
+	if image, err = mutate.ConfigFile(image, file); err != nil {
+		return nil, fmt.Errorf("configure the image: %w", err)
+	}
+	return image, nil
+}
+
+// config is what a container of an image is started with, and what is said about the image.
+func config(k Kind, in Input) v1.Config {
+	return v1.Config{
 		User: k.User, WorkingDir: "/etc/nginx", Entrypoint: k.Entrypoint, Cmd: k.Command, StopSignal: "SIGTERM",
 		Env: []string{
 			"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -174,8 +191,4 @@ func Make(k Kind, in Input, layers []v1.Layer) (v1.Image, error) {
 			"org.opencontainers.image.created":  in.Lock.At.UTC().Format(time.RFC3339),
 		},
 	}
-	if image, err = mutate.ConfigFile(image, file); err != nil {
-		return nil, fmt.Errorf("configure the image: %w", err)
-	}
-	return image, nil
 }

@@ -44,7 +44,7 @@ func main() {
 
 // options are the command line.
 type options struct {
-	folder, output, version, revision, source, key, mirror, cache string
+	folder, output, root, version, revision, source, key, mirror, cache string
 	lock                                                          bool
 	programs                                                      map[string]string // by architecture
 }
@@ -59,9 +59,10 @@ func parse(args []string) (options, error) {
 	f.BoolVar(&o.lock, "lock", false, "pin the newest packages, and make no image")
 	f.StringVar(&o.folder, "folder", "deploy/image", "folder with the list of packages and the pinned ones")
 	f.StringVar(&o.output, "o", "headgate.tar", "archive to write; the lists of its parts are beside it")
+	f.StringVar(&o.root, "root", "", "also write the files of the image, of one architecture, as this tar archive; deploy/Dockerfile unpacks it")
 	f.StringVar(&o.version, "version", "unknown", "version, and tag of the images")
 	f.StringVar(&o.revision, "revision", "", "commit")
-	f.StringVar(&o.source, "source", "https://github.com/headgate/headgate", "URL of the source code")
+	f.StringVar(&o.source, "source", image.Source, "URL of the source code")
 	f.StringVar(&o.key, "key", "", "PEM file with a private key that signs the images")
 	f.StringVar(&o.mirror, "mirror", "http://deb.debian.org", "mirror of Debian's archive")
 	f.StringVar(&o.cache, "cache", filepath.Join(cache, "headgate-image"), "folder for fetched packages")
@@ -78,6 +79,9 @@ func parse(args []string) (options, error) {
 	}
 	if !o.lock && len(o.programs) == 0 {
 		return o, fmt.Errorf("-headgate is missing: it names the program")
+	}
+	if o.root != "" && len(o.programs) != 1 {
+		return o, fmt.Errorf("-root has the files of one architecture: -headgate must name one program")
 	}
 	return o, nil
 }
@@ -213,10 +217,25 @@ func (o options) layers(ctx context.Context, mirror debian.Mirror, architecture 
 	if err := os.WriteFile(name, list, 0o644); err != nil {
 		return in, nil, err
 	}
+	if err := o.writeRoot(root, in.Lock.At); err != nil {
+		return in, nil, err
+	}
 	slog.Info("image", "architecture", architecture, "packages", len(root.Packages),
 		"base", megabytes(root.Base.Size()), "headgate", megabytes(root.Program.Size()))
 	layers, err := root.Layers(in.Lock.At)
 	return in, layers, err
+}
+
+// writeRoot writes the files of an image, if that is asked for.
+func (o options) writeRoot(root image.Root, at time.Time) error {
+	if o.root == "" {
+		return nil
+	}
+	var files bytes.Buffer
+	if err := root.Tar(&files, at); err != nil {
+		return err
+	}
+	return os.WriteFile(o.root, files.Bytes(), 0o644)
 }
 
 // buildStart builds headgate-start, which is part of every image.

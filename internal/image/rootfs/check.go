@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 )
 
@@ -26,10 +25,7 @@ func CheckSize(trees ...*Tree) error {
 // CheckLinks checks that symbolic links lead to something: in one of the trees, or in
 // directories that are filled when a container runs.
 func CheckLinks(trees ...*Tree) error {
-	all := New()
-	for _, t := range trees {
-		maps.Copy(all.files, t.files)
-	}
+	all := Merge(trees...)
 	var errs []error
 	for _, name := range all.Paths() {
 		f := all.files[name]

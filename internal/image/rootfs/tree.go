@@ -40,6 +40,15 @@ type Tree struct {
 // New makes a Tree without files.
 func New() *Tree { return &Tree{map[string]File{}} }
 
+// Merge makes a Tree of several, of which later ones win.
+func Merge(trees ...*Tree) *Tree {
+	all := New()
+	for _, t := range trees {
+		maps.Copy(all.files, t.files)
+	}
+	return all
+}
+
 // Add adds a file, and the directories that it needs. Symbolic links in its path are
 // followed, as a package manager does: /lib is /usr/lib.
 func (t *Tree) Add(name string, f File) error {
