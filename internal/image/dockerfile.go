@@ -14,10 +14,11 @@ const dockerBuild = `# Written by go test ./internal/image -update. The images o
 FROM --platform=$BUILDPLATFORM docker.io/library/golang:%s-trixie AS build
 ARG TARGETARCH
 ARG VERSION=unknown
+ARG REVISION=unknown
 WORKDIR /src
 COPY . .
 RUN GOOS=linux GOARCH=$TARGETARCH CGO_ENABLED=0 \
-    go build -buildvcs=false -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /build/headgate ./cmd/headgate
+    go build -buildvcs=false -trimpath -ldflags "-s -w -X main.version=$VERSION -X main.commit=$REVISION" -o /build/headgate ./cmd/headgate
 RUN go run -buildvcs=false ./scripts/image -version "$VERSION" -headgate $TARGETARCH=/build/headgate -root /build/root.tar -o /build/headgate.tar
 RUN mkdir /build/root && tar --extract --preserve-permissions --numeric-owner --xattrs --xattrs-include='*' --file /build/root.tar --directory /build/root
 
@@ -34,7 +35,7 @@ func Dockerfile(in Input, golang string) string {
 	kinds := Kinds()
 	slices.Reverse(kinds)
 	for _, k := range kinds {
-		fmt.Fprintf(&text, "\nFROM content AS %s\nARG VERSION=unknown\nARG REVISION=\n", k.Name)
+		fmt.Fprintf(&text, "\nFROM content AS %s\nARG VERSION=unknown\nARG REVISION=unknown\n", k.Name)
 		c := config(k, in)
 		for _, name := range slices.Sorted(maps.Keys(c.Labels)) {
 			fmt.Fprintf(&text, "LABEL %s=%q\n", name, c.Labels[name])
