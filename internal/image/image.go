@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -30,6 +31,9 @@ type Input struct {
 	Mirror debian.Mirror
 	// Headgate is the program, and Start is cmd/headgate-start.
 	Headgate, Start []byte
+	// Licences are those of Headgate and of what is in it, by their paths in the image's
+	// folder for them.
+	Licences map[string][]byte
 	// Version and Revision are those of the program, Source is where its code is.
 	Version, Revision, Source string
 }
@@ -67,10 +71,15 @@ func Unpack(ctx context.Context, in Input) (Root, error) {
 }
 
 // Check checks that the programs and libraries are for a machine and complete, that links
-// lead to something, and that all of it is not too large.
+// lead to something, that licences are there, and that all of it is not too large.
 func (r Root) Check(machine elf.Machine) error {
+	var names []string
+	for _, p := range r.Packages {
+		names = append(names, p.Package)
+	}
 	return errors.Join(
 		rootfs.CheckPrograms(machine, r.Base, r.Program),
+		rootfs.CheckLicences(append(names, "headgate"), r.Base, r.Program),
 		rootfs.CheckLinks(r.Base, r.Program),
 		rootfs.CheckSize(r.Base, r.Program),
 	)
@@ -88,6 +97,9 @@ func programs(in Input) (*rootfs.Tree, error) {
 		"nginx-ingress-controller": rootfs.Start,
 	} {
 		files[name] = rootfs.File{Kind: tar.TypeSymlink, Mode: 0o777, Target: "/" + target}
+	}
+	for name, text := range in.Licences {
+		files[path.Join("usr/share/doc/headgate", name)] = rootfs.File{Kind: tar.TypeReg, Mode: 0o644, Content: text}
 	}
 	t := rootfs.New()
 	for name, f := range files {

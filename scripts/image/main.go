@@ -45,8 +45,8 @@ func main() {
 // options are the command line.
 type options struct {
 	folder, output, root, version, revision, source, key, mirror, cache string
-	lock                                                          bool
-	programs                                                      map[string]string // by architecture
+	lock                                                                bool
+	programs                                                            map[string]string // by architecture
 }
 
 func parse(args []string) (options, error) {
@@ -198,16 +198,19 @@ func (o options) layers(ctx context.Context, mirror debian.Mirror, architecture 
 	if in.Start, err = buildStart(ctx, architecture); err != nil {
 		return in, nil, err
 	}
+	build, err := buildinfo.Read(bytes.NewReader(in.Headgate))
+	if err != nil {
+		return in, nil, fmt.Errorf("read the build info of %s: %w", o.programs[architecture], err)
+	}
+	if in.Licences, err = licences(ctx, build); err != nil {
+		return in, nil, err
+	}
 	root, err := image.Unpack(ctx, in)
 	if err != nil {
 		return in, nil, err
 	}
 	if err := root.Check(machine); err != nil {
 		return in, nil, err
-	}
-	build, err := buildinfo.Read(bytes.NewReader(in.Headgate))
-	if err != nil {
-		return in, nil, fmt.Errorf("read the build info of %s: %w", o.programs[architecture], err)
 	}
 	list, err := image.SBOM(in, root.Packages, build)
 	if err != nil {

@@ -22,6 +22,19 @@ func CheckSize(trees ...*Tree) error {
 	return nil
 }
 
+// CheckLicences checks that the licence of each package is there.
+func CheckLicences(packages []string, trees ...*Tree) error {
+	all := Merge(trees...)
+	var errs []error
+	for _, name := range packages {
+		_, err := all.Open("/usr/share/doc/" + name + "/copyright")
+		if _, err2 := all.Open("/usr/share/doc/" + name + "/LICENSE"); err != nil && err2 != nil {
+			errs = append(errs, fmt.Errorf("no licence of %s: %w", name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // CheckLinks checks that symbolic links lead to something: in one of the trees, or in
 // directories that are filled when a container runs.
 func CheckLinks(trees ...*Tree) error {

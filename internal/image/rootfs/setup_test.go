@@ -82,7 +82,7 @@ func owners(t *testing.T, tree *rootfs.Tree) map[string]string {
 	}
 }
 
-// TestChecks: a link that leads nowhere, and more than an image may have, are found.
+// TestChecks: a link that leads nowhere, a missing licence, and more than an image may have, are found.
 func TestChecks(t *testing.T) {
 	base, program := unpacked(t), rootfs.New()
 	if err := base.SetUp("arm64"); err != nil {
@@ -96,6 +96,14 @@ func TestChecks(t *testing.T) {
 	add(t, base, "usr/lib/nginx/modules", rootfs.File{Kind: tar.TypeDir, Mode: 0o755})
 	if err := rootfs.CheckLinks(base, program); err != nil {
 		t.Error(err)
+	}
+	add(t, base, "usr/share/doc/zlib1g/copyright", file(""))
+	add(t, program, "usr/share/doc/headgate/LICENSE", file(""))
+	if err := rootfs.CheckLicences([]string{"zlib1g", "headgate"}, base, program); err != nil {
+		t.Error(err)
+	}
+	if err := rootfs.CheckLicences([]string{"zlib1g", "nginx"}, base, program); err == nil || !strings.Contains(err.Error(), "no licence of nginx") {
+		t.Errorf("without the licence of nginx: %v", err)
 	}
 	if err := rootfs.CheckSize(base, program); err != nil {
 		t.Error(err)
