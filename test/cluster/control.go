@@ -24,6 +24,7 @@ import (
 //	POST /snapshots/NAME/save        keep a copy of all objects; the API server is away meanwhile
 //	POST /snapshots/NAME/restore     go back to it, and restart all clients of the API server
 //	POST /images                     load an image, described by the body (see image)
+//	POST /archives                   load all images of the body, an archive of OCI or Docker
 //
 // The answer is 204, or 500 with what went wrong.
 type control struct {
@@ -44,6 +45,7 @@ func serveControl(socket string, c *cluster) error {
 	mux.HandleFunc("POST /components/{name}/{action}", control.handle(control.component))
 	mux.HandleFunc("POST /snapshots/{name}/{action}", control.handle(control.snapshot))
 	mux.HandleFunc("POST /images", control.handle(control.image))
+	mux.HandleFunc("POST /archives", control.handle(control.archive))
 	go func() { c.died <- fmt.Errorf("serving control: %w", http.Serve(listener, mux)) }()
 	return nil
 }
@@ -113,6 +115,13 @@ func (c *control) image(r *http.Request) error {
 		return fmt.Errorf("reading the image's description: %w", err)
 	}
 	return c.cluster.loadImage(r.Context(), i)
+}
+
+func (c *control) archive(r *http.Request) error {
+	if !c.cluster.pods {
+		return errors.New("a cluster without pods can't load images")
+	}
+	return c.cluster.importImages(r.Context(), r.Body)
 }
 
 func (c *cluster) save(ctx context.Context, to string) error {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,7 +29,8 @@ const networkConfig = `{
 `
 
 // Without restrict_oom_score_adj and CAP_SYS_RESOURCE, runc fails with "can't get
-// final child's PID from pipe".
+// final child's PID from pipe". Low ports are for all users of a pod's network, as with
+// containerd 2.
 const containerdConfig = `version = 2
 root = "DIR/containerd"
 state = "/run/containerd"
@@ -40,6 +42,7 @@ disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.snapshotter.
   sandbox_image = "PAUSE"
   disable_apparmor = true
   restrict_oom_score_adj = true
+  enable_unprivileged_ports = true
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "PLUGINS"
     conf_dir = "DIR/cni"
@@ -131,10 +134,11 @@ func snapshotterFor(dir string) (string, error) {
 	return "overlayfs", nil
 }
 
-func containerdReady(ctx context.Context) error { return ctr(ctx, "version") }
+func containerdReady(ctx context.Context) error { return ctr(ctx, nil, "version") }
 
-func ctr(ctx context.Context, args ...string) error {
+func ctr(ctx context.Context, input io.Reader, args ...string) error {
 	cmd := exec.CommandContext(ctx, "ctr", append([]string{"--address=" + containerdSocket, "--namespace=k8s.io"}, args...)...)
+	cmd.Stdin = input
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("ctr %s: %w: %s", args[0], err, output)
 	}
@@ -152,12 +156,20 @@ func (c *cluster) loadImage(ctx context.Context, i image) error {
 	if err := i.write(archive); err != nil {
 		return fmt.Errorf("making the image %s: %w", i.Name, err)
 	}
+	if _, err := archive.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("making the image %s: %w", i.Name, err)
+	}
+	return c.importImages(ctx, archive)
+}
+
+// importImages gives all images of an archive to containerd.
+func (c *cluster) importImages(ctx context.Context, archive io.Reader) error {
 	snapshotter, err := snapshotterFor(c.dir)
 	if err != nil {
 		return err
 	}
-	if err := ctr(ctx, "images", "import", "--snapshotter="+snapshotter, archive.Name()); err != nil {
-		return fmt.Errorf("loading the image %s: %w", i.Name, err)
+	if err := ctr(ctx, archive, "images", "import", "--snapshotter="+snapshotter, "-"); err != nil {
+		return fmt.Errorf("loading images: %w", err)
 	}
 	return nil
 }

@@ -53,18 +53,14 @@ func webhookSlice(port int32) string { return admissionName + "-" + strconv.Itoa
 // runJob runs kube-webhook-certgen as the Helm chart of ingress-nginx does.
 func (h *headgate) runJob(name string, args ...string) {
 	h.t.Helper()
-	yes, no, user := true, false, int64(65532)
-	spec := withLibraries(corev1.Container{
-		Name: name, Image: headgateImage, ImagePullPolicy: corev1.PullNever, Command: []string{"/programs/kube-webhook-certgen"}, Args: args,
+	container := corev1.Container{
+		Name: name, Image: headgateBuild.load(h.t, h.cluster).certgen, ImagePullPolicy: corev1.PullNever, Args: args,
 		Env: []corev1.EnvVar{{Name: "POD_NAMESPACE", ValueFrom: &corev1.EnvVarSource{
 			FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.namespace"},
 		}}},
-		SecurityContext: &corev1.SecurityContext{
-			AllowPrivilegeEscalation: &no, ReadOnlyRootFilesystem: &yes, RunAsNonRoot: &yes, RunAsUser: &user, RunAsGroup: &user,
-			Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-		},
-	})
-	spec.RestartPolicy, spec.ServiceAccountName = corev1.RestartPolicyOnFailure, "headgate"
+		SecurityContext: restricted(65532, 65532),
+	}
+	spec := corev1.PodSpec{RestartPolicy: corev1.RestartPolicyOnFailure, ServiceAccountName: "headgate", Containers: []corev1.Container{container}}
 	jobs := h.cluster.Client().BatchV1().Jobs(h.class)
 	must[*batchv1.Job](h)(jobs.Create(h.t.Context(), &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -93,7 +89,6 @@ func TestCertgenJobs(t *testing.T) {
 	h.cluster.NeedPods(t)
 	h.createClass(h.class, controllerClass(h.class))
 	h.createBackend("web")
-	h.loadHeadgate()
 	// The Jobs are this ServiceAccount, and Headgate is not.
 	args := h.args
 	h.actAsServiceAccount(

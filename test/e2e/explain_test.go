@@ -61,7 +61,7 @@ func TestExplain(t *testing.T) {
 // explain runs the command in the cluster's network.
 func (h *headgate) explain(args ...string) explain.Explanation {
 	h.t.Helper()
-	path, err := controller.path()
+	path, err := headgateBuild.program()
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -106,7 +106,7 @@ func controllerClass(class string) string { return "headgate.invalid/" + class }
 // start starts the controller. Its logs go to files: NGINX may outlive it.
 func (h *headgate) start() {
 	h.t.Helper()
-	path, err := controller.path()
+	path, err := headgateBuild.program()
 	if err != nil {
 		h.t.Fatal(err)
 	}

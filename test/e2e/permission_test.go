@@ -137,7 +137,7 @@ func (h *headgate) createPod() *corev1.Pod {
 // "headgate rbac" prints for the same flags.
 func (h *headgate) actAsPrinted() {
 	h.t.Helper()
-	path, err := controller.path()
+	path, err := headgateBuild.program()
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ type kubectl struct {
 
 func (h *headgate) kubectl() kubectl {
 	h.t.Helper()
-	path, err := controller.path()
+	path, err := headgateBuild.program()
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func (k kubectl) wantStreams() {
 // wantTerminal checks that a command in the pod has a terminal of the same size.
 func (k kubectl) wantTerminal() {
 	k.h.t.Helper()
-	inPod := "until [ \"$(stty size)\" = \"33 77\" ]; do :; done; tty"
+	inPod := "until size=$(busybox stty size) || exit; [ \"$size\" = \"33 77\" ]; do :; done; busybox tty"
 	script := filepath.Join(k.folder, "session")
 	text := "stty rows 33 cols 77\nexec kubectl " + strings.Join(k.inPod("headgate", "exec", "-it"), " ") + " -- sh -c '" + inPod + "'\n"
 	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {

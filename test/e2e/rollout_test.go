@@ -7,8 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -83,7 +81,6 @@ func TestRollingUpdateOfHeadgate(t *testing.T) {
 // Service's address.
 func (h *headgate) runInPods(replicas int32) (address string) {
 	h.t.Helper()
-	h.loadHeadgate()
 	ctx, client := h.t.Context(), h.cluster.Client()
 	must[*corev1.ConfigMap](h)(client.CoreV1().ConfigMaps(h.class).Create(ctx, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "headgate"},
@@ -147,67 +144,55 @@ func (h *headgate) logPods(name string) {
 	}
 }
 
-const headgateImage = "cluster.invalid/headgate:1"
-
-// loadHeadgate makes an image of Headgate. NGINX and all libraries come from this
-// machine, as volumes of the pods.
-func (h *headgate) loadHeadgate() {
-	h.t.Helper()
-	path, err := controller.path()
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	links := h.t.TempDir()
-	if err := os.Symlink("/nginx-ingress-controller", filepath.Join(links, "kube-webhook-certgen")); err != nil {
-		h.t.Fatal(err)
-	}
-	if err := h.cluster.LoadImage(h.t.Context(), clustertest.Image{
-		Name: headgateImage, Entrypoint: []string{"/nginx-ingress-controller"},
-		Files: map[string]string{
-			"/nginx-ingress-controller": path, "/dbg": path, "/wait-shutdown": path,
-			"/programs": links, "/etc/passwd": "/etc/passwd", "/etc/group": "/etc/group",
-		},
-	}); err != nil {
-		h.t.Fatal(err)
-	}
-}
-
 // deployment is like that of a Helm chart, with shorter times.
 func (h *headgate) deployment(replicas int32) *appsv1.Deployment {
 	none, one, ending := intstr.FromInt32(0), intstr.FromInt32(1), int64(60)
 	labels := map[string]string{"app": "headgate"}
+	volumes, mounts := writable()
 	container := corev1.Container{
-		Name: "headgate", Image: headgateImage, ImagePullPolicy: corev1.PullNever,
+		Name: "headgate", Image: headgateBuild.load(h.t, h.cluster).controller, ImagePullPolicy: corev1.PullNever,
 		Args: []string{
+			"/nginx-ingress-controller",
 			"--controller-class", controllerClass(h.class), "--ingress-class", h.class, "--configmap", h.class + "/headgate",
 			fmt.Sprintf("--shutdown-grace-period=%d", int(rolloutGrace.Seconds())),
 		},
 		ReadinessProbe: &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{
 			HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromInt32(10254)},
 		}},
-		Lifecycle: &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"/wait-shutdown"}}}},
+		VolumeMounts:    mounts,
+		SecurityContext: restricted(101, 82, "NET_BIND_SERVICE"),
+		Lifecycle:       &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"/wait-shutdown"}}}},
 	}
-	spec := withLibraries(container)
-	spec.ServiceAccountName, spec.TerminationGracePeriodSeconds = "headgate", &ending
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "headgate"},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas,
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Strategy: appsv1.DeploymentStrategy{RollingUpdate: &appsv1.RollingUpdateDeployment{MaxUnavailable: &none, MaxSurge: &one}},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: spec},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
+				ServiceAccountName: "headgate", TerminationGracePeriodSeconds: &ending, Containers: []corev1.Container{container}, Volumes: volumes,
+			}},
 		},
 	}
 }
 
-// withLibraries is a pod of one container with NGINX and the libraries of this machine.
-func withLibraries(container corev1.Container) (spec corev1.PodSpec) {
-	for name, path := range map[string]string{"usr": "/usr", "lib": "/usr/lib", "lib64": "/usr/lib64"} {
-		spec.Volumes = append(spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path}}})
-		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: "/" + name, ReadOnly: true})
+// writable are the folders that Headgate writes in, where the root is read-only.
+func writable() (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
+	for name, path := range map[string]string{"tmp": "/tmp", "files": "/etc/ingress-controller", "run": "/run"} {
+		volumes = append(volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+		mounts = append(mounts, corev1.VolumeMount{Name: name, MountPath: path})
 	}
-	spec.Containers = []corev1.Container{container}
-	return spec
+	return volumes, mounts
+}
+
+// restricted is the security context of ingress-nginx's chart, with a read-only root.
+func restricted(user, group int64, added ...corev1.Capability) *corev1.SecurityContext {
+	yes, no := true, false
+	return &corev1.SecurityContext{
+		RunAsNonRoot: &yes, RunAsUser: &user, RunAsGroup: &group, AllowPrivilegeEscalation: &no, ReadOnlyRootFilesystem: &yes,
+		Capabilities:   &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}, Add: added},
+		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+	}
 }
 
 // A webSocket gets messages until its connection ends.

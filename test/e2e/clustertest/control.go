@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 )
@@ -66,11 +67,22 @@ func (c *Cluster) LoadImage(ctx context.Context, image Image) error {
 	if err != nil {
 		return fmt.Errorf("describing the image %s: %w", image.Name, err)
 	}
-	return c.control(ctx, "images", body)
+	return c.control(ctx, "images", bytes.NewReader(body))
+}
+
+// ImportArchive gives the node all images of an archive of OCI or Docker, under the names that
+// they have there. Pods use them with the pull policy Never.
+func (c *Cluster) ImportArchive(ctx context.Context, path string) error {
+	archive, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("importing images: %w", err)
+	}
+	defer archive.Close()
+	return c.control(ctx, "archives", archive)
 }
 
 // control asks the cluster's program for something and waits until it is done.
-func (c *Cluster) control(ctx context.Context, what string, body []byte) error {
+func (c *Cluster) control(ctx context.Context, what string, body io.Reader) error {
 	socket := filepath.Join(c.dir, "control.sock")
 	transport := &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -78,7 +90,7 @@ func (c *Cluster) control(ctx context.Context, what string, body []byte) error {
 		},
 		DisableKeepAlives: true,
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://cluster/"+what, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://cluster/"+what, body)
 	if err != nil {
 		return fmt.Errorf("asking the cluster for %s: %w", what, err)
 	}
