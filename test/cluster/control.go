@@ -21,6 +21,8 @@ import (
 //	POST /components/NAME/start      start it and wait until it is ready
 //	POST /components/NAME/pause      freeze it before the answer: connections stay open, nothing answers
 //	POST /components/NAME/resume
+//	POST /node/stop                  kill the kubelet, containerd and all pods
+//	POST /node/start                 start them again, and wait until the node is ready
 //	POST /snapshots/NAME/save        keep a copy of all objects; the API server is away meanwhile
 //	POST /snapshots/NAME/restore     go back to it, and restart all clients of the API server
 //	POST /images                     load an image, described by the body (see image)
@@ -43,6 +45,8 @@ func serveControl(socket string, c *cluster) error {
 	control := &control{cluster: c}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /components/{name}/{action}", control.handle(control.component))
+	mux.HandleFunc("POST /node/stop", control.handle(func(*http.Request) error { return c.stopNode() }))
+	mux.HandleFunc("POST /node/start", control.handle(func(r *http.Request) error { return c.startNode(r.Context()) }))
 	mux.HandleFunc("POST /snapshots/{name}/{action}", control.handle(control.snapshot))
 	mux.HandleFunc("POST /images", control.handle(control.image))
 	mux.HandleFunc("POST /archives", control.handle(control.archive))

@@ -121,11 +121,13 @@ func (h *headgate) awaitAddress(address, host string) {
 }
 
 // logPods logs the conditions and logs of an application's pods.
-func (h *headgate) logPods(name string) {
+func (h *headgate) logPods(name string) { h.logPodsOf(h.class, "app="+name) }
+
+func (h *headgate) logPodsOf(namespace, selector string) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	pods := h.cluster.Client().CoreV1().Pods(h.class)
-	list, err := pods.List(ctx, metav1.ListOptions{LabelSelector: "app=" + name})
+	pods := h.cluster.Client().CoreV1().Pods(namespace)
+	list, err := pods.List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		h.t.Log(err)
 		return
@@ -134,7 +136,7 @@ func (h *headgate) logPods(name string) {
 		text, err := pods.GetLogs(pod.Name, &corev1.PodLogOptions{}).DoRaw(ctx)
 		h.t.Logf("pod %s, address %s, %v, log (%v):\n%s", pod.Name, pod.Status.PodIP, pod.Status.Conditions, err, text[max(0, len(text)-2000):])
 	}
-	events, err := h.cluster.Client().CoreV1().Events(h.class).List(ctx, metav1.ListOptions{})
+	events, err := h.cluster.Client().CoreV1().Events(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		h.t.Log(err)
 		return

@@ -35,6 +35,14 @@ func (c *Cluster) ResumeAPIServer(ctx context.Context) error {
 	return c.control(ctx, "components/kube-apiserver/resume", nil)
 }
 
+// StopNode kills the kubelet, containerd and the processes of all pods at once, like a machine
+// without power. Everything else runs on.
+func (c *Cluster) StopNode(ctx context.Context) error { return c.control(ctx, "node/stop", nil) }
+
+// StartNode starts the node again, and waits until the kubelet has reported it. Pods may still
+// be starting, with other addresses.
+func (c *Cluster) StartNode(ctx context.Context) error { return c.control(ctx, "node/start", nil) }
+
 // Snapshot keeps a copy of all objects under a name of small letters, digits
 // and hyphens. The API server is killed and started again on the way.
 func (c *Cluster) Snapshot(ctx context.Context, name string) error {
