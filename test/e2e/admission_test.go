@@ -100,8 +100,14 @@ func writeWebhookCertificate(t *testing.T, dir string, authority *pkitest.Author
 func TestAdmission(t *testing.T) {
 	authority, dir := pkitest.New(t), t.TempDir()
 	ca := writeWebhookCertificate(t, dir, authority)
-	h := startHeadgate(t, "--validating-webhook", ":8443",
+	h := newHeadgate(t, "--validating-webhook", ":8443",
 		"--validating-webhook-certificate", filepath.Join(dir, "cert"), "--validating-webhook-key", filepath.Join(dir, "key"))
+	// The test replaces the files of the certificate, and the API server calls one address
+	// all the time.
+	h.asProcess()
+	h.createClass(h.class, controllerClass(h.class))
+	h.start()
+	h.awaitReady()
 	h.createBackend("web")
 	url := "https://" + clustertest.NodeAddress + ":8443/networking/v1/ingresses"
 	h.registerWebhook(admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: []byte(ca)}, admissionregistrationv1.Fail)

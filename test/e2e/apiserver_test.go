@@ -212,6 +212,9 @@ func TestRestoredFromSnapshot(t *testing.T) {
 func TestControllerStartsWhileAPIServerIsAway(t *testing.T) {
 	h, host := startServing(t)
 	h.stop()
+	// No pod starts now.
+	h.account = ""
+	h.asProcess()
 	back := h.withoutAPIServer(h.cluster.StopAPIServer, h.cluster.StartAPIServer)
 	h.start()
 	h.awaitLog("the API server does not answer", "Headgate serves nothing until this is resolved")

@@ -87,15 +87,16 @@ func (h *headgate) runJob(name string, args ...string) {
 func TestCertgenJobs(t *testing.T) {
 	h := newHeadgate(t)
 	h.cluster.NeedPods(t)
+	// The webhook has its certificate from a file that the test writes.
+	h.asProcess()
 	h.createClass(h.class, controllerClass(h.class))
 	h.createBackend("web")
-	// The Jobs are this ServiceAccount, and Headgate is not.
-	args := h.args
 	h.actAsServiceAccount(
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "create"}},
 		rbacv1.PolicyRule{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"validatingwebhookconfigurations"}, Verbs: []string{"get", "update"}},
 	)
-	h.args = args
+	// The Jobs are this ServiceAccount, and Headgate is not.
+	h.account = ""
 	h.callWebhook(admissionregistrationv1.Ignore, 8444)
 	create := []string{
 		"create", "--host=" + admissionName + "," + admissionName + ".$(POD_NAMESPACE).svc", "--namespace=$(POD_NAMESPACE)", "--secret-name=" + admissionName,
@@ -233,6 +234,8 @@ func TestSelfSignedWebhook(t *testing.T) {
 	const one, two = 8444, 8445
 	h := newHeadgate(t)
 	h.cluster.NeedPods(t)
+	// The Service of the webhook has its endpoints before the replicas start.
+	h.asProcess()
 	h.createClass(h.class, controllerClass(h.class))
 	h.createBackend("web")
 	h.callWebhook(admissionregistrationv1.Fail, one, two)

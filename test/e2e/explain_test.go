@@ -3,7 +3,6 @@ package e2e_test
 import (
 	"bytes"
 	"encoding/json"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -30,7 +29,7 @@ func TestExplain(t *testing.T) {
 	h.await(asked, showing(pair, "web"))
 
 	cluster := h.explain("--kubeconfig", h.cluster.Kubeconfig(), "--controller-class", controllerClass(h.class), "--ingress-class", h.class, asked)
-	controller := h.explain("--run-dir", filepath.Join(h.dir, "run"), asked)
+	controller := h.explained(h.kubectl().run("exec", "-n", h.class, h.pod, "--", "/headgate", "explain", "-o", "json", asked))
 	if cluster.DataPlane != nil || controller.DataPlane == nil {
 		t.Fatalf("the data plane according to the cluster: %v, to the controller: %v", cluster.DataPlane, controller.DataPlane)
 	}
@@ -72,8 +71,13 @@ func (h *headgate) explain(args ...string) explain.Explanation {
 	if err != nil {
 		h.t.Fatalf("explain %v: %v: %s", args, err, said.String())
 	}
+	return h.explained(string(output))
+}
+
+func (h *headgate) explained(output string) explain.Explanation {
+	h.t.Helper()
 	var e explain.Explanation
-	if err := json.Unmarshal(output, &e); err != nil {
+	if err := json.Unmarshal([]byte(output), &e); err != nil {
 		h.t.Fatal(err)
 	}
 	return e

@@ -3,17 +3,16 @@ package e2e_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -33,15 +32,16 @@ const (
 	soon = 15 * time.Second
 )
 
-// The addresses at which clients of the cluster find Headgate.
+// Ports of Headgate.
 const (
-	httpAddress    = clustertest.NodeAddress + ":80"
-	httpsAddress   = clustertest.NodeAddress + ":443"
-	healthzAddress = clustertest.NodeAddress + ":10254"
+	httpPort    = "80"
+	httpsPort   = "443"
+	healthzPort = "10254"
 )
 
-// A headgate is an instance in the cluster's network. It serves only the
-// IngressClass of its test, so the namespaces of other tests don't affect it.
+// A headgate is an instance in the cluster: a pod of the image, or a process on the node
+// (see [headgate.asProcess]). It serves only the IngressClass of its test, so the namespaces of
+// other tests don't affect it.
 type headgate struct {
 	t       *testing.T
 	cluster *clustertest.Cluster
@@ -50,14 +50,24 @@ type headgate struct {
 	args  []string
 	// env is added to the controller's environment.
 	env []string
-	// dir has the run directory and the logs.
+	// account is its ServiceAccount, an administrator if it is empty.
+	account string
+	// dir has the logs, and the run directory of a process.
 	dir string
-
-	cmd   *exec.Cmd
+	// address is where clients find it: that of the pod that runs, or of the node.
+	address string
+	clients map[string]*http.Client // by port
+	// ended is closed when it has ended, with code.
 	ended chan struct{}
+	code  int
+
+	pod  string     // the name of the pod that runs
+	logs []*os.File // of all pods
+
+	process bool
+	cmd     *exec.Cmd
 	// orphaned: the controller was killed, and its NGINX still runs.
 	orphaned bool
-	clients  map[string]*http.Client // by address
 }
 
 // newHeadgate makes an instance that does not run yet, and its namespace.
@@ -75,15 +85,17 @@ func newHeadgate(t *testing.T, flags ...string) *headgate {
 	}
 	h := &headgate{t: t, cluster: cluster, class: class, dir: dir, clients: map[string]*http.Client{}}
 	h.args = append([]string{
-		"--kubeconfig", cluster.Kubeconfig(), "--run-dir", filepath.Join(dir, "run"),
 		"--controller-class", controllerClass(class), "--ingress-class", class, "--post-shutdown-grace-period", "0",
 	}, flags...)
-	for _, address := range []string{httpAddress, httpsAddress, healthzAddress} {
-		transport := cluster.Transport(address)
+	for _, port := range []string{httpPort, httpsPort, healthzPort} {
+		transport := cluster.Transport("")
+		transport.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return cluster.Dial(ctx, network, h.at(port))
+		}
 		// Each request comes from a new client.
 		transport.DisableKeepAlives = true
 		transport.TLSClientConfig = anyCertificate()
-		h.clients[address] = &http.Client{Transport: transport, Timeout: answerTimeout, CheckRedirect: stay}
+		h.clients[port] = &http.Client{Transport: transport, Timeout: answerTimeout, CheckRedirect: stay}
 	}
 	t.Cleanup(h.leave)
 	return h
@@ -103,39 +115,17 @@ func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse
 
 func controllerClass(class string) string { return "headgate.invalid/" + class }
 
-// start starts the controller. Its logs go to files: NGINX may outlive it.
+// at is the instance's address with a port.
+func (h *headgate) at(port string) string { return net.JoinHostPort(h.address, port) }
+
+// start starts the controller.
 func (h *headgate) start() {
 	h.t.Helper()
-	path, err := headgateBuild.program()
-	if err != nil {
-		h.t.Fatal(err)
+	if h.process {
+		h.startProcess()
+	} else {
+		h.startPod()
 	}
-	// Not the test's context: it ends before the controller gets SIGTERM.
-	h.cmd = h.cluster.Command(context.Background(), path, h.args...)
-	h.cmd.Env = append(h.cmd.Env, h.env...)
-	// Should the test process die, the controller ends its NGINX.
-	h.cmd.SysProcAttr.Pdeathsig = syscall.SIGTERM
-	h.cmd.Stdout, h.cmd.Stderr = h.file("access.log"), h.file("headgate.log")
-	if err := h.cmd.Start(); err != nil {
-		h.t.Fatal(err)
-	}
-	cmd, ended := h.cmd, make(chan struct{})
-	h.ended = ended
-	go func() {
-		defer close(ended)
-		// cmd.ProcessState has the exit status.
-		_ = cmd.Wait()
-	}()
-}
-
-func (h *headgate) file(name string) *os.File {
-	h.t.Helper()
-	file, err := os.OpenFile(filepath.Join(h.dir, name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	h.t.Cleanup(func() { file.Close() })
-	return file
 }
 
 // awaitReady waits until the health check succeeds.
@@ -144,7 +134,7 @@ func (h *headgate) awaitReady() {
 	clustertest.Eventually(h.t, 2*timeout, func(ctx context.Context) error {
 		select {
 		case <-h.ended:
-			h.t.Fatalf("headgate ended: %v", h.cmd.ProcessState)
+			h.t.Fatalf("headgate ended with %d", h.code)
 		default:
 		}
 		return h.health(ctx)
@@ -174,11 +164,11 @@ func (h *headgate) awaitNotReady() {
 }
 
 func (h *headgate) ask(ctx context.Context, path string) (status int, body []byte, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+healthzAddress+path, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://headgate"+path, nil)
 	if err != nil {
 		return 0, nil, err
 	}
-	response, err := h.clients[healthzAddress].Do(request)
+	response, err := h.clients[healthzPort].Do(request)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -195,30 +185,14 @@ func (h *headgate) stop() {
 		// running.
 		client.CloseIdleConnections()
 	}
-	_ = h.cmd.Process.Signal(syscall.SIGTERM)
-	select {
-	case <-h.ended:
-	case <-time.After(2 * timeout):
-		h.t.Error("headgate did not end on SIGTERM")
-		// Makes it log the stacks of its goroutines.
-		_ = h.cmd.Process.Signal(syscall.SIGQUIT)
-		<-h.ended
-		h.orphaned = true
+	if h.process {
+		h.stopProcess()
+	} else {
+		h.stopPod()
 	}
-	if !h.cmd.ProcessState.Success() {
-		h.t.Errorf("headgate ended with: %v", h.cmd.ProcessState)
+	if h.code != 0 {
+		h.t.Errorf("headgate ended with %d", h.code)
 	}
-	h.cmd = nil
-}
-
-// kill ends the controller at once; its NGINX goes on.
-func (h *headgate) kill() {
-	h.t.Helper()
-	if err := h.cmd.Process.Kill(); err != nil {
-		h.t.Fatal(err)
-	}
-	<-h.ended
-	h.cmd, h.orphaned = nil, true
 }
 
 // leave ends everything that the test has started. A failed test keeps its logs.
@@ -229,6 +203,7 @@ func (h *headgate) leave() {
 	if h.orphaned {
 		h.endOrphan()
 	}
+	// A pod that still runs ends with the namespace.
 	if h.t.Failed() {
 		log := h.log()
 		h.t.Logf("logs are in %s; the end of headgate's:\n%s", h.dir, log[max(0, len(log)-40_000):])
@@ -239,22 +214,11 @@ func (h *headgate) leave() {
 	}
 }
 
-// endOrphan kills the process group of an NGINX without a controller.
-func (h *headgate) endOrphan() {
-	text, err := os.ReadFile(filepath.Join(h.dir, "run", "nginx.pid"))
-	if errors.Is(err, os.ErrNotExist) {
-		return
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		h.t.Errorf("NGINX's process ID: %v", err)
-		return
-	}
-	_ = syscall.Kill(-pid, syscall.SIGKILL)
-}
-
 // log returns the log of all controllers of the test.
 func (h *headgate) log() string {
+	if !h.process {
+		return h.podLogs()
+	}
 	text, err := os.ReadFile(filepath.Join(h.dir, "headgate.log"))
 	if err != nil {
 		return err.Error()

@@ -45,7 +45,7 @@ type failure struct {
 // has no certificate, so that it answers over both.
 func (h *headgate) startLoad(host string) *load {
 	h.t.Helper()
-	return h.startLoadAt(clustertest.NodeAddress, host)
+	return h.startLoadAt(h.address, host)
 }
 
 func (h *headgate) startLoadAt(address, host string) *load {

@@ -6,18 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/headgate/headgate/test/e2e/clustertest"
 )
@@ -182,7 +178,7 @@ func (h *headgate) actAsPrinted() {
 	for _, right := range granted {
 		h.awaitAllowed("headgate", right)
 	}
-	h.actAs("headgate")
+	h.account = "headgate"
 }
 
 // sample is one of the rights that the rules give.
@@ -211,14 +207,6 @@ func (h *headgate) awaitAllowed(account string, right *authorizationv1.ResourceA
 	})
 }
 
-// actAs has the controller use a ServiceAccount of the test's namespace.
-func (h *headgate) actAs(name string) {
-	h.t.Helper()
-	token := must[*authenticationv1.TokenRequest](h)(h.cluster.Client().CoreV1().ServiceAccounts(h.class).CreateToken(
-		h.t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{}))
-	h.args = append(h.args, "--kubeconfig", h.writeKubeconfig(token.Status.Token))
-}
-
 // actAsServiceAccount has the controller use a ServiceAccount with these rules.
 // The function that it returns adds more.
 func (h *headgate) actAsServiceAccount(rules ...rbacv1.PolicyRule) (grant func(rbacv1.PolicyRule)) {
@@ -243,25 +231,10 @@ func (h *headgate) actAsServiceAccount(rules ...rbacv1.PolicyRule) (grant func(r
 			h.t.Error(err)
 		}
 	})
-	h.actAs(name)
+	h.account = name
 	return func(rule rbacv1.PolicyRule) {
 		h.t.Helper()
 		role.Rules = append(role.Rules, rule)
 		must[*rbacv1.ClusterRole](h)(roles.Update(ctx, role, metav1.UpdateOptions{}))
 	}
-}
-
-// writeKubeconfig writes a kubeconfig whose user has a token.
-func (h *headgate) writeKubeconfig(token string) string {
-	h.t.Helper()
-	config := h.cluster.Config()
-	if err := clientcmd.WriteToFile(clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{"test": {Server: config.Host, CertificateAuthorityData: config.CAData, CertificateAuthority: config.CAFile}},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"test": {Token: token}},
-		Contexts:       map[string]*clientcmdapi.Context{"test": {Cluster: "test", AuthInfo: "test"}},
-		CurrentContext: "test",
-	}, filepath.Join(h.dir, "kubeconfig")); err != nil {
-		h.t.Fatal(err)
-	}
-	return filepath.Join(h.dir, "kubeconfig")
 }

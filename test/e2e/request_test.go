@@ -30,15 +30,15 @@ type answer struct {
 
 // get requests a URL of the instance, over a new connection.
 func (h *headgate) get(ctx context.Context, url string) (answer, error) {
-	address := httpAddress
+	port := httpPort
 	if strings.HasPrefix(url, "https:") {
-		address = httpsAddress
+		port = httpsPort
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return answer{}, err
 	}
-	response, err := h.clients[address].Do(request)
+	response, err := h.clients[port].Do(request)
 	if err != nil {
 		return answer{}, err
 	}

@@ -39,7 +39,12 @@ func TestRestart(t *testing.T) {
 // NGINX continues to serve when the controller is killed, until the next one
 // takes over.
 func TestKill(t *testing.T) {
-	h := startHeadgate(t)
+	h := newHeadgate(t)
+	// A container ends with its controller.
+	h.asProcess()
+	h.createClass(h.class, controllerClass(h.class))
+	h.start()
+	h.awaitReady()
 	host, late := h.host("web"), h.host("late")
 	h.createBackend("web")
 	h.createIngress(h.ingress("web", host, "/", "web", ""))

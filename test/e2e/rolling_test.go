@@ -150,7 +150,7 @@ func (r *rolling) names() map[string]bool {
 
 // newClient returns a client with one connection of HTTP/2.
 func (r *rolling) newClient() *http.Client {
-	transport := r.cluster.Transport(httpsAddress)
+	transport := r.cluster.Transport(r.at(httpsPort))
 	transport.TLSClientConfig = anyCertificate()
 	return &http.Client{Transport: transport, CheckRedirect: stay}
 }
@@ -290,7 +290,7 @@ type session struct {
 
 // addSession adds a client with a session at the host of a mode.
 func (r *rolling) addSession(l *load, mode string) *session {
-	s := &session{rolling: r, mode: mode, client: &http.Client{Transport: r.cluster.Transport(httpAddress)}}
+	s := &session{rolling: r, mode: mode, client: &http.Client{Transport: r.cluster.Transport(r.at(httpPort))}}
 	l.repeat(2*pace, s.ask, s.client.CloseIdleConnections)
 	return s
 }

@@ -206,6 +206,8 @@ func TestStatusStays(t *testing.T) {
 // When the leader is killed, another one writes as soon as the Lease has expired.
 func TestLeaderKilled(t *testing.T) {
 	h := newReplica(t, "one", "192.0.2.10")
+	// The test kills or stops the process alone.
+	h.asProcess()
 	h.createBackend("web")
 	h.createIngresses("web", 10)
 	h.start()
@@ -235,6 +237,8 @@ func TestLeaderKilled(t *testing.T) {
 func TestLeaderPaused(t *testing.T) {
 	// So slow that it is stopped long before it has written all.
 	h := newReplica(t, "one", "192.0.2.10", "--kube-api-qps", "20")
+	// The test kills or stops the process alone.
+	h.asProcess()
 	h.createBackend("web")
 	h.createIngresses("web", 100)
 	h.start()

@@ -18,8 +18,8 @@ import (
 	"github.com/headgate/headgate/test/e2e/clustertest"
 )
 
-// streamAddress is where Headgate serves the TCP and the UDP service of TestStreams.
-const streamAddress = clustertest.NodeAddress + ":4000"
+// streamPort is where Headgate serves the TCP and the UDP service of TestStreams.
+const streamPort = "4000"
 
 // streamNetworks are the ways to the pods of TestStreams: by a TCP service, by a UDP service, and by
 // TLS passthrough.
@@ -38,7 +38,7 @@ func TestStreams(t *testing.T) {
 	h.start()
 	h.awaitReady()
 	h.awaitStreamPods(1)
-	l := h.newLoad(clustertest.NodeAddress)
+	l := h.newLoad(h.address)
 	for _, network := range streamNetworks() {
 		for range 2 {
 			l.repeat(2*pace, func() error {
@@ -108,9 +108,9 @@ func (r *rolling) createStreams() {
 // dialStream connects to a pod in one of the ways.
 func (h *headgate) dialStream(ctx context.Context, network string) (net.Conn, error) {
 	if network != "tls" {
-		return h.cluster.Dial(ctx, network, streamAddress)
+		return h.cluster.Dial(ctx, network, h.at(streamPort))
 	}
-	c, err := h.cluster.Dial(ctx, "tcp", clustertest.NodeAddress+":443")
+	c, err := h.cluster.Dial(ctx, "tcp", h.at(httpsPort))
 	if err != nil {
 		return nil, err
 	}

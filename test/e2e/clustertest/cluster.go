@@ -256,6 +256,19 @@ func (c *Cluster) Kubeconfig() string { return filepath.Join(c.dir, "pki", "admi
 // LogDir is the directory with one log a component.
 func (c *Cluster) LogDir() string { return filepath.Join(c.dir, "log") }
 
+// PodLog opens the log of the only container of a pod, in the format of the container runtime.
+// It can be read while the API server is away, and until it is closed, even when the pod is gone.
+func (c *Cluster) PodLog(namespace, pod string) (*os.File, error) {
+	files, err := filepath.Glob(filepath.Join(c.dir, "pod-log", namespace+"_"+pod+"_*", "*", "0.log"))
+	if err != nil {
+		return nil, err
+	}
+	if len(files) != 1 {
+		return nil, fmt.Errorf("the pod %s has %d logs", pod, len(files))
+	}
+	return os.Open(files[0])
+}
+
 // Config returns a copy of the administrator's client configuration, which
 // works in the test process and has no limit on requests.
 func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
