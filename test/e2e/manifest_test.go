@@ -123,10 +123,11 @@ func TestManifest(t *testing.T) {
 	ing := i.ingress("web", host, "/", "web", "")
 	nginx := "nginx"
 	ing.Spec.IngressClassName = &nginx
+	// Before kube-proxy has the pods, the webhook can't be called.
+	i.wantRefused(&nginx)
 	i.createIngress(ing)
 	clustertest.Eventually(t, timeout, func(ctx context.Context) error { return i.serves(ctx, host) })
 
-	i.wantRefused(&nginx)
 	i.wantRestricted()
 	pod := i.pod()
 	i.wantOutput([]string{"exec", "-n", installed, pod, "--", "/dbg", "backends", "list"}, i.class+"-web-80")
