@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -162,8 +161,7 @@ func (o explainOptions) explainCluster(ctx context.Context) (explain.Explanation
 	if err != nil {
 		return explain.Explanation{}, err
 	}
-	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	changes, err := o.readCluster(ctx, settings.Store, log)
+	changes, err := o.readCluster(ctx, "headgate-explain", settings.Store)
 	if err != nil {
 		return explain.Explanation{}, err
 	}

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,9 +20,10 @@ import (
 
 // lintOptions are the flags of lint.
 type lintOptions struct {
-	selection
+	options
 	path, format string
 	ignore       []string
+	timeout      time.Duration
 }
 
 // errFindings ends lint if there are errors, which are reported already.
@@ -30,13 +33,14 @@ func newLintCommand() *cobra.Command {
 	var o lintOptions
 	command := &cobra.Command{
 		Use:   "lint -f FOLDER|FILE",
-		Short: "Check manifests and list findings with file and line",
+		Short: "Check manifests or a cluster and list findings",
 		Long: "Lint reads a folder of manifests, a file of them or a saved dump of a cluster as the controller would, and lists\n" +
-			"all findings. The exit status is 1 if one of them is an error, 0 if none is, and 2 if the arguments are\n" +
-			"invalid or the input cannot be read. Lint does not connect to a cluster, and does not resolve names.",
+			"all findings with file and line. With --kubeconfig or --apiserver-host instead of -f, or without them in a pod, it\n" +
+			"reads a cluster, and changes nothing there. The exit status is 1 if a finding is an error, 0 if none is, and 2 if\n" +
+			"the arguments are invalid or the input cannot be read. Lint does not resolve names.",
 		Args: func(command *cobra.Command, args []string) error { return wrong(cobra.NoArgs(command, args)) },
 		RunE: func(command *cobra.Command, _ []string) error {
-			return o.run(command.OutOrStdout(), command.ErrOrStderr())
+			return o.run(command.Context(), command.OutOrStdout(), command.ErrOrStderr())
 		},
 	}
 	command.SetFlagErrorFunc(func(command *cobra.Command, err error) error { return wrong(explainFlagError(command.Flags(), err)) })
@@ -45,7 +49,9 @@ func newLintCommand() *cobra.Command {
 	f.StringVarP(&o.path, "filename", "f", "", "folder or file to read")
 	f.StringVarP(&o.format, "output", "o", "text", "output format: text, json or sarif")
 	f.StringSliceVar(&o.ignore, "ignore", nil, "code of findings to omit; can be repeated")
+	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "time limit for a cluster")
 	o.addSelectionFlags(f)
+	o.addKubernetesFlags(f)
 	return command
 }
 
@@ -57,13 +63,10 @@ func wrong(err error) error {
 	return exitStatus{wrongUse, err}
 }
 
-func (o lintOptions) run(out, summary io.Writer) error {
+func (o lintOptions) run(ctx context.Context, out, summary io.Writer) error {
 	write, ok := lint.FormatNamed(o.format)
 	if !ok {
 		return wrong(fmt.Errorf("invalid value %q of --output: must be text, json or sarif", o.format))
-	}
-	if o.path == "" {
-		return wrong(errors.New("-f is required: a folder or file of manifests"))
 	}
 	ignored := make([]finding.Code, len(o.ignore))
 	for i, code := range o.ignore {
@@ -71,26 +74,10 @@ func (o lintOptions) run(out, summary io.Writer) error {
 			return wrong(fmt.Errorf("invalid value %q of --ignore: must be one of %s", code, strings.Join(lint.Codes(), ", ")))
 		}
 	}
-	settings, err := o.snapshotSettings(true)
+	report, err := o.report(ctx, lint.Options{Ignore: ignored, Version: version})
 	if err != nil {
 		return wrong(err)
 	}
-	read, err := file.Read(o.path)
-	if err != nil {
-		return wrong(err)
-	}
-	snap, err := snapshot.Build(read.Changes, settings)
-	if err != nil {
-		return wrong(err)
-	}
-	here, err := os.Getwd()
-	if err != nil {
-		return wrong(err)
-	}
-	report := lint.Check(read, snap, lint.Options{
-		Root: o.path, Ignore: ignored, Version: version,
-		Show: func(path string) string { return shown(path, here) },
-	})
 	if err := write(out, report); err != nil {
 		return wrong(fmt.Errorf("write the findings: %w", err))
 	}
@@ -99,6 +86,57 @@ func (o lintOptions) run(out, summary io.Writer) error {
 		return errFindings
 	}
 	return nil
+}
+
+// report is that of the manifests or of the cluster.
+func (o lintOptions) report(ctx context.Context, settings lint.Options) (lint.Report, error) {
+	cluster := o.kubeconfig != "" || o.apiserverHost != ""
+	switch {
+	case o.path != "" && cluster:
+		return lint.Report{}, errors.New("-f reads manifests instead of a cluster: remove it, or --kubeconfig and --apiserver-host")
+	case o.path != "":
+		return o.reportManifests(settings)
+	case !cluster && os.Getenv("KUBERNETES_SERVICE_HOST") == "":
+		return lint.Report{}, errors.New("-f or --kubeconfig is required: a folder or file of manifests, or a cluster")
+	case o.format == "sarif":
+		return lint.Report{}, errors.New("--output sarif needs files, which a cluster does not have: use text or json, or -f with a dump")
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	selected, err := o.snapshotSettings(false)
+	if err != nil {
+		return lint.Report{}, err
+	}
+	changes, err := o.readCluster(ctx, "headgate-lint", selected.Store)
+	if err != nil {
+		return lint.Report{}, err
+	}
+	snap, err := snapshot.Build(changes, selected)
+	if err != nil {
+		return lint.Report{}, err
+	}
+	return lint.CheckCluster(changes, snap, settings), nil
+}
+
+func (o lintOptions) reportManifests(settings lint.Options) (lint.Report, error) {
+	selected, err := o.snapshotSettings(true)
+	if err != nil {
+		return lint.Report{}, err
+	}
+	read, err := file.Read(o.path)
+	if err != nil {
+		return lint.Report{}, err
+	}
+	snap, err := snapshot.Build(read.Changes, selected)
+	if err != nil {
+		return lint.Report{}, err
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return lint.Report{}, err
+	}
+	settings.Root, settings.Show = o.path, func(path string) string { return shown(path, here) }
+	return lint.Check(read, snap, settings), nil
 }
 
 // shown is a path relative to the current directory, if it is inside of it, with

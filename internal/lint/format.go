@@ -57,7 +57,10 @@ func writeText(w io.Writer, r Report) error {
 		if result.Line > 0 {
 			place = fmt.Sprintf("%s:%d", place, result.Line)
 		}
-		fmt.Fprintf(out, "%s: %s: ", place, result.Severity)
+		if place != "" {
+			place += ": "
+		}
+		fmt.Fprintf(out, "%s%s: ", place, result.Severity)
 		lines := strings.Split(result.text(), "\n")
 		for i, line := range lines {
 			if lines[i] = printable(line); i > 0 {

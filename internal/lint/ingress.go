@@ -14,7 +14,7 @@ import (
 // addOwn adds the findings about manifests that a cluster never has: the controller
 // accepts them, or an API server rejects them.
 func (c *checker) addOwn() {
-	for _, change := range c.read.Changes {
+	for _, change := range c.changes {
 		ing, ok := change.Object.(*networkingv1.Ingress)
 		if !ok || !c.snap.View.Serves(types.NamespacedName{Namespace: ing.Namespace, Name: ing.Name}) {
 			continue

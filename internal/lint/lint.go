@@ -2,6 +2,7 @@
 //
 // It knows findings, their severity and the formats of the report. Package
 // snapshot makes the findings, and source/file knows the locations of objects.
+// Objects of a cluster have no location.
 package lint
 
 import (
@@ -10,6 +11,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +19,7 @@ import (
 	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/snapshot"
+	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/source/file"
 	"github.com/headgate/headgate/internal/unit"
 )
@@ -35,7 +38,7 @@ type Options struct {
 
 // A Result is a finding with its location.
 type Result struct {
-	Path string `json:"path"`
+	Path string `json:"path,omitempty"`
 	// Line counts from 1; 0 means the file or folder as a whole.
 	Line     int      `json:"line,omitempty"`
 	Severity Severity `json:"severity"`
@@ -65,7 +68,7 @@ type Report struct {
 
 // Check finds the locations of all findings about the manifests.
 func Check(read *file.Once, snap *snapshot.Snapshot, o Options) Report {
-	c := checker{read: read, snap: snap, options: o, kinds: map[string]int{}, results: map[Result]bool{}}
+	c := checker{changes: read.Changes, place: read.Place, snap: snap, options: o, kinds: map[string]int{}, results: map[Result]bool{}}
 	for _, change := range read.Changes {
 		c.kinds[kindOf(change.Object)]++
 	}
@@ -74,13 +77,36 @@ func Check(read *file.Once, snap *snapshot.Snapshot, o Options) Report {
 			c.addProblem(path, p)
 		}
 	}
+	return c.check()
+}
+
+// CheckCluster reports the findings about the objects of a cluster, which have no location.
+// Unlike manifests, a cluster has all objects: what is missing does not exist.
+func CheckCluster(changes []source.Change, snap *snapshot.Snapshot, o Options) Report {
+	known := map[string]bool{}
+	for _, change := range changes {
+		known[nameOf(change.Object)] = true
+	}
+	o.Show = func(string) string { return "" }
+	c := checker{changes: changes, snap: snap, options: o, results: map[Result]bool{}}
+	c.place = func(object, _ string) (file.Place, bool) { return file.Place{}, known[object] }
+	return c.check()
+}
+
+func (c *checker) check() Report {
+	snap := c.snap
 	for unit, findings := range snap.Findings {
 		for _, f := range findings {
 			c.addFinding(unit, f)
 		}
 	}
 	c.addOwn()
-	report := Report{Ingresses: c.kinds["Ingress"], Served: served(snap), Results: []Result{}, version: o.Version, foreign: foreign(snap)}
+	report := Report{Served: served(snap), Results: []Result{}, version: c.options.Version, foreign: foreign(snap)}
+	for _, change := range c.changes {
+		if _, ok := change.Object.(*networkingv1.Ingress); ok {
+			report.Ingresses++
+		}
+	}
 	for r := range c.results {
 		if r.Severity == Error {
 			report.Errors++
@@ -100,10 +126,12 @@ func Check(read *file.Once, snap *snapshot.Snapshot, o Options) Report {
 // A checker collects results without duplicates: several units may have the same
 // finding.
 type checker struct {
-	read    *file.Once
+	changes []source.Change
+	// place returns the location of a field of an object.
+	place   func(object, field string) (file.Place, bool)
 	snap    *snapshot.Snapshot
 	options Options
-	// kinds counts the objects that were read, by kind.
+	// kinds counts the objects of manifests, by kind. For a cluster it is nil: what was not read does not exist.
 	kinds   map[string]int
 	results map[Result]bool
 }
@@ -130,7 +158,7 @@ func (c *checker) addProblem(path string, p file.Problem) {
 // addFinding adds a finding. If no file has its object, the locations are those of
 // the Ingresses that refer to it.
 func (c *checker) addFinding(key unit.Key, f finding.Finding) {
-	if place, ok := c.read.Place(f.Object, f.Field); ok {
+	if place, ok := c.place(f.Object, f.Field); ok {
 		c.add(place, "", f)
 		return
 	}
@@ -138,7 +166,7 @@ func (c *checker) addFinding(key unit.Key, f finding.Finding) {
 	if key.Kind == unit.Backend {
 		view := c.snap.View
 		refer := func(name, field string) {
-			if place, ok := c.read.Place(name, field); ok {
+			if place, ok := c.place(name, field); ok {
 				c.add(place, name, f)
 				placed = true
 			}
@@ -157,6 +185,15 @@ func (c *checker) addFinding(key unit.Key, f finding.Finding) {
 
 // kindOf returns the name of an object's Go type, which is its kind.
 func kindOf(o metav1.Object) string { return reflect.TypeOf(o).Elem().Name() }
+
+// nameOf returns the name of an object as in findings.
+func nameOf(o metav1.Object) string {
+	name := o.GetName()
+	if o.GetNamespace() != "" {
+		name = o.GetNamespace() + "/" + name
+	}
+	return strings.ToLower(kindOf(o)) + "/" + name
+}
 
 // foreign returns the reasons why Ingresses of another class or namespace are not
 // served, with their numbers.

@@ -14,9 +14,13 @@ import (
 	"strings"
 	"testing"
 
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/snapshot"
+	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/source/file"
 	"github.com/headgate/headgate/internal/store"
 )
@@ -132,6 +136,40 @@ func check(t *testing.T, text string) Report {
 	return Check(read, snap, Options{Root: folder, Version: "1.2.3", Show: func(path string) string {
 		return strings.ReplaceAll(strings.TrimPrefix(path, folder+"/"), folder, "root")
 	}})
+}
+
+// TestCluster: objects of a cluster have no location, and what is missing does not exist.
+func TestCluster(t *testing.T) {
+	object := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "shop", Name: name} }
+	ing := &networkingv1.Ingress{ObjectMeta: object("web")}
+	ing.Annotations = map[string]string{"nginx.ingress.kubernetes.io/ssl-redirect": "yse"}
+	kind := networkingv1.PathTypePrefix
+	ing.Spec.Rules = []networkingv1.IngressRule{{Host: "shop.test", IngressRuleValue: networkingv1.IngressRuleValue{HTTP: &networkingv1.HTTPIngressRuleValue{
+		Paths: []networkingv1.HTTPIngressPath{{Path: "/", PathType: &kind, Backend: networkingv1.IngressBackend{
+			Service: &networkingv1.IngressServiceBackend{Name: "gone", Port: networkingv1.ServiceBackendPort{Number: 80}},
+		}}},
+	}}}}
+	ing.Spec.TLS = []networkingv1.IngressTLS{{Hosts: []string{"shop.test"}, SecretName: "pair"}}
+	changes := []source.Change{{Object: ing}}
+	snap, err := snapshot.Build(changes, snapshot.Settings{
+		Store:    store.Settings{IngressClass: "nginx", WatchWithoutClass: true},
+		Features: all.Features(), AnnotationPrefix: "nginx.ingress.kubernetes.io",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := CheckCluster(changes, snap, Options{Version: "1.2.3"})
+	var out bytes.Buffer
+	if err := writeText(&out, report); err != nil {
+		t.Fatal(err)
+	}
+	const want = `error: ingress/shop/web nginx.ingress.kubernetes.io/ssl-redirect: invalid value "yse": must be true or false; using the default [InvalidValue]
+error: ingress/shop/web spec.tls[0].secretName: Secret pair does not exist; the default certificate is served for shop.test [MissingObject]
+error: ingress/shop/web refers to service/shop/gone metadata.name: the Service does not exist, but an Ingress refers to it; requests to backend shop/gone/80 are answered 503 [MissingObject]
+`
+	if out.String() != want || report.Ingresses != 1 || report.Served != 1 {
+		t.Errorf("%s:\n%s", report.Summary(), out.String())
+	}
 }
 
 func sarifOf(t *testing.T, r Report) map[string]any {

@@ -102,9 +102,10 @@ func Codes() []string {
 func Known(code finding.Code) bool { return slices.Contains(Codes(), string(code)) }
 
 // severityOf returns the severity of a finding. A missing object is a notice if no
-// object of its kind was read: Secrets in particular are not in repositories.
+// object of its kind was read: Secrets in particular are not in repositories. Without
+// kinds, all objects that exist were read.
 func severityOf(f finding.Finding, kinds map[string]int) Severity {
-	if f.Code == finding.MissingObject {
+	if f.Code == finding.MissingObject && kinds != nil {
 		if kind := missingKind(f); kind != "" && kinds[kind] == 0 {
 			return Notice
 		}

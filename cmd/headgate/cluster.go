@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -18,9 +19,10 @@ import (
 )
 
 // readCluster reads a cluster once: all objects that are delivered first, and the
-// Secrets and ConfigMaps with references.
-func (o explainOptions) readCluster(ctx context.Context, settings store.Settings, log *slog.Logger) ([]source.Change, error) {
-	connected, err := o.connect("headgate-explain", o.kubeSettings(store.Settings{ConfigMap: settings.ConfigMap}, types.NamespacedName{}), log)
+// Secrets and ConfigMaps with references. agent is the name of the command for the API server.
+func (o options) readCluster(ctx context.Context, agent string, settings store.Settings) ([]source.Change, error) {
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	connected, err := o.connect(agent, o.kubeSettings(store.Settings{ConfigMap: settings.ConfigMap, TCPServices: settings.TCPServices, UDPServices: settings.UDPServices}, types.NamespacedName{}), log)
 	if err != nil {
 		return nil, err
 	}
