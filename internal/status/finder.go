@@ -192,10 +192,12 @@ func (f *finder) others(ctx context.Context) (bool, error) {
 	return len(pods) > 1, err
 }
 
-// ofVersion are labels that differ between pods of one application.
+// ofVersion are labels that differ between pods of one application. Charts give pods those of
+// the chart's and the program's version: an upgrade changes them.
 var ofVersion = []string{
 	"pod-template-hash", "controller-revision-hash", "pod-template-generation",
 	"statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index",
+	"helm.sh/chart", "app.kubernetes.io/version",
 }
 
 // replicas returns the pods of the application of this process's pod, including

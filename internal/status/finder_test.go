@@ -151,6 +151,10 @@ func TestNodeAddresses(t *testing.T) {
 		{"an older version", []runtime.Object{
 			pod("self", "both", true, "app=headgate", "pod-template-hash=2"), pod("two", "inner", true, "app=headgate", "pod-template-hash=1"),
 		}, false, "10.0.0.2,192.0.2.1", "true"},
+		{"an older version of the chart", []runtime.Object{
+			pod("self", "both", true, "app=headgate", "helm.sh/chart=headgate-2", "app.kubernetes.io/version=v2"),
+			pod("two", "inner", true, "app=headgate", "helm.sh/chart=ingress-nginx-1", "app.kubernetes.io/version=v1"),
+		}, false, "10.0.0.2,192.0.2.1", "true"},
 		{"another application", []runtime.Object{pod("self", "both", true, "app=headgate"), pod("two", "inner", true, "app=other")}, false, "192.0.2.1", "false"},
 		{"without labels", []runtime.Object{pod("self", "both", true), pod("two", "inner", true)}, false, "192.0.2.1", "false"},
 		{"not ready", []runtime.Object{pod("self", "both", false, "app=headgate")}, false, "none of 1 pods", "none of 1 pods"},
