@@ -14,6 +14,9 @@ import (
 // classAnnotation is the older way to name an Ingress's class.
 const classAnnotation = "kubernetes.io/ingress.class"
 
+// oldPrefix is that of ingress-nginx's first annotations, which get a finding.
+const oldPrefix = "ingress.kubernetes.io/"
+
 // trim removes from an object the fields that are not read, in place. A version
 // that differs only in these is not a change.
 func (s *Source) trim(object metav1.Object) {
@@ -65,7 +68,7 @@ func withLabel(o metav1.Object, label string) metav1.ObjectMeta {
 
 func (s *Source) trimAnnotations(all map[string]string) map[string]string {
 	maps.DeleteFunc(all, func(name, _ string) bool {
-		return name != classAnnotation && !strings.HasPrefix(name, s.settings.AnnotationPrefix+"/")
+		return name != classAnnotation && !strings.HasPrefix(name, s.settings.AnnotationPrefix+"/") && !strings.HasPrefix(name, oldPrefix)
 	})
 	if len(all) == 0 {
 		return nil
