@@ -1,15 +1,22 @@
 package e2e_test
 
 import (
+	"archive/tar"
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/headgate/headgate/test/e2e/clustertest"
 )
@@ -23,6 +30,7 @@ type build struct {
 
 	programsOnce, imagesOnce sync.Once
 	dir                      string
+	index                    []byte // index.json of the images' archive
 	programsErr, imagesErr   error
 }
 
@@ -73,13 +81,78 @@ func (b *build) load(t testing.TB, cluster *clustertest.Cluster) images {
 			return
 		}
 		// Not the test's context: the images are for the next tests too.
-		b.imagesErr = cluster.ImportArchive(context.Background(), archive)
+		if b.imagesErr = cluster.ImportArchive(context.Background(), archive); b.imagesErr == nil {
+			b.index, b.imagesErr = fileOf(archive, "index.json")
+		}
 		_ = os.Remove(archive)
 	})
 	if b.imagesErr != nil {
 		t.Fatal(b.imagesErr)
 	}
 	return b.images()
+}
+
+// loadAs gives the node the images under other names too, each by its own name.
+func (b *build) loadAs(t testing.TB, cluster *clustertest.Cluster, names map[string][]string) {
+	t.Helper()
+	b.load(t, cluster)
+	var index v1.IndexManifest
+	if err := json.Unmarshal(b.index, &index); err != nil {
+		t.Fatal(err)
+	}
+	var renamed []v1.Descriptor
+	for _, image := range index.Manifests {
+		for _, name := range names[strings.TrimPrefix(image.Annotations[nameAnnotation], "docker.io/")] {
+			image.Annotations = map[string]string{nameAnnotation: name}
+			renamed = append(renamed, image)
+		}
+	}
+	index.Manifests = renamed
+	list, err := json.Marshal(index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// An archive of the names alone: the node has the rest.
+	var archive bytes.Buffer
+	writer := tar.NewWriter(&archive)
+	for _, file := range []struct{ name, text string }{{"oci-layout", `{"imageLayoutVersion":"1.0.0"}`}, {"index.json", string(list)}} {
+		if err := writer.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: file.name, Mode: 0o644, Size: int64(len(file.text))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(writer, file.text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "names.tar")
+	if err := os.WriteFile(path, archive.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := cluster.ImportArchive(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const nameAnnotation = "io.containerd.image.name"
+
+// fileOf is the content of a file in a tar archive.
+func fileOf(archive, name string) ([]byte, error) {
+	file, err := os.Open(archive)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	for reader := tar.NewReader(file); ; {
+		header, err := reader.Next()
+		if err != nil {
+			return nil, fmt.Errorf("%s has no %s: %w", archive, name, err)
+		}
+		if header.Name == name {
+			return io.ReadAll(reader)
+		}
+	}
 }
 
 func (b *build) remove() error {
