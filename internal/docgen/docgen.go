@@ -70,7 +70,7 @@ func Annotations(features []feature.Feature, refused []Refusal, missing []string
 	}
 	b.WriteString("\n## Not supported yet\n\n")
 	closed, idle := split(missing, denied)
-	paragraph(&b, "These annotations control access, or may do so. All paths of an Ingress with one of them answer 503, except if an allowlist is 0.0.0.0/0,::/0, "+
+	paragraph(&b, "These annotations control access, or may do so. All paths of an Ingress with one of them answer 503, except "+
 		"if the value turns the feature off, or if a snippet changes only responses, buffers and timeouts. While the key `allow-snippet-annotations` is false, snippets have no effect:", closed)
 	paragraph(&b, "These annotations have no effect, and a finding reports each of them:", idle)
 	refusals(&b, refused)

@@ -12,9 +12,9 @@ import (
 
 func TestAuthCheck(t *testing.T) {
 	t.Parallel()
-	const pass, asks, login, forbids = "pass", "asks", "login", "forbids"
+	const pass, asks, login, forbids, neutral = "pass", "asks", "login", "forbids", "neutral"
 	says := map[string]feature.Prediction{
-		pass: {}, asks: {Why: "it asks"}, login: {Status: 401, Why: "no password"}, forbids: {Status: 403, Why: "no address"},
+		pass: {}, asks: {Why: "it asks"}, login: {Status: 401, Why: "no password"}, forbids: {Status: 403, Why: "no address"}, neutral: {Neutral: true},
 	}
 	x := &explainer{}
 	for name, said := range says {
@@ -36,6 +36,10 @@ func TestAuthCheck(t *testing.T) {
 		{"pass forbids", 403, 0, ""},
 		{"forbids none pass", 403, 0, ""},
 		{"asks pass", 0, 0, ""},
+		{"neutral", 0, 0, ""},
+		{"neutral login", 401, 401, "no password"},
+		{"neutral forbids login", 403, 401, "no auth check allows the request: no address; no password"},
+		{"neutral asks", 0, 0, "it asks"},
 		{"login asks", 401, 0, "one auth check that allows the request is enough: no password; it asks"},
 		{"asks forbids", 403, 0, "one auth check that allows the request is enough: it asks; no address"},
 		{"forbids login", 403, 401, "no auth check allows the request: no address; no password"},

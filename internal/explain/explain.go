@@ -233,6 +233,17 @@ func (x *explainer) answerOf(d router.Decision, won *model.Route, scheme string)
 		return x.answerThrough(backend)
 	case x.rejected && scheme == "https":
 		return Answer{Ends: true, Why: x.whyRejected()}
+	}
+	answer, depends := first(x.admissions(scheme))
+	if answer.Status == 0 {
+		answer = x.answerAdmitted(d, won, scheme).unless(depends)
+	}
+	return answer
+}
+
+// answerAdmitted is the answer to a request that may be routed.
+func (x *explainer) answerAdmitted(d router.Decision, won *model.Route, scheme string) Answer {
+	switch {
 	case d.Page == router.WWWRedirectPage:
 		return Answer{
 			Status: cmp.Or(x.globals.Process.RedirectCode, permanentRedirect), Location: scheme + "://" + d.Name.Host + x.out.Request.uri,

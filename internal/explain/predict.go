@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/headgate/headgate/internal/feature"
@@ -39,6 +40,19 @@ func (x *explainer) predictions(won *model.Route, scheme string, phase feature.P
 	return list
 }
 
+// admissions are the predictions of the features that look at each request before it is
+// routed.
+func (x *explainer) admissions(scheme string) (list []feature.Prediction) {
+	q := x.simulated(&model.Route{}, scheme)
+	for _, g := range x.globals.Policies {
+		if predict := x.featureOf(g).Predict[feature.AdmitPhase]; predict != nil {
+			q.Global = g.Value
+			list = append(list, predict(q))
+		}
+	}
+	return list
+}
+
 // simulated is the request as features get it.
 func (x *explainer) simulated(won *model.Route, scheme string) feature.SimulatedRequest {
 	r := x.out.Request
@@ -57,7 +71,7 @@ const unauthorized = 401
 // authCheck combines the predictions of all auth checks of the route, as
 // lua/headgate/access.lua does.
 func (x *explainer) authCheck(won *model.Route, scheme string) (_ Answer, depends []string) {
-	said := x.predictions(won, scheme, feature.AuthPhase)
+	said := slices.DeleteFunc(x.predictions(won, scheme, feature.AuthPhase), func(p feature.Prediction) bool { return p.Neutral })
 	if !won.SatisfyAny || len(said) < 2 {
 		return first(said)
 	}

@@ -6,8 +6,11 @@ type Phase int
 
 // The phases. Each is the function of the feature's Lua of that name.
 const (
+	// AdmitPhase comes before the request is routed: the function admit. There is no policy
+	// of a route, only Global.
+	AdmitPhase Phase = iota + 1
 	// RoutePhase comes before a backend is selected: the function rewrite.
-	RoutePhase Phase = iota + 1
+	RoutePhase
 	// AuthPhase authenticates the client: the function authenticate.
 	AuthPhase
 	// GuardPhase comes after it: the function before_exec.

@@ -46,6 +46,8 @@ type Prediction struct {
 	// Why is the reason, as a sentence. With Status 0 it says on what it depends
 	// whether the request passes; it is empty if the request passes in any case.
 	Why string
+	// Neutral is set where an auth check neither lets the request pass nor denies it.
+	Neutral bool
 }
 
 // A Chosen says which of a route's canaries get a request.

@@ -53,6 +53,9 @@ func (v Values) Says(scope Scope) bool {
 // Reject.
 func (v Values) Has(c Capability) bool { return !slices.Contains(v.config.schema.lacks, c) }
 
+// IsSet reports whether the annotation of a setting is there, with a valid value or not.
+func (v Values) IsSet(s AnySetting) bool { return v.entries[s.Spec().Annotation] != nil }
+
 // Rejects reports whether the annotation of a setting is there, and is not used.
 func (v Values) Rejects(s AnySetting) bool {
 	e := v.entries[s.Spec().Annotation]

@@ -21,7 +21,6 @@ func Idle() map[string]string {
 		"health-check-unhealthy-threshold":      checks,
 		"host-shared-with":                      "it has an effect for other namespaces only: see TestNamespacesKeepTheirHosts",
 		"ssl-passthrough":                       "it needs --enable-ssl-passthrough, and NGINX gets nothing of it: see TestProgram in test/dataplane",
-		"allowlist-source-range":                notSupported,
 		"auth-snippet":                          notSupported,
 		"auth-tls-error-page":                   notSupported,
 		"auth-tls-match-cn":                     notSupported,
@@ -30,11 +29,9 @@ func Idle() map[string]string {
 		"auth-tls-verify-client":                notSupported,
 		"auth-tls-verify-depth":                 notSupported,
 		"configuration-snippet":                 notSupported,
-		"denylist-source-range":                 notSupported,
 		"enable-modsecurity":                    notSupported,
 		"enable-owasp-core-rules":               notSupported,
 		"modsecurity-snippet":                   notSupported,
 		"server-snippet":                        notSupported,
-		"whitelist-source-range":                notSupported,
 	}
 }

@@ -35,7 +35,7 @@ func ParseNetworks(text string) (Networks, error) {
 		if entry == "" {
 			continue
 		}
-		network, ok := parseNetwork(entry)
+		network, ok := ParseNetwork(entry)
 		if !ok {
 			bad = append(bad, entry)
 			continue
@@ -51,9 +51,9 @@ func ParseNetworks(text string) (Networks, error) {
 	return list, nil
 }
 
-// parseNetwork reads an address or a range. Bits of a range's address behind its mask are
+// ParseNetwork reads an address or a range. Bits of a range's address behind its mask are
 // ignored, as by NGINX.
-func parseNetwork(text string) (netip.Prefix, bool) {
+func ParseNetwork(text string) (netip.Prefix, bool) {
 	if network, err := netip.ParsePrefix(text); err == nil {
 		return network.Masked(), !network.Addr().Is4In6()
 	}

@@ -17,10 +17,12 @@ local NOT_FOUND = 404
 local UNAVAILABLE = 503
 
 -- A verdict is true (the request passes), 401 or 403 (it is denied), or this: the
--- auth service decides, which NGINX calls in variants with a check. With 401 comes a
+-- auth service decides, which NGINX calls in variants with a check; or this: neither (the
+-- client is not on a list of denied ones, which alone lets no client in). With 401 comes a
 -- WWW-Authenticate, if there is one; at most two of them are sent. A function that
 -- can't decide ends the request itself; other verdicts have no effect then.
 local ASK = "ask"
+local NEUTRAL = "neutral"
 
 
 local function run_auth_refused(request)
@@ -76,7 +78,7 @@ function _M.authenticate(list, request)
                     challenge = wants
                 end
             end
-        else
+        elseif verdict ~= NEUTRAL then
             error("invalid verdict: " .. tostring(verdict))
         end
     end

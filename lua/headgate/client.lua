@@ -6,6 +6,24 @@ local settings = require "headgate.settings"
 local _M = {}
 
 local ngx_var = ngx.var
+local string_sub = string.sub
+
+local FOUR, SIX = 4, 16
+-- How the address of an IPv4 client begins where it is written as one of IPv6.
+local MAPPED = string.rep("\0", 10) .. "\255\255"
+
+
+-- The client's address as 4 or 16 bytes, nil if it has none.
+function _M.address()
+    local address = ngx_var.binary_remote_addr
+    if #address == FOUR then
+        return address
+    end
+    if #address ~= SIX then
+        return nil
+    end
+    return string_sub(address, 1, #MAPPED) == MAPPED and string_sub(address, #MAPPED + 1) or address
+end
 
 
 -- The scheme by which the client asks. It is not that of the connection if a load balancer

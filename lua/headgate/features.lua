@@ -8,8 +8,8 @@
 --                             the route's; it must have an endpoint
 --   authenticate(policy, request) -> verdict, challenge
 --                             the auth check of a route with a backend, or with
---                             the built-in default one: true, "ask", 401 or
---                             403, see access.lua. With satisfy_any, not all
+--                             the built-in default one: true, "ask", "neutral",
+--                             401 or 403, see access.lua. With satisfy_any, not all
 --                             are called
 --   request_headers(policy, request)
 --                             when the request may pass: sets headers of the
@@ -49,7 +49,12 @@
 --   ssl_client_hello(policy, connection)  before a session is looked up
 --   ssl_certificate(policy, connection)   later, unless a session is resumed
 --
--- And one is asked when a unit is decoded:
+-- One is for all requests, also of hosts and paths that no Ingress has, and gets what the
+-- feature has for all of them (ProcessOut.Policy):
+--
+--   admit(setting)            before a route is looked up: may end the request
+--
+-- And two are asked about policies:
 --
 --   applies(policy, phase, location) -> whether this policy takes part in a
 --                             phase on routes that jump to that location (nil:

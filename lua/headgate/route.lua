@@ -43,14 +43,22 @@ local LOOPBACK = { ["127.0.0.1"] = true, ["::1"] = true }
 
 -- The control dictionary at the last revision.
 local revision_seen, loaded, draining, leaving
+-- What looks at each request before it is routed, at the last revision: see globals.lua.
+local admit
 
 
 local function look(revision)
     loaded = memory.flag("loaded")
     leaving = memory.flag("leaving")
     draining = leaving or memory.flag("draining")
-    revision_seen = revision
     shortcuts.start(loaded and not draining and revision or nil)
+    local globals = loaded and units.globals(revision)
+    if loaded and not globals then
+        -- Not a request may pass by what this worker does not know.
+        return ngx_exit(UNAVAILABLE)
+    end
+    admit = globals and globals.admit
+    revision_seen = revision
 end
 
 
@@ -328,6 +336,9 @@ function _M.run()
     local revision = memory.revision()
     if revision ~= revision_seen then
         look(revision)
+    end
+    if admit then
+        features.run(admit)
     end
     local host_name = ngx_var.host
     local shortcut = shortcuts.get(host_name)

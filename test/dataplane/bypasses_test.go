@@ -21,6 +21,10 @@ type guard struct {
 	key http.Header
 	// wrong are headers that don't.
 	wrong []http.Header
+	// list: addresses are among it, which count where no authentication is needed too.
+	list bool
+	// refusal is the status for a client without the key, 401 if it is 0.
+	refusal int
 	// challenge is how WWW-Authenticate begins for a client without the key.
 	challenge string
 	// broken are annotations with which no client gets in.
@@ -90,6 +94,26 @@ var (
 				"down":           slices.Concat(users, []string{"satisfy: any", "auth-url: http://127.0.0.1:1/check"}),
 				"method":         slices.Concat(either, []string{"auth-method: get"}),
 			},
+		},
+		// Which clients may pass is in internal/feature/addresslist.
+		{
+			name: "allow", annotations: []string{"allowlist-source-range: 192.0.2.0/24"}, wrong: []http.Header{{"X-Forwarded-For": {"192.0.2.7"}, "X-Real-Ip": {"192.0.2.7"}}},
+			list: true, refusal: http.StatusForbidden,
+			broken: map[string][]string{
+				"entry": {"allowlist-source-range: 127.0.0.0/8,nonsense"},
+				"empty": {"allowlist-source-range: ''"},
+				"old":   {"allowlist-source-range: ''", "whitelist-source-range: 127.0.0.1/33"},
+			},
+		},
+		{
+			name: "deny", annotations: []string{"denylist-source-range: 127.0.0.0/8"}, wrong: []http.Header{{"X-Forwarded-For": {"192.0.2.7"}, "Forwarded": {"for=192.0.2.7"}}},
+			list: true, refusal: http.StatusForbidden,
+			broken: map[string][]string{"entry": {"denylist-source-range: 192.0.2.0/24,nonsense"}},
+		},
+		{
+			name: "allow-password", annotations: slices.Concat(users, []string{"allowlist-source-range: 192.0.2.0/24", "satisfy: any"}),
+			list: true, key: password, wrong: []http.Header{{"X-Forwarded-For": {"192.0.2.7"}}}, challenge: "Basic ",
+			broken: map[string][]string{"entry": slices.Concat(users, []string{"allowlist-source-range: 192.0.2.0/24,nonsense", "satisfy: any"})},
 		},
 		// Which clients may pass is in internal/feature/basicauth.
 		{

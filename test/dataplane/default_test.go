@@ -73,7 +73,7 @@ func TestFallback(t *testing.T) {
 func TestDefaultBackendIsGuarded(t *testing.T) {
 	t.Parallel()
 	page := served("page", startWire(t, "X-Wire: page\r\n").address)
-	g := headgatetest.Start(t, headgatetest.Options{DefaultBackend: "page", Manifests: page + headgatetest.Config("block-cidrs: 10.0.0.0/8")})
+	g := headgatetest.Start(t, headgatetest.Options{DefaultBackend: "page", Manifests: page + headgatetest.Config("block-cidrs: nonsense")})
 	g.Get("unknown.test", "/").WantStatus(t, http.StatusServiceUnavailable)
 	g.Get("unknown.test", "/healthz").WantStatus(t, http.StatusOK)
 	g.Apply(headgatetest.Config())

@@ -58,6 +58,8 @@ var explained = []string{
 	"https://guarded.test/usual | Content-Length: 1048577", "https://guarded.test/usual-missing | Content-Length: 1048577",
 	"https://keyed.test/none", "https://small.test/none | Content-Length: 9", "https://small.test/none",
 	"https://guarded.test/asked", "https://guarded.test/any", "https://guarded.test/any | Authorization: Basic dTpw",
+	"http://listed.test/", "http://listed.test/not", "http://listed.test/denied", "http://listed.test/missing", "http://listed.test/any", "http://listed.test/moved",
+	"http://plain.test/foo | User-Agent: BadBot", "http://unknown.test/ | User-Agent: an-EVIL-one", "http://plain.test/foo | Referer: http://spam.test/",
 	"http://unknown.test/", "http://unknown.test/healthz", "http://unknown.test/nginx_status", "http://127.0.0.1/", "http://_/",
 }
 
@@ -96,6 +98,12 @@ func explainManifests(t *testing.T) string {
 	const url = "auth-url: http://auth.default.svc/"
 	b.WriteString(ruled("guarded-asked", append(append([]string{"guarded.test Prefix /asked a"}, guard...), url)...))
 	b.WriteString(ruled("guarded-any", append(append([]string{"guarded.test Prefix /any a"}, guard...), url, "satisfy: any")...))
+	b.WriteString(ruled("listed", "listed.test Prefix / a", "", "allowlist-source-range: 127.0.0.0/8"))
+	b.WriteString(ruled("listed-not", "listed.test Exact /not a", "listed.test Exact /missing missing", "", "allowlist-source-range: 127.0.0.2,::1"))
+	b.WriteString(ruled("listed-denied", "listed.test Exact /denied a", "", "allowlist-source-range: 127.0.0.0/8", "denylist-source-range: 127.0.0.1"))
+	b.WriteString(ruled("listed-any", append(append([]string{"listed.test Exact /any a"}, guard[:3]...), "satisfy: any", "denylist-source-range: 192.0.2.1")...))
+	b.WriteString(ruled("listed-moved", "listed.test Exact /moved a", "", "denylist-source-range: 127.0.0.1", "temporal-redirect: https://new.test/"))
+	b.WriteString(headgatetest.Config("block-user-agents: BadBot,~*evil", "block-referers: ~spam", "block-cidrs: 192.0.2.0/24"))
 	b.WriteString(ruled("empty", "empty.test Prefix / empty", "missing.test Prefix / missing"))
 	b.WriteString(ruled("spare", "spare.test Prefix / empty", "", "default-backend: d"))
 	b.WriteString(ruled("to", "to.test ImplementationSpecific /from/(.*) a", "", "rewrite-target: https://new.test/$1"))
@@ -131,7 +139,7 @@ func explainManifests(t *testing.T) string {
 // TestPredicted: a feature whose Lua may answer a request simulates that in Go or
 // declares a sentence about it; one that chooses a backend simulates that.
 func TestPredicted(t *testing.T) {
-	answers := regexp.MustCompile(`\b_M\.(?:rewrite|authenticate)\b|\[?"?\b(?:rewrite|authenticate)\b"?\]?\s*=\s*function`)
+	answers := regexp.MustCompile(`\b_M\.(?:admit|rewrite|authenticate)\b|\[?"?\b(?:rewrite|authenticate)\b"?\]?\s*=\s*function`)
 	chooses := regexp.MustCompile(`\b_M\.select_backend\b`)
 	var predicting []string
 	for _, f := range all.Features() {

@@ -256,9 +256,18 @@ func (p *pairs) checkPairs(t *testing.T, name string, number, i int, r request) 
 			continue
 		}
 		host := name + "." + g.name
+		if g.list && b.exempt && b.leads(r.Path) {
+			// Its password would not be asked for either.
+			for _, key := range []http.Header{nil, g.key} {
+				if got := p.ask(t, b.asked, host, r, key); !got.fits(open, !open.reached(), http.StatusForbidden) {
+					t.Errorf("%s: %v, with %v: %s, and without the guard: %s", host, r, key, got, open)
+				}
+			}
+			continue
+		}
 		for _, wrong := range []http.Header{nil, g.wrong[i/2%len(g.wrong)]} {
 			got := p.ask(t, b.asked, host, r, wrong)
-			if !got.fits(open, free, 401) || free && !open.isDefault() && got != open {
+			if !got.fits(open, free, cmp.Or(g.refusal, 401)) || free && !open.isDefault() && got != open {
 				t.Errorf("%s: %v, with %v: %s, and without the guard: %s", host, r, wrong, got, open)
 			}
 			if !free && wrong == nil && !strings.HasPrefix(got.challenge, g.challenge) {

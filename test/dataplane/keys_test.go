@@ -58,9 +58,9 @@ var tenancyKeys = []keyCase{
 		key: "no-auth-locations", before: "-", after: "/open",
 		service: "echo", path: "/open", annotations: basicAuth, request: headgatetest.Request{Path: "/open/x"}, see: status, was: "401", is: "200",
 	},
-	{key: "whitelist-source-range", before: "-", after: "127.0.0.0/8", service: "echo", see: status, was: "200", is: "503"},
-	{key: "denylist-source-range", before: "-", after: "10.0.0.0/8", service: "echo", see: status, was: "200", is: "503"},
-	{key: "block-cidrs", before: "-", after: "10.0.0.0/8", service: "echo", see: status, was: "200", is: "503"},
+	{key: "whitelist-source-range", before: "-", after: "10.0.0.0/8", service: "echo", see: status, was: "200", is: "403"},
+	{key: "denylist-source-range", before: "-", after: "127.0.0.0/8", service: "echo", see: status, was: "200", is: "403"},
+	{key: "block-cidrs", before: "-", after: "127.0.0.0/8", service: "echo", see: status, was: "200", is: "403"},
 	{key: "enable-modsecurity", before: "-", after: "true", service: "echo", see: status, was: "200", is: "503"},
 	{key: "http-snippet", before: "-", after: "deny all;", service: "echo", see: status, was: "200", is: "503"},
 	{key: "server-snippet", before: "gzip on;", after: "deny all;", service: "echo", see: status, was: "200", is: "503"},
@@ -69,8 +69,11 @@ var tenancyKeys = []keyCase{
 		key: "allow-snippet-annotations", before: "-", after: "true", beside: []string{"annotations-risk-level: Critical"},
 		service: "echo", annotations: []string{"configuration-snippet: deny all;"}, see: status, was: "200", is: "503",
 	},
-	{key: "block-user-agents", before: "-", after: "unwanted", service: "echo", see: status, was: "200", is: "503"},
-	{key: "block-referers", before: "-", after: "unwanted", service: "echo", see: status, was: "200", is: "503"},
+	{key: "block-user-agents", before: "-", after: "~*go-http-client", service: "echo", see: status, was: "200", is: "403"},
+	{
+		key: "block-referers", before: "-", after: "http://unwanted.test/", service: "echo",
+		request: headgatetest.Request{Header: http.Header{"Referer": {"http://unwanted.test/"}}}, see: status, was: "200", is: "403",
+	},
 }
 
 var answerKeys = []keyCase{

@@ -3,11 +3,13 @@ package all
 
 import (
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/feature/addresslist"
 	"github.com/headgate/headgate/internal/feature/affinity"
 	"github.com/headgate/headgate/internal/feature/answerrewrite"
 	"github.com/headgate/headgate/internal/feature/backendprotocol"
 	"github.com/headgate/headgate/internal/feature/balancing"
 	"github.com/headgate/headgate/internal/feature/basicauth"
+	"github.com/headgate/headgate/internal/feature/block"
 	"github.com/headgate/headgate/internal/feature/canary"
 	"github.com/headgate/headgate/internal/feature/clientaddress"
 	"github.com/headgate/headgate/internal/feature/connectionheader"
@@ -40,6 +42,7 @@ func Features() []feature.Feature {
 	return []feature.Feature{
 		process.Feature(),
 		clientaddress.Feature(),
+		block.Feature(),
 		stream.Feature(),
 		stapling.Feature(),
 		handshake.Feature(),
@@ -64,6 +67,7 @@ func Features() []feature.Feature {
 		healthcheck.Feature(),
 		unsupported.Feature(),
 		satisfy.Feature(),
+		addresslist.Feature(),
 		basicauth.Feature(),
 		httpsredirect.Feature(),
 		externalauth.Feature(),

@@ -34,6 +34,7 @@ local says = {
     ["payment"] = function() return 402 end,
     ["zero"] = function() return ngx.OK end,
     ["table"] = function() return {} end,
+    ["neutral"] = function() return "neutral" end,
     ["break"] = function() error("broken") end,
     ["unavailable"] = function(request) return requests.finish(request, 503) end,
     ["unauthorized"] = function() return 401, "Stub" end,
@@ -53,6 +54,7 @@ func TestVerdicts(t *testing.T) {
 	// The statuses without a password and with one, where any counts and where all do.
 	wants := map[string]struct{ anyOpen, anyLogin, allOpen, allLogin int }{
 		"true":         {200, 200, 401, 200},
+		"neutral":      {401, 200, 401, 200},
 		"unauthorized": {401, 200, 401, 401},
 		"silent":       {401, 200, 401, 401},
 		"forbidden":    {401, 200, 0, 403}, // who is asked first decides where all count

@@ -6,7 +6,6 @@
 package unsupported
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -21,16 +20,8 @@ var settings = []feature.AnySetting{
 	clientCertificate("auth-tls-match-cn", "", "Allows only the client certificates with this name."),
 	clientCertificate("auth-tls-error-page", "", "Redirects clients without a valid certificate."),
 	clientCertificate("auth-tls-pass-certificate-to-upstream", "false", "Passes the client certificate to the backend."),
-	allowlist("allowlist-source-range", "Allows only the listed client addresses."),
-	allowlist("whitelist-source-range", "The old name of allowlist-source-range."),
-	guard("denylist-source-range", "Denies the listed client addresses."),
 	firewall("enable-modsecurity", "enable-modsecurity", "Has ModSecurity inspect requests."),
 	firewall("enable-owasp-core-rules", "", "Has ModSecurity apply the rules of OWASP."),
-	guardKey("whitelist-source-range", "Allows only the listed client addresses."),
-	guardKey("denylist-source-range", "Denies the listed client addresses."),
-	guardKey("block-cidrs", "Denies the listed client addresses."),
-	guardKey("block-user-agents", "Denies the listed user agents."),
-	guardKey("block-referers", "Denies the listed referers."),
 	snippetKey("http-snippet", "NGINX configuration for all servers."),
 	snippetKey("server-snippet", "NGINX configuration for all hosts."),
 	snippetKey("location-snippet", "NGINX configuration for all paths."),
@@ -45,14 +36,6 @@ var (
 	authSnippet          = snippetAnnotation("auth-snippet", "NGINX configuration for the requests to the auth service.")
 	modsecuritySnippet   = snippetAnnotation("modsecurity-snippet", "Rules for ModSecurity.")
 )
-
-func guardKey(key, doc string) feature.Setting[string] {
-	return feature.Setting[string]{
-		// Charts write empty keys.
-		Key: key, Parse: feature.Optional(refuse), OnInvalid: feature.Deny,
-		Doc: doc + " Not supported yet: all paths answer 503.",
-	}
-}
 
 func guard(annotation, doc string) feature.Setting[string] {
 	return feature.Setting[string]{
@@ -106,22 +89,6 @@ func snippetKey(key, doc string) feature.Setting[string] {
 }
 
 func anyText(text string) (string, error) { return text, nil }
-
-// allowlist accepts a list of all addresses: the solver of cert-manager has one, and
-// without it certificates would not be renewed.
-func allowlist(annotation, doc string) feature.Setting[string] {
-	s := guard(annotation, doc)
-	s.Parse = func(text string) (string, error) {
-		list := strings.Split(strings.ReplaceAll(text, " ", ""), ",")
-		slices.Sort(list)
-		if slices.Equal(slices.Compact(list), []string{"0.0.0.0/0", "::/0"}) {
-			return text, nil
-		}
-		return refuse(text)
-	}
-	s.Doc = doc + " Not supported yet, except 0.0.0.0/0,::/0: with any other value, the paths of the Ingress answer 503."
-	return s
-}
 
 const refusal = "this setting, which controls access, is not supported yet"
 

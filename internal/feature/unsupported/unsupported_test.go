@@ -15,9 +15,7 @@ func TestAccessControlDenies(t *testing.T) {
 	g := headgatetest.Start(t, headgatetest.Options{Manifests: headgatetest.Service("one") +
 		headgatetest.Endpoints("one", headgatetest.StartEcho(t, "one")) +
 		headgatetest.Ingress("open", "open.test", "/", "one") +
-		headgatetest.Ingress("certificate", "certificate.test", "/", "one", "auth-tls-secret: default/ca") +
-		headgatetest.Ingress("list", "list.test", "/", "one", "whitelist-source-range: 10.0.0.0/8")})
+		headgatetest.Ingress("certificate", "certificate.test", "/", "one", "auth-tls-secret: default/ca")})
 	g.Get("open.test", "/").WantStatus(t, 200)
 	g.Get("certificate.test", "/").WantStatus(t, 503)
-	g.Get("list.test", "/").WantStatus(t, 503)
 }

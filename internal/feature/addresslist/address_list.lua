@@ -1,0 +1,43 @@
+-- The auth check by the client's address.
+local client = require "headgate.client"
+local log = require "headgate.log"
+local networks = require "headgate.networks"
+local requests = require "headgate.request"
+local units = require "headgate.units"
+
+local _M = {}
+
+local has = networks.has
+
+local FORBIDDEN = 403
+local UNAVAILABLE = 503
+local NEUTRAL = "neutral"
+
+
+-- list_of is a list by its name. Without it, no client may pass.
+local function list_of(name, request)
+    local list = units.content(name, request.revision)
+    if not list then
+        local route = request.route
+        log.err("the addresses of ", route.namespace, "/", route.ingress, " are not in the shared memory")
+        return requests.finish(request, UNAVAILABLE)
+    end
+    return list
+end
+
+
+-- policy: { allow, deny }, names of contents
+function _M.authenticate(policy, request)
+    local address = client.address()
+    local deny, allow = policy.deny, policy.allow
+    if not address or deny and has(list_of(deny, request), address) then
+        return FORBIDDEN
+    end
+    if not allow then
+        return NEUTRAL
+    end
+    return has(list_of(allow, request), address) or FORBIDDEN
+end
+
+
+return _M
