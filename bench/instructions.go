@@ -80,6 +80,8 @@ var countedFeatures = []struct{ kind, row string }{
 	{"cors", "cors, with an Origin"},
 	{"canary", "canary by a header"},
 	{"rewrite", "rewrite-target with a group"},
+	{"address list", "an address list, allowed"},
+	{"address list, not denied", "an address list, not denied"},
 }
 
 func requestKinds() []requestKind {
