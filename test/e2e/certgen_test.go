@@ -73,8 +73,14 @@ func (h *headgate) runJob(name string, args ...string) {
 			h.logPods(name)
 		}
 	})
+	h.awaitJob(name)
+}
+
+// awaitJob waits until a Job has succeeded.
+func (h *headgate) awaitJob(name string) {
+	h.t.Helper()
 	clustertest.Eventually(h.t, podTimeout, func(ctx context.Context) error {
-		job, err := jobs.Get(ctx, name, metav1.GetOptions{})
+		job, err := h.cluster.Client().BatchV1().Jobs(h.class).Get(ctx, name, metav1.GetOptions{})
 		if err == nil && job.Status.Succeeded == 0 {
 			err = fmt.Errorf("the Job %s has not succeeded: %+v", name, job.Status)
 		}

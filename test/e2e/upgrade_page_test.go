@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -92,18 +91,6 @@ func (u *upgrade) wantAllRan() {
 		if !b.ran {
 			u.t.Errorf("these commands of the page were not run:\n%s", b.commands)
 		}
-	}
-}
-
-const charts = "../../deploy/charts"
-
-// buildHelm builds the helm of the module that tests the chart.
-func buildHelm(t *testing.T, path string) {
-	t.Helper()
-	c := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", path, "helm.sh/helm/v3/cmd/helm")
-	c.Dir = filepath.Join(charts, "test")
-	if output, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("building helm: %v: %s", err, output)
 	}
 }
 

@@ -119,7 +119,7 @@ func newUpgrade(t *testing.T) *upgrade {
 	headgateBuild.loadAs(t, cluster, map[string][]string{
 		own.controller: {releasedImage, ingressNginxImage}, own.certgen: {releasedCertgen, ingressNginxCertgen},
 	})
-	buildHelm(t, filepath.Join(u.kubectl.folder, "helm"))
+	linkHelm(t, filepath.Join(u.kubectl.folder, "helm"))
 	createCharts(t, u.dir)
 	// Another test's may still be ending.
 	clustertest.Eventually(t, podTimeout, u.absent)
