@@ -62,7 +62,7 @@ func TestImageChanged(t *testing.T) {
 	lease := must[*coordinationv1.Lease](h)(h.cluster.Client().CoordinationV1().Leases(h.class).Get(t.Context(), release.fullname+"-leader", metav1.GetOptions{}))
 	pods := append(h.podsOf(controllers[0]), h.podsOf(controllers[1])...)
 	if holder := *lease.Spec.HolderIdentity; !slices.ContainsFunc(pods, func(p corev1.Pod) bool { return strings.HasPrefix(holder, p.Name) }) {
-		t.Errorf("the holder of the Lease is %s, which is no pod", holder)
+		t.Errorf("the holder of the Lease is %s, which is not a pod", holder)
 	}
 	for _, pod := range pods {
 		h.wantNothingMissing(pod)
