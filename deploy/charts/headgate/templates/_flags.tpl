@@ -85,3 +85,16 @@
 {{- end }}
 {{- end }}
 {{- end }}
+
+{{- /* The keys of the ConfigMap with Headgate's options */ -}}
+{{- define "headgate.config" -}}
+{{- $c := .Values.controller }}
+{{- $namespace := include "headgate.namespace" . }}
+{{- $fullname := include "headgate.fullname" . }}
+{{- $data := dict "allow-snippet-annotations" ($c.allowSnippetAnnotations | toString) }}
+{{- if $c.addHeaders }}{{ $_ := set $data "add-headers" (printf "%s/%s-custom-add-headers" $namespace $fullname) }}{{ end }}
+{{- if $c.proxySetHeaders }}{{ $_ := set $data "proxy-set-headers" (printf "%s/%s-custom-proxy-headers" $namespace $fullname) }}{{ end }}
+{{- if .Values.dhParam }}{{ $_ := set $data "ssl-dh-param" (printf "%s/%s" $namespace (include "headgate.controller" .)) }}{{ end }}
+{{- range $key, $value := $c.config }}{{ $_ := set $data $key (tpl (include "headgate.text" $value) $) }}{{ end }}
+{{- include "headgate.texts" $data }}
+{{- end }}

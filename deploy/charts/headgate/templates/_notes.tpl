@@ -31,7 +31,11 @@ controller.publishService: there is no Service. Ingresses get the addresses of n
 {{- if and $c.scope.enabled $c.scope.namespaceSelector }}
 controller.scope.namespaceSelector: only without controller.scope.enabled
 {{- end }}
+{{- if and (eq $c.kind "Deployment") (or $c.autoscaling.enabled $c.keda.enabled) (ne (int $c.replicaCount) 1) }}
+controller.replicaCount: autoscaling decides
+{{- end }}
 {{- include "headgate.daemonSetWithoutEffect" $c }}
+{{- include "headgate.unsupported" . }}
 {{- if not $c.metrics.enabled }}
 {{- range list "serviceMonitor" "prometheusRule" }}
 {{- if (index $c.metrics .).enabled }}
@@ -55,13 +59,29 @@ controller.progressDeadlineSeconds: of Deployments only
 {{- end }}
 {{- end }}
 
-{{- /* The ports of a node that need a capability which users other than root don't have in a container */ -}}
-{{- define "headgate.lowPorts" -}}
-{{- $low := list }}
-{{- if and .Values.controller.hostNetwork (int .Values.controller.image.runAsUser) }}
-{{- range .Values.controller.containerPort }}
-{{- if lt (int .) 1024 }}{{ $low = append $low (int . | toString) }}{{ end }}
+{{- /* Keys of the ConfigMap and flags that Headgate does not have, by files/supported.yaml */ -}}
+{{- define "headgate.unsupported" -}}
+{{- $known := .Files.Get "files/supported.yaml" | fromYaml }}
+{{- $values := dict "add-headers" "controller.addHeaders" "proxy-set-headers" "controller.proxySetHeaders" "ssl-dh-param" "dhParam" }}
+{{- range $key, $_ := include "headgate.config" . | fromYaml }}
+{{- if not (has $key (concat $known.keys $known.denied)) }}
+{{- $own := not (hasKey $.Values.controller.config $key) }}
+{{ ternary (get $values $key) (printf "controller.config.%s" $key) $own }}: Headgate has no key {{ $key }}
 {{- end }}
 {{- end }}
-{{- join ", " $low }}
+{{- range $flag, $_ := .Values.controller.extraArgs }}
+{{- with get $known.flags $flag }}
+controller.extraArgs.{{ $flag }}: {{ . }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Keys of the ConfigMap that make all paths answer 503 */ -}}
+{{- define "headgate.denied" -}}
+{{- $known := .Files.Get "files/supported.yaml" | fromYaml }}
+{{- range $key, $value := include "headgate.config" . | fromYaml }}
+{{- if and (has $key $known.denied) (ne $value "false") }}
+{{ $key }}
+{{- end }}
+{{- end }}
 {{- end }}
