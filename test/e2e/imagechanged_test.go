@@ -22,8 +22,8 @@ import (
 )
 
 // TestImageChanged: the objects of ingress-nginx's chart work, with its roles and no
-// more, when they get Headgate's images and nothing else changes; those with
-// controller.image.chroot too.
+// more, when they get Headgate's images and nothing else changes; with
+// controller.image.chroot and with controller.hostNetwork too.
 func TestImageChanged(t *testing.T) {
 	h := newHeadgate(t)
 	h.cluster.NeedPods(t)
@@ -33,8 +33,9 @@ func TestImageChanged(t *testing.T) {
 	release.apply("before.yaml")
 	h.awaitJob(release.fullname + "-admission-create")
 	release.apply("controller.yaml")
-	release.startChroot()
-	controllers := []string{release.fullname, release.fullname + "-chroot"}
+	release.startVariant("chroot", release.chroot)
+	release.startVariant("host", release.hostNetwork)
+	controllers := []string{release.fullname, release.fullname + "-chroot", release.fullname + "-host"}
 	for _, app := range controllers {
 		t.Cleanup(func() {
 			if t.Failed() {
@@ -60,7 +61,10 @@ func TestImageChanged(t *testing.T) {
 	}
 	h.awaitShown("203.0.113.7", "web")
 	lease := must[*coordinationv1.Lease](h)(h.cluster.Client().CoordinationV1().Leases(h.class).Get(t.Context(), release.fullname+"-leader", metav1.GetOptions{}))
-	pods := append(h.podsOf(controllers[0]), h.podsOf(controllers[1])...)
+	var pods []corev1.Pod
+	for _, app := range controllers {
+		pods = append(pods, h.podsOf(app)...)
+	}
 	if holder := *lease.Spec.HolderIdentity; !slices.ContainsFunc(pods, func(p corev1.Pod) bool { return strings.HasPrefix(holder, p.Name) }) {
 		t.Errorf("the holder of the Lease is %s, which is not a pod", holder)
 	}
@@ -119,23 +123,32 @@ func (r ingressNginx) delete() {
 	}
 }
 
-// startChroot creates a second Deployment, as controller.image.chroot changes it.
-func (r ingressNginx) startChroot() {
+// startVariant creates another Deployment, changed as a value of the chart does.
+func (r ingressNginx) startVariant(name string, change func(*corev1.PodSpec)) {
 	r.h.t.Helper()
 	documents := strings.Split(r.manifest("controller.yaml"), "\n---\n")
 	var d appsv1.Deployment
 	if err := yaml.UnmarshalStrict([]byte(documents[len(documents)-1]), &d); err != nil {
 		r.h.t.Fatal(err)
 	}
-	labels := map[string]string{"app": r.fullname + "-chroot"}
-	d.Name = r.fullname + "-chroot-controller"
+	labels := map[string]string{"app": r.fullname + "-" + name}
+	d.Name = r.fullname + "-" + name + "-controller"
 	d.Spec.Selector.MatchLabels, d.Spec.Template.Labels = labels, labels
-	container, yes := &d.Spec.Template.Spec.Containers[0], true
+	change(&d.Spec.Template.Spec)
+	must[*appsv1.Deployment](r.h)(r.h.cluster.Client().AppsV1().Deployments(r.h.class).Create(r.h.t.Context(), &d, metav1.CreateOptions{}))
+}
+
+// chroot is what controller.image.chroot changes.
+func (r ingressNginx) chroot(pod *corev1.PodSpec) {
+	container, yes := &pod.Containers[0], true
 	container.Image = r.images.chroot
 	container.SecurityContext.AllowPrivilegeEscalation = &yes
 	container.SecurityContext.Capabilities.Add = append(container.SecurityContext.Capabilities.Add, "SYS_CHROOT")
-	must[*appsv1.Deployment](r.h)(r.h.cluster.Client().AppsV1().Deployments(r.h.class).Create(r.h.t.Context(), &d, metav1.CreateOptions{}))
 }
+
+// hostNetwork is what controller.hostNetwork changes. Only the capability lets the pod listen on
+// ports 80 and 443 of the node.
+func (r ingressNginx) hostNetwork(pod *corev1.PodSpec) { pod.HostNetwork = true }
 
 // publish gives the Service the address of a load balancer.
 func (r ingressNginx) publish(address string) *corev1.Service {
@@ -155,12 +168,12 @@ func (h *headgate) podsOf(app string) []corev1.Pod {
 	return list.Items
 }
 
-// wantNothingMissing checks the log of a pod: it starts once, and may do all that it wants to.
+// wantNothingMissing checks the log of a pod: it has not failed, and may do all that it wants to.
 func (h *headgate) wantNothingMissing(pod corev1.Pod) {
 	h.t.Helper()
 	for _, status := range pod.Status.ContainerStatuses {
-		if status.RestartCount > 0 {
-			h.t.Errorf("%s was restarted", pod.Name)
+		if end := status.LastTerminationState.Terminated; end != nil && end.ExitCode != 0 {
+			h.t.Errorf("%s ended with %d", pod.Name, end.ExitCode)
 		}
 	}
 	log := must[[]byte](h)(h.cluster.Client().CoreV1().Pods(h.class).GetLogs(pod.Name, &corev1.PodLogOptions{}).DoRaw(h.t.Context()))
