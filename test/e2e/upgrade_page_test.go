@@ -124,6 +124,7 @@ func createCharts(t *testing.T, dir string) {
 		"image: headgate/headgate-certgen\n        repository: \"\"\n        tag: \"\"\n",
 		"image: ingress-nginx/kube-webhook-certgen\n        repository: \"\"\n        tag: v1.6.9\n",
 		"enableMimalloc: false", "enableMimalloc: true",
+		"/etc/ingress-controller\n    readOnlyRootFilesystem: true", "/etc/ingress-controller\n    readOnlyRootFilesystem: false",
 	).Replace)
 	edit("templates/_names.tpl", strings.NewReplacer(`"ghcr.io"`, `"registry.k8s.io"`).Replace)
 	edit("templates/_roles.tpl", func(text string) string {
