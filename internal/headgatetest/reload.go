@@ -20,3 +20,9 @@ func (g *Instance) ApplyReloading(manifests string) {
 	Eventually(g.t, "NGINX is reloaded", func() bool { return g.Value(g.Metrics.Reloads) > before })
 	g.WaitSynced()
 }
+
+// Leave prepares for the end of NGINX, without a grace period: clients are asked to leave.
+func (g *Instance) Leave() {
+	g.t.Helper()
+	g.controller.Leave(g.t.Context(), 0)
+}

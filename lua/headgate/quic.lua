@@ -1,19 +1,30 @@
--- The sockets for HTTP/3. After a reload, NGINX's old and new workers read from the same
--- ones: each gets packets that are for the other, and no client can connect until the old
--- ones are gone. So an old worker stops reading. It can still send: the responses that it owes, and
--- that the connection ends.
+-- What NGINX's HTTP/3 lacks for the end of a worker.
+local base = require "resty.core.base"
 local ffi = require "ffi"
 local settings = require "headgate.settings"
 
 local _M = {}
 
 local C = ffi.C
+local get_request = base.get_request
 
 ffi.cdef[[
 int epoll_ctl(int epfd, int op, int fd, void *event);
 int getsockopt(int fd, int level, int name, void *value, unsigned int *length);
 int getsockname(int fd, void *address, unsigned int *length);
+
+/* The beginning of ngx_http_request_t, the same in all versions of NGINX. */
+typedef struct {
+    unsigned int signature;
+    void *connection;
+} headgate_request_t;
+
+void ngx_http_v3_shutdown(void *connection);
 ]]
+
+-- NGX_HTTP_MODULE, with which NGINX marks a request.
+local SIGNATURE = 0x50545448
+local request_type = ffi.typeof("headgate_request_t *")
 
 local EPOLL_CTL_DEL = 2
 local SOL_SOCKET, SO_PROTOCOL = 1, 38
@@ -37,7 +48,9 @@ local function is_listener(fd)
 end
 
 
--- Stops reading from all of them.
+-- Stops reading from the sockets for HTTP/3. After a reload, NGINX's old and new workers read from
+-- the same ones: each gets packets that are for the other, and no client can connect until the old
+-- ones are gone. An old worker can still send: the responses that it owes, and that a connection ends.
 function _M.stop()
     for fd = 0, MOST do
         if is_listener(fd) then
@@ -48,6 +61,17 @@ function _M.stop()
                 end
             end
         end
+    end
+end
+
+
+-- Ends the connection of the request that runs when its requests are answered, and tells the client
+-- at once to use another one (GOAWAY). NGINX itself does so only when it exits, and then ends a connection
+-- without requests in the same moment: a request that the client had sent would be lost.
+function _M.leave()
+    local request = ffi.cast(request_type, get_request())
+    if request.signature == SIGNATURE then
+        C.ngx_http_v3_shutdown(request.connection)
     end
 end
 

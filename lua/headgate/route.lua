@@ -323,8 +323,17 @@ end
 -- Before a reload, and before NGINX ends, a client is asked to leave its HTTP/1
 -- connection: NGINX says so in the answer if a location on the request's way has
 -- no keep-alive. A connection that is upgraded has no further request to lose.
+-- NGINX does what is needed for HTTP/2, and for HTTP/3 Headgate does, but not before a reload, which
+-- ends all of these connections.
 local function is_to_leave()
-    return draining and ngx_req.http_version() < 2 and ngx_var.hg_upgrade == ""
+    if not draining then
+        return false
+    end
+    local version = ngx_req.http_version()
+    if version == 3 and leaving then
+        require("headgate.quic").leave()
+    end
+    return version < 2 and ngx_var.hg_upgrade == ""
 end
 
 

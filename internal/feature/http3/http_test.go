@@ -269,6 +269,53 @@ func TestReload(t *testing.T) {
 	headgatetest.Eventually(t, "the client is served after HTTP/3 was off", func() bool { return again() == nil })
 }
 
+// Before NGINX ends, a connection ends with the next request, and loses none that is under way.
+func TestLeave(t *testing.T) {
+	t.Parallel()
+	arrived, release := make(chan struct{}), make(chan struct{})
+	backend := headgatetest.StartBackend(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			close(arrived)
+			<-release
+		}
+	}))
+	g, speaks := start(t, headgatetest.Service("b")+headgatetest.Endpoints("b", backend)+headgatetest.Ingress("b", "b.test", "/", "b"))
+	if !speaks {
+		return
+	}
+	connections := make(chan *quic.Conn, 10)
+	client := g.NewHTTP3Client()
+	client.Transport = g.NewHTTP3Transport(func(c *quic.Conn) { connections <- c }, &tls.Config{InsecureSkipVerify: true})
+	defer client.CloseIdleConnections()
+	get := func(path string) {
+		if r, err := g.Try(client, headgatetest.Request{Scheme: "https", Host: "b.test", Path: path}); err != nil || r.Status != 200 {
+			t.Errorf("%s: %v, status %d", path, err, r.Status)
+		}
+	}
+	var slow sync.WaitGroup
+	slow.Go(func() { get("/slow") })
+	<-arrived
+	get("/")
+	g.Leave()
+	if n := len(connections); n != 1 {
+		t.Fatalf("%d connections before clients were asked to leave", n)
+	}
+	first := <-connections
+	get("/last")
+	for range 2 {
+		get("/elsewhere")
+	}
+	if n := len(connections); n == 0 {
+		t.Error("the client did not leave its connection")
+	}
+	if err := context.Cause(first.Context()); err != nil {
+		t.Errorf("the connection ended before its request: %v", err)
+	}
+	close(release)
+	slow.Wait()
+	headgatetest.Eventually(t, "the connection ends", func() bool { return first.Context().Err() != nil })
+}
+
 // Early data is not accepted unless ssl-early-data says so, and backends then learn of it.
 func TestEarlyData(t *testing.T) {
 	t.Parallel()
