@@ -20,7 +20,7 @@ func TestContainer(t *testing.T) {
 	h.createBackend("web")
 	host := h.host("web")
 	h.createIngress(h.ingress("web", host, "/", "web", ""))
-	address := h.runInPods(1)
+	address := h.runInPods(inPods{replicas: 1})
 	h.awaitAddress(address, host)
 	t.Cleanup(func() {
 		if t.Failed() {

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,6 +33,33 @@ type build struct {
 	dir                      string
 	index                    []byte // index.json of the images' archive
 	programsErr, imagesErr   error
+}
+
+// previousBuild is that of the commit before this one's, or of the commit that HEADGATE_PREVIOUS
+// names.
+func previousBuild(t *testing.T) *build {
+	t.Helper()
+	commit := cmp.Or(os.Getenv("HEADGATE_PREVIOUS"), "HEAD^")
+	if err := exec.Command("git", "rev-parse", "--verify", "--quiet", commit+"^{commit}").Run(); err != nil {
+		t.Logf("this clone does not have %s: its images are made from HEAD", commit)
+		commit = "HEAD"
+	}
+	b := &build{source: t.TempDir(), tag: "previous"}
+	t.Cleanup(func() {
+		if err := b.remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	archive := filepath.Join(t.TempDir(), "source.tar")
+	for _, args := range [][]string{
+		{"git", "-C", "../..", "archive", "-o", archive, commit},
+		{"tar", "-x", "-f", archive, "-C", b.source},
+	} {
+		if output, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%q: %v: %s", args, err, output)
+		}
+	}
+	return b
 }
 
 // images are the names of the container images of a build.

@@ -45,12 +45,7 @@ type failure struct {
 // has no certificate, so that it answers over both.
 func (h *headgate) startLoad(host string) *load {
 	h.t.Helper()
-	return h.startLoadAt(h.address, host)
-}
-
-func (h *headgate) startLoadAt(address, host string) *load {
-	h.t.Helper()
-	l := h.newLoad(address)
+	l := h.newLoad(h.address)
 	for number := range 6 {
 		l.add(client{host: host, secure: number%3 == 2}, number%2 == 1, pace)
 	}

@@ -77,7 +77,7 @@ func TestPlugin(t *testing.T) {
 	ing := h.ingress("web", host, "/", "web", "")
 	ing.Annotations = map[string]string{"nginx.ingress.kubernetes.io/ssl-redirect": "yse", "nginx.ingress.kubernetes.io/rewrite-target": "/"}
 	h.createIngress(ing)
-	h.awaitAddress(h.runInPods(1), host)
+	h.awaitAddress(h.runInPods(inPods{replicas: 1}), host)
 	t.Cleanup(func() {
 		if t.Failed() {
 			h.logPods("headgate")

@@ -36,8 +36,8 @@ func TestRollingUpdateUnderLoad(t *testing.T) {
 	before := h.counts(reloads)[reloads]
 	l := h.startLoad(h.host("web"))
 	for range 2 {
-		r.addHTTP2(l)
-		r.addStreams(l)
+		r.addRequests(l, r.overHTTP2())
+		r.addStreams(l, r.overHTTP2())
 	}
 	var sessions []*session
 	for range 6 {
@@ -98,29 +98,42 @@ func (r *rolling) create() {
 		"web": nil, "grpc": {"backend-protocol": "GRPC"},
 		"persistent": {"affinity": "cookie", "affinity-mode": "persistent"}, "balanced": {"affinity": "cookie"},
 	} {
-		if name != "web" {
-			service := clustertest.BackendService(r.class, "web")
-			service.Name = name
-			must[*corev1.Service](r.headgate)(r.cluster.Client().CoreV1().Services(r.class).Create(r.t.Context(), service, metav1.CreateOptions{}))
-		}
-		// Without a certificate of its own a host answers over both protocols.
-		ing := r.ingress(name, r.host(name), "/", name, "")
-		ing.Annotations = map[string]string{}
-		for annotation, value := range annotations {
-			ing.Annotations["nginx.ingress.kubernetes.io/"+annotation] = value
-		}
-		r.createIngress(ing)
-		if name != "grpc" {
-			r.await("http://"+r.host(name)+"/", status(http.StatusOK))
+		if host := r.createRoute(name, annotations); name != "grpc" {
+			r.await("http://"+host+"/", status(http.StatusOK))
 		}
 	}
+	r.awaitStream(r.overHTTP2)
+	r.remember()
+}
+
+// createRoute creates an Ingress for a host, and unless it is named web, a Service of that name for
+// the same pods.
+func (r *rolling) createRoute(name string, annotations map[string]string) (host string) {
+	r.t.Helper()
+	if name != "web" {
+		service := clustertest.BackendService(r.class, "web")
+		service.Name = name
+		must[*corev1.Service](r.headgate)(r.cluster.Client().CoreV1().Services(r.class).Create(r.t.Context(), service, metav1.CreateOptions{}))
+	}
+	// Without a certificate of its own a host answers over both protocols.
+	ing := r.ingress(name, r.host(name), "/", name, "")
+	ing.Annotations = map[string]string{}
+	for annotation, value := range annotations {
+		ing.Annotations["nginx.ingress.kubernetes.io/"+annotation] = value
+	}
+	r.createIngress(ing)
+	return r.host(name)
+}
+
+// awaitStream waits until gRPC is served.
+func (r *rolling) awaitStream(newClient func() httpClient) {
+	r.t.Helper()
 	clustertest.Eventually(r.t, timeout, func(ctx context.Context) error {
-		client := r.newClient()
-		defer client.CloseIdleConnections()
+		client := newClient()
+		defer client.end()
 		_, err := r.stream(ctx, client, func(int) bool { return false })
 		return err
 	})
-	r.remember()
 }
 
 // toleratingSlowness has only a pod be not ready that has ended, however slow the machine is.
@@ -148,13 +161,6 @@ func (r *rolling) names() map[string]bool {
 	return names
 }
 
-// newClient returns a client with one connection of HTTP/2.
-func (r *rolling) newClient() *http.Client {
-	transport := r.cluster.Transport(r.at(httpsPort))
-	transport.TLSClientConfig = anyCertificate()
-	return &http.Client{Transport: transport, CheckRedirect: stay}
-}
-
 // ask sends a request and returns the name of the pod that answered.
 func ask(client *http.Client, request *http.Request, major int) (pod string, response *http.Response, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), answerTimeout)
@@ -175,9 +181,8 @@ func ask(client *http.Client, request *http.Request, major int) (pod string, res
 	return pod, response, nil
 }
 
-// addHTTP2 adds a client that sends GET and POST over one connection of HTTP/2.
-func (r *rolling) addHTTP2(l *load) {
-	client := r.newClient()
+// addRequests adds a client that sends GET and POST over one connection.
+func (r *rolling) addRequests(l *load, client httpClient) {
 	url := "https://" + r.host("web") + "/"
 	post := false
 	l.repeat(2*pace, func() error {
@@ -186,27 +191,26 @@ func (r *rolling) addHTTP2(l *load) {
 			request, err = http.NewRequest(http.MethodPost, url, strings.NewReader("hello"))
 		}
 		if err == nil {
-			_, _, err = ask(client, request, 2)
+			_, _, err = ask(client.Client, request, client.major)
 		}
 		return err
-	}, client.CloseIdleConnections)
+	}, client.end)
 }
 
 // addStreams adds a client that opens one gRPC stream after the other.
-func (r *rolling) addStreams(l *load) {
-	client := r.newClient()
+func (r *rolling) addStreams(l *load, client httpClient) {
 	l.repeat(pace, func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), shortStream+2*answerTimeout)
 		defer cancel()
 		began := time.Now()
 		_, err := r.stream(ctx, client, func(int) bool { return time.Since(began) < shortStream })
 		return err
-	}, client.CloseIdleConnections)
+	}, client.end)
 }
 
 // stream opens a gRPC stream in both directions: each message is sent when the one before
 // came back. It returns the pod once there is one. more says whether to send another message.
-func (r *rolling) stream(ctx context.Context, client *http.Client, more func(sent int) bool) (pod string, err error) {
+func (r *rolling) stream(ctx context.Context, client httpClient, more func(sent int) bool) (pod string, err error) {
 	reader, writer := io.Pipe()
 	defer writer.Close()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+r.host("grpc")+"/echo.Echo/Stream", reader)
@@ -249,8 +253,8 @@ func (r *rolling) stream(ctx context.Context, client *http.Client, more func(sen
 
 // untilGone has a gRPC stream that must end only with its pod.
 func (r *rolling) untilGone() error {
-	client := r.newClient()
-	defer client.CloseIdleConnections()
+	client := r.overHTTP2()
+	defer client.end()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*podTimeout)
 	defer cancel()
 	pod, err := r.stream(ctx, client, func(int) bool { return true })

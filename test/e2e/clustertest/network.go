@@ -98,6 +98,17 @@ func (c *Cluster) Listen(network, address string) (net.Listener, error) {
 	return listener, err
 }
 
+// ListenPacket opens a socket for datagrams in the cluster's network, on the node. The host of
+// the address is an IP address or empty.
+func (c *Cluster) ListenPacket(network, address string) (net.PacketConn, error) {
+	var socket net.PacketConn
+	err := c.network.within(func() (err error) {
+		socket, err = net.ListenPacket(network, address)
+		return err
+	})
+	return socket, err
+}
+
 // Transport returns an HTTP transport whose connections all go to one address
 // in the cluster's network, for URLs with any host, like the DNS that leads
 // clients to an Ingress controller. With an empty address it dials the URL's
