@@ -130,6 +130,9 @@ func (g *Group) make(tree Tree) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
+	if err := prefer(tree, dir); err != nil {
+		return err
+	}
 	if !slices.Contains(strings.Split(tree.options, ","), "cpuset") {
 		return nil
 	}
@@ -144,6 +147,20 @@ func (g *Group) make(tree Tree) error {
 		}
 	}
 	return nil
+}
+
+// prefer gives a group ten times the default share of the processors. Otherwise the cluster and all
+// its pods together would have that of one process beside it, such as a compiler, and the kubelet would
+// stop containers that do not answer it in time.
+func prefer(tree Tree, dir string) error {
+	file, share := "cpu.weight", "1000"
+	if !tree.v2() {
+		file, share = "cpu.shares", "10240"
+		if !slices.Contains(strings.Split(tree.options, ","), "cpu") {
+			return nil
+		}
+	}
+	return os.WriteFile(filepath.Join(dir, file), []byte(share), 0o644)
 }
 
 // enableControllers gives the children of a version 2 group the controllers for
