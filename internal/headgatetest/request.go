@@ -179,6 +179,17 @@ func (r Response) WantStatus(t testing.TB, status int) Response {
 	return r
 }
 
+// Protocols are requests with nothing but scheme and version: HTTP/1.1, the same with TLS, HTTP/2 and,
+// if the tests' NGINX can speak it, HTTP/3, which needs use-http3.
+func Protocols(t testing.TB) []Request {
+	t.Helper()
+	list := []Request{{Scheme: "http"}, {Scheme: "https"}, {Scheme: "https", HTTP2: true}}
+	if HTTP3(t) {
+		list = append(list, Request{Scheme: "https", HTTP3: true})
+	}
+	return list
+}
+
 // EveryProtocol calls do with the scheme and version of requests over
 // HTTP/1.1, the same with TLS, and HTTP/2.
 func EveryProtocol(do func(http2 bool, scheme string)) {

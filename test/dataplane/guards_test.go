@@ -15,6 +15,8 @@ import (
 	"github.com/headgate/headgate/internal/headgatetest"
 )
 
+const withHTTP3 = "use-http3: true"
+
 // usersSecret has the user of password.
 const usersSecret = "---\nkind: Secret\napiVersion: v1\nmetadata: {name: users}\nstringData: {auth: 'user:{PLAIN}pass'}\n"
 
@@ -88,24 +90,40 @@ func (o outcome) String() string {
 
 // pairs asks hosts that each stand for a guard and a bypass.
 type pairs struct {
-	instance      *headgatetest.Instance
-	record        *record
-	plain, secure *http.Client
-	sent          int
+	instance *headgatetest.Instance
+	record   *record
+	versions []version
+	sent     int
 	// open is what became of the requests to the host of a bypass without a
 	// guard, and control the first of them that a guard would have kept away.
 	open    map[string][]outcome
 	control map[string]int
 }
 
-// A request goes a way, over one of the protocols.
+// A version is one of HTTP.
+type version struct {
+	scheme string
+	client *http.Client
+}
+
+// versions are those that an Instance with use-http3 speaks, in their order.
+func versions(t *testing.T, g *headgatetest.Instance) []version {
+	t.Helper()
+	list := []version{{"http", g.NewClient(false)}, {"https", g.NewClient(true)}}
+	if headgatetest.HTTP3(t) {
+		list = append(list, version{"https", g.NewHTTP3Client()})
+	}
+	return list
+}
+
+// A request goes a way over a version. Both count from 0.
 type request struct {
 	headgatetest.Request
-	http2 bool
+	way, version int
 }
 
 func (r request) String() string {
-	return fmt.Sprintf("%s %s, HTTP/2 %v", cmp.Or(r.Method, "GET"), r.Path, r.http2)
+	return fmt.Sprintf("%s %s over HTTP/%d", cmp.Or(r.Method, "GET"), r.Path, r.version+1)
 }
 
 // ask sends a request to a host. In what it says the host is HOST.
@@ -113,11 +131,8 @@ func (p *pairs) ask(t *testing.T, at, host string, r request, key http.Header) o
 	t.Helper()
 	p.sent++
 	mark := fmt.Sprint(p.sent)
-	send, client := r.Request, p.plain
-	send.Host = at + host
-	if r.http2 {
-		send.Scheme, client = "https", p.secure
-	}
+	send, over := r.Request, p.versions[r.version]
+	send.Host, send.Scheme = at+host, over.scheme
 	send.Header = http.Header{"X-Mark": {mark}}
 	maps.Copy(send.Header, r.Header)
 	maps.Copy(send.Header, key)
@@ -129,9 +144,12 @@ func (p *pairs) ask(t *testing.T, at, host string, r request, key http.Header) o
 		again := *body.Reader
 		send.Body = unsized{&again}
 	}
-	response, err := p.instance.Try(client, send)
+	response, err := p.instance.Try(over.client, send)
 	if err != nil {
 		t.Fatalf("%s%s: %v: %v", at, host, r, err)
+	}
+	if !strings.HasPrefix(response.Proto, fmt.Sprintf("HTTP/%d.", r.version+1)) {
+		t.Errorf("%s%s: %v: it went over %s", at, host, r, response.Proto)
 	}
 	return outcome{
 		backend: p.record.of(mark), status: response.Status,
@@ -141,11 +159,13 @@ func (p *pairs) ask(t *testing.T, at, host string, r request, key http.Header) o
 	}
 }
 
-// requests are all ways over both protocols.
-func requests() []request {
+// requests are all ways over each version.
+func (p *pairs) requests() []request {
 	var list []request
-	for _, way := range ways {
-		list = append(list, request{way, false}, request{way, true})
+	for way := range ways {
+		for version := range p.versions {
+			list = append(list, request{ways[way], way, version})
+		}
 	}
 	return list
 }
@@ -156,7 +176,7 @@ func requests() []request {
 // does is shown at an unguarded host.
 //
 // Where a second Ingress stands beside the guarded one, each guard gets each
-// request over both protocols. For the other bypasses each two of guard, bypass and
+// request over each version of HTTP. For the other bypasses each two of guard, bypass and
 // request meet.
 func TestGuardsAndBypasses(t *testing.T) {
 	t.Parallel()
@@ -166,14 +186,14 @@ func TestGuardsAndBypasses(t *testing.T) {
 			w.WriteHeader(http.StatusUnauthorized)
 		}
 	}))
-	instance := headgatetest.Start(t, headgatetest.Options{Manifests: hostsOfPairs(t, authService) +
+	instance := headgatetest.Start(t, headgatetest.Options{Manifests: hostsOfPairs(t, authService) + headgatetest.Config(withHTTP3) +
 		headgatetest.Service("app") + headgatetest.Endpoints("app", r.backend(t, "app")) +
 		headgatetest.Service("next") + headgatetest.Endpoints("next", r.backend(t, "next")) +
 		headgatetest.Service("silent") + headgatetest.Endpoints("silent")})
-	p := &pairs{instance: instance, record: r, plain: instance.NewClient(false), secure: instance.NewClient(true), open: map[string][]outcome{}, control: map[string]int{}}
+	p := &pairs{instance: instance, record: r, versions: versions(t, instance), open: map[string][]outcome{}, control: map[string]int{}}
 	for number, name := range slices.Sorted(maps.Keys(bypasses)) {
 		p.checkEffects(t, name)
-		for i, request := range requests() {
+		for i, request := range p.requests() {
 			p.checkPairs(t, name, number, i, request)
 		}
 		if _, reached := p.control[name]; reached == bypasses[name].elsewhere {
@@ -247,12 +267,15 @@ func (p *pairs) checkPairs(t *testing.T, name string, number, i int, r request) 
 	b := bypasses[name]
 	open := p.ask(t, b.asked, name+".open", r, nil)
 	p.open[name] = append(p.open[name], open)
+	if r.version == 2 && open != p.open[name][i-1] {
+		t.Errorf("%s: %v: %s, and over HTTP/2 %s", name, r, open, p.open[name][i-1])
+	}
 	free := !open.reached() || b.leads(r.Path)
 	if _, found := p.control[name]; !found && !free {
 		p.control[name] = i
 	}
 	for which, g := range guards {
-		if b.beside == nil && (!sparse(i) || (i/2+number+which)%3 != 0) {
+		if b.beside == nil && (!p.sparse(r) || (r.way+number+which)%3 != 0) {
 			continue
 		}
 		host := name + "." + g.name
@@ -265,7 +288,7 @@ func (p *pairs) checkPairs(t *testing.T, name string, number, i int, r request) 
 			}
 			continue
 		}
-		for _, wrong := range []http.Header{nil, g.wrong[i/2%len(g.wrong)]} {
+		for _, wrong := range []http.Header{nil, g.wrong[r.way%len(g.wrong)]} {
 			got := p.ask(t, b.asked, host, r, wrong)
 			if !got.fits(open, free, cmp.Or(g.refusal, 401)) || free && !open.isDefault() && got != open {
 				t.Errorf("%s: %v, with %v: %s, and without the guard: %s", host, r, wrong, got, open)
@@ -285,9 +308,9 @@ func (p *pairs) checkPairs(t *testing.T, name string, number, i int, r request) 
 	}
 }
 
-// sparse reports whether the i-th of all requests is one of those by which each
-// way is gone once, over the protocols by turns.
-func sparse(i int) bool { return i%2 == i/2%2 }
+// sparse reports whether a request is one of those by which each way is gone
+// once, over the versions by turns.
+func (p *pairs) sparse(r request) bool { return r.version == r.way/3%len(p.versions) }
 
 // checkBroken sends the i-th request to the hosts of a bypass whose guard is
 // broken, by turns with the key.
@@ -295,12 +318,12 @@ func (p *pairs) checkBroken(t *testing.T, name string, g guard, number, i int, r
 	t.Helper()
 	b, open := bypasses[name], p.open[name][i]
 	for broken := range g.broken {
-		if all := slices.Contains(thorough, broken); all && (!sparse(i) || b.beside == nil && (i/2+number)%3 != 0) || !all && i%9 != 0 {
+		if all := slices.Contains(thorough, broken); all && (!p.sparse(r) || b.beside == nil && (r.way+number)%3 != 0) || !all && i%7 != 0 {
 			continue
 		}
 		host := name + "." + g.name + "-" + broken
 		var key http.Header
-		if i/4%2 == 0 {
+		if r.way/2%2 == 0 {
 			key = g.key
 		}
 		got := p.ask(t, b.asked, host, r, key)
@@ -325,13 +348,13 @@ func (p *pairs) checkGlobal(t *testing.T, authService string) {
 		{"http://127.0.0.1:1/check", 500, []http.Header{nil, token}},
 		{"http://" + authService + "/{x}", 503, []http.Header{nil, token}},
 	} {
-		p.instance.Apply(headgatetest.Config("global-auth-url: " + state.url))
+		p.instance.Apply(headgatetest.Config(withHTTP3, "global-auth-url: "+state.url))
 		for _, name := range names {
-			for i, r := range requests() {
-				if !sparse(i) && (state.refusal != 401 || bypasses[name].beside == nil) {
+			for i, r := range p.requests() {
+				if !p.sparse(r) && (state.refusal != 401 || bypasses[name].beside == nil) {
 					continue
 				}
-				key, open := state.keys[i/4%len(state.keys)], p.open[name][i]
+				key, open := state.keys[r.way/2%len(state.keys)], p.open[name][i]
 				free := !open.reached() || bypasses[name].exempt && bypasses[name].leads(r.Path)
 				got := p.ask(t, bypasses[name].asked, name+".open", r, key)
 				denied := state.refusal == 503 && name != "www-alias"
@@ -345,7 +368,7 @@ func (p *pairs) checkGlobal(t *testing.T, authService string) {
 			p.rest()
 		}
 	}
-	p.instance.Delete(headgatetest.Config())
+	p.instance.Apply(headgatetest.Config(withHTTP3))
 	for _, name := range names {
 		p.checkControl(t, name, nil)
 	}
@@ -353,8 +376,9 @@ func (p *pairs) checkGlobal(t *testing.T, authService string) {
 
 // rest closes connections: each host has its own.
 func (p *pairs) rest() {
-	p.plain.CloseIdleConnections()
-	p.secure.CloseIdleConnections()
+	for _, v := range p.versions {
+		v.client.CloseIdleConnections()
+	}
 }
 
 // checkControl has a request that reached a backend reach it again.
@@ -363,49 +387,8 @@ func (p *pairs) checkControl(t *testing.T, name string, key http.Header) {
 	if !ok {
 		return
 	}
-	if got, open := p.ask(t, bypasses[name].asked, name+".open", requests()[i], key), p.open[name][i]; got != open {
-		t.Errorf("%s: %v, with %v: %s, and %s before", name, requests()[i], key, got, open)
+	r := p.requests()[i]
+	if got, open := p.ask(t, bypasses[name].asked, name+".open", r, key), p.open[name][i]; got != open {
+		t.Errorf("%s: %v, with %v: %s, and %s before", name, r, key, got, open)
 	}
-}
-
-// TestTargetsOfGuardedHosts sends targets that can be read as two paths. The
-// backend gets them as the client wrote them where every path has the same
-// guard, and no other service decides by the path.
-func TestTargetsOfGuardedHosts(t *testing.T) {
-	t.Parallel()
-	authService := headgatetest.StartBackend(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	basic := []string{"auth-type: basic", "auth-secret: users"}
-	instance := headgatetest.Start(t, headgatetest.Options{Manifests: usersSecret + headgatetest.Service("app") + headgatetest.Endpoints("app", headgatetest.StartEcho(t, "app")) +
-		headgatetest.Ingress("one", "one.test", "/", "app", basic...) +
-		headgatetest.Ingress("two", "two.test", "/", "app", basic...) + headgatetest.Ingress("two-b", "two.test", "/b", "app", basic...) +
-		headgatetest.Ingress("below", "below.test", "/a", "app", basic...) +
-		headgatetest.Ingress("open", "open.test", "/", "app", basic...) + headgatetest.Ingress("open-b", "open.test", "/b", "app") +
-		headgatetest.Ingress("acme", "acme.test", "/", "app", basic...) + headgatetest.Ingress("acme-b", "acme.test", challenges, "app", basic...) +
-		headgatetest.Ingress("realm", "realm.test", "/", "app", basic...) + headgatetest.Ingress("realm-b", "realm.test", "/b", "app", append(basic, "auth-realm: other")...) +
-		headgatetest.Ingress("denied", "denied.test", "/", "app") + headgatetest.Ingress("denied-b", "denied.test", "/b", "app", "auth-type: none") +
-		headgatetest.Ingress("any", "any.test", "/", "app", slices.Concat(basic, []string{"satisfy: any"})...) + headgatetest.Ingress("any-b", "any.test", "/b", "app", basic...) +
-		headgatetest.Ingress("asked", "asked.test", "/", "app", "auth-url: http://"+authService+"/check"),
-	})
-	const target = "/a%2Fb//c/../d?x=%2F"
-	for host, want := range map[string]string{
-		"one.test": target, "two.test": target, "below.test": target,
-		"open.test": "/a/b/d?x=%2F", "acme.test": "/a/b/d?x=%2F", "realm.test": "/a/b/d?x=%2F",
-		"denied.test": "/a/b/d?x=%2F", "any.test": "/a/b/d?x=%2F", "asked.test": "/a/b/d?x=%2F",
-	} {
-		headgatetest.EveryProtocol(func(http2 bool, scheme string) {
-			r := instance.Do(headgatetest.Request{Host: host, Path: target, Scheme: scheme, HTTP2: http2, Header: password}).WantStatus(t, 200)
-			if r.Echo.Target != want {
-				t.Errorf("%s, %s: the backend was asked for %s, want %s", host, r.Proto, r.Echo.Target, want)
-			}
-			// What can be read one way only goes on as it is on every host.
-			const plain = "/a%2Fb//%64?x"
-			r = instance.Do(headgatetest.Request{Host: host, Path: plain, Scheme: scheme, HTTP2: http2, Header: password}).WantStatus(t, 200)
-			if r.Echo.Target != plain {
-				t.Errorf("%s, %s: the backend was asked for %s, want %s", host, r.Proto, r.Echo.Target, plain)
-			}
-		})
-	}
-	instance.Do(headgatetest.Request{Host: "one.test", Path: target}).WantStatus(t, 401)
-	instance.Do(headgatetest.Request{Host: "one.test", Path: "/a/..;/b", Header: password}).WantStatus(t, 200)
-	instance.Do(headgatetest.Request{Host: "open.test", Path: "/x/../a/..;/b", Header: password}).WantStatus(t, 400)
 }

@@ -29,7 +29,7 @@ func TestProtocolsOfBackends(t *testing.T) {
 	annotations := func(way string, more ...string) []string {
 		return append([]string{"ssl-redirect: false", "backend-protocol: " + way, "fastcgi-params-configmap: script"}, more...)
 	}
-	manifests := headgatetest.ConfigMap("script", "SCRIPT_FILENAME: /srv/index.php", "APP_ENV: $arg_none") + headgatetest.Service("none") + headgatetest.Endpoints("none") + headgatetest.Service("dead") + headgatetest.Endpoints("dead", "127.0.0.1:1")
+	manifests := headgatetest.Config(withHTTP3) + headgatetest.ConfigMap("script", "SCRIPT_FILENAME: /srv/index.php", "APP_ENV: $arg_none") + headgatetest.Service("none") + headgatetest.Endpoints("none") + headgatetest.Service("dead") + headgatetest.Endpoints("dead", "127.0.0.1:1")
 	for way, address := range backends {
 		manifests += headgatetest.Service(way) + headgatetest.Endpoints(way, address) + headgatetest.Service("half-"+way) + headgatetest.Endpoints("half-"+way, "127.0.0.1:1", address)
 		for name, service := range map[string]string{"half-": "half-" + way, "dead-": "dead", "none-": "none"} {
@@ -92,17 +92,16 @@ func speak(w http.ResponseWriter, r *http.Request) {
 func spoken(t *testing.T, g *headgatetest.Instance, way string) {
 	t.Helper()
 	host := way + ".test"
-	headgatetest.EveryProtocol(func(http2 bool, scheme string) {
-		r := g.Do(headgatetest.Request{
-			Method: "POST", Scheme: scheme, HTTP2: http2, Host: host, Path: "/gone/../a%2Fb?x=%20", Body: strings.NewReader("hello"),
-			Header: http.Header{"X-Real-Ip": {"6.6.6.6"}, "X-Forwarded-For": {"7.7.7.7"}, "Proxy": {"evil"}, "X-Own": {"own"}},
-		}).WantStatus(t, 200)
+	for _, request := range headgatetest.Protocols(t) {
+		request.Method, request.Host, request.Path, request.Body = "POST", host, "/gone/../a%2Fb?x=%20", strings.NewReader("hello")
+		request.Header = http.Header{"X-Real-Ip": {"6.6.6.6"}, "X-Forwarded-For": {"7.7.7.7"}, "Proxy": {"evil"}, "X-Own": {"own"}}
+		r := g.Do(request).WantStatus(t, 200)
 		var heard said
 		if err := json.Unmarshal([]byte(r.Body), &heard); err != nil {
 			t.Fatal(err)
 		}
 		if way == "fcgi" {
-			checkEnv(t, heard, scheme)
+			checkEnv(t, heard, request.Scheme)
 		}
 		// Access depends on the path, and this one could mean another.
 		if heard.Target != "/a/b?x=%20" || heard.Method != "POST" || heard.Host != host || heard.Body != "hello" {
@@ -112,7 +111,7 @@ func spoken(t *testing.T, g *headgatetest.Instance, way string) {
 			t.Errorf("asked by %s", heard.Proto)
 		}
 		for name, want := range map[string]string{
-			"X-Real-Ip": "127.0.0.1", "X-Forwarded-For": "127.0.0.1", "X-Original-Forwarded-For": "7.7.7.7", "X-Forwarded-Proto": scheme, "X-Own": "own", "Proxy": "",
+			"X-Real-Ip": "127.0.0.1", "X-Forwarded-For": "127.0.0.1", "X-Original-Forwarded-For": "7.7.7.7", "X-Forwarded-Proto": request.Scheme, "X-Own": "own", "Proxy": "",
 		} {
 			if got := heard.Header.Get(name); got != want {
 				t.Errorf("%s: %q, want %q", name, got, want)
@@ -121,7 +120,7 @@ func spoken(t *testing.T, g *headgatetest.Instance, way string) {
 		if r.Header.Get("X-Mine") != "1" || (heard.Header.Get("X-Request-Id") == "") != (way == "fcgi") {
 			t.Errorf("headers: %v", heard.Header)
 		}
-	})
+	}
 	g.Get(host, "/gone").WantStatus(t, 410)
 }
 
@@ -157,8 +156,20 @@ func TestGRPCStreams(t *testing.T) {
 		w.Header().Set("Grpc-Status", "5")
 		w.Header().Set("Grpc-Message", r.Header.Get("Te")+" "+r.URL.Path)
 	}))
-	g := headgatetest.Start(t, headgatetest.Options{Manifests: served("grpc", backend) + headgatetest.Ingress("grpc", "grpc.test", "/", "grpc", "backend-protocol: GRPC")})
-	client := g.NewClient(true)
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: headgatetest.Config(withHTTP3) + served("grpc", backend) +
+		headgatetest.Ingress("grpc", "grpc.test", "/", "grpc", "backend-protocol: GRPC")})
+	clients := []*http.Client{g.NewClient(true)}
+	if headgatetest.HTTP3(t) {
+		clients = append(clients, g.NewHTTP3Client())
+	}
+	for _, client := range clients {
+		converse(t, client)
+	}
+}
+
+// converse sends three messages, each after the answer to the one before.
+func converse(t *testing.T, client *http.Client) {
+	t.Helper()
 	defer client.CloseIdleConnections()
 	reader, writer := io.Pipe()
 	request, err := http.NewRequestWithContext(t.Context(), "POST", "https://grpc.test/pkg.Service/Method", reader)
