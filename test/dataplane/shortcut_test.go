@@ -47,14 +47,14 @@ func TestShortcutsAnswerAsLookUpsDo(t *testing.T) {
 		ruled("guarded", "guarded.test Prefix /admin b 80", "", "auth-type: basic", "auth-secret: missing") + ruled("open", "guarded.test Prefix / a 80") +
 		headgatetest.Ingress("regex", "regex.test", "/a[0-9]+", "a", "use-regex: true") + headgatetest.Ingress("cors", "cors.test", "/", "a", "enable-cors: true") +
 		headgatetest.Ingress("profile", "profile.test", "/", "a", "proxy-buffer-size: 16k") + headgatetest.Ingress("missing", "missing.test", "/", "missing") +
-		headgatetest.Ingress("www", "www.moved.test", "/", "a", "from-to-www-redirect: true") +
+		headgatetest.Ingress("www", "www.moved.test", "/", "a", "from-to-www-redirect: true") + headgatetest.Config(withHTTP3) +
 		headgatetest.WithTLS(headgatetest.Ingress("secure", "secure.test", "/", "a"), "secure secure.test")
 	start := func(features ...feature.Feature) *headgatetest.Instance {
 		g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Features: append(all.Features(), features...), Manifests: manifests})
 		g.Get("without.test", "/").WantStatus(t, 200)
 		return g
 	}
-	with, without := start(), start(withoutShortcuts())
+	with, without := askerOf(t, start()), askerOf(t, start(withoutShortcuts()))
 	hosts := []string{
 		"plain.test", "any.wild.test", "alias.test", "small.test", "guarded.test", "regex.test", "cors.test", "profile.test", "missing.test", "moved.test",
 		"secure.test", "unknown.test",
@@ -62,23 +62,38 @@ func TestShortcutsAnswerAsLookUpsDo(t *testing.T) {
 	for _, host := range hosts {
 		for _, path := range []string{"/", "/x", "/foo", "/foo/y", "/admin", "/admin/../x", "/a1", "/x%2Fy//z?q=%20"} {
 			for _, method := range []string{"GET", "POST", "OPTIONS"} {
-				headgatetest.EveryProtocol(func(http2 bool, scheme string) {
+				for i, request := range headgatetest.Protocols(t) {
+					request.Method, request.Host, request.Path = method, host, path
+					request.Header = http.Header{"Origin": {"http://o.test"}, "X-Request-Id": {"1"}}
 					// The second time there is a shortcut.
 					for range 2 {
-						ask := func(g *headgatetest.Instance) headgatetest.Response {
-							r := headgatetest.Request{Method: method, Host: host, Path: path, Scheme: scheme, HTTP2: http2, Header: http.Header{"Origin": {"http://o.test"}, "X-Request-Id": {"1"}}}
-							if method == "POST" {
-								r.Body = strings.NewReader("body")
-							}
-							return g.Do(r)
-						}
-						if got, want := reportOf(ask(with)), reportOf(ask(without)); !reflect.DeepEqual(got, want) {
-							t.Errorf("%s %s://%s%s (HTTP/2: %t):\n%v\nwithout shortcuts:\n%v", method, scheme, host, path, http2, got, want)
+						if got, want := with(i, request), without(i, request); !reflect.DeepEqual(got, want) {
+							t.Errorf("%+v:\n%v\nwithout shortcuts:\n%v", request, got, want)
 						}
 					}
-				})
+				}
 			}
 		}
+	}
+}
+
+// askerOf asks over the i-th protocol, by a client that it keeps. A POST gets a body.
+func askerOf(t *testing.T, g *headgatetest.Instance) func(i int, r headgatetest.Request) []string {
+	clients := []*http.Client{g.NewClient(false), g.NewClient(false), g.NewClient(true), g.NewHTTP3Client()}
+	t.Cleanup(func() {
+		for _, client := range clients {
+			client.CloseIdleConnections()
+		}
+	})
+	return func(i int, r headgatetest.Request) []string {
+		if r.Method == "POST" {
+			r.Body = strings.NewReader("body")
+		}
+		response, err := g.Try(clients[i], r)
+		if err != nil {
+			t.Fatalf("%+v: %v", r, err)
+		}
+		return reportOf(response)
 	}
 }
 
@@ -92,6 +107,59 @@ func reportOf(r headgatetest.Response) []string {
 	}
 	r.Echo.Header.Del("X-Forwarded-Port")
 	return append(list, fmt.Sprintf("%+v", *r.Echo))
+}
+
+// countingShortcuts is a feature whose module, once a route has its policy, counts what
+// is answered by shortcuts alone.
+func countingShortcuts() feature.Feature {
+	return feature.Feature{
+		Name: "counting_shortcuts",
+		Route: func(_ feature.Values, out *feature.RouteOut) {
+			if out.Route.Origin.Ingress == "counting" {
+				feature.Add(out.Route, "counting_shortcuts", struct{}{})
+			}
+		},
+		Lua: featuretest.Modules(map[string]string{"counting_shortcuts": `
+local shortcuts = require("headgate.shortcut")
+local enter = shortcuts.enter
+local hits = 0
+shortcuts.enter = function(shortcut, host_name)
+    local hit = enter(shortcut, host_name)
+    if hit then hits = hits + 1 end
+    return hit
+end
+return { rewrite = function() ngx.header["X-Hits"] = hits end }`}),
+	}
+}
+
+// Whatever protocol made a shortcut, requests of all are answered by it, but not one of which
+// the Host names another host than its target.
+func TestShortcutsOfEveryProtocol(t *testing.T) {
+	t.Parallel()
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Features: append(all.Features(), countingShortcuts()), Manifests: headgatetest.Config(withHTTP3) +
+		served("a", headgatetest.StartEcho(t, "a")) + headgatetest.Ingress("counting", "counting.test", "/", "a") + headgatetest.Ingress("plain", "*.plain.test", "/", "a")})
+	hits := func() string { return g.Get("counting.test", "/").WantStatus(t, 200).Header.Get("X-Hits") }
+	hits()
+	want := 0
+	for i, first := range headgatetest.Protocols(t) {
+		name := fmt.Sprintf("host-%d.plain.test", i)
+		first.Host = name
+		g.Do(first).WantStatus(t, 200)
+		for _, request := range headgatetest.Protocols(t) {
+			for _, method := range []string{"GET", "POST"} {
+				request.Method, request.Host = method, name
+				want++
+				r := g.Do(request).WantStatus(t, 200)
+				if got := hits(); got != fmt.Sprint(want) || r.Echo.Host != name {
+					t.Errorf("%s %s: %s requests answered by shortcuts, want %d; the backend got one for %s", r.Proto, method, got, want, r.Echo.Host)
+				}
+			}
+		}
+	}
+	g.Raw("GET http://host-0.plain.test/ HTTP/1.1\r\nHost: counting.test\r\nConnection: close\r\n\r\n")
+	if got := hits(); got != fmt.Sprint(want) {
+		t.Errorf("%s requests answered by shortcuts, want %d: one had two names", got, want)
+	}
 }
 
 // A request tries as many endpoints as are allowed, and each once, whether its worker
@@ -123,8 +191,8 @@ func TestShortcutsAndRetries(t *testing.T) {
 	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Manifests: served("five", endpoints...) + headgatetest.Ingress("five", "five.test", "/", "five") +
 		served("half", deadAddress(t), deadAddress(t), headgatetest.StartEcho(t, "alive")) + headgatetest.Ingress("half", "half.test", "/", "half") +
 		headgatetest.Ingress("five-profile", "profile.five.test", "/", "five", "proxy-buffer-size: 16k") +
-		headgatetest.Ingress("half-profile", "profile.half.test", "/", "half", "proxy-buffer-size: 16k")})
-	headgatetest.EveryProtocol(func(http2 bool, scheme string) {
+		headgatetest.Ingress("half-profile", "profile.half.test", "/", "half", "proxy-buffer-size: 16k") + headgatetest.Config(withHTTP3, "retry-budget: 100")})
+	for _, request := range headgatetest.Protocols(t) {
 		for round := range 8 {
 			prefix := []string{"", "profile."}[round%2]
 			for _, c := range []struct {
@@ -134,7 +202,8 @@ func TestShortcutsAndRetries(t *testing.T) {
 				for i := range asked {
 					asked[i].Store(0)
 				}
-				r := g.Do(headgatetest.Request{Method: c.method, Host: prefix + "five.test", Scheme: scheme, HTTP2: http2}).WantStatus(t, 502)
+				request.Method, request.Host = c.method, prefix+"five.test"
+				r := g.Do(request).WantStatus(t, 502)
 				total, most := int32(0), int32(0)
 				for i := range asked {
 					n := asked[i].Load()
@@ -146,10 +215,11 @@ func TestShortcutsAndRetries(t *testing.T) {
 				if c.method == "HEAD" {
 					continue
 				}
-				g.Do(headgatetest.Request{Method: c.method, Host: prefix + "half.test", Scheme: scheme, HTTP2: http2}).WantStatus(t, 200)
+				request.Host = prefix + "half.test"
+				g.Do(request).WantStatus(t, 200)
 			}
 		}
-	})
+	}
 }
 
 // late sends a GET, does something, and sends the request's body then.
