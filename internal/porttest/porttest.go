@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// Free returns a TCP port on which no process listens, and which no other test
-// gets before this one ends. It is below the ports that the kernel uses for
-// connections: the connection of another test could use one of these before the
-// caller listens.
+// Free returns a port on which no process listens over TCP or UDP, and which no
+// other test gets before this one ends. It is below the ports that the kernel
+// uses for connections: the connection of another test could use one of these
+// before the caller listens.
 func Free(t testing.TB) uint16 {
 	t.Helper()
 	const lowest, many = 10000, 20000
@@ -35,12 +35,25 @@ func reserve(t testing.TB, port uint16) bool {
 	if err != nil {
 		return false
 	}
-	listener, err := net.Listen("tcp4", fmt.Sprintf("0.0.0.0:%d", port))
-	if err != nil {
+	if isTaken(port) {
 		mark.Close()
 		return false
 	}
-	listener.Close()
 	t.Cleanup(func() { mark.Close() })
 	return true
+}
+
+func isTaken(port uint16) bool {
+	address := fmt.Sprintf("0.0.0.0:%d", port)
+	listener, err := net.Listen("tcp4", address)
+	if err != nil {
+		return true
+	}
+	listener.Close()
+	socket, err := net.ListenPacket("udp4", address)
+	if err != nil {
+		return true
+	}
+	socket.Close()
+	return false
 }

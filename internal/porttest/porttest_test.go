@@ -2,6 +2,7 @@ package porttest
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"testing"
 )
@@ -31,17 +32,25 @@ func TestReserve(t *testing.T) {
 }
 
 func TestReserveTakenPort(t *testing.T) {
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	port := uint16(listener.Addr().(*net.TCPAddr).Port)
-	if reserve(t, port) {
-		t.Errorf("port %d is given, and someone listens on it", port)
-	}
-	listener.Close()
-	if !reserve(t, port) {
-		t.Errorf("port %d can't be reserved after a try in vain", port)
+	for network, listen := range map[string]func(address string) (io.Closer, error){
+		"tcp4": func(address string) (io.Closer, error) { return net.Listen("tcp4", address) },
+		"udp4": func(address string) (io.Closer, error) { return net.ListenPacket("udp4", address) },
+	} {
+		// Not one that the kernel gives to connections: it could be taken meanwhile.
+		var port uint16
+		t.Run(network, func(t *testing.T) { port = Free(t) })
+		taken, err := listen(fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if reserve(t, port) {
+			t.Errorf("%s: port %d is given, and someone listens on it", network, port)
+		}
+		if err := taken.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if !reserve(t, port) {
+			t.Errorf("%s: port %d can't be reserved after a try in vain", network, port)
+		}
 	}
 }
