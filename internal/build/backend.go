@@ -39,6 +39,11 @@ func (b *Builder) Backend(key string, v View) (be model.Backend, found bool, fs 
 		}
 		return t.backend, true, finding.Sort(t.findings)
 	}
+	if v.CalledByOptions(key) {
+		if _, field := b.callerOf(key, v); field != "" {
+			t.because = "the ConfigMap key " + field + " names it"
+		}
+	}
 	var denied bool
 	t.backend.Balancing, denied, t.findings = b.balancing(key, v)
 	switch service := v.Service(name); {
