@@ -59,6 +59,7 @@ func TestProgram(t *testing.T) {
 	t.Run("links", func(t *testing.T) { checkLinks(t, binary) })
 	t.Run("ports", func(t *testing.T) { checkPorts(t, binary) })
 	t.Run("TCP and UDP services", func(t *testing.T) { checkStreams(t, binary) })
+	t.Run("wait-shutdown", func(t *testing.T) { checkWaitShutdown(t, binary) })
 	t.Run("TLS passthrough", func(t *testing.T) { checkPassthrough(t, binary) })
 	t.Run("TLS passthrough behind a load balancer", func(t *testing.T) { checkPassthroughBehindLoadBalancer(t, binary) })
 }
