@@ -54,7 +54,7 @@ func TestShortcutsAnswerAsLookUpsDo(t *testing.T) {
 		g.Get("without.test", "/").WantStatus(t, 200)
 		return g
 	}
-	with, without := askerOf(t, start()), askerOf(t, start(withoutShortcuts()))
+	with, without := requester(t, start()), requester(t, start(withoutShortcuts()))
 	hosts := []string{
 		"plain.test", "any.wild.test", "alias.test", "small.test", "guarded.test", "regex.test", "cors.test", "profile.test", "missing.test", "moved.test",
 		"secure.test", "unknown.test",
@@ -77,8 +77,8 @@ func TestShortcutsAnswerAsLookUpsDo(t *testing.T) {
 	}
 }
 
-// askerOf asks over the i-th protocol, by a client that it keeps. A POST gets a body.
-func askerOf(t *testing.T, g *headgatetest.Instance) func(i int, r headgatetest.Request) []string {
+// requester asks over the i-th protocol, by a client that it keeps. A POST gets a body.
+func requester(t *testing.T, g *headgatetest.Instance) func(i int, r headgatetest.Request) []string {
 	clients := []*http.Client{g.NewClient(false), g.NewClient(false), g.NewClient(true), g.NewHTTP3Client()}
 	t.Cleanup(func() {
 		for _, client := range clients {
@@ -132,7 +132,7 @@ return { rewrite = function() ngx.header["X-Hits"] = hits end }`}),
 	}
 }
 
-// Whatever protocol made a shortcut, requests of all are answered by it, but not one of which
+// A shortcut answers requests over all protocols, also if another one made it, but not one of which
 // the Host names another host than its target.
 func TestShortcutsOfEveryProtocol(t *testing.T) {
 	t.Parallel()
