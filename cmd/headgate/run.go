@@ -229,6 +229,12 @@ func (o options) prepare(ctx context.Context, accessLog *nginx.AccessLog, log *s
 	if err != nil {
 		return nil, nil, env, err
 	}
+	// In the image, /etc/nginx/nginx.conf is a link to this name.
+	if name := os.Getenv("HEADGATE_NGINX_CONF_LINK"); name != "" {
+		if err := dir.LinkConf(name); err != nil {
+			log.Warn("the configuration is only in the run directory", "directory", dir.Path(), "error", err)
+		}
+	}
 	modules, err := lua.Files(all.Features())
 	if err != nil {
 		return nil, nil, env, err

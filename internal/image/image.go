@@ -191,8 +191,9 @@ func config(k Kind, in Input) v1.Config {
 		User: k.User, WorkingDir: "/etc/nginx", Entrypoint: k.Entrypoint, Cmd: k.Command, StopSignal: "SIGTERM",
 		Env: []string{
 			"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-			// The directory that NGINX runs in is below it.
+			// The directory that NGINX runs in is below it, unless a volume that all can write to is there.
 			"XDG_RUNTIME_DIR=/run",
+			"HEADGATE_NGINX_CONF_LINK=" + rootfs.ConfLink,
 		},
 		Labels: map[string]string{
 			"org.opencontainers.image.title":    k.Title,

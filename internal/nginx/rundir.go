@@ -302,6 +302,18 @@ func (d *RunDir) Path() string { return d.path }
 // Conf is the file that NGINX is started with.
 func (d *RunDir) Conf() string { return filepath.Join(d.path, "nginx.conf") }
 
+// LinkConf makes a symbolic link to the configuration, in the place of what has that name.
+func (d *RunDir) LinkConf(name string) error {
+	made := fmt.Sprintf("%s.%d", name, os.Getpid())
+	if err := os.Symlink(d.Conf(), made); err != nil {
+		return fmt.Errorf("link NGINX's configuration: %w", err)
+	}
+	if err := os.Rename(made, name); err != nil {
+		return fmt.Errorf("link NGINX's configuration: %w", errors.Join(err, os.Remove(made)))
+	}
+	return nil
+}
+
 // Socket is the socket of the data plane's API.
 func (d *RunDir) Socket() string { return Socket(d.path) }
 

@@ -148,6 +148,27 @@ func TestRunDirWrite(t *testing.T) {
 	}
 }
 
+func TestLinkConf(t *testing.T) {
+	d := openDir(t, tempDir(t))
+	if err := d.Write(map[string][]byte{"nginx.conf": []byte("one")}); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "nginx.conf")
+	// A link of an earlier container leads elsewhere.
+	if err := os.Symlink("/nowhere", link); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.LinkConf(link); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(link); err != nil || string(got) != "one" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if err := d.LinkConf(filepath.Join(link, "below")); err == nil {
+		t.Error("a link below a file was made")
+	}
+}
+
 func TestRunDirWriteLua(t *testing.T) {
 	d := openDir(t, tempDir(t))
 	for _, files := range []map[string][]byte{

@@ -33,6 +33,7 @@ func TestContainer(t *testing.T) {
 		return k.run("exec", "-n", h.class, "deployment/headgate", "--", "sh", "-c", script)
 	}
 
+	k.wantOutput([]string{"exec", "-n", h.class, "deployment/headgate", "--", "cat", "/etc/nginx/nginx.conf"}, "worker_processes")
 	writes := "for f in / /bin /etc /etc/nginx /usr/bin /var /var/log/nginx /tmp /etc/ingress-controller /run; do " +
 		"if touch $f/file 2>&1; then echo $f written; fi; done"
 	got := shell(writes)

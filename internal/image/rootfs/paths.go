@@ -10,6 +10,8 @@ const (
 	// ingress-nginx's image has for them.
 	Start    = "usr/lib/headgate/start"
 	DumbInit = "usr/lib/headgate/dumb-init"
+	// ConfLink is where Headgate makes a link to NGINX's configuration when it starts.
+	ConfLink = "/run/nginx.conf"
 )
 
 // moved are files of packages that have another path in an image.
@@ -36,7 +38,7 @@ func expected(triplet string) map[string]File {
 		"usr/bin/nginx":                link("/usr/sbin/nginx"),
 		"usr/local/nginx/sbin/nginx":   link("/usr/sbin/nginx"),
 		"usr/local/lib/libmimalloc.so": link("/usr/lib/" + triplet + "/libmimalloc.so.3"),
-		"etc/nginx/nginx.conf":         link("/run/headgate-80-443/nginx.conf"),
+		"etc/nginx/nginx.conf":         link(ConfLink),
 		"etc/nginx/modules":            link("/usr/lib/nginx/modules"),
 		"etc/nginx/geoip":              link("/etc/ingress-controller/geoip"),
 		"etc/nginx/modsecurity.conf":   link("modsecurity/modsecurity.conf"),
