@@ -39,9 +39,13 @@ type build struct {
 // names.
 func previousBuild(t *testing.T) *build {
 	t.Helper()
-	commit := cmp.Or(os.Getenv("HEADGATE_PREVIOUS"), "HEAD^")
+	named := os.Getenv("HEADGATE_PREVIOUS")
+	commit := cmp.Or(named, "HEAD^")
 	if err := exec.Command("git", "rev-parse", "--verify", "--quiet", commit+"^{commit}").Run(); err != nil {
-		t.Logf("this clone does not have %s: its images are made from HEAD", commit)
+		if named != "" {
+			t.Fatalf("HEADGATE_PREVIOUS names %s, which is no commit of this repository", named)
+		}
+		t.Log("this clone has no commit before HEAD: the images before are those of HEAD, with another version")
 		commit = "HEAD"
 	}
 	b := &build{source: t.TempDir(), tag: "previous"}

@@ -63,6 +63,13 @@ func install(t *testing.T) *installation {
 		}
 		i.remove(file)
 	})
+	clustertest.Eventually(t, podTimeout, func(ctx context.Context) error {
+		_, err := h.cluster.Client().CoreV1().Namespaces().Get(ctx, installed, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("the namespace of another test is still there: %v", err)
+	})
 	i.run("apply", "-f", file)
 	i.run("wait", "-n", installed, "--for=condition=complete", "--timeout=180s", "job", "--all")
 	i.run("rollout", "status", "-n", installed, "--timeout=180s", "deployment/headgate-controller")

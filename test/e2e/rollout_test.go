@@ -5,14 +5,19 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/headgate/headgate/test/e2e/clustertest"
 )
 
 // A rolling update of two pods behind a Service, from the image of the commit before to that of this
@@ -39,7 +44,7 @@ func TestRollingUpdateOfHeadgate(t *testing.T) {
 	h.awaitAddress(h.address, host)
 	r.awaitStream(h.overHTTP2)
 	r.awaitStream(h.overHTTP3)
-	old := h.pods("headgate")
+	old := h.podsOf("headgate")
 
 	l := h.startLoad(host)
 	for number := range 2 {
@@ -55,10 +60,15 @@ func TestRollingUpdateOfHeadgate(t *testing.T) {
 			return err
 		}, func() {})
 	}
-	lasting := r.startLasting()
+	lasting := r.startLasting("a pod")
+	for _, pod := range old {
+		direct := *h
+		direct.address = pod.Status.PodIP
+		lasting = append(lasting, rolling{headgate: &direct}.startLasting(pod.Name)...)
+	}
 	began := time.Now()
 	h.setImage("headgate", now.controller)
-	h.awaitGone("headgate", old)
+	deleted := h.awaitDeleted(old)
 	t.Logf("the old pods were gone after %v", time.Since(began).Round(time.Millisecond))
 	l.awaitMore(500)
 	l.wantNoFailure()
@@ -70,12 +80,42 @@ func TestRollingUpdateOfHeadgate(t *testing.T) {
 	}
 	for _, c := range lasting {
 		end := <-c.ended
-		if lived := end.at.Sub(began); lived < rolloutGrace+rolloutLimit-time.Second {
-			t.Errorf("%s lived for %v: %v", c.kind, lived, end.err)
-		} else {
-			t.Logf("%s lived for %v", c.kind, lived.Round(time.Millisecond))
+		since, ok := deleted[c.pod]
+		if !ok {
+			// Behind the Service, it was one of them.
+			since = slices.MinFunc(slices.Collect(maps.Values(deleted)), time.Time.Compare)
+		}
+		lived := end.at.Sub(since).Round(time.Millisecond)
+		t.Logf("%s of %s lived for %v", c.kind, c.pod, lived)
+		// The API server counts in whole seconds.
+		if lived < rolloutGrace+rolloutLimit-2*time.Second {
+			t.Errorf("%s of %s lived for %v: %v", c.kind, c.pod, lived, end.err)
 		}
 	}
+}
+
+// awaitDeleted waits until pods are gone, and returns when each of them was deleted.
+func (h *headgate) awaitDeleted(old []corev1.Pod) map[string]time.Time {
+	h.t.Helper()
+	deleted := map[string]time.Time{}
+	clustertest.Eventually(h.t, podTimeout, func(ctx context.Context) error {
+		var left error
+		for _, pod := range old {
+			now, err := h.cluster.Client().CoreV1().Pods(h.class).Get(ctx, pod.Name, metav1.GetOptions{})
+			if apierrors.IsNotFound(err) {
+				continue
+			}
+			if err == nil && now.DeletionTimestamp != nil {
+				deleted[pod.Name] = now.DeletionTimestamp.Add(-time.Duration(*now.DeletionGracePeriodSeconds) * time.Second)
+			}
+			left = fmt.Errorf("pod %s is still there: %v", pod.Name, err)
+		}
+		return left
+	})
+	if len(deleted) != len(old) {
+		h.t.Fatalf("the pods were deleted unnoticed, but for %v", deleted)
+	}
+	return deleted
 }
 
 // setImage has a Deployment replace its pods by those of another image.
@@ -89,8 +129,8 @@ func (h *headgate) setImage(name, image string) {
 
 // A lasting is a connection, or a stream on one, that has messages sent back until it ends.
 type lasting struct {
-	kind  string
-	ended chan lastingEnd
+	kind, pod string
+	ended     chan lastingEnd
 }
 
 type lastingEnd struct {
@@ -98,8 +138,9 @@ type lastingEnd struct {
 	err error
 }
 
-// startLasting starts some of each protocol, and waits until each had a message sent back.
-func (r *rolling) startLasting() []lasting {
+// startLasting starts some of each protocol, and waits until each had a message sent back. The name
+// is that of the pod that serves them.
+func (r rolling) startLasting(pod string) []lasting {
 	r.t.Helper()
 	var all []lasting
 	started := make(chan struct{})
@@ -110,7 +151,7 @@ func (r *rolling) startLasting() []lasting {
 			"a gRPC stream by HTTP/2": func(started func()) error { return r.keepStream(r.overHTTP2(), started) },
 			"a gRPC stream by HTTP/3": func(started func()) error { return r.keepStream(r.overHTTP3(), started) },
 		} {
-			c := lasting{kind, make(chan lastingEnd, 1)}
+			c := lasting{kind, pod, make(chan lastingEnd, 1)}
 			go func() {
 				err := run(func() { started <- struct{}{} })
 				c.ended <- lastingEnd{time.Now(), err}
