@@ -39,12 +39,19 @@ func ParseNetworks(text string) (*Networks, error) {
 	var prefixes []netip.Prefix
 	var bad []string
 	for entry := range strings.SplitSeq(text, ",") {
+		// As in ingress-nginx's keys, a comma too many does no harm.
+		if entry == "" {
+			continue
+		}
 		prefix, ok := model.ParseNetwork(strings.TrimSpace(entry))
 		if !ok {
 			bad = append(bad, strings.TrimSpace(entry))
 			continue
 		}
 		prefixes = append(prefixes, prefix)
+	}
+	if bad == nil && prefixes == nil {
+		bad = []string{text}
 	}
 	if bad != nil {
 		return nil, errors.New(ShortenList(quoted(bad)) + ": must be IP addresses and networks such as 10.0.0.0/8, separated by commas")

@@ -15,7 +15,7 @@ import (
 func FuzzNetworks(f *testing.F) {
 	for _, text := range []string{
 		"", "10.0.0.0/8", "10.0.0.0/8,10.0.0.0/8", "10.0.0.0/9,10.128.0.0/9", "10.1.0.0/16,10.0.0.0/8,11.0.0.0/8", "0.0.0.0/0,::/0", "255.255.255.255",
-		"255.255.255.0/24,0.0.0.0", "ffff::/16,2001:db8::7", "10.0.0.0/33", "a", ",", "10.0.0.1 ,", "::ffff:10.0.0.1", "::ffff:0:0/96", "fe80::1%a", "10.0.0.0/8,a",
+		"255.255.255.0/24,0.0.0.0", "ffff::/16,2001:db8::7", "10.0.0.0/33", "a", ",", "10.0.0.1 ,", ",10.0.0.1,,", "::ffff:10.0.0.1", "::ffff:0:0/96", "fe80::1%a", "10.0.0.0/8,a",
 	} {
 		f.Add(text, "10.1.2.3")
 	}
@@ -33,8 +33,8 @@ func FuzzNetworks(f *testing.F) {
 			asked = append(asked, address.Unmap())
 		}
 		for entry := range strings.SplitSeq(text, ",") {
-			if text == "" {
-				break
+			if entry == "" {
+				continue
 			}
 			entry = strings.TrimSpace(entry)
 			prefix, err := netip.ParsePrefix(entry)

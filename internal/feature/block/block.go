@@ -96,19 +96,34 @@ const (
 	maxLength   = 1024
 )
 
+// lower is Lua's string.lower: bytes outside of ASCII stay as they are.
+func lower(text string) string {
+	b := []byte(text)
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+	return string(b)
+}
+
 func parseTexts(text string) (texts, error) {
 	list := texts{text, blocklist{Whole: map[string]bool{}, Patterns: []pattern{}}}
 	if text == "" {
 		return list, nil
 	}
 	for entry := range strings.SplitSeq(text, ",") {
+		// As in ingress-nginx, a comma too many does no harm.
+		if entry == "" {
+			continue
+		}
 		entry = strings.TrimSpace(entry)
 		if entry == "" || entry == "~" || entry == "~*" || len(entry) > maxLength {
 			return texts{}, fmt.Errorf("must be values or regular expressions of 1 to %d bytes, separated by commas", maxLength)
 		}
 		expression, is := strings.CutPrefix(entry, "~")
 		if !is {
-			list.Whole[strings.ToLower(entry)] = true
+			list.Whole[lower(entry)] = true
 			continue
 		}
 		p := pattern{Pattern: expression}

@@ -68,12 +68,13 @@ func TestHeaders(t *testing.T) {
 	t.Parallel()
 	g := headgatetest.Start(t, headgatetest.Options{Manifests: headgatetest.Service("a") + headgatetest.Endpoints("a", headgatetest.StartEcho(t, "a")) +
 		headgatetest.Ingress("app", "a.test", "/", "a") +
-		headgatetest.Config("block-user-agents: BadBot,~*evil,~^Exact$,~(a+)+$", "block-referers: http://spam.example/,~*junk")})
+		headgatetest.Config("block-user-agents: BadBot,BÖT,,~*evil,~^Exact$,~(a+)+$,", "block-referers: http://spam.example/,~*junk")})
 	for _, c := range []struct {
 		name, value string
 		want        int
 	}{
 		{"User-Agent", "BadBot", 403}, {"User-Agent", "badbot", 403}, {"User-Agent", "BadBot/1.0", 200},
+		{"User-Agent", "BÖT", 403}, {"User-Agent", "bÖt", 403}, {"User-Agent", "böt", 200},
 		{"User-Agent", "curl-EVIL/1.2", 403}, {"User-Agent", "Exact", 403}, {"User-Agent", "exact", 200}, {"User-Agent", "Mozilla/5.0", 200},
 		// The match limit ends it.
 		{"User-Agent", strings.Repeat("a", 4000) + "!", 403},

@@ -37,7 +37,7 @@ func (l *blocklist) matches(value string) (entry string, is bool) {
 	if l == nil {
 		return "", false
 	}
-	if l.Whole[strings.ToLower(value)] {
+	if l.Whole[lower(value)] {
 		return value, true
 	}
 	for _, p := range l.Patterns {
