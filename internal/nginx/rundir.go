@@ -220,14 +220,15 @@ func (d *RunDir) lay() error {
 	return os.Chown(filepath.Join(d.path, "tmp"), d.worker.uid, d.worker.gid)
 }
 
-// layQUICKey writes a key if there is none. Without a key that reloads keep, a client whose
+// layQUICKey writes a key if there is none, or not all of it. Without a key that reloads keep, a client whose
 // connection ended with an old worker would not believe the new ones, and wait.
 func (d *RunDir) layQUICKey() error {
 	path := filepath.Join(d.path, "quic.key")
-	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		return err
+	const size = 32
+	if info, err := os.Lstat(path); err == nil && info.Size() == size {
+		return nil
 	}
-	key := make([]byte, 32)
+	key := make([]byte, size)
 	rand.Read(key) // It never fails.
 	return os.WriteFile(path, key, 0o600)
 }
@@ -302,7 +303,7 @@ func (d *RunDir) Path() string { return d.path }
 // Conf is the file that NGINX is started with.
 func (d *RunDir) Conf() string { return filepath.Join(d.path, "nginx.conf") }
 
-// LinkConf makes a symbolic link to the configuration, in the place of what has that name.
+// LinkConf makes a symbolic link to the configuration, and replaces what has that name.
 func (d *RunDir) LinkConf(name string) error {
 	made := fmt.Sprintf("%s.%d", name, os.Getpid())
 	if err := os.Symlink(d.Conf(), made); err != nil {

@@ -48,6 +48,9 @@ function _M.init(values)
     }) do
         require("headgate." .. module)
     end
+    if settings.quic then
+        require "headgate.quic"
+    end
 end
 
 
@@ -61,10 +64,10 @@ local function count_in()
     local function wait()
         local ok, err = ngx.timer.at(FAR, function(premature)
             if premature then
+                memory.stop_accepting(generation, pid)
                 if settings.quic and not memory.flag("leaving") then
                     require("headgate.quic").stop()
                 end
-                memory.stop_accepting(generation, pid)
                 return
             end
             wait()

@@ -7,6 +7,7 @@ local _M = {}
 
 local C = ffi.C
 local get_request = base.get_request
+local ngx_var = ngx.var
 
 ffi.cdef[[
 int epoll_ctl(int epfd, int op, int fd, void *event);
@@ -19,14 +20,19 @@ typedef struct {
     void *connection;
 } headgate_request_t;
 
-void ngx_http_v3_shutdown(void *connection);
+long ngx_http_v3_send_goaway(void *connection, uint64_t id);
 ]]
 
 -- NGX_HTTP_MODULE, with which NGINX marks a request.
 local SIGNATURE = 0x50545448
 local request_type = ffi.typeof("headgate_request_t *")
+-- The largest identifier that a request can have: nothing that the client has sent is excluded.
+local LAST_ID = 4611686018427387900ULL
+-- NGINX itself sends GOAWAY when a connection had client_requests requests or is an hour old, and
+-- identifiers must not grow. A client has at most 128 requests under way.
+local LAST_REQUESTS, LAST_SECONDS = 128, 3500
 
-local EPOLL_CTL_DEL = 2
+local EPOLL_CTL_DEL, ENOENT = 2, 2
 local SOL_SOCKET, SO_PROTOCOL = 1, 38
 local IPPROTO_UDP = 17
 -- The master opens them: their numbers are low.
@@ -56,7 +62,8 @@ function _M.stop()
         if is_listener(fd) then
             -- Only one file is what NGINX waits with; others refuse.
             for epoll = 0, MOST do
-                if C.epoll_ctl(epoll, EPOLL_CTL_DEL, fd, nil) == 0 then
+                -- ENOENT: it is an epoll, but does not have the socket, which is that of another worker.
+                if C.epoll_ctl(epoll, EPOLL_CTL_DEL, fd, nil) == 0 or ffi.errno() == ENOENT then
                     break
                 end
             end
@@ -65,13 +72,18 @@ function _M.stop()
 end
 
 
--- Ends the connection of the request that runs when its requests are answered, and tells the client
--- at once to use another one (GOAWAY). NGINX itself does so only when it exits, and then ends a connection
--- without requests in the same moment: a request that the client had sent would be lost.
+-- Asks the client of the request that runs to use another connection from now on (GOAWAY). All that
+-- it has sent, or sends before it knows, is answered. NGINX itself asks only when it exits, and ends a
+-- connection without requests in the same moment: a request that is on its way is lost.
 function _M.leave()
+    if tonumber(ngx_var.connection_requests) > settings.client_requests - LAST_REQUESTS
+        or tonumber(ngx_var.connection_time) > LAST_SECONDS
+    then
+        return
+    end
     local request = ffi.cast(request_type, get_request())
     if request.signature == SIGNATURE then
-        C.ngx_http_v3_shutdown(request.connection)
+        C.ngx_http_v3_send_goaway(request.connection, LAST_ID)
     end
 end
 

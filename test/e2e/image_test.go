@@ -43,7 +43,7 @@ func previousBuild(t *testing.T) *build {
 	commit := cmp.Or(named, "HEAD^")
 	if err := exec.Command("git", "rev-parse", "--verify", "--quiet", commit+"^{commit}").Run(); err != nil {
 		if named != "" {
-			t.Fatalf("HEADGATE_PREVIOUS names %s, which is no commit of this repository", named)
+			t.Fatalf("HEADGATE_PREVIOUS names %s, which this repository does not have", named)
 		}
 		t.Log("this clone has no commit before HEAD: the images before are those of HEAD, with another version")
 		commit = "HEAD"
