@@ -57,7 +57,7 @@ type chartRelease struct {
 
 const releaseName = "edge"
 
-// The chart is installed, upgraded with other values, rolled back and uninstalled. Its pods
+// The chart is installed, upgraded with other values, HTTP/3 among them, rolled back and uninstalled. Its pods
 // are ready and serve and its webhook works each time, and nothing of it stays but what it
 // does not own.
 func TestChart(t *testing.T) {
@@ -71,12 +71,16 @@ func TestChart(t *testing.T) {
 	r.awaitRelease(2, http.StatusOK)
 
 	r.helm("upgrade", releaseName, r.chart(), "--values", r.values,
-		"--set-string", "controller.config.force-ssl-redirect=true", "--set", "controller.metrics.enabled=true,controller.replicaCount=3")
+		"--set-string", "controller.config.force-ssl-redirect=true,controller.config.use-http3=true",
+		"--set", "controller.metrics.enabled=true,controller.replicaCount=3")
 	r.awaitRelease(3, http.StatusPermanentRedirect)
+	r.wantPorts("", "TCP 80", "TCP 443")
+	r.wantPorts("-http3", "UDP 443")
 	clustertest.Eventually(t, timeout, r.reviewed)
 
 	r.helm("rollback", releaseName, "1")
 	r.awaitRelease(2, http.StatusOK)
+	r.wantPorts("", "TCP 80", "TCP 443")
 	clustertest.Eventually(t, timeout, r.reviewed)
 
 	r.helm("uninstall", releaseName)
@@ -158,6 +162,22 @@ func (r *chartRelease) awaitRelease(pods, status int) {
 		}
 		return nil
 	})
+}
+
+// wantPorts checks the ports of the Service of the controller whose name has a suffix.
+func (r *chartRelease) wantPorts(suffix string, want ...string) {
+	r.t.Helper()
+	service, err := r.cluster.Client().CoreV1().Services(r.class).Get(r.t.Context(), releaseName+"-headgate-controller"+suffix, metav1.GetOptions{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var got []string
+	for _, port := range service.Spec.Ports {
+		got = append(got, fmt.Sprintf("%s %d", port.Protocol, port.Port))
+	}
+	if !slices.Equal(got, want) {
+		r.t.Errorf("the Service %s has the ports %q, want %q", service.Name, got, want)
+	}
 }
 
 // objects are all objects without a namespace and in that of the test, by version, kind and name,

@@ -25,6 +25,9 @@ controller.existingPsp, podSecurityPolicy: removed from Kubernetes
 {{- if and $c.reportNodeInternalIp (not $c.hostNetwork) }}
 controller.reportNodeInternalIp: only with controller.hostNetwork
 {{- end }}
+{{- if and $c.hostPort.enabled (include "headgate.http3" .) }}
+controller.hostPort, for HTTP/3: it needs controller.hostNetwork or a Service
+{{- end }}
 {{- if and $c.publishService.enabled (not (include "headgate.published" .)) }}
 controller.publishService: there is no Service. Ingresses get the addresses of nodes.
 {{- end }}

@@ -142,14 +142,6 @@ topologySpreadConstraints:
   hostPort: {{ index $c.hostPort.ports $name | default $port }}
   {{- end }}
 {{- end }}
-{{- if and (include "headgate.http3" .) $c.containerPort.https }}
-- name: http3
-  containerPort: {{ $c.containerPort.https }}
-  protocol: UDP
-  {{- if $c.hostPort.enabled }}
-  hostPort: {{ $c.hostPort.ports.https | default $c.containerPort.https }}
-  {{- end }}
-{{- end }}
 {{- if $c.metrics.enabled }}
 - name: {{ $c.metrics.portName }}
   containerPort: {{ $c.metrics.port }}

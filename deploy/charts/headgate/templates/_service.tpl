@@ -36,15 +36,6 @@
   {{- end }}
 {{- end }}
 {{- end }}
-{{- if and $service.enableHttps (include "headgate.http3" .root) }}
-- name: http3
-  port: {{ .ports.https }}
-  protocol: UDP
-  targetPort: {{ ternary "http3" .targetPorts.https (eq (toString .targetPorts.https) "https") }}
-  {{- with $nodes.https }}
-  nodePort: {{ . }}
-  {{- end }}
-{{- end }}
 {{- range $protocol := list "tcp" "udp" }}
 {{- range $port, $_ := index $.root.Values $protocol }}
 {{- $name := include "headgate.streamName" (dict "root" $.root "port" $port "protocol" $protocol) }}
@@ -56,5 +47,33 @@
   nodePort: {{ . }}
   {{- end }}
 {{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* The Service for HTTP/3 beside a Service for clients: root, name (of that one), of (its values), type, ports,
+  targetPorts. It is one of its own: a Service with two ports of the same number can lose one of them when it is updated,
+  whatever their protocols are. */ -}}
+{{- define "headgate.http3Service" -}}
+{{- $service := .root.Values.controller.service }}
+{{- if and $service.enableHttps (include "headgate.http3" .root) }}
+{{- $own := .of.http3 }}
+{{- $type := $own.type | default .type }}
+{{- $spec := omit .of "clusterIP" "clusterIPs" "healthCheckNodePort" | merge (dict "type" $type "loadBalancerIP" ($own.loadBalancerIP | default .of.loadBalancerIP)) }}
+---
+apiVersion: v1
+kind: Service
+{{ include "headgate.metadata" (dict "root" .root "name" (printf "%s-http3" .name) "component" "controller" "labels" (merge (dict) $own.labels $service.labels) "annotations" $own.annotations) }}
+spec:
+  {{- include "headgate.serviceSpec" $spec | nindent 2 }}
+  ports:
+  - name: http3
+    port: {{ .ports.https }}
+    protocol: UDP
+    targetPort: {{ get .root.Values.controller.containerPort (toString .targetPorts.https) | default .targetPorts.https }}
+    {{- if and $own.nodePort (ne $type "ClusterIP") }}
+    nodePort: {{ $own.nodePort }}
+    {{- end }}
+  selector:
+    {{- include "headgate.selector" (dict "root" .root "component" "controller") | nindent 4 }}
 {{- end }}
 {{- end }}
