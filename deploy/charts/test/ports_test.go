@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestPortsDiffer: no Service and no container has two ports of one number, whatever their
-// protocols are, but for TCP and UDP services that the values name. Helm updates these lists by
+// TestPortsDiffer: no Service and no container has two ports of one number, not even in two
+// protocols, but for TCP and UDP services that the values name. Helm updates these lists by
 // their numbers alone, and would lose one of the two.
 func TestPortsDiffer(t *testing.T) {
 	c := load(t)

@@ -51,8 +51,8 @@
 {{- end }}
 
 {{- /* The Service for HTTP/3 beside a Service for clients: root, name (of that one), of (its values), type, ports,
-  targetPorts. It is one of its own: a Service with two ports of the same number can lose one of them when it is updated,
-  whatever their protocols are. */ -}}
+  targetPorts. It is one of its own: a Service with two ports of the same number, in two protocols, can lose one of them when it
+  is updated. */ -}}
 {{- define "headgate.http3Service" -}}
 {{- $service := .root.Values.controller.service }}
 {{- if and $service.enableHttps (include "headgate.http3" .root) }}
