@@ -60,7 +60,7 @@ func (r rendered) reason(l leaf) string {
 	return ""
 }
 
-// denied reports whether the notes say that a key makes all paths answer 503.
+// denied reports whether the notes say that a key may make paths answer 503.
 func (r rendered) denied(l leaf) bool {
 	return l[1] == "config" && strings.Contains(r.notes, "\n  "+l[len(l)-1]+"\n")
 }
@@ -71,7 +71,7 @@ func (r rendered) effect(l leaf, fewer rendered) string {
 		return "no effect: " + strings.TrimSuffix(strings.TrimPrefix(reason, "has no effect: "), ".")
 	}
 	if len(l) > 1 && r.denied(l) {
-		return "not supported yet: all paths answer 503, since it may control access"
+		return "not supported yet: paths may answer 503, since it may control access"
 	}
 	kinds := map[string]bool{}
 	for _, texts := range []map[string]string{r.text, fewer.text} {

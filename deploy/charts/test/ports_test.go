@@ -2,17 +2,21 @@ package chart_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // TestPortsDiffer: no Service and no container has two ports of one number, not even in two
 // protocols, but for TCP and UDP services that the values name. Helm updates these lists by
 // their numbers alone, and would lose one of the two.
 func TestPortsDiffer(t *testing.T) {
-	c := load(t)
-	for _, b := range bases(t) {
+	c, list := load(t), bases(t)
+	// The values have the right types, and parsing the schema takes most of the time.
+	c.Schema = nil
+	for _, b := range list {
 		values := with(b.values, []string{"controller", "config", "use-http3"}, "true")
 		got, err := render(c, b.release, values)
 		if err != nil {
@@ -47,6 +51,29 @@ func repeated(object *unstructured.Unstructured) []string {
 		list = append(list, twice(ports, "containerPort")...)
 	}
 	return list
+}
+
+// TestContainerNames: containers have valid names with a long name of a release too.
+func TestContainerNames(t *testing.T) {
+	c, list := load(t), bases(t)
+	// The values have the right types, and parsing the schema takes most of the time.
+	c.Schema = nil
+	for _, b := range list {
+		b.release.name = strings.Repeat("a", 40)
+		got, err := render(c, b.release, b.values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for key, object := range got.objects {
+			containers, _, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
+			for _, container := range containers {
+				name := container.(map[string]any)["name"].(string)
+				if errs := validation.IsDNS1123Label(name); len(errs) > 0 {
+					t.Errorf("%s: container %s: %s", key, name, errs)
+				}
+			}
+		}
+	}
 }
 
 func twice(ports []any, field string) []string {

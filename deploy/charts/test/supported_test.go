@@ -14,7 +14,7 @@ import (
 
 // supported is what the notes know about keys of the ConfigMap and flags.
 type supported struct {
-	// Keys have an effect; Denied make all paths answer 503.
+	// Keys have an effect; Denied may make paths answer 503.
 	Keys   []string `json:"keys"`
 	Denied []string `json:"denied"`
 	// Flags have no effect, for a reason.

@@ -37,7 +37,12 @@ controller.scope.namespaceSelector: only without controller.scope.enabled
 {{- if and (eq $c.kind "Deployment") (or $c.autoscaling.enabled $c.keda.enabled) (ne (int $c.replicaCount) 1) }}
 controller.replicaCount: autoscaling decides
 {{- end }}
+{{- $watched := include "headgate.watched" . }}
+{{- if and .Values.defaultBackend.enabled $watched (ne $watched (include "headgate.namespace" .)) }}
+defaultBackend: with controller.scope, Headgate reads the Services of controller.scope.namespace alone
+{{- end }}
 {{- include "headgate.daemonSetWithoutEffect" $c }}
+{{- include "headgate.foreignConfig" . }}
 {{- include "headgate.unsupported" . }}
 {{- if not $c.metrics.enabled }}
 {{- range list "serviceMonitor" "prometheusRule" }}
@@ -62,11 +67,26 @@ controller.progressDeadlineSeconds: of Deployments only
 {{- end }}
 {{- end }}
 
+{{- /* Values of a ConfigMap that is not made, since it is in another namespace */ -}}
+{{- define "headgate.foreignConfig" -}}
+{{- $c := .Values.controller }}
+{{- if $c.configMapNamespace }}
+{{- $set := dict "controller.config" (omit $c.config "use-http3") "controller.configAnnotations" $c.configAnnotations
+  "controller.allowSnippetAnnotations" $c.allowSnippetAnnotations "controller.addHeaders" $c.addHeaders
+  "controller.proxySetHeaders" $c.proxySetHeaders "dhParam" .Values.dhParam }}
+{{- range $name, $value := $set }}
+{{- if $value }}
+{{ $name }}: with controller.configMapNamespace, the chart makes no ConfigMap with options
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{- /* Keys of the ConfigMap and flags that Headgate does not have, by files/supported.yaml */ -}}
 {{- define "headgate.unsupported" -}}
 {{- $known := .Files.Get "files/supported.yaml" | fromYaml }}
 {{- $values := dict "add-headers" "controller.addHeaders" "proxy-set-headers" "controller.proxySetHeaders" "ssl-dh-param" "dhParam" }}
-{{- range $key, $_ := include "headgate.config" . | fromYaml }}
+{{- range $key, $_ := include "headgate.ownConfig" . | fromYaml }}
 {{- if not (has $key (concat $known.keys $known.denied)) }}
 {{- $own := not (hasKey $.Values.controller.config $key) }}
 {{ ternary (get $values $key) (printf "controller.config.%s" $key) $own }}: Headgate has no key {{ $key }}
@@ -79,12 +99,19 @@ controller.extraArgs.{{ $flag }}: {{ . }}
 {{- end }}
 {{- end }}
 
-{{- /* Keys of the ConfigMap that make all paths answer 503 */ -}}
+{{- /* Keys of the ConfigMap that may make paths answer 503 */ -}}
 {{- define "headgate.denied" -}}
 {{- $known := .Files.Get "files/supported.yaml" | fromYaml }}
-{{- range $key, $value := include "headgate.config" . | fromYaml }}
-{{- if and (has $key $known.denied) (ne $value "false") }}
+{{- range $key, $value := include "headgate.ownConfig" . | fromYaml }}
+{{- if and (has $key $known.denied) (not (has (trim $value) (list "" "0" "f" "F" "false" "False" "FALSE"))) }}
 {{ $key }}
 {{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* The keys of the ConfigMap, if the chart makes it */ -}}
+{{- define "headgate.ownConfig" -}}
+{{- if not .Values.controller.configMapNamespace }}
+{{- include "headgate.config" . }}
 {{- end }}
 {{- end }}
