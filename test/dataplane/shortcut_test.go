@@ -97,15 +97,20 @@ func requester(t *testing.T, g *headgatetest.Instance) func(i int, r headgatetes
 	}
 }
 
-// reportOf is what of an answer does not depend on ports and time.
+// reportOf is what of an answer does not depend on ports and time. Over HTTP/3, NGINX says that a body
+// has no bytes if it knows in time, and the length of the echo depends on that.
 func reportOf(r headgatetest.Response) []string {
 	header := maps.Clone(r.Header)
 	header.Del("Date")
+	header.Del("Content-Length")
 	list := []string{fmt.Sprint(r.Status), fmt.Sprint(header)}
 	if r.Echo == nil {
 		return append(list, r.Body)
 	}
 	r.Echo.Header.Del("X-Forwarded-Port")
+	if r.Echo.Header.Get("Content-Length") == "0" {
+		r.Echo.Header.Del("Content-Length")
+	}
 	return append(list, fmt.Sprintf("%+v", *r.Echo))
 }
 

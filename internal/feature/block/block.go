@@ -112,6 +112,7 @@ func parseTexts(text string) (texts, error) {
 	if text == "" {
 		return list, nil
 	}
+	invalid := fmt.Errorf("must be values or regular expressions of 1 to %d bytes, separated by commas", maxLength)
 	for entry := range strings.SplitSeq(text, ",") {
 		// As in ingress-nginx, a comma too many does no harm.
 		if entry == "" {
@@ -119,7 +120,7 @@ func parseTexts(text string) (texts, error) {
 		}
 		entry = strings.TrimSpace(entry)
 		if entry == "" || entry == "~" || entry == "~*" || len(entry) > maxLength {
-			return texts{}, fmt.Errorf("must be values or regular expressions of 1 to %d bytes, separated by commas", maxLength)
+			return texts{}, invalid
 		}
 		expression, is := strings.CutPrefix(entry, "~")
 		if !is {
@@ -132,6 +133,9 @@ func parseTexts(text string) (texts, error) {
 			return texts{}, fmt.Errorf("%.60q: %w", expression, err)
 		}
 		list.Patterns = append(list.Patterns, p)
+	}
+	if len(list.Whole)+len(list.Patterns) == 0 {
+		return texts{}, invalid
 	}
 	if len(list.Whole) > maxTexts || len(list.Patterns) > maxPatterns {
 		return texts{}, fmt.Errorf("must be at most %d values and %d regular expressions", maxTexts, maxPatterns)
