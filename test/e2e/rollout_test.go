@@ -105,7 +105,8 @@ func (h *headgate) awaitDeleted(old []corev1.Pod) map[string]time.Time {
 			if apierrors.IsNotFound(err) {
 				continue
 			}
-			if err == nil && now.DeletionTimestamp != nil {
+			// The kubelet deletes it once more at the end, without a grace period.
+			if err == nil && now.DeletionTimestamp != nil && deleted[pod.Name].IsZero() {
 				deleted[pod.Name] = now.DeletionTimestamp.Add(-time.Duration(*now.DeletionGracePeriodSeconds) * time.Second)
 			}
 			left = fmt.Errorf("pod %s is still there: %v", pod.Name, err)
