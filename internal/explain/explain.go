@@ -106,9 +106,7 @@ const (
 func (x *explainer) run() {
 	x.globals, _ = x.Builder.Globals(x.Store)
 	x.keep(unit.FromGlobals(x.globals))
-	if object := x.Store.ConfigMap(); object != nil {
-		x.involve("configmap/" + object.Namespace + "/" + object.Name)
-	}
+	x.involve(x.configMap())
 	x.rejected = x.rejects()
 	decision := x.router.Route(x.out.Request.Host, x.out.Request.Path)
 	x.explainName(decision.Name)
@@ -319,8 +317,15 @@ func (x *explainer) slashRedirect(d router.Decision, won *model.Route, scheme st
 
 func (x *explainer) whyDenied() string {
 	which := "an annotation of " + x.out.Route.Ingress
+	if x.out.Route.Ingress == "" {
+		which = "a setting"
+	}
 	if i := slices.IndexFunc(x.out.Policies, func(p Policy) bool { return p.Denies }); i >= 0 {
-		which = "the annotation " + x.out.Policies[i].Setting + " of " + x.out.Policies[i].Object
+		kind := "annotation"
+		if x.out.Policies[i].From == string(feature.FromKey) {
+			kind = "key"
+		}
+		which = fmt.Sprintf("the %s %s of %s", kind, x.out.Policies[i].Setting, x.out.Policies[i].Object)
 	}
 	return "the route answers 503, because " + which + " is rejected (see the findings)"
 }

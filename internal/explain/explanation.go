@@ -193,7 +193,7 @@ type Policy struct {
 	From   string `json:"from"`
 	Object string `json:"object,omitempty"`
 	// Written is the text of the annotation. If Rejected is set, it is not used; if
-	// Denies is set, it denies the route.
+	// Denies is set, the annotation or, by From, the key denies the route.
 	Written  string `json:"written,omitempty"`
 	Rejected bool   `json:"rejected,omitempty"`
 	Denies   bool   `json:"denies,omitempty"`

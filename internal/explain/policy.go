@@ -21,17 +21,26 @@ func (x *explainer) policies(settings []feature.Reading) []Policy {
 			Written: s.Written, Rejected: s.Refused, Denies: s.Denies,
 		}
 		switch {
+		case s.KeyDenies && !s.Denies:
+			p.Setting, p.From, p.Rejected, p.Denies = s.Key, string(feature.FromKey), true, true
+			p.Written, p.Object = "", x.configMap()
 		case s.From == feature.FromAnnotation || s.Refused:
 			p.Object = spec.OriginName(s.Ingress)
 			x.involve(p.Object)
 		case s.From == feature.FromKey:
-			if object := x.Store.ConfigMap(); object != nil {
-				p.Object = "configmap/" + object.Namespace + "/" + object.Name
-			}
+			p.Object = x.configMap()
 		}
 		list[i] = p
 	}
 	return list
+}
+
+// configMap returns the name of the ConfigMap with the keys, empty if there is none.
+func (x *explainer) configMap() string {
+	if object := x.Store.ConfigMap(); object != nil {
+		return "configmap/" + object.Namespace + "/" + object.Name
+	}
+	return ""
 }
 
 // explainProcess adds the settings of the NGINX process, which apply to all

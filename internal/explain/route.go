@@ -55,10 +55,10 @@ func (x *explainer) explainRoutes(d router.Decision, h *host) *model.Route {
 }
 
 // globalSettings are the global settings of the features with a policy on the
-// route.
+// route, and those that deny it.
 func (x *explainer) globalSettings(route *model.Route) []feature.Reading {
 	return slices.DeleteFunc(x.Builder.TraceProcess(x.Store), func(s feature.Reading) bool {
-		return !slices.ContainsFunc(route.Policies, func(p model.Policy) bool { return p.Feature == s.Feature })
+		return !s.KeyDenies && !slices.ContainsFunc(route.Policies, func(p model.Policy) bool { return p.Feature == s.Feature })
 	})
 }
 

@@ -254,11 +254,16 @@ func (s *Schema) Parse(origin model.Origin, annotations map[string]string, confi
 		}
 	}
 	for _, d := range config.denies {
-		if e := p.values.entries[d.Annotation]; e == nil || e.value == nil {
-			p.keysDeny = p.keysDeny || d.When == nil || d.When(p.values)
-		}
+		p.keysDeny = p.keysDeny || d.keyDenies(p.values)
 	}
 	return p
+}
+
+// keyDenies reports whether a key with a bad value that denies applies: no annotation
+// has a value instead.
+func (d *schemaSetting) keyDenies(v Values) bool {
+	e := v.entries[d.Annotation]
+	return (e == nil || e.value == nil) && (d.When == nil || d.When(v))
 }
 
 // reject reports that a value is not used.

@@ -122,6 +122,8 @@ type Reading struct {
 	Refused bool
 	// Denies is set where the invalid annotation denies.
 	Denies bool
+	// KeyDenies is set where the invalid value of the key denies instead.
+	KeyDenies bool
 }
 
 // Readings are the values of all settings of a scope, in the order in which they
@@ -148,6 +150,7 @@ func (d *schemaSetting) reading(v Values, problems []Problem) Reading {
 		r.From = FromKey
 	}
 	e := v.entries[d.Annotation]
+	r.KeyDenies = slices.Contains(v.config.denies, d) && d.keyDenies(v)
 	if e == nil {
 		return r
 	}

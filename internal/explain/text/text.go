@@ -268,6 +268,9 @@ func (p *page) policies(list []explain.Policy) {
 	for _, s := range list {
 		set = set || s.From != "default" || s.Rejected
 		switch {
+		case s.Denies && s.From == "key":
+			p.line("%s denies the route", s.Setting)
+			p.under("the key of %s is rejected", s.Object)
 		case s.Denies:
 			p.line("%s denies the route", s.Setting)
 			p.under("the annotation %q of %s is rejected", s.Written, s.Object)

@@ -83,23 +83,36 @@ func snippetAnnotation(annotation, doc string) feature.Setting[string] {
 
 func snippetKey(key, doc string) feature.Setting[string] {
 	return feature.Setting[string]{
-		Key: key, Parse: anyText,
+		Key: key, OnInvalid: feature.Deny,
+		Parse: func(text string) (string, error) {
+			if mayGuard(text, key == "http-snippet") {
+				return "", feature.NotImplemented(guards)
+			}
+			return text, nil
+		},
 		Doc: doc + " Not supported yet: all paths answer 503, unless the text changes only responses, buffers and timeouts.",
 	}
 }
 
 func anyText(text string) (string, error) { return text, nil }
 
-const refusal = "this setting, which controls access, is not supported yet"
+const (
+	refusal = "this setting, which controls access, is not supported yet"
+	idle    = "snippets are not supported yet"
+	guards  = idle + ", and this one may control access"
+)
 
 func refuse(string) (string, error) { return "", feature.NotImplemented(refusal) }
 
 // Feature denies routes with access control that is not supported.
 func Feature() feature.Feature {
-	var snippets []snippet
+	var snippets, keys []snippet
 	for _, s := range settings {
-		if d := s.Spec(); strings.HasSuffix(d.Annotation+d.Key, "-snippet") {
+		switch d := s.Spec(); {
+		case strings.HasSuffix(d.Annotation, "-snippet"):
 			snippets = append(snippets, snippet{s, d})
+		case strings.HasSuffix(d.Key, "-snippet"):
+			keys = append(keys, snippet{s, d})
 		}
 	}
 	return feature.Feature{
@@ -109,6 +122,13 @@ func Feature() feature.Feature {
 		Route: func(v feature.Values, out *feature.RouteOut) {
 			for _, s := range snippets {
 				s.route(v, out)
+			}
+		},
+		Process: func(v feature.Values, out *feature.ProcessOut) {
+			for _, s := range keys {
+				if text, _ := s.spec.Get(v).(string); text != "" {
+					out.Warn(s.setting, finding.NotImplemented, idle, "it has no effect")
+				}
 			}
 		},
 	}
@@ -125,11 +145,11 @@ func (s snippet) route(v feature.Values, out *feature.RouteOut) {
 	text, ok := s.spec.Get(v).(string)
 	switch {
 	case !ok || text == "":
-	case s.spec.Annotation != "" && !feature.AllowsSnippets(v):
-		out.Warn(s.setting, finding.NotImplemented, "snippets are not supported yet, and the key allow-snippet-annotations does not allow them", "it has no effect")
-	case s.spec.Annotation == modsecuritySnippet.Annotation && s.spec.Key == "" || mayGuard(text, s.spec.Key == "http-snippet"):
-		out.Deny(s.setting, finding.NotImplemented, "snippets are not supported yet, and this one may control access")
+	case !feature.AllowsSnippets(v):
+		out.Warn(s.setting, finding.NotImplemented, idle+", and the key allow-snippet-annotations does not allow them", "it has no effect")
+	case s.spec.Annotation == modsecuritySnippet.Annotation || mayGuard(text, false):
+		out.Deny(s.setting, finding.NotImplemented, guards)
 	default:
-		out.Warn(s.setting, finding.NotImplemented, "snippets are not supported yet", "it has no effect")
+		out.Warn(s.setting, finding.NotImplemented, idle, "it has no effect")
 	}
 }
