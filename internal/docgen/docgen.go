@@ -40,6 +40,20 @@ invalid. ` + "`ssl-prefer-server-ciphers`" + ` accepts this white space too.
 An annotation with the prefix that is not on this page has no effect, and a finding reports it.
 `
 
+const snippets = `
+### Snippets
+
+What ` + "`auth-snippet`, `configuration-snippet`, `modsecurity-snippet` and `server-snippet`" + ` do is decided in this order:
+
+1. Their risk is Critical. While the key ` + "`annotations-risk-level`" + ` is lower (its default is High), the paths of the Ingress answer 503, with the
+   finding ` + "`NotAllowed`" + `.
+2. While the key ` + "`allow-snippet-annotations`" + ` is false (its default), the snippet has no effect.
+3. If all directives of the snippet are known to change only responses, buffers and timeouts, it has no effect. Otherwise, and with any
+   ` + "`modsecurity-snippet`" + `, the paths of the Ingress answer 503.
+
+A finding reports each snippet.
+`
+
 // Annotations is docs/annotations.md.
 func Annotations(features []feature.Feature, refused []Refusal, missing []string) string {
 	var b strings.Builder
@@ -71,8 +85,9 @@ func Annotations(features []feature.Feature, refused []Refusal, missing []string
 	b.WriteString("\n## Not supported yet\n\n")
 	closed, idle := split(missing, denied)
 	paragraph(&b, "These annotations control access, or may do so. All paths of an Ingress with one of them answer 503, except "+
-		"if the value turns the feature off, or if a snippet changes only responses, buffers and timeouts. While the key `allow-snippet-annotations` is false, snippets have no effect:", closed)
+		"if the value turns the feature off, and except for some [snippets](#snippets):", closed)
 	paragraph(&b, "These annotations have no effect, and a finding reports each of them:", idle)
+	b.WriteString(snippets)
 	refusals(&b, refused)
 	return b.String()
 }
@@ -117,7 +132,8 @@ func Keys(features []feature.Feature, refused []Refusal, missing []string) strin
 	b.WriteString("\n## Not supported yet\n\n")
 	closed, idle := split(missing, denied)
 	paragraph(&b, "These keys control access, or may do so. If the ConfigMap has a value for one of them, all paths answer 503, "+
-		"except if the value is false, or if a snippet changes only responses, buffers and timeouts:", closed)
+		"except if the value is false, or if all directives of a snippet are known to change only responses, buffers and timeouts "+
+		"(or, in `http-snippet`, to define something, such as `map`). `annotations-risk-level` and `allow-snippet-annotations` do not apply to keys:", closed)
 	paragraph(&b, "These keys have no effect, and a finding reports each of them:", idle)
 	refusals(&b, refused)
 	return b.String()
