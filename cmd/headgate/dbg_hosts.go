@@ -223,6 +223,9 @@ func (r running) listFindings(ctx context.Context, out *bytes.Buffer, format str
 	if format == "json" {
 		return writeJSON(out, answer)
 	}
+	if len(answer.Findings) == 0 {
+		fmt.Fprintln(r.notes, "no findings")
+	}
 	for _, f := range answer.Findings {
 		fmt.Fprintln(out, oneCell(f.String()))
 	}

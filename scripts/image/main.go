@@ -14,6 +14,7 @@ import (
 	"encoding/pem"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"os"
@@ -106,7 +107,22 @@ func run(ctx context.Context, args []string) error {
 	if err := image.WriteArchive(&archive, named...); err != nil {
 		return err
 	}
-	return os.WriteFile(o.output, archive.Bytes(), 0o644)
+	if err := os.WriteFile(o.output, archive.Bytes(), 0o644); err != nil {
+		return err
+	}
+	return printDigests(os.Stdout, named)
+}
+
+// printDigests lists the images as a registry names them.
+func printDigests(out io.Writer, named []image.Named) error {
+	for _, n := range named {
+		digest, err := n.Digest()
+		if err != nil {
+			return fmt.Errorf("digest of %s: %w", n.Name, err)
+		}
+		fmt.Fprintln(out, n.Name, digest)
+	}
+	return nil
 }
 
 // pin writes the newest versions of all packages.

@@ -42,7 +42,9 @@ type Reader struct {
 	prefix   string
 	// names are all annotations that Headgate or ingress-nginx has, without a prefix,
 	// sorted.
-	names  []string
+	names []string
+	// keys are all keys, of both too.
+	keys   []string
 	config memo.Of[*corev1.ConfigMap, Options]
 	// parsed has what annotations say, since an Ingress may have thousands of hosts,
 	// and regular expressions take long to compile.
@@ -56,7 +58,8 @@ type Reader struct {
 func NewReader(features []feature.Feature, prefix string, lacking ...feature.Capability) *Reader {
 	schema := feature.NewSchema(prefix, features, lacking...)
 	names := slices.Sorted(slices.Values(slices.Concat(ingressnginx.Names(), schema.Annotations())))
-	return &Reader{Schema: schema, features: features, prefix: prefix, names: slices.Compact(names)}
+	keys := slices.Sorted(slices.Values(slices.Concat(ingressnginx.Keys(), schema.Keys())))
+	return &Reader{Schema: schema, features: features, prefix: prefix, names: slices.Compact(names), keys: slices.Compact(keys)}
 }
 
 // Options are what the ConfigMap says, and what is wrong with it.
@@ -75,6 +78,7 @@ func (r *Reader) parseConfig(object *corev1.ConfigMap) Options {
 			data = object.Data
 		}
 		config, problems := r.Schema.Config(data)
+		r.explainUnknownKeys(problems)
 		return Options{config, problems}
 	})
 }

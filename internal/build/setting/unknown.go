@@ -9,12 +9,13 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/headgate/headgate/internal/build/spec"
+	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/ingressnginx"
 	"github.com/headgate/headgate/internal/nearest"
 )
 
-// maxSuggestions is how many names of an Ingress are compared with those that
+// maxSuggestions is how many names of an object are compared with those that
 // are known: a tenant may write thousands.
 const maxSuggestions = 50
 
@@ -51,6 +52,25 @@ func (r *Reader) UnknownAnnotations(ing *networkingv1.Ingress) []finding.Finding
 		})
 	}
 	return fs
+}
+
+// explainUnknownKeys says of unknown keys whether ingress-nginx has them, or which
+// one may be meant.
+func (r *Reader) explainUnknownKeys(problems []feature.Problem) {
+	suggestions := 0
+	for i := range problems {
+		p := &problems[i]
+		switch {
+		case p.Code != finding.UnknownKey:
+		case ingressnginx.HasKey(p.Field):
+			p.Message = "Headgate does not have this key of ingress-nginx"
+		case suggestions < maxSuggestions:
+			suggestions++
+			if near := nearest.Name(p.Field, r.keys); near != "" {
+				p.Message += fmt.Sprintf(" (did you mean %q?)", near)
+			}
+		}
+	}
 }
 
 // oldPrefix is the finding for an annotation of the prefix that ingress-nginx had
