@@ -1,8 +1,16 @@
 package main
 
 import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/headgate/headgate/internal/adminapi"
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/nginx"
 )
 
 func TestOnly(t *testing.T) {
@@ -61,5 +69,32 @@ func TestDebugWithoutController(t *testing.T) {
 		if err := command.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "no such file") && !strings.Contains(err.Error(), "no controller listens on") {
 			t.Errorf("%s: %v", line, err)
 		}
+	}
+}
+
+// TestDebugNoFindings: an empty output would not say whether the controller was asked.
+func TestDebugNoFindings(t *testing.T) {
+	dir, err := os.MkdirTemp("", "dbg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	socket := nginx.ControllerSocket(dir)
+	if err := os.Mkdir(filepath.Dir(socket), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	none := func() []finding.Finding { return nil }
+	stop, err := adminapi.Start(socket, adminapi.Answers{Findings: none}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	command := newProgram("dbg")
+	var out, notes bytes.Buffer
+	command.SetOut(&out)
+	command.SetErr(&notes)
+	command.SetArgs([]string{"--run-dir", dir, "findings"})
+	if err := command.ExecuteContext(t.Context()); err != nil || out.String() != "" || notes.String() != "no findings\n" {
+		t.Errorf("%q, %q, %v", out.String(), notes.String(), err)
 	}
 }

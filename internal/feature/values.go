@@ -138,6 +138,17 @@ func (s *Schema) Readings(v Values, scope Scope, problems []Problem) []Reading {
 	return list
 }
 
+// Keys are the ConfigMap keys of all settings, in the order in which they are declared.
+func (s *Schema) Keys() []string {
+	var names []string
+	for _, d := range s.settings {
+		if d.Key != "" {
+			names = append(names, d.Key)
+		}
+	}
+	return names
+}
+
 // Reading is the value of one setting.
 func (s *Schema) Reading(v Values, setting AnySetting) Reading {
 	d := setting.Spec()
@@ -164,6 +175,13 @@ func (d *schemaSetting) reading(v Values, problems []Problem) Reading {
 		}
 	}
 	return r
+}
+
+// keyDenies reports whether a key with a bad value that denies applies: no annotation
+// has a value instead.
+func (d *schemaSetting) keyDenies(v Values) bool {
+	e := v.entries[d.Annotation]
+	return (e == nil || e.value == nil) && (d.When == nil || d.When(v))
 }
 
 // valueText is empty for a value without a short text.
