@@ -30,7 +30,8 @@ type record struct {
 func (r *record) backend(t *testing.T, name string) string {
 	return headgatetest.StartBackend(t, http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
 		said := name + " " + cleaned(request.RequestURI)
-		if len(request.TransferEncoding) > 0 {
+		// Over HTTP/3, NGINX announces a body if it does not know in time that there is none.
+		if n, _ := request.Body.Read(make([]byte, 1)); n > 0 && len(request.TransferEncoding) > 0 {
 			said += " chunked"
 		}
 		r.mu.Lock()
