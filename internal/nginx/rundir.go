@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -33,13 +32,6 @@ type RunDir struct {
 	lua map[string][]byte
 	// kept is the directory, locked: systemd-tmpfiles removes nothing from it.
 	kept *os.File
-}
-
-// A Worker is the user of the workers. Both names are empty if NGINX is not started
-// by root: then workers run as the controller's user.
-type Worker struct {
-	User, Group string
-	uid, gid    int
 }
 
 // DefaultRunDir finds the run directory of an instance by name, which must be the same
@@ -231,48 +223,6 @@ func (d *RunDir) layQUICKey() error {
 	key := make([]byte, size)
 	rand.Read(key) // It never fails.
 	return os.WriteFile(path, key, 0o600)
-}
-
-// findWorker finds the user for workers, www-data or "nobody", if this process runs as root.
-func findWorker() (Worker, error) {
-	if os.Geteuid() != 0 {
-		return Worker{}, nil
-	}
-	for _, name := range []string{"www-data", "nobody"} {
-		found, err := user.Lookup(name)
-		if err != nil {
-			continue
-		}
-		group, err := user.LookupGroupId(found.Gid)
-		if err != nil {
-			continue
-		}
-		uid, err1 := strconv.Atoi(found.Uid)
-		gid, err2 := strconv.Atoi(found.Gid)
-		if err := errors.Join(err1, err2); err != nil {
-			return Worker{}, fmt.Errorf("user %s: %w", name, err)
-		}
-		return Worker{User: name, Group: group.Name, uid: uid, gid: gid}, nil
-	}
-	return Worker{}, errors.New("there is neither a user www-data nor a user \"nobody\" for NGINX's workers")
-}
-
-// reaches checks that the worker can pass through a directory and its parents.
-func (w Worker) reaches(path string) error {
-	for w.User != "" {
-		info, err := os.Stat(path)
-		if err != nil {
-			return err
-		}
-		if stat, ok := info.Sys().(*syscall.Stat_t); info.Mode().Perm()&0o001 == 0 && (!ok || int(stat.Uid) != w.uid) {
-			return fmt.Errorf("NGINX's workers run as %s, which cannot access %s; use another directory", w.User, path)
-		}
-		if path == filepath.Dir(path) {
-			break
-		}
-		path = filepath.Dir(path)
-	}
-	return nil
 }
 
 // takeLock takes a lock, which is held until the file is closed or the process ends.
