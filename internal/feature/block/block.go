@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/pcre"
 )
 
@@ -96,17 +97,6 @@ const (
 	maxLength   = 1024
 )
 
-// lower is Lua's string.lower: bytes outside of ASCII stay as they are.
-func lower(text string) string {
-	b := []byte(text)
-	for i, c := range b {
-		if 'A' <= c && c <= 'Z' {
-			b[i] = c + 'a' - 'A'
-		}
-	}
-	return string(b)
-}
-
 func parseTexts(text string) (texts, error) {
 	list := texts{text, blocklist{Whole: map[string]bool{}, Patterns: []pattern{}}}
 	if text == "" {
@@ -124,7 +114,7 @@ func parseTexts(text string) (texts, error) {
 		}
 		expression, is := strings.CutPrefix(entry, "~")
 		if !is {
-			list.Whole[lower(entry)] = true
+			list.Whole[model.LowerASCII(entry)] = true
 			continue
 		}
 		p := pattern{Pattern: expression}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/pcre"
 )
 
@@ -37,7 +38,7 @@ func (l *blocklist) matches(value string) (entry string, is bool) {
 	if l == nil {
 		return "", false
 	}
-	if l.Whole[lower(value)] {
+	if l.Whole[model.LowerASCII(value)] {
 		return value, true
 	}
 	for _, p := range l.Patterns {
