@@ -62,7 +62,7 @@ var knows = []struct {
 	{"internal/keypolicy", nil, "it says which keys are taken: what is signed with them is for its callers"},
 	{"internal/source", nil, "a source's contract is an object and whether it is gone"},
 	{
-		"internal/source/kube", []string{"internal/permission", "internal/source", "internal/source/follow"},
+		"internal/source/kube", []string{"internal/ingressnginx", "internal/permission", "internal/source", "internal/source/follow"},
 		"it reads the API server and delivers objects: the controller subscribes to what the store refers to",
 	},
 	{"internal/source/file/manifest", nil, "it decodes bytes: where they come from is for package file"},

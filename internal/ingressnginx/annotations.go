@@ -11,6 +11,9 @@ import (
 	"sync"
 )
 
+// OldPrefix is that of the annotations of ingress-nginx's first versions.
+const OldPrefix = "ingress.kubernetes.io"
+
 // A Status says whether ingress-nginx still has an annotation.
 type Status string
 

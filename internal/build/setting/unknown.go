@@ -77,9 +77,8 @@ func (r *Reader) explainUnknownKeys(problems []feature.Problem) {
 // at first. Other controllers have names of that prefix too: only those of
 // ingress-nginx count, and those that do not stand under our prefix as well.
 func (r *Reader) oldPrefix(ing *networkingv1.Ingress, whole string) (finding.Finding, bool) {
-	const old = "ingress.kubernetes.io"
-	name, ok := strings.CutPrefix(whole, old+"/")
-	if _, known := ingressnginx.Lookup(name); !ok || !known || r.prefix == old {
+	name, ok := strings.CutPrefix(whole, ingressnginx.OldPrefix+"/")
+	if _, known := ingressnginx.Lookup(name); !ok || !known || r.prefix == ingressnginx.OldPrefix {
 		return finding.Finding{}, false
 	}
 	ours := r.prefix + "/" + name

@@ -9,13 +9,12 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/headgate/headgate/internal/ingressnginx"
 )
 
 // classAnnotation is the older way to name an Ingress's class.
 const classAnnotation = "kubernetes.io/ingress.class"
-
-// oldPrefix is that of ingress-nginx's first annotations, which get a finding.
-const oldPrefix = "ingress.kubernetes.io/"
 
 // trim removes from an object the fields that are not read, in place. A version
 // that differs only in these is not a change.
@@ -68,7 +67,8 @@ func withLabel(o metav1.Object, label string) metav1.ObjectMeta {
 
 func (s *Source) trimAnnotations(all map[string]string) map[string]string {
 	maps.DeleteFunc(all, func(name, _ string) bool {
-		return name != classAnnotation && !strings.HasPrefix(name, s.settings.AnnotationPrefix+"/") && !strings.HasPrefix(name, oldPrefix)
+		// Those of the old prefix get a finding.
+		return name != classAnnotation && !strings.HasPrefix(name, s.settings.AnnotationPrefix+"/") && !strings.HasPrefix(name, ingressnginx.OldPrefix+"/")
 	})
 	if len(all) == 0 {
 		return nil
