@@ -23,6 +23,9 @@ type Networks struct {
 	content   model.Content
 }
 
+// NetworksForm says what a list must be.
+const NetworksForm = "must be IP addresses and networks such as 10.0.0.0/8, separated by commas"
+
 // maxNetworks is what fits into the annotations of an object, as IPv4 networks.
 const maxNetworks = 20000
 
@@ -54,7 +57,7 @@ func ParseNetworks(text string) (*Networks, error) {
 		bad = []string{text}
 	}
 	if bad != nil {
-		return nil, errors.New(ShortenList(quoted(bad)) + ": must be IP addresses and networks such as 10.0.0.0/8, separated by commas")
+		return nil, errors.New(ShortenList(quoted(bad)) + ": " + NetworksForm)
 	}
 	slices.SortFunc(prefixes, func(a, b netip.Prefix) int {
 		return cmp.Or(a.Addr().Compare(b.Addr()), a.Bits()-b.Bits())

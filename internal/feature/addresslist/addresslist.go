@@ -71,7 +71,7 @@ func route(v feature.Values, out *feature.RouteOut) {
 	for _, s := range []feature.Setting[*feature.Networks]{setting, denylist} {
 		// As in ingress-nginx: it is more likely a mistake than the wish to have no list.
 		if v.IsSet(s) && s.Get(v).IsEmpty() {
-			out.Deny(s, finding.InvalidValue, `invalid value "": must be IP addresses and networks such as 10.0.0.0/8, separated by commas`)
+			out.Deny(s, finding.InvalidValue, `invalid value "": `+feature.NetworksForm)
 		}
 	}
 	p := policy{allow: listed{allow, setting.Annotation}, deny: listed{deny, denylist.Annotation}}
