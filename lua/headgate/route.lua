@@ -320,12 +320,13 @@ local function handle(host_name, revision, shortcut, jumped)
 end
 
 
+-- ask_to_leave() -> whether the request must end its connection in the location @drain.
 -- Before a reload, and before NGINX ends, a client is asked to leave its HTTP/1
 -- connection: NGINX says so in the answer if a location on the request's way has
 -- no keep-alive. A connection that is upgraded has no further request to lose.
 -- NGINX does what is needed for HTTP/2, and for HTTP/3 Headgate does, but not before a reload, which
 -- ends all of these connections.
-local function is_to_leave()
+local function ask_to_leave()
     if not draining then
         return false
     end
@@ -358,7 +359,7 @@ function _M.run()
         ngx_header["Retry-After"] = "1"
         return ngx_exit(UNAVAILABLE)
     end
-    if is_to_leave() then
+    if ask_to_leave() then
         return ngx_exec("@drain")
     end
     return handle(host_name, revision, shortcut, false)
