@@ -46,9 +46,9 @@ func addLicences(files map[string][]byte, module, dir string) error {
 	if err != nil {
 		return fmt.Errorf("find the licence of %s: %w", module, err)
 	}
-	found := false
+	found, isLicence := false, regexp.MustCompile(`(?i)^(licen[sc]e|notice|copying|copyright)\b[^/]*$`)
 	for _, e := range entries {
-		if !e.Type().IsRegular() || !regexp.MustCompile(`(?i)^(licen[sc]e|notice|copying|copyright)\b[^/]*$`).MatchString(e.Name()) {
+		if !e.Type().IsRegular() || !isLicence.MatchString(e.Name()) {
 			continue
 		}
 		if files[path.Join(module, e.Name())], err = os.ReadFile(filepath.Join(dir, e.Name())); err != nil {
