@@ -37,12 +37,9 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	if err := nginx.CloseMemory(); err != nil {
 		return err
 	}
-	// Without the library, every pattern would be reported as invalid.
-	library, err := pcre.Version()
-	if err != nil {
+	if err := findPatterns(log); err != nil {
 		return err
 	}
-	log.Debug("patterns", "pcre2", library)
 	m := metrics.New()
 	findings := tracker.New(log, m.Findings)
 	certificates := expiry.New(o.objects.ControllerClass, findings.Update)
@@ -114,6 +111,17 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	defer stopAPI()
 	go certificates.Run(ctx)
 	return o.serve(ctx, c, process, append(ports, w), from.run, r, tcpAndUDP, stopAPI, log)
+}
+
+// findPatterns looks for the library of regular expressions: without it, each pattern would be
+// reported as invalid.
+func findPatterns(log *slog.Logger) error {
+	library, err := pcre.Version()
+	if err != nil {
+		return err
+	}
+	log.Debug("patterns", "pcre2", library)
+	return nil
 }
 
 // listen opens the ports of the health check and of profiles. They are served when NGINX
