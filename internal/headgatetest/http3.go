@@ -5,31 +5,22 @@ import (
 	"crypto/tls"
 	"net/http"
 	"slices"
-	"testing"
 
 	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/http3"
 
 	"github.com/headgate/headgate/internal/feature"
-	"github.com/headgate/headgate/internal/nginx"
 )
 
-// HTTP3 reports whether the NGINX of the tests can speak HTTP/3.
-func HTTP3(t testing.TB) bool {
-	t.Helper()
-	capabilities, err := nginx.Discover(t.Context())
-	must(t, err)
-	return slices.Contains(capabilities.Has, string(feature.HTTP3))
+// HTTP3 reports whether the NGINX of the tests can speak HTTP/3, which needs use-http3.
+func (g *Instance) HTTP3() bool {
+	return slices.Contains(g.Process.Capabilities().Has, string(feature.HTTP3))
 }
 
 // NewHTTP3Client makes a client that speaks nothing but HTTP/3, over one connection to this
 // Instance for each host.
 func (g *Instance) NewHTTP3Client() *http.Client {
-	return &http.Client{
-		Timeout:       Timeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport:     g.NewHTTP3Transport(nil, &tls.Config{InsecureSkipVerify: true}),
-	}
+	return clientOf(g.NewHTTP3Transport(nil, &tls.Config{InsecureSkipVerify: true}))
 }
 
 // NewHTTP3Transport is what such a client sends its requests with. connected, unless it is nil, gets

@@ -72,27 +72,32 @@ func (g *Instance) newClient(http2 bool, first string) *http.Client {
 	protocols := &http.Protocols{}
 	protocols.SetHTTP1(!http2)
 	protocols.SetHTTP2(http2)
+	return clientOf(&http.Transport{
+		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
+			port := g.HTTP
+			if strings.HasSuffix(address, ":443") {
+				port = g.HTTPS
+			}
+			connection, err := dialer.DialContext(ctx, "tcp", Address(port))
+			if err != nil || first == "" {
+				return connection, err
+			}
+			_, err = io.WriteString(connection, first)
+			return connection, err
+		},
+		// The certificates are the tests' own.
+		TLSClientConfig:    &tls.Config{InsecureSkipVerify: true},
+		Protocols:          protocols,
+		DisableCompression: true,
+	})
+}
+
+// clientOf makes a client that does not follow redirects.
+func clientOf(transport http.RoundTripper) *http.Client {
 	return &http.Client{
 		Timeout:       Timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{
-			DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
-				port := g.HTTP
-				if strings.HasSuffix(address, ":443") {
-					port = g.HTTPS
-				}
-				connection, err := dialer.DialContext(ctx, "tcp", Address(port))
-				if err != nil || first == "" {
-					return connection, err
-				}
-				_, err = io.WriteString(connection, first)
-				return connection, err
-			},
-			// The certificates are the tests' own.
-			TLSClientConfig:    &tls.Config{InsecureSkipVerify: true},
-			Protocols:          protocols,
-			DisableCompression: true,
-		},
+		Transport:     transport,
 	}
 }
 
@@ -181,19 +186,22 @@ func (r Response) WantStatus(t testing.TB, status int) Response {
 
 // Protocols are requests with nothing but scheme and version: HTTP/1.1, the same with TLS, HTTP/2 and,
 // if the tests' NGINX can speak it, HTTP/3, which needs use-http3.
-func Protocols(t testing.TB) []Request {
-	t.Helper()
-	list := []Request{{Scheme: "http"}, {Scheme: "https"}, {Scheme: "https", HTTP2: true}}
-	if HTTP3(t) {
+func (g *Instance) Protocols() []Request {
+	list := overTCP()
+	if g.HTTP3() {
 		list = append(list, Request{Scheme: "https", HTTP3: true})
 	}
 	return list
 }
 
+func overTCP() []Request {
+	return []Request{{Scheme: "http"}, {Scheme: "https"}, {Scheme: "https", HTTP2: true}}
+}
+
 // EveryProtocol calls do with the scheme and version of requests over
 // HTTP/1.1, the same with TLS, and HTTP/2.
 func EveryProtocol(do func(http2 bool, scheme string)) {
-	do(false, "http")
-	do(false, "https")
-	do(true, "https")
+	for _, r := range overTCP() {
+		do(r.HTTP2, r.Scheme)
+	}
 }

@@ -108,10 +108,9 @@ type version struct {
 }
 
 // versions are those that an Instance with use-http3 speaks, in their order.
-func versions(t *testing.T, g *headgatetest.Instance) []version {
-	t.Helper()
+func versions(g *headgatetest.Instance) []version {
 	list := []version{{"http", g.NewClient(false)}, {"https", g.NewClient(true)}}
-	if headgatetest.HTTP3(t) {
+	if g.HTTP3() {
 		list = append(list, version{"https", g.NewHTTP3Client()})
 	}
 	return list
@@ -191,7 +190,7 @@ func TestGuardsAndBypasses(t *testing.T) {
 		headgatetest.Service("app") + headgatetest.Endpoints("app", r.backend(t, "app")) +
 		headgatetest.Service("next") + headgatetest.Endpoints("next", r.backend(t, "next")) +
 		headgatetest.Service("silent") + headgatetest.Endpoints("silent")})
-	p := &pairs{instance: instance, record: r, versions: versions(t, instance), open: map[string][]outcome{}, control: map[string]int{}}
+	p := &pairs{instance: instance, record: r, versions: versions(instance), open: map[string][]outcome{}, control: map[string]int{}}
 	for number, name := range slices.Sorted(maps.Keys(bypasses)) {
 		p.checkEffects(t, name)
 		for i, request := range p.requests() {

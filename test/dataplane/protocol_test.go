@@ -92,7 +92,7 @@ func speak(w http.ResponseWriter, r *http.Request) {
 func spoken(t *testing.T, g *headgatetest.Instance, way string) {
 	t.Helper()
 	host := way + ".test"
-	for _, request := range headgatetest.Protocols(t) {
+	for _, request := range g.Protocols() {
 		request.Method, request.Host, request.Path, request.Body = "POST", host, "/gone/../a%2Fb?x=%20", strings.NewReader("hello")
 		request.Header = http.Header{"X-Real-Ip": {"6.6.6.6"}, "X-Forwarded-For": {"7.7.7.7"}, "Proxy": {"evil"}, "X-Own": {"own"}}
 		r := g.Do(request).WantStatus(t, 200)
@@ -159,7 +159,7 @@ func TestGRPCStreams(t *testing.T) {
 	g := headgatetest.Start(t, headgatetest.Options{Manifests: headgatetest.Config(withHTTP3) + served("grpc", backend) +
 		headgatetest.Ingress("grpc", "grpc.test", "/", "grpc", "backend-protocol: GRPC")})
 	clients := []*http.Client{g.NewClient(true)}
-	if headgatetest.HTTP3(t) {
+	if g.HTTP3() {
 		clients = append(clients, g.NewHTTP3Client())
 	}
 	for _, client := range clients {

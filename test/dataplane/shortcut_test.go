@@ -54,7 +54,8 @@ func TestShortcutsAnswerAsLookUpsDo(t *testing.T) {
 		g.Get("without.test", "/").WantStatus(t, 200)
 		return g
 	}
-	with, without := requester(t, start()), requester(t, start(withoutShortcuts()))
+	instance := start()
+	with, without := requester(t, instance), requester(t, start(withoutShortcuts()))
 	hosts := []string{
 		"plain.test", "any.wild.test", "alias.test", "small.test", "guarded.test", "regex.test", "cors.test", "profile.test", "missing.test", "moved.test",
 		"secure.test", "unknown.test",
@@ -62,7 +63,7 @@ func TestShortcutsAnswerAsLookUpsDo(t *testing.T) {
 	for _, host := range hosts {
 		for _, path := range []string{"/", "/x", "/foo", "/foo/y", "/admin", "/admin/../x", "/a1", "/x%2Fy//z?q=%20"} {
 			for _, method := range []string{"GET", "POST", "OPTIONS"} {
-				for i, request := range headgatetest.Protocols(t) {
+				for i, request := range instance.Protocols() {
 					request.Method, request.Host, request.Path = method, host, path
 					request.Header = http.Header{"Origin": {"http://o.test"}, "X-Request-Id": {"1"}}
 					// The second time there is a shortcut.
@@ -146,11 +147,11 @@ func TestShortcutsOfEveryProtocol(t *testing.T) {
 	hits := func() string { return g.Get("counting.test", "/").WantStatus(t, 200).Header.Get("X-Hits") }
 	hits()
 	want := 0
-	for i, first := range headgatetest.Protocols(t) {
+	for i, first := range g.Protocols() {
 		name := fmt.Sprintf("host-%d.plain.test", i)
 		first.Host = name
 		g.Do(first).WantStatus(t, 200)
-		for _, request := range headgatetest.Protocols(t) {
+		for _, request := range g.Protocols() {
 			for _, method := range []string{"GET", "POST"} {
 				request.Method, request.Host = method, name
 				want++
@@ -197,7 +198,7 @@ func TestShortcutsAndRetries(t *testing.T) {
 		served("half", deadAddress(t), deadAddress(t), headgatetest.StartEcho(t, "alive")) + headgatetest.Ingress("half", "half.test", "/", "half") +
 		headgatetest.Ingress("five-profile", "profile.five.test", "/", "five", "proxy-buffer-size: 16k") +
 		headgatetest.Ingress("half-profile", "profile.half.test", "/", "half", "proxy-buffer-size: 16k") + headgatetest.Config(withHTTP3, "retry-budget: 100")})
-	for _, request := range headgatetest.Protocols(t) {
+	for _, request := range g.Protocols() {
 		for round := range 8 {
 			prefix := []string{"", "profile."}[round%2]
 			for _, c := range []struct {

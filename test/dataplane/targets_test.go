@@ -32,7 +32,7 @@ func TestTargetsOfGuardedHosts(t *testing.T) {
 		"open.test": "/a/b/d?x=%2F", "acme.test": "/a/b/d?x=%2F", "realm.test": "/a/b/d?x=%2F",
 		"denied.test": "/a/b/d?x=%2F", "any.test": "/a/b/d?x=%2F", "asked.test": "/a/b/d?x=%2F",
 	} {
-		for _, request := range headgatetest.Protocols(t) {
+		for _, request := range instance.Protocols() {
 			request.Host, request.Path, request.Header = host, target, password
 			r := instance.Do(request).WantStatus(t, 200)
 			if r.Echo.Target != want {

@@ -37,7 +37,7 @@ func start(t *testing.T, manifests string, keys ...string) (g *headgatetest.Inst
 	t.Helper()
 	g = headgatetest.Start(t, headgatetest.Options{Timing: headgatetest.Hasty(), Manifests: headgatetest.Ingress("web", "a.test", "/", "a") +
 		headgatetest.Service("a") + headgatetest.Endpoints("a", headgatetest.StartEcho(t, "a")) + manifests + headgatetest.Config(append(keys, on)...)})
-	speaks = headgatetest.HTTP3(t)
+	speaks = g.HTTP3()
 	r := g.Do(headgatetest.Request{Scheme: "https", HTTP2: true, Host: "a.test"}).WantStatus(t, 200)
 	if announced := r.Header.Get("Alt-Svc") != ""; announced != speaks {
 		t.Errorf("Alt-Svc is %q, and NGINX speaks HTTP/3: %v", r.Header.Get("Alt-Svc"), speaks)
@@ -70,7 +70,7 @@ func TestRequests(t *testing.T) {
 		headgatetest.Ingress("away", "a.test", "/away", "a", "permanent-redirect: https://c.test/") +
 		headgatetest.Ingress("rewritten", "a.test", "/old", "a", "rewrite-target: /new") +
 		headgatetest.Config(on, "http3-alt-svc-port: 8443")})
-	if !headgatetest.HTTP3(t) {
+	if !g.HTTP3() {
 		if r := g.Get("a.test", "/").WantStatus(t, 200); r.Header.Get("Alt-Svc") != "" {
 			t.Errorf("Alt-Svc is %q", r.Header.Get("Alt-Svc"))
 		}
@@ -355,7 +355,7 @@ func TestConflicts(t *testing.T) {
 		"ssl-protocols: TLSv1.2":   "HTTP/3 needs TLSv1.3, which ssl-protocols lacks",
 	} {
 		g := headgatetest.Start(t, headgatetest.Options{Manifests: headgatetest.Config(on, key)})
-		if strings.Contains(g.Log.String(), reason) != headgatetest.HTTP3(t) {
+		if strings.Contains(g.Log.String(), reason) != g.HTTP3() {
 			t.Errorf("%s: the log has not %q: %s", key, reason, g.Log)
 		}
 	}
