@@ -1,22 +1,70 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
+	"net/textproto"
 	"strings"
 	"time"
 )
 
-// A ClientAddress says where the address of a client comes from.
+// A ClientAddress says where the address of a client comes from, and what else is believed
+// about it.
 type ClientAddress struct {
 	// ProxyProtocol has connections to the public ports begin with a header of the PROXY
 	// protocol. A connection without one is closed.
 	ProxyProtocol bool
-	// Trusted are the networks of the load balancers whose header is believed.
+	// For is the header with the addresses of the client and of the proxies between it and
+	// the last one. Its zero value has none believed.
+	For HeaderName
+	// Forwarded has X-Forwarded-Proto, -Host and -Port believed.
+	Forwarded bool
+	// Full has backends get all that X-Forwarded-For had, and who sent it. It needs Forwarded.
+	Full bool
+	// OriginalFor and OriginalHost are the client's headers that backends get as
+	// X-Original-Forwarded-For and X-Original-Forwarded-Host. Zero values are
+	// X-Forwarded-For and X-Forwarded-Host.
+	OriginalFor, OriginalHost HeaderName
+	// Trusted are the networks of the load balancers that are believed.
 	Trusted Networks
-	// HeaderTimeout is how long Headgate's own listener waits for the header. NGINX's
-	// listeners wait for ClientHeaderTimeout.
+	// HeaderTimeout is how long Headgate's own listener waits for the header of the PROXY
+	// protocol. NGINX's listeners wait for ClientHeaderTimeout.
 	HeaderTimeout time.Duration
+}
+
+// A HeaderName is the name of a header that NGINX can read, in canonical form.
+type HeaderName struct{ text string }
+
+// The headers that proxies usually send.
+var (
+	ForwardedFor  = HeaderName{"X-Forwarded-For"}
+	ForwardedHost = HeaderName{"X-Forwarded-Host"}
+)
+
+// maxHeaderName is far beyond the length of any header in use.
+const maxHeaderName = 64
+
+// NewHeaderName checks a name. Names with underscores are not among those that NGINX reads.
+func NewHeaderName(text string) (HeaderName, error) {
+	letters := strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-")
+	if text == "" || len(text) > maxHeaderName || letters != "" {
+		return HeaderName{}, fmt.Errorf("must consist of 1 to %d letters, digits and -", maxHeaderName)
+	}
+	return HeaderName{textproto.CanonicalMIMEHeaderKey(text)}, nil
+}
+
+func (h HeaderName) String() string { return cmp.Or(h.text, "none") }
+
+// IsZero reports whether there is no name.
+func (h HeaderName) IsZero() bool { return h.text == "" }
+
+// Or is the name, or another one if there is none.
+func (h HeaderName) Or(other HeaderName) HeaderName { return cmp.Or(h, other) }
+
+// Variable is NGINX's variable with the value, without the $.
+func (h HeaderName) Variable() string {
+	return "http_" + strings.ReplaceAll(strings.ToLower(h.text), "-", "_")
 }
 
 // Networks are ranges of addresses.

@@ -50,6 +50,15 @@ func by(protocol model.Protocol, tls bool) model.Profile {
 	return p
 }
 
+// headerName is a name that is known to be valid.
+func headerName(text string) model.HeaderName {
+	name, err := model.NewHeaderName(text)
+	if err != nil {
+		panic(err)
+	}
+	return name
+}
+
 var catches = directive.Directive{Name: "error_page", Kind: directive.Statuses}
 
 // withAccess has an access phase besides.
@@ -181,6 +190,16 @@ func renderCases(t testing.TB) []renderCase {
 			e.IPv6 = true
 			g.Process.ClientAddress.ProxyProtocol = true
 			g.Process.ClientAddress.Trusted = model.Networks{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32")}
+		}, nil, dictionaries},
+		{"forwarded-headers", func(_ *plan.Environment, g *model.Globals) {
+			g.Process.ClientAddress = model.ClientAddress{For: model.ForwardedFor, Forwarded: true, Trusted: model.Networks{netip.MustParsePrefix("10.0.0.0/8")}}
+		}, nil, dictionaries},
+		{"all-addresses", func(e *plan.Environment, g *model.Globals) {
+			e.Passthrough = true
+			g.Process.ClientAddress = model.ClientAddress{
+				ProxyProtocol: true, For: headerName("CF-Connecting-IP"), Forwarded: true, Full: true, Trusted: model.Networks{netip.MustParsePrefix("10.0.0.0/8")},
+				OriginalFor: headerName("CF-Connecting-IP"), OriginalHost: headerName("X-Outer-Host"),
+			}
 		}, nil, dictionaries},
 		{"more-ports", func(e *plan.Environment, _ *model.Globals) {
 			e.IPv6, e.DefaultServerPort, e.StatusPort = true, 8181, 10246
@@ -383,7 +402,7 @@ func checkRules(t *testing.T, conf string) {
 		}
 	}
 	for _, found := range location.FindAllStringSubmatch(conf, -1) {
-		if name := found[1]; name != "/" && !regexp.MustCompile(`^(@(p_[0-9a-f]{12}([0-9a-f]{28})?(_[a-z]+)*|drain|nginx_status|refused|error_page|fallback(_bare)?)|= _check_(https?|verified))$`).MatchString(name) {
+		if name := found[1]; name != "/" && !regexp.MustCompile(`^(@(p_[0-9a-f]{12}([0-9a-f]{28})?(_[a-z]+)*|client|route|drain|nginx_status|refused|error_page|fallback(_bare)?)|= _check_(https?|verified))$`).MatchString(name) {
 			t.Errorf("location %s, which a request's path could name", name)
 		}
 	}

@@ -145,37 +145,11 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 	if authorities == "" {
 		env.Resources.Locations = slices.DeleteFunc(slices.Clone(env.Resources.Locations), func(l resource.Location) bool { return l.Verify })
 	}
-	values := struct {
-		Environment
-		// Authorities is the file with those of the process, hiding the system's.
-		Authorities     string
-		WorkerProcesses int
-		Process         model.Process
-		// Default is the location of most requests.
-		Default location
-		// Jumps are the locations that requests may jump to.
-		Jumps []location
-		// Transports and Protocols are those that profiles use.
-		Transports []transport
-		Protocols  []headers
-		HTTP       headers
-		// Proxied is set where connections begin with a header of the PROXY protocol.
-		Proxied bool
-		// Variables are those that Lua may set, and Parameters those of FastCGI.
-		Variables  []variable
-		Parameters []parameter
-		// ErrorPages is set where a feature may have responses replaced.
-		ErrorPages  bool
-		ClientHello bool
-		// Limits that Lua and Go share.
-		MatchLimit, JITStack, Tries, MaxTries int
-		Timeouts                              struct{ Connect, Send, Read time.Duration }
-		Dictionaries                          Dictionaries
-	}{
+	values := document{
 		Environment: env, Authorities: authorities, WorkerProcesses: env.WorkerProcesses(globals.Process), Process: globals.Process,
 		Default: env.location(globals.Default, model.Variant{}), Jumps: env.jumps(all),
 		Transports: transports, Protocols: headersOf(globals.Process, protocols...), HTTP: headersOf(globals.Process, protocol{})[0],
-		Proxied:   globals.Process.ClientAddress.ProxyProtocol,
+		Address:   address{globals.Process.ClientAddress},
 		Variables: variablesOf(env.Resources, slices.Contains(protocols, protocol{model.FastCGI})), Parameters: parametersOf(env.Resources),
 		ErrorPages:  slices.ContainsFunc(env.Directives, func(d directive.Directive) bool { return d.Kind == directive.Statuses }),
 		ClientHello: clientHello, MatchLimit: pcre.MatchLimit, JITStack: pcre.JITStack, Tries: model.Tries, MaxTries: model.MaxTries, Dictionaries: dictionaries,
@@ -187,6 +161,42 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 	}
 	files[NginxConf] = b.Bytes()
 	return files, nil
+}
+
+// A document is what the template is filled in with.
+type document struct {
+	Environment
+	// Authorities is the file with those of the process, hiding the system's.
+	Authorities     string
+	WorkerProcesses int
+	Process         model.Process
+	// Default is the location of most requests.
+	Default location
+	// Jumps are the locations that requests may jump to.
+	Jumps []location
+	// Transports and Protocols are those that profiles use.
+	Transports []transport
+	Protocols  []headers
+	HTTP       headers
+	Address    address
+	// Chained is set in a server where Lua joins the addresses of a request.
+	Chained bool
+	// Variables are those that Lua may set, and Parameters those of FastCGI.
+	Variables  []variable
+	Parameters []parameter
+	// ErrorPages is set where a feature may have responses replaced.
+	ErrorPages  bool
+	ClientHello bool
+	// Limits that Lua and Go share.
+	MatchLimit, JITStack, Tries, MaxTries int
+	Timeouts                              struct{ Connect, Send, Read time.Duration }
+	Dictionaries                          Dictionaries
+}
+
+// Server is the document for one server.
+func (d document) Server(chained bool) document {
+	d.Chained = chained
+	return d
 }
 
 type location struct {
@@ -241,17 +251,15 @@ func (p protocol) Header(name, value string) string {
 type headers struct {
 	protocol
 	// Scheme is the variable with the client's scheme.
-	Scheme string
+	Scheme  string
+	Address address
 }
 
 func headersOf(p model.Process, protocols ...protocol) []headers {
-	scheme := "$scheme"
-	if p.ClientAddress.ProxyProtocol {
-		scheme = "$hg_scheme"
-	}
+	client := address{p.ClientAddress}
 	list := make([]headers, len(protocols))
 	for i, one := range protocols {
-		list[i] = headers{one, scheme}
+		list[i] = headers{one, client.Scheme(), client}
 	}
 	return list
 }

@@ -43,8 +43,8 @@ function _M.init(values)
     end
     -- Loaded here, all code is shared by the workers.
     for _, module in ipairs({
-        "access", "api", "balancer", "call", "certificate", "error_page", "header_filter", "client_hello", "route",
-        "status",
+        "access", "api", "balancer", "call", "certificate", "chain", "error_page", "header_filter", "client_hello",
+        "route", "status",
     }) do
         require("headgate." .. module)
     end

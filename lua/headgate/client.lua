@@ -1,11 +1,13 @@
 -- What a client sent. Only this module reads variables with computed names, which are
--- from units. The fixed prefixes keep a name from reaching any other
+-- from units, or from the settings of the process. The fixed prefixes keep a name from reaching any other
 -- variable.
 local settings = require "headgate.settings"
 
 local _M = {}
 
 local ngx_var = ngx.var
+local string_gsub = string.gsub
+local string_lower = string.lower
 local string_sub = string.sub
 
 local FOUR, SIX = 4, 16
@@ -27,7 +29,7 @@ end
 
 
 -- The scheme by which the client asks. It is not that of the connection if a load balancer
--- ends TLS, and the header of the PROXY protocol says so.
+-- ends TLS, and says so, by the PROXY protocol or by X-Forwarded-Proto.
 function _M.scheme()
     return ngx_var.scheme
 end
@@ -37,6 +39,59 @@ if settings.proxied then
     function _M.scheme()
         return ngx_var.hg_scheme
     end
+end
+
+
+-- What backends get as X-Forwarded-For.
+function _M.forwarded_for()
+    return ngx_var.remote_addr
+end
+
+
+if settings.full_chain then
+    function _M.forwarded_for()
+        return ngx_var.hg_forwarded_for
+    end
+end
+
+
+-- asked() -> the host and the port that the client asked for, by the headers of a load balancer
+-- that is believed; nil for what they don't say.
+function _M.asked() end
+
+
+if settings.forwarded then
+    function _M.asked()
+        local host, port = ngx_var.hg_asked_host, ngx_var.hg_asked_port
+        return host ~= "" and host or nil, port ~= "" and port or nil
+    end
+end
+
+
+-- is_forwarded reports whether the request has the header that the client's address would be
+-- taken from.
+function _M.is_forwarded()
+    return false
+end
+
+
+if settings.address_header then
+    local variable = "http_" .. string_gsub(string_lower(settings.address_header), "-", "_")
+
+    function _M.is_forwarded()
+        return ngx_var[variable] ~= nil
+    end
+end
+
+
+-- The headers that backends get as X-Original-Forwarded-For and -Host.
+function _M.original_for()
+    return ngx_var[settings.original_for]
+end
+
+
+function _M.original_host()
+    return ngx_var[settings.original_host]
 end
 
 

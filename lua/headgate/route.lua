@@ -87,7 +87,7 @@ local function builtin_page(path)
     end
     if path == STATUS_PATH then
         -- A load balancer on this machine, or a header, must not make a client local.
-        if not LOOPBACK[ngx_var.remote_addr] or not LOOPBACK[ngx_var.realip_remote_addr] then
+        if not LOOPBACK[ngx_var.remote_addr] or not LOOPBACK[ngx_var.realip_remote_addr] or client.is_forwarded() then
             return ngx_exit(FORBIDDEN)
         end
         return ngx_exec("@nginx_status")
@@ -338,11 +338,8 @@ local function ask_to_leave()
 end
 
 
-function _M.run()
-    -- Subrequests of Headgate have their location already.
-    if ngx.is_subrequest then
-        return
-    end
+-- jumped: as for handle
+local function run(jumped)
     local revision = memory.revision()
     if revision ~= revision_seen then
         look(revision)
@@ -352,7 +349,7 @@ function _M.run()
     end
     local host_name = ngx_var.host
     local shortcut = shortcuts.get(host_name)
-    if shortcuts.enter(shortcut, host_name) then
+    if shortcuts.enter(shortcut, host_name, jumped) then
         return
     end
     if not loaded then
@@ -362,7 +359,21 @@ function _M.run()
     if ask_to_leave() then
         return ngx_exec("@drain")
     end
-    return handle(host_name, revision, shortcut, false)
+    return handle(host_name, revision, shortcut, jumped)
+end
+
+
+function _M.run()
+    -- Subrequests of Headgate have their location already.
+    if not ngx.is_subrequest then
+        return run(false)
+    end
+end
+
+
+-- Routes a request in a location that it has jumped to: see chain.lua.
+function _M.run_jumped()
+    return run(true)
 end
 
 

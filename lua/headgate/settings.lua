@@ -9,7 +9,13 @@
 --                   the ports of the listeners, for calls to this NGINX and for
 --                   redirects that name them
 --   health_path     the path that answers 200 for names that no host has
---   proxied         whether client connections begin with a header of the PROXY protocol
+--   proxied         whether the client's scheme may be another one than the connection's
+--   forwarded       whether X-Forwarded-Proto, -Host and -Port of load balancers are believed
+--   full_chain      whether backends get the X-Forwarded-For of load balancers, and their address
+--   address_header  the header that the client's address is taken from, nil for none
+--   original_for, original_host
+--                   the variables with the headers that backends get as
+--                   X-Original-Forwarded-For and X-Original-Forwarded-Host
 --   reject_unknown  whether TLS handshakes for names that no host has are rejected
 --   access_log      whether the access log is written
 --   piped_log       whether the controller reads the access log from a pipe

@@ -128,8 +128,8 @@ end
 
 
 -- Handles a request if all that it needs is its backend. Ends this phase if it jumps to
--- the location of a profile. -> whether it did
-function _M.enter(shortcut, host_name)
+-- the location of a profile, as it must if it has jumped already. -> whether it did
+function _M.enter(shortcut, host_name, jumped)
     handed[0] = nil
     if not shortcut then
         return false
@@ -144,7 +144,7 @@ function _M.enter(shortcut, host_name)
     end
     local r = get_request()
     local method = C.ngx_http_lua_ffi_req_get_method(r)
-    local location = route.location
+    local location = route.location or jumped and "@" .. settings.default_profile
     if method == GET or method == HEAD then
         if location and ngx_var.content_length then
             -- Its length is compared with the limit before a jump: phase before_exec.

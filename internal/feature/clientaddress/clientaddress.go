@@ -1,5 +1,6 @@
 // Package clientaddress has the settings that say where the address of a client comes
-// from: its connection, or the header of the PROXY protocol that a load balancer sends.
+// from: its connection, the header of the PROXY protocol that a load balancer sends, or
+// headers of the request; and whose headers are believed.
 package clientaddress
 
 import (
@@ -16,9 +17,29 @@ var (
 		Key: "use-proxy-protocol", Parse: feature.Bool, Scope: feature.ScopeProcess,
 		Doc: "Has load balancers send the address of the client in a header of the PROXY protocol, version 1 or 2, at the start of each connection to the ports for http and https. Connections without one are closed. See [load-balancers.md](load-balancers.md).",
 	}
+	forwarded = feature.Setting[bool]{
+		Key: "use-forwarded-headers", Parse: feature.Bool, Scope: feature.ScopeProcess,
+		Doc: "Believes the headers X-Forwarded-For, -Proto, -Host and -Port of load balancers in proxy-real-ip-cidr. With use-proxy-protocol, who sent the headers is whom the header of the PROXY protocol names. See [load-balancers.md](load-balancers.md).",
+	}
+	realIP = feature.Setting[bool]{
+		Key: "enable-real-ip", Parse: feature.Bool, Scope: feature.ScopeProcess,
+		Doc: "Takes the client's address from the header forwarded-for-header of load balancers in proxy-real-ip-cidr, and believes no other header. With use-proxy-protocol, the address in that protocol's header is used alone.",
+	}
+	forwardedFor = feature.Setting[model.HeaderName]{
+		Key: "forwarded-for-header", Default: model.ForwardedFor, Parse: model.NewHeaderName, OnInvalid: feature.UseStrictest, Scope: feature.ScopeProcess,
+		Doc: "The header with the client's address, for use-forwarded-headers and enable-real-ip: the last address in it that is not in proxy-real-ip-cidr. Backends get what the client sent as X-Original-Forwarded-For. With an invalid value, no header has the address.",
+	}
+	full = feature.Setting[bool]{
+		Key: "compute-full-forwarded-for", Parse: feature.Bool, Scope: feature.ScopeProcess,
+		Doc: "With use-forwarded-headers, backends get the X-Forwarded-For of the load balancer, with its address behind it, instead of the client's address alone.",
+	}
+	forwardedHost = feature.Setting[model.HeaderName]{
+		Key: "forwarded-host-header", Default: model.ForwardedHost, Parse: model.NewHeaderName, Scope: feature.ScopeProcess,
+		Doc: "The header of the client that backends get as X-Original-Forwarded-Host. It is not believed: only X-Forwarded-Host is.",
+	}
 	trusted = feature.Setting[model.Networks]{
 		Key: "proxy-real-ip-cidr", Default: model.Networks{netip.MustParsePrefix("0.0.0.0/0")}, Parse: model.ParseNetworks, OnInvalid: feature.UseStrictest, Scope: feature.ScopeProcess,
-		Doc: "Load balancers whose header is believed. From other addresses, the header must be there and is ignored. An empty value trusts none.",
+		Doc: "Load balancers whose headers are believed, those of requests and that of the PROXY protocol. From other addresses, the latter must be there and is ignored. An empty value trusts none.",
 	}
 	headerTimeout = feature.Setting[time.Duration]{
 		Key: "proxy-protocol-header-timeout", Default: 5 * time.Second, Parse: timeout, Scope: feature.ScopeProcess,
@@ -43,9 +64,20 @@ func Feature() feature.Feature {
 	return feature.Feature{
 		Name:     "client_address",
 		Doc:      "Where the address of a client comes from.",
-		Settings: []feature.AnySetting{proxyProtocol, trusted, headerTimeout},
-		Process: func(v feature.Values, out *feature.ProcessOut) {
-			out.Process.ClientAddress = model.ClientAddress{ProxyProtocol: proxyProtocol.Get(v), Trusted: trusted.Get(v), HeaderTimeout: headerTimeout.Get(v)}
-		},
+		Settings: []feature.AnySetting{proxyProtocol, forwarded, realIP, forwardedFor, full, forwardedHost, trusted, headerTimeout},
+		Process:  process,
 	}
+}
+
+func process(v feature.Values, out *feature.ProcessOut) {
+	a := model.ClientAddress{
+		ProxyProtocol: proxyProtocol.Get(v), Forwarded: forwarded.Get(v), Trusted: trusted.Get(v), HeaderTimeout: headerTimeout.Get(v),
+		OriginalFor: forwardedFor.Get(v), OriginalHost: forwardedHost.Get(v),
+	}
+	a.Full = a.Forwarded && full.Get(v)
+	// As in ingress-nginx: the PROXY protocol says more than a header that anyone may send.
+	if a.Forwarded || realIP.Get(v) && !a.ProxyProtocol {
+		a.For = a.OriginalFor
+	}
+	out.Process.ClientAddress = a
 }

@@ -232,6 +232,8 @@ function _M.before_exec(policy, request)
         hg_call_header_x_original_url = scheme .. "://" .. requests.authority(request) .. uri,
         hg_call_header_x_auth_request_redirect = policy.redirect or uri,
     }
+    -- As in ingress-nginx: the service has no X-Forwarded-Proto.
+    variables.hg_call_header_x_forwarded_host, variables.hg_call_header_x_forwarded_port = client.asked()
     if policy.method then
         variables.hg_call_method = policy.method
         variables.hg_call_header_x_original_uri = uri

@@ -8,6 +8,7 @@ local _M = {}
 
 local ngx_var = ngx.var
 local string_byte = string.byte
+local string_gsub = string.gsub
 local string_sub = string.sub
 
 local SLASH = 47
@@ -34,8 +35,10 @@ function _M.rewrite(policy, request)
     if not policy.keep_slash and string_byte(uri, #uri) == SLASH then
         uri = string_sub(uri, 1, -2)
     end
+    local asked = client.asked()
+    local host = asked and string_gsub(asked, ":%d+$", "") or request.host_name
     local port = policy.port and ":" .. settings.https_port or ""
-    return requests.redirect(request, "https://" .. request.host_name .. port .. uri, everywhere.code)
+    return requests.redirect(request, "https://" .. host .. port .. uri, everywhere.code)
 end
 
 

@@ -230,18 +230,19 @@ local function add_headers(lines, request)
     end
     add("X-Request-ID", ngx_var.req_id)
     add("X-Real-IP", ngx_var.remote_addr)
-    add("X-Forwarded-For", ngx_var.remote_addr)
+    add("X-Forwarded-For", client.forwarded_for())
     add("X-Forwarded-Host", ngx_var.hg_host)
     add("X-Forwarded-Port", ngx_var.hg_port)
     local scheme = client.scheme()
     add("X-Forwarded-Proto", scheme)
     add("X-Forwarded-Scheme", scheme)
     add("X-Scheme", scheme)
-    if ngx_var.http_x_forwarded_for then
-        add("X-Original-Forwarded-For", ngx_var.http_x_forwarded_for)
+    local original_for, original_host = client.original_for(), client.original_host()
+    if original_for then
+        add("X-Original-Forwarded-For", original_for)
     end
-    if ngx_var.http_x_forwarded_host then
-        add("X-Original-Forwarded-Host", ngx_var.http_x_forwarded_host)
+    if original_host then
+        add("X-Original-Forwarded-Host", original_host)
     end
     if ngx_var.hg_early_data == "1" then
         add("Early-Data", "1")
