@@ -106,7 +106,10 @@ const (
 func (x *explainer) run() {
 	x.globals, _ = x.Builder.Globals(x.Store)
 	x.keep(unit.FromGlobals(x.globals))
-	x.involve(x.configMap())
+	if object := x.Store.ConfigMap(); object != nil {
+		x.involve("configmap/" + object.Namespace + "/" + object.Name)
+	}
+	x.explainClient()
 	x.rejected = x.rejects()
 	decision := x.router.Route(x.out.Request.Host, x.out.Request.Path)
 	x.explainName(decision.Name)
@@ -232,6 +235,7 @@ func (x *explainer) answerOf(d router.Decision, won *model.Route, scheme string)
 	case x.rejected && scheme == "https":
 		return Answer{Ends: true, Why: x.whyRejected()}
 	}
+	scheme = x.asks(scheme)
 	answer, depends := first(x.admissions(scheme))
 	if answer.Status == 0 {
 		answer = x.answerAdmitted(d, won, scheme).unless(depends)

@@ -11,6 +11,8 @@ import (
 // its JSON form.
 type Explanation struct {
 	Request Request `json:"request"`
+	// Client is nil if the connection says who asks.
+	Client *Client `json:"client,omitempty"`
 	// Answers are what the client gets: first by the scheme of the URL, then by the
 	// other one.
 	Answers []Answer `json:"answers"`

@@ -31,6 +31,8 @@ const (
 	FallbackBackend Effect = "fallback backend"
 	// AnyAuth requires one of several auth checks.
 	AnyAuth Effect = "any authentication"
+	// TrustedPeers are those whose headers say who asks.
+	TrustedPeers Effect = "trusted peers"
 )
 
 // Predictions predict what a feature's policy on a route answers to a request, by phase.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"net/textproto"
+	"slices"
 	"strings"
 	"time"
 )
@@ -111,6 +112,12 @@ func ParseNetwork(text string) (netip.Prefix, bool) {
 	}
 	address = address.Unmap()
 	return netip.PrefixFrom(address, address.BitLen()), true
+}
+
+// Has reports whether an address is in one of the networks. One of IPv4 that is written as
+// one of IPv6 is the same.
+func (n Networks) Has(address netip.Addr) bool {
+	return slices.ContainsFunc(n, func(network netip.Prefix) bool { return network.Contains(address.Unmap()) })
 }
 
 func (n Networks) String() string {

@@ -115,6 +115,14 @@ func writeRequest(p *page, e *explain.Explanation) {
 	if r.From != "" {
 		p.line("from %s", r.From)
 	}
+	if c := e.Client; c != nil {
+		p.section("Client")
+		who := strings.TrimSpace(c.Address + " " + c.Scheme)
+		if who != "" {
+			p.line("%s", who)
+		}
+		p.line("%s", c.Why)
+	}
 	p.section("Answer")
 	answers := e.Answers
 	if len(answers) == 2 && sameAnswer(answers[0], answers[1]) {

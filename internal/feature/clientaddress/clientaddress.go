@@ -66,6 +66,7 @@ func Feature() feature.Feature {
 		Doc:      "Where the address of a client comes from.",
 		Settings: []feature.AnySetting{proxyProtocol, forwarded, realIP, forwardedFor, full, forwardedHost, trusted, headerTimeout},
 		Process:  process,
+		Causes:   map[feature.Effect]string{feature.TrustedPeers: trusted.Key},
 	}
 }
 

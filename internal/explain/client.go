@@ -1,0 +1,98 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/model"
+)
+
+// A Client is whose request it is, where that is not said by the connection alone.
+type Client struct {
+	// Address is empty if it is not known, and Scheme if it is that of the connection.
+	Address string `json:"address,omitempty"`
+	Scheme  string `json:"scheme,omitempty"`
+	Why     string `json:"why"`
+}
+
+// explainClient finds out who asks, and by which scheme, as NGINX does.
+func (x *explainer) explainClient() {
+	settings := x.globals.Process.ClientAddress
+	peers := fmt.Sprintf("%s%s", feature.ShortenList(strings.Split(settings.Trusted.String(), ",")), x.because(feature.TrustedPeers))
+	c := &Client{}
+	switch reads := !settings.For.IsZero() || settings.Forwarded; {
+	case !reads && settings.ProxyProtocol:
+		c.Why = "its address is that in the header of the PROXY protocol, from " + peers
+	case !reads:
+		return
+	case !x.from.IsValid():
+		c.Why = "headers that say who asks are believed from " + peers
+	case !settings.Trusted.Has(x.from):
+		c.Why = fmt.Sprintf("headers that say who asks are not believed: %s is not in %s", x.from, peers)
+	default:
+		x.believe(c, settings, peers)
+	}
+	if x.from.IsValid() {
+		c.Address = x.from.String()
+	}
+	x.out.Client = c
+}
+
+// believe reads the headers of somebody who is trusted.
+func (x *explainer) believe(c *Client, settings model.ClientAddress, peers string) {
+	headers := feature.SimulatedRequest{Headers: x.out.Request.Headers}
+	c.Why = fmt.Sprintf("headers that say who asks are believed: %s is in %s", x.from, peers)
+	if value, _ := headers.Header(plain(settings.For)); !settings.For.IsZero() && value != "" {
+		if client := lastOther(x.from, value, settings.Trusted); client != x.from {
+			c.Why += fmt.Sprintf("; %s is the last address in %s that is not", client, settings.For)
+			x.from = client
+		}
+	}
+	if value, _ := headers.Header("x_forwarded_proto"); settings.Forwarded {
+		if found := firstScheme.FindStringSubmatch(value); found != nil {
+			c.Scheme = found[1]
+			if lower := strings.ToLower(c.Scheme); lower == "http" || lower == "https" {
+				c.Scheme = lower
+			}
+			c.Why += "; the scheme is that of X-Forwarded-Proto"
+		}
+	}
+}
+
+// plain is a header's name as NGINX's variables have it.
+func plain(name model.HeaderName) string { return strings.TrimPrefix(name.Variable(), "http_") }
+
+// firstScheme is as in nginx.conf.
+var firstScheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*) *(?:,|$)`)
+
+// lastOther goes back through the addresses in a header, as NGINX's realip module does: as long as
+// who added one is trusted.
+func lastOther(from netip.Addr, value string, trusted model.Networks) netip.Addr {
+	entries := strings.FieldsFunc(value, func(c rune) bool { return c == ',' || c == ' ' })
+	for _, entry := range slices.Backward(entries) {
+		address, err := netip.ParseAddr(entry)
+		if port, bad := netip.ParseAddrPort(entry); err != nil && bad == nil {
+			address, err = port.Addr(), nil
+		}
+		if err != nil {
+			break
+		}
+		if from = address; !trusted.Has(from) {
+			break
+		}
+	}
+	return from
+}
+
+// asks is the scheme by which the client asks over a connection with a scheme.
+func (x *explainer) asks(scheme string) string {
+	if x.out.Client == nil {
+		return scheme
+	}
+	return cmp.Or(x.out.Client.Scheme, scheme)
+}
