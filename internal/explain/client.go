@@ -43,7 +43,7 @@ func (x *explainer) explainClient() {
 	x.out.Client = c
 }
 
-// believe reads the headers of somebody who is trusted.
+// believe reads the headers of a trusted sender.
 func (x *explainer) believe(c *Client, settings model.ClientAddress, peers string) {
 	headers := feature.SimulatedRequest{Headers: x.out.Request.Headers}
 	c.Why = fmt.Sprintf("headers that say who asks are believed: %s is in %s", x.from, peers)

@@ -89,10 +89,12 @@ func checkLists(t *testing.T, cases []string, results map[string]result, listed,
 	}
 }
 
-// better are the cases of routing.txt that Headgate answers otherwise on purpose, with
+// better are the cases of lists/ that Headgate answers otherwise on purpose, with
 // the reason; docs/differences.md has them.
 var better = map[string]string{
-	"headers/connection-default": "Upgrade: h2c would open a tunnel to the backend that no rule sees",
+	"addresses/proxy-protocol-and-headers": "without X-Forwarded-For, the address in the PROXY header counts, and not that of the load balancer",
+	"addresses/trust-cidr":                 "X-Forwarded-Proto, -Host and -Port count only from who is trusted",
+	"headers/connection-default":           "Upgrade: h2c would open a tunnel to the backend that no rule sees",
 }
 
 // caseFiles returns the ids of the cases to run; an id is the path of its file.

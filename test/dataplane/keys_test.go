@@ -153,7 +153,7 @@ var authKeys = []keyCase{
 // elsewhere are the features whose keys are changed live by tests of their own.
 var elsewhere = map[string]string{
 	"process":          "TestClientConnections, TestBackendConnections and TestConfigMapChangesLive of internal/feature/process: most say how connections live and end",
-	"client_address":   "TestChangesLive of internal/feature/clientaddress: a client without the header has no answer",
+	"client_address":   "TestChangesLive and TestHeadersChangeLive of internal/feature/clientaddress: a client without the PROXY header has no answer",
 	"handshake":        "tlspolicy_test.go and tlssession_test.go: they are seen in handshakes, not in answers",
 	"stapling":         "TestStapling: it is seen in handshakes, once an authority was asked",
 	"https_redirect":   "TestConfigMapChangesLive of internal/feature/httpsredirect changes all of them",

@@ -68,7 +68,7 @@ func forged(want string) []asked {
 	}
 }
 
-// ignored are the headers of a load balancer, from somebody who is not one.
+// ignored are the headers of a load balancer, from a client that is not one.
 func ignored(want string) []asked {
 	return append(forged(want), []asked{
 		{name: "all", header: outer("203.0.113.7"), want: want},

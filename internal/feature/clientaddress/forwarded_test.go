@@ -161,7 +161,7 @@ func TestLater(t *testing.T) {
 		headgatetest.Ingress("small", "a.test", "/small", "a", "proxy-body-size: 10") +
 		headgatetest.Ingress("streamed", "a.test", "/streamed", "a", "proxy-request-buffering: off") +
 		headgatetest.Ingress("root", "root.test", "/", "a", "app-root: /app") +
-		headgatetest.Ingress("twin", "twin.test", "/", "a", "from-to-www-redirect: true") +
+		headgatetest.Ingress("www", "w.test", "/", "a", "from-to-www-redirect: true") +
 		headgatetest.Ingress("none", "none.test", "/", "nobody")
 	usual, later := start(t, manifests), start(t, manifests, headers, custom, believed)
 	for _, c := range []struct{ method, host, path, body string }{
@@ -177,7 +177,7 @@ func TestLater(t *testing.T) {
 		{"OPTIONS", "a.test", "/cors", ""},
 		{"GET", "a.test", "/cors", ""},
 		{"GET", "root.test", "/", ""},
-		{"GET", "www.twin.test", "/x", ""},
+		{"GET", "www.w.test", "/x", ""},
 		{"GET", "none.test", "/", ""},
 		{"GET", "unknown.test", "/", ""},
 		{"GET", "unknown.test", "/healthz", ""},
@@ -234,7 +234,7 @@ func TestHeadersChangeLive(t *testing.T) {
 	}
 }
 
-// A line of the PROXY protocol where none is expected is no request, and no beginning of TLS.
+// A line of the PROXY protocol where none is expected is answered 400 on both ports.
 func TestProxyLineOnTheWrongPort(t *testing.T) {
 	t.Parallel()
 	g := start(t, "", headers, "proxy-real-ip-cidr: 0.0.0.0/0")
