@@ -72,12 +72,12 @@ func checkPassthrough(t *testing.T, binary string) {
 }
 
 // TLS passthrough behind a load balancer: the header counts for hosts that are passed through and
-// for NGINX's, with its address and its port.
+// for NGINX's, with its address and its port. Whom it names is not believed.
 func checkPassthroughBehindLoadBalancer(t *testing.T, binary string) {
 	t.Parallel()
 	p := startProgram(t, binary, served("plain", headgatetest.StartEcho(t, "plain"))+headgatetest.Ingress("plain", "plain.test", "/", "plain")+
 		served("one", startTLSEcho(t, "one"))+headgatetest.Ingress("through", "through.test", "/", "one", "ssl-passthrough: true", "backend-protocol: HTTPS")+
-		headgatetest.Config("use-proxy-protocol: true", "proxy-real-ip-cidr: "+clientAddress+"/32"), "--enable-ssl-passthrough")
+		headgatetest.Config("use-proxy-protocol: true", "use-forwarded-headers: true", "proxy-real-ip-cidr: "+clientAddress+"/32"), "--enable-ssl-passthrough")
 	p.open(true)
 	p.wantHealth("with NGINX", 200, "ok")
 	through, err := p.dialTLSBehind("through.test")
@@ -97,6 +97,20 @@ func checkPassthroughBehindLoadBalancer(t *testing.T, binary string) {
 	}
 	if _, err := p.dialTLS("plain.test"); err == nil {
 		t.Error("a connection without the header is served")
+	}
+}
+
+// TLS passthrough and headers: those of a load balancer are believed on the port that the
+// controller has, as on the other one.
+func checkPassthroughAndHeaders(t *testing.T, binary string) {
+	t.Parallel()
+	p := startProgram(t, binary, served("plain", headgatetest.StartEcho(t, "plain"))+headgatetest.Ingress("plain", "plain.test", "/", "plain")+
+		headgatetest.Config("use-forwarded-headers: true", "proxy-real-ip-cidr: "+clientAddress+"/32"), "--enable-ssl-passthrough")
+	p.open(true)
+	p.wantHealth("with NGINX", 200, "ok")
+	echo, err := p.tlsTo("plain.test").ask()
+	if address := echo.Header.Get("X-Real-Ip"); err != nil || address != "192.0.2.9" || echo.Header.Get("X-Forwarded-For") != address {
+		t.Errorf("the backend sees client %q, %v", address, err)
 	}
 }
 

@@ -62,6 +62,7 @@ func TestProgram(t *testing.T) {
 	t.Run("wait-shutdown", func(t *testing.T) { checkWaitShutdown(t, binary) })
 	t.Run("TLS passthrough", func(t *testing.T) { checkPassthrough(t, binary) })
 	t.Run("TLS passthrough behind a load balancer", func(t *testing.T) { checkPassthroughBehindLoadBalancer(t, binary) })
+	t.Run("TLS passthrough and headers", func(t *testing.T) { checkPassthroughAndHeaders(t, binary) })
 }
 
 // startProgram runs the program as a user would, with more flags. Its NGINX starts, each time,
