@@ -17,7 +17,7 @@ import (
 // believed and other are values of proxy-real-ip-cidr, with and without the address from which
 // the tests ask.
 const (
-	believed = "proxy-real-ip-cidr: 127.0.0.1,10.0.0.0/8"
+	believed = "proxy-real-ip-cidr: 127.0.0.1,10.0.0.0/8,2001:db8:1::/48"
 	other    = "proxy-real-ip-cidr: 127.0.0.2,10.0.0.0/8"
 	headers  = "use-forwarded-headers: true"
 	address  = "enable-real-ip: true"
@@ -90,6 +90,7 @@ func addresses(rest string) []asked {
 		{name: "forged before it", header: line("X-Forwarded-For", "198.51.100.1, 203.0.113.7"), want: "203.0.113.7" + rest},
 		{name: "forged in a line before it", header: line("X-Forwarded-For", "198.51.100.1", "203.0.113.7"), want: "203.0.113.7" + rest},
 		{name: "load balancers behind it", header: line("X-Forwarded-For", "198.51.100.1, 203.0.113.7,10.0.0.1 , 10.0.0.2"), want: "203.0.113.7" + rest},
+		{name: "load balancers by IPv6", header: line("X-Forwarded-For", "203.0.113.7, 2001:db8::7, 2001:db8:1::1"), want: "2001:db8::7" + rest},
 		{name: "load balancers as IPv6", header: line("X-Forwarded-For", "203.0.113.7, ::ffff:10.0.0.1"), want: "203.0.113.7" + rest},
 		{name: "text before load balancers", header: line("X-Forwarded-For", "203.0.113.7, unknown, 10.0.0.1"), want: "10.0.0.1" + rest},
 		{name: "the own address", header: line("X-Forwarded-For", "127.0.0.1"), want: peer + rest},
@@ -116,6 +117,8 @@ func askedOf() []asked {
 func proxied(both bool) []asked {
 	client, balancer, text := "PROXY TCP4 203.0.113.7 192.0.2.1 40000 8080\r\n", "PROXY TCP4 10.0.0.1 192.0.2.1 40000 8080\r\n", "PROXY TCP4 203.0.113.7 192.0.2.1 40000 443\r\n"
 	mapped, unknown := "PROXY TCP6 ::ffff:203.0.113.7 ::ffff:192.0.2.1 40000 8080\r\n", "PROXY UNKNOWN\r\n"
+	six, sixFour := "PROXY TCP6 2001:db8:1::1 2001:db8::1 40000 8080\r\n", "PROXY TCP6 ::ffff:10.0.0.1 ::ffff:192.0.2.1 40000 8080\r\n"
+	client6 := "PROXY TCP6 2001:db8::7 2001:db8::1 40000 8080\r\n"
 	list := []asked{
 		{name: "PROXY", proxy: client, want: "203.0.113.7 SCHEME 8080 a.test"},
 		{name: "PROXY, 443", proxy: text, want: "203.0.113.7 https 443 a.test"},
@@ -134,6 +137,9 @@ func proxied(both bool) []asked {
 		{name: "PROXY, a load balancer with http", proxy: balancer, header: line("X-Forwarded-Proto", "http"), want: "10.0.0.1 http 8080 a.test"},
 		{name: "PROXY, a load balancer with a chain", proxy: balancer, header: line("X-Forwarded-For", "198.51.100.1", "203.0.113.7, 10.0.0.2"), want: "203.0.113.7 SCHEME 8080 a.test"},
 		{name: "PROXY, unknown with headers", proxy: unknown, header: outer("203.0.113.7"), want: "203.0.113.7 https 8443 outer.test:8443"},
+		{name: "PROXY, a load balancer by IPv6", proxy: six, header: outer("2001:db8::7, 2001:db8:1::2"), want: "2001:db8::7 https 8443 outer.test:8443"},
+		{name: "PROXY, a load balancer as IPv6", proxy: sixFour, header: outer("203.0.113.7"), want: "203.0.113.7 https 8443 outer.test:8443"},
+		{name: "PROXY, a client by IPv6", proxy: client6, header: outer("203.0.113.7"), want: "2001:db8::7 SCHEME 8080 a.test"},
 	}...)
 }
 
