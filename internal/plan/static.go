@@ -136,6 +136,7 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 		return nil, fmt.Errorf("render nginx.conf: %w", err)
 	}
 	env.Resources = withParameters(env.Resources, globals.Process.FastCGIParameters)
+	env.Resources = withHeaders(env.Resources, clientHello)
 	files := map[string][]byte{}
 	authorities := env.Authorities.String()
 	if own := globals.Process.Authorities; own.Name != "" {
@@ -148,7 +149,7 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 	values := document{
 		Environment: env, Authorities: authorities, WorkerProcesses: env.WorkerProcesses(globals.Process), Process: globals.Process,
 		Default: env.location(globals.Default, model.Variant{}), Jumps: env.jumps(all),
-		Transports: transports, Protocols: headersOf(globals.Process, protocols...), HTTP: headersOf(globals.Process, protocol{})[0],
+		Transports: transports, Protocols: headersOf(globals.Process, env.Resources, protocols...), HTTP: headersOf(globals.Process, env.Resources, protocol{})[0],
 		Address:   address{globals.Process.ClientAddress},
 		Variables: variablesOf(env.Resources, slices.Contains(protocols, protocol{model.FastCGI})), Parameters: parametersOf(env.Resources),
 		ErrorPages:  slices.ContainsFunc(env.Directives, func(d directive.Directive) bool { return d.Kind == directive.Statuses }),
@@ -253,13 +254,30 @@ type headers struct {
 	// Scheme is the variable with the client's scheme.
 	Scheme  string
 	Address address
+	// Own are those that features declare.
+	Own []resource.Header
 }
 
-func headersOf(p model.Process, protocols ...protocol) []headers {
+// withHeaders has all locations send the headers that features declare. While handshakes have no
+// policies, there are no values, which costs requests nothing.
+func withHeaders(r resource.Resources, clientHello bool) resource.Resources {
+	r.Headers, r.Locations = slices.Clone(r.Headers), slices.Clone(r.Locations)
+	for i := range r.Headers {
+		if !clientHello {
+			r.Headers[i].Value = resource.Value{}
+		}
+	}
+	for i := range r.Locations {
+		r.Locations[i].Headers = slices.Concat(r.Locations[i].Headers, r.Headers)
+	}
+	return r
+}
+
+func headersOf(p model.Process, r resource.Resources, protocols ...protocol) []headers {
 	client := address{p.ClientAddress}
 	list := make([]headers, len(protocols))
 	for i, one := range protocols {
-		list[i] = headers{one, client.Scheme(), client}
+		list[i] = headers{one, client.Scheme(), client, r.Headers}
 	}
 	return list
 }

@@ -19,7 +19,11 @@ type Resources struct {
 	Locations    []Location
 	Upstreams    []Upstream
 	Parameters   []Parameter
-	Threads      []Threads
+	// Headers are what only Headgate says about a client's TLS connection. All requests to
+	// backends and services lose what the client sends by these names. The values are
+	// sent while handshakes have policies.
+	Headers []Header
+	Threads []Threads
 	// InitWorker runs once in each worker, before it serves.
 	InitWorker []Handler
 	// Log runs at the end of every request, of all hosts. It gets the request's
@@ -182,6 +186,7 @@ func Merge(list ...Resources) Resources {
 		all.Locations = append(all.Locations, r.Locations...)
 		all.Upstreams = append(all.Upstreams, r.Upstreams...)
 		all.Parameters = append(all.Parameters, r.Parameters...)
+		all.Headers = append(all.Headers, r.Headers...)
 		all.Threads = append(all.Threads, r.Threads...)
 		all.InitWorker = append(all.InitWorker, r.InitWorker...)
 		all.Log = append(all.Log, r.Log...)
