@@ -262,7 +262,8 @@ func (x *explainer) answerAdmitted(d router.Decision, won *model.Route, scheme s
 	case d.Status != 0:
 		return x.slashRedirect(d, won, scheme)
 	case won.Denied:
-		return Answer{Status: unavailable, Why: x.whyDenied()}
+		answer, _ := first(x.predictions(won, scheme, feature.DeniedPhase))
+		return cmp.Or(answer, Answer{Status: unavailable, Why: x.whyDenied()})
 	}
 	return x.answerOnRoute(won, scheme)
 }

@@ -15,6 +15,9 @@ const (
 	AuthPhase
 	// GuardPhase comes after it: the function before_exec.
 	GuardPhase
+	// DeniedPhase is where a route is denied: the function error_page. The answer is 503 if
+	// no feature has another one.
+	DeniedPhase
 )
 
 // An Effect is what the core does because of a setting. Feature.Causes names the

@@ -50,11 +50,12 @@ func (m *Merged) merge(d *schemaSetting, owners []*Parsed, denial string) {
 		return
 	}
 	e := owner.values.entries[d.Annotation]
+	if e != nil && d.Merge == MergeTogether && e.denies {
+		// The feature may have its own answer.
+		m.add(d, owner, &entry{origin: e.origin, scope: e.scope, text: e.text, denies: true})
+	}
 	if e != nil && e.counts {
-		if m.entries == nil {
-			m.entries, m.derive = map[string]*entry{}, owner.values.derive
-		}
-		m.entries[d.Annotation] = e
+		m.add(d, owner, e)
 	}
 	if e != nil && d.Merge != MergeOldest {
 		m.Denied = m.Denied || e.denies
@@ -74,6 +75,13 @@ func (m *Merged) merge(d *schemaSetting, owners []*Parsed, denial string) {
 			m.Conflicts = append(m.Conflicts, Conflict{p.values.field(d.SettingSpec), p.values.origin, owner.values.origin})
 		}
 	}
+}
+
+func (m *Merged) add(d *schemaSetting, owner *Parsed, e *entry) {
+	if m.entries == nil {
+		m.entries, m.derive = map[string]*entry{}, owner.values.derive
+	}
+	m.entries[d.Annotation] = e
 }
 
 // owner is the Ingress whose value of the setting is used, nil if there is none.

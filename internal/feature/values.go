@@ -38,6 +38,14 @@ type entry struct {
 // Origin names the Ingress, unless there is none, or several are merged.
 func (v Values) Origin() model.Origin { return v.origin }
 
+// OriginOf names the Ingress that has the annotation of a setting, also if several are merged.
+func (v Values) OriginOf(s AnySetting) model.Origin {
+	if e := v.entries[s.Spec().Annotation]; e != nil {
+		return e.origin
+	}
+	return v.origin
+}
+
 // Says reports whether there is an annotation that is a setting of a scope.
 func (v Values) Says(scope Scope) bool {
 	for _, e := range v.entries {

@@ -95,7 +95,7 @@ func ofHost(f feature.Feature, in input) (facts []string, problems []feature.Pro
 	if f.Host == nil {
 		return nil, nil
 	}
-	const denial = "all requests for host web.example.com are answered 503"
+	const denial = "all requests for host web.example.com are refused"
 	merged := in.schema.Merge(feature.ScopeHost, in.config, []*feature.Parsed{in.Parsed}, denial)
 	out := feature.HostOut{Report: feature.NewReport(merged.Values, denial)}
 	f.Host(merged.Values, &out)
@@ -119,7 +119,7 @@ func ofBackend(f feature.Feature, in input) ([]string, []feature.Problem) {
 	if f.Backend == nil {
 		return nil, nil
 	}
-	const denial = "all requests for backend default/web/80 are answered 503"
+	const denial = "all requests for backend default/web/80 are refused"
 	merged := in.schema.Merge(feature.ScopeBackend, in.config, []*feature.Parsed{in.Parsed}, denial)
 	out := feature.BackendOut{Report: feature.NewReport(merged.Values, denial), Balancing: &model.Balancing{}}
 	f.Backend(merged.Values, &out)

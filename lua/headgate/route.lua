@@ -271,6 +271,9 @@ end
 local function handle(host_name, revision, shortcut, jumped)
     local request = find(host_name, revision, shortcut)
     local route = request.route
+    if jumped then
+        request.jumped = true
+    end
     requests.set_backend_label(route.backend_label)
     if route.denied then
         return requests.finish(request, UNAVAILABLE)

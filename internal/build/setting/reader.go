@@ -176,7 +176,7 @@ func (r *Reader) Resolve(scope feature.Scope, unit string, owners []*feature.Par
 }
 
 // DeniesAll is the effect of what denies a whole host or backend.
-func DeniesAll(unit string) string { return "all requests for " + unit + " are answered 503" }
+func DeniesAll(unit string) string { return "all requests for " + unit + " are refused" }
 
 // Findings are about the Ingress that a problem is of, and about the object where
 // it is of none.
