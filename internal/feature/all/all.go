@@ -12,6 +12,7 @@ import (
 	"github.com/headgate/headgate/internal/feature/block"
 	"github.com/headgate/headgate/internal/feature/canary"
 	"github.com/headgate/headgate/internal/feature/clientaddress"
+	"github.com/headgate/headgate/internal/feature/clientcert"
 	"github.com/headgate/headgate/internal/feature/connectionheader"
 	"github.com/headgate/headgate/internal/feature/cors"
 	"github.com/headgate/headgate/internal/feature/customheaders"
@@ -48,6 +49,8 @@ func Features() []feature.Feature {
 		handshake.Feature(),
 		// It needs to know the TLS versions, and where addresses come from.
 		http3.Feature(),
+		// Before all that answers requests.
+		clientcert.Feature(),
 		sslpassthrough.Feature(),
 		serveralias.Feature(),
 		// Before all that add cookies of Headgate's own to answers.

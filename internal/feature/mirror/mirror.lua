@@ -52,7 +52,9 @@ local MAX_RESPONSE = 1024 * 1024
 -- copy gets as the backend does.
 local OWN = {
     ["connection"] = true, ["content-length"] = true, ["early-data"] = true, ["expect"] = true, ["host"] = true,
-    ["http2-settings"] = true, ["keep-alive"] = true, ["proxy"] = true, ["proxy-connection"] = true, ["te"] = true,
+    ["http2-settings"] = true, ["keep-alive"] = true, ["proxy"] = true, ["proxy-connection"] = true,
+    ["ssl-client-cert"] = true, ["ssl-client-issuer-dn"] = true, ["ssl-client-subject-dn"] = true,
+    ["ssl-client-verify"] = true, ["te"] = true,
     ["trailer"] = true, ["transfer-encoding"] = true, ["upgrade"] = true, ["x-forwarded-for"] = true,
     ["x-forwarded-host"] = true, ["x-forwarded-port"] = true, ["x-forwarded-proto"] = true,
     ["x-forwarded-scheme"] = true, ["x-headgate-mirrors"] = true, ["x-original-forwarded-for"] = true,

@@ -14,12 +14,6 @@ import (
 )
 
 var settings = []feature.AnySetting{
-	guard("auth-tls-secret", "Requires a client certificate."),
-	clientCertificate("auth-tls-verify-client", "off", "Says whether a client certificate is required."),
-	clientCertificate("auth-tls-verify-depth", "", "Limits the length of the chains of client certificates."),
-	clientCertificate("auth-tls-match-cn", "", "Allows only the client certificates with this name."),
-	clientCertificate("auth-tls-error-page", "", "Redirects clients without a valid certificate."),
-	clientCertificate("auth-tls-pass-certificate-to-upstream", "false", "Passes the client certificate to the backend."),
 	firewall("enable-modsecurity", "enable-modsecurity", "Has ModSecurity inspect requests."),
 	firewall("enable-owasp-core-rules", "", "Has ModSecurity apply the rules of OWASP."),
 	snippetKey("http-snippet", "NGINX configuration for all servers."),
@@ -36,27 +30,6 @@ var (
 	authSnippet          = snippetAnnotation("auth-snippet", "NGINX configuration for the requests to the auth service.")
 	modsecuritySnippet   = snippetAnnotation("modsecurity-snippet", "Rules for ModSecurity.")
 )
-
-func guard(annotation, doc string) feature.Setting[string] {
-	return feature.Setting[string]{
-		Annotation: annotation, Parse: refuse, OnInvalid: feature.Deny, Risk: feature.Low,
-		Doc: doc + " Not supported yet: the paths of the Ingress answer 503.",
-	}
-}
-
-// clientCertificate denies with any value but one that asks for nothing, and
-// without auth-tls-secret too: who writes it believes that clients have
-// certificates.
-func clientCertificate(annotation, nothing, doc string) feature.Setting[string] {
-	s := guard(annotation, doc)
-	s.Parse = feature.Optional(func(text string) (string, error) {
-		if text == nothing {
-			return text, nil
-		}
-		return refuse(text)
-	})
-	return s
-}
 
 // firewall denies unless it is off. As in ingress-nginx, the annotation turns off what
 // the key turns on.

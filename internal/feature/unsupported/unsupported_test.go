@@ -15,7 +15,7 @@ func TestAccessControlDenies(t *testing.T) {
 	g := headgatetest.Start(t, headgatetest.Options{Manifests: headgatetest.Service("one") +
 		headgatetest.Endpoints("one", headgatetest.StartEcho(t, "one")) +
 		headgatetest.Ingress("open", "open.test", "/", "one") +
-		headgatetest.Ingress("certificate", "certificate.test", "/", "one", "auth-tls-secret: default/ca")})
+		headgatetest.Ingress("firewall", "firewall.test", "/", "one", "enable-modsecurity: true")})
 	g.Get("open.test", "/").WantStatus(t, 200)
-	g.Get("certificate.test", "/").WantStatus(t, 503)
+	g.Get("firewall.test", "/").WantStatus(t, 503)
 }

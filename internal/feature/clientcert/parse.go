@@ -1,0 +1,80 @@
+package clientcert
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/pcre"
+)
+
+// The modes of auth-tls-verify-client.
+const (
+	modeOn           = "on"
+	modeOff          = "off"
+	modeOptional     = "optional"
+	modeOptionalNoCA = "optional_no_ca"
+)
+
+// parseSecret takes no empty text: it is more likely a mistake than the wish to let
+// everybody in.
+func parseSecret(text string) (feature.ObjectName, error) {
+	object, err := feature.Object(strings.ReplaceAll(text, " ", ""))
+	if err != nil || object.Namespace == "" {
+		return feature.ObjectName{}, errors.New("must be NAMESPACE/NAME of a Secret")
+	}
+	return object, nil
+}
+
+func parseMode(text string) (string, error) {
+	if text == "" {
+		return modeOn, nil
+	}
+	if !slices.Contains([]string{modeOn, modeOff, modeOptional, modeOptionalNoCA}, text) {
+		return "", errors.New("must be on, off, optional or optional_no_ca")
+	}
+	return text, nil
+}
+
+// A pattern is a regular expression as the data plane gets it.
+type pattern struct{ text string }
+
+func (p pattern) String() string { return p.text }
+
+func parsePattern(text string) (pattern, error) {
+	if !strings.HasPrefix(text, "CN=") {
+		return pattern{}, errors.New("must be a regular expression that begins with CN=")
+	}
+	compiled, err := pcre.Compile(text, pcre.Options{})
+	if err != nil {
+		return pattern{}, fmt.Errorf("must be a regular expression: %w", err)
+	}
+	return pattern{compiled.Text()}, nil
+}
+
+// A page is where clients without a certificate go. Other pages than URLs have no target.
+type page struct {
+	text   string
+	target feature.Template
+}
+
+func (p page) String() string { return p.text }
+
+var pageForm = regexp.MustCompile(`^(https?://|/|@)[A-Za-z0-9._~:/?#@!$&'()*+,;=%{}-]+$`)
+
+// maxPage is in bytes.
+const maxPage = 2000
+
+func parsePage(text string) (page, error) {
+	if len(text) > maxPage || !pageForm.MatchString(text) {
+		return page{}, errors.New("must be a URL that begins with http:// or https://")
+	}
+	if !strings.HasPrefix(text, "http") {
+		return page{text: text}, nil
+	}
+	target, err := feature.ParseTemplate(text, false)
+	return page{text, target}, err
+}
