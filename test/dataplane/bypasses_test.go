@@ -23,6 +23,9 @@ type guard struct {
 	wrong []http.Header
 	// list: addresses are among it, which count where no authentication is needed too.
 	list bool
+	// first: it is the whole host's, and comes before all else that Headgate does with a
+	// request. A test of pairs has no key to it.
+	first bool
 	// refusal is the status for a client without the key, 401 if it is 0.
 	refusal int
 	// challenge is how WWW-Authenticate begins for a client without the key.
@@ -114,6 +117,27 @@ var (
 			name: "allow-password", annotations: slices.Concat(users, []string{"allowlist-source-range: 192.0.2.0/24", "satisfy: any"}),
 			list: true, key: password, wrong: []http.Header{{"X-Forwarded-For": {"192.0.2.7"}}}, challenge: "Basic ",
 			broken: map[string][]string{"entry": slices.Concat(users, []string{"allowlist-source-range: 192.0.2.0/24,nonsense", "satisfy: any"})},
+		},
+		// Which clients may pass is in internal/feature/clientcert. The subject counts over
+		// http too.
+		{
+			name: "certificate", annotations: []string{"auth-tls-secret: default/authorities", "auth-tls-match-cn: CN=client"}, first: true,
+			wrong: []http.Header{
+				{"Ssl-Client-Verify": {"SUCCESS"}, "Ssl-Client-Subject-Dn": {"CN=client"}},
+				{"X-Forwarded-Proto": {"https"}, "Ssl-Client-Cert": {"client"}}, password,
+			},
+			broken: map[string][]string{
+				"secret-missing":      {"auth-tls-secret: default/missing"},
+				"secret-foreign":      {"auth-tls-secret: other/users"},
+				"secret-empty":        {"auth-tls-secret: default/empty"},
+				"secret-no-namespace": {"auth-tls-secret: authorities"},
+				"secret-none":         {"auth-tls-secret: ''"},
+				"no-secret":           {"auth-tls-verify-client: on"},
+				"subject":             {"auth-tls-secret: default/authorities", "auth-tls-match-cn: client"},
+				"expression":          {"auth-tls-secret: default/authorities", "auth-tls-match-cn: CN=("},
+				"page":                {"auth-tls-secret: default/authorities", "auth-tls-error-page: not a page;"},
+				"pass":                {"auth-tls-secret: default/authorities", "auth-tls-pass-certificate-to-upstream: x"},
+			},
 		},
 		// Which clients may pass is in internal/feature/basicauth.
 		{

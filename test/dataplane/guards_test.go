@@ -81,6 +81,12 @@ func (o outcome) fits(open outcome, free bool, refusals ...int) bool {
 	return !o.reached() && slices.Contains(refusals, o.status)
 }
 
+// fitsFirst reports whether it may be the outcome behind a guard that comes first, where open is
+// the one without. Nothing else may lead a request to a backend.
+func (o outcome) fitsFirst(open outcome, refusals ...int) bool {
+	return !o.reached() && (o == open || slices.Contains(refusals, o.status))
+}
+
 func (o outcome) String() string {
 	text := cmp.Or(o.backend, strings.TrimSpace(fmt.Sprint(o.status, " ", o.location)))
 	if o.origin != "" {
@@ -212,7 +218,9 @@ func TestGuardsAndBypasses(t *testing.T) {
 func hostsOfPairs(t *testing.T, authService string) string {
 	manifests := usersSecret + strings.Replace(usersSecret, "{name: users}", "{name: users, namespace: other}", 1) +
 		"---\nkind: Secret\napiVersion: v1\nmetadata: {name: digests}\nstringData: {auth: 'user:here:b1a95a9b8a0d8f2dd2c5e3a4f1c3dd1f'}\n" +
-		"---\nkind: Secret\napiVersion: v1\nmetadata: {name: empty}\n"
+		"---\nkind: Secret\napiVersion: v1\nmetadata: {name: empty}\n" +
+		"---\nkind: Secret\napiVersion: v1\nmetadata: {name: authorities}\nstringData:\n  ca.crt: |\n    " +
+		strings.ReplaceAll(strings.TrimSpace(headgatetest.NewKeyPair(t, "authority", "authority.test").Certificate), "\n", "\n    ") + "\n"
 	var secured []string
 	add := func(name, host string, guard []string) {
 		b := bypasses[name]
@@ -279,6 +287,14 @@ func (p *pairs) checkPairs(t *testing.T, name string, number, i int, r request) 
 			continue
 		}
 		host := name + "." + g.name
+		if g.first {
+			for _, wrong := range []http.Header{nil, g.wrong[i/2%len(g.wrong)]} {
+				if got := p.ask(t, b.asked, host, r, wrong); !got.fitsFirst(open, http.StatusBadRequest, http.StatusForbidden) {
+					t.Errorf("%s: %v, with %v: %s, and without the guard: %s", host, r, wrong, got, open)
+				}
+			}
+			continue
+		}
 		if g.list && b.exempt && b.leads(r.Path) {
 			// Its password would not be asked for either.
 			for _, key := range []http.Header{nil, g.key} {
@@ -327,6 +343,12 @@ func (p *pairs) checkBroken(t *testing.T, name string, g guard, number, i int, r
 			key = g.key
 		}
 		got := p.ask(t, b.asked, host, r, key)
+		if g.first && broken != "no-secret" {
+			if !got.fitsFirst(open, http.StatusForbidden, http.StatusServiceUnavailable) {
+				t.Errorf("%s: %v: %s, and without the guard: %s", host, r, got, open)
+			}
+			continue
+		}
 		// A www redirect alias answers before it is known whether its host's
 		// routes are denied.
 		if !got.fits(open, !open.reached() || b.leads(r.Path), 401, 500, 503) || name == "www-alias" && got != open {

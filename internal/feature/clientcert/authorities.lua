@@ -128,7 +128,7 @@ end
 --   policy: { authorities, depth, owner }
 function _M.ask(policy, connection)
     local entry = find(policy, connection.revision)
-    -- This sets a function that lets the handshake go on, whatever the result.
+    -- This sets a function that lets the handshake go on with any result.
     local ok, err = ssl.verify_client(nil, policy.depth)
     if not ok then
         error(err)

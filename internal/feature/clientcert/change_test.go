@@ -52,7 +52,7 @@ func (k *kept) ask(host string) (status int, closed bool) {
 	return answer.StatusCode, true
 }
 
-// A request is judged by what its host wants when it comes, however old the connection is.
+// A request is checked by what its host wants when it comes, however old the connection is.
 func TestChangesReachKeptConnections(t *testing.T) {
 	t.Parallel()
 	ca, other := newAuthority(t, "ca"), newAuthority(t, "other")
@@ -121,8 +121,8 @@ func TestChangesReachKeptConnections(t *testing.T) {
 			}
 			for _, client := range []client{two, three} {
 				r := client.ask("", "/").WantStatus(t, c.second)
-				if c.second == 200 && name != "open" && c.client != nil && told(r)[:8] != "SUCCESS|" {
-					t.Errorf("%s: the backend is told %q", r.Proto, told(r))
+				if c.second == 200 && name != "open" && c.client != nil && seen(r)[:8] != "SUCCESS|" {
+					t.Errorf("%s: the backend gets %q", r.Proto, seen(r))
 				}
 			}
 			if want := max(0, g.Value(g.Metrics.Reloads)); !headgatetest.HTTP3(t) && want != 0 {
@@ -148,7 +148,7 @@ func TestOtherHostsOverAConnection(t *testing.T) {
 	for _, c := range []struct {
 		name, host string
 		want       int
-		told       string
+		seen       string
 	}{
 		{"one.test", "one.test", 200, "SUCCESS|CN=good,O=Tests|CN=ca"},
 		{"one.test", "same.test", 200, "SUCCESS|CN=good,O=Tests|CN=ca"},
@@ -170,8 +170,8 @@ func TestOtherHostsOverAConnection(t *testing.T) {
 	} {
 		for _, http2 := range []bool{false, true} {
 			r := newClient(t, g, http2, c.name, good).ask(c.host, "/").WantStatus(t, c.want)
-			if got := told(r); r.Status != c.want || got != c.told {
-				t.Errorf("%s over a connection for %s, %s: status %d, the backend is told %q; want %d, %q", c.host, c.name, r.Proto, r.Status, got, c.want, c.told)
+			if got := seen(r); r.Status != c.want || got != c.seen {
+				t.Errorf("%s over a connection for %s, %s: status %d, the backend gets %q; want %d, %q", c.host, c.name, r.Proto, r.Status, got, c.want, c.seen)
 			}
 		}
 		k := keep(t, g, config(c.name, good))
@@ -224,13 +224,13 @@ func TestResumption(t *testing.T) {
 				session := made.session
 				// The session alone says who the client is.
 				again, resumed := visit("one.test", nil, &wallet{session})
-				if !resumed || told(again) != told(first) || again.Status != 200 {
-					t.Errorf("%s, %s: resumed %v, status %d, the backend is told %q, before %q", name, tls.VersionName(version), resumed, again.Status, told(again), told(first))
+				if !resumed || seen(again) != seen(first) || again.Status != 200 {
+					t.Errorf("%s, %s: resumed %v, status %d, the backend gets %q, before %q", name, tls.VersionName(version), resumed, again.Status, seen(again), seen(first))
 				}
 				for _, host := range []string{"same.test", "two.test", "plain.test"} {
 					r, resumed := visit(host, nil, &wallet{session})
-					if want := map[string]string{"same.test": "NONE||", "two.test": "no backend", "plain.test": "||"}[host]; resumed || told(r) != want {
-						t.Errorf("%s, %s, resumed at %s: %v, the backend is told %q, want %q", name, tls.VersionName(version), host, resumed, told(r), want)
+					if want := map[string]string{"same.test": "NONE||", "two.test": "no backend", "plain.test": "||"}[host]; resumed || seen(r) != want {
+						t.Errorf("%s, %s, resumed at %s: %v, the backend gets %q, want %q", name, tls.VersionName(version), host, resumed, seen(r), want)
 					}
 				}
 				plain := &wallet{}
@@ -240,8 +240,8 @@ func TestResumption(t *testing.T) {
 				}
 				// Nor does it outlive the verification.
 				g.Apply(caSecret("ca", "", other))
-				if r, resumed := visit("one.test", nil, &wallet{session}); resumed || told(r) != "NONE||" {
-					t.Errorf("%s, %s: after a change: resumed %v, the backend is told %q", name, tls.VersionName(version), resumed, told(r))
+				if r, resumed := visit("one.test", nil, &wallet{session}); resumed || seen(r) != "NONE||" {
+					t.Errorf("%s, %s: after a change: resumed %v, the backend gets %q", name, tls.VersionName(version), resumed, seen(r))
 				}
 				g.Apply(caSecret("ca", "", ca))
 			}

@@ -1,5 +1,5 @@
--- Client certificates. A handshake asks for one and goes on whatever the client shows;
--- each request is judged by the policy that its host has when it comes.
+-- Client certificates. A handshake asks for one and goes on with any answer;
+-- each request is checked by the policy that its host has when it comes.
 local authorities = require "headgate.feature.client_certificate.authorities"
 local regex = require "headgate.regex"
 local requests = require "headgate.request"
@@ -30,7 +30,7 @@ local OF_OTHERS = { [18] = true, [19] = true, [20] = true, [21] = true, [27] = t
 
 -- A client is { code, subject, headers }: code is nil if it showed no certificate. headers
 -- are the variables of the headers about it.
-local NOBODY = { subject = "", headers = { hg_client_verify = "NONE" } }
+local ANONYMOUS = { subject = "", headers = { hg_client_verify = "NONE" } }
 
 
 -- policy.refuse is on the routes of a host that can't have a policy, and is denied.
@@ -61,7 +61,7 @@ end
 
 local function new_client(code)
     if not code then
-        return NOBODY
+        return ANONYMOUS
     end
     local subject = ngx_var.ssl_client_s_dn or ""
     return {
@@ -83,7 +83,7 @@ local function client_of(policy, request)
     if not verification then
         return nil
     end
-    if connection.judged == policy.id then
+    if connection.checked_by == policy.id then
         return connection.client
     end
     local code
@@ -94,12 +94,12 @@ local function client_of(policy, request)
     else
         return nil
     end
-    connection.judged, connection.client = policy.id, new_client(code)
+    connection.checked_by, connection.client = policy.id, new_client(code)
     return connection.client
 end
 
 
--- misdirected tells a client to make another connection. One with HTTP/1 ends, since many
+-- misdirected has a client make another connection. One with HTTP/1 ends, since many
 -- clients would keep to it.
 local function misdirected(request)
     if ngx_req.http_version() < 2 and not request.jumped then
@@ -150,7 +150,7 @@ local function compare(policy, request, client)
     if not from then
         return requests.finish(request, FORBIDDEN)
     end
-    if client ~= NOBODY then
+    if client ~= ANONYMOUS then
         client.matches = policy.pattern
     end
 end
@@ -162,10 +162,10 @@ function _M.rewrite(policy, request)
     -- What a load balancer says does not count: it shows no certificate.
     local secure = ngx_var.https == "on"
     if secure then
-        client = policy.mode == "off" and NOBODY or verify(policy, request)
+        client = policy.mode == "off" and ANONYMOUS or verify(policy, request)
     end
     if policy.pattern then
-        compare(policy, request, client or NOBODY)
+        compare(policy, request, client or ANONYMOUS)
     end
     request.tls_client = client
 end

@@ -1,7 +1,7 @@
 // Package clientcert requires certificates of TLS clients.
 //
-// A host's handshakes ask for a certificate, and are never ended for one: requests are
-// judged one by one, by the policy that their host has when they come.
+// A host's handshakes ask for a certificate, and are never ended for one: each request is
+// checked by the policy that its host has when it comes.
 package clientcert
 
 import (

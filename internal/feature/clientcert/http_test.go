@@ -83,8 +83,8 @@ func start(t *testing.T, manifests string) *headgatetest.Instance {
 		headgatetest.TLSSecret("tls", headgatetest.NewKeyPair(t, "tls", "*.test", "*.w.test"))})
 }
 
-// told is what a backend is told about the client.
-func told(r headgatetest.Response) string {
+// seen is what a backend gets about the client.
+func seen(r headgatetest.Response) string {
 	if r.Echo == nil {
 		return "no backend"
 	}
@@ -102,7 +102,7 @@ func told(r headgatetest.Response) string {
 	return strings.Join(list, "|")
 }
 
-// Who may pass, what the others get, and what backends are told: over each protocol.
+// Who may pass, what the others get, and what backends get: over each protocol.
 func TestModes(t *testing.T) {
 	t.Parallel()
 	ca, other := newAuthority(t, "ca"), newAuthority(t, "other")
@@ -162,8 +162,8 @@ func TestModes(t *testing.T) {
 					if got := http.StatusText(r.Status); r.Proto != proto || got != http.StatusText(number(list[i+1])) {
 						t.Errorf("%s with certificate %s over %s: status %d, want %s", host, list[i], r.Proto, r.Status, list[i+1])
 					}
-					if got, want := told(r), expected(host, list[i], list[i+1], clients[list[i]]); got != want {
-						t.Errorf("%s with certificate %s over %s: the backend is told %q, want %q", host, list[i], r.Proto, got, want)
+					if got, want := seen(r), expected(host, list[i], list[i+1], clients[list[i]]); got != want {
+						t.Errorf("%s with certificate %s over %s: the backend gets %q, want %q", host, list[i], r.Proto, got, want)
 					}
 					if r.Status == http.StatusFound && r.Header.Get("Location") != "https://help.test/?from=/a?b" {
 						t.Errorf("%s: Location %s", host, r.Header.Get("Location"))
@@ -182,7 +182,7 @@ func number(status string) int {
 	return n
 }
 
-// expected is what the backend of a host of TestModes is told.
+// expected is what the backend of a host of TestModes gets.
 func expected(host, name, status string, certificate *tls.Certificate) string {
 	switch {
 	case status != "200":
@@ -200,7 +200,7 @@ func expected(host, name, status string, certificate *tls.Certificate) string {
 	return "SUCCESS|" + subject + issuer
 }
 
-// The certificate itself goes to backends and to auth services, and nobody can forge it.
+// The certificate itself goes to backends and to auth services, and no client can forge it.
 func TestPassedCertificate(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t, "ca")
@@ -217,23 +217,23 @@ func TestPassedCertificate(t *testing.T) {
 	all := "SUCCESS|CN=good,O=Tests|CN=ca|" + pem
 	for _, http2 := range []bool{false, true} {
 		r := newClient(t, g, http2, "pass.test", good).ask("", "/", forged...).WantStatus(t, 200)
-		if got := told(r); got != all {
-			t.Errorf("the backend is told %q, want %q", got, all)
+		if got := seen(r); got != all {
+			t.Errorf("the backend gets %q, want %q", got, all)
 		}
 		r.Echo.Header = <-asked
-		if got := told(r); got != all {
-			t.Errorf("the auth service is told %q, want %q", got, all)
+		if got := seen(r); got != all {
+			t.Errorf("the auth service gets %q, want %q", got, all)
 		}
 		r = newClient(t, g, http2, "plain.test", good).ask("", "/", forged...).WantStatus(t, 200)
-		if got := told(r); got != "||" {
-			t.Errorf("the backend of a host without client certificates is told %q", got)
+		if got := seen(r); got != "||" {
+			t.Errorf("the backend of a host without client certificates gets %q", got)
 		}
 		r.Echo.Header = <-asked
-		if got := told(r); got != "||" {
-			t.Errorf("the auth service of a host without client certificates is told %q", got)
+		if got := seen(r); got != "||" {
+			t.Errorf("the auth service of a host without client certificates gets %q", got)
 		}
-		if got := told(newClient(t, g, http2, "optional.test", nil).ask("", "/", forged...)); got != "NONE||" {
-			t.Errorf("without a certificate the backend is told %q", got)
+		if got := seen(newClient(t, g, http2, "optional.test", nil).ask("", "/", forged...)); got != "NONE||" {
+			t.Errorf("without a certificate the backend gets %q", got)
 		}
 	}
 	header := http.Header{}
@@ -241,8 +241,8 @@ func TestPassedCertificate(t *testing.T) {
 		name, value, _ := strings.Cut(h, ": ")
 		header.Set(name, value)
 	}
-	if got := told(g.Do(headgatetest.Request{Host: "open.test", Header: header})); got != "||" {
-		t.Errorf("over http the backend is told %q", got)
+	if got := seen(g.Do(headgatetest.Request{Host: "open.test", Header: header})); got != "||" {
+		t.Errorf("over http the backend gets %q", got)
 	}
 }
 
@@ -256,8 +256,8 @@ func TestPlainHTTP(t *testing.T) {
 		headgatetest.Ingress("match", "match.test", "/", "a", from, "auth-tls-match-cn: CN=")+
 		headgatetest.Ingress("missing", "missing.test", "/", "a", "auth-tls-secret: default/missing"))
 	g.Get("tls.test", "/").WantStatus(t, 308)
-	if got := told(g.Get("none.test", "/").WantStatus(t, 200)); got != "||" {
-		t.Errorf("the backend is told %q", got)
+	if got := seen(g.Get("none.test", "/").WantStatus(t, 200)); got != "||" {
+		t.Errorf("the backend gets %q", got)
 	}
 	g.Get("match.test", "/").WantStatus(t, 403)
 	g.Get("missing.test", "/").WantStatus(t, 403)

@@ -19,8 +19,8 @@ const (
 	modeOptionalNoCA = "optional_no_ca"
 )
 
-// parseSecret takes no empty text: it is more likely a mistake than the wish to let
-// everybody in.
+// parseSecret takes no empty text: it is more likely a mistake than the wish to have no
+// guard.
 func parseSecret(text string) (feature.ObjectName, error) {
 	object, err := feature.Object(strings.ReplaceAll(text, " ", ""))
 	if err != nil || object.Namespace == "" {
