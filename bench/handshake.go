@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,6 +27,7 @@ var handshakeTemplate string
 const (
 	plainName  = "plain.tls.example.com"
 	policyName = "policy.tls.example.com"
+	clientName = "client.tls.example.com"
 )
 
 // shakers are the clients that make handshakes at a time.
@@ -48,7 +50,7 @@ func measureHandshakes(ctx context.Context, s *stage, n size, short bool) ([]CPU
 	if err != nil {
 		return nil, err
 	}
-	static, err := s.startStaticTLS(ctx, pair, h)
+	static, err := s.startStaticTLS(ctx, "static-tls", pair, h, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -65,13 +67,40 @@ func measureHandshakes(ctx context.Context, s *stage, n size, short bool) ([]CPU
 		rows = append(rows,
 			comparison{"another host has ciphers of its own", base, of("headgate, phase", h, plainName), 0},
 			comparison{"a host with ciphers of its own", base, of("headgate, policy", h, policyName), 0})
+		if rows, err = s.addClientCertificates(ctx, pair, rows); err != nil {
+			return nil, err
+		}
 	}
 	return s.takeTurns(ctx, "handshakes", rows, n)
 }
 
+// addClientCertificates adds the comparison of handshakes with a client certificate.
+func (s *stage) addClientCertificates(ctx context.Context, pair keyPair, rows []comparison) ([]comparison, error) {
+	client, err := newClientCertificate()
+	if err != nil {
+		return nil, err
+	}
+	h, err := s.startForHandshakes(ctx, "headgate-clients", pair, "", client.manifests())
+	if err != nil {
+		return nil, err
+	}
+	static, err := s.startStaticTLS(ctx, "static-clients", pair, h, client.authority)
+	if err != nil {
+		return nil, err
+	}
+	base := &side{name: "static, client certificate", instance: static, host: clientName, handshakes: true, certificate: client.pair}
+	by := &side{name: "headgate, client certificate", instance: instance{port: h.https, worker: h.worker}, host: clientName, handshakes: true, certificate: client.pair}
+	for _, one := range []*side{base, by} {
+		if err := checkVerification(ctx, one); err != nil {
+			return nil, err
+		}
+	}
+	return append(rows, comparison{"a client certificate", base, by, 0}), nil
+}
+
 // startForHandshakes starts Headgate with 10,000 hosts and two that show the
 // certificate, one of which may have ciphers of its own.
-func (s *stage) startForHandshakes(ctx context.Context, name string, pair keyPair, ciphers string) (*headgate, error) {
+func (s *stage) startForHandshakes(ctx context.Context, name string, pair keyPair, ciphers string, more ...string) (*headgate, error) {
 	at, err := s.place(name)
 	if err != nil {
 		return nil, err
@@ -87,7 +116,7 @@ func (s *stage) startForHandshakes(ctx context.Context, name string, pair keyPai
 	if ciphers != "" {
 		metadata = "  annotations: {nginx.ingress.kubernetes.io/ssl-ciphers: \"" + ciphers + "\"}\n"
 	}
-	manifests := secured + "---\n" + ingress("tls-policy", policyName, metadata) + securedBy(policyName)
+	manifests := secured + "---\n" + ingress("tls-policy", policyName, metadata) + securedBy(policyName) + strings.Join(more, "")
 	if err := os.WriteFile(filepath.Join(at.folder, "tls.yaml"), []byte(manifests), 0o600); err != nil {
 		return nil, fmt.Errorf("write the manifests: %w", err)
 	}
@@ -111,17 +140,21 @@ func securedIngress(pair keyPair) (string, error) {
 }
 
 // startStaticTLS starts an NGINX with the certificate and all that Headgate's
-// nginx.conf says of TLS.
-func (s *stage) startStaticTLS(ctx context.Context, pair keyPair, h *headgate) (instance, error) {
+// nginx.conf says of TLS. It requires a certificate of the clients' authority, unless that is nil.
+func (s *stage) startStaticTLS(ctx context.Context, name string, pair keyPair, h *headgate, clients []byte) (instance, error) {
 	fail := func(err error) (instance, error) {
 		return instance{}, fmt.Errorf("start the static NGINX for TLS: %w", err)
 	}
-	const name = "static-tls"
 	settings, err := s.copyTLS(name, pair, h)
 	if err != nil {
 		return fail(err)
 	}
-	values := plainNginx{TLS: settings}
+	values := plainNginx{TLS: settings, Verifies: clients != nil}
+	if values.Verifies {
+		if err := os.WriteFile(filepath.Join(s.dir, name, "clients.crt"), clients, 0o600); err != nil {
+			return fail(err)
+		}
+	}
 	pid, port, err := s.startPlain(ctx, name, handshakeTemplate, values)
 	if err != nil {
 		return fail(err)
@@ -194,6 +227,9 @@ func shakeUntil(ctx context.Context, one *side) (int, error) {
 		// All sides agree on the same.
 		MinVersion: tls.VersionTLS13, CurvePreferences: []tls.CurveID{tls.X25519},
 	}
+	if one.certificate != nil {
+		config.Certificates = []tls.Certificate{*one.certificate}
+	}
 	for n := 0; ; n++ {
 		if ctx.Err() != nil {
 			return n, nil
@@ -206,6 +242,9 @@ func shakeUntil(ctx context.Context, one *side) (int, error) {
 		err = connection.Handshake()
 		if names := connection.ConnectionState().PeerCertificates; err == nil && (len(names) != 1 || names[0].DNSNames[0] != "*.tls.example.com") {
 			err = errors.New("another certificate was shown")
+		}
+		if err == nil && one.certificate != nil {
+			err = end(connection)
 		}
 		plain.Close()
 		if err != nil {

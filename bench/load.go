@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -38,6 +39,8 @@ type side struct {
 	grpc bool
 	// handshakes are made instead of requests.
 	handshakes bool
+	// certificate is the client's in handshakes, nil for none.
+	certificate *tls.Certificate
 	// costs are the worker's microseconds per request, one for each round.
 	costs []float64
 }

@@ -35,6 +35,8 @@ type plainNginx struct {
 	// static.conf.tmpl.
 	TLS     []string
 	TLSPort int
+	// Verifies requires a client certificate, for handshake.conf.tmpl.
+	Verifies bool
 	// HTTP3 opens it at TLSPort, for static.conf.tmpl.
 	HTTP3 bool
 	// Hands are further servers of static.conf.tmpl.

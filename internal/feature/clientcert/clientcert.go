@@ -106,7 +106,7 @@ type policy struct {
 	Page    feature.Template `json:"page,omitempty"`
 	Pass    bool             `json:"pass,omitempty"`
 
-	secret string
+	secret, subject string
 }
 
 func host(v feature.Values, out *feature.HostOut) {
@@ -124,7 +124,7 @@ func host(v feature.Values, out *feature.HostOut) {
 		deny(&out.Report, v, data.problem)
 		return
 	}
-	p := policy{Mode: verify.Get(v), Pattern: match.Get(v).text, Pass: pass.Get(v), secret: object.String()}
+	p := policy{Mode: verify.Get(v), Pattern: match.Get(v).text, Pass: pass.Get(v), secret: object.String(), subject: match.Get(v).written}
 	p.Owner = object.Namespace
 	if at := errorPage.Get(v); at.target != nil {
 		p.Page = at.target
@@ -201,7 +201,7 @@ func predict(q feature.SimulatedRequest) feature.Prediction {
 	asked := q.Scheme == "https" && p.Mode != modeOff
 	switch {
 	case p.Pattern != "" && !asked:
-		return feature.Prediction{Status: 403, Why: "the client has shown no certificate, and its subject must match " + feature.Shorten(p.Pattern) + " (" + match.Annotation + ")"}
+		return feature.Prediction{Status: 403, Why: "the client has shown no certificate, and its subject must match " + feature.Shorten(p.subject) + " (" + match.Annotation + ")"}
 	case !asked:
 		return feature.Prediction{}
 	}
@@ -215,7 +215,7 @@ func predict(q feature.SimulatedRequest) feature.Prediction {
 		modeOptionalNoCA: " if the client shows a certificate that has expired or been revoked",
 	}[p.Mode] + " for the CAs of Secret " + p.secret + " (" + secret.Annotation + ")"
 	if p.Pattern != "" {
-		why += ", 403 if its subject does not match " + feature.Shorten(p.Pattern) + " (" + match.Annotation + ")"
+		why += ", 403 if its subject does not match " + feature.Shorten(p.subject) + " (" + match.Annotation + ")"
 	}
 	return feature.Prediction{Why: why}
 }

@@ -39,10 +39,10 @@ func parseMode(text string) (string, error) {
 	return text, nil
 }
 
-// A pattern is a regular expression as the data plane gets it.
-type pattern struct{ text string }
+// A pattern is a regular expression as it is written, and as the data plane gets it.
+type pattern struct{ written, text string }
 
-func (p pattern) String() string { return p.text }
+func (p pattern) String() string { return p.written }
 
 func parsePattern(text string) (pattern, error) {
 	if !strings.HasPrefix(text, "CN=") {
@@ -52,7 +52,7 @@ func parsePattern(text string) (pattern, error) {
 	if err != nil {
 		return pattern{}, fmt.Errorf("must be a regular expression: %w", err)
 	}
-	return pattern{compiled.Text()}, nil
+	return pattern{text, compiled.Text()}, nil
 }
 
 // A page is where clients without a certificate go. Other pages than URLs have no target.
