@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/pkitest"
 )
 
 // A kept connection sends one HTTP/1 request after the other, until the server closes it.
@@ -59,9 +61,14 @@ func TestChangesReachKeptConnections(t *testing.T) {
 	good, second := ca.issue("good"), ca.issue("second")
 	sub := ca.below("sub")
 	deep := sub.issue("deep", sub)
+	subSub := sub.below("sub-sub")
+	deeper := subSub.issue("deeper", subSub, sub)
+	with := func(annotations ...string) string {
+		return secured("web", "web.test", append(annotations, "auth-tls-secret: default/ca")...)
+	}
 	plain := secured("web", "web.test")
-	guarded := secured("web", "web.test", "auth-tls-secret: default/ca")
-	optional := secured("web", "web.test", "auth-tls-secret: default/ca", "auth-tls-verify-client: optional")
+	guarded := with()
+	optional := with("auth-tls-verify-client: optional")
 	trusting := caSecret("ca", "", ca)
 	for name, c := range map[string]struct {
 		client        *tls.Certificate
@@ -82,11 +89,15 @@ func TestChangesReachKeptConnections(t *testing.T) {
 		"no longer needed":  {nil, trusting + optional, guarded, "", 200, 400, true},
 		"needed":            {nil, trusting + guarded, optional, "", 400, 200, true},
 		"guarded":           {good, trusting + plain, guarded, "", 200, 421, true},
-		"guarded from off":  {good, trusting + secured("web", "web.test", "auth-tls-secret: default/ca", "auth-tls-verify-client: off"), guarded, "", 200, 421, true},
+		"guarded from off":  {good, trusting + with("auth-tls-verify-client: off"), guarded, "", 200, 421, true},
 		"open":              {good, trusting + guarded, plain, "", 200, 200, false},
 		"the Secret is bad": {good, trusting + guarded, caSecret("ca", "rubbish", ca), "", 200, 403, false},
 		"no Secret":         {good, trusting + guarded, "", trusting, 200, 403, false},
-		"another subject":   {good, trusting + guarded, secured("web", "web.test", "auth-tls-secret: default/ca", "auth-tls-match-cn: CN=second"), "", 200, 403, false},
+		"less depth":        {deeper, trusting + with("auth-tls-verify-depth: 2"), guarded, "", 200, 400, true},
+		"more depth":        {deeper, trusting + guarded, with("auth-tls-verify-depth: 2"), "", 400, 200, true},
+		"an error page":     {nil, trusting + guarded, with("auth-tls-error-page: https://help.test/"), "", 400, 302, true},
+		"passed":            {good, trusting + guarded, with("auth-tls-pass-certificate-to-upstream: true"), "", 200, 200, false},
+		"another subject":   {good, trusting + guarded, with("auth-tls-match-cn: CN=second"), "", 200, 403, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -121,6 +132,9 @@ func TestChangesReachKeptConnections(t *testing.T) {
 			}
 			for _, client := range []client{two, three} {
 				r := client.ask("", "/").WantStatus(t, c.second)
+				if name == "passed" && !strings.HasSuffix(seen(r), pkitest.PEM(good.Leaf)) {
+					t.Errorf("%s: the backend gets %q", r.Proto, seen(r))
+				}
 				if c.second == 200 && name != "open" && c.client != nil && seen(r)[:8] != "SUCCESS|" {
 					t.Errorf("%s: the backend gets %q", r.Proto, seen(r))
 				}

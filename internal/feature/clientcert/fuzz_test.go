@@ -20,7 +20,7 @@ func FuzzSecret(f *testing.F) {
 	block := func(kind string) string {
 		text := string(golden)
 		from := strings.Index(text, "-----BEGIN "+kind)
-		return text[from : from+strings.Index(text[from:], "-----END")] + "-----END " + kind + "-----\n"
+		return text[from:from+strings.Index(text[from:], "-----END")] + "-----END " + kind + "-----\n"
 	}
 	certificate, list := block("CERTIFICATE"), block("X509 CRL")
 	for _, c := range [][2]string{
