@@ -1,6 +1,7 @@
 -- The authorities of client certificates: certificates and revocation lists of a Secret,
 -- parsed once in a worker, and what the TLS library does with them.
 local base = require "resty.core.base"
+local budget = require "headgate.budget"
 local cache = require "headgate.cache"
 local ffi = require "ffi"
 local ssl = require "ngx.ssl"
@@ -58,6 +59,14 @@ local UNSPECIFIED = 1 -- X509_V_ERR_UNSPECIFIED
 
 -- In packed bytes; parsed they take about five times as much.
 local parsed = cache.new(4 * 1024 * 1024)
+-- The entries of parsed, and those that it has dropped since the last sweep.
+local held, held_count = {}, 0
+
+-- In seconds: what parsing may take without being charged to the Secret's namespace. It is
+-- more than a few authorities take.
+local FREE = 0.0005
+-- In bytes: what is parsed even if the namespace's time is up.
+local SMALL = 16 * 1024
 
 
 local function free_names(list)
@@ -110,6 +119,39 @@ local function parse(pem)
 end
 
 
+-- sweep frees what parsed has dropped: Lua's garbage collector does not see how much memory
+-- that is. Handshakes hold what they use themselves.
+local function sweep()
+    for name, entry in pairs(held) do
+        if parsed.entries[name] ~= entry then
+            C.X509_STORE_free(ffi.gc(entry.store, nil))
+            free_names(ffi.gc(entry.names, nil))
+            held[name] = nil
+            held_count = held_count - 1
+        end
+    end
+end
+
+
+local function add(policy, pem)
+    local owner = policy.owner
+    if #pem > SMALL and budget.refuses_decoding(owner) then
+        error("the authorities of namespace " .. owner .. " take too long")
+    end
+    local began = budget.clock()
+    local entry = parse(pem)
+    budget.charge_decoding(owner, budget.clock() - began - FREE)
+    parsed:put(policy.authorities, entry, owner)
+    held[policy.authorities] = entry
+    held_count = held_count + 1
+    local _, count = parsed:usage()
+    if count < held_count then
+        sweep()
+    end
+    return entry
+end
+
+
 local function find(policy, revision)
     local entry = parsed:get(policy.authorities)
     if not entry then
@@ -117,8 +159,7 @@ local function find(policy, revision)
         if not pem then
             error("the authorities are not in the shared memory")
         end
-        entry = parse(pem)
-        parsed:put(policy.authorities, entry, policy.owner)
+        entry = add(policy, pem)
     end
     return entry
 end
