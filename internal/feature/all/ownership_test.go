@@ -44,7 +44,10 @@ var asked = [][2]string{
 // to the same Service port: see docs/differences.md for whose counts. A canary
 // makes no routes: "/" of its host then falls to the next Ingress.
 var (
-	wholeHost    = []string{"use-regex", "rewrite-target", "app-root", "canary"}
+	wholeHost = []string{
+		"use-regex", "rewrite-target", "app-root", "canary", "auth-tls-secret", "auth-tls-verify-client", "auth-tls-verify-depth", "auth-tls-match-cn",
+		"auth-tls-error-page", "auth-tls-pass-certificate-to-upstream",
+	}
 	wholeBackend = []string{
 		"service-upstream", "load-balance", "upstream-hash-by", "upstream-hash-by-subset", "upstream-hash-by-subset-size", "slow-start",
 		"affinity", "affinity-mode", "session-cookie-name", "session-cookie-change-on-failure",
