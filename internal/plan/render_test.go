@@ -287,7 +287,7 @@ func TestAuthorities(t *testing.T) {
 	}
 	globals.Process.Authorities = model.Content{}
 	conf := render(t, env, globals, nil, dictionaries)
-	if strings.Contains(conf, "verif") || !strings.Contains(conf, "_check_https") {
+	if strings.Contains(conf, "verified") || strings.Contains(conf, "ssl_verify") || !strings.Contains(conf, "_check_https") {
 		t.Error("a location that verifies by nothing")
 	}
 	checkRules(t, conf)
