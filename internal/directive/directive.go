@@ -75,6 +75,8 @@ const (
 	// Statuses are those of responses, of the backend or of NGINX, that go to the phase
 	// error_page; see Catch.
 	Statuses
+	// OwnStatuses are the same of NGINX alone: those of the backend reach clients.
+	OwnStatuses
 	// File is a file that plan writes beside nginx.conf; see Contains.
 	File
 	// Ordered is words in an order of their own, with colons between them; see InOrder.
@@ -114,7 +116,7 @@ func Catchable(status int) bool {
 	return status >= 300 && status <= 599 && status != 408 && status != 444 && status != 499 && (status < 494 || status > 497)
 }
 
-// Catch is the value of a directive of the kind Statuses. All must be catchable.
+// Catch is the value of a directive of the kinds Statuses and OwnStatuses. All must be catchable.
 func (d Directive) Catch(statuses []int) model.ProfileValue {
 	var words []string
 	for _, status := range slices.Compact(slices.Sorted(slices.Values(statuses))) {
@@ -207,11 +209,11 @@ func (d Directive) distance(v, asked model.ProfileValue) int64 {
 	switch {
 	case v == asked:
 		return 0
-	case d.Kind == OnOff || d.Kind == Choice || d.Kind.isText() && d.Kind != Statuses:
+	case d.Kind == OnOff || d.Kind == Choice || d.Kind.isText() && !d.Kind.isStatuses():
 		return toggled
 	case d.Kind == Set:
 		return doubled * int64(bits.OnesCount64(uint64(v.Number^asked.Number)))
-	case d.Kind == Statuses:
+	case d.Kind.isStatuses():
 		return doubled * (without(v, asked) + without(asked, v))
 	}
 	apart := doublings(d.limit(v.Number), d.limit(asked.Number))
@@ -267,7 +269,8 @@ func (l List) Identity(p model.Profile) string {
 	return hex.EncodeToString(sum.Sum(nil)[:20])
 }
 
-// Catches reports whether the profile has statuses that go to the phase error_page.
+// Catches reports whether the profile has statuses of backends that go to the phase
+// error_page.
 func (l List) Catches(p model.Profile) bool {
 	return slices.ContainsFunc(l, func(d Directive) bool { return d.Kind == Statuses && p.Get(d.Name).Text != "" })
 }

@@ -47,8 +47,12 @@ func (d Directive) lines(p model.Profile, values map[string]model.ProfileValue) 
 	if !d.prints(p, values) {
 		return nil
 	}
-	if d.Kind == Statuses {
-		return []string{p.Protocol.Prefix() + "intercept_errors on;", "error_page " + d.printed(p, values) + " @error_page;"}
+	if d.Kind.isStatuses() {
+		lines := []string{"error_page " + d.printed(p, values) + " @error_page;"}
+		if d.Kind == Statuses {
+			lines = append([]string{p.Protocol.Prefix() + "intercept_errors on;"}, lines...)
+		}
+		return lines
 	}
 	name := d.Name
 	if !d.Plain {
@@ -81,7 +85,9 @@ func (d Directive) printed(p model.Profile, values map[string]model.ProfileValue
 }
 
 // isText reports whether values are texts, which are absent if they are empty.
-func (k Kind) isText() bool { return k == Statuses || k == File || k == Ordered || k == Variable }
+func (k Kind) isText() bool { return k.isStatuses() || k == File || k == Ordered || k == Variable }
+
+func (k Kind) isStatuses() bool { return k == Statuses || k == OwnStatuses }
 
 func (d Directive) text(v model.ProfileValue) string {
 	n := v.Number
@@ -90,7 +96,7 @@ func (d Directive) text(v model.ProfileValue) string {
 		return cmp.Or(d.words(v.Text), "none")
 	case Variable:
 		return "$" + d.Variable
-	case Statuses:
+	case Statuses, OwnStatuses:
 		return cmp.Or(strings.ReplaceAll(v.Text, ",", " "), "none")
 	case File:
 		if v.Text == "" {

@@ -12,6 +12,7 @@ func annotationDifferences() []difference {
 		{"backend-protocol", "default", "", "HTTP", "without it the appProtocol of the Service's port decides, unless use-app-protocol is false"},
 		{"client-body-buffer-size", "bad value", "default", "deny", adds},
 		{"connection-proxy-header", "bad value", "default", "deny", adds},
+		{"custom-http-errors", "bad value", "default", "deny", adds},
 		{"default-backend", "bad value", "default", "deny", adds},
 		{"from-to-www-redirect", "bad value", "default", "deny", adds},
 		{"load-balance", "bad value", "default", "deny", adds},

@@ -14,6 +14,7 @@ import (
 
 // explainBackends describes the endpoints of the route's backends.
 func (x *explainer) explainBackends(won *model.Route, rule build.RuleTrace) {
+	defer x.explainErrorBackends(won)
 	if won.Backend == "" {
 		return
 	}
@@ -23,7 +24,7 @@ func (x *explainer) explainBackends(won *model.Route, rule build.RuleTrace) {
 		role = DefaultBackend
 	}
 	x.explainBackend(won.Backend, role)
-	if won.Fallback != "" {
+	if won.Fallback != "" && !won.Default {
 		x.explainBackend(won.Fallback, FallbackBackend)
 	}
 }

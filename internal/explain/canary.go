@@ -72,7 +72,7 @@ func (x *explainer) backendAnswer(won *model.Route) Answer {
 		return Answer{Backend: at, Endpoints: x.endpoints(at), Why: x.chosen.Why}
 	}
 	for _, b := range x.out.Backends {
-		if len(b.Used) == 0 || b.Role == CanaryBackend {
+		if len(b.Used) == 0 || b.Role == CanaryBackend || b.Role == ErrorBackend {
 			continue
 		}
 		why := "it is the route's backend"

@@ -263,9 +263,9 @@ func (x *explainer) answerAdmitted(d router.Decision, won *model.Route, scheme s
 		return x.slashRedirect(d, won, scheme)
 	case won.Denied:
 		answer, _ := first(x.predictions(won, scheme, feature.DeniedPhase))
-		return cmp.Or(answer, Answer{Status: unavailable, Why: x.whyDenied()})
+		return x.replaced(won, cmp.Or(answer, Answer{Status: unavailable, Why: x.whyDenied()}))
 	}
-	return x.answerOnRoute(won, scheme)
+	return x.replaced(won, x.answerOnRoute(won, scheme))
 }
 
 // answerOnRoute goes through the phases of a request on its route.

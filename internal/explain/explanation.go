@@ -225,6 +225,8 @@ const (
 	// A canary gets requests instead of the route's own backend if a policy chooses
 	// it.
 	CanaryBackend = "canary"
+	// One for errors responds instead of them, and not while another one has no endpoint.
+	ErrorBackend = "errors"
 )
 
 // A Backend is one that may get the request.

@@ -32,6 +32,8 @@ const (
 	RejectUnknown Effect = "reject unknown names"
 	// FallbackBackend answers where a route's backend has no endpoint.
 	FallbackBackend Effect = "fallback backend"
+	// ErrorPage has another backend respond instead of errors.
+	ErrorPage Effect = "error page"
 	// AnyAuth requires one of several auth checks.
 	AnyAuth Effect = "any authentication"
 	// TrustedPeers are those whose headers say who asks.

@@ -65,6 +65,10 @@ type Feature struct {
 
 	// Predict has the feature's answers to requests that explain simulates.
 	Predict Predictions
+	// Replaced reports whether the feature's policy on a route has the fallback backend
+	// respond instead of a status of Headgate's own, as its phase error_page does. If that
+	// has no endpoint, it is the backend of the key byDefault; empty for the built-in one.
+	Replaced func(policy any, status int) (byDefault string, ok bool)
 	// Causes are the settings of the feature that cause effects of the core.
 	Causes map[Effect]string
 	// Choose returns which of a route's canaries gets a request, as the feature's Lua

@@ -58,6 +58,9 @@ func directiveLine(t testing.TB, d directive.Directive) string {
 		}
 		words = append(words, regexp.QuoteMeta(text))
 	}
+	if d.Kind == directive.Statuses || d.Kind == directive.OwnStatuses {
+		return `(?:(?:proxy|grpc)_intercept_errors on|error_page(?: [3-5]\d\d)+ @error_page);`
+	}
 	name, one := words[0], strings.Join(words[1:], "|")
 	if !d.Plain {
 		name = "(?:proxy|grpc)_" + name

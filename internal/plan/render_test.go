@@ -59,7 +59,10 @@ func headerName(text string) model.HeaderName {
 	return name
 }
 
-var catches = directive.Directive{Name: "error_page", Kind: directive.Statuses}
+var (
+	catches    = directive.Directive{Name: "error_page", Kind: directive.Statuses}
+	catchesOwn = directive.Directive{Name: "own_error_page", Kind: directive.OwnStatuses}
+)
 
 // withAccess has an access phase besides.
 func withAccess(p model.Profile) model.Profile {
@@ -160,10 +163,9 @@ func renderCases(t testing.TB) []renderCase {
 			}
 			g.Process.HSTS.On = true
 		}, []model.Profile{by(model.FastCGI, false), by(model.GRPC, false), by(model.GRPC, true), by(model.HTTP, true)}, dictionaries},
-		{"error-pages", func(e *plan.Environment, g *model.Globals) {
-			e.Directives = append(slices.Clone(e.Directives), catches)
+		{"error-pages", func(_ *plan.Environment, g *model.Globals) {
 			g.Process.HSTS.On = true
-		}, []model.Profile{withAccess(unlike(catches.Catch([]int{503, 404, 404}))), by(model.GRPC, false).With(catches.Catch([]int{401}))}, dictionaries},
+		}, []model.Profile{withAccess(unlike(catches.Catch([]int{503, 404, 404}))), by(model.GRPC, false).With(catches.Catch([]int{401})), unlike(catchesOwn.Catch([]int{502}))}, dictionaries},
 		{"settings", func(e *plan.Environment, g *model.Globals) {
 			e.IPv6, e.User, e.OpenFiles = true, plan.Word{}, 0
 			g.Process = model.Process{
@@ -214,7 +216,7 @@ func renderCases(t testing.TB) []renderCase {
 // TestNginxTakesEveryProfile.
 var shown = []string{
 	"client_max_body_size", "buffering", "request_buffering", "buffer_size", "buffers", "busy_buffers_size", "max_temp_file_size",
-	"client_body_buffer_size", "next_upstream", "next_upstream_timeout", "http_version", "error_page",
+	"client_body_buffer_size", "next_upstream", "next_upstream_timeout", "http_version", "error_page", "own_error_page",
 }
 
 // renderShown renders without all other directives of profiles.

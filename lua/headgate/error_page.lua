@@ -14,6 +14,8 @@ local string_sub = string.sub
 local tonumber = tonumber
 
 local OK = 200
+local TOO_LARGE = 413
+local REFUSALS = { [401] = true, [403] = true }
 
 
 function _M.run()
@@ -44,6 +46,17 @@ local function ask(request, key)
 end
 
 
+-- hide_credentials removes what the client, or an auth service, wrote for the route's own
+-- backend alone. Cookies may say what page the client wants, unless they were refused.
+local function hide_credentials(request)
+    ngx_req.clear_header("Authorization")
+    ngx_req.clear_header("Proxy-Authorization")
+    if not request.tried or REFUSALS[request.failed] then
+        ngx_req.clear_header("Cookie")
+    end
+end
+
+
 -- fall_back(request, default) has the fallback backend answer, or if the route has none with
 -- an endpoint, the default one (a key, nil for none). Returns if that has none either. To be
 -- called in the phase error_page.
@@ -57,13 +70,17 @@ function _M.fall_back(request, default)
     end
     local location = "@fallback_bare"
     if not request.tried then
-        -- A client that was denied sends neither body nor password.
+        -- What was denied goes on without its body.
         ngx_req.discard_body()
-        ngx_req.clear_header("Authorization")
     elseif has_body() then
         location = "@fallback"
     end
+    hide_credentials(request)
     requests.set_fallback(route, request.failed)
+    if request.failed == TOO_LARGE then
+        -- As in ingress-nginx, which knows no more of a request with a long body.
+        requests.clear_origin()
+    end
     ngx_req.set_header("X-Original-URI", requests.path_and_query())
     requests.set_path("/")
     requests.set_host(request.host_name)

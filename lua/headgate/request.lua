@@ -362,6 +362,16 @@ function _M.set_fallback(route, status)
 end
 
 
+-- Clears those of the backend that it replaces.
+function _M.clear_origin()
+    local clear = ngx.req.clear_header
+    clear("X-Namespace")
+    clear("X-Ingress-Name")
+    clear("X-Service-Name")
+    clear("X-Service-Port")
+end
+
+
 -- The name in the access log, and in request metrics, of the backend that is asked instead
 -- of the route's own. Without a log nothing reads the variable, and NGINX has none.
 function _M.set_alternative_label(label)

@@ -249,7 +249,7 @@ local function select_backend(request, route)
             return
         end
     end
-    request.backend = own_backend(request, route) or fallback_backend(route, request.revision)
+    request.backend = own_backend(request, route) or not route.default and fallback_backend(route, request.revision)
     if not request.backend and not route.default then
         return requests.finish(request, UNAVAILABLE)
     end

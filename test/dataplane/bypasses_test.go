@@ -218,7 +218,10 @@ var bypasses = map[string]bypass{
 		effects: []effect{{Request: headgatetest.Request{Method: "POST", Path: "/a", Body: strings.NewReader(strings.Repeat("x", 4<<10))}, want: "413"}}},
 	"stream": {annotations: []string{"proxy-request-buffering: off", "proxy-buffering: on"},
 		effects: []effect{{Request: headgatetest.Request{Method: "POST", Path: "/a", Body: unsized{strings.NewReader(strings.Repeat("x", 64<<10))}}, want: "app /a chunked"}}},
-	"fallback":  {service: "silent", annotations: []string{"default-backend: next"}, effects: []effect{to("/a", "next /a")}},
+	"fallback": {service: "silent", annotations: []string{"default-backend: next"}, effects: []effect{to("/a", "next /a")}},
+	// The page has the status of the error.
+	"errors": {annotations: []string{"custom-http-errors: 400,401,403,404,413,500,502,503", "default-backend: page", "proxy-body-size: 3k"},
+		effects: []effect{{Request: headgatetest.Request{Method: "POST", Path: "/a", Body: strings.NewReader(strings.Repeat("x", 4<<10))}, want: "413 /page"}}},
 	"canary":    {beside: canary("canary-weight: 100"), effects: []effect{to("/a", "next /a")}},
 	"by-header": {beside: canary("canary-by-header: X-New"), effects: []effect{sent("X-New", "always", "next /a")}},
 	"by-cookie": {beside: canary("canary-by-cookie: X-New"), effects: []effect{sent("Cookie", "X-New=always", "next /a")}},

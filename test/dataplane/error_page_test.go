@@ -16,36 +16,16 @@ import (
 	"github.com/headgate/headgate/internal/headgatetest"
 )
 
-// catching are the real features and one that has the fallback backend answer instead
-// of statuses, "catch: 404 503". Of 418 alone it makes 404. It counts requests, and each
-// response has what it knows.
+// catching are the real features behind one that counts requests, and of 418 makes 404
+// on one path. Each response has what it knows.
 func catching() []feature.Feature {
-	catches := directive.Directive{Name: "error_page", Kind: directive.Statuses, Order: directive.Within}
-	catch := feature.Setting[[]int]{Annotation: "catch", Key: "catch", Parse: func(text string) ([]int, error) {
-		var list []int
-		for word := range strings.FieldsSeq(text) {
-			status, err := strconv.Atoi(word)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, status)
-		}
-		return list, nil
-	}}
-	type policy struct {
-		Statuses []int  `json:"statuses"`
-		Default  string `json:"default,omitempty"`
-	}
-	return append(all.Features(), feature.Feature{
-		Name: "catching", Settings: []feature.AnySetting{catch}, Directives: directive.List{catches},
-		Route: func(v feature.Values, out *feature.RouteOut) {
-			statuses := catch.Get(v)
-			out.Route.Profile = out.Route.Profile.With(catches.Catch(statuses))
-			feature.Add(out.Route, "catching", policy{append([]int{}, statuses...), out.Host.DefaultBackend})
+	return append([]feature.Feature{{
+		Name: "catching",
+		Route: func(_ feature.Values, out *feature.RouteOut) {
+			feature.Add(out.Route, "catching", out.Route.Path)
 			out.Route.Variant.HeaderFilter = true
 		},
 		Lua: featuretest.Module("catching", `
-local error_page = require "headgate.error_page"
 local requests = require "headgate.request"
 local begun, over, twice = 0, 0, 0
 return {
@@ -53,15 +33,10 @@ return {
         begun = begun + 1
         request.begun = true
     end,
-    error_page = function(policy, request)
+    error_page = function(path, request)
         request.fails = (request.fails or 0) + 1
-        if request.failed == 418 and #policy.statuses == 1 then
+        if request.failed == 418 and path == "/made" then
             return requests.finish(request, 404)
-        end
-        for _, status in ipairs(policy.statuses) do
-            if status == request.failed then
-                error_page.fall_back(request, policy.default)
-            end
         end
     end,
     header_filter = function(_, request)
@@ -76,7 +51,7 @@ return {
         request.over = true
     end,
 }`),
-	})
+	}}, all.Features()...)
 }
 
 // statusOf answers with the status that the header has, 200 without it.
@@ -118,12 +93,15 @@ func startErrorFixture(t *testing.T, manifests string) *errorFixture {
 		h := r.Header
 		w.Header().Set("X-Page", fmt.Sprintf("%s %s %s code=%s original=%s format=%s of=%s/%s/%s:%s body=%.8q length=%d/%d auth=%q upgrade=%q", r.Method, r.Host, r.RequestURI,
 			h.Get("X-Code"), h.Get("X-Original-URI"), h.Get("X-Format"), h.Get("X-Namespace"), h.Get("X-Ingress-Name"), h.Get("X-Service-Name"), h.Get("X-Service-Port"),
-			body, len(body), r.ContentLength, h.Get("Authorization")+h.Get("X-Call"), h.Get("Upgrade")))
+			body, len(body), r.ContentLength, h.Get("Authorization")+h.Get("X-Call")+h.Get("X-User")+h.Get("Cookie"), h.Get("Upgrade")))
 		w.Header().Set("X-Id", h.Get("X-Request-ID"))
 		statusOf(w, r, "X-Errors")
 		fmt.Fprint(w, "page")
 	}))
-	auth := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { statusOf(w, r, "X-Verdict") }))
+	auth := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-User", "user")
+		statusOf(w, r, "X-Verdict")
+	}))
 	b.Instance = headgatetest.Start(t, headgatetest.Options{
 		Workers: 1, Features: catching(), Timing: headgatetest.Hasty(), DefaultBackend: "common",
 		Manifests: served("own", own) + served("pages", b.pages) + served("common", b.pages) + served("none") + served("dead", "127.0.0.1:1") +
@@ -204,17 +182,24 @@ func head(pairs ...string) http.Header {
 // the route's own backend that way.
 func TestFallbackAnswersErrors(t *testing.T) {
 	t.Parallel()
-	codes := "catch: 401 403 404 413 500 502 503"
+	codes := "custom-http-errors: 401,403,404,413,500,502,503"
 	b := startErrorFixture(t, errorRoute("e", "own", codes)+errorRoute("b", "own", codes, "auth-type: basic", "auth-secret: users")+
-		errorRoute("s", "own", codes, "auth-url: http://AUTH_SERVICE/")+errorRoute("u", "own", "catch: 404", "auth-url: http://AUTH_SERVICE/")+
+		errorRoute("s", "own", codes, "auth-url: http://AUTH_SERVICE/")+errorRoute("u", "own", "custom-http-errors: 404", "auth-url: http://AUTH_SERVICE/")+
 		errorRoute("dead", "dead", codes)+errorRoute("none", "none", codes)+errorRoute("denied", "own", codes, "auth-type: odd")+
 		errorRoute("small", "own", codes, "proxy-body-size: 4")+errorRoute("odd", "own", codes, "proxy-body-size: 5000")+
 		errorRoute("stream", "own", codes, "proxy-request-buffering: off")+
-		errorRoute("r", "own", codes, "rewrite-target: /other", "upstream-vhost: other.test")+errorRoute("made", "own", "catch: 418")+
+		errorRoute("r", "own", codes, "rewrite-target: /other", "upstream-vhost: other.test")+errorRoute("made", "own", "custom-http-errors: 418")+
+		errorRoute("i", "own", codes, "disable-proxy-intercept-errors: true")+errorRoute("idead", "dead", codes, "disable-proxy-intercept-errors: true")+
+		errorRoute("is", "own", codes, "disable-proxy-intercept-errors: true", "auth-url: http://AUTH_SERVICE/")+
+		"---\nkind: ConfigMap\napiVersion: v1\nmetadata: {name: call}\ndata: {X-Call: secret}\n"+
+		errorRoute("user", "own", codes, "auth-url: http://AUTH_SERVICE/", "auth-response-headers: X-User", "auth-proxy-set-headers: default/call")+
 		headgatetest.Ingress("common", "a.test", "/common", "own", codes, "ssl-redirect: false"))
 	page := func(line, of string) string { return strings.Replace(line, " of=", " of=default/"+of, 1) }
 	plain := func(method, code, path, of string) string {
 		return page(fmt.Sprintf(`%s a.test / code=%s original=%s format= of= body="" length=0/0 auth="" upgrade=""`, method, code, path), of)
+	}
+	unnamed := func(path string) string {
+		return fmt.Sprintf(`POST a.test / code=413 original=%s format= of=//: body="" length=0/0 auth="" upgrade=""`, path)
 	}
 	user := "Basic dXNlcjpwYXNz"
 	cases := []errorCase{
@@ -252,9 +237,22 @@ func TestFallbackAnswersErrors(t *testing.T) {
 		{"POST", "/stream", head("X-Want", "404", "X-Early", "1"), strings.Repeat("x", 500000), 200, plain("POST", "404", "/stream", "stream/own:80"), "POST /stream"},
 		{"POST", "/stream", head("X-Want", "404"), strings.Repeat("x", 500000), 200, plain("POST", "404", "/stream", "stream/own:80"), "POST /stream"},
 		// Bodies that are too large are not sent on.
-		{"POST", "/small", head("X-Errors", "413"), "hello", 413, plain("POST", "413", "/small", "small/own:80"), ""},
-		{"POST", "/odd", head(), strings.Repeat("x", 6000), 200, plain("POST", "413", "/odd", "odd/own:80"), ""},
+		{"POST", "/small", head("X-Errors", "413"), "hello", 413, unnamed("/small"), ""},
+		{"POST", "/odd", head(), strings.Repeat("x", 6000), 200, unnamed("/odd"), ""},
 		{"GET", "/r?q=1", head("X-Want", "404"), "", 200, page(`GET a.test /?q=1 code=404 original=/r?q=1 format= of= body="" length=0/0 auth="" upgrade=""`, "r/own:80"), "GET /other?q=1"},
+		// Credentials are for the route's own backend, and cookies unless they were refused.
+		{"GET", "/e", head("X-Want", "404", "Authorization", user, "Proxy-Authorization", user, "Cookie", "a=b"), "", 200, strings.Replace(plain("GET", "404", "/e", "e/own:80"), `auth=""`, `auth="a=b"`, 1), "GET /e"},
+		{"GET", "/e", head("X-Want", "403", "Authorization", user, "Cookie", "a=b"), "", 200, plain("GET", "403", "/e", "e/own:80"), "GET /e"},
+		{"GET", "/b", head("Cookie", "a=b"), "", 200, plain("GET", "401", "/b", "b/own:80"), ""},
+		{"GET", "/user", head("X-Want", "404"), "", 200, plain("GET", "404", "/user", "user/own:80"), "GET /user"},
+		{"GET", "/user", head("X-Verdict", "403", "X-User", "forged"), "", 200, plain("GET", "403", "/user", "user/own:80"), ""},
+		// Only what Headgate and NGINX make.
+		{"GET", "/i", head("X-Want", "404"), "", 404, "", "GET /i"},
+		{"POST", "/idead", head("X-Errors", "502"), "hello", 502, page(`POST a.test / code=502 original=/idead format= of= body="hello" length=5/5 auth="" upgrade=""`, "idead/dead:80"), ""},
+		{"GET", "/is", head("X-Want", "401"), "", 401, "", "GET /is"},
+		{"GET", "/is", head("X-Want", "403"), "", 403, "", "GET /is"},
+		{"GET", "/is", head("X-Verdict", "401"), "", 200, plain("GET", "401", "/is", "is/own:80"), ""},
+		{"GET", "/is", head("X-Verdict", "403"), "", 200, plain("GET", "403", "/is", "is/own:80"), ""},
 		// A policy may end the request itself.
 		{"GET", "/made", head("X-Want", "418"), "", 404, "", "GET /made"},
 	}
@@ -294,7 +292,7 @@ func oddities(t *testing.T, b *errorFixture) {
 	for _, c := range []struct{ path, header, page string }{
 		{"/e", "X-Want: 404", `code=404 original=/e format= of=default/e/own:80 body="hello"`},
 		{"/b", "X-Want: 404", `code=401 original=/b format= of=default/b/own:80 body=""`},
-		{"/small", "X-Errors: 413", `code=413 original=/small format= of=default/small/own:80 body=""`},
+		{"/small", "X-Errors: 413", `code=413 original=/small format= of=//: body=""`},
 		{"/e", "X-Want: 503", `code=503 original=/e format= of=default/e/own:80 body="hello"`},
 	} {
 		answer(l, "POST "+c.path+" HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n"+c.header+"\r\n\r\n5\r\nhello\r\n0\r\n\r\n", c.page)
@@ -326,7 +324,7 @@ func oddities(t *testing.T, b *errorFixture) {
 // the denied one itself, is not asked.
 func TestSecondFailureIsAnswered(t *testing.T) {
 	t.Parallel()
-	b := startErrorFixture(t, errorRoute("e", "own", "catch: 404 503")+headgatetest.Ingress("b", "a.test", "/b", "own", "catch: 401 404", "auth-type: basic", "auth-secret: users", "default-backend: own", "ssl-redirect: false"))
+	b := startErrorFixture(t, errorRoute("e", "own", "custom-http-errors: 404,503")+headgatetest.Ingress("b", "a.test", "/b", "own", "custom-http-errors: 401,404", "auth-type: basic", "auth-secret: users", "default-backend: own", "ssl-redirect: false"))
 	r := b.check(t, errorCase{"GET", "/e", head("X-Want", "404", "X-Errors", "503"), "", 503,
 		`GET a.test / code=404 original=/e format= of=default/e/own:80 body="" length=0/0 auth="" upgrade=""`, "GET /e"}, "http", false)
 	if r.Body != "page" {
@@ -339,7 +337,7 @@ func TestSecondFailureIsAnswered(t *testing.T) {
 		b.check(t, errorCase{"POST", "/e", head("X-Want", "404"), "hello", 200,
 			`POST a.test / code=404 original=/e format= of=default/e/own:80 body="hello" length=5/5 auth="" upgrade=""`, "POST /e"}, "http", false)
 	}
-	// Without any, the default backend's are; and without these NGINX answers.
+	// Without any, the default backend's are; and without these the built-in one answers.
 	answered := func(status int, get, post string) {
 		t.Helper()
 		headgatetest.EveryProtocol(func(http2 bool, scheme string) {
@@ -352,7 +350,8 @@ func TestSecondFailureIsAnswered(t *testing.T) {
 		`POST a.test / code=404 original=/e format= of=default/e/own:80 body="hello" length=5/5 auth="" upgrade=""`)
 	b.Delete(headgatetest.Endpoints("common", b.pages))
 	answered(404, "", "")
-	b.check(t, errorCase{"GET", "/b", head(), "", 401, "", ""}, "http", false)
+	// The built-in default backend hides what was refused.
+	b.check(t, errorCase{"GET", "/b", head(), "", 404, "", ""}, "http", false)
 	b.Apply(headgatetest.Endpoints("pages", "127.0.0.1:1"))
 	answered(502, "", "")
 	b.synced(t)
@@ -366,7 +365,7 @@ func TestClientLeavesFallback(t *testing.T) {
 		arrived <- struct{}{}
 		<-r.Context().Done()
 	}))
-	b := startErrorFixture(t, errorRoute("e", "own", "catch: 404")+served("slow", slow)+headgatetest.Ingress("slow", "a.test", "/slow", "own", "catch: 404", "default-backend: slow", "ssl-redirect: false"))
+	b := startErrorFixture(t, errorRoute("e", "own", "custom-http-errors: 404")+served("slow", slow)+headgatetest.Ingress("slow", "a.test", "/slow", "own", "custom-http-errors: 404", "default-backend: slow", "ssl-redirect: false"))
 	for range 3 {
 		l := &line{port: b.HTTP}
 		if err := l.send("GET /slow HTTP/1.1\r\nHost: a.test\r\nX-Want: 404\r\n\r\n"); err != nil {
@@ -391,10 +390,10 @@ func TestClientLeavesFallback(t *testing.T) {
 func TestEveryStatusIsCaught(t *testing.T) {
 	t.Parallel()
 	b := startErrorFixture(t, errorRoute("e", "own"))
-	every := "catch:"
+	every := "custom-http-errors: "
 	for status := range 1000 {
 		if directive.Catchable(status) {
-			every += " " + strconv.Itoa(status)
+			every += strconv.Itoa(status) + ","
 		}
 	}
 	b.ApplyReloading(headgatetest.Config(every))

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -195,6 +196,7 @@ func TestGuardsAndBypasses(t *testing.T) {
 	instance := headgatetest.Start(t, headgatetest.Options{Manifests: hostsOfPairs(t, authService) + headgatetest.Config(withHTTP3) +
 		headgatetest.Service("app") + headgatetest.Endpoints("app", r.backend(t, "app")) +
 		headgatetest.Service("next") + headgatetest.Endpoints("next", r.backend(t, "next")) +
+		headgatetest.Service("page") + headgatetest.Endpoints("page", errorService(t)) +
 		headgatetest.Service("silent") + headgatetest.Endpoints("silent")})
 	p := &pairs{instance: instance, record: r, versions: versions(instance), open: map[string][]outcome{}, control: map[string]int{}}
 	for number, name := range slices.Sorted(maps.Keys(bypasses)) {
@@ -211,6 +213,22 @@ func TestGuardsAndBypasses(t *testing.T) {
 	if said := r.of(""); said != "" {
 		t.Errorf("a backend got what no request asked for: %.200s", said)
 	}
+}
+
+// errorService answers with the status that it stands in for.
+func errorService(t *testing.T) string {
+	return headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/" || r.ContentLength != 0 || r.Header.Get("Authorization") != "" {
+			t.Errorf("an error service got %s, %d bytes, Authorization %q", r.RequestURI, r.ContentLength, r.Header.Get("Authorization"))
+		}
+		status, err := strconv.Atoi(r.Header.Get("X-Code"))
+		if err != nil {
+			t.Errorf("an error service got X-Code %q", r.Header.Get("X-Code"))
+			return
+		}
+		w.Header().Set("Location", "/page")
+		w.WriteHeader(status)
+	}))
 }
 
 // hostsOfPairs is a host for each pair, BYPASS.GUARD or BYPASS.GUARD-BROKEN, and

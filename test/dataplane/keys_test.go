@@ -61,6 +61,11 @@ var tenancyKeys = []keyCase{
 	{key: "whitelist-source-range", before: "-", after: "10.0.0.0/8", service: "echo", see: status, was: "200", is: "403"},
 	{key: "denylist-source-range", before: "-", after: "127.0.0.0/8", service: "echo", see: status, was: "200", is: "403"},
 	{key: "block-cidrs", before: "-", after: "127.0.0.0/8", service: "echo", see: status, was: "200", is: "403"},
+	{key: "custom-http-errors", before: "404", after: "404,503", service: "missing", see: status, was: "503", is: "404", reloads: 1},
+	{
+		key: "disable-proxy-intercept-errors", before: "-", after: "true", beside: []string{"custom-http-errors: 503"},
+		service: "play", request: headgatetest.Request{Path: "/503"}, see: status, was: "404", is: "503", reloads: 1,
+	},
 	{key: "enable-modsecurity", before: "-", after: "true", service: "echo", see: status, was: "200", is: "503"},
 	{key: "http-snippet", before: "-", after: "deny all;", service: "echo", see: status, was: "200", is: "503"},
 	{key: "server-snippet", before: "gzip on;", after: "deny all;", service: "echo", see: status, was: "200", is: "503"},

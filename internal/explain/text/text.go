@@ -311,7 +311,7 @@ func (p *page) policies(list []explain.Policy) {
 }
 
 func writeBackends(p *page, e *explain.Explanation) {
-	labels := map[string]string{explain.OwnBackend: "Backend", explain.FallbackBackend: "Fallback", explain.DefaultBackend: "Default", explain.CanaryBackend: "Canary"}
+	labels := map[string]string{explain.OwnBackend: "Backend", explain.FallbackBackend: "Fallback", explain.DefaultBackend: "Default", explain.CanaryBackend: "Canary", explain.ErrorBackend: "Errors"}
 	for _, b := range e.Backends {
 		p.section(labels[b.Role])
 		p.line("%s: %s", b.Key, b.Service)

@@ -61,7 +61,6 @@ func Features() []feature.Feature {
 		upstreamvhost.Feature(),
 		connectionheader.Feature(),
 		canary.Feature(),
-		defaultbackend.Feature(),
 		serviceupstream.Feature(),
 		balancing.Feature(),
 		ejection.Feature(),
@@ -74,6 +73,8 @@ func Features() []feature.Feature {
 		basicauth.Feature(),
 		httpsredirect.Feature(),
 		externalauth.Feature(),
+		// Behind all that take back in the phase error_page what they gave a request.
+		defaultbackend.Feature(),
 		// Before proxying, which asks for the protocol, and behind rewrite: FastCGI backends
 		// get the path in parameters.
 		backendprotocol.Feature(),

@@ -1,29 +1,39 @@
-// Package defaultbackend names a Service that answers while a route's own has
-// no endpoint.
+// Package defaultbackend has other backends respond instead of a route's own: while that
+// has no endpoint, and instead of errors.
 package defaultbackend
 
 import (
+	"embed"
 	"errors"
 	"regexp"
 
+	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
 )
 
+const name = "default_backend"
+
+//go:embed *.lua
+var lua embed.FS
+
 var defaultBackend = feature.Setting[feature.ObjectName]{
 	Annotation: "default-backend", Parse: parse, Refers: feature.Service, Risk: feature.Low,
-	Doc: "A Service in the namespace of the Ingress. Its first port gets requests while the Service of a path has no endpoints. " +
+	Doc: "A Service in the namespace of the Ingress. Its first port gets requests while the Service of a path has no endpoints, and instead of responses with the statuses of custom-http-errors. " +
 		"The headers X-Code, X-Format, X-Namespace, X-Ingress-Name, X-Service-Name and X-Service-Port describe the request that it answers.",
 }
 
-// Feature is default-backend.
+// Feature is default-backend and custom-http-errors.
 func Feature() feature.Feature {
 	return feature.Feature{
-		Name:     "default_backend",
-		Doc:      "Sets the fallback backend: it answers while the backend of a route has no endpoints.",
-		Settings: []feature.AnySetting{defaultBackend},
-		Route:    route,
-		Causes:   map[feature.Effect]string{feature.FallbackBackend: defaultBackend.Annotation},
+		Name:       name,
+		Doc:        "Sets the fallback backend: it answers while the backend of a route has no endpoints, and instead of errors.",
+		Settings:   []feature.AnySetting{defaultBackend, customErrors, everyErrors, ownOnly},
+		Route:      route,
+		Directives: directive.List{catches, catchesOwn},
+		Replaced:   replaced,
+		Causes:     map[feature.Effect]string{feature.FallbackBackend: defaultBackend.Annotation, feature.ErrorPage: customErrors.Annotation},
+		Lua:        lua,
 	}
 }
 
@@ -37,9 +47,15 @@ func parse(text string) (feature.ObjectName, error) {
 	return feature.ObjectName{Name: text}, nil
 }
 
-// route has no effect where the default backend itself answers, or no backend.
 func route(v feature.Values, out *feature.RouteOut) {
-	if name := defaultBackend.Get(v).Name; name != "" && out.Route.Backend != "" && !out.Route.Default {
-		out.Route.Fallback = model.BackendKey(v.Origin().Namespace, name, model.FirstPort)
+	fallback := ""
+	if service := defaultBackend.Get(v).Name; service != "" {
+		fallback = model.BackendKey(v.Origin().Namespace, service, model.FirstPort)
+	}
+	// Where the default backend itself answers, or the built-in one, no other stands in for it.
+	byDefault := out.Route.Default || out.Route.Backend == ""
+	replaces := routeErrors(v, out, byDefault && fallback == "")
+	if !byDefault || replaces {
+		out.Route.Fallback = fallback
 	}
 }

@@ -216,6 +216,14 @@ local function add_headers(policy, request, variables)
 end
 
 
+-- remove_headers undoes what add_headers did.
+local function remove_headers(request)
+    for name, value in pairs(request.calls.check.before or NOTHING) do
+        ngx_req.set_header(name, value or nil)
+    end
+end
+
+
 function _M.before_exec(policy, request)
     if request.passed then
         return
@@ -352,14 +360,21 @@ function _M.auth_passed(policy, request)
         -- NGINX should not get here. If it does, the request is denied.
         return ngx.exit(INTERNAL_ERROR)
     end
-    -- This undoes what add_headers did.
-    for name, value in pairs(request.calls.check.before or NOTHING) do
-        ngx_req.set_header(name, value or nil)
-    end
+    remove_headers(request)
     if request.hides_password then
         ngx_req.clear_header("Authorization")
     end
     set_backend_headers(policy, verdict)
+end
+
+
+-- Headers for the service, and those of its response for the backend, are not for an
+-- error backend.
+function _M.error_page(policy, request)
+    if request.calls and request.calls.check then
+        remove_headers(request)
+    end
+    set_backend_headers(policy)
 end
 
 
