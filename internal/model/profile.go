@@ -280,6 +280,10 @@ type Process struct {
 	BackendIdle, BackendAge time.Duration
 	// ServerTokens leaves the Server header in responses.
 	ServerTokens bool
+	// BackendServer lets the Server header of backends through.
+	BackendServer bool
+	// HiddenHeaders are headers of backends that no client gets.
+	HiddenHeaders HeaderNames
 	// Upgrades are the protocols that backends may be asked to change to.
 	Upgrades Upgrades
 	// FastCGIParameters are those that ConfigMaps may have besides the usual ones.

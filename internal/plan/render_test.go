@@ -78,6 +78,14 @@ func upgrades(names ...string) model.Upgrades {
 	return u
 }
 
+func hiddenHeaders() model.HeaderNames {
+	names, err := model.NewHeaderNames("X-Powered-By", "x_one", "X-POWERED-BY")
+	if err != nil {
+		panic(err)
+	}
+	return names
+}
+
 func usualProcess() model.Process {
 	return model.Process{
 		ShutdownTimeout: 240 * time.Second, AccessLog: true, HTTP2: true, ClientKeepalive: 75 * time.Second, ClientRequests: 1000,
@@ -169,7 +177,7 @@ func renderCases(t testing.TB) []renderCase {
 		{"settings", func(e *plan.Environment, g *model.Globals) {
 			e.IPv6, e.User, e.OpenFiles = true, plan.Word{}, 0
 			g.Process = model.Process{
-				Workers: 7, ShutdownTimeout: 1500 * time.Millisecond, ServerTokens: true, ClientRequests: 1,
+				Workers: 7, ShutdownTimeout: 1500 * time.Millisecond, ServerTokens: true, BackendServer: true, HiddenHeaders: hiddenHeaders(), ClientRequests: 1,
 				ClientHeaderTimeout: time.Second, ClientBodyTimeout: time.Second, BackendRequests: 1, BackendIdle: time.Second, BackendAge: time.Second,
 				TLS: model.TLS{Versions: model.TLS13, Curves: groups, Tickets: true, BufferSize: 16 * kib, EarlyData: true, RejectUnknown: true},
 			}

@@ -129,3 +129,40 @@ func TestBackendConnections(t *testing.T) {
 		t.Errorf("%d connections for 8 requests, two each", len(clients))
 	}
 }
+
+// Headers of backends, of error services as well, are hidden from clients, and not from
+// Headgate.
+func TestHiddenHeaders(t *testing.T) {
+	t.Parallel()
+	answers := func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("X-Powered-By", "it")
+		h.Set("X_One", "it")
+		h.Set("X-Else", r.Header.Get("X-Powered-By"))
+		h.Set("Server", "mine")
+		if r.URL.Path == "/fails" {
+			w.WriteHeader(http.StatusTeapot)
+		}
+	}
+	at := headgatetest.StartBackend(t, http.HandlerFunc(answers))
+	g := headgatetest.Start(t, headgatetest.Options{Timing: headgatetest.Hasty(), Manifests: headgatetest.Service("a") + headgatetest.Endpoints("a", at) +
+		headgatetest.Ingress("a", "a.test", "/", "a", "auth-url: http://"+at+"/auth", "auth-response-headers: X-Powered-By", "custom-http-errors: 418", "default-backend: a")})
+	check := func(keys []string, want string) {
+		t.Helper()
+		g.ApplyReloading(headgatetest.Config(keys...))
+		headgatetest.EveryProtocol(func(http2 bool, scheme string) {
+			for _, path := range []string{"/", "/fails"} {
+				h := g.Do(headgatetest.Request{Host: "a.test", Path: path, Scheme: scheme, HTTP2: http2}).Header
+				// An error service gets nothing of the auth service's answer.
+				of := map[string]string{"/": "it", "/fails": ""}[path]
+				if got := fmt.Sprintf("%s,%s,%s", h.Get("X-Powered-By"), h["X_one"], h.Get("Server")); got != want || h.Get("X-Else") != of {
+					t.Errorf("%v, %s: got %s and %q, want %s and %q", keys, path, got, h.Get("X-Else"), want, of)
+				}
+			}
+		})
+	}
+	check([]string{"hide-headers: x_one"}, "it,[],")
+	check([]string{"hide-headers: X-Powered-By, X_ONE", "allow-backend-server-header: true"}, ",[],mine")
+	// NGINX has a list by itself, which others replace.
+	check([]string{"hide-headers: X-Powered-By,X-Other", "hsts: true", "server-tokens: true", "allow-backend-server-header: true"}, ",[it],mine")
+}

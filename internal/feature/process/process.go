@@ -3,6 +3,7 @@
 package process
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -53,6 +54,14 @@ var (
 		Key: "server-tokens", Parse: feature.Bool, Scope: feature.ScopeProcess,
 		Doc: "Keeps the Server header in responses.",
 	}
+	backendServer = feature.Setting[bool]{
+		Key: "allow-backend-server-header", Parse: feature.Bool, Scope: feature.ScopeProcess,
+		Doc: "Keeps the Server header of backends in responses.",
+	}
+	hiddenHeaders = feature.Setting[model.HeaderNames]{
+		Key: "hide-headers", Parse: parseHeaders, OnInvalid: feature.UseStrictest, Scope: feature.ScopeProcess,
+		Doc: "Headers that are removed from the responses of backends, separated by commas. Headgate still reads them in responses of auth services.",
+	}
 	keepAlive = feature.Setting[time.Duration]{
 		Key: "keep-alive", Default: 75 * time.Second, Parse: feature.Seconds(0, maxSeconds), Scope: feature.ScopeProcess,
 		Doc: "Maximum number of seconds that a client connection can be idle. 0 closes it after each response.",
@@ -91,7 +100,20 @@ var (
 	}
 )
 
-const maxUpgrades = 16
+const (
+	maxUpgrades = 16
+	maxHeaders  = 100
+)
+
+// parseHeaders returns beside an error what can be hidden.
+func parseHeaders(text string) (model.HeaderNames, error) {
+	list, err := feature.List(text)
+	if err == nil && len(list) > maxHeaders {
+		list, err = list[:maxHeaders], fmt.Errorf("must be at most %d headers", maxHeaders)
+	}
+	names, bad := model.NewHeaderNames(list...)
+	return names, cmp.Or(err, bad)
+}
 
 func parseUpgrades(text string) (model.Upgrades, error) {
 	names, err := feature.List(text)
@@ -129,7 +151,7 @@ func Feature() feature.Feature {
 		Name: "process",
 		Doc:  "Settings of the NGINX process: workers, connections, access log.",
 		Settings: []feature.AnySetting{
-			workers, shutdownTimeout, reloadBurst, reloadInterval, reloadGenerations, disableAccessLog, useHTTP2, serverTokens,
+			workers, shutdownTimeout, reloadBurst, reloadInterval, reloadGenerations, disableAccessLog, useHTTP2, serverTokens, backendServer, hiddenHeaders,
 			keepAlive, keepAliveRequests, clientHeaderTimeout, clientBodyTimeout,
 			backendConnections, backendRequests, backendIdle, backendAge, upgrades,
 		},
@@ -147,6 +169,8 @@ func apply(v feature.Values, out *feature.ProcessOut) {
 	p.AccessLog = !disableAccessLog.Get(v)
 	p.HTTP2 = useHTTP2.Get(v)
 	p.ServerTokens = serverTokens.Get(v)
+	p.BackendServer = backendServer.Get(v)
+	p.HiddenHeaders = hiddenHeaders.Get(v)
 	p.ClientKeepalive = keepAlive.Get(v)
 	p.ClientRequests = keepAliveRequests.Get(v)
 	p.ClientHeaderTimeout = clientHeaderTimeout.Get(v)
