@@ -177,23 +177,28 @@ func head(pairs ...string) http.Header {
 	return h
 }
 
+// errorRoutes are the Ingresses of TestFallbackAnswersErrors.
+func errorRoutes() string {
+	codes := "custom-http-errors: 401,403,404,413,500,502,503"
+	return errorRoute("e", "own", codes) + errorRoute("b", "own", codes, "auth-type: basic", "auth-secret: users") +
+		errorRoute("s", "own", codes, "auth-url: http://AUTH_SERVICE/") + errorRoute("u", "own", "custom-http-errors: 404", "auth-url: http://AUTH_SERVICE/") +
+		errorRoute("dead", "dead", codes) + errorRoute("none", "none", codes) + errorRoute("denied", "own", codes, "auth-type: odd") +
+		errorRoute("small", "own", codes, "proxy-body-size: 4") + errorRoute("odd", "own", codes, "proxy-body-size: 5000") +
+		errorRoute("stream", "own", codes, "proxy-request-buffering: off") +
+		errorRoute("r", "own", codes, "rewrite-target: /other", "upstream-vhost: other.test") + errorRoute("made", "own", "custom-http-errors: 418") +
+		errorRoute("i", "own", codes, "disable-proxy-intercept-errors: true") + errorRoute("idead", "dead", codes, "disable-proxy-intercept-errors: true") +
+		errorRoute("is", "own", codes, "disable-proxy-intercept-errors: true", "auth-url: http://AUTH_SERVICE/") +
+		"---\nkind: ConfigMap\napiVersion: v1\nmetadata: {name: call}\ndata: {X-Call: secret}\n" +
+		errorRoute("user", "own", codes, "auth-url: http://AUTH_SERVICE/", "auth-response-headers: X-User", "auth-proxy-set-headers: default/call") +
+		headgatetest.Ingress("common", "a.test", "/common", "own", codes, "ssl-redirect: false")
+}
+
 // The fallback backend answers instead of statuses that a route's profile catches, and
 // of Headgate's own. It gets the status and what the client asked for, and no one gets to
 // the route's own backend that way.
 func TestFallbackAnswersErrors(t *testing.T) {
 	t.Parallel()
-	codes := "custom-http-errors: 401,403,404,413,500,502,503"
-	b := startErrorFixture(t, errorRoute("e", "own", codes)+errorRoute("b", "own", codes, "auth-type: basic", "auth-secret: users")+
-		errorRoute("s", "own", codes, "auth-url: http://AUTH_SERVICE/")+errorRoute("u", "own", "custom-http-errors: 404", "auth-url: http://AUTH_SERVICE/")+
-		errorRoute("dead", "dead", codes)+errorRoute("none", "none", codes)+errorRoute("denied", "own", codes, "auth-type: odd")+
-		errorRoute("small", "own", codes, "proxy-body-size: 4")+errorRoute("odd", "own", codes, "proxy-body-size: 5000")+
-		errorRoute("stream", "own", codes, "proxy-request-buffering: off")+
-		errorRoute("r", "own", codes, "rewrite-target: /other", "upstream-vhost: other.test")+errorRoute("made", "own", "custom-http-errors: 418")+
-		errorRoute("i", "own", codes, "disable-proxy-intercept-errors: true")+errorRoute("idead", "dead", codes, "disable-proxy-intercept-errors: true")+
-		errorRoute("is", "own", codes, "disable-proxy-intercept-errors: true", "auth-url: http://AUTH_SERVICE/")+
-		"---\nkind: ConfigMap\napiVersion: v1\nmetadata: {name: call}\ndata: {X-Call: secret}\n"+
-		errorRoute("user", "own", codes, "auth-url: http://AUTH_SERVICE/", "auth-response-headers: X-User", "auth-proxy-set-headers: default/call")+
-		headgatetest.Ingress("common", "a.test", "/common", "own", codes, "ssl-redirect: false"))
+	b := startErrorFixture(t, errorRoutes())
 	page := func(line, of string) string { return strings.Replace(line, " of=", " of=default/"+of, 1) }
 	plain := func(method, code, path, of string) string {
 		return page(fmt.Sprintf(`%s a.test / code=%s original=%s format= of= body="" length=0/0 auth="" upgrade=""`, method, code, path), of)
