@@ -59,6 +59,8 @@ data: {X-Custom: "1"}
 	{name: "external authentication by the host itself", annotations: []string{"auth-url: http://$host/oauth2/auth"}, beside: oauth},
 	{name: "external authentication, from its cache", annotations: []string{"auth-url: http://auth.bench.svc.cluster.local/", "auth-cache-key: $host"}},
 	{name: "an address list, allowed", annotations: []string{"allowlist-source-range: 127.0.0.0/8"}},
+	{name: "limit-rps and limit-rpm, not reached", annotations: []string{"limit-rps: 1000000", "limit-rpm: 60000000"}},
+	{name: "limit-connections, not reached", annotations: []string{"limit-connections: 1000"}},
 	{name: "an address list, not denied", annotations: []string{"denylist-source-range: 192.0.2.0/24"}},
 }
 

@@ -172,7 +172,7 @@ func New(s Settings) *Controller {
 	client := dataplane.New(s.RunDir.Socket())
 	s.Metrics.Registry.MustRegister(metrics.OfWorkers(func(ctx context.Context) (metrics.Workers, error) {
 		state, err := client.State(ctx)
-		return metrics.Workers{Refusals: state.Refusals, Ejections: state.Ejections}, err
+		return metrics.Workers{Refusals: state.Refusals, Ejections: state.Ejections, Uncounted: state.Uncounted}, err
 	}))
 	if s.Traffic != nil {
 		s.Environment.Traffic = trafficPlan(s.Traffic.Settings())

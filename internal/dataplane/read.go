@@ -43,6 +43,9 @@ type State struct {
 	Ejected []Ejected `json:"ejected"`
 	// Ejections are the numbers of ejections in all workers, by reason and namespace.
 	Ejections map[string]map[string]int64 `json:"ejections"`
+	// Uncounted are the numbers of requests that a limit let pass without counting them,
+	// by reason and namespace.
+	Uncounted map[string]map[string]int64 `json:"uncounted"`
 }
 
 // Ejected is an endpoint that a worker knows to fail.

@@ -278,7 +278,12 @@ func (x *explainer) answerOnRoute(won *model.Route, scheme string) Answer {
 	if backend.Status == unavailable && !x.shared() {
 		return backend.unless(depends)
 	}
-	answer, more := x.authCheck(won, scheme)
+	answer, more := first(x.predictions(won, scheme, feature.LimitPhase))
+	if answer.Status != 0 {
+		return answer.unless(depends)
+	}
+	depends = append(depends, more...)
+	answer, more = x.authCheck(won, scheme)
 	if answer.Status != 0 {
 		return answer.unless(depends)
 	}

@@ -21,7 +21,7 @@ func TestMayAnswer(t *testing.T) {
 	}
 	x := &explainer{}
 	x.Features = []feature.Feature{
-		says("guard", feature.GuardPhase), says("auth", feature.AuthPhase), says("route", feature.RoutePhase),
+		says("guard", feature.GuardPhase), says("auth", feature.AuthPhase), says("limit", feature.LimitPhase), says("route", feature.RoutePhase),
 		{Name: "login", Predict: feature.Predictions{feature.AuthPhase: refuses}},
 		{Name: "early", Predict: feature.Predictions{feature.RoutePhase: refuses}},
 		{Name: "late", Predict: feature.Predictions{feature.GuardPhase: refuses}},
@@ -34,8 +34,8 @@ func TestMayAnswer(t *testing.T) {
 		why      string
 	}{
 		{"b", nil, 0, "it is the route's backend"},
-		{"b", []string{"guard", "auth", "route"}, 0, "it is the route's backend; route may answer; auth may answer; guard may answer"},
-		{"b", []string{"guard", "login", "route"}, 401, "no password; route may answer"},
+		{"b", []string{"guard", "auth", "limit", "route"}, 0, "it is the route's backend; route may answer; limit may answer; auth may answer; guard may answer"},
+		{"b", []string{"guard", "login", "limit", "route"}, 401, "no password; route may answer; limit may answer"},
 		{"b", []string{"guard", "auth", "late"}, 401, "no password; auth may answer"},
 		{"b", []string{"auth", "early"}, 401, "no password"},
 		{"", []string{"guard", "route"}, 404, "the built-in default backend answers; route may answer; guard may answer"},

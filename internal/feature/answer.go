@@ -11,6 +11,8 @@ const (
 	AdmitPhase Phase = iota + 1
 	// RoutePhase comes before a backend is selected: the function rewrite.
 	RoutePhase
+	// LimitPhase comes once there is a backend: the function preaccess.
+	LimitPhase
 	// AuthPhase authenticates the client: the function authenticate.
 	AuthPhase
 	// GuardPhase comes after it: the function before_exec.

@@ -9,6 +9,8 @@ const (
 	unitsLua     = "lua/headgate/units.lua"
 	logLua       = "lua/headgate/log.lua"
 	healthLua    = "lua/headgate/health.lua"
+	ownersLua    = "internal/feature/ratelimit/owners.lua"
+	rateLimitGo  = "internal/feature/ratelimit/ratelimit.go"
 	probeLua     = "lua/headgate/probe.lua"
 	retriesLua   = "lua/headgate/retries.lua"
 	trafficLua   = "lua/headgate/traffic.lua"
@@ -117,6 +119,12 @@ func Groups() []Group {
 			{"Time for the connection, and for the TLS handshake", "copy", constant(mirrorLua, "CONNECT_TIMEOUT", seconds), "", "the copy ends; one line a second in the log", ""},
 			{"Time for all of it", "copy", constant(mirrorLua, "TIMEOUT", seconds), "", "the same", ""},
 			{"Response that is read", "copy", constant(mirrorLua, "MAX_RESPONSE", bytes), "", "the connection is closed", ""},
+		}},
+		{"Limits of clients", "By `limit-rps`, `limit-rpm` and `limit-connections`. What finds no room is not limited.", []Limit{
+			{"Counters of requests, and of connections", "namespace", constant(ownersLua, "COUNTERS", count), "", "further clients are not limited; `headgate_unlimited_requests_total`, one line a minute in the log", ""},
+			{"Memory for counters of requests", "instance", text(rateLimitGo, `NewName\("hg_buckets"\), Size: ([^}]+)\}`, bytes), "", "the same", ""},
+			{"Memory for counters of connections", "instance", text(rateLimitGo, `NewName\("hg_connections"\), Size: ([^}]+)\}`, bytes), "", "the same", ""},
+			{"Key of a client that is not hashed", "request", constant("internal/feature/ratelimit/rate_limit.lua", "MAX_KEY", bytes), "", "", ""},
 		}},
 		{"Failing endpoints", "Of backends with at least two endpoints.", []Limit{
 			{"Endpoints that are avoided, of a backend", "worker", constant("internal/model/balancing.go", "EjectionShare", percent), "ejection-max-share", "further ones get requests", ""},

@@ -20,6 +20,7 @@ func TestOfWorkers(t *testing.T) {
 		return metrics.Workers{
 			Refusals:  map[string]map[string]int64{"regex": {"shop": 3}},
 			Ejections: map[string]map[string]int64{"connect": {"shop": 1, "_others": 2}},
+			Uncounted: map[string]map[string]int64{"requests": {"shop": 4}},
 		}, problem
 	})
 	want := `# HELP headgate_endpoint_ejections_total Number of times that a worker ejected an endpoint, by reason: connect (no connection could be made) or failures (requests failed in a row). The first 100 namespaces are counted by name, others as _others.
@@ -35,6 +36,9 @@ headgate_endpoint_ejections_total{namespace="shop",reason="connect"} 1
 	}
 	if n := testutil.CollectAndCount(collector, "headgate_refusals_total"); n != 1 {
 		t.Errorf("%d series of refusals", n)
+	}
+	if n := testutil.CollectAndCount(collector, "headgate_unlimited_requests_total"); n != 1 {
+		t.Errorf("%d series of requests that limits did not count", n)
 	}
 	problem = errors.New("NGINX is away")
 	if n := testutil.CollectAndCount(collector); n != 0 {

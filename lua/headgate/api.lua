@@ -183,6 +183,7 @@ local function get_state()
         given_up = some(memory.given_up()),
         ejected = some(ejection.list(EJECTED)),
         ejections = memory.ejections(),
+        uncounted = memory.uncounted(),
     })
 end
 

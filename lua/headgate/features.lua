@@ -6,6 +6,9 @@
 --   select_backend(policy, request)
 --                             may set request.backend to another backend than
 --                             the route's; it must have an endpoint
+--   preaccess(policy, request)
+--                             before authentication, once there is a backend, or
+--                             with the built-in default one; may end the request
 --   authenticate(policy, request) -> verdict, challenge
 --                             the auth check of a route with a backend, or with
 --                             the built-in default one: true, "ask", "neutral",
@@ -73,8 +76,9 @@ local string_find = string.find
 local type = type
 
 local PHASES = {
-    "rewrite", "select_backend", "authenticate", "request_headers", "before_exec", "auth_response", "auth_passed",
-    "auth_refused", "access", "balancer", "header_filter", "error_page", "log", "ssl_client_hello", "ssl_certificate",
+    "rewrite", "select_backend", "preaccess", "authenticate", "request_headers", "before_exec", "auth_response",
+    "auth_passed", "auth_refused", "access", "balancer", "header_filter", "error_page", "log",
+    "ssl_client_hello", "ssl_certificate",
 }
 
 

@@ -254,7 +254,7 @@ function _M.compile(unit, name)
     for _, packed in ipairs(unit.routes) do
         local compiled = route(packed, unit, known, labels)
         first = first or compiled
-        guarded = guarded or compiled.denied or compiled.phases.authenticate ~= nil
+        guarded = guarded or compiled.denied or compiled.phases.authenticate ~= nil or compiled.phases.preaccess ~= nil
         mixed = mixed or compiled.identity ~= nil or not same_access(compiled, first)
         if packed.exact then
             add_exact(host, packed, compiled)

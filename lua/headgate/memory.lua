@@ -28,10 +28,11 @@ local PAGE = "page"
 -- Before a generation, a colon and a pid.
 local ACCEPTING = "accepting:"
 -- Before a reason, a colon and a namespace: how many requests were refused because its
--- time was up, how many of its endpoints were ejected, and that the log has had a line about
--- refusals within the last minute.
+-- time was up, how many of its endpoints were ejected, how many requests its limits did not
+-- count, and that the log has had a line about that within the last minute.
 local REFUSALS = "refusals:"
 local EJECTIONS = "ejections:"
+local UNCOUNTED = "uncounted:"
 local LOGGED = "logged:"
 -- How many namespaces are counted by name, for all reasons. All further ones count as
 -- OTHERS.
@@ -324,6 +325,13 @@ function _M.count_ejection(reason, namespace)
 end
 
 
+-- Counts a request that a limit let pass without counting it. -> as may_log
+function _M.count_uncounted(reason, namespace)
+    count(UNCOUNTED, reason, namespace)
+    return _M.may_log(reason, namespace)
+end
+
+
 local function counted(prefix)
     local counts
     for _, key in ipairs(control:get_keys(0)) do
@@ -347,6 +355,12 @@ end
 -- The same of ejections.
 function _M.ejections()
     return counted(EJECTIONS)
+end
+
+
+-- The same of requests that limits did not count.
+function _M.uncounted()
+    return counted(UNCOUNTED)
 end
 
 

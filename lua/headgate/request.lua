@@ -158,6 +158,14 @@ local function filter(request)
 end
 
 
+-- Ends a request whose phases failed: the log phase runs, unless release will run it.
+function _M.abandon(request)
+    if not slots[tonumber(ngx_var.hg_request)] then
+        features.run(request.route.phases.log, request)
+    end
+end
+
+
 -- error_page asks the policies for another response, once for a request. In the access
 -- phase, NGINX goes to @error_page first if the profile catches the status.
 local function error_page(request, status)
@@ -290,6 +298,15 @@ function _M.has_dot_segment(target)
     local path = string_gsub(string_match(target, "^[^?]*"), "%%2[eE]", ".")
     path = string_gsub(string_gsub(path, "%%[25][fFcC]", "/"), "\\", "/") .. "/"
     return string_find(path, "/%.%.?[/;\\]") ~= nil
+end
+
+
+-- Limits the rate of the response, in bytes a second, behind its first `after` bytes.
+function _M.set_rate(rate, after)
+    ngx_var.limit_rate = rate
+    if after > 0 then
+        ngx_var.hg_rate_after = after
+    end
 end
 
 

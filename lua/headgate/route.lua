@@ -266,28 +266,17 @@ local function answer_default(request, phases)
 end
 
 
--- handle sends a request to its location. jumped: it has jumped already and must jump
--- again.
-local function handle(host_name, revision, shortcut, jumped)
-    local request = find(host_name, revision, shortcut)
-    local route = request.route
-    if jumped then
-        request.jumped = true
-    end
-    requests.set_backend_label(route.backend_label)
-    if route.denied then
-        return requests.finish(request, UNAVAILABLE)
-    end
-    local phases = route.phases
-    if settings.early_data and phases.authenticate and may_be_replayed() then
-        return requests.finish(request, TOO_EARLY)
-    end
+-- go_on runs the policies of a request and sends it to its location.
+local function go_on(request, route, phases, jumped)
     if phases.rewrite then
         features.run(phases.rewrite, request)
     end
     select_backend(request, route)
     requests.set_id()
-    requests.set_host(host_name)
+    requests.set_host(request.host_name)
+    if phases.preaccess then
+        features.run(phases.preaccess, request)
+    end
     if phases.authenticate then
         access.authenticate(phases.authenticate, request)
     end
@@ -320,6 +309,40 @@ local function handle(host_name, revision, shortcut, jumped)
         requests.keep(request)
         return ngx_exec(location)
     end
+end
+
+
+-- go_on_to_log does so where the log phase gives back what policies take: an error before
+-- the jump must not keep it from running.
+local function go_on_to_log(request, route, phases, jumped)
+    local ok, err = pcall(go_on, request, route, phases, jumped)
+    if not ok then
+        requests.abandon(request)
+        error(err, 0)
+    end
+end
+
+
+-- handle sends a request to its location. jumped: it has jumped already and must jump
+-- again.
+local function handle(host_name, revision, shortcut, jumped)
+    local request = find(host_name, revision, shortcut)
+    local route = request.route
+    if jumped then
+        request.jumped = true
+    end
+    requests.set_backend_label(route.backend_label)
+    if route.denied then
+        return requests.finish(request, UNAVAILABLE)
+    end
+    local phases = route.phases
+    if settings.early_data and phases.authenticate and may_be_replayed() then
+        return requests.finish(request, TOO_EARLY)
+    end
+    if phases.log then
+        return go_on_to_log(request, route, phases, jumped)
+    end
+    return go_on(request, route, phases, jumped)
 end
 
 

@@ -26,6 +26,7 @@ import (
 	"github.com/headgate/headgate/internal/feature/mirror"
 	"github.com/headgate/headgate/internal/feature/process"
 	"github.com/headgate/headgate/internal/feature/proxying"
+	"github.com/headgate/headgate/internal/feature/ratelimit"
 	"github.com/headgate/headgate/internal/feature/redirect"
 	"github.com/headgate/headgate/internal/feature/rewrite"
 	"github.com/headgate/headgate/internal/feature/satisfy"
@@ -68,6 +69,8 @@ func Features() []feature.Feature {
 		affinity.Feature(),
 		healthcheck.Feature(),
 		unsupported.Feature(),
+		// Before all auth checks.
+		ratelimit.Feature(),
 		satisfy.Feature(),
 		addresslist.Feature(),
 		basicauth.Feature(),

@@ -1,0 +1,93 @@
+-- Limits of clients: requests in a time, requests in progress, and the rate of responses.
+-- The order is NGINX's: a request that the last limit refuses has counted for the first ones.
+local buckets = require "headgate.feature.rate_limit.buckets"
+local client = require "headgate.client"
+local connections = require "headgate.feature.rate_limit.connections"
+local networks = require "headgate.networks"
+local requests = require "headgate.request"
+local template = require "headgate.template"
+local units = require "headgate.units"
+
+local _M = {}
+
+local fill = template.fill
+local ngx_md5_bin = ngx.md5_bin
+
+-- Longer keys are hashed, in bytes.
+local MAX_KEY = 64
+
+
+-- policy: { id, buckets, status, connections, connection_status, key, allow, rate, rate_after }
+function _M.applies(policy, phase)
+    if phase == "preaccess" then
+        return policy.id ~= nil
+    elseif phase == "log" then
+        return policy.connections ~= nil
+    end
+    return policy.rate ~= nil
+end
+
+
+-- is_allowed reports whether the client is not limited. A list that is not in the memory has no
+-- address: the limits hold.
+local function is_allowed(policy, request, address)
+    if not policy.allow or not address then
+        return false
+    end
+    local list = units.content(policy.allow, request.revision)
+    return list ~= nil and networks.has(list, address)
+end
+
+
+-- key_of is what the request is counted by, nil if it is not limited.
+local function key_of(policy, request)
+    local address = client.address()
+    if is_allowed(policy, request, address) then
+        return nil
+    end
+    if not policy.key then
+        return address or ""
+    end
+    local key = fill(policy.key, request)
+    if key == "" then
+        return nil
+    end
+    -- In front of a hash is what no other key begins with.
+    return #key <= MAX_KEY and key or "\0" .. ngx_md5_bin(key)
+end
+
+
+function _M.preaccess(policy, request)
+    local key = key_of(policy, request)
+    if not key then
+        return
+    end
+    local namespace = request.route.namespace
+    if policy.buckets and not buckets.take(policy, key, namespace) then
+        return requests.finish(request, policy.status)
+    end
+    if policy.connections then
+        local counted, refused = connections.enter(policy.id .. key, policy.connections, namespace)
+        if refused then
+            return requests.finish(request, policy.connection_status)
+        end
+        request.connection_counter = counted
+    end
+end
+
+
+function _M.request_headers(policy)
+    requests.set_rate(policy.rate, policy.rate_after or 0)
+end
+
+
+function _M.log(_, request)
+    local counted = request.connection_counter
+    if counted then
+        request.connection_counter = nil
+        connections.leave(counted)
+    end
+end
+
+
+return _M
