@@ -139,6 +139,19 @@ var (
 				"pass":                {"auth-tls-secret: default/authorities", "auth-tls-pass-certificate-to-upstream: x"},
 			},
 		},
+		// What limits refuse is in internal/feature/ratelimit: here they let pass, and must not
+		// take the place of another guard.
+		{
+			name: "limit", annotations: slices.Concat(users, []string{"limit-rps: 1000000", "limit-connections: 1000", "limit-allowlist: 192.0.2.0/24"}),
+			key: password, wrong: []http.Header{{"Authorization": {"Basic dXNlcjpubw=="}}}, challenge: "Basic ",
+			broken: map[string][]string{
+				"rps":         {"limit-rps: many"},
+				"rpm":         {"limit-rpm: 1r/m"},
+				"connections": {"limit-connections: 1000000001"},
+				"allowlist":   {"limit-rps: 1000000", "limit-allowlist: 127.0.0.0/8,nonsense"},
+				"whitelist":   {"limit-rps: 1000000", "limit-whitelist: nonsense"},
+			},
+		},
 		// Which clients may pass is in internal/feature/basicauth.
 		{
 			name: "digest", annotations: []string{"auth-type: digest", "auth-secret: digests", "auth-realm: here"},

@@ -100,7 +100,7 @@ func id(o model.Origin) string {
 // predict says what may be refused.
 func predict(q feature.SimulatedRequest) feature.Prediction {
 	p, _ := q.Policy.(policy)
-	if p.ID == "" || q.From.IsValid() && p.allow.Has(q.From) {
+	if p.ID == "" || p.Allow != "" && q.From.IsValid() && p.allow.Has(q.From) {
 		return feature.Prediction{}
 	}
 	var whys []string
@@ -108,7 +108,7 @@ func predict(q feature.SimulatedRequest) feature.Prediction {
 		whys = append(whys, fmt.Sprintf("%d if the client sends more than %d requests per %s, and %d more at once (%s)", p.Status, b.number, b.interval, b.Burst, b.by))
 	}
 	if p.Connections > 0 {
-		whys = append(whys, fmt.Sprintf("%d if the client has %d requests in progress (%s)", p.ConnectionStatus, p.Connections, connections.Annotation))
+		whys = append(whys, fmt.Sprintf("%d if the client's requests in progress are more than %d (%s)", p.ConnectionStatus, p.Connections, connections.Annotation))
 	}
 	why := strings.Join(whys, "; ")
 	if p.Allow != "" && !q.From.IsValid() {

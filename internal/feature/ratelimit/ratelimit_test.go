@@ -1,10 +1,47 @@
 package ratelimit_test
 
 import (
+	"net/netip"
 	"testing"
 
+	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/ratelimit"
 	"github.com/headgate/headgate/internal/featuretest"
 )
 
 func TestGolden(t *testing.T) { featuretest.Golden(t, ratelimit.Feature()) }
+
+// What explain says of a request: the limits that may refuse it.
+func TestPredict(t *testing.T) {
+	f := ratelimit.Feature()
+	all := map[string]string{"limit-rps": "5", "limit-rpm": "100", "limit-burst-multiplier": "2", "limit-connections": "7", "limit-allowlist": "10.0.0.0/8"}
+	const (
+		why = "429 if the client sends more than 5 requests per second, and 10 more at once (limit-rps); " +
+			"429 if the client sends more than 100 requests per minute, and 200 more at once (limit-rpm); " +
+			"503 if the client's requests in progress are more than 7 (limit-connections)"
+		unless = why + "; unless the client's address is in limit-allowlist"
+	)
+	for _, c := range []struct {
+		annotations map[string]string
+		from        string
+		want        string
+	}{
+		{all, "", unless},
+		{all, "192.0.2.1", why},
+		{all, "10.1.2.3", ""},
+		{map[string]string{"limit-connections": "1"}, "10.1.2.3", "503 if the client's requests in progress are more than 1 (limit-connections)"},
+		{map[string]string{"limit-rate": "20"}, "10.1.2.3", ""},
+	} {
+		route, problems := featuretest.Read(f, c.annotations, map[string]string{"limit-req-status-code": "429"}, feature.Objects{})
+		if len(problems) > 0 || len(route.Policies) != 1 {
+			t.Fatalf("%v: %d policies, problems %v", c.annotations, len(route.Policies), problems)
+		}
+		q := feature.SimulatedRequest{Policy: route.Policies[0].Value}
+		if c.from != "" {
+			q.From = netip.MustParseAddr(c.from)
+		}
+		if got := f.Predict[feature.LimitPhase](q); got != (feature.Prediction{Why: c.want}) {
+			t.Errorf("%v from %s: %+v, want %q", c.annotations, c.from, got, c.want)
+		}
+	}
+}
