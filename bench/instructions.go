@@ -81,6 +81,8 @@ var countedFeatures = []struct{ kind, row string }{
 	{"canary", "canary by a header"},
 	{"rewrite", "rewrite-target with a group"},
 	{"address list", "an address list, allowed"},
+	{"limit-rps and limit-rpm", "limit-rps and limit-rpm, not reached"},
+	{"limit-connections", "limit-connections, not reached"},
 	{"address list, not denied", "an address list, not denied"},
 }
 
