@@ -96,7 +96,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		return err
 	}
 	defer closePorts()
-	w, err := o.startWebhook(&from, feature.Lacking(process.Capabilities().Has), m, log)
+	w, err := o.startWebhook(&from, process, m, log)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/metrics"
+	"github.com/headgate/headgate/internal/nginx"
 	"github.com/headgate/headgate/internal/review"
 	"github.com/headgate/headgate/internal/source"
 )
@@ -72,12 +73,13 @@ type webhook struct {
 }
 
 // startWebhook opens the port, and has the reviewer follow what the source delivers.
-func (o options) startWebhook(from *from, lacking []feature.Capability, m *metrics.Metrics, log *slog.Logger) (*webhook, error) {
+func (o options) startWebhook(from *from, process *nginx.Process, m *metrics.Metrics, log *slog.Logger) (*webhook, error) {
 	if o.webhookAddress == "" {
 		return nil, nil
 	}
 	reviewer := review.New(review.Settings{
-		Store: from.objects, Features: all.Features(), AnnotationPrefix: o.annotationsPrefix, Lacking: lacking, Namespace: o.watchNamespace,
+		Store: from.objects, Features: all.Features(), AnnotationPrefix: o.annotationsPrefix, Namespace: o.watchNamespace,
+		Lacking: feature.Lacking(process.Capabilities().Has), Try: controller.TryBy(process),
 	})
 	settings := admission.Settings{
 		Address: o.webhookAddress, CertificateFile: o.webhookCertificate, KeyFile: o.webhookKey,

@@ -115,6 +115,12 @@ func New(features []feature.Feature, prefix string, lacking ...feature.Capabilit
 	}
 }
 
+// Try sets what tests directives, before anything is built. It returns b.
+func (b *Builder) Try(try feature.Try) *Builder {
+	b.settings.Schema.Try = try
+	return b
+}
+
 // Refer lists what an Ingress names under the ConfigMap with the options, see
 // setting.Reader.
 func (b *Builder) Refer(ing *networkingv1.Ingress, options *corev1.ConfigMap) spec.References {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/dataplane"
+	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/expiry"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/metrics"
@@ -161,9 +162,20 @@ type Controller struct {
 	shutdown atomic.Int64
 }
 
+// TryBy has a process test directives alone.
+func TryBy(process *nginx.Process) feature.Try {
+	return func(t feature.Trial) error {
+		files := map[string][]byte{}
+		for _, c := range t.Files {
+			files[directive.Files+"/"+c.Name] = c.Bytes
+		}
+		return process.Try(nginx.Trial{Lines: t.Lines, Files: files})
+	}
+}
+
 // New returns a Controller.
 func New(s Settings) *Controller {
-	builder := build.New(s.Features, s.AnnotationPrefix, feature.Lacking(s.Process.Capabilities().Has)...)
+	builder := build.New(s.Features, s.AnnotationPrefix, feature.Lacking(s.Process.Capabilities().Has)...).Try(TryBy(s.Process))
 	if s.Process.Capabilities().OldPCRE {
 		if err := pcre.AlsoOld(); err != nil {
 			s.Log.Warn("regular expressions that NGINX's library does not take are not found", "err", err)

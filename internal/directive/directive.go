@@ -40,6 +40,20 @@ type Directive struct {
 	// Times names the directive whose value, a size, is printed behind the
 	// number.
 	Times string
+	// Absolute is for a directive of the kind File whose module takes names relative to
+	// the directory of the process, and not to that of nginx.conf; see In.
+	Absolute bool
+	folder   string
+	// As is what NGINX calls the directive, if several of one name are declared.
+	As string
+	// Omits means that a value of 0 leaves the directive out.
+	Omits bool
+	// Shared means that the http block has the directive, once for each value that a
+	// profile has, and the profile's locations inherit it.
+	Shared bool
+	// Most is how many different values profiles may have, without 0 and the empty text;
+	// 0 for no bound.
+	Most int
 
 	Order Order
 	// Strictest is the value in the strictest profile; nil leaves the value.

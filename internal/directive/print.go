@@ -14,9 +14,38 @@ func (l List) Lines(p model.Profile) []string {
 	values := valuesOf(p)
 	var lines []string
 	for _, d := range l {
-		lines = append(lines, d.lines(p, values)...)
+		if !d.Shared {
+			lines = append(lines, d.lines(p, values)...)
+		}
 	}
 	return lines
+}
+
+// SharedLines are the directives of the http block that some of the profiles need.
+func (l List) SharedLines(profiles []model.Profile) []string {
+	var lines []string
+	for _, d := range l {
+		var own []string
+		for _, p := range profiles {
+			if d.Shared {
+				own = append(own, d.lines(p, valuesOf(p))...)
+			}
+		}
+		slices.Sort(own)
+		lines = append(lines, slices.Compact(own)...)
+	}
+	return lines
+}
+
+// In is the list for an nginx.conf in a folder.
+func (l List) In(folder string) List {
+	list := slices.Clone(l)
+	for i := range list {
+		if list[i].Absolute {
+			list[i].folder = folder + "/"
+		}
+	}
+	return list
 }
 
 // Texts are the values of a profile as in nginx.conf, by directive without the protocol's
@@ -54,11 +83,11 @@ func (d Directive) lines(p model.Profile, values map[string]model.ProfileValue) 
 		}
 		return lines
 	}
-	name := d.Name
+	name := cmp.Or(d.As, d.Name)
 	if !d.Plain {
 		name = p.Protocol.Prefix() + name
 	}
-	return []string{name + " " + d.printed(p, values) + ";"}
+	return []string{name + " " + d.folder + d.printed(p, values) + ";"}
 }
 
 // prints reports whether nginx.conf has the directive for a profile.
@@ -67,7 +96,7 @@ func (d Directive) prints(p model.Profile, values map[string]model.ProfileValue)
 	if len(d.Only) > 0 && !slices.Contains(d.Only, p.Protocol) {
 		return false
 	}
-	if d.TLS && (!p.TLS || v.Number == 0 && v.Text == "") {
+	if d.TLS && !p.TLS || (d.TLS || d.Omits) && v.Number == 0 && v.Text == "" {
 		return false
 	}
 	return v.Text != "" || !d.Kind.isText()

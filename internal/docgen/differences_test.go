@@ -5,6 +5,7 @@ package docgen
 func annotationDifferences() []difference {
 	opened := "in ingress-nginx an invalid value disabled the whole authentication, and the paths were open"
 	adds := "it does not control access: without it no other client reaches the paths"
+	inspects := "in ingress-nginx an invalid value switched the inspection off"
 	return []difference{
 		{"auth-always-set-cookie", "bad value", "deny", "default", opened},
 		{"auth-cache-duration", "bad value", "deny", "default", opened},
@@ -14,8 +15,11 @@ func annotationDifferences() []difference {
 		{"connection-proxy-header", "bad value", "default", "deny", adds},
 		{"custom-http-errors", "bad value", "default", "deny", adds},
 		{"default-backend", "bad value", "default", "deny", adds},
+		{"enable-modsecurity", "bad value", "deny", "default", inspects},
+		{"enable-owasp-core-rules", "bad value", "deny", "default", inspects},
 		{"from-to-www-redirect", "bad value", "default", "deny", adds},
 		{"load-balance", "bad value", "default", "deny", adds},
+		{"modsecurity-snippet", "bad value", "deny", "default", "in ingress-nginx NGINX rejected the configuration of all tenants"},
 		{"permanent-redirect-code", "bad value", "default", "deny", adds},
 		{"proxy-ssl-verify", "bad value", "deny", "default", "in ingress-nginx a value such as true verified nothing"},
 		{"relative-redirects", "bad value", "default", "deny", adds},

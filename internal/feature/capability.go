@@ -16,13 +16,19 @@ const (
 	HTTP3 Capability = "quic"
 	// ModSecurity is the module of that name.
 	ModSecurity Capability = "modsecurity"
+	// CoreRules are the rules of OWASP for that module, where images for Kubernetes have
+	// them, and DebianCoreRules those of Debian's package.
+	CoreRules       Capability = "core-rules"
+	DebianCoreRules Capability = "debian-core-rules"
+	// UnicodeMapping is the module's file of that name.
+	UnicodeMapping Capability = "unicode-mapping"
 	// SystemAuthorities is a file with the system's certificate authorities.
 	SystemAuthorities Capability = "system-authorities"
 )
 
 // Capabilities lists all of them.
 func Capabilities() []Capability {
-	return []Capability{HybridGroups, HTTP3, ModSecurity, SystemAuthorities}
+	return []Capability{HybridGroups, HTTP3, ModSecurity, CoreRules, DebianCoreRules, UnicodeMapping, SystemAuthorities}
 }
 
 // Lacking are the capabilities that are not among those that an NGINX has.

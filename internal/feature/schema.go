@@ -18,6 +18,8 @@ type Schema struct {
 	// byAnnotation and byKey are by the whole names.
 	byAnnotation, byKey map[string]*schemaSetting
 	lacks               []Capability
+	// Try has NGINX test directives, nil where there is none.
+	Try Try
 }
 
 type schemaSetting struct {

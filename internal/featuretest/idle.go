@@ -23,9 +23,6 @@ func Idle() map[string]string {
 		"ssl-passthrough":                  "it needs --enable-ssl-passthrough, and NGINX gets nothing of it: see TestProgram in test/dataplane",
 		"auth-snippet":                     notSupported,
 		"configuration-snippet":            notSupported,
-		"enable-modsecurity":               notSupported,
-		"enable-owasp-core-rules":          notSupported,
-		"modsecurity-snippet":              notSupported,
 		"server-snippet":                   notSupported,
 	}
 }

@@ -94,6 +94,11 @@ func Discover(ctx context.Context, threads ...string) (Capabilities, error) {
 	if c.Authorities = findAuthorities(cmp.Or(os.Getenv("SSL_CERT_FILE"), authoritiesFile)); c.Authorities != "" {
 		c.Has = append(c.Has, systemAuthorities)
 	}
+	for _, f := range optionalFiles() {
+		if f.readable() {
+			c.Has = append(c.Has, f.capability)
+		}
+	}
 	c.OldPCRE, err = c.probe(ctx, threads)
 	return c, err
 }

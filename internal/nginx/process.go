@@ -36,6 +36,7 @@ type Process struct {
 	restarted chan int
 	// listen listens on some of the addresses too, see Share. It may be nil.
 	listen func() ([]netip.AddrPort, error)
+	tried  tried
 
 	mu sync.Mutex
 	// master is nil while there is none.

@@ -93,6 +93,9 @@ func (p *profileBound) tooMany(r model.Route, served substitute) finding.Finding
 		Message: fmt.Sprintf("there are more than %d different combinations of static settings, and older Ingresses already have this namespace's share of them", maxProfiles),
 		Effect:  "using the nearest stricter combination: " + p.directives.Against(served.profile, r.Profile),
 	}
+	if name, most := p.exceeded(r.Profile); name != "" {
+		f.Message = fmt.Sprintf("there are more than %d different values of %s, and older Ingresses already have this namespace's share of them", most, name)
+	}
 	if served.denied {
 		f.Effect = "none of these combinations is as strict: the paths answer 503"
 	}
@@ -162,7 +165,7 @@ func (p *profileBound) decide() {
 			others--
 		}
 	}
-	if others+len(always) <= maxProfiles {
+	if others+len(always) <= maxProfiles && p.valuesFit() {
 		p.kept, p.instead = nil, nil
 		return
 	}
@@ -211,19 +214,22 @@ func (c candidate) compareAge(other candidate) int {
 // shares are the profiles that are always there, and those that namespaces choose in
 // turns. The namespace with the oldest Ingress begins.
 func (p *profileBound) shares() []model.Profile {
-	kept := map[string]model.Profile{}
+	kept, values := map[string]model.Profile{}, newValueBound(p.directives)
 	for _, profile := range p.always() {
 		kept[profile.Name()] = profile
+		values.admit(profile)
 	}
 	turns := p.byNamespace()
 	for len(turns) > 0 && len(kept) < maxProfiles {
 		for i, left := range turns {
-			// What another namespace has as well costs no turn.
-			for len(left) > 0 && has(kept, left[0].name) {
+			// What another namespace has as well costs no turn, and neither does what can't be
+			// kept.
+			for len(left) > 0 && (has(kept, left[0].name) || !values.fits(left[0].profile)) {
 				left = left[1:]
 			}
 			if len(left) > 0 && len(kept) < maxProfiles {
 				kept[left[0].name] = left[0].profile
+				values.admit(left[0].profile)
 				left = left[1:]
 			}
 			turns[i] = left

@@ -135,6 +135,7 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 	if err != nil {
 		return nil, fmt.Errorf("render nginx.conf: %w", err)
 	}
+	env.Directives = env.Directives.In(env.RunDir.String())
 	env.Resources = withParameters(env.Resources, globals.Process.FastCGIParameters)
 	env.Resources = withHeaders(env.Resources, clientHello)
 	files := map[string][]byte{}
@@ -148,7 +149,7 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 	}
 	values := document{
 		Environment: env, Authorities: authorities, WorkerProcesses: env.WorkerProcesses(globals.Process), Process: globals.Process,
-		Default: env.location(globals.Default, model.Variant{}), Jumps: env.jumps(all),
+		Default: env.location(globals.Default, model.Variant{}), Jumps: env.jumps(all), Shared: env.Directives.SharedLines(all),
 		Transports: transports, Protocols: headersOf(globals.Process, env.Resources, protocols...), HTTP: headersOf(globals.Process, env.Resources, protocol{})[0],
 		Address:   address{globals.Process.ClientAddress},
 		Variables: variablesOf(env.Resources, slices.Contains(protocols, protocol{model.FastCGI})), Parameters: parametersOf(env.Resources),
@@ -175,6 +176,8 @@ type document struct {
 	Default location
 	// Jumps are the locations that requests may jump to.
 	Jumps []location
+	// Shared are lines that profiles share.
+	Shared []string
 	// Transports and Protocols are those that profiles use.
 	Transports []transport
 	Protocols  []headers

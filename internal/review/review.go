@@ -31,6 +31,8 @@ type Settings struct {
 	AnnotationPrefix string
 	// Lacking is what NGINX can't do.
 	Lacking []feature.Capability
+	// Try has NGINX test directives.
+	Try feature.Try
 	// Namespace is the only one that is served; empty means all.
 	Namespace string
 }
@@ -50,7 +52,7 @@ type Reviewer struct {
 
 // New makes a Reviewer without objects.
 func New(s Settings) *Reviewer {
-	builder := build.New(s.Features, s.AnnotationPrefix, s.Lacking...)
+	builder := build.New(s.Features, s.AnnotationPrefix, s.Lacking...).Try(s.Try)
 	return &Reviewer{
 		settings: s, queue: source.NewQueue(), turns: turns{of: map[string]*turn{}},
 		store: store.New(s.Store, builder.Refer), builder: builder,

@@ -112,6 +112,7 @@ local function make(policies, location)
             return nil, "no feature " .. tostring(policy[1])
         end
         local takes_part = false
+        phases.guards = phases.guards or module.guards
         for _, phase in ipairs(PHASES) do
             local run = module[phase]
             if run and (not module.applies or module.applies(policy[2], phase, location)) then

@@ -255,6 +255,7 @@ function _M.compile(unit, name)
         local compiled = route(packed, unit, known, labels)
         first = first or compiled
         guarded = guarded or compiled.denied or compiled.phases.authenticate ~= nil or compiled.phases.preaccess ~= nil
+            or compiled.phases.guards
         mixed = mixed or compiled.identity ~= nil or not same_access(compiled, first)
         if packed.exact then
             add_exact(host, packed, compiled)
@@ -267,7 +268,7 @@ function _M.compile(unit, name)
         end
     end
     host.tls = tls_of(unit.tls)
-    host.cleans_paths = guarded and mixed
+    host.cleans_paths = guarded and mixed or false
     host.lengths = lengths(host.below)
     for _, field in ipairs({ "exact", "itself", "below", "lengths" }) do
         if next(host[field]) == nil then

@@ -152,6 +152,17 @@ var (
 				"whitelist":   {"limit-rps: 1000000", "limit-whitelist: nonsense"},
 			},
 		},
+		// What rules do is in internal/feature/modsecurity.
+		{
+			name: "modsecurity", annotations: []string{"enable-modsecurity: true", "modsecurity-snippet: " + refusesAll}, wrong: []http.Header{token},
+			list: true, refusal: http.StatusForbidden,
+			broken: map[string][]string{
+				"value":    {"enable-modsecurity: perhaps"},
+				"core":     {"enable-modsecurity: true", "enable-owasp-core-rules: perhaps"},
+				"program":  {"enable-modsecurity: true", "modsecurity-snippet: SecRuleScript /x.lua"},
+				"rejected": {"enable-modsecurity: true", "modsecurity-snippet: SecRule REMOTE_ADDR \"@ipMatch nonsense\" id:1,deny"},
+			},
+		},
 		// Which clients may pass is in internal/feature/basicauth.
 		{
 			name: "digest", annotations: []string{"auth-type: digest", "auth-secret: digests", "auth-realm: here"},

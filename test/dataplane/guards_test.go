@@ -21,6 +21,9 @@ const withHTTP3 = "use-http3: true"
 // usersSecret has the user of password.
 const usersSecret = "---\nkind: Secret\napiVersion: v1\nmetadata: {name: users}\nstringData: {auth: 'user:{PLAIN}pass'}\n"
 
+// always are keys for all pairs: without the last two, rules of tenants are refused.
+var always = []string{withHTTP3, "allow-snippet-annotations: true", "annotations-risk-level: Critical"}
+
 // A record notes by their marks what backends were asked.
 type record struct {
 	mu   sync.Mutex
@@ -193,7 +196,7 @@ func TestGuardsAndBypasses(t *testing.T) {
 			w.WriteHeader(http.StatusUnauthorized)
 		}
 	}))
-	instance := headgatetest.Start(t, headgatetest.Options{Manifests: hostsOfPairs(t, authService) + headgatetest.Config(withHTTP3) +
+	instance := headgatetest.Start(t, headgatetest.Options{Manifests: hostsOfPairs(t, authService) + headgatetest.Config(always...) +
 		headgatetest.Service("app") + headgatetest.Endpoints("app", r.backend(t, "app")) +
 		headgatetest.Service("next") + headgatetest.Endpoints("next", r.backend(t, "next")) +
 		headgatetest.Service("page") + headgatetest.Endpoints("page", errorService(t)) +
@@ -388,7 +391,7 @@ func (p *pairs) checkGlobal(t *testing.T, authService string) {
 		{"http://127.0.0.1:1/check", 500, []http.Header{nil, token}},
 		{"http://" + authService + "/{x}", 503, []http.Header{nil, token}},
 	} {
-		p.instance.Apply(headgatetest.Config(withHTTP3, "global-auth-url: "+state.url))
+		p.instance.Apply(headgatetest.Config(slices.Concat(always, []string{"global-auth-url: " + state.url})...))
 		for _, name := range names {
 			for i, r := range p.requests() {
 				if !p.sparse(r) && (state.refusal != 401 || bypasses[name].beside == nil) {
@@ -408,7 +411,7 @@ func (p *pairs) checkGlobal(t *testing.T, authService string) {
 			p.rest()
 		}
 	}
-	p.instance.Apply(headgatetest.Config(withHTTP3))
+	p.instance.Apply(headgatetest.Config(always...))
 	for _, name := range names {
 		p.checkControl(t, name, nil)
 	}

@@ -66,7 +66,18 @@ var tenancyKeys = []keyCase{
 		key: "disable-proxy-intercept-errors", before: "-", after: "true", beside: []string{"custom-http-errors: 503"},
 		service: "play", request: headgatetest.Request{Path: "/503"}, see: status, was: "404", is: "503", reloads: 1,
 	},
-	{key: "enable-modsecurity", before: "-", after: "true", service: "echo", see: status, was: "200", is: "503"},
+	{
+		key: "enable-modsecurity", before: "-", after: "true", beside: []string{"modsecurity-snippet: " + refusesAll},
+		service: "echo", see: status, was: "200", is: "403",
+	},
+	{
+		key: "modsecurity-snippet", before: "SecRuleEngine DetectionOnly", after: refusesAll, beside: []string{"enable-modsecurity: true"},
+		service: "echo", see: status, was: "200", is: "403",
+	},
+	{
+		key: "enable-owasp-modsecurity-crs", before: "-", after: "true", beside: []string{"enable-modsecurity: true", "modsecurity-snippet: SecRuleEngine On"},
+		service: "echo", request: headgatetest.Request{Path: "/?x=<script>alert(1)</script>"}, see: status, was: "200", is: "403",
+	},
 	{key: "http-snippet", before: "-", after: "deny all;", service: "echo", see: status, was: "200", is: "503"},
 	{key: "server-snippet", before: "gzip on;", after: "deny all;", service: "echo", see: status, was: "200", is: "503"},
 	{key: "location-snippet", before: "-", after: "deny all;", service: "echo", see: status, was: "200", is: "503"},
@@ -80,6 +91,9 @@ var tenancyKeys = []keyCase{
 		request: headgatetest.Request{Header: http.Header{"Referer": {"http://unwanted.test/"}}}, see: status, was: "200", is: "403",
 	},
 }
+
+// refusesAll are rules of ModSecurity.
+const refusesAll = "SecRuleEngine On\nSecAction \"id:1,phase:1,deny,status:403\""
 
 var answerKeys = []keyCase{
 	{

@@ -24,6 +24,7 @@ import (
 	"github.com/headgate/headgate/internal/feature/http3"
 	"github.com/headgate/headgate/internal/feature/httpsredirect"
 	"github.com/headgate/headgate/internal/feature/mirror"
+	"github.com/headgate/headgate/internal/feature/modsecurity"
 	"github.com/headgate/headgate/internal/feature/process"
 	"github.com/headgate/headgate/internal/feature/proxying"
 	"github.com/headgate/headgate/internal/feature/ratelimit"
@@ -82,6 +83,7 @@ func Features() []feature.Feature {
 		// get the path in parameters.
 		backendprotocol.Feature(),
 		proxying.Feature(),
+		modsecurity.Feature(),
 		mirror.Feature(),
 		customheaders.Feature(),
 	}

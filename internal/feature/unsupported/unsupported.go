@@ -6,20 +6,15 @@
 package unsupported
 
 import (
-	"strconv"
-	"strings"
-
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 )
 
 var settings = []feature.AnySetting{
-	firewall("enable-modsecurity", "enable-modsecurity", "Has ModSecurity inspect requests."),
-	firewall("enable-owasp-core-rules", "", "Has ModSecurity apply the rules of OWASP."),
 	snippetKey("http-snippet", "NGINX configuration for all servers."),
 	snippetKey("server-snippet", "NGINX configuration for all hosts."),
 	snippetKey("location-snippet", "NGINX configuration for all paths."),
-	configurationSnippet, serverSnippet, authSnippet, modsecuritySnippet,
+	configurationSnippet, serverSnippet, authSnippet,
 }
 
 // Snippets of tenants count only where the administrator allows them, as in
@@ -28,24 +23,7 @@ var (
 	configurationSnippet = snippetAnnotation("configuration-snippet", "NGINX configuration for the paths of the Ingress.")
 	serverSnippet        = snippetAnnotation("server-snippet", "NGINX configuration for the hosts of the Ingress.")
 	authSnippet          = snippetAnnotation("auth-snippet", "NGINX configuration for the requests to the auth service.")
-	modsecuritySnippet   = snippetAnnotation("modsecurity-snippet", "Rules for ModSecurity.")
 )
-
-// firewall denies unless it is off. As in ingress-nginx, the annotation turns off what
-// the key turns on.
-func firewall(annotation, key, doc string) feature.Setting[bool] {
-	return feature.Setting[bool]{
-		Annotation: annotation, Key: key, OnInvalid: feature.Deny, Risk: feature.Low,
-		Parse: feature.Optional(func(text string) (bool, error) {
-			if on, err := strconv.ParseBool(text); err == nil && !on {
-				return false, nil
-			}
-			_, err := refuse(text)
-			return false, err
-		}),
-		Doc: doc + " Not supported yet: the paths that it applies to answer 503, unless it is false.",
-	}
-}
 
 func snippetAnnotation(annotation, doc string) feature.Setting[string] {
 	return feature.Setting[string]{
@@ -69,24 +47,11 @@ func snippetKey(key, doc string) feature.Setting[string] {
 
 func anyText(text string) (string, error) { return text, nil }
 
-const (
-	refusal = "this setting, which controls access, is not supported yet"
-	idle    = "snippets are not supported yet"
-	guards  = idle + ", and this one may control access"
-)
-
-func refuse(string) (string, error) { return "", feature.NotImplemented(refusal) }
-
 // Feature denies routes with access control that is not supported.
 func Feature() feature.Feature {
 	var snippets, keys []snippet
 	for _, s := range settings {
-		switch d := s.Spec(); {
-		case strings.HasSuffix(d.Annotation, "-snippet"):
-			snippets = append(snippets, snippet{s, d})
-		case strings.HasSuffix(d.Key, "-snippet"):
-			keys = append(keys, snippet{s, d})
-		}
+		snippets = append(snippets, snippet{s, s.Spec()})
 	}
 	return feature.Feature{
 		Name:     "unsupported",
@@ -118,10 +83,10 @@ func (s snippet) route(v feature.Values, out *feature.RouteOut) {
 	text, ok := s.spec.Get(v).(string)
 	switch {
 	case !ok || text == "":
-	case !feature.AllowsSnippets(v):
-		out.Warn(s.setting, finding.NotImplemented, idle+", and the key allow-snippet-annotations does not allow them", "it has no effect")
-	case s.spec.Annotation == modsecuritySnippet.Annotation || mayGuard(text, false):
-		out.Deny(s.setting, finding.NotImplemented, guards)
+	case s.spec.Annotation != "" && !feature.AllowsSnippets(v):
+		out.Warn(s.setting, finding.NotImplemented, "snippets are not supported yet, and the key allow-snippet-annotations does not allow them", "it has no effect")
+	case mayGuard(text, s.spec.Key == "http-snippet"):
+		out.Deny(s.setting, finding.NotImplemented, "snippets are not supported yet, and this one may control access")
 	default:
 		out.Warn(s.setting, finding.NotImplemented, idle, "it has no effect")
 	}

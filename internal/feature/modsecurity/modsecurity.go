@@ -1,0 +1,158 @@
+// Package modsecurity has NGINX's module ModSecurity inspect requests, by rules of Headgate's,
+// of OWASP, of the administrator and, where snippets are allowed, of tenants.
+package modsecurity
+
+import (
+	"embed"
+	"errors"
+	"regexp"
+	"strings"
+
+	"github.com/headgate/headgate/internal/directive"
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/resource"
+)
+
+const (
+	name = "modsecurity"
+	// idVariable is the one with the transaction's ID.
+	idVariable = "hg_modsecurity_id"
+)
+
+//go:embed *.lua
+var lua embed.FS
+
+// maxRuleSets bounds how many there are: NGINX reads a rule set for each location of each
+// profile with it.
+const maxRuleSets = 20
+
+var (
+	enable = feature.Setting[bool]{
+		Annotation: "enable-modsecurity", Key: "enable-modsecurity", Parse: feature.Optional(feature.Bool), OnInvalid: feature.Deny, Risk: feature.Low,
+		Doc: "Has ModSecurity inspect requests. Without rules that say otherwise it only reports, in the audit log. See [modsecurity.md](modsecurity.md).",
+	}
+	coreRules = feature.Setting[bool]{
+		Annotation: "enable-owasp-core-rules", Parse: feature.Optional(feature.Bool), OnInvalid: feature.Deny, When: enable.Get, Risk: feature.Low,
+		Doc: "Has ModSecurity apply the core rules of OWASP too. It can't switch off what the key enable-owasp-modsecurity-crs switches on.",
+	}
+	coreRulesKey = feature.Setting[bool]{
+		Key: "enable-owasp-modsecurity-crs", Parse: feature.Optional(feature.Bool),
+		Doc: "Has ModSecurity apply the core rules of OWASP too, on all paths that it inspects. Only together with the key enable-modsecurity.",
+	}
+	snippet = feature.Setting[rules]{
+		Annotation: "modsecurity-snippet", Parse: parseRules, OnInvalid: feature.Deny, When: counts, Risk: feature.Critical,
+		Doc: "Rules for ModSecurity. They stand behind those of the key modsecurity-snippet, or instead of Headgate's own while the key enable-modsecurity is not true. " +
+			"Only with allow-snippet-annotations, and only what [modsecurity.md](modsecurity.md) lists.",
+	}
+	snippetKey = feature.Setting[adminRules]{
+		Key: "modsecurity-snippet", Parse: parseAdminRules,
+		Doc: "Rules for ModSecurity instead of Headgate's own, while the key enable-modsecurity is true. They may have all directives.",
+	}
+	transactionID = feature.Setting[feature.Template]{
+		Annotation: "modsecurity-transaction-id", Parse: parseID, Risk: feature.High,
+		Doc: "What ModSecurity's logs name a request by, such as $req_id. By default ModSecurity makes it.",
+	}
+)
+
+// The directives of profiles with ModSecurity. Of several files in a location, the first one
+// with a setting counts. The core rules are too many for each location: all inherit them, and
+// those that don't want them remove them by their IDs, which costs no memory.
+var (
+	on = directive.Directive{Name: "modsecurity", Plain: true, Kind: directive.OnOff, Omits: true, Samples: []int64{0, 1}}
+	// tenantRules are of a tenant, and baseRules of the administrator or Headgate.
+	tenantRules = rulesFile("modsecurity_snippet", maxRuleSets)
+	baseRules   = rulesFile("modsecurity_rules", 0)
+	// coreSettings are those of the core rules, or remove these.
+	coreSettings = rulesFile("core_rules_settings", 0)
+	sharedRules  = directive.Directive{Name: "core_rules", As: rulesFileName, Plain: true, Kind: directive.File, Absolute: true, Shared: true}
+	idDirective  = directive.Directive{Name: "modsecurity_transaction_id", Plain: true, Kind: directive.Variable, Variable: idVariable}
+)
+
+const rulesFileName = "modsecurity_rules_file"
+
+func rulesFile(name string, most int) directive.Directive {
+	return directive.Directive{Name: name, As: rulesFileName, Plain: true, Kind: directive.File, Absolute: true, Most: most}
+}
+
+func directives() directive.List {
+	return directive.List{on, idDirective, tenantRules, baseRules, coreSettings, sharedRules}
+}
+
+// Feature is ModSecurity.
+func Feature() feature.Feature {
+	return feature.Feature{
+		Name:     name,
+		Doc:      "Has ModSecurity inspect requests.",
+		Settings: []feature.AnySetting{enable, coreRules, coreRulesKey, snippet, snippetKey, transactionID},
+		Route:    route,
+		Predict: feature.Predictions{
+			feature.GuardPhase: feature.MayAnswer("403, or another status that a rule has, if ModSecurity refuses the request (enable-modsecurity)"),
+		},
+		Directives: directives(),
+		Lua:        lua,
+		Resources:  resource.Resources{Variables: []resource.Variable{{Name: resource.NewName(idVariable)}}},
+	}
+}
+
+// policy is what modsecurity.lua reads of a route. The profile has the rest.
+type policy struct {
+	// Rules differs where the rules do.
+	Rules string           `json:"rules"`
+	ID    feature.Template `json:"id,omitempty"`
+}
+
+// counts reports whether the snippet of an Ingress is used.
+func counts(v feature.Values) bool { return enable.Get(v) && feature.AllowsSnippets(v) }
+
+func route(v feature.Values, out *feature.RouteOut) {
+	if !enable.Get(v) {
+		if v.IsSet(snippet) && !v.Rejects(snippet) {
+			out.Warn(snippet, finding.Conflict, "ModSecurity does not inspect these requests: "+enable.Annotation+" must be true", "it has no effect")
+		}
+		return
+	}
+	if !v.Has(feature.ModSecurity) {
+		out.Deny(enable, finding.MissingCapability, "this NGINX does not have the module ModSecurity (on Debian and Ubuntu the package libnginx-mod-http-modsecurity)")
+		return
+	}
+	if v.Rejects(snippet) || v.Rejects(coreRules) {
+		return // This was reported, and denies.
+	}
+	if v.IsSet(snippet) && !feature.AllowsSnippets(v) {
+		out.Deny(snippet, finding.NotAllowed, "rules of tenants are allowed only while the key allow-snippet-annotations is true")
+		return
+	}
+	set, ok := ruleSetOf(v, out)
+	if !ok {
+		return
+	}
+	if !set.try(v, out) {
+		return
+	}
+	set.write(out)
+	p := policy{Rules: set.digest(), ID: transactionID.Get(v)}
+	if len(p.ID) > 0 {
+		// One value: what the variable holds does not matter to NGINX.
+		out.Route.Profile = out.Route.Profile.With(idDirective.Holds(idVariable))
+	}
+	// A route whose rules change is served as before until NGINX has them.
+	feature.AddOfProfile(out.Route, name, p)
+}
+
+var idForm = regexp.MustCompile(`^[A-Za-z0-9_${}-]{1,200}$`)
+
+func parseID(text string) (feature.Template, error) {
+	if text == "" {
+		return nil, nil
+	}
+	if !idForm.MatchString(text) {
+		return nil, errors.New("must be at most 200 letters, digits and _-, and variables such as $req_id")
+	}
+	return feature.ParseTemplate(text, false)
+}
+
+// oneLine makes NGINX's words fit a finding.
+func oneLine(err error) string {
+	return strings.Join(strings.Fields(err.Error()), " ")
+}

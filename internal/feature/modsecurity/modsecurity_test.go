@@ -1,0 +1,10 @@
+package modsecurity_test
+
+import (
+	"testing"
+
+	"github.com/headgate/headgate/internal/feature/modsecurity"
+	"github.com/headgate/headgate/internal/featuretest"
+)
+
+func TestGolden(t *testing.T) { featuretest.Golden(t, modsecurity.Feature()) }

@@ -1,0 +1,161 @@
+package modsecurity
+
+import (
+	"slices"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/model"
+)
+
+// A ruleSet is what a route's requests are inspected by. Contents without a name are absent.
+type ruleSet struct {
+	// tenant are the rules of a tenant, base those of the administrator or Headgate, and
+	// settings those of the core rules, or what removes them.
+	tenant, base, settings model.Content
+	// core are the core rules. They are tried with all rule sets, since all locations inherit
+	// them as soon as one route wants them.
+	core model.Content
+	// wantsCore is set where they apply.
+	wantsCore bool
+}
+
+// Where the core rules are: in images for Kubernetes, or by Debian's package.
+const (
+	imageFolder    = "/etc/nginx/owasp-modsecurity-crs/"
+	debianSettings = "/etc/modsecurity/crs/"
+	debianRules    = "/usr/share/modsecurity-crs/rules/"
+)
+
+// withoutCoreRules removes the core rules, by their IDs. Rules of others have no such IDs.
+const withoutCoreRules = "SecRuleRemoveById 901000-999999 9001000-9009999\n"
+
+// ruleSetOf is false if it was denied.
+func ruleSetOf(v feature.Values, out *feature.RouteOut) (s ruleSet, ok bool) {
+	own, key, everywhere := snippet.Get(v), adminRules{}, enabledByKey(v)
+	if everywhere {
+		key = snippetKey.Get(v)
+	}
+	if own.text != "" {
+		s.tenant = feature.NewContent([]byte(own.text))
+	}
+	switch {
+	case key.text != "":
+		s.base = feature.NewContent([]byte(key.text))
+	case everywhere || own.text == "":
+		s.base = feature.NewContent([]byte(base))
+	}
+	by := feature.AnySetting(coreRules)
+	s.wantsCore = coreRules.Get(v) || own.core
+	if everywhere && (coreRulesKey.Get(v) || key.core) {
+		s.wantsCore, by = true, coreRulesKey
+	}
+	settings, rules := coreFiles(v)
+	switch {
+	case s.wantsCore && rules == "":
+		out.Deny(by, finding.MissingCapability, "the core rules of OWASP are not installed (on Debian and Ubuntu the package modsecurity-crs)")
+		return s, false
+	case s.wantsCore && key.includes:
+		out.Deny(by, finding.Conflict, "the key "+snippetKey.Key+" includes files that may have the core rules themselves: it must not include others than "+coreInclude)
+		return s, false
+	case !s.wantsCore:
+		settings = withoutCoreRules
+	}
+	s.settings = feature.NewContent([]byte(settings))
+	if rules != "" && !key.includes {
+		s.core = feature.NewContent([]byte(rules))
+	}
+	return s, true
+}
+
+// enabledByKey reports whether ModSecurity inspects all requests but those of Ingresses that
+// say otherwise.
+func enabledByKey(v feature.Values) bool { return feature.Setting[bool]{Key: enable.Key}.Get(v) }
+
+// coreFiles are the settings of the core rules, which each location has, and the rules. They
+// are empty if there are none.
+func coreFiles(v feature.Values) (settings, rules string) {
+	switch {
+	case v.Has(feature.CoreRules):
+		settings = "Include " + imageFolder + "crs-setup.conf\n"
+		rules = "Include " + imageFolder + "rules/*.conf\n"
+	case v.Has(feature.DebianCoreRules):
+		settings = "Include " + debianSettings + "crs-setup.conf\n"
+		rules = "Include " + debianSettings + "REQUEST-900-*.conf\n" +
+			"Include " + debianRules + "*.conf\n" + "Include " + debianSettings + "RESPONSE-999-*.conf\n"
+	default:
+		return "", ""
+	}
+	if v.Has(feature.UnicodeMapping) {
+		rules = "SecUnicodeMapFile /etc/nginx/unicode.mapping 20127\n" + rules
+	}
+	return settings, rules
+}
+
+// profile is p with the rules.
+func (s ruleSet) profile(p model.Profile) model.Profile {
+	p = p.With(on.To(1), tenantRules.Contains(s.tenant), baseRules.Contains(s.base), coreSettings.Contains(s.settings))
+	if s.wantsCore {
+		p = p.With(sharedRules.Contains(s.core))
+	}
+	return p
+}
+
+func (s ruleSet) files() []model.Content {
+	list := []model.Content{s.tenant, s.base, s.settings}
+	if s.wantsCore {
+		list = append(list, s.core)
+	}
+	return slices.DeleteFunc(list, func(c model.Content) bool { return c.Name == "" })
+}
+
+// try has NGINX read the rules. It denies if NGINX rejects those of a tenant, or the core
+// rules. A mistake of the administrator's own rules keeps NGINX from reloading, as in all
+// that stands in nginx.conf by a key: nothing is served without them.
+func (s ruleSet) try(v feature.Values, out *feature.RouteOut) bool {
+	err := v.Try(s.trial())
+	if err == nil {
+		return true
+	}
+	if s.tenant.Name != "" {
+		alone := s
+		alone.tenant = model.Content{}
+		if alone.base.Name == "" || v.Try(alone.trial()) == nil {
+			out.Deny(snippet, finding.InvalidValue, oneLine(err))
+			return false
+		}
+	}
+	if enabledByKey(v) && snippetKey.Get(v).text != "" {
+		out.Warn(snippetKey, finding.InvalidValue, oneLine(err), "NGINX can't be reloaded until this is corrected")
+		return true
+	}
+	out.Deny(enable, finding.InvalidValue, "ModSecurity does not start: "+oneLine(err))
+	return false
+}
+
+func (s ruleSet) trial() feature.Trial {
+	var shared model.Profile
+	files := s.files()
+	if s.core.Name != "" {
+		shared, files = shared.With(sharedRules.Contains(s.core)), append(files, s.core)
+	}
+	return feature.Trial{Files: files, Lines: func(folder string) (http, location []string) {
+		declared := directives().In(folder)
+		return declared.SharedLines([]model.Profile{shared}), declared.Lines(s.profile(model.Profile{}))
+	}}
+}
+
+// digest differs where the rules do.
+func (s ruleSet) digest() string {
+	var names []byte
+	for _, c := range s.files() {
+		names = append(names, c.Name...)
+	}
+	return feature.NewContent(names).Name[:20]
+}
+
+// write puts the rules into the route.
+func (s ruleSet) write(out *feature.RouteOut) {
+	out.Route.Profile = s.profile(out.Route.Profile)
+	out.Route.Files = append(out.Route.Files, s.files()...)
+}
