@@ -78,6 +78,11 @@ func Groups() []Group {
 			{"Earlier generations with workers that still serve connections", "instance", constant("internal/model/limits.go", "OldGenerations", count), "reload-generations", "the same, with `by=\"generations\"`", "A5"},
 			{"Time for which old workers serve their connections", "reload", text(processGo, `Key: "worker-shutdown-timeout", Default: ([^,]+),`, duration), "worker-shutdown-timeout", "the connections are closed", "A5"},
 			{"Combinations of static settings (profiles)", "instance", constant("internal/plan/profiles.go", "maxProfiles", count), "", "namespaces have equal shares, oldest Ingresses first; other routes get the nearest stricter combination, or answer 503 if there is none; `TooMany`", "A11"},
+			{"Different rules of `modsecurity-snippet`", "instance", constant("internal/feature/modsecurity/modsecurity.go", "maxRuleSets", count), "", "namespaces have equal shares, oldest Ingresses first; other paths answer 503; `TooMany`", ""},
+			{"`modsecurity-snippet`", "Ingress", constant("internal/feature/modsecurity/rules.go", "maxBytes", bytes), "", "the paths answer 503; `InvalidValue`", ""},
+			{"Directives in it", "Ingress", constant("internal/feature/modsecurity/rules.go", "maxDirectives", count), "", "the same", ""},
+			{"Compiled regular expressions in it", "Ingress", constant("internal/feature/modsecurity/rules.go", "maxPatterns", bytes), "", "the same", ""},
+			{"Time for the test of such rules", "rules", constant("internal/nginx/try.go", "tryTimeout", duration), "", "the paths answer 503, until the Ingress changes", ""},
 		}},
 		{"Memory of workers", "Decoded units take about four times their packed size. What was not used for longest is decoded again when it is needed.", []Limit{
 			{"Time to decode a namespace's hosts and certificates, a second", "namespace and worker", text(budgetLua, `DECODING = \{\s+rate = ([0-9.]+)`, seconds), "", "requests for those that the worker does not hold are answered 503; metric `headgate_refusals_total`, one line a minute in the log", "A7"},

@@ -257,6 +257,8 @@ function _M.compile(unit, name)
         guarded = guarded or compiled.denied or compiled.phases.authenticate ~= nil or compiled.phases.preaccess ~= nil
             or compiled.phases.guards
         mixed = mixed or compiled.identity ~= nil or not same_access(compiled, first)
+            -- What guards in the location of a profile may differ there.
+            or compiled.phases.guards and compiled.location ~= first.location
         if packed.exact then
             add_exact(host, packed, compiled)
         elseif packed.prefix then

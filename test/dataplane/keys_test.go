@@ -68,15 +68,15 @@ var tenancyKeys = []keyCase{
 	},
 	{
 		key: "enable-modsecurity", before: "-", after: "true", beside: []string{"modsecurity-snippet: " + refusesAll},
-		service: "echo", see: status, was: "200", is: "403",
+		service: "echo", see: status, was: "200", is: "403", reloads: 1,
 	},
 	{
 		key: "modsecurity-snippet", before: "SecRuleEngine DetectionOnly", after: refusesAll, beside: []string{"enable-modsecurity: true"},
-		service: "echo", see: status, was: "200", is: "403",
+		service: "echo", see: status, was: "200", is: "403", reloads: 1,
 	},
 	{
 		key: "enable-owasp-modsecurity-crs", before: "-", after: "true", beside: []string{"enable-modsecurity: true", "modsecurity-snippet: SecRuleEngine On"},
-		service: "echo", request: headgatetest.Request{Path: "/?x=<script>alert(1)</script>"}, see: status, was: "200", is: "403",
+		service: "echo", request: headgatetest.Request{Path: "/?x=<script>alert(1)</script>"}, see: status, was: "200", is: "403", reloads: 1,
 	},
 	{key: "http-snippet", before: "-", after: "deny all;", service: "echo", see: status, was: "200", is: "503"},
 	{key: "server-snippet", before: "gzip on;", after: "deny all;", service: "echo", see: status, was: "200", is: "503"},

@@ -97,9 +97,7 @@ func Feature() feature.Feature {
 
 // policy is what modsecurity.lua reads of a route. The profile has the rest.
 type policy struct {
-	// Rules differs where the rules do.
-	Rules string           `json:"rules"`
-	ID    feature.Template `json:"id,omitempty"`
+	ID feature.Template `json:"id,omitempty"`
 }
 
 // counts reports whether the snippet of an Ingress is used.
@@ -131,13 +129,14 @@ func route(v feature.Values, out *feature.RouteOut) {
 		return
 	}
 	set.write(out)
-	p := policy{Rules: set.digest(), ID: transactionID.Get(v)}
+	p := policy{ID: transactionID.Get(v)}
 	if len(p.ID) > 0 {
 		// One value: what the variable holds does not matter to NGINX.
 		out.Route.Profile = out.Route.Profile.With(idDirective.Holds(idVariable))
 	}
-	// A route whose rules change is served as before until NGINX has them.
-	feature.AddOfProfile(out.Route, name, p)
+	// A route that gets ModSecurity is denied until NGINX has it, since it is a guard. One whose
+	// rules change keeps the old ones that long.
+	feature.Add(out.Route, name, p)
 }
 
 var idForm = regexp.MustCompile(`^[A-Za-z0-9_${}-]{1,200}$`)

@@ -6,7 +6,7 @@ local template = require "headgate.template"
 local _M = { guards = true }
 
 
--- policy: { rules, id }
+-- policy: { id }
 function _M.request_headers(policy, request)
     requests.set_variables({ hg_modsecurity_id = template.fill(policy.id, request) })
 end

@@ -17,7 +17,7 @@ const (
 	maxPatterns = 512 << 10
 )
 
-// rules are what remains of a tenant's text, written anew: one directive a line, with
+// rules are what remains of a tenant's text, written again: one directive a line, with
 // arguments that ModSecurity can read in one way only.
 type rules struct {
 	text string

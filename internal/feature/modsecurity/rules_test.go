@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestRules: what may be written, and how it stands in the file.
+// TestParseRules: what may be written, and how it stands in the file.
 func TestParseRules(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -31,7 +31,7 @@ func TestParseRules(t *testing.T) {
 }
 
 // TestRefusedRules: nothing reads files, runs programs, loads modules, asks servers, or reaches
-// what is kept for other requests, in whatever way it is written.
+// what is kept for other requests, however it is written.
 func TestRefusedRules(t *testing.T) {
 	t.Parallel()
 	refused := strings.Split(strings.TrimSpace(`

@@ -145,15 +145,6 @@ func (s ruleSet) trial() feature.Trial {
 	}}
 }
 
-// digest differs where the rules do.
-func (s ruleSet) digest() string {
-	var names []byte
-	for _, c := range s.files() {
-		names = append(names, c.Name...)
-	}
-	return feature.NewContent(names).Name[:20]
-}
-
 // write puts the rules into the route.
 func (s ruleSet) write(out *feature.RouteOut) {
 	out.Route.Profile = s.profile(out.Route.Profile)
