@@ -73,6 +73,9 @@ func TestCapabilitiesHaveTheirNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, f := range optionalFiles() {
+		found.Has = append(found.Has, f.capability)
+	}
 	found.Has = append(found.Has, systemAuthorities)
 	var known []string
 	for _, c := range feature.Capabilities() {
