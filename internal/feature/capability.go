@@ -15,7 +15,7 @@ const (
 	// HTTP3 is HTTP over QUIC. NGINX has it from 1.25 on, unless it is built without.
 	HTTP3 Capability = "quic"
 	// ModSecurity is the module of that name.
-	ModSecurity Capability = "modsecurity"
+	ModSecurity Capability = "modsecurity-module"
 	// CoreRules are the rules of OWASP for that module, where images for Kubernetes have
 	// them, and DebianCoreRules those of Debian's package.
 	CoreRules       Capability = "core-rules"

@@ -68,7 +68,7 @@ func modules() []module {
 		},
 		{
 			"ngx_http_modsecurity_module.so", []string{"ModSecurity-nginx", "modsecurity-nginx", "http-modsecurity"},
-			"libnginx-mod-http-modsecurity", "modsecurity",
+			"libnginx-mod-http-modsecurity", "modsecurity-module",
 		},
 	}
 }
