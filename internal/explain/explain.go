@@ -106,9 +106,7 @@ const (
 func (x *explainer) run() {
 	x.globals, _ = x.Builder.Globals(x.Store)
 	x.keep(unit.FromGlobals(x.globals))
-	if object := x.Store.ConfigMap(); object != nil {
-		x.involve("configmap/" + object.Namespace + "/" + object.Name)
-	}
+	x.involve(x.configMap())
 	x.explainClient()
 	x.rejected = x.rejects()
 	decision := x.router.Route(x.out.Request.Host, x.out.Request.Path)

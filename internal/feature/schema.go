@@ -261,6 +261,13 @@ func (s *Schema) Parse(origin model.Origin, annotations map[string]string, confi
 	return p
 }
 
+// keyDenies reports whether a key with a bad value that denies applies: no annotation
+// has a value instead.
+func (d *schemaSetting) keyDenies(v Values) bool {
+	e := v.entries[d.Annotation]
+	return (e == nil || e.value == nil) && (d.When == nil || d.When(v))
+}
+
 // reject reports that a value is not used.
 func (p *Parsed) reject(d *schemaSetting, code finding.Code, message string) {
 	e := p.values.entries[d.Annotation]

@@ -47,11 +47,20 @@ func snippetKey(key, doc string) feature.Setting[string] {
 
 func anyText(text string) (string, error) { return text, nil }
 
+const (
+	idle   = "snippets are not supported yet"
+	guards = idle + ", and this one may control access"
+)
+
 // Feature denies routes with access control that is not supported.
 func Feature() feature.Feature {
 	var snippets, keys []snippet
 	for _, s := range settings {
-		snippets = append(snippets, snippet{s, s.Spec()})
+		if d := s.Spec(); d.Annotation != "" {
+			snippets = append(snippets, snippet{s, d})
+		} else {
+			keys = append(keys, snippet{s, d})
+		}
 	}
 	return feature.Feature{
 		Name:     "unsupported",
@@ -83,10 +92,10 @@ func (s snippet) route(v feature.Values, out *feature.RouteOut) {
 	text, ok := s.spec.Get(v).(string)
 	switch {
 	case !ok || text == "":
-	case s.spec.Annotation != "" && !feature.AllowsSnippets(v):
-		out.Warn(s.setting, finding.NotImplemented, "snippets are not supported yet, and the key allow-snippet-annotations does not allow them", "it has no effect")
-	case mayGuard(text, s.spec.Key == "http-snippet"):
-		out.Deny(s.setting, finding.NotImplemented, "snippets are not supported yet, and this one may control access")
+	case !feature.AllowsSnippets(v):
+		out.Warn(s.setting, finding.NotImplemented, idle+", and the key allow-snippet-annotations does not allow them", "it has no effect")
+	case mayGuard(text, false):
+		out.Deny(s.setting, finding.NotImplemented, guards)
 	default:
 		out.Warn(s.setting, finding.NotImplemented, idle, "it has no effect")
 	}
