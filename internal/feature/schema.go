@@ -82,6 +82,17 @@ func (s *Schema) Annotations() []string {
 	return names
 }
 
+// Keys are the ConfigMap keys of all settings, in the order in which they are declared.
+func (s *Schema) Keys() []string {
+	var names []string
+	for _, d := range s.settings {
+		if d.Key != "" {
+			names = append(names, d.Key)
+		}
+	}
+	return names
+}
+
 // A Problem is a value that does not have its full effect.
 type Problem struct {
 	// Ingress has it, its zero value for a key. Field is the annotation's whole
