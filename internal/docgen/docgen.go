@@ -133,7 +133,7 @@ func Keys(features []feature.Feature, refused []Refusal, missing []string) strin
 	closed, idle := split(missing, denied)
 	paragraph(&b, "These keys control access, or may do so. If the ConfigMap has a value for one of them, all paths answer 503, "+
 		"except if the value is false, or if all directives of a snippet are known to change only responses, buffers and timeouts "+
-		"(or, in `http-snippet`, to define something, such as `map`). `annotations-risk-level` and `allow-snippet-annotations` do not apply to keys:", closed)
+		"(or, in that for the block http, to define something, such as a map). The settings that allow snippets of Ingresses do not apply to these keys:", closed)
 	paragraph(&b, "These keys have no effect, and a finding reports each of them:", idle)
 	refusals(&b, refused)
 	return b.String()
