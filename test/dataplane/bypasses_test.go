@@ -140,7 +140,7 @@ var (
 			},
 		},
 		// What limits refuse is in internal/feature/ratelimit: here they let pass, and must not
-		// take the place of another guard.
+		// replace another guard.
 		{
 			name: "limit", annotations: slices.Concat(users, []string{"limit-rps: 1000000", "limit-connections: 1000", "limit-allowlist: 192.0.2.0/24"}),
 			key: password, wrong: []http.Header{{"Authorization": {"Basic dXNlcjpubw=="}}}, challenge: "Basic ",

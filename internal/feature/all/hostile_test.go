@@ -76,10 +76,10 @@ var countsAs = map[[2]string]string{
 	{"canary-weight", "-1"}:           "less than 0 is 0",
 	{"canary-weight-total", "-1"}:     "less than 100 is 100",
 	{"cors-allow-origin", "*"}:        "* is the default",
-	{"limit-connections", "-1"}:       "0 and less is no limit",
+	{"limit-connections", "-1"}:       "0 and less counts as none",
 	{"limit-rate-after", "-1"}:        "less than 0 is 0",
-	{"limit-rpm", "-1"}:               "0 and less is no limit",
-	{"limit-rps", "-1"}:               "0 and less is no limit",
+	{"limit-rpm", "-1"}:               "0 and less counts as none",
+	{"limit-rps", "-1"}:               "0 and less counts as none",
 	{"permanent-redirect-code", "-1"}: "an invalid code is 301",
 	{"temporal-redirect-code", "-1"}:  "an invalid code is 302",
 }
