@@ -177,24 +177,35 @@ func TestConnectionsEnd(t *testing.T) {
 		"---\nkind: Secret\napiVersion: v1\nmetadata: {name: users}\nstringData: {auth: 'user:{PLAIN}pass'}\n" +
 		limited("slow", "slow") + limited("dead", "dead") + limited("password", "slow", "auth-type: basic", "auth-secret: users") +
 		limited("url", "slow", "auth-url: http://127.0.0.1:1/") + limited("small", "slow", "proxy-body-size: 1k")})
-	for range 3 {
-		g.Get("dead.test", "/").WantStatus(t, 502)
-		g.Get("password.test", "/").WantStatus(t, 401)
-		g.Get("url.test", "/").WantStatus(t, 500)
-		g.Do(headgatetest.Request{Method: "POST", Host: "small.test", Body: strings.NewReader(strings.Repeat("x", 2000))}).WantStatus(t, 413)
-		for _, phase := range []string{"authenticate", "request_headers", "before_exec", "header_filter", "balancer"} {
-			r, err := g.Try(g.NewClient(false), headgatetest.Request{Host: "slow.test", Method: "POST", Body: strings.NewReader("x"), Header: http.Header{"X-Break": {phase}}})
-			if err == nil && r.Status < 500 {
-				t.Errorf("an error in %s: status %d", phase, r.Status)
+	// A request gives its place back after its response: until then others get 429.
+	wants := func(want int, r headgatetest.Request) {
+		t.Helper()
+		headgatetest.Eventually(t, fmt.Sprintf("%s answers %d", r.Host, want), func() bool {
+			response := g.Do(r)
+			if response.Status != want && response.Status != http.StatusTooManyRequests {
+				t.Fatalf("%s answers %d, want %d", r.Host, response.Status, want)
 			}
-			g.Get("slow.test", "/").WantStatus(t, 200)
-		}
-		_, _ = g.Try(g.NewClient(false), headgatetest.Request{Host: "password.test", Header: http.Header{"X-Break": {"header_filter"}}})
-		g.Get("password.test", "/").WantStatus(t, 401)
+			return response.Status == want
+		})
 	}
 	free := func(after string) {
 		t.Helper()
 		headgatetest.Eventually(t, "there is a place after "+after, func() bool { return g.Get("slow.test", "/").Status == 200 })
+	}
+	for range 3 {
+		wants(502, headgatetest.Request{Host: "dead.test"})
+		wants(401, headgatetest.Request{Host: "password.test"})
+		wants(500, headgatetest.Request{Host: "url.test"})
+		wants(413, headgatetest.Request{Method: "POST", Host: "small.test", Body: strings.NewReader(strings.Repeat("x", 2000))})
+		for _, phase := range []string{"authenticate", "request_headers", "before_exec", "header_filter", "balancer"} {
+			headgatetest.Eventually(t, "an error in "+phase, func() bool {
+				r, err := g.Try(g.NewClient(false), headgatetest.Request{Host: "slow.test", Method: "POST", Body: strings.NewReader("x"), Header: http.Header{"X-Break": {phase}}})
+				return err != nil || r.Status >= 500
+			})
+			free("an error in " + phase)
+		}
+		_, _ = g.Try(g.NewClient(false), headgatetest.Request{Host: "password.test", Header: http.Header{"X-Break": {"header_filter"}}})
+		wants(401, headgatetest.Request{Host: "password.test"})
 	}
 	// One client that waits has the place, over each protocol, until it goes.
 	headgatetest.EveryProtocol(func(http2 bool, scheme string) {
@@ -207,8 +218,14 @@ func TestConnectionsEnd(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			if r, err := g.NewClient(http2).Do(request); err == nil {
+			client := g.NewClient(http2)
+			r, err := client.Do(request)
+			for ; err == nil; r, err = client.Do(request) {
 				r.Body.Close()
+				// The request before gives its place back after its response.
+				if r.StatusCode != http.StatusTooManyRequests {
+					return
+				}
 			}
 		}()
 		<-waiting
@@ -219,7 +236,12 @@ func TestConnectionsEnd(t *testing.T) {
 	})
 	// A worker that is killed takes no place with it.
 	go func() {
-		_, _ = g.Try(g.NewClient(false), headgatetest.Request{Host: "slow.test", Header: http.Header{"X-Wait": {"yes"}}})
+		for {
+			r, err := g.Try(g.NewClient(false), headgatetest.Request{Host: "slow.test", Header: http.Header{"X-Wait": {"yes"}}})
+			if err != nil || r.Status != http.StatusTooManyRequests {
+				return
+			}
+		}
 	}()
 	<-waiting
 	for _, pid := range workers(t, g) {

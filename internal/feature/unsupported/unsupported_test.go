@@ -15,7 +15,8 @@ func TestAccessControlDenies(t *testing.T) {
 	g := headgatetest.Start(t, headgatetest.Options{Manifests: headgatetest.Service("one") +
 		headgatetest.Endpoints("one", headgatetest.StartEcho(t, "one")) +
 		headgatetest.Ingress("open", "open.test", "/", "one") +
-		headgatetest.Ingress("firewall", "firewall.test", "/", "one", "enable-modsecurity: true")})
+		headgatetest.Ingress("snippet", "snippet.test", "/", "one", "configuration-snippet: deny all;") +
+		headgatetest.Config("allow-snippet-annotations: true", "annotations-risk-level: Critical")})
 	g.Get("open.test", "/").WantStatus(t, 200)
-	g.Get("firewall.test", "/").WantStatus(t, 503)
+	g.Get("snippet.test", "/").WantStatus(t, 503)
 }
