@@ -82,17 +82,6 @@ func (s *Schema) Annotations() []string {
 	return names
 }
 
-// Keys are the ConfigMap keys of all settings, in the order in which they are declared.
-func (s *Schema) Keys() []string {
-	var names []string
-	for _, d := range s.settings {
-		if d.Key != "" {
-			names = append(names, d.Key)
-		}
-	}
-	return names
-}
-
 // A Problem is a value that does not have its full effect.
 type Problem struct {
 	// Ingress has it, its zero value for a key. Field is the annotation's whole
@@ -270,13 +259,6 @@ func (s *Schema) Parse(origin model.Origin, annotations map[string]string, confi
 		p.keysDeny = p.keysDeny || d.keyDenies(p.values)
 	}
 	return p
-}
-
-// keyDenies reports whether a key with a bad value that denies applies: no annotation
-// has a value instead.
-func (d *schemaSetting) keyDenies(v Values) bool {
-	e := v.entries[d.Annotation]
-	return (e == nil || e.value == nil) && (d.When == nil || d.When(v))
 }
 
 // reject reports that a value is not used.
