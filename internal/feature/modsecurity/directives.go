@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // A checker checks an argument, and writes it as it stands in the file.
@@ -22,7 +23,8 @@ type allowedDirective struct {
 	arguments []checker
 }
 
-func allowed() []allowedDirective {
+// allowed has the directives that tenants may write.
+var allowed = sync.OnceValue(func() []allowedDirective {
 	one := func(name string, check checker) allowedDirective {
 		return allowedDirective{name: name, least: 1, arguments: []checker{check}}
 	}
@@ -43,20 +45,20 @@ func allowed() []allowedDirective {
 		{name: "SecRuleUpdateTargetByMsg", least: 2, arguments: []checker{plain, targets}},
 		{name: "SecRuleUpdateActionById", least: 2, arguments: []checker{matching(`^[0-9]{1,10}$`), actions}},
 		one("SecRequestBodyAccess", onOff), one("SecResponseBodyAccess", onOff),
-		one("SecRequestBodyLimit", number(1<<30)), one("SecRequestBodyNoFilesLimit", number(1<<30)), one("SecResponseBodyLimit", number(8<<20)),
+		one("SecRequestBodyLimit", number(maxRequestBody)), one("SecRequestBodyNoFilesLimit", number(maxRequestBody)), one("SecResponseBodyLimit", number(8<<20)),
 		one("SecRequestBodyLimitAction", words("Reject", "ProcessPartial")), one("SecResponseBodyLimitAction", words("Reject", "ProcessPartial")),
-		one("SecRequestBodyJsonDepthLimit", number(10000)), one("SecArgumentsLimit", number(10000)), one("SecUploadFileLimit", number(1000)),
+		one("SecRequestBodyJsonDepthLimit", number(10000)), one("SecArgumentsLimit", number(maxArguments)), one("SecUploadFileLimit", number(1000)),
 		many("SecResponseBodyMimeType", matching(`^[A-Za-z0-9./+*-]{1,100}$`)),
 		{name: "SecResponseBodyMimeTypesClear", arguments: nil},
-		one("SecPcreMatchLimit", number(500000)), one("SecPcreMatchLimitRecursion", number(500000)),
+		one("SecPcreMatchLimit", number(maxMatch)), one("SecPcreMatchLimitRecursion", number(maxMatch)),
 		one("SecArgumentSeparator", matching(`^[&;|,]$`)), one("SecCookieFormat", words("0", "1")),
 		one("SecAuditEngine", words("On", "Off", "RelevantOnly")), one("SecAuditLogParts", matching(`^[A-KZ]{1,12}$`)),
-		one("SecAuditLogRelevantStatus", statuses), one("SecAuditLogFormat", words("JSON", "Native")),
+		one("SecAuditLogRelevantStatus", statuses), one("SecAuditLogFormat", words("JSON")),
 		one("SecAuditLogType", words("Serial")), one("SecAuditLog", words("/dev/stdout", "/dev/stderr", "/dev/null")),
 		// What these could switch on writes files, reads them or asks a server.
 		one("SecUploadKeepFiles", words("Off")), one("SecXmlExternalEntity", words("Off")), one("SecStatusEngine", words("Off")),
 	}
-}
+})
 
 func find(list []allowedDirective, name string) (allowedDirective, bool) {
 	i := slices.IndexFunc(list, func(d allowedDirective) bool { return strings.EqualFold(d.name, name) })
@@ -78,11 +80,12 @@ func words(list ...string) checker {
 	}
 }
 
+// number takes a number from 1 on: ModSecurity takes 0 for no limit.
 func number(most int) checker {
 	return func(_ *parser, text string) (string, error) {
 		n, err := strconv.Atoi(text)
-		if err != nil || n < 0 || n > most {
-			return "", fmt.Errorf("must be a number of at most %d", most)
+		if err != nil || n < 1 || n > most {
+			return "", fmt.Errorf("must be a number from 1 to %d", most)
 		}
 		return strconv.Itoa(n), nil
 	}
@@ -105,20 +108,18 @@ func statuses(_ *parser, text string) (string, error) {
 	return quoted(written), err
 }
 
-// plain takes text without quotes and backslashes.
+// plain takes a tag or a message.
 func plain(_ *parser, text string) (string, error) {
-	if text == "" || strings.ContainsAny(text, `"'\`) {
-		return "", errors.New("an argument must not be empty, or have quotes or backslashes")
-	}
-	return quoted(text), nil
+	written, err := matching(`^[A-Za-z0-9_.,:;()/+= -]{1,200}$`)(nil, text)
+	return quoted(written), err
 }
 
 // quoted writes text that has no quotes, and does not end with a backslash.
 func quoted(text string) string { return `"` + text + `"` }
 
 var (
-	variableForm = regexp.MustCompile(`^([!&]?)([A-Za-z0-9_]+)(?::([A-Za-z0-9_.@*-]{1,100}|/[A-Za-z0-9_.^$*+?()\[\]\\-]{1,100}/|'/[A-Za-z0-9_.^$*+?()\[\]\\-]{1,100}/'|/\*|//@\*))?$`)
-	macro        = regexp.MustCompile(`^%\{([A-Za-z0-9_]+)(?:[.:][A-Za-z0-9_.-]*)?\}`)
+	variableForm = regexp.MustCompile(`^([!&]?)([A-Za-z0-9_]+)(?::([A-Za-z0-9_.-]{1,100}|/[A-Za-z0-9_.^$*+?()\[\]-]{1,100}/|/\*|//@\*))?$`)
+	macro        = regexp.MustCompile(`^%\{([A-Za-z0-9_]+)(?:[.:][A-Za-z0-9_.-]+)?\}`)
 )
 
 // readable are the variables that rules may read. They are those of the request and the
@@ -144,16 +145,16 @@ func mayRead(name string) error {
 	return nil
 }
 
-// macros checks the variables that are filled into a text.
+// macros checks the variables that are filled into a text. Percent signs are only theirs.
 func macros(text string) error {
 	for {
-		begin := strings.Index(text, "%{")
+		begin := strings.IndexByte(text, '%')
 		if begin < 0 {
 			return nil
 		}
 		found := macro.FindStringSubmatch(text[begin:])
 		if found == nil {
-			return errors.New("%{ must begin the name of a variable, and end with }")
+			return errors.New("must have % only in variables such as %{REMOTE_ADDR}")
 		}
 		if err := mayRead(found[1]); err != nil {
 			return err

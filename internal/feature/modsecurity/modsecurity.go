@@ -42,7 +42,7 @@ var (
 	}
 	snippet = feature.Setting[rules]{
 		Annotation: "modsecurity-snippet", Parse: parseRules, OnInvalid: feature.Deny, When: counts, Risk: feature.Critical,
-		Doc: "Rules for ModSecurity. They stand behind those of the key modsecurity-snippet, or instead of Headgate's own while the key enable-modsecurity is not true. " +
+		Doc: "Rules for ModSecurity. They stand before those of the key modsecurity-snippet, or instead of Headgate's own while the key enable-modsecurity is not true. " +
 			"Only with allow-snippet-annotations, and only what [modsecurity.md](modsecurity.md) lists.",
 	}
 	snippetKey = feature.Setting[adminRules]{

@@ -17,6 +17,17 @@ const (
 	maxPatterns = 512 << 10
 )
 
+// Bounds of what requests cost. Tenants may only lower them.
+const (
+	maxRequestBody = 13107200
+	maxArguments   = 1000
+	maxMatch       = 1000
+)
+
+// bounds come first in the file of a tenant. The last setting of a file counts.
+var bounds = fmt.Sprintf("SecRequestBodyLimit %d\nSecArgumentsLimit %d\nSecPcreMatchLimit %d\nSecPcreMatchLimitRecursion %d\n",
+	maxRequestBody, maxArguments, maxMatch, maxMatch)
+
 // rules are what remains of a tenant's text, written again: one directive a line, with
 // arguments that ModSecurity can read in one way only.
 type rules struct {

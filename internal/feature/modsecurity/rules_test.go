@@ -16,8 +16,8 @@ func TestParseRules(t *testing.T) {
 		"SecRule ARGS \"bad\" id:1,deny":  "SecRule ARGS \"@rx bad\" \"id:1,deny\"\n",
 		"SecRule ARGS \"!bad\" id:1,deny": "SecRule ARGS \"!@rx bad\" \"id:1,deny\"\n",
 		"SecRule ARGS \"  ! @STREQ bad\" \"id:1, deny\"":                  "SecRule ARGS \"!@streq bad\" \"id:1,deny\"\n",
-		"SecRule ARGS|!ARGS:/^x/ \"@rx a\\\"b\" \\\n  \"id:1\"":           "SecRule ARGS|!ARGS:/^x/ \"@rx a\\\"b\" \"id:1\"\n",
-		"SecAction \"id:1,msg:'a, b',setvar:'tx.x=+%{TX.y}'\"":            "SecAction \"id:1,msg:'a, b',setvar:'tx.x=+%{TX.y}'\"\n",
+		"SecRule ARGS|!ARGS:/^x/ \"@rx a\\\\x22b\" \\\n  \"id:1\"":        "SecRule ARGS|!ARGS:/^x/ \"@rx a\\\\x22b\" \"id:1\"\n",
+		"SecAction \"id:1,msg:a,t:'none',setvar:tx.x=+%{TX.y}\"":          "SecAction \"id:1,msg:'a',t:none,setvar:'tx.x=+%{TX.y}'\"\n",
 		"SecRuleRemoveById 1 \"2-3\"\r\nSecMarker END":                    "SecRuleRemoveById 1 2-3\nSecMarker END\n",
 		"SecRuleUpdateTargetById 5 \"!ARGS:x,!ARGS:y\"":                   "SecRuleUpdateTargetById 5 \"!ARGS:x,!ARGS:y\"\n",
 		"Include /etc/nginx/modsecurity/modsecurity.conf":                 base,
@@ -143,6 +143,32 @@ SecRuleEngine Perhaps
 SecRuleUpdateActionById 5 exec:/bin/sh
 SecRuleUpdateTargetById 5 ENV
 SecRuleRemoveByTag "a" SecRemoteRules
+SecRule ARGS "@streq \" id:5 SecDebugLog /tmp/x #" id:1
+SecRule ARGS "@contains \" msg:a,id:5,exec:/x.lua" id:1
+SecRule ARGS "@contains a\"b" id:1
+SecRule ARGS "@rx a%" "id:1,msg:'x id:5 SecDebugLog /tmp/x #'"
+SecRule ARGS "@rx \%{TX.a}" id:1
+SecRule ARGS "@rx" id:1
+SecRule ARGS "@detectSQLi SecDebugLog /tmp/x" id:1
+SecRule ARGS "@noMatch" id:1
+SecRule ARGS "@rx ." "id:1,msg:a%,deny"
+SecRule ARGS "@rx ." "id:1,msg:'',deny"
+SecRule ARGS "@rx ." "id:1,redirect:/a%20b"
+SecAction "id:1,setvar:'tx.a=x,exec:/x.lua,msg:x'"
+SecAction "id:1,setvar:'tx.a=x,initcol:ip=x'"
+SecAction "id:1,setvar:'!tx.a=1'"
+SecAction "id:1,rev:exec:/x.lua"
+SecAction "id:1,ver:x"
+SecAction "id:1,maturity:1,accuracy:1"
+SecAction "id:1,t:exec"
+SecAuditLogFormat Native
+SecPcreMatchLimit 1001
+SecPcreMatchLimit 0
+SecPcreMatchLimitRecursion 1001
+SecArgumentsLimit 1001
+SecRequestBodyLimit 13107201
+SecRequestBodyLimit 0
+SecRequestBodyNoFilesLimit 13107201
 SecRequestBodyLimit -1
 SecRequestBodyLimit 1e9
 SecRequestBodyLimit 99999999999

@@ -37,7 +37,7 @@ func ruleSetOf(v feature.Values, out *feature.RouteOut) (s ruleSet, ok bool) {
 		key = snippetKey.Get(v)
 	}
 	if own.text != "" {
-		s.tenant = feature.NewContent([]byte(own.text))
+		s.tenant = feature.NewContent([]byte(bounds + own.text))
 	}
 	switch {
 	case key.text != "":
