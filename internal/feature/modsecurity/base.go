@@ -22,8 +22,8 @@ SecAuditLogParts AHZ
 SecAuditLogType Serial
 SecAuditLogFormat JSON
 SecAuditLog /dev/stdout
-SecRule REQUEST_HEADERS:Content-Type "@rx (?i)^(?:text|application)/(?:soap\+)?xml" "id:200000,phase:1,pass,nolog,ctl:requestBodyProcessor=XML"
-SecRule REQUEST_HEADERS:Content-Type "@rx (?i)^application/json" "id:200001,phase:1,pass,nolog,ctl:requestBodyProcessor=JSON"
+SecRule REQUEST_HEADERS:Content-Type "@rx (*LIMIT_MATCH=1000)(?i)^(?:text|application)/(?:soap\+)?xml" "id:200000,phase:1,pass,nolog,ctl:requestBodyProcessor=XML"
+SecRule REQUEST_HEADERS:Content-Type "@rx (*LIMIT_MATCH=1000)(?i)^application/json" "id:200001,phase:1,pass,nolog,ctl:requestBodyProcessor=JSON"
 SecRule REQBODY_ERROR "!@eq 0" "id:200002,phase:2,deny,status:400,log,msg:'the body of the request is invalid',logdata:'%{REQBODY_ERROR_MSG}',severity:2"
 SecRule MULTIPART_STRICT_ERROR "!@eq 0" "id:200003,phase:2,deny,status:400,log,msg:'the multipart body of the request is not strict',severity:2"
 SecRule MULTIPART_UNMATCHED_BOUNDARY "@eq 1" "id:200004,phase:2,deny,log,msg:'the multipart body of the request may have another boundary'"

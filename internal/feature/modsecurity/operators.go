@@ -21,6 +21,10 @@ var (
 // withPatterns are the operators whose argument is a regular expression.
 var withPatterns = []string{"rx", "rxGlobal", "verifyCC", "verifySSN"}
 
+// matchLimit begins regular expressions: ModSecurity 3.0.9 of Debian 12 ignores SecPcreMatchLimit.
+// What follows can only lower it.
+const matchLimit = "(*LIMIT_MATCH=1000)"
+
 var addresses = regexp.MustCompile(`^[0-9A-Fa-f.:/, ]+$`)
 
 // operator writes the operator with its name, also where the text leaves it out.
@@ -55,9 +59,11 @@ func operator(p *parser, text string) (string, error) {
 		return "", errors.New("the argument of @ipMatch must be addresses and networks with commas between them")
 	}
 	if slices.Contains(withPatterns, name) {
+		argument = strings.TrimPrefix(argument, matchLimit)
 		if err := p.pattern(argument); err != nil {
 			return "", err
 		}
+		argument = matchLimit + argument
 	}
 	return quoted(mark + name + " " + argument), nil
 }

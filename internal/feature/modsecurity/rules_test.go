@@ -13,10 +13,10 @@ func TestParseRules(t *testing.T) {
 		"":                                "",
 		"# nothing":                       "",
 		"secruleengine on":                "SecRuleEngine On\n",
-		"SecRule ARGS \"bad\" id:1,deny":  "SecRule ARGS \"@rx bad\" \"id:1,deny\"\n",
-		"SecRule ARGS \"!bad\" id:1,deny": "SecRule ARGS \"!@rx bad\" \"id:1,deny\"\n",
+		"SecRule ARGS \"bad\" id:1,deny":  "SecRule ARGS \"@rx (*LIMIT_MATCH=1000)bad\" \"id:1,deny\"\n",
+		"SecRule ARGS \"!bad\" id:1,deny": "SecRule ARGS \"!@rx (*LIMIT_MATCH=1000)bad\" \"id:1,deny\"\n",
 		"SecRule ARGS \"  ! @STREQ bad\" \"id:1, deny\"":                  "SecRule ARGS \"!@streq bad\" \"id:1,deny\"\n",
-		"SecRule ARGS|!ARGS:/^x/ \"@rx a\\\\x22b\" \\\n  \"id:1\"":        "SecRule ARGS|!ARGS:/^x/ \"@rx a\\\\x22b\" \"id:1\"\n",
+		"SecRule ARGS|!ARGS:/^x/ \"@rx a\\\\x22b\" \\\n  \"id:1\"":        "SecRule ARGS|!ARGS:/^x/ \"@rx (*LIMIT_MATCH=1000)a\\\\x22b\" \"id:1\"\n",
 		"SecAction \"id:1,msg:a,t:'none',setvar:tx.x=+%{TX.y}\"":          "SecAction \"id:1,msg:'a',t:none,setvar:'tx.x=+%{TX.y}'\"\n",
 		"SecRuleRemoveById 1 \"2-3\"\r\nSecMarker END":                    "SecRuleRemoveById 1 2-3\nSecMarker END\n",
 		"SecRuleUpdateTargetById 5 \"!ARGS:x,!ARGS:y\"":                   "SecRuleUpdateTargetById 5 \"!ARGS:x,!ARGS:y\"\n",
@@ -149,6 +149,7 @@ SecRule ARGS "@contains a\"b" id:1
 SecRule ARGS "@rx a%" "id:1,msg:'x id:5 SecDebugLog /tmp/x #'"
 SecRule ARGS "@rx \%{TX.a}" id:1
 SecRule ARGS "@rx" id:1
+SecRule ARGS:/(a*)*/ "@rx a" id:1
 SecRule ARGS "@detectSQLi SecDebugLog /tmp/x" id:1
 SecRule ARGS "@noMatch" id:1
 SecRule ARGS "@rx ." "id:1,msg:a%,deny"
