@@ -20,7 +20,6 @@ import (
 
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/dataplane"
-	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/expiry"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/metrics"
@@ -135,6 +134,7 @@ type Controller struct {
 	instance string
 	reload   reload
 	retry    retry
+	trials   *trials
 	// limits are those of reloads, from the ConfigMap.
 	limits model.Process
 	// passthrough is what applies to TLS connections that may be passed through.
@@ -162,20 +162,10 @@ type Controller struct {
 	shutdown atomic.Int64
 }
 
-// TryBy has a process test directives alone.
-func TryBy(process *nginx.Process) feature.Try {
-	return func(t feature.Trial) error {
-		files := map[string][]byte{}
-		for _, c := range t.Files {
-			files[directive.Files+"/"+c.Name] = c.Bytes
-		}
-		return process.Try(nginx.Trial{Lines: t.Lines, Files: files})
-	}
-}
-
 // New returns a Controller.
 func New(s Settings) *Controller {
-	builder := build.New(s.Features, s.AnnotationPrefix, feature.Lacking(s.Process.Capabilities().Has)...).Try(TryBy(s.Process))
+	trials := &trials{try: TryBy(s.Process)}
+	builder := build.New(s.Features, s.AnnotationPrefix, feature.Lacking(s.Process.Capabilities().Has)...).Try(trials.run)
 	if s.Process.Capabilities().OldPCRE {
 		if err := pcre.AlsoOld(); err != nil {
 			s.Log.Warn("regular expressions that NGINX's library does not take are not found", "err", err)
@@ -197,6 +187,7 @@ func New(s Settings) *Controller {
 		calls:    make(chan func()),
 		store:    store.New(s.Store, builder.Refer),
 		builder:  builder,
+		trials:   trials,
 
 		backlog:   newBacklog(),
 		withHosts: map[string][]unit.Key{},
@@ -298,6 +289,9 @@ func (c *Controller) serve(ctx context.Context) error {
 			call()
 		case restarted := <-c.settings.Process.Restarted():
 			c.restarted(ctx, restarted)
+		case <-c.trials.again.due:
+			c.tryAgain()
+			c.apply(ctx)
 		case <-c.retry.due:
 			c.apply(ctx)
 		case <-c.reload.due:

@@ -255,12 +255,14 @@ func (c *Controller) buildOne(parts []tracker.Part, key unit.Key, namespace stri
 	if key.Kind != unit.Host {
 		return append(parts, tracker.Part{Owner: key, Findings: c.buildUnit(key)})
 	}
-	// The processor time of this thread is the host's own; others make the rest of the time.
+	// The processor time of this thread is the host's own, and so is the time of its trials in
+	// another process; others make the rest of the time.
 	runtime.LockOSThread()
 	began := threadTime()
 	parts = append(parts, tracker.Part{Owner: key, Findings: c.buildUnit(key)})
 	took := threadTime() - began
 	runtime.UnlockOSThread()
+	took += c.trials.built(key.Name, namespace)
 	c.backlog.built(key.Name, namespace, took, time.Now())
 	for _, with := range c.withHosts[key.Name] {
 		parts = c.buildOne(parts, with, "")

@@ -31,7 +31,7 @@ func updater(t *testing.T, want Subscriptions) *Controller {
 	return &Controller{
 		settings: Settings{Subscriptions: want, Tracker: tracker.New(log, m.Findings), Expiry: expiry.New("", func([]tracker.Part) {})}, log: log, metrics: m, queue: source.NewQueue(),
 		store:   store.New(store.Settings{IngressClass: "nginx", WatchWithoutClass: true, Classless: true}, builder.Refer),
-		builder: builder, backlog: newBacklog(), withHosts: map[string][]unit.Key{}, desired: plan.NewDesired(nil),
+		builder: builder, trials: &trials{}, backlog: newBacklog(), withHosts: map[string][]unit.Key{}, desired: plan.NewDesired(nil),
 	}
 }
 

@@ -47,13 +47,24 @@ func (p *Process) Try(t Trial) error {
 	if err != nil && !errors.As(err, &rejected) {
 		return err
 	}
-	p.tried.mu.Lock()
-	defer p.tried.mu.Unlock()
-	if p.tried.results == nil || len(p.tried.results) >= maxTried {
-		p.tried.results = map[string]error{}
-	}
-	p.tried.results[key] = err
+	p.tried.keep(key, err)
 	return err
+}
+
+// keep remembers a result, instead of any other where there are too many.
+func (t *tried) keep(key string, result error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.results == nil {
+		t.results = map[string]error{}
+	}
+	if len(t.results) >= maxTried {
+		for other := range t.results {
+			delete(t.results, other)
+			break
+		}
+	}
+	t.results[key] = result
 }
 
 func (p *Process) try(t Trial) (err error) {

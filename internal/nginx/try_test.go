@@ -2,6 +2,7 @@ package nginx
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -39,5 +40,16 @@ func TestTry(t *testing.T) {
 		if asked != before+1 {
 			t.Errorf("%v: tested %d times", c, asked-before)
 		}
+	}
+}
+
+// TestTriedIsBounded: a new result replaces one other, and not all of them.
+func TestTriedIsBounded(t *testing.T) {
+	var kept tried
+	for i := range maxTried + 10 {
+		kept.keep(strconv.Itoa(i), nil)
+	}
+	if len(kept.results) != maxTried {
+		t.Errorf("%d results are kept, want %d", len(kept.results), maxTried)
 	}
 }

@@ -2,6 +2,7 @@ package modsecurity_test
 
 import (
 	"bytes"
+	"os"
 	"strings"
 	"testing"
 
@@ -34,4 +35,19 @@ func TestBounds(t *testing.T) {
 			t.Errorf("%d bytes to %s: status %d, want %d", c.size, c.host, got, c.want)
 		}
 	}
+}
+
+// TestTrialThatFails: rules that could not be tested are tested again without another change.
+func TestTrialThatFails(t *testing.T) {
+	good := os.TempDir()
+	g := start(t, headgatetest.Options{Manifests: ingress("x", rules("SecRuleEngine On"))})
+	t.Setenv("TMPDIR", t.TempDir()+"/gone")
+	g.Apply(ingress("x", rules("SecRuleEngine On", `SecRule ARGS:x "@streq bad" "id:5,phase:1,deny,status:418"`)))
+	if got := g.Get("x.test", "/").Status; got != 503 {
+		t.Errorf("with rules that could not be tested: status %d, want 503", got)
+	}
+	t.Setenv("TMPDIR", good)
+	headgatetest.Eventually(t, "the rules are tested again", func() bool {
+		return g.Get("x.test", "/").Status == 200 && g.Get("x.test", "/?x=bad").Status == 418
+	})
 }
