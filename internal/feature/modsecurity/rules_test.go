@@ -186,6 +186,19 @@ modsecurity off;`), "\n")
 	}
 }
 
+func TestWithoutInput(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"Rules error. Line: 6. Column: 54. Expecting an action, got: root:x:0": "Rules error. Line: 6. Column: 54.",
+		"Rules error. Line: 6. Invalid input: root:x:0":                        "Rules error. Line: 6.",
+		"Rules error. Rule id: 5 is duplicated":                                "Rules error. Rule id: 5 is duplicated",
+	} {
+		if got := withoutInput(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestAdminRules(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]adminRules{

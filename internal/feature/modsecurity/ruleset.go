@@ -2,6 +2,7 @@ package modsecurity
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
@@ -121,7 +122,7 @@ func (s ruleSet) try(v feature.Values, out *feature.RouteOut) bool {
 		alone := s
 		alone.tenant = model.Content{}
 		if alone.base.Name == "" || v.Try(alone.trial()) == nil {
-			out.Deny(snippet, finding.InvalidValue, oneLine(err))
+			out.Deny(snippet, finding.InvalidValue, withoutInput(oneLine(err)))
 			return false
 		}
 	}
@@ -131,6 +132,14 @@ func (s ruleSet) try(v feature.Values, out *feature.RouteOut) bool {
 	}
 	out.Deny(enable, finding.InvalidValue, "ModSecurity does not start: "+oneLine(err))
 	return false
+}
+
+// withoutInput leaves out what ModSecurity read: tenants see the message.
+func withoutInput(message string) string {
+	for _, begins := range []string{"Invalid input", "Expecting", "got:"} {
+		message, _, _ = strings.Cut(message, begins)
+	}
+	return strings.TrimSpace(message)
 }
 
 func (s ruleSet) trial() feature.Trial {
