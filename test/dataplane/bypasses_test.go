@@ -160,7 +160,7 @@ var (
 				"value":    {"enable-modsecurity: perhaps"},
 				"core":     {"enable-modsecurity: true", "enable-owasp-core-rules: perhaps"},
 				"program":  {"enable-modsecurity: true", "modsecurity-snippet: SecRuleScript /x.lua"},
-				"rejected": {"enable-modsecurity: true", "modsecurity-snippet: SecRule REMOTE_ADDR \"@ipMatch nonsense\" id:1,deny"},
+				"rejected": {"enable-modsecurity: true", "modsecurity-snippet: SecRule ARGS:x \"@streq a\" phase:2,deny"},
 			},
 		},
 		// Which clients may pass is in internal/feature/basicauth.
