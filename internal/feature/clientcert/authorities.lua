@@ -11,6 +11,7 @@ local _M = {}
 
 local C = ffi.C
 local get_request = base.get_request
+local string_find = string.find
 local tonumber = tonumber
 
 ffi.cdef [[
@@ -40,10 +41,12 @@ void *SSL_get0_peer_certificate(const void *ssl);
 void *SSL_get_peer_cert_chain(const void *ssl);
 long SSL_get_verify_result(const void *ssl);
 int SSL_get_security_level(const void *ssl);
+void *SSL_get_verify_callback(const void *ssl);
 void *X509_STORE_CTX_new(void);
 void X509_STORE_CTX_free(void *context);
 int X509_STORE_CTX_init(void *context, void *store, void *x, void *chain);
 int X509_STORE_CTX_set_default(void *context, const char *purpose);
+void X509_STORE_CTX_set_verify_cb(void *context, void *callback);
 void *X509_STORE_CTX_get0_param(const void *context);
 void X509_VERIFY_PARAM_set_depth(void *param, int depth);
 void X509_VERIFY_PARAM_set_auth_level(void *param, int level);
@@ -62,6 +65,10 @@ local parsed = cache.new(4 * 1024 * 1024)
 -- The entries of parsed, and those that it has dropped since the last sweep.
 local held, held_count = {}, 0
 
+-- The function that lets a verification go on behind an error, as handshakes do: what counts
+-- is the last error. nil until a handshake has had it.
+local go_on
+
 -- In seconds: what parsing may take without being charged to the Secret's namespace. It is
 -- more than a few authorities take.
 local FREE = 0.0005
@@ -74,8 +81,20 @@ local function free_names(list)
 end
 
 
--- each calls add for each block of a type that read finds in PEM. -> their number
-local function each(pem, read, free, add)
+-- blocks(pem, kind) -> the number of blocks of a type.
+local function blocks(pem, kind)
+    local begin = "-----BEGIN " .. kind .. "-----"
+    local count, _, at = 0, string_find(pem, begin, 1, true)
+    while at do
+        count = count + 1
+        _, at = string_find(pem, begin, at + 1, true)
+    end
+    return count
+end
+
+
+-- each calls add for each block of a type, which read finds in PEM. -> their number
+local function each(pem, kind, read, free, add)
     local bio = C.BIO_new_mem_buf(pem, #pem)
     if bio == nil then
         error("no memory")
@@ -92,8 +111,11 @@ local function each(pem, read, free, add)
     C.BIO_free(bio)
     -- Else NGINX would take what is left there for an error of the next connection.
     C.ERR_clear_error()
-    if not ok then
-        error("the TLS library does not take the authorities")
+    -- It stops at the first that it can't read, which the controller could. Without a
+    -- revocation list, what is revoked would pass.
+    if not ok or count ~= blocks(pem, kind) then
+        local bad = ok and count + 1 or count
+        error("the TLS library does not take the authorities: " .. kind .. " " .. bad .. " is not valid")
     end
     return count
 end
@@ -102,14 +124,14 @@ end
 local function parse(pem)
     local store = ffi.gc(C.X509_STORE_new(), C.X509_STORE_free)
     local names = ffi.gc(C.OPENSSL_sk_new_null(), free_names)
-    local count = each(pem, C.PEM_read_bio_X509, C.X509_free, function(certificate)
+    local count = each(pem, "CERTIFICATE", C.PEM_read_bio_X509, C.X509_free, function(certificate)
         local name = C.X509_NAME_dup(C.X509_get_subject_name(certificate))
         return C.X509_STORE_add_cert(store, certificate) == 1 and name ~= nil and C.OPENSSL_sk_push(names, name) > 0
     end)
     if count == 0 then
         error("no authority can be read")
     end
-    local lists = each(pem, C.PEM_read_bio_X509_CRL, C.X509_CRL_free, function(list)
+    local lists = each(pem, "X509 CRL", C.PEM_read_bio_X509_CRL, C.X509_CRL_free, function(list)
         return C.X509_STORE_add_crl(store, list) == 1
     end)
     if lists > 0 then
@@ -174,6 +196,7 @@ function _M.ask(policy, connection)
     if not ok then
         error(err)
     end
+    go_on = go_on or C.SSL_get_verify_callback(connection.ssl)
     if C.SSL_ctrl(connection.ssl, SET_VERIFY_STORE, COUNT_REFERENCE, entry.store) ~= 1 then
         error("the authorities can't be set")
     end
@@ -215,11 +238,13 @@ function _M.verify(policy, revision)
         local settings = C.X509_STORE_CTX_get0_param(context)
         C.X509_VERIFY_PARAM_set_depth(settings, policy.depth)
         C.X509_VERIFY_PARAM_set_auth_level(settings, C.SSL_get_security_level(connection))
-        if C.X509_verify_cert(context) == 1 then
-            code = 0
-        else
-            local err = C.X509_STORE_CTX_get_error(context)
-            code = err ~= 0 and err or UNSPECIFIED
+        if go_on then
+            C.X509_STORE_CTX_set_verify_cb(context, go_on)
+        end
+        local ok = C.X509_verify_cert(context) == 1
+        local err = C.X509_STORE_CTX_get_error(context)
+        if ok or err ~= 0 and go_on then
+            code = err
         end
     end
     C.X509_STORE_CTX_free(context)
