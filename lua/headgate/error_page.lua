@@ -1,6 +1,7 @@
 -- Responses that are replaced: the location @error_page, where NGINX sends requests
 -- whose response has a status that the profile catches, and the fallback backend.
 local call = require "headgate.call"
+local features = require "headgate.features"
 local requests = require "headgate.request"
 
 local _M = {}
@@ -53,6 +54,10 @@ local function hide_credentials(request)
     ngx_req.clear_header("Proxy-Authorization")
     if not request.tried or REFUSALS[request.failed] then
         ngx_req.clear_header("Cookie")
+        local phase = request.route.phases.hide_client
+        if phase then
+            features.run(phase, request)
+        end
     end
 end
 

@@ -2,6 +2,10 @@
 -- phase of NGINX that they run in or before. Most get the policy that the route
 -- carries and the request (see request.lua):
 --
+--   before_slash(policy, request)
+--                             before a redirect to the same path with a slash at
+--                             its end, on hosts with a policy for TLS handshakes;
+--                             may end the request
 --   rewrite(policy, request)  before a backend is selected; may end the request
 --   select_backend(policy, request)
 --                             may set request.backend to another backend than
@@ -43,6 +47,10 @@
 --                             with a status that the route's profile catches:
 --                             request.failed is the status. May end the
 --                             request, or call fall_back (error_page.lua)
+--   hide_client(policy, request)
+--                             before a fallback backend answers for a request that
+--                             was denied, here or by its backend: removes what
+--                             the request says about the client
 --   log(policy, request)      when the request is over, however it ended
 -- Two run in TLS handshakes for a host, with the policy that it has for them and the
 -- connection: { host, revision, ssl }, where ssl is the TLS library's. What a
@@ -76,9 +84,9 @@ local string_find = string.find
 local type = type
 
 local PHASES = {
-    "rewrite", "select_backend", "preaccess", "authenticate", "request_headers", "before_exec", "auth_response",
-    "auth_passed", "auth_refused", "access", "balancer", "header_filter", "error_page", "log",
-    "ssl_client_hello", "ssl_certificate",
+    "before_slash", "rewrite", "select_backend", "preaccess", "authenticate", "request_headers", "before_exec",
+    "auth_response", "auth_passed", "auth_refused", "access", "balancer", "header_filter", "error_page", "hide_client",
+    "log", "ssl_client_hello", "ssl_certificate",
 }
 
 

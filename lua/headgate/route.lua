@@ -62,6 +62,7 @@ local function look(revision)
 end
 
 
+-- Redirects to the route that was written with a slash at its end.
 local function redirect_to_slash(route, host_name, path)
     local target = requests.with_query(path .. "/")
     return ngx.redirect(requests.whole(target, route.relative, host_name), 301)
@@ -161,8 +162,18 @@ local function look_up(host_name, revision)
 end
 
 
+-- redirect_if_identified does so for a client that the host's TLS policies let pass.
+local function redirect_if_identified(request)
+    local phase = request.route.phases.before_slash
+    if phase then
+        features.run(phase, request)
+    end
+    return redirect_to_slash(request.route, request.host_name, request.path)
+end
+
+
 -- find finds the request's route and fills in its table, or ends the request.
-local function find(host_name, revision, shortcut)
+local function find(host_name, revision, shortcut, ends)
     local name, host, globals
     if shortcut then
         name, host, globals = shortcut.name, shortcut.host, shortcut.globals
@@ -180,11 +191,12 @@ local function find(host_name, revision, shortcut)
     if not route then
         return ngx_exit(status or NOT_FOUND)
     end
+    local slash = route.redirect_to_slash
     if traffic then
-        traffic.enter(route.redirect_to_slash or route, name)
+        traffic.enter(slash or route, name)
     end
-    if route.redirect_to_slash then
-        return redirect_to_slash(route.redirect_to_slash, host_name, path)
+    if slash and not host.tls then
+        return redirect_to_slash(slash, host_name, path)
     end
     local connection = host.tls and ngx.ctx.connection
     local request = requests.new()
@@ -196,8 +208,14 @@ local function find(host_name, revision, shortcut)
     request.path = path
     request.revision = revision
     request.globals = globals
-    request.route = route
+    request.route = slash or route
     request.shortcut = shortcut
+    if ends then
+        request.ends_connection = true
+    end
+    if slash then
+        return redirect_if_identified(request)
+    end
     if host.cleans_paths then
         request.ambiguous_path = has_ambiguous_path(ngx_var.request_uri)
         if (string_find(path, ";", 1, true) or string_find(path, "\\", 1, true))
@@ -324,13 +342,10 @@ end
 
 
 -- handle sends a request to its location. jumped: it has jumped already and must jump
--- again.
-local function handle(host_name, revision, shortcut, jumped)
-    local request = find(host_name, revision, shortcut)
+-- again. ends: its connection ends with it.
+local function handle(host_name, revision, shortcut, jumped, ends)
+    local request = find(host_name, revision, shortcut, ends)
     local route = request.route
-    if jumped then
-        request.jumped = true
-    end
     requests.set_backend_label(route.backend_label)
     if route.denied then
         return requests.finish(request, UNAVAILABLE)
@@ -405,7 +420,7 @@ end
 
 -- Continues a request in the location @drain.
 function _M.run_draining()
-    return handle(ngx_var.host, memory.revision(), nil, true)
+    return handle(ngx_var.host, memory.revision(), nil, true, true)
 end
 
 

@@ -3,10 +3,14 @@ package clientcert_test
 import (
 	"bufio"
 	"crypto/tls"
+	"crypto/x509"
+	"encoding/asn1"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,10 +36,15 @@ func keep(t *testing.T, g *headgatetest.Instance, config *tls.Config) *kept {
 // ask returns the status, and whether the server has closed the connection behind it.
 func (k *kept) ask(host string) (status int, closed bool) {
 	k.t.Helper()
+	return k.askPath(host, "/")
+}
+
+func (k *kept) askPath(host, path string) (status int, closed bool) {
+	k.t.Helper()
 	if err := k.SetDeadline(time.Now().Add(headgatetest.Timeout)); err != nil {
 		k.t.Fatal(err)
 	}
-	if _, err := fmt.Fprintf(k, "GET / HTTP/1.1\r\nHost: %s\r\n\r\n", host); err != nil {
+	if _, err := fmt.Fprintf(k, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", path, host); err != nil {
 		k.t.Fatal(err)
 	}
 	answer, err := http.ReadResponse(k.reader, nil)
@@ -191,6 +200,94 @@ func TestOtherHostsOverAConnection(t *testing.T) {
 		k := keep(t, g, config(c.name, good))
 		if status, closed := k.ask(c.host); status != c.want || closed != (c.want == 421) {
 			t.Errorf("%s over a connection for %s: status %d, closed %v", c.host, c.name, status, closed)
+		}
+	}
+}
+
+// The same where the address of a client passes through a location of its own.
+func TestOtherHostsBehindProxies(t *testing.T) {
+	t.Parallel()
+	ca, other := newAuthority(t, "ca"), newAuthority(t, "other")
+	good := ca.issue("good")
+	g := start(t, headgatetest.Config("enable-real-ip: true", "forwarded-for-header: cf-connecting-ip")+caSecret("ca", "", ca)+caSecret("other", "", other)+
+		secured("one", "one.test", "auth-tls-secret: default/ca")+secured("two", "two.test", "auth-tls-secret: default/other")+secured("plain", "plain.test"))
+	for _, c := range []struct {
+		name, host string
+		want       int
+	}{{"one.test", "one.test", 200}, {"one.test", "two.test", 421}, {"plain.test", "one.test", 421}} {
+		newClient(t, g, true, c.name, good).ask(c.host, "/").WantStatus(t, c.want)
+		k := keep(t, g, config(c.name, good))
+		if status, closed := k.ask(c.host); status != c.want || closed != (c.want == 421) {
+			t.Errorf("%s over a connection for %s: status %d, closed %v", c.host, c.name, status, closed)
+		}
+	}
+}
+
+// A list that Go can read and the TLS library can't must not let pass what it revokes.
+func TestListsOfOtherForms(t *testing.T) {
+	t.Parallel()
+	ca := newAuthority(t, "ca")
+	revoked, second := ca.issue("revoked"), ca.issue("second")
+	list := odd(t, ca.revoke(revoked))
+	for _, mode := range []string{"on", "optional", "optional_no_ca"} {
+		host := secured("web", "web.test", "auth-tls-secret: default/ca", "auth-tls-verify-client: "+mode)
+		g := start(t, host+caSecret("ca", list, ca)+secured("both", "both.test", "auth-tls-secret: default/both", "auth-tls-verify-client: "+mode)+
+			caSecret("both", ca.revoke(second)+list, ca))
+		for _, name := range []string{"web.test", "both.test"} {
+			c := newClient(t, g, false, name, revoked)
+			if r, err := g.Try(c.Client, headgatetest.Request{Scheme: "https", Host: name}); err == nil {
+				t.Errorf("%s, %s: a handshake passes, and gets status %d", mode, name, r.Status)
+			}
+		}
+		g.Apply(caSecret("ca", "", ca))
+		kept := newClient(t, g, true, "web.test", revoked)
+		kept.ask("", "/").WantStatus(t, 200)
+		g.Apply(caSecret("ca", list, ca))
+		kept.ask("", "/").WantStatus(t, 500)
+	}
+}
+
+// odd makes a list that has one element more than it may have.
+func odd(t *testing.T, list string) string {
+	t.Helper()
+	block, _ := pem.Decode([]byte(list))
+	var parts []asn1.RawValue
+	if _, err := asn1.Unmarshal(block.Bytes, &parts); err != nil {
+		t.Fatal(err)
+	}
+	parts[0].Bytes, parts[0].FullBytes = append(slices.Clone(parts[0].Bytes), asn1.NullBytes...), nil
+	whole, err := asn1.Marshal(parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := x509.ParseRevocationList(whole); err != nil {
+		t.Fatal("Go takes no such list any more: the test needs another one")
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: whole}))
+}
+
+// A certificate that is verified again, since the Secret has changed, gets the result of a new
+// handshake: what is wrong with it beside its CA counts.
+func TestExpiredOfOthers(t *testing.T) {
+	t.Parallel()
+	ca, other := newAuthority(t, "ca"), newAuthority(t, "other")
+	sub := other.below("sub")
+	g := start(t, caSecret("ca", "", ca)+secured("any", "any.test", "auth-tls-secret: default/ca", "auth-tls-verify-client: optional_no_ca"))
+	for name, c := range map[string]struct {
+		client *tls.Certificate
+		want   int
+	}{
+		"expired":        {other.sign(&x509.Certificate{NotAfter: time.Now().Add(-time.Minute)}), 400},
+		"behind another": {sub.sign(&x509.Certificate{NotAfter: time.Now().Add(-time.Minute)}, sub), 400},
+		"valid":          {other.issue("valid"), 200},
+	} {
+		g.Apply(caSecret("ca", "", ca))
+		kept := newClient(t, g, true, "any.test", c.client)
+		before := kept.ask("", "/").WantStatus(t, c.want)
+		g.Apply(caSecret("ca", "", ca, newAuthority(t, "third")))
+		after := kept.ask("", "/").WantStatus(t, c.want)
+		if seen(before) != seen(after) {
+			t.Errorf("%s: the backend gets %q, before %q", name, seen(after), seen(before))
 		}
 	}
 }

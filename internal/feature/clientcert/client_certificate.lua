@@ -31,6 +31,7 @@ local OF_OTHERS = { [18] = true, [19] = true, [20] = true, [21] = true, [27] = t
 -- A client is { code, subject, headers }: code is nil if it showed no certificate. headers
 -- are the variables of the headers about it.
 local ANONYMOUS = { subject = "", headers = { hg_client_verify = "NONE" } }
+local NO_HEADERS = { hg_client_verify = "", hg_client_subject = "", hg_client_issuer = "", hg_client_certificate = "" }
 
 
 -- policy.refuse is on the routes of a host that can't have a policy, and is denied.
@@ -43,6 +44,12 @@ function _M.error_page(_, request)
     if request.route.denied then
         return requests.finish(request, FORBIDDEN)
     end
+end
+
+
+-- The service must not take the client for one that may pass.
+function _M.hide_client()
+    requests.set_variables(NO_HEADERS)
 end
 
 
@@ -102,7 +109,7 @@ end
 -- misdirected has a client make another connection. One with HTTP/1 ends, since many
 -- clients would keep to it.
 local function misdirected(request)
-    if ngx_req.http_version() < 2 and not request.jumped then
+    if ngx_req.http_version() < 2 and not request.ends_connection then
         return ngx_exec("@drain")
     end
     return requests.finish(request, MISDIRECTED)
@@ -169,6 +176,9 @@ function _M.rewrite(policy, request)
     end
     request.tls_client = client
 end
+
+
+_M.before_slash = _M.rewrite
 
 
 function _M.request_headers(policy, request)

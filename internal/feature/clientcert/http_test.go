@@ -265,3 +265,77 @@ func TestPlainHTTP(t *testing.T) {
 	newClient(t, g, false, "none.test", nil).ask("", "/").WantStatus(t, 400)
 	newClient(t, g, true, "none.test", ca.issue("good")).ask("", "/").WantStatus(t, 200)
 }
+
+// A redirect to a path with a slash comes behind the check, as all redirects do.
+func TestRedirectsToSlash(t *testing.T) {
+	t.Parallel()
+	ca, other := newAuthority(t, "ca"), newAuthority(t, "other")
+	path := func(name, host string, annotations ...string) string {
+		return headgatetest.WithTLS(headgatetest.Ingress(name, host, "/app/", "a", annotations...), "tls "+host)
+	}
+	g := start(t, caSecret("ca", "", ca)+path("s", "s.test", "auth-tls-secret: default/ca", "permanent-redirect: https://new.test/")+path("open", "open.test"))
+	good := ca.issue("good")
+	for _, c := range []struct {
+		name, host string
+		client     *tls.Certificate
+		want       int
+	}{
+		{"s.test", "", nil, 400}, {"s.test", "", other.issue("other"), 400}, {"s.test", "", good, 301},
+		{"open.test", "", nil, 301}, {"open.test", "s.test", good, 421},
+	} {
+		for _, http2 := range []bool{false, true} {
+			r := newClient(t, g, http2, c.name, c.client).ask(c.host, "/app?q").WantStatus(t, c.want)
+			if to := r.Header.Get("Location"); c.want == 301 && to != "https://"+c.name+"/app/?q" {
+				t.Errorf("%s: a redirect to %q", c.name, to)
+			}
+		}
+	}
+	if status, closed := keep(t, g, config("open.test", good)).askPath("s.test", "/app"); status != 421 || !closed {
+		t.Errorf("over a connection for another host: status %d, closed %v", status, closed)
+	}
+}
+
+// A service that answers for requests that were refused, here or by the backend, does not get
+// them as those of a client whose certificate counts.
+func TestErrorServicesOfRefusedRequests(t *testing.T) {
+	t.Parallel()
+	ca := newAuthority(t, "ca")
+	answering := func(status int) string {
+		return headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+	}
+	pages := []string{
+		"custom-http-errors: 401,403,500", "default-backend: pages", "auth-tls-secret: default/ca", "auth-tls-verify-client: optional",
+		"auth-tls-pass-certificate-to-upstream: true",
+	}
+	host := func(name, service string, annotations ...string) string {
+		return headgatetest.WithTLS(headgatetest.Ingress(name, name+".test", "/", service, append(annotations, pages...)...), "tls "+name+".test")
+	}
+	manifests := caSecret("ca", "", ca) + headgatetest.Service("pages") + headgatetest.Endpoints("pages", headgatetest.StartEcho(t, "pages"))
+	for status, service := range map[int]string{401: "none", 403: "own", 500: "broken"} {
+		manifests += headgatetest.Service(service) + headgatetest.Endpoints(service, answering(status))
+	}
+	g := start(t, manifests+host("match", "a", "auth-tls-match-cn: CN=nobody")+host("list", "a", "whitelist-source-range: 10.0.0.0/8")+
+		host("service", "a", "auth-url: http://"+answering(401)+"/")+host("down", "a", "auth-url: http://"+answering(500)+"/")+
+		host("none", "none")+host("own", "own")+host("broken", "broken"))
+	good := ca.issue("good")
+	for name, want := range map[string]string{
+		"match": "403", "list": "403", "service": "401", "down": "500", "none": "401", "own": "403", "broken": "500",
+	} {
+		for _, client := range []*tls.Certificate{good, nil} {
+			r := newClient(t, g, true, name+".test", client).ask("", "/", "ssl-client-verify: SUCCESS", "ssl-client-cert: x")
+			if r.Echo == nil || r.Echo.Header.Get("X-Code") != want {
+				t.Errorf("%s: status %d, the service gets %v", name, r.Status, r.Echo)
+				continue
+			}
+			about := "||"
+			if name == "broken" && client != nil {
+				about = "SUCCESS|CN=good,O=Tests|CN=ca|" + pkitest.PEM(good.Leaf)
+			} else if name == "broken" {
+				about = "NONE||"
+			}
+			if got := seen(r); got != about {
+				t.Errorf("%s: the service gets %q", name, got)
+			}
+		}
+	}
+}
