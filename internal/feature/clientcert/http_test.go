@@ -314,7 +314,7 @@ func TestErrorServicesOfRefusedRequests(t *testing.T) {
 	for status, service := range map[int]string{401: "none", 403: "own", 500: "broken"} {
 		manifests += headgatetest.Service(service) + headgatetest.Endpoints(service, answering(status))
 	}
-	g := start(t, manifests+host("match", "a", "auth-tls-match-cn: CN=nobody")+host("list", "a", "whitelist-source-range: 10.0.0.0/8")+
+	g := start(t, manifests+host("match", "a", "auth-tls-match-cn: CN=another")+host("list", "a", "whitelist-source-range: 10.0.0.0/8")+
 		host("service", "a", "auth-url: http://"+answering(401)+"/")+host("down", "a", "auth-url: http://"+answering(500)+"/")+
 		host("none", "none")+host("own", "own")+host("broken", "broken"))
 	good := ca.issue("good")
