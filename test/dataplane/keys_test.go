@@ -81,6 +81,7 @@ var tenancyKeys = []keyCase{
 	{key: "http-snippet", before: "-", after: "deny all;", service: "echo", see: status, was: "200", is: "503"},
 	{key: "server-snippet", before: "gzip on;", after: "deny all;", service: "echo", see: status, was: "200", is: "503"},
 	{key: "location-snippet", before: "-", after: "deny all;", service: "echo", see: status, was: "200", is: "503"},
+	{key: "global-auth-snippet", before: "-", after: "proxy_set_header X-S 1;", service: "echo", see: status, was: "200", is: "503"},
 	{
 		key: "allow-snippet-annotations", before: "-", after: "true", beside: []string{"annotations-risk-level: Critical"},
 		service: "echo", annotations: []string{"configuration-snippet: deny all;"}, see: status, was: "200", is: "503",

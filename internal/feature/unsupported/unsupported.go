@@ -14,6 +14,7 @@ var settings = []feature.AnySetting{
 	snippetKey("http-snippet", "NGINX configuration for all servers."),
 	snippetKey("server-snippet", "NGINX configuration for all hosts."),
 	snippetKey("location-snippet", "NGINX configuration for all paths."),
+	snippetKey("global-auth-snippet", "NGINX configuration for the requests to the auth service of all paths."),
 	configurationSnippet, serverSnippet, authSnippet,
 }
 
