@@ -35,7 +35,7 @@ invalid. ` + "`ssl-prefer-server-ciphers`" + ` accepts this white space too.
 * **Risk** is the risk of the annotation. If it is higher than the key ` + "`annotations-risk-level`" + ` allows, the paths of the
   Ingress answer 503.
 * **Invalid value** is the effect of a value that is rejected. *default*: the annotation is ignored. *503*: all paths of the
-  Ingress answer 503. There is a finding in both cases.
+  Ingress answer 503, or another status that the column **Effect** names. There is a finding in both cases.
 
 An annotation with the prefix that is not on this page has no effect, and a finding reports it.
 `
@@ -47,11 +47,14 @@ What ` + "`auth-snippet`, `configuration-snippet`, `modsecurity-snippet` and `se
 
 1. Their risk is Critical. While the key ` + "`annotations-risk-level`" + ` is lower (its default is High), the paths of the Ingress answer 503, with the
    finding ` + "`NotAllowed`" + `.
-2. While the key ` + "`allow-snippet-annotations`" + ` is false (its default), the snippet has no effect.
-3. If all directives of the snippet are known to change only responses, buffers and timeouts, it has no effect. Otherwise, and with any
-   ` + "`modsecurity-snippet`" + `, the paths of the Ingress answer 503.
+2. While the key ` + "`allow-snippet-annotations`" + ` is false (its default), the snippet has no effect. With ` + "`modsecurity-snippet`" + ` and
+   ` + "`enable-modsecurity`" + `, the paths of the Ingress answer 503.
+3. ` + "`modsecurity-snippet`" + ` applies if ` + "`enable-modsecurity`" + ` does and it has only what [modsecurity.md](modsecurity.md) lists. With anything
+   else, the paths of the Ingress answer 503.
+4. The other snippets are not supported yet. If all directives of the snippet are known to change only responses, buffers and timeouts,
+   it has no effect. Otherwise the paths of the Ingress answer 503.
 
-A finding reports each snippet.
+A finding reports each snippet that has no effect, or closes paths.
 `
 
 // Annotations is docs/annotations.md.

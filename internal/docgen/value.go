@@ -51,6 +51,8 @@ func mustBe(s feature.AnySetting, bad string) string {
 		return ""
 	}
 	if _, after, ok := strings.Cut(err.Error(), "must "); ok {
+		// Where it is wrong concerns this value alone.
+		after, _, _ = strings.Cut(after, ": line ")
 		return strings.NewReplacer("\x00be ", "", "\x00consist of ", "", "\x00", "must ", ": must be ", ": ", anyInt32, "").Replace("\x00" + after)
 	}
 	return ""
