@@ -8,8 +8,8 @@ local log = require "headgate.log"
 
 local _M = {}
 
--- Counters of a namespace in each dictionary. One takes 192 bytes with an address of IPv4, and
--- up to 384 with a longer key: ten namespaces, or five, fill that of requests.
+-- Counters of a namespace in each dictionary. One takes 192 bytes with the address of a client,
+-- and up to 384 with another key: ten namespaces, or five, fill that of requests.
 local COUNTERS = 32768
 -- Memory that is left, in bytes: a counter takes no whole page.
 local RESERVE = 1024 * 1024
