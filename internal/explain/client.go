@@ -3,9 +3,7 @@ package explain
 import (
 	"cmp"
 	"fmt"
-	"net/netip"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/headgate/headgate/internal/feature"
@@ -62,6 +60,11 @@ func (x *explainer) believe(c *Client, settings model.ClientAddress, peers strin
 			c.Why += "; the scheme is that of X-Forwarded-Proto"
 		}
 	}
+	if value, _ := headers.Header("x_forwarded_host"); settings.Forwarded {
+		if found := firstHost.FindStringSubmatch(value); found != nil {
+			x.asked = found[1]
+		}
+	}
 }
 
 // plain is a header's name as NGINX's variables have it.
@@ -70,24 +73,8 @@ func plain(name model.HeaderName) string { return strings.TrimPrefix(name.Variab
 // firstScheme is as in nginx.conf.
 var firstScheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*) *(?:,|$)`)
 
-// lastOther goes back through the addresses in a header, as NGINX's realip module does: as long as
-// who added one is trusted.
-func lastOther(from netip.Addr, value string, trusted model.Networks) netip.Addr {
-	entries := strings.FieldsFunc(value, func(c rune) bool { return c == ',' || c == ' ' })
-	for _, entry := range slices.Backward(entries) {
-		address, err := netip.ParseAddr(entry)
-		if port, bad := netip.ParseAddrPort(entry); err != nil && bad == nil {
-			address, err = port.Addr(), nil
-		}
-		if err != nil {
-			break
-		}
-		if from = address; !trusted.Has(from) {
-			break
-		}
-	}
-	return from
-}
+// firstHost is as in nginx.conf.
+var firstHost = regexp.MustCompile(`^([A-Za-z0-9._:\[\]-]+) *(?:,|$)`)
 
 // asks is the scheme by which the client asks over a connection with a scheme.
 func (x *explainer) asks(scheme string) string {

@@ -79,6 +79,8 @@ type explainer struct {
 	units   map[unit.Key]unit.Unit
 	globals model.Globals
 	from    netip.Addr
+	// asked is the host that a believed load balancer says the client asked for.
+	asked string
 	// involved are the objects of the explanation, as findings name them.
 	involved map[string]bool
 	// rejected is set if the TLS handshake fails without a certificate.

@@ -59,7 +59,7 @@ func (x *explainer) simulated(won *model.Route, scheme string) feature.Simulated
 	_, secured := x.router.Certificate(r.Host)
 	return feature.SimulatedRequest{
 		Scheme: scheme, Method: r.Method, HostName: r.Host, URI: r.uri, Path: r.Path, Headers: r.Headers,
-		From: x.from, HasTLS: secured, HTTPSPort: x.HTTPSPort, Authority: r.authority, Relative: won.Relative,
+		From: x.from, HasTLS: secured, HTTPSPort: x.HTTPSPort, Authority: r.authority, Asked: x.asked, Relative: won.Relative,
 		Jumps:       won.Profile != x.globals.Default || won.Variant != (model.Variant{}),
 		HasEndpoint: func(backend string) bool { return x.endpoints(backend) > 0 },
 	}

@@ -23,6 +23,9 @@ type SimulatedRequest struct {
 	HasTLS bool
 	// Authority is the host as the client writes it, with a port if it does.
 	Authority string
+	// Asked is the host, with a port if there is one, that a believed load balancer says the
+	// client asked for; empty if none does.
+	Asked string
 	// Relative is set where redirects on the route leave scheme and host out.
 	Relative bool
 	// Jumps is set where the request jumps to a location for the route's profile and

@@ -95,6 +95,14 @@ func addresses(rest string) []asked {
 		{name: "text before load balancers", header: line("X-Forwarded-For", "203.0.113.7, unknown, 10.0.0.1"), want: "10.0.0.1" + rest},
 		{name: "the own address", header: line("X-Forwarded-For", "127.0.0.1"), want: peer + rest},
 	}
+	for i, c := range [][2]string{
+		{"203.0.113.7:0", peer}, {"203.0.113.7:65536", peer}, {"203.0.113.7:00080", "203.0.113.7"}, {"[203.0.113.7]:80", "203.0.113.7"},
+		{"[2001:db8::7]", peer}, {"[2001:db8::7]:0", peer}, {"fe80::1%lo", peer}, {",203.0.113.7", peer}, {",,203.0.113.7,", "203.0.113.7"},
+		{"203.0.113.7, 010.0.0.1", "203.0.113.7"}, {"203.0.113.007", "203.0.113.7"}, {"203..113.", "203.0.113.0"}, {"203.0.113", peer},
+		{"255.255.255.255", peer}, {"203.0.113.256", peer}, {",", peer},
+	} {
+		list = append(list, asked{name: fmt.Sprint("form ", i), header: line("X-Forwarded-For", c[0]), want: c[1] + rest})
+	}
 	return list
 }
 

@@ -2,10 +2,13 @@ package httpsredirect
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/headgate/headgate/internal/feature"
 )
+
+var withoutPort = regexp.MustCompile(`:[0-9]+$`)
 
 // predict is httpsredirect.lua's function rewrite in Go.
 func predict(q feature.SimulatedRequest) feature.Prediction {
@@ -14,7 +17,10 @@ func predict(q feature.SimulatedRequest) feature.Prediction {
 	if !p.Always && !q.HasTLS || q.Scheme != "http" {
 		return feature.Prediction{}
 	}
-	uri, port := q.URI, ""
+	uri, host, port := q.URI, q.HostName, ""
+	if q.Asked != "" {
+		host = withoutPort.ReplaceAllString(q.Asked, "")
+	}
 	if !p.KeepSlash {
 		uri = strings.TrimSuffix(uri, "/")
 	}
@@ -25,5 +31,5 @@ func predict(q feature.SimulatedRequest) feature.Prediction {
 	if p.Always {
 		why = "force-ssl-redirect is set"
 	}
-	return feature.Prediction{Status: all.Code, Location: "https://" + q.HostName + port + uri, Why: why}
+	return feature.Prediction{Status: all.Code, Location: "https://" + host + port + uri, Why: why}
 }
