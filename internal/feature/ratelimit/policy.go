@@ -31,6 +31,8 @@ type policy struct {
 
 	allow     *feature.Networks
 	allowedBy string
+	// by is the text of Key.
+	by string
 }
 
 // A bucket leaks a request each Cost milliseconds.
@@ -60,7 +62,7 @@ func route(v feature.Values, out *feature.RouteOut) {
 		p.ConnectionStatus = connectionStatus.Get(v)
 	}
 	if p.Buckets != nil || p.Connections > 0 {
-		p.ID, p.Key = id(v.Origin()), clientBy.Get(v).template
+		p.ID, p.Key, p.by = id(v.Origin()), clientBy.Get(v).template, clientBy.Get(v).text
 		p.allow, p.allowedBy = allowlist.Get(v), allowlist.Annotation
 		if asksWhitelist(v) && v.IsSet(whitelist) {
 			p.allow, p.allowedBy = whitelist.Get(v), whitelist.Annotation
@@ -111,6 +113,9 @@ func predict(q feature.SimulatedRequest) feature.Prediction {
 		whys = append(whys, fmt.Sprintf("%d if the client's requests in progress are more than %d (%s)", p.ConnectionStatus, p.Connections, connections.Annotation))
 	}
 	why := strings.Join(whys, "; ")
+	if p.Key != nil {
+		why += "; a client is who has the same " + feature.Shorten(p.by) + ", and without one is not limited (" + clientBy.Key + ")"
+	}
 	if p.Allow != "" && !q.From.IsValid() {
 		why += "; unless the client's address is in " + p.allowedBy
 	}

@@ -13,6 +13,16 @@ local _M = {}
 local fill = template.fill
 local ngx_md5_bin = ngx.md5_bin
 
+-- As in NGINX's own zones, an address within a longer key is of its bytes: no other client can
+-- write what follows it so that both keys are the same. An address of IPv4 is one, however it
+-- came.
+local function address_of()
+    return client.address() or ""
+end
+
+
+local OWN = { remote_addr = address_of, the_real_ip = address_of }
+
 -- Longer keys are hashed, in bytes.
 local MAX_KEY = 64
 
@@ -48,7 +58,7 @@ local function key_of(policy, request)
     if not policy.key then
         return address or ""
     end
-    local key = fill(policy.key, request)
+    local key = fill(policy.key, request, OWN)
     if key == "" then
         return nil
     end

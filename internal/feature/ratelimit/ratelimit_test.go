@@ -44,4 +44,10 @@ func TestPredict(t *testing.T) {
 			t.Errorf("%v from %s: %+v, want %q", c.annotations, c.from, got, c.want)
 		}
 	}
+	keyed, _ := featuretest.Read(f, map[string]string{"limit-connections": "1"}, map[string]string{"limit-conn-zone-variable": "$http_x_api_key"}, feature.Objects{})
+	const want = "503 if the client's requests in progress are more than 1 (limit-connections); " +
+		"a client is who has the same $http_x_api_key, and without one is not limited (limit-conn-zone-variable)"
+	if got := f.Predict[feature.LimitPhase](feature.SimulatedRequest{Policy: keyed.Policies[0].Value}); got != (feature.Prediction{Why: want}) {
+		t.Errorf("by a key: %+v, want %q", got, want)
+	}
 }
