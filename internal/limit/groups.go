@@ -127,7 +127,7 @@ func Groups() []Group {
 		}},
 		{"Limits of clients", "By `limit-rps`, `limit-rpm` and `limit-connections`. What finds no room is not limited.", []Limit{
 			{"Counters of requests, and of connections", "namespace", constant(ownersLua, "COUNTERS", count), "", "further clients are not limited; `headgate_unlimited_requests_total`, one line a minute in the log", ""},
-			{"Memory for counters of requests", "instance", text(rateLimitGo, `NewName\("hg_buckets"\), Size: ([^}]+)\}`, bytes), "", "the same", ""},
+			{"Memory for counters of requests", "instance", text(rateLimitGo, `NewName\("hg_buckets"\), Size: ([^}]+)\}`, bytes), "", "the same. A counter takes 192 bytes with the address of a client, and up to 384 with another key: ten, or five, namespaces with 32,768 each fill it", ""},
 			{"Memory for counters of connections", "instance", text(rateLimitGo, `NewName\("hg_connections"\), Size: ([^}]+)\}`, bytes), "", "the same", ""},
 			{"Key of a client that is not hashed", "request", constant("internal/feature/ratelimit/rate_limit.lua", "MAX_KEY", bytes), "", "", ""},
 		}},
