@@ -227,11 +227,10 @@ var logLine = regexp.MustCompile(`(?m)^(\S+) - - \[[^]]*\] "GET (\S+) `)
 func newWitness(t *testing.T, keys []string) *witness {
 	t.Helper()
 	w := &witness{t: t, want: map[string]string{}, log: filepath.Join(t.TempDir(), "access.log")}
-	speaks := headgatetest.HTTP3(t)
 	for _, key := range keys {
 		w.proxied = w.proxied || key == on
 	}
-	if speaks && !w.proxied {
+	if !w.proxied {
 		keys = append([]string{"use-http3: true"}, keys...)
 	}
 	w.Instance = headgatetest.Start(t, headgatetest.Options{Timing: headgatetest.Hasty(), AccessLog: w.log, Manifests: headgatetest.Config(keys...) +
@@ -248,7 +247,7 @@ func (w *witness) ask(requests []asked) {
 		headgatetest.EveryProtocol(func(http2 bool, scheme string) {
 			w.one(a, headgatetest.Request{Scheme: scheme, HTTP2: http2, Path: fmt.Sprintf("/%d", i)})
 		})
-		if headgatetest.HTTP3(w.t) && !w.proxied {
+		if w.HTTP3() && !w.proxied {
 			w.one(a, headgatetest.Request{Scheme: "https", HTTP3: true, Path: fmt.Sprintf("/%d", i)})
 		}
 	}

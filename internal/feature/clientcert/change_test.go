@@ -114,7 +114,7 @@ func TestChangesReachKeptConnections(t *testing.T) {
 			g := start(t, c.before+secured("phase", "phase.test", "ssl-prefer-server-ciphers: true"))
 			one, two := keep(t, g, config("web.test", c.client)), newClient(t, g, true, "web.test", c.client)
 			three := two
-			if headgatetest.HTTP3(t) {
+			if g.HTTP3() {
 				g.ApplyReloading(headgatetest.Config("use-http3: true"))
 				one, two = keep(t, g, config("web.test", c.client)), newClient(t, g, true, "web.test", c.client)
 				three = newHTTP3Client(t, g, "web.test", c.client)
@@ -148,7 +148,7 @@ func TestChangesReachKeptConnections(t *testing.T) {
 					t.Errorf("%s: the backend gets %q", r.Proto, seen(r))
 				}
 			}
-			if want := max(0, g.Value(g.Metrics.Reloads)); !headgatetest.HTTP3(t) && want != 0 {
+			if want := max(0, g.Value(g.Metrics.Reloads)); !g.HTTP3() && want != 0 {
 				t.Errorf("%d reloads", want)
 			}
 		})

@@ -116,10 +116,7 @@ func TestModes(t *testing.T) {
 		"deep": one.issue("deep", one), "no-chain": one.issue("no-chain"), "deeper": two.issue("deeper", two, one),
 	}
 	const from = "auth-tls-secret: default/ca"
-	manifests := caSecret("ca", "", ca) + caSecret("revoking", ca.revoke(clients["revoked"]), ca) + caSecret("both", "", other, ca)
-	if headgatetest.HTTP3(t) {
-		manifests += headgatetest.Config("use-http3: true")
-	}
+	manifests := caSecret("ca", "", ca) + caSecret("revoking", ca.revoke(clients["revoked"]), ca) + caSecret("both", "", other, ca) + headgatetest.Config("use-http3: true")
 	want := map[string]string{}
 	host := func(name, outcomes string, annotations ...string) {
 		host := name + ".test"
@@ -152,7 +149,7 @@ func TestModes(t *testing.T) {
 		for i := 0; i < len(list); i += 2 {
 			certificate := clients[list[i]]
 			asking := map[string]client{"HTTP/1.1": newClient(t, g, false, host, certificate), "HTTP/2.0": newClient(t, g, true, host, certificate)}
-			if headgatetest.HTTP3(t) {
+			if g.HTTP3() {
 				asking["HTTP/3.0"] = newHTTP3Client(t, g, host, certificate)
 			}
 			for proto, c := range asking {

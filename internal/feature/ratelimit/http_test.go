@@ -71,15 +71,15 @@ func TestOrder(t *testing.T) {
 // Over each protocol a request counts once, and is refused with the status of the key.
 func TestProtocols(t *testing.T) {
 	t.Parallel()
-	manifests := backend(t) + headgatetest.Config("limit-req-status-code: 429", "limit-conn-zone-variable: $http_x_client")
+	manifests := backend(t) + headgatetest.Config("limit-req-status-code: 429", "limit-conn-zone-variable: $http_x_client", "use-http3: true")
 	clients := map[string]func(g *headgatetest.Instance, header http.Header) headgatetest.Response{}
 	headgatetest.EveryProtocol(func(http2 bool, scheme string) {
 		clients[fmt.Sprint(scheme, http2)] = func(g *headgatetest.Instance, header http.Header) headgatetest.Response {
 			return g.Do(headgatetest.Request{Host: "a.test", Scheme: scheme, HTTP2: http2, Header: header})
 		}
 	})
-	if headgatetest.HTTP3(t) {
-		manifests = backend(t) + headgatetest.Config("limit-req-status-code: 429", "limit-conn-zone-variable: $http_x_client", "use-http3: true")
+	g := headgatetest.Start(t, headgatetest.Options{Timing: headgatetest.Hasty(), Manifests: manifests + headgatetest.Ingress("web", "a.test", "/", "a", "limit-rpm: 1", "limit-burst-multiplier: 2")})
+	if g.HTTP3() {
 		clients["http3"] = func(g *headgatetest.Instance, header http.Header) headgatetest.Response {
 			client := g.NewHTTP3Client()
 			defer client.CloseIdleConnections()
@@ -90,7 +90,6 @@ func TestProtocols(t *testing.T) {
 			return r
 		}
 	}
-	g := headgatetest.Start(t, headgatetest.Options{Timing: headgatetest.Hasty(), Manifests: manifests + headgatetest.Ingress("web", "a.test", "/", "a", "limit-rpm: 1", "limit-burst-multiplier: 2")})
 	for name, ask := range clients {
 		for i, want := range []int{200, 200, 200, 429, 429} {
 			if got := ask(g, http.Header{"X-Client": {name}}).Status; got != want {
