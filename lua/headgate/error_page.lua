@@ -49,10 +49,10 @@ end
 
 -- hide_credentials removes what the client, or an auth service, wrote for the route's own
 -- backend alone. Cookies may say what page the client wants, unless they were refused.
-local function hide_credentials(request)
+local function hide_credentials(request, refused)
     ngx_req.clear_header("Authorization")
     ngx_req.clear_header("Proxy-Authorization")
-    if not request.tried or REFUSALS[request.failed] then
+    if refused then
         ngx_req.clear_header("Cookie")
         local phase = request.route.phases.hide_client
         if phase then
@@ -73,14 +73,13 @@ function _M.fall_back(request, default)
     if not label then
         return
     end
-    local location = "@fallback_bare"
+    -- What was refused, here or by the backend, goes on without its body.
+    local refused = not request.tried or REFUSALS[request.failed]
+    local location = not refused and has_body() and "@fallback" or "@fallback_bare"
     if not request.tried then
-        -- What was denied goes on without its body.
         ngx_req.discard_body()
-    elseif has_body() then
-        location = "@fallback"
     end
-    hide_credentials(request)
+    hide_credentials(request, refused)
     requests.set_fallback(route, request.failed)
     if request.failed == TOO_LARGE then
         -- As in ingress-nginx, which knows no more of a request with a long body.
