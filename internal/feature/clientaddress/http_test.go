@@ -266,3 +266,19 @@ func TestOwnCall(t *testing.T) {
 		}
 	}
 }
+
+// NGINX looks for an address once more on the jump to a profile, if it has found none. What an
+// auth service says of the client must not become one, in the response or from the cache.
+func TestAuthServiceNamesNoAddress(t *testing.T) {
+	t.Parallel()
+	service := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X-Forwarded-For", "203.0.113.7") }))
+	const copies = "auth-response-headers: X-Forwarded-For"
+	g := start(t, headgatetest.Ingress("asks", "asks.test", "/", "a", "auth-url: http://"+service+"/", copies)+
+		headgatetest.Ingress("cached", "cached.test", "/", "a", "auth-url: http://"+service+"/", copies, "auth-cache-key: x", "auth-cache-duration: 200 10m"), headers, believed)
+	for _, host := range []string{"asks.test", "cached.test", "cached.test"} {
+		h := g.Get(host, "/").WantStatus(t, 200).Echo.Header
+		if h.Get("X-Real-Ip") != peer || h.Get("X-Forwarded-For") != peer || h.Get("X-Original-Forwarded-For") != "" {
+			t.Errorf("%s: the backend gets %v", host, h)
+		}
+	}
+}

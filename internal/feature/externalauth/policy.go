@@ -78,11 +78,14 @@ func (s settings) policy(v feature.Values, out *feature.RouteOut) (policy, bool)
 	if s.url.Annotation != "" {
 		p.Headers, ok = proxyHeadersOf(v, out)
 	}
-	for _, name := range p.Respond {
-		if slices.Contains(backendHeaders, strings.ToLower(name)) {
+	p.Respond = slices.DeleteFunc(slices.Clone(p.Respond), func(name string) bool {
+		// NGINX would look for the client's address in some of them again, on the jump to the profile.
+		own := slices.Contains(backendHeaders, strings.ToLower(name))
+		if own {
 			out.Warn(s.respond, finding.InvalidValue, fmt.Sprintf("must not have the header %s: Headgate sets it", name), "this header is not copied")
 		}
-	}
+		return own
+	})
 	text, err := json.Marshal(p)
 	if err != nil {
 		panic(fmt.Sprintf("externalauth: a policy that is not plain data: %v", err))
