@@ -150,7 +150,7 @@ local function compare(policy, request, client)
     if client.matches == policy.pattern then
         return
     end
-    local from, err, late = regex.find(request, policy.owner, client.subject, policy.pattern, "jo")
+    local from, err, late = regex.find(request, policy.pattern_owner, client.subject, policy.pattern, "jo")
     if err then
         return requests.finish(request, late and UNAVAILABLE or INTERNAL_ERROR)
     end

@@ -100,11 +100,13 @@ type verification struct {
 type policy struct {
 	verification
 	// Refuse has the requests of a host whose policy can't be set up answered 403.
-	Refuse  bool             `json:"refuse,omitempty"`
-	Mode    string           `json:"mode,omitempty"`
-	Pattern string           `json:"pattern,omitempty"`
-	Page    feature.Template `json:"page,omitempty"`
-	Pass    bool             `json:"pass,omitempty"`
+	Refuse  bool   `json:"refuse,omitempty"`
+	Mode    string `json:"mode,omitempty"`
+	Pattern string `json:"pattern,omitempty"`
+	// PatternOwner is the namespace of the Ingress with the pattern.
+	PatternOwner string           `json:"pattern_owner,omitempty"`
+	Page         feature.Template `json:"page,omitempty"`
+	Pass         bool             `json:"pass,omitempty"`
 
 	secret, subject string
 }
@@ -126,6 +128,9 @@ func host(v feature.Values, out *feature.HostOut) {
 	}
 	p := policy{Mode: verify.Get(v), Pattern: match.Get(v).text, Pass: pass.Get(v), secret: object.String(), subject: match.Get(v).written}
 	p.Owner = object.Namespace
+	if p.Pattern != "" {
+		p.PatternOwner = v.OriginOf(match).Namespace
+	}
 	if at := errorPage.Get(v); at.target != nil {
 		p.Page = at.target
 	} else if at.text != "" {
