@@ -160,7 +160,8 @@ func TestOtherHostsOverAConnection(t *testing.T) {
 	t.Parallel()
 	ca, other := newAuthority(t, "ca"), newAuthority(t, "other")
 	good := ca.issue("good")
-	g := start(t, caSecret("ca", "", ca)+caSecret("copy", "", ca)+caSecret("other", "", other)+
+	// No error page hides from a client that it must make another connection.
+	g := start(t, headgatetest.Config("custom-http-errors: 421")+caSecret("ca", "", ca)+caSecret("copy", "", ca)+caSecret("other", "", other)+
 		secured("one", "one.test", "auth-tls-secret: default/ca")+secured("same", "same.test", "auth-tls-secret: default/copy")+
 		secured("optional", "optional.test", "auth-tls-secret: default/ca", "auth-tls-verify-client: optional")+
 		secured("two", "two.test", "auth-tls-secret: default/other")+secured("deep", "deep.test", "auth-tls-secret: default/ca", "auth-tls-verify-depth: 2")+
