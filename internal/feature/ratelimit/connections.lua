@@ -10,7 +10,8 @@ local _M = {}
 
 local C = ffi.C
 local ngx = ngx
-local string_sub = string.sub
+local string_match = string.match
+local tonumber = tonumber
 
 local dictionary = ngx.shared.hg_connections
 
@@ -84,12 +85,13 @@ function _M.leave(key)
 end
 
 
--- clear takes back what a worker that died has counted.
-local function clear(pid)
-    local of_worker = OF_WORKER .. pid .. ":"
+-- clear takes back what workers that died have counted. pids: a set. It looks through all
+-- counters, which other workers wait for: 0.1 s if the memory is full.
+local function clear(pids)
     for _, key in ipairs(dictionary:get_keys(0)) do
-        if string_sub(key, 1, #of_worker) == of_worker then
-            dictionary:incr(string_sub(key, #of_worker + 1), -(dictionary:get(key) or 0))
+        local pid, counter = string_match(key, "^" .. OF_WORKER .. "(%d+):(.*)$")
+        if pid and pids[tonumber(pid)] then
+            dictionary:incr(counter, -(dictionary:get(key) or 0))
             dictionary:delete(key)
         end
     end
@@ -98,17 +100,22 @@ end
 
 -- sweep clears what workers that are no more have counted. former: a pid that one of them had.
 local function sweep(former)
+    local dead
     for _ = 1, dictionary:llen(WORKERS) or 0 do
         local pid = dictionary:rpop(WORKERS)
         if not pid then
-            return
+            break
         end
         -- 0: no signal. All workers have the same user.
         if pid ~= former and C.kill(pid, 0) == 0 then
             dictionary:lpush(WORKERS, pid)
         else
-            clear(pid)
+            dead = dead or {}
+            dead[pid] = true
         end
+    end
+    if dead then
+        clear(dead)
     end
 end
 
