@@ -77,11 +77,11 @@ func Features() []feature.Feature {
 		basicauth.Feature(),
 		httpsredirect.Feature(),
 		externalauth.Feature(),
-		// Behind all that take back in the phase error_page what they gave a request.
-		defaultbackend.Feature(),
 		// Before proxying, which asks for the protocol, and behind rewrite: FastCGI backends
 		// get the path in parameters.
 		backendprotocol.Feature(),
+		// Behind all that take back in the phase error_page what they gave a request.
+		defaultbackend.Feature(),
 		proxying.Feature(),
 		modsecurity.Feature(),
 		mirror.Feature(),

@@ -33,6 +33,11 @@ local function values_of(policy, revision)
 end
 
 
+function _M.applies(policy, phase)
+    return phase ~= "error_page" or policy.fastcgi and policy.fastcgi.headers ~= nil
+end
+
+
 function _M.request_headers(policy, request)
     if policy.fastcgi then
         return fastcgi.set(policy.fastcgi, request)
@@ -42,6 +47,12 @@ function _M.request_headers(policy, request)
         return requests.finish(request, UNAVAILABLE)
     end
     requests.set_variables(values)
+end
+
+
+-- Headers that are parameters of the backend are not for an error backend.
+function _M.error_page(policy)
+    fastcgi.clear(policy.fastcgi)
 end
 
 

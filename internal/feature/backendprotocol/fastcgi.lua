@@ -72,4 +72,12 @@ function _M.set(parameters, request)
 end
 
 
+-- clear removes the headers that set has set: no other service gets them.
+function _M.clear(parameters)
+    for _, header in ipairs(parameters.headers) do
+        ngx_req.clear_header(header.name)
+    end
+end
+
+
 return _M

@@ -276,3 +276,16 @@ func TestFastCGIWithOthers(t *testing.T) {
 		}
 	}
 }
+
+// TestParametersAndErrorServices: a service that answers instead of the backend gets none of
+// its parameters.
+func TestParametersAndErrorServices(t *testing.T) {
+	t.Parallel()
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: headgatetest.Service("pages") + headgatetest.Endpoints("pages", headgatetest.StartEcho(t, "pages")) +
+		headgatetest.Service("dead") + headgatetest.Endpoints("dead", "127.0.0.1:1") + headgatetest.ConfigMap("own", "HTTP_X_KEY: secret", "HTTP_X_GONE: ") +
+		headgatetest.Ingress("a", "a.test", "/", "dead", "backend-protocol: FCGI", "fastcgi-params-configmap: own", "custom-http-errors: 502", "default-backend: pages")})
+	h := g.Get("a.test", "/").WantStatus(t, 200).Echo.Header
+	if h.Get("X-Code") != "502" || h.Get("X-Key") != "" {
+		t.Errorf("the error service gets %v", h)
+	}
+}
