@@ -6,8 +6,8 @@ local features = require "headgate.features"
 local list = require "headgate.list"
 local log = require "headgate.log"
 local requests = require "headgate.request"
+local rerouting = require "headgate.rerouting"
 local retries = require "headgate.retries"
-local route = require "headgate.route"
 local settings = require "headgate.settings"
 local shortcuts = require "headgate.shortcut"
 
@@ -100,7 +100,7 @@ function _M.run()
         end
         return set_peer(backend, index)
     end
-    local request = requests.current() or route.again()
+    local request = requests.current() or rerouting.run()
     local index = request.tried and again(request) or begin(request)
     return set_peer(request.backend, index)
 end

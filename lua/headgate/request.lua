@@ -61,11 +61,11 @@ local slot_count = 0
 --   calls       to other services for this request, by name, see call.lua; nil
 --               if there are none
 --   ambiguous_path  set if the client's path may mean another one for the backend,
---               with other access: see route.lua
+--               with other access: see paths.lua
 --   regex_visit  the number of the request for regex.lua
 --   failed      the status of the response that the phase error_page may replace
 --   globals     what features have for all requests, by feature
---   ends_connection  set if the request's connection ends with it: see is_to_leave in route.lua
+--   ends_connection  set if the request's connection ends with it: see ask_to_leave in route.lua
 --   connection  on hosts with TLS policies, what ssl_client_hello got and noted for
 --               the client's connection; nil if the host of its handshake had none
 function _M.new()

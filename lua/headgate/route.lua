@@ -1,12 +1,11 @@
 -- The rewrite phase: finds the host and the route of a request, runs its policies,
 -- and sends it to its location.
 local access = require "headgate.access"
-local backends = require "headgate.backend"
 local client = require "headgate.client"
 local features = require "headgate.features"
-local hosts = require "headgate.host"
 local memory = require "headgate.memory"
 local names = require "headgate.names"
+local paths = require "headgate.paths"
 local requests = require "headgate.request"
 local settings = require "headgate.settings"
 local shortcuts = require "headgate.shortcut"
@@ -24,8 +23,6 @@ local ngx_header = ngx.header
 local ngx_req = ngx.req
 local ngx_var = ngx.var
 local string_find = string.find
-local string_gmatch = string.gmatch
-local string_gsub = string.gsub
 
 local HEALTHY = 200
 local BAD_REQUEST = 400
@@ -93,40 +90,6 @@ local function builtin_page(path)
         end
         return ngx_exec("@nginx_status")
     end
-end
-
-
--- has_ambiguous_path reports whether the client's target may mean another path for a
--- server that reads it unchanged than for NGINX, which routes by the path without
--- "..", in any encoding, and without a fragment.
-local function has_ambiguous_path(target)
-    return string_find(target, "#", 1, true)
-        or (string_find(target, "..", 1, true) or string_find(target, "%2e", 1, true)
-            or string_find(target, "%2E", 1, true)) and requests.has_dot_segment(target)
-end
-
-
--- leads_elsewhere reports whether a path leads to another route with other access.
-local function leads_elsewhere(host, route, path)
-    local other, err = host:find(path)
-    return err or other and not hosts.same_access(route, other)
-end
-
-
--- is_read_otherwise reports whether a server that removes parameters from a path
--- ("/a;b=c/d"), takes backslashes for slashes, or does both, would find what other
--- clients may ask for.
-local function is_read_otherwise(host, route, path)
-    local turned = string_gsub(path, "\\", "/")
-    local bare = string_gsub(path, ";[^/]*", "")
-    local both = string_gsub(turned, ";[^/]*", "")
-    for _, other in ipairs({ turned, bare, both }) do
-        other = string_gsub(other, "//+", "/")
-        if other ~= path and leads_elsewhere(host, route, other) then
-            return true
-        end
-    end
-    return false
 end
 
 
@@ -217,9 +180,9 @@ local function find(host_name, revision, shortcut, ends)
         return redirect_if_identified(request)
     end
     if host.cleans_paths then
-        request.ambiguous_path = has_ambiguous_path(ngx_var.request_uri)
+        request.ambiguous_path = paths.is_ambiguous(ngx_var.request_uri)
         if (string_find(path, ";", 1, true) or string_find(path, "\\", 1, true))
-            and is_read_otherwise(host, route, path) then
+            and paths.is_read_otherwise(host, route, path) then
             return requests.finish(request, BAD_REQUEST)
         end
     end
@@ -421,55 +384,6 @@ end
 -- Continues a request in the location @drain.
 function _M.run_draining()
     return handle(ngx_var.host, memory.revision(), nil, true, true)
-end
-
-
--- asked_before is the list of the endpoints that the request was sent to.
-local function asked_before()
-    local list = {}
-    for endpoint in string_gmatch(ngx_var.upstream_addr or "", "[^, ]+:%d+") do
-        list[#list + 1] = endpoint
-    end
-    return list
-end
-
-
--- plain_backend(host_name, revision) -> the plain route that a request has now, its
--- backend; nil if it has none.
-local function plain_backend(host_name, revision)
-    local name = names.for_host(host_name, revision)
-    local host = name and not name.redirect and units.host(name.host, revision)
-    local route = host and not host.cleans_paths and host:find(ngx_var.uri)
-    local backend = route and route.plain and units.with_endpoints(route.backend, revision)
-    if backend and backend.turns and not backend.reports then
-        return route, backend
-    end
-end
-
-
--- Makes the table of a request that had none: see shortcut.lua. Its route may have
--- changed since it came. If it is no longer a plain one, only the endpoints that were
--- asked may be asked again.
-function _M.again()
-    local revision = memory.revision()
-    local host_name = ngx_var.host
-    local asked = asked_before()
-    local route, backend = plain_backend(host_name, revision)
-    if not backend then
-        if #asked == 0 then
-            error("the route changed while the request's body came")
-        end
-        route, backend = { phases = {} }, backends.compile({ endpoints = asked })
-    end
-    local request = requests.new()
-    request.host_name = host_name
-    request.revision = revision
-    request.route = route
-    request.backend = backend
-    if #asked > 0 then
-        request.tried, request.tries = backend:indexes(asked)
-    end
-    return request
 end
 
 

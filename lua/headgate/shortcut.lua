@@ -6,7 +6,7 @@
 --
 -- A request by GET or HEAD to a plain route (host.lua) needs no table of its own: NGINX
 -- reaches the balancer before it does anything else, and finds the backend here. If
--- it comes there again, for a retry, or late, after a body, then route.again routes it
+-- it comes there again, for a retry, or late, after a body, then rerouting.lua routes it
 -- once more. On the way to the location of a profile nothing else happens either: the jump
 -- takes no table, and the location's log phase finds none.
 local C = require("ffi").C
