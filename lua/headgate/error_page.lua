@@ -1,6 +1,7 @@
 -- Responses that are replaced: the location @error_page, where NGINX sends requests
 -- whose response has a status that the profile catches, and the fallback backend.
 local call = require "headgate.call"
+local fallbacks = require "headgate.fallback"
 local features = require "headgate.features"
 local requests = require "headgate.request"
 
@@ -80,10 +81,10 @@ function _M.fall_back(request, default)
         ngx_req.discard_body()
     end
     hide_credentials(request, refused)
-    requests.set_fallback(route, request.failed)
+    fallbacks.describe(route, request.failed)
     if request.failed == TOO_LARGE then
         -- As in ingress-nginx, which knows no more of a request with a long body.
-        requests.clear_origin()
+        fallbacks.clear_origin()
     end
     ngx_req.set_header("X-Original-URI", requests.path_and_query())
     requests.set_path("/")

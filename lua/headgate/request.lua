@@ -368,30 +368,6 @@ function _M.set_id()
 end
 
 
--- Sets the headers of a fallback backend: the backend that it replaces, and the status
--- that clients would get without it.
-function _M.set_fallback(route, status)
-    local set = ngx.req.set_header
-    local _, service, port = string_match(route.backend or "", "^(.-)/(.-)/(.*)$")
-    set("X-Code", status)
-    set("X-Format", ngx_var.http_accept)
-    set("X-Namespace", route.namespace)
-    set("X-Ingress-Name", route.ingress)
-    set("X-Service-Name", service)
-    set("X-Service-Port", port)
-end
-
-
--- Clears those of the backend that it replaces.
-function _M.clear_origin()
-    local clear = ngx.req.clear_header
-    clear("X-Namespace")
-    clear("X-Ingress-Name")
-    clear("X-Service-Name")
-    clear("X-Service-Port")
-end
-
-
 -- The name in the access log, and in request metrics, of the backend that is asked instead
 -- of the route's own. Without a log nothing reads the variable, and NGINX has none.
 function _M.set_alternative_label(label)

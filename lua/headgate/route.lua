@@ -2,6 +2,7 @@
 -- and sends it to its location.
 local access = require "headgate.access"
 local client = require "headgate.client"
+local fallbacks = require "headgate.fallback"
 local features = require "headgate.features"
 local memory = require "headgate.memory"
 local names = require "headgate.names"
@@ -196,7 +197,7 @@ local function fallback_backend(route, revision)
     local fallback = route.fallback
     local backend = fallback and units.with_endpoints(fallback.backend, revision)
     if backend then
-        requests.set_fallback(route, UNAVAILABLE)
+        fallbacks.describe(route, UNAVAILABLE)
         requests.set_backend_label(fallback.label)
     end
     return backend

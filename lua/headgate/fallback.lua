@@ -1,0 +1,32 @@
+-- What a backend is told that answers instead of a route's own.
+local _M = {}
+
+local clear = ngx.req.clear_header
+local ngx_var = ngx.var
+local set = ngx.req.set_header
+local string_match = string.match
+
+
+-- Sets the headers of a fallback backend: the backend that it replaces, and the status
+-- that clients would get without it.
+function _M.describe(route, status)
+    local _, service, port = string_match(route.backend or "", "^(.-)/(.-)/(.*)$")
+    set("X-Code", status)
+    set("X-Format", ngx_var.http_accept)
+    set("X-Namespace", route.namespace)
+    set("X-Ingress-Name", route.ingress)
+    set("X-Service-Name", service)
+    set("X-Service-Port", port)
+end
+
+
+-- Clears those of the backend that it replaces.
+function _M.clear_origin()
+    clear("X-Namespace")
+    clear("X-Ingress-Name")
+    clear("X-Service-Name")
+    clear("X-Service-Port")
+end
+
+
+return _M
