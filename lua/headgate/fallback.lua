@@ -1,4 +1,4 @@
--- What a backend is told that answers instead of a route's own.
+-- Headers for a backend that answers instead of a route's own.
 local _M = {}
 
 local clear = ngx.req.clear_header
