@@ -158,3 +158,60 @@ func workers(t *testing.T, g *headgatetest.Instance) []int {
 	}
 	return list
 }
+
+// The same where another backend answers, and where a connection outlives its workers.
+func TestConnectionsEndElsewhere(t *testing.T) {
+	t.Parallel()
+	at := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.Header.Get("X-Do") {
+		case "fail":
+			w.WriteHeader(500)
+		case "wait":
+			<-r.Context().Done()
+		case "upgrade":
+			connection, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				return
+			}
+			defer connection.Close()
+			fmt.Fprint(connection, "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n")
+			_, _ = connection.Read(make([]byte, 1))
+		}
+	}))
+	pages := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(418) }))
+	const limit = "limit-connections: 1"
+	g := headgatetest.Start(t, headgatetest.Options{Timing: headgatetest.Hasty(), Manifests: headgatetest.Service("a") + headgatetest.Endpoints("a", at) +
+		headgatetest.Service("pages") + headgatetest.Endpoints("pages", pages) + headgatetest.Config("limit-conn-status-code: 429", "use-http3: true") +
+		headgatetest.Ingress("web", "a.test", "/", "a", limit, "custom-http-errors: 413,500,504", "default-backend: pages", "proxy-read-timeout: 1", "proxy-next-upstream-tries: 1", "proxy-body-size: 1k") +
+		headgatetest.Ingress("canary", "a.test", "/", "pages", "canary: true", "canary-by-header: X-New") + headgatetest.Ingress("long", "long.test", "/", "a", limit)})
+	wants := func(want int, r headgatetest.Request) {
+		t.Helper()
+		headgatetest.Eventually(t, fmt.Sprintf("%s answers %d to %v", r.Host, want, r.Header), func() bool {
+			if r.Method == http.MethodPost {
+				r.Body = strings.NewReader(strings.Repeat("x", 2000))
+			}
+			return g.Do(r).Status == want
+		})
+	}
+	for _, r := range g.Protocols() {
+		r.Host = "a.test"
+		for _, header := range []http.Header{{"X-Do": {"fail"}}, {"X-Do": {"wait"}}, {"X-New": {"always"}}} {
+			r.Header = header
+			wants(418, r)
+		}
+		r.Header, r.Method = nil, http.MethodPost
+		wants(418, r)
+		r.Method = ""
+		wants(200, r)
+	}
+	connection := headgatetest.Dial(t, g.HTTP)
+	fmt.Fprint(connection, "GET / HTTP/1.1\r\nHost: long.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX-Do: upgrade\r\n\r\n")
+	if _, err := connection.Read(make([]byte, 1000)); err != nil {
+		t.Fatal(err)
+	}
+	g.Get("long.test", "/").WantStatus(t, 429)
+	g.ApplyReloading(headgatetest.Config("limit-conn-status-code: 429", "keep-alive-requests: 77"))
+	g.Get("long.test", "/").WantStatus(t, 429)
+	connection.Close()
+	wants(200, headgatetest.Request{Host: "long.test"})
+}
