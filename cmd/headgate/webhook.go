@@ -79,7 +79,7 @@ func (o options) startWebhook(from *from, process *nginx.Process, m *metrics.Met
 	}
 	reviewer := review.New(review.Settings{
 		Store: from.objects, Features: all.Features(), AnnotationPrefix: o.annotationsPrefix, Namespace: o.watchNamespace,
-		Lacking: feature.Lacking(process.Capabilities().Has), Try: controller.TryBy(process),
+		Lacking: feature.Lacking(process.Capabilities().Has), Tester: controller.TestBy(process),
 	})
 	settings := admission.Settings{
 		Address: o.webhookAddress, CertificateFile: o.webhookCertificate, KeyFile: o.webhookKey,

@@ -164,7 +164,7 @@ type Controller struct {
 
 // New returns a Controller.
 func New(s Settings) *Controller {
-	trials := &trials{try: TryBy(s.Process)}
+	trials := &trials{tester: TestBy(s.Process), log: s.Log}
 	builder := build.New(s.Features, s.AnnotationPrefix, feature.Lacking(s.Process.Capabilities().Has)...).Try(trials.run)
 	if s.Process.Capabilities().OldPCRE {
 		if err := pcre.AlsoOld(); err != nil {

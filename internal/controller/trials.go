@@ -1,7 +1,9 @@
 package controller
 
 import (
+	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/headgate/headgate/internal/directive"
@@ -9,21 +11,53 @@ import (
 	"github.com/headgate/headgate/internal/nginx"
 )
 
-// TryBy has a process test directives alone.
-func TryBy(process *nginx.Process) feature.Try {
-	return func(t feature.Trial) error {
-		files := map[string][]byte{}
-		for _, c := range t.Files {
-			files[directive.Files+"/"+c.Name] = c.Bytes
-		}
-		return process.Try(nginx.Trial{Lines: t.Lines, Files: files})
-	}
+// A tester has a process test directives alone.
+type tester struct {
+	process *nginx.Process
 }
+
+// TestBy has a process test directives alone.
+func TestBy(process *nginx.Process) feature.Tester { return tester{process} }
+
+// Tried is the result of an earlier Try, if there was one.
+func (t tester) Tried(of feature.Trial) (result error, known bool) {
+	return t.process.Tried(trialFor(of))
+}
+
+// Try tests directives, if that can be done now.
+func (t tester) Try(ctx context.Context, of feature.Trial) error {
+	err := t.process.Try(ctx, trialFor(of))
+	var rejected *nginx.ConfError
+	if err != nil && !errors.As(err, &rejected) {
+		return &feature.UntestedError{Err: err}
+	}
+	return err
+}
+
+func trialFor(t feature.Trial) nginx.Trial {
+	files := map[string][]byte{}
+	for _, c := range t.Files {
+		files[directive.Files+"/"+c.Name] = c.Bytes
+	}
+	return nginx.Trial{Namespace: t.Namespace, Lines: t.Lines, Files: files}
+}
+
+// How long trials may hold up a controller, which does nothing else meanwhile. What is over
+// waits for the next time.
+const (
+	trialsAtOnce = 30 * time.Second
+	trialsInTurn = 500 * time.Millisecond
+)
+
+var errTrialsTakeLong = &feature.UntestedError{Err: errors.New("tests of other directives have taken too long")}
 
 // trials are the tests of directives while hosts are built. A test that could not be made, such
 // as with a full disk, denies the paths that need it, and their hosts are built again later.
 type trials struct {
-	try feature.Try
+	tester feature.Tester
+	log    *slog.Logger
+	// left is how long trials may still take, until begin.
+	left time.Duration
 	// took is how long the trials of the host that is being built took, and failed is set
 	// where one of them could not be made.
 	took   time.Duration
@@ -33,13 +67,25 @@ type trials struct {
 	again   retry
 }
 
+// begin says how long the trials may take that follow.
+func (t *trials) begin(longest time.Duration) { t.left = longest }
+
 func (t *trials) run(of feature.Trial) error {
-	began := time.Now()
-	err := t.try(of)
-	t.took += time.Since(began)
-	var rejected *nginx.ConfError
-	if err != nil && !errors.As(err, &rejected) {
+	if result, known := t.tester.Tried(of); known {
+		return result
+	}
+	if t.left <= 0 {
 		t.failed = true
+		return errTrialsTakeLong
+	}
+	began := time.Now()
+	err := t.tester.Try(context.Background(), of)
+	took := time.Since(began)
+	t.took += took
+	t.left -= took
+	if untested := (*feature.UntestedError)(nil); errors.As(err, &untested) {
+		t.failed = true
+		t.log.Warn("directives were not tested, and will be later", "namespace", of.Namespace, "error", untested.Err)
 	}
 	return err
 }

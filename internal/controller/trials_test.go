@@ -1,7 +1,9 @@
 package controller
 
 import (
+	"context"
 	"errors"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -9,18 +11,32 @@ import (
 	"github.com/headgate/headgate/internal/nginx"
 )
 
+// fakeTester answers each try after a millisecond, and remembers nothing.
+type fakeTester struct {
+	answer error
+	known  bool
+	tries  int
+}
+
+func (f *fakeTester) Tried(feature.Trial) (error, bool) { return f.answer, f.known } //nolint:revive,staticcheck // As the interface says.
+
+func (f *fakeTester) Try(context.Context, feature.Trial) error {
+	f.tries++
+	time.Sleep(time.Millisecond)
+	return f.answer
+}
+
 // TestTrials: a host is built again until its trials could be made, and their time is its own.
 func TestTrials(t *testing.T) {
-	var answer error
-	tried := &trials{try: func(feature.Trial) error {
-		time.Sleep(time.Millisecond)
-		return answer
-	}}
+	tester := &fakeTester{}
+	tried := &trials{tester: tester, log: slog.New(slog.DiscardHandler)}
+	tried.begin(time.Hour)
+	full := &feature.UntestedError{Err: errors.New("no space left")}
 	for _, c := range []struct {
 		answer error
 		again  bool
-	}{{nil, false}, {errors.New("no space left"), true}, {errors.New("no space left"), true}, {&nginx.ConfError{Reason: "wrong"}, false}} {
-		answer = c.answer
+	}{{nil, false}, {full, true}, {full, true}, {&nginx.ConfError{Reason: "wrong"}, false}} {
+		tester.answer = c.answer
 		if err := tried.run(feature.Trial{}); !errors.Is(err, c.answer) {
 			t.Errorf("%v: %v", c.answer, err)
 		}
@@ -35,6 +51,54 @@ func TestTrials(t *testing.T) {
 		}
 		if again := tried.again.due != nil; again != c.again {
 			t.Errorf("%v: another trial after another host: %v", c.answer, again)
+		}
+	}
+}
+
+// TestTrialsTakeTurns: trials that would hold the controller up for longer than allowed wait,
+// but for those whose results are known.
+func TestTrialsTakeTurns(t *testing.T) {
+	tester := &fakeTester{}
+	tried := &trials{tester: tester, log: slog.New(slog.DiscardHandler)}
+	untested := (*feature.UntestedError)(nil)
+	for turn := 1; turn < 3; turn++ {
+		tried.begin(time.Microsecond)
+		if err := tried.run(feature.Trial{}); err != nil {
+			t.Error(err)
+		}
+		if err := tried.run(feature.Trial{}); !errors.As(err, &untested) || tester.tries != turn {
+			t.Errorf("after the time of a turn: %v, %d tries", err, tester.tries)
+		}
+		if tried.built("a.test", "shop"); tried.untried["a.test"] != "shop" {
+			t.Error("the host is not built again")
+		}
+	}
+	tester.known = true
+	if err := tried.run(feature.Trial{}); err != nil {
+		t.Errorf("a known result: %v", err)
+	}
+}
+
+// TestTester: only a process that rejects a configuration has tested it.
+func TestTester(t *testing.T) {
+	of := feature.Trial{Lines: func(string) ([]string, []string) { return nil, []string{"nonsense"} }}
+	found, err := nginx.Discover(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := found
+	gone.Binary = t.TempDir() + "/gone"
+	for _, c := range []struct {
+		capabilities nginx.Capabilities
+		untested     bool
+	}{{found, false}, {gone, true}} {
+		tester := TestBy(nginx.New(nginx.Options{Capabilities: c.capabilities}))
+		untested := (*feature.UntestedError)(nil)
+		if err := tester.Try(t.Context(), of); err == nil || errors.As(err, &untested) != c.untested {
+			t.Errorf("%s: %v", c.capabilities.Binary, err)
+		}
+		if _, known := tester.Tried(of); known == c.untested {
+			t.Errorf("%s: known: %v", c.capabilities.Binary, known)
 		}
 	}
 }

@@ -194,6 +194,7 @@ func await(ctx context.Context, delivered <-chan struct{}) bool {
 // buildAll builds units, and hosts whose profiles change because of them.
 func (c *Controller) buildAll(keys []unit.Key) {
 	var parts []tracker.Part
+	c.trials.begin(trialsAtOnce)
 	for _, key := range keys {
 		parts = c.buildOne(parts, key, "")
 	}
@@ -219,6 +220,7 @@ func (c *Controller) decideProfiles() {
 // build builds units, and hosts of the backlog for the time of a turn.
 func (c *Controller) build(keys []unit.Key) {
 	var parts []tracker.Part
+	c.trials.begin(trialsInTurn)
 	for _, key := range keys {
 		parts = c.buildOne(parts, key, "")
 	}

@@ -56,7 +56,8 @@ const (
 	HostShared Code = "HostShared"
 	// TooMany is more than the limit of a host or of the instance.
 	TooMany Code = "TooMany"
-	// Waits is a setting that waits for a reload of NGINX, which is held back.
+	// Waits is a setting that waits for a reload of NGINX, which is held back, or for a test of
+	// its directives.
 	Waits Code = "Waits"
 	// GivenUp is a regular expression that NGINX gave up on, since it failed for many
 	// requests.

@@ -67,7 +67,7 @@ func rules() []rule {
 			"TLS connections go to the backend of the path / as they are. Have that backend control access, or remove the annotation ssl-passthrough."},
 		{finding.UnavailablePort, Error, "A TCP or UDP port that can't be opened",
 			"Choose another port for the service."},
-		{finding.Waits, Notice, "A combination of static settings that waits for a reload of NGINX",
+		{finding.Waits, Notice, "A combination of static settings that waits for a reload of NGINX, or rules of ModSecurity for their test",
 			"It comes into effect by itself. Lint never reports it, because lint does not run NGINX."},
 		{finding.GivenUp, Notice, "A regular expression that NGINX gave up on",
 			"It takes too many steps on what clients sent. Lint never reports it, because lint does not run NGINX."},

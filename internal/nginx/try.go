@@ -6,68 +6,57 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
-	"sync"
 	"time"
 )
 
-const (
-	// tryTimeout bounds one try, which takes some hundredths of a second.
-	tryTimeout = 20 * time.Second
-	// maxTried bounds how many results are remembered.
-	maxTried = 1000
-)
-
-// tried has the results of tries. The same lines are tried once.
-type tried struct {
-	mu      sync.Mutex
-	results map[string]error
-}
+// tryTimeout bounds one try, which takes some hundredths of a second.
+const tryTimeout = 20 * time.Second
 
 // A Trial is lines of the http block and of one location in a folder, and the files that
 // they name there. The names must say what is in the files.
 type Trial struct {
-	Lines func(folder string) (http, location []string)
-	Files map[string][]byte
+	// Namespace is the one whose share of the tries it takes.
+	Namespace string
+	Lines     func(folder string) (http, location []string)
+	Files     map[string][]byte
+}
+
+// key is the same for the same lines.
+func (t Trial) key() string {
+	http, location := t.Lines("")
+	return strings.Join(http, "\n") + "\n\n" + strings.Join(location, "\n")
+}
+
+// Tried is the result of an earlier Try, if there was one.
+func (p *Process) Tried(t Trial) (result error, known bool) {
+	return p.tried.result(t.key())
 }
 
 // Try tests lines alone, in a configuration that has nothing else. It returns nil, a
-// *ConfError, or the reason why it can't say.
-func (p *Process) Try(t Trial) error {
-	http, location := t.Lines("")
-	key := strings.Join(http, "\n") + "\n\n" + strings.Join(location, "\n")
-	p.tried.mu.Lock()
-	result, known := p.tried.results[key]
-	p.tried.mu.Unlock()
-	if known {
+// *ConfError, or the reason why it can't say: too many tries of the namespace, or what
+// another try may be without.
+func (p *Process) Try(ctx context.Context, t Trial) error {
+	key := t.key()
+	if result, known := p.tried.result(key); known {
 		return result
 	}
-	err := p.try(t)
+	if err := p.tried.take(t.Namespace, time.Now()); err != nil {
+		return err
+	}
+	began := time.Now()
+	err := p.try(ctx, t)
+	p.tried.took(t.Namespace, time.Since(began))
 	var rejected *ConfError
 	if err != nil && !errors.As(err, &rejected) {
 		return err
 	}
-	p.tried.keep(key, err)
+	p.tried.keep(t.Namespace, key, err)
 	return err
 }
 
-// keep remembers a result, instead of any other where there are too many.
-func (t *tried) keep(key string, result error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.results == nil {
-		t.results = map[string]error{}
-	}
-	if len(t.results) >= maxTried {
-		for other := range t.results {
-			delete(t.results, other)
-			break
-		}
-	}
-	t.results[key] = result
-}
-
-func (p *Process) try(t Trial) (err error) {
+func (p *Process) try(ctx context.Context, t Trial) (err error) {
 	dir, err := os.MkdirTemp("", "headgate-try-")
 	if err != nil {
 		return fmt.Errorf("try a configuration: %w", err)
@@ -93,13 +82,23 @@ func (p *Process) try(t Trial) (err error) {
 			return fmt.Errorf("try a configuration: %w", err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), tryTimeout)
+	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
 	err = run(ctx, p.options.Capabilities.Binary, file, p.options.AccessLog, "-p", dir, "-t", "-q")
 	var rejected *ConfError
-	if errors.As(err, &rejected) {
-		// The folder has another name each time.
-		return &ConfError{Reason: strings.ReplaceAll(rejected.Reason, dir+"/", "")}
+	if !errors.As(err, &rejected) {
+		return err
 	}
-	return err
+	// The folder has another name each time.
+	reason := strings.ReplaceAll(rejected.Reason, dir+"/", "")
+	if rejected.File == "" || scarce.MatchString(reason) {
+		return fmt.Errorf("try a configuration: NGINX can't test it: %s", reason)
+	}
+	return &ConfError{Reason: reason}
 }
+
+// scarce is a failure of a system call for want of memory, files, processes or room, which is
+// not the configuration's fault: EIO, EAGAIN, ENOMEM, ENFILE, EMFILE, ENOSPC and EDQUOT. What
+// directives say of themselves begins with a quote. All that is a directive's fault has its
+// place in a file besides.
+var scarce = regexp.MustCompile(`^[a-z0-9_]+\(.* failed \((?:5|11|12|23|24|28|122): [^)]*\)$`)

@@ -2,9 +2,13 @@ package nginx
 
 import (
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestTry: lines are tested alone, and the same ones once.
@@ -26,14 +30,14 @@ func TestTry(t *testing.T) {
 			Files: map[string][]byte{"files/one": []byte("add_header X-One 1;\n")},
 		}
 	}
-	if err := p.Try(trial("gzip on;", "include files/one;")); err != nil {
+	if err := p.Try(t.Context(), trial("gzip on;", "include files/one;")); err != nil {
 		t.Error(err)
 	}
 	var rejected *ConfError
 	for _, c := range [][2]string{{"gzip perhaps;", ""}, {"", "include files/two;"}, {"", "nonsense;"}} {
 		before := asked
 		for range 2 {
-			if err := p.Try(trial(c[0], c[1])); !errors.As(err, &rejected) || strings.Contains(err.Error(), "headgate-try") {
+			if err := p.Try(t.Context(), trial(c[0], c[1])); !errors.As(err, &rejected) || strings.Contains(err.Error(), "headgate-try") {
 				t.Errorf("%v: %v", c, err)
 			}
 		}
@@ -43,13 +47,92 @@ func TestTry(t *testing.T) {
 	}
 }
 
-// TestTriedIsBounded: a new result replaces one other, and not all of them.
+// TestTryAgain: what is not the configuration's fault is tried again.
+func TestTryAgain(t *testing.T) {
+	binary := filepath.Join(t.TempDir(), "nginx")
+	p := New(Options{Capabilities: Capabilities{Binary: binary}})
+	for _, c := range []struct {
+		says     string
+		rejected bool
+	}{
+		{`echo 'nginx: [emerg] mkdir() "/tmp/x/proxy" failed (28: No space left on device)' >&2; exit 1`, false},
+		{`echo 'nginx: [emerg] open() "/tmp/x/rules" failed (24: Too many open files) in /tmp/x/nginx.conf:9' >&2; exit 1`, false},
+		{`echo 'nginx: [emerg] malloc(16) failed (12: Cannot allocate memory)' >&2; exit 1`, false},
+		{`echo 'nginx: error while loading shared libraries: libx.so: cannot open' >&2; exit 127`, false},
+		{`exit 1`, false},
+		{`kill -9 $$`, false},
+		{`echo 'nginx: [emerg] open() "/tmp/x/rules" failed (2: No such file or directory) in /tmp/x/nginx.conf:9' >&2; exit 1`, true},
+		{`echo 'nginx: [emerg] "rules" directive read() failed (28: No space left on device) in /tmp/x/nginx.conf:9' >&2; exit 1`, true},
+	} {
+		if err := os.WriteFile(binary, []byte("#!/bin/sh\n"+c.says+"\n"), 0o700); err != nil { //nolint:gosec // It is a program.
+			t.Fatal(err)
+		}
+		trial := Trial{Lines: func(string) ([]string, []string) { return nil, []string{c.says} }}
+		err := p.Try(t.Context(), trial)
+		rejected := (*ConfError)(nil)
+		if _, known := p.Tried(trial); err == nil || errors.As(err, &rejected) != c.rejected || known != c.rejected {
+			t.Errorf("%s: %v, known: %v", c.says, err, known)
+		}
+	}
+}
+
+// TestShareOfTries: a namespace has some tries at once and one more every while, those of others
+// are their own, and slow ones count as more.
+func TestShareOfTries(t *testing.T) {
+	var of tried
+	now := time.Unix(1_800_000_000, 0)
+	takes := func(namespace string) (n int) {
+		for n = 0; of.take(namespace, now) == nil; n++ {
+		}
+		return n
+	}
+	for _, c := range []struct {
+		namespace string
+		after     time.Duration
+		want      int
+	}{{"evil", 0, tryBurst}, {"shop", 0, tryBurst}, {"evil", tryInterval, 1}, {"evil", tryInterval / 2, 0}, {"evil", tryInterval / 2, 1}, {"evil", time.Hour, tryBurst}} {
+		now = now.Add(c.after)
+		if got := takes(c.namespace); got != c.want {
+			t.Errorf("after %v, %s has %d tries, want %d", c.after, c.namespace, got, c.want)
+		}
+	}
+	of.took("evil", slowTry-1)
+	of.took("shop", slowTry)
+	now = now.Add(10 * tryInterval)
+	if evil, shop := takes("evil"), takes("shop"); evil != 10 || shop != tryBurst {
+		t.Errorf("after fast tries %d, after a slow one long ago %d", evil, shop)
+	}
+	of.took("evil", slowTry)
+	now = now.Add(10 * tryInterval)
+	if evil := takes("evil"); evil != 0 {
+		t.Errorf("after a slow try %d", evil)
+	}
+}
+
+// TestTriedIsBounded: what was not used for longest makes room, of the same namespace, or of the
+// one that has most.
 func TestTriedIsBounded(t *testing.T) {
 	var kept tried
-	for i := range maxTried + 10 {
-		kept.keep(strconv.Itoa(i), nil)
+	known := func(key string) bool {
+		_, known := kept.result(key)
+		return known
 	}
-	if len(kept.results) != maxTried {
-		t.Errorf("%d results are kept, want %d", len(kept.results), maxTried)
+	kept.keep("shop", "first", nil)
+	for i := range triedOfNamespace + 10 {
+		kept.keep("evil", strconv.Itoa(i), nil)
+		if !known("0") {
+			t.Fatalf("a result that is used was dropped after %d others", i)
+		}
+	}
+	if known("1") || !known("first") || kept.shares["evil"].results != triedOfNamespace {
+		t.Errorf("%d results of one namespace are kept, want %d", kept.shares["evil"].results, triedOfNamespace)
+	}
+	for namespace := range 2 * maxTried / triedOfNamespace {
+		for i := range triedOfNamespace - 1 {
+			kept.keep(fmt.Sprint("evil", namespace), fmt.Sprint(namespace, "/", i), nil)
+		}
+	}
+	if len(kept.results) != maxTried || !known("first") {
+		t.Errorf("%d results are kept, want %d, among them one of a namespace without others: %v", len(kept.results), maxTried, known("first"))
 	}
 }

@@ -31,8 +31,8 @@ type Settings struct {
 	AnnotationPrefix string
 	// Lacking is what NGINX can't do.
 	Lacking []feature.Capability
-	// Try has NGINX test directives.
-	Try feature.Try
+	// Tester has NGINX test directives, nil if there is none.
+	Tester feature.Tester
 	// Namespace is the only one that is served; empty means all.
 	Namespace string
 }
@@ -48,15 +48,21 @@ type Reviewer struct {
 	store   *store.Store
 	builder *build.Builder
 	rules   spec.RulesMemo
+	trials  trials
 }
 
 // New makes a Reviewer without objects.
 func New(s Settings) *Reviewer {
-	builder := build.New(s.Features, s.AnnotationPrefix, s.Lacking...).Try(s.Try)
-	return &Reviewer{
+	builder := build.New(s.Features, s.AnnotationPrefix, s.Lacking...)
+	r := &Reviewer{
 		settings: s, queue: source.NewQueue(), turns: turns{of: map[string]*turn{}},
 		store: store.New(s.Store, builder.Refer), builder: builder,
+		trials: trials{tester: s.Tester, place: make(chan struct{}, 1)},
 	}
+	if s.Tester != nil {
+		builder.Try(r.trials.ask)
+	}
+	return r
 }
 
 // Put adds changes. It does not wait: Run applies them. The first ones must be all
@@ -105,7 +111,8 @@ var ErrNotLoaded = errors.New("the objects of the cluster are not loaded yet")
 const maxUnits = 2000
 
 // Review decides about a new Ingress, or a new version of one. It waits for reviews of
-// other Ingresses of the same namespace.
+// other Ingresses of the same namespace, also while NGINX tests directives: other namespaces
+// don't wait for that.
 func (r *Reviewer) Review(ctx context.Context, ing *networkingv1.Ingress) (Decision, error) {
 	if ing.DeletionTimestamp != nil || r.settings.Namespace != "" && ing.Namespace != r.settings.Namespace {
 		return Decision{}, nil
@@ -115,12 +122,28 @@ func (r *Reviewer) Review(ctx context.Context, ing *networkingv1.Ingress) (Decis
 		return Decision{}, err
 	}
 	defer leave()
+	for known := 0; ; {
+		d, untried, err := r.reviewOnce(ing)
+		if err != nil || len(untried) == 0 || known >= maxTrials {
+			return d, err
+		}
+		more := r.trials.run(ctx, untried, maxTrials-known)
+		if known += more; more == 0 {
+			// What can't be tested now is a warning.
+			return d, nil
+		}
+	}
+}
+
+// reviewOnce also returns what NGINX is to test before the decision holds.
+func (r *Reviewer) reviewOnce(ing *networkingv1.Ingress) (Decision, []feature.Trial, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.loaded {
-		return Decision{}, ErrNotLoaded
+		return Decision{}, nil, ErrNotLoaded
 	}
-	return r.review(ing), nil
+	d := r.review(ing)
+	return d, r.trials.take(), nil
 }
 
 func (r *Reviewer) review(ing *networkingv1.Ingress) Decision {

@@ -52,7 +52,7 @@ func rules() []rule {
 		{finding.UnknownKey, Never, Never, Never, "It is about the ConfigMap."},
 		{finding.Expires, Never, Never, Never, "It is about certificates in use."},
 		{finding.NoOCSPResponse, Never, Never, Never, "It is about certificates in use."},
-		{finding.Waits, Never, Never, Never, "It is about the NGINX that runs."},
+		{finding.Waits, Never, Never, Warn, "NGINX could not test the rules of ModSecurity, and will do so again. Other findings of this code are about the NGINX that runs."},
 		{finding.GivenUp, Never, Never, Never, "It is about the NGINX that runs."},
 		{finding.Unhealthy, Never, Never, Never, "It is about endpoints."},
 		{finding.UnavailablePort, Never, Never, Never, "It is about the ConfigMaps of TCP and UDP services."},

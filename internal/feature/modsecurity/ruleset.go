@@ -1,6 +1,7 @@
 package modsecurity
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -118,13 +119,21 @@ func (s ruleSet) try(v feature.Values, out *feature.RouteOut) bool {
 	if err == nil {
 		return true
 	}
-	if s.tenant.Name != "" {
-		alone := s
-		alone.tenant = model.Content{}
-		if alone.base.Name == "" || v.Try(alone.trial()) == nil {
+	var alone error
+	if s.tenant.Name != "" && !untested(err) {
+		others := s
+		others.tenant = model.Content{}
+		if others.base.Name != "" {
+			alone = v.Try(others.trial())
+		}
+		if alone == nil {
 			out.Deny(snippet, finding.InvalidValue, withoutInput(oneLine(err)))
 			return false
 		}
+	}
+	if untested(err) || untested(alone) {
+		out.Deny(enable, finding.Waits, "NGINX could not test the rules yet, and will do so again")
+		return false
 	}
 	if enabledByKey(v) && snippetKey.Get(v).text != "" {
 		out.Warn(snippetKey, finding.InvalidValue, oneLine(err), "NGINX can't be reloaded until this is corrected")
@@ -132,6 +141,13 @@ func (s ruleSet) try(v feature.Values, out *feature.RouteOut) bool {
 	}
 	out.Deny(enable, finding.InvalidValue, "ModSecurity does not start: "+oneLine(err))
 	return false
+}
+
+// untested reports whether an error says nothing about the rules. The reason is in the log of
+// the controller: it has the names of files, and other ones each time.
+func untested(err error) bool {
+	reason := (*feature.UntestedError)(nil)
+	return errors.As(err, &reason)
 }
 
 // withoutInput leaves out what ModSecurity read: tenants see the message.
