@@ -37,11 +37,11 @@ var (
 		Doc: "Has ModSecurity apply the core rules of OWASP too. It can't switch off what the key enable-owasp-modsecurity-crs switches on.",
 	}
 	coreRulesKey = feature.Setting[bool]{
-		Key: "enable-owasp-modsecurity-crs", Parse: feature.Optional(feature.Bool),
+		Key: "enable-owasp-modsecurity-crs", Parse: feature.Optional(feature.Bool), OnInvalid: feature.Deny, When: enabledEverywhere,
 		Doc: "Has ModSecurity apply the core rules of OWASP too, on all paths that it inspects. Only together with the key enable-modsecurity.",
 	}
 	snippet = feature.Setting[rules]{
-		Annotation: "modsecurity-snippet", Parse: parseRules, OnInvalid: feature.Deny, When: counts, Risk: feature.Critical,
+		Annotation: "modsecurity-snippet", Parse: parseRules, OnInvalid: feature.Deny, When: enable.Get, Risk: feature.Critical,
 		Doc: "Rules for ModSecurity. They stand before those of the key modsecurity-snippet, or instead of Headgate's own while the key enable-modsecurity is not true. " +
 			"Only with allow-snippet-annotations, and only what [modsecurity.md](modsecurity.md) lists.",
 	}
@@ -95,13 +95,13 @@ func Feature() feature.Feature {
 	}
 }
 
+// enabledEverywhere reports whether the keys apply to a route.
+func enabledEverywhere(v feature.Values) bool { return enabledByKey(v) && enable.Get(v) }
+
 // policy is what modsecurity.lua reads of a route. The profile has the rest.
 type policy struct {
 	ID feature.Template `json:"id,omitempty"`
 }
-
-// counts reports whether the snippet of an Ingress is used.
-func counts(v feature.Values) bool { return enable.Get(v) && feature.AllowsSnippets(v) }
 
 func route(v feature.Values, out *feature.RouteOut) {
 	if !enable.Get(v) {
