@@ -59,6 +59,10 @@ func operator(p *parser, text string) (string, error) {
 		return "", errors.New("the argument of @ipMatch must be addresses and networks with commas between them")
 	}
 	if slices.Contains(withPatterns, name) {
+		// With a variable, ModSecurity would compile what clients send, at each request.
+		if strings.Contains(argument, "%") {
+			return "", fmt.Errorf(`the argument of @%s must have no variables, and \x25 for %%`, name)
+		}
 		argument = strings.TrimPrefix(argument, matchLimit)
 		if err := p.pattern(argument); err != nil {
 			return "", err

@@ -84,6 +84,10 @@ SecRule ARGS "@gsbLookup x" id:1
 SecRule ARGS "@rbl else.test" id:1
 SecRule ARGS "@rsub s/a/b/" id:1
 SecRule ARGS "@rx%{ENV.PATH}" id:1
+SecRule ARGS "@rx ^%{ARGS.x}" id:1
+SecRule ARGS "%{TX.x}" id:1
+SecRule ARGS "@verifyCC %{TX.x}" id:1
+SecRule ARGS "@rx 100%" id:1
 SecRule ARGS "@streq %{ENV.PATH}" id:1
 SecRule ARGS "@streq %{env:PATH}" id:1
 SecRule ARGS "@streq %{IP.x}" id:1
