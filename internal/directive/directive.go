@@ -54,6 +54,9 @@ type Directive struct {
 	// Most is how many different values profiles may have, without 0 and the empty text;
 	// 0 for no bound.
 	Most int
+	// InMost is how many profiles may have such a value, since each takes memory for it;
+	// 0 for no bound.
+	InMost int
 
 	Order Order
 	// Strictest is the value in the strictest profile; nil leaves the value.

@@ -79,6 +79,7 @@ func Groups() []Group {
 			{"Time for which old workers serve their connections", "reload", text(processGo, `Key: "worker-shutdown-timeout", Default: ([^,]+),`, duration), "worker-shutdown-timeout", "the connections are closed", "A5"},
 			{"Combinations of static settings (profiles)", "instance", constant("internal/plan/profiles.go", "maxProfiles", count), "", "namespaces have equal shares, oldest Ingresses first; other routes get the nearest stricter combination, or answer 503 if there is none; `TooMany`", "A11"},
 			{"Different rules of `modsecurity-snippet`", "instance", constant("internal/feature/modsecurity/modsecurity.go", "maxRuleSets", count), "", "namespaces have equal shares, oldest Ingresses first; other paths answer 503; `TooMany`", ""},
+			{"Profiles with them", "instance", constant("internal/feature/modsecurity/modsecurity.go", "maxProfiles", count), "", "namespaces have equal shares; other routes get the nearest stricter profile with the same rules, or answer 503; `TooMany`", ""},
 			{"Tests of ModSecurity's rules at once", "namespace", constant("internal/nginx/tried.go", "tryBurst", count), "", "the paths answer 503 until the rules are tested; `Waits`", ""},
 			{"Time until there is one more", "namespace", constant("internal/nginx/tried.go", "tryInterval", duration), "", "the same", ""},
 			{"`modsecurity-snippet`", "Ingress", constant("internal/feature/modsecurity/rules.go", "maxBytes", bytes), "", "the paths answer 503; `InvalidValue`", ""},

@@ -93,8 +93,8 @@ func (p *profileBound) tooMany(r model.Route, served substitute) finding.Finding
 		Message: fmt.Sprintf("there are more than %d different combinations of static settings, and older Ingresses already have this namespace's share of them", maxProfiles),
 		Effect:  "using the nearest stricter combination: " + p.directives.Against(served.profile, r.Profile),
 	}
-	if name, most := p.exceeded(r.Profile); name != "" {
-		f.Message = fmt.Sprintf("there are more than %d different values of %s, and older Ingresses already have this namespace's share of them", most, name)
+	if values := p.exceeded(r.Profile); values != "" {
+		f.Message = "there are more than " + values + ", and older Ingresses already have this namespace's share of them"
 	}
 	if served.denied {
 		f.Effect = "none of these combinations is as strict: the paths answer 503"

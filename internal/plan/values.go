@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -8,30 +9,45 @@ import (
 	"github.com/headgate/headgate/internal/model"
 )
 
-// A valueBound counts the different values of directives that have a Most.
+// A valueBound counts the different values of directives that have a Most, and the profiles with
+// them.
 type valueBound struct {
 	directives directive.List
-	values     map[string]map[model.ProfileValue]struct{}
+	values     map[string]map[model.ProfileValue]map[model.Profile]struct{}
 }
 
 func newValueBound(directives directive.List) valueBound {
-	bounded := slices.DeleteFunc(slices.Clone(directives), func(d directive.Directive) bool { return d.Most == 0 })
-	return valueBound{bounded, map[string]map[model.ProfileValue]struct{}{}}
+	bounded := slices.DeleteFunc(slices.Clone(directives), func(d directive.Directive) bool { return d.Most == 0 && d.InMost == 0 })
+	return valueBound{bounded, map[string]map[model.ProfileValue]map[model.Profile]struct{}{}}
 }
 
-// exceeded is the first directive with too many values if the profile is admitted, nil for
-// none.
-func (b valueBound) exceeded(p model.Profile) *directive.Directive {
-	for i, d := range b.directives {
+// exceeded says which bound is exceeded if the profile is admitted, empty for none.
+func (b valueBound) exceeded(p model.Profile) string {
+	for _, d := range b.directives {
 		v, known := p.Get(d.Name), b.values[d.Name]
-		if _, is := known[v]; !is && v != (model.ProfileValue{Name: d.Name}) && len(known) >= d.Most {
-			return &b.directives[i]
+		if v == (model.ProfileValue{Name: d.Name}) {
+			continue
+		}
+		profiles, is := known[v]
+		if _, admitted := profiles[p]; admitted {
+			continue
+		}
+		name := strings.ReplaceAll(d.Name, "_", " ")
+		if d.Most > 0 && !is && len(known) >= d.Most {
+			return fmt.Sprintf("%d different values of %s", d.Most, name)
+		}
+		all := 0
+		for _, profiles := range known {
+			all += len(profiles)
+		}
+		if d.InMost > 0 && all >= d.InMost {
+			return fmt.Sprintf("%d different combinations of static settings with %s", d.InMost, name)
 		}
 	}
-	return nil
+	return ""
 }
 
-func (b valueBound) fits(p model.Profile) bool { return b.exceeded(p) == nil }
+func (b valueBound) fits(p model.Profile) bool { return b.exceeded(p) == "" }
 
 func (b valueBound) admit(p model.Profile) {
 	for _, d := range b.directives {
@@ -40,9 +56,12 @@ func (b valueBound) admit(p model.Profile) {
 			continue
 		}
 		if b.values[d.Name] == nil {
-			b.values[d.Name] = map[model.ProfileValue]struct{}{}
+			b.values[d.Name] = map[model.ProfileValue]map[model.Profile]struct{}{}
 		}
-		b.values[d.Name][v] = struct{}{}
+		if b.values[d.Name][v] == nil {
+			b.values[d.Name][v] = map[model.Profile]struct{}{}
+		}
+		b.values[d.Name][v][p] = struct{}{}
 	}
 }
 
@@ -64,15 +83,12 @@ func (p *profileBound) valuesFit() bool {
 	return true
 }
 
-// exceeded is the directive, and its bound, because of which a profile is not kept; empty if
-// there is another reason.
-func (p *profileBound) exceeded(asked model.Profile) (name string, most int) {
+// exceeded says which bound of values a profile exceeds that is not kept; empty if there is
+// another reason.
+func (p *profileBound) exceeded(asked model.Profile) string {
 	values := newValueBound(p.directives)
 	for _, kept := range p.kept {
 		values.admit(kept)
 	}
-	if d := values.exceeded(asked); d != nil {
-		return strings.ReplaceAll(d.Name, "_", " "), d.Most
-	}
-	return "", 0
+	return values.exceeded(asked)
 }

@@ -53,3 +53,42 @@ func TestValueBound(t *testing.T) {
 		t.Errorf("denied %s when there are two", got)
 	}
 }
+
+// TestProfilesWithValue: beyond the bound of profiles with a directive, routes get a stricter one
+// with the same value, or are denied; profiles without it are not concerned.
+func TestProfilesWithValue(t *testing.T) {
+	t.Parallel()
+	rules := directive.Directive{Name: "rules", Plain: true, Kind: directive.File, InMost: 3}
+	size := directive.Directive{Name: "size", Kind: directive.Size, Order: directive.AtMost}
+	bound := newProfileBound(directive.List{rules, size})
+	var hosts []model.Host
+	for i, c := range []struct {
+		namespace, rules string
+		size             int64
+	}{{"one", "aa", 1}, {"one", "aa", 2}, {"one", "aa", 3}, {"two", "bb", 1}, {"two", "bb", 2}, {"one", "", 4}, {"one", "", 5}} {
+		p := model.Profile{}.With(model.ProfileValue{Name: "size", Number: c.size})
+		if c.rules != "" {
+			p = p.With(model.ProfileValue{Name: rules.Name, Text: c.rules})
+		}
+		hosts = append(hosts, model.Host{Name: fmt.Sprint("h", i), Routes: []model.Route{{
+			Profile: p, Origin: model.Origin{Namespace: c.namespace, Ingress: fmt.Sprint("i", i), Created: time.Unix(int64(i), 0)},
+		}}})
+	}
+	for _, h := range hosts {
+		bound.note(h)
+	}
+	bound.rebound()
+	var got []string
+	for _, h := range hosts {
+		asked := h.Routes[0].Profile
+		fs := bound.bound(&h)
+		r := h.Routes[0]
+		got = append(got, fmt.Sprint(r.Profile.Get("rules").Text, r.Profile.Get("size").Number, r.Denied))
+		if (r.Profile != asked) != (len(fs) == 1 && strings.Contains(fs[0].Message, "more than 3 different combinations of static settings with rules")) {
+			t.Errorf("%s: %v", h.Name, fs)
+		}
+	}
+	if want := "aa1 false aa2 false aa2 false bb1 false bb1 false 4 false 5 false"; strings.Join(got, " ") != want {
+		t.Errorf("got %s, want %s", strings.Join(got, " "), want)
+	}
+}

@@ -27,6 +27,9 @@ var lua embed.FS
 // profile with it.
 const maxRuleSets = 20
 
+// maxProfiles bounds the profiles with rules of tenants: those may be 5 MB for each.
+const maxProfiles = 50
+
 var (
 	enable = feature.Setting[bool]{
 		Annotation: "enable-modsecurity", Key: "enable-modsecurity", Parse: feature.Optional(feature.Bool), OnInvalid: feature.Deny, Risk: feature.Low,
@@ -61,18 +64,24 @@ var (
 var (
 	on = directive.Directive{Name: "modsecurity", Plain: true, Kind: directive.OnOff, Omits: true, Samples: []int64{0, 1}}
 	// tenantRules are of a tenant, and baseRules of the administrator or Headgate.
-	tenantRules = rulesFile("modsecurity_snippet", maxRuleSets)
-	baseRules   = rulesFile("modsecurity_rules", 0)
+	tenantRules = boundedRulesFile("modsecurity_snippet")
+	baseRules   = rulesFile("modsecurity_rules")
 	// coreSettings are those of the core rules, or remove these.
-	coreSettings = rulesFile("core_rules_settings", 0)
+	coreSettings = rulesFile("core_rules_settings")
 	sharedRules  = directive.Directive{Name: "core_rules", As: rulesFileName, Plain: true, Kind: directive.File, Absolute: true, Shared: true}
 	idDirective  = directive.Directive{Name: "modsecurity_transaction_id", Plain: true, Kind: directive.Variable, Variable: idVariable}
 )
 
 const rulesFileName = "modsecurity_rules_file"
 
-func rulesFile(name string, most int) directive.Directive {
-	return directive.Directive{Name: name, As: rulesFileName, Plain: true, Kind: directive.File, Absolute: true, Most: most}
+func rulesFile(name string) directive.Directive {
+	return directive.Directive{Name: name, As: rulesFileName, Plain: true, Kind: directive.File, Absolute: true}
+}
+
+func boundedRulesFile(name string) directive.Directive {
+	d := rulesFile(name)
+	d.Most, d.InMost = maxRuleSets, maxProfiles
+	return d
 }
 
 func directives() directive.List {
