@@ -22,6 +22,7 @@ var (
 const (
 	passingFile = "passing.txt"
 	routingFile = "lists/routing.txt"
+	guardsFile  = "lists/guards.txt"
 	updateHint  = "go test ./test/compat -update -only "
 )
 
@@ -68,23 +69,25 @@ func TestCases(t *testing.T) {
 		writePassing(t, listed, results)
 		listed = idList(t, passingFile)
 	}
-	checkLists(t, cases, results, listed, routing)
+	checkLists(t, cases, results, listed, routingFile, guardsFile)
 	report(t, results, listed)
 }
 
 // checkLists finds errors that results don't show: a case that run.py skips,
-// which only its log says, and a case of routing.txt, all of which must pass,
-// that passing.txt lacks.
-func checkLists(t *testing.T, cases []string, results map[string]result, listed, routing map[string]bool) {
+// which only its log says, and a case of the files, all of which must pass, that
+// passing.txt lacks.
+func checkLists(t *testing.T, cases []string, results map[string]result, listed map[string]bool, files ...string) {
 	t.Helper()
 	for _, id := range cases {
 		if _, ok := results[id]; !ok && listed[id] {
 			t.Errorf("%s has %s, but run.py has no result of it", passingFile, id)
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(routing)) {
-		if !listed[id] && better[id] == "" {
-			t.Errorf("%s must pass, since %s lists it, but %s does not list it: %s%s", id, routingFile, passingFile, updateHint, id)
+	for _, file := range files {
+		for _, id := range slices.Sorted(maps.Keys(idList(t, file))) {
+			if !listed[id] && better[id] == "" {
+				t.Errorf("%s must pass, since %s lists it, but %s does not list it: %s%s", id, file, passingFile, updateHint, id)
+			}
 		}
 	}
 }
@@ -95,6 +98,9 @@ var better = map[string]string{
 	"addresses/proxy-protocol-and-headers": "without X-Forwarded-For, the address in the PROXY header counts, and not that of the load balancer",
 	"addresses/trust-cidr":                 "X-Forwarded-Proto, -Host and -Port count only from who is trusted",
 	"headers/connection-default":           "Upgrade: h2c would open a tunnel to the backend that no rule sees",
+	"invalid/blank-values":                 "paths with an empty auth-url or auth-type answer 503: their owner believes that clients are authenticated",
+	"invalid/validation-off":               "the flag has no effect: values are data, and a target of redirects has no variables",
+	"status/refused-untouched":             "Headgate serves the hosts of an Ingress with an invalid value, so its status has the addresses",
 }
 
 // caseFiles returns the ids of the cases to run; an id is the path of its file.
