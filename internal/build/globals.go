@@ -14,10 +14,9 @@ import (
 // Globals builds what holds for every request. Only here are the ConfigMap's
 // bad and unknown keys found, those that can't be followed, and that there is none.
 func (b *Builder) Globals(v View) (model.Globals, []finding.Finding) {
-	settings := b.settings.Options(v)
-	values := settings.Config.Values()
+	values, problems := b.settings.Process(v)
 	var g model.Globals
-	out := feature.ProcessOut{Report: feature.NewReport(values, "using the default"), Process: &g.Process}
+	out := feature.ProcessOut{Report: feature.NewReport(values, feature.KeyDenies), Process: &g.Process}
 	for _, f := range b.features {
 		if f.Process == nil {
 			continue
@@ -35,7 +34,7 @@ func (b *Builder) Globals(v View) (model.Globals, []finding.Finding) {
 	if object, name := v.ConfigMap(), v.ConfigMapName(); object == nil && name.Name != "" {
 		fs = []finding.Finding{missingConfigMap(name, "configmap", "all options have their defaults")}
 	} else if object != nil {
-		fs = setting.Findings("configmap/"+object.Namespace+"/"+object.Name, slices.Concat(settings.Problems, out.Problems))
+		fs = setting.Findings("configmap/"+object.Namespace+"/"+object.Name, slices.Concat(problems, out.Problems))
 	}
 	return g, finding.Sort(fs)
 }

@@ -64,6 +64,15 @@ func Object(text string) (ObjectName, error) {
 	return ObjectName{namespace, name}, nil
 }
 
+// ObjectIn reads "namespace/name".
+func ObjectIn(text string) (ObjectName, error) {
+	name, err := Object(text)
+	if err != nil || name.Namespace == "" {
+		return ObjectName{}, errors.New("must be NAMESPACE/NAME of an object")
+	}
+	return name, nil
+}
+
 func (n ObjectName) in(namespace string) ObjectName {
 	if n.Namespace == "" {
 		n.Namespace = namespace

@@ -50,6 +50,9 @@ func NewSchema(prefix string, features []Feature, lacking ...Capability) *Schema
 			if _, text := d.Default.(model.AdminText); text && d.Scope != ScopeProcess || d.Scope == ScopeProcess && d.Annotation != "" {
 				panic(fmt.Sprintf("feature: %s %q must have a key alone, of the scope process", d.Key, d.Annotation))
 			}
+			if d.Key != "" && d.Refers != NoObject && (d.Refers != ConfigMap || d.Scope != ScopeProcess) {
+				panic(fmt.Sprintf("feature: the key %s must refer to a ConfigMap, and have the scope process", d.Key))
+			}
 			s.settings = append(s.settings, d)
 			if d.Leads {
 				leading = d.Annotation
@@ -152,50 +155,6 @@ func cutList(text string, length int) string {
 	}
 	return fmt.Sprintf("%s and %d more", text[:end], strings.Count(text[end:], comma))
 }
-
-// A Config is the parsed content of the ConfigMap.
-type Config struct {
-	schema *Schema
-	values map[string]any
-	// denies are the settings whose key has a bad value that denies.
-	denies []*schemaSetting
-}
-
-// Config parses a ConfigMap's data. A bad value is left out and reported.
-func (s *Schema) Config(data map[string]string) (*Config, []Problem) {
-	config := &Config{schema: s, values: map[string]any{}}
-	var problems []Problem
-	for _, key := range slices.Sorted(maps.Keys(data)) {
-		d := s.byKey[key]
-		if d == nil {
-			problems = append(problems, Problem{
-				Field: key, Code: finding.UnknownKey, Message: "unknown key", Effect: "it has no effect",
-			})
-			continue
-		}
-		text := strings.TrimSpace(data[key])
-		value, err := d.Parse(text)
-		if err == nil {
-			config.values[key] = value
-			continue
-		}
-		p := Problem{Field: key, Effect: usesDefault, Rejected: true}
-		p.Code, p.Message = badValue(text, err)
-		if d.OnInvalid == UseStrictest {
-			config.values[key] = value
-			p.Effect = fmt.Sprintf("using the strictest value, %v", value)
-		}
-		if d.OnInvalid == Deny {
-			config.denies = append(config.denies, d)
-			p.Effect, p.Denies = "the paths that it applies to answer 503", true
-		}
-		problems = append(problems, p)
-	}
-	return config, problems
-}
-
-// Values are those of the ConfigMap alone.
-func (c *Config) Values() Values { return Values{config: c} }
 
 // Parsed is the parsed annotations of one Ingress, with the ConfigMap as their
 // defaults. It is made in one pass and never changes.

@@ -26,7 +26,8 @@ type Setting[T any] struct {
 	// it asks for the feature.
 	Leads bool
 	// Refers is the kind of object that the value names. T is then ObjectName, and
-	// FromSecret and ConfigMapOf return the data. Keys can't refer to objects.
+	// FromSecret and ConfigMapOf return the data. A key can refer to a ConfigMap, with its
+	// namespace, if its scope is the process: Process alone gets the data.
 	Refers ObjectKind
 	// AnyNamespace lets the object be of any namespace, even if the key
 	// allow-cross-namespace-resources is false.

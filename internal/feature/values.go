@@ -84,6 +84,8 @@ func (v Values) field(d SettingSpec) string {
 func ConfigMapOf(v Values, s Setting[ObjectName]) (data map[string]string, ok bool) {
 	if e := v.entries[s.Annotation]; e != nil {
 		data = e.configMap
+	} else if v.config != nil {
+		data = v.config.configMaps[s.Key]
 	}
 	return data, data != nil
 }

@@ -135,8 +135,9 @@ func ofProcess(f feature.Feature, in input) (facts []string, problems []feature.
 	if f.Process == nil {
 		return nil, nil
 	}
-	out := feature.ProcessOut{Report: feature.NewReport(in.config.Values(), "using the default"), Process: &model.Process{}}
-	if f.Process(in.config.Values(), &out); out.Policy != nil {
+	values := in.attached.Values()
+	out := feature.ProcessOut{Report: feature.NewReport(values, feature.KeyDenies), Process: &model.Process{}}
+	if f.Process(values, &out); out.Policy != nil {
 		facts = append(facts, "globals "+plain(out.Policy))
 	}
 	own := func(fact string) bool { return strings.HasPrefix(fact, "process TLS=") }

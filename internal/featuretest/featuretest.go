@@ -232,8 +232,10 @@ var web = model.Origin{Namespace: "default", Ingress: "web"}
 
 // An input is what a feature reads.
 type input struct {
-	schema   *feature.Schema
-	config   *feature.Config
+	schema *feature.Schema
+	config *feature.Config
+	// attached is config with the objects that keys refer to.
+	attached *feature.Config
 	problems []feature.Problem // of keys
 	// appProtocol is that of the route's backend.
 	appProtocol string
@@ -243,6 +245,9 @@ type input struct {
 func newInput(features []feature.Feature, of settings, objects feature.Objects) input {
 	in := input{schema: feature.NewSchema(prefix, features, of.lacking...), appProtocol: of.appProtocol}
 	in.config, in.problems = in.schema.Config(of.keys)
+	var missing []feature.Problem
+	in.attached, missing = in.config.Attach(objects)
+	in.problems = append(in.problems, missing...)
 	in.Parsed = in.schema.Parse(web, of.annotations, in.config).Attach(objects)
 	return in
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"reflect"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -35,8 +36,12 @@ func (s *Store) certificateUsers(keys []unit.Key, secret types.NamespacedName) [
 }
 
 // usersOf appends the hosts of the Ingresses that refer to an object by an
-// annotation, and the backends of those that say something of backends.
+// annotation, the backends of those that say something of backends, and the globals if the
+// options refer to it.
 func (s *Store) usersOf(keys []unit.Key, ref feature.Reference) []unit.Key {
+	if slices.Contains(s.optionObjects, ref) {
+		keys = append(keys, unit.GlobalsKey)
+	}
 	for _, ing := range s.byObject[ref] {
 		for _, host := range ing.references.Hosts {
 			keys = append(keys, unit.Host.Key(host))
@@ -50,9 +55,8 @@ func (s *Store) usersOf(keys []unit.Key, ref feature.Reference) []unit.Key {
 	return keys
 }
 
-// applyConfigMap touches the hosts of the Ingresses that refer to the ConfigMap
-// by an annotation. The one with the options touches the globals, all hosts and
-// all backends, since they contain its values.
+// applyConfigMap touches what refers to the ConfigMap. The one with the options touches
+// the globals, all hosts and all backends, since they contain its values.
 func (s *Store) applyConfigMap(object *corev1.ConfigMap, deleted bool) []unit.Key {
 	name := nameOf(object)
 	was, changed := put(s.configMaps, name, object, deleted)
@@ -73,7 +77,7 @@ func (s *Store) applyConfigMap(object *corev1.ConfigMap, deleted bool) []unit.Ke
 	return touched
 }
 
-// applyOptions indexes the backends that the options call now, touches everything if
+// applyOptions indexes what the options refer to and call now, touches everything if
 // names begin or cease to belong to a namespace, and indexes the Ingresses
 // whose references differ under the options: an administrator may forbid
 // annotations.
@@ -81,6 +85,10 @@ func (s *Store) applyOptions() []unit.Key {
 	options := s.refer(nil, s.ConfigMap())
 	touched := s.reindexUses(nil, s.optionCalls, options.Calls, true)
 	s.optionCalls = options.Calls
+	for _, ref := range slices.Concat(s.optionObjects, options.Objects) {
+		s.markObjectDirty(ref)
+	}
+	s.optionObjects = options.Objects
 	if options.OwnHosts != s.ownHosts {
 		s.ownHosts = options.OwnHosts
 		touched = append(touched, s.All()...)

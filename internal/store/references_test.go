@@ -7,9 +7,12 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/pkitest"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/store"
@@ -150,4 +153,43 @@ func TestOCSPResponseTouched(t *testing.T) {
 			t.Errorf("%+v: touched %q", c, got)
 		}
 	}
+}
+
+// TestConfigMapsOfOptions: what a key refers to is wanted, and a change of it touches the
+// globals alone.
+func TestConfigMapsOfOptions(t *testing.T) {
+	key := feature.Setting[feature.ObjectName]{
+		Key: "headers", Parse: feature.Optional(feature.ObjectIn), Scope: feature.ScopeProcess, Refers: feature.ConfigMap,
+	}
+	builder := build.New([]feature.Feature{{Settings: []feature.AnySetting{key}}}, "x")
+	s := store.New(settings(), builder.Refer)
+	configMap := func(namespace, name, key, value string) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string]string{key: value}}
+	}
+	wants := func(about, want string) {
+		t.Helper()
+		if r := s.DrainConfigMaps(); fmt.Sprint(r.Added, r.Removed) != want {
+			t.Errorf("%s: %v, want %s", about, r, want)
+		}
+	}
+	touches := func(o *corev1.ConfigMap, deleted bool, want string) {
+		t.Helper()
+		if got := text(s.Apply(o, deleted)); got != want {
+			t.Errorf("%s (deleted: %v) touched %q, want %q", o.Name, deleted, got, want)
+		}
+	}
+	s.Apply(class("nginx", controllerClass), false)
+	s.Apply(ingress("a", "nginx", "a.example / one"), false)
+	touches(configMap("shop", "one", "X", "1"), false, "")
+	s.Apply(configMap("headgate", "options", "headers", "shop/one"), false)
+	wants("the key names one", "[shop/one] []")
+	touches(configMap("shop", "one", "X", "2"), false, "globals")
+	touches(configMap("shop", "one", "X", "2"), false, "")
+	touches(configMap("shop", "two", "X", "2"), false, "")
+	s.Apply(configMap("headgate", "options", "headers", "shop/two"), false)
+	wants("the key names another one", "[shop/two] [shop/one]")
+	touches(configMap("shop", "one", "X", "3"), false, "")
+	touches(configMap("shop", "two", "", ""), true, "globals")
+	s.Apply(configMap("headgate", "options", "headers", ""), true)
+	wants("without the options", "[] [shop/two]")
 }

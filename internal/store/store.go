@@ -115,6 +115,8 @@ type Store struct {
 	streams index[types.NamespacedName, unit.Key]
 	// optionCalls are the backends that the ConfigMap with the options calls.
 	optionCalls []spec.BackendReference
+	// optionObjects are the objects that the ConfigMap with the options refers to.
+	optionObjects []feature.Reference
 	// ownHosts is set if a name belongs to one namespace.
 	ownHosts      bool
 	wantedSecrets wantSet[types.NamespacedName]

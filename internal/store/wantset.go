@@ -60,10 +60,11 @@ func (s *Store) secretInUse(name types.NamespacedName) bool {
 		name.Name != "" && name == s.settings.DefaultCertificate
 }
 
-// DrainConfigMaps does the same for the ConfigMaps that annotations refer to.
+// DrainConfigMaps does the same for the ConfigMaps that annotations and options refer to.
 func (s *Store) DrainConfigMaps() References[types.NamespacedName] {
 	return s.wantedConfigMaps.drain(func(name types.NamespacedName) bool {
-		return len(s.byObject[referenceTo(feature.ConfigMap, name)]) > 0
+		ref := referenceTo(feature.ConfigMap, name)
+		return len(s.byObject[ref]) > 0 || slices.Contains(s.optionObjects, ref)
 	})
 }
 

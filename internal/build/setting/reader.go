@@ -28,8 +28,8 @@ type View interface {
 	ConfigMap() *corev1.ConfigMap
 	// Secret is nil if there is none of that name.
 	Secret(types.NamespacedName) *corev1.Secret
-	// NamedConfigMap is a ConfigMap that an Ingress of our class refers to (see
-	// Refer), nil if there is none of that name.
+	// NamedConfigMap is a ConfigMap that an Ingress of our class, or the options, refer to
+	// (see Refer), nil if there is none of that name.
 	NamedConfigMap(types.NamespacedName) *corev1.ConfigMap
 }
 
@@ -114,7 +114,19 @@ func (r *Reader) parse(ing *networkingv1.Ingress, config *feature.Config) *featu
 
 // Read reads the annotations of an Ingress, and the objects that they refer to.
 func (r *Reader) Read(ing *networkingv1.Ingress, v View) *feature.Parsed {
-	return r.parse(ing, r.Options(v).Config).Attach(feature.Objects{
+	return r.parse(ing, r.Options(v).Config).Attach(r.objects(v))
+}
+
+// Process returns the values of the options alone, with the objects that they refer to, and
+// what is wrong with them.
+func (r *Reader) Process(v View) (feature.Values, []feature.Problem) {
+	options := r.Options(v)
+	config, missing := options.Config.Attach(r.objects(v))
+	return config.Values(), slices.Concat(options.Problems, missing)
+}
+
+func (r *Reader) objects(v View) feature.Objects {
+	return feature.Objects{
 		Secret: func(name feature.ObjectName) (map[string][]byte, bool) {
 			secret := v.Secret(types.NamespacedName(name))
 			return dataOf(secret, func(s *corev1.Secret) map[string][]byte { return s.Data })
@@ -127,7 +139,7 @@ func (r *Reader) Read(ing *networkingv1.Ingress, v View) *feature.Parsed {
 			of := derivation{v.Secret(types.NamespacedName(secret)), key}
 			return r.derived.Get(of, func(derivation) any { return make() })
 		},
-	})
+	}
 }
 
 // dataOf is the data of an object, not nil if there is the object.

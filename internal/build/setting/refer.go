@@ -16,7 +16,7 @@ import (
 // Refer lists what an Ingress names under the ConfigMap with the options, which
 // may be nil. Rules whose host no name can equal, and backends that name no
 // Service port, are passed over. Annotations of an Ingress that the administrator
-// forbids name nothing. Without an Ingress it lists what the options alone have
+// forbids name nothing. Without an Ingress it lists what the options alone name, and have
 // all routes call.
 func (r *Reader) Refer(ing *networkingv1.Ingress, options *corev1.ConfigMap) spec.References {
 	config := r.parseConfig(options).Config
@@ -24,6 +24,7 @@ func (r *Reader) Refer(ing *networkingv1.Ingress, options *corev1.ConfigMap) spe
 	if ing == nil {
 		return spec.References{
 			Calls:    spec.CallReferences(calls, nil),
+			Objects:  config.References(),
 			OwnHosts: feature.HostOwnership(config.Values()) == feature.NamespaceHosts,
 		}
 	}

@@ -32,7 +32,7 @@ type References struct {
 	Calls []BackendReference
 	// Secrets are those of spec.tls.
 	Secrets []types.NamespacedName
-	// Objects are those that annotations refer to.
+	// Objects are those that annotations, or keys of the options, refer to.
 	Objects []feature.Reference
 	// Aliases are further names that the Ingress claims for its hosts, see
 	// model.KindOfAlias.

@@ -1,0 +1,96 @@
+package feature
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/headgate/headgate/internal/finding"
+)
+
+// A Config is the parsed content of the ConfigMap.
+type Config struct {
+	schema *Schema
+	values map[string]any
+	// denies are the settings whose key has a bad value that denies.
+	denies []*schemaSetting
+	// refers are the settings whose key names a ConfigMap, and configMaps the data of
+	// these by key, once they are attached.
+	refers     []*schemaSetting
+	configMaps map[string]map[string]string
+}
+
+// Config parses a ConfigMap's data. A bad value is left out and reported.
+func (s *Schema) Config(data map[string]string) (*Config, []Problem) {
+	config := &Config{schema: s, values: map[string]any{}}
+	var problems []Problem
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		d := s.byKey[key]
+		if d == nil {
+			problems = append(problems, Problem{
+				Field: key, Code: finding.UnknownKey, Message: "unknown key", Effect: "it has no effect",
+			})
+			continue
+		}
+		text := strings.TrimSpace(data[key])
+		value, err := d.Parse(text)
+		if err == nil {
+			config.values[key] = value
+			if name, is := value.(ObjectName); is && name.Name != "" {
+				config.refers = append(config.refers, d)
+			}
+			continue
+		}
+		p := Problem{Field: key, Effect: usesDefault, Rejected: true}
+		p.Code, p.Message = badValue(text, err)
+		if d.OnInvalid == UseStrictest {
+			config.values[key] = value
+			p.Effect = fmt.Sprintf("using the strictest value, %v", value)
+		}
+		if d.OnInvalid == Deny {
+			config.denies = append(config.denies, d)
+			p.Effect, p.Denies = KeyDenies, true
+		}
+		problems = append(problems, p)
+	}
+	return config, problems
+}
+
+// KeyDenies is the effect of a key that denies.
+const KeyDenies = "the paths that it applies to answer 503"
+
+// References are the objects that keys refer to.
+func (c *Config) References() []Reference {
+	var list []Reference
+	for _, d := range c.refers {
+		list = append(list, Reference{d.Refers, c.values[d.Key].(ObjectName)})
+	}
+	return list
+}
+
+// Attach looks up the objects that keys refer to, and reports those that don't exist.
+func (c *Config) Attach(objects Objects) (*Config, []Problem) {
+	if len(c.refers) == 0 {
+		return c, nil
+	}
+	attached := *c
+	attached.configMaps = map[string]map[string]string{}
+	var problems []Problem
+	for _, d := range c.refers {
+		name := c.values[d.Key].(ObjectName)
+		if data, found := objects.ConfigMap(name); found {
+			attached.configMaps[d.Key] = data
+			continue
+		}
+		p := Problem{Field: d.Key, Code: finding.MissingObject, Message: fmt.Sprintf("%s %s does not exist", d.Refers, name), Effect: usesDefault, Rejected: true}
+		if d.OnInvalid == Deny {
+			p.Effect, p.Denies = KeyDenies, true
+		}
+		problems = append(problems, p)
+	}
+	return &attached, problems
+}
+
+// Values are those of the ConfigMap alone.
+func (c *Config) Values() Values { return Values{config: c} }
