@@ -32,3 +32,16 @@ func NewHeaderNames(names ...string) (HeaderNames, error) {
 func (h HeaderNames) Names() []string { return strings.Fields(h.names) }
 
 func (h HeaderNames) String() string { return cmp.Or(strings.Join(h.Names(), ","), "none") }
+
+// HeaderVariable is the variable with the value of a header that Lua sets instead of
+// nginx.conf, for a name in lower case.
+func HeaderVariable(name string) string { return "hg_header_" + strings.ReplaceAll(name, "-", "_") }
+
+// RequestHeaders are the headers that nginx.conf sets in requests to backends, and that may
+// be replaced, in lower case.
+func RequestHeaders() []string {
+	return []string{
+		"x-request-id", "x-real-ip", "x-forwarded-for", "x-forwarded-host", "x-forwarded-port", "x-forwarded-proto",
+		"x-forwarded-scheme", "x-scheme", "x-original-forwarded-for", "x-original-forwarded-host",
+	}
+}

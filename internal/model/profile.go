@@ -284,6 +284,10 @@ type Process struct {
 	BackendServer bool
 	// HiddenHeaders are headers of backends that no client gets.
 	HiddenHeaders HeaderNames
+	// SeesResponses has Lua see the header of every response, also of those without a route.
+	SeesResponses bool
+	// ReplacedHeaders are those of RequestHeaders that Lua sets.
+	ReplacedHeaders HeaderNames
 	// Upgrades are the protocols that backends may be asked to change to.
 	Upgrades Upgrades
 	// FastCGIParameters are those that ConfigMaps may have besides the usual ones.

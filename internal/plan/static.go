@@ -152,7 +152,7 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 		Default: env.location(globals.Default, model.Variant{}), Jumps: env.jumps(all), Shared: env.Directives.SharedLines(all),
 		Transports: transports, Protocols: headersOf(globals.Process, env.Resources, protocols...), HTTP: headersOf(globals.Process, env.Resources, protocol{})[0],
 		Address:   address{globals.Process.ClientAddress},
-		Variables: variablesOf(env.Resources, slices.Contains(protocols, protocol{model.FastCGI})), Parameters: parametersOf(env.Resources),
+		Variables: append(variablesOf(env.Resources, slices.Contains(protocols, protocol{model.FastCGI})), replacedVariables(globals.Process)...), Parameters: parametersOf(env.Resources),
 		ErrorPages:  slices.ContainsFunc(env.Directives, func(d directive.Directive) bool { return d.Kind == directive.Statuses }),
 		ClientHello: clientHello, MatchLimit: pcre.MatchLimit, JITStack: pcre.JITStack, Tries: model.Tries, MaxTries: model.MaxTries, Dictionaries: dictionaries,
 	}
@@ -251,16 +251,6 @@ func (p protocol) Header(name, value string) string {
 	return p.Prefix() + "set_header " + name + " " + value + ";"
 }
 
-// Headers are those of requests by a protocol.
-type headers struct {
-	protocol
-	// Scheme is the variable with the client's scheme.
-	Scheme  string
-	Address address
-	// Own are those that features declare.
-	Own []resource.Header
-}
-
 // withHeaders has all locations send the headers that features declare. While handshakes have no
 // policies, there are no values, which costs requests nothing.
 func withHeaders(r resource.Resources, clientHello bool) resource.Resources {
@@ -274,15 +264,6 @@ func withHeaders(r resource.Resources, clientHello bool) resource.Resources {
 		r.Locations[i].Headers = slices.Concat(r.Locations[i].Headers, r.Headers)
 	}
 	return r
-}
-
-func headersOf(p model.Process, r resource.Resources, protocols ...protocol) []headers {
-	client := address{p.ClientAddress}
-	list := make([]headers, len(protocols))
-	for i, one := range protocols {
-		list[i] = headers{one, client.Scheme(), client, r.Headers}
-	}
-	return list
 }
 
 // A transport is a protocol, with TLS or without. Each has an upstream block of its

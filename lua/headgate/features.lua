@@ -60,10 +60,15 @@
 --   ssl_client_hello(policy, connection)  before a session is looked up
 --   ssl_certificate(policy, connection)   later, unless a session is resumed
 --
--- One is for all requests, also of hosts and paths that no Ingress has, and gets what the
+-- Two are for all requests, also of hosts and paths that no Ingress has, and get what the
 -- feature has for all of them (ProcessOut.Policy):
 --
 --   admit(setting)            before a route is looked up: may end the request
+--   response(setting, request)
+--                             before the response's header is sent, and before
+--                             header_filter; request is nil if there was no route, or
+--                             the route has no policies that act. The process must have
+--                             SeesResponses
 --
 -- And two are asked about policies:
 --

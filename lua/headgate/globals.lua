@@ -6,13 +6,27 @@ local _M = {}
 local PERMANENT = 308
 
 
--- compile(unit) -> { settings, admit, redirect_code }
+-- add appends a function and its setting to a flat list, which it makes if there is none.
+local function add(list, run, setting)
+    if not run then
+        return list
+    end
+    list = list or {}
+    list[#list + 1] = run
+    list[#list + 1] = setting
+    return list
+end
+
+
+-- compile(unit) -> { settings, admit, responses, redirect_code }
 --   settings: by feature, what it has for all requests
 --   admit: those of features that look at each request before it is routed: a flat list
 --     function, setting, function, setting, …; nil if there are none
+--   responses: the same of those that look at each response
 --   redirect_code: the status of redirects from a www redirect alias
 function _M.compile(unit)
-    local settings, admit = {}, {}
+    local settings = {}
+    local admit, responses
     for _, policy in ipairs(unit.policies) do
         local feature, value = policy[1], policy[2]
         local module = features.module(feature)
@@ -20,12 +34,11 @@ function _M.compile(unit)
             error("no feature " .. tostring(feature), 0)
         end
         settings[feature] = value
-        if module.admit then
-            admit[#admit + 1] = module.admit
-            admit[#admit + 1] = value
-        end
+        admit = add(admit, module.admit, value)
+        responses = add(responses, module.response, value)
     end
-    return { settings = settings, admit = #admit > 0 and admit or nil, redirect_code = unit.redirect_code or PERMANENT }
+    local code = unit.redirect_code or PERMANENT
+    return { settings = settings, admit = admit, responses = responses, redirect_code = code }
 end
 
 

@@ -64,6 +64,7 @@ local slot_count = 0
 --               with other access: see paths.lua
 --   regex_visit  the number of the request for regex.lua
 --   failed      the status of the response that the phase error_page may replace
+--   filtered    whether what features do to all responses is done
 --   globals     what features have for all requests, by feature
 --   ends_connection  set if the request's connection ends with it: see ask_to_leave in route.lua
 --   connection  on hosts with TLS policies, what ssl_client_hello got and noted for
@@ -152,6 +153,13 @@ local function filter(request)
         return
     end
     local phases = request.route.phases
+    if settings.sees_responses then
+        local list = request.globals and request.globals.responses
+        if list then
+            features.run(list, request)
+        end
+        request.filtered = true
+    end
     if phases.header_filter then
         features.run(phases.header_filter, request)
     end

@@ -1,0 +1,83 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/resource"
+)
+
+// Headers are those of requests by a protocol.
+type headers struct {
+	protocol
+	client address
+	// replaced are those that Lua sets.
+	replaced []string
+	// own are those that features declare.
+	own []resource.Header
+}
+
+func headersOf(p model.Process, r resource.Resources, protocols ...protocol) []headers {
+	list := make([]headers, len(protocols))
+	for i, one := range protocols {
+		list[i] = headers{one, address{p.ClientAddress}, p.ReplacedHeaders.Names(), r.Headers}
+	}
+	return list
+}
+
+// A setHeader is a header with its value in nginx.conf.
+type setHeader struct{ name, value string }
+
+// setHeaders are what backends get besides the headers of the client, or instead of them.
+func setHeaders(client address) []setHeader {
+	scheme := client.Scheme()
+	return []setHeader{
+		{"Host", "$hg_backend_host"},
+		{"X-Request-ID", "$req_id"},
+		{"X-Real-IP", "$remote_addr"},
+		{"X-Forwarded-For", client.ForwardedFor()},
+		{"X-Forwarded-Host", "$hg_host"},
+		{"X-Forwarded-Port", "$hg_port"},
+		{"X-Forwarded-Proto", scheme},
+		{"X-Forwarded-Scheme", scheme},
+		{"X-Scheme", scheme},
+		{"X-Original-Forwarded-For", "$" + client.OriginalFor().Variable()},
+		{"X-Original-Forwarded-Host", "$" + client.OriginalHost().Variable()},
+		{"Proxy", `""`},
+	}
+}
+
+// Lines are the directives of all headers.
+func (h headers) Lines() []string {
+	var lines []string
+	for _, set := range setHeaders(h.client) {
+		name, value := strings.ToLower(set.name), set.value
+		switch {
+		case slices.Contains(h.replaced, name):
+			value = "$" + model.HeaderVariable(name)
+		case h.FastCGI() && name == "x-request-id":
+			continue
+		case h.FastCGI() && name == "x-forwarded-for":
+			value = "$hg_asked_forwarded_for"
+		}
+		lines = append(lines, h.Header(set.name, value))
+	}
+	for _, own := range h.own {
+		lines = append(lines, h.Header(own.Name.String(), own.Value.String()))
+	}
+	return lines
+}
+
+// replacedVariables are those of headers that Lua sets. Until it does, they have the values
+// that nginx.conf would have set.
+func replacedVariables(p model.Process) []variable {
+	var list []variable
+	for _, name := range p.ReplacedHeaders.Names() {
+		i := slices.IndexFunc(setHeaders(address{p.ClientAddress}), func(h setHeader) bool { return strings.ToLower(h.name) == name })
+		if i >= 0 {
+			list = append(list, variable{resource.NewName(model.HeaderVariable(name)), resource.Line, setHeaders(address{p.ClientAddress})[i].value})
+		}
+	}
+	return list
+}
