@@ -42,6 +42,11 @@ var variables = []string{
 	"request_method", "request_uri", "scheme", "server_port", "service_name", "service_port", "the_real_ip", "uri",
 }
 
+// ListVariables names those that every template may hold, with further ones.
+func ListVariables(further []string) string {
+	return "$" + strings.Join(slices.Sorted(slices.Values(slices.Concat(further, variables))), ", $") + ", $arg_NAME, $cookie_NAME and $http_NAME"
+}
+
 var (
 	// NGINX reads one digit as the number of a group, also before other digits.
 	templateVariable = regexp.MustCompile(`\$(?:\{([A-Za-z0-9_]+)\}|([0-9])|([A-Za-z0-9_]+))?`)

@@ -19,6 +19,7 @@ import (
 	"github.com/headgate/headgate/internal/feature/defaultbackend"
 	"github.com/headgate/headgate/internal/feature/ejection"
 	"github.com/headgate/headgate/internal/feature/externalauth"
+	"github.com/headgate/headgate/internal/feature/globalheaders"
 	"github.com/headgate/headgate/internal/feature/handshake"
 	"github.com/headgate/headgate/internal/feature/healthcheck"
 	"github.com/headgate/headgate/internal/feature/http3"
@@ -51,6 +52,8 @@ func Features() []feature.Feature {
 		handshake.Feature(),
 		// It needs to know the TLS versions, and where addresses come from.
 		http3.Feature(),
+		// Before all that answers requests, and all whose headers have precedence.
+		globalheaders.Feature(),
 		// Before all that answers requests.
 		clientcert.Feature(),
 		sslpassthrough.Feature(),

@@ -111,12 +111,6 @@ var (
 	headerValue = regexp.MustCompile(`^[ -~]+$`)
 )
 
-// framing are the headers that say where a response ends and how its connection goes
-// on, in lower case. NGINX sets them, even if the administrator allows them.
-var framing = []string{
-	"connection", "content-length", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
-}
-
 // check returns the first problem of a ConfigMap, in the order of its keys, and the
 // key; empty for a problem of the whole ConfigMap. The message is empty if there is none.
 func check(data map[string]string, allowed []string) (key string, code finding.Code, message string) {
@@ -125,8 +119,9 @@ func check(data map[string]string, allowed []string) (key string, code finding.C
 		switch {
 		case !headerName.MatchString(key):
 			return key, finding.InvalidValue, "the name of a header must consist of letters, digits, - and _"
-		case slices.Contains(framing, strings.ToLower(key)):
-			return key, finding.NotAllowed, "must not be a header of the connection or of the response's length: " + strings.Join(framing, ", ")
+		case feature.HasHeader(feature.ResponseFraming(), key):
+			// NGINX sets it, even if the administrator allows it.
+			return key, finding.NotAllowed, "must not be a header of the connection or of the response's length: " + strings.Join(feature.ResponseFraming(), ", ")
 		case !slices.Contains(allowed, key):
 			return key, finding.NotAllowed, "the header must be listed in the key global-allowed-response-headers"
 		case !headerValue.MatchString(data[key]):

@@ -104,18 +104,8 @@ var parsePlain = feature.Matching(`^[A-Za-z0-9._~/:,?&=-]*$`, 1000, "must consis
 
 func parseParam(text string) (string, error) { return parsePlain(cmp.Or(text, "rd")) }
 
-// framing are headers that say where a request ends. With another value, a server
-// could read one request as two.
-var framing = []string{
-	"connection", "content-length", "expect", "host", "http2-settings", "keep-alive", "proxy-connection", "te", "trailer",
-	"transfer-encoding", "upgrade",
-}
-
 // backendHeaders are headers that nginx.conf sets in requests to backends.
-var backendHeaders = []string{
-	"proxy", "x-forwarded-for", "x-forwarded-host", "x-forwarded-port", "x-forwarded-proto", "x-forwarded-scheme",
-	"x-original-forwarded-for", "x-original-forwarded-host", "x-real-ip", "x-request-id", "x-scheme",
-}
+func backendHeaders() []string { return append(model.RequestHeaders(), "proxy") }
 
 var headerName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,200}$`)
 
@@ -123,7 +113,7 @@ func checkName(name string) error {
 	if !headerName.MatchString(name) {
 		return errors.New("a header name can have only letters, digits, - and _")
 	}
-	if slices.Contains(framing, strings.ToLower(name)) {
+	if feature.HasHeader(feature.RequestFraming(), name) {
 		return fmt.Errorf("must not have the header %s: it controls how requests are transferred", name)
 	}
 	return nil

@@ -80,7 +80,7 @@ func (s settings) policy(v feature.Values, out *feature.RouteOut) (policy, bool)
 	}
 	p.Respond = slices.DeleteFunc(slices.Clone(p.Respond), func(name string) bool {
 		// NGINX would look for the client's address in some of them again, on the jump to the profile.
-		own := slices.Contains(backendHeaders, strings.ToLower(name))
+		own := feature.HasHeader(backendHeaders(), name)
 		if own {
 			out.Warn(s.respond, finding.InvalidValue, fmt.Sprintf("must not have the header %s: Headgate sets it", name), "this header is not copied")
 		}
@@ -180,7 +180,7 @@ func proxyHeadersOf(v feature.Values, out *feature.RouteOut) (list [][2]any, ok 
 		return nil, false
 	}
 	for _, name := range slices.Sorted(maps.Keys(data)) {
-		if slices.Contains(serviceHeaders, strings.ToLower(name)) {
+		if feature.HasHeader(serviceHeaders, name) {
 			out.Warn(proxyHeaders, finding.InvalidValue, fmt.Sprintf("must not have the header %s: Headgate sets it", name), "this header is not sent")
 			continue
 		}

@@ -1,0 +1,106 @@
+package globalheaders
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
+)
+
+// Limits of a ConfigMap with headers: each request has them.
+const (
+	maxHeaders     = 64
+	maxHeaderBytes = 16 << 10
+	maxValue       = 4096
+)
+
+// ofRequests and ofResponses are the variables of values besides those of all templates.
+// global_headers.lua has their functions.
+var (
+	ofRequests = []string{
+		"hostname", "msec", "proxy_add_x_forwarded_for", "proxy_protocol_addr", "realip_remote_addr", "remote_port", "server_protocol",
+		"ssl_cipher", "ssl_protocol", "ssl_server_name", "time_iso8601",
+	}
+	ofResponses = append(slices.Clone(ofRequests), "request_time", "status", "upstream_addr", "upstream_response_time", "upstream_status")
+)
+
+// A list is the headers of a ConfigMap.
+type list struct {
+	setting feature.Setting[feature.ObjectName]
+	name    feature.ObjectName
+	data    map[string]string
+	further []string
+}
+
+func (l list) names() []string { return slices.Sorted(maps.Keys(l.data)) }
+
+// tooMany is empty unless there are.
+func (l list) tooMany() string {
+	bytes := 0
+	for name, value := range l.data {
+		bytes += len(name) + len(value)
+	}
+	if len(l.data) <= maxHeaders && bytes <= maxHeaderBytes {
+		return ""
+	}
+	return fmt.Sprintf("ConfigMap %s has %d headers of %d bytes together: must have at most %d of %d bytes", l.name, len(l.data), bytes, maxHeaders, maxHeaderBytes)
+}
+
+func (l list) warn(out *feature.ProcessOut, key, problem, effect string) {
+	out.Warn(l.setting, finding.InvalidValue, fmt.Sprintf("ConfigMap %s, %q: %s", l.name, feature.Shorten(key), problem), effect)
+}
+
+// value is empty beside an error.
+func (l list) value(key string) (feature.Template, error) {
+	text := strings.TrimSpace(l.data[key])
+	if len(text) > maxValue || strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c > '~' }) {
+		return feature.Template{}, fmt.Errorf("the value must be one line of ASCII of at most %d bytes", maxValue)
+	}
+	t, err := feature.ParseTemplateWith(text, l.further)
+	if err != nil {
+		return feature.Template{}, err
+	}
+	for _, piece := range t {
+		if piece.Variable == "group" {
+			return feature.Template{}, errors.New("must have no groups ($1) of a path")
+		}
+	}
+	return append(feature.Template{}, t...), nil
+}
+
+var headerName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,200}$`)
+
+const badName = "the name must consist of up to 200 letters, digits, - and _"
+
+// owned are headers of requests that only Headgate sets.
+var owned = []string{
+	"early-data", "proxy", "ssl-client-cert", "ssl-client-issuer-dn", "ssl-client-subject-dn", "ssl-client-verify", "x-headgate-chain", "x-headgate-checks",
+}
+
+// refusedRequestHeader says why requests can't have a header, empty if they can.
+func refusedRequestHeader(name string) string {
+	switch {
+	case !headerName.MatchString(name):
+		return badName
+	case feature.HasHeader(feature.RequestFraming(), name):
+		return "the header controls how requests are transferred"
+	case feature.HasHeader(owned, name):
+		return "Headgate sets this header"
+	}
+	return ""
+}
+
+func refusedResponseHeader(name string) string {
+	switch {
+	case !headerName.MatchString(name):
+		return badName
+	case feature.HasHeader(feature.ResponseFraming(), name):
+		return "the header controls how responses are transferred"
+	}
+	return ""
+}
