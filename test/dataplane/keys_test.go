@@ -125,6 +125,9 @@ var answerKeys = []keyCase{
 		key: "global-allowed-response-headers", before: "X-Other", after: "X-Other,X-Custom",
 		service: "echo", annotations: []string{"custom-headers: default/headers"}, see: header("X-Custom"), was: "503 ", is: "200 one",
 	},
+	{key: "add-headers", before: "-", after: "default/headers", service: "echo", see: header("X-Custom"), was: "200 ", is: "200 one", reloads: 1},
+	{key: "proxy-set-headers", before: "-", after: "default/headers", service: "echo", see: received("X-Custom"), was: "", is: "one"},
+	{key: "proxy-set-headers", before: "default/headers", after: "default/missing", service: "echo", see: status, was: "200", is: "503"},
 }
 
 // asksAuthService is a key by which the service of the cases is asked, and lets pass.

@@ -25,7 +25,6 @@ local OWN = {
     ssl_cipher = function() return ngx_var.ssl_cipher end,
     ssl_protocol = function() return ngx_var.ssl_protocol end,
     ssl_server_name = function() return ngx_var.ssl_server_name end,
-    status = function() return ngx.status end,
     time_iso8601 = function() return ngx_var.time_iso8601 end,
     upstream_addr = function() return ngx_var.upstream_addr end,
     upstream_response_time = function() return ngx_var.upstream_response_time end,
@@ -51,7 +50,7 @@ end
 -- Nothing is asked while it is not known what backends must get.
 function _M.rewrite(_, request)
     local setting = setting_of(request)
-    if setting and setting.denied and request.route.backend then
+    if setting and setting.denied then
         return requests.finish(request, UNAVAILABLE)
     end
 end

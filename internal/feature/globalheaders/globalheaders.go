@@ -33,7 +33,7 @@ var (
 		Scope: feature.ScopeProcess, Refers: feature.ConfigMap,
 		Doc: "The ConfigMap, as namespace/name, with headers that all responses have instead of the backend's. " +
 			"An empty value removes the header. Values can have the variables of proxy-set-headers, and " +
-			"$request_time, $status, $upstream_addr, $upstream_response_time and $upstream_status.",
+			"$request_time, $upstream_addr, $upstream_response_time and $upstream_status.",
 	}
 )
 
@@ -71,7 +71,7 @@ type header [2]any
 type mark struct{}
 
 func route(v feature.Values, out *feature.RouteOut) {
-	if requestHeaders.Get(v).Name != "" || responseHeaders.Get(v).Name != "" {
+	if out.Route.Backend != "" && (requestHeaders.Get(v).Name != "" || responseHeaders.Get(v).Name != "") {
 		feature.Add(out.Route, name, mark{})
 	}
 }

@@ -26,7 +26,7 @@ var (
 		"hostname", "msec", "proxy_add_x_forwarded_for", "proxy_protocol_addr", "realip_remote_addr", "remote_port", "server_protocol",
 		"ssl_cipher", "ssl_protocol", "ssl_server_name", "time_iso8601",
 	}
-	ofResponses = append(slices.Clone(ofRequests), "request_time", "status", "upstream_addr", "upstream_response_time", "upstream_status")
+	ofResponses = append(slices.Clone(ofRequests), "request_time", "upstream_addr", "upstream_response_time", "upstream_status")
 )
 
 // A list is the headers of a ConfigMap.

@@ -24,7 +24,7 @@ func backend(t *testing.T) string {
 func TestResponses(t *testing.T) {
 	t.Parallel()
 	config := []string{"add-headers: default/all", "use-http3: true", "block-user-agents: bad", "global-allowed-response-headers: X-Frame-Options,Strict-Transport-Security"}
-	all := headgatetest.ConfigMap("all", "X-Frame-Options: DENY", "X-Powered-By: ", "X-Where: $namespace/$ingress_name $host $status", "Strict-Transport-Security: max-age=1")
+	all := headgatetest.ConfigMap("all", "X-Frame-Options: DENY", "X-Powered-By: ", "X-Where: $namespace/$ingress_name $host", "Strict-Transport-Security: max-age=1")
 	g := headgatetest.Start(t, headgatetest.Options{Manifests: backend(t) + headgatetest.Config(config...) + all +
 		headgatetest.ConfigMap("own", "X-Frame-Options: SAMEORIGIN") +
 		headgatetest.Ingress("web", "a.test", "/", "web", "from-to-www-redirect: true") + headgatetest.Ingress("slash", "a.test", "/slash/", "web") +
@@ -44,12 +44,12 @@ func TestResponses(t *testing.T) {
 			frame      string
 			where      string
 		}{
-			{"a.test", "/", nil, 200, "DENY", "default/web a.test 200"}, {"a.test", "/profile", nil, 200, "DENY", "default/buffered a.test 200"},
-			{"a.test", "/slash", nil, 301, "DENY", "/ a.test 301"}, {"www.a.test", "/", nil, 308, "DENY", "/ www.a.test 308"},
-			{"a.test", "/none", nil, 503, "DENY", "default/none a.test 0"}, {"a.test", "/dead", nil, 502, "DENY", "default/dead a.test 502"},
-			{"a.test", "/moved", nil, 301, "DENY", "default/moved a.test 0"}, {"other.test", "/", nil, 404, "DENY", "/ other.test 0"},
-			{"a.test", "/", agent, 403, "DENY", "/ a.test 403"},
-			{"a.test", "/own", nil, 200, "SAMEORIGIN", "default/own a.test 200"}, {"a.test", "/own-moved", nil, 301, "SAMEORIGIN", "default/ownmoved a.test 0"},
+			{"a.test", "/", nil, 200, "DENY", "default/web a.test"}, {"a.test", "/profile", nil, 200, "DENY", "default/buffered a.test"},
+			{"a.test", "/slash", nil, 301, "DENY", "/ a.test"}, {"www.a.test", "/", nil, 308, "DENY", "/ www.a.test"},
+			{"a.test", "/none", nil, 503, "DENY", "default/none a.test"}, {"a.test", "/dead", nil, 502, "DENY", "default/dead a.test"},
+			{"a.test", "/moved", nil, 301, "DENY", "default/moved a.test"}, {"other.test", "/", nil, 404, "DENY", "/ other.test"},
+			{"a.test", "/", agent, 403, "DENY", "/ a.test"},
+			{"a.test", "/own", nil, 200, "SAMEORIGIN", "default/own a.test"}, {"a.test", "/own-moved", nil, 301, "SAMEORIGIN", "default/ownmoved a.test"},
 		} {
 			for _, by := range g.Protocols() {
 				by.Host, by.Path, by.Header = c.host, c.path, c.header
