@@ -28,7 +28,7 @@ local tonumber = tonumber
 
 local SLASH = 47
 
--- Misdirected Request and Too Early: clients that get them ask once more.
+-- Misdirected Request and Too Early: clients that get them from Headgate ask once more.
 local ASKS_AGAIN = { [421] = true, [425] = true }
 
 local slots = {}
@@ -181,7 +181,7 @@ end
 -- phase, NGINX goes to @error_page first if the profile catches the status.
 local function error_page(request, status)
     local phase = request.route.phases.error_page
-    if phase and not request.failed and not ASKS_AGAIN[status] and ngx_get_phase() ~= "access" then
+    if phase and not request.failed and (request.tried or not ASKS_AGAIN[status]) and ngx_get_phase() ~= "access" then
         request.failed = status
         features.run(phase, request)
     end
