@@ -183,6 +183,10 @@ func renderCases(t testing.TB) []renderCase {
 			}
 			g.Default.Access = true
 		}, nil, dictionaries},
+		{"headers", func(_ *plan.Environment, g *model.Globals) {
+			g.Process.SeesResponses = true
+			g.Process.ReplacedHeaders, _ = model.NewHeaderNames("X-Forwarded-For", "X-Forwarded-Proto", "X-Request-ID")
+		}, []model.Profile{by(model.GRPC, false)}, dictionaries},
 		{"growing", func(*plan.Environment, *model.Globals) {}, nil, grown},
 		{"hooks", func(e *plan.Environment, _ *model.Globals) {
 			hook := func(function string) []resource.Handler {

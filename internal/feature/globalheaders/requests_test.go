@@ -33,7 +33,8 @@ func TestRequests(t *testing.T) {
 	t.Parallel()
 	g := headgatetest.Start(t, headgatetest.Options{Manifests: services(t) + headgatetest.Config("proxy-set-headers: default/all", "use-http3: true") +
 		headgatetest.ConfigMap("all", strings.Split(requestHeaders, "|")...) +
-		headgatetest.Ingress("web", "web.test", "/", "web") + headgatetest.Ingress("profile", "web.test", "/profile", "web", "proxy-buffering: on") +
+		headgatetest.Ingress("web", "web.test", "/", "web") + headgatetest.Ingress("fcgi", "fcgi.test", "/", "none", "backend-protocol: FCGI") +
+		headgatetest.Ingress("profile", "web.test", "/profile", "web", "proxy-buffering: on") +
 		headgatetest.Ingress("none", "none.test", "/", "none", "default-backend: errors") +
 		headgatetest.Ingress("listed", "listed.test", "/", "web", "whitelist-source-range: 192.0.2.1/32", "custom-http-errors: 403", "default-backend: errors")})
 	for _, c := range []struct{ host, path, by, user string }{
