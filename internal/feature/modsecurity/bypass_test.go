@@ -48,7 +48,7 @@ func TestBodiesDoNotPass(t *testing.T) {
 	for name, annotations := range paths {
 		manifests += strings.ReplaceAll(ingress(name, append(annotations, refuses, "proxy-body-size: 20m")...), "{name: a,", "{name: counts,")
 	}
-	g := start(t, headgatetest.Options{Manifests: manifests})
+	g := start(t, headgatetest.Options{Manifests: manifests}, "use-http3: true")
 	ask := func(r headgatetest.Request, name, body string, chunked bool) int {
 		r.Method, r.Host, r.Header = http.MethodPost, name+".test", browser()
 		r.Header.Set("Content-Type", "text/plain")
