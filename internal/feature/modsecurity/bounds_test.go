@@ -17,7 +17,8 @@ func TestBounds(t *testing.T) {
 	read := []string{"SecRuleEngine On", "SecRequestBodyAccess On", "SecRequestBodyLimitAction Reject"}
 	g := start(t, headgatetest.Options{Manifests: ingress("pattern", rules("SecRuleEngine On", slow, fast)) +
 		ingress("body", "proxy-body-size: 20m", rules(read...)) +
-		ingress("lower", rules(append(read, "SecRequestBodyLimit 10")...))})
+		ingress("lower", rules(append(read, "SecRequestBodyLimit 10")...)) +
+		ingress("detects", "proxy-body-size: 20m")})
 	for path, want := range map[string]int{"/?x=a": 418, "/?y=" + strings.Repeat("a", 500): 418, "/?x=" + strings.Repeat("a", 14): 200} {
 		if got := g.Get("pattern.test", path).Status; got != want {
 			t.Errorf("the regular expressions of %s: status %d, want %d", path, got, want)
@@ -27,7 +28,7 @@ func TestBounds(t *testing.T) {
 		host string
 		size int
 		want int
-	}{{"body", 13107200, 200}, {"body", 13107201, 403}, {"lower", 10, 200}, {"lower", 11, 403}} {
+	}{{"body", 13107200, 200}, {"body", 13107201, 403}, {"lower", 10, 200}, {"lower", 11, 403}, {"detects", 13107201, 200}} {
 		header := browser()
 		header.Set("Content-Type", "text/plain")
 		body := bytes.NewReader(bytes.Repeat([]byte("a"), c.size))
