@@ -11,10 +11,10 @@ import (
 const (
 	// maxTried and triedOfNamespace bound how many results are remembered.
 	maxTried         = 1000
-	triedOfNamespace = 100
+	triedOfNamespace = 200
 	// tryBurst is how many tries a namespace has at once, and tryInterval how long it takes
 	// until it has one more.
-	tryBurst    = 40
+	tryBurst    = 100
 	tryInterval = 2 * time.Second
 	// slowTry is what no try takes on a machine that is not overloaded. One that does counts
 	// as one for each costOfSlow.
