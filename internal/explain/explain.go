@@ -122,9 +122,7 @@ func (x *explainer) run() {
 	if won != nil {
 		x.explainBackends(won, h.trace.Routes[decision.Route.Index])
 	}
-	if x.out.Request.Scheme == "https" {
-		x.explainProcess()
-	}
+	x.explainProcess(x.out.Request.Scheme == "https")
 	x.answer(decision, won)
 	x.out.Findings, x.out.Elsewhere = x.findings()
 	x.listUnits()

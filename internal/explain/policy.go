@@ -43,11 +43,14 @@ func (x *explainer) configMap() string {
 	return ""
 }
 
-// explainProcess adds the settings of the NGINX process, which apply to all
-// connections.
-func (x *explainer) explainProcess() {
+// explainProcess adds the settings of the NGINX process: all of them, or those that may
+// refuse any request.
+func (x *explainer) explainProcess(all bool) {
+	admits := func(p Policy) bool {
+		return slices.ContainsFunc(x.Features, func(f feature.Feature) bool { return f.Name == p.Feature && f.Predict[feature.AdmitPhase] != nil })
+	}
 	for _, p := range x.policies(x.Builder.TraceProcess(x.Store)) {
-		if p.From == string(feature.FromKey) && !slices.Contains(x.out.Policies, p) {
+		if p.From == string(feature.FromKey) && (all || admits(p)) && !slices.Contains(x.out.Policies, p) {
 			x.out.Policies = append(x.out.Policies, p)
 		}
 	}

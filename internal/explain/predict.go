@@ -71,7 +71,10 @@ const unauthorized = 401
 // authCheck combines the predictions of all auth checks of the route, as
 // lua/headgate/access.lua does.
 func (x *explainer) authCheck(won *model.Route, scheme string) (_ Answer, depends []string) {
-	said := slices.DeleteFunc(x.predictions(won, scheme, feature.AuthPhase), func(p feature.Prediction) bool { return p.Neutral })
+	said := x.predictions(won, scheme, feature.AuthPhase)
+	if won.SatisfyAny && slices.ContainsFunc(said, func(p feature.Prediction) bool { return !p.Neutral }) {
+		said = slices.DeleteFunc(said, func(p feature.Prediction) bool { return p.Neutral })
+	}
 	if !won.SatisfyAny || len(said) < 2 {
 		return first(said)
 	}

@@ -97,7 +97,8 @@ func predict(q feature.SimulatedRequest) feature.Prediction {
 		} else if p.Deny != "" {
 			lists += ", " + p.deny.by
 		}
-		return feature.Prediction{Why: "this depends on the client's address (" + lists + ")"}
+		// Without an allowlist, no address lets a client in where one auth check is enough.
+		return feature.Prediction{Neutral: p.Allow == "", Why: "this depends on the client's address (" + lists + ")"}
 	case p.Deny != "" && p.deny.list.Has(q.From):
 		return feature.Prediction{Status: 403, Why: fmt.Sprintf("%s is in %s: %s", q.From, p.deny.by, p.deny.short())}
 	case p.Allow != "" && !p.allow.list.Has(q.From):

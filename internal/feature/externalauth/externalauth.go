@@ -155,13 +155,10 @@ func Feature() feature.Feature {
 		Doc:  "Authenticates requests with an external auth service.",
 		Settings: append(append(own.list(), global.list()...),
 			enableGlobal, authURLCA, proxyHeaders, keepalive, keepaliveRequests, keepaliveTimeout, keepaliveShareVars),
-		Route:   route,
-		Process: process,
-		Calls:   calls,
-		Predict: feature.Predictions{feature.AuthPhase: feature.MayAnswer(
-			"the auth service is called first, and may deny the request: 401, 403, 302 to auth-signin, " +
-				"or 500 if it fails (auth-url or global-auth-url)",
-		)},
+		Route:     route,
+		Process:   process,
+		Calls:     calls,
+		Predict:   feature.Predictions{feature.AuthPhase: predict},
 		Lua:       lua,
 		Resources: resources(),
 	}

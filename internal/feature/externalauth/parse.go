@@ -25,6 +25,8 @@ type target struct {
 
 func (t target) set() bool { return t.text != "" }
 
+func (t target) String() string { return t.text }
+
 const maxURL = 4096
 
 var checkURL = feature.Matching(`^[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=% ]*$`, maxURL,

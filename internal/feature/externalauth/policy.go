@@ -35,6 +35,9 @@ type policy struct {
 	SignIn  feature.Template `json:"sign_in,omitempty"`
 	Cache   *cache           `json:"cache,omitempty"`
 	check   model.Check
+
+	// For explain: the URL, the setting that has it, and that of the sign-in page.
+	url, by, signInBy string
 }
 
 // callee is the target of the call: an endpoint of the backend, or this NGINX.
@@ -64,6 +67,7 @@ func (s settings) policy(v feature.Values, out *feature.RouteOut) (policy, bool)
 	p := policy{
 		ID: hash(url.text), URI: url.uri, PathVaries: url.pathVaries, Method: s.method.Get(v), Redirect: s.redirect.Get(v),
 		Respond: s.respond.Get(v), Always: s.alwaysCookie.Get(v), SignIn: s.signInTemplate(v),
+		url: url.text, by: cmp.Or(s.url.Annotation, s.url.Key), signInBy: cmp.Or(s.signIn.Annotation, s.signIn.Key),
 	}
 	var ok bool
 	if p.Call, ok = s.callee(out, url.call); !ok {
@@ -192,4 +196,15 @@ func proxyHeadersOf(v feature.Values, out *feature.RouteOut) (list [][2]any, ok 
 		list = append(list, [2]any{name, append(feature.Template{}, value...)})
 	}
 	return list, true
+}
+
+// predict does not call the service.
+func predict(q feature.SimulatedRequest) feature.Prediction {
+	p, _ := q.Policy.(policy)
+	denies := "401, 403"
+	if p.SignIn != nil {
+		denies = "302 to " + p.signInBy + ", 403"
+	}
+	return feature.Prediction{Why: fmt.Sprintf("the auth service %s is called first, and may deny the request: %s, or 500 if it fails (%s)",
+		feature.Shorten(p.url), denies, p.by)}
 }
