@@ -249,8 +249,9 @@ var bypasses = map[string]bypass{
 	"canary":    {beside: canary("canary-weight: 100"), effects: []effect{to("/a", "next /a")}},
 	"by-header": {beside: canary("canary-by-header: X-New"), effects: []effect{sent("X-New", "always", "next /a")}},
 	"by-cookie": {beside: canary("canary-by-cookie: X-New"), effects: []effect{sent("Cookie", "X-New=always", "next /a")}},
-	"regex-next": {beside: func(host string, _ []string) string {
-		return headgatetest.Ingress("next-"+host, host, "/next/(.*)", "next", "rewrite-target: /$1")
+	"regex-next": {beside: func(host string, guard []string) string {
+		global := slices.DeleteFunc(slices.Clone(guard), func(a string) bool { return a != notGlobal })
+		return headgatetest.Ingress("next-"+host, host, "/next/(.*)", "next", append(global, "rewrite-target: /$1")...)
 	}, door: regexp.MustCompile(`(?i)^/next/`), effects: []effect{to("/next/a", "next /a"), to("/NEXT/A", "next /A")}},
 	"acme": {beside: again(challenges), door: regexp.MustCompile(`^/\.well-known/acme-challenge(/|$)`), exempt: true,
 		effects: []effect{to(challenges+"/x", "next "+challenges+"/x")}},

@@ -5,12 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
-	"path"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/headgate/headgate/internal/headgatetest"
@@ -23,81 +19,6 @@ const usersSecret = "---\nkind: Secret\napiVersion: v1\nmetadata: {name: users}\
 
 // always are keys for all pairs: without the last two, rules of tenants are refused.
 var always = []string{withHTTP3, "allow-snippet-annotations: true", "annotations-risk-level: Critical"}
-
-// A record notes by their marks what backends were asked.
-type record struct {
-	mu   sync.Mutex
-	seen map[string]string
-}
-
-// backend is a backend whose requests are noted.
-func (r *record) backend(t *testing.T, name string) string {
-	return headgatetest.StartBackend(t, http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
-		said := name + " " + cleaned(request.RequestURI)
-		// Over HTTP/3, NGINX announces a body if it does not know in time that there is none.
-		if n, _ := request.Body.Read(make([]byte, 1)); n > 0 && len(request.TransferEncoding) > 0 {
-			said += " chunked"
-		}
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.seen[request.Header.Get("X-Mark")] += said
-	}))
-}
-
-// cleaned is a target without "..": beside a guard that is what backends are
-// asked for.
-func cleaned(target string) string {
-	u, err := url.ParseRequestURI(target)
-	if err != nil || !slices.Contains(strings.Split(u.Path, "/"), "..") {
-		return target
-	}
-	u.Path, u.RawPath = path.Clean(u.Path), ""
-	return u.RequestURI()
-}
-
-func (r *record) of(mark string) string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.seen[mark]
-}
-
-// An outcome is what became of a request.
-type outcome struct {
-	// backend is which one got it, and what for. It is empty if none did.
-	backend          string
-	status           int
-	location, origin string
-	challenge        string
-}
-
-// isDefault reports whether the built-in default backend may have answered: a
-// guard of the host's first Ingress comes before it.
-func (o outcome) isDefault() bool { return !o.reached() && o.status == http.StatusNotFound }
-
-func (o outcome) reached() bool { return o.backend != "" }
-
-// fits reports whether it may be the outcome behind a guard, where open is the
-// one without. free: no guard is between client and backend.
-func (o outcome) fits(open outcome, free bool, refusals ...int) bool {
-	if o == open {
-		return free
-	}
-	return !o.reached() && slices.Contains(refusals, o.status)
-}
-
-// fitsFirst reports whether it may be the outcome behind a guard that comes first, where open is
-// the one without. Nothing else may lead a request to a backend.
-func (o outcome) fitsFirst(open outcome, refusals ...int) bool {
-	return !o.reached() && (o == open || slices.Contains(refusals, o.status))
-}
-
-func (o outcome) String() string {
-	text := cmp.Or(o.backend, strings.TrimSpace(fmt.Sprint(o.status, " ", o.location)))
-	if o.origin != "" {
-		text += ", for " + o.origin
-	}
-	return text
-}
 
 // pairs asks hosts that each stand for a guard and a bypass.
 type pairs struct {
@@ -146,14 +67,7 @@ func (p *pairs) ask(t *testing.T, at, host string, r request, key http.Header) o
 	send.Header = http.Header{"X-Mark": {mark}}
 	maps.Copy(send.Header, r.Header)
 	maps.Copy(send.Header, key)
-	switch body := r.Body.(type) {
-	case *strings.Reader:
-		again := *body
-		send.Body = &again
-	case unsized:
-		again := *body.Reader
-		send.Body = unsized{&again}
-	}
+	send.Body = copied(r.Body)
 	response, err := p.instance.Try(over.client, send)
 	if err != nil {
 		t.Fatalf("%s%s: %v: %v", at, host, r, err)
@@ -218,46 +132,19 @@ func TestGuardsAndBypasses(t *testing.T) {
 	}
 }
 
-// errorService answers with the status that it stands in for.
-func errorService(t *testing.T) string {
-	return headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/" || r.ContentLength != 0 || r.Header.Get("Authorization") != "" {
-			t.Errorf("an error service got %s, %d bytes, Authorization %q", r.RequestURI, r.ContentLength, r.Header.Get("Authorization"))
-		}
-		status, err := strconv.Atoi(r.Header.Get("X-Code"))
-		if err != nil {
-			t.Errorf("an error service got X-Code %q", r.Header.Get("X-Code"))
-			return
-		}
-		w.Header().Set("Location", "/page")
-		w.WriteHeader(status)
-	}))
-}
-
 // hostsOfPairs is a host for each pair, BYPASS.GUARD or BYPASS.GUARD-BROKEN, and
 // one for each bypass alone, BYPASS.open.
 func hostsOfPairs(t *testing.T, authService string) string {
-	manifests := usersSecret + strings.Replace(usersSecret, "{name: users}", "{name: users, namespace: other}", 1) +
-		"---\nkind: Secret\napiVersion: v1\nmetadata: {name: digests}\nstringData: {auth: 'user:here:b1a95a9b8a0d8f2dd2c5e3a4f1c3dd1f'}\n" +
-		"---\nkind: Secret\napiVersion: v1\nmetadata: {name: empty}\n" +
-		"---\nkind: Secret\napiVersion: v1\nmetadata: {name: authorities}\nstringData:\n  ca.crt: |\n    " +
-		strings.ReplaceAll(strings.TrimSpace(headgatetest.NewKeyPair(t, "authority", "authority.test").Certificate), "\n", "\n    ") + "\n"
+	manifests := guardSecrets(headgatetest.NewKeyPair(t, "authority", "authority.test")) +
+		strings.Replace(usersSecret, "{name: users}", "{name: users, namespace: other}", 1) +
+		"---\nkind: Secret\napiVersion: v1\nmetadata: {name: empty}\n"
 	var secured []string
 	add := func(name, host string, guard []string) {
 		b := bypasses[name]
-		var annotations []string
-		for _, a := range slices.Concat(guard, b.annotations) {
-			annotations = append(annotations, strings.NewReplacer("ADDRESS", authService, "HOST", host).Replace(a))
-		}
-		ingress := headgatetest.Ingress(host, b.under+host, cmp.Or(b.path, "/"), cmp.Or(b.service, "app"), annotations...)
 		if b.secured {
 			secured = append(secured, host)
-			ingress = headgatetest.WithTLS(ingress, "certificate "+host)
 		}
-		manifests += ingress
-		if b.beside != nil {
-			manifests += b.beside(host, annotations)
-		}
+		manifests += b.ingresses(host, authService, guard)
 	}
 	for name := range bypasses {
 		add(name, name+".open", nil)
