@@ -2,12 +2,8 @@ package dataplane_test
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -139,31 +135,5 @@ func TestEarlyData(t *testing.T) {
 				t.Errorf("%s %s %s: the backend got Early-Data %q", r.Proto, c.method, c.host, r.Echo.Header.Get("Early-Data"))
 			}
 		}
-	})
-	// Data that did come early: Go's TLS sends none.
-	dir := t.TempDir()
-	session, early := filepath.Join(dir, "session"), filepath.Join(dir, "early")
-	run := func(request string, flags ...string) string {
-		args := append([]string{"s_client", "-connect", headgatetest.Address(g.HTTPS), "-servername", "open.test", "-tls1_3", "-ign_eof"}, flags...)
-		cmd := exec.Command("openssl", args...)
-		cmd.Stdin = strings.NewReader(request)
-		var out bytes.Buffer
-		cmd.Stdout = &out
-		if err := cmd.Run(); err != nil {
-			t.Fatalf("openssl: %v\n%s", err, out.String())
-		}
-		return out.String()
-	}
-	const get = "GET / HTTP/1.1\r\nHost: open.test\r\nConnection: close\r\n\r\n"
-	if err := os.WriteFile(early, []byte(get), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	// Where the handshake is over before NGINX reads the request, it is not a replay.
-	headgatetest.Eventually(t, "the backend learns of early data", func() bool {
-		if out := run(get, "-sess_out", session); strings.Contains(out, "Early-Data") {
-			t.Fatalf("a request that is not early: %s", out)
-		}
-		out := run("", "-sess_in", session, "-early_data", early)
-		return strings.Contains(out, "Early data was accepted") && strings.Contains(out, `"Early-Data":["1"]`)
 	})
 }
