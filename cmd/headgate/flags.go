@@ -35,6 +35,7 @@ type options struct {
 	statusOptions
 	webhookOptions
 	metricsOptions
+	limitStoreOptions
 	topology, disableSyncEvents bool
 
 	shutdownGracePeriod, postShutdownGracePeriod int
@@ -117,6 +118,7 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	o.addWebhookFlags(f)
 	addFlagsWithoutEffect(f)
 	o.addMetricsFlags(f)
+	o.addLimitStoreFlags(f)
 	addPassthroughPortFlag(f)
 }
 
@@ -152,7 +154,7 @@ func (o options) check() error {
 	}
 	return cmp.Or(
 		notNegative("shutdown-grace-period", o.shutdownGracePeriod), notNegative("post-shutdown-grace-period", o.postShutdownGracePeriod),
-		o.checkPortFlags(), o.checkStatus(), o.checkSelfSigned(o.manifestsDir != ""), o.checkWebhook(), checkPorts(o.ports()), o.checkLog(), o.checkMetrics(),
+		o.checkPortFlags(), o.checkStatus(), o.checkSelfSigned(o.manifestsDir != ""), o.checkWebhook(), checkPorts(o.ports()), o.checkLog(), o.checkMetrics(), o.checkLimitStore(),
 	)
 }
 

@@ -109,6 +109,11 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		return err
 	}
 	defer stopAPI()
+	stopExchange, err := o.startLimitStore(dir.Socket(), m.Registry, log)
+	if err != nil {
+		return err
+	}
+	defer stopExchange()
 	go certificates.Run(ctx)
 	return o.serve(ctx, c, process, append(ports, w), from.run, r, tcpAndUDP, stopAPI, log)
 }
@@ -229,6 +234,7 @@ func (o options) prepare(ctx context.Context, accessLog *nginx.AccessLog, log *s
 	if err != nil {
 		return nil, nil, env, err
 	}
+	capabilities.Has = append(capabilities.Has, o.limitStoreCapability()...)
 	path, err := o.makeRunDirectory()
 	if err != nil {
 		return nil, nil, env, err

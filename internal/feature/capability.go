@@ -2,7 +2,7 @@ package feature
 
 import "slices"
 
-// A Capability is something that one NGINX can do and another can't. The controller
+// A Capability is something that one NGINX, or one installation, can do and another can't. The controller
 // looks for each; where there is no NGINX, as for lint, all are assumed.
 type Capability string
 
@@ -24,11 +24,14 @@ const (
 	UnicodeMapping Capability = "unicode-mapping"
 	// SystemAuthorities is a file with the system's certificate authorities.
 	SystemAuthorities Capability = "system-authorities"
+	// LimitStore is a store in which replicas count together. An administrator names it by
+	// a flag.
+	LimitStore Capability = "limit-store"
 )
 
 // Capabilities lists all of them.
 func Capabilities() []Capability {
-	return []Capability{HybridGroups, HTTP3, ModSecurity, CoreRules, DebianCoreRules, UnicodeMapping, SystemAuthorities}
+	return []Capability{HybridGroups, HTTP3, ModSecurity, CoreRules, DebianCoreRules, UnicodeMapping, SystemAuthorities, LimitStore}
 }
 
 // Lacking are the capabilities that are not among those that an NGINX has.

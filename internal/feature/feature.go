@@ -74,6 +74,9 @@ type Feature struct {
 	// Choose returns which of a route's canaries gets a request, as the feature's Lua
 	// decides. The policy is the list of them. Nil for features without canaries.
 	Choose func(SimulatedRequest) Chosen
+	// CountsTogether is set if replicas are to count together what the feature's Lua module
+	// exchange has. One feature may have it.
+	CountsTogether bool
 	// Directives are the settings of profiles that are the feature's own.
 	Directives directive.List
 	// Lua holds the feature's Lua modules, *.lua: that of the feature's Name is
@@ -189,6 +192,17 @@ func (r *Report) add(s AnySetting, p Problem) {
 	if !slices.Contains(r.Problems, p) {
 		r.Problems = append(r.Problems, p)
 	}
+}
+
+// CountingTogether is the name of the feature that counts together with other replicas, empty
+// for none.
+func CountingTogether(features []Feature) string {
+	for _, f := range features {
+		if f.CountsTogether {
+			return f.Name
+		}
+	}
+	return ""
 }
 
 // Resources are those of all features together.

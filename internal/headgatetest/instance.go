@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -62,6 +63,9 @@ type Instance struct {
 	controller *controller.Controller
 	table      *traffic.Table
 	deliveries chan delivery
+	// exchanges are how often counters were exchanged, asked is when, in nanoseconds, and
+	// longestExchange the longest time between two of these.
+	exchanges, asked, longestExchange atomic.Int64
 }
 
 // A delivery is closed when its changes are with the controller.
@@ -106,6 +110,8 @@ type Options struct {
 	Notices controller.Notices
 	// Traffic says how requests are counted; nil if they are not.
 	Traffic *traffic.Settings
+	// LimitStore is the URL of a store in which replicas count together, none if it is empty.
+	LimitStore string
 }
 
 // Start runs Headgate until the test ends.
@@ -138,6 +144,7 @@ func Start(t testing.TB, o Options) *Instance {
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	go certificates.Run(ctx)
+	g.exchange(o, log)
 	g.run(Decode(t, o.Manifests), names.Run, issuers.Run, responses.Run, health.Run)
 	g.WaitSynced()
 	return g
@@ -229,6 +236,9 @@ func (g *Instance) prepare(o Options, log *slog.Logger) plan.Environment {
 		capabilities.Has = slices.DeleteFunc(capabilities.Has, func(has string) bool {
 			return has == string(feature.SystemAuthorities) && *o.Authorities == ""
 		})
+	}
+	if o.LimitStore != "" {
+		capabilities.Has = append(capabilities.Has, string(feature.LimitStore))
 	}
 	if capabilities.Authorities != "" {
 		env.Authorities = place(capabilities.Authorities)

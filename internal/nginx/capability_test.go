@@ -76,7 +76,8 @@ func TestCapabilitiesHaveTheirNames(t *testing.T) {
 	for _, f := range optionalFiles() {
 		found.Has = append(found.Has, f.capability)
 	}
-	found.Has = append(found.Has, systemAuthorities)
+	// The last one is a flag's.
+	found.Has = append(found.Has, systemAuthorities, "limit-store")
 	var known []string
 	for _, c := range feature.Capabilities() {
 		known = append(known, string(c))

@@ -1,6 +1,7 @@
 -- The data plane's API: docs/data-plane-api.md.
 local cjson = require "cjson.safe"
 local ejection = require "headgate.ejection"
+local features = require "headgate.features"
 local frame = require "headgate.frame"
 local log = require "headgate.log"
 local memory = require "headgate.memory"
@@ -201,6 +202,22 @@ local function post_traffic()
 end
 
 
+-- What the controller does with a feature's data beside requests: the feature's module
+-- exchange, run(body) -> the response | nil, err.
+local function post_feature(module)
+    local data, status, err = body()
+    if not data then
+        return refuse(status, err)
+    end
+    local answer
+    answer, err = module.run(data)
+    if not answer then
+        return refuse(400, err)
+    end
+    return say(200, answer)
+end
+
+
 local function get_unit(kind, name)
     local key = units.key(kind, name)
     local payload, version = memory.payload(key)
@@ -247,6 +264,10 @@ function _M.run()
     end
     if not calls and COLLECTIONS[collection] then
         calls = { GET = function() return get_unit(COLLECTIONS[collection], name) end }
+    end
+    local module = collection == "features" and features.module(name, "exchange")
+    if module then
+        calls = { POST = function() return post_feature(module) end }
     end
     if not calls then
         return refuse(404, "no such path: " .. string.sub(path, 1, 200))

@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/headgate/headgate/internal/feature"
@@ -25,6 +27,8 @@ type policy struct {
 	Key feature.Template `json:"key,omitempty"`
 	// Allow is the name of the list of clients that are not limited.
 	Allow string `json:"allow,omitempty"`
+	// Window is the limit over all replicas.
+	Window *window `json:"window,omitempty"`
 	// Rate and RateAfter are in bytes.
 	Rate      int `json:"rate,omitempty"`
 	RateAfter int `json:"rate_after,omitempty"`
@@ -60,6 +64,9 @@ func route(v feature.Values, out *feature.RouteOut) {
 	}
 	if p.Connections > 0 {
 		p.ConnectionStatus = connectionStatus.Get(v)
+	}
+	if p.Window = overReplicas(v, out); p.Window != nil {
+		p.ID = id(v.Origin())
 	}
 	if p.Buckets != nil || p.Connections > 0 {
 		p.ID, p.Key, p.by = id(v.Origin()), clientBy.Get(v).template, clientBy.Get(v).text
@@ -102,8 +109,13 @@ func id(o model.Origin) string {
 // predict says what may be refused.
 func predict(q feature.SimulatedRequest) feature.Prediction {
 	p, _ := q.Policy.(policy)
-	if p.ID == "" || p.Allow != "" && q.From.IsValid() && p.allow.Has(q.From) {
-		return feature.Prediction{}
+	return feature.Prediction{Why: strings.Join(slices.DeleteFunc([]string{p.why(q.From), p.Window.why(q.From)}, func(why string) bool { return why == "" }), "; ")}
+}
+
+// why says what the limits of this replica may refuse to a client.
+func (p policy) why(from netip.Addr) string {
+	if p.Allow != "" && from.IsValid() && p.allow.Has(from) {
+		return ""
 	}
 	var whys []string
 	for _, b := range p.Buckets {
@@ -112,15 +124,24 @@ func predict(q feature.SimulatedRequest) feature.Prediction {
 	if p.Connections > 0 {
 		whys = append(whys, fmt.Sprintf("%d if the client's requests in progress are more than %d (%s)", p.ConnectionStatus, p.Connections, connections.Annotation))
 	}
+	if whys == nil {
+		return ""
+	}
 	why := strings.Join(whys, "; ")
 	if p.Key != nil {
-		why += "; a client is who has the same " + feature.Shorten(p.by) + ", and without one is not limited (" + clientBy.Key + ")"
+		why += whoIs(p.by, clientBy.Key)
 	}
-	if p.Allow != "" && !q.From.IsValid() {
-		why += "; unless the client's address is in " + p.allowedBy
+	if p.Allow != "" && !from.IsValid() {
+		why += unless(p.allowedBy)
 	}
-	return feature.Prediction{Why: why}
+	return why
 }
+
+func whoIs(client, by string) string {
+	return "; a client is who has the same " + feature.Shorten(client) + ", and without one is not limited (" + by + ")"
+}
+
+func unless(by string) string { return "; unless the client's address is in " + by }
 
 // A clientKey is a text with variables. Without a template it is the client's address.
 type clientKey struct {
@@ -134,12 +155,18 @@ func (k clientKey) String() string { return k.text }
 const maxKey = 1000
 
 func parseClientKey(text string) (clientKey, error) {
-	plain := strings.NewReplacer("$binary_remote_addr", "$remote_addr", "${binary_remote_addr}", "$remote_addr").Replace(text)
+	if !strings.Contains(text, "$") {
+		return clientKey{}, errors.New("must contain a variable, such as $binary_remote_addr or $http_x_api_key")
+	}
+	return parseKey(text)
+}
+
+// parseKey is the same for a text that need not have variables: all clients are then one.
+func parseKey(text string) (clientKey, error) {
+	plain := strings.NewReplacer("$binary_remote_addr", "$remote_addr", "${binary_remote_addr}", "$remote_addr", "${remote_addr}", "$remote_addr").Replace(text)
 	switch {
 	case len(text) > maxKey:
 		return clientKey{}, fmt.Errorf("must be at most %d bytes", maxKey)
-	case !strings.Contains(text, "$"):
-		return clientKey{}, errors.New("must contain a variable, such as $binary_remote_addr or $http_x_api_key")
 	case plain == "$remote_addr":
 		return clientKey{text: text}, nil
 	}

@@ -7,6 +7,7 @@ local networks = require "headgate.networks"
 local requests = require "headgate.request"
 local template = require "headgate.template"
 local units = require "headgate.units"
+local windows = require "headgate.feature.rate_limit.windows"
 
 local _M = {}
 
@@ -27,7 +28,8 @@ local OWN = { remote_addr = address_of, the_real_ip = address_of }
 local MAX_KEY = 64
 
 
--- policy: { id, buckets, status, connections, connection_status, key, allow, rate, rate_after }
+-- policy: { id, buckets, status, connections, connection_status, key, allow, window, rate,
+-- rate_after }. window: { limit, seconds, status, key, allow }, the limit over all replicas
 function _M.applies(policy, phase)
     if phase == "preaccess" then
         return policy.id ~= nil
@@ -40,25 +42,26 @@ end
 
 -- is_allowed reports whether the client is not limited. A list that is not in the memory has no
 -- address: the limits hold.
-local function is_allowed(policy, request, address)
-    if not policy.allow or not address then
+local function is_allowed(limits, request, address)
+    if not limits.allow or not address then
         return false
     end
-    local list = units.content(policy.allow, request.revision)
+    local list = units.content(limits.allow, request.revision)
     return list ~= nil and networks.has(list, address)
 end
 
 
--- key_of is what the request is counted by, nil if it is not limited.
-local function key_of(policy, request)
+-- key_of is what the request is counted by, nil if it is not limited. limits: a policy, or the
+-- window of one
+local function key_of(limits, request)
     local address = client.address()
-    if is_allowed(policy, request, address) then
+    if is_allowed(limits, request, address) then
         return nil
     end
-    if not policy.key then
+    if not limits.key then
         return address or ""
     end
-    local key = fill(policy.key, request, OWN)
+    local key = fill(limits.key, request, OWN)
     if key == "" then
         return nil
     end
@@ -67,7 +70,8 @@ local function key_of(policy, request)
 end
 
 
-function _M.preaccess(policy, request)
+-- local_limits are those of each replica alone.
+local function local_limits(policy, request)
     local key = key_of(policy, request)
     if not key then
         return
@@ -82,6 +86,18 @@ function _M.preaccess(policy, request)
             return requests.finish(request, policy.connection_status)
         end
         request.connection_counter = counted
+    end
+end
+
+
+function _M.preaccess(policy, request)
+    if policy.buckets or policy.connections then
+        local_limits(policy, request)
+    end
+    local window = policy.window
+    local key = window and key_of(window, request)
+    if key and not windows.take(policy, key, request.route.namespace) then
+        return requests.finish(request, window.status)
     end
 end
 

@@ -84,15 +84,20 @@ func Feature() feature.Feature {
 		Settings: []feature.AnySetting{
 			connections, perSecond, perMinute, multiplier, allowlist, whitelist, rate, rateAfter,
 			requestStatus, connectionStatus, clientBy,
+			globalLimit, globalWindow, globalKey, globalIgnored, globalStatus,
 		},
 		Route:   route,
 		Predict: feature.Predictions{feature.LimitPhase: predict},
 		Lua:     lua,
+
+		CountsTogether: true,
 		Resources: resource.Resources{
 			// The counters of clients, see owners.lua.
 			Dictionaries: []resource.Dictionary{
 				{Name: resource.NewName("hg_buckets"), Size: 64 << 20},
 				{Name: resource.NewName("hg_connections"), Size: 32 << 20},
+				// Those of windows.lua.
+				{Name: resource.NewName("hg_windows"), Size: 64 << 20},
 			},
 			InitWorker: []resource.Handler{resource.NewHandler("headgate.feature.rate_limit.connections", "init_worker")},
 		},

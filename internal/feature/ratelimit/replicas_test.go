@@ -1,0 +1,213 @@
+package ratelimit_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate/internal/feature/all"
+	"github.com/headgate/headgate/internal/headgatetest"
+)
+
+// away is the URL of a store that is not there.
+const away = "redis://127.0.0.1:1"
+
+// byHeader has the header X-Client say who a client is.
+const byHeader = "global-rate-limit-key: $http_x_client"
+
+// replicas are three instances that count together.
+func replicas(t *testing.T, store string, annotations ...string) []*headgatetest.Instance {
+	t.Helper()
+	var list []*headgatetest.Instance
+	manifests := backend(t) + headgatetest.Ingress("web", "a.test", "/", "a", annotations...)
+	for range 3 {
+		list = append(list, headgatetest.Start(t, headgatetest.Options{Timing: headgatetest.Hasty(), LimitStore: store, Manifests: manifests}))
+	}
+	return list
+}
+
+// passes sends a client's request, and reports whether it passed.
+func passes(t *testing.T, g *headgatetest.Instance, client string) bool {
+	t.Helper()
+	r := g.Do(headgatetest.Request{Host: "a.test", Header: http.Header{"X-Client": {client}}})
+	if r.Status != 200 && r.Status != 429 {
+		t.Fatalf("status %d, want 200 or 429", r.Status)
+	}
+	return r.Status == 200
+}
+
+// value is that of a metric without labels.
+func value(t *testing.T, g *headgatetest.Instance, name string) float64 {
+	t.Helper()
+	families, err := g.Metrics.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			return f.Metric[0].GetGauge().GetValue() + f.Metric[0].GetCounter().GetValue()
+		}
+	}
+	t.Fatalf("there is no metric %s", name)
+	return 0
+}
+
+// What one replica counts, the others know soon, and still when the store has lost it.
+func TestReplicas(t *testing.T) {
+	t.Parallel()
+	store := headgatetest.StartRedis(t)
+	const limit = 6
+	list := replicas(t, store.URL(), fmt.Sprint("global-rate-limit: ", limit), "global-rate-limit-window: 24h", byHeader)
+	// refuses reports whether a replica knows what another one let pass.
+	refuses := func(from, to *headgatetest.Instance, client string) bool {
+		for i := range limit {
+			if !passes(t, from, client) {
+				t.Fatalf("request %d of %s is refused", i+1, client)
+			}
+		}
+		from.AwaitExchange()
+		// Its first request has a replica ask for the client.
+		if !passes(t, to, client) {
+			t.Fatalf("the first request of %s to a further replica is refused", client)
+		}
+		to.AwaitExchange()
+		return !passes(t, to, client)
+	}
+	for i, g := range list {
+		if !refuses(g, list[(i+1)%len(list)], fmt.Sprint("client", i)) {
+			t.Errorf("replica %d does not know of the requests to another", i+1)
+		}
+	}
+	store.Kill()
+	store.Start()
+	for i, g := range list {
+		if passes(t, g, fmt.Sprint("client", i)) {
+			t.Error("a request passed after the store was started again")
+		}
+	}
+	tries := 0
+	headgatetest.Eventually(t, "replicas count together again", func() bool {
+		tries++
+		return refuses(list[0], list[1], fmt.Sprint("later", tries))
+	})
+}
+
+// A load of one client over three replicas passes as often as the limit says, and what comes to the
+// replicas until they know of each other.
+func TestErrorOverReplicas(t *testing.T) {
+	t.Parallel()
+	const limit, pause = 600, 5 * time.Millisecond
+	for window, seconds := range map[string]float64{"24h": 86400, "2s": 2} {
+		t.Run(window, func(t *testing.T) {
+			list := replicas(t, headgatetest.StartRedis(t).URL(), fmt.Sprint("global-rate-limit: ", limit), "global-rate-limit-window: "+window, byHeader)
+			var passed, sent atomic.Int64
+			var wait sync.WaitGroup
+			begin := time.Now()
+			for _, g := range list {
+				wait.Go(func() {
+					for range 1000 {
+						sent.Add(1)
+						if passes(t, g, "c") {
+							passed.Add(1)
+						}
+						// At most 200 a second.
+						time.Sleep(pause)
+					}
+				})
+			}
+			wait.Wait()
+			took := time.Since(begin)
+			// A counter waits for an exchange of its replica, and then for one of each other.
+			var longest []time.Duration
+			for _, g := range list {
+				longest = append(longest, g.LongestExchange())
+			}
+			unknown := float64(len(list)) * (2*float64(slices.Max(longest))/float64(pause) + 1)
+			windows := 1 + took.Seconds()/seconds
+			t.Logf("of %d requests in %v %d passed, %.2f times the limit of %d in %.2f windows; exchanges took up to %v",
+				sent.Load(), took.Round(time.Millisecond), passed.Load(), float64(passed.Load())/limit/windows, limit, windows, slices.Max(longest))
+			if most := windows * (limit + unknown); float64(passed.Load()) > most {
+				t.Errorf("%d requests passed, want at most %.0f", passed.Load(), most)
+			}
+			if passed.Load() < limit || passed.Load() == sent.Load() {
+				t.Errorf("%d requests passed, want at least %d and not all", passed.Load(), limit)
+			}
+		})
+	}
+}
+
+// Without a store a replica counts alone, over all workers.
+func TestStoreAway(t *testing.T) {
+	t.Parallel()
+	show, shows := headgatetest.ShowsWorker()
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 4, Features: append(all.Features(), show), Timing: headgatetest.Hasty(), LimitStore: away, Manifests: backend(t) + shows +
+		headgatetest.Ingress("web", "a.test", "/", "a", "global-rate-limit: 100", "global-rate-limit-window: 24h")})
+	var passed atomic.Int64
+	err := g.Connections(4, 4).Each(1000, func(conn *headgatetest.Connection, _ int) error {
+		response, err := conn.Ask("a.test", "/")
+		if err == nil && response.StatusCode == 200 {
+			passed.Add(1)
+		}
+		return err
+	})
+	if err != nil || passed.Load() != 100 {
+		t.Errorf("%d requests passed, want 100; %v", passed.Load(), err)
+	}
+	headgatetest.Eventually(t, "the metric says that the store is away", func() bool { return value(t, g, "headgate_limit_store_failures_total") > 0 })
+	if up := value(t, g, "headgate_limit_store_up"); up != 0 {
+		t.Errorf("headgate_limit_store_up is %v", up)
+	}
+}
+
+// The store is killed and comes back while requests go on: none fails, and none takes longer.
+func TestStoreKilledUnderLoad(t *testing.T) {
+	t.Parallel()
+	store := headgatetest.StartRedis(t)
+	show, shows := headgatetest.ShowsWorker()
+	g := headgatetest.Start(t, headgatetest.Options{Features: append(all.Features(), show), Timing: headgatetest.Hasty(), LimitStore: store.URL(), Manifests: backend(t) + shows + headgatetest.Config("keep-alive-requests: 1000000") +
+		headgatetest.Ingress("web", "a.test", "/", "a", "global-rate-limit: 1000000", "global-rate-limit-window: 1m", byHeader)})
+	connections := g.Connections(2, 4)
+	load := func() (p99 time.Duration) {
+		const requests = 4000
+		var took [requests]time.Duration
+		err := connections.Each(requests, func(conn *headgatetest.Connection, i int) error {
+			start := time.Now()
+			response, err := conn.Ask("a.test", "/", fmt.Sprint("X-Client: c", i%500))
+			took[i] = time.Since(start)
+			if err == nil && response.StatusCode != 200 {
+				err = fmt.Errorf("status %d", response.StatusCode)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(took[:])
+		return took[requests*99/100]
+	}
+	is := func(up float64) {
+		headgatetest.Eventually(t, fmt.Sprintf("headgate_limit_store_up is %v", up), func() bool {
+			load()
+			return value(t, g, "headgate_limit_store_up") == up
+		})
+	}
+	is(1)
+	with := load()
+	store.Kill()
+	is(0)
+	without := load()
+	store.Start()
+	is(1)
+	back := load()
+	t.Logf("99%% of requests took at most %v with the store, %v without it, %v when it was back", with, without, back)
+	// Far more than a busy machine adds, and less than a request that would wait for the store.
+	for _, p99 := range []time.Duration{without, back} {
+		if p99 > 10*with+500*time.Millisecond {
+			t.Errorf("99%% of requests took at most %v, with the store %v", p99, with)
+		}
+	}
+}
