@@ -16,10 +16,6 @@ func RefusedAnnotations() []Refusal {
 			[]string{"enable-opentracing", "opentracing-trust-incoming-span"},
 			"removed from ingress-nginx in 1.10: OpenTelemetry replaced OpenTracing.",
 		},
-		{
-			[]string{"global-rate-limit", "global-rate-limit-ignored-cidrs", "global-rate-limit-key", "global-rate-limit-window"},
-			"removed from ingress-nginx in 1.12: they need a memcached server, which every request would wait for.",
-		},
 	}
 }
 
@@ -57,9 +53,9 @@ func RefusedKeys() []Refusal {
 		{
 			[]string{
 				"global-rate-limit-memcached-connect-timeout", "global-rate-limit-memcached-host", "global-rate-limit-memcached-max-idle-timeout",
-				"global-rate-limit-memcached-pool-size", "global-rate-limit-memcached-port", "global-rate-limit-status-code",
+				"global-rate-limit-memcached-pool-size", "global-rate-limit-memcached-port",
 			},
-			"removed from ingress-nginx in 1.12: they need a memcached server, which every request would wait for.",
+			"removed from ingress-nginx in 1.12. `global-rate-limit` counts in Redis or Valkey: use the flag `--limit-store`.",
 		},
 	}
 }

@@ -129,10 +129,15 @@ func Groups() []Group {
 			{"Time for all of it", "copy", constant(mirrorLua, "TIMEOUT", seconds), "", "the same", ""},
 			{"Response that is read", "copy", constant(mirrorLua, "MAX_RESPONSE", bytes), "", "the connection is closed", ""},
 		}},
-		{"Limits of clients", "By `limit-rps`, `limit-rpm` and `limit-connections`. What finds no room is not limited.", []Limit{
-			{"Counters of requests, and of connections", "namespace", constant(ownersLua, "COUNTERS", count), "", "further clients are not limited; `headgate_unlimited_requests_total`, one line a minute in the log", ""},
+		{"Limits of clients", "By `limit-rps`, `limit-rpm`, `limit-connections` and `global-rate-limit`. What finds no room is not limited.", []Limit{
+			{"Counters of requests, of connections, and of requests over all replicas", "namespace", constant(ownersLua, "COUNTERS", count), "", "further clients are not limited; `headgate_unlimited_requests_total`, one line a minute in the log", ""},
 			{"Memory for counters of requests", "instance", text(rateLimitGo, `NewName\("hg_buckets"\), Size: ([^}]+)\}`, bytes), "", "the same. A counter takes 192 bytes with the address of a client, and up to 384 with another key: ten, or five, namespaces with 32,768 each fill it", ""},
 			{"Memory for counters of connections", "instance", text(rateLimitGo, `NewName\("hg_connections"\), Size: ([^}]+)\}`, bytes), "", "the same", ""},
+			{"Memory for counters over all replicas", "instance", text(rateLimitGo, `NewName\("hg_windows"\), Size: ([^}]+)\}`, bytes), "", "the same. A client has two at least, one of the window before", ""},
+			{"Time between two exchanges of these with the store", "instance", constant("internal/limitstore/limitstore.go", "Interval", duration), "", "replicas do not know what others let pass meanwhile", ""},
+			{"The same while the store is away", "instance", constant("internal/limitstore/limitstore.go", "RetryInterval", duration), "", "each replica counts alone", ""},
+			{"Time for the store to answer", "exchange", constant("internal/limitstore/limitstore.go", "Timeout", duration), "", "the same; `headgate_limit_store_up` is 0, one line in the log", ""},
+			{"Counters that wait for the store", "instance", constant("internal/limitstore/limitstore.go", "MaxPending", count), "", "other replicas do not know them until the next request", ""},
 			{"Key of a client that is not hashed", "request", constant("internal/feature/ratelimit/rate_limit.lua", "MAX_KEY", bytes), "", "", ""},
 		}},
 		{"Failing endpoints", "Of backends with at least two endpoints.", []Limit{

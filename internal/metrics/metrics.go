@@ -46,7 +46,7 @@ func OfWorkers(read func(context.Context) (Workers, error)) prometheus.Collector
 			"Number of times that a worker ejected an endpoint, by reason: connect (no connection could be made) or failures (requests failed in a row). "+
 				"The first 100 namespaces are counted by name, others as _others.", labels, nil),
 		uncounted: prometheus.NewDesc("headgate_unlimited_requests_total",
-			"Number of requests that a limit let pass without counting them, by reason: requests (limit-rps, limit-rpm) or connections (limit-connections), "+
+			"Number of requests that a limit let pass without counting them, by reason: requests (limit-rps, limit-rpm), connections (limit-connections) or replicas (global-rate-limit), "+
 				"because the namespace counts too many clients, or there is no memory for a further one. "+
 				"The first 100 namespaces are counted by name, others as _others.", labels, nil),
 	}

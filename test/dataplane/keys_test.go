@@ -185,7 +185,7 @@ var elsewhere = map[string]string{
 	"ejection":         "TestOff and TestKeys: they are seen in many requests and in the state",
 	"health_check":     "TestSettingsChangeLive of internal/feature/healthcheck: they are seen in checks, not in answers",
 	"tcp_udp":          "TestProgram (checkStreamKeys), and TestIdle, TestDeadEndpoint and TestResponses of internal/stream: they are seen in TCP and UDP, not in answers",
-	"rate_limit":       "TestKeys of internal/feature/ratelimit: they are seen in several requests, and in the time of a response",
+	"rate_limit":       "TestKeys and TestWindowIsChangedLive of internal/feature/ratelimit: they are seen in several requests, and in the time of a response",
 	"service_upstream": "TestServiceUpstream: it needs Services with addresses",
 }
 

@@ -143,10 +143,12 @@ func TestFull(t *testing.T) {
 local owners = require "headgate.feature.rate_limit.owners"
 local requests = require "headgate.request"
 return { rewrite = function(_, request)
-    for name, reason in pairs({ hg_buckets = "requests", hg_connections = "connections" }) do
+    for name, reason in pairs({ hg_buckets = "requests", hg_connections = "connections", hg_windows = "replicas" }) do
         local dictionary, made = ngx.shared[name], 0
-        while owners.reserve(dictionary, reason, "default", "a key " .. made, function() return false end) do
-            dictionary:set("a key " .. made, 1e15)
+        -- The end is that of a window which is not over.
+        local key = "twelve bytes9:999999999:"
+        while owners.reserve(dictionary, reason, "default", key .. made, function() return false end) do
+            dictionary:set(key .. made, 1e15)
             made = made + 1
         end
     end
@@ -155,7 +157,8 @@ end }`),
 	})
 	other := strings.NewReplacer("metadata: {", "metadata: {namespace: other, ", "metadata:\n", "metadata:\n  namespace: other\n").Replace(
 		headgatetest.Ingress("web", "other.test", "/", "a", once...) + headgatetest.Service("a") + headgatetest.Endpoints("a", headgatetest.StartEcho(t, "other")))
-	g := headgatetest.Start(t, headgatetest.Options{Features: features, Timing: headgatetest.Hasty(), Manifests: backend(t) + other +
+	g := headgatetest.Start(t, headgatetest.Options{Features: features, Timing: headgatetest.Hasty(), LimitStore: away, Manifests: backend(t) + other +
+		headgatetest.Ingress("window", "window.test", "/", "a", "global-rate-limit: 1", "global-rate-limit-window: 24h", byHeader) +
 		headgatetest.Config("limit-conn-zone-variable: $http_x_client") + headgatetest.Ingress("fill", "fill.test", "/", "a") +
 		headgatetest.Ingress("web", "a.test", "/", "a", append(once, "limit-connections: 1")...)})
 	ask := func(host, client string, want int) {
@@ -164,17 +167,22 @@ end }`),
 	}
 	ask("a.test", "early", 200)
 	ask("a.test", "early", 503)
+	ask("window.test", "early", 200)
+	ask("window.test", "early", 429)
 	g.Get("fill.test", "/").WantStatus(t, 204)
+	ask("window.test", "early", 429)
+	ask("window.test", "late", 200)
+	ask("window.test", "late", 200)
 	ask("a.test", "early", 503)
 	ask("a.test", "late", 200)
 	ask("a.test", "late", 200)
 	ask("other.test", "late", 200)
 	ask("other.test", "late", 503)
-	if n, err := testutil.GatherAndCount(g.Metrics.Registry, "headgate_unlimited_requests_total"); n != 2 || err != nil {
+	if n, err := testutil.GatherAndCount(g.Metrics.Registry, "headgate_unlimited_requests_total"); n != 3 || err != nil {
 		t.Errorf("%d series of headgate_unlimited_requests_total, %v", n, err)
 	}
 	counts := g.State().Uncounted
-	if counts["requests"]["default"] != 3 || counts["connections"]["default"] != 3 || counts["requests"]["other"] != 0 {
+	if counts["requests"]["default"] != 3 || counts["connections"]["default"] != 3 || counts["replicas"]["default"] < 2 || counts["requests"]["other"] != 0 {
 		t.Errorf("requests that were not counted: %v", counts)
 	}
 	headgatetest.Eventually(t, "the log says so", func() bool {

@@ -44,6 +44,28 @@ func TestPredict(t *testing.T) {
 			t.Errorf("%v from %s: %+v, want %q", c.annotations, c.from, got, c.want)
 		}
 	}
+	window := map[string]string{
+		"limit-connections": "1", "limit-allowlist": "10.0.0.0/8", "global-rate-limit": "9", "global-rate-limit-window": "90s", "global-rate-limit-key": "$http_x_api_key",
+		"global-rate-limit-ignored-cidrs": "192.0.2.0/24",
+	}
+	const (
+		local  = "503 if the client's requests in progress are more than 1 (limit-connections)"
+		global = "429 if the client sends more than 9 requests in 1m30s to all replicas (global-rate-limit); " +
+			"a client is who has the same $http_x_api_key, and without one is not limited (global-rate-limit-key)"
+	)
+	for from, want := range map[string]string{
+		"10.1.2.3": global, "192.0.2.1": local, "198.51.100.1": local + "; " + global,
+		"": local + "; unless the client's address is in limit-allowlist; " + global + "; unless the client's address is in global-rate-limit-ignored-cidrs",
+	} {
+		route, _ := featuretest.Read(f, window, nil, feature.Objects{})
+		q := feature.SimulatedRequest{Policy: route.Policies[0].Value}
+		if from != "" {
+			q.From = netip.MustParseAddr(from)
+		}
+		if got := f.Predict[feature.LimitPhase](q); got != (feature.Prediction{Why: want}) {
+			t.Errorf("over replicas, from %s: %+v, want %q", from, got, want)
+		}
+	}
 	keyed, _ := featuretest.Read(f, map[string]string{"limit-connections": "1"}, map[string]string{"limit-conn-zone-variable": "$http_x_api_key"}, feature.Objects{})
 	const want = "503 if the client's requests in progress are more than 1 (limit-connections); " +
 		"a client is who has the same $http_x_api_key, and without one is not limited (limit-conn-zone-variable)"

@@ -211,3 +211,99 @@ func TestStoreKilledUnderLoad(t *testing.T) {
 		}
 	}
 }
+
+// A change of an annotation or of the key counts for the next request, and takes no reload.
+func TestWindowIsChangedLive(t *testing.T) {
+	t.Parallel()
+	ingress := func(annotations ...string) string {
+		return headgatetest.Ingress("web", "a.test", "/", "a", annotations...)
+	}
+	const one, day = "global-rate-limit: 1", "global-rate-limit-window: 24h"
+	g := headgatetest.Start(t, headgatetest.Options{Timing: headgatetest.Hasty(), LimitStore: away, Manifests: backend(t) + headgatetest.Config() + ingress(one, day)})
+	before := g.Value(g.Metrics.Reloads)
+	ask := func(client string, wants ...int) {
+		t.Helper()
+		for i, want := range wants {
+			if got := g.Do(headgatetest.Request{Host: "a.test", Header: http.Header{"X-Client": {client}}}).Status; got != want {
+				t.Errorf("request %d of %q: status %d, want %d", i+1, client, got, want)
+			}
+		}
+	}
+	ask("", 200, 429, 429)
+	g.Apply(headgatetest.Config("global-rate-limit-status-code: 430"))
+	ask("", 430)
+	g.Apply(headgatetest.Config("global-rate-limit-status-code: 200"))
+	ask("", 429)
+	g.Apply(ingress("global-rate-limit: 3", day))
+	ask("", 200, 200, 429)
+	g.Apply(ingress("global-rate-limit: 0", day))
+	ask("", 200, 200)
+	g.Apply(ingress(one))
+	ask("", 200, 200)
+	// The window before is another one.
+	g.Apply(ingress(one, "global-rate-limit-window: 23h"))
+	ask("", 200, 429)
+	g.Apply(ingress(one, day, byHeader))
+	ask("", 200, 200)
+	ask("x", 200, 429)
+	ask("y", 200, 429)
+	g.Apply(ingress("global-rate-limit: 2", day, "global-rate-limit-key: all of $http_x_client"))
+	ask("", 200, 200, 429)
+	g.Apply(ingress(one, day, "global-rate-limit-ignored-cidrs: 127.0.0.0/8"))
+	ask("", 200, 200)
+	g.Apply(ingress(one, day, "global-rate-limit-ignored-cidrs: 192.0.2.0/24"))
+	ask("", 429)
+	// What the limits of this replica refuse counts in none.
+	g.Apply(ingress("global-rate-limit: 2", day, byHeader, "limit-rpm: 1", "limit-burst-multiplier: 0"))
+	ask("z", 200, 503, 503)
+	g.Apply(ingress("global-rate-limit: 2", day, byHeader))
+	ask("z", 200, 429)
+	for _, bad := range [][]string{
+		{"global-rate-limit: many", day}, {one, "global-rate-limit-window: soon"}, {one, day, "global-rate-limit-key: $nothing"}, {one, day, "global-rate-limit-ignored-cidrs: 10"},
+	} {
+		g.Apply(ingress(bad...))
+		ask("bad", 503, 503)
+	}
+	g.Apply(ingress())
+	ask("", 200, 200)
+	if got := g.Value(g.Metrics.Reloads); got != before {
+		t.Errorf("%d reloads, before %d", got, before)
+	}
+}
+
+// A reload keeps what was counted, and without the flag the annotations have no effect.
+func TestWindowStays(t *testing.T) {
+	t.Parallel()
+	ingress := headgatetest.Ingress("web", "a.test", "/", "a", "global-rate-limit: 1", "global-rate-limit-window: 24h") +
+		headgatetest.Ingress("bad", "bad.test", "/", "a", "global-rate-limit: many", "global-rate-limit-window: soon")
+	g := headgatetest.Start(t, headgatetest.Options{Timing: headgatetest.Hasty(), LimitStore: away, Manifests: backend(t) + ingress})
+	g.Get("a.test", "/").WantStatus(t, 200)
+	g.ApplyReloading(headgatetest.Config("keep-alive-requests: 77"))
+	g.Get("a.test", "/").WantStatus(t, 429)
+	without := headgatetest.Start(t, headgatetest.Options{Timing: headgatetest.Hasty(), Manifests: backend(t) + ingress})
+	for range 3 {
+		without.Get("a.test", "/").WantStatus(t, 200)
+		without.Get("bad.test", "/").WantStatus(t, 200)
+	}
+}
+
+// A window slides: of the one before counts what is not yet a window ago.
+func TestWindowSlides(t *testing.T) {
+	t.Parallel()
+	const limit, seconds = 100, 2
+	g := headgatetest.Start(t, headgatetest.Options{Timing: headgatetest.Hasty(), LimitStore: away, Manifests: backend(t) +
+		headgatetest.Ingress("web", "a.test", "/", "a", fmt.Sprint("global-rate-limit: ", limit), fmt.Sprintf("global-rate-limit-window: %ds", seconds))})
+	pass := func() bool { return g.Get("a.test", "/").Status == 200 }
+	headgatetest.Eventually(t, "the limit is reached", func() bool { return !pass() })
+	start := time.Now()
+	headgatetest.Eventually(t, "some pass again", pass)
+	passed := 1
+	for pass() {
+		passed++
+	}
+	// In the window after, one request in each fiftieth of a second gets room.
+	most := 1 + limit*int(1+time.Since(start)/time.Second)/seconds
+	if passed > most {
+		t.Errorf("%d requests passed %v after the limit was reached, want at most %d", passed, time.Since(start), most)
+	}
+}
