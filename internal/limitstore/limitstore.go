@@ -2,7 +2,7 @@
 // Redis.
 //
 // NGINX counts, and decides alone. A few times a second, this package asks it which counters have
-// changed, writes them to the store, reads what other replicas have written, and tells NGINX. So no
+// changed, writes them to the store, reads what other replicas have written, and reports it to NGINX. So no
 // request waits for the store. Without it, each replica counts alone.
 package limitstore
 
@@ -43,7 +43,7 @@ type Settings struct {
 	Log      *slog.Logger
 }
 
-// A question tells NGINX what other replicas have counted, by counter.
+// A question has for NGINX what other replicas have counted, by counter.
 type question struct {
 	Others map[string]int64 `json:"others,omitempty"`
 }
@@ -230,7 +230,7 @@ func (s *Store) collect(ctx context.Context) (ok bool) {
 	return true
 }
 
-// ask tells NGINX what others have counted, and takes what has changed. n is how much.
+// ask reports to NGINX what others have counted, and takes what has changed. n is how much.
 func (s *Store) ask(ctx context.Context, others map[string]int64) (n int, ok bool) {
 	var a answer
 	if err := s.settings.Ask(ctx, question{others}, &a); err != nil {

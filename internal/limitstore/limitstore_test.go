@@ -124,7 +124,7 @@ func (f *fakeStore) fail(err error) {
 	f.err = err
 }
 
-// A fakeNGINX answers with what is in changed, and remembers what it is told.
+// A fakeNGINX answers with what is in changed, and remembers what it learns.
 type fakeNGINX struct {
 	mu      sync.Mutex
 	replica string

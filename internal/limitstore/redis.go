@@ -145,7 +145,7 @@ func (s server) exchange(ctx context.Context, replica string, counters []counter
 	return others, nil
 }
 
-// sum adds up what all but one replica have counted. What is no number counts nothing.
+// sum adds up what all but one replica have counted. What is not a number counts nothing.
 func sum(fields map[string]string, replica string) (total int64) {
 	for name, text := range fields {
 		if n, err := strconv.ParseInt(text, 10, 32); err == nil && n > 0 && name != replica {

@@ -32,11 +32,11 @@ func (r *replica) ask(_ context.Context, question, answer any) error {
 	if err != nil {
 		return err
 	}
-	told := struct{ Others map[string]int }{}
-	if err := json.Unmarshal(text, &told); err != nil {
+	learns := struct{ Others map[string]int }{}
+	if err := json.Unmarshal(text, &learns); err != nil {
 		return err
 	}
-	for key, n := range told.Others {
+	for key, n := range learns.Others {
 		r.others[key] = n
 	}
 	text, err = json.Marshal(map[string]any{"replica": r.name, "changed": []map[string]any{{"key": "K", "before": "B", "seconds": 60, "own": r.own}}})

@@ -347,6 +347,7 @@ func TestUnknownCalls(t *testing.T) {
 		{"GET", "/v1/hosts/_", 200}, {"GET", "/v1/globals", 200}, {"GET", "/v1/state", 200},
 		{"GET", "/v1/apply", 405}, {"PUT", "/v1/apply", 405}, {"DELETE", "/v1/apply", 405}, {"POST", "/v1/loaded", 405}, {"DELETE", "/v1/loaded", 405},
 		{"POST", "/v1/state", 405}, {"GET", "/v1/draining", 405}, {"DELETE", "/v1/leaving", 405}, {"DELETE", "/v1/hosts/_", 405}, {"PUT", "/v1/globals", 405}, {"POST", "/v1/certificates/x", 405},
+		{"POST", "/v1/features/rate_limit", 400}, {"GET", "/v1/features/rate_limit", 405}, {"POST", "/v1/features/none", 404}, {"POST", "/v1/features/cors", 404},
 	} {
 		status, text := a.ask(c.method, c.path, nil)
 		var answer map[string]any
