@@ -51,6 +51,7 @@ func TestProgram(t *testing.T) {
 	t.Run("stop and NGINX dies", func(t *testing.T) { checkStopAndNGINXDies(t, binary) })
 	t.Run("second signal", func(t *testing.T) { checkSecondSignal(t, binary) })
 	t.Run("certificates", func(t *testing.T) { checkCertificates(t, binary) })
+	t.Run("limit store", func(t *testing.T) { checkLimitStore(t, binary) })
 	t.Run("metrics", func(t *testing.T) { checkMetrics(t, binary) })
 	t.Run("findings", func(t *testing.T) { checkFindings(t, binary) })
 	t.Run("dbg", func(t *testing.T) { checkDebug(t, binary) })
