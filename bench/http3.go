@@ -26,8 +26,7 @@ const atOnce = 4
 type http3Side struct {
 	side
 	http3 bool
-	// rates are requests a second, one for each round, like costs.
-	rates []float64
+	meter meter
 }
 
 // measureHTTP3 compares proxied requests over HTTP/3 with those over HTTP/2, by Headgate and by the
@@ -46,18 +45,14 @@ func measureHTTP3(ctx context.Context, s *stage, n size, to io.Writer) error {
 		{side: side{name: "Headgate, HTTP/2", instance: ours, host: plainName}},
 		{side: side{name: "Headgate, HTTP/3", instance: ours, host: plainName}, http3: true},
 	}
-	for range n.rounds {
-		for _, one := range sides {
-			if err := one.measure(ctx, n.load); err != nil {
-				return fmt.Errorf("%s: %w", one.name, err)
-			}
-		}
+	if err := inRounds(ctx, n, sides); err != nil {
+		return err
 	}
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "requests\tµs CPU of the worker\tby HTTP/2 ×\tby hand ×\trequests/s")
 	for i, one := range sides {
-		cost := medianOf(one.costs)
-		fmt.Fprintf(table, "%s\t%.1f\t%.2f\t%.2f\t%.0f\n", one.name, cost, cost/medianOf(sides[i&^1].costs), cost/medianOf(sides[i&1].costs), medianOf(one.rates))
+		cost := medianOf(one.meter.costs)
+		fmt.Fprintf(table, "%s\t%.1f\t%.2f\t%.2f\t%.0f\n", one.name, cost, cost/medianOf(sides[i&^1].meter.costs), cost/medianOf(sides[i&1].meter.costs), medianOf(one.meter.rates))
 	}
 	return table.Flush()
 }
@@ -110,13 +105,12 @@ func (s *stage) startForHTTP3(ctx context.Context) (static, ours instance, err e
 
 // measure asks over several connections for a time.
 func (h *http3Side) measure(ctx context.Context, during time.Duration) error {
+	return h.meter.take(func() (time.Duration, error) { return cpuTime(h.worker) }, func() (int, error) { return h.ask(ctx, during) })
+}
+
+func (h *http3Side) ask(ctx context.Context, during time.Duration) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, during)
 	defer cancel()
-	before, err := cpuTime(h.worker)
-	if err != nil {
-		return err
-	}
-	began := time.Now()
 	counts, errs := make([]int, shakers*atOnce), make([]error, shakers*atOnce)
 	var group sync.WaitGroup
 	for i := range shakers {
@@ -128,18 +122,7 @@ func (h *http3Side) measure(ctx context.Context, during time.Duration) error {
 		}
 	}
 	group.Wait()
-	total, err := answered(counts, errs)
-	if err != nil {
-		return err
-	}
-	took := time.Since(began)
-	after, err := cpuTime(h.worker)
-	if err != nil {
-		return err
-	}
-	h.costs = append(h.costs, float64((after-before).Nanoseconds())/1000/float64(total))
-	h.rates = append(h.rates, float64(total)/took.Seconds())
-	return nil
+	return answered(counts, errs)
 }
 
 // client has one connection, for the name of the side wherever requests say that it is.

@@ -45,6 +45,8 @@ type side struct {
 	costs []float64
 }
 
+func (s *side) String() string { return s.name }
+
 // take puts the side under load once and returns the worker's CPU time per
 // request in microseconds.
 func (s *stage) take(ctx context.Context, one *side, duration time.Duration) (float64, error) {

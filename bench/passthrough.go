@@ -18,10 +18,8 @@ import (
 type passthroughSide struct {
 	side
 	// pids are the controller and NGINX's worker.
-	pids []int
-	// shake and request are CPU time of both by handshake and by request, shakes and
-	// requests their numbers by second: one for each round.
-	shake, request, shakes, requests []float64
+	pids             []int
+	shakes, requests meter
 }
 
 // measurePassthrough compares ordinary TLS connections without the flag for TLS passthrough,
@@ -47,19 +45,17 @@ func measurePassthrough(ctx context.Context, s *stage, n size, to io.Writer) err
 		one.name = kind.name
 		sides = append(sides, one)
 	}
-	for range n.rounds {
-		for _, one := range sides {
-			if err := one.measure(ctx, n.load); err != nil {
-				return fmt.Errorf("%s: %w", one.name, err)
-			}
-		}
+	if err := inRounds(ctx, n, sides); err != nil {
+		return err
 	}
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "Headgate\tµs CPU/handshake\tratio\thandshakes/s\tratio\tµs CPU/request\tratio\trequests/s\tratio")
 	base := sides[0]
 	for _, one := range sides {
 		fmt.Fprint(table, one.name)
-		for _, column := range [][2][]float64{{one.shake, base.shake}, {one.shakes, base.shakes}, {one.request, base.request}, {one.requests, base.requests}} {
+		for _, column := range [][2][]float64{
+			{one.shakes.costs, base.shakes.costs}, {one.shakes.rates, base.shakes.rates}, {one.requests.costs, base.requests.costs}, {one.requests.rates, base.requests.rates},
+		} {
 			value := medianOf(column[0])
 			fmt.Fprintf(table, "\t%.0f\t%.2f", value, value/medianOf(column[1]))
 		}
@@ -105,31 +101,10 @@ func (s *stage) startForPassthrough(ctx context.Context, name string, pair keyPa
 }
 
 func (p *passthroughSide) measure(ctx context.Context, during time.Duration) error {
-	for _, kind := range []struct {
-		load        func() (int, error)
-		costs, rate *[]float64
-	}{
-		{func() (int, error) { return shakeHands(ctx, &p.side, during) }, &p.shake, &p.shakes},
-		{func() (int, error) { return p.ask(ctx, during) }, &p.request, &p.requests},
-	} {
-		before, err := p.used()
-		if err != nil {
-			return err
-		}
-		began := time.Now()
-		n, err := kind.load()
-		if err != nil {
-			return err
-		}
-		took := time.Since(began)
-		after, err := p.used()
-		if err != nil {
-			return err
-		}
-		*kind.costs = append(*kind.costs, float64((after-before).Nanoseconds())/1000/float64(n))
-		*kind.rate = append(*kind.rate, float64(n)/took.Seconds())
+	if err := p.shakes.take(p.used, func() (int, error) { return shakeHands(ctx, &p.side, during) }); err != nil {
+		return err
 	}
-	return nil
+	return p.requests.take(p.used, func() (int, error) { return p.ask(ctx, during) })
 }
 
 // used is the CPU time of both processes.

@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -44,8 +43,13 @@ type streamSide struct {
 	name string
 	port int
 	pid  int
-	// cost is CPU time by message, and rate messages by second, one for each round.
-	cost, rate []float64
+}
+
+// A streamTurn is a program under one kind of load.
+type streamTurn struct {
+	streamSide
+	load  streamLoad
+	meter meter
 }
 
 // measureStreams compares TCP and UDP services with NGINX's stream module, in turns, and
@@ -75,17 +79,13 @@ func measureStreams(ctx context.Context, s *stage, n size, to io.Writer) error {
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "\nload\tNGINX µs CPU/message\tHeadgate\tratio\tNGINX messages/s\tHeadgate\tratio")
 	for _, load := range streamLoads() {
-		sides := []*streamSide{{name: static.name, port: static.port, pid: static.pid}, {name: ours.name, port: ours.port, pid: ours.pid}}
-		for range n.rounds {
-			for _, side := range sides {
-				if err := side.measure(ctx, load, n.load); err != nil {
-					return fmt.Errorf("%s, %v: %w", side.name, load, err)
-				}
-			}
+		a, b := &streamTurn{streamSide: static, load: load}, &streamTurn{streamSide: ours, load: load}
+		if err := inRounds(ctx, n, []*streamTurn{a, b}); err != nil {
+			return err
 		}
-		a, b := sides[0], sides[1]
-		fmt.Fprintf(table, "%v\t%.2f\t%.2f\t%.2f\t%.0f\t%.0f\t%.2f\n", load, medianOf(a.cost), medianOf(b.cost), medianOf(b.cost)/medianOf(a.cost),
-			medianOf(a.rate), medianOf(b.rate), medianOf(b.rate)/medianOf(a.rate))
+		cost := [2]float64{medianOf(a.meter.costs), medianOf(b.meter.costs)}
+		rate := [2]float64{medianOf(a.meter.rates), medianOf(b.meter.rates)}
+		fmt.Fprintf(table, "%v\t%.2f\t%.2f\t%.2f\t%.0f\t%.0f\t%.2f\n", load, cost[0], cost[1], cost[1]/cost[0], rate[0], rate[1], rate[1]/rate[0])
 	}
 	return table.Flush()
 }
@@ -179,35 +179,28 @@ func cpuOfAll(pid int) (time.Duration, error) {
 	return sum, nil
 }
 
+func (t *streamTurn) String() string { return t.name + ", " + t.load.String() }
+
 // measure puts a side under load for some time. All connections are open before that.
-func (side *streamSide) measure(ctx context.Context, load streamLoad, during time.Duration) error {
-	connections, err := side.open(ctx, load, load.connections)
+func (t *streamTurn) measure(ctx context.Context, during time.Duration) error {
+	connections, err := t.open(ctx, t.load, t.load.connections)
 	defer closeAll(connections)
 	if err != nil {
 		return err
 	}
-	before, err := cpuOfAll(side.pid)
-	if err != nil {
-		return err
-	}
-	began := time.Now()
-	until := began.Add(during)
-	var messages atomic.Int64
-	var group sync.WaitGroup
-	for _, c := range connections {
-		group.Go(func() { messages.Add(talk(ctx, c, load, until)) })
-	}
-	group.Wait()
-	after, err := cpuOfAll(side.pid)
-	if err != nil {
-		return err
-	}
-	if messages.Load() == 0 {
-		return errors.New("no message came back")
-	}
-	side.cost = append(side.cost, float64((after-before).Microseconds())/float64(messages.Load()))
-	side.rate = append(side.rate, float64(messages.Load())/time.Since(began).Seconds())
-	return nil
+	return t.meter.take(func() (time.Duration, error) { return cpuOfAll(t.pid) }, func() (int, error) {
+		until := time.Now().Add(during)
+		var messages atomic.Int64
+		var group sync.WaitGroup
+		for _, c := range connections {
+			group.Go(func() { messages.Add(talk(ctx, c, t.load, until)) })
+		}
+		group.Wait()
+		if messages.Load() == 0 {
+			return 0, errors.New("no message came back")
+		}
+		return int(messages.Load()), nil
+	})
 }
 
 // open opens connections, over each of which one byte has come back.
@@ -358,9 +351,4 @@ func (e *echo) answer() {
 func (e *echo) stop() {
 	e.tcp.Close()
 	e.packets.Close()
-}
-
-func medianOf(values []float64) float64 {
-	slices.Sort(values)
-	return values[len(values)/2]
 }
