@@ -27,7 +27,6 @@ var handshakeTemplate string
 const (
 	plainName  = "plain.tls.example.com"
 	policyName = "policy.tls.example.com"
-	clientName = "client.tls.example.com"
 )
 
 // shakers are the clients that make handshakes at a time.
@@ -46,11 +45,11 @@ func measureHandshakes(ctx context.Context, s *stage, n size, short bool) ([]CPU
 	if err != nil {
 		return nil, err
 	}
-	h, err := s.startForHandshakes(ctx, "headgate-tls", pair, "")
+	h, err := s.startForHandshakes(ctx, "headgate-tls", pair, "", hosts)
 	if err != nil {
 		return nil, err
 	}
-	static, err := s.startStaticTLS(ctx, "static-tls", pair, h, nil)
+	static, err := s.startStaticTLS(ctx, "static-tls", pair, h)
 	if err != nil {
 		return nil, err
 	}
@@ -60,47 +59,25 @@ func measureHandshakes(ctx context.Context, s *stage, n size, short bool) ([]CPU
 	}
 	rows := []comparison{{"ECDSA, no TLS policy", base, of("headgate, TLS", h, plainName), 1.15}}
 	if !short {
-		h, err := s.startForHandshakes(ctx, "headgate-policy", pair, "ECDHE-ECDSA-AES128-GCM-SHA256")
+		h, err := s.startForHandshakes(ctx, "headgate-policy", pair, "ECDHE-ECDSA-AES128-GCM-SHA256", hosts)
 		if err != nil {
 			return nil, err
 		}
 		rows = append(rows,
 			comparison{"another host has ciphers of its own", base, of("headgate, phase", h, plainName), 0},
 			comparison{"a host with ciphers of its own", base, of("headgate, policy", h, policyName), 0})
-		if rows, err = s.addClientCertificates(ctx, pair, rows); err != nil {
+		clients, err := s.compareClientCertificates(ctx, pair)
+		if err != nil {
 			return nil, err
 		}
+		rows = append(rows, clients...)
 	}
 	return s.takeTurns(ctx, "handshakes", rows, n)
 }
 
-// addClientCertificates adds the comparison of handshakes with a client certificate.
-func (s *stage) addClientCertificates(ctx context.Context, pair keyPair, rows []comparison) ([]comparison, error) {
-	client, err := newClientCertificate()
-	if err != nil {
-		return nil, err
-	}
-	h, err := s.startForHandshakes(ctx, "headgate-clients", pair, "", client.manifests())
-	if err != nil {
-		return nil, err
-	}
-	static, err := s.startStaticTLS(ctx, "static-clients", pair, h, client.authority)
-	if err != nil {
-		return nil, err
-	}
-	base := &side{name: "static, client certificate", instance: static, host: clientName, handshakes: true, certificate: client.pair}
-	by := &side{name: "headgate, client certificate", instance: instance{port: h.https, worker: h.worker}, host: clientName, handshakes: true, certificate: client.pair}
-	for _, one := range []*side{base, by} {
-		if err := checkVerification(ctx, one); err != nil {
-			return nil, err
-		}
-	}
-	return append(rows, comparison{"a client certificate", base, by, 0}), nil
-}
-
-// startForHandshakes starts Headgate with 10,000 hosts and two that show the
+// startForHandshakes starts Headgate with plain hosts and two that show the
 // certificate, one of which may have ciphers of its own.
-func (s *stage) startForHandshakes(ctx context.Context, name string, pair keyPair, ciphers string, more ...string) (*headgate, error) {
+func (s *stage) startForHandshakes(ctx context.Context, name string, pair keyPair, ciphers string, hosts int, more ...string) (*headgate, error) {
 	at, err := s.place(name)
 	if err != nil {
 		return nil, err
@@ -140,8 +117,8 @@ func securedIngress(pair keyPair) (string, error) {
 }
 
 // startStaticTLS starts an NGINX with the certificate and all that Headgate's
-// nginx.conf says of TLS. It requires a certificate of the clients' authority, unless that is nil.
-func (s *stage) startStaticTLS(ctx context.Context, name string, pair keyPair, h *headgate, clients []byte) (instance, error) {
+// nginx.conf says of TLS. For the hosts of clients, it requires certificates of their authorities.
+func (s *stage) startStaticTLS(ctx context.Context, name string, pair keyPair, h *headgate, clients ...clientCertificate) (instance, error) {
 	fail := func(err error) (instance, error) {
 		return instance{}, fmt.Errorf("start the static NGINX for TLS: %w", err)
 	}
@@ -149,9 +126,10 @@ func (s *stage) startStaticTLS(ctx context.Context, name string, pair keyPair, h
 	if err != nil {
 		return fail(err)
 	}
-	values := plainNginx{TLS: settings, Verifies: clients != nil}
-	if values.Verifies {
-		if err := os.WriteFile(filepath.Join(s.dir, name, "clients.crt"), clients, 0o600); err != nil {
+	values := plainNginx{TLS: settings}
+	for _, client := range clients {
+		values.Verifying = append(values.Verifying, client.host)
+		if err := os.WriteFile(filepath.Join(s.dir, name, client.host+".crt"), client.authorities, 0o600); err != nil {
 			return fail(err)
 		}
 	}
@@ -200,7 +178,7 @@ func shakeHands(ctx context.Context, one *side, duration time.Duration) (int, er
 			var cores unix.CPUSet
 			cores.Set(loadCore)
 			if errs[i] = unix.SchedSetaffinity(0, &cores); errs[i] == nil {
-				counts[i], errs[i] = shakeUntil(ctx, one)
+				counts[i], errs[i] = shakeUntil(ctx, one, i)
 			}
 		})
 	}
@@ -219,36 +197,62 @@ func answered(counts []int, errs []error) (total int, err error) {
 	return total, err
 }
 
-// shakeUntil makes one handshake after the other until the context ends.
-func shakeUntil(ctx context.Context, one *side) (int, error) {
-	config := &tls.Config{
+func shakeConfig(host string) *tls.Config {
+	return &tls.Config{
 		// The benchmark looks at the certificate itself.
-		ServerName: one.host, InsecureSkipVerify: true,
+		ServerName: host, InsecureSkipVerify: true,
 		// All sides agree on the same.
 		MinVersion: tls.VersionTLS13, CurvePreferences: []tls.CurveID{tls.X25519},
 	}
-	if one.certificate != nil {
-		config.Certificates = []tls.Certificate{*one.certificate}
+}
+
+// shakeUntil makes one handshake after the other until the context ends. number is that of
+// who makes them.
+func shakeUntil(ctx context.Context, one *side, number int) (int, error) {
+	config := shakeConfig(one.host)
+	if one.resumes {
+		config.ClientSessionCache = tls.NewLRUClientSessionCache(0)
 	}
+	full := 0
 	for n := 0; ; n++ {
 		if ctx.Err() != nil {
+			// NGINX may drop a session that it has no memory for.
+			if one.resumes && full > 1+n/10 {
+				return n, fmt.Errorf("%s: %d of %d handshakes resumed no session", one.name, full, n)
+			}
 			return n, nil
 		}
-		plain, err := net.Dial("tcp", local(one.port))
-		if err != nil {
-			return n, err
+		if len(one.clients) > 0 {
+			client := one.clients[(n*shakers+number)%len(one.clients)]
+			config.ServerName, config.Certificates = client.host, []tls.Certificate{*client.pair}
 		}
-		connection := tls.Client(plain, config)
-		err = connection.Handshake()
-		if names := connection.ConnectionState().PeerCertificates; err == nil && (len(names) != 1 || names[0].DNSNames[0] != "*.tls.example.com") {
-			err = errors.New("another certificate was shown")
-		}
-		if err == nil && one.certificate != nil {
-			err = end(connection)
-		}
-		plain.Close()
+		resumed, err := shake(one, config)
 		if err != nil {
 			return n, fmt.Errorf("%s: handshake: %w", one.name, err)
 		}
+		if !resumed {
+			full++
+		}
 	}
+}
+
+// shake makes a handshake, and reports whether it resumed a session.
+func shake(one *side, config *tls.Config) (resumed bool, err error) {
+	plain, err := net.Dial("tcp", local(one.port))
+	if err != nil {
+		return false, err
+	}
+	defer plain.Close()
+	connection := tls.Client(plain, config)
+	if err := connection.Handshake(); err != nil {
+		return false, err
+	}
+	state := connection.ConnectionState()
+	if names := state.PeerCertificates; len(names) != 1 || names[0].DNSNames[0] != "*.tls.example.com" {
+		return false, errors.New("another certificate was shown")
+	}
+	if len(one.clients) > 0 {
+		err = end(connection)
+	}
+	return state.DidResume, err
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -39,8 +38,10 @@ type side struct {
 	grpc bool
 	// handshakes are made instead of requests.
 	handshakes bool
-	// certificate is the client's in handshakes, nil for none.
-	certificate *tls.Certificate
+	// clients make the handshakes in turn, each for its own host, none for a client without
+	// a certificate that asks for host. resumes has them resume sessions.
+	clients []clientCertificate
+	resumes bool
 	// costs are the worker's microseconds per request, one for each round.
 	costs []float64
 }

@@ -6,6 +6,7 @@
 //	go run ./bench -against OTHER/headgate   the worker CPU of two builds
 //	go run ./bench -streams   TCP and UDP services beside NGINX's stream module
 //	go run ./bench -http3         HTTP/3 beside HTTP/2; $HEADGATE_NGINX must name an NGINX that has it
+//	go run ./bench -memory        what client certificates and ModSecurity take in NGINX
 //	go run ./bench -passthrough   what TLS passthrough costs ordinary TLS connections
 //	go run ./bench -attacks [-only A5] [-against OTHER/headgate]   what attacks cost others
 //
@@ -72,6 +73,7 @@ func run(ctx context.Context, args []string) error {
 	streams := flags.Bool("streams", false, "compare TCP and UDP services with NGINX's stream module, and do nothing else")
 	metrics := flags.Bool("metrics", false, "with -instructions: with --enable-metrics; the counts are only printed")
 	passthrough := flags.Bool("passthrough", false, "measure what TLS passthrough costs ordinary TLS connections, and do nothing else")
+	memory := flags.Bool("memory", false, "measure the memory of NGINX with client certificates and ModSecurity, and do nothing else")
 	http3 := flags.Bool("http3", false, "compare requests over HTTP/3 with those over HTTP/2, and do nothing else")
 	update := flags.Bool("update", false, "with -instructions: write the file instead")
 	profiles := flags.String("profiles", "", "with -instructions: an existing directory for callgrind's output of each kind")
@@ -103,6 +105,9 @@ func run(ctx context.Context, args []string) error {
 	}
 	if *passthrough {
 		return measurePassthrough(ctx, s, n, os.Stdout)
+	}
+	if *memory {
+		return measureMemory(ctx, s, os.Stdout)
 	}
 	if *http3 {
 		return measureHTTP3(ctx, s, n, os.Stdout)

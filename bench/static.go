@@ -35,8 +35,9 @@ type plainNginx struct {
 	// static.conf.tmpl.
 	TLS     []string
 	TLSPort int
-	// Verifies requires a client certificate, for handshake.conf.tmpl.
-	Verifies bool
+	// Verifying are names for which a client certificate is required, of an authority in
+	// DIR/NAME.crt, for handshake.conf.tmpl.
+	Verifying []string
 	// HTTP3 opens it at TLSPort, for static.conf.tmpl.
 	HTTP3 bool
 	// Hands are further servers of static.conf.tmpl.
