@@ -68,10 +68,11 @@ type protocols struct {
 
 // A hand is a server of the NGINX by hand for one of the rows.
 type hand struct {
-	Upstream        string
-	Port            int
-	TLS, Copies     bool
-	Peers, Location []string
+	Upstream string
+	Port     int
+	TLS      bool
+	// Zones are directives beside the servers, and Server and Location those within.
+	Zones, Peers, Server, Location []string
 }
 
 func backendHost(i int) string { return fmt.Sprintf("b-%05d.example.com", i) }
@@ -145,7 +146,7 @@ func (p protocols) hands() (map[int]hand, error) {
 		if row.like != "" {
 			continue
 		}
-		one := hand{Upstream: fmt.Sprintf("peers%d", i), Port: ports[i], TLS: row.grpc, Copies: row.copies}
+		one := hand{Upstream: fmt.Sprintf("peers%d", i), Port: ports[i], TLS: row.grpc}
 		if row.method != "" {
 			one.Peers = append(one.Peers, row.method)
 		}
@@ -165,6 +166,7 @@ func (p protocols) hands() (map[int]hand, error) {
 		}
 		if row.copies {
 			one.Location = append(one.Location, "mirror /copy;")
+			one.Server = append(one.Server, "location = /copy { internal; proxy_pass http://web$request_uri; }")
 		}
 		one.Location = append(one.Location, fmt.Sprintf(row.pass, one.Upstream))
 		hands[i] = one

@@ -25,12 +25,6 @@ type featureRow struct {
 	beside string
 }
 
-const users = `apiVersion: v1
-kind: Secret
-metadata: {name: users, namespace: bench}
-stringData: {auth: "user:{PLAIN}pass"}
-`
-
 var featureRows = []featureRow{
 	{name: "use-regex", annotations: []string{"use-regex: true"}, path: `"/[a-z]*"`},
 	{name: "rewrite-target with a group", annotations: []string{"rewrite-target: /$1"}, path: `"/(.*)"`},
@@ -54,14 +48,8 @@ data: {X-Custom: "1"}
 	{name: "proxy-cookie-path and proxy-redirect", annotations: []string{
 		"proxy-cookie-path: /a /b", "proxy-redirect-from: http://a/", "proxy-redirect-to: http://b/",
 	}},
-	{name: "basic authentication", annotations: []string{"auth-type: basic", "auth-secret: users"}, headers: []string{"Authorization: Basic dXNlcjpwYXNz"}, beside: users},
 	{name: "external authentication", annotations: []string{"auth-url: http://auth.bench.svc.cluster.local/"}},
 	{name: "external authentication by the host itself", annotations: []string{"auth-url: http://$host/oauth2/auth"}, beside: oauth},
-	{name: "external authentication, from its cache", annotations: []string{"auth-url: http://auth.bench.svc.cluster.local/", "auth-cache-key: $host"}},
-	{name: "an address list, allowed", annotations: []string{"allowlist-source-range: 127.0.0.0/8"}},
-	{name: "limit-rps and limit-rpm, not reached", annotations: []string{"limit-rps: 1000000", "limit-rpm: 60000000"}},
-	{name: "limit-connections, not reached", annotations: []string{"limit-connections: 1000"}},
-	{name: "an address list, not denied", annotations: []string{"denylist-source-range: 192.0.2.0/24"}},
 }
 
 // canary is an Ingress beside the row's, with the Service of that name.

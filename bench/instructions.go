@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"os/exec"
@@ -22,7 +23,8 @@ type Instructions struct {
 	ByHand float64            `json:"by_hand"`
 	Kinds  map[string]float64 `json:"instructions"`
 	// Hands are those of the NGINX by hand for requests that meet their backends in
-	// the same way, by the kind that has one. Such kinds are compared with these.
+	// the same way, by the kind that has one: such kinds are compared with these. Those of
+	// requests that pass the same guard are only printed beside it.
 	Hands map[string]float64 `json:"by_hand_with"`
 }
 
@@ -64,6 +66,8 @@ type requestKind struct {
 	grpc bool
 	// dear: a tenth of the requests is counted.
 	dear bool
+	// digest has each request signed.
+	digest bool
 }
 
 func (k requestKind) maxDrift() float64 {
@@ -75,19 +79,13 @@ func (k requestKind) maxDrift() float64 {
 
 // countedFeatures are the feature rows that are counted, by the kind's name.
 var countedFeatures = []struct{ kind, row string }{
-	{"basic authentication", "basic authentication"},
-	{"external authentication, cached", "external authentication, from its cache"},
 	{"cors", "cors, with an Origin"},
 	{"canary", "canary by a header"},
 	{"rewrite", "rewrite-target with a group"},
-	{"address list", "an address list, allowed"},
-	{"limit-rps and limit-rpm", "limit-rps and limit-rpm, not reached"},
-	{"limit-connections", "limit-connections, not reached"},
-	{"address list, not denied", "an address list, not denied"},
 }
 
 func requestKinds() []requestKind {
-	return append(ownKinds(), backendKinds()...)
+	return slices.Concat(ownKinds(), guardKinds(), backendKinds())
 }
 
 func always(host string) func(int) string { return func(int) string { return host } }
@@ -128,17 +126,34 @@ type instructionTask struct {
 	update bool
 	// profiles is a directory for callgrind's output by kind, empty for none.
 	profiles string
-	// short leaves out the kinds that differ by the backend, which take minutes.
+	// short leaves out what takes minutes: the kinds that differ by the backend, and guards by
+	// hand.
 	short bool
+	// only is the part that is counted: features, guards or backends; all if it is empty.
+	only string
 	// metrics has requests counted.
 	metrics bool
 }
 
-func (t instructionTask) kinds() []requestKind {
-	if t.short {
-		return ownKinds()
+// counts reports whether a part is counted.
+func (t instructionTask) counts(part string) bool {
+	if t.only != "" {
+		return t.only == part
 	}
-	return requestKinds()
+	return !t.short || part != "backends"
+}
+
+func (t instructionTask) kinds() (kinds []requestKind) {
+	if t.counts("features") {
+		kinds = append(kinds, ownKinds()...)
+	}
+	if t.counts("guards") {
+		kinds = append(kinds, guardKinds()...)
+	}
+	if t.counts("backends") {
+		kinds = append(kinds, backendKinds()...)
+	}
+	return kinds
 }
 
 // attempts is how often all kinds are counted: for the table, of which each count is the
@@ -147,7 +162,7 @@ const attempts = 3
 
 func (t instructionTask) run(ctx context.Context, s *stage) error {
 	var table Instructions
-	if !t.update {
+	if !t.update || t.only != "" {
 		text, err := os.ReadFile(t.table)
 		if err == nil {
 			err = json.Unmarshal(text, &table)
@@ -172,13 +187,26 @@ func (t instructionTask) run(ctx context.Context, s *stage) error {
 		}
 	}
 	if t.update {
-		text, err := json.MarshalIndent(medians(all), "", "  ")
+		if t.only != "" {
+			table = table.with(medians(all))
+		} else {
+			table = medians(all)
+		}
+		text, err := json.MarshalIndent(table, "", "  ")
 		if err != nil {
 			return err
 		}
 		return os.WriteFile(t.table, append(text, '\n'), 0o644)
 	}
 	return table.compare(nearest(table, all, t.kinds()), t.kinds(), os.Stdout)
+}
+
+// with has the counts of a part in place of its own.
+func (i Instructions) with(part Instructions) Instructions {
+	i.Kinds, i.Hands = maps.Clone(i.Kinds), maps.Clone(i.Hands)
+	maps.Copy(i.Kinds, part.Kinds)
+	maps.Copy(i.Hands, part.Hands)
+	return i
 }
 
 // nearest has of each kind the count that is nearest to the table, as if it had been counted
@@ -221,12 +249,15 @@ func medians(all []Instructions) Instructions {
 // another NGINX are only printed.
 func (t Instructions) compare(counted Instructions, kinds []requestKind, out io.Writer) error {
 	var failed []error
-	fmt.Fprintf(out, "%-34s %8.0f in the table, %8.0f counted\n", "by hand", t.ByHand, counted.ByHand)
+	fmt.Fprintf(out, "%-36s %8.0f in the table, %8.0f counted\n", "by hand", t.ByHand, counted.ByHand)
 	for _, kind := range kinds {
 		was, is := t.ratio(kind), counted.ratio(kind)
 		drift := is/was - 1
-		fmt.Fprintf(out, "%-34s %8.0f in the table, %8.0f counted; by hand × %.3f, × %.3f (%+.1f %%)\n",
-			kind.name, t.Kinds[kind.name], counted.Kinds[kind.name], was, is, 100*drift)
+		fmt.Fprintf(out, "%-36s %8.0f in the table, %8.0f counted; by hand × %.3f, × %.3f (%+.1f %%)", kind.name, t.Kinds[kind.name], counted.Kinds[kind.name], was, is, 100*drift)
+		if same := counted.Hands[kind.name]; kind.hand == "" && same > 0 {
+			fmt.Fprintf(out, "; the same guard by hand: %.0f, × %.3f", same, counted.Kinds[kind.name]/same)
+		}
+		fmt.Fprintln(out)
 		if t.NGINX == counted.NGINX && !(drift <= kind.maxDrift() && drift >= -kind.maxDrift()) {
 			failed = append(failed, fmt.Errorf("%s: by hand × %.3f instructions, and × %.3f in bench/instructions.json; if that is right: go run ./bench -instructions -update",
 				kind.name, is, was))
@@ -250,10 +281,25 @@ func (s *stage) countInstructions(ctx context.Context, attempt int, t instructio
 	if counted.ByHand, err = hand.count(requestKind{name: "by hand", host: func(int) string { return hostName(5) }}); err != nil {
 		return counted, fmt.Errorf("by hand: %w", err)
 	}
-	if err := s.countOwn(ctx, fmt.Sprint("counted-", attempt), t.profiles, counted.Kinds); err != nil || t.short {
-		return counted, err
+	for _, part := range []struct {
+		name  string
+		count func() error
+	}{
+		{"features", func() error {
+			return s.countOwn(ctx, fmt.Sprint("counted-", attempt), t.profiles, counted.Kinds)
+		}},
+		{"guards", func() error { return s.countGuards(ctx, fmt.Sprint("counted-guards-", attempt), t, counted) }},
+		{"backends", func() error {
+			return s.countBackends(ctx, fmt.Sprint("counted-backends-", attempt), t.profiles, counted)
+		}},
+	} {
+		if t.counts(part.name) {
+			if err := part.count(); err != nil {
+				return counted, err
+			}
+		}
 	}
-	return counted, s.countBackends(ctx, fmt.Sprint("counted-backends-", attempt), t.profiles, counted)
+	return counted, nil
 }
 
 // countOwn counts what differs by routing and features.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	_ "embed"
@@ -116,6 +117,9 @@ func (s *stage) wrk(ctx context.Context, one *side, duration time.Duration) (int
 	out, err := exec.CommandContext(ctx, "taskset", slices.Concat(args, []string{scheme + local(one.port) + cmp.Or(one.routing.path, "/")}, arguments)...).CombinedOutput()
 	if err != nil {
 		return 0, fmt.Errorf("run wrk: %w: %s", err, out)
+	}
+	if regexp.MustCompile(`Socket errors: connect 0, read 0, write 0, timeout`).Match(out) && !bytes.Contains(out, []byte("Non-2xx")) {
+		return 0, fmt.Errorf("%w in time: %s", errNoAnswer, out)
 	}
 	if regexp.MustCompile(`Non-2xx|Socket errors`).Match(out) {
 		return 0, fmt.Errorf("wrk met failures: %s", out)

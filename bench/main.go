@@ -27,6 +27,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -65,10 +66,10 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bench", flag.ExitOnError)
 	short := flags.Bool("short", false, "measure little, and fail when a loose bound is broken")
-	only := flags.String("only", "", "measure only cpu, features, backends, handshake, propagation or cluster; without -short the results keep the rest")
+	only := flags.String("only", "", "measure only cpu, features, guards, backends, handshake, propagation or cluster; without -short the results keep the rest")
 	headgate := flags.String("headgate", "bin/headgate", "program to measure")
 	against := flags.String("against", "", "another build of Headgate: compare the worker CPU of both and nothing else, and write no results")
-	instructions := flags.Bool("instructions", false, "count the instructions of requests of several kinds, compare them with bench/instructions.json, and do nothing else; with -short, without those that differ by the backend")
+	instructions := flags.Bool("instructions", false, "count the instructions of requests of several kinds, compare them with bench/instructions.json, and do nothing else; with -short, without what takes minutes; with -only, those of features, guards or backends")
 	attacked := flags.Bool("attacks", false, "measure what the attacks of docs/security.md cost others, with -only those of a finding, and with -against on another build first; write no results")
 	streams := flags.Bool("streams", false, "compare TCP and UDP services with NGINX's stream module, and do nothing else")
 	metrics := flags.Bool("metrics", false, "with -instructions: with --enable-metrics; the counts are only printed")
@@ -82,8 +83,10 @@ func run(ctx context.Context, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if !*attacked && !slices.Contains([]string{"", "cpu", "features", "backends", "handshake", "propagation", "cluster"}, *only) || *short && *only == "cluster" {
-		return fmt.Errorf("invalid value %q of -only: must be cpu, features, backends, handshake, propagation or, without -short, cluster", *only)
+	if !*attacked {
+		if err := checkPart(*only, *short, *instructions); err != nil {
+			return err
+		}
 	}
 	s, err := newStage(ctx, *headgate)
 	if err != nil {
@@ -94,7 +97,7 @@ func run(ctx context.Context, args []string) error {
 		s.arguments = []string{"--enable-metrics"}
 	}
 	if *instructions {
-		return instructionTask{table: "bench/instructions.json", update: *update, profiles: *profiles, short: *short && !*update, metrics: *metrics}.run(ctx, s)
+		return instructionTask{table: "bench/instructions.json", update: *update, profiles: *profiles, short: *short && !*update, only: *only, metrics: *metrics}.run(ctx, s)
 	}
 	n := sizeOf(*short)
 	if *rounds > 0 {
@@ -137,6 +140,21 @@ func run(ctx context.Context, args []string) error {
 	return nil
 }
 
+// checkPart rejects parts that can't be measured.
+func checkPart(only string, short, instructions bool) error {
+	parts := []string{"cpu", "features", "guards", "backends", "handshake", "propagation"}
+	switch {
+	case instructions:
+		parts = []string{"features", "guards", "backends"}
+	case !short:
+		parts = append(parts, "cluster")
+	}
+	if only != "" && !slices.Contains(parts, only) {
+		return fmt.Errorf("invalid value %q of -only: must be one of %s", only, strings.Join(parts, ", "))
+	}
+	return nil
+}
+
 // compareBuilds prints how this build compares with another one.
 func compareBuilds(ctx context.Context, s *stage, other string, n size) error {
 	rows, err := measureAgainst(ctx, s, n, other)
@@ -159,6 +177,11 @@ func (r *Results) measure(ctx context.Context, s *stage, n size, only string) (e
 	if wanted("features") && (!r.Short || only == "features") {
 		if r.Features, err = measureFeatures(ctx, s, n); err != nil {
 			return fmt.Errorf("features: %w", err)
+		}
+	}
+	if wanted("guards") && (!r.Short || only == "guards") {
+		if r.Guards, err = measureGuards(ctx, s, n); err != nil {
+			return fmt.Errorf("guards: %w", err)
 		}
 	}
 	if wanted("backends") && (!r.Short || only == "backends") {
@@ -202,6 +225,9 @@ func (r *Results) keep(file string) error {
 	}
 	if r.Features == nil {
 		r.Features = old.Features
+	}
+	if r.Guards == nil {
+		r.Guards = old.Guards
 	}
 	if r.Backends == nil {
 		r.Backends = old.Backends

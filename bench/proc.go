@@ -107,6 +107,11 @@ func workers(pidFile string) ([]int, error) {
 		if !found || len(words) < 2 || words[1] != strconv.Itoa(master) {
 			continue
 		}
+		// Others manage caches.
+		title, err := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
+		if err != nil || !bytes.HasPrefix(title, []byte("nginx: worker process")) {
+			continue
+		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
 		if err != nil {
 			return nil, err

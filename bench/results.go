@@ -24,6 +24,8 @@ type Results struct {
 	// Features compare a request that a feature takes part in with a plain one,
 	// both of Headgate; and the plain one with that of a Headgate without.
 	Features []CPURow `json:"features,omitempty"`
+	// Guards compare requests that pass guards with those that pass the same guards by hand.
+	Guards []CPURow `json:"guards,omitempty"`
 	// Backends compare ways in which requests meet their backends.
 	Backends []CPURow `json:"backends,omitempty"`
 	// Handshakes are of TLS, without resumption.
@@ -72,6 +74,7 @@ func (r Results) print(to io.Writer) {
 	defer w.Flush()
 	printCPU(w, "worker CPU per proxied request", r.CPU)
 	printCPU(w, "worker CPU per request, feature on", r.Features)
+	printCPU(w, "worker CPU per request, guarded", r.Guards)
 	printCPU(w, "worker CPU per request, by backend", r.Backends)
 	printCPU(w, "worker CPU per TLS handshake", r.Handshakes)
 	fmt.Fprintln(w)
