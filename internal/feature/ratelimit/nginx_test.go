@@ -64,8 +64,10 @@ return {
 }
 
 // Headgate and NGINX's limit_req and limit_conn count the same 10,000 requests over four
-// workers, each at the same time of the same clock. They must agree but for what workers do at
-// the same moment, which they may do in another order.
+// workers, each at the same time of the same clock, so that neither the machine's speed nor its
+// load counts. They must agree but for what workers do at the same moment, which they may do in
+// another order: other requests pass then, but no more of them. Over the same time, the same
+// number leaks from a client's bucket on both sides, but for one at the end.
 func TestAsNGINX(t *testing.T) {
 	const workers, requests, percent = 4, 10000, 100
 	for name, c := range map[string]struct {
@@ -121,8 +123,9 @@ func TestAsNGINX(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Logf("of %d requests NGINX would pass %d, Headgate %d; of %d they say otherwise", requests, nginx.Load(), ours.Load(), differ.Load())
-			if off := ours.Load() - nginx.Load(); max(off, -off) > requests/percent {
-				t.Errorf("Headgate would pass %d requests, and NGINX %d", ours.Load(), nginx.Load())
+			bound := nginx.Load()/percent + int64(c.clients)
+			if off := ours.Load() - nginx.Load(); max(off, -off) > bound {
+				t.Errorf("Headgate would pass %d requests, and NGINX %d; they may differ by %d", ours.Load(), nginx.Load(), bound)
 			}
 			if passed := nginx.Load(); passed == 0 || passed == requests {
 				t.Errorf("NGINX would pass %d of %d requests: that shows nothing", passed, requests)
