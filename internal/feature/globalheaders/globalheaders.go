@@ -108,7 +108,12 @@ func (p *policy) forRequests(v feature.Values, out *feature.ProcessOut) {
 	}
 	var replaced []string
 	for _, key := range l.names() {
-		if problem := refusedRequestHeader(key); problem != "" {
+		problem := refusedRequestHeader(key)
+		if from := out.Process.ClientAddress.For; !from.IsZero() && strings.EqualFold(from.String(), key) && !feature.HasHeader(model.RequestHeaders(), key) {
+			// NGINX may read it again, on the jump to a profile.
+			problem = "the addresses of clients are taken from this header"
+		}
+		if problem != "" {
 			l.warn(out, key, problem, "this header is not set")
 			continue
 		}

@@ -85,3 +85,15 @@ func TestDenied(t *testing.T) {
 	g.Apply(headgatetest.Config("proxy-set-headers: "))
 	g.Get("web.test", "/").WantStatus(t, 200)
 }
+
+// The header that addresses come from stays the client's: NGINX would read another one.
+func TestAddressHeader(t *testing.T) {
+	t.Parallel()
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: services(t) +
+		headgatetest.Config("proxy-set-headers: default/all", "enable-real-ip: true", "forwarded-for-header: X-Client", "proxy-real-ip-cidr: 127.0.0.0/8") +
+		headgatetest.ConfigMap("all", "X-Client: 192.0.2.9", "X-Static: on") + headgatetest.Ingress("web", "web.test", "/", "web", "proxy-buffering: on")})
+	r := g.Do(headgatetest.Request{Host: "web.test", Header: http.Header{}}).WantStatus(t, 200)
+	if h := r.Echo.Header; h.Get("X-Real-Ip") != "127.0.0.1" || h.Get("X-Client") != "" || h.Get("X-Static") != "on" {
+		t.Errorf("the backend got %v", h)
+	}
+}
