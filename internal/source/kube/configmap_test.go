@@ -136,7 +136,7 @@ func TestConfigMapsForbidden(t *testing.T) {
 	for _, verb := range []string{"list", "watch"} {
 		w.await("a log line", func() bool {
 			return w.logLine(`a permission is missing" verb=` + verb + ` resource=configmaps namespace=all` +
-				` needed="to know the ConfigMaps that Ingresses name, and when they change" without="ConfigMaps that Ingresses name count as missing"`)
+				` needed="to know the ConfigMaps that Ingresses and keys name, and when they change" without="ConfigMaps that Ingresses and keys name count as missing"`)
 		})
 	}
 	w.awaitClosed(w.source.SubscribeConfigMaps(names(missingHeaders), nil))
