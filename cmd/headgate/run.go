@@ -87,10 +87,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		Traffic:          table,
 		Passthrough:      tcpAndUDP.tls.controlled(),
 	})
-	m.Registry.MustRegister(
-		gauge("headgate_synced", "1 if all changes that were received are applied, 0 while that is going on. Hosts that wait for a reload which is held back (headgate_waiting_hosts), or because they take long to build (headgate_hosts_to_build), count as applied.", c.Applied),
-		gauge("headgate_leader", "1 if this replica is the leader, 0 if not.", r.leads),
-	)
+	registerGauges(m.Registry, c, r)
 	ports, closePorts, err := o.listen(c, m.Registry, table, log)
 	if err != nil {
 		return err
@@ -101,9 +98,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		return err
 	}
 	defer w.close()
-	asked := answerer{inspect: c.Inspect, socket: dir.Socket(), settings: explain.Settings{
-		Features: all.Features(), Files: from.files, HealthPath: env.HealthPath.String(), HTTPSPort: uint16(env.HTTPSPort),
-	}}
+	asked := answerer{c.Inspect, explainSettings(env, from.files), dir.Socket()}
 	stopAPI, err := adminapi.Start(dir.ControllerSocket(), adminapi.Answers{Findings: findings.All, Explain: asked.explain, Units: asked.units}, log)
 	if err != nil {
 		return err
@@ -116,6 +111,18 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	defer stopExchange()
 	go certificates.Run(ctx)
 	return o.serve(ctx, c, process, append(ports, w), from.run, r, tcpAndUDP, stopAPI, log)
+}
+
+func explainSettings(env plan.Environment, files func(object string) []string) explain.Settings {
+	return explain.Settings{Features: all.Features(), Files: files, HealthPath: env.HealthPath.String(), HTTPSPort: uint16(env.HTTPSPort)}
+}
+
+// registerGauges registers what the controller and the replica say of themselves.
+func registerGauges(registry *prometheus.Registry, c *controller.Controller, r *replica) {
+	registry.MustRegister(
+		gauge("headgate_synced", "1 if all changes that were received are applied, 0 while that is going on. Hosts that wait for a reload which is held back (headgate_waiting_hosts), or because they take long to build (headgate_hosts_to_build), count as applied.", c.Applied),
+		gauge("headgate_leader", "1 if this replica is the leader, 0 if not.", r.leads),
+	)
 }
 
 // findPatterns looks for the library of regular expressions: without it, each pattern would be
