@@ -20,7 +20,7 @@ func takes(s feature.AnySetting) string {
 	d := s.Spec()
 	switch d.Refers {
 	case feature.Secret, feature.ConfigMap:
-		if d.AnyNamespace || d.Key != "" {
+		if _, err := d.Parse("name"); err != nil {
 			return fmt.Sprintf("namespace/name of a %s", d.Refers)
 		}
 		return fmt.Sprintf("the name of a %s, or namespace/name", d.Refers)

@@ -14,7 +14,7 @@ import (
 var (
 	customErrors = feature.Setting[statuses]{
 		Annotation: "custom-http-errors", Parse: feature.Optional(parseStatuses(400)), Risk: feature.Low,
-		Doc: "The statuses of responses that the Service of default-backend replaces, separated by commas, or else --default-backend-service. It gets X-Code with the status, X-Original-URI, and the headers of default-backend. Replaces the list of the key. 408, 444, 494 to 497 and 499 can't be replaced.",
+		Doc: "The statuses of responses that the Service of default-backend replaces, separated by commas, or else --default-backend-service; without endpoints, Headgate's own page with the same status does. It gets X-Code with the status, X-Original-URI, and the headers of default-backend. Replaces the list of the key. 408, 444, 494 to 497 and 499 can't be replaced.",
 	}
 	everyErrors = feature.Setting[statuses]{
 		Key: "custom-http-errors", Parse: feature.Optional(parseStatuses(300)), OnInvalid: feature.UseStrictest,

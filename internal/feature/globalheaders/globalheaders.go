@@ -31,7 +31,7 @@ var (
 	responseHeaders = feature.Setting[feature.ObjectName]{
 		Key: "add-headers", Parse: feature.Optional(feature.ObjectIn),
 		Scope: feature.ScopeProcess, Refers: feature.ConfigMap,
-		Doc: "The ConfigMap, as namespace/name, with headers that all responses have instead of the backend's. " +
+		Doc: "The ConfigMap, as namespace/name, with headers that all responses have instead of the backend's. Without the ConfigMap, they have none of them. " +
 			"An empty value removes the header. Values can have the variables of proxy-set-headers, and " +
 			"$request_time, $upstream_addr, $upstream_response_time and $upstream_status.",
 	}
