@@ -287,7 +287,7 @@ func (l *hostBuilder) finish(field string, where routeKey, route model.Route, p 
 	var trace *RuleTrace
 	if l.trace != nil {
 		trace = &RuleTrace{Field: field, Kind: where.kind, Path: where.path, Slash: where.slash, Written: where.written()}
-		if trace.Settings = l.builder.traceSettings(parsed, out.Problems); p != nil {
+		if trace.Settings = l.builder.traceSettings(parsed, out.Report); p != nil {
 			trace.Ingress = p.Ingress
 		}
 	}

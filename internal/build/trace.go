@@ -90,9 +90,12 @@ func (b *Builder) TraceProcess(v View) []feature.Reading {
 
 // traceSettings are those of an Ingress that makes routes: of its routes and of
 // names. Whether it is a canary is not among them.
-func (b *Builder) traceSettings(p *feature.Parsed, problems []feature.Problem) []feature.Reading {
-	problems = append(p.Problems(), problems...)
+func (b *Builder) traceSettings(p *feature.Parsed, of feature.Report) []feature.Reading {
+	problems := append(p.Problems(), of.Problems...)
 	list := append(b.settings.Schema.Readings(p.Written(), feature.ScopeRoute, problems), b.settings.Schema.Readings(p.Written(), feature.ScopeName, problems)...)
+	for i, r := range list {
+		list[i].KeyDenies = r.KeyDenies || r.Annotation == "" && slices.Contains(of.DenyingKeys, r.Key)
+	}
 	return slices.DeleteFunc(list, func(r feature.Reading) bool {
 		i, ok := b.order[r.Feature]
 		return ok && b.features[i].Canary != nil

@@ -9,6 +9,7 @@ import (
 	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/nginx"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // A tester has a process test directives alone.
@@ -52,7 +53,7 @@ const (
 var errTrialsTakeLong = &feature.UntestedError{Err: errors.New("tests of other directives have taken too long")}
 
 // trials are the tests of directives while hosts are built. A test that could not be made, such
-// as with a full disk, denies the paths that need it, and their hosts are built again later.
+// as with a full disk, denies the paths that need it, and their hosts are built again later. So are the globals.
 type trials struct {
 	tester feature.Tester
 	log    *slog.Logger
@@ -62,8 +63,8 @@ type trials struct {
 	// where one of them could not be made.
 	took   time.Duration
 	failed bool
-	// untried are the hosts with such trials, with the namespaces whose turns they were in.
-	untried map[string]string
+	// untried are the units with such trials, with the namespaces whose turns they were in.
+	untried map[unit.Key]string
 	again   retry
 }
 
@@ -90,31 +91,36 @@ func (t *trials) run(of feature.Trial) error {
 	return err
 }
 
-// built notes that a host was built, and returns how long its trials took.
-func (t *trials) built(host, namespace string) time.Duration {
+// built notes that a unit was built, and returns how long its trials took.
+func (t *trials) built(key unit.Key, namespace string) time.Duration {
 	took, failed := t.took, t.failed
 	t.took, t.failed = 0, false
 	if !failed {
-		if delete(t.untried, host); len(t.untried) == 0 {
+		if delete(t.untried, key); len(t.untried) == 0 {
 			t.again.done()
 		}
 		return took
 	}
 	if t.untried == nil {
-		t.untried = map[string]string{}
+		t.untried = map[unit.Key]string{}
 	}
-	t.untried[host] = namespace
+	t.untried[key] = namespace
 	if t.again.due == nil {
 		t.again.later()
 	}
 	return took
 }
 
-// tryAgain has the hosts built again whose trials could not be made.
+// tryAgain has the units built again whose trials could not be made.
 func (c *Controller) tryAgain() {
 	c.trials.again.due = nil
-	for host, namespace := range c.trials.untried {
-		c.backlog.add(host, namespace, time.Now())
+	var keys []unit.Key
+	for key, namespace := range c.trials.untried {
+		if key.Kind != unit.Host {
+			keys = append(keys, key)
+			continue
+		}
+		c.backlog.add(key.Name, namespace, time.Now())
 	}
-	c.build(nil)
+	c.build(keys)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/nginx"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // fakeTester answers each try after a millisecond, and remembers nothing.
@@ -40,13 +41,13 @@ func TestTrials(t *testing.T) {
 		if err := tried.run(feature.Trial{}); !errors.Is(err, c.answer) {
 			t.Errorf("%v: %v", c.answer, err)
 		}
-		if took := tried.built("a.test", "shop"); took < time.Millisecond {
+		if took := tried.built(unit.Host.Key("a.test"), "shop"); took < time.Millisecond {
 			t.Errorf("%v: the trial took %v", c.answer, took)
 		}
-		if again := tried.again.due != nil && tried.untried["a.test"] == "shop"; again != c.again {
+		if again := tried.again.due != nil && tried.untried[unit.Host.Key("a.test")] == "shop"; again != c.again {
 			t.Errorf("%v: another trial: %v", c.answer, again)
 		}
-		if took := tried.built("b.test", "shop"); took != 0 {
+		if took := tried.built(unit.Host.Key("b.test"), "shop"); took != 0 {
 			t.Errorf("a host without trials took %v", took)
 		}
 		if again := tried.again.due != nil; again != c.again {
@@ -69,7 +70,7 @@ func TestTrialsTakeTurns(t *testing.T) {
 		if err := tried.run(feature.Trial{}); !errors.As(err, &untested) || tester.tries != turn {
 			t.Errorf("after the time of a turn: %v, %d tries", err, tester.tries)
 		}
-		if tried.built("a.test", "shop"); tried.untried["a.test"] != "shop" {
+		if tried.built(unit.Host.Key("a.test"), "shop"); tried.untried[unit.Host.Key("a.test")] != "shop" {
 			t.Error("the host is not built again")
 		}
 	}

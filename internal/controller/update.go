@@ -255,7 +255,9 @@ func (c *Controller) finishBuild(parts []tracker.Part) {
 func (c *Controller) buildOne(parts []tracker.Part, key unit.Key, namespace string) []tracker.Part {
 	c.metrics.Builds.WithLabelValues(string(key.Kind)).Inc()
 	if key.Kind != unit.Host {
-		return append(parts, tracker.Part{Owner: key, Findings: c.buildUnit(key)})
+		parts = append(parts, tracker.Part{Owner: key, Findings: c.buildUnit(key)})
+		c.trials.built(key, "")
+		return parts
 	}
 	// The processor time of this thread is the host's own, and so is the time of its trials in
 	// another process; others make the rest of the time.
@@ -264,7 +266,7 @@ func (c *Controller) buildOne(parts []tracker.Part, key unit.Key, namespace stri
 	parts = append(parts, tracker.Part{Owner: key, Findings: c.buildUnit(key)})
 	took := threadTime() - began
 	runtime.UnlockOSThread()
-	took += c.trials.built(key.Name, namespace)
+	took += c.trials.built(key, namespace)
 	c.backlog.built(key.Name, namespace, took, time.Now())
 	for _, with := range c.withHosts[key.Name] {
 		parts = c.buildOne(parts, with, "")

@@ -155,8 +155,10 @@ type ProcessOut struct {
 type Report struct {
 	Problems []Problem
 	Denied   bool
-	values   Values
-	denial   string
+	// DenyingKeys are the keys that deny by DenyByKey.
+	DenyingKeys []string
+	values      Values
+	denial      string
 }
 
 // NewReport makes a Report about values. Denial is the effect of what denies.
@@ -175,6 +177,12 @@ func (r *Report) Reject(s AnySetting, code finding.Code, message string) {
 func (r *Report) Deny(s AnySetting, code finding.Code, message string) {
 	r.Denied = true
 	r.add(s, Problem{Code: code, Message: message, Effect: r.denial, Rejected: true, Denies: true})
+}
+
+// DenyByKey denies because of the key of a setting, about which Process reports: the problem
+// is the ConfigMap's, and of no Ingress.
+func (r *Report) DenyByKey(s AnySetting) {
+	r.Denied, r.DenyingKeys = true, append(r.DenyingKeys, s.Spec().Key)
 }
 
 // Warn reports that a setting does not have its full effect, and what happens

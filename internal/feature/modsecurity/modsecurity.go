@@ -95,6 +95,7 @@ func Feature() feature.Feature {
 		Doc:      "Has ModSecurity inspect requests.",
 		Settings: []feature.AnySetting{enable, coreRules, coreRulesKey, snippet, snippetKey, transactionID},
 		Route:    route,
+		Process:  process,
 		Predict: feature.Predictions{
 			feature.GuardPhase: feature.MayAnswer("403, or another status that a rule has, if ModSecurity refuses the request (enable-modsecurity)"),
 		},
@@ -148,6 +149,21 @@ func route(v feature.Values, out *feature.RouteOut) {
 	feature.Add(out.Route, name, p)
 }
 
+// process reports what NGINX says of the rules of the key. Routes with them are denied, and
+// nginx.conf does not have them: NGINX would not start.
+func process(v feature.Values, out *feature.ProcessOut) {
+	if !v.Has(feature.ModSecurity) {
+		return
+	}
+	switch err := tryKey(v); {
+	case err == nil:
+	case untested(err):
+		out.Deny(snippetKey, finding.Waits, notTested)
+	default:
+		out.Deny(snippetKey, finding.InvalidValue, withPlace(oneLine(err)))
+	}
+}
+
 var idForm = regexp.MustCompile(`^[A-Za-z0-9_${}-]{1,200}$`)
 
 func parseID(text string) (feature.Template, error) {
@@ -158,6 +174,18 @@ func parseID(text string) (feature.Template, error) {
 		return nil, errors.New("must be at most 200 letters, digits and _-, and variables such as $req_id")
 	}
 	return feature.ParseTemplate(text, false)
+}
+
+// The places in what the library says: the file is Headgate's, or an address in memory.
+var (
+	placeBefore = regexp.MustCompile(`^.*?Rules error\. File: \S+ Line: (\d+)\. Column: \d+\. *`)
+	placeBehind = regexp.MustCompile(`^.*?directive (.*?)\.? *File: \S+ at line: (\d+);?$`)
+)
+
+// withPlace begins a message with the line that it is about.
+func withPlace(message string) string {
+	message = placeBefore.ReplaceAllString(message, "line $1: ")
+	return placeBehind.ReplaceAllString(message, "line $2: $1")
 }
 
 // oneLine makes NGINX's words fit a finding.

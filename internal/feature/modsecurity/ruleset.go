@@ -34,40 +34,55 @@ const withoutCoreRules = "SecRuleRemoveById 901000-999999 9001000-9009999\n"
 
 // ruleSetOf is false if it was denied.
 func ruleSetOf(v feature.Values, out *feature.RouteOut) (s ruleSet, ok bool) {
-	own, key, everywhere := snippet.Get(v), adminRules{}, enabledByKey(v)
+	own, everywhere := snippet.Get(v), enabledByKey(v)
+	includes, by := false, feature.AnySetting(coreRules)
 	if everywhere {
-		key = snippetKey.Get(v)
+		s, includes = byKeys(v)
 	}
 	if own.text != "" {
 		s.tenant = feature.NewContent([]byte(bounds + own.text))
-	}
-	switch {
-	case key.text != "":
-		s.base = feature.NewContent([]byte(key.text))
-	case everywhere || own.text == "":
+	} else if !everywhere {
 		s.base = feature.NewContent([]byte(base))
 	}
-	by := feature.AnySetting(coreRules)
-	s.wantsCore = coreRules.Get(v) || own.core
-	if everywhere && (coreRulesKey.Get(v) || key.core) {
-		s.wantsCore, by = true, coreRulesKey
+	if s.wantsCore {
+		by = coreRulesKey
 	}
-	settings, rules := coreFiles(v)
-	switch {
-	case s.wantsCore && rules == "":
-		out.Deny(by, finding.MissingCapability, "the core rules of OWASP are not installed (on Debian and Ubuntu the package modsecurity-crs)")
-		return s, false
-	case s.wantsCore && key.includes:
+	s.wantsCore = s.wantsCore || coreRules.Get(v) || own.core
+	switch complete := s.addCore(v, includes); {
+	case !complete && includes:
 		out.Deny(by, finding.Conflict, "the key "+snippetKey.Key+" includes files that may have the core rules themselves: it must not include others than "+coreInclude)
 		return s, false
-	case !s.wantsCore:
+	case !complete:
+		out.Deny(by, finding.MissingCapability, "the core rules of OWASP are not installed (on Debian and Ubuntu the package modsecurity-crs)")
+		return s, false
+	}
+	return s, true
+}
+
+// byKeys are the rules of the keys, without addCore. It reports whether they include other files.
+func byKeys(v feature.Values) (s ruleSet, includes bool) {
+	key, text := snippetKey.Get(v), base
+	if key.text != "" {
+		text = key.text
+	}
+	return ruleSet{base: feature.NewContent([]byte(text)), wantsCore: coreRulesKey.Get(v) || key.core}, key.includes
+}
+
+// addCore adds the core rules, or what removes them. It is false if they are wanted and there
+// are none, or if rules that include other files want them.
+func (s *ruleSet) addCore(v feature.Values, includes bool) bool {
+	settings, rules := coreFiles(v)
+	if s.wantsCore && (rules == "" || includes) {
+		return false
+	}
+	if !s.wantsCore {
 		settings = withoutCoreRules
 	}
 	s.settings = feature.NewContent([]byte(settings))
-	if rules != "" && !key.includes {
+	if rules != "" && !includes {
 		s.core = feature.NewContent([]byte(rules))
 	}
-	return s, true
+	return true
 }
 
 // enabledByKey reports whether ModSecurity inspects all requests but those of Ingresses that
@@ -111,10 +126,25 @@ func (s ruleSet) files() []model.Content {
 	return slices.DeleteFunc(list, func(c model.Content) bool { return c.Name == "" })
 }
 
-// try has NGINX read the rules. It denies if NGINX rejects those of a tenant, or the core
-// rules. A mistake of the administrator's own rules keeps NGINX from reloading, as in all
-// that stands in nginx.conf by a key: nothing is served without them.
+// tryKey has NGINX read the rules of the key by themselves, and returns nil if there are none.
+func tryKey(v feature.Values) error {
+	if !enabledByKey(v) || snippetKey.Get(v).text == "" {
+		return nil
+	}
+	s, includes := byKeys(v)
+	if !s.addCore(v, includes) {
+		return nil // The routes say so.
+	}
+	return v.Try(s.trial())
+}
+
+// try has NGINX read the rules. It denies if NGINX rejects them. What it says of the key is
+// reported by process.
 func (s ruleSet) try(v feature.Values, out *feature.RouteOut) bool {
+	if tryKey(v) != nil {
+		out.DenyByKey(snippetKey)
+		return false
+	}
 	err := v.Try(s.trial())
 	if err == nil {
 		return true
@@ -132,16 +162,14 @@ func (s ruleSet) try(v feature.Values, out *feature.RouteOut) bool {
 		}
 	}
 	if untested(err) || untested(alone) {
-		out.Deny(enable, finding.Waits, "NGINX could not test the rules yet, and will do so again")
+		out.Deny(enable, finding.Waits, notTested)
 		return false
-	}
-	if enabledByKey(v) && snippetKey.Get(v).text != "" {
-		out.Warn(snippetKey, finding.InvalidValue, oneLine(err), "NGINX can't be reloaded until this is corrected")
-		return true
 	}
 	out.Deny(enable, finding.InvalidValue, "ModSecurity does not start: "+oneLine(err))
 	return false
 }
+
+const notTested = "NGINX could not test the rules yet, and will do so again"
 
 // untested reports whether an error says nothing about the rules. The reason is in the log of
 // the controller: it has the names of files, and other ones each time.
