@@ -91,7 +91,7 @@ func (p *Process) try(ctx context.Context, t Trial) (err error) {
 	}
 	// The folder has another name each time.
 	reason := strings.ReplaceAll(rejected.Reason, dir+"/", "")
-	if rejected.File == "" || scarce.MatchString(reason) {
+	if rejected.File == "" && !badCiphers.MatchString(reason) || scarce.MatchString(reason) {
 		return fmt.Errorf("try a configuration: NGINX can't test it: %s", reason)
 	}
 	return &ConfError{Reason: reason}
@@ -100,5 +100,8 @@ func (p *Process) try(ctx context.Context, t Trial) (err error) {
 // scarce is a failure of a system call for want of memory, files, processes or room, which is
 // not the configuration's fault: EIO, EAGAIN, ENOMEM, ENFILE, EMFILE, ENOSPC and EDQUOT. What
 // directives say of themselves begins with a quote. All that is a directive's fault has its
-// place in a file besides.
+// place in a file besides, but for badCiphers.
 var scarce = regexp.MustCompile(`^[a-z0-9_]+\(.* failed \((?:5|11|12|23|24|28|122): [^)]*\)$`)
+
+// badCiphers is what OpenSSL says of a list of ciphers that it can't use.
+var badCiphers = regexp.MustCompile(`^SSL_CTX_set_cipher_list\(.*SSL routines:[^:]*:(?:no cipher match|invalid command)\)$`)

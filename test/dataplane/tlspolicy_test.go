@@ -163,6 +163,27 @@ func TestCurves(t *testing.T) {
 	}
 }
 
+// TestCiphersThatOpenSSLLacks: Headgate starts and reloads with the defaults, and says so.
+func TestCiphersThatOpenSSLLacks(t *testing.T) {
+	t.Parallel()
+	g := headgatetest.Start(t, headgatetest.Options{Timing: headgatetest.Hasty(), Manifests: headgatetest.Config("ssl-ciphers: FOO")})
+	invalid := func() int { return g.Value(g.Metrics.Findings.WithLabelValues("InvalidValue")) }
+	if got := agreed(t, g, "", weak, strong); got != weak || invalid() != 1 {
+		t.Errorf("without a known cipher: cipher %x, want %x, %v findings", got, weak, invalid())
+	}
+	g.ApplyReloading(headgatetest.Config("ssl-ciphers: " + strongName))
+	if got := agreed(t, g, "", weak, strong); got != strong || invalid() != 0 {
+		t.Errorf("with a known cipher: cipher %x, want %x, %v findings", got, strong, invalid())
+	}
+	g.ApplyReloading(headgatetest.Config("ssl-ciphers: " + strongName + ":@STRENGHT"))
+	if got := agreed(t, g, "", weak, strong); got != weak || invalid() != 1 {
+		t.Errorf("with an unknown command: cipher %x, want %x, %v findings", got, weak, invalid())
+	}
+	if got := g.Value(g.Metrics.ReloadFailures); got != 0 {
+		t.Errorf("%v reloads failed", got)
+	}
+}
+
 // Groups that NGINX has are spoken, and of those that it has not there is a
 // finding: it would refuse its configuration, and serve nothing new.
 func TestGroupsThatNotEveryNGINXHas(t *testing.T) {

@@ -130,7 +130,7 @@ func ofHost(v feature.Values, out *feature.HostOut) {
 
 func ofProcess(v feature.Values, out *feature.ProcessOut) {
 	out.Process.TLS = model.TLS{
-		Versions: versions.Get(v), Ciphers: allCiphers.Get(v), Curves: groups(v, out),
+		Versions: versions.Get(v), Ciphers: cipherList(v, out), Curves: groups(v, out),
 		SessionTimeout: sessionTimeout.Get(v), Tickets: sessionTickets.Get(v), BufferSize: bufferSize.Get(v),
 		EarlyData: earlyData.Get(v), RejectUnknown: rejectHandshake.Get(v),
 	}
@@ -148,4 +148,28 @@ func groups(v feature.Values, out *feature.ProcessOut) model.Curves {
 		return curves.Default
 	}
 	return wanted
+}
+
+// cipherList sets the ciphers. NGINX rejects its configuration, this one and all later ones, if
+// its TLS library knows none of them, and only the library knows the names.
+func cipherList(v feature.Values, out *feature.ProcessOut) model.Ciphers {
+	wanted := allCiphers.Get(v)
+	if wanted == allCiphers.Default || wanted.String() == "" {
+		return wanted
+	}
+	err := v.Try(feature.Trial{Lines: func(string) (http, location []string) {
+		// NGINX reads the ciphers of servers with a certificate, or that need none.
+		return []string{"ssl_reject_handshake on;", fmt.Sprintf("ssl_ciphers %q;", wanted)}, nil
+	}})
+	untested := (*feature.UntestedError)(nil)
+	switch {
+	case err == nil:
+		return wanted
+	case errors.As(err, &untested):
+		out.Reject(allCiphers, finding.Waits, "NGINX could not test the ciphers yet, and will do so again")
+	default:
+		out.Reject(allCiphers, finding.InvalidValue, fmt.Sprintf(
+			"invalid value %q: must have a name that OpenSSL knows, and after an @ only what it knows", feature.Shorten(wanted.String())))
+	}
+	return allCiphers.Default
 }
