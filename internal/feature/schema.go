@@ -230,6 +230,9 @@ func (p *Parsed) reject(d *schemaSetting, code finding.Code, message string) {
 	if problem.Denies = denies && (d.When == nil || d.When(p.values)); problem.Denies {
 		problem.Effect = routesDeny
 	}
+	if denies && d.Denial != "" {
+		problem.Effect = d.Denial
+	}
 	if d.Merge == MergeTogether && (d.Scope == ScopeHost || d.Scope == ScopeBackend) {
 		_, asks := p.values.entries[d.leading]
 		problem.unit, problem.Denies = asks, problem.Denies && asks

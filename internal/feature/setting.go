@@ -17,7 +17,9 @@ type Setting[T any] struct {
 	// nothing.
 	OnInvalid OnInvalid
 	When      func(Values) bool
-	Risk      Risk
+	// Denial says when an invalid annotation denies, if not always.
+	Denial string
+	Risk   Risk
 	// Scope is what the setting applies to, and Merge how the values of several
 	// Ingresses are merged there.
 	Scope Scope
@@ -92,7 +94,7 @@ type SettingSpec = Setting[any]
 // Spec returns the setting without its type.
 func (s Setting[T]) Spec() SettingSpec {
 	return SettingSpec{
-		Annotation: s.Annotation, Key: s.Key, Doc: s.Doc, Default: s.Default, Risk: s.Risk, OnInvalid: s.OnInvalid, When: s.When,
+		Annotation: s.Annotation, Key: s.Key, Doc: s.Doc, Default: s.Default, Risk: s.Risk, OnInvalid: s.OnInvalid, When: s.When, Denial: s.Denial,
 		Parse: func(text string) (any, error) { return s.Parse(text) },
 		Scope: s.Scope, Merge: s.Merge, Leads: s.Leads, Refers: s.Refers, AnyNamespace: s.AnyNamespace,
 	}

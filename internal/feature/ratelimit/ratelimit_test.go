@@ -50,7 +50,7 @@ func TestPredict(t *testing.T) {
 	}
 	const (
 		local  = "503 if the client's requests in progress are more than 1 (limit-connections)"
-		global = "429 if the client sends more than 9 requests in 1m30s to all replicas (global-rate-limit); " +
+		global = "429 if the client sends more than 9 requests in 1m30s to all replicas (global-rate-limit; needs the flag --limit-store); " +
 			"a client is who has the same $http_x_api_key, and without one is not limited (global-rate-limit-key)"
 	)
 	for from, want := range map[string]string{

@@ -15,24 +15,26 @@ const (
 	maxWindowLimit       = 10_000_000
 	minWindow, maxWindow = time.Second, 24 * time.Hour
 	tooMany              = 429
+	// withStore is true with and without a store: lint and explain -f don't know of one.
+	withStore = "with the flag --limit-store, the paths of this Ingress answer 503; without it, the annotation has no effect"
 )
 
 var (
 	globalLimit = feature.Setting[int]{
-		Annotation: "global-rate-limit", Parse: feature.Optional(feature.Int(0, maxWindowLimit)), OnInvalid: feature.Deny, When: hasStore, Risk: feature.Low,
+		Annotation: "global-rate-limit", Parse: feature.Optional(feature.Int(0, maxWindowLimit)), OnInvalid: feature.Deny, When: hasStore, Denial: withStore, Risk: feature.Low,
 		Doc: "Maximum number of requests of a client in global-rate-limit-window to all replicas of Headgate together. All paths of the Ingress count together. " +
 			"0: no limit. It has no effect without the flag --limit-store.",
 	}
 	globalWindow = feature.Setting[time.Duration]{
-		Annotation: "global-rate-limit-window", Parse: feature.Optional(parseWindow), OnInvalid: feature.Deny, When: hasStore, Risk: feature.Low,
+		Annotation: "global-rate-limit-window", Parse: feature.Optional(parseWindow), OnInvalid: feature.Deny, When: hasStore, Denial: withStore, Risk: feature.Low,
 		Doc: "The time for global-rate-limit, such as 1m. Without it, that has no effect.",
 	}
 	globalKey = feature.Setting[clientKey]{
-		Annotation: "global-rate-limit-key", Default: clientKey{text: "$remote_addr"}, Parse: parseKey, OnInvalid: feature.Deny, When: hasStore, Risk: feature.High,
+		Annotation: "global-rate-limit-key", Default: clientKey{text: "$remote_addr"}, Parse: parseKey, OnInvalid: feature.Deny, When: hasStore, Denial: withStore, Risk: feature.High,
 		Doc: "What a client is for global-rate-limit: a text, usually with variables. Requests for which it is empty are not limited.",
 	}
 	globalIgnored = feature.Setting[*feature.Networks]{
-		Annotation: "global-rate-limit-ignored-cidrs", Parse: feature.ParseNetworks, OnInvalid: feature.Deny, When: hasStore, Risk: feature.Medium,
+		Annotation: "global-rate-limit-ignored-cidrs", Parse: feature.ParseNetworks, OnInvalid: feature.Deny, When: hasStore, Denial: withStore, Risk: feature.Medium,
 		Doc: "The addresses and networks of clients that global-rate-limit does not limit, separated by commas.",
 	}
 	globalStatus = feature.Setting[int]{
@@ -66,6 +68,8 @@ func overReplicas(v feature.Values, out *feature.RouteOut) *window {
 	switch {
 	case w.Limit == 0:
 		return nil
+	case w.Seconds == 0 && v.Rejects(globalWindow):
+		return nil // and a finding says why
 	case w.Seconds == 0:
 		out.Warn(globalLimit, finding.InvalidValue, globalWindow.Annotation+" must be set too, to a time such as 1m", noEffect)
 		return nil
@@ -93,7 +97,7 @@ func (w *window) why(from netip.Addr) string {
 	if w == nil || w.Allow != "" && from.IsValid() && w.allow.Has(from) {
 		return ""
 	}
-	why := fmt.Sprintf("%d if the client sends more than %d requests in %v to all replicas (%s)", w.Status, w.Limit, time.Duration(w.Seconds)*time.Second, globalLimit.Annotation)
+	why := fmt.Sprintf("%d if the client sends more than %d requests in %v to all replicas (%s; needs the flag --limit-store)", w.Status, w.Limit, time.Duration(w.Seconds)*time.Second, globalLimit.Annotation)
 	if w.Key != nil {
 		why += whoIs(w.by, globalKey.Annotation)
 	}
