@@ -81,6 +81,8 @@ type explainer struct {
 	from    netip.Addr
 	// asked is the host that a believed load balancer says the client asked for.
 	asked string
+	// encrypted is set where the answer is that to a connection by TLS.
+	encrypted bool
 	// involved are the objects of the explanation, as findings name them.
 	involved map[string]bool
 	// rejected is set if the TLS handshake fails without a certificate.
@@ -233,6 +235,7 @@ func (x *explainer) answerOf(d router.Decision, won *model.Route, scheme string)
 	case x.rejected && scheme == "https":
 		return Answer{Ends: true, Why: x.whyRejected()}
 	}
+	x.encrypted = scheme == "https"
 	scheme = x.asks(scheme)
 	answer, depends := first(x.admissions(scheme))
 	if answer.Status == 0 {

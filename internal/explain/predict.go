@@ -58,7 +58,7 @@ func (x *explainer) simulated(won *model.Route, scheme string) feature.Simulated
 	r := x.out.Request
 	_, secured := x.router.Certificate(r.Host)
 	return feature.SimulatedRequest{
-		Scheme: scheme, Method: r.Method, HostName: r.Host, URI: r.uri, Path: r.Path, Headers: r.Headers,
+		Scheme: scheme, Encrypted: x.encrypted, Method: r.Method, HostName: r.Host, URI: r.uri, Path: r.Path, Headers: r.Headers,
 		From: x.from, HasTLS: secured, HTTPSPort: x.HTTPSPort, Authority: r.authority, Asked: x.asked, Relative: won.Relative,
 		Jumps:       won.Profile != x.globals.Default || won.Variant != (model.Variant{}),
 		HasEndpoint: func(backend string) bool { return x.endpoints(backend) > 0 },

@@ -10,6 +10,9 @@ import (
 type SimulatedRequest struct {
 	// Scheme is http or https. Method is in capitals.
 	Scheme, Method string
+	// Encrypted is set where the client's connection is TLS, whatever a believed load
+	// balancer says of the scheme.
+	Encrypted bool
 	// HostName is the name asked for, lower case and without a port.
 	HostName string
 	// URI is the path and query as a client sends them, Path the path alone as

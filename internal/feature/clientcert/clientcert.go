@@ -203,10 +203,12 @@ func asks(v feature.Values, s feature.AnySetting) bool {
 // predict decides as client_certificate.lua does. No certificate is simulated.
 func predict(q feature.SimulatedRequest) feature.Prediction {
 	p, _ := q.Policy.(policy)
-	asked := q.Scheme == "https" && p.Mode != modeOff
+	asked := q.Encrypted && p.Mode != modeOff
 	switch {
 	case p.Pattern != "" && !asked:
 		return feature.Prediction{Status: 403, Why: "the client has shown no certificate, and its subject must match " + feature.Shorten(p.subject) + " (" + match.Annotation + ")"}
+	case !asked && p.Mode != modeOff:
+		return feature.Prediction{Why: "over http no certificate is asked for (" + secret.Annotation + ")"}
 	case !asked:
 		return feature.Prediction{}
 	}
