@@ -43,7 +43,7 @@ func (b *Builder) Globals(v View) (model.Globals, []finding.Finding) {
 func missingConfigMap(name types.NamespacedName, flag, effect string) finding.Finding {
 	return finding.Finding{
 		Object: "configmap/" + name.String(), Field: "metadata.name", Code: finding.MissingObject,
-		Message: "the ConfigMap does not exist, but --" + flag + " names it", Effect: effect,
+		Message: "the ConfigMap does not exist or can't be read, but --" + flag + " names it", Effect: effect,
 	}
 }
 

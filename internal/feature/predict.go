@@ -10,8 +10,8 @@ import (
 type SimulatedRequest struct {
 	// Scheme is http or https. Method is in capitals.
 	Scheme, Method string
-	// Encrypted is set where the client's connection is TLS, whatever a believed load
-	// balancer says of the scheme.
+	// Encrypted is set where the connection to NGINX is TLS, also if a believed load
+	// balancer says that the scheme is http.
 	Encrypted bool
 	// HostName is the name asked for, lower case and without a port.
 	HostName string

@@ -202,8 +202,8 @@ func (s *state) flush() ([]source.Change, map[string][]Problem) {
 	return changes, problems
 }
 
-// problems are the current ones of a file. An object of an old version is one if
-// it is used.
+// problems are the current ones of a file. That of an object is one if the
+// object is used.
 func (s *state) problems(path string) []Problem {
 	m := s.files[path]
 	if m == nil {
@@ -224,8 +224,8 @@ func (s *state) problems(path string) []Problem {
 		if first := s.holders[k][0]; first != path {
 			place := first + ":" + strconv.Itoa(s.files[first].objects[k].Line)
 			ps = append(ps, manifest.Flaw{Line: o.Line, Reason: k.AlreadyDefined(place)}.Problem(vain))
-		} else if o.Old != nil {
-			ps = append(ps, *o.Old)
+		} else if o.Problem != nil {
+			ps = append(ps, *o.Problem)
 		}
 	}
 	return ps

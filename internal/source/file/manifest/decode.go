@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	kjson "sigs.k8s.io/json"
 )
@@ -199,7 +200,14 @@ func (v value) listItems() ([]span, *Flaw) {
 // decode decodes the value.
 func (v value) decode() (*Object, *Flaw) {
 	o := newObject(v.header.APIVersion, v.header.Kind)
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(v.json, o); err != nil {
+	err := kjson.UnmarshalCaseSensitivePreserveInts(v.json, o)
+	var bare *Problem
+	if _, is := o.(*corev1.ConfigMap); is && err != nil {
+		if o, bare = v.readBare(); bare != nil {
+			err = nil
+		}
+	}
+	if err != nil {
 		return nil, v.flaw(v.header.Kind, err)
 	}
 	o, isOld := renew(o)
@@ -214,17 +222,20 @@ func (v value) decode() (*Object, *Flaw) {
 	if msgs := validation.IsDNS1123Label(k.Namespace); !clustered(o) && len(msgs) > 0 {
 		return nil, &Flaw{v.start(), fmt.Sprintf("%s %s: metadata.namespace %q can't be used: %s", k.Kind, k.Name, k.Namespace, msgs[0])}
 	}
-	result := &Object{Key: k, Line: v.start(), Object: o}
+	result := &Object{Key: k, Line: v.start(), Object: o, Problem: bare}
+	if bare != nil {
+		bare.Reason = k.String() + ": " + bare.Reason
+	}
 	if isOld {
-		result.Old = oldVersion(v.header, k, o)
-		result.Old.Line = result.Line
+		result.Problem = oldVersion(v.header, k, o)
+		result.Problem.Line = result.Line
 	}
 	return result, nil
 }
 
-// unquoted returns the first annotation, or label, whose value is not a string.
+// unquoted returns the first annotation, label or key whose value is not a string.
 func (v value) unquoted(field string) (name string, ok bool) {
-	if field != "metadata.annotations" && field != "metadata.labels" {
+	if !slices.Contains([]string{"metadata.annotations", "metadata.labels", "data", "stringData"}, field) {
 		return "", false
 	}
 	at, _ := newText(v).find(stepsTo("", field))

@@ -57,8 +57,8 @@ func describe(t *testing.T, data []byte) []byte {
 	}
 	var problems []string
 	for _, o := range c.Objects {
-		if o.Old != nil {
-			problems = append(problems, fmt.Sprintf("%05d: %s: %s; %s", o.Line, o.Old.Object, o.Old.Reason, o.Old.Effect))
+		if o.Problem != nil {
+			problems = append(problems, fmt.Sprintf("%05d: %s: %s; %s", o.Problem.Line, o.Problem.Object, o.Problem.Reason, o.Problem.Effect))
 		}
 		if e, ok := o.Object.(*Endpoints); ok {
 			for _, slice := range ToSlices(e) {

@@ -38,8 +38,9 @@ type Object struct {
 	// Line is the line on which the object begins.
 	Line   int
 	Object metav1.Object
-	// Old is the problem of an object that was converted, nil for all others.
-	Old *Problem
+	// Problem is that of an object that was converted, or read though a cluster would reject
+	// it; nil for all others.
+	Problem *Problem
 }
 
 // Content is the decoded content of a file.
@@ -52,7 +53,7 @@ type Content struct {
 }
 
 // A Problem is a part of a manifest, a file or a folder that can't be used, or
-// an object of an old version, which is used.
+// an object that is used though it is of an old version or has bare values.
 type Problem struct {
 	// Line counts from 1; 0 means the file or folder as a whole.
 	Line int
