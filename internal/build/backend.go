@@ -44,6 +44,9 @@ func (b *Builder) Backend(key string, v View) (be model.Backend, found bool, fs 
 			t.because = "the ConfigMap key " + field + " names it"
 		}
 	}
+	if t.because == "" && portText == model.FirstPort {
+		t.asDefault(v)
+	}
 	var denied bool
 	t.backend.Balancing, denied, t.findings = b.balancing(key, v)
 	switch service := v.Service(name); {
@@ -57,6 +60,14 @@ func (b *Builder) Backend(key string, v View) (be model.Backend, found bool, fs 
 	}
 	t.check()
 	return t.backend, true, finding.Sort(t.findings)
+}
+
+// asDefault says which Ingress names a Service without a port: as a default backend.
+func (t *backendMaker) asDefault(v View) {
+	if users := spec.OldestFirst(v.Users(t.backend.Key)); len(users) > 0 {
+		t.because = spec.ObjectName(users[0]) + " has it as a default backend"
+		t.otherwise = "requests that it would answer are answered as if no Ingress named it"
+	}
 }
 
 type backendMaker struct {
