@@ -83,7 +83,7 @@ func (c *Config) Attach(objects Objects) (*Config, []Problem) {
 			attached.configMaps[d.Key] = data
 			continue
 		}
-		p := Problem{Field: d.Key, Code: finding.MissingObject, Message: fmt.Sprintf("%s %s does not exist", d.Refers, name), Effect: usesDefault, Rejected: true}
+		p := Problem{Field: d.Key, Code: finding.MissingObject, Message: fmt.Sprintf("%s %s does not exist", d.Refers, name), Effect: "the key has no effect", Rejected: true}
 		if d.OnInvalid == Deny {
 			p.Effect, p.Denies = KeyDenies, true
 		}

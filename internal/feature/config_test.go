@@ -26,7 +26,7 @@ func TestKeysRefer(t *testing.T) {
 		references, data, bad string
 	}{
 		{"a/there", feature.UseDefault, "[{ConfigMap a/there}]", "a/there", ""},
-		{"a/missing", feature.UseDefault, "[{ConfigMap a/missing}]", "", "ConfigMap a/missing does not exist; using the default"},
+		{"a/missing", feature.UseDefault, "[{ConfigMap a/missing}]", "", "ConfigMap a/missing does not exist; the key has no effect"},
 		{"a/missing", feature.Deny, "[{ConfigMap a/missing}]", "", "ConfigMap a/missing does not exist; " + feature.KeyDenies},
 		{"", feature.Deny, "[]", "", ""},
 	} {

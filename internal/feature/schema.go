@@ -74,6 +74,9 @@ func NewSchema(prefix string, features []Feature, lacking ...Capability) *Schema
 // Known reports whether a setting has the annotation, by its whole name.
 func (s *Schema) Known(annotation string) bool { return s.byAnnotation[annotation] != nil }
 
+// HasKey reports whether a setting has a key of the ConfigMap.
+func (s *Schema) HasKey(key string) bool { return s.byKey[key] != nil }
+
 // Annotations are all that the settings have, without their prefix.
 func (s *Schema) Annotations() []string {
 	var names []string

@@ -41,6 +41,8 @@ func (r *Reader) UnknownAnnotations(ing *networkingv1.Ingress) []finding.Finding
 			continue
 		case known:
 			code, message = finding.NotImplemented, "Headgate does not implement this annotation of ingress-nginx"
+		case r.Schema.HasKey(name):
+			message = "unknown annotation: it is a key of the ConfigMap"
 		case suggestions < maxSuggestions:
 			suggestions++
 			if near := nearest.Name(name, r.names); near != "" {
