@@ -56,6 +56,9 @@ func ParseNetworks(text string) (*Networks, error) {
 	if bad == nil && prefixes == nil {
 		bad = []string{text}
 	}
+	if len(bad) == 1 && bad[0] == text {
+		return nil, errors.New(NetworksForm)
+	}
 	if bad != nil {
 		return nil, errors.New(ShortenList(quoted(bad)) + ": " + NetworksForm)
 	}

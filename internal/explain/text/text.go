@@ -95,14 +95,14 @@ func cutLine(text string, room int) (line, rest string) {
 	return text[:end], text[end:]
 }
 
-// clean removes control characters of terminals.
+// clean removes control characters of terminals, and puts all on one line.
 func clean(text string) string {
 	return strings.Map(func(c rune) rune {
 		if !unicode.IsPrint(c) {
 			return '?'
 		}
 		return c
-	}, strings.ToValidUTF8(text, "?"))
+	}, strings.ReplaceAll(strings.ToValidUTF8(text, "?"), "\n", " "))
 }
 
 func writeRequest(p *page, e *explain.Explanation) {
@@ -134,7 +134,7 @@ func writeRequest(p *page, e *explain.Explanation) {
 		case a.Ends:
 			p.line("%-6s none: the TLS handshake fails", a.Scheme)
 		case a.Backend != "":
-			p.line("%-6s backend %s, %s", a.Scheme, a.Backend, count(a.Endpoints, "endpoint"))
+			p.line("%-6s backend %s, %s", a.Scheme, strings.TrimSuffix(a.Backend, "/"), count(a.Endpoints, "endpoint"))
 		case a.Location != "":
 			p.line("%-6s %d to %s", a.Scheme, a.Status, a.Location)
 		default:
@@ -314,7 +314,7 @@ func writeBackends(p *page, e *explain.Explanation) {
 	labels := map[string]string{explain.OwnBackend: "Backend", explain.FallbackBackend: "Fallback", explain.DefaultBackend: "Default", explain.CanaryBackend: "Canary", explain.ErrorBackend: "Errors"}
 	for _, b := range e.Backends {
 		p.section(labels[b.Role])
-		p.line("%s: %s", b.Key, b.Service)
+		p.line("%s: %s", strings.TrimSuffix(b.Key, "/"), b.Service)
 		if b.Ingress != "" {
 			p.line("%s %s", b.Ingress, b.Field)
 		}

@@ -4,6 +4,7 @@ package ratelimit
 
 import (
 	"embed"
+	"fmt"
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/resource"
@@ -59,9 +60,18 @@ var (
 
 func limit(annotation, doc string) feature.Setting[int] {
 	return feature.Setting[int]{
-		Annotation: annotation, Parse: feature.Optional(feature.Int(-maxLimit, maxLimit)), OnInvalid: feature.Deny, Risk: feature.Low,
+		Annotation: annotation, Parse: feature.Optional(parseLimit), OnInvalid: feature.Deny, Risk: feature.Low,
 		Doc: doc + " All paths of the Ingress count together, in each replica of Headgate. 0 and less: no limit.",
 	}
+}
+
+// parseLimit reads a number. A limit of 0 and less is none, as in ingress-nginx.
+func parseLimit(text string) (int, error) {
+	number, err := feature.Int(-maxLimit, maxLimit)(text)
+	if err != nil {
+		return 0, fmt.Errorf("must be a whole number such as 10, at most %d; 0 for no limit", maxLimit)
+	}
+	return number, nil
 }
 
 func status(key, of string) feature.Setting[int] {
