@@ -146,7 +146,7 @@ func TestBadRules(t *testing.T) {
 	if got := g.Value(g.Metrics.ReloadFailures); got != failures {
 		t.Errorf("%d reloads failed", got-failures)
 	}
-	for _, part := range []string{"is duplicated", "SecRuleScript is not allowed", "@pmFromFile is not allowed"} {
+	for _, part := range []string{"line 2: Rules must have an ID", `msg="Rule id: 6 is duplicated" object=ingress/default/twice`, "SecRuleScript is not allowed", "@pmFromFile is not allowed"} {
 		if !strings.Contains(g.Log.String(), part) {
 			t.Errorf("no finding says %q", part)
 		}

@@ -97,7 +97,7 @@ func Feature() feature.Feature {
 		Route:    route,
 		Process:  process,
 		Predict: feature.Predictions{
-			feature.GuardPhase: feature.MayAnswer("403, or another status that a rule has, if ModSecurity refuses the request (enable-modsecurity)"),
+			feature.GuardPhase: predict,
 		},
 		Directives: directives(),
 		Lua:        lua,
@@ -111,13 +111,25 @@ func enabledEverywhere(v feature.Values) bool { return enabledByKey(v) && enable
 // policy is what modsecurity.lua reads of a route. The profile has the rest.
 type policy struct {
 	ID feature.Template `json:"id,omitempty"`
+	// engine is for explain.
+	engine engine
+}
+
+// predict says whether ModSecurity may refuse requests. What rules do by ctl is not known.
+func predict(q feature.SimulatedRequest) feature.Prediction {
+	p, _ := q.Policy.(policy)
+	switch p.engine {
+	case engineOff:
+		return feature.Prediction{Why: "ModSecurity inspects nothing: the last SecRuleEngine is Off (enable-modsecurity)"}
+	case engineDetects:
+		return feature.Prediction{Why: "ModSecurity only reports, unless a rule has ctl:ruleEngine=On: SecRuleEngine must be On in modsecurity-snippet (enable-modsecurity)"}
+	}
+	return feature.Prediction{Why: "403, or another status that a rule has, if ModSecurity refuses the request (enable-modsecurity)"}
 }
 
 func route(v feature.Values, out *feature.RouteOut) {
 	if !enable.Get(v) {
-		if v.IsSet(snippet) && !v.Rejects(snippet) {
-			out.Warn(snippet, finding.Conflict, "ModSecurity does not inspect these requests: "+enable.Annotation+" must be true", "it has no effect")
-		}
+		warnIdle(v, out)
 		return
 	}
 	if !v.Has(feature.ModSecurity) {
@@ -139,7 +151,7 @@ func route(v feature.Values, out *feature.RouteOut) {
 		return
 	}
 	set.write(out)
-	p := policy{ID: transactionID.Get(v)}
+	p := policy{ID: transactionID.Get(v), engine: set.engine}
 	if len(p.ID) > 0 {
 		// One value: what the variable holds does not matter to NGINX.
 		out.Route.Profile = out.Route.Profile.With(idDirective.Holds(idVariable))
@@ -149,9 +161,29 @@ func route(v feature.Values, out *feature.RouteOut) {
 	feature.Add(out.Route, name, p)
 }
 
-// process reports what NGINX says of the rules of the key. Routes with them are denied, and
+// warnIdle reports annotations that have no effect on what ModSecurity does not inspect.
+func warnIdle(v feature.Values, out *feature.RouteOut) {
+	const message, effect = "ModSecurity does not inspect these requests: enable-modsecurity must be true", "it has no effect"
+	if v.IsSet(coreRules) && coreRules.Get(v) {
+		out.Warn(coreRules, finding.Conflict, message, effect)
+	}
+	if v.IsSet(snippet) && !v.Rejects(snippet) {
+		out.Warn(snippet, finding.Conflict, message, effect)
+	}
+}
+
+// process reports keys without effect, and what NGINX says of the rules of the key. Routes with them are denied, and
 // nginx.conf does not have them: NGINX would not start.
 func process(v feature.Values, out *feature.ProcessOut) {
+	if !enabledByKey(v) {
+		const message, effect = "the key enable-modsecurity must be true", "it has no effect"
+		if coreRulesKey.Get(v) {
+			out.Warn(coreRulesKey, finding.Conflict, message, effect)
+		}
+		if snippetKey.Get(v).text != "" {
+			out.Warn(snippetKey, finding.Conflict, message, effect)
+		}
+	}
 	if !v.Has(feature.ModSecurity) {
 		return
 	}
@@ -185,7 +217,11 @@ var (
 // withPlace begins a message with the line that it is about.
 func withPlace(message string) string {
 	message = placeBefore.ReplaceAllString(message, "line $1: ")
-	return placeBehind.ReplaceAllString(message, "line $2: $1")
+	message = placeBehind.ReplaceAllString(message, "line $2: $1")
+	if _, said, found := strings.Cut(message, `"modsecurity_rules_file" directive `); found {
+		message = said
+	}
+	return strings.TrimSuffix(message, ";")
 }
 
 // oneLine makes NGINX's words fit a finding.

@@ -1,6 +1,7 @@
 package modsecurity
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -34,6 +35,8 @@ type rules struct {
 	text string
 	// core is set where the text includes the core rules.
 	core bool
+	// lines are those of the tenant's text that the lines stand for.
+	lines []int
 }
 
 func (r rules) String() string { return "" }
@@ -49,15 +52,34 @@ func parseRules(text string) (rules, error) {
 		return rules{}, err
 	}
 	p := parser{}
+	var written []int
 	for _, l := range lines {
 		if err := p.directive(l.words); err != nil {
 			return rules{}, fmt.Errorf("must be rules that modsecurity.md allows: line %d: %w", l.number, err)
+		}
+		for len(written) < strings.Count(p.out.String(), "\n") {
+			written = append(written, l.number)
 		}
 	}
 	if p.count > maxDirectives {
 		return rules{}, fmt.Errorf("must have at most %d directives", maxDirectives)
 	}
-	return rules{p.out.String(), p.core}, nil
+	return rules{p.out.String(), p.core, written}, nil
+}
+
+// withPlace is a message of NGINX about the file of these rules, with the tenant's line, and
+// without what ModSecurity read.
+func (r rules) withPlace(message string) string {
+	message = withPlace(message)
+	var n int
+	if _, err := fmt.Sscanf(message, "line %d:", &n); err == nil {
+		_, message, _ = strings.Cut(message, ": ")
+		message = cmp.Or(withoutInput(message), "ModSecurity does not take it")
+		if n -= strings.Count(bounds, "\n"); n > 0 && n <= len(r.lines) {
+			message = fmt.Sprintf("line %d: %s", r.lines[n-1], message)
+		}
+	}
+	return withoutInput(message)
 }
 
 // A line is a directive with its arguments.

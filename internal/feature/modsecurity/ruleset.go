@@ -2,6 +2,7 @@ package modsecurity
 
 import (
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -20,6 +21,39 @@ type ruleSet struct {
 	core model.Content
 	// wantsCore is set where they apply.
 	wantsCore bool
+	// engine is what explain says of them.
+	engine engine
+}
+
+// An engine is what ModSecurity does with requests that rules refuse.
+type engine int
+
+const (
+	// engineUnknown may refuse them.
+	engineUnknown engine = iota
+	engineDetects
+	engineOff
+)
+
+var engineDirective = regexp.MustCompile(`(?im)^[ \t]*"?SecRuleEngine"?[ \t]+"?(On|Off|DetectionOnly)\b`)
+
+// engineOf is that of texts the first of which with a SecRuleEngine counts, and in it the last
+// one. Without any, ModSecurity does not refuse.
+func engineOf(texts ...string) engine {
+	for _, text := range texts {
+		all := engineDirective.FindAllStringSubmatch(text, -1)
+		if len(all) == 0 {
+			continue
+		}
+		switch strings.ToLower(all[len(all)-1][1]) {
+		case "off":
+			return engineOff
+		case "detectiononly":
+			return engineDetects
+		}
+		return engineUnknown
+	}
+	return engineDetects
 }
 
 // Where the core rules are: in images for Kubernetes, or by Debian's package.
@@ -43,6 +77,9 @@ func ruleSetOf(v feature.Values, out *feature.RouteOut) (s ruleSet, ok bool) {
 		s.tenant = feature.NewContent([]byte(bounds + own.text))
 	} else if !everywhere {
 		s.base = feature.NewContent([]byte(base))
+	}
+	if !includes {
+		s.engine = engineOf(own.text, string(s.base.Bytes))
 	}
 	if s.wantsCore {
 		by = coreRulesKey
@@ -157,7 +194,7 @@ func (s ruleSet) try(v feature.Values, out *feature.RouteOut) bool {
 			alone = v.Try(others.trial())
 		}
 		if alone == nil {
-			out.Deny(snippet, finding.InvalidValue, withoutInput(oneLine(err)))
+			out.Deny(snippet, finding.InvalidValue, snippet.Get(v).withPlace(oneLine(err)))
 			return false
 		}
 	}
