@@ -259,7 +259,11 @@ func (p *Parsed) enforce(annotations map[string]string) {
 			continue
 		}
 		if d := schema.byAnnotation[name]; d != nil && d.Risk > maxRisk {
-			forbid(name, fmt.Sprintf("the risk is %s: must be at most %s (key %s)", d.Risk, maxRisk, riskLevel.Key))
+			message := fmt.Sprintf("the risk is %s: must be at most %s (key %s)", d.Risk, maxRisk, riskLevel.Key)
+			if d.Snippet && !allowSnippets.Get(p.values) {
+				message += fmt.Sprintf(", and the key %s must be true", allowSnippets.Key)
+			}
+			forbid(name, message)
 		}
 		for _, word := range words {
 			if strings.Contains(text, word) {

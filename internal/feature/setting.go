@@ -34,6 +34,8 @@ type Setting[T any] struct {
 	// AnyNamespace lets the object be of any namespace, even if the key
 	// allow-cross-namespace-resources is false.
 	AnyNamespace bool
+	// Snippet is set where the value is directives, which count only while AllowsSnippets.
+	Snippet bool
 	// Doc says what the setting does, for the reference.
 	Doc string
 }
@@ -96,7 +98,7 @@ func (s Setting[T]) Spec() SettingSpec {
 	return SettingSpec{
 		Annotation: s.Annotation, Key: s.Key, Doc: s.Doc, Default: s.Default, Risk: s.Risk, OnInvalid: s.OnInvalid, When: s.When, Denial: s.Denial,
 		Parse: func(text string) (any, error) { return s.Parse(text) },
-		Scope: s.Scope, Merge: s.Merge, Leads: s.Leads, Refers: s.Refers, AnyNamespace: s.AnyNamespace,
+		Scope: s.Scope, Merge: s.Merge, Leads: s.Leads, Snippet: s.Snippet, Refers: s.Refers, AnyNamespace: s.AnyNamespace,
 	}
 }
 

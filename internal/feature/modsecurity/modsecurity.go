@@ -44,7 +44,7 @@ var (
 		Doc: "Has ModSecurity apply the core rules of OWASP too, on all paths that it inspects. Only together with the key enable-modsecurity.",
 	}
 	snippet = feature.Setting[rules]{
-		Annotation: "modsecurity-snippet", Parse: parseRules, OnInvalid: feature.Deny, When: enable.Get, Risk: feature.Critical,
+		Annotation: "modsecurity-snippet", Parse: parseRules, OnInvalid: feature.Deny, When: enable.Get, Risk: feature.Critical, Snippet: true,
 		Doc: "Rules for ModSecurity. They stand before those of the key modsecurity-snippet, or instead of Headgate's own while the key enable-modsecurity is not true. " +
 			"Only with allow-snippet-annotations, and only what [modsecurity.md](modsecurity.md) lists.",
 	}
