@@ -66,7 +66,9 @@ func setupNetwork() error {
 }
 
 func addBridge() (index int, err error) {
-	br := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: bridge}}
+	// Without an address of its own, a bridge takes one of those of its pods, and another one when
+	// that pod ends: what other pods send then goes nowhere until they ask for it again.
+	br := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: bridge, HardwareAddr: net.HardwareAddr{0x02, 0, 10, 244, 0, 1}}}
 	if err := netlink.LinkAdd(br); err != nil {
 		return 0, err
 	}
