@@ -239,12 +239,7 @@ func (s *stage) byHand(name string, at place, p protocols) (plainNginx, map[int]
 
 // measureBackends compares each row with the NGINX by hand.
 func measureBackends(ctx context.Context, s *stage, n size) ([]CPURow, error) {
-	before := len(s.processes)
-	defer func() {
-		for _, p := range s.processes[before:] {
-			p.stop()
-		}
-	}()
+	defer s.stopFrom(len(s.processes))
 	at, p, err := s.prepareBackends(ctx, "backends")
 	if err != nil {
 		return nil, err

@@ -42,12 +42,7 @@ type comparison struct {
 
 // measureCPU measures proxied requests.
 func measureCPU(ctx context.Context, s *stage, n size, short bool) ([]CPURow, error) {
-	before := len(s.processes)
-	defer func() {
-		for _, p := range s.processes[before:] {
-			p.stop()
-		}
-	}()
+	defer s.stopFrom(len(s.processes))
 	rows, err := prepareCPU(ctx, s, short)
 	if err != nil {
 		return nil, err

@@ -85,12 +85,7 @@ const maxOff = 1.05
 // in with a request of a plain route, among 10,000 hosts of one Headgate; and the
 // latter with one of a Headgate without features.
 func measureFeatures(ctx context.Context, s *stage, n size) ([]CPURow, error) {
-	before := len(s.processes)
-	defer func() {
-		for _, p := range s.processes[before:] {
-			p.stop()
-		}
-	}()
+	defer s.stopFrom(len(s.processes))
 	auth, end, err := startAuthService()
 	if err != nil {
 		return nil, err

@@ -247,12 +247,7 @@ func rulesOf(conf string) []string {
 
 // measureGuards compares each guard with the NGINX by hand that has one of the kind.
 func measureGuards(ctx context.Context, s *stage, n size) ([]CPURow, error) {
-	before := len(s.processes)
-	defer func() {
-		for _, p := range s.processes[before:] {
-			p.stop()
-		}
-	}()
+	defer s.stopFrom(len(s.processes))
 	auth, end, err := startAuthService()
 	if err != nil {
 		return nil, err

@@ -35,12 +35,7 @@ const shakers = 8
 // measureHandshakes compares whole handshakes, without resumption, by an ECDSA
 // certificate.
 func measureHandshakes(ctx context.Context, s *stage, n size, short bool) ([]CPURow, error) {
-	before := len(s.processes)
-	defer func() {
-		for _, p := range s.processes[before:] {
-			p.stop()
-		}
-	}()
+	defer s.stopFrom(len(s.processes))
 	pair, err := newCertificate("*.tls.example.com")
 	if err != nil {
 		return nil, err

@@ -339,12 +339,7 @@ func (s *stage) countOwn(ctx context.Context, name, profiles string, counts map[
 
 // countBackends counts what differs by the backend, and the same by hand.
 func (s *stage) countBackends(ctx context.Context, name, profiles string, counted Instructions) error {
-	before := len(s.processes)
-	defer func() {
-		for _, p := range s.processes[before:] {
-			p.stop()
-		}
-	}()
+	defer s.stopFrom(len(s.processes))
 	at, p, err := s.prepareBackends(ctx, name)
 	if err != nil {
 		return err

@@ -311,10 +311,15 @@ func newStage(ctx context.Context, headgate string) (*stage, error) {
 	return s, nil
 }
 
-// close ends every process and removes the directory.
-func (s *stage) close() {
-	for _, p := range s.processes {
+// stopFrom ends the processes that were started after the first ones.
+func (s *stage) stopFrom(first int) {
+	for _, p := range s.processes[first:] {
 		p.stop()
 	}
+}
+
+// close ends every process and removes the directory.
+func (s *stage) close() {
+	s.stopFrom(0)
 	os.RemoveAll(s.dir)
 }
