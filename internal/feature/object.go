@@ -73,6 +73,15 @@ func ObjectIn(text string) (ObjectName, error) {
 	return name, nil
 }
 
+// SecretIn reads "namespace/name" of a Secret. Spaces are left out, as ingress-nginx does.
+func SecretIn(text string) (ObjectName, error) {
+	name, err := ObjectIn(strings.ReplaceAll(text, " ", ""))
+	if err != nil {
+		return ObjectName{}, errors.New("must be NAMESPACE/NAME of a Secret")
+	}
+	return name, nil
+}
+
 func (n ObjectName) in(namespace string) ObjectName {
 	if n.Namespace == "" {
 		n.Namespace = namespace

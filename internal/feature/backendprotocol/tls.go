@@ -145,15 +145,10 @@ func problemOf(v feature.Values, code finding.Code, message string) *problem {
 }
 
 func parseSecret(text string) (feature.ObjectName, error) {
-	text = strings.ReplaceAll(text, " ", "")
-	if text == "" {
+	if strings.ReplaceAll(text, " ", "") == "" {
 		return feature.ObjectName{}, nil
 	}
-	object, err := feature.Object(text)
-	if err != nil || object.Namespace == "" {
-		return feature.ObjectName{}, errors.New("must be NAMESPACE/NAME of a Secret")
-	}
-	return object, nil
+	return feature.SecretIn(text)
 }
 
 // nameForm has no variables: requests with different names must not share connections. The

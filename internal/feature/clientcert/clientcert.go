@@ -20,7 +20,7 @@ var lua embed.FS
 
 var (
 	secret = feature.Setting[feature.ObjectName]{
-		Annotation: "auth-tls-secret", Parse: parseSecret, Refers: feature.Secret, OnInvalid: feature.Deny, Risk: feature.Medium,
+		Annotation: "auth-tls-secret", Parse: feature.SecretIn, Refers: feature.Secret, OnInvalid: feature.Deny, Risk: feature.Medium,
 		Scope: feature.ScopeHost, Merge: feature.MergeTogether, Leads: true,
 		Doc: "The Secret, as NAMESPACE/NAME, with the CAs of client certificates (ca.crt), and optionally their revocation lists (ca.crl). " +
 			"Clients of the host that connect by TLS need a certificate of one of these CAs. Without a usable Secret, all paths of the host answer 403.",

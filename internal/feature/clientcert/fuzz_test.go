@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/headgate/headgate/internal/feature"
 )
 
 // FuzzSecret reads Secrets. What the data plane gets is certificates and revocation lists that
@@ -77,7 +79,7 @@ func FuzzValues(f *testing.F) {
 		if p, err := parsePattern(text); err == nil && (!strings.HasPrefix(text, "CN=") || p.written != text) {
 			t.Errorf("%q is the expression %v", text, p)
 		}
-		if object, err := parseSecret(text); err == nil && (object.Namespace == "" || object.String() != strings.ReplaceAll(text, " ", "")) {
+		if object, err := feature.SecretIn(text); err == nil && (object.Namespace == "" || object.String() != strings.ReplaceAll(text, " ", "")) {
 			t.Errorf("%q is the Secret %v", text, object)
 		}
 		if mode, err := parseMode(text); err == nil && text != "" && mode != text {

@@ -19,16 +19,6 @@ const (
 	modeOptionalNoCA = "optional_no_ca"
 )
 
-// parseSecret takes no empty text: it is more likely a mistake than the wish to have no
-// guard.
-func parseSecret(text string) (feature.ObjectName, error) {
-	object, err := feature.Object(strings.ReplaceAll(text, " ", ""))
-	if err != nil || object.Namespace == "" {
-		return feature.ObjectName{}, errors.New("must be NAMESPACE/NAME of a Secret")
-	}
-	return object, nil
-}
-
 func parseMode(text string) (string, error) {
 	if text == "" {
 		return modeOn, nil
