@@ -2,6 +2,7 @@ package feature
 
 import (
 	"context"
+	"errors"
 
 	"github.com/headgate/headgate/internal/model"
 )
@@ -28,6 +29,12 @@ func (e *UntestedError) Error() string { return "not tested: " + e.Err.Error() }
 
 // Unwrap returns the reason.
 func (e *UntestedError) Unwrap() error { return e.Err }
+
+// IsUntested reports whether a Trial could not be tested: the error says nothing about it.
+func IsUntested(err error) bool {
+	untested := (*UntestedError)(nil)
+	return errors.As(err, &untested)
+}
 
 // A Tester has NGINX test directives.
 type Tester interface {

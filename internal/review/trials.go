@@ -54,8 +54,7 @@ func (t *trials) run(ctx context.Context, list []feature.Trial, most int) (made 
 		if _, known := t.tester.Tried(of); known {
 			continue
 		}
-		untested := (*feature.UntestedError)(nil)
-		if err := t.tester.Try(ctx, of); errors.As(err, &untested) {
+		if feature.IsUntested(t.tester.Try(ctx, of)) {
 			break
 		}
 		made++

@@ -161,11 +161,10 @@ func cipherList(v feature.Values, out *feature.ProcessOut) model.Ciphers {
 		// NGINX reads the ciphers of servers with a certificate, or that need none.
 		return []string{"ssl_reject_handshake on;", fmt.Sprintf("ssl_ciphers %q;", wanted)}, nil
 	}})
-	untested := (*feature.UntestedError)(nil)
 	switch {
 	case err == nil:
 		return wanted
-	case errors.As(err, &untested):
+	case feature.IsUntested(err):
 		out.Reject(allCiphers, finding.Waits, "NGINX could not test the ciphers yet, and will do so again")
 	default:
 		out.Reject(allCiphers, finding.InvalidValue, fmt.Sprintf(

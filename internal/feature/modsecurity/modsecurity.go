@@ -189,7 +189,7 @@ func process(v feature.Values, out *feature.ProcessOut) {
 	}
 	switch err := tryKey(v); {
 	case err == nil:
-	case untested(err):
+	case feature.IsUntested(err):
 		out.Deny(snippetKey, finding.Waits, notTested)
 	default:
 		out.Deny(snippetKey, finding.InvalidValue, withPlace(oneLine(err)))

@@ -1,7 +1,6 @@
 package modsecurity
 
 import (
-	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -178,16 +177,16 @@ func tryKey(v feature.Values) error {
 // try has NGINX read the rules. It denies if NGINX rejects them. What it says of the key is
 // reported by process.
 func (s ruleSet) try(v feature.Values, out *feature.RouteOut) bool {
-	if tryKey(v) != nil {
-		out.DenyByKey(snippetKey)
-		return false
-	}
 	err := v.Try(s.trial())
 	if err == nil {
 		return true
 	}
+	if tryKey(v) != nil {
+		out.DenyByKey(snippetKey)
+		return false
+	}
 	var alone error
-	if s.tenant.Name != "" && !untested(err) {
+	if s.tenant.Name != "" && !feature.IsUntested(err) {
 		others := s
 		others.tenant = model.Content{}
 		if others.base.Name != "" {
@@ -198,7 +197,7 @@ func (s ruleSet) try(v feature.Values, out *feature.RouteOut) bool {
 			return false
 		}
 	}
-	if untested(err) || untested(alone) {
+	if feature.IsUntested(err) || feature.IsUntested(alone) {
 		out.Deny(enable, finding.Waits, notTested)
 		return false
 	}
@@ -206,14 +205,8 @@ func (s ruleSet) try(v feature.Values, out *feature.RouteOut) bool {
 	return false
 }
 
+// The reason is in the log of the controller: it has the names of files, and other ones each time.
 const notTested = "NGINX could not test the rules yet, and will do so again"
-
-// untested reports whether an error says nothing about the rules. The reason is in the log of
-// the controller: it has the names of files, and other ones each time.
-func untested(err error) bool {
-	reason := (*feature.UntestedError)(nil)
-	return errors.As(err, &reason)
-}
 
 // withoutInput leaves out what ModSecurity read: tenants see the message.
 func withoutInput(message string) string {
