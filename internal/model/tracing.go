@@ -1,0 +1,35 @@
+package model
+
+import "time"
+
+// Tracing is what keys say about spans of requests, and where they are sent.
+type Tracing struct {
+	// On makes spans of requests whose route does not say otherwise.
+	On bool
+	// Sampler decides which requests have spans.
+	Sampler Sampler
+	// Ratio is the share of traces that SampleRatio samples, from 0 to 1.
+	Ratio float64
+	// ParentBased takes over what the client decided, if it sent a trace and is trusted.
+	ParentBased bool
+	// ServiceName is the attribute service.name of all spans.
+	ServiceName string
+	// Collector is the host and port of the collector, empty for none: the variables of the
+	// environment of OpenTelemetry (OTEL_EXPORTER_OTLP_*) may name one then.
+	Collector string
+	// QueueSize is how many spans may wait for their export, BatchSize how many are exported
+	// at once, and Delay how long spans wait for others.
+	QueueSize, BatchSize int
+	Delay                time.Duration
+}
+
+// A Sampler decides which requests have spans.
+type Sampler string
+
+// The samplers of OpenTelemetry, as the key otel-sampler names them.
+const (
+	SampleAll    Sampler = "AlwaysOn"
+	SampleNone   Sampler = "AlwaysOff"
+	SampleRatio  Sampler = "TraceIdRatioBased"
+	SampleParent Sampler = "ParentBased"
+)
