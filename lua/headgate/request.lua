@@ -15,6 +15,7 @@ local _M = {}
 
 local ngx = ngx
 local ngx_exit = ngx.exit
+local ngx_get_method = ngx.req.get_method
 local ngx_get_phase = ngx.get_phase
 local ngx_var = ngx.var
 local string_byte = string.byte
@@ -30,6 +31,9 @@ local SLASH = 47
 
 -- Misdirected Request and Too Early: clients that get them from Headgate ask once more.
 local ASKS_AGAIN = { [421] = true, [425] = true }
+
+-- What a replay of these does not change.
+local SAFE = { GET = true, HEAD = true, OPTIONS = true, TRACE = true }
 
 local slots = {}
 local free = {}
@@ -145,9 +149,23 @@ function _M.kept()
 end
 
 
+-- may_be_replayed() -> whether the request came before its connection's handshake was
+-- over, by the client or by a proxy before this one, and may change something.
+function _M.may_be_replayed()
+    return ngx_var.hg_early_data == "1" and not SAFE[ngx_get_method()]
+end
+
+
+-- Ends a request whose phases failed: the log phase runs, unless release will run it.
+function _M.abandon(request)
+    if not slots[tonumber(ngx_var.hg_request)] then
+        features.run(request.route.phases.log, request)
+    end
+end
+
+
 -- The header filter runs here for requests that end in the phases before the
--- jump: NGINX's locations run it for all others. So does the log phase, unless
--- release will run it.
+-- jump: NGINX's locations run it for all others. So does the log phase.
 local function filter(request)
     if ngx_get_phase() == "access" then
         return
@@ -163,16 +181,8 @@ local function filter(request)
     if phases.header_filter then
         features.run(phases.header_filter, request)
     end
-    if phases.log and not slots[tonumber(ngx_var.hg_request)] then
-        features.run(phases.log, request)
-    end
-end
-
-
--- Ends a request whose phases failed: the log phase runs, unless release will run it.
-function _M.abandon(request)
-    if not slots[tonumber(ngx_var.hg_request)] then
-        features.run(request.route.phases.log, request)
+    if phases.log then
+        _M.abandon(request)
     end
 end
 

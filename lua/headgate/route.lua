@@ -32,9 +32,6 @@ local FORBIDDEN = 403
 local UNAVAILABLE = 503
 local TOO_EARLY = 425
 
--- What a replay of these does not change.
-local SAFE = { GET = true, HEAD = true, OPTIONS = true, TRACE = true }
-
 local DEFAULT_HOST = names.DEFAULT
 local STATUS_PATH = "/nginx_status"
 local LOOPBACK = { ["127.0.0.1"] = true, ["::1"] = true }
@@ -91,13 +88,6 @@ local function builtin_page(path)
         end
         return ngx_exec("@nginx_status")
     end
-end
-
-
--- may_be_replayed reports whether the request came before its connection's handshake was
--- over, by the client or by a proxy before this one, and may change something.
-local function may_be_replayed()
-    return ngx_var.hg_early_data == "1" and not SAFE[ngx_req.get_method()]
 end
 
 
@@ -315,7 +305,7 @@ local function handle(host_name, revision, shortcut, jumped, ends)
         return requests.finish(request, UNAVAILABLE)
     end
     local phases = route.phases
-    if settings.early_data and phases.authenticate and may_be_replayed() then
+    if settings.early_data and phases.authenticate and requests.may_be_replayed() then
         return requests.finish(request, TOO_EARLY)
     end
     if phases.log then

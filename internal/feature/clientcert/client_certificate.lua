@@ -21,9 +21,6 @@ local UNAVAILABLE = 503
 local BAD_CERTIFICATE = 495
 local NO_CERTIFICATE = 496
 
--- What a replay of these does not change.
-local SAFE = { GET = true, HEAD = true, OPTIONS = true, TRACE = true }
-
 -- The codes of the TLS library about a certificate that no known authority has issued:
 -- all that optional_no_ca lets pass, as in NGINX.
 local OF_OTHERS = { [18] = true, [19] = true, [20] = true, [21] = true, [27] = true }
@@ -138,7 +135,7 @@ local function verify(policy, request)
     elseif code ~= 0 and not (mode == "optional_no_ca" and OF_OTHERS[code]) then
         return refuse(policy, request, BAD_CERTIFICATE)
     end
-    if ngx_var.hg_early_data == "1" and not SAFE[ngx_req.get_method()] then
+    if requests.may_be_replayed() then
         return requests.finish(request, TOO_EARLY)
     end
     return client
