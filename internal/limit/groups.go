@@ -173,9 +173,9 @@ func Groups() []Group {
 			{"Passwords that are remembered", "worker", constant(passwordLua, "MAX_REMEMBERED", count), "", "checked again", ""},
 			{"Time for which they are", "password", constant(passwordLua, "CACHE_SECONDS", seconds), "", "checked again", ""},
 			{"Cached responses of auth services", "instance", text("internal/feature/externalauth/resources.go", `NewName\("hg_checks"\), Size: ([^}]+)\}`, bytes), "", "the service is asked again", ""},
-			{"Headers of `proxy-set-headers`", "process", constant("internal/feature/globalheaders/headers.go", "maxHeaders", count), "", "503; `TooMany`", ""},
-			{"Headers of `add-headers`", "process", constant("internal/feature/globalheaders/headers.go", "maxHeaders", count), "", "none are added; `TooMany`", ""},
-			{"Headers of `auth-proxy-set-headers`", "Ingress", constant("internal/feature/externalauth/policy.go", "maxHeaders", count), "", "503; `TooMany`", ""},
+			{"Headers of `proxy-set-headers`", "process", constant("internal/feature/header.go", "maxHeaders", count), "", "503; `TooMany`", ""},
+			{"Headers of `add-headers`", "process", constant("internal/feature/header.go", "maxHeaders", count), "", "none are added; `TooMany`", ""},
+			{"Headers of `auth-proxy-set-headers`", "Ingress", constant("internal/feature/header.go", "maxHeaders", count), "", "503; `TooMany`", ""},
 		}},
 		{"Certificates", "", []Limit{
 			{"`tls.crt`", "Secret", constant(certificate, "maxChainBytes", bytes), "", "the default certificate is served; `BadCertificate`", ""},

@@ -15,13 +15,7 @@ import (
 	"github.com/headgate/headgate/internal/finding"
 )
 
-const (
-	name = "custom_headers"
-	// maxHeaders and maxLength, in bytes of all names and values together,
-	// keep an answer's header within what clients read.
-	maxHeaders = 64
-	maxLength  = 16384
-)
+const name = "custom_headers"
 
 //go:embed *.lua
 var lua embed.FS
@@ -114,7 +108,6 @@ var (
 // check returns the first problem of a ConfigMap, in the order of its keys, and the
 // key; empty for a problem of the whole ConfigMap. The message is empty if there is none.
 func check(data map[string]string, allowed []string) (key string, code finding.Code, message string) {
-	length := 0
 	for _, key = range slices.Sorted(maps.Keys(data)) {
 		switch {
 		case !headerName.MatchString(key):
@@ -127,10 +120,9 @@ func check(data map[string]string, allowed []string) (key string, code finding.C
 		case !headerValue.MatchString(data[key]):
 			return key, finding.InvalidValue, "the value of a header must be one line of printable ASCII characters, and not empty"
 		}
-		length += len(key) + len(data[key])
 	}
-	if len(data) > maxHeaders || length > maxLength {
-		return "", finding.InvalidValue, fmt.Sprintf("must have at most %d headers of %d bytes together", maxHeaders, maxLength)
+	if err := feature.CheckHeaders(data); err != nil {
+		return "", finding.InvalidValue, err.Error()
 	}
 	return "", "", ""
 }

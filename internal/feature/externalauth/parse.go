@@ -109,10 +109,8 @@ func parseParam(text string) (string, error) { return parsePlain(cmp.Or(text, "r
 // backendHeaders are headers that nginx.conf sets in requests to backends.
 func backendHeaders() []string { return append(model.RequestHeaders(), "proxy") }
 
-var headerName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,200}$`)
-
 func checkName(name string) error {
-	if !headerName.MatchString(name) {
+	if !feature.IsHeaderName(name) {
 		return errors.New("a header name can have only letters, digits, - and _")
 	}
 	if feature.HasHeader(feature.RequestFraming(), name) {
@@ -150,9 +148,9 @@ func headerValue(name, text string) (feature.Template, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
-	text = strings.TrimSpace(text)
-	if len(text) > maxURL || strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c > '~' }) {
-		return nil, errors.New("the value of a header must be one line of ASCII of at most 4096 bytes")
+	text, err := feature.HeaderValue(text)
+	if err != nil {
+		return nil, err
 	}
 	return feature.ParseTemplate(text, false)
 }

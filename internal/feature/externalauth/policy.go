@@ -158,13 +158,6 @@ func (s settings) signInTemplate(v feature.Values) feature.Template {
 		feature.Piece{Literal: "://"}, feature.Piece{Variable: "best_http_host"}, feature.Piece{Variable: "escaped_request_uri"})
 }
 
-// Limits of a ConfigMap with headers: each request to the service carries them, and
-// each worker keeps them for each host.
-const (
-	maxHeaders     = 64
-	maxHeaderBytes = 16 << 10
-)
-
 // proxyHeadersOf returns the additional headers for the service, sorted.
 func proxyHeadersOf(v feature.Values, out *feature.RouteOut) (list [][2]any, ok bool) {
 	if proxyHeaders.Get(v).Name == "" {
@@ -175,12 +168,8 @@ func proxyHeadersOf(v feature.Values, out *feature.RouteOut) (list [][2]any, ok 
 	if !ok {
 		return nil, false
 	}
-	bytes := 0
-	for name, value := range data {
-		bytes += len(name) + len(value)
-	}
-	if len(data) > maxHeaders || bytes > maxHeaderBytes {
-		out.Reject(proxyHeaders, finding.TooMany, fmt.Sprintf("ConfigMap %s has %d headers of %d bytes together: must have at most %d of %d bytes", proxyHeaders.Get(v), len(data), bytes, maxHeaders, maxHeaderBytes))
+	if err := feature.CheckHeaders(data); err != nil {
+		out.Reject(proxyHeaders, finding.TooMany, fmt.Sprintf("ConfigMap %s: %v", proxyHeaders.Get(v), err))
 		return nil, false
 	}
 	for _, name := range slices.Sorted(maps.Keys(data)) {

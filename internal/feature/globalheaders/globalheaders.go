@@ -7,6 +7,7 @@ package globalheaders
 
 import (
 	"embed"
+	"fmt"
 	"strings"
 
 	"github.com/headgate/headgate/internal/feature"
@@ -101,9 +102,9 @@ func (p *policy) forRequests(v feature.Values, out *feature.ProcessOut) {
 		return
 	}
 	l := list{setting: requestHeaders, name: requestHeaders.Get(v), data: data, further: ofRequests}
-	if message := l.tooMany(); message != "" {
+	if err := feature.CheckHeaders(data); err != nil {
 		p.Denied = true
-		out.Deny(requestHeaders, finding.TooMany, message)
+		out.Deny(requestHeaders, finding.TooMany, fmt.Sprintf("ConfigMap %s: %v", l.name, err))
 		return
 	}
 	var replaced []string
@@ -139,8 +140,8 @@ func (p *policy) forResponses(v feature.Values, out *feature.ProcessOut) {
 		return
 	}
 	l := list{setting: responseHeaders, name: responseHeaders.Get(v), data: data, further: ofResponses}
-	if message := l.tooMany(); message != "" {
-		out.Reject(responseHeaders, finding.TooMany, message)
+	if err := feature.CheckHeaders(data); err != nil {
+		out.Reject(responseHeaders, finding.TooMany, fmt.Sprintf("ConfigMap %s: %v", l.name, err))
 		return
 	}
 	for _, key := range l.names() {

@@ -4,19 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
-)
-
-// Limits of a ConfigMap with headers: each request has them.
-const (
-	maxHeaders     = 64
-	maxHeaderBytes = 16 << 10
-	maxValue       = 4096
 )
 
 // ofRequests and ofResponses are the variables of values besides those of all templates.
@@ -39,27 +30,15 @@ type list struct {
 
 func (l list) names() []string { return slices.Sorted(maps.Keys(l.data)) }
 
-// tooMany is empty unless there are.
-func (l list) tooMany() string {
-	bytes := 0
-	for name, value := range l.data {
-		bytes += len(name) + len(value)
-	}
-	if len(l.data) <= maxHeaders && bytes <= maxHeaderBytes {
-		return ""
-	}
-	return fmt.Sprintf("ConfigMap %s has %d headers of %d bytes together: must have at most %d of %d bytes", l.name, len(l.data), bytes, maxHeaders, maxHeaderBytes)
-}
-
 func (l list) warn(out *feature.ProcessOut, key, problem, effect string) {
 	out.Warn(l.setting, finding.InvalidValue, fmt.Sprintf("ConfigMap %s, %q: %s", l.name, feature.Shorten(key), problem), effect)
 }
 
 // value is empty beside an error.
 func (l list) value(key string) (feature.Template, error) {
-	text := strings.TrimSpace(l.data[key])
-	if len(text) > maxValue || strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c > '~' }) {
-		return feature.Template{}, fmt.Errorf("the value must be one line of ASCII of at most %d bytes", maxValue)
+	text, err := feature.HeaderValue(l.data[key])
+	if err != nil {
+		return feature.Template{}, err
 	}
 	t, err := feature.ParseTemplateWith(text, l.further)
 	if err != nil {
@@ -73,8 +52,6 @@ func (l list) value(key string) (feature.Template, error) {
 	return append(feature.Template{}, t...), nil
 }
 
-var headerName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,200}$`)
-
 const badName = "the name must consist of up to 200 letters, digits, - and _"
 
 // owned are headers of requests that only Headgate sets.
@@ -85,7 +62,7 @@ var owned = []string{
 // refusedRequestHeader says why requests can't have a header, empty if they can.
 func refusedRequestHeader(name string) string {
 	switch {
-	case !headerName.MatchString(name):
+	case !feature.IsHeaderName(name):
 		return badName
 	case feature.HasHeader(feature.RequestFraming(), name):
 		return "the header controls how requests are transferred"
@@ -97,7 +74,7 @@ func refusedRequestHeader(name string) string {
 
 func refusedResponseHeader(name string) string {
 	switch {
-	case !headerName.MatchString(name):
+	case !feature.IsHeaderName(name):
 		return badName
 	case feature.HasHeader(feature.ResponseFraming(), name):
 		return "the header controls how responses are transferred"
