@@ -255,6 +255,10 @@ type Process struct {
 	OldGenerations int
 	// AccessLog writes a line for each request.
 	AccessLog bool
+	// RequestIDs gives an ID to requests that have none.
+	RequestIDs bool
+	// OriginalURI sends backends the path and query of the client.
+	OriginalURI bool
 	// HTTP2 offers HTTP/2 on TLS connections.
 	HTTP2 bool
 	// HTTP3 offers HTTP/3. AltSvcPort is the UDP port that the header Alt-Svc names.

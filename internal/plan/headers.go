@@ -16,12 +16,14 @@ type headers struct {
 	replaced []string
 	// own are those that features declare.
 	own []resource.Header
+	// originalURI sends backends the path and query of the client.
+	originalURI bool
 }
 
 func headersOf(p model.Process, r resource.Resources, protocols ...protocol) []headers {
 	list := make([]headers, len(protocols))
 	for i, one := range protocols {
-		list[i] = headers{one, address{p.ClientAddress}, p.ReplacedHeaders.Names(), r.Headers}
+		list[i] = headers{one, address{p.ClientAddress}, p.ReplacedHeaders.Names(), r.Headers, p.OriginalURI}
 	}
 	return list
 }
@@ -62,6 +64,9 @@ func (h headers) Lines() []string {
 			value = "$hg_asked_forwarded_for"
 		}
 		lines = append(lines, h.Header(set.name, value))
+	}
+	if h.originalURI {
+		lines = append(lines, h.Header("X-Original-URI", "$request_uri"))
 	}
 	for _, own := range h.own {
 		lines = append(lines, h.Header(own.Name.String(), own.Value.String()))

@@ -88,7 +88,7 @@ func hiddenHeaders() model.HeaderNames {
 
 func usualProcess() model.Process {
 	return model.Process{
-		ShutdownTimeout: 240 * time.Second, AccessLog: true, HTTP2: true, ClientKeepalive: 75 * time.Second, ClientRequests: 1000,
+		ShutdownTimeout: 240 * time.Second, AccessLog: true, RequestIDs: true, HTTP2: true, ClientKeepalive: 75 * time.Second, ClientRequests: 1000,
 		ClientHeaderTimeout: time.Minute, ClientBodyTimeout: time.Minute,
 		Upgrades: upgrades("websocket"), BackendConnections: 320, BackendRequests: 10000, BackendIdle: time.Minute, BackendAge: time.Hour,
 		TLS: model.TLS{
@@ -184,7 +184,7 @@ func renderCases(t testing.TB) []renderCase {
 			g.Default.Access = true
 		}, nil, dictionaries},
 		{"headers", func(_ *plan.Environment, g *model.Globals) {
-			g.Process.SeesResponses = true
+			g.Process.SeesResponses, g.Process.OriginalURI = true, true
 			g.Process.ReplacedHeaders, _ = model.NewHeaderNames("X-Forwarded-For", "X-Forwarded-Proto", "X-Request-ID")
 		}, []model.Profile{by(model.GRPC, false)}, dictionaries},
 		{"growing", func(*plan.Environment, *model.Globals) {}, nil, grown},

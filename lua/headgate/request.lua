@@ -379,6 +379,9 @@ end
 
 -- Names the request instead of NGINX's costlier $request_id.
 function _M.set_id()
+    if not settings.request_ids then
+        return
+    end
     local id = request_id.next()
     if id then
         ngx_var.hg_id = id

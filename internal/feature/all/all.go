@@ -30,6 +30,7 @@ import (
 	"github.com/headgate/headgate/internal/feature/proxying"
 	"github.com/headgate/headgate/internal/feature/ratelimit"
 	"github.com/headgate/headgate/internal/feature/redirect"
+	"github.com/headgate/headgate/internal/feature/requestheaders"
 	"github.com/headgate/headgate/internal/feature/rewrite"
 	"github.com/headgate/headgate/internal/feature/satisfy"
 	"github.com/headgate/headgate/internal/feature/serveralias"
@@ -46,6 +47,7 @@ func Features() []feature.Feature {
 	return []feature.Feature{
 		process.Feature(),
 		clientaddress.Feature(),
+		requestheaders.Feature(),
 		block.Feature(),
 		stream.Feature(),
 		stapling.Feature(),

@@ -10,6 +10,7 @@ local client = require "headgate.client"
 local log = require "headgate.log"
 local memory = require "headgate.memory"
 local requests = require "headgate.request"
+local settings = require "headgate.settings"
 local template = require "headgate.template"
 local units = require "headgate.units"
 
@@ -215,12 +216,13 @@ local function add_headers(lines, request)
     local function add(name, value)
         lines[#lines + 1] = name .. ": " .. string_gsub(value, "[%z\r\n]", "") .. "\r\n"
     end
+    local original_uri = settings.original_uri
     local headers = ngx_req.get_headers(0, true)
     local has_password = false
     for name, value in pairs(headers) do
         local lower = string_lower(name)
         has_password = has_password or lower == "authorization"
-        if not OWN[lower] then
+        if not OWN[lower] and not (original_uri and lower == "x-original-uri") then
             for _, one in ipairs(type(value) == "table" and value or { value }) do
                 add(name, one == true and "" or one)
             end
@@ -230,7 +232,10 @@ local function add_headers(lines, request)
     if request.password and not has_password then
         add("Authorization", request.password)
     end
-    add("X-Request-ID", ngx_var.req_id)
+    local id = ngx_var.req_id
+    if id ~= "" then
+        add("X-Request-ID", id)
+    end
     add("X-Real-IP", ngx_var.remote_addr)
     add("X-Forwarded-For", client.forwarded_for())
     add("X-Forwarded-Host", ngx_var.hg_host)
@@ -245,6 +250,9 @@ local function add_headers(lines, request)
     end
     if original_host then
         add("X-Original-Forwarded-Host", original_host)
+    end
+    if original_uri then
+        add("X-Original-URI", ngx_var.request_uri)
     end
     if ngx_var.hg_early_data == "1" then
         add("Early-Data", "1")

@@ -1,0 +1,10 @@
+package requestheaders_test
+
+import (
+	"testing"
+
+	"github.com/headgate/headgate/internal/feature/requestheaders"
+	"github.com/headgate/headgate/internal/featuretest"
+)
+
+func TestGolden(t *testing.T) { featuretest.Golden(t, requestheaders.Feature()) }
