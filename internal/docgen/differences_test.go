@@ -33,4 +33,8 @@ func annotationDifferences() []difference {
 }
 
 // keyDifferences returns the keys whose defaults differ from ingress-nginx.
-func keyDifferences() []difference { return nil }
+func keyDifferences() []difference {
+	return []difference{
+		{"error-log-level", "default", "", "notice", "as in ingress-nginx, -v decides without it"},
+	}
+}

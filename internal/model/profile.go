@@ -255,6 +255,10 @@ type Process struct {
 	OldGenerations int
 	// AccessLog writes a line for each request.
 	AccessLog bool
+	// ErrorLog is where messages about requests go, and Syslog what gets them and the access log
+	// instead.
+	ErrorLog ErrorLog
+	Syslog   Syslog
 	// RequestIDs gives an ID to requests that have none.
 	RequestIDs bool
 	// OriginalURI sends backends the path and query of the client.

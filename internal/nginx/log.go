@@ -42,9 +42,8 @@ func parseLine(text string) logLine {
 
 func slogLevel(level string) slog.Level {
 	switch level {
-	case "debug":
-		return slog.LevelDebug
-	case "info", "notice":
+	case "debug", "info", "notice":
+		// NGINX writes debug messages only if its settings ask for them.
 		return slog.LevelInfo
 	case "warn":
 		return slog.LevelWarn
@@ -129,7 +128,7 @@ func (e *errorLog) writeLine(l logLine, before slog.Level) slog.Level {
 		attrs = append(attrs, slog.Int("connection", l.connection))
 	}
 	switch l.level {
-	case "emerg", "alert", "crit":
+	case "emerg", "alert", "crit", "debug":
 		attrs = append(attrs, slog.String("severity", l.level))
 	}
 	if level == slog.LevelError {

@@ -98,7 +98,7 @@ func TestErrorLog(t *testing.T) {
 		fmt.Sprintf(`level=DEBUG msg="signal 3 (SIGQUIT) received from %d, shutting down" pid=12`, os.Getpid()),
 		`level=INFO msg="[lua] a.lua:3: of a timer" pid=12`,
 		`level=INFO msg="\"^/a\" matches \"/a\", client: 127.0.0.1" pid=13 connection=7`,
-		`level=DEBUG msg="http request line" pid=13 connection=5`,
+		`level=INFO msg="http request line" pid=13 connection=5 severity=debug`,
 		`level=WARN msg="[lua] a.lua:3: careful, client: 127.0.0.1" pid=13 connection=7`,
 		`level=ERROR msg="init failed:" pid=13 connection=9223372036854775807`,
 		`level=ERROR msg="\tno file 'x'"`,

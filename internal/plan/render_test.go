@@ -187,6 +187,13 @@ func renderCases(t testing.TB) []renderCase {
 			g.Process.SeesResponses, g.Process.OriginalURI = true, true
 			g.Process.ReplacedHeaders, _ = model.NewHeaderNames("X-Forwarded-For", "X-Forwarded-Proto", "X-Request-ID")
 		}, []model.Profile{by(model.GRPC, false)}, dictionaries},
+		{"error-log", func(_ *plan.Environment, g *model.Globals) {
+			g.Process.ErrorLog.Level, _ = model.NewErrorLevel("warn")
+			g.Process.ErrorLog.Target, _ = model.NewErrorTarget("syslog:server=127.0.0.1:514,tag=one")
+		}, nil, dictionaries},
+		{"syslog", func(_ *plan.Environment, g *model.Globals) {
+			g.Process.Syslog = model.NewSyslog("2001:db8::1", 514)
+		}, nil, dictionaries},
 		{"growing", func(*plan.Environment, *model.Globals) {}, nil, grown},
 		{"hooks", func(e *plan.Environment, _ *model.Globals) {
 			hook := func(function string) []resource.Handler {

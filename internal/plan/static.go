@@ -61,7 +61,7 @@ type Environment struct {
 	OpenFiles int
 	// Backlog is the length of the queue of connections that wait.
 	Backlog int
-	// Debug is set if NGINX logs at its level debug.
+	// Debug is set if NGINX logs at its level debug unless the ConfigMap says otherwise.
 	Debug bool
 	// Traffic says how requests are counted; nil if they are not.
 	Traffic *Traffic
@@ -152,6 +152,7 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 		Default: env.location(globals.Default, model.Variant{}), Jumps: env.jumps(all), Shared: env.Directives.SharedLines(all),
 		Transports: transports, Protocols: headersOf(globals.Process, env.Resources, protocols...), HTTP: headersOf(globals.Process, env.Resources, protocol{})[0],
 		Address:   address{globals.Process.ClientAddress},
+		Errors:    errorLog{globals.Process, env.Debug},
 		Variables: append(variablesOf(env.Resources, slices.Contains(protocols, protocol{model.FastCGI})), replacedVariables(globals.Process)...), Parameters: parametersOf(env.Resources),
 		ErrorPages:  slices.ContainsFunc(env.Directives, func(d directive.Directive) bool { return d.Kind == directive.Statuses }),
 		ClientHello: clientHello, MatchLimit: pcre.MatchLimit, JITStack: pcre.JITStack, Tries: model.Tries, MaxTries: model.MaxTries, Dictionaries: dictionaries,
@@ -183,6 +184,7 @@ type document struct {
 	Protocols  []headers
 	HTTP       headers
 	Address    address
+	Errors     errorLog
 	// Chained is set in a server where Lua joins the addresses of a request.
 	Chained bool
 	// Variables are those that Lua may set, and Parameters those of FastCGI.

@@ -177,8 +177,9 @@ var authKeys = []keyCase{
 var elsewhere = map[string]string{
 	"process":          "TestClientConnections, TestBackendConnections and TestConfigMapChangesLive of internal/feature/process: most say how connections live and end",
 	"client_address":   "TestChangesLive and TestHeadersChangeLive of internal/feature/clientaddress: a client without the PROXY header has no answer",
+	"error_messages":   "TestPathAndLevel and TestSyslog of internal/feature/errorlog: they are seen in logs, not in answers",
 	"handshake":        "tlspolicy_test.go and tlssession_test.go: they are seen in handshakes, not in answers",
-	"request_headers":  "TestRequestHeaders of internal/feature/requestheaders: IDs are random",
+	"known_requests":   "TestRequestHeaders of internal/feature/requestheaders: IDs are random",
 	"stapling":         "TestStapling: it is seen in handshakes, once an authority was asked",
 	"https_redirect":   "TestConfigMapChangesLive of internal/feature/httpsredirect changes all of them",
 	"http3":            "TestReload of internal/feature/http3: not every NGINX has it",

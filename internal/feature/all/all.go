@@ -18,6 +18,7 @@ import (
 	"github.com/headgate/headgate/internal/feature/customheaders"
 	"github.com/headgate/headgate/internal/feature/defaultbackend"
 	"github.com/headgate/headgate/internal/feature/ejection"
+	"github.com/headgate/headgate/internal/feature/errorlog"
 	"github.com/headgate/headgate/internal/feature/externalauth"
 	"github.com/headgate/headgate/internal/feature/globalheaders"
 	"github.com/headgate/headgate/internal/feature/handshake"
@@ -46,6 +47,7 @@ import (
 func Features() []feature.Feature {
 	return []feature.Feature{
 		process.Feature(),
+		errorlog.Feature(),
 		clientaddress.Feature(),
 		requestheaders.Feature(),
 		block.Feature(),

@@ -19,7 +19,7 @@ var (
 // Feature is the settings of these headers.
 func Feature() feature.Feature {
 	return feature.Feature{
-		Name:     "request_headers",
+		Name:     "known_requests",
 		Doc:      "Headers of requests to backends: the ID and the original URI.",
 		Settings: []feature.AnySetting{generateID, originalURI},
 		Process: func(v feature.Values, out *feature.ProcessOut) {

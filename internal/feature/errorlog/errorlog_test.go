@@ -1,0 +1,10 @@
+package errorlog_test
+
+import (
+	"testing"
+
+	"github.com/headgate/headgate/internal/feature/errorlog"
+	"github.com/headgate/headgate/internal/featuretest"
+)
+
+func TestGolden(t *testing.T) { featuretest.Golden(t, errorlog.Feature()) }

@@ -1,0 +1,100 @@
+package model
+
+import (
+	"errors"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// An ErrorLog is where NGINX writes messages about requests. Those about the process itself go
+// to the controller's log in any case.
+type ErrorLog struct {
+	Level  ErrorLevel
+	Target ErrorTarget
+}
+
+// An ErrorLevel is the least level of messages that are written, with NGINX's name. The zero value
+// is the default, which the flags decide.
+type ErrorLevel struct{ name string }
+
+// ErrorLevels are NGINX's levels, least first.
+func ErrorLevels() []string {
+	return []string{"debug", "info", "notice", "warn", "error", "crit", "alert", "emerg"}
+}
+
+// NewErrorLevel reads the name of a level.
+func NewErrorLevel(text string) (ErrorLevel, error) {
+	if text != "" && !slices.Contains(ErrorLevels(), text) {
+		return ErrorLevel{}, errors.New("must be " + strings.Join(ErrorLevels()[:7], ", ") + " or emerg")
+	}
+	return ErrorLevel{text}, nil
+}
+
+func (l ErrorLevel) String() string { return l.name }
+
+// An ErrorTarget is a file or a syslog server. The zero value is the log of the controller.
+type ErrorTarget struct{ text string }
+
+// containerErrors are names of the standard error of a container.
+func containerErrors() []string {
+	return []string{"", "stderr", "/dev/stderr", "/var/log/nginx/error.log"}
+}
+
+const (
+	syslogServer  = `(?:unix:/[A-Za-z0-9_./@+=~-]{1,100}|[A-Za-z0-9._-]{1,253}(?::[0-9]{1,5})?|\[[0-9A-Fa-f:.]{1,45}\](?::[0-9]{1,5})?)`
+	syslogOptions = `(?:,(?:facility=[a-z0-9]{1,10}|severity=[a-z]{1,10}|tag=[A-Za-z0-9_]{1,32}|nohostname))*`
+)
+
+var errorTarget = regexp.MustCompile(`^(?:/[A-Za-z0-9_./@+,=~-]{1,500}|syslog:server=` + syslogServer + syslogOptions + `)$`)
+
+// NewErrorTarget checks a target: it has nothing that NGINX could take for anything else.
+func NewErrorTarget(text string) (ErrorTarget, error) {
+	switch {
+	case slices.Contains(containerErrors(), text):
+		return ErrorTarget{}, nil
+	case !errorTarget.MatchString(text):
+		return ErrorTarget{}, errors.New("must be an absolute path of letters, digits and _./@+,=~-, or syslog:server=ADDRESS " +
+			"with options such as facility=local7, tag=nginx and severity=info, separated by commas")
+	}
+	return ErrorTarget{text}, nil
+}
+
+// String is the target as error_log takes it, empty for the log of the controller.
+func (t ErrorTarget) String() string { return t.text }
+
+// A Syslog is a syslog server that gets the access log and the error log of requests. The zero
+// value is none.
+type Syslog struct{ address string }
+
+var syslogHost = regexp.MustCompile(`^[A-Za-z0-9._-]{1,253}$`)
+
+// NewSyslogHost checks the DNS name or the address of a server.
+func NewSyslogHost(text string) (string, error) {
+	bare := strings.TrimSuffix(strings.TrimPrefix(text, "["), "]")
+	if address, err := netip.ParseAddr(bare); err == nil && address.Zone() == "" {
+		return bare, nil
+	}
+	if text != "" && !syslogHost.MatchString(text) {
+		return "", errors.New("must be a DNS name or an IP address")
+	}
+	return text, nil
+}
+
+// NewSyslog is the server at a host of NewSyslogHost and a port.
+func NewSyslog(host string, port int) Syslog {
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	return Syslog{host + ":" + strconv.Itoa(port)}
+}
+
+// String is the server as access_log and error_log take it, empty for none.
+func (s Syslog) String() string {
+	if s.address == "" {
+		return ""
+	}
+	return "syslog:server=" + s.address
+}
