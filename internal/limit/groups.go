@@ -232,6 +232,8 @@ func Groups() []Group {
 		{"Logs, findings and Events", "", []Limit{
 			{"Lines of Lua in the error log, a second", "host, place and worker", text(logLua, `a line a second for`, one), "", "left out; the next line says how many", "C1"},
 			{"The same", "worker", constant(logLua, "LINES", count), "", "the same", "C1"},
+			{"Lines of `enable-rewrite-log`, a second", "host and worker", constant(logLua, "NOTICES_OF_PLACE", count), "", "the same", ""},
+			{"The same", "worker", constant(logLua, "NOTICES", count), "", "the same", ""},
 			{"Lines about a namespace whose time is up, a minute", "namespace", text("lua/headgate/budget.lua", `line a minute about an owner`, one), "", "left out", "A1"},
 			{"Log that waits to be written", "log", constant("internal/linequeue/linequeue.go", "MaxBytes", bytes), "", "lines are dropped and counted; no request and no change waits", "C1"},
 			{"Findings of one code", "object", constant("internal/finding/finding.go", "maxAlike", count), "", "one finding has the number of the others", ""},

@@ -32,6 +32,10 @@ var (
 		Doc: "The path of requests to the backend. $1 to $9 and $NAME stand for the groups of the path; the query is kept. " +
 			"A target that begins with http:// or https:// redirects. Like use-regex, the annotation makes all paths of the host regular expressions.",
 	}
+	logRewrites = feature.Setting[bool]{
+		Annotation: "enable-rewrite-log", Parse: feature.Bool, Risk: feature.Low,
+		Doc: "Logs what `rewrite-target` does to requests to the error log, at the level notice: at most 20 lines a second for each host and worker.",
+	}
 	forwardedPrefix = feature.Setting[feature.Template]{
 		Annotation: "x-forwarded-prefix", Parse: feature.TemplateOf(path, false), Risk: feature.Medium,
 		Doc: "The value of the header X-Forwarded-Prefix in requests with a rewritten path. $1 to $9 stand for the groups of the path.",
@@ -43,7 +47,7 @@ func Feature() feature.Feature {
 	return feature.Feature{
 		Name:     name,
 		Doc:      "Regular expressions in paths, and rewriting of paths.",
-		Settings: []feature.AnySetting{useRegex, rewriteTarget, forwardedPrefix},
+		Settings: []feature.AnySetting{useRegex, rewriteTarget, forwardedPrefix, logRewrites},
 		Route:    route,
 		Patterns: patterns,
 		Predict:  feature.Predictions{feature.RoutePhase: predict},
@@ -79,6 +83,8 @@ type policy struct {
 	// Redirect sends the client to the target.
 	Redirect bool             `json:"redirect,omitempty"`
 	Prefix   feature.Template `json:"prefix,omitempty"`
+	// Log logs what becomes of paths.
+	Log bool `json:"log,omitempty"`
 }
 
 func patterns(v feature.Values, path string) feature.AnySetting {
@@ -111,7 +117,7 @@ func route(v feature.Values, out *feature.RouteOut) {
 			out.Warn(rewriteTarget, finding.InvalidValue, fmt.Sprintf("the path has no group named %q", p.Name), "it is replaced by an empty string")
 		}
 	}
-	feature.Add(out.Route, name, policy{Pattern: pattern.Text(), Target: t.template, Redirect: t.redirects(), Prefix: prefix})
+	feature.Add(out.Route, name, policy{Pattern: pattern.Text(), Target: t.template, Redirect: t.redirects(), Prefix: prefix, Log: logRewrites.Get(v)})
 }
 
 var path = feature.Matching(`^[A-Za-z0-9._~:/$-]+$`, maxLength,

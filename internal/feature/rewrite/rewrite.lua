@@ -24,11 +24,17 @@ local function rewritten(policy, request)
         end
         return requests.finish(request, late and UNAVAILABLE or INTERNAL_ERROR)
     end
-    if not groups then
-        return nil
+    local target
+    if groups then
+        request.groups = groups
+        target = template.fill(policy.target, request)
     end
-    request.groups = groups
-    return template.fill(policy.target, request)
+    if policy.log then
+        log.notice("host ", request.name.host, ": rewrite-target: ", '"', policy.pattern,
+            target and '" matches "' or '" does not match "', request.path,
+            target and '", which becomes "' or "", target or "", '"')
+    end
+    return target
 end
 
 
