@@ -255,6 +255,8 @@ type Process struct {
 	OldGenerations int
 	// AccessLog writes a line for each request.
 	AccessLog bool
+	// LogsCalls writes the calls of auth checks to the access log.
+	LogsCalls bool
 	// ErrorLog is where messages about requests go, and Syslog what gets them and the access log
 	// instead.
 	ErrorLog ErrorLog

@@ -193,6 +193,7 @@ func renderCases(t testing.TB) []renderCase {
 		}, nil, dictionaries},
 		{"syslog", func(_ *plan.Environment, g *model.Globals) {
 			g.Process.Syslog = model.NewSyslog("2001:db8::1", 514)
+			g.Process.LogsCalls = true
 		}, nil, dictionaries},
 		{"growing", func(*plan.Environment, *model.Globals) {}, nil, grown},
 		{"hooks", func(e *plan.Environment, _ *model.Globals) {

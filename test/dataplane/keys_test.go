@@ -194,6 +194,8 @@ var elsewhere = map[string]string{
 // alone are the keys that are changed live by tests of their own, though other keys of
 // their section are not.
 var alone = map[string]string{
+	"enable-auth-access-log": "TestLog of internal/feature/externalauth: it is seen in the access log, not in answers",
+
 	"auth-url-ca":    "TestServiceIsVerified of internal/feature/externalauth: it needs certificates",
 	"host-ownership": "TestHostOwnership: it needs two namespaces",
 

@@ -71,6 +71,12 @@ func process(v feature.Values, out *feature.ProcessOut) {
 	if a := authURLCA.Get(v); a.bundle != nil {
 		out.Process.Authorities = feature.NewContent(a.bundle)
 	}
+	out.Process.LogsCalls = logCalls.Get(v)
+}
+
+var logCalls = feature.Setting[bool]{
+	Key: "enable-auth-access-log", Parse: feature.Bool, Scope: feature.ScopeProcess,
+	Doc: "Logs requests to auth services to the access log, beside the requests that they are for.",
 }
 
 // check returns how the service is called. It denies the route if the certificate of

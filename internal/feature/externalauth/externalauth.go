@@ -154,7 +154,7 @@ func Feature() feature.Feature {
 		Name: name,
 		Doc:  "Authenticates requests with an external auth service.",
 		Settings: append(append(own.list(), global.list()...),
-			enableGlobal, authURLCA, proxyHeaders, keepalive, keepaliveRequests, keepaliveTimeout, keepaliveShareVars),
+			enableGlobal, authURLCA, logCalls, proxyHeaders, keepalive, keepaliveRequests, keepaliveTimeout, keepaliveShareVars),
 		Route:     route,
 		Process:   process,
 		Calls:     calls,
