@@ -141,6 +141,7 @@ var knows = []struct {
 	{"internal/dataplane", []string{"internal/model", "internal/unit"}, "the data plane's client pushes units, and does not read them"},
 	{"internal/clienthello", nil, "it reads bytes: where they come from, and what a name leads to, is for its callers"},
 	{"internal/stream", []string{"internal/clienthello", "internal/model"}, "it serves ports: what they are for, and who gets reports of problems, is handed in"},
+	{"internal/logtarget", nil, "it writes lines: what is logged is for its callers"},
 	{"internal/nginx", nil, "this package runs a process: pass it files and settings as plain values"},
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/linequeue"
+	"github.com/headgate/headgate/internal/logtarget"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/nginx"
 	"github.com/headgate/headgate/internal/stream"
@@ -50,9 +51,15 @@ type streams struct {
 type streamPort string
 
 func newStreams(findings *tracker.Tracker, log *slog.Logger) streams {
-	lines := linequeue.New(os.Stdout)
+	target := logtarget.New(os.Stdout)
+	lines := linequeue.New(target)
 	return streams{lines: lines, Server: stream.New(stream.Settings{
 		AccessLog: lines, Log: log,
+		LogTo: func(name string) {
+			if err := target.Set(name); err != nil {
+				log.Warn("the access log of TCP and UDP services is on standard output", "error", err)
+			}
+		},
 		Problem: func(s model.Stream, err error) {
 			part := tracker.Part{Owner: streamPort(s.Name())}
 			if err != nil {

@@ -48,18 +48,25 @@ const (
 	syslogOptions = `(?:,(?:facility=[a-z0-9]{1,10}|severity=[a-z]{1,10}|tag=[A-Za-z0-9_]{1,32}|nohostname))*`
 )
 
-var errorTarget = regexp.MustCompile(`^(?:/[A-Za-z0-9_./@+,=~-]{1,500}|syslog:server=` + syslogServer + syslogOptions + `)$`)
+var logTargetForm = regexp.MustCompile(`^(?:/[A-Za-z0-9_./@+,=~-]{1,500}|syslog:server=` + syslogServer + syslogOptions + `)$`)
 
 // NewErrorTarget checks a target: it has nothing that NGINX could take for anything else.
 func NewErrorTarget(text string) (ErrorTarget, error) {
-	switch {
-	case slices.Contains(containerErrors(), text):
+	if slices.Contains(containerErrors(), text) {
 		return ErrorTarget{}, nil
-	case !errorTarget.MatchString(text):
-		return ErrorTarget{}, errors.New("must be an absolute path of letters, digits and _./@+,=~-, or syslog:server=ADDRESS " +
-			"with options such as facility=local7, tag=nginx and severity=info, separated by commas")
+	}
+	if err := checkTarget(text); err != nil {
+		return ErrorTarget{}, err
 	}
 	return ErrorTarget{text}, nil
+}
+
+func checkTarget(text string) error {
+	if !logTargetForm.MatchString(text) {
+		return errors.New("must be an absolute path of letters, digits and _./@+,=~-, or syslog:server=ADDRESS " +
+			"with options such as facility=local7, tag=nginx and severity=info, separated by commas")
+	}
+	return nil
 }
 
 // String is the target as error_log takes it, empty for the log of the controller.

@@ -27,6 +27,8 @@ type Settings struct {
 	// AccessLog gets one line for each connection or session, in one call each. It must not
 	// block. Nil discards them.
 	AccessLog io.Writer
+	// LogTo changes where the lines go, as model.StreamLogTarget names it. It may be nil.
+	LogTo func(target string)
 	Log       *slog.Logger
 	// Problem reports why a port can't be opened, and nil once it is open or not wanted any
 	// more. It must not block, nor call the Server. It may be nil.
@@ -82,6 +84,9 @@ const defaultDrain = 240 * time.Second
 // Configure sets what applies to all streams, from the next connection on. Drain is how
 // long connections of a closed port go on.
 func (s *Server) Configure(settings model.StreamSettings, drain time.Duration) {
+	if s.settings.LogTo != nil {
+		s.settings.LogTo(settings.LogTarget.String())
+	}
 	s.current.Store(&current{StreamSettings: settings, drain: drain, line: newLineFormat(settings.LogFormat)})
 }
 

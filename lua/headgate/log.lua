@@ -77,7 +77,7 @@ function _M.err(...)
 end
 
 
--- The same for what is no error, where a setting asks for it.
+-- The same for notices that a setting asks for.
 function _M.notice(...)
     write(notices, ...)
 end

@@ -67,7 +67,7 @@ func checkLogFile(t *testing.T, binary string) {
 	p.write("manifests/all.yaml", headgatetest.Config("keep-alive: 12"), 0o644)
 	for _, message := range []string{
 		`msg="nginx.conf changes"`, `keepalive_timeout 11s;\n+`, // The difference is quoted.
-		`msg="reloaded NGINX"`, "level=DEBUG msg=\"epoll",
+		`msg="reloaded NGINX"`, "level=INFO msg=\"epoll",
 	} {
 		headgatetest.Eventually(t, "the file has "+message, func() bool {
 			text, err := os.ReadFile(file)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -72,6 +74,18 @@ func (p *program) checkStreamKeys(port uint16) {
 	headgatetest.Eventually(p.t, "the log has another format", func() bool {
 		talkOnce(p.t, port, "x", "b x")
 		return strings.Contains(p.log.String(), "changed TCP 200")
+	})
+	file := filepath.Join(p.t.TempDir(), "streams.log")
+	p.write("manifests/options.yaml", headgatetest.Config("stream-access-log-path: "+file, "log-format-stream: filed $protocol $status"), 0o644)
+	headgatetest.Eventually(p.t, "the log is in a file", func() bool {
+		talkOnce(p.t, port, "x", "b x")
+		text, _ := os.ReadFile(file)
+		return strings.Contains(string(text), "filed TCP 200\n")
+	})
+	p.write("manifests/options.yaml", headgatetest.Config("log-format-stream: back $protocol $status"), 0o644)
+	headgatetest.Eventually(p.t, "the log is on standard output again", func() bool {
+		talkOnce(p.t, port, "x", "b x")
+		return strings.Contains(p.log.String(), "back TCP 200")
 	})
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/headgate/headgate/internal/headgatetest"
 )
 
-// TestLog: calls of auth services are in the access log if the key says so, and are no requests
-// of metrics.
+// TestLog: calls of auth services are in the access log if the key says so, and metrics leave
+// them out.
 func TestLog(t *testing.T) {
 	t.Parallel()
 	service := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -9,8 +9,8 @@ import (
 	"github.com/headgate/headgate/internal/headgatetest"
 )
 
-// TestLog: rewrites are logged where the annotation asks for it, without a reload, in one line each
-// whatever a client sends, and in a bounded number.
+// TestLog: rewrites are logged where the annotation asks for it, without a reload, in one line
+// each, also for a path with line ends, and in a bounded number.
 func TestLog(t *testing.T) {
 	t.Parallel()
 	rule := func(annotations ...string) string {

@@ -4,9 +4,11 @@ package stream
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 )
 
@@ -38,6 +40,10 @@ var (
 		Key: "log-format-stream", Default: model.DefaultStreamSettings().LogFormat, Parse: model.NewStreamLogFormat, Scope: feature.ScopeProcess,
 		Doc: "Format of the access log of TCP and UDP services.",
 	}
+	logTarget = feature.Setting[model.StreamLogTarget]{
+		Key: "stream-access-log-path", Parse: model.NewStreamLogTarget, Scope: feature.ScopeProcess,
+		Doc: "File or syslog server that the access log of TCP and UDP services is written to. Without it, and with `/var/log/nginx/access.log`, it is the standard output of the container.",
+	}
 	noLog = feature.Setting[bool]{
 		Key: "disable-stream-access-log", Parse: feature.Bool, Scope: feature.ScopeProcess,
 		Doc: "Disables the access log of TCP and UDP services. The key `disable-access-log` disables it too.",
@@ -49,11 +55,11 @@ func Feature() feature.Feature {
 	return feature.Feature{
 		Name:     "tcp_udp",
 		Doc:      "Settings of TCP and UDP services.",
-		Settings: []feature.AnySetting{idle, next, nextTimeout, tries, responses, logFormat, noLog},
+		Settings: []feature.AnySetting{idle, next, nextTimeout, tries, responses, logFormat, logTarget, noLog},
 		Process: func(v feature.Values, out *feature.ProcessOut) {
 			out.Process.Stream = model.StreamSettings{
 				Idle: idle.Get(v), NextEndpoint: next.Get(v), NextTimeout: nextTimeout.Get(v), Tries: tries.Get(v), Responses: responses.Get(v),
-				AccessLog: !noLog.Get(v), LogFormat: logFormat.Get(v),
+				AccessLog: !noLog.Get(v), LogFormat: logFormat.Get(v), LogTarget: targetFor(v, out),
 			}
 		},
 	}
@@ -65,4 +71,24 @@ func positive(text string) (time.Duration, error) {
 		return 0, errors.New("must be greater than 0")
 	}
 	return d, err
+}
+
+// targetFor is the target of the log. NGINX, which does not write this log, says whether it can be
+// opened.
+func targetFor(v feature.Values, out *feature.ProcessOut) model.StreamLogTarget {
+	target := logTarget.Get(v)
+	if target == (model.StreamLogTarget{}) {
+		return target
+	}
+	line := "access_log " + target.String() + " combined;"
+	err := v.Try(feature.Trial{Lines: func(string) (http, location []string) { return []string{line}, nil }})
+	switch {
+	case err == nil:
+		return target
+	case feature.IsUntested(err):
+		out.Reject(logTarget, finding.Waits, fmt.Sprintf("%q could not be tested yet, and will be again: %s", target, err))
+	default:
+		out.Reject(logTarget, finding.InvalidValue, fmt.Sprintf("invalid value %q: %s", target, err))
+	}
+	return model.StreamLogTarget{}
 }
