@@ -31,6 +31,8 @@ type CPURow struct {
 	High  float64 `json:"high"`
 	// Budget is the maximum of Ratio, 0 for none.
 	Budget float64 `json:"budget,omitempty"`
+	// More says that Cost is what is spent more than without something.
+	More bool `json:"more,omitempty"`
 }
 
 // A comparison is a row to be.
@@ -95,14 +97,23 @@ func prepareCPU(ctx context.Context, s *stage, short bool) ([]comparison, error)
 	}
 	base := &side{name: "static", instance: static, host: middle}
 	product := &side{name: "headgate", instance: quiet.instance, host: middle}
+	baseSpread := &side{name: "static, spread", instance: static, routing: exactRouting}
+	productSpread := &side{name: "headgate, spread", instance: quiet.instance, routing: exactRouting}
 	rows := []comparison{
 		{"default profile, one host", base, product, 1.05},
-		{
-			"default profile, 1,000 hosts in turn", &side{name: "static, spread", instance: static, routing: exactRouting},
-			&side{name: "headgate, spread", instance: quiet.instance, routing: exactRouting}, 1.12,
-		},
+		{"default profile, 1,000 hosts in turn", baseSpread, productSpread, 1.12},
 		{"a profile of its own", base, &side{name: "headgate, profile", instance: quiet.instance, host: profileHost}, 1.15},
 	}
+	counting, err := s.startWithMetrics(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows = append(rows,
+		comparison{"metrics: what they add, one host", base, &side{name: "headgate, metrics", instance: counting.instance, host: middle, without: product}, maxMetrics},
+		comparison{
+			"metrics: what they add, 1,000 hosts in turn", baseSpread,
+			&side{name: "headgate, metrics, spread", instance: counting.instance, routing: exactRouting, without: productSpread}, maxMetrics,
+		})
 	if short {
 		return rows, nil
 	}
@@ -229,6 +240,14 @@ func (s *stage) compareRouting(ctx context.Context) ([]comparison, error) {
 	}, nil
 }
 
+// startWithMetrics starts a Headgate that counts requests.
+func (s *stage) startWithMetrics(ctx context.Context) (*headgate, error) {
+	defer func(before []string) { s.arguments = before }(s.arguments)
+	s.arguments = []string{"--enable-metrics"}
+	_, h, err := s.startWithHosts(ctx, "headgate-metrics", false, exactRouting)
+	return h, err
+}
+
 // startWithHosts starts Headgate on a new folder with 10,000 hosts of each
 // routing.
 func (s *stage) startWithHosts(ctx context.Context, name string, accessLog bool, routings ...routing) (place, *headgate, error) {
@@ -260,8 +279,8 @@ func distinctSides(rows []comparison) []*side {
 	var sides []*side
 	seen := map[*side]bool{}
 	for _, row := range rows {
-		for _, one := range []*side{row.base, row.side} {
-			if !seen[one] {
+		for _, one := range []*side{row.base, row.side.without, row.side} {
+			if one != nil && !seen[one] {
 				seen[one] = true
 				sides = append(sides, one)
 			}
@@ -271,11 +290,14 @@ func distinctSides(rows []comparison) []*side {
 }
 
 func (c comparison) result() CPURow {
-	ratios := make([]float64, len(c.base.costs))
+	costs, ratios := slices.Clone(c.side.costs), make([]float64, len(c.base.costs))
 	for i := range ratios {
-		ratios[i] = c.side.costs[i] / c.base.costs[i]
+		if c.side.without != nil {
+			costs[i] -= c.side.without.costs[i]
+		}
+		ratios[i] = costs[i] / c.base.costs[i]
 	}
-	row := CPURow{Name: c.name, Base: percentile(c.base.costs, 50), Cost: percentile(c.side.costs, 50), Budget: c.budget}
+	row := CPURow{Name: c.name, Base: percentile(c.base.costs, 50), Cost: percentile(costs, 50), Budget: c.budget, More: c.side.without != nil}
 	row.Ratio, row.Low, row.High = row.Cost/row.Base, percentile(ratios, 25), percentile(ratios, 75)
 	return row
 }

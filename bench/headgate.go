@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -53,7 +54,7 @@ func (s *stage) place(name string) (place, error) {
 // startHeadgate starts Headgate on a folder and waits until it is ready.
 func (s *stage) startHeadgate(ctx context.Context, at place) (*headgate, error) {
 	return s.launch(ctx, at, loopback, func(args ...string) (*process, error) {
-		return s.start(at.name, s.headgate, append(args, "--manifests-dir", at.folder)...)
+		return s.start(at.name, s.headgate, slices.Concat(args, []string{"--manifests-dir", at.folder}, s.arguments)...)
 	})
 }
 

@@ -43,6 +43,9 @@ type side struct {
 	// a certificate that asks for host. resumes has them resume sessions.
 	clients []clientCertificate
 	resumes bool
+	// without is nil, or the same without what is compared: a row has what the side costs more
+	// than that.
+	without *side
 	// costs are the worker's microseconds per request, one for each round.
 	costs []float64
 }

@@ -72,7 +72,7 @@ func run(ctx context.Context, args []string) error {
 	instructions := flags.Bool("instructions", false, "count the instructions of requests of several kinds, compare them with bench/instructions.json, and do nothing else; with -short, without what takes minutes; with -only, those of features, guards or backends")
 	attacked := flags.Bool("attacks", false, "measure what the attacks of docs/security.md cost others, with -only those of a finding, and with -against on another build first; write no results")
 	streams := flags.Bool("streams", false, "compare TCP and UDP services with NGINX's stream module, and do nothing else")
-	metrics := flags.Bool("metrics", false, "with -instructions: with --enable-metrics; the counts are only printed")
+	metrics := flags.Bool("metrics", false, "with -instructions or -against: with --enable-metrics; the counts are only printed")
 	passthrough := flags.Bool("passthrough", false, "measure what TLS passthrough costs ordinary TLS connections, and do nothing else")
 	memory := flags.Bool("memory", false, "measure the memory of NGINX with client certificates and ModSecurity, and do nothing else")
 	http3 := flags.Bool("http3", false, "compare requests over HTTP/3 with those over HTTP/2, and do nothing else")
@@ -264,7 +264,7 @@ type stage struct {
 	// backend is the port of the NGINX that answers what is proxied.
 	backend   int
 	processes []*process
-	// arguments are further ones for a Headgate whose instructions are counted.
+	// arguments are further ones for Headgate.
 	arguments []string
 }
 

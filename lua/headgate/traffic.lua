@@ -11,12 +11,12 @@ local C = require("ffi").C
 local base = require "resty.core.base"
 local ffi = require "ffi"
 local histograms = require "headgate.traffic_histogram"
+local requests = require "headgate.traffic_request"
 local settings = require "headgate.settings"
 local table_new = require "table.new"
 require "resty.core.misc"
 require "resty.core.request"
 require "resty.core.time"
-require "resty.core.var"
 
 local _M = {}
 
@@ -29,6 +29,7 @@ local math_floor = math.floor
 local ngx_now = ngx.now
 local ngx_start_time = ngx.req.start_time
 local ngx_var = ngx.var
+local read = requests.read
 local observe, observe_native = histograms.observe, histograms.observe_native
 local string_find = string.find
 local string_match = string.match
@@ -37,14 +38,6 @@ local tonumber = tonumber
 
 local own = settings.traffic
 local per_host, any_host, classes, schema = own.per_host, own.any_host, own.classes, own.schema
-
--- The variable with what only NGINX's variables say about a request.
-local VARIABLE = "hg_traffic"
-local lower_case = ffi_new("char[?]", #VARIABLE)
-local value_pointer, value_length = ffi_new("char *[1]"), ffi_new("size_t[1]")
-local message = ffi_new("char *[1]")
-
-local ZERO, NINE, DOT, BAR = 48, 57, 46, 124
 
 -- Statuses times this, plus NGINX's bit of a method, are keys of series.
 local METHODS = 0x100000
@@ -214,25 +207,6 @@ local function activate(series)
 end
 
 
--- number reads a number of the variable, without its dot. -> the number, nil if there is none
--- or there are several; where the next one begins
-local function number(text, i, length)
-    local value, single = -1, true
-    while i < length do
-        local c = text[i]
-        i = i + 1
-        if c >= ZERO and c <= NINE then
-            value = (value < 0 and 0 or value * 10) + c - ZERO
-        elseif c == BAR then
-            break
-        elseif c ~= DOT then
-            single = false
-        end
-    end
-    return single and value or -1, i
-end
-
-
 local function observe_time(counts, series, where, value)
     if value >= 0 then
         observe(counts, where, value)
@@ -250,26 +224,6 @@ local function observe_size(counts, series, where, value)
             observe_native(series, where, value, 1)
         end
     end
-end
-
-
--- observe_variable counts what NGINX's variables say.
-local function observe_variable(r, counts, series)
-    if C.ngx_http_lua_ffi_var_get(r, VARIABLE, #VARIABLE, lower_case, 0, value_pointer, value_length, message) ~= 0 then
-        return
-    end
-    local text, length = value_pointer[0], tonumber(value_length[0])
-    local value, i = number(text, 0, length)
-    observe_size(counts, series, request_size, value)
-    value, i = number(text, i, length)
-    observe_size(counts, series, response_size, value)
-    observe_size(counts, series, bytes_sent, value)
-    value, i = number(text, i, length)
-    observe_time(counts, series, connect_time, value)
-    value, i = number(text, i, length)
-    observe_time(counts, series, header_time, value)
-    value = number(text, i, length)
-    observe_time(counts, series, response_time, value)
 end
 
 
@@ -322,7 +276,15 @@ function _M.log()
     local counts = series.counts or activate(series)
     counts[0] = counts[0] + 1
     observe_time(counts, series, request_time, math_floor((ngx_now() - ngx_start_time()) * 1000 + 0.5))
-    observe_variable(r, counts, series)
+    local received, sent, connect, header, response = read(r)
+    if received then
+        observe_size(counts, series, request_size, received)
+        observe_size(counts, series, response_size, sent)
+        observe_size(counts, series, bytes_sent, sent)
+        observe_time(counts, series, connect_time, connect)
+        observe_time(counts, series, header_time, header)
+        observe_time(counts, series, response_time, response)
+    end
     if leaving then
         leaving()
     end
