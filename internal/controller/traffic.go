@@ -14,7 +14,7 @@ func trafficPlan(s traffic.Settings) *plan.Traffic {
 	length, size := s.Buckets.Bytes()
 	return &plan.Traffic{
 		Time: s.Buckets.Milliseconds(), Length: length, Size: size,
-		PerHost: s.PerHost, AnyHost: s.AnyHost, StatusClasses: s.StatusClasses, Schema: s.Schema,
+		PerHost: s.PerHost, AnyHost: s.AnyHost, StatusClasses: s.StatusClasses, Schema: s.Schema, Excluded: s.Uncounted(),
 	}
 }
 

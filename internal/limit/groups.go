@@ -13,7 +13,7 @@ const (
 	rateLimitGo  = "internal/feature/ratelimit/ratelimit.go"
 	probeLua     = "lua/headgate/probe.lua"
 	retriesLua   = "lua/headgate/retries.lua"
-	trafficLua   = "lua/headgate/traffic.lua"
+	trafficLua   = "lua/headgate/traffic_series.lua"
 	mirrorLua    = "internal/feature/mirror/mirror.lua"
 	passwordLua  = "internal/feature/basicauth/password.lua"
 	slowStartLua = "internal/feature/balancing/slow_start.lua"

@@ -13,4 +13,6 @@ type Traffic struct {
 	// Schema is the resolution of native histograms: each bucket is 2^(2^-Schema) times as wide as
 	// the one below it. nil if there are none.
 	Schema *int32
+	// Excluded are families that are not counted, without their prefix.
+	Excluded []string
 }

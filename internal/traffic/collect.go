@@ -13,7 +13,7 @@ const natives = 6
 // uncounted are the requests that are in no series.
 var uncounted = prometheus.NewDesc("headgate_uncounted_requests_total",
 	"Number of requests that no series of the request metrics counts, by reason: "+
-		"ingress (no Ingress has their host, see --metrics-per-undefined-host) or replaced (their route was changed or deleted while they went on).",
+		"ingress (no Ingress has their host, see --metrics-per-undefined-host), replaced (their route was changed or deleted while they went on), or lost (their worker ended before it could report them).",
 	[]string{"reason"}, nil)
 
 // unreadable are reports whose counts are lost.
@@ -49,11 +49,12 @@ func (t *Table) Describe(to chan<- *prometheus.Desc) {
 // series.
 func (t *Table) Collect(to chan<- prometheus.Metric) {
 	t.mu.Lock()
-	withoutIngress, replaced, broken := t.withoutIngress, t.replaced, t.unreadable
+	withoutIngress, replaced, lost, broken := t.withoutIngress, t.replaced, t.lost, t.unreadable
 	t.mu.Unlock()
 	to <- prometheus.MustNewConstMetric(unreadable, prometheus.CounterValue, float64(broken))
 	to <- prometheus.MustNewConstMetric(uncounted, prometheus.CounterValue, float64(withoutIngress), "ingress")
 	to <- prometheus.MustNewConstMetric(uncounted, prometheus.CounterValue, float64(replaced), "replaced")
+	to <- prometheus.MustNewConstMetric(uncounted, prometheus.CounterValue, float64(lost), "lost")
 }
 
 // addNative adds the buckets of a native histogram.

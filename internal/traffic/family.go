@@ -74,6 +74,11 @@ func Names() []string {
 	return names
 }
 
+// Uncounted are the families to leave out, without the prefix.
+func (s Settings) Uncounted() []string {
+	return slices.DeleteFunc(Names(), func(name string) bool { return !s.excludes(name) })
+}
+
 func (s Settings) excludes(name string) bool {
 	return slices.ContainsFunc(s.Excluded, func(excluded string) bool {
 		return strings.TrimPrefix(excluded, Prefix) == strings.TrimPrefix(name, Prefix)

@@ -10,6 +10,8 @@ import (
 
 // A report is what one worker has counted since its last one.
 type report struct {
+	// worker is the number of the worker.
+	worker uint64
 	series []counted
 	// withoutIngress is the number of requests that were not counted, since they are of no
 	// Ingress.
@@ -24,6 +26,17 @@ type counted struct {
 	cells []cell
 	// natives are what is added to buckets of native histograms.
 	natives []bucket
+	// examples are requests with a trace.
+	examples []example
+}
+
+// An example is a request with a trace.
+type example struct {
+	// place is that of the bucket of its time.
+	place int
+	// seconds is how long it took, and at when it was over, as Unix time.
+	seconds, at float64
+	trace       string
 }
 
 // A group is the labels of a route.
@@ -53,18 +66,18 @@ type bucket struct {
 const zeroKey = math.MinInt32
 
 // Sizes of what lua/headgate/traffic_report.lua writes, in the order of the machine's bytes.
-const headBytes, cellBytes, nativeBytes = 20, 10, 14
+const reportBytes, headBytes, cellBytes, nativeBytes, exampleBytes, totalBytes = 16, 24, 10, 14, 50, 24
 
 var errShort = errors.New("the report is too short")
 
 // parse reads a report.
 func parse(data []byte) (report, error) {
 	var r report
-	if len(data) < 8 {
+	if len(data) < reportBytes {
 		return r, errShort
 	}
-	r.withoutIngress = number(data)
-	for data = data[8:]; len(data) > 0; {
+	r.withoutIngress, r.worker = number(data), number(data[8:])
+	for data = data[reportBytes:]; len(data) > 0; {
 		one, rest, err := parseSeries(data)
 		if err != nil {
 			return report{}, err
@@ -79,14 +92,14 @@ func parseSeries(data []byte) (one counted, rest []byte, err error) {
 	if len(data) < headBytes {
 		return one, nil, errShort
 	}
-	var head [5]int
+	var head [6]int
 	for i := range head {
 		head[i] = int(binary.NativeEndian.Uint32(data[4*i:]))
 	}
-	labels, cells, natives := head[0], head[1], head[2]
-	one.status, one.method = uint32(head[3]), uint32(head[4])
+	labels, cells, natives, examples := head[0], head[1], head[2], head[3]
+	one.status, one.method = uint32(head[4]), uint32(head[5])
 	data = data[headBytes:]
-	if len(data) < labels+cells*cellBytes+natives*nativeBytes {
+	if len(data) < labels+cells*cellBytes+natives*nativeBytes+examples*exampleBytes {
 		return one, nil, errShort
 	}
 	for ; cells > 0; cells-- {
@@ -98,15 +111,47 @@ func parseSeries(data []byte) (one counted, rest []byte, err error) {
 		one.natives = append(one.natives, bucket{int(binary.NativeEndian.Uint16(data)), key, number(data[6:])})
 		data = data[nativeBytes:]
 	}
+	for ; examples > 0; examples-- {
+		one.examples = append(one.examples, parseExample(data))
+		data = data[exampleBytes:]
+	}
 	if err := json.Unmarshal(data[:labels], &one.group); err != nil {
 		return one, nil, fmt.Errorf("read the labels in a report: %w", err)
 	}
 	return one, data[labels:], nil
 }
 
+func parseExample(data []byte) example {
+	return example{
+		place:   int(binary.NativeEndian.Uint16(data)),
+		seconds: float(data[2:]) / 1000, at: float(data[10:]), trace: string(data[18:exampleBytes]),
+	}
+}
+
+// A total is how many requests a worker that has ended had counted.
+type total struct{ worker, requests uint64 }
+
+func parseTotal(data []byte) (total, error) {
+	if len(data) != totalBytes {
+		return total{}, errors.New("the total of a worker does not have the right length")
+	}
+	return total{number(data), number(data[16:])}, nil
+}
+
+// requests is the number of requests.
+func (r report) requests() uint64 {
+	sum := r.withoutIngress
+	for _, c := range r.series {
+		sum += c.requests()
+	}
+	return sum
+}
+
+func float(data []byte) float64 { return math.Float64frombits(binary.NativeEndian.Uint64(data)) }
+
 // number reads a count, which Lua has as a floating-point number.
 func number(data []byte) uint64 {
-	value := math.Float64frombits(binary.NativeEndian.Uint64(data))
+	value := float(data)
 	if !(value >= 0 && value < 1<<63) {
 		return 0
 	}

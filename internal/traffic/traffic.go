@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -66,8 +67,10 @@ type Table struct {
 	full map[string]bool
 	// seen are the reports that were added and may come again.
 	seen map[string]bool
-	// withoutIngress and replaced are the numbers of requests that are not counted.
-	withoutIngress, replaced uint64
+	// reported is the number of requests that were reported, by worker.
+	reported map[uint64]uint64
+	// withoutIngress, replaced and lost are the numbers of requests that are not counted.
+	withoutIngress, replaced, lost uint64
 	// unreadable is the number of reports that could not be read.
 	unreadable uint64
 }
@@ -84,6 +87,8 @@ type labels struct {
 type series struct {
 	counts []uint64
 	native []native
+	// examples are by bucket of the time of a request, nil if no request had a trace.
+	examples []example
 }
 
 // New returns an empty Table.
@@ -92,7 +97,7 @@ func New(s Settings) *Table {
 		settings: s,
 		hosts:    map[string]map[route][]string{}, names: map[string]string{},
 		series: map[labels]*series{}, units: map[string]map[labels]struct{}{}, used: map[string]int{},
-		full: map[string]bool{}, seen: map[string]bool{},
+		full: map[string]bool{}, seen: map[string]bool{}, reported: map[uint64]uint64{},
 	}
 	t.families, t.cells = s.families()
 	return t
@@ -126,33 +131,57 @@ func (t *Table) added() []string {
 // Settings are those that New got.
 func (t *Table) Settings() Settings { return t.settings }
 
-// Add adds reports, by name, except those of the last time.
+// Add adds reports, by name, except those of the last time. Names with a w have the total of a
+// worker that has ended, which comes with or after its last report.
 func (t *Table) Add(reports map[string][]byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	var ended []string
 	for name, data := range reports {
-		if t.seen[name] {
-			continue
+		switch {
+		case t.seen[name]:
+		case strings.HasPrefix(name, "w"):
+			ended = append(ended, name)
+		default:
+			t.addReport(data)
 		}
-		r, err := parse(data)
-		if err != nil {
-			t.unreadable++
-			continue
-		}
-		t.withoutIngress += r.withoutIngress
-		for _, c := range r.series {
-			if t.isServed(c.group) {
-				t.seriesOf(c).add(c, t.settings)
-			} else {
-				t.replaced += c.requests()
-			}
-		}
+	}
+	for _, name := range ended {
+		t.addTotal(reports[name])
 	}
 	clear(t.seen)
 	for name := range reports {
 		t.seen[name] = true
 	}
 	t.note()
+}
+
+func (t *Table) addReport(data []byte) {
+	r, err := parse(data)
+	if err != nil {
+		t.unreadable++
+		return
+	}
+	t.reported[r.worker] += r.requests()
+	t.withoutIngress += r.withoutIngress
+	for _, c := range r.series {
+		if t.isServed(c.group) {
+			t.seriesOf(c).add(c, t.settings)
+		} else {
+			t.replaced += c.requests()
+		}
+	}
+}
+
+// addTotal counts what a worker that has ended did not report.
+func (t *Table) addTotal(data []byte) {
+	of, err := parseTotal(data)
+	if err != nil {
+		t.unreadable++
+		return
+	}
+	t.lost += of.requests - min(of.requests, t.reported[of.worker])
+	delete(t.reported, of.worker)
 }
 
 // isServed reports whether a group's labels are those of a route that there is, and of one

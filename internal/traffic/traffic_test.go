@@ -28,13 +28,13 @@ type one struct {
 // report is in the form of lua/headgate/traffic_report.lua.
 func report(withoutIngress float64, list ...one) []byte {
 	order := binary.NativeEndian
-	data := order.AppendUint64(nil, math.Float64bits(withoutIngress))
+	data := order.AppendUint64(order.AppendUint64(nil, math.Float64bits(withoutIngress)), math.Float64bits(1))
 	for _, o := range list {
 		labels, err := json.Marshal(o.labels)
 		if err != nil {
 			panic(err)
 		}
-		for _, n := range []int{len(labels), len(o.cells), len(o.natives), int(o.status), int(o.method)} {
+		for _, n := range []int{len(labels), len(o.cells), len(o.natives), 0, int(o.status), int(o.method)} {
 			data = order.AppendUint32(data, uint32(n))
 		}
 		for place := range 1000 {
@@ -83,9 +83,10 @@ func TestCollect(t *testing.T) {
 	table.Add(map[string][]byte{"r1": first, "r2": report(0, one{labelsOf("/"), 200, 0x2, map[int]float64{0: 1, 1: 4, 2: 1}, nil}), "r3": []byte("x")})
 	const labels = `canary="",controller_class="k8s.io/ingress-nginx",controller_namespace="ingress",controller_pod="pod-1",host="a.test",ingress="web",` +
 		`method="GET",namespace="shop",path="/",service="one",status="200"`
-	want := strings.ReplaceAll(`# HELP headgate_uncounted_requests_total Number of requests that no series of the request metrics counts, by reason: ingress (no Ingress has their host, see --metrics-per-undefined-host) or replaced (their route was changed or deleted while they went on).
+	want := strings.ReplaceAll(`# HELP headgate_uncounted_requests_total Number of requests that no series of the request metrics counts, by reason: ingress (no Ingress has their host, see --metrics-per-undefined-host), replaced (their route was changed or deleted while they went on), or lost (their worker ended before it could report them).
 # TYPE headgate_uncounted_requests_total counter
 headgate_uncounted_requests_total{reason="ingress"} 2
+headgate_uncounted_requests_total{reason="lost"} 0
 headgate_uncounted_requests_total{reason="replaced"} 0
 # HELP headgate_unreadable_request_counts_total Number of reports of NGINX's workers with counts of requests that could not be read.
 # TYPE headgate_unreadable_request_counts_total counter
@@ -188,6 +189,33 @@ func gather(t *testing.T, table *traffic.Table, family string) []*dto.Metric {
 		}
 	}
 	return nil
+}
+
+// TestLost: what a worker had counted and not reported is known once it has ended, however often
+// its total comes.
+func TestLost(t *testing.T) {
+	table := traffic.New(settings())
+	table.SetHost("a.test", host("/"))
+	total := func(worker, requests float64) []byte {
+		var data []byte
+		for _, n := range []float64{worker, 4711, requests} {
+			data = binary.NativeEndian.AppendUint64(data, math.Float64bits(n))
+		}
+		return data
+	}
+	list := one{labelsOf("/"), 200, 2, map[int]float64{0: 5}, nil}
+	table.Add(map[string][]byte{"r1": report(2, list)})
+	table.Add(map[string][]byte{"r1": report(2, list), "r2": report(0, list), "w0-1": total(1, 20)})
+	table.Add(map[string][]byte{"w0-1": total(1, 20), "w1-2": total(2, 0), "w2-3": []byte("short")})
+	table.Add(nil)
+	for _, m := range gather(t, table, "headgate_uncounted_requests_total") {
+		if reason, n := m.GetLabel()[0].GetValue(), m.GetCounter().GetValue(); reason == "lost" && n != 8 {
+			t.Errorf("%v requests are lost, want 8", n)
+		}
+	}
+	if m := gather(t, table, "headgate_unreadable_request_counts_total"); m[0].GetCounter().GetValue() != 1 {
+		t.Errorf("%v reports could not be read, want 1", m[0].GetCounter().GetValue())
+	}
 }
 
 // TestBudget: beyond it a namespace has one series for each class of statuses, and a finding

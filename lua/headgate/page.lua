@@ -1,8 +1,8 @@
--- Memory that NGINX's master and all of its workers share: one number, which is read
--- without a lock.
+-- Memory that NGINX's master and all of its workers share: numbers, which are read without a
+-- lock.
 --
--- The master maps a page and its workers inherit it, those of later configurations and
--- those that replace a crashed one too. No file is needed. The number is one aligned
+-- The master maps it and its workers inherit it, those of later configurations and
+-- those that replace a crashed one too. No file is needed. A number is one aligned
 -- word: a reader gets what was there before a write or after it, nothing in between.
 local ffi = require "ffi"
 
@@ -21,10 +21,11 @@ local READ_WRITE = 3
 local SHARED_ANONYMOUS = 0x21
 
 
--- new() -> the address of a new page, nil if the system gives none. To be called in the
--- master: the address means nothing to processes that are not its children.
-function _M.new()
-    local address = ffi_cast("intptr_t", C.mmap(nil, BYTES, READ_WRITE, SHARED_ANONYMOUS, -1, 0))
+-- new(bytes) -> the address of new memory that is all 0, of a page unless bytes says more; nil
+-- if the system gives none. To be called in the master: the address means nothing to processes
+-- that are not its children.
+function _M.new(bytes)
+    local address = ffi_cast("intptr_t", C.mmap(nil, bytes or BYTES, READ_WRITE, SHARED_ANONYMOUS, -1, 0))
     return address ~= -1 and tonumber(address) or nil
 end
 

@@ -30,6 +30,7 @@
 --                     any_host             any name that clients ask for as well
 --                     classes              whether statuses are counted by class
 --                     schema               the resolution of native histograms, nil for none
+--                     excluded             the families that are not counted
 --   tries, max_tries
 --                   the default and the maximum of tries of a request
 --   variables       the variables that features declared, each with what it may hold:

@@ -6,22 +6,29 @@
 -- reads, takes a hundredth of the time that JSON would take.
 local cjson = require "cjson.safe"
 local ffi = require "ffi"
+local histograms = require "headgate.traffic_histogram"
 local log = require "headgate.log"
+local series_of = require "headgate.traffic_series"
+local totals = require "headgate.traffic_totals"
 local traffic = require "headgate.traffic"
 
 local _M = {}
 
 local ffi_cast = ffi.cast
+local ffi_copy = ffi.copy
 local ffi_new = ffi.new
 local ffi_string = ffi.string
+local math_max = math.max
 local math_min = math.min
 local pairs = pairs
 local table_concat = table.concat
 
 ffi.cdef [[
-struct hg_traffic_series { uint32_t labels, cells, natives, status, method; } __attribute__((packed));
-struct hg_traffic_cell { uint16_t place; double count; } __attribute__((packed));
+struct hg_traffic_report { double without_ingress, worker; };
+struct hg_traffic_series { uint32_t labels, cells, natives, traces, status, method; } __attribute__((packed));
+struct hg_traffic_cell { uint16_t number; double count; } __attribute__((packed));
 struct hg_traffic_native { uint16_t histogram; int32_t bucket; double count; } __attribute__((packed));
+struct hg_traffic_trace { uint16_t number; double value, time; char id[32]; } __attribute__((packed));
 ]]
 
 local dictionary = ngx.shared.hg_traffic
@@ -39,14 +46,21 @@ local ZERO = -2147483648
 
 local SEQUENCE = "sequence"
 
+local CELLS, numbers = histograms.CELLS, histograms.numbers
+
+local REPORT = ffi.sizeof("struct hg_traffic_report")
 local HEAD, CELL = ffi.sizeof("struct hg_traffic_series"), ffi.sizeof("struct hg_traffic_cell")
-local NATIVE = ffi.sizeof("struct hg_traffic_native")
-local buffer = ffi_new("uint8_t[?]", HEAD + CELL * traffic.CELLS)
-local head = ffi_cast("struct hg_traffic_series *", buffer)
-local cells = ffi_cast("struct hg_traffic_cell *", buffer + HEAD)
-local number = ffi_new("double[1]")
+local NATIVE, TRACE = ffi.sizeof("struct hg_traffic_native"), ffi.sizeof("struct hg_traffic_trace")
+local head_type, cell_type = ffi.typeof("struct hg_traffic_series *"), ffi.typeof("struct hg_traffic_cell *")
+local native_type, trace_type = ffi.typeof("struct hg_traffic_native *"), ffi.typeof("struct hg_traffic_trace *")
+
+-- Where a report is written.
+local size = 65536
+local buffer = ffi_new("uint8_t[?]", size)
 
 local reports = 0
+-- The number of this worker.
+local worker = 0
 
 
 -- labels_of(group) -> its labels as JSON
@@ -63,81 +77,118 @@ local function labels_of(group)
 end
 
 
--- natives_of(all) -> what is in buckets of native histograms, how many there are
-local function natives_of(all)
-    local list, count = {}, 0
-    for h, buckets in ipairs(all) do
-        for key, value in pairs(buckets) do
-            local one = ffi_new("struct hg_traffic_native", h - 1, key == "zero" and ZERO or key, value)
-            count = count + 1
-            list[count] = ffi_string(one, NATIVE)
-        end
+-- Makes room for more bytes behind those that are used.
+local function reserve(used, more)
+    if used + more > size then
+        size = math_max(2 * size, used + more)
+        local larger = ffi_new("uint8_t[?]", size)
+        ffi_copy(larger, buffer, used)
+        buffer = larger
     end
-    return table_concat(list), count
 end
 
 
--- pack appends a series to the texts of a report.
-local function pack(texts, series)
-    local labels = labels_of(series.group)
-    local counts, count = series.counts, 0
-    for i = 0, traffic.CELLS - 1 do
+-- pack_cells(counts, at) -> how many counts that are not 0 it has written
+local function pack_cells(counts, at)
+    local cells, count = ffi_cast(cell_type, buffer + at), 0
+    for i = 0, CELLS - 1 do
         local value = counts[i]
         if value ~= 0 then
-            cells[count].place, cells[count].count = i, value
+            cells[count].number, cells[count].count = numbers[i], value
             count = count + 1
         end
     end
-    local natives, native_count = "", 0
-    if series.native then
-        natives, native_count = natives_of(series.native)
-    end
-    head.labels, head.cells, head.natives = #labels, count, native_count
-    head.status, head.method = series.status, series.method
-    local n = #texts
-    texts[n + 1], texts[n + 2], texts[n + 3] = ffi_string(buffer, HEAD + count * CELL), natives, labels
+    return count
 end
 
 
--- add writes a report. -> whether there was room
-local function add(texts, without_ingress)
-    number[0] = without_ingress
+-- pack_natives(all, at) -> how many buckets of native histograms it has written
+local function pack_natives(all, at)
+    local count = 0
+    for h, buckets in ipairs(all) do
+        for key, value in pairs(buckets) do
+            reserve(at, NATIVE)
+            local one = ffi_cast(native_type, buffer + at)
+            one.histogram, one.bucket, one.count = h - 1, key == "zero" and ZERO or key, value
+            at, count = at + NATIVE, count + 1
+        end
+    end
+    return count
+end
+
+
+-- pack_traces(all, at) -> how many examples it has written
+local function pack_traces(all, at)
+    local count = 0
+    for place, trace in pairs(all) do
+        reserve(at, TRACE)
+        local one = ffi_cast(trace_type, buffer + at)
+        one.number, one.value, one.time = numbers[place], trace.value, trace.time
+        ffi_copy(one.id, trace.id, 32)
+        at, count = at + TRACE, count + 1
+    end
+    return count
+end
+
+
+-- pack writes a series. -> where the next one begins
+local function pack(series, at)
+    local labels = labels_of(series.group)
+    reserve(at, HEAD + CELLS * CELL)
+    local cells = pack_cells(series.counts, at + HEAD)
+    local next_at = at + HEAD + cells * CELL
+    local natives = series.native and pack_natives(series.native, next_at) or 0
+    next_at = next_at + natives * NATIVE
+    local traces = series.traces and pack_traces(series.traces, next_at) or 0
+    next_at = next_at + traces * TRACE
+    reserve(next_at, #labels)
+    ffi_copy(buffer + next_at, labels, #labels)
+    local head = ffi_cast(head_type, buffer + at)
+    head.labels, head.cells, head.natives, head.traces = #labels, cells, natives, traces
+    head.status, head.method = series.status, series.method
+    return next_at + #labels
+end
+
+
+-- add(used, without_ingress) -> whether there was room for what was written
+local function add(used, without_ingress)
+    local head = ffi_cast("struct hg_traffic_report *", buffer)
+    head.without_ingress, head.worker = without_ingress, worker
     local name = dictionary:incr(SEQUENCE, 1)
-    local value = ffi_string(number, 8) .. table_concat(texts)
-    return name ~= nil and dictionary:safe_add("r" .. string.format("%d", name), value) == true
+    return name ~= nil and dictionary:safe_add("r" .. string.format("%d", name), ffi_string(buffer, used)) == true
 end
 
 
 -- report(list, from, to) -> whether there was room for a report of these series
 local function report(list, from, to)
-    local texts = {}
+    local at = REPORT
     for i = from, to do
-        pack(texts, list[i])
+        at = pack(list[i], at)
     end
-    return add(texts, 0)
+    return add(at, 0)
 end
 
 
 -- Reports all that was counted since the last time.
 function _M.run()
-    local list, without_ingress = traffic.take()
+    local list, without_ingress = series_of.take(), traffic.take_without_ingress()
     local room = true
     for from = 1, #list, SERIES do
         local to = math_min(from + SERIES - 1, #list)
         room = room and report(list, from, to)
         for i = from, to do
             if room then
-                traffic.reported(list[i])
+                series_of.reported(list[i])
             else
-                traffic.give_back(list[i])
+                series_of.give_back(list[i])
             end
         end
     end
-    if without_ingress > 0 and not (room and add({}, without_ingress)) then
+    if without_ingress > 0 and not (room and add(REPORT, without_ingress)) then
         traffic.give_back_without_ingress(without_ingress)
     end
     reports = reports + 1
-    traffic.sweep(reports % SWEEP == 0 and 0 or MANY)
+    series_of.sweep(reports % SWEEP == 0 and 0 or MANY)
 end
 
 
@@ -145,11 +196,14 @@ end
 function _M.init()
     -- Names of reports of an earlier NGINX are not used again.
     dictionary:safe_add(SEQUENCE, math.floor(ngx.now() * 1000))
+    totals.init()
 end
 
 
 -- Runs once in each worker. A worker that ends no longer has timers.
 function _M.init_worker()
+    worker = dictionary:incr(SEQUENCE, 1) or 0
+    traffic.count_in(totals.claim(worker))
     local ok, err = ngx.timer.every(INTERVAL, function(premature)
         _M.run()
         if premature then
@@ -164,14 +218,35 @@ end
 
 -- exchange(seen) deletes reports, by their names in a text, and returns others as JSON.
 function _M.exchange(seen)
-    for name in string.gmatch(seen, "r%d+") do
-        dictionary:delete(name)
+    for name in string.gmatch(seen, "%S+") do
+        if string.sub(name, 1, 1) == "r" then
+            dictionary:delete(name)
+        else
+            totals.forget(name)
+        end
     end
-    local list = {}
-    for _, name in ipairs(dictionary:get_keys(0)) do
-        local value = name ~= SEQUENCE and #list < REPORTS and dictionary:get(name)
-        if value then
-            list[#list + 1] = '"' .. name .. '":"' .. ngx.encode_base64(value) .. '"'
+    local keys = dictionary:get_keys(0)
+    local ended = totals.ended(keys)
+    if next(ended) then
+        -- With what they reported last.
+        keys = dictionary:get_keys(0)
+    end
+    local list, complete = {}, true
+    local function put(name, value)
+        list[#list + 1] = '"' .. name .. '":"' .. ngx.encode_base64(value) .. '"'
+    end
+    for _, name in ipairs(keys) do
+        if string.find(name, "^r%d") then
+            local value = dictionary:get(name)
+            complete = complete and #list < REPORTS
+            if value and complete then
+                put(name, value)
+            end
+        end
+    end
+    if complete then
+        for name, value in pairs(ended) do
+            put(name, value)
         end
     end
     return '{"reports":{' .. table_concat(list, ",") .. "}}"

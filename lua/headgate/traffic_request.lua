@@ -93,10 +93,10 @@ local function number(text, i, length)
 end
 
 
--- by_variable(r) -> what read returns, or nil
+-- by_variable(r) -> what read returns
 local function by_variable(r)
     if C.ngx_http_lua_ffi_var_get(r, VARIABLE, #VARIABLE, lower_case, 0, value_pointer, value_length, message) ~= 0 then
-        return nil
+        return -1, -1, -1, -1, -1
     end
     local text, length = value_pointer[0], tonumber(value_length[0])
     local received, sent, connect, header, response, i
@@ -166,7 +166,7 @@ end
 local function compare(r)
     until_check = CHECK
     local received, sent, connect, header, response = by_variable(r)
-    if candidates == false or not received then
+    if candidates == false or received < 0 then
         return received, sent, connect, header, response
     end
     local list, same = {}, false
@@ -191,7 +191,6 @@ end
 
 -- read(r) -> the bytes of the request, those that were sent, and in milliseconds the times
 -- of its only backend until the connection, the header and the end; -1 for what there is not.
--- nil without memory.
 function _M.read(r)
     until_check = until_check - 1
     if not length_at or until_check < 0 then

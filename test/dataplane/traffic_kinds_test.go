@@ -95,7 +95,7 @@ func TestKindsOfRequestsAreCounted(t *testing.T) {
 		"ingress=tls path=/web method=GET status=200": 1, "ingress=grpc path=/ method=POST status=200": 1,
 	})
 	// NGINX refuses a path that it can't read before it is known what it is for.
-	wantSamples(t, g, uncountedFamily, []string{"reason"}, map[string]int{"reason=ingress": 2, "reason=replaced": 0})
+	wantSamples(t, g, uncountedFamily, []string{"reason"}, map[string]int{"reason=ingress": 2, "reason=replaced": 0, "reason=lost": 0})
 	// A retried request has several times to connect: it has no value, as in ingress-nginx.
 	if n := samples(t, g, "nginx_ingress_controller_connect_duration_seconds", "ingress")["ingress=retried"]; n < 1 || n > 3 {
 		t.Errorf("%d values of times to connect for requests of which some were retried", n)

@@ -117,7 +117,7 @@ func TestRequestsAreCounted(t *testing.T) {
 		"host=canary.test ingress=main service=one path=/ method=GET status=200":                       3,
 		"host=canary.test ingress=main service=one path=/ canary=default-two-80 method=GET status=200": 3,
 	})
-	wantSamples(t, g, uncountedFamily, []string{"reason"}, map[string]int{"reason=ingress": 3, "reason=replaced": 0})
+	wantSamples(t, g, uncountedFamily, []string{"reason"}, map[string]int{"reason=ingress": 3, "reason=replaced": 0, "reason=lost": 0})
 
 	// What only a backend takes has no value for requests that had none, or several.
 	byIngress := []string{"ingress"}
