@@ -1,12 +1,9 @@
 package health
 
 import (
-	"bytes"
-	"cmp"
 	"compress/gzip"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,10 +12,9 @@ import (
 	"github.com/prometheus/common/expfmt"
 )
 
-// Requests are the metrics of requests, of which there may be hundreds of thousands. Stream
-// hands them over in parts of families, and Gather all at once.
+// Requests are the metrics of requests, of which there may be hundreds of thousands: Stream
+// hands them over in parts of families.
 type Requests interface {
-	prometheus.Gatherer
 	Stream(take func(part *dto.MetricFamily, more bool) error) error
 }
 
@@ -27,59 +23,42 @@ func metricsHandler(registry *prometheus.Registry, requests Requests) http.Handl
 	if requests == nil {
 		return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 	}
-	all := promhttp.HandlerFor(prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
-		families, err := registry.Gather()
-		if err != nil {
-			return nil, err
-		}
-		more, err := requests.Gather()
-		families = append(families, more...)
-		slices.SortFunc(families, func(a, b *dto.MetricFamily) int { return cmp.Compare(a.GetName(), b.GetName()) })
-		return families, err
-	}), promhttp.HandlerOpts{})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// The other format cannot have a family in parts.
-		if format := expfmt.NegotiateAccept(r.Header, expfmt.DefaultAcceptedFormats()...); format.FormatType() != expfmt.TypeTextPlain {
-			all.ServeHTTP(w, r)
-			return
-		}
+		format := negotiate(r.Header)
 		families, err := registry.Gather()
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
-		w.Header().Set("Content-Type", string(expfmt.NewFormat(expfmt.TypeTextPlain)))
+		w.Header().Set("Content-Type", string(format))
 		out := io.Writer(w)
 		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 			w.Header().Set("Content-Encoding", "gzip")
 			compressed := gzip.NewWriter(w)
-			// The client has gone if this fails, as if writeText does.
+			// The client has gone if this fails, as if writing does.
 			defer func() { _ = compressed.Close() }()
 			out = compressed
 		}
-		_ = writeText(out, families, requests)
+		_ = write(newWriter(out, format), families, requests)
 	})
 }
 
-// writeText writes families, then those of requests.
-func writeText(out io.Writer, families []*dto.MetricFamily, requests Requests) error {
+// negotiate returns the format for a client.
+func negotiate(header http.Header) expfmt.Format {
+	one, _ := expfmt.NewOpenMetricsFormat(expfmt.OpenMetricsVersion_1_0_0)
+	zero, _ := expfmt.NewOpenMetricsFormat(expfmt.OpenMetricsVersion_0_0_1)
+	return expfmt.NegotiateAccept(header, one, zero, expfmt.NewFormat(expfmt.TypeProtoDelim), expfmt.NewFormat(expfmt.TypeTextPlain))
+}
+
+// write writes families, then those of requests.
+func write(to writer, families []*dto.MetricFamily, requests Requests) error {
 	for _, family := range families {
-		if _, err := expfmt.MetricFamilyToText(out, family); err != nil {
+		if err := to.write(family, false); err != nil {
 			return err
 		}
 	}
-	var text bytes.Buffer
-	return requests.Stream(func(part *dto.MetricFamily, more bool) error {
-		text.Reset()
-		if _, err := expfmt.MetricFamilyToText(&text, part); err != nil {
-			return err
-		}
-		lines := text.Bytes()
-		// Comments say the type of a family, and must be there once.
-		for more && bytes.HasPrefix(lines, []byte("#")) {
-			_, lines, _ = bytes.Cut(lines, []byte("\n"))
-		}
-		_, err := out.Write(lines)
+	if err := requests.Stream(to.write); err != nil {
 		return err
-	})
+	}
+	return to.end()
 }

@@ -17,8 +17,6 @@ import (
 // someRequests are families of counters with two series, in parts of one.
 type someRequests struct{ families []*dto.MetricFamily }
 
-func (s someRequests) Gather() ([]*dto.MetricFamily, error) { return slices.Clone(s.families), nil }
-
 func (s someRequests) Stream(take func(*dto.MetricFamily, bool) error) error {
 	for _, f := range s.families {
 		for i, m := range f.Metric {
@@ -79,9 +77,50 @@ func TestMetrics(t *testing.T) {
 			break
 		}
 		got = append(got, family.GetName())
+		if n := len(family.GetMetric()); n != 2 && family.GetName() != "b_total" {
+			t.Errorf("%s has %d series", family.GetName(), n)
+		}
 	}
-	if !slices.Equal(got, []string{"a_requests", "b_total", "c_requests"}) {
+	if !slices.Equal(got, []string{"b_total", "a_requests", "c_requests"}) {
 		t.Errorf("the families are %q", got)
+	}
+}
+
+// TestOpenMetrics: the series are called as in text, and buckets have examples.
+func TestOpenMetrics(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(prometheus.NewCounter(prometheus.CounterOpts{Name: "b_total", Help: "Own."}))
+	label := func(name, value string) []*dto.LabelPair {
+		return []*dto.LabelPair{{Name: proto.String(name), Value: proto.String(value)}}
+	}
+	requests := someRequests{[]*dto.MetricFamily{
+		{Name: proto.String("a_requests"), Type: dto.MetricType_COUNTER.Enum(), Metric: []*dto.Metric{{Label: label("path", "/v1.0"), Counter: &dto.Counter{Value: proto.Float64(7)}}}},
+		{Name: proto.String("a_seconds"), Type: dto.MetricType_HISTOGRAM.Enum(), Metric: []*dto.Metric{{Label: label("path", `le="1.0"} `), Histogram: &dto.Histogram{
+			SampleCount: proto.Uint64(2), SampleSum: proto.Float64(2.5), Bucket: []*dto.Bucket{
+				{UpperBound: proto.Float64(0.5), CumulativeCount: proto.Uint64(1)},
+				{UpperBound: proto.Float64(1), CumulativeCount: proto.Uint64(1)},
+				{UpperBound: proto.Float64(10), CumulativeCount: proto.Uint64(2), Exemplar: &dto.Exemplar{Label: label("trace_id", "0af7651916cd43dd8448eb211c80319c"), Value: proto.Float64(2)}},
+			},
+		}}}},
+	}}
+	const want = `# HELP b Own.
+# TYPE b counter
+b_total 0.0
+# TYPE a_requests unknown
+a_requests{path="/v1.0"} 7.0
+# TYPE a_seconds histogram
+a_seconds_bucket{path="le=\"1.0\"} ",le="0.5"} 1
+a_seconds_bucket{path="le=\"1.0\"} ",le="1"} 1
+a_seconds_bucket{path="le=\"1.0\"} ",le="10"} 2 # {trace_id="0af7651916cd43dd8448eb211c80319c"} 2.0
+a_seconds_bucket{path="le=\"1.0\"} ",le="+Inf"} 2
+a_seconds_sum{path="le=\"1.0\"} "} 2.5
+a_seconds_count{path="le=\"1.0\"} "} 2
+# EOF
+`
+	response := scrape(registry, requests, "application/openmetrics-text;version=1.0.0", "")
+	if got := response.Body.String(); got != want || !strings.HasPrefix(response.Header().Get("Content-Type"), "application/openmetrics-text; version=1.0.0") {
+		t.Errorf("%v\n%s\nwant:\n%s", response.Header(), got, want)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
 // natives is the number of histograms that may be native.
@@ -26,6 +28,9 @@ func (s *series) add(c counted, settings Settings) {
 			s.counts[one.place] += one.count
 		}
 	}
+	for _, e := range c.examples {
+		s.addExample(e, settings)
+	}
 	if settings.Schema == nil {
 		return
 	}
@@ -36,6 +41,35 @@ func (s *series) add(c counted, settings Settings) {
 		if one.histogram < natives {
 			s.native[one.histogram].add(*settings.Schema, one.key, one.count, settings.MaxBuckets)
 		}
+	}
+}
+
+// firstTime is the place of the first bucket of times, behind the number of requests and their
+// sum.
+const firstTime = 2
+
+// addExample keeps the last one of each bucket.
+func (s *series) addExample(e example, settings Settings) {
+	bucket := e.place - firstTime
+	if bucket < 0 || bucket > len(settings.Buckets.Time) || !e.isValid() {
+		return
+	}
+	if s.examples == nil {
+		s.examples = make([]example, len(settings.Buckets.Time)+1)
+	}
+	if s.examples[bucket].at <= e.at {
+		s.examples[bucket] = e
+	}
+}
+
+// exemplar is the example in the form of Prometheus, nil if there is none.
+func (e example) exemplar() *dto.Exemplar {
+	if e.trace == "" {
+		return nil
+	}
+	return &dto.Exemplar{
+		Label: []*dto.LabelPair{{Name: proto.String("trace_id"), Value: &e.trace}}, Value: &e.seconds,
+		Timestamp: timestamppb.New(time.UnixMilli(int64(e.at * 1000))),
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 )
 
 // A report is what one worker has counted since its last one.
@@ -126,6 +127,11 @@ func parseExample(data []byte) example {
 		place:   int(binary.NativeEndian.Uint16(data)),
 		seconds: float(data[2:]) / 1000, at: float(data[10:]), trace: string(data[18:exampleBytes]),
 	}
+}
+
+// isValid reports whether it may be shown: trace ids are 32 hexadecimal digits.
+func (e example) isValid() bool {
+	return e.seconds >= 0 && e.seconds < 1e9 && e.at > 0 && e.at < 1e11 && strings.Trim(e.trace, "0123456789abcdef") == ""
 }
 
 // A total is how many requests a worker that has ended had counted.

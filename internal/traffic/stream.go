@@ -2,10 +2,12 @@ package traffic
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+	"google.golang.org/protobuf/proto"
 )
 
 // chunk is the maximum number of series that Stream has at once in the form of Prometheus, which
@@ -149,6 +151,10 @@ func (s *slot) setValue(f *family, of *series) bool {
 		return true
 	}
 	s.setBuckets(f.bounds)
+	var examples []example
+	if f.native == 0 {
+		examples = of.examples
+	}
 	s.count, s.sum = 0, float64(of.counts[f.offset])/f.unit
 	for i := range f.bounds {
 		s.count += of.counts[f.offset+1+i]
@@ -158,6 +164,7 @@ func (s *slot) setValue(f *family, of *series) bool {
 	if s.count == 0 {
 		return false
 	}
+	s.setExamples(examples)
 	h := &s.histogram
 	h.SampleCount, h.SampleSum = &s.count, &s.sum
 	h.Schema, h.ZeroThreshold, h.ZeroCount, h.PositiveSpan, h.PositiveDelta = nil, nil, nil, nil, nil
@@ -168,10 +175,25 @@ func (s *slot) setValue(f *family, of *series) bool {
 	return true
 }
 
+// setExamples adds examples to the buckets. The last bucket, without a bound, is only there if it
+// has one.
+func (s *slot) setExamples(list []example) {
+	for i := range s.buckets {
+		s.buckets[i].Exemplar = nil
+	}
+	for i, e := range list {
+		s.buckets[i].Exemplar = e.exemplar()
+	}
+	if last := len(s.buckets) - 1; s.buckets[last].Exemplar != nil {
+		s.buckets[last].UpperBound, s.buckets[last].CumulativeCount = proto.Float64(math.Inf(1)), &s.count
+		s.histogram.Bucket = append(s.histogram.Bucket, &s.buckets[last])
+	}
+}
+
 // setBuckets makes one bucket for each bound.
 func (s *slot) setBuckets(bounds []float64) {
-	if len(s.buckets) < len(bounds) {
-		s.buckets, s.counts = make([]dto.Bucket, len(bounds)), make([]uint64, len(bounds))
+	if len(s.counts) != len(bounds) {
+		s.buckets, s.counts = make([]dto.Bucket, len(bounds)+1), make([]uint64, len(bounds))
 	}
 	s.histogram.Bucket = s.histogram.Bucket[:0]
 	for i := range bounds {
