@@ -84,7 +84,7 @@ func TestScrapeGarbage(t *testing.T) {
 		table, _ := manySeries(series, nil)
 		written, made := measureScrape(table, accept)
 		t.Logf("%s: %d bytes written, %d made", name, written, made)
-		// What is kept for the parts of a family, whatever their number, is 15 MB.
+		// What is kept for the parts of a family is 15 MB, for any number of series.
 		if limit := 20<<20 + 2*uint64(written); made > limit || written < 1000*series {
 			t.Errorf("%s: %d bytes written, and %d made; want at most %d", name, written, made, limit)
 		}

@@ -47,7 +47,7 @@ local leaving
 -- How many requests this worker has counted, where others see it (traffic_totals.lua).
 local total = { requests = 0 }
 
--- What is counted beside the number of requests; false for what nobody wants.
+-- What is counted beside the number of requests; false for families that are excluded.
 local excluded = own.excluded
 local function wanted(family, where)
     return not excluded[family] and where

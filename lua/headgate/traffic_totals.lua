@@ -28,7 +28,7 @@ local BYTES = 65536
 local SLOTS = math.floor(BYTES / ffi.sizeof("struct hg_traffic_total"))
 
 local slots
--- Nobody reads that of a worker without a slot.
+-- That of a worker without a slot, which no other process reads.
 local own = ffi_new("struct hg_traffic_total")
 
 
