@@ -11,6 +11,7 @@ LINKS := nginx-ingress-controller dbg kube-webhook-certgen wait-shutdown
 HTTP_PORT    ?= 8080
 HTTPS_PORT   ?= 8443
 HEALTHZ_PORT ?= 10254
+DASHBOARD_PORT ?= 8000
 FUZZTIME     ?= 30s
 
 .DEFAULT_GOAL := help
@@ -26,10 +27,10 @@ build: ## build every program into bin/
 plugin: ## build kubectl's plugin for all platforms, and krew's manifest, into bin/plugin/ (VERSION=v1.2.3)
 	go run ./scripts/plugin -version '$(VERSION)'
 
-demo: ## serve examples/demo with Headgate, until Ctrl-C (HTTP_PORT, HTTPS_PORT, HEALTHZ_PORT)
+demo: ## serve examples/demo with Headgate, until Ctrl-C (HTTP_PORT, HTTPS_PORT, HEALTHZ_PORT, DASHBOARD_PORT)
 	@scripts/install-deps demo
 	@$(MAKE) --no-print-directory build
-	@scripts/demo -http-port=$(HTTP_PORT) -https-port=$(HTTPS_PORT) -healthz-port=$(HEALTHZ_PORT)
+	@scripts/demo -http-port=$(HTTP_PORT) -https-port=$(HTTPS_PORT) -healthz-port=$(HEALTHZ_PORT) -dashboard-port=$(DASHBOARD_PORT)
 
 test: ## vet and linters, all tests, and the demo's commands
 	@scripts/test

@@ -36,6 +36,7 @@ type options struct {
 	webhookOptions
 	metricsOptions
 	limitStoreOptions
+	dashboardOptions
 	topology, disableSyncEvents bool
 
 	shutdownGracePeriod, postShutdownGracePeriod int
@@ -119,6 +120,7 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	addFlagsWithoutEffect(f)
 	o.addMetricsFlags(f)
 	o.addLimitStoreFlags(f)
+	o.addDashboardFlags(f)
 	addPassthroughPortFlag(f)
 }
 
@@ -154,13 +156,13 @@ func (o options) check() error {
 	}
 	return cmp.Or(
 		notNegative("shutdown-grace-period", o.shutdownGracePeriod), notNegative("post-shutdown-grace-period", o.postShutdownGracePeriod),
-		o.checkPortFlags(), o.checkStatus(), o.checkSelfSigned(o.manifestsDir != ""), o.checkWebhook(), checkPorts(o.ports()), o.checkLog(), o.checkMetrics(), o.checkLimitStore(),
+		o.checkPortFlags(), o.checkStatus(), o.checkSelfSigned(o.manifestsDir != ""), o.checkWebhook(), checkPorts(o.ports()), o.checkLog(), o.checkMetrics(), o.checkLimitStore(), o.checkDashboard(),
 	)
 }
 
 // ports are those that Headgate listens on.
 func (o options) ports() []portFlag {
-	return slices.Concat(o.portOptions.ports(), o.profilerPorts(), o.webhookPorts())
+	return slices.Concat(o.portOptions.ports(), o.profilerPorts(), o.webhookPorts(), o.dashboardPorts())
 }
 
 // runDirectory is the directory that NGINX runs in, which may not exist.

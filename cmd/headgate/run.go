@@ -68,6 +68,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	tcpAndUDP.tls = o.newPassthrough(tcpAndUDP, process, dir.HandedSocket(), env)
 	m.Registry.MustRegister(tcpAndUDP, tcpAndUDP.dropped())
 	table := o.traffic(m, findings, log)
+	kept, changes := o.keep()
 	c := controller.New(controller.Settings{
 		Store:            from.objects,
 		Features:         all.Features(),
@@ -86,6 +87,8 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		Streams:          tcpAndUDP,
 		Traffic:          table,
 		Passthrough:      tcpAndUDP.tls.controlled(),
+		Overview:         kept,
+		History:          changes,
 	})
 	registerGauges(m.Registry, c, r)
 	ports, closePorts, err := o.listen(c, m.Registry, table, log)
@@ -99,7 +102,10 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	}
 	defer w.close()
 	asked := answerer{c.Inspect, explainSettings(env, from.files), dir.Socket()}
-	stopAPI, err := adminapi.Start(dir.ControllerSocket(), adminapi.Answers{Findings: findings.All, Explain: asked.explain, Units: asked.units}, log)
+	page, stopAPI, err := o.startAPI(dir.ControllerSocket(), adminapi.Answers{
+		Findings: findings.All, Explain: asked.explain, Units: asked.units,
+		Overview: o.overview(c, dir.Socket(), process.Capabilities().Version, kept, changes, table),
+	}, log)
 	if err != nil {
 		return err
 	}
@@ -110,7 +116,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	}
 	defer stopExchange()
 	go certificates.Run(ctx)
-	return o.serve(ctx, c, process, append(ports, w), from.run, r, tcpAndUDP, stopAPI, log)
+	return o.serve(ctx, c, process, append(ports, w, page), from.run, r, tcpAndUDP, stopAPI, log)
 }
 
 func explainSettings(env plan.Environment, files func(object string) []string) explain.Settings {

@@ -42,6 +42,7 @@ func commands(p ports) []command {
 		{does: "a WebSocket's handshake: status 101, then curl gives up after a second (error 28)", line: "curl -i -m 1 -H 'Connection: Upgrade' -H 'Upgrade: websocket' " +
 			"-H 'Sec-WebSocket-Version: 13' -H 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==' " + hello + "/",
 			wants: []string{"101 Switching Protocols", "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="}},
+		{does: "the page for the browser", line: fmt.Sprintf("curl -s http://localhost:%d/", p.dashboard), wants: []string{"<title>Headgate</title>"}},
 		{does: "how often NGINX was reloaded", line: reloads, wants: []string{"headgate_reloads_total"}},
 		{does: "edit a manifest: another path", line: "sed -i 's|path: /about|path: /contact|' $DEMO/manifests/hello.yaml"},
 		{does: "the change is served", line: "curl " + hello + "/contact", wants: []string{"backend: about\n"}},
@@ -59,10 +60,14 @@ Headgate serves the manifests in %[1]s/manifests:
   https://ANYTHING.apps.localhost:%[3]d/
   http://localhost:%[4]d/healthz         http://localhost:%[4]d/metrics
 
+What it serves, and why, on a page for the browser:
+
+  http://localhost:%[5]d/
+
 In another terminal (curl and browsers take *.localhost for this machine):
 
   export DEMO=%[1]s
-`, folder, p.http, p.https, p.healthz)
+`, folder, p.http, p.https, p.healthz, p.dashboard)
 	for _, c := range commands(p) {
 		fmt.Fprintf(to, "\n  # %s\n  %s\n", c.does, c.line)
 	}

@@ -12,7 +12,7 @@ func TestReadme(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range commands(ports{http: 8080, https: 8443, healthz: 10254}) {
+	for _, c := range commands(ports{http: 8080, https: 8443, healthz: 10254, dashboard: 8000}) {
 		if !strings.Contains(string(readme), "\n"+c.line+"\n") && !strings.Contains(string(readme), "\n"+c.line+" #") {
 			t.Errorf("the README lacks the line\n%s", c.line)
 		}

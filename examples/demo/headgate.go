@@ -22,11 +22,11 @@ const (
 )
 
 // ports are the TCP ports that Headgate listens on.
-type ports struct{ http, https, healthz int }
+type ports struct{ http, https, healthz, dashboard int }
 
 // chooseFree gives each port that is 0 the number of a free one.
 func (p *ports) chooseFree() error {
-	for _, port := range []*int{&p.http, &p.https, &p.healthz} {
+	for _, port := range []*int{&p.http, &p.https, &p.healthz, &p.dashboard} {
 		if *port != 0 {
 			continue
 		}
@@ -58,6 +58,8 @@ func startHeadgate(program string, s *stage, p ports, out, logs io.Writer) (*pro
 		"--http-port", strconv.Itoa(p.http),
 		"--https-port", strconv.Itoa(p.https),
 		"--healthz-port", strconv.Itoa(p.healthz),
+		"--dashboard-address", net.JoinHostPort("127.0.0.1", strconv.Itoa(p.dashboard)),
+		"--enable-metrics",
 		"--profiling=false",
 		"--default-server-port", "0", "--status-port", "0",
 		"--run-dir", filepath.Join(s.folder, "run"))

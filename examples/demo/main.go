@@ -28,6 +28,7 @@ func main() {
 	flag.IntVar(&o.ports.http, "http-port", 0, "port for HTTP; 0: a free one")
 	flag.IntVar(&o.ports.https, "https-port", 0, "port for HTTPS; 0: a free one")
 	flag.IntVar(&o.ports.healthz, "healthz-port", 0, "port for health and metrics; 0: a free one")
+	flag.IntVar(&o.ports.dashboard, "dashboard-port", 0, "port on 127.0.0.1 for the web page; 0: a free one")
 	flag.BoolVar(&o.check, "check", false, "run the commands instead of printing them, compare their output, and exit")
 	flag.Parse()
 
@@ -63,7 +64,7 @@ func run(ctx context.Context, o options) (err error) {
 	// Responses of another Headgate would be mistaken for those of this one.
 	if healthy(ctx, o.ports) {
 		return fmt.Errorf("port %d is in use by a server with /healthz; choose other ports: "+
-			"make demo HTTP_PORT=9080 HTTPS_PORT=9443 HEALTHZ_PORT=9254", o.ports.healthz)
+			"make demo HTTP_PORT=9080 HTTPS_PORT=9443 HEALTHZ_PORT=9254 DASHBOARD_PORT=9000", o.ports.healthz)
 	}
 	headgate, err := startHeadgate(o.headgate, stage, o.ports, out, logs)
 	if err != nil {

@@ -32,6 +32,8 @@ type Answers struct {
 	Findings func() []finding.Finding
 	Explain  Explain
 	Units    Units
+	// Overview is nil if what it would show is not kept.
+	Overview *Overview
 }
 
 // Start creates the socket, replaces one that an earlier controller left, and
@@ -46,7 +48,7 @@ func Start(socket string, answers Answers, log *slog.Logger) (stop func(), err e
 		return nil, fmt.Errorf("listen for the controller's API: %w", err)
 	}
 	server := &http.Server{
-		Handler:      handler(answers),
+		Handler:      Handler(answers),
 		ReadTimeout:  timeout,
 		WriteTimeout: timeout,
 		ErrorLog:     slog.NewLogLogger(log.Handler(), slog.LevelWarn),
@@ -65,13 +67,15 @@ func Start(socket string, answers Answers, log *slog.Logger) (stop func(), err e
 	}, nil
 }
 
-func handler(from Answers) http.Handler {
+// Handler serves the API.
+func Handler(from Answers) http.Handler {
 	mux := http.NewServeMux()
 	calls := map[string]http.HandlerFunc{
 		"/v1/findings": func(w http.ResponseWriter, r *http.Request) { showFindings(w, r, from.Findings) },
 		"/v1/explain":  func(w http.ResponseWriter, r *http.Request) { showExplanation(w, r, from.Explain) },
 		"/v1/units":    func(w http.ResponseWriter, r *http.Request) { showUnits(w, r, from.Units) },
 	}
+	addOverview(calls, from)
 	for path, call := range calls {
 		mux.HandleFunc("GET "+path, call)
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
@@ -83,25 +87,6 @@ func handler(from Answers) http.Handler {
 		refuse(w, http.StatusNotFound, "unknown path: must be "+strings.Join(slices.Sorted(maps.Keys(calls)), ", "))
 	})
 	return mux
-}
-
-// showFindings responds with the findings that match all parameters.
-func showFindings(w http.ResponseWriter, r *http.Request, findings func() []finding.Finding) {
-	wanted := r.URL.Query()
-	for name := range wanted {
-		if name != "object" && name != "code" {
-			refuse(w, http.StatusBadRequest, fmt.Sprintf("unknown parameter %q: must be object or code", name))
-			return
-		}
-	}
-	fits := func(name, value string) bool { return !wanted.Has(name) || slices.Contains(wanted[name], value) }
-	shown := []finding.Finding{}
-	for _, f := range findings() {
-		if fits("object", f.Object) && fits("code", string(f.Code)) {
-			shown = append(shown, f)
-		}
-	}
-	answer(w, http.StatusOK, map[string][]finding.Finding{"findings": shown})
 }
 
 func refuse(w http.ResponseWriter, status int, why string) {

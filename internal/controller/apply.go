@@ -64,6 +64,7 @@ func (c *Controller) noteServed() {
 	}
 	if (isPushed || c.reload.heldBy != "") && !c.canBuild(time.Now()) {
 		c.applied.Store(int64(c.taken))
+		c.settings.History.Apply(c.taken)
 	}
 }
 
@@ -136,6 +137,7 @@ func (c *Controller) endLoad(ctx context.Context) error {
 func (c *Controller) push(ctx context.Context, changes []unit.Change) error {
 	result, err := c.client.Push(ctx, c.static.Dictionaries.Number, c.static.Generation, changes)
 	c.desired.Applied(changes[:result.Applied])
+	c.settings.History.Push(changes[:result.Applied])
 	for _, change := range changes[:result.Applied] {
 		c.metrics.Pushed.WithLabelValues(string(change.Kind)).Inc()
 	}

@@ -22,9 +22,11 @@ import (
 	"github.com/headgate/headgate/internal/dataplane"
 	"github.com/headgate/headgate/internal/expiry"
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/history"
 	"github.com/headgate/headgate/internal/metrics"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/nginx"
+	"github.com/headgate/headgate/internal/overview"
 	"github.com/headgate/headgate/internal/pcre"
 	"github.com/headgate/headgate/internal/plan"
 	"github.com/headgate/headgate/internal/source"
@@ -66,6 +68,9 @@ type Settings struct {
 	Traffic *traffic.Table
 	// Passthrough passes TLS connections through. It may be nil.
 	Passthrough Passthrough
+	// Overview and History are what people look at. They may be nil.
+	Overview *overview.Table
+	History  *history.Log
 }
 
 // Streams opens and closes the ports of TCP and UDP services. Its methods must not block.
@@ -243,7 +248,7 @@ func (c *Controller) Run(ctx context.Context, from Source) error {
 	sourceEnded := make(chan struct{})
 	go func() {
 		defer close(sourceEnded)
-		if err := from(ctx, func(_ context.Context, changes []source.Change) { c.queue.Put(changes...) }); err != nil {
+		if err := from(ctx, c.deliver); err != nil {
 			cancel(fmt.Errorf("read the source: %w", err))
 		}
 	}()
@@ -310,7 +315,7 @@ func (c *Controller) serve(ctx context.Context) error {
 // takeChanges applies what the source delivered.
 func (c *Controller) takeChanges(ctx context.Context) {
 	var changes []source.Change
-	changes, c.taken = c.queue.Collect(ctx)
+	changes, c.taken = c.collect(ctx)
 	c.update(ctx, changes)
 	c.apply(ctx)
 	c.publishSelection()
@@ -335,7 +340,7 @@ func (c *Controller) start(ctx context.Context) error {
 		return fmt.Errorf("make the default certificate: %w", err)
 	}
 	var changes []source.Change
-	changes, c.taken = c.queue.Collect(ctx)
+	changes, c.taken = c.collect(ctx)
 	for _, change := range changes {
 		c.store.Apply(change.Object, change.Deleted)
 	}
@@ -369,6 +374,7 @@ func (c *Controller) start(ctx context.Context) error {
 func (c *Controller) restarted(ctx context.Context, pid int) {
 	c.log.Warn("NGINX was restarted; pushing all units", "pid", pid)
 	c.metrics.Restarts.Inc()
+	c.settings.History.Restart()
 	c.client.CloseIdle()
 	c.ready.Store(false)
 	c.reload.drop()

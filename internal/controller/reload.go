@@ -161,6 +161,7 @@ func (c *Controller) failReload(next plan.Static, err error) {
 	again := c.settings.Timing.interval(r.failures)
 	r.due = time.After(again)
 	c.metrics.ReloadFailures.Inc()
+	c.settings.History.Reload(r.reason, next.Generation, 0, err)
 	c.log.Error("reload failed; NGINX keeps its configuration", "error", err, "again_in", again)
 	c.noticeReload(err)
 	c.noteServed()
@@ -189,7 +190,9 @@ func (c *Controller) finishReload(ctx context.Context) {
 	c.static = next
 	c.metrics.Reloads.Inc()
 	c.metrics.NginxConfBytes.Set(float64(len(next.Files[plan.NginxConf])))
-	c.log.Info("reloaded NGINX", "reason", reason, "generation", next.Generation, "took", time.Since(r.last).Round(time.Millisecond))
+	took := time.Since(r.last)
+	c.log.Info("reloaded NGINX", "reason", reason, "generation", next.Generation, "took", took.Round(time.Millisecond))
+	c.settings.History.Reload(reason, next.Generation, took, nil)
 	c.noticeReload(nil)
 	c.oldGenerations()
 	c.endDrain(ctx)

@@ -87,6 +87,9 @@ func (c *Controller) applyToStore(changes []source.Change) []touched {
 		if len(keys) > 0 && !change.Deleted {
 			c.noticeServed(change.Object)
 		}
+		if len(keys) > 0 {
+			c.settings.History.Change(c.taken, nameOf(change.Object), change.Deleted)
+		}
 		_, resolved := change.Object.(*source.Addresses)
 		for _, key := range keys {
 			list = append(list, touched{key, change.Object.GetNamespace(), resolved})
@@ -162,7 +165,7 @@ func (c *Controller) awaitReferences(ctx context.Context, maxSecretWait, maxName
 			return list, waited
 		}
 		var changes []source.Change
-		changes, c.taken = c.queue.Collect(ctx)
+		changes, c.taken = c.collect(ctx)
 		list = append(list, c.applyToStore(changes)...)
 	}
 }
@@ -317,6 +320,7 @@ func (c *Controller) buildUnit(key unit.Key) []finding.Finding {
 		c.settings.Expiry.Show(model.DefaultHost, &certificate)
 	}
 	c.setTraffic(built)
+	c.settings.Overview.Set(built)
 	return append(findings, c.desired.Set(built)...)
 }
 

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestDashboardAddress: the page is on loopback unless a host is named.
+func TestDashboardAddress(t *testing.T) {
+	for text, want := range map[string]string{
+		"8000": "127.0.0.1 8000", ":8000": "127.0.0.1 8000", "[::1]:8000": "::1 8000", "0.0.0.0:80": "0.0.0.0 80", "localhost:1": "localhost 1",
+		"0": "", "65536": "", "host": "", "host:": "", "::1": "", "a:b:1": "", "127.0.0.1:http": "", "-1": "", ":0": "",
+	} {
+		o := dashboardOptions{text}
+		host, port, err := o.dashboardPlace()
+		wantHost, wantPort, valid := strings.Cut(want, " ")
+		if got := o.checkDashboard(); (got == nil) != valid || (err == nil) != valid {
+			t.Errorf("%q: %v, %v", text, err, got)
+			continue
+		}
+		ports := o.dashboardPorts()
+		if !valid {
+			if len(ports) > 0 {
+				t.Errorf("%q: %v", text, ports)
+			}
+			continue
+		}
+		if host != wantHost || fmt.Sprint(port) != wantPort || len(ports) != 1 || ports[0].port != port {
+			t.Errorf("%q: %s %d, want %s; %v", text, host, port, want, ports)
+		}
+	}
+	if o := (dashboardOptions{}); o.checkDashboard() != nil || o.dashboardPorts() != nil {
+		t.Error("without the flag there is no port")
+	}
+}

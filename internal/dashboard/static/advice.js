@@ -1,0 +1,81 @@
+// Says in words what a request gets, and what to change, from an explanation.
+import { code } from "./dom.js";
+
+const reasons = {
+  200: "OK", 301: "Moved Permanently", 302: "Found", 307: "Temporary Redirect", 308: "Permanent Redirect", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden",
+  404: "Not Found", 405: "Method Not Allowed", 413: "Payload Too Large", 421: "Misdirected Request", 429: "Too Many Requests", 500: "Internal Server Error",
+  502: "Bad Gateway", 503: "Service Unavailable", 504: "Gateway Timeout",
+};
+
+// verdict is the answer in one line: its state, what it is, and why.
+export function verdict(explanation) {
+  const answer = explanation.answers[0];
+  const failing = ejections(explanation);
+  if (answer.ends) return { state: "down", what: "No response: the TLS handshake fails", why: answer.why };
+  if (answer.status) {
+    const what = `${answer.status} ${reasons[answer.status] ?? ""}`.trim() + " from Headgate";
+    const state = answer.status >= 500 ? "down" : answer.status >= 400 ? "degraded" : "ok";
+    return { state, what: answer.location ? `${what}, to ${answer.location}` : what, why: answer.why };
+  }
+  const count = answer.endpoints ?? 0;
+  const what = `The backend ${answer.backend} answers`;
+  if (failing.length > 0) return { state: "degraded", what, why: `${answer.why}; but NGINX knows that ${failing.length} of ${count} endpoints fail` };
+  return { state: "ok", what, why: answer.why };
+}
+
+// ejections are the endpoints that workers know to fail, each once.
+export function ejections(explanation) {
+  const found = new Map();
+  for (const worker of explanation.data_plane?.workers ?? []) {
+    for (const one of worker.ejected ?? []) found.set(one.backend + " " + one.endpoint, one);
+  }
+  return [...found.values()];
+}
+
+// advice lists what to change or where to look next, the most important first.
+export function advice(explanation) {
+  return [...unknownName(explanation), ...denied(explanation), ...noRoute(explanation), ...noEndpoint(explanation), ...failing(explanation),
+    ...certificate(explanation)];
+}
+
+function unknownName(e) {
+  if (e.name?.by !== "default") return [];
+  const list = (e.unserved ?? []).map((one) => [code(one.ingress), ` has the host ${e.request.host}, but is not served: ${one.why}`]);
+  const lost = (e.name.lost ?? []).map((claim) => [claim.ingresses.map((i) => [code(i), " "]), `is for ${claim.name}: ${claim.why}`]);
+  return [...list, ...lost, ["No Ingress that is served has the host ", code(e.request.tls_name || e.request.host || e.request.url),
+    ". Look at ", code("spec.rules[].host"), " and ", code("spec.ingressClassName"), " of the Ingress that should have it."]];
+}
+
+function denied(e) {
+  return (e.policies ?? []).filter((policy) => policy.denies).map((policy) => [
+    "Correct ", code(policy.setting), policy.object ? [" of ", code(policy.object)] : null, policy.written ? [", which is ", code(policy.written)] : null,
+    ". As long as it is invalid, nobody gets access; the findings below say what it must be."]);
+}
+
+function noRoute(e) {
+  if (!e.route || e.route.field || e.name?.by === "default" || e.route.denied) return [];
+  const near = (e.lost ?? []).map((rule) => [code(rule.path), " of ", code(rule.ingress ?? "–"), `: ${rule.why}`]);
+  return [["No rule of the host has a path that matches ", code(e.request.path), "."], ...near];
+}
+
+function noEndpoint(e) {
+  return (e.backends ?? []).filter((backend) => backend.used.length === 0 && backend.role === "route" && !e.route?.denied).flatMap((backend) => {
+    const [namespace, service] = backend.key.split("/");
+    if (backend.service === "does not exist") {
+      return [["Create the Service ", code(service), " in the namespace ", code(namespace), ", or correct its name in ", code(`${e.route?.ingress}`), " (", code(e.route?.field ?? ""), ")."]];
+    }
+    const pods = (backend.endpoints ?? []).map((endpoint) => [code(endpoint.address), ` is ${endpoint.state}${endpoint.why ? ": " + endpoint.why : ""}`]);
+    return [[`The Service ${service} has no endpoint that is ready. Are its pods running and ready, and does its selector match them? `,
+      code(`kubectl get pods,endpointslices -n ${namespace} -l kubernetes.io/service-name=${service}`), backend.why ? `: ${backend.why}.` : null], ...pods.slice(0, 10)];
+  });
+}
+
+function failing(e) {
+  return ejections(e).slice(0, 10).map((one) => [code(one.endpoint), ` of ${one.backend}: `,
+    one.reason === "connect" ? "NGINX can't connect to it. Does the pod listen on this port, and does a network policy allow it?" : "requests to it failed in a row. Look at the log of the pod.",
+    one.avoided ? null : " It gets requests nevertheless, since too many endpoints fail."]);
+}
+
+function certificate(e) {
+  return e.certificate?.problem ? [["Clients may reject the certificate: ", e.certificate.problem, e.certificate.secret ? [" (", code("secret/" + e.certificate.secret), ")"] : null]] : [];
+}
