@@ -34,10 +34,7 @@ import (
 // run serves until ctx ends, then shuts down.
 func run(ctx context.Context, o options, log *slog.Logger) error {
 	outliveReaders()
-	if err := nginx.CloseMemory(); err != nil {
-		return err
-	}
-	if err := findPatterns(log); err != nil {
+	if err := errors.Join(nginx.CloseMemory(), findPatterns(log)); err != nil {
 		return err
 	}
 	m := metrics.New()
@@ -59,7 +56,6 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	}
 	defer dir.Close()
 	log.Info("starting", "release", version, "commit", builtFrom(), "nginx", process.Capabilities().Version)
-
 	r, err := o.replica(from, log)
 	if err != nil {
 		return err
@@ -102,10 +98,8 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	}
 	defer w.close()
 	asked := answerer{c.Inspect, explainSettings(env, from.files), dir.Socket()}
-	page, stopAPI, err := o.startAPI(dir.ControllerSocket(), adminapi.Answers{
-		Findings: findings.All, Explain: asked.explain, Units: asked.units,
-		Overview: o.overview(c, dir.Socket(), process.Capabilities().Version, kept, changes, table),
-	}, log)
+	shown := o.overview(c, asked.socket, process.Capabilities().Version, kept, changes, table)
+	page, stopAPI, err := o.startAPI(dir.ControllerSocket(), adminapi.Answers{Findings: findings.All, Explain: asked.explain, Units: asked.units, Overview: shown}, log)
 	if err != nil {
 		return err
 	}

@@ -90,9 +90,10 @@ func (s *Server) Close() error {
 	if s == nil {
 		return nil
 	}
-	// Before Serve, the server does not know the listener.
+	err := s.server.Close()
+	// Before Serve, the server does not know the listener. After it, that is closed.
 	_ = s.listener.Close()
-	return s.server.Close()
+	return err
 }
 
 // Handler serves the page of a server that listens on a host, and the API.
