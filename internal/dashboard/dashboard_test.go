@@ -34,7 +34,7 @@ func ask(t *testing.T, host, head, body string) *http.Response {
 	return recorder.Result()
 }
 
-// TestHeaders: every response has them, whatever it is.
+// TestHeaders: every response has them, refusals too.
 func TestHeaders(t *testing.T) {
 	for head, want := range map[string]string{
 		"GET / HTTP/1.1\nHost: localhost":                                       "200 text/html; charset=utf-8 no-cache",

@@ -28,6 +28,8 @@ type browser struct {
 	t    *testing.T
 	ctx  context.Context
 	base string
+	// opened is how often a page was opened.
+	opened int
 
 	mu       sync.Mutex
 	faults   []string
@@ -142,7 +144,8 @@ func (b *browser) size(width, height int64) {
 // open shows what a link leads to, until it is loaded.
 func (b *browser) open(link string) {
 	b.t.Helper()
-	b.do(chromedp.Navigate(b.base+"/icon.svg"), chromedp.Navigate(b.base+link))
+	b.opened++ // Another link alone would not load the page again.
+	b.do(chromedp.Navigate(fmt.Sprintf("%s/?%d%s", b.base, b.opened, strings.TrimPrefix(link, "/"))))
 	b.until("the page "+link+" is loaded", "document.querySelector('.region[aria-busy=false]') !== null && document.getElementById('status').childElementCount > 0")
 }
 

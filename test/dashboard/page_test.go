@@ -54,7 +54,7 @@ func checkPages(b *browser) {
 	b.open("/#/backend/demo%2Fhello%2F80")
 	b.has("127.0.0.1:", "gets requests", "hello.localhost")
 	b.open("/#/backend/payments%2Fpay%2F80")
-	b.has("kubectl get endpointslices,pods -n payments -l kubernetes.io/service-name=pay")
+	b.has("kubectl get endpointslices -n payments -l kubernetes.io/service-name=pay")
 	b.open("/#/certificates")
 	b.has("demo/shop-tls", "demo/apps-tls", "made by Headgate", "all names without one")
 	b.open("/#/findings?code=InvalidValue")
@@ -103,7 +103,7 @@ func checkExplain(b *browser) {
 	b.open("/#/")
 	b.do(chromedp.SendKeys(chromedp.CSS("#search-text"), "pay.localhost/cart"+kb.Enter))
 	b.has("503 Service Unavailable from Headgate", "GET https://pay.localhost/cart: backend payments/pay/80 has no endpoint in use", "What to do",
-		"The Service pay has no endpoint that is ready", "ingress/payments/pay", "Step by step")
+		"The Service pay has no endpoint that is used", "kubectl describe service -n payments pay", "ingress/payments/pay", "Step by step")
 	if first := evaluate[string](b, "document.querySelector('.verdict .what').innerText"); !strings.Contains(first, "503") {
 		b.t.Errorf("the first line is %q", first)
 	}

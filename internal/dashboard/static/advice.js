@@ -65,9 +65,15 @@ function noEndpoint(e) {
       return [["Create the Service ", code(service), " in the namespace ", code(namespace), ", or correct its name in ", code(`${e.route?.ingress}`), " (", code(e.route?.field ?? ""), ")."]];
     }
     const pods = (backend.endpoints ?? []).map((endpoint) => [code(endpoint.address), ` is ${endpoint.state}${endpoint.why ? ": " + endpoint.why : ""}`]);
-    return [[`The Service ${service} has no endpoint that is ready. Are its pods running and ready, and does its selector match them? `,
-      code(`kubectl get pods,endpointslices -n ${namespace} -l kubernetes.io/service-name=${service}`), backend.why ? `: ${backend.why}.` : null], ...pods.slice(0, 10)];
+    return [[`The Service ${service} has no endpoint that is used`, backend.why ? `: ${backend.why}.` : "."], ...pods.slice(0, 10),
+      namespace ? ["Are its pods running and ready, and does its selector match them? ", ...commands(namespace, service)] : null].filter(Boolean);
   });
+}
+
+// commands show the selector of a Service, and which pods it selects.
+export function commands(namespace, service) {
+  return [code(`kubectl describe service -n ${namespace} ${service}`), " shows the selector, and ",
+    code(`kubectl get endpointslices -n ${namespace} -l kubernetes.io/service-name=${service} -o yaml`), " which pods it finds, and whether they are ready."];
 }
 
 function failing(e) {
