@@ -63,7 +63,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	tcpAndUDP := newStreams(findings, log)
 	tcpAndUDP.tls = o.newPassthrough(tcpAndUDP, process, dir.HandedSocket(), env)
 	m.Registry.MustRegister(tcpAndUDP, tcpAndUDP.dropped())
-	table := o.traffic(m, findings, log)
+	table, families := o.traffic(m, findings, log), o.families(m.Registry, r)
 	kept, changes := o.keep()
 	c := controller.New(controller.Settings{
 		Store:            from.objects,
@@ -73,6 +73,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		Process:          process,
 		RunDir:           dir,
 		Metrics:          m,
+		Families:         families,
 		Tracker:          findings,
 		Expiry:           certificates,
 		Log:              log,
@@ -92,7 +93,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		return err
 	}
 	defer closePorts()
-	w, err := o.startWebhook(&from, process, m, log)
+	w, err := o.startWebhook(&from, process, m, families, log)
 	if err != nil {
 		return err
 	}

@@ -73,16 +73,17 @@ type webhook struct {
 }
 
 // startWebhook opens the port, and has the reviewer follow what the source delivers.
-func (o options) startWebhook(from *from, process *nginx.Process, m *metrics.Metrics, log *slog.Logger) (*webhook, error) {
+func (o options) startWebhook(from *from, process *nginx.Process, m *metrics.Metrics, families *metrics.Families, log *slog.Logger) (*webhook, error) {
 	if o.webhookAddress == "" {
 		return nil, nil
 	}
 	reviewer := review.New(review.Settings{
 		Store: from.objects, Features: all.Features(), AnnotationPrefix: o.annotationsPrefix, Namespace: o.watchNamespace,
-		Lacking: feature.Lacking(process.Capabilities().Has), Tester: controller.TestBy(process),
+		Lacking: feature.Lacking(process.Capabilities().Has), Tester: controller.TestBy(process), Measure: families != nil,
 	})
 	settings := admission.Settings{
-		Address: o.webhookAddress, CertificateFile: o.webhookCertificate, KeyFile: o.webhookKey,
+		Reviewed: reporter(families.Webhook()),
+		Address:  o.webhookAddress, CertificateFile: o.webhookCertificate, KeyFile: o.webhookKey,
 		Review: reviewer.Review, Registry: m.Registry, Log: log,
 	}
 	keeper := o.keeper(from.client, ownNamespace(from.objects.ConfigMap), log)

@@ -23,8 +23,8 @@ func reviewType() metav1.TypeMeta {
 }
 
 // decide answers a request. Operations that make no new version of an object, and
-// subresources, are let in without a look.
-func (h *handler) decide(ctx context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, *failure) {
+// subresources, are let in without a look. began is when the request came.
+func (h *handler) decide(ctx context.Context, request *admissionv1.AdmissionRequest, began time.Time) (*admissionv1.AdmissionResponse, *failure) {
 	answer := &admissionv1.AdmissionResponse{UID: request.UID, Allowed: true}
 	if request.Operation != admissionv1.Create && request.Operation != admissionv1.Update || request.SubResource != "" {
 		return answer, nil
@@ -44,7 +44,11 @@ func (h *handler) decide(ctx context.Context, request *admissionv1.AdmissionRequ
 	if ing == nil {
 		return refuse(answer, "the object is not an Ingress of networking.k8s.io/v1"), nil
 	}
+	asked := time.Now()
 	decision, failed := h.review(ctx, ing)
+	if h.reviewed != nil {
+		h.reviewed(ing, decision, failed, Took{Review: time.Since(asked), Total: time.Since(began)})
+	}
 	if failed != nil {
 		return nil, fail(http.StatusServiceUnavailable, "review the Ingress: %w", failed)
 	}

@@ -15,12 +15,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/semaphore"
 	admissionv1 "k8s.io/api/admission/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	kjson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/headgate/headgate/internal/review"
 )
 
 // handler answers requests at any path, as ingress-nginx does.
 type handler struct {
 	review   Review
+	reviewed func(*networkingv1.Ingress, review.Decision, error, Took)
 	bodies   *semaphore.Weighted
 	decoders *semaphore.Weighted
 	metrics  *metrics
@@ -44,7 +48,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(r.Context(), reviewTimeout)
 	defer cancel()
-	answer, err := h.answer(ctx, w, r)
+	answer, err := h.answer(ctx, w, r, began)
 	if err != nil {
 		h.metrics.reviews.WithLabelValues("error").Inc()
 		h.log.Debug("an admission request failed", "error", err, "status", err.status, "from", r.RemoteAddr)
@@ -63,7 +67,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.metrics.duration.Observe(time.Since(began).Seconds())
 }
 
-func (h *handler) answer(ctx context.Context, w http.ResponseWriter, r *http.Request) (*admissionv1.AdmissionResponse, *failure) {
+func (h *handler) answer(ctx context.Context, w http.ResponseWriter, r *http.Request, began time.Time) (*admissionv1.AdmissionResponse, *failure) {
 	if r.Method != http.MethodPost {
 		return nil, fail(http.StatusMethodNotAllowed, "method must be POST")
 	}
@@ -76,7 +80,7 @@ func (h *handler) answer(ctx context.Context, w http.ResponseWriter, r *http.Req
 	if failed != nil {
 		return nil, failed
 	}
-	return h.decide(ctx, request)
+	return h.decide(ctx, request, began)
 }
 
 // read reads the body of a request. It counts against all bodies as far as it was received,

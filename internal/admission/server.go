@@ -19,6 +19,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/semaphore"
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/headgate/headgate/internal/review"
 )
 
 // Limits of what clients can take up.
@@ -57,10 +60,15 @@ type Settings struct {
 	Certificate              func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	CertificateFile, KeyFile string
 	Review                   Review
+	// Reviewed is called after each review of an Ingress, with its error. It may be nil.
+	Reviewed func(ing *networkingv1.Ingress, d review.Decision, err error, took Took)
 	// Registry gets the metrics.
 	Registry prometheus.Registerer
 	Log      *slog.Logger
 }
+
+// Took is how long a review took alone, and with the rest of the request up to then.
+type Took struct{ Review, Total time.Duration }
 
 // A Server serves the webhook.
 type Server struct {
@@ -82,7 +90,7 @@ func Listen(s Settings) (*Server, error) {
 		s.Certificate = files.get
 	}
 	h := &handler{
-		review: s.Review, bodies: semaphore.NewWeighted(maxBodies), decoders: semaphore.NewWeighted(int64(decoding())),
+		review: s.Review, reviewed: s.Reviewed, bodies: semaphore.NewWeighted(maxBodies), decoders: semaphore.NewWeighted(int64(decoding())),
 		metrics: newMetrics(s.Registry), log: s.Log,
 	}
 	var protocols http.Protocols

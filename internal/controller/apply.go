@@ -64,7 +64,7 @@ func (c *Controller) noteServed() {
 	}
 	if (isPushed || c.reload.heldBy != "") && !c.canBuild(time.Now()) {
 		c.applied.Store(int64(c.taken))
-		c.settings.History.Apply(c.taken)
+		c.noteApplied()
 	}
 }
 
@@ -138,8 +138,13 @@ func (c *Controller) push(ctx context.Context, changes []unit.Change) error {
 	result, err := c.client.Push(ctx, c.static.Dictionaries.Number, c.static.Generation, changes)
 	c.desired.Applied(changes[:result.Applied])
 	c.settings.History.Push(changes[:result.Applied])
+	bytes := 0
 	for _, change := range changes[:result.Applied] {
 		c.metrics.Pushed.WithLabelValues(string(change.Kind)).Inc()
+		bytes += len(change.Payload)
+	}
+	if result.Applied > 0 {
+		c.metrics.PushBytes.Observe(float64(bytes))
 	}
 	c.watchMemory(ctx, result, errors.Is(err, dataplane.ErrFull))
 	return err

@@ -48,6 +48,8 @@ type Settings struct {
 	Process      *nginx.Process
 	RunDir       *nginx.RunDir
 	Metrics      *metrics.Metrics
+	// Families are ingress-nginx's metrics; nil if there are none.
+	Families *metrics.Families
 	// Tracker keeps the findings of all units.
 	Tracker *tracker.Tracker
 	Log     *slog.Logger
@@ -156,6 +158,8 @@ type Controller struct {
 	// applied counts those of which only hosts are left that wait for a reload which is
 	// held back, or because they are dear.
 	applied atomic.Int64
+	// arrivals are the changes among them that were not yet.
+	arrivals []arrival
 	// held is the number of units that the last push left for after a reload.
 	held int
 
@@ -177,10 +181,7 @@ func New(s Settings) *Controller {
 		}
 	}
 	client := dataplane.New(s.RunDir.Socket())
-	s.Metrics.Registry.MustRegister(metrics.OfWorkers(func(ctx context.Context) (metrics.Workers, error) {
-		state, err := client.State(ctx)
-		return metrics.Workers{Refusals: state.Refusals, Ejections: state.Ejections, Uncounted: state.Uncounted}, err
-	}))
+	registerNGINX(s, client)
 	if s.Traffic != nil {
 		s.Environment.Traffic = trafficPlan(s.Traffic.Settings())
 	}
@@ -363,7 +364,7 @@ func (c *Controller) start(ctx context.Context) error {
 		return err
 	}
 	c.static = next
-	c.metrics.NginxConfBytes.Set(float64(len(next.Files[plan.NginxConf])))
+	c.noteConfigured()
 	c.apply(ctx)
 	c.publishSelection()
 	c.log.Debug("started", "units", len(c.store.All()), "took", time.Since(began).Round(time.Millisecond))

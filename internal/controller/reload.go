@@ -77,6 +77,7 @@ func (c *Controller) considerReload(ctx context.Context) {
 	}
 	if reason == "" {
 		c.static = next
+		c.settings.Families.Unchanged()
 		r.due, r.heldBy = nil, ""
 		return
 	}
@@ -162,6 +163,7 @@ func (c *Controller) failReload(next plan.Static, err error) {
 	r.due = time.After(again)
 	c.metrics.ReloadFailures.Inc()
 	c.settings.History.Reload(r.reason, next.Generation, 0, err)
+	c.settings.Families.Rejected()
 	c.log.Error("reload failed; NGINX keeps its configuration", "error", err, "again_in", again)
 	c.noticeReload(err)
 	c.noteServed()
@@ -189,7 +191,10 @@ func (c *Controller) finishReload(ctx context.Context) {
 	r.larger = nil
 	c.static = next
 	c.metrics.Reloads.Inc()
-	c.metrics.NginxConfBytes.Set(float64(len(next.Files[plan.NginxConf])))
+	for _, reason := range plan.ReloadReasons(previous, next) {
+		c.metrics.ReloadReasons.WithLabelValues(string(reason)).Inc()
+	}
+	c.noteConfigured()
 	took := time.Since(r.last)
 	c.log.Info("reloaded NGINX", "reason", reason, "generation", next.Generation, "took", took.Round(time.Millisecond))
 	c.settings.History.Reload(reason, next.Generation, took, nil)

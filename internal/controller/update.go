@@ -88,7 +88,7 @@ func (c *Controller) applyToStore(changes []source.Change) []touched {
 			c.noticeServed(change.Object)
 		}
 		if len(keys) > 0 {
-			c.settings.History.Change(c.taken, nameOf(change.Object), change.Deleted)
+			c.noteArrival(change)
 		}
 		_, resolved := change.Object.(*source.Addresses)
 		for _, key := range keys {
@@ -102,6 +102,7 @@ func (c *Controller) applyToStore(changes []source.Change) []touched {
 // until it is taken.
 func (c *Controller) publishSelection() {
 	selection := c.store.DrainIngresses()
+	c.noteSelection(selection)
 	if c.settings.Selected != nil && len(selection.Put)+len(selection.Gone) > 0 {
 		c.settings.Selected(selection)
 	}
@@ -289,7 +290,9 @@ func threadTime() time.Duration {
 
 // buildUnit builds a unit and records it as desired, with what follows from it.
 func (c *Controller) buildUnit(key unit.Key) []finding.Finding {
+	began := time.Now()
 	built, findings := c.builder.Unit(key, c.store)
+	c.metrics.BuildDuration.WithLabelValues(string(key.Kind)).Observe(time.Since(began).Seconds())
 	switch key.Kind {
 	case unit.Globals:
 		globals, _ := built.Model.(model.Globals)
@@ -305,6 +308,7 @@ func (c *Controller) buildUnit(key unit.Key) []finding.Finding {
 		c.followExpiry(built)
 	case unit.Backend:
 		c.followHealth(built)
+		c.noteBackend(built)
 		c.setPassthroughBackend(built)
 	case unit.Host:
 		c.setPassthroughHost(built)

@@ -66,12 +66,24 @@ func (c *Client) CloseIdle() { c.http.CloseIdleConnections() }
 
 // do sends one request and decodes its response into answer.
 func (c *Client) do(ctx context.Context, method, path string, body []byte, answer any) error {
+	read, err := c.fetch(ctx, method, path, body)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(read, answer); err != nil {
+		return fmt.Errorf("decoding the data plane's response to %s %s: %w", method, path, err)
+	}
+	return nil
+}
+
+// fetch sends one request and returns the body of its response.
+func (c *Client) fetch(ctx context.Context, method, path string, body []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	target := url.URL{Scheme: "http", Host: "headgate", Path: path}
 	request, err := http.NewRequestWithContext(ctx, method, target.String(), bytes.NewReader(body))
 	if err != nil {
-		return fmt.Errorf("%s %s: %w", method, path, err)
+		return nil, fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	// Every request of this API may be sent twice, so the transport may try a new
 	// connection if an idle one is closed. The empty list allows that without a
@@ -79,21 +91,18 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte, answe
 	request.Header["Idempotency-Key"] = []string{}
 	response, err := c.http.Do(request)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrUnreachable, err)
+		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
 	defer response.Body.Close()
 	// Read to its end, so that the connection is idle when this returns.
 	read, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err != nil {
-		return fmt.Errorf("%w: %s %s: %w", ErrUnreachable, method, path, err)
+		return nil, fmt.Errorf("%w: %s %s: %w", ErrUnreachable, method, path, err)
 	}
 	if response.StatusCode != http.StatusOK {
-		return refusal(response.StatusCode, read)
+		return nil, refusal(response.StatusCode, read)
 	}
-	if err := json.Unmarshal(read, answer); err != nil {
-		return fmt.Errorf("decoding the data plane's response to %s %s: %w", method, path, err)
-	}
-	return nil
+	return read, nil
 }
 
 func refusal(status int, content []byte) error {

@@ -128,7 +128,7 @@ func Start(t testing.TB, o Options) *Instance {
 	certificates := expiry.New("k8s.io/ingress-nginx", findings.Update)
 	g.Metrics.Registry.MustRegister(certificates)
 	g.controller = controller.New(controller.Settings{
-		Traffic: g.traffic(o, findings),
+		Traffic: g.traffic(o, findings), Families: metrics.NewFamilies(g.Metrics.Registry, metrics.Identity{}, metrics.Build{}),
 		Store: store.Settings{
 			IngressClass: "nginx", ControllerClass: "k8s.io/ingress-nginx", WatchWithoutClass: true, Classless: true,
 			ConfigMap:      types.NamespacedName{Namespace: "default", Name: "headgate"},

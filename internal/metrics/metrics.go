@@ -3,9 +3,6 @@
 package metrics
 
 import (
-	"context"
-	"time"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promauto"
@@ -23,62 +20,10 @@ type Metrics struct {
 	Findings, Units, Memory                         *prometheus.GaugeVec
 	NginxConfBytes                                  prometheus.Gauge
 	WaitingHosts, OldWorkers, OldGenerations        prometheus.Gauge
-	HostsToBuild                                    prometheus.Gauge
-}
-
-// Workers are numbers that NGINX's workers share, by reason and namespace.
-type Workers struct{ Refusals, Ejections, Uncounted map[string]map[string]int64 }
-
-// OfWorkers is a collector of the numbers of requests that NGINX's workers refused because
-// a namespace's time was up, of copies of requests that they dropped, of endpoints that
-// they ejected, and of requests that they let pass a limit uncounted. read is called once for each scrape.
-func OfWorkers(read func(context.Context) (Workers, error)) prometheus.Collector {
-	labels := []string{"reason", "namespace"}
-	return ofWorkers{
-		read: read,
-		refusals: prometheus.NewDesc("headgate_refusals_total",
-			"Number of requests and TLS handshakes that were refused because a namespace took too much of a worker's time, by reason: "+
-				"regex (its regular expressions were not tried) or decoding (a host or certificate that the worker did not hold); "+
-				"or, with the reason mirror, copies of requests that were dropped because the namespace's mirrors are too slow; "+
-				"or, with the reason retry, requests that were sent without the chance of a retry because the budget of the backend was spent. "+
-				"The first 100 namespaces are counted by name, others as _others.", labels, nil),
-		ejections: prometheus.NewDesc("headgate_endpoint_ejections_total",
-			"Number of times that a worker ejected an endpoint, by reason: connect (no connection could be made) or failures (requests failed in a row). "+
-				"The first 100 namespaces are counted by name, others as _others.", labels, nil),
-		uncounted: prometheus.NewDesc("headgate_unlimited_requests_total",
-			"Number of requests that a limit let pass without counting them, by reason: requests (limit-rps, limit-rpm), connections (limit-connections) or replicas (global-rate-limit), "+
-				"because the namespace counts too many clients, or there is no memory for a further one. "+
-				"The first 100 namespaces are counted by name, others as _others.", labels, nil),
-	}
-}
-
-type ofWorkers struct {
-	read                           func(context.Context) (Workers, error)
-	refusals, ejections, uncounted *prometheus.Desc
-}
-
-func (w ofWorkers) Describe(to chan<- *prometheus.Desc) {
-	to <- w.refusals
-	to <- w.ejections
-	to <- w.uncounted
-}
-
-func (w ofWorkers) Collect(to chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	workers, err := w.read(ctx)
-	if err != nil {
-		return // NGINX is being started or has ended.
-	}
-	for desc, counts := range map[*prometheus.Desc]map[string]map[string]int64{
-		w.refusals: workers.Refusals, w.ejections: workers.Ejections, w.uncounted: workers.Uncounted,
-	} {
-		for reason, byNamespace := range counts {
-			for namespace, count := range byNamespace {
-				to <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(count), reason, namespace)
-			}
-		}
-	}
+	HostsToBuild, Generation, Profiles              prometheus.Gauge
+	ReloadReasons                                   *prometheus.CounterVec
+	BuildDuration, Propagation                      *prometheus.HistogramVec
+	PushBytes                                       prometheus.Histogram
 }
 
 // New creates and registers the metrics.
@@ -98,7 +43,23 @@ func New() *Metrics {
 	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return add.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
+	histograms := func(name, help, label string, buckets []float64) *prometheus.HistogramVec {
+		return add.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, []string{label})
+	}
 	return &Metrics{
+		ReloadReasons: counters("headgate_reload_reasons_total", "Number of reloads of NGINX, by reason: profile (a new profile), default (another default profile), handshakes (the first host with TLS settings of its own), "+
+			"memory (larger shared memory) or process (other settings). A reload can have more than one.", "reason"),
+		Generation: gauge("headgate_nginx_generation", "Number of the configuration that NGINX runs with; 1 is the first one."),
+		Profiles:   gauge("headgate_profiles", "Number of profiles in nginx.conf. There are 200 at most."),
+		BuildDuration: histograms("headgate_build_duration_seconds", "Time to build a unit.", "kind",
+			[]float64{0.00001, 0.0001, 0.001, 0.01, 0.1, 1, 10}),
+		Propagation: histograms("headgate_propagation_seconds", "Time from the arrival of a change of an object until it is applied, by kind of object. "+
+			"The first load does not count, nor a change that affects nothing. Changes of hosts that wait for a reload which is held back, or because they take long to build, count as applied.", "kind",
+			[]float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}),
+		PushBytes: add.NewHistogram(prometheus.HistogramOpts{
+			Name: "headgate_push_bytes", Help: "Size in bytes of the units that were pushed to NGINX at once.",
+			Buckets: prometheus.ExponentialBuckets(256, 4, 10),
+		}),
 		Registry:        registry,
 		Builds:          counters("headgate_builds_total", "Number of units built.", "kind"),
 		Pushed:          counters("headgate_pushed_units_total", "Number of units pushed to NGINX, deletions included.", "kind"),

@@ -12,16 +12,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPageIsComplete compares the names in docs/metrics.md with those in the code.
+// TestPageIsComplete compares the names in docs/metrics.md with those in the code: a test of
+// cmd/headgate generates the page from the metrics that it registers, which may not be all.
 func TestPageIsComplete(t *testing.T) {
 	page, err := os.ReadFile("../../docs/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, table, _ := strings.Cut(string(page), "## Headgate's own metrics")
-	documented := names(regexp.MustCompile("`((?:headgate|nginx_ingress_controller_ssl)_[a-z_]+)`"), table)
+	documented := names(regexp.MustCompile("`(headgate_[a-z_]+)`"), table)
 	var declared []string
-	name := regexp.MustCompile(`"((?:headgate|nginx_ingress_controller_ssl)_[a-z_]+)"`)
+	name := regexp.MustCompile(`"(headgate_[a-z_]+)"`)
 	for _, root := range []string{"../../internal", "../../cmd/headgate"} {
 		err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {

@@ -172,28 +172,66 @@ func (d *Desired) render(env Environment, current Static, profiles map[model.Pro
 	return next, err
 }
 
+// A ReloadReason is a kind of difference between two configurations, for metrics.
+type ReloadReason string
+
+// The kinds.
+const (
+	FirstStart      ReloadReason = "start"
+	NewProfile      ReloadReason = "profile"
+	NewHandshakes   ReloadReason = "handshakes"
+	OtherDefault    ReloadReason = "default"
+	LargerMemory    ReloadReason = "memory"
+	ProcessSettings ReloadReason = "process"
+)
+
+// A difference is one of them, with what it is in the log.
+type difference struct {
+	kind ReloadReason
+	text string
+}
+
 // why describes the difference between two configurations.
 func why(current, next Static) string {
-	if current.Files == nil {
-		return "start"
+	var texts []string
+	for _, d := range differences(current, next) {
+		texts = append(texts, d.text)
 	}
-	var reasons []string
+	return strings.Join(texts, ", ")
+}
+
+// ReloadReasons are the kinds of differences between two configurations, each once.
+func ReloadReasons(current, next Static) []ReloadReason {
+	var kinds []ReloadReason
+	for _, d := range differences(current, next) {
+		if !slices.Contains(kinds, d.kind) {
+			kinds = append(kinds, d.kind)
+		}
+	}
+	return kinds
+}
+
+func differences(current, next Static) []difference {
+	if current.Files == nil {
+		return []difference{{FirstStart, "start"}}
+	}
+	var reasons []difference
 	for _, p := range append(slices.Clone(next.Profiles), next.Default) {
 		if _, ok := current.since[p]; !ok {
-			reasons = append(reasons, fmt.Sprintf("profile %s is new", p.Name()))
+			reasons = append(reasons, difference{NewProfile, fmt.Sprintf("profile %s is new", p.Name())})
 		}
 	}
 	if next.clientHello > current.clientHello {
-		reasons = append(reasons, "TLS handshakes differ by host")
+		reasons = append(reasons, difference{NewHandshakes, "TLS handshakes differ by host"})
 	}
 	if next.Default != current.Default {
-		reasons = append(reasons, "the ConfigMap has another default profile")
+		reasons = append(reasons, difference{OtherDefault, "the ConfigMap has another default profile"})
 	}
 	if next.Dictionaries.Number != current.Dictionaries.Number {
-		reasons = append(reasons, "the shared memory grows")
+		reasons = append(reasons, difference{LargerMemory, "the shared memory grows"})
 	}
 	if len(reasons) == 0 {
-		reasons = append(reasons, "settings of the process changed")
+		reasons = append(reasons, difference{ProcessSettings, "settings of the process changed"})
 	}
-	return strings.Join(reasons, ", ")
+	return reasons
 }

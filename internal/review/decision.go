@@ -15,6 +15,8 @@ type Decision struct {
 	Refused []finding.Finding
 	// Warned are the findings that its author is warned of.
 	Warned []finding.Finding
+	// Measured is zero unless Settings.Measure is set.
+	Measured Measured
 	// object is the Ingress in findings.
 	object string
 }

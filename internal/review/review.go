@@ -35,6 +35,8 @@ type Settings struct {
 	Tester feature.Tester
 	// Namespace is the only one that is served; empty means all.
 	Namespace string
+	// Measure has decisions say what was built for them.
+	Measure bool
 }
 
 // A Reviewer has the objects that the controller has, and decides about Ingresses.
@@ -170,6 +172,7 @@ func (r *Reviewer) review(ing *networkingv1.Ingress) Decision {
 		r.checkPaths(ing, &d)
 	}
 	found := r.find(ing, touched)
+	d.Measured = found.measured
 	for _, f := range found.own {
 		v := verdictOf(f, r.settings.AnnotationPrefix)
 		if f.Code == finding.HostOwned && !found.stranger {
@@ -198,6 +201,7 @@ type findings struct {
 	otherUnits            []unit.Key
 	// stranger is set if the Ingress asks for a name of another namespace.
 	stranger bool
+	measured Measured
 }
 
 // find builds the units, and the backends of the Ingress: those that others use too are not
@@ -213,8 +217,11 @@ func (r *Reviewer) find(ing *networkingv1.Ingress, touched []unit.Key) (found fi
 	keys = slices.Compact(keys)
 	missing := r.missing(ing)
 	found.stranger = r.isStranger(ing, references)
+	m := r.measure(ing)
+	defer func() { found.measured = m.end() }()
 	for _, key := range keys[:min(len(keys), maxUnits)] {
-		_, fs := r.builder.Unit(key, r.store)
+		built, fs := r.builder.Unit(key, r.store)
+		m.add(built)
 		for _, f := range fs {
 			switch {
 			case f.Object == object:

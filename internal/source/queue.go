@@ -44,10 +44,15 @@ func NewQueue() *Queue {
 func (q *Queue) Put(changes ...Change) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	now := time.Now()
 	for _, change := range changes {
+		if change.Arrived.IsZero() {
+			change.Arrived = now
+		}
 		o := change.Object
 		at := place{reflect.TypeOf(o), types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}}
 		if i, ok := q.places[at]; ok {
+			change.Arrived = q.changes[i].Arrived
 			q.changes[i] = change
 			continue
 		}

@@ -9,7 +9,11 @@
 // also means that the source is complete.
 package source
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // A Change is a new version of an object, or its deletion.
 type Change struct {
@@ -19,4 +23,7 @@ type Change struct {
 	Object metav1.Object
 	// Deleted is set if the object is gone.
 	Deleted bool
+	// Arrived is when the first Queue got it, or the oldest of the changes of the object that
+	// it replaces.
+	Arrived time.Time
 }

@@ -244,6 +244,7 @@ local CALLS = {
     ["/v1/draining"] = { PUT = setter("draining", true), DELETE = setter("draining") },
     ["/v1/leaving"] = { PUT = setter("leaving", true) },
     ["/v1/state"] = { GET = get_state },
+    ["/v1/connections"] = { GET = function() return ngx.exec("@nginx_status") end },
     ["/v1/traffic"] = { POST = post_traffic },
     ["/v1/patterns"] = { GET = function() return get_unit("patterns", "patterns") end },
     ["/v1/globals"] = { GET = function() return get_unit("globals", "globals") end },

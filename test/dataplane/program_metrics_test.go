@@ -30,10 +30,10 @@ func checkMetrics(t *testing.T, binary string) {
 			continue
 		}
 		headgatetest.Eventually(t, "the request is counted", func() bool {
-			return strings.Contains(p.metrics(), `controller_class="k8s.io/ingress-nginx"`)
+			return strings.Contains(p.metrics(), family+"s{")
 		})
 		text := p.metrics()
-		for _, want := range []string{family + `s{`, family + `_duration_seconds_bucket{`, `le="0.1"`, `path="/",service="one",status="200"`} {
+		for _, want := range []string{`controller_class="k8s.io/ingress-nginx"`, family + `_duration_seconds_bucket{`, `le="0.1"`, `path="/",service="one",status="200"`} {
 			if !strings.Contains(text, want) {
 				t.Errorf("the metrics lack %s", want)
 			}

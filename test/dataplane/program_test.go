@@ -54,6 +54,7 @@ func TestProgram(t *testing.T) {
 	t.Run("limit store", func(t *testing.T) { checkLimitStore(t, binary) })
 	t.Run("metrics", func(t *testing.T) { checkMetrics(t, binary) })
 	t.Run("counts", func(t *testing.T) { checkCounts(t, binary) })
+	t.Run("families", func(t *testing.T) { checkFamilies(t, binary) })
 	t.Run("findings", func(t *testing.T) { checkFindings(t, binary) })
 	t.Run("dbg", func(t *testing.T) { checkDebug(t, binary) })
 	t.Run("profiles", func(t *testing.T) { checkProfiles(t, binary) })

@@ -209,6 +209,8 @@ func TestRefusedConfiguration(t *testing.T) {
 	wantEcho(t, g.Get("bad.test", "/"), "two")
 	wantEcho(t, g.Get("worse.test", "/"), "two")
 
+	wantLastReload(t, g, 0)
+
 	g.Put(headgatetest.Ingress("a", "a.test", "/", "two") + headgatetest.Ingress("new", "new.test", "/", "one"))
 	for _, host := range []string{"a.test two", "new.test one"} {
 		name, backend, _ := strings.Cut(host, " ")
@@ -228,6 +230,7 @@ func TestRefusedConfiguration(t *testing.T) {
 	if n := g.Value(g.Metrics.Reloads); n != 1 {
 		t.Errorf("%d reloads, want 1", n)
 	}
+	wantLastReload(t, g, 1)
 	for range int(g.Value(g.Metrics.ReloadFailures)) {
 		if err := <-reloads; err == nil || !strings.Contains(err.Error(), "there must be at least 2") {
 			t.Errorf("a failure is reported as %v", err)
@@ -236,6 +239,24 @@ func TestRefusedConfiguration(t *testing.T) {
 	if err := <-reloads; err != nil || len(reloads) > 0 {
 		t.Errorf("the reload is reported as %v, and %d more", err, len(reloads))
 	}
+}
+
+// wantLastReload compares ingress-nginx's metric of the last reload.
+func wantLastReload(t *testing.T, g *headgatetest.Instance, want float64) {
+	t.Helper()
+	families, err := g.Metrics.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "nginx_ingress_controller_config_last_reload_successful" {
+			if got := f.GetMetric()[0].GetGauge().GetValue(); got != want {
+				t.Errorf("%s is %v, want %v", f.GetName(), got, want)
+			}
+			return
+		}
+	}
+	t.Error("there is no metric of the last reload")
 }
 
 // What was refused often is not tried often, but what mends it is tried soon.
