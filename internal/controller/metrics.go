@@ -19,7 +19,7 @@ import (
 func registerNGINX(s Settings, client *dataplane.Client) {
 	s.Metrics.Registry.MustRegister(metrics.OfWorkers(func(ctx context.Context) (metrics.Workers, error) {
 		state, err := client.State(ctx)
-		return metrics.Workers{Refusals: state.Refusals, Ejections: state.Ejections, Uncounted: state.Uncounted}, err
+		return metrics.Workers{Refusals: state.Refusals, Ejections: state.Ejections, Uncounted: state.Uncounted, Times: state.Times, Retries: state.Retries}, err
 	}))
 	err := s.Families.NGINX(s.Process.PID, func(ctx context.Context) (metrics.Connections, error) {
 		n, err := client.Connections(ctx)

@@ -46,6 +46,10 @@ type State struct {
 	// Uncounted are the numbers of requests that a limit let pass without counting them,
 	// by reason and namespace.
 	Uncounted map[string]map[string]int64 `json:"uncounted"`
+	// Times are the seconds that workers took, by reason and namespace, and Retries the
+	// numbers of retries by namespace.
+	Times   map[string]map[string]float64 `json:"times"`
+	Retries map[string]int64              `json:"retries"`
 }
 
 // Ejected is an endpoint that a worker knows to fail.

@@ -21,6 +21,7 @@ func TestOfWorkers(t *testing.T) {
 			Refusals:  map[string]map[string]int64{"regex": {"shop": 3}},
 			Ejections: map[string]map[string]int64{"connect": {"shop": 1, "_others": 2}},
 			Uncounted: map[string]map[string]int64{"requests": {"shop": 4}},
+			Times:     map[string]map[string]float64{"regex": {"shop": 0.5}, "decoding": {"shop": 1}}, Retries: map[string]int64{"shop": 2, "team": 1},
 		}, problem
 	})
 	want := `# HELP headgate_endpoint_ejections_total Number of times that a worker ejected an endpoint, by reason: connect (no connection could be made) or failures (requests failed in a row). The first 100 namespaces are counted by name, others as _others.
@@ -39,6 +40,11 @@ headgate_endpoint_ejections_total{namespace="shop",reason="connect"} 1
 	}
 	if n := testutil.CollectAndCount(collector, "headgate_unlimited_requests_total"); n != 1 {
 		t.Errorf("%d series of requests that limits did not count", n)
+	}
+	for _, name := range []string{"headgate_worker_seconds_total", "headgate_retries_total"} {
+		if n := testutil.CollectAndCount(collector, name); n != 2 {
+			t.Errorf("%d series of %s", n, name)
+		}
 	}
 	problem = errors.New("NGINX is away")
 	if n := testutil.CollectAndCount(collector); n != 0 {

@@ -185,6 +185,8 @@ local function get_state()
         ejected = some(ejection.list(EJECTED)),
         ejections = memory.ejections(),
         uncounted = memory.uncounted(),
+        times = memory.times(),
+        retries = memory.retries(),
     })
 end
 

@@ -50,6 +50,9 @@ local COMPILE = 0.0001
 -- How often an expression may fail before it is given up.
 local MAX_STRIKES = 20
 
+-- How many seconds of an owner a worker keeps to itself.
+local UNTOLD = 0.01
+
 local LATE = "the expressions of its namespace took too long"
 
 local time = ffi.new("struct headgate_timespec")
@@ -70,7 +73,7 @@ local function bucket_of(buckets, owner, purpose)
     if not bucket then
         bucket = {
             owner = owner, purpose = purpose, rate = purpose.rate, burst = purpose.burst, left = purpose.burst,
-            at = ngx_now(), visit = 0, free = 0,
+            at = ngx_now(), visit = 0, free = 0, taken = 0,
         }
         buckets[owner] = bucket
     end
@@ -105,8 +108,20 @@ local function is_open(bucket)
 end
 
 
+-- take adds up the seconds of an owner, for metrics.
+local function take(bucket, seconds)
+    local taken = bucket.taken + seconds
+    if taken >= UNTOLD and bucket.owner ~= "" then
+        memory.add_time(bucket.purpose.reason, bucket.owner, taken)
+        taken = 0
+    end
+    bucket.taken = taken
+end
+
+
 -- charge charges the seconds that an expression took.
 local function charge(bucket, visit, seconds, first)
+    take(bucket, seconds)
     if first then
         seconds = math_max(0, seconds - COMPILE)
     end
@@ -185,6 +200,7 @@ end
 function _M.charge_decoding(owner, seconds)
     if seconds > 0 then
         local bucket = bucket_of(decoding, owner, DECODING)
+        take(bucket, seconds)
         -- It gets what is due until now before it is full no more.
         is_open(bucket)
         -- What must be decoded in any case does not close it for long.

@@ -38,6 +38,11 @@ local LOGGED = "logged:"
 -- OTHERS.
 local REFUSED = "refused"
 local MAX_REFUSED = 100
+-- The same for the time that workers took, by reason and namespace, and for retries.
+local TIMES = "times:"
+local RETRIES = "retries:"
+local TIMED, MAX_TIMED = "timed", 200
+local RETRIED, MAX_RETRIED = "retried", 100
 local OTHERS = "_others"
 
 -- Before the key of a unit, a line end and the hash of an expression in it that was given
@@ -298,15 +303,33 @@ function _M.may_log(reason, namespace)
 end
 
 
--- count adds one to what is counted by reason and namespace.
-local function count(prefix, reason, namespace)
+-- add adds to what is counted by reason and namespace. named is the key of how many are counted by
+-- name, most at most.
+local function add(prefix, reason, namespace, value, named, most)
     local key = prefix .. reason .. ":" .. namespace
-    if not control:incr(key, 1) then
-        if control:incr(REFUSED, 1, 0) > MAX_REFUSED then
+    if not control:incr(key, value) then
+        if control:incr(named, 1, 0) > most then
             key = prefix .. reason .. ":" .. OTHERS
         end
-        control:incr(key, 1, 0)
+        control:incr(key, value, 0)
     end
+end
+
+
+local function count(prefix, reason, namespace)
+    add(prefix, reason, namespace, 1, REFUSED, MAX_REFUSED)
+end
+
+
+-- Adds seconds that a worker took for a namespace.
+function _M.add_time(reason, namespace, seconds)
+    add(TIMES, reason, namespace, seconds, TIMED, MAX_TIMED)
+end
+
+
+-- Counts a retry of a request.
+function _M.count_retry(namespace)
+    add(RETRIES, "retry", namespace, 1, RETRIED, MAX_RETRIED)
 end
 
 
@@ -361,6 +384,19 @@ end
 -- The same of requests that limits did not count.
 function _M.uncounted()
     return counted(UNCOUNTED)
+end
+
+
+-- The seconds that workers took, by reason and namespace; nil if there are none.
+function _M.times()
+    return counted(TIMES)
+end
+
+
+-- The numbers of retries by namespace; nil if there are none.
+function _M.retries()
+    local counts = counted(RETRIES)
+    return counts and counts.retry
 end
 
 

@@ -108,6 +108,7 @@ end
 -- Pays for a retry.
 function _M.pay(backend)
     backend = backend.base or backend
+    memory.count_retry(string_match(backend.name, "^[^/]*"))
     if backend.retry_share >= NO_LIMIT then
         return
     end

@@ -197,6 +197,9 @@ func TestNoOldVersionWhileTimeIsUp(t *testing.T) {
 	if refused() == 0 {
 		t.Fatal("a refusal that is not counted")
 	}
+	if times := g.State().Times["decoding"]; times["evil"] < 0.1 || len(times) > 2 {
+		t.Errorf("the workers took %v", times)
+	}
 	// It is not decoded, so the old version would answer 404. With its time, it answers
 	// 503 as well, by the new one.
 	spend()

@@ -153,6 +153,9 @@ func TestExpressionsAreTheirOwners(t *testing.T) {
 			if n := strings.Count(g.Log.String(), line); n < 1 || n > 2 {
 				t.Errorf("the log has %d lines that say whose expressions take long", n)
 			}
+			if times := g.State().Times["regex"]; times["evil"] < 0.02 {
+				t.Errorf("the workers took %v", times)
+			}
 			if refusals := g.State().Refusals; refusals["regex"]["evil"] == 0 || len(refusals) != 1 || len(refusals["regex"]) != 1 {
 				t.Errorf("refusals: %v", refusals)
 			}

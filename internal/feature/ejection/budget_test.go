@@ -47,6 +47,9 @@ func TestBudget(t *testing.T) {
 		if n < c.low*requests-10 || n > c.high*requests+more {
 			t.Errorf("%s: %.0f tries for %d requests, want × %.1f, and at most %.0f more", name, n, requests, c.high, more)
 		}
+		if retries := g.State().Retries["default"]; retries != int64(n)-requests {
+			t.Errorf("%s: %d retries are counted", name, retries)
+		}
 		if refused := g.State().Refusals["retry"]["default"]; (refused > 0) != (c.high < 3) {
 			t.Errorf("%s: %d requests without a retry", name, refused)
 		}
