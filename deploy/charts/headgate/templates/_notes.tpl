@@ -45,7 +45,7 @@ defaultBackend: with controller.scope, Headgate reads the Services of controller
 {{- include "headgate.foreignConfig" . }}
 {{- include "headgate.unsupported" . }}
 {{- if not $c.metrics.enabled }}
-{{- range list "serviceMonitor" "prometheusRule" }}
+{{- range list "serviceMonitor" "prometheusRule" "dashboards" }}
 {{- if (index $c.metrics .).enabled }}
 controller.metrics.{{ . }}: only with controller.metrics.enabled
 {{- end }}
