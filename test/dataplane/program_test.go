@@ -55,6 +55,7 @@ func TestProgram(t *testing.T) {
 	t.Run("metrics", func(t *testing.T) { checkMetrics(t, binary) })
 	t.Run("counts", func(t *testing.T) { checkCounts(t, binary) })
 	t.Run("families", func(t *testing.T) { checkFamilies(t, binary) })
+	t.Run("Prometheus", func(t *testing.T) { checkPrometheus(t, binary) })
 	t.Run("findings", func(t *testing.T) { checkFindings(t, binary) })
 	t.Run("dbg", func(t *testing.T) { checkDebug(t, binary) })
 	t.Run("profiles", func(t *testing.T) { checkProfiles(t, binary) })
@@ -77,6 +78,20 @@ func startProgram(t *testing.T, binary, manifests string, flags ...string) *prog
 
 // startProgramWith runs it with other outputs than p.log.
 func startProgramWith(t *testing.T, binary string, stdout, stderr *os.File, manifests string, flags ...string) *program {
+	t.Helper()
+	p := newProgram(t, binary, manifests, flags...)
+	if stdout != nil {
+		p.cmd.Stdout = stdout
+	}
+	if stderr != nil {
+		p.cmd.Stderr = stderr
+	}
+	p.start()
+	return p
+}
+
+// newProgram prepares it.
+func newProgram(t *testing.T, binary, manifests string, flags ...string) *program {
 	t.Helper()
 	root, err := os.MkdirTemp("", "hg-")
 	if err != nil {
@@ -108,12 +123,12 @@ func startProgramWith(t *testing.T, binary string, stdout, stderr *os.File, mani
 		"--profiling=false", "--configmap", "default/headgate"}, flags...)...)
 	p.cmd.Env = append(os.Environ(), "HEADGATE_NGINX="+filepath.Join(root, "nginx"))
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
-	if stdout != nil {
-		p.cmd.Stdout = stdout
-	}
-	if stderr != nil {
-		p.cmd.Stderr = stderr
-	}
+	return p
+}
+
+func (p *program) start() {
+	t := p.t
+	t.Helper()
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +147,6 @@ func startProgramWith(t *testing.T, binary string, stdout, stderr *os.File, mani
 			t.Logf("the log of the program:\n%s", p.log.String())
 		}
 	})
-	return p
 }
 
 func (p *program) write(name, text string, mode os.FileMode) {
