@@ -30,10 +30,10 @@ type panelQuery struct{ name, query string }
 // happen in this test.
 var faults = []string{
 	"Headgate: traffic: Endpoints A", "Headgate: traffic: Endpoints B",
-	"Headgate: control plane: Reloads B", "Headgate: control plane: Admission webhook A", "Headgate: control plane: Time of the webhook A", "Headgate: control plane: Time of the webhook B",
+	"Headgate: control plane: Reloads B", "Headgate: control plane: Reloads by reason A", "Headgate: control plane: Admission webhook A", "Headgate: control plane: Time of the webhook A", "Headgate: control plane: Time of the webhook B",
 	"Headgate: control plane: Events and log lines A", "Headgate: control plane: Store of limits A", "Headgate: control plane: TCP and UDP services A",
 	"Headgate: tenants: Requests that were refused A", "Headgate: tenants: Requests beyond a limit A", "Headgate: tenants: Requests beyond a limit B",
-	"Headgate: tenants: Ejections A", "Headgate: tenants: Health checks A",
+	"Headgate: tenants: Ejections A", "Headgate: tenants: Worker time A", "Headgate: tenants: Health checks A",
 }
 
 // everything and chosen are the values of the dashboards' variables: everything, or one thing each.

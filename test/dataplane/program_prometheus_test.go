@@ -36,8 +36,11 @@ func checkPrometheus(t *testing.T, binary string) {
 	}
 	s.checkKinds()
 	s.checkAlerts()
+	changes := 0
 	s.checkQueries(func() {
+		changes++
 		for _, p := range replicas {
+			p.write("manifests/changed.yaml", headgatetest.Ingress("changed", "changed.test", fmt.Sprint("/", changes), "one"), 0o644)
 			for _, w := range simple() {
 				k.ask(p, w)
 			}
