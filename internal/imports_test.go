@@ -140,6 +140,7 @@ var knows = []struct {
 	{"internal/router", []string{"internal/model", "internal/pcre", "internal/unit"}, "it routes by packed units as Lua does: what they were built from is for who explains"},
 	{"internal/plan", []string{"internal/directive", "internal/finding", "internal/model", "internal/pcre", "internal/resource", "internal/unit"}, "plan turns the model into bytes: pass it values of package model"},
 	{"internal/traffic", []string{"internal/finding", "internal/model", "internal/tracker"}, "it adds up reports: who fetches them is handed in"},
+	{"internal/tracing", []string{"internal/model"}, "it exports what is reported: who fetches reports is handed in"},
 	{"internal/limitstore", nil, "it brings counters from replica to replica: how NGINX is asked is handed in"},
 	{"internal/dataplane", []string{"internal/model", "internal/unit"}, "the data plane's client pushes units, and does not read them"},
 	{"internal/clienthello", nil, "it reads bytes: where they come from, and what a name leads to, is for its callers"},

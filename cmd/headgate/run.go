@@ -26,6 +26,7 @@ import (
 	"github.com/headgate/headgate/internal/nginx"
 	"github.com/headgate/headgate/internal/pcre"
 	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/tracing"
 	"github.com/headgate/headgate/internal/tracker"
 	"github.com/headgate/headgate/internal/traffic"
 	"github.com/headgate/headgate/lua"
@@ -65,6 +66,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	m.Registry.MustRegister(tcpAndUDP, tcpAndUDP.dropped())
 	table, families := o.traffic(m, findings, log), o.families(m.Registry, r)
 	kept, changes := o.keep()
+	spans := newSpans(m, log)
 	c := controller.New(controller.Settings{
 		Store:            from.objects,
 		Features:         all.Features(),
@@ -83,6 +85,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		Notices:          from.notices,
 		Streams:          tcpAndUDP,
 		Traffic:          table,
+		Tracing:          spans,
 		Passthrough:      tcpAndUDP.tls.controlled(),
 		Overview:         kept,
 		History:          changes,
@@ -111,7 +114,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	}
 	defer stopExchange()
 	go certificates.Run(ctx)
-	return o.serve(ctx, c, process, append(ports, w, page), from.run, r, tcpAndUDP, stopAPI, log)
+	return o.serve(ctx, c, process, append(ports, w, page), from.run, r, tcpAndUDP, spans, stopAPI, log)
 }
 
 func explainSettings(env plan.Environment, files func(object string) []string) explain.Settings {
@@ -181,7 +184,7 @@ type listener interface{ Serve() error }
 // serve runs until ctx ends, then shuts down: health checks fail and clients are
 // asked to close connections, changes are applied throughout the grace period, and
 // NGINX finishes its requests while the leader does its last work.
-func (o options) serve(ctx context.Context, c *controller.Controller, process *nginx.Process, listeners []listener, from controller.Source, r *replica, tcpAndUDP streams, stopAPI func(), log *slog.Logger) error {
+func (o options) serve(ctx context.Context, c *controller.Controller, process *nginx.Process, listeners []listener, from controller.Source, r *replica, tcpAndUDP streams, spans *tracing.Exporter, stopAPI func(), log *slog.Logger) error {
 	running, end := context.WithCancelCause(context.Background())
 	defer end(nil)
 	forceStop, stop := secondSignal()
@@ -223,6 +226,7 @@ func (o options) serve(ctx context.Context, c *controller.Controller, process *n
 	err = errors.Join(err, stopNGINX(forceStop, process, c.ShutdownTimeout(), log))
 	<-left
 	<-closed
+	spans.Flush(limit)
 	// wait-shutdown waits for this.
 	stopAPI()
 	if err != nil {

@@ -31,6 +31,7 @@ import (
 	"github.com/headgate/headgate/internal/plan"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/store"
+	"github.com/headgate/headgate/internal/tracing"
 	"github.com/headgate/headgate/internal/tracker"
 	"github.com/headgate/headgate/internal/traffic"
 	"github.com/headgate/headgate/internal/unit"
@@ -68,6 +69,8 @@ type Settings struct {
 	Streams Streams
 	// Traffic counts requests; nil if they are not counted.
 	Traffic *traffic.Table
+	// Tracing exports spans of requests; nil if nothing does.
+	Tracing *tracing.Exporter
 	// Passthrough passes TLS connections through. It may be nil.
 	Passthrough Passthrough
 	// Overview and History are what people look at. They may be nil.
@@ -253,11 +256,12 @@ func (c *Controller) Run(ctx context.Context, from Source) error {
 			cancel(fmt.Errorf("read the source: %w", err))
 		}
 	}()
-	trafficEnded := c.fetchTraffic(ctx)
+	trafficEnded, spansEnded := c.fetchTraffic(ctx), c.fetchSpans(ctx)
 	err := c.serve(ctx)
 	cancel(nil)
 	<-sourceEnded
 	<-trafficEnded
+	<-spansEnded
 	// When NGINX gets the signal to quit, it waits up to a minute for the first
 	// request of a connection, and the client may hold one that it never used.
 	c.client.CloseIdle()

@@ -299,6 +299,7 @@ func (c *Controller) buildUnit(key unit.Key) []finding.Finding {
 		c.limits = limitsOf(globals.Process)
 		c.shutdown.Store(int64(globals.Process.ShutdownTimeout))
 		c.configureStreams(globals.Process)
+		c.configureTracing(globals.Process.Tracing)
 		address := globals.Process.ClientAddress
 		c.passthrough = model.TLSPassthrough{
 			Workers: c.settings.Environment.WorkerProcesses(globals.Process),

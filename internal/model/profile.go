@@ -316,6 +316,8 @@ type Process struct {
 	Authorities Content
 	// Snippets are the administrator's own lines of nginx.conf.
 	Snippets Snippets
+	// Tracing is for spans of requests.
+	Tracing Tracing
 	// Stream is for TCP and UDP services. It is not in nginx.conf.
 	Stream StreamSettings
 	// ClientAddress says where the addresses of clients come from.
