@@ -37,6 +37,8 @@ type Collector struct {
 	program, config string
 	file            string
 	command         *exec.Cmd
+	// ended is closed when the process has ended.
+	ended <-chan struct{}
 }
 
 // Start builds the collector, if that was not done before, and runs it until the test ends.
@@ -97,7 +99,18 @@ func (c *Collector) Start() {
 	c.command = exec.Command(c.program, "--config=file:"+c.config)
 	c.command.Stderr = os.Stderr
 	must(c.t, c.command.Start())
-	for end := time.Now().Add(timeout); !listens(c.GRPC) || !listens(c.HTTP); time.Sleep(10 * time.Millisecond) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = c.command.Wait()
+	}()
+	c.ended = ended
+	for end := time.Now().Add(timeout); !listens(c.GRPC) || !listens(c.HTTP); {
+		select {
+		case <-ended:
+			c.t.Fatal("the collector does not start")
+		case <-time.After(10 * time.Millisecond):
+		}
 		if time.Now().After(end) {
 			c.t.Fatalf("waited %v in vain for the collector", timeout)
 		}
@@ -119,7 +132,7 @@ func (c *Collector) Kill() {
 		return
 	}
 	_ = c.command.Process.Kill()
-	_ = c.command.Wait()
+	<-c.ended
 	c.command = nil
 }
 

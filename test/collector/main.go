@@ -23,7 +23,7 @@ func main() {
 		BuildInfo: component.BuildInfo{Command: "collector", Description: "a collector for tests", Version: "0"},
 		Factories: factories,
 		ConfigProviderSettings: otelcol.ConfigProviderSettings{ResolverSettings: confmap.ResolverSettings{
-			ProviderFactories: []confmap.ProviderFactory{fileprovider.NewFactory()},
+			ProviderFactories: []confmap.ProviderFactory{fileprovider.NewFactory()}, DefaultScheme: "file",
 		}},
 	})
 	if err := command.Execute(); err != nil {
