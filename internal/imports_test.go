@@ -187,7 +187,9 @@ var actors = map[string][]string{
 	"internal/stream":       {"cmd/…", "test/…", "bench"},
 	"internal/headgatetest": {"test/…"},
 	"internal/pkitest":      {"test/…"},
-	"internal/porttest":     {"internal/headgatetest", "test/…"},
+
+	"internal/collectortest": {"test/…"},
+	"internal/porttest":      {"internal/collectortest", "internal/headgatetest", "test/…"},
 }
 
 // clockCalls are what package time offers to those who act. The others use

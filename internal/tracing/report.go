@@ -70,7 +70,7 @@ func parse(data []byte) (spans []tracetest.SpanStub, dropped, unreadable uint64,
 	return spans, r.Dropped, unreadable, nil
 }
 
-// parseSpan reads a span. encoding/json replaces what is no UTF-8.
+// parseSpan reads a span. encoding/json replaces invalid UTF-8.
 func parseSpan(data []byte) (tracetest.SpanStub, error) {
 	var w written
 	if err := json.Unmarshal(data, &w); err != nil {
