@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -246,7 +247,7 @@ func (o options) prepare(ctx context.Context, accessLog *nginx.AccessLog, log *s
 	if err != nil {
 		return nil, nil, env, err
 	}
-	capabilities.Has = append(capabilities.Has, o.limitStoreCapability()...)
+	capabilities.Has = slices.Concat(capabilities.Has, o.limitStoreCapability(), collectorCapability(os.Getenv))
 	path, err := o.makeRunDirectory()
 	if err != nil {
 		return nil, nil, env, err

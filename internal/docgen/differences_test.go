@@ -20,6 +20,7 @@ func annotationDifferences() []difference {
 		{"from-to-www-redirect", "bad value", "default", "deny", adds},
 		{"load-balance", "bad value", "default", "deny", adds},
 		{"modsecurity-snippet", "bad value", "deny", "default", "in ingress-nginx NGINX rejected the configuration of all tenants"},
+		{"opentelemetry-operation-name", "bad value", "default", "deny", adds},
 		{"permanent-redirect-code", "bad value", "default", "deny", adds},
 		{"proxy-ssl-verify", "bad value", "deny", "default", "in ingress-nginx a value such as true verified nothing"},
 		{"relative-redirects", "bad value", "default", "deny", adds},

@@ -27,11 +27,13 @@ const (
 	// LimitStore is a store in which replicas count together. An administrator names it by
 	// a flag.
 	LimitStore Capability = "limit-store"
+	// TraceCollector gets spans. The environment of the controller names it.
+	TraceCollector Capability = "trace-collector"
 )
 
 // Capabilities lists all of them.
 func Capabilities() []Capability {
-	return []Capability{HybridGroups, HTTP3, ModSecurity, CoreRules, DebianCoreRules, UnicodeMapping, SystemAuthorities, LimitStore}
+	return []Capability{HybridGroups, HTTP3, ModSecurity, CoreRules, DebianCoreRules, UnicodeMapping, SystemAuthorities, LimitStore, TraceCollector}
 }
 
 // Lacking are the capabilities that are not among those that an NGINX has.

@@ -45,6 +45,9 @@ func ofRoute(f feature.Feature, in input) (facts []string, problems []feature.Pr
 	if route.Fallback != "" {
 		facts = append(facts, "fallback "+route.Fallback)
 	}
+	if route.Trace.On {
+		facts = append(facts, "traced "+plain(route.Trace))
+	}
 	for _, p := range route.Policies {
 		facts = append(facts, "policy "+p.Feature+" "+plain(p.Value))
 	}

@@ -110,6 +110,8 @@ type Options struct {
 	Traffic *traffic.Settings
 	// LimitStore is the URL of a store in which replicas count together, none if it is empty.
 	LimitStore string
+	// Collector has the environment name a collector of spans. None are sent there.
+	Collector bool
 }
 
 // Start runs Headgate until the test ends.
@@ -237,6 +239,9 @@ func (g *Instance) prepare(o Options, log *slog.Logger) plan.Environment {
 	}
 	if o.LimitStore != "" {
 		capabilities.Has = append(capabilities.Has, string(feature.LimitStore))
+	}
+	if o.Collector {
+		capabilities.Has = append(capabilities.Has, string(feature.TraceCollector))
 	}
 	if capabilities.Authorities != "" {
 		env.Authorities = place(capabilities.Authorities)

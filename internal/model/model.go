@@ -96,6 +96,8 @@ type Route struct {
 	Contents []Content
 	// Files are what the profile names as files.
 	Files []Content
+	// Trace says how requests are traced.
+	Trace Trace
 	// Origin names the Ingress that the route came from.
 	Origin Origin
 }

@@ -17,6 +17,9 @@ type Tracing struct {
 	// Collector is the host and port of the collector, empty for none: the variables of the
 	// environment of OpenTelemetry (OTEL_EXPORTER_OTLP_*) may name one then.
 	Collector string
+	// HasCollector is set where one of them names a collector. Without one no request has
+	// spans. Of all settings of tracing, only this one is in nginx.conf.
+	HasCollector bool
 	// QueueSize is how many spans may wait for their export, BatchSize how many are exported
 	// at once, and Delay how long spans wait for others.
 	QueueSize, BatchSize int
@@ -33,3 +36,13 @@ const (
 	SampleRatio  Sampler = "TraceIdRatioBased"
 	SampleParent Sampler = "ParentBased"
 )
+
+// A Trace says how requests for a route are traced. The zero value: they are not.
+type Trace struct {
+	On bool
+	// Distrusts begins a new trace for each request, also where the client sent one.
+	Distrusts bool
+	// Name is the name of the spans in the form of the feature that sets it: plain data. Nil
+	// for the usual name.
+	Name any
+}

@@ -76,8 +76,8 @@ func TestCapabilitiesHaveTheirNames(t *testing.T) {
 	for _, f := range optionalFiles() {
 		found.Has = append(found.Has, f.capability)
 	}
-	// The last one is a flag's.
-	found.Has = append(found.Has, systemAuthorities, "limit-store")
+	// The last ones are of a flag, and of the environment.
+	found.Has = append(found.Has, systemAuthorities, "limit-store", "trace-collector")
 	var known []string
 	for _, c := range feature.Capabilities() {
 		known = append(known, string(c))

@@ -36,7 +36,7 @@ type Unit struct {
 // FromHost packs a host.
 func FromHost(h model.Host) Unit {
 	p := PackedHost{TLS: packTLS(h), Routes: make([]PackedRoute, 0, len(h.Routes))}
-	backends, locations, policies, origins := list[string]{}, list[string]{}, list[string]{}, list[model.Origin]{}
+	backends, locations, policies, traces, origins := list[string]{}, list[string]{}, list[string]{}, list[string]{}, list[model.Origin]{}
 	for _, r := range h.Routes {
 		packed := PackedRoute{
 			Slash:      r.Slash,
@@ -66,6 +66,9 @@ func FromHost(h model.Host) Unit {
 		if r.Origin != (model.Origin{}) {
 			packed.Origin = origins.add(r.Origin)
 		}
+		if r.Trace.On {
+			packed.Trace = traces.add(string(encode(packedTrace{r.Trace.Distrusts, r.Trace.Name})))
+		}
 		for _, policy := range r.Policies {
 			packed.Policies = append(packed.Policies, policies.add(string(encodePolicy(policy))))
 		}
@@ -74,6 +77,9 @@ func FromHost(h model.Host) Unit {
 	p.Backends, p.Locations = backends.values, locations.values
 	for _, policy := range policies.values {
 		p.Policies = append(p.Policies, json.RawMessage(policy))
+	}
+	for _, trace := range traces.values {
+		p.Traces = append(p.Traces, json.RawMessage(trace))
 	}
 	for _, o := range origins.values {
 		p.Origins = append(p.Origins, [2]string{o.Namespace, o.Ingress})
@@ -87,8 +93,15 @@ type PackedHost struct {
 	Backends  []string          `json:"backends,omitempty"`
 	Locations []string          `json:"locations,omitempty"`
 	Policies  []json.RawMessage `json:"policies,omitempty"`
+	Traces    []json.RawMessage `json:"traces,omitempty"`
 	Origins   [][2]string       `json:"origins,omitempty"`
 	Routes    []PackedRoute     `json:"routes"`
+}
+
+// packedTrace is what lua/headgate/tracing.lua reads of a route that is traced.
+type packedTrace struct {
+	Distrusts bool `json:"distrusts,omitempty"`
+	Name      any  `json:"name,omitempty"`
 }
 
 // packedTLS is a host's TLS policies. Only sessions that were made under the
@@ -128,6 +141,8 @@ type PackedRoute struct {
 	Passed   int   `json:"passed,omitempty"`
 	Origin   int   `json:"origin,omitempty"`
 	Policies []int `json:"policies,omitempty"`
+	// Trace is how requests are traced, 0 if they are not.
+	Trace int `json:"trace,omitempty"`
 }
 
 // SameGuards reports whether two versions of a host have the same paths with the same
@@ -156,7 +171,7 @@ func guards(u Unit) []byte {
 				checked.Policies = append(checked.Policies, h.Policies[n-1])
 			}
 		}
-		r.Backend, r.Fallback, r.Location, r.Passed, r.Origin, r.Policies = 0, 0, 0, 0, 0, nil
+		r.Backend, r.Fallback, r.Location, r.Passed, r.Origin, r.Trace, r.Policies = 0, 0, 0, 0, 0, 0, nil
 		checked.PackedRoute = r
 		list = append(list, checked)
 	}
@@ -301,7 +316,8 @@ func FromGlobals(g model.Globals) Unit {
 	return pack(GlobalsKey, "", struct {
 		Policies     []json.RawMessage `json:"policies"`
 		RedirectCode int               `json:"redirect_code,omitempty"`
-	}{encodePolicies(g.Policies), g.Process.RedirectCode})
+		Tracing      *packedTracing    `json:"tracing,omitempty"`
+	}{encodePolicies(g.Policies), g.Process.RedirectCode, packTracing(g.Process.Tracing)})
 }
 
 func encodePolicies(list []model.Policy) []json.RawMessage {

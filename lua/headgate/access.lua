@@ -4,8 +4,12 @@
 -- access.
 local features = require "headgate.features"
 local requests = require "headgate.request"
+local settings = require "headgate.settings"
 
 local _M = {}
+
+-- Without a collector there is none.
+local tracing = settings.tracing and require "headgate.tracing"
 
 local ngx_exec = ngx.exec
 local ngx_exit = ngx.exit
@@ -98,6 +102,9 @@ function _M.run(reads_body, goes_on)
     if not request then
         return ngx_exit(UNAVAILABLE)
     end
+    if tracing then
+        tracing.resume()
+    end
     local phases = request.route.phases
     if phases.auth_passed then
         features.run(phases.auth_passed, request)
@@ -120,6 +127,9 @@ end
 function _M.auth_response()
     local request = requests.current()
     local calls = request and request.calls
+    if tracing and calls and calls.check and calls.check.trace then
+        tracing.end_call(calls.check.trace, ngx.status)
+    end
     local phase = calls and calls.check and request.route.phases.auth_response
     if phase then
         features.run(phase, request)

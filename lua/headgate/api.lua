@@ -191,16 +191,19 @@ local function get_state()
 end
 
 
--- Without request metrics there are no reports.
-local function post_traffic()
-    if not settings.traffic then
-        return say(200, {})
+-- reports(setting, module) is a call for reports of a module. Without its setting there are
+-- none.
+local function reports(setting, module)
+    return function()
+        if not settings[setting] then
+            return say(200, {})
+        end
+        local seen, status, err = body()
+        if not seen then
+            return refuse(status, err)
+        end
+        return say(200, require(module).exchange(seen))
     end
-    local seen, status, err = body()
-    if not seen then
-        return refuse(status, err)
-    end
-    return say(200, require("headgate.traffic_report").exchange(seen))
 end
 
 
@@ -247,7 +250,8 @@ local CALLS = {
     ["/v1/leaving"] = { PUT = setter("leaving", true) },
     ["/v1/state"] = { GET = get_state },
     ["/v1/connections"] = { GET = function() return ngx.exec("@nginx_status") end },
-    ["/v1/traffic"] = { POST = post_traffic },
+    ["/v1/traffic"] = { POST = reports("traffic", "headgate.traffic_report") },
+    ["/v1/spans"] = { POST = reports("tracing", "headgate.span_report") },
     ["/v1/patterns"] = { GET = function() return get_unit("patterns", "patterns") end },
     ["/v1/globals"] = { GET = function() return get_unit("globals", "globals") end },
 }

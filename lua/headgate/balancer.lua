@@ -13,6 +13,9 @@ local shortcuts = require "headgate.shortcut"
 
 local _M = {}
 
+-- Without a collector there is none.
+local tracing = settings.tracing and require "headgate.tracing"
+
 local set_current_peer = balancer.set_current_peer
 local set_more_tries = balancer.set_more_tries
 local type = type
@@ -92,6 +95,9 @@ end
 
 
 function _M.run()
+    if tracing then
+        tracing.try()
+    end
     local backend = shortcuts.take()
     if backend then
         local index = backend.turns:pick(nil, backend.avoid)

@@ -38,6 +38,9 @@ function _M.init(values)
     if settings.traffic then
         require("headgate.traffic_report").init()
     end
+    if settings.tracing then
+        require("headgate.span_report").init()
+    end
     if settings.piped_log then
         require("headgate.piped_log").unblock()
     end
@@ -90,6 +93,9 @@ function _M.init_worker()
     count_in()
     if settings.traffic then
         require("headgate.traffic_report").init_worker()
+    end
+    if settings.tracing then
+        require("headgate.span_report").init_worker()
     end
 end
 

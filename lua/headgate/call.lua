@@ -12,6 +12,9 @@ local units = require "headgate.units"
 
 local _M = {}
 
+-- Without a collector there is none.
+local tracing = settings.tracing and require "headgate.tracing"
+
 local set_current_peer = balancer.set_current_peer
 local set_more_tries = balancer.set_more_tries
 
@@ -25,7 +28,7 @@ local OWN_HTTP, OWN_HTTPS = own_socket("http"), own_socket("https")
 
 -- prepare(request, name, callee) -> the call, from then on request.calls[name],
 -- nil if the backend has no endpoint.
--- callee: { secure, backend | own }: an endpoint of the backend, or this
+-- callee: { secure, backend | own, host }: an endpoint of the backend, or this
 -- NGINX.
 function _M.prepare(request, name, callee)
     local call = {}
@@ -36,6 +39,9 @@ function _M.prepare(request, name, callee)
         if not call.backend then
             return nil
         end
+    end
+    if tracing and name == "check" then
+        call.trace = tracing.begin_call(callee.host or request.host_name)
     end
     request.calls = request.calls or {}
     request.calls[name] = call

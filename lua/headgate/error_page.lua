@@ -4,8 +4,12 @@ local call = require "headgate.call"
 local fallbacks = require "headgate.fallback"
 local features = require "headgate.features"
 local requests = require "headgate.request"
+local settings = require "headgate.settings"
 
 local _M = {}
+
+-- Without a collector there is none.
+local tracing = settings.tracing and require "headgate.tracing"
 
 local ngx = ngx
 local ngx_exec = ngx.exec
@@ -81,6 +85,9 @@ function _M.fall_back(request, default)
         ngx_req.discard_body()
     end
     hide_credentials(request, refused)
+    if tracing then
+        tracing.resume()
+    end
     fallbacks.describe(route, request.failed)
     if request.failed == TOO_LARGE then
         -- As in ingress-nginx, which knows no more of a request with a long body.

@@ -18,12 +18,13 @@ local function add(list, run, setting)
 end
 
 
--- compile(unit) -> { settings, admit, responses, redirect_code }
+-- compile(unit) -> { settings, admit, responses, redirect_code, tracing }
 --   settings: by feature, what it has for all requests
 --   admit: those of features that look at each request before it is routed: a flat list
 --     function, setting, function, setting, …; nil if there are none
 --   responses: the same of those that look at each response
 --   redirect_code: the status of redirects from a www redirect alias
+--   tracing: which requests have spans, nil if none has: see tracing.lua
 function _M.compile(unit)
     local settings = {}
     local admit, responses
@@ -38,7 +39,9 @@ function _M.compile(unit)
         responses = add(responses, module.response, value)
     end
     local code = unit.redirect_code or PERMANENT
-    return { settings = settings, admit = admit, responses = responses, redirect_code = code }
+    return {
+        settings = settings, admit = admit, responses = responses, redirect_code = code, tracing = unit.tracing,
+    }
 end
 
 

@@ -147,6 +147,8 @@ local function route(packed, unit, known, labels)
     made.satisfy_any = packed.satisfy_any
     made.relative = packed.relative
     made.slash = packed.slash
+    -- How requests are traced, nil if they are not: see tracing.lua.
+    made.trace = packed.trace and unit.traces[packed.trace]
     return made
 end
 

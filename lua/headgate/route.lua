@@ -16,6 +16,8 @@ local _M = {}
 
 -- Without request metrics there is none.
 local traffic = settings.traffic and require "headgate.traffic"
+-- Without a collector there is none.
+local tracing = settings.tracing and require "headgate.tracing"
 
 local ngx = ngx
 local ngx_exec = ngx.exec
@@ -53,6 +55,9 @@ local function look(revision)
         return ngx_exit(UNAVAILABLE)
     end
     admit = globals and globals.admit
+    if tracing then
+        tracing.set(globals and globals.tracing)
+    end
     revision_seen = revision
 end
 
@@ -148,6 +153,9 @@ local function find(host_name, revision, shortcut, ends)
     local slash = route.redirect_to_slash
     if traffic then
         traffic.enter(slash or route, name)
+    end
+    if tracing and (slash or route).trace then
+        tracing.enter(slash or route)
     end
     if slash and not host.tls then
         return redirect_to_slash(slash, host_name, path)

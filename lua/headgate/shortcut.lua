@@ -22,6 +22,8 @@ local _M = {}
 
 -- Without request metrics there is none.
 local traffic = settings.traffic and require "headgate.traffic"
+-- Without a collector there is none.
+local tracing = settings.tracing and require "headgate.tracing"
 
 local get_request = base.get_request
 local ngx_exec = ngx.exec
@@ -160,6 +162,9 @@ function _M.enter(shortcut, host_name, jumped)
     end
     if traffic then
         traffic.enter(route, shortcut.name)
+    end
+    if tracing and route.trace then
+        tracing.enter(route)
     end
     requests.set_backend_label(route.backend_label)
     requests.set_id()

@@ -196,7 +196,7 @@ func newLoadFixture(t *testing.T) *loadFixture {
 	endpoint := headgatetest.StartEchoAt(t, "one", "127.0.0.2:"+port)
 	b := &loadFixture{isStatic: map[string]bool{}, count: map[string]int{}}
 	b.authService = headgatetest.StartBackend(t, http.HandlerFunc(authService))
-	b.g = headgatetest.Start(t, headgatetest.Options{Timing: headgatetest.Hasty(), Manifests: service + headgatetest.Endpoints("route", endpoint) + served("rest", one) +
+	b.g = headgatetest.Start(t, headgatetest.Options{Timing: headgatetest.Hasty(), Collector: true, Manifests: service + headgatetest.Endpoints("route", endpoint) + served("rest", one) +
 		served("neighbour", one) + headgatetest.Ingress("neighbour", neighbourHost, "/", "neighbour")})
 	b.g.ApplyObjects(b.objects(t, featuretest.Case{})...)
 	b.plain = staticOf(t, b.snapshot(t, featuretest.Case{}))

@@ -188,6 +188,7 @@ var elsewhere = map[string]string{
 	"health_check":     "TestSettingsChangeLive of internal/feature/healthcheck: they are seen in checks, not in answers",
 	"tcp_udp":          "TestProgram (checkStreamKeys), and TestIdle, TestDeadEndpoint and TestResponses of internal/stream: they are seen in TCP and UDP, not in answers",
 	"rate_limit":       "TestKeys and TestWindowIsChangedLive of internal/feature/ratelimit: they are seen in several requests, and in the time of a response",
+	"opentelemetry":    "TestSamplers and TestKeysChangeLive of internal/feature/opentelemetry: they are seen in spans; the exporter's keys are tested where spans are exported",
 	"service_upstream": "TestServiceUpstream: it needs Services with addresses",
 }
 

@@ -27,6 +27,7 @@ import (
 	"github.com/headgate/headgate/internal/feature/httpsredirect"
 	"github.com/headgate/headgate/internal/feature/mirror"
 	"github.com/headgate/headgate/internal/feature/modsecurity"
+	"github.com/headgate/headgate/internal/feature/opentelemetry"
 	"github.com/headgate/headgate/internal/feature/process"
 	"github.com/headgate/headgate/internal/feature/proxying"
 	"github.com/headgate/headgate/internal/feature/ratelimit"
@@ -93,5 +94,6 @@ func Features() []feature.Feature {
 		modsecurity.Feature(),
 		mirror.Feature(),
 		customheaders.Feature(),
+		opentelemetry.Feature(),
 	}
 }

@@ -181,6 +181,9 @@ function _M.authenticate(policy, request)
         return requests.finish(request, INTERNAL_ERROR)
     end
     call.uri = uri
+    if call.trace then
+        call.trace.method = policy.method or "GET"
+    end
     return "ask"
 end
 

@@ -1,0 +1,10 @@
+package opentelemetry_test
+
+import (
+	"testing"
+
+	"github.com/headgate/headgate/internal/feature/opentelemetry"
+	"github.com/headgate/headgate/internal/featuretest"
+)
+
+func TestGolden(t *testing.T) { featuretest.Golden(t, opentelemetry.Feature()) }
