@@ -5,6 +5,7 @@ std = "ngx_lua"
 
 local writers = {
    variables = "lua/headgate/request.lua",
+   access_log = "lua/headgate/access_log.lua",
    log = "lua/headgate/log.lua",
 }
 
@@ -17,3 +18,4 @@ read_globals = {ngx = {fields = {
 
 files[writers.log] = {read_globals = {"ngx.log"}}
 files[writers.variables] = {globals = {"ngx.var"}}
+files[writers.access_log] = {globals = {"ngx.var"}}

@@ -39,6 +39,9 @@ func ofRoute(f feature.Feature, in input) (facts []string, problems []feature.Pr
 		facts = append(facts, fields("variant", route.Variant)...)
 		facts = append(facts, fmt.Sprintf("relative %v", route.Relative))
 	}
+	if route.Unlogged {
+		facts = append(facts, "not logged")
+	}
 	if route.SatisfyAny {
 		facts = append(facts, "one auth check is enough")
 	}

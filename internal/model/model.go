@@ -80,6 +80,8 @@ type Route struct {
 	// Relative leaves scheme and host out of redirects that Headgate makes to
 	// another path of the host.
 	Relative bool
+	// Unlogged is set where requests have no line in the access log.
+	Unlogged bool
 	// Denied is set where access control could not be set up. The route answers 503.
 	Denied bool
 	// SatisfyAny is set where a request must pass one of the auth checks instead of

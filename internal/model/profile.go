@@ -253,8 +253,9 @@ type Process struct {
 	ReloadBurst    int
 	ReloadInterval time.Duration
 	OldGenerations int
-	// AccessLog writes a line for each request.
-	AccessLog bool
+	// AccessLog writes access logs, RequestLog that of requests.
+	AccessLog  bool
+	RequestLog RequestLog
 	// LogsCalls writes the calls of auth checks to the access log.
 	LogsCalls bool
 	// ErrorLog is where messages about requests go, and Syslog what gets them and the access log

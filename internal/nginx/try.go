@@ -92,7 +92,7 @@ func (p *Process) try(ctx context.Context, t Trial) (err error) {
 	inFolder := strings.Contains(rejected.Reason, dir)
 	// The folder has another name each time.
 	reason := strings.ReplaceAll(rejected.Reason, dir+"/", "")
-	faulty := rejected.File != "" || badCiphers.MatchString(reason) || badLog.MatchString(reason) && !inFolder
+	faulty := rejected.File != "" || withoutPlace.MatchString(reason) || badLog.MatchString(reason) && !inFolder
 	if !faulty || scarce.MatchString(reason) || unresolved.MatchString(reason) {
 		return fmt.Errorf("try a configuration: NGINX can't test it: %s", reason)
 	}
@@ -102,7 +102,7 @@ func (p *Process) try(ctx context.Context, t Trial) (err error) {
 // scarce is a failure of a system call for want of memory, files, processes or room, which is
 // not the configuration's fault: EIO, EAGAIN, ENOMEM, ENFILE, EMFILE, ENOSPC and EDQUOT. What
 // directives say of themselves begins with a quote. All that is a directive's fault has its
-// place in a file besides, but for badCiphers and badLog.
+// place in a file besides, but for withoutPlace and badLog.
 var scarce = regexp.MustCompile(`^[a-z0-9_]+\(.* failed \((?:5|11|12|23|24|28|122): [^)]*\)$`)
 
 // badLog is a log that can't be opened, which NGINX does when it has read all files: EPERM, ENOENT, ENXIO,
@@ -112,5 +112,6 @@ var badLog = regexp.MustCompile(`^open\(\) "[^"]*" failed \((?:1|2|6|13|20|21|30
 // unresolved is a DNS name without an address, which it may have later.
 var unresolved = regexp.MustCompile(`^host not found in `)
 
-// badCiphers is what OpenSSL says of a list of ciphers that it can't use.
-var badCiphers = regexp.MustCompile(`^SSL_CTX_set_cipher_list\(.*SSL routines:[^:]*:(?:no cipher match|invalid command)\)$`)
+// withoutPlace is what OpenSSL says of a list of ciphers that it can't use, and NGINX of a variable
+// that it does not have.
+var withoutPlace = regexp.MustCompile(`^SSL_CTX_set_cipher_list\(.*SSL routines:[^:]*:(?:no cipher match|invalid command)\)$|^unknown "[a-z0-9_]+" variable$`)

@@ -57,6 +57,9 @@ func TestTryAgain(t *testing.T) {
 	}{
 		{`echo 'nginx: [emerg] mkdir() "/tmp/x/proxy" failed (28: No space left on device)' >&2; exit 1`, false},
 		{`echo 'nginx: [emerg] open() "/tmp/x/rules" failed (24: Too many open files) in /tmp/x/nginx.conf:9' >&2; exit 1`, false},
+		{`echo 'nginx: [emerg] unknown "a" variable' >&2; exit 1`, true},
+		{`echo 'nginx: [emerg] open() "/no/a.log" failed (2: No such file or directory)' >&2; exit 1`, true},
+		{`echo 'nginx: [emerg] open() "/a.log" failed (28: No space left on device)' >&2; exit 1`, false},
 		{`echo 'nginx: [emerg] malloc(16) failed (12: Cannot allocate memory)' >&2; exit 1`, false},
 		{`echo 'nginx: [emerg] SSL_CTX_set_cipher_list("X") failed (SSL: error:0A080041:SSL routines::malloc failure)' >&2; exit 1`, false},
 		{`echo 'nginx: [emerg] SSL_CTX_set_cipher_list("X") failed (SSL: error:0A0000B9:SSL routines::no cipher match)' >&2; exit 1`, true},

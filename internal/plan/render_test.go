@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -141,6 +142,17 @@ func adminText(text string) model.AdminText {
 	return a
 }
 
+func requestLog(t testing.TB, format, target, options string, whole, patterns []string) model.RequestLog {
+	t.Helper()
+	f, err := model.NewLogFormat(format)
+	to, err2 := model.NewLogTarget(target)
+	by, err3 := model.NewLogOptions(options)
+	if err := errors.Join(err, err2, err3); err != nil {
+		t.Fatal(err)
+	}
+	return model.RequestLog{Format: f, Escape: model.EscapeJSON, Target: to, Options: by, Skipped: model.NewSkippedURLs("some", whole, patterns)}
+}
+
 func renderCases(t testing.TB) []renderCase {
 	groups, err := model.NewCurves("X25519:P-256")
 	if err != nil {
@@ -179,7 +191,8 @@ func renderCases(t testing.TB) []renderCase {
 			g.Process = model.Process{
 				Workers: 7, ShutdownTimeout: 1500 * time.Millisecond, ServerTokens: true, BackendServer: true, HiddenHeaders: hiddenHeaders(), ClientRequests: 1,
 				ClientHeaderTimeout: time.Second, ClientBodyTimeout: time.Second, BackendRequests: 1, BackendIdle: time.Second, BackendAge: time.Second,
-				TLS: model.TLS{Versions: model.TLS13, Curves: groups, Tickets: true, BufferSize: 16 * kib, EarlyData: true, RejectUnknown: true},
+				TLS:        model.TLS{Versions: model.TLS13, Curves: groups, Tickets: true, BufferSize: 16 * kib, EarlyData: true, RejectUnknown: true},
+				RequestLog: model.RequestLog{Off: true},
 			}
 			g.Default.Access = true
 		}, nil, dictionaries},
@@ -194,6 +207,15 @@ func renderCases(t testing.TB) []renderCase {
 		{"syslog", func(_ *plan.Environment, g *model.Globals) {
 			g.Process.Syslog = model.NewSyslog("2001:db8::1", 514)
 			g.Process.LogsCalls = true
+		}, nil, dictionaries},
+		{"request-log", func(e *plan.Environment, g *model.Globals) {
+			e.PipedLog = true
+			g.Process.RequestLog = requestLog(t, `{"h": "$Server_Name", "n": "${namespace}s", "i": "$the_real_ip$best_http_host", "b": "$balancer_ewma_score", "q": "\"it's\""}`,
+				"/tmp/a.log", "buffer=4k flush=1s", []string{"/a", "/A", `/"$x;`, "/" + strings.Repeat("x.", 20)}, []string{`~(*LIMIT_MATCH=5)^/\d{2};`})
+		}, nil, dictionaries},
+		{"request-log-to-a-pipe", func(e *plan.Environment, g *model.Globals) {
+			e.PipedLog = true
+			g.Process.RequestLog = requestLog(t, "$pass_access_scheme $full_x_forwarded_for $pass_port $request_id $proxy_host $connection_upgrade", "", "", nil, nil)
 		}, nil, dictionaries},
 		{"growing", func(*plan.Environment, *model.Globals) {}, nil, grown},
 		{"hooks", func(e *plan.Environment, _ *model.Globals) {

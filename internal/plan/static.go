@@ -151,7 +151,7 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 		Environment: env, Authorities: authorities, WorkerProcesses: env.WorkerProcesses(globals.Process), Process: globals.Process,
 		Default: env.location(globals.Default, model.Variant{}), Jumps: env.jumps(all), Shared: env.Directives.SharedLines(all),
 		Transports: transports, Protocols: headersOf(globals.Process, env.Resources, protocols...), HTTP: headersOf(globals.Process, env.Resources, protocol{})[0],
-		Address:   address{globals.Process.ClientAddress},
+		Address: address{globals.Process.ClientAddress}, Log: requestLogOf(env, globals.Process),
 		Errors:    errorLog{globals.Process, env.Debug},
 		Variables: append(variablesOf(env.Resources, slices.Contains(protocols, protocol{model.FastCGI})), replacedVariables(globals.Process)...), Parameters: parametersOf(env.Resources),
 		ErrorPages:  slices.ContainsFunc(env.Directives, func(d directive.Directive) bool { return d.Kind == directive.Statuses }),
@@ -185,6 +185,7 @@ type document struct {
 	HTTP       headers
 	Address    address
 	Errors     errorLog
+	Log        requestLog
 	// Chained is set in a server where Lua joins the addresses of a request.
 	Chained bool
 	// Variables are those that Lua may set, and Parameters those of FastCGI.

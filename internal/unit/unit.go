@@ -42,6 +42,7 @@ func FromHost(h model.Host) Unit {
 			Slash:      r.Slash,
 			Default:    r.Default,
 			Relative:   r.Relative,
+			Unlogged:   r.Unlogged,
 			Denied:     r.Denied,
 			SatisfyAny: r.SatisfyAny,
 			Location:   locations.add(r.Profile.Location(r.Variant)),
@@ -131,6 +132,7 @@ type PackedRoute struct {
 	Slash      bool   `json:"slash,omitempty"`
 	Relative   bool   `json:"relative,omitempty"`
 	Denied     bool   `json:"denied,omitempty"`
+	Unlogged   bool   `json:"unlogged,omitempty"`
 	SatisfyAny bool   `json:"satisfy_any,omitempty"`
 	Backend    int    `json:"backend,omitempty"`
 	Fallback   int    `json:"fallback,omitempty"`
@@ -171,7 +173,7 @@ func guards(u Unit) []byte {
 				checked.Policies = append(checked.Policies, h.Policies[n-1])
 			}
 		}
-		r.Backend, r.Fallback, r.Location, r.Passed, r.Origin, r.Trace, r.Policies = 0, 0, 0, 0, 0, 0, nil
+		r.Backend, r.Fallback, r.Location, r.Passed, r.Origin, r.Trace, r.Policies, r.Unlogged = 0, 0, 0, 0, 0, 0, nil, false
 		checked.PackedRoute = r
 		list = append(list, checked)
 	}

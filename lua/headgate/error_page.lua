@@ -1,5 +1,6 @@
 -- Responses that are replaced: the location @error_page, where NGINX sends requests
 -- whose response has a status that the profile catches, and the fallback backend.
+local access_log = require "headgate.access_log"
 local call = require "headgate.call"
 local fallbacks = require "headgate.fallback"
 local features = require "headgate.features"
@@ -97,7 +98,7 @@ function _M.fall_back(request, default)
     requests.set_path("/")
     requests.set_host(request.host_name)
     requests.set_backend_host(ngx_var.hg_host)
-    requests.set_backend_label(label)
+    access_log.set_backend(label)
     requests.keep_once(request)
     -- Else the response would keep the status that it replaces.
     ngx.status = OK

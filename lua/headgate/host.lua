@@ -6,6 +6,7 @@
 -- for what lies below and redirects "/foo" there. All are in tables by path,
 -- and only the lengths that a prefix of this host has are tried, longest
 -- first: the cost depends neither on the number of routes nor on the path.
+local access_log = require "headgate.access_log"
 local budget = require "headgate.budget"
 local features = require "headgate.features"
 local settings = require "headgate.settings"
@@ -255,6 +256,7 @@ function _M.compile(unit, name)
     local guarded, mixed = false, false
     for _, packed in ipairs(unit.routes) do
         local compiled = route(packed, unit, known, labels)
+        access_log.prepare(compiled, packed, name)
         first = first or compiled
         guarded = guarded or compiled.denied or compiled.phases.authenticate ~= nil or compiled.phases.preaccess ~= nil
             or compiled.phases.guards

@@ -1,5 +1,5 @@
 -- The table of a request, which its phases share, and the only writer of NGINX's
--- variables, those that features declare included.
+-- variables, those that features declare included, but for those of the access log.
 --
 -- The table of a request is its ngx.ctx. A jump into a profile's location
 -- empties that, so before it the table is put into a slot whose number a
@@ -8,8 +8,6 @@ local client = require "headgate.client"
 local features = require "headgate.features"
 local request_id = require "headgate.request_id"
 local settings = require "headgate.settings"
--- Without request metrics there is none.
-local traffic = settings.traffic and require "headgate.traffic"
 
 local _M = {}
 
@@ -385,26 +383,6 @@ function _M.set_id()
     local id = request_id.next()
     if id then
         ngx_var.hg_id = id
-    end
-end
-
-
--- The name in the access log, and in request metrics, of the backend that is asked instead
--- of the route's own. Without a log nothing reads the variable, and NGINX has none.
-function _M.set_alternative_label(label)
-    if traffic then
-        traffic.choose(label)
-    end
-    if settings.access_log then
-        ngx_var.proxy_alternative_upstream_name = label
-    end
-end
-
-
--- The backend's name in the access log.
-function _M.set_backend_label(label)
-    if settings.access_log then
-        ngx_var.proxy_upstream_name = label
     end
 end
 

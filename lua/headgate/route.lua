@@ -1,6 +1,7 @@
 -- The rewrite phase: finds the host and the route of a request, runs its policies,
 -- and sends it to its location.
 local access = require "headgate.access"
+local access_log = require "headgate.access_log"
 local client = require "headgate.client"
 local fallbacks = require "headgate.fallback"
 local features = require "headgate.features"
@@ -82,6 +83,7 @@ local function builtin_page(path)
         traffic.skip()
     end
     if path == settings.health_path then
+        access_log.skip()
         ngx_header["Content-Type"] = "text/html"
         ngx_header["Content-Length"] = 0
         return ngx_exit(leaving and UNAVAILABLE or HEALTHY)
@@ -157,6 +159,7 @@ local function find(host_name, revision, shortcut, ends)
     if tracing and (slash or route).trace then
         tracing.enter(slash or route)
     end
+    access_log.describe(slash or route)
     if slash and not host.tls then
         return redirect_to_slash(slash, host_name, path)
     end
@@ -196,7 +199,7 @@ local function fallback_backend(route, revision)
     local backend = fallback and units.with_endpoints(fallback.backend, revision)
     if backend then
         fallbacks.describe(route, UNAVAILABLE)
-        requests.set_backend_label(fallback.label)
+        access_log.set_backend(fallback.label)
     end
     return backend
 end
@@ -308,7 +311,6 @@ end
 local function handle(host_name, revision, shortcut, jumped, ends)
     local request = find(host_name, revision, shortcut, ends)
     local route = request.route
-    requests.set_backend_label(route.backend_label)
     if route.denied then
         return requests.finish(request, UNAVAILABLE)
     end

@@ -17,9 +17,11 @@
 --                   the variables with the headers that backends get as
 --                   X-Original-Forwarded-For and X-Original-Forwarded-Host
 --   reject_unknown  whether TLS handshakes for names that no host has are rejected
---   access_log      whether the access log is written
 --   request_ids     whether requests without an id get one
 --   original_uri    whether backends get the path and query of the client
+--   log             what the access log has of a request, nil without the log:
+--                     backend, canary  whether the names of backends, and
+--                     fields           what of routes: see access_log.lua
 --   sees_responses  whether features look at the header of every response
 --   piped_log       whether the controller reads the access log from a pipe
 --   early_data      whether requests may come in the first message of a handshake

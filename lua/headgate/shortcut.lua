@@ -10,6 +10,7 @@
 -- once more. On the way to the location of a profile nothing else happens either: the jump
 -- takes no table, and the location's log phase finds none.
 local C = require("ffi").C
+local access_log = require "headgate.access_log"
 local base = require "resty.core.base"
 local client = require "headgate.client"
 local features = require "headgate.features"
@@ -166,7 +167,7 @@ function _M.enter(shortcut, host_name, jumped)
     if tracing and route.trace then
         tracing.enter(route)
     end
-    requests.set_backend_label(route.backend_label)
+    access_log.describe(route)
     requests.set_id()
     if location then
         return ngx_exec(location)

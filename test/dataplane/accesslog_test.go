@@ -54,7 +54,8 @@ func TestAccessLog(t *testing.T) {
 		headgatetest.Ingress("plain", "plain.test", "/", "a") + headgatetest.Ingress("named", "named.test", "/", "a", "proxy-body-size: 3m") +
 		ruled("port", "port.test Prefix / a http") + headgatetest.Ingress("none", "none.test", "/", "missing") +
 		headgatetest.Ingress("dead", "dead.test", "/", "dead") + served("dead", dead) +
-		headgatetest.Ingress("slash", "slash.test", "/foo/", "a") + headgatetest.Ingress("force", "force.test", "/", "a", "force-ssl-redirect: true")})
+		headgatetest.Ingress("slash", "slash.test", "/foo/", "a") + headgatetest.Ingress("force", "force.test", "/", "a", "force-ssl-redirect: true") +
+		headgatetest.Config("enable-access-log-for-default-backend: true")})
 	for i, c := range []struct {
 		host, upstream, endpoint string
 		path                     string
@@ -124,7 +125,7 @@ func TestAccessLogCanBeDisabled(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "access.log")
 	g := headgatetest.Start(t, headgatetest.Options{AccessLog: file, Timing: headgatetest.Hasty(), Manifests: served("a", startWire(t, "").address) +
 		headgatetest.Ingress("plain", "plain.test", "/", "a") + headgatetest.Ingress("named", "named.test", "/", "a", "proxy-body-size: 3m") +
-		headgatetest.Config("disable-access-log: true")})
+		headgatetest.Config("disable-access-log: true", "enable-access-log-for-default-backend: true")})
 	hosts := []string{"plain.test", "named.test", "unknown.test"}
 	ask := func(id string) {
 		for _, host := range hosts {
@@ -132,7 +133,7 @@ func TestAccessLogCanBeDisabled(t *testing.T) {
 		}
 	}
 	ask("before-")
-	g.ApplyReloading(headgatetest.Config())
+	g.ApplyReloading(headgatetest.Config("enable-access-log-for-default-backend: true"))
 	ask("after-")
 	for _, host := range hosts {
 		logged(t, file, "after-"+host)

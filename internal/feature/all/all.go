@@ -3,6 +3,7 @@ package all
 
 import (
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/feature/accesslog"
 	"github.com/headgate/headgate/internal/feature/addresslist"
 	"github.com/headgate/headgate/internal/feature/affinity"
 	"github.com/headgate/headgate/internal/feature/answerrewrite"
@@ -49,6 +50,7 @@ func Features() []feature.Feature {
 	return []feature.Feature{
 		process.Feature(),
 		errorlog.Feature(),
+		accesslog.Feature(),
 		clientaddress.Feature(),
 		requestheaders.Feature(),
 		block.Feature(),

@@ -6,10 +6,10 @@
 -- If the route's own backend keeps sessions, they come before all that: a session stays at
 -- the backend where it is, and the canaries keep sessions in the same way. A canary with
 -- affinity-canary-behavior: legacy keeps none.
+local access_log = require "headgate.access_log"
 local client = require "headgate.client"
 local log = require "headgate.log"
 local regex = require "headgate.regex"
-local requests = require "headgate.request"
 local units = require "headgate.units"
 
 local _M = {}
@@ -88,7 +88,7 @@ local function use(canary, request, sessions)
         return false
     end
     request.backend = backend
-    requests.set_alternative_label((string_gsub(canary.backend, "/", "-")))
+    access_log.choose((string_gsub(canary.backend, "/", "-")))
     return true
 end
 

@@ -42,10 +42,6 @@ var (
 		Key: "reload-generations", Default: model.OldGenerations, Parse: feature.Int(1, maxReloads), Scope: feature.ScopeProcess,
 		Doc: "Number of earlier reloads whose workers may still serve connections when Ingresses cause the next one.",
 	}
-	disableAccessLog = feature.Setting[bool]{
-		Key: "disable-access-log", Parse: feature.Bool, Scope: feature.ScopeProcess,
-		Doc: "Disables the access log.",
-	}
 	useHTTP2 = feature.Setting[bool]{
 		Key: "use-http2", Default: true, Parse: feature.Bool, Scope: feature.ScopeProcess,
 		Doc: "Enables HTTP/2 over TLS. With NGINX 1.25.1 or later also without TLS, for clients that begin with it, beside HTTP/1.1 on the same port.",
@@ -149,9 +145,9 @@ func workerCount(text string) (int, error) {
 func Feature() feature.Feature {
 	return feature.Feature{
 		Name: "process",
-		Doc:  "Settings of the NGINX process: workers, connections, access log.",
+		Doc:  "Settings of the NGINX process: workers and connections.",
 		Settings: []feature.AnySetting{
-			workers, shutdownTimeout, reloadBurst, reloadInterval, reloadGenerations, disableAccessLog, useHTTP2, serverTokens, backendServer, hiddenHeaders,
+			workers, shutdownTimeout, reloadBurst, reloadInterval, reloadGenerations, useHTTP2, serverTokens, backendServer, hiddenHeaders,
 			keepAlive, keepAliveRequests, clientHeaderTimeout, clientBodyTimeout,
 			backendConnections, backendRequests, backendIdle, backendAge, upgrades,
 		},
@@ -166,7 +162,6 @@ func apply(v feature.Values, out *feature.ProcessOut) {
 	p.ReloadBurst = reloadBurst.Get(v)
 	p.ReloadInterval = reloadInterval.Get(v)
 	p.OldGenerations = reloadGenerations.Get(v)
-	p.AccessLog = !disableAccessLog.Get(v)
 	p.HTTP2 = useHTTP2.Get(v)
 	p.ServerTokens = serverTokens.Get(v)
 	p.BackendServer = backendServer.Get(v)

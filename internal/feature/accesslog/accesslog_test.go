@@ -1,0 +1,10 @@
+package accesslog_test
+
+import (
+	"testing"
+
+	"github.com/headgate/headgate/internal/feature/accesslog"
+	"github.com/headgate/headgate/internal/featuretest"
+)
+
+func TestGolden(t *testing.T) { featuretest.Golden(t, accesslog.Feature()) }

@@ -1,0 +1,220 @@
+package model
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A RequestLog is the access log of requests, as nginx.conf has it.
+type RequestLog struct {
+	// Off writes none.
+	Off    bool
+	Format LogFormat
+	Escape LogEscape
+	// Target is where lines go, and Options how NGINX writes them there.
+	Target  LogTarget
+	Options LogOptions
+	// Skipped are requests without a line.
+	Skipped SkippedURLs
+}
+
+// Empty reports whether it is as without keys.
+func (l RequestLog) Empty() bool {
+	return !l.Off && l.Format == (LogFormat{}) && l.Escape == EscapeDefault && l.Target == (LogTarget{}) && l.Options == (LogOptions{}) && l.Skipped.text == ""
+}
+
+// DefaultLogFormat is ingress-nginx's.
+func DefaultLogFormat() LogFormat { return LogFormat{defaultLogFormat} }
+
+const defaultLogFormat = `$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" ` +
+	`$request_length $request_time [$proxy_upstream_name] [$proxy_alternative_upstream_name] $upstream_addr $upstream_response_length ` +
+	`$upstream_response_time $upstream_status $req_id`
+
+// LogEscape says what becomes of bytes in values that could end them.
+type LogEscape int
+
+// The ways to escape, with NGINX's names.
+const (
+	EscapeDefault LogEscape = iota
+	EscapeJSON
+	EscapeNone
+)
+
+func (e LogEscape) String() string { return [...]string{"default", "json", "none"}[e] }
+
+// A LogFormat is the form of a line: text and variables. The zero value stands for
+// DefaultLogFormat.
+type LogFormat struct{ text string }
+
+// A LogPart is a text, or the variable of that name, in lower case.
+type LogPart struct{ Text, Variable string }
+
+const maxLogFormat = 16 << 10
+
+// NewLogFormat reads a form as NGINX does in single quotes: variables are $name or ${name}, and
+// a backslash stands before quotes, backslashes, and n, r and t for control characters. It does
+// not say whether NGINX has the variables. Those of Headgate's own, which may have keys, are not
+// allowed.
+func NewLogFormat(text string) (LogFormat, error) {
+	invalid := fmt.Errorf("must be text of at most %d bytes without NUL, with the name of a variable behind each $", maxLogFormat)
+	if len(text) > maxLogFormat || strings.Contains(text, "\x00") {
+		return LogFormat{}, invalid
+	}
+	f := LogFormat{text}
+	for _, part := range f.Parts() {
+		switch {
+		case part.Text == "" && part.Variable == "":
+			return LogFormat{}, invalid
+		case strings.HasPrefix(part.Variable, "hg_"):
+			return LogFormat{}, fmt.Errorf("must not have $%.60s: variables whose names begin with hg_ are Headgate's own", part.Variable)
+		}
+	}
+	return f, nil
+}
+
+// String is the form as it is written.
+func (f LogFormat) String() string { return f.text }
+
+// escaped are what NGINX reads behind a backslash in quotes.
+var escaped = strings.NewReplacer(`\"`, `"`, `\'`, `'`, `\\`, `\`, `\t`, "\t", `\r`, "\r", `\n`, "\n")
+
+// Parts are those of the line, in their order. A variable without a name is a mistake.
+func (f LogFormat) Parts() []LogPart {
+	var parts []LogPart
+	for text := escaped.Replace(cmp.Or(f.text, defaultLogFormat)); text != ""; {
+		plain, rest, found := strings.Cut(text, "$")
+		if plain != "" {
+			parts = append(parts, LogPart{Text: plain})
+		}
+		if !found {
+			break
+		}
+		var name string
+		name, text = cutVariable(rest)
+		if strings.Trim(name, variableBytes) != "" {
+			name = ""
+		}
+		parts = append(parts, LogPart{Variable: LowerASCII(name)})
+	}
+	return parts
+}
+
+const variableBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
+
+// Has reports whether a line has a variable.
+func (f LogFormat) Has(variable string) bool {
+	return slices.ContainsFunc(f.Parts(), func(p LogPart) bool { return p.Variable == variable })
+}
+
+// Directive is the form as log_format takes it. write says what stands for a variable: another
+// one, or text; nil leaves all as they are.
+func (f LogFormat) Directive(write func(variable string) LogPart) string {
+	var b strings.Builder
+	for _, part := range f.Parts() {
+		if part.Variable != "" && write != nil {
+			part = write(part.Variable)
+		}
+		if part.Variable != "" {
+			b.WriteString("${" + part.Variable + "}")
+			continue
+		}
+		b.WriteString(strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(part.Text))
+	}
+	return "'" + b.String() + "'"
+}
+
+// A LogTarget is a file or a syslog server. The zero value is the standard output of the
+// container.
+type LogTarget struct{ text string }
+
+// ContainerLog is what ingress-nginx calls the standard output of its container.
+const ContainerLog = "/var/log/nginx/access.log"
+
+var logTarget = regexp.MustCompile(`^(?:/[A-Za-z0-9_./@+,=~-]{1,500}|` +
+	`syslog:server=(?:unix:/[A-Za-z0-9_./@+=~-]{1,100}|[A-Za-z0-9._-]{1,253}(?::[0-9]{1,5})?|\[[0-9A-Fa-f:.]{1,45}\](?::[0-9]{1,5})?)` +
+	`(?:,(?:facility=[a-z0-9]{1,10}|severity=[a-z]{1,10}|tag=[A-Za-z0-9_]{1,32}|nohostname))*)$`)
+
+// NewLogTarget checks a target: it has nothing that NGINX could take for anything else.
+func NewLogTarget(text string) (LogTarget, error) {
+	switch {
+	case text == "" || text == ContainerLog || text == "/dev/stdout":
+		return LogTarget{}, nil
+	case !logTarget.MatchString(text):
+		return LogTarget{}, errors.New("must be an absolute path of letters, digits and _./@+,=~-, or syslog:server=ADDRESS " +
+			"with options such as facility=local7, tag=nginx and severity=info, separated by commas")
+	}
+	return LogTarget{text}, nil
+}
+
+// String is the target as access_log takes it, empty for the container's standard output.
+func (t LogTarget) String() string { return t.text }
+
+// LogOptions are parameters of access_log.
+type LogOptions struct{ text string }
+
+var logOption = regexp.MustCompile(`^(?:buffer=[1-9][0-9]{0,8}[kKmM]?|gzip(?:=[1-9])?|flush=[1-9][0-9]{0,8}(?:ms|[smhd])?)$`)
+
+// NewLogOptions checks parameters of access_log.
+func NewLogOptions(text string) (LogOptions, error) {
+	words := strings.Fields(text)
+	for i, word := range words {
+		name, _, _ := strings.Cut(word, "=")
+		if !logOption.MatchString(word) || slices.ContainsFunc(words[:i], func(w string) bool { return strings.HasPrefix(w, name) }) {
+			return LogOptions{}, errors.New("must be buffer=SIZE, gzip or gzip=LEVEL, and flush=TIME, each at most once, separated by spaces")
+		}
+	}
+	return LogOptions{strings.Join(words, " ")}, nil
+}
+
+func (o LogOptions) String() string { return o.text }
+
+// SkippedURLs are URLs of requests, with query, as clients wrote them.
+type SkippedURLs struct {
+	text  string
+	whole []string
+	// patterns are regular expressions that begin with "~", or with "~*" to ignore case.
+	patterns []string
+}
+
+// NewSkippedURLs takes URLs and expressions that were compiled.
+func NewSkippedURLs(text string, whole, patterns []string) SkippedURLs {
+	return SkippedURLs{text, whole, patterns}
+}
+
+func (s SkippedURLs) String() string { return s.text }
+
+// longestKey is how long a key of a map of NGINX may be in any case.
+const longestKey = 24
+
+// Keys are the keys of a map of NGINX, in quotes. It finds texts without regard to case, and
+// takes long ones as expressions alone.
+func (s SkippedURLs) Keys() []string {
+	var keys []string
+	for _, text := range s.whole {
+		key := `\` + LowerASCII(text)
+		if len(text) > longestKey {
+			key = "~*^" + regexp.QuoteMeta(LowerASCII(text)) + `\z`
+		}
+		keys = append(keys, key)
+	}
+	keys = append(keys, s.patterns...)
+	slices.Sort(keys)
+	keys = slices.Compact(keys)
+	for i, key := range keys {
+		keys[i] = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `"`
+	}
+	return keys
+}
+
+// LogVariables are the variables of lines that NGINX does not have, and Headgate has, sorted.
+func LogVariables() []string {
+	return []string{
+		"balancer_ewma_score", "best_http_host", "connection_upgrade", "full_x_forwarded_for", "ingress_name", "location_path", "namespace",
+		"pass_access_scheme", "pass_port", "pass_server_port", "proxy_alternative_upstream_name", "proxy_upstream_name", "req_id",
+		"service_name", "service_port", "the_real_ip",
+	}
+}

@@ -1,0 +1,65 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/headgate/headgate/internal/model"
+)
+
+// A requestLog is the access log of requests in nginx.conf.
+type requestLog struct {
+	model.RequestLog
+	// File is where it goes, and Piped is set where that is a pipe that the controller reads.
+	File  string
+	Piped bool
+	// Written is the format as log_format takes it.
+	Written string
+}
+
+// ofRoutes are the variables of formats that Lua sets by the route of a request.
+var ofRoutes = []string{"ingress_name", "location_path", "namespace", "server_name", "service_name", "service_port"}
+
+func requestLogOf(env Environment, p model.Process) requestLog {
+	l := requestLog{RequestLog: p.RequestLog, File: p.RequestLog.Target.String()}
+	if l.File == "" {
+		l.File, l.Piped = env.AccessLog.String(), env.PipedLog
+	}
+	if server := p.Syslog.String(); server != "" {
+		// NGINX takes no buffer for one.
+		l.File, l.Piped, l.Options = server, false, model.LogOptions{}
+	}
+	l.Written = l.Format.Directive(variableOfLog(address{p.ClientAddress}))
+	return l
+}
+
+// variableOfLog says which variable of nginx.conf stands for one that an administrator wrote.
+// Some are ingress-nginx's own, and some of NGINX's have one value for all hosts here.
+func variableOfLog(a address) func(string) model.LogPart {
+	same := map[string]string{
+		"best_http_host": "hg_host", "connection_upgrade": "hg_connection", "full_x_forwarded_for": a.ForwardedFor()[1:],
+		"pass_access_scheme": a.Scheme()[1:], "pass_port": "hg_port", "pass_server_port": "hg_port", "proxy_host": "proxy_upstream_name",
+		"request_id": "hg_id", "the_real_ip": "remote_addr",
+	}
+	return func(name string) model.LogPart {
+		switch {
+		case name == "balancer_ewma_score":
+			// That of no endpoint.
+			return model.LogPart{Text: "-1"}
+		case slices.Contains(ofRoutes, name):
+			return model.LogPart{Variable: "hg_log_" + name}
+		case same[name] != "":
+			return model.LogPart{Variable: same[name]}
+		}
+		return model.LogPart{Variable: name}
+	}
+}
+
+// Has reports whether lines have a variable of nginx.conf.
+func (l requestLog) Has(variable string) bool {
+	return l.Format.Has(variable) || variable == "proxy_upstream_name" && l.Format.Has("proxy_host")
+}
+
+// OfRoutes are the variables that Lua must set by the route of a request.
+func (l requestLog) OfRoutes() []string {
+	return slices.DeleteFunc(slices.Clone(ofRoutes), func(name string) bool { return !l.Format.Has(name) })
+}
