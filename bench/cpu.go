@@ -130,7 +130,11 @@ func prepareCPU(ctx context.Context, s *stage, short bool) ([]comparison, error)
 		return nil, err
 	}
 	parts, err := s.compareParts(ctx, quiet, at, base, product)
-	return slices.Concat(rows, []comparison{logged}, secure, kinds, parts), err
+	if err != nil {
+		return nil, err
+	}
+	traced, err := s.compareTracing(ctx, base)
+	return slices.Concat(rows, []comparison{logged}, secure, kinds, parts, traced), err
 }
 
 // compareLogging compares with the access log on both sides.

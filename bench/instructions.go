@@ -85,7 +85,7 @@ var countedFeatures = []struct{ kind, row string }{
 }
 
 func requestKinds() []requestKind {
-	return slices.Concat(ownKinds(), guardKinds(), backendKinds())
+	return slices.Concat(ownKinds(), tracingKinds(), guardKinds(), backendKinds())
 }
 
 func always(host string) func(int) string { return func(int) string { return host } }
@@ -146,6 +146,9 @@ func (t instructionTask) counts(part string) bool {
 func (t instructionTask) kinds() (kinds []requestKind) {
 	if t.counts("features") {
 		kinds = append(kinds, ownKinds()...)
+	}
+	if t.counts("tracing") {
+		kinds = append(kinds, tracingKinds()...)
 	}
 	if t.counts("guards") {
 		kinds = append(kinds, guardKinds()...)
@@ -287,6 +290,9 @@ func (s *stage) countInstructions(ctx context.Context, attempt int, t instructio
 	}{
 		{"features", func() error {
 			return s.countOwn(ctx, fmt.Sprint("counted-", attempt), t.profiles, counted.Kinds)
+		}},
+		{"tracing", func() error {
+			return s.countTracing(ctx, fmt.Sprint("counted-traced-", attempt), t.profiles, counted.Kinds)
 		}},
 		{"guards", func() error { return s.countGuards(ctx, fmt.Sprint("counted-guards-", attempt), t, counted) }},
 		{"backends", func() error {

@@ -69,7 +69,7 @@ func run(ctx context.Context, args []string) error {
 	only := flags.String("only", "", "measure only cpu, features, guards, backends, handshake, propagation or cluster; without -short the results keep the rest")
 	headgate := flags.String("headgate", "bin/headgate", "program to measure")
 	against := flags.String("against", "", "another build of Headgate: compare the worker CPU of both and nothing else, and write no results")
-	instructions := flags.Bool("instructions", false, "count the instructions of requests of several kinds, compare them with bench/instructions.json, and do nothing else; with -short, without what takes minutes; with -only, those of features, guards or backends")
+	instructions := flags.Bool("instructions", false, "count the instructions of requests of several kinds, compare them with bench/instructions.json, and do nothing else; with -short, without what takes minutes; with -only, those of features, tracing, guards or backends")
 	attacked := flags.Bool("attacks", false, "measure what the attacks of docs/security.md cost others, with -only those of a finding, and with -against on another build first; write no results")
 	streams := flags.Bool("streams", false, "compare TCP and UDP services with NGINX's stream module, and do nothing else")
 	metrics := flags.Bool("metrics", false, "with -instructions or -against: with --enable-metrics; the counts are only printed")
@@ -145,7 +145,7 @@ func checkPart(only string, short, instructions bool) error {
 	parts := []string{"cpu", "features", "guards", "backends", "handshake", "propagation"}
 	switch {
 	case instructions:
-		parts = []string{"features", "guards", "backends"}
+		parts = []string{"features", "tracing", "guards", "backends"}
 	case !short:
 		parts = append(parts, "cluster")
 	}
