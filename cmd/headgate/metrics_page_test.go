@@ -56,6 +56,7 @@ func allMetrics(t *testing.T) *metrics.Metrics {
 	m.Registry.MustRegister(tcpAndUDP, tcpAndUDP.dropped())
 	r := &replica{elector: election.New(election.Settings{Leases: fake.NewClientset().CoordinationV1()})}
 	table, families := o.traffic(m, findings, log), o.families(m.Registry, r)
+	newSpans(m, log)
 	// NGINX's workers have another user.
 	path, err := os.MkdirTemp("", "hg-")
 	check(err)

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 )
@@ -20,9 +19,6 @@ type Requests interface {
 
 // metricsHandler serves the metrics of a registry, and of requests unless that is nil.
 func metricsHandler(registry *prometheus.Registry, requests Requests) http.Handler {
-	if requests == nil {
-		return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
-	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		format := negotiate(r.Header)
 		families, err := registry.Gather()
@@ -57,8 +53,10 @@ func write(to writer, families []*dto.MetricFamily, requests Requests) error {
 			return err
 		}
 	}
-	if err := requests.Stream(to.write); err != nil {
-		return err
+	if requests != nil {
+		if err := requests.Stream(to.write); err != nil {
+			return err
+		}
 	}
 	return to.end()
 }

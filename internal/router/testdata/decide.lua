@@ -42,6 +42,7 @@ local function memory()
         version = function(key) return payloads[key] and version_of(payloads[key]) end,
         payload = function(key) return payloads[key], payloads[key] and version_of(payloads[key]) end,
         count_refusal = function() end,
+        add_time = function() end,
         note_given_up = function() end,
     }
 end
