@@ -65,7 +65,9 @@ type trials struct {
 	failed bool
 	// untried are the units with such trials, with the namespaces whose turns they were in.
 	untried map[unit.Key]string
-	again   retry
+	// logged are the reasons that are in the log, while there are such units.
+	logged map[string]bool
+	again  retry
 }
 
 // begin says how long the trials may take that follow.
@@ -86,9 +88,22 @@ func (t *trials) run(of feature.Trial) error {
 	t.left -= took
 	if untested := (*feature.UntestedError)(nil); errors.As(err, &untested) {
 		t.failed = true
-		t.log.Warn("directives were not tested, and will be later", "namespace", of.Namespace, "error", untested.Err)
+		t.warn(of.Namespace, untested.Err)
 	}
 	return err
+}
+
+// warn logs once why a test was not made: it is tried every few seconds.
+func (t *trials) warn(namespace string, why error) {
+	reason := namespace + ": " + why.Error()
+	if t.logged[reason] {
+		return
+	}
+	if t.logged == nil {
+		t.logged = map[string]bool{}
+	}
+	t.logged[reason] = true
+	t.log.Warn("directives were not tested, and will be later", "namespace", namespace, "error", why)
 }
 
 // built notes that a unit was built, and returns how long its trials took.
@@ -98,6 +113,7 @@ func (t *trials) built(key unit.Key, namespace string) time.Duration {
 	if !failed {
 		if delete(t.untried, key); len(t.untried) == 0 {
 			t.again.done()
+			t.logged = nil
 		}
 		return took
 	}
