@@ -48,7 +48,7 @@ func New() *Metrics {
 	}
 	return &Metrics{
 		ReloadReasons: counters("headgate_reload_reasons_total", "Number of reloads of NGINX, by reason: profile (a new profile), default (another default profile), handshakes (the first host with TLS settings of its own), "+
-			"memory (larger shared memory) or process (other settings). A reload can have more than one.", "reason"),
+			"memory (larger shared memory) or settings (others of the process). A reload can have more than one.", "reason"),
 		Generation: gauge("headgate_nginx_generation", "Number of the configuration that NGINX runs with; 1 is the first one."),
 		Profiles:   gauge("headgate_profiles", "Number of profiles in nginx.conf. There are 200 at most."),
 		BuildDuration: histograms("headgate_build_duration_seconds", "Time to build a unit.", "kind",

@@ -182,7 +182,7 @@ const (
 	NewHandshakes   ReloadReason = "handshakes"
 	OtherDefault    ReloadReason = "default"
 	LargerMemory    ReloadReason = "memory"
-	ProcessSettings ReloadReason = "process"
+	ProcessSettings ReloadReason = "settings"
 )
 
 // A difference is one of them, with what it is in the log.
