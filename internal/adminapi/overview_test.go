@@ -25,8 +25,7 @@ func shown(t *testing.T, rates *overview.Rates) (socket string) {
 	table.Set(unit.Of(model.Host{Name: "a.test", Namespace: "shop", Routes: []model.Route{
 		{Kind: model.Prefix, Path: "/", Backend: "shop/web/80", Origin: model.Origin{Namespace: "shop", Ingress: "web"}},
 	}}))
-	changes.Take(1)
-	changes.Change(1, "ingress/shop/web", false)
+	changes.Change(1, time.Now(), "ingress/shop/web", false)
 	changes.Apply(1)
 	changes.Reload("a profile", 2, time.Second, nil)
 	socket = filepath.Join(t.TempDir(), "s")

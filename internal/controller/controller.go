@@ -252,7 +252,7 @@ func (c *Controller) Run(ctx context.Context, from Source) error {
 	sourceEnded := make(chan struct{})
 	go func() {
 		defer close(sourceEnded)
-		if err := from(ctx, c.deliver); err != nil {
+		if err := from(ctx, func(_ context.Context, changes []source.Change) { c.queue.Put(changes...) }); err != nil {
 			cancel(fmt.Errorf("read the source: %w", err))
 		}
 	}()
@@ -320,7 +320,7 @@ func (c *Controller) serve(ctx context.Context) error {
 // takeChanges applies what the source delivered.
 func (c *Controller) takeChanges(ctx context.Context) {
 	var changes []source.Change
-	changes, c.taken = c.collect(ctx)
+	changes, c.taken = c.queue.Collect(ctx)
 	c.update(ctx, changes)
 	c.apply(ctx)
 	c.publishSelection()
@@ -345,7 +345,7 @@ func (c *Controller) start(ctx context.Context) error {
 		return fmt.Errorf("make the default certificate: %w", err)
 	}
 	var changes []source.Change
-	changes, c.taken = c.collect(ctx)
+	changes, c.taken = c.queue.Collect(ctx)
 	for _, change := range changes {
 		c.store.Apply(change.Object, change.Deleted)
 	}

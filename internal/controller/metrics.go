@@ -2,15 +2,12 @@ package controller
 
 import (
 	"context"
-	"reflect"
-	"time"
 
 	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/dataplane"
 	"github.com/headgate/headgate/internal/metrics"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/plan"
-	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/internal/unit"
 )
@@ -36,33 +33,6 @@ func (c *Controller) noteConfigured() {
 	c.metrics.Profiles.Set(float64(len(c.static.Profiles) + 1))
 	c.metrics.NginxConfBytes.Set(float64(len(c.static.Files[plan.NginxConf])))
 	c.settings.Families.Configured(c.static.Files)
-}
-
-// An arrival is a change that units were built for, and that is not applied yet.
-type arrival struct {
-	kind string
-	at   time.Time
-}
-
-// maxArrivals bounds what is remembered if nothing can be applied.
-const maxArrivals = 10000
-
-// noteArrival notes a change that affects units.
-func (c *Controller) noteArrival(change source.Change) {
-	c.settings.History.Change(c.taken, nameOf(change.Object), change.Deleted)
-	if len(c.arrivals) < maxArrivals {
-		c.arrivals = append(c.arrivals, arrival{reflect.TypeOf(change.Object).Elem().Name(), change.Arrived})
-	}
-}
-
-// noteApplied observes how long changes took that are applied now.
-func (c *Controller) noteApplied() {
-	c.settings.History.Apply(c.taken)
-	now := time.Now()
-	for _, a := range c.arrivals {
-		c.metrics.Propagation.WithLabelValues(a.kind).Observe(now.Sub(a.at).Seconds())
-	}
-	c.arrivals = nil
 }
 
 // noteSelection notes which Ingresses are served, with the backends that they name.

@@ -166,7 +166,7 @@ func (c *Controller) awaitReferences(ctx context.Context, maxSecretWait, maxName
 			return list, waited
 		}
 		var changes []source.Change
-		changes, c.taken = c.collect(ctx)
+		changes, c.taken = c.queue.Collect(ctx)
 		list = append(list, c.applyToStore(changes)...)
 	}
 }

@@ -17,8 +17,6 @@ import (
 const (
 	maxEvents = 200
 	maxNamed  = 20
-	// maxArrivals bounds the deliveries that the controller has not taken yet.
-	maxArrivals = 1000
 )
 
 // What an Event is about.
@@ -73,55 +71,19 @@ type Unit struct {
 type Log struct {
 	now func() time.Time
 
-	mu       sync.Mutex
-	last     int
-	events   []*Event // the oldest first
-	arrivals []arrival
-	// since is when what is being taken arrived.
-	since time.Time
+	mu     sync.Mutex
+	last   int
+	events []*Event // the oldest first
 	// reloaded is the last reload that succeeded.
 	reloaded *Event
-}
-
-// An arrival is a delivery of the sources, by its number.
-type arrival struct {
-	number int
-	at     time.Time
 }
 
 // New makes an empty Log.
 func New() *Log { return &Log{now: time.Now} }
 
-// Arrive notes a delivery of the sources.
-func (l *Log) Arrive(number int) {
-	if l == nil {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.arrivals) < maxArrivals {
-		l.arrivals = append(l.arrivals, arrival{number, l.now()})
-	}
-}
-
-// Take notes that the controller has all deliveries up to a number.
-func (l *Log) Take(number int) {
-	if l == nil {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.since = l.now()
-	l.arrivals = slices.DeleteFunc(l.arrivals, func(a arrival) bool {
-		if a.number <= number && a.at.Before(l.since) {
-			l.since = a.at
-		}
-		return a.number <= number
-	})
-}
-
-// Change notes an object that affects units, of the deliveries up to a number.
-func (l *Log) Change(taken int, object string, deleted bool) {
+// Change notes an object that arrived at a time and affects units, of the deliveries up to a
+// number.
+func (l *Log) Change(taken int, arrived time.Time, object string, deleted bool) {
 	if l == nil {
 		return
 	}
@@ -129,7 +91,10 @@ func (l *Log) Change(taken int, object string, deleted bool) {
 	defer l.mu.Unlock()
 	e := l.newest()
 	if e == nil || e.taken != taken {
-		e = l.add(Event{Kind: Changed, At: l.since, taken: taken})
+		e = l.add(Event{Kind: Changed, At: arrived, taken: taken})
+	}
+	if arrived.Before(e.At) {
+		e.At = arrived
 	}
 	if e.Total++; len(e.Objects) < maxNamed {
 		e.Objects = append(e.Objects, Object{object, deleted})

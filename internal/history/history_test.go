@@ -25,49 +25,29 @@ func clocked() *Log {
 func took(seconds float64) *float64 { return &seconds }
 
 // TestChange: an event has the objects that were taken at once, what was pushed, and the time
-// from the arrival until it was applied.
+// from the first arrival until it was applied.
 func TestChange(t *testing.T) {
 	l := clocked()
-	l.Arrive(1)                               // 1001
-	l.Arrive(2)                               // 1002
-	l.Take(1)                                 // 1003
-	l.Change(1, "ingress/default/web", false) //
+	l.Change(1, time.Unix(999, 0), "ingress/default/web", false)
+	l.Change(1, time.Unix(998, 0), "ingress/default/old", false)
 	l.Push([]unit.Change{{Kind: unit.Host, Name: "a.test"}, {Kind: unit.Name, Name: "b.test", Delete: true}})
 	l.Apply(0)
 	if e := l.Events()[0]; e.Took != nil {
 		t.Errorf("applied too early: %v", *e.Took)
 	}
-	l.Apply(1) // 1004
+	l.Apply(1) // 1001
 	l.Apply(1)
-	l.Take(2) // 1005, arrived 1002
-	l.Change(2, "service/default/web", true)
+	l.Change(2, time.Unix(1002, 0), "service/default/web", true)
 	want := []Event{
 		{ID: 2, Kind: Changed, At: time.Unix(1002, 0), Objects: []Object{{"service/default/web", true}}, Total: 1},
 		{
-			ID: 1, Kind: Changed, At: time.Unix(1001, 0), Took: took(3), Objects: []Object{{"ingress/default/web", false}}, Total: 1,
+			ID: 1, Kind: Changed, At: time.Unix(998, 0), Took: took(3),
+			Objects: []Object{{"ingress/default/web", false}, {"ingress/default/old", false}}, Total: 2,
 			Units: []Unit{{"host", "a.test", false}, {"name", "b.test", true}}, Pushed: 2,
 		},
 	}
 	if diff := cmp.Diff(want, l.Events(), cmpopts.IgnoreUnexported(Event{})); diff != "" {
 		t.Error(diff)
-	}
-}
-
-// TestUnrelated: deliveries that affect nothing leave no event, and their time does not count
-// for those that come after them.
-func TestUnrelated(t *testing.T) {
-	l := clocked()
-	l.Arrive(1) // 1001
-	l.Take(1)   // 1002
-	l.Apply(1)
-	if len(l.Events()) > 0 {
-		t.Error(l.Events())
-	}
-	l.Arrive(2) // 1003
-	l.Take(2)
-	l.Change(2, "ingress/default/web", false)
-	if at := l.Events()[0].At; !at.Equal(time.Unix(1003, 0)) {
-		t.Errorf("it arrived at %v", at)
 	}
 }
 
@@ -88,16 +68,9 @@ func TestReloads(t *testing.T) {
 // TestBounds: nothing grows with the number of changes.
 func TestBounds(t *testing.T) {
 	l := New()
-	for n := range 3000 {
-		l.Arrive(n + 1)
-	}
-	if len(l.arrivals) != maxArrivals {
-		t.Errorf("%d arrivals", len(l.arrivals))
-	}
 	for n := range 300 {
-		l.Take(n)
 		for i := range 100 {
-			l.Change(n, fmt.Sprintf("ingress/default/%d", i), false)
+			l.Change(n, time.Time{}, fmt.Sprintf("ingress/default/%d", i), false)
 			l.Push([]unit.Change{{Kind: unit.Host, Name: fmt.Sprint(i)}})
 		}
 	}
@@ -113,9 +86,7 @@ func TestBounds(t *testing.T) {
 // TestNil: without the page, nothing is kept.
 func TestNil(t *testing.T) {
 	var l *Log
-	l.Arrive(1)
-	l.Take(1)
-	l.Change(1, "ingress/default/web", false)
+	l.Change(1, time.Time{}, "ingress/default/web", false)
 	l.Push([]unit.Change{{}})
 	l.Apply(1)
 	l.Reload("", 0, 0, nil)
