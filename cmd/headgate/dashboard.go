@@ -60,12 +60,13 @@ func (o options) overview(c *controller.Controller, socket, nginx string, table 
 	return shown
 }
 
-// look asks all workers, unless that was done just now.
+// look asks all workers, unless that was done just now. Others get the result too, so it does not
+// end with the request of one.
 func (w *watcher) look(ctx context.Context) ([]dataplane.Holding, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if time.Since(w.at) > workersAge {
-		ctx, cancel := context.WithTimeout(ctx, workersTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), workersTimeout)
 		defer cancel()
 		w.found, w.failed = dataplane.Holdings(ctx, w.socket, nil)
 		w.at = time.Now()
