@@ -26,7 +26,7 @@ import (
 //go:embed static
 var static embed.FS
 
-// Bounds of requests. An explanation has the controller wait, so they are made one by one.
+// Bounds of requests. What has the controller wait is answered one by one.
 const (
 	headerTimeout = 10 * time.Second
 	answerTimeout = 60 * time.Second
@@ -41,8 +41,8 @@ const (
 // policy lets the page load what this server has, and nothing else.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// explanations is the path of what has the controller wait.
-const explanations = "/v1/explain"
+// delays reports whether the controller waits while the API answers.
+func delays(path string) bool { return path == "/v1/explain" || path == "/v1/units" }
 
 // A Server serves the page at an address.
 type Server struct {
@@ -102,7 +102,7 @@ func Handler(host string, api http.Handler) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	places, explaining := make(chan struct{}, together), make(chan struct{}, 1)
+	places, delaying := make(chan struct{}, together), make(chan struct{}, 1)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		protect(w.Header())
 		switch status, why := refusal(r, host); {
@@ -116,8 +116,9 @@ func Handler(host string, api http.Handler) (http.Handler, error) {
 		default:
 			w.Header().Set("Cache-Control", "no-store")
 			limits := []chan struct{}{places}
-			if r.URL.Path == explanations {
-				limits = append(limits, explaining)
+			if delays(r.URL.Path) {
+				// Those that wait for each other take no place of others.
+				limits = []chan struct{}{delaying, places}
 			}
 			for _, limit := range limits {
 				select {

@@ -149,36 +149,41 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestTogether: explanations are answered one by one, and others go on.
+// TestTogether: what has the controller wait is answered one by one, and others go on, however
+// many wait for that.
 func TestTogether(t *testing.T) {
-	entered, leave := make(chan string, 4), make(chan struct{})
+	const waiting = together + 2
+	entered, leave := make(chan string, waiting), make(chan struct{})
 	handler, err := Handler("localhost", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		entered <- r.URL.Path
-		if r.URL.Path == explanations {
+		if delays(r.URL.Path) {
 			<-leave
 		}
 	}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan struct{})
+	done := make(chan struct{}, waiting)
 	send := func(path string) {
 		request := httptest.NewRequest(http.MethodGet, path, http.NoBody)
 		request.Host = "localhost"
 		handler.ServeHTTP(httptest.NewRecorder(), request)
 		done <- struct{}{}
 	}
-	go send(explanations)
+	go send("/v1/explain")
 	<-entered
-	go send(explanations)
+	for i := range waiting - 2 {
+		go send([]string{"/v1/explain", "/v1/units"}[i%2])
+	}
 	go send("/v1/status")
 	if got := <-entered; got != "/v1/status" {
 		t.Errorf("%s was answered beside an explanation", got)
 	}
 	<-done
 	close(leave)
-	<-done
-	<-done
+	for range waiting - 1 {
+		<-done
+	}
 }
 
 // TestListen: the server serves at its address, and closes.
