@@ -166,8 +166,10 @@ func (t *Table) backendOf(key string, ejections []Ejection) Backend {
 func ejected(key string, all []netip.AddrPort, ejections []Ejection) map[string][]Ejection {
 	found := map[string][]Ejection{}
 	for _, e := range ejections {
-		address, err := netip.ParseAddrPort(e.Endpoint)
-		if e.Backend == key && err == nil && slices.Contains(all, address) {
+		if e.Backend != key {
+			continue // Most are of others, and reading an address takes longer.
+		}
+		if address, err := netip.ParseAddrPort(e.Endpoint); err == nil && slices.Contains(all, address) {
 			found[address.String()] = append(found[address.String()], e)
 		}
 	}
