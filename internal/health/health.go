@@ -42,6 +42,9 @@ func Listen(address, path string, timeout time.Duration, check func(context.Cont
 	return &Server{listener: listener, server: &http.Server{
 		Handler:           mux,
 		ReadHeaderTimeout: 10 * time.Second,
+		// A scrape that is not read keeps its memory, and its place.
+		WriteTimeout: 2 * time.Minute,
+		IdleTimeout:  2 * time.Minute,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}}, nil
 }

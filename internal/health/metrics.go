@@ -17,9 +17,20 @@ type Requests interface {
 	Stream(take func(part *dto.MetricFamily, more bool) error) error
 }
 
+// scrapes is how many are answered at once: each may take hundreds of megabytes, and anyone who
+// reaches the port can ask.
+const scrapes = 4
+
 // metricsHandler serves the metrics of a registry, and of requests unless that is nil.
 func metricsHandler(registry *prometheus.Registry, requests Requests) http.Handler {
+	places := make(chan struct{}, scrapes)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case places <- struct{}{}:
+			defer func() { <-places }()
+		case <-r.Context().Done():
+			return
+		}
 		format := negotiate(r.Header)
 		families, err := registry.Gather()
 		if err != nil {

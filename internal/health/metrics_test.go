@@ -2,10 +2,13 @@ package health
 
 import (
 	"compress/gzip"
+	"context"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -131,4 +134,45 @@ func scrape(registry *prometheus.Registry, requests Requests, accept, encoding s
 	recorder := httptest.NewRecorder()
 	metricsHandler(registry, requests).ServeHTTP(recorder, request)
 	return recorder
+}
+
+// blocked are requests whose metrics come when they are released.
+type blocked struct{ entered, release chan struct{} }
+
+func (b blocked) Stream(func(*dto.MetricFamily, bool) error) error {
+	b.entered <- struct{}{}
+	<-b.release
+	return nil
+}
+
+// TestScrapesAtOnce: there are a few, and others wait as long as their client does.
+func TestScrapesAtOnce(t *testing.T) {
+	t.Parallel()
+	b := blocked{make(chan struct{}, scrapes+1), make(chan struct{})}
+	handler := metricsHandler(prometheus.NewRegistry(), b)
+	var group sync.WaitGroup
+	for range scrapes {
+		group.Go(func() { handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody)) })
+		<-b.entered
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	waits := httptest.NewRequestWithContext(gone, http.MethodGet, "/metrics", http.NoBody)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		handler.ServeHTTP(httptest.NewRecorder(), waits)
+	}()
+	select {
+	case <-b.entered:
+		t.Error("one more is answered")
+	case <-ended:
+	}
+	close(b.release)
+	group.Wait()
+	<-ended
+	handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
+	if len(b.entered) != 1 {
+		t.Error("no place was given back")
+	}
 }
