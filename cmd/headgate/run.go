@@ -247,7 +247,7 @@ func (o options) prepare(ctx context.Context, accessLog *nginx.AccessLog, log *s
 	if err != nil {
 		return nil, nil, env, err
 	}
-	capabilities.Has = slices.Concat(capabilities.Has, o.limitStoreCapability(), collectorCapability(os.Getenv))
+	capabilities.Has = slices.Concat(capabilities.Has, o.limitStoreCapability(), collectorCapability())
 	path, err := o.makeRunDirectory()
 	if err != nil {
 		return nil, nil, env, err

@@ -3,9 +3,18 @@ package main
 import (
 	"log/slog"
 
+	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/metrics"
 	"github.com/headgate/headgate/internal/tracing"
 )
+
+// collectorCapability is what features can do if the environment names a collector for spans.
+func collectorCapability() []string {
+	if tracing.NamedByEnvironment() {
+		return []string{string(feature.TraceCollector)}
+	}
+	return nil
+}
 
 // newSpans is the exporter of spans, with its metrics.
 func newSpans(m *metrics.Metrics, log *slog.Logger) *tracing.Exporter {

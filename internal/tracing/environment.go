@@ -34,8 +34,11 @@ func variable(name string) string {
 	return ""
 }
 
+// NamedByEnvironment reports whether a variable names a collector.
+func NamedByEnvironment() bool { return variable("ENDPOINT") != "" }
+
 // hasCollector reports whether settings or the environment name a collector.
-func hasCollector(t model.Tracing) bool { return t.Collector != "" || variable("ENDPOINT") != "" }
+func hasCollector(t model.Tracing) bool { return t.Collector != "" || NamedByEnvironment() }
 
 // An environment is what variables say about the exporter. The SDK reads them itself, and uses
 // something else for those that it can't read: spans or credentials would go elsewhere, or
