@@ -55,6 +55,9 @@ func (c *Controller) noteSelection(selection store.Selection) {
 
 // noteBackend notes what the backend of a Service lacks to answer.
 func (c *Controller) noteBackend(built unit.Built) {
+	if c.settings.Families == nil {
+		return
+	}
 	backend, found := built.Model.(model.Backend)
 	service, _, ok := spec.SplitKey(built.Name)
 	lacks := metrics.None
