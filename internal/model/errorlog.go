@@ -13,7 +13,7 @@ import (
 // to the controller's log in any case.
 type ErrorLog struct {
 	Level  ErrorLevel
-	Target ErrorTarget
+	Target LogTarget
 }
 
 // An ErrorLevel is the least level of messages that are written, with NGINX's name. The zero value
@@ -34,43 +34,6 @@ func NewErrorLevel(text string) (ErrorLevel, error) {
 }
 
 func (l ErrorLevel) String() string { return l.name }
-
-// An ErrorTarget is a file or a syslog server. The zero value is the log of the controller.
-type ErrorTarget struct{ text string }
-
-// containerErrors are names of the standard error of a container.
-func containerErrors() []string {
-	return []string{"", "stderr", "/dev/stderr", "/var/log/nginx/error.log"}
-}
-
-const (
-	syslogServer  = `(?:unix:/[A-Za-z0-9_./@+=~-]{1,100}|[A-Za-z0-9._-]{1,253}(?::[0-9]{1,5})?|\[[0-9A-Fa-f:.]{1,45}\](?::[0-9]{1,5})?)`
-	syslogOptions = `(?:,(?:facility=[a-z0-9]{1,10}|severity=[a-z]{1,10}|tag=[A-Za-z0-9_]{1,32}|nohostname))*`
-)
-
-var logTargetForm = regexp.MustCompile(`^(?:/[A-Za-z0-9_./@+,=~-]{1,500}|syslog:server=` + syslogServer + syslogOptions + `)$`)
-
-// NewErrorTarget checks a target: it has nothing that NGINX could take for anything else.
-func NewErrorTarget(text string) (ErrorTarget, error) {
-	if slices.Contains(containerErrors(), text) {
-		return ErrorTarget{}, nil
-	}
-	if err := checkTarget(text); err != nil {
-		return ErrorTarget{}, err
-	}
-	return ErrorTarget{text}, nil
-}
-
-func checkTarget(text string) error {
-	if !logTargetForm.MatchString(text) {
-		return errors.New("must be an absolute path of letters, digits and _./@+,=~-, or syslog:server=ADDRESS " +
-			"with options such as facility=local7, tag=nginx and severity=info, separated by commas")
-	}
-	return nil
-}
-
-// String is the target as error_log takes it, empty for the log of the controller.
-func (t ErrorTarget) String() string { return t.text }
 
 // A Syslog is a syslog server that gets the access log and the error log of requests. The zero
 // value is none.

@@ -24,7 +24,7 @@ type RequestLog struct {
 
 // Empty reports whether it is as without keys.
 func (l RequestLog) Empty() bool {
-	return !l.Off && l.Format == (LogFormat{}) && l.Escape == EscapeDefault && l.Target == (LogTarget{}) && l.Options == (LogOptions{}) && l.Skipped.text == ""
+	return !l.Off && l.Format == (LogFormat{}) && l.Escape == EscapeDefault && l.Target.String() == "" && l.Options == (LogOptions{}) && l.Skipped.text == ""
 }
 
 // DefaultLogFormat is ingress-nginx's.
@@ -126,32 +126,6 @@ func (f LogFormat) Directive(write func(variable string) LogPart) string {
 	}
 	return "'" + b.String() + "'"
 }
-
-// A LogTarget is a file or a syslog server. The zero value is the standard output of the
-// container.
-type LogTarget struct{ text string }
-
-// ContainerLog is what ingress-nginx calls the standard output of its container.
-const ContainerLog = "/var/log/nginx/access.log"
-
-var logTarget = regexp.MustCompile(`^(?:/[A-Za-z0-9_./@+,=~-]{1,500}|` +
-	`syslog:server=(?:unix:/[A-Za-z0-9_./@+=~-]{1,100}|[A-Za-z0-9._-]{1,253}(?::[0-9]{1,5})?|\[[0-9A-Fa-f:.]{1,45}\](?::[0-9]{1,5})?)` +
-	`(?:,(?:facility=[a-z0-9]{1,10}|severity=[a-z]{1,10}|tag=[A-Za-z0-9_]{1,32}|nohostname))*)$`)
-
-// NewLogTarget checks a target: it has nothing that NGINX could take for anything else.
-func NewLogTarget(text string) (LogTarget, error) {
-	switch {
-	case text == "" || text == ContainerLog || text == "/dev/stdout":
-		return LogTarget{}, nil
-	case !logTarget.MatchString(text):
-		return LogTarget{}, errors.New("must be an absolute path of letters, digits and _./@+,=~-, or syslog:server=ADDRESS " +
-			"with options such as facility=local7, tag=nginx and severity=info, separated by commas")
-	}
-	return LogTarget{text}, nil
-}
-
-// String is the target as access_log takes it, empty for the container's standard output.
-func (t LogTarget) String() string { return t.text }
 
 // LogOptions are parameters of access_log.
 type LogOptions struct{ text string }

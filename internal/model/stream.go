@@ -52,26 +52,8 @@ type StreamSettings struct {
 	AccessLog bool
 	LogFormat StreamLogFormat
 	// LogTarget is where the lines go.
-	LogTarget StreamLogTarget
+	LogTarget LogTarget
 }
-
-// A StreamLogTarget is a file or a syslog server. The zero value is standard output.
-type StreamLogTarget struct{ text string }
-
-// NewStreamLogTarget checks a target.
-func NewStreamLogTarget(text string) (StreamLogTarget, error) {
-	switch text {
-	case "", "/dev/stdout", "/var/log/nginx/access.log":
-		return StreamLogTarget{}, nil
-	}
-	if err := checkTarget(text); err != nil {
-		return StreamLogTarget{}, err
-	}
-	return StreamLogTarget{text}, nil
-}
-
-// String is the target as NGINX has it, empty for standard output.
-func (t StreamLogTarget) String() string { return t.text }
 
 // DefaultStreamSettings are those of ingress-nginx.
 func DefaultStreamSettings() StreamSettings {

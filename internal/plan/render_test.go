@@ -145,7 +145,7 @@ func adminText(text string) model.AdminText {
 func requestLog(t testing.TB, format, target, options string, whole, patterns []string) model.RequestLog {
 	t.Helper()
 	f, err := model.NewLogFormat(format)
-	to, err2 := model.NewLogTarget(target)
+	to, err2 := model.AccessLogTarget(target)
 	by, err3 := model.NewLogOptions(options)
 	if err := errors.Join(err, err2, err3); err != nil {
 		t.Fatal(err)
@@ -202,7 +202,7 @@ func renderCases(t testing.TB) []renderCase {
 		}, []model.Profile{by(model.GRPC, false)}, dictionaries},
 		{"error-log", func(_ *plan.Environment, g *model.Globals) {
 			g.Process.ErrorLog.Level, _ = model.NewErrorLevel("warn")
-			g.Process.ErrorLog.Target, _ = model.NewErrorTarget("syslog:server=127.0.0.1:514,tag=one")
+			g.Process.ErrorLog.Target, _ = model.ErrorLogTarget("syslog:server=127.0.0.1:514,tag=one")
 		}, nil, dictionaries},
 		{"syslog", func(_ *plan.Environment, g *model.Globals) {
 			g.Process.Syslog = model.NewSyslog("2001:db8::1", 514)

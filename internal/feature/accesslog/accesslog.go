@@ -29,11 +29,11 @@ var (
 		Doc: "Does not escape the values of variables: clients can write lines of their own then. It has precedence over `log-format-escape-json`.",
 	}
 	path = feature.Setting[model.LogTarget]{
-		Key: "access-log-path", Parse: model.NewLogTarget, Scope: feature.ScopeProcess,
+		Key: "access-log-path", Parse: model.AccessLogTarget, Scope: feature.ScopeProcess,
 		Doc: "File or syslog server that the access log is written to. Without it, and with `/var/log/nginx/access.log`, it is the standard output of the container.",
 	}
 	httpPath = feature.Setting[model.LogTarget]{
-		Key: "http-access-log-path", Parse: model.NewLogTarget, Scope: feature.ScopeProcess,
+		Key: "http-access-log-path", Parse: model.AccessLogTarget, Scope: feature.ScopeProcess,
 		Doc: "File or syslog server for requests, instead of that of `access-log-path`.",
 	}
 	params = feature.Setting[model.LogOptions]{

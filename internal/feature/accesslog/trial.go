@@ -45,8 +45,8 @@ func targetFor(v feature.Values, out *feature.ProcessOut) (model.LogTarget, mode
 		setting = httpPath
 	}
 	target, options := setting.Get(v), params.Get(v)
-	if target == (model.LogTarget{}) && options == (model.LogOptions{}) {
-		return target, options
+	if target.String() == "" {
+		target = model.LogTarget{}
 	}
 	if err := try(v, target, model.LogOptions{}); err != nil {
 		reject(out, setting, err, fmt.Sprintf("invalid value %q: %s", target, err))

@@ -17,8 +17,8 @@ var (
 		Key: "error-log-level", Parse: model.NewErrorLevel, Scope: feature.ScopeProcess,
 		Doc: "The least level of messages about requests in the error log. Without it, it is `notice`, and `debug` with `-v=5` or more.",
 	}
-	path = feature.Setting[model.ErrorTarget]{
-		Key: "error-log-path", Parse: model.NewErrorTarget, Scope: feature.ScopeProcess,
+	path = feature.Setting[model.LogTarget]{
+		Key: "error-log-path", Parse: model.ErrorLogTarget, Scope: feature.ScopeProcess,
 		Doc: "File or syslog server that messages about requests are written to. Without it, and with `/var/log/nginx/error.log`, they are in the log of the controller.",
 	}
 	enableSyslog = feature.Setting[bool]{
@@ -72,14 +72,14 @@ func serverFor(v feature.Values, out *feature.ProcessOut) model.Syslog {
 
 // targetFor is the target, the default one if NGINX can't open it: it rejects its whole
 // configuration then.
-func targetFor(v feature.Values, out *feature.ProcessOut) model.ErrorTarget {
+func targetFor(v feature.Values, out *feature.ProcessOut) model.LogTarget {
 	target := path.Get(v)
-	if target == (model.ErrorTarget{}) {
-		return target
+	if target.String() == "" {
+		return model.LogTarget{}
 	}
 	if err := try(v, target.String()); err != nil {
 		reject(out, path, target.String(), err)
-		return model.ErrorTarget{}
+		return model.LogTarget{}
 	}
 	return target
 }

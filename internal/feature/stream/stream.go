@@ -40,8 +40,8 @@ var (
 		Key: "log-format-stream", Default: model.DefaultStreamSettings().LogFormat, Parse: model.NewStreamLogFormat, Scope: feature.ScopeProcess,
 		Doc: "Format of the access log of TCP and UDP services.",
 	}
-	logTarget = feature.Setting[model.StreamLogTarget]{
-		Key: "stream-access-log-path", Parse: model.NewStreamLogTarget, Scope: feature.ScopeProcess,
+	logTarget = feature.Setting[model.LogTarget]{
+		Key: "stream-access-log-path", Parse: model.AccessLogTarget, Scope: feature.ScopeProcess,
 		Doc: "File or syslog server that the access log of TCP and UDP services is written to. Without it, and with `/var/log/nginx/access.log`, it is the standard output of the container.",
 	}
 	noLog = feature.Setting[bool]{
@@ -75,9 +75,9 @@ func positive(text string) (time.Duration, error) {
 
 // targetFor is the target of the log. NGINX, which does not write this log, says whether it can be
 // opened.
-func targetFor(v feature.Values, out *feature.ProcessOut) model.StreamLogTarget {
+func targetFor(v feature.Values, out *feature.ProcessOut) model.LogTarget {
 	target := logTarget.Get(v)
-	if target == (model.StreamLogTarget{}) {
+	if target.String() == "" {
 		return target
 	}
 	line := "access_log " + target.String() + " combined;"
@@ -90,5 +90,5 @@ func targetFor(v feature.Values, out *feature.ProcessOut) model.StreamLogTarget 
 	default:
 		out.Reject(logTarget, finding.InvalidValue, fmt.Sprintf("invalid value %q: %s", target, err))
 	}
-	return model.StreamLogTarget{}
+	return model.LogTarget{}
 }
