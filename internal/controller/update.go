@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 	"slices"
@@ -335,6 +336,7 @@ func (c *Controller) configureStreams(p model.Process) {
 	}
 	settings := p.Stream
 	settings.AccessLog = settings.AccessLog && p.AccessLog
+	settings.LogTarget = cmp.Or(settings.LogTarget, p.AccessLogTarget)
 	c.settings.Streams.Configure(settings, p.ShutdownTimeout)
 }
 

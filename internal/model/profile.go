@@ -253,9 +253,11 @@ type Process struct {
 	ReloadBurst    int
 	ReloadInterval time.Duration
 	OldGenerations int
-	// AccessLog writes access logs, RequestLog that of requests.
-	AccessLog  bool
-	RequestLog RequestLog
+	// AccessLog writes access logs, to AccessLogTarget where they have no target of their own.
+	// RequestLog is that of requests.
+	AccessLog       bool
+	AccessLogTarget LogTarget
+	RequestLog      RequestLog
 	// LogsCalls writes the calls of auth checks to the access log.
 	LogsCalls bool
 	// ErrorLog is where messages about requests go, and Syslog what gets them and the access log

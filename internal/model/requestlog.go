@@ -146,6 +146,9 @@ func NewLogOptions(text string) (LogOptions, error) {
 
 func (o LogOptions) String() string { return o.text }
 
+// Compressed reports whether NGINX writes compressed blocks.
+func (o LogOptions) Compressed() bool { return strings.Contains(o.text, "gzip") }
+
 // SkippedURLs are URLs of requests, with query, as clients wrote them.
 type SkippedURLs struct {
 	text  string

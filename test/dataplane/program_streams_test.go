@@ -82,8 +82,20 @@ func (p *program) checkStreamKeys(port uint16) {
 		text, _ := os.ReadFile(file)
 		return strings.Contains(string(text), "filed TCP 200\n")
 	})
-	p.write("manifests/options.yaml", headgatetest.Config("log-format-stream: back $protocol $status"), 0o644)
-	headgatetest.Eventually(p.t, "the log is on standard output again", func() bool {
+	common := filepath.Join(p.t.TempDir(), "common.log")
+	p.write("manifests/options.yaml", headgatetest.Config("access-log-path: "+common, "log-format-stream: common $protocol $status"), 0o644)
+	headgatetest.Eventually(p.t, "the log is in the file of all access logs", func() bool {
+		talkOnce(p.t, port, "x", "b x")
+		text, _ := os.ReadFile(common)
+		return strings.Contains(string(text), "common TCP 200\n")
+	})
+	p.write("manifests/options.yaml", headgatetest.Config("access-log-path: "+common, "stream-access-log-path: /var/log/nginx/access.log", "log-format-stream: own $protocol $status"), 0o644)
+	headgatetest.Eventually(p.t, "a named standard output has precedence", func() bool {
+		talkOnce(p.t, port, "x", "b x")
+		return strings.Contains(p.log.String(), "own TCP 200")
+	})
+	p.write("manifests/options.yaml", headgatetest.Config("access-log-path: "+common, "access-log-params: buffer=4k gzip", "log-format-stream: back $protocol $status"), 0o644)
+	headgatetest.Eventually(p.t, "the log is on standard output where NGINX compresses the file", func() bool {
 		talkOnce(p.t, port, "x", "b x")
 		return strings.Contains(p.log.String(), "back TCP 200")
 	})

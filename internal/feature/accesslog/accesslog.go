@@ -30,7 +30,8 @@ var (
 	}
 	path = feature.Setting[model.LogTarget]{
 		Key: "access-log-path", Parse: model.AccessLogTarget, Scope: feature.ScopeProcess,
-		Doc: "File or syslog server that the access log is written to. Without it, and with `/var/log/nginx/access.log`, it is the standard output of the container.",
+		Doc: "File or syslog server that the access logs of requests and of TCP and UDP services are written to. " +
+			"Without it, and with `/var/log/nginx/access.log`, it is the standard output of the container.",
 	}
 	httpPath = feature.Setting[model.LogTarget]{
 		Key: "http-access-log-path", Parse: model.AccessLogTarget, Scope: feature.ScopeProcess,
@@ -38,7 +39,7 @@ var (
 	}
 	params = feature.Setting[model.LogOptions]{
 		Key: "access-log-params", Parse: model.NewLogOptions, Scope: feature.ScopeProcess,
-		Doc: "How NGINX writes the access log to a file.",
+		Doc: "How NGINX writes the access log of requests to a file. With `gzip`, the log of TCP and UDP services is not written to that file, but to standard output.",
 	}
 	skip = feature.Setting[model.SkippedURLs]{
 		Key: "skip-access-log-urls", Parse: parseURLs, Scope: feature.ScopeProcess,
@@ -76,11 +77,22 @@ func ofRoute(v feature.Values, out *feature.RouteOut) {
 func ofProcess(v feature.Values, out *feature.ProcessOut) {
 	out.Process.AccessLog = !disable.Get(v)
 	log := model.RequestLog{Off: disable.Get(v) || disableHTTP.Get(v)}
+	if out.Process.AccessLog {
+		out.Process.AccessLogTarget = targetFor(v, out, path)
+	}
 	if !log.Off {
 		log.Escape = escapeOf(v)
 		log.Format = formatFor(v, out, log.Escape)
-		log.Target, log.Options = targetFor(v, out)
+		log.Target = out.Process.AccessLogTarget
+		if httpPath.Get(v) != (model.LogTarget{}) {
+			log.Target = targetFor(v, out, httpPath)
+		}
+		log.Options = optionsFor(v, out, log.Target)
 		log.Skipped = skip.Get(v)
+	}
+	if log.Options.Compressed() && log.Target == out.Process.AccessLogTarget {
+		// Plain lines between compressed blocks would make the file unreadable.
+		out.Process.AccessLogTarget = model.LogTarget{}
 	}
 	out.Process.RequestLog = log
 }

@@ -1,6 +1,7 @@
 package accesslog
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 
@@ -38,39 +39,34 @@ func formatFor(v feature.Values, out *feature.ProcessOut, escape model.LogEscape
 	return model.LogFormat{}
 }
 
-// targetFor is where the log goes, and how. What NGINX does not take is left out.
-func targetFor(v feature.Values, out *feature.ProcessOut) (model.LogTarget, model.LogOptions) {
-	setting := path
-	if httpPath.Get(v) != (model.LogTarget{}) {
-		setting = httpPath
-	}
-	target, options := setting.Get(v), params.Get(v)
+// targetFor is the target of a setting, standard output if NGINX does not take it.
+func targetFor(v feature.Values, out *feature.ProcessOut, setting feature.Setting[model.LogTarget]) model.LogTarget {
+	target := setting.Get(v)
 	if target.String() == "" {
-		target = model.LogTarget{}
+		return model.LogTarget{}
 	}
 	if err := try(v, target, model.LogOptions{}); err != nil {
 		reject(out, setting, err, fmt.Sprintf("invalid value %q: %s", target, err))
-		target = model.LogTarget{}
+		return model.LogTarget{}
 	}
+	return target
+}
+
+// optionsFor is how NGINX writes to a target. What it does not take is left out.
+func optionsFor(v feature.Values, out *feature.ProcessOut, target model.LogTarget) model.LogOptions {
+	options := params.Get(v)
 	if options == (model.LogOptions{}) {
-		return target, options
+		return options
 	}
 	if err := try(v, target, options); err != nil {
 		reject(out, params, err, fmt.Sprintf("invalid value %q: %s", options, err))
-		options = model.LogOptions{}
+		return model.LogOptions{}
 	}
-	return target, options
+	return options
 }
 
 func try(v feature.Values, target model.LogTarget, options model.LogOptions) error {
-	name := target.String()
-	if name == "" {
-		if options == (model.LogOptions{}) {
-			return nil
-		}
-		name = "/dev/null"
-	}
-	line := fmt.Sprintf("access_log %s combined %s;", name, options)
+	line := fmt.Sprintf("access_log %s combined %s;", cmp.Or(target.String(), "/dev/null"), options)
 	return v.Try(feature.Trial{Lines: func(string) (http, location []string) { return nil, []string{line} }})
 }
 

@@ -42,7 +42,8 @@ var (
 	}
 	logTarget = feature.Setting[model.LogTarget]{
 		Key: "stream-access-log-path", Parse: model.AccessLogTarget, Scope: feature.ScopeProcess,
-		Doc: "File or syslog server that the access log of TCP and UDP services is written to. Without it, and with `/var/log/nginx/access.log`, it is the standard output of the container.",
+		Doc: "File or syslog server that the access log of TCP and UDP services is written to, instead of that of `access-log-path`. " +
+			"With `/var/log/nginx/access.log`, it is the standard output of the container.",
 	}
 	noLog = feature.Setting[bool]{
 		Key: "disable-stream-access-log", Parse: feature.Bool, Scope: feature.ScopeProcess,
