@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 )
 
@@ -47,10 +46,7 @@ func (w *Writer) Set(name string) error {
 	if rest, is := strings.CutPrefix(name, "syslog:"); is {
 		next.to, err = newSender(rest)
 	} else if name != "" {
-		// Without it, a pipe that nothing reads would block.
-		var file *os.File
-		file, err = os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY|syscall.O_NONBLOCK, 0o644) //nolint:gosec // As NGINX has it.
-		next.to = file
+		next.to, err = openFile(name)
 	}
 	if err != nil {
 		next = &target{to: w.usual}
