@@ -141,3 +141,31 @@ func logLineOf(t *testing.T, file, id string) string {
 	}
 	return ""
 }
+
+// TestRetriesAndRefusalsInTheLog: a request that a second endpoint answered has the values of both
+// in its line, and one that a limit refused has none of an endpoint.
+func TestRetriesAndRefusalsInTheLog(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "access.log")
+	short := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") }))
+	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, AccessLog: file, Timing: headgatetest.Hasty(), Manifests: served("half", short, deadAddress(t)) + served("a", short) +
+		headgatetest.Ingress("retried", "retried.test", "/", "half") + headgatetest.Ingress("limited", "limited.test", "/", "a", "limit-rps: 1", "limit-burst-multiplier: 1")})
+	for host, row := range map[string]struct{ usual, wanted string }{
+		"retried.test": {`200 N "-" "me" L S [default-half-80] [] E 2 S 200`, `200 N "-" "me" L S [default-half-80] [] E, E 0, 2 S, S 502, 200`},
+		"limited.test": {`200 N "-" "me" L S [default-a-80] [] E 2 S 200`, `503 N "-" "me" L S [default-a-80] [] - - - -`},
+	} {
+		n := 0
+		headgatetest.Eventually(t, host+" has a line with "+row.wanted, func() bool {
+			n++
+			id := fmt.Sprintf("%s-%d", host, n)
+			g.Do(headgatetest.Request{Host: host, Path: "/a", Header: http.Header{"X-Request-Id": {id}, "User-Agent": {"me"}}})
+			logged(t, file, id)
+			line := func(rest string) string { return `127.0.0.1 - - [T] "GET /a HTTP/1.1" ` + rest + " " + id }
+			got := masked(logLineOf(t, file, id))
+			if got != line(row.usual) && got != line(row.wanted) {
+				t.Fatalf("got  %s\nwant %s\nor   %s", got, line(row.usual), line(row.wanted))
+			}
+			return got == line(row.wanted)
+		})
+	}
+}

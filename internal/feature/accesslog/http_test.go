@@ -228,9 +228,16 @@ func TestVariables(t *testing.T) {
 // Clients can't write lines of their own, nor break a line of JSON.
 func TestHostileValues(t *testing.T) {
 	t.Parallel()
-	l := start(t, "", `log-format-upstream: {"agent": "$http_user_agent", "uri": "$uri", "request": "$request", "user": "$remote_user", "arg": "$arg_x", "cookie": "$cookie_c", "host": "$host", "x": "$http_x_any"}`,
+	l := start(t, "", `log-format-upstream: {"agent": "$http_user_agent", "uri": "$uri", "request": "$request", "user": "$remote_user", "arg": "$arg_x", "cookie": "$cookie_c", "host": "$host", "x": "$http_x_any", "long": "$http_x_1$http_x_2$http_x_3$http_x_4"}`,
 		"log-format-escape-json: true")
 	bad := "\"}\\\t\x01\x1f\x7f\x80\xff\xc3\x28{\"forged\": \"1"
+	// Each of the four buffers of 8 KiB that NGINX has for a request holds one long header, the
+	// last one the others too. These 31 KB are 125 KB when they are escaped.
+	longest := "GET /longest HTTP/1.1"
+	for i, size := range []int{8100, 8100, 8100, 7000} {
+		longest += fmt.Sprintf("\r\nX-%d: %s", i+1, strings.Repeat("\x01\"", size/2))
+	}
+	longest += "\r\nHost: web.test"
 	raw := func(user string) []string {
 		return []string{
 			"GET /%0a%0d%22%00x HTTP/1.1", // refused
@@ -239,6 +246,7 @@ func TestHostileValues(t *testing.T) {
 			"GET / HTTP/1.1\r\nHost: we\"b}.test",
 			"GET / HTTP/1.1\r\nHost: web.test\r\nX-Any: " + strings.Repeat("\x01\"\\", 7900/3),
 			"GET / HTTP/1.1\r\nHost: web.test\r\nX-Any: " + strings.Repeat("x\"", 32<<10),
+			longest,
 			"\x16\x03\x01 not HTTP \"\n forged",
 			"FORGED\n\n",
 		}
@@ -254,11 +262,18 @@ func TestHostileValues(t *testing.T) {
 	if len(lines) < 9 {
 		t.Errorf("%d lines", len(lines))
 	}
+	whole := 0
 	for _, line := range lines {
 		var f map[string]string
-		if err := json.Unmarshal([]byte(line), &f); err != nil || f["forged"] != "" || len(f) != 8 {
+		if err := json.Unmarshal([]byte(line), &f); err != nil || f["forged"] != "" || len(f) != 9 {
 			t.Errorf("%v: %q", err, line)
 		}
+		if f["request"] == "GET /longest HTTP/1.1" && len(f["long"]) == 8100*3+7000 {
+			whole++
+		}
+	}
+	if whole != 1 {
+		t.Errorf("%d lines have the longest headers in whole, want 1", whole)
 	}
 	if all := strings.Join(lines, "\n"); !strings.Contains(all, `\u000aforged\u000d\"\\}`) && !strings.Contains(all, `\nforged\r\"\\}`) {
 		t.Errorf("the decoded path is not in\n%s", all)
