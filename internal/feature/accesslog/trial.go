@@ -73,7 +73,7 @@ func try(v feature.Values, target model.LogTarget, options model.LogOptions) err
 // reject reports a value that is not used.
 func reject(out *feature.ProcessOut, setting feature.AnySetting, err error, message string) {
 	if feature.IsUntested(err) {
-		out.Reject(setting, finding.Waits, "NGINX could not test the value yet, and will do so again")
+		out.Reject(setting, finding.Waits, "NGINX could not test the value yet, and will do so again: "+err.Error())
 		return
 	}
 	out.Reject(setting, finding.InvalidValue, message)
