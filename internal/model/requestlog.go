@@ -110,22 +110,38 @@ func (f LogFormat) Has(variable string) bool {
 	return slices.ContainsFunc(f.Parts(), func(p LogPart) bool { return p.Variable == variable })
 }
 
-// Directive is the form as log_format takes it. write says what stands for a variable: another
-// one, or text; nil leaves all as they are.
+// longestParameter is how long a parameter gets before the form goes on in another one: NGINX takes
+// 4096 bytes, and rejects its whole configuration for more.
+const longestParameter = 2048
+
+// Directive is the form as log_format takes it, which joins its parameters. write says what stands for a
+// variable: another one, or text; nil leaves all as they are.
 func (f LogFormat) Directive(write func(variable string) LogPart) string {
 	var b strings.Builder
+	begin := 0
+	add := func(text string) {
+		if b.Len()-begin+len(text) > longestParameter {
+			b.WriteString("' '")
+			begin = b.Len()
+		}
+		b.WriteString(text)
+	}
 	for _, part := range f.Parts() {
 		if part.Variable != "" && write != nil {
 			part = write(part.Variable)
 		}
 		if part.Variable != "" {
-			b.WriteString("${" + part.Variable + "}")
+			add("${" + part.Variable + "}")
 			continue
 		}
-		b.WriteString(strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(part.Text))
+		for i := range len(part.Text) {
+			add(inQuotes.Replace(part.Text[i : i+1]))
+		}
 	}
 	return "'" + b.String() + "'"
 }
+
+var inQuotes = strings.NewReplacer(`\`, `\\`, `'`, `\'`)
 
 // LogOptions are parameters of access_log.
 type LogOptions struct{ text string }

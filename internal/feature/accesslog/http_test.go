@@ -104,6 +104,9 @@ func TestKeysChangeLive(t *testing.T) {
 	}
 	l.ApplyReloading(headgatetest.Config(`log-format-upstream: $http_user_agent "$arg_x" it\'s`))
 	has(true, "web.test", `/?x=a"b`, `"a\x22b" it's`)
+	// Longer than a parameter of NGINX, and longer still with the names that stand for these variables.
+	l.ApplyReloading(headgatetest.Config("log-format-upstream: $http_user_agent $request " + strings.Repeat("$namespace ", 1000)))
+	has(true, "web.test", "/", strings.Repeat(" default", 1000))
 	l.ApplyReloading(headgatetest.Config(`log-format-upstream: $http_user_agent "$arg_x" it's`, "log-format-escape-json: true"))
 	has(true, "web.test", `/?x=a"b`, `"a\"b" it's`)
 	l.ApplyReloading(headgatetest.Config(`log-format-upstream: $http_user_agent "$arg_x" it's`, "log-format-escape-json: true", "log-format-escape-none: true"))
