@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -71,6 +72,9 @@ func (p *Process) try(ctx context.Context, t Trial) (err error) {
 		fmt.Fprintf(&conf, " %s_temp_path %s;\n", kind, kind)
 	}
 	http, location := t.Lines(dir)
+	if name := p.ownLog(append(slices.Clone(http), location...)); name != "" {
+		return &ConfError{Reason: fmt.Sprintf("%q is in the directory of its own files", name)}
+	}
 	fmt.Fprintf(&conf, "%s\nserver {\nlisten unix:%s/socket;\nlocation / {\n%s\n}\n}\n}\n", strings.Join(http, "\n"), dir, strings.Join(location, "\n"))
 	file := filepath.Join(dir, "nginx.conf")
 	files := map[string][]byte{file: []byte(conf.String())}
@@ -97,6 +101,33 @@ func (p *Process) try(ctx context.Context, t Trial) (err error) {
 		return fmt.Errorf("try a configuration: NGINX can't test it: %s", reason)
 	}
 	return &ConfError{Reason: reason}
+}
+
+// logFile is a line with the file of a log.
+var logFile = regexp.MustCompile(`^(?:access_log|error_log) (/[^ ;]+)`)
+
+// ownLog is the name of a log in the run directory, also by symbolic links, empty if lines have none. NGINX
+// creates logs and appends to them even when it tests a configuration: lines of requests would be in its
+// configuration, or in Lua.
+func (p *Process) ownLog(lines []string) string {
+	if p.options.Dir == nil {
+		return ""
+	}
+	for _, line := range lines {
+		found := logFile.FindStringSubmatch(line)
+		if found == nil {
+			continue
+		}
+		path, err := filepath.EvalSymlinks(found[1])
+		if err != nil {
+			// NGINX creates no folders. filepath.Dir would take "link/.." for the folder of the link.
+			path, err = filepath.EvalSymlinks(found[1][:strings.LastIndexByte(found[1], '/')+1])
+		}
+		if own := p.options.Dir.Path(); err == nil && (path == own || strings.HasPrefix(path, own+"/")) {
+			return found[1]
+		}
+	}
+	return ""
 }
 
 // scarce is a failure of a system call for want of memory, files, processes or room, which is

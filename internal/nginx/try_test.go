@@ -47,6 +47,42 @@ func TestTry(t *testing.T) {
 	}
 }
 
+// TestTryOwnFiles: no log is in the run directory, by any name.
+func TestTryOwnFiles(t *testing.T) {
+	found, err := Discover(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := t.TempDir()
+	dir := filepath.Join(root, "run")
+	conf := filepath.Join(dir, "nginx.conf")
+	err = os.MkdirAll(filepath.Join(dir, "lua"), 0o700)
+	for _, link := range [][2]string{{conf, "link.conf"}, {filepath.Join(dir, "lua"), "folder"}} {
+		err = errors.Join(err, os.Symlink(link[0], filepath.Join(root, link[1])))
+	}
+	if err := errors.Join(err, os.WriteFile(conf, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	p := New(Options{Capabilities: found, Dir: &RunDir{path: dir}})
+	for name, allowed := range map[string]bool{
+		"run/nginx.conf": false, "run/new.log": false, "run/lua/new.lua": false, "link.conf": false, "folder/new.lua": false, "folder/../new.log": false, "run/../run/a.log": false, "a/../run/a.log": false,
+		"running.log": true, "a.log": true,
+	} {
+		for _, lines := range [][2][]string{{{"error_log " + root + "/" + name + " notice;"}, nil}, {nil, {"access_log " + root + "/" + name + " combined;"}}} {
+			err := p.Try(t.Context(), Trial{Lines: func(string) ([]string, []string) { return lines[0], lines[1] }})
+			if rejected := (*ConfError)(nil); allowed != (err == nil) || err != nil && !errors.As(err, &rejected) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	if files, err := filepath.Glob(dir + "/*"); err != nil || len(files) != 2 {
+		t.Errorf("%v, the directory has %v", err, files)
+	}
+	if files, err := filepath.Glob(dir + "/lua/*"); err != nil || len(files) != 0 {
+		t.Errorf("%v, the directory of Lua has %v", err, files)
+	}
+}
+
 // TestTryAgain: what is not the configuration's fault is tried again.
 func TestTryAgain(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "nginx")
