@@ -132,6 +132,7 @@ end
 function _M.read(distrusts)
     local b3 = header("b3")
     local several = header("x_b3_traceid") or header("x_b3_sampled") or header("x_b3_flags") or header("x_b3_spanid")
+        or header("x_b3_parentspanid")
     local context
     if not distrusts then
         local parent = header("traceparent")

@@ -67,6 +67,11 @@ func TestSpans(t *testing.T) {
 			}
 		})
 	}
+	// The port of a Host header is what a client says.
+	for port, want := range map[string]any{"": 80, ":8080": 8080, ":99999999999999999999999": 80} {
+		got := parentOf(t, g.Do(headgatetest.Request{Host: "a.test" + port, Path: "/shop/port"}).WantStatus(t, 200).Echo.Header)
+		s.of(got.trace, 2)[0].want(t, map[string]any{"server.port": want})
+	}
 	list := s.of(parentOf(t, g.Get("a.test", "/shop/1").Echo.Header).trace, 2)
 	if list[0].Name != "GET /shop" || list[0].Attributes["http.route"] != "/shop" || list[0].Attributes["k8s.ingress.name"] != "shop" {
 		t.Errorf("spans: %+v", list)
@@ -172,6 +177,9 @@ func TestIncoming(t *testing.T) {
 		{"X-B3, not sampled", http.Header{"X-B3-Traceid": {clients}, "X-B3-Spanid": {theirs}, "X-B3-Sampled": {"0"}}, clients, "00", http.Header{"X-B3-Sampled": {"0"}}},
 		{"X-B3, to debug", http.Header{"X-B3-Traceid": {clients}, "X-B3-Spanid": {theirs}, "X-B3-Flags": {"1"}}, clients, "01", http.Header{"X-B3-Flags": {"1"}, "X-B3-Sampled": nil}},
 		{"X-B3 denies", http.Header{"X-B3-Sampled": {"0"}}, "", "00", nil},
+		{"X-B3, to debug, alone", http.Header{"X-B3-Flags": {"1"}}, "", "01", http.Header{"X-B3-Spanid": {"SPAN"}, "X-B3-Flags": {"1"}}},
+		{"X-B3, a parent alone", http.Header{"X-B3-Parentspanid": {theirs}}, "", "01", http.Header{"X-B3-Spanid": {"SPAN"}, "X-B3-Parentspanid": nil}},
+		{"X-B3, a span alone", http.Header{"X-B3-Spanid": {theirs}}, "", "01", http.Header{"X-B3-Spanid": {"SPAN"}}},
 		{"X-B3 without a span", http.Header{"X-B3-Traceid": {clients}, "X-B3-Sampled": {"1"}}, "", "01", nil},
 		{"both", http.Header{"Traceparent": {sampled}, "B3": {"1" + clients[1:] + "-" + theirs + "-0"}}, clients, "01", http.Header{"B3": {clients + "-SPAN-1"}}},
 	} {
@@ -213,7 +221,7 @@ func TestIncoming(t *testing.T) {
 
 		header = g.Do(headgatetest.Request{Host: "new.test", Header: c.sent}).WantStatus(t, 200).Echo.Header
 		if got := parentOf(t, header); got.trace == own || got.flags != "01" || header.Get("Tracestate") != "" ||
-			strings.Contains(header.Get("B3")+header.Get("X-B3-Traceid"), own) || strings.Contains(header.Get("X-B3-Spanid"), theirs) {
+			strings.Contains(header.Get("B3")+header.Get("X-B3-Traceid"), own) || strings.Contains(header.Get("X-B3-Spanid")+header.Get("X-B3-Parentspanid"), theirs) || header.Get("X-B3-Flags") != "" {
 			t.Errorf("%s: without trust the backend got %v", c.name, header)
 		}
 		header = g.Do(headgatetest.Request{Host: "off.test", Header: c.sent}).WantStatus(t, 200).Echo.Header
