@@ -56,6 +56,7 @@ func TestProgram(t *testing.T) {
 	t.Run("counts", func(t *testing.T) { checkCounts(t, binary) })
 	t.Run("families", func(t *testing.T) { checkFamilies(t, binary) })
 	t.Run("Prometheus", func(t *testing.T) { checkPrometheus(t, binary) })
+	t.Run("tracing", func(t *testing.T) { checkTracing(t, binary) })
 	t.Run("findings", func(t *testing.T) { checkFindings(t, binary) })
 	t.Run("dbg", func(t *testing.T) { checkDebug(t, binary) })
 	t.Run("profiles", func(t *testing.T) { checkProfiles(t, binary) })
