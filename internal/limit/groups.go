@@ -14,6 +14,8 @@ const (
 	probeLua     = "lua/headgate/probe.lua"
 	retriesLua   = "lua/headgate/retries.lua"
 	trafficLua   = "lua/headgate/traffic_series.lua"
+	spansLua     = "lua/headgate/span_report.lua"
+	tracesGo     = "internal/feature/opentelemetry/opentelemetry.go"
 	mirrorLua    = "internal/feature/mirror/mirror.lua"
 	passwordLua  = "internal/feature/basicauth/password.lua"
 	slowStartLua = "internal/feature/balancing/slow_start.lua"
@@ -249,6 +251,15 @@ func Groups() []Group {
 			{"Combinations of labels (`--metrics-series-per-namespace`)", "namespace", constant("internal/traffic/family.go", "DefaultBudget", count), "", "requests are counted together, with `ingress=\"_others\"`; finding `TooMany`", ""},
 			{"Series that could not be reported", "worker", constant(trafficLua, "MAX_SERIES", count), "", "requests are counted together, by namespace", ""},
 			{"Buckets of a histogram", "instance", constant("cmd/headgate/flags_metrics.go", "maxBuckets", count), "", "the flag is rejected", ""},
+		}},
+		{"Tracing", "No request waits for a span.", []Limit{
+			{"Spans that wait", "worker, and instance", text(tracesGo, `Key: "otel-max-queuesize", Default: (\d+),`, count), "otel-max-queuesize", "further ones are dropped; `headgate_spans_dropped_total`", ""},
+			{"Shared memory for spans that the controller has not read", "instance", text(nginxConf, `lua_shared_dict hg_spans (\d+)m;`, megabytes), "", "they wait in workers", ""},
+			{"Spans that a worker reports at once", "report", constant(spansLua, "SPANS", count), "", "they are another report", ""},
+			{"Reports that the controller gets at once", "instance", constant(spansLua, "REPORTS", count), "", "it fetches again", ""},
+			{"A text in an attribute", "attribute", text("lua/headgate/span.lua", `local MAX_TEXT, MAX_NAME = (\d+), \d+`, bytes), "", "it is cut", ""},
+			{"Name of a span", "span", text("lua/headgate/span.lua", `local MAX_TEXT, MAX_NAME = \d+, (\d+)`, bytes), "", "the same", ""},
+			{"`tracestate` of a client", "request", constant("lua/headgate/trace_context.lua", "MAX_STATE", bytes), "", "it is not passed on", ""},
 		}},
 		{"Admission webhook", "Anyone who reaches its port can ask.", []Limit{
 			{"Size of a request", "request", constant(admissionGo, "maxBody", bytes), "", "413", ""},
