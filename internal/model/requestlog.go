@@ -207,6 +207,7 @@ func (s SkippedURLs) Keys() []string {
 func LogVariables() []string {
 	return []string{
 		"balancer_ewma_score", "best_http_host", "connection_upgrade", "full_x_forwarded_for", "ingress_name", "location_path", "namespace",
+		"opentelemetry_context_traceparent", "opentelemetry_span_id", "opentelemetry_trace_id",
 		"pass_access_scheme", "pass_port", "pass_server_port", "proxy_alternative_upstream_name", "proxy_upstream_name", "req_id",
 		"service_name", "service_port", "the_real_ip",
 	}

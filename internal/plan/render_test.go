@@ -217,6 +217,10 @@ func renderCases(t testing.TB) []renderCase {
 			e.PipedLog = true
 			g.Process.RequestLog = requestLog(t, "$pass_access_scheme $full_x_forwarded_for $pass_port $request_id $proxy_host $connection_upgrade", "", "", nil, nil)
 		}, nil, dictionaries},
+		{"traces", func(_ *plan.Environment, g *model.Globals) {
+			g.Process.Tracing.HasCollector = true
+			g.Process.RequestLog = requestLog(t, "$opentelemetry_trace_id ${OpenTelemetry_Span_ID}", "", "", nil, nil)
+		}, nil, dictionaries},
 		{"growing", func(*plan.Environment, *model.Globals) {}, nil, grown},
 		{"hooks", func(e *plan.Environment, _ *model.Globals) {
 			hook := func(function string) []resource.Handler {

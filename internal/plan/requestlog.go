@@ -19,6 +19,9 @@ type requestLog struct {
 // ofRoutes are the variables of formats that Lua sets by the route of a request.
 var ofRoutes = []string{"ingress_name", "location_path", "namespace", "server_name", "service_name", "service_port"}
 
+// ofTraces are those that Lua sets by the trace of a request.
+var ofTraces = []string{"opentelemetry_context_traceparent", "opentelemetry_span_id", "opentelemetry_trace_id"}
+
 func requestLogOf(env Environment, p model.Process) requestLog {
 	l := requestLog{RequestLog: p.RequestLog, File: p.RequestLog.Target.String()}
 	if l.File == "" {
@@ -45,7 +48,7 @@ func variableOfLog(a address) func(string) model.LogPart {
 		case name == "balancer_ewma_score":
 			// That of no endpoint.
 			return model.LogPart{Text: "-1"}
-		case slices.Contains(ofRoutes, name):
+		case slices.Contains(ofRoutes, name), slices.Contains(ofTraces, name):
 			return model.LogPart{Variable: "hg_log_" + name}
 		case same[name] != "":
 			return model.LogPart{Variable: same[name]}
@@ -60,6 +63,11 @@ func (l requestLog) Has(variable string) bool {
 }
 
 // OfRoutes are the variables that Lua must set by the route of a request.
-func (l requestLog) OfRoutes() []string {
-	return slices.DeleteFunc(slices.Clone(ofRoutes), func(name string) bool { return !l.Format.Has(name) })
+func (l requestLog) OfRoutes() []string { return l.those(ofRoutes) }
+
+// OfTraces are the variables that Lua must set by the trace of a request.
+func (l requestLog) OfTraces() []string { return l.those(ofTraces) }
+
+func (l requestLog) those(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !l.Format.Has(name) })
 }

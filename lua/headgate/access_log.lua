@@ -1,5 +1,5 @@
--- What the access log has of a request beside what NGINX knows: its route, and the names of
--- backends. It is the only writer of these variables. NGINX has one only if the format names
+-- What the access log has of a request beside what NGINX knows: its route, its trace, and the
+-- names of backends. It is the only writer of these variables. NGINX has one only if the format names
 -- it, and requests cost nothing for others.
 local settings = require "headgate.settings"
 
@@ -15,6 +15,7 @@ local string_sub = string.sub
 local log = settings.log
 local names_backend = log and log.backend
 local names_canary = log and log.canary
+local traces = log and log.traces
 -- Without request metrics there is none.
 local traffic = settings.traffic and require "headgate.traffic"
 
@@ -85,6 +86,25 @@ function _M.describe(route)
             local name = fields[i]
             ngx_var[name] = fields[i + 1]
         end
+    end
+end
+
+
+-- Whether the format names anything of traces.
+_M.has_traces = traces and true or false
+
+
+-- Describes the trace of the request, where has_traces is set. own: the request's span,
+-- nil if it has none; last: the one that backends get; flags: "-01" if it is sampled.
+function _M.describe_trace(trace, own, last, flags)
+    if traces.opentelemetry_trace_id then
+        ngx_var.hg_log_opentelemetry_trace_id = trace
+    end
+    if traces.opentelemetry_span_id then
+        ngx_var.hg_log_opentelemetry_span_id = own or ""
+    end
+    if traces.opentelemetry_context_traceparent then
+        ngx_var.hg_log_opentelemetry_context_traceparent = "00-" .. trace .. "-" .. last .. flags
     end
 end
 

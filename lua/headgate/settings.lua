@@ -22,6 +22,7 @@
 --   log             what the access log has of a request, nil without the log:
 --                     backend, canary  whether the names of backends, and
 --                     fields           what of routes: see access_log.lua
+--                     traces           what of traces, nil for nothing: see tracing.lua
 --   sees_responses  whether features look at the header of every response
 --   piped_log       whether the controller reads the access log from a pipe
 --   early_data      whether requests may come in the first message of a handshake

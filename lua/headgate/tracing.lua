@@ -7,6 +7,7 @@
 -- A request has a span of its own, one for the call to an auth service, and one for each try
 -- of a backend. NGINX sends the same header with every try, so it names the span of the last
 -- one.
+local access_log = require "headgate.access_log"
 local base = require "resty.core.base"
 local contexts = require "headgate.trace_context"
 local ffi = require "ffi"
@@ -21,6 +22,8 @@ require "resty.core.var"
 
 local _M = {}
 
+-- Whether the access log has the trace of a request.
+local logged = access_log.has_traces
 -- Without request metrics there is none.
 local traffic = settings.traffic and require "headgate.traffic"
 
@@ -116,6 +119,9 @@ local function begin(r, route, trace, ids, sent)
     spans[address_of(r)] = made
     alive = alive + 1
     contexts.write(sent, trace, made.last, true)
+    if logged then
+        access_log.describe_trace(trace, made.id, made.last, "-01")
+    end
 end
 
 
@@ -131,9 +137,12 @@ local function enter_sent(r, route)
         sampled = string_sub(trace, LATTER) < below
     end
     if sampled then
-        begin(r, route, trace, ids, sent)
-    else
-        contexts.write(sent, trace, parent_based and sent.parent or string_sub(ids, 1, 16), false)
+        return begin(r, route, trace, ids, sent)
+    end
+    local last = parent_based and sent.parent or string_sub(ids, 1, 16)
+    contexts.write(sent, trace, last, false)
+    if logged then
+        access_log.describe_trace(trace, nil, last, "-00")
     end
 end
 
@@ -158,7 +167,11 @@ function _M.enter(route)
         return ids and begin(r, route, trace, ids)
     end
     -- There is no span with this id: none is made of this trace here.
-    set_header("traceparent", "00-" .. trace .. "-" .. string_sub(trace, 1, 16) .. "-00")
+    local last = string_sub(trace, 1, 16)
+    set_header("traceparent", "00-" .. trace .. "-" .. last .. "-00")
+    if logged then
+        access_log.describe_trace(trace, nil, last, "-00")
+    end
 end
 
 
