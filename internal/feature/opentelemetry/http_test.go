@@ -181,6 +181,8 @@ func TestIncoming(t *testing.T) {
 		{"X-B3, a parent alone", http.Header{"X-B3-Parentspanid": {theirs}}, "", "01", http.Header{"X-B3-Spanid": {"SPAN"}, "X-B3-Parentspanid": nil}},
 		{"X-B3, a span alone", http.Header{"X-B3-Spanid": {theirs}}, "", "01", http.Header{"X-B3-Spanid": {"SPAN"}}},
 		{"X-B3 without a span", http.Header{"X-B3-Traceid": {clients}, "X-B3-Sampled": {"1"}}, "", "01", nil},
+		{"a span of X-B3 alone", http.Header{"X-B3-Spanid": {theirs}}, "", "01", nil},
+		{"X-B3 to debug alone", http.Header{"X-B3-Flags": {"1"}}, "", "01", http.Header{"X-B3-Flags": {"1"}}},
 		{"both", http.Header{"Traceparent": {sampled}, "B3": {"1" + clients[1:] + "-" + theirs + "-0"}}, clients, "01", http.Header{"B3": {clients + "-SPAN-1"}}},
 	} {
 		// Each case has a trace of its own.
