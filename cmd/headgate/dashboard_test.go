@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestLook: somebody who leaves while workers are asked leaves the answer to others.
+// TestLook: a request that ends while workers are asked leaves the answer to others.
 func TestLook(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	listener, err := net.Listen("unix", socket)

@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-// TestCollectorCapability: either variable of the environment names a collector, unless it is blank.
+// TestCollectorCapability: either variable of the environment names a collector, unless it has only spaces.
 func TestCollectorCapability(t *testing.T) {
 	for _, c := range []struct {
 		name, value string
