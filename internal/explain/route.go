@@ -85,7 +85,7 @@ func (x *explainer) whyWon(d router.Decision, h *host, won int) string {
 	case route.Kind == model.Exact:
 		return "exact paths take precedence"
 	case route.Path == "/":
-		return "no longer path matches"
+		return "it matches all paths, and none that is longer matches"
 	}
 	return "it is the longest path that matches"
 }
