@@ -1,5 +1,5 @@
 // Says in words what a request gets, and what to change, from an explanation.
-import { code } from "./dom.js";
+import { code, hash, link } from "./dom.js";
 
 const reasons = {
   200: "OK", 301: "Moved Permanently", 302: "Found", 307: "Temporary Redirect", 308: "Permanent Redirect", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden",
@@ -11,16 +11,34 @@ const reasons = {
 export function verdict(explanation) {
   const answer = explanation.answers[0];
   const failing = ejections(explanation);
+  const unsafe = answer.scheme === "https" && !answer.ends ? distrust(explanation) : null;
   if (answer.ends) return { state: "down", what: "No response: the TLS handshake fails", why: answer.why };
   if (answer.status) {
     const what = `${answer.status} ${reasons[answer.status] ?? ""}`.trim() + " from Headgate";
     const state = answer.status >= 500 ? "down" : answer.status >= 400 ? "degraded" : "ok";
-    return { state, what: answer.location ? `${what}, to ${answer.location}` : what, why: answer.why };
+    const next = /^https?:\/\//.test(answer.location ?? "") ? answer.location : null;
+    return { state: unsafe && state === "ok" ? "degraded" : state, what: answer.location ? `${what}, to ${answer.location}` : what, why: [cause(explanation), answer.why, unsafe].filter(Boolean).join("; "), next };
   }
   const count = answer.endpoints ?? 0;
   const what = `The backend ${answer.backend} answers`;
-  if (failing.length > 0) return { state: "degraded", what, why: `${answer.why}; but NGINX knows that ${failing.length} of ${count} endpoints fail` };
-  return { state: "ok", what, why: answer.why };
+  const why = [cause(explanation), answer.why, unsafe].filter(Boolean).join("; ");
+  if (failing.length > 0) return { state: "degraded", what, why: `${why}; but NGINX knows that ${failing.length} of ${count} endpoints fail` };
+  // After a semicolon is what else may answer, such as an auth service, which is not asked here.
+  if (answer.why.includes("; ")) return { state: unsafe ? "degraded" : "note", what: `The backend ${answer.backend} may answer`, why };
+  return { state: unsafe ? "degraded" : "ok", what, why };
+}
+
+// cause is why a request gets what no rule has, if it does.
+function cause(e) {
+  if (!e.route || e.route.field || e.route.denied || !/default backend/.test(e.answers[0].why)) return null;
+  if (e.name?.by === "default") return `no Ingress that is served has the host ${e.request.host || e.request.url}`;
+  return `no path of the host ${e.name.host} matches ${e.request.path}`;
+}
+
+// distrust is why clients may reject the certificate, if they may.
+function distrust(e) {
+  if (e.certificate?.problem) return `clients may reject the certificate: ${e.certificate.problem}`;
+  return e.certificate?.default && e.certificate.secret ? `clients get the default certificate: ${e.certificate.why}` : null;
 }
 
 // ejections are the endpoints that workers know to fail, each once.
@@ -34,7 +52,7 @@ export function ejections(explanation) {
 
 // advice lists what to change or where to look next, the most important first.
 export function advice(explanation) {
-  return [...unknownName(explanation), ...denied(explanation), ...noRoute(explanation), ...noEndpoint(explanation), ...failing(explanation),
+  return [...unknownName(explanation), ...denied(explanation), ...noRoute(explanation), ...conflicts(explanation), ...noEndpoint(explanation), ...failing(explanation),
     ...certificate(explanation)];
 }
 
@@ -43,7 +61,13 @@ function unknownName(e) {
   const list = (e.unserved ?? []).map((one) => [code(one.ingress), ` has the host ${e.request.host}, but is not served: ${one.why}`]);
   const lost = (e.name.lost ?? []).map((claim) => [claim.ingresses.map((i) => [code(i), " "]), `is for ${claim.name}: ${claim.why}`]);
   return [...list, ...lost, ["No Ingress that is served has the host ", code(e.request.tls_name || e.request.host || e.request.url),
-    ". Look at ", code("spec.rules[].host"), " and ", code("spec.ingressClassName"), " of the Ingress that should have it."]];
+    ". Look at ", code("spec.rules[].host"), " and ", code("spec.ingressClassName"), " of the Ingress that should have it.", ...siblings(e.request.host)]];
+}
+
+// siblings leads to the hosts of the same domain: the name may be misspelt.
+function siblings(host) {
+  const domain = (host ?? "").split(".").slice(1).join(".");
+  return domain ? [" Is the name misspelt? ", link(hash(["hosts"], { q: domain }), "Hosts with ", code(domain)), "."] : [];
 }
 
 function denied(e) {
@@ -55,7 +79,13 @@ function denied(e) {
 function noRoute(e) {
   if (!e.route || e.route.field || e.name?.by === "default" || e.route.denied) return [];
   const near = (e.lost ?? []).map((rule) => [code(rule.path), " of ", code(rule.ingress ?? "–"), `: ${rule.why}`]);
-  return [["No rule of the host has a path that matches ", code(e.request.path), "."], ...near];
+  return [["No rule of the host has a path that matches ", code(e.request.path), ". ", link(hash(["host", e.name.host]), `Paths of ${e.name.host}`), "."], ...near];
+}
+
+// conflicts are rules with the path that another Ingress has: whoever asks may expect their backend.
+function conflicts(e) {
+  return (e.lost ?? []).filter((rule) => rule.outcome === "rejected" && rule.ingress && e.route?.field).map((rule) => [
+    code(rule.ingress), " has the path ", code(rule.path), rule.backend ? [" too, with the backend ", code(rule.backend)] : " too", ", but is not used: ", rule.why, rule.to ? [" (", code(rule.to), ")"] : null, "."]);
 }
 
 function noEndpoint(e) {
@@ -83,5 +113,8 @@ function failing(e) {
 }
 
 function certificate(e) {
-  return e.certificate?.problem ? [["Clients may reject the certificate: ", e.certificate.problem, e.certificate.secret ? [" (", code("secret/" + e.certificate.secret), ")"] : null]] : [];
+  const c = e.certificate;
+  if (c?.problem) return [["Clients may reject the certificate: ", c.problem, c.secret ? [" (", code(c.secret), ")"] : null, "."]];
+  if (e.answers[0].scheme !== "https" || !c?.default) return [];
+  return [["Clients get the default certificate, and may reject it: ", c.why, ".", c.ingress ? [" Correct ", code(c.field), " of ", code(c.ingress), c.secret ? [", or create ", code(c.secret)] : null, "."] : null]];
 }

@@ -1,7 +1,7 @@
 // Explains a request: the answer in the first line, then what to change, then the steps.
 import { get } from "./api.js";
 import { advice, verdict } from "./advice.js";
-import { badge, code, counted, day, el, hash, muted, table } from "./dom.js";
+import { badge, code, counted, day, el, hash, link, muted, table } from "./dom.js";
 import { findingTable } from "./findings.js";
 import { backendLink, hostLink, objectLink } from "./hosts.js";
 
@@ -52,14 +52,15 @@ function form(parameters) {
   el("button", { type: "submit" }, "Explain"));
 }
 
-function shown(e) {
+function shown(e, parameters) {
   const first = verdict(e);
   const steps = advice(e);
   return [
     el("section", { class: "verdict " + first.state, "aria-label": "Answer" },
       el("p", { class: "what" }, badge(first.state, first.what)),
       el("p", { class: "why" }, `${e.request.method} ${e.request.url}: ${first.why}.`),
-      e.answers.slice(1).map((other) => el("p", { class: "muted" }, `Over ${other.scheme}: ${other.ends ? "no response" : other.status ? [other.status, other.location].filter(Boolean).join(" to ") : "the backend " + other.backend} – ${other.why}`))),
+      first.next && el("p", null, link(hash(["explain"], { ...parameters, url: first.next }), `Explain ${first.next}`)),
+      e.answers.slice(1).map((other) => el("p", { class: "muted" }, `Over ${other.scheme}: ${otherwise(other, e.answers[0])}.`))),
     steps.length > 0 && el("section", null, el("h2", null, "What to do"), el("ul", { class: "advice" }, steps.map((step) => el("li", null, step)))),
     e.findings.length > 0 && el("section", null, el("h2", null, counted(e.findings.length, "finding")), findingTable(e.findings)),
     el("section", null, el("h2", null, "Step by step"), el("ol", { class: "steps" }, stepsOf(e))),
@@ -67,23 +68,33 @@ function shown(e) {
   ];
 }
 
+// otherwise says what a request with the other scheme gets, compared with the first answer.
+function otherwise(other, answer) {
+  if (["ends", "status", "location", "backend", "why"].every((name) => other[name] === answer[name])) return "the same";
+  const what = other.ends ? "no response" : other.status ? [other.status, other.location].filter(Boolean).join(" to ") : "the backend " + other.backend;
+  return `${what} – ${other.why}`;
+}
+
 function stepsOf(e) {
   return [
     e.client && step("Client", [e.client.address ? code(e.client.address) : null, " ", e.client.why]),
-    e.name && step("Name", [hostLink(e.name.host), ` – ${e.name.why}`, e.name.ingresses?.length > 0 ? [", of ", e.name.ingresses.map((i, n) => [n > 0 ? ", " : null, objectLink(i)])] : null],
+    e.name && step("Name", [hostLink(e.name.host), e.name.ingresses?.length > 0 ? [" of ", e.name.ingresses.map((i, n) => [n > 0 ? ", " : null, objectLink(i)])] : null, ` – ${e.name.why}`],
       [...(e.name.lost ?? []), ...(e.name.refused ?? [])].map((claim) => [`not ${claim.name} of ${claim.ingresses.join(", ")}: ${claim.why}`]),
       (e.unserved ?? []).map((one) => [objectLink(one.ingress), ` is not served: ${one.why}`])),
-    e.route && step("Route", [code(e.route.path), ` – ${e.route.why}`, e.route.ingress ? [", of ", objectLink(e.route.ingress)] : null, e.route.denied ? [" ", badge("down", "denied: 503")] : null],
-      (e.lost ?? []).map((rule) => [code(rule.path), ` ${rule.outcome}: ${rule.why}`, rule.ingress ? [", ", objectLink(rule.ingress)] : null])),
+    e.route && step("Route", [code(e.route.path), ofIngress(e.route), ` – ${e.route.why}`, e.route.denied ? [" ", badge("down", "denied: 503")] : null],
+      (e.lost ?? []).map((rule) => [code(rule.path), ofIngress(rule), ` – ${rule.outcome}: ${rule.why}`])),
     ...(e.backends ?? []).map((backend) => step(backend.role === "route" ? "Backend" : `Backend (${backend.role})`,
-      [backendLink(backend.key), ` – ${backend.service}, `, backend.used.length > 0 ? counted(backend.used.length, "endpoint") : badge("down", "no endpoint in use"), backend.when ? ` (${backend.when})` : null, backend.why ? ` – ${backend.why}` : null],
+      [backendLink(backend.key), ` – ${backend.service === "does not exist" ? "" : backend.service + ", "}`, backend.used.length > 0 ? counted(backend.used.length, "endpoint") : badge("down", "no endpoint in use"), backend.when ? ` (${backend.when})` : null, backend.why ? ` – ${backend.why}` : null],
       (backend.endpoints ?? []).slice(0, 20).map((endpoint) => [code(endpoint.address), ` ${endpoint.state}`, endpoint.why ? `: ${endpoint.why}` : null]),
       (backend.endpoints ?? []).length > 20 ? [[backendLink(backend.key), " has all"]] : [])),
-    e.certificate && step("Certificate", [e.certificate.secret ? objectLink("secret/" + e.certificate.secret) : e.certificate.default ? "the default certificate" : "none", ` – ${e.certificate.why}`,
+    e.certificate && step("Certificate", [e.certificate.default ? ["the default certificate", e.certificate.default_secret ? [" ", objectLink(e.certificate.default_secret)] : null, e.certificate.secret ? [" instead of ", objectLink(e.certificate.secret)] : null]
+      : e.certificate.secret ? objectLink(e.certificate.secret) : "none", ` – ${e.certificate.why}`,
       e.certificate.not_after ? `, until ${day(e.certificate.not_after)}` : null, e.certificate.problem ? [" ", badge("degraded", e.certificate.problem)] : null]),
     e.data_plane && step("NGINX", nginx(e)),
   ];
 }
+
+const ofIngress = (rule) => rule.ingress ? [" of ", objectLink(rule.ingress)] : null;
 
 function step(name, line, ...details) {
   const list = details.flat(1);
