@@ -109,7 +109,7 @@ function statusItems(status) {
     status.synced ? badge("ok", "synced") : badge("degraded", "applying changes"),
     link(hash(["findings"]), status.findings > 0 ? badge("degraded", counted(status.findings, "finding")) : badge("ok", "no findings")),
     status.ejected > 0 ? link(hash(["backends"], { problems: true }), badge("degraded", counted(status.ejected, "endpoint") + " ejected")) : null,
-    el("span", null, `${counted(status.workers.length, "worker")} of generation ${number(status.generation)}`),
+    el("span", { title: "The generation is the number of the nginx.conf that a worker runs with." }, `${counted(status.workers.length, "worker")} of generation ${number(status.generation)}`),
     reload ? el("span", null, link(hash(["changes"], { q: "reload" }), "last reload"), " ", ago(reload.at)) : muted("no reload"),
     el("span", null, "started ", ago(status.started)),
   ].filter(Boolean);

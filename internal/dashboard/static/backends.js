@@ -19,7 +19,7 @@ export function backends(parameters) {
 }
 
 export function endpoints(backend) {
-  if (backend.endpoints === 0) return badge("down", "none: requests are answered 503");
+  if (backend.endpoints === 0) return badge("down", "no endpoint: requests are answered 503");
   return [counted(backend.endpoints, "endpoint"),
     backend.unhealthy > 0 ? [", ", badge("degraded", `${backend.unhealthy} unhealthy`)] : null,
     backend.ejected > 0 ? [", ", badge("degraded", `${backend.ejected} ejected`)] : null];

@@ -24,5 +24,5 @@ function left(certificate) {
   if (!certificate.not_after) return badge("down", "can't be read");
   const seconds = until(certificate.not_after);
   const state = seconds < 0 ? "down" : seconds < 10 * 86400 ? "degraded" : "ok";
-  return [badge(state, day(certificate.not_after)), " ", muted(seconds < 0 ? `${duration(-seconds)} ago` : `in ${duration(seconds)}`)];
+  return [badge(state, day(certificate.not_after)), " ", short(muted(seconds < 0 ? `${duration(-seconds)} ago` : `in ${duration(seconds)}`))];
 }

@@ -1,6 +1,6 @@
 // What changed lately, what followed, and how long it took.
 import { get } from "./api.js";
-import { ago, badge, code, counted, duration, el, hash, link, muted, number, short, table } from "./dom.js";
+import { ago, badge, code, counted, duration, el, hash, link, moment, muted, number, short, table } from "./dom.js";
 import { backendLink, hostLink, objectLink } from "./hosts.js";
 import { controls, pager, query } from "./list.js";
 
@@ -19,7 +19,7 @@ export function changes(parameters) {
 
 export function changeTable(list) {
   return table("Changes, the newest first", ["When", "What", "What followed", "Took"], list.map((event) => [
-    ago(event.at), what(event), followed(event), took(event)]));
+    [ago(event.at), el("div", null, short(muted(moment(event.at))))], what(event), followed(event), took(event)]));
 }
 
 function what(event) {

@@ -37,8 +37,8 @@ export const link = (to, ...children) => el("a", { href: to }, children);
 export const code = (...children) => el("code", null, children);
 export const short = (...children) => el("span", { class: "short" }, children);
 
-// path is a text that may be broken at its slashes.
-export const path = (text) => text.split(/(?<=\/)/).map((piece, i) => [i > 0 ? el("wbr") : null, piece]);
+// path is a text that may be broken after its slashes and dots.
+export const path = (text) => text.split(/(?<=[/.])/).map((piece, i) => [i > 0 ? el("wbr") : null, piece]);
 
 export const muted = (...children) => el("span", { class: "muted" }, children);
 
@@ -53,9 +53,10 @@ export function table(caption, heads, rows) {
 
 const marks = { ok: "●", degraded: "▲", down: "■", note: "◆" };
 
-// badge says a state in words, with a mark, so that it does not need colours.
+// badge says a state in words, with a mark, so that it does not need colours. A short one stays
+// in a line.
 export function badge(state, text) {
-  return el("span", { class: "badge " + state }, el("span", { "aria-hidden": "true" }, marks[state]), " ", text);
+  return el("span", { class: `badge ${state}${text.length < 24 ? " short" : ""}` }, el("span", { "aria-hidden": "true" }, marks[state]), " ", text);
 }
 
 const healthWords = { ok: "ok", degraded: "degraded", down: "down" };

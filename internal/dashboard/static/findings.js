@@ -32,6 +32,6 @@ export function codes(counts, parameters) {
 
 export function findingTable(list) {
   return table("Findings", ["Object", "Field", "What is wrong, and what it must be", "What is served instead"], list.map((finding) => [
-    [objectLink(finding.object), el("div", null, badge("degraded", finding.code))], code(path(finding.field)), el("span", { class: "text" }, finding.message),
+    [objectLink(finding.object), el("div", null, badge("degraded", finding.code))], el("code", { class: "field-name" }, path(finding.field)), el("span", { class: "text" }, finding.message),
     finding.effect ? el("span", { class: "text" }, finding.effect) : muted("–")]));
 }

@@ -5,7 +5,7 @@ import { controls, pager, query } from "./list.js";
 
 export const objectLink = (object) => link(hash(["findings"], { object }), path(object));
 export const backendLink = (key) => link(hash(["backend", key]), path(key));
-export const hostLink = (name) => link(hash(["host", name]), name === "_" ? "_ (all other names)" : name);
+export const hostLink = (name) => link(hash(["host", name]), name === "_" ? "all other names" : name);
 
 export function hosts(parameters) {
   return {
@@ -42,6 +42,7 @@ function certificateOf(host) {
   if (!host.tls) return muted("no TLS");
   const certificate = host.certificate;
   if (!certificate) return badge("down", "none");
+  if (certificate.default && !certificate.secret) return badge("degraded", "made by Headgate");
   return [certificate.default ? "default: " : null, secretLink(certificate), " ", expiry(certificate)];
 }
 

@@ -20,7 +20,7 @@ export function overview() {
           tile(hash(["backends"], { problems: backends.total > 0 }), "Backends", status.backends, backends.total, "degraded or down", "all work"),
           tile(hash(["certificates"], { problems: certificates.total > 0 }), "Certificates", status.certificates, certificates.total, "within 10 days", "none expires soon"),
           tile(hash(["findings"]), "Findings", status.findings, null),
-          rates.enabled && tile("#/", "Requests/s", rates.over > 0 ? rate(rates.all.all) : "…", rates.over > 0 && rates.all.classes[5] > 0 ? rate(rates.all.classes[5]) : 0, "are 5xx", "no 5xx")),
+          rates.enabled && tile(hash(["hosts"]), "Requests/s", rates.over > 0 ? rate(rates.all.all) : "…", rates.over > 0 && rates.all.classes[5] > 0 ? rate(rates.all.classes[5]) : 0, "are 5xx", "no 5xx")),
         attention(hosts, backends, certificates, findings),
         el("section", null, el("h2", null, "Busiest hosts"), rates.enabled ? busiest(rates) : metricsHint()),
         el("section", null, el("h2", null, link(hash(["changes"]), "Last changes")),
