@@ -160,6 +160,30 @@ spec:
   - host: admin.localhost
     http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: pay, port: {number: 80}}}}]}
 `, "10.0.0.0/8, "+hostile),
+		// Its Secret is missing, it has no path for all requests, and another Ingress has its path too.
+		`apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: news
+  namespace: demo
+  creationTimestamp: "2026-01-01T00:00:00Z"
+  annotations: {nginx.ingress.kubernetes.io/auth-url: "http://127.0.0.1:1/"}
+spec:
+  ingressClassName: nginx
+  tls: [{hosts: [news.localhost], secretName: nesw}]
+  rules:
+  - host: news.localhost
+    http: {paths: [{path: /api, pathType: Prefix, backend: {service: {name: about, port: {number: 80}}}}]}
+`,
+		`apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: news-too, namespace: demo, creationTimestamp: "2026-02-01T00:00:00Z"}
+spec:
+  ingressClassName: nginx
+  rules:
+  - host: news.localhost
+    http: {paths: [{path: /api, pathType: Prefix, backend: {service: {name: shop, port: {number: 80}}}}]}
+`,
 		`apiVersion: v1
 kind: Service
 metadata: {name: pay, namespace: payments}
