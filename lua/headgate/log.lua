@@ -2,16 +2,18 @@
 -- is, so a line end in it would forge a line: control bytes are escaped.
 --
 -- What clients can make it write is bounded, in each worker: a line a second for
--- each place and host, and LINES a second together. Notices, which a setting asks for,
--- have bounds of their own.
+-- each place and host, and LINES a second together. Notices, which a setting asks for, and
+-- refusals, which any client can cause, have bounds of their own.
 local _M = {}
 
 local LINES = 50
 local NOTICES_OF_PLACE = 20
 local NOTICES = 100
+local REFUSALS = 20
 
 local errors = { level = ngx.ERR, of_place = 1, together = LINES, second = 0, lines = 0 }
 local notices = { level = ngx.NOTICE, of_place = NOTICES_OF_PLACE, together = NOTICES, second = 0, lines = 0 }
+local refusals = { level = ngx.ERR, of_place = 1, together = REFUSALS, second = 0, lines = 0 }
 -- The number of places that are remembered.
 local PLACES = 1000
 
@@ -80,6 +82,12 @@ end
 -- The same for notices that a setting asks for.
 function _M.notice(...)
     write(notices, ...)
+end
+
+
+-- The same for a request that a policy refuses. NGINX adds the client and the request.
+function _M.refusal(...)
+    write(refusals, ...)
 end
 
 

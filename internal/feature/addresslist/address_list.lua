@@ -26,17 +26,27 @@ local function list_of(name, request)
 end
 
 
+-- forbid refuses an address. With satisfy_any, another check may let the request pass.
+local function forbid(request, why)
+    if not request.route.satisfy_any then
+        log.refusal("host ", request.name.host, why)
+    end
+    return FORBIDDEN
+end
+
+
 -- policy: { allow, deny }, names of contents
 function _M.authenticate(policy, request)
     local address = client.address()
     local deny, allow = policy.deny, policy.allow
     if not address or deny and has(list_of(deny, request), address) then
-        return FORBIDDEN
+        return forbid(request, ": denylist-source-range refuses the client's address")
     end
     if not allow then
         return NEUTRAL
     end
-    return has(list_of(allow, request), address) or FORBIDDEN
+    return has(list_of(allow, request), address)
+        or forbid(request, ": allowlist-source-range does not have the client's address")
 end
 
 

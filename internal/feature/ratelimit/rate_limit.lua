@@ -3,6 +3,7 @@
 local buckets = require "headgate.feature.rate_limit.buckets"
 local client = require "headgate.client"
 local connections = require "headgate.feature.rate_limit.connections"
+local log = require "headgate.log"
 local networks = require "headgate.networks"
 local requests = require "headgate.request"
 local template = require "headgate.template"
@@ -70,6 +71,12 @@ local function key_of(limits, request)
 end
 
 
+local function refuse(request, status, why)
+    log.refusal("host ", request.name.host, why)
+    return requests.finish(request, status)
+end
+
+
 -- local_limits are those of each replica alone.
 local function local_limits(policy, request)
     local key = key_of(policy, request)
@@ -78,12 +85,12 @@ local function local_limits(policy, request)
     end
     local namespace = request.route.namespace
     if policy.buckets and not buckets.take(policy, key, namespace) then
-        return requests.finish(request, policy.status)
+        return refuse(request, policy.status, ": limit-rps or limit-rpm refuses the request")
     end
     if policy.connections then
         local counted, refused = connections.enter(policy.id .. key, policy.connections, namespace)
         if refused then
-            return requests.finish(request, policy.connection_status)
+            return refuse(request, policy.connection_status, ": limit-connections refuses the request")
         end
         request.connection_counter = counted
     end
@@ -97,7 +104,7 @@ function _M.preaccess(policy, request)
     local window = policy.window
     local key = window and key_of(window, request)
     if key and not windows.take(policy, key, request.route.namespace) then
-        return requests.finish(request, window.status)
+        return refuse(request, window.status, ": global-rate-limit refuses the request")
     end
 end
 
