@@ -31,10 +31,14 @@ func logs(log, path string) bool {
 	return false
 }
 
+// waitForLine asks until the message is there: at the level debug, NGINX drops messages that the
+// controller does not read fast enough.
 func waitForLine(t *testing.T, g *headgatetest.Instance, where string, log func() string, path string) {
 	t.Helper()
-	g.Get("a.test", path).WantStatus(t, 502)
-	headgatetest.Eventually(t, where+" has the message about "+path, func() bool { return logs(log(), path) })
+	headgatetest.Eventually(t, where+" has the message about "+path, func() bool {
+		g.Get("a.test", path).WantStatus(t, 502)
+		return logs(log(), path)
+	})
 }
 
 // TestPathAndLevel: messages go where the keys say, from the level on that they say.
