@@ -37,8 +37,8 @@ export const link = (to, ...children) => el("a", { href: to }, children);
 export const code = (...children) => el("code", null, children);
 export const short = (...children) => el("span", { class: "short" }, children);
 
-// path is a text that may be broken after its slashes and dots.
-export const path = (text) => text.split(/(?<=[/.])/).map((piece, i) => [i > 0 ? el("wbr") : null, piece]);
+// path is a text that may be broken at its slashes.
+export const path = (text) => text.split(/(?<=\/)/).map((piece, i) => [i > 0 ? el("wbr") : null, piece]);
 
 export const muted = (...children) => el("span", { class: "muted" }, children);
 
