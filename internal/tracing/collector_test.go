@@ -226,7 +226,7 @@ func TestChangedCollector(t *testing.T) {
 	f.add(spans("too late"))
 	// Settings that are off again change nothing.
 	f.Configure(late)
-	time.Sleep(1500 * time.Millisecond)
+	time.Sleep(500 * time.Millisecond)
 	if f.fetches() != asked {
 		t.Error("reports are fetched although tracing is off")
 	}

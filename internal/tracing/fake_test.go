@@ -52,6 +52,7 @@ func start(t testing.TB) *fake {
 	t.Cleanup(func() { server.Close() })
 
 	f.Exporter = tracing.New(tracing.Settings{Version: "1.2.3", Namespace: "ingress", Pod: "headgate-0", Log: slog.New(slog.NewTextHandler(&f.log, nil))})
+	f.SetInterval(20 * time.Millisecond)
 	f.registry.MustRegister(f.Exporter)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})

@@ -54,7 +54,8 @@ type Exporter struct {
 	wanted chan model.Tracing
 	// flushed is closed when nothing will be exported any more.
 	flushed chan struct{}
-	linger  time.Duration
+	// interval and linger are the constants, but in tests.
+	interval, linger time.Duration
 
 	// What follows belongs to Run. current are the settings that sender exports by; without a
 	// collector there is none, or it is about to end.
@@ -73,7 +74,7 @@ func New(s Settings) *Exporter {
 	otel.SetLogger(logr.Discard())
 	return &Exporter{
 		settings: s, counts: newCounts(), log: &failureLog{log: s.Log},
-		wanted: make(chan model.Tracing, 1), flushed: make(chan struct{}), seen: map[string]bool{}, linger: linger,
+		wanted: make(chan model.Tracing, 1), flushed: make(chan struct{}), seen: map[string]bool{}, interval: interval, linger: linger,
 	}
 }
 
@@ -90,7 +91,7 @@ func (e *Exporter) Configure(t model.Tracing) {
 // Run fetches reports until ctx ends, and then once more. What waits for its export is exported
 // after that: see Flush.
 func (e *Exporter) Run(ctx context.Context, exchange Exchange) {
-	tick := time.NewTicker(interval)
+	tick := time.NewTicker(e.interval)
 	defer tick.Stop()
 	var off <-chan time.Time
 	for {
