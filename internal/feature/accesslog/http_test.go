@@ -102,6 +102,9 @@ func TestKeysChangeLive(t *testing.T) {
 	for _, path := range []string{"/skip", "/skip?a=12", "/123/", "/a.jpg", "/" + strings.Repeat("long/", 20) + "x"} {
 		has(true, "web.test", path, "GET "+path+" ")
 	}
+	// The longest in nginx.conf that there is.
+	l.ApplyReloading(headgatetest.Config("skip-access-log-urls: /" + strings.Repeat(`\`, 999)))
+	has(true, "web.test", "/skip", "GET /skip ")
 	l.ApplyReloading(headgatetest.Config(`log-format-upstream: $http_user_agent "$arg_x" it\'s`))
 	has(true, "web.test", `/?x=a"b`, `"a\x22b" it's`)
 	// Longer than a parameter of NGINX, and longer still with the names that stand for these variables.

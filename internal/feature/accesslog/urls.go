@@ -13,7 +13,8 @@ import (
 const (
 	maxURLs     = 1000
 	maxPatterns = 50
-	maxLength   = 1024
+	// In nginx.conf a byte may be four, and NGINX takes 4096 of a key.
+	maxLength = 1000
 )
 
 // matchLimit bounds the steps of a match: beyond it, the request is logged.
