@@ -45,7 +45,7 @@ func Listen(address, path string, timeout time.Duration, check func(context.Cont
 		// A scrape that is not read keeps its memory, and its place.
 		WriteTimeout: 2 * time.Minute,
 		IdleTimeout:  2 * time.Minute,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		ErrorLog:     slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}}, nil
 }
 

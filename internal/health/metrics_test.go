@@ -152,7 +152,9 @@ func TestScrapesAtOnce(t *testing.T) {
 	handler := metricsHandler(prometheus.NewRegistry(), b)
 	var group sync.WaitGroup
 	for range scrapes {
-		group.Go(func() { handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody)) })
+		group.Go(func() {
+			handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
+		})
 		<-b.entered
 	}
 	gone, cancel := context.WithCancel(t.Context())
