@@ -57,14 +57,11 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		return err
 	}
 	defer dir.Close()
-	log.Info("starting", "release", version, "commit", builtFrom(), "nginx", process.Capabilities().Version)
 	r, err := o.replica(from, log)
 	if err != nil {
 		return err
 	}
-	tcpAndUDP := newStreams(findings, log)
-	tcpAndUDP.tls = o.newPassthrough(tcpAndUDP, process, dir.HandedSocket(), env)
-	m.Registry.MustRegister(tcpAndUDP, tcpAndUDP.dropped())
+	tcpAndUDP := o.tcpAndUDP(m, findings, process, dir.HandedSocket(), env, log)
 	table, families := o.traffic(m, findings, log), o.families(m.Registry, r)
 	kept, changes := o.keep()
 	spans := newSpans(m, log)
@@ -276,6 +273,7 @@ func (o options) prepare(ctx context.Context, accessLog *nginx.AccessLog, log *s
 	process = nginx.New(nginx.Options{
 		Capabilities: capabilities, Dir: dir, AccessLog: accessLog, Addresses: o.addresses(env.IPv6), Flags: flagsOf(o.ports()), Log: log,
 	})
+	log.Info("starting", "release", version, "commit", builtFrom(), "nginx", process.Capabilities().Version)
 	return process, dir, env, errors.Join(process.CheckPorts(), nginx.CheckPorts([]netip.AddrPort{o.healthAddress()}, flagsOf(o.ports())))
 }
 

@@ -16,8 +16,10 @@ import (
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/linequeue"
 	"github.com/headgate/headgate/internal/logtarget"
+	"github.com/headgate/headgate/internal/metrics"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/nginx"
+	"github.com/headgate/headgate/internal/plan"
 	"github.com/headgate/headgate/internal/stream"
 	"github.com/headgate/headgate/internal/tracker"
 )
@@ -49,6 +51,14 @@ type streams struct {
 
 // A streamPort is the owner of findings about a port that can't be opened.
 type streamPort string
+
+// tcpAndUDP makes the server of TCP and UDP services and of TLS passthrough, with its metrics.
+func (o options) tcpAndUDP(m *metrics.Metrics, findings *tracker.Tracker, process *nginx.Process, socket string, env plan.Environment, log *slog.Logger) streams {
+	s := newStreams(findings, log)
+	s.tls = o.newPassthrough(s, process, socket, env)
+	m.Registry.MustRegister(s, s.dropped())
+	return s
+}
 
 func newStreams(findings *tracker.Tracker, log *slog.Logger) streams {
 	target := logtarget.New(os.Stdout)
