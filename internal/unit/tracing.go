@@ -10,11 +10,12 @@ type packedTracing struct {
 	QueueSize   int     `json:"queue_size"`
 }
 
-// packTracing packs how requests are sampled, nil if no request can have spans.
+// usualTracing is how requests are sampled without keys. tracing.lua has the same.
+func usualTracing() packedTracing { return packedTracing{Ratio: 1, ParentBased: true, QueueSize: 2048} }
+
+// packTracing packs how requests are sampled, nil for what is usual: whether there is a collector
+// does not count, since not all who build the unit know that.
 func packTracing(t model.Tracing) *packedTracing {
-	if !t.HasCollector {
-		return nil
-	}
 	packed := packedTracing{ParentBased: t.ParentBased || t.Sampler == model.SampleParent, QueueSize: t.QueueSize}
 	switch t.Sampler {
 	case model.SampleAll, model.SampleParent:
@@ -22,6 +23,11 @@ func packTracing(t model.Tracing) *packedTracing {
 	case model.SampleRatio:
 		packed.Ratio = t.Ratio
 	case model.SampleNone:
+	default:
+		return nil
+	}
+	if packed == usualTracing() {
+		return nil
 	}
 	return &packed
 }

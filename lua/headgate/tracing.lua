@@ -58,6 +58,9 @@ local LATTER = 17
 local ALL = "g"
 local TWO_32 = 0x100000000
 
+-- The settings without keys: usualTracing in internal/unit/tracing.go.
+local USUAL = { ratio = 1, parent_based = true, queue_size = 2048 }
+
 -- Which traces begin with a sample: those whose latter half is below this text; "" for none.
 -- parent_based: whether the client decides where it sent a trace.
 local below, parent_based = "", true
@@ -67,9 +70,10 @@ local spans, alive = {}, 0
 
 
 -- Takes the settings of tracing at a new revision: type packedTracing in
--- internal/unit/tracing.go. nil stands for no spans.
+-- internal/unit/tracing.go. nil stands for what is usual.
 function _M.set(tracing)
-    local ratio = tracing and tracing.ratio or 0
+    tracing = tracing or USUAL
+    local ratio = tracing.ratio
     if ratio >= 1 then
         below = ALL
     elseif ratio <= 0 then
@@ -79,8 +83,8 @@ function _M.set(tracing)
         local low = (high % 1) * TWO_32
         below = string_format("%08x%08x", high - high % 1, low - low % 1)
     end
-    parent_based = tracing and tracing.parent_based or false
-    reports.set_limit(tracing and tracing.queue_size or 0)
+    parent_based = tracing.parent_based or false
+    reports.set_limit(tracing.queue_size)
 end
 
 
