@@ -240,7 +240,7 @@ func Groups() []Group {
 			{"Log that waits to be written", "log", constant("internal/linequeue/linequeue.go", "MaxBytes", bytes), "", "lines are dropped and counted; no request and no change waits", "C1"},
 			{"Findings of one code", "object", constant("internal/finding/finding.go", "maxAlike", count), "", "one finding has the number of the others", ""},
 			{"Findings that are logged one by one", "change", constant("internal/tracker/tracker.go", "maxLogged", count), "", "one line has the number of the others", ""},
-			{"Namespaces that are counted by name in `headgate_refusals_total`", "instance", constant("lua/headgate/memory.lua", "MAX_REFUSED", count), "", "they are counted together", ""},
+			{"Namespaces that are counted by name in `headgate_refusals_total`", "instance", constant("lua/headgate/counters.lua", "MAX_REFUSED", count), "", "they are counted together", ""},
 			{"Events, a second", "instance", constant(eventGo, "perSecond", count), "", "they wait", ""},
 			{"Events at once", "instance", constant(eventGo, "burst", count), "", "the same", ""},
 			{"Events without a pause", "object", constant("internal/event/account.go", "maxBurst", count), "", "one each 5 minutes", ""},

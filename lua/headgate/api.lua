@@ -1,5 +1,6 @@
 -- The data plane's API: docs/data-plane-api.md.
 local cjson = require "cjson.safe"
+local counters = require "headgate.counters"
 local ejection = require "headgate.ejection"
 local features = require "headgate.features"
 local frame = require "headgate.frame"
@@ -166,6 +167,7 @@ end
 
 local function get_state()
     local bytes, count, decoded = units.usage()
+    local counted = counters.read()
     return say(200, {
         instance = memory.instance(),
         dictionary = settings.dictionary,
@@ -180,13 +182,13 @@ local function get_state()
         broken = some(units.broken()),
         cache = { bytes = bytes, units = count, decoded = decoded },
         kept = require("headgate.request").kept(),
-        refusals = memory.refusals(),
+        refusals = counted.refusals,
         given_up = some(memory.given_up()),
         ejected = some(ejection.list(EJECTED)),
-        ejections = memory.ejections(),
-        uncounted = memory.uncounted(),
-        times = memory.times(),
-        retries = memory.retries(),
+        ejections = counted.ejections,
+        uncounted = counted.uncounted,
+        times = counted.times,
+        retries = counted.retries and counted.retries.retry,
     })
 end
 

@@ -7,6 +7,7 @@
 -- take more than is left, up to the match limit or the time for the largest unit; the
 -- bucket pays that back before it opens again.
 local ffi = require "ffi"
+local counters = require "headgate.counters"
 local log = require "headgate.log"
 local memory = require "headgate.memory"
 
@@ -112,7 +113,7 @@ end
 local function take(bucket, seconds)
     local taken = bucket.taken + seconds
     if taken >= UNTOLD and bucket.owner ~= "" then
-        memory.add_time(bucket.purpose.reason, bucket.owner, taken)
+        counters.add_time(bucket.purpose.reason, bucket.owner, taken)
         taken = 0
     end
     bucket.taken = taken
@@ -144,7 +145,7 @@ local function refuse(bucket, visit)
         return
     end
     bucket.refused = visit
-    if memory.count_refusal(bucket.purpose.reason, bucket.owner) then
+    if counters.refuse(bucket.purpose.reason, bucket.owner) then
         log.err("namespace ", bucket.owner, bucket.purpose.message)
     end
 end
@@ -223,7 +224,7 @@ end
 -- Reports whether the log may have a line about a failing expression: one a minute for
 -- each owner.
 function _M.may_log(bucket)
-    return memory.may_log(bucket.purpose.reason, bucket.owner)
+    return counters.may_log(bucket.purpose.reason, bucket.owner)
 end
 
 

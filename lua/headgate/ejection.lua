@@ -6,6 +6,7 @@
 -- a probe has failed as well, since a kept connection that the backend has just closed, a
 -- failed TLS handshake and a lack of local ports look the same. By a rule (ejection:
 -- failures), an endpoint is also ejected for a time, after failures in a row.
+local counters = require "headgate.counters"
 local failure = require "headgate.failure"
 local healths = require "headgate.health"
 local log = require "headgate.log"
@@ -55,7 +56,7 @@ local function eject(state, reason, why)
         local time = health.backend.rule.time
         state.due = now + math_min(time * (state.step + 1), time * LONGEST)
     end
-    memory.count_ejection(reason, health.namespace)
+    counters.eject(reason, health.namespace)
     log.err("namespace ", health.namespace, ": endpoint ", state.endpoint, " of backend ", health.backend.name,
         " is ejected: ", why)
     refresh(health)

@@ -27,24 +27,6 @@ local SECRET = "secret"
 local PAGE = "page"
 -- Before a generation, a colon and a pid.
 local ACCEPTING = "accepting:"
--- Before a reason, a colon and a namespace: how many requests were refused because its
--- time was up, how many of its endpoints were ejected, how many requests its limits did not
--- count, and that the log has had a line about that within the last minute.
-local REFUSALS = "refusals:"
-local EJECTIONS = "ejections:"
-local UNCOUNTED = "uncounted:"
-local LOGGED = "logged:"
--- How many namespaces are counted by name, for all reasons. All further ones count as
--- OTHERS.
-local REFUSED = "refused"
-local MAX_REFUSED = 100
--- The same for the time that workers took, by reason and namespace, and for retries.
-local TIMES = "times:"
-local RETRIES = "retries:"
-local TIMED, MAX_TIMED = "timed", 200
-local RETRIED, MAX_RETRIED = "retried", 100
-local OTHERS = "_others"
-
 -- Before the key of a unit, a line end and the hash of an expression in it that was given
 -- up; how many there may be of each namespace and in all, and how many bytes of an
 -- expression are kept.
@@ -52,9 +34,6 @@ local GIVEN_UP = "given up:"
 local MAX_GIVEN_UP_EACH = 10
 local MAX_GIVEN_UP = 100
 local MAX_EXPRESSION = 200
-
--- In seconds.
-local MINUTE = 60
 
 -- The revision once more, in a page that is read without the lock that workers share; nil
 -- if there is none.
@@ -293,110 +272,6 @@ function _M.delete(key)
     if dictionary == certificates then
         erase(dictionary, second(key))
     end
-end
-
-
--- Reports whether the log may have a line about a namespace's time: one a minute for
--- each reason.
-function _M.may_log(reason, namespace)
-    return control:safe_add(LOGGED .. reason .. ":" .. namespace, true, MINUTE) == true
-end
-
-
--- add adds to what is counted by reason and namespace. named is the key of how many are counted by
--- name, most at most.
-local function add(prefix, reason, namespace, value, named, most)
-    local key = prefix .. reason .. ":" .. namespace
-    if not control:incr(key, value) then
-        if control:incr(named, 1, 0) > most then
-            key = prefix .. reason .. ":" .. OTHERS
-        end
-        control:incr(key, value, 0)
-    end
-end
-
-
-local function count(prefix, reason, namespace)
-    add(prefix, reason, namespace, 1, REFUSED, MAX_REFUSED)
-end
-
-
--- Adds seconds that a worker took for a namespace.
-function _M.add_time(reason, namespace, seconds)
-    add(TIMES, reason, namespace, seconds, TIMED, MAX_TIMED)
-end
-
-
--- Counts a retry of a request.
-function _M.count_retry(namespace)
-    add(RETRIES, "retry", namespace, 1, RETRIED, MAX_RETRIED)
-end
-
-
--- count_refusal counts a request that was refused because a namespace's time was up, or
--- something else of it for which a worker has no room.
--- -> as may_log
-function _M.count_refusal(reason, namespace)
-    count(REFUSALS, reason, namespace)
-    return _M.may_log(reason, namespace)
-end
-
-
--- Counts an endpoint that a worker ejected.
-function _M.count_ejection(reason, namespace)
-    count(EJECTIONS, reason, namespace)
-end
-
-
--- Counts a request that a limit let pass without counting it. -> as may_log
-function _M.count_uncounted(reason, namespace)
-    count(UNCOUNTED, reason, namespace)
-    return _M.may_log(reason, namespace)
-end
-
-
-local function counted(prefix)
-    local counts
-    for _, key in ipairs(control:get_keys(0)) do
-        local reason, namespace = string.match(key, "^" .. prefix .. "(%l+):(.*)$")
-        if reason then
-            counts = counts or {}
-            counts[reason] = counts[reason] or {}
-            counts[reason][namespace] = control:get(key)
-        end
-    end
-    return counts
-end
-
-
--- The numbers of refused requests, by reason and namespace; nil if there are none.
-function _M.refusals()
-    return counted(REFUSALS)
-end
-
-
--- The same of ejections.
-function _M.ejections()
-    return counted(EJECTIONS)
-end
-
-
--- The same of requests that limits did not count.
-function _M.uncounted()
-    return counted(UNCOUNTED)
-end
-
-
--- The seconds that workers took, by reason and namespace; nil if there are none.
-function _M.times()
-    return counted(TIMES)
-end
-
-
--- The numbers of retries by namespace; nil if there are none.
-function _M.retries()
-    local counts = counted(RETRIES)
-    return counts and counts.retry
 end
 
 

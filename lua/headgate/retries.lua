@@ -7,8 +7,8 @@
 -- time, therefore, at the first try and at each retry, and paid when it is made. A retry is
 -- free that the backend does not notice: no connection was made to the endpoint before, and
 -- the next one is not known to fail.
+local counters = require "headgate.counters"
 local log = require "headgate.log"
-local memory = require "headgate.memory"
 
 local _M = {}
 
@@ -89,7 +89,7 @@ function _M.begins(backend, index)
         return true
     end
     local namespace = string_match(backend.name, "^[^/]*")
-    if memory.count_refusal("retry", namespace) then
+    if counters.refuse("retry", namespace) then
         log.err("namespace ", namespace, ": too many requests fail: not all are retried, for example to backend ",
             backend.name)
     end
@@ -108,7 +108,7 @@ end
 -- Pays for a retry.
 function _M.pay(backend)
     backend = backend.base or backend
-    memory.count_retry(string_match(backend.name, "^[^/]*"))
+    counters.retry(string_match(backend.name, "^[^/]*"))
     if backend.retry_share >= NO_LIMIT then
         return
     end

@@ -7,8 +7,8 @@
 --
 -- Copies are bounded in number, memory and time. Those beyond that are dropped.
 local client = require "headgate.client"
+local counters = require "headgate.counters"
 local log = require "headgate.log"
-local memory = require "headgate.memory"
 local requests = require "headgate.request"
 local settings = require "headgate.settings"
 local template = require "headgate.template"
@@ -305,7 +305,7 @@ end
 
 -- count_dropped counts a copy for which there is no room.
 local function count_dropped(namespace)
-    if memory.count_refusal("mirror", namespace) then
+    if counters.refuse("mirror", namespace) then
         log.err("namespace ", namespace, ": its mirrors are too slow: copies of requests are dropped")
     end
 end

@@ -3,7 +3,7 @@
 -- A dictionary has counters by their keys and, for each namespace, a list of the keys that it
 -- has. For each new counter the two oldest ones are looked at, and removed if they are idle: a
 -- namespace has few more than it uses. Nothing is ever evicted. Without room, no counter is made.
-local memory = require "headgate.memory"
+local counters = require "headgate.counters"
 local log = require "headgate.log"
 
 local _M = {}
@@ -52,7 +52,7 @@ end
 
 -- Counts a request that is not counted.
 function _M.miss(reason, namespace)
-    if memory.count_uncounted(reason, namespace) then
+    if counters.pass_uncounted(reason, namespace) then
         log.err("namespace ", namespace, ": no room for a further counter of ", reason,
             ": clients without one are not limited")
     end

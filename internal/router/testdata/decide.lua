@@ -35,14 +35,17 @@ local function version_of(payload)
 end
 
 
+local function counters()
+    return { refuse = function() end, add_time = function() end }
+end
+
+
 local function memory()
     return {
         revision = function() return revision end,
         flag = function(name) return name == "loaded" end,
         version = function(key) return payloads[key] and version_of(payloads[key]) end,
         payload = function(key) return payloads[key], payloads[key] and version_of(payloads[key]) end,
-        count_refusal = function() end,
-        add_time = function() end,
         note_given_up = function() end,
     }
 end
@@ -73,6 +76,7 @@ function _M.init()
     local settings = require "headgate.settings"
     settings.generation, settings.default_profile, settings.health_path = 0, "p_default", "/healthz"
     package.loaded["headgate.memory"] = memory()
+    package.loaded["headgate.counters"] = counters()
     package.loaded["headgate.request"] = requests()
     package.loaded["headgate.feature.some"] = {}
     seen.exit, seen.exec = stop("exit"), stop("exec")
