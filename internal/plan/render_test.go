@@ -450,7 +450,7 @@ func checkRules(t *testing.T, conf string) {
 		}
 	}
 	for _, found := range location.FindAllStringSubmatch(conf, -1) {
-		if name := found[1]; name != "/" && !regexp.MustCompile(`^(@(p_[0-9a-f]{12}([0-9a-f]{28})?(_[a-z]+)*|client|route|drain|nginx_status|refused|error_page|fallback(_bare)?)|= _check_(https?|verified))$`).MatchString(name) {
+		if name := found[1]; name != "/" && !regexp.MustCompile(`^(@(p_[0-9a-f]{12}([0-9a-f]{28})?(_[a-z]+)*|client|route|drain|traced|nginx_status|refused|error_page|fallback(_bare)?)|= _check_(https?|verified))$`).MatchString(name) {
 			t.Errorf("location %s, which a request's path could name", name)
 		}
 	}

@@ -137,7 +137,7 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 	}
 	env.Directives = env.Directives.In(env.RunDir.String())
 	env.Resources = withParameters(env.Resources, globals.Process.FastCGIParameters)
-	env.Resources = withHeaders(env.Resources, clientHello)
+	env.Resources = withHeaders(env.Resources, clientHello, globals.Process.Tracing.HasCollector)
 	files := map[string][]byte{}
 	authorities := env.Authorities.String()
 	if own := globals.Process.Authorities; own.Name != "" {
@@ -255,13 +255,17 @@ func (p protocol) Header(name, value string) string {
 }
 
 // withHeaders has all locations send the headers that features declare. While handshakes have no
-// policies, there are no values, which costs requests nothing.
-func withHeaders(r resource.Resources, clientHello bool) resource.Resources {
+// policies, there are no values, which costs requests nothing. traced adds the trace of the request,
+// which Lua decides about.
+func withHeaders(r resource.Resources, clientHello, traced bool) resource.Resources {
 	r.Headers, r.Locations = slices.Clone(r.Headers), slices.Clone(r.Locations)
 	for i := range r.Headers {
 		if !clientHello {
 			r.Headers[i].Value = resource.Value{}
 		}
+	}
+	if traced {
+		r.Headers = append(r.Headers, resource.Header{Name: resource.NewWord("traceparent"), Value: resource.VariableValue("hg_trace")})
 	}
 	for i := range r.Locations {
 		r.Locations[i].Headers = slices.Concat(r.Locations[i].Headers, r.Headers)

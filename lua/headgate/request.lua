@@ -375,15 +375,21 @@ function _M.set_variables(values)
 end
 
 
--- Names the request instead of NGINX's costlier $request_id.
+-- Names the request, and a trace that begins here without a sample, instead of NGINX's costlier $request_id.
 function _M.set_id()
-    if not settings.request_ids then
+    if not settings.request_ids and not settings.tracing then
         return
     end
     local id = request_id.next()
     if id then
         ngx_var.hg_id = id
     end
+end
+
+
+-- Notes what backends get of the request's trace, instead of one that begins here without a sample.
+function _M.set_trace(parent)
+    ngx_var.hg_trace = parent
 end
 
 

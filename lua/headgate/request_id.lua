@@ -61,4 +61,15 @@ function _M.next()
 end
 
 
+-- number_of_next() -> a number of 32 bits: the first half of the latter half of the id that next
+-- returns when it is called again; nil if OpenSSL gives no random bytes
+function _M.number_of_next()
+    if left == 0 and not refill() then
+        return nil
+    end
+    local at = (left - 1) * ID_BYTES + ID_BYTES / 2
+    return ((random[at] * 256 + random[at + 1]) * 256 + random[at + 2]) * 256 + random[at + 3]
+end
+
+
 return _M

@@ -133,8 +133,9 @@ local function redirect_if_identified(request)
 end
 
 
--- find finds the request's route and fills in its table, or ends the request.
-local function find(host_name, revision, shortcut, ends)
+-- find finds the request's route and fills in its table, or ends the request. jumped and ends are as
+-- for handle.
+local function find(host_name, revision, shortcut, jumped, ends)
     local name, host, globals
     if shortcut then
         name, host, globals = shortcut.name, shortcut.host, shortcut.globals
@@ -156,8 +157,8 @@ local function find(host_name, revision, shortcut, ends)
     if traffic then
         traffic.enter(slash or route, name)
     end
-    if tracing and (slash or route).trace then
-        tracing.enter(slash or route)
+    if tracing then
+        tracing.enter(slash or route, jumped)
     end
     access_log.describe(slash or route)
     if slash and not host.tls then
@@ -309,7 +310,7 @@ end
 -- handle sends a request to its location. jumped: it has jumped already and must jump
 -- again. ends: its connection ends with it.
 local function handle(host_name, revision, shortcut, jumped, ends)
-    local request = find(host_name, revision, shortcut, ends)
+    local request = find(host_name, revision, shortcut, jumped, ends)
     local route = request.route
     if route.denied then
         return requests.finish(request, UNAVAILABLE)
@@ -379,6 +380,18 @@ end
 -- Routes a request in a location that it has jumped to: see chain.lua.
 function _M.run_jumped()
     return run(true)
+end
+
+
+-- Routes a request that is sampled for tracing in the location @traced, which has all that the usual
+-- location has, but no look at the length of a body: such a request jumps once more.
+function _M.run_traced()
+    local host_name = ngx_var.host
+    local shortcut = shortcuts.get(host_name)
+    local jumped = ngx_var.content_length ~= nil
+    if not shortcuts.enter(shortcut, host_name, jumped) then
+        return handle(host_name, memory.revision(), shortcut, jumped)
+    end
 end
 
 

@@ -145,6 +145,9 @@ function _M.enter(shortcut, host_name, jumped)
     if not route or not backend or shortcut.secure and client.scheme() ~= "https" or ngx_var.http_host ~= host_name then
         return false
     end
+    if tracing then
+        tracing.enter(route, jumped)
+    end
     local r = get_request()
     local method = C.ngx_http_lua_ffi_req_get_method(r)
     local location = route.location or jumped and "@" .. settings.default_profile
@@ -163,9 +166,6 @@ function _M.enter(shortcut, host_name, jumped)
     end
     if traffic then
         traffic.enter(route, shortcut.name)
-    end
-    if tracing and route.trace then
-        tracing.enter(route)
     end
     access_log.describe(route)
     requests.set_id()

@@ -3,7 +3,11 @@
 --
 -- A client can write anything there. What is not valid counts as nothing, and no byte of it
 -- is passed on.
+local C = require("ffi").C
 local client = require "headgate.client"
+local ffi = require "ffi"
+local requests = require "headgate.request"
+require "resty.core.request"
 
 local _M = {}
 
@@ -22,6 +26,12 @@ local FIRST, INVALID = "00", "ff"
 local TRACEPARENT = 55
 -- A longer tracestate need not be passed on.
 local MAX_STATE = 512
+
+-- Of a request with more headers, all are read.
+local HEADERS = 64
+local headers = ffi.new("ngx_http_lua_ffi_table_elt_t[?]", HEADERS)
+local truncated = ffi.new("int[1]")
+local A, B, THREE, T, X = 97, 98, 51, 116, 120
 
 
 local function is_hex(text)
@@ -148,10 +158,38 @@ function _M.read(distrusts)
 end
 
 
+-- is_of_trace(name, length) -> whether a header may be one of those that read reads; name is in
+-- lower case
+local function is_of_trace(name, length)
+    if length < 10 then
+        return length == 2 and name[0] == B and name[1] == THREE
+    end
+    local first = name[0]
+    return first == T and name[2] == A or first == X and name[2] == B and name[3] == THREE
+end
+
+
+-- is_sent(r) -> whether a client may have sent something about a trace. Reading NGINX's list of
+-- headers takes a third of what their variables would take.
+function _M.is_sent(r)
+    local count = C.ngx_http_lua_ffi_req_get_headers_count(r, HEADERS, truncated)
+    if truncated[0] ~= 0 or C.ngx_http_lua_ffi_req_get_headers(r, headers, count, 0) ~= 0 then
+        return true
+    end
+    for i = 0, count - 1 do
+        local key = headers[i].key
+        if is_of_trace(key.data, key.len) then
+            return true
+        end
+    end
+    return false
+end
+
+
 -- Drops a tracestate that is not the context's, and writes the other headers again: backends get this
 -- trace and span.
 function _M.write(context, trace, span, sampled)
-    ngx_req.set_header("traceparent", "00-" .. trace .. "-" .. span .. (sampled and "-01" or "-00"))
+    requests.set_trace("00-" .. trace .. "-" .. span .. (sampled and "-01" or "-00"))
     if not context then
         return
     end

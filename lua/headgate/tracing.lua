@@ -1,24 +1,30 @@
 -- Makes spans of requests, where nginx.conf says that there is a collector.
 --
--- Routing enters a request whose route is traced. If it is sampled, it has a table here under
--- the address that NGINX has the request at, as in traffic.lua, until the log phase makes its
--- spans (span.lua). The others only pass the decision on to the backend.
+-- Routing enters each request. One that is sampled jumps to a location with a log phase, and is
+-- routed there. It has a table here under the address that NGINX has the request at, as in
+-- traffic.lua, until that phase makes its spans (span.lua). The others only pass the decision on
+-- to the backend.
+--
+-- Most requests begin a trace here, and are not sampled. They cost what must be: a look at the
+-- headers, and one at the id that the request gets. NGINX writes their traceparent from that id;
+-- that of all others is written here.
 --
 -- A request has a span of its own, one for the call to an auth service, and one for each try
 -- of a backend. NGINX sends the same header with every try, so it names the span of the last
 -- one.
 local access_log = require "headgate.access_log"
 local base = require "resty.core.base"
+local client = require "headgate.client"
 local contexts = require "headgate.trace_context"
 local ffi = require "ffi"
 local reports = require "headgate.span_report"
 local request_id = require "headgate.request_id"
+local requests = require "headgate.request"
 local settings = require "headgate.settings"
 local span = require "headgate.span"
 local template = require "headgate.template"
 require "resty.core.request"
 require "resty.core.time"
-require "resty.core.var"
 
 local _M = {}
 
@@ -31,11 +37,10 @@ local C = ffi.C
 local ffi_cast = ffi.cast
 local ffi_new = ffi.new
 local get_request = base.get_request
-local next_id = request_id.next
+local next_id, number_of_next = request_id.next, request_id.number_of_next
+local ngx_exec = ngx.exec
 local ngx_start_time = ngx.req.start_time
 local ngx_var = ngx.var
-local set_header = ngx.req.set_header
-local string_format = string.format
 local string_sub = string.sub
 local tonumber = tonumber
 
@@ -46,24 +51,19 @@ int gettimeofday(struct headgate_trace_time *time, void *zone);
 
 local clock = ffi_new("struct headgate_trace_time[1]")
 
--- The variable that is empty if the client sent nothing about a trace.
-local VARIABLE = "hg_trace_sent"
-local lower_case = ffi_new("char[?]", #VARIABLE)
-local value_pointer, value_length = ffi_new("char *[1]"), ffi_new("size_t[1]")
-local message = ffi_new("char *[1]")
-
 -- The half of a trace's id that decides about a sample, as samplers of OpenTelemetry have it.
 local LATTER = 17
--- Behind all digits.
-local ALL = "g"
 local TWO_32 = 0x100000000
+
+-- Routes a sampled request in a location with a log phase.
+local LOCATION = "@traced"
 
 -- The settings without keys: usualTracing in internal/unit/tracing.go.
 local USUAL = { ratio = 1, parent_based = true, queue_size = 2048 }
 
--- Which traces begin with a sample: those whose latter half is below this text; "" for none.
+-- Which traces begin with a sample: those whose latter half begins with a number of 32 bits below this.
 -- parent_based: whether the client decides where it sent a trace.
-local below, parent_based = "", true
+local below, parent_based = 0, true
 
 -- Sampled requests, by their addresses, and how many there are.
 local spans, alive = {}, 0
@@ -73,16 +73,7 @@ local spans, alive = {}, 0
 -- internal/unit/tracing.go. nil stands for what is usual.
 function _M.set(tracing)
     tracing = tracing or USUAL
-    local ratio = tracing.ratio
-    if ratio >= 1 then
-        below = ALL
-    elseif ratio <= 0 then
-        below = ""
-    else
-        local high = ratio * TWO_32
-        local low = (high % 1) * TWO_32
-        below = string_format("%08x%08x", high - high % 1, low - low % 1)
-    end
+    below = tracing.ratio * TWO_32
     parent_based = tracing.parent_based or false
     reports.set_limit(tracing.queue_size)
 end
@@ -129,52 +120,77 @@ local function begin(r, route, trace, ids, sent)
 end
 
 
--- enter_sent enters a request whose client sent something about a trace.
+-- number_of(trace) -> what decides about a trace's sample
+local function number_of(trace)
+    return tonumber(string_sub(trace, LATTER, LATTER + 7), 16)
+end
+
+
+-- enter_sent enters a request whose client sent something about a trace. -> whether it is sampled
 local function enter_sent(r, route)
     local sent = contexts.read(route.trace.distrusts)
     local trace, ids = sent.trace or next_id(), next_id()
     if not trace or not ids then
-        return
+        return false
     end
     local sampled = sent.sampled
     if sampled == nil or not parent_based then
-        sampled = string_sub(trace, LATTER) < below
+        sampled = number_of(trace) < below
     end
     if sampled then
-        return begin(r, route, trace, ids, sent)
+        begin(r, route, trace, ids, sent)
+        return true
     end
     local last = parent_based and sent.parent or string_sub(ids, 1, 16)
     contexts.write(sent, trace, last, false)
     if logged then
         access_log.describe_trace(trace, nil, last, "-00")
     end
+    return false
 end
 
 
--- Enters a request for a route that is traced.
-function _M.enter(route)
+-- enter_new enters a request that begins a trace. -> whether it is sampled
+local function enter_new(r, route)
+    local number = number_of_next()
+    if number and number < below then
+        local trace, ids = next_id(), next_id()
+        if trace and ids then
+            begin(r, route, trace, ids)
+            return true
+        end
+    elseif logged then
+        local trace = next_id()
+        -- There is no span with this id: none is made of this trace here.
+        local last = trace and string_sub(trace, 1, 16)
+        if trace then
+            contexts.write(nil, trace, last, false)
+            access_log.describe_trace(trace, nil, last, "-00")
+        end
+    end
+    return false
+end
+
+
+-- Enters a request for a route, and ends this phase if it must jump. jumped: it has jumped already.
+function _M.enter(route, jumped)
+    if not route.trace then
+        requests.set_trace(client.header("traceparent") or "")
+        return
+    end
     local r = get_request()
     if alive > 0 and spans[address_of(r)] then
-        -- NGINX routes it once more.
+        -- It has jumped, or NGINX routes it once more.
         return
     end
-    if C.ngx_http_lua_ffi_var_get(r, VARIABLE, #VARIABLE, lower_case, 0, value_pointer, value_length, message) == 0
-        and value_length[0] > 0 then
-        return enter_sent(r, route)
+    local sampled
+    if contexts.is_sent(r) then
+        sampled = enter_sent(r, route)
+    else
+        sampled = enter_new(r, route)
     end
-    local trace = next_id()
-    if not trace then
-        return
-    end
-    if string_sub(trace, LATTER) < below then
-        local ids = next_id()
-        return ids and begin(r, route, trace, ids)
-    end
-    -- There is no span with this id: none is made of this trace here.
-    local last = string_sub(trace, 1, 16)
-    set_header("traceparent", "00-" .. trace .. "-" .. last .. "-00")
-    if logged then
-        access_log.describe_trace(trace, nil, last, "-00")
+    if sampled and not jumped then
+        return ngx_exec(LOCATION)
     end
 end
 

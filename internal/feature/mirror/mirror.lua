@@ -56,7 +56,8 @@ local OWN = {
     ["http2-settings"] = true, ["keep-alive"] = true, ["proxy"] = true, ["proxy-connection"] = true,
     ["ssl-client-cert"] = true, ["ssl-client-issuer-dn"] = true, ["ssl-client-subject-dn"] = true,
     ["ssl-client-verify"] = true, ["te"] = true,
-    ["trailer"] = true, ["transfer-encoding"] = true, ["upgrade"] = true, ["x-forwarded-for"] = true,
+    ["traceparent"] = settings.tracing, ["trailer"] = true, ["transfer-encoding"] = true, ["upgrade"] = true,
+    ["x-forwarded-for"] = true,
     ["x-forwarded-host"] = true, ["x-forwarded-port"] = true, ["x-forwarded-proto"] = true,
     ["x-forwarded-scheme"] = true, ["x-headgate-mirrors"] = true, ["x-original-forwarded-for"] = true,
     ["x-original-forwarded-host"] = true, ["x-real-ip"] = true, ["x-request-id"] = true, ["x-scheme"] = true,
@@ -235,6 +236,9 @@ local function add_headers(lines, request)
     local id = ngx_var.req_id
     if id ~= "" then
         add("X-Request-ID", id)
+    end
+    if settings.tracing and ngx_var.hg_trace ~= "" then
+        add("traceparent", ngx_var.hg_trace)
     end
     add("X-Real-IP", ngx_var.remote_addr)
     add("X-Forwarded-For", client.forwarded_for())
