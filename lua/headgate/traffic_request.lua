@@ -5,7 +5,9 @@
 -- Their places have been the same in all versions below, except one, which a worker learns
 -- from its first requests: the length of the request is where memory has what the variable
 -- says. Each worker reads all numbers in both ways until it knows that place, and later now
--- and then. If they ever differ, or with another NGINX, it stays with the variables.
+-- and then. If they ever differ, or with another NGINX, it stays with the variables. A build with
+-- other structures may not even have memory there: while the places are not proven, the kernel is
+-- asked before a pointer is followed.
 local C = require("ffi").C
 local ffi = require "ffi"
 local log = require "headgate.log"
@@ -27,6 +29,9 @@ struct hg_traffic_request {
     void *others[8];
     struct hg_traffic_states *states;
 };
+int pipe(int ends[2]);
+int close(int fd);
+ssize_t write(int fd, const void *buffer, size_t count);
 ]]
 
 -- The variable that joins others: $request_length, $bytes_sent, and the backend's times.
@@ -52,12 +57,17 @@ local LEARNED, CHECK = 32, 1024
 local request_type = ffi.typeof("struct hg_traffic_request *")
 local word_type = ffi.typeof("int64_t *")
 local byte_type = ffi.typeof("uint8_t *")
+local CONNECTION = ffi.sizeof("struct hg_traffic_connection")
+local STATES = ffi.sizeof("struct hg_traffic_states")
+local ends = ffi_new("int[2]")
 
 -- The offset of the request's length, once it is known.
 local length_at
 -- Offsets that it may be at, nil before the first request. false: memory is never read.
 local candidates
 local compared = 0
+-- How many of these a backend was asked for.
+local followed = 0
 local until_check = 0
 
 
@@ -134,11 +144,33 @@ local function word(r, offset)
 end
 
 
--- is_known reports whether the request's memory looks as it must, before anything that it
--- points to is read.
+-- readable reports whether there is memory. It is the kernel that reads it, which fails where a
+-- worker would die.
+local function readable(pointer, size)
+    if C.pipe(ends) ~= 0 then
+        return false
+    end
+    local written = C.write(ends[1], pointer, size)
+    C.close(ends[0])
+    C.close(ends[1])
+    return written == size
+end
+
+
+-- is_known reports whether the request's memory looks as it must, and whether there is memory
+-- where it points to.
 local function is_known(r)
     local request = ffi_cast(request_type, r)
-    return request.signature == SIGNATURE and (request.states == nil or request.states.size == STATE_SIZE)
+    if request.signature ~= SIGNATURE or not readable(r, LONGEST + WORD)
+        or not readable(request.connection, CONNECTION) then
+        return false
+    end
+    local states = request.states
+    if states == nil then
+        return true
+    end
+    return readable(states, STATES) and states.size == STATE_SIZE
+        and (states.count ~= 1 or readable(states.first, STATE_SIZE))
 end
 
 
@@ -182,6 +214,9 @@ local function compare(r)
         return received, sent, connect, header, response
     end
     compared = compared + 1
+    if ffi_cast(request_type, r).states ~= nil then
+        followed = followed + 1
+    end
     if #list == 1 and compared >= LEARNED then
         length_at = list[1]
     end
@@ -193,7 +228,7 @@ end
 -- of its only backend until the connection, the header and the end; -1 for what there is not.
 function _M.read(r)
     until_check = until_check - 1
-    if not length_at or until_check < 0 then
+    if not length_at or until_check < 0 or followed < LEARNED and ffi_cast(request_type, r).states ~= nil then
         return compare(r)
     end
     return word(r, length_at), in_memory(r)
