@@ -38,7 +38,7 @@ func Listen(address, path string, timeout time.Duration, check func(context.Cont
 		}
 		fmt.Fprintln(w, "ok")
 	})
-	mux.Handle("GET /metrics", promhttp.InstrumentMetricHandler(registry, metricsHandler(registry, requests)))
+	mux.Handle("GET /metrics", promhttp.InstrumentMetricHandler(registry, metricsHandler(registry, requests, log)))
 	return &Server{listener: listener, server: &http.Server{
 		Handler:           mux,
 		ReadHeaderTimeout: 10 * time.Second,

@@ -2,7 +2,7 @@ package health
 
 import (
 	"compress/gzip"
-	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 
@@ -22,7 +22,10 @@ type Requests interface {
 const scrapes = 4
 
 // metricsHandler serves the metrics of a registry, and of requests unless that is nil.
-func metricsHandler(registry *prometheus.Registry, requests Requests) http.Handler {
+//
+// Those of the registry are gathered before the status is sent. What fails after that ends the
+// connection, so that no client takes a part for all.
+func metricsHandler(registry *prometheus.Registry, requests Requests, log *slog.Logger) http.Handler {
 	places := make(chan struct{}, scrapes)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
@@ -34,20 +37,32 @@ func metricsHandler(registry *prometheus.Registry, requests Requests) http.Handl
 		format := negotiate(r.Header)
 		families, err := registry.Gather()
 		if err != nil {
+			log.Error("metrics can't be served", "error", err)
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
 		w.Header().Set("Content-Type", string(format))
-		out := io.Writer(w)
-		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-			w.Header().Set("Content-Encoding", "gzip")
-			compressed := gzip.NewWriter(w)
-			// The client has gone if this fails, as if writing does.
-			defer func() { _ = compressed.Close() }()
-			out = compressed
+		if err := send(w, r, format, families, requests); err != nil {
+			// Most clients with an error are gone.
+			if r.Context().Err() == nil {
+				log.Error("metrics were not served to their end", "error", err)
+			}
+			panic(http.ErrAbortHandler)
 		}
-		_ = write(newWriter(out, format), families, requests)
 	})
+}
+
+// send writes metrics, compressed if the client takes that.
+func send(w http.ResponseWriter, r *http.Request, format expfmt.Format, families []*dto.MetricFamily, requests Requests) error {
+	if !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		return write(newWriter(w, format), families, requests)
+	}
+	w.Header().Set("Content-Encoding", "gzip")
+	compressed := gzip.NewWriter(w)
+	if err := write(newWriter(compressed, format), families, requests); err != nil {
+		return err
+	}
+	return compressed.Close()
 }
 
 // negotiate returns the format for a client.

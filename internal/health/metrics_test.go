@@ -3,7 +3,9 @@ package health
 import (
 	"compress/gzip"
 	"context"
+	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -15,6 +17,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/headgate/headgate/internal/headgatetest"
 )
 
 // someRequests are families of counters with two series, in parts of one.
@@ -132,7 +136,7 @@ func scrape(registry *prometheus.Registry, requests Requests, accept, encoding s
 	request.Header.Set("Accept", accept)
 	request.Header.Set("Accept-Encoding", encoding)
 	recorder := httptest.NewRecorder()
-	metricsHandler(registry, requests).ServeHTTP(recorder, request)
+	metricsHandler(registry, requests, slog.New(slog.DiscardHandler)).ServeHTTP(recorder, request)
 	return recorder
 }
 
@@ -149,7 +153,7 @@ func (b blocked) Stream(func(*dto.MetricFamily, bool) error) error {
 func TestScrapesAtOnce(t *testing.T) {
 	t.Parallel()
 	b := blocked{make(chan struct{}, scrapes+1), make(chan struct{})}
-	handler := metricsHandler(prometheus.NewRegistry(), b)
+	handler := metricsHandler(prometheus.NewRegistry(), b, slog.New(slog.DiscardHandler))
 	var group sync.WaitGroup
 	for range scrapes {
 		group.Go(func() {
@@ -176,5 +180,58 @@ func TestScrapesAtOnce(t *testing.T) {
 	handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
 	if len(b.entered) != 1 {
 		t.Error("no place was given back")
+	}
+}
+
+// broken are requests whose metrics end with an error, after some were handed over.
+type broken struct{ someRequests }
+
+func (b broken) Stream(take func(*dto.MetricFamily, bool) error) error {
+	return errors.Join(b.someRequests.Stream(take), errors.New("no more series"))
+}
+
+// TestFailures: a scrape that fails does not look like a complete one, and the log says why.
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	registry, twice := prometheus.NewRegistry(), prometheus.NewRegistry()
+	desc := prometheus.NewDesc("a_total", "Twice the same.", nil, nil)
+	twice.MustRegister(prometheus.CollectorFunc(func(to chan<- prometheus.Metric) {
+		for range 2 {
+			to <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, 1)
+		}
+	}))
+	one := someRequests{[]*dto.MetricFamily{{
+		Name: proto.String("b_requests"), Type: dto.MetricType_COUNTER.Enum(), Metric: []*dto.Metric{{Counter: &dto.Counter{Value: proto.Float64(7)}}},
+	}}}
+	for _, c := range []struct {
+		registry *prometheus.Registry
+		requests Requests
+		status   int
+		logged   string
+	}{
+		{twice, one, 500, "metrics can't be served"},
+		{registry, broken{one}, 0, "no more series"},
+		{registry, one, 200, ""},
+	} {
+		for _, encoding := range []string{"identity", "gzip"} {
+			var log headgatetest.Log
+			server := httptest.NewServer(metricsHandler(c.registry, c.requests, slog.New(slog.NewTextHandler(&log, nil))))
+			request, err := http.NewRequest(http.MethodGet, server.URL, http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set("Accept-Encoding", encoding)
+			status := 0
+			if response, err := server.Client().Do(request); err == nil {
+				if _, err := io.ReadAll(response.Body); err == nil {
+					status = response.StatusCode
+				}
+				response.Body.Close()
+			}
+			server.Close()
+			if text := log.String(); status != c.status || !strings.Contains(text, c.logged) || (text != "") != (c.logged != "") {
+				t.Errorf("%s: status %d, want %d; logged: %s", encoding, status, c.status, text)
+			}
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"log/slog"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -96,7 +97,7 @@ func TestScrapeGarbage(t *testing.T) {
 }
 
 func measureScrape(table *traffic.Table, accept string) (written int, made uint64) {
-	handler := metricsHandler(prometheus.NewRegistry(), table)
+	handler := metricsHandler(prometheus.NewRegistry(), table, slog.New(slog.DiscardHandler))
 	request := httptest.NewRequest("GET", "/metrics", io.Reader(nil))
 	request.Header.Set("Accept", accept)
 	response := &discard{header: http.Header{}}

@@ -304,6 +304,18 @@ func TestSettings(t *testing.T) {
 	}
 }
 
+// TestExcludedRequests: a host has its number of requests, also if all families are left out.
+func TestExcludedRequests(t *testing.T) {
+	s := settings()
+	s.Excluded = traffic.Names()
+	table := traffic.New(s)
+	table.SetHost("a.test", host("/"))
+	table.Add(map[string][]byte{"r1": report(0, one{labelsOf("/"), 204, 2, map[int]float64{0: 3}, nil})})
+	if got := table.HostRequests()["a.test"]; got != [6]uint64{2: 3} {
+		t.Errorf("%v", got)
+	}
+}
+
 // TestBounds: bounds are compared as whole milliseconds and bytes.
 func TestBounds(t *testing.T) {
 	b := traffic.Buckets{Time: []float64{0.0005, 0.001, 0.57, 10}, Length: []float64{10.5}, Size: []float64{1e7}}
