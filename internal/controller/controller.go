@@ -256,12 +256,11 @@ func (c *Controller) Run(ctx context.Context, from Source) error {
 			cancel(fmt.Errorf("read the source: %w", err))
 		}
 	}()
-	trafficEnded, spansEnded := c.fetchTraffic(ctx), c.fetchSpans(ctx)
+	waitForReports := c.fetchReports(ctx)
 	err := c.serve(ctx)
 	cancel(nil)
 	<-sourceEnded
-	<-trafficEnded
-	<-spansEnded
+	waitForReports()
 	// When NGINX gets the signal to quit, it waits up to a minute for the first
 	// request of a connection, and the client may hold one that it never used.
 	c.client.CloseIdle()

@@ -1,8 +1,6 @@
 package controller
 
 import (
-	"context"
-
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/plan"
 	"github.com/headgate/headgate/internal/traffic"
@@ -16,18 +14,6 @@ func trafficPlan(s traffic.Settings) *plan.Traffic {
 		Time: s.Buckets.Milliseconds(), Length: length, Size: size,
 		PerHost: s.PerHost, AnyHost: s.AnyHost, StatusClasses: s.StatusClasses, Schema: s.Schema, Excluded: s.Uncounted(),
 	}
-}
-
-// fetchTraffic fetches counts of requests until ctx ends. What it returns is closed then.
-func (c *Controller) fetchTraffic(ctx context.Context) (ended <-chan struct{}) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if c.settings.Traffic != nil {
-			c.settings.Traffic.Run(ctx, c.client.Traffic)
-		}
-	}()
-	return done
 }
 
 // setTraffic says what requests can be counted for from now on.
