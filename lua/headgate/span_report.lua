@@ -1,28 +1,21 @@
 -- Hands finished spans to the controller: when some have come together, once a second, and
 -- when the worker ends.
 --
--- A report is JSON in a dictionary of its own, which the controller reads and then deletes.
--- Nothing is ever evicted from it: what finds no room stays with the worker, and what is too
--- much for that is dropped, and counted in the next report. No request waits for a span.
-local log = require "headgate.log"
+-- A report is JSON. What finds no room stays with the worker, and what is too much for that is
+-- dropped, and counted in the next report. No request waits for a span.
+local reports = require "headgate.reports"
 
 local _M = {}
 
 local math_min = math.min
-local ngx_encode_base64 = ngx.encode_base64
-local string_format = string.format
 local table_concat = table.concat
 
 local dictionary = ngx.shared.hg_spans
 
--- In seconds.
-local INTERVAL = 1
 -- How many spans a report has, so that it finds room between others.
 local SPANS = 50
 -- How many reports the controller gets at once.
 local REPORTS = 100
-
-local SEQUENCE = "sequence"
 
 -- The spans that were not reported yet, in this order, and how many were dropped since the
 -- last report.
@@ -43,9 +36,8 @@ end
 
 -- report writes spans. -> whether there was room
 local function report(from, to)
-    local name = dictionary:incr(SEQUENCE, 1)
-    return name and dictionary:safe_add("r" .. string_format("%d", name),
-        '{"dropped":' .. dropped .. ',"spans":[' .. table_concat(list, ",", from, to) .. "]}") == true
+    return reports.add(dictionary,
+        '{"dropped":' .. dropped .. ',"spans":[' .. table_concat(list, ",", from, to) .. "]}")
 end
 
 
@@ -85,38 +77,27 @@ end
 
 -- Runs once in the master of each configuration.
 function _M.init()
-    -- Names of reports of an earlier NGINX are not used again.
-    dictionary:safe_add(SEQUENCE, math.floor(ngx.now() * 1000))
+    reports.init(dictionary)
 end
 
 
 -- Runs once in each worker. A worker that ends no longer has timers.
 function _M.init_worker()
-    local ok, err = ngx.timer.every(INTERVAL, function(premature)
+    reports.every_second("report spans", function(premature)
         if premature then
             batch = 1
         end
         _M.run()
     end)
-    if not ok then
-        log.err("report spans: ", err)
-    end
 end
 
 
 -- exchange(seen) deletes reports, by their names in a text, and returns others as JSON.
 function _M.exchange(seen)
-    for name in string.gmatch(seen, "r%d+") do
-        dictionary:delete(name)
+    for name in string.gmatch(seen, "%S+") do
+        reports.delete(dictionary, name)
     end
-    local texts = {}
-    for _, name in ipairs(dictionary:get_keys(0)) do
-        local value = name ~= SEQUENCE and #texts < REPORTS and dictionary:get(name)
-        if value then
-            texts[#texts + 1] = '"' .. name .. '":"' .. ngx_encode_base64(value) .. '"'
-        end
-    end
-    return '{"reports":{' .. table_concat(texts, ",") .. "}}"
+    return reports.encode((reports.take(dictionary, REPORTS)))
 end
 
 

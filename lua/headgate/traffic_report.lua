@@ -1,13 +1,12 @@
 -- Reports what traffic.lua has counted: once a second, and when the worker ends.
 --
--- A report is a value in a dictionary of its own, which the controller reads and then
--- deletes. Nothing is ever evicted from it: what finds no room stays with the worker, and
--- is reported later with what was counted since. Its form, which internal/traffic/report.go
--- reads, takes a hundredth of the time that JSON would take.
+-- A report that finds no room stays with the worker, and is reported later with what was
+-- counted since. Its form, which internal/traffic/report.go reads, takes a hundredth of the time
+-- that JSON would take.
 local cjson = require "cjson.safe"
 local ffi = require "ffi"
 local histograms = require "headgate.traffic_histogram"
-local log = require "headgate.log"
+local reports = require "headgate.reports"
 local series_of = require "headgate.traffic_series"
 local totals = require "headgate.traffic_totals"
 local traffic = require "headgate.traffic"
@@ -21,7 +20,6 @@ local ffi_string = ffi.string
 local math_max = math.max
 local math_min = math.min
 local pairs = pairs
-local table_concat = table.concat
 
 ffi.cdef [[
 struct hg_traffic_report { double without_ingress, worker; };
@@ -33,8 +31,6 @@ struct hg_traffic_trace { uint16_t number; double value, time; char id[32]; } __
 
 local dictionary = ngx.shared.hg_traffic
 
--- In seconds.
-local INTERVAL = 1
 -- How many series a report has, so that it finds room between others.
 local SERIES = 100
 -- How many reports the controller gets at once.
@@ -43,8 +39,6 @@ local REPORTS = 200
 local SWEEP, MANY = 60, 10000
 -- Stands for the bucket of what is 0.
 local ZERO = -2147483648
-
-local SEQUENCE = "sequence"
 
 local CELLS, numbers = histograms.CELLS, histograms.numbers
 
@@ -58,7 +52,8 @@ local native_type, trace_type = ffi.typeof("struct hg_traffic_native *"), ffi.ty
 local size = 65536
 local buffer = ffi_new("uint8_t[?]", size)
 
-local reports = 0
+-- How often this worker has reported.
+local runs = 0
 -- The number of this worker.
 local worker = 0
 
@@ -154,8 +149,7 @@ end
 local function add(used, without_ingress)
     local head = ffi_cast("struct hg_traffic_report *", buffer)
     head.without_ingress, head.worker = without_ingress, worker
-    local name = dictionary:incr(SEQUENCE, 1)
-    return name ~= nil and dictionary:safe_add("r" .. string.format("%d", name), ffi_string(buffer, used)) == true
+    return reports.add(dictionary, ffi_string(buffer, used))
 end
 
 
@@ -187,69 +181,47 @@ function _M.run()
     if without_ingress > 0 and not (room and add(REPORT, without_ingress)) then
         traffic.give_back_without_ingress(without_ingress)
     end
-    reports = reports + 1
-    series_of.sweep(reports % SWEEP == 0 and 0 or MANY)
+    runs = runs + 1
+    series_of.sweep(runs % SWEEP == 0 and 0 or MANY)
 end
 
 
 -- Runs once in the master of each configuration.
 function _M.init()
-    -- Names of reports of an earlier NGINX are not used again.
-    dictionary:safe_add(SEQUENCE, math.floor(ngx.now() * 1000))
+    reports.init(dictionary)
     totals.init()
 end
 
 
 -- Runs once in each worker. A worker that ends no longer has timers.
 function _M.init_worker()
-    worker = dictionary:incr(SEQUENCE, 1) or 0
+    worker = reports.number(dictionary) or 0
     traffic.count_in(totals.claim(worker))
-    local ok, err = ngx.timer.every(INTERVAL, function(premature)
+    reports.every_second("count requests", function(premature)
         _M.run()
         if premature then
             traffic.leave(_M.run)
         end
     end)
-    if not ok then
-        log.err("count requests: ", err)
-    end
 end
 
 
 -- exchange(seen) deletes reports, by their names in a text, and returns others as JSON.
 function _M.exchange(seen)
     for name in string.gmatch(seen, "%S+") do
-        if string.sub(name, 1, 1) == "r" then
-            dictionary:delete(name)
-        else
+        if not reports.delete(dictionary, name) then
             totals.forget(name)
         end
     end
-    local keys = dictionary:get_keys(0)
-    local ended = totals.ended(keys)
-    if next(ended) then
-        -- With what they reported last.
-        keys = dictionary:get_keys(0)
-    end
-    local list, complete = {}, true
-    local function put(name, value)
-        list[#list + 1] = '"' .. name .. '":"' .. ngx.encode_base64(value) .. '"'
-    end
-    for _, name in ipairs(keys) do
-        if string.find(name, "^r%d") then
-            local value = dictionary:get(name)
-            complete = complete and #list < REPORTS
-            if value and complete then
-                put(name, value)
-            end
-        end
-    end
+    -- Before reports are read: what a worker reported last must be among them.
+    local ended = totals.ended(dictionary:get_keys(0))
+    local taken, complete = reports.take(dictionary, REPORTS)
     if complete then
         for name, value in pairs(ended) do
-            put(name, value)
+            taken[name] = value
         end
     end
-    return '{"reports":{' .. table_concat(list, ",") .. "}}"
+    return reports.encode(taken)
 end
 
 
