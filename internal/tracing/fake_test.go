@@ -112,14 +112,14 @@ func (f *fake) fetches() int {
 	return f.asked
 }
 
-// spans is a report of spans with these names.
+// spans is a report of requests without calls and tries, whose spans have these names.
 func spans(names ...string) string {
 	list := make([]string, len(names))
 	for i, name := range names {
-		list[i] = fmt.Sprintf(`{"trace":"4bf92f3577b34da6a3ce929d0e0e4736","id":"%016x","parent":"b7ad6b7169203331","remote":true,"state":"vendor=1","name":%q,"kind":2,`+
-			`"start":1700000000000001,"end":1700000000250001,"status":2,"message":"bad gateway","attributes":{"http.request.method":"GET","http.response.status_code":502}}`, i+1, name)
+		list[i] = fmt.Sprintf(`{"trace":"4bf92f3577b34da6a3ce929d0e0e4736","id":"%016x","last":"00f067aa0ba902b7","parent":"b7ad6b7169203331","state":"vendor=1","name":%q,`+
+			`"start":"1700000000000001","finish":250000,"facts":"502\n\n\n\n\nGET"}`, i+1, name)
 	}
-	return `{"dropped":0,"spans":[` + strings.Join(list, ",") + "]}"
+	return `{"dropped":0,"requests":[` + strings.Join(list, ",") + "]}"
 }
 
 // many is a report of n spans.

@@ -221,17 +221,17 @@ func (e *Exporter) add(ctx context.Context, reports map[string][]byte) {
 		if e.seen[name] {
 			continue
 		}
-		spans, dropped, unreadable, err := parse(data)
+		read, err := Read(data)
 		if err != nil {
 			e.counts.drop("unreadable", 1)
 			continue
 		}
-		e.counts.drop("worker", int(min(dropped, math.MaxInt32)))
-		e.counts.drop("unreadable", int(unreadable))
-		for i := range spans {
-			spans[i].Resource = e.resource
-			spans[i].InstrumentationScope = instrumentation.Scope{Name: "headgate", Version: e.settings.Version}
-			e.sender.add(ctx, spans[i].Snapshot())
+		e.counts.drop("worker", int(min(read.Dropped, math.MaxInt32)))
+		e.counts.drop("unreadable", int(read.Unreadable))
+		for _, span := range read.Spans {
+			span.Resource = e.resource
+			span.InstrumentationScope = instrumentation.Scope{Name: "headgate", Version: e.settings.Version}
+			e.sender.add(ctx, span.Snapshot())
 		}
 	}
 	clear(e.seen)

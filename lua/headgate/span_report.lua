@@ -1,5 +1,5 @@
--- Hands finished spans to the controller: when some have come together, once a second, and
--- when the worker ends.
+-- Hands sampled requests to the controller, which makes their spans: when some have come together,
+-- once a second, and when the worker ends.
 --
 -- A report is JSON. What finds no room stays with the worker, and what is too much for that is
 -- dropped, and counted in the next report. No request waits for a span.
@@ -12,18 +12,20 @@ local table_concat = table.concat
 
 local dictionary = ngx.shared.hg_spans
 
--- How many spans a report has, so that it finds room between others.
-local SPANS = 50
+-- How many requests a report has, so that it finds room between others.
+local REQUESTS = 25
 -- How many reports the controller gets at once.
 local REPORTS = 100
 
--- The spans that were not reported yet, in this order, and how many were dropped since the
--- last report.
-local list, count, dropped = {}, 0, 0
--- How many may wait.
+-- The requests that were not reported yet, as JSON in this order, how many there are, and how many
+-- spans each and all of them have.
+local list, count, sizes, waiting = {}, 0, {}, 0
+-- How many spans were dropped since the last report.
+local dropped = 0
+-- How many spans may wait.
 local limit = 0
--- How many are reported at once. A worker that ends has no timers any more.
-local batch = SPANS
+-- How many requests are reported at once. A worker that ends has no timers any more.
+local batch = REQUESTS
 -- Whether the last report found no room. The timer tries again.
 local full = false
 
@@ -34,42 +36,51 @@ function _M.set_limit(most)
 end
 
 
--- report writes spans. -> whether there was room
+-- report writes requests. -> whether there was room
 local function report(from, to)
     return reports.add(dictionary,
-        '{"dropped":' .. dropped .. ',"spans":[' .. table_concat(list, ",", from, to) .. "]}")
+        '{"dropped":' .. dropped .. ',"requests":[' .. table_concat(list, ",", from, to) .. "]}")
 end
 
 
--- Reports all spans that there are, as far as there is room.
+-- drop_first forgets so many requests, which were reported.
+local function drop_first(number)
+    local rest, rest_sizes = {}, {}
+    waiting = 0
+    for i = number + 1, count do
+        rest[i - number], rest_sizes[i - number] = list[i], sizes[i]
+        waiting = waiting + sizes[i]
+    end
+    list, sizes, count = rest, rest_sizes, count - number
+end
+
+
+-- Reports all requests that there are, as far as there is room.
 function _M.run()
     local from = 1
     full = false
     while not full and (from <= count or dropped > 0) do
-        local to = math_min(from + SPANS - 1, count)
+        local to = math_min(from + REQUESTS - 1, count)
         if report(from, to) then
             from, dropped = to + 1, 0
         else
             full = true
         end
     end
-    local rest = {}
-    for i = from, count do
-        rest[i - from + 1] = list[i]
-    end
-    list, count = rest, count - from + 1
+    drop_first(from - 1)
 end
 
 
--- Takes a span, as JSON.
-function _M.add(span)
-    if count >= limit then
-        dropped = dropped + 1
+-- Takes a request, as JSON, with its number of spans.
+function _M.add(request, spans)
+    if waiting >= limit or not request then
+        dropped = dropped + spans
         return
     end
     count = count + 1
-    list[count] = span
-    if (count >= batch or count >= limit) and not full then
+    list[count], sizes[count] = request, spans
+    waiting = waiting + spans
+    if (count >= batch or waiting >= limit) and not full then
         _M.run()
     end
 end

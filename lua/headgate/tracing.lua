@@ -67,6 +67,8 @@ local below, parent_based = 0, true
 
 -- Sampled requests, by their addresses, and how many there are.
 local spans, alive = {}, 0
+-- By call: the start of its request.
+local starts = setmetatable({}, { __mode = "k" })
 
 
 -- Takes the settings of tracing at a new revision: type packedTracing in
@@ -79,9 +81,10 @@ function _M.set(tracing)
 end
 
 
-local function now()
+-- since(start) -> the microseconds from there until now
+local function since(start)
     C.gettimeofday(clock, nil)
-    return tonumber(clock[0].seconds) * 1000000 + tonumber(clock[0].microseconds)
+    return tonumber(clock[0].seconds) * 1000000 + tonumber(clock[0].microseconds) - start
 end
 
 
@@ -199,7 +202,7 @@ end
 function _M.try()
     local one = current()
     if one then
-        one.tries[#one.tries + 1] = now()
+        one.tries[#one.tries + 1] = since(one.start)
     end
 end
 
@@ -212,7 +215,8 @@ function _M.begin_call(server)
     if not ids then
         return nil
     end
-    local call = { id = string_sub(ids, 1, 16), start = now(), server = server }
+    local call = { id = string_sub(ids, 1, 16), start = since(one.start), server = server }
+    starts[call] = one.start
     one.calls = one.calls or {}
     one.calls[#one.calls + 1] = call
     contexts.write(one.sent, one.trace, call.id, true)
@@ -220,9 +224,9 @@ function _M.begin_call(server)
 end
 
 
--- Ends a call, with its status.
+-- Ends a call, with its status. It has a request of its own in NGINX.
 function _M.end_call(call, status)
-    call.finish, call.status = now(), status
+    call.finish, call.status = since(starts[call]), status
 end
 
 
@@ -246,7 +250,7 @@ function _M.log()
     if traffic and traffic.trace then
         traffic.trace(one.trace)
     end
-    span.write(one, now(), reports.add)
+    reports.add(span.write(one, since(one.start)))
 end
 
 

@@ -1,26 +1,50 @@
 package opentelemetry_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"regexp"
 	"slices"
 	"testing"
 
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/tracing"
 )
 
-// A span is one as the data plane reports it.
+// A span is one of what the data plane reports.
 type span struct {
 	Trace, ID, Parent, State, Name string
 	Remote                         bool
-	Kind, Status                   int
-	Start, End                     int64
-	Attributes                     map[string]any
+	Kind                           trace.SpanKind
+	// Status is 2 for an error, as OTLP numbers it.
+	Status     int
+	Start, End int64
+	Attributes map[string]any
 }
 
-const server, client = 2, 3
+// spanOf takes what is compared of a span.
+func spanOf(from tracetest.SpanStub) span {
+	made := span{
+		Trace: from.SpanContext.TraceID().String(), ID: from.SpanContext.SpanID().String(), State: from.SpanContext.TraceState().String(), Name: from.Name,
+		Remote: from.Parent.IsRemote(), Kind: from.SpanKind, Start: from.StartTime.UnixMicro(), End: from.EndTime.UnixMicro(), Attributes: map[string]any{},
+	}
+	if from.Parent.IsValid() {
+		made.Parent = from.Parent.SpanID().String()
+	}
+	if from.Status.Code == codes.Error {
+		made.Status = 2
+	}
+	for _, one := range from.Attributes {
+		made.Attributes[string(one.Key)] = one.Value.AsInterface()
+	}
+	return made
+}
+
+const server, client = trace.SpanKindServer, trace.SpanKindClient
 
 // spans are those that the data plane of a test has reported.
 type spans struct {
@@ -42,16 +66,15 @@ func (s *spans) take() {
 	}
 	s.seen = nil
 	for name, text := range reports {
-		var report struct {
-			Dropped int
-			Spans   []span
-		}
-		if err := json.Unmarshal(text, &report); err != nil {
-			s.t.Fatalf("a report that is not JSON: %v: %s", err, text)
+		report, err := tracing.Read(text)
+		if err != nil || report.Unreadable > 0 {
+			s.t.Fatalf("%d requests can't be read: %v: %s", report.Unreadable, err, text)
 		}
 		s.seen = append(s.seen, name)
-		s.dropped += report.Dropped
-		s.list = append(s.list, report.Spans...)
+		s.dropped += int(report.Dropped)
+		for _, one := range report.Spans {
+			s.list = append(s.list, spanOf(one))
+		}
 	}
 }
 
@@ -67,7 +90,7 @@ func (s *spans) of(trace string, n int) []span {
 	})
 	slices.SortFunc(found, func(a, b span) int {
 		if a.Kind != b.Kind {
-			return a.Kind - b.Kind
+			return int(a.Kind - b.Kind)
 		}
 		return int(a.Start - b.Start)
 	})
