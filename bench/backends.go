@@ -276,3 +276,50 @@ func measureBackends(ctx context.Context, s *stage, n size) ([]CPURow, error) {
 	}
 	return s.takeTurns(ctx, "backends", rows, n)
 }
+
+// backendKinds are in the order of the rows.
+func backendKinds() []requestKind {
+	var kinds []requestKind
+	for i, row := range backendRows {
+		kinds = append(kinds, requestKind{
+			name: row.name, host: always(backendHost(i)), headers: row.headers, feature: true, hand: backendRows[peer(i)].name,
+			tls: row.grpc, http2: row.grpc, grpc: row.grpc, dear: row.dear,
+		})
+	}
+	return kinds
+}
+
+// countBackends counts what differs by the backend, and the same by hand.
+func (s *stage) countBackends(ctx context.Context, name, profiles string, counted Instructions) error {
+	defer s.stopFrom(len(s.processes))
+	at, p, err := s.prepareBackends(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer p.end()
+	c, stop, err := s.startCounter(ctx, at)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	values, hands, err := s.byHand(name+"-by-hand", at, p)
+	if err != nil {
+		return err
+	}
+	hand, end, err := s.startCountedByHand(ctx, name+"-by-hand", values)
+	if err != nil {
+		return err
+	}
+	defer end()
+	kinds := backendKinds()
+	for i, one := range hands {
+		kind := kinds[i]
+		kind.name = "by hand: " + kind.name
+		at := counter{dir: hand.dir, dump: hand.dump, profiles: profiles, port: one.Port, https: one.Port}
+		if counted.Hands[kinds[i].name], err = at.count(kind); err != nil {
+			return fmt.Errorf("%s: %w", kind.name, err)
+		}
+	}
+	c.profiles = profiles
+	return c.countAll(kinds, counted.Kinds)
+}

@@ -37,6 +37,11 @@ type answer struct {
 
 // get asks for a host's root.
 func (c *client) get(ctx context.Context, host string) (answer, error) {
+	return c.ask(ctx, http.MethodGet, "/", host)
+}
+
+// ask sends a request without a body.
+func (c *client) ask(ctx context.Context, method, path, host string) (answer, error) {
 	if c.conn == nil {
 		conn, err := c.dial(ctx, "tcp", local(c.port))
 		if err != nil {
@@ -44,18 +49,18 @@ func (c *client) get(ctx context.Context, host string) (answer, error) {
 		}
 		c.conn, c.reader = conn, bufio.NewReader(conn)
 	}
-	got, err := c.exchange(host)
+	got, err := c.exchange(method, path, host)
 	if err != nil {
 		c.close()
 	}
 	return got, err
 }
 
-func (c *client) exchange(host string) (answer, error) {
+func (c *client) exchange(method, path, host string) (answer, error) {
 	if err := c.conn.SetDeadline(time.Now().Add(requestTimeout)); err != nil {
 		return answer{}, err
 	}
-	if _, err := io.WriteString(c.conn, "GET / HTTP/1.1\r\nHost: "+host+"\r\n\r\n"); err != nil {
+	if _, err := io.WriteString(c.conn, method+" "+path+" HTTP/1.1\r\nHost: "+host+"\r\n\r\n"); err != nil {
 		return answer{}, err
 	}
 	response, err := http.ReadResponse(c.reader, nil)

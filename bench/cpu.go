@@ -31,8 +31,10 @@ type CPURow struct {
 	High  float64 `json:"high"`
 	// Budget is the maximum of Ratio, 0 for none.
 	Budget float64 `json:"budget,omitempty"`
-	// More says that Cost is what is spent more than without something.
-	More bool `json:"more,omitempty"`
+	// More says that Cost is what is spent more than without something: the median of the
+	// differences in each round. BaseMore says so of Base; Low and High are then by Base too.
+	More     bool `json:"more,omitempty"`
+	BaseMore bool `json:"base_more,omitempty"`
 }
 
 // A comparison is a row to be.
@@ -42,10 +44,10 @@ type comparison struct {
 	budget     float64
 }
 
-// measureCPU measures proxied requests.
-func measureCPU(ctx context.Context, s *stage, n size, short bool) ([]CPURow, error) {
+// measureCPU measures proxied requests: all rows, or those of a part, one of cpuParts.
+func measureCPU(ctx context.Context, s *stage, n size, only string, short bool) ([]CPURow, error) {
 	defer s.stopFrom(len(s.processes))
-	rows, err := prepareCPU(ctx, s, short)
+	rows, err := prepareCPU(ctx, s, only, short)
 	if err != nil {
 		return nil, err
 	}
@@ -81,81 +83,92 @@ func (s *stage) takeTurns(ctx context.Context, what string, rows []comparison, n
 	return results, nil
 }
 
-// prepareCPU starts everything that is compared. The short form compares
-// Headgate only, and not what it is made of.
-func prepareCPU(ctx context.Context, s *stage, short bool) ([]comparison, error) {
-	static, err := s.startStatic(ctx, "static", false)
-	if err != nil {
-		return nil, err
-	}
-	at, quiet, err := s.startWithHosts(ctx, "headgate", false, exactRouting)
-	if err != nil {
-		return nil, err
-	}
-	if err := quiet.checkPeer(s); err != nil {
-		return nil, err
-	}
-	base := &side{name: "static", instance: static, host: middle}
-	product := &side{name: "headgate", instance: quiet.instance, host: middle}
-	baseSpread := &side{name: "static, spread", instance: static, routing: exactRouting}
-	productSpread := &side{name: "headgate, spread", instance: quiet.instance, routing: exactRouting}
-	rows := []comparison{
-		{"default profile, one host", base, product, 1.05},
-		{"default profile, 1,000 hosts in turn", baseSpread, productSpread, 1.12},
-		{"a profile of its own", base, &side{name: "headgate, profile", instance: quiet.instance, host: profileHost}, 1.15},
-	}
-	counting, err := s.startWithMetrics(ctx)
-	if err != nil {
-		return nil, err
-	}
-	rows = append(rows,
-		comparison{"metrics: what they add, one host", base, &side{name: "headgate, metrics", instance: counting.instance, host: middle, without: product}, maxMetrics},
-		comparison{
-			"metrics: what they add, 1,000 hosts in turn", baseSpread,
-			&side{name: "headgate, metrics, spread", instance: counting.instance, routing: exactRouting, without: productSpread}, maxMetrics,
-		})
-	if short {
-		return rows, nil
-	}
-	logged, err := s.compareLogging(ctx)
-	if err != nil {
-		return nil, err
-	}
-	secure, err := s.compareSecure(ctx)
-	if err != nil {
-		return nil, err
-	}
-	kinds, err := s.compareRouting(ctx)
-	if err != nil {
-		return nil, err
-	}
-	parts, err := s.compareParts(ctx, quiet, at, base, product)
-	if err != nil {
-		return nil, err
-	}
-	traced, err := s.compareTracing(ctx, base)
-	return slices.Concat(rows, []comparison{logged}, secure, kinds, parts, traced), err
+// cpuParts are parts of the rows of worker CPU that can be measured alone.
+var cpuParts = []string{"log", "metrics", "tracing"}
+
+// cpuSides are what the rows of worker CPU have in common.
+type cpuSides struct {
+	at    place
+	quiet *headgate
+	// One host, and 1,000 in turn, by hand and of Headgate.
+	static, product, staticSpread, productSpread *side
 }
 
-// compareLogging compares with the access log on both sides.
-func (s *stage) compareLogging(ctx context.Context) (comparison, error) {
-	static, err := s.startStatic(ctx, "static-log", true)
+// prepareCPU starts everything that is compared. The short form of all compares
+// Headgate only, and not what it is made of.
+func prepareCPU(ctx context.Context, s *stage, only string, short bool) (rows []comparison, err error) {
+	both, err := s.startBoth(ctx)
 	if err != nil {
-		return comparison{}, err
+		return nil, err
 	}
-	_, h, err := s.startWithHosts(ctx, "headgate-log", true, exactRouting)
+	for _, part := range []struct {
+		name    string
+		long    bool
+		compare func(context.Context, cpuSides) ([]comparison, error)
+	}{
+		{"cpu", false, compareProxying},
+		{"metrics", false, s.compareMetrics},
+		{"log", true, s.compareLogging},
+		{"cpu", true, s.compareSecure},
+		{"cpu", true, s.compareRouting},
+		{"cpu", true, s.compareParts},
+		{"tracing", true, s.compareTracing},
+	} {
+		if alone := slices.Contains(cpuParts, only); alone && part.name != only || !alone && part.long && short {
+			continue
+		}
+		more, err := part.compare(ctx, both)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, more...)
+	}
+	return rows, nil
+}
+
+// startBoth starts the NGINX by hand and a Headgate that neither counts nor logs nor traces.
+func (s *stage) startBoth(ctx context.Context) (both cpuSides, err error) {
+	static, err := s.startStatic(ctx, "static", false)
 	if err != nil {
-		return comparison{}, err
+		return both, err
 	}
-	return comparison{
-		"access log on both sides", &side{name: "static, log", instance: static, host: middle},
-		&side{name: "headgate, log", instance: h.instance, host: middle}, 1.15,
+	if both.at, both.quiet, err = s.startWithHosts(ctx, "headgate", false, exactRouting); err != nil {
+		return both, err
+	}
+	both.static = &side{name: "static", instance: static, host: middle}
+	both.product = &side{name: "headgate", instance: both.quiet.instance, host: middle}
+	both.staticSpread = &side{name: "static, spread", instance: static, routing: exactRouting}
+	both.productSpread = &side{name: "headgate, spread", instance: both.quiet.instance, routing: exactRouting}
+	return both, both.quiet.checkPeer(s)
+}
+
+func compareProxying(_ context.Context, both cpuSides) ([]comparison, error) {
+	return []comparison{
+		{"default profile, one host", both.static, both.product, 1.05},
+		{"default profile, 1,000 hosts in turn", both.staticSpread, both.productSpread, 1.12},
+		{"a profile of its own", both.static, &side{name: "headgate, profile", instance: both.quiet.instance, host: profileHost}, 1.15},
+	}, nil
+}
+
+// compareMetrics compares what request metrics add with requests by hand.
+func (s *stage) compareMetrics(ctx context.Context, both cpuSides) ([]comparison, error) {
+	defer func(before []string) { s.arguments = before }(s.arguments)
+	s.arguments = slices.Concat(s.arguments, []string{"--enable-metrics"})
+	_, h, err := s.startWithHosts(ctx, "headgate-metrics", false, exactRouting)
+	if err != nil {
+		return nil, err
+	}
+	one := &side{name: "headgate, metrics", instance: h.instance, host: middle}
+	spread := &side{name: "headgate, metrics, spread", instance: h.instance, routing: exactRouting}
+	return []comparison{
+		{"metrics: what they add, one host", both.static, beyond(one, both.product), maxMetrics},
+		{"metrics: what they add, 1,000 hosts in turn", both.staticSpread, beyond(spread, both.productSpread), maxMetrics},
 	}, nil
 }
 
 // compareSecure compares requests over connections that stay: with TLS, and with HTTP/2
 // over TLS.
-func (s *stage) compareSecure(ctx context.Context) ([]comparison, error) {
+func (s *stage) compareSecure(ctx context.Context, _ cpuSides) ([]comparison, error) {
 	at, err := s.place("headgate-secure")
 	if err != nil {
 		return nil, err
@@ -202,7 +215,7 @@ func (s *stage) compareSecure(ctx context.Context) ([]comparison, error) {
 }
 
 // compareParts adds Headgate's Lua phases one by one.
-func (s *stage) compareParts(ctx context.Context, h *headgate, at place, static, product *side) ([]comparison, error) {
+func (s *stage) compareParts(ctx context.Context, both cpuSides) ([]comparison, error) {
 	var sides [2]*side
 	for i, part := range []struct {
 		name    string
@@ -211,22 +224,22 @@ func (s *stage) compareParts(ctx context.Context, h *headgate, at place, static,
 		{"copy-none", []string{routeLine, balanceLine}},
 		{"copy-route", []string{balanceLine}},
 	} {
-		copied, err := s.startCopy(ctx, h, at, part.name, part.without...)
+		copied, err := s.startCopy(ctx, both.quiet, both.at, part.name, part.without...)
 		if err != nil {
 			return nil, err
 		}
 		sides[i] = &side{name: part.name, instance: copied, host: middle}
 	}
 	return []comparison{
-		{"part: nginx.conf without Lua", static, sides[0], 0},
+		{"part: nginx.conf without Lua", both.static, sides[0], 0},
 		{"part: and routing", sides[0], sides[1], 0},
-		{"part: and balancing", sides[1], product, 0},
+		{"part: and balancing", sides[1], both.product, 0},
 	}, nil
 }
 
 // compareRouting compares 10,000 wildcard hosts and 10,000 hosts of regular
 // expressions with 10,000 plain ones, all beside each other in one Headgate.
-func (s *stage) compareRouting(ctx context.Context) ([]comparison, error) {
+func (s *stage) compareRouting(ctx context.Context, _ cpuSides) ([]comparison, error) {
 	_, h, err := s.startWithHosts(ctx, "headgate-routing", false, exactRouting, wildcardRouting, patternRouting)
 	if err != nil {
 		return nil, err
@@ -242,14 +255,6 @@ func (s *stage) compareRouting(ctx context.Context) ([]comparison, error) {
 		{"routing: a host of regular expressions", plain, one("patterns", patternRouting), 1.3},
 		{"routing: 1,000 hosts of regular expressions in turn", plainSpread, spread("patterns, spread", patternRouting), 1.3},
 	}, nil
-}
-
-// startWithMetrics starts a Headgate that counts requests.
-func (s *stage) startWithMetrics(ctx context.Context) (*headgate, error) {
-	defer func(before []string) { s.arguments = before }(s.arguments)
-	s.arguments = []string{"--enable-metrics"}
-	_, h, err := s.startWithHosts(ctx, "headgate-metrics", false, exactRouting)
-	return h, err
 }
 
 // startWithHosts starts Headgate on a new folder with 10,000 hosts of each
@@ -283,8 +288,8 @@ func distinctSides(rows []comparison) []*side {
 	var sides []*side
 	seen := map[*side]bool{}
 	for _, row := range rows {
-		for _, one := range []*side{row.base, row.side.without, row.side} {
-			if one != nil && !seen[one] {
+		for _, one := range slices.Concat(row.base.loaded(), row.side.loaded()) {
+			if !seen[one] {
 				seen[one] = true
 				sides = append(sides, one)
 			}
@@ -294,14 +299,19 @@ func distinctSides(rows []comparison) []*side {
 }
 
 func (c comparison) result() CPURow {
-	costs, ratios := slices.Clone(c.side.costs), make([]float64, len(c.base.costs))
-	for i := range ratios {
-		if c.side.without != nil {
-			costs[i] -= c.side.without.costs[i]
-		}
-		ratios[i] = costs[i] / c.base.costs[i]
+	base, costs := c.base.perRound(), c.side.perRound()
+	row := CPURow{
+		Name: c.name, Base: percentile(base, 50), Cost: percentile(costs, 50), Budget: c.budget,
+		More: c.side.with != nil, BaseMore: c.base.with != nil,
 	}
-	row := CPURow{Name: c.name, Base: percentile(c.base.costs, 50), Cost: percentile(costs, 50), Budget: c.budget, More: c.side.without != nil}
+	ratios := make([]float64, len(base))
+	for i, by := range base {
+		if row.BaseMore {
+			// That of a round may be next to nothing.
+			by = row.Base
+		}
+		ratios[i] = costs[i] / by
+	}
 	row.Ratio, row.Low, row.High = row.Cost/row.Base, percentile(ratios, 25), percentile(ratios, 75)
 	return row
 }

@@ -85,7 +85,7 @@ var countedFeatures = []struct{ kind, row string }{
 }
 
 func requestKinds() []requestKind {
-	return slices.Concat(ownKinds(), tracingKinds(), guardKinds(), backendKinds())
+	return slices.Concat(ownKinds(), tracingKinds(), loggingKinds(false), guardKinds(), backendKinds())
 }
 
 func always(host string) func(int) string { return func(int) string { return host } }
@@ -106,18 +106,6 @@ func ownKinds() []requestKind {
 	return kinds
 }
 
-// backendKinds are in the order of the rows.
-func backendKinds() []requestKind {
-	var kinds []requestKind
-	for i, row := range backendRows {
-		kinds = append(kinds, requestKind{
-			name: row.name, host: always(backendHost(i)), headers: row.headers, feature: true, hand: backendRows[peer(i)].name,
-			tls: row.grpc, http2: row.grpc, grpc: row.grpc, dear: row.dear,
-		})
-	}
-	return kinds
-}
-
 // An instructionTask says what is done with the instructions of requests.
 type instructionTask struct {
 	// table is the file that they are compared with, or that is written if update
@@ -129,11 +117,17 @@ type instructionTask struct {
 	// short leaves out what takes minutes: the kinds that differ by the backend, and guards by
 	// hand.
 	short bool
-	// only is the part that is counted: features, guards or backends; all if it is empty.
+	// only is the part that is counted, one of countedParts; all if it is empty.
 	only string
 	// metrics has requests counted.
 	metrics bool
 }
+
+// countedParts are the parts of the kinds.
+var countedParts = []string{"features", "tracing", "log", "guards", "backends"}
+
+// logging are the kinds of the access log. Alone, they always show what it adds.
+func (t instructionTask) logging() []requestKind { return loggingKinds(t.short && t.only == "") }
 
 // counts reports whether a part is counted.
 func (t instructionTask) counts(part string) bool {
@@ -149,6 +143,9 @@ func (t instructionTask) kinds() (kinds []requestKind) {
 	}
 	if t.counts("tracing") {
 		kinds = append(kinds, tracingKinds()...)
+	}
+	if t.counts("log") {
+		kinds = append(kinds, t.logging()...)
 	}
 	if t.counts("guards") {
 		kinds = append(kinds, guardKinds()...)
@@ -185,10 +182,12 @@ func (t instructionTask) run(ctx context.Context, s *stage) error {
 			return table.compare(counted, t.kinds(), os.Stdout)
 		}
 		all = append(all, counted)
-		if !t.update && table.compare(nearest(table, all, t.kinds()), t.kinds(), io.Discard) == nil {
+		// What is a difference of counts needs all of them.
+		if !t.update && t.only != "log" && table.compare(nearest(table, all, t.kinds()), t.kinds(), io.Discard) == nil {
 			break
 		}
 	}
+	printLogging(all, os.Stdout)
 	if t.update {
 		if t.only != "" {
 			table = table.with(medians(all))
@@ -294,6 +293,9 @@ func (s *stage) countInstructions(ctx context.Context, attempt int, t instructio
 		{"tracing", func() error {
 			return s.countTracing(ctx, fmt.Sprint("counted-traced-", attempt), t.profiles, counted.Kinds)
 		}},
+		{"log", func() error {
+			return s.countLogging(ctx, fmt.Sprint("counted-log-", attempt), t.profiles, t.logging(), counted)
+		}},
 		{"guards", func() error { return s.countGuards(ctx, fmt.Sprint("counted-guards-", attempt), t, counted) }},
 		{"backends", func() error {
 			return s.countBackends(ctx, fmt.Sprint("counted-backends-", attempt), t.profiles, counted)
@@ -341,41 +343,6 @@ func (s *stage) countOwn(ctx context.Context, name, profiles string, counts map[
 	}
 	c.profiles = profiles
 	return c.countAll(kinds, counts)
-}
-
-// countBackends counts what differs by the backend, and the same by hand.
-func (s *stage) countBackends(ctx context.Context, name, profiles string, counted Instructions) error {
-	defer s.stopFrom(len(s.processes))
-	at, p, err := s.prepareBackends(ctx, name)
-	if err != nil {
-		return err
-	}
-	defer p.end()
-	c, stop, err := s.startCounter(ctx, at)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	values, hands, err := s.byHand(name+"-by-hand", at, p)
-	if err != nil {
-		return err
-	}
-	hand, end, err := s.startCountedByHand(ctx, name+"-by-hand", values)
-	if err != nil {
-		return err
-	}
-	defer end()
-	kinds := backendKinds()
-	for i, one := range hands {
-		kind := kinds[i]
-		kind.name = "by hand: " + kind.name
-		at := counter{dir: hand.dir, dump: hand.dump, profiles: profiles, port: one.Port, https: one.Port}
-		if counted.Hands[kinds[i].name], err = at.count(kind); err != nil {
-			return fmt.Errorf("%s: %w", kind.name, err)
-		}
-	}
-	c.profiles = profiles
-	return c.countAll(kinds, counted.Kinds)
 }
 
 func (c *counter) countAll(kinds []requestKind, counts map[string]float64) error {

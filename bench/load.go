@@ -43,14 +43,38 @@ type side struct {
 	// a certificate that asks for host. resumes has them resume sessions.
 	clients []clientCertificate
 	resumes bool
-	// without is nil, or the same without what is compared: a row has what the side costs more
-	// than that.
-	without *side
+	// with and without are set of a side that beyond returns.
+	with, without *side
 	// costs are the worker's microseconds per request, one for each round.
 	costs []float64
 }
 
 func (s *side) String() string { return s.name }
+
+// beyond is what one side costs more than another, as a side that is not put under load
+// itself.
+func beyond(with, without *side) *side { return &side{with: with, without: without} }
+
+// loaded are the sides that are put under load for this one.
+func (s *side) loaded() []*side {
+	if s.with != nil {
+		return []*side{s.without, s.with}
+	}
+	return []*side{s}
+}
+
+// perRound has the costs of each round. A difference is that of two loads of the same round, since
+// the speed of a machine changes.
+func (s *side) perRound() []float64 {
+	if s.with == nil {
+		return s.costs
+	}
+	costs := slices.Clone(s.with.costs)
+	for i := range costs {
+		costs[i] -= s.without.costs[i]
+	}
+	return costs
+}
 
 // take puts the side under load once and returns the worker's CPU time per
 // request in microseconds.

@@ -66,10 +66,10 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bench", flag.ExitOnError)
 	short := flags.Bool("short", false, "measure little, and fail when a loose bound is broken")
-	only := flags.String("only", "", "measure only cpu, features, guards, backends, handshake, propagation or cluster; without -short the results keep the rest")
+	only := flags.String("only", "", "measure only cpu, of it log, metrics or tracing, features, guards, backends, handshake, propagation, start, series or cluster; without -short the results keep the rest")
 	headgate := flags.String("headgate", "bin/headgate", "program to measure")
 	against := flags.String("against", "", "another build of Headgate: compare the worker CPU of both and nothing else, and write no results")
-	instructions := flags.Bool("instructions", false, "count the instructions of requests of several kinds, compare them with bench/instructions.json, and do nothing else; with -short, without what takes minutes; with -only, those of features, tracing, guards or backends")
+	instructions := flags.Bool("instructions", false, "count the instructions of requests of several kinds, compare them with bench/instructions.json, and do nothing else; with -short, without what takes minutes; with -only, those of features, tracing, log, guards or backends")
 	attacked := flags.Bool("attacks", false, "measure what the attacks of docs/security.md cost others, with -only those of a finding, and with -against on another build first; write no results")
 	streams := flags.Bool("streams", false, "compare TCP and UDP services with NGINX's stream module, and do nothing else")
 	metrics := flags.Bool("metrics", false, "with -instructions or -against: with --enable-metrics; the counts are only printed")
@@ -142,15 +142,17 @@ func run(ctx context.Context, args []string) error {
 
 // checkPart rejects parts that can't be measured.
 func checkPart(only string, short, instructions bool) error {
-	parts := []string{"cpu", "features", "guards", "backends", "handshake", "propagation"}
-	switch {
-	case instructions:
-		parts = []string{"features", "tracing", "guards", "backends"}
-	case !short:
-		parts = append(parts, "cluster")
+	known := slices.Clone(cpuParts)
+	for _, part := range parts {
+		if !short || part.name != "cluster" {
+			known = append(known, part.name)
+		}
 	}
-	if only != "" && !slices.Contains(parts, only) {
-		return fmt.Errorf("invalid value %q of -only: must be one of %s", only, strings.Join(parts, ", "))
+	if instructions {
+		known = countedParts
+	}
+	if only != "" && !slices.Contains(known, only) {
+		return fmt.Errorf("invalid value %q of -only: must be one of %s", only, strings.Join(known, ", "))
 	}
 	return nil
 }
@@ -165,43 +167,63 @@ func compareBuilds(ctx context.Context, s *stage, other string, n size) error {
 	return nil
 }
 
-// measure measures everything, or one part only. The short form does without a
-// cluster.
-func (r *Results) measure(ctx context.Context, s *stage, n size, only string) (err error) {
-	wanted := func(part string) bool { return only == "" || only == part }
-	if wanted("cpu") {
-		if r.CPU, err = measureCPU(ctx, s, n, r.Short); err != nil {
-			return fmt.Errorf("worker CPU: %w", err)
-		}
+// parts are what is measured, in this order.
+var parts = []struct {
+	name string
+	// short: it belongs to the short form.
+	short   bool
+	measure func(ctx context.Context, r *Results, s *stage, n size, only string) error
+}{
+	{"cpu", true, func(ctx context.Context, r *Results, s *stage, n size, only string) (err error) {
+		r.CPU, err = measureCPU(ctx, s, n, only, r.Short)
+		return err
+	}},
+	{"features", false, func(ctx context.Context, r *Results, s *stage, n size, _ string) (err error) {
+		r.Features, err = measureFeatures(ctx, s, n)
+		return err
+	}},
+	{"guards", false, func(ctx context.Context, r *Results, s *stage, n size, _ string) (err error) {
+		r.Guards, err = measureGuards(ctx, s, n)
+		return err
+	}},
+	{"backends", false, func(ctx context.Context, r *Results, s *stage, n size, _ string) (err error) {
+		r.Backends, err = measureBackends(ctx, s, n)
+		return err
+	}},
+	{"handshake", true, func(ctx context.Context, r *Results, s *stage, n size, _ string) (err error) {
+		r.Handshakes, err = measureHandshakes(ctx, s, n, r.Short)
+		return err
+	}},
+	{"propagation", true, func(ctx context.Context, r *Results, s *stage, n size, _ string) (err error) {
+		r.Scales, err = measureScales(ctx, s, n)
+		return err
+	}},
+	{"start", false, func(ctx context.Context, r *Results, s *stage, n size, _ string) (err error) {
+		r.Starts, err = measureStarts(ctx, s, n)
+		return err
+	}},
+	{"series", false, func(ctx context.Context, r *Results, s *stage, n size, _ string) (err error) {
+		r.Series, err = measureSeries(ctx, s)
+		return err
+	}},
+	{"cluster", false, func(ctx context.Context, r *Results, s *stage, n size, _ string) (err error) {
+		r.Cluster, err = measureCluster(ctx, s, n)
+		return err
+	}},
+}
+
+// measure measures everything, or one part only. The short form leaves out what takes long.
+func (r *Results) measure(ctx context.Context, s *stage, n size, only string) error {
+	wanted := only
+	if slices.Contains(cpuParts, only) {
+		wanted = "cpu"
 	}
-	if wanted("features") && (!r.Short || only == "features") {
-		if r.Features, err = measureFeatures(ctx, s, n); err != nil {
-			return fmt.Errorf("features: %w", err)
+	for _, part := range parts {
+		if wanted != part.name && (wanted != "" || r.Short && !part.short) {
+			continue
 		}
-	}
-	if wanted("guards") && (!r.Short || only == "guards") {
-		if r.Guards, err = measureGuards(ctx, s, n); err != nil {
-			return fmt.Errorf("guards: %w", err)
-		}
-	}
-	if wanted("backends") && (!r.Short || only == "backends") {
-		if r.Backends, err = measureBackends(ctx, s, n); err != nil {
-			return fmt.Errorf("backends: %w", err)
-		}
-	}
-	if wanted("handshake") {
-		if r.Handshakes, err = measureHandshakes(ctx, s, n, r.Short); err != nil {
-			return fmt.Errorf("TLS handshakes: %w", err)
-		}
-	}
-	if wanted("propagation") {
-		if r.Scales, err = measureScales(ctx, s, n); err != nil {
-			return fmt.Errorf("propagation: %w", err)
-		}
-	}
-	if wanted("cluster") && !r.Short {
-		if r.Cluster, err = measureCluster(ctx, s, n); err != nil {
-			return fmt.Errorf("real API server: %w", err)
+		if err := part.measure(ctx, r, s, n, only); err != nil {
+			return fmt.Errorf("measure %s: %w", part.name, err)
 		}
 	}
 	return nil
@@ -220,8 +242,10 @@ func (r *Results) keep(file string) error {
 	if err != nil {
 		return fmt.Errorf("read the earlier results: %w", err)
 	}
-	if r.CPU == nil {
-		r.CPU = old.CPU
+	for _, row := range old.CPU {
+		if !slices.ContainsFunc(r.CPU, func(is CPURow) bool { return is.Name == row.Name }) {
+			r.CPU = append(r.CPU, row)
+		}
 	}
 	if r.Features == nil {
 		r.Features = old.Features
@@ -237,6 +261,12 @@ func (r *Results) keep(file string) error {
 	}
 	if r.Scales == nil {
 		r.Scales = old.Scales
+	}
+	if r.Starts == nil {
+		r.Starts = old.Starts
+	}
+	if r.Series == nil {
+		r.Series = old.Series
 	}
 	if r.Cluster == nil {
 		r.Cluster = old.Cluster
@@ -264,8 +294,8 @@ type stage struct {
 	// backend is the port of the NGINX that answers what is proxied.
 	backend   int
 	processes []*process
-	// arguments are further ones for Headgate.
-	arguments []string
+	// arguments are further ones for Headgate, and environment for all processes.
+	arguments, environment []string
 }
 
 // Cores: the worker that is measured has one for itself.

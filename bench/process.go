@@ -46,6 +46,7 @@ func (s *stage) startCommand(name string, cmd *exec.Cmd) (*process, error) {
 	defer log.Close()
 	// Standard output, which is /dev/null, gets the access log.
 	p.cmd.Stderr = log
+	p.cmd.Env = append(p.cmd.Environ(), s.environment...)
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
