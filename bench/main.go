@@ -1,7 +1,9 @@
 // Command bench measures Headgate beside a hand-written static NGINX, prints a
 // table and writes bench/results.json.
 //
-//	go run ./bench          what bench/README.md shows, about a quarter of an hour
+//	go run ./bench          what bench/README.md shows, about half an hour
+//	go run ./bench -only log|metrics|tracing -short   what each adds to a request
+//	go run ./bench -only series|start   what 100,000 series take; starts with what operators see
 //	go run ./bench -short   about a minute, fails when a loose bound is broken
 //	go run ./bench -against OTHER/headgate   the worker CPU of two builds
 //	go run ./bench -streams   TCP and UDP services beside NGINX's stream module

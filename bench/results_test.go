@@ -5,7 +5,7 @@ import "testing"
 func TestCheck(t *testing.T) {
 	good := func() Results {
 		return Results{
-			CPU:        []CPURow{{Ratio: maxRatio}},
+			CPU:        []CPURow{{Ratio: maxRatio}, {Ratio: 9, More: true}, {Ratio: 9, More: true, BaseMore: true, Budget: 1}},
 			Handshakes: []CPURow{{Ratio: maxRatio}},
 			Scales:     []Scale{{P50: 5, Requests: 1, ConfHash: "a"}, {P50: 5, Requests: 1, ConfHash: "a"}},
 		}
@@ -15,6 +15,7 @@ func TestCheck(t *testing.T) {
 	}
 	for name, spoil := range map[string]func(*Results){
 		"ratio":        func(r *Results) { r.CPU[0].Ratio = maxRatio + 0.1 },
+		"added":        func(r *Results) { r.CPU[0] = CPURow{Ratio: maxMore + 0.1, More: true, Budget: 0.06} },
 		"handshake":    func(r *Results) { r.Handshakes[0].Ratio = maxRatio + 0.1 },
 		"p50":          func(r *Results) { r.Scales[1].P50 = maxP50 + 1 },
 		"a reload":     func(r *Results) { r.Scales[1].Reloads = 1 },

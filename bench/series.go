@@ -66,9 +66,9 @@ const (
 	seriesTick = 100 * time.Millisecond
 )
 
-// settles is how long what was counted or traced may take to be with the controller, and
+// reportTime is how long what was counted or traced may take to be with the controller, and
 // exported: a report leaves a worker within a second, and the controller has it within another one.
-const settles = 6 * time.Second
+const reportTime = 6 * time.Second
 
 func measureSeries(ctx context.Context, s *stage) (*Series, error) {
 	origin, port, err := startOrigin()
@@ -189,7 +189,7 @@ func (h *headgate) makeSeries(ctx context.Context) (most int64, err error) {
 		}
 	}
 	fmt.Fprintf(os.Stderr, "series: %d requests in %.1f s\n", sent, time.Since(begin).Seconds())
-	for end := time.Now().Add(settles); time.Now().Before(end); time.Sleep(seriesTick) {
+	for end := time.Now().Add(reportTime); time.Now().Before(end); time.Sleep(seriesTick) {
 		now, err := privateMemory(h.worker)
 		if err != nil {
 			return 0, err

@@ -44,8 +44,8 @@ var startKinds = []startKind{
 	{name: "all of them", metrics: true, log: true, traces: true},
 }
 
-// mostStarts is how often each is started, if there are so many rounds.
-const mostStarts = 5
+// maxStarts is how often each is started, if there are so many rounds.
+const maxStarts = 5
 
 // measureStarts starts all kinds in turns.
 func measureStarts(ctx context.Context, s *stage, n size) ([]Start, error) {
@@ -61,7 +61,7 @@ func measureStarts(ctx context.Context, s *stage, n size) ([]Start, error) {
 		}
 	}
 	all := make([][]Start, len(startKinds))
-	for round := range min(n.rounds, mostStarts) {
+	for round := range min(n.rounds, maxStarts) {
 		fmt.Fprintf(os.Stderr, "starts, round %d\n", round+1)
 		for i, kind := range startKinds {
 			one, err := s.measureStart(ctx, places[i], kind, collector)
@@ -128,7 +128,7 @@ func (s *stage) measureStart(ctx context.Context, at place, kind startKind, c *c
 	if err := h.touchAll(ctx, hosts); err != nil {
 		return one, err
 	}
-	time.Sleep(settles)
+	time.Sleep(reportTime)
 	if one.ControllerUsed, err = status(pid, "VmRSS"); err != nil {
 		return one, err
 	}
