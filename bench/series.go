@@ -244,7 +244,7 @@ func checkSeries(body io.Reader, series int) (size int64, err error) {
 		size += int64(len(line))
 		if bytes.HasPrefix(line, []byte("nginx_ingress_controller_requests{")) {
 			if !bytes.HasSuffix(line, []byte("} 1\n")) || bytes.Contains(line, []byte(`"_others"`)) {
-				return size, fmt.Errorf("not a series of one request: %s", line)
+				return size, fmt.Errorf("not a series of one request: %q", line)
 			}
 			found++
 		}
