@@ -201,7 +201,8 @@ func TestSlowCollector(t *testing.T) {
 func TestChangedCollector(t *testing.T) {
 	one, two := collectortest.Start(t, collectortest.Options{}), collectortest.Start(t, collectortest.Options{})
 	f := start(t)
-	f.SetLinger(2 * time.Second)
+	over := make(chan time.Time)
+	f.SetLinger(over)
 	late := to(one.GRPC)
 	late.Delay = time.Hour
 	f.Configure(late)
@@ -215,9 +216,10 @@ func TestChangedCollector(t *testing.T) {
 		t.Errorf("the first collector got %v", got)
 	}
 	f.report(spans("for two"))
-	f.add(spans("last"))
 	late.Collector = ""
 	f.Configure(late)
+	f.report(spans("last"))
+	over <- time.Now()
 	got := await(t, two, 2)
 	if got[0].Name != "for two" || got[0].Resource["service.name"] != "other" || got[1].Name != "last" {
 		t.Errorf("the second collector got %v", got)
@@ -226,7 +228,7 @@ func TestChangedCollector(t *testing.T) {
 	f.add(spans("too late"))
 	// Settings that are off again change nothing.
 	f.Configure(late)
-	time.Sleep(500 * time.Millisecond)
+	time.Sleep(5 * testInterval)
 	if f.fetches() != asked {
 		t.Error("reports are fetched although tracing is off")
 	}

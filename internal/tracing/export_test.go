@@ -5,5 +5,7 @@ import "time"
 // SetInterval sets how often reports are fetched, before Run.
 func (e *Exporter) SetInterval(d time.Duration) { e.interval = d }
 
-// SetLinger sets how long reports are fetched after tracing was switched off.
-func (e *Exporter) SetLinger(d time.Duration) { e.linger = d }
+// SetLinger has reports fetched until over, after tracing was switched off.
+func (e *Exporter) SetLinger(over <-chan time.Time) {
+	e.linger = func() <-chan time.Time { return over }
+}

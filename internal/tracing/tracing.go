@@ -54,8 +54,9 @@ type Exporter struct {
 	wanted chan model.Tracing
 	// flushed is closed when nothing will be exported any more.
 	flushed chan struct{}
-	// interval and linger are the constants, but in tests.
-	interval, linger time.Duration
+	// interval is the constant, and linger ends after the one of that name, but in tests.
+	interval time.Duration
+	linger   func() <-chan time.Time
 
 	// What follows belongs to Run. current are the settings that sender exports by; without a
 	// collector there is none, or it is about to end.
@@ -74,7 +75,8 @@ func New(s Settings) *Exporter {
 	otel.SetLogger(logr.Discard())
 	return &Exporter{
 		settings: s, counts: newCounts(), log: &failureLog{log: s.Log},
-		wanted: make(chan model.Tracing, 1), flushed: make(chan struct{}), seen: map[string]bool{}, interval: interval, linger: linger,
+		wanted: make(chan model.Tracing, 1), flushed: make(chan struct{}), seen: map[string]bool{}, interval: interval,
+		linger: func() <-chan time.Time { return time.After(linger) },
 	}
 }
 
@@ -107,7 +109,7 @@ func (e *Exporter) Run(ctx context.Context, exchange Exchange) {
 			if e.apply(t) {
 				off = nil
 			} else if e.sender != nil && off == nil {
-				off = time.After(e.linger)
+				off = e.linger()
 			}
 		case <-off:
 			e.replace(nil)
