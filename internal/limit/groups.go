@@ -254,11 +254,14 @@ func Groups() []Group {
 		}},
 		{"Tracing", "No request waits for a span.", []Limit{
 			{"Spans that wait", "worker, and instance", text(tracesGo, `Key: "otel-max-queuesize", Default: (\d+),`, count), "otel-max-queuesize", "further ones are dropped; `headgate_spans_dropped_total`", ""},
+			{"Memory of those in a worker", "worker", constant(spansLua, "BYTES", bytes), "", "the same", ""},
+			{"Memory of those in the controller", "instance", constant("internal/tracing/sender.go", "maxWaiting", bytes), "", "the same", ""},
+			{"Spans that the controller exports at once, in bytes of their text", "instance", constant("internal/tracing/sender.go", "maxBatch", bytes), "", "they are another batch", ""},
 			{"Shared memory for spans that the controller has not read", "instance", text(nginxConf, `lua_shared_dict hg_spans (\d+)m;`, megabytes), "", "they wait in workers", ""},
-			{"Spans that a worker reports at once", "report", constant(spansLua, "SPANS", count), "", "they are another report", ""},
+			{"Sampled requests that a worker reports at once", "report", constant(spansLua, "REQUESTS", count), "", "they are another report", ""},
 			{"Reports that the controller gets at once", "instance", constant(spansLua, "REPORTS", count), "", "it fetches again", ""},
-			{"A text in an attribute", "attribute", text("lua/headgate/span.lua", `local MAX_TEXT, MAX_NAME = (\d+), \d+`, bytes), "", "it is cut", ""},
-			{"Name of a span", "span", text("lua/headgate/span.lua", `local MAX_TEXT, MAX_NAME = \d+, (\d+)`, bytes), "", "the same", ""},
+			{"A text in an attribute", "attribute", constant("internal/tracing/span.go", "maxText", bytes), "", "it is cut", ""},
+			{"Name of a span", "span", constant("internal/tracing/span.go", "maxName", bytes), "", "the same", ""},
 			{"`tracestate` of a client", "request", constant("lua/headgate/trace_context.lua", "MAX_STATE", bytes), "", "it is not passed on", ""},
 		}},
 		{"Admission webhook", "Anyone who reaches its port can ask.", []Limit{

@@ -38,6 +38,9 @@ type fake struct {
 	asked   int
 }
 
+// testInterval is how often reports are fetched in tests.
+const testInterval = 20 * time.Millisecond
+
 // start runs an exporter until the test ends.
 func start(t testing.TB) *fake {
 	t.Helper()
@@ -52,7 +55,7 @@ func start(t testing.TB) *fake {
 	t.Cleanup(func() { server.Close() })
 
 	f.Exporter = tracing.New(tracing.Settings{Version: "1.2.3", Namespace: "ingress", Pod: "headgate-0", Log: slog.New(slog.NewTextHandler(&f.log, nil))})
-	f.SetInterval(20 * time.Millisecond)
+	f.SetInterval(testInterval)
 	f.registry.MustRegister(f.Exporter)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/headgate/headgate/internal/model"
 )
@@ -17,16 +19,43 @@ const (
 	exportLimit = 30 * time.Second
 	// flushLimit is how long what waits for its export may take at the end.
 	flushLimit = 5 * time.Second
+	// maxWaiting limits the bytes of spans that wait, and spanBytes is what one takes beside its
+	// text.
+	maxWaiting = 128 << 20
+	spanBytes  = 2 << 10
+	// maxBatch is how many bytes of text end a batch: by default, collectors take 4 MiB by gRPC at
+	// once.
+	maxBatch = 3 << 20
 )
 
 // partialSuccess begins the exporter's error for a batch that the collector took in part.
 const partialSuccess = "OTLP partial success: "
 
+// A waiting span waits for its export. bytes is the size of its text.
+type waiting struct {
+	sdktrace.ReadOnlySpan
+	bytes int
+}
+
+// weight is the memory that a span takes while it waits.
+func (w waiting) weight() int64 { return int64(min(w.bytes+spanBytes, maxWaiting)) }
+
+// textBytes is the size of the text of a span.
+func textBytes(span tracetest.SpanStub) int {
+	bytes := len(span.Name)
+	for _, a := range span.Attributes {
+		bytes += len(a.Key) + len(a.Value.AsString())
+	}
+	return bytes
+}
+
 // A sender has spans wait for others, and exports them. One goroutine adds, another one
 // exports.
 type sender struct {
-	to      sdktrace.SpanExporter
-	queue   chan sdktrace.ReadOnlySpan
+	to    sdktrace.SpanExporter
+	queue chan waiting
+	// room is what is left of maxWaiting.
+	room    *semaphore.Weighted
 	batch   int
 	delay   time.Duration
 	counts  *counts
@@ -40,7 +69,7 @@ type sender struct {
 func startSender(to sdktrace.SpanExporter, t model.Tracing, c *counts, outcome func(int, error)) *sender {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &sender{
-		to: to, queue: make(chan sdktrace.ReadOnlySpan, max(t.QueueSize, 1)), batch: max(t.BatchSize, 1), delay: t.Delay,
+		to: to, queue: make(chan waiting, max(t.QueueSize, 1)), room: semaphore.NewWeighted(maxWaiting), batch: max(t.BatchSize, 1), delay: t.Delay,
 		counts: c, outcome: outcome, cancel: cancel, ended: make(chan struct{}),
 	}
 	go s.run(ctx)
@@ -48,7 +77,11 @@ func startSender(to sdktrace.SpanExporter, t model.Tracing, c *counts, outcome f
 }
 
 // add has a span wait for its export. If there is no room until ctx ends, it is dropped.
-func (s *sender) add(ctx context.Context, span sdktrace.ReadOnlySpan) {
+func (s *sender) add(ctx context.Context, span waiting) {
+	if !s.room.TryAcquire(span.weight()) && s.room.Acquire(ctx, span.weight()) != nil {
+		s.counts.drop("queue", 1)
+		return
+	}
 	select {
 	case s.queue <- span:
 		return
@@ -57,6 +90,7 @@ func (s *sender) add(ctx context.Context, span sdktrace.ReadOnlySpan) {
 	select {
 	case s.queue <- span:
 	case <-ctx.Done():
+		s.room.Release(span.weight())
 		s.counts.drop("queue", 1)
 	}
 }
@@ -88,16 +122,21 @@ func (s *sender) next() []sdktrace.ReadOnlySpan {
 	if !open {
 		return nil
 	}
-	batch := append(make([]sdktrace.ReadOnlySpan, 0, s.batch), first)
+	batch, bytes := make([]sdktrace.ReadOnlySpan, 0, s.batch), 0
+	take := func(span waiting) {
+		s.room.Release(span.weight())
+		batch, bytes = append(batch, span.ReadOnlySpan), bytes+span.bytes
+	}
+	take(first)
 	late := time.NewTimer(s.delay)
 	defer late.Stop()
-	for len(batch) < s.batch {
+	for len(batch) < s.batch && bytes < maxBatch {
 		select {
 		case span, open := <-s.queue:
 			if !open {
 				return batch
 			}
-			batch = append(batch, span)
+			take(span)
 		case <-late.C:
 			return batch
 		}

@@ -233,7 +233,7 @@ func (e *Exporter) add(ctx context.Context, reports map[string][]byte) {
 		for _, span := range read.Spans {
 			span.Resource = e.resource
 			span.InstrumentationScope = instrumentation.Scope{Name: "headgate", Version: e.settings.Version}
-			e.sender.add(ctx, span.Snapshot())
+			e.sender.add(ctx, waiting{span.Snapshot(), textBytes(span)})
 		}
 	}
 	clear(e.seen)

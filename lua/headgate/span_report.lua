@@ -17,9 +17,12 @@ local REQUESTS = 25
 -- How many reports the controller gets at once.
 local REPORTS = 100
 
--- The requests that were not reported yet, as JSON in this order, how many there are, and how many
+-- The most bytes of what waits in a worker: clients can send long texts.
+local BYTES = 16 * 1024 * 1024
+
+-- The requests that were not reported yet, as JSON in this order, their number and size, and how many
 -- spans each and all of them have.
-local list, count, sizes, waiting = {}, 0, {}, 0
+local list, count, bytes, sizes, waiting = {}, 0, 0, {}, 0
 -- How many spans were dropped since the last report.
 local dropped = 0
 -- How many spans may wait.
@@ -46,10 +49,10 @@ end
 -- drop_first forgets so many requests, which were reported.
 local function drop_first(number)
     local rest, rest_sizes = {}, {}
-    waiting = 0
+    waiting, bytes = 0, 0
     for i = number + 1, count do
         rest[i - number], rest_sizes[i - number] = list[i], sizes[i]
-        waiting = waiting + sizes[i]
+        waiting, bytes = waiting + sizes[i], bytes + #list[i]
     end
     list, sizes, count = rest, rest_sizes, count - number
 end
@@ -73,13 +76,12 @@ end
 
 -- Takes a request, as JSON, with its number of spans.
 function _M.add(request, spans)
-    if waiting >= limit or not request then
+    if waiting >= limit or not request or bytes + #request > BYTES then
         dropped = dropped + spans
         return
     end
-    count = count + 1
+    count, bytes, waiting = count + 1, bytes + #request, waiting + spans
     list[count], sizes[count] = request, spans
-    waiting = waiting + spans
     if (count >= batch or waiting >= limit) and not full then
         _M.run()
     end
