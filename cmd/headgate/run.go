@@ -101,7 +101,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	defer w.close()
 	asked := answerer{c.Inspect, explainSettings(env, from.files), dir.Socket()}
 	shown := o.overview(c, asked.socket, process.Capabilities().Version, kept, changes, table)
-	page, stopAPI, err := o.startAPI(dir.ControllerSocket(), adminapi.Answers{Findings: findings.All, Explain: asked.explain, Units: asked.units, Overview: shown}, log)
+	page, stopAPI, err := o.startAPI(dir.ControllerSocket(), adminapi.Answers{Findings: findings.All, Codes: findings.Codes, Explain: asked.explain, Units: asked.units, Overview: shown}, log)
 	if err != nil {
 		return err
 	}

@@ -30,8 +30,10 @@ const timeout = 30 * time.Second
 type Answers struct {
 	// Findings returns the current findings, sorted.
 	Findings func() []finding.Finding
-	Explain  Explain
-	Units    Units
+	// Codes returns how many of them have each code, which is asked for much more often.
+	Codes   func() map[finding.Code]int
+	Explain Explain
+	Units   Units
 	// Overview is nil if what it would show is not kept.
 	Overview *Overview
 }

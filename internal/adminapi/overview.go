@@ -70,7 +70,7 @@ const notKept = "not available: needs the flag --dashboard-address"
 func addOverview(calls map[string]http.HandlerFunc, from Answers) {
 	shown := map[string]func(*Overview, http.ResponseWriter, *http.Request, url.Values, overview.Query){
 		"/v1/status": func(o *Overview, w http.ResponseWriter, r *http.Request, _ url.Values, _ overview.Query) {
-			o.status(w, r, from.Findings)
+			o.status(w, r, from.Codes())
 		},
 		"/v1/hosts": (*Overview).hosts, "/v1/routes": (*Overview).routes, "/v1/backends": (*Overview).backends, "/v1/endpoints": (*Overview).endpoints,
 		"/v1/certificates": (*Overview).certificates, "/v1/changes": (*Overview).changes, "/v1/rates": (*Overview).rates,
@@ -147,12 +147,14 @@ func query(w http.ResponseWriter, wanted url.Values) (q overview.Query, ok bool)
 	return q, true
 }
 
-func (o *Overview) status(w http.ResponseWriter, r *http.Request, findings func() []finding.Finding) {
+func (o *Overview) status(w http.ResponseWriter, r *http.Request, codes map[finding.Code]int) {
 	s := o.Status(r.Context())
 	s.LastReload, s.Metrics = o.History.LastReload(), o.Rates != nil
 	s.Hosts, s.Backends, s.Certificates = o.Table.Of()
-	all := findings()
-	s.Findings, s.Codes = len(all), codes(all)
+	s.Codes = codes
+	for _, n := range codes {
+		s.Findings += n
+	}
 	failing := map[[2]string]bool{}
 	for _, e := range o.Ejections(r.Context()) {
 		failing[[2]string{e.Backend, e.Endpoint}] = true

@@ -29,7 +29,8 @@ func shown(t *testing.T, rates *overview.Rates) (socket string) {
 	changes.Apply(1)
 	changes.Reload("a profile", 2, time.Second, nil)
 	socket = filepath.Join(t.TempDir(), "s")
-	stop, err := Start(socket, Answers{Findings: func() []finding.Finding { return []finding.Finding{one, two, three} }, Overview: &Overview{
+	findings := []finding.Finding{one, two, three}
+	stop, err := Start(socket, Answers{Findings: func() []finding.Finding { return findings }, Codes: func() map[finding.Code]int { return codes(findings) }, Overview: &Overview{
 		Table: table, History: changes, Rates: rates,
 		Status: func(context.Context) Status { return Status{Release: "v1", Serving: true, Workers: []Worker{{7, 2}}} },
 		Ejections: func(context.Context) []overview.Ejection {

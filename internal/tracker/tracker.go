@@ -88,6 +88,13 @@ func (t *Tracker) All() []finding.Finding {
 	return finding.Sort(all)
 }
 
+// Codes returns the number of current findings of each code that has any.
+func (t *Tracker) Codes() map[finding.Code]int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return maps.Clone(t.codes)
+}
+
 // replace returns the findings that had no owner before, and those that have
 // none now.
 func (t *Tracker) replace(parts []Part) (added, removed []finding.Finding) {
@@ -124,6 +131,9 @@ func (t *Tracker) replace(parts []Part) (added, removed []finding.Finding) {
 			delete(t.owners, f)
 		}
 		t.byCode.WithLabelValues(string(f.Code)).Set(float64(t.codes[f.Code]))
+		if t.codes[f.Code] == 0 {
+			delete(t.codes, f.Code)
+		}
 	}
 	return added, removed
 }

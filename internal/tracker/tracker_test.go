@@ -45,19 +45,21 @@ func (b *bench) wantLog(lines ...string) {
 
 func (b *bench) wantSilence() { b.t.Helper(); b.wantLog("") }
 
-// want checks that All and the metric show these findings.
+// want checks that All, Codes and the metric show these findings.
 func (b *bench) want(all ...finding.Finding) {
 	b.t.Helper()
 	if diff := cmp.Diff(append([]finding.Finding{}, all...), b.All()); diff != "" {
 		b.t.Errorf("all: %s", diff)
 	}
+	counts := map[finding.Code]int{}
+	for _, f := range all {
+		counts[f.Code]++
+	}
+	if diff := cmp.Diff(counts, b.Codes()); diff != "" {
+		b.t.Errorf("codes: %s", diff)
+	}
 	for _, code := range []finding.Code{finding.InvalidValue, finding.Conflict} {
-		n := 0
-		for _, f := range all {
-			if f.Code == code {
-				n++
-			}
-		}
+		n := counts[code]
 		if got := testutil.ToFloat64(b.metrics.Findings.WithLabelValues(string(code))); int(got) != n {
 			b.t.Errorf("the metric has %v of %s, want %d", got, code, n)
 		}

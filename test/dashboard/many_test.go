@@ -77,7 +77,8 @@ func largeCluster(t *testing.T) http.Handler {
 		table.Set(unit.Of(model.Name{Name: name + ".test", Host: name + ".test", Namespace: origin.Namespace}))
 		findings = append(findings, finding.Finding{Object: "ingress/" + origin.Namespace + "/" + name, Field: "spec", Code: finding.InvalidValue, Message: "wrong", Effect: "none"})
 	}
-	answers := adminapi.Answers{Findings: func() []finding.Finding { return findings }, Overview: &adminapi.Overview{
+	codes := func() map[finding.Code]int { return map[finding.Code]int{finding.InvalidValue: len(findings)} }
+	answers := adminapi.Answers{Findings: func() []finding.Finding { return findings }, Codes: codes, Overview: &adminapi.Overview{
 		Table: table, History: history.New(),
 		Rates: overview.NewRates(func() map[string]overview.Counts { return map[string]overview.Counts{"h00001.test": {2: 5}} }),
 		Status: func(context.Context) adminapi.Status {

@@ -9,10 +9,9 @@ export function overview() {
   return {
     title: "Overview",
     async load(signal) {
-      const [status, hosts, backends, certificates, changes, rates, findings] = await Promise.all([
+      const [status, hosts, backends, certificates, changes, rates] = await Promise.all([
         get("status", {}, signal), get("hosts", { problems: true, limit: 5 }, signal), get("backends", { problems: true, limit: 5 }, signal),
         get("certificates", { problems: true, limit: 5 }, signal), get("changes", { limit: 5 }, signal), get("rates", { limit: 8 }, signal),
-        get("findings", { limit: 1 }, signal),
       ]);
       return [
         el("ul", { class: "tiles" },
@@ -21,7 +20,7 @@ export function overview() {
           tile(hash(["certificates"], { problems: certificates.total > 0 }), "Certificates", status.certificates, certificates.total, "within 10 days", "none expires soon"),
           tile(hash(["findings"]), "Findings", status.findings, null),
           rates.enabled && tile(hash(["hosts"]), "Requests/s", rates.over > 0 ? rate(rates.all.all) : "…", rates.over > 0 && rates.all.classes[5] > 0 ? rate(rates.all.classes[5]) : 0, "are 5xx", "no 5xx")),
-        attention(hosts, backends, certificates, findings),
+        attention(hosts, backends, certificates, status),
         el("section", null, el("h2", null, "Busiest hosts"), rates.enabled ? busiest(rates) : metricsHint()),
         el("section", null, el("h2", null, link(hash(["changes"]), "Last changes")),
           changes.items.length > 0 ? changeTable(changes.items) : el("p", { class: "muted" }, "Nothing changed since the controller started.")),
@@ -36,8 +35,8 @@ function tile(to, name, count, problems, words, fine) {
     problems === null ? null : problems ? badge("down", `${typeof problems === "number" ? number(problems) : problems} ${words}`) : badge("ok", fine)));
 }
 
-function attention(hosts, backends, certificates, findings) {
-  const codes = Object.entries(findings.codes).sort((a, b) => b[1] - a[1]);
+function attention(hosts, backends, certificates, status) {
+  const codes = Object.entries(status.codes).sort((a, b) => b[1] - a[1]);
   const rows = [
     ...backends.items.map((b) => [health(b.health), ["backend ", backendLink(b.key)], [endpoints(b), "; used by ", few(b.hosts, hostLink)]]),
     ...hosts.items.filter((h) => h.denied > 0).map((h) => [badge("down", "denied"), ["host ", hostLink(h.name)], [counted(h.denied, "path"), " denied with 503 because of a setting: ", few(h.ingresses, objectLink)]]),
