@@ -3,6 +3,7 @@ package headgatetest
 import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/headgate/headgate/internal/tracker"
 	"github.com/headgate/headgate/internal/traffic"
@@ -31,7 +32,24 @@ func (g *Instance) traffic(o Options, findings *tracker.Tracker) *traffic.Table 
 func (g *Instance) Gather() ([]*dto.MetricFamily, error) {
 	gatherers := prometheus.Gatherers{g.Metrics.Registry}
 	if g.table != nil {
-		gatherers = append(gatherers, g.table)
+		gatherers = append(gatherers, Series(g.table))
 	}
 	return gatherers.Gather()
+}
+
+// Series gathers all series of a table.
+func Series(table *traffic.Table) prometheus.Gatherer {
+	return prometheus.GathererFunc(func() (families []*dto.MetricFamily, err error) {
+		err = table.Stream(func(part *dto.MetricFamily, more bool) error {
+			part = proto.CloneOf(part)
+			if more {
+				last := families[len(families)-1]
+				last.Metric = append(last.Metric, part.GetMetric()...)
+			} else {
+				families = append(families, part)
+			}
+			return nil
+		})
+		return families, err
+	})
 }

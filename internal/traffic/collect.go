@@ -79,8 +79,7 @@ func (t *Table) Describe(to chan<- *prometheus.Desc) {
 	to <- unreadable
 }
 
-// Collect implements prometheus.Collector for what no series counts. Stream and Gather have the
-// series.
+// Collect implements prometheus.Collector for what no series counts. Stream has the series.
 func (t *Table) Collect(to chan<- prometheus.Metric) {
 	t.mu.Lock()
 	withoutIngress, replaced, lost, broken := t.withoutIngress, t.replaced, t.lost, t.unreadable

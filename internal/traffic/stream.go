@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"google.golang.org/protobuf/proto"
 )
@@ -13,8 +12,6 @@ import (
 // chunk is the maximum number of series that Stream has at once in the form of Prometheus, which
 // takes some 3 KB for each.
 const chunk = 500
-
-var _ prometheus.Gatherer = (*Table)(nil)
 
 // Stream hands over all series, sorted, in parts of families. more is false for the first part
 // of a family. A part is valid only during the call. Stream ends with the first error.
@@ -39,22 +36,6 @@ func (t *Table) Stream(take func(part *dto.MetricFamily, more bool) error) error
 		}
 	}
 	return nil
-}
-
-// Gather implements prometheus.Gatherer, with all series at once.
-func (t *Table) Gather() ([]*dto.MetricFamily, error) {
-	list := t.entries()
-	pairs := make([]pairs, len(list))
-	var families []*dto.MetricFamily
-	for i := range t.families {
-		family := t.families[i].empty()
-		family.Metric = t.fill(&t.families[i], list, pairs, make([]slot, len(list)), nil)
-		if len(family.Metric) > 0 {
-			families = append(families, family)
-		}
-	}
-	slices.SortFunc(families, func(a, b *dto.MetricFamily) int { return cmp.Compare(a.GetName(), b.GetName()) })
-	return families, nil
 }
 
 // An entry is a series with its labels.

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/tracker"
 	"github.com/headgate/headgate/internal/traffic"
@@ -174,7 +175,7 @@ func wantSeries(t *testing.T, table *traffic.Table, series int, replaced float64
 func all(table *traffic.Table) prometheus.Gatherer {
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(table)
-	return prometheus.Gatherers{registry, table}
+	return prometheus.Gatherers{registry, headgatetest.Series(table)}
 }
 
 func gather(t *testing.T, table *traffic.Table, family string) []*dto.Metric {
