@@ -10,13 +10,13 @@ import (
 
 // TestLiteralsAsInLua holds the two lists of what is plain text to each other.
 func TestLiteralsAsInLua(t *testing.T) {
-	source, err := os.ReadFile("../../lua/headgate/host.lua")
+	source, err := os.ReadFile("../../lua/headgate/path_patterns.lua")
 	if err != nil {
 		t.Fatal(err)
 	}
 	class := `"^%^([%w` + strings.NewReplacer("%", "%%", `"`, `\"`).Replace(literalBytes) + `]*)$"`
 	if !strings.Contains(string(source), class) {
-		t.Errorf("host.lua does not have %s", class)
+		t.Errorf("path_patterns.lua does not have %s", class)
 	}
 }
 

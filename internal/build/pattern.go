@@ -152,8 +152,8 @@ func (l *hostBuilder) checkPattern(path string) *spec.Rejection {
 }
 
 // literalBytes are those that, beside letters and digits, mean themselves in
-// an expression. The data plane takes the same for plain text: see add_pattern
-// in lua/headgate/host.lua.
+// an expression. The data plane takes the same for plain text: see plain_text
+// in lua/headgate/path_patterns.lua.
 const literalBytes = "/_~!@#%&=:;,<>'\"`-"
 
 // isLiteral reports whether a path means itself as an expression too.

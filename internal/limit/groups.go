@@ -5,7 +5,7 @@ const (
 	nginxConf    = "internal/plan/nginx.conf.tmpl"
 	budgetLua    = "lua/headgate/budget.lua"
 	patternsLua  = "lua/headgate/patterns.lua"
-	hostLua      = "lua/headgate/host.lua"
+	pathLua      = "lua/headgate/path_patterns.lua"
 	unitsLua     = "lua/headgate/units.lua"
 	logLua       = "lua/headgate/log.lua"
 	healthLua    = "lua/headgate/health.lua"
@@ -43,7 +43,7 @@ func Groups() []Group {
 			{"Steps of a match", "match", constant(pcreGo, "MatchLimit", count), "", "the expression fails: 500, unless the next route belongs to another namespace", "A1, A4"},
 			{"Stack of a match", "match", constant(pcreGo, "JITStack", bytes), "", "the same", "A4"},
 			{"Failures until an expression does not end requests for other namespaces any more", "expression and worker", constant(budgetLua, "MAX_STRIKES", count), "", "it is tried only where its own namespace is concerned; `GivenUp`", "A4"},
-			{"Length of a path that is compared with expressions", "request", constant(hostLua, "MAX_PATH", bytes), "", "414, unless the next route belongs to another namespace", "A1"},
+			{"Length of a path that is compared with expressions", "request", constant(pathLua, "MAX_PATH", bytes), "", "414, unless the next route belongs to another namespace", "A1"},
 			{"Time of an alias that is an expression", "match", constant(patternsLua, "SLOW", seconds), "", "counts as a failure", "A6"},
 			{"Failures until an alias is not tried any more", "alias and worker", constant(budgetLua, "MAX_STRIKES", count), "", "the alias has no effect until aliases change; two lines in the log; `GivenUp`", "A6"},
 			{"Names whose result is remembered", "worker", constant(patternsLua, "MAX_REMEMBERED", count), "", "all are forgotten", "A6"},

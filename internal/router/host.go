@@ -124,7 +124,7 @@ const (
 	// one request: what a bucket holds in lua/headgate/budget.lua.
 	patternsBudget = 50 * time.Millisecond
 	// longestPath is the maximum length of a path that is compared with patterns
-	// that are more than text, as in lua/headgate/host.lua.
+	// that are more than text, as in lua/headgate/path_patterns.lua.
 	longestPath = 4095
 )
 
@@ -219,7 +219,7 @@ func matchPattern(text, path string, spent time.Duration) (bool, *failureError) 
 }
 
 // plainText returns the text of a pattern that is "^" and plain text, as in
-// lua/headgate/host.lua.
+// lua/headgate/path_patterns.lua.
 func plainText(pattern string) (text string, ok bool) {
 	text, ok = strings.CutPrefix(pattern, "^")
 	for i := range len(text) {

@@ -7,17 +7,14 @@
 -- and only the lengths that a prefix of this host has are tried, longest
 -- first: the cost depends neither on the number of routes nor on the path.
 local access_log = require "headgate.access_log"
-local budget = require "headgate.budget"
 local features = require "headgate.features"
+local path_patterns = require "headgate.path_patterns"
 local settings = require "headgate.settings"
 
 local _M = {}
 
-local budget_try = budget.try
-local given_up = budget.given_up
-local ngx_re_find = ngx.re.find
+local find_pattern = path_patterns.find
 local string_byte = string.byte
-local string_lower = string.lower
 local string_sub = string.sub
 
 local methods = {}
@@ -84,14 +81,6 @@ local function identity(packed)
 end
 
 
--- plain_text is a pattern without its "^" if it is plain text, else nil. Most are, and
--- need no regular expression. literalBytes in internal/build/pattern.go must agree
--- with it.
-local function plain_text(pattern)
-    return string.match(pattern, "^%^([%w/_~!@#%%&=:;,<>'\"`-]*)$")
-end
-
-
 -- plain_locations is the set of those locations that are of the zero variant (Location in
 -- internal/model/profile.go): Lua runs nowhere in them.
 local function plain_locations(names)
@@ -151,29 +140,6 @@ local function route(packed, unit, known, labels)
     -- How requests are traced, nil if they are not: see tracing.lua.
     made.trace = packed.trace and unit.traces[packed.trace]
     return made
-end
-
-
--- add_pattern appends a pattern: they are tried in this order.
-local function add_pattern(host, packed, compiled, name)
-    local text = plain_text(packed.pattern)
-    if not text then
-        compiled.pattern = packed.pattern
-    end
-    local list = host.patterns or { expressions = 0, host_name = name }
-    host.patterns = list
-    if not text then
-        list.expressions = list.expressions + 1
-    end
-    list[#list + 1] = {
-        text = text and string_lower(text),
-        pattern = packed.pattern,
-        route = compiled,
-        ingress = compiled.ingress,
-        -- Whose time the expression takes, and how often it failed.
-        bucket = budget.of(compiled.namespace or ""),
-        strikes = 0,
-    }
 end
 
 
@@ -268,7 +234,7 @@ function _M.compile(unit, name)
         elseif packed.prefix then
             add_prefix(host, packed, compiled)
         elseif packed.pattern then
-            add_pattern(host, packed, compiled, name)
+            path_patterns.add(host, packed, compiled, name)
         else
             error("a route without a path", 0)
         end
@@ -284,98 +250,6 @@ function _M.compile(unit, name)
     host.size = #unit.routes
     host.only = host.size == 1 and host.root or nil
     return setmetatable(host, meta)
-end
-
-
--- A longer path is not compared with expressions: time grows with its length.
-local MAX_PATH = 4095
-
-local TOO_LONG = 414
-local INTERNAL_ERROR = 500
-local UNAVAILABLE = 503
-
-
-local GIVEN_UP = "until the host changes, requests for other namespaces are not compared with it"
-
-
--- The clock after the expression before, nil for the first one of a request.
-local last_clock
-
-
--- matches tries an expression on its owner's time. -> whether it matches | nil, the
--- status that says why this is not known
-local function matches(host_name, candidate, path, visit)
-    if #path > MAX_PATH then
-        return nil, TOO_LONG
-    end
-    local from, _, err, now = budget_try(candidate.bucket, visit, ngx_re_find, path, candidate.pattern, "ijo",
-        not candidate.tried, last_clock)
-    if not now then
-        return nil, UNAVAILABLE
-    end
-    last_clock, candidate.tried = now, true
-    if err then
-        budget.strike(candidate, "h:" .. host_name, host_name, err, GIVEN_UP)
-        return nil, INTERNAL_ERROR
-    end
-    return from ~= nil
-end
-
-
--- decide decides for the namespace of the candidate that matches, where expressions
--- before it failed. -> as find_pattern
-local function decide(list, found, path, visit)
-    local bucket = list[found].bucket
-    for i = 1, found - 1 do
-        local candidate = list[i]
-        if candidate.bucket == bucket and candidate.failed_visit == visit then
-            if candidate.failed_status then
-                return nil, candidate.failed_status
-            end
-            local matched, status = matches(list.host_name, candidate, path, visit)
-            if matched or status then
-                return matched and candidate.route or nil, status
-            end
-        end
-    end
-    return list[found].route
-end
-
-
--- find_pattern(list, path) -> the first route that matches | nil, status if an
--- expression fails. That ends only requests that would go to a
--- route of the same namespace otherwise, which may require less authentication: no
--- namespace decides over the routes of others.
-local function find_pattern(list, path)
-    local lower = string_lower(path)
-    local visit = list.expressions > 0 and budget.visit()
-    last_clock = nil
-    local failed
-    for i = 1, #list do
-        local candidate = list[i]
-        local text = candidate.text
-        local matched, status
-        if text then
-            matched = string_sub(lower, 1, #text) == text
-        elseif given_up(candidate) then
-            -- decide tries it, if that matters.
-            failed = failed or INTERNAL_ERROR
-            candidate.failed_visit, candidate.failed_status = visit, nil
-        else
-            matched, status = matches(list.host_name, candidate, path, visit)
-            if status then
-                failed = failed or status
-                candidate.failed_visit, candidate.failed_status = visit, status
-            end
-        end
-        if matched then
-            if failed then
-                return decide(list, i, path, visit)
-            end
-            return candidate.route
-        end
-    end
-    return nil, failed
 end
 
 
