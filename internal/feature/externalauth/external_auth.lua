@@ -4,34 +4,26 @@
 -- call. NGINX makes it (auth_request), and denies requests that the service does
 -- not allow. The other functions pass headers of the response on to client and
 -- backend.
-local cjson = require "cjson.safe"
 local calls = require "headgate.call"
 local client = require "headgate.client"
-local ffi = require "ffi"
 local log = require "headgate.log"
 local requests = require "headgate.request"
 local settings = require "headgate.settings"
 local template = require "headgate.template"
+local verdicts = require "headgate.feature.external_auth.verdicts"
 
 local _M = {}
 
-local answers = ngx.shared.hg_checks
 local ipairs = ipairs
-local math_max = math.max
-local math_min = math.min
+local joined = verdicts.joined
 local ngx = ngx
 local ngx_header = ngx.header
-local ngx_parse_http_time = ngx.parse_http_time
 local ngx_req = ngx.req
 local ngx_resp = ngx.resp
-local ngx_time = ngx.time
 local ngx_var = ngx.var
 local string_find = string.find
 local string_gsub = string.gsub
 local string_lower = string.lower
-local string_match = string.match
-local table_concat = table.concat
-local tonumber = tonumber
 local type = type
 
 local BAD_REQUEST = 400
@@ -46,77 +38,12 @@ local WITH_COOKIES = {
     [301] = true, [302] = true, [303] = true, [304] = true, [307] = true, [308] = true,
 }
 
--- A response is cached for a year at most: a shared dictionary misreads much larger
--- numbers.
-local MAX_SECONDS = 365 * 24 * 3600
-
 local NOTHING = {}
-
-ffi.cdef [[
-unsigned char *SHA256(const unsigned char *d, size_t n, unsigned char *md);
-]]
-
-local HASH_BYTES = 32
-local hash = ffi.new("unsigned char[?]", HASH_BYTES)
-
--- The number of values that a worker remembers of each kind.
-local MAX_REMEMBERED = 256
-
-
--- memoize(memo, key, value) -> the value, which memo.values has from then on. If there
--- are too many, all others are forgotten.
-local function memoize(memo, key, value)
-    if memo.count == MAX_REMEMBERED then
-        memo.values, memo.count = {}, 0
-    end
-    memo.values[key], memo.count = value, memo.count + 1
-    return value
-end
-
-
--- The hashes of texts that this worker had last: each costs a call of the TLS library.
-local LONGEST_HASHED = 1024
-local hashed = { values = {}, count = 0 }
-
-
-local function hash_of(text)
-    local known = hashed.values[text]
-    if known then
-        return known
-    end
-    ffi.C.SHA256(text, #text, hash)
-    local made = ffi.string(hash, HASH_BYTES)
-    return #text <= LONGEST_HASHED and memoize(hashed, text, made) or made
-end
-
 
 -- passes reports whether a status of the auth service allows the request, as it does
 -- for NGINX.
 local function passes(status)
     return status >= 200 and status < 300
-end
-
-
--- key_of is what a cached answer is found by. It changes with all that the
--- policy says, and never stands for two routes or two hosts. As in
--- ingress-nginx, a route's own path shares nothing with what lies below it.
-local function key_of(policy, request)
-    local route, host, identity = request.route, request.name.host, request.route.identity
-    return hash_of(policy.version .. "\n" .. request.host_name .. "\n" .. #host .. "\n" .. host
-        .. "\n" .. #identity .. "\n" .. identity .. (request.path == route.path and "\nitself\n" or "\nbelow\n")
-        .. template.fill_key(policy.cache.key, request))
-end
-
-
--- Cached responses that this worker has decoded, by their text. They are shared by
--- requests: a cached one has no cookies, and nothing else of it is changed.
-local decoded = { values = {}, count = 0 }
-
-
--- cached(key) -> the response that is cached under a key, nil if none is.
-local function cached(key)
-    local text = answers:get(key)
-    return text and (decoded.values[text] or memoize(decoded, text, cjson.decode(text)))
 end
 
 
@@ -160,8 +87,8 @@ function _M.authenticate(policy, request)
         return requests.finish(request, INTERNAL_ERROR)
     end
     if policy.cache then
-        request.check_key = key_of(policy, request)
-        local verdict = cached(request.check_key)
+        request.check_key = verdicts.key_of(policy, request)
+        local verdict = verdicts.get(request.check_key)
         if verdict then
             request.verdict = verdict
             if not passes(verdict.status) then
@@ -257,61 +184,6 @@ function _M.before_exec(policy, request)
 end
 
 
--- joined is a header's value as one line.
-local function joined(value)
-    return type(value) == "table" and table_concat(value, ", ") or value
-end
-
-
--- seconds_by_headers is how long the response may be cached by its own headers: nil
--- if they don't say, 0 for not at all. They are those that NGINX's proxy_cache
--- reads; a response that depends on headers (Vary) is not cached.
-local function seconds_by_headers(headers)
-    if headers["set-cookie"] or headers.vary then
-        return 0
-    end
-    local control = headers["cache-control"]
-    if control then
-        control = string_lower(joined(control))
-        if string_find(control, "no-cache", 1, true) or string_find(control, "no-store", 1, true)
-            or string_find(control, "private", 1, true) then
-            return 0
-        end
-        local age = string_match(control, "s%-maxage=(%d+)") or string_match(control, "max%-age=(%d+)")
-        if age then
-            return tonumber(age)
-        end
-    end
-    local expires = headers.expires
-    if expires then
-        local time = type(expires) == "string" and ngx_parse_http_time(expires)
-        return time and math_max(time - ngx_time(), 0) or 0
-    end
-    return nil
-end
-
-
--- seconds_by_status is how long the policy caches responses with that status.
-local function seconds_by_status(cache, status)
-    for _, valid in ipairs(cache.valid or NOTHING) do
-        if valid[1] == 0 or valid[1] == status then
-            return valid[2]
-        end
-    end
-    return 0
-end
-
-
-local function remember(policy, key, verdict, headers)
-    local seconds = seconds_by_headers(headers) or seconds_by_status(policy.cache, verdict.status)
-    seconds = math_min(seconds, MAX_SECONDS)
-    -- 0 would mean without end.
-    if seconds > 0 then
-        answers:set(key, cjson.encode(verdict), seconds)
-    end
-end
-
-
 -- Keeps the response of the service, if it allows or denies the request. With any
 -- other status NGINX answers 500.
 function _M.auth_response(policy, request)
@@ -329,7 +201,7 @@ function _M.auth_response(policy, request)
         verdict.values = values
     end
     if request.check_key then
-        remember(policy, request.check_key, verdict, headers)
+        verdicts.remember(policy, request.check_key, verdict, headers)
     end
     verdict.cookies = headers["set-cookie"]
     request.verdict = verdict
