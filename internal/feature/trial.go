@@ -3,7 +3,10 @@ package feature
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
+	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 )
 
@@ -52,4 +55,39 @@ func (v Values) Try(t Trial) error {
 	}
 	t.Namespace = v.origin.Namespace
 	return v.config.schema.Try(t)
+}
+
+// HTTPTrial is a Trial of lines of the http block.
+func HTTPTrial(lines ...string) Trial {
+	return Trial{Lines: func(string) (http, location []string) { return lines, nil }}
+}
+
+// RejectTried reports a value that is not used, by the error of a Try.
+func (r *Report) RejectTried(s AnySetting, value string, err error) {
+	value = Shorten(value)
+	if IsUntested(err) {
+		r.Reject(s, finding.Waits, fmt.Sprintf("%q could not be tested yet, and will be again: %s", value, err))
+		return
+	}
+	r.Reject(s, finding.InvalidValue, fmt.Sprintf("invalid value %q: %s", value, err))
+}
+
+// TryLog reports whether NGINX takes the words of a directive with the target of a log. If it does not, which it
+// says of its whole configuration, the value of the setting is reported.
+func (r *Report) TryLog(s AnySetting, value string, words ...string) bool {
+	err := r.values.Try(HTTPTrial(strings.TrimSpace(strings.Join(words, " ")) + ";"))
+	if err != nil {
+		r.RejectTried(s, value, err)
+	}
+	return err == nil
+}
+
+// LogTarget is the target of a log that a setting names, the usual one if NGINX can't write there. In the
+// directive, words are behind the target.
+func (r *Report) LogTarget(s Setting[model.LogTarget], directive string, words ...string) model.LogTarget {
+	target := s.Get(r.values)
+	if text := target.String(); text != "" && !r.TryLog(s, text, append([]string{directive, text}, words...)...) {
+		return model.LogTarget{}
+	}
+	return target
 }

@@ -78,19 +78,19 @@ func ofProcess(v feature.Values, out *feature.ProcessOut) {
 	out.Process.AccessLog = !disable.Get(v)
 	log := model.RequestLog{Off: disable.Get(v) || disableHTTP.Get(v)}
 	if out.Process.AccessLog {
-		out.Process.AccessLogTarget = targetFor(v, out, path)
+		out.Process.AccessLogTarget = out.LogTarget(path, "access_log", "combined")
 	}
 	if !log.Off {
 		log.Escape = escapeOf(v)
 		log.Format = formatFor(v, out, log.Escape)
 		log.Target = out.Process.AccessLogTarget
 		if httpPath.Get(v) != (model.LogTarget{}) {
-			log.Target = targetFor(v, out, httpPath)
+			log.Target = out.LogTarget(httpPath, "access_log", "combined")
 		}
 		log.Options = optionsFor(v, out, log.Target)
 		log.Skipped = skip.Get(v)
 	}
-	if log.Options.Compressed() && log.Target == out.Process.AccessLogTarget {
+	if log.Options.Compressed() && log.Target.String() == out.Process.AccessLogTarget.String() {
 		// Plain lines between compressed blocks would make the file unreadable.
 		out.Process.AccessLogTarget = model.LogTarget{}
 	}

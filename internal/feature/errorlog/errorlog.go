@@ -3,7 +3,6 @@ package errorlog
 
 import (
 	"cmp"
-	"fmt"
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
@@ -51,7 +50,7 @@ func ofProcess(v feature.Values, out *feature.ProcessOut) {
 		out.Process.Syslog = serverFor(v, out)
 	}
 	if out.Process.Syslog == (model.Syslog{}) {
-		out.Process.ErrorLog.Target = targetFor(v, out)
+		out.Process.ErrorLog.Target = out.LogTarget(path, "error_log", levelOf(v))
 	}
 }
 
@@ -63,37 +62,10 @@ func serverFor(v feature.Values, out *feature.ProcessOut) model.Syslog {
 		return model.Syslog{}
 	}
 	server := model.NewSyslog(host.Get(v), port.Get(v))
-	if err := try(v, server.String()); err != nil {
-		reject(out, host, host.Get(v), err)
+	if !out.TryLog(host, host.Get(v), "error_log", server.String(), levelOf(v)) {
 		return model.Syslog{}
 	}
 	return server
 }
 
-// targetFor is the target, the default one if NGINX can't open it: it rejects its whole
-// configuration then.
-func targetFor(v feature.Values, out *feature.ProcessOut) model.LogTarget {
-	target := path.Get(v)
-	if target.String() == "" {
-		return model.LogTarget{}
-	}
-	if err := try(v, target.String()); err != nil {
-		reject(out, path, target.String(), err)
-		return model.LogTarget{}
-	}
-	return target
-}
-
-func try(v feature.Values, target string) error {
-	line := "error_log " + target + " " + cmp.Or(level.Get(v).String(), "notice") + ";"
-	return v.Try(feature.Trial{Lines: func(string) (http, location []string) { return []string{line}, nil }})
-}
-
-// reject reports a value that is not used.
-func reject(out *feature.ProcessOut, setting feature.AnySetting, value string, err error) {
-	if feature.IsUntested(err) {
-		out.Reject(setting, finding.Waits, fmt.Sprintf("%q could not be tested yet, and will be again: %s", value, err))
-		return
-	}
-	out.Reject(setting, finding.InvalidValue, fmt.Sprintf("invalid value %q: %s", value, err))
-}
+func levelOf(v feature.Values) string { return cmp.Or(level.Get(v).String(), "notice") }

@@ -157,18 +157,14 @@ func cipherList(v feature.Values, out *feature.ProcessOut) model.Ciphers {
 	if wanted == allCiphers.Default || wanted.String() == "" {
 		return wanted
 	}
-	err := v.Try(feature.Trial{Lines: func(string) (http, location []string) {
-		// NGINX reads the ciphers of servers with a certificate, or that need none.
-		return []string{"ssl_reject_handshake on;", fmt.Sprintf("ssl_ciphers %q;", wanted)}, nil
-	}})
-	switch {
-	case err == nil:
+	// NGINX reads the ciphers of servers with a certificate, or that need none.
+	err := v.Try(feature.HTTPTrial("ssl_reject_handshake on;", fmt.Sprintf("ssl_ciphers %q;", wanted)))
+	if err == nil {
 		return wanted
-	case feature.IsUntested(err):
-		out.Reject(allCiphers, finding.Waits, "NGINX could not test the ciphers yet, and will do so again")
-	default:
-		out.Reject(allCiphers, finding.InvalidValue, fmt.Sprintf(
-			"invalid value %q: must have a name that OpenSSL knows, and after an @ only what it knows", feature.Shorten(wanted.String())))
 	}
+	if !feature.IsUntested(err) {
+		err = errors.New("must have a name that OpenSSL knows, and after an @ only what it knows")
+	}
+	out.RejectTried(allCiphers, wanted.String(), err)
 	return allCiphers.Default
 }

@@ -4,11 +4,9 @@ package stream
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/headgate/headgate/internal/feature"
-	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 )
 
@@ -60,7 +58,9 @@ func Feature() feature.Feature {
 		Process: func(v feature.Values, out *feature.ProcessOut) {
 			out.Process.Stream = model.StreamSettings{
 				Idle: idle.Get(v), NextEndpoint: next.Get(v), NextTimeout: nextTimeout.Get(v), Tries: tries.Get(v), Responses: responses.Get(v),
-				AccessLog: !noLog.Get(v), LogFormat: logFormat.Get(v), LogTarget: targetFor(v, out),
+				AccessLog: !noLog.Get(v), LogFormat: logFormat.Get(v),
+				// NGINX does not write this log, but it can say whether it could.
+				LogTarget: out.LogTarget(logTarget, "access_log", "combined"),
 			}
 		},
 	}
@@ -72,24 +72,4 @@ func positive(text string) (time.Duration, error) {
 		return 0, errors.New("must be greater than 0")
 	}
 	return d, err
-}
-
-// targetFor is the target of the log. NGINX, which does not write this log, says whether it can be
-// opened.
-func targetFor(v feature.Values, out *feature.ProcessOut) model.LogTarget {
-	target := logTarget.Get(v)
-	if target.String() == "" {
-		return target
-	}
-	line := "access_log " + target.String() + " combined;"
-	err := v.Try(feature.Trial{Lines: func(string) (http, location []string) { return []string{line}, nil }})
-	switch {
-	case err == nil:
-		return target
-	case feature.IsUntested(err):
-		out.Reject(logTarget, finding.Waits, fmt.Sprintf("%q could not be tested yet, and will be again: %s", target, err))
-	default:
-		out.Reject(logTarget, finding.InvalidValue, fmt.Sprintf("invalid value %q: %s", target, err))
-	}
-	return model.LogTarget{}
 }
