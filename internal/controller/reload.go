@@ -124,6 +124,7 @@ func (c *Controller) testedReload(ctx context.Context, err error) {
 	if err != nil {
 		c.endDrain(ctx)
 		c.failReload(*c.reload.next, err)
+		c.testAgain(ctx, err)
 		return
 	}
 	c.reload.drained = time.After(c.settings.Timing.Drain)

@@ -40,7 +40,7 @@ func trialFor(t feature.Trial) nginx.Trial {
 	for _, c := range t.Files {
 		files[directive.Files+"/"+c.Name] = c.Bytes
 	}
-	return nginx.Trial{Namespace: t.Namespace, Lines: t.Lines, Files: files}
+	return nginx.Trial{Namespace: t.Namespace, Lines: t.Lines, Files: files, Outside: t.Outside}
 }
 
 // How long trials may hold up a controller, which does nothing else meanwhile. What is over
@@ -48,6 +48,8 @@ func trialFor(t feature.Trial) nginx.Trial {
 const (
 	trialsAtOnce = 30 * time.Second
 	trialsInTurn = 500 * time.Millisecond
+	// trialRatio is how many times as long as trials took that could not be made, the next one waits at least.
+	trialRatio = 20
 )
 
 var errTrialsTakeLong = &feature.UntestedError{Err: errors.New("tests of other directives have taken too long")}
@@ -124,6 +126,10 @@ func (t *trials) built(key unit.Key, namespace string) time.Duration {
 	if t.again.due == nil {
 		t.again.later()
 	}
+	if wait := trialRatio * took; wait > t.again.pause {
+		// The trial of a name may wait long for resolvers, and nothing else is done meanwhile.
+		t.again.due = time.After(wait)
+	}
 	return took
 }
 
@@ -139,4 +145,16 @@ func (c *Controller) tryAgain() {
 		c.backlog.add(key.Name, namespace, time.Now())
 	}
 	c.build(keys)
+}
+
+// testAgain has NGINX test again what depends on more than its configuration, where it rejects that because of a file
+// or a name: what is of no use now is left out, so that other changes go live.
+func (c *Controller) testAgain(ctx context.Context, err error) {
+	var rejected *nginx.ConfError
+	if !errors.As(err, &rejected) || !rejected.Outside() {
+		return
+	}
+	c.settings.Process.ForgetOutside()
+	c.buildAll([]unit.Key{unit.GlobalsKey})
+	c.apply(ctx)
 }

@@ -1,10 +1,12 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/headgate/headgate/internal/feature"
@@ -12,8 +14,9 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// fakeTester answers each try after a millisecond, and remembers nothing.
+// fakeTester answers each try after a while, a millisecond by default, and remembers nothing.
 type fakeTester struct {
+	takes  time.Duration
 	answer error
 	known  bool
 	tries  int
@@ -23,7 +26,7 @@ func (f *fakeTester) Tried(feature.Trial) (error, bool) { return f.answer, f.kno
 
 func (f *fakeTester) Try(context.Context, feature.Trial) error {
 	f.tries++
-	time.Sleep(time.Millisecond)
+	time.Sleep(cmp.Or(f.takes, time.Millisecond))
 	return f.answer
 }
 
@@ -78,6 +81,25 @@ func TestTrialsTakeTurns(t *testing.T) {
 	if err := tried.run(feature.Trial{}); err != nil {
 		t.Errorf("a known result: %v", err)
 	}
+}
+
+// TestSlowTrialsWait: trials that could not be made take a small part of the time.
+func TestSlowTrialsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tester := &fakeTester{takes: 20 * time.Second, answer: &feature.UntestedError{Err: errors.New("host not found")}}
+		tried := &trials{tester: tester, log: slog.New(slog.DiscardHandler)}
+		for range 3 {
+			tried.begin(trialsInTurn)
+			_ = tried.run(feature.Trial{})
+			tried.built(unit.GlobalsKey, "")
+			began := time.Now()
+			<-tried.again.due
+			tried.again.due = nil
+			if waited := time.Since(began); waited < 5*time.Minute || waited > 10*time.Minute {
+				t.Errorf("the next trial is after %v", waited)
+			}
+		}
+	})
 }
 
 // TestTester: only a process that rejects a configuration has tested it.

@@ -17,10 +17,13 @@ type Trial struct {
 	Namespace string
 	Lines     func(folder string) (http, location []string)
 	Files     []model.Content
+	// Outside is set where the result depends on more than the Trial: on files or names that may come and go. When
+	// NGINX has rejected a configuration because of one, it is tested again.
+	Outside bool
 }
 
 // Try tests a Trial by itself. The error says why NGINX rejects it, or is an *UntestedError.
-// Otherwise the result depends on the Trial alone.
+// Otherwise the result depends on the Trial alone, unless that says otherwise.
 type Try func(Trial) error
 
 // An UntestedError is why a Trial could not be tested now. It will be tested again.
@@ -75,7 +78,9 @@ func (r *Report) RejectTried(s AnySetting, value string, err error) {
 // TryLog reports whether NGINX takes the words of a directive with the target of a log. If it does not, which it
 // says of its whole configuration, the value of the setting is reported.
 func (r *Report) TryLog(s AnySetting, value string, words ...string) bool {
-	err := r.values.Try(HTTPTrial(strings.TrimSpace(strings.Join(words, " ")) + ";"))
+	trial := HTTPTrial(strings.Join(words, " ") + ";")
+	trial.Outside = true
+	err := r.values.Try(trial)
 	if err != nil {
 		r.RejectTried(s, value, err)
 	}

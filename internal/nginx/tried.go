@@ -33,6 +33,7 @@ type tried struct {
 type triedResult struct {
 	err       error
 	namespace string
+	outside   bool
 	// used is greater than that of results which were used before.
 	used int
 }
@@ -96,7 +97,7 @@ func (t *tried) took(namespace string, time time.Duration) {
 
 // keep remembers a result. If a namespace has too many, that which it has not used for longest
 // makes room, and if there are too many together, one of the namespace that has most.
-func (t *tried) keep(namespace, key string, result error) {
+func (t *tried) keep(namespace, key string, outside bool, result error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.share(namespace)
@@ -116,7 +117,7 @@ func (t *tried) keep(namespace, key string, result error) {
 		t.forget(most)
 	}
 	t.uses++
-	t.results[key] = &triedResult{result, namespace, t.uses}
+	t.results[key] = &triedResult{result, namespace, outside, t.uses}
 	s.results++
 }
 
@@ -130,4 +131,16 @@ func (t *tried) forget(namespace string) {
 	}
 	delete(t.results, oldest)
 	t.shares[namespace].results--
+}
+
+// forgetOutside drops the results that depend on more than what was tried.
+func (t *tried) forgetOutside() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for key, r := range t.results {
+		if r.outside {
+			delete(t.results, key)
+			t.shares[r.namespace].results--
+		}
+	}
 }

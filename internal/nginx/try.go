@@ -22,6 +22,8 @@ type Trial struct {
 	Namespace string
 	Lines     func(folder string) (http, location []string)
 	Files     map[string][]byte
+	// Outside is set where the result depends on other files, or on names; see ForgetOutside.
+	Outside bool
 }
 
 // key is the same for the same lines.
@@ -53,8 +55,17 @@ func (p *Process) Try(ctx context.Context, t Trial) error {
 	if err != nil && !errors.As(err, &rejected) {
 		return err
 	}
-	p.tried.keep(t.Namespace, key, err)
+	p.tried.keep(t.Namespace, key, t.Outside, err)
 	return err
+}
+
+// ForgetOutside has lines tested again whose results depend on what is outside of their Trials.
+func (p *Process) ForgetOutside() { p.tried.forgetOutside() }
+
+// Outside reports whether NGINX rejects the configuration because of a file that it can't open, or a name without
+// an address.
+func (e *ConfError) Outside() bool {
+	return unresolved.MatchString(e.Reason) || unopened.MatchString(e.Reason)
 }
 
 func (p *Process) try(ctx context.Context, t Trial) (err error) {
@@ -139,6 +150,9 @@ var scarce = regexp.MustCompile(`^[a-z0-9_]+\(.* failed \((?:5|11|12|23|24|28|12
 // badLog is a log that can't be opened, which NGINX does when it has read all files: EPERM, ENOENT, ENXIO,
 // EACCES, ENOTDIR, EISDIR, ENAMETOOLONG, EROFS and ELOOP.
 var badLog = regexp.MustCompile(`^open\(\) "[^"]*" failed \((?:1|2|6|13|20|21|30|36|40): [^)]*\)$`)
+
+// unopened is any file that can't be opened when NGINX has read its configuration: a log.
+var unopened = regexp.MustCompile(`^open\(\) "[^"]*" failed \(`)
 
 // unresolved is a DNS name without an address, which it may have later.
 var unresolved = regexp.MustCompile(`^host not found in `)

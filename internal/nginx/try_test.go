@@ -162,9 +162,9 @@ func TestTriedIsBounded(t *testing.T) {
 		_, known := kept.result(key)
 		return known
 	}
-	kept.keep("shop", "first", nil)
+	kept.keep("shop", "first", false, nil)
 	for i := range triedOfNamespace + 10 {
-		kept.keep("evil", strconv.Itoa(i), nil)
+		kept.keep("evil", strconv.Itoa(i), false, nil)
 		if !known("0") {
 			t.Fatalf("a result that is used was dropped after %d others", i)
 		}
@@ -174,10 +174,63 @@ func TestTriedIsBounded(t *testing.T) {
 	}
 	for namespace := range 2 * maxTried / triedOfNamespace {
 		for i := range triedOfNamespace - 1 {
-			kept.keep(fmt.Sprint("evil", namespace), fmt.Sprint(namespace, "/", i), nil)
+			kept.keep(fmt.Sprint("evil", namespace), fmt.Sprint(namespace, "/", i), false, nil)
 		}
 	}
 	if len(kept.results) != maxTried || !known("first") {
 		t.Errorf("%d results are kept, want %d, among them one of a namespace without others: %v", len(kept.results), maxTried, known("first"))
+	}
+}
+
+// TestForgetOutside: results that depend on files and names are forgotten alone.
+func TestForgetOutside(t *testing.T) {
+	found, err := Discover(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := New(Options{Capabilities: found})
+	folder := filepath.Join(t.TempDir(), "logs")
+	trial := func(outside bool) Trial {
+		return Trial{Outside: outside, Lines: func(string) ([]string, []string) {
+			return []string{fmt.Sprintf("error_log %s/%v.log;", folder, outside)}, nil
+		}}
+	}
+	try := func(outside bool) bool { return p.Try(t.Context(), trial(outside)) == nil }
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if !try(true) || !try(false) {
+		t.Fatal("NGINX does not open logs")
+	}
+	if err := os.RemoveAll(folder); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []bool{true, false} {
+		if got := try(true); got != want {
+			t.Errorf("taken: %v, want %v", got, want)
+		}
+		if !try(false) {
+			t.Error("what does not depend on files was forgotten")
+		}
+		p.ForgetOutside()
+	}
+	if n := p.tried.shares[""].results; n != 1 {
+		t.Errorf("%d results, want 1", n)
+	}
+}
+
+// TestOutside: a log that can't be opened and a name are not the configuration's fault alone.
+func TestOutside(t *testing.T) {
+	for reason, want := range map[string]bool{
+		`nginx: [emerg] host not found in syslog server "logs.test" in /run/nginx.conf:9`: true,
+		`nginx: [emerg] open() "/logs/a.log" failed (2: No such file or directory)`:       true,
+		`nginx: [emerg] open() "/logs/a.log" failed (28: No space left on device)`:        true,
+		`nginx: [emerg] open() "/a" failed (2: No such file) in /run/nginx.conf:9`:        true,
+		`nginx: [emerg] unknown directive "host not found" in /run/nginx.conf:9`:          false,
+		`nginx: [emerg] mkdir() "/tmp/x" failed (28: No space left on device)`:            false,
+	} {
+		if got := confError(reason).Outside(); got != want {
+			t.Errorf("%s: %v, want %v", reason, got, want)
+		}
 	}
 }

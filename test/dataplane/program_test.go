@@ -60,6 +60,7 @@ func TestProgram(t *testing.T) {
 	t.Run("findings", func(t *testing.T) { checkFindings(t, binary) })
 	t.Run("dbg", func(t *testing.T) { checkDebug(t, binary) })
 	t.Run("profiles", func(t *testing.T) { checkProfiles(t, binary) })
+	t.Run("log targets", func(t *testing.T) { checkLogTargets(t, binary) })
 	t.Run("log file", func(t *testing.T) { checkLogFile(t, binary) })
 	t.Run("links", func(t *testing.T) { checkLinks(t, binary) })
 	t.Run("ports", func(t *testing.T) { checkPorts(t, binary) })
