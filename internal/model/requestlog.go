@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // A RequestLog is the access log of requests, as nginx.conf has it.
@@ -146,18 +148,39 @@ var inQuotes = strings.NewReplacer(`\`, `\\`, `'`, `\'`)
 // LogOptions are parameters of access_log.
 type LogOptions struct{ text string }
 
-var logOption = regexp.MustCompile(`^(?:buffer=[1-9][0-9]{0,8}[kKmM]?|gzip(?:=[1-9])?|flush=[1-9][0-9]{0,8}(?:ms|[smhd])?)$`)
+var logOption = regexp.MustCompile(`^(?:buffer=([1-9][0-9]{0,8})([kKmM]?)|gzip(?:=[1-9])?|flush=([1-9][0-9]{0,8})(ms|[smhd]?))$`)
+
+// Each worker has a buffer, which NGINX allocates when it reads its configuration. A line that waits for longer is as
+// good as lost.
+const (
+	maxLogBuffer = 16 << 20
+	maxLogFlush  = 24 * time.Hour
+)
 
 // NewLogOptions checks parameters of access_log.
 func NewLogOptions(text string) (LogOptions, error) {
 	words := strings.Fields(text)
 	for i, word := range words {
 		name, _, _ := strings.Cut(word, "=")
-		if !logOption.MatchString(word) || slices.ContainsFunc(words[:i], func(w string) bool { return strings.HasPrefix(w, name) }) {
+		found := logOption.FindStringSubmatch(word)
+		if found == nil || slices.ContainsFunc(words[:i], func(w string) bool { return strings.HasPrefix(w, name) }) {
 			return LogOptions{}, errors.New("must be buffer=SIZE, gzip or gzip=LEVEL, and flush=TIME, each at most once, separated by spaces")
+		}
+		if tooMuch(found) {
+			return LogOptions{}, fmt.Errorf("must have a buffer of at most %dm, and flush it after at most %dh", maxLogBuffer>>20, maxLogFlush/time.Hour)
 		}
 	}
 	return LogOptions{strings.Join(words, " ")}, nil
+}
+
+// tooMuch reports whether a logOption is out of bounds. Its numbers are empty, and count as 0, where it has none.
+func tooMuch(option []string) bool {
+	size, _ := strconv.Atoi(option[1])
+	flush, _ := strconv.Atoi(option[3])
+	sizes := map[string]int{"": 1, "k": 1 << 10, "m": 1 << 20}
+	times := map[string]time.Duration{"ms": time.Millisecond, "": time.Second, "s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}
+	// Without an overflow.
+	return size > maxLogBuffer/sizes[LowerASCII(option[2])] || time.Duration(flush) > maxLogFlush/times[option[4]]
 }
 
 func (o LogOptions) String() string { return o.text }

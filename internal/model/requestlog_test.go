@@ -67,3 +67,16 @@ func readParameters(text string) (parameters []string, ok bool) {
 		text = text[1:]
 	}
 }
+
+// TestLogOptions: the bounds hold in all units.
+func TestLogOptions(t *testing.T) {
+	for text, want := range map[string]bool{
+		"": true, "buffer=16m gzip=9 flush=24h": true, "buffer=16384k": true, "buffer=16777216": true, "flush=1d": true, "flush=86400": true, "flush=86400000ms": true, "gzip": true,
+		"buffer=17M": false, "buffer=16385K": false, "buffer=16777217": false, "buffer=999999999m": false, "flush=2d": false, "flush=25h": false, "flush=1441m": false,
+		"flush=86401": false, "flush=86401s": false, "flush=86400001ms": false, "flush=999999999d": false, "buffer=0": false, "gzip=0": false, "gzip gzip=1": false, "buffer=1k buffer=2k": false,
+	} {
+		if _, err := model.NewLogOptions(text); (err == nil) != want {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

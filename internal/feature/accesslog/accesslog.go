@@ -39,7 +39,7 @@ var (
 	}
 	params = feature.Setting[model.LogOptions]{
 		Key: "access-log-params", Parse: model.NewLogOptions, Scope: feature.ScopeProcess,
-		Doc: "How NGINX writes the access log of requests to a file. With `gzip`, the log of TCP and UDP services is not written to that file, but to standard output.",
+		Doc: "How NGINX writes the access log of requests to a file, with a buffer of at most 16m that is flushed after at most 24h. With `gzip`, the log of TCP and UDP services is not written to that file, but to standard output.",
 	}
 	skip = feature.Setting[model.SkippedURLs]{
 		Key: "skip-access-log-urls", Parse: parseURLs, Scope: feature.ScopeProcess,
