@@ -203,19 +203,23 @@ func NewSkippedURLs(text string, whole, patterns []string) SkippedURLs {
 
 func (s SkippedURLs) String() string { return s.text }
 
-// longestKey is how long a key of a map of NGINX may be in any case.
-const longestKey = 24
+// MaxSkippedURL is how long one of them may be. In nginx.conf a byte may be two, and NGINX takes 4096 of a key.
+const MaxSkippedURL = 1000
 
-// Keys are the keys of a map of NGINX, in quotes. It finds texts without regard to case, and
-// takes long ones as expressions alone.
+// Bucket is the size of buckets in the table of a map that each key fits into, 0 if there is no text among them. In a
+// bucket, a key has an address before it and its length, and NGINX wants room for one more address.
+func (s SkippedURLs) Bucket() int {
+	if len(s.whole) == 0 {
+		return 0
+	}
+	return 8 + (2+MaxSkippedURL+7)/8*8 + 8
+}
+
+// Keys are the keys of a map of NGINX, in quotes. It finds texts without regard to case.
 func (s SkippedURLs) Keys() []string {
 	var keys []string
 	for _, text := range s.whole {
-		key := `\` + LowerASCII(text)
-		if len(text) > longestKey {
-			key = "~*^" + regexp.QuoteMeta(LowerASCII(text)) + `\z`
-		}
-		keys = append(keys, key)
+		keys = append(keys, `\`+LowerASCII(text))
 	}
 	keys = append(keys, s.patterns...)
 	slices.Sort(keys)

@@ -105,6 +105,20 @@ func TestKeysChangeLive(t *testing.T) {
 	// The longest in nginx.conf that there is.
 	l.ApplyReloading(headgatetest.Config("skip-access-log-urls: /" + strings.Repeat(`\`, 999)))
 	has(true, "web.test", "/skip", "GET /skip ")
+	// As many as there may be, and the longest.
+	var urls []string
+	for i := range 999 {
+		urls = append(urls, fmt.Sprintf("/%s/%d", strings.Repeat("Long", i%30), i))
+	}
+	urls = append(urls, "/"+strings.Repeat("x", 999))
+	l.ApplyReloading(headgatetest.Config("skip-access-log-urls: " + strings.Join(urls, ",")))
+	for _, i := range []int{0, 29, 30, 998, 999} {
+		has(false, "web.test", urls[i], "")
+		has(true, "web.test", urls[i]+"x", "x HTTP/1.1")
+	}
+	if strings.Contains(l.Log.String(), "could not build optimal") {
+		t.Error("NGINX has no table for so many")
+	}
 	l.ApplyReloading(headgatetest.Config(`log-format-upstream: $http_user_agent "$arg_x" it\'s`))
 	has(true, "web.test", `/?x=a"b`, `"a\x22b" it's`)
 	// Longer than a parameter of NGINX, and longer still with the names that stand for these variables.

@@ -9,12 +9,10 @@ import (
 	"github.com/headgate/headgate/internal/pcre"
 )
 
-// NGINX compares each request with all expressions.
+// NGINX finds a URL in a table, but compares each request with all expressions.
 const (
 	maxURLs     = 1000
 	maxPatterns = 50
-	// In nginx.conf a byte may be four, and NGINX takes 4096 of a key.
-	maxLength = 1000
 )
 
 // matchLimit bounds the steps of a match: beyond it, the request is logged.
@@ -30,8 +28,8 @@ func parseURLs(text string) (model.SkippedURLs, error) {
 		switch {
 		case entry == "":
 			// As in ingress-nginx, a comma too many does no harm.
-		case len(entry) > maxLength || entry[0] != '/' && entry[0] != '~' || strings.ContainsFunc(entry, isControl):
-			return model.SkippedURLs{}, fmt.Errorf("must be URLs that begin with a slash, or regular expressions behind a ~, of at most %d bytes, separated by commas", maxLength)
+		case len(entry) > model.MaxSkippedURL || entry[0] != '/' && entry[0] != '~' || strings.ContainsFunc(entry, isControl):
+			return model.SkippedURLs{}, fmt.Errorf("must be URLs that begin with a slash, or regular expressions behind a ~, of at most %d bytes, separated by commas", model.MaxSkippedURL)
 		case entry[0] == '/':
 			whole = append(whole, entry)
 		default:
