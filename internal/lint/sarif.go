@@ -31,7 +31,7 @@ func writeSARIF(w io.Writer, r Report) error {
 	for i, rule := range all {
 		described[i] = object{
 			"id": rule.code, "shortDescription": object{"text": rule.short}, "fullDescription": object{"text": rule.short + "."},
-			"help": object{"text": rule.help}, "defaultConfiguration": object{"level": level(rule.severity)},
+			"help": object{"text": rule.help}, "defaultConfiguration": object{"level": level(ofCode(rule.code))},
 		}
 	}
 	results := make([]object, len(r.Results))
