@@ -128,11 +128,11 @@ func badValue(text string, err error) (finding.Code, string) {
 	if missing, ok := errors.AsType[NotImplemented](err); ok {
 		return finding.NotImplemented, missing.Error()
 	}
-	return finding.InvalidValue, fmt.Sprintf("invalid value %q: %s", cut(text, maxValue), cutList(strings.ToValidUTF8(err.Error(), "�"), maxError))
+	return finding.InvalidValue, fmt.Sprintf("invalid value %q: %s", Shorten(text), cutList(withoutUser(strings.ToValidUTF8(err.Error(), "�")), maxError))
 }
 
-// Shorten cuts a text of a tenant for a finding.
-func Shorten(text string) string { return cut(text, maxValue) }
+// Shorten cuts a text of a tenant for a finding, without users of URLs.
+func Shorten(text string) string { return cut(withoutUser(text), maxValue) }
 
 // cut shortens a text, without a broken character at its end.
 func cut(text string, length int) string {

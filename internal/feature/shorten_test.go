@@ -24,3 +24,27 @@ func TestShortenList(t *testing.T) {
 		t.Errorf("got %q", message)
 	}
 }
+
+// TestUsersAreHidden: no finding and no explanation has the password of a URL.
+func TestUsersAreHidden(t *testing.T) {
+	for text, want := range map[string]string{
+		"https://user:pa@ss@auth.example:80/a@b?c=d@e": "https://…@auth.example:80/a@b?c=d@e",
+		"see HTTP://token@x and redis://:p@y/":         "see HTTP://…@x and redis://…@y/",
+		"http://auth.example/a@b":                      "http://auth.example/a@b",
+		"user@auth.example":                            "user@auth.example",
+		"://a@b http:/c@d":                             "://a@b http:/c@d",
+	} {
+		if got := Shorten(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+		if _, message := badValue(text, errors.New("parse "+text)); message != `invalid value "`+want+`": parse `+want {
+			t.Errorf("%q: %s", text, message)
+		}
+		if got := valueText([]string{text, text}); got != want+", "+want {
+			t.Errorf("%q: the value %s", text, got)
+		}
+	}
+	if got := Shorten("http://" + strings.Repeat("p", 200) + "@x/"); got != "http://…@x/" {
+		t.Errorf("a long password: %s", got)
+	}
+}

@@ -175,7 +175,7 @@ func (d *schemaSetting) reading(v Values, problems []Problem) Reading {
 	if e == nil {
 		return r
 	}
-	r.Ingress, r.Written, r.Refused, r.Denies = e.origin, cut(e.text, maxValue), !e.counts, e.denies
+	r.Ingress, r.Written, r.Refused, r.Denies = e.origin, Shorten(e.text), !e.counts, e.denies
 	if e.value != nil {
 		r.From, r.Value = FromAnnotation, cmp.Or(r.Value, r.Written)
 	}
@@ -198,13 +198,13 @@ func (d *schemaSetting) keyDenies(v Values) bool {
 func valueText(value any) string {
 	switch v := value.(type) {
 	case []string:
-		return cutList(strings.Join(v, ", "), maxError)
+		return cutList(withoutUser(strings.Join(v, ", ")), maxError)
 	case fmt.Stringer:
-		return cut(v.String(), maxError)
+		return cut(withoutUser(v.String()), maxError)
 	}
 	switch reflect.TypeOf(value).Kind() {
 	case reflect.Slice, reflect.Struct, reflect.Map, reflect.Pointer:
 		return ""
 	}
-	return cut(fmt.Sprint(value), maxError)
+	return cut(withoutUser(fmt.Sprint(value)), maxError)
 }
