@@ -7,16 +7,19 @@ package history
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/headgate/headgate/internal/unit"
 )
 
-// Bounds of what is kept: events, and the objects and units that an event names.
+// Bounds of what is kept: events, the objects and units that an event names, and the bytes of an
+// error, which may have all that NGINX said.
 const (
 	maxEvents = 200
 	maxNamed  = 20
+	maxError  = 1000
 )
 
 // What an Event is about.
@@ -141,7 +144,7 @@ func (l *Log) Reload(reason string, generation int, took time.Duration, err erro
 	defer l.mu.Unlock()
 	e := Event{Kind: Reloaded, At: l.now().Add(-took), Took: seconds(took), Reason: reason, Generation: generation}
 	if err != nil {
-		e.Error = err.Error()
+		e.Error = cut(err.Error())
 	}
 	if added := l.add(e); err == nil {
 		l.reloaded = added
@@ -211,6 +214,14 @@ func (l *Log) add(e Event) *Event {
 	}
 	l.events = append(l.events, &e)
 	return &e
+}
+
+// cut shortens an error, without a broken character.
+func cut(text string) string {
+	if len(text) > maxError {
+		text = text[:maxError] + "…"
+	}
+	return strings.ToValidUTF8(text, "")
 }
 
 func seconds(d time.Duration) *float64 {

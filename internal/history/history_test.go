@@ -3,8 +3,10 @@ package history
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -93,5 +95,14 @@ func TestNil(t *testing.T) {
 	l.Restart()
 	if len(l.Events()) > 0 || l.LastReload() != nil {
 		t.Error("it remembers something")
+	}
+}
+
+// TestLongErrors: what NGINX says may be long, and only its beginning is kept.
+func TestLongErrors(t *testing.T) {
+	l := clocked()
+	l.Reload("a profile", 2, 0, errors.New(strings.Repeat("é\n", 1<<20)))
+	if got := l.Events()[0].Error; len(got) > maxError+len("…") || !strings.HasPrefix(got, "é\né") || !strings.HasSuffix(got, "…") || !utf8.ValidString(got) {
+		t.Errorf("%d bytes are kept: %.40q", len(got), got)
 	}
 }
