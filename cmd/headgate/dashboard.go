@@ -13,6 +13,7 @@ import (
 	"github.com/headgate/headgate/internal/controller"
 	"github.com/headgate/headgate/internal/dataplane"
 	"github.com/headgate/headgate/internal/explain"
+	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/history"
 	"github.com/headgate/headgate/internal/overview"
 	"github.com/headgate/headgate/internal/traffic"
@@ -123,12 +124,15 @@ func (w *watcher) ejections(ctx context.Context) []overview.Ejection {
 	return list
 }
 
-// maxEndpoints is how many endpoints of a backend an explanation lists on the page.
-const maxEndpoints = 200
+// Bounds of what an explanation lists on the page.
+const (
+	maxEndpoints = 200
+	maxFindings  = 50
+)
 
-// withoutPolicies leaves out the values of policies as the data plane has them: the page is for
-// more people than the socket. It also bounds the lists of endpoints.
-func withoutPolicies(ask adminapi.Explain) adminapi.Explain {
+// forPage leaves out the values of policies as the data plane has them: the page is for more people
+// than the socket. It also bounds lists and texts, and has the worst findings first.
+func forPage(ask adminapi.Explain) adminapi.Explain {
 	return func(ctx context.Context, q explain.Query) (explain.Explanation, error) {
 		explanation, err := ask(ctx, q)
 		if explanation.Route != nil {
@@ -140,6 +144,12 @@ func withoutPolicies(ask adminapi.Explain) adminapi.Explain {
 		for i := range explanation.Backends {
 			b := &explanation.Backends[i]
 			b.Endpoints, b.Used = b.Endpoints[:min(len(b.Endpoints), maxEndpoints)], b.Used[:min(len(b.Used), maxEndpoints)]
+		}
+		list := finding.WorstFirst(explanation.Findings)
+		shown := list[:min(len(list), maxFindings)]
+		explanation.Findings, explanation.MoreFindings = shown, len(list)-len(shown)
+		for i, f := range shown {
+			shown[i].Field, shown[i].Message, shown[i].Effect = overview.Shorten(f.Field), overview.Shorten(f.Message), overview.Shorten(f.Effect)
 		}
 		return explanation, err
 	}

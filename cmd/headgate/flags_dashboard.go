@@ -98,7 +98,7 @@ func (o *dashboardOptions) startDashboard(answers adminapi.Answers, log *slog.Lo
 	if err != nil {
 		return nil, err
 	}
-	answers.Explain = withoutPolicies(answers.Explain)
+	answers.Explain = forPage(answers.Explain)
 	server, err := dashboard.Listen(net.JoinHostPort(host, strconv.Itoa(int(port))), adminapi.Handler(answers), log)
 	if err != nil {
 		address, parseErr := netip.ParseAddr(host)

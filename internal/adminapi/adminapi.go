@@ -73,7 +73,7 @@ func Start(socket string, answers Answers, log *slog.Logger) (stop func(), err e
 func Handler(from Answers) http.Handler {
 	mux := http.NewServeMux()
 	calls := map[string]http.HandlerFunc{
-		"/v1/findings": func(w http.ResponseWriter, r *http.Request) { showFindings(w, r, from.Findings) },
+		"/v1/findings": func(w http.ResponseWriter, r *http.Request) { showFindings(w, r, from) },
 		"/v1/explain":  func(w http.ResponseWriter, r *http.Request) { showExplanation(w, r, from.Explain) },
 		"/v1/units":    func(w http.ResponseWriter, r *http.Request) { showUnits(w, r, from.Units) },
 	}

@@ -149,6 +149,7 @@ func query(w http.ResponseWriter, wanted url.Values) (q overview.Query, ok bool)
 
 func (o *Overview) status(w http.ResponseWriter, r *http.Request, codes map[finding.Code]int) {
 	s := o.Status(r.Context())
+	s.Problem = overview.Shorten(s.Problem)
 	s.LastReload, s.Metrics = o.History.LastReload(), o.Rates != nil
 	s.Hosts, s.Backends, s.Certificates = o.Table.Of()
 	s.Codes = codes
@@ -170,7 +171,7 @@ func (o *Overview) hosts(w http.ResponseWriter, _ *http.Request, _ url.Values, q
 func (o *Overview) routes(w http.ResponseWriter, _ *http.Request, wanted url.Values, q overview.Query) {
 	host := o.Table.Host(wanted.Get("host"))
 	if host == nil {
-		refuse(w, http.StatusNotFound, fmt.Sprintf("no host %q", overview.Shorten(wanted.Get("host"))))
+		refuse(w, http.StatusNotFound, noHost(wanted.Get("host")))
 		return
 	}
 	answer(w, http.StatusOK, struct {
@@ -178,6 +179,8 @@ func (o *Overview) routes(w http.ResponseWriter, _ *http.Request, wanted url.Val
 		overview.Page[overview.Route]
 	}{host, o.Table.Routes(host.Name, q)})
 }
+
+func noHost(name string) string { return fmt.Sprintf("no host %q", overview.Shorten(name)) }
 
 func (o *Overview) backends(w http.ResponseWriter, r *http.Request, _ url.Values, q overview.Query) {
 	answer(w, http.StatusOK, o.Table.Backends(q, o.Ejections(r.Context())))

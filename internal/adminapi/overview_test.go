@@ -17,6 +17,11 @@ import (
 	"github.com/headgate/headgate/internal/unit"
 )
 
+var (
+	old    = finding.Finding{Object: "ingress/a/old", Code: finding.Expires, Message: strings.Repeat("x", 1<<20)}
+	denied = finding.Finding{Object: "ingress/shop/web", Field: "x", Code: finding.InvalidValue, Message: "bad", Effect: "503", Denies: true}
+)
+
 // shown serves one host with one backend.
 func shown(t *testing.T, rates *overview.Rates) (socket string) {
 	table, changes := overview.New(), history.New()
@@ -29,10 +34,12 @@ func shown(t *testing.T, rates *overview.Rates) (socket string) {
 	changes.Apply(1)
 	changes.Reload("a profile", 2, time.Second, nil)
 	socket = filepath.Join(t.TempDir(), "s")
-	findings := []finding.Finding{one, two, three}
+	findings := []finding.Finding{old, one, two, denied}
 	stop, err := Start(socket, Answers{Findings: func() []finding.Finding { return findings }, Codes: func() map[finding.Code]int { return codes(findings) }, Overview: &Overview{
 		Table: table, History: changes, Rates: rates,
-		Status: func(context.Context) Status { return Status{Release: "v1", Serving: true, Workers: []Worker{{7, 2}}} },
+		Status: func(context.Context) Status {
+			return Status{Release: "v1", Serving: true, Problem: strings.Repeat("p", 1<<20), Workers: []Worker{{7, 2}}}
+		},
 		Ejections: func(context.Context) []overview.Ejection {
 			return []overview.Ejection{{Backend: "shop/web/80", Endpoint: "10.0.0.1:80", Why: "no connection", Avoided: true}}
 		},
@@ -73,16 +80,20 @@ func TestOverview(t *testing.T) {
 		"changes?q=shop":                `"objects": [{"object": "ingress/shop/web"}],"total": 1}],"total": 1}`,
 		"changes?limit=1":               `"took": 1,"reason": "a profile","generation": 2}],"total": 2}`,
 		"rates":                         `{"enabled": true,"over": 0,"all": {"host": "","all": 0,"classes": [0,0,0,0,0,0],"requests": 5},"items": [{"host": "a.test","all": 0,"classes": [0,0,0,0,0,0],"requests": 5}],"total": 1}`,
-		"findings?limit=1&offset=1":     `"code": "InvalidValue","message": "bad","effect": "none"}],"total": 3}`,
+		"findings?limit=1&offset=2":     `"code": "InvalidValue","message": "bad","effect": "none","severity": "error"}],"total": 4}`,
+		"findings?limit=1":              `{"codes": {"Conflict": 1,"Expires": 1,"InvalidValue": 2},"findings": [{"object": "ingress/shop/web",`,
+		"findings?limit=4&offset=3":     `[{"object": "ingress/a/old","field": "","code": "Expires","message": "` + strings.Repeat("x", 1000) + `…","effect": "","severity": "notice"}],"total": 4}`,
+		"findings?limit=9&host=a.test":  `"codes": {"InvalidValue": 1},"findings": [{"object": "ingress/shop/web","field": "x","code": "InvalidValue","message": "bad","effect": "503","severity": "denial"}],"total": 1}`,
+		"findings?host=a.test":          `{"findings": [{"object": "ingress/shop/web","field": "x","code": "InvalidValue","message": "bad","effect": "503"}]}`,
 		"findings?q=LOST":               `"message": "<lost>","effect": "not served"}]}`,
-		"status":                        `"workers": [{"pid": 7,"generation": 2}]`,
+		"status":                        `"problem": "` + strings.Repeat("p", 1000) + `…","source": "","generation": 0,"workers": [{"pid": 7,"generation": 2}]`,
 	} {
 		response, text := ask(t, socket, "GET", "/v1/"+path)
 		if got := compact(t, text); response.StatusCode != 200 || !strings.Contains(got, want) {
 			t.Errorf("%s: %s %s\nwant %s", path, response.Status, got, want)
 		}
 	}
-	if _, text := ask(t, socket, "GET", "/v1/status"); !strings.Contains(compact(t, text), `"metrics": true,"hosts": 1,"backends": 1,"certificates": 0,"findings": 3,"codes": {"Conflict": 1,"InvalidValue": 2},"ejected": 1}`) {
+	if _, text := ask(t, socket, "GET", "/v1/status"); !strings.Contains(compact(t, text), `"metrics": true,"hosts": 1,"backends": 1,"certificates": 0,"findings": 4,"codes": {"Conflict": 1,"Expires": 1,"InvalidValue": 2},"ejected": 1}`) {
 		t.Error(text)
 	}
 }
@@ -92,7 +103,7 @@ func TestOverviewRefusals(t *testing.T) {
 	for path, status := range map[string]int{
 		"hosts?limit=0": 400, "hosts?limit=201": 400, "hosts?limit=x": 400, "hosts?offset=-1": 400, "hosts?problems=yes": 400, "hosts?query=a": 400, "hosts?host=a": 400,
 		"status?q=a": 400, "rates?problems=true": 400, "changes?problems=true": 400, "routes": 404, "routes?host=b.test": 404, "endpoints?backend=x": 404,
-		"findings?limit=1000": 400, "hosts/a.test": 404, "hosts?limit=200&offset=1000000": 200, "rates": 200,
+		"findings?limit=1000": 400, "findings?host=b.test": 404, "findings?host=": 404, "hosts/a.test": 404, "hosts?limit=200&offset=1000000": 200, "rates": 200,
 	} {
 		if response, text := ask(t, socket, "GET", "/v1/"+path); response.StatusCode != status {
 			t.Errorf("%s: %s %s", path, response.Status, text)
@@ -107,7 +118,7 @@ func TestOverviewRefusals(t *testing.T) {
 	// Without the page nothing is kept.
 	bare := filepath.Join(t.TempDir(), "s")
 	serve(t, bare)
-	for _, path := range []string{"status", "hosts", "routes", "backends", "endpoints", "certificates", "changes", "rates"} {
+	for _, path := range []string{"status", "hosts", "routes", "backends", "endpoints", "certificates", "changes", "rates", "findings?host=a.test"} {
 		if response, text := ask(t, bare, "GET", "/v1/"+path); response.StatusCode != 404 || !strings.Contains(text, "--dashboard-address") {
 			t.Errorf("%s: %s %s", path, response.Status, text)
 		}

@@ -36,6 +36,8 @@ type Explanation struct {
 	Backends    []Backend         `json:"backends,omitempty"`
 	Certificate *Certificate      `json:"certificate,omitempty"`
 	Findings    []finding.Finding `json:"findings"`
+	// MoreFindings is the number of those that were left out, on the web page alone.
+	MoreFindings int `json:"more_findings,omitempty"`
 	// Elsewhere is the number of findings of other manifest files. What could not
 	// be read there may be related to the request.
 	Elsewhere int `json:"elsewhere,omitempty"`

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/headgate/headgate/internal/model"
 )
@@ -90,6 +91,34 @@ func (t *Table) Routes(key string, q Query) Page[Route] {
 		p.Items[i].Path = Shorten(p.Items[i].Path)
 	}
 	return p
+}
+
+// Objects are what a host is made of, as findings name it: Ingresses, Services and the Secret of
+// its certificate. It is nil if there is no such host.
+func (t *Table) Objects(key string) map[string]bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h := t.hosts[key]
+	if h == nil {
+		return nil
+	}
+	objects := map[string]bool{}
+	note := func(backend string) {
+		if parts := strings.Split(backend, "/"); len(parts) == 3 {
+			objects["service/"+parts[0]+"/"+parts[1]] = true
+		}
+	}
+	note(h.passthrough)
+	for i := range h.routes {
+		r := &h.routes[i]
+		objects[r.Ingress] = true
+		note(r.Backend)
+		note(r.Fallback)
+	}
+	if id, _ := t.shown(key); t.names[key].tls && id.secret != "" {
+		objects["secret/"+id.secret] = true
+	}
+	return objects
 }
 
 // Of is the number of hosts, backends and certificates.

@@ -2,11 +2,13 @@ package dashboard_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,7 +27,7 @@ import (
 const many = 10000
 
 // TestManyHosts: with 10,000 hosts the page has parts, a search finds the one, and no answer is
-// large.
+// large, not even with an error of NGINX of 1 MB. In a cluster, the advice is about pods.
 func TestManyHosts(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(largeCluster(t))
@@ -57,6 +59,10 @@ func TestManyHosts(t *testing.T) {
 	b.has("1–1 of 1 routes")
 	b.do(chromedp.Click(chromedp.CSS("a[href='#/backend/team-11%2Fh04711%2F80']")))
 	b.has("10.0.18.103:8080", "gets requests")
+	b.open("/#/backend/shop%2Fempty%2F80")
+	b.has("kubectl describe service -n shop empty", "kubectl get endpointslices -n shop -l kubernetes.io/service-name=empty")
+	b.open("/#/changes")
+	b.has("reload failed", "[emerg] unknown directive")
 	b.open("/#/findings")
 	b.has("1–50 of 10,000 findings")
 	b.open("/#/hosts?offset=20000")
@@ -78,11 +84,14 @@ func largeCluster(t *testing.T) http.Handler {
 		findings = append(findings, finding.Finding{Object: "ingress/" + origin.Namespace + "/" + name, Field: "spec", Code: finding.InvalidValue, Message: "wrong", Effect: "none"})
 	}
 	codes := func() map[finding.Code]int { return map[finding.Code]int{finding.InvalidValue: len(findings)} }
+	table.Set(unit.Of(model.Backend{Key: "shop/empty/80"}))
+	log := history.New()
+	log.Reload("a profile", 2, 0, errors.New(strings.Repeat("[emerg] unknown directive\n", 1<<20/26)))
 	answers := adminapi.Answers{Findings: func() []finding.Finding { return findings }, Codes: codes, Overview: &adminapi.Overview{
-		Table: table, History: history.New(),
+		Table: table, History: log,
 		Rates: overview.NewRates(func() map[string]overview.Counts { return map[string]overview.Counts{"h00001.test": {2: 5}} }),
 		Status: func(context.Context) adminapi.Status {
-			return adminapi.Status{Release: "test", Now: time.Now(), Started: time.Now(), Serving: true, Synced: true, Workers: []adminapi.Worker{}}
+			return adminapi.Status{Release: "test", Source: "cluster", Now: time.Now(), Started: time.Now(), Serving: true, Synced: true, Workers: []adminapi.Worker{}}
 		},
 		Ejections: func(context.Context) []overview.Ejection { return nil },
 	}}

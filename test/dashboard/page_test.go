@@ -54,9 +54,20 @@ func checkPages(b *browser) {
 	b.open("/#/backend/demo%2Fhello%2F80")
 	b.has("127.0.0.1:", "gets requests", "hello.localhost")
 	b.open("/#/backend/payments%2Fpay%2F80")
-	b.has("kubectl get endpointslices -n payments -l kubernetes.io/service-name=pay")
+	b.has("an EndpointSlice in the namespace payments with the label kubernetes.io/service-name: pay")
+	b.lacks("kubectl")
 	b.open("/#/certificates")
 	b.has("demo/shop-tls", "demo/apps-tls", "made by Headgate", "all names without one")
+	b.open("/#/host/pay.localhost")
+	b.has("3 findings about this host", "must be an integer")
+	b.lacks("whitelist-source-range")
+	b.open("/#/findings?host=pay.localhost")
+	b.has("only pay.localhost", "1–3 of 3 findings", "show all")
+	b.open("/#/findings")
+	b.has("whitelist-source-range", "nesw")
+	if first := evaluate[string](b, "document.querySelector('tbody tr').innerText"); !strings.Contains(first, "ingress/payments/admin") || !strings.Contains(first, "■") {
+		b.t.Errorf("what denies requests is not the first finding: %s", first)
+	}
 	b.open("/#/findings?code=InvalidValue")
 	b.has("must be an integer", "using the default", "show all")
 	b.open("/#/changes")
@@ -103,7 +114,8 @@ func checkExplain(b *browser) {
 	b.open("/#/")
 	b.do(chromedp.SendKeys(chromedp.CSS("#search-text"), "pay.localhost/cart"+kb.Enter))
 	b.has("503 Service Unavailable from Headgate", "GET https://pay.localhost/cart: backend payments/pay/80 has no endpoint in use", "What to do",
-		"The Service pay has no endpoint that is used", "kubectl describe service -n payments pay", "ingress/payments/pay", "Step by step")
+		"The Service pay has no endpoint that is used", "add one with the label kubernetes.io/service-name: pay", "ingress/payments/pay", "Step by step")
+	b.lacks("kubectl")
 	if first := evaluate[string](b, "document.querySelector('.verdict .what').innerText"); !strings.Contains(first, "503") {
 		b.t.Errorf("the first line is %q", first)
 	}

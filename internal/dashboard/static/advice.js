@@ -50,9 +50,10 @@ export function ejections(explanation) {
   return [...found.values()];
 }
 
-// advice lists what to change or where to look next, the most important first.
-export function advice(explanation) {
-  return [...unknownName(explanation), ...denied(explanation), ...noRoute(explanation), ...conflicts(explanation), ...noEndpoint(explanation), ...failing(explanation),
+// advice lists what to change or where to look next, the most important first. Source is where objects
+// come from, as the status has it.
+export function advice(explanation, source) {
+  return [...unknownName(explanation), ...denied(explanation), ...noRoute(explanation), ...conflicts(explanation), ...noEndpoint(explanation, source), ...failing(explanation),
     ...certificate(explanation)];
 }
 
@@ -88,7 +89,7 @@ function conflicts(e) {
     code(rule.ingress), " has the path ", code(rule.path), rule.backend ? [" too, with the backend ", code(rule.backend)] : " too", ", but is not used: ", rule.why, rule.to ? [" (", code(rule.to), ")"] : null, "."]);
 }
 
-function noEndpoint(e) {
+function noEndpoint(e, source) {
   return (e.backends ?? []).filter((backend) => backend.used.length === 0 && backend.role === "route" && !e.route?.denied).flatMap((backend) => {
     const [namespace, service] = backend.key.split("/");
     if (backend.service === "does not exist") {
@@ -96,13 +97,18 @@ function noEndpoint(e) {
     }
     const pods = (backend.endpoints ?? []).map((endpoint) => [code(endpoint.address), ` is ${endpoint.state}${endpoint.why ? ": " + endpoint.why : ""}`]);
     return [[`The Service ${service} has no endpoint that is used`, backend.why ? `: ${backend.why}.` : "."], ...pods.slice(0, 10),
-      namespace ? ["Are its pods running and ready, and does its selector match them? ", ...commands(namespace, service)] : null].filter(Boolean);
+      namespace && (source === "cluster" || !backend.why) ? endpointsOf(namespace, service, source) : null].filter(Boolean);
   });
 }
 
-// commands show the selector of a Service, and which pods it selects.
-export function commands(namespace, service) {
-  return [code(`kubectl describe service -n ${namespace} ${service}`), " shows the selector, and ",
+// endpointsOf says where to look for the endpoints of a Service: in a cluster, at its selector and the
+// pods that it selects.
+export function endpointsOf(namespace, service, source) {
+  if (source !== "cluster") {
+    return ["Its endpoints are those of the manifests: an EndpointSlice in the namespace ", code(namespace), " with the label ", code(`kubernetes.io/service-name: ${service}`),
+      ", or Endpoints with the name of the Service. They must have ready addresses, and the port of the Service."];
+  }
+  return ["Are its pods running and ready, and does its selector match them? ", code(`kubectl describe service -n ${namespace} ${service}`), " shows the selector, and ",
     code(`kubectl get endpointslices -n ${namespace} -l kubernetes.io/service-name=${service} -o yaml`), " which pods it finds, and whether they are ready."];
 }
 

@@ -1,5 +1,5 @@
 // Backends and their endpoints.
-import { commands } from "./advice.js";
+import { endpointsOf } from "./advice.js";
 import { get } from "./api.js";
 import { badge, code, counted, el, few, health, muted, table } from "./dom.js";
 import { backendLink, fact, hostLink } from "./hosts.js";
@@ -32,7 +32,7 @@ export function backend(parameters, key) {
     title: key,
     controls: controls(["backend", key], parameters, { label: "Address", problems: "with problems only" }),
     async load(signal) {
-      const page = await get("endpoints", { backend: key, ...query(parameters) }, signal);
+      const [page, status] = await Promise.all([get("endpoints", { backend: key, ...query(parameters) }, signal), get("status", {}, signal)]);
       const one = page.backend;
       return [
         el("dl", { class: "facts" },
@@ -43,7 +43,7 @@ export function backend(parameters, key) {
           fact("Health checks", one.checked ? "by the controller, see the annotation health-check" : "none; NGINX's workers avoid endpoints that take no connections"),
           fact("Hosts", one.hosts.total > 0 ? few(one.hosts, hostLink) : muted("none")),
         ),
-        one.endpoints === 0 && one.namespace && el("p", { class: "hint" }, "Are the pods running and ready, and does the selector of the Service match them? ", commands(one.namespace, one.service)),
+        one.endpoints === 0 && one.namespace && el("p", { class: "hint" }, endpointsOf(one.namespace, one.service, status.source)),
         pager(["backend", key], parameters, page, "endpoints"),
         page.items.length > 0 && table(`Endpoints of ${key}`, ["Address", "State", "Requests", "Why"], page.items.map((endpoint) => [
           code(endpoint.address), badge(states[endpoint.state], endpoint.state), endpoint.used ? "gets requests" : "gets none", endpoint.why ?? ""])),

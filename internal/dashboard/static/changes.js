@@ -1,7 +1,8 @@
 // What changed lately, what followed, and how long it took.
 import { get } from "./api.js";
 import { ago, badge, code, counted, duration, el, hash, link, moment, muted, number, short, table } from "./dom.js";
-import { backendLink, hostLink, objectLink } from "./hosts.js";
+import { objectLink } from "./findings.js";
+import { backendLink, hostLink } from "./hosts.js";
 import { controls, pager, query } from "./list.js";
 
 export function changes(parameters) {

@@ -1,9 +1,9 @@
 // Explains a request: the answer in the first line, then what to change, then the steps.
 import { get } from "./api.js";
 import { advice, verdict } from "./advice.js";
-import { badge, code, counted, day, el, hash, link, muted, table } from "./dom.js";
-import { findingTable } from "./findings.js";
-import { backendLink, hostLink, objectLink } from "./hosts.js";
+import { badge, code, counted, day, el, hash, link, muted, number, table } from "./dom.js";
+import { findingTable, objectLink } from "./findings.js";
+import { backendLink, hostLink } from "./hosts.js";
 
 // target is the link for what somebody typed above: a URL or a host is explained, a word is
 // searched for among the hosts. A host that has TLS is asked with https.
@@ -24,7 +24,8 @@ export function explain(parameters) {
       if (!parameters.url) return el("p", { class: "muted" }, "Says how a request would be handled, and why, without sending it.");
       const headers = (parameters.headers ?? "").split("\n").map((line) => line.trim()).filter(Boolean);
       const asked = { url: parameters.url, method: parameters.method, from: parameters.from, header: headers };
-      return shown(await get("explain", asked, signal), parameters);
+      const [answer, status] = await Promise.all([get("explain", asked, signal), get("status", {}, signal)]);
+      return shown(answer, status.source, parameters);
     },
   };
 }
@@ -52,9 +53,10 @@ function form(parameters) {
   el("button", { type: "submit" }, "Explain"));
 }
 
-function shown(e, parameters) {
+function shown(e, source, parameters) {
   const first = verdict(e);
-  const steps = advice(e);
+  const steps = advice(e, source);
+  const more = e.more_findings ?? 0;
   return [
     el("section", { class: "verdict " + first.state, "aria-label": "Answer" },
       el("p", { class: "what" }, badge(first.state, first.what)),
@@ -62,7 +64,8 @@ function shown(e, parameters) {
       first.next && el("p", null, link(hash(["explain"], { ...parameters, url: first.next }), `Explain ${first.next}`)),
       e.answers.slice(1).map((other) => el("p", { class: "muted" }, `Over ${other.scheme}: ${otherwise(other, e.answers[0])}.`))),
     steps.length > 0 && el("section", null, el("h2", null, "What to do"), el("ul", { class: "advice" }, steps.map((step) => el("li", null, step)))),
-    e.findings.length > 0 && el("section", null, el("h2", null, counted(e.findings.length, "finding")), findingTable(e.findings)),
+    e.findings.length > 0 && el("section", null, el("h2", null, counted(e.findings.length + more, "finding")), findingTable(e.findings),
+      more > 0 && el("p", { class: "muted" }, `and ${number(more)} more: each object above has a page of its own.`)),
     el("section", null, el("h2", null, "Step by step"), el("ol", { class: "steps" }, stepsOf(e))),
     settings(e),
   ];

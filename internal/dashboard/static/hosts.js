@@ -1,9 +1,9 @@
 // Hosts and their routes.
 import { get } from "./api.js";
-import { badge, code, counted, day, el, few, hash, health, link, muted, path, rate, table, until } from "./dom.js";
+import { badge, code, counted, day, el, few, hash, health, link, muted, number, path, rate, table, until } from "./dom.js";
+import { findingTable, objectLink } from "./findings.js";
 import { controls, pager, query } from "./list.js";
 
-export const objectLink = (object) => link(hash(["findings"], { object }), path(object));
 export const backendLink = (key) => link(hash(["backend", key]), path(key));
 export const hostLink = (name) => link(hash(["host", name]), name === "_" ? "all other names" : name);
 
@@ -59,12 +59,17 @@ export function expiry(certificate) {
   return days < 0 ? badge("down", text) : days < 10 ? badge("degraded", text) : muted(text);
 }
 
+// someFindings is how many findings the page of a host has itself.
+const someFindings = 5;
+
 export function host(parameters, name) {
   return {
     title: name === "_" ? "All other names" : name,
     controls: controls(["host", name], parameters, { label: "Path, Ingress or Service", problems: "with problems only" }),
     async load(signal) {
-      const [page, rates] = await Promise.all([get("routes", { host: name, ...query(parameters) }, signal), get("rates", { q: name }, signal)]);
+      const [page, rates, findings] = await Promise.all([
+        get("routes", { host: name, ...query(parameters) }, signal), get("rates", { q: name }, signal), get("findings", { host: name, limit: someFindings }, signal),
+      ]);
       const measured = (rates.items ?? []).find((item) => item.host === name);
       const one = page.host;
       return [
@@ -83,6 +88,8 @@ export function host(parameters, name) {
           route.ingress ? objectLink(route.ingress) : muted("–"),
           explainLink(one, route),
         ])),
+        findings.total > 0 && el("section", null, el("h2", null, counted(findings.total, "finding"), " about this host"), findingTable(findings.findings),
+          findings.total > findings.findings.length && el("p", null, link(hash(["findings"], { host: name }), `all ${number(findings.total)} findings`))),
       ];
     },
   };

@@ -2,8 +2,9 @@
 import { get } from "./api.js";
 import { badge, code, counted, el, few, hash, health, link, muted, number, rate, table } from "./dom.js";
 import { changeTable } from "./changes.js";
-import { backendLink, classes, expiry, hostLink, metricsHint, objectLink, secretLink } from "./hosts.js";
+import { backendLink, classes, expiry, hostLink, metricsHint, secretLink } from "./hosts.js";
 import { endpoints } from "./backends.js";
+import { objectLink } from "./findings.js";
 
 export function overview() {
   return {
