@@ -46,6 +46,7 @@ func newKinds(t *testing.T) *kinds {
 		}
 	})
 	refuses := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	two := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "two") }))
 	talks := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { talkBack(w) }))
 	grpc := startH2C(t, &connections, http.HandlerFunc(answerGRPC))
 	pair := headgatetest.NewKeyPair(t, "tls.test", "tls.test", "grpc.test", "client-certificate.test")
@@ -55,8 +56,8 @@ func newKinds(t *testing.T) *kinds {
 	to := func(service, name string, annotations ...string) string {
 		return headgatetest.Ingress(name, name+".test", "/", service, annotations...)
 	}
-	k.manifests = headgatetest.Config("allow-snippet-annotations: true", "annotations-risk-level: Critical", "block-user-agents: crawler") +
-		served("one", one) + served("two", headgatetest.StartEcho(t, "two")) + served("slow", slow) + served("dead", "127.0.0.1:1") + served("empty") +
+	k.manifests = headgatetest.Config("allow-snippet-annotations: true", "annotations-risk-level: Critical", "block-user-agents: crawler", "enable-access-log-for-default-backend: true") +
+		served("one", one) + served("two", two) + served("slow", slow) + served("dead", "127.0.0.1:1") + served("empty") +
 		served("again", headgatetest.StartBackend(t, second), headgatetest.StartBackend(t, second)) + served("talks", talks) + served("grpc", grpc) +
 		headgatetest.TLSSecret("tls", pair) +
 		guardSecrets(pair) +
@@ -66,6 +67,8 @@ func newKinds(t *testing.T) *kinds {
 		headgatetest.WithTLS(ingress("client-certificate", "auth-tls-secret: default/authorities"), "tls client-certificate.test") +
 		ingress("password", "auth-type: basic", "auth-secret: users") +
 		ingress("no-users", "auth-type: basic", "auth-secret: missing") + ingress("external", "auth-url: http://"+refuses+"/") +
+		ingress("signin", "auth-url: http://"+refuses+"/", "auth-signin: http://signin.test/") + ingress("allowed", "auth-url: http://"+one+"/") +
+		ingress("no-service", "auth-url: http://127.0.0.1:1/") + ingress("rate", "limit-rpm: 1", "limit-burst-multiplier: 1") + ingress("bare", "from-to-www-redirect: true") +
 		ingress("allowlist", "whitelist-source-range: 192.0.2.0/24") + ingress("denylist", "denylist-source-range: 127.0.0.0/8") +
 		to("slow", "limit", "limit-connections: 1") + ingress("body", "proxy-body-size: 1k") + ingress("blocked") +
 		ingress("firewall", "enable-modsecurity: true", "modsecurity-snippet: "+refusesAll) +
@@ -94,6 +97,7 @@ func simple() []wanted {
 		{host: "retried", status: 200}, {host: "moved", status: 301}, {host: "application", status: 302}, {host: "tls", status: 308}, {scheme: "https", host: "tls", status: 200},
 		{scheme: "https", host: "grpc", method: "POST", target: "pkg.Service/Method", body: "\x00\x00\x00\x00\x04ping", header: http.Header{"Te": {"trailers"}, "Content-Type": {"application/grpc"}}, status: 200},
 		{scheme: "https", host: "client-certificate", status: 400}, {host: "password", status: 401}, {host: "no-users", status: 503}, {host: "external", status: 401},
+		{host: "signin", status: 302}, {host: "allowed", status: 200}, {host: "no-service", status: 500}, {host: "www.bare", status: 308}, {host: "proxied", method: "HEAD", status: 200},
 		{host: "allowlist", status: 403}, {host: "denylist", status: 403}, {host: "body", method: "POST", body: strings.Repeat("x", 2000), status: 413},
 		{host: "blocked", header: header("User-Agent", "crawler"), status: 403}, {host: "firewall", status: 403},
 		{host: "canary", status: 200}, {host: "canary", target: "?fail", status: 500}, {host: "canary", header: header("X-Canary", "always"), status: 200}, {host: "mirror", status: 200},
@@ -107,6 +111,11 @@ func (k *kinds) send(p *program) {
 	for _, w := range simple() {
 		k.ask(p, w)
 	}
+	// Two pass at once, and the next one after a minute.
+	for _, status := range []int{200, 200, 503} {
+		k.ask(p, wanted{host: "rate", status: status})
+	}
+	k.unreadable(p)
 	socket := p.webSocket("websocket.test")
 	if err := say(socket, "hello"); err != nil {
 		k.t.Error(err)
@@ -114,7 +123,7 @@ func (k *kinds) send(p *program) {
 	socket.close()
 
 	gone := &line{port: p.http}
-	if err := gone.send("GET / HTTP/1.1\r\nHost: gone.test\r\n\r\n"); err != nil {
+	if err := gone.send("GET / HTTP/1.1\r\nHost: gone.test\r\nReferer: gone\r\n\r\n"); err != nil {
 		k.t.Fatal(err)
 	}
 	<-k.arrived
@@ -125,6 +134,19 @@ func (k *kinds) send(p *program) {
 		k.ask(p, wanted{host: "limit", status: 503})
 		k.leave <- struct{}{}
 	})
+}
+
+// unreadable sends what NGINX can't read.
+func (k *kinds) unreadable(p *program) {
+	k.t.Helper()
+	l := &line{port: p.http}
+	defer l.close()
+	if err := l.send("GET /%zz HTTP/1.1\r\nHost: proxied.test\r\n\r\n"); err != nil {
+		k.t.Fatal(err)
+	}
+	if answer, err := l.answer(); err != nil || answer.StatusCode != http.StatusBadRequest {
+		k.t.Errorf("%+v, %v; want 400", answer, err)
+	}
 }
 
 // meanwhile does something while the backend slow has a request.
@@ -155,8 +177,10 @@ func (k *kinds) ask(p *program, w wanted) {
 		return
 	}
 	if w.header != nil {
-		request.Header = w.header
+		request.Header = w.header.Clone()
 	}
+	// So each line of the access log says what it is for.
+	request.Header.Set("Referer", w.host)
 	transport := &http.Transport{
 		DisableKeepAlives: true, ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {

@@ -26,6 +26,8 @@ type knownFamily struct {
 	kind      string
 	labels    []string
 	condition string
+	// buckets are those of a histogram by default.
+	buckets []string
 }
 
 // knownFamilies has those that are not removed, by name. Names that end in "_" stand for all
@@ -47,6 +49,10 @@ func knownFamilies(t *testing.T) map[string]knownFamily {
 			continue
 		}
 		f := knownFamily{kind: cells[1], condition: cells[6]}
+		if flag, list, is := strings.Cut(cells[3], "-buckets "); is && strings.HasPrefix(flag, "--") {
+			list, _, _ = strings.Cut(list, ";")
+			f.buckets = strings.Fields(list)
+		}
 		if labels := remarks.ReplaceAllString(cells[2], ""); labels != "-" {
 			f.labels = strings.Split(labels, ", ")
 			slices.Sort(f.labels)
@@ -147,18 +153,11 @@ func differentFamilies(t *testing.T, known map[string]knownFamily) {
 func checkFamilies(t *testing.T, binary string) {
 	t.Parallel()
 	pair := headgatetest.NewKeyPair(t, "webhook", "web.test")
-	dir := t.TempDir()
-	for name, text := range map[string]string{"cert": pair.Certificate, "key": pair.Key} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
 	manifests := served("one", headgatetest.StartEcho(t, "one")) + headgatetest.TLSSecret("web", pair) +
 		headgatetest.WithTLS(headgatetest.Ingress("web", "web.test", "/", "one", "ssl-redirect: false"), "web web.test") +
 		headgatetest.Ingress("orphan", "orphan.test", "/", "missing")
 	for _, enabled := range []bool{false, true} {
-		webhook := porttest.Free(t)
-		flags := []string{fmt.Sprintf("--validating-webhook=127.0.0.1:%d", webhook), "--validating-webhook-certificate=" + filepath.Join(dir, "cert"), "--validating-webhook-key=" + filepath.Join(dir, "key")}
+		webhook, flags := webhookFlags(t, pair)
 		if enabled {
 			flags = append(flags, "--enable-metrics")
 		}
@@ -191,6 +190,21 @@ func checkFamilies(t *testing.T, binary string) {
 		}
 		comparePage(t, all)
 		p.end()
+	}
+}
+
+// webhookFlags have a program serve the webhook at a port.
+func webhookFlags(t *testing.T, pair headgatetest.KeyPair) (port uint16, flags []string) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"cert": pair.Certificate, "key": pair.Key} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	port = porttest.Free(t)
+	return port, []string{
+		fmt.Sprintf("--validating-webhook=127.0.0.1:%d", port), "--validating-webhook-certificate=" + filepath.Join(dir, "cert"), "--validating-webhook-key=" + filepath.Join(dir, "key"),
 	}
 }
 

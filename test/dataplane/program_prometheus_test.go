@@ -18,11 +18,16 @@ func checkPrometheus(t *testing.T, binary string) {
 	t.Parallel()
 	k := newKinds(t)
 	var replicas []*program
+	pair := headgatetest.NewKeyPair(t, "webhook", "webhook.test")
 	for i := range 2 {
-		p := newProgram(t, binary, k.manifests, "--enable-metrics")
+		webhook, flags := webhookFlags(t, pair)
+		p := newProgram(t, binary, k.manifests, append(flags, "--enable-metrics")...)
 		p.cmd.Env = append(p.cmd.Env, fmt.Sprintf("POD_NAMESPACE=ingress-%d", i), fmt.Sprintf("POD_NAME=headgate-%d", i))
 		p.start()
 		p.open(true)
+		for _, host := range []string{"new.test", "not a name"} {
+			review(t, webhook, host)
+		}
 		replicas = append(replicas, p)
 	}
 	s := startPrometheus(t, replicas...)
@@ -33,8 +38,10 @@ func checkPrometheus(t *testing.T, binary string) {
 			return strings.Contains(text, "headgate_synced 1\n") && strings.Contains(text, "headgate_waiting_hosts 0\n")
 		})
 		k.send(p)
+		p.checkLines()
 	}
 	s.checkKinds()
+	s.checkFamilies()
 	s.checkAlerts()
 	changes := 0
 	s.checkQueries(func() {
