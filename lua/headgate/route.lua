@@ -164,11 +164,9 @@ local function find(host_name, revision, shortcut, jumped, ends)
     if slash and not host.tls then
         return redirect_to_slash(slash, host_name, path)
     end
-    local connection = host.tls and ngx.ctx.connection
+    local connection = host.tls and ngx.ctx.connection or nil
     local request = requests.new()
-    if connection then
-        request.connection = connection
-    end
+    request.connection = connection
     request.host_name = host_name
     request.name = name
     request.path = path
@@ -176,9 +174,7 @@ local function find(host_name, revision, shortcut, jumped, ends)
     request.globals = globals
     request.route = slash or route
     request.shortcut = shortcut
-    if ends then
-        request.ends_connection = true
-    end
+    request.ends_connection = ends
     if slash then
         return redirect_if_identified(request)
     end
@@ -387,10 +383,9 @@ end
 -- location has, but no look at the length of a body: such a request jumps once more.
 function _M.run_traced()
     local host_name = ngx_var.host
-    local shortcut = shortcuts.get(host_name)
-    local jumped = ngx_var.content_length ~= nil
+    local shortcut, jumped = shortcuts.get(host_name), ngx_var.content_length ~= nil
     if not shortcuts.enter(shortcut, host_name, jumped) then
-        return handle(host_name, memory.revision(), shortcut, jumped)
+        return handle(host_name, revision_seen, shortcut, jumped)
     end
 end
 

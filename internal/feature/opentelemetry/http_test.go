@@ -70,6 +70,14 @@ func TestSpans(t *testing.T) {
 		got := parentOf(t, g.Do(headgatetest.Request{Host: "a.test" + port, Path: "/shop/port"}).WantStatus(t, 200).Echo.Header)
 		s.of(got.trace, 2)[0].want(t, map[string]any{"server.port": want})
 	}
+	for query, want := range map[string]string{
+		"private_token=a&SessionID=b&session=c&otp=123456&page=2": "private_token=REDACTED&SessionID=REDACTED&session=REDACTED&otp=REDACTED&page=2",
+		"%74oken=a&toke%6E=b&%54%4f%4b%45%4e=c&a%26token=d":       "%74oken=REDACTED&toke%6E=REDACTED&%54%4f%4b%45%4e=REDACTED&a%26token=d",
+		"token=&token=a=b&token&%zz=1&%=2&tokens=3":               "token=REDACTED&token=REDACTED&token&%zz=1&%=2&tokens=3",
+	} {
+		got := parentOf(t, g.Do(headgatetest.Request{Host: "a.test", Path: "/shop/q?" + query}).WantStatus(t, 200).Echo.Header)
+		s.of(got.trace, 2)[0].want(t, map[string]any{"url.query": want})
+	}
 	list := s.of(parentOf(t, g.Get("a.test", "/shop/1").Echo.Header).trace, 2)
 	if list[0].Name != "GET /shop" || list[0].Attributes["http.route"] != "/shop" || list[0].Attributes["k8s.ingress.name"] != "shop" {
 		t.Errorf("spans: %+v", list)
