@@ -71,7 +71,7 @@ func (m *maker) add(span tracetest.SpanStub, status, errors int) {
 	if status <= 0 || status >= errors {
 		span.Status = sdktrace.Status{Code: codes.Error}
 	}
-	span.Attributes = slices.DeleteFunc(span.Attributes, func(a attribute.KeyValue) bool { return a.Value.Emit() == "" })
+	span.Attributes = slices.DeleteFunc(span.Attributes, func(a attribute.KeyValue) bool { return a.Value.String() == "" })
 	for i, a := range span.Attributes {
 		if a.Value.Type() == attribute.STRING {
 			span.Attributes[i].Value = attribute.StringValue(limited(a.Value.AsString(), maxText))
