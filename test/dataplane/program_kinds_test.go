@@ -1,6 +1,7 @@
 package dataplane_test
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"slices"
@@ -91,7 +92,7 @@ func (s *prometheus) differs(name string, f knownFamily) string {
 		s.t.Fatal(err)
 	}
 	if len(found) > 0 != wanted {
-		return "there are series of " + strings.Join(found, ", ") + " (" + f.condition + ")"
+		return fmt.Sprintf("there are series of %q (%s)", found, f.condition)
 	}
 	if f.kind != "histogram" || !wanted {
 		return ""
