@@ -1,6 +1,7 @@
 package nginx
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -29,7 +30,9 @@ func OpenAccessLog(stdout *os.File) (*AccessLog, error) {
 	name := fmt.Sprintf("/proc/self/fd/%d", stdout.Fd())
 	if file, err := os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0); err == nil {
 		close(a.done)
-		return a, appendOnly(stdout, file)
+		// Workers share a pipe. A line that does not fit into what is free has those of
+		// other workers in between: clients can make long ones.
+		return a, errors.Join(enlarge(stdout), appendOnly(stdout, file))
 	}
 	r, w, err := logPipe()
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // outputs are kinds of standard output, each with a way to read what was written
@@ -102,6 +104,20 @@ func TestAccessLog(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A pipe gets room for long lines of all workers.
+func TestStdoutIsEnlarged(t *testing.T) {
+	stdout, _ := outputs(t)["pipe"]()
+	defer stdout.Close()
+	log, err := OpenAccessLog(stdout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	if size, err := unix.FcntlInt(stdout.Fd(), unix.F_GETPIPE_SZ, 0); err != nil || size < pipeBytes {
+		t.Errorf("%v: the pipe has %d bytes, want %d", err, size, pipeBytes)
 	}
 }
 

@@ -18,7 +18,7 @@ func logPipe() (r, w *os.File, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return enlarge(r, w)
+	return enlarged(r, w)
 }
 
 // messagePipe returns a pipe for a log in which each read gets what one write wrote. So what a
@@ -34,20 +34,29 @@ func messagePipe() (r, w *os.File, err error) {
 		unix.Close(fds[1])
 		return nil, nil, os.NewSyscallError("fcntl", err)
 	}
-	return enlarge(os.NewFile(uintptr(fds[0]), "|0"), os.NewFile(uintptr(fds[1]), "|1"))
+	return enlarged(os.NewFile(uintptr(fds[0]), "|0"), os.NewFile(uintptr(fds[1]), "|1"))
 }
 
-func enlarge(r, w *os.File) (*os.File, *os.File, error) {
-	raw, err := r.SyscallConn()
-	if err == nil {
-		err = raw.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeBytes) })
-	}
-	if err != nil {
+func enlarged(r, w *os.File) (*os.File, *os.File, error) {
+	if err := enlarge(r); err != nil {
 		r.Close()
 		w.Close()
 		return nil, nil, err
 	}
 	return r, w, nil
+}
+
+// enlarge makes a pipe larger, if the file is one and the kernel agrees.
+func enlarge(f *os.File) error {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	return raw.Control(func(fd uintptr) {
+		if size, err := unix.FcntlInt(fd, unix.F_GETPIPE_SZ, 0); err == nil && size < pipeBytes {
+			_, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeBytes)
+		}
+	})
 }
 
 // unblock makes writes to a file fail instead of wait, also in processes that have it

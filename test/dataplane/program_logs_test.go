@@ -2,9 +2,11 @@ package dataplane_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -154,6 +156,45 @@ func checkLogReaderEnds(t *testing.T, binary string) {
 	p.end()
 	if !p.cmd.ProcessState.Success() {
 		t.Errorf("it left with %s", p.cmd.ProcessState)
+	}
+}
+
+// Workers share standard output, which is a pipe in containers: long lines of several at once are
+// whole, since all of them fit into it.
+func checkLongLines(t *testing.T, binary string) {
+	t.Parallel()
+	p := startProgram(t, binary, served("one", headgatetest.StartEcho(t, "one"))+headgatetest.Ingress("web", "a.test", "/", "one", "permanent-redirect: http://b.test/")+
+		headgatetest.Config("worker-processes: 4", "log-format-escape-json: true", `log-format-upstream: {"long": "$http_x_1$http_x_2$http_x_3", "uri": "$request_uri"}`))
+	p.open(true)
+	p.wantHealth("with NGINX", 200, "ok")
+	// Six bytes of a line for each.
+	const requests, size = 6, 7800
+	request := "GET /long HTTP/1.1\r\nHost: a.test\r\nConnection: close"
+	for i := range 3 {
+		request += fmt.Sprintf("\r\nX-%d: %s", i+1, strings.Repeat("\x01", size))
+	}
+	var wait sync.WaitGroup
+	for range requests {
+		wait.Go(func() {
+			connection := headgatetest.Dial(t, p.http)
+			defer connection.Close()
+			fmt.Fprint(connection, request+"\r\n\r\n")
+			if answer, err := io.ReadAll(connection); err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 301") {
+				t.Errorf("%v: %.100s", err, answer)
+			}
+		})
+	}
+	wait.Wait()
+	const end = `", "uri": "/long"}`
+	headgatetest.Eventually(t, "all lines are there", func() bool { return strings.Count(p.log.String(), end+"\n") == requests })
+	want, whole := `{"long": "`+strings.Repeat(`\u0001`, 3*size)+end+"\n", 0
+	for line := range strings.Lines(p.log.String()) {
+		if line == want {
+			whole++
+		}
+	}
+	if whole != requests {
+		t.Errorf("%d of %d lines are whole", whole, requests)
 	}
 }
 

@@ -43,6 +43,7 @@ func TestProgram(t *testing.T) {
 	t.Run("controller hangs", func(t *testing.T) { checkControllerHangs(t, binary) })
 	t.Run("logs are not read", func(t *testing.T) { checkLogsAreNotRead(t, binary) })
 	t.Run("log reader ends", func(t *testing.T) { checkLogReaderEnds(t, binary) })
+	t.Run("long lines", func(t *testing.T) { checkLongLines(t, binary) })
 	t.Run("early end", func(t *testing.T) { checkEarlyEnd(t, binary) })
 	t.Run("end", func(t *testing.T) { checkEnd(t, binary) })
 	t.Run("explain", func(t *testing.T) { checkExplain(t, binary) })
