@@ -123,14 +123,14 @@ func checkExplain(b *browser) {
 	b.has("the annotation whitelist-source-range of ingress/payments/admin is rejected", "Correct whitelist-source-range of ingress/payments/admin", "must be IP addresses and networks")
 	b.do(chromedp.SetValue(chromedp.CSS("#explain-url"), "https://shop.localhost/cart"), chromedp.SetValue(chromedp.CSS("#explain-headers"), "X-Test: one"),
 		chromedp.SetValue(chromedp.CSS("#explain-from"), "10.0.0.1"), chromedp.Click(chromedp.CSS(".explain button")))
-	b.has("The backend demo/cart/web answers", "it is the longest path that matches", "secret/demo/shop-tls", "NGINX has the newest version")
+	b.has("The backend demo/cart/web gets the request", "it is the longest path that matches", "secret/demo/shop-tls", "NGINX has the newest version")
 	if link := b.link(); !strings.Contains(link, "from=10.0.0.1") || !strings.Contains(link, "X-Test") {
 		b.t.Errorf("the link %s does not have the form", link)
 	}
 	b.open("/#/explain?url=unknown.localhost")
 	b.has("404 Not Found from Headgate", "no Ingress that is served has the host unknown.localhost; the built-in default backend answers", "Over https: the same.", "Hosts with localhost")
 	b.open("/#/explain?url=https%3A%2F%2Fnews.localhost%2Fapi")
-	b.has("The backend demo/about/80 may answer", "clients get the default certificate: Secret nesw does not exist", "Correct spec.tls[0] of ingress/demo/news, or create secret/demo/nesw",
+	b.has("The backend demo/about/80 may get the request", "clients get the default certificate: Secret nesw does not exist", "Correct spec.tls[0] of ingress/demo/news, or create secret/demo/nesw",
 		"ingress/demo/news-too has the path /api too, with the backend demo/shop/80, but is not used: an older Ingress has the same path (ingress/demo/news).")
 	b.lacks("secret/secret")
 	b.open("/#/explain?url=https%3A%2F%2Fnews.localhost%2Fother")

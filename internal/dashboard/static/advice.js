@@ -20,11 +20,11 @@ export function verdict(explanation) {
     return { state: unsafe && state === "ok" ? "degraded" : state, what: answer.location ? `${what}, to ${answer.location}` : what, why: [cause(explanation), answer.why, unsafe].filter(Boolean).join("; "), next };
   }
   const count = answer.endpoints ?? 0;
-  const what = `The backend ${answer.backend} answers`;
+  const what = `The backend ${answer.backend} gets the request`;
   const why = [cause(explanation), answer.why, unsafe].filter(Boolean).join("; ");
   if (failing.length > 0) return { state: "degraded", what, why: `${why}; but NGINX knows that ${failing.length} of ${count} endpoints fail` };
   // After a semicolon is what else may answer, such as an auth service, which is not asked here.
-  if (answer.why.includes("; ")) return { state: unsafe ? "degraded" : "note", what: `The backend ${answer.backend} may answer`, why };
+  if (answer.why.includes("; ")) return { state: unsafe ? "degraded" : "note", what: `The backend ${answer.backend} may get the request`, why };
   return { state: unsafe ? "degraded" : "ok", what, why };
 }
 
