@@ -9,39 +9,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/headgate/headgate/internal/headgatetest"
 )
-
-// A log server keeps the last line that it got.
-type logServer struct {
-	net.PacketConn
-	last atomic.Value
-}
-
-func startLogServer(t *testing.T) *logServer {
-	t.Helper()
-	connection, err := net.ListenPacket("udp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { connection.Close() })
-	s := &logServer{PacketConn: connection}
-	s.last.Store("")
-	go func() {
-		b := make([]byte, 1<<16)
-		for {
-			n, _, err := connection.ReadFrom(b)
-			if err != nil {
-				return
-			}
-			s.last.Store(string(b[:n]))
-		}
-	}()
-	return s
-}
 
 // withNames makes the program find the names of a file alone.
 func (p *program) withNames(binary, hosts string) {
@@ -61,7 +32,7 @@ func (p *program) withNames(binary, hosts string) {
 // What NGINX can't write to any more is left out of its configuration: other changes go live.
 func checkLogTargets(t *testing.T, binary string) {
 	t.Parallel()
-	server := startLogServer(t)
+	server := headgatetest.StartSyslog(t)
 	_, port, _ := net.SplitHostPort(server.LocalAddr().String())
 	manifests := func(more string) string {
 		return served("one", headgatetest.StartEcho(t, "one")) + headgatetest.Ingress("a", "a.test", "/", "one") + more
@@ -94,7 +65,7 @@ func checkLogTargets(t *testing.T, binary string) {
 	isLogged := func(path string) func() bool {
 		return func() bool {
 			post("a.test", path, 0)
-			return strings.Contains(server.last.Load().(string), "POST "+path+" ")
+			return strings.Contains(server.String(), "POST "+path+" ")
 		}
 	}
 	headgatetest.Eventually(t, "the server has lines", isLogged("/first"))

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/headgate/headgate/internal/headgatetest"
@@ -91,46 +90,10 @@ func TestBadPath(t *testing.T) {
 	}
 }
 
-// A server collects what it gets by UDP.
-type server struct {
-	net.PacketConn
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func startServer(t *testing.T) *server {
-	t.Helper()
-	connection, err := net.ListenPacket("udp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { connection.Close() })
-	s := &server{PacketConn: connection}
-	go func() {
-		b := make([]byte, 1<<16)
-		for {
-			n, _, err := connection.ReadFrom(b)
-			if err != nil {
-				return
-			}
-			s.mu.Lock()
-			s.text.Write(append(b[:n:n], '\n'))
-			s.mu.Unlock()
-		}
-	}()
-	return s
-}
-
-func (s *server) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
-}
-
 // TestSyslog: a server gets both logs, unless NGINX can't send to it.
 func TestSyslog(t *testing.T) {
 	t.Parallel()
-	s := startServer(t)
+	s := headgatetest.StartSyslog(t)
 	_, port, _ := net.SplitHostPort(s.LocalAddr().String())
 	file := filepath.Join(t.TempDir(), "error.log")
 	g := start(t)
