@@ -3,7 +3,6 @@
 --
 -- A client can write anything there. What is not valid counts as nothing, and no byte of it
 -- is passed on.
-local C = require("ffi").C
 local client = require "headgate.client"
 local ffi = require "ffi"
 local requests = require "headgate.request"
@@ -11,6 +10,7 @@ require "resty.core.request"
 
 local _M = {}
 
+local C = ffi.C
 local header = client.header
 local ngx_req = ngx.req
 local string_byte = string.byte

@@ -1,9 +1,9 @@
--- Makes spans of requests, where nginx.conf says that there is a collector.
+-- Notes what spans of requests are made of, where nginx.conf says that there is a collector.
 --
 -- Routing enters each request. One that is sampled jumps to a location with a log phase, and is
 -- routed there. It has a table here under the address that NGINX has the request at, as in
--- traffic.lua, until that phase makes its spans (span.lua). The others only pass the decision on
--- to the backend.
+-- traffic.lua, until that phase hands it over (span.lua, span_report.lua): the controller makes its
+-- spans. The others only pass the decision on to the backend.
 --
 -- Most requests begin a trace here, and are not sampled. They cost what must be: a look at the
 -- headers, and one at the id that the request gets. NGINX writes their traceparent from that id;
