@@ -38,8 +38,10 @@ var knows = []struct {
 	{"internal/directive", []string{"internal/model"}, "a directive is declared as numbers and words: what it means is known by the feature"},
 	{"internal/feature", []string{"internal/directive", "internal/finding", "internal/model", "internal/resource"}, "the contract knows no single feature and no one who calls it"},
 	{"internal/feature/all", []string{"internal/feature", "internal/feature/…"}, "it is a list of features and nothing else"},
+	{"internal/snippet", []string{"internal/feature", "internal/pcre"}, "it knows the language of NGINX: what its directives are used for is known by the features with snippets"},
 	{
-		"internal/feature/…", []string{"internal/directive", "internal/feature", "internal/finding", "internal/keypolicy", "internal/model", "internal/pcre", "internal/resource"},
+		"internal/feature/…",
+		[]string{"internal/directive", "internal/feature", "internal/finding", "internal/keypolicy", "internal/model", "internal/pcre", "internal/resource", "internal/snippet"},
 		"features do not know of each other: what several of them must know belongs into the model and build",
 	},
 	{"internal/docgen", []string{"internal/feature"}, "the reference is written from what features declare: which there are is handed in"},

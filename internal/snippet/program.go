@@ -1,0 +1,247 @@
+// Package snippet translates directives of NGINX that tenants write into plain data:
+// what the annotations configuration-snippet, server-snippet and auth-snippet mean. None
+// of their text becomes part of nginx.conf.
+//
+// Parse reads a text. What it takes becomes a Program, which Lua follows
+// (lua/headgate/program.lua and the features that have snippets), and Settings, which the
+// features that have the same setting as an annotation follow. What it does not take is
+// in Refusals. The package knows the language of NGINX, and no route, feature or file.
+package snippet
+
+import "github.com/headgate/headgate/internal/feature"
+
+// A Place is where ingress-nginx puts the text, and with it the directives that may
+// stand there.
+type Place int
+
+// The places.
+const (
+	// InLocation is the location of a path: configuration-snippet.
+	InLocation Place = iota
+	// InServer is the server of a host: server-snippet.
+	InServer
+	// InAuth is the location that calls the auth service: auth-snippet.
+	InAuth
+)
+
+// A Snippet is what a text means.
+type Snippet struct {
+	Program
+	// Settings are directives at the top level with an annotation, or a value in the
+	// profile, that does the same, in their order.
+	Settings []Setting
+	// Refusals are the directives that are not taken, in their order.
+	Refusals []Refusal
+	// Warnings are about directives that are taken and do something else than it seems.
+	Warnings []Warning
+}
+
+// A Setting is a directive that is not followed per request, with its arguments.
+type Setting struct {
+	Name      string
+	Arguments []string
+	Line      int
+}
+
+// A Refusal is a directive that is not taken.
+type Refusal struct {
+	// Line is counted from 1.
+	Line      int
+	Directive string
+	// Reason says why, and Instead names what does the same, if there is something.
+	Reason, Instead string
+	// Guards is set where the directive may control access, or anything that an unknown
+	// directive may do: the paths must not be served without it.
+	Guards bool
+}
+
+// A Warning is about a directive that is taken.
+type Warning struct {
+	Line      int
+	Directive string
+	Message   string
+}
+
+// A Program is one block: that of the snippet, of an if, or of a location. It is plain
+// data with one encoding in JSON.
+type Program struct {
+	// Steps are the directives of NGINX's rewrite module, in their order.
+	Steps []Step `json:"steps,omitempty"`
+	// Effects are what else the block, and the blocks of its ifs, say. The first is that of
+	// the block itself. Those of an if have what they inherit from the block, as NGINX
+	// inherits it. Empty if there is nothing of that kind.
+	Effects []Effects `json:"effects,omitempty"`
+	// Locations are those inside of the block, in their order.
+	Locations []Location `json:"locations,omitempty"`
+}
+
+// A Location is a location block.
+type Location struct {
+	// Match is "=", "^~", "~", "~*", "@", or empty for a prefix, and Path what it compares
+	// with: a path, an expression, or for "@" a name.
+	Match string `json:"match,omitempty"`
+	Path  string `json:"path"`
+	// Internal is set where clients get 404.
+	Internal bool `json:"internal,omitempty"`
+	Program
+}
+
+// A Step is one directive of the rewrite module. One of Set, If, Return, Rewrite and Break
+// says which.
+type Step struct {
+	// Set is the name of a variable, which gets the value of To.
+	Set string `json:"set,omitempty"`
+	// If has Then run, and the program's Effects of the index Use apply from here on, unless
+	// that is 0.
+	If   *Condition `json:"if,omitempty"`
+	Then []Step     `json:"then,omitempty"`
+	Use  int        `json:"use,omitempty"`
+	// Return is a status, with the text of the body or the URL of the redirect in To: HasTo
+	// tells an empty text from none. For statuses of redirects, To is a URL.
+	Return int  `json:"return,omitempty"`
+	HasTo  bool `json:"has_to,omitempty"`
+	// Rewrite is an expression, and To what replaces the path. Flag is "last", "break",
+	// "redirect", "permanent" or empty. NoArguments is set where the arguments of the
+	// request are not added.
+	Rewrite     string `json:"rewrite,omitempty"`
+	Flag        string `json:"flag,omitempty"`
+	NoArguments bool   `json:"no_arguments,omitempty"`
+	Break       bool   `json:"break,omitempty"`
+
+	To feature.Template `json:"to,omitempty"`
+}
+
+// A Condition is that of an if: a variable that is neither empty nor "0", or compared. A
+// regular expression's groups are available behind it.
+type Condition struct {
+	// Variable is what is looked at.
+	Variable feature.Template `json:"variable"`
+	// Is is empty, "=", "!=", "~", "~*", "!~" or "!~*".
+	Is string `json:"is,omitempty"`
+	// Text is what is compared with by "=" and "!=" (it may have no variables, as in
+	// NGINX), else the expression.
+	Text string `json:"text,omitempty"`
+}
+
+// Effects are what a block says besides steps and locations.
+type Effects struct {
+	// AddHeaders are those of add_header. HasAddHeaders is set where the block, or one that
+	// it inherits from within the snippet, has any: those of outer blocks do not apply then.
+	AddHeaders []AddHeader `json:"add_headers,omitempty"`
+	// Expires is the directive expires.
+	Expires *Expires `json:"expires,omitempty"`
+	// ResponseHeaders are those of more_set_headers and more_clear_headers, in order.
+	ResponseHeaders []MoreHeader `json:"response_headers,omitempty"`
+	// HideHeaders and PassHeaders are those of proxy_hide_header and proxy_pass_header, in
+	// lower case.
+	HideHeaders []string `json:"hide_headers,omitempty"`
+	PassHeaders []string `json:"pass_headers,omitempty"`
+
+	// RequestHeaders are those of proxy_set_header, GRPCHeaders those of grpc_set_header:
+	// those with an empty value are not sent.
+	RequestHeaders []Header `json:"request_headers,omitempty"`
+	GRPCHeaders    []Header `json:"grpc_headers,omitempty"`
+	// InputHeaders are those of more_set_input_headers and more_clear_input_headers, in order.
+	InputHeaders []MoreHeader `json:"input_headers,omitempty"`
+	// AuthVariables are those of auth_request_set: a variable gets a value when the auth
+	// service has answered.
+	AuthVariables []Variable `json:"auth_variables,omitempty"`
+
+	// Rules are those of allow and deny, in order: the first one that has the client's
+	// address decides.
+	Rules []Rule `json:"rules,omitempty"`
+	// Methods is that of limit_except, nil if there is none.
+	Methods *MethodRules `json:"methods,omitempty"`
+
+	// ErrorPages are those of error_page, in order.
+	ErrorPages []ErrorPage `json:"error_pages,omitempty"`
+	// LimitRate and LimitRateAfter are in bytes as text, which variables may give.
+	LimitRate      feature.Template `json:"limit_rate,omitempty"`
+	LimitRateAfter feature.Template `json:"limit_rate_after,omitempty"`
+	// DefaultType is the media type of what the block itself answers.
+	DefaultType string `json:"default_type,omitempty"`
+	// Unlogged is access_log off.
+	Unlogged bool `json:"unlogged,omitempty"`
+}
+
+// A Header is a name and what it is set to.
+type Header struct {
+	Name  string           `json:"name"`
+	Value feature.Template `json:"value,omitempty"`
+}
+
+// An AddHeader is a header of add_header. Without Always it is added to responses of the
+// statuses 200, 201, 204, 206, 301, 302, 303, 304, 307 and 308 only.
+type AddHeader struct {
+	Header
+	Always bool `json:"always,omitempty"`
+}
+
+// A MoreHeader is a header of a directive of the module headers-more.
+type MoreHeader struct {
+	Header
+	// Clear removes the header. Its name may end with an asterisk, which stands for any
+	// text.
+	Clear bool `json:"clear,omitempty"`
+	// Statuses and Types limit it to responses of these (-s, -t); empty for all.
+	Statuses []int    `json:"statuses,omitempty"`
+	Types    []string `json:"types,omitempty"`
+	// Present limits it to headers that are there already (-r), Append adds one beside
+	// those that are there (-a).
+	Present bool `json:"present,omitempty"`
+	Append  bool `json:"append,omitempty"`
+}
+
+// A Variable is a name and a value.
+type Variable struct {
+	Name  string           `json:"name"`
+	Value feature.Template `json:"value"`
+}
+
+// A Rule allows or denies addresses.
+type Rule struct {
+	Allow bool `json:"allow,omitempty"`
+	// Network is an address or a network in CIDR notation, "all", or "unix:".
+	Network string `json:"network"`
+}
+
+// MethodRules are the rules for all methods but some; GET allows HEAD as well.
+type MethodRules struct {
+	Except []string `json:"except"`
+	Rules  []Rule   `json:"rules"`
+}
+
+// An ErrorPage is what a response of some statuses is replaced with.
+type ErrorPage struct {
+	Statuses []int `json:"statuses"`
+	// Status is that of the response then: 0 keeps it, and -1 takes that of what answers.
+	Status int `json:"status,omitempty"`
+	// Name is a named location, without "@"; To a path or a URL.
+	Name string           `json:"name,omitempty"`
+	To   feature.Template `json:"to,omitempty"`
+}
+
+// Expires is the directive expires.
+type Expires struct {
+	// Kind is "off", "epoch", "max", "in" (Seconds from now), "modified" (Seconds behind
+	// Last-Modified), "at" (Seconds since midnight), or "variable": Value gives any of these
+	// as text.
+	Kind    string           `json:"kind"`
+	Seconds int              `json:"seconds,omitempty"`
+	Value   feature.Template `json:"value,omitempty"`
+}
+
+// Variables that templates of a Program may have besides those of every template, see
+// feature.Template. Package headgate.program in Lua has a function for each kind.
+const (
+	// Own is a variable that the snippet sets itself: by set, auth_request_set, or as a
+	// named group of an expression. The piece's Name is its name.
+	Own = "own"
+	// Capture is a group of the expression that matched last. The piece's Name is a digit
+	// from 0 to 9.
+	Capture = "capture"
+	// Upstream is a header of the backend's or, in auth_request_set, the auth service's
+	// response. The piece's Name is the header's, in lower case with underscores, or
+	// "cookie_NAME" for one of its cookies.
+	Upstream = "upstream"
+)
