@@ -11,13 +11,8 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/ingressnginx"
 )
-
-// A Refusal has settings of ingress-nginx that Headgate will not have.
-type Refusal struct {
-	Names  []string
-	Reason string
-}
 
 // Unsupported names the feature that denies routes with annotations for access
 // control that no feature implements yet. They count as missing.
@@ -58,7 +53,7 @@ A finding reports each snippet that has no effect, or closes paths.
 `
 
 // Annotations is docs/annotations.md.
-func Annotations(features []feature.Feature, refused []Refusal, missing []string) string {
+func Annotations(features []feature.Feature, refused []ingressnginx.Refusal, missing []string) string {
 	var b strings.Builder
 	b.WriteString("# Annotations\n" + generated + annotationsHead)
 	keys := keysOf(features)
@@ -105,7 +100,7 @@ A key that is not on this page has no effect, and a finding reports it.
 `
 
 // Keys is docs/configmap.md.
-func Keys(features []feature.Feature, refused []Refusal, missing []string) string {
+func Keys(features []feature.Feature, refused []ingressnginx.Refusal, missing []string) string {
 	var b strings.Builder
 	b.WriteString("# ConfigMap keys\n" + generated + keysHead)
 	annotations := annotationsOf(features)
@@ -205,10 +200,10 @@ func row(b *strings.Builder, cells ...string) {
 	fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
 }
 
-func refusals(b *strings.Builder, refused []Refusal) {
+func refusals(b *strings.Builder, refused []ingressnginx.Refusal) {
 	b.WriteString("## Never supported\n\n")
 	for _, r := range refused {
-		fmt.Fprintf(b, "* %s: %s\n", codes(r.Names), r.Reason)
+		fmt.Fprintf(b, "* %s: %s.\n", codes(r.Names), r.Reason)
 	}
 }
 

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
+	"github.com/headgate/headgate/internal/ingressnginx"
 )
 
 var update = flag.Bool("update", false, "rewrite the pages, and remove implemented settings from the lists of missing ones")
@@ -21,21 +23,21 @@ type kind struct {
 	known   string // the table of the settings of ingress-nginx
 	missing string // the list of settings not implemented yet; it only gets shorter
 	page    string
-	refused []Refusal
+	refused []ingressnginx.Refusal
 	differ  []difference
 	of      func(feature.SettingSpec) string
-	write   func([]feature.Feature, []Refusal, []string) string
+	write   func([]feature.Feature, []ingressnginx.Refusal, []string) string
 }
 
 func kinds() []kind {
 	return []kind{
 		{
 			"annotations", "../../test/compat/annotations.tsv", "testdata/missing-annotations.txt", "../../docs/annotations.md",
-			RefusedAnnotations(), annotationDifferences(), func(d feature.SettingSpec) string { return d.Annotation }, Annotations,
+			ingressnginx.RefusedAnnotations(), annotationDifferences(), func(d feature.SettingSpec) string { return d.Annotation }, Annotations,
 		},
 		{
 			"keys", "../../test/compat/configmap.tsv", "testdata/missing-keys.txt", "../../docs/configmap.md",
-			RefusedKeys(), keyDifferences(), func(d feature.SettingSpec) string { return d.Key }, Keys,
+			ingressnginx.RefusedKeys(), keyDifferences(), func(d feature.SettingSpec) string { return d.Key }, Keys,
 		},
 	}
 }
@@ -170,6 +172,28 @@ func TestEverySettingIsAccountedFor(t *testing.T) {
 			}
 		}
 		t.Logf("%s: %d of %d done, %d refused, %d missing", k.name, count["done"], len(knownSettings), count["refused"], count["missing"])
+	}
+}
+
+// TestReplacementsExist: what a refusal says to use instead is a setting.
+func TestReplacementsExist(t *testing.T) {
+	exists := map[string]bool{}
+	for _, k := range kinds() {
+		for name := range k.declared(t, all.Features()) {
+			exists[name] = true
+		}
+		for _, name := range k.missingNames(t) {
+			exists[name] = true
+		}
+	}
+	for _, k := range kinds() {
+		for _, r := range k.refused {
+			for _, quoted := range regexp.MustCompile("`([^`:]+)[^`]*`").FindAllStringSubmatch(r.Reason, -1) {
+				if name := quoted[1]; !exists[name] && !strings.HasPrefix(name, "--") {
+					t.Errorf("%v: there is no setting %s", r.Names, name)
+				}
+			}
+		}
 	}
 }
 

@@ -34,11 +34,13 @@ func (r *Reader) UnknownAnnotations(ing *networkingv1.Ingress) []finding.Finding
 			continue
 		}
 		code, message := finding.UnknownAnnotation, "unknown annotation"
-		switch a, known := ingressnginx.Lookup(name); {
-		case known && a.Status == ingressnginx.Removed:
-			code, message = finding.NotSupported, "ingress-nginx removed this annotation in an earlier version, and Headgate does not have it"
-		case known && a.AsksForNothing(ing.Annotations[whole]):
+		a, known := ingressnginx.Lookup(name)
+		reason, refused := ingressnginx.RefusedAnnotation(name)
+		switch {
+		case known && a.Status != ingressnginx.Removed && a.AsksForNothing(ing.Annotations[whole]):
 			continue
+		case refused:
+			code, message = finding.NotSupported, reason
 		case known:
 			code, message = finding.NotImplemented, "Headgate does not implement this annotation of ingress-nginx"
 		case r.Schema.HasKey(name):
@@ -56,16 +58,21 @@ func (r *Reader) UnknownAnnotations(ing *networkingv1.Ingress) []finding.Finding
 	return fs
 }
 
-// explainUnknownKeys says of unknown keys whether ingress-nginx has them, or which
+// explainUnknownKeys says of unknown keys what became of them in ingress-nginx, or which
 // one may be meant.
 func (r *Reader) explainUnknownKeys(problems []feature.Problem) {
 	suggestions := 0
 	for i := range problems {
 		p := &problems[i]
+		reason, refused := ingressnginx.RefusedKey(p.Field)
 		switch {
 		case p.Code != finding.UnknownKey:
+		case refused:
+			p.Message = reason
 		case ingressnginx.HasKey(p.Field):
 			p.Message = "Headgate does not have this key of ingress-nginx"
+		case r.Schema.Known(r.prefix + "/" + p.Field):
+			p.Message = "unknown key: it is an annotation"
 		case suggestions < maxSuggestions:
 			suggestions++
 			if near := nearest.Name(p.Field, r.keys); near != "" {
