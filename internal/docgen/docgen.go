@@ -1,7 +1,6 @@
 // Package docgen writes the reference of all annotations and ConfigMap keys
-// from the declarations of features. Its test compares docs/annotations.md and
-// docs/configmap.md with them, and counts the settings of ingress-nginx that
-// Headgate has.
+// from the declarations of features, and docs/coverage.md: what becomes of each name
+// of ingress-nginx. Its test compares the pages with what is declared.
 package docgen
 
 import (
