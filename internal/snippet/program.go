@@ -34,6 +34,8 @@ type Snippet struct {
 	Refusals []Refusal
 	// Warnings are about directives that are taken and do something else than it seems.
 	Warnings []Warning
+	// Defines are the variables that the text sets, sorted. NGINX knows them in all snippets.
+	Defines []string
 }
 
 // A Setting is a directive that is not followed per request, with its arguments.
@@ -62,20 +64,23 @@ type Warning struct {
 	Message   string
 }
 
-// A Program is one block: that of the snippet, of an if, or of a location. It is plain
-// data with one encoding in JSON.
+// A Program is one block: that of the snippet, or of a location. It is plain data with one
+// encoding in JSON.
 type Program struct {
 	// Steps are the directives of NGINX's rewrite module, in their order.
 	Steps []Step `json:"steps,omitempty"`
 	// Effects are what else the block, and the blocks of its ifs, say. The first is that of
-	// the block itself. Those of an if have what they inherit from the block, as NGINX
-	// inherits it. Empty if there is nothing of that kind.
+	// the block itself. Those of an if, and of a location in a location, have what they
+	// inherit, as NGINX inherits it; locations in a server do not have what the server says.
+	// Empty if there is nothing of that kind.
 	Effects []Effects `json:"effects,omitempty"`
 	// Locations are those inside of the block, in their order.
 	Locations []Location `json:"locations,omitempty"`
 }
 
-// A Location is a location block.
+// A Location is a location block. It has no handler, so a request that its steps let pass
+// is answered with 404. If a directive in it is refused that guards or is a handler, its
+// only step is "return 503".
 type Location struct {
 	// Match is "=", "^~", "~", "~*", "@", or empty for a prefix, and Path what it compares
 	// with: a path, an expression, or for "@" a name.
@@ -91,8 +96,8 @@ type Location struct {
 type Step struct {
 	// Set is the name of a variable, which gets the value of To.
 	Set string `json:"set,omitempty"`
-	// If has Then run, and the program's Effects of the index Use apply from here on, unless
-	// that is 0.
+	// If has Then run, and the program's Effects of the index Use, counted from 0, apply from
+	// here on, unless that is 0.
 	If   *Condition `json:"if,omitempty"`
 	Then []Step     `json:"then,omitempty"`
 	Use  int        `json:"use,omitempty"`
@@ -118,15 +123,15 @@ type Condition struct {
 	Variable feature.Template `json:"variable"`
 	// Is is empty, "=", "!=", "~", "~*", "!~" or "!~*".
 	Is string `json:"is,omitempty"`
-	// Text is what is compared with by "=" and "!=" (it may have no variables, as in
-	// NGINX), else the expression.
-	Text string `json:"text,omitempty"`
+	// To is what "=" and "!=" compare with.
+	To feature.Template `json:"to,omitempty"`
+	// Expression is that of the others.
+	Expression string `json:"expression,omitempty"`
 }
 
 // Effects are what a block says besides steps and locations.
 type Effects struct {
-	// AddHeaders are those of add_header. HasAddHeaders is set where the block, or one that
-	// it inherits from within the snippet, has any: those of outer blocks do not apply then.
+	// AddHeaders are those of add_header.
 	AddHeaders []AddHeader `json:"add_headers,omitempty"`
 	// Expires is the directive expires.
 	Expires *Expires `json:"expires,omitempty"`
@@ -240,8 +245,14 @@ const (
 	// Capture is a group of the expression that matched last. The piece's Name is a digit
 	// from 0 to 9.
 	Capture = "capture"
-	// Upstream is a header of the backend's or, in auth_request_set, the auth service's
-	// response. The piece's Name is the header's, in lower case with underscores, or
-	// "cookie_NAME" for one of its cookies.
-	Upstream = "upstream"
+	// UpstreamHeader is a header of the backend's or, in auth_request_set, the auth service's
+	// response, and UpstreamCookie a cookie that it sets. The piece's Name is in lower case,
+	// a header's with underscores.
+	UpstreamHeader = "upstream_http"
+	UpstreamCookie = "upstream_cookie"
+	// SentHeader is a header of the response to the client, named like UpstreamHeader.
+	SentHeader = "sent_http"
+	// Administrator is a variable that the administrator's text defines. The piece's Name is
+	// its name.
+	Administrator = "administrator"
 )

@@ -1,0 +1,288 @@
+package snippet
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	crossplane "github.com/nginxinc/nginx-go-crossplane"
+
+	"github.com/headgate/headgate/internal/feature"
+)
+
+// A where is a kind of block, and the sum of several a set of them.
+type where int
+
+const (
+	atServer where = 1 << iota
+	atLocation
+	inLocation
+	ifServer
+	ifLocation
+	inMethods
+
+	locations   = atLocation | inLocation
+	anyLocation = locations | ifLocation
+	anywhere    = anyLocation | atServer
+	steps       = anywhere | ifServer
+)
+
+// A scope is a block between braces, which directives are read into.
+type scope struct {
+	in      where
+	place   Place
+	block   *block
+	outer   *scope
+	steps   *[]Step
+	effects Effects
+	// seen has directives that may stand once.
+	seen map[string]bool
+}
+
+// A block is what becomes a Program: a scope with those of its ifs.
+type block struct {
+	program  *Program
+	location *Location
+	base     *scope
+	// ifs has the scopes of ifs, in the order of their index in the program's Effects.
+	ifs []*scope
+	// refused is set where a refused directive might be a guard or a handler.
+	refused bool
+	inner   []*block
+}
+
+// run reads a block's directives.
+func (p *parser) run(s *scope, tree crossplane.Directives) {
+	if s.block.base == nil {
+		s.block.base = s
+	}
+	for _, d := range tree {
+		p.count++
+		if p.count > maxDirectives {
+			p.refuse(Refusal{Line: d.Line, Directive: d.Directive, Reason: fmt.Sprintf("the text has too many directives: %d are allowed", maxDirectives), Guards: true})
+			return
+		}
+		p.directive(s, d)
+	}
+}
+
+func (p *parser) directive(s *scope, d *directive) {
+	known, ok := p.taken[d.Directive]
+	if !ok {
+		p.refuseIn(s, refusalOf(d))
+		return
+	}
+	if s.in&known.in == 0 {
+		p.fail(s, d, "the directive is not allowed here")
+		return
+	}
+	if known.once {
+		if s.seen[d.Directive] {
+			p.fail(s, d, "the directive is duplicate")
+			return
+		}
+		s.seen[d.Directive] = true
+	}
+	if err := known.take(p, s, d); err != nil {
+		p.refuseIn(s, Refusal{Line: d.Line, Directive: d.Directive, Reason: err.Error(), Guards: known.guards})
+	}
+}
+
+// fail refuses what NGINX would not start with.
+func (p *parser) fail(s *scope, d *directive, reason string) {
+	p.refuseIn(s, Refusal{Line: d.Line, Directive: d.Directive, Reason: reason, Guards: true})
+}
+
+// refuseIn refuses a directive. In a location that can't do anything else, only that
+// location is closed.
+func (p *parser) refuseIn(s *scope, r Refusal) {
+	if s.block.location != nil && r.Guards {
+		s.block.refused, r.Guards = true, false
+		r.Reason += "; the location answers 503"
+	}
+	p.refuse(r)
+}
+
+func (p *parser) warn(d *directive, format string, values ...any) {
+	p.out.Warnings = append(p.out.Warnings, Warning{Line: d.Line, Directive: d.Directive, Message: fmt.Sprintf(format, values...)})
+}
+
+// finish gives the program its effects, when all of a block is known: what an if inherits
+// may stand behind it.
+func (b *block) finish(outer *Effects) {
+	b.base.effects.inherit(outer)
+	if b.refused {
+		*b.program = Program{Steps: []Step{{Return: 503}}}
+		return
+	}
+	all, has := []Effects{b.base.effects}, !b.base.effects.empty()
+	for _, s := range b.ifs {
+		own := s.effects
+		has = has || !own.empty()
+		from := &b.base.effects
+		if s.outer != b.base {
+			from = &all[b.index(s.outer)]
+		}
+		own.inherit(from)
+		own.Methods = nil
+		all = append(all, own)
+	}
+	if has {
+		b.program.Effects = all
+	} else {
+		forget(b.program.Steps)
+	}
+	inherited := &b.base.effects
+	if b.base.in == atServer {
+		inherited = nil
+	}
+	for _, inner := range b.inner {
+		inner.finish(inherited)
+		b.program.Locations = append(b.program.Locations, *inner.location)
+	}
+}
+
+// index is that of an if's effects.
+func (b *block) index(s *scope) int {
+	for i, other := range b.ifs {
+		if other == s {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+func forget(steps []Step) {
+	for i := range steps {
+		steps[i].Use = 0
+		forget(steps[i].Then)
+	}
+}
+
+func (e *Effects) empty() bool { return reflect.ValueOf(*e).IsZero() }
+
+// inherit adds what a block has of the one around it, as NGINX does: the directives of
+// headers-more are added, all others replace those of the outer block.
+func (e *Effects) inherit(outer *Effects) {
+	if outer == nil {
+		return
+	}
+	e.ResponseHeaders = concat(outer.ResponseHeaders, e.ResponseHeaders)
+	e.InputHeaders = concat(outer.InputHeaders, e.InputHeaders)
+	own, from := reflect.ValueOf(e).Elem(), reflect.ValueOf(outer).Elem()
+	for i := range own.NumField() {
+		if name := own.Type().Field(i).Name; own.Field(i).IsZero() && name != "Methods" {
+			own.Field(i).Set(from.Field(i))
+		}
+	}
+}
+
+func concat[T any](outer, own []T) []T {
+	if len(outer)+len(own) == 0 {
+		return nil
+	}
+	return append(append(make([]T, 0, len(outer)+len(own)), outer...), own...)
+}
+
+// location reads a location block.
+func (p *parser) location(s *scope, d *directive) error {
+	l := &Location{}
+	switch value := d.Args[0]; {
+	case len(d.Args) == 2:
+		l.Match, l.Path = d.Args[0], d.Args[1]
+	case strings.HasPrefix(value, "@"):
+		l.Match, l.Path = "@", value[1:]
+	default:
+		l.Path = value
+		for _, match := range []string{"=", "^~", "~*", "~"} {
+			if path, ok := strings.CutPrefix(value, match); ok {
+				l.Match, l.Path = match, path
+				break
+			}
+		}
+	}
+	if err := p.checkLocation(s, l); err != nil {
+		return err
+	}
+	b := &block{program: &l.Program, location: l}
+	s.block.inner = append(s.block.inner, b)
+	p.run(&scope{in: inLocation, place: s.place, block: b, outer: s, steps: &l.Steps, seen: map[string]bool{}}, d.Block)
+	return nil
+}
+
+func (p *parser) checkLocation(s *scope, l *Location) error {
+	outer := s.block.location
+	switch l.Match {
+	case "~", "~*":
+		return p.checkPattern(l.Path, l.Match == "~*")
+	case "@":
+		if s.in != atServer {
+			return fmt.Errorf("named locations are allowed in a server only")
+		}
+	case "=", "^~", "":
+	default:
+		return fmt.Errorf("invalid modifier %q: must be one of =, ^~, ~ and ~*", l.Match)
+	}
+	for _, inner := range s.block.inner {
+		if other := inner.location; other.Path == l.Path && (other.Match == "=") == (l.Match == "=") && (other.Match == "@") == (l.Match == "@") && !strings.HasPrefix(other.Match, "~") {
+			return fmt.Errorf("duplicate location %q", l.Path)
+		}
+	}
+	if outer != nil && (outer.Match == "" || outer.Match == "^~") && !strings.HasPrefix(l.Path, outer.Path) {
+		return fmt.Errorf("location %q is outside of location %q", l.Path, outer.Path)
+	}
+	if outer != nil && (outer.Match == "=" || outer.Match == "@") {
+		return fmt.Errorf("a location can't be in location %q", outer.Match+" "+outer.Path)
+	}
+	return nil
+}
+
+// ifBlock reads an if.
+func (p *parser) ifBlock(s *scope, d *directive) error {
+	condition, err := p.condition(d.Args)
+	if err != nil {
+		return err
+	}
+	in := ifServer
+	if s.in&anyLocation != 0 {
+		in = ifLocation
+	}
+	var then []Step
+	inner := &scope{in: in, place: s.place, block: s.block, outer: s, steps: &then, seen: map[string]bool{}}
+	step := Step{If: condition}
+	if in == ifLocation {
+		s.block.ifs = append(s.block.ifs, inner)
+		step.Use = len(s.block.ifs)
+	}
+	p.run(inner, d.Block)
+	step.Then = then
+	*s.steps = append(*s.steps, step)
+	return nil
+}
+
+// condition reads that of an if, without the parentheses.
+func (p *parser) condition(words []string) (*Condition, error) {
+	if len(words) == 0 || !strings.HasPrefix(words[0], "$") {
+		return nil, fmt.Errorf("invalid condition %q: must begin with a variable; files can't be tested", strings.Join(words, " "))
+	}
+	piece, err := p.variable(strings.ToLower(words[0][1:]))
+	if err != nil {
+		return nil, err
+	}
+	c := &Condition{Variable: feature.Template{piece}}
+	if len(words) == 1 {
+		return c, nil
+	}
+	if len(words) != 3 {
+		return nil, fmt.Errorf("invalid condition %q: must be a variable, or a variable, an operator and a value", strings.Join(words, " "))
+	}
+	switch c.Is = words[1]; c.Is {
+	case "=", "!=":
+		c.To, err = p.template(words[2])
+	case "~", "!~", "~*", "!~*":
+		c.Expression, err = words[2], p.checkPattern(words[2], strings.HasSuffix(c.Is, "*"))
+	default:
+		err = fmt.Errorf("invalid operator %q: must be one of =, !=, ~, !~, ~* and !~*", c.Is)
+	}
+	return c, err
+}
