@@ -37,6 +37,8 @@ type scope struct {
 	effects Effects
 	// seen has directives that may stand once.
 	seen map[string]bool
+	// closed is set where a directive is refused that may be a guard or a handler.
+	closed bool
 }
 
 // A block is what becomes a Program: a scope with those of its ifs.
@@ -45,10 +47,8 @@ type block struct {
 	location *Location
 	base     *scope
 	// ifs has the scopes of ifs, in the order of their index in the program's Effects.
-	ifs []*scope
-	// refused is set where a refused directive might be a guard or a handler.
-	refused bool
-	inner   []*block
+	ifs   []*scope
+	inner []*block
 }
 
 // run reads a block's directives.
@@ -76,6 +76,10 @@ func (p *parser) directive(s *scope, d *directive) {
 		p.fail(s, d, "the directive is not allowed here")
 		return
 	}
+	if wrong := known.shape(d); wrong != "" {
+		p.fail(s, d, wrong)
+		return
+	}
 	if known.once {
 		if s.seen[d.Directive] {
 			p.fail(s, d, "the directive is duplicate")
@@ -88,20 +92,44 @@ func (p *parser) directive(s *scope, d *directive) {
 	}
 }
 
+// shape says what is wrong with the number of arguments, or with the block. Crossplane
+// does not look at directives in nested ifs.
+func (k kind) shape(d *directive) string {
+	switch n := len(d.Args); {
+	case n < k.least, n > k.most && k.most != many:
+		return "invalid number of arguments"
+	case k.block && !d.IsBlock():
+		return "a block is missing"
+	case !k.block && d.IsBlock():
+		return "the directive has no block"
+	}
+	return ""
+}
+
 // fail refuses what NGINX would not start with.
 func (p *parser) fail(s *scope, d *directive, reason string) {
 	p.refuseIn(s, Refusal{Line: d.Line, Directive: d.Directive, Reason: reason, Guards: true})
 }
 
-// refuseIn refuses a directive. In a location that can't do anything else, only that
-// location is closed.
+// refuseIn refuses a directive. What may be a guard closes the innermost location or if:
+// requests that are not for that block never ask it.
 func (p *parser) refuseIn(s *scope, r Refusal) {
-	if s.block.location != nil && r.Guards {
-		s.block.refused, r.Guards = true, false
+	if s.in == inMethods {
+		s = s.outer
+	}
+	switch {
+	case !r.Guards:
+	case s.in == inLocation:
+		s.closed, r.Guards = true, false
 		r.Reason += "; the location answers 503"
+	case s.in&(ifServer|ifLocation) != 0:
+		s.closed, r.Guards = true, false
+		r.Reason += "; requests that meet the condition get 503"
 	}
 	p.refuse(r)
 }
+
+func closedSteps() []Step { return []Step{{Return: 503}} }
 
 func (p *parser) warn(d *directive, format string, values ...any) {
 	p.out.Warnings = append(p.out.Warnings, Warning{Line: d.Line, Directive: d.Directive, Message: fmt.Sprintf(format, values...)})
@@ -111,8 +139,8 @@ func (p *parser) warn(d *directive, format string, values ...any) {
 // may stand behind it.
 func (b *block) finish(outer *Effects) {
 	b.base.effects.inherit(outer)
-	if b.refused {
-		*b.program = Program{Steps: []Step{{Return: 503}}}
+	if b.base.closed {
+		*b.program = Program{Steps: closedSteps()}
 		return
 	}
 	all, has := []Effects{b.base.effects}, !b.base.effects.empty()
@@ -255,7 +283,9 @@ func (p *parser) ifBlock(s *scope, d *directive) error {
 		step.Use = len(s.block.ifs)
 	}
 	p.run(inner, d.Block)
-	step.Then = then
+	if step.Then = then; inner.closed {
+		step.Then = closedSteps()
+	}
 	*s.steps = append(*s.steps, step)
 	return nil
 }

@@ -139,14 +139,61 @@ func (h *MoreHeader) option(option, value string, input bool) error {
 
 // moreHeader reads one header. A blank ends the name as well as a colon does.
 func (p *parser) moreHeader(d *directive, text string, clears bool) (MoreHeader, error) {
-	name, value := strings.TrimLeft(text, " \t\r\n"), ""
-	if end := strings.IndexAny(name, ": \t\r\n"); end >= 0 {
-		name, value = name[:end], strings.TrimLeft(name[end:], ": \t\r\n")
+	name, value := text, ""
+	if end := strings.IndexAny(text, ": \t\r\n"); end >= 0 {
+		name, value = text[:end], strings.TrimLeft(text[end:], ": \t\r\n")
 	}
 	if clears {
 		value = ""
 	}
-	h, err := p.header(d, strings.TrimSuffix(name, "*"), value)
+	plain, wildcard := strings.CutSuffix(name, "*")
+	h, err := p.header(d, plain, value)
+	if err == nil && wildcard && value != "" {
+		err = fmt.Errorf("invalid header name %q: an asterisk is allowed in names of headers that are removed", name)
+	}
 	h.Name = name
 	return MoreHeader{Header: h, Clear: len(h.Value) == 0}, err
+}
+
+// expires reads the directive expires.
+func (p *parser) expires(s *scope, d *directive) error {
+	e := &Expires{Kind: "in"}
+	text := d.Args[len(d.Args)-1]
+	if len(d.Args) == 2 {
+		if e.Kind = d.Args[0]; e.Kind != "modified" {
+			return fmt.Errorf(`invalid value %q: must be "modified", or a time`, e.Kind)
+		}
+	}
+	value, err := p.template(text)
+	if err != nil {
+		return err
+	}
+	s.effects.Expires = e
+	if strings.Contains(text, "$") {
+		e.Value = value
+		return nil
+	}
+	return e.parse(text)
+}
+
+// parse reads an expiry without variables.
+func (e *Expires) parse(text string) error {
+	if e.Kind == "in" && (text == "epoch" || text == "max" || text == "off") {
+		e.Kind = text
+		return nil
+	}
+	rest, negative := strings.CutPrefix(text, "-")
+	if at, ok := strings.CutPrefix(text, "@"); ok && e.Kind == "in" {
+		e.Kind, rest = "at", at
+	} else if !negative {
+		rest = strings.TrimPrefix(text, "+")
+	}
+	seconds, ok := readSeconds(rest)
+	if !ok || e.Kind == "at" && seconds > 24*60*60 {
+		return fmt.Errorf("invalid value %q: must be a time such as 30d or @12h, or epoch, max or off", text)
+	}
+	if e.Seconds = seconds; negative {
+		e.Seconds = -seconds
+	}
+	return nil
 }

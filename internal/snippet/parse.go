@@ -81,7 +81,7 @@ func (p *parser) read(text string, place Place) (crossplane.Directives, bool) {
 	payload, err := crossplane.Parse("snippet", &crossplane.ParseOptions{
 		Open:             func(string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil },
 		SingleFile:       true,
-		DirectiveSources: []crossplane.MatchFunc{crossplane.MatchOss126, crossplane.MatchHeadersMoreLatest, crossplane.MatchLuaLatest, crossplane.MatchGeoip2Latest},
+		DirectiveSources: sources(),
 		LexOptions:       lexOptions(),
 	})
 	if err == nil && len(payload.Config) != 1 {
@@ -121,11 +121,11 @@ func syntaxRefusal(err error) Refusal {
 	return r
 }
 
-// check refuses texts that are no sequence of directives by themselves. It takes all of
-// the lexer's tokens, since the lexer's goroutine waits for that, and allows fewer than it
-// sends ahead, so that it never waits in crossplane.Parse.
+// check refuses texts that do not consist of whole directives. It takes all of the lexer's
+// tokens, since the lexer's goroutine waits for that, and allows fewer than it sends ahead,
+// so that it never waits in crossplane.Parse.
 func (p *parser) check(text string) *textError {
-	if wrong := checkSize(text); wrong != nil {
+	if wrong := checkLength(text); wrong != nil {
 		return wrong
 	}
 	// Lua has other words. Its directives are refused in any case.
@@ -135,24 +135,50 @@ func (p *parser) check(text string) *textError {
 		}
 	}
 	var wrong *textError
-	tokens, depth := 0, 0
+	c := tokens{starts: true}
 	for t := range crossplane.LexWithOptions(strings.NewReader(text), lexOptions()) {
-		tokens++
-		switch {
-		case wrong != nil:
-		case t.Error != nil:
-			refusal := syntaxRefusal(t.Error)
-			wrong = &textError{refusal.Line, refusal.Reason}
-		case tokens > maxTokens:
-			wrong = &textError{t.Line, fmt.Sprintf("the text has too many words: %d are allowed", maxTokens)}
-		case t.IsQuoted:
-		case t.Value == "{":
-			if depth++; depth > maxDepth {
-				wrong = &textError{t.Line, fmt.Sprintf("too many blocks are in one another: %d are allowed", maxDepth)}
-			}
-		case t.Value == "}":
-			depth--
+		if wrong == nil {
+			wrong = c.next(t)
 		}
 	}
+	if wrong == nil && !c.starts {
+		wrong = &textError{1 + strings.Count(strings.TrimRight(text, "\n"), "\n"), `unexpected end: ";" is missing`}
+	}
 	return wrong
+}
+
+// tokens follows the tokens of a text.
+type tokens struct {
+	count, depth int
+	// starts is set where a directive may start, and condition behind "if".
+	starts, condition bool
+}
+
+func (c *tokens) next(t crossplane.NgxToken) *textError {
+	c.count++
+	mark := ""
+	if !t.IsQuoted {
+		mark = t.Value
+	}
+	switch {
+	case t.Error != nil:
+		refusal := syntaxRefusal(t.Error)
+		return &textError{refusal.Line, refusal.Reason}
+	case c.count > maxTokens:
+		return &textError{t.Line, fmt.Sprintf("the text has too many words: %d are allowed", maxTokens)}
+	case strings.HasPrefix(mark, "#"):
+		return nil
+	case c.condition && !strings.HasPrefix(t.Value, "("):
+		return &textError{t.Line, "the condition is not in parentheses"}
+	case mark == "{":
+		c.depth++
+	case mark == "}":
+		c.depth--
+	}
+	if c.depth > maxDepth {
+		return &textError{t.Line, fmt.Sprintf("too many blocks are in one another: %d are allowed", maxDepth)}
+	}
+	c.condition = c.starts && mark == "if"
+	c.starts = mark == ";" || mark == "{" || mark == "}"
+	return nil
 }

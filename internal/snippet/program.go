@@ -38,11 +38,14 @@ type Snippet struct {
 	Defines []string
 }
 
-// A Setting is a directive that is not followed per request, with its arguments.
+// A Setting is a directive that is not followed per request, with its arguments. Times are
+// in seconds or milliseconds, as "90s" or "1500ms".
 type Setting struct {
 	Name      string
 	Arguments []string
-	Line      int
+	// Values are the arguments as templates, where NGINX takes variables in them.
+	Values []feature.Template
+	Line   int
 }
 
 // A Refusal is a directive that is not taken.
@@ -53,7 +56,8 @@ type Refusal struct {
 	// Reason says why, and Instead names what does the same, if there is something.
 	Reason, Instead string
 	// Guards is set where the directive may control access, or anything that an unknown
-	// directive may do: the paths must not be served without it.
+	// directive may do: the paths must not be served without it. Where such a directive is
+	// in a location or in an if, that block is "return 503" instead and Guards is not set.
 	Guards bool
 }
 
@@ -79,8 +83,7 @@ type Program struct {
 }
 
 // A Location is a location block. It has no handler, so a request that its steps let pass
-// is answered with 404. If a directive in it is refused that guards or is a handler, its
-// only step is "return 503".
+// is answered with 404.
 type Location struct {
 	// Match is "=", "^~", "~", "~*", "@", or empty for a prefix, and Path what it compares
 	// with: a path, an expression, or for "@" a name.
@@ -96,13 +99,13 @@ type Location struct {
 type Step struct {
 	// Set is the name of a variable, which gets the value of To.
 	Set string `json:"set,omitempty"`
-	// If has Then run, and the program's Effects of the index Use, counted from 0, apply from
+	// If has Then run if the condition holds, and the program's Effects of the index Use, counted from 0, apply from
 	// here on, unless that is 0.
 	If   *Condition `json:"if,omitempty"`
 	Then []Step     `json:"then,omitempty"`
 	Use  int        `json:"use,omitempty"`
-	// Return is a status, with the text of the body or the URL of the redirect in To: HasTo
-	// tells an empty text from none. For statuses of redirects, To is a URL.
+	// Return is a status, with the text of the body or the URL of the redirect in To. HasTo is
+	// set where there is a text, be it empty. For statuses of redirects, To is a URL.
 	Return int  `json:"return,omitempty"`
 	HasTo  bool `json:"has_to,omitempty"`
 	// Rewrite is an expression, and To what replaces the path. Flag is "last", "break",
@@ -165,7 +168,7 @@ type Effects struct {
 	LimitRateAfter feature.Template `json:"limit_rate_after,omitempty"`
 	// DefaultType is the media type of what the block itself answers.
 	DefaultType string `json:"default_type,omitempty"`
-	// Unlogged is access_log off.
+	// Unlogged is access_log off. It is no Setting, since locations and ifs may have it.
 	Unlogged bool `json:"unlogged,omitempty"`
 }
 
@@ -210,13 +213,16 @@ type Rule struct {
 	Network string `json:"network"`
 }
 
-// MethodRules are the rules for all methods but some; GET allows HEAD as well.
+// MethodRules are the rules for all methods but some; GET allows HEAD as well. Requests
+// with the other methods skip the steps of the block.
 type MethodRules struct {
+	// Except are in capitals.
 	Except []string `json:"except"`
-	Rules  []Rule   `json:"rules"`
+	Rules  []Rule   `json:"rules,omitempty"`
 }
 
-// An ErrorPage is what a response of some statuses is replaced with.
+// An ErrorPage is what a response of some statuses is replaced with. The first one of a
+// status counts.
 type ErrorPage struct {
 	Statuses []int `json:"statuses"`
 	// Status is that of the response then: 0 keeps it, and -1 takes that of what answers.
@@ -229,8 +235,8 @@ type ErrorPage struct {
 // Expires is the directive expires.
 type Expires struct {
 	// Kind is "off", "epoch", "max", "in" (Seconds from now), "modified" (Seconds behind
-	// Last-Modified), "at" (Seconds since midnight), or "variable": Value gives any of these
-	// as text.
+	// Last-Modified) or "at" (Seconds since midnight). With a Value, which gives any of these
+	// as text, it is "in" or "modified", and Seconds is not set.
 	Kind    string           `json:"kind"`
 	Seconds int              `json:"seconds,omitempty"`
 	Value   feature.Template `json:"value,omitempty"`

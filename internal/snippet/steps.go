@@ -25,16 +25,9 @@ var settable = []string{
 }
 
 func (p *parser) set(s *scope, d *directive) error {
-	name, ok := strings.CutPrefix(strings.ToLower(d.Args[0]), "$")
-	switch {
-	case !ok || !isName(name):
-		return fmt.Errorf("invalid variable name %q", d.Args[0])
-	case name == "proxy_upstream_name":
-		return errors.New("requests go to the backend that the Ingress names; canary annotations choose among several")
-	case strings.HasPrefix(name, "hg_"):
-		return fmt.Errorf("invalid variable name %q: names that begin with hg_ are Headgate's", d.Args[0])
-	case slices.Contains(builtIn, name) && !slices.Contains(settable, name), slices.Contains(p.options.Administrator, name):
-		return fmt.Errorf("the variable $%s can't be set", name)
+	name, err := p.variableToSet(d.Args[0])
+	if err != nil {
+		return err
 	}
 	to, err := p.template(d.Args[1])
 	if err != nil {
@@ -44,7 +37,23 @@ func (p *parser) set(s *scope, d *directive) error {
 	return nil
 }
 
-// isURL tells what NGINX takes as a redirect to another place.
+// variableToSet reads the name of a variable that gets a value.
+func (p *parser) variableToSet(text string) (string, error) {
+	name, ok := strings.CutPrefix(strings.ToLower(text), "$")
+	switch {
+	case !ok || !isName(name):
+		return "", fmt.Errorf("invalid variable name %q", text)
+	case name == "proxy_upstream_name":
+		return "", errors.New("requests go to the backend that the Ingress names; canary annotations choose among several")
+	case strings.HasPrefix(name, "hg_"):
+		return "", fmt.Errorf("invalid variable name %q: names that begin with hg_ are Headgate's", text)
+	case slices.Contains(builtIn, name) && !slices.Contains(settable, name), slices.Contains(p.options.Administrator, name):
+		return "", fmt.Errorf("the variable $%s can't be set", name)
+	}
+	return name, nil
+}
+
+// isURL reports whether NGINX takes a text as a redirect to another place.
 func isURL(text string) bool {
 	return strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "$scheme")
 }

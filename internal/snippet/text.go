@@ -40,7 +40,7 @@ const (
 	comment
 )
 
-func checkSize(text string) *textError {
+func checkLength(text string) *textError {
 	if len(text) > maxText {
 		return &textError{1, fmt.Sprintf("the text has %d bytes: %d are allowed", len(text), maxText)}
 	}

@@ -78,9 +78,6 @@ func (p *parser) piece(text string) (feature.Piece, string, error) {
 		if name, rest, closed = strings.Cut(text[1:], "}"); !closed || !isName(name) {
 			return feature.Piece{}, "", fmt.Errorf(`the closing bracket in "$%s" is missing`, text)
 		}
-		if len(name) == 1 && name[0] >= '1' && name[0] <= '9' {
-			return feature.Piece{Variable: Capture, Name: name}, rest, nil
-		}
 	} else {
 		end := 0
 		for end < len(text) && isName(text[end:end+1]) {

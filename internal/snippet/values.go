@@ -1,0 +1,110 @@
+package snippet
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// timePattern is NGINX's: units from large to small, and a number without one at the end.
+var timePattern = regexp.MustCompile(`^(?:(\d{1,9})y *)?(?:(\d{1,9})M *)?(?:(\d{1,9})w *)?(?:(\d{1,9})d *)?(?:(\d{1,9})h *)?(?:(\d{1,9})m *)?(?:(\d{1,9})s *)?(?:(\d{1,9})ms *)?(\d{1,9})?$`)
+
+// readTime reads a time in milliseconds.
+func readTime(text string) (int, bool) {
+	found := timePattern.FindStringSubmatch(text)
+	if found == nil || text == "" {
+		return 0, false
+	}
+	const second, day = 1000, 24 * 60 * 60 * 1000
+	total := 0
+	for i, unit := range []int{365 * day, 30 * day, 7 * day, day, 60 * 60 * second, 60 * second, second, 1, second} {
+		n, err := strconv.Atoi("0" + found[i+1])
+		if err != nil {
+			return 0, false
+		}
+		total += n * unit
+	}
+	return total, true
+}
+
+// readSeconds reads a time that is a whole number of seconds: without milliseconds.
+func readSeconds(text string) (int, bool) {
+	n, ok := readTime(text)
+	return n / 1000, ok && !strings.Contains(text, "ms")
+}
+
+var sizePattern = regexp.MustCompile(`^\d{1,9}[kKmM]?$`)
+
+// The checks of arguments of settings. They return the arguments to use.
+
+func checkTime(arguments []string) ([]string, error) {
+	list := make([]string, len(arguments))
+	for i, text := range arguments {
+		n, ok := readTime(text)
+		// NGINX allows years where it reads seconds only.
+		if !ok || strings.Contains(text, "y") {
+			return nil, fmt.Errorf("invalid time %q: must be a number with ms, s, m, h or d", text)
+		}
+		if list[i] = strconv.Itoa(n) + "ms"; n%1000 == 0 {
+			list[i] = strconv.Itoa(n/1000) + "s"
+		}
+	}
+	return list, nil
+}
+
+func checkSize(arguments []string) ([]string, error) {
+	if text := arguments[0]; !sizePattern.MatchString(text) {
+		return nil, fmt.Errorf("invalid size %q: must be a number of bytes, or with k or m", text)
+	}
+	return arguments, nil
+}
+
+// checkOffset is a size that may be in gigabytes.
+func checkOffset(arguments []string) ([]string, error) {
+	if _, err := checkSize([]string{strings.TrimRight(arguments[0], "gG")}); err != nil || strings.Count(strings.ToLower(arguments[0]), "g") > 1 {
+		return nil, fmt.Errorf("invalid size %q: must be a number of bytes, or with k, m or g", arguments[0])
+	}
+	return arguments, nil
+}
+
+// checkBuffers is a number and a size.
+func checkBuffers(arguments []string) ([]string, error) {
+	if _, err := number(1, 1<<16)(arguments[:1]); err != nil {
+		return nil, err
+	}
+	_, err := checkSize(arguments[1:])
+	return arguments, err
+}
+
+func checkFlag(arguments []string) ([]string, error) {
+	value := strings.ToLower(arguments[0])
+	if value != "on" && value != "off" {
+		return nil, fmt.Errorf(`invalid value %q: must be "on" or "off"`, arguments[0])
+	}
+	return []string{value}, nil
+}
+
+func checkNothing(arguments []string) ([]string, error) { return arguments, nil }
+
+func number(minimum, maximum int) func([]string) ([]string, error) {
+	return func(arguments []string) ([]string, error) {
+		if n, err := strconv.ParseUint(arguments[0], 10, 31); err != nil || int(n) < minimum || int(n) > maximum {
+			return nil, fmt.Errorf("invalid value %q: must be a number from %d to %d", arguments[0], minimum, maximum)
+		}
+		return arguments, nil
+	}
+}
+
+// oneOf allows each argument to be one of some words.
+func oneOf(words ...string) func([]string) ([]string, error) {
+	return func(arguments []string) ([]string, error) {
+		for _, text := range arguments {
+			if !slices.Contains(words, text) {
+				return nil, fmt.Errorf("invalid value %q: must be one of %s", text, strings.Join(words, ", "))
+			}
+		}
+		return arguments, nil
+	}
+}
