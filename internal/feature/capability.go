@@ -20,6 +20,8 @@ const (
 	// them, and DebianCoreRules those of Debian's package.
 	CoreRules       Capability = "core-rules"
 	DebianCoreRules Capability = "debian-core-rules"
+	// Brotli is the module that compresses responses by brotli.
+	Brotli Capability = "brotli-module"
 	// UnicodeMapping is the module's file of that name.
 	UnicodeMapping Capability = "unicode-mapping"
 	// SystemAuthorities is a file with the system's certificate authorities.
@@ -33,7 +35,7 @@ const (
 
 // Capabilities lists all of them.
 func Capabilities() []Capability {
-	return []Capability{HybridGroups, HTTP3, ModSecurity, CoreRules, DebianCoreRules, UnicodeMapping, SystemAuthorities, LimitStore, TraceCollector}
+	return []Capability{HybridGroups, HTTP3, ModSecurity, Brotli, CoreRules, DebianCoreRules, UnicodeMapping, SystemAuthorities, LimitStore, TraceCollector}
 }
 
 // Lacking are the capabilities that are not among those that an NGINX has.

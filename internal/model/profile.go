@@ -301,6 +301,8 @@ type Process struct {
 	SeesResponses bool
 	// ReplacedHeaders are those of RequestHeaders that Lua sets.
 	ReplacedHeaders HeaderNames
+	// Compression is how responses are compressed.
+	Compression Compression
 	// Upgrades are the protocols that backends may be asked to change to.
 	Upgrades Upgrades
 	// FastCGIParameters are those that ConfigMaps may have besides the usual ones.

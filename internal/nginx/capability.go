@@ -70,6 +70,7 @@ func modules() []module {
 			"ngx_http_modsecurity_module.so", []string{"ModSecurity-nginx", "modsecurity-nginx", "http-modsecurity"},
 			"libnginx-mod-http-modsecurity", "modsecurity-module",
 		},
+		{"ngx_http_brotli_filter_module.so", []string{"ngx_brotli", "http-brotli"}, "libnginx-mod-http-brotli-filter", "brotli-module"},
 	}
 }
 

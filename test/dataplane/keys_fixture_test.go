@@ -108,6 +108,10 @@ func (b *keyFixture) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		for i := range 10 {
 			w.Header().Set("X-Bulk-"+strconv.Itoa(i), strings.Repeat("x", 900))
 		}
+	case "/text":
+		w.Header().Set("Content-Type", "text/plain")
+		w.Header().Set("Content-Length", strconv.Itoa(compressibleText))
+		_, _ = io.WriteString(w, strings.Repeat("x", compressibleText))
 	case "/large":
 		w.Header().Set("Content-Length", strconv.Itoa(largeAnswer))
 		if n, _ := w.Write(make([]byte, largeAnswer)); n == largeAnswer {

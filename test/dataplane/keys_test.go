@@ -210,12 +210,14 @@ var alone = map[string]string{
 
 // hidden are the keys that change no answer.
 var hidden = map[string]string{
+	"gzip-level":              "a level is seen in the size of long texts alone; the case looks at nginx.conf",
+	"brotli-level":            "as gzip-level",
 	"proxy-buffers-number":    "what it keeps off the disk, the kernel's own buffers keep too; the case looks at nginx.conf",
 	"proxy-busy-buffers-size": "it says how much of an answer NGINX sends at once, and the kernel hides that; the case looks at nginx.conf",
 }
 
 func keyCases() []keyCase {
-	return slices.Concat(tenancyKeys, answerKeys, authKeys, bodyKeys, answerBufferKeys, tryKeys)
+	return slices.Concat(tenancyKeys, answerKeys, authKeys, bodyKeys, answerBufferKeys, tryKeys, compressionKeys)
 }
 
 // A change of the ConfigMap, with any defaults of a route, is seen by the next

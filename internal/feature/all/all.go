@@ -14,6 +14,7 @@ import (
 	"github.com/headgate/headgate/internal/feature/canary"
 	"github.com/headgate/headgate/internal/feature/clientaddress"
 	"github.com/headgate/headgate/internal/feature/clientcert"
+	"github.com/headgate/headgate/internal/feature/compression"
 	"github.com/headgate/headgate/internal/feature/connectionheader"
 	"github.com/headgate/headgate/internal/feature/cors"
 	"github.com/headgate/headgate/internal/feature/customheaders"
@@ -49,6 +50,7 @@ import (
 func Features() []feature.Feature {
 	return []feature.Feature{
 		process.Feature(),
+		compression.Feature(),
 		errorlog.Feature(),
 		accesslog.Feature(),
 		clientaddress.Feature(),
