@@ -36,7 +36,8 @@ func Listen(address, path string, timeout time.Duration, check func(context.Cont
 			http.Error(w, "not healthy: "+err.Error(), http.StatusInternalServerError)
 			return
 		}
-		fmt.Fprintln(w, "ok")
+		// Without a line break, as Kubernetes' own programs: probes may compare it.
+		fmt.Fprint(w, "ok")
 	})
 	mux.Handle("GET /metrics", promhttp.InstrumentMetricHandler(registry, metricsHandler(registry, requests, log)))
 	return &Server{listener: listener, server: &http.Server{
