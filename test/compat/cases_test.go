@@ -22,7 +22,6 @@ var (
 const (
 	passingFile = "passing.txt"
 	routingFile = "lists/routing.txt"
-	guardsFile  = "lists/guards.txt"
 	updateHint  = "go test ./test/compat -update -only "
 )
 
@@ -69,39 +68,70 @@ func TestCases(t *testing.T) {
 		writePassing(t, listed, results)
 		listed = idList(t, passingFile)
 	}
-	checkLists(t, cases, results, listed, routingFile, guardsFile)
+	checkLists(t, cases, results, listed)
 	report(t, results, listed)
 }
 
 // checkLists finds errors that results don't show: a case that run.py skips,
-// which only its log says, and a case of the files, all of which must pass, that
-// passing.txt lacks.
-func checkLists(t *testing.T, cases []string, results map[string]result, listed map[string]bool, files ...string) {
+// which only its log says, one that no file of lists/ has, and one that passing.txt
+// lacks without a reason.
+func checkLists(t *testing.T, cases []string, results map[string]result, listed map[string]bool) {
 	t.Helper()
 	for _, id := range cases {
 		if _, ok := results[id]; !ok && listed[id] {
 			t.Errorf("%s has %s, but run.py has no result of it", passingFile, id)
 		}
 	}
+	files, err := filepath.Glob("lists/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("lists: %q, %v", files, err)
+	}
+	left := map[string]bool{}
+	for _, id := range caseFiles(t, func(string) bool { return true }) {
+		left[id] = true
+	}
 	for _, file := range files {
 		for _, id := range slices.Sorted(maps.Keys(idList(t, file))) {
-			if !listed[id] && better[id] == "" {
+			delete(left, id)
+			switch {
+			case listed[id] && better[id] != "":
+				t.Errorf("%s passes, and is said to be answered otherwise", id)
+			case !listed[id] && better[id] == "":
 				t.Errorf("%s must pass, since %s lists it, but %s does not list it: %s%s", id, file, passingFile, updateHint, id)
 			}
 		}
 	}
+	for _, id := range slices.Sorted(maps.Keys(left)) {
+		t.Errorf("no file of lists/ has %s", id)
+	}
 }
 
-// better are the cases of lists/ that Headgate answers otherwise on purpose, with
-// the reason; docs/differences.md has them.
+// better are the cases that Headgate answers otherwise on purpose, with the reason;
+// docs/differences.md has them.
 var better = map[string]string{
 	"addresses/proxy-protocol-and-headers": "without X-Forwarded-For, the address in the PROXY header counts, and not that of the load balancer",
 	"addresses/trust-cidr":                 "X-Forwarded-Proto, -Host and -Port count only from who is trusted",
+	"external-auth/empty-url":              emptyGuard,
+	"external-auth/https-service":          unverifiedService,
+	"external-auth/https-service-name":     unverifiedService,
 	"headers/connection-default":           "Upgrade: h2c would open a tunnel to the backend that no rule sees",
-	"invalid/blank-values":                 "paths with an empty auth-url or auth-type answer 503: their owner believes that clients are authenticated",
+	"invalid/blank-values":                 emptyGuard,
+	"invalid/enable-modsecurity":           "an invalid value must not switch the inspection of requests off: the paths answer 503",
+	"invalid/risk-high":                    riskyIngress,
+	"invalid/risk-low":                     riskyIngress,
+	"invalid/risk-medium":                  riskyIngress,
 	"invalid/validation-off":               "the flag has no effect: values are data, and a target of redirects has no variables",
+	"snippets/allow-only":                  riskyIngress,
+	"snippets/off":                         riskyIngress,
 	"status/refused-untouched":             "Headgate serves the hosts of an Ingress with an invalid value, so its status has the addresses",
 }
+
+// Reasons of several cases.
+const (
+	emptyGuard        = "paths with an empty auth-url or auth-type answer 503: their owner believes that clients are authenticated"
+	riskyIngress      = "paths of an Ingress that the risk level forbids answer 503, so that no route with weaker access control gets their requests"
+	unverifiedService = "an auth service outside the cluster whose certificate can't be verified allows no request, since another one may answer for it"
+)
 
 // caseFiles returns the ids of the cases to run; an id is the path of its file.
 func caseFiles(t *testing.T, wanted func(id string) bool) []string {
