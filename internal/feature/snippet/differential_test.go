@@ -1,0 +1,138 @@
+package snippet_test
+
+import (
+	"flag"
+	"fmt"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var (
+	every = flag.Bool("every", false, "compare all pairs of directives with all requests, for minutes")
+	only  = flag.String("only", "", "the cases to compare alone: an expression for their names")
+)
+
+const (
+	allRequests = 500
+	fewRequests = 60
+	// perFront is how many cases are served by one NGINX.
+	perFront = 150
+	// budget is the time in which cases are begun, without -every.
+	budget = 40 * time.Second
+)
+
+// TestLikeNGINX compares what snippets do with what NGINX does with the same text in a
+// server and a location of the shape of ingress-nginx's: the response, and what the
+// backend and the auth service received.
+func TestLikeNGINX(t *testing.T) {
+	cases := casesOf(*every)
+	if !*every {
+		cases = cases[:3]
+	}
+	if *only != "" {
+		wanted := regexp.MustCompile(*only)
+		cases = slices.DeleteFunc(casesOf(true), func(c snippetCase) bool { return !wanted.MatchString(c.name) })
+	}
+	many := fewRequests
+	if *every || *only != "" {
+		many = allRequests
+	}
+	began, compared, requests := time.Now(), 0, 0
+	for part := range slices.Chunk(cases, perFront) {
+		t.Run(part[0].name, func(t *testing.T) {
+			theirs, part := startReference(t, part)
+			ours := startHeadgate(t, part)
+			for i, c := range part {
+				if many == fewRequests && time.Since(began) > budget {
+					return
+				}
+				compare(t, theirs, ours, hostOf(i), c, requestsOf(uint64(compared), many))
+				compared, requests = compared+1, requests+many
+			}
+		})
+	}
+	t.Logf("%d of %d cases, %d requests in %v", compared, len(cases), requests, time.Since(began).Round(time.Second))
+}
+
+func compare(t *testing.T, theirs, ours *side, host string, c snippetCase, requests []request) {
+	t.Helper()
+	different := 0
+	for _, r := range requests {
+		want, got := theirs.ask(t, host, r), ours.ask(t, host, r)
+		diff := cmp.Diff(want, got)
+		if diff == "" {
+			continue
+		}
+		if different++; different == 1 {
+			t.Errorf("%s\nserver %q\nlocation %q\n%s (-NGINX +Headgate):\n%s", c.name, c.server, c.location, r, diff)
+		}
+	}
+	if different > 1 {
+		t.Errorf("%s: %d of %d requests differ", c.name, different, len(requests))
+	}
+}
+
+// casesOf are each directive alone, and in pairs: all of them, or a sample.
+func casesOf(every bool) []snippetCase {
+	list := directives()
+	cases := []snippetCase{{name: "none"}, {name: "none/auth", shape: "auth"}, {name: "none/list", shape: "list"}}
+	for _, d := range list {
+		for i, text := range d.texts {
+			name := fmt.Sprintf("%s/%d", d.name, i)
+			if d.in&inLocation != 0 {
+				cases = append(cases, snippetCase{name: "location/" + name, location: text})
+			}
+			if d.in&inServer != 0 {
+				cases = append(cases, snippetCase{name: "server/" + name, server: text})
+			}
+			for _, shape := range []string{"auth", "list"} {
+				switch {
+				case !d.guards:
+				case d.in&inLocation != 0:
+					cases = append(cases, snippetCase{name: shape + "/" + name, shape: shape, location: text})
+				default:
+					cases = append(cases, snippetCase{name: shape + "/" + name, shape: shape, server: text})
+				}
+			}
+		}
+	}
+	pairs := pairsOf(list)
+	if !every {
+		pairs = sample(pairs, 60)
+	}
+	return append(cases, pairs...)
+}
+
+// sample is every n-th of a list, so that so many are left.
+func sample(cases []snippetCase, many int) []snippetCase {
+	var list []snippetCase
+	for i := 0; i < len(cases); i += max(1, len(cases)/many) {
+		list = append(list, cases[i])
+	}
+	return list
+}
+
+// pairsOf are two directives in one location, and one in the server with one in the
+// location; two pairs of texts of any two.
+func pairsOf(list []directive) []snippetCase {
+	var cases []snippetCase
+	for i, a := range list {
+		for j, b := range list {
+			for k := range min(2, max(len(a.texts), len(b.texts))) {
+				first, second := a.texts[k%len(a.texts)], b.texts[(k+1)%len(b.texts)]
+				name := fmt.Sprintf("%s+%s/%d", a.name, b.name, k)
+				if a.in&b.in&inLocation != 0 && (i != j || a.repeats) && first != second {
+					cases = append(cases, snippetCase{name: "pair/" + name, location: first + "\n" + second, pair: true})
+				}
+				if a.in&inServer != 0 && b.in&inLocation != 0 {
+					cases = append(cases, snippetCase{name: "both/" + name, server: first, location: second, pair: true})
+				}
+			}
+		}
+	}
+	return cases
+}
