@@ -38,8 +38,8 @@ const coverageHead = `# Coverage of ingress-nginx
 
 Every annotation, ConfigMap key, flag, command and metric of ingress-nginx, with what Headgate does with it:
 
-* **done**: the same as ingress-nginx.
-* **differs**: it is there, and the linked section of [differences.md](differences.md) names it.
+* **done**: as in ingress-nginx, apart from what [differences.md](differences.md) says of its subject as a whole.
+* **differs**: it is there, and the linked sections of differences.md name it.
 * **refused**: it has no effect, for the reason in the last column. Settings have a finding with this reason, flags a line in the log.
 
 `

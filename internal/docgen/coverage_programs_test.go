@@ -9,7 +9,7 @@ import (
 
 // flagsCoverage is what becomes of the controller's flags and variables, by docs/flags.md,
 // which is what the program declares.
-func flagsCoverage(t *testing.T, at map[string]string) []Name {
+func flagsCoverage(t *testing.T, at map[string][]string) []Name {
 	page := tables(t, "../../docs/flags.md")
 	var names []Name
 	for _, cells := range rowsOf(t, "flags.tsv") {
@@ -36,7 +36,7 @@ func flagsCoverage(t *testing.T, at map[string]string) []Name {
 
 // programsCoverage is what becomes of the commands beside the controller and of their flags, by the
 // pages that their programs write.
-func programsCoverage(t *testing.T, at map[string]string) []Name {
+func programsCoverage(t *testing.T, at map[string][]string) []Name {
 	pages := map[string]map[string]map[string][]string{"cli.md": tables(t, "../../docs/cli.md"), "kubectl-plugin.md": tables(t, "../../docs/kubectl-plugin.md")}
 	var names []Name
 	for _, cells := range rowsOf(t, "programs.tsv") {
@@ -59,8 +59,9 @@ func programsCoverage(t *testing.T, at map[string]string) []Name {
 			n.State, n.Where = Done, where
 		case has:
 			n.State, n.Where = Done, where
-			if link := at[flag]; link != "" && page == "cli.md" {
-				n.State, n.Where = Differs, link
+			if page == "cli.md" {
+				p := present(flag, where, at)
+				n.State, n.Where = p.State, p.Where
 			}
 			if _, reason, idle := strings.Cut(cell[len(cell)-1], "without effect: "); idle {
 				n.State, n.Where = Refused, reason
@@ -82,7 +83,7 @@ func canonical(command string) string {
 
 // metricsCoverage is what becomes of the metrics, by docs/metrics.md, which is what the program
 // registers.
-func metricsCoverage(t *testing.T, at map[string]string) []Name {
+func metricsCoverage(t *testing.T, at map[string][]string) []Name {
 	page, registered := read(t, "../../docs/metrics.md"), map[string]string{}
 	for title, rows := range tables(t, "../../docs/metrics.md") {
 		for name := range rows {

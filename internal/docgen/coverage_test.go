@@ -45,7 +45,7 @@ func TestCoverage(t *testing.T) {
 }
 
 // coverage is what becomes of each setting of the table of ingress-nginx.
-func (k kind) coverage(t *testing.T, at map[string]string) []Name {
+func (k kind) coverage(t *testing.T, at map[string][]string) []Name {
 	t.Helper()
 	declared, section := k.declared(t, all.Features()), map[string]string{}
 	for _, s := range append(sections(all.Features()), tenancy()) {
@@ -85,9 +85,21 @@ func (k kind) coverage(t *testing.T, at map[string]string) []Name {
 var noEffect = regexp.MustCompile(`(?:^|\. )Has no effect[^:.]*: (.*)\.$`)
 
 // present is a name that is declared: it differs if docs/differences.md names it.
-func present(name, where string, at map[string]string) Name {
-	if link := at[name]; link != "" {
-		return Name{name, Differs, link}
+func present(name, where string, at map[string][]string) Name {
+	links := map[string]bool{}
+	for word, of := range at {
+		prefix, any := strings.CutSuffix(word, "*")
+		suffix, short := strings.CutPrefix(word, "…")
+		if word == name ||
+			any && strings.HasSuffix(prefix, "-") && strings.HasPrefix(name, prefix) ||
+			short && strings.HasPrefix(suffix, "_") && strings.HasSuffix(name, suffix) {
+			for _, link := range of {
+				links[link] = true
+			}
+		}
+	}
+	if len(links) > 0 {
+		return Name{name, Differs, strings.Join(slices.Sorted(maps.Keys(links)), ", ")}
 	}
 	return Name{name, Done, where}
 }
@@ -108,10 +120,10 @@ func annotationsOfOthers(t *testing.T) []Name {
 }
 
 // differences are the sections of docs/differences.md that name something, as links, by its
-// name.
-func differences(t *testing.T) map[string]string {
+// name, in which a * at the end or a … at the start stands for anything.
+func differences(t *testing.T) map[string][]string {
 	t.Helper()
-	at, quoted := map[string]string{}, regexp.MustCompile("`([^`]+)`")
+	at, quoted := map[string][]string{}, regexp.MustCompile("`([^`]+)`")
 	title := ""
 	for line := range strings.Lines(read(t, "../../docs/differences.md")) {
 		if heading, ok := strings.CutPrefix(line, "## "); ok {
@@ -124,9 +136,7 @@ func differences(t *testing.T) map[string]string {
 		link := fmt.Sprintf("[%s](differences.md#%s)", title, anchor(title))
 		for _, q := range quoted.FindAllStringSubmatch(cells[0]+" "+cells[1], -1) {
 			for word := range strings.FieldsFuncSeq(q[1], func(r rune) bool { return strings.ContainsRune(" =:", r) }) {
-				if !strings.Contains(at[word], link) {
-					at[word] = strings.TrimPrefix(at[word]+", "+link, ", ")
-				}
+				at[word] = append(at[word], link)
 			}
 		}
 	}
