@@ -18,6 +18,7 @@ func annotationDifferences() []difference {
 		{"enable-modsecurity", "bad value", "deny", "default", inspects},
 		{"enable-owasp-core-rules", "bad value", "deny", "default", inspects},
 		{"from-to-www-redirect", "bad value", "default", "deny", adds},
+		{"http2-push-preload", "bad value", "default", "deny", adds},
 		{"load-balance", "bad value", "default", "deny", adds},
 		{"modsecurity-snippet", "bad value", "deny", "default", "in ingress-nginx NGINX rejected the configuration of all tenants"},
 		{"opentelemetry-operation-name", "bad value", "default", "deny", adds},
@@ -36,6 +37,8 @@ func annotationDifferences() []difference {
 // keyDifferences returns the keys whose defaults differ from ingress-nginx.
 func keyDifferences() []difference {
 	return []difference{
+		{"enable-aio-write", "default", "false", "true", "threads for writing cost memory in each worker, and only responses that exceed the buffers are written"},
+		{"lua-shared-dicts", "default", "", "configuration_data 20M, certificate_data 20M, certificate_servers 5M, ocsp_response_cache 5M, balancer_ewma 10M, balancer_ewma_last_touched_at 10M, balancer_ewma_locks 1M", "Headgate's shared memory has other parts"},
 		{"error-log-level", "default", "", "notice", "as in ingress-nginx, -v decides without it"},
 	}
 }

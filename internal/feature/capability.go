@@ -14,6 +14,8 @@ const (
 	HybridGroups Capability = "hybrid-groups"
 	// HTTP3 is HTTP over QUIC. NGINX has it from 1.25 on, unless it is built without.
 	HTTP3 Capability = "quic"
+	// DebugLog is the level debug of the error log, which NGINX has with --with-debug.
+	DebugLog Capability = "debug-log"
 	// ModSecurity is the module of that name.
 	ModSecurity Capability = "modsecurity-module"
 	// CoreRules are the rules of OWASP for that module, where images for Kubernetes have
@@ -35,7 +37,7 @@ const (
 
 // Capabilities lists all of them.
 func Capabilities() []Capability {
-	return []Capability{HybridGroups, HTTP3, ModSecurity, Brotli, CoreRules, DebianCoreRules, UnicodeMapping, SystemAuthorities, LimitStore, TraceCollector}
+	return []Capability{HybridGroups, HTTP3, DebugLog, ModSecurity, Brotli, CoreRules, DebianCoreRules, UnicodeMapping, SystemAuthorities, LimitStore, TraceCollector}
 }
 
 // Lacking are the capabilities that are not among those that an NGINX has.

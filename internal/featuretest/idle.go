@@ -20,6 +20,7 @@ func Idle() map[string]string {
 		"health-check-timeout":             checks,
 		"health-check-unhealthy-threshold": checks,
 		"host-shared-with":                 "it has an effect for other namespaces only: see TestNamespacesKeepTheirHosts",
+		"http2-push-preload":               noEffect,
 		"ssl-passthrough":                  "it needs --enable-ssl-passthrough, and NGINX gets nothing of it: see TestProgram in test/dataplane",
 		"auth-snippet":                     notSupported,
 		"configuration-snippet":            notSupported,

@@ -18,7 +18,7 @@ const (
 // Severity is that of all findings of a code, unless they deny requests.
 func (c Code) Severity() Severity {
 	switch c {
-	case OldPrefix, HostOutsideTLS, HostShared, IncompleteChain, Expires, NoOCSPResponse, Waits, GivenUp, Unresolved, Unhealthy, OldVersion:
+	case OldPrefix, NoEffect, HostOutsideTLS, HostShared, IncompleteChain, Expires, NoOCSPResponse, Waits, GivenUp, Unresolved, Unhealthy, OldVersion:
 		return Notice
 	}
 	return Error

@@ -76,6 +76,8 @@ func rules() []rule {
 			"The message names the part of the Ingress and the flag that excludes it."},
 		{finding.NotSupported, "A field that Headgate does not support",
 			"It has no effect. Remove it."},
+		{finding.NoEffect, "A valid setting that Headgate has nothing to do with",
+			"The message has the reason. Nothing is missing without it."},
 		{finding.Unresolved, "A DNS name without known addresses",
 			"Check the name and its DNS servers."},
 		{finding.Unhealthy, "Endpoints whose health check fails",

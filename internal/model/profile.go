@@ -268,8 +268,16 @@ type Process struct {
 	RequestIDs bool
 	// OriginalURI sends backends the path and query of the client.
 	OriginalURI bool
-	// HTTP2 offers HTTP/2 on TLS connections.
-	HTTP2 bool
+	// Worker is for each worker process.
+	Worker WorkerSettings
+	// Hashes are the least sizes of hash tables, 0 where Headgate's own are enough.
+	Hashes HashSizes
+	// DefaultType is the type of responses without one.
+	DefaultType MIMEType
+	// HTTP2 offers HTTP/2 on TLS connections. HTTP2Streams is the number of requests at the same
+	// time over one, 0 for NGINX's own number, 128.
+	HTTP2        bool
+	HTTP2Streams int
 	// HTTP3 offers HTTP/3. AltSvcPort is the UDP port that the header Alt-Svc names.
 	HTTP3      bool
 	AltSvcPort int

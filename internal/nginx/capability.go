@@ -177,6 +177,9 @@ func parse(binary, output string, needed []module) (Capabilities, error) {
 	if strings.Contains(output, "--with-http_v3_module") {
 		c.Has = append(c.Has, "quic")
 	}
+	if strings.Contains(output, "--with-debug") {
+		c.Has = append(c.Has, "debug-log")
+	}
 	var missing, packages []string
 	for _, m := range needed {
 		file, ok := m.find(output)

@@ -69,7 +69,7 @@ func TestOldTLS(t *testing.T) {
 
 // A capability that is found under another name than features ask for is never there.
 func TestCapabilitiesHaveTheirNames(t *testing.T) {
-	found, err := parse("n", "nginx version: nginx/1.22.1\nbuilt with OpenSSL 4.0.0\nconfigure arguments: --with-http_v3_module --add-module=../ModSecurity-nginx\n", modules()[3:])
+	found, err := parse("n", "nginx version: nginx/1.22.1\nbuilt with OpenSSL 4.0.0\nconfigure arguments: --with-debug --with-http_v3_module --add-module=../ModSecurity-nginx\n", modules()[3:])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -89,7 +89,7 @@ func hiddenHeaders() model.HeaderNames {
 
 func usualProcess() model.Process {
 	return model.Process{
-		ShutdownTimeout: 240 * time.Second, AccessLog: true, RequestIDs: true, HTTP2: true, ClientKeepalive: 75 * time.Second, ClientRequests: 1000,
+		Worker: model.WorkerSettings{Connections: 16384, MultiAccept: true}, ShutdownTimeout: 240 * time.Second, AccessLog: true, RequestIDs: true, HTTP2: true, ClientKeepalive: 75 * time.Second, ClientRequests: 1000,
 		ClientHeaderTimeout: time.Minute, ClientBodyTimeout: time.Minute,
 		Upgrades: upgrades("websocket"), BackendConnections: 320, BackendRequests: 10000, BackendIdle: time.Minute, BackendAge: time.Hour,
 		TLS: model.TLS{
@@ -220,6 +220,17 @@ func renderCases(t testing.TB) []renderCase {
 		{"traces", func(_ *plan.Environment, g *model.Globals) {
 			g.Process.Tracing.HasCollector = true
 			g.Process.RequestLog = requestLog(t, "$opentelemetry_trace_id ${OpenTelemetry_Span_ID}", "", "", nil, nil)
+		}, nil, dictionaries},
+		{"core", func(e *plan.Environment, g *model.Globals) {
+			g.Process.Worker.OpenFiles, g.Process.Worker.Connections = 4096, 0
+			g.Process.Worker.CPUs, _ = model.NewCPUAffinity("auto 0101")
+			g.Process.Worker.WritesInThreads = true
+			g.Process.Worker.Debugged = model.Networks{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::1/128")}
+			g.Process.Hashes = model.HashSizes{
+				MapBucket: 128, ProxyHeadersBucket: 128, ProxyHeadersMax: 1024, ServerNamesBucket: 128, ServerNamesMax: 2048, VariablesBucket: 512, VariablesMax: 4096,
+			}
+			g.Process.DefaultType, _ = model.NewMIMEType("application/octet-stream")
+			g.Process.HTTP2Streams = 256
 		}, nil, dictionaries},
 		{"growing", func(*plan.Environment, *model.Globals) {}, nil, grown},
 		{"hooks", func(e *plan.Environment, _ *model.Globals) {

@@ -152,6 +152,8 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 		Default: env.location(globals.Default, model.Variant{}), Jumps: env.jumps(all), Shared: env.Directives.SharedLines(all),
 		Transports: transports, Protocols: headersOf(globals.Process, env.Resources, protocols...), HTTP: headersOf(globals.Process, env.Resources, protocol{})[0],
 		Address: address{globals.Process.ClientAddress}, Log: requestLogOf(env, globals.Process),
+		Worker:    worker{globals.Process.Worker, env, env.WorkerProcesses(globals.Process)},
+		Hashes:    hashes{globals.Process.Hashes, globals.Process.RequestLog.Skipped.Bucket()},
 		Errors:    errorLog{globals.Process, env.Debug},
 		Variables: append(variablesOf(env.Resources, slices.Contains(protocols, protocol{model.FastCGI})), replacedVariables(globals.Process)...), Parameters: parametersOf(env.Resources),
 		ErrorPages:  slices.ContainsFunc(env.Directives, func(d directive.Directive) bool { return d.Kind == directive.Statuses }),
@@ -173,6 +175,8 @@ type document struct {
 	Authorities     string
 	WorkerProcesses int
 	Process         model.Process
+	Worker          worker
+	Hashes          hashes
 	// Default is the location of most requests.
 	Default location
 	// Jumps are the locations that requests may jump to.

@@ -49,6 +49,7 @@ func rules() []rule {
 		{finding.Unresolved, Warn, Warn, Warn, "DNS servers may answer later."},
 		{finding.UnknownAnnotation, Warn, Warn, Warn, "It has no effect."},
 		{finding.OldPrefix, Warn, Warn, Warn, "It has no effect."},
+		{finding.NoEffect, Warn, Warn, Warn, "Nothing is missing without it."},
 		{finding.UnknownKey, Never, Never, Never, "It is about the ConfigMap."},
 		{finding.Expires, Never, Never, Never, "It is about certificates in use."},
 		{finding.NoOCSPResponse, Never, Never, Never, "It is about certificates in use."},

@@ -190,12 +190,19 @@ var elsewhere = map[string]string{
 	"tcp_udp":          "TestProgram (checkStreamKeys), and TestIdle, TestDeadEndpoint and TestResponses of internal/stream: they are seen in TCP and UDP, not in answers",
 	"rate_limit":       "TestKeys and TestWindowIsChangedLive of internal/feature/ratelimit: they are seen in several requests, and in the time of a response",
 	"opentelemetry":    "TestSamplers and TestKeysChangeLive of internal/feature/opentelemetry: they are seen in spans; the exporter's keys are tested where spans are exported",
+	"worker_process":   "TestWorkersChangeLive, TestConnections and TestDebugConnections of internal/feature/worker: the kernel and the log show them; enable-multi-accept shows nowhere",
+	"hash_size":        "TestGolden of internal/plan: only lines of an administrator can need them",
+	"ineffective":      "they have no effect",
 	"service_upstream": "TestServiceUpstream: it needs Services with addresses",
 }
 
 // alone are the keys that are changed live by tests of their own, though other keys of
 // their section are not.
 var alone = map[string]string{
+	"use-http2":              "TestConfigMapChangesLive of internal/feature/process: it is seen in handshakes, not in answers",
+	"http2-max-field-size":   "it has no effect",
+	"http2-max-header-size":  "it has no effect",
+	"http2-max-requests":     "it has no effect",
 	"enable-auth-access-log": "TestLog of internal/feature/externalauth: it is seen in the access log, not in answers",
 
 	"auth-url-ca":    "TestServiceIsVerified of internal/feature/externalauth: it needs certificates",
@@ -217,7 +224,7 @@ var hidden = map[string]string{
 }
 
 func keyCases() []keyCase {
-	return slices.Concat(tenancyKeys, answerKeys, authKeys, bodyKeys, answerBufferKeys, tryKeys, compressionKeys)
+	return slices.Concat(tenancyKeys, answerKeys, authKeys, bodyKeys, answerBufferKeys, tryKeys, coreKeys, compressionKeys)
 }
 
 // A change of the ConfigMap, with any defaults of a route, is seen by the next

@@ -24,9 +24,12 @@ import (
 	"github.com/headgate/headgate/internal/feature/externalauth"
 	"github.com/headgate/headgate/internal/feature/globalheaders"
 	"github.com/headgate/headgate/internal/feature/handshake"
+	"github.com/headgate/headgate/internal/feature/hashsize"
 	"github.com/headgate/headgate/internal/feature/healthcheck"
+	"github.com/headgate/headgate/internal/feature/http2"
 	"github.com/headgate/headgate/internal/feature/http3"
 	"github.com/headgate/headgate/internal/feature/httpsredirect"
+	"github.com/headgate/headgate/internal/feature/ineffective"
 	"github.com/headgate/headgate/internal/feature/mirror"
 	"github.com/headgate/headgate/internal/feature/modsecurity"
 	"github.com/headgate/headgate/internal/feature/opentelemetry"
@@ -44,6 +47,7 @@ import (
 	"github.com/headgate/headgate/internal/feature/stream"
 	"github.com/headgate/headgate/internal/feature/unsupported"
 	"github.com/headgate/headgate/internal/feature/upstreamvhost"
+	"github.com/headgate/headgate/internal/feature/worker"
 )
 
 // Features are all features.
@@ -51,6 +55,10 @@ func Features() []feature.Feature {
 	return []feature.Feature{
 		process.Feature(),
 		compression.Feature(),
+		worker.Feature(),
+		http2.Feature(),
+		hashsize.Feature(),
+		ineffective.Feature(),
 		errorlog.Feature(),
 		accesslog.Feature(),
 		clientaddress.Feature(),

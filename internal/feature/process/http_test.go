@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -96,6 +98,14 @@ func TestConfigMapChangesLive(t *testing.T) {
 		if got := g.Get(host, "/").Header.Get("Server"); got == "" {
 			t.Errorf("%s: server-tokens true, and no Server header", host)
 		}
+	}
+	// Only lines of the administrator answer without a type.
+	g.ApplyReloading(headgatetest.Config("default-type: application/octet-stream"))
+	if conf, err := os.ReadFile(g.RunDir.Conf()); err != nil || !strings.Contains(string(conf), "default_type application/octet-stream;") {
+		t.Errorf("default-type is not in nginx.conf: %v", err)
+	}
+	if got := g.Get("unknown.test", "/").Header.Get("Content-Type"); got != "text/html" {
+		t.Errorf("default-type: an error page has the type %q", got)
 	}
 	for _, n := range []int{1, 3} {
 		g.ApplyReloading(headgatetest.Config(fmt.Sprint("worker-processes: ", n)))

@@ -42,9 +42,13 @@ var (
 		Key: "reload-generations", Default: model.OldGenerations, Parse: feature.Int(1, maxReloads), Scope: feature.ScopeProcess,
 		Doc: "Number of earlier reloads whose workers may still serve connections when Ingresses cause the next one.",
 	}
-	useHTTP2 = feature.Setting[bool]{
-		Key: "use-http2", Default: true, Parse: feature.Bool, Scope: feature.ScopeProcess,
-		Doc: "Enables HTTP/2 over TLS. With NGINX 1.25.1 or later also without TLS, for clients that begin with it, beside HTTP/1.1 on the same port.",
+	serialReloads = feature.Setting[bool]{
+		Key: "enable-serial-reloads", Parse: feature.Bool, Scope: feature.ScopeProcess,
+		Doc: "The same as 1 for reload-generations: a reload that Ingresses cause waits until the workers of all earlier ones have ended.",
+	}
+	defaultType = feature.Setting[model.MIMEType]{
+		Key: "default-type", Parse: model.NewMIMEType, Scope: feature.ScopeProcess,
+		Doc: "Content type of responses of NGINX's own without one, such as those of lines of the administrator.",
 	}
 	serverTokens = feature.Setting[bool]{
 		Key: "server-tokens", Parse: feature.Bool, Scope: feature.ScopeProcess,
@@ -147,7 +151,7 @@ func Feature() feature.Feature {
 		Name: "process",
 		Doc:  "Settings of the NGINX process: workers and connections.",
 		Settings: []feature.AnySetting{
-			workers, shutdownTimeout, reloadBurst, reloadInterval, reloadGenerations, useHTTP2, serverTokens, backendServer, hiddenHeaders,
+			workers, shutdownTimeout, reloadBurst, reloadInterval, reloadGenerations, serialReloads, defaultType, serverTokens, backendServer, hiddenHeaders,
 			keepAlive, keepAliveRequests, clientHeaderTimeout, clientBodyTimeout,
 			backendConnections, backendRequests, backendIdle, backendAge, upgrades,
 		},
@@ -162,7 +166,10 @@ func apply(v feature.Values, out *feature.ProcessOut) {
 	p.ReloadBurst = reloadBurst.Get(v)
 	p.ReloadInterval = reloadInterval.Get(v)
 	p.OldGenerations = reloadGenerations.Get(v)
-	p.HTTP2 = useHTTP2.Get(v)
+	if serialReloads.Get(v) {
+		p.OldGenerations = 1
+	}
+	p.DefaultType = defaultType.Get(v)
 	p.ServerTokens = serverTokens.Get(v)
 	p.BackendServer = backendServer.Get(v)
 	p.HiddenHeaders = hiddenHeaders.Get(v)

@@ -1,0 +1,10 @@
+package hashsize_test
+
+import (
+	"testing"
+
+	"github.com/headgate/headgate/internal/feature/hashsize"
+	"github.com/headgate/headgate/internal/featuretest"
+)
+
+func TestGolden(t *testing.T) { featuretest.Golden(t, hashsize.Feature()) }

@@ -1,0 +1,10 @@
+package worker_test
+
+import (
+	"testing"
+
+	"github.com/headgate/headgate/internal/feature/worker"
+	"github.com/headgate/headgate/internal/featuretest"
+)
+
+func TestGolden(t *testing.T) { featuretest.Golden(t, worker.Feature()) }
