@@ -256,8 +256,14 @@ func (p *parser) checkLocation(s *scope, l *Location) error {
 			return fmt.Errorf("duplicate location %q", l.Path)
 		}
 	}
-	if outer != nil && (outer.Match == "" || outer.Match == "^~") && !strings.HasPrefix(l.Path, outer.Path) {
-		return fmt.Errorf("location %q is outside of location %q", l.Path, outer.Path)
+	within := ""
+	if outer != nil {
+		within = outer.Path
+	} else if s.in == atLocation {
+		within = "/"
+	}
+	if !strings.HasPrefix(l.Path, within) {
+		return fmt.Errorf("location %q is outside of location %q", l.Path, within)
 	}
 	if outer != nil && (outer.Match == "=" || outer.Match == "@") {
 		return fmt.Errorf("a location can't be in location %q", outer.Match+" "+outer.Path)

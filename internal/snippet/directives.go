@@ -1,5 +1,7 @@
 package snippet
 
+import "sync"
+
 // A kind is a directive that is taken.
 type kind struct {
 	// in is where it may stand.
@@ -19,7 +21,7 @@ type kind struct {
 const many = -1
 
 // directives are those that are taken.
-func directives() map[string]kind {
+var directives = sync.OnceValue(func() map[string]kind {
 	all := map[string]kind{
 		"set":      {in: steps, least: 2, most: 2, guards: true, take: (*parser).set},
 		"if":       {in: steps, least: 1, most: many, block: true, guards: true, take: (*parser).ifBlock},
@@ -53,4 +55,4 @@ func directives() map[string]kind {
 	addSettings(all)
 	addIdle(all)
 	return all
-}
+})

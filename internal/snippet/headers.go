@@ -137,7 +137,7 @@ func (h *MoreHeader) option(option, value string, input bool) error {
 	return nil
 }
 
-// moreHeader reads one header. A blank ends the name as well as a colon does.
+// moreHeader reads one header. A space ends the name as well as a colon does.
 func (p *parser) moreHeader(d *directive, text string, clears bool) (MoreHeader, error) {
 	name, value := text, ""
 	if end := strings.IndexAny(text, ": \t\r\n"); end >= 0 {

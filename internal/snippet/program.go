@@ -168,7 +168,7 @@ type Effects struct {
 	LimitRateAfter feature.Template `json:"limit_rate_after,omitempty"`
 	// DefaultType is the media type of what the block itself answers.
 	DefaultType string `json:"default_type,omitempty"`
-	// Unlogged is access_log off. It is no Setting, since locations and ifs may have it.
+	// Unlogged is access_log off. It is not a Setting, since locations and ifs may have it.
 	Unlogged bool `json:"unlogged,omitempty"`
 }
 

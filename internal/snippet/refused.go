@@ -24,7 +24,7 @@ func addIdle(all map[string]kind) {
 		"open_file_cache_min_uses", "open_file_cache_valid", "output_buffers", "postpone_output", "aio", "directio", "read_ahead",
 		"types_hash_max_size", "types_hash_bucket_size", "proxy_headers_hash_max_size", "proxy_headers_hash_bucket_size",
 		"proxy_cache_bypass", "proxy_no_cache", "http2_max_field_size", "http2_max_header_size", "http2_max_requests",
-		"http2_idle_timeout", "http2_recv_timeout")
+		"http2_idle_timeout", "http2_recv_timeout", "resolver", "resolver_timeout")
 	add(oneOf("off"), "server_tokens", "proxy_cache", "recursive_error_pages", "port_in_redirect", "server_name_in_redirect",
 		"msie_padding", "msie_refresh", "autoindex", "ssi", "charset")
 	add(oneOf("on"), "absolute_redirect", "merge_slashes")

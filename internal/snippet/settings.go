@@ -26,14 +26,15 @@ func SettingNames() []string { return slices.Sorted(maps.Keys(settings())) }
 func settings() map[string]setting {
 	all := map[string]setting{
 		"client_max_body_size":   {check: checkOffset},
+		"gzip_disable":           {least: 1, most: many, check: checkAgents, many: true},
 		"gzip_comp_level":        {check: number(1, 9)},
 		"gzip_min_length":        {check: number(0, 1<<31-1)},
 		"gzip_proxied":           {least: 1, most: many, check: oneOf("off", "expired", "no-cache", "no-store", "private", "no_last_modified", "no_etag", "auth", "any"), many: true},
 		"gzip_http_version":      {check: oneOf("1.0", "1.1")},
 		"keepalive_requests":     {check: number(0, 1<<31-1)},
 		"keepalive_timeout":      {least: 1, most: 2, check: checkTime},
-		"limit_req":              {least: 1, most: 4, check: checkNothing, many: true, guards: true},
-		"limit_conn":             {least: 2, most: 2, check: checkNothing, many: true, guards: true},
+		"limit_req":              {least: 1, most: 4, check: checkLimitReq, many: true, guards: true},
+		"limit_conn":             {least: 2, most: 2, check: checkLimitConn, many: true, guards: true},
 		"proxy_http_version":     {check: oneOf("1.0", "1.1")},
 		"proxy_ssl_verify_depth": {check: number(0, 1<<31-1), guards: true},
 		"proxy_ssl_verify":       {check: checkFlag, guards: true},
@@ -49,9 +50,7 @@ func settings() map[string]setting {
 		"ignore_invalid_headers":      {check: checkFlag, server: true},
 		"real_ip_header":              {check: checkNothing, guards: true},
 		"real_ip_recursive":           {check: checkFlag, guards: true},
-		"set_real_ip_from":            {check: checkNothing, many: true, guards: true},
-		"resolver":                    {least: 1, most: many, check: checkNothing},
-		"resolver_timeout":            {check: checkTime},
+		"set_real_ip_from":            {check: checkTrusted, many: true, guards: true},
 	}
 	add := func(s setting, names ...string) {
 		for _, name := range names {
@@ -74,18 +73,18 @@ func settings() map[string]setting {
 	add(setting{check: number(400, 599)}, "limit_req_status", "limit_conn_status")
 	add(setting{check: oneOf("info", "notice", "warn", "error")}, "limit_req_log_level", "limit_conn_log_level")
 	add(setting{check: number(0, 1<<31-1)}, "proxy_next_upstream_tries", "grpc_next_upstream_tries", "fastcgi_next_upstream_tries")
-	failures := []string{
-		"error", "timeout", "invalid_header", "http_500", "http_502", "http_503", "http_504", "http_403", "http_404", "http_429",
-		"non_idempotent", "off",
-	}
-	add(setting{least: 1, most: many, check: oneOf(failures...), many: true}, "proxy_next_upstream", "grpc_next_upstream", "fastcgi_next_upstream")
-	add(setting{least: 1, most: many, check: checkNothing, many: true}, "gzip_types", "sub_filter_types", "gzip_disable")
+	failures := []string{"error", "timeout", "invalid_header", "http_500", "http_503", "http_403", "http_404", "http_429", "non_idempotent", "off"}
+	add(setting{least: 1, most: many, check: oneOf(failures...), many: true}, "fastcgi_next_upstream")
+	failures = append(failures, "http_502", "http_504")
+	add(setting{least: 1, most: many, check: oneOf(failures...), many: true}, "proxy_next_upstream", "grpc_next_upstream")
+	add(setting{least: 1, most: many, check: checkTypes, many: true}, "gzip_types", "sub_filter_types")
 	add(setting{
 		least: 1, most: many, check: oneOf("X-Accel-Redirect", "X-Accel-Expires", "X-Accel-Limit-Rate", "X-Accel-Buffering", "X-Accel-Charset", "Expires",
 			"Cache-Control", "Set-Cookie", "Vary"), many: true,
 	}, "proxy_ignore_headers")
-	add(setting{least: 1, most: 2, check: checkNothing, many: true, variables: true}, "proxy_cookie_path", "proxy_cookie_domain", "proxy_redirect")
-	add(setting{least: 1, most: 5, check: checkNothing, many: true, variables: true}, "proxy_cookie_flags")
+	add(setting{least: 1, most: 2, check: checkCookie, many: true, variables: true}, "proxy_cookie_path", "proxy_cookie_domain")
+	add(setting{least: 1, most: 2, check: checkRedirect, many: true, variables: true}, "proxy_redirect")
+	add(setting{least: 1, most: 5, check: checkCookieFlags, many: true, variables: true}, "proxy_cookie_flags")
 	add(setting{least: 2, most: 2, check: checkNothing, many: true, variables: true}, "sub_filter")
 	add(setting{check: checkNothing, variables: true}, "proxy_method")
 	return all

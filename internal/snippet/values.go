@@ -1,11 +1,15 @@
 package snippet
 
 import (
+	"errors"
 	"fmt"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/headgate/headgate/internal/pcre"
 )
 
 // timePattern is NGINX's: units from large to small, and a number without one at the end.
@@ -43,8 +47,8 @@ func checkTime(arguments []string) ([]string, error) {
 	list := make([]string, len(arguments))
 	for i, text := range arguments {
 		n, ok := readTime(text)
-		// NGINX allows years where it reads seconds only.
-		if !ok || strings.Contains(text, "y") {
+		// NGINX reads years and months only where it reads no milliseconds.
+		if !ok || strings.ContainsAny(text, "yM") {
 			return nil, fmt.Errorf("invalid time %q: must be a number with ms, s, m, h or d", text)
 		}
 		if list[i] = strconv.Itoa(n) + "ms"; n%1000 == 0 {
@@ -107,4 +111,95 @@ func oneOf(words ...string) func([]string) ([]string, error) {
 		}
 		return arguments, nil
 	}
+}
+
+// checkLimitReq reads "zone=NAME [burst=N] [nodelay | delay=N]".
+func checkLimitReq(arguments []string) ([]string, error) {
+	zone := false
+	for _, text := range arguments {
+		name, value, _ := strings.Cut(text, "=")
+		n, err := strconv.ParseUint(value, 10, 31)
+		switch {
+		case name == "zone" && value != "":
+			zone = true
+		case (name == "burst" || name == "delay") && err == nil && n > 0, text == "nodelay":
+		default:
+			return nil, fmt.Errorf("invalid parameter %q: must be zone=NAME, burst=NUMBER, delay=NUMBER or nodelay", text)
+		}
+	}
+	if !zone {
+		return nil, errors.New("the zone is missing")
+	}
+	return arguments, nil
+}
+
+func checkLimitConn(arguments []string) ([]string, error) {
+	_, err := number(1, 65535)(arguments[1:])
+	return arguments, err
+}
+
+// checkAgents reads the expressions of gzip_disable.
+func checkAgents(arguments []string) ([]string, error) {
+	for _, text := range arguments {
+		if _, err := pcre.Compile(text, pcre.Options{Caseless: true}); err != nil {
+			return nil, fmt.Errorf("invalid expression %q: %w", text, err)
+		}
+	}
+	return arguments, nil
+}
+
+// checkTypes reads a list of media types, or an asterisk.
+func checkTypes(arguments []string) ([]string, error) {
+	for _, text := range arguments {
+		kind, of, ok := strings.Cut(text, "/")
+		if text != "*" && (!ok || !isToken(kind) || !isToken(of)) {
+			return nil, fmt.Errorf("invalid media type %q", text)
+		}
+	}
+	return arguments, nil
+}
+
+// checkTrusted reads an address, a network or "unix:". Names are not looked up.
+func checkTrusted(arguments []string) ([]string, error) {
+	text := arguments[0]
+	_, err := netip.ParseAddr(text)
+	if _, wrong := netip.ParsePrefix(text); wrong != nil && err != nil && text != "unix:" {
+		return nil, fmt.Errorf(`invalid address %q: must be an IP address, a network such as 10.0.0.0/8, or "unix:"`, text)
+	}
+	return arguments, nil
+}
+
+// checkRedirect reads "default", "off", or what is replaced and what with. Expressions are
+// not taken.
+func checkRedirect(arguments []string) ([]string, error) {
+	switch {
+	case len(arguments) == 1 && arguments[0] != "off" && arguments[0] != "default":
+		return nil, fmt.Errorf(`invalid value %q: must be "off" or "default", or two values`, arguments[0])
+	case len(arguments) == 2 && strings.HasPrefix(arguments[0], "~"):
+		_, err := checkAgents([]string{strings.TrimLeft(arguments[0], "~* ")})
+		return arguments, err
+	}
+	return arguments, nil
+}
+
+// checkCookie is the same for proxy_cookie_path and proxy_cookie_domain.
+func checkCookie(arguments []string) ([]string, error) {
+	if len(arguments) == 1 && arguments[0] != "off" {
+		return nil, fmt.Errorf(`invalid value %q: must be "off", or two values`, arguments[0])
+	}
+	return checkRedirect(arguments)
+}
+
+// checkCookieFlags reads "off", or a cookie and flags.
+func checkCookieFlags(arguments []string) ([]string, error) {
+	if len(arguments) == 1 {
+		return oneOf("off")(arguments)
+	}
+	if strings.HasPrefix(arguments[0], "~") {
+		if _, err := checkAgents([]string{arguments[0][1:]}); err != nil {
+			return nil, err
+		}
+	}
+	_, err := oneOf("secure", "nosecure", "httponly", "nohttponly", "samesite=strict", "samesite=lax", "samesite=none", "nosamesite")(arguments[1:])
+	return arguments, err
 }
