@@ -22,6 +22,9 @@ func (p *parser) header(d *directive, name, value string) (Header, error) {
 	if !isToken(name) {
 		return Header{}, fmt.Errorf("invalid header name %q", name)
 	}
+	if err := checkFraming(d.Directive, name); err != nil {
+		return Header{}, err
+	}
 	if strings.ContainsAny(value, "\r\n") {
 		lines := strings.FieldsFunc(value, func(r rune) bool { return r == '\r' || r == '\n' })
 		for i := range lines {
