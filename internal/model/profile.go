@@ -290,6 +290,8 @@ type Process struct {
 	// ClientHeaderTimeout and ClientBodyTimeout bound how long a client may
 	// take over a request's head, and between two reads of its body.
 	ClientHeaderTimeout, ClientBodyTimeout time.Duration
+	// ClientHeader is how that head is read.
+	ClientHeader ClientHeader
 	// BackendConnections is the number of idle connections to backends that
 	// a worker keeps; 0 keeps none.
 	BackendConnections int

@@ -86,3 +86,28 @@ func replacedVariables(p model.Process) []variable {
 	}
 	return list
 }
+
+// ownHeaders are the headers of requests that nginx.conf sets or believes, in lower case: no
+// client may send them by names that only look the same.
+func ownHeaders(p model.Process, r resource.Resources) []string {
+	var list []string
+	add := func(name string) { list = append(list, strings.ToLower(name)) }
+	for _, set := range setHeaders(address{p.ClientAddress}) {
+		add(set.name)
+	}
+	if !p.ClientAddress.For.IsZero() {
+		add(p.ClientAddress.For.String())
+	}
+	for _, own := range r.Headers {
+		add(own.Name.String())
+	}
+	for _, location := range r.Locations {
+		for _, own := range location.Headers {
+			add(own.Name.String())
+		}
+	}
+	// Without a hyphen, a name has no other form.
+	list = slices.DeleteFunc(list, func(name string) bool { return !strings.Contains(name, "-") })
+	slices.Sort(list)
+	return slices.Compact(list)
+}

@@ -231,6 +231,7 @@ func renderCases(t testing.TB) []renderCase {
 			}
 			g.Process.DefaultType, _ = model.NewMIMEType("application/octet-stream")
 			g.Process.HTTP2Streams = 256
+			g.Process.ClientHeader = model.ClientHeader{Buffer: 2 * kib, LargeBuffers: 2, LargeSize: 16 * kib, Underscores: true, Invalid: true}
 		}, nil, dictionaries},
 		{"growing", func(*plan.Environment, *model.Globals) {}, nil, grown},
 		{"hooks", func(e *plan.Environment, _ *model.Globals) {

@@ -152,10 +152,11 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 		Default: env.location(globals.Default, model.Variant{}), Jumps: env.jumps(all), Shared: env.Directives.SharedLines(all),
 		Transports: transports, Protocols: headersOf(globals.Process, env.Resources, protocols...), HTTP: headersOf(globals.Process, env.Resources, protocol{})[0],
 		Address: address{globals.Process.ClientAddress}, Log: requestLogOf(env, globals.Process),
-		Worker:    worker{globals.Process.Worker, env, env.WorkerProcesses(globals.Process)},
-		Hashes:    hashes{globals.Process.Hashes, globals.Process.RequestLog.Skipped.Bucket()},
-		Errors:    errorLog{globals.Process, env.Debug},
-		Variables: append(variablesOf(env.Resources, slices.Contains(protocols, protocol{model.FastCGI})), replacedVariables(globals.Process)...), Parameters: parametersOf(env.Resources),
+		OwnHeaders: ownHeaders(globals.Process, env.Resources),
+		Worker:     worker{globals.Process.Worker, env, env.WorkerProcesses(globals.Process)},
+		Hashes:     hashes{globals.Process.Hashes, globals.Process.RequestLog.Skipped.Bucket()},
+		Errors:     errorLog{globals.Process, env.Debug},
+		Variables:  append(variablesOf(env.Resources, slices.Contains(protocols, protocol{model.FastCGI})), replacedVariables(globals.Process)...), Parameters: parametersOf(env.Resources),
 		ErrorPages:  slices.ContainsFunc(env.Directives, func(d directive.Directive) bool { return d.Kind == directive.Statuses }),
 		ClientHello: clientHello, MatchLimit: pcre.MatchLimit, JITStack: pcre.JITStack, Tries: model.Tries, MaxTries: model.MaxTries, Dictionaries: dictionaries,
 	}
@@ -190,6 +191,8 @@ type document struct {
 	Address    address
 	Errors     errorLog
 	Log        requestLog
+	// OwnHeaders are those of requests that no client sets, in lower case.
+	OwnHeaders []string
 	// Chained is set in a server where Lua joins the addresses of a request.
 	Chained bool
 	// Variables are those that Lua may set, and Parameters those of FastCGI.

@@ -1,9 +1,10 @@
 -- Headers for a backend that answers instead of a route's own.
+local twins = require "headgate.twins"
+
 local _M = {}
 
-local clear = ngx.req.clear_header
 local ngx_var = ngx.var
-local set = ngx.req.set_header
+local set = twins.set
 local string_match = string.match
 
 
@@ -22,10 +23,10 @@ end
 
 -- Clears those of the backend that it replaces.
 function _M.clear_origin()
-    clear("X-Namespace")
-    clear("X-Ingress-Name")
-    clear("X-Service-Name")
-    clear("X-Service-Port")
+    set("X-Namespace", nil)
+    set("X-Ingress-Name", nil)
+    set("X-Service-Name", nil)
+    set("X-Service-Port", nil)
 end
 
 

@@ -217,10 +217,11 @@ var alone = map[string]string{
 
 // hidden are the keys that change no answer.
 var hidden = map[string]string{
-	"gzip-level":              "a level is seen in the size of long texts alone; the case looks at nginx.conf",
-	"brotli-level":            "as gzip-level",
-	"proxy-buffers-number":    "what it keeps off the disk, the kernel's own buffers keep too; the case looks at nginx.conf",
-	"proxy-busy-buffers-size": "it says how much of an answer NGINX sends at once, and the kernel hides that; the case looks at nginx.conf",
+	"client-header-buffer-size": "what does not fit gets a large buffer; the case looks at nginx.conf",
+	"gzip-level":                "a level is seen in the size of long texts alone; the case looks at nginx.conf",
+	"brotli-level":              "as gzip-level",
+	"proxy-buffers-number":      "what it keeps off the disk, the kernel's own buffers keep too; the case looks at nginx.conf",
+	"proxy-busy-buffers-size":   "it says how much of an answer NGINX sends at once, and the kernel hides that; the case looks at nginx.conf",
 }
 
 func keyCases() []keyCase {

@@ -14,6 +14,7 @@ import (
 	"github.com/headgate/headgate/internal/feature/canary"
 	"github.com/headgate/headgate/internal/feature/clientaddress"
 	"github.com/headgate/headgate/internal/feature/clientcert"
+	"github.com/headgate/headgate/internal/feature/clientheader"
 	"github.com/headgate/headgate/internal/feature/compression"
 	"github.com/headgate/headgate/internal/feature/connectionheader"
 	"github.com/headgate/headgate/internal/feature/cors"
@@ -58,6 +59,7 @@ func Features() []feature.Feature {
 		worker.Feature(),
 		http2.Feature(),
 		hashsize.Feature(),
+		clientheader.Feature(),
 		ineffective.Feature(),
 		errorlog.Feature(),
 		accesslog.Feature(),

@@ -10,6 +10,7 @@ local log = require "headgate.log"
 local requests = require "headgate.request"
 local settings = require "headgate.settings"
 local template = require "headgate.template"
+local twins = require "headgate.twins"
 local verdicts = require "headgate.feature.external_auth.verdicts"
 
 local _M = {}
@@ -139,7 +140,7 @@ local function add_headers(policy, request, variables)
         else
             own = own or ngx_req.get_headers(0)
             before[name] = own[lower] or false
-            ngx_req.set_header(name, value ~= "" and value or nil)
+            twins.set(name, value ~= "" and value or nil)
         end
     end
     request.calls.check.before = before
@@ -213,7 +214,7 @@ end
 local function set_backend_headers(policy, verdict)
     local values = verdict and verdict.values or NOTHING
     for _, name in ipairs(policy.respond or NOTHING) do
-        ngx_req.set_header(name, values[name])
+        twins.set(name, values[name])
     end
 end
 

@@ -2,11 +2,11 @@
 local requests = require "headgate.request"
 local settings = require "headgate.settings"
 local template = require "headgate.template"
+local twins = require "headgate.twins"
 
 local _M = {}
 
 local ngx_header = ngx.header
-local ngx_req = ngx.req
 local ngx_var = ngx.var
 
 local UNAVAILABLE = 503
@@ -85,7 +85,7 @@ function _M.request_headers(_, request)
         set_variables(setting.variables, request)
     end
     for i = 1, count do
-        ngx_req.set_header(list[i][1], values[i])
+        twins.set(list[i][1], values[i])
     end
     request.has_global_headers = true
 end

@@ -1,0 +1,10 @@
+package clientheader_test
+
+import (
+	"testing"
+
+	"github.com/headgate/headgate/internal/feature/clientheader"
+	"github.com/headgate/headgate/internal/featuretest"
+)
+
+func TestGolden(t *testing.T) { featuretest.Golden(t, clientheader.Feature()) }
