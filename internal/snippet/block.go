@@ -69,7 +69,7 @@ func (p *parser) run(s *scope, tree crossplane.Directives) {
 func (p *parser) directive(s *scope, d *directive) {
 	known, ok := p.taken[d.Directive]
 	if !ok {
-		p.refuseIn(s, refusalOf(d))
+		p.refuseIn(s, p.refusalInAuth(d))
 		return
 	}
 	if s.in&known.in == 0 {
@@ -235,7 +235,25 @@ func (p *parser) location(s *scope, d *directive) error {
 	b := &block{program: &l.Program, location: l}
 	s.block.inner = append(s.block.inner, b)
 	p.run(&scope{in: inLocation, place: s.place, block: b, outer: s, steps: &l.Steps, seen: map[string]bool{}}, d.Block)
+	if !l.Internal && !ends(l.Steps) && !b.base.deniesAll() && !b.base.closed {
+		p.warn(d, "a location of a snippet has no backend and no files: requests that its directives let pass get 404")
+	}
 	return nil
+}
+
+// ends reports whether steps answer all requests, or have them routed again.
+func ends(steps []Step) bool {
+	for _, step := range steps {
+		if step.Return != 0 || (step.Rewrite == ".*" || step.Rewrite == "^") && step.Flag != "" && step.Flag != "break" {
+			return true
+		}
+	}
+	return false
+}
+
+// deniesAll reports whether the first rule denies all addresses.
+func (s *scope) deniesAll() bool {
+	return len(s.effects.Rules) > 0 && s.effects.Rules[0] == Rule{Network: "all"}
 }
 
 func (p *parser) checkLocation(s *scope, l *Location) error {
@@ -305,7 +323,10 @@ func (p *parser) condition(words []string) (*Condition, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Condition{Variable: feature.Template{piece}}
+	c := &Condition{}
+	if piece != (feature.Piece{}) {
+		c.Variable = feature.Template{piece}
+	}
 	if len(words) == 1 {
 		return c, nil
 	}

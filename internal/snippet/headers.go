@@ -52,15 +52,18 @@ func (p *parser) addHeader(s *scope, d *directive) error {
 
 func (p *parser) proxySetHeader(s *scope, d *directive) error {
 	h, err := p.header(d, d.Args[0], d.Args[1])
-	if err != nil {
+	if h.Name == "" {
 		return err
 	}
 	to := &s.effects.RequestHeaders
 	if d.Directive == "grpc_set_header" {
 		to = &s.effects.GRPCHeaders
+	} else if len(h.Value) > 0 {
+		p.warnOwn(s, d, h.Name)
 	}
+	// Without its value the header is removed: else it would be the client's.
 	*to = append(*to, h)
-	return nil
+	return err
 }
 
 func (p *parser) hideHeader(s *scope, d *directive) error {
@@ -171,12 +174,13 @@ func (p *parser) expires(s *scope, d *directive) error {
 	if err != nil {
 		return err
 	}
-	s.effects.Expires = e
 	if strings.Contains(text, "$") {
 		e.Value = value
-		return nil
+	} else if err := e.parse(text); err != nil {
+		return err
 	}
-	return e.parse(text)
+	s.effects.Expires = e
+	return nil
 }
 
 // parse reads an expiry without variables.

@@ -24,15 +24,17 @@ type directive = crossplane.Directive
 // A parser is one call of Parse.
 type parser struct {
 	options Options
-	taken   map[string]kind
-	own     map[string]bool
-	out     *Snippet
-	count   int
+	place   Place
+	// taken are the directives of the place, and elsewhere those of others.
+	taken, elsewhere map[string]kind
+	own              map[string]bool
+	out              *Snippet
+	count            int
 }
 
 // Parse translates a text. It has no error: what it can't read is a refusal that guards.
 func Parse(text string, place Place, options Options) *Snippet {
-	p := &parser{options: options, taken: directives(), own: map[string]bool{}, out: &Snippet{}}
+	p := &parser{options: options, place: place, taken: directives(), elsewhere: directives(), own: map[string]bool{}, out: &Snippet{}}
 	tree, ok := p.read(text, place)
 	if !ok {
 		return p.out
@@ -47,6 +49,9 @@ func Parse(text string, place Place, options Options) *Snippet {
 		in = atServer
 	}
 	b := &block{program: &p.out.Program}
+	if place == InAuth {
+		p.taken = inAuth()
+	}
 	p.run(&scope{in: in, place: place, block: b, steps: &b.program.Steps, seen: map[string]bool{}}, tree)
 	b.finish(nil)
 	slices.SortStableFunc(p.out.Refusals, func(a, b Refusal) int { return cmp.Compare(a.Line, b.Line) })

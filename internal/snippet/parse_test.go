@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,7 +57,7 @@ func golden(t *testing.T, archive *txtar.Archive) []byte {
 	out := &txtar.Archive{Comment: archive.Comment}
 	for _, f := range archive.Files {
 		name, place, _ := strings.Cut(f.Name, ".")
-		if place == "json" {
+		if place == "result" {
 			continue
 		}
 		at, ok := places()[place]
@@ -64,14 +65,52 @@ func golden(t *testing.T, archive *txtar.Archive) []byte {
 			t.Fatalf("unknown place %q", place)
 		}
 		result := Parse(string(f.Data), at, Options{Defined: []string{"elsewhere"}, Administrator: []string{"geoip_country_code"}})
-		var b bytes.Buffer
-		e := json.NewEncoder(&b)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", " ")
-		if err := e.Encode(result); err != nil {
-			t.Fatal(err)
-		}
-		out.Files = append(out.Files, f, txtar.File{Name: name + ".json", Data: b.Bytes()})
+		out.Files = append(out.Files, f, txtar.File{Name: name + ".result", Data: describe(t, result)})
 	}
 	return txtar.Format(out)
+}
+
+// describe writes what a text becomes: each step, list of effects, location and the rest on
+// a line of its own.
+func describe(t *testing.T, s *Snippet) []byte {
+	var b bytes.Buffer
+	line := func(indent int, word string, value any) {
+		text, err := json.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, code := range []string{"<", ">", "&"} {
+			text = bytes.ReplaceAll(text, fmt.Appendf(nil, "\\u%04x", code[0]), []byte(code))
+		}
+		fmt.Fprintf(&b, "%s%s %s\n", strings.Repeat(" ", indent), word, text)
+	}
+	var program func(indent int, p Program)
+	program = func(indent int, p Program) {
+		for _, step := range p.Steps {
+			line(indent, "step", step)
+		}
+		for i, e := range p.Effects {
+			line(indent, fmt.Sprint("effects ", i), e)
+		}
+		for _, l := range p.Locations {
+			inner := l.Program
+			l.Program = Program{}
+			line(indent, "location", l)
+			program(indent+1, inner)
+		}
+	}
+	program(0, s.Program)
+	for _, one := range s.Settings {
+		line(0, "setting", one)
+	}
+	for _, r := range s.Refusals {
+		fmt.Fprintf(&b, "refusal on line %d: %s: %s (instead: %s; guards: %t)\n", r.Line, r.Directive, r.Reason, r.Instead, r.Guards)
+	}
+	for _, w := range s.Warnings {
+		fmt.Fprintf(&b, "warning on line %d: %s: %s\n", w.Line, w.Directive, w.Message)
+	}
+	if s.Defines != nil {
+		line(0, "defines", s.Defines)
+	}
+	return b.Bytes()
 }

@@ -122,8 +122,8 @@ type Step struct {
 // A Condition is that of an if: a variable that is neither empty nor "0", or compared. A
 // regular expression's groups are available behind it.
 type Condition struct {
-	// Variable is what is looked at.
-	Variable feature.Template `json:"variable"`
+	// Variable is what is looked at, empty for a variable that is never set.
+	Variable feature.Template `json:"variable,omitempty"`
 	// Is is empty, "=", "!=", "~", "~*", "!~" or "!~*".
 	Is string `json:"is,omitempty"`
 	// To is what "=" and "!=" compare with.

@@ -1,6 +1,7 @@
 package snippet
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -13,6 +14,9 @@ func addIdle(all map[string]kind) {
 	add := func(check func([]string) ([]string, error), names ...string) {
 		take := func(_ *parser, _ *scope, d *directive) error {
 			_, err := check(d.Args)
+			if r, listed := listedRefusal(d.Directive); err != nil && listed {
+				return errors.New(r.reason)
+			}
 			return err
 		}
 		for _, name := range names {
@@ -57,6 +61,7 @@ func refusals() []refused {
 		{names: "*_by_lua *_by_lua_block *_by_lua_file lua_* perl perl_* js_*", reason: "programs of tenants are not run", guards: true, handles: true},
 		{names: "set_* array_* encrypted_*", reason: "the module is not part of Headgate", guards: true},
 		{names: "proxy_cache* proxy_store* fastcgi_cache* grpc_cache*", reason: "there is no cache of responses"},
+		{names: "server_tokens", reason: "the version of NGINX is shown by a key for all hosts", instead: "the key server-tokens of the ConfigMap"},
 		{names: "include", reason: "files are not read", guards: true},
 		{names: "auth_request", reason: "another service is asked by annotations", instead: "auth-url", guards: true},
 		{names: "auth_basic auth_basic_user_file auth_delay", reason: "passwords are in Secrets", instead: "auth-type and auth-secret", guards: true},
@@ -83,19 +88,25 @@ func refusals() []refused {
 // refusalOf is about a directive that is not taken.
 func refusalOf(d *directive) Refusal {
 	r := Refusal{Line: d.Line, Directive: d.Directive, Guards: true}
-	for _, list := range refusals() {
-		for pattern := range strings.FieldsSeq(list.names) {
-			before, behind, wildcard := strings.Cut(pattern, "*")
-			if d.Directive == pattern || wildcard && strings.HasPrefix(d.Directive, before) && strings.HasSuffix(d.Directive, behind) {
-				r.Reason, r.Instead, r.Guards = list.reason, list.instead, list.guards || list.handles
-				return r
-			}
-		}
-	}
-	if r.Reason = "the directive is not supported"; !isKnown(d.Directive) {
+	if list, ok := listedRefusal(d.Directive); ok {
+		r.Reason, r.Instead, r.Guards = list.reason, list.instead, list.guards || list.handles
+	} else if r.Reason = "the directive is not supported"; !isKnown(d.Directive) {
 		r.Reason = "unknown directive"
 	}
 	return r
+}
+
+// listedRefusal is the first one of a directive.
+func listedRefusal(name string) (refused, bool) {
+	for _, list := range refusals() {
+		for pattern := range strings.FieldsSeq(list.names) {
+			before, behind, wildcard := strings.Cut(pattern, "*")
+			if name == pattern || wildcard && strings.HasPrefix(name, before) && strings.HasSuffix(name, behind) {
+				return list, true
+			}
+		}
+	}
+	return refused{}, false
 }
 
 func isKnown(name string) bool {

@@ -37,14 +37,21 @@ func (p *parser) variable(name string) (feature.Piece, error) {
 	case slices.Contains(p.options.Administrator, name):
 		return feature.Piece{Variable: Administrator, Name: name}, nil
 	case slices.Contains(builtIn, name):
-		return feature.Piece{Variable: name}, nil
+		return p.inPlace(feature.Piece{Variable: name})
 	}
 	for _, family := range families {
 		if of, ok := strings.CutPrefix(name, family+"_"); ok && of != "" {
-			return feature.Piece{Variable: family, Name: of}, nil
+			return p.inPlace(feature.Piece{Variable: family, Name: of})
 		}
 	}
 	return feature.Piece{}, fmt.Errorf("unknown variable %q", "$"+name)
+}
+
+func (p *parser) inPlace(piece feature.Piece) (feature.Piece, error) {
+	if p.place == InAuth {
+		return variableInAuth(piece)
+	}
+	return piece, nil
 }
 
 // template reads a text with variables as NGINX does.
@@ -62,7 +69,9 @@ func (p *parser) template(text string) (feature.Template, error) {
 		if err != nil {
 			return nil, err
 		}
-		t, text = append(t, piece), rest
+		if text = rest; piece != (feature.Piece{}) {
+			t = append(t, piece)
+		}
 	}
 	return t, nil
 }
