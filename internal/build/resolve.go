@@ -27,18 +27,11 @@ func (l *hostBuilder) addHostSettings(h *model.Host) {
 	unit := "host " + l.host
 	merged, fs := l.builder.settings.Resolve(feature.ScopeHost, unit, owners, l.config)
 	out := feature.HostOut{Report: feature.NewReport(merged.Values, setting.DeniesAll(unit))}
-	for _, f := range l.builder.features {
-		if f.Host == nil {
-			continue
-		}
-		out.TLS, out.Policy = nil, nil
-		if f.Host(merged.Values, &out); out.Policy != nil {
-			l.addToAll(model.Policy{Feature: f.Name, Value: out.Policy})
-		}
-		if out.TLS != nil {
-			h.TLS = append(h.TLS, model.Policy{Feature: f.Name, Value: out.TLS})
-		}
+	out.Patterns = l.patterns
+	for i := range l.routes {
+		out.Routes = append(out.Routes, &l.routes[i].Route)
 	}
+	l.applyToHost(merged.Values, &out, h)
 	h.Passthrough = l.passthrough(merged.Denied || out.Denied, &out)
 	l.findings = append(append(l.findings, fs...), setting.Findings("", out.Problems)...)
 	for i := range l.routes {
@@ -48,6 +41,33 @@ func (l *hostBuilder) addHostSettings(h *model.Host) {
 		l.trace.Host = l.builder.settings.Schema.Readings(merged.Values, feature.ScopeHost, slices.Concat(merged.Problems, out.Problems))
 	}
 	h.Contents = out.Contents
+}
+
+// applyToHost lets the features write into a host and all of its routes.
+func (l *hostBuilder) applyToHost(v feature.Values, out *feature.HostOut, h *model.Host) {
+	before := false
+	for _, f := range l.builder.features {
+		if f.Host == nil {
+			continue
+		}
+		out.TLS, out.Policy, out.Server = nil, nil, nil
+		f.Host(v, out)
+		if out.Policy != nil {
+			policy := model.Policy{Feature: f.Name, Value: out.Policy}
+			l.addToAll(policy)
+			h.Server = append(h.Server, policy)
+		}
+		if out.TLS != nil {
+			h.TLS = append(h.TLS, model.Policy{Feature: f.Name, Value: out.TLS})
+		}
+		if out.Server != nil {
+			h.Server = append(h.Server, model.Policy{Feature: f.Name, Value: out.Server})
+			before = true
+		}
+	}
+	if !before {
+		h.Server = nil
+	}
 }
 
 // addToAll gives all routes a policy, in the order of the feature list and before

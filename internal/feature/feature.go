@@ -47,11 +47,6 @@ type Feature struct {
 	// Process writes what keys mean for the NGINX process and for every request.
 	Process func(Values, *ProcessOut)
 
-	// Implies returns the annotations that the values of an Ingress stand for: those of its
-	// own routes (ScopeRoute), or of all routes of its hosts (ScopeHost). Others than
-	// annotations of Ingresses it must not read.
-	Implies func(Values, Scope) []Implied
-
 	// Calls are the services that the routes of an Ingress call besides their
 	// backends, or without an Ingress those that the keys alone have all routes
 	// call. They are called through the backends that model.Call.Backend names,
@@ -125,6 +120,14 @@ type HostOut struct {
 	// TLS is the feature's policy in TLS handshakes for the host, and Policy the one
 	// on all routes of the host, as plain data, nil for none.
 	TLS, Policy any
+	// Server is the feature's policy before a route is looked for, and for requests that
+	// it answers itself, nil for none. Hosts with one have no shortcuts.
+	Server any
+	// Routes are those of the host, with Kind, Path and Slash as their rules have them, even
+	// where Patterns says that they become expressions. A feature may write into them what it
+	// writes in Route.
+	Routes   []*model.Route
+	Patterns bool
 	// Passthrough is the setting that has TLS connections for the host passed through to
 	// the backend of its path "/", nil if none has.
 	Passthrough AnySetting

@@ -108,6 +108,9 @@ func ofHost(f feature.Feature, in input) (facts []string, problems []feature.Pro
 	if out.Policy != nil {
 		facts = append(facts, "of the host "+plain(out.Policy))
 	}
+	if out.Server != nil {
+		facts = append(facts, "before a route of the host "+plain(out.Server))
+	}
 	if out.TLS != nil {
 		facts = append(facts, "in handshakes for the host "+plain(out.TLS))
 	}

@@ -26,6 +26,9 @@ type Host struct {
 	// TLS is what the features do in TLS handshakes for the host, in the order of
 	// the feature list.
 	TLS []Policy
+	// Server is what runs before a route is looked for: the policies that all routes have,
+	// and those that are for this alone. Nil unless there is one of these.
+	Server []Policy
 	// Passthrough is the key of the backend that TLS connections for the host are passed
 	// through to, empty if NGINX serves them. It is not pushed.
 	Passthrough string

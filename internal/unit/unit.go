@@ -85,12 +85,16 @@ func FromHost(h model.Host) Unit {
 	for _, o := range origins.values {
 		p.Origins = append(p.Origins, [2]string{o.Namespace, o.Ingress})
 	}
+	if len(h.Server) > 0 {
+		p.Server = encodePolicies(h.Server)
+	}
 	return pack(Key{Host, h.Name}, h.Namespace, p)
 }
 
 // A PackedHost is the payload of a host.
 type PackedHost struct {
 	TLS       *packedTLS        `json:"tls,omitempty"`
+	Server    []json.RawMessage `json:"server,omitempty"`
 	Backends  []string          `json:"backends,omitempty"`
 	Locations []string          `json:"locations,omitempty"`
 	Policies  []json.RawMessage `json:"policies,omitempty"`
@@ -179,8 +183,9 @@ func guards(u Unit) []byte {
 	}
 	return encode(struct {
 		TLS    *packedTLS
+		Server []json.RawMessage
 		Routes []route
-	}{h.TLS, list})
+	}{h.TLS, h.Server, list})
 }
 
 // isOfProfile reports whether a policy goes with the profile, as the location does.

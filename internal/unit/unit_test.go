@@ -188,6 +188,7 @@ func TestEveryFieldMakesOtherBytes(t *testing.T) {
 		"route":        func(h *model.Host) { h.Routes = h.Routes[:3] },
 		"TLS":          func(h *model.Host) { h.TLS = agreed("x") },
 		"other TLS":    func(h *model.Host) { h.TLS = agreed("y") },
+		"server":       func(h *model.Host) { h.Server = agreed("x") },
 	} {
 		h := largeHost()
 		change(&h)

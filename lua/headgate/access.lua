@@ -110,7 +110,7 @@ function _M.run(reads_body, goes_on)
         features.run(phases.auth_passed, request)
     end
     if not request.backend then
-        return requests.finish(request, NOT_FOUND)
+        return requests.finish(request, request.unanswered or NOT_FOUND)
     end
     if goes_on then
         request.passed = true

@@ -1,14 +1,18 @@
--- What a client sent. Only this module reads variables with computed names, which are
--- from units, or from the settings of the process. The fixed prefixes keep a name from reaching any other
--- variable.
+-- What a client sent, and what it and backends are answered. Only this module reads variables
+-- with computed names, which are from units, or from the settings of the process. The fixed
+-- prefixes keep a name from reaching any other variable.
 local settings = require "headgate.settings"
 
 local _M = {}
 
+local ngx_get_method = ngx.req.get_method
 local ngx_var = ngx.var
 local string_gsub = string.gsub
 local string_lower = string.lower
 local string_sub = string.sub
+
+-- What a replay of these does not change.
+local SAFE = { GET = true, HEAD = true, OPTIONS = true, TRACE = true }
 
 local FOUR, SIX = 4, 16
 -- How the address of an IPv4 client begins where it is written as one of IPv6.
@@ -95,6 +99,13 @@ function _M.original_host()
 end
 
 
+-- may_be_replayed() -> whether the request came before its connection's handshake was
+-- over, by the client or by a proxy before this one, and may change something.
+function _M.may_be_replayed()
+    return ngx_var.hg_early_data == "1" and not SAFE[ngx_get_method()]
+end
+
+
 -- name: lower case, with underscores instead of hyphens.
 function _M.header(name)
     return ngx_var["http_" .. name]
@@ -108,6 +119,23 @@ end
 
 function _M.argument(name)
     return ngx_var["arg_" .. name]
+end
+
+
+-- What the last backend sent. name: as for header and cookie.
+function _M.backend_header(name)
+    return ngx_var["upstream_http_" .. name]
+end
+
+
+function _M.backend_cookie(name)
+    return ngx_var["upstream_cookie_" .. name]
+end
+
+
+-- What the client gets. name: as for header.
+function _M.sent_header(name)
+    return ngx_var["sent_http_" .. name]
 end
 
 

@@ -2,11 +2,20 @@
 -- phase of NGINX that they run in or before. Most get the policy that the route
 -- carries and the request (see request.lua):
 --
+--   before_route(policy, request)
+--                             before a route is looked for, on hosts with a policy
+--                             for that (HostOut.Server): may end the request, or
+--                             change request.path
+--   find_route(policy, request, path, route, second) -> route, second
+--                             on such hosts: chooses the route of a path; route and
+--                             second are what the host's own routes say (host:find)
+--   begin(policy, request)    when the request's route is known, before all else
 --   before_slash(policy, request)
 --                             before a redirect to the same path with a slash at
 --                             its end, on hosts with a policy for TLS handshakes;
 --                             may end the request
---   rewrite(policy, request)  before a backend is selected; may end the request
+--   rewrite(policy, request)  before a backend is selected; may end the request, or
+--                             change its path (request.moved)
 --   select_backend(policy, request)
 --                             may set request.backend to another backend than
 --                             the route's; it must have an endpoint
@@ -89,8 +98,9 @@ local string_find = string.find
 local type = type
 
 local PHASES = {
-    "before_slash", "rewrite", "select_backend", "preaccess", "authenticate", "request_headers", "before_exec",
-    "auth_response", "auth_passed", "auth_refused", "access", "balancer", "header_filter", "error_page", "hide_client",
+    "before_route", "find_route", "begin", "before_slash", "rewrite", "select_backend", "preaccess", "authenticate",
+    "request_headers", "before_exec", "auth_response", "auth_passed", "auth_refused", "access", "balancer",
+    "header_filter", "error_page", "hide_client",
     "log", "ssl_client_hello", "ssl_certificate",
 }
 

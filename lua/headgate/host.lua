@@ -209,9 +209,21 @@ local function tls_of(packed)
 end
 
 
+-- answering(policies, namespace, path) -> a route without a backend, for requests that these
+-- policies answer: see features.lua for policies.
+function _M.answering(policies, namespace, path)
+    return {
+        phases = assert(features.phases(policies)), policies = policies, namespace = namespace, path = path,
+        backend_label = "-",
+    }
+end
+
+
 -- compile(unit, name) -> host
 --   size: the number of its routes
 --   only: the route of all requests, if there is one
+--   server: what runs before a route is found, as a route that leads nowhere; nil if nothing
+--     does
 --   cleans_paths: access depends on the path that the backend gets: its routes allow
 --     different requests, or an auth service gets the path
 function _M.compile(unit, name)
@@ -240,7 +252,8 @@ function _M.compile(unit, name)
         end
     end
     host.tls = tls_of(unit.tls)
-    host.cleans_paths = guarded and mixed or false
+    host.server = unit.server and _M.answering(unit.server, "", "/")
+    host.cleans_paths = guarded and mixed or host.server ~= nil
     host.lengths = lengths(host.below)
     for _, field in ipairs({ "exact", "itself", "below", "lengths" }) do
         if next(host[field]) == nil then
@@ -248,12 +261,13 @@ function _M.compile(unit, name)
         end
     end
     host.size = #unit.routes
-    host.only = host.size == 1 and host.root or nil
+    host.only = host.size == 1 and not host.server and host.root or nil
     return setmetatable(host, meta)
 end
 
 
--- find(path) -> the route, nil if there is none | nil, status. A route may have
+-- find(path) -> the route, and how long the prefix is by which it was found, nil for an exact
+-- path, or an expression | nil, status if there is none. A route may have
 -- redirect_to_slash set instead of all else: the route that was written with
 -- a slash at its end.
 function methods.find(self, path)
@@ -270,11 +284,13 @@ function methods.find(self, path)
         if string_byte(path, length + 1) == SLASH then
             found = self.below[string_sub(path, 1, length)]
             if found then
-                return found
+                return found, length + 1
             end
         end
     end
-    return self.root
+    if self.root then
+        return self.root, 1
+    end
 end
 
 

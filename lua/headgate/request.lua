@@ -8,19 +8,18 @@ local client = require "headgate.client"
 local features = require "headgate.features"
 local request_id = require "headgate.request_id"
 local settings = require "headgate.settings"
+local targets = require "headgate.target"
 
 local _M = {}
 
 local ngx = ngx
 local ngx_exit = ngx.exit
-local ngx_get_method = ngx.req.get_method
 local ngx_get_phase = ngx.get_phase
+local ngx_header = ngx.header
 local ngx_var = ngx.var
 local string_byte = string.byte
 local string_find = string.find
-local string_format = string.format
 local string_gsub = string.gsub
-local string_match = string.match
 local string_lower = string.lower
 local table_new = require "table.new"
 local tonumber = tonumber
@@ -29,9 +28,6 @@ local SLASH = 47
 
 -- Misdirected Request and Too Early: clients that get them from Headgate ask once more.
 local ASKS_AGAIN = { [421] = true, [425] = true }
-
--- What a replay of these does not change.
-local SAFE = { GET = true, HEAD = true, OPTIONS = true, TRACE = true }
 
 local slots = {}
 local free = {}
@@ -42,7 +38,13 @@ local slot_count = 0
 -- new() -> the request's table, with
 --   host_name   the name that the client asked for, lower case, no port
 --   name        the name unit that answers for it
---   path        the normalised path
+--   path        the normalised path, as rewrite directives have changed it
+--   host        the host
+--   moved       set where the path was changed so that the request is to be routed again
+--   moves       how often it was routed again, nil for never
+--   breaks      set where no further rewrite directives of the route apply
+--   unanswered  the status of the response if policies let the request pass, where the
+--               route's backend is not to be asked
 --   revision    what was applied when the request came
 --   route       the route that matched
 --   shortcut    see shortcut.lua; nil if there is none
@@ -65,6 +67,9 @@ local slot_count = 0
 --   ambiguous_path  set if the client's path may mean another one for the backend,
 --               with other access: see paths.lua
 --   regex_visit  the number of the request for regex.lua
+--   status      that of the response with which Headgate ends the request, once it does: for
+--               header_filter
+--   program     what snippets do to the request: see program.lua
 --   failed      the status of the response that the phase error_page may replace
 --   filtered    whether what features do to all responses is done
 --   globals     what features have for all requests, by feature
@@ -147,13 +152,6 @@ function _M.kept()
 end
 
 
--- may_be_replayed() -> whether the request came before its connection's handshake was
--- over, by the client or by a proxy before this one, and may change something.
-function _M.may_be_replayed()
-    return ngx_var.hg_early_data == "1" and not SAFE[ngx_get_method()]
-end
-
-
 -- Ends a request whose phases failed: the log phase runs, unless release will run it.
 function _M.abandon(request)
     if not slots[tonumber(ngx_var.hg_request)] then
@@ -200,7 +198,25 @@ end
 -- caller returns the result.
 function _M.finish(request, status)
     error_page(request, status)
+    request.status = status
     filter(request)
+    return ngx_exit(status)
+end
+
+
+-- Ends a request with a text. media_type: nil for the usual one.
+function _M.answer(request, status, text, media_type)
+    ngx.req.discard_body()
+    request.status = status
+    ngx.status = status
+    ngx_header["Content-Type"] = media_type
+    ngx_header["Content-Length"] = #text
+    filter(request)
+    if text ~= "" then
+        ngx.print(text)
+    else
+        ngx.send_headers()
+    end
     return ngx_exit(status)
 end
 
@@ -217,6 +233,7 @@ end
 
 -- Ends a request with a redirect.
 function _M.redirect(request, target, status)
+    request.status = status
     filter(request)
     return ngx.redirect(target, status)
 end
@@ -311,15 +328,6 @@ function _M.set_target()
 end
 
 
--- has_dot_segment reports whether a target has "." or ".." between slashes in its
--- path, in any encoding: another server may resolve them differently.
-function _M.has_dot_segment(target)
-    local path = string_gsub(string_match(target, "^[^?]*"), "%%2[eE]", ".")
-    path = string_gsub(string_gsub(path, "%%[25][fFcC]", "/"), "\\", "/") .. "/"
-    return string_find(path, "/%.%.?[/;\\]") ~= nil
-end
-
-
 -- Limits the rate of the response, in bytes a second, behind its first `after` bytes.
 function _M.set_rate(rate, after)
     ngx_var.limit_rate = rate
@@ -329,30 +337,20 @@ function _M.set_rate(rate, after)
 end
 
 
--- Sets the path of the request to the backend; the query stays.
+-- Sets the path of the request to the backend; the query stays. -> the path, which begins
+-- with a slash
 function _M.set_path(path)
     if string_byte(path) ~= SLASH then
         path = "/" .. path
     end
     ngx.req.set_uri(path, false, true)
+    return path
 end
 
 
 -- Adds a WWW-Authenticate to the response of @refused, beside that of NGINX.
 function _M.set_challenge(challenge)
     ngx_var.hg_challenge = line(challenge)
-end
-
-
--- target makes a text safe for a request line: it starts with a slash, and bytes that
--- would end it are percent-encoded.
-local function target(value)
-    if string_byte(value) ~= SLASH then
-        value = "/" .. value
-    end
-    return (string_gsub(value, "[%z\1-\32\127]", function(c)
-        return string_format("%%%02X", string_byte(c))
-    end))
 end
 
 
@@ -369,9 +367,15 @@ function _M.set_variables(values)
             -- Never the name of a file.
             ngx_var[name] = "data:" .. value
         else
-            ngx_var[name] = kind == "target" and target(value) or line(value)
+            ngx_var[name] = kind == "target" and targets.safe(value) or line(value)
         end
     end
+end
+
+
+-- Sets the query of the request to the backend.
+function _M.set_arguments(arguments)
+    ngx.req.set_uri_args(targets.query(arguments))
 end
 
 

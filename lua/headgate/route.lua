@@ -1,22 +1,20 @@
--- The rewrite phase: finds the host and the route of a request, runs its policies,
--- and sends it to its location.
+-- The rewrite phase: has the route of a request found, runs its policies, and sends it to
+-- its location.
 local access = require "headgate.access"
 local access_log = require "headgate.access_log"
 local client = require "headgate.client"
 local fallbacks = require "headgate.fallback"
 local features = require "headgate.features"
+local lookup = require "headgate.lookup"
 local memory = require "headgate.memory"
-local names = require "headgate.names"
-local paths = require "headgate.paths"
 local requests = require "headgate.request"
 local settings = require "headgate.settings"
 local shortcuts = require "headgate.shortcut"
+local targets = require "headgate.target"
 local units = require "headgate.units"
 
 local _M = {}
 
--- Without request metrics there is none.
-local traffic = settings.traffic and require "headgate.traffic"
 -- Without a collector there is none.
 local tracing = settings.tracing and require "headgate.tracing"
 
@@ -26,18 +24,12 @@ local ngx_exit = ngx.exit
 local ngx_header = ngx.header
 local ngx_req = ngx.req
 local ngx_var = ngx.var
-local string_find = string.find
 
-local HEALTHY = 200
 local BAD_REQUEST = 400
 local NOT_FOUND = 404
-local FORBIDDEN = 403
 local UNAVAILABLE = 503
 local TOO_EARLY = 425
 
-local DEFAULT_HOST = names.DEFAULT
-local STATUS_PATH = "/nginx_status"
-local LOOPBACK = { ["127.0.0.1"] = true, ["::1"] = true }
 
 -- The control dictionary at the last revision.
 local revision_seen, loaded, draining, leaving
@@ -60,132 +52,6 @@ local function look(revision)
         tracing.set(globals and globals.tracing)
     end
     revision_seen = revision
-end
-
-
--- Redirects to the route that was written with a slash at its end.
-local function redirect_to_slash(route, host_name, path)
-    local target = requests.with_query(path .. "/")
-    return ngx.redirect(requests.whole(target, route.relative, host_name), 301)
-end
-
-
--- Redirects a www redirect alias to its host.
-local function redirect_to_host(name, globals)
-    local target = client.scheme() .. "://" .. name.host .. requests.path_and_query()
-    return ngx.redirect(target, globals.redirect_code)
-end
-
-
--- builtin_page ends requests for the built-in pages of the default host.
-local function builtin_page(path)
-    if traffic and (path == settings.health_path or path == STATUS_PATH) then
-        traffic.skip()
-    end
-    if path == settings.health_path then
-        access_log.skip()
-        ngx_header["Content-Type"] = "text/html"
-        ngx_header["Content-Length"] = 0
-        return ngx_exit(leaving and UNAVAILABLE or HEALTHY)
-    end
-    if path == STATUS_PATH then
-        -- A load balancer on this machine, or a header, must not make a client local.
-        if not LOOPBACK[ngx_var.remote_addr] or not LOOPBACK[ngx_var.realip_remote_addr] or client.is_forwarded() then
-            return ngx_exit(FORBIDDEN)
-        end
-        return ngx_exec("@nginx_status")
-    end
-end
-
-
--- look_up(host_name, revision) -> name, host, globals, and the shortcut that it made of
--- them, nil if it made none. Ends the request if one can't be used.
-local function look_up(host_name, revision)
-    local globals = units.globals(revision)
-    local name = names.for_host(host_name, revision)
-    local host, later
-    if name then
-        host, later = units.host(name.host, revision)
-    end
-    if not host or not globals then
-        if later then
-            ngx_header["Retry-After"] = "1"
-        end
-        -- Not 404: the unit that this worker can't use may have a route.
-        return ngx_exit(UNAVAILABLE)
-    end
-    local shortcut
-    -- Clients can send any number of names that no Ingress has.
-    if name.name ~= DEFAULT_HOST then
-        shortcut = shortcuts.learn(host_name, name, host, globals, revision)
-    end
-    return name, host, globals, shortcut
-end
-
-
--- redirect_if_identified does so for a client that the host's TLS policies let pass.
-local function redirect_if_identified(request)
-    local phase = request.route.phases.before_slash
-    if phase then
-        features.run(phase, request)
-    end
-    return redirect_to_slash(request.route, request.host_name, request.path)
-end
-
-
--- find finds the request's route and fills in its table, or ends the request. jumped and ends are as
--- for handle.
-local function find(host_name, revision, shortcut, jumped, ends)
-    local name, host, globals
-    if shortcut then
-        name, host, globals = shortcut.name, shortcut.host, shortcut.globals
-    else
-        name, host, globals, shortcut = look_up(host_name, revision)
-    end
-    if name.redirect then
-        return redirect_to_host(name, globals)
-    end
-    local path = ngx_var.uri
-    if name.name == DEFAULT_HOST then
-        builtin_page(path)
-    end
-    local route, status = host:find(path)
-    if not route then
-        return ngx_exit(status or NOT_FOUND)
-    end
-    local slash = route.redirect_to_slash
-    if traffic then
-        traffic.enter(slash or route, name)
-    end
-    if tracing then
-        tracing.enter(slash or route, jumped)
-    end
-    access_log.describe(slash or route)
-    if slash and not host.tls then
-        return redirect_to_slash(slash, host_name, path)
-    end
-    local connection = host.tls and ngx.ctx.connection or nil
-    local request = requests.new()
-    request.connection = connection
-    request.host_name = host_name
-    request.name = name
-    request.path = path
-    request.revision = revision
-    request.globals = globals
-    request.route = slash or route
-    request.shortcut = shortcut
-    request.ends_connection = ends
-    if slash then
-        return redirect_if_identified(request)
-    end
-    if host.cleans_paths then
-        request.ambiguous_path = paths.is_ambiguous(ngx_var.request_uri)
-        if (string_find(path, ";", 1, true) or string_find(path, "\\", 1, true))
-            and paths.is_read_otherwise(host, route, path) then
-            return requests.finish(request, BAD_REQUEST)
-        end
-    end
-    return request
 end
 
 
@@ -220,7 +86,7 @@ end
 -- endpoint. If the built-in default backend answers, there is none, and the request is
 -- authenticated first: see answer_default.
 local function select_backend(request, route)
-    if not route.backend then
+    if not route.backend or request.unanswered then
         return
     end
     if route.phases.select_backend then
@@ -236,20 +102,24 @@ local function select_backend(request, route)
 end
 
 
--- answer_default ends a request for the built-in default backend, if it may pass. A
--- body that is too long is rejected first.
+-- answer_default ends a request for the built-in default backend, or which no backend
+-- answers, if it may pass. A body that is too long is rejected first.
 local function answer_default(request, phases)
     if phases.before_exec then
         features.run(phases.before_exec, request)
     end
-    return requests.finish(request, NOT_FOUND)
+    return requests.finish(request, request.unanswered or NOT_FOUND)
 end
 
 
--- go_on runs the policies of a request and sends it to its location.
+-- go_on runs the policies of a request and sends it to its location. -> true if the request
+-- is to be routed again instead
 local function go_on(request, route, phases, jumped)
     if phases.rewrite then
         features.run(phases.rewrite, request)
+        if request.moved then
+            return true
+        end
     end
     select_backend(request, route)
     requests.set_id()
@@ -266,7 +136,7 @@ local function go_on(request, route, phases, jumped)
     if request.ambiguous_path then
         -- Else a path without an auth check could be one with an auth check for the
         -- backend. NGINX does not resolve "..;" and backslashes: these are rejected.
-        if requests.has_dot_segment(request.path) then
+        if targets.has_dot_segment(request.path) then
             return requests.finish(request, BAD_REQUEST)
         end
         requests.set_path(request.path)
@@ -300,25 +170,37 @@ local function go_on_to_log(request, route, phases, jumped)
         requests.abandon(request)
         error(err, 0)
     end
+    return err
 end
 
 
--- handle sends a request to its location. jumped: it has jumped already and must jump
--- again. ends: its connection ends with it.
-local function handle(host_name, revision, shortcut, jumped, ends)
-    local request = find(host_name, revision, shortcut, jumped, ends)
+-- follow sends a request to its route's location. -> as go_on
+local function follow(request, jumped)
     local route = request.route
+    local phases = route.phases
+    if phases.begin then
+        features.run(phases.begin, request)
+    end
     if route.denied then
         return requests.finish(request, UNAVAILABLE)
     end
-    local phases = route.phases
-    if settings.early_data and phases.authenticate and requests.may_be_replayed() then
+    if settings.early_data and phases.authenticate and client.may_be_replayed() then
         return requests.finish(request, TOO_EARLY)
     end
     if phases.log then
         return go_on_to_log(request, route, phases, jumped)
     end
     return go_on(request, route, phases, jumped)
+end
+
+
+-- handle sends a request to its location. jumped: it has jumped already and must jump
+-- again. ends: its connection ends with it.
+local function handle(host_name, revision, shortcut, jumped, ends)
+    local request = lookup.find(host_name, revision, shortcut, jumped, ends)
+    while follow(request, jumped) do
+        lookup.again(request, jumped)
+    end
 end
 
 

@@ -99,6 +99,7 @@ end
 
 
 local function is_direct(host, route, backend)
+    -- A host with something before its routes cleans paths.
     return route.plain and backend.turns and not backend.reports and not host.patterns and not host.cleans_paths
 end
 

@@ -1,6 +1,7 @@
 -- Client certificates. A handshake asks for one and goes on with any answer;
 -- each request is checked by the policy that its host has when it comes.
 local authorities = require "headgate.feature.client_certificate.authorities"
+local clients = require "headgate.client"
 local regex = require "headgate.regex"
 local requests = require "headgate.request"
 local template = require "headgate.template"
@@ -135,7 +136,7 @@ local function verify(policy, request)
     elseif code ~= 0 and not (mode == "optional_no_ca" and OF_OTHERS[code]) then
         return refuse(policy, request, BAD_CERTIFICATE)
     end
-    if requests.may_be_replayed() then
+    if clients.may_be_replayed() then
         return requests.finish(request, TOO_EARLY)
     end
     return client

@@ -9,6 +9,7 @@ local client = require "headgate.client"
 local log = require "headgate.log"
 local requests = require "headgate.request"
 local settings = require "headgate.settings"
+local targets = require "headgate.target"
 local template = require "headgate.template"
 local twins = require "headgate.twins"
 local verdicts = require "headgate.feature.external_auth.verdicts"
@@ -100,7 +101,7 @@ function _M.authenticate(policy, request)
         end
     end
     local uri = template.fill_uri(policy.uri, request)
-    if policy.path_varies and requests.has_dot_segment(uri) then
+    if policy.path_varies and targets.has_dot_segment(uri) then
         return requests.finish(request, BAD_REQUEST)
     end
     local call = calls.prepare(request, "check", policy.call)

@@ -9,8 +9,8 @@
 local client = require "headgate.client"
 local counters = require "headgate.counters"
 local log = require "headgate.log"
-local requests = require "headgate.request"
 local settings = require "headgate.settings"
+local targets = require "headgate.target"
 local template = require "headgate.template"
 local units = require "headgate.units"
 
@@ -205,7 +205,7 @@ end
 -- policy does not have.
 local function uri_of(policy, request)
     local uri = template.fill_uri(policy.uri, request)
-    if policy.path_varies and requests.has_dot_segment(uri) then
+    if policy.path_varies and targets.has_dot_segment(uri) then
         return nil
     end
     return string_byte(uri) == SLASH and uri or "/" .. uri
