@@ -94,6 +94,15 @@ local PIECES = {
 }
 
 
+-- reader(name) -> the function for a variable without a name behind it, nil if there is none
+function _M.reader(name)
+    return PIECES[name]
+end
+
+
+_M.groups = groups_of
+
+
 local function percent(c)
     return string_format("%%%02X", string_byte(c))
 end

@@ -84,7 +84,7 @@ var tenancyKeys = []keyCase{
 	{key: "global-auth-snippet", before: "-", after: "proxy_set_header X-S 1;", service: "echo", see: status, was: "200", is: "503"},
 	{
 		key: "allow-snippet-annotations", before: "-", after: "true", beside: []string{"annotations-risk-level: Critical"},
-		service: "echo", annotations: []string{"configuration-snippet: deny all;"}, see: status, was: "200", is: "503",
+		service: "echo", annotations: []string{"configuration-snippet: return 403;"}, see: status, was: "200", is: "403",
 	},
 	{key: "block-user-agents", before: "-", after: "~*go-http-client", service: "echo", see: status, was: "200", is: "403"},
 	{

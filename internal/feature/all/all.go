@@ -43,6 +43,7 @@ import (
 	"github.com/headgate/headgate/internal/feature/satisfy"
 	"github.com/headgate/headgate/internal/feature/serveralias"
 	"github.com/headgate/headgate/internal/feature/serviceupstream"
+	"github.com/headgate/headgate/internal/feature/snippet"
 	"github.com/headgate/headgate/internal/feature/sslpassthrough"
 	"github.com/headgate/headgate/internal/feature/stapling"
 	"github.com/headgate/headgate/internal/feature/stream"
@@ -80,6 +81,8 @@ func Features() []feature.Feature {
 		// Before all that add cookies of Headgate's own to answers.
 		answerrewrite.Feature(),
 		cors.Feature(),
+		// Before all that redirects and rewrites.
+		snippet.Feature(),
 		redirect.Feature(),
 		rewrite.Feature(),
 		upstreamvhost.Feature(),

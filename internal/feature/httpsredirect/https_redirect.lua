@@ -27,7 +27,8 @@ function _M.rewrite(policy, request)
     if not policy.always and not names.with_tls(request.name, request.host_name, request.revision) then
         return
     end
-    if client.scheme() ~= "http" then
+    -- A request that moves is asked for https by the route that it gets to.
+    if request.moved or client.scheme() ~= "http" then
         return
     end
     local everywhere = request.globals.settings.https_redirect

@@ -18,6 +18,9 @@ function _M.rewrite(policy, request)
         end
         return
     end
+    if request.breaks then
+        return
+    end
     local target = requests.whole(policy.to, request.route.relative, request.host_name)
     return requests.redirect(request, target, policy.code)
 end

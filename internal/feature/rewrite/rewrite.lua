@@ -39,12 +39,19 @@ end
 
 
 function _M.applies(policy, phase)
-    return (phase == "rewrite") == (policy.redirect == true)
+    return phase == "rewrite" or not policy.redirect
 end
 
 
 function _M.rewrite(policy, request)
-    local target = rewritten(policy, request)
+    if not policy.redirect then
+        if request.moved and not request.breaks and rewritten(policy, request) then
+            -- The path that a snippet has made is one of this route: it does not move.
+            request.moved = nil
+        end
+        return
+    end
+    local target = not request.breaks and rewritten(policy, request)
     if target then
         return requests.redirect(request, requests.with_query(target), FOUND)
     end
@@ -52,7 +59,7 @@ end
 
 
 function _M.request_headers(policy, request)
-    local target = rewritten(policy, request)
+    local target = not request.breaks and rewritten(policy, request)
     if not target then
         return
     end

@@ -15,16 +15,12 @@ var settings = []feature.AnySetting{
 	snippetKey("server-snippet", "NGINX configuration for all hosts."),
 	snippetKey("location-snippet", "NGINX configuration for all paths."),
 	snippetKey("global-auth-snippet", "NGINX configuration for the requests to the auth service of all paths."),
-	configurationSnippet, serverSnippet, authSnippet,
+	authSnippet,
 }
 
 // Snippets of tenants count only where the administrator allows them, as in
 // ingress-nginx.
-var (
-	configurationSnippet = snippetAnnotation("configuration-snippet", "NGINX configuration for the paths of the Ingress.")
-	serverSnippet        = snippetAnnotation("server-snippet", "NGINX configuration for the hosts of the Ingress.")
-	authSnippet          = snippetAnnotation("auth-snippet", "NGINX configuration for the requests to the auth service.")
-)
+var authSnippet = snippetAnnotation("auth-snippet", "NGINX configuration for the requests to the auth service.")
 
 func snippetAnnotation(annotation, doc string) feature.Setting[string] {
 	return feature.Setting[string]{

@@ -1,0 +1,121 @@
+package snippet_test
+
+import (
+	"testing"
+
+	"github.com/headgate/headgate/internal/headgatetest"
+)
+
+// A step is a request and what is answered: location and body where they are not empty, and
+// target if the backend answers.
+type step struct {
+	host, path             string
+	status                 int
+	location, body, target string
+}
+
+func check(t *testing.T, g *headgatetest.Instance, steps []step) {
+	t.Helper()
+	for _, s := range steps {
+		for _, scheme := range []string{"http", "https"} {
+			r := g.Do(headgatetest.Request{Scheme: scheme, HTTP2: scheme == "https", Host: s.host, Path: s.path})
+			location := s.location
+			if scheme == "https" && len(location) > 5 && location[:5] == "http:" {
+				location = "https" + location[4:]
+			}
+			target := ""
+			if r.Echo != nil {
+				target = r.Echo.Target
+			}
+			if got := r.Header.Get("Location"); r.Status != s.status || got != location || target != s.target || s.body != "" && r.Body != s.body {
+				t.Errorf("%s://%s%s: %d %q, body %q, the backend got %q; want %+v", scheme, s.host, s.path, r.Status, got, r.Body, target, s)
+			}
+		}
+	}
+}
+
+func start(t *testing.T, manifests string) *headgatetest.Instance {
+	t.Helper()
+	return headgatetest.Start(t, headgatetest.Options{Manifests: headgatetest.Service("web") + headgatetest.Endpoints("web", headgatetest.StartEcho(t, "web")) +
+		headgatetest.Config("allow-snippet-annotations: true", "annotations-risk-level: Critical") + manifests})
+}
+
+// of is an Ingress with one annotation for all paths of a host of its name.
+func of(name, annotation, text string, more ...string) string {
+	return headgatetest.Ingress(name, name+".test", "/", "web", append(more, annotation+": "+text)...)
+}
+
+func TestSteps(t *testing.T) {
+	t.Parallel()
+	const c = "configuration-snippet"
+	g := start(t,
+		of("return", c, `if ($arg_stop) { return 418 "stop $arg_stop"; }`)+
+			of("plain", c, `return 403;`)+
+			of("empty", c, `return 204;`)+
+			of("nothing", c, `return 200;`)+
+			of("path", c, `return 301 /there?a=$arg_a;`)+
+			of("whole", c, `return 308 https://example.com$request_uri;`)+
+			of("bare", c, `return https://example.com/;`)+
+			of("set", c, `set $a x; set $a "${a}y"; if ($a = xy) { set $a "${a}z"; } return 200 "$a-$b";set $b "";`)+
+			of("groups", c, `if ($request_uri ~* "^/(a+)/(?<Rest>.*)") { return 200 "$1,$2,$rest"; } return 200 "none";`)+
+			of("break", c, `rewrite ^/a/(.*)$ /b/$1?x=1 break; rewrite ^/b /no;`)+
+			of("arguments", c, `rewrite ^/a/(.*)$ /b/$1? break;`)+
+			of("redirect", c, `rewrite ^/a/(.*)$ /b/$1 redirect; rewrite ^/c https://example.com/c? permanent;`)+
+			of("loop", c, `rewrite ^/a /a last;`)+
+			of("types", c, `return 200 "{}";`)+
+			of("target", c, `rewrite ^/a/(.*)$ /b/$1; rewrite ^/c /d;`, "rewrite-target: /r", "permanent-redirect-code: 308"))
+	check(t, g, []step{
+		{host: "return.test", path: "/?stop=1", status: 418, body: "stop 1"},
+		{host: "return.test", path: "/?stop=0", status: 200, target: "/?stop=0"},
+		{host: "plain.test", path: "/", status: 403},
+		{host: "empty.test", path: "/", status: 204},
+		{host: "nothing.test", path: "/", status: 200},
+		{host: "path.test", path: "/?a=1", status: 301, location: "http://path.test/there?a=1"},
+		{host: "whole.test", path: "/x?y=1", status: 308, location: "https://example.com/x?y=1"},
+		{host: "bare.test", path: "/x?y=1", status: 302, location: "https://example.com/"},
+		{host: "set.test", path: "/", status: 200, body: "xyz-"},
+		{host: "groups.test", path: "/AA/b/c", status: 200, body: "AA,b/c,b/c"},
+		{host: "groups.test", path: "/b", status: 200, body: "none"},
+		{host: "break.test", path: "/a/c%20d?y=2", status: 200, target: "/b/c%20d?x=1&y=2"},
+		{host: "arguments.test", path: "/a/c?y=2", status: 200, target: "/b/c"},
+		{host: "redirect.test", path: "/a/c%20d?y=2", status: 302, location: "http://redirect.test/b/c%20d?y=2"},
+		{host: "redirect.test", path: "/c?y=2", status: 301, location: "https://example.com/c"},
+		{host: "loop.test", path: "/a", status: 500},
+		{host: "types.test", path: "/x.json", status: 200, body: "{}"},
+		{host: "target.test", path: "/x", status: 200, target: "/r"},
+		{host: "target.test", path: "/a/x", status: 200, target: "/r"},
+	})
+	if got := g.Get("types.test", "/x.json").Header.Get("Content-Type"); got != "application/json" {
+		t.Errorf("the type of /x.json: %q", got)
+	}
+	if n := g.Value(g.Metrics.Reloads); n != 0 {
+		t.Errorf("%v reloads", n)
+	}
+}
+
+func TestServer(t *testing.T) {
+	t.Parallel()
+	const s = "server-snippet"
+	g := start(t,
+		of("closed", s, `location /metrics { return 403; } location = /x { return 200 exact; } location ~ ^/r(.*) { return 200 $1; }`)+
+			headgatetest.Ingress("closed2", "closed.test", "/metrics/open", "web")+
+			of("if", s, `if ($http_user_agent ~* curl) { return 444; } if ($arg_go) { return 302 /gone; }`)+
+			of("moved", s, `rewrite ^/old/(.*)$ /new/$1 last;`)+
+			of("again", s, `location /a/ { rewrite ^/a/(.*)$ /b/$1 last; } location /none { add_header X a; }`))
+	check(t, g, []step{
+		{host: "closed.test", path: "/metrics", status: 403},
+		{host: "closed.test", path: "/metricsx", status: 403},
+		{host: "closed.test", path: "/metrics/open/x", status: 200, target: "/metrics/open/x"},
+		{host: "closed.test", path: "/a", status: 200, target: "/a"},
+		{host: "closed.test", path: "/x", status: 200, body: "exact"},
+		{host: "closed.test", path: "/rest", status: 200, body: "est"},
+		{host: "if.test", path: "/?go=1", status: 302, location: "http://if.test/gone"},
+		{host: "if.test", path: "/", status: 200, target: "/"},
+		{host: "moved.test", path: "/old/a?b", status: 200, target: "/new/a?b"},
+		{host: "again.test", path: "/a/c", status: 200, target: "/b/c"},
+		{host: "again.test", path: "/none", status: 404},
+	})
+	if n := g.Value(g.Metrics.Reloads); n != 0 {
+		t.Errorf("%v reloads", n)
+	}
+}

@@ -1,0 +1,93 @@
+package snippet
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/snippet"
+)
+
+// predict says what the steps of a snippet may do to a request.
+func predict(q feature.SimulatedRequest) feature.Prediction {
+	switch p := q.Policy.(type) {
+	case routePolicy:
+		return predictSteps(p.Location, configurationSnippet.Annotation)
+	case hostPolicy:
+		return predictSteps(p.server, serverSnippet.Annotation)
+	}
+	return feature.Prediction{}
+}
+
+// predictSteps simulates a return that is always reached, if its text has no variables.
+func predictSteps(p snippet.Program, annotation string) feature.Prediction {
+	if len(p.Locations) == 0 && len(p.Steps) > 0 && p.Steps[0].Return != 0 {
+		step := p.Steps[0]
+		location, plain := "", true
+		for _, piece := range step.To {
+			location, plain = location+piece.Literal, plain && piece.Variable == ""
+		}
+		if step.Return < 300 || step.Return >= 400 {
+			return feature.Prediction{Status: step.Return, Why: annotation + " returns it"}
+		}
+		if plain && !strings.HasPrefix(location, "/") {
+			return feature.Prediction{Status: step.Return, Location: location, Why: annotation + " returns it"}
+		}
+	}
+	var does []string
+	if statuses := returned(p); len(statuses) > 0 {
+		does = append(does, strings.Join(statuses, ", "))
+	}
+	if rewrites(p) {
+		does = append(does, "another path")
+	}
+	if len(does) == 0 {
+		return feature.Prediction{}
+	}
+	return feature.Prediction{Why: fmt.Sprintf("%s, if a step of the snippet says so (%s)", strings.Join(does, ", or "), annotation)}
+}
+
+// returned are the statuses that a program may answer with, in order.
+func returned(p snippet.Program) []string {
+	var statuses []int
+	var walk func([]snippet.Step)
+	walk = func(steps []snippet.Step) {
+		for _, s := range steps {
+			if flag := map[string]int{"redirect": 302, "permanent": 301}[s.Flag]; cmp.Or(s.Return, flag) != 0 {
+				statuses = append(statuses, cmp.Or(s.Return, flag))
+			}
+			walk(s.Then)
+		}
+	}
+	each(p, walk)
+	slices.Sort(statuses)
+	var texts []string
+	for _, status := range slices.Compact(statuses) {
+		texts = append(texts, fmt.Sprint(status))
+	}
+	return texts
+}
+
+// rewrites reports whether a program may change a path.
+func rewrites(p snippet.Program) bool {
+	found := false
+	var walk func([]snippet.Step)
+	walk = func(steps []snippet.Step) {
+		for _, s := range steps {
+			found = found || s.Rewrite != "" && s.Flag != "redirect" && s.Flag != "permanent"
+			walk(s.Then)
+		}
+	}
+	each(p, walk)
+	return found
+}
+
+// each calls a function with the steps of a program and those of its locations.
+func each(p snippet.Program, walk func([]snippet.Step)) {
+	walk(p.Steps)
+	for _, l := range p.Locations {
+		each(l.Program, walk)
+	}
+}

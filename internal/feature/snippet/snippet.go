@@ -1,0 +1,197 @@
+// Package snippet is what tenants' snippets do: configuration-snippet and server-snippet.
+//
+// Package internal/snippet translates their text. A Program runs in Lua: its steps in this
+// feature, and what else it says, its effects, in those beside it.
+package snippet
+
+import (
+	"embed"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/snippet"
+)
+
+const name = "snippet"
+
+//go:embed snippet.lua
+var lua embed.FS
+
+var (
+	configurationSnippet = feature.Setting[*text]{
+		Annotation: "configuration-snippet", Parse: readText, Risk: feature.Critical, Snippet: true,
+		Doc: "Directives of NGINX for the paths of the Ingress. Only with allow-snippet-annotations, and only what [snippets.md](snippets.md) lists.",
+	}
+	serverSnippet = feature.Setting[*text]{
+		Annotation: "server-snippet", Parse: readText, Scope: feature.ScopeHost, Risk: feature.Critical, Snippet: true,
+		Doc: "Directives of NGINX for the hosts of the Ingress. Only with allow-snippet-annotations, and only what [snippets.md](snippets.md) lists.",
+	}
+)
+
+// Feature is the steps and the location blocks of snippets.
+func Feature() feature.Feature {
+	return feature.Feature{
+		Name:     name,
+		Doc:      "Follows directives of NGINX in snippets.",
+		Settings: []feature.AnySetting{configurationSnippet, serverSnippet},
+		Route:    route,
+		Host:     host,
+		Predict:  feature.Predictions{feature.RoutePhase: predict},
+		Lua:      lua,
+	}
+}
+
+// A text is that of a snippet. It is translated once: many routes may have it.
+type text struct {
+	source string
+
+	mu      sync.Mutex
+	options snippet.Options
+	parsed  *snippet.Snippet
+}
+
+func readText(source string) (*text, error) { return &text{source: source}, nil }
+
+func (t *text) parse(place snippet.Place, options snippet.Options) *snippet.Snippet {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.parsed == nil || !slices.Equal(t.options.Defined, options.Defined) || !slices.Equal(t.options.Administrator, options.Administrator) {
+		t.options, t.parsed = options, snippet.Parse(t.source, place, options)
+	}
+	return t.parsed
+}
+
+// locationSnippet is the configuration-snippet of an Ingress, nil if it has none that counts.
+func locationSnippet(v feature.Values) *snippet.Snippet {
+	t := configurationSnippet.Get(v)
+	if t == nil || !feature.AllowsSnippets(v) {
+		return nil
+	}
+	var options snippet.Options
+	if s := hostSnippet(v); s != nil {
+		options.Defined = s.Defines
+	}
+	return t.parse(snippet.InLocation, options)
+}
+
+// hostSnippet is the server-snippet of an Ingress, or of a host.
+func hostSnippet(v feature.Values) *snippet.Snippet {
+	t := serverSnippet.Get(v)
+	if t == nil || !feature.AllowsSnippets(v) {
+		return nil
+	}
+	return t.parse(snippet.InServer, snippet.Options{})
+}
+
+// ofLocation is the program of an Ingress's configuration-snippet, nil if it has none.
+func ofLocation(v feature.Values) *snippet.Program {
+	if s := locationSnippet(v); s != nil {
+		return &s.Program
+	}
+	return nil
+}
+
+// ofServer is the program of a host's server-snippet, nil if it has none.
+func ofServer(v feature.Values) *snippet.Program {
+	if s := hostSnippet(v); s != nil {
+		return &s.Program
+	}
+	return nil
+}
+
+// routePolicy is what snippet.lua reads of a route.
+type routePolicy struct {
+	Location snippet.Program `json:"location"`
+}
+
+// serverPolicy is what it reads of a host before a route is found. Namespace is the one whose
+// time expressions take.
+type serverPolicy struct {
+	Server    snippet.Program `json:"server"`
+	Namespace string          `json:"namespace"`
+}
+
+// hostPolicy is on all routes of a host with a server-snippet, for explain.
+type hostPolicy struct {
+	server snippet.Program
+}
+
+func route(v feature.Values, out *feature.RouteOut) {
+	if t := configurationSnippet.Get(v); t == nil || t.source == "" {
+		return
+	}
+	s := locationSnippet(v)
+	if s == nil {
+		warnIdle(configurationSnippet, &out.Report)
+		return
+	}
+	report(s, configurationSnippet, &out.Report)
+	program := *ofLocation(v)
+	program.Locations = slices.DeleteFunc(slices.Clone(program.Locations), func(l snippet.Location) bool {
+		return isOutside(l, out.Route)
+	})
+	if len(program.Steps)+len(program.Effects)+len(program.Locations) > 0 {
+		feature.Add(out.Route, name, routePolicy{program})
+	}
+}
+
+// isOutside reports whether a location block in the location of a route can't be asked for
+// there. NGINX does not start with one.
+func isOutside(l snippet.Location, r *model.Route) bool {
+	return !strings.HasPrefix(l.Match, "~") && r.Kind == model.Prefix && !strings.HasPrefix(l.Path, r.Path)
+}
+
+func host(v feature.Values, out *feature.HostOut) {
+	if t := serverSnippet.Get(v); t == nil || t.source == "" {
+		return
+	}
+	s := hostSnippet(v)
+	if s == nil {
+		warnIdle(serverSnippet, &out.Report)
+		return
+	}
+	report(s, serverSnippet, &out.Report)
+	program := *ofServer(v)
+	program.Locations = withoutConflicts(program.Locations, out)
+	if len(program.Steps)+len(program.Effects)+len(program.Locations) > 0 {
+		out.Server = serverPolicy{program, v.OriginOf(serverSnippet).Namespace}
+	}
+	if len(program.Steps)+len(program.Locations) > 0 {
+		out.Policy = hostPolicy{program}
+	}
+}
+
+func warnIdle(s feature.AnySetting, out *feature.Report) {
+	out.Warn(s, finding.NotAllowed, "snippets of Ingresses count only while the key allow-snippet-annotations is true", "it has no effect")
+}
+
+// report says what of a snippet is not followed, and denies for what may control access.
+func report(s *snippet.Snippet, setting feature.AnySetting, out *feature.Report) {
+	for _, r := range s.Refusals {
+		message := at(r.Line, r.Directive) + r.Reason
+		if r.Instead != "" {
+			message += "; use " + r.Instead
+		}
+		if r.Guards {
+			out.Deny(setting, finding.NotSupported, message)
+		} else {
+			out.Warn(setting, finding.NotSupported, message, "the directive has no effect")
+		}
+	}
+	for _, w := range s.Warnings {
+		out.Warn(setting, finding.NotSupported, at(w.Line, w.Directive)+w.Message, "it acts as in NGINX")
+	}
+}
+
+// at begins a sentence about a directive.
+func at(line int, directive string) string {
+	if directive == "" {
+		return fmt.Sprintf("line %d: ", line)
+	}
+	return fmt.Sprintf("line %d: %s: ", line, feature.Shorten(directive))
+}

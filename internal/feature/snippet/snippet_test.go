@@ -1,0 +1,10 @@
+package snippet_test
+
+import (
+	"testing"
+
+	"github.com/headgate/headgate/internal/feature/snippet"
+	"github.com/headgate/headgate/internal/featuretest"
+)
+
+func TestGolden(t *testing.T) { featuretest.Golden(t, snippet.Feature()) }

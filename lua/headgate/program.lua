@@ -1,0 +1,359 @@
+-- Programs: what tenants' snippets do to a request (internal/snippet/program.go). This module
+-- runs their steps, which are the directives of NGINX's rewrite module, and fills in their
+-- templates. What else snippets say, their effects, is left to the phases of features.
+--
+-- A request has one state for all its snippets, request.program:
+--   variables  the values of variables that snippets set, by name
+--   captures   the groups of the expression that matched last, nil if none did
+--   server     the effects of the host's snippet that apply, nil if there are none
+--   location   those of the route's snippet, or of the location block, that apply
+--   named      the named locations of the host's snippet, by name
+--   error_status  the status that a response keeps while an error page is made, or nil
+local log = require "headgate.log"
+local media_types = require "headgate.media_types"
+local regex = require "headgate.regex"
+local requests = require "headgate.request"
+local template = require "headgate.template"
+local variables = require "headgate.variables"
+
+local _M = {}
+
+local ngx_get_method = ngx.req.get_method
+local ngx_var = ngx.var
+local pairs = pairs
+local string_byte = string.byte
+local string_char = string.char
+local string_find = string.find
+local string_format = string.format
+local string_gsub = string.gsub
+local string_lower = string.lower
+local string_match = string.match
+local string_sub = string.sub
+local table_concat = table.concat
+local tonumber = tonumber
+local type = type
+
+local NOT_FOUND = 404
+local NOT_ALLOWED = 405
+local INTERNAL_ERROR = 500
+local UNAVAILABLE = 503
+
+local REDIRECTS = { [301] = true, [302] = true, [303] = true, [307] = true, [308] = true }
+local FLAGS = { redirect = 302, permanent = 301 }
+
+-- The methods that NGINX looks for files by.
+local OF_FILES = { GET = true, HEAD = true, POST = true }
+
+local EMPTY = {}
+
+
+-- state(request) -> the state of the request's snippets
+function _M.state(request)
+    local state = request.program
+    if not state then
+        state = { variables = {} }
+        request.program = state
+    end
+    return state
+end
+
+
+-- Notes that the request is on a route, with the effects of the route's snippet.
+function _M.enter(request, effects)
+    local state = _M.state(request)
+    state.location = effects
+    if request.host.patterns then
+        -- The route's path is an expression, which has matched.
+        state.captures = nil
+    end
+    return state
+end
+
+
+local function capture(request, name)
+    local captures = request.program.captures or template.groups(request)
+    return captures[tonumber(name)] or ""
+end
+
+
+local OWN = variables.of({
+    own = function(request, name)
+        local value = request.program.variables[name]
+        if value == nil then
+            -- It may be NGINX's until the snippet sets it.
+            return variables.read(request, name)
+        end
+        return value
+    end,
+    capture = capture,
+})
+
+
+-- fill(text, request) -> the text of a template with all variables that snippets may have
+function _M.fill(text, request)
+    return text and template.fill(text, request, OWN) or ""
+end
+local fill = _M.fill
+
+
+-- match(request, owner, text, expression, caseless) -> whether an expression matches, on the
+-- time of its owner, a namespace. Its groups are available from then on. If it can't be decided,
+-- the request ends.
+function _M.match(request, owner, text, expression, caseless)
+    local groups, err, late = regex.match(request, owner, text, expression, caseless and "ijo" or "jo")
+    if err then
+        if regex.may_log(owner) then
+            log.err("host ", request.name.host, ": match ", expression, ": ", err)
+        end
+        return requests.finish(request, late and UNAVAILABLE or INTERNAL_ERROR)
+    end
+    if not groups then
+        return false
+    end
+    local state = request.program
+    state.captures = groups
+    for name, value in pairs(groups) do
+        if type(name) == "string" then
+            state.variables[string_lower(name)] = value or ""
+        end
+    end
+    return true
+end
+
+
+local function holds(condition, request, owner)
+    local value, is = fill(condition.variable, request), condition.is
+    if not is then
+        return value ~= "" and value ~= "0"
+    elseif is == "=" then
+        return value == fill(condition.to, request)
+    elseif is == "!=" then
+        return value ~= fill(condition.to, request)
+    end
+    local caseless = string_sub(is, -1) == "*"
+    local matches = _M.match(request, owner, value, condition.expression, caseless)
+    return matches == (string_byte(is) == string_byte("~"))
+end
+
+
+local function percent(c)
+    return string_format("%%%02X", string_byte(c))
+end
+
+
+-- in_arguments percent-encodes a group for the arguments of a URI, as NGINX does if the
+-- client's path has anything encoded.
+local function in_arguments(text)
+    return (string_gsub(text, '[%z\1-\32"#%%&+;<>?\\^`{|}\127-\255]', percent))
+end
+
+
+local function encodes_groups()
+    return string_find(string_match(ngx_var.request_uri, "^[^?#]*"), "[%%+]") ~= nil
+end
+
+
+-- decoded does for the path of a redirect what NGINX does: it decodes what needs no encoding.
+local function decoded(target)
+    local path, rest = string_match(target, "^([^?]*)(.*)$")
+    local from, result = 1, {}
+    while true do
+        local at, _, digits = string_find(path, "%%(%x%x)", from)
+        if not at then
+            break
+        end
+        result[#result + 1] = string_sub(path, from, at - 1)
+        local byte = tonumber(digits, 16)
+        from = at + 3
+        if byte > 37 and byte < 127 then
+            result[#result + 1] = string_char(byte)
+            if byte == 63 then
+                break
+            end
+        else
+            result[#result + 1] = string_sub(path, at, at + 2)
+        end
+    end
+    return table_concat(result) .. string_sub(path, from) .. rest
+end
+
+
+-- redirect ends the request. NGINX writes the target as it is; control characters would end
+-- the line.
+local function redirect(request, target, status)
+    target = string_gsub(target, "[%z\1-\31\127]", percent)
+    return requests.redirect(request, requests.whole(target, request.route.relative, request.host_name), status)
+end
+
+
+-- redirect_to_replacement ends the request with the redirect of a rewrite.
+local function redirect_to_replacement(step, request)
+    local parts, has_arguments = {}, false
+    local encodes = encodes_groups()
+    for i, piece in ipairs(step.to or EMPTY) do
+        if type(piece) == "string" then
+            parts[i] = piece
+            has_arguments = has_arguments or string_find(piece, "?", 1, true) ~= nil
+        else
+            parts[i] = fill({ piece }, request)
+            if encodes and piece[1] == "capture" then
+                parts[i] = in_arguments(parts[i])
+            end
+        end
+    end
+    local target, arguments = decoded(table_concat(parts)), ngx_var.args
+    if not step.no_arguments and arguments and arguments ~= "" then
+        target = target .. (has_arguments and "&" or "?") .. arguments
+    end
+    return redirect(request, target, FLAGS[step.flag])
+end
+
+
+-- replacement(step, request) -> path, and the arguments, nil if the replacement has none
+local function replacement(step, request)
+    local parts, split = {}, nil
+    local encodes = encodes_groups()
+    for _, piece in ipairs(step.to or EMPTY) do
+        if type(piece) ~= "string" then
+            local text = fill({ piece }, request)
+            parts[#parts + 1] = split and encodes and piece[1] == "capture" and in_arguments(text) or text
+        else
+            -- Arguments begin behind the last question mark.
+            for text, mark in string.gmatch(piece, "([^?]*)(%??)") do
+                parts[#parts + 1] = text
+                if mark ~= "" then
+                    split = #parts
+                end
+            end
+        end
+    end
+    if not split then
+        return table_concat(parts)
+    end
+    return table_concat(parts, "", 1, split), table_concat(parts, "", split + 1)
+end
+
+
+-- rewrite changes the path, if it matches. -> whether it did
+local function rewrite(step, request, owner)
+    if not _M.match(request, owner, request.path, step.rewrite) then
+        return false
+    end
+    if FLAGS[step.flag] then
+        return redirect_to_replacement(step, request)
+    end
+    local path, arguments = replacement(step, request)
+    if path == "" then
+        return requests.finish(request, INTERNAL_ERROR)
+    end
+    local old = ngx_var.args
+    if arguments then
+        if not step.no_arguments and old and old ~= "" then
+            arguments = arguments .. "&" .. old
+        end
+        requests.set_arguments(arguments)
+    elseif step.no_arguments then
+        requests.set_arguments("")
+    end
+    request.path = requests.set_path(path)
+    request.program.internal = true
+    request.moved = step.flag ~= "break" or nil
+    return true
+end
+
+
+-- finish answers as a return directive says.
+local function finish(step, request)
+    local status = step["return"]
+    local text = step.has_to and fill(step.to, request) or ""
+    if REDIRECTS[status] then
+        return redirect(request, text, status)
+    elseif not step.has_to and status >= 400 then
+        return requests.finish(request, status)
+    end
+    local state = request.program
+    local location, server = state.location, state.server
+    local default = location and location.default_type or server and server.default_type
+    return requests.answer(request, state.error_status or status, text, media_types.of(request.path) or default)
+end
+
+
+-- What happens when a snippet sets a variable that is not its own.
+local SETTERS = {
+    args = function(value) requests.set_arguments(value) end,
+    limit_rate = function(value)
+        local number, unit = string_match(value, "^(%d+)([kKmM]?)$")
+        local factor = unit == "" and 1 or string_lower(unit or "") == "k" and 1024 or 1024 * 1024
+        requests.set_rate(number and tonumber(number) * factor or 0, 0)
+    end,
+}
+
+
+local run
+
+
+-- step runs one step. -> whether it is the last one
+local function run_step(step, request, owner, effects)
+    if step.set then
+        local value = fill(step.to, request)
+        local set = SETTERS[step.set]
+        if set then
+            set(value)
+        end
+        request.program.variables[step.set] = value
+    elseif step["if"] then
+        if holds(step["if"], request, owner) then
+            if step.use then
+                request.program.location = effects[step.use + 1]
+            end
+            return run(step["then"] or EMPTY, request, owner, effects)
+        end
+    elseif step["return"] then
+        return finish(step, request)
+    elseif step.rewrite then
+        local flag = step.flag
+        return rewrite(step, request, owner) and (flag == "last" or flag == "break")
+    else
+        request.moved = nil
+        return true
+    end
+    return false
+end
+
+
+-- run(steps, request, owner, effects) runs steps, which may end the request or change its path
+-- (request.moved then says that it is to be routed again). owner: the namespace whose steps
+-- they are. effects: those of their program. -> whether no later ones of the same block apply
+function run(steps, request, owner, effects)
+    for i = 1, #steps do
+        if run_step(steps[i], request, owner, effects) then
+            return true
+        end
+    end
+    return false
+end
+_M.run = run
+
+
+-- missing() -> the status of a location without a handler: there are no files.
+function _M.missing()
+    return OF_FILES[ngx_get_method()] and NOT_FOUND or NOT_ALLOWED
+end
+
+
+-- Ends the request in a named location of the host's snippet, with the effects of the
+-- location. Returns if there is no such location.
+function _M.finish_in(request, name)
+    local state = request.program
+    local location = state.named and state.named[name]
+    if not location then
+        return
+    end
+    local effects = location.effects or EMPTY
+    state.location = effects[1]
+    run(location.steps or EMPTY, request, state.owner, effects)
+    return requests.finish(request, _M.missing())
+end
+
+
+return _M
