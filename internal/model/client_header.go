@@ -29,6 +29,6 @@ func (c ClientHeader) Count() int { return cmp.Or(c.LargeBuffers, largeBuffers) 
 // Size is the size of each of the further buffers.
 func (c ClientHeader) Size() int64 { return cmp.Or(c.LargeSize, largeBuffer) }
 
-// HasTwins reports whether two headers of a request can have names that only differ by
+// HasLookalikes reports whether two headers of a request can have names that only differ by
 // underscores for hyphens.
-func (c ClientHeader) HasTwins() bool { return c.Underscores || c.Invalid }
+func (c ClientHeader) HasLookalikes() bool { return c.Underscores || c.Invalid }

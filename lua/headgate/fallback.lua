@@ -1,10 +1,10 @@
 -- Headers for a backend that answers instead of a route's own.
-local twins = require "headgate.twins"
+local lookalikes = require "headgate.lookalikes"
 
 local _M = {}
 
 local ngx_var = ngx.var
-local set = twins.set
+local set = lookalikes.set
 local string_match = string.match
 
 

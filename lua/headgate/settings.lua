@@ -17,7 +17,7 @@
 --                   the variables with the headers that backends get as
 --                   X-Original-Forwarded-For and X-Original-Forwarded-Host
 --   own_headers     headers of requests that no client sets, in lower case, nil while clients can't
---                   send names with underscores: see twins.lua
+--                   send names with underscores: see lookalikes.lua
 --   reject_unknown  whether TLS handshakes for names that no host has are rejected
 --   request_ids     whether requests without an id get one
 --   original_uri    whether backends get the path and query of the client

@@ -2,7 +2,7 @@
 local requests = require "headgate.request"
 local settings = require "headgate.settings"
 local template = require "headgate.template"
-local twins = require "headgate.twins"
+local lookalikes = require "headgate.lookalikes"
 
 local _M = {}
 
@@ -45,7 +45,7 @@ function _M.set(parameters, request)
     if headers then
         for i = 1, #headers do
             -- An empty value removes the header.
-            twins.set(headers[i].name, fill(headers[i].value, request, OWN))
+            lookalikes.set(headers[i].name, fill(headers[i].value, request, OWN))
         end
     end
     if parameters.host then

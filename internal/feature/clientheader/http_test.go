@@ -38,7 +38,7 @@ func believed(got http.Header) (names []string) {
 
 // No client says by a header with underscores what it can't say with hyphens. Other such
 // headers are passed on.
-func TestTwins(t *testing.T) {
+func TestLookalikes(t *testing.T) {
 	t.Parallel()
 	asked := make(chan http.Header, 1)
 	auth := headgatetest.StartBackend(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -50,7 +50,7 @@ func TestTwins(t *testing.T) {
 	}))
 	manifests := headgatetest.Service("a") + headgatetest.Endpoints("a", headgatetest.StartEcho(t, "a")) + headgatetest.ConfigMap("headers", "X-Custom: one") +
 		headgatetest.Ingress("web", "a.test", "/", "a") +
-		// The service does not say who the client is, so nobody may.
+		// The service does not say who the client is, so no client may.
 		headgatetest.Ingress("guarded", "a.test", "/guarded", "a", "auth-url: http://"+auth+"/", "auth-response-headers: X-Auth-User") +
 		headgatetest.Ingress("missing", "a.test", "/missing", "none", "default-backend: a") + headgatetest.Service("none")
 	for _, keys := range [][]string{

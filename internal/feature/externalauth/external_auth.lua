@@ -11,7 +11,7 @@ local requests = require "headgate.request"
 local settings = require "headgate.settings"
 local targets = require "headgate.target"
 local template = require "headgate.template"
-local twins = require "headgate.twins"
+local lookalikes = require "headgate.lookalikes"
 local verdicts = require "headgate.feature.external_auth.verdicts"
 
 local _M = {}
@@ -141,7 +141,7 @@ local function add_headers(policy, request, variables)
         else
             own = own or ngx_req.get_headers(0)
             before[name] = own[lower] or false
-            twins.set(name, value ~= "" and value or nil)
+            lookalikes.set(name, value ~= "" and value or nil)
         end
     end
     request.calls.check.before = before
@@ -215,7 +215,7 @@ end
 local function set_backend_headers(policy, verdict)
     local values = verdict and verdict.values or NOTHING
     for _, name in ipairs(policy.respond or NOTHING) do
-        twins.set(name, values[name])
+        lookalikes.set(name, values[name])
     end
 end
 

@@ -2,7 +2,7 @@
 local requests = require "headgate.request"
 local settings = require "headgate.settings"
 local template = require "headgate.template"
-local twins = require "headgate.twins"
+local lookalikes = require "headgate.lookalikes"
 
 local _M = {}
 
@@ -85,7 +85,7 @@ function _M.request_headers(_, request)
         set_variables(setting.variables, request)
     end
     for i = 1, count do
-        twins.set(list[i][1], values[i])
+        lookalikes.set(list[i][1], values[i])
     end
     request.has_global_headers = true
 end

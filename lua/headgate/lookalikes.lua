@@ -1,6 +1,6 @@
 -- Headers whose names differ by underscores for hyphens alone, while clients may send such
 -- names. Many backends take X_Forwarded_For for X-Forwarded-For, and so do NGINX's variables. So
--- what Headgate sets or removes, no client can send by a twin.
+-- what Headgate sets or removes, no client can send by a lookalike.
 local settings = require "headgate.settings"
 
 local _M = {}
@@ -38,13 +38,13 @@ local function is_own(name)
 end
 
 
--- hyphened is a name as its twins without underscores have it.
+-- hyphened is a name as its lookalikes without underscores have it.
 local function hyphened(name)
     return (string_gsub(string_lower(name), "_", "-"))
 end
 
 
--- run removes the twins of headers that Headgate has of its own.
+-- run removes the lookalikes of headers that Headgate has of its own.
 function _M.run()
     for name in pairs(ngx_req.get_headers(0, true)) do
         if string_find(name, "_", 1, true) and is_own(hyphened(name)) then
@@ -54,7 +54,7 @@ function _M.run()
 end
 
 
--- remove removes all twins of a header, and not the header itself.
+-- remove removes all lookalikes of a header, and not the header itself.
 local function remove(name)
     local same, lower = hyphened(name), string_lower(name)
     for sent in pairs(ngx_req.get_headers(0, true)) do
