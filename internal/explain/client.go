@@ -83,3 +83,12 @@ func (x *explainer) asks(scheme string) string {
 	}
 	return cmp.Or(x.out.Client.Scheme, scheme)
 }
+
+// getsStatus reports whether the client may see NGINX's status.
+func (x *explainer) getsStatus() bool {
+	list, err := feature.ParseNetworks(x.globals.Process.StatusClients.Text)
+	if x.globals.Process.StatusClients.Text == "" {
+		return x.from.IsLoopback()
+	}
+	return err == nil && list.Has(x.from)
+}

@@ -252,8 +252,8 @@ func (x *explainer) answerAdmitted(d router.Decision, won *model.Route, scheme s
 			Status: cmp.Or(x.globals.Process.RedirectCode, permanentRedirect), Location: scheme + "://" + d.Name.Host + x.out.Request.uri,
 			Why: "the name is the www redirect alias of host " + d.Name.Host + x.because(feature.WWWRedirect),
 		}
-	case d.Page == router.StatusPage && x.from.IsValid() && !x.from.IsLoopback():
-		return Answer{Status: forbidden, Why: "the status page of NGINX is for clients on the same machine only"}
+	case d.Page == router.StatusPage && x.from.IsValid() && !x.getsStatus():
+		return Answer{Status: forbidden, Why: "the status page of NGINX is not for this client"}
 	case d.Page != "":
 		return Answer{Status: healthy, Why: fmt.Sprintf("it is Headgate's built-in %s page, for unknown names", d.Page)}
 	case d.Err != nil:

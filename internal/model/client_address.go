@@ -130,3 +130,11 @@ func (n Networks) String() string {
 	}
 	return strings.Join(list, ",")
 }
+
+// PackedNetworks are networks as Lua reads them (lua/headgate/networks.lua), and as text.
+type PackedNetworks struct {
+	Text  string
+	Bytes []byte
+}
+
+func (p PackedNetworks) String() string { return p.Text }

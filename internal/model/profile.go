@@ -323,6 +323,9 @@ type Process struct {
 	// RedirectCode is the status of redirects from a www redirect alias to its host.
 	// It is not in nginx.conf.
 	RedirectCode int
+	// StatusClients get NGINX's status at the default host, those of loopback addresses if
+	// there is no list. It is not in nginx.conf.
+	StatusClients PackedNetworks
 	// HSTS is the header Strict-Transport-Security of responses over https.
 	HSTS HSTS
 	TLS  TLS

@@ -323,8 +323,10 @@ func FromGlobals(g model.Globals) Unit {
 	return pack(GlobalsKey, "", struct {
 		Policies     []json.RawMessage `json:"policies"`
 		RedirectCode int               `json:"redirect_code,omitempty"`
-		Tracing      *packedTracing    `json:"tracing,omitempty"`
-	}{encodePolicies(g.Policies), g.Process.RedirectCode, packTracing(g.Process.Tracing)})
+		// StatusClients are in base64.
+		StatusClients []byte         `json:"status_clients,omitempty"`
+		Tracing       *packedTracing `json:"tracing,omitempty"`
+	}{encodePolicies(g.Policies), g.Process.RedirectCode, g.Process.StatusClients.Bytes, packTracing(g.Process.Tracing)})
 }
 
 func encodePolicies(list []model.Policy) []json.RawMessage {

@@ -18,12 +18,13 @@ local function add(list, run, setting)
 end
 
 
--- compile(unit) -> { settings, admit, responses, redirect_code, tracing }
+-- compile(unit) -> { settings, admit, responses, redirect_code, status_clients, tracing }
 --   settings: by feature, what it has for all requests
 --   admit: those of features that look at each request before it is routed: a flat list
 --     function, setting, function, setting, …; nil if there are none
 --   responses: the same of those that look at each response
 --   redirect_code: the status of redirects from a www redirect alias
+--   status_clients: the networks that get NGINX's status, nil for loopback addresses
 --   tracing: which requests have spans, nil if none has: see tracing.lua
 function _M.compile(unit)
     local settings = {}
@@ -39,8 +40,10 @@ function _M.compile(unit)
         responses = add(responses, module.response, value)
     end
     local code = unit.redirect_code or PERMANENT
+    local clients = unit.status_clients and assert(ngx.decode_base64(unit.status_clients))
     return {
         settings = settings, admit = admit, responses = responses, redirect_code = code, tracing = unit.tracing,
+        status_clients = clients,
     }
 end
 

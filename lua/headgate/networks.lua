@@ -18,9 +18,27 @@ local HEAD = 4
 
 ffi.cdef [[
 int memcmp(const void *a, const void *b, size_t size);
+int inet_pton(int family, const char *text, void *address);
 ]]
 
 local bytes = ffi.typeof("const uint8_t *")
+
+
+-- The families of addresses on Linux.
+local FAMILIES = { [FOUR] = 2, [SIX] = 10 }
+
+local parsed = ffi.new("uint8_t[?]", SIX)
+
+
+-- The bytes of an address that is written as text, nil if it is none.
+function _M.packed(text)
+    for size, family in pairs(FAMILIES) do
+        if C.inet_pton(family, text, parsed) == 1 then
+            return ffi.string(parsed, size)
+        end
+    end
+    return nil
+end
 
 
 -- Reports whether an address, as client.address gives it, is in a list.

@@ -7,6 +7,9 @@ local fallbacks = require "headgate.fallback"
 local features = require "headgate.features"
 local lookup = require "headgate.lookup"
 local memory = require "headgate.memory"
+local names = require "headgate.names"
+local networks = require "headgate.networks"
+local paths = require "headgate.paths"
 local requests = require "headgate.request"
 local settings = require "headgate.settings"
 local shortcuts = require "headgate.shortcut"
@@ -52,6 +55,153 @@ local function look(revision)
         tracing.set(globals and globals.tracing)
     end
     revision_seen = revision
+end
+
+
+-- Redirects to the route that was written with a slash at its end.
+local function redirect_to_slash(route, host_name, path)
+    local target = requests.with_query(path .. "/")
+    return ngx.redirect(requests.whole(target, route.relative, host_name), 301)
+end
+
+
+-- Redirects a www redirect alias to its host.
+local function redirect_to_host(name, globals)
+    local target = client.scheme() .. "://" .. name.host .. requests.path_and_query()
+    return ngx.redirect(target, globals.redirect_code)
+end
+
+
+-- gets_status reports whether the client may see NGINX's status, by a list of networks, nil for
+-- loopback addresses. Neither a load balancer in the list, nor a header, must make the client one of them.
+local function gets_status(list)
+    local peer = ngx_var.realip_remote_addr
+    if client.is_forwarded() then
+        return false
+    end
+    if not list then
+        return LOOPBACK[ngx_var.remote_addr] and LOOPBACK[peer]
+    end
+    local address = client.address()
+    if not address or not networks.has(list, address) then
+        return false
+    end
+    if peer == ngx_var.remote_addr then
+        return true
+    end
+    local packed = networks.packed(peer)
+    return packed and networks.has(list, packed)
+end
+
+
+-- builtin_page ends requests for the built-in pages of the default host.
+local function builtin_page(path, globals)
+    if traffic and (path == settings.health_path or path == STATUS_PATH) then
+        traffic.skip()
+    end
+    if path == settings.health_path then
+        access_log.skip()
+        ngx_header["Content-Type"] = "text/html"
+        ngx_header["Content-Length"] = 0
+        return ngx_exit(leaving and UNAVAILABLE or HEALTHY)
+    end
+    if path == STATUS_PATH then
+        if not gets_status(globals.status_clients) then
+            return ngx_exit(FORBIDDEN)
+        end
+        return ngx_exec("@nginx_status")
+    end
+end
+
+
+-- look_up(host_name, revision) -> name, host, globals, and the shortcut that it made of
+-- them, nil if it made none. Ends the request if one can't be used.
+local function look_up(host_name, revision)
+    local globals = units.globals(revision)
+    local name = names.for_host(host_name, revision)
+    local host, later
+    if name then
+        host, later = units.host(name.host, revision)
+    end
+    if not host or not globals then
+        if later then
+            ngx_header["Retry-After"] = "1"
+        end
+        -- Not 404: the unit that this worker can't use may have a route.
+        return ngx_exit(UNAVAILABLE)
+    end
+    local shortcut
+    -- Clients can send any number of names that no Ingress has.
+    if name.name ~= DEFAULT_HOST then
+        shortcut = shortcuts.learn(host_name, name, host, globals, revision)
+    end
+    return name, host, globals, shortcut
+end
+
+
+-- redirect_if_identified does so for a client that the host's TLS policies let pass.
+local function redirect_if_identified(request)
+    local phase = request.route.phases.before_slash
+    if phase then
+        features.run(phase, request)
+    end
+    return redirect_to_slash(request.route, request.host_name, request.path)
+end
+
+
+-- find finds the request's route and fills in its table, or ends the request. jumped and ends are as
+-- for handle.
+local function find(host_name, revision, shortcut, jumped, ends)
+    local name, host, globals
+    if shortcut then
+        name, host, globals = shortcut.name, shortcut.host, shortcut.globals
+    else
+        name, host, globals, shortcut = look_up(host_name, revision)
+    end
+    if name.redirect then
+        return redirect_to_host(name, globals)
+    end
+    local path = ngx_var.uri
+    if name.name == DEFAULT_HOST then
+        builtin_page(path, globals)
+    end
+    local route, status = host:find(path)
+    if not route then
+        return ngx_exit(status or NOT_FOUND)
+    end
+    local slash = route.redirect_to_slash
+    if traffic then
+        traffic.enter(slash or route, name)
+    end
+    if tracing then
+        tracing.enter(slash or route, jumped)
+    end
+    access_log.describe(slash or route)
+    if slash and not host.tls then
+        return redirect_to_slash(slash, host_name, path)
+    end
+    local connection = host.tls and ngx.ctx.connection or nil
+    local request = requests.new()
+    request.connection = connection
+    request.host_name = host_name
+    request.name = name
+    request.path = path
+    request.revision = revision
+    request.globals = globals
+    request.route = slash or route
+    request.shortcut = shortcut
+    request.ends_connection = ends
+    if slash then
+        return redirect_if_identified(request)
+    end
+    if host.cleans_paths then
+        request.ambiguous_path = paths.is_ambiguous(ngx_var.request_uri)
+        if (string_find(path, ";", 1, true) or string_find(path, "\\", 1, true))
+            and paths.is_read_otherwise(host, route, path) then
+            return requests.finish(request, BAD_REQUEST)
+        end
+    end
+    return request
 end
 
 

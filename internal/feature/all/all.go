@@ -33,6 +33,7 @@ import (
 	"github.com/headgate/headgate/internal/feature/ineffective"
 	"github.com/headgate/headgate/internal/feature/mirror"
 	"github.com/headgate/headgate/internal/feature/modsecurity"
+	"github.com/headgate/headgate/internal/feature/nginxstatus"
 	"github.com/headgate/headgate/internal/feature/opentelemetry"
 	"github.com/headgate/headgate/internal/feature/process"
 	"github.com/headgate/headgate/internal/feature/proxying"
@@ -61,6 +62,7 @@ func Features() []feature.Feature {
 		http2.Feature(),
 		hashsize.Feature(),
 		clientheader.Feature(),
+		nginxstatus.Feature(),
 		ineffective.Feature(),
 		errorlog.Feature(),
 		accesslog.Feature(),
