@@ -47,6 +47,17 @@ func (l *hostBuilder) contributionOf(ing *networkingv1.Ingress) *contribution {
 	return p
 }
 
+// implyOfHost has all Ingresses of the host follow what one says for all of them.
+func (l *hostBuilder) implyOfHost(contributions []*contribution) {
+	owners := make([]*feature.Parsed, len(contributions))
+	for i, p := range contributions {
+		owners[i] = p.Parsed
+	}
+	for i, p := range l.builder.settings.Schema.ImplyOfHost(owners) {
+		contributions[i].Parsed = p
+	}
+}
+
 // reportWhole reports what is wrong with an Ingress regardless of its hosts, besides
 // problems.
 func (l *hostBuilder) reportWhole(p *contribution, problems []feature.Problem) {

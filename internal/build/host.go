@@ -49,6 +49,7 @@ func (b *Builder) host(name string, v View, trace *HostTrace) (h model.Host, fou
 		return model.Host{}, false, finding.Limit(l.findings)
 	}
 	contributions := l.contributionsOf(ingresses)
+	l.implyOfHost(contributions)
 	l.contributions = contributions
 	l.patterns = l.anyPatterns()
 	if name == model.DefaultHost {

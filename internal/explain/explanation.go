@@ -196,6 +196,10 @@ type Policy struct {
 	// From is annotation, key or default; Object is the object with it.
 	From   string `json:"from"`
 	Object string `json:"object,omitempty"`
+	// By is the annotation with a directive that stands for this one, and Where says which:
+	// empty if the annotation is written itself.
+	By    string `json:"by,omitempty"`
+	Where string `json:"where,omitempty"`
 	// Written is the text of the annotation. If Rejected is set, it is not used; if
 	// Denies is set, the annotation or, by From, the key denies the route.
 	Written  string `json:"written,omitempty"`

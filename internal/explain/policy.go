@@ -18,7 +18,7 @@ func (x *explainer) policies(settings []feature.Reading) []Policy {
 	for i, s := range settings {
 		p := Policy{
 			Feature: s.Feature, Setting: cmp.Or(s.Annotation, s.Key), Value: s.Value, From: string(s.From),
-			Written: s.Written, Rejected: s.Refused, Denies: s.Denies,
+			Written: s.Written, By: s.By, Where: s.Where, Rejected: s.Refused, Denies: s.Denies,
 		}
 		switch {
 		case s.KeyDenies && !s.Denies:

@@ -47,6 +47,11 @@ type Feature struct {
 	// Process writes what keys mean for the NGINX process and for every request.
 	Process func(Values, *ProcessOut)
 
+	// Implies returns the annotations that the values of an Ingress stand for: those of its
+	// own routes (ScopeRoute), or of all routes of its hosts (ScopeHost). Others than
+	// annotations of Ingresses it must not read.
+	Implies func(Values, Scope) []Implied
+
 	// Calls are the services that the routes of an Ingress call besides their
 	// backends, or without an Ingress those that the keys alone have all routes
 	// call. They are called through the backends that model.Call.Backend names,

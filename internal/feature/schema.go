@@ -18,6 +18,8 @@ type Schema struct {
 	// byAnnotation and byKey are by the whole names.
 	byAnnotation, byKey map[string]*schemaSetting
 	lacks               []Capability
+	// implies are those of the features, see Feature.Implies.
+	implies []func(Values, Scope) []Implied
 	// Try has NGINX test directives, nil where there is none.
 	Try Try
 }
@@ -45,6 +47,9 @@ func NewSchema(prefix string, features []Feature, lacking ...Capability) *Schema
 	s := &Schema{prefix: prefix + "/", byAnnotation: map[string]*schemaSetting{}, byKey: map[string]*schemaSetting{}, lacks: lacking}
 	for _, f := range append([]Feature{{Settings: Tenancy()}}, features...) {
 		first, leading := len(s.settings), ""
+		if f.Implies != nil {
+			s.implies = append(s.implies, f.Implies)
+		}
 		for _, setting := range f.Settings {
 			d := &schemaSetting{SettingSpec: setting.Spec(), feature: f.Name, place: len(s.settings)}
 			if _, text := d.Default.(model.AdminText); text && d.Scope != ScopeProcess || d.Scope == ScopeProcess && d.Annotation != "" {
@@ -216,6 +221,9 @@ func (s *Schema) Parse(origin model.Origin, annotations map[string]string, confi
 			code, message := badValue(p.values.entries[d.Annotation].text, errs[i])
 			p.reject(d, code, message)
 		}
+	}
+	if len(present) > 0 && !p.forbidden {
+		p.imply(s)
 	}
 	for _, d := range config.denies {
 		p.keysDeny = p.keysDeny || d.keyDenies(p.values)

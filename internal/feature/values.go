@@ -30,7 +30,9 @@ type entry struct {
 	value  any
 	counts bool
 	// denies is set on an entry that is not used and denies.
-	denies    bool
+	denies bool
+	// implied is set where another annotation stands for this one.
+	implied   *Implied
 	secret    map[string][]byte
 	configMap map[string]string
 }
@@ -64,6 +66,12 @@ func (v Values) Has(c Capability) bool { return !slices.Contains(v.config.schema
 // IsSet reports whether the annotation of a setting is there, with a valid value or not.
 func (v Values) IsSet(s AnySetting) bool { return v.entries[s.Spec().Annotation] != nil }
 
+// IsImplied reports whether another annotation stands for that of a setting.
+func (v Values) IsImplied(s AnySetting) bool {
+	e := v.entries[s.Spec().Annotation]
+	return e != nil && e.implied != nil
+}
+
 // Rejects reports whether the annotation of a setting is there, and is not used.
 func (v Values) Rejects(s AnySetting) bool {
 	e := v.entries[s.Spec().Annotation]
@@ -74,6 +82,9 @@ func (v Values) Rejects(s AnySetting) bool {
 func (v Values) field(d SettingSpec) string {
 	if d.Annotation == "" {
 		return d.Key
+	}
+	if e := v.entries[d.Annotation]; e != nil && e.implied != nil {
+		d = e.implied.By.Spec()
 	}
 	return v.config.schema.prefix + d.Annotation
 }
@@ -130,6 +141,9 @@ type Reading struct {
 	Ingress model.Origin
 	Written string
 	Refused bool
+	// By is the annotation that stands for this one, and Where the place in its text, empty
+	// if it is written itself.
+	By, Where string
 	// Denies is set where the invalid annotation denies.
 	Denies bool
 	// KeyDenies is set where the invalid value of the key denies instead.
@@ -176,6 +190,9 @@ func (d *schemaSetting) reading(v Values, problems []Problem) Reading {
 		return r
 	}
 	r.Ingress, r.Written, r.Refused, r.Denies = e.origin, Shorten(e.text), !e.counts, e.denies
+	if e.implied != nil {
+		r.By, r.Where = e.implied.By.Spec().Annotation, e.implied.Where
+	}
 	if e.value != nil {
 		r.From, r.Value = FromAnnotation, cmp.Or(r.Value, r.Written)
 	}

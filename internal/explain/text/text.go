@@ -289,6 +289,9 @@ func (p *page) policies(list []explain.Policy) {
 				counts = "see the findings"
 			}
 			p.under("the annotation %q of %s is rejected: %s", s.Written, s.Object, counts)
+		case s.From == "annotation" && s.By != "":
+			p.line("%s %s", s.Setting, s.Value)
+			p.under("%s of the annotation %s of %s", s.Where, s.By, s.Object)
 		case s.From == "annotation":
 			p.line("%s %s", s.Setting, s.Value)
 			p.under("annotation %q of %s", s.Written, s.Object)

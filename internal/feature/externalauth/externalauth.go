@@ -10,6 +10,7 @@ import (
 	"embed"
 
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 )
 
@@ -72,15 +73,34 @@ var (
 	keepaliveTimeout   = ignored("auth-keepalive-timeout", 60, "Number of seconds that a connection to the auth service may be idle.")
 	keepaliveShareVars = feature.Setting[bool]{
 		Annotation: "auth-keepalive-share-vars", Parse: feature.Optional(feature.Bool), Risk: feature.Low,
-		Doc: "Has no effect: variables are never shared with the request to the auth service.",
+		Doc: "Has no effect: " + separateVars + ".",
 	}
+)
+
+// Why annotations have no effect.
+const (
+	sharedConnections = "connections to the auth service use the keys upstream-keepalive-*"
+	separateVars      = "variables are never shared with the request to the auth service"
 )
 
 // ignored declares a setting that is validated and has no effect.
 func ignored(annotation string, standard int, doc string) feature.Setting[int] {
 	return feature.Setting[int]{
 		Annotation: annotation, Default: standard, Parse: feature.Int(-1<<31, 1<<31-1), Risk: feature.Low,
-		Doc: doc + " Has no effect: connections to the auth service use the keys upstream-keepalive-*.",
+		Doc: doc + " Has no effect: " + sharedConnections + ".",
+	}
+}
+
+// reportIgnored reports annotations that have no effect.
+func reportIgnored(v feature.Values, out *feature.RouteOut) {
+	const effect = "it has no effect"
+	for _, s := range []feature.Setting[int]{keepalive, keepaliveRequests, keepaliveTimeout} {
+		if s.Get(v) != s.Default {
+			out.Warn(s, finding.NoEffect, sharedConnections, effect)
+		}
+	}
+	if keepaliveShareVars.Get(v) {
+		out.Warn(keepaliveShareVars, finding.NoEffect, separateVars, effect)
 	}
 }
 
@@ -188,6 +208,7 @@ func route(v feature.Values, out *feature.RouteOut) {
 	if out.Route.Origin == (model.Origin{}) || feature.Exempt(v, out.Route.Written()) {
 		return
 	}
+	reportIgnored(v, out)
 	s, ok := asked(v)
 	if !ok {
 		return

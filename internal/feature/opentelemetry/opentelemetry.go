@@ -79,7 +79,7 @@ var (
 	}
 	configFile = feature.Setting[string]{
 		Key: "opentelemetry-config", Default: "/etc/ingress-controller/telemetry/opentelemetry.toml", Parse: func(text string) (string, error) { return text, nil }, Scope: feature.ScopeProcess,
-		Doc: "Has no effect: it named the file of the module that made spans in ingress-nginx.",
+		Doc: "Has no effect: " + noModule + ".",
 	}
 )
 
@@ -97,6 +97,7 @@ func Feature() feature.Feature {
 }
 
 const (
+	noModule    = "it named the file of the module that made spans in ingress-nginx"
 	noCollector = "tracing needs a collector: the key otlp-collector-host, or the environment variable OTEL_EXPORTER_OTLP_ENDPOINT, must name one"
 	noSpans     = "requests have no spans"
 )
@@ -123,6 +124,9 @@ func applyRoute(v feature.Values, out *feature.RouteOut) {
 }
 
 func applyProcess(v feature.Values, out *feature.ProcessOut) {
+	if configFile.Get(v) != configFile.Default {
+		out.Warn(configFile, finding.NoEffect, noModule, "it has no effect")
+	}
 	if enable.Get(v) && !hasCollector(v) {
 		out.Warn(collectorHost, finding.MissingField, noCollector, noSpans)
 	}
