@@ -51,8 +51,13 @@ func missingConfigMap(name types.NamespacedName, flag, effect string) finding.Fi
 func (b *Builder) applyFeatures(v feature.Values, out feature.RouteOut) feature.RouteOut {
 	out.Report = feature.NewReport(v, "the paths of this Ingress answer 503")
 	for _, f := range b.features {
-		if f.Route != nil {
-			f.Route(v, &out)
+		if f.Route == nil {
+			continue
+		}
+		before := len(out.Route.Policies)
+		f.Route(v, &out)
+		if len(out.Route.Policies) > before && (f.Predict[feature.AuthPhase] != nil || f.Predict[feature.LimitPhase] != nil) {
+			out.Guards = append(out.Guards, f.Name)
 		}
 	}
 	return out

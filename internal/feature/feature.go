@@ -99,6 +99,8 @@ type RouteOut struct {
 	// AppProtocol is that of the port of the Service that a rule sends requests to, empty
 	// for none, and for the default backend.
 	AppProtocol string
+	// Guards are the features before this one in the list that may refuse clients on the route.
+	Guards []string
 	// Speaks is for the feature that decides how backends are asked: whether one whose
 	// port has an application protocol is asked as that says. Nil stands for all.
 	Speaks func(appProtocol string) bool

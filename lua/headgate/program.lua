@@ -13,12 +13,13 @@ local log = require "headgate.log"
 local media_types = require "headgate.media_types"
 local regex = require "headgate.regex"
 local requests = require "headgate.request"
+local targets = require "headgate.target"
 local template = require "headgate.template"
 local variables = require "headgate.variables"
 
 local _M = {}
 
-local ngx_get_method = ngx.req.get_method
+local ngx_req = ngx.req
 local ngx_var = ngx.var
 local pairs = pairs
 local string_byte = string.byte
@@ -234,6 +235,12 @@ local function replacement(step, request)
 end
 
 
+-- set_arguments sets the query of the request to the backend.
+local function set_arguments(arguments)
+    ngx_req.set_uri_args(targets.query(arguments))
+end
+
+
 -- rewrite changes the path, if it matches. -> whether it did
 local function rewrite(step, request, owner)
     if not _M.match(request, owner, request.path, step.rewrite) then
@@ -251,9 +258,9 @@ local function rewrite(step, request, owner)
         if not step.no_arguments and old and old ~= "" then
             arguments = arguments .. "&" .. old
         end
-        requests.set_arguments(arguments)
+        set_arguments(arguments)
     elseif step.no_arguments then
-        requests.set_arguments("")
+        set_arguments("")
     end
     request.path = requests.set_path(path)
     request.program.internal = true
@@ -280,7 +287,7 @@ end
 
 -- What happens when a snippet sets a variable that is not its own.
 local SETTERS = {
-    args = function(value) requests.set_arguments(value) end,
+    args = function(value) set_arguments(value) end,
     limit_rate = function(value)
         local number, unit = string_match(value, "^(%d+)([kKmM]?)$")
         local factor = unit == "" and 1 or string_lower(unit or "") == "k" and 1024 or 1024 * 1024
@@ -337,7 +344,7 @@ _M.run = run
 
 -- missing() -> the status of a location without a handler: there are no files.
 function _M.missing()
-    return OF_FILES[ngx_get_method()] and NOT_FOUND or NOT_ALLOWED
+    return OF_FILES[ngx_req.get_method()] and NOT_FOUND or NOT_ALLOWED
 end
 
 

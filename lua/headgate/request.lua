@@ -25,6 +25,7 @@ local table_new = require "table.new"
 local tonumber = tonumber
 
 local SLASH = 47
+local NO_CONTENT = 204
 
 -- Misdirected Request and Too Early: clients that get them from Headgate ask once more.
 local ASKS_AGAIN = { [421] = true, [425] = true }
@@ -209,8 +210,12 @@ function _M.answer(request, status, text, media_type)
     ngx.req.discard_body()
     request.status = status
     ngx.status = status
-    ngx_header["Content-Type"] = media_type
-    ngx_header["Content-Length"] = #text
+    if media_type then
+        ngx_header["Content-Type"] = media_type
+    end
+    if status ~= NO_CONTENT then
+        ngx_header["Content-Length"] = #text
+    end
     filter(request)
     if text ~= "" then
         ngx.print(text)
@@ -370,12 +375,6 @@ function _M.set_variables(values)
             ngx_var[name] = kind == "target" and targets.safe(value) or line(value)
         end
     end
-end
-
-
--- Sets the query of the request to the backend.
-function _M.set_arguments(arguments)
-    ngx.req.set_uri_args(targets.query(arguments))
 end
 
 

@@ -104,6 +104,8 @@ func Features() []feature.Feature {
 		basicauth.Feature(),
 		httpsredirect.Feature(),
 		externalauth.Feature(),
+		// Behind all that refuses clients.
+		snippet.Bypass(),
 		// Before proxying, which asks for the protocol, and behind rewrite: FastCGI backends
 		// get the path in parameters.
 		backendprotocol.Feature(),

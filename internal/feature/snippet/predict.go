@@ -37,8 +37,8 @@ func predictSteps(p snippet.Program, annotation string) feature.Prediction {
 		}
 	}
 	var does []string
-	if statuses := returned(p); len(statuses) > 0 {
-		does = append(does, strings.Join(statuses, ", "))
+	for _, status := range returned(p) {
+		does = append(does, fmt.Sprint(status))
 	}
 	if rewrites(p) {
 		does = append(does, "another path")
@@ -46,11 +46,11 @@ func predictSteps(p snippet.Program, annotation string) feature.Prediction {
 	if len(does) == 0 {
 		return feature.Prediction{}
 	}
-	return feature.Prediction{Why: fmt.Sprintf("%s, if a step of the snippet says so (%s)", strings.Join(does, ", or "), annotation)}
+	return feature.Prediction{Why: fmt.Sprintf("%s, if a step of the snippet says so (%s)", strings.Join(does, " or "), annotation)}
 }
 
 // returned are the statuses that a program may answer with, in order.
-func returned(p snippet.Program) []string {
+func returned(p snippet.Program) []int {
 	var statuses []int
 	var walk func([]snippet.Step)
 	walk = func(steps []snippet.Step) {
@@ -63,11 +63,7 @@ func returned(p snippet.Program) []string {
 	}
 	each(p, walk)
 	slices.Sort(statuses)
-	var texts []string
-	for _, status := range slices.Compact(statuses) {
-		texts = append(texts, fmt.Sprint(status))
-	}
-	return texts
+	return slices.Compact(statuses)
 }
 
 // rewrites reports whether a program may change a path.

@@ -58,7 +58,7 @@ func reference(address string, backend, auth *recorder, dir string, modules []st
 		fmt.Fprintf(&b, "load_module %s;\n", module)
 	}
 	fmt.Fprintf(&b, "daemon off; master_process off; pid %s/pid; error_log %s/error.log; events {}\nhttp {\n", dir, dir)
-	b.WriteString("access_log off; port_in_redirect off; server_tokens off; more_clear_headers Server; variables_hash_max_size 4096; server_names_hash_max_size 100000; default_type text/html;\n")
+	b.WriteString("access_log off; port_in_redirect off; server_tokens off; more_clear_headers Server; variables_hash_max_size 4096; server_names_hash_max_size 100000; include /etc/nginx/mime.types; default_type text/html;\n")
 	b.WriteString("map $http_upgrade $connection_upgrade { default upgrade; '' ''; }\n" + administrator)
 	for _, temporary := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
 		fmt.Fprintf(&b, "%s_temp_path %s;\n", temporary, dir)

@@ -62,32 +62,48 @@ end
 
 -- index_in is the index of locations, which is made once and kept in the table of a route.
 local function index_in(route, locations)
-    local index = route.index
+    local indexes = route.indexes or {}
+    route.indexes = indexes
+    local index = indexes[locations]
     if not index then
         index = index_of(locations)
-        route.index = index
+        indexes[locations] = index
     end
     return index
 end
 
 
 -- search finds the location for a path as NGINX does: with = first, then the longest prefix,
--- unless an expression matches and the prefix has no ^~. length: that of the longest prefix that is not
--- among these locations. -> the location, nil if there is none, and whether it comes before
--- expressions that are not among them
-local function search(index, request, path, owner, length)
+-- unless an expression matches and the prefix has no ^~; and so on in that location. route: a
+-- table to keep indexes in. length: that of the longest prefix that is not among these locations.
+-- -> the location, nil if there is none, and whether it comes before expressions that are not
+-- among them
+local function search(locations, route, request, path, owner, length)
+    local index = index_in(route, locations)
     if index.exact[path] then
         return index.exact[path], true
     end
-    local prefix = longest(index.prefixes, path)
-    if prefix and #prefix.path <= length then
-        prefix = nil
+    local found, final = longest(index.prefixes, path), false
+    if found and #found.path <= length then
+        found = nil
+    elseif found then
+        final = found.match == "^~"
+        if found.locations then
+            local inner, decided = search(found.locations, route, request, path, owner, 0)
+            if decided then
+                return inner, true
+            end
+            found = inner or found
+        end
     end
-    if prefix and prefix.match == "^~" then
-        return prefix, true
+    if not final then
+        local matched = first_match(index.expressions, request, path, owner)
+        if matched then
+            local inner = matched.locations and search(matched.locations, route, request, path, owner, 0)
+            return inner or matched, true
+        end
     end
-    local matched = first_match(index.expressions, request, path, owner)
-    return matched or prefix, matched ~= nil
+    return found, final
 end
 
 
@@ -157,8 +173,8 @@ function _M.find_route(policy, request, path, route, second)
         -- An exact path, which no location block has: see conflict.go.
         return route
     end
-    local index = index_in(request.host.server, policy.server.locations)
-    local location, wins = search(index, request, path, policy.namespace, not patterns and second or 0)
+    local location, wins = search(policy.server.locations, request.host.server, request, path, policy.namespace,
+        not patterns and second or 0)
     if path ~= request.path then
         -- It was only asked what else the path could mean.
         state.captures = captures
@@ -181,7 +197,7 @@ end
 function _M.rewrite(policy, request)
     local location, owner = policy.location, request.route.namespace
     local inner = location.locations
-        and search(index_in(request.route, location.locations), request, request.path, owner, 0)
+        and search(location.locations, request.route, request, request.path, owner, 0)
     if inner then
         location = inner
         program.enter(request, inner.effects and inner.effects[1])

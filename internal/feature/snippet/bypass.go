@@ -1,0 +1,43 @@
+package snippet
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/snippet"
+)
+
+// Bypass reports snippets that answer clients before an auth check or a limit of the path, as
+// in NGINX. It stands behind all of these.
+func Bypass() feature.Feature {
+	return feature.Feature{
+		Name: "snippet_bypass",
+		Doc:  "Reports snippets that answer before an auth check or a limit.",
+		Route: func(v feature.Values, out *feature.RouteOut) {
+			if len(out.Guards) == 0 {
+				return
+			}
+			if s := locationSnippet(v); s != nil {
+				reportBypass(s, configurationSnippet, out)
+			}
+			if s := hostSnippet(v); s != nil {
+				reportBypass(s, serverSnippet, out)
+			}
+		},
+	}
+}
+
+func reportBypass(s *snippet.Snippet, setting feature.AnySetting, out *feature.RouteOut) {
+	var answers []string
+	for _, status := range returned(s.Program) {
+		if status < 400 {
+			answers = append(answers, fmt.Sprint(status))
+		}
+	}
+	if len(answers) > 0 {
+		out.Warn(setting, finding.Bypassed, "it answers "+strings.Join(answers, ", ")+" before "+strings.Join(out.Guards, " and "),
+			"clients get these answers without being authenticated or limited, as in NGINX")
+	}
+}
