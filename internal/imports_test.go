@@ -41,7 +41,7 @@ var knows = []struct {
 	{"internal/snippet", []string{"internal/feature", "internal/pcre"}, "it knows the language of NGINX: what its directives are used for is known by the features with snippets"},
 	{
 		"internal/feature/…",
-		[]string{"internal/directive", "internal/feature", "internal/finding", "internal/keypolicy", "internal/model", "internal/pcre", "internal/resource", "internal/snippet"},
+		[]string{"internal/directive", "internal/feature", "internal/finding", "internal/keypolicy", "internal/model", "internal/nginxsyntax", "internal/pcre", "internal/resource", "internal/snippet"},
 		"features do not know of each other: what several of them must know belongs into the model and build",
 	},
 	{"internal/docgen", []string{"internal/feature", "internal/ingressnginx"}, "the reference is written from what features declare: which there are is handed in"},
@@ -60,6 +60,7 @@ var knows = []struct {
 		"internal/event", []string{"internal/finding", "internal/permission"},
 		"it writes what it gets: what follows the findings or the controller calls it from outside",
 	},
+	{"internal/nginxsyntax", nil, "it reads lines of nginx.conf: what directives mean is known by who asks"},
 	{"internal/nearest", nil, "it compares names: what they are of is known by its callers"},
 	{"internal/profiler", nil, "it serves what the Go runtime knows: it must not know the program"},
 	{"internal/logoutput", []string{"internal/linequeue"}, "it writes what is logged: the flags are for who makes it"},
@@ -107,7 +108,7 @@ var knows = []struct {
 		"it says which host a name is for and what certificate it shows: the host's routes are for build",
 	},
 	{
-		"internal/build", []string{"internal/build/…", "internal/feature", "internal/finding", "internal/model", "internal/netguard", "internal/pcre", "internal/source", "internal/unit"},
+		"internal/build", []string{"internal/build/…", "internal/feature", "internal/finding", "internal/model", "internal/netguard", "internal/nginxsyntax", "internal/pcre", "internal/source", "internal/unit"},
 		"build sees objects through its View and returns the model: it knows neither store nor what is done with the model",
 	},
 	{
@@ -158,7 +159,7 @@ var forbidden = []struct {
 	advice  string
 }{
 	{
-		[]string{"internal/build", "internal/build/…", "internal/model", "internal/unit", "internal/router", "internal/plan", "internal/finding", "internal/feature", "internal/feature/…", "internal/pcre", "internal/explain", "internal/leftover", "internal/source/file/manifest"},
+		[]string{"internal/build", "internal/build/…", "internal/model", "internal/unit", "internal/router", "internal/plan", "internal/finding", "internal/feature", "internal/feature/…", "internal/pcre", "internal/explain", "internal/leftover", "internal/nginxsyntax", "internal/source/file/manifest"},
 		[]string{
 			"os", "os/…", "io/ioutil", "path/filepath", "syscall", "net", "net/http", "net/http/…",
 			"log", "log/…", "math/rand", "math/rand/…", "crypto/rand", "k8s.io/client-go/…", "k8s.io/klog/…",

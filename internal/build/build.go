@@ -95,6 +95,7 @@ type Builder struct {
 	rules        spec.RulesMemo
 	certificates *certificate.Reader
 	last         lastAnswers
+	whole        Whole
 	*servername.Builder
 }
 

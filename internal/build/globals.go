@@ -29,6 +29,7 @@ func (b *Builder) Globals(v View) (model.Globals, []finding.Finding) {
 	var plain model.Route
 	b.applyFeatures(values, feature.RouteOut{Route: &plain})
 	g.Default, g.Files = plain.Profile, plain.Files
+	b.chooseTexts(v, values, &g, &out)
 
 	var fs []finding.Finding
 	if object, name := v.ConfigMap(), v.ConfigMapName(); object == nil && name.Name != "" {
@@ -37,6 +38,23 @@ func (b *Builder) Globals(v View) (model.Globals, []finding.Finding) {
 		fs = setting.Findings("configmap/"+object.Namespace+"/"+object.Name, slices.Concat(problems, out.Problems))
 	}
 	return g, finding.Sort(fs)
+}
+
+// chooseTexts has NGINX test the texts of the administrator, and features say what follows.
+func (b *Builder) chooseTexts(v View, values feature.Values, g *model.Globals, out *feature.ProcessOut) {
+	var refusals feature.Refusals
+	if *g, refusals = choose(*g, v.Passthrough(), b.whole); len(refusals) == 0 {
+		return
+	}
+	for _, f := range b.features {
+		if f.Refused == nil {
+			continue
+		}
+		out.Policy = nil
+		if f.Refused(values, refusals, out); out.Policy != nil {
+			g.Policies = append(g.Policies, model.Policy{Feature: f.Name, Value: out.Policy})
+		}
+	}
 }
 
 // missingConfigMap is the finding that there is no ConfigMap of the name in a flag.

@@ -145,6 +145,7 @@ type Controller struct {
 	reload   reload
 	retry    retry
 	trials   *trials
+	whole    *whole
 	// limits are those of reloads, from the ConfigMap.
 	limits model.Process
 	// passthrough is what applies to TLS connections that may be passed through.
@@ -188,7 +189,7 @@ func New(s Settings) *Controller {
 	if s.Traffic != nil {
 		s.Environment.Traffic = trafficPlan(s.Traffic.Settings())
 	}
-	return &Controller{
+	c := &Controller{
 		settings: s,
 		log:      s.Log,
 		metrics:  s.Metrics,
@@ -206,6 +207,9 @@ func New(s Settings) *Controller {
 		client:  client,
 		workers: map[int]int{},
 	}
+	c.whole = newWhole(c)
+	builder.Whole(c.whole.settings())
+	return c
 }
 
 // Check returns why requests are not served, or nil if they are.

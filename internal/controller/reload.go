@@ -186,6 +186,7 @@ func (c *Controller) finishReload(ctx context.Context) {
 		c.static.Tried = next.Generation
 		c.endDrain(ctx)
 		c.failReload(next, err)
+		c.blameTexts(ctx, next, previous, err)
 		return
 	}
 	r.rejected, r.failures = nil, 0

@@ -50,6 +50,8 @@ const (
 	trialsInTurn = 500 * time.Millisecond
 	// trialRatio is how many times as long as trials took that could not be made, the next one waits at least.
 	trialRatio = 20
+	// trialTimeout bounds one trial.
+	trialTimeout = 30 * time.Second
 )
 
 var errTrialsTakeLong = &feature.UntestedError{Err: errors.New("tests of other directives have taken too long")}
@@ -79,18 +81,25 @@ func (t *trials) run(of feature.Trial) error {
 	if result, known := t.tester.Tried(of); known {
 		return result
 	}
+	return t.time(of.Namespace, func(ctx context.Context) error { return t.tester.Try(ctx, of) })
+}
+
+// time runs a test, if there is time left for it.
+func (t *trials) time(namespace string, test func(context.Context) error) error {
 	if t.left <= 0 {
 		t.failed = true
 		return errTrialsTakeLong
 	}
 	began := time.Now()
-	err := t.tester.Try(context.Background(), of)
+	ctx, cancel := context.WithTimeout(context.Background(), trialTimeout)
+	defer cancel()
+	err := test(ctx)
 	took := time.Since(began)
 	t.took += took
 	t.left -= took
 	if untested := (*feature.UntestedError)(nil); errors.As(err, &untested) {
 		t.failed = true
-		t.warn(of.Namespace, untested.Err)
+		t.warn(namespace, untested.Err)
 	}
 	return err
 }

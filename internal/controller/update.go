@@ -297,6 +297,7 @@ func (c *Controller) buildUnit(key unit.Key) []finding.Finding {
 	switch key.Kind {
 	case unit.Globals:
 		globals, _ := built.Model.(model.Globals)
+		c.whole.accept(globals)
 		c.limits = limitsOf(globals.Process)
 		c.shutdown.Store(int64(globals.Process.ShutdownTimeout))
 		c.configureStreams(globals.Process)

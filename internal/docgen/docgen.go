@@ -129,8 +129,8 @@ func Keys(features []feature.Feature, refused []ingressnginx.Refusal, missing []
 	b.WriteString("\n## Not supported yet\n\n")
 	closed, idle := split(missing, denied)
 	paragraph(&b, "These keys control access, or may do so. If the ConfigMap has a value for one of them, all paths answer 503, "+
-		"except if the value is false, or if all directives of a snippet are known to change only responses, buffers and timeouts "+
-		"(or, in that for the block http, to define something, such as a map). The settings that allow snippets of Ingresses do not apply to these keys:", closed)
+		"except if the value is false, or if all directives of a snippet are known to change only responses, buffers and timeouts. "+
+		"The settings that allow snippets of Ingresses do not apply to these keys:", closed)
 	paragraph(&b, "These keys have no effect, and a finding reports each of them:", idle)
 	refusals(&b, refused)
 	return b.String()

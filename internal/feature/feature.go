@@ -46,6 +46,8 @@ type Feature struct {
 	Names func(Values, *NamesOut)
 	// Process writes what keys mean for the NGINX process and for every request.
 	Process func(Values, *ProcessOut)
+	// Refused is called behind Process where NGINX does not take texts of the administrator.
+	Refused func(Values, Refusals, *ProcessOut)
 
 	// Implies returns the annotations that the values of an Ingress stand for: those of its
 	// own routes (ScopeRoute), or of all routes of its hosts (ScopeHost). Others than

@@ -42,6 +42,9 @@ func reasons(refused []Refusal) map[string]string {
 	return byName
 }
 
+// noStream is why lines of a block stream have no place.
+const noStream = "NGINX serves no TCP here, since Headgate serves TCP and UDP itself: use `--tcp-services-configmap` and `--udp-services-configmap`"
+
 // RefusedAnnotations are the annotations that Headgate will not have.
 func RefusedAnnotations() []Refusal {
 	return []Refusal{
@@ -55,6 +58,7 @@ func RefusedAnnotations() []Refusal {
 			[]string{"enable-influxdb", "influxdb-host", "influxdb-measurement", "influxdb-port", "influxdb-server-name"},
 			"ingress-nginx removed it in 1.7.1: use the metrics of `--enable-metrics`, or the access log",
 		},
+		{[]string{"stream-snippet"}, noStream},
 		{[]string{"enable-opentracing"}, "ingress-nginx removed it in 1.10: use `enable-opentelemetry`"},
 		{[]string{"opentracing-trust-incoming-span"}, "ingress-nginx removed it in 1.10: use `opentelemetry-trust-incoming-span`"},
 	}
@@ -64,6 +68,7 @@ func RefusedAnnotations() []Refusal {
 func RefusedKeys() []Refusal {
 	const openTelemetry = "ingress-nginx removed it in 1.10 with OpenTracing: use "
 	return []Refusal{
+		{[]string{"stream-snippet"}, noStream},
 		{
 			[]string{"app-root", "upstream-hash-by", "upstream-hash-by-subset", "upstream-hash-by-subset-size"},
 			"ingress-nginx ignored it: only the annotation of the same name has an effect",

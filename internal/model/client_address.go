@@ -34,6 +34,12 @@ type ClientAddress struct {
 	HeaderTimeout time.Duration
 }
 
+// Joins reports whether the addresses of the public ports come from more than one place, or from
+// lines of a header of which NGINX would read the first one alone: Lua joins them.
+func (a ClientAddress) Joins() bool {
+	return !a.For.IsZero() && (a.ProxyProtocol || a.For != ForwardedFor)
+}
+
 // A HeaderName is the name of a header that NGINX can read, in canonical form.
 type HeaderName struct{ text string }
 

@@ -354,19 +354,6 @@ func (p Process) KeptConnections() int {
 	return max(p.BackendConnections, min(IdleRoom*p.BackendConnections, maxIdle))
 }
 
-// Snippets are lines of nginx.conf by their place: outside of all blocks, in the http
-// block, in its server, and in each location of a profile.
-type Snippets struct{ Main, HTTP, Server, Location AdminText }
-
-// AdminText goes into nginx.conf as it stands. Only settings that have a key alone,
-// of the scope process, may be of this type.
-type AdminText struct{ text string }
-
-// NewAdminText takes any text: NGINX tests it.
-func NewAdminText(text string) (AdminText, error) { return AdminText{text}, nil }
-
-func (a AdminText) String() string { return a.text }
-
 // HSTS is the content of a Strict-Transport-Security header.
 type HSTS struct {
 	On bool

@@ -59,6 +59,12 @@ func (p *Process) Try(ctx context.Context, t Trial) error {
 	return err
 }
 
+// OwnLog is the name of a log in the run directory that a directive has, empty if it has none.
+func (p *Process) OwnLog(line string) string { return p.ownLog([]string{line}) }
+
+// Scarce reports whether NGINX could not test the configuration for want of memory, files, processes or room.
+func (e *ConfError) Scarce() bool { return scarce.MatchString(e.Reason) }
+
 // ForgetOutside has lines tested again whose results depend on what is outside of their Trials.
 func (p *Process) ForgetOutside() { p.tried.forgetOutside() }
 

@@ -30,9 +30,7 @@ func (a address) Two() bool { return a.ProxyProtocol || !a.For.IsZero() }
 
 // Chained reports whether the addresses of the public ports come from more than one place,
 // or from lines of a header of which NGINX would read the first one alone: Lua joins them.
-func (a address) Chained() bool {
-	return !a.For.IsZero() && (a.ProxyProtocol || a.For != model.ForwardedFor)
-}
+func (a address) Chained() bool { return a.Joins() }
 
 // OriginalFor is the client's header that backends get as X-Original-Forwarded-For.
 func (a address) OriginalFor() model.HeaderName {

@@ -36,6 +36,9 @@ type Static struct {
 	from input
 }
 
+// Globals are those that it was rendered from.
+func (s Static) Globals() model.Globals { return s.from.globals }
+
 // requirements are what a host needs in NGINX's configuration.
 type requirements struct {
 	profiles []model.Profile

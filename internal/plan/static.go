@@ -207,6 +207,19 @@ type document struct {
 	Dictionaries                          Dictionaries
 }
 
+// RoutesInLocation reports whether requests are routed in a location and not before NGINX looks for
+// one, so that the server's own lines of the administrator come first.
+func (d document) RoutesInLocation() bool {
+	return !d.Chained && d.Process.Snippets.Server.String() != ""
+}
+
+// SnippetSetsHeaders reports whether lines of the administrator in locations set headers of requests
+// to backends: a location that sets one inherits none.
+func (d document) SnippetSetsHeaders() bool {
+	text := d.Process.Snippets.Location.String()
+	return strings.Contains(text, "_set_header") || strings.Contains(text, "fastcgi_param")
+}
+
 // Server is the document for one server.
 func (d document) Server(chained bool) document {
 	d.Chained = chained

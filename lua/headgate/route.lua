@@ -372,23 +372,32 @@ local function ask_to_leave()
 end
 
 
--- jumped: as for handle
-local function run(jumped)
+-- refresh() -> the revision, with the control dictionary read again if it is new
+local function refresh()
     local revision = memory.revision()
     if revision ~= revision_seen then
         look(revision)
     end
-    if admit then
-        features.run(admit)
-    end
+    return revision
+end
+
+
+-- refuse_load ends a request before the first load is complete.
+local function refuse_load()
+    ngx_header["Retry-After"] = "1"
+    return ngx_exit(UNAVAILABLE)
+end
+
+
+-- route_admitted routes a request that admit has let pass. jumped: as for handle
+local function route_admitted(revision, jumped)
     local host_name = ngx_var.host
     local shortcut = shortcuts.get(host_name)
     if shortcuts.enter(shortcut, host_name, jumped) then
         return
     end
     if not loaded then
-        ngx_header["Retry-After"] = "1"
-        return ngx_exit(UNAVAILABLE)
+        return refuse_load()
     end
     if ask_to_leave() then
         return ngx_exec("@drain")
@@ -397,11 +406,43 @@ local function run(jumped)
 end
 
 
+-- jumped: as for handle
+local function run(jumped)
+    local revision = refresh()
+    if admit then
+        features.run(admit)
+    end
+    return route_admitted(revision, jumped)
+end
+
+
 function _M.run()
     -- Subrequests of Headgate have their location already.
     if not ngx.is_subrequest then
         return run(false)
     end
+end
+
+
+-- Where the administrator has lines in the server, requests that may pass go on to these, and to
+-- locations among them.
+function _M.admit()
+    if ngx.is_subrequest then
+        return
+    end
+    refresh()
+    if not loaded then
+        return refuse_load()
+    end
+    if admit then
+        features.run(admit)
+    end
+end
+
+
+-- Routes a request that has passed admit, and that no location of the administrator has.
+function _M.run_admitted()
+    return route_admitted(refresh(), true)
 end
 
 

@@ -78,9 +78,14 @@ var tenancyKeys = []keyCase{
 		key: "enable-owasp-modsecurity-crs", before: "-", after: "true", beside: []string{"enable-modsecurity: true", "modsecurity-snippet: SecRuleEngine On"},
 		service: "echo", request: headgatetest.Request{Path: "/?x=<script>alert(1)</script>"}, see: status, was: "200", is: "403", reloads: 1,
 	},
-	{key: "http-snippet", before: "-", after: "deny all;", service: "echo", see: status, was: "200", is: "503"},
-	{key: "server-snippet", before: "gzip on;", after: "deny all;", service: "echo", see: status, was: "200", is: "503"},
-	{key: "location-snippet", before: "-", after: "deny all;", service: "echo", see: status, was: "200", is: "503"},
+	{
+		key: "main-snippet", before: "-", after: "env HG_TEST=1;",
+		beside:  []string{"server-snippet: set_by_lua_block $hg_test { return os.getenv('HG_TEST') or '' } if ($hg_test) { return 403; }"},
+		service: "echo", see: status, was: "200", is: "403", reloads: 1,
+	},
+	{key: "http-snippet", before: "-", after: "deny all;", service: "echo", see: status, was: "200", is: "403", reloads: 1},
+	{key: "server-snippet", before: "gzip on;", after: "deny all;", service: "echo", see: status, was: "200", is: "403", reloads: 1},
+	{key: "location-snippet", before: "-", after: "deny all;", service: "echo", see: status, was: "200", is: "403", reloads: 1},
 	{key: "global-auth-snippet", before: "-", after: "proxy_set_header X-S 1;", service: "echo", see: status, was: "200", is: "503"},
 	{
 		key: "allow-snippet-annotations", before: "-", after: "true", beside: []string{"annotations-risk-level: Critical"},

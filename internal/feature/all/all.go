@@ -5,6 +5,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/accesslog"
 	"github.com/headgate/headgate/internal/feature/addresslist"
+	"github.com/headgate/headgate/internal/feature/adminsnippet"
 	"github.com/headgate/headgate/internal/feature/affinity"
 	"github.com/headgate/headgate/internal/feature/answerrewrite"
 	"github.com/headgate/headgate/internal/feature/backendprotocol"
@@ -116,5 +117,6 @@ func Features() []feature.Feature {
 		mirror.Feature(),
 		customheaders.Feature(),
 		opentelemetry.Feature(),
+		adminsnippet.Feature(),
 	}
 }

@@ -8,12 +8,10 @@ package unsupported
 import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/nginxsyntax"
 )
 
 var settings = []feature.AnySetting{
-	snippetKey("http-snippet", "NGINX configuration for all servers."),
-	snippetKey("server-snippet", "NGINX configuration for all hosts."),
-	snippetKey("location-snippet", "NGINX configuration for all paths."),
 	snippetKey("global-auth-snippet", "NGINX configuration for the requests to the auth service of all paths."),
 	authSnippet,
 }
@@ -33,7 +31,7 @@ func snippetKey(key, doc string) feature.Setting[string] {
 	return feature.Setting[string]{
 		Key: key, OnInvalid: feature.Deny,
 		Parse: func(text string) (string, error) {
-			if mayGuard(text, key == "http-snippet") {
+			if nginxsyntax.MayGuard(text, false) {
 				return "", feature.NotImplemented(guards)
 			}
 			return text, nil
@@ -51,12 +49,12 @@ const (
 
 // Feature denies routes with access control that is not supported.
 func Feature() feature.Feature {
-	var snippets, keys []snippet
+	var snippets, keys []text
 	for _, s := range settings {
 		if d := s.Spec(); d.Annotation != "" {
-			snippets = append(snippets, snippet{s, d})
+			snippets = append(snippets, text{s, d})
 		} else {
-			keys = append(keys, snippet{s, d})
+			keys = append(keys, text{s, d})
 		}
 	}
 	return feature.Feature{
@@ -78,20 +76,20 @@ func Feature() feature.Feature {
 	}
 }
 
-// A snippet is a setting whose text would be part of nginx.conf.
-type snippet struct {
+// A text is a setting whose text would be part of nginx.conf.
+type text struct {
 	setting feature.AnySetting
 	spec    feature.SettingSpec
 }
 
 // route denies a route if the snippet may control access, and reports it otherwise.
-func (s snippet) route(v feature.Values, out *feature.RouteOut) {
+func (s text) route(v feature.Values, out *feature.RouteOut) {
 	text, ok := s.spec.Get(v).(string)
 	switch {
 	case !ok || text == "":
 	case !feature.AllowsSnippets(v):
 		out.Warn(s.setting, finding.NotImplemented, idle+", and the key allow-snippet-annotations does not allow them", "it has no effect")
-	case mayGuard(text, false):
+	case nginxsyntax.MayGuard(text, false):
 		out.Deny(s.setting, finding.NotImplemented, guards)
 	default:
 		out.Warn(s.setting, finding.NotImplemented, idle, "it has no effect")

@@ -1,6 +1,10 @@
-package unsupported
+package nginxsyntax_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/headgate/headgate/internal/nginxsyntax"
+)
 
 func TestMayGuard(t *testing.T) {
 	for text, guards := range map[string]bool{
@@ -30,7 +34,7 @@ func TestMayGuard(t *testing.T) {
 		"map $a $b { deny 1; }":                          true,
 		"#\r deny all;":                                  false, // A carriage return ends no comment for NGINX.
 	} {
-		if got := mayGuard(text, false); got != guards {
+		if got := nginxsyntax.MayGuard(text, false); got != guards {
 			t.Errorf("%q: %v", text, got)
 		}
 	}
@@ -42,7 +46,7 @@ func TestMayGuard(t *testing.T) {
 		"map $a $b {":                                                                    true,
 		"server { deny all; }":                                                           true,
 	} {
-		if got := mayGuard(text, true); got != guards {
+		if got := nginxsyntax.MayGuard(text, true); got != guards {
 			t.Errorf("http: %q: %v", text, got)
 		}
 	}

@@ -1,0 +1,224 @@
+package controller
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/headgate/headgate/internal/build"
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/nginx"
+	"github.com/headgate/headgate/internal/nginxsyntax"
+	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/unit"
+)
+
+// wholeCandidate is the file that NGINX tests texts of the administrator in.
+const wholeCandidate = "nginx.conf.try"
+
+// maxWholes bounds how many results of tests are remembered.
+const maxWholes = 64
+
+// A whole has NGINX test configurations with texts of the administrator.
+type whole struct {
+	controller *Controller
+	// results are by a digest of the configuration.
+	results map[[sha256.Size]byte]error
+	// accepted are the globals that were built last, and any is set once there are some.
+	accepted model.Globals
+	any      bool
+	// failed are texts that passed the test, but that NGINX could not be reloaded with, and why.
+	failed map[model.Snippets]error
+}
+
+func newWhole(c *Controller) *whole {
+	return &whole{controller: c, results: map[[sha256.Size]byte]error{}, failed: map[model.Snippets]error{}}
+}
+
+func (w *whole) settings() build.Whole {
+	return build.Whole{Try: w.try, Last: func() (model.Globals, bool) { return w.accepted, w.any }}
+}
+
+// accept notes globals that were built. Until NGINX serves for the first time, none are good.
+func (w *whole) accept(g model.Globals) {
+	if w.accepted, w.any = g, true; g.Process.Snippets.IsZero() {
+		clear(w.failed)
+	}
+}
+
+// try tests globals as build.Whole says.
+func (w *whole) try(g model.Globals) error {
+	c := w.controller
+	if err := w.failed[g.Process.Snippets]; err != nil {
+		return err
+	}
+	files, err := plan.Whole(c.settings.Environment, g, plan.FirstDictionaries(0))
+	if err != nil {
+		return err
+	}
+	conf := files[plan.NginxConf]
+	delete(files, plan.NginxConf)
+	files[wholeCandidate] = conf
+	key := sha256.Sum256(conf)
+	if result, known := w.results[key]; known {
+		return result
+	}
+	return c.trials.time("", func(ctx context.Context) error {
+		err := w.test(ctx, g, files)
+		if !feature.IsUntested(err) {
+			if len(w.results) >= maxWholes {
+				clear(w.results)
+			}
+			w.results[key] = err
+		}
+		return err
+	})
+}
+
+func (w *whole) test(ctx context.Context, g model.Globals, files map[string][]byte) error {
+	c := w.controller
+	if err := c.ownLogs(g.Process.Snippets); err != nil {
+		return err
+	}
+	if err := w.checkListeners(g.Process.Snippets); err != nil {
+		return err
+	}
+	err := c.settings.RunDir.Write(files)
+	if err != nil {
+		return &feature.UntestedError{Err: err}
+	}
+	file := filepath.Join(c.settings.RunDir.Path(), wholeCandidate)
+	err = c.settings.Process.Test(ctx, file)
+	var rejected *nginx.ConfError
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &rejected) || rejected.Scarce():
+		return &feature.UntestedError{Err: err}
+	}
+	result := &feature.RejectedError{Reason: rejected.Reason}
+	if rejected.File == file {
+		if place, line, found := model.PlaceAt(string(files[wholeCandidate]), rejected.Line); found {
+			result.Place, result.Line = place, line
+			result.Reason = named(g.Process.Snippets.At(place).String(), line, rejected.Reason)
+		}
+	} else if rejected.File != "" {
+		result.Reason += fmt.Sprintf(" in %s:%d", rejected.File, rejected.Line)
+	}
+	return result
+}
+
+// named adds the name of the directive in a line to a reason that names none.
+func named(text string, line int, reason string) string {
+	parsed, err := nginxsyntax.Parse(text)
+	if err != nil || strings.Contains(reason, `"`) {
+		return reason
+	}
+	name := ""
+	nginxsyntax.Walk(parsed, func(d nginxsyntax.Directive) {
+		if d.Line <= line {
+			name = d.Name
+		}
+	})
+	return fmt.Sprintf("%q: %s", name, reason)
+}
+
+// ownLogs refuses logs in the run directory: NGINX creates them, and appends to them, even when it
+// tests a configuration.
+func (c *Controller) ownLogs(s model.Snippets) error {
+	for _, place := range model.Places() {
+		parsed, err := nginxsyntax.Parse(s.At(place).String())
+		if err != nil {
+			continue
+		}
+		var result error
+		nginxsyntax.Walk(parsed, func(d nginxsyntax.Directive) {
+			if (d.Name == "access_log" || d.Name == "error_log") && len(d.Args) > 0 && result == nil {
+				if own := c.settings.Process.OwnLog(d.Name + " " + d.Args[0]); own != "" {
+					result = &feature.RejectedError{Place: place, Line: d.Line, Reason: fmt.Sprintf("%q is in the directory of Headgate's own files", own)}
+				}
+			}
+		})
+		if result != nil {
+			return result
+		}
+	}
+	return nil
+}
+
+// checkListeners refuses addresses that another process has: NGINX does not test that, and a reload
+// with them fails. NGINX may have them already.
+func (w *whole) checkListeners(s model.Snippets) error {
+	env := w.controller.settings.Environment
+	own := []uint16{uint16(env.HTTPPort), uint16(env.HTTPSPort), uint16(env.DefaultServerPort), uint16(env.StatusPort)}
+	for _, l := range listeners(w.controller.static.Globals().Process.Snippets.HTTP) {
+		own = append(own, l.address.Port())
+	}
+	for _, l := range listeners(s.HTTP) {
+		if slices.Contains(own, l.address.Port()) {
+			continue
+		}
+		if err := nginx.CheckPorts([]netip.AddrPort{l.address}, nil); err != nil {
+			return &feature.RejectedError{Place: model.InHTTP, Line: l.line, Reason: err.Error()}
+		}
+	}
+	return nil
+}
+
+type listener struct {
+	address netip.AddrPort
+	line    int
+}
+
+// listeners are the TCP addresses that servers in a text listen on. NGINX reports what is not an address.
+func listeners(text model.AdminText) []listener {
+	parsed, err := nginxsyntax.Parse(text.String())
+	if err != nil {
+		return nil
+	}
+	var list []listener
+	nginxsyntax.Walk(parsed, func(d nginxsyntax.Directive) {
+		if d.Name != "listen" || len(d.Args) == 0 || slices.Contains(d.Args, "quic") {
+			return
+		}
+		if address, ok := listenAddress(d.Args[0]); ok {
+			list = append(list, listener{address, d.Line})
+		}
+	})
+	return list
+}
+
+func listenAddress(text string) (netip.AddrPort, bool) {
+	if port, err := strconv.ParseUint(text, 10, 16); err == nil {
+		return netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(port)), true
+	}
+	if port, is := strings.CutPrefix(text, "*:"); is {
+		text = "0.0.0.0:" + port
+	}
+	if address, err := netip.ParseAddrPort(text); err == nil {
+		return address, true
+	}
+	const http = 80
+	address, err := netip.ParseAddr(strings.Trim(text, "[]"))
+	return netip.AddrPortFrom(address, http), err == nil
+}
+
+// blameTexts has texts refused that NGINX passed, but could not be reloaded with: a process may have
+// taken a port meanwhile. Without them other changes go live.
+func (c *Controller) blameTexts(ctx context.Context, next, current plan.Static, err error) {
+	texts := next.Globals().Process.Snippets
+	if texts == current.Globals().Process.Snippets || texts.IsZero() {
+		return
+	}
+	c.whole.failed[texts] = &feature.RejectedError{Reason: err.Error()}
+	c.whole.accept(current.Globals())
+	c.buildAll([]unit.Key{unit.GlobalsKey})
+	c.apply(ctx)
+}

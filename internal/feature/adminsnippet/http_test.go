@@ -1,0 +1,192 @@
+package adminsnippet_test
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/porttest"
+)
+
+func start(t *testing.T, keys ...string) *headgatetest.Instance {
+	t.Helper()
+	return headgatetest.Start(t, headgatetest.Options{Timing: headgatetest.Hasty(), Manifests: headgatetest.Service("one") +
+		headgatetest.Endpoints("one", headgatetest.StartEcho(t, "one")) + headgatetest.Ingress("plain", "a.test", "/", "one") +
+		headgatetest.Ingress("jumps", "a.test", "/jumps", "one", "proxy-body-size: 1k") + headgatetest.Config(keys...)})
+}
+
+// TestSnippets: each text is where its key says, on paths with and without settings of their own,
+// and what it does ends with it.
+func TestSnippets(t *testing.T) {
+	t.Parallel()
+	g := start(t)
+	all := []string{
+		"main-snippet: env MINE;", `http-snippet: map $uri $mine { default "{;}$uri"; } # a comment without an end`,
+		"server-snippet: more_set_headers \"X-Server: yes\";\nif ($arg_refuse) { return 403; }\nrewrite ^/old(.*) /jumps$1 last;\nlocation = /closed { return 410; }",
+		"location-snippet: add_header X-Mine $mine;",
+	}
+	for range 2 {
+		g.ApplyReloading(headgatetest.Config(all...))
+		for _, path := range []string{"/", "/jumps", "/jumps/x"} {
+			header := g.Get("a.test", path).WantStatus(t, 200).Header
+			if header.Get("X-Mine") != "{;}"+path || header.Get("X-Server") != "yes" {
+				t.Errorf("%s: %v", path, header)
+			}
+			g.Get("a.test", path+"?refuse=1").WantStatus(t, 403)
+		}
+		if r := g.Get("a.test", "/old/x").WantStatus(t, 200); r.Echo.Target != "/jumps/x" {
+			t.Errorf("the backend was asked for %s", r.Echo.Target)
+		}
+		g.Get("a.test", "/closed").WantStatus(t, 410)
+		g.Get("b.test", "/").WantStatus(t, 404)
+		g.ApplyReloading(headgatetest.Config())
+		for _, path := range []string{"/?refuse=1", "/jumps", "/closed"} {
+			if header := g.Get("a.test", path).WantStatus(t, 200).Header; header.Get("X-Mine")+header.Get("X-Server") != "" {
+				t.Errorf("%s: %v", path, header)
+			}
+		}
+	}
+}
+
+// TestBadSnippets: what NGINX does not take leaves the last good text in place, says where it is wrong,
+// and holds up nothing else.
+func TestBadSnippets(t *testing.T) {
+	t.Parallel()
+	g := start(t)
+	good := []string{"http-snippet: map $uri $mine { default good; }", "location-snippet: add_header X-Mine $mine;", "server-snippet: if ($arg_refuse) { return 403; }"}
+	g.ApplyReloading(headgatetest.Config(good...))
+	taken, err := net.Listen("tcp4", "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	_, port, _ := net.SplitHostPort(taken.Addr().String())
+	for i, c := range []struct{ key, value, want string }{
+		{"http-snippet", "map $uri $mine { default bad; }\nno_such_directive 1;", `line 2: unknown directive "no_such_directive"`},
+		{"http-snippet", "map $uri $mine { default bad; }\n\nkeepalive_timeout 3s;", `line 3: "keepalive_timeout" directive is duplicate`},
+		{"http-snippet", "map $uri $mine { default bad; }\ninit_by_lua_block { x = 1 }", `line 2: "init_by_lua_block": is duplicate`},
+		{"http-snippet", "map $uri $mine { default bad; }\nserver { listen " + port + "; }", "line 2: 0.0.0.0:" + port + " is in use"},
+		{"http-snippet", "map $uri $mine { default bad; }\naccess_log " + g.RunDir.Path() + "/nginx.conf;", "line 2: "},
+		{"http-snippet", "map $uri $mine { default bad; }\ninclude /nowhere/at/all.conf;", `line 2: open() `},
+		{"http-snippet", "map $uri $other { default bad; }", `unknown "mine" variable`},
+		{"http-snippet", "map $uri $mine {", "line 1: a block is not closed"},
+		{"server-snippet", "}\nserver {\n", `line 1: unexpected "}"`},
+		{"server-snippet", "location / { return 200; }", `duplicate location "/"`},
+		{"server-snippet", "load_module /x.so;", `line 1: "load_module" directive is not allowed here`},
+		{"location-snippet", "add_header X-Mine \"bad;", "line 1: a quote "},
+		{"location-snippet", "auth_request /x;", "directive is duplicate"},
+		{"location-snippet", "limit_req zone=none;", `zero size shared memory zone "none"`},
+		{"main-snippet", "worker_processes 3;", `line 1: "worker_processes" directive is duplicate`},
+		{"main-snippet", "load_module /nowhere.so;", `line 1: dlopen() `},
+	} {
+		keys := append([]string{}, good...)
+		for j := range keys {
+			if strings.HasPrefix(keys[j], c.key+": ") {
+				keys[j] = c.key + ": " + c.value
+			}
+		}
+		if c.key == "main-snippet" {
+			keys = append(keys, c.key+": "+c.value)
+		}
+		// Another static setting goes live with it.
+		age := fmt.Sprint(i + 1)
+		g.Apply(headgatetest.Config(append(keys, "hsts-max-age: "+age, "hsts: true")...))
+		g.Apply(headgatetest.Ingress("more", "a.test", "/more", "one", fmt.Sprintf("proxy-body-size: %dk", i+2)))
+		if log := g.Log.String(); !strings.Contains(log, quoted(c.want)) {
+			t.Errorf("%s: %s: no finding with %s", c.key, c.value, c.want)
+		}
+		for _, path := range []string{"/", "/more"} {
+			r := g.Do(headgatetest.Request{Host: "a.test", Path: path, Scheme: "https"}).WantStatus(t, 200)
+			if r.Header.Get("X-Mine") != "good" || r.Header.Get("Strict-Transport-Security") != "" && !strings.HasPrefix(r.Header.Get("Strict-Transport-Security"), "max-age="+age+";") {
+				t.Errorf("%s: %s: %s: %v", c.key, c.value, path, r.Header)
+			}
+		}
+		g.Get("a.test", "/?refuse=1").WantStatus(t, 403)
+	}
+	if n := g.Value(g.Metrics.ReloadFailures); n != 0 {
+		t.Errorf("%d reloads failed", n)
+	}
+}
+
+func quoted(text string) string { return strings.Trim(fmt.Sprintf("%q", text), `"`) }
+
+// TestController: lines that refuse requests do not keep the controller from the data plane.
+func TestController(t *testing.T) {
+	t.Parallel()
+	g := start(t, "http-snippet: allow 127.0.0.0/8; deny all; limit_req_zone $binary_remote_addr zone=one:1m rate=1r/m; limit_req zone=one burst=1000 nodelay;\n"+
+		"limit_conn_zone $binary_remote_addr zone=two:1m; limit_conn two 20;\nauth_basic x; auth_basic_user_file /dev/null; access_by_lua_block { ngx.exit(403) }")
+	for i := range 5 {
+		g.Apply(headgatetest.Ingress("new", fmt.Sprintf("new%d.test", i), "/", "one"))
+	}
+	g.Get("a.test", "/").WantStatus(t, 401)
+	g.Apply(headgatetest.Config())
+	g.Get("a.test", "/").WantStatus(t, 200)
+}
+
+// TestBadAtStart: without a good text before, no request is served if the text may control access.
+func TestBadAtStart(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		key    string
+		status int
+	}{
+		{"http-snippet: deny 10.0.0.0/8; nonsense;", 503},
+		{"server-snippet: if ($arg_x) { return 403; } nonsense;", 503},
+		{"location-snippet: }", 503},
+		{"http-snippet: deny 10.0.0.0/8;", 200},
+		{"location-snippet: gzip maybe;", 200},
+		{"main-snippet: nonsense;", 200},
+	} {
+		g := start(t, c.key)
+		g.Get("a.test", "/").WantStatus(t, c.status)
+		g.Get("a.test", "/jumps").WantStatus(t, c.status)
+		g.Apply(headgatetest.Config())
+		g.Get("a.test", "/").WantStatus(t, 200)
+	}
+}
+
+// TestOwnServer: a server of the administrator's has its port as long as the text is there.
+func TestOwnServer(t *testing.T) {
+	t.Parallel()
+	port := porttest.Free(t)
+	g := start(t)
+	text := fmt.Sprintf("http-snippet: server { listen 127.0.0.1:%d; return 418; }", port)
+	own := func() string {
+		c, err := net.Dial("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			return "closed"
+		}
+		defer c.Close()
+		fmt.Fprintf(c, "GET / HTTP/1.0\r\n\r\n")
+		status := make([]byte, len("HTTP/1.1 418"))
+		_, _ = c.Read(status)
+		return string(status)
+	}
+	g.ApplyReloading(headgatetest.Config(text))
+	if got := own(); got != "HTTP/1.1 418" {
+		t.Error(got)
+	}
+	// NGINX itself has the port now.
+	g.ApplyReloading(headgatetest.Config(text+" map $uri $x { }", "hsts: false"))
+	if got := own(); got != "HTTP/1.1 418" {
+		t.Error(got)
+	}
+	g.ApplyReloading(headgatetest.Config())
+	if got := own(); got != "closed" {
+		t.Error(got)
+	}
+}
+
+// TestHeaders: a header that lines in locations set for backends comes beside those that Headgate sends.
+func TestHeaders(t *testing.T) {
+	t.Parallel()
+	g := start(t, "location-snippet: proxy_set_header X-Mine $uri;")
+	for _, path := range []string{"/", "/jumps"} {
+		e := g.Get("a.test", path).WantStatus(t, 200).Echo
+		if e.Host != "a.test" || e.Header.Get("X-Mine") != path || e.Header.Get("X-Forwarded-For") != "127.0.0.1" || e.Header.Get("Http2-Settings") != "" {
+			t.Errorf("%s: %+v", path, e)
+		}
+	}
+}
