@@ -4,6 +4,7 @@ local client = require "headgate.client"
 local features = require "headgate.features"
 local memory = require "headgate.memory"
 local names = require "headgate.names"
+local networks = require "headgate.networks"
 local paths = require "headgate.paths"
 local requests = require "headgate.request"
 local settings = require "headgate.settings"
@@ -54,8 +55,30 @@ local function redirect_to_host(name, globals)
 end
 
 
+-- gets_status reports whether the client may see NGINX's status, by a list of networks, nil for
+-- loopback addresses. Neither a load balancer in the list, nor a header, must make the client one of them.
+local function gets_status(list)
+    local peer = ngx_var.realip_remote_addr
+    if client.is_forwarded() then
+        return false
+    end
+    if not list then
+        return LOOPBACK[ngx_var.remote_addr] and LOOPBACK[peer]
+    end
+    local address = client.address()
+    if not address or not networks.has(list, address) then
+        return false
+    end
+    if peer == ngx_var.remote_addr then
+        return true
+    end
+    local packed = networks.packed(peer)
+    return packed and networks.has(list, packed)
+end
+
+
 -- builtin_page ends requests for the built-in pages of the default host.
-local function builtin_page(path)
+local function builtin_page(path, globals)
     if traffic and (path == settings.health_path or path == STATUS_PATH) then
         traffic.skip()
     end
@@ -66,8 +89,7 @@ local function builtin_page(path)
         return ngx_exit(memory.flag("leaving") and UNAVAILABLE or HEALTHY)
     end
     if path == STATUS_PATH then
-        -- A load balancer on this machine, or a header, must not make a client local.
-        if not LOOPBACK[ngx_var.remote_addr] or not LOOPBACK[ngx_var.realip_remote_addr] or client.is_forwarded() then
+        if not gets_status(globals.status_clients) then
             return ngx_exit(FORBIDDEN)
         end
         return ngx_exec("@nginx_status")
@@ -194,7 +216,7 @@ function _M.find(host_name, revision, shortcut, jumped, ends)
     end
     local path = ngx_var.uri
     if name.name == DEFAULT_HOST then
-        builtin_page(path)
+        builtin_page(path, globals)
     end
     local connection = host.tls and ngx.ctx.connection or nil
     local request = requests.new()
