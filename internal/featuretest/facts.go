@@ -151,7 +151,7 @@ func ofProcess(f feature.Feature, in input) (facts []string, problems []feature.
 	}
 	own := func(fact string) bool { return strings.HasPrefix(fact, "process TLS=") }
 	facts = append(facts, slices.DeleteFunc(fields("process", *out.Process), own)...)
-	if out.Process.TLS != (model.TLS{}) {
+	if !reflect.DeepEqual(out.Process.TLS, model.TLS{}) {
 		facts = append(facts, fields("tls", out.Process.TLS)...)
 	}
 	return facts, out.Problems

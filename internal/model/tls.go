@@ -23,6 +23,9 @@ type TLS struct {
 	SessionTimeout time.Duration
 	// Tickets gives sessions to clients to keep.
 	Tickets bool
+	// TicketKeys are what tickets are encrypted with, by the first one, and may be encrypted
+	// with. If there are none, NGINX makes one at each reload.
+	TicketKeys TicketKeys
 	// BufferSize is the size in bytes of the largest record that is sent.
 	BufferSize int64
 	// EarlyData accepts requests in the first message of TLS 1.3.

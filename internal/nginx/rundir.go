@@ -287,14 +287,23 @@ func (d *RunDir) Write(files map[string][]byte) error {
 		if !filepath.IsLocal(name) {
 			return fmt.Errorf("write %s: it is not inside the run directory", name)
 		}
-		if err := writeFile(filepath.Join(d.path, name), content); err != nil {
+		write := writeFile
+		if strings.HasPrefix(name, "files/") {
+			// Some are secret, and only the master reads them.
+			write = writeSecret
+		}
+		if err := write(filepath.Join(d.path, name), content); err != nil {
 			return fmt.Errorf("write %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-func writeFile(path string, content []byte) error {
+func writeFile(path string, content []byte) error { return writeMode(path, content, 0o644) }
+
+func writeSecret(path string, content []byte) error { return writeMode(path, content, 0o600) }
+
+func writeMode(path string, content []byte, mode fs.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
@@ -304,7 +313,7 @@ func writeFile(path string, content []byte) error {
 	}
 	defer os.Remove(file.Name()) // After success, it does not exist any more.
 	_, err = file.Write(content)
-	if err = errors.Join(err, file.Chmod(0o644), file.Close()); err != nil {
+	if err = errors.Join(err, file.Chmod(mode), file.Close()); err != nil {
 		return err
 	}
 	return os.Rename(file.Name(), path)

@@ -144,6 +144,7 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 		file := directive.Files + "/" + own.Name
 		files[file], authorities = own.Bytes, env.RunDir.String()+"/"+file
 	}
+	ticketKeys := addTicketKeys(files, env.RunDir, globals.Process.TLS)
 	if authorities == "" {
 		env.Resources.Locations = slices.DeleteFunc(slices.Clone(env.Resources.Locations), func(l resource.Location) bool { return l.Verify })
 	}
@@ -152,11 +153,11 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 		Default: env.location(globals.Default, model.Variant{}), Jumps: env.jumps(all), Shared: env.Directives.SharedLines(all),
 		Transports: transports, Protocols: headersOf(globals.Process, env.Resources, protocols...), HTTP: headersOf(globals.Process, env.Resources, protocol{})[0],
 		Address: address{globals.Process.ClientAddress}, Log: requestLogOf(env, globals.Process),
-		OwnHeaders: ownHeaders(globals.Process, env.Resources),
-		Worker:     worker{globals.Process.Worker, env, env.WorkerProcesses(globals.Process)},
-		Hashes:     hashes{globals.Process.Hashes, globals.Process.RequestLog.Skipped.Bucket()},
-		Errors:     errorLog{globals.Process, env.Debug},
-		Variables:  append(variablesOf(env.Resources, slices.Contains(protocols, protocol{model.FastCGI})), replacedVariables(globals.Process)...), Parameters: parametersOf(env.Resources),
+		OwnHeaders: ownHeaders(globals.Process, env.Resources), TicketKeys: ticketKeys,
+		Worker:    worker{globals.Process.Worker, env, env.WorkerProcesses(globals.Process)},
+		Hashes:    hashes{globals.Process.Hashes, globals.Process.RequestLog.Skipped.Bucket()},
+		Errors:    errorLog{globals.Process, env.Debug},
+		Variables: append(variablesOf(env.Resources, slices.Contains(protocols, protocol{model.FastCGI})), replacedVariables(globals.Process)...), Parameters: parametersOf(env.Resources),
 		ErrorPages:  slices.ContainsFunc(env.Directives, func(d directive.Directive) bool { return d.Kind == directive.Statuses }),
 		ClientHello: clientHello, MatchLimit: pcre.MatchLimit, JITStack: pcre.JITStack, Tries: model.Tries, MaxTries: model.MaxTries, Dictionaries: dictionaries,
 	}
@@ -191,6 +192,8 @@ type document struct {
 	Address    address
 	Errors     errorLog
 	Log        requestLog
+	// TicketKeys are files.
+	TicketKeys []string
 	// OwnHeaders are those of requests that no client sets, in lower case.
 	OwnHeaders []string
 	// Chained is set in a server where Lua joins the addresses of a request.

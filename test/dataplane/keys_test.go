@@ -184,7 +184,7 @@ var elsewhere = map[string]string{
 	"client_address":   "TestChangesLive and TestHeadersChangeLive of internal/feature/clientaddress: a client without the PROXY header has no answer",
 	"error_messages":   "TestPathAndLevel and TestSyslog of internal/feature/errorlog: they are seen in logs, not in answers",
 	"request_log":      "TestKeysChangeLive of internal/feature/accesslog: they are seen in the log, not in answers",
-	"handshake":        "tlspolicy_test.go and tlssession_test.go: they are seen in handshakes, not in answers",
+	"handshake":        "tlspolicy_test.go, tlssession_test.go and TestTicketKeys of internal/feature/handshake: they are seen in handshakes, not in answers",
 	"known_requests":   "TestRequestHeaders of internal/feature/requestheaders: IDs are random",
 	"stapling":         "TestStapling: it is seen in handshakes, once an authority was asked",
 	"https_redirect":   "TestConfigMapChangesLive of internal/feature/httpsredirect changes all of them",

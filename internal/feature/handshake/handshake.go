@@ -65,6 +65,10 @@ var (
 		Key: "ssl-session-tickets", Parse: feature.Bool, Scope: feature.ScopeProcess,
 		Doc: "Issues TLS session tickets, so that sessions are stored by clients.",
 	}
+	ticketKey = feature.Setting[ticketKeys]{
+		Key: "ssl-session-ticket-key", Parse: parseTicketKeys, Scope: feature.ScopeProcess,
+		Doc: "Keys for session tickets, of 48 or 80 bytes in base64, separated by commas. Tickets are made with the first one, and those of the others are taken: put a new key before the old one. Replicas with the same keys take each other's tickets. Without it, NGINX makes a key at each reload.",
+	}
 	bufferSize = feature.Setting[int64]{
 		Key: "ssl-buffer-size", Default: 4 << 10, Parse: feature.Size(minBuffer, maxBuffer), Scope: feature.ScopeProcess,
 		Doc: "The maximum size of a TLS record that is sent.",
@@ -107,7 +111,7 @@ func Feature() feature.Feature {
 		Doc:  "TLS handshakes: protocol versions, ciphers, sessions.",
 		Settings: []feature.AnySetting{
 			versions, ciphers, allCiphers, preferServer, curves, sessionCache, sessionCacheSize,
-			sessionTimeout, sessionTickets, bufferSize, earlyData, rejectHandshake,
+			sessionTimeout, sessionTickets, ticketKey, bufferSize, earlyData, rejectHandshake,
 		},
 		Host:    ofHost,
 		Process: ofProcess,
@@ -131,12 +135,37 @@ func ofHost(v feature.Values, out *feature.HostOut) {
 func ofProcess(v feature.Values, out *feature.ProcessOut) {
 	out.Process.TLS = model.TLS{
 		Versions: versions.Get(v), Ciphers: cipherList(v, out), Curves: groups(v, out),
-		SessionTimeout: sessionTimeout.Get(v), Tickets: sessionTickets.Get(v), BufferSize: bufferSize.Get(v),
+		SessionTimeout: sessionTimeout.Get(v), Tickets: sessionTickets.Get(v), TicketKeys: keysFor(v, out), BufferSize: bufferSize.Get(v),
 		EarlyData: earlyData.Get(v), RejectUnknown: rejectHandshake.Get(v),
 	}
 	if sessionCache.Get(v) {
 		out.Process.TLS.SessionCache = sessionCacheSize.Get(v)
 	}
+}
+
+// ticketKeys are keys, or why there are none. A finding about an invalid value would quote it.
+type ticketKeys struct {
+	keys model.TicketKeys
+	bad  string
+}
+
+func (k ticketKeys) String() string { return k.keys.String() }
+
+func parseTicketKeys(text string) (ticketKeys, error) {
+	keys, err := model.NewTicketKeys(text)
+	if err != nil {
+		return ticketKeys{bad: err.Error()}, nil
+	}
+	return ticketKeys{keys: keys}, nil
+}
+
+// keysFor are the keys of tickets.
+func keysFor(v feature.Values, out *feature.ProcessOut) model.TicketKeys {
+	wanted := ticketKey.Get(v)
+	if wanted.bad != "" {
+		out.Reject(ticketKey, finding.InvalidValue, "invalid value: "+wanted.bad)
+	}
+	return wanted.keys
 }
 
 // groups sets the key exchange groups. NGINX rejects its configuration, this one and
