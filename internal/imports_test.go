@@ -38,7 +38,7 @@ var knows = []struct {
 	{"internal/directive", []string{"internal/model"}, "a directive is declared as numbers and words: what it means is known by the feature"},
 	{"internal/feature", []string{"internal/directive", "internal/finding", "internal/model", "internal/resource"}, "the contract knows no single feature and no one who calls it"},
 	{"internal/feature/all", []string{"internal/feature", "internal/feature/…"}, "it is a list of features and nothing else"},
-	{"internal/snippet", []string{"internal/feature", "internal/pcre"}, "it knows the language of NGINX: what its directives are used for is known by the features with snippets"},
+	{"internal/snippet", []string{"internal/feature", "internal/finding", "internal/pcre"}, "it knows the language of NGINX: what its directives are used for is known by the features with snippets"},
 	{
 		"internal/feature/…",
 		[]string{"internal/directive", "internal/feature", "internal/finding", "internal/keypolicy", "internal/model", "internal/nginxsyntax", "internal/pcre", "internal/resource", "internal/snippet"},

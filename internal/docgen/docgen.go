@@ -45,8 +45,8 @@ What ` + "`auth-snippet`, `configuration-snippet`, `modsecurity-snippet` and `se
    ` + "`enable-modsecurity`" + `, the paths of the Ingress answer 503.
 3. ` + "`modsecurity-snippet`" + ` applies if ` + "`enable-modsecurity`" + ` does and it has only what [modsecurity.md](modsecurity.md) lists. With anything
    else, the paths of the Ingress answer 503.
-4. The other snippets are not supported yet. If all directives of the snippet are known to change only responses, buffers and timeouts,
-   it has no effect. Otherwise the paths of the Ingress answer 503.
+4. The other snippets do what [snippets.md](snippets.md) lists. If a directive that may control access is not on that page, the paths of the
+   Ingress answer 503. Others that are not have no effect.
 
 A finding reports each snippet that has no effect, or closes paths.
 `

@@ -20,7 +20,7 @@ var (
 	}
 	allowSnippets = Setting[bool]{
 		Key: "allow-snippet-annotations", Parse: Bool, Scope: ScopeProcess,
-		Doc: "Allows the annotations with NGINX configuration: configuration-snippet, server-snippet, auth-snippet and modsecurity-snippet. Only modsecurity-snippet is supported yet: where the others may control access, the paths of the Ingress answer 503. annotations-risk-level is decided first, and with its default, High, it allows none of them.",
+		Doc: "Allows the annotations with NGINX configuration: configuration-snippet, server-snippet, auth-snippet and modsecurity-snippet. What they may have is in [snippets.md](snippets.md) and [modsecurity.md](modsecurity.md). annotations-risk-level is decided first, and with its default, High, it allows none of them.",
 	}
 	wordBlocklist = Setting[[]string]{
 		Key: "annotation-value-word-blocklist", Parse: List, Scope: ScopeProcess,

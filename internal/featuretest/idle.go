@@ -22,7 +22,6 @@ func Idle() map[string]string {
 		"host-shared-with":                 "it has an effect for other namespaces only: see TestNamespacesKeepTheirHosts",
 		"http2-push-preload":               noEffect,
 		"ssl-passthrough":                  "it needs --enable-ssl-passthrough, and NGINX gets nothing of it: see TestProgram in test/dataplane",
-		"auth-snippet":                     notSupported,
 		"configuration-snippet":            notSupported,
 		"server-snippet":                   notSupported,
 	}

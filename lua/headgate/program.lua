@@ -8,6 +8,8 @@
 --   server     the effects of the host's snippet that apply, nil if there are none
 --   location   those of the route's snippet, or of the location block, that apply
 --   named      the named locations of the host's snippet, by name
+--   call       { location, status } while the steps of a call of an auth service run: its effects, and
+--              the status that a return directive answers it with
 --   error_status  the status that a response keeps while an error page is made, or nil
 local log = require "headgate.log"
 local media_types = require "headgate.media_types"
@@ -271,7 +273,11 @@ end
 
 -- finish answers as a return directive says.
 local function finish(step, request)
-    local status = step["return"]
+    local status, call = step["return"], request.program.call
+    if call then
+        call.status = status
+        return true
+    end
     local text = step.has_to and fill(step.to, request) or ""
     if REDIRECTS[status] then
         return redirect(request, text, status)
@@ -311,7 +317,9 @@ local function run_step(step, request, owner, effects)
     elseif step["if"] then
         if holds(step["if"], request, owner) then
             if step.use then
-                request.program.location = effects[step.use + 1]
+                local state = request.program
+                local of = state.call or state
+                of.location = effects[step.use + 1]
             end
             return run(step["then"] or EMPTY, request, owner, effects)
         end

@@ -378,6 +378,21 @@ function _M.set_variables(values)
 end
 
 
+-- append_lines adds lines behind that of a header. name: the variable of that header's value, which is not
+-- empty. list: names and values by turns
+function _M.append_lines(name, list)
+    if not list[1] then
+        return
+    end
+    -- NGINX writes a variable as it is.
+    local lines = { ngx_var[name] }
+    for i = 1, #list, 2 do
+        lines[#lines + 1] = line(list[i]) .. ": " .. line(list[i + 1])
+    end
+    ngx_var[name] = table.concat(lines, "\r\n")
+end
+
+
 -- Names the request, and a trace that begins here without a sample, instead of NGINX's costlier $request_id.
 function _M.set_id()
     if not settings.request_ids and not settings.tracing then

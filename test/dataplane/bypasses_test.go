@@ -72,6 +72,7 @@ var (
 				"redirect": {"auth-url: http://ADDRESS/check", "auth-request-redirect: {x}"},
 				"headers":  {"auth-url: http://ADDRESS/check", "auth-response-headers: a b"},
 				"more":     {"auth-url: http://ADDRESS/check", "auth-proxy-set-headers: nothing"},
+				"snippet":  {"auth-url: http://ADDRESS/check", "auth-snippet: set $a b; auth_basic off;"},
 			},
 		},
 		{

@@ -86,7 +86,6 @@ var tenancyKeys = []keyCase{
 	{key: "http-snippet", before: "-", after: "deny all;", service: "echo", see: status, was: "200", is: "403", reloads: 1},
 	{key: "server-snippet", before: "gzip on;", after: "deny all;", service: "echo", see: status, was: "200", is: "403", reloads: 1},
 	{key: "location-snippet", before: "-", after: "deny all;", service: "echo", see: status, was: "200", is: "403", reloads: 1},
-	{key: "global-auth-snippet", before: "-", after: "proxy_set_header X-S 1;", service: "echo", see: status, was: "200", is: "503"},
 	{
 		key: "allow-snippet-annotations", before: "-", after: "true", beside: []string{"annotations-risk-level: Critical"},
 		service: "echo", annotations: []string{"configuration-snippet: return 403;"}, see: status, was: "200", is: "403",
@@ -172,6 +171,7 @@ var authKeys = []keyCase{
 		beside:  []string{asksAuthService, "global-auth-cache-key: $http_x_mark", "global-auth-response-headers: X-Count"},
 		service: "echo", see: sameTwice("X-Count"), was: "two answers", is: "one answer",
 	},
+	{key: "global-auth-snippet", before: "-", after: "if ($request_uri ~ ^/) { return 403; }", beside: []string{asksAuthService}, service: "echo", see: status, was: "200", is: "403"},
 	{
 		key: "global-auth-always-set-cookie", before: "-", after: "true", beside: []string{"global-auth-url: http://AUTH/cookie"},
 		service: "play", request: headgatetest.Request{Path: "/404"}, see: header("Set-Cookie"), was: "404 ", is: "404 auth=1",

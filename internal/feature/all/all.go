@@ -49,7 +49,6 @@ import (
 	"github.com/headgate/headgate/internal/feature/sslpassthrough"
 	"github.com/headgate/headgate/internal/feature/stapling"
 	"github.com/headgate/headgate/internal/feature/stream"
-	"github.com/headgate/headgate/internal/feature/unsupported"
 	"github.com/headgate/headgate/internal/feature/upstreamvhost"
 	"github.com/headgate/headgate/internal/feature/worker"
 )
@@ -97,7 +96,6 @@ func Features() []feature.Feature {
 		// It has precedence.
 		affinity.Feature(),
 		healthcheck.Feature(),
-		unsupported.Feature(),
 		// Before all auth checks.
 		ratelimit.Feature(),
 		satisfy.Feature(),

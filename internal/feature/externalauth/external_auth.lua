@@ -12,6 +12,7 @@ local settings = require "headgate.settings"
 local targets = require "headgate.target"
 local template = require "headgate.template"
 local lookalikes = require "headgate.lookalikes"
+local call_snippet = require "headgate.feature.external_auth.call_snippet"
 local verdicts = require "headgate.feature.external_auth.verdicts"
 
 local _M = {}
@@ -82,11 +83,28 @@ local function calls_itself(policy)
 end
 
 
+-- answer returns the verdict of a call that its snippet answers. As with the service, other
+-- statuses are errors.
+local function answer(request, status)
+    local allows = passes(status)
+    if not allows and status ~= UNAUTHORIZED and status ~= FORBIDDEN then
+        return requests.finish(request, INTERNAL_ERROR)
+    end
+    request.verdict = { status = status }
+    request.passed = allows or nil
+    return allows or status
+end
+
+
 -- policy: see type policy in policy.go
 function _M.authenticate(policy, request)
     if calls_itself(policy) then
         log.err("host ", request.name.host, ": the auth service is behind its own auth check")
         return requests.finish(request, INTERNAL_ERROR)
+    end
+    local status = policy.program and call_snippet.run(policy.program, request)
+    if status then
+        return answer(request, status)
     end
     if policy.cache then
         request.check_key = verdicts.key_of(policy, request)
@@ -125,26 +143,52 @@ local function call_variable(header)
 end
 
 
--- add_headers puts the policy's headers into the request, since the call gets the
--- headers of the request, and remembers the values that they replace. Headers that
--- only the call has go into its variables.
+-- replace puts a header into the request, since the call gets the headers of the request,
+-- and remembers the value that it replaces. value: nil, a text or a list
+local function replace(request, name, value)
+    local call = request.calls.check
+    local before = call.before or {}
+    call.before = before
+    if before[name] == nil then
+        before[name] = ngx_req.get_headers(0)[string_lower(name)] or false
+    end
+    lookalikes.set(name, value)
+end
+
+
+-- add_headers adds the policy's headers. Those that only the call has go into its
+-- variables.
 local function add_headers(policy, request, variables)
-    local before = {}
-    local own
     for _, header in ipairs(policy.headers) do
-        local name = header[1]
         local value = template.fill(header[2], request)
-        local lower = string_lower(name)
-        local variable = call_variable(lower)
+        local variable = call_variable(string_lower(header[1]))
         if variable then
             variables[variable] = value
         else
-            own = own or ngx_req.get_headers(0)
-            before[name] = own[lower] or false
-            lookalikes.set(name, value ~= "" and value or nil)
+            replace(request, header[1], value ~= "" and value or nil)
         end
     end
-    request.calls.check.before = before
+end
+
+
+-- add_lines adds the headers of the snippet. Those that the call has already are sent
+-- beside them, as NGINX does. -> names and values of these by turns
+local function add_lines(request, variables)
+    local doubles = {}
+    for _, header in ipairs(call_snippet.headers(request)) do
+        local variable, values, from = call_variable(header.lower), header.values, 1
+        if variable and (variables[variable] or "") == "" then
+            variables[variable], from = values[1] or "", 2
+        elseif not variable and not header.double then
+            replace(request, header.name, values[1] and values)
+            from = #values + 1
+        end
+        for i = from, #values do
+            doubles[#doubles + 1] = header.name
+            doubles[#doubles + 1] = values[i]
+        end
+    end
+    return doubles
 end
 
 
@@ -179,10 +223,14 @@ function _M.before_exec(policy, request)
         variables.hg_call_header_x_original_uri = uri
         variables.hg_call_header_x_scheme = client.scheme()
     end
+    local lines = policy.program and add_lines(request, variables)
     if policy.headers then
         add_headers(policy, request, variables)
     end
     requests.set_variables(variables)
+    if lines then
+        requests.append_lines("hg_call_header_x_original_url", lines)
+    end
 end
 
 

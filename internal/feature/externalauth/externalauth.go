@@ -12,6 +12,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/snippet"
 )
 
 const name = "external_auth"
@@ -31,6 +32,7 @@ type settings struct {
 	cacheKey     feature.Setting[feature.Template]
 	cacheFor     feature.Setting[[]validity]
 	alwaysCookie feature.Setting[bool]
+	snippet      feature.Setting[*snippet.Snippet]
 }
 
 var (
@@ -141,6 +143,8 @@ func newSettings(url feature.Setting[target]) settings {
 			Doc: "Adds the cookies of the auth service to every response. By default, they are added to successful responses and redirects only.",
 		}),
 	}
+	s.snippet = declare(url, authSnippet())
+	s.snippet.Snippet = s.snippet.Annotation != ""
 	if url.Key != "" {
 		// Without the key, only the responses' own headers decide how long they are cached.
 		s.cacheFor.Default = nil
@@ -165,7 +169,7 @@ func everywhere[T any](s feature.Setting[T], when func(feature.Values) bool) fea
 }
 
 func (s settings) list() []feature.AnySetting {
-	return []feature.AnySetting{s.url, s.method, s.signIn, s.signInParam, s.respond, s.redirect, s.cacheKey, s.cacheFor, s.alwaysCookie}
+	return []feature.AnySetting{s.url, s.method, s.signIn, s.signInParam, s.respond, s.redirect, s.cacheKey, s.cacheFor, s.alwaysCookie, s.snippet}
 }
 
 // Feature is external authentication.

@@ -13,6 +13,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/snippet"
 )
 
 // policy is what externalauth.lua reads of a route.
@@ -34,6 +35,8 @@ type policy struct {
 	Always  bool             `json:"always_cookies,omitempty"`
 	SignIn  feature.Template `json:"sign_in,omitempty"`
 	Cache   *cache           `json:"cache,omitempty"`
+	// Program is that of the call.
+	Program *snippet.Program `json:"program,omitempty"`
 	check   model.Check
 
 	// For explain: the URL, the setting that has it, and that of the sign-in page.
@@ -78,6 +81,9 @@ func (s settings) policy(v feature.Values, out *feature.RouteOut) (policy, bool)
 	}
 	if key := s.cacheKey.Get(v); len(key) > 0 {
 		p.Cache = &cache{key, s.cacheFor.Get(v)}
+	}
+	if p.Program, ok = s.program(v, out); !ok {
+		return policy{}, false
 	}
 	if s.url.Annotation != "" {
 		p.Headers, ok = proxyHeadersOf(v, out)

@@ -6,7 +6,6 @@ package snippet
 
 import (
 	"embed"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -130,7 +129,7 @@ func route(v feature.Values, out *feature.RouteOut) {
 		warnIdle(configurationSnippet, &out.Report)
 		return
 	}
-	report(s, configurationSnippet, &out.Report)
+	s.Report(configurationSnippet, &out.Report)
 	program := *ofLocation(v)
 	program.Locations = slices.DeleteFunc(slices.Clone(program.Locations), func(l snippet.Location) bool {
 		return isOutside(l, out.Route)
@@ -155,7 +154,7 @@ func host(v feature.Values, out *feature.HostOut) {
 		warnIdle(serverSnippet, &out.Report)
 		return
 	}
-	report(s, serverSnippet, &out.Report)
+	s.Report(serverSnippet, &out.Report)
 	program := *ofServer(v)
 	program.Locations = withoutConflicts(program.Locations, out)
 	if len(program.Steps)+len(program.Effects)+len(program.Locations) > 0 {
@@ -168,30 +167,4 @@ func host(v feature.Values, out *feature.HostOut) {
 
 func warnIdle(s feature.AnySetting, out *feature.Report) {
 	out.Warn(s, finding.NotAllowed, "snippets of Ingresses count only while the key allow-snippet-annotations is true", "it has no effect")
-}
-
-// report says what of a snippet is not followed, and denies for what may control access.
-func report(s *snippet.Snippet, setting feature.AnySetting, out *feature.Report) {
-	for _, r := range s.Refusals {
-		message := at(r.Line, r.Directive) + r.Reason
-		if r.Instead != "" {
-			message += "; use " + r.Instead
-		}
-		if r.Guards {
-			out.Deny(setting, finding.NotSupported, message)
-		} else {
-			out.Warn(setting, finding.NotSupported, message, "the directive has no effect")
-		}
-	}
-	for _, w := range s.Warnings {
-		out.Warn(setting, finding.NotSupported, at(w.Line, w.Directive)+w.Message, "it acts as in NGINX")
-	}
-}
-
-// at begins a sentence about a directive.
-func at(line int, directive string) string {
-	if directive == "" {
-		return fmt.Sprintf("line %d: ", line)
-	}
-	return fmt.Sprintf("line %d: %s: ", line, feature.Shorten(directive))
 }

@@ -1,0 +1,41 @@
+package externalauth
+
+import (
+	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/snippet"
+)
+
+// authSnippet declares the annotation; the key for all routes is the administrator's.
+func authSnippet() feature.Setting[*snippet.Snippet] {
+	return feature.Setting[*snippet.Snippet]{
+		Annotation: "auth-snippet", Risk: feature.Critical,
+		Parse: func(text string) (*snippet.Snippet, error) {
+			return snippet.Parse(text, snippet.InAuth, snippet.Options{}), nil
+		},
+		Doc: "Directives of NGINX for the call of the auth service: headers of the call, and conditions under which requests pass or are denied without it. Only what [snippets.md](snippets.md#auth-snippet-and-global-auth-snippet) lists.",
+	}
+}
+
+// program is what the snippet of the call says, nil if there is none. It reports false if the
+// snippet may control access and is not followed.
+func (s settings) program(v feature.Values, out *feature.RouteOut) (*snippet.Program, bool) {
+	read := s.snippet.Get(v)
+	if read == nil {
+		return nil, true
+	}
+	if s.snippet.Snippet && !feature.AllowsSnippets(v) {
+		out.Warn(s.snippet, finding.NotAllowed, "snippets of Ingresses count only while the key allow-snippet-annotations is true", "it has no effect")
+		return nil, true
+	}
+	read.Report(s.snippet, &out.Report)
+	for _, r := range read.Refusals {
+		if r.Guards {
+			return nil, false
+		}
+	}
+	if len(read.Steps)+len(read.Effects) == 0 {
+		return nil, true
+	}
+	return &read.Program, true
+}
