@@ -313,6 +313,8 @@ type Process struct {
 	ReplacedHeaders HeaderNames
 	// Compression is how responses are compressed.
 	Compression Compression
+	// AddsHeaders has Lua add lines behind the headers of requests by HTTP.
+	AddsHeaders bool
 	// Upgrades are the protocols that backends may be asked to change to.
 	Upgrades Upgrades
 	// FastCGIParameters are those that ConfigMaps may have besides the usual ones.

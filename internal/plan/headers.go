@@ -14,6 +14,8 @@ type headers struct {
 	client address
 	// replaced are those that Lua sets.
 	replaced []string
+	// adds is set where Lua adds lines behind the last one.
+	adds bool
 	// own are those that features declare.
 	own []resource.Header
 	// originalURI sends backends the path and query of the client.
@@ -23,7 +25,7 @@ type headers struct {
 func headersOf(p model.Process, r resource.Resources, protocols ...protocol) []headers {
 	list := make([]headers, len(protocols))
 	for i, one := range protocols {
-		list[i] = headers{one, address{p.ClientAddress}, p.ReplacedHeaders.Names(), r.Headers, p.OriginalURI}
+		list[i] = headers{one, address{p.ClientAddress}, replacedHeaders(p), p.AddsHeaders && one.Protocol == model.HTTP, r.Headers, p.OriginalURI}
 	}
 	return list
 }
@@ -50,12 +52,34 @@ func setHeaders(client address) []setHeader {
 	}
 }
 
-// Lines are the directives of all headers.
+// lastHeader is the one behind which Lua adds lines: it has a value in all requests.
+const lastHeader = "x-scheme"
+
+// replacedHeaders are those that Lua sets.
+func replacedHeaders(p model.Process) []string {
+	names := p.ReplacedHeaders.Names()
+	if p.AddsHeaders && !slices.Contains(names, lastHeader) {
+		names = append(names, lastHeader)
+	}
+	return names
+}
+
+// Last is the directive of the last header, empty if none has to be that.
+func (h headers) Last() string {
+	if !h.adds {
+		return ""
+	}
+	return h.Header("X-Scheme", "$"+model.HeaderVariable(lastHeader))
+}
+
+// Lines are the directives of all headers but the last one.
 func (h headers) Lines() []string {
 	var lines []string
 	for _, set := range setHeaders(h.client) {
 		name, value := strings.ToLower(set.name), set.value
 		switch {
+		case h.adds && name == lastHeader:
+			continue
 		case slices.Contains(h.replaced, name):
 			value = "$" + model.HeaderVariable(name)
 		case h.FastCGI() && name == "x-request-id":
@@ -78,7 +102,7 @@ func (h headers) Lines() []string {
 // that nginx.conf would have set.
 func replacedVariables(p model.Process) []variable {
 	var list []variable
-	for _, name := range p.ReplacedHeaders.Names() {
+	for _, name := range replacedHeaders(p) {
 		i := slices.IndexFunc(setHeaders(address{p.ClientAddress}), func(h setHeader) bool { return strings.ToLower(h.name) == name })
 		if i >= 0 {
 			list = append(list, variable{resource.NewName(model.HeaderVariable(name)), resource.Line, setHeaders(address{p.ClientAddress})[i].value})

@@ -189,7 +189,7 @@ func renderCases(t testing.TB) []renderCase {
 		{"settings", func(e *plan.Environment, g *model.Globals) {
 			e.IPv6, e.User, e.OpenFiles = true, plan.Word{}, 0
 			g.Process = model.Process{
-				Workers: 7, ShutdownTimeout: 1500 * time.Millisecond, ServerTokens: true, BackendServer: true, HiddenHeaders: hiddenHeaders(), ClientRequests: 1,
+				Workers: 7, ShutdownTimeout: 1500 * time.Millisecond, ServerTokens: true, AddsHeaders: true, BackendServer: true, HiddenHeaders: hiddenHeaders(), ClientRequests: 1,
 				ClientHeaderTimeout: time.Second, ClientBodyTimeout: time.Second, BackendRequests: 1, BackendIdle: time.Second, BackendAge: time.Second,
 				TLS:        model.TLS{Versions: model.TLS13, Curves: groups, Tickets: true, BufferSize: 16 * kib, EarlyData: true, RejectUnknown: true},
 				RequestLog: model.RequestLog{Off: true},

@@ -139,4 +139,18 @@ function _M.sent_header(name)
 end
 
 
+-- bare is the name in a Host header: lower case, without port and final dot.
+local function bare(http_host)
+    local name = string_gsub(string_lower(http_host), ":%d*$", "")
+    return (string_gsub(name, "%.$", ""))
+end
+
+
+-- Whether a Host line names the host that was routed. A request line with a whole URL
+-- names the host that counts, and its Host header may name another one.
+function _M.names(http_host, host_name)
+    return http_host == host_name or bare(http_host) == host_name
+end
+
+
 return _M

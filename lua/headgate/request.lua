@@ -20,7 +20,7 @@ local ngx_var = ngx.var
 local string_byte = string.byte
 local string_find = string.find
 local string_gsub = string.gsub
-local string_lower = string.lower
+local table_concat = table.concat
 local table_new = require "table.new"
 local tonumber = tonumber
 
@@ -61,6 +61,10 @@ local slot_count = 0
 --   session     what the picker of a backend with sessions leaves for its feature: that
 --               a session began, or moved
 --   passed      set by authenticate where the auth service need not be called
+--   address_lists  of a route with lists of addresses: "decided" if they have decided,
+--               else "open"
+--   keeps       a list of headers of the auth service's response that policies want to read
+--               later, in lower case; nil for none
 --   refusal     the denial of other auth checks if the auth service decides last:
 --               { status, challenge }
 --   calls       to other services for this request, by name, see call.lua; nil
@@ -253,24 +257,10 @@ local function line(value)
 end
 
 
--- bare is the name in a Host header: lower case, without port and final dot.
-local function bare(http_host)
-    local name = string_gsub(string_lower(http_host), ":%d*$", "")
-    return (string_gsub(name, "%.$", ""))
-end
-
-
--- Whether a Host line names the host that was routed. A request line with a whole URL
--- names the host that counts, and its Host header may name another one.
-local function names(http_host, host_name)
-    return http_host == host_name or bare(http_host) == host_name
-end
-
-
 -- The host as the client wrote it, with its port.
 function _M.authority(request)
     local http_host = ngx_var.http_host
-    return http_host and names(http_host, request.host_name) and http_host or request.host_name
+    return http_host and client.names(http_host, request.host_name) and http_host or request.host_name
 end
 
 
@@ -278,7 +268,7 @@ end
 -- client's own header names another one.
 function _M.set_host(host_name)
     local http_host = ngx_var.http_host
-    if http_host and not names(http_host, host_name) then
+    if http_host and not client.names(http_host, host_name) then
         ngx_var.hg_host = line(host_name)
     end
 end
@@ -287,6 +277,20 @@ end
 -- Sets the Host of the request to the backend.
 function _M.set_backend_host(host)
     ngx_var.hg_backend_host = line(host)
+end
+
+
+-- Adds lines to the header of the request to the backend, by HTTP/1. Their names may be those
+-- of lines that are there already: they come behind these. list: names and values by turns.
+function _M.add_backend_headers(list)
+    -- NGINX writes a variable as it is. It sends no line for an empty one; Host never is.
+    local variable = settings.variables.hg_header_x_scheme and ngx_var.hg_header_x_scheme ~= "" and "hg_header_x_scheme"
+        or "hg_backend_host"
+    local lines = { ngx_var[variable] }
+    for i = 1, #list, 2 do
+        lines[#lines + 1] = line(list[i]) .. ": " .. line(list[i + 1])
+    end
+    ngx_var[variable] = table_concat(lines, "\r\n")
 end
 
 

@@ -88,7 +88,7 @@ var tenancyKeys = []keyCase{
 	{key: "location-snippet", before: "-", after: "deny all;", service: "echo", see: status, was: "200", is: "403", reloads: 1},
 	{
 		key: "allow-snippet-annotations", before: "-", after: "true", beside: []string{"annotations-risk-level: Critical"},
-		service: "echo", annotations: []string{"configuration-snippet: return 403;"}, see: status, was: "200", is: "403",
+		service: "echo", annotations: []string{"configuration-snippet: return 403;"}, see: status, was: "200", is: "403", reloads: 1,
 	},
 	{key: "block-user-agents", before: "-", after: "~*go-http-client", service: "echo", see: status, was: "200", is: "403"},
 	{
