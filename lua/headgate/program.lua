@@ -24,6 +24,7 @@ local _M = {}
 local ngx_req = ngx.req
 local ngx_var = ngx.var
 local pairs = pairs
+local setmetatable = setmetatable
 local string_byte = string.byte
 local string_char = string.char
 local string_find = string.find
@@ -97,6 +98,15 @@ function _M.fill(text, request)
     return text and template.fill(text, request, OWN) or ""
 end
 local fill = _M.fill
+
+
+-- filler(own) -> a function like fill, for which the variables in own have other functions
+function _M.filler(own)
+    setmetatable(own, { __index = OWN })
+    return function(text, request)
+        return text and template.fill(text, request, own) or ""
+    end
+end
 
 
 -- match(request, owner, text, expression, caseless) -> whether an expression matches, on the

@@ -39,7 +39,10 @@ end
 function _M.authenticate(policy, request)
     local address = client.address()
     local deny, allow = policy.deny, policy.allow
+    -- A list of allowed addresses ends with all others denied.
+    request.address_lists = allow and "decided" or "open"
     if not address or deny and has(list_of(deny, request), address) then
+        request.address_lists = "decided"
         return forbid(request, ": denylist-source-range refuses the client's address")
     end
     if not allow then

@@ -100,6 +100,8 @@ func Features() []feature.Feature {
 		ratelimit.Feature(),
 		satisfy.Feature(),
 		addresslist.Feature(),
+		// Behind the lists of addresses, which decide first.
+		snippet.Access(),
 		basicauth.Feature(),
 		httpsredirect.Feature(),
 		externalauth.Feature(),
@@ -114,6 +116,8 @@ func Features() []feature.Feature {
 		modsecurity.Feature(),
 		mirror.Feature(),
 		customheaders.Feature(),
+		// Behind all that set headers.
+		snippet.Effects(),
 		opentelemetry.Feature(),
 		adminsnippet.Feature(),
 	}

@@ -250,6 +250,12 @@ function _M.auth_response(policy, request)
         end
         verdict.values = values
     end
+    if request.keeps then
+        verdict.kept = {}
+        for _, name in ipairs(request.keeps) do
+            verdict.kept[name] = headers[name]
+        end
+    end
     if request.check_key then
         verdicts.remember(policy, request.check_key, verdict, headers)
     end

@@ -69,7 +69,8 @@ function _M.key_of(policy, request)
     local route, host, identity = request.route, request.name.host, request.route.identity
     return hash_of(policy.version .. "\n" .. request.host_name .. "\n" .. #host .. "\n" .. host
         .. "\n" .. #identity .. "\n" .. identity .. (request.path == route.path and "\nitself\n" or "\nbelow\n")
-        .. template.fill_key(policy.cache.key, request))
+        .. template.fill_key(policy.cache.key, request)
+        .. (request.keeps and "\nkeeps " .. table_concat(request.keeps, " ") or ""))
 end
 
 
