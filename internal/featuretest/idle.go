@@ -3,7 +3,7 @@ package featuretest
 // Idle are the annotations of which no good value does anything to a single Ingress,
 // with the reasons.
 func Idle() map[string]string {
-	const noEffect, notSupported = "it has no effect", "it is not supported: there is no good value"
+	const noEffect = "it has no effect"
 	const checks = "it has an effect once checks of an endpoint have failed: see internal/feature/healthcheck"
 	return map[string]string{
 		"auth-keepalive":                   noEffect,
@@ -22,7 +22,5 @@ func Idle() map[string]string {
 		"host-shared-with":                 "it has an effect for other namespaces only: see TestNamespacesKeepTheirHosts",
 		"http2-push-preload":               noEffect,
 		"ssl-passthrough":                  "it needs --enable-ssl-passthrough, and NGINX gets nothing of it: see TestProgram in test/dataplane",
-		"configuration-snippet":            notSupported,
-		"server-snippet":                   notSupported,
 	}
 }
