@@ -82,6 +82,8 @@ func TestErrorPages(t *testing.T) {
 		{location: `error_page 403 =418 https://b.test/;  deny all;`, want: "302; Location: https://b.test/"},
 		{server: `error_page 403 https://b.test/;`, location: `deny all;`, want: "302; Location: https://b.test/"},
 		{server: `error_page 403 https://b.test/;`, location: `error_page 404 https://c.test/; deny all;`, want: "403; Location: "},
+		// A path is none.
+		{location: `error_page 403 $uri; deny all;`, want: "403; Location: "},
 		// What the auth service answers.
 		{location: `error_page 401 403 https://b.test/;`, annotations: []string{auth}, header: status("401"), want: "302; Location: https://b.test/"},
 		{location: `error_page 401 403 https://b.test/;`, annotations: []string{auth}, header: status("403"), want: "302; Location: https://b.test/"},

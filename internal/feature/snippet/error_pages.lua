@@ -9,6 +9,8 @@ local string_byte = string.byte
 local string_format = string.format
 local string_gsub = string.gsub
 
+local SLASH = 47
+
 local FOUND = 302
 local INTERNAL_ERROR = 500
 
@@ -46,8 +48,13 @@ function _M.run(request, pages)
         program.finish_in(request, page.name)
         return requests.finish(request, INTERNAL_ERROR)
     end
+    local to = program.fill(page.to, request)
+    if string_byte(to) == SLASH then
+        -- Only variables can give a path: the response of another one is not sent instead.
+        return
+    end
     -- NGINX writes the target as it is; control characters would end the line.
-    local target = string_gsub(program.fill(page.to, request), "[%z\1-\31\127]", percent)
+    local target = string_gsub(to, "[%z\1-\31\127]", percent)
     return requests.redirect(request, target, REDIRECTS[status] and status or FOUND)
 end
 
