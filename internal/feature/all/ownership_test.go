@@ -46,7 +46,7 @@ var asked = [][2]string{
 var (
 	wholeHost = []string{
 		"use-regex", "rewrite-target", "app-root", "canary", "auth-tls-secret", "auth-tls-verify-client", "auth-tls-verify-depth", "auth-tls-match-cn",
-		"auth-tls-error-page", "auth-tls-pass-certificate-to-upstream",
+		"auth-tls-error-page", "auth-tls-pass-certificate-to-upstream", "server-snippet",
 	}
 	wholeBackend = []string{
 		"service-upstream", "load-balance", "upstream-hash-by", "upstream-hash-by-subset", "upstream-hash-by-subset-size", "slow-start",

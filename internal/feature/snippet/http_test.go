@@ -119,3 +119,34 @@ func TestServer(t *testing.T) {
 		t.Errorf("%v reloads", n)
 	}
 }
+
+// TestMoves: a path that a snippet has changed is guarded as its route is, however it is written.
+func TestMoves(t *testing.T) {
+	t.Parallel()
+	const last = "configuration-snippet: rewrite ^/open/(.*)$ /$1 last; rewrite ^/any$ $arg_to? last;"
+	g := start(t,
+		headgatetest.Ingress("from", "moves.test", "/", "web", last)+
+			headgatetest.Ingress("closed", "moves.test", "/secret", "web", "whitelist-source-range: 10.0.0.0/8")+
+			headgatetest.Ingress("here", "moves.test", "/there", "web", "rewrite-target: /here")+
+			headgatetest.Ingress("regex", "regex.test", "/a/(.*)", "web", "use-regex: true",
+				`configuration-snippet: rewrite ^/a/x(.*)$ /a/y$1 break; if ($arg_groups) { return 200 "$1"; }`,
+				"server-snippet: location = /a/exact { return 403; } location ^~ /a/none { return 404; } location ~ ^/a/r { return 410; } location /a/prefix { return 403; }"))
+	check(t, g, []step{
+		{host: "moves.test", path: "/open/x", status: 200, target: "/x"},
+		{host: "moves.test", path: "/secret/x", status: 403},
+		{host: "moves.test", path: "/open/secret/x", status: 403},
+		{host: "moves.test", path: "/open/open/secret/x", status: 403},
+		{host: "moves.test", path: "/open/%73ecret/x", status: 403},
+		{host: "moves.test", path: "/any?to=/secret", status: 403},
+		{host: "moves.test", path: "/any?to=/x/../secret", status: 400},
+		{host: "moves.test", path: "/any?to=/x%2f..%2fsecret", status: 400},
+		{host: "moves.test", path: "/any?to=/x;/../secret", status: 400},
+		{host: "moves.test", path: "/open/there", status: 200, target: "/here"},
+		{host: "regex.test", path: "/a/b?groups=1", status: 200, body: "b"},
+		{host: "regex.test", path: "/a/xb", status: 200, target: "/a/yb"},
+		{host: "regex.test", path: "/a/exact", status: 403},
+		{host: "regex.test", path: "/a/nonesuch", status: 404},
+		{host: "regex.test", path: "/a/rest", status: 410},
+		{host: "regex.test", path: "/a/prefix", status: 200, target: "/a/prefix"},
+	})
+}

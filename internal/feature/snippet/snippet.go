@@ -16,9 +16,9 @@ import (
 	"github.com/headgate/headgate/internal/snippet"
 )
 
-const name = "snippet"
+const name = "snippet_steps"
 
-//go:embed snippet.lua
+//go:embed snippet_steps.lua
 var lua embed.FS
 
 var (
@@ -103,7 +103,7 @@ func ofServer(v feature.Values) *snippet.Program {
 	return nil
 }
 
-// routePolicy is what snippet.lua reads of a route.
+// routePolicy is what snippet_steps.lua reads of a route.
 type routePolicy struct {
 	Location snippet.Program `json:"location"`
 }

@@ -156,7 +156,7 @@ local function route_of(location, request, namespace)
         for i, policy in ipairs(server.policies) do
             policies[i] = policy
         end
-        policies[#policies + 1] = { "snippet", { location = location, answers = false } }
+        policies[#policies + 1] = { "snippet_steps", { location = location, answers = false } }
         route = hosts.answering(policies, namespace, location.path)
         routes[location] = route
     end
