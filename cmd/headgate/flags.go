@@ -36,6 +36,7 @@ type options struct {
 	webhookOptions
 	metricsOptions
 	limitStoreOptions
+	geoIPOptions
 	dashboardOptions
 	topology, disableSyncEvents bool
 
@@ -120,6 +121,7 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 	addFlagsWithoutEffect(f)
 	o.addMetricsFlags(f)
 	o.addLimitStoreFlags(f)
+	o.addGeoIPFlags(f)
 	o.addDashboardFlags(f)
 	addPassthroughPortFlag(f)
 }
@@ -156,7 +158,7 @@ func (o options) check() error {
 	}
 	return cmp.Or(
 		notNegative("shutdown-grace-period", o.shutdownGracePeriod), notNegative("post-shutdown-grace-period", o.postShutdownGracePeriod),
-		o.checkPortFlags(), o.checkStatus(), o.checkSelfSigned(o.manifestsDir != ""), o.checkWebhook(), checkPorts(o.ports()), o.checkLog(), o.checkMetrics(), o.checkLimitStore(), o.checkDashboard(),
+		o.checkPortFlags(), o.checkStatus(), o.checkSelfSigned(o.manifestsDir != ""), o.checkWebhook(), checkPorts(o.ports()), o.checkLog(), o.checkMetrics(), o.checkLimitStore(), o.checkGeoIP(), o.checkDashboard(),
 	)
 }
 

@@ -3,21 +3,15 @@ package main
 import (
 	"log/slog"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 )
 
-// The usage of flags that are accepted without effect begins with one of these. A reason
-// or a subject follows.
-const (
-	withoutEffect  = "has no effect"
-	notImplemented = "not implemented yet"
-)
+// withoutEffect begins the usage of flags that are accepted without effect. A reason follows.
+const withoutEffect = "has no effect"
 
 // addFlagsWithoutEffect declares the flags of ingress-nginx that can't have an effect in
-// Headgate, and those of features that it does not have, so that a Deployment for
-// ingress-nginx starts.
+// Headgate, so that a Deployment for ingress-nginx starts.
 func addFlagsWithoutEffect(f *pflag.FlagSet) {
 	f.Bool("enable-annotation-validation", true, withoutEffect+": values are always parsed, since they are data and never become part of nginx.conf; what is rejected has no meaning that could be applied")
 	f.Int("dynamic-configuration-retries", 15, withoutEffect+": a push that fails is repeated until it succeeds, at the latest every 5 s")
@@ -25,18 +19,11 @@ func addFlagsWithoutEffect(f *pflag.FlagSet) {
 	f.String("internal-logger-address", "127.0.0.1:11514", withoutEffect+": NGINX runs in no chroot, and writes its logs to standard output and standard error without syslog")
 	f.Int("stream-port", 10247, withoutEffect+", but TCP and UDP services can't have the port: they are configured without one")
 	f.Bool("skip_log_headers", false, withoutEffect+": log files have no header")
-
-	const geoIP = notImplemented + ": GeoIP"
-	f.String("maxmind-edition-ids", "GeoLite2-City,GeoLite2-ASN", geoIP)
-	f.String("maxmind-license-key", "", geoIP)
-	f.String("maxmind-mirror", "", geoIP)
-	f.Int("maxmind-retries-count", 1, geoIP)
-	f.Duration("maxmind-retries-timeout", time.Duration(0), geoIP)
 }
 
 // hasNoEffect reports whether a flag is accepted without effect.
 func hasNoEffect(flag *pflag.Flag) bool {
-	return strings.HasPrefix(flag.Usage, withoutEffect) || strings.HasPrefix(flag.Usage, notImplemented)
+	return strings.HasPrefix(flag.Usage, withoutEffect)
 }
 
 // warnFlagsWithoutEffect logs the flags that have another value than their default, and no effect.

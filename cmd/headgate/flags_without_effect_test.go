@@ -44,7 +44,6 @@ func TestFlagsWithoutEffect(t *testing.T) {
 		"--http-port=8080": "",
 		"--enable-annotation-validation=true --dynamic-configuration-retries 15": "",
 		"--enable-annotation-validation=false --sync-period 1m":                  "--enable-annotation-validation --sync-period",
-		"--maxmind-mirror=a=b --maxmind-license-key a":                           "--maxmind-license-key --maxmind-mirror",
 	})
 }
 

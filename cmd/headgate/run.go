@@ -57,6 +57,8 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		return err
 	}
 	defer dir.Close()
+	databases := o.geoDatabases(dir, log)
+	from.run, from.want.GeoDatabases = controller.MergeSources(from.run, databases.Run), databases.Subscribe
 	r, err := o.replica(from, log)
 	if err != nil {
 		return err

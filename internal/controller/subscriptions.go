@@ -35,6 +35,8 @@ type Subscriptions struct {
 	// Health asks for the health of a backend's endpoints, and replaces what it asked for
 	// of the same backend before. It must not block. It is nil if endpoints are not checked.
 	Health func(source.Checked)
+	// GeoDatabases asks for the databases of where addresses are. It must not block. It is nil if there are none.
+	GeoDatabases func()
 }
 
 // followHealth has the endpoints of a backend checked, or no longer if there are none. It does

@@ -302,6 +302,9 @@ func (c *Controller) buildUnit(key unit.Key) []finding.Finding {
 		c.shutdown.Store(int64(globals.Process.ShutdownTimeout))
 		c.configureStreams(globals.Process)
 		c.configureTracing(globals.Process.Tracing)
+		if want := c.settings.Subscriptions.GeoDatabases; want != nil && globals.Process.Geo.On {
+			want()
+		}
 		address := globals.Process.ClientAddress
 		c.passthrough = model.TLSPassthrough{
 			Workers: c.settings.Environment.WorkerProcesses(globals.Process),

@@ -24,6 +24,8 @@ const (
 	DebianCoreRules Capability = "debian-core-rules"
 	// Brotli is the module that compresses responses by brotli.
 	Brotli Capability = "brotli-module"
+	// GeoIP2 is the module that looks up addresses in databases.
+	GeoIP2 Capability = "geoip2-module"
 	// UnicodeMapping is the module's file of that name.
 	UnicodeMapping Capability = "unicode-mapping"
 	// SystemAuthorities is a file with the system's certificate authorities.
@@ -37,7 +39,7 @@ const (
 
 // Capabilities lists all of them.
 func Capabilities() []Capability {
-	return []Capability{HybridGroups, HTTP3, DebugLog, ModSecurity, Brotli, CoreRules, DebianCoreRules, UnicodeMapping, SystemAuthorities, LimitStore, TraceCollector}
+	return []Capability{HybridGroups, HTTP3, DebugLog, ModSecurity, Brotli, GeoIP2, CoreRules, DebianCoreRules, UnicodeMapping, SystemAuthorities, LimitStore, TraceCollector}
 }
 
 // Lacking are the capabilities that are not among those that an NGINX has.

@@ -19,6 +19,8 @@ type Config struct {
 	// these by key, once they are attached.
 	refers     []*schemaSetting
 	configMaps map[string]map[string]string
+	// geoDatabases are attached too.
+	geoDatabases []GeoDatabase
 }
 
 // Config parses a ConfigMap's data. A bad value is left out and reported.
@@ -71,10 +73,11 @@ func (c *Config) References() []Reference {
 
 // Attach looks up the objects that keys refer to, and reports those that don't exist.
 func (c *Config) Attach(objects Objects) (*Config, []Problem) {
-	if len(c.refers) == 0 {
+	if len(c.refers) == 0 && len(objects.GeoDatabases) == 0 {
 		return c, nil
 	}
 	attached := *c
+	attached.geoDatabases = objects.GeoDatabases
 	attached.configMaps = map[string]map[string]string{}
 	var problems []Problem
 	for _, d := range c.refers {

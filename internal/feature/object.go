@@ -45,9 +45,20 @@ type Objects struct {
 	// Secret and ConfigMap are false where there is no object of that name.
 	Secret    func(ObjectName) (map[string][]byte, bool)
 	ConfigMap func(ObjectName) (map[string]string, bool)
+	// GeoDatabases are those of editions that the administrator wants.
+	GeoDatabases []GeoDatabase
 	// Derive returns what make returns, or returned before for the same version of the
 	// Secret and the same key. May be nil.
 	Derive func(secret ObjectName, key string, make func() any) any
+}
+
+// A GeoDatabase is what is known of a database of where addresses are.
+type GeoDatabase struct {
+	Edition string
+	// Digest is that of its content, empty if NGINX can't have it.
+	Digest string
+	// Problem is why there is none, or no newer one.
+	Problem string
 }
 
 var objectName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/headgate/headgate/internal/model"
 )
 
 // A Template is a parsed text with variables. The data plane fills it in for each
@@ -84,6 +86,9 @@ func parseTemplate(text string, names bool, further []string) (Template, error) 
 		if slices.Contains(further, name) {
 			piece, ok = Piece{Variable: name}, true
 		}
+		if !ok && strings.HasPrefix(name, geoPrefix) {
+			return nil, fmt.Errorf("variable $%s is not supported: must be one of $%s", cut(name, maxValue), strings.Join(model.GeoVariables(), ", $"))
+		}
 		if !ok {
 			return nil, fmt.Errorf("variable $%s is not supported: must be one of $%s, $arg_NAME, $cookie_NAME and $http_NAME",
 				cut(name, maxValue), strings.Join(slices.Concat(further, variables), ", $"))
@@ -94,8 +99,11 @@ func parseTemplate(text string, names bool, further []string) (Template, error) 
 	return t, nil
 }
 
+// geoPrefix is that of the variables of model.GeoVariables, which are empty unless addresses of clients are looked up.
+const geoPrefix = "geoip2_"
+
 func variable(name string, names bool) (Piece, bool) {
-	if slices.Contains(variables, name) {
+	if slices.Contains(variables, name) || strings.HasPrefix(name, geoPrefix) && slices.Contains(model.GeoVariables(), name) {
 		return Piece{Variable: name}, true
 	}
 	for _, kind := range []string{"arg", "cookie", "http"} {

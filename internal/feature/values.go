@@ -101,6 +101,10 @@ func ConfigMapOf(v Values, s Setting[ObjectName]) (data map[string]string, ok bo
 	return data, data != nil
 }
 
+// GeoDatabases are those of the editions that the administrator wants, as far as they have been looked for. Only Process
+// gets them.
+func (v Values) GeoDatabases() []GeoDatabase { return v.config.geoDatabases }
+
 // FromSecret returns what read makes of the Secret that a setting refers to; false as
 // ConfigMapOf. The result is cached for all hosts that use the Secret: it must depend on
 // the data and the key alone.

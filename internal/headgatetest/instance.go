@@ -25,12 +25,14 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/metrics"
+	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/nginx"
 	"github.com/headgate/headgate/internal/plan"
 	"github.com/headgate/headgate/internal/porttest"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/source/check"
 	"github.com/headgate/headgate/internal/source/dns"
+	"github.com/headgate/headgate/internal/source/geodb"
 	"github.com/headgate/headgate/internal/source/pki"
 	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/internal/tracker"
@@ -110,6 +112,8 @@ type Options struct {
 	Traffic *traffic.Settings
 	// LimitStore is the URL of a store in which replicas count together, none if it is empty.
 	LimitStore string
+	// GeoDatabases is a folder with databases of where addresses are, none if it is empty.
+	GeoDatabases string
 	// Collector has the environment name a collector of spans. None are sent there.
 	Collector bool
 }
@@ -125,7 +129,7 @@ func Start(t testing.TB, o Options) *Instance {
 	// The authorities of tests are on this machine.
 	authorities := pki.Settings{AllowLocal: true, MinPause: time.Millisecond, Log: log}
 	issuers, responses := pki.NewIssuers(authorities), pki.NewOCSPResponses(authorities)
-	health := check.New(check.Settings{Log: log})
+	health, databases := check.New(check.Settings{Log: log}), g.geoDatabases(o, log)
 	findings := tracker.New(log, g.Metrics.Findings)
 	certificates := expiry.New("k8s.io/ingress-nginx", findings.Update)
 	g.Metrics.Registry.MustRegister(certificates)
@@ -139,19 +143,30 @@ func Start(t testing.TB, o Options) *Instance {
 		},
 		Features: o.Features, AnnotationPrefix: annotationPrefix, Environment: env,
 		Dictionaries: o.Dictionaries, Process: g.Process, RunDir: g.RunDir, Metrics: g.Metrics, Tracker: findings, Expiry: certificates, Log: log, Timing: *o.Timing,
-		Subscriptions: controller.Subscriptions{Addresses: names.Subscribe, Issuers: issuers.Subscribe, OCSPResponses: responses.Subscribe, Health: health.Subscribe}, Notices: o.Notices,
+		Subscriptions: controller.Subscriptions{Addresses: names.Subscribe, Issuers: issuers.Subscribe, OCSPResponses: responses.Subscribe, Health: health.Subscribe, GeoDatabases: databases.Subscribe}, Notices: o.Notices,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	go certificates.Run(ctx)
 	g.exchange(o, log)
-	g.run(Decode(t, o.Manifests), names.Run, issuers.Run, responses.Run, health.Run)
+	g.run(Decode(t, o.Manifests), names.Run, issuers.Run, responses.Run, health.Run, databases.Run)
 	g.WaitSynced()
 	return g
 }
 
 // annotationPrefix stands before the names of annotations, without the slash.
 const annotationPrefix = "nginx.ingress.kubernetes.io"
+
+// geoDatabases looks often, and waits for no file.
+func (g *Instance) geoDatabases(o Options, log *slog.Logger) *geodb.Folder {
+	s := geodb.Settings{Path: o.GeoDatabases, Copies: g.RunDir.GeoDatabases(), Interval: 20 * time.Millisecond, Log: log}
+	if o.GeoDatabases != "" {
+		for _, edition := range model.GeoEditions() {
+			s.Editions = append(s.Editions, edition.String())
+		}
+	}
+	return geodb.New(s)
+}
 
 func (o *Options) names(log *slog.Logger) *dns.Source {
 	settings := dns.Settings{}

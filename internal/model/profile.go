@@ -315,6 +315,8 @@ type Process struct {
 	Compression Compression
 	// AddsHeaders has Lua add lines behind the headers of requests by HTTP.
 	AddsHeaders bool
+	// Geo has the addresses of clients looked up.
+	Geo Geo
 	// Upgrades are the protocols that backends may be asked to change to.
 	Upgrades Upgrades
 	// FastCGIParameters are those that ConfigMaps may have besides the usual ones.

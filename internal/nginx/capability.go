@@ -71,6 +71,7 @@ func modules() []module {
 			"libnginx-mod-http-modsecurity", "modsecurity-module",
 		},
 		{"ngx_http_brotli_filter_module.so", []string{"ngx_brotli", "http-brotli"}, "libnginx-mod-http-brotli-filter", "brotli-module"},
+		{"ngx_http_geoip2_module.so", []string{"ngx_http_geoip2", "http-geoip2"}, "libnginx-mod-http-geoip2", "geoip2-module"},
 	}
 }
 

@@ -21,6 +21,7 @@ const maxSocketName = 107
 //	quic.key                    what tokens of QUIC are made with, kept over reloads and restarts, 0600
 //	files/                      static files that nginx.conf names, which workers don't read, 0700
 //	lua/                        Lua files, which workers read
+//	geo/                        databases of where addresses are, which workers read
 //	sock/                       unix sockets, NGINX's and the controller's, 0700
 //	tmp/                        the workers' temporary files, and sockets that only they reach, 0700 and theirs
 //	lock                        held while the controller lives
@@ -193,7 +194,7 @@ func (d *RunDir) lay() error {
 	for _, folder := range []struct {
 		name string
 		mode fs.FileMode
-	}{{"", 0o711}, {"sock", 0o700}, {"tmp", 0o700}, {"files", 0o700}, {"lua", 0o755}} {
+	}{{"", 0o711}, {"sock", 0o700}, {"tmp", 0o700}, {"files", 0o700}, {"lua", 0o755}, {"geo", 0o755}} {
 		path := filepath.Join(d.path, folder.name)
 		if err := os.MkdirAll(path, folder.mode); err != nil {
 			return err
@@ -264,6 +265,9 @@ func (d *RunDir) LinkConf(name string) error {
 	}
 	return nil
 }
+
+// GeoDatabases is the folder of databases of where addresses are.
+func (d *RunDir) GeoDatabases() string { return filepath.Join(d.path, "geo") }
 
 // Socket is the socket of the data plane's API.
 func (d *RunDir) Socket() string { return Socket(d.path) }

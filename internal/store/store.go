@@ -96,6 +96,7 @@ type Store struct {
 	configMaps    map[types.NamespacedName]*corev1.ConfigMap
 	issuers       map[string]*source.Issuers // of URLs
 	ocspResponses map[string]*source.OCSPResponse
+	geoDatabases  map[string]*source.GeoDatabase // of editions
 	// zone is that of the only Node that is delivered: Headgate's own.
 	zone string
 
@@ -152,6 +153,7 @@ func New(settings Settings, refer Refer) *Store {
 		configMaps:    map[types.NamespacedName]*corev1.ConfigMap{},
 		issuers:       map[string]*source.Issuers{},
 		ocspResponses: map[string]*source.OCSPResponse{},
+		geoDatabases:  map[string]*source.GeoDatabase{},
 		issuerURLs:    map[types.NamespacedName]string{},
 		addresses:     map[string]*source.Addresses{},
 		health:        map[string]*source.Health{},
@@ -191,6 +193,8 @@ func (s *Store) Apply(object metav1.Object, deleted bool) []unit.Key {
 		touched = s.applyIssuers(o, deleted)
 	case *source.OCSPResponse:
 		touched = s.applyOCSPResponse(o, deleted)
+	case *source.GeoDatabase:
+		touched = s.applyGeoDatabase(o, deleted)
 	case *corev1.ConfigMap:
 		touched = s.applyConfigMap(o, deleted)
 	}

@@ -4,6 +4,7 @@
 -- No variable of NGINX is read by a name from a unit: each kind of piece has a function
 -- of its own. The result is not escaped: the caller must do it.
 local client = require "headgate.client"
+local geo = require "headgate.geo"
 local regex = require "headgate.regex"
 local requests = require "headgate.request"
 
@@ -13,6 +14,7 @@ local ngx = ngx
 local ngx_var = ngx.var
 local error = error
 local ngx_escape_uri = ngx.escape_uri
+local pairs = pairs
 local string_byte = string.byte
 local string_format = string.format
 local string_gsub = string.gsub
@@ -92,6 +94,11 @@ local PIECES = {
         return groups[name] or groups[tonumber(name)]
     end,
 }
+
+
+for name, of in pairs(geo) do
+    PIECES[name] = of
+end
 
 
 -- reader(name) -> the function for a variable without a name behind it, nil if there is none

@@ -180,6 +180,7 @@ var authKeys = []keyCase{
 
 // elsewhere are the features whose keys are changed live by tests of their own.
 var elsewhere = map[string]string{
+	"client_location":  "TestVariables, TestDatabasesChange and TestRereads of internal/feature/geoip: they need databases",
 	"process":          "TestClientConnections, TestBackendConnections and TestConfigMapChangesLive of internal/feature/process: most say how connections live and end",
 	"client_address":   "TestChangesLive and TestHeadersChangeLive of internal/feature/clientaddress: a client without the PROXY header has no answer",
 	"error_messages":   "TestPathAndLevel and TestSyslog of internal/feature/errorlog: they are seen in logs, not in answers",

@@ -31,6 +31,8 @@ type View interface {
 	// NamedConfigMap is a ConfigMap that an Ingress of our class, or the options, refer to
 	// (see Refer), nil if there is none of that name.
 	NamedConfigMap(types.NamespacedName) *corev1.ConfigMap
+	// GeoDatabases are those that were looked for, sorted by edition.
+	GeoDatabases() []feature.GeoDatabase
 }
 
 // A Reader reads settings. It remembers what it parsed out of the ConfigMap and
@@ -121,7 +123,9 @@ func (r *Reader) Read(ing *networkingv1.Ingress, v View) *feature.Parsed {
 // what is wrong with them.
 func (r *Reader) Process(v View) (feature.Values, []feature.Problem) {
 	options := r.Options(v)
-	config, missing := options.Config.Attach(r.objects(v))
+	objects := r.objects(v)
+	objects.GeoDatabases = v.GeoDatabases()
+	config, missing := options.Config.Attach(objects)
 	return config.Values(), slices.Concat(options.Problems, missing)
 }
 

@@ -22,7 +22,7 @@ func formatFor(v feature.Values, out *feature.ProcessOut, escape model.LogEscape
 		return model.LogFormat{}
 	}
 	var lines []string
-	for _, name := range model.LogVariables() {
+	for _, name := range append(model.LogVariables(), geoVariables(out.Process.Geo)...) {
 		lines = append(lines, fmt.Sprintf(`map "" $%s { default ""; }`, name))
 	}
 	lines = append(lines, fmt.Sprintf("log_format tried escape=%s %s;", escape, wanted.Directive(nil)))
@@ -35,6 +35,14 @@ func formatFor(v feature.Values, out *feature.ProcessOut, escape model.LogEscape
 	}
 	out.RejectTried(format, wanted.String(), err)
 	return model.LogFormat{}
+}
+
+// geoVariables are those that nginx.conf has.
+func geoVariables(g model.Geo) []string {
+	if !g.On {
+		return nil
+	}
+	return model.GeoVariables()
 }
 
 // optionsFor is how NGINX writes to a target. What it does not take is left out.

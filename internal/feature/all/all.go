@@ -24,6 +24,7 @@ import (
 	"github.com/headgate/headgate/internal/feature/ejection"
 	"github.com/headgate/headgate/internal/feature/errorlog"
 	"github.com/headgate/headgate/internal/feature/externalauth"
+	"github.com/headgate/headgate/internal/feature/geoip"
 	"github.com/headgate/headgate/internal/feature/globalheaders"
 	"github.com/headgate/headgate/internal/feature/handshake"
 	"github.com/headgate/headgate/internal/feature/hashsize"
@@ -64,6 +65,8 @@ func Features() []feature.Feature {
 		clientheader.Feature(),
 		nginxstatus.Feature(),
 		ineffective.Feature(),
+		// Before those whose values can have its variables.
+		geoip.Feature(),
 		errorlog.Feature(),
 		accesslog.Feature(),
 		clientaddress.Feature(),

@@ -53,6 +53,9 @@
 {{- with $c.electionTTL }}
 - --election-ttl={{ . }}
 {{- end }}
+{{- with $c.maxmindLicenseKey }}
+- {{ printf "--maxmind-license-key=%s" . | quote }}
+{{- end }}
 {{- include "headgate.extraArgs" $c.extraArgs }}
 {{- end }}
 

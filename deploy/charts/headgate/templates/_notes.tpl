@@ -7,9 +7,6 @@ controller.image.chroot, controller.image.digestChroot: NGINX runs in no chroot
 {{- if not $c.enableAnnotationValidations }}
 controller.enableAnnotationValidations: values are always parsed
 {{- end }}
-{{- if $c.maxmindLicenseKey }}
-controller.maxmindLicenseKey: GeoIP is not implemented yet
-{{- end }}
 {{- if or $c.customTemplate.configMapName $c.customTemplate.configMapKey }}
 controller.customTemplate: nginx.conf is not made from a template
 {{- end }}
