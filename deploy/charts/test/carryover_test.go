@@ -60,18 +60,10 @@ func (r rendered) reason(l leaf) string {
 	return ""
 }
 
-// denied reports whether the notes say that a key may make paths answer 503.
-func (r rendered) denied(l leaf) bool {
-	return l[1] == "config" && strings.Contains(r.notes, "\n  "+l[len(l)-1]+"\n")
-}
-
 // effect says what a setting of a user does, which the second rendering is without.
 func (r rendered) effect(l leaf, fewer rendered) string {
 	if reason := r.reason(l); reason != "" {
 		return "no effect: " + strings.TrimSuffix(strings.TrimPrefix(reason, "has no effect: "), ".")
-	}
-	if len(l) > 1 && r.denied(l) {
-		return "not supported yet: paths may answer 503, since it may control access"
 	}
 	kinds := map[string]bool{}
 	for _, texts := range []map[string]string{r.text, fewer.text} {

@@ -14,17 +14,13 @@ import (
 
 // supported is what the notes know about keys of the ConfigMap and flags.
 type supported struct {
-	// Keys have an effect; Denied may make paths answer 503.
-	Keys   []string `json:"keys"`
-	Denied []string `json:"denied"`
+	// Keys have an effect.
+	Keys []string `json:"keys"`
 	// Flags have no effect, for a reason.
 	Flags map[string]string `json:"flags"`
 }
 
-var (
-	tableRow = regexp.MustCompile("(?m)^\\| `(?:--)?([a-z0-9_-]+)` \\| ([^|\n]+) \\|")
-	quoted   = regexp.MustCompile("`([a-z0-9-]+)`")
-)
+var tableRow = regexp.MustCompile("(?m)^\\| `(?:--)?([a-z0-9_-]+)` \\| ([^|\n]+) \\|")
 
 // documented reads docs/configmap.md and docs/flags.md, which are made from the program.
 func documented(t *testing.T) supported {
@@ -37,17 +33,13 @@ func documented(t *testing.T) supported {
 		return string(text)
 	}
 	s := supported{Flags: map[string]string{}}
-	tables, rest, found := strings.Cut(read("configmap.md"), "\n## Not supported yet\n")
-	denied, _, foundToo := strings.Cut(rest, "\n\nThese keys have no effect")
+	tables, _, found := strings.Cut(read("configmap.md"), "\n## Never supported\n")
 	_, flags, foundFlags := strings.Cut(read("flags.md"), "\n## Flags without effect\n")
-	if !found || !foundToo || !foundFlags {
+	if !found || !foundFlags {
 		t.Fatal("the pages have other sections")
 	}
 	for _, row := range tableRow.FindAllStringSubmatch(tables, -1) {
 		s.Keys = append(s.Keys, row[1])
-	}
-	for _, key := range quoted.FindAllStringSubmatch(denied, -1) {
-		s.Denied = append(s.Denied, key[1])
 	}
 	flags, _, _ = strings.Cut(flags, "\n## ")
 	for _, row := range tableRow.FindAllStringSubmatch(flags, -1) {
@@ -55,8 +47,8 @@ func documented(t *testing.T) supported {
 	}
 	slices.Sort(s.Keys)
 	s.Keys = slices.Compact(s.Keys)
-	if len(s.Keys) < 100 || len(s.Denied) == 0 || len(s.Flags) < 5 {
-		t.Fatalf("the pages have %d keys, %d of them denied, and %d flags without effect", len(s.Keys), len(s.Denied), len(s.Flags))
+	if len(s.Keys) < 100 || len(s.Flags) < 5 {
+		t.Fatalf("the pages have %d keys and %d flags without effect", len(s.Keys), len(s.Flags))
 	}
 	return s
 }

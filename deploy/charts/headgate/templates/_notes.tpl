@@ -84,7 +84,7 @@ controller.progressDeadlineSeconds: of Deployments only
 {{- $known := .Files.Get "files/supported.yaml" | fromYaml }}
 {{- $values := dict "add-headers" "controller.addHeaders" "proxy-set-headers" "controller.proxySetHeaders" "ssl-dh-param" "dhParam" }}
 {{- range $key, $_ := include "headgate.ownConfig" . | fromYaml }}
-{{- if not (has $key (concat $known.keys $known.denied)) }}
+{{- if not (has $key $known.keys) }}
 {{- $own := not (hasKey $.Values.controller.config $key) }}
 {{ ternary (get $values $key) (printf "controller.config.%s" $key) $own }}: Headgate has no key {{ $key }}
 {{- end }}
@@ -92,16 +92,6 @@ controller.progressDeadlineSeconds: of Deployments only
 {{- range $flag, $_ := .Values.controller.extraArgs }}
 {{- with get $known.flags $flag }}
 controller.extraArgs.{{ $flag }}: {{ . }}
-{{- end }}
-{{- end }}
-{{- end }}
-
-{{- /* Keys of the ConfigMap that may make paths answer 503 */ -}}
-{{- define "headgate.denied" -}}
-{{- $known := .Files.Get "files/supported.yaml" | fromYaml }}
-{{- range $key, $value := include "headgate.ownConfig" . | fromYaml }}
-{{- if and (has $key $known.denied) (not (has (trim $value) (list "" "0" "f" "F" "false" "False" "FALSE"))) }}
-{{ $key }}
 {{- end }}
 {{- end }}
 {{- end }}
