@@ -47,7 +47,7 @@ type result struct {
 }
 
 // A recorder is a backend that answers as the test says and remembers what it received. It
-// reads requests as they are, without the judgement of a library: a header may come twice.
+// reads requests as they are, without a library, which would join headers that come twice.
 type recorder struct {
 	Address string
 
