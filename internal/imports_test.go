@@ -36,7 +36,7 @@ var knows = []struct {
 	{"internal/model", nil, "the model is plain data: what makes it or reads it goes elsewhere"},
 	{"internal/resource", nil, "a declaration holds numbers and names: what they are for is known by the feature"},
 	{"internal/directive", []string{"internal/model"}, "a directive is declared as numbers and words: what it means is known by the feature"},
-	{"internal/feature", []string{"internal/directive", "internal/finding", "internal/model", "internal/resource"}, "the contract knows no single feature and no one who calls it"},
+	{"internal/feature", []string{"internal/admintext", "internal/directive", "internal/finding", "internal/model", "internal/resource"}, "the contract knows no single feature and no one who calls it"},
 	{"internal/feature/all", []string{"internal/feature", "internal/feature/…"}, "it is a list of features and nothing else"},
 	{"internal/snippet", []string{"internal/feature", "internal/finding", "internal/pcre"}, "it knows the language of NGINX: what its directives are used for is known by the features with snippets"},
 	{

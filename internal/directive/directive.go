@@ -98,6 +98,12 @@ const (
 	File
 	// Ordered is words in an order of their own, with colons between them; see InOrder.
 	Ordered
+	// Listed is words of the declaration with spaces between them; see Listing.
+	Listed
+	// RequestLimit is the parameters of limit_req, with a zone that the administrator defines;
+	// see LimitsRequests. ConnectionLimit is those of limit_conn.
+	RequestLimit
+	ConnectionLimit
 	// Variable is the variable's name. What it holds, Lua sets for each request; the
 	// profile has a digest of that, so that routes with different values have different
 	// profiles; see Holds.
@@ -158,6 +164,21 @@ func (d Directive) InOrder(words []int) model.ProfileValue {
 		indexes[i] = strconv.Itoa(word)
 	}
 	return model.ProfileValue{Name: d.Name, Text: strings.Join(indexes, ",")}
+}
+
+// Listing is the value of a directive of the kind Listed: words of the declaration, in any
+// order.
+func (d Directive) Listing(words []string) model.ProfileValue {
+	var indexes []int
+	for _, word := range words {
+		i := slices.Index(d.Words, word)
+		if i < 0 {
+			panic("directive: " + d.Name + " has no word " + word)
+		}
+		indexes = append(indexes, i)
+	}
+	slices.Sort(indexes)
+	return d.InOrder(slices.Compact(indexes))
 }
 
 // Holds is the value of a directive of the kind Variable whose variable has that value. An

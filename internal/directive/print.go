@@ -114,7 +114,9 @@ func (d Directive) printed(p model.Profile, values map[string]model.ProfileValue
 }
 
 // isText reports whether values are texts, which are absent if they are empty.
-func (k Kind) isText() bool { return k.isStatuses() || k == File || k == Ordered || k == Variable }
+func (k Kind) isText() bool {
+	return k.isStatuses() || k == File || k == Ordered || k == Listed || k == RequestLimit || k == ConnectionLimit || k == Variable
+}
 
 func (k Kind) isStatuses() bool { return k == Statuses || k == OwnStatuses }
 
@@ -122,7 +124,11 @@ func (d Directive) text(v model.ProfileValue) string {
 	n := v.Number
 	switch d.Kind {
 	case Ordered:
-		return cmp.Or(d.words(v.Text), "none")
+		return cmp.Or(d.words(v.Text, ":"), "none")
+	case Listed:
+		return cmp.Or(d.words(v.Text, " "), "none")
+	case RequestLimit, ConnectionLimit:
+		return cmp.Or(d.limitText(v.Text), "none")
 	case Variable:
 		return "$" + d.Variable
 	case Statuses, OwnStatuses:
@@ -152,7 +158,7 @@ func (d Directive) text(v model.ProfileValue) string {
 }
 
 // words are those of a list of indexes.
-func (d Directive) words(indexes string) string {
+func (d Directive) words(indexes, separator string) string {
 	if indexes == "" {
 		return ""
 	}
@@ -164,7 +170,7 @@ func (d Directive) words(indexes string) string {
 		}
 		list = append(list, d.Words[i])
 	}
-	return strings.Join(list, ":")
+	return strings.Join(list, separator)
 }
 
 // Bytes writes a number of bytes in the largest unit that gives a whole number.

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headgate/headgate/internal/admintext"
 	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/model"
 )
 
 // A Config is the parsed content of the ConfigMap.
@@ -21,11 +23,15 @@ type Config struct {
 	configMaps map[string]map[string]string
 	// geoDatabases are attached too.
 	geoDatabases []GeoDatabase
+	// texts are the keys as they are written, and defined the names in the administrator's
+	// text for the http block.
+	texts   map[string]string
+	defined admintext.Names
 }
 
 // Config parses a ConfigMap's data. A bad value is left out and reported.
 func (s *Schema) Config(data map[string]string) (*Config, []Problem) {
-	config := &Config{schema: s, values: map[string]any{}}
+	config := &Config{schema: s, values: map[string]any{}, texts: data}
 	var problems []Problem
 	for _, key := range slices.Sorted(maps.Keys(data)) {
 		d := s.byKey[key]
@@ -55,6 +61,9 @@ func (s *Schema) Config(data map[string]string) (*Config, []Problem) {
 			p.Effect, p.Denies = KeyDenies, true
 		}
 		problems = append(problems, p)
+	}
+	if text, ok := config.values[httpSnippetKey].(model.AdminText); ok {
+		config.defined = admintext.Read(text.String())
 	}
 	return config, problems
 }
@@ -97,3 +106,23 @@ func (c *Config) Attach(objects Objects) (*Config, []Problem) {
 
 // Values are those of the ConfigMap alone.
 func (c *Config) Values() Values { return Values{config: c} }
+
+// httpSnippetKey is the key with the administrator's text for the http block.
+const httpSnippetKey = "http-snippet"
+
+// Defined are the names in the administrator's text for the http block.
+func Defined(v Values) admintext.Names {
+	if v.config == nil {
+		return admintext.Names{}
+	}
+	return v.config.defined
+}
+
+// TextOf is a key as it is written in the ConfigMap, empty if it is not there: for features
+// that compare what a tenant asks for with a key of another feature.
+func TextOf(v Values, key string) string {
+	if v.config == nil {
+		return ""
+	}
+	return strings.TrimSpace(v.config.texts[key])
+}

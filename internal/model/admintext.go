@@ -75,3 +75,16 @@ type AdminText struct{ text string }
 func NewAdminText(text string) (AdminText, error) { return AdminText{text}, nil }
 
 func (a AdminText) String() string { return a.text }
+
+// An AdminName is a name in the administrator's text: letters, digits and underscores.
+type AdminName struct{ text string }
+
+// NewAdminName is false for a text of another form.
+func NewAdminName(text string) (AdminName, bool) {
+	if text == "" || strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" {
+		return AdminName{}, false
+	}
+	return AdminName{text}, true
+}
+
+func (n AdminName) String() string { return n.text }

@@ -338,6 +338,9 @@ type Process struct {
 	Authorities Content
 	// Snippets are the administrator's own lines of nginx.conf.
 	Snippets Snippets
+	// Defined are the variables that they define in the http block, which snippets of tenants
+	// may read.
+	Defined []AdminName
 	// Tracing is for spans of requests.
 	Tracing Tracing
 	// Stream is for TCP and UDP services. It is not in nginx.conf.

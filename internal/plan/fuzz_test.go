@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -46,13 +47,15 @@ func profileLine(t testing.TB) *regexp.Regexp {
 	return regexp.MustCompile(`^\s*(?:` + strings.Join(forms, "|") + `)$`)
 }
 
-var word = regexp.MustCompile(`^!?[A-Za-z0-9_.-]+$`)
+// word is one of a declaration: a name, a media type, or variables that Lua sets. That of a
+// value which leaves a directive out is empty.
+var word = regexp.MustCompile(`^(?:!?[A-Za-z0-9_./+=*~-]+|"msie6"|(?:[a-z_]+ )?(?:\$hg_[a-z0-9_]+ ?)+|[a-z_]+ ~|)$`)
 
 // directiveLine is a directive of a profile with any value that it can have.
 func directiveLine(t testing.TB, d directive.Directive) string {
 	t.Helper()
 	var words []string
-	for _, text := range append([]string{d.Name}, d.Words...) {
+	for _, text := range append([]string{cmp.Or(d.As, d.Name)}, d.Words...) {
 		if !word.MatchString(text) {
 			t.Fatalf("the directive %s has the word %q", d.Name, text)
 		}
@@ -70,6 +73,8 @@ func directiveLine(t testing.TB, d directive.Directive) string {
 		directive.OnOff: `(?:on|off)`, directive.Size: size, directive.Memory: size, directive.Count: `\d+`, directive.Seconds: `\d+s`,
 		directive.Set: `(?:off|(?:` + one + `)(?: (?:` + one + `))*)`, directive.Choice: `(?:` + one + `)`,
 		directive.Ordered: `(?:` + one + `)(?::(?:` + one + `))*`, directive.File: `files/[0-9a-f]{64}`, directive.Variable: `\$` + d.Variable,
+		directive.Listed:       `(?:` + one + `)(?: (?:` + one + `))*`,
+		directive.RequestLimit: `zone=\w+(?: burst=\d+)?(?: nodelay| delay=\d+)?`, directive.ConnectionLimit: `\w+ \d+`,
 	}[d.Kind]
 	if form == "" {
 		t.Fatalf("the directive %s is of a kind that is not known here", d.Name)

@@ -69,9 +69,11 @@ const (
 	// PEM is certificates or a key in PEM, for a directive that would take the name of a
 	// file: NGINX takes what stands behind "data:".
 	PEM
+	// Content is text in the body of a response: any bytes.
+	Content
 )
 
-func (k VariableKind) String() string { return [...]string{"line", "target", "pem"}[k] }
+func (k VariableKind) String() string { return [...]string{"line", "target", "pem", "content"}[k] }
 
 // A Word is text of letters, digits, hyphens and dots.
 type Word struct{ text string }

@@ -2,6 +2,7 @@ package snippet
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
@@ -32,3 +33,6 @@ func at(line int, directive string) string {
 	}
 	return fmt.Sprintf("line %d: %s: ", line, feature.Shorten(directive))
 }
+
+// Where says where the directive is, as "line 3: proxy_read_timeout".
+func (s Setting) Where() string { return strings.TrimSuffix(at(s.Line, s.Name), ": ") }

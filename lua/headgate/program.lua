@@ -15,12 +15,14 @@ local log = require "headgate.log"
 local media_types = require "headgate.media_types"
 local regex = require "headgate.regex"
 local requests = require "headgate.request"
+local settings = require "headgate.settings"
 local targets = require "headgate.target"
 local template = require "headgate.template"
 local variables = require "headgate.variables"
 
 local _M = {}
 
+local error = error
 local ngx_req = ngx.req
 local ngx_var = ngx.var
 local pairs = pairs
@@ -81,6 +83,14 @@ end
 
 
 local OWN = variables.of({
+    -- A name is the administrator's, or there is no such variable in this nginx.conf yet.
+    administrator = function(_, name)
+        local defined = settings.defined
+        if not defined or not defined[name] then
+            error("nginx.conf does not define $" .. name)
+        end
+        return ngx_var[name]
+    end,
     own = function(request, name)
         local value = request.program.variables[name]
         if value == nil then

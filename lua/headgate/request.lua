@@ -375,6 +375,8 @@ function _M.set_variables(values)
         if kind == "pem" then
             -- Never the name of a file.
             ngx_var[name] = "data:" .. value
+        elseif kind == "content" then
+            ngx_var[name] = value
         else
             ngx_var[name] = kind == "target" and targets.safe(value) or line(value)
         end

@@ -38,6 +38,7 @@
 --                     excluded             the families that are not counted
 --   tries, max_tries
 --                   the default and the maximum of tries of a request
+--   defined         the variables that the administrator's text defines, by name, nil for none
 --   variables       the variables that features declared, each with what it may hold:
 --                   "line" for a part of a header line, "target" for a path with a query
 --   generation      which configuration this is: each reload has a higher number

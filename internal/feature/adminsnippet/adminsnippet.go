@@ -38,6 +38,11 @@ func Feature() feature.Feature {
 			for place, s := range settings {
 				*out.Process.Snippets.At(place) = s.Get(v)
 			}
+			for _, text := range feature.Defined(v).Variables {
+				if name, ok := model.NewAdminName(text); ok {
+					out.Process.Defined = append(out.Process.Defined, name)
+				}
+			}
 		},
 		Refused: refused,
 		Predict: feature.Predictions{feature.AdmitPhase: predict},

@@ -118,6 +118,7 @@ func Features() []feature.Feature {
 		proxying.Feature(),
 		modsecurity.Feature(),
 		mirror.Feature(),
+		snippet.Settings(),
 		customheaders.Feature(),
 		// Behind all that set headers.
 		snippet.Effects(),

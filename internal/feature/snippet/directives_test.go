@@ -136,14 +136,14 @@ func settings() []directive {
 		}},
 		{name: "proxying", in: inBoth, texts: []string{
 			`proxy_intercept_errors off;`, `proxy_intercept_errors on;`, `proxy_http_version 1.1;`, `proxy_http_version 1.0;`, `chunked_transfer_encoding off;`, `chunked_transfer_encoding on;`,
-			`proxy_socket_keepalive on;`, `proxy_force_ranges on;`, `proxy_pass_request_headers on;`, `proxy_pass_request_headers off;`, `proxy_method POST;`, `proxy_method $request_method;`,
-			`proxy_ignore_headers Cache-Control Expires Set-Cookie;`, `proxy_ignore_headers X-Accel-Redirect;`, `proxy_next_upstream error timeout http_502;`, `proxy_next_upstream_tries 2;`,
+			`proxy_socket_keepalive on;`, `proxy_force_ranges on;`, `proxy_pass_request_headers on;`, `proxy_method POST;`, `proxy_method $request_method;`,
+			`proxy_ignore_headers Cache-Control Expires Set-Cookie;`, `proxy_ignore_headers X-Accel-Redirect;`, `proxy_next_upstream error timeout invalid_header;`, `proxy_next_upstream_tries 2;`,
 			`proxy_next_upstream_timeout 3;`, `proxy_ssl_name x.example;`, `proxy_ssl_server_name on;`, `proxy_ssl_verify off;`, `proxy_redirect off;`, `access_log off;`, `proxy_cache off;`,
 		}},
 		{name: "request body", in: inLocation, texts: []string{`proxy_pass_request_body off; proxy_set_header Content-Length "";`}},
 		{name: "cookies and locations", in: inBoth, texts: []string{
 			`proxy_cookie_path /in /out;`, `proxy_cookie_domain inner.local outer.example;`, `proxy_cookie_flags ~ secure samesite=lax;`, `proxy_cookie_flags id nosecure httponly;`,
-			`proxy_redirect http://internal.local/ /;`, `proxy_cookie_path / "/; secure";`,
+			`proxy_redirect http://internal.local/ /;`,
 		}},
 		{name: "limits", in: inBoth, guards: true, texts: []string{
 			`limit_req zone=clients burst=2 nodelay;`, `limit_req zone=clients; limit_req_status 429; limit_req_log_level warn;`, `limit_req zone=clients burst=1 delay=1; limit_req_dry_run on;`,

@@ -3,6 +3,7 @@ package snippet_test
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"fmt"
 	"io"
 	"net"
@@ -209,7 +210,7 @@ func (s *side) try(host string, r request) (result, error) {
 	if response.Close {
 		s.close()
 	}
-	out := result{Status: response.StatusCode, Body: body}
+	out := result{Status: response.StatusCode, Body: unzip(response, body)}
 	for name, values := range response.Header {
 		for _, value := range values {
 			if !isOfMoment[name] {
@@ -220,6 +221,22 @@ func (s *side) try(host string, r request) (result, error) {
 	out.Headers = append(out.Headers, fmt.Sprint("length: ", response.ContentLength))
 	slices.Sort(out.Headers)
 	return out, nil
+}
+
+// unzip is the body without compression, which depends on the parts in which it comes.
+func unzip(response *http.Response, body string) string {
+	if response.Header.Get("Content-Encoding") != "gzip" {
+		return body
+	}
+	reader, err := gzip.NewReader(strings.NewReader(body))
+	if err != nil {
+		return body
+	}
+	whole, err := io.ReadAll(reader)
+	if err != nil {
+		return body
+	}
+	return "gzip: " + string(whole)
 }
 
 // isOfMoment has the headers that differ by time or connection.

@@ -121,6 +121,8 @@ proxy_set_header X-Scheme $scheme;
 proxy_set_header X-Original-Forwarded-For $http_x_forwarded_for;
 proxy_set_header Proxy "";
 proxy_http_version 1.1;
+proxy_cookie_domain off;
+proxy_cookie_path off;
 proxy_pass http://backend;
 proxy_redirect off;
 `

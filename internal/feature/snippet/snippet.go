@@ -71,7 +71,7 @@ func locationSnippet(v feature.Values) *snippet.Snippet {
 	if t == nil || !feature.AllowsSnippets(v) {
 		return nil
 	}
-	var options snippet.Options
+	options := optionsOf(v)
 	if s := hostSnippet(v); s != nil {
 		options.Defined = s.Defines
 	}
@@ -84,7 +84,12 @@ func hostSnippet(v feature.Values) *snippet.Snippet {
 	if t == nil || !feature.AllowsSnippets(v) {
 		return nil
 	}
-	return t.parse(snippet.InServer, snippet.Options{})
+	return t.parse(snippet.InServer, optionsOf(v))
+}
+
+// optionsOf are what all snippets may refer to.
+func optionsOf(v feature.Values) snippet.Options {
+	return snippet.Options{Administrator: feature.Defined(v).Variables}
 }
 
 // ofLocation is the program of an Ingress's configuration-snippet, nil if it has none.
