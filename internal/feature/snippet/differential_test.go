@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -33,9 +32,6 @@ const (
 // backend and the auth service received.
 func TestLikeNGINX(t *testing.T) {
 	cases := casesOf(*every)
-	if !*every {
-		cases = slices.DeleteFunc(cases, func(c snippetCase) bool { return c.pair || !isOfSettings(c) })
-	}
 	if *only != "" {
 		wanted := regexp.MustCompile(*only)
 		cases = slices.DeleteFunc(casesOf(true), func(c snippetCase) bool { return !wanted.MatchString(c.name) })
@@ -82,7 +78,7 @@ func compare(t *testing.T, theirs, ours *side, host string, c snippetCase, reque
 	}
 }
 
-// casesOf are each directive alone, and in pairs: all of them, or a sample.
+// casesOf are each directive alone, and with every in pairs.
 func casesOf(every bool) []snippetCase {
 	list := directives()
 	cases := []snippetCase{{name: "none"}, {name: "none/auth", shape: "auth"}, {name: "none/list", shape: "list"}}
@@ -106,20 +102,10 @@ func casesOf(every bool) []snippetCase {
 			}
 		}
 	}
-	pairs := pairsOf(list)
 	if !every {
-		pairs = sample(pairs, 60)
+		return cases
 	}
-	return append(cases, pairs...)
-}
-
-// sample is every n-th of a list, so that so many are left.
-func sample(cases []snippetCase, many int) []snippetCase {
-	var list []snippetCase
-	for i := 0; i < len(cases); i += max(1, len(cases)/many) {
-		list = append(list, cases[i])
-	}
-	return list
+	return append(cases, pairsOf(list)...)
 }
 
 // pairsOf are two directives in one location, and one in the server with one in the
@@ -128,6 +114,9 @@ func pairsOf(list []directive) []snippetCase {
 	var cases []snippetCase
 	for i, a := range list {
 		for j, b := range list {
+			if a.alone || b.alone {
+				continue
+			}
 			for k := range min(2, max(len(a.texts), len(b.texts))) {
 				first, second := a.texts[k%len(a.texts)], b.texts[(k+1)%len(b.texts)]
 				name := fmt.Sprintf("%s+%s/%d", a.name, b.name, k)
@@ -141,11 +130,4 @@ func pairsOf(list []directive) []snippetCase {
 		}
 	}
 	return cases
-}
-
-// isOfSettings reports whether a case has nothing but settings.
-func isOfSettings(c snippetCase) bool {
-	text := c.server + c.location
-	return text == "" || slices.ContainsFunc(settings(), func(d directive) bool { return slices.Contains(d.texts, text) }) &&
-		!strings.Contains(text, "_header ") && !strings.Contains(text, "limit_rate") && c.shape == ""
 }

@@ -8,7 +8,9 @@ type directive struct {
 	// repeats is set where a block may have two of them, and guards where it is compared
 	// beside an auth service and an address list too.
 	repeats, guards bool
-	texts           []string
+	// alone is set where it is not compared beside others.
+	alone bool
+	texts []string
 }
 
 type places int
@@ -69,7 +71,7 @@ func headers() []directive {
 		{name: "add_header", in: inBoth, repeats: true, texts: []string{
 			`add_header X-One "1";`, `add_header X-Two "a $host b" always;`, `add_header Cache-Control "no-store";`, `add_header X-Uri $uri always;`,
 			`add_header X-Empty $arg_none;`, `add_header X-Frame-Options SAMEORIGIN always; add_header X-Content-Type-Options nosniff;`,
-			`add_header Last-Modified "";`, `add_header X-Upstream $upstream_http_x_version always;`, `add_header Set-Cookie "n=1; Path=/";`, `add_header X-Status $status always;`,
+			`add_header X-Upstream $upstream_http_x_version always;`, `add_header Set-Cookie "n=1; Path=/";`, `add_header X-Status $status always;`,
 		}},
 		{name: "expires", in: inBoth, texts: []string{`expires epoch;`, `expires off;`, `expires max;`, `expires -1;`}},
 		{name: "more_set_headers", in: inBoth, repeats: true, texts: []string{
@@ -78,13 +80,13 @@ func headers() []directive {
 			`more_set_headers -s '403 500' -t 'text/html application/json' 'X-Two: 2';`, `more_set_headers "Cache-Control: private, max-age=0";`,
 		}},
 		{name: "more_clear_headers", in: inBoth, repeats: true, texts: []string{
-			`more_clear_headers Server;`, `more_clear_headers "X-Powered-By" 'Set-Cookie';`, `more_clear_headers "X-*";`, `more_clear_headers -s 404 ETag;`, `more_clear_headers "Cache-Control";`,
+			`more_clear_headers Server;`, `more_clear_headers "X-Powered-By" 'Set-Cookie';`, `more_clear_headers "X-*";`, `more_clear_headers -s 404 ETag;`,
 		}},
 		{name: "proxy_hide_header", in: inBoth, repeats: true, texts: []string{`proxy_hide_header X-Powered-By;`, `proxy_hide_header set-cookie;`, `proxy_hide_header Location;`, `proxy_hide_header ETag;`}},
 		{name: "proxy_pass_header", in: inBoth, repeats: true, texts: []string{`proxy_pass_header Server;`, `proxy_pass_header Date;`}},
 		{name: "proxy_set_header", in: inLocation, repeats: true, texts: []string{
 			`proxy_set_header X-New "v $host";`, `proxy_set_header X-Auth-User "";`, `proxy_set_header Host inner.local;`, `proxy_set_header Accept-Encoding "";`,
-			`proxy_set_header X-Forwarded-Proto https;`, `proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;`, `proxy_set_header X-Client $remote_addr;`,
+			`proxy_set_header X-Forwarded-Proto https;`, `proxy_set_header X-Client $remote_addr;`,
 			`proxy_set_header Authorization "Basic abc";`, `proxy_set_header X-Empty $arg_none;`, `proxy_set_header X-Plan $http_x_plan;`,
 			`proxy_set_header Connection "upgrade"; proxy_set_header Upgrade $http_upgrade;`, `proxy_set_header cookie "only=1";`,
 		}},
@@ -104,17 +106,17 @@ func guards() []directive {
 			`deny all;`, `allow 127.0.0.1; deny all;`, `deny 127.0.0.0/8;`, `allow 10.0.0.0/8; allow ::1; deny 127.0.0.1; allow all;`, `allow all;`,
 		}},
 		{name: "satisfy", in: inBoth, guards: true, texts: []string{`satisfy any; allow 127.0.0.1; deny all;`, `satisfy all; deny 10.0.0.1;`, `satisfy any; deny all;`}},
-		{name: "limit_except", in: inLocation, guards: true, texts: []string{`limit_except GET { deny all; }`, `limit_except GET POST { allow 10.0.0.0/8; deny all; }`}},
+		// For methods that it excludes, NGINX follows no steps of the block around it.
+		{name: "limit_except", in: inLocation, guards: true, alone: true, texts: []string{`limit_except GET { deny all; }`, `limit_except GET POST { allow 10.0.0.0/8; deny all; }`}},
 		{name: "auth_request_set", in: inLocation, guards: true, texts: []string{
 			`auth_request_set $user $upstream_http_x_auth_user; proxy_set_header X-Auth-User $user;`,
 			`auth_request_set $token $upstream_http_x_auth_token; add_header X-Token $token always;`,
 			`auth_request_set $s $upstream_status; more_set_headers "X-Auth-Status: $s";`,
 		}},
 		{name: "error_page", in: inBoth, guards: true, texts: []string{
-			`error_page 403 https://login.example/?to=$request_uri;`, `error_page 401 = https://login.example/;`, `error_page 404 /none;`, `error_page 401 403 =302 /login;`,
+			`error_page 403 https://login.example/?to=$request_uri;`, `error_page 401 = https://login.example/;`, `error_page 404 /none;`,
 			`proxy_intercept_errors on; error_page 404 =200 https://x.example/404;`, `proxy_intercept_errors on; error_page 500 502 503 504 https://sorry.example/;`,
 		}},
-		{name: "internal", in: inLocation, texts: []string{`internal;`}},
 	}
 }
 
@@ -140,7 +142,6 @@ func settings() []directive {
 			`proxy_ignore_headers Cache-Control Expires Set-Cookie;`, `proxy_ignore_headers X-Accel-Redirect;`, `proxy_next_upstream error timeout invalid_header;`, `proxy_next_upstream_tries 2;`,
 			`proxy_next_upstream_timeout 3;`, `proxy_ssl_name x.example;`, `proxy_ssl_server_name on;`, `proxy_ssl_verify off;`, `proxy_redirect off;`, `access_log off;`, `proxy_cache off;`,
 		}},
-		{name: "request body", in: inLocation, texts: []string{`proxy_pass_request_body off; proxy_set_header Content-Length "";`}},
 		{name: "cookies and locations", in: inBoth, texts: []string{
 			`proxy_cookie_path /in /out;`, `proxy_cookie_domain inner.local outer.example;`, `proxy_cookie_flags ~ secure samesite=lax;`, `proxy_cookie_flags id nosecure httponly;`,
 			`proxy_redirect http://internal.local/ /;`,

@@ -26,6 +26,9 @@ var effectsLua embed.FS
 // profiles, fewer of them do: clients get the others as they are.
 var catchesOwn = directive.Directive{Name: "snippet_error_page", Kind: directive.OwnStatuses, Order: directive.Within}
 
+// catchesAll has those of backends go there as well: proxy_intercept_errors.
+var catchesAll = directive.Directive{Name: "snippet_intercepted", Kind: directive.Statuses, Order: directive.Within}
+
 // Access is allow, deny and limit_except of snippets. It stands behind the lists of addresses
 // of annotations, which decide first.
 func Access() feature.Feature {
@@ -66,7 +69,7 @@ func Effects() feature.Feature {
 		Process: func(v feature.Values, out *feature.ProcessOut) {
 			out.Process.AddsHeaders = feature.AllowsSnippets(v)
 		},
-		Directives: directive.List{catchesOwn},
+		Directives: directive.List{catchesOwn, catchesAll},
 		Lua:        effectsLua,
 	}
 }
@@ -87,7 +90,7 @@ func routeEffects(v feature.Values, out *feature.RouteOut) {
 		return
 	}
 	feature.Add(out.Route, effectsName, effectsPolicy{out.Route.Profile.Protocol.String(), phases, keptHeaders(effects)})
-	prepare(out.Route, effects, phases)
+	prepare(out.Route, effects, phases, intercepts(locationSnippet(v)) || intercepts(hostSnippet(v)))
 }
 
 // hostEffects is for what all routes of the host inherit.
@@ -99,12 +102,19 @@ func hostEffects(v feature.Values, out *feature.HostOut) {
 	}
 	out.Policy = effectsPolicy{Protocol: model.HTTP.String(), Phases: phases}
 	for _, route := range out.Routes {
-		prepare(route, effects, phases)
+		prepare(route, effects, phases, intercepts(hostSnippet(v)))
 	}
 }
 
+// intercepts reports whether errors of backends have error pages too.
+func intercepts(s *snippet.Snippet) bool {
+	return s != nil && slices.ContainsFunc(s.Settings, func(one snippet.Setting) bool {
+		return strings.HasSuffix(one.Name, "_intercept_errors") && one.Arguments[0] == "on"
+	})
+}
+
 // prepare gives a route the location of nginx.conf that effects need.
-func prepare(route *model.Route, effects []snippet.Effects, phases phases) {
+func prepare(route *model.Route, effects []snippet.Effects, phases phases, intercepts bool) {
 	if phases["header_filter"] {
 		route.Variant.HeaderFilter = true
 	}
@@ -115,8 +125,12 @@ func prepare(route *model.Route, effects []snippet.Effects, phases phases) {
 		}
 	}
 	caught = slices.DeleteFunc(caught, func(status int) bool { return !directive.Catchable(status) })
-	if len(caught) > 0 && route.Profile.Get(catchesOwn.Name).Text == "" {
-		route.Profile = route.Profile.With(catchesOwn.Catch(caught))
+	if len(caught) > 0 && route.Profile.Get(catchesOwn.Name).Text == "" && route.Profile.Get(catchesAll.Name).Text == "" {
+		if intercepts {
+			route.Profile = route.Profile.With(catchesAll.Catch(caught))
+		} else {
+			route.Profile = route.Profile.With(catchesOwn.Catch(caught))
+		}
 	}
 }
 

@@ -47,7 +47,6 @@ var (
 	keepAlive      = proxied(flag("socket_keepalive"))
 	forceRanges    = proxied(flag("force_ranges"), model.HTTP, model.FastCGI)
 	ignoreAbort    = proxied(flag("ignore_client_abort"), model.HTTP, model.FastCGI)
-	passBody       = proxied(flag("pass_request_body"), model.HTTP, model.FastCGI)
 	backendMethod  = proxied(plain("method", directive.Choice, []string{"", "GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"}, 1, 3), model.HTTP)
 	ignoredHeaders = proxied(plain("ignore_headers", directive.Set, ignorable, 1, 511), model.HTTP, model.FastCGI)
 	cookieFlags    = instances(maxCookies, func(i int) directive.Directive {
@@ -82,7 +81,7 @@ func profileDirectives() directive.List {
 	return slices.Concat(directive.List{
 		gzip, gzipVary, gunzip, gzipLevel, gzipMinLength, gzipHTTP, gzipOldExplorers, gzipProxied, gzipTypes,
 		filterOnce, filterLastModified, filterTypes, chunked, bodyTimeout, sendTimeout,
-		keepAlive, forceRanges, ignoreAbort, passBody, backendMethod, ignoredHeaders,
+		keepAlive, forceRanges, ignoreAbort, backendMethod, ignoredHeaders,
 	}, cookieFlags, directive.List{everyCookie}, filters,
 		requestLimits, directive.List{requestStatus, requestLevel, requestDry}, connectionLimit, directive.List{connStatus, connLevel, connDry})
 }
@@ -159,7 +158,7 @@ func profileUses() map[string]use {
 	for _, d := range []directive.Directive{gzip, gzipVary, gunzip, filterOnce, filterLastModified, chunked, requestDry, connDry} {
 		write(d.Name, choice(d))
 	}
-	for _, d := range []directive.Directive{keepAlive, forceRanges, ignoreAbort, passBody} {
+	for _, d := range []directive.Directive{keepAlive, forceRanges, ignoreAbort} {
 		write("proxy_"+d.Name, choice(d))
 	}
 	write("grpc_socket_keepalive", choice(keepAlive))

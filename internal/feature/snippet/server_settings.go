@@ -53,6 +53,11 @@ func addServerUses(all map[string]use) {
 	all["real_ip_recursive"] = use{follow: sameAddress(func(v feature.Values, s snippet.Setting) bool {
 		return s.Arguments[0] == "off" || believes(v)
 	})}
+	all["proxy_pass_request_body"] = use{follow: func(f *follower, s snippet.Setting) {
+		if s.Arguments[0] == "off" {
+			f.warn(s, "off is not supported")
+		}
+	}}
 	all["proxy_pass_request_headers"] = use{follow: func(f *follower, s snippet.Setting) {
 		if s.Arguments[0] == "off" {
 			f.deny(s, "off is not supported; use more_clear_input_headers")

@@ -55,13 +55,18 @@ local function contains(list, method)
 end
 
 
--- rules_of are the rules of effects that are about this request, nil if there are none.
-local function rules_of(effects)
+-- rules_of_method are those of limit_except for this request's method, nil if there are none.
+local function rules_of_method(effects)
     local methods = effects.methods
     if methods and methods.rules and not contains(methods.except, ngx_get_method()) then
         return methods.rules
     end
-    return effects.rules
+end
+
+
+-- rules_of are the rules of effects that are about this request, nil if there are none.
+local function rules_of(effects)
+    return rules_of_method(effects) or effects.rules
 end
 
 
@@ -78,10 +83,17 @@ end
 -- decides.
 function _M.authenticate(_, request)
     local state, lists = request.program, request.address_lists
-    if not state or state.verdict or lists == "decided" then
+    if not state or state.verdict then
         return NEUTRAL
     end
-    local verdict = _M.verdict(state.server, state.location, lists ~= nil)
+    local verdict
+    if lists == "decided" then
+        -- In NGINX, limit_except has rules of its own: the lists are none of them.
+        local rules = state.location and rules_of_method(state.location)
+        verdict = rules and decide(rules) == FORBIDDEN and FORBIDDEN or NEUTRAL
+    else
+        verdict = _M.verdict(state.server, state.location, lists ~= nil)
+    end
     -- A host and a route may both have this policy.
     state.verdict = verdict
     if verdict == FORBIDDEN and not request.route.satisfy_any then
