@@ -141,7 +141,7 @@ var knows = []struct {
 	{"internal/explain/text", []string{"internal/explain"}, "it writes what an explanation says: what that follows from is for explain"},
 	{"internal/unit", []string{"internal/model"}, "a unit is packed from the model alone: what builds it and what pushes it is for others"},
 	{"internal/router", []string{"internal/model", "internal/pcre", "internal/unit"}, "it routes by packed units as Lua does: what they were built from is for who explains"},
-	{"internal/plan", []string{"internal/directive", "internal/finding", "internal/model", "internal/pcre", "internal/resource", "internal/unit"}, "plan turns the model into bytes: pass it values of package model"},
+	{"internal/plan", []string{"internal/directive", "internal/finding", "internal/model", "internal/nginxsyntax", "internal/pcre", "internal/resource", "internal/unit"}, "plan turns the model into bytes: pass it values of package model"},
 	{"internal/traffic", []string{"internal/finding", "internal/model", "internal/tracker"}, "it adds up reports: who fetches them is handed in"},
 	{"internal/tracing", []string{"internal/model"}, "it exports what is reported: who fetches reports is handed in"},
 	{"internal/limitstore", nil, "it brings counters from replica to replica: how NGINX is asked is handed in"},

@@ -23,6 +23,7 @@ type options struct {
 	log *linequeue.Writer
 
 	manifestsDir string
+	template     string
 	runDir       string
 
 	portOptions
@@ -63,7 +64,7 @@ func newCommand() *cobra.Command {
 	addVersionFlag(command)
 	explainFlagErrors(command)
 	command.CompletionOptions.DisableDefaultCmd = true
-	command.AddCommand(newLintCommand(), newExplainCommand(), newRBACCommand(), newDebugCommand(), newCertgenCommand(), newWaitShutdownCommand())
+	command.AddCommand(newLintCommand(), newExplainCommand(), newRBACCommand(), newDebugCommand(), newTemplateCommand(), newCertgenCommand(), newWaitShutdownCommand())
 	return command
 }
 
@@ -103,6 +104,7 @@ func (o options) reloadTiming(limited bool) controller.Timing {
 }
 
 func (o *options) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.template, "template", "/etc/nginx/template/nginx.tmpl", "file with a template of nginx.conf to use instead of the built-in one, if it exists; it is watched for changes")
 	f.StringVar(&o.manifestsDir, "manifests-dir", "", "folder of Kubernetes manifests to serve instead of a cluster; it is watched for changes")
 	f.StringVar(&o.runDir, "run-dir", "", "directory that NGINX runs in (default: headgate-HTTPPORT-HTTPSPORT in /run for root, in $XDG_RUNTIME_DIR for others, otherwise a directory in the system's temporary directory)")
 	o.addPortFlags(f)

@@ -20,6 +20,7 @@ import (
 	"github.com/headgate/headgate/internal/source/dns"
 	"github.com/headgate/headgate/internal/source/file"
 	"github.com/headgate/headgate/internal/source/kube"
+	"github.com/headgate/headgate/internal/source/nginxtemplate"
 	"github.com/headgate/headgate/internal/source/pki"
 	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/internal/tracker"
@@ -55,6 +56,9 @@ func (o options) source(findings *tracker.Tracker, m *metrics.Metrics, log *slog
 	health := check.New(check.Settings{Log: log})
 	m.Registry.MustRegister(metrics.Health(health.State))
 	f.run, f.want.Health = controller.MergeSources(f.run, health.Run), health.Subscribe
+	templates := nginxtemplate.Open(o.template, log)
+	objects.Template = templates.Object()
+	f.run = controller.MergeSources(f.run, templates.Run)
 	f.objects = objects
 	return o.authorities(f, log), nil
 }

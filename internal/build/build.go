@@ -34,6 +34,8 @@ type View interface {
 	// ConfigMapName is the name of the ConfigMap with Headgate's options, empty if no
 	// flag gives one.
 	ConfigMapName() types.NamespacedName
+	// Template is the administrator's template of nginx.conf, nil if there is none.
+	Template() *source.Template
 	// Canaries are the Ingresses that name the host and are canaries.
 	Canaries(host string) []*networkingv1.Ingress
 	// Service is nil if there is none of that name.

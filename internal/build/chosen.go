@@ -49,6 +49,10 @@ func choose(g model.Globals, passthrough bool, whole Whole) (model.Globals, feat
 		return g, nil
 	}
 	for _, place := range model.Places() {
+		if place == model.InTemplate {
+			// It is not lines of nginx.conf: see plan.
+			continue
+		}
 		if reason, line := badText(g, place, passthrough); reason != "" {
 			s.refuse(&g, place, feature.Refusal{Reason: reason, Line: line})
 		}
@@ -95,7 +99,7 @@ func badText(g model.Globals, place model.Place, passthrough bool) (reason strin
 // refuse puts the last good text instead of one, or none.
 func (s *chooser) refuse(g *model.Globals, place model.Place, r feature.Refusal) {
 	last := *s.last.Process.Snippets.At(place)
-	r.Kept = s.isKept && last.String() != ""
+	r.Kept = s.isKept
 	*g.Process.Snippets.At(place) = last
 	s.refusals[place] = r
 }

@@ -20,7 +20,7 @@ func texts(list ...string) (g model.Globals) {
 
 func list(g model.Globals) string {
 	var all []string
-	for _, place := range model.Places() {
+	for _, place := range model.Places()[:4] {
 		all = append(all, g.Process.Snippets.At(place).String())
 	}
 	return strings.Join(all, "|")

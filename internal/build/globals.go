@@ -1,7 +1,9 @@
 package build
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -9,6 +11,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/source"
 )
 
 // Globals builds what holds for every request. Only here are the ConfigMap's
@@ -29,7 +32,7 @@ func (b *Builder) Globals(v View) (model.Globals, []finding.Finding) {
 	var plain model.Route
 	b.applyFeatures(values, feature.RouteOut{Route: &plain})
 	g.Default, g.Files = plain.Profile, plain.Files
-	b.chooseTexts(v, values, &g, &out)
+	about := b.chooseTexts(v, values, &g, &out)
 
 	var fs []finding.Finding
 	if object, name := v.ConfigMap(), v.ConfigMapName(); object == nil && name.Name != "" {
@@ -37,15 +40,24 @@ func (b *Builder) Globals(v View) (model.Globals, []finding.Finding) {
 	} else if object != nil {
 		fs = setting.Findings("configmap/"+object.Namespace+"/"+object.Name, slices.Concat(problems, out.Problems))
 	}
-	return g, finding.Sort(fs)
+	return g, finding.Sort(append(fs, about...))
 }
 
 // chooseTexts has NGINX test the texts of the administrator, and features say what follows.
-func (b *Builder) chooseTexts(v View, values feature.Values, g *model.Globals, out *feature.ProcessOut) {
+func (b *Builder) chooseTexts(v View, values feature.Values, g *model.Globals, out *feature.ProcessOut) (about []finding.Finding) {
+	if t := v.Template(); t != nil {
+		g.Process.Snippets.Template, _ = model.NewAdminText(t.Text)
+	}
 	var refusals feature.Refusals
 	if *g, refusals = choose(*g, v.Passthrough(), b.whole); len(refusals) == 0 {
-		return
+		return nil
 	}
+	if r, is := refusals[model.InTemplate]; is {
+		about = append(about, refusedTemplate(v.Template(), r))
+	}
+	denied := out.Denied
+	out.Denied = false
+	defer func() { g.Unguarded, out.Denied = out.Denied, out.Denied || denied }()
 	for _, f := range b.features {
 		if f.Refused == nil {
 			continue
@@ -55,6 +67,24 @@ func (b *Builder) chooseTexts(v View, values feature.Values, g *model.Globals, o
 			g.Policies = append(g.Policies, model.Policy{Feature: f.Name, Value: out.Policy})
 		}
 	}
+	return about
+}
+
+// refusedTemplate is the finding about a template that NGINX does not get.
+func refusedTemplate(t *source.Template, r feature.Refusal) finding.Finding {
+	f := finding.Finding{Object: "file/" + strings.TrimPrefix(t.Name, "/"), Code: finding.InvalidValue, Message: r.Reason, Rejected: true}
+	if r.Line > 0 {
+		f.Field = fmt.Sprintf("line %d", r.Line)
+	}
+	if r.Waits {
+		f.Code = finding.Waits
+	}
+	if r.Kept {
+		f.Effect = "what was there before stays, until Headgate is started again"
+	} else {
+		f.Effect, f.Denies = "all requests are answered 503: the template may control access", true
+	}
+	return f
 }
 
 // missingConfigMap is the finding that there is no ConfigMap of the name in a flag.

@@ -28,11 +28,13 @@ func updater(t *testing.T, want Subscriptions) *Controller {
 	t.Helper()
 	builder, m := build.New(nil, "x"), metrics.New()
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	return &Controller{
+	c := &Controller{
 		settings: Settings{Subscriptions: want, Tracker: tracker.New(log, m.Findings), Expiry: expiry.New("", func([]tracker.Part) {})}, log: log, metrics: m, queue: source.NewQueue(),
 		store:   store.New(store.Settings{IngressClass: "nginx", WatchWithoutClass: true, Classless: true}, builder.Refer),
 		builder: builder, trials: &trials{}, backlog: newBacklog(), withHosts: map[string][]unit.Key{}, desired: plan.NewDesired(nil),
 	}
+	c.whole = newWhole(c)
+	return c
 }
 
 // withSecret is an Ingress that refers to a Secret, and to the Service "s".

@@ -46,9 +46,9 @@ func (w *whole) settings() build.Whole {
 	return build.Whole{Try: w.try, Last: func() (model.Globals, bool) { return w.accepted, w.any }}
 }
 
-// accept notes globals that were built. Until NGINX serves for the first time, none are good.
+// accept notes globals that were built. While they lack texts that may control access, none are good.
 func (w *whole) accept(g model.Globals) {
-	if w.accepted, w.any = g, true; g.Process.Snippets.IsZero() {
+	if w.accepted, w.any = g, w.any || !g.Unguarded; g.Process.Snippets.IsZero() {
 		clear(w.failed)
 	}
 }
@@ -60,7 +60,9 @@ func (w *whole) try(g model.Globals) error {
 		return err
 	}
 	files, err := plan.Whole(c.settings.Environment, g, plan.FirstDictionaries(0))
-	if err != nil {
+	if wrong := (*plan.TemplateError)(nil); errors.As(err, &wrong) {
+		return &feature.RejectedError{Place: model.InTemplate, Line: wrong.Line, Reason: wrong.Reason}
+	} else if err != nil {
 		return err
 	}
 	conf := files[plan.NginxConf]

@@ -125,8 +125,15 @@ var (
 	}
 )
 
-// subjectOf parses the object of a finding. Files, and objects without a
-// namespace, have no Events.
+// subjectOf is what the Event of a finding is about: its object, or for a file of the Pod the Pod.
+func (r *Recorder) subjectOf(object string) (subject, bool) {
+	if strings.HasPrefix(object, "file/") {
+		return subject{podKind, r.settings.Pod}, r.settings.Pod.Name != ""
+	}
+	return subjectOf(object)
+}
+
+// subjectOf parses the object of a finding. Objects without a namespace have no Events.
 func subjectOf(object string) (subject, bool) {
 	parts := strings.Split(object, "/")
 	if len(parts) != 3 {
@@ -140,7 +147,7 @@ func subjectOf(object string) (subject, bool) {
 // its reason, unless that was written before a restart.
 func (r *Recorder) Findings(came []finding.Finding) {
 	for _, f := range came {
-		on, ok := subjectOf(f.Object)
+		on, ok := r.subjectOf(f.Object)
 		if !ok {
 			continue
 		}

@@ -33,6 +33,7 @@ import (
 	"github.com/headgate/headgate/internal/source/check"
 	"github.com/headgate/headgate/internal/source/dns"
 	"github.com/headgate/headgate/internal/source/geodb"
+	"github.com/headgate/headgate/internal/source/nginxtemplate"
 	"github.com/headgate/headgate/internal/source/pki"
 	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/internal/tracker"
@@ -114,6 +115,8 @@ type Options struct {
 	LimitStore string
 	// GeoDatabases is a folder with databases of where addresses are, none if it is empty.
 	GeoDatabases string
+	// Template is the file of the administrator's template, none if it is empty.
+	Template string
 	// Collector has the environment name a collector of spans. None are sent there.
 	Collector bool
 }
@@ -133,9 +136,11 @@ func Start(t testing.TB, o Options) *Instance {
 	findings := tracker.New(log, g.Metrics.Findings)
 	certificates := expiry.New("k8s.io/ingress-nginx", findings.Update)
 	g.Metrics.Registry.MustRegister(certificates)
+	template := nginxtemplate.Open(o.Template, log)
 	g.controller = controller.New(controller.Settings{
 		Traffic: g.traffic(o, findings), Families: metrics.NewFamilies(g.Metrics.Registry, metrics.Identity{}, metrics.Build{}),
 		Store: store.Settings{
+			Template:     template.Object(),
 			IngressClass: "nginx", ControllerClass: "k8s.io/ingress-nginx", WatchWithoutClass: true, Classless: true,
 			ConfigMap:      types.NamespacedName{Namespace: "default", Name: "headgate"},
 			DefaultBackend: inDefault(o.DefaultBackend), DefaultCertificate: inDefault(o.DefaultCertificate),
@@ -149,7 +154,7 @@ func Start(t testing.TB, o Options) *Instance {
 	t.Cleanup(cancel)
 	go certificates.Run(ctx)
 	g.exchange(o, log)
-	g.run(Decode(t, o.Manifests), names.Run, issuers.Run, responses.Run, health.Run, databases.Run)
+	g.run(Decode(t, o.Manifests), names.Run, issuers.Run, responses.Run, health.Run, databases.Run, template.Run)
 	g.WaitSynced()
 	return g
 }

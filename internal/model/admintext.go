@@ -12,17 +12,19 @@ const (
 	InHTTP     Place = "http-snippet"
 	InServer   Place = "server-snippet"
 	InLocation Place = "location-snippet"
+	// InTemplate is the whole of nginx.conf: a template instead of the built-in one.
+	InTemplate Place = "template"
 )
 
 // Places are all places, in the order of nginx.conf.
-func Places() []Place { return []Place{InMain, InHTTP, InServer, InLocation} }
+func Places() []Place { return []Place{InMain, InHTTP, InServer, InLocation, InTemplate} }
 
-// Snippets are the administrator's own lines of nginx.conf by their place.
-type Snippets struct{ Main, HTTP, Server, Location AdminText }
+// Snippets are the administrator's own texts by their place: lines of nginx.conf, and its template.
+type Snippets struct{ Main, HTTP, Server, Location, Template AdminText }
 
 // At is the text at a place.
 func (s *Snippets) At(place Place) *AdminText {
-	return map[Place]*AdminText{InMain: &s.Main, InHTTP: &s.HTTP, InServer: &s.Server, InLocation: &s.Location}[place]
+	return map[Place]*AdminText{InMain: &s.Main, InHTTP: &s.HTTP, InServer: &s.Server, InLocation: &s.Location, InTemplate: &s.Template}[place]
 }
 
 // IsZero reports whether there is no text at all.

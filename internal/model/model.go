@@ -261,4 +261,7 @@ type Globals struct {
 	Default Profile
 	// Files are what it names as files.
 	Files []Content
+	// Unguarded is set where a text of the administrator is missing that may control access: all
+	// requests are refused.
+	Unguarded bool
 }

@@ -114,11 +114,7 @@ func (w Word) String() string { return w.text }
 
 // parsedTemplate is parsed once: Render runs with each change.
 var parsedTemplate = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New(NginxConf).Funcs(template.FuncMap{
-		"onoff":   onOff,
-		"seconds": seconds,
-		"size":    directive.Bytes,
-	}).Parse(nginxTemplate))
+	return template.Must(template.New(NginxConf).Funcs(functions()).Parse(nginxTemplate))
 })
 
 // Render writes the static files. profiles are those that have a location of
@@ -167,6 +163,13 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 		return nil, fmt.Errorf("render nginx.conf: %w", err)
 	}
 	files[NginxConf] = b.Bytes()
+	if text := globals.Process.Snippets.Template.String(); text != "" {
+		custom, err := renderCustom(text, values, b.Bytes())
+		if err != nil {
+			return nil, err
+		}
+		files[NginxConf] = custom
+	}
 	return files, nil
 }
 
@@ -361,6 +364,9 @@ func (e Environment) jumps(profiles []model.Profile) []location {
 	}
 	return list
 }
+
+// bytesText is a size as NGINX reads it.
+func bytesText(n int64) string { return directive.Bytes(n) }
 
 func onOff(b bool) string {
 	if b {

@@ -73,7 +73,9 @@ type Settings struct {
 	// TCPServices and UDPServices are the ConfigMaps with TCP and UDP services; empty for
 	// none. ReservedPorts are the ports that Headgate itself uses, with what for.
 	TCPServices, UDPServices types.NamespacedName
-	ReservedPorts            map[uint16]string
+	// Template is the administrator's template of nginx.conf at the start; nil if there is none.
+	Template      *source.Template
+	ReservedPorts map[uint16]string
 }
 
 // A Store holds objects. They must not be changed after Apply. A Store is used by
@@ -97,6 +99,7 @@ type Store struct {
 	issuers       map[string]*source.Issuers // of URLs
 	ocspResponses map[string]*source.OCSPResponse
 	geoDatabases  map[string]*source.GeoDatabase // of editions
+	template      *source.Template
 	// zone is that of the only Node that is delivered: Headgate's own.
 	zone string
 
@@ -143,6 +146,7 @@ func New(settings Settings, refer Refer) *Store {
 	s := &Store{
 		settings:      settings,
 		refer:         refer,
+		template:      settings.Template,
 		ingresses:     map[types.NamespacedName]*ingress{},
 		classes:       map[string]*networkingv1.IngressClass{},
 		selected:      sets.Set[string]{},
@@ -197,6 +201,8 @@ func (s *Store) Apply(object metav1.Object, deleted bool) []unit.Key {
 		touched = s.applyGeoDatabase(o, deleted)
 	case *corev1.ConfigMap:
 		touched = s.applyConfigMap(o, deleted)
+	case *source.Template:
+		touched = s.applyTemplate(o, deleted)
 	}
 	return sortKeys(touched)
 }

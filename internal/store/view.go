@@ -12,6 +12,7 @@ import (
 	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/source"
+	"github.com/headgate/headgate/internal/unit"
 )
 
 // Ingresses are those of our class that name the host, may have it, and are not
@@ -103,6 +104,16 @@ func (s *Store) ConfigMap() *corev1.ConfigMap { return s.configMaps[s.settings.C
 // ConfigMapName is the name of the ConfigMap with Headgate's options, empty if there is to
 // be none.
 func (s *Store) ConfigMapName() types.NamespacedName { return s.settings.ConfigMap }
+
+// Template is the administrator's template of nginx.conf, nil if there is none.
+func (s *Store) Template() *source.Template { return s.template }
+
+func (s *Store) applyTemplate(t *source.Template, deleted bool) []unit.Key {
+	if s.template = t; deleted {
+		s.template = nil
+	}
+	return []unit.Key{unit.GlobalsKey}
+}
 
 // Addresses are those of a DNS name, nil until they were delivered.
 func (s *Store) Addresses(name string) *source.Addresses { return s.addresses[name] }

@@ -49,21 +49,23 @@ func Feature() feature.Feature {
 		Lua:     lua,
 	}
 	for _, place := range model.Places() {
-		f.Settings = append(f.Settings, settings[place])
+		if s, is := settings[place]; is {
+			f.Settings = append(f.Settings, s)
+		}
 	}
 	return f
 }
 
 // policy is what adminsnippet.lua reads.
 type policy struct {
-	// Refused is the key of a text that may control access, and that NGINX does not have.
+	// Refused is the key of a text, or "template", that may control access, and that NGINX does not have.
 	Refused string `json:"refused"`
 }
 
 // predict is for explain: all requests are refused.
 func predict(q feature.SimulatedRequest) feature.Prediction {
 	p, _ := q.Global.(policy)
-	return feature.Prediction{Status: 503, Why: fmt.Sprintf("the key %s is refused and may control access", p.Refused)}
+	return feature.Prediction{Status: 503, Why: p.Refused + " is refused and may control access"}
 }
 
 // refused reports the texts that NGINX does not have as they are. If one of these may control
@@ -72,6 +74,13 @@ func refused(v feature.Values, refusals feature.Refusals, out *feature.ProcessOu
 	for _, place := range model.Places() {
 		r, is := refusals[place]
 		if !is {
+			continue
+		}
+		if place == model.InTemplate {
+			if !r.Kept {
+				out.Denied = true
+				out.Policy = policy{Refused: string(place)}
+			}
 			continue
 		}
 		code, message := finding.InvalidValue, r.Reason
@@ -84,7 +93,7 @@ func refused(v feature.Values, refusals feature.Refusals, out *feature.ProcessOu
 		s := settings[place]
 		switch {
 		case r.Kept:
-			out.Warn(s, code, message, "the last good text stays, until Headgate is started again")
+			out.Warn(s, code, message, "what was there before stays, until Headgate is started again")
 		case mayGuard(place, s.Get(v)):
 			out.Deny(s, code, message+"; it may control access")
 			out.Policy = policy{Refused: string(place)}

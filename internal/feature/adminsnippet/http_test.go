@@ -112,6 +112,23 @@ func TestBadSnippets(t *testing.T) {
 
 func quoted(text string) string { return strings.Trim(fmt.Sprintf("%q", text), `"`) }
 
+// TestBadFromNothing: a text that is bad where there was none leaves a running Headgate as it is.
+func TestBadFromNothing(t *testing.T) {
+	t.Parallel()
+	g := start(t)
+	for _, text := range []string{"server-snippet: deny nonsense;", "http-snippet: }"} {
+		g.Apply(headgatetest.Config(text))
+		g.Get("a.test", "/").WantStatus(t, 200)
+		g.Apply(headgatetest.Config(text, "hsts: false"))
+		g.Get("a.test", "/").WantStatus(t, 200)
+	}
+	// A bad one at the start is not a last good state.
+	g = start(t, "server-snippet: deny nonsense;")
+	g.Get("a.test", "/").WantStatus(t, 503)
+	g.Apply(headgatetest.Config("server-snippet: deny nonsense;", "hsts: false"))
+	g.Get("a.test", "/").WantStatus(t, 503)
+}
+
 // TestController: lines that refuse requests do not keep the controller from the data plane.
 func TestController(t *testing.T) {
 	t.Parallel()

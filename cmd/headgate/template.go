@@ -1,0 +1,22 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headgate/headgate/internal/plan"
+)
+
+func newTemplateCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "template",
+		Short: "Print the built-in template of nginx.conf",
+		Long:  "Template prints the built-in template of nginx.conf, to begin one of your own with. See docs/template.md.",
+		Args:  onlyCommands,
+		RunE: func(command *cobra.Command, _ []string) error {
+			_, err := fmt.Fprint(command.OutOrStdout(), plan.Template())
+			return err
+		},
+	}
+}
