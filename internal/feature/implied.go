@@ -36,8 +36,8 @@ func (p *Parsed) imply(s *Schema) {
 	}
 }
 
-// ImplyOfHost adds what the oldest Ingress of a host stands for on all of the host's routes,
-// where the Ingress of the route says nothing else. The owners are not changed.
+// ImplyOfHost adds what the oldest Ingress of a host stands for on all of the host's routes of
+// its namespace, where the Ingress of the route says nothing else. The owners are not changed.
 func (s *Schema) ImplyOfHost(owners []*Parsed) []*Parsed {
 	for _, f := range s.implies {
 		for _, owner := range owners {
@@ -57,7 +57,8 @@ func (s *Schema) ImplyOfHost(owners []*Parsed) []*Parsed {
 }
 
 func (p *Parsed) implied(s *Schema, list []Implied, by model.Origin) *Parsed {
-	if p.forbidden {
+	// Implied values may open paths: one namespace does not decide for another one.
+	if p.forbidden || p.values.origin.Namespace != by.Namespace {
 		return p
 	}
 	c := *p

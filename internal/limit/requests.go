@@ -2,9 +2,9 @@ package limit
 
 func requests() Group {
 	return Group{"Requests", "", []Limit{
-		{"Connections", "worker", text(nginxConf, `worker_connections (\d+);`, count), "", "idle connections are closed; if there are none, new ones", ""},
-		{"Line of a request, and one header", "request", text(nginxConf, `large_client_header_buffers \d+ (\d+)k;`, kibibytes), "", "414, or 400", ""},
-		{"Buffers for request headers of this size", "request", text(nginxConf, `large_client_header_buffers (\d+) `, count), "", "400", ""},
+		{"Connections", "worker", text(workerGo, `usualConnections += (\d+)`, count), "max-worker-connections", "idle connections are closed; if there are none, new ones", ""},
+		{"Line of a request, and one header", "request", text(clientHeaderGo, `buffers\{"\d+ (\d+)k"`, kibibytes), "large-client-header-buffers", "414, or 400", ""},
+		{"Buffers for request headers of this size", "request", text(clientHeaderGo, `buffers\{"(\d+) `, count), "large-client-header-buffers", "400", ""},
 		{"Time for the header of a request", "request", text(processGo, `Key: "client-header-timeout", Default: ([^,]+),`, duration), "client-header-timeout", "408, and the connection is closed", ""},
 		{"Time between two reads of a body", "request", text(processGo, `Key: "client-body-timeout", Default: ([^,]+),`, duration), "client-body-timeout", "408", ""},
 		{"Requests over one client connection", "connection", text(processGo, `Key: "keep-alive-requests", Default: (\d+),`, count), "keep-alive-requests", "the connection is closed", ""},

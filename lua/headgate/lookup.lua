@@ -231,6 +231,8 @@ function _M.find(host_name, revision, shortcut, jumped, ends)
     request.ends_connection = ends
     if host.server then
         run_server(request)
+        -- There was no route whose path has groups.
+        request.groups = nil
     end
     local route, status = locate(request, request.path)
     if not route then
@@ -248,6 +250,10 @@ function _M.again(request, jumped)
     end
     request.moves, request.moved, request.breaks, request.groups = moves, nil, nil, nil
     request.unanswered = nil
+    if request.program then
+        -- What the snippet of the route before says does not count on the next one.
+        request.program.location = nil
+    end
     local route, status = locate(request, request.path)
     if not route then
         return requests.finish(request, status or NOT_FOUND)

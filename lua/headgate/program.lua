@@ -50,6 +50,9 @@ local FLAGS = { redirect = 302, permanent = 301 }
 -- The methods that NGINX looks for files by.
 local OF_FILES = { GET = true, HEAD = true, POST = true }
 
+-- The length of a value: variables that are made of others could double it with each step.
+local MAX_TEXT = 64 * 1024
+
 local EMPTY = {}
 
 
@@ -105,7 +108,7 @@ local OWN = variables.of({
 
 -- fill(text, request) -> the text of a template with all variables that snippets may have
 function _M.fill(text, request)
-    return text and template.fill(text, request, OWN) or ""
+    return text and template.fill(text, request, OWN, MAX_TEXT) or ""
 end
 local fill = _M.fill
 
@@ -330,7 +333,8 @@ local function run_step(step, request, owner, effects)
     if step.set then
         local value = fill(step.to, request)
         local set = SETTERS[step.set]
-        if set then
+        -- A call of an auth service has arguments and a rate of its own.
+        if set and not request.program.call then
             set(value)
         end
         request.program.variables[step.set] = value
@@ -368,6 +372,26 @@ function run(steps, request, owner, effects)
     return false
 end
 _M.run = run
+
+
+local function has_method(list, method)
+    for i = 1, #list do
+        if list[i] == method or list[i] == "GET" and method == "HEAD" then
+            return true
+        end
+    end
+    return false
+end
+
+
+-- rules_of_method(effects) -> the rules that limit_except has for this request's method, nil if it
+-- has nothing to say about it. No steps of the block run for such a method.
+function _M.rules_of_method(effects)
+    local methods = effects.methods
+    if methods and not has_method(methods.except, ngx_req.get_method()) then
+        return methods.rules or EMPTY
+    end
+end
 
 
 -- missing() -> the status of a location without a handler: there are no files.

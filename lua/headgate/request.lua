@@ -280,20 +280,6 @@ function _M.set_backend_host(host)
 end
 
 
--- Adds lines to the header of the request to the backend, by HTTP/1. Their names may be those
--- of lines that are there already: they come behind these. list: names and values by turns.
-function _M.add_backend_headers(list)
-    -- NGINX writes a variable as it is. It sends no line for an empty one; Host never is.
-    local variable = settings.variables.hg_header_x_scheme and ngx_var.hg_header_x_scheme ~= "" and "hg_header_x_scheme"
-        or "hg_backend_host"
-    local lines = { ngx_var[variable] }
-    for i = 1, #list, 2 do
-        lines[#lines + 1] = line(list[i]) .. ": " .. line(list[i + 1])
-    end
-    ngx_var[variable] = table_concat(lines, "\r\n")
-end
-
-
 -- Sets the Connection header of the request to the backend, by HTTP/1.
 function _M.set_connection(value)
     ngx_var.hg_connection = line(value)
@@ -384,18 +370,30 @@ function _M.set_variables(values)
 end
 
 
--- append_lines adds lines behind that of a header. name: the variable of that header's value, which is not
--- empty. list: names and values by turns
-function _M.append_lines(name, list)
+-- append_lines adds lines behind that of a header. name: the variable of that header's value, and value the
+-- value, which is not empty. list: names and values by turns
+function _M.append_lines(name, value, list)
     if not list[1] then
         return
     end
     -- NGINX writes a variable as it is.
-    local lines = { ngx_var[name] }
+    local lines = { value }
     for i = 1, #list, 2 do
         lines[#lines + 1] = line(list[i]) .. ": " .. line(list[i + 1])
     end
-    ngx_var[name] = table.concat(lines, "\r\n")
+    ngx_var[name] = table_concat(lines, "\r\n")
+end
+
+
+-- Adds lines to the header of the request to the backend, by HTTP/1. Their names may be those
+-- of lines that are there already: they come behind these. list: names and values by turns.
+function _M.add_backend_headers(list)
+    -- NGINX sends no line for an empty variable; Host never is.
+    local scheme = settings.variables.hg_header_x_scheme and ngx_var.hg_header_x_scheme
+    if scheme and scheme ~= "" then
+        return _M.append_lines("hg_header_x_scheme", scheme, list)
+    end
+    return _M.append_lines("hg_backend_host", ngx_var.hg_backend_host, list)
 end
 
 

@@ -152,21 +152,25 @@ local IN_URI = {
 
 -- join puts the pieces of a template together. write(text, kind): what becomes of the
 -- value of a variable, which is empty if it has none or is not known. own: functions of
--- further variables, or nil.
-local function join(template, request, write, own)
+-- further variables, or nil. most: the length that the text may have, nil for any: a longer
+-- one is an error.
+local function join(template, request, write, own, most)
     local first = template[1]
     if type(first) == "string" and template[2] == nil then
         return first
     end
-    local texts = {}
+    local texts, length = {}, 0
     for i = 1, #template do
         local piece = template[i]
-        if type(piece) == "string" then
-            texts[i] = piece
-        else
+        if type(piece) ~= "string" then
             local kind = piece[1]
             local read = own and own[kind] or PIECES[kind]
-            texts[i] = write(read and read(request, piece[2]) or "", kind)
+            piece = write(read and read(request, piece[2]) or "", kind)
+        end
+        texts[i] = piece
+        length = length + #piece
+        if most and length > most then
+            error("a text with variables is longer than " .. most .. " bytes", 0)
         end
     end
     return table_concat(texts)
@@ -190,9 +194,9 @@ end
 
 -- fill(template, request, own) -> the text. own: by name a function of the request and the
 -- name behind the variable, for variables that are the feature's or otherwise than usual;
--- or nil.
-function _M.fill(template, request, own)
-    return join(template, request, as_it_is, own)
+-- or nil. most: the length that the text may have, or nil; a longer one is an error.
+function _M.fill(template, request, own, most)
+    return join(template, request, as_it_is, own, most)
 end
 
 

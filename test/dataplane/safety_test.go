@@ -220,7 +220,7 @@ var luaRules = []struct {
 }{
 	{"assigns a variable of NGINX", regexp.MustCompile(`(?:\bngx\s*\.\s*var|\bngx_var|\bvar)\s*(?:\.\s*\w+|\[[^\]]*\])\s*=[^=]`), []string{"lua/headgate/request.lua", "lua/headgate/access_log.lua"}},
 	{"has a table of its own for ngx.var", regexp.MustCompile(`rawset|local\s+(?:[a-mo-z]\w*|n[a-fh-z]\w*)\s*=\s*ngx(?:\.var)?\s*$`), nil},
-	{"logs", regexp.MustCompile(`\bngx\s*(?:\.\s*log\b|\[\s*["']log)|\bprint\s*\(|\bngx_log\b|errlog`), []string{"lua/headgate/log.lua"}},
+	{"logs", regexp.MustCompile(`\bngx\s*(?:\.\s*log\b|\[\s*["']log)|(?:^|[^\w.])print\s*\(|\bngx_log\b|errlog`), []string{"lua/headgate/log.lua"}},
 	{"reads a variable whose name it does not spell", regexp.MustCompile(`(?:\bngx\s*\.\s*var|\bngx_var)\s*\[(?:[^\]]*\]\s*(?:[^=\s]|==|$)|[^\]]*$)`), []string{"lua/headgate/client.lua"}},
 	{"sets a variable whose name it does not spell", regexp.MustCompile(`(?:\bngx\s*\.\s*var|\bngx_var)\s*\[[^\]]*\]\s*=(?:[^=]|$)`), []string{"lua/headgate/request.lua", "lua/headgate/access_log.lua"}},
 }

@@ -32,6 +32,7 @@ function _M.run(snippet, request)
     local captures = state.captures
     state.call, state.captures = call, EMPTY
     program.run(snippet.steps or EMPTY, request, request.route.namespace, effects)
+    state.called_captures = state.captures
     state.call, state.captures, state.called = nil, captures, call.location
     return call.status
 end
@@ -41,8 +42,11 @@ end
 -- left in effect, each name once. double: whether the call has it already. values: without
 -- empty ones. Nothing of the request is changed yet, so all are of the client's headers.
 function _M.headers(request)
-    local effects = request.program.called
+    local state = request.program
+    local effects = state.called
     local list, by_name = {}, {}
+    local captures = state.captures
+    state.captures = state.called_captures
     for _, header in ipairs(effects and effects.request_headers or EMPTY) do
         local lower = string_lower(header.name)
         if not NEVER[lower] then
@@ -58,6 +62,7 @@ function _M.headers(request)
             end
         end
     end
+    state.captures = captures
     return list
 end
 

@@ -229,7 +229,7 @@ function _M.before_exec(policy, request)
     end
     requests.set_variables(variables)
     if lines then
-        requests.append_lines("hg_call_header_x_original_url", lines)
+        requests.append_lines("hg_call_header_x_original_url", ngx_var.hg_call_header_x_original_url, lines)
     end
 end
 

@@ -70,6 +70,7 @@ func Effects() feature.Feature {
 			out.Process.AddsHeaders = feature.AllowsSnippets(v)
 		},
 		Directives: directive.List{catchesOwn, catchesAll},
+		Predict:    feature.Predictions{feature.LimitPhase: predictErrorPage},
 		Lua:        effectsLua,
 	}
 }

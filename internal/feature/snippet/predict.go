@@ -87,3 +87,11 @@ func each(p snippet.Program, walk func([]snippet.Step)) {
 		each(l.Program, walk)
 	}
 }
+
+// predictErrorPage says that error pages may answer instead of what is refused.
+func predictErrorPage(q feature.SimulatedRequest) feature.Prediction {
+	if p, ok := q.Policy.(effectsPolicy); ok && p.Phases["error_page"] {
+		return feature.Prediction{Why: "what error_page says, if the response has one of its statuses (error_page in a snippet)"}
+	}
+	return feature.Prediction{}
+}

@@ -44,6 +44,10 @@ local function contains(list, value)
 end
 
 
+-- Headers of Headgate's own begin so.
+local OWN_START = "x-headgate-"
+
+
 -- clear removes a header, or those of a pattern with an asterisk at its end.
 local function clear(name)
     if string_sub(name, -1) ~= "*" then
@@ -52,7 +56,7 @@ local function clear(name)
     end
     local start = string_lower(string_sub(name, 1, -2))
     for one in pairs(ngx_req.get_headers(0)) do
-        if string_sub(one, 1, #start) == start and not FRAMING[one] then
+        if string_sub(one, 1, #start) == start and not FRAMING[one] and string_sub(one, 1, #OWN_START) ~= OWN_START then
             ngx_req.clear_header(one)
         end
     end

@@ -160,6 +160,10 @@ func host(v feature.Values, out *feature.HostOut) {
 		return
 	}
 	s.Report(serverSnippet, &out.Report)
+	if out.Denied {
+		// Its steps and location blocks could answer before the routes, which are denied.
+		return
+	}
 	program := *ofServer(v)
 	program.Locations = withoutConflicts(program.Locations, out)
 	if len(program.Steps)+len(program.Effects)+len(program.Locations) > 0 {

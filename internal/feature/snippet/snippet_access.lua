@@ -1,10 +1,11 @@
 -- The rules of allow and deny, and limit_except.
 local client = require "headgate.client"
 local log = require "headgate.log"
+local program = require "headgate.program"
 
 local _M = {}
 
-local ngx_get_method = ngx.req.get_method
+local rules_of_method = program.rules_of_method
 local string_byte = string.byte
 local string_format = string.format
 local string_gsub = string.gsub
@@ -45,28 +46,10 @@ local function decide(rules)
 end
 
 
-local function contains(list, method)
-    for i = 1, #list do
-        if list[i] == method or list[i] == "GET" and method == "HEAD" then
-            return true
-        end
-    end
-    return false
-end
-
-
--- rules_of_method are those of limit_except for this request's method, nil if there are none.
-local function rules_of_method(effects)
-    local methods = effects.methods
-    if methods and methods.rules and not contains(methods.except, ngx_get_method()) then
-        return methods.rules
-    end
-end
-
-
 -- rules_of are the rules of effects that are about this request, nil if there are none.
 local function rules_of(effects)
-    return rules_of_method(effects) or effects.rules
+    local of_method = rules_of_method(effects)
+    return of_method and of_method[1] and of_method or effects.rules
 end
 
 
@@ -93,6 +76,11 @@ function _M.authenticate(_, request)
         verdict = rules and decide(rules) == FORBIDDEN and FORBIDDEN or NEUTRAL
     else
         verdict = _M.verdict(state.server, state.location, lists ~= nil)
+        local own = state.location and rules_of(state.location)
+        if verdict == true and not own and request.route.namespace ~= state.owner then
+            -- With satisfy any, the snippet of a namespace must not let clients into the paths of others.
+            verdict = NEUTRAL
+        end
     end
     -- A host and a route may both have this policy.
     state.verdict = verdict

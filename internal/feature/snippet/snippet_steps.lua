@@ -205,7 +205,9 @@ function _M.rewrite(policy, request)
     if location.internal and not program.state(request).internal then
         return requests.finish(request, NOT_FOUND)
     end
-    local breaks = program.run(location.steps or EMPTY, request, owner, location.effects or EMPTY)
+    local effects = location.effects or EMPTY
+    local breaks = not (effects[1] and program.rules_of_method(effects[1]))
+        and program.run(location.steps or EMPTY, request, owner, effects)
     request.breaks = breaks or inner ~= nil or nil
     if not request.moved and (inner or policy.answers == false) then
         request.unanswered = program.missing()

@@ -56,7 +56,8 @@ end
 local function requests()
     local own = require "headgate.request"
     local meta = {
-        __newindex = function(_, field, value)
+        __newindex = function(request, field, value)
+            rawset(request, field, value)
             if field == "route" then
                 outcome = table.concat({
                     "route", value.location or "@p_default", value.backend or "",
