@@ -22,6 +22,7 @@ local string_lower = string.lower
 local string_match = string.match
 local table_concat = table.concat
 local tonumber = tonumber
+local tostring = tostring
 local type = type
 
 local NONE = {}
@@ -165,7 +166,7 @@ local function join(template, request, write, own, most)
         if type(piece) ~= "string" then
             local kind = piece[1]
             local read = own and own[kind] or PIECES[kind]
-            piece = write(read and read(request, piece[2]) or "", kind)
+            piece = tostring(write(read and read(request, piece[2]) or "", kind))
         end
         texts[i] = piece
         length = length + #piece
