@@ -139,6 +139,16 @@ function _M.sent_header(name)
 end
 
 
+-- A variable that the administrator's text defines. Another name is an error.
+function _M.defined(name)
+    local defined = settings.defined
+    if not defined or not defined[name] then
+        error("nginx.conf does not define $" .. name)
+    end
+    return ngx_var[name]
+end
+
+
 -- bare is the name in a Host header: lower case, without port and final dot.
 local function bare(http_host)
     local name = string_gsub(string_lower(http_host), ":%d*$", "")

@@ -11,11 +11,11 @@
 --   call       { location, status } while the steps of a call of an auth service run: its effects, and
 --              the status that a return directive answers it with
 --   error_status  the status that a response keeps while an error page is made, or nil
+local client = require "headgate.client"
 local log = require "headgate.log"
 local media_types = require "headgate.media_types"
 local regex = require "headgate.regex"
 local requests = require "headgate.request"
-local settings = require "headgate.settings"
 local targets = require "headgate.target"
 local template = require "headgate.template"
 local variables = require "headgate.variables"
@@ -87,13 +87,7 @@ end
 
 local OWN = variables.of({
     -- A name is the administrator's, or there is no such variable in this nginx.conf yet.
-    administrator = function(_, name)
-        local defined = settings.defined
-        if not defined or not defined[name] then
-            error("nginx.conf does not define $" .. name)
-        end
-        return ngx_var[name]
-    end,
+    administrator = function(_, name) return client.defined(name) end,
     own = function(request, name)
         local value = request.program.variables[name]
         if value == nil then
@@ -117,7 +111,7 @@ local fill = _M.fill
 function _M.filler(own)
     setmetatable(own, { __index = OWN })
     return function(text, request)
-        return text and template.fill(text, request, own) or ""
+        return text and template.fill(text, request, own, MAX_TEXT) or ""
     end
 end
 
