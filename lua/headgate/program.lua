@@ -22,7 +22,6 @@ local variables = require "headgate.variables"
 
 local _M = {}
 
-local error = error
 local ngx_req = ngx.req
 local ngx_var = ngx.var
 local pairs = pairs
