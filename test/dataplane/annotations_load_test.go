@@ -216,7 +216,10 @@ func (b *loadFixture) objects(t *testing.T, c featuretest.Case) []metav1.Object 
 	*paths = append(*paths, networkingv1.HTTPIngressPath{Path: "/mine", PathType: (*paths)[0].PathType, Backend: (*paths)[0].Backend})
 	route.CreationTimestamp = metav1.NewTime(time.Unix(1, 0))
 	rest.CreationTimestamp = metav1.NewTime(time.Unix(2, 0))
-	c.Keys = localAuthService(b.authService, c.Keys)
+	// Snippets are allowed throughout, since that key changes nginx.conf; what they say does not.
+	keys := map[string]string{"allow-snippet-annotations": "true"}
+	maps.Copy(keys, localAuthService(b.authService, c.Keys))
+	c.Keys = keys
 	objects := []metav1.Object{route, rest}
 	for _, object := range c.All() {
 		if secret, ok := object.(*corev1.Secret); ok {
