@@ -1,6 +1,7 @@
 -- Responses that are replaced: the location @error_page, where NGINX sends requests
 -- whose response has a status that the profile catches, and the fallback backend.
 local access_log = require "headgate.access_log"
+local backend_headers = require "headgate.backend_headers"
 local call = require "headgate.call"
 local fallbacks = require "headgate.fallback"
 local features = require "headgate.features"
@@ -85,6 +86,8 @@ function _M.fall_back(request, default)
     if not request.tried then
         ngx_req.discard_body()
     end
+    backend_headers.restore(request)
+    requests.drop_backend_headers()
     hide_credentials(request, refused)
     if tracing then
         tracing.resume()

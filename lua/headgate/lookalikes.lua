@@ -5,6 +5,7 @@ local settings = require "headgate.settings"
 
 local _M = {}
 
+local ipairs = ipairs
 local ngx_req = ngx.req
 local pairs = pairs
 local string_find = string.find
@@ -54,14 +55,13 @@ function _M.run()
 end
 
 
--- remove removes all lookalikes of a header, and not the header itself.
-local function remove(name)
-    local same, lower = hyphened(name), string_lower(name)
-    for sent in pairs(ngx_req.get_headers(0, true)) do
-        if hyphened(sent) == same and string_lower(sent) ~= lower then
-            ngx_req.clear_header(sent)
-        end
-    end
+local NONE = {}
+
+
+-- of(name, sent) -> the names of the lookalikes of a header among those that a client sent, and not
+-- the header itself
+function _M.of()
+    return NONE
 end
 
 
@@ -70,8 +70,21 @@ _M.set = ngx_req.set_header
 
 
 if settings.own_headers then
+    function _M.of(name, sent)
+        local same, lower, list = hyphened(name), string_lower(name), NONE
+        for other in pairs(sent) do
+            if hyphened(other) == same and string_lower(other) ~= lower then
+                list = list == NONE and {} or list
+                list[#list + 1] = other
+            end
+        end
+        return list
+    end
+
     function _M.set(name, value)
-        remove(name)
+        for _, other in ipairs(_M.of(name, ngx_req.get_headers(0, true))) do
+            ngx_req.clear_header(other)
+        end
         return ngx_req.set_header(name, value)
     end
 end

@@ -20,6 +20,7 @@ local ngx_var = ngx.var
 local string_byte = string.byte
 local string_find = string.find
 local string_gsub = string.gsub
+local string_match = string.match
 local table_concat = table.concat
 local table_new = require "table.new"
 local tonumber = tonumber
@@ -71,6 +72,8 @@ local slot_count = 0
 --               if there are none
 --   ambiguous_path  set if the client's path may mean another one for the backend,
 --               with other access: see paths.lua
+--   replaced    headers that only the backend gets otherwise than the client sent them:
+--               see backend_headers.lua
 --   regex_visit  the number of the request for regex.lua
 --   status      that of the response with which Headgate ends the request, once it does: for
 --               header_filter
@@ -394,6 +397,15 @@ function _M.add_backend_headers(list)
         return _M.append_lines("hg_header_x_scheme", scheme, list)
     end
     return _M.append_lines("hg_backend_host", ngx_var.hg_backend_host, list)
+end
+
+
+-- Takes these lines back, for a fallback backend, whose Host is its own.
+function _M.drop_backend_headers()
+    local scheme = settings.variables.hg_header_x_scheme and ngx_var.hg_header_x_scheme
+    if scheme and string_find(scheme, "\r", 1, true) then
+        ngx_var.hg_header_x_scheme = string_match(scheme, "^[^\r]*")
+    end
 end
 
 

@@ -1,6 +1,8 @@
 -- What snippets do to the header of a request: more_set_input_headers and
 -- more_clear_input_headers change what the client sent, proxy_set_header and
 -- grpc_set_header what the backend gets.
+local backend_headers = require "headgate.backend_headers"
+local lookalikes = require "headgate.lookalikes"
 local program = require "headgate.program"
 local requests = require "headgate.request"
 
@@ -10,6 +12,7 @@ local fill = program.fill
 local ngx_req = ngx.req
 local ngx_var = ngx.var
 local pairs = pairs
+local replace = backend_headers.replace
 local string_lower = string.lower
 local string_match = string.match
 local string_sub = string.sub
@@ -51,8 +54,7 @@ local OWN_START = "x-headgate-"
 -- clear removes a header, or those of a pattern with an asterisk at its end.
 local function clear(name)
     if string_sub(name, -1) ~= "*" then
-        ngx_req.clear_header(name)
-        return
+        return lookalikes.set(name, nil)
     end
     local start = string_lower(string_sub(name, 1, -2))
     for one in pairs(ngx_req.get_headers(0)) do
@@ -73,7 +75,7 @@ local function change(list, request)
             if value == "" then
                 clear(name)
             else
-                ngx_req.set_header(header.name, value)
+                lookalikes.set(header.name, value)
             end
         end
     end
@@ -103,22 +105,6 @@ local function values_of(list, request)
 end
 
 
--- replace has the backend get another value of a header than the client sent, nil for none.
--- Only the backend: see restore. sent: all headers of the client.
-local function replace(state, sent, name, value)
-    local before = sent[name]
-    if before == nil and value == nil then
-        return
-    end
-    local replaced = state.replaced or {}
-    state.replaced = replaced
-    if replaced[name] == nil then
-        replaced[name] = before or false
-    end
-    ngx_req.set_header(name, value)
-end
-
-
 -- is_sent reports whether a line may be sent. Where a body ends, and whether the connection
 -- becomes another one, is not a tenant's choice: NGINX keeps connections to backends, and no
 -- rule sees what is said after an upgrade. A line Upgrade may have what Headgate's own has.
@@ -138,7 +124,7 @@ local function proxy(list, request)
     for i = 1, #list do
         local name = string_lower(list[i].name)
         if not OWN[name] then
-            replace(request.program, sent, name, nil)
+            replace(request, sent, name, nil)
         end
         if is_sent(name, values[i]) then
             lines[#lines + 1] = list[i].name
@@ -160,7 +146,7 @@ local function grpc(list, request)
         if name == "host" and value ~= "" then
             requests.set_backend_host(value)
         elseif not OWN[name] then
-            replace(request.program, sent, name, value ~= "" and value or nil)
+            replace(request, sent, name, value ~= "" and value or nil)
         end
     end
 end
@@ -177,20 +163,6 @@ function _M.backend(request, location, protocol)
         end
     elseif protocol == "http" and location.request_headers then
         proxy(location.request_headers, request)
-    end
-end
-
-
--- restore gives the request back what only the backend did not get. By then NGINX has made
--- the request to the backend.
-function _M.restore(request)
-    local state = request.program
-    local replaced = state.replaced
-    if replaced then
-        state.replaced = nil
-        for name, value in pairs(replaced) do
-            ngx_req.set_header(name, value or nil)
-        end
     end
 end
 

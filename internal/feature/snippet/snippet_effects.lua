@@ -5,6 +5,7 @@
 -- A route has this policy for its own snippet, and a host for its: what acts first does what
 -- both say.
 local access_log = require "headgate.access_log"
+local backend_headers = require "headgate.backend_headers"
 local auth_variables = require "headgate.feature.snippet_effects.auth_variables"
 local error_pages = require "headgate.feature.snippet_effects.error_pages"
 local request_headers = require "headgate.feature.snippet_effects.request_headers"
@@ -95,11 +96,8 @@ function _M.auth_response(_, request)
 end
 
 
-function _M.balancer(_, request)
-    if request.program then
-        request_headers.restore(request)
-    end
-end
+-- By now NGINX has made the request to the backend.
+_M.balancer = function(_, request) return backend_headers.restore(request) end
 
 
 function _M.error_page(_, request)
