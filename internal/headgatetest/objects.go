@@ -3,8 +3,9 @@ package headgatetest
 import (
 	"time"
 
-	"github.com/headgate/headgate/internal/source"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/headgate/headgate/internal/source"
 )
 
 func changesOf(objects []metav1.Object, deleted bool) []source.Change {
