@@ -9,7 +9,6 @@ local paths = require "headgate.paths"
 local requests = require "headgate.request"
 local settings = require "headgate.settings"
 local shortcuts = require "headgate.shortcut"
-local targets = require "headgate.target"
 local units = require "headgate.units"
 
 local _M = {}
@@ -151,7 +150,7 @@ end
 -- be read otherwise by the backend.
 local function check_path(request)
     local path = request.path
-    request.ambiguous_path = paths.is_ambiguous(ngx_var.request_uri) or request.moves and targets.has_dot_segment(path)
+    request.ambiguous_path = paths.is_ambiguous(ngx_var.request_uri)
     if (string_find(path, ";", 1, true) or string_find(path, "\\", 1, true))
         and paths.is_read_otherwise(locate, request) then
         return requests.finish(request, BAD_REQUEST)

@@ -10,6 +10,7 @@
 --   named      the named locations of the host's snippet, by name
 --   call       { location, status } while the steps of a call of an auth service run: its effects, and
 --              the status that a return directive answers it with
+--   internal   set once a rewrite directive has changed the path
 --   error_status  the status that a response keeps while an error page is made, or nil
 local client = require "headgate.client"
 local log = require "headgate.log"

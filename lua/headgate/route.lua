@@ -112,6 +112,14 @@ local function answer_default(request, phases)
 end
 
 
+-- is_written reports whether a rewrite directive wrote the path, a part of which may be the
+-- client's, on a host where other paths are to stay closed.
+local function is_written(request)
+    local program = request.program
+    return program and program.internal and request.host.cleans_paths
+end
+
+
 -- go_on runs the policies of a request and sends it to its location. -> true if the request
 -- is to be routed again instead
 local function go_on(request, route, phases, jumped)
@@ -133,9 +141,10 @@ local function go_on(request, route, phases, jumped)
     if not request.backend and (request.passed or not route.identity) then
         return answer_default(request, phases)
     end
-    if request.ambiguous_path then
+    if request.ambiguous_path or is_written(request) then
         -- Else a path without an auth check could be one with an auth check for the
-        -- backend. NGINX does not resolve "..;" and backslashes: these are rejected.
+        -- backend. NGINX does not resolve "..;" and backslashes, nor what a rewrite
+        -- directive writes: these are rejected.
         if targets.has_dot_segment(request.path) then
             return requests.finish(request, BAD_REQUEST)
         end

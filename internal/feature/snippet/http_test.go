@@ -123,10 +123,12 @@ func TestServer(t *testing.T) {
 // TestMoves: a path that a snippet has changed is guarded as its route is, however it is written.
 func TestMoves(t *testing.T) {
 	t.Parallel()
-	const last = "configuration-snippet: rewrite ^/open/(.*)$ /$1 last; rewrite ^/any$ $arg_to? last;"
+	const last = "configuration-snippet: rewrite ^/open/(.*)$ /$1 last; rewrite ^/any$ $arg_to? last; rewrite ^/stay$ $arg_to? break; rewrite ^/stay/(.*)b(.*)$ /x/$1$2 break;"
 	g := start(t,
 		headgatetest.Ingress("from", "moves.test", "/", "web", last)+
 			headgatetest.Ingress("closed", "moves.test", "/secret", "web", "whitelist-source-range: 10.0.0.0/8")+
+			headgatetest.Ingress("server", "server.test", "/", "web", `server-snippet: rewrite ^/any$ $arg_to? last; rewrite ^/any/(.*)b(.*)$ /x/$1$2; rewrite ^/any/(.*)$ /$1;`)+
+			headgatetest.Ingress("server-closed", "server.test", "/secret", "web", "whitelist-source-range: 10.0.0.0/8")+
 			headgatetest.Ingress("here", "moves.test", "/there", "web", "rewrite-target: /here")+
 			headgatetest.Ingress("regex", "regex.test", "/a/(.*)", "web", "use-regex: true",
 				`configuration-snippet: rewrite ^/a/x(.*)$ /a/y$1 break; if ($arg_groups) { return 200 "$1"; }`,
@@ -141,6 +143,14 @@ func TestMoves(t *testing.T) {
 		{host: "moves.test", path: "/any?to=/x/../secret", status: 400},
 		{host: "moves.test", path: "/any?to=/x%2f..%2fsecret", status: 400},
 		{host: "moves.test", path: "/any?to=/x;/../secret", status: 400},
+		{host: "moves.test", path: "/stay?to=/x", status: 200, target: "/x"},
+		{host: "moves.test", path: "/stay?to=/x/../secret", status: 400},
+		{host: "moves.test", path: "/stay?to=/x%5c..%5csecret", status: 400},
+		{host: "moves.test", path: "/stay/.b./secret", status: 400},
+		{host: "server.test", path: "/any?to=/x", status: 200, target: "/x"},
+		{host: "server.test", path: "/any?to=/x/../secret", status: 400},
+		{host: "server.test", path: "/any/.b./secret", status: 400},
+		{host: "server.test", path: "/any/secret", status: 403},
 		{host: "moves.test", path: "/open/there", status: 200, target: "/here"},
 		{host: "regex.test", path: "/a/b?groups=1", status: 200, body: "b"},
 		{host: "regex.test", path: "/a/xb", status: 200, target: "/a/yb"},
