@@ -172,6 +172,10 @@ local function enter(request, route, jumped)
         return redirect_to_slash(slash, request.host_name, request.path)
     end
     request.route = slash or route
+    local program = request.program
+    if program and program.late and program.owner == request.route.namespace then
+        return requests.finish(request, UNAVAILABLE)
+    end
     if slash then
         return redirect_if_identified(request)
     end

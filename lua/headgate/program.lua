@@ -11,6 +11,9 @@
 --   call       { location, status } while the steps of a call of an auth service run: its effects, and
 --              the status that a return directive answers it with
 --   internal   set once a rewrite directive has changed the path
+--   shared     set while the host's snippet is followed before a route is known, and late once the time
+--              of its owner's expressions was up then: the paths of this namespace answer 503, and
+--              its steps do not count for those of others
 --   error_status  the status that a response keeps while an error page is made, or nil
 local client = require "headgate.client"
 local log = require "headgate.log"
@@ -117,11 +120,14 @@ end
 
 
 -- match(request, owner, text, expression, caseless) -> whether an expression matches, on the
--- time of its owner, a namespace. Its groups are available from then on. If it can't be decided,
--- the request ends.
+-- time of its owner, a namespace; nil if that time is up and the request does not end therefore
+-- (see late). Its groups are available from then on. If it can't be decided, the request ends.
 function _M.match(request, owner, text, expression, caseless)
     local groups, err, late = regex.match(request, owner, text, expression, caseless and "ijo" or "jo")
-    if err then
+    if late and request.program.shared then
+        request.program.late = true
+        return nil
+    elseif err then
         if regex.may_log(owner) then
             log.err("host ", request.name.host, ": match ", expression, ": ", err)
         end
@@ -152,7 +158,7 @@ local function holds(condition, request, owner)
     end
     local caseless = string_sub(is, -1) == "*"
     local matches = _M.match(request, owner, value, condition.expression, caseless)
-    return matches == (string_byte(is) == string_byte("~"))
+    return matches ~= nil and matches == (string_byte(is) == string_byte("~"))
 end
 
 
@@ -359,7 +365,7 @@ end
 -- they are. effects: those of their program. -> whether no later ones of the same block apply
 function run(steps, request, owner, effects)
     for i = 1, #steps do
-        if run_step(steps[i], request, owner, effects) then
+        if run_step(steps[i], request, owner, effects) or request.program.late then
             return true
         end
     end

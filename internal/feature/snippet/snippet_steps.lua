@@ -7,9 +7,12 @@ local requests = require "headgate.request"
 local _M = {}
 
 local ipairs = ipairs
+local ngx_req = ngx.req
+local ngx_var = ngx.var
 local string_sub = string.sub
 
 local NOT_FOUND = 404
+local UNAVAILABLE = 503
 
 local EMPTY = {}
 
@@ -140,7 +143,14 @@ function _M.before_route(policy, request)
     route.named = route.named or named_of(server)
     state.named, state.owner = route.named, policy.namespace
     state.server = server.effects and server.effects[1]
+    local path, arguments = request.path, ngx_var.args
+    state.shared = true
     program.run(server.steps or EMPTY, request, policy.namespace, EMPTY)
+    state.shared = nil
+    if state.late then
+        request.path = requests.set_path(path)
+        ngx_req.set_uri_args(arguments or "")
+    end
     request.moved = nil
 end
 
@@ -173,14 +183,16 @@ function _M.find_route(policy, request, path, route, second)
         -- An exact path, which no location block has: see conflict.go.
         return route
     end
+    state.shared = true
     local location, wins = search(policy.server.locations, request.host.server, request, path, policy.namespace,
         not patterns and second or 0)
+    state.shared = nil
     if path ~= request.path then
         -- It was only asked what else the path could mean.
         state.captures = captures
     end
     if not location or patterns and not wins and (route or second) then
-        return route, second
+        return route, not route and state.late and UNAVAILABLE or second
     end
     return route_of(location, request, policy.namespace)
 end
