@@ -313,6 +313,8 @@ type Process struct {
 	ReplacedHeaders HeaderNames
 	// Compression is how responses are compressed.
 	Compression Compression
+	// ShowsPages has paths of a host answer instead of errors: see @page in nginx.conf.
+	ShowsPages bool
 	// AddsHeaders has Lua add lines behind the headers of requests by HTTP.
 	AddsHeaders bool
 	// Geo has the addresses of clients looked up.

@@ -18,6 +18,8 @@ type headers struct {
 	adds bool
 	// own are those that features declare.
 	own []resource.Header
+	// pages is set where requests may be for pages of errors, of which backends learn nothing.
+	pages bool
 	// originalURI sends backends the path and query of the client.
 	originalURI bool
 }
@@ -25,7 +27,7 @@ type headers struct {
 func headersOf(p model.Process, r resource.Resources, protocols ...protocol) []headers {
 	list := make([]headers, len(protocols))
 	for i, one := range protocols {
-		list[i] = headers{one, address{p.ClientAddress}, replacedHeaders(p), p.AddsHeaders && one.Protocol == model.HTTP, r.Headers, p.OriginalURI}
+		list[i] = headers{one, address{p.ClientAddress}, replacedHeaders(p), p.AddsHeaders && one.Protocol == model.HTTP, r.Headers, p.ShowsPages, p.OriginalURI}
 	}
 	return list
 }
@@ -88,6 +90,9 @@ func (h headers) Lines() []string {
 			value = "$hg_asked_forwarded_for"
 		}
 		lines = append(lines, h.Header(set.name, value))
+	}
+	if h.pages {
+		lines = append(lines, h.Header("X-Headgate-Page", `""`))
 	}
 	if h.originalURI {
 		lines = append(lines, h.Header("X-Original-URI", "$request_uri"))

@@ -189,7 +189,7 @@ func renderCases(t testing.TB) []renderCase {
 		{"settings", func(e *plan.Environment, g *model.Globals) {
 			e.IPv6, e.User, e.OpenFiles = true, plan.Word{}, 0
 			g.Process = model.Process{
-				Workers: 7, ShutdownTimeout: 1500 * time.Millisecond, ServerTokens: true, AddsHeaders: true, BackendServer: true, HiddenHeaders: hiddenHeaders(), ClientRequests: 1,
+				Workers: 7, ShutdownTimeout: 1500 * time.Millisecond, ServerTokens: true, AddsHeaders: true, ShowsPages: true, BackendServer: true, HiddenHeaders: hiddenHeaders(), ClientRequests: 1,
 				ClientHeaderTimeout: time.Second, ClientBodyTimeout: time.Second, BackendRequests: 1, BackendIdle: time.Second, BackendAge: time.Second,
 				TLS:        model.TLS{Versions: model.TLS13, Curves: groups, Tickets: true, BufferSize: 16 * kib, EarlyData: true, RejectUnknown: true},
 				RequestLog: model.RequestLog{Off: true},
@@ -464,7 +464,7 @@ func checkRules(t *testing.T, conf string) {
 		}
 	}
 	for _, found := range location.FindAllStringSubmatch(conf, -1) {
-		if name := found[1]; name != "/" && !regexp.MustCompile(`^(@(p_[0-9a-f]{12}([0-9a-f]{28})?(_[a-z]+)*|client|route|drain|traced|nginx_status|refused|error_page|fallback(_bare)?)|= _check_(https?|verified))$`).MatchString(name) {
+		if name := found[1]; name != "/" && !regexp.MustCompile(`^(@(p_[0-9a-f]{12}([0-9a-f]{28})?(_[a-z]+)*|client|route|drain|traced|nginx_status|refused|error_page|fallback(_bare)?|page(_tls)?)|= _check_(https?|verified))$`).MatchString(name) {
 			t.Errorf("location %s, which a request's path could name", name)
 		}
 	}
@@ -472,7 +472,7 @@ func checkRules(t *testing.T, conf string) {
 	if len(passes) == 0 {
 		t.Error("nothing is proxied")
 	}
-	upstreams := []string{"http://hg_http", "https://hg_https", "grpc://hg_grpc", "grpcs://hg_grpcs", "hg_fastcgi", "http://hg_error_page", "http://hg_check_http$hg_call_uri", "https://hg_check_https$hg_call_uri"}
+	upstreams := []string{"http://hg_http", "https://hg_https", "grpc://hg_grpc", "grpcs://hg_grpcs", "hg_fastcgi", "http://hg_error_page", "https://hg_error_page", "http://hg_check_http$hg_call_uri", "https://hg_check_https$hg_call_uri"}
 	for _, found := range passes {
 		// $scheme is NGINX's own.
 		literal := regexp.MustCompile(`_[0-9a-f]{40}$`).ReplaceAllString(found[2], "")

@@ -79,7 +79,7 @@ func (p *parser) authRequestSet(s *scope, d *directive) error {
 	return nil
 }
 
-// errorPage reads error_page: statuses, a status after "=", and a URL or "@name".
+// errorPage reads error_page: statuses, a status after "=", and a URL, a path or "@name".
 func (p *parser) errorPage(s *scope, d *directive) error {
 	to := d.Args[len(d.Args)-1]
 	statuses := d.Args[:len(d.Args)-1]
@@ -102,8 +102,6 @@ func (p *parser) errorPage(s *scope, d *directive) error {
 		if strings.Contains(name, "$") {
 			err = fmt.Errorf("the name of the location %q has variables", to)
 		}
-	} else if strings.HasPrefix(to, "/") {
-		err = errors.New("the response of another path is not sent instead: must be a URL or the name of a location")
 	} else {
 		page.To, err = p.template(to)
 	}

@@ -6,6 +6,7 @@
 -- request's table by the slot.
 local balancer = require "ngx.balancer"
 local log = require "headgate.log"
+local replaced = require "headgate.replaced"
 local requests = require "headgate.request"
 local settings = require "headgate.settings"
 local units = require "headgate.units"
@@ -24,16 +25,19 @@ local function own_socket(scheme)
     return "unix:" .. settings.run_dir .. "/tmp/own_" .. scheme .. ".sock"
 end
 local OWN_HTTP, OWN_HTTPS = own_socket("http"), own_socket("https")
+local PAGE_HTTP, PAGE_HTTPS = replaced.socket("http"), replaced.socket("https")
 
 
 -- prepare(request, name, callee) -> the call, from then on request.calls[name],
 -- nil if the backend has no endpoint.
--- callee: { secure, backend | own, host }: an endpoint of the backend, or this
--- NGINX.
+-- callee: { secure, backend | own | page, host }: an endpoint of the backend, or this
+-- NGINX, for a page instead of an error if it says so.
 function _M.prepare(request, name, callee)
     local call = {}
     if callee.own then
         call.own = callee.secure and OWN_HTTPS or OWN_HTTP
+    elseif callee.page then
+        call.own = callee.secure and PAGE_HTTPS or PAGE_HTTP
     else
         call.backend = units.with_endpoints(callee.backend, request.revision)
         if not call.backend then

@@ -1,12 +1,16 @@
 -- Responses that are replaced: the location @error_page, where NGINX sends requests
--- whose response has a status that the profile catches, and the fallback backend.
+-- whose response has a status that the profile catches, the fallback backend, and pages of
+-- the host.
 local access_log = require "headgate.access_log"
 local backend_headers = require "headgate.backend_headers"
 local call = require "headgate.call"
+local client = require "headgate.client"
 local fallbacks = require "headgate.fallback"
 local features = require "headgate.features"
+local replaced = require "headgate.replaced"
 local requests = require "headgate.request"
 local settings = require "headgate.settings"
+local targets = require "headgate.target"
 
 local _M = {}
 
@@ -18,6 +22,7 @@ local ngx_exec = ngx.exec
 local ngx_exit = ngx.exit
 local ngx_req = ngx.req
 local ngx_var = ngx.var
+local string_match = string.match
 local string_sub = string.sub
 local tonumber = tonumber
 
@@ -106,6 +111,43 @@ function _M.fall_back(request, default)
     -- Else the response would keep the status that it replaces.
     ngx.status = OK
     return ngx_exec(location)
+end
+
+
+-- show(request, target, status) has a path of the host answer: this NGINX asks itself for it, as the client
+-- would, with GET or HEAD and without a body. So all that guards the path guards the page. target: the path,
+-- with its query, as NGINX's error_page has it. status: that of the response, replaced.OWN for that of the
+-- page. To be called in the phase error_page.
+function _M.show(request, target, status)
+    call.prepare(request, "error_page", { page = true, secure = client.scheme() == "https" })
+    if not request.tried then
+        ngx_req.discard_body()
+    end
+    if request.password then
+        ngx_req.set_header("Authorization", request.password)
+    end
+    if ngx_req.get_method() ~= "HEAD" then
+        ngx_req.set_method(ngx.HTTP_GET)
+    end
+    local path, query = string_match(target, "^([^?]*)%??(.*)$")
+    requests.set_path(path)
+    ngx_req.set_uri_args(targets.query(query))
+    requests.set_backend_host(requests.authority(request))
+    requests.set_page(status)
+    request.page_status = status
+    requests.keep_once(request)
+    ngx.status = OK
+    return ngx_exec(client.scheme() == "https" and "@page_tls" or "@page")
+end
+
+
+-- The header filter of such a response. As in NGINX, another error than that of the page's backend shows.
+function _M.filter()
+    local request = requests.current()
+    local status = request and request.page_status or replaced.OWN
+    if not replaced.take() and status ~= replaced.OWN then
+        ngx.status = status
+    end
 end
 
 

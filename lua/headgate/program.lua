@@ -19,6 +19,7 @@ local client = require "headgate.client"
 local log = require "headgate.log"
 local media_types = require "headgate.media_types"
 local regex = require "headgate.regex"
+local replaced = require "headgate.replaced"
 local requests = require "headgate.request"
 local targets = require "headgate.target"
 local template = require "headgate.template"
@@ -310,7 +311,8 @@ local function finish(step, request)
     local state = request.program
     local location, server = state.location, state.server
     local default = location and location.default_type or server and server.default_type
-    return requests.answer(request, state.error_status or status, text, media_types.of(request.path) or default)
+    status = state.error_status or replaced.status() or status
+    return requests.answer(request, status, text, media_types.of(request.path) or default)
 end
 
 

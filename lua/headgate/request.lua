@@ -6,6 +6,7 @@
 -- variable carries; the location's log phase frees the slot.
 local client = require "headgate.client"
 local features = require "headgate.features"
+local replaced = require "headgate.replaced"
 local request_id = require "headgate.request_id"
 local settings = require "headgate.settings"
 local targets = require "headgate.target"
@@ -79,6 +80,7 @@ local slot_count = 0
 --               header_filter
 --   program     what snippets do to the request: see program.lua
 --   failed      the status of the response that the phase error_page may replace
+--   page_status  of the page that does so: see error_page.lua
 --   filtered    whether what features do to all responses is done
 --   globals     what features have for all requests, by feature
 --   ends_connection  set if the request's connection ends with it: see ask_to_leave in route.lua
@@ -195,7 +197,8 @@ end
 -- phase, NGINX goes to @error_page first if the profile catches the status.
 local function error_page(request, status)
     local phase = request.route.phases.error_page
-    if phase and not request.failed and (request.tried or not ASKS_AGAIN[status]) and ngx_get_phase() ~= "access" then
+    if phase and not request.failed and (request.tried or not ASKS_AGAIN[status]) and ngx_get_phase() ~= "access"
+        and not replaced.is_page() then
         request.failed = status
         features.run(phase, request)
     end
@@ -207,6 +210,7 @@ end
 function _M.finish(request, status)
     error_page(request, status)
     request.status = status
+    replaced.mark()
     filter(request)
     return ngx_exit(status)
 end
@@ -246,6 +250,7 @@ end
 -- Ends a request with a redirect.
 function _M.redirect(request, target, status)
     request.status = status
+    replaced.mark()
     filter(request)
     return ngx.redirect(target, status)
 end
@@ -343,6 +348,12 @@ function _M.set_path(path)
     end
     ngx.req.set_uri(path, false, true)
     return path
+end
+
+
+-- Notes the status of a page that answers instead of an error, for the request for it.
+function _M.set_page(status)
+    ngx_var.hg_page = status
 end
 
 

@@ -9,6 +9,7 @@
 --                   the ports of the listeners, for calls to this NGINX and for
 --                   redirects that name them
 --   health_path     the path that answers 200 for names that no host has
+--   pages           whether paths of a host may answer instead of errors: see replaced.lua
 --   proxied         whether the client's scheme may be another one than the connection's
 --   forwarded       whether X-Forwarded-Proto, -Host and -Port of load balancers are believed
 --   full_chain      whether backends get the X-Forwarded-For of load balancers, and their address

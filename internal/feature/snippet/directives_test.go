@@ -10,7 +10,9 @@ type directive struct {
 	repeats, guards bool
 	// alone is set where it is not compared beside others.
 	alone bool
-	texts []string
+	// bodiless is set where requests have no body.
+	bodiless bool
+	texts    []string
 }
 
 type places int
@@ -114,8 +116,23 @@ func guards() []directive {
 			`auth_request_set $s $upstream_status; more_set_headers "X-Auth-Status: $s";`,
 		}},
 		{name: "error_page", in: inBoth, guards: true, texts: []string{
-			`error_page 403 https://login.example/?to=$request_uri;`, `error_page 401 = https://login.example/;`, `error_page 404 /none;`,
+			`error_page 403 https://login.example/?to=$request_uri;`, `error_page 401 = https://login.example/;`, `error_page 404 https://none.example/;`,
 			`proxy_intercept_errors on; error_page 404 =200 https://x.example/404;`, `proxy_intercept_errors on; error_page 500 502 503 504 https://sorry.example/;`,
+		}},
+		// NGINX sends the body of the request for the page too, which then has the $request_uri of the other path. And a page
+		// that an auth service refuses has the status of the refusal.
+		{name: "error_page to a path", in: inBoth, alone: true, bodiless: true, texts: []string{
+			`error_page 403 /denied; if ($uri = /a) { return 403; }`, `error_page 404 =200 /index.html?from=$arg_id; proxy_intercept_errors on;`,
+			`error_page 500 502 503 504 = /50x?$args; proxy_intercept_errors on;`, `deny all; error_page 403 /denied;`, `error_page 404 /x; return 404;`,
+			`error_page 401 403 =302 /login; if ($uri = /a/b) { return 401; }`,
+			`add_header X-A 1; add_header X-B 2 always; more_set_headers -s 404 "X-C: $uri"; error_page 404 /none; error_page 403 =404 /no/ne%20; proxy_intercept_errors on;`,
+			`error_page 405 $document_uri/page; if ($request_method = POST) { return 405; } more_set_headers "X-Method: $request_method";`,
+		}},
+		{name: "error_page to a location", in: inServer, alone: true, bodiless: true, texts: []string{
+			`error_page 403 =200 /denied; location = /denied { internal; add_header X-D 1; return 200 "no $uri"; } location /admin { return 403; }`,
+			`error_page 500 502 503 504 /50x.html; location = /50x.html { internal; default_type text/plain; return 200 "sorry"; } proxy_intercept_errors on;`,
+			`error_page 404 /missing; location /missing { add_header X-M 1; add_header X-N 2 always; return 404; } location /old { return 404; }`,
+			`error_page 404 /moved; location /moved { return 302 /new; } location /old { return 404; }`,
 		}},
 	}
 }

@@ -68,6 +68,7 @@ func Effects() feature.Feature {
 		Host:  hostEffects,
 		Process: func(v feature.Values, out *feature.ProcessOut) {
 			out.Process.AddsHeaders = feature.AllowsSnippets(v)
+			out.Process.ShowsPages = feature.AllowsSnippets(v)
 		},
 		Directives: directive.List{catchesOwn, catchesAll},
 		Predict:    feature.Predictions{feature.LimitPhase: predictErrorPage},

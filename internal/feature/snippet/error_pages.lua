@@ -1,6 +1,8 @@
 -- The directive error_page: another response instead of an error that Headgate or NGINX makes.
 -- A backend's errors reach clients, unless the profile catches them.
+local error_page = require "headgate.error_page"
 local program = require "headgate.program"
+local request_headers = require "headgate.feature.snippet_effects.request_headers"
 local requests = require "headgate.request"
 
 local _M = {}
@@ -50,8 +52,8 @@ function _M.run(request, pages)
     end
     local to = program.fill(page.to, request)
     if string_byte(to) == SLASH then
-        -- Only variables can give a path: the response of another one is not sent instead.
-        return
+        request_headers.restore(request)
+        return error_page.show(request, to, status)
     end
     -- NGINX writes the target as it is; control characters would end the line.
     local target = string_gsub(to, "[%z\1-\31\127]", percent)

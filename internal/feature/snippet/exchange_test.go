@@ -214,13 +214,26 @@ func (s *side) try(host string, r request) (result, error) {
 	for name, values := range response.Header {
 		for _, value := range values {
 			if !isOfMoment[name] {
-				out.Headers = append(out.Headers, name+": "+value)
+				out.Headers = append(out.Headers, name+": "+sinceDate(response, name, value))
 			}
 		}
 	}
 	out.Headers = append(out.Headers, fmt.Sprint("length: ", response.ContentLength))
 	slices.Sort(out.Headers)
 	return out, nil
+}
+
+// sinceDate is the value of a header, for a time in Expires the seconds that the response is valid.
+func sinceDate(response *http.Response, name, value string) string {
+	sent, err := http.ParseTime(response.Header.Get("Date"))
+	if err != nil || name != "Expires" {
+		return value
+	}
+	expires, err := http.ParseTime(value)
+	if err != nil || expires.Before(sent) {
+		return value
+	}
+	return expires.Sub(sent).String()
 }
 
 // unzip is the body without compression, which depends on the parts in which it comes.

@@ -45,6 +45,8 @@ type snippetCase struct {
 	server, location string
 	// pair is set where NGINX may reject what two texts together say.
 	pair bool
+	// bodiless is set where requests have no body.
+	bodiless bool
 }
 
 // reference is an nginx.conf with a server for each case: what ingress-nginx would write of

@@ -11,6 +11,7 @@ local error_pages = require "headgate.feature.snippet_effects.error_pages"
 local request_headers = require "headgate.feature.snippet_effects.request_headers"
 local response_headers = require "headgate.feature.snippet_effects.response_headers"
 local program = require "headgate.program"
+local replaced = require "headgate.replaced"
 local requests = require "headgate.request"
 
 local _M = {}
@@ -112,7 +113,7 @@ end
 
 -- status_of is that of the response. Before the header filter, Headgate has just decided on it.
 local function status_of(request)
-    return ngx_get_phase() ~= "header_filter" and request.status or ngx.status
+    return ngx_get_phase() ~= "header_filter" and request.status or replaced.status() or ngx.status
 end
 
 

@@ -2,6 +2,7 @@
 -- has. What snippets say besides is in the features beside this one.
 local hosts = require "headgate.host"
 local program = require "headgate.program"
+local replaced = require "headgate.replaced"
 local requests = require "headgate.request"
 
 local _M = {}
@@ -214,7 +215,7 @@ function _M.rewrite(policy, request)
         location = inner
         program.enter(request, inner.effects and inner.effects[1])
     end
-    if location.internal and not program.state(request).internal then
+    if location.internal and not program.state(request).internal and not replaced.is_page() then
         return requests.finish(request, NOT_FOUND)
     end
     local effects = location.effects or EMPTY
