@@ -445,6 +445,8 @@ var (
 	directiveForm = regexp.MustCompile(`(?m)^\s*(\w+)\b`)
 	location      = regexp.MustCompile(`(?m)^\s*location (.*) \{$`)
 	proxyPass     = regexp.MustCompile(`(?m)^\s*(\w+_)pass (.*);$`)
+	locationName  = regexp.MustCompile(`^(@(p_[0-9a-f]{12}([0-9a-f]{28})?(_[a-z]+)*|client|route|drain|traced|nginx_status|refused|error_page|fallback(_bare)?|page(_tls)?)|= _check_(https?|verified))$`)
+	identity      = regexp.MustCompile(`_[0-9a-f]{40}$`)
 )
 
 // checkRules looks for what opens holes; see the comments at each.
@@ -464,7 +466,7 @@ func checkRules(t *testing.T, conf string) {
 		}
 	}
 	for _, found := range location.FindAllStringSubmatch(conf, -1) {
-		if name := found[1]; name != "/" && !regexp.MustCompile(`^(@(p_[0-9a-f]{12}([0-9a-f]{28})?(_[a-z]+)*|client|route|drain|traced|nginx_status|refused|error_page|fallback(_bare)?|page(_tls)?)|= _check_(https?|verified))$`).MatchString(name) {
+		if name := found[1]; name != "/" && !locationName.MatchString(name) {
 			t.Errorf("location %s, which a request's path could name", name)
 		}
 	}
@@ -475,7 +477,7 @@ func checkRules(t *testing.T, conf string) {
 	upstreams := []string{"http://hg_http", "https://hg_https", "grpc://hg_grpc", "grpcs://hg_grpcs", "hg_fastcgi", "http://hg_error_page", "https://hg_error_page", "http://hg_check_http$hg_call_uri", "https://hg_check_https$hg_call_uri"}
 	for _, found := range passes {
 		// $scheme is NGINX's own.
-		literal := regexp.MustCompile(`_[0-9a-f]{40}$`).ReplaceAllString(found[2], "")
+		literal := identity.ReplaceAllString(found[2], "")
 		if !slices.Contains(upstreams, strings.NewReplacer("$scheme", "https", "${scheme}", "https").Replace(literal)) {
 			t.Errorf("proxied to %s, which is not a literal upstream", found[2])
 		}

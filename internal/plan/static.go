@@ -85,13 +85,18 @@ type Dictionaries struct {
 // A Port is a TCP port.
 type Port uint16
 
+var (
+	pathForm = regexp.MustCompile(`^/[A-Za-z0-9_./@+,=~-]*$`)
+	wordForm = regexp.MustCompile(`^[A-Za-z0-9_-]*$`)
+)
+
 // A Path is a file name that may stand in nginx.conf.
 type Path struct{ text string }
 
 // NewPath checks that a path holds nothing that NGINX or Lua would read as
 // anything but a path.
 func NewPath(path string) (Path, error) {
-	if !regexp.MustCompile(`^/[A-Za-z0-9_./@+,=~-]*$`).MatchString(path) {
+	if !pathForm.MatchString(path) {
 		return Path{}, fmt.Errorf("invalid path %q: must be an absolute path of letters, digits and _./@+,=~-", path)
 	}
 	return Path{path}, nil
@@ -104,7 +109,7 @@ type Word struct{ text string }
 
 // NewWord checks that a name is made of letters, digits, - and _.
 func NewWord(word string) (Word, error) {
-	if !regexp.MustCompile(`^[A-Za-z0-9_-]*$`).MatchString(word) {
+	if !wordForm.MatchString(word) {
 		return Word{}, fmt.Errorf("invalid name %q: must consist of letters, digits, - and _", word)
 	}
 	return Word{word}, nil

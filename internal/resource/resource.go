@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // Resources are what a feature needs, or all features together.
@@ -31,12 +32,21 @@ type Resources struct {
 	Log []Handler
 }
 
+// The forms of what NGINX and Lua get as it is.
+var (
+	nameForm      = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
+	wordForm      = regexp.MustCompile(`^[A-Za-z0-9.-]*$`)
+	moduleForm    = regexp.MustCompile(`^headgate(\.[a-z][a-z0-9_]*)+$`)
+	functionForm  = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+	parameterForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
+)
+
 // A Name is a name in nginx.conf that Headgate made.
 type Name struct{ text string }
 
 // NewName is for names that the source code spells.
 func NewName(text string) Name {
-	return Name{matching("name", `^[a-z_][a-z0-9_]*$`, text)}
+	return Name{matching("name", nameForm, text)}
 }
 
 func (n Name) String() string { return n.text }
@@ -79,7 +89,7 @@ func (k VariableKind) String() string { return [...]string{"line", "target", "pe
 type Word struct{ text string }
 
 // NewWord is for words that the source code spells.
-func NewWord(text string) Word { return Word{matching("word", `^[A-Za-z0-9.-]*$`, text)} }
+func NewWord(text string) Word { return Word{matching("word", wordForm, text)} }
 
 func (w Word) String() string { return w.text }
 
@@ -88,7 +98,7 @@ type Handler struct{ module, function string }
 
 // NewHandler is for functions of a module below headgate.
 func NewHandler(module, function string) Handler {
-	return Handler{matching("module", `^headgate(\.[a-z][a-z0-9_]*)+$`, module), matching("function", `^[a-z][a-z0-9_]*$`, function)}
+	return Handler{matching("module", moduleForm, module), matching("function", functionForm, function)}
 }
 
 // String is the call in Lua without arguments.
@@ -166,7 +176,7 @@ type ParameterName struct{ text string }
 
 // NewParameterName is for names that the source code spells.
 func NewParameterName(text string) ParameterName {
-	return ParameterName{matching("parameter", `^[A-Za-z][A-Za-z0-9_]*$`, text)}
+	return ParameterName{matching("parameter", parameterForm, text)}
 }
 
 func (n ParameterName) String() string { return n.text }
@@ -217,7 +227,9 @@ func distinct[T any](list []T, name func(T) Name, prefix string) {
 	seen := map[Name]bool{}
 	for _, one := range list {
 		n := name(one)
-		matching("name", "^"+prefix+".", n.text)
+		if len(n.text) <= len(prefix) || !strings.HasPrefix(n.text, prefix) {
+			panic(invalid("name", n.text))
+		}
 		if seen[n] {
 			panic(fmt.Sprintf("resource: %s is declared twice", n))
 		}
@@ -225,9 +237,13 @@ func distinct[T any](list []T, name func(T) Name, prefix string) {
 	}
 }
 
-func matching(what, form, text string) string {
-	if !regexp.MustCompile(form).MatchString(text) {
-		panic(fmt.Sprintf("resource: %q is not a valid %s in nginx.conf", text, what))
+func matching(what string, form *regexp.Regexp, text string) string {
+	if !form.MatchString(text) {
+		panic(invalid(what, text))
 	}
 	return text
+}
+
+func invalid(what, text string) string {
+	return fmt.Sprintf("resource: %q is not a valid %s in nginx.conf", text, what)
 }

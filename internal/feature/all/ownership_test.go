@@ -119,7 +119,8 @@ type output struct {
 // options.
 func builtWith(t testing.TB, annotations map[string]string, objects ...metav1.Object) *output {
 	t.Helper()
-	builder := build.New(all.Features(), prefix)
+	features := all.Features()
+	builder := build.New(features, prefix)
 	s := store.New(store.Settings{
 		Classless: true, IngressClass: "nginx", ConfigMap: types.NamespacedName{Namespace: "default", Name: "headgate"},
 	}, builder.Refer)
@@ -153,7 +154,7 @@ func builtWith(t testing.TB, annotations map[string]string, objects ...metav1.Ob
 	}
 	w.findings = finding.Sort(w.findings)
 	addAnswers(w.parts, w.units)
-	static, _, err := desired.Next(plan.Environment{Resources: feature.Resources(all.Features()), Directives: feature.Directives(all.Features())}, plan.Static{Dictionaries: plan.FirstDictionaries(0)}, nil)
+	static, _, err := desired.Next(plan.Environment{Resources: feature.Resources(features), Directives: feature.Directives(features)}, plan.Static{Dictionaries: plan.FirstDictionaries(0)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
