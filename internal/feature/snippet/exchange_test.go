@@ -211,6 +211,7 @@ func (s *side) try(host string, r request) (result, error) {
 		s.close()
 	}
 	out := result{Status: response.StatusCode, Body: unzip(response, body)}
+	fromDate(response.Header)
 	for name, values := range response.Header {
 		for _, value := range values {
 			if !isOfMoment[name] {
@@ -250,6 +251,22 @@ func unzip(response *http.Response, body string) string {
 		return body
 	}
 	return "gzip: " + string(whole)
+}
+
+// fromDate replaces an Expires of about now by its seconds from Date: the two sides may be asked
+// in different seconds.
+func fromDate(headers http.Header) {
+	const near = 48 * time.Hour
+	date, err := http.ParseTime(headers.Get("Date"))
+	if err != nil {
+		return
+	}
+	for i, value := range headers["Expires"] {
+		at, err := http.ParseTime(value)
+		if after := at.Sub(date); err == nil && after.Abs() < near {
+			headers["Expires"][i] = fmt.Sprintf("%v from Date", after)
+		}
+	}
 }
 
 // isOfMoment has the headers that differ by time or connection.
