@@ -79,24 +79,6 @@ func flagsOf(ports []portFlag) map[uint16]string {
 	return flags
 }
 
-// addresses are those that NGINX listens on.
-func (o *portOptions) addresses(ipv6 bool) []netip.AddrPort {
-	var list []netip.AddrPort
-	for _, port := range []uint16{o.httpPort, o.httpsPort, o.defaultServerPort} {
-		if port == 0 {
-			continue
-		}
-		list = append(list, netip.AddrPortFrom(netip.IPv4Unspecified(), port))
-		if ipv6 {
-			list = append(list, netip.AddrPortFrom(netip.IPv6Unspecified(), port))
-		}
-	}
-	if o.statusPort != 0 {
-		list = append(list, netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), o.statusPort))
-	}
-	return list
-}
-
 // healthAddress is the address of the health port. Host names are resolved by the
 // listener.
 func (o *portOptions) healthAddress() netip.AddrPort {

@@ -1,14 +1,9 @@
 package main
 
 import (
-	"net/netip"
-	"slices"
-
 	"github.com/spf13/pflag"
 
 	"github.com/headgate/headgate/internal/controller"
-	"github.com/headgate/headgate/internal/nginx"
-	"github.com/headgate/headgate/internal/plan"
 	"github.com/headgate/headgate/internal/stream"
 )
 
@@ -25,17 +20,12 @@ func addPassthroughPortFlag(f *pflag.FlagSet) {
 // tlsPassthrough is nil without --enable-ssl-passthrough.
 type tlsPassthrough struct{ *stream.TLS }
 
-// newPassthrough listens on the port for https as soon as NGINX may.
-func (o options) newPassthrough(s streams, process *nginx.Process, socket string, env plan.Environment) tlsPassthrough {
+// newPassthrough leaves it to the controller when it listens on the port for https.
+func (o options) newPassthrough(s streams, socket string) tlsPassthrough {
 	if !o.objects.Passthrough {
 		return tlsPassthrough{}
 	}
-	listener := s.NewTLS(o.httpsPort, socket)
-	process.Share(func() ([]netip.AddrPort, error) {
-		addresses := slices.DeleteFunc(o.addresses(env.IPv6), func(a netip.AddrPort) bool { return a.Port() != o.httpsPort })
-		return addresses, listener.Listen(addresses)
-	})
-	return tlsPassthrough{listener}
+	return tlsPassthrough{s.NewTLS(o.httpsPort, socket)}
 }
 
 // controlled is nil if there is nothing to control.

@@ -63,7 +63,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	tcpAndUDP := o.tcpAndUDP(m, findings, process, dir.HandedSocket(), env, log)
+	tcpAndUDP := o.tcpAndUDP(m, findings, dir.HandedSocket(), log)
 	table, families := o.traffic(m, findings, log), o.families(m.Registry, r)
 	kept, changes := o.keep()
 	spans := newSpans(m, log)
@@ -273,10 +273,10 @@ func (o options) prepare(ctx context.Context, accessLog *nginx.AccessLog, log *s
 		return nil, nil, env, err
 	}
 	process = nginx.New(nginx.Options{
-		Capabilities: capabilities, Dir: dir, AccessLog: accessLog, Addresses: o.addresses(env.IPv6), Flags: flagsOf(o.ports()), Log: log,
+		Capabilities: capabilities, Dir: dir, AccessLog: accessLog, Flags: flagsOf(o.ports()), Log: log,
 	})
 	log.Info("starting", "release", version, "commit", builtFrom(), "nginx", process.Capabilities().Version)
-	return process, dir, env, errors.Join(process.CheckPorts(), nginx.CheckPorts([]netip.AddrPort{o.healthAddress()}, flagsOf(o.ports())))
+	return process, dir, env, nginx.CheckPorts([]netip.AddrPort{o.healthAddress()}, flagsOf(o.ports()))
 }
 
 func (o options) environment(capabilities nginx.Capabilities, dir *nginx.RunDir, accessLog *nginx.AccessLog) (plan.Environment, error) {

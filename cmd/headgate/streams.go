@@ -19,7 +19,6 @@ import (
 	"github.com/headgate/headgate/internal/metrics"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/nginx"
-	"github.com/headgate/headgate/internal/plan"
 	"github.com/headgate/headgate/internal/stream"
 	"github.com/headgate/headgate/internal/tracker"
 )
@@ -53,9 +52,9 @@ type streams struct {
 type streamPort string
 
 // tcpAndUDP makes the server of TCP and UDP services and of TLS passthrough, with its metrics.
-func (o options) tcpAndUDP(m *metrics.Metrics, findings *tracker.Tracker, process *nginx.Process, socket string, env plan.Environment, log *slog.Logger) streams {
+func (o options) tcpAndUDP(m *metrics.Metrics, findings *tracker.Tracker, socket string, log *slog.Logger) streams {
 	s := newStreams(findings, log)
-	s.tls = o.newPassthrough(s, process, socket, env)
+	s.tls = o.newPassthrough(s, socket)
 	m.Registry.MustRegister(s, s.dropped())
 	return s
 }

@@ -124,6 +124,12 @@ func (b *Builder) Try(try feature.Try) *Builder {
 	return b
 }
 
+// Sockets sets what is known of the addresses of this machine, before anything is built. It returns b.
+func (b *Builder) Sockets(s feature.Sockets) *Builder {
+	b.settings.Schema.Sockets = s
+	return b
+}
+
 // Refer lists what an Ingress names under the ConfigMap with the options, see
 // setting.Reader.
 func (b *Builder) Refer(ing *networkingv1.Ingress, options *corev1.ConfigMap) spec.References {

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -80,6 +81,8 @@ type Settings struct {
 
 // Streams opens and closes the ports of TCP and UDP services. Its methods must not block.
 type Streams interface {
+	// Listen sets the addresses to listen on, empty for all.
+	Listen(addresses []netip.Addr)
 	// Configure sets what applies to all of them, and how long connections of a port that
 	// was closed go on.
 	Configure(settings model.StreamSettings, drain time.Duration)
@@ -146,6 +149,7 @@ type Controller struct {
 	retry    retry
 	trials   *trials
 	whole    *whole
+	sockets  sockets
 	// limits are those of reloads, from the ConfigMap.
 	limits model.Process
 	// passthrough is what applies to TLS connections that may be passed through.
@@ -207,6 +211,8 @@ func New(s Settings) *Controller {
 		client:  client,
 		workers: map[int]int{},
 	}
+	c.sockets.tried = map[netip.Addr]bool{}
+	builder.Sockets(c.socketsOfBuild())
 	c.whole = newWhole(c)
 	builder.Whole(c.whole.settings())
 	return c
@@ -294,6 +300,7 @@ func (c *Controller) serve(ctx context.Context) error {
 			return nil
 		case <-look.C:
 			c.noteGivenUp(ctx)
+			c.lookAtAddresses(ctx)
 		case <-c.queue.Filled():
 			c.takeChanges(ctx)
 		case <-c.turn:
@@ -367,6 +374,7 @@ func (c *Controller) start(ctx context.Context) error {
 	if err := c.write(next); err != nil {
 		return err
 	}
+	c.listen(next)
 	if err := c.settings.Process.Start(ctx); err != nil {
 		return err
 	}

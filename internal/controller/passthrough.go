@@ -10,6 +10,8 @@ import (
 // Passthrough passes the TLS connections for some hosts through to backends. Its methods
 // must not block.
 type Passthrough interface {
+	// Listen listens on addresses beside NGINX, and no longer on others.
+	Listen(addresses []netip.AddrPort) error
 	// Configure sets what applies to all connections. It is called first when all hosts and
 	// backends are set.
 	Configure(model.TLSPassthrough)

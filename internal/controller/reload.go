@@ -179,7 +179,9 @@ func (c *Controller) finishReload(ctx context.Context) {
 	r.drop()
 	r.last = time.Now()
 	previous := c.static
-	if err := c.takeOver(ctx, next); err != nil {
+	err := c.takeOver(ctx, next)
+	if err != nil {
+		c.onlyAddresses(previous)
 		if writeErr := c.write(previous); writeErr != nil {
 			c.log.Error("restoring the last good nginx.conf failed", "error", writeErr)
 		}
@@ -192,6 +194,7 @@ func (c *Controller) finishReload(ctx context.Context) {
 	r.rejected, r.failures = nil, 0
 	r.larger = nil
 	c.static = next
+	c.onlyAddresses(next)
 	c.metrics.Reloads.Inc()
 	for _, reason := range plan.ReloadReasons(previous, next) {
 		c.metrics.ReloadReasons.WithLabelValues(string(reason)).Inc()
@@ -219,6 +222,9 @@ func (c *Controller) endDrain(ctx context.Context) {
 }
 
 func (c *Controller) takeOver(ctx context.Context, next plan.Static) error {
+	if err := c.addAddresses(next); err != nil {
+		return err
+	}
 	if err := c.write(next); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package controller
 import (
 	"cmp"
 	"context"
+	"net/netip"
 	"runtime"
 	"slices"
 	"time"
@@ -301,6 +302,7 @@ func (c *Controller) buildUnit(key unit.Key) []finding.Finding {
 		c.limits = limitsOf(globals.Process)
 		c.shutdown.Store(int64(globals.Process.ShutdownTimeout))
 		c.configureStreams(globals.Process)
+		c.sockets.last = globals.Process.Listening
 		c.configureTracing(globals.Process.Tracing)
 		if want := c.settings.Subscriptions.GeoDatabases; want != nil && globals.Process.Geo.On {
 			want()
@@ -342,6 +344,11 @@ func (c *Controller) configureStreams(p model.Process) {
 	settings.AccessLog = settings.AccessLog && p.AccessLog
 	settings.LogTarget = cmp.Or(settings.LogTarget, p.AccessLogTarget)
 	c.settings.Streams.Configure(settings, p.ShutdownTimeout)
+	var addresses []netip.Addr
+	if l := p.Listening; len(l.Addresses) > 0 || l.NoIPv6 {
+		addresses = l.At(c.settings.Environment.IPv6)
+	}
+	c.settings.Streams.Listen(addresses)
 }
 
 // setStream opens, changes or closes the port of a stream.

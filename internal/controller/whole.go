@@ -89,7 +89,7 @@ func (w *whole) test(ctx context.Context, g model.Globals, files map[string][]by
 	if err := c.ownLogs(g.Process.Snippets); err != nil {
 		return err
 	}
-	if err := w.checkListeners(g.Process.Snippets); err != nil {
+	if err := w.checkListeners(g.Process); err != nil {
 		return err
 	}
 	err := c.settings.RunDir.Write(files)
@@ -156,14 +156,19 @@ func (c *Controller) ownLogs(s model.Snippets) error {
 }
 
 // checkListeners refuses addresses that another process has: NGINX does not test that, and a reload
-// with them fails. NGINX may have them already.
-func (w *whole) checkListeners(s model.Snippets) error {
-	env := w.controller.settings.Environment
+// with them fails. NGINX may have them already. It refuses too all addresses of the ports for http and https where only
+// some are to be open.
+func (w *whole) checkListeners(p model.Process) error {
+	env, s := w.controller.settings.Environment, p.Snippets
+	public := []uint16{uint16(env.HTTPPort), uint16(env.HTTPSPort)}
 	own := []uint16{uint16(env.HTTPPort), uint16(env.HTTPSPort), uint16(env.DefaultServerPort), uint16(env.StatusPort)}
 	for _, l := range listeners(w.controller.static.Globals().Process.Snippets.HTTP) {
 		own = append(own, l.address.Port())
 	}
 	for _, l := range listeners(s.HTTP) {
+		if slices.Contains(public, l.address.Port()) && l.address.Addr().IsUnspecified() && !slices.Contains(p.Listening.At(true), l.address.Addr()) {
+			return &feature.RejectedError{Place: model.InHTTP, Line: l.line, Reason: fmt.Sprintf("can't listen on %s: must be an address of the keys bind-address and disable-ipv6", l.address)}
+		}
 		if slices.Contains(own, l.address.Port()) {
 			continue
 		}

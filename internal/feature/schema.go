@@ -22,6 +22,8 @@ type Schema struct {
 	implies []func(Values, Scope) []Implied
 	// Try has NGINX test directives, nil where there is none.
 	Try Try
+	// Sockets are those of this machine.
+	Sockets Sockets
 }
 
 type schemaSetting struct {

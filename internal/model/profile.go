@@ -268,6 +268,8 @@ type Process struct {
 	RequestIDs bool
 	// OriginalURI sends backends the path and query of the client.
 	OriginalURI bool
+	// Listening is where clients reach it.
+	Listening Listening
 	// Worker is for each worker process.
 	Worker WorkerSettings
 	// Hashes are the least sizes of hash tables, 0 where Headgate's own are enough.

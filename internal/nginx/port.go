@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // CheckPorts checks whether NGINX can listen on TCP addresses. Its error names each
@@ -47,12 +49,26 @@ func explain(address netip.AddrPort, err error) error {
 		return fmt.Errorf("%s is in use%s", address, holder(address))
 	case errors.Is(err, syscall.EACCES):
 		return fmt.Errorf("can't listen on %s: privileged ports need root or CAP_NET_BIND_SERVICE", address)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return fmt.Errorf("can't listen on %s: this machine does not have the address: %w", address, err)
 	}
 	return fmt.Errorf("can't listen on %s: %w", address, err)
 }
 
+// CheckShared checks whether NGINX can listen on a TCP address besides those that it has: by sockets that share
+// their port, which only those of the same user can.
+func CheckShared(address netip.AddrPort) error {
+	if err := bindWith(address, syscall.SO_REUSEADDR, unix.SO_REUSEPORT); err != nil {
+		return explain(address, err)
+	}
+	return nil
+}
+
 // bind binds an address as NGINX would, but without sharing, and closes it.
-func bind(address netip.AddrPort) error {
+func bind(address netip.AddrPort) error { return bindWith(address, syscall.SO_REUSEADDR) }
+
+// bindWith binds an address with an option of sockets, and closes it.
+func bindWith(address netip.AddrPort, options ...int) error {
 	family := syscall.AF_INET
 	var target syscall.Sockaddr
 	if address.Addr().Is4() {
@@ -71,8 +87,10 @@ func bind(address netip.AddrPort) error {
 			return err
 		}
 	}
-	if err := syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1); err != nil {
-		return err
+	for _, option := range options {
+		if err := syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, option, 1); err != nil {
+			return err
+		}
 	}
 	return syscall.Bind(fd, target)
 }

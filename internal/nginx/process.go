@@ -19,7 +19,7 @@ type Options struct {
 	// written before Start. The configuration must contain "daemon off" and serve
 	// HTTP on Dir.Socket().
 	Dir *RunDir
-	// Addresses are the TCP addresses that NGINX listens on.
+	// Addresses are the TCP addresses that NGINX listens on, see SetAddresses.
 	Addresses []netip.AddrPort
 	// Flags are the flags that set their ports, for errors.
 	Flags map[uint16]string
@@ -55,13 +55,18 @@ func New(o Options) *Process { return &Process{options: o, restarted: make(chan 
 // Capabilities returns the capabilities of NGINX.
 func (p *Process) Capabilities() Capabilities { return p.options.Capabilities }
 
-// CheckPorts checks the ports, unless an NGINX of an earlier controller holds them:
-// Start takes over from it.
-func (p *Process) CheckPorts() error {
-	if len(p.options.Dir.orphans()) > 0 {
-		return nil
-	}
-	return CheckPorts(p.options.Addresses, p.options.Flags)
+// SetAddresses sets the TCP addresses that NGINX listens on from its next start on, without those that are
+// shared, see Share.
+func (p *Process) SetAddresses(addresses []netip.AddrPort) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.options.Addresses = addresses
+}
+
+func (p *Process) addresses() []netip.AddrPort {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.options.Addresses
 }
 
 // Start starts NGINX and returns when a worker responds. If an earlier controller
@@ -102,7 +107,7 @@ func (p *Process) share() error {
 		return nil
 	}
 	shared, err := p.listen()
-	p.options.Addresses = slices.DeleteFunc(slices.Clone(p.options.Addresses), func(a netip.AddrPort) bool { return slices.Contains(shared, a) })
+	p.SetAddresses(slices.DeleteFunc(slices.Clone(p.addresses()), func(a netip.AddrPort) bool { return slices.Contains(shared, a) }))
 	return err
 }
 

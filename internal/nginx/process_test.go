@@ -63,7 +63,7 @@ func TestStartReloadStop(t *testing.T) {
 	if _, err := os.Stat(b.Dir.Socket()); !os.IsNotExist(err) {
 		t.Errorf("the socket is left: %v", err)
 	}
-	if err := CheckPorts(b.options.Addresses, nil); err != nil {
+	if err := CheckPorts(b.addresses(), nil); err != nil {
 		t.Error(err)
 	}
 	if err := b.Reload(); err == nil {
@@ -250,9 +250,6 @@ func TestTakeOver(t *testing.T) {
 			defer dir.Close()
 			b.Dir = dir
 			b.renew(nil)
-			if err := b.CheckPorts(); err != nil {
-				t.Errorf("what the directory's own NGINX holds counts as taken: %v", err)
-			}
 			begin := time.Now()
 			b.start()
 			t.Logf("took over in %v", time.Since(begin))
@@ -287,9 +284,6 @@ func TestTakeOverSparesOthers(t *testing.T) {
 	}
 	if want := fmt.Sprintf("%s is in use by nginx (process %d)", other.Address, other.PID()); !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
-	}
-	if err := b.CheckPorts(); err == nil {
-		t.Error("the port counts as free")
 	}
 	other.mustGet("/")
 }

@@ -134,14 +134,14 @@ func (p *Process) clear(ctx context.Context) error {
 			p.signalLeft(step.then)
 		}
 	}
-	return CheckPorts(p.options.Addresses, p.options.Flags)
+	return CheckPorts(p.addresses(), p.options.Flags)
 }
 
 func (p *Process) portsFree(ctx context.Context, timeout time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for {
-		free := !slices.ContainsFunc(p.options.Addresses, func(a netip.AddrPort) bool { return errors.Is(bind(a), syscall.EADDRINUSE) })
+		free := !slices.ContainsFunc(p.addresses(), func(a netip.AddrPort) bool { return errors.Is(bind(a), syscall.EADDRINUSE) })
 		if free || !sleep(ctx, poll) {
 			return free
 		}

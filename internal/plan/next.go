@@ -83,15 +83,16 @@ func (s Static) needs(d requirements) (generation int, known bool) {
 // old dictionaries. grown, if not nil, are larger dictionaries to use.
 func (d *Desired) Next(env Environment, current Static, grown *Dictionaries) (next Static, reason string, err error) {
 	d.started = true
-	clientHello := d.clientHellos > 0 || d.globals.Process.TLS.RejectUnknown
-	if grown == nil && current.serves(d, env, clientHello) {
+	globals := d.reachable(env, current)
+	clientHello := d.clientHellos > 0 || globals.Process.TLS.RejectUnknown
+	if grown == nil && current.serves(d, env, globals, clientHello) {
 		return current, "", nil
 	}
 	kept := d.wantedProfiles()
 	for p := range current.since {
 		kept[p] = struct{}{}
 	}
-	same, err := d.render(env, current, kept, clientHello || current.clientHello > 0, current.Dictionaries)
+	same, err := d.render(env, current, globals, kept, clientHello || current.clientHello > 0, current.Dictionaries)
 	if err != nil {
 		return Static{}, "", err
 	}
@@ -112,7 +113,7 @@ func (d *Desired) Next(env Environment, current Static, grown *Dictionaries) (ne
 	if grown != nil {
 		dictionaries = *grown
 	}
-	next, err = d.render(env, current, wanted, clientHello, dictionaries)
+	next, err = d.render(env, current, globals, wanted, clientHello, dictionaries)
 	if err != nil {
 		return Static{}, "", err
 	}
@@ -121,7 +122,7 @@ func (d *Desired) Next(env Environment, current Static, grown *Dictionaries) (ne
 
 // serves reports whether rendering for d would give the same bytes, because its input
 // is the same.
-func (s Static) serves(d *Desired, env Environment, clientHello bool) bool {
+func (s Static) serves(d *Desired, env Environment, globals model.Globals, clientHello bool) bool {
 	if s.Files == nil || clientHello && s.clientHello == 0 {
 		return false
 	}
@@ -135,7 +136,7 @@ func (s Static) serves(d *Desired, env Environment, clientHello bool) bool {
 			return false
 		}
 	}
-	return s.from.sameSettings(input{environment: env, globals: d.globals})
+	return s.from.sameSettings(input{environment: env, globals: globals})
 }
 
 // ForTenants reports whether hosts alone are the reason of a reload, and not the
@@ -144,14 +145,14 @@ func (d *Desired) ForTenants(env Environment, current Static, grown *Dictionarie
 	return grown == nil && current.from.sameSettings(input{environment: env, globals: d.globals})
 }
 
-func (d *Desired) render(env Environment, current Static, profiles map[model.Profile]struct{}, clientHello bool, dictionaries Dictionaries) (Static, error) {
+func (d *Desired) render(env Environment, current Static, globals model.Globals, profiles map[model.Profile]struct{}, clientHello bool, dictionaries Dictionaries) (Static, error) {
 	d.planned++
 	next := Static{
 		serial:       d.planned,
 		Generation:   max(current.Generation, current.Tried) + 1,
-		Workers:      env.WorkerProcesses(d.globals.Process),
+		Workers:      env.WorkerProcesses(globals.Process),
 		Dictionaries: dictionaries,
-		Default:      d.globals.Default,
+		Default:      globals.Default,
 		since:        map[model.Profile]int{},
 	}
 	for p := range profiles {
@@ -166,7 +167,7 @@ func (d *Desired) render(env Environment, current Static, profiles map[model.Pro
 	others := maps.Clone(profiles)
 	delete(others, next.Default)
 	next.Profiles = slices.SortedFunc(maps.Keys(others), func(a, b model.Profile) int { return cmp.Compare(a.Name(), b.Name()) })
-	next.from = input{environment: env, globals: d.globals, profiles: next.Profiles, clientHello: clientHello, dictionaries: dictionaries}
+	next.from = input{environment: env, globals: globals, profiles: next.Profiles, clientHello: clientHello, dictionaries: dictionaries}
 	conf, err := d.rendered.files(next.from)
 	if err != nil {
 		return Static{}, err

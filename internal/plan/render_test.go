@@ -233,6 +233,10 @@ func renderCases(t testing.TB) []renderCase {
 			g.Process.HTTP2Streams = 256
 			g.Process.ClientHeader = model.ClientHeader{Buffer: 2 * kib, LargeBuffers: 2, LargeSize: 16 * kib, Underscores: true, Invalid: true}
 		}, nil, dictionaries},
+		{"addresses", func(e *plan.Environment, g *model.Globals) {
+			e.IPv6, e.DefaultServerPort = true, 8181
+			g.Process.Listening = model.Listening{Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("2001:db8::1")}, OneSocket: true}
+		}, nil, dictionaries},
 		{"growing", func(*plan.Environment, *model.Globals) {}, nil, grown},
 		{"hooks", func(e *plan.Environment, _ *model.Globals) {
 			hook := func(function string) []resource.Handler {
@@ -264,7 +268,7 @@ func renderCases(t testing.TB) []renderCase {
 		{"more-ports", func(e *plan.Environment, _ *model.Globals) {
 			e.IPv6, e.DefaultServerPort, e.StatusPort = true, 8181, 10246
 		}, nil, dictionaries},
-		{"passthrough", func(e *plan.Environment, _ *model.Globals) { e.Passthrough = true }, nil, dictionaries},
+		{"passthrough", func(e *plan.Environment, g *model.Globals) { e.Passthrough, g.Process.Listening.OneSocket = true, true }, nil, dictionaries},
 		{"newer-nginx", func(e *plan.Environment, _ *model.Globals) { e.HTTP2Directive = true }, nil, dictionaries},
 	}
 }
@@ -416,7 +420,7 @@ func realEnvironment(t *testing.T) plan.Environment {
 	return env
 }
 
-var listens = regexp.MustCompile(`listen (?:0\.0\.0\.0|\[::\]):0 default_server`)
+var listens = regexp.MustCompile(`listen (?:[0-9.]+|\[[0-9a-f:]+\]):0 default_server`)
 
 func testConfiguration(t *testing.T, env plan.Environment, conf string) {
 	t.Helper()

@@ -155,7 +155,7 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 		Transports: transports, Protocols: headersOf(globals.Process, env.Resources, protocols...), HTTP: headersOf(globals.Process, env.Resources, protocol{})[0],
 		Address: address{globals.Process.ClientAddress}, Log: requestLogOf(env, globals.Process),
 		OwnHeaders: ownHeaders(globals.Process, env.Resources), TicketKeys: ticketKeys,
-		Worker:    worker{globals.Process.Worker, env, env.WorkerProcesses(globals.Process)},
+		Worker:    worker{globals.Process.Worker, env, env.WorkerProcesses(globals.Process), len(globals.Process.Listening.At(env.IPv6))},
 		Hashes:    hashes{globals.Process.Hashes, globals.Process.RequestLog.Skipped.Bucket()},
 		Errors:    errorLog{globals.Process, env.Debug},
 		Variables: append(variablesOf(env.Resources, slices.Contains(protocols, protocol{model.FastCGI})), replacedVariables(globals.Process)...), Parameters: parametersOf(env.Resources),
@@ -385,14 +385,6 @@ func seconds(d time.Duration) string {
 		return strconv.FormatInt(d.Milliseconds(), 10) + "ms"
 	}
 	return strconv.FormatInt(int64(d/time.Second), 10) + "s"
-}
-
-// Addresses are the local addresses that the public ports listen on.
-func (e Environment) Addresses() []string {
-	if e.IPv6 {
-		return []string{"0.0.0.0", "[::]"}
-	}
-	return []string{"0.0.0.0"}
 }
 
 // WorkerProcesses is the number of NGINX's workers.

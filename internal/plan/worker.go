@@ -10,6 +10,8 @@ type worker struct {
 	model.WorkerSettings
 	env       Environment
 	processes int
+	// addresses is how many are listened on.
+	addresses int
 }
 
 // ConnectionCount is the number of connections of a worker. NGINX does not start with fewer
@@ -30,8 +32,7 @@ func (w worker) ConnectionCount() int {
 // shutting out the controller, which changes the number.
 func (w worker) fewestConnections() int {
 	const shared, spare = 3, 512
-	addresses := len(w.env.Addresses())
-	return shared*addresses*w.processes + addresses + spare
+	return shared*w.addresses*w.processes + w.addresses + spare
 }
 
 // FileCount is the number of files that a worker may open, 0 to leave it to the system.

@@ -25,8 +25,8 @@ func (l *listening) await(ctx context.Context) {
 		case <-l.drained:
 			return
 		case <-tick.C:
-			if l.udp != nil {
-				l.udp.cutIdle(LastAnswerTimeout)
+			for _, u := range l.udp {
+				u.cutIdle(LastAnswerTimeout)
 			}
 		case <-ctx.Done():
 			l.cut(0)
@@ -48,8 +48,9 @@ type listening struct {
 	stream   atomic.Pointer[model.Stream]
 	table    table
 	counters *counters
-	tcp      io.Closer
-	udp      *udpPort
+	// tcp and udp have a socket for each address.
+	tcp []io.Closer
+	udp []*udpPort
 	// unbounded has no limit of its own, only that of all ports.
 	unbounded bool
 
@@ -138,17 +139,29 @@ func (l *listening) checkDrained() {
 		case <-l.drained:
 		default:
 			close(l.drained)
-			if l.udp != nil {
-				l.udp.close()
-			}
+			l.closeUDP()
 		}
+	}
+}
+
+// closeUDP closes the sockets of UDP.
+func (l *listening) closeUDP() {
+	for _, u := range l.udp {
+		u.close()
+	}
+}
+
+// cutUDP ends the sessions of a UDP port that was stopped, so that its sockets are closed.
+func (l *listening) cutUDP() {
+	if len(l.udp) > 0 {
+		l.cut(0)
 	}
 }
 
 // stop takes no new connections or sessions. It returns how often that was done.
 func (l *listening) stop() int {
-	if l.tcp != nil {
-		l.tcp.Close()
+	for _, listener := range l.tcp {
+		listener.Close()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -2,8 +2,10 @@ package stream_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -66,6 +68,51 @@ func TestPort(t *testing.T) {
 	must(t, err)
 	if got := read(t, old, 1); got != "y" {
 		t.Errorf("the first connection got %q", got)
+	}
+}
+
+// TestAddresses: ports that are open move to other addresses, TCP connections go on, and UDP sessions end.
+func TestAddresses(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.set(model.TCP, nil, named(t, "a"))
+	s.set(model.UDP, nil, echoUDP(t, "a", 1))
+	opens := func(address string) bool {
+		c, err := net.Dial("tcp", s.address(address))
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	}
+	old := s.dial("tcp", "127.0.0.1")
+	read(t, old, 1)
+	for _, step := range []struct {
+		addresses []netip.Addr
+		open      string
+	}{
+		{[]netip.Addr{netip.MustParseAddr("127.0.0.2")}, "[false true false]"},
+		{[]netip.Addr{netip.MustParseAddr("127.0.0.2"), netip.MustParseAddr("127.0.0.3")}, "[false true true]"},
+		{[]netip.Addr{netip.IPv4Unspecified()}, "[true true true]"},
+		{nil, "[true true true]"},
+	} {
+		s.Listen(step.addresses)
+		if got := fmt.Sprint([]bool{opens("127.0.0.1"), opens("127.0.0.2"), opens("127.0.0.3")}); got != step.open {
+			t.Errorf("%v: open are %s, want %s", step.addresses, got, step.open)
+		}
+		c := s.dial("udp", "127.0.0.2")
+		_, err := io.WriteString(c, "x")
+		must(t, err)
+		read(t, c, 1)
+	}
+	_, err := io.WriteString(old, "y")
+	must(t, err)
+	if got := read(t, old, 1); got != "y" {
+		t.Errorf("the first connection got %q", got)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.problems) > 0 {
+		t.Errorf("problems: %q", s.problems)
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -33,8 +35,6 @@ type Settings struct {
 	// Problem reports why a port can't be opened, and nil once it is open or not wanted any
 	// more. It must not block, nor call the Server. It may be nil.
 	Problem func(s model.Stream, err error)
-	// Address is the IP address to listen on, empty for all.
-	Address string
 }
 
 // A Server serves streams.
@@ -47,11 +47,13 @@ type Server struct {
 	loops   loops
 	ports   map[string]*port // wanted ones, by the names of their streams
 	closing map[*listening]struct{}
-	metrics map[string]*counters
-	tls     *TLS // nil if there is none
-	ended   bool
-	retry   *time.Timer
-	pause   time.Duration
+	// addresses are those that are listened on, empty for all.
+	addresses []netip.Addr
+	metrics   map[string]*counters
+	tls       *TLS // nil if there is none
+	ended     bool
+	retry     *time.Timer
+	pause     time.Duration
 }
 
 // current is what applies to connections that begin now.
@@ -180,7 +182,7 @@ func (s *Server) listen(stream model.Stream) (*listening, error) {
 	l.counters = s.countersOf(&stream)
 	l.table.set(stream.Endpoints)
 	for old := range s.closing {
-		if old.udp != nil && old.name() == stream.Name() && old.reopen(stream) {
+		if len(old.udp) > 0 && old.name() == stream.Name() && old.reopen(stream) {
 			delete(s.closing, old)
 			return old, nil
 		}
@@ -189,9 +191,30 @@ func (s *Server) listen(stream model.Stream) (*listening, error) {
 		return nil, err
 	}
 	if stream.Protocol == model.UDP {
-		return l, l.listenUDP(s.settings.Address)
+		return l, l.listenUDP(s.addresses)
 	}
-	return l, l.listenTCP(s.settings.Address)
+	return l, l.listenTCP(s.addresses)
+}
+
+// Listen sets the addresses to listen on, empty for all. Ports that are open are opened there instead: TCP
+// connections go on, and UDP sessions end, whose answers come from the sockets that are closed.
+func (s *Server) Listen(addresses []netip.Addr) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended || slices.Equal(s.addresses, addresses) {
+		return
+	}
+	s.addresses = slices.Clone(addresses)
+	for l := range s.closing {
+		l.cutUDP()
+	}
+	for _, p := range s.ports {
+		if l := p.open; l != nil {
+			s.close(p)
+			l.cutUDP()
+			s.reconcile(p)
+		}
+	}
 }
 
 // close closes a port. Its connections drain.

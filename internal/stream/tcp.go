@@ -17,19 +17,44 @@ const (
 	ConnectTimeoutNext = 5 * time.Second
 )
 
-// listenTCP opens a port of IPv4 and, where the machine has it, IPv6.
-func (l *listening) listenTCP(address string) error {
+// listenTCP opens a port at addresses, without any of IPv4 and, where the machine has it, IPv6.
+func (l *listening) listenTCP(addresses []netip.Addr) error {
 	config := net.ListenConfig{KeepAlive: -1}
 	// Connections are spliced.
 	config.SetMultipathTCP(false)
-	at := net.JoinHostPort(address, strconv.Itoa(int(l.stream.Load().Port)))
-	listener, err := config.Listen(context.Background(), "tcp", at)
-	if err != nil {
-		return err
+	port := strconv.Itoa(int(l.stream.Load().Port))
+	for _, at := range places(addresses) {
+		listener, err := config.Listen(context.Background(), "tcp"+at.family, net.JoinHostPort(at.host, port))
+		if err != nil {
+			for _, opened := range l.tcp {
+				opened.Close()
+			}
+			return err
+		}
+		l.tcp = append(l.tcp, listener)
 	}
-	l.tcp = listener
-	go l.accept(listener.(*net.TCPListener), (*connection).serve)
+	for _, listener := range l.tcp {
+		go l.accept(listener.(*net.TCPListener), (*connection).serve)
+	}
 	return nil
+}
+
+// A place is a host to listen on, and the end of the name of its network.
+type place struct{ host, family string }
+
+// places are those of addresses. Without any it is all of both families, with one socket.
+func places(addresses []netip.Addr) []place {
+	if len(addresses) == 0 {
+		return []place{{}}
+	}
+	list := make([]place, len(addresses))
+	for i, a := range addresses {
+		list[i] = place{a.String(), "4"}
+		if a.Is6() {
+			list[i].family = "6"
+		}
+	}
+	return list
 }
 
 // A dialed connection leads to an endpoint, or to NGINX.

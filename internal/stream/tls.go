@@ -3,8 +3,10 @@ package stream
 import (
 	"cmp"
 	"context"
+	"maps"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,7 +31,7 @@ type TLS struct {
 	server    *Server
 	port      uint16
 	nginx     *net.UnixAddr
-	listeners []*net.TCPListener
+	listeners map[netip.AddrPort]*net.TCPListener
 	// front has the connections that NGINX gets, and those whose name is not known yet.
 	front   *listening
 	waiting waiting
@@ -65,7 +67,7 @@ type tlsBackend struct {
 func (s *Server) NewTLS(port uint16, nginx string) *TLS {
 	t := &TLS{
 		server: s, port: port, nginx: &net.UnixAddr{Name: nginx, Net: "unix"}, stopped: make(chan struct{}),
-		hosts: map[string]*tlsHost{}, backends: map[string]*tlsBackend{},
+		listeners: map[netip.AddrPort]*net.TCPListener{}, hosts: map[string]*tlsHost{}, backends: map[string]*tlsBackend{},
 		buffers: sync.Pool{New: func() any { return new([bufferSize]byte) }},
 	}
 	t.settings.Store(&model.TLSPassthrough{Workers: 1})
@@ -77,8 +79,9 @@ func (s *Server) NewTLS(port uint16, nginx string) *TLS {
 	return t
 }
 
-// Listen listens on addresses of the port that NGINX will listen on too, with SO_REUSEPORT.
-// It must come before NGINX.
+// Listen listens on addresses of the port that NGINX will listen on too, with SO_REUSEPORT, and no longer on
+// others. It must come before NGINX for those that are new, and after it for others. If it fails, it has
+// closed none and opened none.
 func (t *TLS) Listen(addresses []netip.AddrPort) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -88,25 +91,36 @@ func (t *TLS) Listen(addresses []netip.AddrPort) error {
 	if err := t.server.openLoops(); err != nil {
 		return err
 	}
+	opened := map[netip.AddrPort]*net.TCPListener{}
 	for _, address := range addresses {
+		if t.listeners[address] != nil || opened[address] != nil {
+			continue
+		}
 		listener, err := listenShared(address)
 		if err == nil {
-			t.listeners = append(t.listeners, listener)
+			opened[address] = listener
 			err = t.steerOne(listener)
 		}
 		if err != nil {
-			t.closeListeners()
+			closeAll(opened)
 			return err
 		}
 	}
+	for address, listener := range t.listeners {
+		if !slices.Contains(addresses, address) {
+			listener.Close()
+			delete(t.listeners, address)
+		}
+	}
+	maps.Copy(t.listeners, opened)
 	if t.accepts {
-		t.acceptAll()
+		t.acceptAll(opened)
 	}
 	return nil
 }
 
-func (t *TLS) acceptAll() {
-	for _, l := range t.listeners {
+func (t *TLS) acceptAll(listeners map[netip.AddrPort]*net.TCPListener) {
+	for _, l := range listeners {
 		go t.front.accept(l, t.serve)
 	}
 }
@@ -122,8 +136,8 @@ func (t *TLS) newListening(protocol string) *listening {
 	return l
 }
 
-func (t *TLS) closeListeners() {
-	for _, l := range t.listeners {
+func closeAll(listeners map[netip.AddrPort]*net.TCPListener) {
+	for _, l := range listeners {
 		l.Close()
 	}
 }
@@ -138,7 +152,7 @@ func (t *TLS) Configure(settings model.TLSPassthrough) {
 	t.steer()
 	if !t.accepts && !t.ended {
 		t.accepts = true
-		t.acceptAll()
+		t.acceptAll(t.listeners)
 	}
 }
 
@@ -265,7 +279,7 @@ func (t *TLS) Shutdown(ctx context.Context) {
 		t.ended = true
 		close(t.stopped)
 	}
-	t.closeListeners()
+	closeAll(t.listeners)
 	all := []*listening{t.front}
 	for _, h := range t.hosts {
 		all = append(all, h.listening)

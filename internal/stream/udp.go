@@ -32,11 +32,20 @@ type peer struct {
 	local  netip.Addr
 }
 
-// listenUDP opens a port of IPv4 and, where the machine has it, IPv6.
-func (l *listening) listenUDP(address string) error {
+// listenUDP opens a port at addresses, without any of IPv4 and, where the machine has it, IPv6.
+func (l *listening) listenUDP(addresses []netip.Addr) error {
+	for _, at := range places(addresses) {
+		if err := l.listenUDPAt(at); err != nil {
+			l.closeUDP()
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *listening) listenUDPAt(at place) error {
 	stream := l.stream.Load()
-	at := &net.UDPAddr{IP: net.ParseIP(address), Port: int(stream.Port)}
-	conn, err := net.ListenUDP("udp", at)
+	conn, err := net.ListenUDP("udp"+at.family, &net.UDPAddr{IP: net.ParseIP(at.host), Port: int(stream.Port)})
 	if err != nil {
 		return err
 	}
@@ -48,12 +57,11 @@ func (l *listening) listenUDP(address string) error {
 	if u.fd, err = detach(conn); err != nil {
 		return err
 	}
-	l.udp = u
 	if err := u.loop.add(u.fd, u, unix.EPOLLIN); err != nil {
-		l.udp = nil
 		closeSocket(u.fd)
 		return err
 	}
+	l.udp = append(l.udp, u)
 	return nil
 }
 

@@ -196,6 +196,7 @@ var elsewhere = map[string]string{
 	"tcp_udp":          "TestProgram (checkStreamKeys), and TestIdle, TestDeadEndpoint and TestResponses of internal/stream: they are seen in TCP and UDP, not in answers",
 	"rate_limit":       "TestKeys and TestWindowIsChangedLive of internal/feature/ratelimit: they are seen in several requests, and in the time of a response",
 	"opentelemetry":    "TestSamplers and TestKeysChangeLive of internal/feature/opentelemetry: they are seen in spans; the exporter's keys are tested where spans are exported",
+	"listen":           "TestAddressesChangeLive of internal/feature/listen: connections show them, not answers",
 	"worker_process":   "TestWorkersChangeLive, TestConnections and TestDebugConnections of internal/feature/worker: the kernel and the log show them; enable-multi-accept shows nowhere",
 	"status_page":      "TestClients of internal/feature/nginxstatus: who connects must be in the list too",
 	"hash_size":        "TestGolden of internal/plan: only lines of an administrator can need them",

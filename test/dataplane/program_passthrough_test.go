@@ -56,6 +56,23 @@ func checkPassthrough(t *testing.T, binary string) {
 	}
 	kept.want(t, "one")
 
+	p.write("manifests/through.yaml", through+headgatetest.Ingress("through", "through.test", "/", "two", asked...), 0o644)
+	p.wantCertificate("through.test", "two")
+	for _, keys := range [][]string{{"bind-address: 127.0.0.1"}, {"bind-address: 127.0.0.1", "reuse-port: false"}, {"reuse-port: false"}, {"bind-address: 127.0.0.1"}, nil} {
+		p.write("manifests/config.yaml", headgatetest.Config(keys...), 0o644)
+		limited := strings.Contains(strings.Join(keys, ""), "bind-address")
+		headgatetest.Eventually(t, fmt.Sprintf("%v holds", keys), func() bool {
+			c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.3:%d", p.https))
+			if err == nil {
+				c.Close()
+			}
+			return (err != nil) == limited
+		})
+		p.wantCertificate("through.test", "two")
+		p.wantHanded("plain.test")
+		kept.want(t, "one")
+	}
+
 	handed := p.tlsTo("plain.test")
 	kill(t, p.cmd.Process.Pid, syscall.SIGTERM)
 	headgatetest.Eventually(t, "the port is closed", func() bool { return !opens(p.https) })

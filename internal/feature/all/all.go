@@ -33,6 +33,7 @@ import (
 	"github.com/headgate/headgate/internal/feature/http3"
 	"github.com/headgate/headgate/internal/feature/httpsredirect"
 	"github.com/headgate/headgate/internal/feature/ineffective"
+	"github.com/headgate/headgate/internal/feature/listen"
 	"github.com/headgate/headgate/internal/feature/mirror"
 	"github.com/headgate/headgate/internal/feature/modsecurity"
 	"github.com/headgate/headgate/internal/feature/nginxstatus"
@@ -59,6 +60,7 @@ func Features() []feature.Feature {
 	return []feature.Feature{
 		process.Feature(),
 		compression.Feature(),
+		listen.Feature(),
 		worker.Feature(),
 		http2.Feature(),
 		hashsize.Feature(),

@@ -1,0 +1,10 @@
+package listen_test
+
+import (
+	"testing"
+
+	"github.com/headgate/headgate/internal/feature/listen"
+	"github.com/headgate/headgate/internal/featuretest"
+)
+
+func TestGolden(t *testing.T) { featuretest.Golden(t, listen.Feature()) }
