@@ -2,6 +2,7 @@ package adminsnippet_test
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"testing"
@@ -192,6 +193,39 @@ func TestOwnServer(t *testing.T) {
 	}
 	g.ApplyReloading(headgatetest.Config())
 	if got := own(); got != "closed" {
+		t.Error(got)
+	}
+}
+
+// TestModule: a module is loaded as long as the text is there, with its directives.
+func TestModule(t *testing.T) {
+	t.Parallel()
+	port := porttest.Free(t)
+	g := start(t)
+	const load = "load_module /usr/lib/nginx/modules/ngx_stream_module.so;\n"
+	stream := fmt.Sprintf("stream { server { listen 127.0.0.1:%d; return loaded; } }", port)
+	said := func() string {
+		c, err := net.Dial("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			return "closed"
+		}
+		defer c.Close()
+		text, _ := io.ReadAll(c)
+		return string(text)
+	}
+	g.Apply(headgatetest.Config("main-snippet: " + stream))
+	if !strings.Contains(g.Log.String(), quoted(`line 1: unknown directive "stream"`)) || said() != "closed" {
+		t.Error("it is loaded already")
+	}
+	for _, end := range []string{"", " # another text"} {
+		g.ApplyReloading(headgatetest.Config("main-snippet: " + load + stream + end))
+		if got := said(); got != "loaded" {
+			t.Error(got)
+		}
+		g.Get("a.test", "/").WantStatus(t, 200)
+	}
+	g.ApplyReloading(headgatetest.Config())
+	if got := said(); got != "closed" {
 		t.Error(got)
 	}
 }
