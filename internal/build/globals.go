@@ -104,7 +104,7 @@ func (b *Builder) applyFeatures(v feature.Values, out feature.RouteOut) feature.
 		}
 		before := len(out.Route.Policies)
 		f.Route(v, &out)
-		if len(out.Route.Policies) > before && (f.Predict[feature.AuthPhase] != nil || f.Predict[feature.LimitPhase] != nil) {
+		if len(out.Route.Policies) > before && isGuard(f) {
 			out.Guards = append(out.Guards, f.Name)
 		}
 	}

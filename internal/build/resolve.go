@@ -28,6 +28,7 @@ func (l *hostBuilder) addHostSettings(h *model.Host) {
 	merged, fs := l.builder.settings.Resolve(feature.ScopeHost, unit, owners, l.config)
 	out := feature.HostOut{Report: feature.NewReport(merged.Values, setting.DeniesAll(unit))}
 	out.Patterns = l.patterns
+	out.Guards = l.guarding
 	for i := range l.routes {
 		out.Routes = append(out.Routes, &l.routes[i].Route)
 	}
@@ -41,6 +42,23 @@ func (l *hostBuilder) addHostSettings(h *model.Host) {
 		l.trace.Host = l.builder.settings.Schema.Readings(merged.Values, feature.ScopeHost, slices.Concat(merged.Problems, out.Problems))
 	}
 	h.Contents = out.Contents
+}
+
+// guarding are the features that may refuse clients on one of the routes.
+func (l *hostBuilder) guarding() (names []string) {
+	for _, f := range l.builder.features {
+		if isGuard(f) && slices.ContainsFunc(l.routes, func(r routeCandidate) bool {
+			return slices.ContainsFunc(r.Policies, func(p model.Policy) bool { return p.Feature == f.Name })
+		}) {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
+
+// isGuard reports whether a feature may refuse clients.
+func isGuard(f feature.Feature) bool {
+	return f.Predict[feature.AuthPhase] != nil || f.Predict[feature.LimitPhase] != nil
 }
 
 // applyToHost lets the features write into a host and all of its routes.

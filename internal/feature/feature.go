@@ -137,6 +137,8 @@ type HostOut struct {
 	// writes in Route.
 	Routes   []*model.Route
 	Patterns bool
+	// Guards returns the features of the list that may refuse clients on one of the routes.
+	Guards func() []string
 	// Passthrough is the setting that has TLS connections for the host passed through to
 	// the backend of its path "/", nil if none has.
 	Passthrough AnySetting

@@ -5,8 +5,18 @@ local template = require "headgate.template"
 
 local _M = {}
 
+local ipairs = ipairs
 local ngx_var = ngx.var
 local pairs = pairs
+local string_sub = string.sub
+
+
+-- Variables that have a name behind their own one.
+local FAMILIES = { "upstream_http", "upstream_cookie", "sent_http", "http", "arg", "cookie" }
+local TAKES_NAME = { group = true }
+for _, family in ipairs(FAMILIES) do
+    TAKES_NAME[family] = true
+end
 
 
 -- shown reads what the client's certificate says. It counts for the host that asked for it.
@@ -91,7 +101,14 @@ end
 
 -- read(request, name) -> the value of a variable, nil if it has none or is not known
 function _M.read(request, name)
-    local read = READERS[name] or template.reader(name)
+    for i = 1, #FAMILIES do
+        local family = FAMILIES[i]
+        if string_sub(name, 1, #family + 1) == family .. "_" then
+            local read = READERS[family] or template.reader(family)
+            return read(request, string_sub(name, #family + 2))
+        end
+    end
+    local read = not TAKES_NAME[name] and (READERS[name] or template.reader(name))
     return read and read(request)
 end
 

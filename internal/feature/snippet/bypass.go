@@ -16,28 +16,28 @@ func Bypass() feature.Feature {
 		Name: "snippet_bypass",
 		Doc:  "Reports snippets that answer before an auth check or a limit.",
 		Route: func(v feature.Values, out *feature.RouteOut) {
-			if len(out.Guards) == 0 {
-				return
+			if s := locationSnippet(v); s != nil && len(out.Guards) > 0 {
+				reportBypass(s, configurationSnippet, out.Guards, &out.Report)
 			}
-			if s := locationSnippet(v); s != nil {
-				reportBypass(s, configurationSnippet, out)
-			}
-			if s := hostSnippet(v); s != nil {
-				reportBypass(s, serverSnippet, out)
+		},
+		Host: func(v feature.Values, out *feature.HostOut) {
+			// It answers on the paths of all Ingresses of the host.
+			if s := hostSnippet(v); s != nil && out.Guards != nil {
+				reportBypass(s, serverSnippet, out.Guards(), &out.Report)
 			}
 		},
 	}
 }
 
-func reportBypass(s *snippet.Snippet, setting feature.AnySetting, out *feature.RouteOut) {
+func reportBypass(s *snippet.Snippet, setting feature.AnySetting, guards []string, out *feature.Report) {
 	var answers []string
 	for _, status := range returned(s.Program) {
 		if status < 400 {
 			answers = append(answers, fmt.Sprint(status))
 		}
 	}
-	if len(answers) > 0 {
-		out.Warn(setting, finding.Bypassed, "it answers "+strings.Join(answers, ", ")+" before "+strings.Join(out.Guards, " and "),
+	if len(answers) > 0 && len(guards) > 0 {
+		out.Warn(setting, finding.Bypassed, "it answers "+strings.Join(answers, ", ")+" before "+strings.Join(guards, " and "),
 			"clients get these answers without being authenticated or limited, as in NGINX")
 	}
 }

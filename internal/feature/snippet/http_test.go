@@ -62,6 +62,7 @@ func TestSteps(t *testing.T) {
 			of("arguments", c, `rewrite ^/a/(.*)$ /b/$1? break;`)+
 			of("redirect", c, `rewrite ^/a/(.*)$ /b/$1 redirect; rewrite ^/c https://example.com/c? permanent;`)+
 			of("loop", c, `rewrite ^/a /a last;`)+
+			of("families", c, `if ($arg_own = x) { return 200 "$http_x_own,$arg_own,$http,$arg,$cookie,$group,$sent_http,$upstream_http"; } set $http_x_own a; set $arg_own b; set $http c; set $arg d; set $cookie e; set $group f; set $sent_http g; set $upstream_http h; return 200 "$http_x_own,$arg_own,$http,$arg,$cookie,$group,$sent_http,$upstream_http";`)+
 			of("types", c, `return 200 "{}";`)+
 			of("target", c, `rewrite ^/a/(.*)$ /b/$1; rewrite ^/c /d;`, "rewrite-target: /r", "permanent-redirect-code: 308"))
 	check(t, g, []step{
@@ -81,6 +82,8 @@ func TestSteps(t *testing.T) {
 		{host: "redirect.test", path: "/a/c%20d?y=2", status: 302, location: "http://redirect.test/b/c%20d?y=2"},
 		{host: "redirect.test", path: "/c?y=2", status: 301, location: "https://example.com/c"},
 		{host: "loop.test", path: "/a", status: 500},
+		{host: "families.test", path: "/?own=x", status: 200, body: ",x,,,,,,"},
+		{host: "families.test", path: "/", status: 200, body: "a,b,c,d,e,f,g,h"},
 		{host: "types.test", path: "/x.json", status: 200, body: "{}"},
 		{host: "target.test", path: "/x", status: 200, target: "/r"},
 		{host: "target.test", path: "/a/x", status: 200, target: "/r"},

@@ -60,3 +60,16 @@ func TestTimeOfOthers(t *testing.T) {
 		}
 	}
 }
+
+// TestBypassedOthers: a server-snippet that answers before an auth check of another Ingress of
+// its host is reported.
+func TestBypassedOthers(t *testing.T) {
+	t.Parallel()
+	for guard, want := range map[string]bool{"proxy-http-version: 1.1": false, "whitelist-source-range: 10.0.0.0/8": true} {
+		g := headgatetest.Start(t, headgatetest.Options{Manifests: headgatetest.Config("allow-snippet-annotations: true", "annotations-risk-level: Critical") +
+			shared(t, []string{"server-snippet: if ($arg_a) { return 200; }"}, []string{guard})})
+		if got := strings.Contains(g.Log.String(), "it answers 200 before address_list"); got != want {
+			t.Errorf("with %q it is reported: %v", guard, got)
+		}
+	}
+}
