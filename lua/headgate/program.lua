@@ -411,8 +411,11 @@ function _M.finish_in(request, name)
         return
     end
     local effects = location.effects or EMPTY
-    state.location = effects[1]
-    run(location.steps or EMPTY, request, state.owner, effects)
+    local own = effects[1]
+    state.location = own
+    if not (own and _M.rules_of_method(own)) then
+        run(location.steps or EMPTY, request, state.owner, effects)
+    end
     return requests.finish(request, _M.missing())
 end
 

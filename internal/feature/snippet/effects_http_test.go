@@ -235,6 +235,11 @@ func TestAddressesAndMethods(t *testing.T) {
 		{location: `limit_except GET { deny all; }`, method: "POST", want: "403"},
 		{location: `limit_except POST PUT { allow 127.0.0.1; deny all; } deny all;`, want: "200"},
 		{location: `limit_except POST PUT { allow 127.0.0.1; deny all; } deny all;`, method: "PUT", want: "403"},
+		// The steps of the block are for the other methods.
+		{location: `limit_except GET { allow all; } if ($arg_a) { return 410; }`, path: "?a=1", want: "410"},
+		{location: `limit_except GET { allow all; } if ($arg_a) { return 410; }`, path: "?a=1", method: "POST", want: "200"},
+		{location: `error_page 403 = @page; deny all;`, server: `location @page { limit_except GET { deny all; } return 218 page; }`, want: "218"},
+		{location: `error_page 403 = @page; deny all;`, server: `location @page { limit_except GET { deny all; } return 218 page; }`, method: "POST", want: "404"},
 		// What a condition says replaces nothing but its own.
 		{location: `deny 127.0.0.1; if ($arg_a) { add_header X-A a always; }`, path: "?a=1", want: "403; X-A: a"},
 	})
