@@ -123,6 +123,7 @@ function _M.show(request, target, status)
     if not request.tried then
         ngx_req.discard_body()
     end
+    backend_headers.restore(request)
     if request.password then
         ngx_req.set_header("Authorization", request.password)
     end

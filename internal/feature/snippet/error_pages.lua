@@ -2,7 +2,6 @@
 -- A backend's errors reach clients, unless the profile catches them.
 local error_page = require "headgate.error_page"
 local program = require "headgate.program"
-local request_headers = require "headgate.feature.snippet_effects.request_headers"
 local requests = require "headgate.request"
 
 local _M = {}
@@ -52,7 +51,6 @@ function _M.run(request, pages)
     end
     local to = program.fill(page.to, request)
     if string_byte(to) == SLASH then
-        request_headers.restore(request)
         return error_page.show(request, to, status)
     end
     -- NGINX writes the target as it is; control characters would end the line.
