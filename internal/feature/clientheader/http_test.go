@@ -40,13 +40,13 @@ func believed(got http.Header) (names []string) {
 // headers are passed on.
 func TestLookalikes(t *testing.T) {
 	t.Parallel()
-	asked := make(chan http.Header, 1)
+	toAuth := make(chan http.Header, 1)
 	auth := headgatetest.StartBackend(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		select {
-		case <-asked:
+		case <-toAuth:
 		default:
 		}
-		asked <- r.Header
+		toAuth <- r.Header
 	}))
 	manifests := headgatetest.Service("a") + headgatetest.Endpoints("a", headgatetest.StartEcho(t, "a")) + headgatetest.ConfigMap("headers", "X-Custom: one") +
 		headgatetest.Ingress("web", "a.test", "/", "a") +
@@ -58,12 +58,12 @@ func TestLookalikes(t *testing.T) {
 		{"enable-underscores-in-headers: true", "forwarded-for-header: X-Client-IP", "enable-real-ip: true"},
 		{"enable-underscores-in-headers: true", "use-forwarded-headers: true", "proxy-real-ip-cidr: 127.0.0.1/32", "compute-full-forwarded-for: true"},
 	} {
-		g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Manifests: manifests + headgatetest.Config(append(keys, "proxy-set-headers: default/headers")...)})
-		headgatetest.EveryProtocol(func(http2 bool, scheme string) {
+		g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Manifests: manifests + headgatetest.Config(append(keys, "proxy-set-headers: default/headers", "use-http3: true")...)})
+		for _, by := range g.Protocols() {
 			for _, path := range []string{"/", "/guarded", "/missing"} {
 				header := claims()
 				header["X_under"] = []string{"1"}
-				r := g.Do(headgatetest.Request{Host: "a.test", Path: path, Scheme: scheme, HTTP2: http2, Header: header})
+				r := g.Do(asked(by, path, header))
 				if r.WantStatus(t, 200); r.Echo == nil {
 					t.Fatal("no backend answers")
 				}
@@ -79,22 +79,38 @@ func TestLookalikes(t *testing.T) {
 					names = without(names, "x-client-ip")
 				}
 				if len(names) > 0 {
-					t.Errorf("%v, %s by %s, HTTP/2 %v: the backend gets %v", keys, path, scheme, http2, names)
+					t.Errorf("%v, %s by %s: the backend gets %v", keys, path, protocol(by), names)
 				}
 				if got["x_under"] != "1" {
-					t.Errorf("%v, %s by %s, HTTP/2 %v: the backend does not get X_Under", keys, path, scheme, http2)
+					t.Errorf("%v, %s by %s: the backend does not get X_Under", keys, path, protocol(by))
 				}
-				if got["x-real-ip"] != "127.0.0.1" || got["x-forwarded-proto"] != scheme {
-					t.Errorf("%v, %s by %s: the backend gets the client %s by %s", keys, path, scheme, got["x-real-ip"], got["x-forwarded-proto"])
+				if got["x-real-ip"] != "127.0.0.1" || got["x-forwarded-proto"] != by.Scheme {
+					t.Errorf("%v, %s by %s: the backend gets the client %s by %s", keys, path, protocol(by), got["x-real-ip"], got["x-forwarded-proto"])
 				}
 				if path == "/guarded" {
-					if names := without(believed(<-asked), "x-auth-user", "x-client-ip"); len(names) > 0 {
-						t.Errorf("%v by %s, HTTP/2 %v: the auth service gets %v", keys, scheme, http2, names)
+					if names := without(believed(<-toAuth), "x-auth-user", "x-client-ip"); len(names) > 0 {
+						t.Errorf("%v by %s: the auth service gets %v", keys, protocol(by), names)
 					}
 				}
 			}
-		})
+		}
 	}
+}
+
+// asked is a request for a path by a protocol.
+func asked(by headgatetest.Request, path string, header http.Header) headgatetest.Request {
+	by.Host, by.Path, by.Header = "a.test", path, header
+	return by
+}
+
+func protocol(by headgatetest.Request) string {
+	switch {
+	case by.HTTP3:
+		return "HTTP/3"
+	case by.HTTP2:
+		return "HTTP/2"
+	}
+	return by.Scheme
 }
 
 // without removes names, in any case and with any hyphens, from a list.
@@ -115,15 +131,15 @@ func without(names []string, removed ...string) (kept []string) {
 func TestOtherNamesAreIgnored(t *testing.T) {
 	t.Parallel()
 	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Manifests: headgatetest.Service("a") + headgatetest.Endpoints("a", headgatetest.StartEcho(t, "a")) +
-		headgatetest.Ingress("web", "a.test", "/", "a")})
-	headgatetest.EveryProtocol(func(http2 bool, scheme string) {
+		headgatetest.Ingress("web", "a.test", "/", "a") + headgatetest.Config("use-http3: true")})
+	for _, by := range g.Protocols() {
 		header := claims()
 		header["X.dot"] = []string{"1"}
-		r := g.Do(headgatetest.Request{Host: "a.test", Scheme: scheme, HTTP2: http2, Header: header})
+		r := g.Do(asked(by, "/", header))
 		for name := range r.WantStatus(t, 200).Echo.Header {
 			if strings.ContainsAny(name, "_.") {
-				t.Errorf("by %s, HTTP/2 %v: the backend gets %s", scheme, http2, name)
+				t.Errorf("by %s: the backend gets %s", protocol(by), name)
 			}
 		}
-	})
+	}
 }
