@@ -3,6 +3,7 @@ package dataplane_test
 import (
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,8 +45,9 @@ func TestRefusalsAreLogged(t *testing.T) {
 	t.Parallel()
 	of := headgatetest.Ingress
 	echo := headgatetest.StartEcho(t, "one")
+	var busy atomic.Bool
 	held := make(chan struct{})
-	slow := headgatetest.StartBackend(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-held }))
+	slow := headgatetest.StartBackend(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { busy.Store(true); <-held }))
 	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Manifests: served("one", echo) + served("slow", slow) +
 		of("denied", "denied.test", "/", "one", "denylist-source-range: 127.0.0.0/8") + of("others", "others.test", "/", "one", "allowlist-source-range: 192.0.2.0/24") +
 		of("any", "any.test", "/", "one", "allowlist-source-range: 192.0.2.0/24", "satisfy: any", "auth-type: basic", "auth-secret: users") + usersSecret +
@@ -57,6 +59,7 @@ func TestRefusalsAreLogged(t *testing.T) {
 		g.Get("busy.test", "/")
 	}()
 	defer func() { close(held); <-waiting }()
+	headgatetest.Eventually(t, "busy.test has a connection", busy.Load)
 	begun := time.Now()
 	for host, reason := range map[string]string{
 		"denied.test": "denylist-source-range refuses the client's address", "others.test": "allowlist-source-range does not have the client's address",
@@ -68,9 +71,7 @@ func TestRefusalsAreLogged(t *testing.T) {
 		}
 		line := "host " + host + ": " + reason
 		headgatetest.Eventually(t, "a line of "+host, func() bool {
-			if host != "busy.test" || g.Get(host, "/").Status == http.StatusServiceUnavailable {
-				ask()
-			}
+			ask()
 			return strings.Contains(g.Log.String(), line)
 		})
 		for range 50 {
