@@ -108,7 +108,7 @@ func casesOf(every bool) []snippetCase {
 	if !every {
 		return cases
 	}
-	return append(cases, pairsOf(list)...)
+	return append(cases, slices.DeleteFunc(pairsOf(list), differs)...)
 }
 
 // pairsOf are two directives in one location, and one in the server with one in the
