@@ -17,10 +17,11 @@ type Config struct {
 	values map[string]any
 	// denies are the settings whose key has a bad value that denies.
 	denies []*schemaSetting
-	// refers are the settings whose key names a ConfigMap, and configMaps the data of
+	// refers are the settings whose key names an object, and configMaps and secrets the data of
 	// these by key, once they are attached.
 	refers     []*schemaSetting
 	configMaps map[string]map[string]string
+	secrets    map[string]map[string][]byte
 	// geoDatabases are attached too.
 	geoDatabases []GeoDatabase
 	// texts are the keys as they are written, and defined the names in the administrator's
@@ -87,12 +88,11 @@ func (c *Config) Attach(objects Objects) (*Config, []Problem) {
 	}
 	attached := *c
 	attached.geoDatabases = objects.GeoDatabases
-	attached.configMaps = map[string]map[string]string{}
+	attached.configMaps, attached.secrets = map[string]map[string]string{}, map[string]map[string][]byte{}
 	var problems []Problem
 	for _, d := range c.refers {
 		name := c.values[d.Key].(ObjectName)
-		if data, found := objects.ConfigMap(name); found {
-			attached.configMaps[d.Key] = data
+		if attached.attach(d, name, objects) {
 			continue
 		}
 		p := Problem{Field: d.Key, Code: finding.MissingObject, Message: fmt.Sprintf("%s %s does not exist", d.Refers, name), Effect: "the key has no effect", Rejected: true}
@@ -102,6 +102,22 @@ func (c *Config) Attach(objects Objects) (*Config, []Problem) {
 		problems = append(problems, p)
 	}
 	return &attached, problems
+}
+
+// attach looks up the object of a key, and reports whether there is one.
+func (c *Config) attach(d *schemaSetting, name ObjectName, objects Objects) (found bool) {
+	if d.Refers == Secret {
+		var data map[string][]byte
+		if data, found = objects.Secret(name); found {
+			c.secrets[d.Key] = data
+		}
+		return found
+	}
+	var data map[string]string
+	if data, found = objects.ConfigMap(name); found {
+		c.configMaps[d.Key] = data
+	}
+	return found
 }
 
 // Values are those of the ConfigMap alone.

@@ -57,8 +57,8 @@ func NewSchema(prefix string, features []Feature, lacking ...Capability) *Schema
 			if _, text := d.Default.(model.AdminText); text && d.Scope != ScopeProcess || d.Scope == ScopeProcess && d.Annotation != "" {
 				panic(fmt.Sprintf("feature: %s %q must have a key alone, of the scope process", d.Key, d.Annotation))
 			}
-			if d.Key != "" && d.Refers != NoObject && (d.Refers != ConfigMap || d.Scope != ScopeProcess) {
-				panic(fmt.Sprintf("feature: the key %s must refer to a ConfigMap, and have the scope process", d.Key))
+			if d.Key != "" && d.Refers != NoObject && (d.Refers == Service || d.Scope != ScopeProcess) {
+				panic(fmt.Sprintf("feature: the key %s must refer to a ConfigMap or a Secret, and have the scope process", d.Key))
 			}
 			s.settings = append(s.settings, d)
 			if d.Leads {

@@ -110,6 +110,9 @@ func (v Values) GeoDatabases() []GeoDatabase { return v.config.geoDatabases }
 // the data and the key alone.
 func FromSecret[T any](v Values, s Setting[ObjectName], key string, read func(map[string][]byte) T) (value T, ok bool) {
 	e := v.entries[s.Annotation]
+	if e == nil && v.config != nil && v.config.secrets[s.Key] != nil {
+		return read(v.config.secrets[s.Key]), true
+	}
 	if e == nil || e.secret == nil {
 		return value, false
 	}

@@ -26,6 +26,8 @@ type TLS struct {
 	// TicketKeys are what tickets are encrypted with, by the first one, and may be encrypted
 	// with. If there are none, NGINX makes one at each reload.
 	TicketKeys TicketKeys
+	// DHParam are the parameters of ciphers that begin with DHE, as PEM. Without a name there are none.
+	DHParam Content
 	// BufferSize is the size in bytes of the largest record that is sent.
 	BufferSize int64
 	// EarlyData accepts requests in the first message of TLS 1.3.

@@ -163,6 +163,6 @@ var unopened = regexp.MustCompile(`^open\(\) "[^"]*" failed \(`)
 // unresolved is a DNS name without an address, which it may have later.
 var unresolved = regexp.MustCompile(`^host not found in `)
 
-// withoutPlace is what OpenSSL says of a list of ciphers that it can't use, and NGINX of a variable
+// withoutPlace is what OpenSSL says of a list of ciphers or DH parameters that it can't use, and NGINX of a variable
 // that it does not have.
-var withoutPlace = regexp.MustCompile(`^SSL_CTX_set_cipher_list\(.*SSL routines:[^:]*:(?:no cipher match|invalid command)\)$|^unknown "[a-z0-9_]+" variable$`)
+var withoutPlace = regexp.MustCompile(`^SSL_CTX_set_cipher_list\(.*SSL routines:[^:]*:(?:no cipher match|invalid command)\)$|^(?:SSL_CTX_set_tmp_dh|SSL_CTX_set0_tmp_dh_pkey|PEM_read_bio_DHparams|PEM_read_bio_Parameters)\(.* failed \(SSL: .*|^unknown "[a-z0-9_]+" variable$`)

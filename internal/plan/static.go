@@ -154,7 +154,7 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 		Default: env.location(globals.Default, model.Variant{}), Jumps: env.jumps(all), Shared: env.Directives.SharedLines(all),
 		Transports: transports, Protocols: headersOf(globals.Process, env.Resources, protocols...), HTTP: headersOf(globals.Process, env.Resources, protocol{})[0],
 		Address: address{globals.Process.ClientAddress}, Log: requestLogOf(env, globals.Process),
-		OwnHeaders: ownHeaders(globals.Process, env.Resources), TicketKeys: ticketKeys,
+		OwnHeaders: ownHeaders(globals.Process, env.Resources), TicketKeys: ticketKeys, DHParam: addDHParam(files, env.RunDir, globals.Process.TLS),
 		Worker:    worker{globals.Process.Worker, env, env.WorkerProcesses(globals.Process), len(globals.Process.Listening.At(env.IPv6))},
 		Hashes:    hashes{globals.Process.Hashes, globals.Process.RequestLog.Skipped.Bucket()},
 		Errors:    errorLog{globals.Process, env.Debug},
@@ -200,8 +200,9 @@ type document struct {
 	Address    address
 	Errors     errorLog
 	Log        requestLog
-	// TicketKeys are files.
+	// TicketKeys and DHParam are files.
 	TicketKeys []string
+	DHParam    string
 	// OwnHeaders are those of requests that no client sets, in lower case.
 	OwnHeaders []string
 	// Chained is set in a server where Lua joins the addresses of a request.

@@ -155,6 +155,29 @@ func TestOCSPResponseTouched(t *testing.T) {
 	}
 }
 
+// TestSecretOfOptions is the same for a Secret.
+func TestSecretOfOptions(t *testing.T) {
+	key := feature.Setting[feature.ObjectName]{
+		Key: "secret", Parse: feature.Optional(feature.ObjectIn), Scope: feature.ScopeProcess, Refers: feature.Secret,
+	}
+	s := store.New(settings(), build.New([]feature.Feature{{Settings: []feature.AnySetting{key}}}, "x").Refer)
+	options := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "headgate", Name: "options"}, Data: map[string]string{"secret": "shop/one"}}
+	s.Apply(options, false)
+	if r := s.DrainSecrets(); fmt.Sprint(r.Added, r.Removed) != "[shop/one] []" {
+		t.Errorf("the key names one: %v", r)
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "one"}}
+	for _, deleted := range []bool{false, true} {
+		if got := text(s.Apply(secret, deleted)); got != "globals" {
+			t.Errorf("touched %q (deleted: %v)", got, deleted)
+		}
+	}
+	s.Apply(options, true)
+	if r := s.DrainSecrets(); fmt.Sprint(r.Added, r.Removed) != "[] [shop/one]" {
+		t.Errorf("without the options: %v", r)
+	}
+}
+
 // TestConfigMapsOfOptions: what a key refers to is wanted, and a change of it touches the
 // globals alone.
 func TestConfigMapsOfOptions(t *testing.T) {

@@ -56,7 +56,8 @@ func (s *Store) DrainSecrets() References[types.NamespacedName] {
 
 // secretInUse reports whether there is a reference to the Secret.
 func (s *Store) secretInUse(name types.NamespacedName) bool {
-	return len(s.bySecret[name]) > 0 || len(s.byObject[referenceTo(feature.Secret, name)]) > 0 ||
+	ref := referenceTo(feature.Secret, name)
+	return len(s.bySecret[name]) > 0 || len(s.byObject[ref]) > 0 || slices.Contains(s.optionObjects, ref) ||
 		name.Name != "" && name == s.settings.DefaultCertificate
 }
 

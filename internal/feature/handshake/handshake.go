@@ -111,7 +111,7 @@ func Feature() feature.Feature {
 		Doc:  "TLS handshakes: protocol versions, ciphers, sessions.",
 		Settings: []feature.AnySetting{
 			versions, ciphers, allCiphers, preferServer, curves, sessionCache, sessionCacheSize,
-			sessionTimeout, sessionTickets, ticketKey, bufferSize, earlyData, rejectHandshake,
+			sessionTimeout, sessionTickets, ticketKey, dhParam, bufferSize, earlyData, rejectHandshake,
 		},
 		Host:    ofHost,
 		Process: ofProcess,
@@ -135,7 +135,7 @@ func ofHost(v feature.Values, out *feature.HostOut) {
 func ofProcess(v feature.Values, out *feature.ProcessOut) {
 	out.Process.TLS = model.TLS{
 		Versions: versions.Get(v), Ciphers: cipherList(v, out), Curves: groups(v, out),
-		SessionTimeout: sessionTimeout.Get(v), Tickets: sessionTickets.Get(v), TicketKeys: keysFor(v, out), BufferSize: bufferSize.Get(v),
+		SessionTimeout: sessionTimeout.Get(v), Tickets: sessionTickets.Get(v), TicketKeys: keysFor(v, out), DHParam: dhFor(v, out), BufferSize: bufferSize.Get(v),
 		EarlyData: earlyData.Get(v), RejectUnknown: rejectHandshake.Get(v),
 	}
 	if sessionCache.Get(v) {
