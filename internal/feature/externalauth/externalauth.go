@@ -32,7 +32,7 @@ type settings struct {
 	cacheKey     feature.Setting[feature.Template]
 	cacheFor     feature.Setting[[]validity]
 	alwaysCookie feature.Setting[bool]
-	snippet      feature.Setting[*snippet.Snippet]
+	snippet      feature.Setting[*snippet.Source]
 }
 
 var (

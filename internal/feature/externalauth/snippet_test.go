@@ -96,3 +96,14 @@ func TestGlobalSnippetNeedsNoPermission(t *testing.T) {
 		t.Errorf("the service got X-Snip: %q", got)
 	}
 }
+
+// TestSnippetReadsTheAdministratorsVariables: those of http-snippet, as in other snippets.
+func TestSnippetReadsTheAdministratorsVariables(t *testing.T) {
+	t.Parallel()
+	j := startAuthService(t)
+	g := headgatetest.Start(t, headgatetest.Options{Manifests: app(t) +
+		headgatetest.Config("allow-snippet-annotations: true", "annotations-risk-level: Critical", "http-snippet: map $http_x $is_known { default 0; y 1; }") +
+		j.guarded("a.test", "/status/403", `auth-snippet: if ($is_known) { return 200; }`)})
+	g.Do(headgatetest.Request{Host: "a.test", Header: http.Header{"X": {"y"}}}).WantStatus(t, 200)
+	g.Get("a.test", "/").WantStatus(t, 403)
+}

@@ -8,7 +8,6 @@ import (
 	"embed"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
@@ -22,11 +21,11 @@ const name = "snippet_steps"
 var lua embed.FS
 
 var (
-	configurationSnippet = feature.Setting[*text]{
+	configurationSnippet = feature.Setting[*snippet.Source]{
 		Annotation: "configuration-snippet", Parse: readText, Risk: feature.Critical, Snippet: true,
 		Doc: "Directives of NGINX for the paths of the Ingress. Only with allow-snippet-annotations, and only what [snippets.md](snippets.md) lists.",
 	}
-	serverSnippet = feature.Setting[*text]{
+	serverSnippet = feature.Setting[*snippet.Source]{
 		Annotation: "server-snippet", Parse: readText, Scope: feature.ScopeHost, Risk: feature.Critical, Snippet: true,
 		Doc: "Directives of NGINX for the hosts of the Ingress. Only with allow-snippet-annotations, and only what [snippets.md](snippets.md) lists.",
 	}
@@ -45,25 +44,7 @@ func Feature() feature.Feature {
 	}
 }
 
-// A text is that of a snippet. It is translated once: many routes may have it.
-type text struct {
-	source string
-
-	mu      sync.Mutex
-	options snippet.Options
-	parsed  *snippet.Snippet
-}
-
-func readText(source string) (*text, error) { return &text{source: source}, nil }
-
-func (t *text) parse(place snippet.Place, options snippet.Options) *snippet.Snippet {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.parsed == nil || !slices.Equal(t.options.Defined, options.Defined) || !slices.Equal(t.options.Administrator, options.Administrator) {
-		t.options, t.parsed = options, snippet.Parse(t.source, place, options)
-	}
-	return t.parsed
-}
+func readText(text string) (*snippet.Source, error) { return &snippet.Source{Text: text}, nil }
 
 // locationSnippet is the configuration-snippet of an Ingress, nil if it has none that counts.
 func locationSnippet(v feature.Values) *snippet.Snippet {
@@ -75,7 +56,7 @@ func locationSnippet(v feature.Values) *snippet.Snippet {
 	if s := hostSnippet(v); s != nil {
 		options.Defined = s.Defines
 	}
-	return t.parse(snippet.InLocation, options)
+	return t.Parse(snippet.InLocation, options)
 }
 
 // hostSnippet is the server-snippet of an Ingress, or of a host.
@@ -84,7 +65,7 @@ func hostSnippet(v feature.Values) *snippet.Snippet {
 	if t == nil || !feature.AllowsSnippets(v) {
 		return nil
 	}
-	return t.parse(snippet.InServer, optionsOf(v))
+	return t.Parse(snippet.InServer, optionsOf(v))
 }
 
 // optionsOf are what all snippets may refer to.
@@ -126,7 +107,7 @@ type hostPolicy struct {
 }
 
 func route(v feature.Values, out *feature.RouteOut) {
-	if t := configurationSnippet.Get(v); t == nil || t.source == "" {
+	if t := configurationSnippet.Get(v); t == nil || t.Text == "" {
 		return
 	}
 	s := locationSnippet(v)
@@ -151,7 +132,7 @@ func isOutside(l snippet.Location, r *model.Route) bool {
 }
 
 func host(v feature.Values, out *feature.HostOut) {
-	if t := serverSnippet.Get(v); t == nil || t.source == "" {
+	if t := serverSnippet.Get(v); t == nil || t.Text == "" {
 		return
 	}
 	s := hostSnippet(v)
