@@ -14,8 +14,6 @@ const (
 	Done    State = "done"
 	Differs State = "differs"
 	Refused State = "refused"
-	// Missing is a name that is to come.
-	Missing State = "missing"
 )
 
 // A Name is one of ingress-nginx.
@@ -49,12 +47,6 @@ func Coverage(lists []NameList) string {
 	var b strings.Builder
 	b.WriteString(coverageHead)
 	states := []State{Done, Differs, Refused}
-	for _, l := range lists {
-		if l.count(Missing) > 0 {
-			states = append(states, Missing)
-			break
-		}
-	}
 	columns := []string{"", "names"}
 	for _, s := range states {
 		columns = append(columns, string(s))

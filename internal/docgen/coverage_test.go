@@ -30,7 +30,7 @@ func TestCoverage(t *testing.T) {
 			t.Errorf("%s: %d names", l.Title, len(l.Names))
 		}
 		for _, n := range lists[i].Names {
-			if n.State == "" || n.Where == "" && n.State != Missing {
+			if n.State == "" || n.Where == "" {
 				t.Errorf("%s %s is neither declared nor refused", lists[i].Title, n.Name)
 			}
 		}
@@ -50,7 +50,7 @@ func (k kind) coverage(t *testing.T, at map[string][]string) []Name {
 	declared, section := k.declared(t, all.Features()), map[string]string{}
 	for _, s := range append(sections(all.Features()), tenancy()) {
 		for _, d := range s.settings {
-			if name := k.of(d.Spec()); name != "" && s.name != Unsupported {
+			if name := k.of(d.Spec()); name != "" {
 				section[name] = s.name
 			}
 		}
@@ -61,7 +61,6 @@ func (k kind) coverage(t *testing.T, at map[string][]string) []Name {
 			reasons[name] = r.Reason
 		}
 	}
-	missing := k.missingNames(t)
 	var names []Name
 	for _, name := range slices.Sorted(maps.Keys(k.knownSettings(t))) {
 		n := Name{Name: name}
@@ -73,8 +72,6 @@ func (k kind) coverage(t *testing.T, at map[string][]string) []Name {
 			}
 		case reasons[name] != "":
 			n.State, n.Where = Refused, reasons[name]
-		case slices.Contains(missing, name):
-			n.State = Missing
 		}
 		names = append(names, n)
 	}

@@ -13,10 +13,6 @@ import (
 	"github.com/headgate/headgate/internal/ingressnginx"
 )
 
-// Unsupported names the feature that denies routes with annotations for access
-// control that no feature implements yet. They count as missing.
-const Unsupported = "unsupported"
-
 const generated = "\n<!-- Written by `go test ./internal/docgen -update` from what the features declare. -->\n"
 
 const annotationsHead = `
@@ -52,18 +48,11 @@ A finding reports each snippet that has no effect, or closes paths.
 `
 
 // Annotations is docs/annotations.md.
-func Annotations(features []feature.Feature, refused []ingressnginx.Refusal, missing []string) string {
+func Annotations(features []feature.Feature, refused []ingressnginx.Refusal) string {
 	var b strings.Builder
 	b.WriteString("# Annotations\n" + generated + annotationsHead)
 	keys := keysOf(features)
-	denied := map[string]bool{}
 	for _, s := range append(sections(features), tenancy()) {
-		if s.name == Unsupported {
-			for _, d := range s.settings {
-				denied[d.Spec().Annotation] = true
-			}
-			continue
-		}
 		rows := s.rows(func(d feature.SettingSpec) string { return d.Annotation })
 		if len(rows) == 0 {
 			continue
@@ -79,11 +68,6 @@ func Annotations(features []feature.Feature, refused []ingressnginx.Refusal, mis
 			row(&b, code(d.Annotation), takes(r), defaultText(r), code(key), d.Risk.String(), badValue(d.OnInvalid), strings.TrimSpace(d.Doc+" "+appliesTo(d)))
 		}
 	}
-	b.WriteString("\n## Not supported yet\n\n")
-	closed, idle := split(missing, denied)
-	paragraph(&b, "These annotations control access, or may do so. All paths of an Ingress with one of them answer 503, except "+
-		"if the value turns the feature off, and except for some [snippets](#snippets):", closed)
-	paragraph(&b, "These annotations have no effect, and a finding reports each of them:", idle)
 	b.WriteString(snippets)
 	refusals(&b, refused)
 	return b.String()
@@ -99,18 +83,11 @@ A key that is not on this page has no effect, and a finding reports it.
 `
 
 // Keys is docs/configmap.md.
-func Keys(features []feature.Feature, refused []ingressnginx.Refusal, missing []string) string {
+func Keys(features []feature.Feature, refused []ingressnginx.Refusal) string {
 	var b strings.Builder
 	b.WriteString("# ConfigMap keys\n" + generated + keysHead)
 	annotations := annotationsOf(features)
-	denied := map[string]bool{}
 	for _, s := range append(sections(features), tenancy()) {
-		if s.name == Unsupported {
-			for _, d := range s.settings {
-				denied[d.Spec().Key] = true
-			}
-			continue
-		}
 		rows := s.rows(func(d feature.SettingSpec) string { return d.Key })
 		if len(rows) == 0 {
 			continue
@@ -126,26 +103,9 @@ func Keys(features []feature.Feature, refused []ingressnginx.Refusal, missing []
 			row(&b, code(d.Key), takes(r), defaultText(r), code(annotation), d.Doc)
 		}
 	}
-	b.WriteString("\n## Not supported yet\n\n")
-	closed, idle := split(missing, denied)
-	paragraph(&b, "These keys control access, or may do so. If the ConfigMap has a value for one of them, all paths answer 503, "+
-		"except if the value is false, or if all directives of a snippet are known to change only responses, buffers and timeouts. "+
-		"The settings that allow snippets of Ingresses do not apply to these keys:", closed)
-	paragraph(&b, "These keys have no effect, and a finding reports each of them:", idle)
+	b.WriteString("\n")
 	refusals(&b, refused)
 	return b.String()
-}
-
-// split separates the names that deny routes from those without effect.
-func split(missing []string, denied map[string]bool) (closed, idle []string) {
-	for _, name := range missing {
-		if denied[name] {
-			closed = append(closed, name)
-		} else {
-			idle = append(idle, name)
-		}
-	}
-	return closed, idle
 }
 
 // A section is the settings of one feature.
@@ -203,13 +163,6 @@ func refusals(b *strings.Builder, refused []ingressnginx.Refusal) {
 	b.WriteString("## Never supported\n\n")
 	for _, r := range refused {
 		fmt.Fprintf(b, "* %s: %s.\n", codes(r.Names), r.Reason)
-	}
-}
-
-// paragraph lists names, if there are any.
-func paragraph(b *strings.Builder, start string, names []string) {
-	if len(names) > 0 {
-		fmt.Fprintf(b, "%s\n%s.\n\n", start, codes(names))
 	}
 }
 

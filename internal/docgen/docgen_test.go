@@ -15,28 +15,27 @@ import (
 	"github.com/headgate/headgate/internal/ingressnginx"
 )
 
-var update = flag.Bool("update", false, "rewrite the pages, and remove implemented settings from the lists of missing ones")
+var update = flag.Bool("update", false, "rewrite the pages")
 
 // A kind is a kind of settings: annotations, or keys.
 type kind struct {
 	name    string
 	known   string // the table of the settings of ingress-nginx
-	missing string // the list of settings not implemented yet; it only gets shorter
 	page    string
 	refused []ingressnginx.Refusal
 	differ  []difference
 	of      func(feature.SettingSpec) string
-	write   func([]feature.Feature, []ingressnginx.Refusal, []string) string
+	write   func([]feature.Feature, []ingressnginx.Refusal) string
 }
 
 func kinds() []kind {
 	return []kind{
 		{
-			"annotations", "../../test/compat/annotations.tsv", "testdata/missing-annotations.txt", "../../docs/annotations.md",
+			"annotations", "../../test/compat/annotations.tsv", "../../docs/annotations.md",
 			ingressnginx.RefusedAnnotations(), annotationDifferences(), func(d feature.SettingSpec) string { return d.Annotation }, Annotations,
 		},
 		{
-			"keys", "../../test/compat/configmap.tsv", "testdata/missing-keys.txt", "../../docs/configmap.md",
+			"keys", "../../test/compat/configmap.tsv", "../../docs/configmap.md",
 			ingressnginx.RefusedKeys(), keyDifferences(), func(d feature.SettingSpec) string { return d.Key }, Keys,
 		},
 	}
@@ -88,11 +87,10 @@ func (k kind) knownSettings(t *testing.T) map[string]known {
 	return settings
 }
 
-// declared returns the settings of features by name, without those that only deny.
+// declared returns the settings of features by name.
 func (k kind) declared(t *testing.T, features []feature.Feature) map[string]feature.AnySetting {
 	t.Helper()
 	settings := map[string]feature.AnySetting{}
-	features = slices.DeleteFunc(slices.Clone(features), func(f feature.Feature) bool { return f.Name == Unsupported })
 	for _, s := range feature.AllSettings(features) {
 		if name := k.of(s.Spec()); name != "" {
 			if settings[name] != nil {
@@ -104,23 +102,13 @@ func (k kind) declared(t *testing.T, features []feature.Feature) map[string]feat
 	return settings
 }
 
-func (k kind) missingNames(t *testing.T) []string {
-	t.Helper()
-	return strings.Fields(read(t, k.missing))
-}
-
 // TestPages compares docs/annotations.md and docs/configmap.md with the features.
 func TestPages(t *testing.T) {
 	for _, k := range kinds() {
-		if *update {
-			have := k.declared(t, all.Features())
-			left := slices.DeleteFunc(k.missingNames(t), func(name string) bool { return have[name] != nil })
-			write(t, k.missing, strings.Join(left, "\n")+"\n")
-		}
-		text := k.write(all.Features(), k.refused, k.missingNames(t))
+		text := k.write(all.Features(), k.refused)
 		reversed := all.Features()
 		slices.Reverse(reversed)
-		if k.write(reversed, k.refused, k.missingNames(t)) != text {
+		if k.write(reversed, k.refused) != text {
 			t.Errorf("%s depends on the order of the features", k.page)
 		}
 		if *update {
@@ -133,7 +121,7 @@ func TestPages(t *testing.T) {
 }
 
 // TestEverySettingIsAccountedFor counts the settings of ingress-nginx: each is
-// either implemented, refused for a reason, or missing.
+// either declared or refused for a reason.
 func TestEverySettingIsAccountedFor(t *testing.T) {
 	for _, k := range kinds() {
 		knownSettings, have := k.knownSettings(t), k.declared(t, all.Features())
@@ -149,19 +137,11 @@ func TestEverySettingIsAccountedFor(t *testing.T) {
 				t.Errorf("%v are refused for no reason", r.Names)
 			}
 		}
-		missing := k.missingNames(t)
-		for _, name := range missing {
-			account[name] = append(account[name], "missing")
-		}
-		if !slices.IsSorted(missing) {
-			t.Errorf("%s is not sorted", k.missing)
-		}
 		count := map[string]int{}
 		for _, name := range slices.Sorted(maps.Keys(knownSettings)) {
 			as := account[name]
 			if len(as) != 1 {
-				t.Errorf("ingress-nginx's %s (%s) is %q, want one of done, refused and missing "+
-					"(go test ./internal/docgen -update removes from %s what is done)", name, knownSettings[name].Status, as, k.missing)
+				t.Errorf("ingress-nginx's %s (%s) is %q, want one of done and refused", name, knownSettings[name].Status, as)
 				continue
 			}
 			count[as[0]]++
@@ -171,7 +151,7 @@ func TestEverySettingIsAccountedFor(t *testing.T) {
 				t.Errorf("%s is %s, but ingress-nginx never had it", name, as[0])
 			}
 		}
-		t.Logf("%s: %d of %d done, %d refused, %d missing", k.name, count["done"], len(knownSettings), count["refused"], count["missing"])
+		t.Logf("%s: %d of %d done, %d refused", k.name, count["done"], len(knownSettings), count["refused"])
 	}
 }
 
@@ -180,9 +160,6 @@ func TestReplacementsExist(t *testing.T) {
 	exists := map[string]bool{}
 	for _, k := range kinds() {
 		for name := range k.declared(t, all.Features()) {
-			exists[name] = true
-		}
-		for _, name := range k.missingNames(t) {
 			exists[name] = true
 		}
 	}

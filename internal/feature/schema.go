@@ -1,7 +1,6 @@
 package feature
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -125,16 +124,8 @@ const (
 	maxError = 300
 )
 
-// NotImplemented is the error of a Parse for a value that has no effect yet.
-type NotImplemented string
-
-func (n NotImplemented) Error() string { return string(n) }
-
 // badValue returns the code and the message of a finding about an invalid value.
 func badValue(text string, err error) (finding.Code, string) {
-	if missing, ok := errors.AsType[NotImplemented](err); ok {
-		return finding.NotImplemented, missing.Error()
-	}
 	return finding.InvalidValue, fmt.Sprintf("invalid value %q: %s", Shorten(text), cutList(withoutUser(strings.ToValidUTF8(err.Error(), "�")), maxError))
 }
 

@@ -26,9 +26,6 @@ const (
 	// OldPrefix is an annotation of ingress-nginx with a prefix that ingress-nginx
 	// does not read any more either.
 	OldPrefix Code = "OldPrefix"
-	// NotImplemented is an annotation or key of ingress-nginx that Headgate does
-	// not implement. Its value may be valid.
-	NotImplemented Code = "NotImplemented"
 	// MissingField is a missing field without which API servers reject an object.
 	MissingField Code = "MissingField"
 	// HostOutsideTLS is a host of an Ingress whose TLS section lists only others.

@@ -36,8 +36,6 @@ func rules() []rule {
 			"Check the annotation for typos, or remove it."},
 		{finding.OldPrefix, "An annotation with the old prefix",
 			"ingress-nginx ignores it too. Use the current prefix, or remove the annotation."},
-		{finding.NotImplemented, "A setting of ingress-nginx that Headgate does not implement",
-			"Remove it. If it controls access, the paths of the Ingress answer 503."},
 		{finding.MissingField, "A missing field that a cluster requires",
 			"Add the field. The message says what it must be."},
 		{finding.HostOutsideTLS, "A host that is not in the TLS section of its Ingress",

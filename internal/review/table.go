@@ -37,7 +37,6 @@ func rules() []rule {
 		{finding.HostOwned, Refuse, Refuse, Refuse, "The name belongs to another namespace, and nothing would be served for it. The owner of a name that others ask for is only warned."},
 		{finding.TooMany, Refuse, Refuse, Refuse, "What is too much is answered 503, or not served. That holds for other Ingresses too, if this one is older and takes their place."},
 		{finding.MissingCapability, Warn, Warn, Refuse, "This NGINX can't do it."},
-		{finding.NotImplemented, Warn, Warn, Refuse, "Headgate can't do it. What may control access denies."},
 		{finding.MissingObject, Warn, Warn, Warn, "The object may come later. There is no warning about a Secret or ConfigMap which no Ingress has referred to yet, since it is not known whether that exists."},
 		{finding.Conflict, Warn, Warn, Refuse, "The rest is served. The same path in two Ingresses is refused by a rule of its own, see below."},
 		{finding.NotSupported, Warn, Warn, Refuse, "The rest is served."},

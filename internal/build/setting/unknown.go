@@ -41,8 +41,6 @@ func (r *Reader) UnknownAnnotations(ing *networkingv1.Ingress) []finding.Finding
 			continue
 		case refused:
 			code, message = finding.NotSupported, reason
-		case known:
-			code, message = finding.NotImplemented, "Headgate does not implement this annotation of ingress-nginx"
 		case r.Schema.HasKey(name):
 			message = "unknown annotation: it is a key of the ConfigMap"
 		case suggestions < maxSuggestions:
@@ -69,8 +67,6 @@ func (r *Reader) explainUnknownKeys(problems []feature.Problem) {
 		case p.Code != finding.UnknownKey:
 		case refused:
 			p.Message = reason
-		case ingressnginx.HasKey(p.Field):
-			p.Message = "Headgate does not have this key of ingress-nginx"
 		case r.Schema.Known(r.prefix + "/" + p.Field):
 			p.Message = "unknown key: it is an annotation"
 		case suggestions < maxSuggestions:

@@ -40,7 +40,6 @@ func TestUnknownKeys(t *testing.T) {
 	r := NewReader([]feature.Feature{{Name: "rewrite", Settings: []feature.AnySetting{annotation}}}, "nginx.ingress.kubernetes.io")
 	for name, want := range map[string]string{
 		"proxy-bufer-size":    `unknown key (did you mean "proxy-buffer-size"?)`,
-		"gzip-level":          "Headgate does not have this key of ingress-nginx",
 		"use-geoip":           "ingress-nginx removed it in 1.10, since its databases are no longer published: use use-geoip2",
 		"proxy-buffer-number": "ingress-nginx renamed it in 2019: use proxy-buffers-number",
 		"rewrite-it":          "unknown key: it is an annotation",
