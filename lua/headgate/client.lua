@@ -59,6 +59,14 @@ if settings.full_chain then
 end
 
 
+-- What NGINX has in $proxy_add_x_forwarded_for: the addresses that the client sent, and its own.
+-- Lua can't read the variable, since NGINX finds it only while it reads nginx.conf.
+function _M.added_forwarded_for()
+    local sent, address = ngx_var.http_x_forwarded_for, ngx_var.remote_addr
+    return sent and sent .. ", " .. address or address
+end
+
+
 -- asked() -> the host and the port that the client asked for, by the headers of a load balancer
 -- that is believed; nil for what they don't say.
 function _M.asked() end

@@ -1,4 +1,5 @@
 -- Sets headers of all requests to backends, and of all responses.
+local client = require "headgate.client"
 local requests = require "headgate.request"
 local settings = require "headgate.settings"
 local template = require "headgate.template"
@@ -16,7 +17,7 @@ local UNAVAILABLE = 503
 local OWN = {
     hostname = function() return ngx_var.hostname end,
     msec = function() return ngx_var.msec end,
-    proxy_add_x_forwarded_for = function() return ngx_var.proxy_add_x_forwarded_for end,
+    proxy_add_x_forwarded_for = function() return client.added_forwarded_for() end,
     proxy_protocol_addr = function() return ngx_var.proxy_protocol_addr end,
     realip_remote_addr = function() return ngx_var.realip_remote_addr end,
     remote_port = function() return ngx_var.remote_port end,

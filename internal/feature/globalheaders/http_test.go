@@ -109,6 +109,11 @@ func TestChange(t *testing.T) {
 	if r := g.Get("a.test", "/"); r.Echo.Header.Get("X-Forwarded-Port") != "7" {
 		t.Errorf("X-Forwarded-Port: %v", r.Echo.Header)
 	}
+	g.Apply(headgatetest.ConfigMap("requests", "X-B: $proxy_add_x_forwarded_for", "X-Forwarded-Port: 7"))
+	check(200, "", "127.0.0.1")
+	if r := g.Do(headgatetest.Request{Host: "a.test", Path: "/", Header: http.Header{"X-Forwarded-For": {"192.0.2.1"}}}); r.Echo.Header.Get("X-B") != "192.0.2.1, 127.0.0.1" {
+		t.Errorf("X-B: %v", r.Echo.Header)
+	}
 	g.Apply(headgatetest.Config(both[:1]...) + headgatetest.ConfigMap("responses", "X-A: last"))
 	check(200, "last", "")
 	g.ApplyReloading(headgatetest.Config())
