@@ -118,13 +118,19 @@ local function set_more(list, request, status)
 end
 
 
+-- Headers of which NGINX has one: add_header replaces it, or removes it with an empty value.
+local SINGLE = { ["last-modified"] = true, ["etag"] = true }
+
+
 local function add(list, request, status)
     local safe = SAFE[status]
     for i = 1, #list do
         local header = list[i]
         if safe or header.always then
             local value = header.value and fill(header.value, request) or ""
-            if value ~= "" then
+            if SINGLE[string_lower(header.name)] then
+                ngx_header[header.name] = value ~= "" and value or nil
+            elseif value ~= "" then
                 add_header(header.name, value)
             end
         end
