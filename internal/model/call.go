@@ -64,6 +64,8 @@ const NoNamespace = ""
 
 // Address is the address that a Call.Host is, false if it is a name.
 func Address(host string) (address netip.Addr, ok bool) {
-	address, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
-	return address.Unmap(), err == nil && address.Zone() == "" && address.Is6() == strings.HasPrefix(host, "[")
+	inner, opened := strings.CutPrefix(host, "[")
+	inner, closed := strings.CutSuffix(inner, "]")
+	address, err := netip.ParseAddr(inner)
+	return address.Unmap(), err == nil && address.Zone() == "" && opened == closed && address.Is6() == opened
 }

@@ -62,7 +62,7 @@ const maxLogFormat = 16 << 10
 // not say whether NGINX has the variables. Those of Headgate's own, which may have keys, are not
 // allowed.
 func NewLogFormat(text string) (LogFormat, error) {
-	invalid := fmt.Errorf("must be text of at most %d bytes without NUL, with the name of a variable behind each $", maxLogFormat)
+	invalid := fmt.Errorf("must be text of at most %d bytes without NUL, with the name of a variable of at most %d bytes behind each $", maxLogFormat, longestVariable)
 	if len(text) > maxLogFormat || strings.Contains(text, "\x00") {
 		return LogFormat{}, invalid
 	}
@@ -97,13 +97,16 @@ func (f LogFormat) Parts() []LogPart {
 		}
 		var name string
 		name, text = cutVariable(rest)
-		if strings.Trim(name, variableBytes) != "" {
+		if strings.Trim(name, variableBytes) != "" || len(name) > longestVariable {
 			name = ""
 		}
 		parts = append(parts, LogPart{Variable: LowerASCII(name)})
 	}
 	return parts
 }
+
+// longestVariable is how long the name of a variable may be. NGINX's own are shorter.
+const longestVariable = 256
 
 const variableBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 
