@@ -25,11 +25,11 @@ var (
 	}
 	cookieDomain = feature.Setting[rule]{
 		Annotation: "proxy-cookie-domain", Key: "proxy-cookie-domain", Parse: parseDomain, Risk: feature.Medium,
-		Doc: "Replaces the Domain of cookies. The value is the domain to replace, a space and the replacement. Instead of the domain, it can have ~ and a regular expression. off disables the rewriting.",
+		Doc: "Replaces the Domain of cookies. The value is the domain to replace, a space and the replacement. Instead of the domain, it can have ~ and a regular expression. Attributes may follow the replacement, as in /; Secure; HttpOnly. off disables the rewriting.",
 	}
 	cookiePath = feature.Setting[rule]{
 		Annotation: "proxy-cookie-path", Key: "proxy-cookie-path", Parse: parsePath, Risk: feature.Medium,
-		Doc: "Replaces the start of the Path of cookies. The value is the start to replace, a space and the replacement. Instead of the start, it can have ~ and a regular expression. off disables the rewriting.",
+		Doc: "Replaces the start of the Path of cookies. The value is the start to replace, a space and the replacement. Instead of the start, it can have ~ and a regular expression. Attributes may follow the replacement, as in /; Secure; HttpOnly. off disables the rewriting.",
 	}
 )
 

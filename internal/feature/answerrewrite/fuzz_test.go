@@ -2,7 +2,9 @@ package answerrewrite
 
 import (
 	"regexp"
+	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/headgate/headgate/internal/pcre"
 )
@@ -10,7 +12,7 @@ import (
 // FuzzParse: what is taken ends no header line, and is a text or a pattern
 // that compiles.
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"off", "default", "http://a.test/", "/in /out", "~in.?x /out", ".a.test .b.test", "a\r\nb", "~? x", "", "a b c"} {
+	for _, seed := range []string{"off", "default", "http://a.test/", "/in /out", "~in.?x /out", ".a.test .b.test", "a\r\nb", "~? x", "", "a b c", "/ /; Secure; SameSite=Lax", "/ /;a\r\nb"} {
 		f.Add(seed)
 	}
 	safe := regexp.MustCompile(`^[A-Za-z0-9\-._~/:,?&=]*$`)
@@ -19,7 +21,8 @@ func FuzzParse(f *testing.F) {
 			if err != nil {
 				return
 			}
-			if !safe.MatchString(r.From) || !safe.MatchString(r.To) || len(r.From) > maxLength || len(r.To) > maxLength {
+			to, attributes, _ := strings.Cut(r.To, ";")
+			if !safe.MatchString(r.From) || !safe.MatchString(to) || strings.ContainsFunc(attributes, unicode.IsControl) || len(r.From) > maxLength || len(r.To) > 2*maxLength {
 				t.Errorf("%q became %+v", text, r)
 			}
 			if _, err := pcre.Load(r.Pattern, pcre.Options{}); err != nil || r.Pattern != "" && r.From != "" {

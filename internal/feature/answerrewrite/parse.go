@@ -18,6 +18,8 @@ const maxLength = 1000
 var (
 	texts   = regexp.MustCompile(`^[A-Za-z0-9\-._~/:,?&=]+$`)
 	domains = regexp.MustCompile(`^[A-Za-z0-9\-._~/:]+$`)
+
+	cookieAttributes = regexp.MustCompile(`^(; ?[A-Za-z-]+(=[A-Za-z0-9\-._~/:]+)?)+;?$`)
 )
 
 func parseText(text string) (string, error) {
@@ -72,11 +74,14 @@ func parseRule(text string, caseless bool, parse func(string) (string, error)) (
 	if text == off {
 		return rule{}, nil
 	}
+	text, attributes, err := cutAttributes(text)
+	if err != nil {
+		return rule{}, err
+	}
 	parts := strings.Fields(text)
 	if len(parts) != 2 {
 		return rule{}, errors.New("must be off, or a text, a space and its replacement")
 	}
-	var err error
 	for i, part := range parts {
 		if parts[i], err = parse(part); err != nil {
 			return rule{}, err
@@ -89,5 +94,22 @@ func parseRule(text string, caseless bool, parse func(string) (string, error)) (
 	if caseless {
 		from.From = strings.ToLower(from.From)
 	}
-	return rule{from, parts[1]}, err
+	return rule{from, parts[1] + attributes}, err
+}
+
+// cutAttributes cuts off what follows the replacement: "/; Secure; HttpOnly" replaces the path of a
+// cookie and gives it these attributes.
+func cutAttributes(text string) (rest, attributes string, err error) {
+	rest, _, found := strings.Cut(text, ";")
+	if !found {
+		return text, "", nil
+	}
+	attributes = text[len(rest):]
+	if len(attributes) > maxLength {
+		return "", "", fmt.Errorf("must have at most %d bytes of attributes, not %d", maxLength, len(attributes))
+	}
+	if !cookieAttributes.MatchString(attributes) {
+		return "", "", errors.New("attributes behind the replacement must be names, or names and values, each behind a semicolon")
+	}
+	return rest, attributes, nil
 }

@@ -74,6 +74,7 @@ func headers() []directive {
 			`add_header X-One "1";`, `add_header X-Two "a $host b" always;`, `add_header Cache-Control "no-store";`, `add_header X-Uri $uri always;`,
 			`add_header X-Empty $arg_none;`, `add_header X-Frame-Options SAMEORIGIN always; add_header X-Content-Type-Options nosniff;`,
 			`add_header X-Upstream $upstream_http_x_version always;`, `add_header Set-Cookie "n=1; Path=/";`, `add_header X-Status $status always;`,
+			`add_header Last-Modified "";`, `add_header ETag '"own"' always;`,
 		}},
 		{name: "expires", in: inBoth, texts: []string{`expires epoch;`, `expires off;`, `expires max;`, `expires -1;`}},
 		{name: "more_set_headers", in: inBoth, repeats: true, texts: []string{
@@ -91,6 +92,7 @@ func headers() []directive {
 			`proxy_set_header X-Forwarded-Proto https;`, `proxy_set_header X-Client $remote_addr;`,
 			`proxy_set_header Authorization "Basic abc";`, `proxy_set_header X-Empty $arg_none;`, `proxy_set_header X-Plan $http_x_plan;`,
 			`proxy_set_header Connection "upgrade"; proxy_set_header Upgrade $http_upgrade;`, `proxy_set_header cookie "only=1";`,
+			`proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;`, `proxy_set_header X-Real-IP $remote_addr;`,
 		}},
 		{name: "more_set_input_headers", in: inBoth, repeats: true, texts: []string{
 			`more_set_input_headers "X-In: 1";`, `more_set_input_headers "Authorization: Bearer $http_x_plan";`, `more_set_input_headers -r "X-Plan: r";`, `more_set_input_headers "Cookie: x=1";`,
@@ -160,7 +162,7 @@ func settings() []directive {
 			`proxy_next_upstream_timeout 3;`, `proxy_ssl_name x.example;`, `proxy_ssl_server_name on;`, `proxy_ssl_verify off;`, `proxy_redirect off;`, `access_log off;`, `proxy_cache off;`,
 		}},
 		{name: "cookies and locations", in: inBoth, texts: []string{
-			`proxy_cookie_path /in /out;`, `proxy_cookie_domain inner.local outer.example;`, `proxy_cookie_flags ~ secure samesite=lax;`, `proxy_cookie_flags id nosecure httponly;`,
+			`proxy_cookie_path /in /out;`, `proxy_cookie_path / "/; Secure; HttpOnly";`, `proxy_cookie_domain inner.local outer.example;`, `proxy_cookie_flags ~ secure samesite=lax;`, `proxy_cookie_flags id nosecure httponly;`,
 			`proxy_redirect http://internal.local/ /;`,
 		}},
 		{name: "limits", in: inBoth, guards: true, texts: []string{
