@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -238,6 +240,71 @@ func TestHeaders(t *testing.T) {
 		e := g.Get("a.test", path).WantStatus(t, 200).Echo
 		if e.Host != "a.test" || e.Header.Get("X-Mine") != path || e.Header.Get("X-Forwarded-For") != "127.0.0.1" || e.Header.Get("Http2-Settings") != "" {
 			t.Errorf("%s: %+v", path, e)
+		}
+	}
+}
+
+// TestShapes: what people have in these keys goes together and does what it does in NGINX.
+func TestShapes(t *testing.T) {
+	t.Parallel()
+	redirects, counts := porttest.Free(t), porttest.Free(t)
+	g := start(t)
+	g.ApplyReloading(headgatetest.Config(
+		"main-snippet: env MINE=1;\nworker_rlimit_core 1m;",
+		fmt.Sprintf(`http-snippet: map $http_user_agent $is_robot { default ""; ~*crawler 1; }
+geo $inside { default 0; 127.0.0.0/8 1; }
+map $http_origin $allowed { default ""; ~^https://.*\.example$ $http_origin; }
+limit_req_zone $http_x_client zone=slow:1m rate=1r/m;
+limit_conn_zone $binary_remote_addr zone=few:1m;
+log_format short '$status $uri';
+proxy_cache_path %s levels=1:2 keys_zone=answers:1m max_size=10m inactive=1m use_temp_path=off;
+split_clients $request_id $half { 50%% one; * two; }
+server { listen 127.0.0.1:%d; return 308 https://$host$request_uri; }
+server { listen 127.0.0.1:%d; location = /counts { stub_status; } }`, t.TempDir(), redirects, counts),
+		`server-snippet: if ($is_robot) { return 403; }
+if ($http_x_forwarded_proto = http) { return 308 https://$host$request_uri; }
+if ($request_method = TRACE) { return 405; }
+set $mine "$inside";
+more_set_headers "X-Frame-Options: SAMEORIGIN" "X-Inside: $mine";
+location = /robots.txt { default_type text/plain; return 200 "Disallow: /\n"; }
+location ~ ^/(metrics|actuator) { deny all; }
+location @sorry { return 302 https://sorry.example/; }`,
+		`location-snippet: limit_req zone=slow burst=1 nodelay;
+limit_conn few 50;
+proxy_set_header X-Inside $inside;
+more_set_headers "Access-Control-Allow-Origin: $allowed";
+proxy_cache_bypass $http_pragma;`))
+	for _, path := range []string{"/", "/jumps"} {
+		r := g.Do(headgatetest.Request{Host: "a.test", Path: path, Header: http.Header{"Origin": {"https://a.example"}}}).WantStatus(t, 200)
+		want := []string{"SAMEORIGIN", "1", "https://a.example", "1"}
+		got := []string{r.Header.Get("X-Frame-Options"), r.Header.Get("X-Inside"), r.Header.Get("Access-Control-Allow-Origin"), r.Echo.Header.Get("X-Inside")}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+	for _, c := range []struct {
+		path, header, value string
+		status              int
+	}{
+		{"/", "User-Agent", "a Crawler", 403},
+		{"/", "X-Forwarded-Proto", "http", 308},
+		{"/robots.txt", "X-Client", "", 200},
+		{"/metrics", "X-Client", "", 403},
+		{"/", "X-Client", "one", 200},
+		{"/jumps", "X-Client", "one", 200},
+		{"/", "X-Client", "one", 503},
+	} {
+		g.Do(headgatetest.Request{Host: "a.test", Path: c.path, Header: http.Header{c.header: {c.value}}}).WantStatus(t, c.status)
+	}
+	direct := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	for address, status := range map[string]int{fmt.Sprintf("http://127.0.0.1:%d/x", redirects): 308, fmt.Sprintf("http://127.0.0.1:%d/counts", counts): 200} {
+		r, err := direct.Get(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Body.Close()
+		if r.StatusCode != status {
+			t.Errorf("%s: %d, want %d", address, r.StatusCode, status)
 		}
 	}
 }
