@@ -59,6 +59,9 @@ func (w *whole) try(g model.Globals) error {
 	if err := w.failed[g.Process.Snippets]; err != nil {
 		return err
 	}
+	if err := otherKey(c.static.Globals().Process.Snippets.HTTP, g.Process.Snippets.HTTP); err != nil {
+		return err
+	}
 	files, err := plan.Whole(c.settings.Environment, g, plan.FirstDictionaries(0))
 	if wrong := (*plan.TemplateError)(nil); errors.As(err, &wrong) {
 		return &feature.RejectedError{Place: model.InTemplate, Line: wrong.Line, Reason: wrong.Reason}
@@ -177,6 +180,38 @@ func (w *whole) checkListeners(p model.Process) error {
 		}
 	}
 	return nil
+}
+
+// otherKey refuses a zone of a limit with another key than the zone that NGINX has: it finds that only at a reload,
+// which fails then. A zone of another size is a new one.
+func otherKey(current, next model.AdminText) error {
+	now := zonesIn(current)
+	for zone, d := range zonesIn(next) {
+		if was, is := now[zone]; is && was.Name == d.Name && was.Args[0] != d.Args[0] {
+			return &feature.RejectedError{Place: model.InHTTP, Line: d.Line, Reason: fmt.Sprintf("%q: the key of a zone can't change from %s to %s: give the zone another name", d.Name, was.Args[0], d.Args[0])}
+		}
+	}
+	return nil
+}
+
+// zonesIn are the directives with zones of limits in a text, by "zone=NAME:SIZE".
+func zonesIn(text model.AdminText) map[string]nginxsyntax.Directive {
+	parsed, err := nginxsyntax.Parse(text.String())
+	if err != nil {
+		return nil
+	}
+	zones := map[string]nginxsyntax.Directive{}
+	for _, d := range parsed {
+		if d.Name != "limit_req_zone" && d.Name != "limit_conn_zone" || len(d.Args) == 0 {
+			continue
+		}
+		for _, argument := range d.Args[1:] {
+			if strings.HasPrefix(argument, "zone=") {
+				zones[argument] = d
+			}
+		}
+	}
+	return zones
 }
 
 type listener struct {

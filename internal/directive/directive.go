@@ -44,6 +44,8 @@ type Directive struct {
 	// the directory of the process, and not to that of nginx.conf; see In.
 	Absolute bool
 	folder   string
+	// zones are those that a limit may name; nil for any. See Having.
+	zones *Zones
 	// As is what NGINX calls the directive, if several of one name are declared.
 	As string
 	// Omits means that a value of 0 leaves the directive out.

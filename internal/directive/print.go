@@ -83,6 +83,9 @@ func (d Directive) lines(p model.Profile, values map[string]model.ProfileValue) 
 		}
 		return lines
 	}
+	if isLimit := d.Kind == RequestLimit || d.Kind == ConnectionLimit; isLimit && d.zones != nil && !d.isIn(*d.zones, values[d.Name].Text) {
+		return []string{closed}
+	}
 	name := cmp.Or(d.As, d.Name)
 	if !d.Plain {
 		name = p.Protocol.Prefix() + name

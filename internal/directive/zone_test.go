@@ -44,3 +44,31 @@ func TestZonesAndLists(t *testing.T) {
 		}()
 	}
 }
+
+func TestHaving(t *testing.T) {
+	t.Parallel()
+	requests := directive.Directive{Name: "limit_req_1", As: "limit_req", Plain: true, Kind: directive.RequestLimit}
+	connections := directive.Directive{Name: "limit_conn_1", As: "limit_conn", Plain: true, Kind: directive.ConnectionLimit}
+	all := directive.List{requests, connections}
+	p := model.Profile{}.With(requests.LimitsRequests("one", 0, 0)).With(connections.LimitsConnections("two", 7))
+	for _, c := range []struct {
+		zones       directive.Zones
+		want        []string
+		limit, zone string
+	}{
+		{directive.Zones{Requests: []string{"one"}, Connections: []string{"two"}}, []string{"limit_req zone=one;", "limit_conn two 7;"}, "", ""},
+		{directive.Zones{Requests: []string{"one"}}, []string{"limit_req zone=one;", "return 503;"}, "limit_conn", "two"},
+		{directive.Zones{Requests: []string{"two"}, Connections: []string{"one"}}, []string{"return 503;", "return 503;"}, "limit_req", "one"},
+		{directive.Zones{}, []string{"return 503;", "return 503;"}, "limit_req", "one"},
+	} {
+		if got := all.Having(c.zones).Lines(p); !slices.Equal(got, c.want) {
+			t.Errorf("with %v: %q, want %q", c.zones, got, c.want)
+		}
+		if limit, zone := all.Lacking(p, c.zones); limit != c.limit || zone != c.zone {
+			t.Errorf("with %v: %s lacks %q", c.zones, limit, zone)
+		}
+		if got := all.Having(c.zones).Lines(model.Profile{}); len(got) > 0 {
+			t.Errorf("without a limit: %q", got)
+		}
+	}
+}

@@ -46,15 +46,20 @@ func Defined(http []Directive) Names {
 	return n
 }
 
-// appendZone adds the name in zone=NAME:SIZE.
+// appendZone adds the name in zone=NAME:SIZE: of several, that of the last one, and none in the first
+// argument, which is the key.
 func appendZone(list, args []string) []string {
-	for _, a := range args {
+	name, found := "", false
+	for _, a := range args[min(1, len(args)):] {
 		if zone, is := strings.CutPrefix(a, "zone="); is {
-			name, _, _ := strings.Cut(zone, ":")
-			return append(list, name)
+			name, _, _ = strings.Cut(zone, ":")
+			found = true
 		}
 	}
-	return list
+	if !found {
+		return list
+	}
+	return append(list, name)
 }
 
 // appendVariable adds the variable that a directive defines: the last one before a block, the first

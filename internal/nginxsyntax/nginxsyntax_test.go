@@ -70,7 +70,7 @@ func TestErrors(t *testing.T) {
 func TestDefined(t *testing.T) {
 	t.Parallel()
 	parsed, err := nginxsyntax.Parse(`limit_req_zone $binary_remote_addr zone=one:10m rate=1r/s;
-limit_conn_zone $server_name zone=two:1m;
+limit_conn_zone $server_name zone=two:1m; limit_conn_zone zone=key:1m zone=first:1m zone=last:1m;
 map $http_x $b { default 1; } geo $a { default 0; } geo $remote_addr $c { }
 split_clients $uri $d { * 1; } set $e 1; log_format mine '$uri';
 geoip2 /x.mmdb { auto_reload 5m; $country country iso_code; }
@@ -78,7 +78,7 @@ server { set $own 1; }`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := nginxsyntax.Names{LimitReq: []string{"one"}, LimitConn: []string{"two"}, Variables: []string{"a", "b", "c", "country", "d", "e"}, Logs: []string{"mine"}}
+	want := nginxsyntax.Names{LimitReq: []string{"one"}, LimitConn: []string{"last", "two"}, Variables: []string{"a", "b", "c", "country", "d", "e"}, Logs: []string{"mine"}}
 	if diff := cmp.Diff(want, nginxsyntax.Defined(parsed)); diff != "" {
 		t.Error(diff)
 	}

@@ -104,6 +104,7 @@ func (d *Desired) Set(b unit.Built) (findings []finding.Finding) {
 		d.globals, _ = b.Model.(model.Globals)
 		d.shown.setStapling(d.globals.Process.Stapling)
 		d.bound.setDefault(d.globals.Default)
+		d.bound.setZones(zonesOf(d.globals))
 		d.setFiles("", d.globals.Files)
 	case unit.DefaultCertificate:
 		c, _ := b.Model.(model.Certificate)

@@ -35,6 +35,10 @@ type profileBound struct {
 	kept []model.Profile
 	// instead has what is served instead of those that are not kept.
 	instead map[model.Profile]substitute
+	// zones are those of nginx.conf, and closed are the profiles that name others, with what
+	// is wrong. They are not kept, and routes with them are denied.
+	zones  directive.Zones
+	closed map[model.Profile]string
 }
 
 // requesters are the hosts that ask for a profile, each with the oldest Ingress of each
@@ -73,14 +77,20 @@ func (p *profileBound) setDefault(first model.Profile) {
 func (p *profileBound) bound(h *model.Host) []finding.Finding {
 	var fs []finding.Finding
 	for i, r := range h.Routes {
+		lacks, closed := p.closed[r.Profile]
 		served, over := p.instead[r.Profile]
-		if !over {
+		if !over && !closed {
 			continue
 		}
 		if len(fs) == 0 {
 			h.Routes = slices.Clone(h.Routes)
 		}
-		fs = append(fs, p.tooMany(r, served))
+		if closed {
+			served = substitute{profile: p.first, denied: true}
+			fs = append(fs, lacksZone(r, lacks))
+		} else {
+			fs = append(fs, p.tooMany(r, served))
+		}
 		h.Routes[i].Denied = r.Denied || served.denied
 		h.Routes[i].Profile = served.profile
 	}
@@ -142,13 +152,13 @@ func (p *profileBound) rebound() []string {
 		return nil
 	}
 	p.changed = false
-	before := p.instead
+	before, closedBefore := p.instead, p.closed
 	p.decide()
 	again := map[string]struct{}{}
 	for profile, a := range p.asked {
 		was, wasOver := before[profile]
 		is, isOver := p.instead[profile]
-		if was != is || wasOver != isOver {
+		if was != is || wasOver != isOver || closedBefore[profile] != p.closed[profile] {
 			for by := range a.oldest {
 				again[by.host] = struct{}{}
 			}
@@ -159,7 +169,8 @@ func (p *profileBound) rebound() []string {
 
 func (p *profileBound) decide() {
 	always := p.always()
-	others := len(p.asked)
+	p.closed = p.lackZones()
+	others := len(p.asked) - len(p.closed)
 	for _, profile := range always {
 		if _, ok := p.asked[profile]; ok {
 			others--
@@ -180,7 +191,7 @@ func (p *profileBound) decide() {
 	}
 	among := newSearch(p.directives, kept, p.first)
 	for profile := range p.asked {
-		if isKept[profile] {
+		if _, closed := p.closed[profile]; closed || isKept[profile] {
 			continue
 		}
 		served, ok := known[profile]
@@ -253,6 +264,9 @@ func has(kept map[string]model.Profile, name string) bool {
 func (p *profileBound) byNamespace() [][]candidate {
 	oldest := map[string]map[*requesters]model.Origin{}
 	for _, a := range p.asked {
+		if _, closed := p.closed[a.profile]; closed {
+			continue
+		}
 		for by, origin := range a.oldest {
 			of := oldest[by.namespace]
 			if of == nil {

@@ -75,6 +75,9 @@ func (p *profileBound) valuesFit() bool {
 		values.admit(profile)
 	}
 	for profile := range p.asked {
+		if _, closed := p.closed[profile]; closed {
+			continue
+		}
 		if !values.fits(profile) {
 			return false
 		}
