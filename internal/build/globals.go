@@ -80,7 +80,7 @@ func refusedTemplate(t *source.Template, r feature.Refusal) finding.Finding {
 		f.Code = finding.Waits
 	}
 	if r.Kept {
-		f.Effect = "what was there before stays, until Headgate is started again"
+		f.Effect = feature.KeptUntilStart
 	} else {
 		f.Effect, f.Denies = "all requests are answered 503: the template may control access", true
 	}

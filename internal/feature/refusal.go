@@ -12,6 +12,9 @@ type Refusal struct {
 	Kept, Waits bool
 }
 
+// KeptUntilStart is the effect of a refusal of a text that may control access while the last good one stays.
+const KeptUntilStart = "what was there before stays; after the next start of Headgate, all requests are answered 503 until it is right"
+
 // Refusals are by the places of the texts.
 type Refusals map[model.Place]Refusal
 

@@ -121,10 +121,10 @@ func (p *parser) refuseIn(s *scope, r Refusal) {
 	case !r.Guards:
 	case s.in == inLocation:
 		s.closed, r.Guards = true, false
-		r.Reason += "; the location answers 503"
+		r.Effect = "the location answers 503"
 	case s.in&(ifServer|ifLocation) != 0:
 		s.closed, r.Guards = true, false
-		r.Reason += "; requests that meet the condition get 503"
+		r.Effect = "requests that meet the condition get 503"
 	}
 	p.refuse(r)
 }

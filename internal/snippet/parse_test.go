@@ -104,7 +104,7 @@ func describe(t *testing.T, s *Snippet) []byte {
 		line(0, "setting", one)
 	}
 	for _, r := range s.Refusals {
-		fmt.Fprintf(&b, "refusal on line %d: %s: %s (instead: %s; guards: %t)\n", r.Line, r.Directive, r.Reason, r.Instead, r.Guards)
+		fmt.Fprintf(&b, "refusal on line %d: %s: %s (instead: %s; effect: %s; guards: %t)\n", r.Line, r.Directive, r.Reason, r.Instead, r.Effect, r.Guards)
 	}
 	for _, w := range s.Warnings {
 		fmt.Fprintf(&b, "warning on line %d: %s: %s\n", w.Line, w.Directive, w.Message)

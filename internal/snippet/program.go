@@ -55,6 +55,8 @@ type Refusal struct {
 	Directive string
 	// Reason says why, and Instead names what does the same, if there is something.
 	Reason, Instead string
+	// Effect is what becomes of requests, empty where the directive just has no effect.
+	Effect string
 	// Guards is set where the directive may control access, or anything that an unknown
 	// directive may do: the paths must not be served without it. Where such a directive is
 	// in a location or in an if, that block is "return 503" instead and Guards is not set.

@@ -1,6 +1,7 @@
 package snippet
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -18,7 +19,7 @@ func (s *Snippet) Report(setting feature.AnySetting, out *feature.Report) {
 		if r.Guards {
 			out.Deny(setting, finding.NotSupported, message)
 		} else {
-			out.Warn(setting, finding.NotSupported, message, "the directive has no effect")
+			out.Warn(setting, finding.NotSupported, message, cmp.Or(r.Effect, "the directive has no effect"))
 		}
 	}
 	for _, w := range s.Warnings {

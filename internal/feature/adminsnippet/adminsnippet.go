@@ -92,6 +92,8 @@ func refused(v feature.Values, refusals feature.Refusals, out *feature.ProcessOu
 		}
 		s := settings[place]
 		switch {
+		case r.Kept && mayGuard(place, s.Get(v)):
+			out.Warn(s, code, message, feature.KeptUntilStart)
 		case r.Kept:
 			out.Warn(s, code, message, "what was there before stays, until Headgate is started again")
 		case mayGuard(place, s.Get(v)):

@@ -2,6 +2,7 @@ package snippet
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/headgate/headgate/internal/feature"
@@ -30,6 +31,8 @@ func Bypass() feature.Feature {
 }
 
 func reportBypass(s *snippet.Snippet, setting feature.AnySetting, guards []string, out *feature.Report) {
+	// Headers and pages of errors refuse nobody.
+	guards = slices.DeleteFunc(slices.Clone(guards), func(name string) bool { return name == effectsName })
 	var answers []string
 	for _, status := range returned(s.Program) {
 		if status < 400 {
