@@ -20,9 +20,6 @@ function _M.socket(scheme)
     return "unix:" .. settings.run_dir .. "/tmp/page_" .. scheme .. ".sock"
 end
 
-local HTTP, HTTPS = _M.socket("http"), _M.socket("https")
-
-
 -- is_page() -> whether this request is one of these
 function _M.is_page()
     return false
@@ -34,6 +31,9 @@ function _M.status() end
 
 
 if settings.pages then
+    local HTTP, HTTPS = _M.socket("http"), _M.socket("https")
+
+
     function _M.is_page()
         -- Most requests come by a port.
         if ngx_var.server_port ~= "" then

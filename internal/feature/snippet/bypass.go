@@ -31,7 +31,7 @@ func Bypass() feature.Feature {
 }
 
 func reportBypass(s *snippet.Snippet, setting feature.AnySetting, guards []string, out *feature.Report) {
-	// Headers and pages of errors refuse nobody.
+	// Headers and pages of errors never refuse a client.
 	guards = slices.DeleteFunc(slices.Clone(guards), func(name string) bool { return name == effectsName })
 	var answers []string
 	for _, status := range returned(s.Program) {
