@@ -59,7 +59,7 @@ func TestLikeNGINX(t *testing.T) {
 	t.Logf("%d of %d cases, %d requests in %v", compared, len(cases), requests, time.Since(began).Round(time.Second))
 }
 
-// seedOf draws the same requests for a case whatever other cases there are.
+// seedOf draws the same requests for a case, no matter which others there are.
 func seedOf(c snippetCase) uint64 {
 	sum := fnv.New64a()
 	_, _ = sum.Write([]byte(c.name))
