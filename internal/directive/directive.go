@@ -46,6 +46,10 @@ type Directive struct {
 	folder   string
 	// zones are those that a limit may name; nil for any. See Having.
 	zones *Zones
+	// Yields leaves it out where lines of the administrator's in the location have it: NGINX takes it
+	// once. given are these lines; see Beside.
+	Yields bool
+	given  Given
 	// As is what NGINX calls the directive, if several of one name are declared.
 	As string
 	// Omits means that a value of 0 leaves the directive out.

@@ -83,12 +83,20 @@ func (d Directive) lines(p model.Profile, values map[string]model.ProfileValue) 
 		}
 		return lines
 	}
-	if isLimit := d.Kind == RequestLimit || d.Kind == ConnectionLimit; isLimit && d.zones != nil && !d.isIn(*d.zones, values[d.Name].Text) {
-		return []string{closed}
+	if d.Kind == RequestLimit || d.Kind == ConnectionLimit {
+		switch zone := values[d.Name].Text; {
+		case d.isIn(d.given.Zones, zone):
+			return nil
+		case d.zones != nil && !d.isIn(*d.zones, zone):
+			return []string{closed}
+		}
 	}
 	name := cmp.Or(d.As, d.Name)
 	if !d.Plain {
 		name = p.Protocol.Prefix() + name
+	}
+	if d.Yields && slices.Contains(d.given.Names, name) {
+		return nil
 	}
 	return []string{name + " " + d.folder + d.printed(p, values) + ";"}
 }

@@ -28,6 +28,23 @@ func (l List) Having(zones Zones) List {
 	return list
 }
 
+// Given is what lines of the administrator's in each location have: directives by their names, and the zones
+// of their limits.
+type Given struct {
+	Names []string
+	Zones Zones
+}
+
+// Beside is the list for locations with these lines. A setting of a tenant that yields is left out, and so is
+// a limit by the same zone: that of the administrator applies.
+func (l List) Beside(given Given) List {
+	list := slices.Clone(l)
+	for i := range list {
+		list[i].given = given
+	}
+	return list
+}
+
 // closed is what a location has instead of a limit without its zone.
 const closed = "return 503;"
 

@@ -136,7 +136,7 @@ func Render(env Environment, globals model.Globals, profiles []model.Profile, cl
 	if err != nil {
 		return nil, fmt.Errorf("render nginx.conf: %w", err)
 	}
-	env.Directives = env.Directives.In(env.RunDir.String()).Having(zonesOf(globals))
+	env.Directives = env.Directives.In(env.RunDir.String()).Having(zonesOf(globals)).Beside(givenBy(globals))
 	env.Resources = withParameters(env.Resources, globals.Process.FastCGIParameters)
 	env.Resources = withHeaders(env.Resources, clientHello, globals.Process.Tracing.HasCollector)
 	files := map[string][]byte{}

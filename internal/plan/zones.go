@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/finding"
@@ -23,6 +24,29 @@ func zonesOf(g model.Globals) directive.Zones {
 	}
 	names := nginxsyntax.Defined(parsed)
 	return directive.Zones{Requests: names.LimitReq, Connections: names.LimitConn}
+}
+
+// givenBy is what the administrator's location-snippet has in each location.
+func givenBy(g model.Globals) directive.Given {
+	lines, err := nginxsyntax.Parse(g.Process.Snippets.Location.String())
+	if err != nil {
+		// NGINX does not get such a text.
+		return directive.Given{}
+	}
+	var given directive.Given
+	for _, line := range lines {
+		given.Names = append(given.Names, line.Name)
+		for _, argument := range line.Args {
+			zone, is := strings.CutPrefix(argument, "zone=")
+			switch {
+			case line.Name == "limit_req" && is:
+				given.Zones.Requests = append(given.Zones.Requests, zone)
+			case line.Name == "limit_conn":
+				given.Zones.Connections = append(given.Zones.Connections, argument)
+			}
+		}
+	}
+	return given
 }
 
 // setZones sets the zones that profiles may name.

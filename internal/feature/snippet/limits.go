@@ -59,7 +59,11 @@ func followConnectionLimit(f *follower, s snippet.Setting) {
 
 // hasZone denies unless the administrator defines a zone.
 func (f *follower) hasZone(s snippet.Setting, zone string, zones []string, directive string) bool {
-	if slices.Contains(zones, zone) {
+	if limit := s.Name + " " + zone; f.limits[limit] {
+		f.deny(s, fmt.Sprintf("the zone %q is limited by twice", feature.Shorten(zone)))
+		return false
+	} else if slices.Contains(zones, zone) {
+		f.limits[limit] = true
 		return true
 	}
 	f.deny(s, fmt.Sprintf("the administrator's http-snippet has no %s with the name %q; use limit-rps or limit-connections", directive, feature.Shorten(zone)))

@@ -108,7 +108,7 @@ func settingsResources() resource.Resources {
 }
 
 func plain(name string, kind directive.Kind, words []string, samples ...int64) directive.Directive {
-	return directive.Directive{Name: name, Plain: true, Kind: kind, Words: words, Omits: true, Order: directive.Same, Samples: samples}
+	return directive.Directive{Name: name, Plain: true, Yields: true, Kind: kind, Words: words, Omits: true, Order: directive.Same, Samples: samples}
 }
 
 func flag(name string) directive.Directive { return plain(name, directive.Choice, flagWords, 1, 2) }

@@ -99,6 +99,8 @@ type follower struct {
 	variables []variable
 	// seen is how often each directive came.
 	seen map[string]int
+	// limits has each zone that there is a limit by.
+	limits map[string]bool
 }
 
 // A variable is one of nginx.conf, which directives of a group read.
@@ -114,7 +116,7 @@ type settingsPolicy struct {
 }
 
 func newFollower(v feature.Values, s *snippet.Snippet, setting feature.AnySetting, report *feature.Report) *follower {
-	return &follower{values: v, snippet: s, setting: setting, report: report, seen: map[string]int{}}
+	return &follower{values: v, snippet: s, setting: setting, report: report, seen: map[string]int{}, limits: map[string]bool{}}
 }
 
 // followAll follows all settings but those that are annotations.

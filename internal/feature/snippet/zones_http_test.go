@@ -133,3 +133,28 @@ func TestZoneOfAnotherKey(t *testing.T) {
 		t.Errorf("%d reloads failed", n)
 	}
 }
+
+// TestGivenByTheAdministrator: what location-snippet has stands in every location. NGINX takes most directives,
+// and a limit by a zone, once: those of tenants are left out, and no reload fails.
+func TestGivenByTheAdministrator(t *testing.T) {
+	t.Parallel()
+	g := &zoned{t: t, Instance: headgatetest.Start(t, headgatetest.Options{Timing: headgatetest.Hasty(), Manifests: headgatetest.Service("web") +
+		headgatetest.Endpoints("web", headgatetest.StartEcho(t, "web")) + headgatetest.Ingress("plain", "plain.test", "/", "web") +
+		config(requestZone, "location-snippet: gzip on; gzip_types *; proxy_socket_keepalive on; limit_req zone=mine burst=100 nodelay;") +
+		of("requests", "configuration-snippet", "gzip off; gzip_types text/css; proxy_socket_keepalive off; limit_req zone=mine; gzip_vary on;") +
+		of("twice", "configuration-snippet", "limit_req zone=mine; limit_req zone=mine burst=5;")})}
+	for range 2 {
+		g.goesOn()
+		g.Get("requests.test", "/").WantStatus(t, 200)
+		g.Get("twice.test", "/").WantStatus(t, 503)
+	}
+	g.reports("ingress/default/twice", `the zone "mine" is limited by twice`)
+
+	g.ApplyReloading(config(requestZone))
+	// The zone has counted the requests before.
+	g.Get("requests.test", "/").WantStatus(t, 503)
+	g.goesOn()
+	if n := g.Value(g.Metrics.ReloadFailures); n != 0 {
+		t.Errorf("%d reloads failed", n)
+	}
+}
