@@ -11,7 +11,7 @@ import (
 	"github.com/headgate/headgate/internal/nginxsyntax"
 )
 
-// Snippets of tenants may name zones of the administrator's http-snippet. Which text of this key
+// Snippets of tenants may name zones of the administrator's text for the http block. Which text of its key
 // nginx.conf gets is decided later, by NGINX's test. Where it lacks a zone, routes that name it are
 // denied. Units of hosts that the data plane still has may name it nevertheless: see directive.List.Having.
 
@@ -26,7 +26,7 @@ func zonesOf(g model.Globals) directive.Zones {
 	return directive.Zones{Requests: names.LimitReq, Connections: names.LimitConn}
 }
 
-// givenBy is what the administrator's location-snippet has in each location.
+// givenBy is what the administrator's text for locations has in each of them.
 func givenBy(g model.Globals) directive.Given {
 	lines, err := nginxsyntax.Parse(g.Process.Snippets.Location.String())
 	if err != nil {
@@ -66,7 +66,7 @@ func (p *profileBound) lackZones() map[model.Profile]string {
 		if closed == nil {
 			closed = map[model.Profile]string{}
 		}
-		closed[profile] = fmt.Sprintf("a snippet has %s with the zone %q, and NGINX does not have the text of http-snippet that defines it: a finding of the ConfigMap says why", limit, zone)
+		closed[profile] = fmt.Sprintf("a snippet has %s with the zone %q, and NGINX does not have the text of %s that defines it: a finding of the ConfigMap says why", limit, zone, model.InHTTP)
 	}
 	return closed
 }
