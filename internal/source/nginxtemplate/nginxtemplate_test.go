@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,12 +26,17 @@ func TestRun(t *testing.T) {
 		if f.Object() != nil {
 			t.Fatal("there is a template")
 		}
+		// The race detector sees no order between what a goroutine does before it sleeps and what
+		// others do then.
+		var mu sync.Mutex
 		var got []string
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
 			_ = f.Run(ctx, func(_ context.Context, changes []source.Change) {
+				mu.Lock()
+				defer mu.Unlock()
 				for _, c := range changes {
 					text := c.Object.(*source.Template).Text
 					if c.Deleted {
@@ -43,6 +49,8 @@ func TestRun(t *testing.T) {
 		want := func(last string, count int) {
 			t.Helper()
 			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
 			if len(got) != count || count > 0 && got[count-1] != last {
 				t.Fatalf("%q, want %d, the last one %q", got, count, last)
 			}
