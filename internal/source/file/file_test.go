@@ -352,8 +352,8 @@ func TestHalfWrittenFilesAreNotRead(t *testing.T) {
 	}
 }
 
-// writeInHalves writes files with a pause in their middle, and reports whether the machine stalled then: what is
-// read counts for nothing. open says that the file is open in the pause.
+// writeInHalves writes files with a pause in their middle, and reports whether the machine stalled then and the
+// attempt says nothing. open says that the file is open in the pause.
 func writeInHalves(t *testing.T, open bool, pause time.Duration) (stalled bool) {
 	t.Helper()
 	f := start(t, "a.yaml", config("a", "1")+config("guard", "1"))
