@@ -119,7 +119,8 @@ end
 -- with its query, as NGINX's error_page has it. status: that of the response, replaced.OWN for that of the
 -- page. To be called in the phase error_page.
 function _M.show(request, target, status)
-    call.prepare(request, "error_page", { page = true, secure = client.scheme() == "https" })
+    local secure = client.scheme() == "https"
+    call.prepare(request, "error_page", { page = true, secure = secure })
     if not request.tried then
         ngx_req.discard_body()
     end
@@ -138,7 +139,7 @@ function _M.show(request, target, status)
     request.page_status = status
     requests.keep_once(request)
     ngx.status = OK
-    return ngx_exec(client.scheme() == "https" and "@page_tls" or "@page")
+    return ngx_exec(secure and "@page_tls" or "@page")
 end
 
 

@@ -18,6 +18,17 @@ function _M.equal(a, b)
 end
 
 
+-- Reports whether a list has a value.
+function _M.contains(list, value)
+    for i = 1, #list do
+        if list[i] == value then
+            return true
+        end
+    end
+    return false
+end
+
+
 -- union(a, b, count) -> the set of the indexes in one of two sets, nil if these are all from 1
 -- to count. a may have others as well.
 function _M.union(a, b, count)

@@ -16,6 +16,7 @@
 --              its steps do not count for those of others
 --   error_status  the status that a response keeps while an error page is made, or nil
 local client = require "headgate.client"
+local lists = require "headgate.list"
 local log = require "headgate.log"
 local media_types = require "headgate.media_types"
 local regex = require "headgate.regex"
@@ -27,6 +28,7 @@ local variables = require "headgate.variables"
 
 local _M = {}
 
+local contains = lists.contains
 local ngx_req = ngx.req
 local ngx_var = ngx.var
 local pairs = pairs
@@ -377,12 +379,7 @@ _M.run = run
 
 
 local function has_method(list, method)
-    for i = 1, #list do
-        if list[i] == method or list[i] == "GET" and method == "HEAD" then
-            return true
-        end
-    end
-    return false
+    return contains(list, method) or method == "HEAD" and contains(list, "GET")
 end
 
 

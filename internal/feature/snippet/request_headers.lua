@@ -2,12 +2,14 @@
 -- more_clear_input_headers change what the client sent, proxy_set_header and
 -- grpc_set_header what the backend gets.
 local backend_headers = require "headgate.backend_headers"
+local lists = require "headgate.list"
 local lookalikes = require "headgate.lookalikes"
 local program = require "headgate.program"
 local requests = require "headgate.request"
 
 local _M = {}
 
+local contains = lists.contains
 local fill = program.fill
 local ngx_req = ngx.req
 local ngx_var = ngx.var
@@ -34,16 +36,6 @@ local OWN = {
 -- media_type is that of the request's body, without parameters.
 local function media_type()
     return string_match(ngx_var.content_type or "", "^[^;]*")
-end
-
-
-local function contains(list, value)
-    for i = 1, #list do
-        if list[i] == value then
-            return true
-        end
-    end
-    return false
 end
 
 

@@ -1,6 +1,7 @@
 -- What snippets do to the header of a response: proxy_hide_header, proxy_pass_header,
 -- more_set_headers, more_clear_headers, expires and add_header, in NGINX's order.
 local expires = require "headgate.feature.snippet_effects.expires"
+local lists = require "headgate.list"
 local program = require "headgate.program"
 local response = require "ngx.resp"
 local settings = require "headgate.settings"
@@ -8,6 +9,7 @@ local settings = require "headgate.settings"
 local _M = {}
 
 local add_header = response.add_header
+local contains = lists.contains
 local fill = program.fill
 local ngx = ngx
 local ngx_header = ngx.header
@@ -80,16 +82,6 @@ local function clear(name)
             ngx_header[one] = nil
         end
     end
-end
-
-
-local function contains(list, value)
-    for i = 1, #list do
-        if list[i] == value then
-            return true
-        end
-    end
-    return false
 end
 
 
