@@ -65,9 +65,14 @@ end
 
 -- Notes in a route of a host, when that is decoded, what describe needs of it.
 function _M.prepare(route, packed, host_name)
-    if log then
-        route.unlogged = packed.unlogged
-        route.log_fields = log.fields and fields_of(route, host_name)
+    if not log then
+        return
+    end
+    if packed.unlogged then
+        route.unlogged = true
+    end
+    if log.fields then
+        route.log_fields = fields_of(route, host_name)
     end
 end
 

@@ -221,9 +221,11 @@ function _M.find(host_name, revision, shortcut, jumped, ends)
     if name.name == DEFAULT_HOST then
         builtin_page(path, globals)
     end
-    local connection = host.tls and ngx.ctx.connection or nil
+    local connection = host.tls and ngx.ctx.connection
     local request = requests.new()
-    request.connection = connection
+    if connection then
+        request.connection = connection
+    end
     request.host_name = host_name
     request.name = name
     request.host = host
@@ -231,7 +233,9 @@ function _M.find(host_name, revision, shortcut, jumped, ends)
     request.revision = revision
     request.globals = globals
     request.shortcut = shortcut
-    request.ends_connection = ends
+    if ends then
+        request.ends_connection = true
+    end
     if host.server then
         run_server(request)
         -- There was no route whose path has groups.

@@ -87,7 +87,7 @@ function _M.learn(host_name, name, host, globals, revision)
         return nil
     end
     weigh(more)
-    local only = host.only
+    local only = host:only()
     local made = {
         name = name, host = host, globals = globals, route = only,
         backends = not only and {}, direct = not only and {}, any_direct = false,

@@ -87,6 +87,14 @@ local function compile(kind, payload, name, before)
 end
 
 
+-- same_guards reports whether two versions, as memory.version gives them, have the same guards.
+local function same_guards(a, b)
+    local _, _, row = _M.split(a)
+    local _, _, other = _M.split(b)
+    return row == other
+end
+
+
 -- What a decoded unit takes beyond what its payload suggests, in packed bytes.
 local function weight_of(value)
     return type(value) == "table" and value.weight or 0
@@ -95,8 +103,13 @@ end
 
 -- decode makes an entry of a payload, nil if this worker can't use it. before:
 -- what the worker has of an older one. began: the clock before the payload was read.
+--
+-- An entry is { key, value, bytes, held, version, checked }, and cache.lua adds two fields. It
+-- must not have more: the table of nine takes twice the memory, for each unit. held: the
+-- version of the value, nil without one; version: the newest that was looked at; checked: the
+-- revision at which it was.
 local function decode(kind, name, key, payload, version, before, began)
-    local needs, hash, row, _, owner = _M.split(version)
+    local needs, hash, _, _, owner = _M.split(version)
     if needs > settings.generation then
         return nil
     end
@@ -111,7 +124,7 @@ local function decode(kind, name, key, payload, version, before, began)
         return nil
     end
     broken[key] = nil
-    return { key = key, value = value, bytes = #payload + #key + weight_of(value), held = hash, row = row }
+    return { key = key, value = value, bytes = #payload + #key + weight_of(value), held = version }
 end
 
 
@@ -119,11 +132,11 @@ end
 -- A unit that needs a newer configuration may have new guards, so it must be known that
 -- what the worker has has the same ones. Else requests are answered 503.
 local function older(key, entry, version)
-    local needs, _, row = _M.split(version)
-    if not (entry and entry.value) or needs > settings.generation and entry.row ~= row then
+    if not (entry and entry.value) or _M.split(version) > settings.generation
+        and not same_guards(entry.held, version) then
         return { key = key, value = false, bytes = #key }
     end
-    return { key = key, value = entry.value, bytes = entry.bytes, held = entry.held, row = entry.row }
+    return { key = key, value = entry.value, bytes = entry.bytes, held = entry.held }
 end
 
 
@@ -215,7 +228,12 @@ end
 function _M.held(kind, name)
     local entry = kinds[kind].cache:get(name)
     local failed = broken[kinds[kind].letter .. name]
-    return entry and entry.held, failed and failed.error
+    local err = failed and failed.error
+    if not (entry and entry.held) then
+        return nil, err
+    end
+    local _, hash = _M.split(entry.held)
+    return hash, err
 end
 
 
