@@ -24,8 +24,8 @@ type CPURow struct {
 	// Base and Cost are medians over all rounds, in microseconds.
 	Base float64 `json:"base_us"`
 	Cost float64 `json:"cost_us"`
-	// Ratio is Cost by Base, or, of a difference, the median of such ratios; half of the rounds had a ratio between Low and
-	// High.
+	// Ratio is the median of the ratios in each round, so that a machine that is slower in some rounds
+	// does not change it; half of the rounds had a ratio between Low and High.
 	Ratio float64 `json:"ratio"`
 	Low   float64 `json:"low"`
 	High  float64 `json:"high"`
@@ -312,9 +312,6 @@ func (c comparison) result() CPURow {
 		}
 		ratios[i] = costs[i] / by
 	}
-	row.Ratio, row.Low, row.High = row.Cost/row.Base, percentile(ratios, 25), percentile(ratios, 75)
-	if row.More {
-		row.Ratio = percentile(ratios, 50)
-	}
+	row.Ratio, row.Low, row.High = percentile(ratios, 50), percentile(ratios, 25), percentile(ratios, 75)
 	return row
 }

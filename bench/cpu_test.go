@@ -14,7 +14,7 @@ func TestDifferences(t *testing.T) {
 		row  comparison
 		want CPURow
 	}{
-		{comparison{"both", bare, plain, 0}, CPURow{Name: "both", Base: 20, Cost: 20, Ratio: 1, Low: 0.5, High: 4}},
+		{comparison{"both", bare, plain, 0}, CPURow{Name: "both", Base: 20, Cost: 20, Ratio: 20.0 / 30, Low: 0.5, High: 4}},
 		{comparison{"more", bare, beyond(counts, plain), 2}, CPURow{Name: "more", Base: 20, Cost: 3, Ratio: 0.1, Low: 0.1, High: 0.2, Budget: 2, More: true}},
 		{
 			comparison{"more by more", beyond(logs, bare), beyond(counts, plain), 0},
