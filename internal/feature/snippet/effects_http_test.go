@@ -191,6 +191,8 @@ func TestRequestHeaders(t *testing.T) {
 		{location: `more_set_input_headers "X-A: mine" "X-N: n"; more_clear_input_headers X-B; add_header X-Sent $http_x_a;`, header: sent, want: "> X-A: mine; > X-N: n; > X-B: ; X-Sent: mine"},
 		{location: `more_set_input_headers -r "X-A: mine" "X-N: n"; more_set_input_headers -t text/plain "X-T: t";`, server: `more_set_input_headers "X-A: s" "X-S: s";`, header: sent, want: "> X-A: mine; > X-N: ; > X-T: ; > X-S: s"},
 		{location: `more_clear_input_headers "X-*"; more_set_input_headers "X-Real-IP: 192.0.2.1";`, header: sent, want: "200; > X-A: ; > X-B: ; > X-Real-IP: 127.0.0.1"},
+		// The header by which Headgate notices that an auth service calls itself stays.
+		{location: `more_clear_input_headers "X-*";`, header: http.Header{"X-Headgate-Checks": {"c"}, "X-A": {"client"}}, want: "> X-Headgate-Checks: c; > X-A: "},
 		{location: `more_set_input_headers "X-A:";`, header: sent, want: "> X-A: "},
 		// No value ends its line.
 		{location: `proxy_set_header X-N "$arg_n"; proxy_set_header X-U $uri;`, path: "a%0d%0aX-Evil:%20e?n=1%0d%0aX-Evil:e", want: "> X-N: 1%0d%0aX-Evil:e; > X-U: /aX-Evil: e; > X-Evil: "},
