@@ -24,8 +24,7 @@ type CPURow struct {
 	// Base and Cost are medians over all rounds, in microseconds.
 	Base float64 `json:"base_us"`
 	Cost float64 `json:"cost_us"`
-	// Ratio is the median of the ratios in each round, so that a machine that is slower in some rounds
-	// does not change it; half of the rounds had a ratio between Low and High.
+	// Ratio is the median of the ratios in each round, and half of the rounds had a ratio between Low and High.
 	Ratio float64 `json:"ratio"`
 	Low   float64 `json:"low"`
 	High  float64 `json:"high"`
@@ -301,17 +300,14 @@ func distinctSides(rows []comparison) []*side {
 func (c comparison) result() CPURow {
 	base, costs := c.base.perRound(), c.side.perRound()
 	row := CPURow{
-		Name: c.name, Base: percentile(base, 50), Cost: percentile(costs, 50), Budget: c.budget,
+		Name: c.name, Base: medianOf(base), Cost: medianOf(costs), Budget: c.budget,
 		More: c.side.with != nil, BaseMore: c.base.with != nil,
 	}
-	ratios := make([]float64, len(base))
-	for i, by := range base {
-		if row.BaseMore {
-			// That of a round may be next to nothing.
-			by = row.Base
-		}
-		ratios[i] = costs[i] / by
+	if row.BaseMore {
+		// That of a round may be next to nothing.
+		base = slices.Repeat([]float64{row.Base}, len(base))
 	}
-	row.Ratio, row.Low, row.High = percentile(ratios, 50), percentile(ratios, 25), percentile(ratios, 75)
+	ratios := ratiosOf(costs, base)
+	row.Ratio, row.Low, row.High = medianOf(ratios), percentile(ratios, 25), percentile(ratios, 75)
 	return row
 }

@@ -51,8 +51,9 @@ func measureHTTP3(ctx context.Context, s *stage, n size, to io.Writer) error {
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "requests\tµs CPU of the worker\tby HTTP/2 ×\tby hand ×\trequests/s")
 	for i, one := range sides {
-		cost := medianOf(one.meter.costs)
-		fmt.Fprintf(table, "%s\t%.1f\t%.2f\t%.2f\t%.0f\n", one.name, cost, cost/medianOf(sides[i&^1].meter.costs), cost/medianOf(sides[i&1].meter.costs), medianOf(one.meter.rates))
+		costs := one.meter.costs
+		fmt.Fprintf(table, "%s\t%.1f\t%.2f\t%.2f\t%.0f\n", one.name, medianOf(costs),
+			medianOf(ratiosOf(costs, sides[i&^1].meter.costs)), medianOf(ratiosOf(costs, sides[i&1].meter.costs)), medianOf(one.meter.rates))
 	}
 	return table.Flush()
 }

@@ -235,7 +235,7 @@ func medians(all []Instructions) Instructions {
 		for _, one := range all {
 			values = append(values, of(one))
 		}
-		return math.Round(percentile(values, 50))
+		return math.Round(medianOf(values))
 	}
 	result.ByHand = median(func(i Instructions) float64 { return i.ByHand })
 	for kind := range all[0].Kinds {

@@ -127,7 +127,7 @@ func printLogging(all []Instructions, to io.Writer) {
 		}
 	}
 	if len(ours) > 0 {
-		hand, own := percentile(byHand, 50), percentile(ours, 50)
+		hand, own := medianOf(byHand), medianOf(ours)
 		fmt.Fprintf(to, "%-36s %8.0f by hand, %8.0f in Headgate: × %.2f; Headgate's counts: %.0f\n", "what the access log adds", hand, own, own/hand, ours)
 	}
 }

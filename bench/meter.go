@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -50,9 +49,4 @@ func inRounds[C contender](ctx context.Context, n size, sides []C) error {
 		}
 	}
 	return nil
-}
-
-func medianOf(values []float64) float64 {
-	values = slices.Sorted(slices.Values(values))
-	return values[len(values)/2]
 }

@@ -13,3 +13,15 @@ func percentile(values []float64, p float64) float64 {
 	rank := int(math.Ceil(p / 100 * float64(len(sorted))))
 	return sorted[max(rank, 1)-1]
 }
+
+func medianOf(values []float64) float64 { return percentile(values, 50) }
+
+// ratiosOf are those of each round. A machine that is slower in some rounds moves the medians of
+// two sides apart, but not their ratios.
+func ratiosOf(values, base []float64) []float64 {
+	ratios := make([]float64, len(values))
+	for i, value := range values {
+		ratios[i] = value / base[i]
+	}
+	return ratios
+}

@@ -56,8 +56,7 @@ func measurePassthrough(ctx context.Context, s *stage, n size, to io.Writer) err
 		for _, column := range [][2][]float64{
 			{one.shakes.costs, base.shakes.costs}, {one.shakes.rates, base.shakes.rates}, {one.requests.costs, base.requests.costs}, {one.requests.rates, base.requests.rates},
 		} {
-			value := medianOf(column[0])
-			fmt.Fprintf(table, "\t%.0f\t%.2f", value, value/medianOf(column[1]))
+			fmt.Fprintf(table, "\t%.0f\t%.2f", medianOf(column[0]), medianOf(ratiosOf(column[0], column[1])))
 		}
 		fmt.Fprintln(table)
 	}

@@ -78,7 +78,7 @@ func measureStarts(ctx context.Context, s *stage, n size) ([]Start, error) {
 			for _, one := range all[i] {
 				values = append(values, of(one))
 			}
-			return percentile(values, 50)
+			return medianOf(values)
 		}
 		results = append(results, Start{
 			Name: kind.name, Ready: median(func(s Start) float64 { return s.Ready }),

@@ -83,9 +83,9 @@ func measureStreams(ctx context.Context, s *stage, n size, to io.Writer) error {
 		if err := inRounds(ctx, n, []*streamTurn{a, b}); err != nil {
 			return err
 		}
-		cost := [2]float64{medianOf(a.meter.costs), medianOf(b.meter.costs)}
-		rate := [2]float64{medianOf(a.meter.rates), medianOf(b.meter.rates)}
-		fmt.Fprintf(table, "%v\t%.2f\t%.2f\t%.2f\t%.0f\t%.0f\t%.2f\n", load, cost[0], cost[1], cost[1]/cost[0], rate[0], rate[1], rate[1]/rate[0])
+		fmt.Fprintf(table, "%v\t%.2f\t%.2f\t%.2f\t%.0f\t%.0f\t%.2f\n", load,
+			medianOf(a.meter.costs), medianOf(b.meter.costs), medianOf(ratiosOf(b.meter.costs, a.meter.costs)),
+			medianOf(a.meter.rates), medianOf(b.meter.rates), medianOf(ratiosOf(b.meter.rates, a.meter.rates)))
 	}
 	return table.Flush()
 }
