@@ -2,6 +2,7 @@ package directive
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -182,6 +183,19 @@ func (d Directive) words(indexes, separator string) string {
 		list = append(list, d.Words[i])
 	}
 	return strings.Join(list, separator)
+}
+
+// Declaration declares a variable of NGINX that Lua may set, and that has a value until
+// then, which is written as in nginx.conf.
+//
+// Only a map's value can have variables. But each map takes 1.6 MB of zeros for its hash
+// tables while NGINX reads its configuration, so others are declared by split_clients.
+func Declaration(name, value string) string {
+	form := `split_clients "" $%s { * %s; }`
+	if strings.Contains(value, "$") {
+		form = `map "" $%s { default %s; }`
+	}
+	return fmt.Sprintf(form, name, cmp.Or(value, `""`))
 }
 
 // Bytes writes a number of bytes in the largest unit that gives a whole number.

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"text/template"
 	"text/template/parse"
+
+	"github.com/headgate/headgate/internal/directive"
 )
 
 // TemplateVersion is that of the data and functions of templates.
@@ -38,7 +40,11 @@ func (e *TemplateError) Error() string { return e.Reason }
 
 // functions are all that templates have, with the operators of text/template.
 func functions() template.FuncMap {
-	return template.FuncMap{"onoff": onOff, "seconds": seconds, "size": bytesText, "print": printText}
+	return template.FuncMap{"onoff": onOff, "seconds": seconds, "size": bytesText, "print": printText, "variable": declared}
+}
+
+func declared(name any, value string) (string, error) {
+	return printText(directive.Declaration(fmt.Sprint(name), value))
 }
 
 // operators are those functions of text/template that take little time and memory.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 
+	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
 )
@@ -23,7 +24,7 @@ func formatFor(v feature.Values, out *feature.ProcessOut, escape model.LogEscape
 	}
 	var lines []string
 	for _, name := range append(model.LogVariables(), geoVariables(out.Process.Geo)...) {
-		lines = append(lines, fmt.Sprintf(`map "" $%s { default ""; }`, name))
+		lines = append(lines, directive.Declaration(name, ""))
 	}
 	lines = append(lines, fmt.Sprintf("log_format tried escape=%s %s;", escape, wanted.Directive(nil)))
 	err := v.Try(feature.HTTPTrial(lines...))
