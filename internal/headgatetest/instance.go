@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -83,8 +84,9 @@ type Options struct {
 	Features []feature.Feature
 	// Dictionaries are of the usual size if nil.
 	Dictionaries *plan.Dictionaries
-	// Authorities is the file of the system's certificate authorities, empty for none;
-	// that of the machine if nil.
+	// Authorities is the file of the system's certificate authorities, empty for none.
+	// If nil it has one, which certifies nothing: reading those of the machine, and freeing
+	// them in each process, is a sixth of what an NGINX takes that lives for a short test.
 	Authorities *string
 	// Timing is the real one if nil.
 	Timing *controller.Timing
@@ -201,6 +203,25 @@ func (o *Options) fill() {
 	}
 }
 
+// discovered are the nginx.Capabilities by $HEADGATE_NGINX.
+var discovered sync.Map
+
+// discover finds NGINX once for the tests of a package, since that starts it twice.
+func discover(t testing.TB) nginx.Capabilities {
+	t.Helper()
+	binary := os.Getenv("HEADGATE_NGINX")
+	known, ok := discovered.Load(binary)
+	if !ok {
+		found, err := nginx.Discover(t.Context())
+		must(t, err)
+		discovered.Store(binary, found)
+		known = found
+	}
+	capabilities := known.(nginx.Capabilities)
+	capabilities.Has = slices.Clone(capabilities.Has)
+	return capabilities
+}
+
 func (g *Instance) prepare(o Options, log *slog.Logger) plan.Environment {
 	t := g.t
 	t.Helper()
@@ -209,8 +230,7 @@ func (g *Instance) prepare(o Options, log *slog.Logger) plan.Environment {
 			t.Logf("the log of Headgate:\n%s", g.Log.String())
 		}
 	})
-	capabilities, err := nginx.Discover(t.Context())
-	must(t, err)
+	capabilities := discover(t)
 	// Not t.TempDir: workers must get there, and sockets want short names.
 	path, err := os.MkdirTemp("", "hg-")
 	must(t, err)
@@ -251,7 +271,11 @@ func (g *Instance) prepare(o Options, log *slog.Logger) plan.Environment {
 	if o.AccessLog != "" {
 		env.AccessLog = place(o.AccessLog)
 	}
-	if o.Authorities != nil {
+	if o.Authorities == nil {
+		capabilities.Authorities = g.RunDir.Path() + ".pem"
+		t.Cleanup(func() { os.Remove(capabilities.Authorities) })
+		must(g.t, os.WriteFile(capabilities.Authorities, []byte(NewKeyPair(g.t, "nobody").Certificate), 0o644))
+	} else {
 		capabilities.Authorities = *o.Authorities
 		capabilities.Has = slices.DeleteFunc(capabilities.Has, func(has string) bool {
 			return has == string(feature.SystemAuthorities) && *o.Authorities == ""
