@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,25 +17,34 @@ import (
 // settings stand nowhere there.
 func TestCoreNamesNoFeature(t *testing.T) {
 	t.Parallel()
-	var names []string
+	// A text that has none of the words has no name, which is faster to find out.
+	var words, names []string
+	add := func(word, before, after string) {
+		words = append(words, word)
+		names = append(names, before+regexp.QuoteMeta(word)+after)
+	}
 	for _, f := range all.Features() {
-		quoted := regexp.QuoteMeta(f.Name)
 		if f.Name != "rewrite" && f.Name != "listen" { // a phase and a directive, too
-			names = append(names, `"`+quoted+`"`)
+			add(`"`+f.Name+`"`, "", "")
 		}
-		names = append(names, `\bsettings\.`+quoted+`\b`, `headgate\.feature\.`+quoted+`\b`)
+		add("settings."+f.Name, `\b`, `\b`)
+		add("headgate.feature."+f.Name, "", `\b`)
 		if strings.Contains(f.Name, "_") {
-			names = append(names, `\b`+quoted+`\b`, `\b`+strings.ReplaceAll(quoted, "_", "")+`\b`)
+			add(f.Name, `\b`, `\b`)
+			add(strings.ReplaceAll(f.Name, "_", ""), `\b`, `\b`)
 		}
 		for _, s := range f.Settings {
 			for _, name := range []string{s.Spec().Annotation, s.Spec().Key} {
 				if strings.Contains(name, "-") && name != "keep-alive" { // a word too
-					names = append(names, `(?:^|[^\w-])`+regexp.QuoteMeta(name)+`(?:[^\w-]|$)`)
+					add(name, `(?:^|[^\w-])`, `(?:[^\w-]|$)`)
 				}
 			}
 		}
 	}
 	forbidden := regexp.MustCompile(strings.Join(names, "|"))
+	suspicious := func(text string) bool {
+		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) })
+	}
 	files := 0
 	for _, folder := range []string{"lua/headgate", "internal/plan", "internal/nginx", "internal/dataplane", "internal/unit"} {
 		err := filepath.WalkDir(filepath.Join("../../..", folder), func(path string, entry fs.DirEntry, err error) error {
@@ -47,6 +57,9 @@ func TestCoreNamesNoFeature(t *testing.T) {
 			text, err := os.ReadFile(path)
 			files++
 			for i, line := range strings.Split(string(text), "\n") {
+				if !suspicious(line) {
+					continue
+				}
 				if found := forbidden.FindString(line); found != "" {
 					t.Errorf("%s:%d names a feature: %s", strings.TrimPrefix(path, "../../../"), i+1, found)
 				}
