@@ -98,6 +98,7 @@ func TestUpgradeDuringADrain(t *testing.T) {
 // being served when NGINX is restarted.
 func TestRestartWhileAHostIsHeld(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	timing := controller.DefaultTiming()
 	timing.ReloadInterval = time.Hour
 	g := headgatetest.Start(t, headgatetest.Options{Timing: &timing, Manifests: headgatetest.Service("one") +

@@ -30,6 +30,7 @@ func small() *plan.Dictionaries {
 // certificates come in: no request meets an empty one, and no push is lost.
 func TestDictionariesGrowUnderLoad(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	timing := headgatetest.Hasty()
 	timing.Drain = 100 * time.Millisecond
 	g := headgatetest.Start(t, headgatetest.Options{Workers: 2, Timing: timing, Dictionaries: small(), Features: namingWorkers(),
@@ -141,6 +142,7 @@ func filler(name string, size int) unit.Change {
 // after which it goes in. What was served before is served all the while.
 func TestMemoryGrowsForWhatDoesNotFit(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	g := headgatetest.Start(t, headgatetest.Options{Workers: 2, Timing: headgatetest.Hasty(), Dictionaries: small(),
 		Manifests: served("one", headgatetest.StartEcho(t, "one")) + headgatetest.Ingress("z", "z.test", "/", "one")})
 	l := startLoad(t, 2, func(int) func() error {

@@ -30,6 +30,7 @@ func ownedBy(t *testing.T, namespace string, year int, manifests ...string) []me
 // each attack does while hosts are shared shows that it is one.
 func TestHostOwnership(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	users := "---\nkind: Secret\napiVersion: v1\nmetadata: {name: users}\nstringData:\n  auth: |\n    user:{PLAIN}x\n"
 	base := func(namespace, name string) string {
 		pair := headgatetest.NewKeyPair(t, namespace, "*.corp.test", "*.other.test", "a.test")

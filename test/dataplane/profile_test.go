@@ -45,6 +45,7 @@ func posting(t *testing.T, g *headgatetest.Instance, clients int, host func(turn
 // reload that loses no request and cuts no WebSocket, and one that goes is none.
 func TestProfilesAreShared(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	timing := controller.DefaultTiming()
 	timing.ReloadInterval = time.Millisecond
 	sizes := []string{"8k", "16k", "32k", "64k", "128k"}
@@ -94,6 +95,7 @@ func TestProfilesAreShared(t *testing.T) {
 // TestManyTuplesAreBounded: one tenant's hundreds of tuples leave others theirs.
 func TestManyTuplesAreBounded(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	// A size for each decade of bits and each limit on bodies.
 	var tenant strings.Builder
 	n := 0

@@ -116,6 +116,7 @@ func TestHalfReadRequestMeetsAReload(t *testing.T) {
 // Once a reload is reported done, no old worker answers a new connection.
 func TestReloadIsDoneWhenOldWorkersAreGone(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	g := headgatetest.Start(t, headgatetest.Options{Workers: 2, Timing: headgatetest.Hasty(), Features: namingWorkers(),
 		Manifests: served("one", headgatetest.StartEcho(t, "one")) + headgatetest.Ingress("a", "a.test", "/", "one")})
 	l := startLoad(t, 3, func(int) func() error {

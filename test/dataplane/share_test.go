@@ -40,6 +40,7 @@ func resident(t *testing.T, pid int) int { return anonymous(t, pid) >> 20 }
 // Many hosts of one namespace, which a worker can't hold together, are asked for in turn.
 // The hosts of another namespace stay decoded, and their requests are as fast as before.
 func TestOneNamespaceDoesNotTakeTheCache(t *testing.T) {
+	headgatetest.Long(t)
 	const large, small = 40, 20
 	backend := startWire(t, "X-Wire: a\r\n").address
 	var manifests strings.Builder
@@ -131,6 +132,7 @@ func changeOf(u unit.Unit) unit.Change {
 // are served, endpoints that have changed are used, and other namespaces have their own time.
 func TestNoOldVersionWhileTimeIsUp(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	g := headgatetest.StartBare(t, headgatetest.Options{Workers: 1})
 	globals := unit.FromGlobals(model.Globals{})
 	pair, other := headgatetest.NewKeyPair(t, "evil", "tls.test"), headgatetest.NewKeyPair(t, "other", "other.test")
@@ -242,6 +244,7 @@ func TestNoOldVersionWhileTimeIsUp(t *testing.T) {
 // A new worker serves all ordinary hosts of a namespace at once, however many there are.
 func TestNewWorkerServesOrdinaryHosts(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	const hosts, handshakes = 4000, 400
 	g := headgatetest.StartBare(t, headgatetest.Options{Workers: 1})
 	entries := []unit.Change{changeOf(unit.FromGlobals(model.Globals{}))}

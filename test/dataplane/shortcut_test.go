@@ -38,6 +38,7 @@ return { rewrite = function() end }`}),
 // What a worker remembers of a name changes no answer, and nothing that backends get.
 func TestShortcutsAnswerAsLookUpsDo(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	pair := headgatetest.NewKeyPair(t, "secure", "secure.test")
 	manifests := served("a", headgatetest.StartEcho(t, "a")) + served("b", headgatetest.StartEcho(t, "b")) + headgatetest.TLSSecret("secure", pair) +
 		headgatetest.Ingress("without", "without.test", "/", "a") +
@@ -345,6 +346,7 @@ func TestShortcutsInTheAccessLog(t *testing.T) {
 // A change ends what workers remember, before and after a reload.
 func TestShortcutsEnd(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	g := headgatetest.Start(t, headgatetest.Options{Workers: 2, Manifests: served("a", headgatetest.StartEcho(t, "a")) + served("b", headgatetest.StartEcho(t, "b")) +
 		headgatetest.Ingress("a", "a.test", "/", "a")})
 	for i := range 20 {

@@ -47,6 +47,7 @@ func wantBack(t *testing.T, g *headgatetest.Instance, before string, killed time
 // An NGINX that is killed is back within a second with everything, whether its
 // workers outlive it or not. A busy machine may take longer once.
 func TestKilledNGINXIsBack(t *testing.T) {
+	headgatetest.Long(t)
 	pair := headgatetest.NewKeyPair(t, "b.test", "b.test")
 	g := headgatetest.Start(t, headgatetest.Options{Workers: 2, Timing: headgatetest.Hasty(), Features: namingWorkers(),
 		Manifests: served("one", headgatetest.StartEcho(t, "one")) + served("two", headgatetest.StartEcho(t, "two")) +
@@ -102,6 +103,7 @@ func TestKilledNGINXIsBack(t *testing.T) {
 // NGINX dies while a reload is on its way: the new profile gets there anyway.
 func TestKilledDuringAReload(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	timing := headgatetest.Hasty()
 	timing.Drain = 500 * time.Millisecond
 	g := headgatetest.Start(t, headgatetest.Options{Workers: 2, Timing: timing,

@@ -51,6 +51,7 @@ func withHeader(value string) string {
 // that than its effect.
 func TestTemplate(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	m := &mountedTemplate{t: t, folder: t.TempDir()}
 	m.put("")
 	g := headgatetest.Start(t, headgatetest.Options{

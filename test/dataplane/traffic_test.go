@@ -148,6 +148,7 @@ func TestRequestsAreCounted(t *testing.T) {
 // Reloads, and workers that end, lose no request, and counters never go back.
 func TestReloadsLoseNoCount(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	g := headgatetest.Start(t, headgatetest.Options{
 		Workers: 4, Traffic: headgatetest.Traffic(), Timing: headgatetest.Hasty(),
 		Manifests: served("one", headgatetest.StartEcho(t, "one")) + headgatetest.Ingress("web", "a.test", "/", "one"),

@@ -69,6 +69,7 @@ func workersOf(t *testing.T, g *headgatetest.Instance) (workers, megabytes int) 
 // tenants have are bounded, and an administrator's change passes by.
 func TestReloadStorm(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	timing := controller.DefaultTiming()
 	timing.Drain, timing.ReloadInterval = time.Millisecond, 10*time.Millisecond
 	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Timing: &timing, Manifests: served("socket", socketBackend(t)) + served("one", headgatetest.StartEcho(t, "one")) +
@@ -131,6 +132,7 @@ func TestReloadStorm(t *testing.T) {
 // TestReloadRate: without old workers, reloads are bounded by rate.
 func TestReloadRate(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	timing := controller.DefaultTiming()
 	timing.Drain, timing.ReloadInterval = time.Millisecond, time.Millisecond
 	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Timing: &timing, Manifests: served("one", headgatetest.StartEcho(t, "one")) +
@@ -219,6 +221,7 @@ func TestGuardsDontWait(t *testing.T) {
 // TestFairProfiles: older Ingresses of one namespace don't take away what others have.
 func TestFairProfiles(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	g := headgatetest.Start(t, headgatetest.Options{Workers: 1, Timing: headgatetest.Hasty(), Manifests: inNamespace("team-a", served("one", headgatetest.StartEcho(t, "one"))+
 		created(2010, headgatetest.Ingress("a", "a.test", "/", "one", "proxy-body-size: 20m")))})
 	post := func(what string) {

@@ -166,6 +166,7 @@ func TestWebSocketClose(t *testing.T) {
 // none of them.
 func TestWebSocketsAtOnce(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	const connections = 200
 	server := &socketServer{}
 	g := startSockets(t, server)

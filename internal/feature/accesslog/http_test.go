@@ -70,6 +70,7 @@ func (l *logged) line(host, path string) string {
 // Each key and the annotation has an effect on the next request.
 func TestKeysChangeLive(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	l := start(t, "")
 	has := func(want bool, host, path, text string) {
 		t.Helper()
@@ -336,6 +337,7 @@ func TestEscapeNone(t *testing.T) {
 // A file can be rotated: NGINX opens it again by its name.
 func TestRotation(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	l := start(t, "")
 	folder := filepath.Dir(l.file)
 	// Workers must get there, as in a folder of a volume.

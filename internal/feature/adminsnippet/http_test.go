@@ -118,6 +118,7 @@ func quoted(text string) string { return strings.Trim(fmt.Sprintf("%q", text), `
 // TestBadFromNothing: a text that is bad where there was none leaves a running Headgate as it is.
 func TestBadFromNothing(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	g := start(t)
 	for _, text := range []string{"server-snippet: deny nonsense;", "http-snippet: }"} {
 		g.Apply(headgatetest.Config(text))
@@ -135,6 +136,7 @@ func TestBadFromNothing(t *testing.T) {
 // TestController: lines that refuse requests do not keep the controller from the data plane.
 func TestController(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	g := start(t, "http-snippet: allow 127.0.0.0/8; deny all; limit_req_zone $binary_remote_addr zone=one:1m rate=1r/m; limit_req zone=one burst=1000 nodelay;\n"+
 		"limit_conn_zone $binary_remote_addr zone=two:1m; limit_conn two 20;\nauth_basic x; auth_basic_user_file /dev/null; access_by_lua_block { ngx.exit(403) }")
 	for i := range 5 {
@@ -148,6 +150,7 @@ func TestController(t *testing.T) {
 // TestBadAtStart: without a good text before, no request is served if the text may control access.
 func TestBadAtStart(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	for _, c := range []struct {
 		key    string
 		status int

@@ -44,6 +44,7 @@ func arcs(endpoints []string) map[string]float64 {
 // cookie that one worker set leads to the same endpoint in all.
 func TestNewSessions(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	const endpoints, workers, requests = 8, 4, 10_000
 	var addresses []string
 	for i := range endpoints {

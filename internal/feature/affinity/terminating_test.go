@@ -65,6 +65,7 @@ func at(t *testing.T, sessions map[string]string, endpoint string) string {
 // gets no new ones.
 func TestTerminating(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	for _, mode := range []string{"balanced", "persistent"} {
 		f := newFleet(t, 4, "", "affinity-mode: "+mode)
 		// That one of the four has none of them happens less than once in a hundred million times.

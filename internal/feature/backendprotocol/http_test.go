@@ -198,6 +198,7 @@ func loseNone(t *testing.T, g *headgatetest.Instance) (stop func()) {
 // TestRotation: another certificate, and another CA, take effect without a lost request.
 func TestRotation(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	backend, further := headgatetest.NewKeyPair(t, "backend", "backend.test"), headgatetest.NewKeyPair(t, "further", "backend.test")
 	g := headgatetest.Start(t, headgatetest.Options{Timing: headgatetest.Hasty(), Manifests: headgatetest.Service("a") + headgatetest.Endpoints("a", startTLS(t, backend)) +
 		secret("one", headgatetest.NewKeyPair(t, "old"), backend.Certificate) +

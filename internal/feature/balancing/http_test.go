@@ -89,6 +89,7 @@ func (f *fleet) shares() []int {
 // An endpoint that takes long gets fewer requests, by each algorithm that looks at it.
 func TestSlowEndpointsGetLess(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	f := newFleet(t, 4, 1)
 	f.delays[0].Store(int64(50 * time.Millisecond))
 	for algorithm, most := range map[string]int{"ewma": 300, "least_conn": 400, "random": 450} {

@@ -34,6 +34,7 @@ func tolerance(requests int, share float64) float64 {
 // after a reload, which neither makes it an old one nor the others new ones.
 func TestSlowStart(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	algorithms := []string{"round_robin", "least_conn", "random", "ewma"}
 	f := newFleet(t, 3+len(algorithms), 2)
 	for i := range algorithms {
@@ -85,6 +86,7 @@ func TestSlowStart(t *testing.T) {
 // Its share grows with time.
 func TestSlowStartGrows(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	const full = 10 * time.Second
 	// NGINX reads its clock once for several events.
 	const late = time.Second

@@ -42,6 +42,7 @@ func endpointOf(response *http.Response) (int, error) {
 // clients, and by which routes.
 func TestTurnsAreExact(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	const endpoints = 7
 	f := newFleet(t, endpoints, workers)
 	f.g.Apply(headgatetest.Ingress("other", "other.test", "/", "fleet", "upstream-vhost: vhost.test"))
@@ -75,6 +76,7 @@ func TestTurnsAreExact(t *testing.T) {
 // Turns begin at a random endpoint in each worker, when the endpoints change.
 func TestTurnsBeginAtRandom(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	const endpoints, rounds = 10, 50
 	f := newFleet(t, endpoints, workers)
 	clients := f.g.Connections(workers, 1)
@@ -147,6 +149,7 @@ func TestIdleEndpointsGetEqualShares(t *testing.T) {
 // choosing one at random would leave a far larger spread.
 func TestRequestsInProgressAreEven(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	const endpoints, each, rounds = 10, 50, 6
 	f := newFleet(t, endpoints, workers)
 	clients := f.g.Connections(workers, each)
@@ -258,6 +261,7 @@ func (r ring) find(key string) int {
 // endpoint of ten comes or goes. A changed expression acts at once.
 func TestHashMovesNoOtherKeys(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	const endpoints, keys = 10, manyRequests / 4
 	f := newFleet(t, endpoints, workers, "upstream-hash-by: ${arg_a}-text-$arg_b")
 	clients := f.g.Connections(workers, 2)

@@ -153,6 +153,7 @@ func wantBackend(t *testing.T, g *headgatetest.Instance, host, want string) {
 // in a hundred million exceeds them. With three, one in 100 would fail for nothing.
 func TestShares(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	const workers, requests = 4, 20_000
 	var services strings.Builder
 	for _, name := range []string{"main", "one", "two"} {

@@ -27,6 +27,7 @@ func session(t *testing.T, g *headgatetest.Instance, host, cookie string, header
 // A session stays at the backend where it is, independent of a canary's header and weight. It stays at the endpoint there too.
 func TestSessionsStay(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	const affinity, byHeader = "affinity: cookie", "canary-by-header: X-Canary"
 	several := headgatetest.Service("several") + headgatetest.Endpoints("several", headgatetest.StartEcho(t, "one"), headgatetest.StartEcho(t, "two"), headgatetest.StartEcho(t, "three"))
 	for _, mode := range []string{"affinity-mode: balanced", "affinity-mode: persistent"} {

@@ -209,6 +209,7 @@ func TestLater(t *testing.T) {
 // Each key has its effect with the reload after its change.
 func TestHeadersChangeLive(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	g := start(t, "")
 	header := outer("198.51.100.1, 203.0.113.7")
 	header["Cf-Connecting-Ip"], header["X-Outer-Host"] = []string{"203.0.113.8"}, []string{"host.test"}

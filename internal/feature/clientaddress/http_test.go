@@ -116,6 +116,7 @@ func client(n int) string { return fmt.Sprintf("PROXY TCP4 203.0.113.%d 192.0.2.
 
 func TestChangesLive(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	g := start(t, "")
 	ask := func(header string) string {
 		t.Helper()

@@ -12,6 +12,7 @@ import (
 // and then is retried as ever.
 func TestBudget(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	endpoints := []*counter{newCounter(t), newCounter(t), newCounter(t)}
 	addresses := []string{endpoints[0].address, endpoints[1].address, endpoints[2].address}
 	tries := func() int {

@@ -124,6 +124,7 @@ func TestOff(t *testing.T) {
 // that it is back.
 func TestBlackHole(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	hole := headgatetest.NewFull(t)
 	g := start(t, workers, []string{hole.Address, headgatetest.StartEcho(t, "a"), headgatetest.StartEcho(t, "b"), headgatetest.StartEcho(t, "c")}, "proxy-connect-timeout: 1")
 	if statuses := ask(t, g, 300); statuses[200] != 300 {
@@ -185,6 +186,7 @@ func TestAllDead(t *testing.T) {
 // At most a share of a backend is avoided, and retries find what works all the same.
 func TestShare(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	endpoints := []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3", headgatetest.StartEcho(t, "a")}
 	for share, want := range map[int]int{50: 2, 30: 1, 1: 1, 75: 3, 100: 3} {
 		g := start(t, 1, endpoints, "ejection-max-share: "+strconv.Itoa(share))

@@ -79,6 +79,7 @@ func TestNoWayAround(t *testing.T) {
 // Bad values of the check keep all out, or leave the check as it was.
 func TestBadValues(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	j := startAuthService(t)
 	manifests, requests := counted(t)
 	hostile := []string{"a\nb", "a\r\nX: y", `a"b`, "a'b;", "a{b}", "$", "${", "a#b", "/*a*/", "]]a", "a\\", "\u00e9", strings.Repeat("a", 64<<10), "a\x7f", " a b "}

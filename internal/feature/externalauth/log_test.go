@@ -16,6 +16,7 @@ import (
 // them out.
 func TestLog(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	service := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.URL.RawQuery, "refused") {
 			w.WriteHeader(http.StatusUnauthorized)

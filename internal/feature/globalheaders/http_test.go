@@ -78,6 +78,7 @@ func TestResponses(t *testing.T) {
 // What NGINX has is changed at once, and without a reload.
 func TestChange(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	echo := headgatetest.Service("web") + headgatetest.Endpoints("web", headgatetest.StartEcho(t, "web"))
 	both := []string{"add-headers: default/responses", "proxy-set-headers: default/requests"}
 	g := headgatetest.Start(t, headgatetest.Options{Manifests: echo + headgatetest.Config(both...) +

@@ -208,6 +208,7 @@ func TestExternalAuthentication(t *testing.T) {
 // A change of a key acts on the next request. Only whether there is a collector at all takes a reload.
 func TestKeysChangeLive(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	g := headgatetest.Start(t, headgatetest.Options{
 		Timing:    headgatetest.Hasty(),
 		Manifests: served("a", headgatetest.StartEcho(t, "a")) + headgatetest.Ingress("web", "a.test", "/", "a") + headgatetest.Config(on),

@@ -122,6 +122,7 @@ func TestIncoming(t *testing.T) {
 // With a ratio, the trace decides; without a sample, the backend learns that there is none. All of it is live.
 func TestSamplers(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	g := start(t, "")
 	s := spansOf(t, g)
 	const low, high = "4bf92f3577b34da60000000000000001", "4bf92f3577b34da6fffffffffffffff0"

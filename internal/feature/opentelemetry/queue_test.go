@@ -12,6 +12,7 @@ import (
 // No span is lost at a reload, nor when the workers of one end.
 func TestReload(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	g := start(t, "")
 	s := spansOf(t, g)
 	const each = 150

@@ -17,6 +17,7 @@ import (
 // came.
 func TestRandomTraceparents(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	g := start(t, "", "otel-max-queuesize: 1")
 	client := g.NewClient(false)
 	seed := rand.Uint64()

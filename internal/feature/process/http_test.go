@@ -76,6 +76,7 @@ func TestClientConnections(t *testing.T) {
 
 func TestConfigMapChangesLive(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	g := start(t)
 	protocol := func() string {
 		t.Helper()

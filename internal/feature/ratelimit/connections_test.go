@@ -162,6 +162,7 @@ func workers(t *testing.T, g *headgatetest.Instance) []int {
 // The same where another backend answers, and where a connection outlives its workers.
 func TestConnectionsEndElsewhere(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	at := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.Header.Get("X-Do") {
 		case "fail":

@@ -193,6 +193,7 @@ end }`),
 // A response takes the time that the rate gives it, behind what is not limited.
 func TestRate(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	const size = 60 << 10
 	service := headgatetest.StartBackend(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write(make([]byte, size))

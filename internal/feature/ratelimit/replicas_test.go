@@ -59,6 +59,7 @@ func value(t *testing.T, g *headgatetest.Instance, name string) float64 {
 // What one replica counts, the others know soon, and still when the store has lost it.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	store := headgatetest.StartRedis(t)
 	const limit = 6
 	list := replicas(t, store.URL(), fmt.Sprint("global-rate-limit: ", limit), "global-rate-limit-window: 24h", byHeader)
@@ -100,6 +101,7 @@ func TestReplicas(t *testing.T) {
 // replicas until they know of each other.
 func TestErrorOverReplicas(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	const limit, each, pause = 600, 600, 5 * time.Millisecond
 	list := replicas(t, headgatetest.StartRedis(t).URL(), fmt.Sprint("global-rate-limit: ", limit), "global-rate-limit-window: 24h", byHeader)
 	var passed atomic.Int64
@@ -154,6 +156,7 @@ func TestStoreAway(t *testing.T) {
 // The store is killed and comes back while requests go on: none fails, and none takes longer.
 func TestStoreKilledUnderLoad(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	store := headgatetest.StartRedis(t)
 	show, shows := headgatetest.ShowsWorker()
 	g := headgatetest.Start(t, headgatetest.Options{Features: append(all.Features(), show), Timing: headgatetest.Hasty(), LimitStore: store.URL(), Manifests: backend(t) + shows + headgatetest.Config("keep-alive-requests: 1000000") +
@@ -262,6 +265,7 @@ func TestWindowIsChangedLive(t *testing.T) {
 // A reload keeps what was counted, and without the flag the annotations have no effect.
 func TestWindowStays(t *testing.T) {
 	t.Parallel()
+	headgatetest.Long(t)
 	ingress := headgatetest.Ingress("web", "a.test", "/", "a", "global-rate-limit: 1", "global-rate-limit-window: 24h") +
 		headgatetest.Ingress("bad", "bad.test", "/", "a", "global-rate-limit: many", "global-rate-limit-window: soon")
 	g := headgatetest.Start(t, headgatetest.Options{Timing: headgatetest.Hasty(), LimitStore: away, Manifests: backend(t) + ingress})
