@@ -337,7 +337,6 @@ func TestEscapeNone(t *testing.T) {
 // A file can be rotated: NGINX opens it again by its name.
 func TestRotation(t *testing.T) {
 	t.Parallel()
-	headgatetest.Long(t)
 	l := start(t, "")
 	folder := filepath.Dir(l.file)
 	// Workers must get there, as in a folder of a volume.

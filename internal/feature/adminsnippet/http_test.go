@@ -118,7 +118,6 @@ func quoted(text string) string { return strings.Trim(fmt.Sprintf("%q", text), `
 // TestBadFromNothing: a text that is bad where there was none leaves a running Headgate as it is.
 func TestBadFromNothing(t *testing.T) {
 	t.Parallel()
-	headgatetest.Long(t)
 	g := start(t)
 	for _, text := range []string{"server-snippet: deny nonsense;", "http-snippet: }"} {
 		g.Apply(headgatetest.Config(text))
@@ -150,7 +149,6 @@ func TestController(t *testing.T) {
 // TestBadAtStart: without a good text before, no request is served if the text may control access.
 func TestBadAtStart(t *testing.T) {
 	t.Parallel()
-	headgatetest.Long(t)
 	for _, c := range []struct {
 		key    string
 		status int

@@ -43,7 +43,6 @@ func waitForLine(t *testing.T, g *headgatetest.Instance, where string, log func(
 // TestPathAndLevel: messages go where the keys say, from the level on that they say.
 func TestPathAndLevel(t *testing.T) {
 	t.Parallel()
-	headgatetest.Long(t)
 	// Not t.TempDir, which the workers' user can't enter; NGINX opens files before it has one.
 	file := filepath.Join(t.TempDir(), "error.log")
 	content := func() string {
@@ -94,7 +93,6 @@ func TestBadPath(t *testing.T) {
 // TestSyslog: a server gets both logs, unless NGINX can't send to it.
 func TestSyslog(t *testing.T) {
 	t.Parallel()
-	headgatetest.Long(t)
 	s := headgatetest.StartSyslog(t)
 	_, port, _ := net.SplitHostPort(s.LocalAddr().String())
 	file := filepath.Join(t.TempDir(), "error.log")

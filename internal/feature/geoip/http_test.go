@@ -170,7 +170,6 @@ func TestAddress(t *testing.T) {
 // turns: what NGINX has is always a good one, and no request fails.
 func TestDatabasesChange(t *testing.T) {
 	t.Parallel()
-	headgatetest.Long(t)
 	timing := headgatetest.Hasty()
 	timing.Drain = controller.DefaultTiming().Drain
 	g := start(t, timing, "use-geoip2: true")

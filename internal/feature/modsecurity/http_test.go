@@ -126,7 +126,6 @@ func TestRules(t *testing.T) {
 // else.
 func TestBadRules(t *testing.T) {
 	t.Parallel()
-	headgatetest.Long(t)
 	g := start(t, headgatetest.Options{Manifests: ingress("good", rules("SecRuleEngine On", `SecRule ARGS:x "@streq bad" "id:1,phase:2,deny,status:418"`))})
 	g.Get("good.test", "/?x=bad").WantStatus(t, 418)
 	failures := g.Value(g.Metrics.ReloadFailures)
@@ -182,7 +181,6 @@ func TestEverywhere(t *testing.T) {
 // paths with them answer 503, one finding at the ConfigMap has the line, and other changes go on.
 func TestBadKey(t *testing.T) {
 	t.Parallel()
-	headgatetest.Long(t)
 	config := func(rules string) string {
 		return headgatetest.Config("allow-snippet-annotations: true", "annotations-risk-level: Critical", "enable-modsecurity: true", "modsecurity-snippet: "+rules)
 	}
@@ -229,7 +227,6 @@ func TestBadKey(t *testing.T) {
 // TestManyRuleSets: beyond the bound, the paths of younger Ingresses answer 503.
 func TestManyRuleSets(t *testing.T) {
 	t.Parallel()
-	headgatetest.Long(t)
 	var manifests strings.Builder
 	for i := range 22 {
 		manifests.WriteString(strings.Replace(ingress(fmt.Sprintf("many%02d", i), rules("SecRuleEngine On", fmt.Sprintf(`SecRule ARGS:x "@streq bad" "id:%d,phase:2,deny,status:418"`, i+1))),

@@ -77,7 +77,6 @@ const (
 // and nothing else waits for them.
 func TestZones(t *testing.T) {
 	t.Parallel()
-	headgatetest.Long(t)
 	g := startZoned(t)
 	g.serves(503, 503)
 	g.reports("ingress/default/requests", `no limit_req_zone with the name "mine"`)
@@ -116,7 +115,6 @@ func TestZones(t *testing.T) {
 // reload. Until then the text before stays, with its zone.
 func TestZoneOfAnotherKey(t *testing.T) {
 	t.Parallel()
-	headgatetest.Long(t)
 	g := startZoned(t)
 	g.ApplyReloading(config(requestZone))
 	g.Get("requests.test", "/").WantStatus(t, 200)
