@@ -206,7 +206,7 @@ func (o *Options) fill() {
 // discovered are the nginx.Capabilities by $HEADGATE_NGINX.
 var discovered sync.Map
 
-// discover finds NGINX once for the tests of a package, since that starts it twice.
+// discover finds NGINX, which starts it twice, and remembers what it found for further tests of a package.
 func discover(t testing.TB) nginx.Capabilities {
 	t.Helper()
 	binary := os.Getenv("HEADGATE_NGINX")

@@ -19,7 +19,7 @@ const (
 )
 
 // orderProgram sends an order to the test at a socket, with an argument in each line, and waits until
-// it is done. There are thousands of orders, and curl starts twenty times faster than the test program.
+// it is done. Each case gives some, and curl starts ten times faster than the test program.
 const orderProgram = `#!/bin/sh
 order=$1
 shift

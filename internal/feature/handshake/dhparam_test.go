@@ -32,7 +32,7 @@ func rsaPair(t *testing.T) headgatetest.KeyPair {
 	}
 }
 
-// group is a known group of OpenSSL's as a Secret. Its own takes up to minutes to find.
+// group is a known group of OpenSSL's as a Secret. A new one takes up to minutes to find.
 func group(t *testing.T, name string) string {
 	t.Helper()
 	text, err := exec.Command("openssl", "genpkey", "-genparam", "-algorithm", "DH", "-pkeyopt", "group:"+name).Output()
