@@ -60,13 +60,13 @@ func (r request) String() string {
 }
 
 // ask sends a request to a host. In what it says the host is HOST. On a slow machine hundreds of hosts
-// with expressions may take more time than their namespace has: then it asks again.
+// with expressions may take more time than their namespace has, and be refused: then it asks again.
 func (p *pairs) ask(t *testing.T, at, host string, r request, key http.Header) outcome {
 	t.Helper()
 	var got outcome
 	headgatetest.Eventually(t, host+": its namespace has time for expressions", func() bool {
 		got = p.askOnce(t, at, host, r, key)
-		if got.status != http.StatusServiceUnavailable {
+		if got.status != http.StatusServiceUnavailable && got.status != http.StatusNotFound {
 			return true
 		}
 		before := p.refusals
