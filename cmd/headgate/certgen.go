@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
-	"github.com/headgate/headgate/internal/certgen"
+	"github.com/headgate/headgate/internal/admission/certgen"
 	"github.com/headgate/headgate/internal/source/kube"
 )
 

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/headgate/headgate/internal/nearest"
+	"github.com/headgate/headgate/internal/finding/nearest"
 )
 
 // onlyCommands refuses arguments of a command that has none. The error names the command

@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/adminapi"
+	"github.com/headgate/headgate/internal/adminapi/overview"
+	"github.com/headgate/headgate/internal/command/explain"
 	"github.com/headgate/headgate/internal/controller"
 	"github.com/headgate/headgate/internal/dataplane"
-	"github.com/headgate/headgate/internal/explain"
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/history"
-	"github.com/headgate/headgate/internal/overview"
-	"github.com/headgate/headgate/internal/traffic"
+	"github.com/headgate/headgate/internal/observe/history"
+	"github.com/headgate/headgate/internal/observe/traffic"
 )
 
 // workersTimeout limits a look at NGINX's workers, and workersAge is how old one may be that is

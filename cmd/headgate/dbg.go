@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/headgate/headgate/internal/plaintext"
+	"github.com/headgate/headgate/internal/command/plaintext"
 )
 
 // debugOptions are the flags of dbg.

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/headgate/headgate/internal/backendview"
+	"github.com/headgate/headgate/internal/adminapi/backendview"
 	"github.com/headgate/headgate/internal/dataplane"
 	"github.com/headgate/headgate/internal/unit"
 )

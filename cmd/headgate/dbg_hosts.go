@@ -13,12 +13,12 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/headgate/headgate/internal/command/explain"
+	"github.com/headgate/headgate/internal/command/plaintext"
 	"github.com/headgate/headgate/internal/dataplane"
-	"github.com/headgate/headgate/internal/explain"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/nginx"
-	"github.com/headgate/headgate/internal/plaintext"
 	"github.com/headgate/headgate/internal/unit"
 )
 

@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/headgate/headgate/internal/admission"
-	"github.com/headgate/headgate/internal/metrics"
-	"github.com/headgate/headgate/internal/review"
+	"github.com/headgate/headgate/internal/admission/review"
+	"github.com/headgate/headgate/internal/observe/metrics"
 )
 
 // families are ingress-nginx's metrics of the controller, nil if they are not enabled. There is

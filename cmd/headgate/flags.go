@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/controller"
-	"github.com/headgate/headgate/internal/linequeue"
 	"github.com/headgate/headgate/internal/nginx"
+	"github.com/headgate/headgate/internal/observe/linequeue"
 )
 
 // options are the flags of the controller.

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/headgate/headgate/internal/nearest"
+	"github.com/headgate/headgate/internal/finding/nearest"
 )
 
 // explainFlagErrors makes a command report invalid flags with the flag, the value and what

@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/headgate/headgate/internal/adminapi"
-	"github.com/headgate/headgate/internal/dashboard"
-	"github.com/headgate/headgate/internal/history"
+	"github.com/headgate/headgate/internal/adminapi/dashboard"
+	"github.com/headgate/headgate/internal/adminapi/overview"
 	"github.com/headgate/headgate/internal/nginx"
-	"github.com/headgate/headgate/internal/overview"
+	"github.com/headgate/headgate/internal/observe/history"
 )
 
 // dashboardOptions are the flags of the page for people.

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
 
-	"github.com/headgate/headgate/internal/logoutput"
+	"github.com/headgate/headgate/internal/observe/logoutput"
 )
 
 // logOptions are the flags of the log: those of klog, with their names and meanings, and

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/headgate/headgate/internal/metrics"
-	"github.com/headgate/headgate/internal/tracker"
-	"github.com/headgate/headgate/internal/traffic"
+	"github.com/headgate/headgate/internal/observe/metrics"
+	"github.com/headgate/headgate/internal/observe/tracker"
+	"github.com/headgate/headgate/internal/observe/traffic"
 )
 
 // maxBuckets is how many buckets a histogram may have.

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/headgate/headgate/internal/nginx"
-	"github.com/headgate/headgate/internal/profiler"
+	"github.com/headgate/headgate/internal/observe/profiler"
 )
 
 // profilerOptions are the flags of the profiles of the Go runtime.

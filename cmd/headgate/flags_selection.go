@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/headgate/headgate/internal/command/snapshot"
 	"github.com/headgate/headgate/internal/feature/all"
-	"github.com/headgate/headgate/internal/snapshot"
 	"github.com/headgate/headgate/internal/store"
 )
 

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/headgate/headgate/internal/election"
-	"github.com/headgate/headgate/internal/status"
+	"github.com/headgate/headgate/internal/cluster/election"
+	"github.com/headgate/headgate/internal/cluster/status"
 )
 
 // statusOptions are the flags about the status of Ingresses and the election of the

@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/headgate/headgate/internal/command/lint"
+	"github.com/headgate/headgate/internal/command/snapshot"
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/lint"
-	"github.com/headgate/headgate/internal/snapshot"
 	"github.com/headgate/headgate/internal/source/file"
 )
 

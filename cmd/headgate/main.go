@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/headgate/headgate/internal/linequeue"
+	"github.com/headgate/headgate/internal/observe/linequeue"
 )
 
 func main() {

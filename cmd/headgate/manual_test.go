@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"github.com/headgate/headgate/internal/manual"
+	"github.com/headgate/headgate/internal/docs/manual"
 )
 
 const cliHead = `# Commands

@@ -20,15 +20,15 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/kubernetes/fake"
 
+	"github.com/headgate/headgate/internal/cluster/election"
 	"github.com/headgate/headgate/internal/controller"
-	"github.com/headgate/headgate/internal/election"
-	"github.com/headgate/headgate/internal/expiry"
-	"github.com/headgate/headgate/internal/health"
-	"github.com/headgate/headgate/internal/linequeue"
-	"github.com/headgate/headgate/internal/metrics"
 	"github.com/headgate/headgate/internal/nginx"
-	"github.com/headgate/headgate/internal/tracker"
-	"github.com/headgate/headgate/internal/traffic"
+	"github.com/headgate/headgate/internal/observe/expiry"
+	"github.com/headgate/headgate/internal/observe/health"
+	"github.com/headgate/headgate/internal/observe/linequeue"
+	"github.com/headgate/headgate/internal/observe/metrics"
+	"github.com/headgate/headgate/internal/observe/tracker"
+	"github.com/headgate/headgate/internal/observe/traffic"
 )
 
 const metricsPage = "../../docs/metrics.md"

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/headgate/headgate/internal/event"
-	"github.com/headgate/headgate/internal/permission"
-	"github.com/headgate/headgate/internal/selfsigned"
+	"github.com/headgate/headgate/internal/admission/selfsigned"
+	"github.com/headgate/headgate/internal/cluster/permission"
+	"github.com/headgate/headgate/internal/observe/event"
 	"github.com/headgate/headgate/internal/source/kube"
 )
 

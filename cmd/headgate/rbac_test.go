@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/headgate/headgate/internal/permission"
+	"github.com/headgate/headgate/internal/cluster/permission"
 )
 
 // printRoles runs the command "rbac".

@@ -4,8 +4,8 @@ import (
 	"context"
 	"log/slog"
 
-	"github.com/headgate/headgate/internal/election"
-	"github.com/headgate/headgate/internal/status"
+	"github.com/headgate/headgate/internal/cluster/election"
+	"github.com/headgate/headgate/internal/cluster/status"
 	"github.com/headgate/headgate/internal/store"
 )
 

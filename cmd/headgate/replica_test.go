@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/headgate/headgate/internal/permission"
+	"github.com/headgate/headgate/internal/cluster/permission"
 	"github.com/headgate/headgate/internal/store"
 )
 

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/headgate/headgate/internal/selfsigned"
+	"github.com/headgate/headgate/internal/admission/selfsigned"
 )
 
 // selfSignedOptions are the flags for a certificate of the webhook that Headgate makes

@@ -12,9 +12,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/headgate/headgate/internal/controller"
-	"github.com/headgate/headgate/internal/event"
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/metrics"
+	"github.com/headgate/headgate/internal/observe/event"
+	"github.com/headgate/headgate/internal/observe/metrics"
+	"github.com/headgate/headgate/internal/observe/tracker"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/source/check"
 	"github.com/headgate/headgate/internal/source/dns"
@@ -23,7 +24,6 @@ import (
 	"github.com/headgate/headgate/internal/source/nginxtemplate"
 	"github.com/headgate/headgate/internal/source/pki"
 	"github.com/headgate/headgate/internal/store"
-	"github.com/headgate/headgate/internal/tracker"
 )
 
 // A from is where objects come from.

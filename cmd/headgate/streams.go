@@ -14,13 +14,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/linequeue"
-	"github.com/headgate/headgate/internal/logtarget"
-	"github.com/headgate/headgate/internal/metrics"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/nginx"
+	"github.com/headgate/headgate/internal/observe/linequeue"
+	"github.com/headgate/headgate/internal/observe/logtarget"
+	"github.com/headgate/headgate/internal/observe/metrics"
+	"github.com/headgate/headgate/internal/observe/tracker"
 	"github.com/headgate/headgate/internal/stream"
-	"github.com/headgate/headgate/internal/tracker"
 )
 
 // reservedPorts are the ports that TCP and UDP services can't have, with the flags that set

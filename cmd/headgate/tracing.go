@@ -4,8 +4,8 @@ import (
 	"log/slog"
 
 	"github.com/headgate/headgate/internal/feature"
-	"github.com/headgate/headgate/internal/metrics"
-	"github.com/headgate/headgate/internal/tracing"
+	"github.com/headgate/headgate/internal/observe/metrics"
+	"github.com/headgate/headgate/internal/observe/tracing"
 )
 
 // collectorCapability is what features can do if the environment names a collector for spans.

@@ -12,12 +12,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/headgate/headgate/internal/admission"
+	"github.com/headgate/headgate/internal/admission/review"
 	"github.com/headgate/headgate/internal/controller"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
-	"github.com/headgate/headgate/internal/metrics"
 	"github.com/headgate/headgate/internal/nginx"
-	"github.com/headgate/headgate/internal/review"
+	"github.com/headgate/headgate/internal/observe/metrics"
 	"github.com/headgate/headgate/internal/source"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/headgate/headgate/internal/pod"
+	"github.com/headgate/headgate/internal/command/pod"
 )
 
 func (p *plugin) execCommand() *cobra.Command {

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/headgate/headgate/internal/command/leftover"
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/leftover"
 )
 
 // lastRelease is the last release of ingress-nginx.

@@ -22,7 +22,7 @@ import (
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // logins by OpenID Connect, as in kubectl
 	"k8s.io/client-go/util/exec"
 
-	"github.com/headgate/headgate/internal/pod"
+	"github.com/headgate/headgate/internal/command/pod"
 )
 
 // version is set at build time.

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/headgate/headgate/internal/manual"
+	"github.com/headgate/headgate/internal/docs/manual"
 )
 
 // TestPageIsCurrent compares the second part of docs/kubectl-plugin.md with the

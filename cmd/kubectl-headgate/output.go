@@ -11,7 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/yaml"
 
-	"github.com/headgate/headgate/internal/plaintext"
+	"github.com/headgate/headgate/internal/command/plaintext"
 )
 
 // A format is the value of -o: empty for people.

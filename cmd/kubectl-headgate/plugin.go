@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/headgate/headgate/internal/pod"
+	"github.com/headgate/headgate/internal/command/pod"
 )
 
 // newExec returns a pod.Exec for a cluster.

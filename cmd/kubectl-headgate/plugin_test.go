@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/exec"
 
-	"github.com/headgate/headgate/internal/pod"
+	"github.com/headgate/headgate/internal/command/pod"
 )
 
 var update = flag.Bool("update", false, "update the golden files and docs/kubectl-plugin.md")

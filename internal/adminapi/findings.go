@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headgate/headgate/internal/adminapi/overview"
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/overview"
 )
 
 // A shownFinding is one with its severity.

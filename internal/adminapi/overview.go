@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/headgate/headgate/internal/adminapi/overview"
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/history"
-	"github.com/headgate/headgate/internal/overview"
+	"github.com/headgate/headgate/internal/observe/history"
 )
 
 // An Overview answers questions about all that is served.

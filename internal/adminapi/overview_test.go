@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate/headgate/internal/adminapi/overview"
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/history"
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/overview"
+	"github.com/headgate/headgate/internal/observe/history"
 	"github.com/headgate/headgate/internal/unit"
 )
 

@@ -23,10 +23,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/headgate/headgate/internal/admission"
+	"github.com/headgate/headgate/internal/admission/review"
 	"github.com/headgate/headgate/internal/feature/all"
-	"github.com/headgate/headgate/internal/pkitest"
-	"github.com/headgate/headgate/internal/review"
 	"github.com/headgate/headgate/internal/source"
+	"github.com/headgate/headgate/internal/test/pkitest"
 )
 
 const (

@@ -11,7 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/headgate/headgate/internal/pkitest"
+	"github.com/headgate/headgate/internal/test/pkitest"
 )
 
 // TestCertificateOfFunction: each connection gets the certificate that a function returns

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/headgate/headgate/internal/review"
+	"github.com/headgate/headgate/internal/admission/review"
 )
 
 // A Review decides about an Ingress. It fails if it can't.

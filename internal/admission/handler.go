@@ -18,7 +18,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/headgate/headgate/internal/review"
+	"github.com/headgate/headgate/internal/admission/review"
 )
 
 // handler answers requests at any path, as ingress-nginx does.

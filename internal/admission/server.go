@@ -21,7 +21,7 @@ import (
 	"golang.org/x/sync/semaphore"
 	networkingv1 "k8s.io/api/networking/v1"
 
-	"github.com/headgate/headgate/internal/review"
+	"github.com/headgate/headgate/internal/admission/review"
 )
 
 // Limits of what clients can take up.

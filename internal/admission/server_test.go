@@ -23,9 +23,9 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 
+	"github.com/headgate/headgate/internal/admission/review"
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/pkitest"
-	"github.com/headgate/headgate/internal/review"
+	"github.com/headgate/headgate/internal/test/pkitest"
 )
 
 // A fixture is a Server whose reviews refuse Ingresses that are called "bad", warn of those

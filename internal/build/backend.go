@@ -16,8 +16,8 @@ import (
 	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/guard"
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/netguard"
 )
 
 // Backend builds the backend of that key (see model.BackendKey). It is not
@@ -158,7 +158,7 @@ func allowed(v View) endpoint.Allowed {
 		return func(netip.AddrPort) bool { return true }
 	}
 	listeners := v.Listeners()
-	return func(a netip.AddrPort) bool { return !netguard.IsLocal(a.Addr()) && !slices.Contains(listeners, a) }
+	return func(a netip.AddrPort) bool { return !guard.IsLocal(a.Addr()) && !slices.Contains(listeners, a) }
 }
 
 // noSlice is about a Service in a folder, where the manifests of a chart hold

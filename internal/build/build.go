@@ -56,7 +56,7 @@ type View interface {
 	Health(backendKey string) *source.Health
 	// ExternalNames reports whether Services of type ExternalName are served.
 	ExternalNames() bool
-	// LocalAddresses reports whether tenants' names may lead to netguard.IsLocal addresses.
+	// LocalAddresses reports whether tenants' names may lead to guard.IsLocal addresses.
 	LocalAddresses() bool
 	// Listeners are the addresses at which this instance is reached.
 	Listeners() []netip.AddrPort

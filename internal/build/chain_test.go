@@ -13,8 +13,8 @@ import (
 
 	"github.com/headgate/headgate/internal/build/certificate"
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/pkitest"
 	"github.com/headgate/headgate/internal/source"
+	"github.com/headgate/headgate/internal/test/pkitest"
 )
 
 func secretOf(name, chain, key string) *corev1.Secret {

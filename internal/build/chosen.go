@@ -6,7 +6,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/nginxsyntax"
+	"github.com/headgate/headgate/internal/syntax/nginxsyntax"
 )
 
 // Lengths of the administrator's texts in bytes. That of locations is in each of them.

@@ -21,8 +21,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/pkitest"
 	"github.com/headgate/headgate/internal/source"
+	"github.com/headgate/headgate/internal/test/pkitest"
 )
 
 // signed makes a certificate of a public key, of which no private one need be

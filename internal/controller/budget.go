@@ -8,7 +8,7 @@ import (
 
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/tracker"
+	"github.com/headgate/headgate/internal/observe/tracker"
 )
 
 // A reload that hosts cause costs all tenants: it closes idle connections, and its old

@@ -2,8 +2,8 @@ package controller
 
 import (
 	"github.com/headgate/headgate/internal/build/spec"
-	"github.com/headgate/headgate/internal/metrics"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/observe/metrics"
 	"github.com/headgate/headgate/internal/store"
 	"github.com/headgate/headgate/internal/unit"
 )

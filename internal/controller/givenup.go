@@ -9,7 +9,7 @@ import (
 	"github.com/headgate/headgate/internal/dataplane"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/tracker"
+	"github.com/headgate/headgate/internal/observe/tracker"
 )
 
 // givenUpPoll is the interval of looks at what workers gave up on.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/dataplane"
-	"github.com/headgate/headgate/internal/directive"
+	"github.com/headgate/headgate/internal/model/directive"
 	"github.com/headgate/headgate/internal/plan"
 )
 

@@ -2,8 +2,8 @@ package controller
 
 import (
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/observe/traffic"
 	"github.com/headgate/headgate/internal/plan"
-	"github.com/headgate/headgate/internal/traffic"
 	"github.com/headgate/headgate/internal/unit"
 )
 

@@ -6,8 +6,8 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/feature"
+	"github.com/headgate/headgate/internal/model/directive"
 	"github.com/headgate/headgate/internal/nginx"
 	"github.com/headgate/headgate/internal/unit"
 )

@@ -16,9 +16,9 @@ import (
 	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/observe/tracker"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/store"
-	"github.com/headgate/headgate/internal/tracker"
 	"github.com/headgate/headgate/internal/unit"
 )
 

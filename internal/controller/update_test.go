@@ -14,12 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/build"
-	"github.com/headgate/headgate/internal/expiry"
-	"github.com/headgate/headgate/internal/metrics"
+	"github.com/headgate/headgate/internal/observe/expiry"
+	"github.com/headgate/headgate/internal/observe/metrics"
+	"github.com/headgate/headgate/internal/observe/tracker"
 	"github.com/headgate/headgate/internal/plan"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/store"
-	"github.com/headgate/headgate/internal/tracker"
 	"github.com/headgate/headgate/internal/unit"
 )
 

@@ -15,8 +15,8 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/nginx"
-	"github.com/headgate/headgate/internal/nginxsyntax"
 	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/syntax/nginxsyntax"
 	"github.com/headgate/headgate/internal/unit"
 )
 

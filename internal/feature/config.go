@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headgate/headgate/internal/admintext"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/syntax/admintext"
 )
 
 // A Config is the parsed content of the ConfigMap.

@@ -15,10 +15,10 @@ import (
 	"io/fs"
 	"slices"
 
-	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/resource"
+	"github.com/headgate/headgate/internal/model/directive"
+	"github.com/headgate/headgate/internal/model/resource"
 )
 
 // A Feature is the content of one directory: the declarations of its settings, and

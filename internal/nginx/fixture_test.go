@@ -18,7 +18,7 @@ import (
 	"text/template"
 	"time"
 
-	"github.com/headgate/headgate/internal/porttest"
+	"github.com/headgate/headgate/internal/test/porttest"
 )
 
 // TestMain makes the test binary a controller that a test kills.

@@ -5,8 +5,8 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/directive"
 	"github.com/headgate/headgate/internal/unit"
 )
 

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/directive"
 	"github.com/headgate/headgate/internal/plan"
 	"github.com/headgate/headgate/internal/unit"
 )

@@ -12,7 +12,7 @@ import (
 	"text/template"
 	"text/template/parse"
 
-	"github.com/headgate/headgate/internal/directive"
+	"github.com/headgate/headgate/internal/model/directive"
 )
 
 // TemplateVersion is that of the data and functions of templates.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/directive"
 	"github.com/headgate/headgate/internal/unit"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/resource"
+	"github.com/headgate/headgate/internal/model/resource"
 )
 
 // A parameter is one that FastCGI backends get. An optional one is left out while it is empty.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/resource"
+	"github.com/headgate/headgate/internal/model/resource"
 )
 
 // Headers are those of requests by a protocol.

@@ -7,9 +7,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/directive"
 )
 
 // maxProfiles is how many profiles there may be, the default one among them:

@@ -17,14 +17,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/directive"
+	"github.com/headgate/headgate/internal/model/resource"
 	"github.com/headgate/headgate/internal/nginx"
-	"github.com/headgate/headgate/internal/pkitest"
 	"github.com/headgate/headgate/internal/plan"
-	"github.com/headgate/headgate/internal/resource"
+	"github.com/headgate/headgate/internal/test/pkitest"
 	"github.com/headgate/headgate/lua"
 )
 

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/directive"
 	"github.com/headgate/headgate/internal/unit"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/headgate/headgate/internal/nginxsyntax"
+	"github.com/headgate/headgate/internal/syntax/nginxsyntax"
 )
 
 // free are the directives that a template may change and leave out. All others of the built-in one

@@ -14,10 +14,10 @@ import (
 	"text/template"
 	"time"
 
-	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/pcre"
-	"github.com/headgate/headgate/internal/resource"
+	"github.com/headgate/headgate/internal/model/directive"
+	"github.com/headgate/headgate/internal/model/resource"
+	"github.com/headgate/headgate/internal/syntax/pcre"
 )
 
 //go:embed nginx.conf.tmpl

@@ -1,8 +1,8 @@
 package plan
 
 import (
-	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/directive"
 )
 
 // addDHParam adds the DH parameters to the static files, and returns their name, empty if there are none.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/directive"
 )
 
 // A valueBound counts the different values of directives that have a Most, and the profiles with

@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/directive"
 )
 
 // Whole are static files to test globals with: nginx.conf has a location of each kind that Ingresses may

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/nginxsyntax"
+	"github.com/headgate/headgate/internal/model/directive"
+	"github.com/headgate/headgate/internal/syntax/nginxsyntax"
 )
 
 // Snippets of tenants may name zones of the administrator's text for the http block. Which text of its key

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/pcre"
+	"github.com/headgate/headgate/internal/syntax/pcre"
 	"github.com/headgate/headgate/internal/unit"
 )
 

@@ -20,7 +20,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature/all"
 	"github.com/headgate/headgate/internal/nginx"
-	"github.com/headgate/headgate/internal/pcre"
+	"github.com/headgate/headgate/internal/syntax/pcre"
 	"github.com/headgate/headgate/internal/unit"
 	"github.com/headgate/headgate/lua"
 )

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/pcre"
 	"github.com/headgate/headgate/internal/router"
+	"github.com/headgate/headgate/internal/syntax/pcre"
 	"github.com/headgate/headgate/internal/unit"
 )
 

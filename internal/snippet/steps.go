@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/headgate/headgate/internal/pcre"
+	"github.com/headgate/headgate/internal/syntax/pcre"
 )
 
 func (p *parser) checkPattern(text string, caseless bool) error {

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/headgate/headgate/internal/pcre"
+	"github.com/headgate/headgate/internal/syntax/pcre"
 )
 
 // timePattern is NGINX's: units from large to small, and a number without one at the end.

@@ -13,9 +13,9 @@ import (
 
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/feature"
-	"github.com/headgate/headgate/internal/pkitest"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/store"
+	"github.com/headgate/headgate/internal/test/pkitest"
 	"github.com/headgate/headgate/internal/unit"
 )
 

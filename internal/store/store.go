@@ -55,7 +55,7 @@ type Settings struct {
 	DefaultCertificate types.NamespacedName
 	// NoExternalNames leaves Services of type ExternalName without endpoints.
 	NoExternalNames bool
-	// LocalAddresses allows backends of tenants with netguard.IsLocal addresses, and
+	// LocalAddresses allows backends of tenants with guard.IsLocal addresses, and
 	// with the Listeners.
 	LocalAddresses bool
 	// Listeners are the addresses at which this instance is reached.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/porttest"
+	"github.com/headgate/headgate/internal/test/porttest"
 )
 
 // TestReset: a connection that one side resets ends for the other one too.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/porttest"
+	"github.com/headgate/headgate/internal/test/porttest"
 )
 
 // TestLimits: beyond the limit of a process or of a port there is no room, until one ends.

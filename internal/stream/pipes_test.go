@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/porttest"
+	"github.com/headgate/headgate/internal/test/porttest"
 )
 
 // TestPipes: there are no more than the limit, which leaves files for all else, and what is

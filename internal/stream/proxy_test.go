@@ -10,7 +10,7 @@ import (
 	proxyproto "github.com/pires/go-proxyproto"
 
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/porttest"
+	"github.com/headgate/headgate/internal/test/porttest"
 )
 
 // TestPROXY: the header of the client, in both versions, is passed on in version 1, or

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/porttest"
 	"github.com/headgate/headgate/internal/stream"
+	"github.com/headgate/headgate/internal/test/porttest"
 )
 
 // timeout bounds every wait. It is far more than anything takes.

@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/headgate/headgate/internal/clienthello"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/stream/clienthello"
 )
 
 // HelloTimeout is how long a client may take to send its ClientHello.

@@ -19,8 +19,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/porttest"
 	"github.com/headgate/headgate/internal/stream"
+	"github.com/headgate/headgate/internal/test/porttest"
 )
 
 const passedBackend = "shop/web/https"

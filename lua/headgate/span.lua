@@ -1,4 +1,4 @@
--- Writes what is known about a sampled request that is over, as JSON: internal/tracing makes its
+-- Writes what is known about a sampled request that is over, as JSON: internal/observe/tracing makes its
 -- spans. Here is only what must be: most of it is one variable, which joins others.
 local cjson = require "cjson.safe"
 local client = require "headgate.client"

@@ -24,7 +24,7 @@ local native_factor = schema and 2 ^ schema
 local LN2 = math_log(2)
 
 -- By place in the counts of a series: its number in a report, where the sum and the buckets
--- of each histogram follow each other (internal/traffic/family.go). The first place is the
+-- of each histogram follow each other (internal/observe/traffic/family.go). The first place is the
 -- number of requests.
 local numbers = { [0] = 0 }
 local next_number = 1

@@ -1,7 +1,7 @@
 -- Reports what traffic.lua has counted: once a second, and when the worker ends.
 --
 -- A report that finds no room stays with the worker, and is reported later with what was
--- counted since. Its form, which internal/traffic/report.go reads, takes a hundredth of the time
+-- counted since. Its form, which internal/observe/traffic/report.go reads, takes a hundredth of the time
 -- that JSON would take.
 local cjson = require "cjson.safe"
 local ffi = require "ffi"

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // A demo is the running demo with its page.

@@ -16,11 +16,11 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/headgate/headgate/internal/adminapi"
-	"github.com/headgate/headgate/internal/dashboard"
+	"github.com/headgate/headgate/internal/adminapi/dashboard"
+	"github.com/headgate/headgate/internal/adminapi/overview"
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/history"
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/overview"
+	"github.com/headgate/headgate/internal/observe/history"
 	"github.com/headgate/headgate/internal/unit"
 )
 

@@ -16,15 +16,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/headgate/headgate/internal/build/spec"
+	"github.com/headgate/headgate/internal/command/snapshot"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
-	"github.com/headgate/headgate/internal/featuretest"
-	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/model"
 	"github.com/headgate/headgate/internal/plan"
-	"github.com/headgate/headgate/internal/snapshot"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/store"
+	"github.com/headgate/headgate/internal/test/featuretest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 	"github.com/headgate/headgate/internal/unit"
 )
 

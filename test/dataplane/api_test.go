@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/internal/dataplane"
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 	"github.com/headgate/headgate/internal/unit"
 )
 

@@ -6,8 +6,8 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
-	"github.com/headgate/headgate/internal/featuretest"
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/featuretest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // A worker forgets what was not used, and of the owners that hold the most: others lose

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // sharedHolds reports whether the memory that NGINX's processes share has a text.

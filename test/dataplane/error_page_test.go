@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
-	"github.com/headgate/headgate/internal/featuretest"
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/model/directive"
+	"github.com/headgate/headgate/internal/test/featuretest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // catching are the real features behind one that counts requests, and of 418 makes 404

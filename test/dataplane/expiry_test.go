@@ -8,8 +8,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/headgate/headgate/internal/headgatetest"
-	"github.com/headgate/headgate/internal/pkitest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
+	"github.com/headgate/headgate/internal/test/pkitest"
 )
 
 // TestExpiry: an expired certificate is shown and reported until it is renewed,

@@ -17,10 +17,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/explain"
+	"github.com/headgate/headgate/internal/command/explain"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // explained are URLs, with a method before them if it is not GET, of which the

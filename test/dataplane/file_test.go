@@ -9,11 +9,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
-	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/directive"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // trusting are the real features and one whose annotation or key "trusts" names which of

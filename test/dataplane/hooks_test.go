@@ -9,9 +9,9 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
-	"github.com/headgate/headgate/internal/featuretest"
-	"github.com/headgate/headgate/internal/headgatetest"
-	"github.com/headgate/headgate/internal/resource"
+	"github.com/headgate/headgate/internal/model/resource"
+	"github.com/headgate/headgate/internal/test/featuretest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // counting are the features with one more, which counts all requests by route and

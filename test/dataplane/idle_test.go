@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // TestIdleConnectionsAreShared: one namespace's 500 endpoints, asked in turn, don't push

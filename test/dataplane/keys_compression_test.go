@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // asksFor is a request for text of 300 bytes in an encoding, by a User-Agent.

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // coreKeys are about HTTP itself.

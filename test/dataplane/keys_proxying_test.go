@@ -3,7 +3,7 @@ package dataplane_test
 import (
 	"net/http"
 
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 var bodyKeys = []keyCase{

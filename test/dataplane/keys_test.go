@@ -8,7 +8,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // A keyCase is a change of a ConfigMap key, and what a client sees of it. Words
@@ -218,7 +218,7 @@ var alone = map[string]string{
 
 	"global-allowed-fastcgi-params": "TestAllowedParameters of internal/feature/backendprotocol: it needs a FastCGI backend",
 	"grpc-buffer-size-kb":           "TestBuffer of internal/feature/backendprotocol: it needs a gRPC backend",
-	"strict-validate-path-type":     "TestGolden of internal/review: the admission webhook alone reads it",
+	"strict-validate-path-type":     "TestGolden of internal/admission/review: the admission webhook alone reads it",
 	"use-app-protocol":              "TestAppProtocol of internal/feature/backendprotocol: it needs a Service with an appProtocol",
 	"proxy-ssl-location-only":       "TestShared of internal/feature/backendprotocol: it needs certificates",
 }

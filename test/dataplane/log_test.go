@@ -8,8 +8,8 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
-	"github.com/headgate/headgate/internal/featuretest"
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/featuretest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // What a feature counts when a request goes on it takes back when that is over:

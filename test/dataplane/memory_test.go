@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/dataplane"
-	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 	"github.com/headgate/headgate/internal/unit"
 )
 

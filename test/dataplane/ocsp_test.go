@@ -9,9 +9,9 @@ import (
 
 	"golang.org/x/crypto/ocsp"
 
-	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/pkitest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
+	"github.com/headgate/headgate/internal/test/pkitest"
 	"github.com/headgate/headgate/internal/unit"
 )
 

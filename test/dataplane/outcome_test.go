@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // A record notes by their marks what backends were asked.

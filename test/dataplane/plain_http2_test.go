@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/nginx"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // plainHTTP2 is a client that speaks HTTP/2 without TLS, which it takes for granted.

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // checkCounts: over reloads and kills of workers, each request is in a series, or is known to be

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // unsteadyDebug matches what differs between runs, or with any new setting.

@@ -17,8 +17,8 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
-	"github.com/headgate/headgate/internal/headgatetest"
-	"github.com/headgate/headgate/internal/porttest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
+	"github.com/headgate/headgate/internal/test/porttest"
 )
 
 // A knownFamily is one of ingress-nginx, by test/compat/metrics.tsv.

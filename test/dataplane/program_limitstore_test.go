@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // programStatus is the status of a request to the program, 0 for none.

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/headgatetest"
-	"github.com/headgate/headgate/internal/porttest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
+	"github.com/headgate/headgate/internal/test/porttest"
 )
 
 // A flooded program has a host of a tenant whose requests each make NGINX log almost 2

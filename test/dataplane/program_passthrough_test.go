@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // TLS passthrough: hosts come and go as data, all others are NGINX's with the address of

@@ -13,9 +13,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/headgate/headgate/internal/headgatetest"
-	"github.com/headgate/headgate/internal/pkitest"
-	"github.com/headgate/headgate/internal/porttest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
+	"github.com/headgate/headgate/internal/test/pkitest"
+	"github.com/headgate/headgate/internal/test/porttest"
 )
 
 // A program is a running bin/headgate on a folder of its own. Its ConfigMap is

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/internal/collectortest"
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/collectortest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 const (

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/internal/headgatetest"
-	"github.com/headgate/headgate/internal/porttest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
+	"github.com/headgate/headgate/internal/test/porttest"
 )
 
 // A prometheus is Debian's Prometheus on the loopback address.

@@ -18,8 +18,8 @@ import (
 
 	"github.com/headgate/headgate/internal/dataplane"
 	"github.com/headgate/headgate/internal/feature/all"
-	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/nginx"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 	"github.com/headgate/headgate/internal/unit"
 	"github.com/headgate/headgate/lua"
 )

@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/nginx"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // asUser has the children of a command run as a user.

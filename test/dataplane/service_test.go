@@ -11,8 +11,8 @@ import (
 
 	mdns "github.com/miekg/dns"
 
-	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/source/dns"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // A resolver answers for names on the loopback address.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 	"github.com/headgate/headgate/internal/unit"
 )
 

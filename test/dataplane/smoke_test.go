@@ -3,7 +3,7 @@ package dataplane_test
 import (
 	"testing"
 
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 func TestFirstRequest(t *testing.T) {

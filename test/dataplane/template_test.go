@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/internal/controller"
-	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/plan"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // A mountedTemplate is a file as a mounted ConfigMap has it: a link to a link to a folder, which is exchanged.

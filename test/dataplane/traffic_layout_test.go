@@ -8,9 +8,9 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
-	"github.com/headgate/headgate/internal/featuretest"
-	"github.com/headgate/headgate/internal/headgatetest"
-	"github.com/headgate/headgate/internal/resource"
+	"github.com/headgate/headgate/internal/model/resource"
+	"github.com/headgate/headgate/internal/test/featuretest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // otherLayouts reads each request as if NGINX had other structures, too: in a copy of

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // samples are the values of a family by its labels, in the form "name=value name=value" with the labels

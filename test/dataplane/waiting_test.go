@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/controller"
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // inNamespace moves what a manifest has into a namespace.

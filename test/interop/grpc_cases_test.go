@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/interop"
 	"google.golang.org/grpc/interop/grpc_testing"
 
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // The variables of the process of a case.

@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // TestMain is also the gRPC client of the cases: a case that fails ends its process.

@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/headgate/headgate/internal/feature"
-	"github.com/headgate/headgate/internal/keypolicy"
+	"github.com/headgate/headgate/internal/guard"
 	"github.com/headgate/headgate/internal/source"
 )
 
@@ -79,7 +79,7 @@ func (p Parsed) complete(fetched *source.Issuers) Parsed {
 	chain, reason := p.Certificate.Chain, fetched.Problem
 	for i, der := range fetched.Chain {
 		issuer, err := x509.ParseCertificate(der)
-		if err != nil || keypolicy.Check(issuer.PublicKey) != nil || last.CheckSignatureFrom(issuer) != nil {
+		if err != nil || guard.CheckKey(issuer.PublicKey) != nil || last.CheckSignatureFrom(issuer) != nil {
 			if i == 0 {
 				reason = "the certificate at this URL is not that of the issuer"
 			}

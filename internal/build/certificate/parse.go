@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/internal/feature"
-	"github.com/headgate/headgate/internal/keypolicy"
+	"github.com/headgate/headgate/internal/guard"
 	"github.com/headgate/headgate/internal/model"
 )
 
@@ -91,7 +91,7 @@ func pairProblem(leaf *x509.Certificate, n int, chain, private []byte) string {
 	if n > maxCertificates {
 		return fmt.Sprintf("tls.crt contains %d certificates: at most %d are allowed", n, maxCertificates)
 	}
-	if err := keypolicy.Check(leaf.PublicKey); err != nil {
+	if err := guard.CheckKey(leaf.PublicKey); err != nil {
 		return "the first certificate in tls.crt: " + err.Error()
 	}
 	block, _ := pem.Decode(private)

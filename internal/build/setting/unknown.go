@@ -11,8 +11,8 @@ import (
 	"github.com/headgate/headgate/internal/build/spec"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/finding/nearest"
 	"github.com/headgate/headgate/internal/ingressnginx"
-	"github.com/headgate/headgate/internal/nearest"
 )
 
 // maxSuggestions is how many names of an object are compared with those that

@@ -10,8 +10,8 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/finding/nearest"
 	"github.com/headgate/headgate/internal/ingressnginx"
-	"github.com/headgate/headgate/internal/nearest"
 )
 
 func TestNearest(t *testing.T) {

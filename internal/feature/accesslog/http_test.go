@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // A logged is an instance whose log is a file.

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // TestLongHostileValues: 64 KiB of what is escaped, in a body and in a header of a backend, are in

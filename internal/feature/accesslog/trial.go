@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"regexp"
 
-	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/directive"
 )
 
 // One mistake in what these values become, and NGINX rejects its whole configuration. So it

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/pcre"
+	"github.com/headgate/headgate/internal/syntax/pcre"
 )
 
 // NGINX finds a URL in a table, but compares each request with all expressions.

@@ -8,7 +8,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/nginxsyntax"
+	"github.com/headgate/headgate/internal/syntax/nginxsyntax"
 )
 
 const name = "adminsnippet"

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/headgatetest"
-	"github.com/headgate/headgate/internal/porttest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
+	"github.com/headgate/headgate/internal/test/porttest"
 )
 
 func start(t *testing.T, keys ...string) *headgatetest.Instance {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/affinity"
-	"github.com/headgate/headgate/internal/featuretest"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/test/featuretest"
 )
 
 func TestGolden(t *testing.T) { featuretest.Golden(t, affinity.Feature()) }

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/internal/feature/all"
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // arcs returns the shares of the ring that belong to endpoints, by which the keys of new sessions

@@ -11,8 +11,8 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
-	"github.com/headgate/headgate/internal/featuretest"
 	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/test/featuretest"
 )
 
 // TestNoWayIn gives one Ingress each annotation with hostile values, alone and

@@ -13,9 +13,9 @@ import (
 	"github.com/headgate/headgate/internal/build"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/all"
-	"github.com/headgate/headgate/internal/featuretest"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/store"
+	"github.com/headgate/headgate/internal/test/featuretest"
 	"github.com/headgate/headgate/internal/unit"
 )
 

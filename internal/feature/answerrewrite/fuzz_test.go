@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/headgate/headgate/internal/pcre"
+	"github.com/headgate/headgate/internal/syntax/pcre"
 )
 
 // FuzzParse: what is taken ends no header line, and is a text or a pattern

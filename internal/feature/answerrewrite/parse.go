@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/headgate/headgate/internal/pcre"
+	"github.com/headgate/headgate/internal/syntax/pcre"
 )
 
 // off, alone, rewrites nothing.

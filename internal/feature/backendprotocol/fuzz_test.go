@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/internal/feature"
-	"github.com/headgate/headgate/internal/pkitest"
+	"github.com/headgate/headgate/internal/test/pkitest"
 )
 
 // FuzzSecret: NGINX gets nothing of a Secret but certificates that can be read, and one key.

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // A heard is what a backend with TLS saw of a request.

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/headgate/headgate/internal/directive"
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/model/directive"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // TestVerificationIsNeverLost: a route that verifies its backend answers 502 or 503 where it can't,

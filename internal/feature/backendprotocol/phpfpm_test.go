@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // scripts are what php-fpm runs. %s is the folder.

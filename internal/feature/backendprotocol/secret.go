@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/internal/feature"
-	"github.com/headgate/headgate/internal/keypolicy"
+	"github.com/headgate/headgate/internal/guard"
 	"github.com/headgate/headgate/internal/model"
 )
 
@@ -100,7 +100,7 @@ func readPair(chain, authorities, key []byte) (pair []byte, problem string) {
 	if problem != "" {
 		return nil, problem
 	}
-	if err := keypolicy.Check(leaf.PublicKey); err != nil {
+	if err := guard.CheckKey(leaf.PublicKey); err != nil {
 		return nil, "the first certificate in " + certificateKeyOf + ": " + err.Error()
 	}
 	block := privateKey(key)

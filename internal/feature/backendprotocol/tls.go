@@ -5,10 +5,10 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/directive"
 )
 
 // The variables that Lua sets for each request.

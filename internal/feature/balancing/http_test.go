@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/feature/all"
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // A fleet is a backend of several endpoints, which count their requests.

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // Bounds on what is left to chance are six standard deviations: with dozens of checks, one run in

@@ -11,7 +11,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/pcre"
+	"github.com/headgate/headgate/internal/syntax/pcre"
 )
 
 //go:embed *.lua

@@ -7,7 +7,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/pcre"
+	"github.com/headgate/headgate/internal/syntax/pcre"
 )
 
 // A verdict is what a header or a cookie decides for a canary.

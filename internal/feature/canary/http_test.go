@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/internal/feature/all"
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 func backend(t *testing.T, name string) string {

@@ -14,7 +14,7 @@ import (
 
 	proxyproto "github.com/pires/go-proxyproto"
 
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 const on = "use-proxy-protocol: true"

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/internal/headgatetest"
-	"github.com/headgate/headgate/internal/pkitest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
+	"github.com/headgate/headgate/internal/test/pkitest"
 )
 
 // A kept connection sends one HTTP/1 request after the other, until the server closes it.

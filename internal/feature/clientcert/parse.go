@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/internal/feature"
-	"github.com/headgate/headgate/internal/pcre"
+	"github.com/headgate/headgate/internal/syntax/pcre"
 )
 
 // The modes of auth-tls-verify-client.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/internal/pkitest"
+	"github.com/headgate/headgate/internal/test/pkitest"
 )
 
 // An authority issues clients' certificates.

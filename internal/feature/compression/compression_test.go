@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/internal/feature/compression"
-	"github.com/headgate/headgate/internal/featuretest"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/test/featuretest"
 )
 
 func TestGolden(t *testing.T) { featuretest.Golden(t, compression.Feature()) }

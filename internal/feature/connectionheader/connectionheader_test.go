@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/internal/feature/connectionheader"
-	"github.com/headgate/headgate/internal/featuretest"
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/featuretest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 func TestGolden(t *testing.T) { featuretest.Golden(t, connectionheader.Feature()) }

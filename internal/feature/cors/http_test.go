@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/headgate/headgate/internal/headgatetest"
-	"github.com/headgate/headgate/internal/porttest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
+	"github.com/headgate/headgate/internal/test/porttest"
 )
 
 // names are the headers that the feature writes, in the order of defaults.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/customheaders"
-	"github.com/headgate/headgate/internal/featuretest"
+	"github.com/headgate/headgate/internal/test/featuretest"
 )
 
 func TestGolden(t *testing.T) { featuretest.Golden(t, customheaders.Feature()) }

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/headgatetest"
-	"github.com/headgate/headgate/internal/porttest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
+	"github.com/headgate/headgate/internal/test/porttest"
 )
 
 const allowed = "global-allowed-response-headers: X-Custom,X_Under,Cache-Control,Strict-Transport-Security"

@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/model/directive"
 )
 
 var (

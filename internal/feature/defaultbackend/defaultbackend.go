@@ -7,9 +7,9 @@ import (
 	"errors"
 	"regexp"
 
-	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/directive"
 )
 
 const name = "default_backend"

@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/headgate/headgate/internal/feature/all"
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 const workers = 4

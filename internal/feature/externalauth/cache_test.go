@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 func TestCache(t *testing.T) {

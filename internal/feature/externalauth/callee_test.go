@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/headgatetest"
-	"github.com/headgate/headgate/internal/porttest"
 	"github.com/headgate/headgate/internal/source/dns"
+	"github.com/headgate/headgate/internal/test/headgatetest"
+	"github.com/headgate/headgate/internal/test/porttest"
 	"github.com/headgate/headgate/internal/unit"
 )
 

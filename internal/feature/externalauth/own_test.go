@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // Finding B3: a service that a host asks by its own name sees the client, not NGINX; and

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/resource"
+	"github.com/headgate/headgate/internal/model/resource"
 )
 
 // callHeaders are the headers that describe the request to the service. external_auth.lua

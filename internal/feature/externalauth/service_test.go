@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // An authService decides whether requests may pass. It answers as the

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // snippets lets snippets count.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/headgate/headgate/internal/controller"
 	"github.com/headgate/headgate/internal/feature"
-	"github.com/headgate/headgate/internal/geodbtest"
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/geodbtest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // headers are for backends: a name and a variable each.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 const requestHeaders = "X-Static: on|X-User: |X-Forwarded-Proto: proto $scheme|X-Original-Forwarded-Host: |X-Swapped: $http_x_static|X-Bad: $1|Content-Length: 5"

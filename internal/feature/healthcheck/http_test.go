@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 const host = "shop.test"

@@ -17,7 +17,7 @@ import (
 
 	"github.com/quic-go/quic-go"
 
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 const (

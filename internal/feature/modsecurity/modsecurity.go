@@ -8,10 +8,10 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/finding"
-	"github.com/headgate/headgate/internal/resource"
+	"github.com/headgate/headgate/internal/model/directive"
+	"github.com/headgate/headgate/internal/model/resource"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headgate/headgate/internal/pcre"
+	"github.com/headgate/headgate/internal/syntax/pcre"
 )
 
 // The operators that compare. None reads a file, runs a program or asks a server. ModSecurity

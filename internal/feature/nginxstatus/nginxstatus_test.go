@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/internal/feature/nginxstatus"
-	"github.com/headgate/headgate/internal/featuretest"
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/featuretest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 func TestGolden(t *testing.T) { featuretest.Golden(t, nginxstatus.Feature()) }

@@ -11,8 +11,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/headgate/headgate/internal/headgatetest"
-	"github.com/headgate/headgate/internal/tracing"
+	"github.com/headgate/headgate/internal/observe/tracing"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // A span is one of what the data plane reports.

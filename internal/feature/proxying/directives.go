@@ -3,8 +3,8 @@ package proxying
 import (
 	"strings"
 
-	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/model"
+	"github.com/headgate/headgate/internal/model/directive"
 )
 
 // The directives of profiles. NGINX rejects some combinations of them; writeProfile

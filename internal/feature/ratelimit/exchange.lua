@@ -1,4 +1,4 @@
--- What the controller takes from the windows, and brings to them (internal/limitstore).
+-- What the controller takes from the windows, and brings to them (internal/cluster/limitstore).
 --
 -- The request is {"others": {KEY: NUMBER, …}}, and the response {"replica": "…", "changed":
 -- [{"key": KEY, "before": KEY, "seconds": NUMBER, "own": NUMBER}, …]}, with keys in base64.

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // An address within a longer key is that of one client alone, in each of its forms.

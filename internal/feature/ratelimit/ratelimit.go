@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"github.com/headgate/headgate/internal/feature"
-	"github.com/headgate/headgate/internal/resource"
+	"github.com/headgate/headgate/internal/model/resource"
 )
 
 const name = "rate_limit"

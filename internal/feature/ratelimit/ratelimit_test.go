@@ -6,7 +6,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/ratelimit"
-	"github.com/headgate/headgate/internal/featuretest"
+	"github.com/headgate/headgate/internal/test/featuretest"
 )
 
 func TestGolden(t *testing.T) { featuretest.Golden(t, ratelimit.Feature()) }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/feature/all"
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // away is the URL of a store that is not there.

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // TestLog: rewrites are logged where the annotation asks for it, without a reload, in one line

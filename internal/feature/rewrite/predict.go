@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"github.com/headgate/headgate/internal/feature"
-	"github.com/headgate/headgate/internal/pcre"
+	"github.com/headgate/headgate/internal/syntax/pcre"
 )
 
 // predict is rewrite.lua's function rewrite in Go.

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/snippet"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 func TestBounds(t *testing.T) {

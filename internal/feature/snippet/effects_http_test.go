@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 var allowed = headgatetest.Config("allow-snippet-annotations: true", "annotations-risk-level: Critical")

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/internal/porttest"
+	"github.com/headgate/headgate/internal/test/porttest"
 )
 
 // A request is what a client sends.

@@ -3,7 +3,7 @@ package snippet_test
 import (
 	"testing"
 
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // A step is a request and what is answered: location and body where they are not empty, and

@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/headgate/headgate/internal/directive"
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/resource"
+	"github.com/headgate/headgate/internal/model/directive"
+	"github.com/headgate/headgate/internal/model/resource"
 	"github.com/headgate/headgate/internal/snippet"
 )
 

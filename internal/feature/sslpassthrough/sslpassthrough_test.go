@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/internal/feature/sslpassthrough"
-	"github.com/headgate/headgate/internal/featuretest"
+	"github.com/headgate/headgate/internal/test/featuretest"
 )
 
 func TestGolden(t *testing.T) { featuretest.Golden(t, sslpassthrough.Feature()) }

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/headgate/headgate/internal/headgatetest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 func TestHost(t *testing.T) {

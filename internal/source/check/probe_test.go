@@ -15,8 +15,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/headgate/headgate/internal/porttest"
 	"github.com/headgate/headgate/internal/source"
+	"github.com/headgate/headgate/internal/test/porttest"
 )
 
 // ask makes one check, and returns what is wrong.

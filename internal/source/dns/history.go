@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/headgate/headgate/internal/netguard"
+	"github.com/headgate/headgate/internal/guard"
 	"github.com/headgate/headgate/internal/source"
 )
 
@@ -89,7 +89,7 @@ var problems = map[outcome]string{
 // its neighbours or its credentials.
 func sortOut(all []netip.Addr) (good, refused []netip.Addr) {
 	for _, address := range all {
-		if netguard.IsLocal(address) {
+		if guard.IsLocal(address) {
 			refused = append(refused, address)
 		} else {
 			good = append(good, address)

@@ -17,10 +17,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/internal/geodbtest"
-	"github.com/headgate/headgate/internal/headgatetest"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/source/geodb"
+	"github.com/headgate/headgate/internal/test/geodbtest"
+	"github.com/headgate/headgate/internal/test/headgatetest"
 )
 
 // A follower is a Folder that runs.

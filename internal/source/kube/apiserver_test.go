@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/headgate/headgate/internal/porttest"
+	"github.com/headgate/headgate/internal/test/porttest"
 )
 
 // An apiServer answers what a source asks as a real one does: lists, streaming

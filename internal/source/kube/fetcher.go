@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/headgate/headgate/internal/permission"
+	"github.com/headgate/headgate/internal/cluster/permission"
 	"github.com/headgate/headgate/internal/source/follow"
 )
 

@@ -8,7 +8,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/headgate/headgate/internal/permission"
+	"github.com/headgate/headgate/internal/cluster/permission"
 )
 
 const listWatch = "list watch"

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
-	"github.com/headgate/headgate/internal/permission"
+	"github.com/headgate/headgate/internal/cluster/permission"
 )
 
 // A reflection follows one resource into a mirror.

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/crypto/ocsp"
 
-	"github.com/headgate/headgate/internal/keypolicy"
+	"github.com/headgate/headgate/internal/guard"
 )
 
 const (
@@ -107,7 +107,7 @@ func checkSignersKey(body []byte) error {
 	if err != nil {
 		return err
 	}
-	return keypolicy.Check(signer.PublicKey)
+	return guard.CheckKey(signer.PublicKey)
 }
 
 // checkSigner checks that the issuer, or a responder that it authorised, signed a

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/headgate/headgate/internal/netguard"
+	"github.com/headgate/headgate/internal/guard"
 )
 
 const (
@@ -39,7 +39,7 @@ func newClient(allowLocal bool) *http.Client {
 			if err != nil {
 				return err
 			}
-			if netguard.IsLocal(at.Addr()) {
+			if guard.IsLocal(at.Addr()) {
 				return errLocal
 			}
 			return nil

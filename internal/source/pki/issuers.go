@@ -14,7 +14,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/headgate/headgate/internal/keypolicy"
+	"github.com/headgate/headgate/internal/guard"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/source/follow"
 )
@@ -106,7 +106,7 @@ func (j *issuersJob) fetch(ctx context.Context) (chain [][]byte, err error) {
 }
 
 // parseIssuer parses a certificate in DER, as RFC 5280 requires, or in PEM. Its
-// key must be one that keypolicy allows.
+// key must be one that guard.CheckKey allows.
 func parseIssuer(body []byte) (*x509.Certificate, error) {
 	if block, _ := pem.Decode(body); block != nil && block.Type == "CERTIFICATE" {
 		body = block.Bytes
@@ -115,7 +115,7 @@ func parseIssuer(body []byte) (*x509.Certificate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("neither a certificate in DER nor one in PEM: %w", err)
 	}
-	if err := keypolicy.Check(issuer.PublicKey); err != nil {
+	if err := guard.CheckKey(issuer.PublicKey); err != nil {
 		return nil, fmt.Errorf("an issuer's certificate: %w", err)
 	}
 	return issuer, nil

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/internal/pkitest"
 	"github.com/headgate/headgate/internal/source"
+	"github.com/headgate/headgate/internal/test/pkitest"
 )
 
 // serve answers paths with texts. "/to?URL" leads to a URL, and "/hops/N" in N

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/crypto/ocsp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/headgate/headgate/internal/keypolicy"
+	"github.com/headgate/headgate/internal/guard"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/source/follow"
 )
@@ -168,7 +168,7 @@ func readSubject(chain []byte) (*subject, error) {
 		return nil, nil
 	}
 	if about.issuer != nil {
-		if err := keypolicy.Check(about.issuer.PublicKey); err != nil {
+		if err := guard.CheckKey(about.issuer.PublicKey); err != nil {
 			return nil, fmt.Errorf("the certificate's issuer: %w", err)
 		}
 	}

@@ -17,9 +17,9 @@ import (
 	"golang.org/x/crypto/ocsp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/headgate/headgate/internal/pkitest"
 	"github.com/headgate/headgate/internal/source"
 	"github.com/headgate/headgate/internal/source/follow"
+	"github.com/headgate/headgate/internal/test/pkitest"
 )
 
 func fetch(t *testing.T, job follow.Job) (object metav1.Object, pause time.Duration, err error) {

@@ -1,0 +1,192 @@
+// Package selfsigned keeps the certificate of the admission webhook in a Secret: it makes
+// it, renews it, and has API servers trust it.
+//
+// All replicas do the same at once. The Secret and the ValidatingWebhookConfiguration are
+// all that they share, and an update of an older version of either is refused.
+package selfsigned
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/headgate/headgate/internal/admission/certgen"
+)
+
+const (
+	// Validity is how long a certificate is valid, and RenewBefore how long before its end
+	// it is renewed.
+	Validity    = 365 * 24 * time.Hour
+	RenewBefore = 90 * 24 * time.Hour
+	// Delay is how long API servers trust a new certificate before it is served: they
+	// learn of a change of the configuration with a delay.
+	Delay = 30 * time.Second
+	// Interval is the time between two looks at the objects.
+	Interval = 5 * time.Second
+
+	// requestTimeout bounds one look.
+	requestTimeout = 10 * time.Second
+	// again is about how long after the change of another replica the next look is.
+	again = 50 * time.Millisecond
+)
+
+// Settings name the objects.
+type Settings struct {
+	Client kubernetes.Interface
+	// Secret has the certificate. It is created if it is missing.
+	Secret types.NamespacedName
+	// Configuration is the name of the ValidatingWebhookConfiguration, and Service what
+	// those of its webhooks call that get the CA bundle.
+	Configuration string
+	Service       types.NamespacedName
+	Timing        Timing
+	Log           *slog.Logger
+}
+
+// Timing are the constants of the same names; others in tests.
+type Timing struct{ Validity, RenewBefore, Delay, Interval time.Duration }
+
+// DefaultTiming are the constants.
+func DefaultTiming() Timing { return Timing{Validity, RenewBefore, Delay, Interval} }
+
+// A Keeper keeps the certificate of one Secret.
+type Keeper struct {
+	Settings
+	served atomic.Pointer[tls.Certificate]
+	// shown is served in PEM.
+	shown []byte
+	// waiting is the certificate that is to be served next, and trusted is since when this
+	// replica knows that the configuration has its authority.
+	waiting []byte
+	trusted time.Time
+	// reported is the last error.
+	reported string
+}
+
+// New makes a Keeper that knows no certificate before Run.
+func New(s Settings) *Keeper { return &Keeper{Settings: s} }
+
+var errNone = errors.New("the admission webhook has no certificate yet")
+
+// Certificate is the certificate to serve, for [tls.Config].
+func (k *Keeper) Certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if served := k.served.Load(); served != nil {
+		return served, nil
+	}
+	return nil, errNone
+}
+
+// Run keeps the certificate until ctx ends.
+func (k *Keeper) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		looking, cancel := context.WithTimeout(ctx, requestTimeout)
+		err := k.look(looking)
+		cancel()
+		wait := k.Timing.Interval
+		if isOvertaken(err) {
+			wait = again/2 + rand.N(again)
+		} else if ctx.Err() == nil {
+			k.report(err)
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// isOvertaken reports whether another replica was faster.
+func isOvertaken(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
+
+// report logs an error once.
+func (k *Keeper) report(err error) {
+	if err == nil {
+		if k.reported != "" {
+			k.Log.Info("the certificate of the admission webhook can be kept again")
+		}
+		k.reported = ""
+		return
+	}
+	if err.Error() == k.reported {
+		return
+	}
+	k.reported = err.Error()
+	effect := "the last certificate is served"
+	if k.served.Load() == nil {
+		effect = "API servers can't connect to the webhook"
+	}
+	k.Log.Error("cannot keep the certificate of the admission webhook", "error", err, "effect", effect)
+}
+
+// look reads both objects and does the next thing that is to be done.
+//
+// The configuration is read before the Secret. So a replica that was stopped in between
+// writes no older CA bundle over a newer one: the replica that wrote that has updated the
+// configuration, and the update of the version that was read here is refused.
+func (k *Keeper) look(ctx context.Context) error {
+	c, unread := k.readConfiguration(ctx)
+	secret, err := k.keepSecret(ctx, c)
+	if secret != nil && k.serve(secret) && c != nil {
+		err = errors.Join(err, c.trust(ctx, k, secret.Data[certgen.CAKey]))
+	}
+	return errors.Join(err, unread)
+}
+
+// keepSecret returns the Secret as it is after what had to be changed, or as it was, with
+// an error, if that was not possible.
+func (k *Keeper) keepSecret(ctx context.Context, c *configuration) (*corev1.Secret, error) {
+	secrets := k.Client.CoreV1().Secrets(k.Secret.Namespace)
+	was, err := secrets.Get(ctx, k.Secret.Name, metav1.GetOptions{})
+	missing := apierrors.IsNotFound(err)
+	if err != nil && !missing {
+		return nil, fmt.Errorf("read the Secret %s: %w", k.Secret, err)
+	}
+	changed := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: k.Secret.Namespace, Name: k.Secret.Name}}
+	if missing {
+		was = nil
+	} else {
+		changed = was.DeepCopy()
+	}
+	change, err := k.change(changed, c)
+	if err != nil || change == "" {
+		return was, err
+	}
+	if missing {
+		changed, err = secrets.Create(ctx, changed, metav1.CreateOptions{})
+	} else {
+		changed, err = secrets.Update(ctx, changed, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		return was, fmt.Errorf("write the Secret %s: %w", k.Secret, err)
+	}
+	k.Log.Info("the certificate of the admission webhook is "+change, "secret", k.Secret)
+	return changed, nil
+}
+
+// serve serves the certificate of the Secret, if it has one.
+func (k *Keeper) serve(secret *corev1.Secret) bool {
+	pair := certgen.DefaultKeys.Pair(secret)
+	served, err := pair.Read()
+	if err != nil {
+		return false
+	}
+	if bytes.Equal(pair.Certificate, k.shown) {
+		return true
+	}
+	k.served.Store(served)
+	k.shown = pair.Certificate
+	k.Log.Info("the admission webhook serves a certificate", "secret", k.Secret, "serial", served.Leaf.SerialNumber.Text(16), "until", served.Leaf.NotAfter)
+	return true
+}
