@@ -9,25 +9,28 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // maxAgain bounds how many tests are run again: where more fail, something is
 // broken, and running them again would only take time.
 const maxAgain = 10
 
-// A runner runs `go test` with arguments, and gives its events to a summary. An
-// error is a failure that the events don't show.
-type runner func(s *summary, arguments []string) error
+// A runner runs `go test` with arguments and one more variable in its environment, and
+// gives its events to a summary. It returns the processor's time that was used. An error is
+// a failure that the events don't show.
+type runner func(s *summary, arguments []string, variable string) (time.Duration, error)
 
-func goTest(s *summary, arguments []string) error {
+func goTest(s *summary, arguments []string, variable string) (time.Duration, error) {
 	command := exec.Command("go", append([]string{"test", "-json"}, arguments...)...)
+	command.Env = append(os.Environ(), variable)
 	command.Stderr = os.Stderr
 	output, err := command.StdoutPipe()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if err := command.Start(); err != nil {
-		return err
+		return 0, err
 	}
 	_, before, _ := s.count()
 	readErr := s.read(output)
@@ -35,13 +38,13 @@ func goTest(s *summary, arguments []string) error {
 	if _, failed, _ := s.count(); failed > before {
 		err = nil
 	}
-	return errors.Join(readErr, err)
+	return command.ProcessState.UserTime() + command.ProcessState.SystemTime(), errors.Join(readErr, err)
 }
 
 // runAgain runs each test that failed once more, alone. A package that ended
 // before its tests had is run again as a whole, since nothing is known of the
 // tests that it did not come to.
-func (s *summary) runAgain(run runner) {
+func (s *summary) runAgain(test runner) {
 	failed := s.failures()
 	if len(failed) > maxAgain {
 		fmt.Fprintf(s.to, "more than %d tests failed: none is run again\n", maxAgain)
@@ -50,7 +53,11 @@ func (s *summary) runAgain(run runner) {
 	for _, t := range failed {
 		fmt.Fprintf(s.to, "again %s, alone\n", t)
 		again := newSummary(s.to)
-		if err := run(again, argumentsFor(t, s.packages[t.pkg].arguments)); err != nil {
+		of := s.packages[t.whole()].run
+		err := again.timed(run{name: of.name, arguments: argumentsFor(t, of.arguments)}, test)
+		again.stages[0].name += ", again"
+		s.stages = append(s.stages, again.stages[0])
+		if err != nil {
 			fmt.Fprintln(s.to, "testsummary:", err)
 			continue
 		}
@@ -62,18 +69,18 @@ func (s *summary) runAgain(run runner) {
 // subtest may need what those before it have done.
 func (s *summary) failures() []test {
 	var failed []test
-	for pkg, o := range s.packages {
+	for of, o := range s.packages {
 		if o.action == "pass" || o.action == "skip" || o.notBuilt {
 			continue
 		}
 		var tests []test
 		for name, action := range o.tests {
 			if parentName(name) == "" && action == "fail" {
-				tests = append(tests, test{pkg, name})
+				tests = append(tests, test{of.run, of.pkg, name})
 			}
 		}
 		if !o.finished || len(tests) == 0 {
-			tests = []test{{pkg: pkg}}
+			tests = []test{of}
 		}
 		failed = append(failed, tests...)
 	}
@@ -97,16 +104,16 @@ func argumentsFor(t test, arguments []string) []string {
 
 // merge puts the outcome of a test's second run in place of its first.
 func (s *summary) merge(t test, again *summary) {
-	second := again.packages[t.pkg]
+	second := again.packages[t.whole()]
 	if second == nil || second.action != "pass" || t.name != "" && second.tests[t.name] != "pass" {
 		return
 	}
 	s.flaky = append(s.flaky, t)
 	if t.name == "" {
-		s.packages[t.pkg] = second
+		s.packages[t.whole()] = second
 		return
 	}
-	first := s.packages[t.pkg]
+	first := s.packages[t.whole()]
 	for name := range first.tests {
 		if name == t.name || strings.HasPrefix(name, t.name+"/") {
 			delete(first.tests, name)
@@ -120,29 +127,13 @@ func (s *summary) merge(t test, again *summary) {
 	}
 }
 
-// printFlaky lists the tests that failed once, and those that are in the file,
-// and leaves all of them in that.
-func (s *summary) printFlaky(file string) error {
-	var lines []string
-	if file != "" {
-		earlier, err := os.ReadFile(file)
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-		lines = strings.FieldsFunc(string(earlier), func(r rune) bool { return r == '\n' })
-	}
-	for _, t := range s.flaky {
-		lines = append(lines, t.String())
-	}
-	if len(lines) == 0 {
-		return nil
+// printFlaky lists the tests that failed once.
+func (s *summary) printFlaky() {
+	if len(s.flaky) == 0 {
+		return
 	}
 	fmt.Fprintln(s.to, "flaky: failed, and passed when run again alone:")
-	for _, line := range lines {
-		fmt.Fprintln(s.to, "       ", line)
+	for _, t := range s.flaky {
+		fmt.Fprintln(s.to, "       ", t)
 	}
-	if file == "" {
-		return nil
-	}
-	return os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o644)
 }

@@ -1,19 +1,25 @@
-// Command testsummary runs tests and summarizes them. Its arguments, after
-// "--", are those of `go test`: flags in the form -name=value, and packages.
-// After another "--" come those of a second run of `go test`, of other packages,
-// and so on.
+// Command testsummary runs tests and summarizes them and the time that they took. Its
+// arguments are its own flags and, after each "--", a run: a name with a colon, and the
+// arguments of `go test`: flags in the form -name=value, and packages.
+//
+//	testsummary -title='make test' -stages=FILE -- pure: ./internal/... -- race: -race ./internal/stream
 //
 // It shows each package's result, the output of what failed or was skipped, and
 // the attributes that tests have set. Each test that failed is run once more,
 // alone, after all others have ended; one that passes then is flaky and does not
-// fail the run. At the end it lists the slowest tests and the flaky ones, and
-// prints last, alone on a line, "N passed, N failed, N skipped". It exits 1 if
-// something failed, or, with CI=true in the environment, if something was
-// skipped.
+// fail the run.
+//
+// At the end it lists the slowest tests and the flaky ones, and a table says where the
+// time went: a line for each stage of the file (see [readStages]) and for each run. Then come
+// the budget and what it compares with, and last, alone on a line, "N passed, N failed, N
+// skipped". It exits 1 if something failed, or, with CI=true in the environment, if
+// something was skipped. A budget that is exceeded fails nothing, since machines differ.
 //
 // A test with subtests counts by its subtests, and by itself if it failed
 // though none of them did. A package that failed without a failing test (it
 // does not build, timed out, found a race) counts as one failure.
+//
+// As `testsummary tool TOOL ARGUMENTS` it is a -toolexec of the go command: see [runTool].
 package main
 
 import (
@@ -21,65 +27,84 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 )
 
 func main() {
+	if len(os.Args) > 2 && os.Args[1] == "tool" {
+		os.Exit(runTool(os.Args[2:], os.Getenv(toolLog)))
+	}
 	var o options
-	begun := time.Now()
-	flag.IntVar(&o.passed, "passed", 0, "how many other checks passed")
-	flag.IntVar(&o.failed, "failed", 0, "how many other checks failed")
-	flag.DurationVar(&o.spent, "spent", 0, "how long the other checks took")
+	flag.StringVar(&o.title, "title", "all tests", "what is run, for the lines at the end")
+	flag.StringVar(&o.stages, "stages", "", "a file with the stages that ran before")
+	flag.DurationVar(&o.budget, "budget", 0, "how long everything may take; 0 for no budget")
 	flag.IntVar(&o.slowest, "slowest", 20, "how many of the slowest tests to list")
-	flag.StringVar(&o.flaky, "flaky", "", "a file of flaky tests: lists what is in it as well, and writes back all that were flaky")
+	flag.BoolVar(&o.list, "list", false, "list each test with its result")
 	flag.Parse()
 	o.ci = os.Getenv("CI") == "true"
-	ok := summarize(os.Stdout, goTest, runsOf(flag.Args()), o, func() time.Duration { return time.Since(begun) })
-	if !ok {
+	runs, err := runsOf(flag.Args())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "testsummary:", err)
+		os.Exit(2)
+	}
+	if !summarize(os.Stdout, goTest, runs, o) {
 		os.Exit(1)
 	}
 }
 
 type options struct {
-	passed, failed int
-	spent          time.Duration
-	slowest        int
-	flaky          string
-	ci             bool
+	title, stages string
+	budget        time.Duration
+	slowest       int
+	list, ci      bool
 }
 
-// runsOf are the arguments of each run.
-func runsOf(arguments []string) [][]string {
-	runs := [][]string{nil}
+// A run is one `go test`.
+type run struct {
+	name      string
+	arguments []string
+}
+
+// runsOf are the runs that the arguments name.
+func runsOf(arguments []string) ([]run, error) {
+	var runs []run
+	named := false
 	for _, a := range arguments {
-		if last := len(runs) - 1; a == "--" {
-			runs = append(runs, nil)
-		} else {
-			runs[last] = append(runs[last], a)
+		switch {
+		case a == "--":
+			named = false
+		case !named:
+			name, ok := strings.CutSuffix(a, ":")
+			if !ok {
+				return nil, fmt.Errorf("%q is not the name of a run: it must end in a colon", a)
+			}
+			runs, named = append(runs, run{name: name}), true
+		default:
+			last := &runs[len(runs)-1]
+			last.arguments = append(last.arguments, a)
 		}
 	}
-	return runs
+	return runs, nil
 }
 
 // summarize runs tests and reports whether the whole run is good.
-func summarize(to io.Writer, run runner, runs [][]string, o options, took func() time.Duration) bool {
+func summarize(to io.Writer, test runner, runs []run, o options) bool {
 	s := newSummary(to)
-	for _, arguments := range runs {
-		s.arguments = arguments
-		if err := run(s, arguments); err != nil {
-			fmt.Fprintln(to, "testsummary:", err)
-			o.failed++
-		}
+	stages, err := readStages(o.stages)
+	s.stages = stages
+	s.complain(err)
+	for _, r := range runs {
+		s.complain(s.timed(r, test))
 	}
-	s.runAgain(run)
+	s.runAgain(test)
+	if o.list {
+		s.printTests()
+	}
 	s.printSlowest(o.slowest)
-	if err := s.printFlaky(o.flaky); err != nil {
-		fmt.Fprintln(to, "testsummary:", err)
-		o.failed++
-	}
+	s.printFlaky()
+	s.printStages(o.title, o.budget)
 	passed, failed, skipped := s.count()
-	passed, failed = passed+o.passed, failed+o.failed
-	fmt.Fprintf(to, "total %v\n", (o.spent + took()).Round(time.Second))
 	fmt.Fprintf(to, "%d passed, %d failed, %d skipped\n", passed, failed, skipped)
 	return failed == 0 && passed > 0 && (skipped == 0 || !o.ci)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,6 +44,7 @@ const first = `
 func TestSummary(t *testing.T) {
 	var shown strings.Builder
 	s := newSummary(&shown)
+	s.run.name = "r"
 	if err := s.read(strings.NewReader(first)); err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestSummary(t *testing.T) {
 	s.printSlowest(2)
 	for _, want := range []string{
 		"broken.go:1: no", "two is wrong", "cleanup is wrong", "not here", "timed out", "TestGood cases: 3 passed\n",
-		"the 2 slowest tests:\n   91.2s p TestParent\n    2.5s p TestGood\n",
+		"the 2 slowest tests:\n   91.2s r: p TestParent\n    2.5s r: p TestGood\n",
 	} {
 		if strings.Count(shown.String(), want) != 1 {
 			t.Errorf("want %q once in:\n%s", want, &shown)
@@ -87,14 +87,14 @@ func TestAgain(t *testing.T) {
 		"-race slow":                 `{"Action":"pass","Package":"slow","Test":"TestOne"} {"Action":"pass","Package":"slow","Test":"TestTwo"} {"Action":"pass","Package":"slow"}`,
 	}
 	var asked []string
-	run := func(s *summary, arguments []string) error {
+	test := func(s *summary, arguments []string, _ string) (time.Duration, error) {
 		asked = append(asked, strings.Join(arguments, " "))
 		if len(asked) == 1 {
-			return s.read(strings.NewReader(first))
+			return 0, s.read(strings.NewReader(first))
 		}
-		return s.read(strings.NewReader(second[asked[len(asked)-1]]))
+		return 0, s.read(strings.NewReader(second[asked[len(asked)-1]]))
 	}
-	text, ok := runOnce(t, run, []string{"-race", "./..."}, options{})
+	text, ok := runOnce(t, test, []string{"r:", "-race", "./..."}, options{})
 	if ok {
 		t.Error("the run is good")
 	}
@@ -102,7 +102,7 @@ func TestAgain(t *testing.T) {
 	if !slices.Equal(asked, want) {
 		t.Errorf("ran %q, want %q", asked, want)
 	}
-	for _, want := range []string{"alone:\n        p TestParent\n        slow\n", "\n7 passed, 2 failed, 1 skipped\n"} {
+	for _, want := range []string{"alone:\n        r: p TestParent\n        r: slow\n", "\n7 passed, 2 failed, 1 skipped\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("want %q in:\n%s", want, text)
 		}
@@ -111,21 +111,23 @@ func TestAgain(t *testing.T) {
 
 func TestManyFailuresAreNotRunAgain(t *testing.T) {
 	runs := 0
-	text, ok := runOnce(t, func(s *summary, _ []string) error {
+	text, ok := runOnce(t, func(s *summary, _ []string, _ string) (time.Duration, error) {
 		runs++
 		for i := range maxAgain + 1 {
 			s.take(event{Action: "fail", Package: "p", Test: fmt.Sprintf("Test%d", i)})
 		}
 		s.take(event{Action: "output", Package: "p", Output: "FAIL\n"})
 		s.take(event{Action: "fail", Package: "p"})
-		return nil
-	}, nil, options{})
+		return 0, nil
+	}, []string{"r:"}, options{})
 	if ok || runs != 1 || !strings.Contains(text, "\n0 passed, 11 failed, 0 skipped\n") {
 		t.Errorf("%d runs:\n%s", runs, text)
 	}
 }
 
 func TestResult(t *testing.T) {
+	stages := filepath.Join(t.TempDir(), "stages")
+	write(t, stages, "lint\tok\t0\t1\t1\t1\t\nsite\tFAIL\t0\t1\t1\t1\t\n")
 	for _, c := range []struct {
 		name    string
 		actions []string
@@ -139,18 +141,18 @@ func TestResult(t *testing.T) {
 		{name: "skipped in CI", actions: []string{"pass", "skip"}, options: options{ci: true}, want: "1 passed, 0 failed, 1 skipped"},
 		{name: "none", want: "0 passed, 0 failed, 0 skipped"},
 		{name: "go test failed", actions: []string{"pass"}, err: errors.New("no module"), want: "1 passed, 1 failed, 0 skipped"},
-		{name: "another check failed", actions: []string{"pass"}, options: options{passed: 3, failed: 1}, want: "4 passed, 1 failed, 0 skipped"},
+		{name: "a stage failed", actions: []string{"pass"}, options: options{stages: stages}, want: "2 passed, 1 failed, 0 skipped"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			text, ok := runOnce(t, func(s *summary, _ []string) error {
+			text, ok := runOnce(t, func(s *summary, _ []string, _ string) (time.Duration, error) {
 				for i, action := range c.actions {
 					s.take(event{Action: action, Package: "p", Test: fmt.Sprintf("Test%d", i)})
 				}
 				if len(c.actions) > 0 {
 					s.take(event{Action: "pass", Package: "p"})
 				}
-				return c.err
-			}, nil, c.options)
+				return 0, c.err
+			}, []string{"r:"}, c.options)
 			if ok != c.ok || !strings.HasSuffix(text, "\n"+c.want+"\n") {
 				t.Errorf("good: %v\n%s", ok, text)
 			}
@@ -158,47 +160,94 @@ func TestResult(t *testing.T) {
 	}
 }
 
-// TestRuns: a test that failed is run again with the flags of its own run.
+// TestRuns: a test that failed is run again with the flags of its own run, and counts in each
+// of its runs.
 func TestRuns(t *testing.T) {
 	var asked []string
-	text, ok := runOnce(t, func(s *summary, arguments []string) error {
+	text, ok := runOnce(t, func(s *summary, arguments []string, _ string) (time.Duration, error) {
 		asked = append(asked, strings.Join(arguments, " "))
 		action := "pass"
 		if len(asked) == 2 {
 			action = "fail"
 		}
-		pkg := arguments[len(arguments)-1]
+		pkg := "p"
 		s.take(event{Action: action, Package: pkg, Test: "TestA"})
 		s.take(event{Action: "output", Package: pkg, Output: "FAIL\n"})
 		s.take(event{Action: action, Package: pkg})
-		return nil
-	}, []string{"-race", "p", "--", "-count=1", "q"}, options{})
-	want := []string{"-race p", "-count=1 q", "-count=1 -run=^TestA$ q"}
+		return 0, nil
+	}, []string{"one:", "-race", "p", "--", "two:", "-count=1", "p"}, options{})
+	want := []string{"-race p", "-count=1 p", "-count=1 -run=^TestA$ p"}
 	if !ok || !slices.Equal(asked, want) || !strings.HasSuffix(text, "\n2 passed, 0 failed, 0 skipped\n") {
 		t.Errorf("ran %q, want %q; good: %v\n%s", asked, want, ok, text)
 	}
 }
 
-// TestOtherFlakyTests: the tests of an earlier run are listed with those of
-// this one.
-func TestOtherFlakyTests(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "flaky")
-	run := func(s *summary, arguments []string) error {
-		action := "pass"
-		if len(arguments) == 0 {
-			action = "fail"
+// TestWhereTimeGoes: the table has stages, runs, tools and starts.
+func TestWhereTimeGoes(t *testing.T) {
+	dir := t.TempDir()
+	file, log := filepath.Join(dir, "stages"), filepath.Join(dir, "tools")
+	now := time.Now().Unix() - 100
+	write(t, file, fmt.Sprintf("lint\tok\t%d\t10.5\t6.25\t0.75\t%s\nsite\tFAIL\t%d\t2\t1\t0\t%s\n", now, log, now+5, log+"none"))
+	write(t, log, "compile 3000000000\nlink 1000000000\nvet 500000000\nasm 250000000\n")
+	test := func(s *summary, arguments []string, variable string) (time.Duration, error) {
+		write(t, strings.TrimPrefix(variable, toolLog+"="), "link 2000000000\n")
+		return 9 * time.Second, s.read(strings.NewReader(`
+{"Action":"attr","Package":"p","Test":"TestA","Key":"nginx","Value":"1.5s"}
+{"Action":"attr","Package":"p","Test":"TestA","Key":"nginx","Value":"0.5s"}
+{"Action":"attr","Package":"p","Test":"TestA","Key":"cluster","Value":"20s"}
+{"Action":"pass","Package":"p","Test":"TestA"}
+{"Action":"pass","Package":"p"}`))
+	}
+	text, ok := runOnce(t, test, []string{"features:", "p"}, options{title: "make test", stages: file, budget: time.Minute})
+	if ok || !strings.HasSuffix(text, "\n2 passed, 1 failed, 0 skipped\n") {
+		t.Errorf("good: %v", ok)
+	}
+	var table []string
+	for line := range strings.Lines(text) {
+		table = append(table, strings.Join(strings.Fields(line), " "))
+	}
+	for _, want := range []string{
+		"lint 10.5 7.0 3.2 1.0 0.5 2.2", "site 2.0 1.0 0.0 0.0 0.0 1.0", "features 0.0 9.0 0.0 2.0 0.0 7.0 2 in 2.0 1 in 20.0",
+		"the budget of make test is 1m0s: 40s over it",
+	} {
+		if !slices.ContainsFunc(table, func(line string) bool { return line == want }) {
+			t.Errorf("want %q in:\n%s", want, text)
 		}
-		s.take(event{Action: action, Package: "p", Test: "TestA"})
-		s.take(event{Action: "output", Package: "p", Output: "FAIL\n"})
-		s.take(event{Action: action, Package: "p"})
-		return nil
 	}
-	if _, ok := runOnce(t, run, nil, options{flaky: file}); !ok {
-		t.Error("a flaky test fails the run")
+	if strings.Contains(text, "TestA nginx") {
+		t.Errorf("shows a start as a result:\n%s", text)
 	}
-	text, _ := runOnce(t, run, []string{"good"}, options{flaky: file})
-	if !strings.Contains(text, "alone:\n        p TestA\ntotal 1m2s\n") {
-		t.Errorf("got:\n%s", text)
+	for _, wrong := range []string{"lint\tok\n", "lint\tok\tx\t1\t1\t1\t\n"} {
+		write(t, file, wrong)
+		if _, err := readStages(file); err == nil {
+			t.Errorf("reads %q", wrong)
+		}
+	}
+}
+
+// TestTool: what the go command builds through the program is noted.
+func TestTool(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "tools")
+	if code := runTool([]string{"sh", "-c", "exit 3"}, log); code != 3 {
+		t.Errorf("exit code %d, want 3", code)
+	}
+	if code := runTool([]string{filepath.Join(t.TempDir(), "missing")}, log); code != 2 {
+		t.Errorf("exit code %d, want 2", code)
+	}
+	text, err := os.ReadFile(log)
+	if err != nil || !strings.HasPrefix(string(text), "sh ") {
+		t.Errorf("noted %q, %v", text, err)
+	}
+	write(t, log, "link soon\n")
+	if _, err := readTools(log); err == nil {
+		t.Error("reads a time that is none")
+	}
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -214,25 +263,25 @@ func TestGoTest(t *testing.T) {
 	t.Chdir(dir)
 	t.Setenv("GOFLAGS", "")
 	t.Setenv("GOWORK", "off")
-	text, ok := runOnce(t, goTest, []string{"-count=1", "-timeout=1m", "./..."}, options{})
+	text, ok := runOnce(t, goTest, []string{"all:", "-count=1", "-timeout=1m", "./..."}, options{})
 	if ok {
 		t.Error("the run is good")
 	}
 	for _, want := range []string{
-		"alone:\n        m/once/crash\n        m/once/exit\n        m/once/fail TestSometimes\n",
-		"again m/twice/fail TestNever, alone\n", "again m/twice/crash, alone\n", "never is wrong\n",
+		"alone:\n        all: m/once/crash\n        all: m/once/exit\n        all: m/once/fail TestSometimes\n",
+		"again all: m/twice/fail TestNever, alone\n", "again all: m/twice/crash, alone\n", "never is wrong\n",
 		"\n8 passed, 3 failed, 0 skipped\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("want %q in:\n%s", want, text)
 		}
 	}
-	if strings.Contains(text, "again m/broken") || strings.Contains(text, "TestAlways, alone") {
+	if strings.Contains(text, "again all: m/broken") || strings.Contains(text, "TestAlways, alone") {
 		t.Errorf("runs again what did not fail, or can't pass:\n%s", text)
 	}
 	t.Run("no module", func(t *testing.T) {
 		t.Chdir(t.TempDir())
-		if text, ok := runOnce(t, goTest, []string{"./..."}, options{passed: 1}); ok || !strings.HasSuffix(text, "\n1 passed, 1 failed, 0 skipped\n") {
+		if text, ok := runOnce(t, goTest, []string{"all:", "./..."}, options{}); ok || !strings.HasSuffix(text, "\n0 passed, 1 failed, 0 skipped\n") {
 			t.Errorf("good: %v\n%s", ok, text)
 		}
 	})
@@ -327,11 +376,14 @@ package broken
 var x int = "no"
 `
 
-// runOnce is one run, of a minute and two seconds.
-func runOnce(t *testing.T, run runner, arguments []string, o options) (string, bool) {
+// runOnce is one invocation of the program.
+func runOnce(t *testing.T, test runner, arguments []string, o options) (string, bool) {
 	t.Helper()
+	runs, err := runsOf(arguments)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var shown strings.Builder
-	o.spent = time.Minute
-	ok := summarize(io.Writer(&shown), run, runsOf(arguments), o, func() time.Duration { return 2 * time.Second })
+	ok := summarize(&shown, test, runs, o)
 	return shown.String(), ok
 }

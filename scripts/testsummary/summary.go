@@ -18,25 +18,31 @@ type event struct {
 	Elapsed                                                float64
 }
 
-// A test is a package and a test's name, which is empty for the package.
-type test struct{ pkg, name string }
+// A test is a package of a run and a test's name, which is empty for the package.
+type test struct{ run, pkg, name string }
 
-func (t test) String() string { return strings.TrimSpace(t.pkg + " " + t.name) }
+func (t test) String() string { return strings.TrimSpace(t.run + ": " + t.pkg + " " + t.name) }
+
+// whole is the test's package, as if it were a test.
+func (t test) whole() test { return test{run: t.run, pkg: t.pkg} }
 
 // A summary shows events as they come and keeps what the end needs.
 type summary struct {
 	to       io.Writer
 	output   map[test][]string
-	packages map[string]*outcome
+	packages map[test]*outcome
 	flaky    []test
-	// arguments are those of the run whose events come.
-	arguments []string
+	// run is the one whose events come.
+	run run
+	// stages are those that ended, and that of run as the last one.
+	stages []*stage
+	// errors are the failures of runs themselves.
+	errors int
 }
 
 // An outcome is what became of a package.
 type outcome struct {
-	// arguments are those of its run.
-	arguments []string
+	run run
 	// action is the package's: pass, fail, skip, or empty if it has not ended.
 	action string
 	// notBuilt is set if the package, or one that it imports, does not compile.
@@ -50,7 +56,7 @@ type outcome struct {
 }
 
 func newSummary(to io.Writer) *summary {
-	return &summary{to: to, output: map[test][]string{}, packages: map[string]*outcome{}}
+	return &summary{to: to, output: map[test][]string{}, packages: map[test]*outcome{}}
 }
 
 func (s *summary) read(from io.Reader) error {
@@ -68,18 +74,21 @@ func (s *summary) read(from io.Reader) error {
 }
 
 func (s *summary) take(e event) {
-	subject := test{e.Package, e.Test}
+	subject := test{s.run.name, e.Package, e.Test}
 	switch e.Action {
 	case "build-output":
 		// Errors of a build come before the package's own events.
-		s.output[test{pkg: e.ImportPath}] = append(s.output[test{pkg: e.ImportPath}], e.Output)
+		built := test{run: s.run.name, pkg: e.ImportPath}
+		s.output[built] = append(s.output[built], e.Output)
 	case "output":
 		s.output[subject] = append(s.output[subject], e.Output)
 		if e.Test == "" && (e.Output == "FAIL\n" || e.Output == "PASS\n") {
-			s.of(e.Package).finished = true
+			s.of(subject).finished = true
 		}
 	case "attr":
-		fmt.Fprintf(s.to, "      %s %s: %s\n", e.Test, e.Key, e.Value)
+		if !s.note(e) {
+			fmt.Fprintf(s.to, "      %s %s: %s\n", e.Test, e.Key, e.Value)
+		}
 	case "pass", "fail", "skip":
 		if e.Test == "" {
 			s.endPackage(e, subject)
@@ -90,11 +99,12 @@ func (s *summary) take(e event) {
 	}
 }
 
-func (s *summary) of(pkg string) *outcome {
-	o := s.packages[pkg]
+// of is the outcome of a test's package.
+func (s *summary) of(t test) *outcome {
+	o := s.packages[t.whole()]
 	if o == nil {
-		o = &outcome{arguments: s.arguments, tests: map[string]string{}, elapsed: map[string]time.Duration{}}
-		s.packages[pkg] = o
+		o = &outcome{run: s.run, tests: map[string]string{}, elapsed: map[string]time.Duration{}}
+		s.packages[t.whole()] = o
 	}
 	return o
 }
@@ -103,13 +113,13 @@ func (s *summary) endTest(e event, subject test) {
 	if e.Action != "pass" {
 		s.show(subject)
 	}
-	o := s.of(e.Package)
+	o := s.of(subject)
 	o.tests[e.Test] = e.Action
 	o.elapsed[e.Test] = time.Duration(e.Elapsed * float64(time.Second))
 }
 
 func (s *summary) endPackage(e event, subject test) {
-	o := s.of(e.Package)
+	o := s.of(subject)
 	o.action, o.notBuilt = e.Action, e.FailedBuild != ""
 	switch e.Action {
 	case "pass":
@@ -117,7 +127,7 @@ func (s *summary) endPackage(e event, subject test) {
 	case "fail":
 		fmt.Fprintf(s.to, "FAIL  %s (%.1fs)\n", e.Package, e.Elapsed)
 		if e.FailedBuild != e.Package {
-			s.show(test{pkg: e.FailedBuild})
+			s.show(test{run: s.run.name, pkg: e.FailedBuild})
 		}
 		s.show(subject)
 	}
@@ -129,8 +139,18 @@ func (s *summary) show(subject test) {
 	}
 }
 
-// count is how many tests passed, failed and were skipped.
+// count is how many tests, and stages that are no tests, passed, failed and were skipped.
 func (s *summary) count() (passed, failed, skipped int) {
+	failed = s.errors
+	for _, st := range s.stages {
+		switch {
+		case st.isTest:
+		case st.failed:
+			failed++
+		default:
+			passed++
+		}
+	}
 	for _, o := range s.packages {
 		actions := o.counted()
 		for _, action := range actions {
@@ -188,10 +208,10 @@ func (s *summary) printSlowest(most int) {
 		took time.Duration
 	}
 	var all []timed
-	for pkg, o := range s.packages {
+	for of, o := range s.packages {
 		for name, took := range o.elapsed {
 			if parentName(name) == "" {
-				all = append(all, timed{test{pkg, name}, took})
+				all = append(all, timed{test{of.run, of.pkg, name}, took})
 			}
 		}
 	}
@@ -205,5 +225,19 @@ func (s *summary) printSlowest(most int) {
 	fmt.Fprintf(s.to, "the %d slowest tests:\n", len(all))
 	for _, t := range all {
 		fmt.Fprintf(s.to, "%7.1fs %s\n", t.took.Seconds(), t)
+	}
+}
+
+// printTests lists all tests that count, with what became of them.
+func (s *summary) printTests() {
+	var lines []string
+	for of, o := range s.packages {
+		for name, action := range o.tests {
+			lines = append(lines, fmt.Sprintf("%-4s %s", action, test{of.run, of.pkg, name}))
+		}
+	}
+	slices.SortFunc(lines, func(a, b string) int { return cmp.Compare(a[4:], b[4:]) })
+	for _, line := range lines {
+		fmt.Fprintln(s.to, line)
 	}
 }

@@ -8,10 +8,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/affinity"
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/test/featuretest"
 )
-
-func TestGolden(t *testing.T) { featuretest.Golden(t, affinity.Feature()) }
 
 var (
 	// attributes are all that the cookie can have.

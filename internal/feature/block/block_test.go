@@ -8,10 +8,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/block"
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/test/featuretest"
 )
-
-func TestGolden(t *testing.T) { featuretest.Golden(t, block.Feature()) }
 
 // FuzzTexts reads lists of values. What is taken is within its bounds, and an entry that is
 // not is reported.

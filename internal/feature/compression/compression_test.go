@@ -6,10 +6,7 @@ import (
 
 	"github.com/headgate/headgate/internal/feature/compression"
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/test/featuretest"
 )
-
-func TestGolden(t *testing.T) { featuretest.Golden(t, compression.Feature()) }
 
 // FuzzTypes checks what of MIME types gets into nginx.conf.
 func FuzzTypes(f *testing.F) {

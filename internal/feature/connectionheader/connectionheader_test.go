@@ -5,12 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/feature/connectionheader"
-	"github.com/headgate/headgate/internal/test/featuretest"
 	"github.com/headgate/headgate/internal/test/headgatetest"
 )
-
-func TestGolden(t *testing.T) { featuretest.Golden(t, connectionheader.Feature()) }
 
 // The backend gets the header, and a neighbour's does not; also in the location of a profile,
 // and where the client asks for an upgrade.

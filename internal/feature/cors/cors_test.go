@@ -10,8 +10,6 @@ import (
 	"github.com/headgate/headgate/internal/test/featuretest"
 )
 
-func TestGolden(t *testing.T) { featuretest.Golden(t, cors.Feature()) }
-
 // read is the policy of a route with these annotations beside enable-cors, nil
 // if it has none, and the findings.
 func read(annotations map[string]string) (any, []feature.Problem) {

@@ -10,8 +10,6 @@ import (
 	"github.com/headgate/headgate/internal/test/featuretest"
 )
 
-func TestGolden(t *testing.T) { featuretest.Golden(t, customheaders.Feature()) }
-
 // read reports whether a ConfigMap gives a policy, and fails unless it gives one
 // or denies the route.
 func read(t *testing.T, allowed string, data map[string]string) bool {

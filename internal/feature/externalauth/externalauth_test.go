@@ -10,8 +10,6 @@ import (
 	"github.com/headgate/headgate/internal/test/featuretest"
 )
 
-func TestGolden(t *testing.T) { featuretest.Golden(t, externalauth.Feature()) }
-
 // Each request to the service carries the further headers: more than it can
 // take are not tried.
 func TestFurtherHeadersAreBounded(t *testing.T) {

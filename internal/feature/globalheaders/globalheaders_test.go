@@ -10,10 +10,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/globalheaders"
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/test/featuretest"
 )
-
-func TestGolden(t *testing.T) { featuretest.Golden(t, globalheaders.Feature()) }
 
 // read is what both keys make of a ConfigMap.
 func read(t testing.TB, data map[string]string) (policy string, p model.Process, problems []feature.Problem) {

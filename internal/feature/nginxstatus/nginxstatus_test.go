@@ -4,12 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/headgate/headgate/internal/feature/nginxstatus"
-	"github.com/headgate/headgate/internal/test/featuretest"
 	"github.com/headgate/headgate/internal/test/headgatetest"
 )
-
-func TestGolden(t *testing.T) { featuretest.Golden(t, nginxstatus.Feature()) }
 
 // The lists count for the client and for who connects, and a change acts at once.
 func TestClients(t *testing.T) {

@@ -9,8 +9,6 @@ import (
 	"github.com/headgate/headgate/internal/test/featuretest"
 )
 
-func TestGolden(t *testing.T) { featuretest.Golden(t, ratelimit.Feature()) }
-
 // What explain says of a request: the limits that may refuse it.
 func TestPredict(t *testing.T) {
 	f := ratelimit.Feature()

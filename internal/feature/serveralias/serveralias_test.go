@@ -8,10 +8,7 @@ import (
 	"github.com/headgate/headgate/internal/feature"
 	"github.com/headgate/headgate/internal/feature/serveralias"
 	"github.com/headgate/headgate/internal/model"
-	"github.com/headgate/headgate/internal/test/featuretest"
 )
-
-func TestGolden(t *testing.T) { featuretest.Golden(t, serveralias.Feature()) }
 
 // read gives what an annotation claims, and the problem with it.
 func read(f feature.Feature, value string) (aliases []string, problem string) {

@@ -10,8 +10,6 @@ import (
 	"github.com/headgate/headgate/internal/test/featuretest"
 )
 
-func TestGolden(t *testing.T) { featuretest.Golden(t, upstreamvhost.Feature()) }
-
 // FuzzUpstreamVhost checks that a value becomes a policy, or is reported and
 // denied, and what a Host can contain.
 func FuzzUpstreamVhost(f *testing.F) {

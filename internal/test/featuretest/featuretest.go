@@ -31,11 +31,11 @@ const prefix = "nginx.ingress.kubernetes.io"
 
 var update = flag.Bool("update", false, "write the golden files again")
 
-// Golden runs the cases of all files in testdata, and expects each setting of
+// Golden runs the cases of all files in a folder, and expects each setting of
 // the feature in one of them.
-func Golden(t *testing.T, f feature.Feature) {
+func Golden(t *testing.T, f feature.Feature, folder string) {
 	t.Helper()
-	files, err := filepath.Glob("testdata/*.txtar")
+	files, err := filepath.Glob(filepath.Join(folder, "*.txtar"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no golden files: %v", err)
 	}

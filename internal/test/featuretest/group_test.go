@@ -21,5 +21,5 @@ func TestGroup(t *testing.T) {
 				out.Policy = "verify"
 			}
 		},
-	})
+	}, "testdata")
 }

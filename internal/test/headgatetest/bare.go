@@ -20,6 +20,7 @@ import (
 // called.
 func StartBare(t testing.TB, o Options) *Instance {
 	t.Helper()
+	begun := time.Now()
 	g := &Instance{t: t, Log: &Log{}, Metrics: metrics.New()}
 	o.fill()
 	env := g.prepare(o, slog.New(slog.NewTextHandler(g.Log, nil)))
@@ -38,6 +39,7 @@ func StartBare(t testing.TB, o Options) *Instance {
 	must(t, g.RunDir.Write(static.Files))
 	must(t, g.Process.Start(t.Context()))
 	t.Cleanup(func() { g.stop() })
+	noteStart(t, begun)
 	return g
 }
 

@@ -126,6 +126,7 @@ type Options struct {
 // Start runs Headgate until the test ends.
 func Start(t testing.TB, o Options) *Instance {
 	t.Helper()
+	begun := time.Now()
 	g := &Instance{t: t, Log: &Log{}, Metrics: metrics.New(), deliveries: make(chan delivery)}
 	log := slog.New(slog.NewTextHandler(g.Log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	o.fill()
@@ -158,7 +159,13 @@ func Start(t testing.TB, o Options) *Instance {
 	g.exchange(o, log)
 	g.run(Decode(t, o.Manifests), names.Run, issuers.Run, responses.Run, health.Run, databases.Run, template.Run)
 	g.WaitSynced()
+	noteStart(t, begun)
 	return g
+}
+
+// noteStart tells scripts/testsummary how long NGINX and what belongs to it took to start.
+func noteStart(t testing.TB, begun time.Time) {
+	t.Attr("nginx", time.Since(begun).Round(time.Millisecond).String())
 }
 
 // annotationPrefix stands before the names of annotations, without the slash.
