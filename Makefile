@@ -15,7 +15,7 @@ DASHBOARD_PORT ?= 8000
 FUZZTIME     ?= 30s
 
 .DEFAULT_GOAL := help
-.PHONY: help build plugin demo test lint fmt bench dev-cluster fuzz site image image-lock clean
+.PHONY: help build headgate plugin demo test test-all test-nightly lint fmt bench dev-cluster fuzz site image image-lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,18 +24,29 @@ build: ## build every program into bin/
 	go build -trimpath -ldflags '-X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/ ./cmd/...
 	@cd bin && for name in $(LINKS); do ln -sf headgate $$name; done
 
+# What the demo and `make test` run.
+headgate:
+	go build -trimpath -ldflags '-X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/ ./cmd/headgate
+	@cd bin && for name in $(LINKS); do ln -sf headgate $$name; done
+
 plugin: ## build kubectl's plugin for all platforms, and krew's manifest, into bin/plugin/ (VERSION=v1.2.3)
 	go run ./scripts/plugin -version '$(VERSION)'
 
 demo: ## serve examples/demo with Headgate, until Ctrl-C (HTTP_PORT, HTTPS_PORT, HEALTHZ_PORT, DASHBOARD_PORT)
 	@scripts/install-deps demo
-	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory headgate
 	@scripts/demo -http-port=$(HTTP_PORT) -https-port=$(HTTPS_PORT) -healthz-port=$(HEALTHZ_PORT) -dashboard-port=$(DASHBOARD_PORT)
 
-test: ## vet and linters, all tests, and the demo's commands
-	@scripts/test
+test: ## linters, and tests that take seconds: at most 4 minutes, 12 the first time
+	@scripts/test quick
 
-lint: ## vet and linters only
+test-all: ## all linters and tests, with clusters: at most 35 minutes, 50 the first time
+	@scripts/test all
+
+test-nightly: ## what takes hours: fuzzers, measurements, all combinations
+	@scripts/test nightly
+
+lint: ## all linters
 	@scripts/test lint
 
 fmt: ## format the Go code

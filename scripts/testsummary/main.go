@@ -13,7 +13,7 @@
 // time went: a line for each stage of the file (see [readStages]) and for each run. Then come
 // the budget and what it compares with, and last, alone on a line, "N passed, N failed, N
 // skipped". It exits 1 if something failed, or, with CI=true in the environment, if
-// something was skipped. A budget that is exceeded fails nothing, since machines differ.
+// something was skipped other than by -short. A budget that is exceeded fails nothing, since machines differ.
 //
 // A test with subtests counts by its subtests, and by itself if it failed
 // though none of them did. A package that failed without a failing test (it
@@ -27,6 +27,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -65,6 +66,9 @@ type run struct {
 	name      string
 	arguments []string
 }
+
+// short reports whether the run leaves out tests, which is no reason for concern: another run has them.
+func (r run) short() bool { return slices.Contains(r.arguments, "-short") }
 
 // runsOf are the runs that the arguments name.
 func runsOf(arguments []string) ([]run, error) {

@@ -133,12 +133,15 @@ func TestResult(t *testing.T) {
 		actions []string
 		err     error
 		options options
-		ok      bool
-		want    string
+		// arguments is a flag of the run.
+		arguments string
+		ok        bool
+		want      string
 	}{
 		{name: "passed", actions: []string{"pass"}, ok: true, want: "1 passed, 0 failed, 0 skipped"},
 		{name: "skipped", actions: []string{"pass", "skip"}, ok: true, want: "1 passed, 0 failed, 1 skipped"},
 		{name: "skipped in CI", actions: []string{"pass", "skip"}, options: options{ci: true}, want: "1 passed, 0 failed, 1 skipped"},
+		{name: "left out in CI", actions: []string{"pass", "skip"}, options: options{ci: true}, arguments: "-short", ok: true, want: "1 passed, 0 failed, 0 skipped"},
 		{name: "none", want: "0 passed, 0 failed, 0 skipped"},
 		{name: "go test failed", actions: []string{"pass"}, err: errors.New("no module"), want: "1 passed, 1 failed, 0 skipped"},
 		{name: "a stage failed", actions: []string{"pass"}, options: options{stages: stages}, want: "2 passed, 1 failed, 0 skipped"},
@@ -152,7 +155,7 @@ func TestResult(t *testing.T) {
 					s.take(event{Action: "pass", Package: "p"})
 				}
 				return 0, c.err
-			}, []string{"r:"}, c.options)
+			}, append([]string{"r:"}, strings.Fields(c.arguments)...), c.options)
 			if ok != c.ok || !strings.HasSuffix(text, "\n"+c.want+"\n") {
 				t.Errorf("good: %v\n%s", ok, text)
 			}

@@ -110,7 +110,7 @@ func (s *summary) of(t test) *outcome {
 }
 
 func (s *summary) endTest(e event, subject test) {
-	if e.Action != "pass" {
+	if e.Action == "fail" || e.Action == "skip" && !s.run.short() {
 		s.show(subject)
 	}
 	o := s.of(subject)
@@ -160,7 +160,9 @@ func (s *summary) count() (passed, failed, skipped int) {
 			case "fail":
 				failed++
 			case "skip":
-				skipped++
+				if !o.run.short() {
+					skipped++
+				}
 			}
 		}
 		// A package that has not ended was cut off.

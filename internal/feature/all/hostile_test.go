@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"unicode/utf8"
 
@@ -25,49 +26,64 @@ import (
 // it is, or that is the default in other words (countsAs); and all values of an
 // annotation that does nothing, since there is no effect to see (featuretest.Idle).
 func TestNoWayIn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a minute")
+	}
 	cases := featuretest.Cases(t, "..", all.Features())
 	settings := map[string]feature.AnySetting{}
 	for _, s := range feature.AllSettings(all.Features()) {
 		settings[s.Spec().Annotation] = s
 	}
 	delete(settings, "")
-	idle := featuretest.Idle()
-	tried, refused := 0, 0
-	for _, name := range slices.Sorted(maps.Keys(settings)) {
-		setups := setupsOf(t, cases, name)
-		if works := slices.ContainsFunc(setups, setup.works); !works && idle[name] == "" {
-			t.Errorf("%s: no golden case has a good value that changes anything, with all it needs beside it", name)
-		} else if works && idle[name] != "" {
-			t.Errorf("%s: a good value changes something, though %s", name, idle[name])
+	var tried, refused atomic.Int64
+	t.Run("annotations", func(t *testing.T) {
+		for _, name := range slices.Sorted(maps.Keys(settings)) {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				of, refusedOf := tryHostile(t, settings[name], setupsOf(t, cases, name))
+				tried.Add(of)
+				refused.Add(refusedOf)
+			})
 		}
-		if idle[name] != "" {
-			setups = setups[:1] // What stands beside it makes no difference.
-		}
-		for _, value := range featuretest.Hostile(setups[0].good) {
-			tried++
-			parsed, err := settings[name].Spec().Parse(strings.TrimSpace(value))
-			reported, effect := false, err == nil && reflect.DeepEqual(parsed, settings[name].Spec().Default)
-			// What a value does may need one thing beside it and not another.
-			for _, setup := range setups {
-				findings, changes := setup.try(t, name, value)
-				reported = reported || findings
-				if effect = effect || changes; reported || effect {
-					break
-				}
-			}
-			if reported {
-				refused++
-			} else if err != nil {
-				t.Errorf("%s: %s is refused without a finding: %v", name, shown(value), err)
-			} else if !effect && countsAs[[2]string{name, value}] == "" && idle[name] == "" {
-				t.Errorf("%s: %s is taken, and changes nothing", name, shown(value))
-			}
-		}
-	}
-	t.Logf("%d values for %d annotations, %d of them refused", tried, len(settings), refused)
-	if refused < tried/2 {
+	})
+	t.Logf("%d values for %d annotations, %d of them refused", tried.Load(), len(settings), refused.Load())
+	if refused.Load() < tried.Load()/2 {
 		t.Error("too few are refused for the values to be hostile")
 	}
+}
+
+// tryHostile gives an annotation hostile values, and says how many there were, and how many were refused.
+func tryHostile(t *testing.T, s feature.AnySetting, setups []setup) (tried, refused int64) {
+	name, idle := s.Spec().Annotation, featuretest.Idle()
+	if works := slices.ContainsFunc(setups, setup.works); !works && idle[name] == "" {
+		t.Errorf("%s: no golden case has a good value that changes anything, with all it needs beside it", name)
+	} else if works && idle[name] != "" {
+		t.Errorf("%s: a good value changes something, though %s", name, idle[name])
+	}
+	if idle[name] != "" {
+		setups = setups[:1] // What stands beside it makes no difference.
+	}
+	for _, value := range featuretest.Hostile(setups[0].good) {
+		tried++
+		parsed, err := s.Spec().Parse(strings.TrimSpace(value))
+		reported, effect := false, err == nil && reflect.DeepEqual(parsed, s.Spec().Default)
+		// What a value does may need one thing beside it and not another.
+		for _, setup := range setups {
+			findings, changes := setup.try(t, name, value)
+			reported = reported || findings
+			if effect = effect || changes; reported || effect {
+				break
+			}
+		}
+		if reported {
+			refused++
+		} else if err != nil {
+			t.Errorf("%s: %s is refused without a finding: %v", name, shown(value), err)
+		} else if !effect && countsAs[[2]string{name, value}] == "" && idle[name] == "" {
+			t.Errorf("%s: %s is taken, and changes nothing", name, shown(value))
+		}
+	}
+	return tried, refused
 }
 
 // countsAs are hostile values that count as another value without a finding, as

@@ -33,6 +33,9 @@ func files(t *testing.T) (certificate, key, authority string) {
 
 // TestExport: a collector gets what a worker reports, by each protocol.
 func TestExport(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a collector, which takes minutes once")
+	}
 	certificate, key, authority := files(t)
 	plain := collectortest.Start(t, collectortest.Options{})
 	closed := collectortest.Start(t, collectortest.Options{Certificate: certificate, Key: key, Token: "s3cret-token"})
