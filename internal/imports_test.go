@@ -53,11 +53,12 @@ var knows = []struct {
 	{"internal/command/pod", nil, "it runs commands in pods: what they are is for its callers"},
 	{"internal/ingressnginx", nil, "it is a list of names, and of what replaced those that are gone: what Headgate does with them is for build"},
 	{"internal/syntax/pcre", nil, "it is a layer over a library: what patterns are for is known by who compiles them"},
-	{"internal/cluster/election", nil, "it knows a Lease: what a leader does is handed in"},
-	{"internal/cluster/status", nil, "it writes addresses into the selected Ingresses: the selection and the leadership are passed in"},
+	{"internal/cluster/client", nil, "it knows the types of resources: what is read of them is for its callers"},
+	{"internal/cluster/election", []string{"internal/cluster/client"}, "it knows a Lease: what a leader does is handed in"},
+	{"internal/cluster/status", []string{"internal/cluster/client"}, "it writes addresses into the selected Ingresses: the selection and the leadership are passed in"},
 	{"internal/cluster/permission", nil, "a permission is text about a request: who asks fills it in"},
 	{
-		"internal/observe/event", []string{"internal/finding", "internal/cluster/permission"},
+		"internal/observe/event", []string{"internal/cluster/client", "internal/cluster/permission", "internal/finding"},
 		"it writes what it gets: what follows the findings or the controller calls it from outside",
 	},
 	{"internal/syntax/nginxsyntax", nil, "it reads lines of nginx.conf: what directives mean is known by who asks"},
@@ -67,7 +68,7 @@ var knows = []struct {
 	{"internal/guard", nil, "it says what is refused: what connects to addresses or signs with keys is for its callers"},
 	{"internal/source", nil, "a source's contract is an object and whether it is gone"},
 	{
-		"internal/source/kube", []string{"internal/ingressnginx", "internal/cluster/permission", "internal/source", "internal/source/follow"},
+		"internal/source/kube", []string{"internal/ingressnginx", "internal/cluster/client", "internal/cluster/permission", "internal/source", "internal/source/follow"},
 		"it reads the API server and delivers objects: the controller subscribes to what the store refers to",
 	},
 	{"internal/source/file/manifest", nil, "it decodes bytes: where they come from is for package file"},
@@ -124,8 +125,8 @@ var knows = []struct {
 		[]string{"internal/build", "internal/build/spec", "internal/feature", "internal/finding", "internal/ingressnginx", "internal/source", "internal/store", "internal/unit"},
 		"it decides about Ingresses: the webhook's server asks it, and the sources give it objects",
 	},
-	{"internal/admission/certgen", nil, "it makes certificates and writes objects when it is called: who serves them is for its callers"},
-	{"internal/admission/selfsigned", []string{"internal/admission/certgen", "internal/cluster/permission"}, "it keeps a certificate: what is served with it is for the webhook's server"},
+	{"internal/admission/certgen", []string{"internal/cluster/client"}, "it makes certificates and writes objects when it is called: who serves them is for its callers"},
+	{"internal/admission/selfsigned", []string{"internal/admission/certgen", "internal/cluster/client", "internal/cluster/permission"}, "it keeps a certificate: what is served with it is for the webhook's server"},
 	{"internal/admission", []string{"internal/admission/review"}, "it serves the webhook: what is decided, and why, is for review"},
 	{
 		"internal/command/lint",
@@ -176,6 +177,11 @@ var forbidden = []struct {
 		"only a source knows where objects come from",
 	},
 	{
+		[]string{"internal/adminapi", "internal/adminapi/…", "internal/admission", "internal/admission/…", "internal/cluster/…", "internal/observe/…", "internal/source/…", "cmd/headgate"},
+		[]string{"k8s.io/client-go/kubernetes", "k8s.io/client-go/kubernetes/…", "k8s.io/client-go/informers/…", "k8s.io/client-go/listers/…", "k8s.io/client-go/tools/leaderelection", "k8s.io/client-go/tools/leaderelection/…", "k8s.io/cli-runtime/…"},
+		"it brings in the types and clients of all groups: use internal/cluster/client",
+	},
+	{
 		[]string{"internal/controller"},
 		[]string{"internal/command/explain", "internal/command/snapshot", "internal/command/lint", "internal/adminapi", "internal/admission/review", "internal/admission"},
 		"the controller serves: pass it a function that looks at what it has (Controller.Inspect)",
@@ -189,6 +195,7 @@ var actors = map[string][]string{
 	"internal/stream":            {"cmd/…", "test/…", "bench"},
 	"internal/test/headgatetest": {"test/…"},
 	"internal/test/pkitest":      {"test/…"},
+	"internal/test/clienttest":   {"test/…"},
 
 	"internal/test/collectortest": {"test/…"},
 	"internal/test/porttest":      {"internal/test/collectortest", "internal/test/headgatetest", "test/…"},
@@ -331,7 +338,8 @@ func TestRulesBite(t *testing.T) {
 		{"internal/feature/all", `"` + module + `internal/feature/proxying"`, "", 0},
 		{"internal/source/file", `"os"; "` + module + `internal/store"`, "", 1},
 		{"internal/source/file/manifest", `"os"; "k8s.io/api/core/v1"`, "", 1},
-		{"internal/source/kube", `"k8s.io/client-go/kubernetes"; "` + module + `internal/source"`, "", 0},
+		{"internal/source/kube", `"k8s.io/client-go/kubernetes"; "` + module + `internal/source"`, "", 1},
+		{"internal/source/kube", `"k8s.io/client-go/dynamic"; "` + module + `internal/source"`, "", 0},
 		{"internal/source/kube", `"` + module + `internal/store"; "` + module + `internal/build"`, "", 2},
 		{"internal/observe/health", `"` + module + `internal/test/headgatetest"`, "", 1},
 	} {

@@ -99,7 +99,7 @@ func (o *certgenOptions) newCreateCommand() *cobra.Command {
 	f.DurationVar(&request.RotateBefore, "rotate-before", 0, "renew the certificate of a Secret that exists if it expires within this time, for example 720h (default: never)")
 	require(command, "host")
 	command.RunE = o.run(func(ctx context.Context, clients kube.Clients, log *slog.Logger) error {
-		request.Client, request.Secret, request.Log = clients.Objects.CoreV1(), o.name(), log
+		request.Client, request.Secret, request.Log = clients.Objects, o.name(), log
 		return request.Create(ctx)
 	}, func() error {
 		for name := range strings.SplitSeq(hosts, ",") {

@@ -29,6 +29,7 @@ import (
 	"github.com/headgate/headgate/internal/observe/metrics"
 	"github.com/headgate/headgate/internal/observe/tracker"
 	"github.com/headgate/headgate/internal/observe/traffic"
+	"github.com/headgate/headgate/internal/test/clienttest"
 )
 
 const metricsPage = "../../docs/metrics.md"
@@ -54,7 +55,7 @@ func allMetrics(t *testing.T) *metrics.Metrics {
 	check(err)
 	process, tcpAndUDP := nginx.New(nginx.Options{}), newStreams(findings, log)
 	m.Registry.MustRegister(tcpAndUDP, tcpAndUDP.dropped())
-	r := &replica{elector: election.New(election.Settings{Leases: fake.NewClientset().CoordinationV1()})}
+	r := &replica{elector: election.New(election.Settings{Leases: clienttest.Of(fake.NewClientset()).Leases("headgate")})}
 	table, families := o.traffic(m, findings, log), o.families(m.Registry, r)
 	newSpans(m, log)
 	// NGINX's workers have another user.

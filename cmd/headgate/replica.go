@@ -31,7 +31,7 @@ func (o options) replica(from from, log *slog.Logger) (*replica, error) {
 		return nil, err
 	}
 	r.elector = election.New(election.Settings{
-		Leases: from.client.CoordinationV1(), Namespace: namespace, Name: o.electionID, Identity: identity,
+		Leases: from.client.Leases(namespace), Namespace: namespace, Name: o.electionID, Identity: identity,
 		TTL: o.electionTTL, Log: log,
 	})
 	if !o.updateStatus {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/headgate/headgate/internal/cluster/permission"
 	"github.com/headgate/headgate/internal/store"
+	"github.com/headgate/headgate/internal/test/clienttest"
 )
 
 // TestReplicaPermissions: all permissions that the election and the status use are
@@ -80,7 +81,7 @@ func (o options) leadAndLeave(t *testing.T) []clienttesting.Action {
 			},
 		},
 	)
-	r, err := o.replica(from{client: cluster}, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	r, err := o.replica(from{client: clienttest.Of(cluster)}, slog.New(slog.NewTextHandler(t.Output(), nil)))
 	if err != nil {
 		t.Fatal(err)
 	}

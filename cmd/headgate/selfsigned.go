@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/headgate/headgate/internal/admission/selfsigned"
+	"github.com/headgate/headgate/internal/cluster/client"
 )
 
 // selfSignedOptions are the flags for a certificate of the webhook that Headgate makes
@@ -71,11 +71,11 @@ func (o selfSignedOptions) selfSignedSettings(own string) selfsigned.Settings {
 }
 
 // keeper keeps the certificate; nil without --webhook-self-signed.
-func (o selfSignedOptions) keeper(client kubernetes.Interface, own string, log *slog.Logger) *selfsigned.Keeper {
+func (o selfSignedOptions) keeper(clients *client.Clients, own string, log *slog.Logger) *selfsigned.Keeper {
 	if !o.selfSigned {
 		return nil
 	}
 	s := o.selfSignedSettings(own)
-	s.Client, s.Log = client, log
+	s.Client, s.Log = clients, log
 	return selfsigned.New(s)
 }

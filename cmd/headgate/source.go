@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 
+	"github.com/headgate/headgate/internal/cluster/client"
 	"github.com/headgate/headgate/internal/controller"
 	"github.com/headgate/headgate/internal/finding"
 	"github.com/headgate/headgate/internal/observe/event"
@@ -33,7 +33,7 @@ type from struct {
 	// objects are the settings of the store.
 	objects store.Settings
 	// client is the cluster's client; nil for a folder.
-	client kubernetes.Interface
+	client *client.Clients
 	// notices write Events.
 	notices controller.Notices
 	// files returns the manifest files that contain an object; nil for a cluster.
@@ -87,7 +87,7 @@ func (o options) sourceOf(objects store.Settings, findings *tracker.Tracker, m *
 	o.warnWithoutPod(log)
 	cluster := kube.New(settings)
 	events := event.New(event.Settings{
-		Client: settings.Clients.Objects.CoreV1(), UID: cluster.UID, Pod: knownPod(), NoSync: o.disableSyncEvents,
+		Client: settings.Clients.Objects, UID: cluster.UID, Pod: knownPod(), NoSync: o.disableSyncEvents,
 		Written: m.Events, Log: log,
 	})
 	findings.Notify(events.Findings)

@@ -24,6 +24,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/headgate/headgate/internal/admission/certgen"
+	"github.com/headgate/headgate/internal/test/clienttest"
 )
 
 var now = time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC)
@@ -134,7 +135,7 @@ var name = types.NamespacedName{Namespace: "shop", Name: "webhook"}
 
 func request(t *testing.T, cluster *fake.Clientset) certgen.Request {
 	return certgen.Request{
-		Client: cluster.CoreV1(), Secret: name, Keys: certgen.Keys{Certificate: "c", Key: "k"}, Names: []string{"web"},
+		Client: clienttest.Of(cluster), Secret: name, Keys: certgen.Keys{Certificate: "c", Key: "k"}, Names: []string{"web"},
 		Now: func() time.Time { return now }, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}
 }
@@ -249,9 +250,13 @@ func configurations() (*admissionregistrationv1.ValidatingWebhookConfiguration, 
 }
 
 func patch(t *testing.T, objects ...runtime.Object) certgen.Patch {
+	return patchOf(t, fake.NewClientset(objects...))
+}
+
+func patchOf(t *testing.T, cluster *fake.Clientset) certgen.Patch {
 	gvr := map[schema.GroupVersionResource]string{{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}: "APIServiceList"}
 	return certgen.Patch{
-		Client: fake.NewClientset(objects...), Secret: name, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Client: clienttest.Of(cluster), Secret: name, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), gvr, &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1.metrics"},
 			"spec": map[string]any{"insecureSkipTLSVerify": true, "group": "metrics"},
@@ -262,12 +267,11 @@ func patch(t *testing.T, objects ...runtime.Object) certgen.Patch {
 // patched is what the webhooks have: kind, CA bundle and failure policy.
 func patched(t *testing.T, p certgen.Patch) string {
 	t.Helper()
-	api := p.Client.AdmissionregistrationV1()
-	validating, err := api.ValidatingWebhookConfigurations().Get(t.Context(), "webhook", metav1.GetOptions{})
+	validating, err := p.Client.ValidatingWebhookConfigurations().Get(t.Context(), "webhook", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	mutating, err := api.MutatingWebhookConfigurations().Get(t.Context(), "webhook", metav1.GetOptions{})
+	mutating, err := p.Client.MutatingWebhookConfigurations().Get(t.Context(), "webhook", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -346,12 +350,13 @@ func TestPatchWithoutCA(t *testing.T) {
 		"run create first": {validating, mutating},
 		`has no key "ca"`:  {validating, mutating, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}},
 	} {
-		p := patch(t, objects...)
+		cluster := fake.NewClientset(objects...)
+		p := patchOf(t, cluster)
 		p.Validating = "webhook"
 		if err := p.Apply(context.Background()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %s: %v", want, err)
 		}
-		if list := p.Client.(*fake.Clientset).Actions(); slices.ContainsFunc(list, func(a clienttesting.Action) bool { return a.GetVerb() == "update" }) {
+		if list := cluster.Actions(); slices.ContainsFunc(list, func(a clienttesting.Action) bool { return a.GetVerb() == "update" }) {
 			t.Errorf("want %s: something was updated", want)
 		}
 	}

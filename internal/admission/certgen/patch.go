@@ -14,14 +14,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/retry"
+
+	"github.com/headgate/headgate/internal/cluster/client"
 )
 
 // A Patch says which objects are to trust the authorities of a Secret. They are read and
 // updated, and not patched: the roles of ingress-nginx allow only that.
 type Patch struct {
-	Client  kubernetes.Interface
+	Client  *client.Clients
 	Dynamic dynamic.Interface
 	Secret  types.NamespacedName
 	// Validating, Mutating and APIService name the objects; empty for none.
@@ -60,7 +61,7 @@ func (p Patch) Apply(ctx context.Context) error {
 }
 
 func (p Patch) readCA(ctx context.Context) ([]byte, error) {
-	secret, err := p.Client.CoreV1().Secrets(p.Secret.Namespace).Get(ctx, p.Secret.Name, metav1.GetOptions{})
+	secret, err := p.Client.Secrets(p.Secret.Namespace).Get(ctx, p.Secret.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("there is no Secret %s: run create first", p.Secret)
 	}
@@ -74,7 +75,7 @@ func (p Patch) readCA(ctx context.Context) ([]byte, error) {
 }
 
 func (p Patch) validating(ctx context.Context, name string, ca []byte) error {
-	return change(ctx, p.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations(), name,
+	return change(ctx, p.Client.ValidatingWebhookConfigurations(), name,
 		func(c *admissionregistrationv1.ValidatingWebhookConfiguration) {
 			for i := range c.Webhooks {
 				p.set(&c.Webhooks[i].ClientConfig, &c.Webhooks[i].FailurePolicy, ca)
@@ -83,7 +84,7 @@ func (p Patch) validating(ctx context.Context, name string, ca []byte) error {
 }
 
 func (p Patch) mutating(ctx context.Context, name string, ca []byte) error {
-	return change(ctx, p.Client.AdmissionregistrationV1().MutatingWebhookConfigurations(), name,
+	return change(ctx, p.Client.MutatingWebhookConfigurations(), name,
 		func(c *admissionregistrationv1.MutatingWebhookConfiguration) {
 			for i := range c.Webhooks {
 				p.set(&c.Webhooks[i].ClientConfig, &c.Webhooks[i].FailurePolicy, ca)
@@ -107,8 +108,8 @@ func change[T any](ctx context.Context, of objects[T], name string, edit func(T)
 	return err
 }
 
-func (p Patch) set(client *admissionregistrationv1.WebhookClientConfig, policy **admissionregistrationv1.FailurePolicyType, ca []byte) {
-	client.CABundle = ca
+func (p Patch) set(of *admissionregistrationv1.WebhookClientConfig, policy **admissionregistrationv1.FailurePolicyType, ca []byte) {
+	of.CABundle = ca
 	if p.FailurePolicy != "" {
 		*policy = &p.FailurePolicy
 	}

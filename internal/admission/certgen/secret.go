@@ -10,8 +10,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/util/retry"
+
+	"github.com/headgate/headgate/internal/cluster/client"
 )
 
 // CAKey is the key of a Secret with the authorities.
@@ -38,7 +39,7 @@ func (k Keys) Put(s *corev1.Secret, p Pair) {
 
 // A Request asks for a Secret with a certificate.
 type Request struct {
-	Client corev1client.SecretsGetter
+	Client *client.Clients
 	Secret types.NamespacedName
 	Keys   Keys
 	// Names are the DNS names and IP addresses of the certificate.

@@ -23,7 +23,7 @@ type configuration struct {
 }
 
 func (k *Keeper) readConfiguration(ctx context.Context) (*configuration, error) {
-	object, err := k.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, k.Configuration, metav1.GetOptions{})
+	object, err := k.Client.ValidatingWebhookConfigurations().Get(ctx, k.Configuration, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return &configuration{}, nil
 	}
@@ -71,7 +71,7 @@ func (c *configuration) trust(ctx context.Context, k *Keeper, ca []byte) error {
 	if !changed {
 		return nil
 	}
-	_, err := k.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Update(ctx, c.object, metav1.UpdateOptions{})
+	_, err := k.Client.ValidatingWebhookConfigurations().Update(ctx, c.object, metav1.UpdateOptions{})
 	if err != nil {
 		return fmt.Errorf("write the CA bundle of the ValidatingWebhookConfiguration %s: %w", k.Configuration, err)
 	}

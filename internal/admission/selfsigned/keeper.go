@@ -20,9 +20,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/headgate/headgate/internal/admission/certgen"
+	"github.com/headgate/headgate/internal/cluster/client"
 )
 
 const (
@@ -44,7 +44,7 @@ const (
 
 // Settings name the objects.
 type Settings struct {
-	Client kubernetes.Interface
+	Client *client.Clients
 	// Secret has the certificate. It is created if it is missing.
 	Secret types.NamespacedName
 	// Configuration is the name of the ValidatingWebhookConfiguration, and Service what
@@ -147,7 +147,7 @@ func (k *Keeper) look(ctx context.Context) error {
 // keepSecret returns the Secret as it is after what had to be changed, or as it was, with
 // an error, if that was not possible.
 func (k *Keeper) keepSecret(ctx context.Context, c *configuration) (*corev1.Secret, error) {
-	secrets := k.Client.CoreV1().Secrets(k.Secret.Namespace)
+	secrets := k.Client.Secrets(k.Secret.Namespace)
 	was, err := secrets.Get(ctx, k.Secret.Name, metav1.GetOptions{})
 	missing := apierrors.IsNotFound(err)
 	if err != nil && !missing {

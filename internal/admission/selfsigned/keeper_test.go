@@ -22,6 +22,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/headgate/headgate/internal/admission/certgen"
+	"github.com/headgate/headgate/internal/test/clienttest"
 )
 
 var (
@@ -76,7 +77,7 @@ func (f *fixture) checkVersion(action clienttesting.Action) (bool, runtime.Objec
 
 func (f *fixture) keeper() *Keeper {
 	return New(Settings{
-		Client: f.cluster, Secret: secretName, Configuration: configurationName, Service: serviceName,
+		Client: clienttest.Of(f.cluster), Secret: secretName, Configuration: configurationName, Service: serviceName,
 		Timing: Timing{Validity: 24 * time.Hour, RenewBefore: 6 * time.Hour, Interval: time.Millisecond},
 		Log:    slog.New(slog.NewTextHandler(f.Output(), nil)),
 	})

@@ -7,16 +7,14 @@ package election
 import (
 	"context"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/go-logr/logr"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
-	"k8s.io/client-go/tools/leaderelection"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
-	"k8s.io/klog/v2"
+	coordinationv1 "k8s.io/api/coordination/v1"
+
+	"github.com/headgate/headgate/internal/cluster/client"
 )
 
 // DefaultTTL is the default for how long a Lease is valid.
@@ -24,7 +22,8 @@ const DefaultTTL = 30 * time.Second
 
 // Settings name the Lease and the candidate.
 type Settings struct {
-	Leases coordinationv1client.LeasesGetter
+	// Leases are those of Namespace.
+	Leases client.Resource[*coordinationv1.Lease, *coordinationv1.LeaseList]
 	// Namespace and Name are those of the Lease. It is created if it is missing.
 	Namespace, Name string
 	// Identity is unique among all candidates for the Lease.
@@ -98,39 +97,66 @@ func (e *Elector) Run(ctx context.Context, leave <-chan struct{}, lead func(term
 
 // compete tries to become the leader, and returns when the term is over.
 func (e *Elector) compete(ctx context.Context, lead func(term context.Context)) {
-	lock := &lock{elector: e, failing: map[string]bool{}, LeaseLock: resourcelock.LeaseLock{
-		LeaseMeta:  metav1.ObjectMeta{Namespace: e.settings.Namespace, Name: e.settings.Name},
-		Client:     e.settings.Leases,
-		LockConfig: resourcelock.ResourceLockConfig{Identity: e.settings.Identity},
-	}}
-	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: lock, Name: e.settings.Name,
-		LeaseDuration: e.settings.TTL, RenewDeadline: e.settings.TTL / 2, RetryPeriod: e.settings.TTL / 4,
-		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(term context.Context) {
-				e.leading.Lock()
-				defer e.leading.Unlock()
-				if term.Err() == nil {
-					lead(term)
-				}
-			},
-			OnStoppedLeading: func() {},
-			OnNewLeader: func(identity string) {
-				if identity != "" {
-					e.settings.Log.Info("leader", "lease", lock.Describe(), "is", identity, "this", e.settings.Identity)
-				}
-			},
-		},
-	})
-	if err != nil {
-		panic("election: " + err.Error()) // New makes the settings valid
+	c := &candidate{Elector: e, failing: map[string]bool{}}
+	for !c.tries(ctx) {
+		if !wait(ctx, e.pause()) {
+			return
+		}
 	}
-	// The lock logs errors, once each.
-	elector.Run(klog.NewContext(ctx, logr.Discard()))
+	term, end := context.WithCancel(ctx)
+	go func() {
+		e.leading.Lock()
+		defer e.leading.Unlock()
+		if term.Err() == nil {
+			lead(term)
+		}
+	}()
+	for wait(ctx, e.pause()) && c.renews(ctx) {
+	}
+	end()
 	e.leading.Lock()
 	defer e.leading.Unlock()
 	if ctx.Err() != nil {
-		lock.release()
+		c.release()
 	}
 	e.until.Store(nil)
+}
+
+// patience is how long an API server may take to answer, before it counts as away.
+func (e *Elector) patience() time.Duration { return e.settings.TTL / 2 }
+
+// pause is the time between tries. Candidates that started together do not ask at the same time.
+func (e *Elector) pause() time.Duration {
+	pause := e.settings.TTL / 4
+	return pause*9/10 + rand.N(pause/5)
+}
+
+// tries is try, with a bound on its time.
+func (c *candidate) tries(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, c.patience())
+	defer cancel()
+	return c.try(ctx)
+}
+
+// renews tries to renew the Lease until this succeeds, or until another process has it or
+// patience ends.
+func (c *candidate) renews(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, c.patience())
+	defer cancel()
+	for !c.try(ctx) {
+		if !c.holds() || !wait(ctx, c.pause()) {
+			return false
+		}
+	}
+	return true
+}
+
+// wait reports whether ctx did not end before d was over.
+func wait(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }

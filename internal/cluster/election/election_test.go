@@ -16,6 +16,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/headgate/headgate/internal/cluster/election"
+	"github.com/headgate/headgate/internal/test/clienttest"
 )
 
 // A candidate is an Elector that takes part.
@@ -30,7 +31,7 @@ type candidate struct {
 func compete(t *testing.T, cluster *fake.Clientset, identity string, ttl time.Duration, last func()) *candidate {
 	t.Helper()
 	c := &candidate{leave: make(chan struct{}), ended: make(chan struct{}), Elector: election.New(election.Settings{
-		Leases: cluster.CoordinationV1(), Namespace: "headgate", Name: "leader", Identity: identity, TTL: ttl,
+		Leases: clienttest.Of(cluster).Leases("headgate"), Namespace: "headgate", Name: "leader", Identity: identity, TTL: ttl,
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -11,11 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	informers "k8s.io/client-go/informers/core/v1"
-	"k8s.io/client-go/kubernetes"
-	listers "k8s.io/client-go/listers/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/headgate/headgate/internal/cluster/client"
 )
 
 // An AddressSource is where addresses come from: the first of Addresses, Service
@@ -42,7 +43,7 @@ func (p AddressSource) Known() bool {
 
 // A finder finds the addresses, for one term.
 type finder struct {
-	client kubernetes.Interface
+	client *client.Clients
 	source AddressSource
 	// changed receives when the addresses may have changed.
 	changed chan struct{}
@@ -50,14 +51,22 @@ type finder struct {
 	service cache.SharedIndexInformer
 }
 
-func newFinder(client kubernetes.Interface, source AddressSource) *finder {
-	f := &finder{client: client, source: source, changed: make(chan struct{}, 1)}
+func newFinder(clients *client.Clients, source AddressSource) *finder {
+	f := &finder{client: clients, source: source, changed: make(chan struct{}, 1)}
 	if len(source.Addresses) > 0 || source.Service.Name == "" {
 		return f
 	}
-	f.service = informers.NewFilteredServiceInformer(client, source.Service.Namespace, 0, nil, func(options *metav1.ListOptions) {
-		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, source.Service.Name).String()
-	})
+	services, one := clients.Services(source.Service.Namespace), fields.OneTermEqualSelector(metav1.ObjectNameField, source.Service.Name).String()
+	f.service = cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.FieldSelector = one
+			return services.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.FieldSelector = one
+			return services.Watch(ctx, options)
+		},
+	}, services), &corev1.Service{}, 0, nil)
 	change := func() {
 		select {
 		case f.changed <- struct{}{}:
@@ -98,8 +107,9 @@ func (f *finder) ofService(ctx context.Context) (Addresses, error) {
 	if !cache.WaitForCacheSync(ctx.Done(), f.service.HasSynced) {
 		return nil, fmt.Errorf("the Service %s has not been read yet", name)
 	}
-	service, err := listers.NewServiceLister(f.service.GetIndexer()).Services(name.Namespace).Get(name.Name)
-	if err != nil {
+	object, found, err := f.service.GetStore().GetByKey(name.String())
+	service, ok := object.(*corev1.Service)
+	if err != nil || !found || !ok {
 		return nil, fmt.Errorf("there is no Service %s", name)
 	}
 	return serviceAddresses(service)
@@ -143,7 +153,7 @@ func (f *finder) ofNodes(ctx context.Context) (Addresses, error) {
 			continue
 		}
 		nodes[pod.Spec.NodeName] = true
-		node, err := f.client.CoreV1().Nodes().Get(ctx, pod.Spec.NodeName, metav1.GetOptions{})
+		node, err := f.client.Nodes().Get(ctx, pod.Spec.NodeName, metav1.GetOptions{})
 		if err != nil {
 			return nil, fmt.Errorf("read the node of pod %s: %w", pod.Name, err)
 		}
@@ -203,7 +213,7 @@ var ofVersion = []string{
 // replicas returns the pods of the application of this process's pod, including
 // that pod.
 func (f *finder) replicas(ctx context.Context) ([]corev1.Pod, error) {
-	pods := f.client.CoreV1().Pods(f.source.Pod.Namespace)
+	pods := f.client.Pods(f.source.Pod.Namespace)
 	itself, err := pods.List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, f.source.Pod.Name).String(),
 	})

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/headgate/headgate/internal/test/clienttest"
 )
 
 var publish = types.NamespacedName{Namespace: "headgate", Name: "web"}
@@ -45,12 +47,12 @@ func TestServiceAddresses(t *testing.T) {
 			s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{Hostname: "lb.example.com"}, {IP: "192.0.2.10"}, {IP: "192.0.2.9"}}
 		}), "192.0.2.10,192.0.2.8,192.0.2.9,lb.example.com"},
 	} {
-		f := newFinder(fake.NewClientset(c.service), AddressSource{Service: publish})
+		f := newFinder(clienttest.Of(fake.NewClientset(c.service)), AddressSource{Service: publish})
 		if got := found(t, f); got != c.want && (c.want != "headless" || !strings.Contains(got, c.want)) {
 			t.Errorf("%s: %q, want %q", c.about, got, c.want)
 		}
 	}
-	f := newFinder(fake.NewClientset(), AddressSource{Service: publish})
+	f := newFinder(clienttest.Of(fake.NewClientset()), AddressSource{Service: publish})
 	if got := found(t, f); got != "there is no Service headgate/web" {
 		t.Errorf("without the Service: %q", got)
 	}
@@ -80,7 +82,7 @@ func TestAddressesAsGiven(t *testing.T) {
 		list, err := ParseAddresses(text)
 		got := fmt.Sprint(err)
 		if err == nil {
-			got = found(t, newFinder(fake.NewClientset(), AddressSource{Addresses: list, Service: publish}))
+			got = found(t, newFinder(clienttest.Of(fake.NewClientset()), AddressSource{Addresses: list, Service: publish}))
 		}
 		if !strings.HasPrefix(got, want) {
 			t.Errorf("%q: %q, want %q", text, got, want)
@@ -162,7 +164,7 @@ func TestNodeAddresses(t *testing.T) {
 		{"no pod", nil, false, "the pod headgate/self, given", "the pod headgate/self, given"},
 		{"no node", []runtime.Object{pod("self", "gone", true, "app=headgate")}, false, "read the node of pod self", "read the node"},
 	} {
-		f := newFinder(selecting(fake.NewClientset(append(nodes, c.pods...)...)), AddressSource{Pod: itself, Internal: c.internal})
+		f := newFinder(clienttest.Of(selecting(fake.NewClientset(append(nodes, c.pods...)...))), AddressSource{Pod: itself, Internal: c.internal})
 		if got := found(t, f); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.about, got, c.want)
 		}

@@ -14,8 +14,9 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/headgate/headgate/internal/cluster/client"
 )
 
 const (
@@ -28,7 +29,7 @@ const (
 
 // Settings are what is written, and how.
 type Settings struct {
-	Client kubernetes.Interface
+	Client *client.Clients
 	// Source is where the addresses come from.
 	Source AddressSource
 	// Leads reports whether this replica leads. It is called before each write.

@@ -22,6 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/headgate/headgate/internal/test/clienttest"
 )
 
 func ingress(name string, ips ...string) *networkingv1.Ingress {
@@ -74,7 +76,7 @@ func newFixture(t *testing.T, settings Settings, objects ...runtime.Object) *fix
 		b.writes = append(b.writes, ing.Name+"="+shownBy(ing).String())
 		return false, nil, nil
 	})
-	settings.Client, settings.Leads, settings.Rate = b.cluster, b.leads.Load, 1000
+	settings.Client, settings.Leads, settings.Rate = clienttest.Of(b.cluster), b.leads.Load, 1000
 	settings.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
 	if settings.Interval == 0 {
 		settings.Interval = time.Hour

@@ -87,10 +87,10 @@ func (w *Writer) check(ctx context.Context, name types.NamespacedName) error {
 // wrote while this process was suspended between the check for leadership and the
 // write.
 func (w *Writer) writeOne(ctx context.Context, ing *networkingv1.Ingress, wanted Addresses) error {
-	client := w.settings.Client.NetworkingV1().Ingresses(ing.Namespace)
+	ingresses := w.settings.Client.Ingresses(ing.Namespace)
 	for range maxConflicts {
 		live, err := limited(ctx, w, func(ctx context.Context) (*networkingv1.Ingress, error) {
-			return client.Get(ctx, ing.Name, metav1.GetOptions{})
+			return ingresses.Get(ctx, ing.Name, metav1.GetOptions{})
 		})
 		if apierrors.IsNotFound(err) || err == nil && classChanged(ing, live) {
 			return nil
@@ -107,7 +107,7 @@ func (w *Writer) writeOne(ctx context.Context, ing *networkingv1.Ingress, wanted
 			if !w.settings.Leads() {
 				return nil, errNotLeader
 			}
-			return client.UpdateStatus(ctx, live, metav1.UpdateOptions{})
+			return ingresses.UpdateStatus(ctx, live, metav1.UpdateOptions{})
 		})
 		if !apierrors.IsConflict(err) {
 			if err == nil {

@@ -22,10 +22,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/types"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/lru"
 
+	"github.com/headgate/headgate/internal/cluster/client"
 	"github.com/headgate/headgate/internal/finding"
 )
 
@@ -35,7 +35,7 @@ const component = "nginx-ingress-controller"
 
 // Settings are what a Recorder is made of.
 type Settings struct {
-	Client typedcorev1.CoreV1Interface
+	Client *client.Clients
 	// UID returns that of an object of a resource such as "ingresses", in its
 	// newest version; empty if there is none.
 	UID func(resource string, name types.NamespacedName) types.UID

@@ -26,6 +26,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/headgate/headgate/internal/finding"
+	"github.com/headgate/headgate/internal/test/clienttest"
 )
 
 var own = types.NamespacedName{Namespace: "headgate", Name: "headgate-1"}
@@ -75,7 +76,7 @@ func (b *fixture) run(edit func(*Settings)) (stop func()) {
 	b.log = &bytes.Buffer{}
 	b.results = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "x"}, []string{"result"})
 	settings := Settings{
-		Client: b.client, Pod: own, Written: b.results, Log: slog.New(slog.NewTextHandler(b.log, nil)),
+		Client: clienttest.OfCore(b.client), Pod: own, Written: b.results, Log: slog.New(slog.NewTextHandler(b.log, nil)),
 		UID: func(resource string, name types.NamespacedName) types.UID {
 			if b.gone[name] {
 				return ""

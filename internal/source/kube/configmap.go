@@ -10,7 +10,7 @@ import (
 
 func (s *Source) newConfigMaps() *fetcher {
 	return s.newFetcher("ConfigMap", s.settings.needs().configMaps, func(name types.NamespacedName) requests {
-		return requestsOf(s.settings.Clients.Objects.CoreV1().ConfigMaps(name.Namespace), named(name.Name).String())
+		return requestsOf(s.settings.Clients.Objects.ConfigMaps(name.Namespace), named(name.Name).String())
 	}, s.changed)
 }
 

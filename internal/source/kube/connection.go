@@ -10,10 +10,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/headgate/headgate/internal/cluster/client"
 )
 
 // A Connection has the settings of the connection to the API server.
@@ -35,7 +36,7 @@ type Connection struct {
 
 // Clients talk to one API server over one connection.
 type Clients struct {
-	Objects  kubernetes.Interface
+	Objects  *client.Clients
 	Metadata metadata.Interface
 	// Dynamic is for objects whose types are in no library that Headgate uses.
 	Dynamic dynamic.Interface
@@ -65,17 +66,17 @@ func (c Connection) connect() (clients Clients, err error) {
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return onceOnly{next} })
 	config.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
-	client, err := rest.HTTPClientFor(config)
+	over, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return Clients{}, err
 	}
-	if clients.Objects, err = kubernetes.NewForConfigAndClient(config, client); err != nil {
+	if clients.Objects, err = client.New(config, over); err != nil {
 		return Clients{}, err
 	}
-	if clients.Dynamic, err = dynamic.NewForConfigAndClient(config, client); err != nil {
+	if clients.Dynamic, err = dynamic.NewForConfigAndClient(config, over); err != nil {
 		return Clients{}, err
 	}
-	clients.Metadata, err = metadata.NewForConfigAndClient(config, client)
+	clients.Metadata, err = metadata.NewForConfigAndClient(config, over)
 	return clients, err
 }
 

@@ -182,7 +182,7 @@ func (s *Source) checkNamespace(ctx context.Context) error {
 	asked := s.settings.needs().namespace
 	for pause := firstPause; ; pause = min(2*pause, unreachablePause) {
 		sent := time.Now()
-		_, err := s.settings.Clients.Objects.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+		_, err := s.settings.Clients.Objects.Namespaces().Get(ctx, name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
 			return fmt.Errorf("the namespace %s to watch does not exist", name)

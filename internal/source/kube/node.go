@@ -24,7 +24,7 @@ func (s *Source) followNode(ctx context.Context) {
 	}
 	s.follow(ctx, &reflection{
 		s.settings.needs().node, &corev1.Node{}, newMirror(s.trim, s.changed),
-		requestsOf(s.settings.Clients.Objects.CoreV1().Nodes(), named(name).String()), nil,
+		requestsOf(s.settings.Clients.Objects.Nodes(), named(name).String()), nil,
 	})
 }
 
@@ -32,7 +32,7 @@ func (s *Source) followNode(ctx context.Context) {
 // empty if the Pod has none, or if ctx ends before.
 func (s *Source) findNode(ctx context.Context) string {
 	name := s.settings.Pod
-	one := requestsOf(s.settings.Clients.Objects.CoreV1().Pods(name.Namespace), named(name.Name).String())
+	one := requestsOf(s.settings.Clients.Objects.Pods(name.Namespace), named(name.Name).String())
 	for pause := firstPause; ; pause = min(2*pause, refusedPause) {
 		object, _, err := s.fetch(ctx, s.settings.needs().pod, one)
 		if err == nil {

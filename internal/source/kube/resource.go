@@ -15,31 +15,31 @@ import (
 // resources lists the resources that are followed.
 func (s *Source) resources() []*reflection {
 	namespace, clients, need := s.settings.Namespace, s.settings.Clients, s.settings.needs()
-	core, networking, discovery := clients.Objects.CoreV1(), clients.Objects.NetworkingV1(), clients.Objects.DiscoveryV1()
+	objects := clients.Objects
 	secrets := clients.Metadata.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(namespace)
 
 	mirror := func() *mirror { return newMirror(s.trim, s.changed) }
 	s.ingresses, s.classes = newMirror(s.trim, s.ingressChanged), mirror()
 	list := []*reflection{
-		{need.ingresses, &networkingv1.Ingress{}, s.ingresses, requestsOf(networking.Ingresses(namespace), ""), nil},
-		{need.classes, &networkingv1.IngressClass{}, s.classes, requestsOf(networking.IngressClasses(), ""), s.refuseClasses},
-		{need.services, &corev1.Service{}, mirror(), requestsOf(core.Services(namespace), ""), nil},
-		{need.slices, &discoveryv1.EndpointSlice{}, mirror(), requestsOf(discovery.EndpointSlices(namespace), ""), nil},
+		{need.ingresses, &networkingv1.Ingress{}, s.ingresses, requestsOf(objects.Ingresses(namespace), ""), nil},
+		{need.classes, &networkingv1.IngressClass{}, s.classes, requestsOf(objects.IngressClasses(), ""), s.refuseClasses},
+		{need.services, &corev1.Service{}, mirror(), requestsOf(objects.Services(namespace), ""), nil},
+		{need.slices, &discoveryv1.EndpointSlice{}, mirror(), requestsOf(objects.EndpointSlices(namespace), ""), nil},
 		{
 			need.certificates, &corev1.Secret{}, newMirror(s.trim, s.secrets.tlsChanged),
-			requestsOf(core.Secrets(namespace), fields.OneTermEqualSelector("type", string(corev1.SecretTypeTLS)).String()), nil,
+			requestsOf(objects.Secrets(namespace), fields.OneTermEqualSelector("type", string(corev1.SecretTypeTLS)).String()), nil,
 		},
 		{need.secrets, &metav1.PartialObjectMetadata{}, s.secrets.fetcher.metadata, requestsOf(secrets, otherSecrets().String()), nil},
 	}
 	if s.settings.Namespaces {
-		list = append(list, &reflection{need.namespaces, &corev1.Namespace{}, mirror(), requestsOf(core.Namespaces(), ""), nil})
+		list = append(list, &reflection{need.namespaces, &corev1.Namespace{}, mirror(), requestsOf(objects.Namespaces(), ""), nil})
 	}
 	if name := s.settings.ConfigMap; name.Name != "" {
-		one := requestsOf(core.ConfigMaps(name.Namespace), named(name.Name).String())
+		one := requestsOf(objects.ConfigMaps(name.Namespace), named(name.Name).String())
 		list = append(list, &reflection{need.configMap, &corev1.ConfigMap{}, mirror(), one, nil})
 	}
 	for i, name := range s.settings.services() {
-		one := requestsOf(core.ConfigMaps(name.Namespace), named(name.Name).String())
+		one := requestsOf(objects.ConfigMaps(name.Namespace), named(name.Name).String())
 		list = append(list, &reflection{need.streams[i], &corev1.ConfigMap{}, mirror(), one, nil})
 	}
 	return list

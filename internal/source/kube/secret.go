@@ -32,7 +32,7 @@ func (s *Source) newSecrets() *secrets {
 	}
 	all.fetcher = s.newFetcher("Secret", s.settings.needs().secrets, func(name types.NamespacedName) requests {
 		selector := fields.AndSelectors(named(name.Name), otherSecrets())
-		return requestsOf(s.settings.Clients.Objects.CoreV1().Secrets(name.Namespace), selector.String())
+		return requestsOf(s.settings.Clients.Objects.Secrets(name.Namespace), selector.String())
 	}, all.otherChanged)
 	return all
 }
