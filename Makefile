@@ -21,12 +21,12 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build every program into bin/
-	go build -trimpath -ldflags '-X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/ ./cmd/...
+	CGO_ENABLED=0 go build -trimpath -ldflags '-X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/ ./cmd/...
 	@cd bin && for name in $(LINKS); do ln -sf headgate $$name; done
 
 # What the demo and `make test` run.
 headgate:
-	go build -trimpath -ldflags '-X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/ ./cmd/headgate
+	CGO_ENABLED=0 go build -trimpath -ldflags '-X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/ ./cmd/headgate
 	@cd bin && for name in $(LINKS); do ln -sf headgate $$name; done
 
 plugin: ## build kubectl's plugin for all platforms, and krew's manifest, into bin/plugin/ (VERSION=v1.2.3)

@@ -1,4 +1,4 @@
-// Package guard defines what Headgate must not use on behalf of a tenant, whoever asks:
+// Package guard defines what Headgate must not use on behalf of a tenant:
 // addresses to connect to, and public keys.
 package guard
 

@@ -24,6 +24,9 @@ type runner func(s *summary, arguments []string, variable string) (time.Duration
 func goTest(s *summary, arguments []string, variable string) (time.Duration, error) {
 	command := exec.Command("go", append([]string{"test", "-json"}, arguments...)...)
 	command.Env = append(os.Environ(), variable)
+	if slices.Contains(arguments, "-race") {
+		command.Env = append(command.Env, "CGO_ENABLED=1")
+	}
 	command.Stderr = os.Stderr
 	output, err := command.StdoutPipe()
 	if err != nil {

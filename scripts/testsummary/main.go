@@ -67,7 +67,7 @@ type run struct {
 	arguments []string
 }
 
-// short reports whether the run leaves out tests, which is no reason for concern: another run has them.
+// short reports whether the run leaves out tests that another run has.
 func (r run) short() bool { return slices.Contains(r.arguments, "-short") }
 
 // runsOf are the runs that the arguments name.

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A stage is one line of the table at the end: a check that is no Go test, or a run of
+// A stage is one line of the table at the end: a check other than a Go test, or a run of
 // `go test`.
 type stage struct {
 	name   string

@@ -139,7 +139,7 @@ func (s *summary) show(subject test) {
 	}
 }
 
-// count is how many tests, and stages that are no tests, passed, failed and were skipped.
+// count is how many tests, and checks other than tests, passed, failed and were skipped.
 func (s *summary) count() (passed, failed, skipped int) {
 	failed = s.errors
 	for _, st := range s.stages {

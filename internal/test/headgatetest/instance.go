@@ -163,7 +163,7 @@ func Start(t testing.TB, o Options) *Instance {
 	return g
 }
 
-// noteStart tells scripts/testsummary how long NGINX and what belongs to it took to start.
+// noteStart reports to scripts/testsummary how long the start of NGINX and of Headgate took.
 func noteStart(t testing.TB, begun time.Time) {
 	t.Attr("nginx", time.Since(begun).Round(time.Millisecond).String())
 }
