@@ -1,6 +1,6 @@
 // Package client has the clients of the resources that Headgate reads and writes in a cluster.
 //
-// client-go's own clients know all resources of all groups, in twenty megabytes that nobody calls
+// client-go's own clients know all resources of all groups, in twenty megabytes that are not called
 // (docs/decisions/0069). The package knows the types of resources and must not know what is read of them.
 package client
 

@@ -122,8 +122,8 @@ func (e *Elector) compete(ctx context.Context, lead func(term context.Context)) 
 	e.until.Store(nil)
 }
 
-// patience is how long an API server may take to answer, before it counts as away.
-func (e *Elector) patience() time.Duration { return e.settings.TTL / 2 }
+// timeout bounds how long the API server may take to answer.
+func (e *Elector) timeout() time.Duration { return e.settings.TTL / 2 }
 
 // pause is the time between tries. Candidates that started together do not ask at the same time.
 func (e *Elector) pause() time.Duration {
@@ -133,15 +133,15 @@ func (e *Elector) pause() time.Duration {
 
 // tries is try, with a bound on its time.
 func (c *candidate) tries(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, c.patience())
+	ctx, cancel := context.WithTimeout(ctx, c.timeout())
 	defer cancel()
 	return c.try(ctx)
 }
 
 // renews tries to renew the Lease until this succeeds, or until another process has it or
-// patience ends.
+// the timeout ends.
 func (c *candidate) renews(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, c.patience())
+	ctx, cancel := context.WithTimeout(ctx, c.timeout())
 	defer cancel()
 	for !c.try(ctx) {
 		if !c.holds() || !wait(ctx, c.pause()) {

@@ -31,7 +31,7 @@ type candidate struct {
 
 // try takes the Lease if it is free, or renews it, and reports whether this process holds it then.
 func (c *candidate) try(ctx context.Context) bool {
-	// As long as nobody else may take it, the version that this process wrote is the newest.
+	// As long as no other process may take it, the version that this process wrote is the newest.
 	if c.holds() && !c.expired() && c.write(ctx, "update", c.update) == nil {
 		return true
 	}
@@ -134,8 +134,8 @@ func (c *candidate) release() {
 		return
 	}
 	if err == nil {
-		now, nobody, second := metav1.NowMicro(), "", int32(1)
-		lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds, lease.Spec.AcquireTime, lease.Spec.RenewTime = &nobody, &second, &now, &now
+		now, none, second := metav1.NowMicro(), "", int32(1)
+		lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds, lease.Spec.AcquireTime, lease.Spec.RenewTime = &none, &second, &now, &now
 		_, err = c.settings.Leases.Update(ctx, lease, metav1.UpdateOptions{})
 	}
 	if err != nil {
